@@ -1,0 +1,354 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// VdevType is the redundancy of a data vdev.
+//
+// +kubebuilder:validation:Enum=stripe;mirror;raidz1;raidz2;raidz3;draid1;draid2;draid3
+type VdevType string
+
+// Vdev is one top-level data vdev.
+//
+// +kubebuilder:validation:XValidation:rule="self.type != 'mirror' || self.devices.size() >= 2",message="give a mirror at least 2 devices, or write type: stripe"
+// +kubebuilder:validation:XValidation:rule="self.type != 'raidz1' || self.devices.size() >= 2",message="give a raidz1 at least 2 devices"
+// +kubebuilder:validation:XValidation:rule="self.type != 'raidz2' || self.devices.size() >= 3",message="give a raidz2 at least 3 devices"
+// +kubebuilder:validation:XValidation:rule="self.type != 'raidz3' || self.devices.size() >= 4",message="give a raidz3 at least 4 devices"
+// +kubebuilder:validation:XValidation:rule="!self.type.startsWith('draid') || self.devices.size() >= 3",message="give a draid at least 3 devices"
+// +kubebuilder:validation:XValidation:rule="self.type.startsWith('draid') || (!has(self.draidDataDevices) && !has(self.draidSpares))",message="set draidDataDevices and draidSpares only with a draid type"
+type Vdev struct {
+	// type of the vdev; stripe is plain disks without redundancy.
+	// +optional
+	// +default="stripe"
+	Type VdevType `json:"type,omitempty"`
+	// devices by stable path.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Devices []DevicePath `json:"devices"`
+	// draidDataDevices is the number of data devices per redundancy group of a draid.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	DraidDataDevices *int32 `json:"draidDataDevices,omitempty"`
+	// draidSpares is the number of distributed spares of a draid.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4
+	DraidSpares *int32 `json:"draidSpares,omitempty"`
+}
+
+// AuxiliaryVdev is a log or special vdev.
+//
+// +kubebuilder:validation:XValidation:rule="self.type != 'mirror' || self.devices.size() >= 2",message="give a mirror at least 2 devices, or write type: stripe"
+type AuxiliaryVdev struct {
+	// type is stripe or mirror.
+	// +optional
+	// +default="stripe"
+	// +kubebuilder:validation:Enum=stripe;mirror
+	Type VdevType `json:"type,omitempty"`
+	// devices by stable path.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	Devices []DevicePath `json:"devices"`
+}
+
+// PoolTemplate is the layout of a pool.
+type PoolTemplate struct {
+	// vdevs that hold the data.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Vdevs []Vdev `json:"vdevs"`
+	// log vdevs for the intent log.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2
+	Log []AuxiliaryVdev `json:"log,omitempty"`
+	// cache devices (L2ARC).
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=4
+	Cache []DevicePath `json:"cache,omitempty"`
+	// special vdevs for metadata and small blocks.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2
+	Special []AuxiliaryVdev `json:"special,omitempty"`
+	// spare devices.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=4
+	Spare []DevicePath `json:"spare,omitempty"`
+	// ashift is the power of two of the smallest write: 9 is 512 bytes, 12 is 4 KiB, 13 is 8 KiB.
+	// +optional
+	// +default=12
+	// +kubebuilder:validation:Minimum=9
+	// +kubebuilder:validation:Maximum=16
+	Ashift int32 `json:"ashift,omitempty"`
+	// properties of the pool.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!('ashift' in self)",message="write ashift as a field of its own, beside properties"
+	// +kubebuilder:validation:XValidation:rule="!('altroot' in self) && !('cachefile' in self) && !('readonly' in self)",message="remove altroot, cachefile and readonly: the agent sets them so that pools never collide with the host's"
+	Properties Properties `json:"properties,omitempty"`
+	// rootProperties are dataset properties of the pool's root dataset, inherited by all others.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!('mountpoint' in self) && !('canmount' in self)",message="remove mountpoint and canmount: the operator mounts datasets only where their workload is"
+	RootProperties Properties `json:"rootProperties,omitempty"`
+	// minDeviceSize refuses devices smaller than this.
+	// +optional
+	MinDeviceSize *Amount `json:"minDeviceSize,omitempty"`
+	// reuse names disks that may be taken although they carry old data.
+	// +optional
+	Reuse *DeviceReuse `json:"reuse,omitempty"`
+}
+
+// DeviceReuse names disks whose old contents may be lost.
+type DeviceReuse struct {
+	// serials of exactly those disks.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=4
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.all(s, s.matches('^[A-Za-z0-9][A-Za-z0-9_.:-]*$'))",message="write each disk's own serial number as 'lsblk -o SERIAL' prints it; patterns are not allowed"
+	Serials []string `json:"serials"`
+}
+
+// PoolDataset is a dataset or zvol on the pool.
+//
+// +kubebuilder:validation:XValidation:rule="(self.type == 'Volume') == has(self.size)",message="give size exactly to datasets of type Volume; limit a Filesystem with the property refquota"
+type PoolDataset struct {
+	// path below the pool.
+	// +required
+	Path DatasetPath `json:"path"`
+	// type is Filesystem or Volume.
+	// +optional
+	// +default="Filesystem"
+	// +kubebuilder:validation:Enum=Filesystem;Volume
+	Type string `json:"type,omitempty"`
+	// size of a Volume.
+	// +optional
+	Size *Size `json:"size,omitempty"`
+	// properties of the dataset.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!('mountpoint' in self) && !('canmount' in self)",message="remove mountpoint and canmount: the operator mounts datasets only where their workload is"
+	Properties Properties `json:"properties,omitempty"`
+}
+
+// BenchmarkPoolSpec is one zpool on one node.
+//
+// +kubebuilder:validation:XValidation:rule="self.nodeName == oldSelf.nodeName",message="a pool cannot move: make a BenchmarkPool on the other node"
+// +kubebuilder:validation:XValidation:rule="has(self.poolName) == has(oldSelf.poolName) && (!has(self.poolName) || self.poolName == oldSelf.poolName)",message="a pool keeps its name: make another BenchmarkPool"
+// +kubebuilder:validation:XValidation:rule="self.ashift == oldSelf.ashift",message="ZFS cannot change the ashift of a pool: make another BenchmarkPool"
+// +kubebuilder:validation:XValidation:rule="self.vdevs.size() >= oldSelf.vdevs.size()",message="vdevs can only be added here; remove one with a PoolOperation of type removeVdev"
+type BenchmarkPoolSpec struct {
+	// nodeName is the node that has the disks.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	NodeName string `json:"nodeName"`
+	// poolName is the zpool's name; left out, the object's name.
+	// +optional
+	PoolName PoolName `json:"poolName,omitempty"`
+
+	PoolTemplate `json:",inline"`
+
+	// datasets on the pool.
+	// +optional
+	// +listType=map
+	// +listMapKey=path
+	// +kubebuilder:validation:MaxItems=16
+	Datasets []PoolDataset `json:"datasets,omitempty"`
+	// drift says what happens when somebody changes a property: Report it or Repair it.
+	// +optional
+	// +default="Report"
+	// +kubebuilder:validation:Enum=Report;Repair
+	Drift string `json:"drift,omitempty"`
+	// namespace on whose behalf the pool is made; the admin's policy for that namespace decides about the devices.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a pool cannot change the namespace it was made for"
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// VdevStatus is one node of the pool's tree.
+type VdevStatus struct {
+	// name as 'zpool status' prints it.
+	// +required
+	// +kubebuilder:validation:MaxLength=200
+	Name string `json:"name"`
+	// parent in the tree; empty for top-level vdevs.
+	// +optional
+	// +kubebuilder:validation:MaxLength=200
+	Parent string `json:"parent,omitempty"`
+	// class is data, log, cache, special or spare.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Class string `json:"class,omitempty"`
+	// state such as ONLINE or FAULTED.
+	// +required
+	// +kubebuilder:validation:MaxLength=16
+	State string `json:"state"`
+	// readErrors counted by ZFS.
+	// +optional
+	ReadErrors int64 `json:"readErrors,omitempty"`
+	// writeErrors counted by ZFS.
+	// +optional
+	WriteErrors int64 `json:"writeErrors,omitempty"`
+	// checksumErrors counted by ZFS.
+	// +optional
+	ChecksumErrors int64 `json:"checksumErrors,omitempty"`
+	// ashift of a top-level vdev.
+	// +optional
+	Ashift int32 `json:"ashift,omitempty"`
+	// sizeBytes of the vdev.
+	// +optional
+	SizeBytes int64 `json:"sizeBytes,omitempty"`
+}
+
+// EffectiveProperty is a property read back from ZFS.
+type EffectiveProperty struct {
+	// dataset that has it; empty for the pool itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Dataset string `json:"dataset,omitempty"`
+	// name of the property.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name"`
+	// value in effect.
+	// +required
+	// +kubebuilder:validation:MaxLength=256
+	Value string `json:"value"`
+	// source of the value, such as local or default.
+	// +optional
+	// +kubebuilder:validation:MaxLength=300
+	Source string `json:"source,omitempty"`
+}
+
+// PreflightStatus is what was found out about a device before it was used.
+type PreflightStatus struct {
+	// device by its stable path.
+	// +required
+	Device DevicePath `json:"device"`
+	// serial of the disk.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Serial string `json:"serial,omitempty"`
+	// sizeBytes of the disk.
+	// +optional
+	SizeBytes int64 `json:"sizeBytes,omitempty"`
+	// logicalSectorBytes of the disk.
+	// +optional
+	LogicalSectorBytes int32 `json:"logicalSectorBytes,omitempty"`
+	// physicalSectorBytes of the disk.
+	// +optional
+	PhysicalSectorBytes int32 `json:"physicalSectorBytes,omitempty"`
+	// rotational is true for disks that turn.
+	// +optional
+	Rotational bool `json:"rotational,omitempty"`
+	// writeCache as the kernel reports it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	WriteCache string `json:"writeCache,omitempty"`
+	// warnings in words.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=512
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// BenchmarkPoolStatus is what is known of a pool.
+type BenchmarkPoolStatus struct {
+	// observedGeneration is the generation that the rest of the status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// conditions: Ready, Reconciling, Stalled.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// guid of the pool.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	GUID string `json:"guid,omitempty"`
+	// health such as ONLINE or DEGRADED.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Health string `json:"health,omitempty"`
+	// sizeBytes of the pool.
+	// +optional
+	SizeBytes int64 `json:"sizeBytes,omitempty"`
+	// allocatedBytes of it.
+	// +optional
+	AllocatedBytes int64 `json:"allocatedBytes,omitempty"`
+	// freeBytes of it.
+	// +optional
+	FreeBytes int64 `json:"freeBytes,omitempty"`
+	// fragmentationPercent of the free space.
+	// +optional
+	FragmentationPercent *int32 `json:"fragmentationPercent,omitempty"`
+	// vdevs is the tree, flattened.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=160
+	Vdevs []VdevStatus `json:"vdevs,omitempty"`
+	// properties in effect that were asked for or matter.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	Properties []EffectiveProperty `json:"properties,omitempty"`
+	// preflight of the devices.
+	// +optional
+	// +listType=map
+	// +listMapKey=device
+	// +kubebuilder:validation:MaxItems=160
+	Preflight []PreflightStatus `json:"preflight,omitempty"`
+	// zfsVersion of the node's module and tools.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ZFSVersion string `json:"zfsVersion,omitempty"`
+}
+
+// BenchmarkPool is one zpool on one node with the datasets on it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=sbpool,categories=storagebench
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.spec.nodeName`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Health",type=string,JSONPath=`.status.health`
+// +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.status.sizeBytes`,priority=1
+// +kubebuilder:printcolumn:name="Allocated",type=integer,JSONPath=`.status.allocatedBytes`,priority=1
+// +kubebuilder:printcolumn:name="Frag%",type=integer,JSONPath=`.status.fragmentationPercent`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type BenchmarkPool struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the pool asked for.
+	// +required
+	Spec BenchmarkPoolSpec `json:"spec"`
+	// status is the pool found.
+	// +optional
+	Status BenchmarkPoolStatus `json:"status,omitzero"`
+}
+
+// BenchmarkPoolList is a list of BenchmarkPools.
+//
+// +kubebuilder:object:root=true
+type BenchmarkPoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []BenchmarkPool `json:"items"`
+}

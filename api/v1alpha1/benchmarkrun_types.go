@@ -1,0 +1,163 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// BenchmarkRunSpec is one execution of one variant, with everything resolved. It never changes.
+//
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a BenchmarkRun is never changed: change its StorageBenchmark, which makes new runs"
+type BenchmarkRunSpec struct {
+	// benchmark is the name of the StorageBenchmark.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Benchmark string `json:"benchmark"`
+	// experiment is the hash of the experiment.
+	// +required
+	// +kubebuilder:validation:MaxLength=16
+	Experiment string `json:"experiment"`
+	// index of the run in the order of execution.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Index int32 `json:"index"`
+	// variant with its matrix values.
+	// +required
+	// +kubebuilder:validation:MaxLength=512
+	Variant string `json:"variant"`
+	// repetition of the variant, from 1.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Repetition int32 `json:"repetition"`
+	// attempt at this run, from 1.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Attempt int32 `json:"attempt"`
+	// seed of everything random in this run.
+	// +required
+	Seed int64 `json:"seed"`
+	// nodeName is where the run takes place.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	NodeName string `json:"nodeName"`
+	// runnerImage of the workload pods.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	RunnerImage string `json:"runnerImage"`
+	// target with the variant applied.
+	// +required
+	Target Target `json:"target"`
+	// phases with the variant applied.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Phases []Phase `json:"phases"`
+	// retain says whether volume and pods are kept.
+	// +required
+	Retain RetainPolicy `json:"retain"`
+	// podTemplate of the workload pods.
+	// +optional
+	PodTemplate PodTemplate `json:"podTemplate,omitzero"`
+}
+
+// RunPhaseStatus is what is known of one phase of a run.
+type RunPhaseStatus struct {
+	// name of the phase.
+	// +required
+	Name PhaseName `json:"name"`
+	// jobUID of the Job that executes it. A Job that is gone without a result is never silently made again.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	JobUID string `json:"jobUID,omitempty"`
+	// startedAt is when the Job was made.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// finishedAt is when the result was stored.
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	// result is the ConfigMap that holds the phase's result.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Result string `json:"result,omitempty"`
+	// digest of the result document.
+	// +optional
+	// +kubebuilder:validation:MaxLength=80
+	Digest string `json:"digest,omitempty"`
+}
+
+// BenchmarkRunStatus is what is known of a run.
+type BenchmarkRunStatus struct {
+	// observedGeneration is the generation that the rest of the status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// conditions: Ready, Reconciling, Stalled, Complete, Valid.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// state is one word for people; programs read the conditions.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	State string `json:"state,omitempty"`
+	// currentPhase of the run.
+	// +optional
+	// +kubebuilder:validation:MaxLength=20
+	CurrentPhase string `json:"currentPhase,omitempty"`
+	// phases that were started.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Phases []RunPhaseStatus `json:"phases,omitempty"`
+	// startedAt is when the run was first acted upon.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// finishedAt is when its last phase ended.
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	// retryable says whether another attempt at an Invalid run makes sense.
+	// +optional
+	Retryable bool `json:"retryable,omitempty"`
+	// tornDown says that volume and pods are gone.
+	// +optional
+	TornDown bool `json:"tornDown,omitempty"`
+}
+
+// BenchmarkRun is one execution of one variant of a StorageBenchmark. It is made by the operator.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=sbrun,categories=storagebench
+// +kubebuilder:printcolumn:name="Variant",type=string,JSONPath=`.spec.variant`
+// +kubebuilder:printcolumn:name="Rep",type=integer,JSONPath=`.spec.repetition`
+// +kubebuilder:printcolumn:name="Try",type=integer,JSONPath=`.spec.attempt`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.currentPhase`
+// +kubebuilder:printcolumn:name="Valid",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].status`
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.spec.nodeName`,priority=1
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type BenchmarkRun struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the resolved run.
+	// +required
+	Spec BenchmarkRunSpec `json:"spec"`
+	// status is what is known of it.
+	// +optional
+	Status BenchmarkRunStatus `json:"status,omitzero"`
+}
+
+// BenchmarkRunList is a list of BenchmarkRuns.
+//
+// +kubebuilder:object:root=true
+type BenchmarkRunList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []BenchmarkRun `json:"items"`
+}

@@ -1,0 +1,84 @@
+package v1alpha1
+
+// Condition types. Ready, Reconciling and Stalled are read by kstatus: Reconciling and Stalled are present only while True.
+const (
+	// ConditionReady: the object is as its spec wants it; for a benchmark and a run, that it has ended.
+	ConditionReady = "Ready"
+	// ConditionReconciling: work goes on, or waits for something that is named.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled: nothing will happen until somebody changes something.
+	ConditionStalled = "Stalled"
+	// ConditionComplete: all runs have ended and the verdict is out.
+	ConditionComplete = "Complete"
+	// ConditionPassed: True and False are verdicts; Unknown is no verdict yet, Inconclusive or Invalid.
+	ConditionPassed = "Passed"
+	// ConditionValid: whether the numbers of a run can be used.
+	ConditionValid = "Valid"
+)
+
+// Condition and event reasons.
+const (
+	// Of a benchmark.
+	ReasonProgressing          = "Progressing"
+	ReasonQueued               = "Queued"
+	ReasonSuspended            = "Suspended"
+	ReasonSuperseded           = "Superseded"
+	ReasonCleaningUp           = "CleaningUp"
+	ReasonFinished             = "Finished"
+	ReasonDeadlineExceeded     = "DeadlineExceeded"
+	ReasonExpansionTooLarge    = "ExpansionTooLarge"
+	ReasonMatrixInvalid        = "MatrixInvalid"
+	ReasonGateInvalid          = "GateInvalid"
+	ReasonSpecInvalid          = "SpecInvalid"
+	ReasonNotSupported         = "NotSupported"
+	ReasonNoNode               = "NoNode"
+	ReasonStorageClassNotFound = "StorageClassNotFound"
+	ReasonNoDefaultClass       = "NoDefaultStorageClass"
+	ReasonNameTaken            = "NameTaken"
+
+	// Of a run.
+	ReasonPreparingVolume       = "PreparingVolume"
+	ReasonVolumeNotBound        = "VolumeNotBound"
+	ReasonVolumeLost            = "VolumeLost"
+	ReasonPhaseStarting         = "PhaseStarting"
+	ReasonPhaseRunning          = "PhaseRunning"
+	ReasonPodUnschedulable      = "PodUnschedulable"
+	ReasonPodRejected           = "PodRejected"
+	ReasonImagePullFailed       = "ImagePullFailed"
+	ReasonPodNotStarted         = "PodNotStarted"
+	ReasonPodEvicted            = "PodEvicted"
+	ReasonPodLost               = "PodLost"
+	ReasonPodFailed             = "PodFailed"
+	ReasonJobLost               = "JobLost"
+	ReasonPhaseDeadlineExceeded = "PhaseDeadlineExceeded"
+	ReasonResultMissing         = "ResultMissing"
+	ReasonResultCorrupt         = "ResultCorrupt"
+	ReasonResultForeign         = "ResultForeign"
+	ReasonResultUnreadable      = "ResultUnreadable"
+	ReasonPhaseInvalid          = "PhaseInvalid"
+	ReasonLeaseLost             = "LeaseLost"
+	ReasonMeasured              = "Measured"
+	ReasonTearingDown           = "TearingDown"
+)
+
+// Labels, annotations and finalizers.
+const (
+	// LabelBenchmark carries the benchmark's name (shortened if over 63 characters) on everything made for it.
+	LabelBenchmark = "storagebench.dev/benchmark"
+	// LabelBenchmarkUID carries its UID.
+	LabelBenchmarkUID = "storagebench.dev/benchmark-uid"
+	// LabelRun carries the run's name.
+	LabelRun = "storagebench.dev/run"
+	// LabelPhase carries the phase's name.
+	LabelPhase = "storagebench.dev/phase"
+	// LabelExperiment carries the hash of the experiment.
+	LabelExperiment = "storagebench.dev/experiment"
+	// LabelNodeLease marks the Leases by which benchmarks take nodes.
+	LabelNodeLease = "storagebench.dev/node-lease"
+	// AnnotationRerun repeats a finished benchmark when its value changes.
+	AnnotationRerun = "storagebench.dev/rerun"
+	// AnnotationHolder names the holder of a node's Lease in words.
+	AnnotationHolder = "storagebench.dev/holder"
+	// FinalizerTeardown keeps an object until what was made for it is gone.
+	FinalizerTeardown = "storagebench.dev/teardown"
+)

@@ -1,0 +1,118 @@
+package v1alpha1
+
+// Verdict is what is said of a gate or a whole benchmark.
+//
+// +kubebuilder:validation:Enum=Passed;Failed;Inconclusive;Invalid
+type Verdict string
+
+// The values of Verdict.
+const (
+	// VerdictPassed: the numbers show that the gate holds.
+	VerdictPassed Verdict = "Passed"
+	// VerdictFailed: the numbers show that it does not.
+	VerdictFailed Verdict = "Failed"
+	// VerdictInconclusive: there are no numbers, or too few, to say either.
+	VerdictInconclusive Verdict = "Inconclusive"
+	// VerdictInvalid: the numbers cannot be used.
+	VerdictInvalid Verdict = "Invalid"
+)
+
+// Gate is one condition on the numbers: exactly one of expression, bound and compare is set.
+//
+// +kubebuilder:validation:ExactlyOneOf=expression;bound;compare
+type Gate struct {
+	// name of the gate.
+	// +required
+	Name GateName `json:"name"`
+	// expression is a CEL expression over the medians, for example
+	// phase('aged-scan').readBytesPerSecond >= 0.8 * phase('fresh-scan').readBytesPerSecond.
+	// With several variants it must hold for each; variant('r8k').phase('scan') names one.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Expression string `json:"expression,omitempty"`
+	// bound gives a metric a smallest and a largest value.
+	// +optional
+	Bound *BoundGate `json:"bound,omitempty"`
+	// compare judges a metric against a variant, a baseline or the history.
+	// +optional
+	Compare *CompareGate `json:"compare,omitempty"`
+}
+
+// MetricPath is PHASE.METRIC.
+//
+// +kubebuilder:validation:MaxLength=100
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][-a-z0-9]*[.][a-z][A-Za-z0-9]*$')",message="write a metric as PHASE.METRIC, such as aged-scan.readBytesPerSecond"
+type MetricPath string
+
+// BoundGate gives a metric a smallest and a largest value.
+//
+// +kubebuilder:validation:AtLeastOneOf=min;max
+type BoundGate struct {
+	// metric to look at, in each variant.
+	// +required
+	Metric MetricPath `json:"metric"`
+	// min is the smallest median that passes, such as 100M.
+	// +optional
+	Min *Bound `json:"min,omitempty"`
+	// max is the largest median that passes.
+	// +optional
+	Max *Bound `json:"max,omitempty"`
+}
+
+// CompareGate judges a metric against another measurement of it.
+//
+// +kubebuilder:validation:XValidation:rule="(self.to == 'Variant') == has(self.variant)",message="name the variant to compare with exactly when to is Variant"
+type CompareGate struct {
+	// metric to compare.
+	// +required
+	Metric MetricPath `json:"metric"`
+	// to is Baseline (spec.baseline), Variant or History.
+	// +required
+	// +kubebuilder:validation:Enum=Baseline;Variant;History
+	To string `json:"to"`
+	// variant to compare with.
+	// +optional
+	Variant VariantName `json:"variant,omitempty"`
+	// tolerance is the change for the worse that is still accepted.
+	// +optional
+	// +default="5%"
+	Tolerance Share `json:"tolerance,omitempty"`
+}
+
+// Baseline names earlier results to compare with.
+type Baseline struct {
+	// configMap of the same namespace that holds the accepted results.
+	// +required
+	ConfigMap ConfigMapName `json:"configMap"`
+	// allowDifferences lists parts of the environment fingerprint that may differ from the baseline's.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=64
+	AllowDifferences []string `json:"allowDifferences,omitempty"`
+}
+
+// ConfigMapName refers to a ConfigMap of the same namespace.
+type ConfigMapName struct {
+	// name of the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// Schedule repeats a benchmark.
+type Schedule struct {
+	// cron expression with five fields, such as "0 3 * * 1", or @daily, @weekly, @monthly.
+	// +required
+	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(@(hourly|daily|weekly|monthly)|[^ @]+( [^ ]+){4})$')",message="write five fields (minute hour day month weekday), such as '0 3 * * 1', or @daily"
+	Cron string `json:"cron"`
+	// timeZone of the expression, such as Europe/Berlin.
+	// +optional
+	// +default="Etc/UTC"
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z]+([A-Za-z0-9_+/-]*)$')",message="write a time zone of the tz database, such as Europe/Berlin"
+	TimeZone string `json:"timeZone,omitempty"`
+}

@@ -1,0 +1,127 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Duration is a length of time such as 90s, 5m or 1h30m.
+//
+// +kubebuilder:validation:Type=string
+// +kubebuilder:validation:MaxLength=16
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+(ms|s|m|h))+$')",message="write a duration as whole numbers with units, such as 90s, 5m or 1h30m"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+(ms|s|m|h))+$') || duration(self) > duration('0s')",message="write a duration greater than zero, such as 90s"
+type Duration struct {
+	metav1.Duration `json:",inline"`
+}
+
+// Share is a part of a whole in percent, such as 80% or 2.5%.
+//
+// +kubebuilder:validation:MaxLength=6
+// +kubebuilder:validation:XValidation:rule="self.matches('^(100|[1-9]?[0-9]([.][0-9]{1,2})?)%$')",message="write a share between 0% and 100% with its percent sign, such as 80% or 2.5%"
+type Share string
+
+// VariantName names a variant.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=30
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write a variant name in lower-case letters, digits and '-', beginning and ending with a letter or digit, such as r8k"
+type VariantName string
+
+// PhaseName names a phase; it becomes part of Job names, hence short.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=20
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="write a phase name in lower-case letters, digits and '-', beginning with a letter, such as aged-scan"
+type PhaseName string
+
+// GateName names a gate.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=40
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write a gate name in lower-case letters, digits and '-', such as keeps-80-percent"
+type GateName string
+
+// DevicePath names one whole disk in a way that survives reboots.
+//
+// +kubebuilder:validation:MaxLength=160
+// +kubebuilder:validation:Pattern=`^/dev/disk/by-(id|path)/[A-Za-z0-9][A-Za-z0-9._:@+-]*$`
+// +kubebuilder:validation:XValidation:rule="self.startsWith('/dev/disk/by-id/') || self.startsWith('/dev/disk/by-path/')",message="name a disk by its stable path, such as /dev/disk/by-id/nvme-SERIAL; names such as /dev/sdb can mean another disk after a reboot"
+type DevicePath string
+
+// PoolName is the name of a zpool.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z][a-zA-Z0-9_.-]*$')",message="begin a pool name with a letter and go on with letters, digits, '_', '.' or '-', such as bench0"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^(mirror|raidz|draid|spare|log|cache|special|replacing|c[0-9]).*')",message="choose another pool name: ZFS reserves names beginning with mirror, raidz, draid, spare, log, cache, special, replacing and c0..c9; bench0 is fine"
+type PoolName string
+
+// DatasetPath is the name of a dataset below its pool, without the pool's name.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=120
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9_.:-]*(/[a-zA-Z0-9][a-zA-Z0-9_.:-]*)*$')",message="write a dataset's path below its pool, without a leading '/' and without '@', such as parent/data"
+type DatasetPath string
+
+// SnapshotName is the part of a snapshot's name behind the '@'.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=80
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9_.:-]*$')",message="write only the part behind the '@', in letters, digits, '_', '.', ':' or '-', such as before-ageing"
+type SnapshotName string
+
+// PropertyValue is the value of a ZFS property or module parameter.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9_.:/+-]*$')",message="write a plain value such as 8k, lz4 or off: letters, digits and _ . : / + - only"
+type PropertyValue string
+
+// Properties are ZFS properties by name.
+//
+// +kubebuilder:validation:MaxProperties=24
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 64 && k.matches('^[a-z][a-z0-9_]*$'))",message="write property names as 'zfs get' prints them, such as recordsize; user properties (with ':') belong to the operator"
+type Properties map[string]PropertyValue
+
+// ModuleParameters are OpenZFS module parameters by name.
+//
+// +kubebuilder:validation:MaxProperties=12
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 64 && k.matches('^(zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl)_[a-z0-9_]+$'))",message="write OpenZFS module parameter names, such as zfs_arc_max"
+type ModuleParameters map[string]PropertyValue
+
+// Size is the size of a volume, such as 20Gi.
+//
+// +kubebuilder:validation:Type=string
+// +kubebuilder:validation:MaxLength=20
+// +kubebuilder:validation:XValidation:rule="isQuantity(self) && !quantity(self).isLessThan(quantity('16Mi'))",message="write a size of at least 16Mi as a quantity in quotes or with a unit, such as 20Gi"
+type Size struct {
+	resource.Quantity `json:",inline"`
+}
+
+// Amount is an amount of data greater than zero, such as 10Gi.
+//
+// +kubebuilder:validation:Type=string
+// +kubebuilder:validation:MaxLength=20
+// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",message="write an amount greater than zero as a quantity with a unit, such as 10Gi"
+type Amount struct {
+	resource.Quantity `json:",inline"`
+}
+
+// BlockSize is the size of one request, such as 8Ki.
+//
+// +kubebuilder:validation:Type=string
+// +kubebuilder:validation:MaxLength=20
+// +kubebuilder:validation:XValidation:rule="self in ['512','1Ki','2Ki','4Ki','8Ki','16Ki','32Ki','64Ki','128Ki','256Ki','512Ki','1Mi','2Mi','4Mi','8Mi','16Mi']",message="write a block size that is a power of two between 512 and 16Mi, such as '512', 8Ki or 128Ki"
+type BlockSize struct {
+	resource.Quantity `json:",inline"`
+}
+
+// Bound is a number with an optional decimal suffix, such as 100M or 5k.
+//
+// +kubebuilder:validation:Type=string
+// +kubebuilder:validation:MaxLength=20
+// +kubebuilder:validation:XValidation:rule="isQuantity(self)",message="write a number in the metric's own unit, with a suffix if you like, in quotes: '5000', 100M"
+type Bound struct {
+	resource.Quantity `json:",inline"`
+}

@@ -1,0 +1,274 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Target is the storage under test: exactly one member is set.
+//
+// +kubebuilder:validation:ExactlyOneOf=storageClass;zfs
+type Target struct {
+	// storageClass tests the volumes of any storage class, whatever is below them.
+	// +optional
+	StorageClass *StorageClassTarget `json:"storageClass,omitempty"`
+	// zfs tests datasets on pools that are made for the benchmark.
+	// +optional
+	ZFS *ZFSTarget `json:"zfs,omitempty"`
+}
+
+// StorageClassTarget asks for one volume of a storage class per run.
+type StorageClassTarget struct {
+	// name of the StorageClass. Left out, the cluster's default class is taken; status.storageClass says which.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a StorageClass as 'kubectl get storageclass' shows it, or leave name out to take the default class"
+	Name string `json:"name,omitempty"`
+	// size of the volume, such as 20Gi.
+	// +required
+	Size Size `json:"size"`
+	// volumeMode is Filesystem or Block.
+	// +optional
+	// +default="Filesystem"
+	// +kubebuilder:validation:Enum=Filesystem;Block
+	VolumeMode corev1.PersistentVolumeMode `json:"volumeMode,omitempty"`
+	// accessMode of the claim.
+	// +optional
+	// +default="ReadWriteOnce"
+	// +kubebuilder:validation:Enum=ReadWriteOnce;ReadWriteOncePod;ReadWriteMany
+	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty"`
+}
+
+// ZFSTarget asks for pools and datasets on nodes that run the agent.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.volumes) || self.volumes.all(v, v.name != 'data')",message="name additional volumes other than 'data': that is the name of the volume made by pool and dataset"
+type ZFSTarget struct {
+	// nodes says where.
+	// +required
+	Nodes NodeChoice `json:"nodes"`
+	// pool is the layout of the pool.
+	// +required
+	Pool PoolTemplate `json:"pool"`
+	// dataset is what the workload gets; left out, a filesystem with inherited properties.
+	// +optional
+	Dataset *DatasetTemplate `json:"dataset,omitempty"`
+	// volumes are further pools with a dataset each, for example to keep log and archive apart. A phase names the one it
+	// works on; pool and dataset above make the volume called data.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=4
+	Volumes []AdditionalVolume `json:"volumes,omitempty"`
+	// perNode replaces the layout on single nodes, whose disks have other names.
+	// +optional
+	// +listType=map
+	// +listMapKey=nodeName
+	// +kubebuilder:validation:MaxItems=8
+	PerNode []NodePool `json:"perNode,omitempty"`
+	// moduleParameters are OpenZFS module parameters set during the run and restored after it.
+	// +optional
+	ModuleParameters ModuleParameters `json:"moduleParameters,omitempty"`
+	// reset says what is made anew for each run.
+	// +optional
+	// +default="Pool"
+	Reset ResetPolicy `json:"reset,omitempty"`
+}
+
+// ResetPolicy says what is made anew for each run.
+//
+// +kubebuilder:validation:Enum=Pool;Dataset;None
+type ResetPolicy string
+
+// The values of ResetPolicy.
+const (
+	ResetPool    ResetPolicy = "Pool"
+	ResetDataset ResetPolicy = "Dataset"
+	ResetNone    ResetPolicy = "None"
+)
+
+// NodeChoice selects nodes by label.
+type NodeChoice struct {
+	// matchLabels that a node must carry.
+	// +required
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=8
+	MatchLabels map[string]string `json:"matchLabels"`
+	// count of nodes that run each phase at the same time.
+	// +optional
+	// +default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=8
+	Count int32 `json:"count,omitempty"`
+}
+
+// AdditionalVolume is a further pool with a dataset of its own.
+type AdditionalVolume struct {
+	// name by which phases refer to the volume.
+	// +required
+	Name PhaseName `json:"name"`
+	// pool is the layout of its pool.
+	// +required
+	Pool PoolTemplate `json:"pool"`
+	// dataset is what the workload gets.
+	// +optional
+	Dataset *DatasetTemplate `json:"dataset,omitempty"`
+}
+
+// NodePool is the pool layout of one node.
+type NodePool struct {
+	// nodeName is the node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	NodeName string `json:"nodeName"`
+	// pool is the layout on that node.
+	// +required
+	Pool PoolTemplate `json:"pool"`
+}
+
+// DatasetTemplate is the dataset or zvol that a workload gets.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.fsType) || self.type == 'Volume'",message="set fsType only with type: Volume (a zvol with a file system on it); a Filesystem dataset is ZFS itself"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Volume' || has(self.size)",message="give a dataset of type Volume its size, such as 10Gi"
+type DatasetTemplate struct {
+	// provisioner makes the volume: OpenEBS (the ZFS LocalPV driver) or Local (the agent). Left out, OpenEBS if installed.
+	// +optional
+	// +kubebuilder:validation:Enum=OpenEBS;Local
+	Provisioner string `json:"provisioner,omitempty"`
+	// type is Filesystem (a dataset) or Volume (a zvol).
+	// +optional
+	// +default="Filesystem"
+	// +kubebuilder:validation:Enum=Filesystem;Volume
+	Type string `json:"type,omitempty"`
+	// fsType is the file system on a zvol; left out, the workload gets the raw block device.
+	// +optional
+	// +kubebuilder:validation:Enum=ext4;xfs
+	FSType string `json:"fsType,omitempty"`
+	// size is the refquota of a dataset or the size of a zvol.
+	// +optional
+	Size *Size `json:"size,omitempty"`
+	// properties of the dataset, such as recordsize: 8k.
+	// +optional
+	Properties Properties `json:"properties,omitempty"`
+}
+
+// Variant is one of the things compared: the target with some of it replaced.
+//
+// +kubebuilder:validation:AtMostOneOf=target;storageClass
+// +kubebuilder:validation:XValidation:rule="!has(self.target) || (!has(self.pool) && !has(self.dataset) && !has(self.moduleParameters))",message="a variant with a target of its own takes no pool, dataset or moduleParameters beside it: write them inside its target"
+type Variant struct {
+	// name of the variant, by which gates and reports call it.
+	// +required
+	Name VariantName `json:"name"`
+	// target replaces the whole target.
+	// +optional
+	Target *Target `json:"target,omitempty"`
+	// storageClass replaces parts of a storageClass target.
+	// +optional
+	StorageClass *StorageClassOverride `json:"storageClass,omitempty"`
+	// pool replaces parts of the pool; properties are merged by name.
+	// +optional
+	Pool *PoolOverride `json:"pool,omitempty"`
+	// dataset replaces parts of the dataset; properties are merged by name.
+	// +optional
+	Dataset *DatasetOverride `json:"dataset,omitempty"`
+	// moduleParameters are added to those of the target, by name.
+	// +optional
+	ModuleParameters ModuleParameters `json:"moduleParameters,omitempty"`
+	// set replaces single fields by path, with the paths of spec.matrix.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	Set map[string]MatrixValue `json:"set,omitempty"`
+}
+
+// StorageClassOverride replaces parts of a storageClass target.
+//
+// +kubebuilder:validation:MinProperties=1
+type StorageClassOverride struct {
+	// name of another StorageClass.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// size of the volume.
+	// +optional
+	Size *Size `json:"size,omitempty"`
+	// volumeMode is Filesystem or Block.
+	// +optional
+	// +kubebuilder:validation:Enum=Filesystem;Block
+	VolumeMode corev1.PersistentVolumeMode `json:"volumeMode,omitempty"`
+}
+
+// PoolOverride replaces parts of a pool.
+//
+// +kubebuilder:validation:MinProperties=1
+type PoolOverride struct {
+	// vdevs replace the data vdevs.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Vdevs []Vdev `json:"vdevs,omitempty"`
+	// log replaces the log vdevs.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2
+	Log []AuxiliaryVdev `json:"log,omitempty"`
+	// cache replaces the cache devices.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=4
+	Cache []DevicePath `json:"cache,omitempty"`
+	// ashift of the pool.
+	// +optional
+	// +kubebuilder:validation:Minimum=9
+	// +kubebuilder:validation:Maximum=16
+	Ashift *int32 `json:"ashift,omitempty"`
+	// properties of the pool, merged by name.
+	// +optional
+	Properties Properties `json:"properties,omitempty"`
+}
+
+// DatasetOverride replaces parts of a dataset.
+//
+// +kubebuilder:validation:MinProperties=1
+type DatasetOverride struct {
+	// provisioner makes the volume.
+	// +optional
+	// +kubebuilder:validation:Enum=OpenEBS;Local
+	Provisioner string `json:"provisioner,omitempty"`
+	// type is Filesystem or Volume.
+	// +optional
+	// +kubebuilder:validation:Enum=Filesystem;Volume
+	Type string `json:"type,omitempty"`
+	// fsType is the file system on a zvol.
+	// +optional
+	// +kubebuilder:validation:Enum=ext4;xfs
+	FSType string `json:"fsType,omitempty"`
+	// size of the dataset or zvol.
+	// +optional
+	Size *Size `json:"size,omitempty"`
+	// properties of the dataset, merged by name.
+	// +optional
+	Properties Properties `json:"properties,omitempty"`
+}
+
+// MatrixValue is one value of a matrix path, written as in the field it replaces.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=64
+type MatrixValue string
+
+// MatrixValues are the values of one path of the matrix.
+//
+// +listType=atomic
+// +kubebuilder:validation:MinItems=1
+// +kubebuilder:validation:MaxItems=16
+// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",message="list each value of a matrix path once; use spec.repetitions to repeat a measurement"
+type MatrixValues []MatrixValue
+
+// Matrix is a set of paths into the experiment, each with the values that it takes in turn.
+//
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=6
+type Matrix map[string]MatrixValues

@@ -1,0 +1,51 @@
+// Package cluster starts a real kube-apiserver and etcd for tests, with this project's CRDs in it.
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// Root is the root of the checkout.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+// Start brings up a control plane. The caller calls stop at its end.
+func Start() (config *rest.Config, stop func(), err error) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		return nil, nil, fmt.Errorf("KUBEBUILDER_ASSETS is not set: run the tests with 'make test', " +
+			"or set it with: export KUBEBUILDER_ASSETS=$(hack/envtest-assets)")
+	}
+	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
+		return nil, nil, err
+	}
+	environment := &envtest.Environment{
+		CRDDirectoryPaths:     []string{filepath.Join(Root(), "config", "crd", "bases")},
+		ErrorIfCRDPathMissing: true,
+	}
+	environment.ControlPlane.GetAPIServer().Configure().
+		Append("disable-admission-plugins", "ServiceAccount")
+	// A test's data may be lost with the machine: no need to wait for the disk.
+	environment.ControlPlane.Etcd = &envtest.Etcd{}
+	environment.ControlPlane.Etcd.Configure().Append("unsafe-no-fsync", "true")
+	config, err = environment.Start()
+	if err != nil {
+		return nil, nil, fmt.Errorf("start the test control plane: %w", err)
+	}
+	config.QPS = -1 // the API server's own fairness is limit enough
+	return config, func() {
+		if err := environment.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stop the test control plane:", err)
+		}
+	}, nil
+}
