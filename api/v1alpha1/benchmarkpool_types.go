@@ -7,6 +7,7 @@ import (
 // VdevType is the redundancy of a data vdev.
 //
 // +kubebuilder:validation:Enum=stripe;mirror;raidz1;raidz2;raidz3;draid1;draid2;draid3
+// +kubebuilder:validation:MaxLength=8
 type VdevType string
 
 // Vdev is one top-level data vdev.
@@ -17,6 +18,7 @@ type VdevType string
 // +kubebuilder:validation:XValidation:rule="self.type != 'raidz3' || self.devices.size() >= 4",message="give a raidz3 at least 4 devices"
 // +kubebuilder:validation:XValidation:rule="!self.type.startsWith('draid') || self.devices.size() >= 3",message="give a draid at least 3 devices"
 // +kubebuilder:validation:XValidation:rule="self.type.startsWith('draid') || (!has(self.draidDataDevices) && !has(self.draidSpares))",message="set draidDataDevices and draidSpares only with a draid type"
+// +kubebuilder:validation:XValidation:rule="!has(self.draidDataDevices) || self.draidDataDevices + (has(self.draidSpares) ? self.draidSpares : 0) + (self.type == 'draid1' ? 1 : self.type == 'draid2' ? 2 : 3) <= self.devices.size()",message="give a draid at least as many devices as draidDataDevices + draidSpares + its parity (1, 2 or 3)"
 type Vdev struct {
 	// type of the vdev; stripe is plain disks without redundancy.
 	// +optional
@@ -43,11 +45,11 @@ type Vdev struct {
 // AuxiliaryVdev is a log or special vdev.
 //
 // +kubebuilder:validation:XValidation:rule="self.type != 'mirror' || self.devices.size() >= 2",message="give a mirror at least 2 devices, or write type: stripe"
+// +kubebuilder:validation:XValidation:rule="self.type in ['stripe', 'mirror']",message="write type: stripe or mirror"
 type AuxiliaryVdev struct {
 	// type is stripe or mirror.
 	// +optional
 	// +default="stripe"
-	// +kubebuilder:validation:Enum=stripe;mirror
 	Type VdevType `json:"type,omitempty"`
 	// devices by stable path.
 	// +required
@@ -58,6 +60,7 @@ type AuxiliaryVdev struct {
 }
 
 // PoolTemplate is the layout of a pool.
+// +kubebuilder:validation:XValidation:rule="self.vdevs.all(v, v.devices.all(d, self.vdevs.exists_one(w, d in w.devices))) && (!has(self.log) || self.log.all(v, v.devices.all(d, !self.vdevs.exists(w, d in w.devices) && self.log.exists_one(w, d in w.devices)))) && (!has(self.special) || self.special.all(v, v.devices.all(d, !self.vdevs.exists(w, d in w.devices) && (!has(self.log) || !self.log.exists(w, d in w.devices)) && self.special.exists_one(w, d in w.devices)))) && (!has(self.cache) || self.cache.all(d, !self.vdevs.exists(w, d in w.devices) && (!has(self.log) || !self.log.exists(w, d in w.devices)) && (!has(self.special) || !self.special.exists(w, d in w.devices)))) && (!has(self.spare) || self.spare.all(d, !self.vdevs.exists(w, d in w.devices) && (!has(self.log) || !self.log.exists(w, d in w.devices)) && (!has(self.special) || !self.special.exists(w, d in w.devices)) && (!has(self.cache) || !(d in self.cache))))",message="name each device once: one stands in two places of the pool"
 type PoolTemplate struct {
 	// vdevs that hold the data.
 	// +required
@@ -94,11 +97,11 @@ type PoolTemplate struct {
 	// properties of the pool.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!('ashift' in self)",message="write ashift as a field of its own, beside properties"
-	// +kubebuilder:validation:XValidation:rule="!('altroot' in self) && !('cachefile' in self) && !('readonly' in self)",message="remove altroot, cachefile and readonly: the agent sets them so that pools never collide with the host's"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['altroot','cachefile','readonly','autoreplace']))",message="remove altroot, cachefile, readonly and autoreplace: the agent sets them, so that pools neither collide with the host's nor take disks that nobody named"
 	Properties Properties `json:"properties,omitempty"`
 	// rootProperties are dataset properties of the pool's root dataset, inherited by all others.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!('mountpoint' in self) && !('canmount' in self)",message="remove mountpoint and canmount: the operator mounts datasets only where their workload is"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb and keylocation: the operator decides where datasets are seen, and takes no files of the node"
 	RootProperties Properties `json:"rootProperties,omitempty"`
 	// minDeviceSize refuses devices smaller than this.
 	// +optional
@@ -124,6 +127,7 @@ type DeviceReuse struct {
 // PoolDataset is a dataset or zvol on the pool.
 //
 // +kubebuilder:validation:XValidation:rule="(self.type == 'Volume') == has(self.size)",message="give size exactly to datasets of type Volume; limit a Filesystem with the property refquota"
+// +kubebuilder:validation:XValidation:rule="self.type == oldSelf.type",message="ZFS cannot change the type of a dataset: give the new one another path"
 type PoolDataset struct {
 	// path below the pool.
 	// +required
@@ -138,7 +142,7 @@ type PoolDataset struct {
 	Size *Size `json:"size,omitempty"`
 	// properties of the dataset.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!('mountpoint' in self) && !('canmount' in self)",message="remove mountpoint and canmount: the operator mounts datasets only where their workload is"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb and keylocation: the operator decides where datasets are seen, and takes no files of the node"
 	Properties Properties `json:"properties,omitempty"`
 }
 
@@ -148,11 +152,14 @@ type PoolDataset struct {
 // +kubebuilder:validation:XValidation:rule="has(self.poolName) == has(oldSelf.poolName) && (!has(self.poolName) || self.poolName == oldSelf.poolName)",message="a pool keeps its name: make another BenchmarkPool"
 // +kubebuilder:validation:XValidation:rule="self.ashift == oldSelf.ashift",message="ZFS cannot change the ashift of a pool: make another BenchmarkPool"
 // +kubebuilder:validation:XValidation:rule="self.vdevs.size() >= oldSelf.vdevs.size()",message="vdevs can only be added here; remove one with a PoolOperation of type removeVdev"
+// +kubebuilder:validation:XValidation:rule="[0, 1, 2, 3, 4, 5, 6, 7].all(i, i >= oldSelf.vdevs.size() || i >= self.vdevs.size() || self.vdevs[i].type == oldSelf.vdevs[i].type)",message="ZFS cannot change the type of a vdev: make another BenchmarkPool"
+// +kubebuilder:validation:XValidation:rule="has(self.__namespace__) == has(oldSelf.__namespace__) && (!has(self.__namespace__) || self.__namespace__ == oldSelf.__namespace__)",message="a pool cannot change the namespace it was made for: make another BenchmarkPool"
 type BenchmarkPoolSpec struct {
 	// nodeName is the node that has the disks.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a node as 'kubectl get nodes' shows it"
 	NodeName string `json:"nodeName"`
 	// poolName is the zpool's name; left out, the object's name.
 	// +optional
@@ -165,6 +172,7 @@ type BenchmarkPoolSpec struct {
 	// +listType=map
 	// +listMapKey=path
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(d, d.type != 'Volume' || !self.exists(e, e.path.startsWith(d.path + '/')))",message="a dataset of type Volume has no datasets below it: choose another path"
 	Datasets []PoolDataset `json:"datasets,omitempty"`
 	// drift says what happens when somebody changes a property: Report it or Repair it.
 	// +optional
@@ -174,7 +182,7 @@ type BenchmarkPoolSpec struct {
 	// namespace on whose behalf the pool is made; the admin's policy for that namespace decides about the devices.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a pool cannot change the namespace it was made for"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write the name of a namespace, such as lab"
 	Namespace string `json:"namespace,omitempty"`
 }
 
@@ -332,6 +340,7 @@ type BenchmarkPoolStatus struct {
 // +kubebuilder:printcolumn:name="Frag%",type=integer,JSONPath=`.status.fragmentationPercent`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="has(self.spec.poolName) || (self.metadata.name.size() <= 64 && !['mirror','raidz','draid','spare','log','cache','special','replacing','c0','c1','c2','c3','c4','c5','c6','c7','c8','c9','0','1','2','3','4','5','6','7','8','9'].exists(p, self.metadata.name.startsWith(p)))",message="metadata.name cannot be the name of a zpool: set spec.poolName, such as bench0"
 type BenchmarkPool struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

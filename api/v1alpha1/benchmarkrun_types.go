@@ -10,10 +10,12 @@ import (
 type BenchmarkRunSpec struct {
 	// benchmark is the name of the StorageBenchmark.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Benchmark string `json:"benchmark"`
 	// experiment is the hash of the experiment.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16
 	Experiment string `json:"experiment"`
 	// index of the run in the order of execution.
@@ -22,6 +24,7 @@ type BenchmarkRunSpec struct {
 	Index int32 `json:"index"`
 	// variant with its matrix values.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Variant string `json:"variant"`
 	// repetition of the variant, from 1.
@@ -39,6 +42,7 @@ type BenchmarkRunSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a node as 'kubectl get nodes' shows it"
 	NodeName string `json:"nodeName"`
 	// runnerImage of the workload pods.
 	// +required
@@ -122,9 +126,6 @@ type BenchmarkRunStatus struct {
 	// retryable says whether another attempt at an Invalid run makes sense.
 	// +optional
 	Retryable bool `json:"retryable,omitempty"`
-	// tornDown says that volume and pods are gone.
-	// +optional
-	TornDown bool `json:"tornDown,omitempty"`
 }
 
 // BenchmarkRun is one execution of one variant of a StorageBenchmark. It is made by the operator.

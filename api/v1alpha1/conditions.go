@@ -35,6 +35,7 @@ const (
 	ReasonStorageClassNotFound = "StorageClassNotFound"
 	ReasonNoDefaultClass       = "NoDefaultStorageClass"
 	ReasonNameTaken            = "NameTaken"
+	ReasonActionFailed         = "ActionFailed"
 
 	// Of a run.
 	ReasonPreparingVolume       = "PreparingVolume"
@@ -79,6 +80,12 @@ const (
 	AnnotationRerun = "storagebench.dev/rerun"
 	// AnnotationHolder names the holder of a node's Lease in words.
 	AnnotationHolder = "storagebench.dev/holder"
+	// AnnotationNode names the node of a Lease.
+	AnnotationNode = "storagebench.dev/node"
+	// AnnotationFingerprint identifies what went into results.
+	AnnotationFingerprint = "storagebench.dev/fingerprint"
+	// AnnotationVerdict is the verdict that results hold.
+	AnnotationVerdict = "storagebench.dev/verdict"
 	// FinalizerTeardown keeps an object until what was made for it is gone.
 	FinalizerTeardown = "storagebench.dev/teardown"
 )

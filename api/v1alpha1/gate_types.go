@@ -30,6 +30,7 @@ type Gate struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.contains('phase(')",message="name the phase that the gate judges, as in phase('scan').readBytesPerSecond >= 100e6"
 	Expression string `json:"expression,omitempty"`
 	// bound gives a metric a smallest and a largest value.
 	// +optional
@@ -48,6 +49,7 @@ type MetricPath string
 // BoundGate gives a metric a smallest and a largest value.
 //
 // +kubebuilder:validation:AtLeastOneOf=min;max
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || !isQuantity(self.min) || !isQuantity(self.max) || !quantity(self.min).isGreaterThan(quantity(self.max))",message="make min at most max"
 type BoundGate struct {
 	// metric to look at, in each variant.
 	// +required
@@ -89,6 +91,7 @@ type Baseline struct {
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=64
 	AllowDifferences []string `json:"allowDifferences,omitempty"`
 }
@@ -99,6 +102,7 @@ type ConfigMapName struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a ConfigMap of the same namespace"
 	Name string `json:"name"`
 }
 
@@ -107,7 +111,7 @@ type Schedule struct {
 	// cron expression with five fields, such as "0 3 * * 1", or @daily, @weekly, @monthly.
 	// +required
 	// +kubebuilder:validation:MaxLength=100
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(@(hourly|daily|weekly|monthly)|[^ @]+( [^ ]+){4})$')",message="write five fields (minute hour day month weekday), such as '0 3 * * 1', or @daily"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(@(hourly|daily|weekly|monthly)|([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[0-9]{1,2})?(,([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[0-9]{1,2})?)* ([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[0-9]{1,2})?(,([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[0-9]{1,2})?)* ([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[0-9]{1,2})?(,([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[0-9]{1,2})?)* ([*]|(0?[1-9]|1[0-2]|[A-Za-z]{3})(-(0?[1-9]|1[0-2]|[A-Za-z]{3}))?)(/[0-9]{1,2})?(,([*]|(0?[1-9]|1[0-2]|[A-Za-z]{3})(-(0?[1-9]|1[0-2]|[A-Za-z]{3}))?)(/[0-9]{1,2})?)* ([*]|([0-7]|[A-Za-z]{3})(-([0-7]|[A-Za-z]{3}))?)(/[0-9]{1,2})?(,([*]|([0-7]|[A-Za-z]{3})(-([0-7]|[A-Za-z]{3}))?)(/[0-9]{1,2})?)*)$')",message="write five fields (minute 0-59, hour 0-23, day 1-31, month 1-12, weekday 0-7), such as '0 3 * * 1', or @daily"
 	Cron string `json:"cron"`
 	// timeZone of the expression, such as Europe/Berlin.
 	// +optional

@@ -36,10 +36,11 @@ type Phase struct {
 // FillPhase writes data until the volume is as full as asked.
 //
 // +kubebuilder:validation:ExactlyOneOf=to;size
+// +kubebuilder:validation:XValidation:rule="!has(self.size) || self.of == 'Volume'",message="remove of, or give the share in to: size is an amount of its own"
 type FillPhase struct {
 	// to is the share of the volume (or pool) that is to be allocated, such as 80%.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self != '0%'",message="fill to more than 0%, such as 80%, or leave the fill phase out"
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="fill to more than 0%, such as 80%, or leave the fill phase out"
 	To Share `json:"to,omitempty"`
 	// size is the amount of data to write, such as 10Gi.
 	// +optional
@@ -56,6 +57,7 @@ type FillPhase struct {
 	// compressibility of the data: 0% is random data, 50% can be halved.
 	// +optional
 	// +default="0%"
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('100')",message="write at most 99%: data that compresses to nothing never fills a volume"
 	Compressibility Share `json:"compressibility,omitempty"`
 }
 
@@ -76,6 +78,8 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.until != 'Rounds' || has(self.rounds)",message="say how many rounds: until: Rounds needs rounds, such as rounds: 2"
 // +kubebuilder:validation:XValidation:rule="self.until != 'Converged' || !has(self.rounds)",message="remove rounds, or write until: Rounds; with until: Converged the bound is maxRounds"
+// +kubebuilder:validation:XValidation:rule="self.until != 'Rounds' || !has(self.steadyState)",message="remove steadyState, or write until: Converged; with until: Rounds nothing is waited for"
+// +kubebuilder:validation:XValidation:rule="!has(self.steadyState) || self.steadyState.windowRounds <= self.maxRounds",message="make maxRounds at least steadyState.windowRounds"
 type FragmentPhase struct {
 	// blockSize of the overwrites.
 	// +optional
@@ -102,6 +106,7 @@ type FragmentPhase struct {
 	// compressibility of the data.
 	// +optional
 	// +default="0%"
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('100')",message="write at most 99%: data that compresses to nothing never fills a volume"
 	Compressibility Share `json:"compressibility,omitempty"`
 }
 

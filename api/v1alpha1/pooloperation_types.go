@@ -80,6 +80,8 @@ type SnapshotAction struct {
 }
 
 // CloneAction makes a dataset out of a snapshot.
+//
+// +kubebuilder:validation:XValidation:rule="self.to != self.dataset",message="name another dataset in to"
 type CloneAction struct {
 	// dataset that has the snapshot.
 	// +required
@@ -111,6 +113,7 @@ type ReplicateAction struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a BenchmarkPool"
 	ToPool string `json:"toPool"`
 	// to is the dataset on that pool.
 	// +required
@@ -126,6 +129,8 @@ type ReplicateAction struct {
 }
 
 // CopyAction copies the files of a dataset.
+//
+// +kubebuilder:validation:XValidation:rule="self.to != self.dataset",message="name two different datasets in dataset and to"
 type CopyAction struct {
 	// dataset to read.
 	// +required
@@ -197,11 +202,13 @@ type MetaslabMapAction struct{}
 // +kubebuilder:validation:XValidation:rule="self.pool == oldSelf.pool",message="an operation keeps its pool: make another PoolOperation"
 // +kubebuilder:validation:XValidation:rule="self.action == oldSelf.action",message="an operation keeps its action: make another PoolOperation"
 // +kubebuilder:validation:XValidation:rule="!oldSelf.cancel || self.cancel",message="a cancelled operation stays cancelled: make another PoolOperation"
+// +kubebuilder:validation:XValidation:rule="!has(self.action.replicate) || self.action.replicate.toPool != self.pool",message="replicate to another BenchmarkPool: toPool is this operation's own; within a pool, use copy or clone"
 type PoolOperationSpec struct {
 	// pool is the name of the BenchmarkPool.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a BenchmarkPool as 'kubectl get benchmarkpools' shows it"
 	Pool string `json:"pool"`
 	// action to do.
 	// +required
@@ -245,6 +252,8 @@ type OperationMetric struct {
 }
 
 // PoolOperationStatus is what is known of an operation.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome)",message="an operation has exactly one outcome: it is never changed"
 type PoolOperationStatus struct {
 	// observedGeneration is the generation that the rest of the status speaks of.
 	// +optional

@@ -9,15 +9,15 @@ import (
 //
 // +kubebuilder:validation:Type=string
 // +kubebuilder:validation:MaxLength=16
-// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+(ms|s|m|h))+$')",message="write a duration as whole numbers with units, such as 90s, 5m or 1h30m"
-// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+(ms|s|m|h))+$') || duration(self) > duration('0s')",message="write a duration greater than zero, such as 90s"
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(ms|s|m|h))+$')",message="write a duration as whole numbers of at most six digits with units, such as 90s, 5m or 1h30m"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,6}(ms|s|m|h))+$') || duration(self) > duration('0s')",message="write a duration greater than zero, such as 90s"
 type Duration struct {
 	metav1.Duration `json:",inline"`
 }
 
 // Share is a part of a whole in percent, such as 80% or 2.5%.
 //
-// +kubebuilder:validation:MaxLength=6
+// +kubebuilder:validation:MaxLength=16
 // +kubebuilder:validation:XValidation:rule="self.matches('^(100|[1-9]?[0-9]([.][0-9]{1,2})?)%$')",message="write a share between 0% and 100% with its percent sign, such as 80% or 2.5%"
 type Share string
 
@@ -45,8 +45,9 @@ type GateName string
 // DevicePath names one whole disk in a way that survives reboots.
 //
 // +kubebuilder:validation:MaxLength=160
-// +kubebuilder:validation:Pattern=`^/dev/disk/by-(id|path)/[A-Za-z0-9][A-Za-z0-9._:@+-]*$`
 // +kubebuilder:validation:XValidation:rule="self.startsWith('/dev/disk/by-id/') || self.startsWith('/dev/disk/by-path/')",message="name a disk by its stable path, such as /dev/disk/by-id/nvme-SERIAL; names such as /dev/sdb can mean another disk after a reboot"
+// +kubebuilder:validation:XValidation:rule=`!self.startsWith('/dev/disk/by-') || self.matches(r'^/dev/disk/by-\w+/\w[\w.:@+-]*$')`,message="write a device's path in letters, digits and . _ : @ + - only, without further '/', such as /dev/disk/by-id/nvme-SERIAL"
+// +kubebuilder:validation:XValidation:rule="!self.matches('-part[0-9]+$')",message="name the whole disk: leave -partN out; the benchmark takes no partitions"
 type DevicePath string
 
 // PoolName is the name of a zpool.
@@ -103,7 +104,7 @@ type Size struct {
 //
 // +kubebuilder:validation:Type=string
 // +kubebuilder:validation:MaxLength=20
-// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",message="write an amount greater than zero as a quantity with a unit, such as 10Gi"
+// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isInteger() && quantity(self).isGreaterThan(quantity('0'))",message="write an amount of whole bytes greater than zero as a quantity with a unit, such as 10Gi"
 type Amount struct {
 	resource.Quantity `json:",inline"`
 }

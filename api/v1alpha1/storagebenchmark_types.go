@@ -42,6 +42,14 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.target.zfs) || self.phases.all(p, p.volume == 'data' || (has(self.target.zfs.volumes) && self.target.zfs.volumes.exists(v, v.name == p.volume)))",message="a phase names a volume that target.zfs.volumes does not have: use data, or one of their names"
 // +kubebuilder:validation:XValidation:rule="has(self.target.storageClass) || !has(self.variants) || self.variants.all(v, !has(v.storageClass))",message="variants[].storageClass changes a storageClass target: use it with target.storageClass, or give the variant a target of its own"
 // +kubebuilder:validation:XValidation:rule="has(self.target.zfs) || !has(self.variants) || self.variants.all(v, !has(v.pool) && !has(v.dataset) && !has(v.moduleParameters))",message="pool, dataset and moduleParameters of a variant change a zfs target: use them with target.zfs, or give the variant a target of its own"
+// +kubebuilder:validation:XValidation:rule="!has(self.matrix) || self.matrix.all(k, !k.startsWith('phases.') || self.phases.exists(p, k.startsWith('phases.' + p.name + '.')))",message="a path of the matrix names a phase that spec.phases does not have: write phases.PHASE.FIELD with the name of one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.variants) || self.variants.all(v, !has(v.set) || v.set.all(k, !k.startsWith('phases.') || self.phases.exists(p, k.startsWith('phases.' + p.name + '.'))))",message="a path of variants[].set names a phase that spec.phases does not have: write phases.PHASE.FIELD with the name of one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.matrix) || has(self.target.zfs) || has(self.variants) || self.matrix.all(k, k.startsWith('phases.') || k.startsWith('storageClass.'))",message="pool, dataset and moduleParameters in the matrix change a zfs target: use them with target.zfs"
+// +kubebuilder:validation:XValidation:rule="!has(self.matrix) || has(self.target.storageClass) || has(self.variants) || self.matrix.all(k, !k.startsWith('storageClass.'))",message="storageClass in the matrix changes a storageClass target: use it with target.storageClass"
+// +kubebuilder:validation:XValidation:rule="!has(self.target.storageClass) || has(self.variants) || has(self.matrix) || self.phases.all(p, !has(p.fill) || !has(p.fill.size) || !isQuantity(p.fill.size) || !isQuantity(self.target.storageClass.size) || !quantity(p.fill.size).isGreaterThan(quantity(self.target.storageClass.size)))",message="fill.size is larger than the volume: make it at most target.storageClass.size, or write a share in fill.to"
+// +kubebuilder:validation:XValidation:rule="!has(self.target.storageClass) || self.target.storageClass.volumeMode != 'Block' || self.phases.all(p, !has(p.measure) || (!has(p.measure.workload.postgres) && (!has(p.measure.workload.oltp) || p.measure.workload.oltp.layout != 'FilePerWorker')))",message="postgres and layout: FilePerWorker need a file system: write volumeMode: Filesystem, or choose another workload"
+// +kubebuilder:validation:XValidation:rule="!has(self.schedule) || !has(self.ttlAfterFinished)",message="ttlAfterFinished would delete the benchmark with its schedule: remove one of the two; resultsHistory bounds what is kept"
+// +kubebuilder:validation:XValidation:rule=`!has(self.gates) || self.gates.all(g, !has(g.expression) || self.phases.exists(p, g.expression.contains("'" + p.name + "'") || g.expression.contains('"' + p.name + '"')))`,message="a gate's expression names no phase of spec.phases: write phase('NAME') with the name of one of them"
 type StorageBenchmarkSpec struct {
 	// target is the storage under test.
 	// +required
@@ -250,6 +258,10 @@ type ResultsReference struct {
 	// finishedAt is when the results were written.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	// fingerprint of the runs and gates that went into the results.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Fingerprint string `json:"fingerprint,omitempty"`
 	// omitted says what did not fit into the ConfigMap, if anything.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256

@@ -42,6 +42,7 @@ type StorageClassTarget struct {
 // ZFSTarget asks for pools and datasets on nodes that run the agent.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.volumes) || self.volumes.all(v, v.name != 'data')",message="name additional volumes other than 'data': that is the name of the volume made by pool and dataset"
+// +kubebuilder:validation:XValidation:rule="!has(self.volumes) || self.volumes.all(v, v.pool.vdevs.all(w, w.devices.all(d, !self.pool.vdevs.exists(u, d in u.devices) && self.volumes.exists_one(o, o.pool.vdevs.exists(u, d in u.devices)))))",message="give each pool devices of its own: one stands in two pools of the target"
 type ZFSTarget struct {
 	// nodes says where.
 	// +required
@@ -92,6 +93,8 @@ type NodeChoice struct {
 	// +required
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="write each key as Kubernetes wants it: NAME or PREFIX/NAME, the name of at most 63 letters, digits, '-', '_' and '.', such as example.com/team"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 63)",message="write each value in at most 63 characters, as node labels are"
 	MatchLabels map[string]string `json:"matchLabels"`
 	// count of nodes that run each phase at the same time.
 	// +optional
@@ -120,6 +123,7 @@ type NodePool struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a node as 'kubectl get nodes' shows it"
 	NodeName string `json:"nodeName"`
 	// pool is the layout on that node.
 	// +required
@@ -149,6 +153,7 @@ type DatasetTemplate struct {
 	Size *Size `json:"size,omitempty"`
 	// properties of the dataset, such as recordsize: 8k.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb and keylocation: the operator decides where datasets are seen, and takes no files of the node"
 	Properties Properties `json:"properties,omitempty"`
 }
 
@@ -178,6 +183,8 @@ type Variant struct {
 	// set replaces single fields by path, with the paths of spec.matrix.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 96 && k.matches('^(storageClass[.](name|size|volumeMode)|pool[.]ashift|pool[.]properties[.][a-z][a-z0-9_]*|dataset[.][a-z][a-z0-9_]*|moduleParameters[.](zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl)_[a-z0-9_]+|phases[.][a-z][-a-z0-9]*[.][a-z][A-Za-z]*)$'))",message="write each path as storageClass.name, storageClass.size, storageClass.volumeMode, pool.ashift, pool.properties.NAME, dataset.NAME (a ZFS property), moduleParameters.NAME, or phases.PHASE.FIELD such as phases.fill.to"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['pool.properties.ashift','pool.properties.altroot','pool.properties.cachefile','pool.properties.readonly','pool.properties.autoreplace','dataset.mountpoint','dataset.canmount','dataset.zoned','dataset.sharenfs','dataset.sharesmb','dataset.keylocation']))",message="remove this path: the operator and its agent set altroot, cachefile, readonly, autoreplace, mountpoint, canmount, zoned, sharenfs, sharesmb and keylocation themselves; ashift is written pool.ashift"
 	Set map[string]MatrixValue `json:"set,omitempty"`
 }
 
@@ -189,6 +196,7 @@ type StorageClassOverride struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a StorageClass as 'kubectl get storageclass' shows it"
 	Name string `json:"name,omitempty"`
 	// size of the volume.
 	// +optional
@@ -202,6 +210,7 @@ type StorageClassOverride struct {
 // PoolOverride replaces parts of a pool.
 //
 // +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="(!has(self.vdevs) || self.vdevs.all(v, v.devices.all(d, self.vdevs.exists_one(w, d in w.devices)))) && (!has(self.log) || self.log.all(v, v.devices.all(d, (!has(self.vdevs) || !self.vdevs.exists(w, d in w.devices)) && self.log.exists_one(w, d in w.devices)))) && (!has(self.cache) || self.cache.all(d, (!has(self.vdevs) || !self.vdevs.exists(w, d in w.devices)) && (!has(self.log) || !self.log.exists(w, d in w.devices))))",message="name each device once: one stands in two places of the pool"
 type PoolOverride struct {
 	// vdevs replace the data vdevs.
 	// +optional
@@ -226,6 +235,8 @@ type PoolOverride struct {
 	Ashift *int32 `json:"ashift,omitempty"`
 	// properties of the pool, merged by name.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!('ashift' in self)",message="write ashift as a field of its own, beside properties"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['altroot','cachefile','readonly','autoreplace']))",message="remove altroot, cachefile, readonly and autoreplace: the agent sets them, so that pools neither collide with the host's nor take disks that nobody named"
 	Properties Properties `json:"properties,omitempty"`
 }
 
@@ -250,6 +261,7 @@ type DatasetOverride struct {
 	Size *Size `json:"size,omitempty"`
 	// properties of the dataset, merged by name.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb and keylocation: the operator decides where datasets are seen, and takes no files of the node"
 	Properties Properties `json:"properties,omitempty"`
 }
 
@@ -257,6 +269,7 @@ type DatasetOverride struct {
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9_.:/+%-]*$')",message="write a plain value as in the field that the path names, such as 8k or 80%: letters, digits and _ . : / + % - only"
 type MatrixValue string
 
 // MatrixValues are the values of one path of the matrix.
@@ -271,4 +284,6 @@ type MatrixValues []MatrixValue
 //
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:MaxProperties=6
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 96 && k.matches('^(storageClass[.](name|size|volumeMode)|pool[.]ashift|pool[.]properties[.][a-z][a-z0-9_]*|dataset[.][a-z][a-z0-9_]*|moduleParameters[.](zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl)_[a-z0-9_]+|phases[.][a-z][-a-z0-9]*[.][a-z][A-Za-z]*)$'))",message="write each path as storageClass.name, storageClass.size, storageClass.volumeMode, pool.ashift, pool.properties.NAME, dataset.NAME (a ZFS property), moduleParameters.NAME, or phases.PHASE.FIELD such as phases.fill.to"
+// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['pool.properties.ashift','pool.properties.altroot','pool.properties.cachefile','pool.properties.readonly','pool.properties.autoreplace','dataset.mountpoint','dataset.canmount','dataset.zoned','dataset.sharenfs','dataset.sharesmb','dataset.keylocation']))",message="remove this path: the operator and its agent set altroot, cachefile, readonly, autoreplace, mountpoint, canmount, zoned, sharenfs, sharesmb and keylocation themselves; ashift is written pool.ashift"
 type Matrix map[string]MatrixValues

@@ -95,6 +95,7 @@ type RedoWorkload struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.map(b, b.percent).sum() == 100",message="make the percents of blockSizes add up to 100"
+	// +kubebuilder:validation:XValidation:rule="self.all(b, self.exists_one(c, c.size == b.size))",message="name each size of blockSizes once"
 	BlockSizes []BlockSizeShare `json:"blockSizes,omitempty"`
 	// sync is how an append is made durable: dsync (with the write) or fdatasync (after it).
 	// +optional
@@ -180,11 +181,13 @@ type ConfigMapKey struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a ConfigMap of the same namespace"
 	Name string `json:"name"`
 	// key within it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$')",message="write a key of the ConfigMap in letters, digits, '-', '_' and '.', such as job.fio"
 	Key string `json:"key"`
 }
 
@@ -193,28 +196,38 @@ type ConfigMapKey struct {
 type PodTemplate struct {
 	// labels added to the pods.
 	// +optional
-	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:MaxProperties=12
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('storagebench.dev/') && !k.startsWith('batch.kubernetes.io/') && !k.startsWith('app.kubernetes.io/'))",message="choose other label keys: storagebench.dev/, batch.kubernetes.io/ and app.kubernetes.io/ are set by controllers"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="write each key as Kubernetes wants it: NAME or PREFIX/NAME, the name of at most 63 letters, digits, '-', '_' and '.', such as example.com/team"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 63)",message="write each value in at most 63 characters"
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, !self[k].matches(r'[^\w.-]'))`,message="write each value in letters, digits, '-', '_' and '.' only"
 	Labels map[string]string `json:"labels,omitempty"`
 	// annotations added to the pods.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="write each key as Kubernetes wants it: NAME or PREFIX/NAME, the name of at most 63 letters, digits, '-', '_' and '.', such as example.com/team"
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// resources of the workload container. Limits throttle the workload: set them only to measure that.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 	// nodeSelector restricts the nodes among which one is chosen.
 	// +optional
-	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:MaxProperties=12
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="write each key as Kubernetes wants it: NAME or PREFIX/NAME, the name of at most 63 letters, digits, '-', '_' and '.', such as example.com/team"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 63)",message="write each value in at most 63 characters"
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, !self[k].matches(r'[^\w.-]'))`,message="write each value in letters, digits, '-', '_' and '.' only"
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// tolerations of the pods, also looked at when a node is chosen.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator in ['Exists', 'Equal', 'Lt', 'Gt'])",message="write operator: Exists or Equal"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.effect) || t.effect in ['', 'NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="write effect: NoSchedule, PreferNoSchedule or NoExecute"
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 	// priorityClassName of the pods; a class that is not preempted keeps long runs alive.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a PriorityClass as 'kubectl get priorityclass' shows it"
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 	// imagePullSecrets for the runner image.
 	// +optional
@@ -226,5 +239,6 @@ type PodTemplate struct {
 	// +optional
 	// +default=65532
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
 	RunAsUser *int64 `json:"runAsUser,omitempty"`
 }

@@ -34,7 +34,9 @@ func Start() (config *rest.Config, stop func(), err error) {
 		ErrorIfCRDPathMissing: true,
 	}
 	environment.ControlPlane.GetAPIServer().Configure().
-		Append("disable-admission-plugins", "ServiceAccount")
+		Append("disable-admission-plugins", "ServiceAccount").
+		// With it, a List just after a write of another kind waits up to 100 ms for the cache to catch up.
+		Append("watch-cache", "false")
 	// A test's data may be lost with the machine: no need to wait for the disk.
 	environment.ControlPlane.Etcd = &envtest.Etcd{}
 	environment.ControlPlane.Etcd.Configure().Append("unsafe-no-fsync", "true")

@@ -310,9 +310,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: state
       type:
         scalar: string
-    - name: tornDown
-      type:
-        scalar: boolean
 - name: com.github.storagebench.storagebench.api.v1alpha1.BlockSize
   scalar: string
 - name: com.github.storagebench.storagebench.api.v1alpha1.BlockSizeShare
@@ -1259,6 +1256,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: experiment
+      type:
+        scalar: string
+    - name: fingerprint
       type:
         scalar: string
     - name: finishedAt

@@ -31,8 +31,6 @@ type BenchmarkRunStatusApplyConfiguration struct {
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 	// retryable says whether another attempt at an Invalid run makes sense.
 	Retryable *bool `json:"retryable,omitempty"`
-	// tornDown says that volume and pods are gone.
-	TornDown *bool `json:"tornDown,omitempty"`
 }
 
 // BenchmarkRunStatusApplyConfiguration constructs a declarative configuration of the BenchmarkRunStatus type for use with
@@ -112,13 +110,5 @@ func (b *BenchmarkRunStatusApplyConfiguration) WithFinishedAt(value metav1.Time)
 // If called multiple times, the Retryable field is set to the value of the last call.
 func (b *BenchmarkRunStatusApplyConfiguration) WithRetryable(value bool) *BenchmarkRunStatusApplyConfiguration {
 	b.Retryable = &value
-	return b
-}
-
-// WithTornDown sets the TornDown field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the TornDown field is set to the value of the last call.
-func (b *BenchmarkRunStatusApplyConfiguration) WithTornDown(value bool) *BenchmarkRunStatusApplyConfiguration {
-	b.TornDown = &value
 	return b
 }

@@ -22,6 +22,8 @@ type ResultsReferenceApplyConfiguration struct {
 	Verdict *string `json:"verdict,omitempty"`
 	// finishedAt is when the results were written.
 	FinishedAt *v1.Time `json:"finishedAt,omitempty"`
+	// fingerprint of the runs and gates that went into the results.
+	Fingerprint *string `json:"fingerprint,omitempty"`
 	// omitted says what did not fit into the ConfigMap, if anything.
 	Omitted *string `json:"omitted,omitempty"`
 }
@@ -61,6 +63,14 @@ func (b *ResultsReferenceApplyConfiguration) WithVerdict(value string) *ResultsR
 // If called multiple times, the FinishedAt field is set to the value of the last call.
 func (b *ResultsReferenceApplyConfiguration) WithFinishedAt(value v1.Time) *ResultsReferenceApplyConfiguration {
 	b.FinishedAt = &value
+	return b
+}
+
+// WithFingerprint sets the Fingerprint field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Fingerprint field is set to the value of the last call.
+func (b *ResultsReferenceApplyConfiguration) WithFingerprint(value string) *ResultsReferenceApplyConfiguration {
+	b.Fingerprint = &value
 	return b
 }
 

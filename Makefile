@@ -1,0 +1,95 @@
+# storagebench. `make help` lists what there is.
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# A go command of the right version, fetched through the module proxy if the machine has none (see hack/ensure-go).
+GO_PATH := $(shell hack/ensure-go)
+$(if $(GO_PATH),,$(error no usable go command, see above))
+export PATH := $(GO_PATH)
+export GOFLAGS ?= -mod=readonly
+TOOL := hack/tool
+PACKAGES := ./...
+
+##@ Everyday
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN {FS = ":.*## "; printf "usage: make TARGET\n"} \
+		/^##@/ {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: test
+test: lint ## everything that needs no cluster: lint, unit tests, tests on a real kube-apiserver and etcd
+	@echo ">> unit and integration tests (race detector on)"
+	@assets=$$(hack/envtest-assets) && for tool in helm kustomize controller-gen; do $(TOOL) $$tool >/dev/null; done && \
+		echo ">> test control plane: $$assets" && \
+		KUBEBUILDER_ASSETS=$$assets go test -race -timeout 20m $(PACKAGES)
+
+.PHONY: unit
+unit: ## only the tests that need no API server
+	@go test -race $$(go list $(PACKAGES) | grep -v /test/)
+
+.PHONY: lint
+lint: ## go vet and golangci-lint
+	@hack/ensure-cc
+	@echo ">> go vet"; go vet $(PACKAGES)
+	@lint=$$($(TOOL) golangci-lint) && echo ">> golangci-lint" && "$$lint" run
+
+.PHONY: fmt
+fmt: ## format the Go code
+	@lint=$$($(TOOL) golangci-lint) && "$$lint" fmt
+
+##@ Generated files
+
+.PHONY: generate
+generate: ## deep copies, apply configurations, result schemas
+	@generator=$$($(TOOL) controller-gen) && rm -rf api/v1alpha1/applyconfiguration && \
+		"$$generator" object:headerFile=hack/boilerplate.go.txt applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./api/...
+	@go run ./internal/results/schemagen docs/schemas
+
+.PHONY: manifests
+manifests: ## CRDs, in config and in the chart
+	@generator=$$($(TOOL) controller-gen) && "$$generator" crd paths=./api/v1alpha1 output:crd:dir=config/crd/bases
+	@hack/chart-crds
+
+.PHONY: verify
+verify: generate manifests ## generated files and go.mod are up to date: the tree must be clean
+	@go mod tidy
+	@test -z "$$(git status --porcelain)" || { git status --short; git --no-pager diff | head -n 100; \
+		echo ">> generated files differ: run 'make generate manifests', go mod tidy, and commit the result" >&2; exit 1; }
+	@echo ">> the tree is clean"
+
+##@ Building
+
+.PHONY: build
+build: ## the programs, into bin/
+	@CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/ ./cmd/...
+	@ls -1 bin/
+
+.PHONY: images
+images: ## the container images, into dist/images/ (docker or buildah)
+	@hack/images
+
+.PHONY: chart
+chart: manifests ## the Helm chart, packaged into dist/
+	@helm=$$($(TOOL) helm) && "$$helm" lint charts/storagebench && "$$helm" package charts/storagebench --destination dist/
+
+##@ Measuring the operator itself
+
+.PHONY: bench-writes
+bench-writes: ## API writes per run, against the limit of 12 + 4 per phase
+	@assets=$$(hack/envtest-assets) && KUBEBUILDER_ASSETS=$$assets go test ./test/faults -run TestWritesPerRun -count=1 -v | grep -E '^(\s*writes|---|FAIL|ok|PASS)|writes'
+
+.PHONY: crash-points
+crash-points: ## stop the manager before and after every single write, and compare the ends
+	@assets=$$(hack/envtest-assets) && KUBEBUILDER_ASSETS=$$assets go test ./test/faults -run TestCrash -count=1 -v | grep -v '^=== '
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME (10s)
+	@hack/fuzz
+
+.PHONY: clean
+clean: ## remove what was built here (caches outside the checkout stay)
+	@rm -rf bin dist

@@ -1,0 +1,104 @@
+// The manager reconciles StorageBenchmarks and BenchmarkRuns. It is unprivileged and touches no disk.
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/storagebench/storagebench/controllers"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+type settings struct {
+	options        controllers.Options
+	metricsAddress string
+	probeAddress   string
+	leaderElection bool
+	logs           zap.Options
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "manager:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	var s settings
+	s.options.Timings = plan.DefaultTimings()
+	s.logs.TimeEncoder = zapcore.ISO8601TimeEncoder
+	flag.StringVar(&s.options.RunnerImage, "runner-image", "", "image of the workload pods (required)")
+	flag.StringVar(&s.options.LeaseNamespace, "lease-namespace", os.Getenv("POD_NAMESPACE"),
+		"namespace of the Leases by which benchmarks take nodes; the manager's own by default")
+	flag.IntVar(&s.options.Concurrency, "concurrency", 4, "objects that each controller works on at the same time")
+	flag.StringVar(&s.metricsAddress, "metrics-bind-address", ":8443", "address for metrics over HTTPS with authentication; 0 turns them off")
+	flag.StringVar(&s.probeAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz")
+	flag.BoolVar(&s.leaderElection, "leader-elect", false, "let only one of several managers work")
+	s.logs.BindFlags(flag.CommandLine)
+	flag.Parse()
+
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&s.logs)))
+	if s.options.RunnerImage == "" {
+		return errors.New("--runner-image is not set: name the image of the workload pods")
+	}
+	if s.options.LeaseNamespace == "" {
+		return errors.New("--lease-namespace is not set and there is no POD_NAMESPACE: name the manager's own namespace")
+	}
+	manager, err := newManager(s)
+	if err != nil {
+		return err
+	}
+	if err := controllers.Setup(manager, s.options); err != nil {
+		return err
+	}
+	return manager.Start(ctrl.SetupSignalHandler())
+}
+
+func newManager(s settings) (ctrl.Manager, error) {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	scheme, err := controllers.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	caches, err := controllers.Cache(s.options)
+	if err != nil {
+		return nil, err
+	}
+	// An API server that is away for half a minute must not cost the lead: the next manager would only wait as well.
+	lease, renew, retry := time.Minute, 45*time.Second, 5*time.Second
+	manager, err := ctrl.NewManager(controllers.ClientConfig(config), ctrl.Options{
+		Scheme: scheme,
+		Cache:  caches,
+		Metrics: metricsserver.Options{
+			BindAddress: s.metricsAddress, SecureServing: true,
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+			// HTTP/2 has a history of cheap denial of service, and a scraper does not need it.
+			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
+		},
+		HealthProbeBindAddress:        s.probeAddress,
+		LeaderElection:                s.leaderElection,
+		LeaderElectionID:              "manager.storagebench.dev",
+		LeaderElectionNamespace:       s.options.LeaseNamespace,
+		LeaderElectionReleaseOnCancel: true, // run ends the process right after Start returns
+		LeaseDuration:                 &lease, RenewDeadline: &renew, RetryPeriod: &retry,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the manager: %w", err)
+	}
+	return manager, errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("ping", healthz.Ping))
+}

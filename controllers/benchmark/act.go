@@ -1,0 +1,198 @@
+package benchmark
+
+import (
+	"context"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// act carries out the decision.
+func (r *Reconciler) act(ctx context.Context, observed *observation, decision plan.BenchmarkDecision) error {
+	benchmark := observed.Benchmark
+	for _, action := range decision.Actions {
+		var err error
+		switch action.Kind {
+		case plan.AddFinalizer:
+			err = r.patchFinalizer(ctx, benchmark, controllerutil.AddFinalizer)
+		case plan.RemoveBenchmarkFinalizer:
+			err = client.IgnoreNotFound(r.patchFinalizer(ctx, benchmark, controllerutil.RemoveFinalizer))
+		case plan.TakeLease:
+			err = r.takeLease(ctx, benchmark, decision.NodeName)
+		case plan.BreakLease:
+			err = r.deleteLease(ctx, observed.Lease.Node, observed.Lease.Holder)
+		case plan.ReleaseLease:
+			err = r.releaseLease(ctx, benchmark, observed.Lease.Node)
+		case plan.CreateRun:
+			run := r.buildRun(observed, action.Slot, action.Attempt, decision.NodeName, decision.DefaultClass)
+			err = client.IgnoreAlreadyExists(r.Client.Create(ctx, run))
+		case plan.DeleteRun:
+			err = r.deleteRun(ctx, observed, action.Run)
+		case plan.WriteResults:
+			err = r.writeResults(ctx, observed, decision, action)
+		case plan.DeleteResults:
+			err = r.deleteResults(ctx, benchmark, action.ConfigMap)
+		case plan.DeleteBenchmark:
+			err = client.IgnoreNotFound(r.Client.Delete(ctx, benchmark, client.Preconditions{UID: &benchmark.UID, ResourceVersion: &benchmark.ResourceVersion}))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", action.Kind, err)
+		}
+	}
+	return nil
+}
+
+// patchFinalizer changes the finalizers and keeps the object at hand up to date with the answer.
+func (r *Reconciler) patchFinalizer(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, change func(client.Object, string) bool) error {
+	before := benchmark.DeepCopy()
+	if !change(benchmark, v1alpha1.FinalizerTeardown) {
+		return nil
+	}
+	status := benchmark.Status
+	err := r.Client.Patch(ctx, benchmark, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	benchmark.Status = status
+	return err
+}
+
+// takeLease takes a node by creating its Lease: of two who try, the API server lets one succeed.
+func (r *Reconciler) takeLease(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, node string) error {
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: plan.LeaseName(node), Namespace: r.LeaseNamespace,
+			Labels: map[string]string{v1alpha1.LabelNodeLease: "true"},
+			Annotations: map[string]string{
+				v1alpha1.AnnotationNode:   node,
+				v1alpha1.AnnotationHolder: benchmark.Namespace + "/" + benchmark.Name,
+			},
+		},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To(string(benchmark.UID)),
+			AcquireTime:    &metav1.MicroTime{Time: r.Clock.Now()},
+		},
+	}
+	return client.IgnoreAlreadyExists(r.Client.Create(ctx, lease))
+}
+
+// releaseLease gives the node back after a last look that none of our runs is still at work.
+func (r *Reconciler) releaseLease(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, node string) error {
+	var runs v1alpha1.BenchmarkRunList
+	if err := r.Live.List(ctx, &runs, client.InNamespace(benchmark.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}); err != nil {
+		return fmt.Errorf("confirm that no run is at work on node %s: %w", node, err)
+	}
+	for i := range runs.Items {
+		if !plan.Settled(&runs.Items[i]) || !runs.Items[i].DeletionTimestamp.IsZero() {
+			return nil // the cache will show it, and the planner decide again
+		}
+	}
+	return r.deleteLease(ctx, node, string(benchmark.UID))
+}
+
+// deleteLease deletes the Lease of a node if it is still the given holder's.
+func (r *Reconciler) deleteLease(ctx context.Context, node, holder string) error {
+	var lease coordinationv1.Lease
+	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: r.LeaseNamespace, Name: plan.LeaseName(node)}, &lease); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if ptr.Deref(lease.Spec.HolderIdentity, "") != holder {
+		return nil
+	}
+	return client.IgnoreNotFound(r.Client.Delete(ctx, &lease, client.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion}))
+}
+
+func (r *Reconciler) deleteRun(ctx context.Context, observed *observation, name string) error {
+	for i := range observed.Runs {
+		if run := &observed.Runs[i]; run.Name == name {
+			return client.IgnoreNotFound(r.Client.Delete(ctx, run, client.Preconditions{UID: &run.UID}))
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) deleteResults(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, name string) error {
+	var stored corev1.ConfigMap
+	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: name}, &stored); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !metav1.IsControlledBy(&stored, benchmark) {
+		return nil
+	}
+	return client.IgnoreNotFound(r.Client.Delete(ctx, &stored, client.Preconditions{UID: &stored.UID}))
+}
+
+// buildRun is the run for a slot, with everything resolved.
+func (r *Reconciler) buildRun(observed *observation, slot *plan.Slot, attempt int32, node, defaultClass string) *v1alpha1.BenchmarkRun {
+	benchmark := observed.Benchmark
+	target := *slot.Target.DeepCopy()
+	if target.StorageClass != nil && target.StorageClass.Name == "" {
+		target.StorageClass.Name = defaultClass
+	}
+	return &v1alpha1.BenchmarkRun{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: plan.RunName(benchmark.Name, observed.Experiment, slot.Index, attempt), Namespace: benchmark.Namespace,
+			Labels: map[string]string{
+				v1alpha1.LabelBenchmark:    plan.BenchmarkLabel(benchmark.Name),
+				v1alpha1.LabelBenchmarkUID: string(benchmark.UID),
+				v1alpha1.LabelExperiment:   observed.Experiment,
+			},
+			Finalizers:      []string{v1alpha1.FinalizerTeardown},
+			OwnerReferences: []metav1.OwnerReference{ownerReference(benchmark)},
+		},
+		Spec: v1alpha1.BenchmarkRunSpec{
+			Benchmark: benchmark.Name, Experiment: observed.Experiment,
+			Index: slot.Index, Variant: slot.Variant, Repetition: slot.Repetition, Attempt: attempt, Seed: slot.Seed,
+			NodeName: node, RunnerImage: r.image(observed), Target: target, Phases: slot.Phases,
+			Retain: benchmark.Spec.Retain, PodTemplate: *benchmark.Spec.PodTemplate.DeepCopy(),
+		},
+	}
+}
+
+// image is the runner image of the experiment: that of its first run, for an upgrade of the operator half-way must not
+// change what measures.
+func (r *Reconciler) image(observed *observation) string {
+	for _, run := range observed.Runs {
+		if run.Spec.Experiment == observed.Experiment {
+			return run.Spec.RunnerImage
+		}
+	}
+	return r.RunnerImage
+}
+
+// rehearse lets the API server validate every variant without making anything, so that a bad value is found before the
+// first run and not in the night.
+func (r *Reconciler) rehearse(ctx context.Context, observed *observation) error {
+	seen := map[string]bool{}
+	for i := range observed.Slots {
+		slot := &observed.Slots[i]
+		if seen[slot.Variant] {
+			continue
+		}
+		seen[slot.Variant] = true
+		run := r.buildRun(observed, slot, 1, "rehearsal", "rehearsal")
+		run.Name += "-rehearsal"
+		err := r.Client.Create(ctx, run, client.DryRunAll)
+		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+			return &plan.SpecError{Reason: v1alpha1.ReasonSpecInvalid, Message: fmt.Sprintf("variant %q cannot be run: %v", slot.Variant, err)}
+		}
+		if client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("rehearse variant %q: %w", slot.Variant, err)
+		}
+	}
+	return nil
+}
+
+func ownerReference(benchmark *v1alpha1.StorageBenchmark) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "StorageBenchmark", Name: benchmark.Name, UID: benchmark.UID,
+		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+	}
+}

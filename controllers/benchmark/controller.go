@@ -1,0 +1,91 @@
+// Package benchmark reconciles StorageBenchmarks: it expands them into runs, takes its turn on a node, makes one run
+// after another, judges their numbers and writes the results.
+package benchmark
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// Reconciler brings StorageBenchmarks to their verdict.
+type Reconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	// Recorder announces what has been written to the status.
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	// LeaseNamespace holds the Leases of the nodes.
+	LeaseNamespace string
+	// RunnerImage of new experiments.
+	RunnerImage string
+}
+
+// Reconcile observes, plans, acts and summarises.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (result reconcile.Result, err error) {
+	var benchmark v1alpha1.StorageBenchmark
+	if err := r.Live.Get(ctx, request.NamespacedName, &benchmark); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	observed, err := r.observe(ctx, &benchmark)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	decision := plan.Benchmark(observed.BenchmarkState)
+	actErr := r.act(ctx, observed, decision)
+	if actErr == nil && gone(decision) {
+		return reconcile.Result{}, nil
+	}
+	if actErr != nil && !apierrors.IsConflict(actErr) {
+		decision.Reason, decision.Message = v1alpha1.ReasonActionFailed, actErr.Error()+" (will be tried again)"
+	}
+	if err := r.writeStatus(ctx, &benchmark, summarise(observed, decision)); err != nil {
+		return reconcile.Result{}, errors.Join(actErr, err)
+	}
+	if actErr != nil {
+		return reconcile.Result{}, actErr
+	}
+	if !decision.WakeAt.IsZero() {
+		result.RequeueAfter = max(decision.WakeAt.Sub(r.Clock.Now()), 10*time.Millisecond)
+	}
+	return result, nil
+}
+
+// gone says that the object has been let go or deleted: there is no status left to write.
+func gone(decision plan.BenchmarkDecision) bool {
+	for _, action := range decision.Actions {
+		if action.Kind == plan.RemoveBenchmarkFinalizer || action.Kind == plan.DeleteBenchmark {
+			return true
+		}
+	}
+	return false
+}
+
+// writeStatus writes a changed status. The update carries the version that was observed: a status that has changed
+// meanwhile is not overwritten, the conflict brings another reconcile.
+func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, status v1alpha1.StorageBenchmarkStatus) error {
+	if equality.Semantic.DeepEqual(benchmark.Status, status) {
+		return nil
+	}
+	before := benchmark.Status
+	changed := benchmark.DeepCopy()
+	changed.Status = status
+	if err := r.Client.Status().Update(ctx, changed); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write the status of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err))
+	}
+	r.announce(benchmark, before, status)
+	return nil
+}

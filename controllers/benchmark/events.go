@@ -1,0 +1,27 @@
+package benchmark
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+)
+
+// announce tells of a change that has been written to the status. Event reasons equal condition reasons.
+func (r *Reconciler) announce(benchmark *v1alpha1.StorageBenchmark, before, after v1alpha1.StorageBenchmarkStatus) {
+	now := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
+	earlier := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
+	if now == nil || (earlier != nil && earlier.Reason == now.Reason && before.Verdict == after.Verdict) {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	switch {
+	case after.Verdict != "" && after.Verdict != v1alpha1.VerdictPassed,
+		meta.IsStatusConditionTrue(after.Conditions, v1alpha1.ConditionStalled),
+		now.Reason == v1alpha1.ReasonNoNode, now.Reason == v1alpha1.ReasonStorageClassNotFound,
+		now.Reason == v1alpha1.ReasonNoDefaultClass, now.Reason == v1alpha1.ReasonActionFailed:
+		kind = corev1.EventTypeWarning
+	}
+	r.Recorder.Eventf(benchmark, nil, kind, now.Reason, "Reconcile", "%s", kstatus.Shorten(now.Message, 900))
+}

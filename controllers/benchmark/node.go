@@ -1,0 +1,65 @@
+package benchmark
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// fits says whether pods of the template could run on a node now. The scheduler has the last word; this only keeps a
+// benchmark from choosing a node that can never take it.
+func fits(node *corev1.Node, template v1alpha1.PodTemplate) bool {
+	if node.Spec.Unschedulable || !node.DeletionTimestamp.IsZero() || !ready(node) {
+		return false
+	}
+	if !labels.SelectorFromSet(template.NodeSelector).Matches(labels.Set(node.Labels)) {
+		return false
+	}
+	for i := range node.Spec.Taints {
+		if !tolerated(&node.Spec.Taints[i], template.Tolerations) {
+			return false
+		}
+	}
+	return true
+}
+
+func ready(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// tolerated follows the rules of the scheduler for NoSchedule and NoExecute.
+func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
+	if taint.Effect == corev1.TaintEffectPreferNoSchedule {
+		return true
+	}
+	for _, toleration := range tolerations {
+		if toleration.Effect != "" && toleration.Effect != taint.Effect {
+			continue
+		}
+		if toleration.Key != "" && toleration.Key != taint.Key {
+			continue
+		}
+		if toleration.Operator == corev1.TolerationOpExists || (toleration.Key != "" && toleration.Value == taint.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+func splitName(name string) (types.NamespacedName, error) {
+	namespace, object, found := strings.Cut(name, "/")
+	if !found {
+		return types.NamespacedName{}, fmt.Errorf("the annotation %s is %q instead of NAMESPACE/NAME: delete that Lease if its benchmark is gone", v1alpha1.AnnotationHolder, name)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: object}, nil
+}

@@ -1,0 +1,261 @@
+package benchmark
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/gate"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// observation is the planner's view with what the planner does not need: the compiled gates and the written results.
+type observation struct {
+	plan.BenchmarkState
+	gates *gate.Set
+	// written are the results of the current experiment, read back if the status does not speak of them yet.
+	written *results.Experiment
+}
+
+// observe gathers all that is known of a benchmark.
+func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (*observation, error) {
+	observed := &observation{BenchmarkState: plan.BenchmarkState{
+		Now: r.Clock.Now(), Benchmark: benchmark, Experiment: plan.Experiment(benchmark),
+	}}
+	var runs v1alpha1.BenchmarkRunList
+	if err := r.Client.List(ctx, &runs, client.InNamespace(benchmark.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}); err != nil {
+		return nil, fmt.Errorf("list the runs of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err)
+	}
+	observed.Runs = slices.DeleteFunc(runs.Items, func(run v1alpha1.BenchmarkRun) bool { return !metav1.IsControlledBy(&run, benchmark) })
+	slices.SortFunc(observed.Runs, func(a, b v1alpha1.BenchmarkRun) int {
+		return int(a.Spec.Index-b.Spec.Index)*100 + int(a.Spec.Attempt-b.Spec.Attempt)
+	})
+	for _, step := range []func(context.Context, *observation) error{
+		r.observeSpec, r.observeClasses, r.observeNodesAndLeases, r.observeResults,
+	} {
+		if err := step(ctx, observed); err != nil {
+			return nil, err
+		}
+	}
+	return observed, nil
+}
+
+// observeSpec expands the spec, compiles its gates and asks the API server about every variant.
+func (r *Reconciler) observeSpec(ctx context.Context, observed *observation) error {
+	spec := &observed.Benchmark.Spec
+	fail := func(err error) error {
+		var wrong *plan.SpecError
+		if !errors.As(err, &wrong) {
+			return err
+		}
+		observed.SpecError = wrong
+		return nil
+	}
+	slots, err := plan.Expand(spec, plan.Seed(observed.Benchmark))
+	if err != nil {
+		return fail(err)
+	}
+	observed.Slots = slots
+	if err := supported(spec); err != nil {
+		return fail(err)
+	}
+	observed.gates, err = gate.Compile(spec.Gates, spec.Phases, plan.VariantNames(slots))
+	if err != nil {
+		return fail(&plan.SpecError{Reason: v1alpha1.ReasonGateInvalid, Message: err.Error()})
+	}
+	if observed.Benchmark.Status.Experiment == observed.Experiment && !stalled(observed.Benchmark) || !observed.Benchmark.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return fail(r.rehearse(ctx, observed))
+}
+
+// supported refuses what this version accepts but does not do yet: to do nothing silently would be a lie.
+func supported(spec *v1alpha1.StorageBenchmarkSpec) error {
+	if spec.Schedule != nil {
+		return &plan.SpecError{Reason: v1alpha1.ReasonNotSupported,
+			Message: "spec.schedule is accepted but not acted upon by this version: remove it, and use the annotation " + v1alpha1.AnnotationRerun + " to run again"}
+	}
+	return nil
+}
+
+func (r *Reconciler) observeClasses(ctx context.Context, observed *observation) error {
+	var classes storagev1.StorageClassList
+	if err := r.Client.List(ctx, &classes); err != nil {
+		return fmt.Errorf("list storage classes: %w", err)
+	}
+	for _, class := range classes.Items {
+		observed.Classes = append(observed.Classes, plan.ClassState{
+			Name: class.Name, Default: class.Annotations["storageclass.kubernetes.io/is-default-class"] == "true",
+		})
+	}
+	return nil
+}
+
+// observeNodesAndLeases finds the nodes that fit, who has them and who waits for them.
+func (r *Reconciler) observeNodesAndLeases(ctx context.Context, observed *observation) error {
+	var nodes corev1.NodeList
+	if err := r.Client.List(ctx, &nodes); err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	var leases coordinationv1.LeaseList
+	if err := r.Client.List(ctx, &leases, client.InNamespace(r.LeaseNamespace), client.HasLabels{v1alpha1.LabelNodeLease}); err != nil {
+		return fmt.Errorf("list the Leases of nodes: %w", err)
+	}
+	var others v1alpha1.StorageBenchmarkList
+	if err := r.Client.List(ctx, &others); err != nil {
+		return fmt.Errorf("list benchmarks: %w", err)
+	}
+	lines := map[string]int{}
+	for i := range leases.Items {
+		lease := leaseState(&leases.Items[i])
+		lines[lease.Node]++
+		if lease.Holder == string(observed.Benchmark.UID) {
+			observed.Lease = lease
+		}
+	}
+	for i := range others.Items {
+		if waits(&others.Items[i]) && others.Items[i].UID != observed.Benchmark.UID {
+			lines[others.Items[i].Status.NodeName]++
+		}
+	}
+	for i := range nodes.Items {
+		if fits(&nodes.Items[i], observed.Benchmark.Spec.PodTemplate) {
+			observed.Nodes = append(observed.Nodes, plan.NodeState{Name: nodes.Items[i].Name, Line: lines[nodes.Items[i].Name]})
+		}
+	}
+	node := plan.ChosenNode(observed.BenchmarkState)
+	for i := range others.Items {
+		if other := &others.Items[i]; waits(other) && other.UID != observed.Benchmark.UID && other.Status.NodeName == node {
+			observed.Waiting = append(observed.Waiting, plan.Place{
+				UID: string(other.UID), Name: other.Namespace + "/" + other.Name, Since: other.Status.Queue.Since.Time})
+		}
+	}
+	if observed.Lease != nil {
+		return nil
+	}
+	return r.observeHolder(ctx, observed, node, leases.Items, others.Items)
+}
+
+// waits says whether a benchmark stands in a line.
+func waits(benchmark *v1alpha1.StorageBenchmark) bool {
+	return benchmark.Status.Queue != nil && benchmark.DeletionTimestamp.IsZero() && !benchmark.Spec.Suspend
+}
+
+// observeHolder finds out who has the node, and whether that benchmark still exists.
+func (r *Reconciler) observeHolder(ctx context.Context, observed *observation, node string, leases []coordinationv1.Lease, others []v1alpha1.StorageBenchmark) error {
+	at := slices.IndexFunc(leases, func(lease coordinationv1.Lease) bool { return lease.Annotations[v1alpha1.AnnotationNode] == node })
+	if at < 0 || node == "" {
+		return nil
+	}
+	observed.Lease = leaseState(&leases[at])
+	holder := observed.Lease.Holder
+	if slices.ContainsFunc(others, func(other v1alpha1.StorageBenchmark) bool { return string(other.UID) == holder }) {
+		return nil
+	}
+	abandoned, err := r.abandoned(ctx, observed.Lease)
+	observed.Lease.Abandoned = abandoned
+	return err
+}
+
+// abandoned confirms with the API server that a holder is gone, with all its runs and pods.
+func (r *Reconciler) abandoned(ctx context.Context, lease *plan.LeaseState) (bool, error) {
+	key, err := splitName(lease.HolderName)
+	if err != nil {
+		return false, err
+	}
+	var holder v1alpha1.StorageBenchmark
+	if err := r.Live.Get(ctx, key, &holder); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("look for benchmark %s, which has node %s: %w", key, lease.Node, err)
+	} else if err == nil && string(holder.UID) == lease.Holder {
+		return false, nil
+	}
+	ofHolder := client.MatchingLabels{v1alpha1.LabelBenchmarkUID: lease.Holder}
+	var runs v1alpha1.BenchmarkRunList
+	if err := r.Live.List(ctx, &runs, client.InNamespace(key.Namespace), ofHolder); err != nil {
+		return false, fmt.Errorf("look for runs of the vanished benchmark %s: %w", key, err)
+	}
+	var pods corev1.PodList
+	if err := r.Live.List(ctx, &pods, client.InNamespace(key.Namespace), ofHolder); err != nil {
+		return false, fmt.Errorf("look for pods of the vanished benchmark %s: %w", key, err)
+	}
+	return len(runs.Items) == 0 && len(pods.Items) == 0, nil
+}
+
+func leaseState(lease *coordinationv1.Lease) *plan.LeaseState {
+	return &plan.LeaseState{
+		Node:       lease.Annotations[v1alpha1.AnnotationNode],
+		Holder:     ptr.Deref(lease.Spec.HolderIdentity, ""),
+		HolderName: lease.Annotations[v1alpha1.AnnotationHolder],
+	}
+}
+
+// observeResults lists the ConfigMaps with results, by metadata alone.
+func (r *Reconciler) observeResults(ctx context.Context, observed *observation) error {
+	benchmark := observed.Benchmark
+	ofRuns, err := labels.NewRequirement(v1alpha1.LabelRun, selection.DoesNotExist, nil)
+	if err != nil {
+		return err
+	}
+	selector := labels.SelectorFromSet(labels.Set{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}).Add(*ofRuns)
+	var stored metav1.PartialObjectMetadataList
+	stored.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
+	if err := r.Client.List(ctx, &stored, client.InNamespace(benchmark.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return fmt.Errorf("list the results of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err)
+	}
+	for i := range stored.Items {
+		if item := &stored.Items[i]; metav1.IsControlledBy(item, benchmark) && item.DeletionTimestamp.IsZero() {
+			observed.Results = append(observed.Results, plan.StoredExperiment{
+				ConfigMap: item.Name, Experiment: item.Labels[v1alpha1.LabelExperiment], StoredAt: item.CreationTimestamp.Time,
+				Fingerprint: item.Annotations[v1alpha1.AnnotationFingerprint], Verdict: item.Annotations[v1alpha1.AnnotationVerdict],
+			})
+		}
+	}
+	return r.readBack(ctx, observed)
+}
+
+// readBack reads the results of the current experiment if the status does not speak of them yet, and notices a
+// namesake of somebody else's.
+func (r *Reconciler) readBack(ctx context.Context, observed *observation) error {
+	benchmark, name := observed.Benchmark, plan.ResultsName(observed.Benchmark.Name, observed.Experiment)
+	at := slices.IndexFunc(observed.Results, func(stored plan.StoredExperiment) bool { return stored.ConfigMap == name })
+	reported := benchmark.Status.Results
+	if at >= 0 && reported != nil && reported.Experiment == observed.Experiment && reported.Fingerprint == observed.Results[at].Fingerprint {
+		return nil
+	}
+	if at < 0 && !plan.Count(observed.BenchmarkState).Over {
+		return nil
+	}
+	var stored corev1.ConfigMap
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: name}, &stored)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the results in ConfigMap %s: %w", name, err)
+	case !metav1.IsControlledBy(&stored, benchmark):
+		observed.Results = append(observed.Results, plan.StoredExperiment{ConfigMap: name, Foreign: true})
+		return nil
+	case at < 0: // the cache will know it soon
+		return nil
+	}
+	observed.Results[at].Fingerprint = "" // unreadable: somebody has edited them, they are written again
+	if experiment, err := decodeResults(&stored); err == nil {
+		observed.written = experiment
+		observed.Results[at].Fingerprint = stored.Annotations[v1alpha1.AnnotationFingerprint]
+	}
+	return nil
+}

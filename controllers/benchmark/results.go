@@ -1,0 +1,131 @@
+package benchmark
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/report"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// The keys of a results ConfigMap.
+const (
+	keyResults = "results.json"
+	keyReport  = "report.md"
+	keyJUnit   = "junit.xml"
+	// maxResultsBytes leaves room for the report and JUnit below the API's limit of 1 MiB.
+	maxResultsBytes = 500 << 10
+)
+
+// writeResults judges an experiment and writes its ConfigMap.
+func (r *Reconciler) writeResults(ctx context.Context, observed *observation, decision plan.BenchmarkDecision, action plan.BenchmarkAction) error {
+	benchmark := observed.Benchmark
+	evidence := plan.Evidence{
+		Now: r.Clock.Now(), Benchmark: benchmark, Experiment: action.Experiment, Gates: observed.gates, Tally: decision.Tally,
+	}
+	if action.Superseded {
+		evidence.Gates = nil
+	}
+	for i := range observed.Runs {
+		if observed.Runs[i].Spec.Experiment == action.Experiment {
+			evidence.Runs = append(evidence.Runs, observed.Runs[i])
+		}
+	}
+	var err error
+	if evidence.Documents, err = r.loadDocuments(ctx, evidence.Runs); err != nil {
+		return err
+	}
+	return r.applyResults(ctx, benchmark, plan.Assemble(evidence), action)
+}
+
+// loadDocuments reads the stored result of every phase.
+func (r *Reconciler) loadDocuments(ctx context.Context, runs []v1alpha1.BenchmarkRun) (map[string]results.PhaseDocument, error) {
+	documents := map[string]results.PhaseDocument{}
+	for i := range runs {
+		for _, phase := range runs[i].Status.Phases {
+			if phase.Result == "" {
+				continue
+			}
+			var stored corev1.ConfigMap
+			err := r.Live.Get(ctx, types.NamespacedName{Namespace: runs[i].Namespace, Name: phase.Result}, &stored)
+			if err != nil {
+				return nil, fmt.Errorf("read the result of phase %s of run %s in ConfigMap %s: %w", phase.Name, runs[i].Name, phase.Result, err)
+			}
+			document, err := results.LoadPhase(stored.Data, stored.BinaryData)
+			if err != nil {
+				return nil, fmt.Errorf("the result of phase %s of run %s in ConfigMap %s cannot be used: %w", phase.Name, runs[i].Name, phase.Result, err)
+			}
+			documents[phase.Result] = document
+		}
+	}
+	return documents, nil
+}
+
+// applyResults creates the ConfigMap, or replaces the contents of one that is ours.
+func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, experiment results.Experiment, action plan.BenchmarkAction) error {
+	text, omitted, err := experiment.Encode(maxResultsBytes)
+	if err != nil {
+		return err
+	}
+	rendered := report.Render(experiment)
+	omitted = append(omitted, rendered.Omitted...)
+	wanted := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: action.ConfigMap, Namespace: benchmark.Namespace,
+			Labels: map[string]string{
+				v1alpha1.LabelBenchmark:    plan.BenchmarkLabel(benchmark.Name),
+				v1alpha1.LabelBenchmarkUID: string(benchmark.UID),
+				v1alpha1.LabelExperiment:   action.Experiment,
+			},
+			Annotations: map[string]string{
+				v1alpha1.AnnotationFingerprint: action.Fingerprint,
+				v1alpha1.AnnotationVerdict:     experiment.Verdict,
+				annotationOmitted:              strings.Join(omitted, "; "),
+			},
+			OwnerReferences: []metav1.OwnerReference{ownerReference(benchmark)},
+		},
+		Data: map[string]string{keyResults: string(text), keyReport: rendered.Markdown, keyJUnit: string(rendered.JUnit)},
+	}
+	err = r.Client.Create(ctx, wanted)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	var existing corev1.ConfigMap
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(wanted), &existing); err != nil {
+		return err
+	}
+	if !metav1.IsControlledBy(&existing, benchmark) {
+		return fmt.Errorf("ConfigMap %s exists and is not this benchmark's: delete or rename it", wanted.Name)
+	}
+	if existing.Annotations[v1alpha1.AnnotationFingerprint] == action.Fingerprint && !action.Superseded {
+		if _, err := decodeResults(&existing); err == nil {
+			return nil // written by an earlier reconcile that the cache does not show yet
+		}
+	}
+	existing.Labels, existing.Annotations, existing.Data = wanted.Labels, wanted.Annotations, wanted.Data
+	return r.Client.Update(ctx, &existing)
+}
+
+// annotationOmitted says what did not fit into the results.
+const annotationOmitted = "storagebench.dev/omitted"
+
+func decodeResults(stored *corev1.ConfigMap) (*results.Experiment, error) {
+	var experiment results.Experiment
+	if err := json.Unmarshal([]byte(stored.Data[keyResults]), &experiment); err != nil {
+		return nil, fmt.Errorf("%s in ConfigMap %s is not what was written there: %w", keyResults, stored.Name, err)
+	}
+	if experiment.Version != results.PhaseVersion {
+		return nil, fmt.Errorf("%s in ConfigMap %s has version %q", keyResults, stored.Name, experiment.Version)
+	}
+	return &experiment, nil
+}

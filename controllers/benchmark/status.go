@@ -1,0 +1,202 @@
+package benchmark
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// The bounds of the summary in the status.
+const (
+	maxSummary        = 128
+	maxSummaryMetrics = 8
+)
+
+// summarise derives the status from what was observed and decided. It is a function of both alone, so that an unchanged
+// world gives an unchanged status, and no write.
+func summarise(observed *observation, decision plan.BenchmarkDecision) v1alpha1.StorageBenchmarkStatus {
+	benchmark := observed.Benchmark
+	status := *benchmark.Status.DeepCopy()
+	if status.Experiment != observed.Experiment {
+		status = v1alpha1.StorageBenchmarkStatus{Conditions: status.Conditions, NodeName: status.NodeName}
+	}
+	status.ObservedGeneration = benchmark.Generation
+	status.Experiment = observed.Experiment
+	seed := plan.Seed(benchmark)
+	status.Seed = &seed
+	status.NodeName, status.StorageClass = decision.NodeName, decision.StorageClass
+	status.RunnerImage = imageInUse(observed, status.RunnerImage)
+	status.Progress = progress(decision)
+	status.Queue = queue(observed, decision)
+	status.History = history(observed)
+	for _, run := range observed.Runs {
+		if run.Spec.Experiment == observed.Experiment && (status.StartedAt == nil || run.CreationTimestamp.Before(status.StartedAt)) {
+			status.StartedAt = run.CreationTimestamp.DeepCopy()
+		}
+	}
+	status.State = stateWord(decision)
+	if decision.Position == plan.PositionFinished {
+		finish(observed, decision, &status)
+	} else {
+		progressConditions(benchmark.Generation, decision, &status)
+	}
+	return status
+}
+
+func imageInUse(observed *observation, recorded string) string {
+	for _, run := range observed.Runs {
+		if run.Spec.Experiment == observed.Experiment {
+			return run.Spec.RunnerImage
+		}
+	}
+	return recorded
+}
+
+// stateWord is one word for people.
+func stateWord(decision plan.BenchmarkDecision) string {
+	switch decision.Position {
+	case plan.PositionQueued:
+		return fmt.Sprintf("Queued(%d)", decision.Ahead+1)
+	case plan.PositionWaiting, plan.PositionStalled:
+		return decision.Reason
+	default:
+		return string(decision.Position)
+	}
+}
+
+func progressConditions(generation int64, decision plan.BenchmarkDecision, status *v1alpha1.StorageBenchmarkStatus) {
+	status.Verdict, status.FinishedAt, status.Results, status.Gates, status.Summary, status.SummaryOmitted = "", nil, nil, nil, nil, 0
+	if decision.Position == plan.PositionStalled {
+		kstatus.Stall(&status.Conditions, generation, decision.Reason, decision.Message)
+	} else {
+		kstatus.Progress(&status.Conditions, generation, decision.Reason, decision.Message)
+	}
+	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionComplete, metav1.ConditionFalse, decision.Reason, "not all runs have ended")
+	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionPassed, metav1.ConditionUnknown, decision.Reason, "there is no verdict yet")
+}
+
+// finish fills in the verdict from the written results. Without them to hand, the status already has them.
+func finish(observed *observation, decision plan.BenchmarkDecision, status *v1alpha1.StorageBenchmarkStatus) {
+	generation := observed.Benchmark.Generation
+	if written := observed.written; written != nil {
+		status.Verdict = v1alpha1.Verdict(written.Verdict)
+		if written.FinishedAt != nil {
+			status.FinishedAt = &metav1.Time{Time: *written.FinishedAt}
+		}
+		status.Results = &v1alpha1.ResultsReference{
+			Experiment: observed.Experiment, ConfigMap: plan.ResultsName(observed.Benchmark.Name, observed.Experiment),
+			Verdict: written.Verdict, FinishedAt: status.FinishedAt, Fingerprint: decision.Fingerprint,
+			Omitted: kstatus.Shorten(strings.Join(written.Omitted, "; "), 256),
+		}
+		status.Gates = gateStatuses(written.Gates)
+		status.Summary, status.SummaryOmitted = summary(written.Variants)
+		passed := map[v1alpha1.Verdict]metav1.ConditionStatus{
+			v1alpha1.VerdictPassed: metav1.ConditionTrue, v1alpha1.VerdictFailed: metav1.ConditionFalse,
+		}[status.Verdict]
+		if passed == "" {
+			passed = metav1.ConditionUnknown
+		}
+		reason := written.Reason
+		if reason == "" {
+			reason = v1alpha1.ReasonFinished
+		}
+		kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionPassed, passed, reason, written.Message)
+	}
+	message := decision.Message
+	if passed := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionPassed); passed != nil {
+		passed.ObservedGeneration = generation
+		message = fmt.Sprintf("%s: %s; %s", status.Verdict, passed.Message, decision.Message)
+	}
+	kstatus.Done(&status.Conditions, generation, v1alpha1.ReasonFinished, message)
+	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionComplete, metav1.ConditionTrue, v1alpha1.ReasonFinished, decision.Message)
+}
+
+func gateStatuses(gates []results.GateResult) []v1alpha1.GateStatus {
+	var statuses []v1alpha1.GateStatus
+	for _, gate := range gates {
+		statuses = append(statuses, v1alpha1.GateStatus{
+			Name: v1alpha1.GateName(gate.Name), Verdict: v1alpha1.Verdict(gate.Verdict),
+			Reason: gate.Reason, Message: kstatus.Shorten(gate.Message, 1024),
+		})
+	}
+	return statuses
+}
+
+// summary takes the primary metrics of as many variants and phases as the status may hold.
+func summary(variants []results.VariantResult) (entries []v1alpha1.PhaseSummary, omitted int32) {
+	for _, variant := range variants {
+		for _, phase := range variant.Phases {
+			entry := v1alpha1.PhaseSummary{Variant: variant.Name, Phase: v1alpha1.PhaseName(phase.Name)}
+			for _, metric := range phase.Metrics {
+				if known, found := results.LookupMetric(metric.Name); found && known.Primary && len(entry.Metrics) < maxSummaryMetrics {
+					entry.Metrics = append(entry.Metrics, v1alpha1.MetricSummary{
+						Name: metric.Name, Median: metric.Median, Min: metric.Min, Max: metric.Max, Runs: metric.Runs})
+				}
+			}
+			switch {
+			case len(entry.Metrics) == 0:
+			case len(entries) == maxSummary:
+				omitted++
+			default:
+				entries = append(entries, entry)
+			}
+		}
+	}
+	return entries, omitted
+}
+
+func progress(decision plan.BenchmarkDecision) *v1alpha1.ProgressStatus {
+	tally := decision.Tally
+	status := &v1alpha1.ProgressStatus{RunsTotal: int32(tally.Total), RunsDone: int32(tally.Done), RunsInvalid: int32(tally.Invalid)}
+	if current := decision.Current; current != nil {
+		status.CurrentRun, status.CurrentPhase = current.Name, current.Status.CurrentPhase
+		if tally.MeanDuration > 0 {
+			remaining := tally.Total - tally.Done
+			end := current.CreationTimestamp.Add(tally.MeanDuration * time.Duration(max(1, remaining)))
+			status.EstimatedEnd = &metav1.Time{Time: end}
+		}
+	}
+	return status
+}
+
+// queue keeps the place in line: whoever joined first is served first, whatever happens to the manager meanwhile.
+func queue(observed *observation, decision plan.BenchmarkDecision) *v1alpha1.QueueStatus {
+	if !decision.InLine {
+		return nil
+	}
+	status := &v1alpha1.QueueStatus{Since: metav1.NewMicroTime(observed.Now), Position: int32(decision.Ahead + 1)}
+	earlier := observed.Benchmark.Status
+	if earlier.Queue != nil && earlier.NodeName == decision.NodeName {
+		status.Since = earlier.Queue.Since
+	}
+	if observed.Lease != nil {
+		status.Holder = observed.Lease.HolderName
+	}
+	return status
+}
+
+func history(observed *observation) []v1alpha1.ResultsReference {
+	var references []v1alpha1.ResultsReference
+	for _, stored := range plan.History(observed.BenchmarkState) {
+		if len(references) == 100 {
+			break
+		}
+		references = append(references, v1alpha1.ResultsReference{
+			Experiment: stored.Experiment, ConfigMap: stored.ConfigMap, Verdict: stored.Verdict,
+			Fingerprint: stored.Fingerprint, FinishedAt: &metav1.Time{Time: stored.StoredAt}})
+	}
+	return references
+}
+
+func stalled(benchmark *v1alpha1.StorageBenchmark) bool {
+	return meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionStalled)
+}

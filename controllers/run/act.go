@@ -1,0 +1,164 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/volume"
+)
+
+// Annotations of a stored result, so that its outcome can be seen without reading it.
+const (
+	annotationDigest  = "storagebench.dev/digest"
+	annotationOutcome = "storagebench.dev/outcome"
+	annotationReason  = "storagebench.dev/reason"
+	annotationMessage = "storagebench.dev/message"
+)
+
+// act carries out the decision and notes in state what it has made. Objects are created, never applied: applying would
+// adopt a namesake of somebody else's, and what is ours is deleted one day.
+func (r *Reconciler) act(ctx context.Context, state *plan.RunState, actions []plan.RunAction) error {
+	for _, action := range actions {
+		var err error
+		switch action.Kind {
+		case plan.CreateVolume:
+			err = r.createVolume(ctx, state.Run)
+		case plan.StartPhase:
+			err = r.startPhase(ctx, state, action.Phase)
+		case plan.StoreResult:
+			err = r.storeResult(ctx, state, action.Phase)
+		case plan.DeleteJobs:
+			err = r.deleteJobs(ctx, state)
+		case plan.DeleteVolume:
+			err = r.deleteVolume(ctx, state.Run)
+		case plan.RemoveRunFinalizer:
+			err = r.removeFinalizer(ctx, state.Run)
+		}
+		if err != nil {
+			return fmt.Errorf("%s for run %s/%s: %w", action.Kind, state.Run.Namespace, state.Run.Name, err)
+		}
+	}
+	return nil
+}
+
+// create makes an object; that it exists already is success, for names are deterministic and the planner looks again.
+func (r *Reconciler) create(ctx context.Context, object client.Object) error {
+	return client.IgnoreAlreadyExists(r.Client.Create(ctx, object))
+}
+
+func (r *Reconciler) createVolume(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
+	return r.create(ctx, volume.Claim(run, labelsFor(run), ownerReference(run)))
+}
+
+// startPhase makes the phase's Job, after a last look whether the node is still ours.
+func (r *Reconciler) startPhase(ctx context.Context, state *plan.RunState, i int) error {
+	var lease coordinationv1.Lease
+	key := types.NamespacedName{Namespace: r.LeaseNamespace, Name: plan.LeaseName(state.Run.Spec.NodeName)}
+	if err := r.Live.Get(ctx, key, &lease); err != nil {
+		return fmt.Errorf("confirm that the benchmark has node %s: %w", state.Run.Spec.NodeName, err)
+	}
+	if ptr.Deref(lease.Spec.HolderIdentity, "") != state.Owner {
+		return fmt.Errorf("node %s has just been taken by %s", state.Run.Spec.NodeName, lease.Annotations[v1alpha1.AnnotationHolder])
+	}
+	job, err := buildJob(state.Run, state.Run.Spec.Phases[i])
+	if err != nil {
+		return err
+	}
+	if err := r.create(ctx, job); err != nil {
+		return err
+	}
+	if job.UID != "" {
+		state.Phases[i].Job = jobState(job, "")
+	}
+	return nil
+}
+
+// storeResult keeps a received document in a ConfigMap of the run.
+func (r *Reconciler) storeResult(ctx context.Context, state *plan.RunState, i int) error {
+	run, phase := state.Run, state.Phases[i]
+	binary, text, _, err := results.StoredPhase(phase.ReceivedBytes, phase.ReceivedDigest)
+	if err != nil {
+		return err
+	}
+	labels := labelsFor(run)
+	labels[v1alpha1.LabelPhase] = phase.Received.Phase
+	stored := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: plan.PhaseObjectName(run.Name, run.Spec.Phases[i].Name), Namespace: run.Namespace, Labels: labels,
+			OwnerReferences: []metav1.OwnerReference{ownerReference(run)},
+			Annotations: map[string]string{
+				annotationDigest:  phase.ReceivedDigest,
+				annotationOutcome: string(phase.Received.Outcome),
+				annotationReason:  phase.Received.Reason,
+				annotationMessage: kstatus.Shorten(phase.Received.Message, 512),
+			},
+		},
+		Immutable:  ptr.To(true),
+		Data:       text,
+		BinaryData: binary,
+	}
+	err = r.Client.Create(ctx, stored)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	var existing corev1.ConfigMap
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(stored), &existing); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !metav1.IsControlledBy(&existing, run) {
+		return fmt.Errorf("ConfigMap %s exists and is not this run's: delete or rename it, so that the result can be stored", stored.Name)
+	}
+	return nil
+}
+
+func (r *Reconciler) deleteJobs(ctx context.Context, state *plan.RunState) error {
+	for i, phase := range state.Phases {
+		if !phase.Job.Exists || phase.Job.Deleting {
+			continue
+		}
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+			Namespace: state.Run.Namespace, Name: plan.PhaseObjectName(state.Run.Name, state.Run.Spec.Phases[i].Name)}}
+		err := r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground),
+			client.Preconditions{UID: ptr.To(types.UID(phase.Job.UID))})
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteVolume deletes the run's own claim, read from the API server at this moment.
+func (r *Reconciler) deleteVolume(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
+	var claim corev1.PersistentVolumeClaim
+	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: plan.VolumeName(run.Name)}, &claim); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !metav1.IsControlledBy(&claim, run) || !claim.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return client.IgnoreNotFound(r.Client.Delete(ctx, &claim, client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion}))
+}
+
+func (r *Reconciler) removeFinalizer(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
+	if !controllerutil.ContainsFinalizer(run, v1alpha1.FinalizerTeardown) {
+		return nil
+	}
+	without := run.DeepCopy()
+	controllerutil.RemoveFinalizer(without, v1alpha1.FinalizerTeardown)
+	patch := client.MergeFromWithOptions(run, client.MergeFromWithOptimisticLock{})
+	return client.IgnoreNotFound(r.Client.Patch(ctx, without, patch))
+}

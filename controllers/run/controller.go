@@ -1,0 +1,166 @@
+// Package run reconciles BenchmarkRuns: one volume, one Job per phase, one verified result per phase, and a clean end.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// LogReader reads the log of a container.
+type LogReader interface {
+	ReadLog(ctx context.Context, namespace, pod, container string) (io.ReadCloser, error)
+}
+
+// Reconciler brings BenchmarkRuns to their end.
+type Reconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	Logs LogReader
+	// Recorder announces what has been written to the status.
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	// LeaseNamespace holds the Leases of the nodes.
+	LeaseNamespace string
+	Timings        plan.Timings
+}
+
+// Reconcile observes, plans, acts and summarises.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (result reconcile.Result, err error) {
+	// The run itself is always read fresh: its status holds what must not be done twice.
+	var run v1alpha1.BenchmarkRun
+	if err := r.Live.Get(ctx, request.NamespacedName, &run); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	state, err := r.observe(ctx, &run)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	decision := plan.Run(state)
+	actErr := r.act(ctx, &state, decision.Actions)
+	if actErr == nil && gone(decision) {
+		return reconcile.Result{}, nil
+	}
+	if actErr != nil && !apierrors.IsConflict(actErr) && decision.Ending == nil {
+		decision.Reason, decision.Message = v1alpha1.ReasonActionFailed, actErr.Error()+" (will be tried again)"
+	}
+	status := summarise(state, decision)
+	if err := r.writeStatus(ctx, &run, status); err != nil {
+		return reconcile.Result{}, errors.Join(actErr, err)
+	}
+	if actErr != nil {
+		return reconcile.Result{}, actErr
+	}
+	if !decision.WakeAt.IsZero() {
+		result.RequeueAfter = max(decision.WakeAt.Sub(r.Clock.Now()), 10*time.Millisecond)
+	}
+	return result, nil
+}
+
+// gone says that the last finalizer has been removed, and the object with it.
+func gone(decision plan.RunDecision) bool {
+	for _, action := range decision.Actions {
+		if action.Kind == plan.RemoveRunFinalizer {
+			return true
+		}
+	}
+	return false
+}
+
+// writeStatus writes a changed status. The update carries the version that was observed: a status that has changed
+// meanwhile is not overwritten, the conflict brings another reconcile.
+func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.BenchmarkRun, status v1alpha1.BenchmarkRunStatus) error {
+	if equality.Semantic.DeepEqual(run.Status, status) {
+		return nil
+	}
+	before := run.Status
+	changed := run.DeepCopy()
+	changed.Status = status
+	if err := r.Client.Status().Update(ctx, changed); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write the status of run %s/%s: %w", run.Namespace, run.Name, err))
+	}
+	r.announce(run, before, status)
+	return nil
+}
+
+// SetupWithManager registers the controller and what it watches.
+func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.Options) error {
+	return ctrl.NewControllerManagedBy(manager).
+		Named("run").
+		For(&v1alpha1.BenchmarkRun{}).
+		Owns(&batchv1.Job{}).
+		Owns(&corev1.PersistentVolumeClaim{}).
+		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfLabel)).
+		Watches(&corev1.Event{}, handler.EnqueueRequestsFromMapFunc(r.runOfEvent)).
+		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.runsOfLease)).
+		WithOptions(options).
+		Complete(r)
+}
+
+func runOfLabel(_ context.Context, object client.Object) []reconcile.Request {
+	if name := object.GetLabels()[v1alpha1.LabelRun]; name != "" {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
+	}
+	return nil
+}
+
+// runOfEvent finds the run whose claim or Job a Warning is about.
+func (r *Reconciler) runOfEvent(ctx context.Context, object client.Object) []reconcile.Request {
+	event, ok := object.(*corev1.Event)
+	if !ok {
+		return nil
+	}
+	var involved client.Object
+	switch event.InvolvedObject.Kind {
+	case "PersistentVolumeClaim":
+		involved = &corev1.PersistentVolumeClaim{}
+	case "Job":
+		involved = &batchv1.Job{}
+	default:
+		return nil
+	}
+	key := types.NamespacedName{Namespace: event.InvolvedObject.Namespace, Name: event.InvolvedObject.Name}
+	if err := r.Client.Get(ctx, key, involved); err != nil {
+		return nil // not one of ours: the cache holds only what carries our label
+	}
+	return runOfLabel(ctx, involved)
+}
+
+// runsOfLease finds the runs that wait for a node.
+func (r *Reconciler) runsOfLease(ctx context.Context, object client.Object) []reconcile.Request {
+	var runs v1alpha1.BenchmarkRunList
+	if err := r.Client.List(ctx, &runs); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list runs for a Lease", "lease", object.GetName())
+		return nil
+	}
+	var requests []reconcile.Request
+	for _, run := range runs.Items {
+		if plan.LeaseName(run.Spec.NodeName) == object.GetName() && !plan.Settled(&run) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&run)})
+		}
+	}
+	return requests
+}

@@ -1,0 +1,160 @@
+package run
+
+import (
+	"maps"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+const (
+	containerName = "runner"
+	volumeName    = "data"
+	scratchName   = "scratch"
+	scratchPath   = "/tmp"
+	// backstopSeconds is how much later than the operator the Job itself would end a phase, should the operator be away.
+	backstopSeconds = 300
+)
+
+// buildJob is the Job of one phase. Its pod passes the restricted Pod Security level: no token, no privilege, no host
+// path, a read-only root.
+func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) (*batchv1.Job, error) {
+	request, err := phaseRequest(run, phase).Encode()
+	if err != nil {
+		return nil, err
+	}
+	labels := labelsFor(run)
+	labels[v1alpha1.LabelPhase] = string(phase.Name)
+	podLabels := maps.Clone(run.Spec.PodTemplate.Labels)
+	if podLabels == nil {
+		podLabels = map[string]string{}
+	}
+	maps.Copy(podLabels, labels)
+	deadline := int64(phase.StartDeadline.Seconds()+phase.Deadline.Seconds()) + backstopSeconds
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: plan.PhaseObjectName(run.Name, phase.Name), Namespace: run.Namespace, Labels: labels,
+			OwnerReferences: []metav1.OwnerReference{ownerReference(run)},
+		},
+		Spec: batchv1.JobSpec{
+			// A phase is executed once: a second try would meet a volume that the first has changed.
+			BackoffLimit:          ptr.To[int32](0),
+			Completions:           ptr.To[int32](1),
+			Parallelism:           ptr.To[int32](1),
+			PodReplacementPolicy:  ptr.To(batchv1.Failed),
+			ActiveDeadlineSeconds: &deadline,
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: podAnnotations(run)},
+				Spec:       podSpec(run, request),
+			},
+		},
+	}, nil
+}
+
+func phaseRequest(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) workload.Request {
+	target := run.Spec.Target.StorageClass
+	path := workload.DataPath
+	if target.VolumeMode == corev1.PersistentVolumeBlock {
+		path = workload.DevicePath
+	}
+	return workload.Request{
+		Run:   results.RunIdentity{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
+		Phase: phase, Seed: run.Spec.Seed,
+		VolumeMode: string(target.VolumeMode), Path: path, VolumeSizeBytes: target.Size.Value(),
+	}
+}
+
+// podAnnotations ask node autoscalers to leave a measuring pod alone.
+func podAnnotations(run *v1alpha1.BenchmarkRun) map[string]string {
+	annotations := map[string]string{
+		"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+		"karpenter.sh/do-not-disrupt":                    "true",
+	}
+	maps.Copy(annotations, run.Spec.PodTemplate.Annotations)
+	return annotations
+}
+
+func podSpec(run *v1alpha1.BenchmarkRun, request string) corev1.PodSpec {
+	template := run.Spec.PodTemplate
+	user := ptr.Deref(template.RunAsUser, 65532)
+	container := corev1.Container{
+		Name:  containerName,
+		Image: run.Spec.RunnerImage,
+		Env:   []corev1.EnvVar{{Name: workload.RequestVariable, Value: request}},
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: ptr.To(false),
+			ReadOnlyRootFilesystem:   ptr.To(true),
+			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+		VolumeMounts: []corev1.VolumeMount{{Name: scratchName, MountPath: scratchPath}},
+	}
+	if template.Resources != nil {
+		container.Resources = *template.Resources
+	}
+	if run.Spec.Target.StorageClass.VolumeMode == corev1.PersistentVolumeBlock {
+		container.VolumeDevices = []corev1.VolumeDevice{{Name: volumeName, DevicePath: workload.DevicePath}}
+	} else {
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volumeName, MountPath: workload.DataPath})
+	}
+	return corev1.PodSpec{
+		RestartPolicy:                corev1.RestartPolicyNever,
+		AutomountServiceAccountToken: ptr.To(false),
+		EnableServiceLinks:           ptr.To(false),
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot: ptr.To(true), RunAsUser: &user, RunAsGroup: &user, FSGroup: &user,
+			// Without this the kubelet would walk all the data, and warm the caches, before every phase.
+			FSGroupChangePolicy: ptr.To(corev1.FSGroupChangeOnRootMismatch),
+			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Affinity:          nodeAffinity(run.Spec.NodeName),
+		NodeSelector:      template.NodeSelector,
+		Tolerations:       template.Tolerations,
+		PriorityClassName: template.PriorityClassName,
+		ImagePullSecrets:  template.ImagePullSecrets,
+		Containers:        []corev1.Container{container},
+		Volumes: []corev1.Volume{
+			{Name: volumeName, VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: plan.VolumeName(run.Name)}}},
+			{Name: scratchName, VolumeSource: corev1.VolumeSource{
+				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("64Mi"))}}},
+		},
+	}
+}
+
+// nodeAffinity pins the pod through the scheduler. With spec.nodeName instead, a class that waits for its first
+// consumer would never bind.
+func nodeAffinity(node string) *corev1.Affinity {
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchFields: []corev1.NodeSelectorRequirement{{
+					Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+				}},
+			}},
+		},
+	}}
+}
+
+func ownerReference(run *v1alpha1.BenchmarkRun) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "BenchmarkRun", Name: run.Name, UID: run.UID,
+		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+	}
+}
+
+func labelsFor(run *v1alpha1.BenchmarkRun) map[string]string {
+	return map[string]string{
+		v1alpha1.LabelBenchmark:    run.Labels[v1alpha1.LabelBenchmark],
+		v1alpha1.LabelBenchmarkUID: run.Labels[v1alpha1.LabelBenchmarkUID],
+		v1alpha1.LabelExperiment:   run.Spec.Experiment,
+		v1alpha1.LabelRun:          run.Name,
+	}
+}

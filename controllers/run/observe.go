@@ -1,0 +1,289 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/volume"
+)
+
+// observe gathers all that is known of a run. Reads come from the cache; what would be concluded from something being
+// absent, or from the Lease being somebody else's, is read again from the API server first.
+func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.BenchmarkRun) (plan.RunState, error) {
+	state := plan.RunState{Now: r.Clock.Now(), Timings: r.Timings, Run: run, Owner: ownerUID(run)}
+	if err := r.observeLease(ctx, &state); err != nil {
+		return state, err
+	}
+	if err := r.observeVolume(ctx, &state); err != nil {
+		return state, err
+	}
+	jobs, err := r.observeJobs(ctx, &state)
+	if err != nil {
+		return state, err
+	}
+	if err := r.observePods(ctx, &state, jobs); err != nil {
+		return state, err
+	}
+	if err := r.observeResults(ctx, &state); err != nil {
+		return state, err
+	}
+	r.receive(ctx, &state)
+	return state, nil
+}
+
+func ownerUID(run *v1alpha1.BenchmarkRun) string {
+	if owner := metav1.GetControllerOf(run); owner != nil {
+		return string(owner.UID)
+	}
+	return ""
+}
+
+func (r *Reconciler) observeLease(ctx context.Context, state *plan.RunState) error {
+	var lease coordinationv1.Lease
+	key := types.NamespacedName{Namespace: r.LeaseNamespace, Name: plan.LeaseName(state.Run.Spec.NodeName)}
+	for _, reader := range []client.Reader{r.Client, r.Live} {
+		err := reader.Get(ctx, key, &lease)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read the Lease of node %s: %w", state.Run.Spec.NodeName, err)
+		}
+		state.LeaseHolder, state.LeaseHolderName = "", ""
+		if err == nil {
+			state.LeaseHolder = ptr.Deref(lease.Spec.HolderIdentity, "")
+			state.LeaseHolderName = lease.Annotations[v1alpha1.AnnotationHolder]
+		}
+		if state.LeaseHolder == state.Owner {
+			break
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) observeVolume(ctx context.Context, state *plan.RunState) error {
+	key := types.NamespacedName{Namespace: state.Run.Namespace, Name: plan.VolumeName(state.Run.Name)}
+	for _, reader := range []client.Reader{r.Client, r.Live} {
+		var claim corev1.PersistentVolumeClaim
+		err := reader.Get(ctx, key, &claim)
+		switch {
+		case apierrors.IsNotFound(err):
+			state.Volume = plan.VolumeState{}
+		case err != nil:
+			return fmt.Errorf("read PersistentVolumeClaim %s: %w", key, err)
+		default:
+			problem := ""
+			if claim.Status.Phase != corev1.ClaimBound {
+				problem, err = r.lastWarning(ctx, state.Run.Namespace, "PersistentVolumeClaim", claim.Name)
+			}
+			if err != nil {
+				return err
+			}
+			state.Volume = volume.State(&claim, string(state.Run.UID), problem)
+		}
+		if state.Volume.Exists && !state.Volume.Deleting {
+			return nil
+		}
+	}
+	return nil
+}
+
+// lastWarning is the newest Warning event about an object: for some failures the only trace there is.
+func (r *Reconciler) lastWarning(ctx context.Context, namespace, kind, name string) (string, error) {
+	var events corev1.EventList
+	if err := r.Client.List(ctx, &events, client.InNamespace(namespace)); err != nil {
+		return "", fmt.Errorf("list events of namespace %s: %w", namespace, err)
+	}
+	var newest *corev1.Event
+	for i := range events.Items {
+		event := &events.Items[i]
+		if event.Type != corev1.EventTypeWarning || event.InvolvedObject.Kind != kind || event.InvolvedObject.Name != name {
+			continue
+		}
+		if newest == nil || eventTime(newest).Before(eventTime(event)) {
+			newest = event
+		}
+	}
+	if newest == nil {
+		return "", nil
+	}
+	return fmt.Sprintf("%s %s: %s: %s", kind, name, newest.Reason, strings.TrimSpace(newest.Message)), nil
+}
+
+func eventTime(event *corev1.Event) time.Time {
+	if !event.LastTimestamp.IsZero() {
+		return event.LastTimestamp.Time
+	}
+	if !event.EventTime.IsZero() {
+		return event.EventTime.Time
+	}
+	return event.CreationTimestamp.Time
+}
+
+// observeJobs fills the Job of each phase and returns their UIDs.
+func (r *Reconciler) observeJobs(ctx context.Context, state *plan.RunState) (map[types.UID]int, error) {
+	state.Phases = make([]plan.PhaseState, len(state.Run.Spec.Phases))
+	byUID := map[types.UID]int{}
+	for i, phase := range state.Run.Spec.Phases {
+		key := types.NamespacedName{Namespace: state.Run.Namespace, Name: plan.PhaseObjectName(state.Run.Name, phase.Name)}
+		recorded := slices.ContainsFunc(state.Run.Status.Phases, func(p v1alpha1.RunPhaseStatus) bool { return p.Name == phase.Name && p.JobUID != "" })
+		readers := []client.Reader{r.Client}
+		if recorded {
+			readers = append(readers, r.Live)
+		}
+		for _, reader := range readers {
+			var job batchv1.Job
+			err := reader.Get(ctx, key, &job)
+			if client.IgnoreNotFound(err) != nil {
+				return nil, fmt.Errorf("read Job %s: %w", key, err)
+			}
+			if err == nil && metav1.IsControlledBy(&job, state.Run) {
+				message, err := r.jobMessage(ctx, &job)
+				if err != nil {
+					return nil, err
+				}
+				state.Phases[i].Job = jobState(&job, message)
+				byUID[job.UID] = i
+				break
+			}
+		}
+	}
+	return byUID, nil
+}
+
+func jobState(job *batchv1.Job, message string) plan.JobState {
+	state := plan.JobState{
+		Exists: true, Deleting: !job.DeletionTimestamp.IsZero(), UID: string(job.UID),
+		Created: job.CreationTimestamp.Time, Message: message,
+	}
+	for _, condition := range job.Status.Conditions {
+		if condition.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch condition.Type {
+		case batchv1.JobComplete:
+			state.Succeeded = true
+		case batchv1.JobFailed:
+			state.Failed, state.Message = true, condition.Reason+": "+condition.Message
+		default: // on its way to one of the two
+		}
+	}
+	return state
+}
+
+// jobMessage is why a Job has no pod: admission tells it only to an event.
+func (r *Reconciler) jobMessage(ctx context.Context, job *batchv1.Job) (string, error) {
+	if job.Status.Active > 0 || len(job.Status.Conditions) > 0 {
+		return "", nil
+	}
+	return r.lastWarning(ctx, job.Namespace, "Job", job.Name)
+}
+
+func (r *Reconciler) observePods(ctx context.Context, state *plan.RunState, jobs map[types.UID]int) error {
+	for _, reader := range []client.Reader{r.Client, r.Live} {
+		var pods corev1.PodList
+		if err := reader.List(ctx, &pods, client.InNamespace(state.Run.Namespace), client.MatchingLabels{v1alpha1.LabelRun: state.Run.Name}); err != nil {
+			return fmt.Errorf("list the pods of run %s/%s: %w", state.Run.Namespace, state.Run.Name, err)
+		}
+		state.Pods = len(pods.Items)
+		slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+		for i := range pods.Items { // newest first, so that the oldest, which is the one that measured, has the last word
+			owner := metav1.GetControllerOf(&pods.Items[i])
+			if owner == nil {
+				continue
+			}
+			if phase, ours := jobs[owner.UID]; ours {
+				state.Phases[phase].Pod = podState(&pods.Items[i])
+			}
+		}
+		if !podsDoubtful(state) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// podsDoubtful is true where the cached pods would lead to a conclusion that the API server should confirm: that all
+// are gone, or that a finished Job has left nothing.
+func podsDoubtful(state *plan.RunState) bool {
+	if state.Pods == 0 {
+		return true
+	}
+	return slices.ContainsFunc(state.Phases, func(phase plan.PhaseState) bool {
+		return (phase.Job.Failed || phase.Job.Succeeded) && phase.Pod.Ended == nil
+	})
+}
+
+func (r *Reconciler) observeResults(ctx context.Context, state *plan.RunState) error {
+	var stored metav1.PartialObjectMetadataList
+	stored.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
+	if err := r.Client.List(ctx, &stored, client.InNamespace(state.Run.Namespace), client.MatchingLabels{v1alpha1.LabelRun: state.Run.Name}); err != nil {
+		return fmt.Errorf("list the results of run %s/%s: %w", state.Run.Namespace, state.Run.Name, err)
+	}
+	for i := range stored.Items {
+		item := &stored.Items[i]
+		if !metav1.IsControlledBy(item, state.Run) {
+			continue
+		}
+		for k, phase := range state.Run.Spec.Phases {
+			if item.Name == plan.PhaseObjectName(state.Run.Name, phase.Name) {
+				state.Phases[k].Stored = &plan.StoredResult{
+					ConfigMap: item.Name, StoredAt: item.CreationTimestamp.Time,
+					Digest:  item.Annotations[annotationDigest],
+					Outcome: results.Outcome(item.Annotations[annotationOutcome]),
+					Reason:  item.Annotations[annotationReason],
+					Message: item.Annotations[annotationMessage],
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// receive reads the result of the phase that has ended and is not stored yet.
+func (r *Reconciler) receive(ctx context.Context, state *plan.RunState) {
+	for i := range state.Phases {
+		phase := &state.Phases[i]
+		if phase.Stored != nil || phase.Pod.Ended == nil || !phase.Pod.HasReceipt || !state.Run.DeletionTimestamp.IsZero() {
+			continue
+		}
+		receipt, err := results.ParseReceipt(phase.Pod.Message)
+		if err != nil {
+			phase.ReceiveError = err
+			continue
+		}
+		document, raw, err := r.collect(ctx, state.Run.Namespace, phase.Pod.Name, receipt)
+		switch {
+		case err != nil:
+			phase.ReceiveError = err
+		case document.Run.UID != string(state.Run.UID) || document.Phase != string(state.Run.Spec.Phases[i].Name):
+			phase.ReceiveError = fmt.Errorf("%w: it says run %s (%s), phase %s", plan.ErrForeign, document.Run.Name, document.Run.UID, document.Phase)
+		default:
+			phase.Received, phase.ReceivedBytes, phase.ReceivedDigest = &document, raw, receipt.Digest
+		}
+	}
+}
+
+func (r *Reconciler) collect(ctx context.Context, namespace, pod string, receipt results.Receipt) (results.PhaseDocument, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	log, err := r.Logs.ReadLog(ctx, namespace, pod, containerName)
+	if err != nil {
+		return results.PhaseDocument{}, nil, fmt.Errorf("read the log of pod %s/%s: %w", namespace, pod, err)
+	}
+	defer func() { _, _ = io.Copy(io.Discard, io.LimitReader(log, 1<<20)); _ = log.Close() }()
+	return results.Collect(log, receipt)
+}

@@ -1,0 +1,95 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+var (
+	imageReasons    = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"}
+	rejectedReasons = []string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"}
+)
+
+// podState reads what the planner needs to know from a pod.
+func podState(pod *corev1.Pod) plan.PodState {
+	state := plan.PodState{Exists: true, Name: pod.Name, Deleting: !pod.DeletionTimestamp.IsZero()}
+	for _, condition := range pod.Status.Conditions {
+		switch {
+		case condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable:
+			state.Problem, state.Message = v1alpha1.ReasonPodUnschedulable, condition.Message
+		case condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue:
+			state.Problem, state.Message = v1alpha1.ReasonPodEvicted, condition.Reason+": "+condition.Message
+		}
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if pod.Status.ContainerStatuses[i].Name == containerName {
+			readContainer(&state, &pod.Status.ContainerStatuses[i])
+		}
+	}
+	if pod.Status.Phase == corev1.PodFailed {
+		readFailure(&state, pod)
+	}
+	return state
+}
+
+func readContainer(state *plan.PodState, status *corev1.ContainerStatus) {
+	switch {
+	case status.State.Waiting != nil:
+		waiting := status.State.Waiting
+		message := fmt.Sprintf("%s: %s", waiting.Reason, waiting.Message)
+		if slices.Contains(imageReasons, waiting.Reason) {
+			state.Problem, state.Message = v1alpha1.ReasonImagePullFailed, fmt.Sprintf("image %s: %s", status.Image, message)
+		} else if slices.Contains(rejectedReasons, waiting.Reason) {
+			state.Problem, state.Message = v1alpha1.ReasonPodRejected, message
+		}
+	case status.State.Running != nil:
+		started := status.State.Running.StartedAt.Time
+		state.Started = &started
+	case status.State.Terminated != nil:
+		ended := status.State.Terminated
+		state.Started, state.Ended = &ended.StartedAt.Time, &ended.FinishedAt.Time
+		state.ExitCode = ended.ExitCode
+		_, err := results.ParseReceipt(ended.Message)
+		state.HasReceipt = err == nil
+		switch {
+		case state.HasReceipt: // whatever happened to the pod, its result may have been finished before
+			state.Problem, state.Message = "", ended.Message
+		case state.Problem == "" && ended.Message != "":
+			state.Message = ended.Message
+		case state.Problem == "":
+			state.Message = ended.Reason
+		}
+	}
+}
+
+// readFailure looks at a pod that failed as a whole: evicted, refused by the kubelet, lost with its node.
+func readFailure(state *plan.PodState, pod *corev1.Pod) {
+	if pod.Status.Reason == "" || state.HasReceipt {
+		return
+	}
+	state.Message = fmt.Sprintf("%s: %s", pod.Status.Reason, pod.Status.Message)
+	if pod.Status.Reason == "Evicted" || pod.Status.Reason == "Preempting" {
+		state.Problem = v1alpha1.ReasonPodEvicted
+	}
+	if state.Ended == nil {
+		ended := failedAt(pod)
+		state.Ended, state.ExitCode = &ended.Time, -1
+	}
+}
+
+func failedAt(pod *corev1.Pod) metav1.Time {
+	latest := pod.CreationTimestamp
+	for _, condition := range pod.Status.Conditions {
+		if latest.Before(&condition.LastTransitionTime) {
+			latest = condition.LastTransitionTime
+		}
+	}
+	return latest
+}

@@ -1,0 +1,74 @@
+package run
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// summarise derives the status from what was observed and decided. It is a function of both alone, so that an unchanged
+// world gives an unchanged status, and no write.
+func summarise(state plan.RunState, decision plan.RunDecision) v1alpha1.BenchmarkRunStatus {
+	run := state.Run
+	status := *run.Status.DeepCopy()
+	status.ObservedGeneration = run.Generation
+	if status.StartedAt == nil {
+		status.StartedAt = &metav1.Time{Time: state.Now}
+	}
+	status.Phases = phaseStatuses(state)
+	status.CurrentPhase = decision.Phase
+	if decision.Ending == nil {
+		status.State = decision.Reason
+		kstatus.Progress(&status.Conditions, run.Generation, decision.Reason, decision.Message)
+		return status
+	}
+	return summariseEnding(state, decision, status)
+}
+
+func summariseEnding(state plan.RunState, decision plan.RunDecision, status v1alpha1.BenchmarkRunStatus) v1alpha1.BenchmarkRunStatus {
+	ending, generation := decision.Ending, state.Run.Generation
+	if status.FinishedAt == nil {
+		status.FinishedAt = &metav1.Time{Time: state.Now}
+	}
+	status.CurrentPhase, status.Retryable = "", ending.Retryable
+	valid := metav1.ConditionFalse
+	status.State = "Invalid"
+	if ending.Valid {
+		valid, status.State = metav1.ConditionTrue, "Valid"
+	}
+	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionComplete, metav1.ConditionTrue, ending.Reason, ending.Message)
+	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionValid, valid, ending.Reason, ending.Message)
+	if decision.Settled {
+		kstatus.Done(&status.Conditions, generation, decision.Reason, decision.Message)
+	} else {
+		kstatus.Progress(&status.Conditions, generation, v1alpha1.ReasonTearingDown, ending.Message+" (cleaning up)")
+	}
+	return status
+}
+
+// phaseStatuses keeps what was recorded and adds what is seen now: a Job may be gone tomorrow.
+func phaseStatuses(state plan.RunState) []v1alpha1.RunPhaseStatus {
+	recorded := map[v1alpha1.PhaseName]v1alpha1.RunPhaseStatus{}
+	for _, phase := range state.Run.Status.Phases {
+		recorded[phase.Name] = phase
+	}
+	var statuses []v1alpha1.RunPhaseStatus
+	for i, spec := range state.Run.Spec.Phases {
+		phase, status := state.Phases[i], recorded[spec.Name]
+		if phase.Job.Exists && status.JobUID == "" {
+			status.JobUID = phase.Job.UID
+			status.StartedAt = &metav1.Time{Time: phase.Job.Created}
+		}
+		if phase.Stored != nil {
+			status.Result, status.Digest = phase.Stored.ConfigMap, phase.Stored.Digest
+			status.FinishedAt = &metav1.Time{Time: phase.Stored.StoredAt}
+		}
+		if status.JobUID != "" || status.Result != "" {
+			status.Name = spec.Name
+			statuses = append(statuses, status)
+		}
+	}
+	return statuses
+}

@@ -1,0 +1,144 @@
+// Package controllers puts the reconcilers, their caches and their clients together. It is shared by the manager and by
+// the tests that run the manager against a real API server.
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/benchmark"
+	"github.com/storagebench/storagebench/controllers/run"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// Options of the controllers.
+type Options struct {
+	// LeaseNamespace holds the Leases by which benchmarks take nodes: the operator's own namespace.
+	LeaseNamespace string
+	// RunnerImage of the workload pods.
+	RunnerImage string
+	// Namespaces to look after; empty means all.
+	Namespaces []string
+	Timings    plan.Timings
+	// Concurrency of each controller.
+	Concurrency int
+}
+
+// Scheme knows all kinds that the manager deals with.
+func Scheme() (*runtime.Scheme, error) {
+	all := runtime.NewScheme()
+	if err := scheme.AddToScheme(all); err != nil {
+		return nil, err
+	}
+	return all, v1alpha1.AddToScheme(all)
+}
+
+// Cache restricts the manager's memory to what it made itself, and to Warnings about that.
+func Cache(options Options) (cache.Options, error) {
+	made, err := labels.NewRequirement(v1alpha1.LabelBenchmarkUID, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	lease, err := labels.NewRequirement(v1alpha1.LabelNodeLease, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	ours := cache.ByObject{Label: labels.NewSelector().Add(*made)}
+	settings := cache.Options{
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}:                   ours,
+			&corev1.PersistentVolumeClaim{}: ours,
+			&corev1.ConfigMap{}:             ours,
+			&batchv1.Job{}:                  ours,
+			&corev1.Event{}:                 {Field: fields.OneTermEqualSelector("type", corev1.EventTypeWarning), Transform: keepConcerning},
+			&coordinationv1.Lease{}: {
+				Namespaces: map[string]cache.Config{options.LeaseNamespace: {LabelSelector: labels.NewSelector().Add(*lease)}},
+			},
+		},
+		DefaultTransform: cache.TransformStripManagedFields(),
+	}
+	if len(options.Namespaces) > 0 {
+		settings.DefaultNamespaces = map[string]cache.Config{}
+		for _, namespace := range options.Namespaces {
+			settings.DefaultNamespaces[namespace] = cache.Config{}
+		}
+	}
+	return settings, nil
+}
+
+// keepConcerning empties the events that cannot be about our objects, so that a cluster full of Warnings costs little.
+func keepConcerning(object any) (any, error) {
+	event, ok := object.(*corev1.Event)
+	if !ok {
+		return object, nil
+	}
+	event.ManagedFields = nil
+	if kind := event.InvolvedObject.Kind; kind != "PersistentVolumeClaim" && kind != "Job" {
+		event.Message, event.Reason, event.Annotations, event.Labels = "", "", nil, nil
+	}
+	return event, nil
+}
+
+// Setup registers the controllers with a manager.
+func Setup(manager ctrl.Manager, options Options) error {
+	clients, err := kubernetes.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("make a client for pod logs: %w", err)
+	}
+	settings := controller.Options{MaxConcurrentReconciles: max(1, options.Concurrency), ReconciliationTimeout: 2 * time.Minute}
+	runs := &run.Reconciler{
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Logs: PodLogs{clients},
+		Recorder: manager.GetEventRecorder("storagebench"), Clock: clock.RealClock{},
+		LeaseNamespace: options.LeaseNamespace, Timings: options.Timings,
+	}
+	if err := runs.SetupWithManager(manager, settings); err != nil {
+		return fmt.Errorf("set up the run controller: %w", err)
+	}
+	benchmarks := &benchmark.Reconciler{
+		Client: manager.GetClient(), Live: manager.GetAPIReader(),
+		Recorder: manager.GetEventRecorder("storagebench"), Clock: clock.RealClock{},
+		LeaseNamespace: options.LeaseNamespace, RunnerImage: options.RunnerImage,
+	}
+	if err := benchmarks.SetupWithManager(manager, settings); err != nil {
+		return fmt.Errorf("set up the benchmark controller: %w", err)
+	}
+	return nil
+}
+
+// PodLogs reads container logs from the API server.
+type PodLogs struct{ Clients kubernetes.Interface }
+
+// maxLogBytes bounds what is read of a log: far more than progress lines and a result document need.
+const maxLogBytes = 64 << 20
+
+// ReadLog opens the log of a container.
+func (p PodLogs) ReadLog(ctx context.Context, namespace, pod, container string) (io.ReadCloser, error) {
+	limit := int64(maxLogBytes)
+	return p.Clients.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, LimitBytes: &limit}).Stream(ctx)
+}
+
+// ClientConfig raises the client's own throttle, which is meant for command-line tools; the API server has fairness.
+func ClientConfig(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = 50, 100
+	return config
+}

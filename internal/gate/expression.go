@@ -1,0 +1,127 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+const (
+	// maxCost bounds one evaluation; sensible gates cost less than a hundredth of it.
+	maxCost = 20_000
+	// maxTime bounds all evaluations of a gate, should the cost not.
+	maxTime = 500 * time.Millisecond
+	// interruptEvery is the number of loop steps between looks at the clock.
+	interruptEvery = 100
+	// faultsName is the variable by which the guards reach the faults of an evaluation.
+	faultsName = "@faults"
+)
+
+type expressionRule struct {
+	program    cel.Program
+	references []reference
+	// perVariant: at least one reference is to the variant being judged.
+	perVariant bool
+	position   func(id int64) string
+}
+
+func compileExpression(text string, known scope) (rule, []string) {
+	if n := utf8.RuneCountInString(text); n > maxExpression {
+		return nil, []string{fmt.Sprintf("the expression has %d characters, the limit is %d: split it into several gates", n, maxExpression)}
+	}
+	environment, err := language()
+	if err != nil {
+		return nil, []string{fmt.Sprintf("the expression language is broken, please report this: %v", err)}
+	}
+	checked, issues := environment.Compile(text)
+	if issues.Err() != nil {
+		return nil, explain(issues.Errors())
+	}
+	tree := checked.NativeRep()
+	found := walk(tree, known)
+	switch {
+	case len(found.mistakes) > 0:
+		return nil, bounded(found.mistakes)
+	case checked.OutputType() != cel.BoolType:
+		return nil, []string{fmt.Sprintf("expression: its value is a %s, not true or false: compare it, for example %s >= 100.0",
+			checked.OutputType(), cut(printable(text), 80))}
+	case len(found.references) == 0:
+		return nil, []string{"expression: it looks at no measurement, so it would judge nothing: use phase('NAME').METRIC"}
+	}
+	found.replaceReferences(tree)
+	program, err := environment.PlanProgram(tree, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(interruptEvery),
+		cel.CustomDecoratorV2(guardCalls))
+	if err != nil {
+		return nil, []string{"expression: " + cut(printable(err.Error()), maxIssue)}
+	}
+	rule := expressionRule{program: program, references: found.references, position: found.position}
+	for _, ref := range found.references {
+		rule.perVariant = rule.perVariant || ref.variant == ""
+	}
+	return rule, nil
+}
+
+func (e expressionRule) judge(measured measurements, variants []string) []opinion {
+	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
+	defer cancel()
+	if !e.perVariant {
+		return []opinion{e.judgeVariant(ctx, measured, "")}
+	}
+	opinions := make([]opinion, 0, len(variants))
+	for _, variant := range variants {
+		opinions = append(opinions, e.judgeVariant(ctx, measured, variant))
+	}
+	return opinions
+}
+
+func (e expressionRule) judgeVariant(ctx context.Context, measured measurements, variant string) opinion {
+	found := &faults{}
+	variables := map[string]any{faultsName: found}
+	figures := make([]string, 0, len(e.references))
+	// All references need data, also those that && and || would not look at.
+	for i, ref := range e.references {
+		full := ref
+		if full.variant == "" {
+			full.variant = variant
+		}
+		metric, missing := measured.find(full)
+		if missing != "" {
+			return opinion{variant, v1alpha1.VerdictInconclusive, ReasonNoData, missing}
+		}
+		variables[variableName(i)] = types.Double(metric.Median)
+		figures = append(figures, figure(ref, metric))
+	}
+	text := strings.Join(figures, ", ")
+	value, _, err := e.program.ContextEval(ctx, variables)
+	// An error that && or || swallowed counts as well.
+	if found.first != "" {
+		return opinion{variant, v1alpha1.VerdictInvalid, ReasonEvaluationFailed,
+			fmt.Sprintf("at %s of the expression, %s; %s", e.position(found.id), found.first, text)}
+	}
+	if err != nil {
+		return opinion{variant, v1alpha1.VerdictInvalid, ReasonEvaluationFailed, fmt.Sprintf("%s; %s", evaluationError(err), text)}
+	}
+	switch value {
+	case types.True:
+		return opinion{variant, v1alpha1.VerdictPassed, ReasonHolds, text}
+	case types.False:
+		return opinion{variant, v1alpha1.VerdictFailed, ReasonDoesNotHold, text}
+	default:
+		return opinion{variant, v1alpha1.VerdictInvalid, ReasonEvaluationFailed, "the expression is neither true nor false; " + text}
+	}
+}
+
+func evaluationError(err error) string {
+	text := cut(printable(err.Error()), maxIssue)
+	if strings.Contains(text, "cost limit") || strings.Contains(text, "interrupt") {
+		return text + ": the expression does too much work: simplify it"
+	}
+	return text
+}

@@ -1,0 +1,131 @@
+// Package gate judges the numbers of an experiment: every gate is checked before anything runs, and a gate that lacks
+// data, or whose arithmetic goes wrong, never passes.
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// The reasons of a GateStatus.
+const (
+	// ReasonHolds: the numbers are as the gate asks.
+	ReasonHolds = "Holds"
+	// ReasonDoesNotHold: the expression is false.
+	ReasonDoesNotHold = "DoesNotHold"
+	// ReasonBelowMinimum: a median is smaller than bound.min.
+	ReasonBelowMinimum = "BelowMinimum"
+	// ReasonAboveMaximum: a median is larger than bound.max.
+	ReasonAboveMaximum = "AboveMaximum"
+	// ReasonNoData: a number that the gate looks at was not measured.
+	ReasonNoData = "NoData"
+	// ReasonEvaluationFailed: the expression has no value for these numbers, such as after a division by zero.
+	ReasonEvaluationFailed = "EvaluationFailed"
+	// ReasonNotSupported: this version does not judge gates of this kind.
+	ReasonNotSupported = v1alpha1.ReasonNotSupported
+)
+
+// Set is the compiled gates of an experiment. It is safe for concurrent use.
+type Set struct {
+	variants []string
+	gates    []compiled
+}
+
+type compiled struct {
+	name v1alpha1.GateName
+	rule rule
+}
+
+// rule is one kind of gate: expression, bound or compare.
+type rule interface {
+	// judge gives an opinion for each variant, or a single one without a variant for all of them.
+	judge(measured measurements, variants []string) []opinion
+}
+
+// opinion is what a gate says of one variant.
+type opinion struct {
+	variant string
+	verdict v1alpha1.Verdict
+	reason  string
+	text    string
+}
+
+// Compile checks every gate before anything runs. variants are the expanded variant names. The error holds what is
+// wrong with all of the gates, a line for each mistake.
+func Compile(gates []v1alpha1.Gate, phases []v1alpha1.Phase, variants []string) (*Set, error) {
+	set := &Set{variants: slices.Clone(variants)}
+	if len(gates) == 0 {
+		return set, nil
+	}
+	if len(variants) == 0 {
+		// With nothing to look at, every gate would hold.
+		return nil, errors.New("gates need at least one variant to judge: an experiment without variants has the variant \"default\"")
+	}
+	known := scope{variants: set.variants}
+	for _, phase := range phases {
+		known.phases = append(known.phases, string(phase.Name))
+	}
+	var all []error
+	for _, gate := range gates {
+		rule, mistakes := compileGate(gate, known)
+		for _, mistake := range mistakes {
+			all = append(all, fmt.Errorf("gate %q: %s", gate.Name, mistake))
+		}
+		set.gates = append(set.gates, compiled{gate.Name, rule})
+	}
+	if len(all) > 0 {
+		return nil, errors.Join(all...)
+	}
+	return set, nil
+}
+
+func compileGate(gate v1alpha1.Gate, known scope) (rule, []string) {
+	kinds := 0
+	for _, set := range []bool{gate.Expression != "", gate.Bound != nil, gate.Compare != nil} {
+		if set {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		return nil, []string{fmt.Sprintf("%d of expression, bound and compare are set: set exactly one", kinds)}
+	}
+	switch {
+	case gate.Bound != nil:
+		return compileBound(gate.Bound, known)
+	case gate.Compare != nil:
+		return compileCompare(gate.Compare, known)
+	default:
+		return compileExpression(gate.Expression, known)
+	}
+}
+
+// Judge says of every gate whether it holds, in the order of the gates.
+func (s *Set) Judge(summary []results.VariantResult) []v1alpha1.GateStatus {
+	if s == nil {
+		return nil
+	}
+	measured := measurements{summary}
+	statuses := make([]v1alpha1.GateStatus, 0, len(s.gates))
+	for _, gate := range s.gates {
+		verdict, reason, message := combine(s.judgeOne(gate.rule, measured))
+		statuses = append(statuses, v1alpha1.GateStatus{
+			Name: gate.name, Verdict: verdict, Reason: reason, Message: cut(message, maxMessage),
+		})
+	}
+	return statuses
+}
+
+// judgeOne turns a panic into an opinion: a gate must not take the controller down.
+func (s *Set) judgeOne(rule rule, measured measurements) (opinions []opinion) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			opinions = []opinion{{verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed,
+				text: fmt.Sprintf("the gate could not be judged: %v: please report this with the gate's definition", cause)}}
+		}
+	}()
+	return rule.judge(measured, s.variants)
+}

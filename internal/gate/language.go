@@ -1,0 +1,93 @@
+package gate
+
+import (
+	"fmt"
+	"sync"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/env"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/overloads"
+	"cel.dev/cel-go/ext"
+)
+
+const (
+	// maxExpression is the limit of the API, in characters.
+	maxExpression = 1024
+	// maxDepth, maxNodes and maxRecovery bound the work of parsing and checking a hostile expression.
+	maxDepth    = 40
+	maxNodes    = 2000
+	maxRecovery = 4
+)
+
+// The functions by which an expression reaches the numbers.
+const (
+	phaseFunction   = "phase"
+	variantFunction = "variant"
+)
+
+var variantType = cel.OpaqueType("variant")
+
+// language is CEL without anything that gates have no use for: no dyn, no text, no times, no patterns.
+var language = sync.OnceValues(func() (*cel.Env, error) {
+	medians := cel.MapType(cel.StringType, cel.DoubleType)
+	return cel.NewCustomEnv(
+		cel.StdLib(cel.StdLibSubset(env.NewLibrarySubset().AddIncludedFunctions(standardFunctions()...))),
+		ext.Math(),
+		cel.CrossTypeNumericComparisons(true),
+		cel.ASTValidators(cel.ValidateHomogeneousAggregateLiterals()),
+		cel.ParserExpressionSizeLimit(maxExpression),
+		cel.ParserRecursionLimit(maxDepth),
+		cel.ParserErrorRecoveryLimit(maxRecovery),
+		cel.ExpressionNodeLimit(maxNodes),
+		equality(operators.Equals),
+		equality(operators.NotEquals),
+		// Declared without implementation: references are replaced before a program is made.
+		cel.Function(phaseFunction,
+			cel.Overload("gate_phase", []*cel.Type{cel.StringType}, medians),
+			cel.MemberOverload("gate_variant_phase", []*cel.Type{variantType, cel.StringType}, medians)),
+		cel.Function(variantFunction,
+			cel.Overload("gate_variant", []*cel.Type{cel.StringType}, variantType)),
+	)
+})
+
+// equality declares == or != anew; the interpreter brings the implementation. CEL orders numbers across types, but would
+// refuse ioErrors == 0. And it compares nested lists, which can take time without bound and cannot be interrupted.
+func equality(operator string) cel.EnvOption {
+	numbers := []*cel.Type{cel.IntType, cel.UintType, cel.DoubleType}
+	pairs := [][]*cel.Type{{cel.BoolType, cel.BoolType}, {cel.StringType, cel.StringType}}
+	for _, left := range numbers {
+		for _, right := range numbers {
+			pairs = append(pairs, []*cel.Type{left, right})
+		}
+	}
+	var declared []cel.FunctionOpt
+	for _, pair := range pairs {
+		declared = append(declared, cel.Overload(fmt.Sprintf("gate_%s_%s_%s", operator, pair[0], pair[1]), pair, cel.BoolType))
+	}
+	return cel.Function(operator, declared...)
+}
+
+func standardFunctions() []*env.Function {
+	var functions []*env.Function
+	for _, name := range []string{
+		operators.Conditional, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.NotStrictlyFalse,
+		operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
+		operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate,
+		operators.Index, operators.In, overloads.Size,
+	} {
+		functions = append(functions, env.NewFunction(name))
+	}
+	return append(functions,
+		// Joining lists is left to the macros map and filter, see checkCall; texts cannot be joined at all.
+		include(operators.Add, overloads.AddDouble, overloads.AddInt64, overloads.AddUint64, overloads.AddList),
+		include(overloads.TypeConvertDouble, overloads.IntToDouble, overloads.UintToDouble, overloads.DoubleToDouble))
+}
+
+func include(name string, ids ...string) *env.Function {
+	function := env.NewFunction(name)
+	for _, id := range ids {
+		function.Overloads = append(function.Overloads, &env.Overload{ID: id})
+	}
+	return function
+}

@@ -1,0 +1,53 @@
+package gate
+
+import (
+	"fmt"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// measurements finds numbers in the summary of an experiment.
+type measurements struct {
+	summary []results.VariantResult
+}
+
+// find looks a number up, or says what is missing.
+func (m measurements) find(ref reference) (metric results.MetricResult, missing string) {
+	variant := byName(m.summary, ref.variant, func(v *results.VariantResult) string { return v.Name })
+	if variant == nil {
+		return metric, fmt.Sprintf("no data: variant %s has no valid runs: look at its BenchmarkRuns for the reason", plain(ref.variant))
+	}
+	phase := byName(variant.Phases, ref.phase, func(p *results.PhaseResult) string { return p.Name })
+	if phase == nil {
+		return metric, fmt.Sprintf("no data: variant %s has no numbers for phase %s: look at its BenchmarkRuns for the reason",
+			plain(ref.variant), plain(ref.phase))
+	}
+	found := byName(phase.Metrics, ref.metric, func(r *results.MetricResult) string { return r.Name })
+	if found == nil || found.Runs <= 0 {
+		return metric, fmt.Sprintf("no data: in variant %s, phase %s measured no %s: it has %s",
+			plain(ref.variant), plain(ref.phase), plain(ref.metric), measuredNames(phase))
+	}
+	return *found, ""
+}
+
+func measuredNames(phase *results.PhaseResult) string {
+	var names []string
+	for _, metric := range phase.Metrics {
+		if metric.Runs > 0 {
+			names = append(names, metric.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "no metrics at all"
+	}
+	return list(names)
+}
+
+func byName[T any](all []T, name string, of func(*T) string) *T {
+	for i := range all {
+		if of(&all[i]) == name {
+			return &all[i]
+		}
+	}
+	return nil
+}

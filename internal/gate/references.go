@@ -1,0 +1,159 @@
+package gate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/types"
+)
+
+const metricHint = "write phase('NAME').METRIC, such as phase('aged-scan').readBytesPerSecond"
+
+// findings are what a walk over a checked expression brings to light.
+type findings struct {
+	tree       *ast.AST
+	known      scope
+	references []reference
+	mistakes   []string
+	// nodes are the selections phase('NAME').METRIC and the reference that each stands for.
+	nodes map[ast.Expr]int
+	// used are the calls of phase and variant that are part of a whole reference.
+	used map[int64]bool
+}
+
+// walk collects all references and checks every one of them; parents come before their children.
+func walk(tree *ast.AST, known scope) *findings {
+	found := &findings{tree: tree, known: known, nodes: map[ast.Expr]int{}, used: map[int64]bool{}}
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(node ast.Expr) {
+		switch node.Kind() {
+		case ast.SelectKind:
+			found.checkSelect(node)
+		case ast.CallKind:
+			found.checkCall(node)
+		case ast.LiteralKind:
+			if v, ok := node.AsLiteral().(types.Double); ok && (math.IsInf(float64(v), 0) || math.IsNaN(float64(v))) {
+				found.mistake(node.ID(), "this number is too large: write one below 1e308")
+			}
+		}
+	}))
+	return found
+}
+
+func (f *findings) mistake(id int64, text string) {
+	f.mistakes = append(f.mistakes, fmt.Sprintf("expression %s: %s", f.position(id), text))
+}
+
+// position is LINE:COLUMN, both from 1.
+func (f *findings) position(id int64) string {
+	at := f.tree.SourceInfo().GetStartLocation(id)
+	return fmt.Sprintf("%d:%d", max(1, at.Line()), max(0, at.Column())+1)
+}
+
+// checkSelect takes phase('NAME').METRIC and variant('NAME').phase('NAME').METRIC as a whole.
+func (f *findings) checkSelect(node ast.Expr) {
+	selection := node.AsSelect()
+	operand := selection.Operand()
+	if operand.Kind() != ast.CallKind || operand.AsCall().FunctionName() != phaseFunction {
+		return
+	}
+	f.used[operand.ID()] = true
+	if selection.IsTestOnly() {
+		f.mistake(node.ID(), "has() is of no use here, a missing number makes the gate Inconclusive in any case: remove it")
+		return
+	}
+	call, before := operand.AsCall(), len(f.mistakes)
+	ref := reference{metric: selection.FieldName()}
+	if call.IsMemberFunction() {
+		f.used[call.Target().ID()] = true
+		ref.variant = f.nameIn(call.Target(), f.known.checkVariant)
+	}
+	ref.phase = f.nameIn(operand, f.known.checkPhase)
+	if text := checkMetric(ref.metric); text != "" {
+		f.mistake(node.ID(), text)
+	}
+	if len(f.mistakes) > before {
+		return
+	}
+	at := slices.Index(f.references, ref)
+	if at < 0 {
+		at = len(f.references)
+		f.references = append(f.references, ref)
+	}
+	f.nodes[node] = at
+}
+
+// nameIn is the literal argument of phase(...) or variant(...).
+func (f *findings) nameIn(node ast.Expr, check func(string) string) string {
+	if node.Kind() != ast.CallKind || len(node.AsCall().Args()) != 1 {
+		f.mistake(node.ID(), metricHint)
+		return ""
+	}
+	argument := node.AsCall().Args()[0]
+	if argument.Kind() == ast.LiteralKind {
+		if name, ok := argument.AsLiteral().(types.String); ok {
+			if text := check(string(name)); text != "" {
+				f.mistake(argument.ID(), text)
+			}
+			return string(name)
+		}
+	}
+	f.mistake(argument.ID(), fmt.Sprintf("%s() needs a name in quotes, so that it can be checked before anything runs: %s",
+		node.AsCall().FunctionName(), metricHint))
+	return ""
+}
+
+func (f *findings) checkCall(node ast.Expr) {
+	call := node.AsCall()
+	switch call.FunctionName() {
+	case phaseFunction:
+		if !f.used[node.ID()] {
+			f.mistake(node.ID(), "phase() stands for all metrics of a phase: choose one: "+metricHint)
+			if call.IsMemberFunction() {
+				f.used[call.Target().ID()] = true
+			}
+		}
+	case variantFunction:
+		if !f.used[node.ID()] {
+			f.mistake(node.ID(), "variant() is only part of a reference: write variant('NAME').phase('NAME').METRIC")
+		}
+	case operators.In:
+		// Like ==, this must not compare nested lists.
+		if left := call.Args()[0]; !f.scalar(left) {
+			f.mistake(left.ID(), "only numbers, texts and truth values can be looked for in a list")
+		}
+	case operators.Add:
+		// The macros map and filter add to their hidden result; written by hand, lists could double without bound.
+		first := call.Args()[0]
+		macro := first.Kind() == ast.IdentKind && first.AsIdent() == "@result"
+		if !macro && f.tree.GetType(node.ID()).Kind() == types.ListKind {
+			f.mistake(node.ID(), "lists cannot be joined: write one list")
+		}
+	}
+	if f.tree.GetType(node.ID()).Kind() == types.DynKind {
+		f.mistake(node.ID(), doubleHint)
+	}
+}
+
+func (f *findings) scalar(node ast.Expr) bool {
+	switch f.tree.GetType(node.ID()).Kind() {
+	case types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.StringKind:
+		return true
+	default:
+		return false
+	}
+}
+
+// replaceReferences puts a variable in the place of every reference, so that an evaluation works on numbers only.
+func (f *findings) replaceReferences(tree *ast.AST) {
+	factory := ast.NewExprFactory()
+	for node, at := range f.nodes {
+		node.SetKindCase(factory.NewIdent(node.ID(), variableName(at)))
+		tree.SetReference(node.ID(), ast.NewIdentReference(variableName(at), nil))
+	}
+}
+
+// variableName cannot be written in CEL, so no expression can shadow it.
+func variableName(at int) string { return fmt.Sprintf("@%d", at) }

@@ -1,0 +1,103 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// scope is what gates can refer to besides the metrics.
+type scope struct {
+	phases   []string
+	variants []string
+}
+
+// reference is a number that a gate looks at; without a variant it is that of the variant being judged.
+type reference struct {
+	variant, phase, metric string
+}
+
+func (r reference) String() string {
+	text := plain(r.phase) + "." + plain(r.metric)
+	if r.variant != "" {
+		text += " of variant " + plain(r.variant)
+	}
+	return text
+}
+
+// checkPath says what is wrong with PHASE.METRIC.
+func (s scope) checkPath(path string) (reference, string) {
+	phase, metric, _ := strings.Cut(path, ".")
+	for _, mistake := range []string{s.checkPhase(phase), checkMetric(metric)} {
+		if mistake != "" {
+			return reference{}, fmt.Sprintf("metric %q: %s", path, mistake)
+		}
+	}
+	return reference{phase: phase, metric: metric}, ""
+}
+
+func (s scope) checkPhase(name string) string {
+	if slices.Contains(s.phases, name) {
+		return ""
+	}
+	return fmt.Sprintf("phase %q is not in spec.phases: %s", name, remedy(name, s.phases))
+}
+
+func (s scope) checkVariant(name string) string {
+	if slices.Contains(s.variants, name) {
+		return ""
+	}
+	return fmt.Sprintf("there is no variant %q: %s", name, remedy(name, s.variants))
+}
+
+func checkMetric(name string) string {
+	if _, known := results.LookupMetric(name); known {
+		return ""
+	}
+	all := results.Metrics()
+	names := make([]string, 0, len(all))
+	for _, metric := range all {
+		names = append(names, metric.Name)
+	}
+	return fmt.Sprintf("there is no metric %q: %s", name, remedy(name, names))
+}
+
+// remedy suggests the nearest name, or lists the names if none is near.
+func remedy(name string, names []string) string {
+	best, distance := "", max(2, len(name)/3)+1
+	for _, candidate := range names {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(candidate)); d < distance {
+			best, distance = candidate, d
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	if len(names) == 0 {
+		return "there is none to choose from"
+	}
+	return "use one of " + list(names)
+}
+
+// editDistance is Levenshtein's, over bytes: the names are ASCII.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			substitute := diagonal
+			if a[i] != b[j] {
+				substitute++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

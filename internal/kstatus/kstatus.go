@@ -1,0 +1,56 @@
+// Package kstatus keeps the three conditions by which tools such as Flux, Argo CD and kubectl wait understand any object:
+// Ready, Reconciling and Stalled. Of the latter two, at most one is present, and only while it is true.
+package kstatus
+
+import (
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// maxMessage keeps a condition far below the API's own limit of 32 KiB.
+const maxMessage = 1024
+
+// Progress says that work goes on or waits.
+func Progress(conditions *[]metav1.Condition, generation int64, reason, message string) {
+	Set(conditions, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
+	Set(conditions, generation, v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, message)
+	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionStalled)
+}
+
+// Stall says that nothing will happen until somebody changes something.
+func Stall(conditions *[]metav1.Condition, generation int64, reason, message string) {
+	Set(conditions, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
+	Set(conditions, generation, v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
+	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionReconciling)
+}
+
+// Done says that the object is as its spec wants it.
+func Done(conditions *[]metav1.Condition, generation int64, reason, message string) {
+	Set(conditions, generation, v1alpha1.ConditionReady, metav1.ConditionTrue, reason, message)
+	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionReconciling)
+	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionStalled)
+}
+
+// Set sets one condition.
+func Set(conditions *[]metav1.Condition, generation int64, kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: Shorten(message, maxMessage), ObservedGeneration: generation,
+	})
+}
+
+// Shorten cuts a text to a number of bytes without breaking a character.
+func Shorten(text string, length int) string {
+	if len(text) <= length {
+		return text
+	}
+	const mark = "..."
+	cut := length - len(mark)
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + mark
+}

@@ -1,0 +1,137 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/gate"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// Evidence is what the results of an experiment are made of.
+type Evidence struct {
+	Now        time.Time
+	Benchmark  *v1alpha1.StorageBenchmark
+	Experiment string
+	// Runs of the experiment, and the stored document of each of their phases by ConfigMap name.
+	Runs      []v1alpha1.BenchmarkRun
+	Documents map[string]results.PhaseDocument
+	// Gates is nil for a superseded experiment: its gates are gone.
+	Gates *gate.Set
+	Tally Tally
+}
+
+// Assemble makes the results of an experiment and its verdict.
+func Assemble(evidence Evidence) results.Experiment {
+	benchmark := evidence.Benchmark
+	experiment := results.Experiment{
+		Version:    results.PhaseVersion,
+		Benchmark:  results.RunIdentity{Namespace: benchmark.Namespace, Name: benchmark.Name, UID: string(benchmark.UID)},
+		Experiment: evidence.Experiment,
+		Generation: benchmark.Generation,
+		Seed:       Seed(benchmark), Order: string(benchmark.Spec.Order), Repetitions: benchmark.Spec.Repetitions,
+		FinishedAt: utc(evidence.Now),
+	}
+	runs := slices.Clone(evidence.Runs)
+	slices.SortFunc(runs, func(a, b v1alpha1.BenchmarkRun) int {
+		return int(a.Spec.Index-b.Spec.Index)*100 + int(a.Spec.Attempt-b.Spec.Attempt)
+	})
+	var documents []results.PhaseDocument
+	for i := range runs {
+		result, used := runResult(&runs[i], evidence.Documents)
+		experiment.Runs = append(experiment.Runs, result)
+		documents = append(documents, used...)
+		experiment.NodeName, experiment.RunnerImage = runs[i].Spec.NodeName, runs[i].Spec.RunnerImage
+		if class := runs[i].Spec.Target.StorageClass; class != nil && experiment.StorageClass == "" {
+			experiment.StorageClass = class.Name
+		}
+		if started := runs[i].CreationTimestamp.Time; experiment.StartedAt == nil || started.Before(*experiment.StartedAt) {
+			experiment.StartedAt = utc(started)
+		}
+	}
+	experiment.Variants = results.Summarise(experiment.Runs)
+	experiment.Environment = results.MergeEnvironment(documents)
+	if evidence.Gates == nil {
+		experiment.State, experiment.Reason = results.StateSuperseded, v1alpha1.ReasonSuperseded
+		experiment.Message = "the spec changed before the experiment was over; these are the runs that had ended"
+		return experiment
+	}
+	judge(&experiment, evidence)
+	return experiment
+}
+
+// judge sets the gates and the verdict.
+func judge(experiment *results.Experiment, evidence Evidence) {
+	statuses := evidence.Gates.Judge(experiment.Variants)
+	complete := len(evidence.Tally.GivenUp) == 0 && !evidence.Tally.Expired
+	experiment.State = results.StateComplete
+	verdict, message := gate.Overall(statuses)
+	experiment.Reason = string(verdict)
+	if !complete {
+		experiment.State = results.StateIncomplete
+		verdict, experiment.Reason, message = incomplete(evidence)
+		for i := range statuses {
+			// Some runs are missing: what the others say is shown, but it decides nothing.
+			statuses[i].Message = fmt.Sprintf("would be %s on the runs there are: %s", statuses[i].Verdict, statuses[i].Message)
+			statuses[i].Verdict, statuses[i].Reason = v1alpha1.VerdictInconclusive, "RunsMissing"
+		}
+	}
+	experiment.Verdict, experiment.Message = string(verdict), message
+	for i, status := range statuses {
+		experiment.Gates = append(experiment.Gates, results.GateResult{
+			Name: string(status.Name), Definition: gate.Definition(evidence.Benchmark.Spec.Gates[i]),
+			Verdict: string(status.Verdict), Reason: status.Reason, Message: status.Message,
+		})
+	}
+}
+
+// incomplete is the verdict on an experiment of which runs are missing.
+func incomplete(evidence Evidence) (verdict v1alpha1.Verdict, reason, message string) {
+	tally := evidence.Tally
+	if len(tally.GivenUp) > 0 {
+		return v1alpha1.VerdictInvalid, "RunsInvalid", fmt.Sprintf("%d of %d runs have usable numbers; given up: %s",
+			tally.Done, tally.Total, strings.Join(tally.GivenUp[:min(3, len(tally.GivenUp))], "; "))
+	}
+	return v1alpha1.VerdictInconclusive, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
+		"only %d of %d runs were over by spec.deadline (%s): raise it or ask for less", tally.Done, tally.Total, evidence.Benchmark.Spec.Deadline.Duration.Duration)
+}
+
+// runResult is a run with the documents of its phases.
+func runResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument) (results.RunResult, []results.PhaseDocument) {
+	result := results.RunResult{
+		Name: run.Name, UID: string(run.UID), Index: run.Spec.Index, Variant: run.Spec.Variant,
+		Repetition: run.Spec.Repetition, Attempt: run.Spec.Attempt, Seed: run.Spec.Seed,
+		Reason: "Unfinished", Message: "the run was stopped before its end",
+	}
+	if run.Status.StartedAt != nil {
+		result.StartedAt = utc(run.Status.StartedAt.Time)
+	}
+	if run.Status.FinishedAt != nil {
+		result.FinishedAt = utc(run.Status.FinishedAt.Time)
+	}
+	if ending := recordedEnding(run); ending != nil {
+		result.Valid, result.Reason, result.Message = ending.Valid, ending.Reason, ending.Message
+	}
+	var used []results.PhaseDocument
+	for _, phase := range run.Status.Phases {
+		document, found := documents[phase.Result]
+		if phase.Result == "" || !found {
+			continue
+		}
+		used = append(used, document)
+		result.Phases = append(result.Phases, results.RunPhase{
+			Name: document.Phase, Kind: document.Kind, Outcome: document.Outcome, Reason: document.Reason, Message: document.Message,
+			ConfigMap: phase.Result, Digest: phase.Digest, StartedAt: utc(document.StartedAt), FinishedAt: utc(document.FinishedAt),
+			Metrics: document.Metrics, Seeds: document.Seeds,
+		})
+	}
+	return result, used
+}
+
+func utc(t time.Time) *time.Time {
+	t = t.UTC().Truncate(time.Second)
+	return &t
+}

@@ -1,0 +1,330 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// BenchmarkState is all that is known of a benchmark.
+type BenchmarkState struct {
+	Now       time.Time
+	Benchmark *v1alpha1.StorageBenchmark
+	// Experiment is the hash of the current experiment, Slots its runs.
+	Experiment string
+	Slots      []Slot
+	// SpecError is set if the spec cannot be expanded or a gate does not compile.
+	SpecError *SpecError
+	// Runs are all runs of this benchmark, those of earlier experiments too.
+	Runs []v1alpha1.BenchmarkRun
+	// Nodes that fit the pods, each with its line.
+	Nodes []NodeState
+	// Classes are the storage classes of the cluster.
+	Classes []ClassState
+	// Lease of the chosen node, nil if nobody has it.
+	Lease *LeaseState
+	// Waiting are the other benchmarks that stand in line for the chosen node.
+	Waiting []Place
+	// Results are the ConfigMaps with results of this benchmark.
+	Results []StoredExperiment
+}
+
+// NodeState is a node on which pods of the benchmark could run.
+type NodeState struct {
+	Name string
+	// Line is the number of benchmarks that have it or wait for it.
+	Line int
+}
+
+// ClassState is a storage class.
+type ClassState struct {
+	Name    string
+	Default bool
+}
+
+// LeaseState is the Lease on a node.
+type LeaseState struct {
+	Node       string
+	Holder     string
+	HolderName string
+	// Abandoned says that the holder is gone for good, with all its pods.
+	Abandoned bool
+}
+
+// Place is a place in line.
+type Place struct {
+	UID   string
+	Name  string
+	Since time.Time
+}
+
+// StoredExperiment is a ConfigMap with results.
+type StoredExperiment struct {
+	ConfigMap   string
+	Experiment  string
+	Fingerprint string
+	Verdict     string
+	StoredAt    time.Time
+	// Foreign says that the name belongs to somebody else's ConfigMap.
+	Foreign bool
+}
+
+// BenchmarkAction is something to do for a benchmark.
+type BenchmarkAction struct {
+	Kind BenchmarkActionKind
+	// Run is the name of the run for DeleteRun.
+	Run string
+	// Slot and Attempt describe the run for CreateRun.
+	Slot    *Slot
+	Attempt int32
+	// Experiment whose results are written or deleted, with the ConfigMap and the fingerprint of what goes in.
+	Experiment  string
+	ConfigMap   string
+	Fingerprint string
+	// Superseded says that the results are of an experiment that was given up.
+	Superseded bool
+}
+
+// BenchmarkActionKind is the kind of a BenchmarkAction.
+type BenchmarkActionKind string
+
+// The kinds of BenchmarkAction.
+const (
+	AddFinalizer             BenchmarkActionKind = "AddFinalizer"
+	TakeLease                BenchmarkActionKind = "TakeLease"
+	BreakLease               BenchmarkActionKind = "BreakLease"
+	ReleaseLease             BenchmarkActionKind = "ReleaseLease"
+	CreateRun                BenchmarkActionKind = "CreateRun"
+	DeleteRun                BenchmarkActionKind = "DeleteRun"
+	WriteResults             BenchmarkActionKind = "WriteResults"
+	DeleteResults            BenchmarkActionKind = "DeleteResults"
+	DeleteBenchmark          BenchmarkActionKind = "DeleteBenchmark"
+	RemoveBenchmarkFinalizer BenchmarkActionKind = "RemoveFinalizer"
+)
+
+// Position is where a benchmark stands, for people and for the conditions.
+type Position string
+
+// The positions of a benchmark.
+const (
+	PositionDeleting  Position = "Deleting"
+	PositionStalled   Position = "Stalled"
+	PositionSuspended Position = "Suspended"
+	PositionWaiting   Position = "Waiting"
+	PositionQueued    Position = "Queued"
+	PositionRunning   Position = "Running"
+	PositionFinished  Position = "Finished"
+)
+
+// BenchmarkDecision is what follows from a BenchmarkState.
+type BenchmarkDecision struct {
+	Actions  []BenchmarkAction
+	Position Position
+	Reason   string
+	Message  string
+	// NodeName and StorageClass as resolved.
+	NodeName     string
+	StorageClass string
+	// DefaultClass is taken where a variant names no class.
+	DefaultClass string
+	// InLine says that the benchmark stands (or joins) in line; Ahead is the number before it.
+	InLine bool
+	Ahead  int
+	// Current is the run in progress.
+	Current *v1alpha1.BenchmarkRun
+	Tally   Tally
+	// Fingerprint of the results of a finished experiment.
+	Fingerprint string
+	WakeAt      time.Time
+}
+
+// Benchmark decides what to do for a benchmark.
+func Benchmark(state BenchmarkState) BenchmarkDecision {
+	decision := BenchmarkDecision{
+		NodeName:     ChosenNode(state),
+		StorageClass: state.Benchmark.Status.StorageClass,
+		Tally:        Count(state),
+	}
+	for _, step := range []func(BenchmarkState, *BenchmarkDecision) bool{
+		stepDelete, stepFinalizer, stepSuperseded, stepSpec, stepSuspend, stepFinish,
+		stepClass, stepNode, stepLease, stepRun,
+	} {
+		if step(state, &decision) {
+			break
+		}
+	}
+	return decision
+}
+
+func (d *BenchmarkDecision) say(position Position, reason, format string, arguments ...any) {
+	d.Position, d.Reason, d.Message = position, reason, fmt.Sprintf(format, arguments...)
+}
+
+func (d *BenchmarkDecision) do(action BenchmarkAction) {
+	d.Actions = append(d.Actions, action)
+}
+
+// stepDelete stops everything, frees the node and lets the object go.
+func stepDelete(state BenchmarkState, decision *BenchmarkDecision) bool {
+	if state.Benchmark.DeletionTimestamp.IsZero() {
+		return false
+	}
+	decision.say(PositionDeleting, v1alpha1.ReasonCleaningUp, "waiting for %d runs to be torn down", len(state.Runs))
+	if deleteRuns(decision, state.Runs) > 0 {
+		return true
+	}
+	if holds(state) {
+		decision.do(BenchmarkAction{Kind: ReleaseLease})
+		return true
+	}
+	decision.do(BenchmarkAction{Kind: RemoveBenchmarkFinalizer})
+	return true
+}
+
+// stepFinalizer makes sure that a deletion is noticed, before there is anything to clean up.
+func stepFinalizer(state BenchmarkState, decision *BenchmarkDecision) bool {
+	for _, finalizer := range state.Benchmark.Finalizers {
+		if finalizer == v1alpha1.FinalizerTeardown {
+			return false
+		}
+	}
+	decision.do(BenchmarkAction{Kind: AddFinalizer})
+	return false
+}
+
+// stepSuperseded keeps the numbers of an earlier experiment and removes its runs.
+func stepSuperseded(state BenchmarkState, decision *BenchmarkDecision) bool {
+	var old []v1alpha1.BenchmarkRun
+	ended := map[string]bool{}
+	for _, run := range state.Runs {
+		if run.Spec.Experiment == state.Experiment {
+			continue
+		}
+		old = append(old, run)
+		if recordedEnding(&run) != nil {
+			ended[run.Spec.Experiment] = true
+		}
+	}
+	if len(old) == 0 {
+		return false
+	}
+	decision.say(PositionWaiting, v1alpha1.ReasonSuperseded, "the spec has changed: waiting for %d runs of the earlier experiment to be torn down", len(old))
+	written := true
+	for _, run := range old {
+		experiment := run.Spec.Experiment
+		if !ended[experiment] || findResults(state, experiment) != nil {
+			continue
+		}
+		ended[experiment], written = false, false // once is enough
+		decision.do(BenchmarkAction{Kind: WriteResults, Experiment: experiment, Superseded: true,
+			ConfigMap: ResultsName(state.Benchmark.Name, experiment), Fingerprint: digest(experiment)})
+	}
+	if written {
+		deleteRuns(decision, old)
+	}
+	return true
+}
+
+// stepSpec stops at a spec that cannot be run.
+func stepSpec(state BenchmarkState, decision *BenchmarkDecision) bool {
+	if state.SpecError == nil {
+		return false
+	}
+	decision.say(PositionStalled, state.SpecError.Reason, "%s", state.SpecError.Message)
+	releaseIfIdle(state, decision)
+	return true
+}
+
+// stepSuspend stops the run in progress and frees the node.
+func stepSuspend(state BenchmarkState, decision *BenchmarkDecision) bool {
+	if !state.Benchmark.Spec.Suspend || (decision.Tally.Over && unsettled(state) == nil) {
+		return false
+	}
+	decision.say(PositionSuspended, v1alpha1.ReasonSuspended, "suspended after %d of %d runs: set spec.suspend to false to go on", decision.Tally.Done, decision.Tally.Total)
+	for i := range state.Runs {
+		if recordedEnding(&state.Runs[i]) == nil {
+			deleteRuns(decision, state.Runs[i:i+1])
+		}
+	}
+	releaseIfIdle(state, decision)
+	return true
+}
+
+// stepClass resolves the storage classes, those of variants too.
+func stepClass(state BenchmarkState, decision *BenchmarkDecision) bool {
+	known, standard := map[string]bool{}, ""
+	for _, class := range state.Classes {
+		known[class.Name] = true
+		if class.Default && (standard == "" || class.Name < standard) {
+			standard = class.Name
+		}
+	}
+	if resolved := resolvedClass(state); resolved != "" {
+		standard = resolved
+	}
+	decision.StorageClass, decision.DefaultClass = "", standard
+	for _, slot := range state.Slots {
+		name := slot.Target.StorageClass.Name
+		switch {
+		case name == "" && standard == "":
+			decision.say(PositionWaiting, v1alpha1.ReasonNoDefaultClass,
+				"the cluster has no default StorageClass: name one in spec.target.storageClass.name (there are: %s)", classNames(state.Classes))
+			releaseIfIdle(state, decision)
+			return true
+		case name == "":
+			name = standard
+		}
+		if !known[name] {
+			decision.say(PositionWaiting, v1alpha1.ReasonStorageClassNotFound,
+				"StorageClass %q of variant %q does not exist: make it, or name another (there are: %s)", name, slot.Variant, classNames(state.Classes))
+			releaseIfIdle(state, decision)
+			return true
+		}
+		if decision.StorageClass == "" {
+			decision.StorageClass = name
+		}
+	}
+	return false
+}
+
+// resolvedClass is the default class that the runs of this experiment already use: a later change of the cluster's
+// default must not mix classes within one experiment.
+func resolvedClass(state BenchmarkState) string {
+	byIndex := map[int32]string{}
+	for _, slot := range state.Slots {
+		byIndex[slot.Index] = slot.Target.StorageClass.Name
+	}
+	for _, run := range state.Runs {
+		if run.Spec.Experiment == state.Experiment && byIndex[run.Spec.Index] == "" && run.Spec.Target.StorageClass != nil {
+			return run.Spec.Target.StorageClass.Name
+		}
+	}
+	return ""
+}
+
+// stepNode needs a node.
+func stepNode(state BenchmarkState, decision *BenchmarkDecision) bool {
+	if decision.NodeName != "" {
+		return false
+	}
+	decision.say(PositionWaiting, v1alpha1.ReasonNoNode,
+		"no node is Ready and fits podTemplate.nodeSelector and tolerations: loosen them, or make a node ready")
+	releaseIfIdle(state, decision)
+	return true
+}
+
+// stepRun waits for the run in progress or makes the next.
+func stepRun(state BenchmarkState, decision *BenchmarkDecision) bool {
+	total := decision.Tally.Total
+	if current := unsettled(state); current != nil {
+		decision.Current = current
+		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "run %d of %d (%s, repetition %d): %s",
+			current.Spec.Index+1, total, current.Spec.Variant, current.Spec.Repetition, runMessage(current))
+		return true
+	}
+	next := decision.Tally.Next
+	decision.do(BenchmarkAction{Kind: CreateRun, Slot: next, Attempt: decision.Tally.NextAttempt})
+	decision.say(PositionRunning, v1alpha1.ReasonProgressing, "starting run %d of %d (%s, repetition %d)", next.Index+1, total, next.Variant, next.Repetition)
+	return true
+}

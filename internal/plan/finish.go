@@ -1,0 +1,111 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// stepFinish writes the results of an experiment that is over, frees the node and keeps the house in order.
+func stepFinish(state BenchmarkState, decision *BenchmarkDecision) bool {
+	if !decision.Tally.Over {
+		if at := deadlineAt(state); !at.IsZero() {
+			decision.WakeAt = at
+		}
+		return false
+	}
+	if current := unsettled(state); current != nil {
+		if decision.Tally.Expired && recordedEnding(current) == nil {
+			deleteRuns(decision, []v1alpha1.BenchmarkRun{*current})
+		}
+		decision.Current = current
+		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run is over and is being cleaned up after: %s", runMessage(current))
+		return true
+	}
+	decision.Fingerprint = fingerprint(state)
+	name := ResultsName(state.Benchmark.Name, state.Experiment)
+	stored := findResults(state, state.Experiment)
+	for _, other := range state.Results {
+		if other.Foreign && other.ConfigMap == name {
+			decision.say(PositionStalled, v1alpha1.ReasonNameTaken,
+				"ConfigMap %s exists and is not this benchmark's: delete or rename it, so that the results can be written there", name)
+			return true
+		}
+	}
+	if stored == nil || stored.Fingerprint != decision.Fingerprint {
+		decision.do(BenchmarkAction{Kind: WriteResults, Experiment: state.Experiment, ConfigMap: name, Fingerprint: decision.Fingerprint})
+		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "writing the results to ConfigMap %s", name)
+		return true
+	}
+	decision.say(PositionFinished, v1alpha1.ReasonFinished, "the results are in ConfigMap %s", name)
+	releaseIfIdle(state, decision)
+	pruneResults(state, decision)
+	expire(state, decision)
+	return true
+}
+
+// fingerprint identifies what goes into the results: other runs or other gates make it another.
+func fingerprint(state BenchmarkState) string {
+	var runs []string
+	for _, run := range state.Runs {
+		if run.Spec.Experiment != state.Experiment {
+			continue
+		}
+		line := []string{run.Name, string(run.UID)}
+		for _, phase := range run.Status.Phases {
+			line = append(line, phase.Digest)
+		}
+		runs = append(runs, strings.Join(line, " "))
+	}
+	slices.Sort(runs)
+	return digest(struct {
+		Runs  []string
+		Gates []v1alpha1.Gate
+	}{runs, state.Benchmark.Spec.Gates})
+}
+
+// pruneResults deletes the oldest results beyond the history that is to be kept.
+func pruneResults(state BenchmarkState, decision *BenchmarkDecision) {
+	old := History(state)
+	keep := 10
+	if state.Benchmark.Spec.ResultsHistory != nil {
+		keep = int(*state.Benchmark.Spec.ResultsHistory)
+	}
+	for _, stored := range old[min(keep, len(old)):] {
+		decision.do(BenchmarkAction{Kind: DeleteResults, Experiment: stored.Experiment, ConfigMap: stored.ConfigMap})
+	}
+}
+
+func newestFirst(a, b StoredExperiment) int {
+	if order := b.StoredAt.Compare(a.StoredAt); order != 0 {
+		return order
+	}
+	return strings.Compare(a.Experiment, b.Experiment)
+}
+
+// History lists the stored results of earlier experiments, newest first.
+func History(state BenchmarkState) []StoredExperiment {
+	var old []StoredExperiment
+	for _, stored := range state.Results {
+		if stored.Experiment != state.Experiment && !stored.Foreign {
+			old = append(old, stored)
+		}
+	}
+	slices.SortFunc(old, newestFirst)
+	return old
+}
+
+// expire deletes a benchmark whose time after its end is over.
+func expire(state BenchmarkState, decision *BenchmarkDecision) {
+	finished, ttl := state.Benchmark.Status.FinishedAt, state.Benchmark.Spec.TTLAfterFinished
+	if finished == nil || ttl == nil || holds(state) {
+		return
+	}
+	due := finished.Add(ttl.Duration.Duration)
+	if state.Now.Before(due) {
+		decision.WakeAt = due
+		return
+	}
+	decision.do(BenchmarkAction{Kind: DeleteBenchmark})
+}

@@ -1,0 +1,102 @@
+// Package plan decides. Its functions are pure: they look at what exists and say what to do next, what to wait for and
+// what to conclude. They read no clock, call no API and keep no state.
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// Seed of the benchmark: the declared one, or one made from its UID.
+func Seed(benchmark *v1alpha1.StorageBenchmark) int64 {
+	if benchmark.Spec.Seed != nil {
+		return *benchmark.Spec.Seed
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(benchmark.UID))
+	return int64(hash.Sum64() >> 33) // 31 bits: short enough to be typed into a spec
+}
+
+// Experiment is the hash of what is measured. Gates, retention and the like are not part of it: changing them does not
+// make the numbers old.
+func Experiment(benchmark *v1alpha1.StorageBenchmark) string {
+	spec := benchmark.Spec
+	return digest(struct {
+		UID         string
+		Rerun       string
+		Seed        int64
+		Target      v1alpha1.Target
+		Variants    []v1alpha1.Variant
+		Matrix      v1alpha1.Matrix
+		Phases      []v1alpha1.Phase
+		Repetitions int32
+		Order       v1alpha1.RunOrder
+		PodTemplate v1alpha1.PodTemplate
+	}{
+		string(benchmark.UID), benchmark.Annotations[v1alpha1.AnnotationRerun], Seed(benchmark),
+		spec.Target, spec.Variants, spec.Matrix, spec.Phases, spec.Repetitions, spec.Order, spec.PodTemplate,
+	})
+}
+
+// digest is a short hash of a value's JSON, whose maps are sorted.
+func digest(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("hash of %T: %v", value, err)) // only for types that JSON cannot express: a programming error
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:4])
+}
+
+// RunName is the deterministic name of an attempt at a run: at most 42 characters, so that a Job's name still has room
+// for the phase.
+func RunName(benchmark, experiment string, index, attempt int32) string {
+	name := fmt.Sprintf("%s-%s-%03d", shorten(benchmark, 24), experiment, index)
+	if attempt > 1 {
+		name += fmt.Sprintf("-%d", attempt)
+	}
+	return name
+}
+
+// ResultsName is the name of the ConfigMap with the results of an experiment.
+func ResultsName(benchmark, experiment string) string {
+	return shorten(benchmark, 50) + "-" + experiment
+}
+
+// PhaseObjectName names what belongs to one phase of a run: its Job and the ConfigMap with its result.
+func PhaseObjectName(run string, phase v1alpha1.PhaseName) string {
+	return run + "-" + string(phase)
+}
+
+// VolumeName is the name of the claim of a run.
+func VolumeName(run string) string {
+	return run
+}
+
+// LeaseName is the name of the Lease by which benchmarks take a node.
+func LeaseName(node string) string {
+	const prefix = "storagebench-node-"
+	if len(prefix)+len(node) <= 253 {
+		return prefix + node
+	}
+	return prefix + node[:200] + "-" + digest(node)
+}
+
+// BenchmarkLabel makes a benchmark's name fit into a label.
+func BenchmarkLabel(name string) string {
+	return shorten(name, 63)
+}
+
+// shorten cuts a name, leaving it a valid one.
+func shorten(name string, length int) string {
+	if len(name) <= length {
+		return strings.ReplaceAll(name, ".", "-")
+	}
+	return strings.TrimRight(strings.ReplaceAll(name[:length], ".", "-"), "-")
+}

@@ -1,0 +1,422 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// Timings are the patience of the operator where the spec does not say.
+type Timings struct {
+	// CollectGrace is how long a result that does not verify is read again: a log may lag behind the end of its pod.
+	CollectGrace time.Duration
+	// UnreadableGrace is how long a log that cannot be read at all is tried.
+	UnreadableGrace time.Duration
+}
+
+// DefaultTimings suit a real cluster.
+func DefaultTimings() Timings {
+	return Timings{CollectGrace: 30 * time.Second, UnreadableGrace: 10 * time.Minute}
+}
+
+// RunState is all that is known of a run.
+type RunState struct {
+	Now     time.Time
+	Timings Timings
+	Run     *v1alpha1.BenchmarkRun
+	// LeaseHolder is the UID of the benchmark that has the node, empty if nobody has; LeaseHolderName is for people.
+	LeaseHolder     string
+	LeaseHolderName string
+	// Owner is the UID of the run's benchmark.
+	Owner  string
+	Volume VolumeState
+	// Phases in the order of the spec.
+	Phases []PhaseState
+	// Pods of this run that still exist, whatever their phase.
+	Pods int
+}
+
+// VolumeState is what is known of the run's claim.
+type VolumeState struct {
+	// Foreign says that the name belongs to a claim that is not this run's. It is never touched.
+	Foreign  bool
+	Exists   bool
+	Deleting bool
+	Bound    bool
+	Lost     bool
+	// Problem is what the cluster says against binding it.
+	Problem string
+}
+
+// PhaseState is what is known of one phase.
+type PhaseState struct {
+	Job    JobState
+	Pod    PodState
+	Stored *StoredResult
+	// Received is a document that was read from the pod's log and verified, but is not stored yet.
+	Received       *results.PhaseDocument
+	ReceivedBytes  []byte
+	ReceivedDigest string
+	// ReceiveError says why there is none although the pod has ended.
+	ReceiveError error
+}
+
+// JobState is what is known of a phase's Job.
+type JobState struct {
+	Exists   bool
+	Deleting bool
+	UID      string
+	Created  time.Time
+	// Failed and Succeeded as the Job's own conditions have it.
+	Failed    bool
+	Succeeded bool
+	Message   string
+}
+
+// PodState is what is known of a phase's pod.
+type PodState struct {
+	Exists   bool
+	Name     string
+	Deleting bool
+	Started  *time.Time
+	// Ended is set once the container has terminated.
+	Ended    *time.Time
+	ExitCode int32
+	// HasReceipt says that the container left a receipt for its result.
+	HasReceipt bool
+	// Problem is a reason of the API's vocabulary for not starting or for having failed, Message the cluster's words.
+	Problem string
+	Message string
+}
+
+// StoredResult is a phase's result as kept in its ConfigMap.
+type StoredResult struct {
+	ConfigMap string
+	Digest    string
+	Outcome   results.Outcome
+	Reason    string
+	Message   string
+	StoredAt  time.Time
+}
+
+// RunAction is something to do for a run.
+type RunAction struct {
+	Kind RunActionKind
+	// Phase is the index of the phase for StartPhase and StoreResult.
+	Phase int
+}
+
+// RunActionKind is the kind of a RunAction.
+type RunActionKind string
+
+// The kinds of RunAction.
+const (
+	CreateVolume       RunActionKind = "CreateVolume"
+	StartPhase         RunActionKind = "StartPhase"
+	StoreResult        RunActionKind = "StoreResult"
+	DeleteJobs         RunActionKind = "DeleteJobs"
+	DeleteVolume       RunActionKind = "DeleteVolume"
+	RemoveRunFinalizer RunActionKind = "RemoveFinalizer"
+)
+
+// Ending is the end of a run.
+type Ending struct {
+	Valid     bool
+	Reason    string
+	Message   string
+	Retryable bool
+}
+
+// RunDecision is what follows from a RunState.
+type RunDecision struct {
+	Actions []RunAction
+	// Ending is set when the run has come to its end, now or earlier.
+	Ending *Ending
+	// Settled says that an ended run has also been cleaned up.
+	Settled bool
+	// Reason and Message say what is going on or waited for.
+	Reason  string
+	Message string
+	// Phase that is current.
+	Phase string
+	// WakeAt is when a deadline is due; zero if only a watch can change anything.
+	WakeAt time.Time
+}
+
+// Run decides what to do for a run.
+func Run(state RunState) RunDecision {
+	if !state.Run.DeletionTimestamp.IsZero() {
+		return deletedRun(state)
+	}
+	if ending := recordedEnding(state.Run); ending != nil {
+		return endedRun(state, *ending)
+	}
+	if ending := volumeEnding(state); ending != nil {
+		return RunDecision{Ending: ending, Reason: ending.Reason, Message: ending.Message}
+	}
+	for i := range state.Phases {
+		if decision, over := runPhase(state, i); !over {
+			return decision
+		}
+	}
+	ending := Ending{Valid: true, Reason: v1alpha1.ReasonMeasured,
+		Message: fmt.Sprintf("all %d phases have been executed and their results are stored", len(state.Phases))}
+	return RunDecision{Ending: &ending, Reason: ending.Reason, Message: ending.Message}
+}
+
+// deletedRun removes everything in the safe order: pods, then volume, then the object.
+func deletedRun(state RunState) RunDecision {
+	decision := teardown(state)
+	if len(decision.Actions) == 0 && decision.Settled {
+		decision.Actions = []RunAction{{Kind: RemoveRunFinalizer}}
+	}
+	return decision
+}
+
+// endedRun cleans up after a run whose outcome is recorded, unless it is to be kept for a look.
+func endedRun(state RunState, ending Ending) RunDecision {
+	retain := state.Run.Spec.Retain
+	if retain == v1alpha1.RetainAlways || (retain == v1alpha1.RetainOnFailure && !ending.Valid) {
+		return RunDecision{Ending: &ending, Settled: true, Reason: ending.Reason,
+			Message: ending.Message + fmt.Sprintf(" (volume and pods are kept: retain is %s)", retain)}
+	}
+	decision := teardown(state)
+	decision.Ending = &ending
+	if decision.Settled {
+		decision.Reason, decision.Message = ending.Reason, ending.Message
+	}
+	return decision
+}
+
+// teardown deletes Jobs, waits for their pods, deletes the volume and waits for it.
+func teardown(state RunState) RunDecision {
+	decision := RunDecision{Reason: v1alpha1.ReasonTearingDown, Message: "removing the pods and the volume of the run"}
+	jobs, deletable := 0, 0
+	for _, phase := range state.Phases {
+		if phase.Job.Exists {
+			jobs++
+			if !phase.Job.Deleting {
+				deletable++
+			}
+		}
+	}
+	switch {
+	case deletable > 0:
+		decision.Actions = []RunAction{{Kind: DeleteJobs}}
+	case jobs > 0 || state.Pods > 0: // wait: a volume must not go while a pod may still write to it
+	case state.Volume.Exists && !state.Volume.Deleting:
+		decision.Actions = []RunAction{{Kind: DeleteVolume}}
+	case !state.Volume.Exists:
+		decision.Settled = true
+	}
+	return decision
+}
+
+// volumeEnding ends a run whose volume vanished after its first phase had begun. It must not be made again: the new
+// one would be empty, and the numbers would speak of something else.
+func volumeEnding(state RunState) *Ending {
+	if len(state.Run.Status.Phases) == 0 {
+		return nil
+	}
+	name := VolumeName(state.Run.Name)
+	switch {
+	case !state.Volume.Exists || state.Volume.Deleting:
+		return invalid(v1alpha1.ReasonVolumeLost, true, "PersistentVolumeClaim %s was deleted while the run needed it", name)
+	case state.Volume.Lost:
+		return invalid(v1alpha1.ReasonVolumeLost, true, "PersistentVolumeClaim %s has lost its volume", name)
+	}
+	return nil
+}
+
+// runPhase looks at one phase; over says that its result is stored and usable.
+func runPhase(state RunState, i int) (decision RunDecision, over bool) {
+	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
+	decision = RunDecision{Phase: string(spec.Name)}
+	end := func(ending *Ending) (RunDecision, bool) {
+		decision.Ending, decision.Reason, decision.Message = ending, ending.Reason, ending.Message
+		return decision, false
+	}
+	switch {
+	case phase.Stored != nil && phase.Stored.Outcome == results.OutcomeValid:
+		return RunDecision{}, true
+	case phase.Stored != nil:
+		return end(invalid(v1alpha1.ReasonPhaseInvalid, true, "phase %s: %s: %s", spec.Name, phase.Stored.Reason, phase.Stored.Message))
+	case phase.Received != nil:
+		decision.Actions = []RunAction{{Kind: StoreResult, Phase: i}}
+		decision.Reason, decision.Message = underWay(state, i)
+		return decision, false
+	case !phase.Job.Exists:
+		return startPhase(state, i, decision), false
+	}
+	if ending := brokenPhase(state, i); ending != nil {
+		return end(ending)
+	}
+	return waitForPhase(state, i, decision), false
+}
+
+// startPhase makes the volume and then the Job, if nothing forbids it.
+func startPhase(state RunState, i int, decision RunDecision) RunDecision {
+	spec := state.Run.Spec.Phases[i]
+	for _, recorded := range state.Run.Status.Phases {
+		if recorded.Name == spec.Name && recorded.JobUID != "" {
+			ending := invalid(v1alpha1.ReasonJobLost, true,
+				"Job %s was deleted before its result was read; executing phase %s a second time would measure something else",
+				PhaseObjectName(state.Run.Name, spec.Name), spec.Name)
+			decision.Ending, decision.Reason, decision.Message = ending, ending.Reason, ending.Message
+			return decision
+		}
+	}
+	switch {
+	case state.LeaseHolder == "":
+		decision.Reason, decision.Message = v1alpha1.ReasonQueued, fmt.Sprintf("waiting for the benchmark to take node %s", state.Run.Spec.NodeName)
+	case state.LeaseHolder != state.Owner:
+		decision.Reason, decision.Message = v1alpha1.ReasonQueued, fmt.Sprintf("node %s is taken by %s", state.Run.Spec.NodeName, state.LeaseHolderName)
+	case state.Volume.Foreign:
+		decision.Reason, decision.Message = v1alpha1.ReasonNameTaken,
+			fmt.Sprintf("PersistentVolumeClaim %s exists and is not this run's: waiting for it to be gone", VolumeName(state.Run.Name))
+	case !state.Volume.Exists:
+		decision.Actions = []RunAction{{Kind: CreateVolume}, {Kind: StartPhase, Phase: i}}
+		decision.Reason, decision.Message = underWay(state, i)
+	case state.Volume.Deleting:
+		decision.Reason, decision.Message = v1alpha1.ReasonPreparingVolume, "waiting for an earlier volume of the same name to be gone"
+	default:
+		decision.Actions = []RunAction{{Kind: StartPhase, Phase: i}}
+		decision.Reason, decision.Message = underWay(state, i)
+	}
+	return decision
+}
+
+// underWay is said of a phase from its start to the storing of its result, so that a phase without trouble costs one
+// write of the status.
+func underWay(state RunState, i int) (reason, message string) {
+	return v1alpha1.ReasonPhaseRunning, fmt.Sprintf("phase %s (%d of %d) is under way", state.Run.Spec.Phases[i].Name, i+1, len(state.Phases))
+}
+
+// brokenPhase finds the reason why a started phase will not bring a usable result.
+func brokenPhase(state RunState, i int) *Ending {
+	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
+	if state.LeaseHolder != "" && state.LeaseHolder != state.Owner {
+		return invalid(v1alpha1.ReasonLeaseLost, true, "node %s was taken by %s during phase %s: foreign load makes the numbers worthless",
+			state.Run.Spec.NodeName, state.LeaseHolderName, spec.Name)
+	}
+	if phase.Pod.Ended != nil {
+		return failedPod(state, i)
+	}
+	switch {
+	case phase.Pod.Problem == v1alpha1.ReasonPodEvicted:
+		return invalid(v1alpha1.ReasonPodEvicted, true, "the pod of phase %s was evicted: %s", spec.Name, phase.Pod.Message)
+	case phase.Job.Deleting:
+		return invalid(v1alpha1.ReasonJobLost, true, "the Job of phase %s was deleted before it had ended", spec.Name)
+	case phase.Pod.Deleting && phase.Pod.Started != nil:
+		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s was deleted before it had ended", spec.Name)
+	case phase.Job.Failed || phase.Job.Succeeded:
+		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s is gone without a result: %s", spec.Name, orNone(phase.Job.Message))
+	}
+	return overduePhase(state, i)
+}
+
+// failedPod judges a pod that has ended without a verified document.
+func failedPod(state RunState, i int) *Ending {
+	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
+	since := state.Now.Sub(*phase.Pod.Ended)
+	switch {
+	case phase.Pod.Problem == v1alpha1.ReasonPodEvicted:
+		return invalid(v1alpha1.ReasonPodEvicted, true, "the pod of phase %s was evicted: %s", spec.Name, phase.Pod.Message)
+	case !phase.Pod.HasReceipt && phase.Pod.ExitCode == 0:
+		return invalid(v1alpha1.ReasonResultMissing, true, "the pod of phase %s ended without a receipt for its result: is %s a storagebench runner?",
+			spec.Name, state.Run.Spec.RunnerImage)
+	case !phase.Pod.HasReceipt:
+		return invalid(v1alpha1.ReasonPodFailed, true, "the pod of phase %s failed with exit code %d: %s", spec.Name, phase.Pod.ExitCode, orNone(phase.Pod.Message))
+	case phase.ReceiveError == nil:
+		return nil
+	case errors.Is(phase.ReceiveError, ErrForeign):
+		return invalid(v1alpha1.ReasonResultForeign, true, "phase %s: %v", spec.Name, phase.ReceiveError)
+	case isCorrupt(phase.ReceiveError) && since >= state.Timings.CollectGrace:
+		return invalid(v1alpha1.ReasonResultCorrupt, true, "the result of phase %s does not verify: %v", spec.Name, phase.ReceiveError)
+	case since >= state.Timings.UnreadableGrace:
+		return invalid(v1alpha1.ReasonResultUnreadable, true, "the log of phase %s could not be read for %s: %v", spec.Name, state.Timings.UnreadableGrace, phase.ReceiveError)
+	}
+	return nil
+}
+
+// ErrForeign marks a document that belongs to another run or phase.
+var ErrForeign = errors.New("the result belongs to something else")
+
+func isCorrupt(err error) bool {
+	for _, target := range []error{results.ErrMissing, results.ErrTruncated, results.ErrCorrupt, results.ErrTooLarge, results.ErrVersion} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// overduePhase enforces the deadlines.
+func overduePhase(state RunState, i int) *Ending {
+	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
+	if phase.Pod.Started == nil {
+		if state.Now.Before(phase.Job.Created.Add(spec.StartDeadline.Duration.Duration)) {
+			return nil
+		}
+		reason, why := notStarted(state, phase)
+		// What keeps one pod from starting keeps the next from it too: no second attempt.
+		return invalid(reason, false, "the pod of phase %s did not start within %s: %s", spec.Name, spec.StartDeadline.Duration.Duration, why)
+	}
+	if state.Now.Before(phase.Pod.Started.Add(spec.Deadline.Duration.Duration)) {
+		return nil
+	}
+	return invalid(v1alpha1.ReasonPhaseDeadlineExceeded, true, "phase %s was not over after %s: raise its deadline or ask for less", spec.Name, spec.Deadline.Duration.Duration)
+}
+
+// notStarted finds the most telling reason why a pod does not start.
+func notStarted(state RunState, phase PhaseState) (reason, message string) {
+	switch {
+	case phase.Pod.Problem == v1alpha1.ReasonImagePullFailed || phase.Pod.Problem == v1alpha1.ReasonPodRejected:
+		return phase.Pod.Problem, phase.Pod.Message
+	case !state.Volume.Bound && state.Volume.Problem != "":
+		return v1alpha1.ReasonVolumeNotBound, state.Volume.Problem
+	case phase.Pod.Problem != "":
+		return phase.Pod.Problem, phase.Pod.Message
+	case !phase.Pod.Exists && phase.Job.Message != "":
+		return v1alpha1.ReasonPodRejected, phase.Job.Message
+	case !phase.Pod.Exists:
+		return v1alpha1.ReasonPodNotStarted, "no pod has been made for its Job yet"
+	case !state.Volume.Bound:
+		return v1alpha1.ReasonPodNotStarted, fmt.Sprintf("PersistentVolumeClaim %s is not bound yet", VolumeName(state.Run.Name))
+	}
+	return v1alpha1.ReasonPodNotStarted, "the pod is being started"
+}
+
+// waitForPhase says what a phase is waiting for and when to look again.
+func waitForPhase(state RunState, i int, decision RunDecision) RunDecision {
+	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
+	switch {
+	case phase.Pod.Ended != nil:
+		decision.Reason, decision.Message = v1alpha1.ReasonResultUnreadable, fmt.Sprintf("phase %s has ended, its result is being read: %v", spec.Name, phase.ReceiveError)
+		decision.WakeAt = state.Now.Add(state.Timings.CollectGrace / 8)
+	case phase.Pod.Started != nil:
+		decision.Reason, decision.Message = underWay(state, i)
+		decision.WakeAt = phase.Pod.Started.Add(spec.Deadline.Duration.Duration)
+	default:
+		decision.Reason, decision.Message = underWay(state, i)
+		if reason, why := notStarted(state, phase); reason != v1alpha1.ReasonPodNotStarted {
+			decision.Reason, decision.Message = reason, fmt.Sprintf("phase %s (%d of %d) cannot start: %s", spec.Name, i+1, len(state.Phases), why)
+		}
+		decision.WakeAt = phase.Job.Created.Add(spec.StartDeadline.Duration.Duration)
+	}
+	return decision
+}
+
+func orNone(message string) string {
+	if message == "" {
+		return "no message was left"
+	}
+	return message
+}
+
+func invalid(reason string, retryable bool, format string, arguments ...any) *Ending {
+	return &Ending{Reason: reason, Retryable: retryable, Message: fmt.Sprintf(format, arguments...)}
+}

@@ -1,0 +1,173 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// Tally says how far an experiment is.
+type Tally struct {
+	Total   int
+	Done    int
+	Invalid int
+	// GivenUp lists, in words, the runs that will not become valid.
+	GivenUp []string
+	// Over says that no further run will be made.
+	Over bool
+	// Expired says that it is over because of spec.deadline.
+	Expired bool
+	// Next is the run to make, with its attempt, if not Over.
+	Next        *Slot
+	NextAttempt int32
+	// Longest mean duration of a done run, for the estimate.
+	MeanDuration time.Duration
+}
+
+// Count goes through the runs of the current experiment.
+func Count(state BenchmarkState) Tally {
+	tally := Tally{Total: len(state.Slots)}
+	attempts := map[int32][]*v1alpha1.BenchmarkRun{}
+	var spent time.Duration
+	for i := range state.Runs {
+		run := &state.Runs[i]
+		if run.Spec.Experiment != state.Experiment {
+			continue
+		}
+		attempts[run.Spec.Index] = append(attempts[run.Spec.Index], run)
+		ending := recordedEnding(run)
+		switch {
+		case ending == nil || !run.DeletionTimestamp.IsZero():
+		case ending.Valid:
+			tally.Done++
+			if run.Status.StartedAt != nil && run.Status.FinishedAt != nil {
+				spent += run.Status.FinishedAt.Sub(run.Status.StartedAt.Time)
+			}
+		default:
+			tally.Invalid++
+		}
+	}
+	if tally.Done > 0 {
+		tally.MeanDuration = spent / time.Duration(tally.Done)
+	}
+	hopeless := false
+	for i := range state.Slots {
+		hopeless = tally.countSlot(state, &state.Slots[i], attempts[state.Slots[i].Index]) || hopeless
+	}
+	tally.Expired = expired(state) && tally.Next != nil
+	tally.Over = tally.Next == nil || hopeless || tally.Expired
+	if state.SpecError != nil {
+		tally.Over, tally.Next = false, nil
+	}
+	return tally
+}
+
+// countSlot looks at the attempts at one run; hopeless says that trying others makes no sense either.
+func (t *Tally) countSlot(state BenchmarkState, slot *Slot, runs []*v1alpha1.BenchmarkRun) (hopeless bool) {
+	last := int32(0)
+	var failure *Ending
+	for _, run := range runs {
+		ending := recordedEnding(run)
+		if ending != nil && ending.Valid && run.DeletionTimestamp.IsZero() {
+			return false
+		}
+		if run.Spec.Attempt < last {
+			continue
+		}
+		last, failure = run.Spec.Attempt, ending
+	}
+	if last > 0 && failure == nil { // in progress, or stopped and to be made again under its own name
+		t.offer(slot, last)
+		return false
+	}
+	if failure != nil && (last >= state.Benchmark.Spec.MaxAttempts || !failure.Retryable) {
+		t.GivenUp = append(t.GivenUp, fmt.Sprintf("%s repetition %d (attempt %d of %d): %s", slot.Variant, slot.Repetition, last, state.Benchmark.Spec.MaxAttempts, failure.Message))
+		return !failure.Retryable
+	}
+	t.offer(slot, last+1)
+	return false
+}
+
+func (t *Tally) offer(slot *Slot, attempt int32) {
+	if t.Next == nil {
+		t.Next, t.NextAttempt = slot, attempt
+	}
+}
+
+func expired(state BenchmarkState) bool {
+	return !deadlineAt(state).IsZero() && !state.Now.Before(deadlineAt(state))
+}
+
+// deadlineAt is when the whole experiment must be over; zero if it has no deadline or has not begun.
+func deadlineAt(state BenchmarkState) time.Time {
+	begun := begunAt(state)
+	if state.Benchmark.Spec.Deadline == nil || begun.IsZero() {
+		return time.Time{}
+	}
+	return begun.Add(state.Benchmark.Spec.Deadline.Duration.Duration)
+}
+
+// begunAt is when the first run of the experiment was made.
+func begunAt(state BenchmarkState) time.Time {
+	var begun time.Time
+	for _, run := range state.Runs {
+		created := run.CreationTimestamp.Time
+		if run.Spec.Experiment == state.Experiment && (begun.IsZero() || created.Before(begun)) {
+			begun = created
+		}
+	}
+	return begun
+}
+
+// unsettled is the run that is in progress or being cleaned up after.
+func unsettled(state BenchmarkState) *v1alpha1.BenchmarkRun {
+	for i := range state.Runs {
+		if !Settled(&state.Runs[i]) || !state.Runs[i].DeletionTimestamp.IsZero() {
+			return &state.Runs[i]
+		}
+	}
+	return nil
+}
+
+// deleteRuns asks for the deletion of runs and returns how many there still are.
+func deleteRuns(decision *BenchmarkDecision, runs []v1alpha1.BenchmarkRun) int {
+	for _, run := range runs {
+		if run.DeletionTimestamp.IsZero() {
+			decision.do(BenchmarkAction{Kind: DeleteRun, Run: run.Name})
+		}
+	}
+	return len(runs)
+}
+
+func runMessage(run *v1alpha1.BenchmarkRun) string {
+	if ready := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		return ready.Message
+	}
+	return "starting"
+}
+
+func findResults(state BenchmarkState, experiment string) *StoredExperiment {
+	for i := range state.Results {
+		if state.Results[i].Experiment == experiment && !state.Results[i].Foreign {
+			return &state.Results[i]
+		}
+	}
+	return nil
+}
+
+func classNames(classes []ClassState) string {
+	if len(classes) == 0 {
+		return "none"
+	}
+	var names []string
+	for _, class := range classes {
+		names = append(names, class.Name)
+	}
+	slices.Sort(names)
+	return strings.Join(names[:min(len(names), 20)], ", ")
+}

@@ -1,0 +1,109 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+var (
+	start  = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	finish = start.Add(2*time.Hour + 13*time.Minute + 5*time.Second)
+)
+
+// experiment has so many valid runs of each variant; the second variant is the slower one.
+func experiment(repetitions int32, variants ...string) results.Experiment {
+	e := results.Experiment{
+		Version:   results.PhaseVersion,
+		Benchmark: results.RunIdentity{Namespace: "lab", Name: "ageing-8k", UID: "6a1f"}, Experiment: "3f9c2e", Generation: 2,
+		State: results.StateComplete, Seed: 4711, Order: "Interleaved", Repetitions: repetitions, NodeName: "node-a", StorageClass: "fast",
+		RunnerImage: "registry.example/storagebench/runner:v0.1.0", StartedAt: &start, FinishedAt: &finish,
+		Environment: map[string][]string{"kernel": {"6.12.9"}, "fio": {"3.39"}},
+	}
+	for repetition := range repetitions {
+		for i, variant := range variants {
+			e.Runs = append(e.Runs, measured(int32(len(e.Runs)), variant, repetition+1, int64(i)))
+		}
+	}
+	e.Variants = results.Summarise(e.Runs)
+	return e
+}
+
+func measured(index int32, variant string, repetition int32, slower int64) results.RunResult {
+	speed := int64(1_288_490_188) - 150_000_000*slower + 7_000_000*int64(repetition)
+	name := fmt.Sprintf("ageing-8k-3f9c2e-%d-1", index)
+	return results.RunResult{
+		Name: name, UID: fmt.Sprintf("uid-%d", index), Index: index, Variant: variant, Repetition: repetition, Attempt: 1, Seed: 100 + int64(index), Valid: true,
+		StartedAt: &start, FinishedAt: &finish,
+		Phases: []results.RunPhase{
+			{Name: "fill", Kind: results.KindFill, Outcome: results.OutcomeValid, ConfigMap: name + "-fill",
+				Metrics: map[string]int64{"writeBytesPerSecond": speed / 3, "filledBytes": 17179869184}},
+			{Name: "aged-scan", Kind: results.KindMeasure, Outcome: results.OutcomeValid, ConfigMap: name + "-aged-scan",
+				Metrics: map[string]int64{"readBytesPerSecond": speed, "readOperationsPerSecond": speed / 131072,
+					"readLatencyP99Nanoseconds": 812_000 + 90_000*slower, "readBytes": 17179869184}},
+		},
+	}
+}
+
+func gate(name, verdict, reason, message string) results.GateResult {
+	return results.GateResult{Name: name, Verdict: verdict, Reason: reason, Message: message,
+		Definition: "phase('aged-scan').readBytesPerSecond >= 0.8 * phase('fresh-scan').readBytesPerSecond || false"}
+}
+
+// spoiled turns a run into a failed attempt.
+func spoiled(run results.RunResult, attempt int32, reason, message string) results.RunResult {
+	run = renamed(run, attempt)
+	run.Valid, run.Reason, run.Message, run.Phases = false, reason, message, run.Phases[:1]
+	return run
+}
+
+// renamed makes a run another attempt at the same.
+func renamed(run results.RunResult, attempt int32) results.RunResult {
+	run.Name, run.Attempt, run.Phases = fmt.Sprintf("%s%d", run.Name[:len(run.Name)-1], attempt), attempt, slices.Clone(run.Phases)
+	for i := range run.Phases {
+		run.Phases[i].ConfigMap = run.Name + "-" + run.Phases[i].Name
+	}
+	return run
+}
+
+func goldenCases() map[string]results.Experiment {
+	passed := experiment(6, "r8k", "r128k")
+	passed.Verdict, passed.Reason, passed.Message = "Passed", "GatesPassed", "All 2 gates passed."
+	passed.Gates = []results.GateResult{gate("keeps-80-percent", "Passed", "ExpressionTrue", "holds for r8k and r128k"),
+		{Name: "p99", Verdict: "Passed", Reason: "WithinBounds", Definition: "aged-scan.readLatencyP99Nanoseconds <= 2M"}}
+
+	failed := experiment(6, "default")
+	failed.Verdict, failed.Reason, failed.Message = "Failed", "GateFailed", "1 of 1 gates failed: keeps-80-percent."
+	failed.Gates = []results.GateResult{gate("keeps-80-percent", "Failed", "ExpressionFalse", "1.20 GiB/s is less than 0.8 * 1.61 GiB/s")}
+
+	inconclusive := experiment(2, "r8k", "r128k")
+	inconclusive.Verdict, inconclusive.Reason = "Inconclusive", "TooFewRuns"
+	inconclusive.Message = "2 repetitions cannot show a difference: set spec.repetitions to at least 6."
+	inconclusive.Gates = []results.GateResult{gate("no-regression", "Inconclusive", "TooFewRuns", "n = 2, the smallest p is 0.25")}
+	return map[string]results.Experiment{
+		"passed": passed, "failed": failed, "inconclusive": inconclusive, "invalid": invalidCase(), "superseded": supersededCase(),
+	}
+}
+
+func invalidCase() results.Experiment {
+	e := experiment(2, "r8k", "r128k")
+	e.Verdict, e.Reason, e.Message = "Invalid", "RunsInvalid", "1 of 4 runs could not be made in 2 attempts."
+	first, last := e.Runs[0], e.Runs[3]
+	retried := spoiled(first, 1, "PodEvicted", "the node was low on resource: ephemeral-storage | usage 91%")
+	first = renamed(first, 2)
+	gone := spoiled(last, 1, "PhaseInvalid", "phase fill is Invalid")
+	gone.Phases[0].Outcome, gone.Phases[0].Reason, gone.Phases[0].Message = results.OutcomeInvalid, "NoSpace", "write: <No space left on device>"
+	e.Runs = []results.RunResult{retried, first, e.Runs[1], e.Runs[2], gone, spoiled(last, 2, "PodLost", "node-a stopped answering")}
+	e.Variants = results.Summarise(e.Runs)
+	e.Gates = []results.GateResult{gate("keeps-80-percent", "Invalid", "RunsInvalid", "r128k has 1 of 2 valid runs")}
+	e.Environment["kernel"] = []string{"6.12.9", "6.12.11"}
+	return e
+}
+
+func supersededCase() results.Experiment {
+	e := experiment(1, "default")
+	e.State, e.Reason, e.Message, e.Repetitions = results.StateSuperseded, "Superseded", "Generation 3 replaced generation 2.", 6
+	return e
+}

@@ -1,0 +1,184 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// How much of the Markdown each section may take; together with the head they stay below MaxMarkdownBytes.
+const (
+	gatesBytes       = 56 << 10
+	numbersBytes     = 56 << 10
+	invalidBytes     = 24 << 10
+	environmentBytes = 16 << 10
+	howBytes         = 8 << 10
+	rawBytes         = 28 << 10
+)
+
+// renderMarkdown also returns in words what did not fit.
+func renderMarkdown(e results.Experiment) (text string, omitted []string) {
+	sections := []*section{gatesSection(e), numbersSection(e), invalidSection(e), environmentSection(e), howSection(e), rawSection(e)}
+	var out strings.Builder
+	out.WriteString(head(e))
+	for _, s := range sections {
+		out.WriteString(s.String())
+		if s.dropped > 0 {
+			omitted = append(omitted, fmt.Sprintf("report.md: %d rows of %q", s.dropped, s.title))
+		}
+	}
+	return out.String(), omitted
+}
+
+// head is the verdict with its sentence, and what a reader must know before believing the rest.
+func head(e results.Experiment) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "# %s/%s: %s\n\n**%s**", name(e.Benchmark.Namespace), name(e.Benchmark.Name), name(verdictWord(e)), name(verdictWord(e)))
+	if e.Reason != "" {
+		fmt.Fprintf(&out, " (%s)", name(e.Reason))
+	}
+	if e.Message != "" {
+		fmt.Fprintf(&out, ": %s", cell(e.Message))
+	}
+	out.WriteString("\n")
+	switch e.State {
+	case results.StateSuperseded:
+		out.WriteString("\nThe benchmark was changed before this experiment ended. What was measured until then is below; no verdict follows from it.\n")
+	case results.StateIncomplete:
+		out.WriteString("\nThis experiment has not ended. What was measured so far is below.\n")
+	}
+	if valid := countValid(e.Runs); len(e.Runs) > 0 {
+		fmt.Fprintf(&out, "\n%d runs, %d of them valid.\n", len(e.Runs), valid)
+	}
+	return out.String()
+}
+
+func countValid(runs []results.RunResult) int {
+	count := 0
+	for _, run := range runs {
+		if run.Valid {
+			count++
+		}
+	}
+	return count
+}
+
+func gatesSection(e results.Experiment) *section {
+	s := newSection("Gates", gatesBytes)
+	if len(e.Gates) == 0 {
+		return s
+	}
+	s.frame("| Gate | Verdict | Why | Definition |\n|---|---|---|---|")
+	for _, gate := range e.Gates {
+		why := cell(gate.Message)
+		if why == "" {
+			why = cell(gate.Reason)
+		}
+		s.row("| %s | **%s** | %s | %s |", name(gate.Name), name(gate.Verdict), why, code(gate.Definition))
+	}
+	return s
+}
+
+// invalidSection lists the attempts whose numbers are not used, with the phases that spoiled them.
+func invalidSection(e results.Experiment) *section {
+	s := newSection("What went wrong", invalidBytes)
+	for _, run := range e.Runs {
+		if run.Valid {
+			continue
+		}
+		if s.text.Len() == 0 {
+			s.frame("These attempts were not used in any number above.\n\n| Run | Variant | Repetition | Attempt | Reason | Message |\n|---|---|---|---|---|---|")
+		}
+		s.row("| %s | %s | %d | %d | %s | %s |", name(run.Name), name(run.Variant), run.Repetition, run.Attempt, name(run.Reason), cell(invalidMessage(run)))
+	}
+	return s
+}
+
+func invalidMessage(run results.RunResult) string {
+	parts := []string{run.Message}
+	for _, phase := range run.Phases {
+		if phase.Outcome == results.OutcomeInvalid && phase.Message != run.Message {
+			parts = append(parts, fmt.Sprintf("phase %s: %s: %s", phase.Name, phase.Reason, phase.Message))
+		}
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
+}
+
+func environmentSection(e results.Experiment) *section {
+	s := newSection("The runs were not alike", environmentBytes)
+	keys := make([]string, 0, len(e.Environment))
+	for key, values := range e.Environment {
+		if len(values) > 1 {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for i, key := range keys {
+		if i == 0 {
+			s.frame("Compare numbers with care: these parts of the environment had more than one value.\n\n| What | Values |\n|---|---|")
+		}
+		shown := make([]string, 0, len(e.Environment[key]))
+		for _, value := range e.Environment[key] {
+			shown = append(shown, code(value))
+		}
+		s.row("| %s | %s |", name(key), strings.Join(shown, ", "))
+	}
+	return s
+}
+
+func howSection(e results.Experiment) *section {
+	s := newSection("How it was run", howBytes)
+	s.frame("| | |\n|---|---|")
+	lines := []struct{ what, value string }{
+		{"Experiment", e.Experiment}, {"State", e.State}, {"Generation", strconv.FormatInt(e.Generation, 10)}, {"Seed", strconv.FormatInt(e.Seed, 10)},
+		{"Order", e.Order}, {"Repetitions", strconv.Itoa(int(e.Repetitions))}, {"Node", e.NodeName}, {"StorageClass", e.StorageClass},
+		{"Runner image", e.RunnerImage}, {"Started", moment(e.StartedAt)}, {"Finished", moment(e.FinishedAt)}, {"Took", took(e)},
+	}
+	for _, line := range lines {
+		if line.value != "" {
+			s.row("| %s | %s |", line.what, code(line.value))
+		}
+	}
+	for _, words := range e.Omitted {
+		s.row("| Left out of results.json | %s |", cell(words))
+	}
+	return s
+}
+
+func moment(at *time.Time) string {
+	if at == nil {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+func took(e results.Experiment) string {
+	if e.StartedAt == nil || e.FinishedAt == nil || e.FinishedAt.Before(*e.StartedAt) {
+		return ""
+	}
+	return e.FinishedAt.Sub(*e.StartedAt).Round(time.Second).String()
+}
+
+func rawSection(e results.Experiment) *section {
+	s := newSection("Raw data", rawBytes)
+	for _, run := range e.Runs {
+		var maps []string
+		for _, phase := range run.Phases {
+			if phase.ConfigMap != "" {
+				maps = append(maps, code(phase.ConfigMap))
+			}
+		}
+		if len(maps) == 0 {
+			continue
+		}
+		if s.text.Len() == 0 {
+			s.frame("Each phase of each run has a ConfigMap; `document.json.gz` in it is everything that was measured.\n\n| Run | ConfigMaps |\n|---|---|")
+		}
+		s.row("| %s | %s |", name(run.Name), strings.Join(maps, ", "))
+	}
+	return s
+}

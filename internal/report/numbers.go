@@ -1,0 +1,103 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// numbersSection has one table per phase: the primary metrics of every variant, the first variant being what others are
+// compared with.
+func numbersSection(e results.Experiment) *section {
+	s := newSection("Numbers", numbersBytes)
+	for _, phase := range phaseNames(e.Variants) {
+		s.phaseTable(e.Variants, phase)
+	}
+	return s
+}
+
+func phaseNames(variants []results.VariantResult) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, variant := range variants {
+		for _, phase := range variant.Phases {
+			if !seen[phase.Name] {
+				seen[phase.Name] = true
+				names = append(names, phase.Name)
+			}
+		}
+	}
+	return names
+}
+
+func (s *section) phaseTable(variants []results.VariantResult, phase string) {
+	metrics := primaryMetrics(variants, phase)
+	if len(metrics) == 0 {
+		s.frame("### " + name(phase) + "\n\nThis phase has no primary metrics; the others are in results.json.\n")
+		return
+	}
+	several := len(variants) > 1
+	frame := "### " + name(phase) + "\n\n| Metric | Better | Variant | Median (min..max, runs) |"
+	if several {
+		s.frame(frame + " Against " + name(variants[0].Name) + " |\n|---|---|---|---|---|")
+	} else {
+		s.frame(frame + "\n|---|---|---|---|")
+	}
+	for _, metric := range metrics {
+		base, _ := find(variants[0], phase, metric)
+		for i, variant := range variants {
+			shown, against := "no valid run", "-"
+			better := ""
+			if found, ok := find(variant, phase, metric); ok {
+				shown, better = figures(found), found.Better
+				against = ratio(found.Median, base.Median)
+			}
+			if i == 0 && several {
+				against = ""
+			}
+			s.metricRow(metric, better, variant.Name, shown, against, several)
+		}
+	}
+	s.frame("")
+}
+
+func (s *section) metricRow(metric, better, variant, shown, against string, several bool) {
+	if several {
+		s.row("| %s | %s | %s | %s | %s |", name(metric), name(better), name(variant), shown, against)
+		return
+	}
+	s.row("| %s | %s | %s | %s |", name(metric), name(better), name(variant), shown)
+}
+
+// primaryMetrics of a phase, in the order of the first variant that has each.
+func primaryMetrics(variants []results.VariantResult, phase string) []string {
+	var names []string
+	for _, variant := range variants {
+		for _, candidate := range variant.Phases {
+			if candidate.Name != phase {
+				continue
+			}
+			for _, metric := range candidate.Metrics {
+				known, _ := results.LookupMetric(metric.Name)
+				if known.Primary && !slices.Contains(names, metric.Name) {
+					names = append(names, metric.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+func find(variant results.VariantResult, phase, metric string) (results.MetricResult, bool) {
+	for _, candidate := range variant.Phases {
+		if candidate.Name != phase {
+			continue
+		}
+		for _, found := range candidate.Metrics {
+			if found.Name == metric {
+				return found, true
+			}
+		}
+	}
+	return results.MetricResult{}, false
+}

@@ -1,0 +1,211 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestGolden(t *testing.T) {
+	for name, e := range goldenCases() {
+		t.Run(name, func(t *testing.T) {
+			got := Render(e)
+			golden(t, name+".md", []byte(got.Markdown))
+			golden(t, name+".xml", got.JUnit)
+			if len(got.Omitted) > 0 {
+				t.Errorf("omitted %q, want nothing", got.Omitted)
+			}
+			if !cmp.Equal(got, Render(e)) {
+				t.Error("the second time it is different")
+			}
+		})
+	}
+}
+
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", file)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s; if this is as it should be, run 'go test ./internal/report -update' (-want +got):\n%s", path, diff)
+	}
+}
+
+// decode reads XML strictly to its end.
+func decode(t *testing.T, text []byte) testSuite {
+	t.Helper()
+	decoder := xml.NewDecoder(bytes.NewReader(text))
+	var suites testSuites
+	if err := decoder.Decode(&suites); err != nil {
+		t.Fatalf("%v in:\n%.2000s", err, text)
+	}
+	if _, err := decoder.Token(); err != nil && !errors.Is(err, io.EOF) {
+		for err == nil {
+			_, err = decoder.Token()
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Fatalf("behind the end: %v", err)
+		}
+	}
+	if len(suites.Suites) != 1 {
+		t.Fatalf("%d suites, want 1", len(suites.Suites))
+	}
+	return suites.Suites[0]
+}
+
+func TestJUnitIsGreenOnlyWhenPassed(t *testing.T) {
+	cases := []struct {
+		name             string
+		change           func(*results.Experiment)
+		failures, errors int
+		tests            string
+	}{
+		{"passed", func(*results.Experiment) {}, 0, 0, "g runs"},
+		{"failed", func(e *results.Experiment) { e.Verdict, e.Gates[0].Verdict = "Failed", "Failed" }, 1, 0, "g runs"},
+		{"inconclusive", func(e *results.Experiment) { e.Verdict, e.Gates[0].Verdict = "Inconclusive", "Inconclusive" }, 0, 1, "g runs"},
+		{"invalid", func(e *results.Experiment) { e.Verdict, e.Gates[0].Verdict = "Invalid", "Invalid" }, 0, 1, "g runs"},
+		{"gate without verdict", func(e *results.Experiment) { e.Gates[0].Verdict = "" }, 0, 1, "g runs"},
+		{"verdict worse than gates", func(e *results.Experiment) { e.Verdict = "Invalid" }, 0, 1, "g runs verdict"},
+		{"no gates, passed", func(e *results.Experiment) { e.Gates = nil }, 0, 0, "runs verdict"},
+		{"no gates, no verdict", func(e *results.Experiment) { e.Gates, e.Verdict = nil, "" }, 0, 1, "runs verdict"},
+		{"a slot without valid run", func(e *results.Experiment) { e.Runs[0].Valid = false }, 0, 1, "g runs"},
+		{"a slot without run", func(e *results.Experiment) { e.Runs = e.Runs[1:] }, 0, 1, "g runs"},
+		{"nothing", func(e *results.Experiment) { *e = results.Experiment{} }, 0, 2, "runs verdict"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			e := experiment(2, "a", "b")
+			e.Verdict, e.Gates = "Passed", []results.GateResult{gate("g", "Passed", "", "")}
+			c.change(&e)
+			suite := decode(t, Render(e).JUnit)
+			var names []string
+			for _, test := range suite.Cases {
+				names = append(names, test.Name)
+			}
+			if suite.Failures != c.failures || suite.Errors != c.errors || suite.Tests != len(names) || strings.Join(names, " ") != c.tests {
+				t.Errorf("%d failures, %d errors, tests %q of %d, want %d, %d, %q", suite.Failures, suite.Errors, names, suite.Tests, c.failures, c.errors, c.tests)
+			}
+		})
+	}
+}
+
+// huge has far more of everything than fits.
+func huge() results.Experiment {
+	e := experiment(50, "a", "b", "c")
+	long := strings.Repeat("<&|`\\ü\x00", 2000)
+	for range 300 {
+		e.Gates = append(e.Gates, gate(long, "Passed", long, long))
+	}
+	e.Gates = append(e.Gates, gate("last", "Failed", "Last", "the only one that failed"))
+	for i := range 500 {
+		run := spoiled(e.Runs[0], 9, long, long)
+		run.Phases[0].Name = long
+		run.Phases[0].ConfigMap = long
+		e.Runs = append(e.Runs, run)
+		e.Environment[long[:i%100]+string(rune('a'+i))] = []string{long, long}
+		e.Omitted = append(e.Omitted, long)
+	}
+	for i := range 200 {
+		e.Variants[0].Phases = append(e.Variants[0].Phases, results.PhaseResult{Name: long + string(rune('a'+i)), Metrics: e.Variants[0].Phases[0].Metrics})
+	}
+	e.Message, e.Reason, e.Verdict = long, long, "Failed"
+	e.Benchmark.Name, e.NodeName, e.RunnerImage = long, long, long
+	return e
+}
+
+func TestReportsAreBounded(t *testing.T) {
+	got := Render(huge())
+	if len(got.Markdown) > MaxMarkdownBytes || len(got.JUnit) > MaxJUnitBytes {
+		t.Errorf("%d bytes of Markdown, %d of JUnit", len(got.Markdown), len(got.JUnit))
+	}
+	if len(got.Omitted) < 6 {
+		t.Errorf("omitted %q, want words about every section", got.Omitted)
+	}
+	suite := decode(t, got.JUnit)
+	if suite.Failures != 1 {
+		t.Errorf("%d failures, want the one that there is, even though it is the last", suite.Failures)
+	}
+}
+
+func TestTablesSurviveHostileText(t *testing.T) {
+	e := goldenCases()["passed"]
+	e.Gates[0].Message = "a | b\n| c | ` [x](http://evil) <script> \\|"
+	for line := range strings.Lines(Render(e).Markdown) {
+		if strings.HasPrefix(line, "| keeps-80-percent") {
+			bars := strings.Count(line, "|") - strings.Count(line, `\|`)
+			if bars != 5 || strings.Contains(line, "[x](") && !strings.Contains(line, `\[x\]`) || strings.Contains(line, " <script") {
+				t.Errorf("%d bars, want 5, in %s", bars, line)
+			}
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	cases := []struct {
+		name, unit  string
+		median, min int64
+		want        string
+	}{
+		{"readBytesPerSecond", results.UnitBytesPerSecond, 1_288_490_189, 1_181_116_006, "1.20 GiB/s (1.10..1.20, n=6)"},
+		{"readBytes", results.UnitBytes, 900, 1, "900 B (1..900, n=6)"},
+		{"readOperationsPerSecond", results.UnitPerSecond, 123_456, 1000, "123 k op/s (1.00..123, n=6)"},
+		{"transactionsPerSecond", results.UnitPerSecond, 812, 7, "812 tx/s (7..812, n=6)"},
+		{"readLatencyP99Nanoseconds", results.UnitNanoseconds, 812_345, 99_960, "812 µs (100..812, n=6)"},
+		{"coveragePartsPerMillion", results.UnitPartsPerMillion, 999_999, 0, "100% (0.00..100, n=6)"},
+		{"compressionRatioMilli", results.UnitMilli, 1500, 1000, "1.50 (1.00..1.50, n=6)"},
+		{"rounds", results.UnitCount, 25, 5, "25 (5..25, n=6)"},
+		{"x", "", 5, -5, "5 (-5..5, n=6)"},
+	}
+	for _, c := range cases {
+		got := figures(results.MetricResult{Name: c.name, Unit: c.unit, Median: c.median, Min: c.min, Max: c.median, Runs: 6})
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+	if got := ratio(90, 100) + ratio(1, 0); got != "×0.90-" {
+		t.Errorf("ratios are %q", got)
+	}
+}
+
+func FuzzRender(f *testing.F) {
+	for _, seed := range []string{"", "plain", "a|b`c", "\x00\x1b[31m\uFFFE\uFFFF", "]]><x/>&amp;", "\xff\xfe\xed\xa0\x80", strings.Repeat("| ", 3000)} {
+		f.Add(seed, "Inconclusive", int64(-1), int32(3))
+	}
+	f.Fuzz(func(t *testing.T, text, verdict string, number int64, repetitions int32) {
+		e := experiment(2, "a"+text, "b")
+		e.Benchmark.Namespace, e.Verdict, e.Reason, e.Message, e.NodeName = text, verdict, text, text, text
+		e.Gates = []results.GateResult{{Name: text, Verdict: verdict, Message: text, Definition: text}}
+		e.Runs = append(e.Runs, results.RunResult{Name: text, Variant: text, Reason: text, Message: text, Repetition: repetitions,
+			Phases: []results.RunPhase{{Name: text, ConfigMap: text, Outcome: results.OutcomeInvalid, Message: text}}})
+		e.Environment[text] = []string{text, "other"}
+		e.Repetitions = repetitions % 100
+		e.Variants[0].Phases[0].Metrics[0].Median, e.Variants[0].Phases[0].Metrics[0].Min = number, -number
+		got := Render(e)
+		suite := decode(t, got.JUnit)
+		if verdict != "Passed" && suite.Failures+suite.Errors == 0 {
+			t.Fatalf("verdict %q gave a green suite", verdict)
+		}
+		if len(got.Markdown) > MaxMarkdownBytes || len(got.JUnit) > MaxJUnitBytes {
+			t.Fatalf("%d bytes of Markdown, %d of JUnit", len(got.Markdown), len(got.JUnit))
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	maxCellBytes = 1500
+	maxNameBytes = 300
+)
+
+// markdownEscapes keep messages from breaking tables and from becoming links, code or HTML. Underscores and dashes stay:
+// the text is also read as it is, in terminals.
+var markdownEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "<", `\<`)
+
+// plain makes one line of valid, printable characters, of at most so many bytes.
+func plain(text string, most int) string {
+	// No more work than can be seen: logs of pods end up in messages.
+	text = text[:min(len(text), 8*most)]
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r)
+	}), " ")
+	if len(text) <= most {
+		return text
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "..."
+}
+
+// cell escapes text for a table or a paragraph.
+func cell(text string) string { return markdownEscapes.Replace(plain(text, maxCellBytes)) }
+
+// name escapes the name of something, which is shorter than a message.
+func name(text string) string { return markdownEscapes.Replace(plain(text, maxNameBytes)) }
+
+// code shows text as code. Inside it nothing can be escaped but, in tables, the bar.
+func code(text string) string {
+	text = plain(text, maxCellBytes)
+	if text == "" {
+		return ""
+	}
+	if strings.Contains(text, "`") {
+		return markdownEscapes.Replace(text)
+	}
+	return "`" + strings.ReplaceAll(text, "|", `\|`) + "`"
+}
+
+// section gathers lines up to a number of bytes and counts what did not fit.
+type section struct {
+	title   string
+	text    strings.Builder
+	left    int
+	dropped int
+}
+
+func newSection(title string, most int) *section { return &section{title: title, left: most} }
+
+// row adds a row of a table, or whatever else should be counted if it does not fit.
+func (s *section) row(format string, args ...any) bool {
+	line := fmt.Sprintf(format, args...) + "\n"
+	if s.dropped > 0 || len(line) > s.left {
+		// After the first missing row there are no more, so that what is there is whole up to one point.
+		s.dropped++
+		return false
+	}
+	s.text.WriteString(line)
+	s.left -= len(line)
+	return true
+}
+
+// frame adds what is not worth counting: headings and the heads of tables.
+func (s *section) frame(line string) {
+	if s.dropped == 0 && len(line) < s.left {
+		s.text.WriteString(line + "\n")
+		s.left -= len(line) + 1
+	}
+}
+
+// String is the section with its title, or nothing if it is empty.
+func (s *section) String() string {
+	if s.text.Len() == 0 && s.dropped == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("\n## %s\n\n%s", s.title, strings.TrimRight(s.text.String(), "\n")+"\n")
+	if s.dropped > 0 {
+		text += fmt.Sprintf("\n%d more rows did not fit here; results.json has them.\n", s.dropped)
+	}
+	return text
+}

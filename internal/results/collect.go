@@ -1,0 +1,147 @@
+package results
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// maxLineBytes is the longest line that can be a part; longer ones are somebody else's and skipped.
+const maxLineBytes = 16 << 10
+
+// Collect finds the document that the receipt speaks of in a log, and returns it with its exact uncompressed bytes.
+// Other lines, repeated parts and any order are fine.
+func Collect(log io.Reader, receipt Receipt) (PhaseDocument, []byte, error) {
+	if err := receipt.validate(); err != nil {
+		return PhaseDocument{}, nil, err
+	}
+	gz, err := collectParts(log, receipt.Parts)
+	if err != nil {
+		return PhaseDocument{}, nil, err
+	}
+	document, err := unpack(gz, receipt.SizeBytes)
+	if err != nil {
+		return PhaseDocument{}, nil, err
+	}
+	if int64(len(document)) != receipt.SizeBytes {
+		return PhaseDocument{}, nil, fmt.Errorf("%w: it has %d bytes, the receipt says %d", ErrCorrupt, len(document), receipt.SizeBytes)
+	}
+	if digest := Digest(document); digest != receipt.Digest {
+		return PhaseDocument{}, nil, fmt.Errorf("%w: it has digest %s, the receipt says %s", ErrCorrupt, digest, receipt.Digest)
+	}
+	phase, err := decodePhase(document)
+	if err != nil {
+		return PhaseDocument{}, nil, err
+	}
+	if err := phase.Validate(); err != nil {
+		return PhaseDocument{}, nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return phase, document, nil
+}
+
+// collectParts returns the parts in their order, joined.
+func collectParts(log io.Reader, total int) ([]byte, error) {
+	parts, found := make([][]byte, total), 0
+	err := eachLine(log, func(line string) error {
+		number, data, ok := parsePart(line, total)
+		switch {
+		case !ok:
+			return nil
+		case parts[number-1] == nil:
+			parts[number-1] = data
+			found++
+		case !bytes.Equal(parts[number-1], data):
+			return fmt.Errorf("%w: part %d/%d is in the log twice, with different contents", ErrCorrupt, number, total)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if found == 0 {
+		return nil, fmt.Errorf("%w: none of its %d parts is in the log", ErrMissing, total)
+	}
+	if found < total {
+		return nil, fmt.Errorf("%w: %d of its %d parts are in the log, the first missing one is %d: the log was cut or rotated away",
+			ErrTruncated, found, total, firstMissing(parts))
+	}
+	return bytes.Join(parts, nil), nil
+}
+
+func firstMissing(parts [][]byte) int {
+	for i, part := range parts {
+		if part == nil {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// parsePart reads "storagebench-result 1/12 BASE64", wherever in the line it begins: a tool may have written before it.
+// What is not exactly a part of so many is not one; if it was meant to be, it will be missed.
+func parsePart(line string, total int) (number int, data []byte, ok bool) {
+	start := strings.LastIndex(line, resultPrefix)
+	if start < 0 {
+		return 0, nil, false
+	}
+	position, encoded, _ := strings.Cut(strings.TrimRight(line[start+len(resultPrefix):], "\r\n"), " ")
+	first, last, _ := strings.Cut(position, "/")
+	number, err := strconv.Atoi(first)
+	if err != nil || last != strconv.Itoa(total) || number < 1 || number > total {
+		return 0, nil, false
+	}
+	data, err = base64.StdEncoding.Strict().DecodeString(encoded)
+	if err != nil || len(data) == 0 || len(data) > partBytes {
+		return 0, nil, false
+	}
+	return number, data, true
+}
+
+// eachLine calls for every line that is not too long. A bufio.Scanner would give up at the first long one.
+func eachLine(log io.Reader, visit func(line string) error) error {
+	reader := bufio.NewReaderSize(log, maxLineBytes)
+	long := false
+	for {
+		line, err := reader.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			long = true
+			continue
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("reading the log: %w", err)
+		}
+		if !long {
+			if visitErr := visit(string(line)); visitErr != nil {
+				return visitErr
+			}
+		}
+		if err != nil {
+			return nil
+		}
+		long = false
+	}
+}
+
+// decodePhase looks at the version first: a document of another version need not even have the same fields.
+func decodePhase(document []byte) (PhaseDocument, error) {
+	var head struct {
+		Version string `json:"version"`
+	}
+	if err := json.Unmarshal(document, &head); err != nil {
+		return PhaseDocument{}, fmt.Errorf("%w: it is not JSON: %w", ErrCorrupt, err)
+	}
+	if err := (PhaseDocument{Version: head.Version}).validateVersion(); err != nil {
+		return PhaseDocument{}, err
+	}
+	var phase PhaseDocument
+	if err := json.Unmarshal(document, &phase); err != nil {
+		return PhaseDocument{}, fmt.Errorf("%w: it is not a result document: %w", ErrCorrupt, err)
+	}
+	return phase, nil
+}

@@ -1,0 +1,160 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+const (
+	keptEnvironmentValues = 2
+	shortMessageBytes     = 120
+)
+
+// omission is one thing that can be left out: it returns how many times it did so.
+type omission struct {
+	words string
+	apply func(*Experiment) int
+}
+
+// omissions in the order in which they are tried. Variants, gates and the verdict are never left out.
+var omissions = []omission{
+	{"values of the environment beyond two per key", omitEnvironmentValues},
+	{"seeds of single runs", omitSeeds},
+	{"metrics of single runs that are not primary", omitSecondaryMetrics},
+	{"metrics of invalid runs", omitInvalidMetrics},
+	{"parts of the messages of runs", shortenMessages},
+	{"phases of single runs", omitPhases},
+}
+
+// Encode writes the experiment as indented JSON of at most limitBytes, leaves out what does not fit, and returns in words
+// what that was. The same experiment always gives the same bytes.
+func (e Experiment) Encode(limitBytes int) ([]byte, []string, error) {
+	e = e.cloneForOmission()
+	e.Version = PhaseVersion
+	text, err := e.indented()
+	for _, omission := range omissions {
+		if err != nil || len(text) <= limitBytes {
+			break
+		}
+		count := omission.apply(&e)
+		if count == 0 {
+			continue
+		}
+		e.Omitted = append(e.Omitted, fmt.Sprintf("%s (%d)", omission.words, count))
+		text, err = e.indented()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("results of experiment %s of %s/%s: %w", e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name, err)
+	}
+	if len(text) > limitBytes {
+		return nil, e.Omitted, fmt.Errorf("%w: the results of experiment %s of %s/%s take %d bytes even without the details of runs, at most %d fit: use fewer variants, phases or repetitions",
+			ErrTooLarge, e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name, len(text), limitBytes)
+	}
+	return text, e.Omitted, nil
+}
+
+// indented does not escape < and >, which gate expressions are full of: the document is no HTML.
+func (e Experiment) indented() ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(e)
+	return out.Bytes(), err
+}
+
+// cloneForOmission copies what omissions write to, so that the caller's experiment stays whole.
+func (e Experiment) cloneForOmission() Experiment {
+	e.Omitted = slices.Clone(e.Omitted)
+	e.Runs = slices.Clone(e.Runs)
+	for i := range e.Runs {
+		e.Runs[i].Phases = slices.Clone(e.Runs[i].Phases)
+	}
+	environment := make(map[string][]string, len(e.Environment))
+	for key, values := range e.Environment {
+		environment[key] = values
+	}
+	e.Environment = environment
+	return e
+}
+
+func omitEnvironmentValues(e *Experiment) int {
+	count := 0
+	for key, values := range e.Environment {
+		if len(values) > keptEnvironmentValues {
+			count += len(values) - keptEnvironmentValues
+			e.Environment[key] = values[:keptEnvironmentValues:keptEnvironmentValues]
+		}
+	}
+	return count
+}
+
+// eachPhase adds up what change says of the phases of all runs.
+func eachPhase(e *Experiment, change func(*RunResult, *RunPhase) int) int {
+	count := 0
+	for i := range e.Runs {
+		for j := range e.Runs[i].Phases {
+			count += change(&e.Runs[i], &e.Runs[i].Phases[j])
+		}
+	}
+	return count
+}
+
+func omitSeeds(e *Experiment) int {
+	return eachPhase(e, func(_ *RunResult, phase *RunPhase) int {
+		count := len(phase.Seeds)
+		phase.Seeds = nil
+		return count
+	})
+}
+
+func omitSecondaryMetrics(e *Experiment) int {
+	return eachPhase(e, func(_ *RunResult, phase *RunPhase) int {
+		kept := map[string]int64{}
+		for name, value := range phase.Metrics {
+			if metric, _ := LookupMetric(name); metric.Primary {
+				kept[name] = value
+			}
+		}
+		count := len(phase.Metrics) - len(kept)
+		phase.Metrics = kept
+		return count
+	})
+}
+
+func omitInvalidMetrics(e *Experiment) int {
+	return eachPhase(e, func(run *RunResult, phase *RunPhase) int {
+		if run.Valid {
+			return 0
+		}
+		count := len(phase.Metrics)
+		phase.Metrics = nil
+		return count
+	})
+}
+
+func shortenMessages(e *Experiment) int {
+	count := 0
+	cut := func(message *string) int {
+		if len(*message) <= shortMessageBytes {
+			return 0
+		}
+		*message = shorten(*message, shortMessageBytes)
+		return 1
+	}
+	for i := range e.Runs {
+		count += cut(&e.Runs[i].Message)
+	}
+	return count + eachPhase(e, func(_ *RunResult, phase *RunPhase) int { return cut(&phase.Message) })
+}
+
+func omitPhases(e *Experiment) int {
+	count := 0
+	for i := range e.Runs {
+		count += len(e.Runs[i].Phases)
+		e.Runs[i].Phases = nil
+	}
+	return count
+}

@@ -1,0 +1,134 @@
+package results
+
+import "time"
+
+// The values of Experiment.State.
+const (
+	// StateComplete: all runs have ended and the verdict is out.
+	StateComplete = "Complete"
+	// StateSuperseded: the benchmark was changed before the experiment ended.
+	StateSuperseded = "Superseded"
+	// StateIncomplete: the experiment has not ended, or could not.
+	StateIncomplete = "Incomplete"
+)
+
+// Experiment is everything that is known of one experiment: the document results.json.
+type Experiment struct {
+	// Version is results.storagebench.dev/v1alpha1.
+	Version string `json:"version" jsonschema:"enum=results.storagebench.dev/v1alpha1"`
+	// Benchmark that the experiment belongs to.
+	Benchmark RunIdentity `json:"benchmark"`
+	// Experiment is the hash of what is measured.
+	Experiment string `json:"experiment"`
+	// Generation of the benchmark.
+	Generation int64 `json:"generation"`
+	// State of the experiment.
+	State string `json:"state" jsonschema:"enum=Complete,enum=Superseded,enum=Incomplete"`
+	// Verdict over all gates; empty if there is none, as for a superseded experiment.
+	Verdict string `json:"verdict" jsonschema:"enum=Passed,enum=Failed,enum=Inconclusive,enum=Invalid,enum="`
+	// Reason for the verdict in one word.
+	Reason string `json:"reason,omitempty"`
+	// Message with the figures.
+	Message string `json:"message,omitempty"`
+	// Seed of everything random.
+	Seed int64 `json:"seed"`
+	// Order of the runs.
+	Order string `json:"order,omitempty"`
+	// Repetitions of every variant.
+	Repetitions int32 `json:"repetitions"`
+	// NodeName is the node on which all runs were made.
+	NodeName string `json:"nodeName,omitempty"`
+	// StorageClass that was tested.
+	StorageClass string `json:"storageClass,omitempty"`
+	// RunnerImage of the workload pods.
+	RunnerImage string `json:"runnerImage,omitempty"`
+	// StartedAt is when the first run was made.
+	StartedAt *time.Time `json:"startedAt,omitempty"`
+	// FinishedAt is when the verdict was out.
+	FinishedAt *time.Time `json:"finishedAt,omitempty"`
+	// Gates with their verdicts.
+	Gates []GateResult `json:"gates,omitempty"`
+	// Variants with what their valid runs say.
+	Variants []VariantResult `json:"variants,omitempty"`
+	// Runs, with every attempt, in the order of execution.
+	Runs []RunResult `json:"runs,omitempty"`
+	// Environment has the distinct values of each key over all runs: more than one means that runs were not alike.
+	Environment map[string][]string `json:"environment,omitempty"`
+	// Omitted says what did not fit, in words.
+	Omitted []string `json:"omitted,omitempty"`
+}
+
+// GateResult is the verdict on one gate.
+type GateResult struct {
+	Name string `json:"name"`
+	// Definition is the expression, or the gate in words.
+	Definition string `json:"definition,omitempty"`
+	Verdict    string `json:"verdict" jsonschema:"enum=Passed,enum=Failed,enum=Inconclusive,enum=Invalid"`
+	Reason     string `json:"reason,omitempty"`
+	Message    string `json:"message,omitempty"`
+}
+
+// VariantResult is what the valid runs of a variant say.
+type VariantResult struct {
+	Name string `json:"name"`
+	// Phases that have numbers; none if no run of the variant was valid.
+	Phases []PhaseResult `json:"phases,omitempty"`
+}
+
+// PhaseResult is what the valid runs of a variant say about a phase.
+type PhaseResult struct {
+	Name string `json:"name"`
+	// Metrics of the phase, primary ones first.
+	Metrics []MetricResult `json:"metrics"`
+}
+
+// MetricResult is one metric over the valid runs.
+type MetricResult struct {
+	Name string `json:"name"`
+	Unit string `json:"unit,omitempty"`
+	// Better says which way the metric is better.
+	Better string `json:"better,omitempty" jsonschema:"enum=Higher,enum=Lower,enum=Neither"`
+	Median int64  `json:"median"`
+	Min    int64  `json:"min"`
+	Max    int64  `json:"max"`
+	// Runs that went in.
+	Runs int32 `json:"runs"`
+}
+
+// RunResult is one attempt at one run.
+type RunResult struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+	// Index in the order of execution; attempts at the same run share it.
+	Index   int32  `json:"index"`
+	Variant string `json:"variant"`
+	// Repetition of the variant, from 1.
+	Repetition int32 `json:"repetition"`
+	// Attempt at this run, from 1.
+	Attempt int32 `json:"attempt"`
+	Seed    int64 `json:"seed"`
+	// Valid says whether the numbers can be used.
+	Valid      bool       `json:"valid"`
+	Reason     string     `json:"reason,omitempty"`
+	Message    string     `json:"message,omitempty"`
+	StartedAt  *time.Time `json:"startedAt,omitempty"`
+	FinishedAt *time.Time `json:"finishedAt,omitempty"`
+	Phases     []RunPhase `json:"phases,omitempty"`
+}
+
+// RunPhase is one phase of one run.
+type RunPhase struct {
+	Name    string  `json:"name"`
+	Kind    string  `json:"kind" jsonschema:"enum=fill,enum=fragment,enum=measure,enum=operate"`
+	Outcome Outcome `json:"outcome" jsonschema:"enum=Valid,enum=Invalid"`
+	Reason  string  `json:"reason,omitempty"`
+	Message string  `json:"message,omitempty"`
+	// ConfigMap that holds the whole document.
+	ConfigMap string `json:"configMap,omitempty"`
+	// Digest of that document.
+	Digest     string           `json:"digest,omitempty"`
+	StartedAt  *time.Time       `json:"startedAt,omitempty"`
+	FinishedAt *time.Time       `json:"finishedAt,omitempty"`
+	Metrics    map[string]int64 `json:"metrics,omitempty"`
+	Seeds      []int64          `json:"seeds,omitempty"`
+}

@@ -1,0 +1,160 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func run(index int32, variant string, valid bool, phases ...RunPhase) RunResult {
+	return RunResult{Name: fmt.Sprintf("run-%d", index), Index: index, Variant: variant, Repetition: 1, Attempt: 1, Valid: valid, Phases: phases}
+}
+
+func phase(name string, metrics map[string]int64) RunPhase {
+	return RunPhase{Name: name, Kind: KindMeasure, Outcome: OutcomeValid, Metrics: metrics}
+}
+
+func TestSummarise(t *testing.T) {
+	invalidPhase := phase("scan", map[string]int64{"readBytes": 999})
+	invalidPhase.Outcome = OutcomeInvalid
+	got := Summarise([]RunResult{
+		run(3, "a", true, phase("scan", map[string]int64{"readBytes": 10, "readBytesPerSecond": 4})),
+		run(0, "b", true, phase("fill", map[string]int64{"filledBytes": 1}), phase("scan", map[string]int64{"readBytesPerSecond": 7})),
+		run(1, "a", true, phase("scan", map[string]int64{"readBytes": 30, "readBytesPerSecond": 1, "regions": 8}), RunPhase{Name: "trim", Outcome: OutcomeValid}),
+		run(2, "a", false, phase("scan", map[string]int64{"readBytesPerSecond": 1000})),
+		run(4, "a", true, invalidPhase),
+		run(5, "c", false, phase("scan", map[string]int64{"readBytesPerSecond": 1000})),
+	})
+	metric := func(name, unit, better string, median, low, high int64, runs int32) MetricResult {
+		return MetricResult{Name: name, Unit: unit, Better: better, Median: median, Min: low, Max: high, Runs: runs}
+	}
+	want := []VariantResult{
+		{Name: "b", Phases: []PhaseResult{
+			{Name: "fill", Metrics: []MetricResult{metric("filledBytes", UnitBytes, "Neither", 1, 1, 1, 1)}},
+			{Name: "scan", Metrics: []MetricResult{metric("readBytesPerSecond", UnitBytesPerSecond, "Higher", 7, 7, 7, 1)}},
+		}},
+		{Name: "a", Phases: []PhaseResult{{Name: "scan", Metrics: []MetricResult{
+			metric("readBytesPerSecond", UnitBytesPerSecond, "Higher", 3, 1, 4, 2),
+			metric("readBytes", UnitBytes, "Neither", 20, 10, 30, 2),
+			metric("regions", UnitCount, "Neither", 8, 8, 8, 1),
+		}}}},
+		{Name: "c"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	cases := []struct {
+		sorted []int64
+		want   int64
+	}{
+		{[]int64{5}, 5},
+		{[]int64{1, 2}, 2},
+		{[]int64{1, 4}, 3},
+		{[]int64{2, 4}, 3},
+		{[]int64{1, 2, 300}, 2},
+		{[]int64{0, 10, 21, 99}, 16},
+		{[]int64{math.MaxInt64 - 2, math.MaxInt64}, math.MaxInt64 - 1},
+		{[]int64{math.MaxInt64, math.MaxInt64}, math.MaxInt64},
+		{[]int64{math.MinInt64, math.MaxInt64}, 0},
+		{[]int64{-4, -1}, -2},
+	}
+	for _, c := range cases {
+		if got := medianOfSorted(c.sorted); got != c.want {
+			t.Errorf("median of %v = %d, want %d", c.sorted, got, c.want)
+		}
+	}
+}
+
+func TestMergeEnvironment(t *testing.T) {
+	got := MergeEnvironment([]PhaseDocument{
+		{Environment: map[string]string{"kernel": "6.12", "fio": "3.39"}},
+		{Environment: map[string]string{"kernel": "6.1"}},
+		{Environment: map[string]string{"kernel": "6.12"}},
+	})
+	if diff := cmp.Diff(map[string][]string{"kernel": {"6.1", "6.12"}, "fio": {"3.39"}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// bigExperiment has something for every omission.
+func bigExperiment() Experiment {
+	e := Experiment{
+		Benchmark: RunIdentity{Namespace: "lab", Name: "big", UID: "1"}, Experiment: "abc", State: StateComplete, Verdict: "Failed",
+		Gates:       []GateResult{{Name: "g", Definition: "a < b && c > d", Verdict: "Failed", Message: strings.Repeat("g", 500)}},
+		Environment: map[string][]string{"kernel": {"1", "2", "3", "4"}},
+		Omitted:     []string{"said before"},
+	}
+	for i := range int32(20) {
+		p := phase("scan", map[string]int64{"readBytesPerSecond": int64(i), "readBytes": 1, "writeOperations": 2})
+		p.Seeds, p.Message = []int64{1, 2, 3, 4, 5, 6, 7, 8}, strings.Repeat("ö", 200)
+		r := run(i, "a", i%4 != 0, p)
+		r.Message = strings.Repeat("m", 300)
+		e.Runs = append(e.Runs, r)
+	}
+	e.Variants = Summarise(e.Runs)
+	return e
+}
+
+func TestEncodeLeavesOutInOrder(t *testing.T) {
+	e := bigExperiment()
+	before := mustJSON(t, e)
+	whole, omitted, err := e.Encode(1 << 20)
+	if err != nil || len(omitted) != 1 {
+		t.Fatalf("omitted %q, error %v, want only what was said before", omitted, err)
+	}
+	if !bytes.Contains(whole, []byte("a < b && c > d")) {
+		t.Error("the gate's expression was escaped")
+	}
+	most := 0
+	for limit := len(whole); ; limit -= 200 {
+		text, omitted, err := e.Encode(limit)
+		if err != nil {
+			if !errors.Is(err, ErrTooLarge) {
+				t.Errorf("got %v, want ErrTooLarge", err)
+			}
+			break
+		}
+		checkOmitted(t, text, omitted, limit)
+		again, _, _ := e.Encode(limit)
+		if !bytes.Equal(text, again) {
+			t.Fatalf("limit %d gave different bytes the second time", limit)
+		}
+		most = max(most, len(omitted))
+	}
+	if most != len(omissions)+1 {
+		t.Errorf("at most %d omissions, want all %d and the one said before", most, len(omissions))
+	}
+	if !bytes.Equal(before, mustJSON(t, e)) {
+		t.Error("Encode changed the caller's experiment")
+	}
+}
+
+// checkOmitted makes sure of what is never left out, and that the words are those of the first omissions.
+func checkOmitted(t *testing.T, text []byte, omitted []string, limit int) {
+	t.Helper()
+	var got Experiment
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	whole := bigExperiment()
+	if len(text) > limit || got.Verdict != "Failed" || got.Version != PhaseVersion || !cmp.Equal(got.Gates, whole.Gates) || !cmp.Equal(got.Variants, whole.Variants) {
+		t.Errorf("limit %d: %d bytes, verdict %q, or variants or gates are not whole", limit, len(text), got.Verdict)
+	}
+	if !cmp.Equal(got.Omitted, omitted) {
+		t.Errorf("limit %d: the document says %q, Encode %q", limit, got.Omitted, omitted)
+	}
+	for i, words := range omitted[1:] {
+		if !strings.HasPrefix(words, omissions[i].words) {
+			t.Errorf("limit %d: omission %d is %q, want %q", limit, i, words, omissions[i].words)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package results
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Direction says which way a metric is better.
+type Direction string
+
+// The values of Direction.
+const (
+	Higher  Direction = "Higher"
+	Lower   Direction = "Lower"
+	Neither Direction = "Neither"
+)
+
+// Units of metrics.
+const (
+	UnitBytes           = "bytes"
+	UnitBytesPerSecond  = "bytes/s"
+	UnitCount           = "count"
+	UnitPerSecond       = "1/s"
+	UnitNanoseconds     = "ns"
+	UnitPartsPerMillion = "ppm"
+	UnitMilli           = "1/1000"
+)
+
+// Metric describes one number that a phase can have.
+type Metric struct {
+	// Name in lowerCamel, with the unit in it.
+	Name string
+	// Unit of the number.
+	Unit string
+	// Description for a person.
+	Description string
+	// Better says which way is better.
+	Better Direction
+	// Primary marks the few metrics that people gate on and that summaries show.
+	Primary bool
+}
+
+var (
+	vocabulary = slices.Concat(throughputMetrics(), latencyMetrics(), shareMetrics(), postgresMetrics(), preparationMetrics(), systemMetrics())
+	byName     = indexMetrics(vocabulary)
+)
+
+// Metrics returns the whole vocabulary, primary metrics first, then by name.
+func Metrics() []Metric { return slices.Clone(vocabulary) }
+
+// LookupMetric returns the metric with that name.
+func LookupMetric(name string) (Metric, bool) {
+	metric, found := byName[name]
+	return metric, found
+}
+
+func indexMetrics(metrics []Metric) map[string]Metric {
+	slices.SortFunc(metrics, compareMetrics)
+	index := make(map[string]Metric, len(metrics))
+	for _, metric := range metrics {
+		index[metric.Name] = metric
+	}
+	return index
+}
+
+// compareMetrics orders primary metrics before others and then by name.
+func compareMetrics(a, b Metric) int {
+	switch {
+	case a.Primary && !b.Primary:
+		return -1
+	case b.Primary && !a.Primary:
+		return 1
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+func throughputMetrics() []Metric {
+	return []Metric{
+		{"readBytesPerSecond", UnitBytesPerSecond, "Bytes read per second.", Higher, true},
+		{"writeBytesPerSecond", UnitBytesPerSecond, "Bytes written per second.", Higher, true},
+		{"readOperationsPerSecond", UnitPerSecond, "Reads per second.", Higher, true},
+		{"writeOperationsPerSecond", UnitPerSecond, "Writes per second.", Higher, true},
+		{"syncOperationsPerSecond", UnitPerSecond, "Calls of fsync or fdatasync per second.", Higher, false},
+		{"readBytes", UnitBytes, "Bytes read.", Neither, false},
+		{"writtenBytes", UnitBytes, "Bytes written.", Neither, false},
+		{"readOperations", UnitCount, "Reads.", Neither, false},
+		{"writeOperations", UnitCount, "Writes.", Neither, false},
+		{"syncOperations", UnitCount, "Calls of fsync or fdatasync.", Neither, false},
+		{"durationNanoseconds", UnitNanoseconds, "Time that was measured, without ramp-up.", Neither, false},
+		{"regions", UnitCount, "Regions that a scan timed.", Neither, false},
+		{"slowestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the slowest region of a scan.", Higher, false},
+		{"fastestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the fastest region of a scan.", Higher, false},
+		{"ioErrors", UnitCount, "Reads, writes and syncs that failed.", Lower, false},
+	}
+}
+
+// latencyMetrics are the same six figures for each thing that takes time; the p99 is what people gate on.
+func latencyMetrics() []Metric {
+	var metrics []Metric
+	for _, of := range []struct{ prefix, words string }{
+		{"read", "reads"}, {"write", "writes"}, {"sync", "syncs"}, {"transaction", "transactions"},
+	} {
+		for _, figure := range []struct{ suffix, words string }{
+			{"Mean", "Mean latency"}, {"P50", "Median latency"}, {"P95", "95th percentile of the latency"},
+			{"P99", "99th percentile of the latency"}, {"P999", "99.9th percentile of the latency"}, {"Max", "Largest latency"},
+		} {
+			metrics = append(metrics, Metric{
+				Name: of.prefix + "Latency" + figure.suffix + "Nanoseconds", Unit: UnitNanoseconds,
+				Description: fmt.Sprintf("%s of %s.", figure.words, of.words), Better: Lower, Primary: figure.suffix == "P99",
+			})
+		}
+	}
+	return metrics
+}
+
+func shareMetrics() []Metric {
+	return []Metric{
+		{"shareOver1MillisecondPartsPerMillion", UnitPartsPerMillion, "Operations that took longer than 1 ms.", Lower, false},
+		{"shareOver10MillisecondsPartsPerMillion", UnitPartsPerMillion, "Operations that took longer than 10 ms.", Lower, false},
+		{"shareOver20MillisecondsPartsPerMillion", UnitPartsPerMillion, "Operations that took longer than 20 ms.", Lower, false},
+	}
+}
+
+func postgresMetrics() []Metric {
+	return []Metric{
+		{"transactionsPerSecond", UnitPerSecond, "Transactions per second.", Higher, true},
+		{"transactions", UnitCount, "Transactions.", Neither, false},
+		{"failedTransactions", UnitCount, "Transactions that failed.", Lower, false},
+		{"transactionLatencyStandardDeviationNanoseconds", UnitNanoseconds, "Standard deviation of the latency of transactions.", Lower, false},
+		{"walBytes", UnitBytes, "Write-ahead log written.", Neither, false},
+		{"walBytesPerTransaction", UnitBytes, "Write-ahead log written per transaction.", Lower, false},
+		{"checkpoints", UnitCount, "Checkpoints during the measurement.", Neither, false},
+		{"databaseBytes", UnitBytes, "Size of the database after it was initialised.", Neither, false},
+		{"initialiseNanoseconds", UnitNanoseconds, "Time to initialise the database.", Lower, false},
+	}
+}
+
+func preparationMetrics() []Metric {
+	return []Metric{
+		{"filledBytes", UnitBytes, "Data that a fill has written.", Neither, false},
+		{"volumeBytes", UnitBytes, "Size of the volume.", Neither, false},
+		{"allocatedBytes", UnitBytes, "Space in use on the volume afterwards.", Neither, false},
+		{"coveragePartsPerMillion", UnitPartsPerMillion, "Part of the blocks that was written or read.", Higher, false},
+		{"rounds", UnitCount, "Rounds until steady state, or as many as asked.", Neither, false},
+		{"steadyStateRangePartsPerMillion", UnitPartsPerMillion, "(Largest - smallest) / mean over the last window of rounds.", Lower, false},
+		{"steadyStateSlopePartsPerMillion", UnitPartsPerMillion, "Rise or fall of the best line over the last window of rounds / mean.", Lower, false},
+	}
+}
+
+func systemMetrics() []Metric {
+	return []Metric{
+		{"cpuNanoseconds", UnitNanoseconds, "CPU time of the workload.", Lower, false},
+		{"cpuNanosecondsPerThousandOperations", UnitNanoseconds, "CPU time of the workload per 1000 operations.", Lower, false},
+		{"cacheHitPartsPerMillion", UnitPartsPerMillion, "Reads served from the cache of the storage.", Neither, false},
+		{"deviceReadBytes", UnitBytes, "Bytes read from the devices below.", Neither, false},
+		{"deviceWrittenBytes", UnitBytes, "Bytes written to the devices below.", Neither, false},
+		{"readBytesPerApplicationByteMilli", UnitMilli, "Bytes read from the devices per 1000 bytes that the workload read.", Lower, false},
+		{"writtenBytesPerApplicationByteMilli", UnitMilli, "Bytes written to the devices per 1000 bytes that the workload wrote.", Lower, false},
+		{"compressionRatioMilli", UnitMilli, "Size of the data before compression per 1000 bytes after it.", Neither, false},
+		{"freeSpaceFragmentationPartsPerMillion", UnitPartsPerMillion, "Fragmentation of the free space.", Lower, false},
+		{"layoutScorePartsPerMillion", UnitPartsPerMillion, "Blocks of the files that lie right behind their predecessor.", Higher, false},
+	}
+}

@@ -1,0 +1,50 @@
+package results
+
+import (
+	"regexp"
+	"testing"
+)
+
+func TestVocabulary(t *testing.T) {
+	name := regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
+	seen, primary := map[string]bool{}, 0
+	for _, metric := range Metrics() {
+		switch {
+		case !name.MatchString(metric.Name) || len(metric.Name) > 64:
+			t.Errorf("%q is no name that gates and status can carry", metric.Name)
+		case seen[metric.Name]:
+			t.Errorf("%s is there twice", metric.Name)
+		case metric.Unit == "" || metric.Description == "":
+			t.Errorf("%s has unit %q and description %q, want both", metric.Name, metric.Unit, metric.Description)
+		case metric.Better != Higher && metric.Better != Lower && metric.Better != Neither:
+			t.Errorf("%s is better %q", metric.Name, metric.Better)
+		case metric.Primary && metric.Better == Neither:
+			t.Errorf("%s is primary, but nobody can gate on it without a direction", metric.Name)
+		}
+		seen[metric.Name] = true
+		if metric.Primary {
+			primary++
+		}
+	}
+	if primary > 10 {
+		t.Errorf("%d primary metrics are more than a handful", primary)
+	}
+}
+
+func TestLookupMetric(t *testing.T) {
+	for _, name := range []string{"readBytesPerSecond", "syncLatencyP999Nanoseconds", "transactionsPerSecond", "rounds", "walBytesPerTransaction"} {
+		if metric, known := LookupMetric(name); !known || metric.Name != name {
+			t.Errorf("LookupMetric(%q) = %v, %t", name, metric, known)
+		}
+	}
+	if _, known := LookupMetric("ReadBytesPerSecond"); known {
+		t.Error("names are case sensitive")
+	}
+}
+
+func TestMetricsIsACopy(t *testing.T) {
+	Metrics()[0].Name = "spoiled"
+	if Metrics()[0].Name == "spoiled" {
+		t.Error("a caller can change the vocabulary")
+	}
+}

@@ -1,0 +1,193 @@
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// PhaseVersion is the version of both documents, PhaseDocument and Experiment.
+const PhaseVersion = "results.storagebench.dev/v1alpha1"
+
+// Outcome says whether the numbers of a phase can be used.
+type Outcome string
+
+// The values of Outcome.
+const (
+	// OutcomeValid: the phase did what was asked and its numbers can be used.
+	OutcomeValid Outcome = "Valid"
+	// OutcomeInvalid: it did not, and its numbers are kept only to be looked at.
+	OutcomeInvalid Outcome = "Invalid"
+)
+
+// The kinds of a phase, named as the members of v1alpha1.Phase are.
+const (
+	KindFill     = "fill"
+	KindFragment = "fragment"
+	KindMeasure  = "measure"
+	KindOperate  = "operate"
+)
+
+// Bounds of a PhaseDocument. They keep the summary of a phase well inside a ConfigMap.
+const (
+	maxNameLength             = 253
+	maxMessageLength          = 4096
+	maxSeeds                  = 1024
+	maxEnvironment            = 256
+	maxEnvironmentKeyLength   = 128
+	maxEnvironmentValueLength = 1024
+	maxChecks                 = 64
+	maxCheckMessageLength     = 1024
+	maxOmitted                = 16
+	maxOmittedLength          = 512
+)
+
+// reasonPattern is what Kubernetes accepts as the reason of a condition, less the punctuation.
+var reasonPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
+
+// Check is one thing that a runner made sure of, such as that every block was written.
+type Check struct {
+	Name    string `json:"name"`
+	Passed  bool   `json:"passed"`
+	Message string `json:"message,omitempty"`
+}
+
+// PhaseDocument is what a runner says about one executed phase.
+type PhaseDocument struct {
+	// Version is results.storagebench.dev/v1alpha1.
+	Version string `json:"version" jsonschema:"enum=results.storagebench.dev/v1alpha1"`
+	// Run that the phase belongs to.
+	Run RunIdentity `json:"run"`
+	// Phase by its name in the benchmark.
+	Phase string `json:"phase"`
+	// Kind of the phase.
+	Kind string `json:"kind" jsonschema:"enum=fill,enum=fragment,enum=measure,enum=operate"`
+	// Outcome says whether the numbers can be used.
+	Outcome Outcome `json:"outcome" jsonschema:"enum=Valid,enum=Invalid"`
+	// Reason in one CamelCase word; always there if the outcome is Invalid.
+	Reason string `json:"reason,omitempty"`
+	// Message for a person.
+	Message string `json:"message,omitempty"`
+	// StartedAt is when the workload began.
+	StartedAt time.Time `json:"startedAt"`
+	// FinishedAt is when it ended.
+	FinishedAt time.Time `json:"finishedAt"`
+	// Metrics by name; the unit is part of the name.
+	Metrics map[string]int64 `json:"metrics,omitempty"`
+	// Seeds of everything random, in the order of their use.
+	Seeds []int64 `json:"seeds,omitempty"`
+	// Environment is what the numbers depend on: kernel, versions, effective settings.
+	Environment map[string]string `json:"environment,omitempty"`
+	// Checks that were made.
+	Checks []Check `json:"checks,omitempty"`
+	// Omitted says what did not fit, in words.
+	Omitted []string `json:"omitted,omitempty"`
+	// Raw is the output of the tool that measured, such as fio.
+	Raw json.RawMessage `json:"raw,omitempty"`
+}
+
+// Validate reports everything that is wrong with the document.
+func (d PhaseDocument) Validate() error {
+	problems := []error{d.validateVersion(), d.validateNames(), d.validateOutcome(), d.validateTimes(), d.validateMetrics(), d.validateBounds()}
+	if err := errors.Join(problems...); err != nil {
+		return fmt.Errorf("result of phase %q of run %s/%s: %w", d.Phase, d.Run.Namespace, d.Run.Name, err)
+	}
+	return nil
+}
+
+func (d PhaseDocument) validateVersion() error {
+	if d.Version != PhaseVersion {
+		return fmt.Errorf("%w: it has version %q, this program speaks %q: use the runner image of the same release as the manager",
+			ErrVersion, d.Version, PhaseVersion)
+	}
+	return nil
+}
+
+func (d PhaseDocument) validateNames() error {
+	names := []struct{ field, value string }{
+		{"run.namespace", d.Run.Namespace}, {"run.name", d.Run.Name}, {"run.uid", d.Run.UID}, {"phase", d.Phase},
+	}
+	for _, name := range names {
+		if name.value == "" || len(name.value) > maxNameLength {
+			return fmt.Errorf("%s has %d characters: give it 1 to %d", name.field, len(name.value), maxNameLength)
+		}
+	}
+	if !slices.Contains([]string{KindFill, KindFragment, KindMeasure, KindOperate}, d.Kind) {
+		return fmt.Errorf("kind is %q: write fill, fragment, measure or operate", d.Kind)
+	}
+	return nil
+}
+
+func (d PhaseDocument) validateOutcome() error {
+	switch {
+	case d.Outcome != OutcomeValid && d.Outcome != OutcomeInvalid:
+		return fmt.Errorf("outcome is %q: write Valid or Invalid", d.Outcome)
+	case d.Outcome == OutcomeInvalid && d.Reason == "":
+		return errors.New("outcome is Invalid without a reason: give one CamelCase word, such as NotConverged")
+	case d.Reason != "" && !reasonPattern.MatchString(d.Reason):
+		return fmt.Errorf("reason is %.80q: write one CamelCase word of at most 64 letters and digits, such as NotConverged", d.Reason)
+	case d.Outcome == OutcomeValid && d.Kind == KindMeasure && len(d.Metrics) == 0:
+		// Without this a broken runner would look like a good run of a benchmark without gates.
+		return errors.New("outcome is Valid but there are no metrics: a measure phase without numbers is Invalid")
+	}
+	return nil
+}
+
+func (d PhaseDocument) validateTimes() error {
+	if d.StartedAt.IsZero() || d.FinishedAt.IsZero() {
+		return errors.New("startedAt or finishedAt is missing: give both")
+	}
+	if d.FinishedAt.Before(d.StartedAt) {
+		return fmt.Errorf("finishedAt %s is before startedAt %s: the clock was set back, measure again",
+			d.FinishedAt.Format(time.RFC3339), d.StartedAt.Format(time.RFC3339))
+	}
+	return nil
+}
+
+func (d PhaseDocument) validateMetrics() error {
+	for _, name := range sortedKeys(d.Metrics) {
+		if _, known := LookupMetric(name); !known {
+			return fmt.Errorf("metric %.80q is not in the vocabulary: use a name from results.Metrics or add it there", name)
+		}
+		if d.Metrics[name] < 0 {
+			return fmt.Errorf("metric %s is %d: metrics are never negative, leave out what is not known", name, d.Metrics[name])
+		}
+	}
+	return nil
+}
+
+func (d PhaseDocument) validateBounds() error {
+	counts := []struct {
+		field       string
+		count, most int
+	}{
+		{"message bytes", len(d.Message), maxMessageLength}, {"seeds", len(d.Seeds), maxSeeds},
+		{"environment entries", len(d.Environment), maxEnvironment}, {"checks", len(d.Checks), maxChecks},
+		{"omitted entries", len(d.Omitted), maxOmitted},
+	}
+	for _, c := range counts {
+		if c.count > c.most {
+			return fmt.Errorf("there are %d %s: at most %d fit, shorten or drop some", c.count, c.field, c.most)
+		}
+	}
+	for _, key := range sortedKeys(d.Environment) {
+		if key == "" || len(key) > maxEnvironmentKeyLength || len(d.Environment[key]) > maxEnvironmentValueLength {
+			return fmt.Errorf("environment %.80q has a key of %d or a value of %d bytes: give keys 1 to %d and values at most %d",
+				key, len(key), len(d.Environment[key]), maxEnvironmentKeyLength, maxEnvironmentValueLength)
+		}
+	}
+	for _, check := range d.Checks {
+		if check.Name == "" || len(check.Name) > maxNameLength || len(check.Message) > maxCheckMessageLength {
+			return fmt.Errorf("check %.80q: give it a name of 1 to %d and a message of at most %d bytes", check.Name, maxNameLength, maxCheckMessageLength)
+		}
+	}
+	for _, words := range d.Omitted {
+		if len(words) > maxOmittedLength {
+			return fmt.Errorf("an entry of omitted has %d bytes: give it at most %d", len(words), maxOmittedLength)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package results
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Keys of the ConfigMap that holds the result of a phase.
+const (
+	// KeySummary is the document without the tool's own output.
+	KeySummary = "summary.json"
+	// KeyDocument is the whole document, compressed.
+	KeyDocument = "document.json.gz"
+	// KeyDigest is the digest of the document as it was received.
+	KeyDigest = "digest"
+	// KeyOmitted says what of the received document did not fit; absent if all did.
+	KeyOmitted = "omitted"
+)
+
+const (
+	maxSummaryBytes = 64<<10 - 1
+	// maxStoredBytes leaves room for the summary and the metadata in the 1 MiB of an object.
+	maxStoredBytes = 700 << 10
+)
+
+// Pack compresses a document; equal documents give equal bytes.
+func Pack(document []byte) ([]byte, error) {
+	if len(document) > MaxDocumentBytes {
+		return nil, fmt.Errorf("%w: it has %d bytes, at most %d are kept: shorten raw", ErrTooLarge, len(document), MaxDocumentBytes)
+	}
+	var out bytes.Buffer
+	writer, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := writer.Write(document); err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// Unpack decompresses what Pack compressed.
+func Unpack(gz []byte) ([]byte, error) { return unpack(gz, MaxDocumentBytes) }
+
+// unpack stops right after most bytes, whatever the compressed data would grow to.
+func unpack(gz []byte, most int64) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(gz))
+	if err != nil {
+		return nil, fmt.Errorf("%w: it is not gzip: %w", ErrCorrupt, err)
+	}
+	document, err := io.ReadAll(io.LimitReader(reader, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: it does not decompress: %w", ErrCorrupt, err)
+	}
+	if int64(len(document)) > MaxDocumentBytes {
+		return nil, fmt.Errorf("%w: it decompresses to more than %d bytes", ErrTooLarge, MaxDocumentBytes)
+	}
+	return document, nil
+}
+
+// StoredPhase returns the contents of the ConfigMap for a received document, and in words what did not fit.
+func StoredPhase(document []byte, digest string) (binaryData map[string][]byte, data map[string]string, omitted string, err error) {
+	if got := Digest(document); got != digest {
+		return nil, nil, "", fmt.Errorf("%w: it has digest %s and is to be stored as %.80q", ErrCorrupt, got, digest)
+	}
+	phase, err := decodePhase(document)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	var words []string
+	gz, err := Pack(document)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	if len(gz) > maxStoredBytes {
+		words = append(words, fmt.Sprintf("raw output of %d bytes: the compressed document would take %d of %d bytes", len(phase.Raw), len(gz), maxStoredBytes))
+		if gz, err = packWithoutRaw(phase, words[0]); err != nil {
+			return nil, nil, "", err
+		}
+	}
+	summary, dropped, err := summaryOf(phase)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	omitted = strings.Join(append(words, dropped...), "; ")
+	data = map[string]string{KeySummary: string(summary), KeyDigest: digest}
+	if omitted != "" {
+		data[KeyOmitted] = omitted
+	}
+	return map[string][]byte{KeyDocument: gz}, data, omitted, nil
+}
+
+func packWithoutRaw(phase PhaseDocument, why string) ([]byte, error) {
+	text, err := json.Marshal(phase.withoutRaw(why))
+	if err != nil {
+		return nil, err
+	}
+	gz, err := Pack(text)
+	if err == nil && len(gz) > maxStoredBytes {
+		err = fmt.Errorf("%w: even without raw it takes %d bytes compressed, at most %d are kept", ErrTooLarge, len(gz), maxStoredBytes)
+	}
+	return gz, err
+}
+
+// summaryOf drops the bulkiest parts until the rest fits; the metrics always stay.
+func summaryOf(phase PhaseDocument) (summary []byte, dropped []string, err error) {
+	phase.Raw = nil
+	steps := []struct {
+		words string
+		drop  func()
+	}{
+		{"seeds in the summary", func() { phase.Seeds = nil }},
+		{"environment in the summary", func() { phase.Environment = nil }},
+		{"checks in the summary", func() { phase.Checks = nil }},
+		{"message in the summary", func() { phase.Message, phase.Omitted = "", nil }},
+	}
+	for {
+		if summary, err = json.MarshalIndent(phase, "", "  "); err != nil {
+			return nil, nil, err
+		}
+		if len(summary) <= maxSummaryBytes {
+			return summary, dropped, nil
+		}
+		if len(steps) == 0 {
+			return nil, nil, fmt.Errorf("%w: its summary takes %d bytes, at most %d are kept: use fewer metrics", ErrTooLarge, len(summary), maxSummaryBytes)
+		}
+		steps[0].drop()
+		dropped = append(dropped, steps[0].words)
+		steps = steps[1:]
+	}
+}
+
+// LoadPhase reads what StoredPhase made: the whole document if it is there, else the summary.
+func LoadPhase(data map[string]string, binaryData map[string][]byte) (PhaseDocument, error) {
+	gz, whole := binaryData[KeyDocument]
+	if !whole {
+		summary, found := data[KeySummary]
+		if !found {
+			return PhaseDocument{}, fmt.Errorf("%w: the ConfigMap has neither %s nor %s", ErrMissing, KeyDocument, KeySummary)
+		}
+		return decodePhase([]byte(summary))
+	}
+	document, err := Unpack(gz)
+	if err != nil {
+		return PhaseDocument{}, err
+	}
+	phase, err := decodePhase(document)
+	if err != nil {
+		return PhaseDocument{}, err
+	}
+	// A document that lost its raw output on the way in has another digest than the one that was received.
+	if got := Digest(document); got != data[KeyDigest] && !strings.HasPrefix(data[KeyOmitted], "raw output") {
+		return PhaseDocument{}, fmt.Errorf("%w: %s in the ConfigMap has digest %s, received was %.80q: somebody changed it",
+			ErrCorrupt, KeyDocument, got, data[KeyDigest])
+	}
+	return phase, nil
+}

@@ -1,0 +1,127 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func mustJSON(t testing.TB, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestStoredPhaseRoundTrip(t *testing.T) {
+	document := mustJSON(t, validPhase())
+	binary, data, omitted, err := StoredPhase(document, Digest(document))
+	if err != nil || omitted != "" {
+		t.Fatalf("omitted %q, error %v, want neither", omitted, err)
+	}
+	if data[KeyDigest] != Digest(document) || strings.Contains(data[KeySummary], "jobs") {
+		t.Errorf("digest %q, summary %s, want the digest and no raw output", data[KeyDigest], data[KeySummary])
+	}
+	got, err := LoadPhase(data, binary)
+	if diff := cmp.Diff(validPhase(), got); err != nil || diff != "" {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+	want := validPhase()
+	want.Raw = nil
+	got, err = LoadPhase(data, nil)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("from the summary: error %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestStoredPhaseDropsHugeRaw(t *testing.T) {
+	want := validPhase()
+	want.Raw = noise(2 << 20)
+	document := mustJSON(t, want)
+	binary, data, omitted, err := StoredPhase(document, Digest(document))
+	if err != nil || !strings.Contains(omitted, "raw output") || data[KeyOmitted] != omitted {
+		t.Fatalf("omitted %q and %q, error %v, want words about raw", omitted, data[KeyOmitted], err)
+	}
+	got, err := LoadPhase(data, binary)
+	if err != nil || got.Raw != nil || !cmp.Equal(got.Metrics, want.Metrics) {
+		t.Errorf("error %v, raw of %d bytes, metrics %v", err, len(got.Raw), got.Metrics)
+	}
+}
+
+func TestStoredPhaseStaysSmall(t *testing.T) {
+	d := validPhase()
+	for i := range maxEnvironment {
+		d.Environment[fmt.Sprintf("key%d", i)] = strings.Repeat("<", maxEnvironmentValueLength)
+	}
+	delete(d.Environment, "kernel")
+	delete(d.Environment, "fio")
+	d.Seeds = make([]int64, maxSeeds)
+	d.Message = strings.Repeat("\x01", maxMessageLength)
+	d.Checks = slices.Repeat([]Check{{Name: "c", Message: strings.Repeat("\x01", maxCheckMessageLength)}}, maxChecks)
+	if err := d.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	document := mustJSON(t, d)
+	binary, data, omitted, err := StoredPhase(document, Digest(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(data[KeySummary]) >= 64<<10 || omitted == "" {
+		t.Errorf("the summary has %d bytes, omitted is %q", len(data[KeySummary]), omitted)
+	}
+	if got, err := LoadPhase(data, binary); err != nil || len(got.Environment) != len(d.Environment) {
+		t.Errorf("error %v: the whole document should still have everything", err)
+	}
+}
+
+func TestStoreErrors(t *testing.T) {
+	document := mustJSON(t, validPhase())
+	binary, data, _, err := StoredPhase(document, Digest(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, _ := Pack(bytes.Replace(document, []byte("812345"), []byte("812344"), 1))
+	bomb, _ := Pack(bytes.Repeat([]byte("a"), MaxDocumentBytes))
+	bomb = append(bomb, bomb...) // a second member makes it twice as large as is read
+	load := func(gz []byte) error {
+		_, err := LoadPhase(data, map[string][]byte{KeyDocument: gz})
+		return err
+	}
+	_, _, _, storeErr := StoredPhase(document, "sha256:00")
+	_, noneErr := LoadPhase(nil, nil)
+	_, packErr := Pack(make([]byte, MaxDocumentBytes+1))
+	cases := []struct {
+		name      string
+		got, want error
+	}{
+		{"whole", load(binary[KeyDocument]), nil},
+		{"edited by hand", load(changed), ErrCorrupt},
+		{"not gzip", load([]byte("hello")), ErrCorrupt},
+		{"cut gzip", load(changed[:40]), ErrCorrupt},
+		{"bomb", load(bomb), ErrTooLarge},
+		{"wrong digest", storeErr, ErrCorrupt},
+		{"empty ConfigMap", noneErr, ErrMissing},
+		{"too large to pack", packErr, ErrTooLarge},
+	}
+	for _, c := range cases {
+		if !errors.Is(c.got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, c.got, c.want)
+		}
+	}
+}
+
+func TestPackIsDeterministic(t *testing.T) {
+	first, _ := Pack([]byte("same"))
+	second, _ := Pack([]byte("same"))
+	if !bytes.Equal(first, second) {
+		t.Error("equal documents gave different bytes")
+	}
+}

@@ -1,0 +1,113 @@
+package results
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Summarise takes the median, smallest and largest value of every metric over the valid phases of the valid runs.
+// Variants and phases come in the order in which runs first show them. A variant without any valid run is listed without
+// phases, so that nobody can take its absence for agreement.
+func Summarise(runs []RunResult) []VariantResult {
+	runs = slices.Clone(runs)
+	slices.SortStableFunc(runs, func(a, b RunResult) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Name, b.Name))
+	})
+	var order []string
+	samples := map[string]*variantSamples{}
+	for _, run := range runs {
+		variant, known := samples[run.Variant]
+		if !known {
+			variant = &variantSamples{values: map[string]map[string][]int64{}}
+			samples[run.Variant] = variant
+			order = append(order, run.Variant)
+		}
+		if run.Valid {
+			variant.add(run)
+		}
+	}
+	summary := make([]VariantResult, 0, len(order))
+	for _, name := range order {
+		summary = append(summary, VariantResult{Name: name, Phases: samples[name].summarise()})
+	}
+	return summary
+}
+
+// variantSamples gathers the values by phase and metric.
+type variantSamples struct {
+	order  []string
+	values map[string]map[string][]int64
+}
+
+func (v *variantSamples) add(run RunResult) {
+	for _, phase := range run.Phases {
+		if phase.Outcome != OutcomeValid || len(phase.Metrics) == 0 {
+			continue
+		}
+		if v.values[phase.Name] == nil {
+			v.values[phase.Name] = map[string][]int64{}
+			v.order = append(v.order, phase.Name)
+		}
+		for name, value := range phase.Metrics {
+			v.values[phase.Name][name] = append(v.values[phase.Name][name], value)
+		}
+	}
+}
+
+func (v *variantSamples) summarise() []PhaseResult {
+	var phases []PhaseResult
+	for _, name := range v.order {
+		phases = append(phases, PhaseResult{Name: name, Metrics: summariseMetrics(v.values[name])})
+	}
+	return phases
+}
+
+func summariseMetrics(values map[string][]int64) []MetricResult {
+	metrics := make([]Metric, 0, len(values))
+	for name := range values {
+		// A name from an older or newer release has no entry; it is still a number worth keeping.
+		metric, known := LookupMetric(name)
+		if !known {
+			metric = Metric{Name: name, Better: Neither}
+		}
+		metrics = append(metrics, metric)
+	}
+	slices.SortFunc(metrics, compareMetrics)
+	summary := make([]MetricResult, 0, len(metrics))
+	for _, metric := range metrics {
+		sorted := slices.Sorted(slices.Values(values[metric.Name]))
+		summary = append(summary, MetricResult{
+			Name: metric.Name, Unit: metric.Unit, Better: string(metric.Better),
+			Median: medianOfSorted(sorted), Min: sorted[0], Max: sorted[len(sorted)-1], Runs: int32(len(sorted)),
+		})
+	}
+	return summary
+}
+
+// medianOfSorted takes the mean of the middle two, rounded to nearest (halves up). Their difference is taken in uint64,
+// where it cannot overflow.
+func medianOfSorted(sorted []int64) int64 {
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	low, high := sorted[middle-1], sorted[middle]
+	difference := uint64(high) - uint64(low)
+	return int64(uint64(low) + difference/2 + difference%2)
+}
+
+// MergeEnvironment gathers the distinct values of every key over all documents. A key that only some documents have is no
+// difference: phases of different kinds look at different things.
+func MergeEnvironment(docs []PhaseDocument) map[string][]string {
+	merged := map[string][]string{}
+	for _, doc := range docs {
+		for key, value := range doc.Environment {
+			merged[key] = append(merged[key], value)
+		}
+	}
+	for key, values := range merged {
+		slices.Sort(values)
+		merged[key] = slices.Compact(values)
+	}
+	return merged
+}

@@ -1,0 +1,47 @@
+// Package volume makes the volumes that workloads run on.
+package volume
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// Claim is the PersistentVolumeClaim of a run on a storageClass target. It belongs to the run, so that it goes with it
+// even if the operator is no longer there.
+func Claim(run *v1alpha1.BenchmarkRun, labels map[string]string, owner metav1.OwnerReference) *corev1.PersistentVolumeClaim {
+	target := run.Spec.Target.StorageClass
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: plan.VolumeName(run.Name), Namespace: run.Namespace, Labels: labels,
+			OwnerReferences: []metav1.OwnerReference{owner},
+		},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: &target.Name,
+			VolumeMode:       &target.VolumeMode,
+			AccessModes:      []corev1.PersistentVolumeAccessMode{target.AccessMode},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: target.Size.Quantity},
+			},
+		},
+	}
+}
+
+// State reads what the planner needs to know from a claim of the run with the given UID; nil means that there is none.
+func State(claim *corev1.PersistentVolumeClaim, runUID, problem string) plan.VolumeState {
+	if claim == nil {
+		return plan.VolumeState{}
+	}
+	if owner := metav1.GetControllerOf(claim); owner == nil || string(owner.UID) != runUID {
+		return plan.VolumeState{Foreign: true}
+	}
+	return plan.VolumeState{
+		Exists:   true,
+		Deleting: !claim.DeletionTimestamp.IsZero(),
+		Bound:    claim.Status.Phase == corev1.ClaimBound,
+		Lost:     claim.Status.Phase == corev1.ClaimLost,
+		Problem:  problem,
+	}
+}

@@ -1,0 +1,163 @@
+package api
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// filler gives every field of a struct a value that is valid and not zero. Where the type alone does not say what is
+// valid, values does, by "Type.Field" or by type name.
+type filler struct {
+	values map[string]any
+	// members says which member of a union is set, by type name; the first unless told.
+	members map[string]string
+	devices int
+}
+
+// unions are the types of which exactly one member is set, with their members in the Go struct.
+var unions = map[string][]string{
+	"Target": {"StorageClass", "ZFS"},
+	"Phase":  {"Fill", "Fragment", "Measure", "Operate"},
+	"PoolAction": {"Observe", "Snapshot", "Clone", "DestroyDataset", "Replicate", "Copy", "Scrub", "Trim", "AddVdev",
+		"RemoveVdev", "ReplaceDevice", "ExportImport", "ModuleParameter", "LayoutScore", "MetaslabMap"},
+	"Workload":    {"OLTP", "Scan", "Redo", "Postgres", "FIO"},
+	"FIOWorkload": {"JobFile", "JobFileFrom"},
+	"FillPhase":   {"To", "Size"},
+	"Gate":        {"Expression", "Bound", "Compare"},
+}
+
+func (f *filler) fill(value reflect.Value, path string) {
+	if set, known := f.values[path]; known && set == nil {
+		return // left empty on purpose
+	}
+	if value.Kind() == reflect.Pointer {
+		value.Set(reflect.New(value.Type().Elem()))
+		f.fill(value.Elem(), path)
+		return
+	}
+	if f.special(value, path) {
+		return
+	}
+	switch value.Kind() {
+	case reflect.Struct:
+		f.fillStruct(value)
+	case reflect.Slice:
+		if value.Type().Elem().Kind() == reflect.Uint8 {
+			value.SetBytes([]byte("data"))
+			return
+		}
+		value.Set(reflect.MakeSlice(value.Type(), 1, 1))
+		f.fill(value.Index(0), path)
+	case reflect.Map:
+		key, element := reflect.New(value.Type().Key()).Elem(), reflect.New(value.Type().Elem()).Elem()
+		f.fill(key, path)
+		f.fill(element, path)
+		value.Set(reflect.MakeMap(value.Type()))
+		value.SetMapIndex(key, element)
+	case reflect.String:
+		value.SetString("a1")
+	case reflect.Bool:
+		value.SetBool(true)
+	case reflect.Int32, reflect.Int64:
+		value.SetInt(7)
+	default:
+		panic(fmt.Sprintf("%s: cannot fill a %s", path, value.Type()))
+	}
+}
+
+func (f *filler) fillStruct(value reflect.Value) {
+	kind := value.Type().Name()
+	member := f.members[kind]
+	if member == "" && unions[kind] != nil {
+		member = unions[kind][0]
+	}
+	for i := range value.NumField() {
+		field := value.Type().Field(i)
+		other := member != "" && field.Name != member && strings.Contains(" "+strings.Join(unions[kind], " ")+" ", " "+field.Name+" ")
+		if field.Type == reflect.TypeFor[metav1.TypeMeta]() || field.Type == reflect.TypeFor[metav1.ObjectMeta]() || other {
+			continue
+		}
+		f.fill(value.Field(i), kind+"."+field.Name)
+	}
+}
+
+// special sets what the kind of a Go type does not tell how to fill.
+func (f *filler) special(value reflect.Value, path string) bool {
+	if set, known := f.values[path]; known {
+		value.Set(reflect.ValueOf(set).Convert(value.Type()))
+		return true
+	}
+	if set, known := f.values[value.Type().Name()]; known {
+		value.Set(reflect.ValueOf(set).Convert(value.Type()))
+		return true
+	}
+	if strings.HasSuffix(path, "dev.Devices") && value.Kind() == reflect.Slice { // as many as a mirror and the draid below need
+		value.Set(reflect.MakeSlice(value.Type(), 3, 3))
+		for i := range 3 {
+			f.fill(value.Index(i), "")
+		}
+		return true
+	}
+	switch at := value.Addr().Interface().(type) {
+	case *v1alpha1.DevicePath: // no device may stand in two places
+		f.devices++
+		*at = v1alpha1.DevicePath(fmt.Sprintf("/dev/disk/by-id/d%d", f.devices))
+	case *v1alpha1.Duration:
+		at.Duration.Duration = 90e9
+	case *v1alpha1.BlockSize:
+		at.Quantity = resource.MustParse("16Ki")
+	case *v1alpha1.Share:
+		*at = "12.5%"
+	case *v1alpha1.MetricPath:
+		*at = "a1.readBytesPerSecond"
+	case *resource.Quantity:
+		*at = resource.MustParse("20Gi")
+	case *metav1.Time:
+		*at = metav1.Unix(1767225600, 0)
+	case *metav1.MicroTime:
+		*at = metav1.NewMicroTime(metav1.Unix(1767225600, 123456000).Time)
+	case *intstr.IntOrString:
+		*at = intstr.FromInt32(7)
+	case *types.UID:
+		*at = "u"
+	default:
+		return false
+	}
+	return true
+}
+
+// valid are the values that the schema wants where any text or number would not do. For each field at least
+// one shape has another value than the default, which would hide that the value got lost.
+func valid() map[string]any {
+	return map[string]any{
+		"Vdev.Type": "draid1", "Vdev.DraidDataDevices": 1, "Vdev.DraidSpares": 1,
+		"AuxiliaryVdev.Type": "mirror",
+		"ResetPolicy":        "Dataset", "RunOrder": "Sequential", "RetainPolicy": "Always", "Verdict": "Inconclusive",
+		"FragmentUntil": "Rounds", "FragmentPhase.SteadyState": nil, "FragmentPhase.MaxRounds": 9,
+		"CacheExpectation": "Cold", "ConditionStatus": "Unknown", "BenchmarkPoolSpec.Drift": "Repair",
+		"PersistentVolumeMode": "Block", "PersistentVolumeAccessMode": "ReadWriteMany",
+		"TolerationOperator": "Equal", "TaintEffect": "NoExecute",
+		"PoolDataset.Type": "Volume", "DatasetTemplate.Type": "Volume", "DatasetOverride.Type": "Volume",
+		"DatasetTemplate.FSType": "xfs", "DatasetOverride.FSType": "xfs",
+		"DatasetTemplate.Provisioner": "Local", "DatasetOverride.Provisioner": "Local",
+		"FillPhase.Of": "Volume", "OLTPWorkload.Layout": "SharedFile", "RedoWorkload.Sync": "fdatasync",
+		"PostgresWorkload.Mode": "Script", "PostgresWorkload.DataChecksums": false, "CompareGate.To": "Variant", "PoolOperationStatus.Outcome": "Cancelled",
+		"Schedule.Cron": "0 3 * * 1", "Schedule.TimeZone": "Europe/Berlin", "FIOWorkload.JobFile": "[job1]\nrw=read",
+		"Gate.Expression": "phase('a1').readBytesPerSecond >= 100e6", "ModuleParameterAction.Name": "zfs_arc_max",
+		"ModuleParameters": v1alpha1.ModuleParameters{"zfs_arc_max": "1"}, "Phase.Volume": "data",
+		"PoolTemplate.Ashift": 13, "PoolOverride.Ashift": 9, "BlockSizeShare.Percent": 100,
+		"CloneAction.To": "copy", "CopyAction.To": "copy", "ReplicateAction.ToPool": "other",
+		"DeviceReuse.Serials": []string{"WD-1234"}, "AdditionalVolume.Name": "log",
+		"Matrix":                    v1alpha1.Matrix{"phases.a1.to": {"60%", "90%"}},
+		"Variant.Set":               map[string]v1alpha1.MatrixValue{"phases.a1.to": "50%"},
+		"PostgresWorkload.Settings": map[string]v1alpha1.PropertyValue{"shared_buffers": "1GB"},
+	}
+}

@@ -1,0 +1,124 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// invalid is a manifest that the API server must refuse, blaming a field and saying what to write instead.
+type invalid struct{ name, base, patch, field, message string }
+
+func TestInvalidManifestsAreRejected(t *testing.T) {
+	count := 0
+	for _, table := range [][]invalid{invalidTargets, invalidPhases, invalidWorkloads, invalidExperiments, invalidPods,
+		invalidMatrices, invalidRuns, invalidPools, invalidDevices, invalidOperations} {
+		for _, entry := range table {
+			t.Run(entry.base+"/"+entry.name, func(t *testing.T) {
+				checkRejection(t, dryCreate(t, patched(t, entry.base, entry.patch)), entry)
+			})
+			count++
+		}
+	}
+	for _, entry := range invalidUpdates {
+		t.Run("update/"+entry.base+"/"+entry.name, func(t *testing.T) { checkUpdate(t, entry) })
+		count++
+	}
+	for _, entry := range invalidStatuses {
+		t.Run("status/"+entry.base+"/"+entry.name, func(t *testing.T) { checkStatus(t, entry) })
+		count++
+	}
+	if count < 110 {
+		t.Errorf("only %d invalid manifests", count)
+	}
+	if !t.Failed() {
+		t.Logf("invalid manifests rejected: %d", count)
+		fmt.Println("invalid manifests rejected:", count)
+	}
+}
+
+// TestBasesAreValid keeps the table honest: without the patch, each manifest is accepted.
+func TestBasesAreValid(t *testing.T) {
+	for name := range bases {
+		if err := dryCreate(t, patched(t, name, "")); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func checkRejection(t *testing.T, err error, want invalid) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("accepted:\n%s", want.patch)
+	}
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) || (!apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err)) {
+		t.Fatalf("not a validation error: %v", err)
+	}
+	var causes []metav1.StatusCause
+	if details := status.ErrStatus.Details; details != nil {
+		causes = details.Causes
+	}
+	if len(causes) == 0 { // strict decoding reports in the message alone
+		causes = []metav1.StatusCause{{Field: want.field, Message: err.Error()}}
+		if !strings.Contains(err.Error(), want.field) {
+			causes[0].Field = ""
+		}
+	}
+	found := false
+	for _, cause := range causes {
+		if strings.Contains(cause.Message, "should match '") || strings.Contains(cause.Message, "evaluat") {
+			t.Errorf("says no more than a regular expression: %s: %s", cause.Field, cause.Message)
+		}
+		found = found || cause.Field == want.field && strings.Contains(cause.Message, want.message)
+	}
+	if !found {
+		t.Errorf("does not blame %s with %q, but says:", want.field, want.message)
+		for _, cause := range causes {
+			t.Errorf("  %q: %s", cause.Field, cause.Message)
+		}
+	}
+}
+
+// checkUpdate stores the base and then changes it.
+func checkUpdate(t *testing.T, entry invalid) {
+	ctx := context.Background()
+	base := patched(t, entry.base, "")
+	door := doorTo(t, base)
+	stored, err := door.Create(ctx, base, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = door.Delete(ctx, base.GetName(), metav1.DeleteOptions{}) }()
+	changed := patched(t, entry.base, entry.patch)
+	changed.SetResourceVersion(stored.GetResourceVersion())
+	_, err = door.Update(ctx, changed, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
+	checkRejection(t, err, entry)
+}
+
+// checkStatus stores the base with a status and then changes that.
+func checkStatus(t *testing.T, entry invalid) {
+	ctx := context.Background()
+	base := patched(t, entry.base, "")
+	door := doorTo(t, base)
+	stored, err := door.Create(ctx, base, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = door.Delete(ctx, base.GetName(), metav1.DeleteOptions{}) }()
+	if entry.base == "operation" {
+		stored.Object["status"] = map[string]any{"outcome": "Failed"}
+		if stored, err = door.UpdateStatus(ctx, stored, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changed := patched(t, entry.base, entry.patch)
+	changed.SetResourceVersion(stored.GetResourceVersion())
+	_, err = door.UpdateStatus(ctx, changed, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
+	checkRejection(t, err, entry)
+}

@@ -1,0 +1,211 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// shape is one way to fill the kinds: which member of each union is set, and what that asks for elsewhere.
+type shape struct {
+	members map[string]string
+	values  map[string]any
+}
+
+// A target of one kind forbids what belongs to the other.
+var (
+	onClass = map[string]any{"MeasurePhase.Operate": nil, "Variant.Target": nil, "Variant.Pool": nil, "Variant.Dataset": nil,
+		"Variant.ModuleParameters": nil, "StorageBenchmarkSpec.TTLAfterFinished": nil}
+	onZFS = map[string]any{"Variant.Target": nil, "Variant.StorageClass": nil, "Phase.Volume": "log", "FillPhase.Of": "Pool",
+		"StorageBenchmarkSpec.Schedule": nil}
+	ownTarget = map[string]any{"Variant.StorageClass": nil, "Variant.Pool": nil, "Variant.Dataset": nil,
+		"Variant.ModuleParameters": nil, "StorageBenchmarkSpec.Schedule": nil, "MeasurePhase.Operate": nil}
+	files    = map[string]any{"PersistentVolumeMode": "Filesystem", "OLTPWorkload.Layout": "FilePerWorker"}
+	converge = map[string]any{"FragmentUntil": "Converged", "FragmentPhase.Rounds": nil, "FragmentPhase.SteadyState": v1alpha1.SteadyState{
+		WindowRounds: 7, MaxRange: "12.5%", MaxSlope: "12.5%"}}
+)
+
+func of(members map[string]string, values ...map[string]any) shape {
+	all := valid()
+	for _, more := range values {
+		maps.Copy(all, more)
+	}
+	return shape{members, all}
+}
+
+// shapes reach every member of every union and, between them, every field.
+func shapes() map[string]shape {
+	all := map[string]shape{
+		"fragment-rounds":    of(map[string]string{"Phase": "Fragment"}, onClass),
+		"fragment-converged": of(map[string]string{"Phase": "Fragment"}, onClass, converge),
+		"own-target":         of(map[string]string{"Phase": "Fill"}, ownTarget),
+		"zfs":                of(map[string]string{"Target": "ZFS", "Phase": "Fill"}, onZFS),
+		"files":              of(map[string]string{"Phase": "Measure", "Workload": "OLTP"}, onClass, files),
+		"fill-size":          of(map[string]string{"Phase": "Fill", "FillPhase": "Size"}, onClass),
+		"fio-config-map":     of(map[string]string{"Phase": "Measure", "Workload": "FIO", "FIOWorkload": "JobFileFrom"}, onClass),
+	}
+	for _, member := range unions["Workload"] {
+		all["workload-"+member] = of(map[string]string{"Phase": "Measure", "Workload": member}, onClass, files)
+	}
+	for _, member := range unions["Gate"] {
+		all["gate-"+member] = of(map[string]string{"Phase": "Fill", "Gate": member}, onClass)
+	}
+	for _, member := range unions["PoolAction"] {
+		members := map[string]string{"Target": "ZFS", "Phase": "Operate", "PoolAction": member}
+		all["operate-"+member] = of(members, onZFS)
+		members = map[string]string{"Target": "ZFS", "Phase": "Measure", "PoolAction": member}
+		all["beside-"+member] = of(members, onZFS)
+	}
+	return all
+}
+
+func TestEveryFieldSurvives(t *testing.T) {
+	door, err := client.New(config, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, objects := map[string]bool{}, 0
+	kinds := []client.Object{&v1alpha1.StorageBenchmark{}, &v1alpha1.BenchmarkRun{}, &v1alpha1.BenchmarkPool{}, &v1alpha1.PoolOperation{}}
+	for name, shape := range shapes() {
+		for _, kind := range kinds {
+			t.Run(fmt.Sprintf("%s/%s", reflect.TypeOf(kind).Elem().Name(), name), func(t *testing.T) {
+				survives(t, door, kind, shape, seen)
+			})
+			objects++
+		}
+	}
+	fields := map[string]bool{}
+	for _, kind := range kinds {
+		for _, part := range []string{"Spec", "Status"} {
+			top, _ := reflect.TypeOf(kind).Elem().FieldByName(part)
+			eachField(top.Type, func(owner reflect.Type, field reflect.StructField) {
+				fields[owner.Name()+"."+field.Name] = true
+			})
+		}
+	}
+	for field := range fields {
+		if !seen[field] {
+			t.Errorf("no shape fills %s: add one to shapes()", field)
+		}
+	}
+	if !t.Failed() {
+		fmt.Printf("fields that survive a round trip: %d, in %d objects\n", len(fields), objects)
+	}
+}
+
+// survives writes an object with everything set and reads it back.
+func survives(t *testing.T, door client.Client, kind client.Object, shape shape, seen map[string]bool) {
+	ctx := context.Background()
+	want := kind.DeepCopyObject().(client.Object)
+	filler := &filler{values: shape.values, members: shape.members}
+	filler.fill(reflect.ValueOf(want).Elem(), "")
+	want.SetName("roundtrip")
+	switch kind.(type) {
+	case *v1alpha1.StorageBenchmark, *v1alpha1.BenchmarkRun:
+		want.SetNamespace("default")
+	}
+	stored := want.DeepCopyObject().(client.Object)
+	if err := door.Create(ctx, stored); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = door.Delete(ctx, stored) }()
+	status := want.DeepCopyObject().(client.Object)
+	status.SetResourceVersion(stored.GetResourceVersion())
+	if err := door.Status().Update(ctx, status); err != nil {
+		t.Fatal(err)
+	}
+	got := kind.DeepCopyObject().(client.Object)
+	if err := door.Get(ctx, client.ObjectKeyFromObject(want), got); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"Spec", "Status"} {
+		a, b := reflect.ValueOf(want).Elem().FieldByName(part), reflect.ValueOf(got).Elem().FieldByName(part)
+		sameQuantity := cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
+		if diff := cmp.Diff(a.Interface(), b.Interface(), sameQuantity); diff != "" {
+			t.Errorf("%s differs (-written +read):\n%s", part, diff)
+		}
+		eachValue(b, func(owner reflect.Type, field reflect.StructField, value reflect.Value) {
+			if !value.IsZero() {
+				seen[owner.Name()+"."+field.Name] = true
+			} else if part == "Status" {
+				t.Errorf("status field %s.%s is empty", owner.Name(), field.Name)
+			}
+		})
+	}
+}
+
+// ours says whether a struct is written as an object of fields, rather than as a text as a Time or a Quantity is.
+func ours(kind reflect.Type) bool {
+	switch kind {
+	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[resource.Quantity]():
+		return false
+	}
+	if kind.Kind() != reflect.Struct || kind.Name() == "IntOrString" {
+		return false
+	}
+	if kind.NumField() == 1 && kind.Field(0).Anonymous { // Size, Amount, BlockSize, Bound, Duration
+		inner := kind.Field(0).Type
+		return inner != reflect.TypeFor[resource.Quantity]() && inner != reflect.TypeFor[metav1.Duration]()
+	}
+	return true
+}
+
+func metadata(field reflect.StructField) bool {
+	return field.Type == reflect.TypeFor[metav1.TypeMeta]() || field.Type == reflect.TypeFor[metav1.ObjectMeta]()
+}
+
+// eachField visits the fields of a type and of all types below it.
+func eachField(kind reflect.Type, visit func(reflect.Type, reflect.StructField)) {
+	for kind.Kind() == reflect.Pointer || kind.Kind() == reflect.Slice || kind.Kind() == reflect.Map {
+		kind = kind.Elem()
+	}
+	if !ours(kind) {
+		return
+	}
+	for i := range kind.NumField() {
+		if field := kind.Field(i); !metadata(field) {
+			if !field.Anonymous && field.Type.Size() > 0 && jsonName(field) != "" {
+				visit(kind, field)
+			}
+			eachField(field.Type, visit)
+		}
+	}
+}
+
+// eachValue visits the fields of a value and of all values below it.
+func eachValue(value reflect.Value, visit func(reflect.Type, reflect.StructField, reflect.Value)) {
+	switch value.Kind() {
+	case reflect.Pointer:
+		if !value.IsNil() {
+			eachValue(value.Elem(), visit)
+		}
+	case reflect.Slice:
+		for i := range value.Len() {
+			eachValue(value.Index(i), visit)
+		}
+	case reflect.Struct:
+		if !ours(value.Type()) {
+			return
+		}
+		for i := range value.NumField() {
+			visit(value.Type(), value.Type().Field(i), value.Field(i))
+			eachValue(value.Field(i), visit)
+		}
+	}
+}
+
+func jsonName(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return name
+}

@@ -1,0 +1,197 @@
+package delivery
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// access is one question to the API server: may this user do these verbs on group/resource in this namespace?
+type access struct {
+	verbs     string // separated by spaces
+	group     string
+	resource  string // may carry a subresource: pods/log
+	namespace string // empty: in all namespaces, or cluster-wide
+}
+
+const (
+	team  = "team-a" // any namespace that is not the operator's
+	all   = ""
+	bench = "storagebench.dev"
+)
+
+var managerMay = []access{
+	{"get list watch update patch delete", bench, "storagebenchmarks", all},
+	{"update patch", bench, "storagebenchmarks/status", all},
+	{"update", bench, "storagebenchmarks/finalizers", all},
+	{"get list watch create update patch delete deletecollection", bench, "benchmarkruns", all},
+	{"update patch", bench, "benchmarkruns/status", all},
+	{"update", bench, "benchmarkruns/finalizers", all},
+	{"get list watch create delete", "batch", "jobs", all},
+	{"get list watch", "", "pods", all},
+	{"get", "", "pods/log", team},
+	{"get list watch create patch delete", "", "persistentvolumeclaims", all},
+	{"get list watch create patch delete", "", "configmaps", all},
+	{"create patch", "", "events", all},
+	{"create patch", "events.k8s.io", "events", all},
+	{"get list watch", "", "nodes", all},
+	{"get list watch", "storage.k8s.io", "storageclasses", all},
+	{"get list watch create update patch delete", "coordination.k8s.io", "leases", namespace},
+	{"create", "authentication.k8s.io", "tokenreviews", all},
+	{"create", "authorization.k8s.io", "subjectaccessreviews", all},
+}
+
+var managerMayNot = []access{
+	{"get list watch create update patch delete deletecollection", "", "secrets", team},
+	{"get list watch create update patch delete deletecollection", "", "secrets", namespace},
+	{"create get", "", "pods/exec", team},
+	{"create get", "", "pods/attach", team},
+	{"create get", "", "pods/portforward", team},
+	{"update patch", "", "pods/ephemeralcontainers", team},
+	{"create update patch delete deletecollection", "", "pods", team},
+	{"create", "", "pods/eviction", team},
+	{"update patch deletecollection", "batch", "jobs", team},
+	{"update deletecollection", "", "persistentvolumeclaims", team},
+	{"get list create update patch delete", "", "persistentvolumes", all},
+	{"update deletecollection", "", "configmaps", team},
+	{"get list delete", "", "events", team},
+	{"create update patch delete", "", "nodes", all},
+	{"get create", "", "nodes/proxy", all},
+	{"create update patch delete", "storage.k8s.io", "storageclasses", all},
+	{"get list watch create update delete", "coordination.k8s.io", "leases", team},
+	{"get update", "coordination.k8s.io", "leases", "kube-node-lease"},
+	{"create deletecollection", bench, "storagebenchmarks", team},
+	{"get list create update patch delete", bench, "benchmarkpools", all},
+	{"get list create update patch delete", bench, "pooloperations", all},
+	{"get list create update delete", "", "namespaces", all},
+	{"create update", "", "serviceaccounts", team},
+	{"create", "", "serviceaccounts/token", team},
+	{"impersonate", "", "users", all},
+	{"impersonate", "", "serviceaccounts", team},
+	{"get list create update patch delete bind escalate", "rbac.authorization.k8s.io", "clusterroles", all},
+	{"create update patch", "rbac.authorization.k8s.io", "rolebindings", team},
+	{"create update patch", "admissionregistration.k8s.io", "validatingwebhookconfigurations", all},
+	{"create update patch delete", "apiextensions.k8s.io", "customresourcedefinitions", all},
+	{"create update patch delete", "apps", "daemonsets", team},
+	{"*", "*", "*", all},
+}
+
+func testManagerAccess(t *testing.T) {
+	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}
+	checkAccess(t, serviceAccount, groups, managerMay, managerMayNot)
+}
+
+// Users bound to the two user roles in one namespace, as edit and view would bind them.
+func testUserAccess(t *testing.T) {
+	for user, role := range map[string]string{"edith": "storagebench-editor", "victor": "storagebench-viewer"} {
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role, Namespace: team},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+		}
+		if err := admin.Create(t.Context(), binding); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads := []access{{"get list watch", bench, "storagebenchmarks", team}, {"get list watch", bench, "benchmarkruns", team}}
+	never := []access{
+		{"create update patch delete deletecollection", bench, "benchmarkruns", team},
+		{"update patch", bench, "storagebenchmarks/status", team},
+		{"get list create delete", bench, "storagebenchmarks", "team-b"},
+		{"get list create update patch delete", bench, "benchmarkpools", all},
+		{"get list create update patch delete", bench, "pooloperations", all},
+	}
+	write := access{"create update patch delete deletecollection", bench, "storagebenchmarks", team}
+	authenticated := []string{"system:authenticated"}
+	checkAccess(t, "edith", authenticated, append(reads[:2:2], write), never)
+	checkAccess(t, "victor", authenticated, reads, append(never[:5:5], write))
+}
+
+// checkAccess asks the API server. What is allowed is asked first and waited for, because new rules take a moment to arrive.
+func checkAccess(t *testing.T, user string, groups []string, may, mayNot []access) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for _, row := range may {
+		for verb := range strings.FieldsSeq(row.verbs) {
+			for !allowed(t, user, groups, row, verb) {
+				if time.Now().After(deadline) {
+					t.Errorf("%s may not %s %s/%s in %q, but has to", user, verb, row.group, row.resource, row.namespace)
+					break
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+		}
+	}
+	for _, row := range mayNot {
+		for verb := range strings.FieldsSeq(row.verbs) {
+			if allowed(t, user, groups, row, verb) {
+				t.Errorf("%s may %s %s/%s in %q, but must not", user, verb, row.group, row.resource, row.namespace)
+			}
+		}
+	}
+}
+
+func allowed(t *testing.T, user string, groups []string, row access, verb string) bool {
+	t.Helper()
+	resource, subresource, _ := strings.Cut(row.resource, "/")
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:   user,
+		Groups: groups,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: verb, Group: row.group, Resource: resource, Subresource: subresource, Namespace: row.namespace,
+		},
+	}}
+	if err := admin.Create(t.Context(), review); err != nil {
+		t.Fatal(err)
+	}
+	return review.Status.Allowed
+}
+
+// The table above holds against the real thing: requests made as the manager.
+func testManagerRequests(t *testing.T) {
+	impersonating := rest.CopyConfig(config)
+	impersonating.Impersonate = rest.ImpersonationConfig{UserName: serviceAccount}
+	manager, err := client.New(impersonating, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := func(object *corev1apply.ConfigMapApplyConfiguration) error {
+		return manager.Apply(t.Context(), object, client.FieldOwner("storagebench"), client.ForceOwnership)
+	}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "phase", Namespace: team}, Spec: batchv1.JobSpec{
+		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "runner", Image: "x"}},
+		}},
+	}}
+	may := map[string]func(context.Context) error{
+		"apply a ConfigMap": func(context.Context) error { return apply(corev1apply.ConfigMap("results", team)) },
+		"apply it again": func(context.Context) error {
+			return apply(corev1apply.ConfigMap("results", team).WithData(map[string]string{"a": "b"}))
+		},
+		"create a Job": func(ctx context.Context) error { return manager.Create(ctx, job) },
+		"list nodes":   func(ctx context.Context) error { return manager.List(ctx, &corev1.NodeList{}) },
+	}
+	for _, name := range []string{"apply a ConfigMap", "apply it again", "create a Job", "list nodes"} {
+		if err := may[name](t.Context()); err != nil {
+			t.Errorf("the manager cannot %s: %v", name, err)
+		}
+	}
+	if err := manager.List(t.Context(), &corev1.SecretList{}); !apierrors.IsForbidden(err) {
+		t.Errorf("the manager lists secrets: %v", err)
+	}
+	job.Labels = map[string]string{"changed": "yes"}
+	if err := manager.Update(t.Context(), job); !apierrors.IsForbidden(err) {
+		t.Errorf("the manager updates a Job: %v", err)
+	}
+}

@@ -1,0 +1,255 @@
+// Package faults stops the manager at every moment that matters, lets its caches lag behind, and counts its writes.
+package faults
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/workload"
+	"github.com/storagebench/storagebench/test/cluster"
+	"github.com/storagebench/storagebench/test/sim"
+)
+
+var config *rest.Config
+
+func TestMain(m *testing.M) {
+	var stop func()
+	var err error
+	config, stop, err = cluster.Start()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	stop()
+	os.Exit(code)
+}
+
+// experiment is a complete one: several variants, several phases, one run that fails at first and is repeated.
+const experiment = `
+apiVersion: storagebench.dev/v1alpha1
+kind: StorageBenchmark
+metadata: {name: bench}
+spec:
+  target: {storageClass: {name: faults, size: 64Mi}}
+  seed: 7
+  repetitions: 1
+  maxAttempts: 2
+  variants:
+  - {name: small, storageClass: {size: 32Mi}}
+  - {name: large, storageClass: {size: 96Mi}}
+  phases:
+  - {name: fill, fill: {to: 50%}}
+  - {name: read, measure: {workload: {oltp: {workers: 2}}}}
+  gates:
+  - {name: fast, expression: "phase('read').readOperationsPerSecond > 1000.0"}
+`
+
+// failFirst lets the first attempt of the first run fail in its second phase.
+func failFirst(request workload.Request, _ *corev1.Pod) sim.Script {
+	if request.Phase.Name == "read" && strings.HasSuffix(request.Run.Name, "-000") {
+		return sim.Script{Outcome: sim.Fail, ExitCode: 3, Message: "disk on fire"}
+	}
+	return sim.Script{}
+}
+
+func (m *machine) submit(ctx context.Context) (*v1alpha1.StorageBenchmark, error) {
+	var wanted v1alpha1.StorageBenchmark
+	if err := yaml.UnmarshalStrict([]byte(experiment), &wanted); err != nil {
+		return nil, err
+	}
+	wanted.Namespace = m.namespace
+	return &wanted, m.live.Create(ctx, &wanted)
+}
+
+// ending is what an experiment leaves, without what differs from one to the next: times, UIDs and hashes.
+type ending struct {
+	Verdict    v1alpha1.Verdict
+	Conditions []string
+	Gates      []v1alpha1.GateStatus
+	Summary    []v1alpha1.PhaseSummary
+	Progress   v1alpha1.ProgressStatus
+	Runs       []string
+	ConfigMaps []string
+	Executions []string
+	Leftovers  []string
+}
+
+func (m *machine) inspect(t *testing.T, executions []sim.Execution) ending {
+	t.Helper()
+	ctx := t.Context()
+	var benchmark v1alpha1.StorageBenchmark
+	if err := m.live.Get(ctx, client.ObjectKey{Namespace: m.namespace, Name: "bench"}, &benchmark); err != nil {
+		t.Fatal(err)
+	}
+	plain := func(text string) string { return strings.ReplaceAll(text, benchmark.Status.Experiment, "HASH") }
+	end := ending{
+		Verdict: benchmark.Status.Verdict, Gates: benchmark.Status.Gates, Summary: benchmark.Status.Summary,
+		Progress: *benchmark.Status.Progress, Leftovers: m.leftovers(t, &batchv1.JobList{}, &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}, &coordinationv1.LeaseList{}),
+	}
+	for _, condition := range benchmark.Status.Conditions {
+		end.Conditions = append(end.Conditions, plain(fmt.Sprintf("%s=%s %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message)))
+	}
+	slices.Sort(end.Conditions)
+	var runs v1alpha1.BenchmarkRunList
+	var maps corev1.ConfigMapList
+	if err := m.live.List(ctx, &runs, client.InNamespace(m.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.live.List(ctx, &maps, client.InNamespace(m.namespace), client.HasLabels{v1alpha1.LabelBenchmarkUID}); err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range runs.Items {
+		valid := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionValid)
+		end.Runs = append(end.Runs, plain(fmt.Sprintf("%s %s valid=%s %s phases=%d", run.Name, run.Spec.Variant, valid.Status, valid.Message, len(run.Status.Phases))))
+	}
+	for _, stored := range maps.Items {
+		end.ConfigMaps = append(end.ConfigMaps, plain(stored.Name))
+	}
+	for _, execution := range executions {
+		end.Executions = append(end.Executions, plain(fmt.Sprintf("%s %s seed=%d", execution.Run, execution.Phase, execution.Seed)))
+	}
+	slices.Sort(end.Executions)
+	return end
+}
+
+// leftovers lists what should not be there any more.
+func (m *machine) leftovers(t *testing.T, lists ...client.ObjectList) []string {
+	t.Helper()
+	var names []string
+	for _, list := range lists {
+		if err := m.live.List(t.Context(), list, client.InNamespace(m.namespace)); err != nil {
+			t.Fatal(err)
+		}
+		objects, err := meta.ExtractList(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range objects {
+			names = append(names, fmt.Sprintf("%T %s", object, object.(client.Object).GetName()))
+		}
+	}
+	return names
+}
+
+// life runs the experiment from its creation to its deletion, with a crash at the given moment, and tells the end.
+func (m *machine) life(t *testing.T, when moment, lag int) (ending, int) {
+	t.Helper()
+	ctx := t.Context()
+	m.writes.Store(0)
+	m.journal, m.died = nil, ""
+	m.cluster.SetBehaviour(failFirst)
+	earlier := len(m.cluster.Executions())
+	benchmark, err := m.submit(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.drive(t, when, lag)
+	end := m.inspect(t, m.cluster.Executions()[earlier:])
+	if err := m.live.Delete(ctx, benchmark); err != nil {
+		t.Fatal(err)
+	}
+	m.drive(t, when, lag)
+	gone := m.leftovers(t, &v1alpha1.StorageBenchmarkList{}, &v1alpha1.BenchmarkRunList{}, &batchv1.JobList{}, &corev1.PodList{},
+		&corev1.PersistentVolumeClaimList{}, &coordinationv1.LeaseList{})
+	var maps corev1.ConfigMapList
+	if err := m.live.List(ctx, &maps, client.InNamespace(m.namespace), client.HasLabels{v1alpha1.LabelBenchmarkUID}); err != nil {
+		t.Fatal(err)
+	}
+	if len(gone)+len(maps.Items) > 0 {
+		t.Errorf("%s: left after deletion: %v and %d ConfigMaps", when, gone, len(maps.Items))
+	}
+	return end, int(m.writes.Load())
+}
+
+// TestCrashAtEveryWrite stops the manager before and after every single write of a complete experiment, with fresh and
+// with lagging caches, and expects the same end each time.
+func TestCrashAtEveryWrite(t *testing.T) {
+	for _, lag := range []int{0, 3} {
+		t.Run(fmt.Sprintf("lag=%d", lag), func(t *testing.T) {
+			reference, err := newMachine(t.Context(), config, fmt.Sprintf("crash-%d-ref", lag))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer reference.cluster.Close()
+			want, writes := reference.life(t, moment{}, 0)
+			t.Logf("%d writes:\n%s", writes, strings.Join(reference.journal, "\n"))
+			checkReference(t, want)
+			if lag > 0 {
+				_, writes = reference.life(t, moment{}, lag)
+			}
+			points := crashPoints(writes)
+			crashed := crashAll(t, points, lag, want)
+			fmt.Printf("crash points: %d tried with caches %d refreshes behind, %d crashes, all ended in the same state: %t\n",
+				len(points), lag, crashed, !t.Failed())
+		})
+	}
+}
+
+func crashPoints(writes int) []moment {
+	var points []moment
+	for n := 1; n <= writes; n++ {
+		points = append(points, moment{int64(n), true}, moment{int64(n), false})
+	}
+	return points
+}
+
+// crashAll tries all points on a few machines at the same time.
+func crashAll(t *testing.T, points []moment, lag int, want ending) (crashed int) {
+	t.Helper()
+	const workers = 4
+	queue := make(chan moment, len(points))
+	for _, point := range points {
+		queue <- point
+	}
+	close(queue)
+	var group sync.WaitGroup
+	var mutex sync.Mutex
+	for worker := range workers {
+		group.Go(func() {
+			m, err := newMachine(t.Context(), config, fmt.Sprintf("crash-%d-%d", lag, worker))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer m.cluster.Close()
+			for point := range queue {
+				got, _ := m.life(t, point, lag)
+				mutex.Lock()
+				if m.died != "" {
+					crashed++
+				}
+				if difference := cmp.Diff(want, got); difference != "" {
+					t.Errorf("crash %s (%s), lag %d, ends differently (-without crash +with):\n%s", point, m.died, lag, difference)
+				}
+				mutex.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	return crashed
+}
+
+// checkReference makes sure that the experiment to compare with is worth comparing with.
+func checkReference(t *testing.T, end ending) {
+	t.Helper()
+	if end.Verdict != v1alpha1.VerdictPassed || len(end.Runs) != 3 || len(end.Executions) != 6 || len(end.Leftovers) != 0 {
+		text, _ := yaml.Marshal(end)
+		t.Fatalf("the experiment without a crash: want Passed, 3 runs, 6 executions and nothing left over, got:\n%s", text)
+	}
+}

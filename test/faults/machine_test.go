@@ -1,0 +1,254 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers"
+	"github.com/storagebench/storagebench/controllers/benchmark"
+	"github.com/storagebench/storagebench/controllers/run"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/test/sim"
+)
+
+// crash is what a manager dies of.
+type crash struct{ write string }
+
+// moment says when a manager dies: before or after its nth write; never if n is 0.
+type moment struct {
+	n      int64
+	before bool
+}
+
+func (m moment) String() string {
+	if m.before {
+		return fmt.Sprintf("before write %d", m.n)
+	}
+	return fmt.Sprintf("after write %d", m.n)
+}
+
+// machine is one namespace with one node, a simulated cluster and a manager that can die.
+type machine struct {
+	namespace, node string
+	config          *rest.Config
+	live            client.WithWatch
+	cluster         *sim.Cluster
+	writes          atomic.Int64
+	// journal of the writes, for the benchmark of writes.
+	journal []string
+	// died is the write at which the manager died.
+	died string
+}
+
+func newMachine(ctx context.Context, config *rest.Config, name string) (*machine, error) {
+	scheme, err := controllers.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	live, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, err
+	}
+	m := &machine{namespace: name, node: "node-" + name, config: config, live: live}
+	if err := live.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		return nil, err
+	}
+	m.cluster, err = sim.New(config, sim.Options{Namespaces: []string{name}, Nodes: []string{m.node}})
+	if err != nil {
+		return nil, err
+	}
+	return m, errors.Join(m.cluster.CreateNodes(ctx), m.cluster.CreateStorageClass(ctx, "faults", false))
+}
+
+// manager is one life of the manager: its clients and reconcilers.
+type manager struct {
+	view       *view
+	benchmarks *benchmark.Reconciler
+	runs       *run.Reconciler
+}
+
+func (m *machine) startManager(when moment, lag int, seed uint64) (*manager, error) {
+	clients, err := kubernetes.NewForConfig(m.config)
+	if err != nil {
+		return nil, err
+	}
+	v := newView(m.live, m.namespace, m.node, lag, seed)
+	writer := m.watchWrites(when, v)
+	recorder := &events.FakeRecorder{}
+	timings := plan.DefaultTimings()
+	return &manager{
+		view: v,
+		benchmarks: &benchmark.Reconciler{Client: writer, Live: m.live, Recorder: recorder, Clock: clock.RealClock{},
+			LeaseNamespace: m.namespace, RunnerImage: "runner:test"},
+		runs: &run.Reconciler{Client: writer, Live: m.live, Logs: controllers.PodLogs{Clients: clients}, Recorder: recorder,
+			Clock: clock.RealClock{}, LeaseNamespace: m.namespace, Timings: timings},
+	}, nil
+}
+
+// watchWrites is a client that reads from a view, counts its writes and dies at the given moment.
+func (m *machine) watchWrites(when moment, v *view) client.Client {
+	write := func(verb string, object client.Object, do func() error) error {
+		n := m.writes.Add(1)
+		what := fmt.Sprintf("%s %T %s", verb, object, object.GetName())
+		m.journal = append(m.journal, what)
+		if n == when.n && when.before {
+			panic(crash{what})
+		}
+		err := do()
+		if n == when.n {
+			panic(crash{what})
+		}
+		return err
+	}
+	return interceptor.NewClient(m.live, interceptor.Funcs{
+		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			return v.Get(ctx, key, object, options...)
+		},
+		List: func(ctx context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			return v.List(ctx, list, options...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			var settings client.CreateOptions
+			settings.ApplyOptions(options)
+			if len(settings.DryRun) > 0 {
+				return c.Create(ctx, object, options...)
+			}
+			return write("create", object, func() error { return c.Create(ctx, object, options...) })
+		},
+		Update: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.UpdateOption) error {
+			return write("update", object, func() error { return c.Update(ctx, object, options...) })
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			return write("patch", object, func() error { return c.Patch(ctx, object, patch, options...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+			return write("delete", object, func() error { return c.Delete(ctx, object, options...) })
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, subresource string, object client.Object, options ...client.SubResourceUpdateOption) error {
+			return write("update "+subresource+" of", object, func() error { return c.SubResource(subresource).Update(ctx, object, options...) })
+		},
+		DeleteAllOf: func(context.Context, client.WithWatch, client.Object, ...client.DeleteAllOfOption) error {
+			return errors.New("DeleteAllOf is not counted by this harness: teach it")
+		},
+		Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+			return errors.New("Apply is not counted by this harness: teach it")
+		},
+		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+			return errors.New("a patch of a subresource is not counted by this harness: teach it")
+		},
+	})
+}
+
+// pass reconciles everything once and reports whether anything was written. Conflicts and the like are what a work
+// queue would retry.
+func (m *machine) pass(ctx context.Context, manager *manager) (busy bool, err error) {
+	defer func() {
+		if died := recover(); died != nil {
+			at, ours := died.(crash)
+			if !ours {
+				panic(died)
+			}
+			m.died = at.write
+			err = errCrashed
+		}
+	}()
+	behind, err := manager.view.refresh(ctx)
+	if err != nil {
+		return false, err
+	}
+	before := m.writes.Load()
+	var benchmarks v1alpha1.StorageBenchmarkList
+	var runs v1alpha1.BenchmarkRunList
+	if err := errors.Join(m.live.List(ctx, &benchmarks, client.InNamespace(m.namespace)), m.live.List(ctx, &runs, client.InNamespace(m.namespace))); err != nil {
+		return false, err
+	}
+	retried := false
+	for i := range benchmarks.Items {
+		_, err := manager.benchmarks.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&benchmarks.Items[i])})
+		retried = retried || err != nil
+		if err := unexpected(err); err != nil {
+			return false, err
+		}
+	}
+	for i := range runs.Items {
+		_, err := manager.runs.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&runs.Items[i])})
+		retried = retried || err != nil
+		if err := unexpected(err); err != nil {
+			return false, err
+		}
+	}
+	return behind || retried || m.writes.Load() != before, nil
+}
+
+var errCrashed = errors.New("the manager has crashed")
+
+// unexpected lets through what a queue would simply retry: conflicts, and what a stale cache leads to.
+func unexpected(err error) error {
+	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// drive runs managers, one after another as they die, until nothing happens any more.
+func (m *machine) drive(t *testing.T, when moment, lag int) {
+	t.Helper()
+	ctx := t.Context()
+	manager, err := m.startManager(when, lag, uint64(when.n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := 0; ; round++ {
+		if round > 400 {
+			t.Fatalf("%s: nothing comes to an end after %d rounds; last writes: %q", when, round, m.journal[max(0, len(m.journal)-20):])
+		}
+		busy, err := m.pass(ctx, manager)
+		if errors.Is(err, errCrashed) {
+			if manager, err = m.startManager(moment{}, lag, uint64(when.n)+1000); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		changed := false
+		if lag > 0 { // one thing at a time, so that the caches meet every state
+			changed, err = m.cluster.Step(ctx)
+		} else {
+			changed, err = m.settle(ctx)
+		}
+		if err != nil {
+			t.Fatalf("%s: the simulated cluster: %v", when, err)
+		}
+		if !busy && !changed {
+			return
+		}
+	}
+}
+
+func (m *machine) settle(ctx context.Context) (changed bool, err error) {
+	for {
+		more, err := m.cluster.Step(ctx)
+		if err != nil || !more {
+			return changed, err
+		}
+		changed = true
+	}
+}

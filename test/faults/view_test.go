@@ -1,0 +1,149 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// view is a cache as a manager has it: for each kind the objects as they were at some moment. With a lag, each kind is
+// behind by a number of refreshes of its own that changes all the time, but never goes back.
+type view struct {
+	live      client.Client
+	namespace string
+	node      string
+	lag       int
+	random    *rand.Rand
+	kinds     map[reflect.Type]*kindView
+}
+
+type kindView struct {
+	list      client.ObjectList
+	snapshots [][]client.Object
+	at        int
+}
+
+func newView(live client.Client, namespace, node string, lag int, seed uint64) *view {
+	v := &view{live: live, namespace: namespace, node: node, lag: lag, random: rand.New(rand.NewPCG(seed, 1)), kinds: map[reflect.Type]*kindView{}}
+	for _, list := range []client.ObjectList{
+		&v1alpha1.StorageBenchmarkList{}, &v1alpha1.BenchmarkRunList{}, &batchv1.JobList{}, &corev1.PodList{},
+		&corev1.PersistentVolumeClaimList{}, &corev1.ConfigMapList{}, &corev1.EventList{}, &coordinationv1.LeaseList{},
+	} {
+		v.kinds[reflect.TypeOf(list)] = &kindView{list: list, at: -1}
+	}
+	return v
+}
+
+// refresh takes a new snapshot of every kind and moves on to one that is not too old. It reports whether anything is
+// still unseen.
+func (v *view) refresh(ctx context.Context) (behind bool, err error) {
+	for _, kind := range v.kinds {
+		list := kind.list.DeepCopyObject().(client.ObjectList)
+		if err := v.live.List(ctx, list, client.InNamespace(v.namespace)); err != nil {
+			return false, err
+		}
+		objects, err := meta.ExtractList(list)
+		if err != nil {
+			return false, err
+		}
+		snapshot := make([]client.Object, len(objects))
+		for i := range objects {
+			snapshot[i] = objects[i].(client.Object)
+		}
+		kind.snapshots = append(kind.snapshots, snapshot)
+		newest := len(kind.snapshots) - 1
+		at := newest
+		if v.lag > 0 && newest > 0 { // a cache that has just been filled is up to date
+			at = max(newest-v.random.IntN(v.lag+1), kind.at)
+		}
+		kind.at = at
+		behind = behind || at < newest
+	}
+	return behind, nil
+}
+
+func (v *view) objects(list reflect.Type) ([]client.Object, bool) {
+	kind, known := v.kinds[list]
+	if !known || kind.at < 0 {
+		return nil, known
+	}
+	return kind.snapshots[kind.at], true
+}
+
+// listTypes finds the list of an object's type.
+var listTypes = map[reflect.Type]reflect.Type{
+	reflect.TypeFor[*v1alpha1.StorageBenchmark]():        reflect.TypeFor[*v1alpha1.StorageBenchmarkList](),
+	reflect.TypeFor[*v1alpha1.BenchmarkRun]():            reflect.TypeFor[*v1alpha1.BenchmarkRunList](),
+	reflect.TypeFor[*batchv1.Job]():                      reflect.TypeFor[*batchv1.JobList](),
+	reflect.TypeFor[*corev1.Pod]():                       reflect.TypeFor[*corev1.PodList](),
+	reflect.TypeFor[*corev1.PersistentVolumeClaim]():     reflect.TypeFor[*corev1.PersistentVolumeClaimList](),
+	reflect.TypeFor[*coordinationv1.Lease]():             reflect.TypeFor[*coordinationv1.LeaseList](),
+	reflect.TypeFor[*metav1.PartialObjectMetadataList](): reflect.TypeFor[*corev1.ConfigMapList](),
+}
+
+// Get serves from the view.
+func (v *view) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	objects, known := v.objects(listTypes[reflect.TypeOf(into)])
+	if !known {
+		return fmt.Errorf("the view has no %T", into)
+	}
+	for _, object := range objects {
+		if client.ObjectKeyFromObject(object) == key {
+			reflect.ValueOf(into).Elem().Set(reflect.ValueOf(object.DeepCopyObject()).Elem())
+			return nil
+		}
+	}
+	return apierrors.NewNotFound(schema.GroupResource{Resource: fmt.Sprintf("%T", into)}, key.Name)
+}
+
+// List serves from the view; what does not change in these tests (classes, this test's node) comes from the API server.
+func (v *view) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	switch list := into.(type) {
+	case *storagev1.StorageClassList:
+		return v.live.List(ctx, into)
+	case *corev1.NodeList:
+		var node corev1.Node
+		if err := v.live.Get(ctx, client.ObjectKey{Name: v.node}, &node); err != nil {
+			return err
+		}
+		list.Items = []corev1.Node{node}
+		return nil
+	}
+	listType := reflect.TypeOf(into)
+	if mapped, found := listTypes[listType]; found {
+		listType = mapped
+	}
+	objects, known := v.objects(listType)
+	if !known {
+		return fmt.Errorf("the view has no %T", into)
+	}
+	var settings client.ListOptions
+	settings.ApplyOptions(options)
+	var chosen []runtime.Object
+	for _, object := range objects {
+		if settings.LabelSelector != nil && !settings.LabelSelector.Matches(labels.Set(object.GetLabels())) {
+			continue
+		}
+		if _, metadata := into.(*metav1.PartialObjectMetadataList); metadata {
+			chosen = append(chosen, meta.AsPartialObjectMetadata(object))
+			continue
+		}
+		chosen = append(chosen, object.DeepCopyObject())
+	}
+	return meta.SetList(into, chosen)
+}
