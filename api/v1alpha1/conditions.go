@@ -70,6 +70,8 @@ const (
 	LabelBenchmarkUID = "storagebench.dev/benchmark-uid"
 	// LabelRun carries the run's name.
 	LabelRun = "storagebench.dev/run"
+	// LabelRunUID carries the run's UID: a namesake of an earlier life is not it.
+	LabelRunUID = "storagebench.dev/run-uid"
 	// LabelPhase carries the phase's name.
 	LabelPhase = "storagebench.dev/phase"
 	// LabelExperiment carries the hash of the experiment.

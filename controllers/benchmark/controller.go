@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/plan"
 )
 
@@ -77,7 +77,7 @@ func gone(decision plan.BenchmarkDecision) bool {
 // writeStatus writes a changed status. The update carries the version that was observed: a status that has changed
 // meanwhile is not overwritten, the conflict brings another reconcile.
 func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, status v1alpha1.StorageBenchmarkStatus) error {
-	if equality.Semantic.DeepEqual(benchmark.Status, status) {
+	if kstatus.Same(benchmark.Status, status) {
 		return nil
 	}
 	before := benchmark.Status

@@ -162,7 +162,7 @@ func progress(decision plan.BenchmarkDecision) *v1alpha1.ProgressStatus {
 		if tally.MeanDuration > 0 {
 			remaining := tally.Total - tally.Done
 			end := current.CreationTimestamp.Add(tally.MeanDuration * time.Duration(max(1, remaining)))
-			status.EstimatedEnd = &metav1.Time{Time: end}
+			status.EstimatedEnd = &metav1.Time{Time: end.Truncate(time.Second)}
 		}
 	}
 	return status

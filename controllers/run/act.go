@@ -42,7 +42,7 @@ func (r *Reconciler) act(ctx context.Context, state *plan.RunState, actions []pl
 		case plan.StoreResult:
 			err = r.storeResult(ctx, state, action.Phase)
 		case plan.DeleteJobs:
-			err = r.deleteJobs(ctx, state)
+			err = r.deleteJobs(ctx, state.Run)
 		case plan.DeleteVolume:
 			err = r.deleteVolume(ctx, state.Run)
 		case plan.RemoveRunFinalizer:
@@ -125,20 +125,10 @@ func (r *Reconciler) storeResult(ctx context.Context, state *plan.RunState, i in
 	return nil
 }
 
-func (r *Reconciler) deleteJobs(ctx context.Context, state *plan.RunState) error {
-	for i, phase := range state.Phases {
-		if !phase.Job.Exists || phase.Job.Deleting {
-			continue
-		}
-		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-			Namespace: state.Run.Namespace, Name: plan.PhaseObjectName(state.Run.Name, state.Run.Spec.Phases[i].Name)}}
-		err := r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground),
-			client.Preconditions{UID: ptr.To(types.UID(phase.Job.UID))})
-		if client.IgnoreNotFound(err) != nil {
-			return err
-		}
-	}
-	return nil
+// deleteJobs deletes all Jobs of the run in one write, and their pods with them.
+func (r *Reconciler) deleteJobs(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
+	return r.Client.DeleteAllOf(ctx, &batchv1.Job{}, client.InNamespace(run.Namespace),
+		client.MatchingLabels{v1alpha1.LabelRunUID: string(run.UID)}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 }
 
 // deleteVolume deletes the run's own claim, read from the API server at this moment.

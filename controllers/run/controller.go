@@ -11,7 +11,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -24,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/plan"
 )
 
@@ -92,7 +92,7 @@ func gone(decision plan.RunDecision) bool {
 // writeStatus writes a changed status. The update carries the version that was observed: a status that has changed
 // meanwhile is not overwritten, the conflict brings another reconcile.
 func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.BenchmarkRun, status v1alpha1.BenchmarkRunStatus) error {
-	if equality.Semantic.DeepEqual(run.Status, status) {
+	if kstatus.Same(run.Status, status) {
 		return nil
 	}
 	before := run.Status

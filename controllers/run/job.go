@@ -156,5 +156,6 @@ func labelsFor(run *v1alpha1.BenchmarkRun) map[string]string {
 		v1alpha1.LabelBenchmarkUID: run.Labels[v1alpha1.LabelBenchmarkUID],
 		v1alpha1.LabelExperiment:   run.Spec.Experiment,
 		v1alpha1.LabelRun:          run.Name,
+		v1alpha1.LabelRunUID:       string(run.UID),
 	}
 }

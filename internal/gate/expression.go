@@ -7,8 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"cel.dev/cel-go/cel"
-	"cel.dev/cel-go/common/types"
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )

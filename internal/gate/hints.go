@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"cel.dev/cel-go/common"
+	"github.com/google/cel-go/common"
 )
 
 const (

@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"cel.dev/cel-go/common/ast"
-	"cel.dev/cel-go/common/operators"
-	"cel.dev/cel-go/common/types"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
 )
 
 const metricHint = "write phase('NAME').METRIC, such as phase('aged-scan').readBytesPerSecond"

@@ -3,6 +3,8 @@
 package kstatus
 
 import (
+	"bytes"
+	"encoding/json"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -40,6 +42,17 @@ func Set(conditions *[]metav1.Condition, generation int64, kind string, status m
 	meta.SetStatusCondition(conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: Shorten(message, maxMessage), ObservedGeneration: generation,
 	})
+}
+
+// Same says that two statuses are the same to the API server. Compared as Go values, a time with a fraction of a second
+// would differ from itself after a round trip, and be written for ever.
+func Same(a, b any) bool {
+	first, err := json.Marshal(a)
+	if err != nil {
+		return false
+	}
+	second, err := json.Marshal(b)
+	return err == nil && bytes.Equal(first, second)
 }
 
 // Shorten cuts a text to a number of bytes without breaking a character.

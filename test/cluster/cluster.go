@@ -36,10 +36,15 @@ func Start() (config *rest.Config, stop func(), err error) {
 	environment.ControlPlane.GetAPIServer().Configure().
 		Append("disable-admission-plugins", "ServiceAccount").
 		// With it, a List just after a write of another kind waits up to 100 ms for the cache to catch up.
-		Append("watch-cache", "false")
+		Append("watch-cache", "false").
+		Append("enable-priority-and-fairness", "false")
 	// A test's data may be lost with the machine: no need to wait for the disk.
 	environment.ControlPlane.Etcd = &envtest.Etcd{}
 	environment.ControlPlane.Etcd.Configure().Append("unsafe-no-fsync", "true")
+	// The servers inherit this: on two cores, half of their time would go into collecting garbage.
+	if err := os.Setenv("GOGC", "800"); err != nil {
+		return nil, nil, err
+	}
 	config, err = environment.Start()
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the test control plane: %w", err)

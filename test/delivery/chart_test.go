@@ -171,8 +171,8 @@ logFormat: json
 		"affinity":          pod.Affinity != nil && pod.Affinity.NodeAffinity != nil,
 		"priorityClassName": pod.PriorityClassName == "important",
 		"podAnnotations":    got.Spec.Template.Annotations["note"] == "1",
-		"logLevel":          slices.Contains(container.Args, "--log-level=debug"),
-		"logFormat":         slices.Contains(container.Args, "--log-format=json"),
+		"logLevel":          slices.Contains(container.Args, "--zap-log-level=debug"),
+		"logFormat":         slices.Contains(container.Args, "--zap-encoder=json"),
 	} {
 		if !check {
 			t.Errorf("%s does not arrive: %+v", name, got.Spec)

@@ -28,7 +28,7 @@ func TestInstall(t *testing.T) {
 	t.Run("Kustomize", testKustomizeApply)
 	t.Run("PodSecurity", testPodSecurity)
 	t.Run("ManagerAccess", testManagerAccess)
-	t.Run("ManagerRequests", testManagerRequests)
+	t.Run("ManagerAtWork", testManagerAtWork)
 	t.Run("UserAccess", testUserAccess)
 }
 
@@ -197,13 +197,19 @@ func create(t *testing.T, object client.Object) {
 // writeKubeconfig lets helm in as the test's own user.
 func writeKubeconfig(t *testing.T) string {
 	t.Helper()
+	return writeKubeconfigAs(t, "")
+}
+
+// writeKubeconfigAs lets a program in that acts as somebody else; as nobody else if that is empty.
+func writeKubeconfigAs(t *testing.T, who string) string {
+	t.Helper()
 	encode := base64.StdEncoding.EncodeToString
 	text := strings.NewReplacer(
 		"SERVER", config.Host, "AUTHORITY", encode(config.CAData),
-		"CERTIFICATE", encode(config.CertData), "KEY", encode(config.KeyData),
+		"CERTIFICATE", encode(config.CertData), "KEY", encode(config.KeyData), "WHO", who,
 	).Replace(`{apiVersion: v1, kind: Config, current-context: test,
 clusters: [{name: test, cluster: {server: "SERVER", certificate-authority-data: AUTHORITY}}],
-users: [{name: test, user: {client-certificate-data: CERTIFICATE, client-key-data: KEY}}],
+users: [{name: test, user: {client-certificate-data: CERTIFICATE, client-key-data: KEY, as: "WHO"}}],
 contexts: [{name: test, context: {cluster: test, user: test}}]}`)
 	var valid map[string]any
 	if err := yaml.Unmarshal([]byte(text), &valid); err != nil {

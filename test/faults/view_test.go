@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -36,6 +37,8 @@ type kindView struct {
 	list      client.ObjectList
 	snapshots [][]client.Object
 	at        int
+	// touched is set when somebody may have written objects of the kind since the last snapshot.
+	touched bool
 }
 
 func newView(live client.Client, namespace, node string, lag int, seed uint64) *view {
@@ -44,7 +47,7 @@ func newView(live client.Client, namespace, node string, lag int, seed uint64) *
 		&v1alpha1.StorageBenchmarkList{}, &v1alpha1.BenchmarkRunList{}, &batchv1.JobList{}, &corev1.PodList{},
 		&corev1.PersistentVolumeClaimList{}, &corev1.ConfigMapList{}, &corev1.EventList{}, &coordinationv1.LeaseList{},
 	} {
-		v.kinds[reflect.TypeOf(list)] = &kindView{list: list, at: -1}
+		v.kinds[reflect.TypeOf(list)] = &kindView{list: list, at: -1, touched: true}
 	}
 	return v
 }
@@ -53,28 +56,55 @@ func newView(live client.Client, namespace, node string, lag int, seed uint64) *
 // still unseen.
 func (v *view) refresh(ctx context.Context) (behind bool, err error) {
 	for _, kind := range v.kinds {
-		list := kind.list.DeepCopyObject().(client.ObjectList)
-		if err := v.live.List(ctx, list, client.InNamespace(v.namespace)); err != nil {
-			return false, err
+		if kind.touched {
+			snapshot, err := v.snapshot(ctx, kind)
+			if err != nil {
+				return false, err
+			}
+			kind.snapshots, kind.touched = append(kind.snapshots, snapshot), false
+		} else {
+			kind.at++ // when nothing happens, caches catch up
 		}
-		objects, err := meta.ExtractList(list)
-		if err != nil {
-			return false, err
-		}
-		snapshot := make([]client.Object, len(objects))
-		for i := range objects {
-			snapshot[i] = objects[i].(client.Object)
-		}
-		kind.snapshots = append(kind.snapshots, snapshot)
 		newest := len(kind.snapshots) - 1
-		at := newest
-		if v.lag > 0 && newest > 0 { // a cache that has just been filled is up to date
-			at = max(newest-v.random.IntN(v.lag+1), kind.at)
+		oldest := newest
+		if newest > 0 { // a cache that has just been filled is up to date
+			oldest -= v.random.IntN(v.lag + 1)
 		}
-		kind.at = at
-		behind = behind || at < newest
+		kind.at = min(max(oldest, kind.at), newest)
+		behind = behind || kind.at < newest
 	}
 	return behind, nil
+}
+
+func (v *view) snapshot(ctx context.Context, kind *kindView) ([]client.Object, error) {
+	list := kind.list.DeepCopyObject().(client.ObjectList)
+	if err := v.live.List(ctx, list, client.InNamespace(v.namespace)); err != nil {
+		return nil, err
+	}
+	objects, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, err
+	}
+	snapshot := make([]client.Object, len(objects))
+	for i := range objects {
+		snapshot[i] = objects[i].(client.Object)
+	}
+	return snapshot, nil
+}
+
+// touch notes that objects of the given kinds may have been written; without kinds, of all.
+func (v *view) touch(lists ...reflect.Type) {
+	for listType, kind := range v.kinds {
+		if len(lists) == 0 || slices.Contains(lists, listType) {
+			kind.touched = true
+		}
+	}
+}
+
+// newest are the objects of a kind as they are now, whatever the lag.
+func (v *view) newest(list reflect.Type) []client.Object {
+	snapshots := v.kinds[list].snapshots
+	return snapshots[len(snapshots)-1]
 }
 
 func (v *view) objects(list reflect.Type) ([]client.Object, bool) {
@@ -93,6 +123,7 @@ var listTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[*corev1.Pod]():                       reflect.TypeFor[*corev1.PodList](),
 	reflect.TypeFor[*corev1.PersistentVolumeClaim]():     reflect.TypeFor[*corev1.PersistentVolumeClaimList](),
 	reflect.TypeFor[*coordinationv1.Lease]():             reflect.TypeFor[*coordinationv1.LeaseList](),
+	reflect.TypeFor[*corev1.ConfigMap]():                 reflect.TypeFor[*corev1.ConfigMapList](),
 	reflect.TypeFor[*metav1.PartialObjectMetadataList](): reflect.TypeFor[*corev1.ConfigMapList](),
 }
 

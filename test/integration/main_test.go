@@ -1,11 +1,16 @@
+// Package integration runs the real manager against a real API server; test/sim plays the rest of the cluster.
 package integration
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/storagebench/storagebench/test/cluster"
 )
@@ -13,6 +18,16 @@ import (
 var config *rest.Config
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	logger := logr.Discard()
+	if os.Getenv("STORAGEBENCH_TEST_LOG") != "" { // what the manager says, for whoever looks for a fault
+		logger = zap.New(zap.UseDevMode(true))
+	}
+	log.SetLogger(logger)
+	// These tests wait more than they work.
+	if err := flag.Set("test.parallel", "5"); err != nil {
+		panic(err)
+	}
 	var stop func()
 	var err error
 	config, stop, err = cluster.Start()
@@ -24,5 +39,3 @@ func TestMain(m *testing.M) {
 	stop()
 	os.Exit(code)
 }
-
-func TestX(t *testing.T) {}

@@ -31,6 +31,8 @@ type Options struct {
 	Claims ClaimBehaviour
 	// Nodes are the names of the nodes; empty is one node called node-1.
 	Nodes []string
+	// Collects says whether there may be garbage to collect, for callers who know of every deletion; nil is always.
+	Collects func() bool
 	// Now is the clock for what is written into objects and for deadlines of Jobs; nil is time.Now.
 	Now func() time.Time
 }
@@ -123,7 +125,11 @@ func (c *Cluster) Step(ctx context.Context) (changed bool, err error) {
 		}
 	}
 	if !pass.changed {
-		for _, act := range []func(context.Context) error{pass.volumes, pass.collect} {
+		quiet := []func(context.Context) error{pass.volumes, pass.collect}
+		if c.options.Collects != nil && !c.options.Collects() {
+			quiet = nil
+		}
+		for _, act := range quiet {
 			if err := act(ctx); err != nil {
 				return pass.changed, err
 			}

@@ -1,0 +1,509 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sort"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+const thief = "thief-uid"
+
+// world is a cluster as small as can be: one benchmark, its runs and what belongs to them, and a stranger who competes.
+type world struct {
+	t         *rapid.T
+	now       time.Time
+	benchmark *v1alpha1.StorageBenchmark // nil once it is gone
+	classes   []ClassState
+	nodes     []string
+	// lease holder by node
+	leases    map[string]string
+	abandoned bool
+	ahead     bool // somebody who joined the line earlier
+	runs      map[string]*worldRun
+	results   []StoredExperiment
+	foreign   bool // a namesake of the results
+	uids      int
+	decisions int
+	wake      time.Time
+	changed   bool
+	broken    bool // a gate that does not compile
+	expanded  map[string]BenchmarkState
+	last      BenchmarkDecision
+}
+
+type worldRun struct {
+	run    v1alpha1.BenchmarkRun
+	volume *VolumeState
+	phases []PhaseState
+	// arrives says whether the document of a phase can be read.
+	arrives []bool
+	outcome []results.Outcome
+	// starts counts the Jobs made, lost the Jobs whose making was never recorded.
+	starts []int
+	// strays are pods whose Job is gone.
+	strays int
+}
+
+func newWorld(t *rapid.T) *world {
+	w := &world{t: t, now: noon, benchmark: testBenchmark(), leases: map[string]string{}, runs: map[string]*worldRun{},
+		classes: []ClassState{{Name: "fast", Default: true}}, nodes: []string{"n1", "n2"}, expanded: map[string]BenchmarkState{}}
+	spec := &w.benchmark.Spec
+	w.benchmark.Finalizers = nil
+	if w.draw(2, "default class") == 0 {
+		spec.Target.StorageClass.Name = ""
+	}
+	spec.Variants = spec.Variants[:1+w.draw(2, "variants")]
+	spec.Phases = spec.Phases[:1+w.draw(2, "phases")]
+	spec.Repetitions = int32(1 + w.draw(2, "repetitions"))
+	spec.MaxAttempts = int32(1 + w.draw(2, "attempts"))
+	spec.Retain = []v1alpha1.RetainPolicy{v1alpha1.RetainNever, v1alpha1.RetainOnFailure, v1alpha1.RetainAlways}[w.draw(3, "retain")]
+	if w.draw(3, "deadline") == 0 {
+		spec.Deadline = lasting(time.Duration(1+w.draw(60, "minutes")) * time.Minute)
+	}
+	if w.draw(8, "ttl") == 0 {
+		spec.TTLAfterFinished = lasting(time.Hour)
+	}
+	return w
+}
+
+func (w *world) draw(n int, label string) int { return rapid.IntRange(0, n-1).Draw(w.t, label) }
+
+func (w *world) names() []string {
+	names := make([]string, 0, len(w.runs))
+	for name := range w.runs {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// observe is what the controller would see.
+func (w *world) observe() BenchmarkState {
+	hash := Experiment(w.benchmark)
+	state, known := w.expanded[hash]
+	if !known {
+		state = settle(BenchmarkState{Benchmark: w.benchmark.DeepCopy()})
+		w.expanded[hash] = state
+	}
+	state.Now, state.Benchmark = w.now, w.benchmark.DeepCopy()
+	if w.broken {
+		state.SpecError = &SpecError{Reason: v1alpha1.ReasonGateInvalid, Message: "gate x: unexpected end"}
+	}
+	for _, name := range w.names() {
+		state.Runs = append(state.Runs, *w.runs[name].run.DeepCopy())
+	}
+	slices.SortFunc(state.Runs, func(a, b v1alpha1.BenchmarkRun) int {
+		return int(a.Spec.Index-b.Spec.Index)*100 + int(a.Spec.Attempt-b.Spec.Attempt)
+	})
+	state.Classes = slices.Clone(w.classes)
+	for node, holder := range w.leases {
+		if holder == ownUID {
+			state.Lease = &LeaseState{Node: node, Holder: holder, HolderName: "lab/ageing"}
+		}
+	}
+	for _, node := range w.nodes {
+		state.Nodes = append(state.Nodes, NodeState{Name: node, Line: len(w.leases[node])})
+	}
+	node := ChosenNode(state)
+	if w.ahead {
+		state.Waiting = []Place{{UID: "other-uid", Name: "lab/other", Since: noon.Add(-time.Hour)}}
+	}
+	if holder := w.leases[node]; state.Lease == nil && holder != "" {
+		state.Lease = &LeaseState{Node: node, Holder: holder, HolderName: "lab/thief", Abandoned: w.abandoned}
+	}
+	state.Results = slices.Clone(w.results)
+	if w.foreign {
+		state.Results = append(state.Results, StoredExperiment{ConfigMap: ResultsName(w.benchmark.Name, state.Experiment), Foreign: true})
+	}
+	return state
+}
+
+// reconcile is one turn of the benchmark's controller; crash leaves out the writing of the status.
+func (w *world) reconcile(crash bool) {
+	if w.benchmark == nil {
+		return
+	}
+	state := w.observe()
+	decision := Benchmark(state)
+	w.decisions++
+	if again := Benchmark(w.observe()); !reflect.DeepEqual(decision, again) {
+		w.t.Fatalf("two decisions on the same state differ:\n%+v\n%+v", decision, again)
+	}
+	w.checkBenchmark(state, decision)
+	w.last = decision
+	for _, action := range decision.Actions {
+		w.applyBenchmark(state, decision, action)
+	}
+	w.changed = w.changed || len(decision.Actions) > 0
+	if w.benchmark == nil {
+		return
+	}
+	if !crash {
+		before := w.benchmark.Status.DeepCopy()
+		w.summarise(state, decision)
+		w.changed = w.changed || !kstatus.Same(before, w.benchmark.Status)
+	}
+	w.wakeAt(decision.WakeAt)
+	next := Benchmark(w.observe())
+	for _, action := range next.Actions {
+		for _, earlier := range decision.Actions {
+			creation := action.Kind == AddFinalizer || action.Kind == TakeLease || action.Kind == CreateRun || action.Kind == WriteResults
+			if creation && reflect.DeepEqual(action, earlier) {
+				w.t.Fatalf("%+v is asked for again although it was done", action)
+			}
+		}
+	}
+}
+
+func (w *world) wakeAt(at time.Time) {
+	if !at.IsZero() && (w.wake.IsZero() || at.Before(w.wake)) {
+		w.wake = at
+	}
+}
+
+// summarise keeps what the real status keeps and the planner reads.
+func (w *world) summarise(state BenchmarkState, decision BenchmarkDecision) {
+	status := &w.benchmark.Status
+	if status.Experiment != state.Experiment {
+		*status = v1alpha1.StorageBenchmarkStatus{NodeName: status.NodeName, Experiment: state.Experiment}
+	}
+	for _, run := range state.Runs {
+		if run.Spec.Experiment == state.Experiment && (status.StartedAt == nil || run.CreationTimestamp.Before(status.StartedAt)) {
+			status.StartedAt = run.CreationTimestamp.DeepCopy()
+		}
+	}
+	earlier, node := status.Queue, status.NodeName
+	status.NodeName, status.StorageClass, status.Queue = decision.NodeName, decision.StorageClass, nil
+	if decision.InLine {
+		status.Queue = &v1alpha1.QueueStatus{Since: metav1.NewMicroTime(w.now), Position: int32(decision.Ahead + 1)}
+		if earlier != nil && node == decision.NodeName {
+			status.Queue.Since = earlier.Since
+		}
+	}
+	switch {
+	case decision.Position != PositionFinished:
+		status.FinishedAt = nil
+	case status.FinishedAt == nil:
+		status.FinishedAt = &metav1.Time{Time: w.now}
+	}
+}
+
+func (w *world) applyBenchmark(state BenchmarkState, decision BenchmarkDecision, action BenchmarkAction) {
+	switch action.Kind {
+	case AddFinalizer:
+		w.benchmark.Finalizers = []string{v1alpha1.FinalizerTeardown}
+	case RemoveBenchmarkFinalizer:
+		w.benchmark = nil
+	case TakeLease:
+		w.leases[decision.NodeName] = ownUID
+	case BreakLease, ReleaseLease:
+		delete(w.leases, state.Lease.Node)
+		w.abandoned = false
+	case CreateRun:
+		run := makeRun(state, *action.Slot, action.Attempt)
+		w.uids++
+		run.UID, run.CreationTimestamp = types.UID(fmt.Sprintf("run-%d", w.uids)), metav1.Time{Time: w.now}
+		run.Spec.NodeName = decision.NodeName
+		n := len(run.Spec.Phases)
+		w.runs[run.Name] = &worldRun{run: run, phases: make([]PhaseState, n), arrives: make([]bool, n),
+			outcome: make([]results.Outcome, n), starts: make([]int, n)}
+	case DeleteRun:
+		w.runs[action.Run].run.DeletionTimestamp = &metav1.Time{Time: w.now}
+	case WriteResults:
+		w.results = slices.DeleteFunc(w.results, func(s StoredExperiment) bool { return s.Experiment == action.Experiment })
+		w.results = append(w.results, StoredExperiment{
+			ConfigMap: action.ConfigMap, Experiment: action.Experiment, Fingerprint: action.Fingerprint, StoredAt: w.now})
+	case DeleteResults:
+		w.results = slices.DeleteFunc(w.results, func(s StoredExperiment) bool { return s.Experiment == action.Experiment })
+	case DeleteBenchmark:
+		w.benchmark.DeletionTimestamp = &metav1.Time{Time: w.now}
+	}
+}
+
+// checkBenchmark looks for contradictions.
+func (w *world) checkBenchmark(state BenchmarkState, decision BenchmarkDecision) {
+	if problem := benchmarkProblem(state, decision); problem != "" {
+		w.t.Fatalf("%s: %v\n%+v", problem, kinds(decision.Actions), decision)
+	}
+	for _, action := range decision.Actions {
+		if action.Kind != CreateRun {
+			continue
+		}
+		if w.leases[decision.NodeName] != ownUID {
+			w.t.Fatalf("a run is made on %s without its Lease", decision.NodeName)
+		}
+		if w.runs[RunName(w.benchmark.Name, state.Experiment, action.Slot.Index, action.Attempt)] != nil {
+			w.t.Fatalf("a run is made that there is: %+v", action)
+		}
+		if state.Benchmark.Spec.Suspend {
+			w.t.Fatalf("a run is made although the benchmark is suspended")
+		}
+	}
+}
+
+// benchmarkProblem is what contradicts itself in a decision, whatever the state.
+func benchmarkProblem(state BenchmarkState, decision BenchmarkDecision) string {
+	if decision.Reason == "" || decision.Message == "" || decision.Position == "" {
+		return "nothing is said"
+	}
+	busy := false
+	for i := range state.Runs {
+		busy = busy || !Settled(&state.Runs[i]) || !state.Runs[i].DeletionTimestamp.IsZero()
+	}
+	count, touched := map[BenchmarkActionKind]int{}, map[string]BenchmarkActionKind{}
+	touch := func(thing string, kind BenchmarkActionKind) string {
+		if earlier, found := touched[thing]; found {
+			return fmt.Sprintf("%s and %s of the same %s", earlier, kind, thing)
+		}
+		touched[thing] = kind
+		return ""
+	}
+	for _, action := range decision.Actions {
+		count[action.Kind]++
+		problem := ""
+		switch action.Kind {
+		case AddFinalizer, RemoveBenchmarkFinalizer:
+			problem = touch("finalizer", action.Kind)
+		case TakeLease, BreakLease, ReleaseLease:
+			problem = touch("Lease", action.Kind)
+		case WriteResults, DeleteResults:
+			problem = touch("results "+action.Experiment, action.Kind)
+		case CreateRun:
+			problem = touch("run "+RunName(state.Benchmark.Name, state.Experiment, action.Slot.Index, action.Attempt), action.Kind)
+		case DeleteRun:
+			problem = touch("run "+action.Run, action.Kind)
+		case DeleteBenchmark:
+		}
+		switch {
+		case problem != "":
+			return problem
+		case action.Kind == ReleaseLease && (busy || state.Lease == nil || state.Lease.Holder != string(state.Benchmark.UID)):
+			return "the Lease is released while a run is unsettled, or is not ours"
+		case action.Kind == TakeLease && state.Lease != nil:
+			return "a Lease is taken that somebody has"
+		case action.Kind == BreakLease && (state.Lease == nil || !state.Lease.Abandoned):
+			return "a Lease is broken that is not abandoned"
+		case action.Kind == CreateRun && busy:
+			return "a run is made while another is unsettled"
+		case action.Kind == RemoveBenchmarkFinalizer && (len(state.Runs) > 0 || state.Benchmark.DeletionTimestamp.IsZero()):
+			return "the finalizer is removed too early"
+		}
+	}
+	switch {
+	case count[CreateRun] > 1:
+		return "two runs are made"
+	case count[CreateRun] > 0 && count[DeleteRun]+count[ReleaseLease]+count[DeleteBenchmark]+count[RemoveBenchmarkFinalizer] > 0:
+		return "making and unmaking in one decision"
+	case count[WriteResults] > 0 && count[DeleteRun] > 0:
+		return "runs are deleted before their results are written"
+	}
+	return ""
+}
+
+// observeRun is what the run's controller would see.
+func (w *world) observeRun(r *worldRun) RunState {
+	state := RunState{Now: w.now, Timings: DefaultTimings(), Run: r.run.DeepCopy(), Owner: ownUID,
+		LeaseHolder: w.leases[r.run.Spec.NodeName], LeaseHolderName: "somebody", Phases: slices.Clone(r.phases), Pods: r.strays}
+	if r.volume != nil {
+		state.Volume = *r.volume
+	}
+	for i := range state.Phases {
+		phase := &state.Phases[i]
+		if phase.Pod.Exists {
+			state.Pods++
+		}
+		if phase.Stored != nil || phase.Pod.Ended == nil || !phase.Pod.HasReceipt {
+			continue
+		}
+		if r.arrives[i] {
+			phase.Received = &results.PhaseDocument{Outcome: r.outcome[i], Reason: "NotConverged", Message: "it did not converge"}
+		} else {
+			phase.ReceiveError = errors.New("connection refused")
+		}
+	}
+	return state
+}
+
+func (w *world) reconcileRun(r *worldRun, crash bool) {
+	state := w.observeRun(r)
+	decision := Run(state)
+	w.decisions++
+	if again := Run(w.observeRun(r)); !reflect.DeepEqual(decision, again) {
+		w.t.Fatalf("two decisions on the same state differ:\n%+v\n%+v", decision, again)
+	}
+	w.checkRun(r, state, decision)
+	for _, action := range decision.Actions {
+		w.applyRun(r, action)
+	}
+	w.changed = w.changed || len(decision.Actions) > 0
+	w.wakeAt(decision.WakeAt)
+	if w.runs[r.run.Name] != r {
+		return
+	}
+	if !crash {
+		before := r.run.Status.DeepCopy()
+		w.summariseRun(r, state, decision)
+		w.changed = w.changed || !kstatus.Same(before, r.run.Status)
+	}
+	for _, action := range Run(w.observeRun(r)).Actions {
+		creation := action.Kind == CreateVolume || action.Kind == StartPhase || action.Kind == StoreResult
+		if creation && slices.Contains(decision.Actions, action) {
+			w.t.Fatalf("%+v is asked for again although it was done", action)
+		}
+	}
+}
+
+func (w *world) checkRun(r *worldRun, state RunState, decision RunDecision) {
+	if problem := runProblem(state, decision); problem != "" {
+		w.t.Fatalf("%s: %v\n%+v\nstate %+v", problem, runKinds(decision.Actions), decision, state)
+	}
+	for _, action := range decision.Actions {
+		if action.Kind != StartPhase {
+			continue
+		}
+		if r.starts[action.Phase] > 0 {
+			w.t.Fatalf("phase %d of run %s is started a second time", action.Phase, r.run.Name)
+		}
+		for name, other := range w.runs {
+			for i, phase := range other.phases {
+				if (other != r || i != action.Phase) && phase.Pod.Exists && phase.Pod.Ended == nil {
+					w.t.Fatalf("phase %d of run %s is started while a pod of run %s is at work", action.Phase, r.run.Name, name)
+				}
+			}
+			if other.strays > 0 && other != r {
+				w.t.Fatalf("phase %d of run %s is started while run %s still has pods", action.Phase, r.run.Name, name)
+			}
+		}
+	}
+}
+
+// runProblem is what contradicts itself in a decision, whatever the state.
+func runProblem(state RunState, decision RunDecision) string {
+	if len(decision.Actions) == 0 && (decision.Reason == "" || decision.Message == "") {
+		return "nothing is said and nothing done"
+	}
+	jobs := 0
+	for _, phase := range state.Phases {
+		if phase.Job.Exists {
+			jobs++
+		}
+	}
+	count := map[RunActionKind]int{}
+	for _, action := range decision.Actions {
+		count[action.Kind]++
+		switch {
+		case action.Kind == StartPhase && (state.Phases[action.Phase].Job.Exists || state.LeaseHolder != state.Owner || state.LeaseHolder == ""):
+			return "a phase is started twice, or without the node"
+		case action.Kind == CreateVolume && (state.Volume.Exists || state.Volume.Foreign):
+			return "a volume is made that there is"
+		case action.Kind == DeleteVolume && (jobs > 0 || state.Pods > 0 || !state.Volume.Exists):
+			return "the volume is deleted under a pod, or there is none"
+		case action.Kind == RemoveRunFinalizer && (jobs > 0 || state.Pods > 0 || state.Volume.Exists || state.Run.DeletionTimestamp.IsZero()):
+			return "the finalizer is removed too early"
+		case action.Kind == StoreResult && (state.Phases[action.Phase].Stored != nil || state.Phases[action.Phase].Received == nil):
+			return "a result is stored that is stored, or is not there"
+		}
+	}
+	making, unmaking := count[CreateVolume]+count[StartPhase]+count[StoreResult], count[DeleteJobs]+count[DeleteVolume]+count[RemoveRunFinalizer]
+	switch {
+	case count[StartPhase] > 1 || count[StoreResult] > 1 || count[StartPhase]+count[StoreResult] > 1:
+		return "two phases at once"
+	case making > 0 && unmaking > 0, making > 0 && decision.Ending != nil, unmaking > 1:
+		return "making and unmaking in one decision"
+	case decision.Settled && (decision.Ending == nil && state.Run.DeletionTimestamp.IsZero() || making > 0):
+		return "settled without an end"
+	case decision.Ending != nil && !decision.Ending.Valid && decision.Ending.Message == "":
+		return "an ending without a message"
+	}
+	if decision.Ending != nil && decision.Ending.Valid && recordedEnding(state.Run) == nil {
+		for _, phase := range state.Phases {
+			if phase.Stored == nil || phase.Stored.Outcome != results.OutcomeValid {
+				return "a run is valid without a valid result of every phase"
+			}
+		}
+	}
+	return ""
+}
+
+func (w *world) summariseRun(r *worldRun, state RunState, decision RunDecision) {
+	status := &r.run.Status
+	status.Phases = nil
+	for i, spec := range r.run.Spec.Phases {
+		entry := v1alpha1.RunPhaseStatus{Name: spec.Name}
+		for _, recorded := range state.Run.Status.Phases {
+			if recorded.Name == spec.Name {
+				entry = recorded
+			}
+		}
+		if r.phases[i].Job.Exists && entry.JobUID == "" {
+			entry.JobUID = r.phases[i].Job.UID
+		}
+		if state.Phases[i].Stored != nil {
+			entry.Result, entry.Digest = state.Phases[i].Stored.ConfigMap, state.Phases[i].Stored.Digest
+		}
+		if entry.JobUID != "" || entry.Result != "" {
+			status.Phases = append(status.Phases, entry)
+		}
+	}
+	if decision.Ending != nil {
+		ending := *decision.Ending
+		record(&r.run, ending, decision.Settled)
+		if status.FinishedAt == nil {
+			status.FinishedAt = &metav1.Time{Time: w.now}
+		}
+		return
+	}
+	kstatus.Progress(&status.Conditions, 1, decision.Reason, decision.Message)
+}
+
+func (w *world) applyRun(r *worldRun, action RunAction) {
+	switch action.Kind {
+	case CreateVolume:
+		r.volume = &VolumeState{Exists: true}
+	case StartPhase:
+		w.uids++
+		r.starts[action.Phase]++
+		r.phases[action.Phase].Job = JobState{Exists: true, UID: fmt.Sprintf("job-%d", w.uids), Created: w.now}
+	case StoreResult:
+		r.phases[action.Phase].Stored = &StoredResult{ConfigMap: PhaseObjectName(r.run.Name, r.run.Spec.Phases[action.Phase].Name),
+			Digest: "sha256:1", Outcome: r.outcome[action.Phase], Reason: "NotConverged", Message: "it did not converge", StoredAt: w.now}
+	case DeleteJobs:
+		for i := range r.phases {
+			if r.phases[i].Job.Exists {
+				r.phases[i].Job.Deleting = true
+			}
+		}
+	case DeleteVolume:
+		r.volume.Deleting = true
+	case RemoveRunFinalizer:
+		delete(w.runs, r.run.Name)
+	}
+}
+
+// recorded says whether the making of a phase's Job is in the status.
+func (r *worldRun) recorded(i int) bool {
+	return slices.ContainsFunc(r.run.Status.Phases, func(p v1alpha1.RunPhaseStatus) bool {
+		return p.Name == r.run.Spec.Phases[i].Name && p.JobUID != ""
+	})
+}
+
+var statesTried int
+
+// checks sets the number of histories for the next rapid.Check.
+func countStates(t *testing.T, before int) {
+	t.Helper()
+	t.Logf("%d states tried", statesTried-before)
+	fmt.Printf("internal/plan: %s: %d states tried\n", t.Name(), statesTried-before)
+}
