@@ -48,7 +48,7 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 	return r.applyResults(ctx, benchmark, plan.Assemble(evidence), action)
 }
 
-// loadDocuments reads the stored result of every phase.
+// loadDocuments reads the stored result of every phase. What is gone or does not match its digest is left out.
 func (r *Reconciler) loadDocuments(ctx context.Context, runs []v1alpha1.BenchmarkRun) (map[string]results.PhaseDocument, error) {
 	documents := map[string]results.PhaseDocument{}
 	for i := range runs {
@@ -58,14 +58,16 @@ func (r *Reconciler) loadDocuments(ctx context.Context, runs []v1alpha1.Benchmar
 			}
 			var stored corev1.ConfigMap
 			err := r.Live.Get(ctx, types.NamespacedName{Namespace: runs[i].Namespace, Name: phase.Result}, &stored)
+			if apierrors.IsNotFound(err) {
+				continue
+			}
 			if err != nil {
 				return nil, fmt.Errorf("read the result of phase %s of run %s in ConfigMap %s: %w", phase.Name, runs[i].Name, phase.Result, err)
 			}
 			document, err := results.LoadPhase(stored.Data, stored.BinaryData)
-			if err != nil {
-				return nil, fmt.Errorf("the result of phase %s of run %s in ConfigMap %s cannot be used: %w", phase.Name, runs[i].Name, phase.Result, err)
+			if err == nil && stored.Data[results.KeyDigest] == phase.Digest {
+				documents[phase.Result] = document
 			}
-			documents[phase.Result] = document
 		}
 	}
 	return documents, nil

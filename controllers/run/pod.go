@@ -17,6 +17,9 @@ var (
 	rejectedReasons = []string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"}
 )
 
+// reasonPodGC is what the pod garbage collector says of a pod whose node is gone.
+const reasonPodGC = "DeletionByPodGC"
+
 // podState reads what the planner needs to know from a pod.
 func podState(pod *corev1.Pod) plan.PodState {
 	state := plan.PodState{Exists: true, Name: pod.Name, Deleting: !pod.DeletionTimestamp.IsZero()}
@@ -26,6 +29,9 @@ func podState(pod *corev1.Pod) plan.PodState {
 			state.Problem, state.Message = v1alpha1.ReasonPodUnschedulable, condition.Message
 		case condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue:
 			state.Problem, state.Message = v1alpha1.ReasonPodEvicted, condition.Reason+": "+condition.Message
+			if condition.Reason == reasonPodGC {
+				state.Problem = v1alpha1.ReasonPodLost
+			}
 		}
 	}
 	for i := range pod.Status.ContainerStatuses {

@@ -16,7 +16,8 @@ type Evidence struct {
 	Now        time.Time
 	Benchmark  *v1alpha1.StorageBenchmark
 	Experiment string
-	// Runs of the experiment, and the stored document of each of their phases by ConfigMap name.
+	// Runs of the experiment, and the stored document of each of their phases by ConfigMap name. One that is missing
+	// was deleted or edited by somebody.
 	Runs      []v1alpha1.BenchmarkRun
 	Documents map[string]results.PhaseDocument
 	// Gates is nil for a superseded experiment: its gates are gone.
@@ -42,6 +43,11 @@ func Assemble(evidence Evidence) results.Experiment {
 	var documents []results.PhaseDocument
 	for i := range runs {
 		result, used := runResult(&runs[i], evidence.Documents)
+		if lost := lostResult(&runs[i], evidence.Documents); result.Valid && lost != "" {
+			result.Valid, result.Reason, result.Message = false, v1alpha1.ReasonResultMissing, lost
+			evidence.Tally.Done--
+			evidence.Tally.GivenUp = append(evidence.Tally.GivenUp, fmt.Sprintf("%s repetition %d: %s", result.Variant, result.Repetition, lost))
+		}
 		experiment.Runs = append(experiment.Runs, result)
 		documents = append(documents, used...)
 		experiment.NodeName, experiment.RunnerImage = runs[i].Spec.NodeName, runs[i].Spec.RunnerImage
@@ -97,6 +103,16 @@ func incomplete(evidence Evidence) (verdict v1alpha1.Verdict, reason, message st
 	}
 	return v1alpha1.VerdictInconclusive, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
 		"only %d of %d runs were over by spec.deadline (%s): raise it or ask for less", tally.Done, tally.Total, evidence.Benchmark.Spec.Deadline.Duration.Duration)
+}
+
+// lostResult says which result of a run somebody has deleted or edited since it was stored; empty if none.
+func lostResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument) string {
+	for _, phase := range run.Status.Phases {
+		if _, found := documents[phase.Result]; phase.Result != "" && !found {
+			return fmt.Sprintf("the result of phase %s in ConfigMap %s was deleted or edited after it was stored", phase.Name, phase.Result)
+		}
+	}
+	return ""
 }
 
 // runResult is a run with the documents of its phases.

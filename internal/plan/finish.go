@@ -30,6 +30,7 @@ func stepFinish(state BenchmarkState, decision *BenchmarkDecision) bool {
 		if other.Foreign && other.ConfigMap == name {
 			decision.say(PositionStalled, v1alpha1.ReasonNameTaken,
 				"ConfigMap %s exists and is not this benchmark's: delete or rename it, so that the results can be written there", name)
+			decision.WakeAt = state.Now.Add(foreignRecheck)
 			releaseIfIdle(state, decision)
 			return true
 		}

@@ -17,6 +17,10 @@ type Timings struct {
 	UnreadableGrace time.Duration
 }
 
+// foreignRecheck is how often a name that somebody else's object has is tried again. No watch tells of its end: the caches
+// hold only what carries our labels.
+const foreignRecheck = 10 * time.Second
+
 // DefaultTimings suit a real cluster.
 func DefaultTimings() Timings {
 	return Timings{CollectGrace: 30 * time.Second, UnreadableGrace: 10 * time.Minute}
@@ -292,6 +296,7 @@ func startPhase(state RunState, i int, decision RunDecision) RunDecision {
 	case state.Volume.Foreign:
 		decision.Reason, decision.Message = v1alpha1.ReasonNameTaken,
 			fmt.Sprintf("PersistentVolumeClaim %s exists and is not this run's: waiting for it to be gone", VolumeName(state.Run.Name))
+		decision.WakeAt = state.Now.Add(foreignRecheck)
 	case !state.Volume.Exists:
 		decision.Actions = []RunAction{{Kind: CreateVolume}, {Kind: StartPhase, Phase: i}}
 		decision.Reason, decision.Message = underWay(state, i)
@@ -317,12 +322,13 @@ func brokenPhase(state RunState, i int) *Ending {
 		return invalid(v1alpha1.ReasonLeaseLost, true, "node %s was taken by %s during phase %s: foreign load makes the numbers worthless",
 			state.Run.Spec.NodeName, state.LeaseHolderName, spec.Name)
 	}
+	if ending := disrupted(phase, spec.Name); ending != nil {
+		return ending
+	}
 	if phase.Pod.Ended != nil {
 		return failedPod(state, i)
 	}
 	switch {
-	case phase.Pod.Problem == v1alpha1.ReasonPodEvicted:
-		return invalid(v1alpha1.ReasonPodEvicted, true, "the pod of phase %s was evicted: %s", spec.Name, phase.Pod.Message)
 	case phase.Job.Deleting:
 		return invalid(v1alpha1.ReasonJobLost, true, "the Job of phase %s was deleted before it had ended", spec.Name)
 	case phase.Pod.Deleting && phase.Pod.Started != nil:
@@ -333,13 +339,22 @@ func brokenPhase(state RunState, i int) *Ending {
 	return overduePhase(state, i)
 }
 
+// disrupted judges a pod that the cluster took away, by its own account, before there was a result.
+func disrupted(phase PhaseState, name v1alpha1.PhaseName) *Ending {
+	switch phase.Pod.Problem {
+	case v1alpha1.ReasonPodEvicted:
+		return invalid(v1alpha1.ReasonPodEvicted, true, "the pod of phase %s was evicted: %s", name, phase.Pod.Message)
+	case v1alpha1.ReasonPodLost:
+		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s is lost: %s", name, phase.Pod.Message)
+	}
+	return nil
+}
+
 // failedPod judges a pod that has ended without a verified document.
 func failedPod(state RunState, i int) *Ending {
 	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
 	since := state.Now.Sub(*phase.Pod.Ended)
 	switch {
-	case phase.Pod.Problem == v1alpha1.ReasonPodEvicted:
-		return invalid(v1alpha1.ReasonPodEvicted, true, "the pod of phase %s was evicted: %s", spec.Name, phase.Pod.Message)
 	case !phase.Pod.HasReceipt && phase.Pod.ExitCode == 0:
 		return invalid(v1alpha1.ReasonResultMissing, true, "the pod of phase %s ended without a receipt for its result: is %s a storagebench runner?",
 			spec.Name, state.Run.Spec.RunnerImage)

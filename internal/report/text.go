@@ -62,16 +62,15 @@ type section struct {
 func newSection(title string, most int) *section { return &section{title: title, left: most} }
 
 // row adds a row of a table, or whatever else should be counted if it does not fit.
-func (s *section) row(format string, args ...any) bool {
+func (s *section) row(format string, args ...any) {
 	line := fmt.Sprintf(format, args...) + "\n"
 	if s.dropped > 0 || len(line) > s.left {
 		// After the first missing row there are no more, so that what is there is whole up to one point.
 		s.dropped++
-		return false
+		return
 	}
 	s.text.WriteString(line)
 	s.left -= len(line)
-	return true
 }
 
 // frame adds what is not worth counting: headings and the heads of tables.

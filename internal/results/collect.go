@@ -113,7 +113,8 @@ func eachLine(log io.Reader, visit func(line string) error) error {
 			long = true
 			continue
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
+		last := errors.Is(err, io.EOF)
+		if err != nil && !last {
 			return fmt.Errorf("reading the log: %w", err)
 		}
 		if !long {
@@ -121,7 +122,7 @@ func eachLine(log io.Reader, visit func(line string) error) error {
 				return visitErr
 			}
 		}
-		if err != nil {
+		if last {
 			return nil
 		}
 		long = false

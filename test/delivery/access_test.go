@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // access is one question to the API server: may this user do these verbs on group/resource in this namespace?
@@ -115,15 +117,13 @@ func testUserAccess(t *testing.T) {
 // checkAccess asks the API server. What is allowed is asked first and waited for, because new rules take a moment to arrive.
 func checkAccess(t *testing.T, user string, groups []string, may, mayNot []access) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
 	for _, row := range may {
 		for verb := range strings.FieldsSeq(row.verbs) {
-			for !allowed(t, user, groups, row, verb) {
-				if time.Now().After(deadline) {
-					t.Errorf("%s may not %s %s/%s in %q, but has to", user, verb, row.group, row.resource, row.namespace)
-					break
-				}
-				time.Sleep(50 * time.Millisecond)
+			err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+				return allowed(t, user, groups, row, verb), nil
+			})
+			if err != nil {
+				t.Errorf("%s may not %s %s/%s in %q, but has to", user, verb, row.group, row.resource, row.namespace)
 			}
 		}
 	}

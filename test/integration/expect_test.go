@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
@@ -119,13 +120,13 @@ func (l *lab) waits(benchmark *v1alpha1.StorageBenchmark, reason string, words .
 	})
 }
 
-// running waits until a workload of a phase runs, and is held, in so many pods altogether.
-func (l *lab) running(phase string, count int) {
+// running waits until a workload of a phase runs, in so many pods altogether; of the runs with an index, if one is given.
+func (l *lab) running(phase string, count int, index ...string) {
 	l.t.Helper()
 	l.eventually("phase "+phase+" runs", func(g gomega.Gomega) {
 		runs := 0
 		for _, execution := range l.cluster.Executions() {
-			if execution.Phase == phase && !execution.Ended {
+			if execution.Phase == phase && !execution.Ended && (len(index) == 0 || strings.HasSuffix(execution.Run, index[0])) {
 				runs++
 			}
 		}

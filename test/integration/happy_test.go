@@ -95,11 +95,16 @@ func checkResults(l *lab, benchmark *v1alpha1.StorageBenchmark) {
 	g.Expect(stored.Data["report.md"]).To(gomega.ContainSubstring("Passed"))
 	var suite struct {
 		XMLName xml.Name
-		Tests   int `xml:"tests,attr"`
+		Suites  []struct {
+			Cases []struct {
+				Name string `xml:"name,attr"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
 	}
 	l.must(xml.Unmarshal([]byte(stored.Data["junit.xml"]), &suite))
 	g.Expect(suite.XMLName.Local).To(gomega.Equal("testsuites"))
-	g.Expect(suite.Tests).To(gomega.BeNumerically(">", 0))
+	g.Expect(suite.Suites).NotTo(gomega.BeEmpty())
+	g.Expect(suite.Suites[0].Cases).NotTo(gomega.BeEmpty())
 }
 
 // results reads a ConfigMap with results, which must follow the published schema.

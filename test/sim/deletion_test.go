@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -8,8 +9,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -179,7 +182,7 @@ func TestRejectedPod(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.namespace}}
 	l.must(l.client.Patch(t.Context(), namespace, client.RawPatch("application/merge-patch+json",
 		[]byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`))))
-	time.Sleep(200 * time.Millisecond) // admission reads labels from a cache
+	l.untilRefused() // admission reads labels from a cache
 	l.claim("fast")
 	job := l.job("scan")
 	l.settle()
@@ -189,4 +192,17 @@ func TestRejectedPod(t *testing.T) {
 		t.Errorf("events are %+v", events.Items)
 	}
 	l.wantNothing(job)
+}
+
+// untilRefused waits until admission refuses a pod that the restricted level does not allow.
+func (l *lab) untilRefused() {
+	l.Helper()
+	careless := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "careless", Namespace: l.namespace},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "x"}}},
+	}
+	err := wait.PollUntilContextTimeout(l.Context(), 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		return apierrors.IsForbidden(l.client.Create(ctx, careless.DeepCopy(), client.DryRunAll)), nil
+	})
+	l.must(err)
 }

@@ -154,7 +154,7 @@ func (l *lab) log(pod *corev1.Pod, options corev1.PodLogOptions) (string, error)
 	if err != nil {
 		return "", err
 	}
-	defer stream.Close()
+	defer func() { _ = stream.Close() }()
 	text, err := io.ReadAll(stream)
 	return string(text), err
 }

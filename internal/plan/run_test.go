@@ -1,0 +1,277 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// underwayRun is a run whose first phase has been at work since noon-10m; its volume is bound and the node is ours.
+func underwayRun() RunState {
+	state := testState()
+	run := makeRun(state, state.Slots[0], 1)
+	run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "job-0"}}
+	return RunState{Now: noon, Timings: DefaultTimings(), Run: &run, Owner: ownUID, LeaseHolder: ownUID, LeaseHolderName: "lab/ageing",
+		Volume: VolumeState{Exists: true, Bound: true}, Pods: 1,
+		Phases: []PhaseState{{
+			Job: JobState{Exists: true, UID: "job-0", Created: noon.Add(-11 * time.Minute)},
+			Pod: PodState{Exists: true, Name: "pod", Started: after(-10 * time.Minute)},
+		}, {}}}
+}
+
+type runChange func(*RunState)
+
+func podEnded(ago time.Duration, receipt bool, failure error) runChange {
+	return func(s *RunState) {
+		s.Phases[0].Pod.Ended, s.Phases[0].Pod.HasReceipt, s.Phases[0].ReceiveError = after(-ago), receipt, failure
+	}
+}
+
+func received(s *RunState) {
+	podEnded(time.Second, true, nil)(s)
+	s.Phases[0].Received = &results.PhaseDocument{Outcome: results.OutcomeValid}
+}
+
+func allStored(s *RunState) {
+	for i := range s.Phases {
+		s.Phases[i] = PhaseState{Stored: validResult(fmt.Sprint("map-", i))}
+	}
+	s.Pods = 0
+}
+
+func leaseStolen(s *RunState)    { s.LeaseHolder, s.LeaseHolderName = thief, "lab/thief" }
+func volumeLost(s *RunState)     { s.Volume.Lost = true }
+func volumeGone(s *RunState)     { s.Volume = VolumeState{} }
+func volumeDeleting(s *RunState) { s.Volume.Deleting = true }
+func unbound(problem string) runChange {
+	return func(s *RunState) { s.Volume.Bound, s.Volume.Problem = false, problem }
+}
+func evicted(s *RunState) {
+	s.Phases[0].Pod.Problem, s.Phases[0].Pod.Message = v1alpha1.ReasonPodEvicted, "out of memory"
+}
+
+// notYet has the Job made so long ago, and no container started.
+func notYet(ago time.Duration, pod PodState, message string) runChange {
+	return func(s *RunState) {
+		s.Phases[0].Job.Created, s.Phases[0].Job.Message, s.Phases[0].Pod = noon.Add(-ago), message, pod
+	}
+}
+
+func jobless(recorded bool) runChange {
+	return func(s *RunState) {
+		s.Phases[0], s.Pods = PhaseState{}, 0
+		if !recorded {
+			s.Run.Status.Phases = nil
+		}
+	}
+}
+
+func TestRun(t *testing.T) {
+	waiting := PodState{Exists: true, Name: "pod"}
+	for _, test := range []struct {
+		name    string
+		changes []runChange
+		actions []string
+		reason  string
+		ending  string // empty, "valid", "retry" or "final"
+		says    string
+		wake    time.Duration // from noon; zero for none
+	}{
+		{name: "a phase is under way", reason: "PhaseRunning", says: "phase fill (1 of 2) is under way", wake: 50 * time.Minute},
+		{name: "nothing is made yet", changes: []runChange{jobless(false), volumeGone}, actions: []string{"CreateVolume", "StartPhase 0"}, reason: "PhaseRunning"},
+		{name: "the volume is made, the Job is not", changes: []runChange{jobless(false)}, actions: []string{"StartPhase 0"}, reason: "PhaseRunning"},
+		{name: "an earlier volume is still going", changes: []runChange{jobless(false), volumeDeleting}, reason: "PreparingVolume", says: "earlier volume"},
+		{name: "the name of the volume is taken", changes: []runChange{jobless(false), func(s *RunState) { s.Volume = VolumeState{Foreign: true} }}, reason: "NameTaken", says: "not this run's"},
+		{name: "nobody has the node", changes: []runChange{jobless(false), func(s *RunState) { s.LeaseHolder = "" }}, reason: "Queued", says: "to take node n1"},
+		{name: "another has the node", changes: []runChange{jobless(false), leaseStolen}, reason: "Queued", says: "lab/thief"},
+		{name: "a Job that was never recorded is made again", changes: []runChange{jobless(false)}, actions: []string{"StartPhase 0"}, reason: "PhaseRunning"},
+		{name: "a recorded Job is gone", changes: []runChange{jobless(true)}, reason: "JobLost", ending: "retry", says: "a second time"},
+		{name: "a recorded Job and its volume are gone", changes: []runChange{jobless(true), volumeGone}, reason: "VolumeLost", ending: "retry", says: "was deleted"},
+
+		{name: "the volume is lost", changes: []runChange{volumeLost}, reason: "VolumeLost", ending: "retry", says: "has lost its volume"},
+		{name: "the volume is deleted", changes: []runChange{volumeGone}, reason: "VolumeLost", ending: "retry"},
+		{name: "the volume is being deleted", changes: []runChange{volumeDeleting}, reason: "VolumeLost", ending: "retry"},
+		{name: "the volume's name passed to another", changes: []runChange{func(s *RunState) { s.Volume = VolumeState{Foreign: true} }}, reason: "VolumeLost", ending: "retry"},
+		{name: "a volume that is lost before the first Job is no loss", changes: []runChange{jobless(false), volumeLost}, actions: []string{"StartPhase 0"}, reason: "PhaseRunning"},
+
+		{name: "a document was received", changes: []runChange{received}, actions: []string{"StoreResult 0"}, reason: "PhaseRunning"},
+		{name: "received wins over eviction", changes: []runChange{received, evicted}, actions: []string{"StoreResult 0"}, reason: "PhaseRunning"},
+		{name: "received wins over a stolen node", changes: []runChange{received, leaseStolen}, actions: []string{"StoreResult 0"}, reason: "PhaseRunning"},
+		{name: "received wins over a lost volume", changes: []runChange{received, volumeGone}, actions: []string{"StoreResult 0"}, reason: "PhaseRunning"},
+		{name: "received wins over a failed Job", changes: []runChange{received, func(s *RunState) { s.Phases[0].Job.Failed = true }}, actions: []string{"StoreResult 0"}, reason: "PhaseRunning"},
+		{name: "stored wins over received", changes: []runChange{received, func(s *RunState) { s.Phases[0].Stored = validResult("m") }}, actions: []string{"StartPhase 1"}, reason: "PhaseRunning", says: "phase scan (2 of 2)"},
+		{name: "stored wins over everything", changes: []runChange{evicted, leaseStolen, volumeGone, allStored}, reason: "Measured", ending: "valid", says: "all 2 phases"},
+		{name: "stored as invalid", changes: []runChange{func(s *RunState) {
+			s.Phases[0].Stored = &StoredResult{Outcome: results.OutcomeInvalid, Reason: "NotConverged", Message: "after 25 rounds"}
+		}}, reason: "PhaseInvalid", ending: "retry", says: "NotConverged: after 25 rounds"},
+		{name: "stored as invalid wins over a lost volume", changes: []runChange{volumeGone, func(s *RunState) {
+			s.Phases[0].Stored = &StoredResult{Outcome: results.OutcomeInvalid, Reason: "NotConverged"}
+		}}, reason: "PhaseInvalid", ending: "retry"},
+		{name: "a volume lost between phases", changes: []runChange{volumeGone, func(s *RunState) { s.Phases[0].Stored = validResult("m") }}, reason: "VolumeLost", ending: "retry"},
+
+		{name: "the node is stolen", changes: []runChange{leaseStolen}, reason: "LeaseLost", ending: "retry", says: "lab/thief"},
+		{name: "the node is stolen and the pod evicted", changes: []runChange{leaseStolen, evicted}, reason: "LeaseLost", ending: "retry"},
+		{name: "the Lease is gone but nobody else has it", changes: []runChange{func(s *RunState) { s.LeaseHolder = "" }}, reason: "PhaseRunning", wake: 50 * time.Minute},
+		{name: "evicted while running", changes: []runChange{evicted}, reason: "PodEvicted", ending: "retry", says: "out of memory"},
+		{name: "evicted and ended", changes: []runChange{evicted, podEnded(time.Second, false, nil)}, reason: "PodEvicted", ending: "retry"},
+		{name: "the Job is being deleted", changes: []runChange{func(s *RunState) { s.Phases[0].Job.Deleting = true }}, reason: "JobLost", ending: "retry"},
+		{name: "the pod is being deleted", changes: []runChange{func(s *RunState) { s.Phases[0].Pod.Deleting = true }}, reason: "PodLost", ending: "retry"},
+		{name: "a pod deleted before its start is replaced", changes: []runChange{notYet(time.Minute, PodState{Exists: true, Deleting: true}, "")}, reason: "PhaseRunning", wake: 9 * time.Minute},
+		{name: "the Job failed without a pod", changes: []runChange{func(s *RunState) {
+			s.Phases[0].Job.Failed, s.Phases[0].Job.Message, s.Phases[0].Pod = true, "BackoffLimitExceeded", PodState{}
+		}}, reason: "PodLost", ending: "retry", says: "BackoffLimitExceeded"},
+		{name: "the Job succeeded without a pod", changes: []runChange{func(s *RunState) { s.Phases[0].Job.Succeeded, s.Phases[0].Pod = true, PodState{} }}, reason: "PodLost", ending: "retry", says: "no message was left"},
+
+		{name: "ended well without a receipt", changes: []runChange{podEnded(time.Second, false, nil)}, reason: "ResultMissing", ending: "retry", says: "is runner:1 a storagebench runner?"},
+		{name: "failed", changes: []runChange{podEnded(time.Second, false, nil), func(s *RunState) { s.Phases[0].Pod.ExitCode, s.Phases[0].Pod.Message = 3, "disk full" }}, reason: "PodFailed", ending: "retry", says: "exit code 3: disk full"},
+		{name: "failed without words", changes: []runChange{podEnded(time.Second, false, nil), func(s *RunState) { s.Phases[0].Pod.ExitCode = 137 }}, reason: "PodFailed", ending: "retry", says: "no message was left"},
+		{name: "the result is somebody else's", changes: []runChange{podEnded(0, true, fmt.Errorf("%w: run x", ErrForeign))}, reason: "ResultForeign", ending: "retry"},
+		{name: "corrupt, in grace", changes: []runChange{podEnded(30*time.Second-1, true, results.ErrCorrupt)}, reason: "ResultUnreadable", wake: 30 * time.Second / 8},
+		{name: "corrupt, grace over", changes: []runChange{podEnded(30*time.Second, true, results.ErrCorrupt)}, reason: "ResultCorrupt", ending: "retry"},
+		{name: "truncated", changes: []runChange{podEnded(time.Minute, true, fmt.Errorf("x: %w", results.ErrTruncated))}, reason: "ResultCorrupt", ending: "retry"},
+		{name: "missing", changes: []runChange{podEnded(time.Minute, true, results.ErrMissing)}, reason: "ResultCorrupt", ending: "retry"},
+		{name: "too large", changes: []runChange{podEnded(time.Minute, true, results.ErrTooLarge)}, reason: "ResultCorrupt", ending: "retry"},
+		{name: "another version", changes: []runChange{podEnded(time.Minute, true, results.ErrVersion)}, reason: "ResultCorrupt", ending: "retry"},
+		{name: "unreadable, in grace", changes: []runChange{podEnded(10*time.Minute-1, true, errors.New("refused"))}, reason: "ResultUnreadable", says: "refused", wake: 30 * time.Second / 8},
+		{name: "unreadable, grace over", changes: []runChange{podEnded(10*time.Minute, true, errors.New("refused"))}, reason: "ResultUnreadable", ending: "retry", says: "could not be read for 10m0s"},
+
+		{name: "deadline in a moment", changes: []runChange{func(s *RunState) { s.Phases[0].Pod.Started = after(-time.Hour + 1) }}, reason: "PhaseRunning", wake: 1},
+		{name: "deadline exactly", changes: []runChange{func(s *RunState) { s.Phases[0].Pod.Started = after(-time.Hour) }}, reason: "PhaseDeadlineExceeded", ending: "retry", says: "after 1h0m0s"},
+		{name: "start deadline in a moment", changes: []runChange{notYet(10*time.Minute-1, waiting, "")}, reason: "PhaseRunning", wake: 1},
+		{name: "start deadline exactly", changes: []runChange{notYet(10*time.Minute, waiting, "")}, reason: "PodNotStarted", ending: "final", says: "being started"},
+		{name: "image, waiting", changes: []runChange{notYet(time.Minute, PodState{Exists: true, Problem: "ImagePullFailed", Message: "not found"}, "")}, reason: "ImagePullFailed", says: "cannot start: not found", wake: 9 * time.Minute},
+		{name: "image, over", changes: []runChange{notYet(time.Hour, PodState{Exists: true, Problem: "ImagePullFailed", Message: "not found"}, ""), unbound("no space")}, reason: "ImagePullFailed", ending: "final"},
+		{name: "rejected by the kubelet", changes: []runChange{notYet(time.Hour, PodState{Exists: true, Problem: "PodRejected", Message: "root"}, "")}, reason: "PodRejected", ending: "final"},
+		{name: "the volume has a problem, which explains the pod's", changes: []runChange{notYet(time.Hour, PodState{Exists: true, Problem: "PodUnschedulable"}, ""), unbound("no space")}, reason: "VolumeNotBound", ending: "final", says: "no space"},
+		{name: "the volume has a problem, waiting", changes: []runChange{notYet(time.Minute, waiting, ""), unbound("no space")}, reason: "VolumeNotBound", wake: 9 * time.Minute},
+		{name: "unschedulable", changes: []runChange{notYet(time.Hour, PodState{Exists: true, Problem: "PodUnschedulable", Message: "0/3 nodes"}, "")}, reason: "PodUnschedulable", ending: "final", says: "0/3 nodes"},
+		{name: "admission refuses the pod", changes: []runChange{notYet(time.Hour, PodState{}, "quota")}, reason: "PodRejected", ending: "final", says: "quota"},
+		{name: "no pod at all", changes: []runChange{notYet(time.Hour, PodState{}, "")}, reason: "PodNotStarted", ending: "final", says: "no pod has been made"},
+		{name: "the volume is not bound, nobody says why", changes: []runChange{notYet(time.Hour, waiting, ""), unbound("")}, reason: "PodNotStarted", ending: "final", says: "is not bound yet"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			state := underwayRun()
+			for _, change := range test.changes {
+				change(&state)
+			}
+			decision := Run(state)
+			if problem := runProblem(state, decision); problem != "" {
+				t.Error(problem)
+			}
+			if got := runKinds(decision.Actions); !slices.Equal(got, test.actions) && len(got)+len(test.actions) > 0 {
+				t.Errorf("actions %v, want %v", got, test.actions)
+			}
+			if decision.Reason != test.reason || !strings.Contains(decision.Message, test.says) {
+				t.Errorf("%s: %q, want %s: ...%q...", decision.Reason, decision.Message, test.reason, test.says)
+			}
+			if got := endingWord(decision.Ending); got != test.ending {
+				t.Errorf("ending %q, want %q", got, test.ending)
+			}
+			wake := time.Time{}
+			if test.wake != 0 {
+				wake = noon.Add(test.wake)
+			}
+			if !decision.WakeAt.Equal(wake) {
+				t.Errorf("wakes at %v, want %v", decision.WakeAt, wake)
+			}
+		})
+	}
+}
+
+func endingWord(ending *Ending) string {
+	switch {
+	case ending == nil:
+		return ""
+	case ending.Valid:
+		return "valid"
+	case ending.Retryable:
+		return "retry"
+	}
+	return "final"
+}
+
+// TestTeardown covers the order in which things go, what is kept, and deletion.
+func TestTeardown(t *testing.T) {
+	job := PhaseState{Job: JobState{Exists: true, UID: "j"}}
+	rested := PhaseState{Job: JobState{Exists: true, Succeeded: true}, Pod: PodState{Exists: true, Ended: after(-time.Hour)}}
+	dying := PhaseState{Job: JobState{Exists: true, Deleting: true}}
+	there, going := VolumeState{Exists: true, Bound: true}, VolumeState{Exists: true, Deleting: true}
+	for _, test := range []struct {
+		name    string
+		retain  v1alpha1.RetainPolicy
+		ending  *Ending
+		deleted bool
+		phase   PhaseState
+		pods    int
+		volume  VolumeState
+		actions []string
+		settled bool
+		reason  string
+	}{
+		{"Jobs go first", "Never", &validEnding, false, rested, 1, there, []string{"DeleteJobs"}, false, "TearingDown"},
+		{"then one waits for them", "Never", &validEnding, false, dying, 1, there, nil, false, "TearingDown"},
+		{"and for their pods", "Never", &validEnding, false, PhaseState{}, 1, there, nil, false, "TearingDown"},
+		{"then the volume goes", "Never", &validEnding, false, PhaseState{}, 0, there, []string{"DeleteVolume"}, false, "TearingDown"},
+		{"and is waited for", "Never", &validEnding, false, PhaseState{}, 0, going, nil, false, "TearingDown"},
+		{"then it is settled", "Never", &validEnding, false, PhaseState{}, 0, VolumeState{}, nil, true, "Measured"},
+		{"a foreign volume is left alone", "Never", &invalidEnding, false, PhaseState{}, 0, VolumeState{Foreign: true}, nil, true, "PodEvicted"},
+		{"OnFailure cleans up after a valid run", "OnFailure", &validEnding, false, rested, 1, there, []string{"DeleteJobs"}, false, "TearingDown"},
+		{"OnFailure keeps an invalid one", "OnFailure", &invalidEnding, false, rested, 1, there, nil, true, "PodEvicted"},
+		{"Always keeps a valid one", "Always", &validEnding, false, rested, 1, there, nil, true, "Measured"},
+		{"what is kept must not go on working", "Always", &invalidEnding, false, job, 1, there, []string{"DeleteJobs"}, false, "TearingDown"},
+		{"nor must a pod without a Job", "Always", &invalidEnding, false, PhaseState{}, 1, there, nil, false, "TearingDown"},
+		{"after which the volume is still kept", "Always", &invalidEnding, false, PhaseState{}, 0, there, nil, true, "PodEvicted"},
+		{"deletion: Jobs", "Always", &validEnding, true, rested, 1, there, []string{"DeleteJobs"}, false, "TearingDown"},
+		{"deletion without an end: Jobs", "Never", nil, true, job, 1, there, []string{"DeleteJobs"}, false, "TearingDown"},
+		{"deletion: pods", "Always", nil, true, PhaseState{}, 2, there, nil, false, "TearingDown"},
+		{"deletion: volume", "Always", &validEnding, true, PhaseState{}, 0, there, []string{"DeleteVolume"}, false, "TearingDown"},
+		{"deletion: wait for the volume", "Always", &validEnding, true, PhaseState{}, 0, going, nil, false, "TearingDown"},
+		{"deletion: the object", "Always", nil, true, PhaseState{}, 0, VolumeState{}, []string{"RemoveFinalizer"}, true, "TearingDown"},
+		{"deletion leaves a foreign volume", "Never", nil, true, PhaseState{}, 0, VolumeState{Foreign: true}, []string{"RemoveFinalizer"}, true, "TearingDown"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			state := underwayRun()
+			state.Phases[0], state.Pods, state.Volume = test.phase, test.pods, test.volume
+			state.Run.Spec.Retain = test.retain
+			if test.ending != nil {
+				record(state.Run, *test.ending, false)
+			}
+			if test.deleted {
+				state.Run.DeletionTimestamp = &metav1.Time{Time: noon}
+			}
+			decision := Run(state)
+			if got := runKinds(decision.Actions); strings.Join(got, ",") != strings.Join(test.actions, ",") {
+				t.Errorf("actions %v, want %v", got, test.actions)
+			}
+			if decision.Settled != test.settled || decision.Reason != test.reason || decision.Message == "" {
+				t.Errorf("settled %v, %s: %q; want %v, %s", decision.Settled, decision.Reason, decision.Message, test.settled, test.reason)
+			}
+			if !test.deleted && (decision.Ending == nil || *decision.Ending != *test.ending) {
+				t.Errorf("the recorded ending became %+v", decision.Ending)
+			}
+		})
+	}
+}
+
+// TestRecordIsTheTruth: what a run has ended with does not change with the evidence.
+func TestRecordIsTheTruth(t *testing.T) {
+	state := underwayRun()
+	allStored(&state)
+	state.Volume = VolumeState{}
+	record(state.Run, invalidEnding, true)
+	if decision := Run(state); *decision.Ending != invalidEnding || !decision.Settled {
+		t.Errorf("got %+v", decision)
+	}
+	state.Run.Status.Conditions = state.Run.Status.Conditions[:1] // Complete without Valid: an older version, or a forgery
+	if decision := Run(state); decision.Ending == nil || !decision.Ending.Valid {
+		t.Errorf("without the condition Valid the results decide, got %+v", decision)
+	}
+}

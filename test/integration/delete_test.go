@@ -1,0 +1,82 @@
+package integration
+
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/test/sim"
+)
+
+// TestDelete deletes a benchmark in the middle of each phase and after its end; nothing is left.
+func TestDelete(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
+		for _, phase := range []string{"fill", "read", ""} {
+			t.Run(string(policy)+"-"+phase, func(t *testing.T) {
+				t.Parallel()
+				l := start(t, inPhase(phase, sim.Script{Hold: true}))
+				benchmark := l.submit("bench", small)
+				if phase == "" {
+					l.finished(benchmark, v1alpha1.VerdictPassed)
+				} else {
+					l.running(phase, 1)
+				}
+				l.must(l.live.Delete(t.Context(), benchmark, client.PropagationPolicy(policy)))
+				l.nothingLeft(everyKind()...)
+			})
+		}
+	}
+}
+
+// TestDeleteInTeardown deletes a benchmark whose run is being cleaned up after: a finalizer keeps its volume.
+func TestDeleteInTeardown(t *testing.T) {
+	t.Parallel()
+	l := start(t, inPhase("read", sim.Script{Hold: true}))
+	benchmark := l.submit("bench", small)
+	l.running("read", 1)
+	var claim corev1.PersistentVolumeClaim
+	l.must(l.live.Get(t.Context(), client.ObjectKey{Namespace: l.namespaces[0], Name: l.runs()[0].Name}, &claim))
+	l.changeFinalizers(&claim, append(claim.Finalizers, "test.example/slow"))
+	l.cluster.Release(nil)
+	l.eventually("the volume is being deleted", func(g gomega.Gomega) {
+		l.must(l.live.Get(t.Context(), client.ObjectKeyFromObject(&claim), &claim))
+		g.Expect(claim.DeletionTimestamp).NotTo(gomega.BeNil())
+	})
+	l.must(l.live.Delete(t.Context(), benchmark))
+	l.waits(benchmark, v1alpha1.ReasonCleaningUp, "1 runs")
+	gomega.NewWithT(t).Expect(l.left(everyKind()...)).To(gomega.ContainElement(gomega.ContainSubstring("Lease")), "the node is kept until the volume is gone")
+	l.must(l.live.Get(t.Context(), client.ObjectKeyFromObject(&claim), &claim))
+	l.changeFinalizers(&claim, nil)
+	l.nothingLeft(everyKind()...)
+}
+
+func (l *lab) changeFinalizers(object client.Object, finalizers []string) {
+	l.t.Helper()
+	before := object.DeepCopyObject().(client.Object)
+	object.SetFinalizers(finalizers)
+	l.must(l.live.Patch(l.t.Context(), object, client.MergeFrom(before)))
+}
+
+// TestRunDeletedByHand deletes a run under way: it is made anew from its beginning.
+func TestRunDeletedByHand(t *testing.T) {
+	t.Parallel()
+	l := start(t, inPhase("read", sim.Script{Hold: true}))
+	benchmark := l.submit("bench", small)
+	l.running("read", 1)
+	run := l.runs()[0]
+	l.must(l.live.Delete(t.Context(), &run))
+	l.eventually("another run", func(g gomega.Gomega) {
+		runs := l.runs()
+		g.Expect(runs).To(gomega.HaveLen(1))
+		g.Expect(runs[0].UID).NotTo(gomega.Equal(run.UID))
+	})
+	l.running("read", 1)
+	l.cluster.Release(nil)
+	l.finished(benchmark, v1alpha1.VerdictPassed)
+	l.executedOnce(4)
+}

@@ -1,0 +1,121 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// meter notes the requests of a manager.
+type meter struct {
+	next  http.RoundTripper
+	mutex sync.Mutex
+	// reads of single benchmarks and runs, by path: every reconcile begins with one.
+	reads  map[string]int
+	writes []string
+}
+
+// RoundTrip notes a request and passes it on. Events are news of a change, and a dry run changes nothing.
+func (m *meter) RoundTrip(request *http.Request) (*http.Response, error) {
+	m.mutex.Lock()
+	path := request.URL.Path
+	switch {
+	case request.Method == http.MethodGet:
+		m.reads[path]++
+	case strings.Contains(path, "/events") || request.URL.Query().Has("dryRun"):
+	default:
+		m.writes = append(m.writes, request.Method+" "+path)
+	}
+	m.mutex.Unlock()
+	return m.next.RoundTrip(request)
+}
+
+// reconciles is how often an object was reconciled.
+func (m *meter) reconciles(object client.Object, resource string) int {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.reads[fmt.Sprintf("/apis/%s/namespaces/%s/%s/%s", v1alpha1.GroupVersion, object.GetNamespace(), resource, object.GetName())]
+}
+
+func (m *meter) written() []string {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return append([]string{}, m.writes...)
+}
+
+// metered starts the manager with a meter.
+func (l *lab) metered() *meter {
+	l.t.Helper()
+	m := &meter{reads: map[string]int{}}
+	metered := rest.CopyConfig(config)
+	metered.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		m.next = next
+		return m
+	})
+	l.startManager(metered)
+	return m
+}
+
+// touch changes what means nothing, and waits until the manager has looked at it several times.
+func (l *lab) touch(m *meter, object client.Object, resource string) {
+	l.t.Helper()
+	for i := range 3 {
+		looked := m.reconciles(object, resource)
+		l.must(l.live.Get(l.t.Context(), client.ObjectKeyFromObject(object), object))
+		before := object.DeepCopyObject().(client.Object)
+		object.SetAnnotations(map[string]string{"example.com/irrelevant": fmt.Sprint(i)})
+		l.must(l.live.Patch(l.t.Context(), object, client.MergeFrom(before)))
+		l.eventually("a reconcile", func(g gomega.Gomega) { g.Expect(m.reconciles(object, resource)).To(gomega.BeNumerically(">", looked)) })
+	}
+}
+
+// TestQuiet wants no write for objects that have come to rest: finished, waiting, queued, suspended and stalled.
+func TestQuiet(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, holdRun("000", "read"))
+	m := l.metered()
+	holder := l.submit("holder", small)
+	l.running("read", 1)
+	queued := l.submit("queued", small)
+	l.queued(queued, 1, holder)
+	l.cluster.SetBehaviour(nil)
+	l.finished(holder, v1alpha1.VerdictPassed)
+	l.finished(queued, v1alpha1.VerdictPassed)
+	l.cluster.SetBehaviour(holdRun("000", "read"))
+	atWork := l.submit("at-work", small)
+	l.running("read", 1)
+	inLine := l.submit("in-line", small)
+	l.queued(inLine, 1, atWork)
+	waiting := l.submit("waiting", small, func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector["disk"] = "none" })
+	l.waits(waiting, v1alpha1.ReasonNoNode)
+	stalled := l.submit("stalled", small, gates("phase('read').readOperationsPerSecond >"))
+	l.waits(stalled, v1alpha1.ReasonGateInvalid)
+	suspended := l.submit("suspended", small, func(b *v1alpha1.StorageBenchmark) { b.Spec.Suspend = true })
+	l.waits(suspended, v1alpha1.ReasonSuspended)
+	l.eventually("rest", func(g gomega.Gomega) {
+		before := len(m.written())
+		g.Consistently(func() int { return len(m.written()) }).WithTimeout(soon / 3).WithPolling(polling).Should(gomega.Equal(before))
+	})
+
+	before := m.written()
+	for _, benchmark := range []*v1alpha1.StorageBenchmark{holder, atWork, inLine, waiting, stalled, suspended} {
+		l.touch(m, benchmark, "storagebenchmarks")
+	}
+	for _, run := range l.runs() {
+		l.touch(m, &run, "benchmarkruns")
+	}
+	node := &corev1.Node{}
+	l.must(l.live.Get(t.Context(), client.ObjectKey{Name: l.node}, node))
+	l.must(l.live.Update(t.Context(), node))
+	gomega.NewWithT(t).Consistently(func() []string { return m.written()[len(before):] }).WithTimeout(soon/3).WithPolling(polling).
+		Should(gomega.BeEmpty(), "writes for objects that have not changed")
+}
