@@ -35,7 +35,7 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision pl
 			err = r.releaseLease(ctx, benchmark, observed.Lease.Node)
 		case plan.CreateRun:
 			run := r.buildRun(observed, action.Slot, action.Attempt, decision.NodeName, decision.DefaultClass)
-			err = client.IgnoreAlreadyExists(r.Client.Create(ctx, run))
+			err = r.createRun(ctx, benchmark, run)
 		case plan.DeleteRun:
 			err = r.deleteRun(ctx, observed, action.Run)
 		case plan.WriteResults:
@@ -107,6 +107,22 @@ func (r *Reconciler) deleteLease(ctx context.Context, node, holder string) error
 		return nil
 	}
 	return client.IgnoreNotFound(r.Client.Delete(ctx, &lease, client.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion}))
+}
+
+// createRun makes a run. That it exists already is success if it is this benchmark's: the cache will show it.
+func (r *Reconciler) createRun(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.BenchmarkRun) error {
+	err := r.Client.Create(ctx, run)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	var existing v1alpha1.BenchmarkRun
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(run), &existing); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !metav1.IsControlledBy(&existing, benchmark) {
+		return fmt.Errorf("BenchmarkRun %s exists and is not this benchmark's: delete it, so that the run can be made", run.Name)
+	}
+	return nil
 }
 
 func (r *Reconciler) deleteRun(ctx context.Context, observed *observation, name string) error {

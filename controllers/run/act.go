@@ -55,13 +55,25 @@ func (r *Reconciler) act(ctx context.Context, state *plan.RunState, actions []pl
 	return nil
 }
 
-// create makes an object; that it exists already is success, for names are deterministic and the planner looks again.
-func (r *Reconciler) create(ctx context.Context, object client.Object) error {
-	return client.IgnoreAlreadyExists(r.Client.Create(ctx, object))
+// create makes an object of the run. That it exists already is success, for names are deterministic and the planner looks
+// again, but only if it is this run's.
+func (r *Reconciler) create(ctx context.Context, run *v1alpha1.BenchmarkRun, object client.Object) error {
+	err := r.Client.Create(ctx, object)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	existing := object.DeepCopyObject().(client.Object)
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), existing); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !metav1.IsControlledBy(existing, run) {
+		return fmt.Errorf("%T %s exists and is not this run's: delete or rename it, so that the run can go on", object, object.GetName())
+	}
+	return nil
 }
 
 func (r *Reconciler) createVolume(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
-	return r.create(ctx, volume.Claim(run, labelsFor(run), ownerReference(run)))
+	return r.create(ctx, run, volume.Claim(run, labelsFor(run), ownerReference(run)))
 }
 
 // startPhase makes the phase's Job, after a last look whether the node is still ours.
@@ -78,7 +90,7 @@ func (r *Reconciler) startPhase(ctx context.Context, state *plan.RunState, i int
 	if err != nil {
 		return err
 	}
-	if err := r.create(ctx, job); err != nil {
+	if err := r.create(ctx, state.Run, job); err != nil {
 		return err
 	}
 	if job.UID != "" {
@@ -111,18 +123,7 @@ func (r *Reconciler) storeResult(ctx context.Context, state *plan.RunState, i in
 		Data:       text,
 		BinaryData: binary,
 	}
-	err = r.Client.Create(ctx, stored)
-	if !apierrors.IsAlreadyExists(err) {
-		return err
-	}
-	var existing corev1.ConfigMap
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(stored), &existing); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if !metav1.IsControlledBy(&existing, run) {
-		return fmt.Errorf("ConfigMap %s exists and is not this run's: delete or rename it, so that the result can be stored", stored.Name)
-	}
-	return nil
+	return r.create(ctx, run, stored)
 }
 
 // deleteJobs deletes all Jobs of the run in one write, and their pods with them.

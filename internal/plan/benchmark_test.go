@@ -133,7 +133,7 @@ func TestBenchmarkEnds(t *testing.T) {
 		{name: "over: other gates, other results", state: finished(), change: func(s *BenchmarkState) { s.Benchmark.Spec.Gates = []v1alpha1.Gate{{Name: "new"}} }, actions: []string{"WriteResults"}, position: PositionRunning, reason: "Progressing"},
 		{name: "over: the name is taken", state: endedRuns(testState(), 0, 4, validEnding), change: func(s *BenchmarkState) {
 			s.Results = []StoredExperiment{{ConfigMap: ResultsName("ageing", s.Experiment), Foreign: true}}
-		}, actions: []string{"ReleaseLease"}, position: PositionStalled, reason: "NameTaken", says: "not this benchmark's"},
+		}, actions: []string{"ReleaseLease"}, position: PositionStalled, reason: "NameTaken", says: "not this benchmark's", check: wakes(foreignRecheck)},
 		{name: "finished", state: finished(), change: freeNode, position: PositionFinished, reason: "Finished"},
 		{name: "finished: the node is freed", state: finished(), actions: []string{"ReleaseLease"}, position: PositionFinished, reason: "Finished"},
 	})

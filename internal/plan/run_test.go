@@ -89,7 +89,7 @@ func TestRun(t *testing.T) {
 		{name: "nothing is made yet", changes: []runChange{jobless(false), volumeGone}, actions: []string{"CreateVolume", "StartPhase 0"}, reason: "PhaseRunning"},
 		{name: "the volume is made, the Job is not", changes: []runChange{jobless(false)}, actions: []string{"StartPhase 0"}, reason: "PhaseRunning"},
 		{name: "an earlier volume is still going", changes: []runChange{jobless(false), volumeDeleting}, reason: "PreparingVolume", says: "earlier volume"},
-		{name: "the name of the volume is taken", changes: []runChange{jobless(false), func(s *RunState) { s.Volume = VolumeState{Foreign: true} }}, reason: "NameTaken", says: "not this run's"},
+		{name: "the name of the volume is taken", changes: []runChange{jobless(false), func(s *RunState) { s.Volume = VolumeState{Foreign: true} }}, reason: "NameTaken", says: "not this run's", wake: foreignRecheck},
 		{name: "nobody has the node", changes: []runChange{jobless(false), func(s *RunState) { s.LeaseHolder = "" }}, reason: "Queued", says: "to take node n1"},
 		{name: "another has the node", changes: []runChange{jobless(false), leaseStolen}, reason: "Queued", says: "lab/thief"},
 		{name: "a Job that was never recorded is made again", changes: []runChange{jobless(false)}, actions: []string{"StartPhase 0"}, reason: "PhaseRunning"},
