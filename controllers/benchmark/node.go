@@ -2,11 +2,13 @@ package benchmark
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -37,23 +39,15 @@ func ready(node *corev1.Node) bool {
 	return false
 }
 
-// tolerated follows the rules of the scheduler for NoSchedule and NoExecute.
+// tolerated follows the rules of the scheduler for NoSchedule and NoExecute. Numeric operators count as tolerating
+// only on clusters that have them; elsewhere the API server refuses them.
 func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
 	if taint.Effect == corev1.TaintEffectPreferNoSchedule {
 		return true
 	}
-	for _, toleration := range tolerations {
-		if toleration.Effect != "" && toleration.Effect != taint.Effect {
-			continue
-		}
-		if toleration.Key != "" && toleration.Key != taint.Key {
-			continue
-		}
-		if toleration.Operator == corev1.TolerationOpExists || (toleration.Key != "" && toleration.Value == taint.Value) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tolerations, func(toleration corev1.Toleration) bool {
+		return toleration.ToleratesTaint(klog.Background(), taint, true)
+	})
 }
 
 func splitName(name string) (types.NamespacedName, error) {

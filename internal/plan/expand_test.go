@@ -313,8 +313,10 @@ func TestExperimentHash(t *testing.T) {
 	base := Experiment(testBenchmark())
 	seed, keep := int64(5), int32(3)
 	for name, change := range map[string]func(*v1alpha1.StorageBenchmark){
-		"target":       func(b *v1alpha1.StorageBenchmark) { b.Spec.Target.StorageClass.Name = "slow" },
-		"size":         func(b *v1alpha1.StorageBenchmark) { b.Spec.Target.StorageClass.Size.Quantity = resource.MustParse("2Gi") },
+		"target": func(b *v1alpha1.StorageBenchmark) { b.Spec.Target.StorageClass.Name = "slow" },
+		"size": func(b *v1alpha1.StorageBenchmark) {
+			b.Spec.Target.StorageClass.Size.Quantity = resource.MustParse("2Gi")
+		},
 		"variants":     func(b *v1alpha1.StorageBenchmark) { b.Spec.Variants = b.Spec.Variants[:1] },
 		"matrix":       func(b *v1alpha1.StorageBenchmark) { b.Spec.Matrix = v1alpha1.Matrix{"phases.fill.to": {"1%"}} },
 		"phases":       func(b *v1alpha1.StorageBenchmark) { b.Spec.Phases[0].Fill.To = "70%" },

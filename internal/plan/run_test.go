@@ -122,6 +122,9 @@ func TestRun(t *testing.T) {
 		{name: "the Lease is gone but nobody else has it", changes: []runChange{func(s *RunState) { s.LeaseHolder = "" }}, reason: "PhaseRunning", wake: 50 * time.Minute},
 		{name: "evicted while running", changes: []runChange{evicted}, reason: "PodEvicted", ending: "retry", says: "out of memory"},
 		{name: "evicted and ended", changes: []runChange{evicted, podEnded(time.Second, false, nil)}, reason: "PodEvicted", ending: "retry"},
+		{name: "lost with its node", changes: []runChange{func(s *RunState) {
+			s.Phases[0].Pod.Problem, s.Phases[0].Pod.Message = v1alpha1.ReasonPodLost, "node no longer exists"
+		}}, reason: "PodLost", ending: "retry", says: "is lost: node no longer exists"},
 		{name: "the Job is being deleted", changes: []runChange{func(s *RunState) { s.Phases[0].Job.Deleting = true }}, reason: "JobLost", ending: "retry"},
 		{name: "the pod is being deleted", changes: []runChange{func(s *RunState) { s.Phases[0].Pod.Deleting = true }}, reason: "PodLost", ending: "retry"},
 		{name: "a pod deleted before its start is replaced", changes: []runChange{notYet(time.Minute, PodState{Exists: true, Deleting: true}, "")}, reason: "PhaseRunning", wake: 9 * time.Minute},

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -99,6 +100,18 @@ func (v *view) touch(lists ...reflect.Type) {
 			kind.touched = true
 		}
 	}
+}
+
+// shown identifies what the view shows of some kinds.
+func (v *view) shown(lists []reflect.Type) string {
+	var text strings.Builder
+	for _, list := range lists {
+		for _, object := range v.kinds[list].snapshots[v.kinds[list].at] {
+			fmt.Fprintf(&text, "%s %s,", object.GetUID(), object.GetResourceVersion())
+		}
+		text.WriteString(";")
+	}
+	return text.String()
 }
 
 // newest are the objects of a kind as they are now, whatever the lag.

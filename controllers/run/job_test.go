@@ -1,0 +1,183 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+func testRun(mode corev1.PersistentVolumeMode) *v1alpha1.BenchmarkRun {
+	lasting := func(d time.Duration) *v1alpha1.Duration {
+		return &v1alpha1.Duration{Duration: metav1.Duration{Duration: d}}
+	}
+	phase := func(name v1alpha1.PhaseName) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: name, Fill: &v1alpha1.FillPhase{To: "80%"}, Deadline: lasting(time.Hour), StartDeadline: lasting(time.Minute)}
+	}
+	return &v1alpha1.BenchmarkRun{
+		ObjectMeta: metav1.ObjectMeta{Name: "ageing-0a1b2c3d-000", Namespace: "lab", UID: "run-uid", Generation: 1,
+			Labels: map[string]string{v1alpha1.LabelBenchmark: "ageing", v1alpha1.LabelBenchmarkUID: "bench-uid"}},
+		Spec: v1alpha1.BenchmarkRunSpec{
+			Experiment: "0a1b2c3d", Seed: 7, NodeName: "n1", RunnerImage: "runner:1",
+			Target: v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{Name: "fast", Size: v1alpha1.Size{Quantity: resource.MustParse("1Gi")}, VolumeMode: mode}},
+			Phases: []v1alpha1.Phase{phase("fill"), phase("scan")},
+			PodTemplate: v1alpha1.PodTemplate{
+				Labels:      map[string]string{"team": "db", v1alpha1.LabelRun: "forged"},
+				Annotations: map[string]string{"a": "b"}, NodeSelector: map[string]string{"disk": "nvme"},
+				Tolerations: []corev1.Toleration{{Operator: "Exists"}}, PriorityClassName: "high",
+				ImagePullSecrets: []corev1.LocalObjectReference{{Name: "s"}},
+				Resources:        &corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}},
+			},
+		},
+	}
+}
+
+// restricted lists what the restricted level of the Pod Security Standards forbids in a pod, field by field.
+func restricted(spec corev1.PodSpec) (wrong []string) {
+	complain := func(bad bool, format string, arguments ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Sprintf(format, arguments...))
+		}
+	}
+	complain(spec.HostNetwork || spec.HostPID || spec.HostIPC || spec.HostUsers != nil && *spec.HostUsers, "a namespace of the host")
+	pod := ptr.Deref(spec.SecurityContext, corev1.PodSecurityContext{})
+	complain(len(pod.Sysctls) > 0 || pod.SELinuxOptions != nil || pod.WindowsOptions != nil || pod.AppArmorProfile != nil, "sysctls or profiles")
+	complain(pod.SeccompProfile == nil || pod.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault, "no seccomp profile")
+	complain(!ptr.Deref(pod.RunAsNonRoot, false) || ptr.Deref(pod.RunAsUser, 0) == 0, "may run as root")
+	for _, volume := range spec.Volumes {
+		complain(volume.PersistentVolumeClaim == nil && volume.EmptyDir == nil, "volume %s is of a kind that is not allowed", volume.Name)
+	}
+	complain(len(spec.InitContainers)+len(spec.EphemeralContainers) > 0, "other containers")
+	for _, container := range spec.Containers {
+		context := ptr.Deref(container.SecurityContext, corev1.SecurityContext{})
+		complain(ptr.Deref(context.AllowPrivilegeEscalation, true), "privilege escalation")
+		complain(ptr.Deref(context.Privileged, false), "privileged")
+		complain(context.Capabilities == nil || len(context.Capabilities.Add) > 0 || !strings.Contains(fmt.Sprint(context.Capabilities.Drop), "ALL"), "capabilities")
+		complain(context.RunAsUser != nil || context.RunAsNonRoot != nil || context.SeccompProfile != nil || context.ProcMount != nil, "the pod's security is overridden")
+		complain(!ptr.Deref(context.ReadOnlyRootFilesystem, false), "a root that can be written") // ours: stricter than restricted
+		for _, port := range container.Ports {
+			complain(port.HostPort != 0, "a port of the host")
+		}
+	}
+	complain(ptr.Deref(spec.AutomountServiceAccountToken, true), "a token") // ours
+	return wrong
+}
+
+func TestBuildJob(t *testing.T) {
+	for _, mode := range []corev1.PersistentVolumeMode{corev1.PersistentVolumeFilesystem, corev1.PersistentVolumeBlock} {
+		t.Run(string(mode), func(t *testing.T) {
+			run := testRun(mode)
+			job, err := buildJob(run, run.Spec.Phases[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			pod := job.Spec.Template.Spec
+			for _, wrong := range restricted(pod) {
+				t.Error(wrong)
+			}
+			checkJob(t, job, run)
+			checkVolume(t, pod, mode)
+			if pod.NodeName != "" || pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0] != "n1" {
+				t.Error("the pod is not pinned through the scheduler")
+			}
+			if pod.RestartPolicy != corev1.RestartPolicyNever || pod.PriorityClassName != "high" || pod.NodeSelector["disk"] != "nvme" ||
+				len(pod.Tolerations) != 1 || len(pod.ImagePullSecrets) != 1 || pod.Containers[0].Resources.Requests.Cpu().String() != "1" {
+				t.Errorf("the pod template is not followed: %+v", pod)
+			}
+			request, err := workload.DecodeRequest(pod.Containers[0].Env[0].Value)
+			if err != nil || request.Run.UID != "run-uid" || request.Phase.Name != "fill" || request.Seed != 7 || request.VolumeSizeBytes != 1<<30 || request.VolumeMode != string(mode) {
+				t.Errorf("request %+v, %v", request, err)
+			}
+		})
+	}
+	if user := ptr.Deref(podSpec(testRun("Filesystem"), "").SecurityContext.RunAsUser, 0); user != 65532 {
+		t.Errorf("the default user is %d", user)
+	}
+}
+
+func checkJob(t *testing.T, job *batchv1.Job, run *v1alpha1.BenchmarkRun) {
+	t.Helper()
+	if *job.Spec.BackoffLimit != 0 || *job.Spec.Completions != 1 || *job.Spec.Parallelism != 1 || *job.Spec.ActiveDeadlineSeconds != 3600+60+backstopSeconds {
+		t.Errorf("the Job would execute a phase more than once, or too long: %+v", job.Spec)
+	}
+	if !metav1.IsControlledBy(job, run) || job.Name != plan.PhaseObjectName(run.Name, "fill") || job.Namespace != "lab" {
+		t.Errorf("the Job is not the run's: %+v", job.ObjectMeta)
+	}
+	labels := job.Spec.Template.Labels
+	if labels[v1alpha1.LabelRun] != run.Name || labels[v1alpha1.LabelPhase] != "fill" || labels["team"] != "db" || labels[v1alpha1.LabelBenchmarkUID] != "bench-uid" {
+		t.Errorf("labels %v", labels)
+	}
+	if annotations := job.Spec.Template.Annotations; annotations["a"] != "b" || annotations["karpenter.sh/do-not-disrupt"] != "true" {
+		t.Errorf("annotations %v", annotations)
+	}
+	if run.Spec.PodTemplate.Labels[v1alpha1.LabelRun] != "forged" || len(run.Spec.PodTemplate.Annotations) != 1 {
+		t.Error("the run was changed")
+	}
+}
+
+func checkVolume(t *testing.T, pod corev1.PodSpec, mode corev1.PersistentVolumeMode) {
+	t.Helper()
+	container, mounted := pod.Containers[0], false
+	for _, mount := range container.VolumeMounts {
+		mounted = mounted || mount.Name == volumeName && mount.MountPath == workload.DataPath
+	}
+	if mounted == (mode == corev1.PersistentVolumeBlock) || (len(container.VolumeDevices) == 1) != (mode == corev1.PersistentVolumeBlock) {
+		t.Errorf("the volume is in the wrong place: %+v", container)
+	}
+}
+
+// TestSummarise: the record survives what it speaks of, and an unchanged world gives an unchanged status.
+func TestSummarise(t *testing.T) {
+	run := testRun("Filesystem")
+	now := time.Date(2026, 11, 21, 12, 0, 0, 123, time.UTC)
+	state := plan.RunState{Now: now, Timings: plan.DefaultTimings(), Run: run, Owner: "bench-uid", LeaseHolder: "bench-uid", Volume: plan.VolumeState{Exists: true, Bound: true},
+		Phases: []plan.PhaseState{{Job: plan.JobState{Exists: true, UID: "job-0", Created: now}}, {}}}
+	step := func() {
+		t.Helper()
+		decision := plan.Run(state)
+		status := summarise(state, decision)
+		run.Status = *status.DeepCopy()
+		state.Now = state.Now.Add(time.Second)
+		if again := summarise(state, plan.Run(state)); decision.Ending == nil && len(decision.Actions) == 0 && !kstatus.Same(status, again) {
+			t.Errorf("an unchanged world gives another status:\n%+v\n%+v", status, again)
+		}
+	}
+	step()
+	if len(run.Status.Phases) != 1 || run.Status.Phases[0].JobUID != "job-0" || run.Status.CurrentPhase != "fill" {
+		t.Fatalf("%+v", run.Status)
+	}
+	stored := func(name string) *plan.StoredResult {
+		return &plan.StoredResult{ConfigMap: name, Digest: "sha256:1", Outcome: results.OutcomeValid, StoredAt: now}
+	}
+	state.Phases = []plan.PhaseState{{Stored: stored("c0")}, {Job: plan.JobState{Exists: true, UID: "job-1", Created: now}}}
+	step()
+	if len(run.Status.Phases) != 2 || run.Status.Phases[0].JobUID != "job-0" || run.Status.Phases[0].Result != "c0" || run.Status.CurrentPhase != "scan" {
+		t.Fatalf("%+v", run.Status)
+	}
+	state.Phases = []plan.PhaseState{{Stored: stored("c0")}, {Stored: stored("c1")}}
+	step()
+	if run.Status.State != "Valid" || run.Status.FinishedAt == nil || plan.Settled(run) {
+		t.Fatalf("%+v", run.Status)
+	}
+	finished := run.Status.FinishedAt.Time
+	state.Volume, state.Phases = plan.VolumeState{}, make([]plan.PhaseState, 2) // all evidence is gone
+	step()
+	if !plan.Settled(run) || run.Status.Phases[1].Result != "c1" || !run.Status.FinishedAt.Time.Equal(finished) || run.Status.State != "Valid" {
+		t.Fatalf("%+v", run.Status)
+	}
+	if again := summarise(state, plan.Run(state)); !kstatus.Same(run.Status, again) {
+		t.Errorf("a settled run changes:\n%+v\n%+v", run.Status, again)
+	}
+}

@@ -1,0 +1,214 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// runPhase looks at one phase; over says that its result is stored and usable.
+func runPhase(state RunState, i int) (decision RunDecision, over bool) {
+	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
+	decision = RunDecision{Phase: string(spec.Name)}
+	end := func(ending *Ending) (RunDecision, bool) {
+		decision.Ending, decision.Reason, decision.Message = ending, ending.Reason, ending.Message
+		return decision, false
+	}
+	switch {
+	case phase.Stored != nil && phase.Stored.Outcome == results.OutcomeValid:
+		return RunDecision{}, true
+	case phase.Stored != nil:
+		return end(invalid(v1alpha1.ReasonPhaseInvalid, true, "phase %s: %s: %s", spec.Name, phase.Stored.Reason, phase.Stored.Message))
+	case phase.Received != nil:
+		decision.Actions = []RunAction{{Kind: StoreResult, Phase: i}}
+		decision.Reason, decision.Message = underWay(state, i)
+		return decision, false
+	}
+	if ending := volumeEnding(state); ending != nil {
+		return end(ending)
+	}
+	if !phase.Job.Exists {
+		return startPhase(state, i, decision), false
+	}
+	if ending := brokenPhase(state, i); ending != nil {
+		return end(ending)
+	}
+	return waitForPhase(state, i, decision), false
+}
+
+// startPhase makes the volume and then the Job, if nothing forbids it.
+func startPhase(state RunState, i int, decision RunDecision) RunDecision {
+	spec := state.Run.Spec.Phases[i]
+	for _, recorded := range state.Run.Status.Phases {
+		if recorded.Name == spec.Name && recorded.JobUID != "" {
+			ending := invalid(v1alpha1.ReasonJobLost, true,
+				"Job %s was deleted before its result was read; executing phase %s a second time would measure something else",
+				PhaseObjectName(state.Run.Name, spec.Name), spec.Name)
+			decision.Ending, decision.Reason, decision.Message = ending, ending.Reason, ending.Message
+			return decision
+		}
+	}
+	switch {
+	case state.LeaseHolder == "":
+		decision.Reason, decision.Message = v1alpha1.ReasonQueued, fmt.Sprintf("waiting for the benchmark to take node %s", state.Run.Spec.NodeName)
+	case state.LeaseHolder != state.Owner:
+		decision.Reason, decision.Message = v1alpha1.ReasonQueued, fmt.Sprintf("node %s is taken by %s", state.Run.Spec.NodeName, state.LeaseHolderName)
+	case state.Volume.Foreign:
+		decision.Reason, decision.Message = v1alpha1.ReasonNameTaken,
+			fmt.Sprintf("PersistentVolumeClaim %s exists and is not this run's: waiting for it to be gone", VolumeName(state.Run.Name))
+		decision.WakeAt = state.Now.Add(foreignRecheck)
+	case !state.Volume.Exists:
+		decision.Actions = []RunAction{{Kind: CreateVolume}, {Kind: StartPhase, Phase: i}}
+		decision.Reason, decision.Message = underWay(state, i)
+	case state.Volume.Deleting:
+		decision.Reason, decision.Message = v1alpha1.ReasonPreparingVolume, "waiting for an earlier volume of the same name to be gone"
+	default:
+		decision.Actions = []RunAction{{Kind: StartPhase, Phase: i}}
+		decision.Reason, decision.Message = underWay(state, i)
+	}
+	return decision
+}
+
+// underWay is said of a phase from its start to the storing of its result, so that a phase without trouble costs one
+// write of the status.
+func underWay(state RunState, i int) (reason, message string) {
+	return v1alpha1.ReasonPhaseRunning, fmt.Sprintf("phase %s (%d of %d) is under way", state.Run.Spec.Phases[i].Name, i+1, len(state.Phases))
+}
+
+// brokenPhase finds the reason why a started phase will not bring a usable result.
+func brokenPhase(state RunState, i int) *Ending {
+	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
+	if state.LeaseHolder != "" && state.LeaseHolder != state.Owner {
+		return invalid(v1alpha1.ReasonLeaseLost, true, "node %s was taken by %s during phase %s: foreign load makes the numbers worthless",
+			state.Run.Spec.NodeName, state.LeaseHolderName, spec.Name)
+	}
+	if ending := disrupted(phase, spec.Name); ending != nil {
+		return ending
+	}
+	if phase.Pod.Ended != nil {
+		return failedPod(state, i)
+	}
+	switch {
+	case phase.Job.Deleting:
+		return invalid(v1alpha1.ReasonJobLost, true, "the Job of phase %s was deleted before it had ended", spec.Name)
+	case phase.Pod.Deleting && phase.Pod.Started != nil:
+		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s was deleted before it had ended", spec.Name)
+	case phase.Job.Failed || phase.Job.Succeeded:
+		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s is gone without a result: %s", spec.Name, orNone(phase.Job.Message))
+	}
+	return overduePhase(state, i)
+}
+
+// disrupted judges a pod that the cluster took away, by its own account, before there was a result.
+func disrupted(phase PhaseState, name v1alpha1.PhaseName) *Ending {
+	switch phase.Pod.Problem {
+	case v1alpha1.ReasonPodEvicted:
+		return invalid(v1alpha1.ReasonPodEvicted, true, "the pod of phase %s was evicted: %s", name, phase.Pod.Message)
+	case v1alpha1.ReasonPodLost:
+		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s is lost: %s", name, phase.Pod.Message)
+	}
+	return nil
+}
+
+// failedPod judges a pod that has ended without a verified document.
+func failedPod(state RunState, i int) *Ending {
+	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
+	since := state.Now.Sub(*phase.Pod.Ended)
+	switch {
+	case !phase.Pod.HasReceipt && phase.Pod.ExitCode == 0:
+		return invalid(v1alpha1.ReasonResultMissing, true, "the pod of phase %s ended without a receipt for its result: is %s a storagebench runner?",
+			spec.Name, state.Run.Spec.RunnerImage)
+	case !phase.Pod.HasReceipt:
+		return invalid(v1alpha1.ReasonPodFailed, true, "the pod of phase %s failed with exit code %d: %s", spec.Name, phase.Pod.ExitCode, orNone(phase.Pod.Message))
+	case phase.ReceiveError == nil:
+		return nil
+	case errors.Is(phase.ReceiveError, ErrForeign):
+		return invalid(v1alpha1.ReasonResultForeign, true, "phase %s: %v", spec.Name, phase.ReceiveError)
+	case isCorrupt(phase.ReceiveError) && since >= state.Timings.CollectGrace:
+		return invalid(v1alpha1.ReasonResultCorrupt, true, "the result of phase %s does not verify: %v", spec.Name, phase.ReceiveError)
+	case since >= state.Timings.UnreadableGrace:
+		return invalid(v1alpha1.ReasonResultUnreadable, true, "the log of phase %s could not be read for %s: %v", spec.Name, state.Timings.UnreadableGrace, phase.ReceiveError)
+	}
+	return nil
+}
+
+// ErrForeign marks a document that belongs to another run or phase.
+var ErrForeign = errors.New("the result belongs to something else")
+
+func isCorrupt(err error) bool {
+	for _, target := range []error{results.ErrMissing, results.ErrTruncated, results.ErrCorrupt, results.ErrTooLarge, results.ErrVersion} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// overduePhase enforces the deadlines.
+func overduePhase(state RunState, i int) *Ending {
+	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
+	if phase.Pod.Started == nil {
+		if state.Now.Before(phase.Job.Created.Add(spec.StartDeadline.Duration.Duration)) {
+			return nil
+		}
+		reason, why := notStarted(state, phase)
+		// What keeps one pod from starting keeps the next from it too: no second attempt.
+		return invalid(reason, false, "the pod of phase %s did not start within %s: %s", spec.Name, spec.StartDeadline.Duration.Duration, why)
+	}
+	if state.Now.Before(phase.Pod.Started.Add(spec.Deadline.Duration.Duration)) {
+		return nil
+	}
+	return invalid(v1alpha1.ReasonPhaseDeadlineExceeded, true, "phase %s was not over after %s: raise its deadline or ask for less", spec.Name, spec.Deadline.Duration.Duration)
+}
+
+// notStarted finds the most telling reason why a pod does not start.
+func notStarted(state RunState, phase PhaseState) (reason, message string) {
+	switch {
+	case phase.Pod.Problem == v1alpha1.ReasonImagePullFailed || phase.Pod.Problem == v1alpha1.ReasonPodRejected:
+		return phase.Pod.Problem, phase.Pod.Message
+	case !state.Volume.Bound && state.Volume.Problem != "":
+		return v1alpha1.ReasonVolumeNotBound, state.Volume.Problem
+	case phase.Pod.Problem != "":
+		return phase.Pod.Problem, phase.Pod.Message
+	case !phase.Pod.Exists && phase.Job.Message != "":
+		return v1alpha1.ReasonPodRejected, phase.Job.Message
+	case !phase.Pod.Exists:
+		return v1alpha1.ReasonPodNotStarted, "no pod has been made for its Job yet"
+	case !state.Volume.Bound:
+		return v1alpha1.ReasonPodNotStarted, fmt.Sprintf("PersistentVolumeClaim %s is not bound yet", VolumeName(state.Run.Name))
+	}
+	return v1alpha1.ReasonPodNotStarted, "the pod is being started"
+}
+
+// waitForPhase says what a phase is waiting for and when to look again.
+func waitForPhase(state RunState, i int, decision RunDecision) RunDecision {
+	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
+	switch {
+	case phase.Pod.Ended != nil:
+		decision.Reason, decision.Message = v1alpha1.ReasonResultUnreadable, fmt.Sprintf("phase %s has ended, its result is being read: %v", spec.Name, phase.ReceiveError)
+		decision.WakeAt = state.Now.Add(state.Timings.CollectGrace / 8)
+	case phase.Pod.Started != nil:
+		decision.Reason, decision.Message = underWay(state, i)
+		decision.WakeAt = phase.Pod.Started.Add(spec.Deadline.Duration.Duration)
+	default:
+		decision.Reason, decision.Message = underWay(state, i)
+		if reason, why := notStarted(state, phase); reason != v1alpha1.ReasonPodNotStarted {
+			decision.Reason, decision.Message = reason, fmt.Sprintf("phase %s (%d of %d) cannot start: %s", spec.Name, i+1, len(state.Phases), why)
+		}
+		decision.WakeAt = phase.Job.Created.Add(spec.StartDeadline.Duration.Duration)
+	}
+	return decision
+}
+
+func orNone(message string) string {
+	if message == "" {
+		return "no message was left"
+	}
+	return message
+}
+
+func invalid(reason string, retryable bool, format string, arguments ...any) *Ending {
+	return &Ending{Reason: reason, Retryable: retryable, Message: fmt.Sprintf(format, arguments...)}
+}
