@@ -25,7 +25,7 @@ test: lint ## everything that needs no cluster: lint, unit tests, tests on a rea
 	@echo ">> unit and integration tests (race detector on)"
 	@assets=$$(hack/envtest-assets) && for tool in helm kustomize controller-gen; do $(TOOL) $$tool >/dev/null; done && \
 		echo ">> test control plane: $$assets" && \
-		KUBEBUILDER_ASSETS=$$assets go test -race -timeout 20m $(PACKAGES)
+		KUBEBUILDER_ASSETS=$$assets hack/go-test -race -timeout 20m $(PACKAGES)
 
 .PHONY: unit
 unit: ## only the tests that need no API server
