@@ -269,7 +269,7 @@ func stepClass(state BenchmarkState, decision *BenchmarkDecision) bool {
 		switch {
 		case name == "" && standard == "":
 			decision.say(PositionWaiting, v1alpha1.ReasonNoDefaultClass,
-				"the cluster has no default StorageClass: name one in spec.target.storageClass.name (there are: %s)", classNames(state.Classes))
+				"the cluster has no default StorageClass: name one in spec.target.storageClass.name ('kubectl get storageclass' lists them)")
 			releaseIfIdle(state, decision)
 			return true
 		case name == "":
@@ -277,7 +277,7 @@ func stepClass(state BenchmarkState, decision *BenchmarkDecision) bool {
 		}
 		if !known[name] {
 			decision.say(PositionWaiting, v1alpha1.ReasonStorageClassNotFound,
-				"StorageClass %q of variant %q does not exist: make it, or name another (there are: %s)", name, slot.Variant, classNames(state.Classes))
+				"StorageClass %q of variant %q does not exist: make it, or name another ('kubectl get storageclass' lists them)", name, slot.Variant)
 			releaseIfIdle(state, decision)
 			return true
 		}

@@ -258,7 +258,7 @@ func TestBenchmarkPlaces(t *testing.T) {
 	run := []string{"CreateRun"}
 	runBenchmarkTests(t, []benchmarkTest{
 		{name: "class: named", state: testState(), actions: run, position: PositionRunning, reason: "Progressing", check: class("fast", "fast")},
-		{name: "class: missing", state: testState(), change: func(s *BenchmarkState) { s.Classes = s.Classes[1:] }, actions: []string{"ReleaseLease"}, position: PositionWaiting, reason: "StorageClassNotFound", says: "there are: slow"},
+		{name: "class: missing", state: testState(), change: func(s *BenchmarkState) { s.Classes = s.Classes[1:] }, actions: []string{"ReleaseLease"}, position: PositionWaiting, reason: "StorageClassNotFound", says: "kubectl get storageclass"},
 		{name: "class: missing for the second variant", state: testState(), change: func(s *BenchmarkState) {
 			s.Benchmark.Spec.Variants[1].StorageClass = &v1alpha1.StorageClassOverride{Name: "gone"}
 			*s = settle(*s)
@@ -268,7 +268,7 @@ func TestBenchmarkPlaces(t *testing.T) {
 			unnamed(s)
 			s.Classes = []ClassState{{"z", true}, {"b", true}, {"a", false}}
 		}, actions: run, position: PositionRunning, reason: "Progressing", check: class("b", "b")},
-		{name: "class: no default", state: testState(), change: func(s *BenchmarkState) { unnamed(s); s.Classes = nil }, actions: []string{"ReleaseLease"}, position: PositionWaiting, reason: "NoDefaultStorageClass", says: "there are: none"},
+		{name: "class: no default", state: testState(), change: func(s *BenchmarkState) { unnamed(s); s.Classes = nil }, actions: []string{"ReleaseLease"}, position: PositionWaiting, reason: "NoDefaultStorageClass", says: "kubectl get storageclass"},
 		{name: "class: another default half-way changes nothing", state: testState(), change: func(s *BenchmarkState) {
 			unnamed(s)
 			*s = endedRuns(*s, 0, 1, validEnding)

@@ -2,8 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -165,16 +163,4 @@ func findResults(state BenchmarkState, experiment string) *StoredExperiment {
 		}
 	}
 	return nil
-}
-
-func classNames(classes []ClassState) string {
-	if len(classes) == 0 {
-		return "none"
-	}
-	var names []string
-	for _, class := range classes {
-		names = append(names, class.Name)
-	}
-	slices.Sort(names)
-	return strings.Join(names[:min(len(names), 20)], ", ")
 }

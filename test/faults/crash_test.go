@@ -4,6 +4,7 @@ package faults
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	debug.SetGCPercent(400)
 	code := m.Run()
 	stop()
 	os.Exit(code)
@@ -221,7 +223,7 @@ func crashPoints(writes int, every bool) []moment {
 // crashAll tries all points on a few machines at the same time.
 func crashAll(t *testing.T, points []moment, lag int, want ending) (crashed int) {
 	t.Helper()
-	const workers = 4
+	const workers = 8 // most of their time they wait for the API server
 	queue := make(chan moment, len(points))
 	for _, point := range points {
 		queue <- point
