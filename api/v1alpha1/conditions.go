@@ -41,7 +41,6 @@ const (
 	ReasonPreparingVolume       = "PreparingVolume"
 	ReasonVolumeNotBound        = "VolumeNotBound"
 	ReasonVolumeLost            = "VolumeLost"
-	ReasonPhaseStarting         = "PhaseStarting"
 	ReasonPhaseRunning          = "PhaseRunning"
 	ReasonPodUnschedulable      = "PodUnschedulable"
 	ReasonPodRejected           = "PodRejected"
