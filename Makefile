@@ -86,8 +86,8 @@ bench-writes: ## API writes per run, against the limit of 12 + 4 per phase
 	@assets=$$(hack/envtest-assets) && KUBEBUILDER_ASSETS=$$assets go test ./test/faults -run TestWritesPerRun -count=1 -v | grep -E '^(\s*writes|---|FAIL|ok|PASS)|writes'
 
 .PHONY: crash-points
-crash-points: ## stop the manager before and after every single write, and compare the ends
-	@assets=$$(hack/envtest-assets) && KUBEBUILDER_ASSETS=$$assets go test ./test/faults -run TestCrash -count=1 -v | grep -v '^=== '
+crash-points: ## stop the manager before and after every single write, with fresh and lagging caches, and compare the ends
+	@assets=$$(hack/envtest-assets) && CRASH_POINTS=all KUBEBUILDER_ASSETS=$$assets go test ./test/faults -run TestCrash -count=1 -v | grep -v '^=== '
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (10s)

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -18,6 +19,13 @@ func holdRun(index, phase string) sim.Behaviour {
 	return func(request workload.Request, _ *corev1.Pod) sim.Script {
 		hold := request.Run.Name[len(request.Run.Name)-3:] == index && string(request.Phase.Name) == phase
 		return sim.Script{Hold: hold}
+	}
+}
+
+// holdExperiment keeps the pods of one experiment running.
+func holdExperiment(experiment string) sim.Behaviour {
+	return func(request workload.Request, _ *corev1.Pod) sim.Script {
+		return sim.Script{Hold: strings.Contains(request.Run.Name, "-"+experiment+"-")}
 	}
 }
 
