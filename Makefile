@@ -26,7 +26,7 @@ test: lint ## everything that needs no cluster: lint, unit tests, tests on a rea
 	@assets=$$(hack/envtest-assets) && for tool in helm kustomize controller-gen; do $(TOOL) $$tool >/dev/null; done && \
 		echo ">> test control plane: $$assets" && \
 		export KUBEBUILDER_ASSETS=$$assets && \
-		hack/go-test test -race -timeout 20m $$(go list $(PACKAGES) | grep -v /test/faults) && \
+		hack/go-test test -race -timeout 20m $$(go list $(PACKAGES) | grep -vE '/test/(faults|e2e)') && \
 		echo ">> crash points (one goroutine a manager: the race detector would find nothing and take minutes)" && \
 		hack/go-test faults -timeout 30m ./test/faults
 
@@ -63,6 +63,56 @@ verify: generate manifests ## generated files and go.mod are up to date: the tre
 	@test -z "$$(git status --porcelain)" || { git status --short; git --no-pager diff | head -n 100; \
 		echo ">> generated files differ: run 'make generate manifests', go mod tidy, and commit the result" >&2; exit 1; }
 	@echo ">> the tree is clean"
+
+##@ The lab: a real cluster with ZFS nodes on this machine (docs/lab.md)
+
+# Of the lab that is meant, and of one that lab-up makes.
+LAB ?= lab
+NODES ?= 1
+DISKS ?= 4
+DISK_SIZE ?= 4Gi
+DISK_IOPS ?= 2000
+DISK_BPS ?= 100Mi
+LAB_FLAGS ?=
+LAB_OPTIONS = --name $(LAB) --nodes $(NODES) --disks $(DISKS) --disk-size $(DISK_SIZE) --disk-iops $(DISK_IOPS) --disk-bps $(DISK_BPS) $(LAB_FLAGS)
+LAB_PROGRAM := dist/bin/lab
+
+.PHONY: lab-program
+lab-program:
+	@CGO_ENABLED=0 go build -o $(LAB_PROGRAM) ./test/lab/cmd/lab
+
+.PHONY: lab-up
+lab-up: lab-program ## make the lab [LAB=lab NODES=1 DISKS=4 DISK_SIZE=4Gi DISK_IOPS=2000 DISK_BPS=100Mi], load the project's images
+	@$(LAB_PROGRAM) up $(LAB_OPTIONS)
+	@$(MAKE) lab-load
+
+.PHONY: lab-load
+lab-load: lab-program images ## build the project's images and load them into the lab
+	@$(LAB_PROGRAM) load --name $(LAB) dist/images/*.tar
+
+.PHONY: lab-down
+lab-down: lab-program ## end the lab and remove all that there is of it
+	@$(LAB_PROGRAM) down --name $(LAB)
+
+.PHONY: lab-status
+lab-status: lab-program ## what runs, with every disk
+	@$(LAB_PROGRAM) status --name $(LAB)
+
+.PHONY: lab-shell
+lab-shell: lab-program ## a root shell on a node: NODE=n1 (default)
+	@$(LAB_PROGRAM) shell --name $(LAB) $(or $(NODE),n1)
+
+.PHONY: lab-kubeconfig
+lab-kubeconfig: lab-program ## print the path of the kubeconfig: export KUBECONFIG=$$(make -s lab-kubeconfig)
+	@$(LAB_PROGRAM) kubeconfig --name $(LAB)
+
+.PHONY: lab-soak
+lab-soak: lab-program ## up and down N times (10), and nothing may be left behind
+	@$(LAB_PROGRAM) soak $(LAB_OPTIONS) $(or $(N),10)
+
+.PHONY: e2e
+e2e: ## the end-to-end tests, in a lab of their own with two nodes that is removed at the end (E2E_KEEP=1 keeps it)
+	@hack/e2e
 
 ##@ Building
 

@@ -1,0 +1,143 @@
+// Package proc starts the processes of a lab and finds them again, without files that could be wrong: every process
+// carries the lab's folder in its environment, and the kernel knows the rest.
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	labVariable  = "STORAGEBENCH_LAB_FOLDER"
+	partVariable = "STORAGEBENCH_LAB_PART"
+)
+
+// Process is a running part of a lab.
+type Process struct {
+	PID int
+	// Part is the name it was started under, like kube-apiserver or node-n1.
+	Part string
+}
+
+// Start starts a part of the lab in a session of its own, so that it outlives this program and its terminal. Its output
+// is appended to a file.
+func Start(command *exec.Cmd, lab, part, log string) error {
+	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	if command.Env == nil {
+		command.Env = os.Environ()
+	}
+	command.Env = append(command.Env, labVariable+"="+lab, partVariable+"="+part)
+	command.Stdout, command.Stderr, command.Dir = file, file, "/"
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", part, err)
+	}
+	go func() { _ = command.Wait() }() // no zombie, as long as this program lives
+	return nil
+}
+
+// Find lists the living processes of a lab, sorted by part.
+func Find(lab string) ([]Process, error) {
+	folders, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil, err
+	}
+	var found []Process
+	for _, folder := range folders {
+		pid, err := strconv.Atoi(filepath.Base(folder))
+		if err != nil {
+			continue
+		}
+		if part, belongs := partOf(pid, lab); belongs {
+			found = append(found, Process{PID: pid, Part: part})
+		}
+	}
+	slices.SortFunc(found, func(a, b Process) int { return strings.Compare(a.Part, b.Part) })
+	return found, nil
+}
+
+// partOf says which part of the lab a process is, if it is one. The environment of a zombie is empty.
+func partOf(pid int, lab string) (part string, belongs bool) {
+	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return "", false // gone, or somebody else's
+	}
+	for variable := range strings.SplitSeq(string(environment), "\x00") {
+		name, value, _ := strings.Cut(variable, "=")
+		switch name {
+		case labVariable:
+			belongs = value == lab
+		case partVariable:
+			part = value
+		}
+	}
+	return part, belongs
+}
+
+// Stop asks processes of a lab to end and kills those that have not after the grace time. It returns once all are gone.
+func Stop(ctx context.Context, lab string, processes []Process, grace time.Duration) error {
+	var errs []error
+	deadline := time.Now().Add(grace)
+	handles := map[int]Process{}
+	for _, process := range processes {
+		// The handle keeps meaning this process, also when its number is given to another; it is ours if it is so now.
+		handle, err := unix.PidfdOpen(process.PID, 0)
+		if err != nil {
+			continue
+		}
+		defer func() { _ = unix.Close(handle) }()
+		if _, belongs := partOf(process.PID, lab); !belongs {
+			continue
+		}
+		handles[handle] = process
+		errs = append(errs, signal(handle, process, unix.SIGTERM))
+	}
+	for handle, process := range handles {
+		if wait(ctx, handle, time.Until(deadline)) {
+			continue
+		}
+		errs = append(errs, signal(handle, process, unix.SIGKILL))
+		if !wait(ctx, handle, 10*time.Second) {
+			errs = append(errs, fmt.Errorf("process %d (%s) does not end", process.PID, process.Part))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func signal(handle int, process Process, number unix.Signal) error {
+	if err := unix.PidfdSendSignal(handle, number, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("send %s to process %d (%s): %w", unix.SignalName(number), process.PID, process.Part, err)
+	}
+	return nil
+}
+
+// wait reports whether the process ended within the time.
+func wait(ctx context.Context, handle int, limit time.Duration) bool {
+	deadline := time.Now().Add(limit)
+	for {
+		left := min(time.Until(deadline), 200*time.Millisecond) // short, to notice the end of the context
+		polled := []unix.PollFd{{Fd: int32(handle), Events: unix.POLLIN}}
+		count, err := unix.Poll(polled, int(max(left.Milliseconds(), 0)))
+		if err == nil && count > 0 {
+			return true
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return false
+		}
+	}
+}
