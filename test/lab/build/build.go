@@ -82,7 +82,7 @@ type builder struct {
 	programs map[string]string
 	tools    toolroot.Root
 	// The folders of artifacts.
-	kernelDir, nodeTree, imageTree, imageDir string
+	kernelDir, tree, imageDir string
 }
 
 // prepare makes what does not depend on anything else.
@@ -91,12 +91,10 @@ func (b *builder) prepare(ctx context.Context) error {
 	steps.Go(func() error { return b.buildPrograms(ctx) })
 	steps.Go(func() error { return b.buildKernel(ctx) })
 	steps.Go(func() error { // one after another: they wait for the same mirror
-		for _, build := range []func(context.Context) error{b.buildTools, b.buildNodeTree, b.buildImageTree} {
-			if err := build(ctx); err != nil {
-				return err
-			}
+		if err := b.buildTools(ctx); err != nil {
+			return err
 		}
-		return nil
+		return b.buildTree(ctx)
 	})
 	return steps.Wait()
 }

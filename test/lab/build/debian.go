@@ -52,7 +52,9 @@ func (d debian) make(ctx context.Context, log io.Writer, target string, extra ..
 	if mirror := os.Getenv("LAB_DEBIAN_MIRROR"); mirror != "" {
 		args = append(args, mirror)
 	}
-	return run(command(ctx, "mmdebstrap", args...), log)
+	cmd := command(ctx, "mmdebstrap", args...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C") // the tree has no other locale
+	return run(cmd, log)
 }
 
 // command is one that is stopped gently with all its children when ctx ends.

@@ -15,25 +15,33 @@ const (
 	treeTarball    = "tree.tar"
 )
 
-// imageTree is what the tests want to find in a pod.
-var imageTree = debian{"essential", []string{
-	"ca-certificates", "curl", "e2fsprogs", "fio", "procps", "util-linux", "xfsprogs", "zfsutils-linux",
-}}
-
 // unwanted is what no container and no node of the lab uses: package lists, hardware databases, Python, which only
-// reports of OpenZFS are written in, the tables of ICU, which only xfs_scrub needs, and what is there in two versions.
+// reports of OpenZFS are written in, the tables of ICU, which only xfs_scrub needs, and what is there in two versions, such
+// as the certificates beside the bundle of them: some of their names are not ASCII, and mke2fs refuses those.
 var unwanted = []string{
-	"dev/*", "var/cache/*", "var/lib/apt", "var/lib/dpkg", "var/log/*", "etc/ssh/ssh_host_*",
+	"usr/share/ca-certificates", "etc/ssl/certs/*.pem", "etc/ssl/certs/*.0",
+	"dev/*", "var/cache/*", "var/lib/apt", "var/lib/dpkg", "var/log/*", "etc/hostid", "etc/ssh/ssh_host_*",
 	"usr/bin/python3*", "usr/lib/python3*", "usr/share/python3", "usr/share/perl*", "usr/share/zoneinfo", "usr/share/i18n",
 	"usr/lib/udev/hwdb.*", "usr/lib/x86_64-linux-gnu/gconv", "usr/lib/x86_64-linux-gnu/perl", "usr/lib/x86_64-linux-gnu/libicudata.*",
 	"usr/bin/containerd-shim", "usr/bin/containerd-shim-runc-v1",
 	"usr/lib/cni/dhcp", "usr/lib/cni/firewall", "usr/lib/cni/ipvlan", "usr/lib/cni/macvlan", "usr/lib/cni/sbr", "usr/lib/cni/vlan",
 }
 
-// isUnwanted is whether a path is unwanted, or in a folder that is.
-func isUnwanted(name string) bool {
+// unwantedInImage is what makes a machine of the tree, on top of that.
+var unwantedInImage = append([]string{
+	"etc/systemd", "usr/lib/systemd", "usr/lib/x86_64-linux-gnu/systemd", "var/lib/systemd", "usr/bin/systemd*", "usr/bin/*ctl",
+	"etc/udev", "usr/lib/udev", "usr/bin/udevadm", "usr/lib/modules-load.d", "usr/lib/kernel", "usr/lib/initramfs-tools", "usr/share/initramfs-tools",
+	"etc/containerd", "usr/bin/containerd*", "usr/bin/ctr", "usr/sbin/runc", "usr/lib/cni",
+	"etc/ssh", "usr/bin/ssh*", "usr/sbin/sshd", "usr/lib/openssh", "usr/lib/sysusers.d", "usr/lib/tmpfiles.d",
+}, unwanted...)
+
+func isUnwanted(name string) bool        { return matchesOrIsIn(name, unwanted) }
+func isUnwantedInImage(name string) bool { return matchesOrIsIn(name, unwantedInImage) }
+
+// matchesOrIsIn is whether a path matches one of the patterns, or is in a folder that does.
+func matchesOrIsIn(name string, patterns []string) bool {
 	for ; name != "."; name = path.Dir(name) {
-		for _, pattern := range unwanted {
+		for _, pattern := range patterns {
 			if matches, _ := path.Match(pattern, name); matches {
 				return true
 			}
@@ -42,22 +50,9 @@ func isUnwanted(name string) bool {
 	return false
 }
 
-// buildImageTree makes the Debian part of the container image.
-func (b *builder) buildImageTree(ctx context.Context) (err error) {
-	b.imageTree, err = b.buildTree(ctx, "image-tree", "make the Debian tree of the container image", imageTree)
-	return err
-}
-
-// buildTree makes a tarball of a Debian tree.
-func (b *builder) buildTree(ctx context.Context, name, what string, tree debian) (string, error) {
-	return b.store.artifact(ctx, recipe{name, tree.options()}, what, func(dir string, log io.Writer) error {
-		return tree.make(ctx, log, filepath.Join(dir, treeTarball))
-	})
-}
-
-// buildImage makes the only container image that the lab needs for itself.
+// buildImage makes the only container image that the lab needs for itself, of the tree that the nodes are made of.
 func (b *builder) buildImage(ctx context.Context) (err error) {
-	parts := append(b.programKeys(inImage), filepath.Base(b.imageTree))
+	parts := append(b.programKeys(inImage), filepath.Base(b.tree))
 	r := recipe{"image", append(parts, sources("image.go", "archive.go", "tarball.go", "pause/main.go")...)}
 	b.imageDir, err = b.store.artifact(ctx, r, "make the container image of the lab", func(dir string, log io.Writer) error {
 		pause := filepath.Join(dir, "pause")
@@ -76,7 +71,7 @@ func (b *builder) buildImage(ctx context.Context) (err error) {
 			return err
 		}
 		layer := filepath.Join(dir, "layer.tar")
-		if err := mergeFile(layer, []string{filepath.Join(b.imageTree, treeTarball)}, isUnwanted, over); err != nil {
+		if err := mergeFile(layer, []string{filepath.Join(b.tree, treeTarball)}, isUnwantedInImage, over); err != nil {
 			return err
 		}
 		archive, err := os.Create(filepath.Join(dir, imageArchive))

@@ -17,10 +17,10 @@ const (
 	rootSize = "6G"
 )
 
-// nodeTree is the Debian part of a node. util-linux-extra and the like are not there: nobody logs in.
+// nodeTree is the Debian part of the nodes, and of the container image: one tree for both is made in half the time.
 var nodeTree = debian{"essential", []string{
 	"systemd", "systemd-sysv", "udev", "dbus", "kmod", "mount", "iproute2", "iptables", "nftables", "conntrack", "ethtool",
-	"containerd", "runc", "containernetworking-plugins", "openssh-server", "ca-certificates",
+	"containerd", "runc", "containernetworking-plugins", "openssh-server", "ca-certificates", "curl",
 	"zfsutils-linux", "e2fsprogs", "xfsprogs", "fio", "procps", "psmisc", "less",
 }}
 
@@ -48,15 +48,18 @@ var masked = []string{
 	"modprobe@dm_mod.service", "modprobe@loop.service",
 }
 
-// buildNodeTree makes the Debian part of the nodes.
-func (b *builder) buildNodeTree(ctx context.Context) (err error) {
-	b.nodeTree, err = b.buildTree(ctx, "node-tree", "make the Debian tree of the nodes", nodeTree)
+// buildTree makes a tarball of that.
+func (b *builder) buildTree(ctx context.Context) (err error) {
+	r := recipe{"tree", nodeTree.options()}
+	b.tree, err = b.store.artifact(ctx, r, "make the Debian tree of the nodes", func(dir string, log io.Writer) error {
+		return nodeTree.make(ctx, log, filepath.Join(dir, treeTarball))
+	})
 	return err
 }
 
 // buildRoot makes the image that nodes start from, and is its path.
 func (b *builder) buildRoot(ctx context.Context) (string, error) {
-	parts := append(b.programKeys(onNodes), filepath.Base(b.nodeTree), filepath.Base(b.kernelDir), filepath.Base(b.imageDir), filepath.Base(string(b.tools)))
+	parts := append(b.programKeys(onNodes), filepath.Base(b.tree), filepath.Base(b.kernelDir), filepath.Base(b.imageDir), filepath.Base(string(b.tools)))
 	r := recipe{"root", append(parts, sources("node", "node.go", "prime.go", "tarball.go", "image.go")...)}
 	what := "make the disk image of the nodes, and start it once to import the container image"
 	dir, err := b.store.artifact(ctx, r, what, func(dir string, log io.Writer) error {
@@ -65,7 +68,7 @@ func (b *builder) buildRoot(ctx context.Context) (string, error) {
 			return err
 		}
 		tarball := filepath.Join(dir, treeTarball)
-		bases := []string{filepath.Join(b.nodeTree, treeTarball), b.kernel("modules.tar")}
+		bases := []string{filepath.Join(b.tree, treeTarball), b.kernel("modules.tar")}
 		if err := mergeFile(tarball, bases, isUnwanted, over); err != nil {
 			return err
 		}

@@ -51,6 +51,9 @@ func TestIsUnwanted(t *testing.T) {
 		"usr/lib/x86_64-linux-gnu/libicudata.so.77": true, "usr/bin/containerd": false, "usr/bin/containerd-shim": true,
 		"usr/bin/containerd-shim-runc-v2": false, "usr/lib/cni/bridge": false, "etc/ssh/ssh_host_rsa_key": true, "etc/ssh/sshd_config": false,
 	} {
+		if isUnwanted(name) && !isUnwantedInImage(name) {
+			t.Errorf("%s is unwanted, but not in the image", name)
+		}
 		if got := isUnwanted(name); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -26,10 +27,10 @@ func (b *builder) prime(ctx context.Context, image string, log io.Writer) error 
 		"-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "Nehalem", "-smp", "2", "-m", "2048",
 		"-kernel", b.kernel("vmlinuz"), "-initrd", b.kernel("initrd"),
 		"-append", "root=LABEL="+rootLabel+" rw console=ttyS0 net.ifnames=0 panic=-1 systemd.unit=lab-prime.target",
-		"-blockdev", "driver=file,node-name=root-file,cache.no-flush=on,discard=unmap,filename="+image,
+		"-blockdev", "driver=file,node-name=root-file,cache.no-flush=on,discard=unmap,filename="+escape(image),
 		"-blockdev", "driver=raw,node-name=root,file=root-file,discard=unmap",
 		"-device", "virtio-blk-pci,drive=root,serial="+rootLabel,
-		"-blockdev", "driver=file,node-name=image-file,read-only=on,filename="+filepath.Join(b.imageDir, imageArchive),
+		"-blockdev", "driver=file,node-name=image-file,read-only=on,filename="+escape(filepath.Join(b.imageDir, imageArchive)),
 		"-blockdev", "driver=raw,node-name=image,read-only=on,file=image-file",
 		"-device", "virtio-blk-pci,drive=image,serial=lab-image",
 	)
@@ -44,3 +45,6 @@ func (b *builder) prime(ctx context.Context, image string, log io.Writer) error 
 	}
 	return nil
 }
+
+// escape doubles commas, which separate options.
+func escape(path string) string { return strings.ReplaceAll(path, ",", ",,") }

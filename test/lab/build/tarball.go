@@ -18,7 +18,7 @@ import (
 // epoch is the time of all files that the lab adds: the same input makes the same tarball.
 var epoch = time.Unix(1, 0)
 
-// added is a file, folder or symbolic link that is put into a tree.
+// added is a file or symbolic link that is put into a tree.
 type added struct {
 	header tar.Header
 	open   func() (io.ReadCloser, error)
@@ -36,10 +36,6 @@ func (o overlay) content(name string, mode int64, content []byte) {
 
 func (o overlay) link(name, target string) {
 	o[name] = added{tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Mode: 0o777, ModTime: epoch}, nil}
-}
-
-func (o overlay) folder(name string, mode int64) {
-	o[name] = added{tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: mode, ModTime: epoch}, nil}
 }
 
 // program puts a program of this machine into the tree.
@@ -75,7 +71,7 @@ func (o overlay) files(files fs.FS, folder string) error {
 }
 
 // merge writes a tarball of the trees in the tarballs bases, without what drop says, and with the overlay in place of
-// what was there. No path is in it twice, but for folders.
+// what was there. No path is in it twice, and every folder is there before what is in it.
 func merge(out io.Writer, bases []string, drop func(name string) bool, over overlay) error {
 	writer := tar.NewWriter(out)
 	folders := map[string]bool{".": true}
@@ -84,6 +80,9 @@ func merge(out io.Writer, bases []string, drop func(name string) bool, over over
 			name := path.Clean(header.Name)
 			if _, replaced := over[name]; replaced || drop(name) {
 				return nil
+			}
+			if err := writeFolders(writer, path.Dir(name), folders); err != nil {
+				return err
 			}
 			if header.Typeflag == tar.TypeDir {
 				folders[name] = true
@@ -104,37 +103,39 @@ func merge(out io.Writer, bases []string, drop func(name string) bool, over over
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if err := over.write(writer, name, folders); err != nil {
+		if err := over[name].write(writer, folders); err != nil {
 			return fmt.Errorf("add %s: %w", name, err)
 		}
 	}
 	return writer.Close()
 }
 
-// write writes an entry, after the folders that it is in and that are not there yet.
-func (o overlay) write(writer *tar.Writer, name string, folders map[string]bool) error {
-	if parent := path.Dir(name); !folders[parent] {
-		if _, there := o[parent]; !there {
-			o.folder(parent, 0o755)
-		}
-		if err := o.write(writer, parent, folders); err != nil {
-			return err
-		}
-	}
-	if folders[name] {
-		return nil
-	}
-	entry := o[name]
-	folders[name] = entry.header.Typeflag == tar.TypeDir
-	if err := writer.WriteHeader(&entry.header); err != nil || entry.open == nil {
+// write writes an entry, after the folders that it is in.
+func (a added) write(writer *tar.Writer, folders map[string]bool) error {
+	if err := writeFolders(writer, path.Dir(a.header.Name), folders); err != nil {
 		return err
 	}
-	content, err := entry.open()
+	if err := writer.WriteHeader(&a.header); err != nil || a.open == nil {
+		return err
+	}
+	content, err := a.open()
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(writer, content)
 	return errors.Join(err, content.Close())
+}
+
+// writeFolders writes a folder, and those that it is in, unless they are there: mke2fs makes none by itself.
+func writeFolders(writer *tar.Writer, name string, folders map[string]bool) error {
+	if folders[name] {
+		return nil
+	}
+	if err := writeFolders(writer, path.Dir(name), folders); err != nil {
+		return err
+	}
+	folders[name] = true
+	return writer.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755, ModTime: epoch})
 }
 
 // eachEntry calls do for every entry of a tarball.

@@ -1,0 +1,215 @@
+package observe
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	million = 1_000_000
+	// tolerance is how much of what was read may come from the wrong place before an expectation is contradicted: 5%. Less can't be
+	// told from metadata, readahead and the reads of a shell; more moves a throughput visibly.
+	tolerance = million / 20
+)
+
+// evidence is what tells memory from devices.
+type evidence struct {
+	// delivered are independent figures of how many bytes came from devices to the page cache or past it. Each may contain the
+	// reads of others, or those that a cache further down has served, so the smallest one is nearest to the truth.
+	delivered []delivered
+	arc       *arcEvidence
+	none      string // why there is nothing
+}
+
+// delivered is one such figure.
+type delivered struct {
+	source string
+	bytes  int64
+}
+
+// arcEvidence is what the ARC says. It counts blocks.
+type arcEvidence struct {
+	demanded int64 // blocks of data that readers asked for
+	fetched  int64 // blocks of data that were read from the pool, by demand or by prefetch
+	cached   int64 // of these, served by a cache device
+	direct   int64 // bytes that passed by the ARC (O_DIRECT of OpenZFS 2.3)
+	record   int64 // bytes of the largest block, 0 if unknown
+}
+
+// collectEvidence picks out of the changes what tells where reads came from.
+func (o *Observer) collectEvidence(sources map[string]sourceDetail) evidence {
+	var found evidence
+	if o.zfs != nil {
+		found.arc = newARCEvidence(sources, int64(min(o.zfs.recordSize, 1<<30)))
+		if found.arc == nil {
+			found.none = "the counters of the ARC are not available"
+		}
+		if len(o.devices.top) == 0 || !o.devices.has(kindZvol) {
+			return found // on a dataset there is no page cache, and devices read compressed bytes
+		}
+	}
+	switch {
+	case len(o.devices.top) == 0:
+		found.none = "the devices below the volume are not known"
+		return found
+	case o.mount != nil && strings.Contains(o.mount.superOptions, "compress"):
+		found.none = "the file system compresses, so that devices read fewer bytes than the workload"
+		return found
+	}
+	if value, ok := sources["process"].Changes["readBytes"]; ok {
+		found.delivered = append(found.delivered, delivered{"the processes of the workload", value})
+	}
+	levels := [][]*device{o.devices.top}
+	if o.zfs == nil {
+		levels = append(levels, o.devices.counted(), o.devices.leaves())
+	}
+	for _, level := range levels {
+		names := strings.Join(namesOf(level), ", ")
+		if sum, ok := sumOf(sources, "device.", level, "readBytes"); ok {
+			found.delivered = append(found.delivered, delivered{names, sum})
+		}
+	}
+	if len(found.delivered) == 0 && found.arc == nil {
+		found.none = "neither the reads of the devices nor those of the processes are available"
+	}
+	return found
+}
+
+func newARCEvidence(sources map[string]sourceDetail, record int64) *arcEvidence {
+	arc := sources["zfs.arc"].Changes
+	for _, needed := range []string{"demand_data_hits", "demand_data_misses", "prefetch_data_misses"} {
+		if _, found := arc[needed]; !found {
+			return nil
+		}
+	}
+	return &arcEvidence{
+		demanded: plus(plus(arc["demand_data_hits"], arc["demand_data_iohits"]), arc["demand_data_misses"]),
+		fetched:  plus(arc["demand_data_misses"], arc["prefetch_data_misses"]),
+		cached:   arc["l2_hits"],
+		direct:   sources["zfs.pool"].Changes["direct_read_bytes"],
+		record:   record,
+	}
+}
+
+// arcShare is the part of the demanded blocks that was fetched from devices, in millionths. The plain hit rate would not do: a block
+// that was prefetched from a disk a moment ago is a hit.
+func (e evidence) arcShare() (int64, bool) {
+	if e.arc == nil || e.arc.demanded <= 0 {
+		return 0, false
+	}
+	return min(million, mulDiv(max(0, e.arc.fetched-e.arc.cached), million, e.arc.demanded)), true
+}
+
+// memoryVerdict is how much of what was read came from devices.
+type memoryVerdict struct {
+	known       bool
+	fromDevices int64 // millionths
+	text        string
+}
+
+// judgeMemory takes the smallest of all that limits what came from devices.
+func judgeMemory(read int64, delta Delta) memoryVerdict {
+	if read <= 0 {
+		return memoryVerdict{text: "the workload read nothing"}
+	}
+	verdict := memoryVerdict{fromDevices: million, text: delta.evidence.none}
+	consider := func(share int64, text string) {
+		share = min(share, million)
+		if !verdict.known || share < verdict.fromDevices {
+			verdict = memoryVerdict{known: true, fromDevices: share, text: text}
+		}
+	}
+	if delta.evidence.none != "" {
+		return verdict
+	}
+	for _, figure := range delta.evidence.delivered {
+		consider(mulDiv(figure.bytes, million, read), fmt.Sprintf("%s read %s from devices", figure.source, size(figure.bytes)))
+	}
+	if arc := delta.evidence.arc; arc != nil {
+		share, text := arc.judge(delta.evidence, read)
+		consider(share, text)
+	}
+	if hits, found := delta.Metrics["cacheHitPartsPerMillion"]; found && !verdict.known {
+		consider(million-hits, "as its metrics say")
+	}
+	if !verdict.known {
+		verdict.text = "there are no counters of the devices or of a cache"
+	}
+	return verdict
+}
+
+// judge limits what came from the pool in two ways. By blocks: of the blocks that readers asked the ARC for, so many were fetched.
+// By bytes: the fetched blocks can't hold more than a record each; this catches what the dbuf cache served, which the ARC never sees.
+func (a *arcEvidence) judge(e evidence, read int64) (share int64, text string) {
+	fetched := max(0, a.fetched-a.cached)
+	buffered := max(0, read-a.direct)
+	text = fmt.Sprintf("the ARC was asked for %d blocks and %d were fetched from the pool", a.demanded, fetched)
+	bytes := buffered
+	if part, found := e.arcShare(); found {
+		bytes = mulDiv(buffered, part, million)
+	} else if fetched == 0 {
+		bytes = 0
+	}
+	if a.record > 0 {
+		if most := mulDiv(fetched, a.record, 1); most < bytes {
+			bytes = most
+			text += fmt.Sprintf(", of at most %s each", size(a.record))
+		}
+	}
+	if a.direct > 0 {
+		text += fmt.Sprintf(", and %s were read past it", size(a.direct))
+	}
+	return mulDiv(min(read, plus(bytes, a.direct)), million, read), text
+}
+
+// JudgeCache says whether what the workload read came from where it was expected to: Cold from devices, Warm from memory, each with a
+// tolerance of 5%; Any is always right. An expectation that can't be checked is not met. Whether a job asked for direct I/O is no
+// evidence: file systems ignore it.
+func JudgeCache(expectation string, applicationReadBytes int64, delta Delta) (ok bool, message string) {
+	verdict := judgeMemory(applicationReadBytes, delta)
+	stated := fmt.Sprintf("of %s that the workload read, %s came from devices and %s from memory: %s", size(applicationReadBytes),
+		percent(verdict.fromDevices), percent(million-verdict.fromDevices), verdict.text)
+	switch expectation {
+	case "Any", "":
+		if !verdict.known {
+			return true, "where the reads came from is not known: " + verdict.text
+		}
+		return true, stated
+	case "Cold", "Warm":
+	default:
+		return false, fmt.Sprintf("the expectation %q is not known: say Cold, Warm or Any", shorten(expectation, 40))
+	}
+	if !verdict.known {
+		return false, fmt.Sprintf("expected a %s cache, which can't be checked: %s; declare Any if it does not matter",
+			strings.ToLower(expectation), verdict.text)
+	}
+	if expectation == "Cold" {
+		if million-verdict.fromDevices > tolerance {
+			return false, "expected a cold cache, but " + stated + "; read much more than fits into memory, empty the caches before, or declare Warm or Any"
+		}
+		return true, "the cache was cold as expected: " + stated
+	}
+	if verdict.fromDevices > tolerance {
+		return false, "expected a warm cache, but " + stated + "; read everything once before, use less data than memory, or declare Cold or Any"
+	}
+	return true, "the cache was warm as expected: " + stated
+}
+
+// percent writes millionths with one decimal.
+func percent(millionths int64) string {
+	return fmt.Sprintf("%d.%d%%", millionths/10_000, millionths%10_000/1_000)
+}
+
+// size writes bytes for a person.
+func size(bytes int64) string {
+	value, units := float64(bytes), []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	unit := 0
+	for value >= 1024 && unit < len(units)-1 {
+		value /= 1024
+		unit++
+	}
+	if unit == 0 {
+		return fmt.Sprintf("%d bytes", bytes)
+	}
+	return fmt.Sprintf("%.1f %s", value, units[unit])
+}

@@ -1,0 +1,279 @@
+package observe
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	maxDetailBytes = 32 << 10
+	maxUnavailable = 64
+	maxSentence    = 400
+)
+
+// Delta is what happened between two snapshots.
+type Delta struct {
+	// Metrics by the names of the vocabulary, only those that there is evidence for.
+	Metrics map[string]int64
+	// Details has all changes and rates by source, as JSON of at most 32 KiB.
+	Details json.RawMessage
+	// Unavailable says in one sentence each what is not known, and why.
+	Unavailable []string
+
+	evidence evidence
+}
+
+// details is the shape of Delta.Details.
+type details struct {
+	DurationNanoseconds int64                   `json:"durationNanoseconds"`
+	Volume              volumeDetails           `json:"volume"`
+	MetricSources       map[string]string       `json:"metricSources,omitempty"`
+	Sources             map[string]sourceDetail `json:"sources"`
+	Omitted             []string                `json:"omitted,omitempty"`
+}
+
+// volumeDetails is what lies below the volume.
+type volumeDetails struct {
+	FileSystem string         `json:"fileSystem,omitempty"`
+	Dataset    string         `json:"dataset,omitempty"`
+	Pool       string         `json:"pool,omitempty"`
+	RecordSize int64          `json:"recordSizeBytes,omitempty"`
+	Devices    []deviceDetail `json:"devices,omitempty"`
+	FoundBy    string         `json:"devicesFoundBy,omitempty"`
+}
+
+// deviceDetail is one device; the counted ones are those that the metrics are of.
+type deviceDetail struct {
+	Name    string   `json:"name"`
+	Kind    string   `json:"kind"`
+	Below   []string `json:"below,omitempty"`
+	Counted bool     `json:"counted,omitempty"`
+}
+
+// sourceDetail is what one source says about the time between the snapshots.
+type sourceDetail struct {
+	Changes         map[string]int64    `json:"changes,omitempty"`
+	PerSecond       map[string]int64    `json:"perSecond,omitempty"`
+	PartsPerMillion map[string]int64    `json:"partsPerMillion,omitempty"`
+	Levels          map[string][2]int64 `json:"levels,omitempty"` // before and after
+}
+
+// comparison collects the difference of two snapshots.
+type comparison struct {
+	details details
+	missing []string
+	metrics map[string]int64
+}
+
+// Between compares two snapshots of this observer. Where a counter is smaller than before, nothing is said of it: it was reset.
+func (o *Observer) Between(before, after Snapshot) Delta {
+	elapsed := after.at.Sub(before.at) // by the monotonic clock
+	c := comparison{metrics: map[string]int64{}, missing: slices.Concat(before.missing, after.missing), details: details{
+		DurationNanoseconds: max(0, elapsed.Nanoseconds()), Volume: o.describe(), MetricSources: map[string]string{},
+		Sources: map[string]sourceDetail{},
+	}}
+	for _, name := range slices.Sorted(maps.Keys(after.groups)) {
+		earlier, found := before.groups[name]
+		if !found {
+			c.missing = append(c.missing, sentence("Changes of "+name, fmt.Errorf("it was not there before the workload"), ""))
+			continue
+		}
+		c.compare(name, earlier, after.groups[name], elapsed)
+	}
+	for _, name := range slices.Sorted(maps.Keys(before.groups)) {
+		if _, found := after.groups[name]; !found {
+			c.missing = append(c.missing, sentence("Changes of "+name, fmt.Errorf("it was not there after the workload"), ""))
+		}
+	}
+	c.nodeShares()
+	c.compareTxgs(before.txgs, after.txgs, o.zfs != nil)
+	c.fillCPU(before.exclusive && after.exclusive)
+	c.fillDevices(o)
+	found := o.collectEvidence(c.details.Sources)
+	if share, ok := found.arcShare(); ok {
+		c.metrics["cacheHitPartsPerMillion"] = million - share
+		c.details.MetricSources["cacheHitPartsPerMillion"] = "zfs.arc"
+	}
+	return Delta{Metrics: c.metrics, Details: encodeDetails(c.details), Unavailable: bounded(c.missing), evidence: found}
+}
+
+// compare notes the changes of one source.
+func (c *comparison) compare(name string, before, after group, elapsed time.Duration) {
+	into := sourceDetail{Changes: map[string]int64{}, PerSecond: map[string]int64{}, Levels: map[string][2]int64{}}
+	var smaller []string
+	for _, key := range slices.Sorted(maps.Keys(after.counters)) {
+		earlier, found := before.counters[key]
+		later := after.counters[key]
+		switch {
+		case !found:
+			continue
+		case later < earlier:
+			smaller = append(smaller, key)
+			continue
+		}
+		change := clip(later - earlier)
+		into.Changes[key] = change
+		if rate := mulDiv(change, int64(time.Second), elapsed.Nanoseconds()); rate != 0 {
+			into.PerSecond[key] = rate
+		}
+	}
+	for key, later := range after.levels {
+		if earlier, found := before.levels[key]; found {
+			into.Levels[key] = [2]int64{clip(earlier), clip(later)}
+		}
+	}
+	c.details.Sources[name] = into
+	if len(smaller) > 0 {
+		more := ""
+		if extra := len(smaller) - 8; extra > 0 {
+			smaller, more = smaller[:8], fmt.Sprintf(" and %d more", extra)
+		}
+		c.missing = append(c.missing, fmt.Sprintf("Changes of %s not available for %s%s: smaller than before, so the counter was reset "+
+			"or has wrapped around.", name, strings.Join(smaller, ", "), more))
+	}
+}
+
+// nodeShares adds how much of the time of all CPUs went where.
+func (c *comparison) nodeShares() {
+	node, found := c.details.Sources["node"]
+	if !found {
+		return
+	}
+	var total int64
+	for key, change := range node.Changes {
+		if strings.HasSuffix(key, "Nanoseconds") {
+			total = plus(total, change)
+		}
+	}
+	node.PartsPerMillion = map[string]int64{}
+	for key, change := range node.Changes {
+		if name, isTime := strings.CutSuffix(key, "Nanoseconds"); isTime && total > 0 {
+			node.PartsPerMillion[name] = mulDiv(change, million, total)
+		}
+	}
+	c.details.Sources["node"] = node
+}
+
+// compareTxgs sums the transaction groups that were committed after the first snapshot was taken.
+func (c *comparison) compareTxgs(before, after []txg, wanted bool) {
+	if !wanted || len(before) == 0 || len(after) == 0 {
+		return
+	}
+	last := uint64(0)
+	for _, row := range before {
+		if row.committed {
+			last = max(last, row.number)
+		}
+	}
+	into := map[string]int64{}
+	for _, row := range after {
+		if !row.committed || row.number <= last {
+			continue
+		}
+		into["committed"]++
+		into["dirtyBytes"] = plus(into["dirtyBytes"], clip(row.dirtyBytes))
+		into["writtenBytes"] = plus(into["writtenBytes"], clip(row.writtenBytes))
+		into["syncNanoseconds"] = plus(into["syncNanoseconds"], clip(row.syncNanoseconds))
+		into["largestSyncNanoseconds"] = max(into["largestSyncNanoseconds"], clip(row.syncNanoseconds))
+		into["waitNanoseconds"] = plus(into["waitNanoseconds"], clip(row.waitNanoseconds))
+	}
+	if after[0].number > last+1 {
+		c.missing = append(c.missing, fmt.Sprintf("The first transaction groups of the workload are not available: the pool keeps only %d "+
+			"(zfs_txg_history), and those before %d are gone.", len(after), after[0].number))
+	}
+	c.details.Sources["zfs.txgs"] = sourceDetail{Changes: into}
+}
+
+// fillCPU takes the CPU time from the cgroup if nobody else is in it, else from the processes.
+func (c *comparison) fillCPU(exclusive bool) {
+	for _, name := range []string{"cgroup", "process"} {
+		value, found := c.details.Sources[name].Changes["cpuNanoseconds"]
+		if found && (exclusive || name != "cgroup") {
+			c.metrics["cpuNanoseconds"] = value
+			c.details.MetricSources["cpuNanoseconds"] = name
+			return
+		}
+	}
+}
+
+// fillDevices sums what the counted devices read and wrote.
+func (c *comparison) fillDevices(o *Observer) {
+	counted := o.devices.counted()
+	for metric, key := range map[string]string{"deviceReadBytes": "readBytes", "deviceWrittenBytes": "writtenBytes"} {
+		if sum, found := sumOf(c.details.Sources, "device.", counted, key); found {
+			c.metrics[metric] = sum
+			c.details.MetricSources[metric] = "device." + strings.Join(namesOf(counted), ", device.")
+		}
+	}
+}
+
+// sumOf adds one change of several devices; it is not found if it is missing for any of them.
+func sumOf(sources map[string]sourceDetail, prefix string, devices []*device, key string) (int64, bool) {
+	var sum int64
+	for _, d := range devices {
+		value, found := sources[prefix+d.name].Changes[key]
+		if !found {
+			return 0, false
+		}
+		sum = plus(sum, value)
+	}
+	return sum, len(devices) > 0
+}
+
+// WithApplication adds what follows from how much the workload itself read and wrote, and in how many operations.
+func (d Delta) WithApplication(readBytes, writtenBytes, operations int64) Delta {
+	d.Metrics = maps.Clone(d.Metrics)
+	if d.Metrics == nil {
+		d.Metrics = map[string]int64{}
+	}
+	relate := func(metric, of string, factor, divisor int64) {
+		if value, found := d.Metrics[of]; found && divisor > 0 {
+			d.Metrics[metric] = mulDiv(value, factor, divisor)
+		}
+	}
+	relate("readBytesPerApplicationByteMilli", "deviceReadBytes", 1000, readBytes)
+	relate("writtenBytesPerApplicationByteMilli", "deviceWrittenBytes", 1000, writtenBytes)
+	relate("cpuNanosecondsPerThousandOperations", "cpuNanoseconds", 1000, operations)
+	if verdict := judgeMemory(readBytes, d); verdict.known {
+		d.Metrics["cacheHitPartsPerMillion"] = million - verdict.fromDevices
+	}
+	return d
+}
+
+// mulDiv is value * factor / divisor without overflow; it stays at the largest number, and is 0 where there is nothing to divide by.
+func mulDiv(value, factor, divisor int64) int64 {
+	if value <= 0 || factor <= 0 || divisor <= 0 {
+		return 0
+	}
+	high, low := bits.Mul64(uint64(value), uint64(factor))
+	if high >= uint64(divisor) {
+		return math.MaxInt64
+	}
+	quotient, _ := bits.Div64(high, low, uint64(divisor))
+	return clip(quotient)
+}
+
+// plus adds what is not negative, and stays at the largest number.
+func plus(a, b int64) int64 { return clip(uint64(a) + uint64(b)) }
+
+func clip(value uint64) int64 { return int64(min(value, math.MaxInt64)) }
+
+// bounded drops repetitions, and what nobody would read to the end.
+func bounded(sentences []string) []string {
+	var once []string
+	for _, text := range sentences {
+		if text = shorten(text, maxSentence); !slices.Contains(once, text) {
+			once = append(once, text)
+		}
+	}
+	if extra := len(once) - maxUnavailable; extra > 0 {
+		once = append(once[:maxUnavailable], fmt.Sprintf("And %d more.", extra))
+	}
+	return once
+}

@@ -1,0 +1,73 @@
+package observe
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// describe says what lies below the volume.
+func (o *Observer) describe() volumeDetails {
+	into := volumeDetails{FoundBy: o.devices.inferred}
+	if o.mount != nil {
+		into.FileSystem = shorten(o.mount.fsType, 40)
+	}
+	if o.zfs != nil {
+		into.Dataset, into.Pool, into.RecordSize = shorten(o.zfs.dataset, 256), o.zfs.pool, clip(o.zfs.recordSize)
+	}
+	counted := o.devices.counted()
+	for _, d := range o.devices.all {
+		into.Devices = append(into.Devices, deviceDetail{Name: d.name, Kind: d.kind, Below: namesOf(d.below), Counted: slices.Contains(counted, d)})
+	}
+	return into
+}
+
+func namesOf(devices []*device) []string {
+	var names []string
+	for _, d := range devices {
+		names = append(names, d.name)
+	}
+	return names
+}
+
+// encodeDetails leaves out what is least missed until it fits: rates of devices, which can be computed again, then sources.
+func encodeDetails(d details) json.RawMessage {
+	encoded := marshal(d)
+	if len(encoded) <= maxDetailBytes {
+		return encoded
+	}
+	names := slices.SortedFunc(maps.Keys(d.Sources), func(a, b string) int {
+		if rank(a) != rank(b) {
+			return rank(b) - rank(a)
+		}
+		return strings.Compare(b, a)
+	})
+	d.Sources = maps.Clone(d.Sources)
+	for _, name := range names {
+		lean := d.Sources[name]
+		lean.PerSecond = nil
+		d.Sources[name] = lean
+	}
+	d.Omitted = []string{"perSecond"}
+	for len(marshal(d)) > maxDetailBytes && len(names) > 0 {
+		delete(d.Sources, names[0])
+		names = names[1:]
+		d.Omitted = append(d.Omitted[:1:1], "the sources that are not here")
+	}
+	if encoded = marshal(d); len(encoded) > maxDetailBytes {
+		d.Volume.Devices = nil
+		d.Omitted = append(d.Omitted, "volume.devices")
+		encoded = marshal(d)
+	}
+	return encoded
+}
+
+// marshal can't fail: there are only texts and whole numbers.
+func marshal(d details) json.RawMessage {
+	encoded, err := json.Marshal(d)
+	if err != nil {
+		return json.RawMessage(`{}`)
+	}
+	return encoded
+}

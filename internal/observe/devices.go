@@ -1,0 +1,254 @@
+package observe
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Kinds of devices.
+const (
+	kindDisk      = "disk"
+	kindPartition = "partition"
+	kindMapper    = "dm"
+	kindRAID      = "md"
+	kindLoop      = "loop"
+	kindZvol      = "zvol"
+)
+
+// maxDevices is more than any volume stands on; it ends a walk through a broken or hostile tree.
+const maxDevices = 128
+
+// device is one block device at or below the volume.
+type device struct {
+	number string // major:minor
+	name   string
+	kind   string
+	disk   string // the folder in sysfs of the whole disk
+	whole  string // major:minor of the whole disk
+	below  []*device
+	shared bool   // others are on it too
+	hidden string // why what is below it is not known
+}
+
+// deviceTree is all block devices below a volume.
+type deviceTree struct {
+	system   system
+	top      []*device // the volume itself
+	all      []*device // from the volume down, each once
+	byNumber map[string]*device
+	inferred string // how the devices were found, if not by following links
+}
+
+func newDeviceTree(sys system) *deviceTree {
+	return &deviceTree{system: sys, byNumber: map[string]*device{}}
+}
+
+// add resolves a device and all below it as a part of the volume.
+func (t *deviceTree) add(number string) error {
+	d, err := t.resolve(number)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(t.top, d) {
+		t.top = append(t.top, d)
+	}
+	return nil
+}
+
+func (t *deviceTree) resolve(number string) (*device, error) {
+	if known := t.byNumber[number]; known != nil {
+		return known, nil
+	}
+	if len(t.all) >= maxDevices {
+		return nil, fmt.Errorf("there are more than %d devices below the volume", maxDevices)
+	}
+	folder := path.Join("/sys/dev/block", number)
+	text, err := t.system.read(path.Join(folder, "uevent"))
+	if err != nil {
+		return nil, err
+	}
+	d := &device{number: number, name: parseUevent(text)["DEVNAME"], disk: folder}
+	if d.name == "" {
+		return nil, fmt.Errorf("%s/uevent has no DEVNAME", folder)
+	}
+	d.kind = t.kindOf(folder, d.name)
+	d.shared = len(t.system.list(path.Join(folder, "holders"))) > 1
+	t.byNumber[number] = d
+	t.all = append(t.all, d)
+	if d.kind == kindPartition {
+		if d.disk, err = t.system.parent(folder); err != nil {
+			return nil, err
+		}
+	}
+	d.whole = t.system.word(path.Join(d.disk, "dev"))
+	if err := t.descend(d, folder); err != nil {
+		d.hidden = err.Error()
+	}
+	return d, nil
+}
+
+func (t *deviceTree) kindOf(folder, name string) string {
+	for _, kind := range []struct{ file, name string }{
+		{"partition", kindPartition}, {"loop", kindLoop}, {"dm", kindMapper}, {"md", kindRAID},
+	} {
+		if t.system.exists(path.Join(folder, kind.file)) {
+			return kind.name
+		}
+	}
+	if isZvol(name) {
+		return kindZvol
+	}
+	return kindDisk
+}
+
+// isZvol tells a device of ZFS by its name: zd, a number, and p with a number for partitions.
+func isZvol(name string) bool {
+	rest, found := strings.CutPrefix(name, "zd")
+	return found && rest != "" && rest[0] >= '0' && rest[0] <= '9'
+}
+
+// descend follows the device mapper, software RAID and loop devices down. A partition ends the walk, unless its disk is virtual.
+func (t *deviceTree) descend(d *device, folder string) error {
+	switch d.kind {
+	case kindLoop:
+		return t.descendLoop(d, folder)
+	case kindPartition:
+		return t.descendPartition(d)
+	case kindMapper:
+		if id := t.system.word(path.Join(folder, "dm/uuid")); strings.HasPrefix(id, "VDO-") || strings.HasSuffix(id, "-vpool") {
+			return errors.New("VDO compresses: what is below it moves fewer bytes")
+		}
+	}
+	for _, name := range t.system.list(path.Join(folder, "slaves")) {
+		number := t.system.word(path.Join(folder, "slaves", name, "dev"))
+		if number == "" {
+			number = t.system.word(path.Join("/sys/class/block", name, "dev"))
+		}
+		lower, err := t.resolve(number)
+		if err != nil {
+			return err
+		}
+		d.below = append(d.below, lower)
+	}
+	return nil
+}
+
+// descendPartition goes on below a disk that is itself made of others, or of a file, or of a pool.
+func (t *deviceTree) descendPartition(d *device) error {
+	if d.whole == "" {
+		return fmt.Errorf("%s/dev can't be read", d.disk)
+	}
+	kind := t.kindOf(d.disk, path.Base(d.disk))
+	if kind == kindDisk {
+		return nil
+	}
+	lower, err := t.resolve(d.whole)
+	if err != nil {
+		return err
+	}
+	d.below = []*device{lower}
+	return nil
+}
+
+// descendLoop finds the device of the file below a loop device, if that file can be seen from here.
+func (t *deviceTree) descendLoop(d *device, folder string) error {
+	file := t.system.word(path.Join(folder, "loop/backing_file"))
+	if file == "" {
+		return errors.New("the file below the loop device is not told")
+	}
+	text, err := t.system.read("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	mounts, err := parseMountinfo(text)
+	if err != nil {
+		return err
+	}
+	m := mountOf(mounts, file)
+	if !t.system.exists(file) || m == nil { // a mount point above it says nothing: a container has a / too
+		return errors.New("the file below the loop device is not in this container")
+	}
+	if m.fsType == "zfs" {
+		return errors.New("the file below the loop device is on ZFS")
+	}
+	numbers, err := devicesOfMount(t.system, *m)
+	if err != nil {
+		return err
+	}
+	for _, number := range numbers {
+		lower, err := t.resolve(number)
+		if err != nil {
+			return err
+		}
+		d.below = append(d.below, lower)
+	}
+	return nil
+}
+
+// counted is the lowest level of devices that belong to this volume alone: members of a RAID, but not the disk below a logical
+// volume that others share, and not what is below a loop device, which has a cache in between. Disks of a pool count as one level.
+// A zvol whose disks are not known is nothing: it is above the cache of ZFS.
+func (t *deviceTree) counted() []*device {
+	var level []*device
+	for _, d := range t.top {
+		level = append(level, lowestOwn(d)...)
+	}
+	return slices.DeleteFunc(unique(level), func(d *device) bool { return isZvol(d.name) })
+}
+
+func lowestOwn(d *device) []*device {
+	if d.kind == kindLoop || len(d.below) == 0 {
+		return []*device{d}
+	}
+	var level []*device
+	for _, lower := range d.below {
+		if lower.shared {
+			return []*device{d}
+		}
+		level = append(level, lowestOwn(lower)...)
+	}
+	return level
+}
+
+// leaves are the devices at the very bottom, or nothing if they are not all known.
+func (t *deviceTree) leaves() []*device {
+	var bottom []*device
+	for _, d := range t.all {
+		if d.hidden != "" {
+			return nil
+		}
+		if len(d.below) == 0 {
+			bottom = append(bottom, d)
+		}
+	}
+	return bottom
+}
+
+func unique(devices []*device) []*device {
+	var once []*device
+	for _, d := range devices {
+		if !slices.Contains(once, d) {
+			once = append(once, d)
+		}
+	}
+	return once
+}
+
+// has says whether there is a device of that kind.
+func (t *deviceTree) has(kind string) bool {
+	return slices.ContainsFunc(t.all, func(d *device) bool { return d.kind == kind })
+}
+
+// parseUevent reads NAME=value lines.
+func parseUevent(text string) map[string]string {
+	values := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, found := strings.Cut(strings.TrimSuffix(line, "\n"), "="); found {
+			values[name] = value
+		}
+	}
+	return values
+}

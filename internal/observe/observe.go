@@ -1,0 +1,178 @@
+// Package observe takes the counters of the system right before and right after a workload, without any privilege: CPU, block
+// devices below the volume, ZFS, memory pressure and the limits of the container. It says how much of what a workload read came
+// from memory, and describes the machine. It reads /proc and /sys only, and never guesses: what can't be known is named, with the reason.
+package observe
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Target is the volume that a workload runs on.
+type Target struct {
+	// Path of the directory where the volume is mounted, or of the block device.
+	Path string
+	// Block says that Path is a block device.
+	Block bool
+}
+
+// Observer knows what is below one volume and where its counters are.
+type Observer struct {
+	system  system
+	target  Target
+	place   place
+	mount   *mount
+	devices *deviceTree
+	zfs     *zfsVolume
+	cgroup  string // the folder of this process's cgroup, empty if there is none
+	sources []source
+	unknown []string
+}
+
+// source is one place with counters. read adds what it finds to the groups, by name.
+type source struct {
+	name string
+	hint string // the way out if it can't be read
+	read func(groups map[string]group) error
+}
+
+// group holds what one source says: counters only grow, levels go up and down.
+type group struct {
+	counters map[string]uint64
+	levels   map[string]uint64
+}
+
+func newGroup() group { return group{counters: map[string]uint64{}, levels: map[string]uint64{}} }
+
+// Snapshot is all counters at one moment. Only Between can read it.
+type Snapshot struct {
+	at        time.Time
+	groups    map[string]group
+	txgs      []txg
+	exclusive bool // the cgroup holds only this process and its children
+	missing   []string
+}
+
+// New finds out what the volume lies on. It fails only if the volume itself is not what it was said to be.
+func New(target Target) (*Observer, error) {
+	return newObserver(system{root: "/", probe: realProbe{}}, target)
+}
+
+func newObserver(sys system, target Target) (*Observer, error) {
+	found, err := sys.probe.look(target.Path)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("looking at the volume %s: %w", target.Path, err)
+	case target.Block && !found.block:
+		return nil, fmt.Errorf("%s is not a block device: name a block device, or a directory without block", target.Path)
+	case !target.Block && found.block:
+		return nil, fmt.Errorf("%s is a block device: say so, or name the directory where it is mounted", target.Path)
+	}
+	o := &Observer{system: sys, target: target, place: found, devices: newDeviceTree(sys)}
+	mounts, err := o.findMounts()
+	if err != nil {
+		o.cannot("Mounts", err)
+	}
+	o.cgroup, err = findCgroup(sys, mounts)
+	if err != nil {
+		o.cannot("Counters and limits of the cgroup", err)
+	}
+	if err := o.findDevices(); err != nil {
+		o.cannot("Counters of the devices below the volume", err)
+	}
+	o.sources = o.listSources()
+	return o, nil
+}
+
+// cannot notes one thing that is not available, as one sentence.
+func (o *Observer) cannot(what string, why error) {
+	o.unknown = append(o.unknown, sentence(what, why, ""))
+}
+
+// findMounts reads all mounts and keeps the one of the target.
+func (o *Observer) findMounts() ([]mount, error) {
+	text, err := o.system.read("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := parseMountinfo(text)
+	if err != nil {
+		return nil, fmt.Errorf("/proc/self/mountinfo: %w", err)
+	}
+	if o.target.Block {
+		return mounts, nil
+	}
+	if o.mount = mountOf(mounts, o.place.path); o.mount == nil {
+		return mounts, fmt.Errorf("no line of /proc/self/mountinfo is for %s", o.place.path)
+	}
+	return mounts, nil
+}
+
+// findDevices resolves the block devices or the pool that the volume lies on.
+func (o *Observer) findDevices() error {
+	if o.target.Block {
+		if err := o.devices.add(o.place.device); err != nil {
+			return err
+		}
+		return o.noticeZvol(func() (string, error) { return o.system.probe.zvolName(o.place.path) })
+	}
+	switch {
+	case o.mount == nil:
+		return errors.New("the mount of the volume is not known")
+	case o.mount.fsType == "zfs":
+		o.findZFS(o.mount.source, o.place.blockSize)
+		disks, err := o.poolDisks()
+		for _, number := range disks {
+			if err == nil {
+				err = o.devices.add(number)
+			}
+		}
+		return err
+	}
+	numbers, err := devicesOfMount(o.system, *o.mount)
+	for _, number := range numbers {
+		if err == nil {
+			err = o.devices.add(number)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if o.mount.root != "/" && o.mount.fsType != "btrfs" {
+		o.unknown = append(o.unknown, fmt.Sprintf("Device counters of this volume alone are not available: it is the directory %s of a "+
+			"%s file system that others may use too, and the counters contain what they do.", o.mount.root, o.mount.fsType))
+	}
+	return o.noticeZvol(func() (string, error) {
+		return "", errors.New("only an open block device tells it, and this volume is a file system on a zvol")
+	})
+}
+
+// Take reads all counters. It does not fail: what couldn't be read is told by Between. At the end of a workload, take it after
+// the last sync: what is still in the page cache has not reached a device.
+func (o *Observer) Take() Snapshot {
+	snapshot := Snapshot{at: time.Now(), groups: map[string]group{}, missing: o.unknown[:len(o.unknown):len(o.unknown)]}
+	for _, s := range o.sources {
+		if err := s.read(snapshot.groups); err != nil {
+			snapshot.missing = append(snapshot.missing, sentence(s.name, err, s.hint))
+		}
+	}
+	snapshot.exclusive = o.cgroupIsOurs()
+	if o.zfs != nil {
+		rows, err := o.zfs.readTxgs(o.system)
+		if err != nil {
+			snapshot.missing = append(snapshot.missing, sentence("Transaction groups of the pool", err, ""))
+		}
+		snapshot.txgs = rows
+	}
+	return snapshot
+}
+
+// sentence is what a person reads about something that is not available.
+func sentence(what string, why error, hint string) string {
+	text := what + " not available: " + why.Error()
+	if hint != "" {
+		text += "; " + hint
+	}
+	return text + "."
+}

@@ -1,0 +1,248 @@
+package observe
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const (
+	kstats = "/proc/spl/kstat/zfs"
+	// maxDatasets is how many datasets of a pool are looked at to find the volume's.
+	maxDatasets = 8192
+)
+
+// zfsVolume is what is known of a volume on ZFS.
+type zfsVolume struct {
+	dataset    string // empty if unknown
+	pool       string // empty if unknown
+	objset     string // the file with the counters of the dataset
+	recordSize uint64 // the largest block of its files, or the volblocksize; 0 if unknown
+	version    string
+}
+
+// noticeZvol looks for a zvol among the devices, and puts the disks of its pool below it.
+func (o *Observer) noticeZvol(ask func() (string, error)) error {
+	index := slices.IndexFunc(o.devices.all, func(d *device) bool { return d.kind == kindZvol })
+	if index < 0 {
+		return nil
+	}
+	zvol := o.devices.all[index]
+	size, _ := o.system.number(path.Join(zvol.disk, "queue/physical_block_size"))
+	name, err := ask()
+	if err != nil {
+		o.cannot("The name of the zvol", err)
+	}
+	o.findZFS(name, size)
+	zvol.hidden = "the disks of its pool are not known"
+	disks, err := o.poolDisks()
+	if err != nil {
+		return err
+	}
+	for _, number := range disks {
+		lower, err := o.devices.resolve(number)
+		if err != nil {
+			return err
+		}
+		zvol.below = append(zvol.below, lower)
+	}
+	zvol.hidden = ""
+	return nil
+}
+
+// findZFS finds the counters of a dataset. Without its name, it is of the only pool on the node if there is just one.
+func (o *Observer) findZFS(dataset string, recordSize uint64) {
+	o.zfs = &zfsVolume{dataset: dataset, recordSize: recordSize, version: o.system.word("/sys/module/zfs/version")}
+	o.zfs.pool, _, _ = strings.Cut(dataset, "/")
+	if pools := o.pools(); dataset == "" && len(pools) == 1 {
+		o.zfs.pool = pools[0]
+	}
+	if !poolName.MatchString(o.zfs.pool) {
+		o.zfs.pool = ""
+	}
+	err := errors.New("the dataset or its pool is not known")
+	if o.zfs.pool != "" && dataset != "" {
+		err = o.zfs.findObjset(o.system)
+	}
+	if err != nil {
+		o.cannot("Counters of the dataset", err)
+	}
+}
+
+// poolName keeps what a mount calls its source from leading elsewhere in /proc.
+var poolName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.: -]*$`)
+
+// pools are the imported pools: those with a folder of counters.
+func (o *Observer) pools() []string {
+	var pools []string
+	for _, name := range o.system.list(kstats) {
+		if o.system.exists(path.Join(kstats, name, "state")) || o.system.exists(path.Join(kstats, name, "txgs")) {
+			pools = append(pools, name)
+		}
+	}
+	return pools
+}
+
+// findObjset finds the file of the dataset among those of the pool: their names say only a number.
+func (z *zfsVolume) findObjset(sys system) error {
+	folder := path.Join(kstats, z.pool)
+	seen := 0
+	for _, name := range sys.list(folder) {
+		if !strings.HasPrefix(name, "objset-") {
+			continue
+		}
+		if seen++; seen > maxDatasets {
+			return fmt.Errorf("%s has more than %d datasets", folder, maxDatasets)
+		}
+		text, err := sys.read(path.Join(folder, name))
+		if err != nil {
+			continue // destroyed in between, and so not ours
+		}
+		if stat, err := parseKstat(text); err == nil && stat.texts["dataset_name"] == z.dataset {
+			z.objset = path.Join(folder, name)
+			return nil
+		}
+	}
+	return fmt.Errorf("no file in %s is of %s", folder, z.dataset)
+}
+
+// poolDisks finds the disks of the pool. Nothing in /proc or /sys names them. But zpool labels the partition that it makes on a
+// whole disk zfs-NUMBER, and with one pool imported all disks that are labelled so and busy are of that pool.
+func (o *Observer) poolDisks() ([]string, error) {
+	if pools := o.pools(); len(pools) != 1 || pools[0] != o.zfs.pool {
+		return nil, fmt.Errorf("which disks are of the pool %s can be told only if it is the only pool on the node, and there are %d",
+			o.zfs.pool, len(pools))
+	}
+	var numbers []string
+	for _, name := range o.system.list("/sys/class/block") {
+		folder := path.Join("/sys/class/block", name)
+		text, err := o.system.read(path.Join(folder, "uevent"))
+		if err == nil && strings.HasPrefix(parseUevent(text)["PARTNAME"], "zfs-") {
+			numbers = append(numbers, o.system.word(path.Join(folder, "dev")))
+		}
+	}
+	if len(numbers) == 0 {
+		return nil, fmt.Errorf("no partition on the node is labelled zfs-, as zpool does on whole disks: the pool %s lies on "+
+			"partitions or files that were given to it", o.zfs.pool)
+	}
+	o.devices.inferred = fmt.Sprintf("partitions labelled zfs-, and %s is the only pool on the node", o.zfs.pool)
+	return numbers, nil
+}
+
+// sources are the kstats that matter, each with the name of its group.
+func (z *zfsVolume) sources(sys system) []source {
+	since := func(version string) string {
+		return fmt.Sprintf("it needs OpenZFS %s, and this node has %s", version, orUnknown(z.version))
+	}
+	list := []source{
+		kstatSource(sys, "zfs.arc", "ARC counters", path.Join(kstats, "arcstats"), "", keepARC),
+		kstatSource(sys, "zfs.zil", "Intent log counters", path.Join(kstats, "zil"), "", nil),
+		kstatSource(sys, "zfs.allocation", "Gang block counters", path.Join(kstats, "zio_stats"), since("2.3.1"), nil),
+		kstatSource(sys, "zfs.transactions", "Transaction throttle counters", path.Join(kstats, "dmu_tx"), "", nil),
+		kstatSource(sys, "zfs.metaslab", "Metaslab counters", path.Join(kstats, "metaslab_stats"), "", nil),
+		kstatSource(sys, "zfs.dbuf", "Dbuf cache counters", path.Join(kstats, "dbufstats"), "", keepDbuf),
+		kstatSource(sys, "zfs.prefetch", "Prefetch counters", path.Join(kstats, "zfetchstats"), "", nil),
+	}
+	if z.pool != "" {
+		pool := kstatSource(sys, "zfs.pool", "Pool counters", path.Join(kstats, z.pool, "iostats"), "", nil)
+		read := pool.read
+		pool.read = func(groups map[string]group) error {
+			if err := read(groups); err != nil {
+				return err
+			}
+			if _, found := groups["zfs.pool"].counters["arc_read_bytes"]; !found {
+				return errors.New("what the pool read is not in its iostats; " + since("2.3.0"))
+			}
+			return nil
+		}
+		list = append(list, pool)
+	}
+	if z.objset != "" {
+		list = append(list, kstatSource(sys, "zfs.dataset", "Counters of the dataset", z.objset, "", nil))
+	}
+	return list
+}
+
+// keep says whether a value of a kstat is wanted, and whether it is a level.
+type keep func(name string) (wanted, level bool)
+
+func kstatSource(sys system, name, words, file, hint string, keep keep) source {
+	return source{name: words, hint: hint, read: func(groups map[string]group) error {
+		text, err := sys.read(file)
+		if err != nil {
+			return err
+		}
+		stat, err := parseKstat(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		into := newGroup()
+		for key, value := range stat.numbers {
+			wanted, level := true, false
+			if keep != nil {
+				wanted, level = keep(key)
+			}
+			switch {
+			case wanted && level:
+				into.levels[key] = value
+			case wanted:
+				into.counters[key] = value
+			}
+		}
+		groups[name] = into
+		return nil
+	}}
+}
+
+var (
+	arcLevels = []string{"size", "c", "c_min", "c_max", "data_size", "metadata_size", "dnode_size", "compressed_size",
+		"uncompressed_size", "arc_meta_used", "meta", "l2_size", "l2_asize", "memory_available_bytes"}
+	arcCounters = []string{"hits", "iohits", "misses", "mru_hits", "mfu_hits", "mru_ghost_hits", "mfu_ghost_hits", "uncached_hits",
+		"deleted", "evict_skip", "l2_hits", "l2_misses", "l2_read_bytes", "l2_write_bytes", "memory_throttle_count",
+		"memory_direct_count", "memory_indirect_count", "demand_hit_predictive_prefetch", "demand_hit_prescient_prefetch"}
+)
+
+func keepARC(name string) (wanted, level bool) {
+	if slices.Contains(arcLevels, name) {
+		return true, true
+	}
+	return strings.HasPrefix(name, "demand_data_") || strings.HasPrefix(name, "demand_metadata_") ||
+		strings.HasPrefix(name, "prefetch_") || slices.Contains(arcCounters, name), false
+}
+
+func keepDbuf(name string) (wanted, level bool) {
+	switch name {
+	case "hash_hits", "hash_misses", "cache_total_evicts":
+		return true, false
+	case "cache_count", "cache_size_bytes", "cache_target_bytes":
+		return true, true
+	}
+	return false, false
+}
+
+// readTxgs returns the history of the pool's transaction groups.
+func (z *zfsVolume) readTxgs(sys system) ([]txg, error) {
+	if z.pool == "" {
+		return nil, errors.New("the pool is not known")
+	}
+	file := path.Join(kstats, z.pool, "txgs")
+	text, err := sys.read(file)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := parseTxgs(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return rows, nil
+}
+
+func orUnknown(text string) string {
+	if text == "" {
+		return "an unknown version"
+	}
+	return text
+}

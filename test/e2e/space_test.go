@@ -1,0 +1,146 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Under software emulation a machine is slow, and slower if others work beside it. Only a test that fails waits so long.
+const (
+	patience = 5 * time.Minute
+	polling  = 500 * time.Millisecond
+)
+
+// spaceLabel marks the namespaces of tests, so that those of a killed run are found.
+const spaceLabel = "storagebench.dev/e2e"
+
+// Levels of Pod Security.
+const (
+	levelRestricted = "restricted"
+	levelPrivileged = "privileged"
+)
+
+// space is a namespace of its own for a test. It is deleted at the end, with all pods; of a test that failed, what was in it
+// is told first.
+type space struct {
+	t    *testing.T
+	name string
+}
+
+// newSpace makes a namespace that enforces a level of Pod Security.
+func newSpace(t *testing.T, level string) *space {
+	t.Helper()
+	return spaceOf(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}, level)
+}
+
+// spaceOf is newSpace for a namespace with a given name.
+func spaceOf(t *testing.T, namespace *corev1.Namespace, level string) *space {
+	t.Helper()
+	namespace.Labels = map[string]string{spaceLabel: "true", "pod-security.kubernetes.io/enforce": level}
+	if err := cluster.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	s := &space{t: t, name: namespace.Name}
+	t.Cleanup(s.remove)
+	return s
+}
+
+// in is the same namespace for a subtest.
+func (s *space) in(t *testing.T) *space { return &space{t: t, name: s.name} }
+
+func (s *space) remove() {
+	ctx, cancel := afterwards(s.t)
+	defer cancel()
+	if s.t.Failed() {
+		s.t.Logf("what was in namespace %s:\n%s", s.name, s.describe(ctx))
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}}
+	if err := cluster.Delete(ctx, namespace); client.IgnoreNotFound(err) != nil {
+		s.t.Errorf("delete namespace %s: %v", s.name, err)
+		return
+	}
+	gone(ctx, s.t, namespace)
+}
+
+// gone waits until an object does not exist any more.
+func gone(ctx context.Context, t *testing.T, object client.Object) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%T %s is gone", object, object.GetName()), func(g gomega.Gomega) {
+		err := cluster.Get(ctx, client.ObjectKeyFromObject(object), object)
+		g.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "%v %v", err, object)
+	})
+}
+
+// afterwards is a context for cleaning up: that of the test has ended by then.
+func afterwards(t *testing.T) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+}
+
+// eventually waits until what is asserted holds.
+func eventually(t *testing.T, what string, assert func(g gomega.Gomega)) {
+	t.Helper()
+	gomega.NewWithT(t).Eventually(assert).WithTimeout(patience).WithPolling(polling).Should(gomega.Succeed(), what)
+}
+
+// describe tells what is in the namespace: pods, their logs, claims, events.
+func (s *space) describe(ctx context.Context) string {
+	var told strings.Builder
+	var pods corev1.PodList
+	var claims corev1.PersistentVolumeClaimList
+	var events corev1.EventList
+	for _, list := range []client.ObjectList{&pods, &claims, &events} {
+		if err := cluster.List(ctx, list, client.InNamespace(s.name)); err != nil {
+			fmt.Fprintf(&told, "%T: %v\n", list, err)
+		}
+	}
+	for i := range pods.Items {
+		s.describePod(ctx, &pods.Items[i], &told)
+	}
+	for _, claim := range claims.Items {
+		fmt.Fprintf(&told, "claim %s: %s, volume %q\n", claim.Name, claim.Status.Phase, claim.Spec.VolumeName)
+	}
+	for _, event := range events.Items {
+		fmt.Fprintf(&told, "event %s %s/%s %s: %s\n", event.LastTimestamp.Format(time.TimeOnly), event.InvolvedObject.Kind, event.InvolvedObject.Name,
+			event.Reason, event.Message)
+	}
+	return told.String()
+}
+
+func (s *space) describePod(ctx context.Context, pod *corev1.Pod, told *strings.Builder) {
+	fmt.Fprintf(told, "pod %s on %q: %s %s %s\n", pod.Name, pod.Spec.NodeName, pod.Status.Phase, pod.Status.Reason, pod.Status.Message)
+	for _, condition := range pod.Status.Conditions {
+		if condition.Status != corev1.ConditionTrue {
+			fmt.Fprintf(told, "  %s=%s %s: %s\n", condition.Type, condition.Status, condition.Reason, condition.Message)
+		}
+	}
+	for _, status := range pod.Status.ContainerStatuses {
+		fmt.Fprintf(told, "  container %s: ready %t, %d restarts, %s\n", status.Name, status.Ready, status.RestartCount, stateOf(status.State))
+		lines := int64(100)
+		log, err := clients.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: status.Name, TailLines: &lines}).DoRaw(ctx)
+		if err != nil {
+			fmt.Fprintf(told, "  no log: %v\n", err)
+		}
+		for line := range strings.Lines(string(log)) {
+			fmt.Fprintf(told, "  | %s\n", strings.TrimSuffix(line, "\n"))
+		}
+	}
+}
+
+func stateOf(state corev1.ContainerState) string {
+	switch {
+	case state.Waiting != nil:
+		return "waits: " + state.Waiting.Reason + " " + state.Waiting.Message
+	case state.Terminated != nil:
+		return fmt.Sprintf("ended with %d: %s %s", state.Terminated.ExitCode, state.Terminated.Reason, state.Terminated.Message)
+	}
+	return "runs"
+}
