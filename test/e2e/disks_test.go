@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/test/lab/vm"
 )
 
 // Scripts for one block of a disk, past the cache: $1 is the device.
@@ -14,18 +16,26 @@ const (
 	writeBlock = `dd if=/dev/zero of="$1" bs=4k count=1 seek=1000 oflag=direct conv=notrunc status=none`
 )
 
-// breakDisk does something to a disk.
-func breakDisk(t *testing.T, node, disk, action string) {
+// breakDisk does something to a disk. At the end of the test it is undone, before the pods go: one that waits for its disk
+// cannot end.
+func breakDisk(t *testing.T, node string, disk vm.Disk, action string) {
 	t.Helper()
-	if err := theLab.Disk(t.Context(), node, disk, action); err != nil {
-		t.Fatalf("%s disk %s of node %s: %v", action, disk, node, err)
+	t.Cleanup(func() {
+		ctx, cancel := afterwards(t)
+		defer cancel()
+		if err := restoreDisk(ctx, node, disk); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := theLab.Disk(t.Context(), node, disk.Name, action); err != nil {
+		t.Fatalf("%s disk %s of node %s: %v", action, disk.Name, node, err)
 	}
 }
 
 // TestDiskFaults: requests of the broken kinds end in EIO, at once, and none do when the disk is healed.
 func TestDiskFaults(t *testing.T) {
 	node := nodes[0]
-	disk := takeDisks(t, node, 1)[0].Name
+	disk := takeDisks(t, node, 1)[0]
 	s := newSpace(t, levelPrivileged)
 	pod := s.start("disks", on(node), privileged).Name
 	for _, c := range []struct{ action, reads, writes string }{
@@ -36,8 +46,8 @@ func TestDiskFaults(t *testing.T) {
 		{"heal", "", ""},
 	} {
 		breakDisk(t, node, disk, c.action)
-		s.ends(pod, "read after "+c.action, readBlock, device(node, disk), c.reads)
-		s.ends(pod, "write after "+c.action, writeBlock, device(node, disk), c.writes)
+		s.ends(pod, "read after "+c.action, readBlock, device(node, disk.Name), c.reads)
+		s.ends(pod, "write after "+c.action, writeBlock, device(node, disk.Name), c.writes)
 	}
 }
 
@@ -55,29 +65,29 @@ func (s *space) ends(pod, what, script, argument, words string) {
 // TestDiskHangs: a request waits as long as the disk hangs, and is done when it is healed.
 func TestDiskHangs(t *testing.T) {
 	node := nodes[0]
-	disk := takeDisks(t, node, 1)[0].Name
+	disk := takeDisks(t, node, 1)[0]
 	g, s := gomega.NewWithT(t), newSpace(t, levelPrivileged)
 	pod := s.start("disks", on(node), privileged).Name
 	breakDisk(t, node, disk, "hang")
-	s.must(pod, `(`+readBlock+`; echo "ended with $?" >/tmp/ended) </dev/null >/dev/null 2>&1 &`, device(node, disk))
+	s.must(pod, `(if `+readBlock+`; then echo read; else echo failed; fi >/tmp/ended) </dev/null >/dev/null 2>&1 &`, device(node, disk.Name))
 	ended := func() string { return s.must(pod, `cat /tmp/ended 2>/dev/null || true`) }
 	g.Consistently(ended).WithTimeout(5*time.Second).WithPolling(time.Second).Should(gomega.BeEmpty(), "a read of a hanging disk")
 	breakDisk(t, node, disk, "heal")
-	g.Eventually(ended).WithTimeout(patience).WithPolling(polling).Should(gomega.Equal("ended with 0"))
+	g.Eventually(ended).WithTimeout(patience).WithPolling(polling).Should(gomega.Equal("read"))
 }
 
 // TestDiskUnplugged: the disk goes and comes back under the same name, with what was on it.
 func TestDiskUnplugged(t *testing.T) {
 	node := nodes[0]
-	disk := takeDisks(t, node, 1)[0].Name
+	disk := takeDisks(t, node, 1)[0]
 	g, s := gomega.NewWithT(t), newSpace(t, levelPrivileged)
 	pod := s.start("disks", on(node), privileged).Name
 	const sum = `dd if="$1" bs=64k count=16 iflag=direct status=none | sha256sum`
-	written := s.must(pod, `head -c 1M /dev/urandom | dd of="$1" bs=64k iflag=fullblock oflag=direct conv=notrunc status=none; `+sum, device(node, disk))
+	written := s.must(pod, `head -c 1M /dev/urandom | dd of="$1" bs=64k iflag=fullblock oflag=direct conv=notrunc status=none; `+sum, device(node, disk.Name))
 	there := func(is string) {
 		t.Helper()
-		eventually(t, device(node, disk)+" is there: "+is, func(g gomega.Gomega) {
-			g.Expect(s.must(pod, `test -b "$1" && echo yes || echo no`, device(node, disk))).To(gomega.Equal(is))
+		eventually(t, device(node, disk.Name)+" is there: "+is, func(g gomega.Gomega) {
+			g.Expect(s.must(pod, `test -b "$1" && echo yes || echo no`, device(node, disk.Name))).To(gomega.Equal(is))
 		})
 	}
 	there("yes")
@@ -85,8 +95,8 @@ func TestDiskUnplugged(t *testing.T) {
 	there("no")
 	breakDisk(t, node, disk, "plug")
 	there("yes")
-	g.Expect(s.must(pod, sum, device(node, disk))).To(gomega.Equal(written))
-	s.must(pod, `dd if=/dev/zero of="$1" bs=64k count=16 oflag=direct conv=notrunc status=none`, device(node, disk))
+	g.Expect(s.must(pod, sum, device(node, disk.Name))).To(gomega.Equal(written))
+	s.must(pod, `dd if=/dev/zero of="$1" bs=64k count=16 oflag=direct conv=notrunc status=none`, device(node, disk.Name))
 }
 
 // TestMirror: a mirror survives one of its two disks, says so, and is whole again after heal and clear.
@@ -96,7 +106,7 @@ func TestMirror(t *testing.T) {
 	g, s := gomega.NewWithT(t), newSpace(t, levelPrivileged)
 	pod := s.start("mirror", on(node), privileged).Name
 	sum := s.must(pod, makePool, name, "mirror", device(node, taken[0].Name), device(node, taken[1].Name))
-	breakDisk(t, node, taken[1].Name, "fail")
+	breakDisk(t, node, taken[1], "fail")
 	started := time.Now()
 	var broken pool
 	eventually(t, "the pool is degraded", func(g gomega.Gomega) {
@@ -109,7 +119,7 @@ func TestMirror(t *testing.T) {
 	})
 	fmt.Printf("pool %s: DEGRADED %.0f s after its second disk broke, %d errors\n", name, time.Since(started).Seconds(), broken.Vdevs[name].errors())
 	more := s.must(pod, `sha256sum "/$1/data/more"`, name)
-	breakDisk(t, node, taken[1].Name, "heal")
+	breakDisk(t, node, taken[1], "heal")
 	s.must(pod, `zpool clear "$1"`, name)
 	eventually(t, "the pool is whole again", func(g gomega.Gomega) {
 		status, err := s.status(pod, name)

@@ -50,7 +50,7 @@ func switchOnAfterwards(t *testing.T, node string) {
 	})
 }
 
-// containers are the running containers of a node by the UID of their pod.
+// containers are the running containers of a node by the UID of their pod, as far as they are started again when they end.
 func containers(ctx context.Context, node string) (map[string]string, error) {
 	var pods corev1.PodList
 	if err := cluster.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
@@ -58,7 +58,7 @@ func containers(ctx context.Context, node string) (map[string]string, error) {
 	}
 	running := map[string]string{}
 	for i := range pods.Items {
-		if pod := &pods.Items[i]; isReady(pod) {
+		if pod := &pods.Items[i]; isReady(pod) && pod.Spec.RestartPolicy == corev1.RestartPolicyAlways && pod.DeletionTimestamp == nil {
 			running[string(pod.UID)] = pod.Status.ContainerStatuses[0].ContainerID
 		}
 	}

@@ -102,7 +102,7 @@ func blockVolumes(s *state, n int) []*corev1.PersistentVolume {
 			ObjectMeta: metav1.ObjectMeta{Name: BlockClass + "-" + name + "-" + disk.Name, Labels: map[string]string{labelNode: name, labelDisk: disk.Name}},
 			Spec: corev1.PersistentVolumeSpec{
 				StorageClassName: BlockClass, VolumeMode: &block, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteOncePod},
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 				Capacity:    corev1.ResourceList{corev1.ResourceStorage: *resource.NewQuantity(disk.SizeBytes, resource.BinarySI)},
 				PersistentVolumeSource: corev1.PersistentVolumeSource{
 					Local: &corev1.LocalVolumeSource{Path: "/dev/disk/by-id/virtio-" + name + "-" + disk.Name},

@@ -76,6 +76,9 @@ func (l *Lab) start(ctx context.Context, s *state, report *progress.Reporter) er
 	if err := l.ensureKeeper(); err != nil {
 		return err
 	}
+	if err := l.plane(s).Prepare(); err != nil {
+		return err
+	}
 	// The nodes boot while the control plane starts.
 	group, groupContext := errgroup.WithContext(ctx)
 	group.Go(func() error {

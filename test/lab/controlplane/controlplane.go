@@ -55,11 +55,8 @@ func (p Plane) URL(host string) string {
 	return "https://" + net.JoinHostPort(host, strconv.Itoa(p.Ports.API))
 }
 
-// Start starts what does not run yet and waits until the API server is ready.
+// Start starts what does not run yet and waits until the API server is ready. Prepare comes first.
 func (p Plane) Start(ctx context.Context) error {
-	if err := p.prepare(); err != nil {
-		return err
-	}
 	for _, part := range []struct {
 		name      string
 		arguments []string
@@ -169,8 +166,8 @@ func (p Plane) scheduler() []string {
 	}
 }
 
-// prepare makes keys and kubeconfigs, once for the life of a lab.
-func (p Plane) prepare() error {
+// Prepare makes keys and kubeconfigs, once for the life of a lab.
+func (p Plane) Prepare() error {
 	done := p.key("complete")
 	if _, err := os.Stat(done); err == nil {
 		return nil

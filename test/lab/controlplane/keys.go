@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -17,7 +18,7 @@ func (p Plane) makeKeys() error {
 	if err != nil {
 		return err
 	}
-	cluster, err := p.Authority()
+	cluster, err := pki.NewAuthority("storagebench-lab")
 	if err != nil {
 		return err
 	}
@@ -50,10 +51,7 @@ func (p Plane) makeKeys() error {
 			return err
 		}
 	}
-	if err := save("service-account", tokens, nil); err != nil {
-		return err
-	}
-	if err := save("etcd-ca", pki.Pair{Certificate: store.Certificate, Key: store.Key}, nil); err != nil {
+	if err := errors.Join(save("service-account", tokens, nil), save("ca", cluster.Pair, nil), save("etcd-ca", store.Pair, nil)); err != nil {
 		return err
 	}
 	for file, request := range map[string]pki.Request{
@@ -72,18 +70,13 @@ func (p Plane) makeKeys() error {
 	return nil
 }
 
-// Authority is the cluster's authority, made if there is none yet.
+// Authority is the cluster's authority, which Prepare has made.
 func (p Plane) Authority() (*pki.Authority, error) {
-	if authority, err := pki.LoadAuthority(p.key(""), "ca"); err == nil {
-		return authority, nil
-	} else if !os.IsNotExist(err) {
+	authority, err := pki.LoadAuthority(p.key(""), "ca")
+	if err != nil {
 		return nil, fmt.Errorf("read the authority of the cluster: %w (make lab-down removes it)", err)
 	}
-	authority, err := pki.NewAuthority("storagebench-lab")
-	if err != nil {
-		return nil, err
-	}
-	return authority, authority.Save(p.key(""), "ca")
+	return authority, nil
 }
 
 // IssueKubeconfig signs a certificate for a user and packs it into a kubeconfig that finds the API server at host.
