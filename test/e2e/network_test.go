@@ -19,7 +19,7 @@ const (
 	metricsPort = 9153
 	corefile    = `.:5353 {
     errors
-    health :8080 { lameduck 0s }
+    health :8080
     prometheus :9153
     whoami
 }
@@ -76,7 +76,8 @@ func TestNetwork(t *testing.T) {
 		for _, to := range nodes {
 			s.reaches("server-"+from, pods[to], healthPort, metricsPort)
 			s.reaches("server-"+from, services[to], 80, metricsPort)
-			s.reaches("server-"+from, "server-"+to, 80, metricsPort)
+			// With the namespace: the bare name is the pod's own host name to itself.
+			s.reaches("server-"+from, "server-"+to+"."+s.name, 80, metricsPort)
 		}
 		s.resolves("server-"+from, "all-servers", pods)
 	}

@@ -99,6 +99,11 @@ func (s *space) ready(name string) *corev1.Pod {
 	pod := &corev1.Pod{}
 	eventually(s.t, "pod "+name+" is ready", func(g gomega.Gomega) {
 		g.Expect(cluster.Get(s.t.Context(), client.ObjectKey{Namespace: s.name, Name: name}, pod)).To(gomega.Succeed())
+		for _, container := range pod.Status.ContainerStatuses {
+			if container.RestartCount > 2 {
+				gomega.StopTrying(fmt.Sprintf("container %s of pod %s ends again and again", container.Name, name)).Now()
+			}
+		}
 		g.Expect(isReady(pod)).To(gomega.BeTrue(), "%s %v", pod.Status.Phase, pod.Status.ContainerStatuses)
 	})
 	return pod

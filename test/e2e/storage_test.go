@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/storagebench/storagebench/test/lab/vm"
@@ -81,6 +82,19 @@ func (v vdev) errors() int64 {
 		count += below.errors()
 	}
 	return count
+}
+
+// leaf is the part of the vdev on a disk of the lab.
+func (v vdev) leaf(disk string) vdev {
+	for name, below := range v.Vdevs {
+		if strings.HasSuffix(name, "-"+disk) {
+			return below
+		}
+		if found := below.leaf(disk); found.State != "" {
+			return found
+		}
+	}
+	return vdev{}
 }
 
 // pool is what `zpool status -j` tells of a pool.

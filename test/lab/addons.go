@@ -126,7 +126,11 @@ func (l *Lab) waitAddons(ctx context.Context, cluster client.Client, log io.Writ
 			return false, "", err
 		}
 		for _, deployment := range deployments.Items {
-			if (deployment.Name == "coredns" || deployment.Name == "local-path-provisioner") && deployment.Status.AvailableReplicas == 0 {
+			if deployment.Name != "coredns" && deployment.Name != "local-path-provisioner" {
+				continue
+			}
+			status := deployment.Status
+			if status.ObservedGeneration < deployment.Generation || status.UpdatedReplicas == 0 || status.AvailableReplicas == 0 {
 				said := fmt.Sprintf("deployment %s/%s is not available", deployment.Namespace, deployment.Name)
 				_, _ = fmt.Fprintln(log, said)
 				return false, said, nil
