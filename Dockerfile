@@ -1,5 +1,12 @@
-# The programs are built outside, statically, by hack/images: no base image is needed and nothing in the image can go stale.
-# BINARIES is the folder of the built programs for one platform, inside the build context.
+# The images of storagebench. hack/images builds them; docs/images.md says how and why so.
+#
+# The programs are built outside, statically, so nothing in an image can go stale. BINARIES is the folder of the built programs
+# for one platform, inside the build context. Every image runs as a user who is not root, on a root that may be read-only: a
+# number, not a name, because kubelet can check runAsNonRoot only on a number.
+
+# fio, and with it PostgreSQL, out of Debian: images/base/Dockerfile, built by hack/image-base, which prints these references.
+ARG RUNNER_BASE=localhost/storagebench-base-runner
+ARG POSTGRES_BASE=localhost/storagebench-base-postgres
 
 FROM scratch AS manager
 ARG BINARIES=dist/bin/linux-amd64
@@ -12,6 +19,35 @@ LABEL org.opencontainers.image.title="storagebench manager" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 COPY ${BINARIES}/manager /manager
-# A number, not a name: kubelet can check runAsNonRoot only on a number, and there is no /etc/passwd here.
 USER 65532:65532
 ENTRYPOINT ["/manager"]
+
+FROM ${RUNNER_BASE} AS runner
+ARG BINARIES=dist/bin/linux-amd64
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="storagebench runner" \
+      org.opencontainers.image.description="Executes the phases of a storage benchmark with fio, in workload pods" \
+      org.opencontainers.image.source="https://github.com/storagebench/storagebench" \
+      org.opencontainers.image.licenses="Apache-2.0 AND GPL-2.0-only" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+ENV PATH=/usr/bin
+COPY ${BINARIES}/runner /runner
+USER 65532:65532
+ENTRYPOINT ["/runner"]
+
+FROM ${POSTGRES_BASE} AS postgres
+ARG BINARIES=dist/bin/linux-amd64
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="storagebench runner with PostgreSQL" \
+      org.opencontainers.image.description="Executes the phases of a storage benchmark with fio, PostgreSQL and pgbench, in workload pods" \
+      org.opencontainers.image.source="https://github.com/storagebench/storagebench" \
+      org.opencontainers.image.licenses="Apache-2.0 AND GPL-2.0-only AND PostgreSQL" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+ENV PATH=/usr/bin
+COPY ${BINARIES}/runner /runner
+USER 65532:65532
+ENTRYPOINT ["/runner"]

@@ -22,6 +22,7 @@ help: ## list the targets
 
 .PHONY: test
 test: lint ## everything that needs no cluster: lint, unit tests, tests on a real kube-apiserver and etcd
+	@hack/ensure-workloads
 	@echo ">> unit and integration tests (race detector on)"
 	@assets=$$(hack/envtest-assets) && for tool in helm kustomize controller-gen; do $(TOOL) $$tool >/dev/null; done && \
 		echo ">> test control plane: $$assets" && \
@@ -32,6 +33,7 @@ test: lint ## everything that needs no cluster: lint, unit tests, tests on a rea
 
 .PHONY: unit
 unit: ## only the tests that need no API server
+	@hack/ensure-workloads
 	@go test -race $$(go list $(PACKAGES) | grep -v /test/)
 
 .PHONY: lint
@@ -64,10 +66,17 @@ verify: generate manifests ## generated files and go.mod are up to date: the tre
 		echo ">> generated files differ: run 'make generate manifests', go mod tidy, and commit the result" >&2; exit 1; }
 	@echo ">> the tree is clean"
 
+##@ Seeing it work
+
+.PHONY: demo
+demo: ## from nothing to a verdict and its report, in the lab [LAB=lab]; in your own cluster with CLUSTER=current
+	@CLUSTER=$(CLUSTER) LAB=$(LAB) hack/demo
+
 ##@ The lab: a real cluster with ZFS nodes on this machine (docs/lab.md)
 
 # Of the lab that is meant, and of one that lab-up makes.
 LAB ?= lab
+CLUSTER ?= lab
 NODES ?= 1
 DISKS ?= 4
 DISK_SIZE ?= 4Gi
@@ -82,9 +91,12 @@ lab-program:
 	@CGO_ENABLED=0 go build -o $(LAB_PROGRAM) ./test/lab/cmd/lab
 
 .PHONY: lab-up
-lab-up: lab-program ## make the lab [LAB=lab NODES=1 DISKS=4 DISK_SIZE=4Gi DISK_IOPS=2000 DISK_BPS=100Mi], load the project's images
-	@$(LAB_PROGRAM) up $(LAB_OPTIONS)
+lab-up: lab-start ## make the lab [LAB=lab NODES=1 DISKS=4 DISK_SIZE=4Gi DISK_IOPS=2000 DISK_BPS=100Mi], load the project's images
 	@$(MAKE) lab-load
+
+.PHONY: lab-start
+lab-start: lab-program
+	@$(LAB_PROGRAM) up $(LAB_OPTIONS)
 
 .PHONY: lab-load
 lab-load: lab-program images ## build the project's images and load them into the lab
@@ -130,6 +142,14 @@ chart: manifests ## the Helm chart, packaged into dist/
 	@helm=$$($(TOOL) helm) && "$$helm" lint charts/storagebench && "$$helm" package charts/storagebench --destination dist/
 
 ##@ Measuring the operator itself
+
+.PHONY: bench-truth
+bench-truth: ## the product measures disks with known limits: limit, measured, error, within 2%; in the lab [LAB=lab]
+	@LAB=$(LAB) hack/bench truth
+
+.PHONY: bench-fidelity
+bench-fidelity: ## fio run by the runner against plain fio, in pairs: the ratio with its interval, within 1%; in the lab [LAB=lab]
+	@LAB=$(LAB) hack/bench fidelity
 
 .PHONY: bench-writes
 bench-writes: ## API writes per run, against the limit of 12 + 4 per phase

@@ -36,6 +36,8 @@ type Options struct {
 	LeaseNamespace string
 	// RunnerImage of the workload pods.
 	RunnerImage string
+	// PostgresImage of the workload pods of experiments with the workload postgres; empty is RunnerImage.
+	PostgresImage string
 	// Namespaces to look after; empty means all.
 	Namespaces []string
 	Timings    plan.Timings
@@ -116,7 +118,7 @@ func Setup(manager ctrl.Manager, options Options) error {
 	benchmarks := &benchmark.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(),
 		Recorder: manager.GetEventRecorder("storagebench"), Clock: clock.RealClock{},
-		LeaseNamespace: options.LeaseNamespace, RunnerImage: options.RunnerImage,
+		LeaseNamespace: options.LeaseNamespace, RunnerImage: options.RunnerImage, PostgresImage: options.PostgresImage,
 	}
 	if err := benchmarks.SetupWithManager(manager, settings); err != nil {
 		return fmt.Errorf("set up the benchmark controller: %w", err)

@@ -40,6 +40,7 @@ func run() error {
 	s.options.Timings = plan.DefaultTimings()
 	s.logs.TimeEncoder = zapcore.ISO8601TimeEncoder
 	flag.StringVar(&s.options.RunnerImage, "runner-image", "", "image of the workload pods (required)")
+	flag.StringVar(&s.options.PostgresImage, "postgres-image", "", "image of the workload pods of experiments with the workload postgres; --runner-image by default")
 	flag.StringVar(&s.options.LeaseNamespace, "lease-namespace", os.Getenv("POD_NAMESPACE"),
 		"namespace of the Leases by which benchmarks take nodes; the manager's own by default")
 	flag.IntVar(&s.options.Concurrency, "concurrency", 4, "objects that each controller works on at the same time")

@@ -3,6 +3,7 @@ package benchmark
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -180,7 +181,17 @@ func (r *Reconciler) image(observed *observation) string {
 			return run.Spec.RunnerImage
 		}
 	}
+	if r.PostgresImage != "" && slices.ContainsFunc(observed.Slots, usesPostgres) {
+		return r.PostgresImage
+	}
 	return r.RunnerImage
+}
+
+// usesPostgres is asked of all slots, so that the runs of one experiment do not differ in more than their variant.
+func usesPostgres(slot plan.Slot) bool {
+	return slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool {
+		return phase.Measure != nil && phase.Measure.Workload.Postgres != nil
+	})
 }
 
 // rehearse lets the API server validate every variant without making anything, so that a bad value is found before the

@@ -32,6 +32,8 @@ type Reconciler struct {
 	LeaseNamespace string
 	// RunnerImage of new experiments.
 	RunnerImage string
+	// PostgresImage takes its place in experiments with the workload postgres, if it is set: it can do the same and has PostgreSQL.
+	PostgresImage string
 }
 
 // Reconcile observes, plans, acts and summarises.

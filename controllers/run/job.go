@@ -53,7 +53,7 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) (*batchv1.Job, e
 			ActiveDeadlineSeconds: &deadline,
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: podAnnotations(run)},
-				Spec:       podSpec(run, request),
+				Spec:       podSpec(run, phase, request),
 			},
 		},
 	}, nil
@@ -69,6 +69,7 @@ func phaseRequest(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) workload.Req
 		Run:   results.RunIdentity{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
 		Phase: phase, Seed: run.Spec.Seed,
 		VolumeMode: string(target.VolumeMode), Path: path, VolumeSizeBytes: target.Size.Value(),
+		Promised: workload.PromisedVolume, DataFiles: workload.DataFilesFor(run.Spec.Phases),
 	}
 }
 
@@ -82,7 +83,7 @@ func podAnnotations(run *v1alpha1.BenchmarkRun) map[string]string {
 	return annotations
 }
 
-func podSpec(run *v1alpha1.BenchmarkRun, request string) corev1.PodSpec {
+func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) corev1.PodSpec {
 	template := run.Spec.PodTemplate
 	user := ptr.Deref(template.RunAsUser, 65532)
 	container := corev1.Container{
@@ -104,7 +105,7 @@ func podSpec(run *v1alpha1.BenchmarkRun, request string) corev1.PodSpec {
 	} else {
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volumeName, MountPath: workload.DataPath})
 	}
-	return corev1.PodSpec{
+	pod := corev1.PodSpec{
 		RestartPolicy:                corev1.RestartPolicyNever,
 		AutomountServiceAccountToken: ptr.To(false),
 		EnableServiceLinks:           ptr.To(false),
@@ -127,6 +128,8 @@ func podSpec(run *v1alpha1.BenchmarkRun, request string) corev1.PodSpec {
 				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("64Mi"))}}},
 		},
 	}
+	mountFile(&pod, phaseFile(phase))
+	return pod
 }
 
 // nodeAffinity pins the pod through the scheduler. With spec.nodeName instead, a class that waits for its first

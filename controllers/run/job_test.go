@@ -57,7 +57,7 @@ func restricted(spec corev1.PodSpec) (wrong []string) {
 	complain(pod.SeccompProfile == nil || pod.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault, "no seccomp profile")
 	complain(!ptr.Deref(pod.RunAsNonRoot, false) || ptr.Deref(pod.RunAsUser, 0) == 0, "may run as root")
 	for _, volume := range spec.Volumes {
-		complain(volume.PersistentVolumeClaim == nil && volume.EmptyDir == nil, "volume %s is of a kind that is not allowed", volume.Name)
+		complain(volume.PersistentVolumeClaim == nil && volume.EmptyDir == nil && volume.ConfigMap == nil, "volume %s is of a kind that is not allowed", volume.Name)
 	}
 	complain(len(spec.InitContainers)+len(spec.EphemeralContainers) > 0, "other containers")
 	for _, container := range spec.Containers {
@@ -102,7 +102,7 @@ func TestBuildJob(t *testing.T) {
 			}
 		})
 	}
-	if user := ptr.Deref(podSpec(testRun("Filesystem"), "").SecurityContext.RunAsUser, 0); user != 65532 {
+	if user := ptr.Deref(podSpec(testRun("Filesystem"), v1alpha1.Phase{}, "").SecurityContext.RunAsUser, 0); user != 65532 {
 		t.Errorf("the default user is %d", user)
 	}
 }

@@ -43,6 +43,9 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.BenchmarkRun) (p
 	if err := r.observeResults(ctx, &state); err != nil {
 		return state, err
 	}
+	if err := r.observeFile(ctx, &state); err != nil {
+		return state, err
+	}
 	r.receive(ctx, &state)
 	return state, nil
 }

@@ -20,7 +20,11 @@ func TestLoopDevice(t *testing.T) {
 		block, direct bool
 	}{{"file system", false, true}, {"file system on a cached file", false, false}, {"block device", true, true}} {
 		t.Run(test.name, func(t *testing.T) {
-			device := loopDevice(t, test.direct)
+			size := int64(256 << 20)
+			if test.block {
+				size = 100 << 20 // readahead ends where the device ends
+			}
+			device := loopDevice(t, size, test.direct)
 			target := Target{Path: device, Block: true}
 			file := device
 			if !test.block {
@@ -94,13 +98,13 @@ func run(t *testing.T, name string, arguments ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func loopDevice(t *testing.T, direct bool) string {
+func loopDevice(t *testing.T, size int64, direct bool) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "disk")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(file, 256<<20); err != nil {
+	if err := os.Truncate(file, size); err != nil {
 		t.Fatal(err)
 	}
 	options := []string{"--find", "--show", file}

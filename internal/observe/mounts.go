@@ -132,7 +132,7 @@ func parseCgroup(text string) (string, error) {
 			return where, nil
 		}
 	}
-	return "", errors.New("no line of /proc/self/cgroup starts with 0::, as that of cgroup v2 does")
+	return "", errors.New("/proc/self/cgroup has no line that starts with 0::, the one of cgroup v2")
 }
 
 // findCgroup is the folder with the cgroup of this process.

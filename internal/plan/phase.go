@@ -174,6 +174,8 @@ func notStarted(state RunState, phase PhaseState) (reason, message string) {
 		return phase.Pod.Problem, phase.Pod.Message
 	case !phase.Pod.Exists && phase.Job.Message != "":
 		return v1alpha1.ReasonPodRejected, phase.Job.Message
+	case phase.FileProblem != "":
+		return v1alpha1.ReasonPodRejected, phase.FileProblem
 	case !phase.Pod.Exists:
 		return v1alpha1.ReasonPodNotStarted, "no pod has been made for its Job yet"
 	case !state.Volume.Bound:

@@ -59,6 +59,8 @@ type PhaseState struct {
 	Job    JobState
 	Pod    PodState
 	Stored *StoredResult
+	// FileProblem says why the file of a ConfigMap that the phase names is not there.
+	FileProblem string
 	// Received is a document that was read from the pod's log and verified, but is not stored yet.
 	Received       *results.PhaseDocument
 	ReceivedBytes  []byte

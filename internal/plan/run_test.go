@@ -54,6 +54,7 @@ func volumeDeleting(s *RunState) { s.Volume.Deleting = true }
 func unbound(problem string) runChange {
 	return func(s *RunState) { s.Volume.Bound, s.Volume.Problem = false, problem }
 }
+func fileMissing(s *RunState) { s.Phases[0].FileProblem = "no job.fio" }
 func evicted(s *RunState) {
 	s.Phases[0].Pod.Problem, s.Phases[0].Pod.Message = v1alpha1.ReasonPodEvicted, "out of memory"
 }
@@ -157,6 +158,10 @@ func TestRun(t *testing.T) {
 		{name: "the volume has a problem, waiting", changes: []runChange{notYet(time.Minute, waiting, ""), unbound("no space")}, reason: "VolumeNotBound", wake: 9 * time.Minute},
 		{name: "unschedulable", changes: []runChange{notYet(time.Hour, PodState{Exists: true, Problem: "PodUnschedulable", Message: "0/3 nodes"}, "")}, reason: "PodUnschedulable", ending: "final", says: "0/3 nodes"},
 		{name: "admission refuses the pod", changes: []runChange{notYet(time.Hour, PodState{}, "quota")}, reason: "PodRejected", ending: "final", says: "quota"},
+		{name: "the file is missing, waiting", changes: []runChange{notYet(time.Minute, waiting, ""), fileMissing}, reason: "PodRejected", says: "cannot start: no job.fio", wake: 9 * time.Minute},
+		{name: "the file is missing, over", changes: []runChange{notYet(time.Hour, waiting, ""), fileMissing, unbound("")}, reason: "PodRejected", ending: "final", says: "no job.fio"},
+		{name: "the file is missing, and the pod is not even scheduled", changes: []runChange{notYet(time.Hour, PodState{Exists: true, Problem: "PodUnschedulable", Message: "0/3 nodes"}, ""), fileMissing}, reason: "PodUnschedulable", ending: "final"},
+		{name: "the file is gone while the phase runs", changes: []runChange{fileMissing}, reason: "PhaseRunning", wake: 50 * time.Minute},
 		{name: "no pod at all", changes: []runChange{notYet(time.Hour, PodState{}, "")}, reason: "PodNotStarted", ending: "final", says: "no pod has been made"},
 		{name: "the volume is not bound, nobody says why", changes: []runChange{notYet(time.Hour, waiting, ""), unbound("")}, reason: "PodNotStarted", ending: "final", says: "is not bound yet"},
 	} {

@@ -18,6 +18,10 @@ const (
 	DataPath = "/data"
 	// DevicePath is where a Block volume appears.
 	DevicePath = "/dev/storagebench"
+	// FilesPath is where the ConfigMap that a phase names is mounted, read-only. It holds only the key that is named.
+	FilesPath = "/etc/storagebench"
+	// PhaseFile is that key: the job file of a fio workload (jobFileFrom), or the pgbench script of a postgres workload (script).
+	PhaseFile = FilesPath + "/file"
 )
 
 // Request is all that a runner needs to know to execute one phase of one run.
@@ -30,7 +34,34 @@ type Request struct {
 	VolumeMode      string `json:"volumeMode"`
 	Path            string `json:"path"`
 	VolumeSizeBytes int64  `json:"volumeSizeBytes"`
+	// Promised is what Path was said to be: a Volume of its own, also if it is empty, or a plain Directory.
+	Promised string `json:"promised,omitempty"`
+	// DataFiles is how many files a fill writes, see DataFilesFor; 0 is one.
+	DataFiles int32 `json:"dataFiles,omitempty"`
 }
+
+// The values of Request.Promised.
+const (
+	PromisedVolume    = "Volume"
+	PromisedDirectory = "Directory"
+)
+
+// DataFilesFor is how many files the fills of a run have to write, so that each worker of its oltp phases with the layout
+// FilePerWorker has files of its own.
+func DataFilesFor(phases []v1alpha1.Phase) int32 {
+	files := int32(1)
+	for _, phase := range phases {
+		if phase.Measure == nil || phase.Measure.Workload.OLTP == nil {
+			continue
+		}
+		if load := phase.Measure.Workload.OLTP; load.Layout == layoutFilePerWorker {
+			files = max(files, load.Workers)
+		}
+	}
+	return files
+}
+
+const layoutFilePerWorker = "FilePerWorker"
 
 // Encode writes the request as one line of JSON.
 func (r Request) Encode() (string, error) {

@@ -143,6 +143,7 @@ func TestHelmPodValues(t *testing.T) {
 	text := `
 image: {repository: registry.example/manager, tag: v1, pullPolicy: Always}
 runnerImage: {repository: registry.example/runner, tag: v2}
+postgresImage: {repository: registry.example/postgres, tag: v3}
 imagePullSecrets: [{name: registry}]
 replicas: 2
 resources: {requests: {cpu: 1}}
@@ -163,6 +164,7 @@ logFormat: json
 	for name, check := range map[string]bool{
 		"image":             container.Image == "registry.example/manager:v1" && container.ImagePullPolicy == "Always",
 		"runnerImage":       slices.Contains(container.Args, "--runner-image=registry.example/runner:v2"),
+		"postgresImage":     slices.Contains(container.Args, "--postgres-image=registry.example/postgres:v3"),
 		"imagePullSecrets":  len(pod.ImagePullSecrets) == 1 && pod.ImagePullSecrets[0].Name == "registry",
 		"replicas":          *got.Spec.Replicas == 2,
 		"resources":         container.Resources.Requests.Cpu().Value() == 1,

@@ -10,11 +10,13 @@ import (
 	"os"
 	"testing"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/test/lab"
@@ -81,7 +83,8 @@ func open(name string) (err error) {
 	if nodes, err = theLab.Nodes(); err != nil {
 		return err
 	}
-	config.QPS = -1 // the API server's own fairness is limit enough
+	log.SetLogger(logr.Discard()) // what matters comes back as errors
+	config.QPS = -1               // the API server's own fairness is limit enough
 	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
 		return err
 	}

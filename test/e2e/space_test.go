@@ -68,7 +68,12 @@ func (s *space) remove() {
 		s.t.Errorf("delete namespace %s: %v", s.name, err)
 		return
 	}
-	gone(ctx, s.t, namespace)
+	// The pods have to be gone before what they used is taken away. The namespace itself follows in its own time.
+	eventually(s.t, "the pods of namespace "+s.name+" are gone", func(g gomega.Gomega) {
+		var left corev1.PodList
+		g.Expect(cluster.List(ctx, &left, client.InNamespace(s.name))).To(gomega.Succeed())
+		g.Expect(left.Items).To(gomega.BeEmpty())
+	})
 }
 
 // gone waits until an object does not exist any more.

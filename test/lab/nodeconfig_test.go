@@ -27,6 +27,9 @@ func TestNodeConfig(t *testing.T) {
 	}
 	s := &state{Options: Options{Nodes: 3}, Network: 7}
 	s.Ports.API = 16443
+	if err := l.plane(s).Prepare(); err != nil {
+		t.Fatal(err)
+	}
 	packed, err := l.nodeConfig(s, 2)
 	if err != nil {
 		t.Fatal(err)

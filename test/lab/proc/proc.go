@@ -41,7 +41,11 @@ func Start(command *exec.Cmd, lab, part, log string) error {
 	if command.Env == nil {
 		command.Env = os.Environ()
 	}
-	command.Env = append(command.Env, labVariable+"="+lab, partVariable+"="+part)
+	temporary := filepath.Join(lab, "tmp")
+	if err := os.MkdirAll(temporary, 0o700); err != nil {
+		return err
+	}
+	command.Env = append(command.Env, labVariable+"="+lab, partVariable+"="+part, "TMPDIR="+temporary)
 	command.Stdout, command.Stderr, command.Dir = file, file, "/"
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := command.Start(); err != nil {

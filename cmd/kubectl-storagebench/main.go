@@ -1,0 +1,37 @@
+// kubectl-storagebench runs storage benchmarks, in a cluster or on this machine. As a file of this name in the PATH it is
+// also the command kubectl storagebench.
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/storagebench/storagebench/internal/cli"
+)
+
+// version is set by the linker for a release.
+var version string
+
+func main() {
+	app := &cli.App{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Terminal: terminal, Colour: os.Getenv("NO_COLOR") == "",
+		Now: time.Now, Version: version, Local: local(),
+	}
+	os.Exit(app.Main(context.Background(), os.Args[1:]))
+}
+
+// terminal is the size of the standard output if it is a terminal that understands movements of the cursor.
+func terminal() (columns, rows int, is bool) {
+	output := int(os.Stdout.Fd())
+	if !term.IsTerminal(output) || os.Getenv("TERM") == "dumb" {
+		return 0, 0, false
+	}
+	columns, rows, err := term.GetSize(output)
+	if err != nil || columns <= 0 || rows <= 0 {
+		return 80, 24, true
+	}
+	return columns, rows, true
+}

@@ -1,0 +1,125 @@
+// Package cli is the command line tool: kubectl storagebench, or kubectl-storagebench by itself.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+)
+
+// App is the tool with all of the world that it touches: tests put in their own.
+type App struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// Terminal is the size of Out if it is a terminal; nil means that it is none.
+	Terminal func() (columns, rows int, is bool)
+	// Colour says that a terminal shall show colours.
+	Colour bool
+	// Now is the clock.
+	Now func() time.Time
+	// Version of the release; empty takes what the build knows of itself.
+	Version string
+	// Connect finds the cluster; nil does it as kubectl does.
+	Connect func(Connection) (*Cluster, error)
+	// Local is what run --local needs.
+	Local Local
+}
+
+// Main runs the tool and returns its exit code.
+func (a *App) Main(ctx context.Context, arguments []string) int {
+	root := a.rootCommand()
+	root.SetArgs(arguments)
+	err := root.ExecuteContext(ctx)
+	code, text := exitCode(err)
+	if text {
+		_, _ = fmt.Fprintln(a.Err, "Error:", cleanLines(err.Error()))
+	}
+	return code
+}
+
+func (a *App) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kubectl-storagebench",
+		Short: "Run storage benchmarks in Kubernetes, or on this machine",
+		Long: `Run storage benchmarks in Kubernetes, or on this machine, and judge them. A benchmark is a StorageBenchmark in a file.
+
+` + exitHelp,
+		SilenceErrors: true, SilenceUsage: true,
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl storagebench"},
+		Args: func(command *cobra.Command, arguments []string) error {
+			if len(arguments) > 0 {
+				return exitf(ExitUsage, "there is no command %q: use run, report, validate or version", arguments[0])
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
+		return exitf(ExitUsage, "%w: see '%s --help'", err, command.CommandPath())
+	})
+	root.AddCommand(a.runCommand(), a.reportCommand(), a.validateCommand(), a.versionCommand())
+	return root
+}
+
+// onTerminal says whether a person may be looking.
+func (a *App) onTerminal() bool {
+	if a.Terminal == nil {
+		return false
+	}
+	_, _, is := a.Terminal()
+	return is
+}
+
+// say prints one line.
+func (a *App) say(format string, arguments ...any) {
+	_, _ = fmt.Fprintln(a.Out, cleanLines(fmt.Sprintf(format, arguments...)))
+}
+
+func atLeastOne(usage string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, arguments []string) error {
+		if len(arguments) == 0 {
+			return exitf(ExitUsage, "%s", usage)
+		}
+		return nil
+	}
+}
+
+func exactlyOne(usage string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, arguments []string) error {
+		if len(arguments) != 1 {
+			return exitf(ExitUsage, "%s", usage)
+		}
+		return nil
+	}
+}
+
+// clean makes text one line that is safe for a terminal: what pods and manifests say may hold escape sequences.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || r == '\r' {
+			return ' '
+		}
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+}
+
+// cleanLines is clean for a text of several lines.
+func cleanLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = clean(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// fieldOwner is the manager of the fields that run applies.
+const fieldOwner = "kubectl-storagebench"
+
+// applied is a StorageBenchmark as the cluster has it now.
+type applied struct {
+	key types.NamespacedName
+	// before is the experiment that the status may still speak of although it is not the one meant; empty if none.
+	before string
+}
+
+// applyAll applies the manifests in their order: what else there is first, so that a benchmark finds its ConfigMap.
+func (a *App) applyAll(ctx context.Context, cluster *Cluster, connection Connection, manifests []*manifest, force bool) ([]applied, error) {
+	if err := applicable(manifests, connection.Namespace); err != nil {
+		return nil, err
+	}
+	for _, one := range manifests {
+		if one.object.GetNamespace() == "" {
+			one.object.SetNamespace(cluster.Namespace)
+		}
+		if one.isConfigMap() {
+			if err := a.apply(ctx, cluster, one, &corev1.ConfigMap{}, force); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var benchmarks []applied
+	for _, one := range manifests {
+		if !one.isBenchmark() {
+			continue
+		}
+		var before v1alpha1.StorageBenchmark
+		if err := a.apply(ctx, cluster, one, &before, force); err != nil {
+			return benchmarks, err
+		}
+		benchmark := applied{key: client.ObjectKeyFromObject(one.object)}
+		// A changed spec shows in the generation; a changed wish to run again does not.
+		if before.Annotations[v1alpha1.AnnotationRerun] != one.object.GetAnnotations()[v1alpha1.AnnotationRerun] {
+			benchmark.before = before.Status.Experiment
+		}
+		benchmarks = append(benchmarks, benchmark)
+	}
+	return benchmarks, nil
+}
+
+// applicable refuses what run does not apply before anything is written.
+func applicable(manifests []*manifest, namespace string) error {
+	found := false
+	for _, one := range manifests {
+		switch {
+		case !one.isBenchmark() && !one.isConfigMap():
+			return exitf(ExitRefused, "%s: %s: run applies StorageBenchmarks and their ConfigMaps only: apply the others with kubectl", one.at("kind"), one)
+		case one.object.GetName() == "":
+			return exitf(ExitRefused, "%s: %s has no metadata.name: give it one, so that it is the same object the next time", one.at("metadata"), one.object.GetKind())
+		case namespace != "" && one.object.GetNamespace() != "" && one.object.GetNamespace() != namespace:
+			return exitf(ExitRefused, "%s: %s is in namespace %s, --namespace says %s: make them the same, or leave one out",
+				one.at("metadata.namespace"), one, one.object.GetNamespace(), namespace)
+		}
+		found = found || one.isBenchmark()
+	}
+	if !found {
+		return exitf(ExitRefused, "%s: there is no StorageBenchmark in it: give a file that has one", manifests[0].file)
+	}
+	return nil
+}
+
+// apply applies one object and says what became of it; before is filled with the object as it was.
+func (a *App) apply(ctx context.Context, cluster *Cluster, one *manifest, before client.Object, force bool) error {
+	key := client.ObjectKeyFromObject(one.object)
+	doing := fmt.Sprintf("apply %s %s", one.object.GetKind(), key)
+	err := cluster.Client.Get(ctx, key, before)
+	if client.IgnoreNotFound(err) != nil || isUnknownKind(err) {
+		return explain(doing, err)
+	}
+	isNew := apierrors.IsNotFound(err)
+	options := []client.ApplyOption{client.FieldOwner(fieldOwner)}
+	if force {
+		options = append(options, client.ForceOwnership)
+	}
+	object := one.object.DeepCopy()
+	delete(object.Object, "status")
+	if err := cluster.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...); err != nil {
+		return explain(doing, err)
+	}
+	word := "changed"
+	switch {
+	case isNew:
+		word = "created"
+	case object.GetResourceVersion() == before.GetResourceVersion():
+		word = "unchanged"
+	}
+	a.say("%s %s %s", one.object.GetKind(), key, word)
+	return nil
+}

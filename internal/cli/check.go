@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/gate"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// experiment is a StorageBenchmark that was found to be valid, with what follows from it.
+type experiment struct {
+	benchmark *v1alpha1.StorageBenchmark
+	hash      string
+	// slots are its runs; none if this version cannot run it.
+	slots []plan.Slot
+	gates *gate.Set
+	// unsupported says why this version does not run it, or judge it; it is valid all the same.
+	unsupported []string
+}
+
+// checkBenchmark makes of a manifest an experiment, or says all that is wrong with it.
+func (s schemas) checkBenchmark(ctx context.Context, one *manifest) (*experiment, []problem) {
+	admitted, problems := s.admit(ctx, one)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	benchmark := &v1alpha1.StorageBenchmark{}
+	if err := decode(admitted, benchmark); err != nil {
+		return nil, []problem{{"", err.Error()}}
+	}
+	checked := &experiment{benchmark: benchmark, hash: plan.Experiment(benchmark)}
+	spec := &benchmark.Spec
+	slots, err := plan.Expand(spec, plan.Seed(benchmark))
+	var wrong *plan.SpecError
+	switch {
+	case errors.As(err, &wrong) && wrong.Reason == v1alpha1.ReasonNotSupported:
+		checked.unsupported = append(checked.unsupported, wrong.Message)
+	case err != nil:
+		return nil, []problem{{expansionField(spec), err.Error()}}
+	}
+	if spec.Schedule != nil {
+		checked.unsupported = append(checked.unsupported, "spec.schedule is accepted but not acted upon by this version")
+	}
+	checked.slots = slots
+	return checked, append(checked.compileGates(), s.rehearse(ctx, checked)...)
+}
+
+// admit checks an object against the CRD of its kind.
+func (s schemas) admit(ctx context.Context, one *manifest) (*unstructured.Unstructured, []problem) {
+	if version := one.object.GetAPIVersion(); version != v1alpha1.GroupVersion.String() {
+		return nil, []problem{{"apiVersion", fmt.Sprintf("%q is not served: write %s", version, v1alpha1.GroupVersion)}}
+	}
+	kind, known := s[one.object.GetKind()]
+	if !known {
+		return nil, []problem{{"kind", fmt.Sprintf("there is no kind %q in %s: write %s", one.object.GetKind(), v1alpha1.GroupVersion, kindBenchmark)}}
+	}
+	return kind.admit(ctx, one.object)
+}
+
+// expansionField is the part of the spec that an error of the expansion is most likely about.
+func expansionField(spec *v1alpha1.StorageBenchmarkSpec) string {
+	if len(spec.Matrix) > 0 {
+		return "spec.matrix"
+	}
+	return "spec.variants"
+}
+
+// compileGates compiles each gate by itself, so that a mistake can be shown where it is.
+func (e *experiment) compileGates() []problem {
+	spec := &e.benchmark.Spec
+	variants := e.variantNames()
+	if len(variants) == 0 && len(spec.Gates) > 0 {
+		e.unsupported = append(e.unsupported, "its gates were not checked, for the names of its variants depend on the matrix")
+		return nil
+	}
+	var problems []problem
+	for i, one := range spec.Gates {
+		field := fmt.Sprintf("spec.gates[%d]", i)
+		if one.Expression != "" {
+			field += ".expression"
+		}
+		if _, err := gate.Compile([]v1alpha1.Gate{one}, spec.Phases, variants); err != nil {
+			for line := range strings.Lines(err.Error()) {
+				problems = append(problems, problem{field, strings.TrimSpace(line)})
+			}
+		}
+		if one.Compare != nil {
+			e.unsupported = append(e.unsupported, fmt.Sprintf("gate %q: compare is accepted but not judged by this version: its verdict will be Inconclusive", one.Name))
+		}
+	}
+	if len(problems) == 0 {
+		var err error
+		if e.gates, err = gate.Compile(spec.Gates, spec.Phases, variants); err != nil {
+			return []problem{{"spec.gates", err.Error()}}
+		}
+	}
+	return problems
+}
+
+// variantNames are known from the runs; without them, only if there is no matrix.
+func (e *experiment) variantNames() []string {
+	spec := &e.benchmark.Spec
+	switch {
+	case len(e.slots) > 0:
+		return plan.VariantNames(e.slots)
+	case len(spec.Matrix) > 0:
+		return nil
+	case len(spec.Variants) == 0:
+		return []string{"default"}
+	}
+	var names []string
+	for _, variant := range spec.Variants {
+		names = append(names, string(variant.Name))
+	}
+	return names
+}
+
+// rehearse checks the run of each variant, as the manager does before it makes the first: a value of the matrix is text
+// until it is put in its place.
+func (s schemas) rehearse(ctx context.Context, checked *experiment) []problem {
+	var problems []problem
+	seen := map[string]bool{}
+	for i := range checked.slots {
+		slot := &checked.slots[i]
+		if seen[slot.Variant] {
+			continue
+		}
+		seen[slot.Variant] = true
+		run := runObject(checked.benchmark, checked.hash, slot, 1, rehearsalName, rehearsalName)
+		run.UID = ""
+		if class := run.Spec.Target.StorageClass; class != nil && class.Name == "" {
+			class.Name = rehearsalName
+		}
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(run)
+		if err != nil {
+			return append(problems, problem{"", err.Error()})
+		}
+		_, wrong := s["BenchmarkRun"].admit(ctx, &unstructured.Unstructured{Object: fields})
+		for _, one := range wrong {
+			problems = append(problems, problem{expansionField(&checked.benchmark.Spec), fmt.Sprintf("variant %q cannot be run: %s", slot.Variant, one)})
+		}
+	}
+	return problems
+}

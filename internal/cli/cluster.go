@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // the login methods that a kubeconfig can name
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// Connection says which cluster is meant, as kubectl's flags do.
+type Connection struct {
+	Kubeconfig string
+	Context    string
+	Namespace  string
+	// Warnings is where the API server's warnings go.
+	Warnings io.Writer
+}
+
+// Cluster is what the tool needs of one.
+type Cluster struct {
+	Client client.WithWatch
+	Logs   LogReader
+	// Namespace for what names none.
+	Namespace string
+}
+
+// LogReader follows the log of a container.
+type LogReader interface {
+	// FollowLog begins a few lines before the end and goes on until the container has ended.
+	FollowLog(ctx context.Context, namespace, pod, container string) (io.ReadCloser, error)
+}
+
+// addFlags adds kubectl's flags of the same meaning.
+func (c *Connection) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `FILE` (default: as for kubectl)")
+	flags.StringVar(&c.Context, "context", "", "`NAME` of the context in the kubeconfig")
+	flags.StringVarP(&c.Namespace, "namespace", "n", "", "`NAMESPACE` (default: that of the context)")
+}
+
+// connect finds the cluster.
+func (a *App) connect(connection Connection) (*Cluster, error) {
+	connection.Warnings = a.Err
+	if a.Connect != nil {
+		return a.Connect(connection)
+	}
+	return Connect(connection)
+}
+
+// Connect finds the cluster as kubectl does: flags, then $KUBECONFIG, ~/.kube/config, then the pod's own account.
+func Connect(connection Connection) (*Cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = connection.Kubeconfig
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: connection.Context}
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, exitf(ExitUnavailable, "find the cluster: %w: name a kubeconfig with --kubeconfig, and its context with --context", err)
+	}
+	namespace := connection.Namespace
+	if namespace == "" {
+		if namespace, _, err = loader.Namespace(); err != nil {
+			return nil, exitf(ExitUnavailable, "find the namespace: %w: name it with --namespace", err)
+		}
+	}
+	return ConnectTo(config, namespace, connection.Warnings)
+}
+
+// ConnectTo makes the clients for a cluster.
+func ConnectTo(config *rest.Config, namespace string, warnings io.Writer) (*Cluster, error) {
+	ctrllog.SetLogger(logr.Discard())
+	config = rest.CopyConfig(config)
+	config.UserAgent = fieldOwner
+	if warnings != nil {
+		config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
+	}
+	scheme, err := clientScheme()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the cluster: %w", err)
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for logs: %w", err)
+	}
+	return &Cluster{Client: objects, Logs: podLogs{clients}, Namespace: namespace}, nil
+}
+
+func clientScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
+}
+
+// podLogs reads logs through the API server.
+type podLogs struct{ clients kubernetes.Interface }
+
+const logTailLines = 20
+
+// FollowLog implements LogReader.
+func (p podLogs) FollowLog(ctx context.Context, namespace, pod, container string) (io.ReadCloser, error) {
+	tail := int64(logTailLines)
+	return p.clients.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, Follow: true, TailLines: &tail}).Stream(ctx)
+}
+
+// explain gives an error of the cluster its exit code, and its words a form for people: one line for each cause.
+func explain(doing string, err error) error {
+	var status *apierrors.StatusError
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		return err
+	case meta.IsNoMatchError(err) || isUnknownKind(err):
+		return exitf(ExitUnavailable, "%s: the cluster knows no StorageBenchmark: install storagebench there first, see docs/install.md", doing)
+	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
+		return exitf(ExitUnavailable, "%s: %w: ask for the cluster role edit in the namespace, or name another context", doing, err)
+	case apierrors.IsConflict(err):
+		return exit(ExitRefused, errors.New(doing+":"+causes(err)+"\nUse --force-conflicts to take these fields over, or leave them out of the file"))
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsAlreadyExists(err):
+		return exit(ExitRefused, errors.New(doing+": refused by the API server:"+causes(err)))
+	case errors.As(err, &status) && strings.HasPrefix(status.ErrStatus.Message, "failed to create typed patch object"):
+		// Server-side apply stumbles over unknown fields and wrong types before any validation, in its own words.
+		return exit(ExitRefused, errors.New(doing+": refused by the API server:"+causes(err)+"\n'kubectl storagebench validate' says more"))
+	case apierrors.IsNotFound(err):
+		return exitf(ExitNotFound, "%s: %w", doing, err)
+	case isUnreachable(err):
+		return exitf(ExitUnavailable, "%s: the cluster cannot be reached: %w", doing, err)
+	}
+	return exitf(ExitError, "%s: %w", doing, err)
+}
+
+// isUnknownKind is a 404 of the API group, not of an object.
+func isUnknownKind(err error) bool {
+	var status *apierrors.StatusError
+	return errors.As(err, &status) && apierrors.IsNotFound(err) && (status.ErrStatus.Details == nil || status.ErrStatus.Details.Name == "")
+}
+
+func isUnreachable(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
+}
+
+// causes are the sentences of the API server, each on a line of its own.
+func causes(err error) string {
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) {
+		return "\n  " + err.Error()
+	}
+	var out strings.Builder
+	if details := status.ErrStatus.Details; details != nil {
+		for _, cause := range details.Causes {
+			out.WriteString("\n  " + problem{strings.TrimPrefix(causeField(cause), "."), cause.Message}.String())
+		}
+	}
+	if out.Len() == 0 {
+		for line := range strings.Lines(status.ErrStatus.Message) {
+			out.WriteString("\n  " + strings.TrimSpace(line))
+		}
+	}
+	return out.String()
+}
+
+func causeField(cause metav1.StatusCause) string {
+	if cause.Field == "<nil>" {
+		return ""
+	}
+	return cause.Field
+}

@@ -1,0 +1,42 @@
+package cli
+
+import "github.com/storagebench/storagebench/api/v1alpha1"
+
+// mood is what a colour means. The words say the same: nobody needs the colours.
+type mood int
+
+const (
+	neutral mood = iota
+	good
+	doubtful
+	bad
+)
+
+// tint colours a text for a terminal.
+func tint(text string, mood mood, colour bool) string {
+	code := ""
+	switch mood {
+	case good:
+		code = "32"
+	case doubtful:
+		code = "33"
+	case bad:
+		code = "31"
+	case neutral:
+	}
+	if code == "" || !colour {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func moodOf(verdict string) mood {
+	switch v1alpha1.Verdict(verdict) {
+	case v1alpha1.VerdictPassed:
+		return good
+	case v1alpha1.VerdictFailed:
+		return bad
+	default:
+		return doubtful
+	}
+}

@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// What the estimate assumes, for nothing is known of the storage. Only the time that is asked for is certain.
+const (
+	assumedBytesPerSecond = 100 << 20
+	assumedRounds         = 8
+	phaseOverhead         = 10 * time.Second
+)
+
+// spent is a length of time in its two parts.
+type spent struct {
+	asked, moving time.Duration
+}
+
+func (s *spent) add(other spent) {
+	s.asked += other.asked
+	s.moving += other.moving
+}
+
+// estimate is a sentence on how long the runs take.
+func estimate(slots []plan.Slot) string {
+	var all spent
+	for i := range slots {
+		all.add(estimateRun(&slots[i]))
+	}
+	text := "about " + roughly(all.asked+all.moving)
+	if all.moving > 0 {
+		text += " on storage that moves 100 MiB/s"
+	}
+	return text
+}
+
+func estimateRun(slot *plan.Slot) spent {
+	var all spent
+	size := slot.Target.StorageClass.Size.Value()
+	filled := size
+	for _, phase := range slot.Phases {
+		all.asked += phaseOverhead
+		switch {
+		case phase.Fill != nil:
+			filled = fillBytes(phase.Fill, size)
+			all.moving += moving(filled)
+		case phase.Fragment != nil:
+			all.moving += moving(filled) * time.Duration(fragmentRounds(phase.Fragment))
+		case phase.Measure != nil:
+			once := estimateWorkload(&phase.Measure.Workload, filled)
+			rounds := time.Duration(1)
+			if rule := phase.Measure.SteadyState; rule != nil {
+				rounds = time.Duration(max(1, rule.WindowRounds))
+			}
+			all.add(spent{once.asked * rounds, once.moving * rounds})
+		}
+	}
+	return all
+}
+
+func fillBytes(fill *v1alpha1.FillPhase, size int64) int64 {
+	if fill.Size != nil {
+		return fill.Size.Value()
+	}
+	share, err := strconv.ParseFloat(strings.TrimSuffix(string(fill.To), "%"), 64)
+	if err != nil {
+		return size
+	}
+	return int64(float64(size) * share / 100)
+}
+
+func fragmentRounds(fragment *v1alpha1.FragmentPhase) int32 {
+	if fragment.Rounds != nil {
+		return *fragment.Rounds
+	}
+	return min(assumedRounds, max(1, fragment.MaxRounds))
+}
+
+// estimateWorkload is the time that a workload asks for, or needs for the data.
+func estimateWorkload(workload *v1alpha1.Workload, filled int64) spent {
+	switch {
+	case workload.OLTP != nil:
+		return spent{asked: length(workload.OLTP.Duration) + length(workload.OLTP.RampUp)}
+	case workload.Redo != nil:
+		return spent{asked: length(workload.Redo.Duration)}
+	case workload.Postgres != nil:
+		all := spent{asked: length(workload.Postgres.Duration) + length(workload.Postgres.RampUp)}
+		if size := workload.Postgres.DatabaseSize; size != nil {
+			all.moving = 3 * moving(size.Value()) // the tables, their WAL, their vacuum
+		}
+		return all
+	case workload.Scan != nil:
+		bytes := filled
+		if some := workload.Scan.RandomRegions; some != nil && workload.Scan.Regions > 0 {
+			bytes = filled / int64(workload.Scan.Regions) * int64(*some)
+		}
+		return spent{moving: moving(bytes)}
+	case workload.FIO != nil:
+		return spent{asked: fioRuntime(workload.FIO.JobFile)}
+	}
+	return spent{}
+}
+
+var fioRuntimePattern = regexp.MustCompile(`(?m)^\s*runtime\s*=\s*(\d{1,6})s?\s*$`)
+
+// fioRuntime adds up the runtimes in seconds that a job file names; one that names none counts as a minute.
+func fioRuntime(jobFile string) time.Duration {
+	var total time.Duration
+	for _, match := range fioRuntimePattern.FindAllStringSubmatch(jobFile, -1) {
+		seconds, err := strconv.Atoi(match[1])
+		if err == nil {
+			total += time.Duration(seconds) * time.Second
+		}
+	}
+	if total == 0 {
+		return time.Minute
+	}
+	return total
+}
+
+func moving(bytes int64) time.Duration {
+	return time.Duration(float64(bytes) / assumedBytesPerSecond * float64(time.Second))
+}
+
+func length(duration *v1alpha1.Duration) time.Duration {
+	if duration == nil {
+		return 0
+	}
+	return duration.Duration.Duration
+}
+
+// roughly writes two units at most, rounded as coarsely as the guess is.
+func roughly(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return brief(d.Round(10 * time.Second))
+	case d < time.Hour:
+		return brief(d.Round(time.Minute))
+	case d < 48*time.Hour:
+		return brief(d.Round(10 * time.Minute))
+	}
+	return fmt.Sprintf("%d days", int(d.Round(24*time.Hour)/(24*time.Hour)))
+}
+
+// brief is 45s, 3m10s, 2h05m: the two largest units that matter.
+func brief(d time.Duration) string {
+	d = max(d, 0).Round(time.Second)
+	hours, minutes, seconds := int(d/time.Hour), int(d/time.Minute)%60, int(d/time.Second)%60
+	switch {
+	case hours > 0 && minutes > 0:
+		return fmt.Sprintf("%dh%02dm", hours, minutes)
+	case hours > 0:
+		return fmt.Sprintf("%dh", hours)
+	case minutes > 0 && seconds > 0:
+		return fmt.Sprintf("%dm%02ds", minutes, seconds)
+	case minutes > 0:
+		return fmt.Sprintf("%dm", minutes)
+	}
+	return fmt.Sprintf("%ds", seconds)
+}

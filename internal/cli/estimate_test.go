@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestEstimate knows what a run asks for: what it does not know, such as the speed of the storage, it says.
+func TestEstimate(t *testing.T) {
+	const overhead = phaseOverhead
+	for _, test := range []struct {
+		phases        string
+		asked, moving time.Duration
+	}{
+		{"{name: p, fill: {to: 50%}}", overhead, 5 * time.Second},
+		{"{name: p, fill: {size: 100Mi}}", overhead, time.Second},
+		{"{name: p, measure: {workload: {oltp: {duration: 5m, rampUp: 1m}}}}", overhead + 6*time.Minute, 0},
+		{"{name: p, measure: {workload: {redo: {duration: 5m}}}}", overhead + 5*time.Minute, 0},
+		{"{name: p, measure: {workload: {scan: {}}}}", overhead, 10 * time.Second},
+		{"{name: p, measure: {workload: {scan: {regions: 10, randomRegions: 1}}}}", overhead, time.Second},
+		{"{name: p, measure: {workload: {postgres: {duration: 1m, databaseSize: 100Mi}}}}", overhead + time.Minute, 3 * time.Second},
+		{`{name: p, measure: {workload: {fio: {jobFile: "[a]\nrw=read\nruntime=90\n"}}}}`, overhead + 90*time.Second, 0},
+		{`{name: p, measure: {workload: {fio: {jobFile: "[a]\nrw=read\n"}}}}`, overhead + time.Minute, 0},
+		{"{name: p, fill: {to: 50%}}\n  - {name: q, fragment: {until: Rounds, rounds: 2}}", 2 * overhead, 15 * time.Second},
+		{"{name: p, fill: {to: 50%}}\n  - {name: q, fragment: {until: Converged, maxRounds: 25}}", 2 * overhead, 45 * time.Second},
+	} {
+		text := "apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata: {name: b}\nspec:\n" +
+			"  target: {storageClass: {size: 1000Mi}}\n  phases:\n  - " + test.phases + "\n"
+		manifests, err := readManifests("-", strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, err := loadSchemas()
+		if err != nil {
+			t.Fatal(err)
+		}
+		checked, problems := known.checkBenchmark(t.Context(), manifests[0])
+		if len(problems) > 0 {
+			t.Errorf("%s: %v", test.phases, problems)
+			continue
+		}
+		if got := estimateRun(&checked.slots[0]); got.asked != test.asked || got.moving.Round(time.Second) != test.moving {
+			t.Errorf("%s: %v asked, %v moving", test.phases, got.asked, got.moving)
+		}
+	}
+}
+
+func TestRoughly(t *testing.T) {
+	for length, want := range map[time.Duration]string{
+		34 * time.Second: "30s", 119 * time.Second: "2m", 125 * time.Second: "2m", 64 * time.Minute: "1h", 76 * time.Minute: "1h20m", 60 * time.Hour: "3 days",
+	} {
+		if got := roughly(length); got != want {
+			t.Errorf("%v: %s", length, got)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// The exit codes. Those up to 4 are answers, those from 64 on mean that there is no answer.
+const (
+	// ExitPassed: all gates hold. Of validate: all files are valid. Of report: it was printed.
+	ExitPassed = 0
+	// ExitFailed: a gate does not hold. Of validate: a file is not valid.
+	ExitFailed = 1
+	// ExitInconclusive: there are no numbers, or too few.
+	ExitInconclusive = 2
+	// ExitInvalid: there are numbers, but they cannot be used.
+	ExitInvalid = 3
+	// ExitTimeout: --timeout was over before the verdict.
+	ExitTimeout = 4
+	// ExitUsage: the command line is wrong.
+	ExitUsage = 64
+	// ExitRefused: the manifest or the device is refused, or the benchmark is stalled: somebody must change something.
+	ExitRefused = 65
+	// ExitNotFound: a file, a benchmark or its report does not exist (any more).
+	ExitNotFound = 66
+	// ExitUnavailable: the cluster cannot be reached, does not know storagebench, or does not permit it.
+	ExitUnavailable = 69
+	// ExitError: anything else, such as a folder that cannot be written.
+	ExitError = 70
+	// ExitInterrupted: Ctrl-C or SIGTERM.
+	ExitInterrupted = 130
+)
+
+const exitHelp = `Exit codes:
+  0    Passed (validate: valid; report: printed)
+  1    Failed: a gate does not hold (validate: a file is not valid)
+  2    Inconclusive: no numbers, or too few
+  3    Invalid: the numbers cannot be used
+  4    --timeout was over before the verdict
+  64   the command line is wrong
+  65   refused: the manifest, the device; or the benchmark is stalled
+  66   a file, a benchmark or its report does not exist
+  69   the cluster cannot be reached, has no storagebench, or forbids it
+  70   any other error
+  130  interrupted`
+
+// exitError is an error with the exit code that it asks for. Without a cause it only sets the code: all was said.
+type exitError struct {
+	code  int
+	cause error
+}
+
+func (e *exitError) Error() string {
+	if e.cause == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.cause.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.cause }
+
+// exit gives an error its code.
+func exit(code int, cause error) error { return &exitError{code, cause} }
+
+// exitf is exit with a formatted message.
+func exitf(code int, format string, arguments ...any) error {
+	return exit(code, fmt.Errorf(format, arguments...))
+}
+
+// silent ends with a code for which the output has given the reason.
+func silent(code int) error {
+	if code == ExitPassed {
+		return nil
+	}
+	return &exitError{code: code}
+}
+
+// exitCode of an error; text says whether it still has to be printed.
+func exitCode(err error) (code int, text bool) {
+	var known *exitError
+	switch {
+	case err == nil:
+		return ExitPassed, false
+	case errors.As(err, &known):
+		return known.code, known.cause != nil
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted, true
+	}
+	return ExitError, true
+}
+
+// verdictCode is the exit code of a verdict. No verdict is as little a pass as an unknown one.
+func verdictCode(verdict v1alpha1.Verdict) int {
+	switch verdict {
+	case v1alpha1.VerdictPassed:
+		return ExitPassed
+	case v1alpha1.VerdictFailed:
+		return ExitFailed
+	case v1alpha1.VerdictInvalid:
+		return ExitInvalid
+	default:
+		return ExitInconclusive
+	}
+}
+
+// worstCode decides over several benchmarks: a failed gate first, then whatever has no answer, then the lesser verdicts.
+func worstCode(codes []int) int {
+	rank := func(code int) int {
+		switch {
+		case code == ExitFailed:
+			return 5
+		case code >= ExitUsage:
+			return 4
+		case code == ExitTimeout:
+			return 3
+		case code == ExitInvalid:
+			return 2
+		case code == ExitInconclusive:
+			return 1
+		}
+		return 0
+	}
+	worst := ExitPassed
+	for _, code := range codes {
+		if rank(code) > rank(worst) {
+			worst = code
+		}
+	}
+	return worst
+}

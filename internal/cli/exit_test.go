@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+func TestExitCodeOfAnError(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		code int
+		text bool
+	}{
+		{nil, 0, false},
+		{exitf(ExitUsage, "wrong"), 64, true},
+		{fmt.Errorf("more: %w", exitf(ExitRefused, "wrong")), 65, true},
+		{silent(ExitInvalid), 3, false},
+		{silent(ExitPassed), 0, false},
+		{context.Canceled, 130, true},
+		{errors.New("anything"), 70, true},
+	} {
+		if code, text := exitCode(test.err); code != test.code || text != test.text {
+			t.Errorf("%v: %d %v", test.err, code, text)
+		}
+	}
+}
+
+func TestExitCodeOfAVerdict(t *testing.T) {
+	for verdict, want := range map[v1alpha1.Verdict]int{
+		v1alpha1.VerdictPassed: 0, v1alpha1.VerdictFailed: 1, v1alpha1.VerdictInconclusive: 2, v1alpha1.VerdictInvalid: 3, "": 2, "Splendid": 2,
+	} {
+		if got := verdictCode(verdict); got != want {
+			t.Errorf("%q: %d", verdict, got)
+		}
+	}
+}
+
+// TestWorstCode: a success never hides anything, and a failed gate is never hidden.
+func TestWorstCode(t *testing.T) {
+	for _, test := range []struct {
+		codes []int
+		want  int
+	}{
+		{nil, 0}, {[]int{0, 0}, 0}, {[]int{0, 2}, 2}, {[]int{2, 3}, 3}, {[]int{3, 4}, 4}, {[]int{4, 65}, 65}, {[]int{65, 1, 130}, 1}, {[]int{130, 3}, 130},
+	} {
+		if got := worstCode(test.codes); got != test.want {
+			t.Errorf("%v: %d instead of %d", test.codes, got, test.want)
+		}
+	}
+}
+
+// TestHelpNamesEveryExitCode keeps the help, and docs/cli.md, complete.
+func TestHelpNamesEveryExitCode(t *testing.T) {
+	page := read(t, "../../docs/cli.md")
+	for _, code := range []int{ExitPassed, ExitFailed, ExitInconclusive, ExitInvalid, ExitTimeout, ExitUsage, ExitRefused, ExitNotFound,
+		ExitUnavailable, ExitError, ExitInterrupted} {
+		if !strings.Contains(exitHelp, fmt.Sprintf("\n  %-4d ", code)) {
+			t.Errorf("the help does not name %d", code)
+		}
+		if !strings.Contains(page, fmt.Sprintf("\n| %d |", code)) {
+			t.Errorf("docs/cli.md does not name %d", code)
+		}
+	}
+}
+
+func TestErrorsOfUse(t *testing.T) {
+	for _, test := range []struct {
+		arguments, says string
+	}{
+		{"fly", `there is no command "fly": use run, report, validate or version`},
+		{"run", "run needs one file"},
+		{"run a b", "run needs one file"},
+		{"validate", "validate needs a file"},
+		{"report", "report needs one name"},
+		{"version now", "version needs no argument"},
+		{"run --fast x", "unknown flag: --fast: see 'kubectl storagebench run --help'"},
+		{"run x --local=", "--local is empty"},
+		{"run x --serial 1", "--serial is for --local"},
+		{"run x --output d", "--output is for --local"},
+		{"run x --local d --wait", "--wait is for a cluster"},
+		{"run x --local d --context c", "--context is for a cluster"},
+		{"run x --timeout 1h", "--timeout needs --wait"},
+		{"run x --wait --timeout -1h", "--timeout needs --wait and a length of time above 0"},
+		{"run x --wait --timeout soon", "invalid argument"},
+		{"report x -o pdf", "-o pdf: write one of markdown, json, junit, html"},
+	} {
+		app, out, errors := testApp()
+		code := app.Main(t.Context(), strings.Fields(test.arguments))
+		if code != ExitUsage || !strings.Contains(errors.String(), test.says) {
+			t.Errorf("%s: exit code %d, %s%s", test.arguments, code, out, errors)
+		}
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	for arguments, says := range map[string]string{
+		"": "Available Commands", "run --help": "Ctrl-C", "validate --help": "API server", "report --help": "--output-dir",
+		"version": "kubectl-storagebench v1.2.3 (API storagebench.dev/v1alpha1",
+	} {
+		app, out, errors := testApp()
+		if code := app.Main(t.Context(), strings.Fields(arguments)); code != 0 || !strings.Contains(out.String(), says) {
+			t.Errorf("%q: exit code %d, %s%s", arguments, code, out, errors)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// lineOf is the line of a field such as spec.phases[2].fill or spec.matrix[pool.ashift]. A field that is not there has the
+// line of the innermost part that is.
+func lineOf(root *yaml.Node, path string) int {
+	node, line := root, 1
+	if node.Kind == yaml.DocumentNode && len(node.Content) > 0 {
+		node = node.Content[0]
+		line = node.Line
+	}
+	for _, step := range pathSteps(path) {
+		child, at := childOf(node, step)
+		if child == nil {
+			return line
+		}
+		node, line = child, at
+	}
+	return line
+}
+
+// childOf follows one step; a field's line is that of its name.
+func childOf(node *yaml.Node, step string) (child *yaml.Node, line int) {
+	for node.Kind == yaml.AliasNode && node.Alias != nil {
+		node = node.Alias
+	}
+	switch node.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if node.Content[i].Value == step {
+				return node.Content[i+1], node.Content[i].Line
+			}
+		}
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(node.Content) {
+			return node.Content[i], node.Content[i].Line
+		}
+	default: // a scalar has no children
+	}
+	return nil, 0
+}
+
+// pathSteps splits a path at its points and brackets; what is in brackets may have points of its own.
+func pathSteps(path string) []string {
+	var steps []string
+	for path != "" {
+		if rest, inBrackets := strings.CutPrefix(path, "["); inBrackets {
+			step, tail, _ := strings.Cut(rest, "]")
+			steps, path = append(steps, step), strings.TrimPrefix(tail, ".")
+			continue
+		}
+		end := strings.IndexAny(path, ".[")
+		if end < 0 {
+			return append(steps, path)
+		}
+		steps, path = append(steps, path[:end]), strings.TrimPrefix(path[end:], ".")
+	}
+	return steps
+}

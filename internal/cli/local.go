@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// PhaseExecutor executes one phase on this machine, by the code that the runner has in a pod.
+type PhaseExecutor interface {
+	// Execute returns the document of the phase, with outcome Invalid if the phase did not do what was asked. An error
+	// means that there is no document and that another attempt makes no sense. When the context ends, everything that
+	// was started has ended before Execute returns. progress may be called from any goroutine.
+	Execute(ctx context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error)
+}
+
+// SignatureCheck looks for data on a device.
+type SignatureCheck interface {
+	// Signature says in words what is on the device, such as "an ext4 file system"; empty if nothing is known there.
+	Signature(ctx context.Context, device string) (found string, err error)
+}
+
+// Local is what run --local needs.
+type Local struct {
+	// Executor executes the phases; without it run --local is refused.
+	Executor PhaseExecutor
+	// Signatures guards devices; without it no device is accepted.
+	Signatures SignatureCheck
+	// Root is before /sys, /proc, /run and /dev; empty but in tests.
+	Root string
+}
+
+// localNamespace is where a benchmark without a namespace is, out of a cluster.
+const localNamespace = "local"
+
+// runLocal executes the one StorageBenchmark of a file here.
+func (a *App) runLocal(ctx context.Context, file string, options runOptions) error {
+	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)() // a second Ctrl-C ends this program at once
+	if a.Local.Executor == nil {
+		return exitf(ExitError, "this build of kubectl-storagebench has no runner inside: use a release for Linux, or run in a cluster")
+	}
+	checked, err := a.localExperiment(ctx, file, options)
+	if err != nil {
+		return err
+	}
+	storage, err := a.Local.storageFor(ctx, options.local, options.serial)
+	if err != nil {
+		return err
+	}
+	if err := storage.suits(checked); err != nil {
+		return err
+	}
+	output, err := newLocalOutput(options.output, checked)
+	if err != nil {
+		return err
+	}
+	run := newLocalRun(a, checked, storage, output)
+	experiment, err := run.execute(ctx)
+	if err != nil {
+		return err
+	}
+	written, err := output.finish(experiment)
+	if err != nil {
+		return err
+	}
+	experimentOutcome(experiment).print(a)
+	a.say("\nReport: %s\nEverything: %s", written, output.folder)
+	for _, path := range run.kept {
+		a.say("Kept, as spec.retain asks: %s", path)
+	}
+	return silent(verdictCode(v1alpha1.Verdict(experiment.Verdict)))
+}
+
+// endingSignals end a local run in order. A closed terminal is one, unless nohup was asked for.
+func endingSignals() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
+}
+
+// localExperiment reads, completes and checks the benchmark as the API server and the manager would.
+func (a *App) localExperiment(ctx context.Context, file string, options runOptions) (*experiment, error) {
+	manifests, err := readManifests(file, a.In)
+	if err != nil {
+		return nil, err
+	}
+	if err := applicable(manifests, options.Namespace); err != nil {
+		return nil, err
+	}
+	var one *manifest
+	for _, candidate := range manifests {
+		if !candidate.isBenchmark() {
+			continue
+		}
+		if one != nil {
+			return nil, exitf(ExitRefused, "%s: there are several StorageBenchmarks in it: --local runs one at a time, give each a file", file)
+		}
+		one = candidate
+	}
+	if one.object.GetNamespace() == "" {
+		one.object.SetNamespace(options.Namespace)
+	}
+	if one.object.GetNamespace() == "" {
+		one.object.SetNamespace(localNamespace)
+	}
+	// As in a cluster, every new object has new randomness, unless spec.seed says which.
+	one.object.SetUID(newUID())
+	known, err := loadSchemas()
+	if err != nil {
+		return nil, err
+	}
+	checked, problems := known.checkBenchmark(ctx, one)
+	if len(problems) > 0 {
+		text := one.String() + " is not valid:"
+		for _, wrong := range problems {
+			text += "\n  " + one.at(wrong.field) + ": " + wrong.String()
+		}
+		return nil, exit(ExitRefused, errors.New(text))
+	}
+	if len(checked.slots) == 0 {
+		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: %s", one.at("spec.target"), checked.unsupported[0])
+	}
+	return checked, inlineFiles(checked, manifests)
+}
+
+var newUID = func() types.UID { return uuid.NewUUID() }
+
+// inlineFiles replaces references to ConfigMaps by their contents: here there is no cluster to look them up in.
+func inlineFiles(checked *experiment, manifests []*manifest) error {
+	for i := range checked.slots {
+		for j := range checked.slots[i].Phases {
+			phase := &checked.slots[i].Phases[j]
+			if phase.Measure == nil {
+				continue
+			}
+			load := &phase.Measure.Workload
+			if load.Postgres != nil && load.Postgres.Script != nil {
+				return exitf(ExitRefused, "phase %s: a pgbench script in a ConfigMap cannot be used with --local: choose mode TPCBLike or SelectOnly", phase.Name)
+			}
+			if load.Postgres != nil && os.Geteuid() == 0 {
+				return exitf(ExitRefused, "phase %s: PostgreSQL refuses to run as root: run this as another user who may write to --local", phase.Name)
+			}
+			if load.FIO == nil || load.FIO.JobFileFrom == nil {
+				continue
+			}
+			text, err := configMapText(manifests, load.FIO.JobFileFrom)
+			if err != nil {
+				return exitf(ExitRefused, "phase %s: %w", phase.Name, err)
+			}
+			load.FIO.JobFile, load.FIO.JobFileFrom = text, nil
+		}
+	}
+	return nil
+}
+
+func configMapText(manifests []*manifest, from *v1alpha1.ConfigMapKey) (string, error) {
+	for _, one := range manifests {
+		if !one.isConfigMap() || one.object.GetName() != from.Name {
+			continue
+		}
+		data, _ := one.object.Object["data"].(map[string]any)
+		if text, is := data[from.Key].(string); is && text != "" {
+			return text, nil
+		}
+	}
+	return "", errors.New("ConfigMap " + from.Name + " with the key " + from.Key + " is not in the file: with --local, put it there beside the benchmark")
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/report"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// maxLocalResults is no bound that matters on a disk; the format asks for one.
+const maxLocalResults = 1 << 30
+
+// localOutput is the folder with the results of a local run: results.json, report.md, junit.xml and phases/RUN-PHASE.json.
+type localOutput struct{ folder string }
+
+// newLocalOutput makes the folder. Results of an earlier run are never overwritten.
+func newLocalOutput(folder string, checked *experiment) (*localOutput, error) {
+	if folder == "" {
+		folder = plan.ResultsName(checked.benchmark.Name, checked.hash)
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, exit(ExitError, err)
+	}
+	if len(entries) > 0 {
+		return nil, exitf(ExitRefused, "--output %s is not empty: name a new folder, so that earlier results stay", folder)
+	}
+	if err := os.MkdirAll(filepath.Join(folder, "phases"), 0o755); err != nil {
+		return nil, exit(ExitError, err)
+	}
+	return &localOutput{folder}, nil
+}
+
+// phase writes the whole document of a phase.
+func (o *localOutput) phase(name string, document []byte) error {
+	return o.write(filepath.Join("phases", name+".json"), document)
+}
+
+// finish writes what is said of all runs, and returns the path of the report.
+func (o *localOutput) finish(experiment results.Experiment) (string, error) {
+	text, omitted, err := experiment.Encode(maxLocalResults)
+	if err != nil {
+		return "", exit(ExitError, err)
+	}
+	experiment.Omitted = append(experiment.Omitted, omitted...)
+	rendered := report.Render(experiment)
+	files := []struct {
+		name string
+		text []byte
+	}{{"results.json", text}, {"report.md", []byte(rendered.Markdown)}, {"junit.xml", rendered.JUnit}}
+	for _, file := range files {
+		if err := o.write(file.name, file.text); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(o.folder, "report.md"), nil
+}
+
+func (o *localOutput) write(name string, text []byte) error {
+	if err := os.WriteFile(filepath.Join(o.folder, name), text, 0o644); err != nil {
+		return exitf(ExitError, "write the results: %w: make room there, or name another folder with --output", err)
+	}
+	return nil
+}

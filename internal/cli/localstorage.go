@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// localStorage is what stands for a volume on this machine.
+type localStorage struct {
+	// path is the folder in which each run gets a folder of its own, or the device on which all runs work.
+	path string
+	// mode is what a volume of this kind has as volumeMode.
+	mode corev1.PersistentVolumeMode
+	// bytes are the size of a device, or what is free in a folder's file system.
+	bytes int64
+}
+
+// storageFor accepts a folder or a device, or says why not.
+func (l Local) storageFor(ctx context.Context, path, serial string) (*localStorage, error) {
+	info, err := os.Stat(filepath.Join(l.Root, path))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, exitf(ExitNotFound, "--local %s does not exist: make the folder, or name a device", path)
+	case err != nil:
+		return nil, exit(ExitError, err)
+	case info.IsDir():
+		return l.folder(path, serial)
+	case info.Mode()&fs.ModeDevice != 0 && info.Mode()&fs.ModeCharDevice == 0:
+		return l.device(ctx, path, serial, info)
+	}
+	return nil, exitf(ExitRefused, "--local %s is neither a folder nor a block device: name one of them", path)
+}
+
+func (l Local) folder(path, serial string) (*localStorage, error) {
+	if serial != "" {
+		return nil, exitf(ExitUsage, "--serial %s is for a device, and --local %s is a folder: leave --serial out", serial, path)
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, exit(ExitError, err)
+	}
+	free, err := freeBytes(absolute)
+	if err != nil {
+		return nil, exitf(ExitError, "find the free space in %s: %w", path, err)
+	}
+	return &localStorage{path: absolute, mode: corev1.PersistentVolumeFilesystem, bytes: free}, nil
+}
+
+// suits checks that each variant can be run on it.
+func (s *localStorage) suits(checked *experiment) error {
+	classes := map[string]bool{}
+	for i := range checked.slots {
+		target := checked.slots[i].Target.StorageClass
+		classes[target.Name] = true
+		switch {
+		case target.VolumeMode != s.mode && s.mode == corev1.PersistentVolumeBlock:
+			return exitf(ExitRefused, "variant %q wants volumeMode %s, and %s is a device: write volumeMode: Block, or name a folder", checked.slots[i].Variant, target.VolumeMode, s.path)
+		case target.VolumeMode != s.mode:
+			return exitf(ExitRefused, "variant %q wants volumeMode %s, and %s is a folder: write volumeMode: Filesystem, or name a device", checked.slots[i].Variant, target.VolumeMode, s.path)
+		case target.Size.Value() > s.bytes:
+			return exitf(ExitRefused, "variant %q wants a volume of %s, and %s has room for %.2f GiB: make storageClass.size smaller, or name larger storage",
+				checked.slots[i].Variant, target.Size.String(), s.path, float64(s.bytes)/(1<<30))
+		}
+	}
+	if len(classes) > 1 {
+		return exitf(ExitRefused, "the variants have %d storage classes, and --local names one place: compare classes in a cluster", len(classes))
+	}
+	return nil
+}
+
+// make is the volume of a run: a new folder, or the device.
+func (s *localStorage) make(run string) (path string, err error) {
+	if s.mode == corev1.PersistentVolumeBlock {
+		return s.path, nil
+	}
+	path = filepath.Join(s.path, "storagebench-"+run)
+	err = os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return "", exitf(ExitRefused, "%s exists already: the same experiment is running there, or was killed; if it was killed, delete the folder by hand", path)
+	}
+	if err != nil {
+		return "", exitf(ExitError, "make the folder of run %s: %w: is --local writable for you?", run, err)
+	}
+	return path, nil
+}
+
+// remove deletes the folder that make made. A device stays as it is.
+func (s *localStorage) remove(path string) error {
+	if s.mode == corev1.PersistentVolumeBlock {
+		return nil
+	}
+	if err := os.RemoveAll(path); err != nil {
+		return exitf(ExitError, "remove the folder of a run: %w: delete %s by hand", err, path)
+	}
+	return nil
+}
+
+// request is what the runner would be given in a pod, with the path here.
+func (s *localStorage) request(request workload.Request, path string) workload.Request {
+	request.VolumeMode, request.Path = string(s.mode), path
+	if s.mode == corev1.PersistentVolumeFilesystem {
+		request.Promised = workload.PromisedDirectory
+	}
+	return request
+}
+
+// String is how results call it.
+func (s *localStorage) String() string { return fmt.Sprintf("local:%s", s.path) }

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+const (
+	maxManifestBytes = 8 << 20
+	kindBenchmark    = "StorageBenchmark"
+	kindConfigMap    = "ConfigMap"
+)
+
+// manifest is one document of a file.
+type manifest struct {
+	file   string
+	object *unstructured.Unstructured
+	// positions finds the line of a field.
+	positions *yaml.Node
+}
+
+func (m *manifest) isBenchmark() bool { return m.ours() && m.object.GetKind() == kindBenchmark }
+
+func (m *manifest) isConfigMap() bool {
+	return m.object.GetAPIVersion() == "v1" && m.object.GetKind() == kindConfigMap
+}
+
+// ours says whether it is of this project's API group, whatever version.
+func (m *manifest) ours() bool {
+	group, _, _ := strings.Cut(m.object.GetAPIVersion(), "/")
+	return group == v1alpha1.GroupVersion.Group
+}
+
+func (m *manifest) String() string {
+	name := m.object.GetName()
+	if name == "" {
+		name = "without a name"
+	}
+	return m.object.GetKind() + " " + name
+}
+
+// readManifests reads all documents of a file, "-" being the standard input.
+func readManifests(file string, stdin io.Reader) ([]*manifest, error) {
+	text, err := readFile(file, stdin)
+	if err != nil {
+		return nil, err
+	}
+	var all []*manifest
+	for _, document := range splitDocuments(text) {
+		one, err := parseManifest(file, document)
+		if err != nil {
+			return nil, err
+		}
+		if one != nil {
+			all = append(all, one)
+		}
+	}
+	if len(all) == 0 {
+		return nil, exitf(ExitRefused, "%s: there is no manifest in it: write a StorageBenchmark, such as config/samples/quickstart.yaml", file)
+	}
+	return all, nil
+}
+
+func readFile(file string, stdin io.Reader) ([]byte, error) {
+	source := stdin
+	if file != "-" {
+		opened, err := os.Open(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, exitf(ExitNotFound, "%s: there is no such file", file)
+		}
+		if err != nil {
+			return nil, exit(ExitError, err)
+		}
+		defer func() { _ = opened.Close() }()
+		source = opened
+	}
+	text, err := io.ReadAll(io.LimitReader(source, maxManifestBytes+1))
+	if err != nil {
+		return nil, exitf(ExitError, "read %s: %w", file, err)
+	}
+	if len(text) > maxManifestBytes {
+		return nil, exitf(ExitRefused, "%s is larger than %d MiB: give a file of manifests", file, maxManifestBytes>>20)
+	}
+	return text, nil
+}
+
+// splitDocuments cuts at lines of "---". Each document begins with as many empty lines as come before it, so that all
+// line numbers are those of the file.
+func splitDocuments(text []byte) [][]byte {
+	var documents [][]byte
+	var current bytes.Buffer
+	line := 0
+	for part := range bytes.Lines(text) {
+		line++
+		if bytes.HasPrefix(part, []byte("---")) && len(bytes.TrimSpace(part[3:])) == 0 {
+			documents = append(documents, bytes.Clone(current.Bytes()))
+			current.Reset()
+			current.WriteString(strings.Repeat("\n", line))
+			continue
+		}
+		current.Write(part)
+	}
+	return append(documents, current.Bytes())
+}
+
+// parseManifest returns nil for a document without contents.
+func parseManifest(file string, text []byte) (*manifest, error) {
+	wrong := func(err error) error { return exit(ExitRefused, errors.New(notYAML(file, err))) }
+	asJSON, err := sigsyaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	if string(asJSON) == "null" {
+		return nil, nil
+	}
+	var fields map[string]any
+	if err := utiljson.Unmarshal(asJSON, &fields); err != nil {
+		return nil, exitf(ExitRefused, "%s: a manifest is a map of apiVersion, kind, metadata and spec: %w", file, err)
+	}
+	var positions yaml.Node
+	if err := yaml.Unmarshal(text, &positions); err != nil {
+		return nil, wrong(err)
+	}
+	one := &manifest{file: file, object: &unstructured.Unstructured{Object: fields}, positions: &positions}
+	for _, field := range []string{"apiVersion", "kind"} {
+		if value, _ := fields[field].(string); value == "" {
+			return nil, exitf(ExitRefused, "%s: %s is missing: write apiVersion: %s and kind: %s", one.at(""), field, v1alpha1.GroupVersion, kindBenchmark)
+		}
+	}
+	return one, nil
+}
+
+// yamlError is what the parser says, with the line in it if it knows one.
+var yamlError = regexp.MustCompile(`(?s)^(?:error converting YAML to JSON: )?yaml: (?:unmarshal errors:\s+)?(?:line (\d+): )?(.*)$`)
+
+// notYAML is "FILE:LINE: it is not YAML: ...".
+func notYAML(file string, err error) string {
+	parts := yamlError.FindStringSubmatch(err.Error())
+	if parts == nil {
+		return fmt.Sprintf("%s: it is not YAML: %v", file, err)
+	}
+	if parts[1] != "" {
+		file += ":" + parts[1]
+	}
+	return fmt.Sprintf("%s: it is not YAML: %s", file, parts[2])
+}
+
+// at is FILE:LINE of a field, or of what of its path there is.
+func (m *manifest) at(path string) string {
+	return fmt.Sprintf("%s:%d", m.file, m.line(path))
+}
+
+func (m *manifest) line(path string) int { return lineOf(m.positions, path) }

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const twoDocuments = `# a comment
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: jobs}
+data:
+  job: |
+    [read]
+    ---
+---
+---
+apiVersion: storagebench.dev/v1alpha1
+kind: StorageBenchmark
+metadata:
+  name: b
+spec:
+  phases:
+  - name: fill
+    fill:
+      to: 50%
+  matrix:
+    phases.fill.to: [1%, 2%]
+`
+
+func TestManifestsKeepTheirLines(t *testing.T) {
+	manifests, err := readManifests(file(t, "two.yaml", twoDocuments), nil)
+	if err != nil || len(manifests) != 2 {
+		t.Fatal(len(manifests), err)
+	}
+	if !manifests[0].isConfigMap() || manifests[0].isBenchmark() || !manifests[1].isBenchmark() {
+		t.Error(manifests)
+	}
+	for field, line := range map[string]int{
+		"": 11, "kind": 12, "metadata.name": 14, "spec.phases[0].fill.to": 19, "spec.phases[0].fill.size": 18, "spec.phases[7]": 16,
+		"spec.matrix[phases.fill.to]": 21, "spec.matrix[phases.fill.to][1]": 21, "spec.gates[0].name": 15, "status": 11,
+	} {
+		if got := lineOf(manifests[1].positions, field); got != line {
+			t.Errorf("%s: line %d instead of %d", field, got, line)
+		}
+	}
+}
+
+func TestPathSteps(t *testing.T) {
+	for path, want := range map[string][]string{
+		"": nil, "a": {"a"}, "a.b[1].c": {"a", "b", "1", "c"}, "a[x.y].b": {"a", "x.y", "b"}, "[a][b]": {"a", "b"}, "a[b": {"a", "b"}, "a..b": {"a", "", "b"},
+	} {
+		if got := pathSteps(path); !slices.Equal(got, want) {
+			t.Errorf("%q: %q", path, got)
+		}
+	}
+}
+
+func TestFilesThatAreNoManifests(t *testing.T) {
+	for text, says := range map[string]string{
+		"":                        "there is no manifest in it",
+		"# nothing\n---\n":        "there is no manifest in it",
+		"a: b\n":                  "apiVersion is missing: write apiVersion: storagebench.dev/v1alpha1",
+		"apiVersion: v1\n":        ":1: kind is missing",
+		"- a\n":                   "a manifest is a map",
+		"a: [\n":                  ":1: it is not YAML: did not find",
+		"a: 1\na: 2\n":            `:2: it is not YAML: key "a" already set in map`,
+		"a: \t1\n\tb: 2\n":        "it is not YAML",
+		strings.Repeat("#", 9e6):  "is larger than 8 MiB",
+		"apiVersion: 1\nkind: 2":  "apiVersion is missing",
+		"a: &a [*a]\nkind: ":      "it is not YAML",
+		"apiVersion: {}\nkind: x": "apiVersion is missing",
+	} {
+		path := file(t, "file.yaml", text)
+		_, err := readManifests(path, nil)
+		if err == nil || !strings.Contains(err.Error(), says) || !strings.HasPrefix(err.Error(), path) {
+			t.Errorf("%.40q: %v", text, err)
+		}
+	}
+	if _, err := readManifests("missing.yaml", nil); err == nil || err.Error() != "missing.yaml: there is no such file" {
+		t.Error(err)
+	}
+	if all, err := readManifests("-", strings.NewReader(twoDocuments)); err != nil || len(all) != 2 || all[0].at("kind") != "-:3" {
+		t.Error(all, err)
+	}
+}
+
+func FuzzManifests(f *testing.F) {
+	f.Add([]byte(twoDocuments), "spec.phases[0].fill")
+	f.Add([]byte("a: &x {b: *x}\n"), "a.b.b.b")
+	f.Add([]byte("--- \n---\nkind: [\xff]"), "[[")
+	f.Fuzz(func(t *testing.T, text []byte, path string) {
+		lines := strings.Count(string(text), "\n") + 1
+		for _, document := range splitDocuments(text) {
+			one, err := parseManifest("f", document)
+			if one == nil || err != nil {
+				continue
+			}
+			if line := lineOf(one.positions, path); line < 1 || line > lines {
+				t.Errorf("line %d of %d", line, lines)
+			}
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+const (
+	// runnerContainer is the container of a workload pod that writes progress.
+	runnerContainer = "runner"
+	// maxLogLine is longer than any line of progress; the parts of the result, which may be longer, are skipped.
+	maxLogLine = 8 << 10
+)
+
+// phaseLogs reads the progress of the workload pods of one benchmark from their logs.
+type phaseLogs struct {
+	cluster *Cluster
+	// progress gets what the pod of a phase says.
+	progress func(run, phase string, progress results.Progress)
+	// trouble gets why nothing can be read, and nil.
+	trouble func(error)
+
+	mutex   sync.Mutex
+	reading map[types.UID]context.CancelFunc
+}
+
+// run follows the pods until the context ends.
+func (p *phaseLogs) run(ctx context.Context, namespace, benchmarkUID string) {
+	p.reading = map[types.UID]context.CancelFunc{}
+	pods := &follower{
+		client: p.cluster.Client,
+		list:   func() client.ObjectList { return &corev1.PodList{} },
+		options: []client.ListOption{client.InNamespace(namespace),
+			client.MatchingLabels{v1alpha1.LabelBenchmarkUID: benchmarkUID}},
+		listed: func(all []runtime.Object) {
+			for _, one := range all {
+				p.look(ctx, watch.Modified, one)
+			}
+		},
+		changed: func(kind watch.EventType, one runtime.Object) { p.look(ctx, kind, one) },
+		trouble: p.trouble,
+	}
+	pods.run(ctx)
+}
+
+// look begins to read the log of a pod that runs, and ends it with the pod.
+func (p *phaseLogs) look(ctx context.Context, kind watch.EventType, object runtime.Object) {
+	pod, isPod := object.(*corev1.Pod)
+	if !isPod || pod.Labels[v1alpha1.LabelPhase] == "" {
+		return
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	stop, known := p.reading[pod.UID]
+	runs := kind != watch.Deleted && pod.Status.Phase == corev1.PodRunning
+	switch {
+	case runs && !known:
+		ctx, stop := context.WithCancel(ctx)
+		p.reading[pod.UID] = stop
+		go p.read(ctx, pod)
+	case !runs && known:
+		stop()
+		delete(p.reading, pod.UID)
+	}
+}
+
+// read follows the log of one pod; a stream that breaks is opened again.
+func (p *phaseLogs) read(ctx context.Context, pod *corev1.Pod) {
+	for ctx.Err() == nil {
+		stream, err := p.cluster.Logs.FollowLog(ctx, pod.Namespace, pod.Name, runnerContainer)
+		if err == nil {
+			eachProgress(stream, func(progress results.Progress) {
+				p.progress(pod.Labels[v1alpha1.LabelRun], pod.Labels[v1alpha1.LabelPhase], progress)
+			})
+			_ = stream.Close()
+		} else if ctx.Err() == nil {
+			p.trouble(err)
+		}
+		if !pause(ctx, firstRetry) {
+			return
+		}
+	}
+}
+
+// eachProgress calls for every line of progress until the log ends or breaks.
+func eachProgress(log io.Reader, visit func(results.Progress)) {
+	reader := bufio.NewReaderSize(log, maxLogLine)
+	long := false
+	for {
+		line, err := reader.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			long = true
+			continue
+		}
+		if progress, is := results.ParseProgress(string(line)); is && !long {
+			visit(progress)
+		}
+		if err != nil {
+			return
+		}
+		long = false
+	}
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// reportKeys are the keys of a results ConfigMap by what -o calls them.
+var reportKeys = map[string]string{"markdown": "report.md", "json": "results.json", "junit": "junit.xml", "html": "report.html"}
+
+type reportOptions struct {
+	Connection
+	format string
+	folder string
+}
+
+func (a *App) reportCommand() *cobra.Command {
+	var options reportOptions
+	command := &cobra.Command{
+		Use:   "report NAME",
+		Short: "Print or save the report of a finished StorageBenchmark",
+		Long: `Print the report of a finished StorageBenchmark, or save all that there is into a folder.
+
+` + exitHelp,
+		Example: `  kubectl storagebench report quickstart
+  kubectl storagebench report quickstart -o junit > junit.xml
+  kubectl storagebench report quickstart --output-dir results`,
+		Args: exactlyOne("report needs one name: kubectl storagebench report NAME"),
+		RunE: func(command *cobra.Command, names []string) error {
+			if reportKeys[options.format] == "" {
+				return exitf(ExitUsage, "-o %s: write one of markdown, json, junit, html", options.format)
+			}
+			return a.report(command.Context(), names[0], options)
+		},
+	}
+	options.addFlags(command.Flags())
+	command.Flags().StringVarP(&options.format, "output", "o", "markdown", "`FORMAT` to print: markdown, json, junit or html")
+	command.Flags().StringVar(&options.folder, "output-dir", "", "save all formats into `DIR` instead of printing one")
+	return command
+}
+
+func (a *App) report(ctx context.Context, name string, options reportOptions) error {
+	cluster, err := a.connect(options.Connection)
+	if err != nil {
+		return err
+	}
+	stored, err := storedReport(ctx, cluster, name, options.Connection)
+	if err != nil {
+		return err
+	}
+	if options.folder != "" {
+		return a.saveReport(stored, options.folder)
+	}
+	text, found := stored.Data[reportKeys[options.format]]
+	if !found {
+		return exitf(ExitNotFound, "ConfigMap %s/%s has no %s: it has %s", stored.Namespace, stored.Name, reportKeys[options.format],
+			strings.Join(slices.Sorted(maps.Keys(stored.Data)), ", "))
+	}
+	_, err = fmt.Fprint(a.Out, text)
+	return err
+}
+
+// storedReport reads the ConfigMap that the status names.
+func storedReport(ctx context.Context, cluster *Cluster, name string, connection Connection) (*corev1.ConfigMap, error) {
+	t := &tracked{}
+	t.key = cluster.key(name)
+	var benchmark v1alpha1.StorageBenchmark
+	if err := cluster.Client.Get(ctx, t.key, &benchmark); err != nil {
+		return nil, explain("find StorageBenchmark "+t.key.String(), err)
+	}
+	t.benchmark = &benchmark
+	if benchmark.Status.Results == nil {
+		return nil, exitf(ExitNotFound, "StorageBenchmark %s has no report yet: %s%s", t.key, t.sentence(), earlierReports(t, connection))
+	}
+	var stored corev1.ConfigMap
+	err := cluster.Client.Get(ctx, cluster.key(benchmark.Status.Results.ConfigMap), &stored)
+	if apierrors.IsNotFound(err) {
+		return nil, exitf(ExitNotFound, "the report of StorageBenchmark %s should be in ConfigMap %s, which was deleted: the operator writes it again if the runs are still there",
+			t.key, benchmark.Status.Results.ConfigMap)
+	}
+	if err != nil {
+		return nil, explain("read the report in ConfigMap "+benchmark.Status.Results.ConfigMap, err)
+	}
+	return &stored, nil
+}
+
+// earlierReports names the results of earlier experiments, which may be what is looked for.
+func earlierReports(t *tracked, connection Connection) string {
+	history := t.benchmark.Status.History
+	if len(history) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nThe report of its last experiment is there: kubectl get configmap %s%s -o go-template='{{index .data \"report.md\"}}'",
+		history[0].ConfigMap, connection.flags(t.key.Namespace))
+}
+
+// saveReport writes every key as a file.
+func (a *App) saveReport(stored *corev1.ConfigMap, folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return exit(ExitError, err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(stored.Data)) {
+		// The API server allows no slash in a key; ".." would still be a folder.
+		path := filepath.Join(folder, filepath.Base(key))
+		if key == ".." || key == "." {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(stored.Data[key]), 0o644); err != nil {
+			return exit(ExitError, err)
+		}
+		a.say("%s", path)
+	}
+	return nil
+}

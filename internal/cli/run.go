@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// runOptions are the flags of run.
+type runOptions struct {
+	Connection
+	wait    bool
+	timeout time.Duration
+	force   bool
+	local   string
+	serial  string
+	output  string
+}
+
+// errTimeout is the cause of a context whose --timeout is over.
+var errTimeout = errors.New("--timeout is over")
+
+func (a *App) runCommand() *cobra.Command {
+	var options runOptions
+	command := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Run the StorageBenchmarks of a file, in the cluster or on this machine",
+		Long: `Run the StorageBenchmarks of a file. FILE can be -, the standard input.
+
+In the cluster they are applied (server-side, field owner kubectl-storagebench), with the ConfigMaps of the same file. With
+--wait, progress is shown until the verdict. Ctrl-C ends only the waiting: the benchmark goes on.
+
+With --local, the phases are executed on this machine, in a new folder inside DIR or on a whole DEVICE, which loses all its
+contents. A device must be named twice, by its path and by its serial number, and carry no data that can be recognised.
+Ctrl-C ends the benchmark.
+
+` + exitHelp,
+		Example: `  kubectl storagebench run quickstart.yaml --wait --timeout 1h
+  kubectl storagebench run quickstart.yaml --local /mnt/disk --output results`,
+		Args: exactlyOne("run needs one file: kubectl storagebench run FILE"),
+		RunE: func(command *cobra.Command, files []string) error {
+			if err := options.check(command); err != nil {
+				return err
+			}
+			if options.local != "" {
+				return a.runLocal(command.Context(), files[0], options)
+			}
+			return a.runInCluster(command.Context(), files[0], options)
+		},
+	}
+	flags := command.Flags()
+	options.addFlags(flags)
+	flags.BoolVarP(&options.wait, "wait", "w", false, "show progress until the verdict, which makes the exit code")
+	flags.DurationVar(&options.timeout, "timeout", 0, "give up waiting after so `LONG`, such as 90m (default: never)")
+	flags.BoolVar(&options.force, "force-conflicts", false, "take over fields that another manager has applied")
+	flags.StringVar(&options.local, "local", "", "run on this machine, in `DIR` or on DEVICE")
+	flags.StringVar(&options.serial, "serial", "", "`SERIAL` number of the DEVICE, as 'lsblk -o PATH,SERIAL' prints it")
+	flags.StringVar(&options.output, "output", "", "`DIR` for the results of --local (default: ./NAME-EXPERIMENT)")
+	return command
+}
+
+// check refuses combinations that mean nothing.
+func (o *runOptions) check(command *cobra.Command) error {
+	set := func(name string) bool { return command.Flags().Changed(name) }
+	if set("local") && o.local == "" {
+		return exitf(ExitUsage, "--local is empty: name a folder or a device")
+	}
+	local := o.local != ""
+	for _, name := range []string{"serial", "output"} {
+		if set(name) && !local {
+			return exitf(ExitUsage, "--%s is for --local: add --local DIR|DEVICE, or leave it out", name)
+		}
+	}
+	for _, name := range []string{"wait", "timeout", "force-conflicts", "context", "kubeconfig"} {
+		if set(name) && local {
+			return exitf(ExitUsage, "--%s is for a cluster: leave it out, or leave out --local", name)
+		}
+	}
+	if set("timeout") && (!o.wait || o.timeout <= 0) {
+		return exitf(ExitUsage, "--timeout needs --wait and a length of time above 0, such as 90m")
+	}
+	return nil
+}
+
+func (a *App) runInCluster(ctx context.Context, file string, options runOptions) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	manifests, err := readManifests(file, a.In)
+	if err != nil {
+		return err
+	}
+	cluster, err := a.connect(options.Connection)
+	if err != nil {
+		return err
+	}
+	benchmarks, err := a.applyAll(ctx, cluster, options.Connection, manifests, options.force)
+	if err != nil {
+		return err
+	}
+	if !options.wait {
+		for _, one := range benchmarks {
+			a.say("Look how it goes: kubectl get storagebenchmark %s%s", one.key.Name, options.flags(one.key.Namespace))
+		}
+		return nil
+	}
+	if options.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, options.timeout, errTimeout)
+		defer cancel()
+	}
+	all, err := a.wait(ctx, cluster, benchmarks)
+	return a.conclude(all, err, file, options)
+}
+
+// conclude says how each benchmark has ended, or that it goes on.
+func (a *App) conclude(all []*tracked, cause error, file string, options runOptions) error {
+	var codes []int
+	for _, t := range all {
+		code := t.code()
+		if !t.ended() && !errors.Is(cause, errTimeout) {
+			code = ExitInterrupted
+		}
+		codes = append(codes, code)
+		switch {
+		case t.gone:
+			a.say("\n%s was deleted before its verdict. Apply it again: kubectl storagebench run %s%s", t.key, file, options.flags(t.key.Namespace))
+		case t.complete():
+			a.sayVerdict(t, options)
+		case t.stalled():
+			a.say("\n%s cannot go on: %s", t.key, t.sentence())
+			a.say("Correct it and run it again, or delete it: kubectl delete storagebenchmark %s%s", t.key.Name, options.flags(t.key.Namespace))
+		default:
+			a.sayUnfinished(t, cause, file, options)
+		}
+	}
+	return silent(worstCode(codes))
+}
+
+func (a *App) sayVerdict(t *tracked, options runOptions) {
+	statusOutcome(t).print(a)
+	if stored := t.benchmark.Status.Results; stored != nil {
+		a.say("\nReport: kubectl storagebench report %s%s   (ConfigMap %s)", t.key.Name, options.flags(t.key.Namespace), stored.ConfigMap)
+	}
+	if finished := t.benchmark.Status.FinishedAt; finished != nil && t.already {
+		a.say("It had finished at %s already and is not repeated. To repeat it: kubectl annotate storagebenchmark %s%s --overwrite %s=\"$(date +%%s)\"",
+			finished.UTC().Format(time.RFC3339), t.key.Name, options.flags(t.key.Namespace), v1alpha1.AnnotationRerun)
+	}
+}
+
+func (a *App) sayUnfinished(t *tracked, cause error, file string, options runOptions) {
+	why := "No longer waiting"
+	if errors.Is(cause, errTimeout) {
+		why = fmt.Sprintf("No verdict after %s", brief(options.timeout))
+	}
+	again := "kubectl storagebench run " + file + " --wait" + options.flags(t.key.Namespace)
+	if file == "-" {
+		again = "kubectl get storagebenchmark " + t.key.Name + " --watch" + options.flags(t.key.Namespace)
+	}
+	a.say("\n%s: %s; it goes on in the cluster: %s", t.key, why, t.sentence())
+	a.say("Look again: %s", again)
+	a.say("Stop and delete it: kubectl delete storagebenchmark %s%s", t.key.Name, options.flags(t.key.Namespace))
+}
+
+// flags are those by which another command finds the same cluster and namespace.
+func (c Connection) flags(namespace string) string {
+	text := " -n " + namespace
+	if c.Context != "" {
+		text += " --context " + c.Context
+	}
+	if c.Kubeconfig != "" {
+		text += " --kubeconfig " + c.Kubeconfig
+	}
+	return text
+}
+
+// key is a benchmark by its name in the namespace that is meant.
+func (c *Cluster) key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: c.Namespace, Name: name}
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	apivalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	metavalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/storagebench/storagebench/config/crd"
+)
+
+// problem is one thing that is wrong with a manifest.
+type problem struct {
+	// field is its path, empty for the manifest as a whole.
+	field string
+	// message is the API server's sentence.
+	message string
+}
+
+func (p problem) String() string {
+	if p.field == "" {
+		return p.message
+	}
+	return p.field + ": " + p.message
+}
+
+// kindSchema validates the objects of one kind as the API server does: with its own code, on the CRD's schema and rules.
+type kindSchema struct {
+	namespaced bool
+	structural *schema.Structural
+	openAPI    apivalidation.SchemaValidator
+	rules      *cel.Validator
+}
+
+// schemas by kind.
+type schemas map[string]*kindSchema
+
+// loadSchemas compiles the CRDs that this program carries, once.
+var loadSchemas = sync.OnceValues(compileSchemas)
+
+func compileSchemas() (schemas, error) {
+	files, err := crd.All()
+	if err != nil {
+		return nil, err
+	}
+	all := schemas{}
+	for name, text := range files {
+		var definition apiextensionsv1.CustomResourceDefinition
+		if err := sigsyaml.Unmarshal(text, &definition); err != nil {
+			return nil, fmt.Errorf("read the CRD in %s: %w", name, err)
+		}
+		if all[definition.Spec.Names.Kind], err = compileSchema(&definition); err != nil {
+			return nil, fmt.Errorf("compile the CRD in %s: %w", name, err)
+		}
+	}
+	return all, nil
+}
+
+func compileSchema(definition *apiextensionsv1.CustomResourceDefinition) (*kindSchema, error) {
+	var properties apiextensions.JSONSchemaProps
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[0].Schema.OpenAPIV3Schema, &properties, nil)
+	if err != nil {
+		return nil, err
+	}
+	structural, err := schema.NewStructural(&properties)
+	if err != nil {
+		return nil, err
+	}
+	openAPI, _, err := apivalidation.NewSchemaValidator(&properties)
+	if err != nil {
+		return nil, err
+	}
+	return &kindSchema{
+		namespaced: definition.Spec.Scope == apiextensionsv1.NamespaceScoped,
+		structural: structural, openAPI: openAPI,
+		rules: cel.NewValidator(structural, true, celconfig.PerCallLimit),
+	}, nil
+}
+
+// admit does to a new object what the API server does: it fills in the defaults and says what is wrong. The object given
+// stays as it is.
+func (k *kindSchema) admit(ctx context.Context, given *unstructured.Unstructured) (*unstructured.Unstructured, []problem) {
+	object := given.DeepCopy()
+	delete(object.Object, "status") // the API server ignores it in a create
+	var problems []problem
+	options := schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+	for _, path := range pruning.PruneWithOptions(object.Object, k.structural, true, options) {
+		problems = append(problems, problem{path, fmt.Sprintf("unknown field %q", path)})
+	}
+	defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, k.structural)
+	defaulting.Default(object.Object, k.structural)
+	for _, wrong := range k.validate(ctx, object) {
+		problems = append(problems, problem{problemField(wrong), wrong.ErrorBody()})
+	}
+	return object, problems
+}
+
+// validate makes the checks of a create, in the API server's order.
+func (k *kindSchema) validate(ctx context.Context, object *unstructured.Unstructured) field.ErrorList {
+	named := object
+	if k.namespaced && object.GetNamespace() == "" { // it goes where the context points
+		named = object.DeepCopy()
+		named.SetNamespace("default")
+	}
+	all := metavalidation.ValidateObjectMetaAccessor(named, k.namespaced, metavalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	all = append(all, apivalidation.ValidateCustomResource(nil, object.Object, k.openAPI)...)
+	all = append(all, listtype.ValidateListSetsAndMaps(nil, k.structural, object.Object)...)
+	for _, wrong := range all {
+		switch wrong.Type {
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+			// The rules may rely on what is broken already: correct that first.
+			return all
+		default: // the rules can be asked all the same
+		}
+	}
+	broken, _ := k.rules.Validate(ctx, nil, k.structural, object.Object, nil, celconfig.RuntimeCELCostBudget)
+	return append(all, broken...)
+}
+
+// problemField is the path of an error; the API server writes <nil> for the object as a whole.
+func problemField(wrong *field.Error) string {
+	if wrong.Field == "<nil>" {
+		return ""
+	}
+	return strings.TrimPrefix(wrong.Field, ".")
+}
+
+// decode turns an admitted object into its Go type.
+func decode(object *unstructured.Unstructured, into any) error {
+	text, err := object.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}

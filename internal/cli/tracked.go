@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// tracked is what is known of a benchmark that is waited for.
+type tracked struct {
+	applied
+	// benchmark is nil until it was seen.
+	benchmark *v1alpha1.StorageBenchmark
+	// already says that it was complete when it was first seen.
+	already bool
+	// gone says that it was deleted.
+	gone bool
+	// running is the phase that the status names, live its last progress.
+	running runningPhase
+	live    livePhase
+	// outage says why nothing new is known; noRates why there is no progress of the phase.
+	outage, noRates string
+}
+
+// livePhase is what the pod of a phase has said last, and when.
+type livePhase struct {
+	run, phase string
+	at         time.Time
+	results.Progress
+}
+
+// runningPhase is the phase that the status names.
+type runningPhase struct {
+	run, phase string
+	// since it was seen to begin; zero if it ran already when the benchmark was first seen.
+	since time.Time
+	// invalid runs before it ended.
+	invalid int32
+}
+
+// see takes in a newer state of the benchmark, and says which phase ended by it, if one did.
+func (t *tracked) see(benchmark *v1alpha1.StorageBenchmark, now time.Time) (ended string, mood mood) {
+	if t.benchmark != nil && t.benchmark.UID != benchmark.UID {
+		t.gone = true // a namesake was made after it
+		return "", neutral
+	}
+	first := t.benchmark == nil
+	t.benchmark = benchmark
+	if first {
+		t.already = t.complete()
+	}
+	if !t.current() || benchmark.Status.Progress == nil {
+		return "", neutral
+	}
+	progress, before := benchmark.Status.Progress, t.running
+	if progress.CurrentRun == before.run && progress.CurrentPhase == before.phase {
+		return "", neutral
+	}
+	t.running = runningPhase{run: progress.CurrentRun, phase: progress.CurrentPhase, since: now, invalid: progress.RunsInvalid}
+	if first {
+		t.running.since = time.Time{}
+	}
+	if before.phase == "" {
+		return "", neutral
+	}
+	return t.phaseEnd(before, now)
+}
+
+// phaseEnd is "run 1 of 2  fill  done in 12s".
+func (t *tracked) phaseEnd(phase runningPhase, now time.Time) (string, mood) {
+	text, how := t.phaseTitle(phase.run, phase.phase), good
+	word := "done"
+	if t.benchmark.Status.Progress.RunsInvalid > phase.invalid {
+		word, how = "ended without usable numbers", doubtful
+	}
+	text += "  " + word
+	if !phase.since.IsZero() {
+		text += " in " + brief(now.Sub(phase.since))
+	}
+	return text, how
+}
+
+// phaseTitle names a phase by the place of its run, which is in the name of the run.
+func (t *tracked) phaseTitle(run, phase string) string {
+	names := make([]string, len(t.benchmark.Spec.Phases))
+	for i := range t.benchmark.Spec.Phases {
+		names[i] = string(t.benchmark.Spec.Phases[i].Name)
+	}
+	status := &t.benchmark.Status
+	for index := range status.Progress.RunsTotal {
+		first := plan.RunName(t.benchmark.Name, status.Experiment, index, 1)
+		if attempt, is := strings.CutPrefix(run, first); is {
+			return phaseTitle(int(index)+1, int(status.Progress.RunsTotal), strings.TrimPrefix(attempt, "-"), phase, names)
+		}
+	}
+	return phase
+}
+
+// current says whether the status speaks of what was applied, and not of what was there before.
+func (t *tracked) current() bool {
+	if t.benchmark == nil {
+		return false
+	}
+	status := &t.benchmark.Status
+	return status.ObservedGeneration >= t.benchmark.Generation && (t.before == "" || status.Experiment != t.before)
+}
+
+// complete says that the verdict is out.
+func (t *tracked) complete() bool {
+	return t.current() && meta.IsStatusConditionTrue(t.benchmark.Status.Conditions, v1alpha1.ConditionComplete)
+}
+
+// stalled says that nothing will happen until somebody changes something.
+func (t *tracked) stalled() bool {
+	return t.current() && meta.IsStatusConditionTrue(t.benchmark.Status.Conditions, v1alpha1.ConditionStalled)
+}
+
+// ended says that there is nothing to wait for any more.
+func (t *tracked) ended() bool { return t.gone || t.complete() || t.stalled() }
+
+// code is the exit code of a benchmark that has ended.
+func (t *tracked) code() int {
+	switch {
+	case t.gone:
+		return ExitNotFound
+	case t.complete():
+		return verdictCode(t.benchmark.Status.Verdict)
+	case t.stalled():
+		return ExitRefused
+	}
+	return ExitTimeout
+}
+
+// sentence says what goes on, or what is waited for, in the operator's own words.
+func (t *tracked) sentence() string {
+	if t.gone {
+		return "it was deleted"
+	}
+	if !t.current() {
+		return "waiting for the operator to see it"
+	}
+	ready := meta.FindStatusCondition(t.benchmark.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil {
+		return "waiting for the operator"
+	}
+	switch ready.Reason {
+	case v1alpha1.ReasonProgressing, v1alpha1.ReasonQueued, v1alpha1.ReasonSuspended, v1alpha1.ReasonFinished:
+		return ready.Message
+	}
+	return ready.Reason + ": " + ready.Message
+}
+
+// passedMessage is the sentence of the verdict.
+func (t *tracked) passedMessage() string {
+	if passed := meta.FindStatusCondition(t.benchmark.Status.Conditions, v1alpha1.ConditionPassed); passed != nil {
+		return passed.Message
+	}
+	return ""
+}
+
+// phase is the progress of the phase that is under way; none if its pod has said nothing yet.
+func (t *tracked) phase() (livePhase, bool) {
+	if !t.current() || t.benchmark.Status.Progress == nil {
+		return livePhase{}, false
+	}
+	progress := t.benchmark.Status.Progress
+	is := t.live.phase != "" && t.live.run == progress.CurrentRun && t.live.phase == progress.CurrentPhase
+	return t.live, is
+}
+
+// runsDone is "1 of 2 runs done, 1 invalid".
+func (t *tracked) runsDone() string {
+	if !t.current() || t.benchmark.Status.Progress == nil {
+		return ""
+	}
+	progress := t.benchmark.Status.Progress
+	text := fmt.Sprintf("%d of %s done", progress.RunsDone, counted(int(progress.RunsTotal), "run"))
+	if progress.RunsInvalid > 0 {
+		text += fmt.Sprintf(", %d invalid", progress.RunsInvalid)
+	}
+	return text
+}

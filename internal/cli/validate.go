@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// maxProblems is how many mistakes in a manifest are shown: one wrong value can spoil hundreds of variants.
+const maxProblems = 20
+
+func (a *App) validateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Check manifests without a cluster, with the API server's own rules",
+		Long: `Check manifests without a cluster: the schema and rules of the CRDs as the API server applies them, the gates, and the
+run of every variant. Says how many runs there will be and roughly how long they take. FILE can be -, the standard input.
+
+` + exitHelp,
+		Args: atLeastOne("validate needs a file: kubectl storagebench validate FILE..."),
+		RunE: func(command *cobra.Command, files []string) error { return a.validate(command.Context(), files) },
+	}
+}
+
+// validate checks all files, also behind the first that is wrong.
+func (a *App) validate(ctx context.Context, files []string) error {
+	known, err := loadSchemas()
+	if err != nil {
+		return err
+	}
+	code := ExitPassed
+	for _, file := range files {
+		manifests, err := readManifests(file, a.In)
+		if err != nil {
+			a.say("%v", err)
+			code = ExitFailed
+			continue
+		}
+		for _, one := range manifests {
+			if !a.validateOne(ctx, known, one) {
+				code = ExitFailed
+			}
+		}
+	}
+	return silent(code)
+}
+
+// validateOne prints what there is to say of a manifest, and says whether it is valid.
+func (a *App) validateOne(ctx context.Context, known schemas, one *manifest) bool {
+	var problems []problem
+	var checked *experiment
+	switch {
+	case !one.ours():
+		a.say("%s: %s: not of %s, skipped", one.at("kind"), one, "storagebench.dev")
+		return true
+	case one.isBenchmark():
+		checked, problems = known.checkBenchmark(ctx, one)
+	default:
+		_, problems = known.admit(ctx, one)
+	}
+	if len(problems) > 0 {
+		slices.SortStableFunc(problems, func(x, y problem) int { return cmp.Compare(one.line(x.field), one.line(y.field)) })
+		a.say("%s: %s is not valid:", one.at("kind"), one)
+		for _, wrong := range problems[:min(maxProblems, len(problems))] {
+			a.say("  %s: %s", one.at(wrong.field), wrong)
+		}
+		if more := len(problems) - maxProblems; more > 0 {
+			a.say("  and %d more: correct these first", more)
+		}
+		return false
+	}
+	if checked == nil {
+		a.say("%s: %s is valid", one.at("kind"), one)
+		return true
+	}
+	a.say("%s: %s is valid%s", one.at("kind"), one, checked.extent())
+	for _, note := range checked.unsupported {
+		a.say("  note: %s", note)
+	}
+	return true
+}
+
+// extent is ": 6 runs (1 variant x 6 repetitions), about 30m ...".
+func (e *experiment) extent() string {
+	if len(e.slots) == 0 {
+		return ""
+	}
+	variants, repetitions := len(plan.VariantNames(e.slots)), int(e.benchmark.Spec.Repetitions)
+	return fmt.Sprintf(": %s (%s x %s), %s", counted(len(e.slots), "run"), counted(variants, "variant"),
+		counted(repetitions, "repetition"), estimate(e.slots))
+}
+
+func counted(count int, noun string) string {
+	if count == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", count, noun)
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// validate runs the command and returns what it says, with the folder of a file left out.
+func validate(t *testing.T, path string) (int, string) {
+	t.Helper()
+	app, out, errors := testApp()
+	code := app.Main(t.Context(), []string{"validate", path})
+	return code, strings.ReplaceAll(out.String()+errors.String(), filepath.Dir(path)+"/", "")
+}
+
+func TestSamplesAndExperimentsAreValid(t *testing.T) {
+	count := 0
+	for _, pattern := range []string{"../../config/samples/*.yaml", "../../experiments/*.yaml"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if filepath.Base(path) == "kustomization.yaml" {
+				continue
+			}
+			count++
+			if code, said := validate(t, path); code != 0 || !strings.Contains(said, "is valid") {
+				t.Errorf("%s: exit code %d: %s", path, code, said)
+			}
+		}
+	}
+	if count < 10 {
+		t.Errorf("only %d files", count)
+	}
+}
+
+// TestValidate has the words for good and bad files.
+func TestValidate(t *testing.T) {
+	paths, err := filepath.Glob("testdata/validate/*.yaml")
+	if err != nil || len(paths) < 5 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		want := ExitFailed
+		if strings.HasPrefix(filepath.Base(path), "valid") {
+			want = ExitPassed
+		}
+		code, said := validate(t, path)
+		if code != want {
+			t.Errorf("%s: exit code %d", path, code)
+		}
+		golden(t, "validate/"+strings.TrimSuffix(filepath.Base(path), ".yaml")+".txt", said)
+	}
+}
+
+// TestValidateGoesOn: one bad file does not hide another.
+func TestValidateGoesOn(t *testing.T) {
+	app, out, _ := testApp()
+	code := app.Main(t.Context(), []string{"validate", "missing.yaml", "../../config/samples/quickstart.yaml", "testdata/validate/gate.yaml"})
+	for _, says := range []string{"missing.yaml: there is no such file", "quickstart is valid: 2 runs", "gate.yaml:"} {
+		if !strings.Contains(out.String(), says) {
+			t.Errorf("does not say %q:\n%s", says, out)
+		}
+	}
+	if code != ExitFailed {
+		t.Error(code)
+	}
+}
+
+// TestHostileTextIsHarmless: what stands in a manifest reaches no terminal as a command.
+func TestHostileTextIsHarmless(t *testing.T) {
+	path := file(t, "evil.yaml", "apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata: {name: \"\\e]0;evil\\a\\u202Ex\"}\n")
+	code, said := validate(t, path)
+	if code != ExitFailed || strings.ContainsAny(said, "\x1b\a\u202e\u009b") {
+		t.Errorf("%d %q", code, said)
+	}
+}
+
+func TestClean(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain µ 漢": "plain µ 漢", "\x1b[2Jgone": "[2Jgone", "a\tb\nc\r": "a b c ", "bad\xff": "bad?", "\u202eabc\u200b\u2028": "abc", "\u009b31m": "31m",
+	} {
+		if got := clean(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+func (a *App) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program",
+		Args: func(_ *cobra.Command, arguments []string) error {
+			if len(arguments) > 0 {
+				return exitf(ExitUsage, "version needs no argument, and %q is one: leave it out", arguments[0])
+			}
+			return nil
+		},
+		RunE: func(*cobra.Command, []string) error {
+			a.say("kubectl-storagebench %s (API %s, %s, %s/%s)", a.version(), v1alpha1.GroupVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return nil
+		},
+	}
+}
+
+// version is the release, or the commit that this was built from.
+func (a *App) version() string {
+	if a.Version != "" {
+		return a.Version
+	}
+	info, known := debug.ReadBuildInfo()
+	if !known {
+		return "unknown"
+	}
+	version := info.Main.Version
+	if version == "" || version == "(devel)" {
+		version = "dev"
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" && version == "dev" {
+			version += "-" + setting.Value[:min(12, len(setting.Value))]
+		}
+	}
+	return version
+}

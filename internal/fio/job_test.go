@@ -1,0 +1,182 @@
+package fio
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestJobFile(t *testing.T) {
+	mix := Job{Name: "oltp", Mode: RandomMix, Paths: []string{"/data/a:b"}, Size: 1 << 20, Stride: 1 << 20, Workers: 3, BlockSize: 8192,
+		WritePercent: 33, Duration: 90 * time.Second, Think: 1500 * time.Microsecond, Seed: 42, Direct: true, CompressPercent: 50}
+	redo := Job{Name: "redo", Mode: Write, Paths: []string{"/data/x", "/data/y"}, Size: 4096, Workers: 1, Sync: "dsync", Create: true, After: true,
+		BlockSizes: []BlockShare{{4096, 50}, {8192, 50}}, LatencyLog: "/tmp/l", LogWindow: 100 * time.Millisecond}
+	pass := Job{Name: "pass", Mode: RandomWrite, Paths: []string{"/dev/sb"}, Size: 8192, Workers: 1, BlockSize: 8192, RandomMap: true, Sync: "fdatasync", EndSync: true}
+	text, err := NewFile(mix, redo, pass).Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := string(golden(t, "job.fio")); text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+}
+
+func TestTextRefuses(t *testing.T) {
+	for name, job := range map[string]Job{
+		"variable":       {Name: "a", Paths: []string{"/data/${HOME}"}},
+		"second line":    {Name: "a", Paths: []string{"/data/x\nexec_prerun=id"}},
+		"name":           {Name: "a]\n[b", Paths: []string{"/data/x"}},
+		"trailing space": {Name: "a", Paths: []string{"/data/x "}},
+	} {
+		if text, err := NewFile(job).Text(); err == nil {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+func TestStages(t *testing.T) {
+	section := func(options ...Option) Section { return Section{Name: "x", Options: options} }
+	after, group := Option{"stonewall", "1"}, Option{"new_group", "1"}
+	for name, c := range map[string]struct {
+		sections []Section
+		want     []int
+	}{
+		"one":              {[]Section{section()}, []int{0}},
+		"same group":       {[]Section{section(), section()}, []int{0}},
+		"groups together":  {[]Section{section(group), section(group)}, []int{0, 0}},
+		"one after other":  {[]Section{section(), section(after), section(after)}, []int{0, 1, 2}},
+		"two, then two":    {[]Section{section(group), section(group), section(group, after), section(group)}, []int{0, 0, 1, 1}},
+		"stonewall is off": {[]Section{section(group), section(group, Option{"stonewall", "0"})}, []int{0, 0}},
+	} {
+		if got := (File{Sections: c.sections}).Stages(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+const goodUserFile = `; a comment
+[global]
+ioengine = libaio
+direct=1
+time_based
+runtime=60s
+size=1g
+
+[oltp]
+rw=randrw:4
+rwmixread=70
+bs=4k-16k
+numjobs=4
+[log]
+filename=data
+rw=write
+bssplit=4k/50:8k/50
+sync=dsync
+stonewall
+`
+
+func TestUserFile(t *testing.T) {
+	file, err := ParseUserFile(goodUserFile)
+	if err != nil || !file.UsesData || file.Seeded {
+		t.Fatalf("%v, %+v", err, file)
+	}
+	for name, place := range map[string]Place{
+		"user-files.fio":  {Folder: "/data/storagebench.fio", Data: []string{"/data/storagebench.data"}},
+		"user-device.fio": {Device: "/dev/storagebench", Offset: 4096, Bytes: 1 << 30},
+	} {
+		text, err := file.On(place, 99).Text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := string(golden(t, name)); text != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, text, want)
+		}
+	}
+	if stages := file.On(Place{Folder: "/data"}, 1).Stages(); !slices.Equal(stages, []int{0, 1}) {
+		t.Errorf("stages %v", stages)
+	}
+}
+
+func TestUserFileRefuses(t *testing.T) {
+	for _, c := range []struct{ line, says string }{
+		{"exec_prerun=rm -rf /", "line 3: exec_prerun is not allowed: remove it: a job file runs no commands"},
+		{"ioengine=exec", "line 3: ioengine=\"exec\" is not allowed: write psync"},
+		{"ioengine=net", "write psync"},
+		{"ioengine=mmap", "write psync"},
+		{"ioengine=external:/tmp/evil.so", "write psync"},
+		{"filename=/etc/passwd", "write filename=data"},
+		{"filename=data:/etc/passwd", "write filename=data"},
+		{"directory=/", "the runner chooses where files lie"},
+		{"filename_format=/etc/$jobname", "the runner chooses"},
+		{"write_lat_log=/etc/x", "name files outside the volume"},
+		{"read_iolog=/etc/shadow", "name files outside"},
+		{"include /etc/fio.job", "includes no other file"},
+		{"hostname=10.0.0.1", "opens no connections"},
+		{"ioscheduler=none", "changes nothing on its node"},
+		{"continue_on_error=all", "makes the phase Invalid"},
+		{"unified_rw_reporting=1", "decides what is reported"},
+		{"steadystate=iops:5%", "steadyState in the measure phase"},
+		{"buffer_pattern='/etc/shadow'", "can name a file"},
+		{"rw=trim", "write read, write"},
+		{"bs=${HOME}", "without '$'"},
+		{"bs=$pagesize", "without '$'"},
+		{"size=`id`", "without '$'"},
+		{"numjobs=5000", "from 1 to 1024"},
+		{"numjobs=-3", "from 1 to 1024"},
+		{"invention=1", "not among the options"},
+		{"RW=read", "in lower case"},
+		{"--rw=read", "in lower case"},
+		{"rw\x00=read", "control characters"},
+		{"[global]", "line 3: [global] stands behind a job"},
+		{"[a", "no plain name"},
+		{"[../x]", "no plain name"},
+		{"[job]", "two sections"},
+		{"fallocate=/etc", "write none"},
+		{"description=a;b", "plain value"},
+	} {
+		_, err := ParseUserFile("[job]\nbs=8k\n" + c.line + "\n")
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q: %v, want %q", c.line, err, c.says)
+		}
+	}
+	for text, says := range map[string]string{
+		"":                                "there is no job",
+		"[global]\nbs=8k\n":               "there is no job",
+		"bs=8k\n[a]":                      "line 1: \"bs=8k\" stands before",
+		strings.Repeat("x", 20<<10):       "shorten it",
+		strings.Repeat("[a]\nzz=1\n", 99): "and 177 more lines",
+	} {
+		if _, err := ParseUserFile(text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%.30q: %v, want %q", text, err, says)
+		}
+	}
+}
+
+// FuzzUserFile: no job file gets an option, a path or a variable past the check.
+func FuzzUserFile(f *testing.F) {
+	for _, seed := range []string{goodUserFile, "[a]\nfilename=data", "[a]\rexec_prerun=id", "[global]\n[a]\nbs=8k # x", "[a]\nsize = 10%\n;x\n[b]"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		file, err := ParseUserFile(text)
+		if err != nil {
+			return
+		}
+		written, err := file.On(Place{Folder: "/data/own", Data: []string{"/data/d"}}, 1).Text()
+		if err != nil {
+			t.Fatalf("it was accepted and cannot be written: %v", err)
+		}
+		for line := range strings.Lines(written) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			_, known := allowed[name]
+			ours := slices.Contains([]string{"thread", "group_reporting", "lat_percentiles", "clat_percentiles", "directory", "new_group", "allow_file_create", "randrepeat"}, name)
+			if name[0] != '[' && !known && !ours {
+				t.Errorf("option %q came through", name)
+			}
+			if name != "filename" && name != "directory" && name != "bssplit" && name != "random_distribution" && name != "description" && strings.ContainsAny(value, "/$`'\"\\") {
+				t.Errorf("value %q of %s came through", value, name)
+			}
+		}
+	})
+}

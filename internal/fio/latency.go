@@ -1,0 +1,101 @@
+package fio
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Latency is what fio says about the times of one kind of operation.
+type Latency struct {
+	Count  int64
+	Min    int64
+	Max    int64
+	totals float64 // sum of all times
+	// bins hold how many operations took about so many nanoseconds; fio's bins are 1.6% wide.
+	bins map[int64]int64
+}
+
+// Add merges the times of other operations into these.
+func (l *Latency) Add(other Latency) {
+	if other.Count == 0 {
+		return
+	}
+	if l.Count == 0 || other.Min < l.Min {
+		l.Min = other.Min
+	}
+	l.Max = max(l.Max, other.Max)
+	l.Count += other.Count
+	l.totals += other.totals
+	if l.bins == nil {
+		l.bins = make(map[int64]int64, len(other.bins))
+	}
+	for value, count := range other.bins {
+		l.bins[value] += count
+	}
+}
+
+// Mean in nanoseconds; false if there was no operation.
+func (l Latency) Mean() (int64, bool) {
+	if l.Count == 0 {
+		return 0, false
+	}
+	return int64(math.Round(l.totals / float64(l.Count))), true
+}
+
+// Total is the sum of all times, in nanoseconds.
+func (l Latency) Total() int64 { return int64(math.Round(l.totals)) }
+
+// Bin is a latency with how many operations had it.
+type Bin struct {
+	Nanoseconds int64
+	Count       int64
+}
+
+// Bins in the order of their latency.
+func (l Latency) Bins() []Bin {
+	bins := make([]Bin, 0, len(l.bins))
+	for value, count := range l.bins {
+		bins = append(bins, Bin{min(max(value, l.Min), l.Max), count}) // a bin is named by its middle, which can lie beyond
+	}
+	slices.SortFunc(bins, func(a, b Bin) int { return cmp.Compare(a.Nanoseconds, b.Nanoseconds) })
+	return bins
+}
+
+// binned is the number of operations in bins. A percentile is known only if all operations are in them.
+func (l Latency) binned() int64 {
+	var sum int64
+	for _, count := range l.bins {
+		sum += count
+	}
+	return sum
+}
+
+// Percentile is the smallest latency that the given share of the operations does not exceed; false if it is not known.
+func (l Latency) Percentile(partsPerMillion int64) (int64, bool) {
+	if l.Count == 0 || l.binned() != l.Count {
+		return 0, false
+	}
+	rank := max(int64(math.Ceil(float64(l.Count)*float64(partsPerMillion)/1e6)), 1)
+	var seen int64
+	for _, bin := range l.Bins() {
+		if seen += bin.Count; seen >= rank {
+			return bin.Nanoseconds, true
+		}
+	}
+	return l.Max, true
+}
+
+// ShareOver is the share of operations, in parts per million, that took longer; false if it is not known.
+func (l Latency) ShareOver(nanoseconds int64) (int64, bool) {
+	if l.Count == 0 || l.binned() != l.Count {
+		return 0, false
+	}
+	var over int64
+	for value, count := range l.bins {
+		if min(value, l.Max) > nanoseconds {
+			over += count
+		}
+	}
+	return int64(math.Round(float64(over) * 1e6 / float64(l.Count))), true
+}

@@ -1,0 +1,234 @@
+package fio
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// maxOutputBytes bounds what is read of fio's report.
+	maxOutputBytes = 12 << 20
+	// patience is how long a killed fio may take to be gone, before it is left to the kernel.
+	patience = 10 * time.Second
+	// watchEvery is how often the watcher is called.
+	watchEvery = time.Second
+)
+
+// Program runs fio.
+type Program struct {
+	// Path of the program, or its name to be looked up.
+	Path string
+	// Scratch is a writable folder for the job file and the report.
+	Scratch string
+}
+
+// Usage is how many bytes fio has asked the kernel to read and write so far.
+type Usage struct{ ReadBytes, WrittenBytes int64 }
+
+// KilledError means that a signal from outside has ended fio.
+type KilledError struct{ Signal syscall.Signal }
+
+func (e *KilledError) Error() string {
+	return fmt.Sprintf("fio was ended by signal %d (%v)", e.Signal, e.Signal)
+}
+
+// Version of fio, such as 3.33.
+func (p Program) Version(ctx context.Context) (string, error) {
+	command := exec.CommandContext(ctx, p.Path, "--version")
+	output, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w: install fio, or use the runner image", p.Path, err)
+	}
+	return strings.TrimPrefix(strings.TrimSpace(string(output)), "fio-"), nil
+}
+
+// Run runs the job file to its end and returns the report, which is there with some errors too. While fio runs, watch is
+// called once a second. When the context ends, fio is killed with everything that it has started.
+func (p Program) Run(ctx context.Context, file File, watch func(Usage)) (Report, error) {
+	text, err := file.Text()
+	if err != nil {
+		return Report{}, err
+	}
+	folder, err := os.MkdirTemp(p.Scratch, "fio-")
+	if err != nil {
+		return Report{}, fmt.Errorf("scratch space for fio's job file: %w: mount a writable folder there", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	job, output := filepath.Join(folder, "job.fio"), filepath.Join(folder, "report.json")
+	if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
+		return Report{}, fmt.Errorf("scratch space for fio's job file: %w", err)
+	}
+	command := p.command(ctx, folder, "--output-format=json+", "--output="+output, job)
+	messages := &tail{limit: 8 << 10}
+	command.Stdout, command.Stderr = messages, messages
+	ended := execute(ctx, command, watch)
+	if ctx.Err() != nil {
+		return Report{}, fmt.Errorf("fio was stopped: %w", context.Cause(ctx))
+	}
+	return readReport(output, ended, messages.String())
+}
+
+// command runs in a process group of its own, so that all of it can be killed, and in the scratch folder, because fio
+// leaves files where it stands.
+func (p Program) command(ctx context.Context, folder string, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, p.Path, args...)
+	command.Dir = folder
+	command.Env = []string{"LC_ALL=C", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + folder}
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	command.WaitDelay = patience
+	return command
+}
+
+// execute starts the command and waits for its end. The thread is held, because Pdeathsig looks at the thread that
+// started the process, and not at the whole program. A process that hangs in the kernel cannot be waited for: it is left.
+func execute(ctx context.Context, command *exec.Cmd, watch func(Usage)) error {
+	started, done := make(chan error, 1), make(chan error, 1) // buffered: nobody may be left to listen
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := command.Start()
+		started <- err
+		if err == nil {
+			done <- command.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	var enough <-chan time.Time
+	stopped := ctx.Done()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-stopped:
+			stopped, enough = nil, time.After(patience)
+		case <-enough:
+			return fmt.Errorf("fio hangs in the kernel: it is still there %s after it was killed", patience)
+		case <-ticker.C:
+			if usage, err := readUsage(command.Process.Pid); err == nil && watch != nil {
+				watch(usage)
+			}
+		}
+	}
+}
+
+// readUsage works for fio because thread=1 keeps all of its workers in one process.
+func readUsage(pid int) (Usage, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+	if err != nil {
+		return Usage{}, err
+	}
+	var usage Usage
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ": ")
+		var number int64
+		if _, err := fmt.Sscan(value, &number); err != nil {
+			continue
+		}
+		switch name {
+		case "rchar":
+			usage.ReadBytes = number
+		case "wchar":
+			usage.WrittenBytes = number
+		}
+	}
+	return usage, nil
+}
+
+func readReport(path string, ended error, messages string) (Report, error) {
+	output, err := readBounded(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return Report{}, err
+	}
+	var exit *exec.ExitError
+	if errors.As(ended, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return Report{}, &KilledError{Signal: status.Signal()}
+		}
+	} else if ended != nil {
+		return Report{}, fmt.Errorf("starting fio: %w: install fio, or use the runner image", ended)
+	}
+	report, parseErr := Parse(output)
+	report.Notes = append(report.Notes, noteLines([]byte(messages))...)
+	switch {
+	case parseErr == nil && report.Err() != nil:
+		return report, report.Err()
+	case parseErr != nil && ended != nil:
+		return Report{}, fmt.Errorf("fio failed: %w: %s", ended, firstError(append(report.Notes, noteLines(output)...)))
+	case parseErr != nil:
+		return Report{}, parseErr
+	case signalled(report.Notes):
+		return report, &KilledError{Signal: syscall.SIGTERM}
+	case ended != nil:
+		return report, fmt.Errorf("fio failed: %w: %s", ended, firstError(report.Notes))
+	}
+	return report, nil
+}
+
+// signalled: on SIGTERM and SIGINT fio ends early and reports as if all was well.
+func signalled(notes []string) bool {
+	for _, note := range notes {
+		if strings.Contains(note, "terminating on signal") {
+			return true
+		}
+	}
+	return false
+}
+
+// firstError is the line of fio that says most.
+func firstError(notes []string) string {
+	for _, word := range []string{"error", "fail", "fio:"} {
+		for _, note := range notes {
+			if strings.Contains(strings.ToLower(note), word) {
+				return note
+			}
+		}
+	}
+	if len(notes) > 0 {
+		return notes[0]
+	}
+	return "it said nothing about it"
+}
+
+func readBounded(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	output, err := io.ReadAll(io.LimitReader(file, maxOutputBytes+1))
+	if err == nil && len(output) > maxOutputBytes {
+		return nil, fmt.Errorf("fio's report has more than %d bytes: use fewer sections", maxOutputBytes)
+	}
+	return output, err
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	limit int
+	kept  bytes.Buffer
+}
+
+func (t *tail) Write(data []byte) (int, error) {
+	t.kept.Write(data)
+	if extra := t.kept.Len() - t.limit; extra > 0 {
+		t.kept.Next(extra)
+	}
+	return len(data), nil
+}
+
+func (t *tail) String() string { return t.kept.String() }

@@ -1,0 +1,169 @@
+package fio
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// fake is a program that behaves as the script says; $OUT is where fio's report goes.
+func fake(t *testing.T, script string) Program {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fio")
+	body := "#!/bin/sh\nfor a in \"$@\"; do case $a in --output=*) OUT=${a#--output=};; esac; done\n" + script
+	if err := os.WriteFile(path, []byte(body), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return Program{Path: path, Scratch: t.TempDir()}
+}
+
+func oneJob() File {
+	return NewFile(Job{Name: "a", Mode: Read, Paths: []string{"/x"}, Size: 4096, BlockSize: 4096, Workers: 1})
+}
+
+func TestRunEndings(t *testing.T) {
+	report := "cat >$OUT <<'EOF'\n" + small + "EOF\n"
+	full := strings.Replace(report, `"error":0`, `"error":28`, 1)
+	var killed *KilledError
+	for name, c := range map[string]struct {
+		script string
+		holds  func(Report, error) bool
+	}{
+		"well":             {report, func(r Report, err error) bool { return err == nil && r.Version == "3.36" }},
+		"killed":           {report + "kill -KILL $$", func(_ Report, err error) bool { return errors.As(err, &killed) && killed.Signal == syscall.SIGKILL }},
+		"asked to end":     {report + "echo 'fio: terminating on signal 15'", func(_ Report, err error) bool { return errors.As(err, &killed) && killed.Signal == syscall.SIGTERM }},
+		"full":             {full + "exit 1", func(r Report, err error) bool { return errors.Is(err, syscall.ENOSPC) && len(r.Jobs) == 1 }},
+		"full, exit 0":     {full, func(_ Report, err error) bool { return errors.Is(err, syscall.ENOSPC) }},
+		"no report":        {"exit 0", func(_ Report, err error) bool { return errors.Is(err, ErrNoReport) }},
+		"fails with words": {"echo 'fio: bad option <x>' >&2; exit 1", func(_ Report, err error) bool { return err != nil && strings.Contains(err.Error(), "bad option <x>") }},
+		"good, but exit 1": {report + "exit 1", func(_ Report, err error) bool { return err != nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if r, err := fake(t, c.script).Run(t.Context(), oneJob(), nil); !c.holds(r, err) {
+				t.Errorf("%v, %+v", err, r.Jobs)
+			}
+		})
+	}
+	if _, err := (Program{Path: "/nowhere/fio", Scratch: t.TempDir()}).Run(t.Context(), oneJob(), nil); err == nil || !strings.Contains(err.Error(), "install fio") {
+		t.Errorf("%v", err)
+	}
+	if _, err := (Program{Path: "fio", Scratch: "/nowhere"}).Run(t.Context(), oneJob(), nil); err == nil || !strings.Contains(err.Error(), "scratch") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestRunCancelled: the end of the context kills also what fio has started, at once, and leaves no file behind.
+func TestRunCancelled(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pid")
+	program := fake(t, "trap '' TERM INT\nsleep 60 &\necho $! > "+pids+"\nwait\n")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("the pod was told to end")
+	started := time.Now()
+	go func() {
+		for {
+			if text, err := os.ReadFile(pids); err == nil && strings.HasSuffix(string(text), "\n") {
+				cancel(why)
+				return
+			}
+			<-time.After(5 * time.Millisecond)
+		}
+	}()
+	_, err := program.Run(ctx, oneJob(), nil)
+	if !errors.Is(err, why) || time.Since(started) > patience {
+		t.Errorf("%v after %s", err, time.Since(started))
+	}
+	text, _ := os.ReadFile(pids)
+	child := "/proc/" + strings.TrimSpace(string(text))
+	for deadline := time.Now().Add(5 * time.Second); ; {
+		state, err := os.ReadFile(child + "/stat")
+		if err != nil || strings.Contains(string(state), ") Z ") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("a child of the killed program lives on")
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	if left, _ := os.ReadDir(program.Scratch); len(left) > 0 {
+		t.Errorf("scratch still holds %v", left)
+	}
+}
+
+func TestRealFio(t *testing.T) {
+	path, err := exec.LookPath("fio")
+	if err != nil {
+		t.Skip("fio is not installed: apt-get install fio")
+	}
+	program := Program{Path: path, Scratch: t.TempDir()}
+	if version, err := program.Version(t.Context()); err != nil || !strings.HasPrefix(version, "3.") {
+		t.Fatalf("%q, %v", version, err)
+	}
+	data := filepath.Join(t.TempDir(), "with:colon")
+	job := Job{Name: "a", Mode: Write, Paths: []string{data}, Size: 1 << 20, Workers: 1, BlockSize: 65536, Create: true}
+	report, err := program.Run(t.Context(), NewFile(job), nil)
+	if err != nil || report.Jobs[0].Write.Operations != 16 {
+		t.Fatalf("%v, %+v", err, report.Jobs)
+	}
+	var seen int
+	mix := Job{Name: "b", Mode: RandomMix, Paths: []string{data}, Size: 1 << 19, Stride: 1 << 19, Workers: 2, BlockSize: 8192, WritePercent: 20, Seed: 1,
+		Duration: 1500 * time.Millisecond, Think: time.Millisecond}
+	report, err = program.Run(t.Context(), NewFile(mix), func(usage Usage) {
+		if usage.ReadBytes > 1<<20 {
+			seen++
+		}
+	})
+	if err != nil || report.Jobs[0].Read.Operations == 0 || seen == 0 {
+		t.Errorf("%v, %+v, seen %d", err, report.Jobs, seen)
+	}
+	mix.Paths = []string{filepath.Join(t.TempDir(), "missing")}
+	if _, err := program.Run(t.Context(), NewFile(mix), nil); err == nil || !strings.Contains(err.Error(), "allow_file_create") {
+		t.Errorf("a missing file: %v", err)
+	}
+}
+
+// TestSeedsMatter: the same seed gives the same offsets, another seed gives others. fio's default is that no seed matters.
+func TestSeedsMatter(t *testing.T) {
+	path, err := exec.LookPath("fio")
+	if err != nil {
+		t.Skip("fio is not installed: apt-get install fio")
+	}
+	folder := t.TempDir()
+	offsets := func(name string, seed int64) string {
+		job := Job{Name: "a", Mode: RandomWrite, Paths: []string{filepath.Join(folder, "data")}, Size: 1 << 20, Workers: 1, BlockSize: 8192,
+			RandomMap: true, Create: true, Seed: seed}
+		file := NewFile(job)
+		log := filepath.Join(folder, name)
+		file.Sections[0].Options = append(file.Sections[0].Options, Option{"write_iolog", log})
+		if _, err := (Program{Path: path, Scratch: folder}).Run(t.Context(), file, nil); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var written []string
+		for line := range strings.Lines(string(text)) {
+			if words := strings.Fields(line); slices.Contains(words, "write") {
+				written = append(written, words[len(words)-2])
+			}
+		}
+		if unique := slices.Compact(slices.Sorted(slices.Values(written))); len(written) != 128 || len(unique) != 128 {
+			t.Fatalf("seed %d: %d writes to %d blocks, want 128 to 128", seed, len(written), len(unique))
+		}
+		return strings.Join(written, " ")
+	}
+	first, again, other := offsets("1", 5), offsets("2", 5), offsets("3", 6)
+	if first != again {
+		t.Error("the same seed gave other offsets")
+	}
+	if first == other {
+		t.Error("another seed gave the same offsets")
+	}
+}

@@ -1,0 +1,98 @@
+package fio
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// Sum has the figures of a whole report, or of several.
+type Sum struct {
+	Read, Write Direction
+	Sync        Latency
+	// Duration is that of all stages, one after another; within a stage, the longest job counts.
+	Duration time.Duration
+	Errors   int64
+}
+
+// Sum adds up the report of a job file. Latencies are merged, so that percentiles are those of all operations.
+func (r Report) Sum(stages []int) Sum {
+	var sum Sum
+	longest := map[int]int64{}
+	for i, job := range r.Jobs {
+		stage := 0
+		if i < len(stages) {
+			stage = stages[i]
+		}
+		longest[stage] = max(longest[stage], job.Read.RuntimeMilliseconds, job.Write.RuntimeMilliseconds)
+		sum.Read.add(job.Read)
+		sum.Write.add(job.Write)
+		sum.Sync.Add(job.Sync)
+		sum.Errors += job.failures()
+	}
+	for _, milliseconds := range longest {
+		sum.Duration += time.Duration(min(milliseconds, int64(1)<<40)) * time.Millisecond
+	}
+	return sum
+}
+
+// Add merges the figures of a later report.
+func (s *Sum) Add(other Sum) {
+	s.Read.add(other.Read)
+	s.Write.add(other.Write)
+	s.Sync.Add(other.Sync)
+	s.Duration += other.Duration
+	s.Errors += other.Errors
+}
+
+func (d *Direction) add(other Direction) {
+	d.Bytes += other.Bytes
+	d.Operations += other.Operations
+	d.RuntimeMilliseconds += other.RuntimeMilliseconds
+	d.Latency.Add(other.Latency)
+}
+
+func (j JobReport) failures() int64 {
+	if j.Error != 0 {
+		return max(j.Errors, 1)
+	}
+	return j.Errors
+}
+
+// JobError is an operation that failed under fio.
+type JobError struct {
+	Job   string
+	Errno syscall.Errno
+	// Detail is fio's own line about it, if there is one.
+	Detail string
+}
+
+func (e *JobError) Error() string {
+	if e.Detail != "" {
+		return fmt.Sprintf("fio job %s: %v (%s)", e.Job, e.Errno, e.Detail)
+	}
+	return fmt.Sprintf("fio job %s: %v", e.Job, e.Errno)
+}
+
+func (e *JobError) Unwrap() error { return e.Errno }
+
+// Err is the first error of the report: fio goes on with other jobs after one has failed, a measurement does not.
+func (r Report) Err() error {
+	for _, job := range r.Jobs {
+		switch {
+		case job.Error != 0:
+			return &JobError{Job: job.Name, Errno: errno(job.Error), Detail: firstError(r.Notes)}
+		case job.Errors > 0:
+			return fmt.Errorf("fio job %s: %d operations failed: %w", job.Name, job.Errors, syscall.EIO)
+		}
+	}
+	return nil
+}
+
+// errno: fio reports errors with either sign.
+func errno(code int) syscall.Errno {
+	if code < 0 {
+		code = -code
+	}
+	return syscall.Errno(code)
+}

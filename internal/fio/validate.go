@@ -1,0 +1,255 @@
+package fio
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bounds of a user's job file.
+const (
+	maxUserBytes    = 16 << 10
+	maxUserSections = 64
+	maxUserWorkers  = 1024
+	maxRefusals     = 20
+)
+
+var (
+	sectionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+	optionName  = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+)
+
+// Place is where a user's jobs may read and write.
+type Place struct {
+	// Device is set on a block volume: all jobs use it, and unless they say otherwise, Bytes of it behind Offset.
+	Device        string
+	Offset, Bytes int64
+	// Folder for the files of jobs that name none, on a file system volume.
+	Folder string
+	// Data are the files that a fill has written, for filename=data.
+	Data []string
+}
+
+// UserFile is a user's job file after it was checked.
+type UserFile struct {
+	File
+	// UsesData says that a job works on the data of a fill.
+	UsesData bool
+	// Seeded says that the file sets its random numbers itself.
+	Seeded bool
+}
+
+// ParseUserFile checks a user's job file against what is allowed, and names every line that is not, with what to do.
+func ParseUserFile(text string) (UserFile, error) {
+	if len(text) > maxUserBytes {
+		return UserFile{}, fmt.Errorf("the fio job file has %d bytes: shorten it to %d", len(text), maxUserBytes)
+	}
+	var file UserFile
+	var problems refusals
+	section := (*Section)(nil)
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || line[0] == '#' || line[0] == ';':
+		case hasControl(line):
+			problems.add(number, "it holds control characters: write plain text")
+		case line[0] == '[':
+			section = file.open(line, number, &problems)
+		case section == nil:
+			problems.add(number, "%.60q stands before the first section: write [global] or [NAME] above it", line)
+		default:
+			readOption(&file, section, line, number, &problems)
+		}
+	}
+	file.checkWhole(&problems)
+	if err := problems.err(); err != nil {
+		return UserFile{}, err
+	}
+	return file, nil
+}
+
+// refusals collects what is wrong, line by line.
+type refusals struct {
+	errs []error
+	more int
+}
+
+func (r *refusals) add(line int, format string, args ...any) {
+	if len(r.errs) >= maxRefusals {
+		r.more++
+		return
+	}
+	r.errs = append(r.errs, fmt.Errorf("line %d: %w", line, fmt.Errorf(format, args...)))
+}
+
+func (r *refusals) err() error {
+	if len(r.errs) == 0 {
+		return nil
+	}
+	if r.more > 0 {
+		r.errs = append(r.errs, fmt.Errorf("and %d more lines", r.more))
+	}
+	return fmt.Errorf("the fio job file cannot be used: %w", errors.Join(r.errs...))
+}
+
+// open begins a section and returns where its options go.
+func (f *UserFile) open(line string, number int, problems *refusals) *Section {
+	name := strings.TrimSuffix(strings.TrimPrefix(line, "["), "]")
+	spare := &Section{}
+	switch {
+	case "["+name+"]" != line || !sectionName.MatchString(name):
+		problems.add(number, "the section %.80q has no plain name: write it as [NAME] in letters, digits, '.', '-' and '_'", line)
+		return spare
+	case name == "global" && len(f.Sections) > 0:
+		problems.add(number, "[global] stands behind a job: put all of it first, so that it means the same to every job")
+		return spare
+	case name == "global":
+		return spare.asGlobalOf(f)
+	case len(f.Sections) == maxUserSections:
+		problems.add(number, "there are more than %d sections: use fewer", maxUserSections)
+		return spare
+	}
+	f.Sections = append(f.Sections, Section{Name: name})
+	return &f.Sections[len(f.Sections)-1]
+}
+
+// globalName marks the section whose options go to File.Global.
+const globalName = "global"
+
+func (s *Section) asGlobalOf(f *UserFile) *Section {
+	s.Name, s.Options = globalName, f.Global
+	return s
+}
+
+func readOption(file *UserFile, section *Section, line string, number int, problems *refusals) {
+	name, value, _ := strings.Cut(line, "=")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	if word, _, _ := strings.Cut(name, " "); word == "include" {
+		name = word
+	}
+	pattern, known := allowed[name]
+	switch {
+	case !known && remedies[name] != "":
+		problems.add(number, "%s is not allowed: %s", name, remedies[name])
+	case !known && optionName.MatchString(name):
+		problems.add(number, "%s is not among the options that a job file may set here: remove it, or see docs/runner.md for the list", name)
+	case !known:
+		problems.add(number, "%.60q is no option: write NAME=VALUE with fio's own name in lower case", line)
+	case !pattern.MatchString(value):
+		problems.add(number, "%s=%.60q is not allowed: %s", name, value, valueRemedy(name))
+	case name == "filename":
+		file.UsesData = true
+		section.Options = append(section.Options, Option{name, value})
+	case slices.Contains([]string{"thread", "group_reporting", "new_group"}, name): // set for all jobs in any case
+	default:
+		file.Seeded = file.Seeded || name == "randseed" || name == "randrepeat" || name == "allrandrepeat"
+		section.Options = append(section.Options, Option{name, value})
+	}
+	if section.Name == globalName {
+		file.Global = section.Options
+	}
+}
+
+func valueRemedy(name string) string {
+	switch name {
+	case "ioengine":
+		return "write psync, pvsync, pvsync2, sync, vsync, libaio, io_uring or posixaio"
+	case "rw", "readwrite":
+		return "write read, write, randread, randwrite, rw or randrw"
+	case "filename":
+		return "leave it out (the jobs get files of their own on the volume), or write filename=data for what a fill phase has written"
+	case "fallocate":
+		return "write none, native, posix, keep or truncate"
+	case "sync":
+		return "write 0, 1, dsync or sync"
+	}
+	return "write a plain value as in fio's manual, without '$', quotes or paths"
+}
+
+// checkWhole looks at what no single line shows.
+func (f *UserFile) checkWhole(problems *refusals) {
+	if len(f.Sections) == 0 && len(problems.errs) == 0 {
+		problems.add(1, "there is no job: write a section in brackets, such as [job1]")
+		return
+	}
+	workers, names := 0, map[string]bool{}
+	for _, section := range f.Sections {
+		if names[section.Name] {
+			problems.add(1, "there are two sections [%s]: give each a name of its own", section.Name)
+		}
+		names[section.Name] = true
+		count := 1
+		for _, option := range append(slices.Clone(f.Global), section.Options...) {
+			if option.Name == "numjobs" {
+				n, err := strconv.Atoi(option.Value)
+				if err != nil || n < 1 || n > maxUserWorkers {
+					problems.add(1, "numjobs=%.20s in [%s]: write a whole number from 1 to %d", option.Value, section.Name, maxUserWorkers)
+					n = 1
+				}
+				count = n
+			}
+		}
+		workers += count
+	}
+	if workers > maxUserWorkers {
+		problems.add(1, "numjobs adds up to %d: use at most %d workers", workers, maxUserWorkers)
+	}
+}
+
+// On puts the jobs onto the volume. What they do stays as written, only where they do it and what is reported is set.
+func (f UserFile) On(place Place, random int64) File {
+	file := File{Global: common()}
+	if !f.Seeded {
+		file.Global = append(file.Global, seed(random)...)
+	}
+	globalOptions, globalData := withoutFilename(f.Global)
+	if place.Device != "" {
+		file.Global = append(file.Global, Option{"offset", number(place.Offset)}, Option{"size", number(place.Bytes)})
+	}
+	file.Global = append(file.Global, globalOptions...)
+	for _, section := range f.Sections {
+		own, data := withoutFilename(section.Options)
+		options := append([]Option{{"new_group", "1"}}, place.options(data || globalData)...)
+		file.Sections = append(file.Sections, Section{Name: section.Name, Options: append(options, own...)})
+	}
+	return file
+}
+
+// withoutFilename takes filename=data out, and says whether it was there.
+func withoutFilename(given []Option) (kept []Option, data bool) {
+	for _, option := range given {
+		if option.Name == "filename" {
+			data = true
+		} else {
+			kept = append(kept, option)
+		}
+	}
+	return kept, data
+}
+
+// options say where a job works.
+func (p Place) options(data bool) []Option {
+	switch {
+	case p.Device != "":
+		return []Option{{"filename", joinPaths([]string{p.Device})}}
+	case data:
+		// A job larger than the data fails: fio would make the files anew.
+		return []Option{{"filename", joinPaths(p.Data)}, {"allow_file_create", "0"}}
+	}
+	return []Option{{"directory", joinPaths([]string{p.Folder})}}
+}
+
+// Allowed lists the options that a job file may set, for the documentation.
+func Allowed() []string {
+	names := make([]string, 0, len(allowed))
+	for name := range allowed {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,144 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+const (
+	// dataName is the cluster in Options.Folder, markerName the file beside it that says whose it is.
+	dataName   = "pgdata"
+	markerName = "storagebench-postgres"
+	markerText = "storagebench made the folder pgdata beside this file, and removes it at its next attempt.\n"
+)
+
+// Remove removes the cluster that Run has left in a folder. What is not of storagebench is refused.
+func Remove(folder string) error {
+	root, err := os.OpenRoot(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open the folder for PostgreSQL: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	if err := removeData(root); err != nil {
+		return err
+	}
+	if ours, err := marked(root); err != nil || !ours {
+		return err
+	}
+	return root.Remove(markerName)
+}
+
+// prepareFolder makes room for a new cluster. The marker is written first: a cluster without one is somebody's.
+func prepareFolder(folder string) error {
+	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make the folder for PostgreSQL on the volume: %w", err)
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return fmt.Errorf("open the folder for PostgreSQL on the volume: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	if err := removeData(root); err != nil {
+		return err
+	}
+	if ours, err := marked(root); err != nil || ours {
+		return err
+	}
+	return writeMarker(root)
+}
+
+func removeData(root *os.Root) error {
+	ours, err := marked(root)
+	if err != nil {
+		return err
+	}
+	switch info, err := root.Lstat(dataName); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look at %s in %s: %w", dataName, root.Name(), err)
+	case !ours || !info.IsDir():
+		return fmt.Errorf("%s in %s is not of storagebench: move it away, or choose an empty folder", dataName, root.Name())
+	}
+	if pid := runningServer(root); pid > 0 {
+		return fmt.Errorf("a PostgreSQL (process %d) still runs in %s of %s: stop it first", pid, dataName, root.Name())
+	}
+	if err := root.RemoveAll(dataName); err != nil {
+		return fmt.Errorf("remove %s of an earlier attempt from %s: %w", dataName, root.Name(), err)
+	}
+	return nil
+}
+
+// marked tells whether the marker is there. A file of that name with another text is somebody's.
+func marked(root *os.Root) (bool, error) {
+	info, err := root.Lstat(markerName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at %s in %s: %w", markerName, root.Name(), err)
+	}
+	text := ""
+	if info.Mode().IsRegular() && info.Size() <= int64(len(markerText)) {
+		data, err := root.ReadFile(markerName)
+		if err != nil {
+			return false, fmt.Errorf("read %s in %s: %w", markerName, root.Name(), err)
+		}
+		text = string(data)
+	}
+	if text == "" && info.Mode().IsRegular() && info.Size() == 0 {
+		return false, root.Remove(markerName) // the volume was full when it was written
+	}
+	if text != markerText {
+		return false, fmt.Errorf("%s in %s is not of storagebench: move it away, or choose an empty folder", markerName, root.Name())
+	}
+	return true, nil
+}
+
+func writeMarker(root *os.Root) error {
+	file, err := root.OpenFile(markerName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("mark %s as a folder of storagebench: %w", root.Name(), err)
+	}
+	_, err = file.WriteString(markerText)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return errors.Join(fmt.Errorf("mark %s as a folder of storagebench: %w", root.Name(), err), root.Remove(markerName))
+	}
+	return nil
+}
+
+// runningServer returns the process that works in the data folder, if it is one of this machine that we may see. Its number
+// alone proves nothing: another pod, or another boot, counts anew.
+func runningServer(root *os.Root) int {
+	text, err := root.ReadFile(filepath.Join(dataName, "postmaster.pid"))
+	if err != nil {
+		return 0
+	}
+	pid, _ := parsePostmasterPID(string(text))
+	where, err := os.Stat("/proc/" + strconv.Itoa(pid) + "/cwd")
+	if pid <= 0 || err != nil {
+		return 0
+	}
+	if here, err := root.Stat(dataName); err != nil || !os.SameFile(here, where) {
+		return 0
+	}
+	return pid
+}
+
+// parsePostmasterPID reads postmaster.pid: the process in the first line, and whether the eighth says ready.
+func parsePostmasterPID(text string) (pid int, ready bool) {
+	lines := strings.Split(text, "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(lines[0]))
+	if err != nil || pid <= 0 {
+		return 0, false
+	}
+	return pid, len(lines) >= 8 && strings.TrimSpace(lines[7]) == "ready"
+}

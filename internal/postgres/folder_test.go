@@ -1,0 +1,123 @@
+package postgres
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFolder(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		before map[string]string
+		want   string // of the error
+	}{
+		{"empty", nil, ""},
+		{"other things beside it", map[string]string{"lost+found/a": "a", "fill": "b"}, ""},
+		{"an earlier attempt", map[string]string{markerName: markerText, "pgdata/base/1": "x"}, ""},
+		{"an earlier attempt that did not get far", map[string]string{markerName: ""}, ""},
+		{"a cluster of somebody", map[string]string{"pgdata/PG_VERSION": "15"}, "pgdata in FOLDER is not of storagebench"},
+		{"a cluster of somebody and an empty marker", map[string]string{markerName: "", "pgdata/PG_VERSION": "15"}, "pgdata in FOLDER is not of storagebench"},
+		{"a file of somebody", map[string]string{markerName: "mine", "pgdata/PG_VERSION": "15"}, "storagebench-postgres in FOLDER is not of storagebench"},
+		{"a long file of somebody", map[string]string{markerName: markerText + "x"}, "storagebench-postgres in FOLDER is not of storagebench"},
+		{"a file instead of a cluster", map[string]string{markerName: markerText, "pgdata": "mine"}, "pgdata in FOLDER is not of storagebench"},
+	} {
+		folder := filepath.Join(t.TempDir(), "postgres")
+		for name, text := range test.before {
+			write(t, filepath.Join(folder, name), text)
+		}
+		err := prepareFolder(folder)
+		want := strings.ReplaceAll(test.want, "FOLDER", folder)
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		for name, text := range test.before {
+			kept, err := os.ReadFile(filepath.Join(folder, name))
+			ours := want == "" && strings.HasPrefix(name, dataName) || name == markerName && text == ""
+			if !ours && (err != nil || string(kept) != text) {
+				t.Errorf("%s: %s is gone: %v", test.name, name, err)
+			}
+		}
+		if want != "" {
+			continue
+		}
+		write(t, filepath.Join(folder, dataName, "x"), "x")
+		if err := Remove(folder); err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		for _, name := range []string{dataName, markerName} {
+			if _, err := os.Lstat(filepath.Join(folder, name)); !os.IsNotExist(err) {
+				t.Errorf("%s: %s is left", test.name, name)
+			}
+		}
+	}
+	if err := Remove(filepath.Join(t.TempDir(), "none")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFolderWithLink: nothing outside the folder is touched.
+func TestFolderWithLink(t *testing.T) {
+	folder, elsewhere := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(elsewhere, "a"), "a")
+	write(t, filepath.Join(folder, markerName), markerText)
+	if err := os.Symlink(elsewhere, filepath.Join(folder, dataName)); err != nil {
+		t.Fatal(err)
+	}
+	if err := prepareFolder(folder); err == nil {
+		t.Error("a link is taken for a cluster")
+	}
+	if err := os.Remove(filepath.Join(folder, dataName)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(folder, dataName, "a"), "a")
+	if err := os.Symlink(elsewhere, filepath.Join(folder, dataName, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := prepareFolder(folder); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(elsewhere, "a")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFolderInUse: a cluster in which a process works stays.
+func TestFolderInUse(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, markerName), markerText)
+	write(t, filepath.Join(folder, dataName, "postmaster.pid"), strconv.Itoa(os.Getpid())+"\n")
+	t.Chdir(filepath.Join(folder, dataName))
+	if err := prepareFolder(folder); err == nil || !strings.Contains(err.Error(), "still runs") {
+		t.Error(err)
+	}
+	t.Chdir("/")
+	if err := prepareFolder(folder); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestScratch(t *testing.T) {
+	deep := filepath.Join(t.TempDir(), strings.Repeat("d", 100))
+	if err := os.Mkdir(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := makeScratch(deep); err == nil || !strings.Contains(err.Error(), "choose a shorter path") {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(deep); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+}

@@ -1,0 +1,91 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+const checkpointPatience = time.Hour
+
+// load is what it took to make the database.
+type load struct {
+	scale, databaseBytes int64
+	load, checkpoint     time.Duration
+	settled              bool
+}
+
+// initialise loads the database, and leaves nothing for the background to do: tables vacuumed, statistics made, everything written.
+func (s *session) initialise(ctx context.Context) (load, error) {
+	result := load{scale: s.options.scale()}
+	doing := fmt.Sprintf("load the database (scale %d, %d bytes asked)", result.scale, s.options.DatabaseBytes)
+	if _, err := s.ask(ctx, queryPatience, "CREATE ROLE "+owner+" LOGIN", "CREATE DATABASE "+database+" OWNER "+owner); err != nil {
+		return load{}, s.explain(doing, err)
+	}
+	began := time.Now()
+	argv := []string{s.programs.path("pgbench"), "--initialize", "--quiet", "--scale", strconv.FormatInt(result.scale, 10),
+		"--host", s.scratch, "--port", "5432", "--username", owner, database}
+	if _, err := run(ctx, spec{argv: argv, environment: minimalEnvironment(s.scratch), line: s.showLoad}); err != nil {
+		return load{}, s.explain(doing, err)
+	}
+	result.load = time.Since(began)
+	s.progress.say("checkpoint")
+	var err error
+	if result.settled, err = s.until(ctx, settlePatience, "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'"); err != nil {
+		return load{}, s.explain(doing, err)
+	}
+	began = time.Now()
+	if _, err := s.ask(ctx, checkpointPatience, "CHECKPOINT"); err != nil {
+		return load{}, s.explain(doing, err)
+	}
+	result.checkpoint = time.Since(began)
+	result.databaseBytes, err = s.databaseSize(ctx)
+	if err != nil {
+		return load{}, s.explain(doing, err)
+	}
+	if result.databaseBytes < s.options.DatabaseBytes {
+		return load{}, fmt.Errorf("%s: the database has only %d bytes: this pgbench makes smaller rows than is known here", doing, result.databaseBytes)
+	}
+	return result, nil
+}
+
+func (s *session) databaseSize(ctx context.Context) (int64, error) {
+	answer, err := s.ask(ctx, queryPatience, "SELECT 'size', pg_database_size('"+database+"')")
+	if err != nil {
+		return 0, err
+	}
+	numbers, err := parseCounters(answer)
+	if err != nil {
+		return 0, err
+	}
+	return numbers["size"], nil
+}
+
+func (s *session) showLoad(line string) {
+	if percent, left, ok := parseLoad(line); ok {
+		s.progress.report(fmt.Sprintf("load %d%%", percent), left)
+	}
+}
+
+// loadPattern is a line of pgbench -i: since version 17 it names the table.
+var loadPattern = regexp.MustCompile(`^\d+ of \d+ tuples \((\d{1,3})%\)(?: of \S+)? done \(elapsed \d+\.\d+ s, remaining (\d+\.\d+) s\)`)
+
+// parseLoad reads how far pgbench -i is.
+func parseLoad(line string) (percent int, left time.Duration, ok bool) {
+	match := loadPattern.FindStringSubmatch(line)
+	if match == nil {
+		return 0, 0, false
+	}
+	percent, err := strconv.Atoi(match[1])
+	if err != nil || percent > 100 {
+		return 0, 0, false
+	}
+	seconds, err := strconv.ParseFloat(match[2], 64)
+	if err != nil || seconds > math.MaxInt32 {
+		return 0, 0, false
+	}
+	return percent, time.Duration(seconds * float64(time.Second)), true
+}

@@ -1,0 +1,52 @@
+package postgres
+
+import (
+	"sync"
+	"time"
+)
+
+// progress turns the time left into a percentage of all the time, as far as it is known: how long a load takes shows only then.
+type progress struct {
+	tell     func(percent int, rate string, left time.Duration)
+	measured time.Duration // ramp-up and measurement, the part known in advance
+	began    time.Time
+
+	mutex   sync.Mutex
+	percent int
+}
+
+func newProgress(options Options) *progress {
+	seconds := wholeSeconds(options.RampUp) + wholeSeconds(options.Duration)
+	return &progress{tell: options.Progress, measured: time.Duration(seconds) * time.Second, began: time.Now()}
+}
+
+// say names a step before the measurement, or after it, of unknown length.
+func (p *progress) say(step string) { p.report(step, 0) }
+
+// report says how fast it goes. More is the time that this step still takes beside the parts known in advance; it is negative
+// for what of these has passed.
+func (p *progress) report(rate string, more time.Duration) {
+	if p.tell == nil {
+		return
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	left := max(0, more+p.measured)
+	elapsed := time.Since(p.began)
+	p.percent = max(p.percent, min(99, percentOf(elapsed, elapsed+left)))
+	p.tell(p.percent, rate, left.Truncate(time.Second))
+}
+
+func percentOf(part, whole time.Duration) int {
+	if whole <= 0 {
+		return 0
+	}
+	return int(100 * part.Seconds() / whole.Seconds())
+}
+
+// passed takes time off the part known in advance.
+func (p *progress) passed(measured time.Duration) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.measured = max(0, p.measured-measured)
+}

@@ -1,0 +1,340 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// nobody is who runs PostgreSQL when the tests are root: it refuses root.
+const nobody = 65534
+
+// folderVariable hands the child of a test its folder.
+const folderVariable = "STORAGEBENCH_TEST_FOLDER"
+
+// stageVariable tells the child when its volume is to be full.
+const stageVariable = "STORAGEBENCH_TEST_STAGE"
+
+// asUser skips the test where there is no PostgreSQL. As root it runs the test again as another user and returns false in the
+// parent; true says that the test is to be done here, in that folder.
+func asUser(t *testing.T, uid uint32) (string, bool) {
+	t.Helper()
+	if _, err := programFolder(filepath.SplitList(os.Getenv("PATH")), installFolders); err != nil {
+		t.Skipf("SKIP: no PostgreSQL here: %v", err)
+	}
+	if folder := os.Getenv(folderVariable); folder != "" {
+		return folder, true
+	}
+	if os.Geteuid() != 0 {
+		if uid != nobody {
+			t.Skip("SKIP: only root can become a user without a name")
+		}
+		return quickFolder(t, os.Geteuid()), true
+	}
+	output, err := child(t, uid, quickFolder(t, int(uid))).CombinedOutput()
+	t.Logf("as user %d:\n%s", uid, output)
+	if err != nil {
+		t.Errorf("as user %d: %v", uid, err)
+	}
+	return "", false
+}
+
+// quickFolder is one in memory, if there is enough: what is tested is the behaviour, and a dozen clusters wait long for a disk.
+func quickFolder(t *testing.T, uid int) string {
+	t.Helper()
+	const memory, enough = "/dev/shm", 2 << 30
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(memory, &stat); err != nil || int64(stat.Bavail)*stat.Bsize < enough {
+		return shortFolder(t, uid, "/tmp")
+	}
+	return shortFolder(t, uid, memory)
+}
+
+// shortFolder is one whose path leaves room for a socket.
+func shortFolder(t *testing.T, uid int, parent string) string {
+	t.Helper()
+	folder, err := os.MkdirTemp(parent, "sbpg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	if err := os.Chown(folder, uid, uid); err != nil && os.Geteuid() == 0 {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// child is this test once more, as another user. The copy of the program is readable for it, the folder of go test is not.
+func child(t *testing.T, uid uint32, folder string) *exec.Cmd {
+	t.Helper()
+	program := filepath.Join(shortFolder(t, 0, "/tmp"), "test")
+	if err := copyProgram(program); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Dir(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), program, "-test.run=^"+t.Name()+"$", "-test.v", "-test.parallel=8")
+	command.Env = append(os.Environ(), folderVariable+"="+folder)
+	command.Dir = "/"
+	command.SysProcAttr = &syscall.SysProcAttr{}
+	if os.Geteuid() == 0 {
+		command.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: uid}
+	}
+	return command
+}
+
+func copyProgram(to string) error {
+	from, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }()
+	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, from)
+	return errors.Join(err, file.Close())
+}
+
+// small is a measurement of two seconds.
+func small(t *testing.T, folder string) Options {
+	t.Helper()
+	options := Options{Folder: filepath.Join(folder, "volume"), Scratch: filepath.Join(folder, "s"), Mode: TPCBLike, DatabaseBytes: 20 << 20,
+		Clients: 3, Duration: 2 * time.Second, DataChecksums: true, Seed: -7}
+	if err := os.MkdirAll(options.Scratch, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return options
+}
+
+// nothingLeft fails if a process works in the folder of the cluster, or scratch is not empty.
+func nothingLeft(t *testing.T, options Options) {
+	t.Helper()
+	if left := workersIn(filepath.Join(options.Folder, dataName)); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+	if left, err := os.ReadDir(options.Scratch); err != nil || len(left) > 0 {
+		t.Errorf("left in scratch: %v %v", left, err)
+	}
+}
+
+func workersIn(folder string) []string {
+	var left []string
+	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, link := range links {
+		if where, err := os.Readlink(link); err == nil && strings.HasPrefix(where, folder) {
+			name, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "cmdline"))
+			left = append(left, link+" "+string(name))
+		}
+	}
+	return left
+}
+
+func TestRealModes(t *testing.T) {
+	t.Parallel()
+	folder, here := asUser(t, nobody)
+	if !here {
+		return
+	}
+	script := []byte("\\set aid random(1, 100000 * :scale)\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n\\sleep 1 ms\n")
+	for _, test := range []struct {
+		mode   string
+		script []byte
+		set    map[string]string
+	}{
+		{TPCBLike, nil, map[string]string{"wal_level": "minimal", "shared_buffers": "16MB", "checkpoint_timeout": "30s"}},
+		{SelectOnly, nil, nil},
+		{Script, script, map[string]string{"synchronous_commit": "off"}},
+	} {
+		t.Run(test.mode, func(t *testing.T) {
+			t.Parallel()
+			options := small(t, filepath.Join(folder, test.mode))
+			options.Mode, options.Script, options.Settings = test.mode, test.script, test.set
+			if test.mode == SelectOnly {
+				options.RampUp = time.Second
+				options.DataChecksums = false
+			}
+			measureOnce(t, options)
+		})
+	}
+}
+
+func measureOnce(t *testing.T, options Options) {
+	t.Helper()
+	var events []string
+	last := -1
+	options.Progress = func(percent int, rate string, left time.Duration) {
+		if percent < last || percent > 100 || left < 0 || rate == "" {
+			t.Errorf("progress %d%% %q %v after %d%%", percent, rate, left, last)
+		}
+		last = percent
+	}
+	outcome, err := Run(t.Context(), options, func(event string) { events = append(events, event) })
+	if err != nil {
+		t.Fatalf("%s: %v", options.Mode, err)
+	}
+	if fmt.Sprint(events) != "[begin end]" {
+		t.Errorf("%s: events %v", options.Mode, events)
+	}
+	nothingLeft(t, options)
+	plausible(t, options, outcome)
+}
+
+func plausible(t *testing.T, options Options, outcome Outcome) {
+	t.Helper()
+	m := outcome.Metrics
+	for name := range m {
+		if _, known := results.LookupMetric(name); !known {
+			t.Errorf("%s is not in the vocabulary", name)
+		}
+	}
+	t.Logf("%s: %d transactions/s, mean %d ns, p99 %d ns, max %d ns, %d bytes of log a transaction, database %d bytes", options.Mode,
+		m["transactionsPerSecond"], m["transactionLatencyMeanNanoseconds"], m["transactionLatencyP99Nanoseconds"],
+		m["transactionLatencyMaxNanoseconds"], m["walBytesPerTransaction"], m["databaseBytes"])
+	if len(m) != 16 || m["transactions"] < 1 || m["databaseBytes"] < options.DatabaseBytes || m["failedTransactions"] != 0 {
+		t.Errorf("%s: %v", options.Mode, m)
+	}
+	// pgbench's own time begins with its connections, which take long on a busy machine, and the time that it divides by after them.
+	if took := time.Duration(m["durationNanoseconds"]); took < options.Duration/2 || took > options.Duration*3 {
+		t.Errorf("measured %v", took)
+	}
+	if wal := m["walBytesPerTransaction"]; (options.Mode == TPCBLike) != (wal > 300) {
+		t.Errorf("%s: %d bytes of write-ahead log for each transaction", options.Mode, wal)
+	}
+	var details Details
+	if err := json.Unmarshal(outcome.Details, &details); err != nil {
+		t.Fatal(err)
+	}
+	if difference := details.PgbenchLatencyMeanNanoseconds - m["transactionLatencyMeanNanoseconds"]; difference < -1500 || difference > 1500 {
+		t.Errorf("the mean differs from pgbench's by %d ns", difference)
+	}
+	commits := details.Server["commits"]
+	if commits < m["transactions"] || commits > m["transactions"]+100 {
+		t.Errorf("the server counts %d commits, pgbench %d", commits, m["transactions"])
+	}
+	checksums := map[bool]string{true: "on", false: "off"}[options.DataChecksums]
+	if outcome.Environment["postgres.data_checksums"] != checksums || outcome.Environment["postgres.fsync"] != "on" {
+		t.Errorf("environment: %v", outcome.Environment)
+	}
+	for name, value := range options.Settings {
+		if outcome.Environment["postgres."+name] != value {
+			t.Errorf("%s is %s instead of %s", name, outcome.Environment["postgres."+name], value)
+		}
+	}
+}
+
+func TestRealScriptErrors(t *testing.T) {
+	t.Parallel()
+	folder, here := asUser(t, nobody)
+	if !here {
+		return
+	}
+	for name, test := range map[string]struct{ script, want string }{
+		"sql":      {"SELECT 1;\nSELEC 2;\n", `syntax error at or near "SELEC" | LINE 1: SELEC 2;`},
+		"function": {"\\set a randm(1,2)\nSELECT 1;\n", `script:1: unexpected function name (randm)`},
+		"program":  {"COPY pgbench_branches TO PROGRAM 'cat > /tmp/storagebench'", "must be superuser"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			options := small(t, filepath.Join(folder, name))
+			options.Mode, options.Script, options.DatabaseBytes = Script, []byte(test.script), 1
+			_, err := Run(t.Context(), options, nil)
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), options.Scratch) {
+				t.Errorf("%q: %v", test.script, err)
+			}
+			nothingLeft(t, options)
+		})
+	}
+}
+
+func TestRealBadSetting(t *testing.T) {
+	t.Parallel()
+	folder, here := asUser(t, nobody)
+	if !here {
+		return
+	}
+	options := small(t, folder)
+	options.Settings = map[string]string{"wal_sync_method": "often"}
+	_, err := Run(t.Context(), options, nil)
+	if !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), `invalid value for parameter "wal_sync_method": "often"`) {
+		t.Error(err)
+	}
+	nothingLeft(t, options)
+}
+
+// TestRealCancel cancels at each stage.
+func TestRealCancel(t *testing.T) {
+	t.Parallel()
+	folder, here := asUser(t, nobody)
+	if !here {
+		return
+	}
+	for _, stage := range []string{"initdb", "start", "load", "checkpoint", "ramp-up", "measure"} {
+		t.Run(stage, func(t *testing.T) {
+			t.Parallel()
+			cancelAt(t, filepath.Join(folder, stage), stage)
+		})
+	}
+}
+
+func cancelAt(t *testing.T, folder, stage string) {
+	t.Helper()
+	options := small(t, folder)
+	options.Duration, options.RampUp, options.DatabaseBytes = time.Minute, time.Minute, 40<<20
+	if stage == "measure" {
+		options.RampUp = 0
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reason := errors.New("somebody pressed a key")
+	options.Progress = func(_ int, rate string, _ time.Duration) {
+		if strings.HasPrefix(rate, stage) || stage == "measure" && strings.Contains(rate, "transactions/s") {
+			cancel(reason)
+		}
+	}
+	began := time.Now()
+	_, err := Run(ctx, options, nil)
+	if !errors.Is(err, reason) || !strings.HasPrefix(err.Error(), "stopped: somebody pressed a key") {
+		t.Errorf("%s: %v", stage, err)
+	}
+	t.Logf("cancelled at %s, over after %v", stage, time.Since(began).Round(time.Millisecond))
+	nothingLeft(t, options)
+}
+
+// TestRealUnnamedUser: initdb wants a name for the user.
+func TestRealUnnamedUser(t *testing.T) {
+	t.Parallel()
+	folder, here := asUser(t, 64999)
+	if !here {
+		return
+	}
+	options := small(t, folder)
+	options.Mode = SelectOnly
+	library, err := filepath.Glob(wrapperLibraries[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := Run(t.Context(), options, nil)
+	if len(library) > 0 {
+		if err != nil {
+			t.Fatal(err)
+		}
+		plausible(t, options, outcome)
+	} else if err == nil || !strings.Contains(err.Error(), "initdb wants a name for user 64999") {
+		t.Error(err)
+	}
+	t.Log(err)
+	nothingLeft(t, options)
+}

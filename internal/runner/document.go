@@ -1,0 +1,88 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+const (
+	// maxMessage and maxTermination are below what a document and a termination message may have.
+	maxMessage     = 3000
+	maxTermination = 3000
+)
+
+// stopped is the document of a phase whose context has ended: never Valid, for nobody knows how much of the measurement the
+// end has touched. What the executor itself says of its end is kept.
+func stopped(ctx context.Context, document results.PhaseDocument, err error) results.PhaseDocument {
+	cause := context.Cause(ctx)
+	if err == nil && document.Outcome == results.OutcomeInvalid && document.Reason != "" {
+		if errors.Is(cause, errDeadline) && document.Reason == workload.ReasonInterrupted {
+			document.Reason = v1alpha1.ReasonPhaseDeadlineExceeded
+		}
+		return document
+	}
+	document.Outcome, document.Reason = results.OutcomeInvalid, workload.ReasonInterrupted
+	document.Message = fmt.Sprintf("the phase was ended before it was over: %v", cause)
+	if errors.Is(cause, errDeadline) {
+		document.Reason, document.Message = v1alpha1.ReasonPhaseDeadlineExceeded, cause.Error()
+	}
+	if err != nil {
+		document.Message = bounded(document.Message+" ("+err.Error()+")", maxMessage)
+	}
+	return document
+}
+
+// addressed gives the document the identity of the request, and times if it has none. The monotonic clock makes the end, so
+// that a step of the clock cannot put it before the start.
+func addressed(document results.PhaseDocument, request workload.Request, began time.Time) results.PhaseDocument {
+	document.Version = results.PhaseVersion
+	document.Run, document.Phase, document.Kind = request.Run, string(request.Phase.Name), kindOf(request.Phase)
+	if document.StartedAt.IsZero() || document.FinishedAt.IsZero() {
+		document.StartedAt, document.FinishedAt = began, began.Add(time.Since(began))
+	}
+	return document
+}
+
+// emit writes the document and returns what it has written. A document that breaks the rules is replaced by one that says so:
+// hours of work must not end in silence.
+func emit(log *log, document results.PhaseDocument) (results.PhaseDocument, results.Receipt, error) {
+	problem := document.Validate()
+	if problem == nil {
+		receipt, err := log.result(document)
+		if !errors.Is(err, results.ErrTooLarge) {
+			return document, receipt, err
+		}
+		problem = err
+	}
+	end := document.FinishedAt
+	if end.Before(document.StartedAt) {
+		end = document.StartedAt
+	}
+	instead := results.PhaseDocument{
+		Version: document.Version, Run: document.Run, Phase: document.Phase, Kind: document.Kind,
+		StartedAt: document.StartedAt, FinishedAt: end,
+		Outcome: results.OutcomeInvalid, Reason: ReasonResultRefused,
+		Message: bounded(fmt.Sprintf("the result breaks the rules of its own format: %v", problem), maxMessage),
+	}
+	receipt, err := log.result(instead)
+	return instead, receipt, err
+}
+
+// kindOf names the member of a phase that is set.
+func kindOf(phase v1alpha1.Phase) string {
+	switch {
+	case phase.Fill != nil:
+		return results.KindFill
+	case phase.Fragment != nil:
+		return results.KindFragment
+	case phase.Operate != nil:
+		return results.KindOperate
+	}
+	return results.KindMeasure
+}

@@ -1,0 +1,75 @@
+// Package stats judges series of measurements. It knows numbers and nothing of what they are of.
+package stats
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// SteadyRule is the rule of the SNIA performance test specification: over the last Window rounds, the largest and the smallest
+// value differ by at most MaxRange of the mean, and the best straight line through them rises or falls by at most MaxSlope of
+// the mean from the first to the last of these rounds.
+type SteadyRule struct {
+	Window             int
+	MaxRange, MaxSlope float64
+}
+
+// SNIA is the rule with the figures of the specification.
+func SNIA() SteadyRule { return SteadyRule{Window: 5, MaxRange: 0.20, MaxSlope: 0.10} }
+
+// MaxRounds is how many rounds the specification waits for steady state.
+const MaxRounds = 25
+
+// Steady is what the rule says of a series.
+type Steady struct {
+	// Reached says that the last rounds hold the rule; Known is false as long as there are too few of them, or no mean.
+	Reached, Known bool
+	// Range and Slope are shares of Mean, which is that of the window.
+	Range, Slope, Mean float64
+}
+
+// Judge looks at the last rounds of a series.
+func (r SteadyRule) Judge(values []float64) Steady {
+	if r.Window < 2 || len(values) < r.Window {
+		return Steady{}
+	}
+	window := values[len(values)-r.Window:]
+	mean := mean(window)
+	if !(mean > 0) || math.IsInf(mean, 0) {
+		return Steady{}
+	}
+	steady := Steady{Known: true, Mean: mean}
+	steady.Range = (slices.Max(window) - slices.Min(window)) / mean
+	steady.Slope = math.Abs(slope(window)) * float64(len(window)-1) / mean
+	steady.Reached = steady.Range <= r.MaxRange && steady.Slope <= r.MaxSlope
+	return steady
+}
+
+// String says it in words.
+func (s Steady) String() string {
+	if !s.Known {
+		return "too few rounds to tell"
+	}
+	return fmt.Sprintf("range %.1f%% and slope %.1f%% of the mean", 100*s.Range, 100*s.Slope)
+}
+
+func mean(values []float64) float64 {
+	var sum float64
+	for _, value := range values {
+		sum += value
+	}
+	return sum / float64(len(values))
+}
+
+// slope is the rise per round of the line with the least squares.
+func slope(values []float64) float64 {
+	middle, average := float64(len(values)-1)/2, mean(values)
+	var above, below float64
+	for i, value := range values {
+		distance := float64(i) - middle
+		above += distance * (value - average)
+		below += distance * distance
+	}
+	return above / below
+}

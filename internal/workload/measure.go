@@ -1,0 +1,229 @@
+//go:build linux
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/observe"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
+)
+
+// load is a workload of a measure phase.
+type load interface {
+	// prepare does what is not measured: files, a ramp-up, warm caches.
+	prepare(ctx context.Context, s *session) error
+	// round measures once. It calls s.begin and s.end tightly around what is measured.
+	round(ctx context.Context, s *session, number int) (figures, error)
+	// finish adds what is special about the workload, from the rounds that count.
+	finish(s *session, sum fio.Sum) error
+}
+
+// figures of one round.
+type figures struct {
+	sum        fio.Sum
+	metrics    map[string]int64
+	throughput float64
+	seed       int64
+}
+
+// bracket are the counters around one round.
+type bracket struct {
+	began         watch
+	before, after observe.Snapshot
+}
+
+// measurement is a measure phase under way.
+type measurement struct {
+	brackets []bracket
+	rounds   []figures
+}
+
+func (s *session) measure(ctx context.Context, phase v1alpha1.MeasurePhase) error {
+	chosen, err := s.chooseLoad(phase)
+	if err != nil {
+		return err
+	}
+	if err := chosen.prepare(ctx, s); err != nil {
+		return err
+	}
+	var m measurement
+	rule, most := stats.SteadyRule{Window: 1}, 1
+	if phase.SteadyState != nil {
+		rule, most = steadyRule(phase.SteadyState), stats.MaxRounds
+	}
+	steady, err := s.rounds(ctx, chosen, &m, rule, most)
+	if err != nil {
+		return err
+	}
+	if err := s.summarise(ctx, chosen, &m, rule.Window, phase.Cache); err != nil {
+		return err
+	}
+	if phase.SteadyState == nil {
+		return nil
+	}
+	s.metrics["rounds"] = int64(len(m.rounds))
+	s.addSteady(steady)
+	s.check("steadyState", steady.Reached, "after %d rounds: %s", len(m.rounds), steady)
+	if !steady.Reached {
+		return invalidf(ReasonNotConverged, "not converged after %d rounds: %s; measure longer, or allow a larger range and slope", len(m.rounds), steady)
+	}
+	return nil
+}
+
+// rounds measures until the rule holds, or once if there is none.
+func (s *session) rounds(ctx context.Context, chosen load, m *measurement, rule stats.SteadyRule, most int) (stats.Steady, error) {
+	var steady stats.Steady
+	var rates []float64
+	for number := range most {
+		m.brackets = append(m.brackets, bracket{})
+		s.progress.from, s.progress.to = float64(number)/float64(most), float64(number+1)/float64(most)
+		one, err := chosen.round(ctx, s.bracketing(m), number)
+		if err != nil {
+			return steady, err
+		}
+		m.rounds = append(m.rounds, one)
+		rates = append(rates, one.throughput)
+		if most == 1 {
+			break
+		}
+		steady = rule.Judge(rates)
+		s.addRound(one.seed, one.sum.Read.Operations+one.sum.Write.Operations, one.sum.Read.Bytes+one.sum.Write.Bytes, one.sum, one.throughput, steady)
+		if steady.Reached {
+			break
+		}
+	}
+	return steady, nil
+}
+
+// bracketing lets the session's begin and end fill in the last bracket.
+func (s *session) bracketing(m *measurement) *session {
+	s.bracket = &m.brackets[len(m.brackets)-1]
+	return s
+}
+
+// begin takes the counters, when nothing of what was written before is still under way.
+func (s *session) begin(ctx context.Context) error {
+	if err := inBackground(ctx, s.volume.sync); err != nil {
+		return err
+	}
+	s.bracket.before = s.counters.Take()
+	s.bracket.began = s.clock.start()
+	return nil
+}
+
+// end takes the counters, when what the workload has written has reached the devices. The workload's own time is fio's.
+func (s *session) end(ctx context.Context) error {
+	s.ended = s.clock.start()
+	if err := inBackground(ctx, s.volume.sync); err != nil {
+		return err
+	}
+	s.bracket.after = s.counters.Take()
+	return nil
+}
+
+// summarise makes the metrics of the rounds that count: the last window, or all if they are fewer.
+func (s *session) summarise(ctx context.Context, chosen load, m *measurement, window int, cache v1alpha1.CacheExpectation) error {
+	first := max(0, len(m.rounds)-window)
+	var sum fio.Sum
+	for _, one := range m.rounds[first:] {
+		sum.Add(one.sum)
+		for name, value := range one.metrics { // those that cannot be added: the last round speaks
+			s.metrics[name] = value
+		}
+	}
+	s.began = m.brackets[first].began
+	s.addFigures(sum)
+	if err := chosen.finish(s, sum); err != nil {
+		return err
+	}
+	delta := s.counters.Between(m.brackets[first].before, m.brackets[len(m.brackets)-1].after)
+	operations := sum.Read.Operations + sum.Write.Operations + s.metrics["transactions"]
+	delta = delta.WithApplication(sum.Read.Bytes, sum.Write.Bytes, operations)
+	for name, value := range delta.Metrics {
+		if _, known := results.LookupMetric(name); known {
+			s.metrics[name] = value
+		}
+	}
+	s.details.Counters, s.details.Unavailable = delta.Details, delta.Unavailable
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return s.judgeCache(cache, sum.Read.Bytes, delta)
+}
+
+// judgeCache compares where the reads came from with what was declared.
+func (s *session) judgeCache(cache v1alpha1.CacheExpectation, readBytes int64, delta observe.Delta) error {
+	if readBytes == 0 && (cache == "" || cache == v1alpha1.CacheAny) {
+		return nil
+	}
+	met, words := s.executor.judge(string(cache), readBytes, delta)
+	s.check("cache", met, "%s", words)
+	if !met {
+		return invalidf(ReasonCacheMismatch, "%s", words)
+	}
+	return nil
+}
+
+// chooseLoad makes the workload that the phase asks for.
+func (s *session) chooseLoad(phase v1alpha1.MeasurePhase) (load, error) {
+	warm := phase.Cache == v1alpha1.CacheWarm
+	declared := phase.Cache != "" && phase.Cache != v1alpha1.CacheAny
+	switch w := phase.Workload; {
+	case w.OLTP != nil:
+		return &oltp{given: *w.OLTP, warm: warm}, nil
+	case w.Scan != nil:
+		return &scan{given: *w.Scan, warm: warm}, nil
+	case w.FIO != nil:
+		return &userJobs{given: *w.FIO}, nil
+	case declared:
+		return nil, invalidf(ReasonNotPossible, "cache: %s: where the reads of this workload came from cannot be told: write cache: Any", phase.Cache)
+	case w.Redo != nil:
+		return &redo{given: *w.Redo}, nil
+	case w.Postgres != nil:
+		return &database{given: *w.Postgres}, nil
+	}
+	return nil, invalidf(ReasonNotPossible, "the phase names no workload: give one of oltp, scan, redo, postgres and fio")
+}
+
+// measureFIO is a round of a workload that is one job file.
+func (s *session) measureFIO(ctx context.Context, message string, file fio.File, bytes int64, expected expectation) (fio.Sum, fio.Report, error) {
+	s.progress.stretch(message, s.progress.from, s.progress.to, bytes, expected.lasting)
+	if err := s.begin(ctx); err != nil {
+		return fio.Sum{}, fio.Report{}, err
+	}
+	sum, report, err := s.runFIO(ctx, file, expected)
+	if err != nil {
+		return fio.Sum{}, fio.Report{}, err
+	}
+	if sum.Read.Operations+sum.Write.Operations == 0 {
+		return fio.Sum{}, fio.Report{}, invalidf(ReasonNoNumbers, "fio ended without a single read or write: see its report")
+	}
+	return sum, report, s.end(ctx)
+}
+
+// warmUp reads everything once through the page cache.
+func (s *session) warmUp(ctx context.Context, extents []extent) error {
+	if s.volume.block { // the kernel forgets what it has cached of a device as soon as nobody has it open
+		held, err := os.Open(s.volume.path)
+		if err != nil {
+			return err
+		}
+		s.held = held
+	}
+	var jobs []fio.Job
+	var bytes int64
+	for i, e := range extents {
+		jobs = append(jobs, fio.Job{Name: fmt.Sprintf("warm-%d", i), Mode: fio.Read, Paths: []string{e.path}, Offset: e.offset, Size: e.bytes,
+			Workers: 1, BlockSize: min(64<<10, e.bytes), KeepCache: true, After: i > 0})
+		bytes += e.bytes
+	}
+	s.progress.stretch("warming the caches", 0, 0, bytes, 0)
+	_, _, err := s.runFIO(ctx, fio.NewFile(jobs...), expectation{aside: true})
+	return err
+}

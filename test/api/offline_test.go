@@ -1,0 +1,96 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/yaml"
+
+	"github.com/storagebench/storagebench/internal/cli"
+)
+
+// TestOfflineValidationIsThatOfTheAPIServer: what the API server refuses, 'kubectl storagebench validate' refuses without one,
+// for the same fields and in the same words.
+func TestOfflineValidationIsThatOfTheAPIServer(t *testing.T) {
+	count := 0
+	for _, table := range [][]invalid{invalidTargets, invalidPhases, invalidWorkloads, invalidExperiments, invalidPods,
+		invalidMatrices, invalidRuns, invalidPools, invalidDevices, invalidOperations} {
+		for _, entry := range table {
+			count++
+			t.Run(entry.base+"/"+entry.name, func(t *testing.T) {
+				object := patched(t, entry.base, entry.patch)
+				code, said := offline(t, object.Object)
+				if code != cli.ExitFailed {
+					t.Errorf("exit code %d", code)
+				}
+				for _, cause := range causesOf(t, dryCreate(t, object)) {
+					if !strings.Contains(said, cause) {
+						t.Errorf("does not say %q, but:\n%s", cause, said)
+					}
+				}
+			})
+		}
+	}
+	if count < 100 {
+		t.Errorf("only %d manifests", count)
+	}
+}
+
+// TestOfflineValidationAcceptsTheBases: nothing is refused that the API server takes.
+func TestOfflineValidationAcceptsTheBases(t *testing.T) {
+	for name := range bases {
+		if code, said := offline(t, patched(t, name, "").Object); code != cli.ExitPassed {
+			t.Errorf("%s: exit code %d:\n%s", name, code, said)
+		}
+	}
+}
+
+// offline is what validate says of a manifest.
+func offline(t *testing.T, object map[string]any) (code int, said string) {
+	t.Helper()
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	app := &cli.App{In: strings.NewReader(""), Out: &out, Err: &out, Now: time.Now}
+	code = app.Main(t.Context(), []string{"validate", path})
+	return code, out.String()
+}
+
+// causesOf are the API server's sentences, each as FIELD: MESSAGE.
+func causesOf(t *testing.T, err error) []string {
+	t.Helper()
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) {
+		t.Fatalf("the API server does not refuse it: %v", err)
+	}
+	var causes []string
+	if details := status.ErrStatus.Details; details != nil {
+		for _, cause := range details.Causes {
+			text := cause.Message
+			if cause.Field != "" && cause.Field != "<nil>" {
+				text = strings.TrimPrefix(cause.Field, ".") + ": " + text
+			}
+			// What the rules would say is asked for again once the rest is corrected.
+			if !strings.Contains(text, "some validation rules were not checked") {
+				causes = append(causes, text)
+			}
+		}
+	}
+	if len(causes) == 0 { // strict decoding reports in the message alone
+		_, unknown, _ := strings.Cut(status.ErrStatus.Message, "strict decoding error: ")
+		causes = strings.Split(unknown, ", ")
+	}
+	return causes
+}

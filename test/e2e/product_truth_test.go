@@ -1,0 +1,127 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/test/bench"
+	"github.com/storagebench/storagebench/test/lab"
+	"github.com/storagebench/storagebench/test/lab/vm"
+)
+
+// benchVariable names the bench that is asked for. Benches take minutes, and prove nothing new about a cluster.
+const benchVariable = "BENCH"
+
+func onlyAsBench(t *testing.T, name string) {
+	t.Helper()
+	if os.Getenv(benchVariable) != name {
+		t.Skipf("a bench that takes minutes: 'make bench-%s' runs it", name)
+	}
+}
+
+// truthSettings are the limits that the product has to find. An emulated machine has to reach them with ease, for else it is the
+// machine that is measured.
+var truthSettings = []struct{ iops, bytesPerSecond int64 }{{800, 40 << 20}, {300, 15 << 20}}
+
+// truthSeconds is how long each phase works at least. What a disk does at once after a pause is then less than 1% of it.
+const truthSeconds = 12
+
+// truthPoints are what phases measure, and which limit that is.
+var truthPoints = []struct {
+	phase, name string
+	metrics     []string
+	operations  bool
+}{
+	{"fill", "fill, 128 KiB writes", []string{"writeBytesPerSecond"}, false},
+	{"scan", "scan, 128 KiB reads", []string{"readBytesPerSecond"}, false},
+	{"reads", "oltp, 8 KiB reads", []string{"readOperationsPerSecond"}, true},
+	{"updates", "oltp, 8 KiB, 100% updates", []string{"readOperationsPerSecond", "writeOperationsPerSecond"}, true},
+	{"large", "oltp, 128 KiB, 50% updates", []string{"readBytesPerSecond", "writeBytesPerSecond"}, false},
+	{"writes", "fio, 4 KiB random writes", []string{"writeOperationsPerSecond"}, true},
+}
+
+// TestTruth lets the product measure disks whose limits are known, and compares.
+func TestTruth(t *testing.T) {
+	onlyAsBench(t, "truth")
+	disk := needsBlockVolume(t, truthSettings[0].iops, truthSettings[0].bytesPerSecond)
+	installOperator(t)
+	var points []bench.Point
+	started := time.Now()
+	s := newSpace(t, levelRestricted)
+	for _, setting := range truthSettings {
+		disk.IOPS, disk.BytesPerSecond = setting.iops, setting.bytesPerSecond
+		throttle(t, disk)
+		points = append(points, s.truth(disk)...)
+	}
+	fmt.Printf("\nA StorageBenchmark on disk %s of node %s, whose limits are known (%.0f s):\n\n%s\n", disk.Name, nodes[0], time.Since(started).Seconds(), bench.Table(points, tolerance))
+	for _, point := range points {
+		if !point.Within(tolerance) {
+			t.Errorf("%s: measured %.0f %s at a limit of %.0f, which is %+.2f%% and may be %.0f%%", point.Name, point.Measured, point.Unit, point.Limit, 100*point.Error(), 100*tolerance)
+		}
+	}
+}
+
+// truth runs one benchmark, and reads from its results what a user would read.
+func (s *space) truth(disk vm.Disk) []bench.Point {
+	s.t.Helper()
+	size := disk.BytesPerSecond * truthSeconds
+	benchmark := s.benchmark(fmt.Sprintf("truth-%d", disk.IOPS), fmt.Sprintf(`
+target: {storageClass: {name: %s, volumeMode: Block, size: %d}}
+phases:
+- {name: fill, fill: {size: %d}}
+- {name: scan, measure: {workload: {scan: {}}}}
+- {name: reads, measure: {workload: {oltp: {workers: 16, rampUp: 2s, duration: %ds}}}}
+- {name: updates, measure: {workload: {oltp: {workers: 16, updatePercent: 100, rampUp: 2s, duration: %[4]ds}}}}
+- {name: large, measure: {workload: {oltp: {workers: 16, blockSize: 128Ki, updatePercent: 50, rampUp: 2s, duration: %[4]ds}}}}
+- name: writes
+  measure:
+    workload:
+      fio:
+        jobFile: |
+          [writes]
+          rw=randwrite
+          bs=4k
+          direct=1
+          numjobs=16
+          norandommap
+          time_based
+          ramp_time=2s
+          runtime=%[4]ds
+`, lab.BlockClass, size+8<<20, size, truthSeconds))
+	o := s.ended(benchmark, v1alpha1.VerdictPassed)
+	var points []bench.Point
+	for _, wanted := range truthPoints {
+		point := bench.Point{Name: wanted.name, Unit: "MB/s", Limit: float64(disk.BytesPerSecond) / 1e6}
+		scale := 1e-6
+		if wanted.operations {
+			point.Unit, point.Limit, scale = "IOPS", float64(disk.IOPS), 1
+		}
+		for _, metric := range wanted.metrics {
+			value, found := medianOf(o, wanted.phase, metric)
+			if !found {
+				s.t.Fatalf("phase %s has no %s: %s", wanted.phase, metric, o.report)
+			}
+			point.Measured += scale * float64(value)
+		}
+		points = append(points, point)
+	}
+	s.stop(benchmark)
+	return points
+}
+
+// medianOf finds a figure where the report has it from.
+func medianOf(o outcome, phase, metric string) (int64, bool) {
+	for _, variant := range o.experiment.Variants {
+		for _, measured := range variant.Phases {
+			for _, figure := range measured.Metrics {
+				if measured.Name == phase && figure.Name == metric {
+					return figure.Median, true
+				}
+			}
+		}
+	}
+	return 0, false
+}
