@@ -49,7 +49,7 @@ func head(e results.Experiment) string {
 	case results.StateSuperseded:
 		out.WriteString("\nThe benchmark was changed before this experiment ended. What was measured until then is below; no verdict follows from it.\n")
 	case results.StateIncomplete:
-		out.WriteString("\nThis experiment has not ended. What was measured so far is below.\n")
+		out.WriteString("\nRuns are missing, so nothing is decided. What was measured is below.\n")
 	}
 	if valid := countValid(e.Runs); len(e.Runs) > 0 {
 		fmt.Fprintf(&out, "\n%d runs, %d of them valid.\n", len(e.Runs), valid)

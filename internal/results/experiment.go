@@ -8,7 +8,7 @@ const (
 	StateComplete = "Complete"
 	// StateSuperseded: the benchmark was changed before the experiment ended.
 	StateSuperseded = "Superseded"
-	// StateIncomplete: the experiment has not ended, or could not.
+	// StateIncomplete: runs are missing, because they were given up or the time was over.
 	StateIncomplete = "Incomplete"
 )
 
