@@ -185,7 +185,7 @@ func TestTroubleThatPasses(t *testing.T) {
 // TestRunIsRepeated has all that spoils a run once: it is Invalid, says why, and the second attempt decides.
 func TestRunIsRepeated(t *testing.T) {
 	t.Parallel()
-	held := "phases: [{name: fill, fill: {to: 50%}, deadline: 1s}, {name: read, measure: {workload: {oltp: {workers: 2}}}}]\nrepetitions: 1\n"
+	held := "phases: [{name: fill, fill: {to: 50%}, deadline: 10s}, {name: read, measure: {workload: {oltp: {workers: 2}}}}]\nrepetitions: 1\n"
 	for _, c := range []struct {
 		name, spec string
 		script     sim.Script
@@ -205,7 +205,7 @@ func TestRunIsRepeated(t *testing.T) {
 		{"foreign-run", small, sim.Script{Outcome: sim.ForeignRun}, v1alpha1.ReasonResultForeign, []string{"somebody-elses"}},
 		{"foreign-phase", small, sim.Script{Outcome: sim.ForeignPhase}, v1alpha1.ReasonResultForeign, []string{"another-fill"}},
 		{"unreadable", small, sim.Script{LogFailures: -1}, v1alpha1.ReasonResultUnreadable, []string{"phase fill"}},
-		{"deadline", held, sim.Script{Hold: true}, v1alpha1.ReasonPhaseDeadlineExceeded, []string{"1s", "deadline"}},
+		{"deadline", held, sim.Script{Hold: true}, v1alpha1.ReasonPhaseDeadlineExceeded, []string{"10s", "deadline"}},
 		{"runner-says-so", small, sim.Script{Document: func(d *results.PhaseDocument) {
 			d.Outcome, d.Reason, d.Message = results.OutcomeInvalid, "CacheNotCold", "the cache was warm"
 		}}, v1alpha1.ReasonPhaseInvalid, []string{"CacheNotCold", "the cache was warm"}},
