@@ -80,8 +80,8 @@ CLUSTER ?= lab
 NODES ?= 1
 DISKS ?= 4
 DISK_SIZE ?= 4Gi
-DISK_IOPS ?= 2000
-DISK_BPS ?= 100Mi
+DISK_IOPS ?= 1000
+DISK_BPS ?= 50Mi
 LAB_FLAGS ?=
 LAB_OPTIONS = --name $(LAB) --nodes $(NODES) --disks $(DISKS) --disk-size $(DISK_SIZE) --disk-iops $(DISK_IOPS) --disk-bps $(DISK_BPS) $(LAB_FLAGS)
 LAB_PROGRAM := dist/bin/lab
@@ -91,7 +91,7 @@ lab-program:
 	@CGO_ENABLED=0 go build -o $(LAB_PROGRAM) ./test/lab/cmd/lab
 
 .PHONY: lab-up
-lab-up: lab-start ## make the lab [LAB=lab NODES=1 DISKS=4 DISK_SIZE=4Gi DISK_IOPS=2000 DISK_BPS=100Mi], load the project's images
+lab-up: lab-start ## make the lab [LAB=lab NODES=1 DISKS=4 DISK_SIZE=4Gi DISK_IOPS=1000 DISK_BPS=50Mi], load the project's images
 	@$(MAKE) lab-load
 
 .PHONY: lab-start

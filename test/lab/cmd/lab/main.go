@@ -174,8 +174,8 @@ func addOptions(flags *flag.FlagSet) *options {
 	flags.IntVar(&o.cpus, "cpus", 2, "`NUMBER` of processors of each node")
 	flags.IntVar(&o.memory, "memory", 4096, "memory of each node in `MiB`")
 	flags.StringVar(&o.size, "disk-size", "4Gi", "`SIZE` of a disk")
-	flags.StringVar(&o.iops, "disk-iops", "2000", "operations per second of a disk, 0 for no limit")
-	flags.StringVar(&o.bps, "disk-bps", "100Mi", "bytes per second of a disk, 0 for no limit")
+	flags.StringVar(&o.iops, "disk-iops", "1000", "operations per second of a disk, 0 for no limit")
+	flags.StringVar(&o.bps, "disk-bps", "50Mi", "bytes per second of a disk, 0 for no limit")
 	flags.IntVar(&o.logical, "disk-logical", 512, "`BYTES` of a logical sector, 512 or 4096")
 	flags.IntVar(&o.physical, "disk-physical", 4096, "`BYTES` of a physical sector, 512 or 4096")
 	flags.Func("disk", "differences of one disk, like `2:size=8Gi,iops=100,bps=50Mi,logical=4096,physical=4096`; may be repeated",
