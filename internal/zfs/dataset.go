@@ -1,0 +1,168 @@
+package zfs
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// destroyTimeout is for what may walk many snapshots.
+const destroyTimeout = 30 * time.Minute
+
+// DatasetSpec is a file system or volume to be made.
+type DatasetSpec struct {
+	Name string
+	// VolumeBytes of a volume; 0 makes a file system.
+	VolumeBytes int64
+	// Sparse volumes reserve no space.
+	Sparse bool
+	// Properties, user properties among them.
+	Properties map[string]string
+}
+
+// CreateDataset makes a file system or a volume. A file system is not mounted by it.
+func (c *Client) CreateDataset(ctx context.Context, spec DatasetSpec) error {
+	properties, err := settings("-o", spec.Properties)
+	if err := checkAll(err, checkDataset(spec.Name)); err != nil {
+		return err
+	}
+	args := []string{"create"}
+	switch {
+	case spec.VolumeBytes < 0:
+		return invalid("volume of %d bytes: make it larger than 0", spec.VolumeBytes)
+	case spec.VolumeBytes > 0:
+		if spec.Sparse {
+			args = append(args, "-s")
+		}
+		args = append(args, "-V", strconv.FormatInt(spec.VolumeBytes, 10))
+	default:
+		args = append(args, "-u")
+	}
+	return c.do(ctx, zfs(slices.Concat(args, properties, []string{spec.Name})...))
+}
+
+// DestroyDataset destroys a dataset below a pool; with recursion, its children and snapshots too. Clones outside of
+// it always stay, and keep it.
+func (c *Client) DestroyDataset(ctx context.Context, name string, recursive bool) error {
+	if err := checkDataset(name); err != nil {
+		return err
+	}
+	if !strings.Contains(name, "/") {
+		return invalid("dataset %q is a pool's root: destroy the pool, or name a dataset below it", name)
+	}
+	return c.destroy(ctx, name, recursive)
+}
+
+// DestroySnapshot destroys a snapshot; with recursion, the one of that name of all children too.
+func (c *Client) DestroySnapshot(ctx context.Context, name string, recursive bool) error {
+	if err := checkSnapshot(name); err != nil {
+		return err
+	}
+	return c.destroy(ctx, name, recursive)
+}
+
+func (c *Client) destroy(ctx context.Context, name string, recursive bool) error {
+	args := []string{"destroy"}
+	if recursive {
+		args = append(args, "-r")
+	}
+	command := zfs(append(args, name)...)
+	command.Timeout = destroyTimeout
+	return c.do(ctx, command)
+}
+
+// Snapshot takes a snapshot; with recursion, of all children at the same moment.
+func (c *Client) Snapshot(ctx context.Context, name string, recursive bool, properties map[string]string) error {
+	options, err := settings("-o", properties)
+	if err := checkAll(err, checkSnapshot(name)); err != nil {
+		return err
+	}
+	args := []string{"snapshot"}
+	if recursive {
+		args = append(args, "-r")
+	}
+	return c.do(ctx, zfs(slices.Concat(args, options, []string{name})...))
+}
+
+// Clone makes a dataset out of a snapshot.
+func (c *Client) Clone(ctx context.Context, snapshot, to string, properties map[string]string) error {
+	options, err := settings("-o", properties)
+	if err := checkAll(err, checkSnapshot(snapshot), checkDataset(to)); err != nil {
+		return err
+	}
+	return c.do(ctx, zfs(slices.Concat([]string{"clone"}, options, []string{snapshot, to})...))
+}
+
+// SetProperty sets one property of a dataset or snapshot.
+func (c *Client) SetProperty(ctx context.Context, object, name, value string) error {
+	if err := checkAll(checkEither(object), checkProperty(name), checkValue(name, value)); err != nil {
+		return err
+	}
+	return c.do(ctx, zfs("set", name+"="+value, object))
+}
+
+// InheritProperty forgets what was set on a dataset.
+func (c *Client) InheritProperty(ctx context.Context, object, name string) error {
+	if err := checkAll(checkEither(object), checkProperty(name)); err != nil {
+		return err
+	}
+	return c.do(ctx, zfs("inherit", name, object))
+}
+
+// Dataset is a line of zfs list.
+type Dataset struct {
+	Name string
+	// Type is filesystem, volume or snapshot.
+	Type            string
+	GUID            string
+	UsedBytes       int64
+	AvailableBytes  int64
+	ReferencedBytes int64
+	// Mounted in the node's own namespace; it can be no while a pod still uses it.
+	Mounted    bool
+	MountPoint string
+	// Origin is the snapshot of a clone.
+	Origin string
+}
+
+var datasetColumns = []string{"name", "type", "guid", "used", "available", "referenced", "mounted", "mountpoint", "origin"}
+
+// Datasets lists a dataset and all below it, snapshots too.
+func (c *Client) Datasets(ctx context.Context, root string) ([]Dataset, error) {
+	if err := checkDataset(root); err != nil {
+		return nil, err
+	}
+	command := zfs("list", "-Hp", "-r", "-t", "filesystem,volume,snapshot", "-o", strings.Join(datasetColumns, ","), root)
+	output, err := c.run.Run(ctx, command)
+	if err != nil {
+		return nil, err
+	}
+	return parseDatasets(command.String(), string(output))
+}
+
+func parseDatasets(command, output string) ([]Dataset, error) {
+	var datasets []Dataset
+	err := eachRow(command, output, len(datasetColumns), func(fields []string) error {
+		dataset := Dataset{Name: fields[0], Type: fields[1], GUID: fields[2], Mounted: fields[6] == "yes",
+			MountPoint: unset(fields[7]), Origin: unset(fields[8])}
+		for at, value := range []*int64{&dataset.UsedBytes, &dataset.AvailableBytes, &dataset.ReferencedBytes} {
+			read, err := number(fields[3+at])
+			if err != nil {
+				return malformed(command, "a whole number as "+datasetColumns[3+at], fields[3+at])
+			}
+			*value = read
+		}
+		datasets = append(datasets, dataset)
+		return nil
+	})
+	return datasets, err
+}
+
+func unset(value string) string {
+	if value == "-" || value == "none" {
+		return ""
+	}
+	return value
+}

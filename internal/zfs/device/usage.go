@@ -1,0 +1,241 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// usage finds who uses a disk or a partition of it now.
+func (n *Node) usage(disk *Disk) error {
+	members := map[string]string{disk.Number: disk.Kernel}
+	for _, partition := range disk.partitions {
+		members[partition.number] = partition.kernel
+	}
+	return errors.Join(n.holders(disk, members), n.swaps(disk, members), n.mounts(disk, members), n.systemDisk(disk))
+}
+
+// holders are devices made of this one: LVM, LUKS, RAID, multipath, bcache.
+func (n *Node) holders(disk *Disk, members map[string]string) error {
+	for _, kernel := range sorted(members) {
+		holders, err := n.names("sys/class/block", kernel, "holders")
+		if err != nil {
+			return err
+		}
+		for _, holder := range holders {
+			kind := ""
+			if name, err := n.text("sys/class/block", holder, "dm/name"); err == nil && name != "" {
+				kind = " (" + name + ")"
+			}
+			disk.find(HasHolders, "%s is part of %s%s", kernel, holder, kind)
+		}
+	}
+	return nil
+}
+
+func (n *Node) swaps(disk *Disk, members map[string]string) error {
+	table, err := n.text("proc/swaps")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || !strings.HasPrefix(fields[0], "/dev/") {
+			continue
+		}
+		if kernel := n.member(unescape(fields[0]), members); kernel != "" {
+			disk.find(Swap, "%s is in use as swap", kernel)
+		}
+	}
+	return nil
+}
+
+// mounts looks into the mounts of every process. A namespace without any process is seen by opening the disk
+// exclusively.
+func (n *Node) mounts(disk *Disk, members map[string]string) error {
+	found := map[string]bool{}
+	return n.eachMount(func(process, line string) {
+		kernel, at := n.mounted(line, members)
+		if kernel != "" && !found[kernel] {
+			found[kernel] = true
+			disk.find(Mounted, "%s is mounted at %s, seen by process %s", kernel, at, process)
+		}
+	})
+}
+
+// eachMount calls use with every line of mountinfo, once for each mount namespace that has a process.
+func (n *Node) eachMount(use func(process, line string)) error {
+	processes, err := n.names("proc")
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	read := 0
+	for _, process := range processes {
+		if _, err := strconv.Atoi(process); err != nil {
+			continue
+		}
+		namespace, err := os.Readlink(n.path("proc", process, "ns/mnt"))
+		if err == nil && seen[namespace] {
+			continue
+		}
+		table, err := os.ReadFile(n.path("proc", process, "mountinfo"))
+		if gone(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading the mounts of process %s: %w", process, err)
+		}
+		seen[namespace] = namespace != ""
+		read++
+		for line := range strings.Lines(string(table)) {
+			use(process, line)
+		}
+	}
+	if read == 0 {
+		return fmt.Errorf("no process of the node is visible in %s: give the pod hostPID", n.path("proc"))
+	}
+	return nil
+}
+
+// gone says that a process ended while it was looked at, or is a zombie.
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL)
+}
+
+// mounted reads a line of mountinfo. File systems of several disks show a made-up number, but their source.
+func (n *Node) mounted(line string, members map[string]string) (kernel, at string) {
+	before, after, found := strings.Cut(line, " - ")
+	fields, source := strings.Fields(before), strings.Fields(after)
+	if !found || len(fields) < 5 || len(source) < 2 {
+		return "", ""
+	}
+	if kernel := members[fields[2]]; kernel != "" {
+		return kernel, unescape(fields[4])
+	}
+	return n.member(unescape(source[1]), members), unescape(fields[4])
+}
+
+// member returns the kernel's name of a path if it leads to the disk or one of its partitions.
+func (n *Node) member(path string, members map[string]string) string {
+	if !strings.HasPrefix(path, "/dev/") {
+		return ""
+	}
+	kernel, err := n.resolve(path)
+	if err != nil {
+		return ""
+	}
+	for _, member := range members {
+		if member == kernel {
+			return member
+		}
+	}
+	return ""
+}
+
+// systemPlaces are where a node keeps itself.
+var systemPlaces = []string{"/", "/boot", "/boot/efi", "/efi", "/usr", "/var", "/etc", "/home", "/var/lib/kubelet", "/var/lib/containerd", "/var/lib/docker", "/var/lib/etcd"}
+
+// systemDisk follows what the node itself stands on down to the disks, through LVM, LUKS and RAID.
+func (n *Node) systemDisk(disk *Disk) error {
+	table, err := os.ReadFile(n.path("proc/1/mountinfo"))
+	if err != nil {
+		return fmt.Errorf("reading the mounts of the node's first process: %w", err)
+	}
+	for line := range strings.Lines(string(table)) {
+		before, after, found := strings.Cut(line, " - ")
+		fields, source := strings.Fields(before), strings.Fields(after)
+		if !found || len(fields) < 5 || len(source) < 2 || !slices.Contains(systemPlaces, unescape(fields[4])) {
+			continue
+		}
+		kernel := n.kernelOf(fields[2])
+		if kernel == "" && strings.HasPrefix(source[1], "/dev/") {
+			kernel, _ = n.resolve(unescape(source[1])) // what has no device stands on none that we could name
+		}
+		if kernel != "" && slices.Contains(n.below(kernel, 0), disk.Kernel) {
+			disk.find(SystemDisk, "the node itself stands on it: %s is there", unescape(fields[4]))
+			return nil
+		}
+	}
+	return nil
+}
+
+// kernelOf is the name of a device number.
+func (n *Node) kernelOf(number string) string {
+	target, err := os.Readlink(n.path("sys/dev/block", number))
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(target)
+}
+
+const stackLimit = 16
+
+// below are the disks that a device stands on.
+func (n *Node) below(kernel string, depth int) []string {
+	if depth > stackLimit {
+		return nil
+	}
+	disks := []string{kernel}
+	if slaves, err := n.names("sys/class/block", kernel, "slaves"); err == nil {
+		for _, slave := range slaves {
+			disks = append(disks, n.below(slave, depth+1)...)
+		}
+	}
+	if index, err := n.text("sys/class/block", kernel, "partition"); err == nil && index != "" {
+		if target, err := filepath.EvalSymlinks(n.path("sys/class/block", kernel)); err == nil {
+			disks = append(disks, n.below(filepath.Base(filepath.Dir(target)), depth+1)...)
+		}
+	}
+	return disks
+}
+
+// importedPools are the names of the pools that run on the node.
+func (n *Node) importedPools() (map[string]bool, error) {
+	names, err := n.names("proc/spl/kstat/zfs")
+	if err != nil {
+		return nil, err
+	}
+	pools := map[string]bool{}
+	for _, name := range names {
+		if state, err := n.text("proc/spl/kstat/zfs", name, "state"); err == nil && state != "" {
+			pools[name] = true
+		}
+	}
+	return pools, nil
+}
+
+func sorted(members map[string]string) []string {
+	var names []string
+	for _, kernel := range members {
+		names = append(names, kernel)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// unescape undoes the octal escapes of /proc: \040 is a space.
+func unescape(text string) string {
+	if !strings.Contains(text, `\`) {
+		return text
+	}
+	var plain strings.Builder
+	for at := 0; at < len(text); at++ {
+		if text[at] == '\\' && at+3 < len(text) {
+			if code, err := strconv.ParseUint(text[at+1:at+4], 8, 8); err == nil {
+				plain.WriteByte(byte(code))
+				at += 3
+				continue
+			}
+		}
+		plain.WriteByte(text[at])
+	}
+	return plain.String()
+}

@@ -1,0 +1,109 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// PoolUsers tells who uses a pool, in words; nobody if empty. Ask before each export and destroy: when those fail
+// because the pool is busy, they have by then unmounted what they could, under the feet of running pods too.
+func (n *Node) PoolUsers(pool string) ([]string, error) {
+	var users []string
+	told := map[string]bool{}
+	tell := func(format string, values ...any) {
+		if text := fmt.Sprintf(format, values...); !told[text] {
+			told[text] = true
+			users = append(users, text)
+		}
+	}
+	volumes, err := n.volumes(pool)
+	if err != nil {
+		return nil, err
+	}
+	members := map[string]string{}
+	for kernel, name := range volumes {
+		number, err := n.text("sys/class/block", kernel, "dev")
+		if err != nil {
+			return nil, err
+		}
+		members[number] = kernel
+		if err := n.volumeUsers(kernel, number, name, tell); err != nil {
+			return nil, err
+		}
+	}
+	err = n.eachMount(func(process, line string) {
+		if dataset, at := zfsMount(line); dataset == pool || strings.HasPrefix(dataset, pool+"/") || strings.HasPrefix(dataset, pool+"@") {
+			tell("dataset %s is mounted at %s, seen by process %s", dataset, at, process)
+		}
+		if kernel, at := n.mounted(line, members); kernel != "" {
+			tell("volume %s (%s) is mounted at %s, seen by process %s", volumes[kernel], kernel, at, process)
+		}
+	})
+	return users, err
+}
+
+// zfsMount reads a line of mountinfo of a dataset.
+func zfsMount(line string) (dataset, at string) {
+	before, after, found := strings.Cut(line, " - ")
+	fields, source := strings.Fields(before), strings.Fields(after)
+	if !found || len(fields) < 5 || len(source) < 2 || source[0] != "zfs" {
+		return "", ""
+	}
+	return unescape(source[1]), unescape(fields[4])
+}
+
+// volumes are the block devices of the pool's volumes, with their names.
+func (n *Node) volumes(pool string) (map[string]string, error) {
+	volumes := map[string]string{}
+	root := n.path("dev/zvol", pool)
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || entry.Type()&fs.ModeSymlink == 0 {
+			return err
+		}
+		below, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		kernel, err := n.resolve(filepath.Join("/dev/zvol", pool, below))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		// Partitions of a volume have links of their own; who uses one holds the whole volume.
+		volumes[kernel] = pool + "/" + below
+		return nil
+	})
+	return volumes, err
+}
+
+func (n *Node) volumeUsers(kernel, number, name string, tell func(format string, values ...any)) error {
+	holders, err := n.names("sys/class/block", kernel, "holders")
+	if err != nil {
+		return err
+	}
+	for _, holder := range holders {
+		tell("volume %s (%s) is part of %s", name, kernel, holder)
+	}
+	file, err := n.open(kernel, number, os.O_RDONLY|unix.O_EXCL)
+	switch {
+	case errors.Is(err, unix.EBUSY):
+		tell("volume %s (%s) is in exclusive use", name, kernel)
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("looking who uses volume %s: %w", name, err)
+	}
+	return file.Close()
+}

@@ -1,0 +1,189 @@
+package zfs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	// defaultTimeout is ample for every command that only looks or marks; longer ones bring their own.
+	defaultTimeout = 2 * time.Minute
+	// defaultGrace is how long a program may take to die of a signal.
+	defaultGrace = 5 * time.Second
+	// outputLimit keeps a runaway program from filling the agent's memory.
+	outputLimit = 16 << 20
+	stderrLimit = 16 << 10
+	// unkillableLimit is how many programs may hang in the kernel before no more are started.
+	unkillableLimit = 8
+)
+
+// Host runs the programs of this node.
+type Host struct {
+	prefix     []string
+	timeout    time.Duration
+	grace      time.Duration
+	unkillable atomic.Int32
+}
+
+// NewHost returns a runner that puts prefix before every command; see InHostMounts and InRoot.
+func NewHost(prefix ...string) *Host {
+	return &Host{prefix: prefix, timeout: defaultTimeout, grace: defaultGrace}
+}
+
+// InHostMounts is the prefix for a privileged pod with hostPID: it runs the node's own programs, with the node's
+// libraries and devices, and mounts made by them are seen by the node.
+func InHostMounts() []string { return []string{"nsenter", "--mount=/proc/1/ns/mnt", "--"} }
+
+// InRoot is the prefix for a pod that has the node's file system at a path. Mounts made this way are seen by the
+// node only if that path is mounted with bidirectional propagation, so prefer InHostMounts.
+func InRoot(path string) []string { return []string{"chroot", path} }
+
+// environment is all that a program sees: messages in English, times in UTC, no colours, no settings of ours.
+func environment() []string {
+	return []string{"LC_ALL=C", "TZ=UTC", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+}
+
+// Run runs a command to its end, or ends it at its deadline. A program that hangs in the kernel, as those of a
+// suspended pool do, cannot be ended: Run returns all the same, with Timeout.
+func (h *Host) Run(ctx context.Context, command Command) ([]byte, error) {
+	if h.unkillable.Load() >= unkillableLimit {
+		return nil, &Error{Kind: Suspended, Command: command.String(), ExitCode: -1,
+			Stderr: fmt.Sprintf("%d earlier commands hang in the kernel", unkillableLimit)}
+	}
+	timeout := command.Timeout
+	if timeout <= 0 {
+		timeout = h.timeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+
+	stdout, stderr := &boundedBuffer{limit: outputLimit}, &boundedBuffer{limit: stderrLimit}
+	argv := append(append([]string{}, h.prefix...), append([]string{command.Program}, command.Args...)...)
+	process := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	process.Env = environment()
+	process.Stdin = command.Stdin
+	process.Stdout = stdout
+	if command.Stdout != nil {
+		process.Stdout = command.Stdout
+	}
+	process.Stderr = stderr
+	// A group of its own, so that helpers such as mount end with it.
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	process.Cancel = func() error { return syscall.Kill(-process.Process.Pid, syscall.SIGTERM) }
+	process.WaitDelay = h.grace
+	if err := process.Start(); err != nil {
+		return nil, &Error{Kind: notStarted(err), Command: command.String(), ExitCode: -1, Stderr: err.Error(), Err: err}
+	}
+	if err := h.wait(ctx, process.Wait); err != nil {
+		return nil, failure(ctx, command, err, stderr.String())
+	}
+	if stdout.full() {
+		return nil, &Error{Kind: Unknown, Command: command.String(), Stderr: fmt.Sprintf("more than %d bytes of output", outputLimit)}
+	}
+	return stdout.Bytes(), nil
+}
+
+var errUnkillable = errors.New("the program does not end although it was killed")
+
+// wait waits for a program, but not for one that cannot die: its goroutine stays until the kernel lets go.
+func (h *Host) wait(ctx context.Context, ended func() error) error {
+	var result error
+	done := make(chan struct{})
+	go func() {
+		result = ended()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return result
+	case <-ctx.Done():
+	}
+	patience := time.NewTimer(2 * h.grace)
+	defer patience.Stop()
+	select {
+	case <-done:
+		return result
+	case <-patience.C:
+		h.unkillable.Add(1)
+		go func() {
+			<-done
+			h.unkillable.Add(-1)
+		}()
+		return errUnkillable
+	}
+}
+
+func notStarted(err error) Kind {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, syscall.ENOENT) {
+		return NotInstalled
+	}
+	if errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) {
+		return Permission
+	}
+	return Unknown
+}
+
+// failure turns the end of a program into an Error.
+func failure(ctx context.Context, command Command, err error, stderr string) error {
+	failed := &Error{Command: command.String(), ExitCode: -1, Stderr: stderr, Err: err}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		failed.ExitCode = exit.ExitCode()
+	}
+	switch {
+	case errors.Is(err, errUnkillable):
+		failed.Kind, failed.Err = Timeout, errors.Join(context.Cause(ctx), err)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		failed.Kind, failed.Err = Timeout, ctx.Err()
+	case ctx.Err() != nil:
+		failed.Kind, failed.Err = Cancelled, ctx.Err()
+	case failed.ExitCode == 127:
+		failed.Kind = NotInstalled
+	default:
+		failed.Kind = classify(stderr)
+	}
+	return failed
+}
+
+// boundedBuffer keeps the first bytes of an output. It is locked: an unkillable program may still write to it.
+type boundedBuffer struct {
+	mutex   sync.Mutex
+	buffer  bytes.Buffer
+	limit   int
+	dropped bool
+}
+
+var _ io.Writer = (*boundedBuffer)(nil)
+
+func (b *boundedBuffer) Write(data []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	keep := min(len(data), b.limit-b.buffer.Len())
+	b.buffer.Write(data[:keep])
+	b.dropped = b.dropped || keep < len(data)
+	return len(data), nil
+}
+
+// Bytes is what was kept.
+func (b *boundedBuffer) Bytes() []byte {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return bytes.Clone(b.buffer.Bytes())
+}
+
+// String is what was kept.
+func (b *boundedBuffer) String() string { return string(b.Bytes()) }
+
+func (b *boundedBuffer) full() bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.dropped
+}

@@ -1,0 +1,78 @@
+package zfs
+
+import (
+	"context"
+	"errors"
+	"strings"
+)
+
+// Importable is a pool that is on the node's disks but not imported.
+type Importable struct {
+	Name, GUID string
+	State      State
+	// Message says what is wrong with it, in ZFS's words.
+	Message string
+}
+
+// Importable lists the pools that could be imported. Destroyed ones are not listed.
+func (c *Client) Importable(ctx context.Context) ([]Importable, error) {
+	command := zpool("import", "-d", byID)
+	command.Timeout = poolTimeout
+	output, err := c.run.Run(ctx, command)
+	if err != nil {
+		// With nothing to import, zpool says so and fails.
+		var failed *Error
+		if errors.As(err, &failed) && strings.Contains(failed.Stderr, "no pools available to import") {
+			return nil, nil
+		}
+		return nil, err
+	}
+	return parseImportable(string(output))
+}
+
+func parseImportable(output string) ([]Importable, error) {
+	var pools []Importable
+	heading := ""
+	for line := range strings.Lines(output) {
+		text := strings.TrimSpace(line)
+		key, value, found := strings.Cut(text, ":")
+		value = strings.TrimSpace(value)
+		if found && !strings.HasPrefix(line, "\t") && key == "pool" {
+			pools = append(pools, Importable{Name: value})
+			heading = key
+			continue
+		}
+		if text == "no pools available to import" {
+			continue
+		}
+		if len(pools) == 0 {
+			if text == "" {
+				continue
+			}
+			return nil, malformed("zpool import", "a line 'pool:'", line)
+		}
+		pool := &pools[len(pools)-1]
+		if found && !strings.HasPrefix(line, "\t") {
+			heading = key
+			switch key {
+			case "id":
+				pool.GUID = value
+			case "state":
+				state, _, _ := strings.Cut(value, " ")
+				pool.State = State(state)
+			case "status":
+				pool.Message = value
+			}
+			continue
+		}
+		if heading == "status" && text != "" {
+			pool.Message = words(pool.Message + " " + text)
+		}
+	}
+	for _, pool := range pools {
+		if !guidPattern.MatchString(pool.GUID) || pool.Name == "" || pool.State == "" {
+			return nil, malformed("zpool import", "pool, id and state of "+pool.Name, output)
+		}
+	}
+	return pools, nil
+}

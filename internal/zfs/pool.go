@@ -1,0 +1,256 @@
+package zfs
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+)
+
+const (
+	// poolTimeout is for commands that label disks, open them all, or wait for a transaction group.
+	poolTimeout = 10 * time.Minute
+	// byID is where disks are looked for, so that pools show stable paths.
+	byID = "/dev/disk/by-id"
+)
+
+// PoolSpec is a pool to be made.
+type PoolSpec struct {
+	Name   string
+	Layout Layout
+	// Ashift of all vdevs, 9 to 16; 0 leaves it to ZFS.
+	Ashift int
+	// Properties of the pool.
+	Properties map[string]string
+	// RootProperties of the root dataset; all others inherit them. Here belong the user properties that say whose
+	// the pool is: they are there from the pool's first transaction group on.
+	RootProperties map[string]string
+}
+
+// CreatePool makes a pool. It is neither mounted nor written to the node's cache file: no boot imports it.
+func (c *Client) CreatePool(ctx context.Context, spec PoolSpec) error {
+	command, err := createPool(spec)
+	if err != nil {
+		return err
+	}
+	return c.do(ctx, command)
+}
+
+func createPool(spec PoolSpec) (Command, error) {
+	layout, err := spec.Layout.arguments()
+	pool, propertiesErr := settings("-o", spec.Properties)
+	root, rootErr := settings("-O", spec.RootProperties)
+	ashift, ashiftErr := ashiftOption(spec.Ashift)
+	if err := checkAll(checkPool(spec.Name), err, propertiesErr, rootErr, ashiftErr,
+		without(spec.Properties, "ashift", "altroot", "cachefile", "readonly", "autoreplace"),
+		without(spec.RootProperties, "mountpoint", "canmount")); err != nil {
+		return Command{}, err
+	}
+	if len(spec.Layout.Data) == 0 {
+		return Command{}, invalid("pool %s without data vdevs: name at least one", spec.Name)
+	}
+	command := zpool(slices.Concat([]string{"create", "-o", "cachefile=none", "-o", "autoreplace=off", "-m", "none"},
+		ashift, pool, root, []string{spec.Name}, layout)...)
+	command.Timeout = poolTimeout
+	return command, nil
+}
+
+func ashiftOption(ashift int) ([]string, error) {
+	if ashift == 0 {
+		return nil, nil
+	}
+	if ashift < 9 || ashift > 16 {
+		return nil, invalid("ashift %d: make it 9 to 16", ashift)
+	}
+	return []string{"-o", "ashift=" + strconv.Itoa(ashift)}, nil
+}
+
+// onPool runs a command that names one pool, and what stands behind it.
+func (c *Client) onPool(ctx context.Context, pool string, args []string, behind ...string) error {
+	if err := checkPool(pool); err != nil {
+		return err
+	}
+	command := zpool(slices.Concat(args, []string{pool}, behind)...)
+	command.Timeout = poolTimeout
+	return c.do(ctx, command)
+}
+
+// DestroyPool destroys a pool. If it fails because the pool is busy, everything of it that could be unmounted is
+// unmounted by then, under the feet of running pods too: make sure before that nobody uses it.
+func (c *Client) DestroyPool(ctx context.Context, pool string) error {
+	return c.onPool(ctx, pool, []string{"destroy"})
+}
+
+// Export takes a pool off the node. The warning of DestroyPool holds here too.
+func (c *Client) Export(ctx context.Context, pool string) error {
+	return c.onPool(ctx, pool, []string{"export"})
+}
+
+// ImportOptions say how a pool comes back.
+type ImportOptions struct {
+	// GUID of the pool: a name can belong to several.
+	GUID string
+	// NewName, if the pool is to have another.
+	NewName string
+	// Mount its datasets too.
+	Mount bool
+	// ReadOnly, to look at it.
+	ReadOnly bool
+}
+
+// Import brings a pool back, found by its disks' stable paths.
+func (c *Client) Import(ctx context.Context, options ImportOptions) error {
+	if !guidPattern.MatchString(options.GUID) {
+		return invalid("pool guid %q: write the number that 'zpool get guid' prints", options.GUID)
+	}
+	args := []string{"import", "-d", byID, "-o", "cachefile=none"}
+	if !options.Mount {
+		args = append(args, "-N")
+	}
+	if options.ReadOnly {
+		args = append(args, "-o", "readonly=on")
+	}
+	args = append(args, options.GUID)
+	if options.NewName != "" {
+		if err := checkPool(options.NewName); err != nil {
+			return err
+		}
+		args = append(args, options.NewName)
+	}
+	command := zpool(args...)
+	command.Timeout = poolTimeout
+	return c.do(ctx, command)
+}
+
+// Add grows a pool. What would lower its redundancy is refused by ZFS.
+func (c *Client) Add(ctx context.Context, pool string, ashift int, layout Layout) error {
+	vdevs, err := layout.arguments()
+	option, ashiftErr := ashiftOption(ashift)
+	if err := checkAll(err, ashiftErr); err != nil {
+		return err
+	}
+	return c.onPool(ctx, pool, append([]string{"add"}, option...), vdevs...)
+}
+
+// Attach makes a mirror of a device, or adds to one; from 2.3 on, to a raidz too.
+func (c *Client) Attach(ctx context.Context, pool, member, device string) error {
+	if err := checkAll(checkMember(member), checkDevice(device)); err != nil {
+		return err
+	}
+	return c.onPool(ctx, pool, []string{"attach"}, member, device)
+}
+
+// Detach takes a device out of a mirror.
+func (c *Client) Detach(ctx context.Context, pool, member string) error {
+	return c.onMember(ctx, pool, member, "detach")
+}
+
+// RemoveVdev starts to take out a log, cache, spare or top-level data vdev; see Status.Removal for the latter.
+func (c *Client) RemoveVdev(ctx context.Context, pool, member string) error {
+	return c.onMember(ctx, pool, member, "remove")
+}
+
+// CancelRemoval stops taking out a vdev.
+func (c *Client) CancelRemoval(ctx context.Context, pool string) error {
+	return c.onPool(ctx, pool, []string{"remove", "-s"})
+}
+
+// Replace puts a device in the place of another. Name one that is gone by its guid. The resilver has not begun when
+// this returns: follow Status.
+func (c *Client) Replace(ctx context.Context, pool, member, device string) error {
+	if err := checkAll(checkMember(member), checkDevice(device)); err != nil {
+		return err
+	}
+	return c.onPool(ctx, pool, []string{"replace"}, member, device)
+}
+
+// Offline takes a device out of use until Online.
+func (c *Client) Offline(ctx context.Context, pool, member string) error {
+	return c.onMember(ctx, pool, member, "offline")
+}
+
+// Online takes a device back into use. The resilver has not begun when this returns: follow Status.
+func (c *Client) Online(ctx context.Context, pool, member string) error {
+	return c.onMember(ctx, pool, member, "online")
+}
+
+// Clear forgets the errors of a pool, or of one member, and tries its devices again.
+func (c *Client) Clear(ctx context.Context, pool, member string) error {
+	if member == "" {
+		return c.onPool(ctx, pool, []string{"clear"})
+	}
+	return c.onMember(ctx, pool, member, "clear")
+}
+
+func (c *Client) onMember(ctx context.Context, pool, member string, args ...string) error {
+	if err := checkMember(member); err != nil {
+		return err
+	}
+	return c.onPool(ctx, pool, args, member)
+}
+
+// ScrubAct is what to do with a scrub.
+type ScrubAct string
+
+// Starting a paused scrub resumes it.
+const (
+	ScrubStart ScrubAct = "start"
+	ScrubPause ScrubAct = "pause"
+	ScrubStop  ScrubAct = "stop"
+)
+
+// Scrub starts, pauses or stops reading and verifying everything; see Status.Scan.
+func (c *Client) Scrub(ctx context.Context, pool string, act ScrubAct) error {
+	options := map[ScrubAct][]string{ScrubStart: {"scrub"}, ScrubPause: {"scrub", "-p"}, ScrubStop: {"scrub", "-s"}}
+	args, known := options[act]
+	if !known {
+		return invalid("scrub %q: write start, pause or stop", act)
+	}
+	return c.onPool(ctx, pool, args)
+}
+
+// TrimAct is what to do with a trim.
+type TrimAct string
+
+// Starting a suspended trim resumes it.
+const (
+	TrimStart   TrimAct = "start"
+	TrimSuspend TrimAct = "suspend"
+	TrimCancel  TrimAct = "cancel"
+)
+
+// Trim tells the disks what is free, all of the pool or one; see VdevStatus.Trim.
+func (c *Client) Trim(ctx context.Context, pool, member string, act TrimAct) error {
+	options := map[TrimAct][]string{TrimStart: {"trim"}, TrimSuspend: {"trim", "-s"}, TrimCancel: {"trim", "-c"}}
+	args, known := options[act]
+	if !known {
+		return invalid("trim %q: write start, suspend or cancel", act)
+	}
+	if member == "" {
+		return c.onPool(ctx, pool, args)
+	}
+	return c.onMember(ctx, pool, member, args...)
+}
+
+// Sync writes out what the pool holds in memory.
+func (c *Client) Sync(ctx context.Context, pool string) error {
+	return c.onPool(ctx, pool, []string{"sync"})
+}
+
+// ClearLabel takes the ZFS label off a disk whose pool was destroyed, so that the next pool needs no force. ZFS puts
+// it on the disk's first partition. A disk of a pool that is imported, exported or perhaps in use is refused. It fails
+// too if there is no label to clear: what counts is whether device.Node.Check takes the disk afterwards.
+func (c *Client) ClearLabel(ctx context.Context, device string) error {
+	if err := checkDevice(device); err != nil {
+		return err
+	}
+	return c.do(ctx, zpool("labelclear", device+"-part1"))
+}
+
+// SetPoolProperty sets one property.
+func (c *Client) SetPoolProperty(ctx context.Context, pool, name, value string) error {
+	if err := checkAll(checkPool(pool), checkProperty(name), checkValue(name, value)); err != nil {
+		return err
+	}
+	return c.do(ctx, zpool("set", name+"="+value, pool))
+}

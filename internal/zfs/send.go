@@ -1,0 +1,173 @@
+package zfs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// replicateTimeout bounds a replication whose caller sets no shorter deadline.
+const replicateTimeout = 7 * 24 * time.Hour
+
+// SendOptions say what is sent.
+type SendOptions struct {
+	// Snapshot to send. Not with Token.
+	Snapshot string
+	// From is the earlier snapshot of the same dataset, for an increment.
+	From string
+	// Compressed sends blocks as they are on disk.
+	Compressed bool
+	// Token resumes an interrupted receive; see ResumeToken.
+	Token string
+}
+
+func (o SendOptions) arguments() ([]string, error) {
+	if o.Token != "" {
+		if o.Snapshot != "" || o.From != "" {
+			return nil, invalid("a send of %q with a resume token: the token says what to send, leave the snapshots out", o.Snapshot)
+		}
+		// The token also says how: compressed or not.
+		if len(o.Token) > 16<<10 || !tokenPattern.MatchString(o.Token) {
+			return nil, invalid("resume token %q: write the value of receive_resume_token", shorten(o.Token))
+		}
+		return []string{"-t", o.Token}, nil
+	}
+	if err := checkSnapshot(o.Snapshot); err != nil {
+		return nil, err
+	}
+	var args []string
+	if o.Compressed {
+		args = append(args, "-c")
+	}
+	if o.From != "" {
+		if err := checkSnapshot(o.From); err != nil {
+			return nil, err
+		}
+		args = append(args, "-i", o.From)
+	}
+	return append(args, o.Snapshot), nil
+}
+
+// SendSize asks how many bytes a send will have; a resumed one, how many are left.
+func (c *Client) SendSize(ctx context.Context, options SendOptions) (int64, error) {
+	args, err := options.arguments()
+	if err != nil {
+		return 0, err
+	}
+	command := zfs(append([]string{"send", "-n", "-v", "-P"}, args...)...)
+	output, err := c.run.Run(ctx, command)
+	if err != nil {
+		return 0, err
+	}
+	return parseSendSize(command.String(), string(output))
+}
+
+func parseSendSize(command, output string) (int64, error) {
+	for line := range strings.Lines(output) {
+		if text, found := strings.CutPrefix(strings.TrimSpace(line), "size\t"); found {
+			size, err := strconv.ParseInt(text, 10, 64)
+			if err != nil || size < 0 {
+				return 0, malformed(command, "a size in bytes", line)
+			}
+			return size, nil
+		}
+	}
+	return 0, malformed(command, "a line 'size'", output)
+}
+
+// Replicate sends to a dataset of the same node and counts the bytes as they pass. The received dataset is not
+// mounted. If it is interrupted, ResumeToken of the dataset tells how to go on; nothing received is lost.
+func (c *Client) Replicate(ctx context.Context, options SendOptions, to string, properties map[string]string, sent *atomic.Int64) error {
+	from, err := options.arguments()
+	into, settingsErr := settings("-o", properties)
+	if err := checkAll(err, checkDataset(to), settingsErr); err != nil {
+		return err
+	}
+	if !strings.Contains(to, "/") {
+		return invalid("receiving into %q, the root of a pool: name a dataset below it", to)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	reader, writer := io.Pipe()
+	send := zfs(append([]string{"send"}, from...)...)
+	send.Stdout, send.Timeout = &counter{to: writer, count: sent}, replicateTimeout
+	receive := zfs(append(append([]string{"receive", "-s", "-u"}, into...), to)...)
+	receive.Stdin, receive.Timeout = reader, replicateTimeout
+
+	var sending, receiving error
+	var both sync.WaitGroup
+	both.Go(func() {
+		sending = c.do(ctx, send)
+		// A sender that failed must not look like the end of a whole stream.
+		writer.CloseWithError(endOf(sending))
+	})
+	both.Go(func() {
+		receiving = c.do(ctx, receive)
+		reader.CloseWithError(errReceiverGone)
+		if receiving != nil {
+			cancel()
+		}
+	})
+	both.Wait()
+	return replicationError(sending, receiving)
+}
+
+var errReceiverGone = errors.New("the receiver has ended")
+
+func endOf(err error) error {
+	if err == nil {
+		return io.EOF
+	}
+	return err
+}
+
+// replicationError names the side that failed first: the other one only complains of a broken pipe or stream.
+func replicationError(sending, receiving error) error {
+	if sending != nil && (receiving == nil || errors.Is(receiving, BadStream) || errors.Is(receiving, Unknown)) {
+		if !errors.Is(sending, Cancelled) && !errors.Is(sending, Unknown) {
+			return sending
+		}
+	}
+	if receiving != nil {
+		return receiving
+	}
+	return sending
+}
+
+// ResumeToken is what an interrupted receive left behind; empty if there is nothing to resume.
+func (c *Client) ResumeToken(ctx context.Context, dataset string) (string, error) {
+	properties, err := c.DatasetProperties(ctx, []string{"receive_resume_token"}, dataset)
+	if err != nil {
+		return "", err
+	}
+	token, _ := find(properties, dataset, "receive_resume_token")
+	return unset(token.Value), nil
+}
+
+// AbortReceive throws away what an interrupted receive left behind.
+func (c *Client) AbortReceive(ctx context.Context, dataset string) error {
+	if err := checkDataset(dataset); err != nil {
+		return err
+	}
+	return c.do(ctx, zfs("receive", "-A", dataset))
+}
+
+// counter counts what passes.
+type counter struct {
+	to    io.Writer
+	count *atomic.Int64
+}
+
+// Write passes data on.
+func (c *counter) Write(data []byte) (int, error) {
+	written, err := c.to.Write(data)
+	if c.count != nil {
+		c.count.Add(int64(written))
+	}
+	return written, err
+}

@@ -1,0 +1,89 @@
+package zfs_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/zfstest"
+)
+
+func TestReplicateCountsWhatPasses(t *testing.T) {
+	fake := &zfstest.Fake{}
+	fake.Answer("zfs send", "0123456789")
+	var sent atomic.Int64
+	if err := zfs.New(fake).Replicate(t.Context(), zfs.SendOptions{Snapshot: "p/a@s"}, "q/b", nil, &sent); err != nil {
+		t.Fatal(err)
+	}
+	if sent.Load() != 10 || len(fake.Commands()) != 2 {
+		t.Errorf("%d bytes counted, ran %q", sent.Load(), fake.Commands())
+	}
+}
+
+func TestReplicateNamesTheSideThatFailed(t *testing.T) {
+	fake := &zfstest.Fake{}
+	fake.Fail("zfs send", zfs.NotFound, "cannot open 'p/a@s': dataset does not exist")
+	if err := zfs.New(fake).Replicate(t.Context(), zfs.SendOptions{Snapshot: "p/a@s"}, "q/b", nil, nil); !errors.Is(err, zfs.NotFound) {
+		t.Errorf("a missing snapshot: %v", err)
+	}
+	fake = &zfstest.Fake{}
+	fake.Answer("zfs send", "stream")
+	fake.Fail("zfs receive", zfs.NoSpace, "cannot receive new filesystem stream: out of space")
+	if err := zfs.New(fake).Replicate(t.Context(), zfs.SendOptions{Snapshot: "p/a@s"}, "q/b", nil, nil); !errors.Is(err, zfs.NoSpace) {
+		t.Errorf("a full pool: %v", err)
+	}
+}
+
+// abruptRunner is a sender that breaks off, and a receiver that must notice.
+type abruptRunner struct{ received error }
+
+func (r *abruptRunner) Run(_ context.Context, command zfs.Command) ([]byte, error) {
+	if command.Stdin != nil {
+		_, r.received = io.Copy(io.Discard, command.Stdin)
+		return nil, &zfs.Error{Kind: zfs.BadStream, Command: command.String(), Err: r.received}
+	}
+	if _, err := command.Stdout.Write([]byte("half a str")); err != nil {
+		return nil, err
+	}
+	return nil, &zfs.Error{Kind: zfs.Suspended, Command: command.String()}
+}
+
+func TestHalfAStreamIsNotTakenForAWhole(t *testing.T) {
+	runner := &abruptRunner{}
+	err := zfs.New(runner).Replicate(t.Context(), zfs.SendOptions{Snapshot: "p/a@s"}, "q/b", nil, nil)
+	if runner.received == nil {
+		t.Error("the receiver saw the regular end of a stream that broke off")
+	}
+	if !errors.Is(err, zfs.Suspended) {
+		t.Errorf("%v, want the failure of the sender", err)
+	}
+}
+
+func TestResumeToken(t *testing.T) {
+	fake := &zfstest.Fake{}
+	fake.Answer("zfs get", "q/b\treceive_resume_token\t1-ab-cd-ef\t-\n")
+	if token, err := zfs.New(fake).ResumeToken(t.Context(), "q/b"); err != nil || token != "1-ab-cd-ef" {
+		t.Errorf("%q, %v", token, err)
+	}
+	long, err := os.ReadFile("testdata/2.3.9/get-token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake.Answer("zfs get", string(long))
+	token, err := zfs.New(fake).ResumeToken(t.Context(), "sbz/part2")
+	if err != nil || len(token) < 200 {
+		t.Errorf("%q, %v", token, err)
+	}
+	fake.Answer("zfs send", "full\tsbz/fs@big\t6987592\nsize\t6987592\n")
+	if left, err := zfs.New(fake).SendSize(t.Context(), zfs.SendOptions{Token: token}); err != nil || left != 6987592 {
+		t.Errorf("%d bytes left, %v", left, err)
+	}
+	fake.Answer("zfs get", "q/b\treceive_resume_token\t-\t-\n")
+	if token, err := zfs.New(fake).ResumeToken(t.Context(), "q/b"); err != nil || token != "" {
+		t.Errorf("%q, %v, want none", token, err)
+	}
+}

@@ -1,0 +1,109 @@
+package zfs
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Version of the programs and of the kernel's module.
+type Version struct {
+	Major, Minor, Patch int
+	// Userland as the programs name themselves, such as zfs-2.3.9-1.
+	Userland string
+	// Kernel as the module names itself; it can differ after an upgrade without a reboot.
+	Kernel string
+}
+
+var versionPattern = regexp.MustCompile(`^zfs-(?:kmod-)?([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?`)
+
+// Version asks the programs for their version.
+func (c *Client) Version(ctx context.Context) (Version, error) {
+	output, err := c.run.Run(ctx, zfs("version"))
+	if err != nil {
+		return Version{}, err
+	}
+	return parseVersion(string(output))
+}
+
+func parseVersion(output string) (Version, error) {
+	var version Version
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "zfs-kmod-"):
+			version.Kernel = line
+		case strings.HasPrefix(line, "zfs-") && version.Userland == "":
+			version.Userland = line
+		}
+	}
+	if version.Kernel == "" {
+		return Version{}, &Error{Kind: NotInstalled, Command: "zfs version", Stderr: "no version of the kernel's module in " + strconv.Quote(shorten(output))}
+	}
+	numbers := versionPattern.FindStringSubmatch(version.Userland)
+	if numbers == nil {
+		return Version{}, malformed("zfs version", "a version such as zfs-2.3.9", output)
+	}
+	// The pattern admits digits only; a missing patch level is 0.
+	version.Major, _ = strconv.Atoi(numbers[1])
+	version.Minor, _ = strconv.Atoi(numbers[2])
+	version.Patch, _ = strconv.Atoi(numbers[3])
+	return version, nil
+}
+
+// AtLeast compares with a version.
+func (v Version) AtLeast(major, minor, patch int) bool {
+	if v.Major != major {
+		return v.Major > major
+	}
+	if v.Minor != minor {
+		return v.Minor > minor
+	}
+	return v.Patch >= patch
+}
+
+// String is the version of the programs.
+func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch) }
+
+// JSON says whether zpool status can print JSON.
+func (v Version) JSON() bool { return v.AtLeast(2, 3, 0) }
+
+// VdevProperties says whether zpool get knows vdevs, with their counters since import.
+func (v Version) VdevProperties() bool { return v.AtLeast(2, 2, 0) }
+
+// RaidzExpansion says whether a disk can be attached to a raidz.
+func (v Version) RaidzExpansion() bool { return v.AtLeast(2, 3, 0) }
+
+// DirectIO says whether O_DIRECT is more than a word.
+func (v Version) DirectIO() bool { return v.AtLeast(2, 3, 0) }
+
+// Missing names what this version cannot give, in words for a status.
+func (v Version) Missing() []string {
+	var missing []string
+	if !v.AtLeast(2, 1, 0) {
+		missing = append(missing, "OpenZFS older than 2.1 is not tested")
+	}
+	if !v.VdevProperties() {
+		missing = append(missing, "exact operations and bytes of each vdev need OpenZFS 2.2")
+	}
+	if !v.JSON() {
+		missing = append(missing, "exact progress of scrub, resilver and trim needs OpenZFS 2.3; it is read in rounded numbers",
+			"guids of vdevs in the status need OpenZFS 2.3", "expanding a raidz needs OpenZFS 2.3", "O_DIRECT needs OpenZFS 2.3")
+	}
+	return missing
+}
+
+// malformed is output that is not what it should be.
+func malformed(command, wanted, got string) error {
+	return &Error{Kind: Unknown, Command: command, Stderr: fmt.Sprintf("expected %s, read %q", wanted, shorten(got))}
+}
+
+func shorten(text string) string {
+	const limit = 200
+	if len(text) > limit {
+		return text[:limit] + "..."
+	}
+	return text
+}
