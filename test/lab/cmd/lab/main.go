@@ -102,7 +102,7 @@ var commands = map[string]func(ctx context.Context, one *lab.Lab, wanted *option
 	},
 	"shell": shell,
 	"load": func(ctx context.Context, one *lab.Lab, _ *options, rest []string) error {
-		return one.LoadImages(ctx, rest)
+		return one.LoadImages(ctx, rest, os.Stdout)
 	},
 	"disk": disk,
 	"node": func(ctx context.Context, one *lab.Lab, _ *options, rest []string) error {
