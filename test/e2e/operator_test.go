@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,8 +47,8 @@ func TestOperator(t *testing.T) {
 		{"two benchmarks", twoBenchmarks},
 		{"failed gate", failedGate},
 		{"volume too small", volumeTooSmall},
-		{"beyond the end", beyondTheEnd},
-		{"I/O error", ioError},
+		{"disk full", diskFull},
+		{"broken disk", brokenDisk},
 	} {
 		t.Run(use.name, use.test)
 	}
@@ -148,14 +149,14 @@ func uninstall(t *testing.T, before []string) {
 		gone(ctx, t, &benchmarks.Items[i])
 	}
 	helm(ctx, t, "uninstall", release, "--ignore-not-found", "--wait")
-	crds := &metav1.PartialObjectMetadataList{}
+	crds := &unstructured.UnstructuredList{}
 	crds.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
 	if err := cluster.List(ctx, crds); err != nil {
 		t.Fatal(err)
 	}
 	for i := range crds.Items {
 		crd := &crds.Items[i]
-		if !strings.HasSuffix(crd.Name, "."+v1alpha1.GroupVersion.Group) || slices.Contains(before, crdResource+" "+crd.Name) {
+		if !strings.HasSuffix(crd.GetName(), "."+v1alpha1.GroupVersion.Group) || slices.Contains(before, crdResource+" "+crd.GetName()) {
 			continue
 		}
 		if err := cluster.Delete(ctx, crd); client.IgnoreNotFound(err) != nil {

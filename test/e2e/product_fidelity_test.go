@@ -24,14 +24,14 @@ const (
 	fidelityPairs     = 10
 	fidelityTolerance = 0.01
 	// fidelityBytes are 5 seconds of a scan at the limit.
-	fidelityBytes = 200 << 20
+	fidelityBytes = 80 << 20
 )
 
 // TestFidelity compares fio as the runner runs it with plain fio and the same options: in one pod, in pairs, one and then the other
 // first. The runner reports what plain fio reports.
 func TestFidelity(t *testing.T) {
 	onlyAsBench(t, "fidelity")
-	needsBlockVolume(t, 800, 40<<20)
+	needsBlockVolume(t, 400, 16<<20)
 	s := newSpace(t, levelRestricted)
 	f := &fidelity{space: s, pod: "fidelity"}
 	f.start()

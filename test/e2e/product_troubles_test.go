@@ -140,26 +140,40 @@ gates:
 	s.leavesNothing(before, benchmark)
 }
 
-// beyondTheEnd: a user's job that writes past the end of its volume meets ENOSPC.
-func beyondTheEnd(t *testing.T) {
-	end := needsBlockVolume(t, 500, 25<<20).SizeBytes >> 20
+// ballast takes up the disk of the file system volumes but for some room.
+const ballast = "/var/lib/lab/volumes/ballast"
+
+// diskFull: a user's job that outgrows its volume is stopped before the disk is full that others use too.
+func diskFull(t *testing.T) {
 	s := newSpace(t, levelRestricted)
 	before := s.settled()
-	benchmark := s.benchmark("beyond", fmt.Sprintf(`
-target: {storageClass: {name: %s, volumeMode: Block, size: 1Gi}}
+	t.Cleanup(func() {
+		ctx, cancel := afterwards(t)
+		defer cancel()
+		if _, err := theLab.Run(ctx, nodes[0], "rm", "-f", ballast); err != nil {
+			t.Error(err)
+		}
+	})
+	const room = 600 << 20 // of which the runner leaves a twentieth of the file system to others
+	if _, err := theLab.Run(t.Context(), nodes[0], "sh", "-euc", `free=$(stat -f -c '%a * %S' "$(dirname "$1")"); fallocate -l $(($free - $2)) "$1"`,
+		"sh", ballast, fmt.Sprint(room)); err != nil {
+		t.Fatal(err)
+	}
+	benchmark := s.benchmark("outgrown", `
+target: {storageClass: {name: `+lab.PathClass+`, size: 64Mi}}
 phases:
-- {name: beyond, measure: {workload: {fio: {jobFile: "[beyond]\nrw=write\nbs=1m\ndirect=1\noffset=%dm\nsize=32m\n"}}}}
+- {name: outgrows, measure: {workload: {fio: {jobFile: "[outgrows]\nrw=write\nbs=1m\ndirect=1\nsize=2g\n"}}}}
 gates:
-- {name: writes, bound: {metric: beyond.writeOperationsPerSecond, min: "1"}}
-`, lab.BlockClass, end-16))
+- {name: writes, bound: {metric: outgrows.writeOperationsPerSecond, min: "1"}}
+`)
 	o := s.ended(benchmark, v1alpha1.VerdictInvalid)
-	o.broken(t, "beyond", workload.ReasonVolumeFull, "volume is full")
+	o.broken(t, "outgrows", workload.ReasonVolumeFull, "stopped before they run out of space")
 	s.leavesNothing(before, benchmark)
 }
 
-// ioError: a disk that breaks in the middle of a measurement gives no numbers, but the reason.
-func ioError(t *testing.T) {
-	disk := needsBlockVolume(t, 500, 25<<20)
+// brokenDisk: a disk that breaks in the middle of a measurement gives no numbers, but the reason.
+func brokenDisk(t *testing.T) {
+	disk := needsBlockVolume(t, 300, 10<<20)
 	s := newSpace(t, levelRestricted)
 	before := s.settled()
 	benchmark := s.benchmark("broken", `
