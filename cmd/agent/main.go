@@ -1,0 +1,97 @@
+// The agent reconciles the BenchmarkPools of its node. It is the only privileged program of storagebench: it runs the
+// node's zpool and zfs. It touches no other kind and reads no secrets.
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"go.uber.org/zap/zapcore"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/storagebench/storagebench/controllers/pool"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+type settings struct {
+	nodeName       string
+	policy         plan.DevicePolicy
+	metricsAddress string
+	probeAddress   string
+	logs           zap.Options
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "agent:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	var s settings
+	s.logs.TimeEncoder = zapcore.ISO8601TimeEncoder
+	flag.StringVar(&s.nodeName, "node-name", os.Getenv("NODE_NAME"), "node that the agent runs on")
+	flag.Func("allow-device", "device that pools may use, as PATTERN for pools without a namespace or NAMESPACE=PATTERN, such as "+
+		"lab=/dev/disk/by-id/nvme-bench-*; may be repeated; none by default", func(text string) error {
+		grant, err := plan.ParseDeviceGrant(text)
+		s.policy = append(s.policy, grant)
+		return err
+	})
+	flag.StringVar(&s.metricsAddress, "metrics-bind-address", "0", "address for metrics over HTTPS with authentication; 0 turns them off")
+	flag.StringVar(&s.probeAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz")
+	s.logs.BindFlags(flag.CommandLine)
+	flag.Parse()
+
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&s.logs)))
+	if s.nodeName == "" {
+		return errors.New("--node-name is not set and there is no NODE_NAME: name the node that the agent runs on")
+	}
+	manager, err := newManager(s)
+	if err != nil {
+		return err
+	}
+	reconciler := &pool.Reconciler{
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: manager.GetEventRecorder("storagebench-agent"),
+		NodeName: s.nodeName, Policy: s.policy,
+		ZFS: zfs.New(zfs.NewHost(zfs.InHostMounts()...)), Disks: device.NewNode(device.HostRoot),
+	}
+	if err := reconciler.SetupWithManager(manager); err != nil {
+		return fmt.Errorf("set up the pool controller: %w", err)
+	}
+	return manager.Start(ctrl.SetupSignalHandler())
+}
+
+func newManager(s settings) (ctrl.Manager, error) {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	scheme, err := pool.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme,
+		Cache:  pool.Cache(s.nodeName),
+		Metrics: metricsserver.Options{
+			BindAddress: s.metricsAddress, SecureServing: true,
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+			TLSOpts:        []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
+		},
+		HealthProbeBindAddress: s.probeAddress,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the manager: %w", err)
+	}
+	return manager, errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("ping", healthz.Ping))
+}

@@ -1,0 +1,251 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+// act carries out the decision. Each action that changes a pool proves first, from ZFS itself, that the pool is ours.
+func (r *Reconciler) act(ctx context.Context, state *observed, actions []plan.PoolAction) error {
+	for _, action := range actions {
+		var err error
+		switch action.Kind {
+		case plan.AddPoolFinalizer:
+			err = r.setFinalizer(ctx, state, controllerutil.AddFinalizer)
+		case plan.CreatePool:
+			err = r.create(ctx, state.Pool, action)
+		case plan.ImportPool:
+			err = r.importPool(ctx, state.Pool, action.GUID)
+		case plan.ReimportPool:
+			err = r.reimport(ctx, state.Pool, action.GUID)
+		case plan.GrowPool:
+			err = r.grow(ctx, state.Pool, action)
+		case plan.SetPoolProperties:
+			err = r.setProperties(ctx, state.Pool, action)
+		case plan.CreateDataset:
+			err = r.createDataset(ctx, state.Pool, action)
+		case plan.DestroyPool:
+			err = r.destroy(ctx, state, action.GUID)
+		case plan.ClearPoolLabels:
+			err = r.clearLabels(ctx, action)
+		case plan.RemovePoolFinalizer:
+			err = r.setFinalizer(ctx, state, controllerutil.RemoveFinalizer)
+		}
+		if err != nil {
+			return fmt.Errorf("%s for BenchmarkPool %s: %w", action.Kind, state.Pool.Name, err)
+		}
+	}
+	return nil
+}
+
+// setFinalizer adds or removes the finalizer on the version that was observed.
+func (r *Reconciler) setFinalizer(ctx context.Context, state *observed, change func(client.Object, string) bool) error {
+	changed := state.Pool.DeepCopy()
+	if !change(changed, v1alpha1.FinalizerTeardown) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(state.Pool, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, changed, patch); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	state.Pool = changed
+	return nil
+}
+
+// unchanged makes sure that the object still is what was planned for.
+func (r *Reconciler) unchanged(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
+	var now v1alpha1.BenchmarkPool
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
+		return fmt.Errorf("confirm that the object is still there: %w", err)
+	}
+	if now.UID != pool.UID || now.Generation != pool.Generation || !now.DeletionTimestamp.IsZero() {
+		return errors.New("the object has just been changed")
+	}
+	return nil
+}
+
+// onDisks runs a command that takes disks: wiped if they are named for reuse, and verified right before and right after.
+func (r *Reconciler) onDisks(pool *v1alpha1.BenchmarkPool, taken []plan.PoolDisk, command func() error) error {
+	var disks []device.Disk
+	for _, disk := range taken {
+		now := disk.Disk
+		if disk.Reuse != "" {
+			wiped, err := r.Disks.Wipe(device.Wish{Path: disk.Path, MinBytes: minBytes(pool.Spec.PoolTemplate), Reuse: disk.Reuse})
+			if err != nil {
+				return err
+			}
+			now = wiped
+		}
+		disks = append(disks, now)
+	}
+	verify := func() error {
+		for _, disk := range disks {
+			if err := r.Disks.Verify(disk); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := verify(); err != nil {
+		return err
+	}
+	if err := command(); err != nil {
+		return err
+	}
+	if err := verify(); err != nil {
+		return fmt.Errorf("the command was run, but a path changed meanwhile; look at 'zpool status' before using the pool: %w", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) create(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+	if err := r.unchanged(ctx, pool); err != nil {
+		return err
+	}
+	return r.onDisks(pool, action.Disks, func() error { return r.ZFS.CreatePool(ctx, action.Create) })
+}
+
+func (r *Reconciler) grow(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+	if err := r.unchanged(ctx, pool); err != nil {
+		return err
+	}
+	return r.onDisks(pool, action.Disks, func() error {
+		if err := r.prove(ctx, pool, action.GUID); err != nil {
+			return err
+		}
+		return r.ZFS.Add(ctx, action.Create.Name, action.Create.Ashift, action.Create.Layout)
+	})
+}
+
+// importPool reads whose the pool is from a read-only import, which writes nothing to its disks, before it is imported
+// for good.
+func (r *Reconciler) importPool(ctx context.Context, pool *v1alpha1.BenchmarkPool, guid string) error {
+	if err := r.ZFS.Import(ctx, zfs.ImportOptions{GUID: guid, ReadOnly: true}); err != nil {
+		return err
+	}
+	proof := r.prove(ctx, pool, guid)
+	// Read-only and without mounts, it goes back as it came.
+	if proof != nil {
+		return errors.Join(proof, r.ZFS.Export(ctx, plan.PoolName(pool)))
+	}
+	return r.reimport(ctx, pool, guid)
+}
+
+func (r *Reconciler) reimport(ctx context.Context, pool *v1alpha1.BenchmarkPool, guid string) error {
+	if err := r.idle(ctx, pool, guid); err != nil {
+		return err
+	}
+	if err := r.ZFS.Export(ctx, plan.PoolName(pool)); err != nil {
+		return err
+	}
+	if err := r.ZFS.Import(ctx, zfs.ImportOptions{GUID: guid}); err != nil {
+		return err
+	}
+	return r.prove(ctx, pool, guid)
+}
+
+// idle proves that the pool is ours and that nobody uses it: an export or destroy that fails has unmounted it by then.
+func (r *Reconciler) idle(ctx context.Context, pool *v1alpha1.BenchmarkPool, guid string) error {
+	users, err := r.Disks.PoolUsers(plan.PoolName(pool))
+	if err != nil {
+		return fmt.Errorf("find out who uses pool %s: %w", plan.PoolName(pool), err)
+	}
+	if len(users) > 0 {
+		return fmt.Errorf("pool %s is in use: %s", plan.PoolName(pool), strings.Join(users, "; "))
+	}
+	return r.prove(ctx, pool, guid)
+}
+
+func (r *Reconciler) setProperties(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+	for _, setting := range action.Settings {
+		if err := r.prove(ctx, pool, action.GUID); err != nil {
+			return err
+		}
+		var err error
+		if setting.Dataset == "" {
+			err = r.ZFS.SetPoolProperty(ctx, plan.PoolName(pool), setting.Name, setting.Value)
+		} else {
+			err = r.ZFS.SetProperty(ctx, setting.Dataset, setting.Name, setting.Value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) createDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+	if err := r.prove(ctx, pool, action.GUID); err != nil {
+		return err
+	}
+	return r.ZFS.CreateDataset(ctx, action.Dataset)
+}
+
+// destroy destroys the pool and clears the labels of its disks. Should it end between the two, the planner finds the
+// labels by the recorded guid.
+func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) error {
+	leaves := state.Live.Status.Leaves()
+	if err := r.idle(ctx, state.Pool, guid); err != nil {
+		return err
+	}
+	if err := r.ZFS.DestroyPool(ctx, state.Live.Name); err != nil {
+		return err
+	}
+	for _, leaf := range leaves {
+		paths := plan.LeafPaths(leaf)
+		if len(paths) == 0 {
+			continue // a draid's own spare, or a disk that was gone
+		}
+		if err := r.clearLabel(ctx, paths[0], guid, leaf.GUID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) clearLabels(ctx context.Context, action plan.PoolAction) error {
+	for _, disk := range action.Disks {
+		if err := r.clearLabel(ctx, disk.Path, action.GUID, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clearLabel takes the label of our destroyed pool off a disk, if the disk carries no other. Spares and caches know
+// their pool no more, but themselves.
+func (r *Reconciler) clearLabel(ctx context.Context, path, guid, vdev string) error {
+	disk, _ := r.Disks.Check(device.Wish{Path: path}) // a label is a reason to refuse the disk, and what is looked for
+	if len(disk.Pools) == 0 {
+		return nil
+	}
+	for _, label := range disk.Pools {
+		ours := label.State == device.PoolDestroyed && strconv.FormatUint(label.GUID, 10) == guid
+		auxiliary := (label.State == device.PoolSpare || label.State == device.PoolCache) && vdev != "" && strconv.FormatUint(label.VdevGUID, 10) == vdev
+		if !ours && !auxiliary {
+			return fmt.Errorf("disk %s carries a label of the %s pool %q (guid %d), which is not the destroyed pool %s: its labels are left: %w",
+				path, label.State, label.Name, label.GUID, guid, errNotOurs)
+		}
+	}
+	if err := r.Disks.Verify(disk); err != nil {
+		return err
+	}
+	if err := r.ZFS.ClearLabel(ctx, path); err != nil {
+		return err
+	}
+	if after, _ := r.Disks.Check(device.Wish{Path: path}); len(after.Pools) > 0 {
+		return fmt.Errorf("disk %s still carries a label of pool %s after clearing it", path, guid)
+	}
+	return nil
+}

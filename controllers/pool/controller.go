@@ -1,0 +1,178 @@
+// Package pool reconciles the BenchmarkPools of one node: zpools that are made, grown and destroyed without touching
+// what is not theirs.
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+// Disks looks at the node's disks. device.Node does so.
+type Disks interface {
+	Check(wish device.Wish) (device.Disk, error)
+	Verify(checked device.Disk) error
+	Wipe(wish device.Wish) (device.Disk, error)
+	PoolUsers(pool string) ([]string, error)
+}
+
+var _ Disks = (*device.Node)(nil)
+
+// Reconciler brings the pools of one node to what their BenchmarkPools say.
+type Reconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	// Recorder announces what has been written to the status.
+	Recorder events.EventRecorder
+	// NodeName is the node that this agent runs on.
+	NodeName string
+	Policy   plan.DevicePolicy
+	ZFS      *zfs.Client
+	Disks    Disks
+}
+
+// Scheme knows all kinds that the agent deals with.
+func Scheme() (*runtime.Scheme, error) {
+	known := runtime.NewScheme()
+	return known, v1alpha1.AddToScheme(known)
+}
+
+// Cache restricts the agent's memory to the pools of its node.
+func Cache(node string) cache.Options {
+	return cache.Options{
+		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.BenchmarkPool{}: {Field: fields.OneTermEqualSelector("spec.nodeName", node)},
+		},
+		DefaultTransform: cache.TransformStripManagedFields(),
+	}
+}
+
+// Reconcile observes, plans, acts and summarises.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	// The object is always read fresh: what its status records must not be done twice.
+	var pool v1alpha1.BenchmarkPool
+	if err := r.Live.Get(ctx, request.NamespacedName, &pool); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if pool.Spec.NodeName != r.NodeName {
+		return reconcile.Result{}, nil
+	}
+	observed, err := r.observe(ctx, &pool)
+	if err != nil {
+		return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, &pool, summariseFailure(&pool, err)))
+	}
+	decision := plan.Pool(observed.PoolState)
+	actErr := r.act(ctx, &observed, decision.Actions)
+	if actErr == nil && released(decision) {
+		return reconcile.Result{}, nil
+	}
+	if actErr != nil {
+		decision = failed(decision, actErr)
+	}
+	if err := r.writeStatus(ctx, observed.Pool, summarise(observed, decision)); err != nil {
+		return reconcile.Result{}, errors.Join(actErr, err)
+	}
+	return reconcile.Result{RequeueAfter: decision.Recheck}, actErr
+}
+
+// released says that the finalizer has been removed, and the object with it.
+func released(decision plan.PoolDecision) bool {
+	return slices.ContainsFunc(decision.Actions, func(action plan.PoolAction) bool { return action.Kind == plan.RemovePoolFinalizer })
+}
+
+// failed is the decision after its action has failed. What ZFS or the agent refuses stays refused until somebody changes
+// something; the rest may pass.
+func failed(decision plan.PoolDecision, err error) plan.PoolDecision {
+	decision.Phase, decision.Reason = plan.PoolProgressing, v1alpha1.ReasonActionFailed
+	for _, refusal := range []error{errNotOurs, zfs.Invalid, zfs.Unsupported, zfs.DeviceInUse, zfs.DeviceTooSmall, zfs.OtherHost, zfs.Exists} {
+		if errors.Is(err, refusal) {
+			decision.Phase = plan.PoolStalled
+		}
+	}
+	decision.Message = err.Error() + " (will be tried again)"
+	return decision
+}
+
+// writeStatus writes a changed status. The update carries the version that was observed: a status that has changed
+// meanwhile is not overwritten, the conflict brings another reconcile.
+func (r *Reconciler) writeStatus(ctx context.Context, pool *v1alpha1.BenchmarkPool, status v1alpha1.BenchmarkPoolStatus) error {
+	if kstatus.Same(pool.Status, status) {
+		return nil
+	}
+	before := pool.Status
+	changed := pool.DeepCopy()
+	changed.Status = status
+	if err := r.Client.Status().Update(ctx, changed); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write the status of BenchmarkPool %s: %w", pool.Name, err))
+	}
+	r.announce(pool, before, status)
+	return nil
+}
+
+// announce tells of a change that has been written to the status. Event reasons equal condition reasons.
+func (r *Reconciler) announce(pool *v1alpha1.BenchmarkPool, before, after v1alpha1.BenchmarkPoolStatus) {
+	now := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
+	earlier := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
+	if now == nil || earlier != nil && earlier.Reason == now.Reason {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if meta.IsStatusConditionTrue(after.Conditions, v1alpha1.ConditionStalled) || now.Reason == v1alpha1.ReasonActionFailed {
+		kind = corev1.EventTypeWarning
+	}
+	r.Recorder.Eventf(pool, nil, kind, now.Reason, "Reconcile", "%s", kstatus.Shorten(now.Message, 900))
+}
+
+// SetupWithManager registers the controller and what it watches. Pools are worked on one after another: two that claim
+// the same disk never act at the same time.
+func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(manager).
+		Named("pool").
+		For(&v1alpha1.BenchmarkPool{}, builder.WithPredicates(predicate.Or(
+			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(r.refusedRivals),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		Complete(r)
+}
+
+// refusedRivals finds the pools that may get what another gives up.
+func (r *Reconciler) refusedRivals(ctx context.Context, object client.Object) []reconcile.Request {
+	var pools v1alpha1.BenchmarkPoolList
+	if err := r.Client.List(ctx, &pools); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list BenchmarkPools for a watch")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range pools.Items {
+		ready := meta.FindStatusCondition(pools.Items[i].Status.Conditions, v1alpha1.ConditionReady)
+		if pools.Items[i].UID != object.GetUID() && ready != nil && slices.Contains(
+			[]string{plan.ReasonPoolConflict, plan.ReasonPoolNameTaken, plan.ReasonPoolDeviceRefused}, ready.Reason) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&pools.Items[i])})
+		}
+	}
+	return requests
+}

@@ -1,0 +1,325 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+const diskA, diskB, diskC, diskD = "/dev/disk/by-id/a", "/dev/disk/by-id/b", "/dev/disk/by-id/c", "/dev/disk/by-id/d"
+
+// world is an agent on a node, and an API server.
+type world struct {
+	t      *testing.T
+	node   *fakeNode
+	client client.Client
+	agent  *Reconciler
+}
+
+func newWorld(t *testing.T, pools ...client.Object) *world {
+	t.Helper()
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, node: &fakeNode{}}
+	w.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.BenchmarkPool{}).WithObjects(pools...).
+		WithInterceptorFuncs(interceptor.Funcs{
+			SubResourceUpdate: func(ctx context.Context, c client.Client, name string, object client.Object, options ...client.SubResourceUpdateOption) error {
+				if w.node.dead {
+					return errors.New("the dead write no status")
+				}
+				return c.SubResource(name).Update(ctx, object, options...)
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+				if w.node.dead {
+					return errors.New("the dead write nothing")
+				}
+				return c.Patch(ctx, object, patch, options...)
+			},
+		}).Build()
+	w.agent = &Reconciler{Client: w.client, Live: w.client, Recorder: events.NewFakeRecorder(1000), NodeName: "node-a",
+		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(w.node), Disks: w.node}
+	return w
+}
+
+func wanted(name string) *v1alpha1.BenchmarkPool {
+	return &v1alpha1.BenchmarkPool{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Generation: 1, CreationTimestamp: metav1.NewTime(time.Unix(1000, 0))},
+		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: "node-a", PoolTemplate: v1alpha1.PoolTemplate{Ashift: 12,
+			Vdevs:          []v1alpha1.Vdev{{Type: "mirror", Devices: []v1alpha1.DevicePath{diskA, diskB}}},
+			RootProperties: v1alpha1.Properties{"compression": "lz4"}},
+			Datasets: []v1alpha1.PoolDataset{{Path: "parent", Properties: v1alpha1.Properties{"logbias": "throughput"}}}},
+	}
+}
+
+// settle reconciles until nothing is to be done at once, through failures that pass.
+func (w *world) settle(name string) *v1alpha1.BenchmarkPool {
+	w.t.Helper()
+	for range 40 {
+		w.node.restart()
+		result, err := w.agent.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}})
+		if err == nil && (result.RequeueAfter == 0 || result.RequeueAfter >= time.Second) {
+			break
+		}
+	}
+	var pool v1alpha1.BenchmarkPool
+	if err := w.client.Get(w.t.Context(), types.NamespacedName{Name: name}, &pool); apierrors.IsNotFound(err) {
+		return nil
+	} else if err != nil {
+		w.t.Fatal(err)
+	}
+	return &pool
+}
+
+func (w *world) delete(pool *v1alpha1.BenchmarkPool) {
+	w.t.Helper()
+	if err := w.client.Delete(w.t.Context(), pool); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) expectReady(pool *v1alpha1.BenchmarkPool, reason string) {
+	w.t.Helper()
+	if pool == nil {
+		w.t.Fatal("the object is gone")
+	}
+	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Reason != reason {
+		w.t.Fatalf("Ready is %+v, want reason %s; commands:\n%s", ready, reason, strings.Join(w.node.commands, "\n"))
+	}
+}
+
+// foreign is a pool that nobody may touch.
+func foreign(name string) *fakePool {
+	return &fakePool{name: name, guid: "1", imported: true, properties: map[string]string{}, mirror: [][]string{{diskC, diskD}},
+		datasets: map[string]map[string]string{name: {"storagebench.dev:name": name}}, labels: map[string]bool{diskC: true, diskD: true}}
+}
+
+func TestLife(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	pool := w.settle("bench0")
+	w.expectReady(pool, plan.ReasonPoolReady)
+	status := pool.Status
+	if status.GUID != "700" || status.Health != "ONLINE" || status.SizeBytes != 1000 || *status.FragmentationPercent != 3 ||
+		len(status.Vdevs) != 3 || status.Vdevs[0].Ashift != 12 || status.Vdevs[1].Parent != "mirror-0" || status.Vdevs[1].Class != "data" ||
+		len(status.Preflight) != 2 || status.ZFSVersion != "zfs-2.3.9-1 zfs-kmod-2.3.9-1" {
+		t.Errorf("status %+v", status)
+	}
+	compression := v1alpha1.EffectiveProperty{Dataset: "bench0", Name: "compression", Value: "lz4", Source: "local"}
+	if len(status.Properties) == 0 || status.Properties[0] != compression {
+		t.Errorf("effective properties %+v", status.Properties)
+	}
+	if made := w.node.pools[0].datasets["bench0/parent"]; made["logbias"] != "throughput" {
+		t.Errorf("the parent dataset has %v", made)
+	}
+	version := pool.ResourceVersion
+	if again := w.settle("bench0"); again.ResourceVersion != version {
+		t.Error("an unchanged world was written again")
+	}
+	w.node.reset()
+	w.expectReady(w.settle("bench0"), plan.ReasonPoolReady)
+	w.delete(pool)
+	if left := w.settle("bench0"); left != nil || !w.node.pools[0].destroyed || len(w.node.pools[0].labels) != 0 {
+		t.Errorf("left are %+v and %+v", left, w.node.pools[0])
+	}
+	for _, command := range w.node.commands {
+		if strings.Contains(command, " -f") {
+			t.Errorf("force: %s", command)
+		}
+	}
+}
+
+// TestCrashes ends the agent, and in half of the cases the node, after each command that changes something, from the
+// making of the pool to the clearing of its labels.
+func TestCrashes(t *testing.T) {
+	for _, resets := range []bool{false, true} {
+		const lifeHasAtLeast = 6 // create, two settings or more, dataset, destroy, two labels
+		for at := 1; ; at++ {
+			w := newWorld(t, wanted("bench0"))
+			w.node.pools = []*fakePool{foreign("other")}
+			w.node.diesAfter, w.node.resets = at, resets
+			pool := w.settle("bench0")
+			w.expectReady(pool, plan.ReasonPoolReady)
+			w.delete(pool)
+			if pool = w.settle("bench0"); pool != nil {
+				w.expectReady(pool, "nothing: it should be gone")
+			}
+			w.expectClean(at)
+			if w.node.changes < at {
+				if at <= lifeHasAtLeast {
+					t.Errorf("only %d crash points", at-1)
+				}
+				break
+			}
+		}
+	}
+}
+
+// TestCrashesOfTheImport ends the agent between the commands by which a pool comes back after a reboot.
+func TestCrashesOfTheImport(t *testing.T) {
+	const commands = 3 // read-only import, export, import
+	for at := 1; at <= commands; at++ {
+		w := newWorld(t, wanted("bench0"))
+		w.node.pools = []*fakePool{foreign("other")}
+		w.expectReady(w.settle("bench0"), plan.ReasonPoolReady)
+		w.node.reset()
+		w.node.diesAfter = w.node.changes + at
+		pool := w.settle("bench0")
+		w.expectReady(pool, plan.ReasonPoolReady)
+		if w.node.changes < w.node.diesAfter || w.node.pools[1].readOnly {
+			t.Errorf("crash after change %d did not happen, or left %+v", at, w.node.pools[1])
+		}
+		w.delete(pool)
+		if w.settle("bench0") != nil {
+			t.Errorf("crash after change %d: the object stays", at)
+		}
+		w.expectClean(at)
+	}
+}
+
+func (w *world) expectClean(at int) {
+	w.t.Helper()
+	made := 0
+	for _, pool := range w.node.pools[1:] {
+		made++
+		if !pool.destroyed || len(pool.labels) > 0 {
+			w.t.Errorf("crash after change %d: pool %+v is left", at, pool)
+		}
+	}
+	if made != 1 {
+		w.t.Errorf("crash after change %d: %d pools were made", at, made)
+	}
+	for _, command := range w.node.commands {
+		if strings.Contains(command, "other") || strings.Contains(command, diskC) || strings.Contains(command, diskD) || strings.HasSuffix(command, " 1") {
+			w.t.Errorf("crash after change %d: %s", at, command)
+		}
+	}
+}
+
+func TestForeignPoolsAreLeftAlone(t *testing.T) {
+	for name, prepare := range map[string]func(*fakeNode){
+		"imported":     func(*fakeNode) {},
+		"not imported": func(n *fakeNode) { n.pools[0].imported = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, wanted("bench0"))
+			w.node.pools = []*fakePool{foreign("bench0")}
+			prepare(w.node)
+			pool := w.settle("bench0")
+			w.expectReady(pool, plan.ReasonPoolNameTaken)
+			w.delete(pool)
+			if w.settle("bench0") != nil || len(w.node.commands) > 0 {
+				t.Errorf("commands %q", w.node.commands)
+			}
+		})
+	}
+}
+
+// TestAForeignPoolInDisguise has the name and the disks of ours, but not its mark: only a read-only import tells.
+func TestAForeignPoolInDisguise(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	stranger := foreign("bench0")
+	stranger.imported, stranger.labels = false, map[string]bool{diskA: true, diskB: true}
+	w.node.pools = []*fakePool{stranger}
+	request := ctrl.Request{NamespacedName: types.NamespacedName{Name: "bench0"}}
+	if _, err := w.agent.Reconcile(t.Context(), request); !errors.Is(err, errNotOurs) {
+		t.Fatalf("the error is %v", err)
+	}
+	if len(w.node.commands) != 2 || !strings.Contains(w.node.commands[0], "-N -o readonly=on 1") || w.node.commands[1] != "zpool export bench0" {
+		t.Errorf("commands %q", w.node.commands)
+	}
+}
+
+func TestOwnershipIsReadAgain(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	pool := w.settle("bench0")
+	state, err := w.agent.observe(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(w.node.commands)
+	// Between the look and the act, somebody puts another pool in its place.
+	w.node.pools[0].datasets["bench0"][plan.PropertyUID] = "uid-other"
+	for _, action := range []plan.PoolAction{
+		{Kind: plan.DestroyPool, GUID: "700"}, {Kind: plan.ReimportPool, GUID: "700"},
+		{Kind: plan.SetPoolProperties, GUID: "700", Settings: []plan.Setting{{Name: "autotrim", Value: "on"}}},
+		{Kind: plan.CreateDataset, GUID: "700", Dataset: zfs.DatasetSpec{Name: "bench0/x"}},
+		{Kind: plan.GrowPool, GUID: "700", Create: zfs.PoolSpec{Name: "bench0", Layout: zfs.Layout{Cache: []string{diskC}}}},
+	} {
+		if err := w.agent.act(t.Context(), &state, []plan.PoolAction{action}); !errors.Is(err, errNotOurs) {
+			t.Errorf("%s: %v", action.Kind, err)
+		}
+	}
+	w.node.pools[0].datasets["bench0"][plan.PropertyUID] = "uid-bench0"
+	if err := w.agent.act(t.Context(), &state, []plan.PoolAction{{Kind: plan.DestroyPool, GUID: "701"}}); !errors.Is(err, errNotOurs) {
+		t.Errorf("another guid: %v", err)
+	}
+	if len(w.node.commands) != before {
+		t.Errorf("commands %q", w.node.commands[before:])
+	}
+}
+
+func TestTwoClaims(t *testing.T) {
+	older, younger := wanted("older"), wanted("younger")
+	younger.CreationTimestamp = metav1.NewTime(time.Unix(2000, 0))
+	w := newWorld(t, older, younger)
+	w.expectReady(w.settle("younger"), plan.ReasonPoolConflict)
+	w.expectReady(w.settle("older"), plan.ReasonPoolReady)
+	w.expectReady(w.settle("younger"), plan.ReasonPoolConflict)
+	w.delete(older)
+	if w.settle("older") != nil {
+		t.Fatal("the older is still there")
+	}
+	w.expectReady(w.settle("younger"), plan.ReasonPoolReady)
+}
+
+func TestNothingIsDoneOnOtherNodes(t *testing.T) {
+	pool := wanted("bench0")
+	pool.Spec.NodeName = "node-b"
+	w := newWorld(t, pool)
+	if got := w.settle("bench0"); len(got.Status.Conditions) > 0 || len(got.Finalizers) > 0 || len(w.node.commands) > 0 {
+		t.Errorf("%+v, commands %q", got, w.node.commands)
+	}
+}
+
+func TestSwappedDisksAreNotTaken(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	w.node.swapped = true
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonActionFailed)
+	if len(w.node.commands) > 0 {
+		t.Errorf("commands %q", w.node.commands)
+	}
+}
+
+func TestAUsedPoolIsNotDestroyed(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	pool := w.settle("bench0")
+	w.node.users = []string{"dataset bench0/parent is mounted at /x"}
+	w.delete(pool)
+	before := len(w.node.commands)
+	w.expectReady(w.settle("bench0"), plan.ReasonPoolInUse)
+	if len(w.node.commands) != before {
+		t.Errorf("commands %q", w.node.commands[before:])
+	}
+	w.node.users = nil
+	if w.settle("bench0") != nil || !w.node.pools[0].destroyed {
+		t.Error("the pool stayed after its use")
+	}
+}

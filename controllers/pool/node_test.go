@@ -1,0 +1,284 @@
+package pool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+// fakeNode plays the zpool and zfs of a node, and its disks.
+type fakeNode struct {
+	pools    []*fakePool
+	users    []string
+	commands []string
+	// diesAfter so many commands that change something, between that command and the agent's hearing of it; 0 is never.
+	diesAfter int
+	changes   int
+	// dead is the agent until it is started again; with resets, the node dies with it.
+	dead    bool
+	resets  bool
+	refused map[string]error
+	swapped bool
+}
+
+type fakePool struct {
+	name, guid         string
+	imported, readOnly bool
+	destroyed          bool
+	properties         map[string]string
+	datasets           map[string]map[string]string
+	mirror             [][]string
+	labels             map[string]bool
+}
+
+func (n *fakeNode) find(key string) *fakePool {
+	for _, pool := range n.pools {
+		if (pool.imported && pool.name == key) || (!pool.imported && !pool.destroyed && pool.guid == key) {
+			return pool
+		}
+	}
+	return nil
+}
+
+func failure(kind zfs.Kind, command zfs.Command) error {
+	return &zfs.Error{Kind: kind, Command: command.String(), ExitCode: 1, Stderr: string(kind)}
+}
+
+// Run plays one command.
+func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error) {
+	if ctx.Err() != nil || n.dead {
+		return nil, &zfs.Error{Kind: zfs.Cancelled, Command: command.String(), Err: ctx.Err()}
+	}
+	key := command.Program + " " + command.Args[0]
+	args := command.Args[1:]
+	switch key {
+	case "zfs version":
+		return []byte("zfs-2.3.9-1\nzfs-kmod-2.3.9-1\n"), nil
+	case "zpool list":
+		return n.list(command)
+	case "zpool status":
+		return n.find(args[len(args)-1]).status(), nil
+	case "zpool get", "zfs get":
+		return n.get(command)
+	case "zfs list":
+		return n.find(args[len(args)-1]).list(), nil
+	}
+	if key == "zpool import" && len(args) == 2 {
+		return n.importable(command)
+	}
+	n.commands = append(n.commands, command.String())
+	err := n.change(key, args, command)
+	if n.changes++; n.changes == n.diesAfter {
+		n.dead = true
+		return nil, &zfs.Error{Kind: zfs.Cancelled, Command: command.String(), Err: context.Canceled}
+	}
+	return nil, err
+}
+
+func (n *fakeNode) list(command zfs.Command) ([]byte, error) {
+	var text strings.Builder
+	name := command.Args[len(command.Args)-1]
+	for _, pool := range n.pools {
+		if pool.imported && (strings.Contains(name, ",") || name == pool.name) {
+			fmt.Fprintf(&text, "%s\t%s\t1000\t100\t900\t3\t10\tONLINE\t0\t0\t-\t-\t12\n", pool.name, pool.guid)
+		}
+	}
+	if text.Len() == 0 && !strings.Contains(name, ",") {
+		return nil, failure(zfs.NotFound, command)
+	}
+	return []byte(text.String()), nil
+}
+
+func (n *fakeNode) importable(command zfs.Command) ([]byte, error) {
+	text := ""
+	for _, pool := range n.pools {
+		if !pool.imported && !pool.destroyed {
+			text += fmt.Sprintf("  pool: %s\n    id: %s\n state: ONLINE\nconfig:\n\n\t%s  ONLINE\n", pool.name, pool.guid, pool.name)
+		}
+	}
+	if text == "" {
+		return nil, &zfs.Error{Kind: zfs.Unknown, Command: command.String(), ExitCode: 1, Stderr: "no pools available to import\n"}
+	}
+	return []byte(text), nil
+}
+
+func (p *fakePool) status() []byte {
+	vdevs := map[string]any{}
+	for at, mirror := range p.mirror {
+		children := map[string]any{}
+		for _, path := range mirror {
+			children[path+"-part1"] = map[string]any{"name": path + "-part1", "vdev_type": "disk", "path": path + "-part1", "class": "normal", "state": "ONLINE", "guid": 5}
+		}
+		name := fmt.Sprintf("mirror-%d", at)
+		vdevs[name] = map[string]any{"name": name, "vdev_type": "mirror", "class": "normal", "state": "ONLINE", "guid": 4, "vdevs": children}
+	}
+	guid, _ := strconv.ParseUint(p.guid, 10, 64)
+	text, _ := json.Marshal(map[string]any{"pools": map[string]any{p.name: map[string]any{"name": p.name, "state": "ONLINE", "pool_guid": guid, "error_count": 0,
+		"vdevs": map[string]any{p.name: map[string]any{"name": p.name, "vdev_type": "root", "class": "normal", "state": "ONLINE", "vdevs": vdevs}}}}})
+	return text
+}
+
+func (p *fakePool) list() []byte {
+	text := ""
+	for name := range p.datasets {
+		text += name + "\tfilesystem\t1\t1\t1\t1\tno\tnone\t-\n"
+	}
+	return []byte(text)
+}
+
+func (n *fakeNode) get(command zfs.Command) ([]byte, error) {
+	text, columns := "", command.Args[4]
+	row := func(object string, values map[string]string) {
+		for name, value := range values {
+			if columns == "all" || columns == name {
+				text += object + "\t" + name + "\t" + value + "\tlocal\n"
+			}
+		}
+	}
+	if command.Program == "zpool" {
+		pool := n.find(command.Args[5])
+		if len(command.Args) > 6 {
+			return []byte("mirror-0\tashift\t12\t-\n"), nil
+		}
+		row(pool.name, pool.properties)
+		text += fmt.Sprintf("%s\treadonly\t%s\t-\n", pool.name, map[bool]string{true: "on", false: "off"}[pool.readOnly])
+		return []byte(text), nil
+	}
+	for _, object := range command.Args[5:] {
+		name, _, _ := strings.Cut(object, "/")
+		pool := n.find(name)
+		if pool == nil {
+			return nil, failure(zfs.NotFound, command)
+		}
+		row(object, pool.datasets[object])
+	}
+	return []byte(text), nil
+}
+
+func (n *fakeNode) change(key string, args []string, command zfs.Command) error {
+	last := args[len(args)-1]
+	switch key {
+	case "zpool create":
+		n.pools = append(n.pools, created(args, strconv.Itoa(700+len(n.pools))))
+		return nil
+	case "zpool labelclear":
+		for _, pool := range n.pools {
+			if pool.destroyed {
+				delete(pool.labels, strings.TrimSuffix(last, "-part1"))
+			}
+		}
+		return nil
+	}
+	target := last
+	if key == "zpool add" {
+		target = args[slices.Index(args, "mirror")-1]
+	}
+	name, _, _ := strings.Cut(target, "/")
+	pool := n.find(name)
+	if pool == nil {
+		return failure(zfs.NotFound, command)
+	}
+	if pool.imported && pool.readOnly && key != "zpool export" {
+		return failure(zfs.Permission, command)
+	}
+	property, value, _ := strings.Cut(args[0], "=")
+	switch key {
+	case "zpool import":
+		pool.imported, pool.readOnly = true, slices.Contains(args, "readonly=on")
+	case "zpool export":
+		pool.imported = false
+	case "zpool destroy":
+		pool.imported, pool.destroyed = false, true
+	case "zpool add":
+		pool.mirror = append(pool.mirror, args[slices.Index(args, "mirror")+1:])
+	case "zpool set":
+		pool.properties[property] = value
+	case "zfs set":
+		pool.datasets[last][property] = value
+	case "zfs create":
+		pool.datasets[last] = map[string]string{}
+	default:
+		return failure(zfs.Unknown, command)
+	}
+	return nil
+}
+
+func created(args []string, guid string) *fakePool {
+	at := slices.Index(args, "mirror")
+	pool := &fakePool{name: args[at-1], guid: guid, imported: true, properties: map[string]string{}, mirror: [][]string{args[at+1:]}, labels: map[string]bool{}}
+	pool.datasets = map[string]map[string]string{pool.name: {}}
+	for i := range at - 1 {
+		name, value, _ := strings.Cut(args[i+1], "=")
+		switch args[i] {
+		case "-o":
+			pool.properties[name] = value
+		case "-O":
+			pool.datasets[pool.name][name] = value
+		}
+	}
+	for _, disk := range args[at+1:] {
+		pool.labels[disk] = true
+	}
+	return pool
+}
+
+// restart starts a dead agent again.
+func (n *fakeNode) restart() {
+	if n.dead && n.resets {
+		n.reset()
+	}
+	n.dead = false
+}
+
+// reset is what a crash of the node leaves.
+func (n *fakeNode) reset() {
+	for _, pool := range n.pools {
+		pool.imported, pool.readOnly = false, false
+	}
+}
+
+// Check finds labels of pools on a disk.
+func (n *fakeNode) Check(wish device.Wish) (device.Disk, error) {
+	disk := device.Disk{Path: wish.Path, Number: wish.Path, Kernel: wish.Path, Serial: "serial", SizeBytes: 1 << 30, LogicalSectorBytes: 512, PhysicalSectorBytes: 4096}
+	if err := n.refused[wish.Path]; err != nil {
+		return disk, err
+	}
+	for _, pool := range n.pools {
+		if !pool.labels[wish.Path] {
+			continue
+		}
+		guid, _ := strconv.ParseUint(pool.guid, 10, 64)
+		label := device.PoolLabel{Name: pool.name, GUID: guid, State: device.PoolActive}
+		if pool.destroyed {
+			label.State = device.PoolDestroyed
+		}
+		disk.Pools = append(disk.Pools, label)
+		disk.Findings = append(disk.Findings, device.Finding{Reason: device.PoolMember, Detail: "it belongs to pool " + pool.name})
+	}
+	if len(disk.Findings) > 0 {
+		return disk, &device.RefusedError{Path: wish.Path, Serial: disk.Serial, Findings: disk.Findings}
+	}
+	return disk, nil
+}
+
+// Verify refuses every disk once they have been swapped.
+func (n *fakeNode) Verify(checked device.Disk) error {
+	if n.swapped {
+		return &device.RefusedError{Path: checked.Path, Findings: []device.Finding{{Reason: device.Changed, Detail: "the path leads to another disk"}}}
+	}
+	return nil
+}
+
+// Wipe is not for these tests.
+func (n *fakeNode) Wipe(wish device.Wish) (device.Disk, error) {
+	return device.Disk{}, fmt.Errorf("nobody gave up the contents of %s", wish.Path)
+}
+
+// PoolUsers are those set by the test.
+func (n *fakeNode) PoolUsers(string) ([]string, error) { return n.users, nil }

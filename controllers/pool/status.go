@@ -1,0 +1,159 @@
+package pool
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// Bounds of the API.
+const (
+	maxVdevs      = 160
+	maxProperties = 128
+	maxWarnings   = 8
+)
+
+// Properties that matter for numbers even if nobody asked for them.
+var (
+	poolMatters = []string{"ashift", "autotrim"}
+	rootMatters = []string{"recordsize", "compression", "checksum", "logbias", "sync", "primarycache", "secondarycache", "atime", "copies", "dedup", "redundant_metadata", "encryption"}
+)
+
+// summarise derives the status from what was observed and decided, so that an unchanged world gives an unchanged status.
+func summarise(state observed, decision plan.PoolDecision) v1alpha1.BenchmarkPoolStatus {
+	pool := state.Pool
+	status := *pool.Status.DeepCopy()
+	status.ObservedGeneration = pool.Generation
+	status.ZFSVersion = kstatus.Shorten(strings.TrimSpace(state.version.Userland+" "+state.version.Kernel), 128)
+	// The guid and the disks of a pool that is not seen now are kept: they say what to look for.
+	status.Health = ""
+	if live := state.Live; live != nil && live.OwnedBy(string(pool.UID)) {
+		status.GUID, status.Health = live.GUID, string(live.Status.Health())
+		status.SizeBytes, status.AllocatedBytes, status.FreeBytes = live.Size, live.Allocated, live.Free
+		status.FragmentationPercent = nil
+		if live.FragmentationPercent != nil {
+			percent := int32(*live.FragmentationPercent) //nolint:gosec // a percentage
+			status.FragmentationPercent = &percent
+		}
+		status.Vdevs = vdevStatuses(state)
+		status.Properties = effective(state)
+	}
+	for _, path := range plan.SpecDevices(pool) {
+		if disk, seen := state.Disks[path]; seen && disk.Number != "" && state.Policy.Allows(pool.Spec.Namespace, path) {
+			setPreflight(&status, preflight(path, disk, int(pool.Spec.Ashift)))
+		}
+	}
+	message := decision.Message
+	if missing := state.version.Missing(); decision.Phase == plan.PoolDone && len(missing) > 0 {
+		message += "; with " + state.version.Userland + ": " + strings.Join(missing, "; ")
+	}
+	switch decision.Phase {
+	case plan.PoolDone:
+		kstatus.Done(&status.Conditions, pool.Generation, decision.Reason, message)
+	case plan.PoolStalled:
+		kstatus.Stall(&status.Conditions, pool.Generation, decision.Reason, message)
+	case plan.PoolProgressing:
+		kstatus.Progress(&status.Conditions, pool.Generation, decision.Reason, message)
+	}
+	return status
+}
+
+// summariseFailure keeps what was known: nothing new could be seen.
+func summariseFailure(pool *v1alpha1.BenchmarkPool, err error) v1alpha1.BenchmarkPoolStatus {
+	status := *pool.Status.DeepCopy()
+	status.ObservedGeneration = pool.Generation
+	status.Health = ""
+	kstatus.Progress(&status.Conditions, pool.Generation, v1alpha1.ReasonActionFailed, err.Error()+" (will be tried again)")
+	return status
+}
+
+// vdevStatuses flattens the tree, parents before children.
+func vdevStatuses(state observed) []v1alpha1.VdevStatus {
+	classes := map[string]string{"normal": "data", "l2cache": "cache"}
+	var statuses []v1alpha1.VdevStatus
+	var walk func(parent, class string, vdevs []zfs.VdevStatus)
+	walk = func(parent, class string, vdevs []zfs.VdevStatus) {
+		for _, vdev := range vdevs {
+			if parent == "" {
+				class = vdev.Class
+				if named := classes[class]; named != "" {
+					class = named
+				}
+			}
+			status := v1alpha1.VdevStatus{
+				Name: kstatus.Shorten(vdev.Name, 200), Parent: parent, Class: class, State: string(vdev.State),
+				ReadErrors: vdev.ReadErrors, WriteErrors: vdev.WriteErrors, ChecksumErrors: vdev.ChecksumErrors, SizeBytes: vdev.SizeBytes,
+			}
+			if parent == "" {
+				status.Ashift = ashift(state.ashifts, vdev.Name)
+			}
+			statuses = append(statuses, status)
+			walk(status.Name, class, vdev.Children)
+		}
+	}
+	walk("", "", state.Live.Status.Vdevs)
+	return statuses[:min(len(statuses), maxVdevs)]
+}
+
+// ashift of a vdev. Properties of vdevs name disks without the folder.
+func ashift(known map[string]string, name string) int32 {
+	value, found := known[name]
+	if !found {
+		short := name[strings.LastIndex(name, "/")+1:]
+		if value, found = known[short]; !found {
+			value = known[strings.TrimSuffix(short, "-part1")]
+		}
+	}
+	number, err := strconv.ParseInt(value, 10, 32)
+	if err != nil {
+		return 0 // a cache or spare has none
+	}
+	return int32(number)
+}
+
+// effective are the properties that were asked for, then those that matter anyway.
+func effective(state observed) []v1alpha1.EffectiveProperty {
+	wanted := plan.WantedSettings(state.Pool)
+	for _, name := range poolMatters {
+		wanted = append(wanted, plan.Setting{Name: name})
+	}
+	for _, name := range rootMatters {
+		wanted = append(wanted, plan.Setting{Dataset: state.Live.Name, Name: name})
+	}
+	var properties []v1alpha1.EffectiveProperty
+	seen := map[plan.Setting]bool{}
+	for _, setting := range wanted {
+		setting.Value = ""
+		property, found := state.Live.Property(setting.Dataset, setting.Name)
+		if !found || seen[setting] || property.Value == "" {
+			continue
+		}
+		seen[setting] = true
+		properties = append(properties, v1alpha1.EffectiveProperty{Dataset: setting.Dataset, Name: setting.Name,
+			Value: kstatus.Shorten(property.Value, 256), Source: kstatus.Shorten(property.Source, 300)})
+	}
+	return properties[:min(len(properties), maxProperties)]
+}
+
+func preflight(path string, disk plan.PoolDisk, ashift int) v1alpha1.PreflightStatus {
+	warnings := disk.Warnings(ashift)
+	return v1alpha1.PreflightStatus{
+		Device: v1alpha1.DevicePath(path), Serial: kstatus.Shorten(disk.Serial, 64), SizeBytes: disk.SizeBytes,
+		LogicalSectorBytes: int32(disk.LogicalSectorBytes), PhysicalSectorBytes: int32(disk.PhysicalSectorBytes), //nolint:gosec // sizes of sectors
+		Rotational: disk.Rotational, WriteCache: kstatus.Shorten(disk.WriteCache, 32), Warnings: warnings[:min(len(warnings), maxWarnings)],
+	}
+}
+
+func setPreflight(status *v1alpha1.BenchmarkPoolStatus, found v1alpha1.PreflightStatus) {
+	at := slices.IndexFunc(status.Preflight, func(p v1alpha1.PreflightStatus) bool { return p.Device == found.Device })
+	if at < 0 {
+		status.Preflight = append(status.Preflight, found)
+		return
+	}
+	status.Preflight[at] = found
+}

@@ -1,0 +1,312 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+// User properties on a pool's root dataset. They are set by the command that makes the pool, so no pool of ours is ever
+// without them.
+const (
+	// PropertyUID is the UID of the BenchmarkPool that made the pool. It alone says whose the pool is.
+	PropertyUID = "storagebench.dev:uid"
+	// PropertyName is that BenchmarkPool's name, for people.
+	PropertyName = "storagebench.dev:name"
+	// PropertyGeneration is the generation of the spec whose properties were set last. Values that differ from that
+	// generation's were changed by somebody else.
+	PropertyGeneration = "storagebench.dev:generation"
+)
+
+// AnnotationReleasePool lets a deleted BenchmarkPool go although its pool stays behind. Its value is the node's name.
+const AnnotationReleasePool = "storagebench.dev/release-pool"
+
+// Reasons of a BenchmarkPool.
+const (
+	ReasonPoolReady          = "PoolReady"
+	ReasonPoolChanging       = "PoolChanging"
+	ReasonPoolNameTaken      = "PoolNameTaken"
+	ReasonPoolConflict       = "PoolConflict"
+	ReasonPoolDeviceRefused  = "DeviceRefused"
+	ReasonPoolDeviceDenied   = "DeviceNotAllowed"
+	ReasonPoolLost           = "PoolLost"
+	ReasonPoolDrifted        = "Drifted"
+	ReasonPoolUnhealthy      = "Unhealthy"
+	ReasonPoolInUse          = "PoolInUse"
+	ReasonPoolDatasetsRemain = "DatasetsRemain"
+	ReasonPoolLeftBehind     = "LeftBehind"
+)
+
+// Nothing tells of what happens to disks, mounts and properties of a node: they are looked at again after a while.
+const (
+	poolRecheck = time.Minute
+	poolSoon    = 10 * time.Second
+	// poolAtOnce is for the next step, after one that has succeeded.
+	poolAtOnce = 10 * time.Millisecond
+)
+
+// PoolState is all that is known of a BenchmarkPool.
+type PoolState struct {
+	Pool   *v1alpha1.BenchmarkPool
+	Policy DevicePolicy
+	// Live is the imported pool of that name, whoever made it.
+	Live *LivePool
+	// Importable are the pools on the node's disks that are not imported; looked for only without a live pool.
+	Importable []zfs.Importable
+	// Disks by path: those of the spec, of the live pool and of the rivals; looked at only if the spec and the live pool
+	// do not name the same disks in the same words.
+	Disks map[string]PoolDisk
+	// Rivals are the other BenchmarkPools of the node, read whenever Disks are.
+	Rivals []v1alpha1.BenchmarkPool
+	// Users of the live pool, in words; asked only if the object is being deleted.
+	Users []string
+}
+
+// PoolDisk is a disk that was looked at.
+type PoolDisk struct {
+	device.Disk
+	// Refusal says why it is not taken; nil if it is.
+	Refusal error
+	// Reuse is its serial number if the spec gives up its old contents.
+	Reuse string
+}
+
+// LivePool is an imported pool.
+type LivePool struct {
+	zfs.PoolSummary
+	Status zfs.Status
+	// Properties of the pool.
+	Properties []zfs.Property
+	// Datasets on it, the root among them, without snapshots.
+	Datasets []zfs.Dataset
+	// DatasetProperties of the root and of the datasets that the spec names.
+	DatasetProperties []zfs.Property
+}
+
+// Property returns a property of the pool itself, or of a dataset.
+func (l *LivePool) Property(dataset, name string) (zfs.Property, bool) {
+	properties, object := l.DatasetProperties, dataset
+	if dataset == "" {
+		properties, object = l.Properties, l.Name
+	}
+	at := slices.IndexFunc(properties, func(p zfs.Property) bool { return p.Object == object && p.Name == name })
+	if at < 0 {
+		return zfs.Property{}, false
+	}
+	return properties[at], true
+}
+
+// OwnedBy says whether the pool was made for an object. An inherited mark is none.
+func (l *LivePool) OwnedBy(uid string) bool {
+	mark, found := l.Property(l.Name, PropertyUID)
+	return found && uid != "" && mark.Local() && mark.Value == uid
+}
+
+// PoolAction is something to do for a BenchmarkPool.
+type PoolAction struct {
+	Kind PoolActionKind
+	// GUID of the pool that is meant; empty for a new one.
+	GUID string
+	// Create is the pool to be made; its layout alone is what a pool grows by.
+	Create zfs.PoolSpec
+	// Disks that the action writes to.
+	Disks []PoolDisk
+	// Settings to be made.
+	Settings []Setting
+	// Dataset to be made.
+	Dataset zfs.DatasetSpec
+}
+
+// PoolActionKind is the kind of a PoolAction.
+type PoolActionKind string
+
+// The kinds of PoolAction.
+const (
+	AddPoolFinalizer    PoolActionKind = "AddFinalizer"
+	CreatePool          PoolActionKind = "CreatePool"
+	ImportPool          PoolActionKind = "ImportPool"
+	ReimportPool        PoolActionKind = "ReimportPool"
+	GrowPool            PoolActionKind = "GrowPool"
+	SetPoolProperties   PoolActionKind = "SetProperties"
+	CreateDataset       PoolActionKind = "CreateDataset"
+	DestroyPool         PoolActionKind = "DestroyPool"
+	ClearPoolLabels     PoolActionKind = "ClearLabels"
+	RemovePoolFinalizer PoolActionKind = "RemoveFinalizer"
+)
+
+// PoolPhase says which of the conditions is true.
+type PoolPhase int
+
+// The phases of a BenchmarkPool.
+const (
+	PoolProgressing PoolPhase = iota
+	PoolStalled
+	PoolDone
+)
+
+// PoolDecision is what follows from a PoolState.
+type PoolDecision struct {
+	Actions []PoolAction
+	Phase   PoolPhase
+	// Reason and Message say what is going on or what is wrong.
+	Reason  string
+	Message string
+	// Recheck is when to look again if nothing is reported before; zero is never.
+	Recheck time.Duration
+}
+
+func poolStall(reason, format string, values ...any) PoolDecision {
+	return PoolDecision{Phase: PoolStalled, Reason: reason, Message: fmt.Sprintf(format, values...), Recheck: poolRecheck}
+}
+
+func poolAct(message string, actions ...PoolAction) PoolDecision {
+	return PoolDecision{Actions: actions, Reason: ReasonPoolChanging, Message: message, Recheck: poolAtOnce}
+}
+
+// PoolName is the name of the zpool of a BenchmarkPool.
+func PoolName(pool *v1alpha1.BenchmarkPool) string {
+	if pool.Spec.PoolName != "" {
+		return string(pool.Spec.PoolName)
+	}
+	return pool.Name
+}
+
+// Pool decides what to do for a BenchmarkPool.
+func Pool(state PoolState) PoolDecision {
+	if !state.Pool.DeletionTimestamp.IsZero() {
+		return deletedPool(state)
+	}
+	if state.Live == nil {
+		return absentPool(state)
+	}
+	if !state.Live.OwnedBy(string(state.Pool.UID)) {
+		return foreignPool(state)
+	}
+	return livePool(state)
+}
+
+func foreignPool(state PoolState) PoolDecision {
+	whose := "it carries no mark of a BenchmarkPool"
+	if mark, found := state.Live.Property(state.Live.Name, PropertyUID); found && mark.Local() {
+		whose = "it was made for another BenchmarkPool, uid " + mark.Value
+		if name, named := state.Live.Property(state.Live.Name, PropertyName); named {
+			whose += ", then named " + name.Value
+		}
+	}
+	return poolStall(ReasonPoolNameTaken, "node %s has a pool %s (guid %s) already, and %s: it is left alone; make a BenchmarkPool with another poolName",
+		state.Pool.Spec.NodeName, state.Live.Name, state.Live.GUID, whose)
+}
+
+// absentPool imports the pool, or makes it if it never was. A pool that has been is never made again: what was on it
+// would be lost without a word.
+func absentPool(state PoolState) PoolDecision {
+	if guid := state.ownGUID(); guid != "" {
+		return importPool(state, guid)
+	}
+	if guid := state.Pool.Status.GUID; guid != "" {
+		return poolStall(ReasonPoolLost, "pool %s (guid %s) is not on node %s any more: bring its disks back; it is not made anew, for that delete this object and make another",
+			PoolName(state.Pool), guid, state.Pool.Spec.NodeName)
+	}
+	for _, other := range state.Importable {
+		if other.Name == PoolName(state.Pool) {
+			return poolStall(ReasonPoolNameTaken, "node %s has a pool %s (guid %s) on its disks that is not imported and not known to be this object's: it is left alone; make a BenchmarkPool with another poolName",
+				state.Pool.Spec.NodeName, other.Name, other.GUID)
+		}
+	}
+	layout := specLayout(state.Pool.Spec.PoolTemplate)
+	disks, refused := state.take(layout.Devices())
+	if refused != nil {
+		return *refused
+	}
+	action := PoolAction{Kind: CreatePool, Disks: disks, Create: zfs.PoolSpec{
+		Name: PoolName(state.Pool), Layout: layout, Ashift: int(state.Pool.Spec.Ashift),
+		Properties: plain(state.Pool.Spec.Properties), RootProperties: plain(state.Pool.Spec.RootProperties),
+	}}
+	action.Create.RootProperties[PropertyUID] = string(state.Pool.UID)
+	action.Create.RootProperties[PropertyName] = state.Pool.Name
+	// Generation 0: the datasets' properties are still to be set.
+	action.Create.RootProperties[PropertyGeneration] = "0"
+	return poolAct("making pool "+action.Create.Name, PoolAction{Kind: AddPoolFinalizer}, action)
+}
+
+// ownGUID is the guid of a pool on the disks that is this object's, or that may be: the one recorded, or, should the
+// agent have ended between making the pool and recording it, one of that name on exactly these disks. Whose it is, the
+// import finds out.
+func (s PoolState) ownGUID() string {
+	recorded := s.Pool.Status.GUID
+	for _, pool := range s.Importable {
+		if pool.Name == PoolName(s.Pool) && (pool.GUID == recorded || recorded == "" && s.labelled(pool.GUID)) {
+			return pool.GUID
+		}
+	}
+	return ""
+}
+
+// labelled says whether all data disks of the spec belong to a pool that was not exported.
+func (s PoolState) labelled(guid string) bool {
+	for _, vdev := range s.Pool.Spec.Vdevs {
+		for _, path := range vdev.Devices {
+			if !slices.ContainsFunc(s.Disks[string(path)].Pools, func(label device.PoolLabel) bool {
+				return label.State == device.PoolActive && strconv.FormatUint(label.GUID, 10) == guid
+			}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func importPool(state PoolState, guid string) PoolDecision {
+	return poolAct(fmt.Sprintf("importing pool %s (guid %s)", PoolName(state.Pool), guid),
+		PoolAction{Kind: AddPoolFinalizer}, PoolAction{Kind: ImportPool, GUID: guid})
+}
+
+// livePool brings our imported pool to what the spec says, one step at a time.
+func livePool(state PoolState) PoolDecision {
+	live := state.Live
+	finalizer := PoolAction{Kind: AddPoolFinalizer}
+	if health := live.Status.Health(); !health.Good() {
+		if live.Status.Resilvering() {
+			return PoolDecision{Reason: ReasonPoolChanging, Message: "pool " + live.Name + " rebuilds data onto a disk", Recheck: poolSoon, Actions: []PoolAction{finalizer}}
+		}
+		decision := poolStall(ReasonPoolUnhealthy, "pool %s is %s: %s", live.Name, health, troubles(live.Status))
+		decision.Actions = []PoolAction{finalizer}
+		return decision
+	}
+	if mode, _ := live.Property("", "readonly"); mode.Value == "on" {
+		return poolAct("importing pool "+live.Name+" anew: it is read-only", finalizer, PoolAction{Kind: ReimportPool, GUID: live.GUID})
+	}
+	for _, step := range []func(PoolState) *PoolDecision{growPool, poolDatasets, poolProperties} {
+		if decision := step(state); decision != nil {
+			decision.Actions = append([]PoolAction{finalizer}, decision.Actions...)
+			return *decision
+		}
+	}
+	return PoolDecision{Phase: PoolDone, Reason: ReasonPoolReady, Message: fmt.Sprintf("pool %s (guid %s) is %s and as asked", live.Name, live.GUID, live.Status.Health()),
+		Recheck: poolRecheck, Actions: []PoolAction{finalizer}}
+}
+
+func troubles(status zfs.Status) string {
+	parts := status.Troubles()
+	if status.Message != "" {
+		parts = append(parts, status.Message)
+	}
+	if len(parts) == 0 {
+		return "see 'zpool status' on the node"
+	}
+	return strings.Join(parts, "; ")
+}
+
+func plain(properties v1alpha1.Properties) map[string]string {
+	values := map[string]string{}
+	for name, value := range properties {
+		values[name] = string(value)
+	}
+	return values
+}

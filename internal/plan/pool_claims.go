@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+// DevicePolicy is the cluster admin's allowlist. Without a grant, no device is allowed.
+type DevicePolicy []DeviceGrant
+
+// DeviceGrant allows devices.
+type DeviceGrant struct {
+	// Namespace on whose behalf they may be used; empty is for pools that name none.
+	Namespace string
+	// Pattern of the stable path; '*' stands for anything but '/'.
+	Pattern string
+}
+
+// ParseDeviceGrant reads PATTERN or NAMESPACE=PATTERN.
+func ParseDeviceGrant(text string) (DeviceGrant, error) {
+	grant := DeviceGrant{Pattern: text}
+	if !strings.HasPrefix(text, "/") {
+		namespace, pattern, found := strings.Cut(text, "=")
+		if !found || namespace == "" {
+			return DeviceGrant{}, fmt.Errorf("device grant %q: write PATTERN or NAMESPACE=PATTERN, such as lab=/dev/disk/by-id/nvme-bench-*", text)
+		}
+		grant = DeviceGrant{Namespace: namespace, Pattern: pattern}
+	}
+	if !strings.HasPrefix(grant.Pattern, "/dev/disk/by-id/") && !strings.HasPrefix(grant.Pattern, "/dev/disk/by-path/") {
+		return DeviceGrant{}, fmt.Errorf("device grant %q: begin the pattern with /dev/disk/by-id/ or /dev/disk/by-path/", text)
+	}
+	if _, err := path.Match(grant.Pattern, ""); err != nil {
+		return DeviceGrant{}, fmt.Errorf("device grant %q: %w", text, err)
+	}
+	return grant, nil
+}
+
+// Allows says whether a device may be used on behalf of a namespace. A grant for one is none for another.
+func (p DevicePolicy) Allows(namespace, device string) bool {
+	return slices.ContainsFunc(p, func(grant DeviceGrant) bool {
+		matched, err := path.Match(grant.Pattern, device)
+		return err == nil && matched && grant.Namespace == namespace
+	})
+}
+
+// take decides whether the pool may have disks, all of them, or says why not.
+func (s PoolState) take(paths []string) ([]PoolDisk, *PoolDecision) {
+	refuse := func(reason, format string, values ...any) ([]PoolDisk, *PoolDecision) {
+		decision := poolStall(reason, format, values...)
+		return nil, &decision
+	}
+	for _, path := range paths {
+		if !s.Policy.Allows(s.Pool.Spec.Namespace, path) {
+			return refuse(ReasonPoolDeviceDenied, "the allowlist of the agent on node %s does not grant %s to %s: ask the cluster's admin",
+				s.Pool.Spec.NodeName, path, onBehalf(s.Pool))
+		}
+	}
+	if problem := s.conflict(paths); problem != "" {
+		return refuse(ReasonPoolConflict, "%s", problem)
+	}
+	var disks []PoolDisk
+	var refusals []error
+	number := map[string]string{}
+	for _, path := range paths {
+		disk, seen := s.Disks[path]
+		if !seen {
+			return refuse(ReasonPoolDeviceRefused, "%s has not been looked at yet", path)
+		}
+		if other := number[disk.Number]; other != "" && disk.Number != "" {
+			return refuse(ReasonPoolDeviceRefused, "%s and %s are the same disk (%s): name it once", other, path, disk.Kernel)
+		}
+		number[disk.Number] = path
+		if disk.Refusal != nil {
+			refusals = append(refusals, disk.Refusal)
+		}
+		disks = append(disks, disk)
+	}
+	if len(refusals) > 0 {
+		return refuse(ReasonPoolDeviceRefused, "%s", strings.ReplaceAll(errors.Join(refusals...).Error(), "\n", "; "))
+	}
+	return disks, nil
+}
+
+func onBehalf(pool *v1alpha1.BenchmarkPool) string {
+	if pool.Spec.Namespace == "" {
+		return "pools without a namespace"
+	}
+	return "namespace " + pool.Spec.Namespace
+}
+
+// conflict says which other BenchmarkPool has a better claim on the name or on a disk: the one that has it already, else
+// the older one.
+func (s PoolState) conflict(paths []string) string {
+	for i := range s.Rivals {
+		rival := &s.Rivals[i]
+		if rival.UID == s.Pool.UID || rival.Spec.NodeName != s.Pool.Spec.NodeName {
+			continue
+		}
+		if name := PoolName(s.Pool); PoolName(rival) == name && prevails(rival, rival.Status.GUID != "", s.Pool, s.Pool.Status.GUID != "") {
+			return fmt.Sprintf("BenchmarkPool %s claims the pool name %s on this node, and came first: choose another poolName", rival.Name, name)
+		}
+		for _, path := range paths {
+			// This pool does not hold the disk, or it would not ask for it.
+			claimed := s.claims(rival, path)
+			// Who may not have the disk cannot keep others from it.
+			entitled := s.Policy.Allows(rival.Spec.Namespace, claimed) || holdsDisk(rival, claimed)
+			if claimed != "" && entitled && prevails(rival, holdsDisk(rival, claimed), s.Pool, false) {
+				return fmt.Sprintf("BenchmarkPool %s claims %s as well, and came first: name another disk", rival.Name, path)
+			}
+		}
+	}
+	return ""
+}
+
+// claims returns the name by which another BenchmarkPool claims a disk.
+func (s PoolState) claims(rival *v1alpha1.BenchmarkPool, path string) string {
+	number := s.Disks[path].Number
+	for _, other := range specLayout(rival.Spec.PoolTemplate).Devices() {
+		if other == path || number != "" && s.Disks[other].Number == number {
+			return other
+		}
+	}
+	return ""
+}
+
+func holdsDisk(pool *v1alpha1.BenchmarkPool, path string) bool {
+	return slices.ContainsFunc(pool.Status.Vdevs, func(vdev v1alpha1.VdevStatus) bool { return wholeDisk(vdev.Name) == path })
+}
+
+// prevails says whether the first claim is better than the second.
+func prevails(a *v1alpha1.BenchmarkPool, aHolds bool, b *v1alpha1.BenchmarkPool, bHolds bool) bool {
+	if aHolds != bHolds {
+		return aHolds
+	}
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.UID < b.UID
+}
+
+// wholeDisk is the disk whose first partition ZFS uses.
+func wholeDisk(path string) string { return strings.TrimSuffix(path, "-part1") }
+
+// LeafPaths are the paths by which a vdev of a live pool may be known: now, and before it was lost.
+func LeafPaths(leaf zfs.VdevStatus) []string {
+	var paths []string
+	for _, text := range []string{leaf.Path, leaf.Name, strings.TrimPrefix(leaf.Note, "was ")} {
+		if whole := wholeDisk(text); strings.HasPrefix(whole, "/dev/") && !slices.Contains(paths, whole) {
+			paths = append(paths, whole)
+		}
+	}
+	return paths
+}
+
+// SpecDevices are the paths of all disks of a BenchmarkPool.
+func SpecDevices(pool *v1alpha1.BenchmarkPool) []string {
+	return specLayout(pool.Spec.PoolTemplate).Devices()
+}
+
+// missing says that a disk could not be seen at all, so that nothing is known of what is on it.
+func (d PoolDisk) missing() bool {
+	return d.Number == "" || errors.Is(d.Refusal, device.Missing) || errors.Is(d.Refusal, device.Unreadable)
+}

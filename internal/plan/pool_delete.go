@@ -1,0 +1,148 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+// deletedPool destroys what is surely ours and unused, clears the labels it leaves, and lets the object go.
+func deletedPool(state PoolState) PoolDecision {
+	pool := state.Pool
+	if !slices.Contains(pool.Finalizers, v1alpha1.FinalizerTeardown) {
+		return PoolDecision{Reason: ReasonPoolChanging, Message: "the object is being deleted"}
+	}
+	if pool.Annotations[AnnotationReleasePool] == pool.Spec.NodeName {
+		return PoolDecision{Reason: ReasonPoolLeftBehind, Message: "released by its annotation: " + leftBehind(pool),
+			Actions: []PoolAction{{Kind: RemovePoolFinalizer}}}
+	}
+	if state.Live != nil && state.Live.OwnedBy(string(pool.UID)) {
+		return destroyPool(state)
+	}
+	if guid := state.ownGUID(); guid != "" && state.Live == nil {
+		decision := importPool(state, guid)
+		decision.Actions = decision.Actions[1:] // an object that is being deleted gets no finalizer
+		decision.Message += " to destroy it"
+		return decision
+	}
+	return afterPool(state)
+}
+
+func destroyPool(state PoolState) PoolDecision {
+	live := state.Live
+	if mode, _ := live.Property("", "readonly"); mode.Value == "on" {
+		return poolAct("importing pool "+live.Name+" anew: it is read-only", PoolAction{Kind: ReimportPool, GUID: live.GUID})
+	}
+	if health := live.Status.Health(); health == zfs.StateSuspended || health == zfs.StateUnavail || health == zfs.StateFaulted {
+		return poolStall(ReasonPoolUnhealthy, "pool %s is %s and cannot be destroyed: %s. Bring its disks back, or %s", live.Name, health, troubles(live.Status), release(state.Pool))
+	}
+	if others := foreignDatasets(state); len(others) > 0 {
+		decision := PoolDecision{Reason: ReasonPoolDatasetsRemain, Recheck: poolSoon,
+			Message: fmt.Sprintf("waiting for datasets that others made on pool %s: %s; delete the volumes (PersistentVolumeClaims) that they belong to", live.Name, someOf(others))}
+		return decision
+	}
+	if len(state.Users) > 0 {
+		return PoolDecision{Reason: ReasonPoolInUse, Recheck: poolSoon,
+			Message: fmt.Sprintf("waiting until nobody uses pool %s: %s", live.Name, someOf(state.Users))}
+	}
+	if state.Pool.Status.GUID != live.GUID {
+		// The labels that are left are found by the recorded guid, also by an agent that starts after this one.
+		return poolAct("recording the guid of pool " + live.Name + " before it is destroyed")
+	}
+	return poolAct("destroying pool "+live.Name, PoolAction{Kind: DestroyPool, GUID: live.GUID})
+}
+
+// foreignDatasets are those that the spec does not name: somebody else's volumes.
+func foreignDatasets(state PoolState) []string {
+	named := map[string]bool{state.Live.Name: true}
+	for _, dataset := range state.Pool.Spec.Datasets {
+		named[DatasetName(state.Pool, dataset)] = true
+	}
+	var others []string
+	for _, dataset := range state.Live.Datasets {
+		if !named[dataset.Name] {
+			others = append(others, dataset.Name)
+		}
+	}
+	return others
+}
+
+// afterPool clears the labels of our destroyed pool. If all its disks are seen and none carries it, nothing is left.
+func afterPool(state PoolState) PoolDecision {
+	pool := state.Pool
+	guid := pool.Status.GUID
+	done := PoolDecision{Reason: ReasonPoolChanging, Message: "nothing of the pool is left", Actions: []PoolAction{{Kind: RemovePoolFinalizer}}}
+	if guid == "" {
+		return done
+	}
+	var destroyed []PoolDisk
+	var whole, unseen []string
+	for _, path := range SpecDevices(pool) {
+		disk := state.Disks[path]
+		if disk.missing() {
+			unseen = append(unseen, path)
+			continue
+		}
+		switch carried(disk, guid) {
+		case device.PoolDestroyed:
+			destroyed = append(destroyed, disk)
+		case device.PoolActive, device.PoolExported:
+			whole = append(whole, path)
+		default: // it carries nothing of ours
+		}
+	}
+	switch {
+	case len(whole) > 0:
+		return poolStall(ReasonPoolLost, "pool %s (guid %s) cannot be imported to destroy it; it is on %s, and not seen are: %s. Bring its disks back, or %s",
+			PoolName(pool), guid, someOf(whole), someOf(unseen), release(pool))
+	case len(destroyed) > 0:
+		return poolAct("clearing the labels of pool "+PoolName(pool), PoolAction{Kind: ClearPoolLabels, GUID: guid, Disks: destroyed})
+	case len(unseen) > 0:
+		return poolStall(ReasonPoolLost, "disks of pool %s (guid %s) are gone from node %s and may still carry it: %s. Bring them back, or %s",
+			PoolName(pool), guid, pool.Spec.NodeName, someOf(unseen), release(pool))
+	}
+	return done
+}
+
+// noLabel is no state that ZFS writes.
+const noLabel = device.PoolState(1 << 32)
+
+// carried is the most alive state in which a disk carries a pool.
+func carried(disk PoolDisk, guid string) device.PoolState {
+	state := noLabel
+	for _, label := range disk.Pools {
+		if strconv.FormatUint(label.GUID, 10) == guid {
+			state = min(state, label.State)
+		}
+	}
+	return state
+}
+
+func release(pool *v1alpha1.BenchmarkPool) string {
+	return fmt.Sprintf("leave it behind: kubectl annotate benchmarkpool %s %s=%s", pool.Name, AnnotationReleasePool, pool.Spec.NodeName)
+}
+
+func leftBehind(pool *v1alpha1.BenchmarkPool) string {
+	guid := pool.Status.GUID
+	if guid == "" {
+		guid = "not known"
+	}
+	return fmt.Sprintf("pool %s (guid %s) may be left on node %s, on %s", PoolName(pool), guid, pool.Spec.NodeName, someOf(SpecDevices(pool)))
+}
+
+// someOf joins the first few.
+func someOf(items []string) string {
+	const few = 4
+	if len(items) == 0 {
+		return "none"
+	}
+	if len(items) > few {
+		return strings.Join(items[:few], ", ") + fmt.Sprintf(" and %d more", len(items)-few)
+	}
+	return strings.Join(items, ", ")
+}

@@ -1,0 +1,413 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+const diskA, diskB, diskC, diskD = "/dev/disk/by-id/a", "/dev/disk/by-id/b", "/dev/disk/by-id/c", "/dev/disk/by-id/d"
+
+func mirrorOf(paths ...v1alpha1.DevicePath) v1alpha1.Vdev {
+	return v1alpha1.Vdev{Type: "mirror", Devices: paths}
+}
+
+// wantedPool asks for a mirror of a and b.
+func wantedPool() *v1alpha1.BenchmarkPool {
+	return &v1alpha1.BenchmarkPool{
+		ObjectMeta: metav1.ObjectMeta{Name: "bench0", UID: "uid-1", Generation: 2, CreationTimestamp: metav1.NewTime(time.Unix(1000, 0)),
+			Finalizers: []string{v1alpha1.FinalizerTeardown}},
+		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: "node-a", PoolTemplate: v1alpha1.PoolTemplate{Ashift: 12,
+			Vdevs: []v1alpha1.Vdev{mirrorOf(diskA, diskB)}, Properties: v1alpha1.Properties{"autotrim": "on"},
+			RootProperties: v1alpha1.Properties{"recordsize": "8k"}}},
+	}
+}
+
+func freeDisk(path string) PoolDisk {
+	return PoolDisk{Disk: device.Disk{Path: path, Number: "8:" + path, Kernel: "sd" + path[len(path)-1:], SizeBytes: 1 << 30}}
+}
+
+// absentState is a node with free disks and no pool.
+func absentState() PoolState {
+	return PoolState{Pool: wantedPool(), Policy: DevicePolicy{{Pattern: "/dev/disk/by-id/*"}},
+		Disks: map[string]PoolDisk{diskA: freeDisk(diskA), diskB: freeDisk(diskB), diskC: freeDisk(diskC), diskD: freeDisk(diskD)}}
+}
+
+func leaf(path string) zfs.VdevStatus {
+	return zfs.VdevStatus{Name: path + "-part1", Path: path + "-part1", Type: "disk", Class: "normal", State: zfs.StateOnline}
+}
+
+func mirrored(name string, paths ...string) zfs.VdevStatus {
+	vdev := zfs.VdevStatus{Name: name, Type: "mirror", Class: "normal", State: zfs.StateOnline}
+	for _, path := range paths {
+		vdev.Children = append(vdev.Children, leaf(path))
+	}
+	return vdev
+}
+
+// liveState is a node with exactly the pool that is asked for.
+func liveState() PoolState {
+	state := absentState()
+	state.Pool.Status.GUID = "77"
+	state.Live = &LivePool{
+		PoolSummary: zfs.PoolSummary{Name: "bench0", GUID: "77", Health: zfs.StateOnline},
+		Status:      zfs.Status{Pool: "bench0", State: zfs.StateOnline, Vdevs: []zfs.VdevStatus{mirrored("mirror-0", diskA, diskB)}},
+		Properties:  []zfs.Property{{Object: "bench0", Name: "autotrim", Value: "on", Source: "local"}, {Object: "bench0", Name: "readonly", Value: "off", Source: "-"}},
+		Datasets:    []zfs.Dataset{{Name: "bench0", Type: "filesystem"}},
+		DatasetProperties: []zfs.Property{{Object: "bench0", Name: "recordsize", Value: "8192", Source: "local"},
+			{Object: "bench0", Name: PropertyUID, Value: "uid-1", Source: "local"}, {Object: "bench0", Name: PropertyName, Value: "bench0", Source: "local"},
+			{Object: "bench0", Name: PropertyGeneration, Value: "2", Source: "local"}},
+	}
+	return state
+}
+
+func (l *LivePool) change(name, value, source string) {
+	for _, properties := range [][]zfs.Property{l.Properties, l.DatasetProperties} {
+		for i := range properties {
+			if properties[i].Name == name {
+				properties[i].Value, properties[i].Source = value, source
+			}
+		}
+	}
+}
+
+func poolKinds(decision PoolDecision) string {
+	var all []string
+	for _, action := range decision.Actions {
+		all = append(all, string(action.Kind))
+	}
+	return strings.Join(all, " ")
+}
+
+func rivalFor(change func(*v1alpha1.BenchmarkPool)) v1alpha1.BenchmarkPool {
+	rival := wantedPool()
+	rival.Name, rival.UID = "rival", "uid-0"
+	rival.CreationTimestamp = metav1.NewTime(time.Unix(500, 0))
+	change(rival)
+	return *rival
+}
+
+func deletedState(state PoolState) PoolState {
+	state.Pool.DeletionTimestamp = &metav1.Time{Time: time.Unix(2000, 0)}
+	return state
+}
+
+func labelled(disk PoolDisk, guid uint64, state device.PoolState) PoolDisk {
+	disk.Pools = []device.PoolLabel{{Name: "bench0", GUID: guid, State: state}}
+	disk.Refusal = &device.RefusedError{Path: disk.Path, Findings: []device.Finding{{Reason: device.PoolMember, Detail: "it has a label"}}}
+	return disk
+}
+
+func TestAbsentPool(t *testing.T) {
+	for name, test := range map[string]struct {
+		change       func(*PoolState)
+		want, reason string
+		says         string
+	}{
+		"is made":                          {func(*PoolState) {}, "AddFinalizer CreatePool", ReasonPoolChanging, "making pool bench0"},
+		"nothing allowed":                  {func(s *PoolState) { s.Policy = nil }, "", ReasonPoolDeviceDenied, diskA},
+		"allowed to another namespace":     {func(s *PoolState) { s.Policy = DevicePolicy{{Namespace: "lab", Pattern: "/dev/disk/by-id/*"}} }, "", ReasonPoolDeviceDenied, "without a namespace"},
+		"a namespace has no general grant": {func(s *PoolState) { s.Pool.Spec.Namespace = "lab" }, "", ReasonPoolDeviceDenied, "namespace lab"},
+		"a disk is refused": {func(s *PoolState) {
+			disk := freeDisk(diskB)
+			disk.Refusal = &device.RefusedError{Path: diskB, Findings: []device.Finding{{Reason: device.Mounted, Detail: "it is mounted at /data"}}}
+			s.Disks[diskB] = disk
+		}, "", ReasonPoolDeviceRefused, "mounted at /data"},
+		"one disk by two names": {func(s *PoolState) {
+			disk := s.Disks[diskB]
+			disk.Number = s.Disks[diskA].Number
+			s.Disks[diskB] = disk
+		}, "", ReasonPoolDeviceRefused, "same disk"},
+		"a disk not looked at":  {func(s *PoolState) { delete(s.Disks, diskB) }, "", ReasonPoolDeviceRefused, "not been looked at"},
+		"was there and is lost": {func(s *PoolState) { s.Pool.Status.GUID = "77" }, "", ReasonPoolLost, "guid 77"},
+		"was there and can be imported": {func(s *PoolState) {
+			s.Pool.Status.GUID = "77"
+			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "78"}, {Name: "bench0", GUID: "77"}}
+		}, "AddFinalizer ImportPool", ReasonPoolChanging, "guid 77"},
+		"a namesake on other disks": {func(s *PoolState) { s.Importable = []zfs.Importable{{Name: "bench0", GUID: "78"}} }, "", ReasonPoolNameTaken, "guid 78"},
+		"made, but not recorded": {func(s *PoolState) {
+			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}
+			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, device.PoolActive), labelled(freeDisk(diskB), 77, device.PoolActive)
+		}, "AddFinalizer ImportPool", ReasonPoolChanging, "guid 77"},
+		"an exported namesake is nobody's crash": {func(s *PoolState) {
+			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}
+			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, device.PoolExported), labelled(freeDisk(diskB), 77, device.PoolExported)
+		}, "", ReasonPoolNameTaken, "guid 77"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := absentState()
+			test.change(&state)
+			expectPool(t, Pool(state), test.want, test.reason, test.says)
+		})
+	}
+}
+
+func expectPool(t *testing.T, decision PoolDecision, want, reason, says string) {
+	t.Helper()
+	if got := poolKinds(decision); got != want || decision.Reason != reason || !strings.Contains(decision.Message, says) {
+		t.Errorf("actions %q, reason %s: %s\nwant %q, %s, with %q", got, decision.Reason, decision.Message, want, reason, says)
+	}
+}
+
+func TestNewPoolsCarryTheirOwner(t *testing.T) {
+	create := Pool(absentState()).Actions[1]
+	want := zfs.PoolSpec{Name: "bench0", Ashift: 12, Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Mirror, Devices: []string{diskA, diskB}}}},
+		Properties:     map[string]string{"autotrim": "on"},
+		RootProperties: map[string]string{"recordsize": "8k", PropertyUID: "uid-1", PropertyName: "bench0", PropertyGeneration: "0"}}
+	if diff := cmp.Diff(want, create.Create); diff != "" {
+		t.Error(diff)
+	}
+	if len(create.Disks) != 2 || create.Disks[0].Path != diskA || create.Disks[1].Path != diskB {
+		t.Errorf("disks %v are not those of the layout", create.Disks)
+	}
+}
+
+// TestRivals gives two objects the same wish: at most one of them acts, whoever is asked.
+func TestRivals(t *testing.T) {
+	for name, test := range map[string]struct {
+		change  func(*v1alpha1.BenchmarkPool)
+		refused bool
+	}{
+		"older, same name and disks": {func(*v1alpha1.BenchmarkPool) {}, true},
+		"older, one disk":            {func(p *v1alpha1.BenchmarkPool) { p.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskC, diskB)} }, true},
+		"older, same name only":      {func(p *v1alpha1.BenchmarkPool) { p.Spec.PoolName = "bench0"; p.Spec.Vdevs[0] = mirrorOf(diskC, diskD) }, true},
+		"older, nothing in common":   {func(p *v1alpha1.BenchmarkPool) { p.Spec.Vdevs[0] = mirrorOf(diskC, diskD) }, false},
+		"older, on another node":     {func(p *v1alpha1.BenchmarkPool) { p.Spec.NodeName = "node-b" }, false},
+		"older, but may not have it": {func(p *v1alpha1.BenchmarkPool) { p.Spec.Namespace = "other" }, false},
+		"younger":                    {func(p *v1alpha1.BenchmarkPool) { p.CreationTimestamp = metav1.NewTime(time.Unix(1500, 0)) }, false},
+		"as old, uid decides":        {func(p *v1alpha1.BenchmarkPool) { p.CreationTimestamp = metav1.NewTime(time.Unix(1000, 0)) }, true},
+		"younger, but has the disk":  {holding(1500), true},
+		"older, a log device of its pool": {func(p *v1alpha1.BenchmarkPool) {
+			p.Spec.Vdevs[0] = mirrorOf(diskC, diskD)
+			p.Spec.Log = []v1alpha1.AuxiliaryVdev{{Devices: []v1alpha1.DevicePath{diskA}}}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mine, theirs := absentState(), absentState()
+			rival := rivalFor(test.change)
+			mine.Rivals = []v1alpha1.BenchmarkPool{rival}
+			decision := Pool(mine)
+			if refused := decision.Reason == ReasonPoolConflict; refused != test.refused {
+				t.Fatalf("refused is %v: %s", refused, decision.Message)
+			}
+			if test.refused && len(decision.Actions) > 0 {
+				t.Errorf("a refused pool acts: %s", poolKinds(decision))
+			}
+			theirs.Pool, theirs.Rivals = &rival, []v1alpha1.BenchmarkPool{*wantedPool()}
+			if other := Pool(theirs); shares(rival) && len(decision.Actions) > 0 && len(other.Actions) > 0 {
+				t.Errorf("both act: %s and %s", poolKinds(decision), poolKinds(other))
+			}
+		})
+	}
+}
+
+func holding(created int64) func(*v1alpha1.BenchmarkPool) {
+	return func(p *v1alpha1.BenchmarkPool) {
+		p.CreationTimestamp = metav1.NewTime(time.Unix(created, 0))
+		p.Status.Vdevs = []v1alpha1.VdevStatus{{Name: diskA + "-part1"}}
+		p.Status.GUID = "99"
+	}
+}
+
+func shares(rival v1alpha1.BenchmarkPool) bool {
+	devices := SpecDevices(&rival)
+	return rival.Spec.NodeName == "node-a" && (slices.Contains(devices, diskA) || slices.Contains(devices, diskB))
+}
+
+func TestRivalByAnotherNameOfTheDisk(t *testing.T) {
+	state := absentState()
+	rival := rivalFor(func(p *v1alpha1.BenchmarkPool) { p.Spec.Vdevs[0] = mirrorOf("/dev/disk/by-id/alias", diskC) })
+	alias := freeDisk("/dev/disk/by-id/alias")
+	alias.Number = state.Disks[diskA].Number
+	state.Disks[alias.Path] = alias
+	state.Rivals = []v1alpha1.BenchmarkPool{rival}
+	expectPool(t, Pool(state), "", ReasonPoolConflict, "BenchmarkPool rival claims "+diskA)
+}
+
+func TestLivePool(t *testing.T) {
+	const keep = "AddFinalizer"
+	for name, test := range map[string]struct {
+		change       func(*PoolState)
+		want, reason string
+		says         string
+	}{
+		"as asked":                    {func(*PoolState) {}, keep, ReasonPoolReady, "as asked"},
+		"foreign, without a mark":     {func(s *PoolState) { s.Live.DatasetProperties = nil }, "", ReasonPoolNameTaken, "no mark"},
+		"foreign, of an earlier life": {func(s *PoolState) { s.Live.change(PropertyUID, "uid-0", "local") }, "", ReasonPoolNameTaken, "uid-0"},
+		"foreign, an inherited mark":  {func(s *PoolState) { s.Live.change(PropertyUID, "uid-1", "inherited from x") }, "", ReasonPoolNameTaken, "no mark"},
+		"an object without uid":       {func(s *PoolState) { s.Pool.UID = types.UID(""); s.Live.change(PropertyUID, "", "local") }, "", ReasonPoolNameTaken, "left alone"},
+		"read-only":                   {func(s *PoolState) { s.Live.change("readonly", "on", "-") }, keep + " ReimportPool", ReasonPoolChanging, "read-only"},
+		"a disk is faulted": {func(s *PoolState) { s.Live.Status.Vdevs[0].Children[1].State = zfs.StateFaulted }, keep, ReasonPoolUnhealthy,
+			diskB + "-part1 is FAULTED"},
+		"resilvering": {func(s *PoolState) {
+			s.Live.Status.State = zfs.StateDegraded
+			s.Live.Status.Scan = &zfs.Progress{Function: "resilver", State: zfs.Running}
+		}, keep, ReasonPoolChanging, "rebuilds"},
+		"drift is reported": {func(s *PoolState) { s.Live.change("recordsize", "131072", "local") }, keep, ReasonPoolDrifted,
+			"recordsize of bench0 is 131072 (local), asked for is 8k"},
+		"drift is repaired": {func(s *PoolState) { s.Live.change("autotrim", "off", "default"); s.Pool.Spec.Drift = "Repair" }, keep + " SetProperties", ReasonPoolChanging,
+			"autotrim of pool bench0 is off"},
+		"a new generation is set":          {func(s *PoolState) { s.Pool.Generation = 3; s.Pool.Spec.RootProperties["recordsize"] = "16k" }, keep + " SetProperties", ReasonPoolChanging, "16k"},
+		"a new generation of other things": {func(s *PoolState) { s.Pool.Generation = 3 }, keep + " SetProperties", ReasonPoolChanging, ""},
+		"an unknown property":              {func(s *PoolState) { s.Pool.Spec.RootProperties["recsize"] = "8k" }, keep, ReasonPoolDrifted, "not there"},
+		"a dataset is missing":             {func(s *PoolState) { s.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "p/q"}, {Path: "p"}} }, keep + " CreateDataset", ReasonPoolChanging, "bench0/p"},
+		"a dataset of other type": {func(s *PoolState) {
+			s.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "p", Type: "Volume"}}
+			s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/p", Type: "filesystem"})
+		}, keep, ReasonPoolDrifted, "is a filesystem"},
+		"grows by a mirror": {func(s *PoolState) { s.Pool.Spec.Vdevs = append(s.Pool.Spec.Vdevs, mirrorOf(diskC, diskD)) }, keep + " GrowPool", ReasonPoolChanging, diskC},
+		"grows by a log": {func(s *PoolState) {
+			s.Pool.Spec.Log = []v1alpha1.AuxiliaryVdev{{Devices: []v1alpha1.DevicePath{diskC}}}
+		}, keep + " GrowPool", ReasonPoolChanging, diskC},
+		"grows by what is denied": {func(s *PoolState) {
+			s.Policy = DevicePolicy{{Pattern: diskA}, {Pattern: diskB}}
+			s.Pool.Spec.Cache = []v1alpha1.DevicePath{diskC}
+		}, keep, ReasonPoolDeviceDenied, diskC},
+		"a mirror has lost a side": {func(s *PoolState) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA)} }, keep, ReasonPoolDrifted, diskB + " of a mirror"},
+		"a disk was replaced":      {func(s *PoolState) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)} }, keep, ReasonPoolDrifted, diskC},
+		"a replaced stripe does not grow": {func(s *PoolState) {
+			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskA}}}
+			s.Live.Status.Vdevs = []zfs.VdevStatus{leaf(diskC)}
+		}, keep, ReasonPoolDrifted, "does not name"},
+		"by another name of the disk": {func(s *PoolState) {
+			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)}
+			alias := freeDisk(diskC)
+			alias.Number = s.Disks[diskB].Number
+			s.Disks[diskC] = alias
+		}, keep, ReasonPoolReady, "as asked"},
+		"disks in other vdevs": {func(s *PoolState) {
+			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB), mirrorOf(diskC, diskD)}
+			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC), mirrored("mirror-1", diskB, diskD)}
+		}, keep, ReasonPoolDrifted, "not in one mirror"},
+		"a log that is data": {func(s *PoolState) {
+			s.Pool.Spec.Log = []v1alpha1.AuxiliaryVdev{{Devices: []v1alpha1.DevicePath{diskC}}}
+			s.Live.Status.Vdevs = append(s.Live.Status.Vdevs, leaf(diskC))
+		}, keep, ReasonPoolDrifted, "class normal, not log"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := liveState()
+			test.change(&state)
+			expectPool(t, Pool(state), test.want, test.reason, test.says)
+		})
+	}
+}
+
+func TestSettingsEndWithTheMark(t *testing.T) {
+	state := liveState()
+	state.Pool.Generation, state.Pool.Spec.RootProperties["recordsize"] = 3, "16k"
+	want := []Setting{{Dataset: "bench0", Name: "recordsize", Value: "16k"}, {Dataset: "bench0", Name: PropertyGeneration, Value: "3"}}
+	if diff := cmp.Diff(want, Pool(state).Actions[1].Settings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDeletedPool(t *testing.T) {
+	gone := func(path string) PoolDisk {
+		return PoolDisk{Disk: device.Disk{Path: path}, Refusal: &device.RefusedError{Path: path, Findings: []device.Finding{{Reason: device.Missing}}}}
+	}
+	for name, test := range map[string]struct {
+		state        PoolState
+		change       func(*PoolState)
+		want, reason string
+		says         string
+	}{
+		"ours and unused":        {liveState(), func(*PoolState) {}, "DestroyPool", ReasonPoolChanging, "destroying"},
+		"guid not recorded":      {liveState(), func(s *PoolState) { s.Pool.Status.GUID = "" }, "", ReasonPoolChanging, "recording"},
+		"in use":                 {liveState(), func(s *PoolState) { s.Users = []string{"dataset bench0 is mounted at /x"} }, "", ReasonPoolInUse, "mounted at /x"},
+		"volumes of others":      {liveState(), func(s *PoolState) { s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/p/pvc-1"}) }, "", ReasonPoolDatasetsRemain, "pvc-1"},
+		"suspended":              {liveState(), func(s *PoolState) { s.Live.Status.State = zfs.StateSuspended }, "", ReasonPoolUnhealthy, AnnotationReleasePool},
+		"read-only":              {liveState(), func(s *PoolState) { s.Live.change("readonly", "on", "-") }, "ReimportPool", ReasonPoolChanging, "read-only"},
+		"released":               {liveState(), func(s *PoolState) { s.Pool.Annotations = map[string]string{AnnotationReleasePool: "node-a"} }, "RemoveFinalizer", ReasonPoolLeftBehind, diskA},
+		"released for elsewhere": {liveState(), func(s *PoolState) { s.Pool.Annotations = map[string]string{AnnotationReleasePool: "node-b"} }, "DestroyPool", ReasonPoolChanging, ""},
+		"no finalizer":           {liveState(), func(s *PoolState) { s.Pool.Finalizers = nil }, "", ReasonPoolChanging, ""},
+		"foreign, nothing made":  {liveState(), func(s *PoolState) { s.Live.change(PropertyUID, "uid-0", "local"); s.Pool.Status.GUID = "" }, "RemoveFinalizer", ReasonPoolChanging, ""},
+		"never made":             {absentState(), func(*PoolState) {}, "RemoveFinalizer", ReasonPoolChanging, "nothing"},
+		"destroyed and cleared":  {absentState(), func(s *PoolState) { s.Pool.Status.GUID = "77" }, "RemoveFinalizer", ReasonPoolChanging, "nothing"},
+		"not imported": {absentState(), func(s *PoolState) {
+			s.Pool.Status.GUID = "77"
+			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}
+		}, "ImportPool", ReasonPoolChanging, "to destroy it"},
+		"labels are left": {absentState(), func(s *PoolState) {
+			s.Pool.Status.GUID = "77"
+			s.Disks[diskB] = labelled(freeDisk(diskB), 77, device.PoolDestroyed)
+		}, "ClearLabels", ReasonPoolChanging, "labels"},
+		"another pool's labels are left": {absentState(), func(s *PoolState) {
+			s.Pool.Status.GUID = "77"
+			s.Disks[diskB] = labelled(freeDisk(diskB), 78, device.PoolDestroyed)
+		}, "RemoveFinalizer", ReasonPoolChanging, "nothing"},
+		"cannot be imported": {absentState(), func(s *PoolState) {
+			s.Pool.Status.GUID = "77"
+			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, device.PoolActive), gone(diskB)
+		}, "", ReasonPoolLost, "not seen are: " + diskB},
+		"disks are gone": {absentState(), func(s *PoolState) { s.Pool.Status.GUID = "77"; s.Disks[diskB] = gone(diskB) }, "", ReasonPoolLost, AnnotationReleasePool},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.change(&test.state)
+			expectPool(t, Pool(deletedState(test.state)), test.want, test.reason, test.says)
+		})
+	}
+}
+
+func TestSameValue(t *testing.T) {
+	for _, test := range []struct {
+		wanted, is string
+		want       bool
+	}{
+		{"8k", "8192", true}, {"8K", "8192", true}, {"1M", "1048576", true}, {"1.5G", "1610612736", true}, {"8KiB", "8192", true}, {"8k", "8193", false},
+		{"none", "0", true}, {"0", "none", true}, {"lz4", "lz4", true}, {"on", "off", false}, {"lz4", "8192", false}, {"9007199254740993", "9007199254740992", false},
+		{"off", "0", false}, {"none", "off", false}, {"", "0", false},
+	} {
+		if got := sameValue(test.wanted, test.is); got != test.want {
+			t.Errorf("%q and %q the same: %v", test.wanted, test.is, got)
+		}
+	}
+}
+
+func TestDeviceGrants(t *testing.T) {
+	for _, text := range []string{"", "*", "/dev/sdb", "lab=", "lab=/dev/sdb", "=/dev/disk/by-id/x", "/dev/disk/by-id/[", "lab=*"} {
+		if grant, err := ParseDeviceGrant(text); err == nil {
+			t.Errorf("%q became %+v", text, grant)
+		}
+	}
+	grant, err := ParseDeviceGrant("lab=/dev/disk/by-id/nvme-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := DevicePolicy{grant}
+	for path, want := range map[string]bool{"/dev/disk/by-id/nvme-1": true, "/dev/disk/by-id/ata-1": false, "/dev/disk/by-id/nvme-1/../ata-1": false} {
+		if policy.Allows("lab", path) != want || policy.Allows("", path) || policy.Allows("other", path) {
+			t.Errorf("%s is wrongly granted", path)
+		}
+	}
+}
+
+func FuzzDeviceGrant(f *testing.F) {
+	f.Add("/dev/disk/by-id/nvme-*")
+	f.Add("lab=/dev/disk/by-path/pci-*")
+	f.Add("=x")
+	f.Fuzz(func(t *testing.T, text string) {
+		grant, err := ParseDeviceGrant(text)
+		if err != nil {
+			return
+		}
+		policy := DevicePolicy{grant}
+		for _, path := range []string{"/dev/sda", "/dev/disk/by-label/root", "/dev/disk/by-uuid/1"} {
+			if policy.Allows(grant.Namespace, path) {
+				t.Errorf("%q grants %s", text, path)
+			}
+		}
+		if policy.Allows(grant.Namespace+"x", diskA) {
+			t.Errorf("%q grants to another namespace", text)
+		}
+	})
+}
