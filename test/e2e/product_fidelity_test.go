@@ -113,7 +113,7 @@ func (f *fidelity) run(phase v1alpha1.Phase) results.PhaseDocument {
 	return document
 }
 
-// jobFile is the only one that the runner gave to fio. A log lies beside that of other runs.
+// jobFile is the only one that the runner gave to fio, but for the name of its log.
 func (f *fidelity) jobFile(document results.PhaseDocument) string {
 	f.t.Helper()
 	var details workload.Details
