@@ -1,8 +1,8 @@
 # The images of storagebench. hack/images builds them; docs/images.md says how and why so.
 #
 # The programs are built outside, statically, so nothing in an image can go stale. BINARIES is the folder of the built programs
-# for one platform, inside the build context. Every image runs as a user who is not root, on a root that may be read-only: a
-# number, not a name, because kubelet can check runAsNonRoot only on a number.
+# for one platform, inside the build context. Every image but the agent's runs as a user who is not root, on a root that may be
+# read-only: a number, not a name, because kubelet can check runAsNonRoot only on a number.
 
 # fio, and with it PostgreSQL, out of Debian: images/base/Dockerfile, built by hack/image-base, which prints these references.
 ARG RUNNER_BASE=localhost/storagebench-base-runner
@@ -21,6 +21,21 @@ LABEL org.opencontainers.image.title="storagebench manager" \
 COPY ${BINARIES}/manager /manager
 USER 65532:65532
 ENTRYPOINT ["/manager"]
+
+# The one program that has to be root: it opens disks and enters the node's mounts. It runs the node's own zpool and zfs.
+FROM scratch AS agent
+ARG BINARIES=dist/bin/linux-amd64
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="storagebench agent" \
+      org.opencontainers.image.description="Makes zpools for storage benchmarks on the nodes that are given to it" \
+      org.opencontainers.image.source="https://github.com/storagebench/storagebench" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY ${BINARIES}/agent /agent
+USER 0:0
+ENTRYPOINT ["/agent"]
 
 FROM ${RUNNER_BASE} AS runner
 ARG BINARIES=dist/bin/linux-amd64

@@ -26,6 +26,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/benchmark"
+	"github.com/storagebench/storagebench/controllers/lostnode"
 	"github.com/storagebench/storagebench/controllers/run"
 	"github.com/storagebench/storagebench/internal/plan"
 )
@@ -122,6 +123,10 @@ func Setup(manager ctrl.Manager, options Options) error {
 	}
 	if err := benchmarks.SetupWithManager(manager, settings); err != nil {
 		return fmt.Errorf("set up the benchmark controller: %w", err)
+	}
+	lost := &lostnode.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: manager.GetEventRecorder("storagebench")}
+	if err := lost.SetupWithManager(manager, settings); err != nil {
+		return fmt.Errorf("set up the controller of pools without a node: %w", err)
 	}
 	return nil
 }

@@ -59,6 +59,21 @@ const (
 	ReasonLeaseLost             = "LeaseLost"
 	ReasonMeasured              = "Measured"
 	ReasonTearingDown           = "TearingDown"
+
+	// Of a pool.
+	ReasonPoolReady          = "PoolReady"
+	ReasonPoolChanging       = "PoolChanging"
+	ReasonPoolNameTaken      = "PoolNameTaken"
+	ReasonPoolConflict       = "PoolConflict"
+	ReasonPoolDeviceRefused  = "DeviceRefused"
+	ReasonPoolDeviceDenied   = "DeviceNotAllowed"
+	ReasonPoolLost           = "PoolLost"
+	ReasonPoolDrifted        = "Drifted"
+	ReasonPoolUnhealthy      = "Unhealthy"
+	ReasonPoolInUse          = "PoolInUse"
+	ReasonPoolDatasetsRemain = "DatasetsRemain"
+	ReasonPoolLeftBehind     = "LeftBehind"
+	ReasonPoolNodeGone       = "NodeGone"
 )
 
 // Labels, annotations and finalizers.
@@ -87,6 +102,10 @@ const (
 	AnnotationFingerprint = "storagebench.dev/fingerprint"
 	// AnnotationVerdict is the verdict that results hold.
 	AnnotationVerdict = "storagebench.dev/verdict"
+	// AnnotationReleasePool lets a deleted BenchmarkPool go although its pool stays behind. Its value is the node's name.
+	AnnotationReleasePool = "storagebench.dev/release-pool"
+	// LabelLabNode marks, with the value "true", the nodes that the agent may run on.
+	LabelLabNode = "storagebench.dev/lab"
 	// FinalizerTeardown keeps an object until what was made for it is gone.
 	FinalizerTeardown = "storagebench.dev/teardown"
 )

@@ -63,7 +63,7 @@ func run() error {
 	reconciler := &pool.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: manager.GetEventRecorder("storagebench-agent"),
 		NodeName: s.nodeName, Policy: s.policy,
-		ZFS: zfs.New(zfs.NewHost(zfs.InHostMounts()...)), Disks: device.NewNode(device.HostRoot),
+		ZFS: zfs.New(zfs.FromPod()), Disks: device.NewNode(device.HostRoot),
 	}
 	if err := reconciler.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up the pool controller: %w", err)

@@ -170,7 +170,7 @@ func (r *Reconciler) refusedRivals(ctx context.Context, object client.Object) []
 	for i := range pools.Items {
 		ready := meta.FindStatusCondition(pools.Items[i].Status.Conditions, v1alpha1.ConditionReady)
 		if pools.Items[i].UID != object.GetUID() && ready != nil && slices.Contains(
-			[]string{plan.ReasonPoolConflict, plan.ReasonPoolNameTaken, plan.ReasonPoolDeviceRefused}, ready.Reason) {
+			[]string{v1alpha1.ReasonPoolConflict, v1alpha1.ReasonPoolNameTaken, v1alpha1.ReasonPoolDeviceRefused}, ready.Reason) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&pools.Items[i])})
 		}
 	}

@@ -115,7 +115,7 @@ func foreign(name string) *fakePool {
 func TestLife(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	pool := w.settle("bench0")
-	w.expectReady(pool, plan.ReasonPoolReady)
+	w.expectReady(pool, v1alpha1.ReasonPoolReady)
 	status := pool.Status
 	if status.GUID != "700" || status.Health != "ONLINE" || status.SizeBytes != 1000 || *status.FragmentationPercent != 3 ||
 		len(status.Vdevs) != 3 || status.Vdevs[0].Ashift != 12 || status.Vdevs[1].Parent != "mirror-0" || status.Vdevs[1].Class != "data" ||
@@ -134,7 +134,7 @@ func TestLife(t *testing.T) {
 		t.Error("an unchanged world was written again")
 	}
 	w.node.reset()
-	w.expectReady(w.settle("bench0"), plan.ReasonPoolReady)
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
 	w.delete(pool)
 	if left := w.settle("bench0"); left != nil || !w.node.pools[0].destroyed || len(w.node.pools[0].labels) != 0 {
 		t.Errorf("left are %+v and %+v", left, w.node.pools[0])
@@ -156,7 +156,7 @@ func TestCrashes(t *testing.T) {
 			w.node.pools = []*fakePool{foreign("other")}
 			w.node.diesAfter, w.node.resets = at, resets
 			pool := w.settle("bench0")
-			w.expectReady(pool, plan.ReasonPoolReady)
+			w.expectReady(pool, v1alpha1.ReasonPoolReady)
 			w.delete(pool)
 			if pool = w.settle("bench0"); pool != nil {
 				w.expectReady(pool, "nothing: it should be gone")
@@ -178,11 +178,11 @@ func TestCrashesOfTheImport(t *testing.T) {
 	for at := 1; at <= commands; at++ {
 		w := newWorld(t, wanted("bench0"))
 		w.node.pools = []*fakePool{foreign("other")}
-		w.expectReady(w.settle("bench0"), plan.ReasonPoolReady)
+		w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
 		w.node.reset()
 		w.node.diesAfter = w.node.changes + at
 		pool := w.settle("bench0")
-		w.expectReady(pool, plan.ReasonPoolReady)
+		w.expectReady(pool, v1alpha1.ReasonPoolReady)
 		if w.node.changes < w.node.diesAfter || w.node.pools[1].readOnly {
 			t.Errorf("crash after change %d did not happen, or left %+v", at, w.node.pools[1])
 		}
@@ -223,7 +223,7 @@ func TestForeignPoolsAreLeftAlone(t *testing.T) {
 			w.node.pools = []*fakePool{foreign("bench0")}
 			prepare(w.node)
 			pool := w.settle("bench0")
-			w.expectReady(pool, plan.ReasonPoolNameTaken)
+			w.expectReady(pool, v1alpha1.ReasonPoolNameTaken)
 			w.delete(pool)
 			if w.settle("bench0") != nil || len(w.node.commands) > 0 {
 				t.Errorf("commands %q", w.node.commands)
@@ -280,14 +280,14 @@ func TestTwoClaims(t *testing.T) {
 	older, younger := wanted("older"), wanted("younger")
 	younger.CreationTimestamp = metav1.NewTime(time.Unix(2000, 0))
 	w := newWorld(t, older, younger)
-	w.expectReady(w.settle("younger"), plan.ReasonPoolConflict)
-	w.expectReady(w.settle("older"), plan.ReasonPoolReady)
-	w.expectReady(w.settle("younger"), plan.ReasonPoolConflict)
+	w.expectReady(w.settle("younger"), v1alpha1.ReasonPoolConflict)
+	w.expectReady(w.settle("older"), v1alpha1.ReasonPoolReady)
+	w.expectReady(w.settle("younger"), v1alpha1.ReasonPoolConflict)
 	w.delete(older)
 	if w.settle("older") != nil {
 		t.Fatal("the older is still there")
 	}
-	w.expectReady(w.settle("younger"), plan.ReasonPoolReady)
+	w.expectReady(w.settle("younger"), v1alpha1.ReasonPoolReady)
 }
 
 func TestNothingIsDoneOnOtherNodes(t *testing.T) {
@@ -314,7 +314,7 @@ func TestAUsedPoolIsNotDestroyed(t *testing.T) {
 	w.node.users = []string{"dataset bench0/parent is mounted at /x"}
 	w.delete(pool)
 	before := len(w.node.commands)
-	w.expectReady(w.settle("bench0"), plan.ReasonPoolInUse)
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolInUse)
 	if len(w.node.commands) != before {
 		t.Errorf("commands %q", w.node.commands[before:])
 	}

@@ -24,25 +24,6 @@ const (
 	PropertyGeneration = "storagebench.dev:generation"
 )
 
-// AnnotationReleasePool lets a deleted BenchmarkPool go although its pool stays behind. Its value is the node's name.
-const AnnotationReleasePool = "storagebench.dev/release-pool"
-
-// Reasons of a BenchmarkPool.
-const (
-	ReasonPoolReady          = "PoolReady"
-	ReasonPoolChanging       = "PoolChanging"
-	ReasonPoolNameTaken      = "PoolNameTaken"
-	ReasonPoolConflict       = "PoolConflict"
-	ReasonPoolDeviceRefused  = "DeviceRefused"
-	ReasonPoolDeviceDenied   = "DeviceNotAllowed"
-	ReasonPoolLost           = "PoolLost"
-	ReasonPoolDrifted        = "Drifted"
-	ReasonPoolUnhealthy      = "Unhealthy"
-	ReasonPoolInUse          = "PoolInUse"
-	ReasonPoolDatasetsRemain = "DatasetsRemain"
-	ReasonPoolLeftBehind     = "LeftBehind"
-)
-
 // Nothing tells of what happens to disks, mounts and properties of a node: they are looked at again after a while.
 const (
 	poolRecheck = time.Minute
@@ -166,7 +147,7 @@ func poolStall(reason, format string, values ...any) PoolDecision {
 }
 
 func poolAct(message string, actions ...PoolAction) PoolDecision {
-	return PoolDecision{Actions: actions, Reason: ReasonPoolChanging, Message: message, Recheck: poolAtOnce}
+	return PoolDecision{Actions: actions, Reason: v1alpha1.ReasonPoolChanging, Message: message, Recheck: poolAtOnce}
 }
 
 // PoolName is the name of the zpool of a BenchmarkPool.
@@ -199,7 +180,7 @@ func foreignPool(state PoolState) PoolDecision {
 			whose += ", then named " + name.Value
 		}
 	}
-	return poolStall(ReasonPoolNameTaken, "node %s has a pool %s (guid %s) already, and %s: it is left alone; make a BenchmarkPool with another poolName",
+	return poolStall(v1alpha1.ReasonPoolNameTaken, "node %s has a pool %s (guid %s) already, and %s: it is left alone; make a BenchmarkPool with another poolName",
 		state.Pool.Spec.NodeName, state.Live.Name, state.Live.GUID, whose)
 }
 
@@ -210,12 +191,12 @@ func absentPool(state PoolState) PoolDecision {
 		return importPool(state, guid)
 	}
 	if guid := state.Pool.Status.GUID; guid != "" {
-		return poolStall(ReasonPoolLost, "pool %s (guid %s) is not on node %s any more: bring its disks back; it is not made anew, for that delete this object and make another",
+		return poolStall(v1alpha1.ReasonPoolLost, "pool %s (guid %s) is not on node %s any more: bring its disks back; it is not made anew, for that delete this object and make another",
 			PoolName(state.Pool), guid, state.Pool.Spec.NodeName)
 	}
 	for _, other := range state.Importable {
 		if other.Name == PoolName(state.Pool) {
-			return poolStall(ReasonPoolNameTaken, "node %s has a pool %s (guid %s) on its disks that is not imported and not known to be this object's: it is left alone; make a BenchmarkPool with another poolName",
+			return poolStall(v1alpha1.ReasonPoolNameTaken, "node %s has a pool %s (guid %s) on its disks that is not imported and not known to be this object's: it is left alone; make a BenchmarkPool with another poolName",
 				state.Pool.Spec.NodeName, other.Name, other.GUID)
 		}
 	}
@@ -273,9 +254,9 @@ func livePool(state PoolState) PoolDecision {
 	finalizer := PoolAction{Kind: AddPoolFinalizer}
 	if health := live.Status.Health(); !health.Good() {
 		if live.Status.Resilvering() {
-			return PoolDecision{Reason: ReasonPoolChanging, Message: "pool " + live.Name + " rebuilds data onto a disk", Recheck: poolSoon, Actions: []PoolAction{finalizer}}
+			return PoolDecision{Reason: v1alpha1.ReasonPoolChanging, Message: "pool " + live.Name + " rebuilds data onto a disk", Recheck: poolSoon, Actions: []PoolAction{finalizer}}
 		}
-		decision := poolStall(ReasonPoolUnhealthy, "pool %s is %s: %s", live.Name, health, troubles(live.Status))
+		decision := poolStall(v1alpha1.ReasonPoolUnhealthy, "pool %s is %s: %s", live.Name, health, troubles(live.Status))
 		decision.Actions = []PoolAction{finalizer}
 		return decision
 	}
@@ -288,7 +269,7 @@ func livePool(state PoolState) PoolDecision {
 			return *decision
 		}
 	}
-	return PoolDecision{Phase: PoolDone, Reason: ReasonPoolReady, Message: fmt.Sprintf("pool %s (guid %s) is %s and as asked", live.Name, live.GUID, live.Status.Health()),
+	return PoolDecision{Phase: PoolDone, Reason: v1alpha1.ReasonPoolReady, Message: fmt.Sprintf("pool %s (guid %s) is %s and as asked", live.Name, live.GUID, live.Status.Health()),
 		Recheck: poolRecheck, Actions: []PoolAction{finalizer}}
 }
 

@@ -58,12 +58,12 @@ func (s PoolState) take(paths []string) ([]PoolDisk, *PoolDecision) {
 	}
 	for _, path := range paths {
 		if !s.Policy.Allows(s.Pool.Spec.Namespace, path) {
-			return refuse(ReasonPoolDeviceDenied, "the allowlist of the agent on node %s does not grant %s to %s: ask the cluster's admin",
+			return refuse(v1alpha1.ReasonPoolDeviceDenied, "the allowlist of the agent on node %s does not grant %s to %s: ask the cluster's admin",
 				s.Pool.Spec.NodeName, path, onBehalf(s.Pool))
 		}
 	}
 	if problem := s.conflict(paths); problem != "" {
-		return refuse(ReasonPoolConflict, "%s", problem)
+		return refuse(v1alpha1.ReasonPoolConflict, "%s", problem)
 	}
 	var disks []PoolDisk
 	var refusals []error
@@ -71,10 +71,10 @@ func (s PoolState) take(paths []string) ([]PoolDisk, *PoolDecision) {
 	for _, path := range paths {
 		disk, seen := s.Disks[path]
 		if !seen {
-			return refuse(ReasonPoolDeviceRefused, "%s has not been looked at yet", path)
+			return refuse(v1alpha1.ReasonPoolDeviceRefused, "%s has not been looked at yet", path)
 		}
 		if other := number[disk.Number]; other != "" && disk.Number != "" {
-			return refuse(ReasonPoolDeviceRefused, "%s and %s are the same disk (%s): name it once", other, path, disk.Kernel)
+			return refuse(v1alpha1.ReasonPoolDeviceRefused, "%s and %s are the same disk (%s): name it once", other, path, disk.Kernel)
 		}
 		number[disk.Number] = path
 		if disk.Refusal != nil {
@@ -83,7 +83,7 @@ func (s PoolState) take(paths []string) ([]PoolDisk, *PoolDecision) {
 		disks = append(disks, disk)
 	}
 	if len(refusals) > 0 {
-		return refuse(ReasonPoolDeviceRefused, "%s", strings.ReplaceAll(errors.Join(refusals...).Error(), "\n", "; "))
+		return refuse(v1alpha1.ReasonPoolDeviceRefused, "%s", strings.ReplaceAll(errors.Join(refusals...).Error(), "\n", "; "))
 	}
 	return disks, nil
 }

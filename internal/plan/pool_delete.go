@@ -15,10 +15,10 @@ import (
 func deletedPool(state PoolState) PoolDecision {
 	pool := state.Pool
 	if !slices.Contains(pool.Finalizers, v1alpha1.FinalizerTeardown) {
-		return PoolDecision{Reason: ReasonPoolChanging, Message: "the object is being deleted"}
+		return PoolDecision{Reason: v1alpha1.ReasonPoolChanging, Message: "the object is being deleted"}
 	}
-	if pool.Annotations[AnnotationReleasePool] == pool.Spec.NodeName {
-		return PoolDecision{Reason: ReasonPoolLeftBehind, Message: "released by its annotation: " + leftBehind(pool),
+	if pool.Annotations[v1alpha1.AnnotationReleasePool] == pool.Spec.NodeName {
+		return PoolDecision{Reason: v1alpha1.ReasonPoolLeftBehind, Message: "released by its annotation: " + LeftBehind(pool),
 			Actions: []PoolAction{{Kind: RemovePoolFinalizer}}}
 	}
 	if state.Live != nil && state.Live.OwnedBy(string(pool.UID)) {
@@ -39,15 +39,15 @@ func destroyPool(state PoolState) PoolDecision {
 		return poolAct("importing pool "+live.Name+" anew: it is read-only", PoolAction{Kind: ReimportPool, GUID: live.GUID})
 	}
 	if health := live.Status.Health(); health == zfs.StateSuspended || health == zfs.StateUnavail || health == zfs.StateFaulted {
-		return poolStall(ReasonPoolUnhealthy, "pool %s is %s and cannot be destroyed: %s. Bring its disks back, or %s", live.Name, health, troubles(live.Status), release(state.Pool))
+		return poolStall(v1alpha1.ReasonPoolUnhealthy, "pool %s is %s and cannot be destroyed: %s. Bring its disks back, or %s", live.Name, health, troubles(live.Status), ReleaseCommand(state.Pool))
 	}
 	if others := foreignDatasets(state); len(others) > 0 {
-		decision := PoolDecision{Reason: ReasonPoolDatasetsRemain, Recheck: poolSoon,
+		decision := PoolDecision{Reason: v1alpha1.ReasonPoolDatasetsRemain, Recheck: poolSoon,
 			Message: fmt.Sprintf("waiting for datasets that others made on pool %s: %s; delete the volumes (PersistentVolumeClaims) that they belong to", live.Name, someOf(others))}
 		return decision
 	}
 	if len(state.Users) > 0 {
-		return PoolDecision{Reason: ReasonPoolInUse, Recheck: poolSoon,
+		return PoolDecision{Reason: v1alpha1.ReasonPoolInUse, Recheck: poolSoon,
 			Message: fmt.Sprintf("waiting until nobody uses pool %s: %s", live.Name, someOf(state.Users))}
 	}
 	if state.Pool.Status.GUID != live.GUID {
@@ -76,7 +76,7 @@ func foreignDatasets(state PoolState) []string {
 func afterPool(state PoolState) PoolDecision {
 	pool := state.Pool
 	guid := pool.Status.GUID
-	done := PoolDecision{Reason: ReasonPoolChanging, Message: "nothing of the pool is left", Actions: []PoolAction{{Kind: RemovePoolFinalizer}}}
+	done := PoolDecision{Reason: v1alpha1.ReasonPoolChanging, Message: "nothing of the pool is left", Actions: []PoolAction{{Kind: RemovePoolFinalizer}}}
 	if guid == "" {
 		return done
 	}
@@ -98,13 +98,13 @@ func afterPool(state PoolState) PoolDecision {
 	}
 	switch {
 	case len(whole) > 0:
-		return poolStall(ReasonPoolLost, "pool %s (guid %s) cannot be imported to destroy it; it is on %s, and not seen are: %s. Bring its disks back, or %s",
-			PoolName(pool), guid, someOf(whole), someOf(unseen), release(pool))
+		return poolStall(v1alpha1.ReasonPoolLost, "pool %s (guid %s) cannot be imported to destroy it; it is on %s, and not seen are: %s. Bring its disks back, or %s",
+			PoolName(pool), guid, someOf(whole), someOf(unseen), ReleaseCommand(pool))
 	case len(destroyed) > 0:
 		return poolAct("clearing the labels of pool "+PoolName(pool), PoolAction{Kind: ClearPoolLabels, GUID: guid, Disks: destroyed})
 	case len(unseen) > 0:
-		return poolStall(ReasonPoolLost, "disks of pool %s (guid %s) are gone from node %s and may still carry it: %s. Bring them back, or %s",
-			PoolName(pool), guid, pool.Spec.NodeName, someOf(unseen), release(pool))
+		return poolStall(v1alpha1.ReasonPoolLost, "disks of pool %s (guid %s) are gone from node %s and may still carry it: %s. Bring them back, or %s",
+			PoolName(pool), guid, pool.Spec.NodeName, someOf(unseen), ReleaseCommand(pool))
 	}
 	return done
 }
@@ -123,11 +123,13 @@ func carried(disk PoolDisk, guid string) device.PoolState {
 	return state
 }
 
-func release(pool *v1alpha1.BenchmarkPool) string {
-	return fmt.Sprintf("leave it behind: kubectl annotate benchmarkpool %s %s=%s", pool.Name, AnnotationReleasePool, pool.Spec.NodeName)
+// ReleaseCommand is what a person types to let a deleted BenchmarkPool go although its pool stays.
+func ReleaseCommand(pool *v1alpha1.BenchmarkPool) string {
+	return fmt.Sprintf("leave it behind: kubectl annotate benchmarkpool %s %s=%s", pool.Name, v1alpha1.AnnotationReleasePool, pool.Spec.NodeName)
 }
 
-func leftBehind(pool *v1alpha1.BenchmarkPool) string {
+// LeftBehind says what may be left where.
+func LeftBehind(pool *v1alpha1.BenchmarkPool) string {
 	guid := pool.Status.GUID
 	if guid == "" {
 		guid = "not known"

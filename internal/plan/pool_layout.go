@@ -115,7 +115,7 @@ func growPool(state PoolState) *PoolDecision {
 			parts = append(parts, fmt.Sprintf("the pool has %s, which the spec does not name", strings.Join(unnamed, ", ")))
 		}
 		parts = append(parts, wrong...)
-		decision := poolStall(ReasonPoolDrifted, "the disks of pool %s differ from the spec: %s. Correct the spec, or replace disks with a PoolOperation",
+		decision := poolStall(v1alpha1.ReasonPoolDrifted, "the disks of pool %s differ from the spec: %s. Correct the spec, or replace disks with a PoolOperation",
 			state.Live.Name, strings.Join(parts, "; "))
 		return &decision
 	}

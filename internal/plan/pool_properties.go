@@ -51,7 +51,7 @@ func poolDatasets(state PoolState) *PoolDecision {
 		at := slices.IndexFunc(state.Live.Datasets, func(d zfs.Dataset) bool { return d.Name == name })
 		if at >= 0 {
 			if is, asked := state.Live.Datasets[at].Type, strings.ToLower(dataset.Type); asked != "" && is != asked {
-				decision := poolStall(ReasonPoolDrifted, "dataset %s is a %s, not a %s: destroy it, or give the new one another path", name, is, asked)
+				decision := poolStall(v1alpha1.ReasonPoolDrifted, "dataset %s is a %s, not a %s: destroy it, or give the new one another path", name, is, asked)
 				return &decision
 			}
 			if decision := otherSize(state, dataset, name); decision != nil {
@@ -82,7 +82,7 @@ func otherSize(state PoolState, dataset v1alpha1.PoolDataset, name string) *Pool
 	if size, err := strconv.ParseInt(is.Value, 10, 64); err == nil && size >= asked && size < asked+largestBlock {
 		return nil
 	}
-	decision := poolStall(ReasonPoolDrifted, "volume %s has %s bytes, asked for are %d: a volume keeps its size; give the new one another path", name, is.Value, asked)
+	decision := poolStall(v1alpha1.ReasonPoolDrifted, "volume %s has %s bytes, asked for are %d: a volume keeps its size; give the new one another path", name, is.Value, asked)
 	return &decision
 }
 
@@ -106,7 +106,7 @@ func poolProperties(state PoolState) *PoolDecision {
 		return nil
 	}
 	if isSet && state.Pool.Spec.Drift != "Repair" {
-		decision := poolStall(ReasonPoolDrifted, "somebody changed pool %s: %s. Set it back, change the spec, or write drift: Repair", state.Live.Name, strings.Join(words, "; "))
+		decision := poolStall(v1alpha1.ReasonPoolDrifted, "somebody changed pool %s: %s. Set it back, change the spec, or write drift: Repair", state.Live.Name, strings.Join(words, "; "))
 		return &decision
 	}
 	// The mark comes last: it says that all before it is set.

@@ -114,35 +114,35 @@ func TestAbsentPool(t *testing.T) {
 		want, reason string
 		says         string
 	}{
-		"is made":                          {func(*PoolState) {}, "AddFinalizer CreatePool", ReasonPoolChanging, "making pool bench0"},
-		"nothing allowed":                  {func(s *PoolState) { s.Policy = nil }, "", ReasonPoolDeviceDenied, diskA},
-		"allowed to another namespace":     {func(s *PoolState) { s.Policy = DevicePolicy{{Namespace: "lab", Pattern: "/dev/disk/by-id/*"}} }, "", ReasonPoolDeviceDenied, "without a namespace"},
-		"a namespace has no general grant": {func(s *PoolState) { s.Pool.Spec.Namespace = "lab" }, "", ReasonPoolDeviceDenied, "namespace lab"},
+		"is made":                          {func(*PoolState) {}, "AddFinalizer CreatePool", v1alpha1.ReasonPoolChanging, "making pool bench0"},
+		"nothing allowed":                  {func(s *PoolState) { s.Policy = nil }, "", v1alpha1.ReasonPoolDeviceDenied, diskA},
+		"allowed to another namespace":     {func(s *PoolState) { s.Policy = DevicePolicy{{Namespace: "lab", Pattern: "/dev/disk/by-id/*"}} }, "", v1alpha1.ReasonPoolDeviceDenied, "without a namespace"},
+		"a namespace has no general grant": {func(s *PoolState) { s.Pool.Spec.Namespace = "lab" }, "", v1alpha1.ReasonPoolDeviceDenied, "namespace lab"},
 		"a disk is refused": {func(s *PoolState) {
 			disk := freeDisk(diskB)
 			disk.Refusal = &device.RefusedError{Path: diskB, Findings: []device.Finding{{Reason: device.Mounted, Detail: "it is mounted at /data"}}}
 			s.Disks[diskB] = disk
-		}, "", ReasonPoolDeviceRefused, "mounted at /data"},
+		}, "", v1alpha1.ReasonPoolDeviceRefused, "mounted at /data"},
 		"one disk by two names": {func(s *PoolState) {
 			disk := s.Disks[diskB]
 			disk.Number = s.Disks[diskA].Number
 			s.Disks[diskB] = disk
-		}, "", ReasonPoolDeviceRefused, "same disk"},
-		"a disk not looked at":  {func(s *PoolState) { delete(s.Disks, diskB) }, "", ReasonPoolDeviceRefused, "not been looked at"},
-		"was there and is lost": {func(s *PoolState) { s.Pool.Status.GUID = "77" }, "", ReasonPoolLost, "guid 77"},
+		}, "", v1alpha1.ReasonPoolDeviceRefused, "same disk"},
+		"a disk not looked at":  {func(s *PoolState) { delete(s.Disks, diskB) }, "", v1alpha1.ReasonPoolDeviceRefused, "not been looked at"},
+		"was there and is lost": {func(s *PoolState) { s.Pool.Status.GUID = "77" }, "", v1alpha1.ReasonPoolLost, "guid 77"},
 		"was there and can be imported": {func(s *PoolState) {
 			s.Pool.Status.GUID = "77"
 			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "78"}, {Name: "bench0", GUID: "77"}}
-		}, "AddFinalizer ImportPool", ReasonPoolChanging, "guid 77"},
-		"a namesake on other disks": {func(s *PoolState) { s.Importable = []zfs.Importable{{Name: "bench0", GUID: "78"}} }, "", ReasonPoolNameTaken, "guid 78"},
+		}, "AddFinalizer ImportPool", v1alpha1.ReasonPoolChanging, "guid 77"},
+		"a namesake on other disks": {func(s *PoolState) { s.Importable = []zfs.Importable{{Name: "bench0", GUID: "78"}} }, "", v1alpha1.ReasonPoolNameTaken, "guid 78"},
 		"made, but not recorded": {func(s *PoolState) {
 			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}
 			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, device.PoolActive), labelled(freeDisk(diskB), 77, device.PoolActive)
-		}, "AddFinalizer ImportPool", ReasonPoolChanging, "guid 77"},
+		}, "AddFinalizer ImportPool", v1alpha1.ReasonPoolChanging, "guid 77"},
 		"an exported namesake is nobody's crash": {func(s *PoolState) {
 			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}
 			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, device.PoolExported), labelled(freeDisk(diskB), 77, device.PoolExported)
-		}, "", ReasonPoolNameTaken, "guid 77"},
+		}, "", v1alpha1.ReasonPoolNameTaken, "guid 77"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := absentState()
@@ -197,7 +197,7 @@ func TestRivals(t *testing.T) {
 			rival := rivalFor(test.change)
 			mine.Rivals = []v1alpha1.BenchmarkPool{rival}
 			decision := Pool(mine)
-			if refused := decision.Reason == ReasonPoolConflict; refused != test.refused {
+			if refused := decision.Reason == v1alpha1.ReasonPoolConflict; refused != test.refused {
 				t.Fatalf("refused is %v: %s", refused, decision.Message)
 			}
 			if test.refused && len(decision.Actions) > 0 {
@@ -231,7 +231,7 @@ func TestRivalByAnotherNameOfTheDisk(t *testing.T) {
 	alias.Number = state.Disks[diskA].Number
 	state.Disks[alias.Path] = alias
 	state.Rivals = []v1alpha1.BenchmarkPool{rival}
-	expectPool(t, Pool(state), "", ReasonPoolConflict, "BenchmarkPool rival claims "+diskA)
+	expectPool(t, Pool(state), "", v1alpha1.ReasonPoolConflict, "BenchmarkPool rival claims "+diskA)
 }
 
 func TestLivePool(t *testing.T) {
@@ -241,58 +241,58 @@ func TestLivePool(t *testing.T) {
 		want, reason string
 		says         string
 	}{
-		"as asked":                    {func(*PoolState) {}, keep, ReasonPoolReady, "as asked"},
-		"foreign, without a mark":     {func(s *PoolState) { s.Live.DatasetProperties = nil }, "", ReasonPoolNameTaken, "no mark"},
-		"foreign, of an earlier life": {func(s *PoolState) { s.Live.change(PropertyUID, "uid-0", "local") }, "", ReasonPoolNameTaken, "uid-0"},
-		"foreign, an inherited mark":  {func(s *PoolState) { s.Live.change(PropertyUID, "uid-1", "inherited from x") }, "", ReasonPoolNameTaken, "no mark"},
-		"an object without uid":       {func(s *PoolState) { s.Pool.UID = types.UID(""); s.Live.change(PropertyUID, "", "local") }, "", ReasonPoolNameTaken, "left alone"},
-		"read-only":                   {func(s *PoolState) { s.Live.change("readonly", "on", "-") }, keep + " ReimportPool", ReasonPoolChanging, "read-only"},
-		"a disk is faulted": {func(s *PoolState) { s.Live.Status.Vdevs[0].Children[1].State = zfs.StateFaulted }, keep, ReasonPoolUnhealthy,
+		"as asked":                    {func(*PoolState) {}, keep, v1alpha1.ReasonPoolReady, "as asked"},
+		"foreign, without a mark":     {func(s *PoolState) { s.Live.DatasetProperties = nil }, "", v1alpha1.ReasonPoolNameTaken, "no mark"},
+		"foreign, of an earlier life": {func(s *PoolState) { s.Live.change(PropertyUID, "uid-0", "local") }, "", v1alpha1.ReasonPoolNameTaken, "uid-0"},
+		"foreign, an inherited mark":  {func(s *PoolState) { s.Live.change(PropertyUID, "uid-1", "inherited from x") }, "", v1alpha1.ReasonPoolNameTaken, "no mark"},
+		"an object without uid":       {func(s *PoolState) { s.Pool.UID = types.UID(""); s.Live.change(PropertyUID, "", "local") }, "", v1alpha1.ReasonPoolNameTaken, "left alone"},
+		"read-only":                   {func(s *PoolState) { s.Live.change("readonly", "on", "-") }, keep + " ReimportPool", v1alpha1.ReasonPoolChanging, "read-only"},
+		"a disk is faulted": {func(s *PoolState) { s.Live.Status.Vdevs[0].Children[1].State = zfs.StateFaulted }, keep, v1alpha1.ReasonPoolUnhealthy,
 			diskB + "-part1 is FAULTED"},
 		"resilvering": {func(s *PoolState) {
 			s.Live.Status.State = zfs.StateDegraded
 			s.Live.Status.Scan = &zfs.Progress{Function: "resilver", State: zfs.Running}
-		}, keep, ReasonPoolChanging, "rebuilds"},
-		"drift is reported": {func(s *PoolState) { s.Live.change("recordsize", "131072", "local") }, keep, ReasonPoolDrifted,
+		}, keep, v1alpha1.ReasonPoolChanging, "rebuilds"},
+		"drift is reported": {func(s *PoolState) { s.Live.change("recordsize", "131072", "local") }, keep, v1alpha1.ReasonPoolDrifted,
 			"recordsize of bench0 is 131072 (local), asked for is 8k"},
-		"drift is repaired": {func(s *PoolState) { s.Live.change("autotrim", "off", "default"); s.Pool.Spec.Drift = "Repair" }, keep + " SetProperties", ReasonPoolChanging,
+		"drift is repaired": {func(s *PoolState) { s.Live.change("autotrim", "off", "default"); s.Pool.Spec.Drift = "Repair" }, keep + " SetProperties", v1alpha1.ReasonPoolChanging,
 			"autotrim of pool bench0 is off"},
-		"a new generation is set":          {func(s *PoolState) { s.Pool.Generation = 3; s.Pool.Spec.RootProperties["recordsize"] = "16k" }, keep + " SetProperties", ReasonPoolChanging, "16k"},
-		"a new generation of other things": {func(s *PoolState) { s.Pool.Generation = 3 }, keep + " SetProperties", ReasonPoolChanging, ""},
-		"an unknown property":              {func(s *PoolState) { s.Pool.Spec.RootProperties["recsize"] = "8k" }, keep, ReasonPoolDrifted, "not there"},
-		"a dataset is missing":             {func(s *PoolState) { s.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "p/q"}, {Path: "p"}} }, keep + " CreateDataset", ReasonPoolChanging, "bench0/p"},
+		"a new generation is set":          {func(s *PoolState) { s.Pool.Generation = 3; s.Pool.Spec.RootProperties["recordsize"] = "16k" }, keep + " SetProperties", v1alpha1.ReasonPoolChanging, "16k"},
+		"a new generation of other things": {func(s *PoolState) { s.Pool.Generation = 3 }, keep + " SetProperties", v1alpha1.ReasonPoolChanging, ""},
+		"an unknown property":              {func(s *PoolState) { s.Pool.Spec.RootProperties["recsize"] = "8k" }, keep, v1alpha1.ReasonPoolDrifted, "not there"},
+		"a dataset is missing":             {func(s *PoolState) { s.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "p/q"}, {Path: "p"}} }, keep + " CreateDataset", v1alpha1.ReasonPoolChanging, "bench0/p"},
 		"a dataset of other type": {func(s *PoolState) {
 			s.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "p", Type: "Volume"}}
 			s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/p", Type: "filesystem"})
-		}, keep, ReasonPoolDrifted, "is a filesystem"},
-		"grows by a mirror": {func(s *PoolState) { s.Pool.Spec.Vdevs = append(s.Pool.Spec.Vdevs, mirrorOf(diskC, diskD)) }, keep + " GrowPool", ReasonPoolChanging, diskC},
+		}, keep, v1alpha1.ReasonPoolDrifted, "is a filesystem"},
+		"grows by a mirror": {func(s *PoolState) { s.Pool.Spec.Vdevs = append(s.Pool.Spec.Vdevs, mirrorOf(diskC, diskD)) }, keep + " GrowPool", v1alpha1.ReasonPoolChanging, diskC},
 		"grows by a log": {func(s *PoolState) {
 			s.Pool.Spec.Log = []v1alpha1.AuxiliaryVdev{{Devices: []v1alpha1.DevicePath{diskC}}}
-		}, keep + " GrowPool", ReasonPoolChanging, diskC},
+		}, keep + " GrowPool", v1alpha1.ReasonPoolChanging, diskC},
 		"grows by what is denied": {func(s *PoolState) {
 			s.Policy = DevicePolicy{{Pattern: diskA}, {Pattern: diskB}}
 			s.Pool.Spec.Cache = []v1alpha1.DevicePath{diskC}
-		}, keep, ReasonPoolDeviceDenied, diskC},
-		"a mirror has lost a side": {func(s *PoolState) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA)} }, keep, ReasonPoolDrifted, diskB + " of a mirror"},
-		"a disk was replaced":      {func(s *PoolState) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)} }, keep, ReasonPoolDrifted, diskC},
+		}, keep, v1alpha1.ReasonPoolDeviceDenied, diskC},
+		"a mirror has lost a side": {func(s *PoolState) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA)} }, keep, v1alpha1.ReasonPoolDrifted, diskB + " of a mirror"},
+		"a disk was replaced":      {func(s *PoolState) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)} }, keep, v1alpha1.ReasonPoolDrifted, diskC},
 		"a replaced stripe does not grow": {func(s *PoolState) {
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskA}}}
 			s.Live.Status.Vdevs = []zfs.VdevStatus{leaf(diskC)}
-		}, keep, ReasonPoolDrifted, "does not name"},
+		}, keep, v1alpha1.ReasonPoolDrifted, "does not name"},
 		"by another name of the disk": {func(s *PoolState) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)}
 			alias := freeDisk(diskC)
 			alias.Number = s.Disks[diskB].Number
 			s.Disks[diskC] = alias
-		}, keep, ReasonPoolReady, "as asked"},
+		}, keep, v1alpha1.ReasonPoolReady, "as asked"},
 		"disks in other vdevs": {func(s *PoolState) {
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB), mirrorOf(diskC, diskD)}
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC), mirrored("mirror-1", diskB, diskD)}
-		}, keep, ReasonPoolDrifted, "not in one mirror"},
+		}, keep, v1alpha1.ReasonPoolDrifted, "not in one mirror"},
 		"a log that is data": {func(s *PoolState) {
 			s.Pool.Spec.Log = []v1alpha1.AuxiliaryVdev{{Devices: []v1alpha1.DevicePath{diskC}}}
 			s.Live.Status.Vdevs = append(s.Live.Status.Vdevs, leaf(diskC))
-		}, keep, ReasonPoolDrifted, "class normal, not log"},
+		}, keep, v1alpha1.ReasonPoolDrifted, "class normal, not log"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := liveState()
@@ -321,35 +321,35 @@ func TestDeletedPool(t *testing.T) {
 		want, reason string
 		says         string
 	}{
-		"ours and unused":        {liveState(), func(*PoolState) {}, "DestroyPool", ReasonPoolChanging, "destroying"},
-		"guid not recorded":      {liveState(), func(s *PoolState) { s.Pool.Status.GUID = "" }, "", ReasonPoolChanging, "recording"},
-		"in use":                 {liveState(), func(s *PoolState) { s.Users = []string{"dataset bench0 is mounted at /x"} }, "", ReasonPoolInUse, "mounted at /x"},
-		"volumes of others":      {liveState(), func(s *PoolState) { s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/p/pvc-1"}) }, "", ReasonPoolDatasetsRemain, "pvc-1"},
-		"suspended":              {liveState(), func(s *PoolState) { s.Live.Status.State = zfs.StateSuspended }, "", ReasonPoolUnhealthy, AnnotationReleasePool},
-		"read-only":              {liveState(), func(s *PoolState) { s.Live.change("readonly", "on", "-") }, "ReimportPool", ReasonPoolChanging, "read-only"},
-		"released":               {liveState(), func(s *PoolState) { s.Pool.Annotations = map[string]string{AnnotationReleasePool: "node-a"} }, "RemoveFinalizer", ReasonPoolLeftBehind, diskA},
-		"released for elsewhere": {liveState(), func(s *PoolState) { s.Pool.Annotations = map[string]string{AnnotationReleasePool: "node-b"} }, "DestroyPool", ReasonPoolChanging, ""},
-		"no finalizer":           {liveState(), func(s *PoolState) { s.Pool.Finalizers = nil }, "", ReasonPoolChanging, ""},
-		"foreign, nothing made":  {liveState(), func(s *PoolState) { s.Live.change(PropertyUID, "uid-0", "local"); s.Pool.Status.GUID = "" }, "RemoveFinalizer", ReasonPoolChanging, ""},
-		"never made":             {absentState(), func(*PoolState) {}, "RemoveFinalizer", ReasonPoolChanging, "nothing"},
-		"destroyed and cleared":  {absentState(), func(s *PoolState) { s.Pool.Status.GUID = "77" }, "RemoveFinalizer", ReasonPoolChanging, "nothing"},
+		"ours and unused":        {liveState(), func(*PoolState) {}, "DestroyPool", v1alpha1.ReasonPoolChanging, "destroying"},
+		"guid not recorded":      {liveState(), func(s *PoolState) { s.Pool.Status.GUID = "" }, "", v1alpha1.ReasonPoolChanging, "recording"},
+		"in use":                 {liveState(), func(s *PoolState) { s.Users = []string{"dataset bench0 is mounted at /x"} }, "", v1alpha1.ReasonPoolInUse, "mounted at /x"},
+		"volumes of others":      {liveState(), func(s *PoolState) { s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/p/pvc-1"}) }, "", v1alpha1.ReasonPoolDatasetsRemain, "pvc-1"},
+		"suspended":              {liveState(), func(s *PoolState) { s.Live.Status.State = zfs.StateSuspended }, "", v1alpha1.ReasonPoolUnhealthy, v1alpha1.AnnotationReleasePool},
+		"read-only":              {liveState(), func(s *PoolState) { s.Live.change("readonly", "on", "-") }, "ReimportPool", v1alpha1.ReasonPoolChanging, "read-only"},
+		"released":               {liveState(), func(s *PoolState) { s.Pool.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-a"} }, "RemoveFinalizer", v1alpha1.ReasonPoolLeftBehind, diskA},
+		"released for elsewhere": {liveState(), func(s *PoolState) { s.Pool.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-b"} }, "DestroyPool", v1alpha1.ReasonPoolChanging, ""},
+		"no finalizer":           {liveState(), func(s *PoolState) { s.Pool.Finalizers = nil }, "", v1alpha1.ReasonPoolChanging, ""},
+		"foreign, nothing made":  {liveState(), func(s *PoolState) { s.Live.change(PropertyUID, "uid-0", "local"); s.Pool.Status.GUID = "" }, "RemoveFinalizer", v1alpha1.ReasonPoolChanging, ""},
+		"never made":             {absentState(), func(*PoolState) {}, "RemoveFinalizer", v1alpha1.ReasonPoolChanging, "nothing"},
+		"destroyed and cleared":  {absentState(), func(s *PoolState) { s.Pool.Status.GUID = "77" }, "RemoveFinalizer", v1alpha1.ReasonPoolChanging, "nothing"},
 		"not imported": {absentState(), func(s *PoolState) {
 			s.Pool.Status.GUID = "77"
 			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}
-		}, "ImportPool", ReasonPoolChanging, "to destroy it"},
+		}, "ImportPool", v1alpha1.ReasonPoolChanging, "to destroy it"},
 		"labels are left": {absentState(), func(s *PoolState) {
 			s.Pool.Status.GUID = "77"
 			s.Disks[diskB] = labelled(freeDisk(diskB), 77, device.PoolDestroyed)
-		}, "ClearLabels", ReasonPoolChanging, "labels"},
+		}, "ClearLabels", v1alpha1.ReasonPoolChanging, "labels"},
 		"another pool's labels are left": {absentState(), func(s *PoolState) {
 			s.Pool.Status.GUID = "77"
 			s.Disks[diskB] = labelled(freeDisk(diskB), 78, device.PoolDestroyed)
-		}, "RemoveFinalizer", ReasonPoolChanging, "nothing"},
+		}, "RemoveFinalizer", v1alpha1.ReasonPoolChanging, "nothing"},
 		"cannot be imported": {absentState(), func(s *PoolState) {
 			s.Pool.Status.GUID = "77"
 			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, device.PoolActive), gone(diskB)
-		}, "", ReasonPoolLost, "not seen are: " + diskB},
-		"disks are gone": {absentState(), func(s *PoolState) { s.Pool.Status.GUID = "77"; s.Disks[diskB] = gone(diskB) }, "", ReasonPoolLost, AnnotationReleasePool},
+		}, "", v1alpha1.ReasonPoolLost, "not seen are: " + diskB},
+		"disks are gone": {absentState(), func(s *PoolState) { s.Pool.Status.GUID = "77"; s.Disks[diskB] = gone(diskB) }, "", v1alpha1.ReasonPoolLost, v1alpha1.AnnotationReleasePool},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.change(&test.state)

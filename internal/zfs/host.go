@@ -27,24 +27,27 @@ const (
 
 // Host runs the programs of this node.
 type Host struct {
+	// root is the file system in which the command is started, by its path here; empty is our own.
+	root string
+	// prefix stands before every command.
 	prefix     []string
 	timeout    time.Duration
 	grace      time.Duration
 	unkillable atomic.Int32
 }
 
-// NewHost returns a runner that puts prefix before every command; see InHostMounts and InRoot.
+// NewHost returns a runner for a program that runs on the node itself. A prefix is put before every command.
 func NewHost(prefix ...string) *Host {
 	return &Host{prefix: prefix, timeout: defaultTimeout, grace: defaultGrace}
 }
 
-// InHostMounts is the prefix for a privileged pod with hostPID: it runs the node's own programs, with the node's
-// libraries and devices, and mounts made by them are seen by the node.
-func InHostMounts() []string { return []string{"nsenter", "--mount=/proc/1/ns/mnt", "--"} }
-
-// InRoot is the prefix for a pod that has the node's file system at a path. Mounts made this way are seen by the
-// node only if that path is mounted with bidirectional propagation, so prefer InHostMounts.
-func InRoot(path string) []string { return []string{"chroot", path} }
+// FromPod returns a runner for a privileged pod with hostPID. It starts the node's own nsenter, which every distribution
+// has, and that runs the node's programs where the node's mounts are: what they mount, the node sees.
+func FromPod() *Host {
+	host := NewHost("/usr/bin/nsenter", "--mount=/proc/1/ns/mnt", "--")
+	host.root = "/proc/1/root"
+	return host
+}
 
 // environment is all that a program sees: messages in English, times in UTC, no colours, no settings of ours.
 func environment() []string {
@@ -76,7 +79,10 @@ func (h *Host) Run(ctx context.Context, command Command) ([]byte, error) {
 	}
 	process.Stderr = stderr
 	// A group of its own, so that helpers such as mount end with it.
-	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Chroot: h.root}
+	if h.root != "" {
+		process.Dir = "/"
+	}
 	process.Cancel = func() error { return syscall.Kill(-process.Process.Pid, syscall.SIGTERM) }
 	process.WaitDelay = h.grace
 	if err := process.Start(); err != nil {

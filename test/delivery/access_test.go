@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // access is one question to the API server: may this user do these verbs on group/resource in this namespace?
@@ -33,6 +34,8 @@ var managerMay = []access{
 	{"get list watch create patch delete", bench, "benchmarkruns", all},
 	{"update", bench, "benchmarkruns/status", all},
 	{"update", bench, "benchmarkruns/finalizers", all},
+	{"get list watch patch", bench, "benchmarkpools", all},
+	{"update", bench, "benchmarkpools/status", all},
 	{"get list watch create deletecollection", "batch", "jobs", all},
 	{"get list watch", "", "pods", all},
 	{"get", "", "pods/log", team},
@@ -68,7 +71,7 @@ var managerMayNot = []access{
 	{"get update", "coordination.k8s.io", "leases", "kube-node-lease"},
 	{"create update deletecollection", bench, "storagebenchmarks", team},
 	{"update deletecollection", bench, "benchmarkruns", team},
-	{"get list create update patch delete", bench, "benchmarkpools", all},
+	{"create update delete deletecollection", bench, "benchmarkpools", all},
 	{"get list create update patch delete", bench, "pooloperations", all},
 	{"get list create update delete", "", "namespaces", all},
 	{"create update", "", "serviceaccounts", team},
@@ -81,6 +84,35 @@ var managerMayNot = []access{
 	{"create update patch delete", "apiextensions.k8s.io", "customresourcedefinitions", all},
 	{"create update patch delete", "apps", "daemonsets", team},
 	{"*", "*", "*", all},
+}
+
+// The power of an agent is on its node. In the cluster it can say what it found, and nothing else.
+func testAgentAccess(t *testing.T) {
+	for _, object := range overlay(t, nil, []string{"agent"}).ofKind("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding") {
+		err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.ForceOwnership)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const agents = "storagebench-agent"
+	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + agents, "system:authenticated"}
+	checkAccess(t, "system:serviceaccount:"+agents+":"+agents, groups, []access{
+		{"get list watch patch", bench, "benchmarkpools", all},
+		{"update", bench, "benchmarkpools/status", all},
+		{"create patch", "events.k8s.io", "events", all},
+	}, []access{
+		{"create update delete deletecollection", bench, "benchmarkpools", all},
+		{"get list watch create update patch delete", bench, "storagebenchmarks", team},
+		{"get list watch create update patch delete", bench, "benchmarkruns", team},
+		{"get list watch create update patch delete", "", "secrets", all},
+		{"get list watch create update patch delete", "", "configmaps", agents},
+		{"get list watch create update patch delete", "", "pods", agents},
+		{"create get", "", "pods/exec", agents},
+		{"get list update patch", "", "nodes", all},
+		{"get list create update patch delete", "", "persistentvolumes", all},
+		{"create", "", "serviceaccounts/token", agents},
+		{"*", "*", "*", all},
+	})
 }
 
 func testManagerAccess(t *testing.T) {

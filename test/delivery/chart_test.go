@@ -33,6 +33,9 @@ func TestChartEqualsKustomize(t *testing.T) {
 		{"with a ServiceMonitor", func(t *testing.T) objects {
 			return overlay(t, []string{"default"}, []string{"prometheus"})
 		}, []string{"--set", "metrics.serviceMonitor.enabled=true"}},
+		{"with the agent", func(t *testing.T) objects {
+			return overlay(t, []string{"default"}, []string{"agent"})
+		}, []string{"--set", "agent.enabled=true"}},
 		{"with CRDs not kept", func(t *testing.T) objects { return kustomize(t, "config/default") },
 			[]string{"--set", "crds.keep=false"}},
 	} {
@@ -83,6 +86,8 @@ func TestHelmRefuses(t *testing.T) {
 		{"metrics.port=8081", "port"}, // taken by the health probes
 		{"metrics.port=443", "port"},  // the manager may not bind it
 		{"logLevel=loud", "logLevel"},
+		{"agent.allowDevices={/dev/sda}", "allowDevices"}, // a name that moves to another disk
+		{"agent.allowDevices={*}", "allowDevices"},
 		{"metrics.enabled=false,metrics.serviceMonitor.enabled=true", "needs metrics.enabled"},
 	} {
 		out, err := helmTemplate("--set", test.set)
@@ -179,6 +184,43 @@ logFormat: json
 		if !check {
 			t.Errorf("%s does not arrive: %+v", name, got.Spec)
 		}
+	}
+}
+
+// The agent gets what the admin allows, and nothing by default.
+func TestHelmAgentValues(t *testing.T) {
+	agent := func(values string) *appsv1.DaemonSet {
+		file := filepath.Join(t.TempDir(), "values.yaml")
+		if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return get[appsv1.DaemonSet](t, helm(t, "--values", file), "DaemonSet elsewhere/storagebench-agent")
+	}
+	for _, argument := range agent("agent: {enabled: true, namespace: elsewhere}").Spec.Template.Spec.Containers[0].Args {
+		if strings.HasPrefix(argument, "--allow-device") {
+			t.Errorf("a device is allowed by default: %s", argument)
+		}
+	}
+	pod := agent(`
+agent:
+  enabled: true
+  namespace: elsewhere
+  allowDevices: [lab=/dev/disk/by-id/nvme-bench-*, /dev/disk/by-path/pci-0000-*]
+  image: {repository: registry.example/agent, tag: v4}
+  tolerations: [{key: storage, operator: Exists}]
+  podAnnotations: {note: "1"}
+imagePullSecrets: [{name: registry}]
+logLevel: debug
+logFormat: json
+`).Spec.Template
+	container := pod.Spec.Containers[0]
+	want := []string{"--health-probe-bind-address=:8081", "--allow-device=lab=/dev/disk/by-id/nvme-bench-*",
+		"--allow-device=/dev/disk/by-path/pci-0000-*", "--zap-log-level=debug", "--zap-encoder=json"}
+	if diff := cmp.Diff(want, container.Args); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+	if container.Image != "registry.example/agent:v4" || len(pod.Spec.Tolerations) != 1 || pod.Annotations["note"] != "1" || len(pod.Spec.ImagePullSecrets) != 1 {
+		t.Errorf("a value does not arrive: %+v", pod)
 	}
 }
 

@@ -18,10 +18,10 @@ var (
 )
 
 func TestRulesGrantNothingDangerous(t *testing.T) {
-	rendered := kustomize(t, "config/default")
+	rendered := overlay(t, []string{"default"}, []string{"agent"})
 	roles := rendered.ofKind("ClusterRole", "Role")
-	if len(roles) != 6 {
-		t.Errorf("%d roles are rendered, want 6: a new one belongs in this test's thoughts too", len(roles))
+	if len(roles) != 7 {
+		t.Errorf("%d roles are rendered, want 7: a new one belongs in this test's thoughts too", len(roles))
 	}
 	for _, object := range roles {
 		for _, rule := range convert[rbacv1.ClusterRole](t, object).Rules {
@@ -44,19 +44,23 @@ func TestRulesGrantNothingDangerous(t *testing.T) {
 	}
 }
 
-// Only the manager's account is bound, and only to roles that come with it.
+// Only the accounts of the manager and the agent are bound, and only to roles that come with them.
 func TestBindings(t *testing.T) {
-	rendered := kustomize(t, "config/default")
+	rendered := overlay(t, []string{"default"}, []string{"agent"})
 	got := map[string]string{}
 	for _, object := range rendered.ofKind("ClusterRoleBinding", "RoleBinding") {
 		binding := convert[rbacv1.RoleBinding](t, object)
 		want := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "storagebench-manager", Namespace: namespace}}
+		if object.GetName() == "storagebench-agent" {
+			want = []rbacv1.Subject{{Kind: "ServiceAccount", Name: "storagebench-agent", Namespace: "storagebench-agent"}}
+		}
 		if diff := cmp.Diff(want, binding.Subjects); diff != "" {
 			t.Errorf("%s: subjects (-want +got):\n%s", object.GetName(), diff)
 		}
 		got[object.GetKind()+" "+object.GetName()] = binding.RoleRef.Kind + " " + binding.RoleRef.Name
 	}
 	want := map[string]string{
+		"ClusterRoleBinding storagebench-agent":        "ClusterRole storagebench-agent",
 		"ClusterRoleBinding storagebench-manager":      "ClusterRole storagebench-manager",
 		"ClusterRoleBinding storagebench-metrics-auth": "ClusterRole storagebench-metrics-auth",
 		"RoleBinding storagebench-manager-leases":      "Role storagebench-manager-leases",

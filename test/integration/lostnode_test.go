@@ -1,0 +1,64 @@
+package integration
+
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// TestPoolOfLostNode deletes a pool whose node goes away: the object says what is left and where, and goes when it is told to,
+// not before.
+func TestPoolOfLostNode(t *testing.T) {
+	t.Parallel()
+	l := start(t, nil)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-lost", Labels: map[string]string{v1alpha1.LabelLabNode: "true"}}}
+	l.must(l.live.Create(t.Context(), node))
+	pool := &v1alpha1.BenchmarkPool{
+		ObjectMeta: metav1.ObjectMeta{Name: "of-lost-node", Finalizers: []string{v1alpha1.FinalizerTeardown}},
+		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: node.Name, PoolName: "bench0", PoolTemplate: v1alpha1.PoolTemplate{
+			Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/nvme-LAB_A"}}}}},
+	}
+	l.must(l.live.Create(t.Context(), pool))
+	pool.Status.GUID = "12345678901234567890"
+	l.must(l.live.Status().Update(t.Context(), pool))
+	key := client.ObjectKeyFromObject(pool)
+	l.must(l.live.Delete(t.Context(), pool))
+
+	// With its node there, the pool is the agent's: the manager says nothing.
+	stays := func(seconds string) {
+		t.Helper()
+		gomega.NewWithT(t).Consistently(func(g gomega.Gomega) {
+			g.Expect(l.live.Get(t.Context(), key, pool)).To(gomega.Succeed())
+			g.Expect(pool.Finalizers).To(gomega.HaveLen(1))
+		}, seconds).Should(gomega.Succeed())
+	}
+	stays("1s")
+	gomega.NewWithT(t).Expect(pool.Status.Conditions).To(gomega.BeEmpty())
+
+	l.must(l.live.Delete(t.Context(), node))
+	l.eventually("what is left behind is said", func(g gomega.Gomega) {
+		g.Expect(l.live.Get(t.Context(), key, pool)).To(gomega.Succeed())
+		condition := ready(pool.Status.Conditions)
+		g.Expect(condition.Reason).To(gomega.Equal(v1alpha1.ReasonPoolNodeGone))
+		g.Expect(condition.Message).To(gomega.And(gomega.ContainSubstring("node node-lost is not there"), gomega.ContainSubstring("pool bench0 (guid 12345678901234567890)"),
+			gomega.ContainSubstring("/dev/disk/by-id/nvme-LAB_A"), gomega.ContainSubstring("kubectl annotate benchmarkpool of-lost-node storagebench.dev/release-pool=node-lost")))
+	})
+	annotate := func(value string) {
+		t.Helper()
+		changed := pool.DeepCopy()
+		changed.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: value}
+		l.must(l.live.Patch(t.Context(), changed, client.MergeFrom(pool)))
+	}
+	annotate("node-other") // a slip of the hand
+	stays("1s")
+	annotate("node-lost")
+	l.eventually("the pool is gone", func(g gomega.Gomega) {
+		g.Expect(apierrors.IsNotFound(l.live.Get(t.Context(), key, pool))).To(gomega.BeTrue())
+	})
+}
