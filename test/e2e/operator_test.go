@@ -55,7 +55,7 @@ func TestOperator(t *testing.T) {
 }
 
 // installOperator installs the operator for a test, and removes it at its end. Then nothing may be left of it.
-func installOperator(t *testing.T) {
+func installOperator(t *testing.T, values ...string) {
 	t.Helper()
 	rest.SetDefaultWarningHandler(rest.NoWarnings{}) // an inventory lists deprecated kinds too
 	removeRemains(t)
@@ -78,7 +78,7 @@ func installOperator(t *testing.T) {
 	system := spaceOf(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}, levelRestricted)
 	// Also if the test fails: it runs before the namespace is deleted.
 	t.Cleanup(func() { uninstall(t, before) })
-	helm(t.Context(), t, "install", release, "charts/storagebench", "--take-ownership", "--set", "image.pullPolicy=Never")
+	helm(t.Context(), t, append([]string{"install", release, "charts/storagebench", "--take-ownership", "--set", "image.pullPolicy=Never"}, values...)...)
 	managerAvailable(system)
 }
 
@@ -148,6 +148,7 @@ func uninstall(t *testing.T, before []string) {
 		}
 		gone(ctx, t, &benchmarks.Items[i])
 	}
+	uninstallPools(t)
 	helm(ctx, t, "uninstall", release, "--ignore-not-found", "--wait")
 	crds := &unstructured.UnstructuredList{}
 	crds.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})

@@ -46,6 +46,19 @@ func (l *Lab) diskFile(s *state, n int, disk string) string {
 	return filepath.Join(l.machine(s, n).Folder, disk+".raw")
 }
 
+// DiskFile is the file behind a disk of a node: what a node has written is in it once the node has flushed its disk.
+func (l *Lab) DiskFile(node, disk string) (string, error) {
+	s, err := l.load()
+	if err != nil {
+		return "", err
+	}
+	n, err := s.number(node)
+	if err != nil {
+		return "", err
+	}
+	return l.diskFile(s, n, disk), nil
+}
+
 // part is the name of a node's process.
 func part(node string) string { return "node-" + node }
 

@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// crashRounds is how often the agent is killed in the making of a pool, and as often in its destruction; each time a little later.
+const crashRounds = 5
+
+// killAgent kills the agent's process on the node, as a crash does, and then the pod: kubelet would wait longer after each crash
+// before it starts the container again.
+func (p *pools) killAgent() {
+	p.t.Helper()
+	pod := p.agentPod()
+	p.script(`for process in /proc/[0-9]*; do
+		[ "$(readlink "$process/exe" 2>/dev/null)" != /agent ] || kill -9 "${process#/proc/}"
+	done`)
+	if err := cluster.Delete(p.t.Context(), pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// agentKilled kills the agent at many moments of the making and of the destruction of a pool. There is never a pool without an
+// owner, nor an object without its pool, when the next agent has looked around.
+func (p *pools) agentKilled() {
+	g := gomega.NewWithT(p.t)
+	for round := range crashRounds {
+		pool := p.make(fmt.Sprintf("crash-%d", round), `{poolName: e2e-crash, vdevs: [{type: mirror, devices: [$1, $2]}], datasets: [{path: data, properties: {recordsize: 8k}}]}`)
+		time.Sleep(time.Duration(round) * 400 * time.Millisecond) // the moment of the crash, not a wait for anything
+		p.killAgent()
+		p.ready(pool)
+		p.agentAvailable()
+		g.Expect(p.run("zfs", "get", "-Hpo", "value", "storagebench.dev:uid", "e2e-crash")).To(gomega.Equal(string(pool.UID)))
+		if err := cluster.Delete(p.t.Context(), pool); err != nil {
+			p.t.Fatal(err)
+		}
+		time.Sleep(time.Duration(round) * 400 * time.Millisecond)
+		p.killAgent()
+		p.remove(pool)
+		p.agentAvailable()
+	}
+	fmt.Printf("agent: killed %d times; every pool was made and destroyed\n", 2*crashRounds)
+}
+
+// nodeReset presses the reset button: the pool is imported with what was on it.
+func (p *pools) nodeReset() {
+	g := gomega.NewWithT(p.t)
+	switchOnAfterwards(p.t, p.node)
+	pool := p.make("reset", `{vdevs: [{type: mirror, devices: [$1, $2]}], datasets: [{path: data}]}`)
+	p.ready(pool)
+	name, guid := string(pool.Spec.PoolName), pool.Status.GUID
+	p.run("zfs", "set", "mountpoint=/e2e", name+"/data")
+	sum := p.script(`head -c 4M /dev/urandom >/e2e/file; zpool sync; sha256sum </e2e/file`)
+	act(p.t, p.node, "reset")
+	eventually(p.t, "the pool is imported again", func(g gomega.Gomega) {
+		found, err := theLab.Run(p.t.Context(), p.node, "zpool", "list", "-H", "-o", "guid", name)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(strings.TrimSpace(found)).To(gomega.Equal(guid))
+	})
+	p.ready(pool)
+	g.Expect(pool.Status.GUID).To(gomega.Equal(guid))
+	g.Expect(p.script(`mkdir -p /e2e; zfs mount -a; sha256sum </e2e/file`)).To(gomega.Equal(sum))
+	p.run("zfs", "unmount", name+"/data")
+	p.remove(pool)
+}
+
+// lostDisk takes the only disk of a pool away: the object cannot go, says what is left and where, and goes when it is told to.
+func (p *pools) lostDisk() {
+	g := gomega.NewWithT(p.t)
+	pool := p.make("lost", `{vdevs: [{devices: [$3]}]}`)
+	p.ready(pool)
+	p.run("zpool", "export", string(pool.Spec.PoolName)) // without this, the pool would wait for its disk for ever
+	breakDisk(p.t, p.node, p.disks[2], "unplug")
+	g.Expect(p.says(pool, v1alpha1.ReasonPoolLost)).To(gomega.ContainSubstring(pool.Status.GUID))
+	if err := cluster.Delete(p.t.Context(), pool); err != nil {
+		p.t.Fatal(err)
+	}
+	eventually(p.t, "the object says what is left", func(g gomega.Gomega) {
+		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(pool), pool)).To(gomega.Succeed())
+		ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
+		g.Expect(ready.Message).To(gomega.And(gomega.ContainSubstring(p.on(3)), gomega.ContainSubstring("kubectl annotate benchmarkpool lost")))
+	})
+	p.change(pool, func() { pool.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: p.node} })
+	gone(p.t.Context(), p.t, pool)
+}

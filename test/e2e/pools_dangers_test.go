@@ -1,0 +1,191 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// danger is a disk that must not be taken.
+type danger struct {
+	name string
+	// prepare is a script for the node; $2 is the disk that a pool is then asked for, $3 is free for whatever it needs.
+	prepare string
+	// device to ask for, instead of $2.
+	device string
+	// more of the spec.
+	more string
+	// says is in the refusal.
+	says string
+	// undo is a script for the node, after the refusal.
+	undo string
+	// restless contents are written by the node itself; the others may not change by a byte.
+	restless bool
+}
+
+// mark writes a magic number, in the notation of printf, to a place on the disk; from its end if negative.
+func mark(at int64, magic string) string {
+	return fmt.Sprintf(`at=%d; [ $at -ge 0 ] || at=$(($(blockdev --getsize64 "$2") + at)); printf '%s' | dd of="$2" bs=1 seek=$at conv=notrunc,fsync status=none`, at, magic)
+}
+
+// newPartition makes a partition table with one partition, without a partitioning program: the node has none.
+const newPartition = mbr + `; blockdev --rereadpt "$2"; udevadm settle; test -b "$2-part1"`
+
+// mbr is a partition table with one partition of type 83 from sector 2048 on.
+const mbr = `printf '\000\000\000\000\203\000\000\000\000\010\000\000\000\000\004\000' | dd of="$2" bs=1 seek=446 conv=notrunc status=none; printf '\125\252' | dd of="$2" bs=1 seek=510 conv=notrunc,fsync status=none`
+
+// The dangers. What the node's own programs make is made by them; other signatures are put where those programs put them.
+var allDangers = []danger{
+	{name: "ext4", prepare: `mkfs.ext4 -q -F "$2"`, says: "ext"},
+	{name: "xfs", prepare: `mkfs.xfs -q -f "$2"`, says: "xfs"},
+	{name: "swap space", prepare: `mkswap -q "$2"`, says: "swap"},
+	{name: "MBR", prepare: mbr, says: "dos"},
+	{name: "GPT", prepare: mark(512, "EFI PART"), says: "gpt"},
+	{name: "GPT at the end only", prepare: mark(-512, "EFI PART"), says: "gpt"},
+	{name: "LVM", prepare: mark(512, "LABELONE") + "; " + mark(0x218, "LVM2 001"), says: "LVM2_member"},
+	{name: "RAID 1.2", prepare: mark(4096, `\374\116\053\251`), says: "linux_raid_member"},
+	{name: "RAID 1.0", prepare: mark(-8192, `\374\116\053\251`), says: "linux_raid_member"},
+	{name: "hardware RAID", prepare: mark(-512, `\336\021\336\021`), says: "ddf_raid_member"},
+	{name: "LUKS", prepare: mark(0, `LUKS\272\276`), says: "crypto_LUKS"},
+	{name: "btrfs", prepare: mark(0x10040, "_BHRfS_M"), says: "btrfs"},
+	{name: "bcache", prepare: mark(4096+24, `\306\205\163\366\116\032\105\312\202\145\365\177\110\272\155\201`), says: "bcache"},
+	{name: "DRBD", prepare: mark(-4096+60, `\203\164\002\155`), says: "drbd"},
+	{name: "Ceph", prepare: mark(0, "bluestore block device"), says: "ceph_bluestore"},
+	{name: "ASM", prepare: mark(32, "ORCLDISK"), says: "oracleasm"},
+	{name: "NTFS", prepare: mark(3, "NTFS    "), says: "ntfs"},
+	{name: "FAT", prepare: mark(0x52, "FAT32   "), says: "vfat"},
+	{name: "ISO 9660", prepare: mark(32<<10+1, "CD001"), says: "iso9660"},
+	{name: "data without a name", prepare: `head -c 64k /dev/urandom | dd of="$2" bs=64k seek=1 conv=notrunc,fsync status=none`, says: "$2"},
+	{name: "foreign pool", prepare: foreign + `"$2"`, says: "pool", undo: `zpool destroy e2e-foreign`, restless: true},
+	{name: "exported pool", prepare: foreign + `"$2"; zpool export e2e-foreign`, says: "pool"},
+	{name: "pool that was cut off", prepare: foreign + `"$2"; zpool export e2e-foreign; zpool import -o cachefile=none -d /dev/disk/by-id -R /e2e e2e-foreign; sync; zpool export -f e2e-foreign`, says: "pool"},
+	{name: "destroyed pool", prepare: foreign + `"$2"; zpool destroy e2e-foreign`, says: "pool"},
+	{name: "spare of a pool", prepare: foreign + `"$3" spare "$2"`, says: "pool", undo: `zpool destroy e2e-foreign`},
+	{name: "cache of a pool", prepare: foreign + `"$3" cache "$2"`, says: "pool", undo: `zpool destroy e2e-foreign`, restless: true},
+	{name: "log of an exported pool", prepare: foreign + `"$3" log "$2"; zpool export e2e-foreign`, says: "pool"},
+	{name: "mounted", prepare: `mkfs.ext4 -q -F "$2"; mkdir -p /mnt/e2e; mount -o ro,noload "$2" /mnt/e2e`, says: "is mounted at /mnt/e2e", undo: `umount /mnt/e2e`},
+	{name: "mounted elsewhere only", prepare: `mkfs.ext4 -q -F "$2"; mkdir -p /mnt/e2e; unshare --mount sh -c 'mount -o ro,noload "$1" /mnt/e2e; exec sleep 1000' e2e "$2" </dev/null >/dev/null 2>&1 & echo $! >/run/e2e-mount.pid
+		until grep -q /mnt/e2e /proc/$(cat /run/e2e-mount.pid)/mounts; do sleep 0.1; done`, says: "is mounted at /mnt/e2e", undo: `kill $(cat /run/e2e-mount.pid); rm /run/e2e-mount.pid; sleep 1`},
+	{name: "mounted partition", prepare: newPartition + `; mkfs.ext4 -q -F "$2-part1"; mkdir -p /mnt/e2e; mount -o ro,noload "$2-part1" /mnt/e2e`, says: "is mounted at /mnt/e2e",
+		undo: `umount /mnt/e2e`},
+	{name: "partition", prepare: newPartition, device: "$2-part1", says: "is a partition: name the whole disk"},
+	{name: "swap in use", prepare: `mkswap -q "$2"; swapon "$2"`, says: "is in use as swap", undo: `swapoff "$2"`},
+	{name: "read-only", prepare: `blockdev --setro "$2"`, says: "read-only", undo: `blockdev --setrw "$2"`},
+	{name: "too small", more: `, minDeviceSize: 1Ti`, says: "asked for are at least"},
+	{name: "system disk", device: "root", says: "stands on it"},
+	{name: "disk of a class's volumes", device: "files", says: "is mounted at"},
+	{name: "not there", device: "nothing", says: "nothing"},
+	{name: "name made by hand", prepare: `ln -s "$(readlink -f "$3")" /dev/disk/by-id/virtio-$(hostname)-other; mkfs.ext4 -q -F "$3"`, device: "other", says: "other",
+		undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other; wipefs -aq "$3"`},
+	{name: "name that leads to a file", prepare: `truncate -s 4G /var/tmp/e2e-file; ln -s /var/tmp/e2e-file /dev/disk/by-id/virtio-$(hostname)-other`, device: "other", says: "other",
+		undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other /var/tmp/e2e-file`},
+}
+
+// foreign makes a pool that is not the operator's.
+const foreign = `zpool create -o ashift=12 -o cachefile=none -O mountpoint=none e2e-foreign `
+
+// dangers asks for each dangerous disk. All are refused with the reason, and nothing on them changes.
+func (p *pools) dangers() {
+	refused := 0
+	for i, danger := range allDangers {
+		p.script(p.emptied())
+		if danger.prepare != "" {
+			p.script(danger.prepare)
+		}
+		p.script(`sync; blockdev --flushbufs "$2"`)
+		before := p.contents(2)
+		device := danger.device
+		switch device {
+		case "", "$2", "$2-part1":
+			device = p.paths(device)
+		default:
+			device = "/dev/disk/by-id/virtio-" + p.node + "-" + device
+		}
+		if device == "" {
+			device = p.on(2)
+		}
+		pool := p.make(fmt.Sprintf("danger-%d", i), fmt.Sprintf(`{poolName: e2e-danger, vdevs: [{devices: [%s]}]%s}`, device, danger.more))
+		message := p.says(pool, v1alpha1.ReasonPoolDeviceRefused)
+		g := gomega.NewWithT(p.t)
+		g.Expect(message).To(gomega.ContainSubstring(p.paths(danger.says)), danger.name)
+		p.remove(pool)
+		if !danger.restless {
+			p.script(`sync; blockdev --flushbufs "$2"`)
+			g.Expect(p.contents(2)).To(gomega.Equal(before), "%s: the disk was written to", danger.name)
+		}
+		if danger.undo != "" {
+			p.script(danger.undo)
+		}
+		refused++
+		fmt.Printf("refused: %s: %s\n", danger.name, message)
+	}
+	p.script(p.emptied())
+	fmt.Printf("%d dangerous disks: all refused, none changed\n", refused)
+}
+
+// emptied makes the disks of the dangers as good as new.
+func (p *pools) emptied() string {
+	return `for disk in "$2" "$3"; do
+		for pool in $(zpool list -H -o name | grep '^e2e-foreign$' || true); do zpool destroy "$pool"; done
+		udevadm settle
+		for part in "$disk"-part*; do [ ! -b "$part" ] || zpool labelclear -f "$part" 2>/dev/null || true; done
+		zpool labelclear -f "$disk" 2>/dev/null || true
+		wipefs --all --quiet "$disk"
+		for at in 0 $(($(blockdev --getsize64 "$disk") / 1048576 - 4)); do dd if=/dev/zero of="$disk" bs=1M seek=$at count=4 conv=notrunc,fsync status=none; done
+		blockdev --rereadpt "$disk" 2>/dev/null || true
+	done; udevadm settle`
+}
+
+// contents is a checksum over all that was ever written to a disk, by its place.
+func (p *pools) contents(disk int) string {
+	p.t.Helper()
+	path, err := theLab.DiskFile(p.node, p.disks[disk-1].Name)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	sum, err := sparseSum(path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return sum
+}
+
+// sparseSum is a checksum over the data of a sparse file, without its zeros: holes may come and go.
+func sparseSum(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }()
+	const block = 64 << 10
+	hash, buffer, zeros := sha256.New(), make([]byte, block), make([]byte, block)
+	for at := int64(0); ; {
+		at, err = file.Seek(at, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) { // no data behind it
+			return hex.EncodeToString(hash.Sum(nil)), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		at -= at % block
+		n, err := file.ReadAt(buffer, at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", err
+		}
+		if string(buffer[:n]) != string(zeros[:n]) {
+			_, _ = fmt.Fprintf(hash, "%d\n", at) // a hash does not fail
+			_, _ = hash.Write(buffer[:n])
+		}
+		if at += int64(n); n < block {
+			return hex.EncodeToString(hash.Sum(nil)), nil
+		}
+	}
+}

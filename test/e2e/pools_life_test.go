@@ -1,0 +1,133 @@
+package e2e
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// poolLayouts are tried on real disks. The second column is what 'zpool status' shows of the tree, in order.
+var poolLayouts = []struct{ name, spec, tree string }{
+	{"single", `{vdevs: [{devices: [$1]}], ashift: 9}`, "$1"},
+	{"stripe", `{vdevs: [{devices: [$1, $2]}], ashift: 13}`, "$1 $2"},
+	{"two", `{vdevs: [{devices: [$1]}, {devices: [$2]}]}`, "$1 $2"},
+	{"mirror", `{vdevs: [{type: mirror, devices: [$1, $2]}]}`, "mirror-0 $1 $2"},
+	{"mirror3", `{vdevs: [{type: mirror, devices: [$1, $2, $3]}]}`, "mirror-0 $1 $2 $3"},
+	{"raidz1", `{vdevs: [{type: raidz1, devices: [$1, $2, $3]}]}`, "raidz1-0 $1 $2 $3"},
+	{"raidz2", `{vdevs: [{type: raidz2, devices: [$1, $2, $3]}]}`, "raidz2-0 $1 $2 $3"},
+	{"draid1", `{vdevs: [{type: draid1, devices: [$1, $2, $3], draidDataDevices: 1}]}`, "draid1:1d:3c:0s-0 $1 $2 $3"},
+	{"draids", `{vdevs: [{type: draid1, devices: [$1, $2, $3], draidDataDevices: 1, draidSpares: 1}]}`, "draid1:1d:3c:1s-0 $1 $2 $3 draid1-0-0"},
+	{"log", `{vdevs: [{devices: [$1]}], log: [{devices: [$2]}]}`, "$1 $2"},
+	{"logs", `{vdevs: [{devices: [$1]}], log: [{type: mirror, devices: [$2, $3]}]}`, "$1 mirror-1 $2 $3"},
+	{"cache", `{vdevs: [{devices: [$1]}], cache: [$2], spare: [$3]}`, "$1 $2 $3"},
+	{"special", `{vdevs: [{devices: [$1]}], special: [{devices: [$2]}], rootProperties: {special_small_blocks: "8192"}}`, "$1 $2"},
+}
+
+// layouts makes and destroys a pool of each layout, on the same disks: each leaves them clean for the next.
+func (p *pools) layouts() {
+	for _, layout := range poolLayouts {
+		g, started := gomega.NewWithT(p.t), time.Now()
+		pool := p.make(layout.name, layout.spec)
+		p.ready(pool)
+		made := time.Since(started)
+		name := string(pool.Spec.PoolName)
+		var tree []string
+		for _, vdev := range pool.Status.Vdevs {
+			g.Expect(vdev.State).To(gomega.BeElementOf("ONLINE", "AVAIL"), "%+v", vdev)
+			if vdev.Parent == "" && vdev.Ashift != 0 {
+				g.Expect(vdev.Ashift).To(gomega.Equal(pool.Spec.Ashift), "%+v", vdev)
+			}
+			tree = append(tree, strings.TrimSuffix(vdev.Name, "-part1"))
+		}
+		g.Expect(strings.Join(tree, " ")).To(gomega.Equal(p.paths(layout.tree)), layout.name)
+		facts := strings.Fields(p.run("zpool", "list", "-Hp", "-o", "guid,size,health,ashift", name))
+		g.Expect([]string{pool.Status.GUID, strconv.FormatInt(pool.Status.SizeBytes, 10), pool.Status.Health, strconv.Itoa(int(pool.Spec.Ashift))}).
+			To(gomega.Equal(facts), layout.name)
+		g.Expect(pool.Status.ZFSVersion).To(gomega.ContainSubstring("2."))
+		g.Expect(pool.Status.Preflight).NotTo(gomega.BeEmpty())
+		p.remove(pool)
+		fmt.Printf("pool of layout %s: ready after %.1f s, gone %.1f s later\n", layout.name, made.Seconds(), (time.Since(started) - made).Seconds())
+	}
+}
+
+// life is a pool with datasets whose properties drift, are repaired, and which grows.
+func (p *pools) life() {
+	g := gomega.NewWithT(p.t)
+	pool := p.make("life", `{vdevs: [{type: mirror, devices: [$1, $2]}], properties: {autotrim: "on"}, rootProperties: {compression: "off", atime: "off"},
+		datasets: [{path: data, properties: {recordsize: 8k, logbias: throughput}}, {path: data/below}, {path: volume, type: Volume, size: 64Mi, properties: {volblocksize: 8k}}]}`)
+	p.ready(pool)
+	name, uid := string(pool.Spec.PoolName), string(pool.UID)
+	g.Expect(property(pool, name+"/data", "recordsize")).To(gomega.Equal("8192"))
+	g.Expect(property(pool, name, "compression")).To(gomega.Equal("off"))
+	g.Expect(property(pool, "", "autotrim")).To(gomega.Equal("on"))
+	g.Expect(p.run("zfs", "get", "-Hpo", "value", "storagebench.dev:uid", name)).To(gomega.Equal(uid))
+	g.Expect(p.run("zfs", "get", "-Hpo", "value", "volsize", name+"/volume")).To(gomega.Equal("67108864"))
+
+	p.run("zfs", "set", "recordsize=16k", name+"/data")
+	message := p.says(pool, v1alpha1.ReasonPoolDrifted)
+	g.Expect(message).To(gomega.And(gomega.ContainSubstring("recordsize"), gomega.ContainSubstring("16384")))
+	g.Expect(p.run("zfs", "get", "-Hpo", "value", "recordsize", name+"/data")).To(gomega.Equal("16384"), "drift: Report changes nothing")
+	p.change(pool, func() { pool.Spec.Drift = "Repair" })
+	p.ready(pool)
+	g.Expect(p.run("zfs", "get", "-Hpo", "value", "recordsize", name+"/data")).To(gomega.Equal("8192"))
+
+	p.change(pool, func() {
+		var added v1alpha1.Vdev
+		added.Devices = []v1alpha1.DevicePath{v1alpha1.DevicePath(p.on(3))}
+		pool.Spec.Vdevs = append(pool.Spec.Vdevs, added)
+	})
+	message = p.says(pool, v1alpha1.ReasonActionFailed)
+	g.Expect(message).To(gomega.ContainSubstring("mirror"), "ZFS refuses a disk without redundancy beside a mirror, and is not forced")
+	fmt.Printf("pool %s refuses to grow by a plain disk: %s\n", name, message)
+	p.remove(pool)
+
+	pool = p.make("grow", `{vdevs: [{devices: [$1]}]}`)
+	p.ready(pool)
+	before := pool.Status.SizeBytes
+	p.change(pool, func() {
+		var added v1alpha1.Vdev
+		added.Devices = []v1alpha1.DevicePath{v1alpha1.DevicePath(p.on(2))}
+		pool.Spec.Vdevs = append(pool.Spec.Vdevs, added)
+	})
+	p.ready(pool)
+	g.Expect(pool.Status.SizeBytes).To(gomega.BeNumerically(">", before*19/10))
+	g.Expect(pool.Status.Vdevs).To(gomega.HaveLen(2))
+	fmt.Printf("pool grew from %d to %d bytes\n", before, pool.Status.SizeBytes)
+	p.remove(pool)
+}
+
+// rivals claim the same disk and the same name: the second waits, and gets them when the first is gone.
+func (p *pools) rivals() {
+	g := gomega.NewWithT(p.t)
+	first := p.make("first", `{vdevs: [{devices: [$1]}]}`)
+	p.ready(first)
+	second := p.make("second", `{vdevs: [{devices: [$1]}]}`)
+	g.Expect(p.says(second, v1alpha1.ReasonPoolConflict)).To(gomega.ContainSubstring("BenchmarkPool first claims"))
+	namesake := p.make("namesake", `{poolName: `+poolPrefix+`first, vdevs: [{devices: [$2]}]}`)
+	g.Expect(p.says(namesake, v1alpha1.ReasonPoolNameTaken)).To(gomega.ContainSubstring("made for another BenchmarkPool"))
+	denied := p.make("denied", `{namespace: team-a, vdevs: [{devices: [$2]}]}`)
+	g.Expect(p.says(denied, v1alpha1.ReasonPoolDeviceDenied)).To(gomega.ContainSubstring("namespace team-a"))
+	allowed := p.make("allowed", `{namespace: lab, vdevs: [{devices: [$4]}]}`)
+	p.ready(allowed)
+	p.remove(denied, allowed, namesake)
+	g.Expect(p.run("zpool", "list", "-H", "-o", "guid", string(first.Spec.PoolName))).To(gomega.Equal(first.Status.GUID), "nobody has touched the first")
+	p.remove(first)
+	p.ready(second)
+	p.remove(second)
+}
+
+// reuse takes a disk with old data if its serial number is named, and no other.
+func (p *pools) reuse() {
+	g := gomega.NewWithT(p.t)
+	p.script(`mkfs.ext4 -q -F "$1"`)
+	pool := p.make("reuse", `{vdevs: [{devices: [$1]}], reuse: {serials: [`+p.node+`-disk2]}}`)
+	g.Expect(p.says(pool, v1alpha1.ReasonPoolDeviceRefused)).To(gomega.And(gomega.ContainSubstring("ext"), gomega.ContainSubstring("name its serial number "+p.node+"-disk1")))
+	p.change(pool, func() { pool.Spec.Reuse.Serials = []string{p.node + "-disk1"} })
+	p.ready(pool)
+	p.remove(pool)
+}

@@ -1,0 +1,225 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/test/lab/vm"
+)
+
+const (
+	agentNamespace = "storagebench-agent"
+	agentImage     = "localhost/storagebench-agent:dev"
+	poolDisks      = 4
+)
+
+// TestPools lets the agent make, change and destroy pools on real disks, refuse what is not its own, and die on the way.
+func TestPools(t *testing.T) {
+	node := nodes[0]
+	p := &pools{t: t, node: node, disks: takeDisks(t, node, poolDisks)}
+	installOperator(t, p.agentValues()...)
+	p.agentAvailable()
+	for _, use := range []struct {
+		name string
+		test func(p *pools)
+	}{
+		{"layouts", (*pools).layouts},
+		{"life of a pool", (*pools).life},
+		{"rivals", (*pools).rivals},
+		{"dangerous disks", (*pools).dangers},
+		{"reuse", (*pools).reuse},
+		{"agent killed", (*pools).agentKilled},
+		{"node reset", (*pools).nodeReset},
+		{"lost disk", (*pools).lostDisk},
+	} {
+		t.Run(use.name, func(t *testing.T) { use.test(&pools{t: t, node: p.node, disks: p.disks}) })
+	}
+}
+
+// pools are the BenchmarkPools of a test, on the disks of one node.
+type pools struct {
+	t     *testing.T
+	node  string
+	disks []vm.Disk
+}
+
+// agentValues allow the agent every disk of the node by its name, the system's too: that it is safe all the same is what the
+// tests show. Disk 4 is granted to namespace lab only.
+func (p *pools) agentValues() []string {
+	grants := []string{}
+	for _, pattern := range []string{"disk[123]*", "files", "root", "volume*", "nothing", "other"} {
+		grants = append(grants, "/dev/disk/by-id/virtio-"+p.node+"-"+pattern)
+	}
+	grants = append(grants, "lab=/dev/disk/by-id/virtio-"+p.node+"-disk4", "/dev/disk/by-path/*")
+	return []string{"--set", "agent.enabled=true", "--set", "agent.allowDevices={" + strings.Join(grants, ",") + "}"}
+}
+
+// agentAvailable waits until an agent runs on every node of the lab.
+func (p *pools) agentAvailable() {
+	p.t.Helper()
+	started := time.Now()
+	agents := &appsv1.DaemonSet{}
+	eventually(p.t, "the agents are available", func(g gomega.Gomega) {
+		g.Expect(cluster.Get(p.t.Context(), client.ObjectKey{Namespace: agentNamespace, Name: "storagebench-agent"}, agents)).To(gomega.Succeed())
+		g.Expect(agents.Status.NumberAvailable).To(gomega.BeEquivalentTo(len(nodes)), "is %s in the lab? 'make lab-load LAB=%s' brings it", agentImage, theLab.Name)
+		g.Expect(agents.Status.ObservedGeneration).To(gomega.Equal(agents.Generation))
+	})
+	fmt.Printf("operator: %d agents are available after %.0f s\n", len(nodes), time.Since(started).Seconds())
+}
+
+// on is a disk's stable path.
+func (p *pools) on(disk int) string { return device(p.node, p.disks[disk-1].Name) }
+
+// paths puts the disks' paths where a text says $1 to $4.
+func (p *pools) paths(text string) string {
+	for i := range p.disks {
+		text = strings.ReplaceAll(text, fmt.Sprintf("$%d", i+1), p.on(i+1))
+	}
+	return text
+}
+
+// make makes a BenchmarkPool. The text is its spec. Its zpool has the name of the object with the tests' prefix.
+func (p *pools) make(name, spec string) *v1alpha1.BenchmarkPool {
+	p.t.Helper()
+	pool := &v1alpha1.BenchmarkPool{}
+	if err := yaml.UnmarshalStrict([]byte(p.paths(spec)), &pool.Spec); err != nil {
+		p.t.Fatal(err)
+	}
+	pool.Name, pool.Spec.NodeName = name, p.node
+	if pool.Spec.PoolName == "" {
+		pool.Spec.PoolName = v1alpha1.PoolName(poolPrefix + name)
+	}
+	if err := cluster.Create(p.t.Context(), pool); err != nil {
+		p.t.Fatal(err)
+	}
+	return pool
+}
+
+// says waits until the Ready condition of a pool has a reason, and returns its message.
+func (p *pools) says(pool *v1alpha1.BenchmarkPool, reason string) string {
+	p.t.Helper()
+	var message string
+	eventually(p.t, "BenchmarkPool "+pool.Name+" says "+reason, func(g gomega.Gomega) {
+		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(pool), pool)).To(gomega.Succeed())
+		ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
+		g.Expect(ready).NotTo(gomega.BeNil())
+		g.Expect(ready.Reason).To(gomega.Equal(reason), ready.Message)
+		g.Expect(ready.ObservedGeneration).To(gomega.Equal(pool.Generation))
+		message = ready.Message
+	})
+	return message
+}
+
+// ready waits until a pool is as asked.
+func (p *pools) ready(pool *v1alpha1.BenchmarkPool) {
+	p.t.Helper()
+	p.says(pool, v1alpha1.ReasonPoolReady)
+}
+
+// change changes the spec or the annotations of a pool.
+func (p *pools) change(pool *v1alpha1.BenchmarkPool, change func()) {
+	p.t.Helper()
+	eventually(p.t, "BenchmarkPool "+pool.Name+" is changed", func(g gomega.Gomega) {
+		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(pool), pool)).To(gomega.Succeed())
+		before := pool.DeepCopy()
+		change()
+		g.Expect(cluster.Patch(p.t.Context(), pool, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))).To(gomega.Succeed())
+	})
+}
+
+// remove deletes pools and waits until the objects and their zpools are gone.
+func (p *pools) remove(all ...*v1alpha1.BenchmarkPool) {
+	p.t.Helper()
+	for _, pool := range all {
+		if err := cluster.Delete(p.t.Context(), pool); client.IgnoreNotFound(err) != nil {
+			p.t.Fatal(err)
+		}
+	}
+	for _, pool := range all {
+		gone(p.t.Context(), p.t, pool)
+		gomega.NewWithT(p.t).Expect(strings.Fields(p.run("zpool", "list", "-H", "-o", "name"))).NotTo(gomega.ContainElement(string(pool.Spec.PoolName)))
+	}
+}
+
+// run runs a command on the node.
+func (p *pools) run(words ...string) string {
+	p.t.Helper()
+	output, err := theLab.Run(p.t.Context(), p.node, words...)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return strings.TrimSpace(output)
+}
+
+// script runs a shell script on the node, with the disks' paths as $1 to $4.
+func (p *pools) script(text string) string {
+	p.t.Helper()
+	words := []string{"sh", "-euc", text, "script"}
+	for i := range p.disks {
+		words = append(words, p.on(i+1))
+	}
+	return p.run(words...)
+}
+
+// property reads an effective property from the status.
+func property(pool *v1alpha1.BenchmarkPool, dataset, name string) string {
+	at := slices.IndexFunc(pool.Status.Properties, func(one v1alpha1.EffectiveProperty) bool { return one.Dataset == dataset && one.Name == name })
+	if at < 0 {
+		return ""
+	}
+	return pool.Status.Properties[at].Value
+}
+
+// uninstallPools deletes the BenchmarkPools before their agent goes. What a failed test has left is released.
+func uninstallPools(t *testing.T) {
+	t.Helper()
+	ctx, cancel := afterwards(t)
+	defer cancel()
+	var left v1alpha1.BenchmarkPoolList
+	if err := cluster.List(ctx, &left); err != nil {
+		if !meta.IsNoMatchError(err) {
+			t.Error(err)
+		}
+		return
+	}
+	for i := range left.Items {
+		pool := &left.Items[i]
+		before := pool.DeepCopy()
+		metav1.SetMetaDataAnnotation(&pool.ObjectMeta, v1alpha1.AnnotationReleasePool, pool.Spec.NodeName)
+		pool.Finalizers = nil // its disks are wiped at the end of the test
+		if err := cluster.Patch(ctx, pool, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+		if err := cluster.Delete(ctx, pool); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// agentPod is the agent of the node.
+func (p *pools) agentPod() *corev1.Pod {
+	p.t.Helper()
+	var pods corev1.PodList
+	if err := cluster.List(p.t.Context(), &pods, client.InNamespace(agentNamespace), client.MatchingFields{"spec.nodeName": p.node}); err != nil {
+		p.t.Fatal(err)
+	}
+	for i := range pods.Items {
+		if pods.Items[i].DeletionTimestamp == nil {
+			return &pods.Items[i]
+		}
+	}
+	p.t.Fatalf("no agent on node %s", p.node)
+	return nil
+}
