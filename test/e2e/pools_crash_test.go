@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/test/lab/vm"
 )
 
 // crashRounds is how often the agent is killed in the making of a pool, and as often in its destruction; each time a little later.
@@ -90,4 +91,46 @@ func (p *pools) lostDisk() {
 	})
 	p.change(pool, func() { pool.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: p.node} })
 	gone(p.t.Context(), p.t, pool)
+}
+
+// Limits of an agent that has one pool and nothing to do.
+const (
+	idleSeconds      = 130 // two looks at the pool
+	idleMemoryKiB    = 64 << 10
+	idleCPUPerMille  = 10
+	emulatedSlowdown = 10 // of a processor that is emulated, about
+)
+
+// idle looks at what an agent costs that has nothing to do: memory, processor time, and no write to the API at all.
+func (p *pools) idle() {
+	g := gomega.NewWithT(p.t)
+	pool := p.make("idle", `{vdevs: [{devices: [$1]}], datasets: [{path: data, properties: {recordsize: 8k}}]}`)
+	p.ready(pool)
+	version := pool.ResourceVersion
+	// Processor time of the agent and of what it starts, in microseconds, and its memory in KiB.
+	cost := func() (processor, memory int64) {
+		output := p.script(`for process in /proc/[0-9]*; do
+			[ "$(readlink "$process/exe" 2>/dev/null)" = /agent ] || continue
+			group=$(cut -d: -f3 "$process/cgroup")
+			echo $(sed -n 's/^usage_usec //p' "/sys/fs/cgroup$group/cpu.stat") $(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "$process/status")
+		done`)
+		if _, err := fmt.Sscan(output, &processor, &memory); err != nil {
+			p.t.Fatalf("%v: %q", err, output)
+		}
+		return processor, memory
+	}
+	before, _ := cost()
+	time.Sleep(idleSeconds * time.Second) // what is measured is that nothing happens
+	after, memory := cost()
+	g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(pool), pool)).To(gomega.Succeed())
+	g.Expect(pool.ResourceVersion).To(gomega.Equal(version), "the status was written although nothing had changed")
+	perMille := float64(after-before) / idleSeconds / 1000
+	fmt.Printf("agent: idle with a pool for %d s: %.1f per mille of a processor (zpool and zfs included), %d KiB of memory at most\n", idleSeconds, perMille, memory)
+	g.Expect(memory).To(gomega.BeNumerically("<", idleMemoryKiB))
+	limit := float64(idleCPUPerMille)
+	if vm.Emulated() {
+		limit *= emulatedSlowdown
+	}
+	g.Expect(perMille).To(gomega.BeNumerically("<", limit))
+	p.remove(pool)
 }

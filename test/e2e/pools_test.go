@@ -37,6 +37,7 @@ func TestPools(t *testing.T) {
 	}{
 		{"layouts", (*pools).layouts},
 		{"life of a pool", (*pools).life},
+		{"idle", (*pools).idle},
 		{"rivals", (*pools).rivals},
 		{"dangerous disks", (*pools).dangers},
 		{"reuse", (*pools).reuse},

@@ -23,6 +23,9 @@ func Accelerator(cpuinfo, kvm string) []string {
 	return []string{"-accel", "tcg,thread=multi,tb-size=512", "-cpu", "Nehalem"}
 }
 
+// Emulated says that nodes run on an emulated processor.
+func Emulated() bool { return !slices.Contains(Accelerator(cpuinfoPath, kvmPath), "kvm") }
+
 func virtualizes(cpuinfo string) bool {
 	file, err := os.Open(cpuinfo)
 	if err != nil {
