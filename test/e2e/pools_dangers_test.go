@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
@@ -66,14 +67,18 @@ var allDangers = []danger{
 	{name: "data without a name", prepare: `head -c 64k /dev/urandom | dd of="$2" bs=64k seek=1 conv=notrunc,fsync status=none`, says: "$2"},
 	{name: "foreign pool", prepare: foreign + `"$2"`, says: "pool", undo: `zpool destroy e2e-foreign`, restless: true},
 	{name: "exported pool", prepare: foreign + `"$2"; zpool export e2e-foreign`, says: "pool"},
-	{name: "pool that was cut off", prepare: foreign + `"$2"; zpool export e2e-foreign; zpool import -o cachefile=none -d /dev/disk/by-id -R /e2e e2e-foreign; sync; zpool export -f e2e-foreign`, says: "pool"},
+	{name: "pool that was cut off", prepare: foreign + `"$2"; zpool sync; at=$(($(blockdev --getsize64 "$2") / 1048576 - 12))
+		dd if="$2" of=/var/tmp/e2e-head bs=1M count=4 iflag=direct status=none; dd if="$2" of=/var/tmp/e2e-tail bs=1M skip=$at iflag=direct status=none
+		zpool export e2e-foreign
+		dd if=/var/tmp/e2e-head of="$2" bs=1M conv=notrunc,fsync status=none; dd if=/var/tmp/e2e-tail of="$2" bs=1M seek=$at conv=notrunc,fsync status=none`,
+		says: "pool", undo: `rm /var/tmp/e2e-head /var/tmp/e2e-tail`},
 	{name: "destroyed pool", prepare: foreign + `"$2"; zpool destroy e2e-foreign`, says: "pool"},
 	{name: "spare of a pool", prepare: foreign + `"$3" spare "$2"`, says: "pool", undo: `zpool destroy e2e-foreign`},
 	{name: "cache of a pool", prepare: foreign + `"$3" cache "$2"`, says: "pool", undo: `zpool destroy e2e-foreign`, restless: true},
 	{name: "log of an exported pool", prepare: foreign + `"$3" log "$2"; zpool export e2e-foreign`, says: "pool"},
 	{name: "mounted", prepare: `mkfs.ext4 -q -F "$2"; mkdir -p /mnt/e2e; mount -o ro,noload "$2" /mnt/e2e`, says: "is mounted at /mnt/e2e", undo: `umount /mnt/e2e`},
 	{name: "mounted elsewhere only", prepare: `mkfs.ext4 -q -F "$2"; mkdir -p /mnt/e2e; unshare --mount sh -c 'mount -o ro,noload "$1" /mnt/e2e; exec sleep 1000' e2e "$2" </dev/null >/dev/null 2>&1 & echo $! >/run/e2e-mount.pid
-		until grep -q /mnt/e2e /proc/$(cat /run/e2e-mount.pid)/mounts; do sleep 0.1; done`, says: "is mounted at /mnt/e2e", undo: `kill $(cat /run/e2e-mount.pid); rm /run/e2e-mount.pid; sleep 1`},
+		until grep -q /mnt/e2e /proc/$(cat /run/e2e-mount.pid)/mounts; do sleep 0.1; done`, says: "is mounted at /mnt/e2e", undo: `kill $(cat /run/e2e-mount.pid); while [ -d /proc/$(cat /run/e2e-mount.pid) ]; do sleep 0.1; done; rm /run/e2e-mount.pid`},
 	{name: "mounted partition", prepare: newPartition + `; mkfs.ext4 -q -F "$2-part1"; mkdir -p /mnt/e2e; mount -o ro,noload "$2-part1" /mnt/e2e`, says: "is mounted at /mnt/e2e",
 		undo: `umount /mnt/e2e`},
 	{name: "partition", prepare: newPartition, device: "$2-part1", says: "is a partition: name the whole disk"},
@@ -94,55 +99,48 @@ const foreign = `zpool create -o ashift=12 -o cachefile=none -O mountpoint=none 
 
 // dangers asks for each dangerous disk. All are refused with the reason, and nothing on them changes.
 func (p *pools) dangers() {
-	refused := 0
+	undo := ""
 	for i, danger := range allDangers {
-		p.script(p.emptied())
-		if danger.prepare != "" {
-			p.script(danger.prepare)
-		}
-		p.script(`sync; blockdev --flushbufs "$2"`)
+		// Each script costs seconds on an emulated node, so what was done for the last disk is undone with the same.
+		p.script(undo + "\n" + empty + "\n" + danger.prepare + "\n" + flushed)
+		undo = danger.undo
 		before := p.contents(2)
-		device := danger.device
-		switch device {
-		case "", "$2", "$2-part1":
-			device = p.paths(device)
-		default:
-			device = "/dev/disk/by-id/virtio-" + p.node + "-" + device
-		}
-		if device == "" {
-			device = p.on(2)
-		}
-		pool := p.make(fmt.Sprintf("danger-%d", i), fmt.Sprintf(`{poolName: e2e-danger, vdevs: [{devices: [%s]}]%s}`, device, danger.more))
+		pool := p.make(fmt.Sprintf("danger-%d", i), fmt.Sprintf(`{poolName: e2e-danger, vdevs: [{devices: [%s]}]%s}`, p.dangerous(danger.device), danger.more))
 		message := p.says(pool, v1alpha1.ReasonPoolDeviceRefused)
 		g := gomega.NewWithT(p.t)
 		g.Expect(message).To(gomega.ContainSubstring(p.paths(danger.says)), danger.name)
 		p.remove(pool)
 		if !danger.restless {
-			p.script(`sync; blockdev --flushbufs "$2"`)
+			p.script(flushed)
 			g.Expect(p.contents(2)).To(gomega.Equal(before), "%s: the disk was written to", danger.name)
 		}
-		if danger.undo != "" {
-			p.script(danger.undo)
-		}
-		refused++
 		fmt.Printf("refused: %s: %s\n", danger.name, message)
 	}
-	p.script(p.emptied())
-	fmt.Printf("%d dangerous disks: all refused, none changed\n", refused)
+	p.script(undo + "\n" + empty)
+	fmt.Printf("%d dangerous disks: all refused, none changed\n", len(allDangers))
 }
 
-// emptied makes the disks of the dangers as good as new.
-func (p *pools) emptied() string {
-	return `for disk in "$2" "$3"; do
-		for pool in $(zpool list -H -o name | grep '^e2e-foreign$' || true); do zpool destroy "$pool"; done
-		udevadm settle
-		for part in "$disk"-part*; do [ ! -b "$part" ] || zpool labelclear -f "$part" 2>/dev/null || true; done
-		zpool labelclear -f "$disk" 2>/dev/null || true
-		wipefs --all --quiet "$disk"
-		for at in 0 $(($(blockdev --getsize64 "$disk") / 1048576 - 4)); do dd if=/dev/zero of="$disk" bs=1M seek=$at count=4 conv=notrunc,fsync status=none; done
-		blockdev --rereadpt "$disk" 2>/dev/null || true
-	done; udevadm settle`
+// dangerous is the path to ask for: a disk of the test, or the last word of a name by which the node knows another.
+func (p *pools) dangerous(device string) string {
+	switch {
+	case device == "":
+		return p.on(2)
+	case strings.HasPrefix(device, "$"):
+		return p.paths(device)
+	}
+	return "/dev/disk/by-id/virtio-" + p.node + "-" + device
 }
+
+// flushed brings to the disk what the node has in memory for it.
+const flushed = `sync; blockdev --flushbufs "$2"`
+
+// empty makes the disks of the dangers as good as new: no table, no label, no signature at either end.
+const empty = `for disk in "$2" "$3"; do
+	dd if=/dev/zero of="$disk" bs=1M count=4 conv=notrunc,fsync status=none
+	dd if=/dev/zero of="$disk" bs=1M seek=$(($(blockdev --getsize64 "$disk") / 1048576 - 12)) count=12 conv=notrunc,fsync status=none
+	blockdev --rereadpt "$disk"
+done
+udevadm settle`
 
 // contents is a checksum over all that was ever written to a disk, by its place.
 func (p *pools) contents(disk int) string {

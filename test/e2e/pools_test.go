@@ -150,7 +150,10 @@ func (p *pools) remove(all ...*v1alpha1.BenchmarkPool) {
 	}
 	for _, pool := range all {
 		gone(p.t.Context(), p.t, pool)
-		gomega.NewWithT(p.t).Expect(strings.Fields(p.run("zpool", "list", "-H", "-o", "name"))).NotTo(gomega.ContainElement(string(pool.Spec.PoolName)))
+		if pool.Status.GUID == "" {
+			continue // it was never made
+		}
+		gomega.NewWithT(p.t).Expect(strings.Fields(p.run("zpool", "list", "-H", "-o", "guid"))).NotTo(gomega.ContainElement(pool.Status.GUID))
 	}
 }
 

@@ -148,7 +148,7 @@ func (d *Disk) mark(device part, mark mark) {
 		d.add(PartitionTable, mark.kind, device.start+at, fmt.Sprintf("%s has a partition table (%s)", device.kernel, mark.kind))
 		return
 	}
-	d.add(Signature, mark.kind, device.start+at, fmt.Sprintf("%s has a %s signature", device.kernel, mark.kind))
+	d.add(Signature, mark.kind, device.start+at, fmt.Sprintf("%s has the signature of %s", device.kernel, mark.kind))
 }
 
 // withDistant adds marks that stand behind what was read of the head: btrfs keeps copies.
