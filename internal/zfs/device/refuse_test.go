@@ -146,7 +146,7 @@ var refusals = []struct {
 	{name: "file system on a partition", spoil: func(n *fakeNode) {
 		n.partition("vdb", "vdb1", "254:17", 1, 8<<20, 4<<20)
 		n.write("vdb", 8<<20+1024+0x38, []byte{0x53, 0xef})
-	}, want: Signature, detail: "vdb1 has a ext signature"},
+	}, want: Signature, detail: "vdb1 has the signature of ext"},
 }
 
 func TestRefusals(t *testing.T) {
