@@ -29,6 +29,10 @@ for part in "$device"-part*; do
 	[ ! -e "$part" ] || timeout 60 zpool labelclear -f "$part" 2>/dev/null || true
 done
 wipefs --all --quiet "$device"
+# What wipefs leaves of tables is not blank.
+dd if=/dev/zero of="$device" bs=1M count=4 conv=notrunc,fsync status=none
+dd if=/dev/zero of="$device" bs=1M seek=$(($(blockdev --getsize64 "$device") / 1048576 - 12)) count=12 conv=notrunc,fsync status=none
+blockdev --rereadpt "$device"
 udevadm settle
 `
 
