@@ -105,6 +105,14 @@ func (p *pools) make(name, spec string) *v1alpha1.BenchmarkPool {
 	if err := cluster.Create(p.t.Context(), pool); err != nil {
 		p.t.Fatal(err)
 	}
+	p.t.Cleanup(func() { // what a failed test has left would be in the next one's way
+		ctx, cancel := afterwards(p.t)
+		defer cancel()
+		left := pool.DeepCopy()
+		if err := cluster.Delete(ctx, left); err == nil {
+			gone(ctx, p.t, left)
+		}
+	})
 	return pool
 }
 
