@@ -45,8 +45,8 @@ const mbr = `printf '\000\000\000\000\203\000\000\000\000\010\000\000\000\000\00
 
 // The dangers. What the node's own programs make is made by them; other signatures are put where those programs put them.
 var allDangers = []danger{
-	{name: "ext4", prepare: `mkfs.ext4 -q -F "$2"`, says: "ext"},
-	{name: "xfs", prepare: `mkfs.xfs -q -f "$2"`, says: "xfs"},
+	{name: "ext4", prepare: `mkfs.ext4 -q -F -E nodiscard "$2" 64M`, says: "ext"},
+	{name: "xfs", prepare: `mkfs.xfs -q -f -K -d size=320m "$2"`, says: "xfs"},
 	{name: "swap space", prepare: `mkswap -q "$2"`, says: "swap"},
 	{name: "MBR", prepare: mbr, says: "dos"},
 	{name: "GPT", prepare: mark(512, "EFI PART"), says: "gpt"},
@@ -76,10 +76,10 @@ var allDangers = []danger{
 	{name: "spare of a pool", prepare: foreign + `"$3" spare "$2"`, says: "pool", undo: `zpool destroy e2e-foreign`},
 	{name: "cache of a pool", prepare: foreign + `"$3" cache "$2"`, says: "pool", undo: `zpool destroy e2e-foreign`, restless: true},
 	{name: "log of an exported pool", prepare: foreign + `"$3" log "$2"; zpool export e2e-foreign`, says: "pool"},
-	{name: "mounted", prepare: `mkfs.ext4 -q -F "$2"; mkdir -p /mnt/e2e; mount -o ro,noload "$2" /mnt/e2e`, says: "is mounted at /mnt/e2e", undo: `umount /mnt/e2e`},
-	{name: "mounted elsewhere only", prepare: `mkfs.ext4 -q -F "$2"; mkdir -p /mnt/e2e; unshare --mount sh -c 'mount -o ro,noload "$1" /mnt/e2e; exec sleep 1000' e2e "$2" </dev/null >/dev/null 2>&1 & echo $! >/run/e2e-mount.pid
+	{name: "mounted", prepare: `mkfs.ext4 -q -F -E nodiscard "$2" 64M; mkdir -p /mnt/e2e; mount -o ro,noload "$2" /mnt/e2e`, says: "is mounted at /mnt/e2e", undo: `umount /mnt/e2e`},
+	{name: "mounted elsewhere only", prepare: `mkfs.ext4 -q -F -E nodiscard "$2" 64M; mkdir -p /mnt/e2e; unshare --mount sh -c 'mount -o ro,noload "$1" /mnt/e2e; exec sleep 1000' e2e "$2" </dev/null >/dev/null 2>&1 & echo $! >/run/e2e-mount.pid
 		until grep -q /mnt/e2e /proc/$(cat /run/e2e-mount.pid)/mounts; do sleep 0.1; done`, says: "is mounted at /mnt/e2e", undo: `kill $(cat /run/e2e-mount.pid); while [ -d /proc/$(cat /run/e2e-mount.pid) ]; do sleep 0.1; done; rm /run/e2e-mount.pid`},
-	{name: "mounted partition", prepare: newPartition + `; mkfs.ext4 -q -F "$2-part1"; mkdir -p /mnt/e2e; mount -o ro,noload "$2-part1" /mnt/e2e`, says: "is mounted at /mnt/e2e",
+	{name: "mounted partition", prepare: newPartition + `; mkfs.ext4 -q -F -E nodiscard "$2-part1" 64M; mkdir -p /mnt/e2e; mount -o ro,noload "$2-part1" /mnt/e2e`, says: "is mounted at /mnt/e2e",
 		undo: `umount /mnt/e2e`},
 	{name: "partition", prepare: newPartition, device: "$2-part1", says: "is a partition: name the whole disk"},
 	{name: "swap in use", prepare: `mkswap -q "$2"; swapon "$2"`, says: "is in use as swap", undo: `swapoff "$2"`},
@@ -88,7 +88,7 @@ var allDangers = []danger{
 	{name: "system disk", device: "root", says: "stands on it"},
 	{name: "disk of a class's volumes", device: "files", says: "is mounted at"},
 	{name: "not there", device: "nothing", says: "nothing"},
-	{name: "name made by hand", prepare: `ln -s "$(readlink -f "$3")" /dev/disk/by-id/virtio-$(hostname)-other; mkfs.ext4 -q -F "$3"`, device: "other", says: "other",
+	{name: "name made by hand", prepare: `ln -s "$(readlink -f "$3")" /dev/disk/by-id/virtio-$(hostname)-other; mkfs.ext4 -q -F -E nodiscard "$3" 64M`, device: "other", says: "other",
 		undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other; wipefs -aq "$3"`},
 	{name: "name that leads to a file", prepare: `truncate -s 4G /var/tmp/e2e-file; ln -s /var/tmp/e2e-file /dev/disk/by-id/virtio-$(hostname)-other`, device: "other", says: "other",
 		undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other /var/tmp/e2e-file`},
