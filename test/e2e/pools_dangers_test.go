@@ -65,17 +65,17 @@ var allDangers = []danger{
 	{name: "FAT", prepare: mark(0x52, "FAT32   "), says: "vfat"},
 	{name: "ISO 9660", prepare: mark(32<<10+1, "CD001"), says: "iso9660"},
 	{name: "data without a name", prepare: `head -c 64k /dev/urandom | dd of="$2" bs=64k seek=1 conv=notrunc,fsync status=none`, says: "$2"},
-	{name: "foreign pool", prepare: foreign + `"$2"`, says: "pool", undo: `zpool destroy e2e-foreign`, restless: true},
-	{name: "exported pool", prepare: foreign + `"$2"; zpool export e2e-foreign`, says: "pool"},
-	{name: "pool that was cut off", prepare: foreign + `"$2"; zpool sync; at=$(($(blockdev --getsize64 "$2") / 1048576 - 12))
+	{name: "foreign pool", prepare: foreign(`"$2"`), says: "pool", undo: `zpool destroy e2e-foreign`, restless: true},
+	{name: "exported pool", prepare: foreign(`"$2"`) + `; zpool export e2e-foreign`, says: "pool"},
+	{name: "pool that was cut off", prepare: foreign(`"$2"`) + `; zpool sync; at=$(($(blockdev --getsize64 "$2") / 1048576 - 12))
 		dd if="$2" of=/var/tmp/e2e-head bs=1M count=4 iflag=direct status=none; dd if="$2" of=/var/tmp/e2e-tail bs=1M skip=$at iflag=direct status=none
 		zpool export e2e-foreign
 		dd if=/var/tmp/e2e-head of="$2" bs=1M conv=notrunc,fsync status=none; dd if=/var/tmp/e2e-tail of="$2" bs=1M seek=$at conv=notrunc,fsync status=none`,
 		says: "pool", undo: `rm /var/tmp/e2e-head /var/tmp/e2e-tail`},
-	{name: "destroyed pool", prepare: foreign + `"$2"; zpool destroy e2e-foreign`, says: "pool"},
-	{name: "spare of a pool", prepare: foreign + `"$3" spare "$2"`, says: "pool", undo: `zpool destroy e2e-foreign`},
-	{name: "cache of a pool", prepare: foreign + `"$3" cache "$2"`, says: "pool", undo: `zpool destroy e2e-foreign`, restless: true},
-	{name: "log of an exported pool", prepare: foreign + `"$3" log "$2"; zpool export e2e-foreign`, says: "pool"},
+	{name: "destroyed pool", prepare: foreign(`"$2"`) + `; zpool destroy e2e-foreign`, says: "pool"},
+	{name: "spare of a pool", prepare: foreign(`"$3" spare "$2"`), says: "pool", undo: `zpool destroy e2e-foreign`},
+	{name: "cache of a pool", prepare: foreign(`"$3" cache "$2"`), says: "pool", undo: `zpool destroy e2e-foreign`, restless: true},
+	{name: "log of an exported pool", prepare: foreign(`"$3" log "$2"`) + `; zpool export e2e-foreign`, says: "pool"},
 	{name: "mounted", prepare: `mkfs.ext4 -q -F -E nodiscard "$2" 64M; mkdir -p /mnt/e2e; mount -o ro,noload "$2" /mnt/e2e`, says: "is mounted at /mnt/e2e", undo: `umount /mnt/e2e`},
 	{name: "mounted elsewhere only", prepare: `mkfs.ext4 -q -F -E nodiscard "$2" 64M; mkdir -p /mnt/e2e; unshare --mount sh -c 'mount -o ro,noload "$1" /mnt/e2e; exec sleep 1000' e2e "$2" </dev/null >/dev/null 2>&1 & echo $! >/run/e2e-mount.pid
 		until grep -q /mnt/e2e /proc/$(cat /run/e2e-mount.pid)/mounts; do sleep 0.1; done`, says: "is mounted at /mnt/e2e", undo: `kill $(cat /run/e2e-mount.pid); while [ -d /proc/$(cat /run/e2e-mount.pid) ]; do sleep 0.1; done; rm /run/e2e-mount.pid`},
@@ -94,8 +94,11 @@ var allDangers = []danger{
 		undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other /var/tmp/e2e-file`},
 }
 
-// foreign makes a pool that is not the operator's.
-const foreign = `zpool create -o ashift=12 -o cachefile=none -O mountpoint=none e2e-foreign `
+// foreign makes a pool that is not the operator's. Where another pool has just been, udev may still look at the disk.
+func foreign(vdevs string) string {
+	create := `zpool create -o ashift=12 -o cachefile=none -O mountpoint=none e2e-foreign ` + vdevs
+	return create + ` || { udevadm settle; ` + create + `; }`
+}
 
 // dangers asks for each dangerous disk. All are refused with the reason, and nothing on them changes.
 func (p *pools) dangers() {
