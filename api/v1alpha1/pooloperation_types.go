@@ -199,11 +199,18 @@ type MetaslabMapAction struct{}
 
 // PoolOperationSpec is one act on one pool.
 //
+// +kubebuilder:validation:XValidation:rule="self.nodeName == oldSelf.nodeName",message="an operation cannot move: make another PoolOperation"
 // +kubebuilder:validation:XValidation:rule="self.pool == oldSelf.pool",message="an operation keeps its pool: make another PoolOperation"
 // +kubebuilder:validation:XValidation:rule="self.action == oldSelf.action",message="an operation keeps its action: make another PoolOperation"
 // +kubebuilder:validation:XValidation:rule="!oldSelf.cancel || self.cancel",message="a cancelled operation stays cancelled: make another PoolOperation"
 // +kubebuilder:validation:XValidation:rule="!has(self.action.replicate) || self.action.replicate.toPool != self.pool",message="replicate to another BenchmarkPool: toPool is this operation's own; within a pool, use copy or clone"
 type PoolOperationSpec struct {
+	// nodeName is the node that has the pool.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a node as 'kubectl get nodes' shows it"
+	NodeName string `json:"nodeName"`
 	// pool is the name of the BenchmarkPool.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -213,7 +220,7 @@ type PoolOperationSpec struct {
 	// action to do.
 	// +required
 	Action PoolAction `json:"action"`
-	// deadline for the operation from its start.
+	// deadline for the operation from its start; what it waits for before that may take as long, from its creation.
 	// +optional
 	// +default="6h"
 	Deadline *Duration `json:"deadline,omitempty"`
@@ -264,13 +271,13 @@ type PoolOperationStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// nodeName of the pool.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	NodeName string `json:"nodeName,omitempty"`
 	// startedAt is when the operation began.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// handle is what identifies the act on the node, written before its first command.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Handle string `json:"handle,omitempty"`
 	// finishedAt is when it ended.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
@@ -302,10 +309,11 @@ type PoolOperationStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=sbop,categories=storagebench
+// +kubebuilder:selectablefield:JSONPath=`.spec.nodeName`
 // +kubebuilder:printcolumn:name="Pool",type=string,JSONPath=`.spec.pool`
 // +kubebuilder:printcolumn:name="Outcome",type=string,JSONPath=`.status.outcome`
 // +kubebuilder:printcolumn:name="Percent",type=integer,JSONPath=`.status.progress.percent`
-// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.nodeName`
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.spec.nodeName`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type PoolOperation struct {

@@ -36,8 +36,8 @@ var bases = map[string]string{
   log: [{devices: [/dev/disk/by-id/l]}], cache: [/dev/disk/by-id/c], datasets: [{path: data}]}}`,
 	"two-vdevs": `{apiVersion: storagebench.dev/v1alpha1, kind: BenchmarkPool, metadata: {name: bench2}, spec: {
   nodeName: n1, vdevs: [{devices: [/dev/disk/by-id/a]}, {devices: [/dev/disk/by-id/b]}]}}`,
-	"cancelled": `{apiVersion: storagebench.dev/v1alpha1, kind: PoolOperation, metadata: {name: c}, spec: {pool: bench0, action: {scrub: {}}, cancel: true}}`,
-	"operation": `{apiVersion: storagebench.dev/v1alpha1, kind: PoolOperation, metadata: {name: o}, spec: {pool: bench0, action: {scrub: {}}}}`,
+	"cancelled": `{apiVersion: storagebench.dev/v1alpha1, kind: PoolOperation, metadata: {name: c}, spec: {nodeName: n1, pool: bench0, action: {scrub: {}}, cancel: true}}`,
+	"operation": `{apiVersion: storagebench.dev/v1alpha1, kind: PoolOperation, metadata: {name: o}, spec: {nodeName: n1, pool: bench0, action: {scrub: {}}}}`,
 }
 
 var resources = map[string]string{

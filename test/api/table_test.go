@@ -32,7 +32,7 @@ func TestTablesTellTheState(t *testing.T) {
 		{"pool", `{health: ONLINE, fragmentationPercent: 12, sizeBytes: 100, allocatedBytes: 50, ` + ready + `}`,
 			map[string]any{"Name": "bench0", "Node": "n1", "Ready": "False", "Health": "ONLINE", "Frag%": 12.0},
 			[]string{"Message"}},
-		{"operation", `{outcome: Succeeded, nodeName: n1, progress: {percent: 100}, ` + ready + `}`,
+		{"operation", `{outcome: Succeeded, progress: {percent: 100}, ` + ready + `}`,
 			map[string]any{"Name": "o", "Pool": "bench0", "Outcome": "Succeeded", "Percent": 100.0, "Node": "n1"},
 			[]string{"Message"}},
 	} {

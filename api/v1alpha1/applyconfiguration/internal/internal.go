@@ -968,6 +968,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.storagebench.storagebench.api.v1alpha1.Duration
       default: 6h
+    - name: nodeName
+      type:
+        scalar: string
     - name: pool
       type:
         scalar: string
@@ -991,6 +994,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: finishedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: handle
+      type:
+        scalar: string
     - name: metrics
       type:
         list:
@@ -999,9 +1005,6 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
-    - name: nodeName
-      type:
-        scalar: string
     - name: observedGeneration
       type:
         scalar: numeric

@@ -10,11 +10,13 @@ package v1alpha1
 //
 // PoolOperationSpec is one act on one pool.
 type PoolOperationSpecApplyConfiguration struct {
+	// nodeName is the node that has the pool.
+	NodeName *string `json:"nodeName,omitempty"`
 	// pool is the name of the BenchmarkPool.
 	Pool *string `json:"pool,omitempty"`
 	// action to do.
 	Action *PoolActionApplyConfiguration `json:"action,omitempty"`
-	// deadline for the operation from its start.
+	// deadline for the operation from its start; what it waits for before that may take as long, from its creation.
 	Deadline *DurationApplyConfiguration `json:"deadline,omitempty"`
 	// cancel ends the operation early, where ZFS can.
 	Cancel *bool `json:"cancel,omitempty"`
@@ -24,6 +26,14 @@ type PoolOperationSpecApplyConfiguration struct {
 // apply.
 func PoolOperationSpec() *PoolOperationSpecApplyConfiguration {
 	return &PoolOperationSpecApplyConfiguration{}
+}
+
+// WithNodeName sets the NodeName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NodeName field is set to the value of the last call.
+func (b *PoolOperationSpecApplyConfiguration) WithNodeName(value string) *PoolOperationSpecApplyConfiguration {
+	b.NodeName = &value
+	return b
 }
 
 // WithPool sets the Pool field in the declarative configuration to the given value

@@ -19,10 +19,10 @@ type PoolOperationStatusApplyConfiguration struct {
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions: Ready, Reconciling, Stalled, Complete.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// nodeName of the pool.
-	NodeName *string `json:"nodeName,omitempty"`
 	// startedAt is when the operation began.
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// handle is what identifies the act on the node, written before its first command.
+	Handle *string `json:"handle,omitempty"`
 	// finishedAt is when it ended.
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 	// progress so far.
@@ -64,19 +64,19 @@ func (b *PoolOperationStatusApplyConfiguration) WithConditions(values ...*v1.Con
 	return b
 }
 
-// WithNodeName sets the NodeName field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the NodeName field is set to the value of the last call.
-func (b *PoolOperationStatusApplyConfiguration) WithNodeName(value string) *PoolOperationStatusApplyConfiguration {
-	b.NodeName = &value
-	return b
-}
-
 // WithStartedAt sets the StartedAt field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the StartedAt field is set to the value of the last call.
 func (b *PoolOperationStatusApplyConfiguration) WithStartedAt(value metav1.Time) *PoolOperationStatusApplyConfiguration {
 	b.StartedAt = &value
+	return b
+}
+
+// WithHandle sets the Handle field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Handle field is set to the value of the last call.
+func (b *PoolOperationStatusApplyConfiguration) WithHandle(value string) *PoolOperationStatusApplyConfiguration {
+	b.Handle = &value
 	return b
 }
 
