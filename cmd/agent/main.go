@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"sync"
 
 	"go.uber.org/zap/zapcore"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -63,7 +64,7 @@ func run() error {
 	reconciler := &pool.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: manager.GetEventRecorder("storagebench-agent"),
 		NodeName: s.nodeName, Policy: s.policy,
-		ZFS: zfs.New(zfs.FromPod()), Disks: device.NewNode(device.HostRoot),
+		ZFS: zfs.New(zfs.FromPod()), Disks: device.NewNode(device.HostRoot), Turn: &sync.Mutex{},
 	}
 	if err := reconciler.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up the pool controller: %w", err)

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
 	"github.com/storagebench/storagebench/internal/zfs/device"
@@ -75,53 +75,19 @@ func (r *Reconciler) unchanged(ctx context.Context, pool *v1alpha1.BenchmarkPool
 	return nil
 }
 
-// onDisks runs a command that takes disks: wiped if they are named for reuse, and verified right before and right after.
-func (r *Reconciler) onDisks(pool *v1alpha1.BenchmarkPool, taken []plan.PoolDisk, command func() error) error {
-	var disks []device.Disk
-	for _, disk := range taken {
-		now := disk.Disk
-		if disk.Reuse != "" {
-			wiped, err := r.Disks.Wipe(device.Wish{Path: disk.Path, MinBytes: minBytes(pool.Spec.PoolTemplate), Reuse: disk.Reuse})
-			if err != nil {
-				return err
-			}
-			now = wiped
-		}
-		disks = append(disks, now)
-	}
-	verify := func() error {
-		for _, disk := range disks {
-			if err := r.Disks.Verify(disk); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := verify(); err != nil {
-		return err
-	}
-	if err := command(); err != nil {
-		return err
-	}
-	if err := verify(); err != nil {
-		return fmt.Errorf("the command was run, but a path changed meanwhile; look at 'zpool status' before using the pool: %w", err)
-	}
-	return nil
-}
-
 func (r *Reconciler) create(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
 	if err := r.unchanged(ctx, pool); err != nil {
 		return err
 	}
-	return r.onDisks(pool, action.Disks, func() error { return r.ZFS.CreatePool(ctx, action.Create) })
+	return guard.OnDisks(r.Disks, pool.Spec.PoolTemplate, action.Disks, func() error { return r.ZFS.CreatePool(ctx, action.Create) })
 }
 
 func (r *Reconciler) grow(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
 	if err := r.unchanged(ctx, pool); err != nil {
 		return err
 	}
-	return r.onDisks(pool, action.Disks, func() error {
-		if err := r.prove(ctx, pool, action.GUID); err != nil {
+	return guard.OnDisks(r.Disks, pool.Spec.PoolTemplate, action.Disks, func() error {
+		if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
 			return err
 		}
 		return r.ZFS.Add(ctx, action.Create.Name, action.Create.Ashift, action.Create.Layout)
@@ -134,7 +100,7 @@ func (r *Reconciler) importPool(ctx context.Context, pool *v1alpha1.BenchmarkPoo
 	if err := r.ZFS.Import(ctx, zfs.ImportOptions{GUID: guid, ReadOnly: true}); err != nil {
 		return err
 	}
-	proof := r.prove(ctx, pool, guid)
+	proof := guard.Prove(ctx, r.ZFS, pool, guid)
 	// Read-only and without mounts, it goes back as it came.
 	if proof != nil {
 		return errors.Join(proof, r.ZFS.Export(ctx, plan.PoolName(pool)))
@@ -143,7 +109,7 @@ func (r *Reconciler) importPool(ctx context.Context, pool *v1alpha1.BenchmarkPoo
 }
 
 func (r *Reconciler) reimport(ctx context.Context, pool *v1alpha1.BenchmarkPool, guid string) error {
-	if err := r.idle(ctx, pool, guid); err != nil {
+	if err := guard.Idle(ctx, r.ZFS, r.Disks, pool, guid); err != nil {
 		return err
 	}
 	if err := r.ZFS.Export(ctx, plan.PoolName(pool)); err != nil {
@@ -152,24 +118,12 @@ func (r *Reconciler) reimport(ctx context.Context, pool *v1alpha1.BenchmarkPool,
 	if err := r.ZFS.Import(ctx, zfs.ImportOptions{GUID: guid}); err != nil {
 		return err
 	}
-	return r.prove(ctx, pool, guid)
-}
-
-// idle proves that the pool is ours and that nobody uses it: an export or destroy that fails has unmounted it by then.
-func (r *Reconciler) idle(ctx context.Context, pool *v1alpha1.BenchmarkPool, guid string) error {
-	users, err := r.Disks.PoolUsers(plan.PoolName(pool))
-	if err != nil {
-		return fmt.Errorf("find out who uses pool %s: %w", plan.PoolName(pool), err)
-	}
-	if len(users) > 0 {
-		return fmt.Errorf("pool %s is in use: %s", plan.PoolName(pool), strings.Join(users, "; "))
-	}
-	return r.prove(ctx, pool, guid)
+	return guard.Prove(ctx, r.ZFS, pool, guid)
 }
 
 func (r *Reconciler) setProperties(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
 	for _, setting := range action.Settings {
-		if err := r.prove(ctx, pool, action.GUID); err != nil {
+		if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
 			return err
 		}
 		var err error
@@ -186,7 +140,7 @@ func (r *Reconciler) setProperties(ctx context.Context, pool *v1alpha1.Benchmark
 }
 
 func (r *Reconciler) createDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
-	if err := r.prove(ctx, pool, action.GUID); err != nil {
+	if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
 		return err
 	}
 	return r.ZFS.CreateDataset(ctx, action.Dataset)
@@ -196,7 +150,7 @@ func (r *Reconciler) createDataset(ctx context.Context, pool *v1alpha1.Benchmark
 // labels by the recorded guid.
 func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) error {
 	leaves := state.Live.Status.Leaves()
-	if err := r.idle(ctx, state.Pool, guid); err != nil {
+	if err := guard.Idle(ctx, r.ZFS, r.Disks, state.Pool, guid); err != nil {
 		return err
 	}
 	if err := r.ZFS.DestroyPool(ctx, state.Live.Name); err != nil {
@@ -235,7 +189,7 @@ func (r *Reconciler) clearLabel(ctx context.Context, path, guid, vdev string) er
 		auxiliary := (label.State == device.PoolSpare || label.State == device.PoolCache) && vdev != "" && strconv.FormatUint(label.VdevGUID, 10) == vdev
 		if !ours && !auxiliary {
 			return fmt.Errorf("disk %s carries a label of the %s pool %q (guid %d), which is not the destroyed pool %s: its labels are left: %w",
-				path, label.State, label.Name, label.GUID, guid, errNotOurs)
+				path, label.State, label.Name, label.GUID, guid, guard.ErrNotOurs)
 		}
 	}
 	if err := r.Disks.Verify(disk); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,21 +24,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
-
-// Disks looks at the node's disks. device.Node does so.
-type Disks interface {
-	Check(wish device.Wish) (device.Disk, error)
-	Verify(checked device.Disk) error
-	Wipe(wish device.Wish) (device.Disk, error)
-	PoolUsers(pool string) ([]string, error)
-}
-
-var _ Disks = (*device.Node)(nil)
 
 // Reconciler brings the pools of one node to what their BenchmarkPools say.
 type Reconciler struct {
@@ -51,7 +42,9 @@ type Reconciler struct {
 	NodeName string
 	Policy   plan.DevicePolicy
 	ZFS      *zfs.Client
-	Disks    Disks
+	Disks    guard.Disks
+	// Turn is held while a pool is looked at and changed: operations on it take turns with this.
+	Turn sync.Locker
 }
 
 // Scheme knows all kinds that the agent deals with.
@@ -72,6 +65,8 @@ func Cache(node string) cache.Options {
 
 // Reconcile observes, plans, acts and summarises.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	r.Turn.Lock()
+	defer r.Turn.Unlock()
 	// The object is always read fresh: what its status records must not be done twice.
 	var pool v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, request.NamespacedName, &pool); err != nil {
@@ -107,7 +102,7 @@ func released(decision plan.PoolDecision) bool {
 // something; the rest may pass.
 func failed(decision plan.PoolDecision, err error) plan.PoolDecision {
 	decision.Phase, decision.Reason = plan.PoolProgressing, v1alpha1.ReasonActionFailed
-	for _, refusal := range []error{errNotOurs, zfs.Invalid, zfs.Unsupported, zfs.DeviceInUse, zfs.DeviceTooSmall, zfs.OtherHost, zfs.Exists} {
+	for _, refusal := range []error{guard.ErrNotOurs, zfs.Invalid, zfs.Unsupported, zfs.DeviceInUse, zfs.DeviceTooSmall, zfs.OtherHost, zfs.Exists} {
 		if errors.Is(err, refusal) {
 			decision.Phase = plan.PoolStalled
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -55,7 +57,7 @@ func newWorld(t *testing.T, pools ...client.Object) *world {
 			},
 		}).Build()
 	w.agent = &Reconciler{Client: w.client, Live: w.client, Recorder: events.NewFakeRecorder(1000), NodeName: "node-a",
-		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(w.node), Disks: w.node}
+		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(w.node), Disks: w.node, Turn: &sync.Mutex{}}
 	return w
 }
 
@@ -239,7 +241,7 @@ func TestAForeignPoolInDisguise(t *testing.T) {
 	stranger.imported, stranger.labels = false, map[string]bool{diskA: true, diskB: true}
 	w.node.pools = []*fakePool{stranger}
 	request := ctrl.Request{NamespacedName: types.NamespacedName{Name: "bench0"}}
-	if _, err := w.agent.Reconcile(t.Context(), request); !errors.Is(err, errNotOurs) {
+	if _, err := w.agent.Reconcile(t.Context(), request); !errors.Is(err, guard.ErrNotOurs) {
 		t.Fatalf("the error is %v", err)
 	}
 	if len(w.node.commands) != 2 || !strings.Contains(w.node.commands[0], "-N -o readonly=on 1") || w.node.commands[1] != "zpool export bench0" {
@@ -263,12 +265,12 @@ func TestOwnershipIsReadAgain(t *testing.T) {
 		{Kind: plan.CreateDataset, GUID: "700", Dataset: zfs.DatasetSpec{Name: "bench0/x"}},
 		{Kind: plan.GrowPool, GUID: "700", Create: zfs.PoolSpec{Name: "bench0", Layout: zfs.Layout{Cache: []string{diskC}}}},
 	} {
-		if err := w.agent.act(t.Context(), &state, []plan.PoolAction{action}); !errors.Is(err, errNotOurs) {
+		if err := w.agent.act(t.Context(), &state, []plan.PoolAction{action}); !errors.Is(err, guard.ErrNotOurs) {
 			t.Errorf("%s: %v", action.Kind, err)
 		}
 	}
 	w.node.pools[0].datasets["bench0"][plan.PropertyUID] = "uid-bench0"
-	if err := w.agent.act(t.Context(), &state, []plan.PoolAction{{Kind: plan.DestroyPool, GUID: "701"}}); !errors.Is(err, errNotOurs) {
+	if err := w.agent.act(t.Context(), &state, []plan.PoolAction{{Kind: plan.DestroyPool, GUID: "701"}}); !errors.Is(err, guard.ErrNotOurs) {
 		t.Errorf("another guid: %v", err)
 	}
 	if len(w.node.commands) != before {

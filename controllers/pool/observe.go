@@ -2,15 +2,13 @@ package pool
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // observed is what the planner decides on, and what only the status tells.
@@ -99,81 +97,16 @@ func (r *Reconciler) observeLive(ctx context.Context, state *observed, summary z
 	return err
 }
 
-// observeDisks looks at the disks of the spec, of the live pool and of the other BenchmarkPools of the node, which are
-// read from the API server: who has the older claim must not depend on a cache that lags.
+// observeDisks looks at the disks of the spec, of the live pool and of the other BenchmarkPools of the node.
 func (r *Reconciler) observeDisks(ctx context.Context, state *observed) error {
-	var pools v1alpha1.BenchmarkPoolList
-	if err := r.Live.List(ctx, &pools); err != nil {
-		return fmt.Errorf("list BenchmarkPools: %w", err)
+	var err error
+	if state.Rivals, err = guard.Rivals(ctx, r.Live, state.Pool); err != nil {
+		return err
 	}
-	for _, other := range pools.Items {
-		if other.Spec.NodeName == r.NodeName && other.UID != state.Pool.UID {
-			state.Rivals = append(state.Rivals, other)
-		}
-	}
-	state.Disks = map[string]plan.PoolDisk{}
-	for _, path := range plan.SpecDevices(state.Pool) {
-		state.Disks[path] = r.look(path, state.Pool.Spec.PoolTemplate)
-	}
-	var others []string
+	var leaves []zfs.VdevStatus
 	if state.Live != nil {
-		for _, leaf := range state.Live.Status.Leaves() {
-			others = append(others, plan.LeafPaths(leaf)...)
-		}
+		leaves = state.Live.Status.Leaves()
 	}
-	for i := range state.Rivals {
-		others = append(others, plan.SpecDevices(&state.Rivals[i])...)
-	}
-	for _, path := range others {
-		if _, seen := state.Disks[path]; !seen && strings.HasPrefix(path, "/dev/disk/") {
-			state.Disks[path] = r.look(path, v1alpha1.PoolTemplate{})
-		}
-	}
-	return nil
-}
-
-// look checks a disk, as one for reuse if the spec names its serial number and its old contents are in the way.
-func (r *Reconciler) look(path string, template v1alpha1.PoolTemplate) plan.PoolDisk {
-	wish := device.Wish{Path: path, MinBytes: minBytes(template)}
-	disk, refusal := r.Disks.Check(wish)
-	if refusal == nil || template.Reuse == nil || !slices.Contains(template.Reuse.Serials, disk.Serial) {
-		return plan.PoolDisk{Disk: disk, Refusal: refusal}
-	}
-	wish.Reuse = disk.Serial
-	disk, refusal = r.Disks.Check(wish)
-	if refusal != nil {
-		return plan.PoolDisk{Disk: disk, Refusal: refusal}
-	}
-	return plan.PoolDisk{Disk: disk, Reuse: wish.Reuse}
-}
-
-func minBytes(template v1alpha1.PoolTemplate) int64 {
-	if template.MinDeviceSize == nil {
-		return 0
-	}
-	return template.MinDeviceSize.Value()
-}
-
-// errNotOurs says that a pool does not carry this object's mark, or is another than was looked at.
-var errNotOurs = errors.New("the pool is not this BenchmarkPool's")
-
-// prove reads from ZFS, at this moment, whose a pool is and that it is the one that was meant.
-func (r *Reconciler) prove(ctx context.Context, pool *v1alpha1.BenchmarkPool, guid string) error {
-	name := plan.PoolName(pool)
-	summary, err := r.ZFS.Pool(ctx, name)
-	if err != nil {
-		return fmt.Errorf("confirm which pool %s is: %w", name, err)
-	}
-	if summary.GUID != guid {
-		return fmt.Errorf("pool %s has guid %s, meant was %s: %w", name, summary.GUID, guid, errNotOurs)
-	}
-	marks, err := r.ZFS.DatasetProperties(ctx, []string{plan.PropertyUID}, name)
-	if err != nil {
-		return fmt.Errorf("confirm whose pool %s is: %w", name, err)
-	}
-	live := plan.LivePool{PoolSummary: summary, DatasetProperties: marks}
-	if !live.OwnedBy(string(pool.UID)) {
-		return fmt.Errorf("pool %s (guid %s) does not carry %s=%s: %w", name, guid, plan.PropertyUID, pool.UID, errNotOurs)
-	}
+	state.Disks = guard.Survey(r.Disks, state.Pool.Spec.PoolTemplate, plan.SpecDevices(state.Pool), leaves, state.Rivals)
 	return nil
 }

@@ -1,0 +1,161 @@
+// Package guard proves, immediately before a pool or a disk is changed, that it is the one that was meant.
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+// Disks looks at the node's disks. device.Node does so.
+type Disks interface {
+	Check(wish device.Wish) (device.Disk, error)
+	Verify(checked device.Disk) error
+	Wipe(wish device.Wish) (device.Disk, error)
+	PoolUsers(pool string) ([]string, error)
+}
+
+var _ Disks = (*device.Node)(nil)
+
+// ErrNotOurs says that a pool does not carry the object's mark, or is another than was looked at.
+var ErrNotOurs = errors.New("the pool is not this BenchmarkPool's")
+
+// Prove reads from ZFS, at this moment, whose a pool is and that it is the one that was meant.
+func Prove(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, guid string) error {
+	name := plan.PoolName(pool)
+	summary, err := host.Pool(ctx, name)
+	if err != nil {
+		return fmt.Errorf("confirm which pool %s is: %w", name, err)
+	}
+	if summary.GUID != guid {
+		return fmt.Errorf("pool %s has guid %s, meant was %s: %w", name, summary.GUID, guid, ErrNotOurs)
+	}
+	marks, err := host.DatasetProperties(ctx, []string{plan.PropertyUID}, name)
+	if err != nil {
+		return fmt.Errorf("confirm whose pool %s is: %w", name, err)
+	}
+	live := plan.LivePool{PoolSummary: summary, DatasetProperties: marks}
+	if !live.OwnedBy(string(pool.UID)) {
+		return fmt.Errorf("pool %s (guid %s) does not carry %s=%s: %w", name, guid, plan.PropertyUID, pool.UID, ErrNotOurs)
+	}
+	return nil
+}
+
+// Idle proves that the pool is ours and that nobody uses it: an export or destroy that fails has unmounted it by then.
+func Idle(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string) error {
+	if err := Unused(disks, plan.PoolName(pool)); err != nil {
+		return err
+	}
+	return Prove(ctx, host, pool, guid)
+}
+
+// Unused makes sure that nobody uses a pool, or a dataset and those below it.
+func Unused(disks Disks, name string) error {
+	users, err := disks.PoolUsers(name)
+	if err != nil {
+		return fmt.Errorf("find out who uses %s: %w", name, err)
+	}
+	if len(users) > 0 {
+		return fmt.Errorf("%s is in use: %s", name, strings.Join(users, "; "))
+	}
+	return nil
+}
+
+// OnDisks runs a command that takes disks: wiped if they are named for reuse, and verified right before and right after.
+func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []plan.PoolDisk, command func() error) error {
+	var checked []device.Disk
+	for _, disk := range taken {
+		now := disk.Disk
+		if disk.Reuse != "" {
+			wiped, err := disks.Wipe(device.Wish{Path: disk.Path, MinBytes: minBytes(template), Reuse: disk.Reuse})
+			if err != nil {
+				return err
+			}
+			now = wiped
+		}
+		checked = append(checked, now)
+	}
+	verify := func() error {
+		for _, disk := range checked {
+			if err := disks.Verify(disk); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := verify(); err != nil {
+		return err
+	}
+	if err := command(); err != nil {
+		return err
+	}
+	if err := verify(); err != nil {
+		return fmt.Errorf("the command was run, but a path changed meanwhile; look at 'zpool status' before using the pool: %w", err)
+	}
+	return nil
+}
+
+// Rivals are the other BenchmarkPools of a node. Read them from the API server: who has the older claim on a disk must not
+// depend on a cache that lags.
+func Rivals(ctx context.Context, live client.Reader, pool *v1alpha1.BenchmarkPool) ([]v1alpha1.BenchmarkPool, error) {
+	var pools v1alpha1.BenchmarkPoolList
+	if err := live.List(ctx, &pools); err != nil {
+		return nil, fmt.Errorf("list BenchmarkPools: %w", err)
+	}
+	return slices.DeleteFunc(pools.Items, func(other v1alpha1.BenchmarkPool) bool {
+		return other.Spec.NodeName != pool.Spec.NodeName || other.UID == pool.UID
+	}), nil
+}
+
+// Survey looks at the disks that are wanted for a pool, and at those that others claim or that a live pool has: two paths may
+// lead to one disk.
+func Survey(disks Disks, template v1alpha1.PoolTemplate, wanted []string, leaves []zfs.VdevStatus, rivals []v1alpha1.BenchmarkPool) map[string]plan.PoolDisk {
+	seen := map[string]plan.PoolDisk{}
+	for _, path := range wanted {
+		seen[path] = look(disks, path, template)
+	}
+	var others []string
+	for _, leaf := range leaves {
+		others = append(others, plan.LeafPaths(leaf)...)
+	}
+	for i := range rivals {
+		others = append(others, plan.SpecDevices(&rivals[i])...)
+	}
+	for _, path := range others {
+		if _, known := seen[path]; !known && strings.HasPrefix(path, "/dev/disk/") {
+			seen[path] = look(disks, path, v1alpha1.PoolTemplate{})
+		}
+	}
+	return seen
+}
+
+// look checks a disk, as one for reuse if the spec names its serial number and its old contents are in the way.
+func look(disks Disks, path string, template v1alpha1.PoolTemplate) plan.PoolDisk {
+	wish := device.Wish{Path: path, MinBytes: minBytes(template)}
+	disk, refusal := disks.Check(wish)
+	if refusal == nil || template.Reuse == nil || !slices.Contains(template.Reuse.Serials, disk.Serial) {
+		return plan.PoolDisk{Disk: disk, Refusal: refusal}
+	}
+	wish.Reuse = disk.Serial
+	disk, refusal = disks.Check(wish)
+	if refusal != nil {
+		return plan.PoolDisk{Disk: disk, Refusal: refusal}
+	}
+	return plan.PoolDisk{Disk: disk, Reuse: wish.Reuse}
+}
+
+func minBytes(template v1alpha1.PoolTemplate) int64 {
+	if template.MinDeviceSize == nil {
+		return 0
+	}
+	return template.MinDeviceSize.Value()
+}
