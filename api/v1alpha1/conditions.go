@@ -74,6 +74,27 @@ const (
 	ReasonPoolDatasetsRemain = "DatasetsRemain"
 	ReasonPoolLeftBehind     = "LeftBehind"
 	ReasonPoolNodeGone       = "NodeGone"
+
+	// Of an operation.
+	ReasonOperationRunning       = "Running"
+	ReasonSucceeded              = "Succeeded"
+	ReasonCancelled              = "Cancelled"
+	ReasonPoolNotReady           = "PoolNotReady"
+	ReasonScanRunning            = "ScanRunning"
+	ReasonStoppedElsewhere       = "StoppedElsewhere"
+	ReasonSnapshotExists         = "SnapshotExists"
+	ReasonSnapshotNotFound       = "SnapshotNotFound"
+	ReasonDatasetExists          = "DatasetExists"
+	ReasonDatasetNotFound        = "DatasetNotFound"
+	ReasonDatasetInUse           = "DatasetInUse"
+	ReasonDatasetNotMounted      = "DatasetNotMounted"
+	ReasonTargetNotEmpty         = "TargetNotEmpty"
+	ReasonDeviceInPool           = "DeviceInPool"
+	ReasonDeviceNotInPool        = "DeviceNotInPool"
+	ReasonObservationInterrupted = "ObservationInterrupted"
+	ReasonParameterNotAllowed    = "ParameterNotAllowed"
+	ReasonParameterNotFound      = "ParameterNotFound"
+	ReasonParameterInterrupted   = "ParameterInterrupted"
 )
 
 // Labels, annotations and finalizers.

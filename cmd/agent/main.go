@@ -1,4 +1,4 @@
-// The agent reconciles the BenchmarkPools of its node. It is the only privileged program of storagebench: it runs the
+// The agent reconciles the BenchmarkPools and PoolOperations of its node. It is the only privileged program of storagebench: it runs the
 // node's zpool and zfs. It touches no other kind and reads no secrets.
 package main
 
@@ -11,12 +11,16 @@ import (
 	"sync"
 
 	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/operation"
 	"github.com/storagebench/storagebench/controllers/pool"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
@@ -26,6 +30,7 @@ import (
 type settings struct {
 	nodeName       string
 	policy         plan.DevicePolicy
+	parameters     plan.ParameterAllowlist
 	metricsAddress string
 	probeAddress   string
 	logs           zap.Options
@@ -48,6 +53,10 @@ func run() error {
 		s.policy = append(s.policy, grant)
 		return err
 	})
+	flag.Func("allow-parameter", "OpenZFS module parameter that operations may set for a while, such as zfs_txg_timeout; may be repeated; none by default", func(text string) error {
+		s.parameters = append(s.parameters, text)
+		return nil
+	})
 	flag.StringVar(&s.metricsAddress, "metrics-bind-address", "0", "address for metrics over HTTPS with authentication; 0 turns them off")
 	flag.StringVar(&s.probeAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz")
 	s.logs.BindFlags(flag.CommandLine)
@@ -61,15 +70,32 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	reconciler := &pool.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: manager.GetEventRecorder("storagebench-agent"),
-		NodeName: s.nodeName, Policy: s.policy,
-		ZFS: zfs.New(zfs.FromPod()), Disks: device.NewNode(device.HostRoot), Turn: &sync.Mutex{},
-	}
-	if err := reconciler.SetupWithManager(manager); err != nil {
-		return fmt.Errorf("set up the pool controller: %w", err)
+	if err := addControllers(manager, s); err != nil {
+		return err
 	}
 	return manager.Start(ctrl.SetupSignalHandler())
+}
+
+// addControllers makes both controllers take turns: between one's look at a pool and its act, the other changes nothing.
+func addControllers(manager ctrl.Manager, s settings) error {
+	host, disks, turn := zfs.New(zfs.FromPod()), device.NewNode(device.HostRoot), &sync.Mutex{}
+	recorder := manager.GetEventRecorder("storagebench-agent")
+	pools := &pool.Reconciler{
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder,
+		NodeName: s.nodeName, Policy: s.policy, ZFS: host, Disks: disks, Turn: turn,
+	}
+	if err := pools.SetupWithManager(manager); err != nil {
+		return fmt.Errorf("set up the pool controller: %w", err)
+	}
+	operations := &operation.Reconciler{
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder,
+		NodeName: s.nodeName, Agent: string(uuid.NewUUID()), Policy: s.policy, Parameters: s.parameters,
+		ZFS: host, Disks: disks, Root: device.HostRoot, Turn: turn, Clock: clock.RealClock{},
+	}
+	if err := operations.SetupWithManager(manager); err != nil {
+		return fmt.Errorf("set up the operation controller: %w", err)
+	}
+	return nil
 }
 
 func newManager(s settings) (ctrl.Manager, error) {
@@ -81,9 +107,11 @@ func newManager(s settings) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	memory := pool.Cache(s.nodeName)
+	memory.ByObject[&v1alpha1.PoolOperation{}] = operation.Cached(s.nodeName)
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
-		Cache:  pool.Cache(s.nodeName),
+		Cache:  memory,
 		Metrics: metricsserver.Options{
 			BindAddress: s.metricsAddress, SecureServing: true,
 			FilterProvider: filters.WithAuthenticationAndAuthorization,

@@ -178,6 +178,7 @@ var phrases = []struct {
 	{"checksum mismatch", BadStream},
 	{"not supported", Unsupported},
 	{"unsupported", Unsupported},
+	{"support trim operations", Unsupported},
 	{"invalid", Invalid},
 	{"not a valid", Invalid},
 	{"must be ", Invalid},

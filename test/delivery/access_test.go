@@ -99,9 +99,12 @@ func testAgentAccess(t *testing.T) {
 	checkAccess(t, "system:serviceaccount:"+agents+":"+agents, groups, []access{
 		{"get list watch patch", bench, "benchmarkpools", all},
 		{"update", bench, "benchmarkpools/status", all},
+		{"get list watch patch", bench, "pooloperations", all},
+		{"update", bench, "pooloperations/status", all},
 		{"create patch", "events.k8s.io", "events", all},
 	}, []access{
 		{"create update delete deletecollection", bench, "benchmarkpools", all},
+		{"create update delete deletecollection", bench, "pooloperations", all},
 		{"get list watch create update patch delete", bench, "storagebenchmarks", team},
 		{"get list watch create update patch delete", bench, "benchmarkruns", team},
 		{"get list watch create update patch delete", "", "secrets", all},

@@ -1,0 +1,192 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// act carries out the decision. Each command that changes something comes right after the proof that the pool is ours.
+func (r *Reconciler) act(ctx context.Context, state *plan.OperationState, actions []plan.OperationAction) error {
+	for _, action := range actions {
+		var err error
+		switch action.Kind {
+		case plan.AddOperationFinalizer:
+			err = r.setFinalizer(ctx, state, controllerutil.AddFinalizer)
+		case plan.RunOperation:
+			if err = r.run(ctx, *state, action); err != nil {
+				err = runError{err}
+			}
+		case plan.StopOperation:
+			err = r.stop(ctx, *state, action)
+		case plan.CleanUpOperation:
+			err = r.cleanUp(ctx, *state)
+		case plan.RemoveOperationFinalizer:
+			err = r.setFinalizer(ctx, state, controllerutil.RemoveFinalizer)
+		}
+		if err != nil {
+			return fmt.Errorf("%s of PoolOperation %s (%s): %w", action.Kind, state.Operation.Name, plan.OperationName(state.Operation.Spec.Action), err)
+		}
+	}
+	return nil
+}
+
+// setFinalizer adds or removes the finalizer on the version that was observed.
+func (r *Reconciler) setFinalizer(ctx context.Context, state *plan.OperationState, change func(client.Object, string) bool) error {
+	changed := state.Operation.DeepCopy()
+	if !change(changed, v1alpha1.FinalizerTeardown) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(state.Operation, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, changed, patch); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	state.Operation = changed
+	return nil
+}
+
+// proof keeps what the proof of ownership says from being taken for the refusal of the command: it may be another next time.
+func proof(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(err.Error())
+}
+
+func (r *Reconciler) prove(ctx context.Context, state plan.OperationState) error {
+	return proof(guard.Prove(ctx, r.ZFS, state.Pool, state.Live.GUID))
+}
+
+// proven runs a command on the pool, if that is ours.
+func (r *Reconciler) proven(ctx context.Context, state plan.OperationState, command func() error) error {
+	if err := r.prove(ctx, state); err != nil {
+		return err
+	}
+	return command()
+}
+
+// run does what the spec says, or begins it.
+//
+//nolint:gocognit // one case a kind
+func (r *Reconciler) run(ctx context.Context, state plan.OperationState, action plan.OperationAction) error {
+	spec := state.Operation.Spec.Action
+	mark := map[string]string{plan.PropertyOperation: string(state.Operation.UID)}
+	switch {
+	case spec.Snapshot != nil:
+		return r.proven(ctx, state, func() error { return r.ZFS.Snapshot(ctx, state.Snapshot.Name, spec.Snapshot.Recursive, mark) })
+	case spec.Clone != nil:
+		return r.proven(ctx, state, func() error { return r.ZFS.Clone(ctx, state.Snapshot.Name, state.Target.Name, mark) })
+	case spec.Scrub != nil:
+		return r.proven(ctx, state, func() error { return r.ZFS.Scrub(ctx, state.Live.Name, zfs.ScrubStart) })
+	case spec.Trim != nil:
+		return r.proven(ctx, state, func() error { return r.ZFS.Trim(ctx, state.Live.Name, action.Member, zfs.TrimStart) })
+	case spec.RemoveVdev != nil:
+		return r.proven(ctx, state, func() error { return r.ZFS.RemoveVdev(ctx, state.Live.Name, action.Member) })
+	case spec.AddVdev != nil:
+		return r.onDisks(ctx, state, action, func() error {
+			return r.ZFS.Add(ctx, state.Live.Name, int(state.Pool.Spec.Ashift), plan.AddedLayout(*spec.AddVdev))
+		})
+	case spec.ReplaceDevice != nil:
+		return r.onDisks(ctx, state, action, func() error {
+			return r.ZFS.Replace(ctx, state.Live.Name, action.Member, string(spec.ReplaceDevice.With))
+		})
+	case spec.ExportImport != nil:
+		return r.exportImport(ctx, state)
+	case spec.ModuleParameter != nil:
+		return r.setParameter(state)
+	}
+	return r.jobs.start(state.Operation, r.Clock, r.work(state))
+}
+
+// work is what takes long.
+func (r *Reconciler) work(state plan.OperationState) work {
+	spec := state.Operation.Spec.Action
+	switch {
+	case spec.Observe != nil:
+		return work{graceful: true, do: func(ctx context.Context, j *job) (plan.OperationResult, error) { return r.watch(ctx, state, j) }}
+	case spec.DestroyDataset != nil:
+		return work{do: func(ctx context.Context, _ *job) (plan.OperationResult, error) {
+			return plan.OperationResult{}, r.destroyDataset(ctx, state)
+		}}
+	case spec.Replicate != nil:
+		return work{do: func(ctx context.Context, j *job) (plan.OperationResult, error) { return r.replicate(ctx, state, j) }}
+	case spec.Copy != nil:
+		return work{do: func(ctx context.Context, j *job) (plan.OperationResult, error) { return r.copy(ctx, state, j) }}
+	case spec.LayoutScore != nil:
+		return work{do: func(ctx context.Context, _ *job) (plan.OperationResult, error) { return r.layoutScore(ctx, state) }}
+	default:
+		return work{do: func(ctx context.Context, _ *job) (plan.OperationResult, error) { return r.metaslabMap(ctx, state) }}
+	}
+}
+
+// onDisks runs a command that takes disks.
+func (r *Reconciler) onDisks(ctx context.Context, state plan.OperationState, action plan.OperationAction, command func() error) error {
+	return guard.OnDisks(r.Disks, state.Pool.Spec.PoolTemplate, action.Disks, func() error { return r.proven(ctx, state, command) })
+}
+
+// exportImport takes the pool off the node and brings it back. Should the agent end in between, the pool controller imports it.
+func (r *Reconciler) exportImport(ctx context.Context, state plan.OperationState) error {
+	if err := proof(guard.Idle(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID)); err != nil {
+		return err
+	}
+	if err := r.ZFS.Export(ctx, state.Live.Name); err != nil {
+		return err
+	}
+	// From here on nothing is refused for good: the pool has to come back.
+	return proof(r.ZFS.Import(ctx, zfs.ImportOptions{GUID: state.Live.GUID}))
+}
+
+// destroyDataset destroys the very dataset that was meant when the operation began, if nobody uses it.
+func (r *Reconciler) destroyDataset(ctx context.Context, state plan.OperationState) error {
+	name := state.Source.Name
+	if err := r.prove(ctx, state); err != nil {
+		return err
+	}
+	if err := proof(guard.Unused(r.Disks, name)); err != nil {
+		return err
+	}
+	now, err := r.ZFS.Datasets(ctx, name)
+	if err != nil {
+		return proof(err)
+	}
+	if len(now) == 0 || now[0].Name != name || now[0].GUID != state.Source.GUID {
+		return fmt.Errorf("dataset %s is another than the one with guid %s that was to be destroyed", name, state.Source.GUID)
+	}
+	return r.ZFS.DestroyDataset(ctx, name, state.Operation.Spec.Action.DestroyDataset.Recursive)
+}
+
+// stop ends early what ZFS or the agent can end early.
+func (r *Reconciler) stop(ctx context.Context, state plan.OperationState, action plan.OperationAction) error {
+	spec := state.Operation.Spec.Action
+	var err error
+	switch {
+	case spec.Scrub != nil:
+		err = r.proven(ctx, state, func() error { return r.ZFS.Scrub(ctx, state.Live.Name, zfs.ScrubStop) })
+	case spec.Trim != nil:
+		err = r.proven(ctx, state, func() error { return r.ZFS.Trim(ctx, state.Live.Name, action.Member, zfs.TrimCancel) })
+	case spec.RemoveVdev != nil:
+		err = r.proven(ctx, state, func() error { return r.ZFS.CancelRemoval(ctx, state.Live.Name) })
+	default:
+		r.jobs.stop(state.Operation.UID)
+	}
+	if errors.Is(err, zfs.NotRunning) {
+		return nil // it has just ended by itself
+	}
+	return err
+}
+
+// cleanUp removes what must not stay when the operation ends.
+func (r *Reconciler) cleanUp(ctx context.Context, state plan.OperationState) error {
+	if state.Operation.Spec.Action.ModuleParameter != nil {
+		return r.restoreParameter(state)
+	}
+	return r.cleanUpReplication(ctx, state)
+}

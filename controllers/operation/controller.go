@@ -1,0 +1,223 @@
+// Package operation carries out the PoolOperations of one node: each is one act on a pool with one outcome, whenever the agent
+// ends and starts again.
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// progressInterval is how often progress is written, at most.
+const progressInterval = 10 * time.Second
+
+// Reconciler does what the PoolOperations of one node say.
+type Reconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	// Recorder announces what has been written to the status.
+	Recorder events.EventRecorder
+	// NodeName is the node that this agent runs on.
+	NodeName string
+	// Agent identifies this life of the agent: another after each start.
+	Agent  string
+	Policy plan.DevicePolicy
+	// Parameters that operations may set.
+	Parameters plan.ParameterAllowlist
+	ZFS        *zfs.Client
+	Disks      guard.Disks
+	// Root is where the node's file system is found.
+	Root string
+	// Turn is held while a pool is looked at and changed: the pool controller takes turns with this one.
+	Turn  sync.Locker
+	Clock clock.WithTicker
+
+	jobs jobs
+	// written is when the status of an operation was written last. One worker uses it.
+	written map[client.ObjectKey]time.Time
+}
+
+// Cached restricts the agent's memory to the operations of its node, without the documents that they have to show.
+func Cached(node string) cache.ByObject {
+	return cache.ByObject{
+		Field: fields.OneTermEqualSelector("spec.nodeName", node),
+		Transform: func(object any) (any, error) {
+			if operation, isOne := object.(*v1alpha1.PoolOperation); isOne {
+				operation.ManagedFields, operation.Status.Data = nil, nil
+			}
+			return object, nil
+		},
+	}
+}
+
+// Reconcile observes, plans, acts and summarises.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	r.Turn.Lock()
+	defer r.Turn.Unlock()
+	// The object is always read fresh: what its status records must not be done twice.
+	var operation v1alpha1.PoolOperation
+	if err := r.Live.Get(ctx, request.NamespacedName, &operation); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if operation.Spec.NodeName != r.NodeName {
+		return reconcile.Result{}, nil
+	}
+	state, err := r.observe(ctx, &operation)
+	if err != nil {
+		_, writeErr := r.writeStatus(ctx, &operation, summariseFailure(&operation, err))
+		return reconcile.Result{}, errors.Join(err, writeErr)
+	}
+	decision := plan.Operation(state)
+	if decision.Begin {
+		// That nothing else changes the pool is not concluded from a cache.
+		if state.Others, err = r.others(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
+		decision = plan.Operation(state)
+	}
+	actErr := r.act(ctx, &state, decision.Actions)
+	if decision.Settled {
+		if actErr == nil {
+			r.forget(&operation)
+		}
+		return reconcile.Result{}, actErr
+	}
+	if actErr != nil {
+		decision = failed(decision, actErr)
+	}
+	later, err := r.writeStatus(ctx, state.Operation, summarise(state, decision))
+	if err != nil {
+		return reconcile.Result{}, errors.Join(actErr, err)
+	}
+	if decision.Outcome != "" {
+		// The outcome is out: an error would only bring what is never done again.
+		r.forget(&operation)
+		return reconcile.Result{RequeueAfter: 10 * time.Millisecond}, nil
+	}
+	if later > 0 && (decision.Recheck == 0 || later < decision.Recheck) {
+		decision.Recheck = later
+	}
+	return reconcile.Result{RequeueAfter: decision.Recheck}, actErr
+}
+
+// forget drops what this agent keeps of an operation.
+func (r *Reconciler) forget(operation *v1alpha1.PoolOperation) {
+	r.jobs.drop(operation.UID)
+	delete(r.written, client.ObjectKeyFromObject(operation))
+}
+
+// runError is an error of the act itself; others pass.
+type runError struct{ error }
+
+// Unwrap returns the error below.
+func (e runError) Unwrap() error { return e.error }
+
+// failed is the decision after its action has failed. What ZFS or the agent refuses is the outcome; the rest may pass.
+func failed(decision plan.OperationDecision, err error) plan.OperationDecision {
+	after := plan.OperationDecision{Reason: v1alpha1.ReasonActionFailed, Message: err.Error() + " (will be tried again)", Progress: decision.Progress}
+	var run runError
+	if errors.As(err, &run) && plan.Permanent(err) {
+		after.Outcome, after.Message = plan.OutcomeFailed, err.Error()
+	}
+	return after
+}
+
+// writeStatus writes a changed status; one that differs only in how far the work is, not too often: then it says when. The
+// update carries the version that was observed: a status that has changed meanwhile is not overwritten, the conflict brings
+// another reconcile.
+func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOperation, status v1alpha1.PoolOperationStatus) (time.Duration, error) {
+	if kstatus.Same(operation.Status, status) {
+		return 0, nil
+	}
+	key, now := client.ObjectKeyFromObject(operation), r.Clock.Now()
+	if wait := r.written[key].Add(progressInterval).Sub(now); wait > 0 && onlyProgress(operation.Status, status) {
+		return wait, nil
+	}
+	before := operation.Status
+	changed := operation.DeepCopy()
+	changed.Status = status
+	if err := r.Client.Status().Update(ctx, changed); err != nil {
+		return 0, client.IgnoreNotFound(fmt.Errorf("write the status of PoolOperation %s: %w", operation.Name, err))
+	}
+	if r.written == nil {
+		r.written = map[client.ObjectKey]time.Time{}
+	}
+	r.written[key] = now
+	r.announce(operation, before, status)
+	return 0, nil
+}
+
+// onlyProgress says whether two statuses differ only in progress and the words for it.
+func onlyProgress(before, after v1alpha1.PoolOperationStatus) bool {
+	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
+	return was != nil && is != nil && was.Reason == is.Reason && before.Outcome == after.Outcome && before.Handle == after.Handle &&
+		before.ObservedGeneration == after.ObservedGeneration
+}
+
+// announce tells of a change that has been written to the status. Event reasons equal condition reasons.
+func (r *Reconciler) announce(operation *v1alpha1.PoolOperation, before, after v1alpha1.PoolOperationStatus) {
+	now := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
+	earlier := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
+	if now == nil || earlier != nil && earlier.Reason == now.Reason {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if after.Outcome == plan.OutcomeFailed || now.Reason == v1alpha1.ReasonActionFailed {
+		kind = corev1.EventTypeWarning
+	}
+	r.Recorder.Eventf(operation, nil, kind, now.Reason, "Reconcile", "%s", kstatus.Shorten(now.Message, 900))
+}
+
+// SetupWithManager registers the controller and what it watches. Operations are looked at one after another, so that two on the
+// same pool never begin at the same time; what takes long is done beside that.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	if r.Agent == "" {
+		return errors.New("the agent has no identity for this life")
+	}
+	r.jobs.ended = make(chan event.GenericEvent)
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		if err := r.restoreOrphans(ctx); err != nil {
+			ctrl.Log.Error(err, "restore module parameters of operations that are gone")
+		}
+		<-ctx.Done()
+		r.jobs.stopAll()
+		return nil
+	})); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("operation").
+		For(&v1alpha1.PoolOperation{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.PoolOperation{}, handler.EnqueueRequestsFromMapFunc(r.unfinished), builder.WithPredicates(ends())).
+		Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(r.operationsOf), builder.WithPredicates(poolTurns())).
+		WatchesRawSource(source.Channel(r.jobs.ended, &handler.EnqueueRequestForObject{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		Complete(r)
+}

@@ -1,0 +1,160 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// jobs are the works of this agent that take time, by the UID of their operation. Each runs in a goroutine of its own.
+type jobs struct {
+	mutex sync.Mutex
+	all   map[types.UID]*job
+	// ended brings another reconcile.
+	ended   chan event.GenericEvent
+	closing bool
+}
+
+type job struct {
+	// stop asks for an early end; cancel enforces it.
+	stop   chan struct{}
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mutex   sync.Mutex
+	state   plan.OperationJob
+	stopped sync.Once
+}
+
+// work is what a job does. It ends early when its context ends. What can end early with a result watches stop instead.
+type work struct {
+	// graceful works end by themselves after stop.
+	graceful bool
+	do       func(ctx context.Context, j *job) (plan.OperationResult, error)
+}
+
+var errStopped = errors.New("the operation was to end")
+
+// report tells how far the job is.
+func (j *job) report(progress v1alpha1.OperationProgress) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	j.state.Progress = progress
+}
+
+// look tells how far the job of an operation is; nil if there is none.
+func (j *jobs) look(operation types.UID) *plan.OperationJob {
+	j.mutex.Lock()
+	found := j.all[operation]
+	j.mutex.Unlock()
+	if found == nil {
+		return nil
+	}
+	found.mutex.Lock()
+	defer found.mutex.Unlock()
+	state := found.state
+	return &state
+}
+
+// start begins a job, in the place of one that has ended.
+func (j *jobs) start(operation *v1alpha1.PoolOperation, now clock.PassiveClock, what work) error {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	if j.closing {
+		return errors.New("the agent is about to end")
+	}
+	if j.all == nil {
+		j.all = map[types.UID]*job{}
+	}
+	// It outlives the reconcile that starts it.
+	ctx, cancel := context.WithCancel(context.Background())
+	begun := &job{stop: make(chan struct{}), cancel: cancel, done: make(chan struct{}), state: plan.OperationJob{Running: true}}
+	j.all[operation.UID] = begun
+	reference := &v1alpha1.PoolOperation{}
+	reference.Name = operation.Name
+	if !what.graceful {
+		go func() {
+			select {
+			case <-begun.stop:
+				cancel()
+			case <-begun.done:
+			}
+		}()
+	}
+	go func() {
+		result, err := what.do(ctx, begun)
+		cancel()
+		begun.finish(result, err, now.Now())
+		j.announce(reference)
+	}()
+	return nil
+}
+
+func (j *job) finish(result plan.OperationResult, err error, at time.Time) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	select {
+	case <-j.stop:
+		j.state.Stopped = true
+	default:
+	}
+	j.state.Running, j.state.OperationResult, j.state.Err, j.state.EndedAt = false, result, err, at
+	close(j.done)
+}
+
+// announce brings a reconcile, without waiting for it.
+func (j *jobs) announce(operation *v1alpha1.PoolOperation) {
+	if j.ended == nil {
+		return
+	}
+	const patience = time.Minute // after that, the reconciler looks by itself
+	select {
+	case j.ended <- event.GenericEvent{Object: operation}:
+	case <-time.After(patience):
+	}
+}
+
+// stop asks the job of an operation to end.
+func (j *jobs) stop(operation types.UID) {
+	j.mutex.Lock()
+	found := j.all[operation]
+	j.mutex.Unlock()
+	if found != nil {
+		found.stopped.Do(func() { close(found.stop) })
+	}
+}
+
+// drop ends the job of an operation and forgets it.
+func (j *jobs) drop(operation types.UID) {
+	j.mutex.Lock()
+	found := j.all[operation]
+	delete(j.all, operation)
+	j.mutex.Unlock()
+	if found != nil {
+		found.cancel()
+		<-found.done
+	}
+}
+
+// stopAll ends all jobs and waits for them.
+func (j *jobs) stopAll() {
+	j.mutex.Lock()
+	j.closing = true
+	var open []*job
+	for _, each := range j.all {
+		open = append(open, each)
+	}
+	j.mutex.Unlock()
+	for _, each := range open {
+		each.cancel()
+		<-each.done
+	}
+}

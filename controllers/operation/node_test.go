@@ -1,0 +1,294 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+const diskA, diskB, diskC, diskD = "/dev/disk/by-id/a", "/dev/disk/by-id/b", "/dev/disk/by-id/c", "/dev/disk/by-id/d"
+
+const (
+	scanSeconds = 5
+	txgHistory  = "txg birth state ndirty nread nwritten reads writes otime qtime wtime stime\n"
+)
+
+// fakeNode plays the zpool, zfs and zdb of a node, its disks and its files. What takes long there takes time of its clock.
+type fakeNode struct {
+	mutex    sync.Mutex
+	clock    *clocktesting.FakeClock
+	root     string
+	pools    []*fakePool
+	users    map[string][]string
+	refused  map[string]error
+	commands []string
+	guids    int
+	// events are the changes of the node and the writes to the API. The agent dies right after one of them; 0 is never.
+	events, diesAfter int
+	// dead is the agent until it is started again.
+	dead bool
+	// sampled is when the counters were read last.
+	sampled time.Time
+}
+
+type fakePool struct {
+	name, guid string
+	imported   bool
+	loads      int
+	freeing    int64
+	freeUntil  time.Time
+	tops       []*fakeTop
+	scan       *fakeScan
+	removal    *fakeScan
+	datasets   []*fakeDataset
+}
+
+type fakeTop struct {
+	name, guid string
+	disks      []*fakeDisk
+}
+
+type fakeDisk struct {
+	path, guid string
+	trim       *fakeScan
+	// replacing is the disk that takes its place.
+	replacing *fakeDisk
+}
+
+type fakeScan struct {
+	function   string
+	start, end time.Time
+	stopped    bool
+	errors     int
+	member     string
+}
+
+type fakeDataset struct {
+	name, kind, guid, origin string
+	properties               map[string]string
+	token                    string
+}
+
+func newNode(t *testing.T) *fakeNode {
+	t.Helper()
+	n := &fakeNode{clock: clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0)), root: t.TempDir(), users: map[string][]string{}, refused: map[string]error{}, guids: 100}
+	n.write(t, "/proc/sys/kernel/random/boot_id", "boot-1\n")
+	n.write(t, "/sys/module/zfs/parameters/zfs_txg_timeout", "5\n")
+	n.write(t, "/proc/1/mountinfo", "")
+	n.write(t, "/proc/spl/kstat/zfs/bench0/txgs", txgHistory+"7 1 C 100 0 200 0 1 10 20 30 40\n8 2 O 0 0 0 0 0 0 0 0 0\n")
+	n.write(t, "/proc/spl/kstat/zfs/zio_stats", "1 1 0x01 3 816 1 2\nname type data\ntotal_allocations 4 10\ngang_writes 4 2\ngang_multilevel 4 0\n")
+	n.pools = []*fakePool{n.pool("bench0", diskA, diskB), n.pool("bench1", diskC)}
+	for _, name := range []string{"bench0/data", "bench0/data/child"} {
+		n.pools[0].datasets = append(n.pools[0].datasets, n.dataset(name, "filesystem"))
+	}
+	return n
+}
+
+func (n *fakeNode) guid() string {
+	n.guids++
+	return strconv.Itoa(n.guids)
+}
+
+func (n *fakeNode) pool(name string, paths ...string) *fakePool {
+	made := &fakePool{name: name, guid: n.guid(), imported: true, loads: 1}
+	top := &fakeTop{name: "mirror-0", guid: n.guid()}
+	for _, path := range paths {
+		top.disks = append(top.disks, &fakeDisk{path: path, guid: n.guid()})
+	}
+	made.tops = []*fakeTop{top}
+	root := n.dataset(name, "filesystem")
+	root.properties["storagebench.dev:uid"] = "uid-" + name
+	made.datasets = []*fakeDataset{root}
+	return made
+}
+
+func (n *fakeNode) dataset(name, kind string) *fakeDataset {
+	return &fakeDataset{name: name, kind: kind, guid: n.guid(), properties: map[string]string{}}
+}
+
+func (n *fakeNode) write(t *testing.T, path, text string) {
+	t.Helper()
+	full := filepath.Join(n.root, path)
+	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (n *fakeNode) read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(n.root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// event counts a change and says whether the agent lives on.
+func (n *fakeNode) event() bool {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	return n.eventLocked()
+}
+
+func (n *fakeNode) eventLocked() bool {
+	if n.events++; n.events == n.diesAfter {
+		n.dead = true
+	}
+	return !n.dead
+}
+
+func (n *fakeNode) isDead() bool {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	return n.dead
+}
+
+// poolController stands in for that: it imports what is ours and not imported.
+func (n *fakeNode) poolController() {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for _, pool := range n.pools {
+		if !pool.imported {
+			pool.imported = true
+			pool.loads++
+		}
+	}
+}
+
+func (n *fakeNode) find(name string) *fakePool {
+	name, _, _ = strings.Cut(name, "/")
+	name, _, _ = strings.Cut(name, "@")
+	for _, pool := range n.pools {
+		if pool.imported && pool.name == name || !pool.imported && pool.guid == name {
+			return pool
+		}
+	}
+	return nil
+}
+
+func (p *fakePool) find(name string) *fakeDataset {
+	for _, dataset := range p.datasets {
+		if dataset.name == name {
+			return dataset
+		}
+	}
+	return nil
+}
+
+func (n *fakeNode) count(prefix string) int {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	count := 0
+	for _, command := range n.commands {
+		if strings.HasPrefix(command, prefix) {
+			count++
+		}
+	}
+	return count
+}
+
+func refusal(kind zfs.Kind, command zfs.Command) error {
+	return &zfs.Error{Kind: kind, Command: command.String(), ExitCode: 1, Stderr: string(kind)}
+}
+
+var errDied = errors.New("the agent has died")
+
+// Run plays one command.
+func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error) {
+	killed := &zfs.Error{Kind: zfs.Cancelled, Command: command.String(), ExitCode: -1, Err: errors.Join(ctx.Err(), errDied)}
+	if ctx.Err() != nil || n.isDead() {
+		return nil, killed
+	}
+	if command.Stdout != nil && command.Program == "zfs" {
+		return nil, n.send(command)
+	}
+	if command.Stdin != nil {
+		return nil, n.receive(command, killed)
+	}
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.advance()
+	if output, isLook, err := n.look(command); isLook {
+		return output, err
+	}
+	n.commands = append(n.commands, command.String())
+	err := n.change(command)
+	if err == nil && !n.eventLocked() {
+		return nil, killed
+	}
+	return nil, err
+}
+
+// advance brings what takes time to where it is now.
+func (n *fakeNode) advance() {
+	now := n.clock.Now()
+	for _, pool := range n.pools {
+		if pool.freeing > 0 && !now.Before(pool.freeUntil) {
+			pool.freeing = 0
+		}
+		if removal := pool.removal; removal != nil && !removal.stopped && !now.Before(removal.end) {
+			pool.tops = slices.DeleteFunc(pool.tops, func(top *fakeTop) bool { return top.guid == removal.member })
+		}
+		for _, top := range pool.tops {
+			for at, disk := range top.disks {
+				if disk.replacing != nil && !now.Before(pool.scan.end) {
+					top.disks[at] = disk.replacing
+				}
+			}
+		}
+	}
+}
+
+// Check finds the disks of pools.
+func (n *fakeNode) Check(wish device.Wish) (device.Disk, error) {
+	disk := device.Disk{Path: wish.Path, Number: wish.Path, Kernel: wish.Path, Serial: "serial", SizeBytes: 1 << 30, LogicalSectorBytes: 512, PhysicalSectorBytes: 4096}
+	if err := n.refused[wish.Path]; err != nil {
+		return disk, err
+	}
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for _, pool := range n.pools {
+		if _, taken := pool.disk(wish.Path); taken != nil {
+			return disk, &device.RefusedError{Path: wish.Path, Findings: []device.Finding{{Reason: device.RunningPool, Detail: "it belongs to pool " + pool.name}}}
+		}
+	}
+	return disk, nil
+}
+
+func (p *fakePool) disk(path string) (*fakeTop, *fakeDisk) {
+	for _, top := range p.tops {
+		for _, disk := range top.disks {
+			if disk.path == path || disk.guid == path || disk.replacing != nil && disk.replacing.path == path {
+				return top, disk
+			}
+		}
+	}
+	return nil, nil
+}
+
+// Verify believes.
+func (n *fakeNode) Verify(device.Disk) error { return nil }
+
+// Wipe is not for these tests.
+func (n *fakeNode) Wipe(wish device.Wish) (device.Disk, error) {
+	return device.Disk{}, fmt.Errorf("nobody gave up the contents of %s", wish.Path)
+}
+
+// PoolUsers are those set by the test.
+func (n *fakeNode) PoolUsers(name string) ([]string, error) { return n.users[name], nil }

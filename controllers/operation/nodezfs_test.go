@@ -1,0 +1,344 @@
+package operation
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// look plays the commands that only look.
+func (n *fakeNode) look(command zfs.Command) (output []byte, isLook bool, err error) {
+	args, last := command.Args, command.Args[len(command.Args)-1]
+	pool := n.find(last)
+	switch command.Program + " " + args[0] {
+	case "zfs version":
+		return []byte("zfs-2.3.9-1\nzfs-kmod-2.3.9-1\n"), true, nil
+	case "zpool list":
+		text := ""
+		for _, pool := range n.pools {
+			if pool.imported && (pool.name == last || strings.Contains(last, ",")) {
+				text += fmt.Sprintf("%s\t%s\t1000\t100\t900\t3\t10\tONLINE\t%d\t0\t-\t-\t12\n", pool.name, pool.guid, pool.freeing)
+			}
+		}
+		return []byte(text), true, nil
+	case "zdb -mm":
+		return []byte("Metaslabs:\n\tvdev          0      metaslabs  2\n\tmetaslab      0   offset            0   spacemap     10   free 4096\n\t\tOn-disk histogram:\t\tfragmentation 7\n\t\t\t 12:      1 *\n\tmetaslab      1   offset         1000   spacemap     11   free 8192\n"), true, nil
+	case "zdb -ddddd":
+		text := "    Object  lvl   iblk   dblk  dsize  dnsize  lsize   %full  type\n  0 L0 0:1000:1000 1000L/1000P F=1 B=1/1\n  1000 L0 0:2000:1000 1000L/1000P F=1 B=1/1\n  2000 L0 0:900000:1000 1000L/1000P F=1 B=1/1\n"
+		_, err := io.WriteString(command.Stdout, text)
+		return nil, true, err
+	case "zpool sync":
+		return nil, true, nil
+	}
+	if command.Program == "zfs" && args[0] == "send" {
+		return []byte("size\t100\n"), true, nil
+	}
+	if pool == nil && slices.Contains([]string{"status", "iostat", "get", "list"}, args[0]) && last != "all-vdevs" {
+		return nil, true, refusal(zfs.NotFound, command)
+	}
+	switch command.Program + " " + args[0] {
+	case "zpool status":
+		return pool.status(n.clock.Now()), true, nil
+	case "zpool iostat":
+		return []byte(pool.name + "\n512\t1\t2\n1024\t3\t4\n"), true, nil
+	case "zpool get":
+		if last == "all-vdevs" {
+			n.sampled = n.clock.Now()
+			seconds := n.clock.Now().Unix() - 1_800_000_000
+			return []byte(fmt.Sprintf("mirror-0\tread_ops\t%d\t-\nmirror-0\twrite_bytes\t%d\t-\na\tread_ops\t%d\t-\nb\tread_ops\t0\t-\n", seconds, 10*seconds, seconds)), true, nil
+		}
+		return []byte(fmt.Sprintf("%s\tload_guid\t%d\t-\n", pool.name, pool.loads)), true, nil
+	case "zfs list":
+		return pool.list(last), true, nil
+	case "zfs get":
+		output, err := n.properties(pool, command)
+		return output, true, err
+	}
+	return nil, false, nil
+}
+
+func (p *fakePool) list(root string) []byte {
+	text := ""
+	for _, d := range p.datasets {
+		if d.name == root || strings.HasPrefix(d.name, root+"/") || strings.HasPrefix(d.name, root+"@") {
+			text += fmt.Sprintf("%s\t%s\t%s\t50\t900\t40\tno\tnone\t%s\n", d.name, d.kind, d.guid, "-")
+		}
+	}
+	return []byte(text)
+}
+
+func (n *fakeNode) properties(pool *fakePool, command zfs.Command) ([]byte, error) {
+	name, text := command.Args[4], ""
+	dataset := pool.find(command.Args[5])
+	if dataset == nil {
+		return nil, refusal(zfs.NotFound, command)
+	}
+	value, source := "-", "-"
+	if set, isSet := dataset.properties[name]; isSet {
+		value, source = set, "local"
+	}
+	if name == "receive_resume_token" && dataset.token != "" {
+		value = dataset.token
+	}
+	text += dataset.name + "\t" + name + "\t" + value + "\t" + source + "\n"
+	return []byte(text), nil
+}
+
+func (s *fakeScan) state(now time.Time) string {
+	switch {
+	case s.stopped:
+		return "CANCELED"
+	case now.Before(s.end):
+		return "SCANNING"
+	}
+	return "FINISHED"
+}
+
+func (s *fakeScan) json(now time.Time) map[string]any {
+	document := map[string]any{"function": strings.ToUpper(s.function), "state": s.state(now), "start_time": s.start.Unix(), "to_examine": 1000, "issued": 500,
+		"errors": s.errors, "to_copy": 1000, "copied": 500}
+	if s.state(now) != "SCANNING" {
+		document["end_time"] = s.end.Unix()
+	}
+	return document
+}
+
+func (d *fakeDisk) json(now time.Time) map[string]any {
+	guid, _ := strconv.Atoi(d.guid)
+	document := map[string]any{"name": d.path + "-part1", "vdev_type": "disk", "path": d.path + "-part1", "class": "normal", "state": "ONLINE", "guid": guid}
+	if d.trim != nil {
+		states := map[string]string{"SCANNING": "ACTIVE", "FINISHED": "COMPLETE", "CANCELED": "CANCELED"}
+		document["trim_state"], document["trim_time"], document["trimmed"], document["to_trim"] = states[d.trim.state(now)], d.trim.start.Unix(), 1000, 1000
+	}
+	return document
+}
+
+func (p *fakePool) status(now time.Time) []byte {
+	vdevs := map[string]any{}
+	for _, top := range p.tops {
+		children := map[string]any{}
+		for _, disk := range top.disks {
+			if disk.replacing != nil {
+				children["replacing-0"] = map[string]any{"name": "replacing-0", "vdev_type": "replacing", "class": "normal", "state": "ONLINE", "guid": 9,
+					"vdevs": map[string]any{"old": disk.json(now), "new": disk.replacing.json(now)}}
+				continue
+			}
+			children[disk.path] = disk.json(now)
+		}
+		guid, _ := strconv.Atoi(top.guid)
+		vdevs[top.name] = map[string]any{"name": top.name, "vdev_type": "mirror", "class": "normal", "state": "ONLINE", "guid": guid, "vdevs": children}
+	}
+	guid, _ := strconv.Atoi(p.guid)
+	pool := map[string]any{"name": p.name, "state": "ONLINE", "pool_guid": guid, "error_count": 0,
+		"vdevs": map[string]any{p.name: map[string]any{"name": p.name, "vdev_type": "root", "class": "normal", "state": "ONLINE", "vdevs": vdevs}}}
+	if p.scan != nil {
+		pool["scan_stats"] = p.scan.json(now)
+	}
+	if p.removal != nil {
+		pool["removal_stats"] = p.removal.json(now)
+	}
+	text, _ := json.Marshal(map[string]any{"pools": map[string]any{p.name: pool}})
+	return text
+}
+
+func (n *fakeNode) began(function string) *fakeScan {
+	now := n.clock.Now().Truncate(time.Second)
+	return &fakeScan{function: function, start: now, end: now.Add(scanSeconds * time.Second)}
+}
+
+// change plays the commands that change something.
+func (n *fakeNode) change(command zfs.Command) error {
+	args, now := command.Args, n.clock.Now()
+	last := args[len(args)-1]
+	pool := n.find(last)
+	if slices.Contains([]string{"remove", "replace", "trim", "add"}, args[0]) {
+		for _, arg := range args[1:] {
+			if found := n.find(arg); found != nil {
+				pool = found
+			}
+		}
+	}
+	if pool == nil {
+		return refusal(zfs.NotFound, command)
+	}
+	running := pool.scan != nil && pool.scan.state(now) == "SCANNING"
+	switch command.Program + " " + args[0] {
+	case "zpool scrub":
+		if args[1] == "-s" {
+			if !running {
+				return refusal(zfs.NotRunning, command)
+			}
+			pool.scan.stopped, pool.scan.end = true, now
+			return nil
+		}
+		if running {
+			return refusal(zfs.InProgress, command)
+		}
+		pool.scan = n.began("scrub")
+	case "zpool trim":
+		return n.trim(pool, args, command)
+	case "zpool add":
+		at := slices.Index(args, "mirror")
+		top := &fakeTop{name: fmt.Sprintf("mirror-%d", len(pool.tops)), guid: n.guid()}
+		for _, path := range args[at+1:] {
+			top.disks = append(top.disks, &fakeDisk{path: path, guid: n.guid()})
+		}
+		pool.tops = append(pool.tops, top)
+	case "zpool remove":
+		if args[1] == "-s" {
+			pool.removal.stopped, pool.removal.end = true, now
+			return nil
+		}
+		pool.removal = n.began("removal")
+		pool.removal.member = last
+	case "zpool replace":
+		_, disk := pool.disk(args[2])
+		if disk == nil {
+			return refusal(zfs.NotFound, command)
+		}
+		disk.replacing = &fakeDisk{path: last, guid: n.guid()}
+		pool.scan = n.began("resilver")
+	case "zpool export":
+		pool.imported = false
+	case "zpool import":
+		pool.imported = true
+		pool.loads++
+	default:
+		return n.changeDataset(pool, command)
+	}
+	return nil
+}
+
+func (n *fakeNode) trim(pool *fakePool, args []string, command zfs.Command) error {
+	for _, top := range pool.tops {
+		for _, disk := range top.disks {
+			switch {
+			case args[1] == "-c":
+				if disk.trim == nil {
+					return refusal(zfs.NotRunning, command)
+				}
+				disk.trim.stopped, disk.trim.end = true, n.clock.Now()
+			case disk.trim != nil && disk.trim.state(n.clock.Now()) == "SCANNING":
+				return refusal(zfs.InProgress, command)
+			default:
+				disk.trim = n.began("trim")
+			}
+		}
+	}
+	return nil
+}
+
+// options are those with -o.
+func options(args []string) map[string]string {
+	set := map[string]string{}
+	for at, arg := range args {
+		if arg == "-o" {
+			name, value, _ := strings.Cut(args[at+1], "=")
+			set[name] = value
+		}
+	}
+	return set
+}
+
+func (n *fakeNode) changeDataset(pool *fakePool, command zfs.Command) error {
+	args := command.Args
+	last := args[len(args)-1]
+	switch command.Program + " " + args[0] {
+	case "zfs snapshot", "zfs clone":
+		if pool.find(last) != nil {
+			return refusal(zfs.Exists, command)
+		}
+		kind := map[string]string{"snapshot": "snapshot", "clone": "filesystem"}[args[0]]
+		made := n.dataset(last, kind)
+		made.properties = options(args)
+		pool.datasets = append(pool.datasets, made)
+	case "zfs destroy":
+		if pool.find(last) == nil {
+			return refusal(zfs.NotFound, command)
+		}
+		pool.datasets = slices.DeleteFunc(pool.datasets, func(d *fakeDataset) bool {
+			return d.name == last || args[1] == "-r" && (strings.HasPrefix(d.name, last+"/") || strings.HasPrefix(d.name, last+"@"))
+		})
+		if !strings.Contains(last, "@") {
+			pool.freeing, pool.freeUntil = 40, n.clock.Now().Add(scanSeconds*time.Second)
+		}
+	case "zfs receive": // -A
+		target := pool.find(last)
+		if target == nil || target.token == "" {
+			return refusal(zfs.NotRunning, command)
+		}
+		target.token = ""
+		if !slices.ContainsFunc(pool.datasets, func(d *fakeDataset) bool { return strings.HasPrefix(d.name, last+"@") }) {
+			pool.datasets = slices.DeleteFunc(pool.datasets, func(d *fakeDataset) bool { return d == target })
+		}
+	default:
+		return refusal(zfs.Unknown, command)
+	}
+	return nil
+}
+
+// tokenOf is the resume token of a snapshot by its number.
+func tokenOf(snapshot string) string {
+	return "1-" + snapshot[strings.LastIndex(snapshot, "-")+1:] + "-a-b"
+}
+
+func (n *fakeNode) send(command zfs.Command) error {
+	last := command.Args[len(command.Args)-1]
+	n.mutex.Lock()
+	n.commands = append(n.commands, command.String())
+	var sent *fakeDataset
+	for _, pool := range n.pools {
+		for _, dataset := range pool.datasets {
+			if dataset.kind == "snapshot" && (dataset.name == last || command.Args[1] == "-t" && strings.HasPrefix(dataset.name, "bench0/data@storagebench-") && tokenOf(dataset.name) == last) {
+				sent = dataset
+			}
+		}
+	}
+	n.mutex.Unlock()
+	if sent == nil {
+		return refusal(zfs.NotFound, command)
+	}
+	_, err := io.WriteString(command.Stdout, sent.name+"\n"+sent.guid)
+	return err
+}
+
+// receive takes a stream in two steps: between them, only a token is there.
+func (n *fakeNode) receive(command zfs.Command, killed error) error {
+	stream, err := io.ReadAll(command.Stdin)
+	if err != nil {
+		return refusal(zfs.BadStream, command)
+	}
+	name, guid, _ := strings.Cut(string(stream), "\n")
+	_, snapshot, _ := strings.Cut(name, "@")
+	last := command.Args[len(command.Args)-1]
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.commands = append(n.commands, command.String())
+	pool := n.find(last)
+	target := pool.find(last)
+	if target == nil {
+		target = n.dataset(last, "filesystem")
+		target.properties = options(command.Args)
+		pool.datasets = append(pool.datasets, target)
+	} else if target.token == "" && strings.HasSuffix(snapshot, "-0") {
+		return refusal(zfs.Exists, command)
+	}
+	target.token = tokenOf(snapshot)
+	if !n.eventLocked() {
+		return killed
+	}
+	target.token = ""
+	arrived := n.dataset(last+"@"+snapshot, "snapshot")
+	arrived.guid = guid
+	pool.datasets = append(pool.datasets, arrived)
+	if !n.eventLocked() {
+		return killed
+	}
+	return nil
+}

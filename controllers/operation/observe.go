@@ -1,0 +1,224 @@
+package operation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// observe gathers all that is known of an operation.
+func (r *Reconciler) observe(ctx context.Context, operation *v1alpha1.PoolOperation) (plan.OperationState, error) {
+	state := plan.OperationState{Operation: operation, Now: r.Clock.Now(), Agent: r.Agent, Policy: r.Policy, Job: r.jobs.look(operation.UID)}
+	if err := r.observeParameter(&state); err != nil {
+		return state, err
+	}
+	if operation.Status.Outcome != "" {
+		return state, nil
+	}
+	var err error
+	if state.Pool, err = r.benchmarkPool(ctx, operation.Spec.Pool); err != nil {
+		return state, err
+	}
+	if state.Live, err = r.livePool(ctx, state.Pool); err != nil {
+		return state, err
+	}
+	if replicate := operation.Spec.Action.Replicate; replicate != nil {
+		if state.ToPool, err = r.benchmarkPool(ctx, replicate.ToPool); err != nil {
+			return state, err
+		}
+		if state.ToLive, err = r.livePool(ctx, state.ToPool); err != nil {
+			return state, err
+		}
+	}
+	if operation.Status.StartedAt == nil {
+		var known v1alpha1.PoolOperationList
+		if err := r.Client.List(ctx, &known); err != nil {
+			return state, fmt.Errorf("list PoolOperations: %w", err)
+		}
+		state.Others = known.Items
+	}
+	if state.Live == nil {
+		return state, nil
+	}
+	if err := r.observeObjects(ctx, &state); err != nil {
+		return state, err
+	}
+	return state, r.observeDisks(ctx, &state)
+}
+
+// benchmarkPool reads a BenchmarkPool from the API server; nil if there is none.
+func (r *Reconciler) benchmarkPool(ctx context.Context, name string) (*v1alpha1.BenchmarkPool, error) {
+	var pool v1alpha1.BenchmarkPool
+	if err := r.Live.Get(ctx, client.ObjectKey{Name: name}, &pool); err != nil {
+		if err = client.IgnoreNotFound(err); err != nil {
+			return nil, fmt.Errorf("read BenchmarkPool %s: %w", name, err)
+		}
+		return nil, nil
+	}
+	return &pool, nil
+}
+
+// others reads all operations from the API server, a few at a time: their documents are large.
+func (r *Reconciler) others(ctx context.Context) ([]v1alpha1.PoolOperation, error) {
+	const few = 16
+	var all []v1alpha1.PoolOperation
+	for next := ""; ; {
+		var page v1alpha1.PoolOperationList
+		if err := r.Live.List(ctx, &page, client.Limit(few), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("list PoolOperations: %w", err)
+		}
+		for i := range page.Items {
+			if page.Items[i].Spec.NodeName == r.NodeName && page.Items[i].Status.Outcome == "" {
+				all = append(all, page.Items[i])
+			}
+		}
+		if next = page.Continue; next == "" {
+			return all, nil
+		}
+	}
+}
+
+// livePool looks at the imported pool of a BenchmarkPool; nil if there is none that carries its mark.
+func (r *Reconciler) livePool(ctx context.Context, pool *v1alpha1.BenchmarkPool) (*plan.OperationPool, error) {
+	if pool == nil || pool.Spec.NodeName != r.NodeName {
+		return nil, nil
+	}
+	name := plan.PoolName(pool)
+	pools, err := r.ZFS.Pools(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the pools of node %s: %w", r.NodeName, err)
+	}
+	at := slices.IndexFunc(pools, func(p zfs.PoolSummary) bool { return p.Name == name })
+	if at < 0 {
+		return nil, nil
+	}
+	marks, err := r.ZFS.DatasetProperties(ctx, []string{plan.PropertyUID}, name)
+	if err != nil {
+		return nil, fmt.Errorf("find out whose pool %s is: %w", name, err)
+	}
+	known := plan.LivePool{PoolSummary: pools[at], DatasetProperties: marks}
+	if !known.OwnedBy(string(pool.UID)) {
+		return nil, nil
+	}
+	live := &plan.OperationPool{PoolSummary: pools[at]}
+	loads, err := r.ZFS.PoolProperties(ctx, name, "load_guid")
+	if err != nil {
+		return nil, fmt.Errorf("look at pool %s: %w", name, err)
+	}
+	for _, property := range loads {
+		live.LoadGUID = property.Value
+	}
+	version, err := r.ZFS.Version(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the version of ZFS: %w", err)
+	}
+	if live.Status, err = r.ZFS.Status(ctx, version, name); err != nil {
+		return nil, fmt.Errorf("look at pool %s: %w", name, err)
+	}
+	return live, nil
+}
+
+// observeDisks looks at the disks that the action names, those of the pool, and those that others claim.
+func (r *Reconciler) observeDisks(ctx context.Context, state *plan.OperationState) error {
+	devices := plan.OperationDevices(state.Operation.Spec.Action)
+	if len(devices) == 0 {
+		return nil
+	}
+	var err error
+	if state.Rivals, err = guard.Rivals(ctx, r.Live, state.Pool); err != nil {
+		return err
+	}
+	state.Disks = guard.Survey(r.Disks, state.Pool.Spec.PoolTemplate, devices, state.Live.Status.Leaves(), state.Rivals)
+	return nil
+}
+
+// observeObjects looks at the datasets and snapshots that the action names, and at who uses what must be unused.
+func (r *Reconciler) observeObjects(ctx context.Context, state *plan.OperationState) error {
+	action, pool := state.Operation.Spec.Action, state.Pool
+	name := func(path v1alpha1.DatasetPath) string { return plan.OperationDataset(pool, path) }
+	switch {
+	case action.Snapshot != nil:
+		state.Source.Name = name(action.Snapshot.Dataset)
+		state.Snapshot.Name = state.Source.Name + "@" + string(action.Snapshot.Name)
+	case action.Clone != nil:
+		state.Snapshot.Name = name(action.Clone.Dataset) + "@" + string(action.Clone.Snapshot)
+		state.Target.Name = name(action.Clone.To)
+	case action.DestroyDataset != nil:
+		state.Source.Name = name(action.DestroyDataset.Dataset)
+		return r.observeUse(ctx, state, state.Source.Name)
+	case action.Replicate != nil:
+		state.Source.Name = name(action.Replicate.Dataset)
+		return r.observeReplication(ctx, state)
+	case action.Copy != nil:
+		state.Source.Name, state.Target.Name = name(action.Copy.Dataset), name(action.Copy.To)
+	case action.LayoutScore != nil:
+		state.Source.Name = name(action.LayoutScore.Dataset)
+	case action.ExportImport != nil:
+		return r.observeUse(ctx, state, state.Live.Name)
+	default:
+		return nil
+	}
+	if err := r.lookUp(ctx, state.Live.Name, &state.Source, &state.Snapshot, &state.Target); err != nil {
+		return err
+	}
+	if action.Copy != nil {
+		return r.observeMounts(state)
+	}
+	return nil
+}
+
+// observeUse finds out who uses a pool or dataset that must be unused.
+func (r *Reconciler) observeUse(ctx context.Context, state *plan.OperationState, name string) error {
+	if state.Source.Name != "" {
+		if err := r.lookUp(ctx, state.Live.Name, &state.Source); err != nil {
+			return err
+		}
+	}
+	var err error
+	if state.Users, err = r.Disks.PoolUsers(name); err != nil {
+		return fmt.Errorf("find out who uses %s: %w", name, err)
+	}
+	return nil
+}
+
+// lookUp looks up datasets and snapshots of a pool by name, with the mark of the operation that made them.
+func (r *Reconciler) lookUp(ctx context.Context, pool string, objects ...*plan.OperationObject) error {
+	all, err := r.ZFS.Datasets(ctx, pool)
+	if err != nil {
+		return fmt.Errorf("list the datasets of pool %s: %w", pool, err)
+	}
+	for _, object := range objects {
+		at := slices.IndexFunc(all, func(d zfs.Dataset) bool { return d.Name == object.Name })
+		if object.Name == "" || at < 0 {
+			continue
+		}
+		mark, err := r.mark(ctx, object.Name)
+		if err != nil {
+			return err
+		}
+		name := object.Name
+		*object = plan.OperationObject{Name: name, Exists: true, Dataset: all[at], Mark: mark}
+	}
+	return nil
+}
+
+// mark is the UID of the operation that made a dataset or snapshot. An inherited one is none.
+func (r *Reconciler) mark(ctx context.Context, name string) (string, error) {
+	properties, err := r.ZFS.DatasetProperties(ctx, []string{plan.PropertyOperation}, name)
+	if err != nil {
+		return "", fmt.Errorf("find out which operation made %s: %w", name, err)
+	}
+	for _, property := range properties {
+		if property.Local() {
+			return property.Value, nil
+		}
+	}
+	return "", nil
+}

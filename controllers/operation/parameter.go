@@ -1,0 +1,290 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// parameterFolder is where the node keeps the earlier values of what operations have set.
+const parameterFolder = "/var/lib/storagebench/parameters"
+
+// parameterRecord is one such value.
+type parameterRecord struct {
+	// Operation and Name of it.
+	Operation types.UID `json:"operation"`
+	Name      string    `json:"name"`
+	// Parameter set, with the value before.
+	Parameter string `json:"parameter"`
+	Earlier   string `json:"earlier"`
+	// BootID of the node then: after a reboot, the module has its own values again.
+	BootID   string `json:"bootID"`
+	Applied  bool   `json:"applied"`
+	Restored bool   `json:"restored"`
+}
+
+func (r *Reconciler) onNode(path string) string { return filepath.Join(r.Root, path) }
+
+func (r *Reconciler) recordPath(operation types.UID) string {
+	return r.onNode(filepath.Join(parameterFolder, filepath.Base(string(operation))+".json"))
+}
+
+func (r *Reconciler) bootID() (string, error) {
+	text, err := os.ReadFile(r.onNode("/proc/sys/kernel/random/boot_id"))
+	if err != nil {
+		return "", fmt.Errorf("find out which boot of the node this is: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// parameterFile is the file by which the kernel shows and takes a parameter; empty if no module of ZFS has it.
+func (r *Reconciler) parameterFile(name string) (string, error) {
+	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
+		return "", fmt.Errorf("module parameter %q: write a name such as zfs_arc_max: %w", name, plan.ErrPermanent)
+	}
+	for _, module := range []string{"zfs", "spl"} {
+		path := r.onNode(filepath.Join("/sys/module", module, "parameters", name))
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("look for module parameter %s: %w", name, err)
+		}
+	}
+	return "", nil
+}
+
+// observeParameter reads what the node remembers.
+func (r *Reconciler) observeParameter(state *plan.OperationState) error {
+	action := state.Operation.Spec.Action.ModuleParameter
+	if action == nil {
+		return nil
+	}
+	file, err := r.parameterFile(action.Name)
+	if err != nil {
+		return err
+	}
+	state.Parameter = plan.ParameterState{Allowed: r.Parameters.Allows(action.Name), Found: file != ""}
+	record, err := readRecord(r.recordPath(state.Operation.UID))
+	if err != nil || record == nil {
+		return err
+	}
+	boot, err := r.bootID()
+	if err != nil {
+		return err
+	}
+	known := &plan.ParameterRecord{Applied: record.Applied, Restored: record.Restored, SameBoot: record.BootID == boot, Earlier: record.Earlier}
+	state.Parameter.Record = known
+	// The record itself stays until the outcome is out.
+	over := state.Operation.Status.Outcome != "" || !state.Operation.DeletionTimestamp.IsZero()
+	if over || known.SameBoot && !known.Restored {
+		state.Leftovers = []string{fmt.Sprintf("%s was %s before", record.Parameter, record.Earlier)}
+	}
+	return nil
+}
+
+// setParameter remembers the earlier value, then sets the new one. It can be done again at any point.
+func (r *Reconciler) setParameter(state plan.OperationState) error {
+	operation, action := state.Operation, state.Operation.Spec.Action.ModuleParameter
+	if !r.Parameters.Allows(action.Name) {
+		return fmt.Errorf("module parameter %s is not on the allowlist of the agent: %w", action.Name, plan.ErrPermanent)
+	}
+	file, err := r.parameterFile(action.Name)
+	if err != nil {
+		return err
+	}
+	if file == "" {
+		return fmt.Errorf("module parameter %s is not there: %w", action.Name, plan.ErrPermanent)
+	}
+	record, err := readRecord(r.recordPath(operation.UID))
+	if err != nil {
+		return err
+	}
+	if record == nil {
+		earlier, err := readParameter(file)
+		if err != nil {
+			return err
+		}
+		boot, err := r.bootID()
+		if err != nil {
+			return err
+		}
+		record = &parameterRecord{Operation: operation.UID, Name: operation.Name, Parameter: action.Name, Earlier: earlier, BootID: boot}
+		if err := r.writeRecord(*record); err != nil {
+			return err
+		}
+	}
+	if err := writeParameter(file, string(action.Value)); err != nil {
+		return fmt.Errorf("set module parameter %s to %s: %w", action.Name, action.Value, errors.Join(err, plan.ErrPermanent))
+	}
+	record.Applied = true
+	return r.writeRecord(*record)
+}
+
+// restoreParameter sets the earlier value again, unless the node has been started anew since, and forgets it once the operation
+// is over.
+func (r *Reconciler) restoreParameter(state plan.OperationState) error {
+	path := r.recordPath(state.Operation.UID)
+	record, err := readRecord(path)
+	if err != nil || record == nil {
+		return err
+	}
+	if err := r.restore(record); err != nil {
+		return err
+	}
+	if state.Operation.Status.Outcome == "" && state.Operation.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return remove(path)
+}
+
+func (r *Reconciler) restore(record *parameterRecord) error {
+	boot, err := r.bootID()
+	if err != nil {
+		return err
+	}
+	if record.Restored || record.BootID != boot {
+		return nil
+	}
+	file, err := r.parameterFile(record.Parameter)
+	if err != nil {
+		return err
+	}
+	// Without the module there is nothing to restore.
+	if file != "" {
+		if err := writeParameter(file, record.Earlier); err != nil {
+			return fmt.Errorf("restore module parameter %s to %s: %w", record.Parameter, record.Earlier, err)
+		}
+	}
+	record.Restored = true
+	return r.writeRecord(*record)
+}
+
+// restoreOrphans restores, when the agent starts, what operations have set that are not there any more. The others come to their
+// own turn.
+func (r *Reconciler) restoreOrphans(ctx context.Context) error {
+	folder := r.onNode(parameterFolder)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	r.Turn.Lock()
+	defer r.Turn.Unlock()
+	var problems []error
+	for _, entry := range entries {
+		path := filepath.Join(folder, entry.Name())
+		record, err := readRecord(path)
+		if err != nil || record == nil {
+			problems = append(problems, err)
+			continue
+		}
+		if there, err := r.exists(ctx, *record); err != nil || there {
+			problems = append(problems, err)
+			continue
+		}
+		if err := r.restore(record); err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		problems = append(problems, remove(path))
+	}
+	return errors.Join(problems...)
+}
+
+func (r *Reconciler) exists(ctx context.Context, record parameterRecord) (bool, error) {
+	var operations v1alpha1.PoolOperationList
+	if err := r.Client.List(ctx, &operations); err != nil {
+		return false, fmt.Errorf("list PoolOperations: %w", err)
+	}
+	for i := range operations.Items {
+		if operations.Items[i].UID == record.Operation {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func readParameter(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read a module parameter: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// writeParameter writes in one go, as the kernel wants it, and never makes a file.
+func writeParameter(file, value string) error {
+	opened, err := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = opened.WriteString(value)
+	return errors.Join(err, opened.Close())
+}
+
+func readRecord(path string) (*parameterRecord, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what the node remembers of a module parameter: %w", err)
+	}
+	var record parameterRecord
+	if err := json.Unmarshal(text, &record); err != nil {
+		return nil, fmt.Errorf("%s does not say which module parameter it is about; look at it and remove it: %w", path, err)
+	}
+	return &record, nil
+}
+
+// writeRecord is on the disk when it returns, whole or not at all.
+func (r *Reconciler) writeRecord(record parameterRecord) error {
+	text, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	path := r.recordPath(record.Operation)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	draft := path + ".new"
+	file, err := os.OpenFile(draft, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("remember a module parameter on the node: %w", err)
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("remember a module parameter on the node: %w", err)
+	}
+	if err := os.Rename(draft, path); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

@@ -1,0 +1,262 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// snapshotPrefix begins the names of the snapshots that a replication takes.
+func snapshotPrefix(operation *v1alpha1.PoolOperation) string {
+	const part = 8
+	uid := string(operation.UID)
+	return "storagebench-" + uid[:min(part, len(uid))] + "-"
+}
+
+// observeReplication looks at both sides, and at what is to be removed at the end: our snapshots of the source, and half a
+// receive.
+func (r *Reconciler) observeReplication(ctx context.Context, state *plan.OperationState) error {
+	if err := r.lookUp(ctx, state.Live.Name, &state.Source); err != nil {
+		return err
+	}
+	if state.ToLive != nil {
+		state.Target.Name = plan.OperationDataset(state.ToPool, state.Operation.Spec.Action.Replicate.To)
+		if err := r.lookUp(ctx, state.ToLive.Name, &state.Target); err != nil {
+			return err
+		}
+	}
+	if state.Operation.Status.StartedAt == nil || state.Job != nil && state.Job.Running || !state.Source.Exists {
+		return nil
+	}
+	mine, err := r.ownSnapshots(ctx, *state)
+	if err != nil {
+		return err
+	}
+	state.Leftovers = mine
+	token, err := r.ownToken(ctx, *state)
+	if err == nil && token != "" && (state.Target.Mark == string(state.Operation.UID) || len(mine) > 0) {
+		state.Leftovers = append(state.Leftovers, "half a receive in "+state.Target.Name)
+	}
+	return err
+}
+
+// ownSnapshots are those of the source that this operation took.
+func (r *Reconciler) ownSnapshots(ctx context.Context, state plan.OperationState) ([]string, error) {
+	all, err := r.ZFS.Datasets(ctx, state.Source.Name)
+	if err != nil {
+		return nil, fmt.Errorf("list the snapshots of %s: %w", state.Source.Name, err)
+	}
+	var mine []string
+	for _, dataset := range all {
+		if !strings.HasPrefix(dataset.Name, state.Source.Name+"@"+snapshotPrefix(state.Operation)) {
+			continue
+		}
+		mark, err := r.mark(ctx, dataset.Name)
+		if err != nil {
+			return nil, err
+		}
+		if mark == string(state.Operation.UID) {
+			mine = append(mine, dataset.Name)
+		}
+	}
+	return mine, nil
+}
+
+// ownToken resumes what this operation has begun to receive. The target was not there when it began.
+func (r *Reconciler) ownToken(ctx context.Context, state plan.OperationState) (string, error) {
+	if state.ToLive == nil {
+		return "", nil
+	}
+	token, err := r.ZFS.ResumeToken(ctx, state.Target.Name)
+	if errors.Is(err, zfs.NotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look for half a receive in %s: %w", state.Target.Name, err)
+	}
+	return token, nil
+}
+
+// proveBoth proves that both pools are ours, and that they are those that the operation began with.
+func (r *Reconciler) proveBoth(ctx context.Context, state plan.OperationState) error {
+	if err := r.prove(ctx, state); err != nil {
+		return err
+	}
+	if state.ToLive == nil {
+		return fmt.Errorf("the pool of BenchmarkPool %s is not imported", state.Operation.Spec.Action.Replicate.ToPool)
+	}
+	if _, toGUID, _ := strings.Cut(state.Operation.Status.Handle, " "); toGUID != state.ToLive.GUID {
+		return fmt.Errorf("BenchmarkPool %s has another pool than when the operation began: %w", state.Operation.Spec.Action.Replicate.ToPool, plan.ErrPermanent)
+	}
+	return proof(guard.Prove(ctx, r.ZFS, state.ToPool, state.ToLive.GUID))
+}
+
+// replication is the sending of one dataset.
+type replication struct {
+	*Reconciler
+	state plan.OperationState
+	job   *job
+	// sent counts bytes; whole says that this agent has sent all of them.
+	sent  atomic.Int64
+	whole bool
+}
+
+// replicate sends the dataset and its increments. What the target has already is not sent again, so that it goes on where an
+// earlier agent ended.
+func (r *Reconciler) replicate(ctx context.Context, state plan.OperationState, j *job) (plan.OperationResult, error) {
+	action := state.Operation.Spec.Action.Replicate
+	if err := r.proveBoth(ctx, state); err != nil {
+		return plan.OperationResult{}, err
+	}
+	sending := &replication{Reconciler: r, state: state, job: j, whole: true}
+	for number := int32(0); number <= action.Increments; number++ {
+		if err := sending.step(ctx, number); err != nil {
+			return plan.OperationResult{}, fmt.Errorf("send %s to %s, part %d of %d: %w", state.Source.Name, state.Target.Name, number+1, action.Increments+1, err)
+		}
+	}
+	target := plan.OperationObject{Name: state.Target.Name}
+	if err := r.lookUp(ctx, state.ToLive.Name, &target); err != nil {
+		return plan.OperationResult{}, proof(err)
+	}
+	metrics := []v1alpha1.OperationMetric{{Name: "receivedSnapshots", Value: int64(action.Increments) + 1}, {Name: "receivedReferencedBytes", Value: target.ReferencedBytes}}
+	if sending.whole {
+		metrics = append(metrics, v1alpha1.OperationMetric{Name: "sentBytes", Value: sending.sent.Load()})
+	}
+	return plan.OperationResult{Message: fmt.Sprintf("dataset %s is sent to %s with %d increments", state.Source.Name, state.Target.Name, action.Increments), Metrics: metrics}, nil
+}
+
+func (s *replication) snapshot(of string, number int32) string {
+	return fmt.Sprintf("%s@%s%d", of, snapshotPrefix(s.state.Operation), number)
+}
+
+// step brings one snapshot to the target, if it is not there yet.
+func (s *replication) step(ctx context.Context, number int32) error {
+	uid := string(s.state.Operation.UID)
+	source, arrived := plan.OperationObject{Name: s.snapshot(s.state.Source.Name, number)}, plan.OperationObject{Name: s.snapshot(s.state.Target.Name, number)}
+	target := plan.OperationObject{Name: s.state.Target.Name}
+	if err := errors.Join(s.lookUp(ctx, s.state.Live.Name, &source), s.lookUp(ctx, s.state.ToLive.Name, &arrived, &target)); err != nil {
+		return proof(err)
+	}
+	token := ""
+	if target.Exists {
+		var err error
+		if token, err = s.ownToken(ctx, s.state); err != nil {
+			return err
+		}
+		if target.Mark != uid && (token == "" || !source.Exists) {
+			return fmt.Errorf("dataset %s was not made by this operation: choose another path: %w", target.Name, zfs.Exists)
+		}
+	}
+	if arrived.Exists && token == "" {
+		s.whole = false
+		return s.check(source, arrived)
+	}
+	if source.Exists && source.Mark != uid {
+		return fmt.Errorf("snapshot %s was not taken by this operation: %w", source.Name, zfs.Exists)
+	}
+	mark := map[string]string{plan.PropertyOperation: uid}
+	if err := s.proveBoth(ctx, s.state); err != nil {
+		return err
+	}
+	if !source.Exists {
+		if err := s.ZFS.Snapshot(ctx, source.Name, false, mark); err != nil {
+			return err
+		}
+	} else {
+		s.whole = false
+	}
+	options := zfs.SendOptions{Snapshot: source.Name, Compressed: s.state.Operation.Spec.Action.Replicate.Compressed}
+	if number > 0 {
+		options.From = s.snapshot(s.state.Source.Name, number-1)
+		mark = nil
+	}
+	if token != "" {
+		options = zfs.SendOptions{Token: token}
+	}
+	return s.send(ctx, options, mark)
+}
+
+// check makes sure that what has arrived is what was sent. Once the source's is gone, that was seen before.
+func (s *replication) check(source, arrived plan.OperationObject) error {
+	if source.Exists && source.GUID != arrived.GUID {
+		return fmt.Errorf("%s (guid %s) is not %s (guid %s): %w", arrived.Name, arrived.GUID, source.Name, source.GUID, zfs.Exists)
+	}
+	return nil
+}
+
+// send runs one send and receive, and tells how far it is. What interrupts it is no refusal: a token is left to go on with.
+func (s *replication) send(ctx context.Context, options zfs.SendOptions, mark map[string]string) error {
+	size, err := s.ZFS.SendSize(ctx, options)
+	if err != nil {
+		return err
+	}
+	if err := s.proveBoth(ctx, s.state); err != nil {
+		return err
+	}
+	before := s.sent.Load()
+	finished := make(chan struct{})
+	defer close(finished)
+	tell := func() {
+		done := s.sent.Load()
+		progress := v1alpha1.OperationProgress{DoneBytes: done, TotalBytes: max(before+size, done), Message: "sends to " + s.state.Target.Name}
+		if progress.TotalBytes > 0 {
+			progress.Percent = int32(min(100*(float64(done)/float64(progress.TotalBytes)), 99))
+		}
+		s.job.report(progress)
+	}
+	tell()
+	go func() {
+		ticks := s.Clock.NewTicker(time.Second)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-finished:
+				return
+			case <-ticks.C():
+				tell()
+			}
+		}
+	}()
+	err = s.ZFS.Replicate(ctx, options, s.state.Target.Name, mark, &s.sent)
+	if errors.Is(err, zfs.BadStream) {
+		return proof(err) // an interrupted stream is bad too
+	}
+	return err
+}
+
+// cleanUpReplication throws half a receive away and destroys our snapshots of the source. What has been received stays.
+func (r *Reconciler) cleanUpReplication(ctx context.Context, state plan.OperationState) error {
+	mine, err := r.ownSnapshots(ctx, state)
+	if err != nil {
+		return err
+	}
+	token, err := r.ownToken(ctx, state)
+	if err != nil {
+		return err
+	}
+	if token != "" && (state.Target.Mark == string(state.Operation.UID) || len(mine) > 0) {
+		if err := r.proveBoth(ctx, state); err != nil {
+			return err
+		}
+		if err := r.ZFS.AbortReceive(ctx, state.Target.Name); err != nil {
+			return err
+		}
+	}
+	for _, snapshot := range mine {
+		if err := r.prove(ctx, state); err != nil {
+			return err
+		}
+		if err := r.ZFS.DestroySnapshot(ctx, snapshot, false); err != nil && !errors.Is(err, zfs.NotFound) {
+			return err
+		}
+	}
+	return nil
+}

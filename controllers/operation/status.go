@@ -1,0 +1,60 @@
+package operation
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// Bounds of the API.
+const (
+	maxMetrics         = 64
+	maxHandle          = 256
+	maxProgressMessage = 256
+)
+
+// summarise derives the status from what was observed and decided, so that an unchanged world gives an unchanged status.
+func summarise(state plan.OperationState, decision plan.OperationDecision) v1alpha1.PoolOperationStatus {
+	operation := state.Operation
+	status := *operation.Status.DeepCopy()
+	status.ObservedGeneration = operation.Generation
+	// A moment is kept in whole seconds.
+	now := metav1.Time{Time: state.Now.UTC().Truncate(1e9)}
+	if decision.Begin {
+		status.StartedAt, status.Handle = &now, kstatus.Shorten(decision.Handle, maxHandle)
+	}
+	if decision.Progress != nil {
+		progress := *decision.Progress
+		progress.Message = kstatus.Shorten(progress.Message, maxProgressMessage)
+		status.Progress = &progress
+	}
+	generation := operation.Generation
+	switch decision.Outcome {
+	case "":
+		kstatus.Progress(&status.Conditions, generation, decision.Reason, decision.Message)
+		return status
+	case plan.OutcomeFailed:
+		kstatus.Stall(&status.Conditions, generation, decision.Reason, decision.Message)
+	default:
+		kstatus.Done(&status.Conditions, generation, decision.Reason, decision.Message)
+	}
+	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionComplete, metav1.ConditionTrue, decision.Reason, decision.Message)
+	status.Outcome, status.FinishedAt = decision.Outcome, &now
+	metrics := decision.Result.Metrics
+	status.Metrics = metrics[:min(len(metrics), maxMetrics)]
+	status.Data, status.DataDigest = decision.Result.Data, decision.Result.DataDigest
+	return status
+}
+
+// summariseFailure keeps what was known: nothing new could be seen.
+func summariseFailure(operation *v1alpha1.PoolOperation, err error) v1alpha1.PoolOperationStatus {
+	status := *operation.Status.DeepCopy()
+	if status.Outcome != "" {
+		return status
+	}
+	status.ObservedGeneration = operation.Generation
+	kstatus.Progress(&status.Conditions, operation.Generation, v1alpha1.ReasonActionFailed, err.Error()+" (will be tried again)")
+	return status
+}

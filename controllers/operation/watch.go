@@ -1,0 +1,253 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/poolseries"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+const (
+	defaultInterval = time.Second
+	// minInterval bounds what the looking itself costs.
+	minInterval = 100 * time.Millisecond
+	kstats      = "/proc/spl/kstat/zfs"
+)
+
+func words(version zfs.Version) string {
+	return strings.TrimSpace(version.Userland + " " + version.Kernel)
+}
+
+// window is one observation.
+type window struct {
+	*Reconciler
+	pool              *plan.OperationPool
+	version           zfs.Version
+	recorder          poolseries.Recorder
+	sizes, latencies  []zfs.Histogram
+	interval, longest time.Duration
+	missing           []string
+}
+
+// watch takes samples until the duration is over or the operation is to end. What disturbs the window makes it fail.
+func (r *Reconciler) watch(ctx context.Context, state plan.OperationState, j *job) (plan.OperationResult, error) {
+	if state.Live == nil {
+		return plan.OperationResult{}, errors.New("the pool is not imported")
+	}
+	action := state.Operation.Spec.Action.Observe
+	w := &window{Reconciler: r, pool: state.Live, interval: defaultInterval}
+	if action.Interval != nil {
+		w.interval = max(action.Interval.Duration.Duration, minInterval)
+	}
+	if action.Duration != nil {
+		w.longest = action.Duration.Duration.Duration
+	}
+	if err := w.begin(ctx); err != nil {
+		return plan.OperationResult{}, err
+	}
+	if err := w.sampleUntilEnd(ctx, j); err != nil {
+		return plan.OperationResult{}, err
+	}
+	return w.result(ctx)
+}
+
+// begin takes the histograms, which are read once before and once after: they are long.
+func (w *window) begin(ctx context.Context) error {
+	var err error
+	if w.version, err = w.ZFS.Version(ctx); err != nil {
+		return err
+	}
+	if !w.version.VdevProperties() {
+		w.missing = append(w.missing, "exact operations and bytes of each vdev need OpenZFS 2.2")
+	}
+	if w.sizes, err = w.ZFS.RequestSizes(ctx, w.pool.Name); err != nil {
+		return err
+	}
+	w.latencies, err = w.ZFS.Latencies(ctx, w.pool.Name)
+	return err
+}
+
+func (w *window) sampleUntilEnd(ctx context.Context, j *job) error {
+	if err := w.sample(ctx); err != nil {
+		return err
+	}
+	ticks := w.Clock.NewTicker(w.interval)
+	defer ticks.Stop()
+	for {
+		elapsed := w.recorder.Elapsed()
+		j.report(w.progress(elapsed))
+		if w.longest > 0 && elapsed >= w.longest {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-j.stop:
+			return w.sample(ctx)
+		case <-ticks.C():
+		}
+		if err := w.sample(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *window) progress(elapsed time.Duration) v1alpha1.OperationProgress {
+	progress := v1alpha1.OperationProgress{Message: "observes until spec.cancel is set"}
+	if w.longest > 0 {
+		progress.Percent = int32(min(100*(float64(elapsed)/float64(w.longest)), 99))
+		progress.Message = fmt.Sprintf("observes for %s", w.longest)
+	}
+	return progress
+}
+
+// sample looks once. Between the first and the last look, the pool must stay the same.
+func (w *window) sample(ctx context.Context) error {
+	sample := poolseries.Sample{At: w.Clock.Now()}
+	var err error
+	if sample.Pool, err = w.ZFS.Pool(ctx, w.pool.Name); err != nil {
+		return err
+	}
+	if sample.Pool.GUID != w.pool.GUID {
+		return fmt.Errorf("pool %s is another than before", w.pool.Name)
+	}
+	if w.version.VdevProperties() {
+		if sample.Counters, err = w.ZFS.Counters(ctx, w.pool.Name); err != nil {
+			return err
+		}
+	}
+	if text, found, err := w.kstat(filepath.Join(w.pool.Name, "txgs")); err != nil {
+		return err
+	} else if found {
+		if sample.Groups, err = poolseries.ParseTransactionGroups(text); err != nil {
+			return err
+		}
+	}
+	if text, found, err := w.kstat("zio_stats"); err != nil {
+		return err
+	} else if found {
+		// An older version has other counters there.
+		sample.Gang, _ = poolseries.ParseGang(text)
+	}
+	return w.recorder.Add(sample)
+}
+
+func (w *window) kstat(name string) (text string, found bool, err error) {
+	data, err := os.ReadFile(w.onNode(filepath.Join(kstats, name)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("read the counters of the node: %w", err)
+	}
+	return string(data), true, nil
+}
+
+// result closes the window: the last histograms, and the proof that the pool was not imported anew meanwhile.
+func (w *window) result(ctx context.Context) (plan.OperationResult, error) {
+	sizes, err := w.ZFS.RequestSizes(ctx, w.pool.Name)
+	if err != nil {
+		return plan.OperationResult{}, err
+	}
+	latencies, err := w.ZFS.Latencies(ctx, w.pool.Name)
+	if err != nil {
+		return plan.OperationResult{}, err
+	}
+	loads, err := w.ZFS.PoolProperties(ctx, w.pool.Name, "load_guid")
+	if err != nil {
+		return plan.OperationResult{}, err
+	}
+	for _, load := range loads {
+		if load.Value != w.pool.LoadGUID {
+			return plan.OperationResult{}, fmt.Errorf("pool %s was imported anew", w.pool.Name)
+		}
+	}
+	document, err := w.recorder.Document(w.pool.Status)
+	if err != nil {
+		return plan.OperationResult{}, err
+	}
+	addedSizes, sizesErr := zfs.HistogramsSince(sizes, w.sizes)
+	addedLatencies, latenciesErr := zfs.HistogramsSince(latencies, w.latencies)
+	if err := errors.Join(sizesErr, latenciesErr); err != nil {
+		return plan.OperationResult{}, err
+	}
+	document.ZFSVersion, document.RequestSizes, document.Latencies = words(w.version), poolseries.Histograms(addedSizes), poolseries.Histograms(addedLatencies)
+	document.Missing = w.missing
+	if document.TransactionGroups == nil {
+		document.Missing = append(document.Missing, "transaction groups: the node keeps no history of them (module parameter zfs_txg_history)")
+	}
+	if document.Gang == nil {
+		document.Missing = append(document.Missing, "gang blocks: their counters need OpenZFS 2.3.1")
+	}
+	data, digest, err := document.Pack()
+	if err != nil {
+		return plan.OperationResult{}, err
+	}
+	message := fmt.Sprintf("observed pool %s for %s", w.pool.Name, w.recorder.Elapsed().Round(time.Millisecond))
+	if len(document.Missing) > 0 {
+		message += "; without " + strings.Join(document.Missing, "; ")
+	}
+	return plan.OperationResult{Message: message, Metrics: summary(document), Data: data, DataDigest: digest}, nil
+}
+
+// summary are the numbers of a window that stand in the status. What this version cannot tell is absent.
+func summary(document poolseries.Document) []v1alpha1.OperationMetric {
+	metrics := []v1alpha1.OperationMetric{
+		{Name: "windowMilliseconds", Value: document.EndedAt.Sub(document.StartedAt).Milliseconds()},
+		{Name: "allocatedBytesBefore", Value: document.Before.AllocatedBytes}, {Name: "allocatedBytesAfter", Value: document.After.AllocatedBytes},
+	}
+	add := func(name string, value int64) {
+		metrics = append(metrics, v1alpha1.OperationMetric{Name: name, Value: value})
+	}
+	if before, after := document.Before.FragmentationPercent, document.After.FragmentationPercent; before != nil && after != nil {
+		add("fragmentationPercentBefore", *before)
+		add("fragmentationPercentAfter", *after)
+	}
+	if len(document.Vdevs) > 0 {
+		var pool, disks poolseries.Counters
+		for _, vdev := range document.Vdevs {
+			if vdev.TopLevel {
+				pool = plus(pool, vdev.Totals)
+			}
+			if vdev.Disk {
+				disks = plus(disks, vdev.Totals)
+			}
+		}
+		for _, sum := range []struct {
+			of    string
+			total poolseries.Counters
+		}{{"pool", pool}, {"disk", disks}} {
+			add(sum.of+"ReadOperations", sum.total.ReadOperations)
+			add(sum.of+"WriteOperations", sum.total.WriteOperations)
+			add(sum.of+"ReadBytes", sum.total.ReadBytes)
+			add(sum.of+"WriteBytes", sum.total.WriteBytes)
+		}
+		add("diskErrors", disks.Errors)
+	}
+	if groups := document.TransactionGroups; groups != nil {
+		add("transactionGroups", groups.Count)
+		add("transactionGroupsMissed", groups.Missed)
+		add("longestSyncNanoseconds", groups.LongestSyncNanoseconds)
+		add("syncNanoseconds", groups.SyncNanoseconds)
+	}
+	if gang := document.Gang; gang != nil {
+		add("nodeGangWrites", gang.Writes)
+		add("nodeAllocations", gang.Allocations)
+	}
+	return metrics
+}
+
+func plus(a, b poolseries.Counters) poolseries.Counters {
+	return poolseries.Counters{ReadOperations: a.ReadOperations + b.ReadOperations, WriteOperations: a.WriteOperations + b.WriteOperations,
+		TrimOperations: a.TrimOperations + b.TrimOperations, ReadBytes: a.ReadBytes + b.ReadBytes, WriteBytes: a.WriteBytes + b.WriteBytes,
+		TrimBytes: a.TrimBytes + b.TrimBytes, Errors: a.Errors + b.Errors}
+}

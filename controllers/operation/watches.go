@@ -1,0 +1,75 @@
+package operation
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// ends lets through operations that make room for others.
+func ends() predicate.Predicate {
+	ended := func(object client.Object) bool {
+		operation, isOne := object.(*v1alpha1.PoolOperation)
+		return isOne && operation.Status.Outcome != ""
+	}
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc:  func(change event.UpdateEvent) bool { return ended(change.ObjectNew) && !ended(change.ObjectOld) },
+		DeleteFunc:  func(gone event.DeleteEvent) bool { return !ended(gone.Object) },
+	}
+}
+
+// poolTurns lets through pools that have come, gone, or become ready or not.
+func poolTurns() predicate.Predicate {
+	reason := func(object client.Object) string {
+		pool, isOne := object.(*v1alpha1.BenchmarkPool)
+		if !isOne {
+			return ""
+		}
+		ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
+		if ready == nil {
+			return ""
+		}
+		return string(ready.Status) + ready.Reason
+	}
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{
+		UpdateFunc: func(change event.UpdateEvent) bool { return reason(change.ObjectNew) != reason(change.ObjectOld) },
+	})
+}
+
+// unfinished finds the operations that another may have kept waiting.
+func (r *Reconciler) unfinished(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.find(ctx, func(operation *v1alpha1.PoolOperation) bool { return operation.UID != object.GetUID() })
+}
+
+// operationsOf finds the operations on a pool.
+func (r *Reconciler) operationsOf(ctx context.Context, pool client.Object) []reconcile.Request {
+	return r.find(ctx, func(operation *v1alpha1.PoolOperation) bool {
+		replicate := operation.Spec.Action.Replicate
+		return operation.Spec.Pool == pool.GetName() || replicate != nil && replicate.ToPool == pool.GetName()
+	})
+}
+
+func (r *Reconciler) find(ctx context.Context, wanted func(*v1alpha1.PoolOperation) bool) []reconcile.Request {
+	var operations v1alpha1.PoolOperationList
+	if err := r.Client.List(ctx, &operations); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list PoolOperations for a watch")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range operations.Items {
+		operation := &operations.Items[i]
+		if operation.Spec.NodeName == r.NodeName && operation.Status.Outcome == "" && wanted(operation) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(operation)})
+		}
+	}
+	return requests
+}

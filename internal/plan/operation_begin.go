@@ -1,0 +1,139 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// obstacle is what keeps an operation from beginning: for ever, or until it is gone.
+type obstacle struct {
+	final           bool
+	reason, message string
+	// recheck is when to look again if no watch tells.
+	recheck time.Duration
+}
+
+func waits(reason string, recheck time.Duration, format string, values ...any) *obstacle {
+	return &obstacle{reason: reason, message: fmt.Sprintf(format, values...), recheck: recheck}
+}
+
+func refuses(reason, format string, values ...any) *obstacle {
+	return &obstacle{final: true, reason: reason, message: fmt.Sprintf(format, values...)}
+}
+
+// waitingOperation begins the operation as soon as nothing is in the way.
+func waitingOperation(state OperationState) OperationDecision {
+	if state.Operation.Spec.Cancel {
+		return OperationDecision{Outcome: OutcomeCancelled, Reason: v1alpha1.ReasonCancelled, Message: "cancelled before it began"}
+	}
+	kind := state.kind()
+	detail, obstacle := "", state.poolObstacle(kind)
+	if obstacle == nil {
+		obstacle = state.queueObstacle()
+	}
+	if obstacle == nil {
+		detail, obstacle = kind.begin(state)
+	}
+	switch {
+	case obstacle == nil:
+		return OperationDecision{Begin: true, Handle: strings.TrimSpace(state.Live.GUID + " " + detail), Reason: v1alpha1.ReasonOperationRunning,
+			Message: "begins", Progress: kind.total(state), Actions: []OperationAction{{Kind: AddOperationFinalizer}}, Recheck: poolAtOnce}
+	case obstacle.final:
+		return OperationDecision{Outcome: OutcomeFailed, Reason: obstacle.reason, Message: obstacle.message + "; nothing was done"}
+	case state.untilDeadline() <= 0:
+		return OperationDecision{Outcome: OutcomeFailed, Reason: v1alpha1.ReasonDeadlineExceeded,
+			Message: fmt.Sprintf("it never began within its deadline of %s: %s", state.deadline(), obstacle.message)}
+	}
+	return OperationDecision{Reason: obstacle.reason, Message: obstacle.message, Recheck: obstacle.recheck}
+}
+
+// poolObstacle wants the pools to be there, ours and in order.
+func (s OperationState) poolObstacle(kind operationKind) *obstacle {
+	if problem := s.notReady(s.Operation.Spec.Pool, s.Pool, s.Live, kind.unhealthy); problem != nil {
+		return problem
+	}
+	if replicate := s.Operation.Spec.Action.Replicate; replicate != nil {
+		return s.notReady(replicate.ToPool, s.ToPool, s.ToLive, false)
+	}
+	return nil
+}
+
+func (s OperationState) notReady(name string, pool *v1alpha1.BenchmarkPool, live *OperationPool, unhealthy bool) *obstacle {
+	not := func(format string, values ...any) *obstacle {
+		return waits(v1alpha1.ReasonPoolNotReady, 0, "waiting for BenchmarkPool "+name+": "+format, values...)
+	}
+	if pool == nil {
+		return not("there is none of that name")
+	}
+	if pool.Spec.NodeName != s.Operation.Spec.NodeName {
+		return not("it is on node %s, this operation is for node %s", pool.Spec.NodeName, s.Operation.Spec.NodeName)
+	}
+	if !pool.DeletionTimestamp.IsZero() {
+		return not("it is being deleted")
+	}
+	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.ObservedGeneration != pool.Generation {
+		return not("its agent has not looked at it yet")
+	}
+	if ready.Status != metav1.ConditionTrue && (!unhealthy || ready.Reason != v1alpha1.ReasonPoolUnhealthy) {
+		return not("%s: %s", ready.Reason, ready.Message)
+	}
+	if live == nil {
+		// Its status is about to tell.
+		return waits(v1alpha1.ReasonPoolNotReady, operationSoon, "waiting for BenchmarkPool %s: its pool is not imported", name)
+	}
+	return nil
+}
+
+// queueObstacle lets one operation at a time change a pool, oldest first, and one set a module parameter.
+func (s OperationState) queueObstacle() *obstacle {
+	for i := range s.Others {
+		other := &s.Others[i]
+		if other.UID == s.Operation.UID || other.Status.Outcome != "" || !collide(s.Operation, other) || !before(other, s.Operation) {
+			continue
+		}
+		return waits(v1alpha1.ReasonQueued, 0, "waiting for PoolOperation %s, which came first", other.Name)
+	}
+	return nil
+}
+
+// before says whether the first operation has its turn before the second, which has not begun.
+func before(a, b *v1alpha1.PoolOperation) bool {
+	if a.Status.StartedAt != nil {
+		return true
+	}
+	if !a.DeletionTimestamp.IsZero() {
+		return false
+	}
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.UID < b.UID
+}
+
+// collide says whether two operations may not run beside each other.
+func collide(a, b *v1alpha1.PoolOperation) bool {
+	if first, second := a.Spec.Action.ModuleParameter, b.Spec.Action.ModuleParameter; first != nil && second != nil {
+		return first.Name == second.Name
+	}
+	if kindOf(a.Spec.Action).beside || kindOf(b.Spec.Action).beside {
+		return false
+	}
+	pools := poolsOf(b)
+	return slices.ContainsFunc(poolsOf(a), func(pool string) bool { return slices.Contains(pools, pool) })
+}
+
+func poolsOf(operation *v1alpha1.PoolOperation) []string {
+	pools := []string{operation.Spec.Pool}
+	if replicate := operation.Spec.Action.Replicate; replicate != nil {
+		pools = append(pools, replicate.ToPool)
+	}
+	return pools
+}

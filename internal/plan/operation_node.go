@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// ParameterState is what the node tells of a module parameter.
+type ParameterState struct {
+	// Allowed by the admin; Found on the node.
+	Allowed, Found bool
+	// Record of what this operation has changed, nil if there is none.
+	Record *ParameterRecord
+}
+
+// ParameterRecord is kept on the node, so that the earlier value is not lost with the agent.
+type ParameterRecord struct {
+	// Applied says that the value was set, Restored that the earlier one is back.
+	Applied, Restored bool
+	// SameBoot says that the node has not been started again since.
+	SameBoot bool
+	Earlier  string
+}
+
+// ParameterAllowlist are the module parameters that the admin lets operations set. Without any, none.
+type ParameterAllowlist []string
+
+// Allows says whether a parameter may be set.
+func (p ParameterAllowlist) Allows(name string) bool { return slices.Contains(p, name) }
+
+// beginExport remembers the guid of this load of the pool, which is another after each import.
+func beginExport(state OperationState) (string, *obstacle) {
+	return state.Live.LoadGUID, state.inUse()
+}
+
+func (s OperationState) inUse() *obstacle {
+	if len(s.Users) == 0 {
+		return nil
+	}
+	return waits(v1alpha1.ReasonPoolInUse, operationSoon, "waiting until nobody uses pool %s: %s", s.Live.Name, someOf(s.Users))
+}
+
+func exportStage(state OperationState) operationStage {
+	if state.Live == nil {
+		return running("the pool of BenchmarkPool %s is exported; its import follows", state.Operation.Spec.Pool)
+	}
+	if state.Live.LoadGUID != state.handleDetail() {
+		return done([]v1alpha1.OperationMetric{state.seconds()}, "pool %s was exported and imported: its caches are empty", state.Live.Name)
+	}
+	if used := state.inUse(); used != nil {
+		return operationStage{at: stageBlocked, reason: used.reason, message: used.message, recheck: used.recheck}
+	}
+	return pending("exports and imports pool %s", state.Live.Name)
+}
+
+func beginParameter(state OperationState) (string, *obstacle) {
+	name := state.Operation.Spec.Action.ModuleParameter.Name
+	if !state.Parameter.Allowed {
+		return "", refuses(v1alpha1.ReasonParameterNotAllowed, "the agent on node %s may not set %s: ask the cluster's admin for --allow-parameter=%s", state.Operation.Spec.NodeName, name, name)
+	}
+	if !state.Parameter.Found {
+		return "", refuses(v1alpha1.ReasonParameterNotFound, "the ZFS of node %s has no module parameter %s", state.Operation.Spec.NodeName, name)
+	}
+	return "", nil
+}
+
+// parameterStage: while the record is there and not restored, it counts as left over, and no end is written.
+func parameterStage(state OperationState) operationStage {
+	action, record := state.Operation.Spec.Action.ModuleParameter, state.Parameter.Record
+	if record == nil || record.SameBoot && !record.Applied && !record.Restored {
+		return pending("sets %s to %s", action.Name, action.Value)
+	}
+	over := time.Duration(0)
+	if action.Duration != nil {
+		over = action.Duration.Duration.Duration
+	}
+	stop := state.stop()
+	inTime := over > 0 && over <= state.deadline() && state.elapsed() >= over
+	switch {
+	case !record.SameBoot && !record.Restored:
+		return failedStage(v1alpha1.ReasonParameterInterrupted, "the node was started again meanwhile: %s is what the node sets", action.Name)
+	case inTime || stop != nil && stop.reason == v1alpha1.ReasonCancelled:
+		return done([]v1alpha1.OperationMetric{state.seconds()}, "%s was %s and is %s again", action.Name, action.Value, record.Earlier)
+	case stop != nil:
+		return stopped("%s", stop.message)
+	case record.Restored:
+		return failedStage(v1alpha1.ReasonParameterInterrupted, "%s was restored to %s too early", action.Name, record.Earlier)
+	}
+	stage := running("%s is %s, instead of %s", action.Name, action.Value, record.Earlier)
+	if over > 0 {
+		stage.message += fmt.Sprintf(", for %s", over)
+		stage.recheck = over - state.elapsed()
+	}
+	return stage
+}
