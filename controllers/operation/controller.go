@@ -84,8 +84,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	// The object is always read fresh: what its status records must not be done twice.
 	var operation v1alpha1.PoolOperation
 	if err := r.Live.Get(ctx, request.NamespacedName, &operation); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		if err = client.IgnoreNotFound(err); err == nil {
+			r.jobs.only(request.Name, "")
+			delete(r.written, request.NamespacedName)
+		}
+		return reconcile.Result{}, err
 	}
+	r.jobs.only(operation.Name, operation.UID)
 	if operation.Spec.NodeName != r.NodeName {
 		return reconcile.Result{}, nil
 	}

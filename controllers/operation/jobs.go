@@ -24,6 +24,8 @@ type jobs struct {
 }
 
 type job struct {
+	// name of the operation.
+	name string
 	// stop asks for an early end; cancel enforces it.
 	stop   chan struct{}
 	cancel context.CancelFunc
@@ -76,7 +78,7 @@ func (j *jobs) start(operation *v1alpha1.PoolOperation, now clock.PassiveClock, 
 	}
 	// It outlives the reconcile that starts it.
 	ctx, cancel := context.WithCancel(context.Background())
-	begun := &job{stop: make(chan struct{}), cancel: cancel, done: make(chan struct{}), state: plan.OperationJob{Running: true}}
+	begun := &job{name: operation.Name, stop: make(chan struct{}), cancel: cancel, done: make(chan struct{}), state: plan.OperationJob{Running: true}}
 	j.all[operation.UID] = begun
 	reference := &v1alpha1.PoolOperation{}
 	reference.Name = operation.Name
@@ -141,6 +143,21 @@ func (j *jobs) drop(operation types.UID) {
 	if found != nil {
 		found.cancel()
 		<-found.done
+	}
+}
+
+// only ends the jobs of operations of that name that are not there any more.
+func (j *jobs) only(name string, alive types.UID) {
+	j.mutex.Lock()
+	var gone []types.UID
+	for uid, each := range j.all {
+		if each.name == name && uid != alive {
+			gone = append(gone, uid)
+		}
+	}
+	j.mutex.Unlock()
+	for _, uid := range gone {
+		j.drop(uid)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/plan"
@@ -203,17 +204,14 @@ func (r *Reconciler) restoreOrphans(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
+// exists asks the API server: that an operation is gone is not concluded from a cache.
 func (r *Reconciler) exists(ctx context.Context, record parameterRecord) (bool, error) {
-	var operations v1alpha1.PoolOperationList
-	if err := r.Client.List(ctx, &operations); err != nil {
-		return false, fmt.Errorf("list PoolOperations: %w", err)
+	var operation v1alpha1.PoolOperation
+	err := r.Live.Get(ctx, client.ObjectKey{Name: record.Name}, &operation)
+	if err != nil {
+		return false, client.IgnoreNotFound(err)
 	}
-	for i := range operations.Items {
-		if operations.Items[i].UID == record.Operation {
-			return true, nil
-		}
-	}
-	return false, nil
+	return operation.UID == record.Operation, nil
 }
 
 func readParameter(file string) (string, error) {

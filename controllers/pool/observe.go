@@ -86,6 +86,9 @@ func (r *Reconciler) observeLive(ctx context.Context, state *observed, summary z
 	if live.DatasetProperties, err = r.ZFS.DatasetProperties(ctx, []string{"all"}, objects...); err != nil {
 		return err
 	}
+	if err := r.observeMarks(ctx, state, objects); err != nil {
+		return err
+	}
 	if !state.version.VdevProperties() {
 		return nil
 	}
@@ -94,6 +97,22 @@ func (r *Reconciler) observeLive(ctx context.Context, state *observed, summary z
 	for _, property := range ashifts {
 		state.ashifts[property.Object] = property.Value
 	}
+	return err
+}
+
+// observeMarks finds out which of the other datasets operations have made. It matters only when the pool is to be destroyed.
+func (r *Reconciler) observeMarks(ctx context.Context, state *observed, known []string) error {
+	var others []string
+	for _, dataset := range state.Live.Datasets {
+		if !slices.Contains(known, dataset.Name) {
+			others = append(others, dataset.Name)
+		}
+	}
+	if len(others) == 0 || state.Pool.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	marks, err := r.ZFS.DatasetProperties(ctx, []string{plan.PropertyOperation}, others...)
+	state.Live.DatasetProperties = append(state.Live.DatasetProperties, marks...)
 	return err
 }
 

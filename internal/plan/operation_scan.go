@@ -112,6 +112,15 @@ func (s OperationState) trims() []zfs.Progress {
 	return found
 }
 
+// trimmed is how a command names the one disk that is meant; empty for all.
+func (s OperationState) trimmed() string {
+	device := string(s.Operation.Spec.Action.Trim.Device)
+	if leaf, _, found := s.leaf(device); device != "" && found {
+		return memberName(leaf)
+	}
+	return device
+}
+
 func beginTrim(state OperationState) (string, *obstacle) {
 	if device := string(state.Operation.Spec.Action.Trim.Device); device != "" {
 		if _, _, found := state.leaf(device); !found {
@@ -149,11 +158,11 @@ func trimStage(state OperationState) operationStage {
 	switch {
 	case disks == 0:
 		stage = pending("trims pool %s", state.Live.Name)
-		stage.member = string(state.Operation.Spec.Action.Trim.Device)
+		stage.member = state.trimmed()
 		return stage
 	case active+paused > 0:
 		stage = running("trims pool %s: %d of %d disks at work, %d paused", state.Live.Name, active, disks, paused)
-		stage.stoppable, stage.member = true, string(state.Operation.Spec.Action.Trim.Device)
+		stage.stoppable, stage.member = true, state.trimmed()
 	case halted > 0:
 		stage = stopped("somebody stopped the trim of %d disks of pool %s", halted, state.Live.Name)
 	default:

@@ -57,7 +57,8 @@ func destroyPool(state PoolState) PoolDecision {
 	return poolAct("destroying pool "+live.Name, PoolAction{Kind: DestroyPool, GUID: live.GUID})
 }
 
-// foreignDatasets are those that the spec does not name: somebody else's volumes.
+// foreignDatasets are those that neither the spec names nor an operation on this pool has made: somebody else's volumes. What
+// is made below such a dataset inherits the operation's mark, but does not carry it.
 func foreignDatasets(state PoolState) []string {
 	named := map[string]bool{state.Live.Name: true}
 	for _, dataset := range state.Pool.Spec.Datasets {
@@ -65,7 +66,7 @@ func foreignDatasets(state PoolState) []string {
 	}
 	var others []string
 	for _, dataset := range state.Live.Datasets {
-		if !named[dataset.Name] {
+		if mark, found := state.Live.Property(dataset.Name, PropertyOperation); !named[dataset.Name] && !(found && mark.Local()) {
 			others = append(others, dataset.Name)
 		}
 	}

@@ -321,10 +321,18 @@ func TestDeletedPool(t *testing.T) {
 		want, reason string
 		says         string
 	}{
-		"ours and unused":        {liveState(), func(*PoolState) {}, "DestroyPool", v1alpha1.ReasonPoolChanging, "destroying"},
-		"guid not recorded":      {liveState(), func(s *PoolState) { s.Pool.Status.GUID = "" }, "", v1alpha1.ReasonPoolChanging, "recording"},
-		"in use":                 {liveState(), func(s *PoolState) { s.Users = []string{"dataset bench0 is mounted at /x"} }, "", v1alpha1.ReasonPoolInUse, "mounted at /x"},
-		"volumes of others":      {liveState(), func(s *PoolState) { s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/p/pvc-1"}) }, "", v1alpha1.ReasonPoolDatasetsRemain, "pvc-1"},
+		"ours and unused":   {liveState(), func(*PoolState) {}, "DestroyPool", v1alpha1.ReasonPoolChanging, "destroying"},
+		"guid not recorded": {liveState(), func(s *PoolState) { s.Pool.Status.GUID = "" }, "", v1alpha1.ReasonPoolChanging, "recording"},
+		"in use":            {liveState(), func(s *PoolState) { s.Users = []string{"dataset bench0 is mounted at /x"} }, "", v1alpha1.ReasonPoolInUse, "mounted at /x"},
+		"volumes of others": {liveState(), func(s *PoolState) { s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/p/pvc-1"}) }, "", v1alpha1.ReasonPoolDatasetsRemain, "pvc-1"},
+		"made by an operation": {liveState(), func(s *PoolState) {
+			s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/clone"})
+			s.Live.DatasetProperties = append(s.Live.DatasetProperties, zfs.Property{Object: "bench0/clone", Name: PropertyOperation, Value: "uid-op", Source: "local"})
+		}, "DestroyPool", v1alpha1.ReasonPoolChanging, "destroying"},
+		"volumes below a clone": {liveState(), func(s *PoolState) {
+			s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/clone/pvc-1"})
+			s.Live.DatasetProperties = append(s.Live.DatasetProperties, zfs.Property{Object: "bench0/clone/pvc-1", Name: PropertyOperation, Value: "uid-op", Source: "inherited from bench0/clone"})
+		}, "", v1alpha1.ReasonPoolDatasetsRemain, "pvc-1"},
 		"suspended":              {liveState(), func(s *PoolState) { s.Live.Status.State = zfs.StateSuspended }, "", v1alpha1.ReasonPoolUnhealthy, v1alpha1.AnnotationReleasePool},
 		"read-only":              {liveState(), func(s *PoolState) { s.Live.change("readonly", "on", "-") }, "ReimportPool", v1alpha1.ReasonPoolChanging, "read-only"},
 		"released":               {liveState(), func(s *PoolState) { s.Pool.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-a"} }, "RemoveFinalizer", v1alpha1.ReasonPoolLeftBehind, diskA},

@@ -1,0 +1,388 @@
+package plan
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+var operationStart = time.Unix(2000, 0).UTC()
+
+func wantedOperation(action v1alpha1.PoolAction) *v1alpha1.PoolOperation {
+	return &v1alpha1.PoolOperation{
+		ObjectMeta: metav1.ObjectMeta{Name: "op", UID: "uid-op", Generation: 1, CreationTimestamp: metav1.NewTime(operationStart)},
+		Spec:       v1alpha1.PoolOperationSpec{NodeName: "node-a", Pool: "bench0", Action: action},
+	}
+}
+
+// operationState is a node whose pool is ready, and an operation that has not begun.
+func operationState(action v1alpha1.PoolAction) OperationState {
+	pool := wantedPool()
+	kstatus.Done(&pool.Status.Conditions, pool.Generation, v1alpha1.ReasonPoolReady, "ready")
+	live := liveState().Live
+	live.PoolSummary.Name, live.PoolSummary.GUID = "bench0", "700"
+	return OperationState{Operation: wantedOperation(action), Now: operationStart, Agent: "life-1", Policy: DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Pool: pool,
+		Live:  &OperationPool{PoolSummary: live.PoolSummary, LoadGUID: "9", Status: live.Status},
+		Disks: map[string]PoolDisk{diskA: freeDisk(diskA), diskB: freeDisk(diskB), diskC: freeDisk(diskC), diskD: freeDisk(diskD)}}
+}
+
+// begun is the same a minute after its start.
+func begun(action v1alpha1.PoolAction, detail string) OperationState {
+	state := operationState(action)
+	state.Operation.Status.StartedAt = &metav1.Time{Time: operationStart}
+	state.Operation.Status.Handle = strings.TrimSpace("700 " + detail)
+	state.Operation.Finalizers = []string{v1alpha1.FinalizerTeardown}
+	state.Now = operationStart.Add(time.Minute)
+	return state
+}
+
+// decided is a decision in short.
+type decided struct {
+	Actions, Outcome, Reason, Message string
+}
+
+func (d decided) diff(t *testing.T, decision OperationDecision) {
+	t.Helper()
+	var kinds []string
+	for _, action := range decision.Actions {
+		kinds = append(kinds, string(action.Kind))
+	}
+	got := decided{strings.Join(kinds, " "), decision.Outcome, decision.Reason, d.Message}
+	if diff := cmp.Diff(d, got); diff != "" || !strings.Contains(decision.Message, d.Message) {
+		t.Errorf("(-want +got)\n%smessage %q", diff, decision.Message)
+	}
+	if decision.Outcome == "" && !decision.Settled && decision.Recheck <= 0 {
+		t.Errorf("nobody looks again: %+v", decision)
+	}
+}
+
+var (
+	scrubAction   = v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
+	trimAction    = v1alpha1.PoolAction{Trim: &v1alpha1.TrimAction{}}
+	replaceAction = v1alpha1.PoolAction{ReplaceDevice: &v1alpha1.ReplaceDeviceAction{Device: diskA, With: diskD}}
+	removeAction  = v1alpha1.PoolAction{RemoveVdev: &v1alpha1.RemoveVdevAction{Device: diskA}}
+	addAction     = v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{Type: "mirror", Devices: []v1alpha1.DevicePath{diskC, diskD}}}
+	exportAction  = v1alpha1.PoolAction{ExportImport: &v1alpha1.ExportImportAction{}}
+	observeAction = v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}
+	copyAction    = v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "a", To: "b"}}
+	setAction     = v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "9"}}
+	mapAction     = v1alpha1.PoolAction{MetaslabMap: &v1alpha1.MetaslabMapAction{}}
+	destroyAction = v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "data"}}
+)
+
+func scan(function string, state zfs.ProgressState, start, end time.Duration) *zfs.Progress {
+	at := func(offset time.Duration) time.Time {
+		if offset == 0 {
+			return time.Time{}
+		}
+		return operationStart.Add(offset)
+	}
+	return &zfs.Progress{Function: function, State: state, Start: at(start), End: at(end), DoneBytes: 50, TotalBytes: 100}
+}
+
+func TestOperationsBegin(t *testing.T) {
+	other := func(action v1alpha1.PoolAction, change func(*v1alpha1.PoolOperation)) func(*OperationState) {
+		return func(s *OperationState) {
+			another := wantedOperation(action)
+			another.Name, another.UID = "other", "uid-0"
+			change(another)
+			s.Others = append(s.Others, *another, *s.Operation)
+		}
+	}
+	same := func(*v1alpha1.PoolOperation) {}
+	begins := decided{"AddFinalizer", "", v1alpha1.ReasonOperationRunning, "begins"}
+	for name, entry := range map[string]struct {
+		action v1alpha1.PoolAction
+		change func(*OperationState)
+		want   decided
+	}{
+		"at once":               {scrubAction, func(*OperationState) {}, begins},
+		"no pool":               {scrubAction, func(s *OperationState) { s.Pool, s.Live = nil, nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "none of that name"}},
+		"pool being deleted":    {scrubAction, func(s *OperationState) { s.Pool.DeletionTimestamp = &metav1.Time{Time: operationStart} }, decided{"", "", v1alpha1.ReasonPoolNotReady, "being deleted"}},
+		"pool not imported":     {scrubAction, func(s *OperationState) { s.Live = nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "not imported"}},
+		"unhealthy, to scrub":   {scrubAction, unhealthy, begins},
+		"unhealthy, to replace": {replaceAction, unhealthy, begins},
+		"unhealthy, to observe": {observeAction, unhealthy, begins},
+		"unhealthy, to trim":    {trimAction, unhealthy, decided{"", "", v1alpha1.ReasonPoolNotReady, "Unhealthy"}},
+		"cancelled":             {scrubAction, func(s *OperationState) { s.Operation.Spec.Cancel = true }, decided{"", OutcomeCancelled, v1alpha1.ReasonCancelled, "before it began"}},
+		"deleted": {scrubAction, func(s *OperationState) { s.Operation.DeletionTimestamp = &metav1.Time{Time: operationStart} },
+			decided{"RemoveFinalizer", "", v1alpha1.ReasonCancelled, ""}},
+		"too late": {scrubAction, func(s *OperationState) { s.Live = nil; s.Now = operationStart.Add(6 * time.Hour) },
+			decided{"", OutcomeFailed, v1alpha1.ReasonDeadlineExceeded, "never began"}},
+		"another of the same moment":   {scrubAction, other(trimAction, same), decided{"", "", v1alpha1.ReasonQueued, "PoolOperation other"}},
+		"another on another pool":      {scrubAction, other(trimAction, func(o *v1alpha1.PoolOperation) { o.Spec.Pool = "bench1" }), begins},
+		"another that has ended":       {scrubAction, other(trimAction, func(o *v1alpha1.PoolOperation) { o.Status.Outcome = OutcomeFailed }), begins},
+		"another that goes":            {scrubAction, other(trimAction, func(o *v1alpha1.PoolOperation) { o.DeletionTimestamp = &metav1.Time{Time: operationStart} }), begins},
+		"a younger one":                {scrubAction, other(trimAction, func(o *v1alpha1.PoolOperation) { o.CreationTimestamp = metav1.NewTime(operationStart.Add(1)) }), begins},
+		"a younger one that has begun": {scrubAction, other(trimAction, younger), decided{"", "", v1alpha1.ReasonQueued, "came first"}},
+		"an observation":               {scrubAction, other(observeAction, younger), begins},
+		"a replication to this pool": {scrubAction, other(v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{ToPool: "bench0"}}, func(o *v1alpha1.PoolOperation) { o.Spec.Pool = "bench1" }),
+			decided{"", "", v1alpha1.ReasonQueued, "came first"}},
+		"the same parameter": {setAction, func(s *OperationState) {
+			s.Parameter = ParameterState{Allowed: true, Found: true}
+			other(setAction, func(o *v1alpha1.PoolOperation) { o.Spec.Pool = "bench1" })(s)
+		}, decided{"", "", v1alpha1.ReasonQueued, "came first"}},
+		"a scrub that runs":         {scrubAction, func(s *OperationState) { s.Live.Status.Scan = scan("scrub", zfs.Running, -time.Hour, 0) }, decided{"", "", v1alpha1.ReasonScanRunning, "already"}},
+		"a scrub that just ended":   {scrubAction, func(s *OperationState) { s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Second) }, decided{"", "", v1alpha1.ReasonScanRunning, "a moment"}},
+		"a scrub of before":         {scrubAction, func(s *OperationState) { s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Minute) }, begins},
+		"users of the pool":         {exportAction, func(s *OperationState) { s.Users = []string{"somebody"} }, decided{"", "", v1alpha1.ReasonPoolInUse, "somebody"}},
+		"disk of the pool itself":   {v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{Devices: []v1alpha1.DevicePath{diskA}}}, func(*OperationState) {}, decided{"", OutcomeFailed, v1alpha1.ReasonDeviceInPool, "nothing was done"}},
+		"disk under another name":   {replaceAction, alias, decided{"", OutcomeFailed, v1alpha1.ReasonDeviceInPool, diskD}},
+		"disk that is not granted":  {addAction, func(s *OperationState) { s.Policy = nil }, decided{"", OutcomeFailed, v1alpha1.ReasonPoolDeviceDenied, "allowlist"}},
+		"disk that another claims":  {addAction, rival, decided{"", OutcomeFailed, v1alpha1.ReasonPoolConflict, "rival"}},
+		"disk that is refused":      {addAction, refusedDisk, decided{"", OutcomeFailed, v1alpha1.ReasonPoolDeviceRefused, "mounted"}},
+		"disk to trim not there":    {v1alpha1.PoolAction{Trim: &v1alpha1.TrimAction{Device: diskD}}, func(*OperationState) {}, decided{"", OutcomeFailed, v1alpha1.ReasonDeviceNotInPool, diskD}},
+		"copy of what is no folder": {copyAction, copied("volume", "/x", true), decided{"", OutcomeFailed, v1alpha1.ReasonNotSupported, "replicate"}},
+		"copy of the unmounted":     {copyAction, copied("filesystem", "", true), decided{"", "", v1alpha1.ReasonDatasetNotMounted, "mounted"}},
+		"copy onto files":           {copyAction, copied("filesystem", "/x", false), decided{"", OutcomeFailed, v1alpha1.ReasonTargetNotEmpty, "empty"}},
+		"copy":                      {copyAction, copied("filesystem", "/x", true), begins},
+		"parameter not on the list": {setAction, func(s *OperationState) { s.Parameter.Found = true }, decided{"", OutcomeFailed, v1alpha1.ReasonParameterNotAllowed, "--allow-parameter=zfs_txg_timeout"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := operationState(entry.action)
+			entry.change(&state)
+			decision := Operation(state)
+			entry.want.diff(t, decision)
+			if decision.Begin != (entry.want.Message == "begins") {
+				t.Errorf("begin is %v", decision.Begin)
+			}
+		})
+	}
+}
+
+func unhealthy(s *OperationState) {
+	kstatus.Stall(&s.Pool.Status.Conditions, s.Pool.Generation, v1alpha1.ReasonPoolUnhealthy, "a disk is lost")
+}
+
+func younger(o *v1alpha1.PoolOperation) {
+	o.CreationTimestamp = metav1.NewTime(operationStart.Add(time.Hour))
+	o.Status.StartedAt = &metav1.Time{Time: operationStart}
+}
+
+func alias(s *OperationState) {
+	disk := s.Disks[diskD]
+	disk.Number = s.Disks[diskB].Number
+	s.Disks[diskD] = disk
+}
+
+func rival(s *OperationState) {
+	other := wantedPool()
+	other.Name, other.UID, other.Spec.PoolName = "rival", "uid-0", "rival"
+	other.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskC)}
+	s.Rivals = []v1alpha1.BenchmarkPool{*other}
+}
+
+func refusedDisk(s *OperationState) {
+	disk := s.Disks[diskC]
+	disk.Refusal = &device.RefusedError{Path: diskC, Findings: []device.Finding{{Reason: device.Mounted, Detail: "it is mounted"}}}
+	s.Disks[diskC] = disk
+}
+
+func copied(kind, mountedAt string, empty bool) func(*OperationState) {
+	return func(s *OperationState) {
+		s.Source = OperationObject{Name: "bench0/a", Exists: true, Dataset: zfs.Dataset{Type: kind}, MountedAt: mountedAt}
+		s.Target = OperationObject{Name: "bench0/b", Exists: true, Dataset: zfs.Dataset{Type: "filesystem", GUID: "5"}, MountedAt: "/y", Empty: empty}
+	}
+}
+
+func TestOperationsGoOn(t *testing.T) {
+	replacing := func(s *OperationState) {
+		leaves := &s.Live.Status.Vdevs[0].Children
+		(*leaves)[0] = zfs.VdevStatus{Name: "replacing-0", State: zfs.StateOnline, Children: []zfs.VdevStatus{leaf(diskA), leaf(diskD)}}
+	}
+	failedJob := func(err error) func(*OperationState) {
+		return func(s *OperationState) { s.Job = &OperationJob{Err: err, EndedAt: s.Now} }
+	}
+	set := func(record ParameterRecord) func(*OperationState) {
+		return func(s *OperationState) {
+			s.Parameter = ParameterState{Allowed: true, Found: true, Record: &record}
+			if record.SameBoot && !record.Restored {
+				s.Leftovers = []string{"zfs_txg_timeout was 5 before"}
+			}
+		}
+	}
+	const runs, isRunning = "AddFinalizer Run", v1alpha1.ReasonOperationRunning
+	for name, entry := range map[string]struct {
+		action v1alpha1.PoolAction
+		detail string
+		change func(*OperationState)
+		want   decided
+		// cancelled, overdue and deleted are what follows when it is to end early.
+		cancelled, overdue, deleted string
+	}{
+		"scrub not begun": {scrubAction, "", func(s *OperationState) { s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Minute) },
+			decided{runs, "", isRunning, "scrubs"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"scrub begun a coarse moment before": {scrubAction, "", func(s *OperationState) { s.Live.Status.Scan = scan("scrub", zfs.Running, -time.Second, 0) },
+			decided{"", "", isRunning, "scrubs"}, "Stop", "Stop", "Stop"},
+		"scrub paused": {scrubAction, "", func(s *OperationState) { s.Live.Status.Scan = scan("scrub", zfs.Paused, time.Second, 0) },
+			decided{"", "", isRunning, "paused"}, "Stop", "Stop", "Stop"},
+		"scrub ended, in text": {scrubAction, "", func(s *OperationState) { s.Live.Status.Scan = scan("scrub", zfs.Finished, 0, time.Second) },
+			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "no errors"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
+		"scrub stopped by somebody": {scrubAction, "", func(s *OperationState) { s.Live.Status.Scan = scan("scrub", zfs.Stopped, time.Second, 2*time.Second) },
+			decided{"", "Failed", v1alpha1.ReasonStoppedElsewhere, "somebody"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"scrub overtaken by a resilver": {scrubAction, "", func(s *OperationState) { s.Live.Status.Scan = scan("resilver", zfs.Running, time.Second, 0) },
+			decided{"", "", v1alpha1.ReasonScanRunning, "afterwards"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"pool not imported":          {scrubAction, "", func(s *OperationState) { s.Live = nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "not imported"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"another pool":               {scrubAction, "", func(s *OperationState) { s.Live.GUID = "701" }, decided{"", "Failed", v1alpha1.ReasonPoolLost, "guid 700"}, "Failed", "Failed", "RemoveFinalizer"},
+		"pool deleted":               {scrubAction, "", func(s *OperationState) { s.Pool, s.Live = nil, nil }, decided{"", "Failed", v1alpha1.ReasonPoolLost, "gone"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"trim of disks that cannot":  {trimAction, "", func(*OperationState) {}, decided{runs, "", isRunning, "trims"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"trim of an earlier time":    {trimAction, "", trimmed(zfs.Finished, -time.Hour), decided{runs, "", isRunning, "trims"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"trim at work":               {trimAction, "", trimmed(zfs.Running, time.Second), decided{"", "", isRunning, "1 of 1"}, "Stop", "Stop", "Stop"},
+		"trim done":                  {trimAction, "", trimmed(zfs.Finished, time.Second), decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "1 disks"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
+		"replace not begun":          {replaceAction, diskA + "-part1", func(*OperationState) {}, decided{runs, "", isRunning, "puts"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"replace, refused meanwhile": {replaceAction, diskA + "-part1", func(s *OperationState) { s.Policy = nil }, decided{"", "Failed", v1alpha1.ReasonPoolDeviceDenied, "allowlist"}, "Failed", "Failed", "RemoveFinalizer"},
+		"replace at work":            {replaceAction, diskA + "-part1", replacing, decided{"", "", isRunning, "rebuilds"}, "goes on to its end", "may go on", "RemoveFinalizer"},
+		"replace done": {replaceAction, diskA + "-part1", func(s *OperationState) { s.Live.Status.Vdevs[0].Children[0] = leaf(diskD) },
+			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "in the place of"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
+		"replace, both gone": {replaceAction, diskA + "-part1", func(s *OperationState) { s.Live.Status.Vdevs[0].Children = []zfs.VdevStatus{leaf(diskB)} },
+			decided{"", "Failed", v1alpha1.ReasonDeviceNotInPool, "neither"}, "Failed", "Failed", "RemoveFinalizer"},
+		"removal not begun": {removeAction, "mirror-0", func(*OperationState) {}, decided{runs, "", isRunning, "takes"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"removal at work": {removeAction, "mirror-0", func(s *OperationState) { s.Live.Status.Removal = scan("removal", zfs.Running, time.Second, 0) },
+			decided{"", "", isRunning, "takes"}, "Stop", "Stop", "Stop"},
+		"removal stopped": {removeAction, "mirror-0", func(s *OperationState) {
+			s.Live.Status.Removal = scan("removal", zfs.Stopped, time.Second, 2*time.Second)
+		},
+			decided{"", "Failed", v1alpha1.ReasonStoppedElsewhere, "somebody"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"log removed at once": {removeAction, "mirror-7", func(*OperationState) {}, decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "out of pool"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
+		"vdev not added":      {addAction, "", func(*OperationState) {}, decided{runs, "", isRunning, "adds"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"vdev added": {addAction, "", func(s *OperationState) { s.Live.Status.Vdevs[0].Children = []zfs.VdevStatus{leaf(diskC), leaf(diskD)} },
+			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "drift"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
+		"export not begun": {exportAction, "9", func(*OperationState) {}, decided{runs, "", isRunning, "exports"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"exported":         {exportAction, "9", func(s *OperationState) { s.Live = nil }, decided{"", "", isRunning, "import follows"}, "goes on to its end", "may go on", "RemoveFinalizer"},
+		"imported anew":    {exportAction, "8", func(*OperationState) {}, decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "caches are empty"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
+		"used meanwhile":   {exportAction, "9", func(s *OperationState) { s.Users = []string{"somebody"} }, decided{"", "", v1alpha1.ReasonPoolInUse, "somebody"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"dataset there":    {destroyAction, "5", dataset("5", 0), decided{runs, "", isRunning, "destroys"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"dataset freeing":  {destroyAction, "5", dataset("6", 30), decided{"", "", isRunning, "30 bytes"}, "goes on to its end", "may go on", "RemoveFinalizer"},
+		"dataset freed":    {destroyAction, "5", dataset("6", 0), decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "free"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
+		"job not begun":    {mapAction, "", func(*OperationState) {}, decided{runs, "", isRunning, "metaslabMap"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"job at work":      {mapAction, "", func(s *OperationState) { s.Job = &OperationJob{Running: true} }, decided{"", "", isRunning, "at work"}, "Stop", "Stop", "Stop"},
+		"job refused":      {mapAction, "", failedJob(zfs.NotFound), decided{"", "Failed", v1alpha1.ReasonActionFailed, "not found"}, "Failed", "Failed", "RemoveFinalizer"},
+		"job to try again": {mapAction, "", failedJob(zfs.Busy), decided{"", "", v1alpha1.ReasonActionFailed, "tried again"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"job again": {mapAction, "", func(s *OperationState) {
+			s.Job = &OperationJob{Err: zfs.Busy, EndedAt: s.Now.Add(-operationSoon)}
+		}, decided{runs, "", isRunning, "begins again"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"half a receive left": {mapAction, "", func(s *OperationState) {
+			s.Job, s.Leftovers = &OperationJob{Err: zfs.NoSpace}, []string{"half a receive"}
+		}, decided{"CleanUp", "", v1alpha1.ReasonCleaningUp, "half a receive"}, "CleanUp", "CleanUp", "CleanUp"},
+		"observed by this life": {observeAction, "life-1", func(s *OperationState) { s.Job = &OperationJob{Running: true} },
+			decided{"", "", isRunning, "at work"}, "Stop", "Stop", "Stop"},
+		"observed by another life": {observeAction, "life-0", func(*OperationState) {},
+			decided{"", "Failed", v1alpha1.ReasonObservationInterrupted, "started again"}, "Failed", "Failed", "RemoveFinalizer"},
+		"observation disturbed": {observeAction, "life-1", failedJob(zfs.Busy),
+			decided{"", "Failed", v1alpha1.ReasonObservationInterrupted, "hole"}, "Failed", "Failed", "RemoveFinalizer"},
+		"observation stopped": {observeAction, "life-1", func(s *OperationState) { s.Job = &OperationJob{Stopped: true} },
+			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, ""}, "Succeeded", "Failed", "RemoveFinalizer"},
+		"parameter not set": {setAction, "", func(*OperationState) {}, decided{runs, "", isRunning, "sets"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"parameter half set": {setAction, "", set(ParameterRecord{SameBoot: true, Earlier: "5"}),
+			decided{runs, "", isRunning, "sets"}, "CleanUp", "CleanUp", "CleanUp"},
+		"parameter set": {setAction, "", set(ParameterRecord{SameBoot: true, Applied: true, Earlier: "5"}),
+			decided{"", "", isRunning, "instead of 5"}, "CleanUp", "CleanUp", "CleanUp"},
+		"parameter restored": {setAction, "", set(ParameterRecord{SameBoot: true, Applied: true, Restored: true, Earlier: "5"}),
+			decided{"", "Failed", v1alpha1.ReasonParameterInterrupted, "too early"}, "Succeeded", "Failed", "RemoveFinalizer"},
+		"parameter of another boot": {setAction, "", set(ParameterRecord{Applied: true, Earlier: "5"}),
+			decided{"", "Failed", v1alpha1.ReasonParameterInterrupted, "started again"}, "Failed", "Failed", "RemoveFinalizer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := func() OperationState {
+				made := begun(entry.action, entry.detail)
+				entry.change(&made)
+				return made
+			}
+			entry.want.diff(t, Operation(state()))
+			early := state()
+			early.Operation.Spec.Cancel = true
+			expectShort(t, "cancelled", Operation(early), entry.cancelled)
+			late := state()
+			late.Now = operationStart.Add(7 * time.Hour)
+			if late.Job != nil {
+				late.Job.EndedAt = late.Now
+			}
+			expectShort(t, "overdue", Operation(late), entry.overdue)
+			gone := state()
+			gone.Operation.DeletionTimestamp = &metav1.Time{Time: operationStart}
+			expectShort(t, "deleted", Operation(gone), entry.deleted)
+		})
+	}
+}
+
+// expectShort compares with an action, an outcome or a part of the message.
+func expectShort(t *testing.T, when string, decision OperationDecision, want string) {
+	t.Helper()
+	if decision.Outcome == want || len(decision.Actions) > 0 && string(decision.Actions[len(decision.Actions)-1].Kind) == want ||
+		strings.Contains(want, " ") && strings.Contains(decision.Message, want) {
+		return
+	}
+	t.Errorf("%s: %+v, want %s", when, decision, want)
+}
+
+func trimmed(state zfs.ProgressState, moment time.Duration) func(*OperationState) {
+	return func(s *OperationState) {
+		s.Live.Status.Vdevs[0].Children[0].Trim = scan("trim", state, moment, 0)
+		if state == zfs.Finished {
+			s.Live.Status.Vdevs[0].Children[0].Trim = scan("trim", state, 0, moment)
+		}
+	}
+}
+
+func dataset(guid string, freeing int64) func(*OperationState) {
+	return func(s *OperationState) {
+		s.Source = OperationObject{Name: "bench0/data", Exists: true, Dataset: zfs.Dataset{GUID: guid}}
+		s.Live.FreeingBytes = freeing
+		s.Operation.Status.Progress = &v1alpha1.OperationProgress{TotalBytes: 100}
+	}
+}
+
+// TestAnOutcomeIsTheEnd tries every kind with everything that could tempt it.
+func TestAnOutcomeIsTheEnd(t *testing.T) {
+	for _, action := range []v1alpha1.PoolAction{scrubAction, trimAction, replaceAction, removeAction, addAction, exportAction, observeAction, copyAction, setAction, mapAction, destroyAction} {
+		for _, outcome := range []string{OutcomeSucceeded, OutcomeFailed, OutcomeCancelled} {
+			state := begun(action, "")
+			state.Operation.Status.Outcome = outcome
+			state.Operation.Spec.Cancel = outcome == OutcomeCancelled
+			decision := Operation(state)
+			if !decision.Settled || decision.Begin || decision.Outcome != "" || len(decision.Actions) != 1 || decision.Actions[0].Kind != RemoveOperationFinalizer {
+				t.Errorf("%s after %s: %+v", OperationName(action), outcome, decision)
+			}
+			state.Operation.Finalizers = nil
+			if decision := Operation(state); len(decision.Actions) > 0 {
+				t.Errorf("%s after %s without finalizer: %+v", OperationName(action), outcome, decision)
+			}
+		}
+	}
+}
+
+func TestParameterEndsInTime(t *testing.T) {
+	action := v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "9", Duration: &v1alpha1.Duration{Duration: metav1.Duration{Duration: 2 * time.Minute}}}}
+	state := begun(action, "")
+	state.Parameter = ParameterState{Allowed: true, Found: true, Record: &ParameterRecord{SameBoot: true, Applied: true, Earlier: "5"}}
+	state.Leftovers = []string{"zfs_txg_timeout was 5 before"}
+	if decision := Operation(state); decision.Recheck != time.Minute || len(decision.Actions) > 0 {
+		t.Errorf("half-way: %+v", decision)
+	}
+	state.Now = operationStart.Add(2 * time.Minute)
+	expectShort(t, "at its end", Operation(state), "CleanUp")
+	state.Parameter.Record.Restored, state.Leftovers = true, nil
+	expectShort(t, "restored", Operation(state), OutcomeSucceeded)
+	// Whoever looks late does not change the outcome.
+	state.Now = operationStart.Add(9 * time.Hour)
+	expectShort(t, "seen late", Operation(state), OutcomeSucceeded)
+}
+
+func TestPermanentErrors(t *testing.T) {
+	for err, want := range map[error]bool{zfs.Exists: true, zfs.NoSpace: true, zfs.Invalid: true, zfs.Busy: false, zfs.Timeout: false, zfs.Suspended: false,
+		zfs.Cancelled: false, zfs.InProgress: false, errors.New("x"): false, ErrPermanent: true} {
+		if got := Permanent(err); got != want {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+}
