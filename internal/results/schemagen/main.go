@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 
 	"github.com/invopop/jsonschema"
+	"github.com/storagebench/storagebench/internal/poolseries"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -57,6 +58,8 @@ func generate(root string) (map[string][]byte, error) {
 	}{
 		{"phase.schema.json", "What a runner says about one executed phase", results.PhaseDocument{}},
 		{"results.schema.json", "Everything that is known of one experiment", results.Experiment{}},
+		{"poolseries.schema.json", "What an Observe operation has seen of a pool", poolseries.Document{}},
+		{"metaslabs.schema.json", "Where a MetaslabMap operation has found free space", poolseries.MetaslabMap{}},
 	}
 	comments, err := commentsOf(root)
 	if err != nil {
@@ -77,7 +80,7 @@ func generate(root string) (map[string][]byte, error) {
 	return schemas, nil
 }
 
-// commentsOf reads the comments of package results. The library wants to be in the root of the module.
+// commentsOf reads the comments of the packages with documents. The library wants to be in the root of the module.
 func commentsOf(root string) (map[string]string, error) {
 	before, err := os.Getwd()
 	if err != nil {
@@ -88,8 +91,10 @@ func commentsOf(root string) (map[string]string, error) {
 	}
 	defer func() { _ = os.Chdir(before) }()
 	reflector := &jsonschema.Reflector{}
-	if err := reflector.AddGoComments(modulePath, "./internal/results", jsonschema.WithFullComment()); err != nil {
-		return nil, fmt.Errorf("reading the comments in internal/results: %w", err)
+	for _, folder := range []string{"./internal/results", "./internal/poolseries"} {
+		if err := reflector.AddGoComments(modulePath, folder, jsonschema.WithFullComment()); err != nil {
+			return nil, fmt.Errorf("reading the comments in %s: %w", folder, err)
+		}
 	}
 	return reflector.CommentMap, nil
 }

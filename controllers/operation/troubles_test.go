@@ -1,0 +1,312 @@
+package operation
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+func TestCancel(t *testing.T) {
+	for name, want := range map[string]struct{ outcome, command string }{
+		"scrub": {"Cancelled", "zpool scrub -s"}, "trim": {"Cancelled", "zpool trim -c"}, "removeVdev": {"Cancelled", "zpool remove -s"},
+		"observe": {"Succeeded", ""}, "moduleParameter": {"Succeeded", ""}, "replaceDevice": {"Succeeded", ""}, "destroyDataset": {"Succeeded", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := acts()[name]
+			w := newWorld(t, wanted("op", one.action))
+			for range 3 {
+				if _, err := w.turn("op"); err != nil {
+					t.Fatal(err)
+				}
+				w.rest("op")
+			}
+			cancel(t, w, "op")
+			operation := w.settle("op")
+			reason := map[string]string{"Cancelled": v1alpha1.ReasonCancelled, "Succeeded": v1alpha1.ReasonSucceeded}[want.outcome]
+			expect(t, operation, want.outcome, reason)
+			if want.command != "" && w.node.count(want.command) != 1 {
+				t.Errorf("commands %q", w.node.commands)
+			}
+			checkParameter(t, w, operation)
+		})
+	}
+}
+
+func TestCancelledBeforeTheStart(t *testing.T) {
+	operation := wanted("op", acts()["scrub"].action)
+	operation.Spec.Cancel = true
+	w := newWorld(t, operation)
+	expect(t, w.settle("op"), "Cancelled", v1alpha1.ReasonCancelled)
+	if len(w.node.commands) > 0 {
+		t.Errorf("commands %q", w.node.commands)
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	for name, command := range map[string]string{"scrub": "zpool scrub -s", "replaceDevice": "", "observe": "", "moduleParameter": ""} {
+		t.Run(name, func(t *testing.T) {
+			operation := wanted("op", acts()[name].action)
+			operation.Spec.Deadline = seconds(3)
+			w := newWorld(t, operation)
+			ended := w.settle("op")
+			expect(t, ended, "Failed", v1alpha1.ReasonDeadlineExceeded)
+			if command != "" && w.node.count(command) != 1 {
+				t.Errorf("commands %q", w.node.commands)
+			}
+			checkParameter(t, w, ended)
+		})
+	}
+}
+
+// TestOneAtATime lets the younger wait for the older, whichever is looked at first.
+func TestOneAtATime(t *testing.T) {
+	older, younger := wanted("op", acts()["scrub"].action), wanted("younger", acts()["trim"].action)
+	younger.CreationTimestamp = metav1.NewTime(older.CreationTimestamp.Add(time.Second))
+	beside := wanted("beside", acts()["observe"].action)
+	w := newWorld(t, older, younger, beside)
+	if _, err := w.turn("younger"); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, w.get("younger"), "", v1alpha1.ReasonQueued)
+	expect(t, w.settle("beside"), "Succeeded", v1alpha1.ReasonSucceeded)
+	expect(t, w.settle("op"), "Succeeded", v1alpha1.ReasonSucceeded)
+	expect(t, w.settle("younger"), "Succeeded", v1alpha1.ReasonSucceeded)
+}
+
+func TestPoolsThatAreNotReady(t *testing.T) {
+	for name, change := range map[string]func(*world, *v1alpha1.BenchmarkPool){
+		"not ready":    func(_ *world, pool *v1alpha1.BenchmarkPool) { pool.Status.Conditions[0].Status = metav1.ConditionFalse },
+		"not observed": func(_ *world, pool *v1alpha1.BenchmarkPool) { pool.Generation++ },
+		"not ours": func(w *world, _ *v1alpha1.BenchmarkPool) {
+			w.node.pools[0].datasets[0].properties["storagebench.dev:uid"] = "uid-other"
+		},
+		"elsewhere": func(_ *world, pool *v1alpha1.BenchmarkPool) { pool.Spec.NodeName = "node-b" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, wanted("op", acts()["snapshot"].action))
+			pool := readyPool("bench0")
+			if err := w.client.Get(t.Context(), keyOf(pool), pool); err != nil {
+				t.Fatal(err)
+			}
+			change(w, pool)
+			status := pool.Status
+			if err := w.client.Update(t.Context(), pool); err != nil {
+				t.Fatal(err)
+			}
+			pool.Status = status
+			if err := w.client.Status().Update(t.Context(), pool); err != nil {
+				t.Fatal(err)
+			}
+			w.node.events = 0
+			for range 3 {
+				if _, err := w.turn("op"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			expect(t, w.get("op"), "", v1alpha1.ReasonPoolNotReady)
+			if len(w.node.commands) > 0 {
+				t.Errorf("commands %q", w.node.commands)
+			}
+			w.node.clock.Step(7 * time.Hour)
+			expect(t, w.settle("op"), "Failed", v1alpha1.ReasonDeadlineExceeded)
+		})
+	}
+}
+
+// TestOwnershipIsReadAgain puts another pool in the place of ours between the look and the act.
+func TestOwnershipIsReadAgain(t *testing.T) {
+	for name, one := range acts() {
+		if name == "moduleParameter" || name == "observe" {
+			continue // they change no pool
+		}
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, wanted("op", one.action))
+			if one.prepare != nil {
+				one.prepare(t, w)
+			}
+			if _, err := w.turn("op"); err != nil {
+				t.Fatal(err)
+			}
+			state, err := w.agent.observe(t.Context(), w.get("op"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.node.pools[0].datasets[0].properties["storagebench.dev:uid"] = "uid-other"
+			decision := planned(state)
+			err = w.agent.act(t.Context(), &state, decision.Actions)
+			w.rest("op")
+			if job := w.agent.jobs.look(state.Operation.UID); job != nil {
+				err = job.Err
+			}
+			if err == nil || !strings.Contains(err.Error(), "not this BenchmarkPool's") || len(w.node.commands) > 0 {
+				t.Errorf("error %v, commands %q", err, w.node.commands)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for name, entry := range map[string]struct {
+		act     string
+		prepare func(*world)
+		reason  string
+	}{
+		"snapshot of somebody else": {"snapshot", func(w *world) {
+			w.node.pools[0].datasets = append(w.node.pools[0].datasets, w.node.dataset("bench0/data@s", "snapshot"))
+		}, v1alpha1.ReasonSnapshotExists},
+		"no dataset":  {"snapshot", func(w *world) { w.node.pools[0].datasets = w.node.pools[0].datasets[:1] }, v1alpha1.ReasonDatasetNotFound},
+		"no snapshot": {"clone", func(*world) {}, v1alpha1.ReasonSnapshotNotFound},
+		"target there": {"replicate", func(w *world) {
+			w.node.pools[1].datasets = append(w.node.pools[1].datasets, w.node.dataset("bench1/received", "filesystem"))
+		}, v1alpha1.ReasonDatasetExists},
+		"denied":      {"addVdev", func(w *world) { w.agent.Policy = nil }, v1alpha1.ReasonPoolDeviceDenied},
+		"refused":     {"replaceDevice", func(w *world) { w.node.refused[diskD] = &device.RefusedError{Path: diskD} }, v1alpha1.ReasonPoolDeviceRefused},
+		"not in pool": {"removeVdev", func(w *world) { w.node.pools[0].tops[0].disks = w.node.pools[0].tops[0].disks[:1] }, v1alpha1.ReasonDeviceNotInPool},
+		"parameter":   {"moduleParameter", func(w *world) { w.agent.Parameters = nil }, v1alpha1.ReasonParameterNotAllowed},
+		"no parameter": {"moduleParameter", func(w *world) {
+			_ = os.Remove(filepath.Join(w.node.root, "/sys/module/zfs/parameters/zfs_txg_timeout"))
+		},
+			v1alpha1.ReasonParameterNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, wanted("op", acts()[entry.act].action))
+			entry.prepare(w)
+			expect(t, w.settle("op"), "Failed", entry.reason)
+			if len(w.node.commands) > 0 {
+				t.Errorf("commands %q", w.node.commands)
+			}
+		})
+	}
+}
+
+func TestAUsedPoolIsNotExported(t *testing.T) {
+	for name, used := range map[string]string{"exportImport": "bench0", "destroyDataset": "bench0/data"} {
+		w := newWorld(t, wanted("op", acts()[name].action))
+		w.node.users[used] = []string{"dataset bench0/data is mounted at /x"}
+		for range 3 {
+			if _, err := w.turn("op"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ready := meta.FindStatusCondition(w.get("op").Status.Conditions, v1alpha1.ConditionReady)
+		if !strings.HasSuffix(ready.Reason, "InUse") || len(w.node.commands) > 0 {
+			t.Errorf("%s: %+v, commands %q", name, ready, w.node.commands)
+		}
+		w.node.users = nil
+		expect(t, w.settle("op"), "Succeeded", v1alpha1.ReasonSucceeded)
+	}
+}
+
+func TestAnotherDatasetOfThatName(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["destroyDataset"].action))
+	if _, err := w.turn("op"); err != nil {
+		t.Fatal(err)
+	}
+	w.node.pools[0].find("bench0/data").guid = "999"
+	expect(t, w.settle("op"), "Succeeded", v1alpha1.ReasonSucceeded)
+	if w.node.count("zfs destroy") > 0 {
+		t.Errorf("commands %q", w.node.commands)
+	}
+}
+
+func TestScrubWithErrorsSucceeds(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["scrub"].action))
+	for range 3 {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.node.pools[0].scan.errors = 3
+	operation := w.settle("op")
+	expect(t, operation, "Succeeded", v1alpha1.ReasonSucceeded)
+	if metricOf(operation, "errorsFound") != 3 || !strings.Contains(operation.Status.Conditions[0].Message, "3 errors") {
+		t.Errorf("status %+v", operation.Status)
+	}
+}
+
+// TestAnEarlierScrubIsNotTakenForOurs begins right after another scrub has ended.
+func TestAnEarlierScrubIsNotTakenForOurs(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["scrub"].action))
+	now := w.node.clock.Now()
+	w.node.pools[0].scan = &fakeScan{function: "scrub", start: now.Add(-time.Second), end: now}
+	expect(t, w.settle("op"), "Succeeded", v1alpha1.ReasonSucceeded)
+	if w.node.count("zpool scrub bench0") != 1 {
+		t.Errorf("commands %q", w.node.commands)
+	}
+}
+
+func TestParameterAfterAReboot(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["moduleParameter"].action))
+	for range 3 {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if value := w.node.read(t, "/sys/module/zfs/parameters/zfs_txg_timeout"); value != "30" {
+		t.Fatalf("the parameter is %s", value)
+	}
+	w.node.write(t, "/proc/sys/kernel/random/boot_id", "boot-2")
+	w.node.write(t, "/sys/module/zfs/parameters/zfs_txg_timeout", "7")
+	w.start()
+	expect(t, w.settle("op"), "Failed", v1alpha1.ReasonParameterInterrupted)
+	if value := w.node.read(t, "/sys/module/zfs/parameters/zfs_txg_timeout"); value != "7" {
+		t.Errorf("after the reboot the parameter was set to %s", value)
+	}
+}
+
+func TestOrphanedParametersAreRestored(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["moduleParameter"].action))
+	for range 3 {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	operation := w.get("op")
+	operation.Finalizers = nil
+	if err := errors.Join(w.client.Update(t.Context(), operation), w.client.Delete(t.Context(), operation)); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	if err := w.agent.restoreOrphans(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkParameter(t, w, nil)
+}
+
+func TestNothingIsDoneOnOtherNodes(t *testing.T) {
+	operation := wanted("op", acts()["scrub"].action)
+	operation.Spec.NodeName = "node-b"
+	w := newWorld(t, operation)
+	if _, err := w.turn("op"); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.get("op"); len(got.Status.Conditions) > 0 || len(got.Finalizers) > 0 || len(w.node.commands) > 0 {
+		t.Errorf("%+v, commands %q", got, w.node.commands)
+	}
+}
+
+// TestAPoolImportedAnewInterrupts gives no number when the counters began again.
+func TestAPoolImportedAnewInterrupts(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["observe"].action))
+	for range 3 {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+		w.rest("op")
+	}
+	w.node.mutex.Lock()
+	w.node.pools[0].loads++
+	w.node.mutex.Unlock()
+	operation := w.settle("op")
+	expect(t, operation, "Failed", v1alpha1.ReasonObservationInterrupted)
+	checkObservation(t, w, operation)
+}
