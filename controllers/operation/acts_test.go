@@ -255,6 +255,20 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
+// TestCrashesOfAReplicationAreResumed makes sure that crashes lead to resumed sends at all.
+func TestCrashesOfAReplicationAreResumed(t *testing.T) {
+	one, resumed := acts()["replicate"], 0
+	for at := 1; at <= one.events; at++ {
+		w := newWorld(t, wanted("op", one.action))
+		w.node.diesAfter = at
+		w.settle("op")
+		resumed += w.node.count("zfs send -t 1-")
+	}
+	if parts := 3; resumed != parts {
+		t.Errorf("%d sends were resumed, want one of each of %d parts", resumed, parts)
+	}
+}
+
 func TestDeletedInTheMiddle(t *testing.T) {
 	for name, one := range acts() {
 		t.Run(name, func(t *testing.T) {

@@ -43,8 +43,6 @@ type work struct {
 	do       func(ctx context.Context, j *job) (plan.OperationResult, error)
 }
 
-var errStopped = errors.New("the operation was to end")
-
 // report tells how far the job is.
 func (j *job) report(progress v1alpha1.OperationProgress) {
 	j.mutex.Lock()

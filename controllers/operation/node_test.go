@@ -40,6 +40,8 @@ type fakeNode struct {
 	events, diesAfter int
 	// dead is the agent until it is started again.
 	dead bool
+	// interrupted receives are left half done, so many times.
+	interrupted int
 	// sampled is when the counters were read last.
 	sampled time.Time
 }
@@ -77,9 +79,9 @@ type fakeScan struct {
 }
 
 type fakeDataset struct {
-	name, kind, guid, origin string
-	properties               map[string]string
-	token                    string
+	name, kind, guid string
+	properties       map[string]string
+	token            string
 }
 
 func newNode(t *testing.T) *fakeNode {

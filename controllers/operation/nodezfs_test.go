@@ -333,6 +333,10 @@ func (n *fakeNode) receive(command zfs.Command, killed error) error {
 	if !n.eventLocked() {
 		return killed
 	}
+	if n.interrupted > 0 {
+		n.interrupted--
+		return refusal(zfs.BadStream, command)
+	}
 	target.token = ""
 	arrived := n.dataset(last+"@"+snapshot, "snapshot")
 	arrived.guid = guid

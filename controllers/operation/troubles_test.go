@@ -310,3 +310,99 @@ func TestAPoolImportedAnewInterrupts(t *testing.T) {
 	expect(t, operation, "Failed", v1alpha1.ReasonObservationInterrupted)
 	checkObservation(t, w, operation)
 }
+
+func TestAnInterruptedReplicationGoesOn(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["replicate"].action))
+	w.node.interrupted = 2
+	operation := w.settle("op")
+	expect(t, operation, "Succeeded", v1alpha1.ReasonSucceeded)
+	checkReplication(t, w, operation)
+	if w.node.count("zfs send -t 1-0-a-b") != 2 || w.lives != 1 {
+		t.Errorf("commands %q", w.node.commands)
+	}
+	// Not all bytes were counted: no number instead of a wrong one.
+	if sent := metricOf(operation, "sentBytes"); sent != -1 {
+		t.Errorf("%d bytes were sent", sent)
+	}
+}
+
+func TestACancelledReplicationLeavesNoHalves(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["replicate"].action))
+	w.node.interrupted = 1000
+	for range 3 {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+		w.rest("op")
+	}
+	if w.node.pools[1].find("bench1/received").token == "" {
+		t.Fatal("there is no half a receive to test with")
+	}
+	cancel(t, w, "op")
+	expect(t, w.settle("op"), "Cancelled", v1alpha1.ReasonCancelled)
+	for _, pool := range w.node.pools {
+		for _, dataset := range pool.datasets {
+			if strings.Contains(dataset.name, "@") || dataset.name == "bench1/received" {
+				t.Errorf("left is %+v", dataset)
+			}
+		}
+	}
+}
+
+// TestACopyStaysInside puts a link to the outside where a file is to be written.
+func TestACopyStaysInside(t *testing.T) {
+	one := acts()["copy"]
+	w := newWorld(t, wanted("op", one.action))
+	one.prepare(t, w)
+	if _, err := w.turn("op"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/../../outside", filepath.Join(w.node.root, "/mnt/copy/large")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.turn("op"); err != nil {
+		t.Fatal(err)
+	}
+	w.rest("op")
+	if job := w.agent.jobs.look("12345678-op"); job == nil || job.Err == nil {
+		t.Errorf("the copy went through a link: %+v", job)
+	}
+	if w.node.read(t, "/outside") != "secret" {
+		t.Error("a file outside was written")
+	}
+}
+
+// TestAnotherMountIsNotCopiedTo has something else where the dataset should be mounted.
+func TestAnotherMountIsNotCopiedTo(t *testing.T) {
+	one := acts()["copy"]
+	w := newWorld(t, wanted("op", one.action))
+	one.prepare(t, w)
+	w.node.write(t, "/proc/1/mountinfo", strings.ReplaceAll(w.node.read(t, "/proc/1/mountinfo"), " / /mnt/copy", "9 / /mnt/copy"))
+	if _, err := w.turn("op"); err == nil || !strings.Contains(err.Error(), "another file system") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAJobEndsWithItsOperation(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["observe"].action))
+	for range 3 {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+		w.rest("op")
+	}
+	operation := w.get("op")
+	if job := w.agent.jobs.look(operation.UID); job == nil || !job.Running {
+		t.Fatalf("the job is %+v", job)
+	}
+	operation.Finalizers = nil
+	if err := errors.Join(w.client.Update(t.Context(), operation), w.client.Delete(t.Context(), operation)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.turn("op"); err != nil {
+		t.Fatal(err)
+	}
+	if job := w.agent.jobs.look(operation.UID); job != nil || len(w.agent.written) > 0 {
+		t.Errorf("the job is %+v, written %v", job, w.agent.written)
+	}
+}

@@ -30,7 +30,7 @@ func operationState(action v1alpha1.PoolAction) OperationState {
 	pool := wantedPool()
 	kstatus.Done(&pool.Status.Conditions, pool.Generation, v1alpha1.ReasonPoolReady, "ready")
 	live := liveState().Live
-	live.PoolSummary.Name, live.PoolSummary.GUID = "bench0", "700"
+	live.Name, live.GUID = "bench0", "700"
 	return OperationState{Operation: wantedOperation(action), Now: operationStart, Agent: "life-1", Policy: DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Pool: pool,
 		Live:  &OperationPool{PoolSummary: live.PoolSummary, LoadGUID: "9", Status: live.Status},
 		Disks: map[string]PoolDisk{diskA: freeDisk(diskA), diskB: freeDisk(diskB), diskC: freeDisk(diskC), diskD: freeDisk(diskD)}}

@@ -66,7 +66,8 @@ func foreignDatasets(state PoolState) []string {
 	}
 	var others []string
 	for _, dataset := range state.Live.Datasets {
-		if mark, found := state.Live.Property(dataset.Name, PropertyOperation); !named[dataset.Name] && !(found && mark.Local()) {
+		mark, found := state.Live.Property(dataset.Name, PropertyOperation)
+		if madeByUs := found && mark.Local(); !named[dataset.Name] && !madeByUs {
 			others = append(others, dataset.Name)
 		}
 	}
