@@ -162,8 +162,15 @@ func (r *Reconciler) restore(record *parameterRecord) error {
 	}
 	// Without the module there is nothing to restore.
 	if file != "" {
-		if err := writeParameter(file, record.Earlier); err != nil {
-			return fmt.Errorf("restore module parameter %s to %s: %w", record.Parameter, record.Earlier, err)
+		now, err := readParameter(file)
+		if err != nil {
+			return err
+		}
+		// What the kernel did not take needs no restoring either.
+		if now != record.Earlier {
+			if err := writeParameter(file, record.Earlier); err != nil {
+				return fmt.Errorf("restore module parameter %s to %s: %w", record.Parameter, record.Earlier, err)
+			}
 		}
 	}
 	record.Restored = true

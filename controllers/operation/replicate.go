@@ -155,7 +155,7 @@ func (s *replication) step(ctx context.Context, number int32) error {
 			return fmt.Errorf("dataset %s was not made by this operation: choose another path: %w", target.Name, zfs.Exists)
 		}
 	}
-	if arrived.Exists && token == "" {
+	if arrived.Exists { // a token is for a later one then
 		s.whole = false
 		return s.check(source, arrived)
 	}

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/zfs/device"
@@ -404,5 +406,125 @@ func TestAJobEndsWithItsOperation(t *testing.T) {
 	}
 	if job := w.agent.jobs.look(operation.UID); job != nil || len(w.agent.written) > 0 {
 		t.Errorf("the job is %+v, written %v", job, w.agent.written)
+	}
+}
+
+// laggingClient knows no operations.
+type laggingClient struct{ client.Client }
+
+func (laggingClient) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+// TestALaggingCacheLetsNothingBegin has another operation at work of which the cache knows nothing yet.
+func TestALaggingCacheLetsNothingBegin(t *testing.T) {
+	other := wanted("other", acts()["trim"].action)
+	other.Status.StartedAt = &metav1.Time{Time: time.Unix(1_800_000_000, 0)}
+	w := newWorld(t, wanted("op", acts()["scrub"].action), other)
+	w.agent.Client = laggingClient{w.agent.Client}
+	if _, err := w.turn("op"); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, w.get("op"), "", v1alpha1.ReasonQueued)
+}
+
+// TestAParameterThatTheKernelRefuses is remembered before the attempt, and forgotten afterwards.
+func TestAParameterThatTheKernelRefuses(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["moduleParameter"].action))
+	file := filepath.Join(w.node.root, "/sys/module/zfs/parameters/zfs_txg_timeout")
+	// Readable, and not writable even for root.
+	if err := errors.Join(os.Remove(file), os.Symlink("/proc/sys/kernel/osrelease", file)); err != nil {
+		t.Fatal(err)
+	}
+	for w.get("op").Status.Outcome == "" {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(t, w.get("op"), "Failed", v1alpha1.ReasonActionFailed)
+	if left, _ := filepath.Glob(filepath.Join(w.node.root, parameterFolder, "*.json")); len(left) != 1 {
+		t.Errorf("remembered were %q", left)
+	}
+	expect(t, w.settle("op"), "Failed", v1alpha1.ReasonActionFailed)
+	if left, _ := filepath.Glob(filepath.Join(w.node.root, parameterFolder, "*")); len(left) > 0 {
+		t.Errorf("left are %q", left)
+	}
+}
+
+func TestADatasetThatIsUsedSinceIsNotDestroyed(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["destroyDataset"].action))
+	if _, err := w.turn("op"); err != nil {
+		t.Fatal(err)
+	}
+	w.node.users["bench0/data"] = []string{"dataset bench0/data is mounted at /x"}
+	for range 3 {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+		w.rest("op")
+	}
+	if len(w.node.commands) > 0 {
+		t.Errorf("commands %q", w.node.commands)
+	}
+	expect(t, w.get("op"), "", v1alpha1.ReasonActionFailed)
+	state, err := w.agent.observe(t.Context(), w.get("op"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The same name, but another dataset at the last moment.
+	w.node.users, state.Source.GUID = nil, "999"
+	if err := w.agent.destroyDataset(t.Context(), state); err == nil || len(w.node.commands) > 0 {
+		t.Errorf("error %v, commands %q", err, w.node.commands)
+	}
+}
+
+func TestAnotherPoolDoesNotReceive(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["replicate"].action))
+	if _, err := w.turn("op"); err != nil {
+		t.Fatal(err)
+	}
+	w.node.pools[1].guid = "999"
+	expect(t, w.settle("op"), "Failed", v1alpha1.ReasonActionFailed)
+	if len(w.node.commands) > 0 {
+		t.Errorf("commands %q", w.node.commands)
+	}
+}
+
+// TestSnapshotsOfOthersStay has one of the name that a replication gives to its own.
+func TestSnapshotsOfOthersStay(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["replicate"].action))
+	w.node.pools[0].datasets = append(w.node.pools[0].datasets, w.node.dataset("bench0/data@storagebench-12345678-9", "snapshot"))
+	expect(t, w.settle("op"), "Succeeded", v1alpha1.ReasonSucceeded)
+	if w.node.pools[0].find("bench0/data@storagebench-12345678-9") == nil {
+		t.Error("somebody else's snapshot was destroyed")
+	}
+}
+
+// TestWhatSomebodyPutInTheWayOfAReplication appears between its beginning and its first command.
+func TestWhatSomebodyPutInTheWayOfAReplication(t *testing.T) {
+	for name, put := range map[string]func(add func(pool int, name, mark string)){
+		"a dataset": func(add func(int, string, string)) { add(1, "bench1/received", "uid-other") },
+		"a snapshot at the source": func(add func(int, string, string)) {
+			add(0, "bench0/data@storagebench-12345678-0", "uid-other")
+		},
+		"another snapshot at the target": func(add func(int, string, string)) {
+			add(0, "bench0/data@storagebench-12345678-0", "12345678-op")
+			add(1, "bench1/received", "12345678-op")
+			add(1, "bench1/received@storagebench-12345678-0", "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, wanted("op", acts()["replicate"].action))
+			if _, err := w.turn("op"); err != nil {
+				t.Fatal(err)
+			}
+			put(func(pool int, name, mark string) {
+				made := w.node.dataset(name, map[bool]string{true: "snapshot", false: "filesystem"}[strings.Contains(name, "@")])
+				made.properties["storagebench.dev:operation"] = mark
+				w.node.pools[pool].datasets = append(w.node.pools[pool].datasets, made)
+			})
+			expect(t, w.settle("op"), "Failed", v1alpha1.ReasonActionFailed)
+			if w.node.count("zfs receive") > 0 || w.node.count("zfs send") > 0 {
+				t.Errorf("commands %q", w.node.commands)
+			}
+		})
 	}
 }
