@@ -224,35 +224,50 @@ func (w *world) check(t *testing.T, one act, operation *v1alpha1.PoolOperation, 
 	}
 }
 
-// TestCrashes ends the agent right after each command that changes something and each write to the API.
+// TestCrashes ends the agent, and then the node, right after each command that changes something and each write to the API.
 func TestCrashes(t *testing.T) {
 	for name, one := range acts() {
-		t.Run(name, func(t *testing.T) {
-			for at := 1; ; at++ {
-				w := newWorld(t, wanted("op", one.action))
-				if one.prepare != nil {
-					one.prepare(t, w)
+		for _, resets := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, node resets %v", name, resets), func(t *testing.T) {
+				for at := 1; crashAfter(t, one, at, resets); at++ {
 				}
-				w.node.diesAfter = at
-				operation := w.settle("op")
-				if operation.Status.Outcome == "Failed" && one.interrupted != "" && w.lives > 1 {
-					expect(t, operation, "Failed", one.interrupted)
-				} else {
-					expect(t, operation, "Succeeded", v1alpha1.ReasonSucceeded)
-				}
-				w.check(t, one, operation, at)
-				if w.node.events < at {
-					if at <= one.events {
-						t.Errorf("only %d crash points", at-1)
-					}
-					return
-				}
-				if w.lives != 2 {
-					t.Errorf("crash after event %d: %d lives", at, w.lives)
-				}
-			}
-		})
+			})
+		}
 	}
+}
+
+// crashAfter says whether there was such an event.
+func crashAfter(t *testing.T, one act, at int, resets bool) bool {
+	t.Helper()
+	w := newWorld(t, wanted("op", one.action))
+	if one.prepare != nil {
+		one.prepare(t, w)
+	}
+	w.node.diesAfter, w.resets = at, resets
+	operation := w.settle("op")
+	interrupted := one.interrupted
+	if one.action.ModuleParameter != nil && resets {
+		interrupted = v1alpha1.ReasonParameterInterrupted
+	}
+	if operation.Status.Outcome == "Failed" && interrupted != "" && w.lives > 1 {
+		expect(t, operation, "Failed", interrupted)
+	} else {
+		expect(t, operation, "Succeeded", v1alpha1.ReasonSucceeded)
+	}
+	if one.action.ExportImport != nil && resets {
+		one.once, one.check = nil, nil // the reset has emptied the caches
+	}
+	w.check(t, one, operation, at)
+	if w.node.events < at {
+		if at <= one.events {
+			t.Errorf("only %d crash points", at-1)
+		}
+		return false
+	}
+	if w.lives != 2 {
+		t.Errorf("crash after event %d: %d lives", at, w.lives)
+	}
+	return true
 }
 
 // TestCrashesOfAReplicationAreResumed makes sure that crashes lead to resumed sends at all.

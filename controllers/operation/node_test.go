@@ -173,6 +173,18 @@ func (n *fakeNode) poolController() {
 	}
 }
 
+// reset is what a crash of the node leaves: what is on the disks.
+func (n *fakeNode) reset(t *testing.T) {
+	t.Helper()
+	n.mutex.Lock()
+	for _, pool := range n.pools {
+		pool.imported = false
+	}
+	n.mutex.Unlock()
+	n.write(t, "/proc/sys/kernel/random/boot_id", "boot-2\n")
+	n.write(t, "/sys/module/zfs/parameters/zfs_txg_timeout", "5\n")
+}
+
 func (n *fakeNode) find(name string) *fakePool {
 	name, _, _ = strings.Cut(name, "/")
 	name, _, _ = strings.Cut(name, "@")

@@ -13,6 +13,14 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
+// unsettled lets through operations with which something is to be done: ended ones are many, and their documents large.
+func unsettled() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(object client.Object) bool {
+		operation, isOne := object.(*v1alpha1.PoolOperation)
+		return isOne && (operation.Status.Outcome == "" || len(operation.Finalizers) > 0)
+	})
+}
+
 // ends lets through operations that make room for others.
 func ends() predicate.Predicate {
 	ended := func(object client.Object) bool {

@@ -41,7 +41,12 @@ func TestWhoIsWoken(t *testing.T) {
 func TestWhatWakes(t *testing.T) {
 	going, over := wanted("op", acts()["scrub"].action), wanted("op", acts()["scrub"].action)
 	over.Status.Outcome = "Succeeded"
+	unreleased := over.DeepCopy()
+	unreleased.Finalizers = []string{v1alpha1.FinalizerTeardown}
 	for name, got := range map[string]bool{
+		"a new one":            unsettled().Create(event.CreateEvent{Object: going}),
+		"an unreleased one":    unsettled().Create(event.CreateEvent{Object: unreleased}),
+		"not a settled one":    !unsettled().Create(event.CreateEvent{Object: over}),
 		"an end":               ends().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: over}),
 		"gone before its end":  ends().Delete(event.DeleteEvent{Object: going}),
 		"no progress":          !ends().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: going}),

@@ -35,6 +35,8 @@ type world struct {
 	agent  *Reconciler
 	lives  int
 	writes int
+	// resets says that the node goes down with the agent.
+	resets bool
 }
 
 func readyPool(name string) *v1alpha1.BenchmarkPool {
@@ -130,6 +132,9 @@ func (w *world) settle(name string) *v1alpha1.PoolOperation {
 	w.t.Helper()
 	for range 400 {
 		if w.node.isDead() {
+			if w.resets {
+				w.node.reset(w.t)
+			}
 			w.start()
 		}
 		w.node.poolController()

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -170,7 +171,7 @@ func jobStage(state OperationState) operationStage {
 		stage.stoppable, stage.progress = true, &job.Progress
 		return stage
 	case job.Err == nil:
-		stage := done(append(job.Metrics, state.seconds()), "%s", job.Message)
+		stage := done(slices.Concat(job.Metrics, []v1alpha1.OperationMetric{state.seconds()}), "%s", job.Message)
 		stage.result.Data, stage.result.DataDigest, stage.progress = job.Data, job.DataDigest, &job.Progress
 		return stage
 	case job.Stopped:
