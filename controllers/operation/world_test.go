@@ -59,12 +59,18 @@ func wanted(name string, action v1alpha1.PoolAction) *v1alpha1.PoolOperation {
 	}
 }
 
-func newWorld(t *testing.T, objects ...client.Object) *world {
+func newScheme(t *testing.T) *k8sruntime.Scheme {
 	t.Helper()
 	scheme := k8sruntime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
+	return scheme
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme := newScheme(t)
 	w := &world{t: t, node: newNode(t)}
 	objects = append(objects, readyPool("bench0"), readyPool("bench1"))
 	written := func(err error) error {

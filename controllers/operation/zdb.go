@@ -27,6 +27,9 @@ func (r *Reconciler) layoutScore(ctx context.Context, state plan.OperationState)
 	if err != nil {
 		return plan.OperationResult{}, err
 	}
+	if score.Blocks == 0 {
+		return plan.OperationResult{}, fmt.Errorf("%s has no blocks of its own on disk: there is nothing to score: %w", what, plan.ErrPermanent)
+	}
 	percent := int64(score.Percent())
 	return plan.OperationResult{
 		Message: fmt.Sprintf("%d%% of the blocks of %s follow their neighbour", percent, what),

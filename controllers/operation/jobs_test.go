@@ -1,0 +1,57 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// untilCancelled works until somebody ends it.
+var untilCancelled = work{do: func(ctx context.Context, j *job) (plan.OperationResult, error) {
+	j.report(v1alpha1.OperationProgress{DoneBytes: 7})
+	<-ctx.Done()
+	return plan.OperationResult{}, ctx.Err()
+}}
+
+func TestAJobIsStopped(t *testing.T) {
+	var all jobs
+	all.ended = make(chan event.GenericEvent)
+	operation := wanted("op", v1alpha1.PoolAction{})
+	if err := all.start(operation, clock.RealClock{}, untilCancelled); err != nil {
+		t.Fatal(err)
+	}
+	if job := all.look(operation.UID); job == nil || !job.Running {
+		t.Fatalf("%+v", job)
+	}
+	all.stop(operation.UID)
+	all.stop(operation.UID)
+	if woken := <-all.ended; woken.Object.GetName() != "op" {
+		t.Errorf("woken is %s", woken.Object.GetName())
+	}
+	if job := all.look(operation.UID); job.Running || !job.Stopped || !errors.Is(job.Err, context.Canceled) || job.Progress.DoneBytes != 7 || job.EndedAt.IsZero() {
+		t.Errorf("%+v", job)
+	}
+	all.stop("unknown")
+	all.drop("unknown")
+}
+
+func TestNoJobOutlivesTheAgent(t *testing.T) {
+	var all jobs
+	operation := wanted("op", v1alpha1.PoolAction{})
+	if err := all.start(operation, clock.RealClock{}, untilCancelled); err != nil {
+		t.Fatal(err)
+	}
+	all.stopAll()
+	if job := all.look(operation.UID); job.Running || job.Stopped {
+		t.Errorf("%+v", job)
+	}
+	if err := all.start(operation, clock.RealClock{}, untilCancelled); err == nil {
+		t.Error("a job begins while the agent ends")
+	}
+}
