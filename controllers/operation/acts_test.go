@@ -284,6 +284,14 @@ func TestCrashesOfAReplicationAreResumed(t *testing.T) {
 	}
 }
 
+// TestATargetThatAReceiveDoesNotMark is claimed afterwards, whenever the agent ends.
+func TestATargetThatAReceiveDoesNotMark(t *testing.T) {
+	one := acts()["replicate"]
+	one.prepare = func(_ *testing.T, w *world) { w.node.marksNothing = true }
+	for at := 1; crashAfter(t, one, at, false); at++ {
+	}
+}
+
 func TestDeletedInTheMiddle(t *testing.T) {
 	for name, one := range acts() {
 		t.Run(name, func(t *testing.T) {

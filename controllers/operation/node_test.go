@@ -40,6 +40,8 @@ type fakeNode struct {
 	events, diesAfter int
 	// dead is the agent until it is started again.
 	dead bool
+	// marksNothing says that a receive does not set properties.
+	marksNothing bool
 	// interrupted receives are left half done, so many times.
 	interrupted int
 	// sampled is when the counters were read last.

@@ -268,6 +268,9 @@ func (n *fakeNode) changeDataset(pool *fakePool, command zfs.Command) error {
 		if !strings.Contains(last, "@") {
 			pool.freeing, pool.freeUntil = 40, n.clock.Now().Add(scanSeconds*time.Second)
 		}
+	case "zfs set":
+		name, value, _ := strings.Cut(args[1], "=")
+		pool.find(last).properties[name] = value
 	case "zfs receive": // -A
 		target := pool.find(last)
 		if target == nil || target.token == "" {
@@ -324,7 +327,9 @@ func (n *fakeNode) receive(command zfs.Command, killed error) error {
 	target := pool.find(last)
 	if target == nil {
 		target = n.dataset(last, "filesystem")
-		target.properties = options(command.Args)
+		if !n.marksNothing {
+			target.properties = options(command.Args)
+		}
 		pool.datasets = append(pool.datasets, target)
 	} else if target.token == "" && strings.HasSuffix(snapshot, "-0") {
 		return refusal(zfs.Exists, command)

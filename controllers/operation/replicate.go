@@ -145,33 +145,47 @@ func (s *replication) step(ctx context.Context, number int32) error {
 	if err := errors.Join(s.lookUp(ctx, s.state.Live.Name, &source), s.lookUp(ctx, s.state.ToLive.Name, &arrived, &target)); err != nil {
 		return proof(err)
 	}
+	if source.Exists && source.Mark != uid {
+		return fmt.Errorf("snapshot %s was not taken by this operation: %w", source.Name, zfs.Exists)
+	}
 	token := ""
 	if target.Exists {
 		var err error
 		if token, err = s.ownToken(ctx, s.state); err != nil {
 			return err
 		}
-		if target.Mark != uid && (token == "" || !source.Exists) {
+		// The target was not there when the operation began. What has our snapshot, or half of it, came from us.
+		half, whole := token != "" && source.Exists, source.Exists && arrived.Exists && source.GUID == arrived.GUID
+		if target.Mark != uid && !half && !whole {
 			return fmt.Errorf("dataset %s was not made by this operation: choose another path: %w", target.Name, zfs.Exists)
 		}
 	}
 	if arrived.Exists { // a token is for a later one then
 		s.whole = false
-		return s.check(source, arrived)
+		if err := s.check(source, arrived); err != nil {
+			return err
+		}
+		return s.claim(ctx, target)
 	}
-	if source.Exists && source.Mark != uid {
-		return fmt.Errorf("snapshot %s was not taken by this operation: %w", source.Name, zfs.Exists)
+	if err := s.sendOne(ctx, number, source, token); err != nil {
+		return err
 	}
-	mark := map[string]string{plan.PropertyOperation: uid}
+	if err := s.lookUp(ctx, s.state.ToLive.Name, &target); err != nil {
+		return proof(err)
+	}
+	return s.claim(ctx, target)
+}
+
+// sendOne takes the snapshot if it is not there, and sends it or the rest of it.
+func (s *replication) sendOne(ctx context.Context, number int32, source plan.OperationObject, token string) error {
+	mark := map[string]string{plan.PropertyOperation: string(s.state.Operation.UID)}
 	if err := s.proveBoth(ctx, s.state); err != nil {
 		return err
 	}
-	if !source.Exists {
-		if err := s.ZFS.Snapshot(ctx, source.Name, false, mark); err != nil {
-			return err
-		}
-	} else {
+	if source.Exists {
 		s.whole = false
+	} else if err := s.ZFS.Snapshot(ctx, source.Name, false, mark); err != nil {
+		return err
 	}
 	options := zfs.SendOptions{Snapshot: source.Name, Compressed: s.state.Operation.Spec.Action.Replicate.Compressed}
 	if number > 0 {
@@ -182,6 +196,18 @@ func (s *replication) step(ctx context.Context, number int32) error {
 		options = zfs.SendOptions{Token: token}
 	}
 	return s.send(ctx, options, mark)
+}
+
+// claim marks the target, should the receive not have done so.
+func (s *replication) claim(ctx context.Context, target plan.OperationObject) error {
+	uid := string(s.state.Operation.UID)
+	if target.Mark == uid {
+		return nil
+	}
+	if err := s.proveBoth(ctx, s.state); err != nil {
+		return err
+	}
+	return s.ZFS.SetProperty(ctx, target.Name, plan.PropertyOperation, uid)
 }
 
 // check makes sure that what has arrived is what was sent. Once the source's is gone, that was seen before.
