@@ -40,6 +40,8 @@ type fakeNode struct {
 	events, diesAfter int
 	// dead is the agent until it is started again.
 	dead bool
+	// holes says that zdb finds no blocks.
+	holes bool
 	// marksNothing says that a receive does not set properties.
 	marksNothing bool
 	// interrupted receives are left half done, so many times.

@@ -31,6 +31,9 @@ func (n *fakeNode) look(command zfs.Command) (output []byte, isLook bool, err er
 		return []byte("Metaslabs:\n\tvdev          0      metaslabs  2\n\tmetaslab      0   offset            0   spacemap     10   free 4096\n\t\tOn-disk histogram:\t\tfragmentation 7\n\t\t\t 12:      1 *\n\tmetaslab      1   offset         1000   spacemap     11   free 8192\n"), true, nil
 	case "zdb -ddddd":
 		text := "    Object  lvl   iblk   dblk  dsize  dnsize  lsize   %full  type\n  0 L0 0:1000:1000 1000L/1000P F=1 B=1/1\n  1000 L0 0:2000:1000 1000L/1000P F=1 B=1/1\n  2000 L0 0:900000:1000 1000L/1000P F=1 B=1/1\n"
+		if n.holes {
+			text = "    Object  lvl   iblk   dblk  dsize  dnsize  lsize   %full  type\n"
+		}
 		_, err := io.WriteString(command.Stdout, text)
 		return nil, true, err
 	case "zpool sync":

@@ -246,44 +246,6 @@ func TestAnEarlierScrubIsNotTakenForOurs(t *testing.T) {
 	}
 }
 
-func TestParameterAfterAReboot(t *testing.T) {
-	w := newWorld(t, wanted("op", acts()["moduleParameter"].action))
-	for range 3 {
-		if _, err := w.turn("op"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if value := w.node.read(t, "/sys/module/zfs/parameters/zfs_txg_timeout"); value != "30" {
-		t.Fatalf("the parameter is %s", value)
-	}
-	w.node.write(t, "/proc/sys/kernel/random/boot_id", "boot-2")
-	w.node.write(t, "/sys/module/zfs/parameters/zfs_txg_timeout", "7")
-	w.start()
-	expect(t, w.settle("op"), "Failed", v1alpha1.ReasonParameterInterrupted)
-	if value := w.node.read(t, "/sys/module/zfs/parameters/zfs_txg_timeout"); value != "7" {
-		t.Errorf("after the reboot the parameter was set to %s", value)
-	}
-}
-
-func TestOrphanedParametersAreRestored(t *testing.T) {
-	w := newWorld(t, wanted("op", acts()["moduleParameter"].action))
-	for range 3 {
-		if _, err := w.turn("op"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	operation := w.get("op")
-	operation.Finalizers = nil
-	if err := errors.Join(w.client.Update(t.Context(), operation), w.client.Delete(t.Context(), operation)); err != nil {
-		t.Fatal(err)
-	}
-	w.start()
-	if err := w.agent.restoreOrphans(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	checkParameter(t, w, nil)
-}
-
 func TestNothingIsDoneOnOtherNodes(t *testing.T) {
 	operation := wanted("op", acts()["scrub"].action)
 	operation.Spec.NodeName = "node-b"
@@ -311,78 +273,6 @@ func TestAPoolImportedAnewInterrupts(t *testing.T) {
 	operation := w.settle("op")
 	expect(t, operation, "Failed", v1alpha1.ReasonObservationInterrupted)
 	checkObservation(t, w, operation)
-}
-
-func TestAnInterruptedReplicationGoesOn(t *testing.T) {
-	w := newWorld(t, wanted("op", acts()["replicate"].action))
-	w.node.interrupted = 2
-	operation := w.settle("op")
-	expect(t, operation, "Succeeded", v1alpha1.ReasonSucceeded)
-	checkReplication(t, w, operation)
-	if w.node.count("zfs send -t 1-0-a-b") != 2 || w.lives != 1 {
-		t.Errorf("commands %q", w.node.commands)
-	}
-	// Not all bytes were counted: no number instead of a wrong one.
-	if sent := metricOf(operation, "sentBytes"); sent != -1 {
-		t.Errorf("%d bytes were sent", sent)
-	}
-}
-
-func TestACancelledReplicationLeavesNoHalves(t *testing.T) {
-	w := newWorld(t, wanted("op", acts()["replicate"].action))
-	w.node.interrupted = 1000
-	for range 3 {
-		if _, err := w.turn("op"); err != nil {
-			t.Fatal(err)
-		}
-		w.rest("op")
-	}
-	if w.node.pools[1].find("bench1/received").token == "" {
-		t.Fatal("there is no half a receive to test with")
-	}
-	cancel(t, w, "op")
-	expect(t, w.settle("op"), "Cancelled", v1alpha1.ReasonCancelled)
-	for _, pool := range w.node.pools {
-		for _, dataset := range pool.datasets {
-			if strings.Contains(dataset.name, "@") || dataset.name == "bench1/received" {
-				t.Errorf("left is %+v", dataset)
-			}
-		}
-	}
-}
-
-// TestACopyStaysInside puts a link to the outside where a file is to be written.
-func TestACopyStaysInside(t *testing.T) {
-	one := acts()["copy"]
-	w := newWorld(t, wanted("op", one.action))
-	one.prepare(t, w)
-	if _, err := w.turn("op"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/../../outside", filepath.Join(w.node.root, "/mnt/copy/large")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.turn("op"); err != nil {
-		t.Fatal(err)
-	}
-	w.rest("op")
-	if job := w.agent.jobs.look("12345678-op"); job == nil || job.Err == nil {
-		t.Errorf("the copy went through a link: %+v", job)
-	}
-	if w.node.read(t, "/outside") != "secret" {
-		t.Error("a file outside was written")
-	}
-}
-
-// TestAnotherMountIsNotCopiedTo has something else where the dataset should be mounted.
-func TestAnotherMountIsNotCopiedTo(t *testing.T) {
-	one := acts()["copy"]
-	w := newWorld(t, wanted("op", one.action))
-	one.prepare(t, w)
-	w.node.write(t, "/proc/1/mountinfo", strings.ReplaceAll(w.node.read(t, "/proc/1/mountinfo"), " / /mnt/copy", "9 / /mnt/copy"))
-	if _, err := w.turn("op"); err == nil || !strings.Contains(err.Error(), "another file system") {
-		t.Errorf("error %v", err)
-	}
 }
 
 func TestAJobEndsWithItsOperation(t *testing.T) {
@@ -426,29 +316,6 @@ func TestALaggingCacheLetsNothingBegin(t *testing.T) {
 	expect(t, w.get("op"), "", v1alpha1.ReasonQueued)
 }
 
-// TestAParameterThatTheKernelRefuses is remembered before the attempt, and forgotten afterwards.
-func TestAParameterThatTheKernelRefuses(t *testing.T) {
-	w := newWorld(t, wanted("op", acts()["moduleParameter"].action))
-	file := filepath.Join(w.node.root, "/sys/module/zfs/parameters/zfs_txg_timeout")
-	// Readable, and not writable even for root.
-	if err := errors.Join(os.Remove(file), os.Symlink("/proc/sys/kernel/osrelease", file)); err != nil {
-		t.Fatal(err)
-	}
-	for w.get("op").Status.Outcome == "" {
-		if _, err := w.turn("op"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	expect(t, w.get("op"), "Failed", v1alpha1.ReasonActionFailed)
-	if left, _ := filepath.Glob(filepath.Join(w.node.root, parameterFolder, "*.json")); len(left) != 1 {
-		t.Errorf("remembered were %q", left)
-	}
-	expect(t, w.settle("op"), "Failed", v1alpha1.ReasonActionFailed)
-	if left, _ := filepath.Glob(filepath.Join(w.node.root, parameterFolder, "*")); len(left) > 0 {
-		t.Errorf("left are %q", left)
-	}
-}
-
 func TestADatasetThatIsUsedSinceIsNotDestroyed(t *testing.T) {
 	w := newWorld(t, wanted("op", acts()["destroyDataset"].action))
 	if _, err := w.turn("op"); err != nil {
@@ -476,55 +343,12 @@ func TestADatasetThatIsUsedSinceIsNotDestroyed(t *testing.T) {
 	}
 }
 
-func TestAnotherPoolDoesNotReceive(t *testing.T) {
-	w := newWorld(t, wanted("op", acts()["replicate"].action))
-	if _, err := w.turn("op"); err != nil {
-		t.Fatal(err)
-	}
-	w.node.pools[1].guid = "999"
-	expect(t, w.settle("op"), "Failed", v1alpha1.ReasonActionFailed)
-	if len(w.node.commands) > 0 {
-		t.Errorf("commands %q", w.node.commands)
-	}
-}
-
-// TestSnapshotsOfOthersStay has one of the name that a replication gives to its own.
-func TestSnapshotsOfOthersStay(t *testing.T) {
-	w := newWorld(t, wanted("op", acts()["replicate"].action))
-	w.node.pools[0].datasets = append(w.node.pools[0].datasets, w.node.dataset("bench0/data@storagebench-12345678-9", "snapshot"))
-	expect(t, w.settle("op"), "Succeeded", v1alpha1.ReasonSucceeded)
-	if w.node.pools[0].find("bench0/data@storagebench-12345678-9") == nil {
-		t.Error("somebody else's snapshot was destroyed")
-	}
-}
-
-// TestWhatSomebodyPutInTheWayOfAReplication appears between its beginning and its first command.
-func TestWhatSomebodyPutInTheWayOfAReplication(t *testing.T) {
-	for name, put := range map[string]func(add func(pool int, name, mark string)){
-		"a dataset": func(add func(int, string, string)) { add(1, "bench1/received", "uid-other") },
-		"a snapshot at the source": func(add func(int, string, string)) {
-			add(0, "bench0/data@storagebench-12345678-0", "uid-other")
-		},
-		"another snapshot at the target": func(add func(int, string, string)) {
-			add(0, "bench0/data@storagebench-12345678-0", "12345678-op")
-			add(1, "bench1/received", "12345678-op")
-			add(1, "bench1/received@storagebench-12345678-0", "")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, wanted("op", acts()["replicate"].action))
-			if _, err := w.turn("op"); err != nil {
-				t.Fatal(err)
-			}
-			put(func(pool int, name, mark string) {
-				made := w.node.dataset(name, map[bool]string{true: "snapshot", false: "filesystem"}[strings.Contains(name, "@")])
-				made.properties["storagebench.dev:operation"] = mark
-				w.node.pools[pool].datasets = append(w.node.pools[pool].datasets, made)
-			})
-			expect(t, w.settle("op"), "Failed", v1alpha1.ReasonActionFailed)
-			if w.node.count("zfs receive") > 0 || w.node.count("zfs send") > 0 {
-				t.Errorf("commands %q", w.node.commands)
-			}
-		})
+func TestNoScoreOfNothing(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["layoutScore"].action))
+	w.node.holes = true
+	operation := w.settle("op")
+	expect(t, operation, "Failed", v1alpha1.ReasonActionFailed)
+	if len(operation.Status.Metrics) > 0 {
+		t.Errorf("metrics %+v", operation.Status.Metrics)
 	}
 }

@@ -1,0 +1,99 @@
+package operation
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+func TestAnInterruptedReplicationGoesOn(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["replicate"].action))
+	w.node.interrupted = 2
+	operation := w.settle("op")
+	expect(t, operation, "Succeeded", v1alpha1.ReasonSucceeded)
+	checkReplication(t, w, operation)
+	if w.node.count("zfs send -t 1-0-a-b") != 2 || w.lives != 1 {
+		t.Errorf("commands %q", w.node.commands)
+	}
+	// Not all bytes were counted: no number instead of a wrong one.
+	if sent := metricOf(operation, "sentBytes"); sent != -1 {
+		t.Errorf("%d bytes were sent", sent)
+	}
+}
+
+func TestACancelledReplicationLeavesNoHalves(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["replicate"].action))
+	w.node.interrupted = 1000
+	for range 3 {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+		w.rest("op")
+	}
+	if w.node.pools[1].find("bench1/received").token == "" {
+		t.Fatal("there is no half a receive to test with")
+	}
+	cancel(t, w, "op")
+	expect(t, w.settle("op"), "Cancelled", v1alpha1.ReasonCancelled)
+	for _, pool := range w.node.pools {
+		for _, dataset := range pool.datasets {
+			if strings.Contains(dataset.name, "@") || dataset.name == "bench1/received" {
+				t.Errorf("left is %+v", dataset)
+			}
+		}
+	}
+}
+
+func TestAnotherPoolDoesNotReceive(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["replicate"].action))
+	if _, err := w.turn("op"); err != nil {
+		t.Fatal(err)
+	}
+	w.node.pools[1].guid = "999"
+	expect(t, w.settle("op"), "Failed", v1alpha1.ReasonActionFailed)
+	if len(w.node.commands) > 0 {
+		t.Errorf("commands %q", w.node.commands)
+	}
+}
+
+// TestSnapshotsOfOthersStay has one of the name that a replication gives to its own.
+func TestSnapshotsOfOthersStay(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["replicate"].action))
+	w.node.pools[0].datasets = append(w.node.pools[0].datasets, w.node.dataset("bench0/data@storagebench-12345678-9", "snapshot"))
+	expect(t, w.settle("op"), "Succeeded", v1alpha1.ReasonSucceeded)
+	if w.node.pools[0].find("bench0/data@storagebench-12345678-9") == nil {
+		t.Error("somebody else's snapshot was destroyed")
+	}
+}
+
+// TestWhatSomebodyPutInTheWayOfAReplication appears between its beginning and its first command.
+func TestWhatSomebodyPutInTheWayOfAReplication(t *testing.T) {
+	for name, put := range map[string]func(add func(pool int, name, mark string)){
+		"a dataset": func(add func(int, string, string)) { add(1, "bench1/received", "uid-other") },
+		"a snapshot at the source": func(add func(int, string, string)) {
+			add(0, "bench0/data@storagebench-12345678-0", "uid-other")
+		},
+		"another snapshot at the target": func(add func(int, string, string)) {
+			add(0, "bench0/data@storagebench-12345678-0", "12345678-op")
+			add(1, "bench1/received", "12345678-op")
+			add(1, "bench1/received@storagebench-12345678-0", "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, wanted("op", acts()["replicate"].action))
+			if _, err := w.turn("op"); err != nil {
+				t.Fatal(err)
+			}
+			put(func(pool int, name, mark string) {
+				made := w.node.dataset(name, map[bool]string{true: "snapshot", false: "filesystem"}[strings.Contains(name, "@")])
+				made.properties["storagebench.dev:operation"] = mark
+				w.node.pools[pool].datasets = append(w.node.pools[pool].datasets, made)
+			})
+			expect(t, w.settle("op"), "Failed", v1alpha1.ReasonActionFailed)
+			if w.node.count("zfs receive") > 0 || w.node.count("zfs send") > 0 {
+				t.Errorf("commands %q", w.node.commands)
+			}
+		})
+	}
+}
