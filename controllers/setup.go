@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -103,7 +103,7 @@ func keepConcerning(object any) (any, error) {
 
 // Setup registers the controllers with a manager.
 func Setup(manager ctrl.Manager, options Options) error {
-	clients, err := kubernetes.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
+	clients, err := corev1client.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("make a client for pod logs: %w", err)
 	}
@@ -132,7 +132,7 @@ func Setup(manager ctrl.Manager, options Options) error {
 }
 
 // PodLogs reads container logs from the API server.
-type PodLogs struct{ Clients kubernetes.Interface }
+type PodLogs struct{ Clients corev1client.PodsGetter }
 
 // maxLogBytes bounds what is read of a log: far more than progress lines and a result document need.
 const maxLogBytes = 64 << 20
@@ -140,7 +140,7 @@ const maxLogBytes = 64 << 20
 // ReadLog opens the log of a container.
 func (p PodLogs) ReadLog(ctx context.Context, namespace, pod, container string) (io.ReadCloser, error) {
 	limit := int64(maxLogBytes)
-	return p.Clients.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, LimitBytes: &limit}).Stream(ctx)
+	return p.Clients.Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, LimitBytes: &limit}).Stream(ctx)
 }
 
 // ClientConfig raises the client's own throttle, which is meant for command-line tools; the API server has fairness.

@@ -136,7 +136,7 @@ func (m *machine) startManager(when moment, lag int, seed uint64) (*manager, err
 		view: v, seen: map[string]string{},
 		benchmarks: &benchmark.Reconciler{Client: writer, Live: m.live, Recorder: recorder, Clock: clock.RealClock{},
 			LeaseNamespace: m.namespace, RunnerImage: "runner:test"},
-		runs: &run.Reconciler{Client: writer, Live: m.live, Logs: controllers.PodLogs{Clients: clients}, Recorder: recorder,
+		runs: &run.Reconciler{Client: writer, Live: m.live, Logs: controllers.PodLogs{Clients: clients.CoreV1()}, Recorder: recorder,
 			Clock: clock.RealClock{}, LeaseNamespace: m.namespace, Timings: timings},
 	}, nil
 }
