@@ -61,17 +61,17 @@ func (l *Lab) LoadImages(ctx context.Context, archives []string, out io.Writer) 
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, node := range s.nodes() {
-		group.Go(func() error {
-			for i, file := range files {
+		for i, file := range files {
+			group.Go(func() error {
 				begun := time.Now()
 				done, err := l.Run(ctx, node, "bash", "-c", importImage, "import", file.reference, file.digest, base+strconv.Itoa(i))
 				if err != nil {
 					return fmt.Errorf("load %s into node %s: %w", file.path, node, err)
 				}
 				_, _ = fmt.Fprintf(out, ">> node %s: %s %s (%.0f s)\n", node, strings.TrimSpace(done), file.reference, time.Since(begun).Seconds())
-			}
-			return nil
-		})
+				return nil
+			})
+		}
 	}
 	return group.Wait()
 }
