@@ -3,6 +3,8 @@ package lab
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -57,10 +59,11 @@ func TestReferenceOf(t *testing.T) {
 	}
 }
 
-// TestServe: only who knows the name gets a file.
+// TestServe: only who knows the name gets a file, and its layers come compressed.
 func TestServe(t *testing.T) {
+	layer, description := strings.Repeat("layer ", 1000), `[{"RepoTags": ["a"], "Layers": ["1.tar"]}]`
 	path := filepath.Join(t.TempDir(), "a.tar")
-	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
+	if err := os.WriteFile(path, archiveOf(t, "1.tar", layer, "manifest.json", description), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	base, stop, err := serve([]imageFile{{path: path}})
@@ -70,7 +73,7 @@ func TestServe(t *testing.T) {
 	defer stop()
 	here := strings.Replace(base, controlplane.HostForNodes, "127.0.0.1", 1)
 	root := here[:strings.LastIndex(strings.TrimSuffix(here, "/"), "/")]
-	for url, want := range map[string]string{here + "0": "content", here + "1": "", here + "-1": "", here: "", root + "/0": "", root + "/": ""} {
+	for url, want := range map[string]string{here + "0": layer + description, here + "1": "", here + "-1": "", here: "", root + "/0": "", root + "/": ""} {
 		answer, err := http.Get(url) //nolint:gosec,noctx // our own server
 		if err != nil {
 			t.Fatal(err)
@@ -79,8 +82,32 @@ func TestServe(t *testing.T) {
 		if err := answer.Body.Close(); err != nil {
 			t.Error(err)
 		}
-		if err != nil || (want == "") != (answer.StatusCode == http.StatusNotFound) || want != "" && string(content) != want {
+		if err != nil || (want == "") != (answer.StatusCode == http.StatusNotFound) || want != "" && unpacked(t, content) != want {
 			t.Errorf("%s: %s %q %v, want %q", url, answer.Status, content, err, want)
+		}
+	}
+}
+
+// unpacked is what the files of an archive say one after the other, the compressed ones too.
+func unpacked(t *testing.T, archive []byte) string {
+	t.Helper()
+	var all strings.Builder
+	for reader := tar.NewReader(bytes.NewReader(archive)); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return all.String()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content := io.Reader(reader)
+		if strings.HasSuffix(header.Name, ".tar") {
+			if content, err = gzip.NewReader(reader); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := io.Copy(&all, content); err != nil { //nolint:gosec // our own test data
+			t.Fatal(err)
 		}
 	}
 }
