@@ -41,6 +41,7 @@ func TestPools(t *testing.T) {
 		{"rivals", (*pools).rivals},
 		{"dangerous disks", (*pools).dangers},
 		{"reuse", (*pools).reuse},
+		{"operations", (*pools).operations},
 		{"agent killed", (*pools).agentKilled},
 		{"node reset", (*pools).nodeReset},
 		{"lost disk", (*pools).lostDisk},
@@ -57,14 +58,15 @@ type pools struct {
 }
 
 // agentValues allow the agent every disk of the node by its name, the system's too: that it is safe all the same is what the
-// tests show. Disk 4 is granted to namespace lab only.
+// tests show. Namespace lab has disk 4 only.
 func (p *pools) agentValues() []string {
 	grants := []string{}
-	for _, pattern := range []string{"disk[123]*", "files", "root", "volume*", "nothing", "other"} {
+	for _, pattern := range []string{"disk*", "files", "root", "volume*", "nothing", "other"} {
 		grants = append(grants, "/dev/disk/by-id/virtio-"+p.node+"-"+pattern)
 	}
 	grants = append(grants, "lab=/dev/disk/by-id/virtio-"+p.node+"-disk4", "/dev/disk/by-path/*")
-	return []string{"--set", "agent.enabled=true", "--set", "agent.allowDevices={" + strings.Join(grants, ",") + "}"}
+	return []string{"--set", "agent.enabled=true", "--set", "agent.allowDevices={" + strings.Join(grants, ",") + "}",
+		"--set", "agent.allowParameters={zfs_txg_timeout}"}
 }
 
 // agentAvailable waits until an agent runs on every node of the lab.
@@ -194,11 +196,20 @@ func property(pool *v1alpha1.BenchmarkPool, dataset, name string) string {
 	return pool.Status.Properties[at].Value
 }
 
-// uninstallPools deletes the BenchmarkPools before their agent goes. What a failed test has left is released.
+// uninstallPools deletes PoolOperations and BenchmarkPools before their agent goes. What a failed test has left is released.
 func uninstallPools(t *testing.T) {
 	t.Helper()
 	ctx, cancel := afterwards(t)
 	defer cancel()
+	var operations v1alpha1.PoolOperationList
+	if err := cluster.List(ctx, &operations); err == nil { // else there are no pools either
+		for i := range operations.Items {
+			before := operations.Items[i].DeepCopy()
+			operations.Items[i].Finalizers = nil
+			_ = cluster.Patch(ctx, &operations.Items[i], client.MergeFrom(before)) // if it matters, the CRD cannot go below
+			_ = cluster.Delete(ctx, &operations.Items[i])
+		}
+	}
 	var left v1alpha1.BenchmarkPoolList
 	if err := cluster.List(ctx, &left); err != nil {
 		if !meta.IsNoMatchError(err) {

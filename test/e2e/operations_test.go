@@ -1,0 +1,151 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// operations are the acts on pools, on real ones: most of them on a mirror with data, the others on what follows from that.
+func (p *pools) operations() {
+	g := gomega.NewWithT(p.t)
+	from := p.make("acts", `{vdevs: [{type: mirror, devices: [$1, $2]}], rootProperties: {compression: "off"}, datasets: [{path: data, properties: {recordsize: 8k}}, {path: other}]}`)
+	to := p.make("target", `{vdevs: [{devices: [$3]}]}`)
+	p.ready(from)
+	p.ready(to)
+	name := string(from.Spec.PoolName)
+	p.run("zfs", "set", "mountpoint=/e2e", name+"/data")
+	p.run("zfs", "set", "mountpoint=/e2e-other", name+"/other")
+	p.script(`zfs mount -a; head -c 16M /dev/urandom >/e2e/file; zpool sync; sha256sum </e2e/file >/run/e2e.sum`)
+
+	snapshot := p.operate("snapshot", from, `snapshot: {dataset: data, name: before}`, "Succeeded")
+	g.Expect(p.run("zfs", "get", "-Hpo", "value", "storagebench.dev:operation", name+"/data@before")).To(gomega.Equal(string(snapshot.UID)))
+	p.operate("snapshot-again", from, `snapshot: {dataset: data, name: before}`, "Failed")
+	p.operate("clone", from, `clone: {dataset: data, snapshot: before, to: clone}`, "Succeeded")
+
+	observation := p.begin("observe", from, `observe: {duration: 20s, interval: 1s}`)
+	p.script(`head -c 8M /dev/urandom >/e2e/observed; zpool sync`)
+	p.ended(observation, "Succeeded")
+	g.Expect(metricOf(observation, "poolWriteBytes")).To(gomega.BeNumerically(">=", 8<<20), "%v", observation.Status.Metrics)
+	g.Expect(observation.Status.Data).NotTo(gomega.BeEmpty())
+
+	score := p.operate("score", from, `layoutScore: {dataset: data}`, "Succeeded")
+	g.Expect(metricOf(score, "layoutScorePercent")).To(gomega.And(gomega.BeNumerically(">", 50), gomega.BeNumerically("<=", 100)))
+	metaslabs := p.operate("metaslabs", from, `metaslabMap: {}`, "Succeeded")
+	g.Expect(metricOf(metaslabs, "metaslabs")).To(gomega.BeNumerically(">", 0))
+
+	copied := p.operate("copy", from, `copy: {dataset: data, to: other}`, "Succeeded")
+	g.Expect(metricOf(copied, "copiedBytes")).To(gomega.BeEquivalentTo(24 << 20))
+	g.Expect(p.script(`sha256sum </e2e-other/file`)).To(gomega.Equal(p.script(`cat /run/e2e.sum`)))
+
+	p.operate("replicate", from, `replicate: {dataset: data, toPool: target, to: copy, increments: 1}`, "Succeeded")
+	g.Expect(p.run("zfs", "list", "-Hpo", "referenced", string(to.Spec.PoolName)+"/copy")).NotTo(gomega.Equal("0"))
+	g.Expect(p.run("zfs", "list", "-Ho", "name", "-t", "snapshot", "-r", name+"/data")).To(gomega.Equal(name+"/data@before"), "its own snapshots are gone at the source")
+
+	parameter := p.begin("parameter", from, `moduleParameter: {name: zfs_txg_timeout, value: "7", duration: 10s}`)
+	eventually(p.t, "the parameter is set", func(g gomega.Gomega) {
+		g.Expect(p.run("cat", "/sys/module/zfs/parameters/zfs_txg_timeout")).To(gomega.Equal("7"))
+	})
+	p.ended(parameter, "Succeeded")
+	g.Expect(p.run("cat", "/sys/module/zfs/parameters/zfs_txg_timeout")).To(gomega.Equal("5"), "as before")
+	p.operate("forbidden", from, `moduleParameter: {name: zfs_arc_max, value: "1"}`, "Failed")
+
+	p.operate("destroy", from, `destroyDataset: {dataset: clone}`, "Succeeded")
+	g.Expect(p.run("zfs", "list", "-Ho", "name", "-r", name)).NotTo(gomega.ContainSubstring("clone"))
+
+	p.script(`zpool sync; for dataset in /e2e /e2e-other; do umount "$dataset"; done`)
+	p.operate("export", from, `exportImport: {}`, "Succeeded")
+	p.repairs(from)
+	p.replaces(from)
+	p.remove(to, from)
+}
+
+// repairs lets a scrub find what was written over one side of a mirror.
+func (p *pools) repairs(pool *v1alpha1.BenchmarkPool) {
+	p.t.Helper()
+	p.ready(pool)
+	p.script(`head -c 6M /dev/urandom | dd of="$2-part1" bs=1M seek=200 conv=notrunc,fsync status=none
+		for at in 20 40 60 80 100; do head -c 4M /dev/urandom | dd of="$2-part1" bs=1M seek=$at conv=notrunc,fsync status=none; done`)
+	scrub := p.operate("scrub", pool, `scrub: {}`, "Succeeded")
+	fmt.Printf("scrub: %v\n", scrub.Status.Metrics)
+	gomega.NewWithT(p.t).Expect(metricOf(scrub, "repairedBytes")+metricOf(scrub, "errorsFound")).To(gomega.BeNumerically(">", 0), "%v", scrub.Status.Metrics)
+	p.run("zpool", "clear", string(pool.Spec.PoolName))
+}
+
+// replaces pulls a disk out of the running machine and has another take its place.
+func (p *pools) replaces(pool *v1alpha1.BenchmarkPool) {
+	p.t.Helper()
+	breakDisk(p.t, p.node, p.disks[1], "unplug")
+	eventually(p.t, "the pool misses its disk", func(g gomega.Gomega) {
+		p.run("zpool", "sync", string(pool.Spec.PoolName))
+		g.Expect(p.run("zpool", "status", string(pool.Spec.PoolName))).To(gomega.MatchRegexp(`REMOVED|UNAVAIL|FAULTED`))
+	})
+	replaced := p.operate("replace", pool, fmt.Sprintf(`replaceDevice: {device: %s, with: %s}`, p.on(2), p.on(4)), "Succeeded")
+	fmt.Printf("replace: %v\n", replaced.Status.Metrics)
+	g := gomega.NewWithT(p.t)
+	g.Expect(metricOf(replaced, "resilveredBytes")).To(gomega.BeNumerically(">", 16<<20))
+	tree := p.run("zpool", "status", "-P", string(pool.Spec.PoolName))
+	g.Expect(tree).To(gomega.And(gomega.ContainSubstring(p.on(4)), gomega.Not(gomega.ContainSubstring(p.on(2)))))
+}
+
+// begin makes a PoolOperation. The text is its action.
+func (p *pools) begin(name string, pool *v1alpha1.BenchmarkPool, action string) *v1alpha1.PoolOperation {
+	p.t.Helper()
+	operation := &v1alpha1.PoolOperation{}
+	if err := yaml.UnmarshalStrict([]byte("{"+action+"}"), &operation.Spec.Action); err != nil {
+		p.t.Fatal(err)
+	}
+	operation.Name, operation.Spec.Pool, operation.Spec.NodeName = name, pool.Name, p.node
+	if err := cluster.Create(p.t.Context(), operation); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() {
+		ctx, cancel := afterwards(p.t)
+		defer cancel()
+		if err := cluster.Delete(ctx, operation); err == nil {
+			gone(ctx, p.t, operation)
+		}
+	})
+	eventually(p.t, "operation "+name+" has begun", func(g gomega.Gomega) {
+		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(operation), operation)).To(gomega.Succeed())
+		g.Expect(operation.Status.StartedAt != nil || operation.Status.Outcome != "").To(gomega.BeTrue(), "%v", operation.Status.Conditions)
+	})
+	return operation
+}
+
+// ended waits for the outcome of an operation.
+func (p *pools) ended(operation *v1alpha1.PoolOperation, outcome string) {
+	p.t.Helper()
+	eventually(p.t, "operation "+operation.Name+" has ended", func(g gomega.Gomega) {
+		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(operation), operation)).To(gomega.Succeed())
+		g.Expect(operation.Status.Outcome).NotTo(gomega.BeEmpty(), "%v", operation.Status.Conditions)
+	})
+	ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
+	gomega.NewWithT(p.t).Expect(operation.Status.Outcome).To(gomega.Equal(outcome), "%s: %v", operation.Name, operation.Status.Conditions)
+	took := operation.Status.FinishedAt.Sub(operation.CreationTimestamp.Time)
+	fmt.Printf("operation %s: %s after %.0f s: %s\n", operation.Name, outcome, took.Seconds(), strings.TrimSpace(ready.Message))
+}
+
+// operate is one act from its making to its outcome.
+func (p *pools) operate(name string, pool *v1alpha1.BenchmarkPool, action, outcome string) *v1alpha1.PoolOperation {
+	p.t.Helper()
+	operation := p.begin(name, pool, action)
+	p.ended(operation, outcome)
+	return operation
+}
+
+// metricOf is a number of an operation's result; -1 if it is not there.
+func metricOf(operation *v1alpha1.PoolOperation, name string) int64 {
+	for _, metric := range operation.Status.Metrics {
+		if metric.Name == name {
+			return metric.Value
+		}
+	}
+	return -1
+}
