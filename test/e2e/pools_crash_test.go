@@ -29,13 +29,16 @@ func (p *pools) killAgent() {
 	}
 }
 
+// moment lets some time pass, so that each crash comes a little later than the last. It waits for nothing.
+func moment(round int) { <-time.After(time.Duration(round) * 400 * time.Millisecond) }
+
 // agentKilled kills the agent at many moments of the making and of the destruction of a pool. There is never a pool without an
 // owner, nor an object without its pool, when the next agent has looked around.
 func (p *pools) agentKilled() {
 	g := gomega.NewWithT(p.t)
 	for round := range crashRounds {
 		pool := p.make(fmt.Sprintf("crash-%d", round), `{poolName: e2e-crash, vdevs: [{type: mirror, devices: [$1, $2]}], datasets: [{path: data, properties: {recordsize: 8k}}]}`)
-		time.Sleep(time.Duration(round) * 400 * time.Millisecond) // the moment of the crash, not a wait for anything
+		moment(round)
 		p.killAgent()
 		p.ready(pool)
 		p.agentAvailable()
@@ -43,7 +46,7 @@ func (p *pools) agentKilled() {
 		if err := cluster.Delete(p.t.Context(), pool); err != nil {
 			p.t.Fatal(err)
 		}
-		time.Sleep(time.Duration(round) * 400 * time.Millisecond)
+		moment(round)
 		p.killAgent()
 		p.remove(pool)
 		p.agentAvailable()
@@ -106,9 +109,15 @@ func (p *pools) idle() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("idle", `{vdevs: [{devices: [$1]}], datasets: [{path: data, properties: {recordsize: 8k}}]}`)
 	p.ready(pool)
-	time.Sleep(70 * time.Second) // a new pool frees the last of its making in the next look's time
-	g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(pool), pool)).To(gomega.Succeed())
-	settled := pool.DeepCopy()
+	// A new pool frees the last of its making in the time until the next look.
+	settled, since := pool.DeepCopy(), time.Now()
+	eventually(p.t, "the pool has settled", func(g gomega.Gomega) {
+		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(pool), pool)).To(gomega.Succeed())
+		if pool.ResourceVersion != settled.ResourceVersion {
+			settled, since = pool.DeepCopy(), time.Now()
+		}
+		g.Expect(time.Since(since)).To(gomega.BeNumerically(">", 70*time.Second))
+	})
 	// Processor time of the agent and of what it starts, in microseconds, and its memory in KiB.
 	cost := func() (processor, memory int64) {
 		output := p.script(`for process in /proc/[0-9]*; do
@@ -122,11 +131,12 @@ func (p *pools) idle() {
 		return processor, memory
 	}
 	before, _ := cost()
-	time.Sleep(idleSeconds * time.Second) // what is measured is that nothing happens
+	g.Consistently(func(g gomega.Gomega) {
+		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(pool), pool)).To(gomega.Succeed())
+		g.Expect(pool.Status).To(gomega.Equal(settled.Status))
+		g.Expect(pool.ResourceVersion).To(gomega.Equal(settled.ResourceVersion))
+	}).WithTimeout(idleSeconds*time.Second).WithPolling(10*time.Second).Should(gomega.Succeed(), "the status is written although nothing changes")
 	after, memory := cost()
-	g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(pool), pool)).To(gomega.Succeed())
-	g.Expect(pool.Status).To(gomega.Equal(settled.Status))
-	g.Expect(pool.ResourceVersion).To(gomega.Equal(settled.ResourceVersion), "the status was written although nothing had changed")
 	perMille := float64(after-before) / idleSeconds / 1000
 	fmt.Printf("agent: idle with a pool for %d s: %.1f per mille of a processor (zpool and zfs included), %d KiB of memory at most\n", idleSeconds, perMille, memory)
 	g.Expect(memory).To(gomega.BeNumerically("<", idleMemoryKiB))
