@@ -64,6 +64,7 @@ func (s *space) ends(pod, what, script, argument, words string) {
 
 // TestDiskHangs: a request waits as long as the disk hangs, and is done when it is healed.
 func TestDiskHangs(t *testing.T) {
+	long(t)
 	node := nodes[0]
 	disk := takeDisks(t, node, 1)[0]
 	g, s := gomega.NewWithT(t), newSpace(t, levelPrivileged)
@@ -101,6 +102,7 @@ func TestDiskUnplugged(t *testing.T) {
 
 // TestMirror: a mirror survives one of its two disks, says so, and is whole again after heal and clear.
 func TestMirror(t *testing.T) {
+	long(t)
 	node, name := nodes[0], poolPrefix+"mirror"
 	taken := takeDisks(t, node, 2)
 	g, s := gomega.NewWithT(t), newSpace(t, levelPrivileged)

@@ -122,6 +122,7 @@ func TestNodeReset(t *testing.T) {
 
 // TestNodePower: a node whose power is cut is noticed as not ready; switched on again, it is ready and its pods run.
 func TestNodePower(t *testing.T) {
+	long(t)
 	node := nodes[len(nodes)-1]
 	g, s := gomega.NewWithT(t), newSpace(t, levelRestricted)
 	switchOnAfterwards(t, node)

@@ -40,17 +40,23 @@ func TestOperator(t *testing.T) {
 	for _, use := range []struct {
 		name string
 		test func(t *testing.T)
+		long bool
 	}{
-		{"default class", defaultClass},
-		{"block volume", blockVolume},
-		{"manager restarted", managerRestarted},
-		{"two benchmarks", twoBenchmarks},
-		{"failed gate", failedGate},
-		{"volume too small", volumeTooSmall},
-		{"disk full", diskFull},
-		{"broken disk", brokenDisk},
+		{name: "default class", test: defaultClass},
+		{name: "block volume", test: blockVolume},
+		{name: "manager restarted", test: managerRestarted, long: true},
+		{name: "two benchmarks", test: twoBenchmarks, long: true},
+		{name: "failed gate", test: failedGate, long: true},
+		{name: "volume too small", test: volumeTooSmall, long: true},
+		{name: "disk full", test: diskFull},
+		{name: "broken disk", test: brokenDisk, long: true},
 	} {
-		t.Run(use.name, use.test)
+		t.Run(use.name, func(t *testing.T) {
+			if use.long {
+				long(t)
+			}
+			use.test(t)
+		})
 	}
 }
 

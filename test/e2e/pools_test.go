@@ -34,20 +34,38 @@ func TestPools(t *testing.T) {
 	for _, use := range []struct {
 		name string
 		test func(p *pools)
+		long bool
 	}{
-		{"layouts", (*pools).layouts},
-		{"life of a pool", (*pools).life},
-		{"idle", (*pools).idle},
-		{"rivals", (*pools).rivals},
-		{"dangerous disks", (*pools).dangers},
-		{"reuse", (*pools).reuse},
-		{"operations", (*pools).operations},
-		{"agent killed", (*pools).agentKilled},
-		{"node reset", (*pools).nodeReset},
-		{"lost disk", (*pools).lostDisk},
+		{name: "layouts", test: (*pools).layouts},
+		{name: "life of a pool", test: (*pools).life, long: true},
+		{name: "idle", test: (*pools).idle, long: true},
+		{name: "rivals", test: (*pools).rivals},
+		{name: "dangerous disks", test: (*pools).dangers},
+		{name: "reuse", test: (*pools).reuse},
+		{name: "operations", test: (*pools).operations, long: true},
+		{name: "agent killed", test: (*pools).agentKilled, long: true},
+		{name: "node reset", test: (*pools).nodeReset, long: true},
+		{name: "lost disk", test: (*pools).lostDisk, long: true},
 	} {
-		t.Run(use.name, func(t *testing.T) { use.test(&pools{t: t, node: p.node, disks: p.disks}) })
+		t.Run(use.name, func(t *testing.T) {
+			if use.long {
+				long(t)
+			}
+			use.test(&pools{t: t, node: p.node, disks: p.disks})
+		})
 	}
+}
+
+// some of the rows of a table that is tried row by row: all of them, or each so many if there is little time.
+func some[T any](rows []T, each int) []T {
+	if !testing.Short() {
+		return rows
+	}
+	var few []T
+	for i := 0; i < len(rows); i += each {
+		few = append(few, rows[i])
+	}
+	return few
 }
 
 // pools are the BenchmarkPools of a test, on the disks of one node.

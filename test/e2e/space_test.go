@@ -29,6 +29,14 @@ const (
 	levelPrivileged = "privileged"
 )
 
+// long leaves a test to those who have the time: it takes minutes, and E2E_SHORT=1 does without.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes minutes: 'make e2e' without E2E_SHORT=1 runs it")
+	}
+}
+
 // space is a namespace of its own for a test. It is deleted at the end, with all pods; of a test that failed, what was in it
 // is told first.
 type space struct {
