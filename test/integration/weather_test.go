@@ -258,7 +258,9 @@ func TestBenchmarkDeadline(t *testing.T) {
 	l := start(t, holdRun("001", "read"))
 	benchmark := l.submit("bench", small, func(b *v1alpha1.StorageBenchmark) { b.Spec.Repetitions = 3 })
 	l.running("read", 1, "001")
-	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Spec.Deadline = &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Second}} })
+	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) {
+		b.Spec.Deadline = &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Second}}
+	})
 	benchmark = l.finished(benchmark, v1alpha1.VerdictInconclusive)
 	passed := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionPassed)
 	g := gomega.NewWithT(t)
