@@ -91,8 +91,9 @@ lab-program:
 	@CGO_ENABLED=0 go build -o $(LAB_PROGRAM) ./test/lab/cmd/lab
 
 .PHONY: lab-up
-lab-up: lab-start ## make the lab [LAB=lab NODES=1 DISKS=4 DISK_SIZE=4Gi DISK_IOPS=1000 DISK_BPS=50Mi], load the project's images
-	@$(MAKE) lab-load
+lab-up: ## make the lab [LAB=lab NODES=1 DISKS=4 DISK_SIZE=4Gi DISK_IOPS=1000 DISK_BPS=50Mi], load the project's images
+	@$(MAKE) --no-print-directory -j2 lab-start images # one core waits while nodes boot
+	@$(LAB_PROGRAM) load --name $(LAB) dist/images/*.tar
 
 .PHONY: lab-start
 lab-start: lab-program

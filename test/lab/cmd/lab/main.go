@@ -13,6 +13,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/storagebench/storagebench/test/lab"
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
@@ -32,6 +35,7 @@ const usage = `usage: lab COMMAND [--name NAME] [OPTION...] [ARGUMENT...]
 `
 
 func main() {
+	ctrllog.SetLogger(logr.Discard()) // what the lab has to say, it says itself
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
 	stop()
