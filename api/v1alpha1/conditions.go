@@ -127,6 +127,8 @@ const (
 	AnnotationReleasePool = "storagebench.dev/release-pool"
 	// LabelLabNode marks, with the value "true", the nodes that the agent may run on.
 	LabelLabNode = "storagebench.dev/lab"
+	// FieldNodeName selects the pools and operations of one node.
+	FieldNodeName = "spec.nodeName"
 	// FinalizerTeardown keeps an object until what was made for it is gone.
 	FinalizerTeardown = "storagebench.dev/teardown"
 )

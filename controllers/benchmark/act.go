@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/plan"
 )
 
@@ -25,9 +26,9 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision pl
 		var err error
 		switch action.Kind {
 		case plan.AddFinalizer:
-			err = r.patchFinalizer(ctx, benchmark, controllerutil.AddFinalizer)
+			err = write.Finalizer(ctx, r.Client, benchmark, controllerutil.AddFinalizer)
 		case plan.RemoveBenchmarkFinalizer:
-			err = client.IgnoreNotFound(r.patchFinalizer(ctx, benchmark, controllerutil.RemoveFinalizer))
+			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, benchmark, controllerutil.RemoveFinalizer))
 		case plan.TakeLease:
 			err = r.takeLease(ctx, benchmark, decision.NodeName)
 		case plan.BreakLease:
@@ -51,18 +52,6 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision pl
 		}
 	}
 	return nil
-}
-
-// patchFinalizer changes the finalizers and keeps the object at hand up to date with the answer.
-func (r *Reconciler) patchFinalizer(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, change func(client.Object, string) bool) error {
-	before := benchmark.DeepCopy()
-	if !change(benchmark, v1alpha1.FinalizerTeardown) {
-		return nil
-	}
-	status := benchmark.Status
-	err := r.Client.Patch(ctx, benchmark, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	benchmark.Status = status
-	return err
 }
 
 // takeLease takes a node by creating its Lease: of two who try, the API server lets one succeed.

@@ -84,6 +84,11 @@ func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []plan.PoolDisk,
 		}
 		checked = append(checked, now)
 	}
+	return Steady(disks, checked, command)
+}
+
+// Steady runs a command that is given paths of disks: each has to lead to the disk that was checked right before and right after.
+func Steady(disks Disks, checked []device.Disk, command func() error) error {
 	verify := func() error {
 		for _, disk := range checked {
 			if err := disks.Verify(disk); err != nil {
@@ -108,12 +113,10 @@ func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []plan.PoolDisk,
 // depend on a cache that lags.
 func Rivals(ctx context.Context, live client.Reader, pool *v1alpha1.BenchmarkPool) ([]v1alpha1.BenchmarkPool, error) {
 	var pools v1alpha1.BenchmarkPoolList
-	if err := live.List(ctx, &pools); err != nil {
-		return nil, fmt.Errorf("list BenchmarkPools: %w", err)
+	if err := live.List(ctx, &pools, client.MatchingFields{v1alpha1.FieldNodeName: pool.Spec.NodeName}); err != nil {
+		return nil, fmt.Errorf("list BenchmarkPools of node %s: %w", pool.Spec.NodeName, err)
 	}
-	return slices.DeleteFunc(pools.Items, func(other v1alpha1.BenchmarkPool) bool {
-		return other.Spec.NodeName != pool.Spec.NodeName || other.UID == pool.UID
-	}), nil
+	return slices.DeleteFunc(pools.Items, func(other v1alpha1.BenchmarkPool) bool { return other.UID == pool.UID }), nil
 }
 
 // Survey looks at the disks that are wanted for a pool, and at those that others claim or that a live pool has: two paths may

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/plan"
 )
@@ -74,9 +74,7 @@ func labelled(node client.Object) bool { return node.GetLabels()[v1alpha1.LabelL
 
 // letGo removes the finalizer from the version that was seen.
 func (r *Reconciler) letGo(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
-	changed := pool.DeepCopy()
-	controllerutil.RemoveFinalizer(changed, v1alpha1.FinalizerTeardown)
-	if err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := write.Finalizer(ctx, r.Client, pool, controllerutil.RemoveFinalizer); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("let go of BenchmarkPool %s: %w", pool.Name, err))
 	}
 	r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "Release", "%s", plan.LeftBehind(pool))
@@ -95,10 +93,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, pool *v1alpha1.BenchmarkPo
 	if err := r.Client.Status().Update(ctx, changed); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the status of BenchmarkPool %s: %w", pool.Name, err))
 	}
-	earlier := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
-	if earlier == nil || earlier.Reason != v1alpha1.ReasonPoolNodeGone {
-		r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolNodeGone, "Reconcile", "%s", kstatus.Shorten(message, 900))
-	}
+	write.Announce(r.Recorder, pool, pool.Status.Conditions, status.Conditions)
 	return nil
 }
 

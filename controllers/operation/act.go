@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -20,7 +20,7 @@ func (r *Reconciler) act(ctx context.Context, state *plan.OperationState, action
 		var err error
 		switch action.Kind {
 		case plan.AddOperationFinalizer:
-			err = r.setFinalizer(ctx, state, controllerutil.AddFinalizer)
+			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Operation, controllerutil.AddFinalizer))
 		case plan.RunOperation:
 			if err = r.run(ctx, *state, action); err != nil {
 				err = runError{err}
@@ -30,26 +30,12 @@ func (r *Reconciler) act(ctx context.Context, state *plan.OperationState, action
 		case plan.CleanUpOperation:
 			err = r.cleanUp(ctx, *state)
 		case plan.RemoveOperationFinalizer:
-			err = r.setFinalizer(ctx, state, controllerutil.RemoveFinalizer)
+			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Operation, controllerutil.RemoveFinalizer))
 		}
 		if err != nil {
 			return fmt.Errorf("%s of PoolOperation %s (%s): %w", action.Kind, state.Operation.Name, plan.OperationName(state.Operation.Spec.Action), err)
 		}
 	}
-	return nil
-}
-
-// setFinalizer adds or removes the finalizer on the version that was observed.
-func (r *Reconciler) setFinalizer(ctx context.Context, state *plan.OperationState, change func(client.Object, string) bool) error {
-	changed := state.Operation.DeepCopy()
-	if !change(changed, v1alpha1.FinalizerTeardown) {
-		return nil
-	}
-	patch := client.MergeFromWithOptions(state.Operation, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, changed, patch); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	state.Operation = changed
 	return nil
 }
 

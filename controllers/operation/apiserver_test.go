@@ -39,7 +39,7 @@ func startManager(t *testing.T, node *fakeNode) client.Client {
 	scheme := newScheme(t)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&v1alpha1.PoolOperation{}: Cached("node-a"),
-		&v1alpha1.BenchmarkPool{}: {Field: fields.OneTermEqualSelector("spec.nodeName", "node-a")},
+		&v1alpha1.BenchmarkPool{}: {Field: fields.OneTermEqualSelector(v1alpha1.FieldNodeName, "node-a")},
 	}}})
 	if err != nil {
 		t.Fatal(err)

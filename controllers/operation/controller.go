@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/tools/events"
@@ -28,6 +27,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
@@ -67,7 +67,7 @@ type Reconciler struct {
 // Cached restricts the agent's memory to the operations of its node, without the documents that they have to show.
 func Cached(node string) cache.ByObject {
 	return cache.ByObject{
-		Field: fields.OneTermEqualSelector("spec.nodeName", node),
+		Field: fields.OneTermEqualSelector(v1alpha1.FieldNodeName, node),
 		Transform: func(object any) (any, error) {
 			if operation, isOne := object.(*v1alpha1.PoolOperation); isOne {
 				operation.ManagedFields, operation.Status.Data = nil, nil
@@ -165,7 +165,6 @@ func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOp
 	if wait := r.written[key].Add(progressInterval).Sub(now); wait > 0 && onlyProgress(operation.Status, status) {
 		return wait, nil
 	}
-	before := operation.Status
 	changed := operation.DeepCopy()
 	changed.Status = status
 	if err := r.Client.Status().Update(ctx, changed); err != nil {
@@ -175,7 +174,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOp
 		r.written = map[client.ObjectKey]time.Time{}
 	}
 	r.written[key] = now
-	r.announce(operation, before, status)
+	write.Announce(r.Recorder, operation, operation.Status.Conditions, status.Conditions)
 	return 0, nil
 }
 
@@ -184,20 +183,6 @@ func onlyProgress(before, after v1alpha1.PoolOperationStatus) bool {
 	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
 	return was != nil && is != nil && was.Reason == is.Reason && before.Outcome == after.Outcome && before.Handle == after.Handle &&
 		before.ObservedGeneration == after.ObservedGeneration
-}
-
-// announce tells of a change that has been written to the status. Event reasons equal condition reasons.
-func (r *Reconciler) announce(operation *v1alpha1.PoolOperation, before, after v1alpha1.PoolOperationStatus) {
-	now := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
-	earlier := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
-	if now == nil || earlier != nil && earlier.Reason == now.Reason {
-		return
-	}
-	kind := corev1.EventTypeNormal
-	if after.Outcome == plan.OutcomeFailed || now.Reason == v1alpha1.ReasonActionFailed {
-		kind = corev1.EventTypeWarning
-	}
-	r.Recorder.Eventf(operation, nil, kind, now.Reason, "Reconcile", "%s", kstatus.Shorten(now.Message, 900))
 }
 
 // SetupWithManager registers the controller and what it watches. Operations are looked at one after another, so that two on the

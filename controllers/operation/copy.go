@@ -165,10 +165,7 @@ func (c *copying) contents(ctx context.Context, target io.Writer, source io.Read
 func (c *copying) tell(always bool) {
 	if now := c.now(); always || now.Sub(c.told) >= time.Second {
 		c.told = now
-		progress := v1alpha1.OperationProgress{DoneBytes: c.bytes, TotalBytes: max(c.total, c.bytes), Message: fmt.Sprintf("copies: %d files so far", c.files)}
-		if c.total > 0 {
-			progress.Percent = int32(min(100*(float64(c.bytes)/float64(c.total)), 99))
-		}
-		c.job.report(progress)
+		c.job.report(v1alpha1.OperationProgress{DoneBytes: c.bytes, TotalBytes: max(c.total, c.bytes), Percent: percent(c.bytes, c.total),
+			Message: fmt.Sprintf("copies: %d files so far", c.files)})
 	}
 }

@@ -173,3 +173,11 @@ func (j *jobs) stopAll() {
 		<-each.done
 	}
 }
+
+// percent of a whole that is not known is 0, and of one that is not done at most 99.
+func percent(done, whole int64) int32 {
+	if whole <= 0 {
+		return 0
+	}
+	return int32(min(100*(float64(done)/float64(whole)), 99))
+}

@@ -6,51 +6,29 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/storagebench/storagebench/internal/mountinfo"
 	"github.com/storagebench/storagebench/internal/plan"
 )
 
-// mount is where a dataset is mounted on the node.
-type mount struct {
-	at string
-	// device is major:minor of the file system.
-	device string
-}
-
-// mountOf finds where a dataset is mounted as a whole in the node's own namespace; empty if nowhere.
-func (r *Reconciler) mountOf(dataset string) (mount, error) {
+// mountOf finds where a dataset is mounted as a whole in the node's own namespace; without a point if nowhere.
+func (r *Reconciler) mountOf(dataset string) (mountinfo.Mount, error) {
 	text, err := os.ReadFile(r.onNode("/proc/1/mountinfo"))
 	if err != nil {
-		return mount{}, fmt.Errorf("read the mounts of the node: %w", err)
+		return mountinfo.Mount{}, fmt.Errorf("read the mounts of the node: %w", err)
 	}
-	for line := range strings.Lines(string(text)) {
-		before, after, found := strings.Cut(line, " - ")
-		fields, source := strings.Fields(before), strings.Fields(after)
-		if found && len(fields) >= 5 && len(source) >= 2 && source[0] == "zfs" && unescape(source[1]) == dataset && fields[3] == "/" {
-			return mount{at: unescape(fields[4]), device: fields[2]}, nil
+	mounts, err := mountinfo.Parse(string(text))
+	if err != nil {
+		return mountinfo.Mount{}, fmt.Errorf("the mounts of the node: %w", err)
+	}
+	for _, one := range mounts {
+		if one.FSType == "zfs" && one.Source == dataset && one.Root == "/" {
+			return one, nil
 		}
 	}
-	return mount{}, nil
-}
-
-// unescape reads the octal numbers by which the kernel writes blanks in paths.
-func unescape(text string) string {
-	var out strings.Builder
-	for at := 0; at < len(text); at++ {
-		if text[at] == '\\' && at+3 < len(text) {
-			if value, err := strconv.ParseUint(text[at+1:at+4], 8, 8); err == nil {
-				out.WriteByte(byte(value))
-				at += 3
-				continue
-			}
-		}
-		out.WriteByte(text[at])
-	}
-	return out.String()
+	return mountinfo.Mount{}, nil
 }
 
 // open opens a mounted dataset, and makes sure that it is that: nothing outside of it is reached through what is returned.
@@ -59,16 +37,16 @@ func (r *Reconciler) open(dataset string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	if found.at == "" {
+	if found.Point == "" {
 		return nil, fmt.Errorf("dataset %s is not mounted on the node", dataset)
 	}
-	root, err := os.OpenRoot(r.onNode(found.at))
+	root, err := os.OpenRoot(r.onNode(found.Point))
 	if err != nil {
-		return nil, fmt.Errorf("open dataset %s at %s: %w", dataset, found.at, err)
+		return nil, fmt.Errorf("open dataset %s at %s: %w", dataset, found.Point, err)
 	}
 	device, err := deviceOf(root, ".")
-	if err == nil && device != found.device {
-		err = fmt.Errorf("dataset %s should be mounted at %s, but another file system is there", dataset, found.at)
+	if err == nil && device != found.Device {
+		err = fmt.Errorf("dataset %s should be mounted at %s, but another file system is there", dataset, found.Point)
 	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
@@ -100,7 +78,7 @@ func (r *Reconciler) observeMounts(state *plan.OperationState) error {
 		if err != nil {
 			return err
 		}
-		object.MountedAt = found.at
+		object.MountedAt = found.Point
 	}
 	if state.Operation.Status.StartedAt != nil || state.Target.MountedAt == "" {
 		return nil

@@ -71,11 +71,12 @@ func (r *Reconciler) others(ctx context.Context) ([]v1alpha1.PoolOperation, erro
 	var all []v1alpha1.PoolOperation
 	for next := ""; ; {
 		var page v1alpha1.PoolOperationList
-		if err := r.Live.List(ctx, &page, client.Limit(few), client.Continue(next)); err != nil {
-			return nil, fmt.Errorf("list PoolOperations: %w", err)
+		err := r.Live.List(ctx, &page, client.MatchingFields{v1alpha1.FieldNodeName: r.NodeName}, client.Limit(few), client.Continue(next))
+		if err != nil {
+			return nil, fmt.Errorf("list PoolOperations of node %s: %w", r.NodeName, err)
 		}
 		for i := range page.Items {
-			if page.Items[i].Spec.NodeName == r.NodeName && page.Items[i].Status.Outcome == "" {
+			if page.Items[i].Status.Outcome == "" {
 				all = append(all, page.Items[i])
 			}
 		}

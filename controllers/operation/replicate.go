@@ -232,11 +232,8 @@ func (s *replication) send(ctx context.Context, options zfs.SendOptions, mark ma
 	defer close(finished)
 	tell := func() {
 		done := s.sent.Load()
-		progress := v1alpha1.OperationProgress{DoneBytes: done, TotalBytes: max(before+size, done), Message: "sends to " + s.state.Target.Name}
-		if progress.TotalBytes > 0 {
-			progress.Percent = int32(min(100*(float64(done)/float64(progress.TotalBytes)), 99))
-		}
-		s.job.report(progress)
+		total := max(before+size, done)
+		s.job.report(v1alpha1.OperationProgress{DoneBytes: done, TotalBytes: total, Percent: percent(done, total), Message: "sends to " + s.state.Target.Name})
 	}
 	tell()
 	go func() {

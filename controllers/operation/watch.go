@@ -23,10 +23,6 @@ const (
 	kstats      = "/proc/spl/kstat/zfs"
 )
 
-func words(version zfs.Version) string {
-	return strings.TrimSpace(version.Userland + " " + version.Kernel)
-}
-
 // window is one observation.
 type window struct {
 	*Reconciler
@@ -77,11 +73,11 @@ func (w *window) begin(ctx context.Context) error {
 }
 
 func (w *window) sampleUntilEnd(ctx context.Context, j *job) error {
+	ticks := w.Clock.NewTicker(w.interval)
+	defer ticks.Stop()
 	if err := w.sample(ctx); err != nil {
 		return err
 	}
-	ticks := w.Clock.NewTicker(w.interval)
-	defer ticks.Stop()
 	for {
 		elapsed := w.recorder.Elapsed()
 		j.report(w.progress(elapsed))
@@ -102,12 +98,11 @@ func (w *window) sampleUntilEnd(ctx context.Context, j *job) error {
 }
 
 func (w *window) progress(elapsed time.Duration) v1alpha1.OperationProgress {
-	progress := v1alpha1.OperationProgress{Message: "observes until spec.cancel is set"}
+	message := "observes until spec.cancel is set"
 	if w.longest > 0 {
-		progress.Percent = int32(min(100*(float64(elapsed)/float64(w.longest)), 99))
-		progress.Message = fmt.Sprintf("observes for %s", w.longest)
+		message = fmt.Sprintf("observes for %s", w.longest)
 	}
-	return progress
+	return v1alpha1.OperationProgress{Percent: percent(int64(elapsed), int64(w.longest)), Message: message}
 }
 
 // sample looks once. Between the first and the last look, the pool must stay the same.
@@ -180,7 +175,7 @@ func (w *window) result(ctx context.Context) (plan.OperationResult, error) {
 	if err := errors.Join(sizesErr, latenciesErr); err != nil {
 		return plan.OperationResult{}, err
 	}
-	document.ZFSVersion, document.RequestSizes, document.Latencies = words(w.version), poolseries.Histograms(addedSizes), poolseries.Histograms(addedLatencies)
+	document.ZFSVersion, document.RequestSizes, document.Latencies = w.version.Full(), poolseries.Histograms(addedSizes), poolseries.Histograms(addedLatencies)
 	document.Missing = w.missing
 	if document.TransactionGroups == nil {
 		document.Missing = append(document.Missing, "transaction groups: the node keeps no history of them (module parameter zfs_txg_history)")

@@ -84,6 +84,12 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		return nil
 	}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.BenchmarkPool{}, &v1alpha1.PoolOperation{}).WithObjects(objects...).
+		WithIndex(&v1alpha1.BenchmarkPool{}, v1alpha1.FieldNodeName, func(object client.Object) []string {
+			return []string{object.(*v1alpha1.BenchmarkPool).Spec.NodeName}
+		}).
+		WithIndex(&v1alpha1.PoolOperation{}, v1alpha1.FieldNodeName, func(object client.Object) []string {
+			return []string{object.(*v1alpha1.PoolOperation).Spec.NodeName}
+		}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			SubResourceUpdate: func(ctx context.Context, c client.Client, name string, object client.Object, options ...client.SubResourceUpdateOption) error {
 				if w.node.isDead() {

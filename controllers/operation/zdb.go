@@ -48,7 +48,7 @@ func (r *Reconciler) largest(ctx context.Context, state plan.OperationState) (ob
 	if err != nil {
 		return 0, "", err
 	}
-	if found.at == "" {
+	if found.Point == "" {
 		return 0, "all files of " + name + ", which is not mounted,", nil
 	}
 	root, err := r.open(name)
@@ -84,7 +84,7 @@ func (r *Reconciler) metaslabMap(ctx context.Context, state plan.OperationState)
 	if err != nil {
 		return plan.OperationResult{}, err
 	}
-	document := poolseries.NewMetaslabMap(state.Live.Name, state.Live.GUID, words(version), r.Clock.Now(), metaslabs)
+	document := poolseries.NewMetaslabMap(state.Live.Name, state.Live.GUID, version.Full(), r.Clock.Now(), metaslabs)
 	data, digest, err := document.Pack()
 	if err != nil {
 		return plan.OperationResult{}, errors.Join(err, plan.ErrPermanent)

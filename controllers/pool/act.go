@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
 	"github.com/storagebench/storagebench/internal/zfs/device"
@@ -22,7 +23,7 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []plan.Po
 		var err error
 		switch action.Kind {
 		case plan.AddPoolFinalizer:
-			err = r.setFinalizer(ctx, state, controllerutil.AddFinalizer)
+			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Pool, controllerutil.AddFinalizer))
 		case plan.CreatePool:
 			err = r.create(ctx, state.Pool, action)
 		case plan.ImportPool:
@@ -40,26 +41,12 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []plan.Po
 		case plan.ClearPoolLabels:
 			err = r.clearLabels(ctx, action)
 		case plan.RemovePoolFinalizer:
-			err = r.setFinalizer(ctx, state, controllerutil.RemoveFinalizer)
+			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Pool, controllerutil.RemoveFinalizer))
 		}
 		if err != nil {
 			return fmt.Errorf("%s for BenchmarkPool %s: %w", action.Kind, state.Pool.Name, err)
 		}
 	}
-	return nil
-}
-
-// setFinalizer adds or removes the finalizer on the version that was observed.
-func (r *Reconciler) setFinalizer(ctx context.Context, state *observed, change func(client.Object, string) bool) error {
-	changed := state.Pool.DeepCopy()
-	if !change(changed, v1alpha1.FinalizerTeardown) {
-		return nil
-	}
-	patch := client.MergeFromWithOptions(state.Pool, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, changed, patch); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	state.Pool = changed
 	return nil
 }
 
@@ -192,10 +179,7 @@ func (r *Reconciler) clearLabel(ctx context.Context, path, guid, vdev string) er
 				path, label.State, label.Name, label.GUID, guid, guard.ErrNotOurs)
 		}
 	}
-	if err := r.Disks.Verify(disk); err != nil {
-		return err
-	}
-	if err := r.ZFS.ClearLabel(ctx, path); err != nil {
+	if err := guard.Steady(r.Disks, []device.Disk{disk}, func() error { return r.ZFS.ClearLabel(ctx, path) }); err != nil {
 		return err
 	}
 	if after, _ := r.Disks.Check(device.Wish{Path: path}); len(after.Pools) > 0 {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,6 +24,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
@@ -57,7 +57,7 @@ func Scheme() (*runtime.Scheme, error) {
 func Cache(node string) cache.Options {
 	return cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
-			&v1alpha1.BenchmarkPool{}: {Field: fields.OneTermEqualSelector("spec.nodeName", node)},
+			&v1alpha1.BenchmarkPool{}: {Field: fields.OneTermEqualSelector(v1alpha1.FieldNodeName, node)},
 		},
 		DefaultTransform: cache.TransformStripManagedFields(),
 	}
@@ -117,28 +117,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, pool *v1alpha1.BenchmarkPo
 	if kstatus.Same(pool.Status, status) {
 		return nil
 	}
-	before := pool.Status
 	changed := pool.DeepCopy()
 	changed.Status = status
 	if err := r.Client.Status().Update(ctx, changed); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the status of BenchmarkPool %s: %w", pool.Name, err))
 	}
-	r.announce(pool, before, status)
+	write.Announce(r.Recorder, pool, pool.Status.Conditions, status.Conditions)
 	return nil
-}
-
-// announce tells of a change that has been written to the status. Event reasons equal condition reasons.
-func (r *Reconciler) announce(pool *v1alpha1.BenchmarkPool, before, after v1alpha1.BenchmarkPoolStatus) {
-	now := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
-	earlier := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
-	if now == nil || earlier != nil && earlier.Reason == now.Reason {
-		return
-	}
-	kind := corev1.EventTypeNormal
-	if meta.IsStatusConditionTrue(after.Conditions, v1alpha1.ConditionStalled) || now.Reason == v1alpha1.ReasonActionFailed {
-		kind = corev1.EventTypeWarning
-	}
-	r.Recorder.Eventf(pool, nil, kind, now.Reason, "Reconcile", "%s", kstatus.Shorten(now.Message, 900))
 }
 
 // SetupWithManager registers the controller and what it watches. Pools are worked on one after another: two that claim

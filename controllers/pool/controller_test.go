@@ -32,6 +32,7 @@ type world struct {
 	node   *fakeNode
 	client client.Client
 	agent  *Reconciler
+	events chan string
 }
 
 func newWorld(t *testing.T, pools ...client.Object) *world {
@@ -42,6 +43,9 @@ func newWorld(t *testing.T, pools ...client.Object) *world {
 	}
 	w := &world{t: t, node: &fakeNode{}}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.BenchmarkPool{}).WithObjects(pools...).
+		WithIndex(&v1alpha1.BenchmarkPool{}, v1alpha1.FieldNodeName, func(object client.Object) []string {
+			return []string{object.(*v1alpha1.BenchmarkPool).Spec.NodeName}
+		}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			SubResourceUpdate: func(ctx context.Context, c client.Client, name string, object client.Object, options ...client.SubResourceUpdateOption) error {
 				if w.node.dead {
@@ -56,7 +60,9 @@ func newWorld(t *testing.T, pools ...client.Object) *world {
 				return c.Patch(ctx, object, patch, options...)
 			},
 		}).Build()
-	w.agent = &Reconciler{Client: w.client, Live: w.client, Recorder: events.NewFakeRecorder(1000), NodeName: "node-a",
+	recorder := events.NewFakeRecorder(1000)
+	w.events = recorder.Events
+	w.agent = &Reconciler{Client: w.client, Live: w.client, Recorder: recorder, NodeName: "node-a",
 		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(w.node), Disks: w.node, Turn: &sync.Mutex{}}
 	return w
 }
@@ -307,6 +313,28 @@ func TestSwappedDisksAreNotTaken(t *testing.T) {
 	w.expectReady(w.settle("bench0"), v1alpha1.ReasonActionFailed)
 	if len(w.node.commands) > 0 {
 		t.Errorf("commands %q", w.node.commands)
+	}
+}
+
+func TestDisksSwappedDuringTheCommandAreReported(t *testing.T) {
+	for _, command := range []string{"zpool create", "zpool labelclear"} {
+		t.Run(command, func(t *testing.T) {
+			w := newWorld(t, wanted("bench0"))
+			w.node.swapAfter = command
+			got := w.settle("bench0")
+			if command == "zpool labelclear" {
+				w.expectReady(got, v1alpha1.ReasonPoolReady)
+				w.delete(got)
+				w.settle("bench0")
+			}
+			var told []string
+			for range len(w.events) {
+				told = append(told, <-w.events)
+			}
+			if !strings.Contains(strings.Join(told, "\n"), "Warning ActionFailed") || !strings.Contains(strings.Join(told, "\n"), "a path changed meanwhile") {
+				t.Errorf("events %q", told)
+			}
+		})
 	}
 }
 

@@ -25,6 +25,8 @@ type fakeNode struct {
 	resets  bool
 	refused map[string]error
 	swapped bool
+	// swapAfter is the command after which the paths lead to other disks.
+	swapAfter string
 }
 
 type fakePool struct {
@@ -56,6 +58,7 @@ func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 		return nil, &zfs.Error{Kind: zfs.Cancelled, Command: command.String(), Err: ctx.Err()}
 	}
 	key := command.Program + " " + command.Args[0]
+	n.swapped = n.swapped || key == n.swapAfter
 	args := command.Args[1:]
 	switch key {
 	case "zfs version":

@@ -29,7 +29,7 @@ func summarise(state observed, decision plan.PoolDecision) v1alpha1.BenchmarkPoo
 	pool := state.Pool
 	status := *pool.Status.DeepCopy()
 	status.ObservedGeneration = pool.Generation
-	status.ZFSVersion = kstatus.Shorten(strings.TrimSpace(state.version.Userland+" "+state.version.Kernel), 128)
+	status.ZFSVersion = kstatus.Shorten(state.version.Full(), 128)
 	// The guid and the disks of a pool that is not seen now are kept: they say what to look for.
 	status.Health = ""
 	if live := state.Live; live != nil && live.OwnedBy(string(pool.UID)) {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
@@ -46,7 +47,7 @@ func (r *Reconciler) act(ctx context.Context, state *plan.RunState, actions []pl
 		case plan.DeleteVolume:
 			err = r.deleteVolume(ctx, state.Run)
 		case plan.RemoveRunFinalizer:
-			err = r.removeFinalizer(ctx, state.Run)
+			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Run, controllerutil.RemoveFinalizer))
 		}
 		if err != nil {
 			return fmt.Errorf("%s for run %s/%s: %w", action.Kind, state.Run.Namespace, state.Run.Name, err)
@@ -142,14 +143,4 @@ func (r *Reconciler) deleteVolume(ctx context.Context, run *v1alpha1.BenchmarkRu
 		return nil
 	}
 	return client.IgnoreNotFound(r.Client.Delete(ctx, &claim, client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion}))
-}
-
-func (r *Reconciler) removeFinalizer(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
-	if !controllerutil.ContainsFinalizer(run, v1alpha1.FinalizerTeardown) {
-		return nil
-	}
-	without := run.DeepCopy()
-	controllerutil.RemoveFinalizer(without, v1alpha1.FinalizerTeardown)
-	patch := client.MergeFromWithOptions(run, client.MergeFromWithOptimisticLock{})
-	return client.IgnoreNotFound(r.Client.Patch(ctx, without, patch))
 }

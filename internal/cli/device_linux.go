@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/storagebench/storagebench/internal/mountinfo"
 )
 
 // freeBytes is what an unprivileged user may still write into the file system of a folder.
@@ -126,13 +128,17 @@ func (d sysDisk) unfit() string {
 
 // mounted looks at the mounts and swaps that this process can see.
 func (d sysDisk) mounted() string {
-	mounts, err := os.ReadFile(filepath.Join(d.root, "/proc/self/mountinfo"))
+	text, err := os.ReadFile(filepath.Join(d.root, "/proc/self/mountinfo"))
 	if err != nil {
 		return "the mounts cannot be read: " + err.Error()
 	}
-	for line := range strings.Lines(string(mounts)) {
-		if fields := strings.Fields(line); len(fields) > 4 && fields[2] == d.number {
-			return fmt.Sprintf("it is mounted at %s: unmount it, or name another", fields[4])
+	mounts, err := mountinfo.Parse(string(text))
+	if err != nil {
+		return "the mounts cannot be read: " + err.Error()
+	}
+	for _, mount := range mounts {
+		if mount.Device == d.number {
+			return fmt.Sprintf("it is mounted at %s: unmount it, or name another", mount.Point)
 		}
 	}
 	swaps, err := os.ReadFile(filepath.Join(d.root, "/proc/swaps"))

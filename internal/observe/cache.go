@@ -52,7 +52,7 @@ func (o *Observer) collectEvidence(sources map[string]sourceDetail) evidence {
 	case len(o.devices.top) == 0:
 		found.none = "the devices below the volume are not known"
 		return found
-	case o.mount != nil && strings.Contains(o.mount.superOptions, "compress"):
+	case o.mount != nil && strings.Contains(o.mount.SuperOptions, "compress"):
 		found.none = "the file system compresses, so that devices read fewer bytes than the workload"
 		return found
 	}

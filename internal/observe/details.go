@@ -11,7 +11,7 @@ import (
 func (o *Observer) describe() volumeDetails {
 	into := volumeDetails{FoundBy: o.devices.inferred}
 	if o.mount != nil {
-		into.FileSystem = shorten(o.mount.fsType, 40)
+		into.FileSystem = shorten(o.mount.FSType, 40)
 	}
 	if o.zfs != nil {
 		into.Dataset, into.Pool, into.RecordSize = shorten(o.zfs.dataset, 256), o.zfs.pool, clip(o.zfs.recordSize)

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/storagebench/storagebench/internal/mountinfo"
 )
 
 // Kinds of devices.
@@ -163,18 +165,18 @@ func (t *deviceTree) descendLoop(d *device, folder string) error {
 	if err != nil {
 		return err
 	}
-	mounts, err := parseMountinfo(text)
+	mounts, err := mountinfo.Parse(text)
 	if err != nil {
 		return err
 	}
-	m := mountOf(mounts, file)
-	if !t.system.exists(file) || m == nil { // a mount point above it says nothing: a container has a / too
+	m, err := mountinfo.At(mounts, file)
+	if !t.system.exists(file) || err != nil { // a mount point above it says nothing: a container has a / too
 		return errors.New("the file below the loop device is not in this container")
 	}
-	if m.fsType == "zfs" {
+	if m.FSType == "zfs" {
 		return errors.New("the file below the loop device is on ZFS")
 	}
-	numbers, err := devicesOfMount(t.system, *m)
+	numbers, err := devicesOfMount(t.system, m)
 	if err != nil {
 		return err
 	}

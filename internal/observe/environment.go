@@ -167,10 +167,10 @@ func (o *Observer) describeMount(facts fingerprint) {
 	if o.mount == nil {
 		return
 	}
-	facts.put("mount.type", o.mount.fsType)
-	facts.put("mount.source", o.mount.source)
-	facts.put("mount.root", o.mount.root)
-	options := slices.Concat(strings.Split(o.mount.options, ","), strings.Split(o.mount.superOptions, ","))
+	facts.put("mount.type", o.mount.FSType)
+	facts.put("mount.source", o.mount.Source)
+	facts.put("mount.root", o.mount.Root)
+	options := slices.Concat(strings.Split(o.mount.Options, ","), strings.Split(o.mount.SuperOptions, ","))
 	slices.Sort(options)
 	options = slices.DeleteFunc(slices.Compact(options), func(option string) bool {
 		return option == "" || strings.Contains(option, "dir=") // folders of an overlay

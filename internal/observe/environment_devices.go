@@ -76,9 +76,9 @@ func (o *Observer) warn(facts fingerprint) {
 		facts.put("warning.governor", fmt.Sprintf("The CPU governor is %s: the frequency follows the load and so do latencies; set performance.",
 			governor))
 	}
-	if o.mount != nil && (o.mount.fsType == "overlay" || o.mount.fsType == "tmpfs") {
+	if o.mount != nil && (o.mount.FSType == "overlay" || o.mount.FSType == "tmpfs") {
 		facts.put("warning.fileSystem", fmt.Sprintf("The volume is %s: this measures the node's own disk or memory, not a storage volume.",
-			o.mount.fsType))
+			o.mount.FSType))
 	}
 	for i, d := range o.disks() {
 		facts.put(fmt.Sprintf("warning.device.%d.sectors", i), o.sectorWarning(d))

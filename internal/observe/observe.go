@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/storagebench/storagebench/internal/mountinfo"
 )
 
 // Target is the volume that a workload runs on.
@@ -22,7 +24,7 @@ type Observer struct {
 	system  system
 	target  Target
 	place   place
-	mount   *mount
+	mount   *mountinfo.Mount
 	devices *deviceTree
 	zfs     *zfsVolume
 	cgroup  string // the folder of this process's cgroup, empty if there is none
@@ -91,21 +93,23 @@ func (o *Observer) cannot(what string, why error) {
 }
 
 // findMounts reads all mounts and keeps the one of the target.
-func (o *Observer) findMounts() ([]mount, error) {
+func (o *Observer) findMounts() ([]mountinfo.Mount, error) {
 	text, err := o.system.read("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := parseMountinfo(text)
+	mounts, err := mountinfo.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("/proc/self/mountinfo: %w", err)
 	}
 	if o.target.Block {
 		return mounts, nil
 	}
-	if o.mount = mountOf(mounts, o.place.path); o.mount == nil {
-		return mounts, fmt.Errorf("no line of /proc/self/mountinfo is for %s", o.place.path)
+	mount, err := mountinfo.At(mounts, o.place.path)
+	if err != nil {
+		return mounts, err
 	}
+	o.mount = &mount
 	return mounts, nil
 }
 
@@ -120,8 +124,8 @@ func (o *Observer) findDevices() error {
 	switch {
 	case o.mount == nil:
 		return errors.New("the mount of the volume is not known")
-	case o.mount.fsType == "zfs":
-		o.findZFS(o.mount.source, o.place.blockSize)
+	case o.mount.FSType == "zfs":
+		o.findZFS(o.mount.Source, o.place.blockSize)
 		disks, err := o.poolDisks()
 		for _, number := range disks {
 			if err == nil {
@@ -139,9 +143,9 @@ func (o *Observer) findDevices() error {
 	if err != nil {
 		return err
 	}
-	if o.mount.root != "/" && o.mount.fsType != "btrfs" {
+	if o.mount.Root != "/" && o.mount.FSType != "btrfs" {
 		o.unknown = append(o.unknown, fmt.Sprintf("Device counters of this volume alone are not available: it is the directory %s of a "+
-			"%s file system that others may use too, and the counters contain what they do.", o.mount.root, o.mount.fsType))
+			"%s file system that others may use too, and the counters contain what they do.", o.mount.Root, o.mount.FSType))
 	}
 	return o.noticeZvol(func() (string, error) {
 		return "", errors.New("only an open block device tells it, and this volume is a file system on a zvol")

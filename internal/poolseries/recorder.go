@@ -61,7 +61,8 @@ func (r *Recorder) Add(sample Sample) error {
 	r.last = sample
 	if r.count%r.stride == 0 {
 		if len(r.kept) == MaxPoints {
-			r.halve()
+			r.stride *= 2
+			r.kept = everySecond(r.kept)
 		}
 		if r.count%r.stride == 0 {
 			r.kept = append(r.kept, r.point(sample))
@@ -73,16 +74,6 @@ func (r *Recorder) Add(sample Sample) error {
 
 func (r *Recorder) point(sample Sample) point {
 	return point{offset: sample.At.Sub(r.first.At).Milliseconds(), allocated: sample.Pool.Allocated, counters: sample.Counters}
-}
-
-func (r *Recorder) halve() {
-	r.stride *= 2
-	half := r.kept[:0]
-	for at := 0; at < len(r.kept); at += 2 {
-		half = append(half, r.kept[at])
-	}
-	clear(r.kept[len(half):])
-	r.kept = half
 }
 
 // follows makes sure that a sample continues an earlier one.
@@ -135,11 +126,13 @@ func (r *Recorder) addGroups(groups []TransactionGroup) {
 	}
 }
 
-func everySecond(values []int64) []int64 {
-	half := make([]int64, 0, len(values))
+// everySecond keeps half of what there is, in its place: the agent's memory is small.
+func everySecond[T any](values []T) []T {
+	half := values[:0]
 	for at := 0; at < len(values); at += 2 {
 		half = append(half, values[at])
 	}
+	clear(values[len(half):])
 	return half
 }
 

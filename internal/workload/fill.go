@@ -124,7 +124,7 @@ func (s *session) fillBytes(ctx context.Context, f *filling, wanted int64) error
 	if err != nil {
 		return err
 	}
-	if all := add * int64(f.files); all > room && !compresses(s.volume.mount.fsType) {
+	if all := add * int64(f.files); all > room && !compresses(s.volume.mount.FSType) {
 		return invalidf(ReasonVolumeFull, "%d bytes do not fit: %s has room for %d; fill less, or make the volume larger", all, s.volume.path, room)
 	}
 	return s.writeMore(ctx, f, add, 0, 1)
@@ -143,7 +143,7 @@ func (s *session) fillShare(ctx context.Context, f *filling, to v1alpha1.Share, 
 	target := int64(share * float64(capacity))
 	tolerance := max(capacity/200, int64(f.files)*f.blockSize+64<<10)
 	caution, dataPerByte := 1.0, 1.0
-	if compresses(s.volume.mount.fsType) {
+	if compresses(s.volume.mount.FSType) {
 		caution = 0.6 // the first step may take more than it writes, on RAID-Z for example
 	}
 	used := atFirst
@@ -236,8 +236,8 @@ func (s *session) verifyAllocation(f *filling) error {
 		taken, bytes = taken+allocated, bytes+size
 	}
 	thin := taken < bytes-bytes/50
-	s.check("allocation", !thin || compresses(s.volume.mount.fsType), "%d bytes of data take %d on the volume, without holes", bytes, taken)
-	if compresses(s.volume.mount.fsType) && taken > 0 {
+	s.check("allocation", !thin || compresses(s.volume.mount.FSType), "%d bytes of data take %d on the volume, without holes", bytes, taken)
+	if compresses(s.volume.mount.FSType) && taken > 0 {
 		s.metrics["compressionRatioMilli"] = int64(float64(bytes) / float64(taken) * 1000)
 	} else if thin {
 		return invalidf(ReasonNotAllocated, "%d bytes of data take only %d on %s: it has holes, or does not tell the truth", bytes, taken, s.volume.mount)
@@ -259,7 +259,10 @@ func parseShare(share v1alpha1.Share) (float64, error) {
 
 // direct decides whether a job bypasses the page cache. ZFS has a cache of its own that belongs to what is measured.
 func (s *session) direct(e extent, blockSize int64, warm bool) bool {
-	does := !warm && s.volume.mount.fsType != "zfs" && takesDirect(e, blockSize)
+	does := !warm && s.volume.mount.FSType != "zfs" && takesDirect(e, blockSize)
 	s.environment["workload.direct"] = strconv.FormatBool(does)
 	return does
 }
+
+// compresses tells whether the file system may store data in less space than it has, so that its size proves nothing.
+func compresses(fsType string) bool { return fsType == "zfs" || fsType == "btrfs" || fsType == "f2fs" }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/storagebench/storagebench/internal/mountinfo"
 )
 
 const (
@@ -26,7 +28,7 @@ const (
 type place struct {
 	path     string
 	block    bool
-	mount    mount
+	mount    mountinfo.Mount
 	promised int64
 	// total is the size of the volume. If the file system is shared with others, it is what was asked for.
 	total  int64
@@ -106,11 +108,15 @@ func (p place) measureDevice() (place, error) {
 
 // measureFolder looks at the mount. A volume of a pod is a mount of its own; what is not, is on the disk of the node.
 func (p place) measureFolder(plain bool) (place, error) {
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return place{}, wrongPlace("the mounts cannot be read: %w", err)
 	}
-	if p.mount, err = mountAt(string(mounts), p.path); err != nil {
+	mounts, err := mountinfo.Parse(string(text))
+	if err != nil {
+		return place{}, wrongPlace("/proc/self/mountinfo: %w", err)
+	}
+	if p.mount, err = mountinfo.At(mounts, p.path); err != nil {
 		return place{}, wrongPlace("%w", err)
 	}
 	var stat unix.Statfs_t
@@ -119,17 +125,17 @@ func (p place) measureFolder(plain bool) (place, error) {
 	}
 	size := int64(stat.Blocks) * stat.Frsize
 	switch {
-	case !plain && p.mount.point != p.path:
+	case !plain && p.mount.Point != p.path:
 		return place{}, wrongPlace("%s is a directory on the node's own disk (%s, mounted at %s), and a volume was promised: look at the volumeMounts of the pod",
-			p.path, p.mount, p.mount.point)
+			p.path, p.mount, p.mount.Point)
 	case plain && p.path == "/":
 		return place{}, wrongPlace("the root of the file system is no place for a benchmark: name a directory of its own")
-	case p.mount.readOnly():
+	case p.mount.ReadOnly():
 		return place{}, &invalid{ReasonReadOnly, fmt.Errorf("the volume %s is mounted read-only: %s", p.path, p.mount)}
 	case size < p.promised/2:
 		return place{}, wrongPlace("%s has %d bytes and %d were promised: it is another volume", p.path, size, p.promised)
 	}
-	bound := p.mount.root != "/" && strings.HasPrefix(p.mount.source, "/dev/")
+	bound := p.mount.Root != "/" && strings.HasPrefix(p.mount.Source, "/dev/")
 	p.shared = plain || bound || size > p.promised+p.promised/4+64*mib
 	p.total = size
 	if p.shared {

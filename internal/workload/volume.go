@@ -57,17 +57,17 @@ func claim(p place, request Request) (*volume, error) {
 			p.path, found.Run.Namespace, found.Run.Name, found.Run.UID)
 	}
 	// A device may carry the marker of an earlier run: what that has written is of no use to anybody.
-	v.marker = marker{Version: markerVersion, Run: request.Run, FileSystem: p.mount.fsType, TotalBytes: p.total}
+	v.marker = marker{Version: markerVersion, Run: request.Run, FileSystem: p.mount.FSType, TotalBytes: p.total}
 	return v, v.mark()
 }
 
 // sameAsMarked compares the volume with what its marker says of it.
 func (v *volume) sameAsMarked() error {
 	m := v.marker
-	varies := v.shared || compresses(v.mount.fsType) // what others write counts there too
-	if m.FileSystem != v.mount.fsType || !varies && (v.total < m.TotalBytes-m.TotalBytes/50 || v.total > m.TotalBytes+m.TotalBytes/50) {
+	varies := v.shared || compresses(v.mount.FSType) // what others write counts there too
+	if m.FileSystem != v.mount.FSType || !varies && (v.total < m.TotalBytes-m.TotalBytes/50 || v.total > m.TotalBytes+m.TotalBytes/50) {
 		return wrongPlace("the volume %s was %q with %d bytes when it was marked and is %q with %d bytes now: it is another one, or was changed in between",
-			v.path, m.FileSystem, m.TotalBytes, v.mount.fsType, v.total)
+			v.path, m.FileSystem, m.TotalBytes, v.mount.FSType, v.total)
 	}
 	return nil
 }

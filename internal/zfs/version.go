@@ -53,6 +53,9 @@ func parseVersion(output string) (Version, error) {
 	return version, nil
 }
 
+// Full is how the programs and the module call themselves.
+func (v Version) Full() string { return strings.TrimSpace(v.Userland + " " + v.Kernel) }
+
 // AtLeast compares with a version.
 func (v Version) AtLeast(major, minor, patch int) bool {
 	if v.Major != major {

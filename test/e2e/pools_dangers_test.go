@@ -137,12 +137,9 @@ func (p *pools) dangerous(device string) string {
 // flushed brings to the disk what the node has in memory for it.
 const flushed = `sync; blockdev --flushbufs "$2"`
 
-// empty makes the disks of the dangers as good as new: no table, no label, no signature at either end.
-const empty = `for disk in "$2" "$3"; do
-	dd if=/dev/zero of="$disk" bs=1M count=4 conv=notrunc,fsync status=none
-	dd if=/dev/zero of="$disk" bs=1M seek=$(($(blockdev --getsize64 "$disk") / 1048576 - 12)) count=12 conv=notrunc,fsync status=none
-	blockdev --rereadpt "$disk"
-done
+// empty makes the disks of the dangers as good as new.
+const empty = blank + `blank "$2"
+blank "$3"
 udevadm settle`
 
 // contents is a checksum over all that was ever written to a disk, by its place.

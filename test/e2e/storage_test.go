@@ -29,11 +29,17 @@ for part in "$device"-part*; do
 	[ ! -e "$part" ] || timeout 60 zpool labelclear -f "$part" 2>/dev/null || true
 done
 wipefs --all --quiet "$device"
-# What wipefs leaves of tables is not blank.
-dd if=/dev/zero of="$device" bs=1M count=4 conv=notrunc,fsync status=none
-dd if=/dev/zero of="$device" bs=1M seek=$(($(blockdev --getsize64 "$device") / 1048576 - 12)) count=12 conv=notrunc,fsync status=none
-blockdev --rereadpt "$device"
+` + blank + `blank "$device"
 udevadm settle
+`
+
+// blank defines a shell function that leaves neither table nor label nor signature at either end of a disk: what wipefs leaves
+// of tables is not blank.
+const blank = `blank() {
+	dd if=/dev/zero of="$1" bs=1M count=4 conv=notrunc,fsync status=none
+	dd if=/dev/zero of="$1" bs=1M seek=$(($(blockdev --getsize64 "$1") / 1048576 - 12)) count=12 conv=notrunc,fsync status=none
+	blockdev --rereadpt "$1"
+}
 `
 
 // takeDisks gives a test the first data disks of a node, empty, and takes them back in order and empty at its end. Call it

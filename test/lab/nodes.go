@@ -19,13 +19,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/test/lab/proc"
 	"github.com/storagebench/storagebench/test/lab/toolroot"
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
-
-// LabelNode marks a node as one of a lab: the agent runs only there.
-const LabelNode = "storagebench.dev/lab"
 
 // machine is the virtual machine of the nth node.
 func (l *Lab) machine(s *state, n int) vm.Spec {
@@ -154,7 +152,7 @@ func (l *Lab) Config() (*rest.Config, error) {
 func registerNode(ctx context.Context, cluster client.Client, s *state, n int) error {
 	name := nodeName(n)
 	wanted := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{LabelNode: "true", corev1.LabelHostname: name}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelLabNode: "true", corev1.LabelHostname: name}},
 		Spec:       corev1.NodeSpec{PodCIDR: podSubnet(n), PodCIDRs: []string{podSubnet(n)}, ProviderID: "storagebench-lab://" + name},
 	}
 	if err := cluster.Create(ctx, wanted); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -169,7 +167,7 @@ func registerNode(ctx context.Context, cluster client.Client, s *state, n int) e
 		return taint.Key == "node.cloudprovider.kubernetes.io/uninitialized"
 	})
 	node.Spec.PodCIDR, node.Spec.PodCIDRs = wanted.Spec.PodCIDR, wanted.Spec.PodCIDRs
-	node.Labels[LabelNode] = "true"
+	node.Labels[v1alpha1.LabelLabNode] = "true"
 	if err := cluster.Patch(ctx, &node, before); err != nil {
 		return fmt.Errorf("correct the Node object %s: %w", name, err)
 	}

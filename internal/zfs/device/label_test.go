@@ -66,14 +66,3 @@ func FuzzTable(f *testing.F) {
 		cleared(bytes.Clone(data))
 	})
 }
-
-func FuzzMounts(f *testing.F) {
-	f.Add("24 1 254:16 / /a\\040b rw,relatime shared:1 - ext4 /dev/vdb rw\n")
-	n := newFakeNode(f)
-	members := map[string]string{"254:16": "vdb"}
-	f.Fuzz(func(t *testing.T, line string) {
-		if kernel, _ := n.mounted(line, members); kernel != "" && kernel != "vdb" {
-			t.Fatalf("member %q", kernel)
-		}
-	})
-}

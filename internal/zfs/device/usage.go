@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/storagebench/storagebench/internal/mountinfo"
 )
 
 // usage finds who uses a disk or a partition of it now.
@@ -50,7 +52,7 @@ func (n *Node) swaps(disk *Disk, members map[string]string) error {
 		if len(fields) == 0 || !strings.HasPrefix(fields[0], "/dev/") {
 			continue
 		}
-		if kernel := n.member(unescape(fields[0]), members); kernel != "" {
+		if kernel := n.member(mountinfo.Unescape(fields[0]), members); kernel != "" {
 			disk.find(Swap, "%s is in use as swap", kernel)
 		}
 	}
@@ -61,17 +63,17 @@ func (n *Node) swaps(disk *Disk, members map[string]string) error {
 // exclusively.
 func (n *Node) mounts(disk *Disk, members map[string]string) error {
 	found := map[string]bool{}
-	return n.eachMount(func(process, line string) {
-		kernel, at := n.mounted(line, members)
+	return n.eachMount(func(process string, mount mountinfo.Mount) {
+		kernel := n.mounted(mount, members)
 		if kernel != "" && !found[kernel] {
 			found[kernel] = true
-			disk.find(Mounted, "%s is mounted at %s, seen by process %s", kernel, at, process)
+			disk.find(Mounted, "%s is mounted at %s, seen by process %s", kernel, mount.Point, process)
 		}
 	})
 }
 
-// eachMount calls use with every line of mountinfo, once for each mount namespace that has a process.
-func (n *Node) eachMount(use func(process, line string)) error {
+// eachMount calls use with every mount, once for each mount namespace that has a process.
+func (n *Node) eachMount(use func(process string, mount mountinfo.Mount)) error {
 	processes, err := n.names("proc")
 	if err != nil {
 		return err
@@ -86,17 +88,17 @@ func (n *Node) eachMount(use func(process, line string)) error {
 		if err == nil && seen[namespace] {
 			continue
 		}
-		table, err := os.ReadFile(n.path("proc", process, "mountinfo"))
+		mounts, err := n.mountsOf(process)
 		if gone(err) {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("reading the mounts of process %s: %w", process, err)
+			return err
 		}
 		seen[namespace] = namespace != ""
 		read++
-		for line := range strings.Lines(string(table)) {
-			use(process, line)
+		for _, mount := range mounts {
+			use(process, mount)
 		}
 	}
 	if read == 0 {
@@ -110,17 +112,26 @@ func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL)
 }
 
-// mounted reads a line of mountinfo. File systems of several disks show a made-up number, but their source.
-func (n *Node) mounted(line string, members map[string]string) (kernel, at string) {
-	before, after, found := strings.Cut(line, " - ")
-	fields, source := strings.Fields(before), strings.Fields(after)
-	if !found || len(fields) < 5 || len(source) < 2 {
-		return "", ""
+// mountsOf are the mounts that a process sees.
+func (n *Node) mountsOf(process string) ([]mountinfo.Mount, error) {
+	text, err := os.ReadFile(n.path("proc", process, "mountinfo"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the mounts of process %s: %w", process, err)
 	}
-	if kernel := members[fields[2]]; kernel != "" {
-		return kernel, unescape(fields[4])
+	mounts, err := mountinfo.Parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("the mounts of process %s: %w", process, err)
 	}
-	return n.member(unescape(source[1]), members), unescape(fields[4])
+	return mounts, nil
+}
+
+// mounted returns the kernel's name of the disk or partition that is mounted, if it is one of the members. File systems of
+// several disks show a made-up number, but their source.
+func (n *Node) mounted(mount mountinfo.Mount, members map[string]string) string {
+	if kernel := members[mount.Device]; kernel != "" {
+		return kernel
+	}
+	return n.member(mount.Source, members)
 }
 
 // member returns the kernel's name of a path if it leads to the disk or one of its partitions.
@@ -145,22 +156,20 @@ var systemPlaces = []string{"/", "/boot", "/boot/efi", "/efi", "/usr", "/var", "
 
 // systemDisk follows what the node itself stands on down to the disks, through LVM, LUKS and RAID.
 func (n *Node) systemDisk(disk *Disk) error {
-	table, err := os.ReadFile(n.path("proc/1/mountinfo"))
+	mounts, err := n.mountsOf("1")
 	if err != nil {
-		return fmt.Errorf("reading the mounts of the node's first process: %w", err)
+		return err
 	}
-	for line := range strings.Lines(string(table)) {
-		before, after, found := strings.Cut(line, " - ")
-		fields, source := strings.Fields(before), strings.Fields(after)
-		if !found || len(fields) < 5 || len(source) < 2 || !slices.Contains(systemPlaces, unescape(fields[4])) {
+	for _, mount := range mounts {
+		if !slices.Contains(systemPlaces, mount.Point) {
 			continue
 		}
-		kernel := n.kernelOf(fields[2])
-		if kernel == "" && strings.HasPrefix(source[1], "/dev/") {
-			kernel, _ = n.resolve(unescape(source[1])) // what has no device stands on none that we could name
+		kernel := n.kernelOf(mount.Device)
+		if kernel == "" && strings.HasPrefix(mount.Source, "/dev/") {
+			kernel, _ = n.resolve(mount.Source) // what has no device stands on none that we could name
 		}
 		if kernel != "" && slices.Contains(n.below(kernel, 0), disk.Kernel) {
-			disk.find(SystemDisk, "the node itself stands on it: %s is there", unescape(fields[4]))
+			disk.find(SystemDisk, "the node itself stands on it: %s is there", mount.Point)
 			return nil
 		}
 	}
@@ -219,23 +228,4 @@ func sorted(members map[string]string) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// unescape undoes the octal escapes of /proc: \040 is a space.
-func unescape(text string) string {
-	if !strings.Contains(text, `\`) {
-		return text
-	}
-	var plain strings.Builder
-	for at := 0; at < len(text); at++ {
-		if text[at] == '\\' && at+3 < len(text) {
-			if code, err := strconv.ParseUint(text[at+1:at+4], 8, 8); err == nil {
-				plain.WriteByte(byte(code))
-				at += 3
-				continue
-			}
-		}
-		plain.WriteByte(text[at])
-	}
-	return plain.String()
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/storagebench/storagebench/internal/mountinfo"
 )
 
 // PoolUsers tells who uses a pool, in words; nobody if empty. Ask before each export and destroy: when those fail
@@ -37,25 +39,21 @@ func (n *Node) PoolUsers(pool string) ([]string, error) {
 			return nil, err
 		}
 	}
-	err = n.eachMount(func(process, line string) {
-		if dataset, at := zfsMount(line); dataset == pool || strings.HasPrefix(dataset, pool+"/") || strings.HasPrefix(dataset, pool+"@") {
-			tell("dataset %s is mounted at %s, seen by process %s", dataset, at, process)
+	err = n.eachMount(func(process string, mount mountinfo.Mount) {
+		if mount.FSType == "zfs" && ofPool(mount.Source, pool) {
+			tell("dataset %s is mounted at %s, seen by process %s", mount.Source, mount.Point, process)
 		}
-		if kernel, at := n.mounted(line, members); kernel != "" {
-			tell("volume %s (%s) is mounted at %s, seen by process %s", volumes[kernel], kernel, at, process)
+		if kernel := n.mounted(mount, members); kernel != "" {
+			tell("volume %s (%s) is mounted at %s, seen by process %s", volumes[kernel], kernel, mount.Point, process)
 		}
 	})
 	return users, err
 }
 
-// zfsMount reads a line of mountinfo of a dataset.
-func zfsMount(line string) (dataset, at string) {
-	before, after, found := strings.Cut(line, " - ")
-	fields, source := strings.Fields(before), strings.Fields(after)
-	if !found || len(fields) < 5 || len(source) < 2 || source[0] != "zfs" {
-		return "", ""
-	}
-	return unescape(source[1]), unescape(fields[4])
+// ofPool says whether a dataset or snapshot is one of the pool.
+func ofPool(dataset, pool string) bool {
+	rest, found := strings.CutPrefix(dataset, pool)
+	return found && (rest == "" || rest[0] == '/' || rest[0] == '@')
 }
 
 // volumes are the block devices of the pool's volumes, with their names.
