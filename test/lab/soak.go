@@ -22,7 +22,7 @@ func (l *Lab) Soak(ctx context.Context, rounds int, options Options, out io.Writ
 			return err
 		}
 		begun := time.Now()
-		if err := l.Up(ctx, options, out); err != nil {
+		if err := l.Up(ctx, options, UntilAddons, out); err != nil {
 			return fmt.Errorf("round %d, up: %w", round, err)
 		}
 		up := time.Since(begun)

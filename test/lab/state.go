@@ -36,7 +36,7 @@ type state struct {
 	Ports   controlplane.Ports `json:"ports"`
 	// Network is the third byte of the nodes' loopback addresses, 127.77.NETWORK.NODE.
 	Network int `json:"network"`
-	// Complete is set when lab-up has come to its end.
+	// Complete is set when lab-up has made all parts and the nodes were ready.
 	Complete bool `json:"complete"`
 	// Programs, by name, that the control plane was started with, and the tree with the tools.
 	Programs map[string]string `json:"programs"`

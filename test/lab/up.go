@@ -17,8 +17,17 @@ import (
 	"github.com/storagebench/storagebench/test/lab/progress"
 )
 
+// What Up waits for: nodes that are ready, or that and what every cluster has.
+const (
+	UntilNodes  = "nodes"
+	UntilAddons = "addons"
+)
+
 // Up brings the lab up: what is there and works is kept, what a killed command left half done is made anew.
-func (l *Lab) Up(ctx context.Context, options Options, out io.Writer) error {
+func (l *Lab) Up(ctx context.Context, options Options, until string, out io.Writer) error {
+	if until != UntilNodes && until != UntilAddons {
+		return fmt.Errorf("until %q: write %s or %s", until, UntilNodes, UntilAddons)
+	}
 	unlock, err := l.lock()
 	if err != nil {
 		return err
@@ -29,7 +38,7 @@ func (l *Lab) Up(ctx context.Context, options Options, out io.Writer) error {
 	case err == nil && existing.Complete && !existing.Options.equal(options):
 		return fmt.Errorf("lab %s exists with other options (see 'make lab-status'): remove it first with 'make lab-down', or take another name with LAB=NAME", l.Name)
 	case err == nil && existing.Complete:
-		return l.resume(ctx, existing, out)
+		return l.resume(ctx, existing, until, out)
 	}
 	// Not complete, broken or not there: begin again.
 	if err := l.down(ctx); err != nil {
@@ -57,21 +66,21 @@ func (l *Lab) Up(ctx context.Context, options Options, out io.Writer) error {
 	if err := l.save(fresh); err != nil {
 		return err
 	}
-	return l.start(ctx, fresh, report)
+	return l.start(ctx, fresh, until, report)
 }
 
 // resume starts what does not run any more, after a reboot of the machine for example.
-func (l *Lab) resume(ctx context.Context, s *state, out io.Writer) error {
+func (l *Lab) resume(ctx context.Context, s *state, until string, out io.Writer) error {
 	report, err := progress.New(out, l.Logs())
 	if err != nil {
 		return err
 	}
 	report.Say("lab %s exists: starting what does not run", l.Name)
-	return l.start(ctx, s, report)
+	return l.start(ctx, s, until, report)
 }
 
-// start starts the parts of the lab and waits until all is ready.
-func (l *Lab) start(ctx context.Context, s *state, report *progress.Reporter) error {
+// start starts the parts of the lab and waits until they are ready.
+func (l *Lab) start(ctx context.Context, s *state, until string, report *progress.Reporter) error {
 	begun := time.Now()
 	if err := l.ensureKeeper(); err != nil {
 		return err
@@ -103,12 +112,15 @@ func (l *Lab) start(ctx context.Context, s *state, report *progress.Reporter) er
 		return l.explain(err)
 	}
 	report.Say("nodes ready %.0f s after power-on", time.Since(begun).Seconds())
-	if err := report.Step("wait-addons", "waiting for DNS and the provisioner", func(log io.Writer) error { return l.waitAddons(ctx, cluster, log) }); err != nil {
-		return l.explain(err)
-	}
-	s.Complete = true
+	s.Complete = true // all is made; the next lab-up waits for the rest
 	if err := l.save(s); err != nil {
 		return err
+	}
+	if until == UntilNodes {
+		return nil
+	}
+	if err := report.Step("wait-addons", "waiting for DNS and the provisioner", func(log io.Writer) error { return l.waitAddons(ctx, cluster, log) }); err != nil {
+		return l.explain(err)
 	}
 	report.Say("lab %s is up with %s of %s each; logs in %s", l.Name, count(s.Options.Nodes, "node"), count(len(s.Options.Disks), "disk"), l.Logs())
 	report.Say("use it with: export KUBECONFIG=%s", l.plane(s).Kubeconfig())

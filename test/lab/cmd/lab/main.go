@@ -83,7 +83,7 @@ var commands = map[string]func(ctx context.Context, one *lab.Lab, wanted *option
 		if err != nil {
 			return err
 		}
-		return one.Up(ctx, resolved, os.Stdout)
+		return one.Up(ctx, resolved, wanted.until, os.Stdout)
 	},
 	"down": func(ctx context.Context, one *lab.Lab, _ *options, _ []string) error { return one.Down(ctx) },
 	"status": func(ctx context.Context, one *lab.Lab, _ *options, _ []string) error {
@@ -166,7 +166,7 @@ func disk(ctx context.Context, one *lab.Lab, _ *options, rest []string) error {
 // options of up and soak, as they are written.
 type options struct {
 	nodes, disks, volumes, cpus, memory, logical, physical int
-	size, iops, bps                                        string
+	size, iops, bps, until                                 string
 	overrides                                              []string
 }
 
@@ -184,6 +184,7 @@ func addOptions(flags *flag.FlagSet) *options {
 	flags.IntVar(&o.physical, "disk-physical", 4096, "`BYTES` of a physical sector, 512 or 4096")
 	flags.Func("disk", "differences of one disk, like `2:size=8Gi,iops=100,bps=50Mi,logical=4096,physical=4096`; may be repeated",
 		func(text string) error { o.overrides = append(o.overrides, strings.Fields(text)...); return nil })
+	flags.StringVar(&o.until, "until", lab.UntilAddons, "when up returns: when the `nodes` are ready, or the addons (DNS, storage classes) too; up again waits for the rest")
 	return o
 }
 
