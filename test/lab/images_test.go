@@ -3,7 +3,6 @@ package lab
 import (
 	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"io"
 	"net/http"
@@ -11,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/storagebench/storagebench/test/lab/controlplane"
 )
@@ -102,9 +103,12 @@ func unpacked(t *testing.T, archive []byte) string {
 		}
 		content := io.Reader(reader)
 		if strings.HasSuffix(header.Name, ".tar") {
-			if content, err = gzip.NewReader(reader); err != nil {
+			unpacker, err := zstd.NewReader(reader)
+			if err != nil {
 				t.Fatal(err)
 			}
+			defer unpacker.Close()
+			content = unpacker
 		}
 		if _, err := io.Copy(&all, content); err != nil { //nolint:gosec // our own test data
 			t.Fatal(err)
