@@ -72,6 +72,7 @@ func Cache(options Options) (cache.Options, error) {
 			&corev1.PersistentVolumeClaim{}: ours,
 			&corev1.ConfigMap{}:             ours,
 			&batchv1.Job{}:                  ours,
+			&v1alpha1.PoolOperation{}:       {Transform: withoutDocument},
 			&corev1.Event{}:                 {Field: fields.OneTermEqualSelector("type", corev1.EventTypeWarning), Transform: keepConcerning},
 			&coordinationv1.Lease{}: {
 				Namespaces: map[string]cache.Config{options.LeaseNamespace: {LabelSelector: labels.NewSelector().Add(*lease)}},
@@ -86,6 +87,14 @@ func Cache(options Options) (cache.Options, error) {
 		}
 	}
 	return settings, nil
+}
+
+// withoutDocument drops what an operation has to show, which may be a megabyte.
+func withoutDocument(object any) (any, error) {
+	if operation, is := object.(*v1alpha1.PoolOperation); is {
+		operation.ManagedFields, operation.Status.Data = nil, nil
+	}
+	return object, nil
 }
 
 // keepConcerning empties the events that cannot be about our objects, so that a cluster full of Warnings costs little.
@@ -126,7 +135,7 @@ func Setup(manager ctrl.Manager, options Options) error {
 	}
 	lost := &lostnode.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: manager.GetEventRecorder("storagebench")}
 	if err := lost.SetupWithManager(manager, settings); err != nil {
-		return fmt.Errorf("set up the controller of pools without a node: %w", err)
+		return fmt.Errorf("set up the controllers of what has no node any more: %w", err)
 	}
 	return nil
 }

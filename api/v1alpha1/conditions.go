@@ -123,7 +123,7 @@ const (
 	AnnotationFingerprint = "storagebench.dev/fingerprint"
 	// AnnotationVerdict is the verdict that results hold.
 	AnnotationVerdict = "storagebench.dev/verdict"
-	// AnnotationReleasePool lets a deleted BenchmarkPool go although its pool stays behind. Its value is the node's name.
+	// AnnotationReleasePool lets a deleted BenchmarkPool or PoolOperation go although something may stay behind. Its value is the node's name.
 	AnnotationReleasePool = "storagebench.dev/release-pool"
 	// LabelLabNode marks, with the value "true", the nodes that the agent may run on.
 	LabelLabNode = "storagebench.dev/lab"

@@ -1,13 +1,17 @@
-// Package lostnode speaks for BenchmarkPools whose node has no agent any more. The agent alone destroys pools, so an object
-// whose node is gone would wait for ever: here it says what is left behind and where, and lets go when it is told to.
+// Package lostnode speaks for BenchmarkPools and PoolOperations whose node has no agent any more. The agent alone ends them, so
+// an object whose node is gone would wait for ever: here it says what is left behind and where, and lets go when it is told to.
 package lostnode
 
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -22,10 +26,9 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
-// Reconciler looks after the BenchmarkPools of nodes without an agent.
+// Reconciler looks after the objects of nodes without an agent.
 type Reconciler struct {
 	// Client reads from the cache and writes.
 	Client client.Client
@@ -34,29 +37,41 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 }
 
-// Reconcile leaves a pool to the agent of its node, if there can be one.
-func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	var pool v1alpha1.BenchmarkPool
-	if err := r.Client.Get(ctx, request.NamespacedName, &pool); err != nil {
+// reconciler looks after one kind.
+type reconciler struct {
+	*Reconciler
+	kind kind
+}
+
+// Reconcile leaves an object to the agent of its node, if there can be one.
+func (r reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	object := r.kind.empty()
+	if err := r.Client.Get(ctx, request.NamespacedName, object); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	why, err := r.withoutAgent(ctx, pool.Spec.NodeName)
+	why, err := r.withoutAgent(ctx, r.kind.orphan(object).node)
 	if err != nil || why == "" {
 		return reconcile.Result{}, err
 	}
-	deleted := !pool.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(&pool, v1alpha1.FinalizerTeardown)
-	if deleted && pool.Annotations[v1alpha1.AnnotationReleasePool] == pool.Spec.NodeName {
-		return reconcile.Result{}, r.letGo(ctx, &pool)
+	// The cache does not hold all of an object, and what is written is written whole.
+	if err := r.Live.Get(ctx, request.NamespacedName, object); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	message := why
-	if deleted {
-		message += ": " + plan.LeftBehind(&pool) + ". Bring the node back, or " + plan.ReleaseCommand(&pool)
+	orphan := r.kind.orphan(object)
+	deleted := object.GetDeletionTimestamp() != nil && controllerutil.ContainsFinalizer(object, v1alpha1.FinalizerTeardown)
+	switch {
+	case deleted && object.GetAnnotations()[v1alpha1.AnnotationReleasePool] == orphan.node:
+		return reconcile.Result{}, r.letGo(ctx, object, orphan)
+	case deleted:
+		why += ": " + orphan.left + ". Bring the node back, or " + orphan.release
+	case orphan.ended:
+		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, r.writeStatus(ctx, &pool, message)
+	return reconcile.Result{}, r.writeStatus(ctx, object, why)
 }
 
 // withoutAgent says why no agent runs on a node; nothing if one may.
-func (r *Reconciler) withoutAgent(ctx context.Context, name string) (string, error) {
+func (r reconciler) withoutAgent(ctx context.Context, name string) (string, error) {
 	var node corev1.Node
 	err := r.Live.Get(ctx, client.ObjectKey{Name: name}, &node)
 	switch {
@@ -73,38 +88,45 @@ func (r *Reconciler) withoutAgent(ctx context.Context, name string) (string, err
 func labelled(node client.Object) bool { return node.GetLabels()[v1alpha1.LabelLabNode] == "true" }
 
 // letGo removes the finalizer from the version that was seen.
-func (r *Reconciler) letGo(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
-	if err := write.Finalizer(ctx, r.Client, pool, controllerutil.RemoveFinalizer); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("let go of BenchmarkPool %s: %w", pool.Name, err))
+func (r reconciler) letGo(ctx context.Context, object client.Object, orphan orphan) error {
+	if err := write.Finalizer(ctx, r.Client, object, controllerutil.RemoveFinalizer); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("let go of %s %s: %w", r.kind.name, object.GetName(), err))
 	}
-	r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "Release", "%s", plan.LeftBehind(pool))
+	r.Recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "Release", "%s", orphan.left)
 	return nil
 }
 
 // writeStatus changes the conditions only: the rest is the last that an agent has seen, and tells what to look for.
-func (r *Reconciler) writeStatus(ctx context.Context, pool *v1alpha1.BenchmarkPool, message string) error {
-	status := pool.Status.DeepCopy()
-	kstatus.Stall(&status.Conditions, pool.Generation, v1alpha1.ReasonPoolNodeGone, message)
-	if kstatus.Same(pool.Status, *status) {
+func (r reconciler) writeStatus(ctx context.Context, object client.Object, message string) error {
+	conditions := r.kind.orphan(object).conditions
+	before := slices.Clone(*conditions)
+	kstatus.Stall(conditions, object.GetGeneration(), v1alpha1.ReasonPoolNodeGone, message)
+	if kstatus.Same(before, *conditions) {
 		return nil
 	}
-	changed := pool.DeepCopy()
-	changed.Status = *status
-	if err := r.Client.Status().Update(ctx, changed); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("write the status of BenchmarkPool %s: %w", pool.Name, err))
+	after := slices.Clone(*conditions)
+	if err := r.Client.Status().Update(ctx, object); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write the status of %s %s: %w", r.kind.name, object.GetName(), err))
 	}
-	write.Announce(r.Recorder, pool, pool.Status.Conditions, status.Conditions)
+	write.Announce(r.Recorder, object, before, after)
 	return nil
 }
 
-// SetupWithManager registers the controller and what it watches.
+// SetupWithManager registers a controller for each kind, and what they watch.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.Options) error {
-	return ctrl.NewControllerManagedBy(manager).
-		Named("lostnode").
-		For(&v1alpha1.BenchmarkPool{}).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.poolsOf), builder.WithPredicates(agentGone())).
-		WithOptions(options).
-		Complete(r)
+	for _, kind := range kinds {
+		one := reconciler{Reconciler: r, kind: kind}
+		err := ctrl.NewControllerManagedBy(manager).
+			Named("lostnode-"+strings.ToLower(kind.name)).
+			For(kind.empty()).
+			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(one.ofNode), builder.WithPredicates(agentGone())).
+			WithOptions(options).
+			Complete(one)
+		if err != nil {
+			return fmt.Errorf("%s: %w", kind.name, err)
+		}
+	}
+	return nil
 }
 
 // agentGone lets through nodes that have lost what an agent needs.
@@ -116,17 +138,19 @@ func agentGone() predicate.Predicate {
 	}
 }
 
-func (r *Reconciler) poolsOf(ctx context.Context, node client.Object) []reconcile.Request {
-	var pools v1alpha1.BenchmarkPoolList
-	if err := r.Client.List(ctx, &pools); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "list BenchmarkPools for a watch")
+// ofNode finds the objects of a node.
+func (r reconciler) ofNode(ctx context.Context, node client.Object) []reconcile.Request {
+	list := r.kind.list()
+	if err := r.Client.List(ctx, list); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list objects of kind "+r.kind.name+" for a watch")
 		return nil
 	}
 	var requests []reconcile.Request
-	for i := range pools.Items {
-		if pools.Items[i].Spec.NodeName == node.GetName() {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&pools.Items[i])})
+	_ = meta.EachListItem(list, func(item runtime.Object) error {
+		if object, is := item.(client.Object); is && r.kind.orphan(object).node == node.GetName() {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 		}
-	}
+		return nil
+	})
 	return requests
 }

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,48 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
+
+// TestOperationOfLostNode deletes an operation that has begun on a node that goes away.
+func TestOperationOfLostNode(t *testing.T) {
+	t.Parallel()
+	l := start(t, nil)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-lost-too", Labels: map[string]string{v1alpha1.LabelLabNode: "true"}}}
+	l.must(l.live.Create(t.Context(), node))
+	operation := &v1alpha1.PoolOperation{
+		ObjectMeta: metav1.ObjectMeta{Name: "lost-parameter", Finalizers: []string{v1alpha1.FinalizerTeardown}},
+		Spec: v1alpha1.PoolOperationSpec{NodeName: node.Name, Pool: "of-lost-node", Action: v1alpha1.PoolAction{
+			ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "7"}}},
+	}
+	ended := operation.DeepCopy()
+	ended.Name, ended.Finalizers = "ended-before", nil
+	for _, one := range []*v1alpha1.PoolOperation{operation, ended} {
+		l.must(l.live.Create(t.Context(), one))
+		one.Status.StartedAt, one.Status.Handle = &metav1.Time{Time: time.Unix(1_800_000_000, 0)}, "101/life-1"
+		one.Status.Data = []byte("what it has to show")
+	}
+	ended.Status.Outcome, ended.Status.FinishedAt = "Succeeded", ended.Status.StartedAt
+	l.must(l.live.Status().Update(t.Context(), operation))
+	l.must(l.live.Status().Update(t.Context(), ended))
+	l.must(l.live.Delete(t.Context(), operation))
+	l.must(l.live.Delete(t.Context(), node))
+
+	l.eventually("what is left behind is said", func(g gomega.Gomega) {
+		g.Expect(l.live.Get(t.Context(), client.ObjectKeyFromObject(operation), operation)).To(gomega.Succeed())
+		condition := ready(operation.Status.Conditions)
+		g.Expect(condition.Reason).To(gomega.Equal(v1alpha1.ReasonPoolNodeGone))
+		g.Expect(condition.Message).To(gomega.And(gomega.ContainSubstring("node node-lost-too is not there"), gomega.ContainSubstring("parameter zfs_txg_timeout may keep the value 7"),
+			gomega.ContainSubstring("kubectl annotate pooloperation lost-parameter storagebench.dev/release-pool=node-lost-too")))
+	})
+	gomega.NewWithT(t).Expect(string(operation.Status.Data)).To(gomega.Equal("what it has to show"), "the manager writes no status from its cache")
+	changed := operation.DeepCopy()
+	changed.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: node.Name}
+	l.must(l.live.Patch(t.Context(), changed, client.MergeFrom(operation)))
+	l.eventually("the operation is gone", func(g gomega.Gomega) {
+		g.Expect(apierrors.IsNotFound(l.live.Get(t.Context(), client.ObjectKeyFromObject(operation), operation))).To(gomega.BeTrue())
+	})
+	l.must(l.live.Get(t.Context(), client.ObjectKeyFromObject(ended), ended))
+	gomega.NewWithT(t).Expect(ended.Status.Conditions).To(gomega.BeEmpty(), "what has ended needs nobody")
+}
 
 // TestPoolOfLostNode deletes a pool whose node goes away: the object says what is left and where, and goes when it is told to,
 // not before.

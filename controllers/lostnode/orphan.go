@@ -1,0 +1,49 @@
+package lostnode
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// kind is one of the kinds that only agents end.
+type kind struct {
+	name   string
+	empty  func() client.Object
+	list   func() client.ObjectList
+	orphan func(client.Object) orphan
+}
+
+// orphan is what matters here of an object whose node has no agent.
+type orphan struct {
+	node       string
+	conditions *[]metav1.Condition
+	// ended has nothing more to do.
+	ended bool
+	// left is what may be left where, and release the way to live with that.
+	left, release string
+}
+
+var kinds = []kind{
+	{
+		name:  "BenchmarkPool",
+		empty: func() client.Object { return &v1alpha1.BenchmarkPool{} },
+		list:  func() client.ObjectList { return &v1alpha1.BenchmarkPoolList{} },
+		orphan: func(object client.Object) orphan {
+			pool, _ := object.(*v1alpha1.BenchmarkPool)
+			return orphan{node: pool.Spec.NodeName, conditions: &pool.Status.Conditions, left: plan.LeftBehind(pool), release: plan.ReleaseCommand(pool)}
+		},
+	},
+	{
+		name:  "PoolOperation",
+		empty: func() client.Object { return &v1alpha1.PoolOperation{} },
+		list:  func() client.ObjectList { return &v1alpha1.PoolOperationList{} },
+		orphan: func(object client.Object) orphan {
+			operation, _ := object.(*v1alpha1.PoolOperation)
+			return orphan{node: operation.Spec.NodeName, conditions: &operation.Status.Conditions, ended: operation.Status.Outcome != "",
+				left: plan.OperationLeftBehind(operation), release: plan.OperationReleaseCommand(operation)}
+		},
+	},
+}
