@@ -19,6 +19,11 @@ func (p *pools) operations() {
 	to := p.make("target", `{vdevs: [{devices: [$3]}]}`)
 	p.ready(from)
 	p.ready(to)
+	p.t.Cleanup(func() { // a pool in use is not destroyed
+		ctx, cancel := afterwards(p.t)
+		defer cancel()
+		_, _ = theLab.Run(ctx, p.node, "sh", "-c", "umount /e2e /e2e-other 2>/dev/null")
+	})
 	name := string(from.Spec.PoolName)
 	p.run("zfs", "set", "mountpoint=/e2e", name+"/data")
 	p.run("zfs", "set", "mountpoint=/e2e-other", name+"/other")
@@ -29,7 +34,11 @@ func (p *pools) operations() {
 	p.operate("snapshot-again", from, `snapshot: {dataset: data, name: before}`, "Failed")
 	p.operate("clone", from, `clone: {dataset: data, snapshot: before, to: clone}`, "Succeeded")
 
-	observation := p.begin("observe", from, `observe: {duration: 20s, interval: 1s}`)
+	observation := p.begin("observe", from, `observe: {duration: 40s, interval: 1s}`)
+	eventually(p.t, "the window is open", func(g gomega.Gomega) {
+		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(observation), observation)).To(gomega.Succeed())
+		g.Expect(observation.Status.Progress).To(gomega.HaveField("Message", gomega.HavePrefix("observes for")))
+	})
 	p.script(`head -c 8M /dev/urandom >/e2e/observed; zpool sync`)
 	p.ended(observation, "Succeeded")
 	g.Expect(metricOf(observation, "poolWriteBytes")).To(gomega.BeNumerically(">=", 8<<20), "%v", observation.Status.Metrics)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
@@ -20,7 +19,7 @@ type danger struct {
 	name string
 	// prepare is a script for the node; $2 is the disk that a pool is then asked for, $3 is free for whatever it needs.
 	prepare string
-	// device to ask for, instead of $2.
+	// device to ask for instead of $2: the last word of its name.
 	device string
 	// more of the spec.
 	more string
@@ -45,6 +44,14 @@ const mbr = `printf '\000\000\000\000\203\000\000\000\000\010\000\000\000\000\00
 
 // The dangers. What the node's own programs make is made by them; other signatures are put where those programs put them.
 var allDangers = []danger{
+	{name: "system disk", prepare: `ln -sf "$(readlink -f "/dev/block/$(mountpoint -d /)")" /dev/disk/by-id/virtio-$(hostname)-other`, device: "other",
+		says: "stands on it", undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other`},
+	{name: "disk of a class's volumes", device: "files", says: "is mounted at"},
+	{name: "not there", device: "nothing", says: "nothing"},
+	{name: "name made by hand", prepare: `ln -s "$(readlink -f "$3")" /dev/disk/by-id/virtio-$(hostname)-other; mkfs.ext4 -q -F -E nodiscard "$3" 64M`, device: "other", says: "other",
+		undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other; wipefs -aq "$3"`},
+	{name: "name that leads to a file", prepare: `truncate -s 4G /var/tmp/e2e-file; ln -s /var/tmp/e2e-file /dev/disk/by-id/virtio-$(hostname)-other`, device: "other", says: "other",
+		undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other /var/tmp/e2e-file`},
 	{name: "ext4", prepare: `mkfs.ext4 -q -F -E nodiscard "$2" 64M`, says: "ext"},
 	{name: "xfs", prepare: `mkfs.xfs -q -f -K -d size=320m "$2"`, says: "xfs"},
 	{name: "swap space", prepare: `mkswap -q "$2"`, says: "swap"},
@@ -81,17 +88,12 @@ var allDangers = []danger{
 		until grep -q /mnt/e2e /proc/$(cat /run/e2e-mount.pid)/mounts; do sleep 0.1; done`, says: "is mounted at /mnt/e2e", undo: `kill $(cat /run/e2e-mount.pid); while [ -d /proc/$(cat /run/e2e-mount.pid) ]; do sleep 0.1; done; rm /run/e2e-mount.pid`},
 	{name: "mounted partition", prepare: newPartition + `; mkfs.ext4 -q -F -E nodiscard "$2-part1" 64M; mkdir -p /mnt/e2e; mount -o ro,noload "$2-part1" /mnt/e2e`, says: "is mounted at /mnt/e2e",
 		undo: `umount /mnt/e2e`},
-	{name: "partition", prepare: newPartition, device: "$2-part1", says: "is a partition: name the whole disk"},
+	// The API refuses a name that ends in -part1; this one has another.
+	{name: "partition", prepare: newPartition + `; ln -sf "$(readlink -f "$2-part1")" /dev/disk/by-id/virtio-$(hostname)-other`, device: "other",
+		says: "is a partition: name the whole disk", undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other`},
 	{name: "swap in use", prepare: `mkswap -q "$2"; swapon "$2"`, says: "is in use as swap", undo: `swapoff "$2"`},
 	{name: "read-only", prepare: `blockdev --setro "$2"`, says: "read-only", undo: `blockdev --setrw "$2"`},
 	{name: "too small", more: `, minDeviceSize: 1Ti`, says: "asked for are at least"},
-	{name: "system disk", device: "root", says: "stands on it"},
-	{name: "disk of a class's volumes", device: "files", says: "is mounted at"},
-	{name: "not there", device: "nothing", says: "nothing"},
-	{name: "name made by hand", prepare: `ln -s "$(readlink -f "$3")" /dev/disk/by-id/virtio-$(hostname)-other; mkfs.ext4 -q -F -E nodiscard "$3" 64M`, device: "other", says: "other",
-		undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other; wipefs -aq "$3"`},
-	{name: "name that leads to a file", prepare: `truncate -s 4G /var/tmp/e2e-file; ln -s /var/tmp/e2e-file /dev/disk/by-id/virtio-$(hostname)-other`, device: "other", says: "other",
-		undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other /var/tmp/e2e-file`},
 }
 
 // foreign makes a pool that is not the operator's. Where another pool has just been, udev may still look at the disk.
@@ -125,11 +127,8 @@ func (p *pools) dangers() {
 
 // dangerous is the path to ask for: a disk of the test, or the last word of a name by which the node knows another.
 func (p *pools) dangerous(device string) string {
-	switch {
-	case device == "":
+	if device == "" {
 		return p.on(2)
-	case strings.HasPrefix(device, "$"):
-		return p.paths(device)
 	}
 	return "/dev/disk/by-id/virtio-" + p.node + "-" + device
 }
