@@ -68,11 +68,17 @@ func (p *pools) operations() {
 	p.operate("destroy", from, `destroyDataset: {dataset: clone}`, "Succeeded")
 	g.Expect(p.run("zfs", "list", "-Ho", "name", "-r", name)).NotTo(gomega.ContainSubstring("clone"))
 
-	p.script(`zpool sync; for dataset in /e2e /e2e-other; do umount "$dataset"; done`)
+	p.unmount()
 	p.operate("export", from, `exportImport: {}`, "Succeeded")
 	p.repairs(from)
 	p.replaces(from)
+	p.unmount() // the import has mounted them
 	p.remove(to, from)
+}
+
+// unmount lets go of the datasets with data: a pool in use is not destroyed.
+func (p *pools) unmount() {
+	p.script(`umount /e2e /e2e-other`)
 }
 
 // repairs lets a scrub find what was written over one side of a mirror.
