@@ -28,6 +28,7 @@ import (
 	"github.com/storagebench/storagebench/controllers/benchmark"
 	"github.com/storagebench/storagebench/controllers/lostnode"
 	"github.com/storagebench/storagebench/controllers/run"
+	"github.com/storagebench/storagebench/controllers/trim"
 	"github.com/storagebench/storagebench/internal/plan"
 )
 
@@ -72,7 +73,7 @@ func Cache(options Options) (cache.Options, error) {
 			&corev1.PersistentVolumeClaim{}: ours,
 			&corev1.ConfigMap{}:             ours,
 			&batchv1.Job{}:                  ours,
-			&v1alpha1.PoolOperation{}:       {Transform: withoutDocument},
+			&v1alpha1.PoolOperation{}:       {Transform: trim.Operation},
 			&corev1.Event{}:                 {Field: fields.OneTermEqualSelector("type", corev1.EventTypeWarning), Transform: keepConcerning},
 			&coordinationv1.Lease{}: {
 				Namespaces: map[string]cache.Config{options.LeaseNamespace: {LabelSelector: labels.NewSelector().Add(*lease)}},
@@ -87,14 +88,6 @@ func Cache(options Options) (cache.Options, error) {
 		}
 	}
 	return settings, nil
-}
-
-// withoutDocument drops what an operation has to show, which may be a megabyte.
-func withoutDocument(object any) (any, error) {
-	if operation, is := object.(*v1alpha1.PoolOperation); is {
-		operation.ManagedFields, operation.Status.Data = nil, nil
-	}
-	return object, nil
 }
 
 // keepConcerning empties the events that cannot be about our objects, so that a cluster full of Warnings costs little.

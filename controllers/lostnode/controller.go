@@ -49,9 +49,13 @@ func (r reconciler) Reconcile(ctx context.Context, request reconcile.Request) (r
 	if err := r.Client.Get(ctx, request.NamespacedName, object); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	why, err := r.withoutAgent(ctx, r.kind.orphan(object).node)
-	if err != nil || why == "" {
-		return reconcile.Result{}, err
+	// Nearly always the cached node shows an agent. That there is none is asked of the API server too.
+	var why string
+	for _, nodes := range []client.Reader{r.Client, r.Live} {
+		var err error
+		if why, err = withoutAgent(ctx, nodes, r.kind.orphan(object).node); err != nil || why == "" {
+			return reconcile.Result{}, err
+		}
 	}
 	// The cache does not hold all of an object, and what is written is written whole.
 	if err := r.Live.Get(ctx, request.NamespacedName, object); err != nil {
@@ -71,9 +75,9 @@ func (r reconciler) Reconcile(ctx context.Context, request reconcile.Request) (r
 }
 
 // withoutAgent says why no agent runs on a node; nothing if one may.
-func (r reconciler) withoutAgent(ctx context.Context, name string) (string, error) {
+func withoutAgent(ctx context.Context, nodes client.Reader, name string) (string, error) {
 	var node corev1.Node
-	err := r.Live.Get(ctx, client.ObjectKey{Name: name}, &node)
+	err := nodes.Get(ctx, client.ObjectKey{Name: name}, &node)
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("node %s is not there", name), nil

@@ -27,6 +27,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/controllers/trim"
 	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/plan"
@@ -66,15 +67,7 @@ type Reconciler struct {
 
 // Cached restricts the agent's memory to the operations of its node, without the documents that they have to show.
 func Cached(node string) cache.ByObject {
-	return cache.ByObject{
-		Field: fields.OneTermEqualSelector(v1alpha1.FieldNodeName, node),
-		Transform: func(object any) (any, error) {
-			if operation, isOne := object.(*v1alpha1.PoolOperation); isOne {
-				operation.ManagedFields, operation.Status.Data = nil, nil
-			}
-			return object, nil
-		},
-	}
+	return cache.ByObject{Field: fields.OneTermEqualSelector(v1alpha1.FieldNodeName, node), Transform: trim.Operation}
 }
 
 // Reconcile observes, plans, acts and summarises.
