@@ -13,9 +13,9 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestOperationOfLostNode deletes an operation that has begun on a node that goes away.
+// TestOperationOfLostNode deletes an operation that has begun on a node that goes away. Pools and operations have no namespace: a
+// manager of any test would write them, and some tests count writes. So the tests of this file run alone.
 func TestOperationOfLostNode(t *testing.T) {
-	t.Parallel()
 	l := start(t, nil)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-lost-too", Labels: map[string]string{v1alpha1.LabelLabNode: "true"}}}
 	l.must(l.live.Create(t.Context(), node))
@@ -58,7 +58,6 @@ func TestOperationOfLostNode(t *testing.T) {
 // TestPoolOfLostNode deletes a pool whose node goes away: the object says what is left and where, and goes when it is told to,
 // not before.
 func TestPoolOfLostNode(t *testing.T) {
-	t.Parallel()
 	l := start(t, nil)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-lost", Labels: map[string]string{v1alpha1.LabelLabNode: "true"}}}
 	l.must(l.live.Create(t.Context(), node))
