@@ -152,13 +152,23 @@ func (c *Cluster) Settle(ctx context.Context) error {
 	return fmt.Errorf("the simulated cluster still finds something to do after 1000 passes")
 }
 
+// failuresInARow is how often Run tries again: an API server on a busy machine breaks off a request now and then.
+const failuresInARow = 10
+
 // Run repeats Step until the context ends, for tests with a manager that runs by itself.
 func (c *Cluster) Run(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	for {
-		if err := c.Settle(ctx); err != nil && ctx.Err() == nil {
-			return err
+	for failures := 0; ; {
+		switch err := c.Settle(ctx); {
+		case err == nil:
+			failures = 0
+		case ctx.Err() != nil:
+			return nil
+		default:
+			if failures++; failures > failuresInARow {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():
