@@ -151,8 +151,7 @@ type PoolDataset struct {
 // +kubebuilder:validation:XValidation:rule="self.nodeName == oldSelf.nodeName",message="a pool cannot move: make a BenchmarkPool on the other node"
 // +kubebuilder:validation:XValidation:rule="has(self.poolName) == has(oldSelf.poolName) && (!has(self.poolName) || self.poolName == oldSelf.poolName)",message="a pool keeps its name: make another BenchmarkPool"
 // +kubebuilder:validation:XValidation:rule="self.ashift == oldSelf.ashift",message="ZFS cannot change the ashift of a pool: make another BenchmarkPool"
-// +kubebuilder:validation:XValidation:rule="self.vdevs.size() >= oldSelf.vdevs.size()",message="vdevs can only be added here; remove one with a PoolOperation of type removeVdev"
-// +kubebuilder:validation:XValidation:rule="[0, 1, 2, 3, 4, 5, 6, 7].all(i, i >= oldSelf.vdevs.size() || i >= self.vdevs.size() || self.vdevs[i].type == oldSelf.vdevs[i].type)",message="ZFS cannot change the type of a vdev: make another BenchmarkPool"
+// +kubebuilder:validation:XValidation:rule="oldSelf.vdevs.all(o, self.vdevs.all(v, v.type == o.type || (v.type == 'mirror' && o.type == 'stripe' && o.devices.size() == 1) || (v.type == 'stripe' && v.devices.size() == 1 && o.type == 'mirror') || !v.devices.exists(d, d in o.devices)))",message="ZFS cannot change the type of a vdev, except between a single disk and a mirror: make another BenchmarkPool"
 // +kubebuilder:validation:XValidation:rule="has(self.__namespace__) == has(oldSelf.__namespace__) && (!has(self.__namespace__) || self.__namespace__ == oldSelf.__namespace__)",message="a pool cannot change the namespace it was made for: make another BenchmarkPool"
 type BenchmarkPoolSpec struct {
 	// nodeName is the node that has the disks.

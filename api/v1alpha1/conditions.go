@@ -70,6 +70,7 @@ const (
 	ReasonPoolLost           = "PoolLost"
 	ReasonPoolDrifted        = "Drifted"
 	ReasonPoolUnhealthy      = "Unhealthy"
+	ReasonPoolRebuilding     = "Rebuilding"
 	ReasonPoolInUse          = "PoolInUse"
 	ReasonPoolDatasetsRemain = "DatasetsRemain"
 	ReasonPoolLeftBehind     = "LeftBehind"

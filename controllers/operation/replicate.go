@@ -130,7 +130,11 @@ func (r *Reconciler) replicate(ctx context.Context, state plan.OperationState, j
 	if sending.whole {
 		metrics = append(metrics, v1alpha1.OperationMetric{Name: "sentBytes", Value: sending.sent.Load()})
 	}
-	return plan.OperationResult{Message: fmt.Sprintf("dataset %s is sent to %s with %d increments", state.Source.Name, state.Target.Name, action.Increments), Metrics: metrics}, nil
+	message := fmt.Sprintf("dataset %s is sent to %s with %d increments", state.Source.Name, state.Target.Name, action.Increments)
+	if !sending.whole {
+		message += "; it was interrupted and resumed, so that the bytes sent are not known"
+	}
+	return plan.OperationResult{Message: message, Metrics: metrics}, nil
 }
 
 func (s *replication) snapshot(of string, number int32) string {

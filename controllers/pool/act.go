@@ -32,6 +32,10 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []plan.Po
 			err = r.reimport(ctx, state.Pool, action.GUID)
 		case plan.GrowPool:
 			err = r.grow(ctx, state.Pool, action)
+		case plan.AttachDisk:
+			err = r.attach(ctx, state.Pool, action)
+		case plan.DetachDisk:
+			err = r.detach(ctx, state.Pool, action)
 		case plan.SetPoolProperties:
 			err = r.setProperties(ctx, state.Pool, action)
 		case plan.CreateDataset:
@@ -70,6 +74,30 @@ func (r *Reconciler) create(ctx context.Context, pool *v1alpha1.BenchmarkPool, a
 }
 
 func (r *Reconciler) grow(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+	return r.onDisks(ctx, pool, action, func() error {
+		return r.ZFS.Add(ctx, action.Create.Name, action.Create.Ashift, action.Create.Layout)
+	})
+}
+
+func (r *Reconciler) attach(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+	return r.onDisks(ctx, pool, action, func() error {
+		return r.ZFS.Attach(ctx, plan.PoolName(pool), action.Member, action.Device)
+	})
+}
+
+// detach takes a disk out of a mirror. ZFS refuses the last one.
+func (r *Reconciler) detach(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+	if err := r.unchanged(ctx, pool); err != nil {
+		return err
+	}
+	if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
+		return err
+	}
+	return r.ZFS.Detach(ctx, plan.PoolName(pool), action.Member)
+}
+
+// onDisks runs a command that takes disks for a pool that is there already.
+func (r *Reconciler) onDisks(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction, command func() error) error {
 	if err := r.unchanged(ctx, pool); err != nil {
 		return err
 	}
@@ -77,7 +105,7 @@ func (r *Reconciler) grow(ctx context.Context, pool *v1alpha1.BenchmarkPool, act
 		if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
 			return err
 		}
-		return r.ZFS.Add(ctx, action.Create.Name, action.Create.Ashift, action.Create.Layout)
+		return command()
 	})
 }
 

@@ -82,7 +82,11 @@ func (s OperationState) notReady(name string, pool *v1alpha1.BenchmarkPool, live
 	if ready == nil || ready.ObservedGeneration != pool.Generation {
 		return not("its agent has not looked at it yet")
 	}
-	if ready.Status != metav1.ConditionTrue && (!unhealthy || ready.Reason != v1alpha1.ReasonPoolUnhealthy) {
+	allowed := []string{v1alpha1.ReasonPoolDrifted} // what differs from the spec may be what the operation is there to change
+	if unhealthy {
+		allowed = append(allowed, v1alpha1.ReasonPoolUnhealthy, v1alpha1.ReasonPoolRebuilding)
+	}
+	if ready.Status != metav1.ConditionTrue && !slices.Contains(allowed, ready.Reason) {
 		return not("%s: %s", ready.Reason, ready.Message)
 	}
 	if live == nil {

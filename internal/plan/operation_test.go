@@ -106,10 +106,14 @@ func TestOperationsBegin(t *testing.T) {
 		change func(*OperationState)
 		want   decided
 	}{
-		"at once":               {scrubAction, func(*OperationState) {}, begins},
-		"no pool":               {scrubAction, func(s *OperationState) { s.Pool, s.Live = nil, nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "none of that name"}},
-		"pool being deleted":    {scrubAction, func(s *OperationState) { s.Pool.DeletionTimestamp = &metav1.Time{Time: operationStart} }, decided{"", "", v1alpha1.ReasonPoolNotReady, "being deleted"}},
-		"pool not imported":     {scrubAction, func(s *OperationState) { s.Live = nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "not imported"}},
+		"at once":            {scrubAction, func(*OperationState) {}, begins},
+		"no pool":            {scrubAction, func(s *OperationState) { s.Pool, s.Live = nil, nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "none of that name"}},
+		"pool being deleted": {scrubAction, func(s *OperationState) { s.Pool.DeletionTimestamp = &metav1.Time{Time: operationStart} }, decided{"", "", v1alpha1.ReasonPoolNotReady, "being deleted"}},
+		"pool not imported":  {scrubAction, func(s *OperationState) { s.Live = nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "not imported"}},
+		"drifted": {trimAction, func(s *OperationState) {
+			unhealthy(s)
+			s.Pool.Status.Conditions[0].Reason = v1alpha1.ReasonPoolDrifted
+		}, begins},
 		"unhealthy, to scrub":   {scrubAction, unhealthy, begins},
 		"unhealthy, to replace": {replaceAction, unhealthy, begins},
 		"unhealthy, to observe": {observeAction, unhealthy, begins},

@@ -98,6 +98,8 @@ type PoolAction struct {
 	Create zfs.PoolSpec
 	// Disks that the action writes to.
 	Disks []PoolDisk
+	// Member of the pool that a Device is attached to, or that is detached.
+	Member, Device string
 	// Settings to be made.
 	Settings []Setting
 	// Dataset to be made.
@@ -114,6 +116,8 @@ const (
 	ImportPool          PoolActionKind = "ImportPool"
 	ReimportPool        PoolActionKind = "ReimportPool"
 	GrowPool            PoolActionKind = "GrowPool"
+	AttachDisk          PoolActionKind = "AttachDisk"
+	DetachDisk          PoolActionKind = "DetachDisk"
 	SetPoolProperties   PoolActionKind = "SetProperties"
 	CreateDataset       PoolActionKind = "CreateDataset"
 	DestroyPool         PoolActionKind = "DestroyPool"
@@ -252,10 +256,10 @@ func importPool(state PoolState, guid string) PoolDecision {
 func livePool(state PoolState) PoolDecision {
 	live := state.Live
 	finalizer := PoolAction{Kind: AddPoolFinalizer}
+	if live.Status.Resilvering() {
+		return PoolDecision{Reason: v1alpha1.ReasonPoolRebuilding, Message: "pool " + live.Name + " rebuilds data onto a disk", Recheck: poolSoon, Actions: []PoolAction{finalizer}}
+	}
 	if health := live.Status.Health(); !health.Good() {
-		if live.Status.Resilvering() {
-			return PoolDecision{Reason: v1alpha1.ReasonPoolChanging, Message: "pool " + live.Name + " rebuilds data onto a disk", Recheck: poolSoon, Actions: []PoolAction{finalizer}}
-		}
 		decision := poolStall(v1alpha1.ReasonPoolUnhealthy, "pool %s is %s: %s", live.Name, health, troubles(live.Status))
 		decision.Actions = []PoolAction{finalizer}
 		return decision

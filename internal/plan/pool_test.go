@@ -252,7 +252,7 @@ func TestLivePool(t *testing.T) {
 		"resilvering": {func(s *PoolState) {
 			s.Live.Status.State = zfs.StateDegraded
 			s.Live.Status.Scan = &zfs.Progress{Function: "resilver", State: zfs.Running}
-		}, keep, v1alpha1.ReasonPoolChanging, "rebuilds"},
+		}, keep, v1alpha1.ReasonPoolRebuilding, "rebuilds"},
 		"drift is reported": {func(s *PoolState) { s.Live.change("recordsize", "131072", "local") }, keep, v1alpha1.ReasonPoolDrifted,
 			"recordsize of bench0 is 131072 (local), asked for is 8k"},
 		"drift is repaired": {func(s *PoolState) { s.Live.change("autotrim", "off", "default"); s.Pool.Spec.Drift = "Repair" }, keep + " SetProperties", v1alpha1.ReasonPoolChanging,
@@ -265,16 +265,49 @@ func TestLivePool(t *testing.T) {
 			s.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "p", Type: "Volume"}}
 			s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/p", Type: "filesystem"})
 		}, keep, v1alpha1.ReasonPoolDrifted, "is a filesystem"},
-		"grows by a mirror": {func(s *PoolState) { s.Pool.Spec.Vdevs = append(s.Pool.Spec.Vdevs, mirrorOf(diskC, diskD)) }, keep + " GrowPool", v1alpha1.ReasonPoolChanging, diskC},
+		"grows by a mirror": {func(s *PoolState) {
+			s.Pool.Generation = 3
+			s.Pool.Spec.Vdevs = append(s.Pool.Spec.Vdevs, mirrorOf(diskC, diskD))
+		}, keep + " GrowPool", v1alpha1.ReasonPoolChanging, diskC},
 		"grows by a log": {func(s *PoolState) {
+			s.Pool.Generation = 3
 			s.Pool.Spec.Log = []v1alpha1.AuxiliaryVdev{{Devices: []v1alpha1.DevicePath{diskC}}}
 		}, keep + " GrowPool", v1alpha1.ReasonPoolChanging, diskC},
 		"grows by what is denied": {func(s *PoolState) {
+			s.Pool.Generation = 3
 			s.Policy = DevicePolicy{{Pattern: diskA}, {Pattern: diskB}}
 			s.Pool.Spec.Cache = []v1alpha1.DevicePath{diskC}
 		}, keep, v1alpha1.ReasonPoolDeviceDenied, diskC},
-		"a mirror has lost a side": {func(s *PoolState) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA)} }, keep, v1alpha1.ReasonPoolDrifted, diskB + " of a mirror"},
-		"a disk was replaced":      {func(s *PoolState) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)} }, keep, v1alpha1.ReasonPoolDrifted, diskC},
+		"a mirror has lost a side": {func(s *PoolState) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA)} }, keep, v1alpha1.ReasonPoolDrifted, "a mirror lacks " + diskB},
+		"a vdev was taken out": {func(s *PoolState) { s.Pool.Spec.Vdevs = append(s.Pool.Spec.Vdevs, mirrorOf(diskC, diskD)) }, keep, v1alpha1.ReasonPoolDrifted,
+			"the pool lacks " + diskC + ", " + diskD},
+		"a mirror gets another side": {func(s *PoolState) {
+			s.Pool.Generation = 3
+			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB, diskC)}
+		}, keep + " AttachDisk", v1alpha1.ReasonPoolChanging, "attaching " + diskC},
+		"a disk becomes a mirror": {func(s *PoolState) {
+			s.Pool.Generation = 3
+			s.Live.Status.Vdevs = []zfs.VdevStatus{leaf(diskA)}
+		}, keep + " AttachDisk", v1alpha1.ReasonPoolChanging, "attaching " + diskB},
+		"a mirror becomes a disk": {func(s *PoolState) {
+			s.Pool.Generation = 3
+			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskB}}}
+		}, keep + " DetachDisk", v1alpha1.ReasonPoolChanging, "detaching " + diskA},
+		"a side too many, which nobody asked to take out": {func(s *PoolState) {
+			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskB, diskC)}
+		}, keep, v1alpha1.ReasonPoolDrifted, "which the spec does not name"},
+		"a side was replaced, and the spec changed elsewhere": {func(s *PoolState) {
+			s.Pool.Generation = 3
+			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)}
+		}, keep, v1alpha1.ReasonPoolDrifted, diskC + "-part1, which the spec does not name"},
+		"a raidz does not grow by a disk": {func(s *PoolState) {
+			s.Pool.Generation = 3
+			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Type: "raidz1", Devices: []v1alpha1.DevicePath{diskA, diskB, diskC}}}
+		}, keep, v1alpha1.ReasonPoolDrifted, diskC + " of a raidz1"},
+		"an attached side is rebuilt": {func(s *PoolState) {
+			s.Live.Status.Scan = &zfs.Progress{Function: "resilver", State: zfs.Running}
+		}, keep, v1alpha1.ReasonPoolRebuilding, "rebuilds"},
+		"a disk was replaced": {func(s *PoolState) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)} }, keep, v1alpha1.ReasonPoolDrifted, diskC},
 		"a replaced stripe does not grow": {func(s *PoolState) {
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskA}}}
 			s.Live.Status.Vdevs = []zfs.VdevStatus{leaf(diskC)}

@@ -80,8 +80,6 @@ var invalidUpdates = []invalid{
 		"spec", "cannot change the namespace"},
 	{"dataset-type", "pool", "spec.datasets = [{path: data, type: Volume, size: 1Gi}]",
 		"spec.datasets[0]", "cannot change the type of a dataset"},
-	{"vdevs-shrink", "two-vdevs", "spec.vdevs = [{devices: [/dev/disk/by-id/a]}]",
-		"spec", "vdevs can only be added"},
 }
 
 // invalidStatuses are what no controller of this project writes.

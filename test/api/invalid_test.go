@@ -87,18 +87,24 @@ func checkRejection(t *testing.T, err error, want invalid) {
 
 // checkUpdate stores the base and then changes it.
 func checkUpdate(t *testing.T, entry invalid) {
+	checkRejection(t, update(t, entry.base, entry.patch), entry)
+}
+
+// update stores a base and then changes it.
+func update(t *testing.T, name, patch string) error {
+	t.Helper()
 	ctx := context.Background()
-	base := patched(t, entry.base, "")
+	base := patched(t, name, "")
 	door := doorTo(t, base)
 	stored, err := door.Create(ctx, base, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = door.Delete(ctx, base.GetName(), metav1.DeleteOptions{}) }()
-	changed := patched(t, entry.base, entry.patch)
+	changed := patched(t, name, patch)
 	changed.SetResourceVersion(stored.GetResourceVersion())
 	_, err = door.Update(ctx, changed, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
-	checkRejection(t, err, entry)
+	return err
 }
 
 // checkStatus stores the base with a status and then changes that.
@@ -121,4 +127,18 @@ func checkStatus(t *testing.T, entry invalid) {
 	changed.SetResourceVersion(stored.GetResourceVersion())
 	_, err = door.UpdateStatus(ctx, changed, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
 	checkRejection(t, err, entry)
+}
+
+// TestVdevsMayChange has the changes of a pool's disks that ZFS can follow, at once or with a PoolOperation.
+func TestVdevsMayChange(t *testing.T) {
+	for _, change := range []struct{ base, patch string }{
+		{"two-vdevs", "spec.vdevs = [{devices: [/dev/disk/by-id/b]}]"},
+		{"two-vdevs", "spec.vdevs[0] = {type: mirror, devices: [/dev/disk/by-id/a, /dev/disk/by-id/c]}"},
+		{"pool", "spec.vdevs = [{type: mirror, devices: [/dev/disk/by-id/a, /dev/disk/by-id/b, /dev/disk/by-id/d]}]"},
+		{"pool", "spec.vdevs = [{devices: [/dev/disk/by-id/b]}]"},
+	} {
+		if err := update(t, change.base, change.patch); err != nil {
+			t.Errorf("%s: %v", change.patch, err)
+		}
+	}
 }

@@ -16,9 +16,9 @@ const (
 	writeBlock = `dd if=/dev/zero of="$1" bs=4k count=1 seek=1000 oflag=direct conv=notrunc status=none`
 )
 
-// breakDisk does something to a disk. At the end of the test it is undone, before the pods go: one that waits for its disk
+// breakDisk does something to a disk; throttle takes operations and bytes per second. At the end of the test it is undone, before the pods go: one that waits for its disk
 // cannot end.
-func breakDisk(t *testing.T, node string, disk vm.Disk, action string) {
+func breakDisk(t *testing.T, node string, disk vm.Disk, action string, limits ...int64) {
 	t.Helper()
 	t.Cleanup(func() {
 		ctx, cancel := afterwards(t)
@@ -27,7 +27,7 @@ func breakDisk(t *testing.T, node string, disk vm.Disk, action string) {
 			t.Error(err)
 		}
 	})
-	if err := theLab.Disk(t.Context(), node, disk.Name, action); err != nil {
+	if err := theLab.Disk(t.Context(), node, disk.Name, action, limits...); err != nil {
 		t.Fatalf("%s disk %s of node %s: %v", action, disk.Name, node, err)
 	}
 }

@@ -101,7 +101,7 @@ func (p *pools) replaces(pool *v1alpha1.BenchmarkPool) {
 		p.run("zpool", "sync", string(pool.Spec.PoolName))
 		g.Expect(p.run("zpool", "status", string(pool.Spec.PoolName))).To(gomega.MatchRegexp(`REMOVED|UNAVAIL|FAULTED`))
 	})
-	replaced := p.operate("replace", pool, fmt.Sprintf(`replaceDevice: {device: %s, with: %s}`, p.on(2), p.on(4)), "Succeeded")
+	replaced := p.operate("replace", pool, `replaceDevice: {device: $2, with: $4}`, "Succeeded")
 	fmt.Printf("replace: %v\n", replaced.Status.Metrics)
 	g := gomega.NewWithT(p.t)
 	g.Expect(metricOf(replaced, "resilveredBytes")).To(gomega.BeNumerically(">", 16<<20))
@@ -109,11 +109,11 @@ func (p *pools) replaces(pool *v1alpha1.BenchmarkPool) {
 	g.Expect(tree).To(gomega.And(gomega.ContainSubstring(p.on(4)), gomega.Not(gomega.ContainSubstring(p.on(2)))))
 }
 
-// begin makes a PoolOperation. The text is its action.
-func (p *pools) begin(name string, pool *v1alpha1.BenchmarkPool, action string) *v1alpha1.PoolOperation {
+// submit makes a PoolOperation. The text is its action, with the disks' paths as $1 to $4.
+func (p *pools) submit(name string, pool *v1alpha1.BenchmarkPool, action string) *v1alpha1.PoolOperation {
 	p.t.Helper()
 	operation := &v1alpha1.PoolOperation{}
-	if err := yaml.UnmarshalStrict([]byte("{"+action+"}"), &operation.Spec.Action); err != nil {
+	if err := yaml.UnmarshalStrict([]byte("{"+p.paths(action)+"}"), &operation.Spec.Action); err != nil {
 		p.t.Fatal(err)
 	}
 	operation.Name, operation.Spec.Pool, operation.Spec.NodeName = name, pool.Name, p.node
@@ -127,6 +127,13 @@ func (p *pools) begin(name string, pool *v1alpha1.BenchmarkPool, action string) 
 			gone(ctx, p.t, operation)
 		}
 	})
+	return operation
+}
+
+// begin makes a PoolOperation and waits until it has begun.
+func (p *pools) begin(name string, pool *v1alpha1.BenchmarkPool, action string) *v1alpha1.PoolOperation {
+	p.t.Helper()
+	operation := p.submit(name, pool, action)
 	eventually(p.t, "operation "+name+" has begun", func(g gomega.Gomega) {
 		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(operation), operation)).To(gomega.Succeed())
 		g.Expect(operation.Status.StartedAt != nil || operation.Status.Outcome != "").To(gomega.BeTrue(), "%v", operation.Status.Conditions)
@@ -134,17 +141,17 @@ func (p *pools) begin(name string, pool *v1alpha1.BenchmarkPool, action string) 
 	return operation
 }
 
-// ended waits for the outcome of an operation.
-func (p *pools) ended(operation *v1alpha1.PoolOperation, outcome string) {
+// ended waits for the outcome of an operation, which is one of those.
+func (p *pools) ended(operation *v1alpha1.PoolOperation, outcomes ...string) {
 	p.t.Helper()
 	eventually(p.t, "operation "+operation.Name+" has ended", func(g gomega.Gomega) {
 		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(operation), operation)).To(gomega.Succeed())
 		g.Expect(operation.Status.Outcome).NotTo(gomega.BeEmpty(), "%v", operation.Status.Conditions)
 	})
 	ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
-	gomega.NewWithT(p.t).Expect(operation.Status.Outcome).To(gomega.Equal(outcome), "%s: %v", operation.Name, operation.Status.Conditions)
+	gomega.NewWithT(p.t).Expect(operation.Status.Outcome).To(gomega.BeElementOf(outcomes), "%s: %v", operation.Name, operation.Status.Conditions)
 	took := operation.Status.FinishedAt.Sub(operation.CreationTimestamp.Time)
-	fmt.Printf("operation %s: %s after %.0f s: %s\n", operation.Name, outcome, took.Seconds(), strings.TrimSpace(ready.Message))
+	fmt.Printf("operation %s: %s after %.0f s: %s\n", operation.Name, operation.Status.Outcome, took.Seconds(), strings.TrimSpace(ready.Message))
 }
 
 // operate is one act from its making to its outcome.

@@ -85,19 +85,42 @@ func (p *pools) life() {
 	g.Expect(message).To(gomega.ContainSubstring("mirror"), "ZFS refuses a disk without redundancy beside a mirror, and is not forced")
 	fmt.Printf("pool %s refuses to grow by a plain disk: %s\n", name, message)
 	p.remove(pool)
+	p.grows()
+}
 
-	pool = p.make("grow", `{vdevs: [{devices: [$1]}]}`)
+// grows adds a disk to a pool, makes mirrors of both, and takes the second copies out again.
+func (p *pools) grows() {
+	g := gomega.NewWithT(p.t)
+	pool := p.make("grow", `{vdevs: [{devices: [$1]}]}`)
 	p.ready(pool)
 	before := pool.Status.SizeBytes
-	p.change(pool, func() {
-		var added v1alpha1.Vdev
-		added.Devices = []v1alpha1.DevicePath{v1alpha1.DevicePath(p.on(2))}
-		pool.Spec.Vdevs = append(pool.Spec.Vdevs, added)
-	})
+	vdevs := func(kind v1alpha1.VdevType, disks ...[]int) func() {
+		return func() {
+			pool.Spec.Vdevs = nil
+			for _, numbers := range disks {
+				vdev := v1alpha1.Vdev{Type: kind}
+				for _, number := range numbers {
+					vdev.Devices = append(vdev.Devices, v1alpha1.DevicePath(p.on(number)))
+				}
+				pool.Spec.Vdevs = append(pool.Spec.Vdevs, vdev)
+			}
+		}
+	}
+	p.change(pool, vdevs("stripe", []int{1}, []int{2}))
 	p.ready(pool)
 	g.Expect(pool.Status.SizeBytes).To(gomega.BeNumerically(">", before*19/10))
 	g.Expect(pool.Status.Vdevs).To(gomega.HaveLen(2))
 	fmt.Printf("pool grew from %d to %d bytes\n", before, pool.Status.SizeBytes)
+
+	tree := func() string {
+		return strings.Join(strings.Fields(p.script(`zpool status -P `+string(pool.Spec.PoolName)+` | grep -oE "mirror-[0-9]|disk[0-9]-part1"`)), " ")
+	}
+	p.change(pool, vdevs("mirror", []int{1, 3}, []int{2, 4}))
+	p.ready(pool)
+	g.Expect(tree()).To(gomega.Equal("mirror-0 disk1-part1 disk3-part1 mirror-1 disk2-part1 disk4-part1"))
+	p.change(pool, vdevs("stripe", []int{3}, []int{2}))
+	p.ready(pool)
+	g.Expect(tree()).To(gomega.Equal("disk3-part1 disk2-part1"))
 	p.remove(pool)
 }
 

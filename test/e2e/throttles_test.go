@@ -52,6 +52,9 @@ func TestThrottles(t *testing.T) {
 	})
 }
 
+// attempts at reaching a limit: a machine that does something else meanwhile may be too slow for it. Above it, none is allowed.
+const attempts = 4
+
 // readBack measures both limits of a disk and compares.
 func (s *space) readBack(pod, node string, disk vm.Disk) {
 	s.t.Helper()
@@ -61,11 +64,19 @@ func (s *space) readBack(pod, node string, disk vm.Disk) {
 	}
 	wantedIOPS := math.Min(limit(disk.IOPS), limit(disk.BytesPerSecond)/smallBlock)
 	wantedBytes := math.Min(limit(disk.BytesPerSecond), limit(disk.IOPS)*largeBlock)
-	iops, _ := s.fio(pod, device(node, disk.Name), "randread", smallBlock)
-	_, bytes := s.fio(pod, device(node, disk.Name), "read", largeBlock)
-	fmt.Printf("disk %s/%s: %.0f IOPS of %.0f, %.1f of %.1f MB/s\n", node, disk.Name, iops, wantedIOPS, bytes/1e6, wantedBytes/1e6)
-	g.Expect(iops).To(gomega.BeNumerically("~", wantedIOPS, tolerance*wantedIOPS), "IOPS")
-	g.Expect(bytes).To(gomega.BeNumerically("~", wantedBytes, tolerance*wantedBytes), "bytes per second")
+	for attempt := 1; ; attempt++ {
+		iops, _ := s.fio(pod, device(node, disk.Name), "randread", smallBlock)
+		_, bytes := s.fio(pod, device(node, disk.Name), "read", largeBlock)
+		fmt.Printf("disk %s/%s: %.0f IOPS of %.0f, %.1f of %.1f MB/s\n", node, disk.Name, iops, wantedIOPS, bytes/1e6, wantedBytes/1e6)
+		g.Expect(iops).To(gomega.BeNumerically("<=", (1+tolerance)*wantedIOPS), "IOPS above the limit")
+		g.Expect(bytes).To(gomega.BeNumerically("<=", (1+tolerance)*wantedBytes), "bytes per second above the limit")
+		if attempt < attempts && (iops < (1-tolerance)*wantedIOPS || bytes < (1-tolerance)*wantedBytes) {
+			continue
+		}
+		g.Expect(iops).To(gomega.BeNumerically(">=", (1-tolerance)*wantedIOPS), "IOPS")
+		g.Expect(bytes).To(gomega.BeNumerically(">=", (1-tolerance)*wantedBytes), "bytes per second")
+		return
+	}
 }
 
 // limit is infinite if there is none.

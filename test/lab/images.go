@@ -63,19 +63,47 @@ func (l *Lab) LoadImages(ctx context.Context, archives []string, out io.Writer) 
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, node := range s.nodes() {
-		for i, file := range files {
-			group.Go(func() error {
-				begun := time.Now()
-				done, err := l.Run(ctx, node, "bash", "-c", importImage, "import", file.reference, file.digest, base+strconv.Itoa(i))
-				if err != nil {
-					return fmt.Errorf("load %s into node %s: %w", file.path, node, err)
-				}
-				_, _ = fmt.Fprintf(out, ">> node %s: %s %s (%.0f s)\n", node, strings.TrimSpace(done), file.reference, time.Since(begun).Seconds())
-				return nil
-			})
-		}
+		group.Go(func() error {
+			if err := l.runtimeReady(ctx, node); err != nil {
+				return err
+			}
+			for i, file := range files {
+				group.Go(func() error {
+					begun := time.Now()
+					done, err := l.Run(ctx, node, "bash", "-c", importImage, "import", file.reference, file.digest, base+strconv.Itoa(i))
+					if err != nil {
+						return fmt.Errorf("load %s into node %s: %w", file.path, node, err)
+					}
+					_, _ = fmt.Fprintf(out, ">> node %s: %s %s (%.0f s)\n", node, strings.TrimSpace(done), file.reference, time.Since(begun).Seconds())
+					return nil
+				})
+			}
+			return nil
+		})
 	}
 	return group.Wait()
+}
+
+// bootTimeout is how long a node may take until its container runtime answers.
+const bootTimeout = 5 * time.Minute
+
+// runtimeReady waits until the container runtime of a node answers: images can be loaded while the rest of the node starts.
+func (l *Lab) runtimeReady(ctx context.Context, node string) error {
+	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
+	defer cancel()
+	ticks := time.NewTicker(time.Second)
+	defer ticks.Stop()
+	for {
+		_, err := l.Run(ctx, node, "ctr", "version")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the container runtime of node %s does not answer: %w", node, err)
+		case <-ticks.C:
+		}
+	}
 }
 
 // serve offers the files to the nodes, on loopback and under a name that nobody can guess. Plain HTTP: in an emulated node

@@ -17,16 +17,17 @@ import (
 	"github.com/storagebench/storagebench/test/lab/progress"
 )
 
-// What Up waits for: nodes that are ready, or that and what every cluster has.
+// What Up waits for: an API server that answers while the machines boot, nodes that are ready, and what every cluster has.
 const (
-	UntilNodes  = "nodes"
-	UntilAddons = "addons"
+	UntilMachines = "machines"
+	UntilNodes    = "nodes"
+	UntilAddons   = "addons"
 )
 
 // Up brings the lab up: what is there and works is kept, what a killed command left half done is made anew.
 func (l *Lab) Up(ctx context.Context, options Options, until string, out io.Writer) error {
-	if until != UntilNodes && until != UntilAddons {
-		return fmt.Errorf("until %q: write %s or %s", until, UntilNodes, UntilAddons)
+	if until != UntilMachines && until != UntilNodes && until != UntilAddons {
+		return fmt.Errorf("until %q: write %s, %s or %s", until, UntilMachines, UntilNodes, UntilAddons)
 	}
 	unlock, err := l.lock()
 	if err != nil {
@@ -101,6 +102,13 @@ func (l *Lab) start(ctx context.Context, s *state, until string, report *progres
 	if err := group.Wait(); err != nil {
 		return l.explain(err)
 	}
+	s.Complete = true // all is made; the next lab-up waits for the rest
+	if err := l.save(s); err != nil {
+		return err
+	}
+	if until == UntilMachines {
+		return nil
+	}
 	cluster, err := l.connect(s)
 	if err != nil {
 		return err
@@ -112,10 +120,6 @@ func (l *Lab) start(ctx context.Context, s *state, until string, report *progres
 		return l.explain(err)
 	}
 	report.Say("nodes ready %.0f s after power-on", time.Since(begun).Seconds())
-	s.Complete = true // all is made; the next lab-up waits for the rest
-	if err := l.save(s); err != nil {
-		return err
-	}
 	if until == UntilNodes {
 		return nil
 	}
