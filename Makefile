@@ -88,7 +88,7 @@ LAB_PROGRAM := dist/bin/lab
 
 .PHONY: lab-program
 lab-program:
-	@CGO_ENABLED=0 go build -o $(LAB_PROGRAM) ./test/lab/cmd/lab
+	@CGO_ENABLED=0 go build -buildvcs=false -o $(LAB_PROGRAM) ./test/lab/cmd/lab
 
 .PHONY: lab-up
 lab-up: ## make the lab [LAB=lab NODES=1 DISKS=4 DISK_SIZE=4Gi DISK_IOPS=1000 DISK_BPS=50Mi], load the project's images

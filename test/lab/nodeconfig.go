@@ -87,7 +87,7 @@ func (l *Lab) kubeletFiles(files map[string][]byte, s *state, n int, authority *
 		},
 		"authorization": map[string]any{"mode": "Webhook"},
 		"tlsCertFile":   "/etc/kubernetes/kubelet.crt", "tlsPrivateKeyFile": "/etc/kubernetes/kubelet.key",
-		"cgroupDriver": "systemd", "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
+		"cgroupDriver": "cgroupfs", "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
 		"clusterDNS": []string{clusterDNS}, "clusterDomain": "cluster.local", "resolvConf": "/etc/resolv.conf",
 		"failSwapOn": false,
 		// The images come from the lab, not from a registry: nothing that is removed can be pulled again.

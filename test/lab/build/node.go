@@ -33,7 +33,7 @@ var enabled = map[string][]string{
 // masked are units that would take time, need what is not there, or touch pools and disks that are the tests'.
 var masked = []string{
 	"zfs-import-cache.service", "zfs-import-scan.service", "zfs-mount.service", "zfs-share.service", "zfs-volume-wait.service",
-	"zfs-zed.service", "zfs-import.target", "zfs-volumes.target",
+	"zfs-zed.service", "zfs-import.target", "zfs-volumes.target", "systemd-udev-settle.service",
 	"apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "e2scrub_reap.service",
 	"fstrim.timer", "xfs_scrub_all.timer", "systemd-tmpfiles-clean.timer", "logrotate.timer",
 	"getty@tty1.service", "systemd-logind.service", "systemd-binfmt.service", "systemd-firstboot.service",
