@@ -131,7 +131,7 @@ func Survey(disks Disks, template v1alpha1.PoolTemplate, wanted []string, leaves
 		others = append(others, plan.LeafPaths(leaf)...)
 	}
 	for i := range rivals {
-		others = append(others, plan.SpecDevices(&rivals[i])...)
+		others = append(others, plan.ClaimedDevices(&rivals[i])...)
 	}
 	for _, path := range others {
 		if _, known := seen[path]; !known && strings.HasPrefix(path, "/dev/disk/") {

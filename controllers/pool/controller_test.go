@@ -270,6 +270,7 @@ func TestOwnershipIsReadAgain(t *testing.T) {
 		{Kind: plan.SetPoolProperties, GUID: "700", Settings: []plan.Setting{{Name: "autotrim", Value: "on"}}},
 		{Kind: plan.CreateDataset, GUID: "700", Dataset: zfs.DatasetSpec{Name: "bench0/x"}},
 		{Kind: plan.GrowPool, GUID: "700", Create: zfs.PoolSpec{Name: "bench0", Layout: zfs.Layout{Cache: []string{diskC}}}},
+		{Kind: plan.AttachDisk, GUID: "700", Member: diskA, Device: diskC}, {Kind: plan.DetachDisk, GUID: "700", Member: diskA},
 	} {
 		if err := w.agent.act(t.Context(), &state, []plan.PoolAction{action}); !errors.Is(err, guard.ErrNotOurs) {
 			t.Errorf("%s: %v", action.Kind, err)

@@ -116,7 +116,7 @@ func (p *fakePool) status() []byte {
 	for at, mirror := range p.mirror {
 		children := map[string]any{}
 		for _, path := range mirror {
-			children[path+"-part1"] = map[string]any{"name": path + "-part1", "vdev_type": "disk", "path": path + "-part1", "class": "normal", "state": "ONLINE", "guid": 5}
+			children[path+"-part1"] = map[string]any{"name": path + "-part1", "vdev_type": "disk", "path": path + "-part1", "class": "normal", "state": "ONLINE", "guid": leafGUID(path)}
 		}
 		name := fmt.Sprintf("mirror-%d", at)
 		vdevs[name] = map[string]any{"name": name, "vdev_type": "mirror", "class": "normal", "state": "ONLINE", "guid": 4, "vdevs": children}
@@ -125,6 +125,32 @@ func (p *fakePool) status() []byte {
 	text, _ := json.Marshal(map[string]any{"pools": map[string]any{p.name: map[string]any{"name": p.name, "state": "ONLINE", "pool_guid": guid, "error_count": 0,
 		"vdevs": map[string]any{p.name: map[string]any{"name": p.name, "vdev_type": "root", "class": "normal", "state": "ONLINE", "vdevs": vdevs}}}}})
 	return text
+}
+
+// leafGUID is another for each disk of these tests.
+func leafGUID(path string) int { return 500 + int(path[len(path)-1]) }
+
+// mirrorOf finds the mirror with a member.
+func (p *fakePool) mirrorOf(member string) (at, side int) {
+	for at, mirror := range p.mirror {
+		if side := slices.IndexFunc(mirror, func(path string) bool { return strconv.Itoa(leafGUID(path)) == member }); side >= 0 {
+			return at, side
+		}
+	}
+	return -1, -1
+}
+
+// attach and detach change a mirror.
+func (p *fakePool) attach(member, device string) {
+	at, _ := p.mirrorOf(member)
+	p.mirror[at] = append(p.mirror[at], device)
+	p.labels[device] = true
+}
+
+func (p *fakePool) detach(member string) {
+	at, side := p.mirrorOf(member)
+	delete(p.labels, p.mirror[at][side])
+	p.mirror[at] = slices.Delete(slices.Clone(p.mirror[at]), side, side+1)
 }
 
 func (p *fakePool) list() []byte {
@@ -179,8 +205,11 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 		return nil
 	}
 	target := last
-	if key == "zpool add" {
+	switch key {
+	case "zpool add":
 		target = args[slices.Index(args, "mirror")-1]
+	case "zpool attach", "zpool detach":
+		target = args[0]
 	}
 	name, _, _ := strings.Cut(target, "/")
 	pool := n.find(name)
@@ -200,6 +229,10 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 		pool.imported, pool.destroyed = false, true
 	case "zpool add":
 		pool.mirror = append(pool.mirror, args[slices.Index(args, "mirror")+1:])
+	case "zpool attach":
+		pool.attach(args[1], args[2])
+	case "zpool detach":
+		pool.detach(args[1])
 	case "zpool set":
 		pool.properties[property] = value
 	case "zfs set":
@@ -257,7 +290,7 @@ func (n *fakeNode) Check(wish device.Wish) (device.Disk, error) {
 			continue
 		}
 		guid, _ := strconv.ParseUint(pool.guid, 10, 64)
-		label := device.PoolLabel{Name: pool.name, GUID: guid, State: device.PoolActive}
+		label := device.PoolLabel{Name: pool.name, GUID: guid, State: device.PoolActive, Txg: 4}
 		if pool.destroyed {
 			label.State = device.PoolDestroyed
 		}

@@ -56,16 +56,16 @@ func waitingOperation(state OperationState) OperationDecision {
 
 // poolObstacle wants the pools to be there, ours and in order.
 func (s OperationState) poolObstacle(kind operationKind) *obstacle {
-	if problem := s.notReady(s.Operation.Spec.Pool, s.Pool, s.Live, kind.unhealthy); problem != nil {
+	if problem := s.notReady(s.Operation.Spec.Pool, s.Pool, s.Live, kind); problem != nil {
 		return problem
 	}
 	if replicate := s.Operation.Spec.Action.Replicate; replicate != nil {
-		return s.notReady(replicate.ToPool, s.ToPool, s.ToLive, false)
+		return s.notReady(replicate.ToPool, s.ToPool, s.ToLive, operationKind{})
 	}
 	return nil
 }
 
-func (s OperationState) notReady(name string, pool *v1alpha1.BenchmarkPool, live *OperationPool, unhealthy bool) *obstacle {
+func (s OperationState) notReady(name string, pool *v1alpha1.BenchmarkPool, live *OperationPool, kind operationKind) *obstacle {
 	not := func(format string, values ...any) *obstacle {
 		return waits(v1alpha1.ReasonPoolNotReady, 0, "waiting for BenchmarkPool "+name+": "+format, values...)
 	}
@@ -82,8 +82,11 @@ func (s OperationState) notReady(name string, pool *v1alpha1.BenchmarkPool, live
 	if ready == nil || ready.ObservedGeneration != pool.Generation {
 		return not("its agent has not looked at it yet")
 	}
-	allowed := []string{v1alpha1.ReasonPoolDrifted} // what differs from the spec may be what the operation is there to change
-	if unhealthy {
+	var allowed []string
+	if kind.disks { // what differs from the spec may be what the operation is there to change
+		allowed = append(allowed, v1alpha1.ReasonPoolDrifted)
+	}
+	if kind.unhealthy {
 		allowed = append(allowed, v1alpha1.ReasonPoolUnhealthy, v1alpha1.ReasonPoolRebuilding)
 	}
 	if ready.Status != metav1.ConditionTrue && !slices.Contains(allowed, ready.Reason) {

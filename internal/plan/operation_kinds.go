@@ -17,6 +17,8 @@ type operationKind struct {
 	beside bool
 	// unhealthy says that it may begin on a pool that has lost a disk.
 	unhealthy bool
+	// disks says that it changes the disks of the pool: it may begin although they differ from the spec.
+	disks bool
 	// offline says that it goes on although the pool is not imported now.
 	offline bool
 	// begin tells what is in the way, or what identifies the act.
@@ -50,11 +52,11 @@ func kindOf(action v1alpha1.PoolAction) operationKind {
 	case action.Trim != nil:
 		return operationKind{name: "trim", begin: beginTrim, stage: trimStage}
 	case action.AddVdev != nil:
-		return operationKind{name: "addVdev", begin: beginAddVdev, stage: addVdevStage}
+		return operationKind{name: "addVdev", disks: true, begin: beginAddVdev, stage: addVdevStage}
 	case action.RemoveVdev != nil:
-		return operationKind{name: "removeVdev", begin: beginRemoveVdev, stage: removeVdevStage}
+		return operationKind{name: "removeVdev", disks: true, begin: beginRemoveVdev, stage: removeVdevStage}
 	case action.ReplaceDevice != nil:
-		return operationKind{name: "replaceDevice", unhealthy: true, begin: beginReplace, stage: replaceStage}
+		return operationKind{name: "replaceDevice", disks: true, unhealthy: true, begin: beginReplace, stage: replaceStage}
 	case action.ExportImport != nil:
 		return operationKind{name: "exportImport", offline: true, begin: beginExport, stage: exportStage}
 	case action.ModuleParameter != nil:

@@ -106,19 +106,19 @@ func TestOperationsBegin(t *testing.T) {
 		change func(*OperationState)
 		want   decided
 	}{
-		"at once":            {scrubAction, func(*OperationState) {}, begins},
-		"no pool":            {scrubAction, func(s *OperationState) { s.Pool, s.Live = nil, nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "none of that name"}},
-		"pool being deleted": {scrubAction, func(s *OperationState) { s.Pool.DeletionTimestamp = &metav1.Time{Time: operationStart} }, decided{"", "", v1alpha1.ReasonPoolNotReady, "being deleted"}},
-		"pool not imported":  {scrubAction, func(s *OperationState) { s.Live = nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "not imported"}},
-		"drifted": {trimAction, func(s *OperationState) {
-			unhealthy(s)
-			s.Pool.Status.Conditions[0].Reason = v1alpha1.ReasonPoolDrifted
-		}, begins},
-		"unhealthy, to scrub":   {scrubAction, unhealthy, begins},
-		"unhealthy, to replace": {replaceAction, unhealthy, begins},
-		"unhealthy, to observe": {observeAction, unhealthy, begins},
-		"unhealthy, to trim":    {trimAction, unhealthy, decided{"", "", v1alpha1.ReasonPoolNotReady, "Unhealthy"}},
-		"cancelled":             {scrubAction, func(s *OperationState) { s.Operation.Spec.Cancel = true }, decided{"", OutcomeCancelled, v1alpha1.ReasonCancelled, "before it began"}},
+		"at once":                 {scrubAction, func(*OperationState) {}, begins},
+		"no pool":                 {scrubAction, func(s *OperationState) { s.Pool, s.Live = nil, nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "none of that name"}},
+		"pool being deleted":      {scrubAction, func(s *OperationState) { s.Pool.DeletionTimestamp = &metav1.Time{Time: operationStart} }, decided{"", "", v1alpha1.ReasonPoolNotReady, "being deleted"}},
+		"pool not imported":       {scrubAction, func(s *OperationState) { s.Live = nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "not imported"}},
+		"drifted, to replace":     {replaceAction, notReadyFor(v1alpha1.ReasonPoolDrifted), begins},
+		"drifted, to trim":        {trimAction, notReadyFor(v1alpha1.ReasonPoolDrifted), decided{"", "", v1alpha1.ReasonPoolNotReady, "Drifted"}},
+		"rebuilding, to observe":  {observeAction, notReadyFor(v1alpha1.ReasonPoolRebuilding), begins},
+		"rebuilding, to snapshot": {trimAction, notReadyFor(v1alpha1.ReasonPoolRebuilding), decided{"", "", v1alpha1.ReasonPoolNotReady, "Rebuilding"}},
+		"unhealthy, to scrub":     {scrubAction, unhealthy, begins},
+		"unhealthy, to replace":   {replaceAction, unhealthy, begins},
+		"unhealthy, to observe":   {observeAction, unhealthy, begins},
+		"unhealthy, to trim":      {trimAction, unhealthy, decided{"", "", v1alpha1.ReasonPoolNotReady, "Unhealthy"}},
+		"cancelled":               {scrubAction, func(s *OperationState) { s.Operation.Spec.Cancel = true }, decided{"", OutcomeCancelled, v1alpha1.ReasonCancelled, "before it began"}},
 		"deleted": {scrubAction, func(s *OperationState) { s.Operation.DeletionTimestamp = &metav1.Time{Time: operationStart} },
 			decided{"RemoveFinalizer", "", v1alpha1.ReasonCancelled, ""}},
 		"too late": {scrubAction, func(s *OperationState) { s.Live = nil; s.Now = operationStart.Add(6 * time.Hour) },
@@ -166,6 +166,12 @@ func TestOperationsBegin(t *testing.T) {
 
 func unhealthy(s *OperationState) {
 	kstatus.Stall(&s.Pool.Status.Conditions, s.Pool.Generation, v1alpha1.ReasonPoolUnhealthy, "a disk is lost")
+}
+
+func notReadyFor(reason string) func(*OperationState) {
+	return func(s *OperationState) {
+		kstatus.Stall(&s.Pool.Status.Conditions, s.Pool.Generation, reason, "so it is")
+	}
 }
 
 func younger(o *v1alpha1.PoolOperation) {

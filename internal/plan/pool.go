@@ -22,6 +22,9 @@ const (
 	// PropertyGeneration is the generation of the spec whose properties were set last. Values that differ from that
 	// generation's were changed by somebody else.
 	PropertyGeneration = "storagebench.dev:generation"
+	// PropertyDisks tells which layout of the spec the pool was last brought to. Disks that were changed since then were
+	// changed by somebody else.
+	PropertyDisks = "storagebench.dev:disks"
 )
 
 // Nothing tells of what happens to disks, mounts and properties of a node: they are looked at again after a while.
@@ -215,6 +218,7 @@ func absentPool(state PoolState) PoolDecision {
 	}}
 	action.Create.RootProperties[PropertyUID] = string(state.Pool.UID)
 	action.Create.RootProperties[PropertyName] = state.Pool.Name
+	action.Create.RootProperties[PropertyDisks] = layoutMark(state.Pool)
 	// Generation 0: the datasets' properties are still to be set.
 	action.Create.RootProperties[PropertyGeneration] = "0"
 	return poolAct("making pool "+action.Create.Name, PoolAction{Kind: AddPoolFinalizer}, action)
@@ -256,22 +260,38 @@ func importPool(state PoolState, guid string) PoolDecision {
 func livePool(state PoolState) PoolDecision {
 	live := state.Live
 	finalizer := PoolAction{Kind: AddPoolFinalizer}
-	if live.Status.Resilvering() {
-		return PoolDecision{Reason: v1alpha1.ReasonPoolRebuilding, Message: "pool " + live.Name + " rebuilds data onto a disk", Recheck: poolSoon, Actions: []PoolAction{finalizer}}
+	if mode, _ := live.Property("", "readonly"); mode.Value == "on" { // nothing goes on in it before that
+		return poolAct("importing pool "+live.Name+" anew: it is read-only", finalizer, PoolAction{Kind: ReimportPool, GUID: live.GUID})
 	}
-	if health := live.Status.Health(); !health.Good() {
+	health, scan := live.Status.Health(), live.Status.Scan
+	scanning := scan != nil && scan.State == zfs.Running
+	if live.Status.Resilvering() && (scanning || health.Good()) && health != zfs.StateSuspended {
+		message := "pool " + live.Name + " rebuilds data onto a disk"
+		if !health.Good() {
+			message += "; " + troubles(live.Status)
+		}
+		return PoolDecision{Reason: v1alpha1.ReasonPoolRebuilding, Message: message, Recheck: poolSoon, Actions: []PoolAction{finalizer}}
+	}
+	if !health.Good() {
 		decision := poolStall(v1alpha1.ReasonPoolUnhealthy, "pool %s is %s: %s", live.Name, health, troubles(live.Status))
 		decision.Actions = []PoolAction{finalizer}
 		return decision
 	}
-	if mode, _ := live.Property("", "readonly"); mode.Value == "on" {
-		return poolAct("importing pool "+live.Name+" anew: it is read-only", finalizer, PoolAction{Kind: ReimportPool, GUID: live.GUID})
-	}
+	// What differs and is not to be mended is told last: the rest of the spec holds all the same.
+	var differs *PoolDecision
 	for _, step := range []func(PoolState) *PoolDecision{growPool, poolDatasets, poolProperties} {
-		if decision := step(state); decision != nil {
+		decision := step(state)
+		if decision != nil && len(decision.Actions) > 0 {
 			decision.Actions = append([]PoolAction{finalizer}, decision.Actions...)
 			return *decision
 		}
+		if differs == nil {
+			differs = decision
+		}
+	}
+	if differs != nil {
+		differs.Actions = []PoolAction{finalizer}
+		return *differs
 	}
 	return PoolDecision{Phase: PoolDone, Reason: v1alpha1.ReasonPoolReady, Message: fmt.Sprintf("pool %s (guid %s) is %s and as asked", live.Name, live.GUID, live.Status.Health()),
 		Recheck: poolRecheck, Actions: []PoolAction{finalizer}}

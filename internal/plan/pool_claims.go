@@ -122,7 +122,7 @@ func (s PoolState) conflict(paths []string) string {
 // claims returns the name by which another BenchmarkPool claims a disk.
 func (s PoolState) claims(rival *v1alpha1.BenchmarkPool, path string) string {
 	number := s.Disks[path].Number
-	for _, other := range specLayout(rival.Spec.PoolTemplate).Devices() {
+	for _, other := range ClaimedDevices(rival) {
 		if other == path || number != "" && s.Disks[other].Number == number {
 			return other
 		}
@@ -162,6 +162,17 @@ func LeafPaths(leaf zfs.VdevStatus) []string {
 // SpecDevices are the paths of all disks of a BenchmarkPool.
 func SpecDevices(pool *v1alpha1.BenchmarkPool) []string {
 	return specLayout(pool.Spec.PoolTemplate).Devices()
+}
+
+// ClaimedDevices are those, and the disks that its pool holds although the spec does not name them.
+func ClaimedDevices(pool *v1alpha1.BenchmarkPool) []string {
+	claimed := SpecDevices(pool)
+	for _, vdev := range pool.Status.Vdevs {
+		if path := wholeDisk(vdev.Name); strings.HasPrefix(path, "/dev/") && !slices.Contains(claimed, path) {
+			claimed = append(claimed, path)
+		}
+	}
+	return claimed
 }
 
 // missing says that a disk could not be seen at all, so that nothing is known of what is on it.

@@ -118,7 +118,7 @@ const noLabel = device.PoolState(1 << 32)
 func carried(disk PoolDisk, guid string) device.PoolState {
 	state := noLabel
 	for _, label := range disk.Pools {
-		if strconv.FormatUint(label.GUID, 10) == guid {
+		if strconv.FormatUint(label.GUID, 10) == guid && !label.Left() {
 			state = min(state, label.State)
 		}
 	}

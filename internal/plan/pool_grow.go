@@ -1,9 +1,9 @@
 package plan
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -77,29 +77,59 @@ func (c layoutChange) lacks() []string {
 
 // growPool brings the disks of the pool to what the spec says: it adds vdevs, and attaches disks to mirrors and detaches them. It
 // does so only if every disk of the pool is explained, else a disk that was replaced would come in a second time; and only after
-// the spec has changed, else what an operation or an admin took out would come back.
+// the disks of the spec have changed, else what an operation or an admin took out would come back.
 func growPool(state PoolState) *PoolDecision {
 	change := state.layoutChange()
 	asked := change.lacks()
-	if len(change.wrong) > 0 || len(asked) > 0 && !state.specChanged() {
+	if len(change.wrong) > 0 || len(asked) > 0 && !state.disksChanged() {
 		decision := poolStall(v1alpha1.ReasonPoolDrifted, "the disks of pool %s differ from the spec: %s. Correct the spec, or change the disks with a PoolOperation",
 			state.Live.Name, strings.Join(append(change.wrong, asked...), "; "))
 		return &decision
 	}
 	switch {
 	case len(asked) == 0:
-		return nil
-	case len(change.extra.Devices()) > 0:
-		return state.takes(change.extra.Devices(), fmt.Sprintf("adding %s to pool %s", strings.Join(change.extra.Devices(), ", "), state.Live.Name), PoolAction{
-			Kind: GrowPool, Create: zfs.PoolSpec{Name: state.Live.Name, Layout: change.extra, Ashift: int(state.Pool.Spec.Ashift)}})
+		return state.sayDisks()
 	case len(change.attach) > 0: // one by one: the data is rebuilt onto each
 		next := change.attach[0]
 		return state.takes([]string{next.path}, fmt.Sprintf("attaching %s to the mirror of %s in pool %s", next.path, next.member.Name, state.Live.Name),
 			PoolAction{Kind: AttachDisk, Member: memberName(next.member), Device: next.path})
+	case len(change.detach) > 0:
+		return state.detach(change.detach[0])
 	}
-	leaf := change.detach[0]
-	decision := poolAct(fmt.Sprintf("detaching %s from its mirror in pool %s", leaf.Name, state.Live.Name),
-		PoolAction{Kind: DetachDisk, GUID: state.Live.GUID, Member: memberName(leaf)})
+	devices := change.extra.Devices()
+	return state.takes(devices, fmt.Sprintf("adding %s to pool %s", strings.Join(devices, ", "), state.Live.Name), PoolAction{
+		Kind: GrowPool, Create: zfs.PoolSpec{Name: state.Live.Name, Layout: change.extra, Ashift: int(state.Pool.Spec.Ashift)}})
+}
+
+// detach takes a disk out of its mirror, unless the others have shown errors: then it may have the only good copy. ZFS knows of
+// writes that a disk has missed, and refuses by itself to detach the last that has them.
+func (s PoolState) detach(leaf zfs.VdevStatus) *PoolDecision {
+	var troubles []string
+	if s.Live.Status.DataErrors != 0 {
+		troubles = append(troubles, "data errors")
+	}
+	for _, other := range s.Live.Status.Leaves() {
+		if identity(other) != identity(leaf) && other.ReadErrors+other.WriteErrors+other.ChecksumErrors > 0 {
+			troubles = append(troubles, "errors on "+other.Name)
+		}
+	}
+	if len(troubles) > 0 {
+		decision := poolStall(v1alpha1.ReasonPoolUnhealthy, "%s is not detached from pool %s, which has %s: scrub the pool, see 'zpool status -v', and 'zpool clear' it when all is well",
+			leaf.Name, s.Live.Name, strings.Join(troubles, ", "))
+		return &decision
+	}
+	decision := poolAct(fmt.Sprintf("detaching %s from its mirror in pool %s", leaf.Name, s.Live.Name),
+		PoolAction{Kind: DetachDisk, GUID: s.Live.GUID, Member: memberName(leaf)})
+	return &decision
+}
+
+// sayDisks marks the pool as one that has the disks of the spec.
+func (s PoolState) sayDisks() *PoolDecision {
+	if !s.disksChanged() {
+		return nil
+	}
+	decision := poolAct("noting on pool "+s.Live.Name+" that its disks are as asked", PoolAction{Kind: SetPoolProperties, GUID: s.Live.GUID,
+		Settings: []Setting{{Dataset: s.Live.Name, Name: PropertyDisks, Value: layoutMark(s.Pool)}}})
 	return &decision
 }
 
@@ -114,17 +144,22 @@ func (s PoolState) takes(devices []string, message string, action PoolAction) *P
 	return &decision
 }
 
-// specChanged says whether the spec is another than the one that the pool was last brought to.
-func (s PoolState) specChanged() bool {
-	mark, _ := s.Live.Property(s.Live.Name, PropertyGeneration)
-	return mark.Value != strconv.FormatInt(s.Pool.Generation, 10)
+// disksChanged says whether the spec names other disks than those that the pool was last brought to.
+func (s PoolState) disksChanged() bool {
+	mark, _ := s.Live.Property(s.Live.Name, PropertyDisks)
+	return !mark.Local() || mark.Value != layoutMark(s.Pool)
+}
+
+// layoutMark is short, and another for each layout.
+func layoutMark(pool *v1alpha1.BenchmarkPool) string {
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%+v", specLayout(pool.Spec.PoolTemplate))))[:16]
 }
 
 // layoutChange compares the disks of the live pool with the spec. A stripe is one vdev for each of its disks.
 func (s PoolState) layoutChange() layoutChange {
 	there, unnamed := s.members()
 	asked := specLayout(s.Pool.Spec.PoolTemplate)
-	var change layoutChange
+	change := layoutChange{wrong: append(twice(asked.Devices(), there), s.misplaced(asked, there)...)}
 	absent := func(devices []string, class string) (missing []string) {
 		for _, path := range devices {
 			if at, found := there[path]; !found {
@@ -139,9 +174,7 @@ func (s PoolState) layoutChange() layoutChange {
 		for _, vdev := range vdevs {
 			missing := absent(vdev.Devices, class)
 			switch {
-			case len(missing) == 0 && (vdev.Type == zfs.Stripe && len(vdev.Devices) > 1):
-			case len(missing) == 0 && scattered(vdev.Devices, there):
-				change.wrong = append(change.wrong, fmt.Sprintf("%s are not in one %s", strings.Join(vdev.Devices, ", "), vdev.Type))
+			case len(missing) == 0 && vdev.Type == zfs.Stripe && len(vdev.Devices) > 1:
 			case len(missing) == 0:
 				unnamed = s.detachable(&change, there[vdev.Devices[0]].top, unnamed)
 			case vdev.Type == zfs.Stripe || len(missing) == len(vdev.Devices):
@@ -183,7 +216,7 @@ func (s PoolState) attachable(change *layoutChange, vdev zfs.Vdev, missing []str
 			present = append(present, path)
 		}
 	}
-	if vdev.Type != zfs.Mirror || scattered(present, there) {
+	if vdev.Type != zfs.Mirror {
 		change.wrong = append(change.wrong, fmt.Sprintf("%s of a %s are not in the pool, the others are", strings.Join(missing, ", "), vdev.Type))
 		return
 	}
@@ -192,7 +225,53 @@ func (s PoolState) attachable(change *layoutChange, vdev zfs.Vdev, missing []str
 	}
 }
 
-// scattered says whether disks are in more than one top-level vdev.
-func scattered(devices []string, there map[string]place) bool {
-	return slices.ContainsFunc(devices, func(path string) bool { return there[path].top != there[devices[0]].top })
+// twice says, in words, which disks of the spec are one and the same.
+func twice(asked []string, there map[string]place) (wrong []string) {
+	for i, path := range asked {
+		for _, other := range asked[:i] {
+			a, found := there[path]
+			if b, too := there[other]; found && too && identity(a.leaf) == identity(b.leaf) {
+				wrong = append(wrong, fmt.Sprintf("%s and %s are the same disk", other, path))
+			}
+		}
+	}
+	return wrong
+}
+
+// misplaced says, in words, which vdevs of the spec are others in the pool: of another kind, in more than one, or in one with
+// the disks of another vdev.
+func (s PoolState) misplaced(asked zfs.Layout, there map[string]place) (wrong []string) {
+	owner := map[int]int{}
+	for number, vdev := range slices.Concat(asked.Data, asked.Log, asked.Special) {
+		tops := map[int]bool{}
+		for _, path := range vdev.Devices {
+			at, found := there[path]
+			if !found {
+				continue
+			}
+			top := s.Live.Status.Vdevs[at.top]
+			if first, known := owner[at.top]; known && first != number {
+				wrong = append(wrong, fmt.Sprintf("%s is in %s with disks of another vdev of the spec", path, top.Name))
+			} else if !fits(vdev, top) {
+				wrong = append(wrong, fmt.Sprintf("%s is in %s, not in a %s", path, top.Name, vdev.Type))
+			}
+			owner[at.top], tops[at.top] = number, true
+		}
+		if len(tops) > 1 && (vdev.Type != zfs.Stripe) {
+			wrong = append(wrong, fmt.Sprintf("%s are not in one %s", strings.Join(vdev.Devices, ", "), vdev.Type))
+		}
+	}
+	return wrong
+}
+
+// fits says whether a top-level vdev is what is asked for, or can become it: a disk and a mirror can become each other.
+func fits(vdev zfs.Vdev, top zfs.VdevStatus) bool {
+	alone := len(top.Children) == 0
+	switch {
+	case vdev.Type == zfs.Stripe && len(vdev.Devices) > 1:
+		return alone
+	case vdev.Type == zfs.Stripe || vdev.Type == zfs.Mirror:
+		return alone || strings.HasPrefix(top.Name, "mirror")
+	}
+	return strings.HasPrefix(top.Name, string(vdev.Type))
 }

@@ -66,7 +66,8 @@ func liveState() PoolState {
 		Datasets:    []zfs.Dataset{{Name: "bench0", Type: "filesystem"}},
 		DatasetProperties: []zfs.Property{{Object: "bench0", Name: "recordsize", Value: "8192", Source: "local"},
 			{Object: "bench0", Name: PropertyUID, Value: "uid-1", Source: "local"}, {Object: "bench0", Name: PropertyName, Value: "bench0", Source: "local"},
-			{Object: "bench0", Name: PropertyGeneration, Value: "2", Source: "local"}},
+			{Object: "bench0", Name: PropertyGeneration, Value: "2", Source: "local"},
+			{Object: "bench0", Name: PropertyDisks, Value: layoutMark(wantedPool()), Source: "local"}},
 	}
 	return state
 }
@@ -103,7 +104,7 @@ func deletedState(state PoolState) PoolState {
 }
 
 func labelled(disk PoolDisk, guid uint64, state device.PoolState) PoolDisk {
-	disk.Pools = []device.PoolLabel{{Name: "bench0", GUID: guid, State: state}}
+	disk.Pools = []device.PoolLabel{{Name: "bench0", GUID: guid, State: state, Txg: 4}}
 	disk.Refusal = &device.RefusedError{Path: disk.Path, Findings: []device.Finding{{Reason: device.PoolMember, Detail: "it has a label"}}}
 	return disk
 }
@@ -163,7 +164,7 @@ func TestNewPoolsCarryTheirOwner(t *testing.T) {
 	create := Pool(absentState()).Actions[1]
 	want := zfs.PoolSpec{Name: "bench0", Ashift: 12, Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Mirror, Devices: []string{diskA, diskB}}}},
 		Properties:     map[string]string{"autotrim": "on"},
-		RootProperties: map[string]string{"recordsize": "8k", PropertyUID: "uid-1", PropertyName: "bench0", PropertyGeneration: "0"}}
+		RootProperties: map[string]string{"recordsize": "8k", PropertyUID: "uid-1", PropertyName: "bench0", PropertyGeneration: "0", PropertyDisks: layoutMark(wantedPool())}}
 	if diff := cmp.Diff(want, create.Create); diff != "" {
 		t.Error(diff)
 	}
@@ -224,6 +225,18 @@ func shares(rival v1alpha1.BenchmarkPool) bool {
 	return rival.Spec.NodeName == "node-a" && (slices.Contains(devices, diskA) || slices.Contains(devices, diskB))
 }
 
+// TestRivalHoldsADiskThatItsSpecDoesNotName: a vdev that was taken out of the spec has its data as long as it is in the pool.
+func TestRivalHoldsADiskThatItsSpecDoesNotName(t *testing.T) {
+	state := absentState()
+	rival := rivalFor(func(p *v1alpha1.BenchmarkPool) {
+		p.Spec.Vdevs[0] = mirrorOf(diskC, diskD)
+		p.CreationTimestamp = metav1.NewTime(time.Unix(9000, 0))
+		p.Status.Vdevs = []v1alpha1.VdevStatus{{Name: diskC + "-part1"}, {Name: diskD + "-part1"}, {Name: diskA + "-part1"}}
+	})
+	state.Rivals = []v1alpha1.BenchmarkPool{rival}
+	expectPool(t, Pool(state), "", v1alpha1.ReasonPoolConflict, "BenchmarkPool rival claims "+diskA)
+}
+
 func TestRivalByAnotherNameOfTheDisk(t *testing.T) {
 	state := absentState()
 	rival := rivalFor(func(p *v1alpha1.BenchmarkPool) { p.Spec.Vdevs[0] = mirrorOf("/dev/disk/by-id/alias", diskC) })
@@ -266,42 +279,90 @@ func TestLivePool(t *testing.T) {
 			s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/p", Type: "filesystem"})
 		}, keep, v1alpha1.ReasonPoolDrifted, "is a filesystem"},
 		"grows by a mirror": {func(s *PoolState) {
-			s.Pool.Generation = 3
 			s.Pool.Spec.Vdevs = append(s.Pool.Spec.Vdevs, mirrorOf(diskC, diskD))
 		}, keep + " GrowPool", v1alpha1.ReasonPoolChanging, diskC},
 		"grows by a log": {func(s *PoolState) {
-			s.Pool.Generation = 3
 			s.Pool.Spec.Log = []v1alpha1.AuxiliaryVdev{{Devices: []v1alpha1.DevicePath{diskC}}}
 		}, keep + " GrowPool", v1alpha1.ReasonPoolChanging, diskC},
 		"grows by what is denied": {func(s *PoolState) {
-			s.Pool.Generation = 3
 			s.Policy = DevicePolicy{{Pattern: diskA}, {Pattern: diskB}}
 			s.Pool.Spec.Cache = []v1alpha1.DevicePath{diskC}
 		}, keep, v1alpha1.ReasonPoolDeviceDenied, diskC},
 		"a mirror has lost a side": {func(s *PoolState) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA)} }, keep, v1alpha1.ReasonPoolDrifted, "a mirror lacks " + diskB},
-		"a vdev was taken out": {func(s *PoolState) { s.Pool.Spec.Vdevs = append(s.Pool.Spec.Vdevs, mirrorOf(diskC, diskD)) }, keep, v1alpha1.ReasonPoolDrifted,
+		"a vdev was taken out": {func(s *PoolState) {
+			s.Pool.Spec.Vdevs = append(s.Pool.Spec.Vdevs, mirrorOf(diskC, diskD))
+			s.Live.change(PropertyDisks, layoutMark(s.Pool), "local")
+			s.Pool.Generation = 3
+			s.Live.change(PropertyGeneration, "3", "local")
+		}, keep, v1alpha1.ReasonPoolDrifted,
 			"the pool lacks " + diskC + ", " + diskD},
 		"a mirror gets another side": {func(s *PoolState) {
-			s.Pool.Generation = 3
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB, diskC)}
 		}, keep + " AttachDisk", v1alpha1.ReasonPoolChanging, "attaching " + diskC},
 		"a disk becomes a mirror": {func(s *PoolState) {
-			s.Pool.Generation = 3
+			s.Live.change(PropertyDisks, "of the single disk", "local")
 			s.Live.Status.Vdevs = []zfs.VdevStatus{leaf(diskA)}
 		}, keep + " AttachDisk", v1alpha1.ReasonPoolChanging, "attaching " + diskB},
 		"a mirror becomes a disk": {func(s *PoolState) {
-			s.Pool.Generation = 3
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskB}}}
 		}, keep + " DetachDisk", v1alpha1.ReasonPoolChanging, "detaching " + diskA},
+		"a side stays that has shown errors": {func(s *PoolState) {
+			s.Live.Status.Vdevs[0].Children[1].ChecksumErrors = 2
+			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskB}}}
+		}, keep, v1alpha1.ReasonPoolUnhealthy, "errors on " + diskB},
+		"data is lost already": {func(s *PoolState) {
+			s.Live.Status.DataErrors = 1
+			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskB}}}
+		}, keep, v1alpha1.ReasonPoolUnhealthy, "data errors"},
+		"two names of one side": {func(s *PoolState) {
+			alias := freeDisk("/dev/disk/by-id/alias")
+			alias.Number = s.Disks[diskA].Number
+			s.Disks[alias.Path] = alias
+			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, "/dev/disk/by-id/alias")}
+		}, keep, v1alpha1.ReasonPoolDrifted, diskA + " and /dev/disk/by-id/alias are the same disk"},
+		"both sides of a mirror as vdevs": {func(s *PoolState) {
+			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskA}}, {Devices: []v1alpha1.DevicePath{diskB}}}
+		}, keep, v1alpha1.ReasonPoolDrifted, diskB + " is in mirror-0 with disks of another vdev"},
+		"both sides of a mirror as a stripe": {func(s *PoolState) {
+			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskA, diskB}}}
+		}, keep, v1alpha1.ReasonPoolDrifted, diskA + " is in mirror-0, not in a stripe"},
+		"one side alone, the other in a new mirror": {func(s *PoolState) {
+			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskA}}, mirrorOf(diskB, diskC)}
+		}, keep, v1alpha1.ReasonPoolDrifted, diskB + " is in mirror-0 with disks of another vdev"},
+		"a mirror of four as two mirrors": {func(s *PoolState) {
+			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskB, diskC, diskD)}
+			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB), mirrorOf(diskC, diskD)}
+		}, keep, v1alpha1.ReasonPoolDrifted, diskC + " is in mirror-0 with disks of another vdev"},
+		"a raidz as a mirror": {func(s *PoolState) {
+			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("raidz1-0", diskA, diskB)}
+		}, keep, v1alpha1.ReasonPoolDrifted, diskA + " is in raidz1-0, not in a mirror"},
+		"first the mirror, then the next": {func(s *PoolState) {
+			s.Live.Status.Vdevs = []zfs.VdevStatus{leaf(diskA)}
+			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB), mirrorOf(diskC, diskD)}
+		}, keep + " AttachDisk", v1alpha1.ReasonPoolChanging, "attaching " + diskB},
+		"the disks are noted": {func(s *PoolState) { s.Live.change(PropertyDisks, "of an earlier layout", "local") }, keep + " SetProperties", v1alpha1.ReasonPoolChanging,
+			"its disks are as asked"},
+		"disks differ, and properties are set all the same": {func(s *PoolState) {
+			s.Pool.Generation = 3
+			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)}
+		}, keep + " SetProperties", v1alpha1.ReasonPoolChanging, ""},
+		"read-only, in the middle of a resilver": {func(s *PoolState) {
+			s.Live.change("readonly", "on", "-")
+			s.Live.Status.Scan = &zfs.Progress{Function: "resilver", State: zfs.Running}
+		}, keep + " ReimportPool", v1alpha1.ReasonPoolChanging, "read-only"},
+		"a new disk that died": {func(s *PoolState) {
+			replacing := mirrored("replacing-0", diskA, diskC)
+			replacing.Children[1].State = zfs.StateFaulted
+			s.Live.Status.Vdevs[0].Children[0] = replacing
+		}, keep, v1alpha1.ReasonPoolUnhealthy, diskC + "-part1 is FAULTED"},
 		"a side too many, which nobody asked to take out": {func(s *PoolState) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskB, diskC)}
 		}, keep, v1alpha1.ReasonPoolDrifted, "which the spec does not name"},
-		"a side was replaced, and the spec changed elsewhere": {func(s *PoolState) {
-			s.Pool.Generation = 3
+		"a side was replaced": {func(s *PoolState) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)}
 		}, keep, v1alpha1.ReasonPoolDrifted, diskC + "-part1, which the spec does not name"},
 		"a raidz does not grow by a disk": {func(s *PoolState) {
-			s.Pool.Generation = 3
+			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("raidz1-0", diskA, diskB)}
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Type: "raidz1", Devices: []v1alpha1.DevicePath{diskA, diskB, diskC}}}
 		}, keep, v1alpha1.ReasonPoolDrifted, diskC + " of a raidz1"},
 		"an attached side is rebuilt": {func(s *PoolState) {
@@ -451,4 +512,13 @@ func FuzzDeviceGrant(f *testing.F) {
 			t.Errorf("%q grants to another namespace", text)
 		}
 	})
+}
+
+// TestADiskThatLeftThePoolIsNotIt: its label says that it was in the pool, and nothing of that is on it any more.
+func TestADiskThatLeftThePoolIsNotIt(t *testing.T) {
+	disk := freeDisk(diskA)
+	disk.Pools = []device.PoolLabel{{Name: "bench0", GUID: 77, State: device.PoolActive}}
+	if got := carried(disk, "77"); got != noLabel {
+		t.Errorf("it carries %v", got)
+	}
 }

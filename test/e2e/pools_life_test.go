@@ -121,7 +121,14 @@ func (p *pools) grows() {
 	p.change(pool, vdevs("stripe", []int{3}, []int{2}))
 	p.ready(pool)
 	g.Expect(tree()).To(gomega.Equal("disk3-part1 disk2-part1"))
-	p.remove(pool)
+
+	left := p.make("left", `{vdevs: [{devices: [$1]}, {devices: [$4]}]}`)
+	g.Expect(p.says(left, v1alpha1.ReasonPoolDeviceRefused)).To(gomega.ContainSubstring("was taken out of pool"))
+	p.change(left, func() {
+		left.Spec.Reuse = &v1alpha1.DeviceReuse{Serials: []string{p.node + "-disk1", p.node + "-disk4"}}
+	})
+	p.ready(left)
+	p.remove(left, pool)
 }
 
 // rivals claim the same disk and the same name: the second waits, and gets them when the first is gone.

@@ -54,6 +54,7 @@ func TestPools(t *testing.T) {
 		t.Run(use.name, func(t *testing.T) {
 			if use.long {
 				long(t)
+				takeDisks(t, node, poolDisks) // what pulled disks carry at the end would be in the next one's way
 			}
 			use.test(&pools{t: t, node: p.node, disks: p.disks})
 		})

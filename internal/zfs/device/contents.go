@@ -76,10 +76,15 @@ func (n *Node) labels(disk *Disk, file *os.File) error {
 	return nil
 }
 
+// Left says whether the disk was taken out of its pool: ZFS then writes a label of no transaction group.
+func (l PoolLabel) Left() bool { return l.State == PoolActive && l.Txg == 0 }
+
 // judge says what a label means. That of an active pool is never set aside: the pool may run on another node.
 func (l PoolLabel) judge(kernel string, imported map[string]bool) (Reason, string) {
 	pool := fmt.Sprintf("pool %q (guid %d)", l.Name, l.GUID)
 	switch {
+	case l.Left():
+		return PoolMember, fmt.Sprintf("%s was taken out of %s", kernel, pool)
 	case l.State == PoolActive && imported[l.Name]:
 		return RunningPool, fmt.Sprintf("%s belongs to the running %s", kernel, pool)
 	case l.State == PoolActive:

@@ -1,0 +1,63 @@
+package pool
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// change stores another layout, as the API server does.
+func (w *world) change(pool *v1alpha1.BenchmarkPool, devices ...v1alpha1.DevicePath) {
+	w.t.Helper()
+	pool.Spec.Vdevs[0].Devices = devices
+	pool.Generation++
+	if err := w.client.Update(w.t.Context(), pool); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestMirrorsFollowTheSpec ends the agent after each command by which a mirror gets a third side and loses its first.
+func TestMirrorsFollowTheSpec(t *testing.T) {
+	for at := 1; ; at++ {
+		w := newWorld(t, wanted("bench0"))
+		pool := w.settle("bench0")
+		w.expectReady(pool, v1alpha1.ReasonPoolReady)
+		live, before := w.node.pools[0], w.node.changes
+		w.node.diesAfter = before + at
+		for _, want := range [][]v1alpha1.DevicePath{{diskA, diskB, diskC}, {diskB, diskC}} {
+			w.change(pool, want...)
+			pool = w.settle("bench0")
+			w.expectReady(pool, v1alpha1.ReasonPoolReady)
+			var is []v1alpha1.DevicePath
+			for _, path := range live.mirror[0] {
+				is = append(is, v1alpha1.DevicePath(path))
+			}
+			if !slices.Equal(is, want) || len(live.mirror) != 1 {
+				t.Fatalf("crash after change %d: the mirror has %q, want %q; commands:\n%s", at, is, want, strings.Join(w.node.commands, "\n"))
+			}
+		}
+		if w.node.changes < w.node.diesAfter {
+			if at <= 4 { // attach, generation, detach, generation
+				t.Errorf("only %d crash points", at-1)
+			}
+			return
+		}
+	}
+}
+
+// TestWhatWasTakenOutDoesNotComeBack: only a change of the spec adds disks.
+func TestWhatWasTakenOutDoesNotComeBack(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	pool := w.settle("bench0")
+	w.change(pool, diskA, diskB, diskC)
+	pool = w.settle("bench0")
+	w.expectReady(pool, v1alpha1.ReasonPoolReady)
+	w.node.pools[0].mirror[0] = []string{diskA, diskB}
+	before := len(w.node.commands)
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolDrifted)
+	if len(w.node.commands) != before {
+		t.Errorf("commands %q", w.node.commands[before:])
+	}
+}
