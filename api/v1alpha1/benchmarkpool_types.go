@@ -128,6 +128,7 @@ type DeviceReuse struct {
 //
 // +kubebuilder:validation:XValidation:rule="(self.type == 'Volume') == has(self.size)",message="give size exactly to datasets of type Volume; limit a Filesystem with the property refquota"
 // +kubebuilder:validation:XValidation:rule="self.type == oldSelf.type",message="ZFS cannot change the type of a dataset: give the new one another path"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Volume' || !has(self.mounted) || !self.mounted",message="remove mounted: a dataset of type Volume is the device /dev/zvol/POOL/PATH"
 type PoolDataset struct {
 	// path below the pool.
 	// +required
@@ -140,6 +141,9 @@ type PoolDataset struct {
 	// size of a Volume.
 	// +optional
 	Size *Size `json:"size,omitempty"`
+	// mounted keeps a Filesystem mounted on the node, at /var/lib/storagebench/volumes/POOL/PATH, for a local PersistentVolume.
+	// +optional
+	Mounted bool `json:"mounted,omitempty"`
 	// properties of the dataset.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb and keylocation: the operator decides where datasets are seen, and takes no files of the node"

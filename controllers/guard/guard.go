@@ -21,7 +21,8 @@ type Disks interface {
 	Check(wish device.Wish) (device.Disk, error)
 	Verify(checked device.Disk) error
 	Wipe(wish device.Wish) (device.Disk, error)
-	PoolUsers(pool string) ([]string, error)
+	PoolUsers(pool string, own ...string) ([]string, error)
+	RemoveFolders(top, folder string) error
 }
 
 var _ Disks = (*device.Node)(nil)
@@ -50,17 +51,33 @@ func Prove(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, 
 	return nil
 }
 
-// Idle proves that the pool is ours and that nobody uses it: an export or destroy that fails has unmounted it by then.
+// Idle proves that the pool is ours and that nobody uses it: an export or destroy that fails has unmounted it by then. What the
+// agent itself has mounted is unmounted before.
 func Idle(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string) error {
-	if err := Unused(disks, plan.PoolName(pool)); err != nil {
+	own := plan.MountPoints(pool)
+	if err := Unused(disks, plan.PoolName(pool), own...); err != nil {
 		return err
 	}
-	return Prove(ctx, host, pool, guid)
+	if err := Prove(ctx, host, pool, guid); err != nil || len(own) == 0 {
+		return err
+	}
+	datasets, err := host.Datasets(ctx, plan.PoolName(pool))
+	if err != nil {
+		return fmt.Errorf("look for what is mounted of pool %s: %w", plan.PoolName(pool), err)
+	}
+	for _, dataset := range datasets {
+		if dataset.Mounted && slices.Contains(own, dataset.MountPoint) {
+			if err := host.Unmount(ctx, dataset.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return Unused(disks, plan.PoolName(pool))
 }
 
-// Unused makes sure that nobody uses a pool, or a dataset and those below it.
-func Unused(disks Disks, name string) error {
-	users, err := disks.PoolUsers(name)
+// Unused makes sure that nobody uses a pool, or a dataset and those below it. Mount points of the agent's own may be left out.
+func Unused(disks Disks, name string, own ...string) error {
+	users, err := disks.PoolUsers(name, own...)
 	if err != nil {
 		return fmt.Errorf("find out who uses %s: %w", name, err)
 	}

@@ -127,7 +127,18 @@ func (r *Reconciler) exportImport(ctx context.Context, state plan.OperationState
 		return err
 	}
 	// From here on nothing is refused for good: the pool has to come back.
-	return proof(r.ZFS.Import(ctx, zfs.ImportOptions{GUID: state.Live.GUID}))
+	if err := r.ZFS.Import(ctx, zfs.ImportOptions{GUID: state.Live.GUID}); err != nil {
+		return proof(err)
+	}
+	for _, dataset := range state.Pool.Spec.Datasets {
+		if !dataset.Mounted {
+			continue
+		}
+		if err := r.ZFS.Mount(ctx, plan.DatasetName(state.Pool, dataset)); err != nil {
+			return proof(err)
+		}
+	}
+	return nil
 }
 
 // destroyDataset destroys the very dataset that was meant when the operation began, if nobody uses it.

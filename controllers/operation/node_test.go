@@ -309,4 +309,7 @@ func (n *fakeNode) Wipe(wish device.Wish) (device.Disk, error) {
 }
 
 // PoolUsers are those set by the test.
-func (n *fakeNode) PoolUsers(name string) ([]string, error) { return n.users[name], nil }
+func (n *fakeNode) PoolUsers(name string, _ ...string) ([]string, error) { return n.users[name], nil }
+
+// RemoveFolders has nothing to do: this node has no folders.
+func (n *fakeNode) RemoveFolders(string, string) error { return nil }

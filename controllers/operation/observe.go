@@ -22,6 +22,15 @@ func (r *Reconciler) observe(ctx context.Context, operation *v1alpha1.PoolOperat
 	if operation.Status.Outcome != "" {
 		return state, nil
 	}
+	if operation.Status.StartedAt == nil {
+		var known v1alpha1.PoolOperationList
+		if err := r.Client.List(ctx, &known); err != nil {
+			return state, fmt.Errorf("list PoolOperations: %w", err)
+		}
+		if state.Others = known.Items; state.Queued() { // many may wait: their turn does not depend on what ZFS shows
+			return state, nil
+		}
+	}
 	var err error
 	if state.Pool, err = r.benchmarkPool(ctx, operation.Spec.Pool); err != nil {
 		return state, err
@@ -36,13 +45,6 @@ func (r *Reconciler) observe(ctx context.Context, operation *v1alpha1.PoolOperat
 		if state.ToLive, err = r.livePool(ctx, state.ToPool); err != nil {
 			return state, err
 		}
-	}
-	if operation.Status.StartedAt == nil {
-		var known v1alpha1.PoolOperationList
-		if err := r.Client.List(ctx, &known); err != nil {
-			return state, fmt.Errorf("list PoolOperations: %w", err)
-		}
-		state.Others = known.Items
 	}
 	if state.Live == nil {
 		return state, nil
@@ -162,7 +164,7 @@ func (r *Reconciler) observeObjects(ctx context.Context, state *plan.OperationSt
 	case action.LayoutScore != nil:
 		state.Source.Name = name(action.LayoutScore.Dataset)
 	case action.ExportImport != nil:
-		return r.observeUse(ctx, state, state.Live.Name)
+		return r.observeUse(ctx, state, state.Live.Name, plan.MountPoints(pool)...)
 	default:
 		return nil
 	}
@@ -176,14 +178,14 @@ func (r *Reconciler) observeObjects(ctx context.Context, state *plan.OperationSt
 }
 
 // observeUse finds out who uses a pool or dataset that must be unused.
-func (r *Reconciler) observeUse(ctx context.Context, state *plan.OperationState, name string) error {
+func (r *Reconciler) observeUse(ctx context.Context, state *plan.OperationState, name string, own ...string) error {
 	if state.Source.Name != "" {
 		if err := r.lookUp(ctx, state.Live.Name, &state.Source); err != nil {
 			return err
 		}
 	}
 	var err error
-	if state.Users, err = r.Disks.PoolUsers(name); err != nil {
+	if state.Users, err = r.Disks.PoolUsers(name, own...); err != nil {
 		return fmt.Errorf("find out who uses %s: %w", name, err)
 	}
 	return nil

@@ -40,18 +40,30 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []plan.Po
 			err = r.setProperties(ctx, state.Pool, action)
 		case plan.CreateDataset:
 			err = r.createDataset(ctx, state.Pool, action)
+		case plan.MountDataset:
+			err = r.mountDataset(ctx, state.Pool, action)
 		case plan.DestroyPool:
 			err = r.destroy(ctx, state, action.GUID)
 		case plan.ClearPoolLabels:
 			err = r.clearLabels(ctx, action)
 		case plan.RemovePoolFinalizer:
-			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Pool, controllerutil.RemoveFinalizer))
+			err = r.letGo(ctx, state.Pool)
 		}
 		if err != nil {
 			return fmt.Errorf("%s for BenchmarkPool %s: %w", action.Kind, state.Pool.Name, err)
 		}
 	}
 	return nil
+}
+
+// letGo removes the folders that the pool's datasets were mounted on, and the finalizer.
+func (r *Reconciler) letGo(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
+	for _, point := range plan.MountPoints(pool) {
+		if err := r.Disks.RemoveFolders(plan.VolumesFolder, point); err != nil {
+			return err
+		}
+	}
+	return client.IgnoreNotFound(write.Finalizer(ctx, r.Client, pool, controllerutil.RemoveFinalizer))
 }
 
 // unchanged makes sure that the object still is what was planned for.
@@ -159,6 +171,13 @@ func (r *Reconciler) createDataset(ctx context.Context, pool *v1alpha1.Benchmark
 		return err
 	}
 	return r.ZFS.CreateDataset(ctx, action.Dataset)
+}
+
+func (r *Reconciler) mountDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+	if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
+		return err
+	}
+	return r.ZFS.Mount(ctx, action.Dataset.Name)
 }
 
 // destroy destroys the pool and clears the labels of its disks. Should it end between the two, the planner finds the

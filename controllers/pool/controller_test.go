@@ -73,7 +73,7 @@ func wanted(name string) *v1alpha1.BenchmarkPool {
 		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: "node-a", PoolTemplate: v1alpha1.PoolTemplate{Ashift: 12,
 			Vdevs:          []v1alpha1.Vdev{{Type: "mirror", Devices: []v1alpha1.DevicePath{diskA, diskB}}},
 			RootProperties: v1alpha1.Properties{"compression": "lz4"}},
-			Datasets: []v1alpha1.PoolDataset{{Path: "parent", Properties: v1alpha1.Properties{"logbias": "throughput"}}}},
+			Datasets: []v1alpha1.PoolDataset{{Path: "parent", Mounted: true, Properties: v1alpha1.Properties{"logbias": "throughput"}}}},
 	}
 }
 
@@ -137,12 +137,18 @@ func TestLife(t *testing.T) {
 	if made := w.node.pools[0].datasets["bench0/parent"]; made["logbias"] != "throughput" {
 		t.Errorf("the parent dataset has %v", made)
 	}
+	if !w.node.pools[0].mounted["bench0/parent"] || w.node.pools[0].datasets["bench0/parent"]["mountpoint"] != "/var/lib/storagebench/volumes/bench0/parent" {
+		t.Errorf("mounted are %v", w.node.pools[0].mounted)
+	}
 	version := pool.ResourceVersion
 	if again := w.settle("bench0"); again.ResourceVersion != version {
 		t.Error("an unchanged world was written again")
 	}
 	w.node.reset()
 	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
+	if !w.node.pools[0].mounted["bench0/parent"] {
+		t.Error("after a reset of the node the dataset is not mounted again")
+	}
 	w.delete(pool)
 	if left := w.settle("bench0"); left != nil || !w.node.pools[0].destroyed || len(w.node.pools[0].labels) != 0 {
 		t.Errorf("left are %+v and %+v", left, w.node.pools[0])

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,6 +38,8 @@ type fakePool struct {
 	datasets           map[string]map[string]string
 	mirror             [][]string
 	labels             map[string]bool
+	// mounted are the datasets that are mounted.
+	mounted map[string]bool
 }
 
 func (n *fakeNode) find(key string) *fakePool {
@@ -153,10 +156,18 @@ func (p *fakePool) detach(member string) {
 	p.mirror[at] = slices.Delete(slices.Clone(p.mirror[at]), side, side+1)
 }
 
+func (p *fakePool) mount(dataset string, mounted bool) {
+	if p.mounted == nil {
+		p.mounted = map[string]bool{}
+	}
+	p.mounted[dataset] = mounted
+}
+
 func (p *fakePool) list() []byte {
 	text := ""
-	for name := range p.datasets {
-		text += name + "\tfilesystem\t1\t1\t1\t1\tno\tnone\t-\n"
+	for name, properties := range p.datasets {
+		text += fmt.Sprintf("%s\tfilesystem\t1\t1\t1\t1\t%s\t%s\t-\n", name,
+			map[bool]string{true: "yes", false: "no"}[p.mounted[name]], cmp.Or(properties["mountpoint"], "none"))
 	}
 	return []byte(text)
 }
@@ -224,9 +235,9 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 	case "zpool import":
 		pool.imported, pool.readOnly = true, slices.Contains(args, "readonly=on")
 	case "zpool export":
-		pool.imported = false
+		pool.imported, pool.mounted = false, nil
 	case "zpool destroy":
-		pool.imported, pool.destroyed = false, true
+		pool.imported, pool.destroyed, pool.mounted = false, true, nil
 	case "zpool add":
 		pool.mirror = append(pool.mirror, args[slices.Index(args, "mirror")+1:])
 	case "zpool attach":
@@ -237,6 +248,11 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 		pool.properties[property] = value
 	case "zfs set":
 		pool.datasets[last][property] = value
+		if property == "mountpoint" { // from none, it is mounted at once
+			pool.mount(last, value != "none")
+		}
+	case "zfs mount", "zfs unmount":
+		pool.mount(last, key == "zfs mount")
 	case "zfs create":
 		pool.datasets[last] = map[string]string{}
 	default:
@@ -275,7 +291,7 @@ func (n *fakeNode) restart() {
 // reset is what a crash of the node leaves.
 func (n *fakeNode) reset() {
 	for _, pool := range n.pools {
-		pool.imported, pool.readOnly = false, false
+		pool.imported, pool.readOnly, pool.mounted = false, false, nil
 	}
 }
 
@@ -316,5 +332,18 @@ func (n *fakeNode) Wipe(wish device.Wish) (device.Disk, error) {
 	return device.Disk{}, fmt.Errorf("nobody gave up the contents of %s", wish.Path)
 }
 
-// PoolUsers are those set by the test.
-func (n *fakeNode) PoolUsers(string) ([]string, error) { return n.users, nil }
+// PoolUsers are those set by the test, and what is mounted elsewhere than at the agent's own mount points.
+func (n *fakeNode) PoolUsers(name string, own ...string) ([]string, error) {
+	users := slices.Clone(n.users)
+	if pool := n.find(name); pool != nil {
+		for dataset, mounted := range pool.mounted {
+			if point := pool.datasets[dataset]["mountpoint"]; mounted && !slices.Contains(own, point) {
+				users = append(users, "dataset "+dataset+" is mounted at "+point)
+			}
+		}
+	}
+	return users, nil
+}
+
+// RemoveFolders has nothing to do: this node has no folders.
+func (n *fakeNode) RemoveFolders(string, string) error { return nil }

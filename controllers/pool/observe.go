@@ -50,7 +50,7 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 		return state, nil
 	}
 	if deleting {
-		if state.Users, err = r.Disks.PoolUsers(state.Live.Name); err != nil {
+		if state.Users, err = r.Disks.PoolUsers(state.Live.Name, plan.MountPoints(pool)...); err != nil {
 			return state, fmt.Errorf("find out who uses pool %s: %w", state.Live.Name, err)
 		}
 		return state, nil

@@ -253,6 +253,9 @@ func (s OperationState) end(as ending, stage operationStage) OperationDecision {
 		return releaseOperation(s, as.message)
 	}
 	decision := OperationDecision{Outcome: as.outcome, Reason: as.reason, Message: as.message, Progress: stage.progress, Recheck: poolAtOnce}
+	if as.outcome != OutcomeSucceeded && s.Target.Exists && s.Target.Mark == string(s.Operation.UID) {
+		decision.Message += "; what has arrived whole stays in " + s.Target.Name
+	}
 	if as.outcome == OutcomeSucceeded {
 		decision.Result = stage.result
 		if decision.Progress == nil {

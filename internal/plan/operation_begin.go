@@ -34,9 +34,9 @@ func waitingOperation(state OperationState) OperationDecision {
 		return OperationDecision{Outcome: OutcomeCancelled, Reason: v1alpha1.ReasonCancelled, Message: "cancelled before it began"}
 	}
 	kind := state.kind()
-	detail, obstacle := "", state.poolObstacle(kind)
+	detail, obstacle := "", state.queueObstacle()
 	if obstacle == nil {
-		obstacle = state.queueObstacle()
+		obstacle = state.poolObstacle(kind)
 	}
 	if obstacle == nil {
 		detail, obstacle = kind.begin(state)
@@ -98,6 +98,9 @@ func (s OperationState) notReady(name string, pool *v1alpha1.BenchmarkPool, live
 	}
 	return nil
 }
+
+// Queued says whether an operation that has not begun waits for another one. Nothing but Operation and Others is needed to know.
+func (s OperationState) Queued() bool { return s.queueObstacle() != nil }
 
 // queueObstacle lets one operation at a time change a pool, oldest first, and one set a module parameter.
 func (s OperationState) queueObstacle() *obstacle {

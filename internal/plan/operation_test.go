@@ -205,6 +205,19 @@ func copied(kind, mountedAt string, empty bool) func(*OperationState) {
 	}
 }
 
+// TestWhatArrivedIsNamed: what a replication brought whole before its end stays, and is not kept secret.
+func TestWhatArrivedIsNamed(t *testing.T) {
+	for mark, named := range map[string]bool{"uid-op": true, "somebody": false} {
+		state := begun(v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "a", ToPool: "bench1", To: "copy"}}, "701")
+		state.Operation.Spec.Cancel = true
+		state.Target = OperationObject{Name: "bench1/copy", Exists: true, Mark: mark}
+		decision := Operation(state)
+		if decision.Outcome != OutcomeCancelled || strings.Contains(decision.Message, "stays in bench1/copy") != named {
+			t.Errorf("mark %s: %s: %s", mark, decision.Outcome, decision.Message)
+		}
+	}
+}
+
 func TestOperationsGoOn(t *testing.T) {
 	replacing := func(s *OperationState) {
 		leaves := &s.Live.Status.Vdevs[0].Children

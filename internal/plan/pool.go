@@ -123,6 +123,7 @@ const (
 	DetachDisk          PoolActionKind = "DetachDisk"
 	SetPoolProperties   PoolActionKind = "SetProperties"
 	CreateDataset       PoolActionKind = "CreateDataset"
+	MountDataset        PoolActionKind = "MountDataset"
 	DestroyPool         PoolActionKind = "DestroyPool"
 	ClearPoolLabels     PoolActionKind = "ClearLabels"
 	RemovePoolFinalizer PoolActionKind = "RemoveFinalizer"

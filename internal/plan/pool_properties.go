@@ -57,6 +57,9 @@ func poolDatasets(state PoolState) *PoolDecision {
 			if decision := otherSize(state, dataset, name); decision != nil {
 				return decision
 			}
+			if decision := mountDataset(state, dataset, state.Live.Datasets[at]); decision != nil {
+				return decision
+			}
 			continue
 		}
 		spec := zfs.DatasetSpec{Name: name, Properties: plain(dataset.Properties)}

@@ -522,3 +522,39 @@ func TestADiskThatLeftThePoolIsNotIt(t *testing.T) {
 		t.Errorf("it carries %v", got)
 	}
 }
+
+func TestDatasetsAreMounted(t *testing.T) {
+	const ours = "/var/lib/storagebench/volumes/bench0/lab"
+	for name, test := range map[string]struct {
+		mounted bool
+		is      zfs.Dataset
+		want    string
+	}{
+		"at another place":        {true, zfs.Dataset{MountPoint: ""}, "SetProperties mountpoint=" + ours},
+		"not mounted":             {true, zfs.Dataset{MountPoint: ours}, "MountDataset"},
+		"mounted":                 {true, zfs.Dataset{MountPoint: ours, Mounted: true}, ""},
+		"mounted no more":         {false, zfs.Dataset{MountPoint: ours, Mounted: true}, "SetProperties mountpoint=none"},
+		"somebody's own place":    {false, zfs.Dataset{MountPoint: "/x", Mounted: true}, ""},
+		"never to be mounted":     {false, zfs.Dataset{}, ""},
+		"somebody else's, wanted": {true, zfs.Dataset{MountPoint: "/x", Mounted: true}, "SetProperties mountpoint=" + ours},
+	} {
+		pool := wantedPool()
+		pool.Spec.PoolName = "bench0"
+		test.is.Name = "bench0/lab"
+		decision := mountDataset(PoolState{Pool: pool, Live: &LivePool{}}, v1alpha1.PoolDataset{Path: "lab", Mounted: test.mounted}, test.is)
+		got := ""
+		if decision != nil {
+			got = string(decision.Actions[0].Kind)
+			for _, setting := range decision.Actions[0].Settings {
+				got += " " + setting.Name + "=" + setting.Value
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+	volume := v1alpha1.PoolDataset{Path: "lab", Type: datasetVolume, Mounted: true}
+	if decision := mountDataset(PoolState{Pool: wantedPool(), Live: &LivePool{}}, volume, zfs.Dataset{Name: "bench0/lab"}); decision != nil {
+		t.Errorf("a volume is mounted: %+v", decision)
+	}
+}

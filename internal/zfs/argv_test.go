@@ -139,6 +139,8 @@ var calls = map[string][]call{
 	"SetProperty": {{[]string{"p/a", "atime", "off"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		return c.SetProperty(ctx, a[0], a[1], a[2])
 	}, "zfs set atime=off p/a"}},
+	"Mount":           {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Mount(ctx, a[0]) }, "zfs mount p/a"}},
+	"Unmount":         {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Unmount(ctx, a[0]) }, "zfs unmount p/a"}},
 	"InheritProperty": {{[]string{"p/a", "atime"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.InheritProperty(ctx, a[0], a[1]) }, "zfs inherit atime p/a"}},
 	"Datasets": {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		_, err := c.Datasets(ctx, a[0])

@@ -95,6 +95,23 @@ func (c *Client) Clone(ctx context.Context, snapshot, to string, properties map[
 	return c.do(ctx, zfs(slices.Concat([]string{"clone"}, options, []string{snapshot, to})...))
 }
 
+// Mount mounts a file system at its mount point.
+func (c *Client) Mount(ctx context.Context, dataset string) error {
+	return c.onDataset(ctx, "mount", dataset)
+}
+
+// Unmount unmounts a file system, unless somebody uses what is mounted there.
+func (c *Client) Unmount(ctx context.Context, dataset string) error {
+	return c.onDataset(ctx, "unmount", dataset)
+}
+
+func (c *Client) onDataset(ctx context.Context, verb, dataset string) error {
+	if err := checkDataset(dataset); err != nil {
+		return err
+	}
+	return c.do(ctx, zfs(verb, dataset))
+}
+
 // SetProperty sets one property of a dataset or snapshot.
 func (c *Client) SetProperty(ctx context.Context, object, name, value string) error {
 	if err := checkAll(checkEither(object), checkProperty(name), checkValue(name, value)); err != nil {

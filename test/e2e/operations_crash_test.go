@@ -27,8 +27,8 @@ var crashedOperations = []struct{ name, action, outcome, script, shows string }{
 	{"observe", `observe: {duration: 30s}`, "Failed", `true`, ""}, // a window with a hole is none
 	{"score", `layoutScore: {dataset: data}`, "Succeeded", `true`, ""},
 	{"metaslabs", `metaslabMap: {}`, "Succeeded", `true`, ""},
-	{"replace", `replaceDevice: {device: $2, with: $4}`, "Succeeded", `zpool status -P e2e-crashed | grep -o 'virtio[^ ]*disk[0-9]' | sed 's/.*disk//' | tr -d '\n'`, "14"},
 	{"export", `exportImport: {}`, "Succeeded", `zpool list -Ho health e2e-crashed`, "ONLINE"},
+	{"replace", `replaceDevice: {device: $2, with: $4}`, "Succeeded", `zpool status -P e2e-crashed | grep -o 'virtio[^ ]*disk[0-9]' | sed 's/.*disk//' | tr -d '\n'`, "14"},
 }
 
 // operationsCrash kills the agent in every kind of operation, each time at another moment, and more often in those of many steps.
@@ -53,6 +53,8 @@ func (p *pools) operationsCrash() {
 		})
 	}
 	fmt.Printf("agent: killed in %d operations; each ended once and as it should\n", len(crashedOperations))
+	p.change(pool, func() { pool.Spec.Vdevs[0].Devices[1] = v1alpha1.DevicePath(p.on(4)) })
+	p.ready(pool)
 	p.resumes(pool, target)
 	p.unmountLeft()
 	p.remove(target, pool)

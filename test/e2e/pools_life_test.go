@@ -85,7 +85,31 @@ func (p *pools) life() {
 	g.Expect(message).To(gomega.ContainSubstring("mirror"), "ZFS refuses a disk without redundancy beside a mirror, and is not forced")
 	fmt.Printf("pool %s refuses to grow by a plain disk: %s\n", name, message)
 	p.remove(pool)
+	p.mounts()
 	p.grows()
+}
+
+// mounts is a dataset that the agent keeps mounted: it is mounted again after an export, and goes with its pool unless somebody uses it.
+func (p *pools) mounts() {
+	g := gomega.NewWithT(p.t)
+	pool := p.make("mounts", `{vdevs: [{devices: [$1]}], datasets: [{path: lab}, {path: lab/data, mounted: true}]}`)
+	p.ready(pool)
+	point := "/var/lib/storagebench/volumes/" + string(pool.Spec.PoolName) + "/lab/data"
+	source := func() string { return p.script(`findmnt -no SOURCE --mountpoint ` + point + ` || echo none`) }
+	g.Expect(source()).To(gomega.Equal(string(pool.Spec.PoolName) + "/lab/data"))
+	p.script(`echo kept >` + point + `/file`)
+	p.operate("mounts-again", pool, `exportImport: {}`, "Succeeded")
+	g.Expect(p.run("cat", point+"/file")).To(gomega.Equal("kept"))
+
+	p.script(`nohup sleep 1000 <` + point + `/file >/dev/null 2>&1 & echo $! >/run/e2e-user`)
+	if err := cluster.Delete(p.t.Context(), pool); err != nil {
+		p.t.Fatal(err)
+	}
+	g.Expect(p.says(pool, v1alpha1.ReasonActionFailed)).To(gomega.ContainSubstring("busy"))
+	g.Expect(source()).NotTo(gomega.Equal("none"), "what is in use stays mounted")
+	p.script(`kill $(cat /run/e2e-user); rm /run/e2e-user`)
+	p.remove(pool)
+	g.Expect(p.script(`ls -d ` + point + ` 2>/dev/null || echo gone`)).To(gomega.Equal("gone"))
 }
 
 // grows adds a disk to a pool, makes mirrors of both, and takes the second copies out again.

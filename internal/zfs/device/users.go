@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -14,8 +15,9 @@ import (
 )
 
 // PoolUsers tells who uses a pool, in words; nobody if empty. Ask before each export and destroy: when those fail
-// because the pool is busy, they have by then unmounted what they could, under the feet of running pods too.
-func (n *Node) PoolUsers(pool string) ([]string, error) {
+// because the pool is busy, they have by then unmounted what they could, under the feet of running pods too. What is mounted
+// at one of the agent's own mount points is no use by itself.
+func (n *Node) PoolUsers(pool string, own ...string) ([]string, error) {
 	var users []string
 	told := map[string]bool{}
 	tell := func(format string, values ...any) {
@@ -40,7 +42,7 @@ func (n *Node) PoolUsers(pool string) ([]string, error) {
 		}
 	}
 	err = n.eachMount(func(process string, mount mountinfo.Mount) {
-		if mount.FSType == "zfs" && ofPool(mount.Source, pool) {
+		if mount.FSType == "zfs" && ofPool(mount.Source, pool) && !slices.Contains(own, mount.Point) {
 			tell("dataset %s is mounted at %s, seen by process %s", mount.Source, mount.Point, process)
 		}
 		if kernel := n.mounted(mount, members); kernel != "" {

@@ -921,6 +921,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.storagebench.storagebench.api.v1alpha1.PoolDataset
   map:
     fields:
+    - name: mounted
+      type:
+        scalar: boolean
     - name: path
       type:
         namedType: com.github.storagebench.storagebench.api.v1alpha1.DatasetPath

@@ -20,6 +20,8 @@ type PoolDatasetApplyConfiguration struct {
 	Type *string `json:"type,omitempty"`
 	// size of a Volume.
 	Size *SizeApplyConfiguration `json:"size,omitempty"`
+	// mounted keeps a Filesystem mounted on the node, at /var/lib/storagebench/volumes/POOL/PATH, for a local PersistentVolume.
+	Mounted *bool `json:"mounted,omitempty"`
 	// properties of the dataset.
 	Properties *apiv1alpha1.Properties `json:"properties,omitempty"`
 }
@@ -51,6 +53,14 @@ func (b *PoolDatasetApplyConfiguration) WithType(value string) *PoolDatasetApply
 // If called multiple times, the Size field is set to the value of the last call.
 func (b *PoolDatasetApplyConfiguration) WithSize(value *SizeApplyConfiguration) *PoolDatasetApplyConfiguration {
 	b.Size = value
+	return b
+}
+
+// WithMounted sets the Mounted field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Mounted field is set to the value of the last call.
+func (b *PoolDatasetApplyConfiguration) WithMounted(value bool) *PoolDatasetApplyConfiguration {
+	b.Mounted = &value
 	return b
 }
 
