@@ -71,6 +71,7 @@ func Cache(options Options) (cache.Options, error) {
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:                   ours,
 			&corev1.PersistentVolumeClaim{}: ours,
+			&corev1.PersistentVolume{}:      ours,
 			&corev1.ConfigMap{}:             ours,
 			&batchv1.Job{}:                  ours,
 			&v1alpha1.PoolOperation{}:       {Transform: trim.Operation},

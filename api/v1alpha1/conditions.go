@@ -108,6 +108,8 @@ const (
 	LabelRun = "storagebench.dev/run"
 	// LabelRunUID carries the run's UID: a namesake of an earlier life is not it.
 	LabelRunUID = "storagebench.dev/run-uid"
+	// LabelNamespace is the namespace of the run that an object without a namespace was made for.
+	LabelNamespace = "storagebench.dev/namespace"
 	// LabelPhase carries the phase's name.
 	LabelPhase = "storagebench.dev/phase"
 	// LabelExperiment carries the hash of the experiment.

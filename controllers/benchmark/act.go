@@ -138,10 +138,7 @@ func (r *Reconciler) deleteResults(ctx context.Context, benchmark *v1alpha1.Stor
 // buildRun is the run for a slot, with everything resolved.
 func (r *Reconciler) buildRun(observed *observation, slot *plan.Slot, attempt int32, node, defaultClass string) *v1alpha1.BenchmarkRun {
 	benchmark := observed.Benchmark
-	target := *slot.Target.DeepCopy()
-	if target.StorageClass != nil && target.StorageClass.Name == "" {
-		target.StorageClass.Name = defaultClass
-	}
+	target := plan.ResolveTarget(slot.Target, node, defaultClass)
 	return &v1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: plan.RunName(benchmark.Name, observed.Experiment, slot.Index, attempt), Namespace: benchmark.Namespace,

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // fits says whether pods of the template could run on a node now. The scheduler has the last word; this only keeps a
@@ -28,6 +29,14 @@ func fits(node *corev1.Node, template v1alpha1.PodTemplate) bool {
 		}
 	}
 	return true
+}
+
+// chosen says whether all zfs targets of an experiment may be on a node: one that their selectors match, and that has an agent.
+func chosen(node *corev1.Node, slots []plan.Slot) bool {
+	return !slices.ContainsFunc(slots, func(slot plan.Slot) bool {
+		target := slot.Target.ZFS
+		return target != nil && (node.Labels[v1alpha1.LabelLabNode] != "true" || !labels.SelectorFromSet(target.Nodes.MatchLabels).Matches(labels.Set(node.Labels)))
+	})
 }
 
 func ready(node *corev1.Node) bool {

@@ -133,7 +133,7 @@ func (r *Reconciler) observeNodesAndLeases(ctx context.Context, observed *observ
 		}
 	}
 	for i := range nodes.Items {
-		if fits(&nodes.Items[i], observed.Benchmark.Spec.PodTemplate) {
+		if fits(&nodes.Items[i], observed.Benchmark.Spec.PodTemplate) && chosen(&nodes.Items[i], observed.Slots) {
 			observed.Nodes = append(observed.Nodes, plan.NodeState{Name: nodes.Items[i].Name, Line: lines[nodes.Items[i].Name]})
 		}
 	}

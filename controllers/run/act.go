@@ -19,7 +19,6 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
-	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // Annotations of a stored result, so that its outcome can be seen without reading it.
@@ -36,6 +35,8 @@ func (r *Reconciler) act(ctx context.Context, state *plan.RunState, actions []pl
 	for _, action := range actions {
 		var err error
 		switch action.Kind {
+		case plan.CreatePools:
+			err = r.createPools(ctx, state.Run)
 		case plan.CreateVolume:
 			err = r.createVolume(ctx, state.Run)
 		case plan.StartPhase:
@@ -46,6 +47,8 @@ func (r *Reconciler) act(ctx context.Context, state *plan.RunState, actions []pl
 			err = r.deleteJobs(ctx, state.Run)
 		case plan.DeleteVolume:
 			err = r.deleteVolume(ctx, state.Run)
+		case plan.DeletePools:
+			err = r.deletePools(ctx, state.Run)
 		case plan.RemoveRunFinalizer:
 			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Run, controllerutil.RemoveFinalizer))
 		}
@@ -67,14 +70,10 @@ func (r *Reconciler) create(ctx context.Context, run *v1alpha1.BenchmarkRun, obj
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), existing); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if !metav1.IsControlledBy(existing, run) {
+	if mine := metav1.IsControlledBy(existing, run) || object.GetNamespace() == "" && ofRun(existing, run); !mine {
 		return fmt.Errorf("%T %s exists and is not this run's: delete or rename it, so that the run can go on", object, object.GetName())
 	}
 	return nil
-}
-
-func (r *Reconciler) createVolume(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
-	return r.create(ctx, run, volume.Claim(run, labelsFor(run), ownerReference(run)))
 }
 
 // startPhase makes the phase's Job, after a last look whether the node is still ours.
@@ -131,16 +130,4 @@ func (r *Reconciler) storeResult(ctx context.Context, state *plan.RunState, i in
 func (r *Reconciler) deleteJobs(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	return r.Client.DeleteAllOf(ctx, &batchv1.Job{}, client.InNamespace(run.Namespace),
 		client.MatchingLabels{v1alpha1.LabelRunUID: string(run.UID)}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-}
-
-// deleteVolume deletes the run's own claim, read from the API server at this moment.
-func (r *Reconciler) deleteVolume(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
-	var claim corev1.PersistentVolumeClaim
-	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: plan.VolumeName(run.Name)}, &claim); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if !metav1.IsControlledBy(&claim, run) || !claim.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	return client.IgnoreNotFound(r.Client.Delete(ctx, &claim, client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion}))
 }

@@ -114,6 +114,8 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 		Owns(&corev1.PersistentVolumeClaim{}).
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfLabel)).
+		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(runOfClusterWide)).
+		Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(runOfClusterWide)).
 		Watches(&corev1.Event{}, handler.EnqueueRequestsFromMapFunc(r.runOfEvent)).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.runsOfLease)).
 		WithOptions(options).

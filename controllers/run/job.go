@@ -12,6 +12,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/volume"
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
@@ -60,17 +61,44 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) (*batchv1.Job, e
 }
 
 func phaseRequest(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) workload.Request {
-	target := run.Spec.Target.StorageClass
+	mode, promised, source := promise(run, phase)
 	path := workload.DataPath
-	if target.VolumeMode == corev1.PersistentVolumeBlock {
+	if mode == corev1.PersistentVolumeBlock {
 		path = workload.DevicePath
 	}
 	return workload.Request{
 		Run:   results.RunIdentity{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
 		Phase: phase, Seed: run.Spec.Seed,
-		VolumeMode: string(target.VolumeMode), Path: path, VolumeSizeBytes: target.Size.Value(),
+		VolumeMode: string(mode), Path: path, VolumeSizeBytes: promised, Source: source,
 		Promised: workload.PromisedVolume, DataFiles: workload.DataFilesFor(run.Spec.Phases),
 	}
+}
+
+// promise is what the runner has to find before it writes: the mode of the phase's volume, its size, and, where it is a dataset,
+// which. A dataset without a size of its own has that of its pool, and none is promised.
+func promise(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) (mode corev1.PersistentVolumeMode, bytes int64, source string) {
+	if class := run.Spec.Target.StorageClass; class != nil {
+		return class.VolumeMode, class.Size.Value(), ""
+	}
+	wanted := phaseVolume(run, phase)
+	if wanted.Dataset.Size != nil {
+		bytes = wanted.Dataset.Size.Value()
+	}
+	if wanted.Dataset.Type != "Volume" {
+		source = plan.RunPoolName(run, wanted.Name) + "/" + string(plan.RunDatasetPath())
+	}
+	return volume.Mode(wanted), bytes, source
+}
+
+// phaseVolume is the volume that a phase works on.
+func phaseVolume(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) plan.RunVolume {
+	volumes := plan.RunVolumes(run)
+	for _, wanted := range volumes {
+		if wanted.Name == string(phase.Volume) {
+			return wanted
+		}
+	}
+	return volumes[0]
 }
 
 // podAnnotations ask node autoscalers to leave a measuring pod alone.
@@ -100,7 +128,7 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 	if template.Resources != nil {
 		container.Resources = *template.Resources
 	}
-	if run.Spec.Target.StorageClass.VolumeMode == corev1.PersistentVolumeBlock {
+	if mode, _, _ := promise(run, phase); mode == corev1.PersistentVolumeBlock {
 		container.VolumeDevices = []corev1.VolumeDevice{{Name: volumeName, DevicePath: workload.DevicePath}}
 	} else {
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volumeName, MountPath: workload.DataPath})
@@ -123,7 +151,7 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 		Containers:        []corev1.Container{container},
 		Volumes: []corev1.Volume{
 			{Name: volumeName, VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: plan.VolumeName(run.Name)}}},
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: plan.ClaimName(run, phaseVolume(run, phase).Name)}}},
 			{Name: scratchName, VolumeSource: corev1.VolumeSource{
 				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("64Mi"))}}},
 		},

@@ -107,6 +107,34 @@ func TestBuildJob(t *testing.T) {
 	}
 }
 
+// TestJobOnPools: each phase gets the volume that it names, and is told what has to be there.
+func TestJobOnPools(t *testing.T) {
+	run := testRun("Filesystem")
+	run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{
+		Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Dataset: &v1alpha1.DatasetTemplate{Type: "Volume", Size: &v1alpha1.Size{Quantity: resource.MustParse("1Gi")}}}}}}
+	run.Spec.Phases[1].Volume = "log"
+	for i, want := range []workload.Request{
+		{VolumeMode: "Filesystem", Path: workload.DataPath, Source: plan.RunPoolName(run, "data") + "/volume"},
+		{VolumeMode: "Block", Path: workload.DevicePath, VolumeSizeBytes: 1 << 30},
+	} {
+		job, err := buildJob(run, run.Spec.Phases[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod := job.Spec.Template.Spec
+		for _, wrong := range restricted(pod) {
+			t.Error(wrong)
+		}
+		got, err := workload.DecodeRequest(pod.Containers[0].Env[0].Value)
+		if err != nil || got.VolumeMode != want.VolumeMode || got.Path != want.Path || got.Source != want.Source || got.VolumeSizeBytes != want.VolumeSizeBytes {
+			t.Errorf("request %+v, %v", got, err)
+		}
+		if claim := pod.Volumes[0].PersistentVolumeClaim.ClaimName; claim != plan.ClaimName(run, []string{"data", "log"}[i]) {
+			t.Errorf("claim %s", claim)
+		}
+	}
+}
+
 func checkJob(t *testing.T, job *batchv1.Job, run *v1alpha1.BenchmarkRun) {
 	t.Helper()
 	if *job.Spec.BackoffLimit != 0 || *job.Spec.Completions != 1 || *job.Spec.Parallelism != 1 || *job.Spec.ActiveDeadlineSeconds != 3600+60+backstopSeconds {

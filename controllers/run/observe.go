@@ -11,7 +11,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -20,7 +19,6 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
-	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // observe gathers all that is known of a run. Reads come from the cache; what would be concluded from something being
@@ -30,7 +28,7 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.BenchmarkRun) (p
 	if err := r.observeLease(ctx, &state); err != nil {
 		return state, err
 	}
-	if err := r.observeVolume(ctx, &state); err != nil {
+	if err := r.observeStorage(ctx, &state); err != nil {
 		return state, err
 	}
 	jobs, err := r.observeJobs(ctx, &state)
@@ -72,33 +70,6 @@ func (r *Reconciler) observeLease(ctx context.Context, state *plan.RunState) err
 		}
 		if state.LeaseHolder == state.Owner {
 			break
-		}
-	}
-	return nil
-}
-
-func (r *Reconciler) observeVolume(ctx context.Context, state *plan.RunState) error {
-	key := types.NamespacedName{Namespace: state.Run.Namespace, Name: plan.VolumeName(state.Run.Name)}
-	for _, reader := range []client.Reader{r.Client, r.Live} {
-		var claim corev1.PersistentVolumeClaim
-		err := reader.Get(ctx, key, &claim)
-		switch {
-		case apierrors.IsNotFound(err):
-			state.Volume = plan.VolumeState{}
-		case err != nil:
-			return fmt.Errorf("read PersistentVolumeClaim %s: %w", key, err)
-		default:
-			problem := ""
-			if claim.Status.Phase != corev1.ClaimBound {
-				problem, err = r.lastWarning(ctx, state.Run.Namespace, "PersistentVolumeClaim", claim.Name)
-			}
-			if err != nil {
-				return err
-			}
-			state.Volume = volume.State(&claim, string(state.Run.UID), problem)
-		}
-		if state.Volume.Exists && !state.Volume.Deleting {
-			return nil
 		}
 	}
 	return nil

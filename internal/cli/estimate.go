@@ -31,19 +31,33 @@ func (s *spent) add(other spent) {
 // estimate is a sentence on how long the runs take.
 func estimate(slots []plan.Slot) string {
 	var all spent
+	text := ""
 	for i := range slots {
 		all.add(estimateRun(&slots[i]))
+		if volumeBytes(&slots[i]) == 0 {
+			text = ", and more for what depends on the size of the pool"
+		}
 	}
-	text := "about " + roughly(all.asked+all.moving)
 	if all.moving > 0 {
-		text += " on storage that moves 100 MiB/s"
+		text = " on storage that moves 100 MiB/s" + text
 	}
-	return text
+	return "about " + roughly(all.asked+all.moving) + text
+}
+
+// volumeBytes is the size of the volume of a run; 0 if it is a pool's, which only its disks tell.
+func volumeBytes(slot *plan.Slot) int64 {
+	if class := slot.Target.StorageClass; class != nil {
+		return class.Size.Value()
+	}
+	if dataset := slot.Target.ZFS.Dataset; dataset != nil && dataset.Size != nil {
+		return dataset.Size.Value()
+	}
+	return 0
 }
 
 func estimateRun(slot *plan.Slot) spent {
 	var all spent
-	size := slot.Target.StorageClass.Size.Value()
+	size := volumeBytes(slot)
 	filled := size
 	for _, phase := range slot.Phases {
 		all.asked += phaseOverhead

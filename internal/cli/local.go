@@ -5,12 +5,14 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
 )
@@ -132,6 +134,9 @@ func (a *App) localExperiment(ctx context.Context, file string, options runOptio
 	}
 	if len(checked.slots) == 0 {
 		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: %s", one.at("spec.target"), checked.unsupported[0])
+	}
+	if slices.ContainsFunc(checked.slots, func(slot plan.Slot) bool { return slot.Target.StorageClass == nil }) {
+		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: pools are made by the agents of a cluster", one.at("spec.target"))
 	}
 	return checked, inlineFiles(checked, manifests)
 }

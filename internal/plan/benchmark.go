@@ -265,6 +265,9 @@ func stepClass(state BenchmarkState, decision *BenchmarkDecision) bool {
 	}
 	decision.StorageClass, decision.DefaultClass = "", standard
 	for _, slot := range state.Slots {
+		if slot.Target.StorageClass == nil {
+			continue
+		}
 		name := slot.Target.StorageClass.Name
 		switch {
 		case name == "" && standard == "":
@@ -293,7 +296,9 @@ func stepClass(state BenchmarkState, decision *BenchmarkDecision) bool {
 func resolvedClass(state BenchmarkState) string {
 	byIndex := map[int32]string{}
 	for _, slot := range state.Slots {
-		byIndex[slot.Index] = slot.Target.StorageClass.Name
+		if slot.Target.StorageClass != nil {
+			byIndex[slot.Index] = slot.Target.StorageClass.Name
+		}
 	}
 	for _, run := range state.Runs {
 		if run.Spec.Experiment == state.Experiment && byIndex[run.Spec.Index] == "" && run.Spec.Target.StorageClass != nil {
@@ -309,9 +314,17 @@ func stepNode(state BenchmarkState, decision *BenchmarkDecision) bool {
 		return false
 	}
 	decision.say(PositionWaiting, v1alpha1.ReasonNoNode,
-		"no node is Ready and fits podTemplate.nodeSelector and tolerations: loosen them, or make a node ready")
+		"no node is Ready and fits podTemplate.nodeSelector and tolerations%s: loosen them, or make a node ready", zfsNodes(state))
 	releaseIfIdle(state, decision)
 	return true
+}
+
+// zfsNodes says what a zfs target asks of a node besides.
+func zfsNodes(state BenchmarkState) string {
+	if len(state.Slots) == 0 || state.Slots[0].Target.ZFS == nil {
+		return ""
+	}
+	return ", target.zfs.nodes.matchLabels, and the label " + v1alpha1.LabelLabNode + "=true of nodes with an agent"
 }
 
 // stepRun waits for the run in progress or makes the next.

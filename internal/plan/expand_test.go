@@ -262,14 +262,6 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-func TestZFSIsNotRunYet(t *testing.T) {
-	spec := fourVariants()
-	spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}
-	if _, err := Expand(spec, 1); err == nil || err.(*SpecError).Reason != v1alpha1.ReasonNotSupported { //nolint:errorlint // never wrapped
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestNames(t *testing.T) {
 	benchmarks := []string{"a", "0", "ageing", strings.Repeat("x", 253), strings.Repeat("a.", 126) + "b", strings.Repeat("a-.", 63)[:189] + "a",
 		strings.Repeat("x", 23) + ".y", strings.Repeat("x", 24) + ".y", strings.Repeat("x", 49) + "." + strings.Repeat("y", 20), "a.b", strings.Repeat("a", 22) + "---b"}

@@ -411,15 +411,19 @@ func runProblem(state RunState, decision RunDecision) string {
 			return "a phase is started twice, or without the node"
 		case action.Kind == CreateVolume && (state.Volume.Exists || state.Volume.Foreign):
 			return "a volume is made that there is"
-		case action.Kind == DeleteVolume && (jobs > 0 || state.Pods > 0 || !state.Volume.Exists):
+		case action.Kind == CreateVolume && state.Pools.Needed && !state.Pools.Ready:
+			return "a volume is made before its pool is ready"
+		case action.Kind == DeletePools && (jobs > 0 || state.Pods > 0 || state.Volume.Left()):
+			return "pools are deleted under a volume"
+		case action.Kind == DeleteVolume && (jobs > 0 || state.Pods > 0 || !state.Volume.Left()):
 			return "the volume is deleted under a pod, or there is none"
-		case action.Kind == RemoveRunFinalizer && (jobs > 0 || state.Pods > 0 || state.Volume.Exists || state.Run.DeletionTimestamp.IsZero()):
+		case action.Kind == RemoveRunFinalizer && (jobs > 0 || state.Pods > 0 || state.Volume.Left() || state.Pools.Some || state.Run.DeletionTimestamp.IsZero()):
 			return "the finalizer is removed too early"
 		case action.Kind == StoreResult && (state.Phases[action.Phase].Stored != nil || state.Phases[action.Phase].Received == nil):
 			return "a result is stored that is stored, or is not there"
 		}
 	}
-	making, unmaking := count[CreateVolume]+count[StartPhase]+count[StoreResult], count[DeleteJobs]+count[DeleteVolume]+count[RemoveRunFinalizer]
+	making, unmaking := count[CreatePools]+count[CreateVolume]+count[StartPhase]+count[StoreResult], count[DeleteJobs]+count[DeleteVolume]+count[DeletePools]+count[RemoveRunFinalizer]
 	switch {
 	case count[StartPhase] > 1 || count[StoreResult] > 1 || count[StartPhase]+count[StoreResult] > 1:
 		return "two phases at once"

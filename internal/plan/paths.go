@@ -233,12 +233,3 @@ func setField(target any, field, value string) error {
 	}
 	return fmt.Errorf("the value does not fit the field: %w", failure)
 }
-
-// checkTarget refuses what this version cannot run yet, before anything is made.
-func checkTarget(slot *Slot) error {
-	if slot.Target.ZFS != nil {
-		return &SpecError{v1alpha1.ReasonNotSupported, fmt.Sprintf(
-			"variant %q has a zfs target, which this version accepts but does not run yet: use target.storageClass with a class of your ZFS driver", slot.Variant)}
-	}
-	return nil
-}

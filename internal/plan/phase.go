@@ -50,6 +50,11 @@ func startPhase(state RunState, i int, decision RunDecision) RunDecision {
 			return decision
 		}
 	}
+	if state.LeaseHolder != "" && state.LeaseHolder == state.Owner {
+		if preparing := preparePools(state, i, decision); preparing != nil {
+			return *preparing
+		}
+	}
 	switch {
 	case state.LeaseHolder == "":
 		decision.Reason, decision.Message = v1alpha1.ReasonQueued, fmt.Sprintf("waiting for the benchmark to take node %s", state.Run.Spec.NodeName)

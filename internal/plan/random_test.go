@@ -61,6 +61,9 @@ func (d dice) runState() RunState {
 	case 2:
 		state.Volume = VolumeState{Exists: true, Bound: true}
 	}
+	if d.yes() {
+		state.Pools = PoolsState{Needed: true, Foreign: d.pick("", "", "sb-x"), Exist: d.yes(), Some: d.yes(), Deleting: d.yes(), Ready: d.yes(), Broken: d.yes(), Reason: "R", Message: "m"}
+	}
 	for i := range run.Spec.Phases {
 		state.Phases = append(state.Phases, d.phase())
 		if d.yes() {

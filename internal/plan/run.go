@@ -34,7 +34,9 @@ type RunState struct {
 	LeaseHolder     string
 	LeaseHolderName string
 	// Owner is the UID of the run's benchmark.
-	Owner  string
+	Owner string
+	// Pools below the volumes, and the claims of the volumes, taken together.
+	Pools  PoolsState
 	Volume VolumeState
 	// Phases in the order of the spec.
 	Phases []PhaseState
@@ -42,17 +44,22 @@ type RunState struct {
 	Pods int
 }
 
-// VolumeState is what is known of the run's claim.
+// VolumeState is what is known of the run's claims, and of the PersistentVolumes that were made for them.
 type VolumeState struct {
-	// Foreign says that the name belongs to a claim that is not this run's. It is never touched.
-	Foreign  bool
+	// Foreign says that a name belongs to a claim that is not this run's. It is never touched.
+	Foreign bool
+	// Exists says that all are there, Some that at least one is.
 	Exists   bool
+	Some     bool
 	Deleting bool
 	Bound    bool
 	Lost     bool
 	// Problem is what the cluster says against binding it.
 	Problem string
 }
+
+// Left says that something of the volumes is still there.
+func (v VolumeState) Left() bool { return v.Exists || v.Some }
 
 // PhaseState is what is known of one phase.
 type PhaseState struct {
@@ -119,11 +126,13 @@ type RunActionKind string
 
 // The kinds of RunAction.
 const (
+	CreatePools        RunActionKind = "CreatePools"
 	CreateVolume       RunActionKind = "CreateVolume"
 	StartPhase         RunActionKind = "StartPhase"
 	StoreResult        RunActionKind = "StoreResult"
 	DeleteJobs         RunActionKind = "DeleteJobs"
 	DeleteVolume       RunActionKind = "DeleteVolume"
+	DeletePools        RunActionKind = "DeletePools"
 	RemoveRunFinalizer RunActionKind = "RemoveFinalizer"
 )
 
@@ -207,7 +216,7 @@ func restless(state RunState) bool {
 	return state.Pods > resting
 }
 
-// teardown deletes Jobs, waits for their pods, deletes the volume and waits for it.
+// teardown deletes Jobs, waits for their pods, deletes the volumes and waits for them, and then the pools.
 func teardown(state RunState) RunDecision {
 	decision := RunDecision{Reason: v1alpha1.ReasonTearingDown, Message: "removing the pods and the volume of the run"}
 	jobs, deletable := 0, 0
@@ -223,9 +232,14 @@ func teardown(state RunState) RunDecision {
 	case deletable > 0:
 		decision.Actions = []RunAction{{Kind: DeleteJobs}}
 	case jobs > 0 || state.Pods > 0: // wait: a volume must not go while a pod may still write to it
-	case state.Volume.Exists && !state.Volume.Deleting:
+	case state.Volume.Left() && !state.Volume.Deleting:
 		decision.Actions = []RunAction{{Kind: DeleteVolume}}
-	case !state.Volume.Exists:
+	case state.Volume.Left():
+	case state.Pools.Some && !state.Pools.Deleting:
+		decision.Actions = []RunAction{{Kind: DeletePools}}
+	case state.Pools.Some:
+		decision.Message = fmt.Sprintf("removing the pools of the run: %s: %s", state.Pools.Reason, state.Pools.Message)
+	default:
 		decision.Settled = true
 	}
 	return decision
@@ -236,6 +250,9 @@ func teardown(state RunState) RunDecision {
 func volumeEnding(state RunState) *Ending {
 	if len(state.Run.Status.Phases) == 0 {
 		return nil
+	}
+	if ending := poolsEnding(state); ending != nil {
+		return ending
 	}
 	name := VolumeName(state.Run.Name)
 	switch {

@@ -45,3 +45,17 @@ func State(claim *corev1.PersistentVolumeClaim, runUID, problem string) plan.Vol
 		Problem:  problem,
 	}
 }
+
+// Join takes the volumes of a run together: it has what it needs once all are there, and nothing is left once none is.
+func Join(states []plan.VolumeState) plan.VolumeState {
+	joined := plan.VolumeState{Exists: true, Bound: true}
+	for _, state := range states {
+		joined.Foreign = joined.Foreign || state.Foreign
+		joined.Exists, joined.Bound = joined.Exists && state.Exists, joined.Bound && state.Bound
+		joined.Some, joined.Deleting, joined.Lost = joined.Some || state.Left(), joined.Deleting || state.Deleting, joined.Lost || state.Lost
+		if joined.Problem == "" {
+			joined.Problem = state.Problem
+		}
+	}
+	return joined
+}

@@ -35,8 +35,8 @@ func (s *session) fill(ctx context.Context, phase v1alpha1.FillPhase) error {
 		return err
 	}
 	f.compressPercent = int(math.Round(share * 100))
-	if phase.Of == "Pool" {
-		return invalidf(ReasonNotPossible, "of: Pool: nothing is known here of the pool below the volume: write of: Volume")
+	if whole := s.request.Source != "" && s.request.VolumeSizeBytes == 0; phase.Of == "Pool" && !whole {
+		return invalidf(ReasonNotPossible, "of: Pool: the volume is not the whole pool: write of: Volume, or leave out the size of the dataset")
 	}
 	if !s.volume.block {
 		f.files = int(max(s.request.DataFiles, 1))

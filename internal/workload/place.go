@@ -67,7 +67,7 @@ func findPlace(request Request, allowFile bool) (place, error) {
 	case p.block:
 		return p.measureDevice()
 	}
-	return p.measureFolder(request.Promised == PromisedDirectory)
+	return p.measureFolder(request.Promised == PromisedDirectory, request.Source)
 }
 
 func wrongPlace(format string, args ...any) error {
@@ -107,7 +107,7 @@ func (p place) measureDevice() (place, error) {
 }
 
 // measureFolder looks at the mount. A volume of a pod is a mount of its own; what is not, is on the disk of the node.
-func (p place) measureFolder(plain bool) (place, error) {
+func (p place) measureFolder(plain bool, source string) (place, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return place{}, wrongPlace("the mounts cannot be read: %w", err)
@@ -128,6 +128,8 @@ func (p place) measureFolder(plain bool) (place, error) {
 	case !plain && p.mount.Point != p.path:
 		return place{}, wrongPlace("%s is a directory on the node's own disk (%s, mounted at %s), and a volume was promised: look at the volumeMounts of the pod",
 			p.path, p.mount, p.mount.Point)
+	case source != "" && (p.mount.FSType != "zfs" || p.mount.Source != source):
+		return place{}, wrongPlace("the ZFS dataset %s was promised at %s, and there is %s: it is another volume", source, p.path, p.mount)
 	case plain && p.path == "/":
 		return place{}, wrongPlace("the root of the file system is no place for a benchmark: name a directory of its own")
 	case p.mount.ReadOnly():
@@ -136,7 +138,8 @@ func (p place) measureFolder(plain bool) (place, error) {
 		return place{}, wrongPlace("%s has %d bytes and %d were promised: it is another volume", p.path, size, p.promised)
 	}
 	bound := p.mount.Root != "/" && strings.HasPrefix(p.mount.Source, "/dev/")
-	p.shared = plain || bound || size > p.promised+p.promised/4+64*mib
+	whole := source != "" && p.promised == 0 // a dataset without a limit of its own
+	p.shared = plain || bound || !whole && size > p.promised+p.promised/4+64*mib
 	p.total = size
 	if p.shared {
 		p.total = min(size, p.promised)

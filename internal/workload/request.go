@@ -34,6 +34,8 @@ type Request struct {
 	VolumeMode      string `json:"volumeMode"`
 	Path            string `json:"path"`
 	VolumeSizeBytes int64  `json:"volumeSizeBytes"`
+	// Source is the dataset that has to be mounted at Path; empty if it is not known.
+	Source string `json:"source,omitempty"`
 	// Promised is what Path was said to be: a Volume of its own, also if it is empty, or a plain Directory.
 	Promised string `json:"promised,omitempty"`
 	// DataFiles is how many files a fill writes, see DataFilesFor; 0 is one.

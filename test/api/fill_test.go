@@ -145,7 +145,7 @@ func valid() map[string]any {
 		"CacheExpectation": "Cold", "ConditionStatus": "Unknown", "BenchmarkPoolSpec.Drift": "Repair",
 		"PersistentVolumeMode": "Block", "PersistentVolumeAccessMode": "ReadWriteMany",
 		"TolerationOperator": "Equal", "TaintEffect": "NoExecute",
-		"PoolDataset.Type": "Volume", "DatasetTemplate.Type": "Volume", "DatasetOverride.Type": "Volume",
+		"PoolDataset.Type": "Volume", "PoolDataset.Mounted": nil, "DatasetTemplate.Type": "Volume", "DatasetOverride.Type": "Volume",
 		"DatasetTemplate.FSType": "xfs", "DatasetOverride.FSType": "xfs",
 		"DatasetTemplate.Provisioner": "Local", "DatasetOverride.Provisioner": "Local",
 		"FillPhase.Of": "Volume", "OLTPWorkload.Layout": "SharedFile", "RedoWorkload.Sync": "fdatasync",

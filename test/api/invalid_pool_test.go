@@ -44,6 +44,8 @@ var invalidPools = []invalid{
 		"spec.datasets[0].path", "such as parent/data"},
 	{"dataset-below-volume", "pool", "spec.datasets = [{path: v, type: Volume, size: 1Gi}, {path: v/a}]",
 		"spec.datasets", "has no datasets below it"},
+	{"dataset-volume-mounted", "pool", "spec.datasets = [{path: a, type: Volume, size: 1Gi, mounted: true}]",
+		"spec.datasets[0]", "remove mounted"},
 	{"dataset-volume-no-size", "pool", "spec.datasets = [{path: a, type: Volume}]",
 		"spec.datasets[0]", "exactly to datasets of type Volume"},
 	{"dataset-size", "pool", "spec.datasets = [{path: a, size: 1Gi}]",

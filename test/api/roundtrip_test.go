@@ -32,6 +32,7 @@ var (
 	ownTarget = map[string]any{"Variant.StorageClass": nil, "Variant.Pool": nil, "Variant.Dataset": nil,
 		"Variant.ModuleParameters": nil, "StorageBenchmarkSpec.Schedule": nil, "MeasurePhase.Operate": nil}
 	files    = map[string]any{"PersistentVolumeMode": "Filesystem", "OLTPWorkload.Layout": "FilePerWorker"}
+	mounted  = map[string]any{"PoolDataset.Type": "Filesystem", "PoolDataset.Size": nil, "PoolDataset.Mounted": true}
 	converge = map[string]any{"FragmentUntil": "Converged", "FragmentPhase.Rounds": nil, "FragmentPhase.SteadyState": v1alpha1.SteadyState{
 		WindowRounds: 7, MaxRange: "12.5%", MaxSlope: "12.5%"}}
 )
@@ -52,6 +53,7 @@ func shapes() map[string]shape {
 		"own-target":         of(map[string]string{"Phase": "Fill"}, ownTarget),
 		"zfs":                of(map[string]string{"Target": "ZFS", "Phase": "Fill"}, onZFS),
 		"files":              of(map[string]string{"Phase": "Measure", "Workload": "OLTP"}, onClass, files),
+		"mounted":            of(map[string]string{"Phase": "Fill"}, onClass, mounted),
 		"fill-size":          of(map[string]string{"Phase": "Fill", "FillPhase": "Size"}, onClass),
 		"fio-config-map":     of(map[string]string{"Phase": "Measure", "Workload": "FIO", "FIOWorkload": "JobFileFrom"}, onClass),
 	}

@@ -28,6 +28,7 @@ func TestInstall(t *testing.T) {
 	t.Run("Kustomize", testKustomizeApply)
 	t.Run("PodSecurity", testPodSecurity)
 	t.Run("ManagerAccess", testManagerAccess)
+	t.Run("ManagerVolumes", testManagerVolumes)
 	t.Run("AgentAccess", testAgentAccess)
 	t.Run("ManagerAtWork", testManagerAtWork)
 	t.Run("UserAccess", testUserAccess)

@@ -14,7 +14,7 @@ var (
 	forbiddenVerbs     = []string{"*", "bind", "escalate", "impersonate", "approve", "sign", "attest"}
 	forbiddenGroups    = []string{"*", "rbac.authorization.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "certificates.k8s.io"}
 	forbiddenResources = []string{"*", "*/*", "*/status", "*/scale", "secrets", "pods/exec", "pods/attach", "pods/portforward", "pods/proxy",
-		"pods/ephemeralcontainers", "nodes/proxy", "services/proxy", "serviceaccounts", "serviceaccounts/token", "persistentvolumes"}
+		"pods/ephemeralcontainers", "nodes/proxy", "services/proxy", "serviceaccounts", "serviceaccounts/token"}
 )
 
 func TestRulesGrantNothingDangerous(t *testing.T) {

@@ -42,6 +42,7 @@ func TestPools(t *testing.T) {
 		{name: "rivals", test: (*pools).rivals},
 		{name: "dangerous disks", test: (*pools).dangers},
 		{name: "reuse", test: (*pools).reuse},
+		{name: "benchmarks", test: (*pools).benchmarks},
 		{name: "operations", test: (*pools).operations, long: true},
 		{name: "changes", test: (*pools).changes, long: true},
 		{name: "many operations", test: (*pools).many, long: true},
@@ -87,7 +88,8 @@ func (p *pools) agentValues() []string {
 	for _, pattern := range []string{"disk*", "files", "root", "volume*", "nothing", "other"} {
 		grants = append(grants, "/dev/disk/by-id/virtio-"+p.node+"-"+pattern)
 	}
-	grants = append(grants, "lab=/dev/disk/by-id/virtio-"+p.node+"-disk4", "/dev/disk/by-path/*")
+	grants = append(grants, "lab=/dev/disk/by-id/virtio-"+p.node+"-disk4",
+		teamNamespace+"=/dev/disk/by-id/virtio-"+p.node+"-disk1", "/dev/disk/by-path/*")
 	return []string{"--set", "agent.enabled=true", "--set", "agent.allowDevices={" + strings.Join(grants, ",") + "}",
 		"--set", "agent.allowParameters={zfs_txg_timeout}"}
 }

@@ -1,0 +1,226 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/volume"
+)
+
+// observeStorage looks at the claims of a run, and at the pools and PersistentVolumes below them.
+func (r *Reconciler) observeStorage(ctx context.Context, state *plan.RunState) error {
+	var claims []plan.VolumeState
+	for _, wanted := range plan.RunVolumes(state.Run) {
+		claim, err := r.observeClaim(ctx, state.Run, plan.ClaimName(state.Run, wanted.Name))
+		if err != nil {
+			return err
+		}
+		if wanted.Pool != nil && !claim.Exists {
+			if claim.Some, claim.Deleting, err = r.observeOnNode(ctx, state.Run, wanted.Name); err != nil {
+				return err
+			}
+		}
+		claims = append(claims, claim)
+	}
+	state.Volume = volume.Join(claims)
+	if state.Run.Spec.Target.ZFS == nil {
+		return nil
+	}
+	return r.observePools(ctx, state)
+}
+
+// observeClaim reads a claim; one that is absent or going is read again from the API server.
+func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRun, name string) (state plan.VolumeState, err error) {
+	key := types.NamespacedName{Namespace: run.Namespace, Name: name}
+	for _, reader := range []client.Reader{r.Client, r.Live} {
+		var claim corev1.PersistentVolumeClaim
+		err := reader.Get(ctx, key, &claim)
+		switch {
+		case apierrors.IsNotFound(err):
+			state = plan.VolumeState{}
+		case err != nil:
+			return state, fmt.Errorf("read PersistentVolumeClaim %s: %w", key, err)
+		default:
+			problem := ""
+			if claim.Status.Phase != corev1.ClaimBound {
+				problem, err = r.lastWarning(ctx, run.Namespace, "PersistentVolumeClaim", claim.Name)
+			}
+			if err != nil {
+				return state, err
+			}
+			state = volume.State(&claim, string(run.UID), problem)
+		}
+		if state.Exists && !state.Deleting {
+			return state, nil
+		}
+	}
+	return state, nil
+}
+
+// observeOnNode finds the PersistentVolume that is left without its claim.
+func (r *Reconciler) observeOnNode(ctx context.Context, run *v1alpha1.BenchmarkRun, name string) (exists, deleting bool, err error) {
+	var found corev1.PersistentVolume
+	if err := r.Live.Get(ctx, types.NamespacedName{Name: plan.RunPoolName(run, name)}, &found); err != nil {
+		return false, false, client.IgnoreNotFound(err)
+	}
+	return ofRun(&found, run), !found.DeletionTimestamp.IsZero(), nil
+}
+
+// observePools reads the pools of a run. That one is absent, going or not ready is confirmed by the API server.
+func (r *Reconciler) observePools(ctx context.Context, state *plan.RunState) error {
+	for _, reader := range []client.Reader{r.Client, r.Live} {
+		var names []string
+		var pools []*v1alpha1.BenchmarkPool
+		for _, wanted := range plan.RunVolumes(state.Run) {
+			name := plan.RunPoolName(state.Run, wanted.Name)
+			var pool v1alpha1.BenchmarkPool
+			err := reader.Get(ctx, types.NamespacedName{Name: name}, &pool)
+			if client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("read BenchmarkPool %s: %w", name, err)
+			}
+			names = append(names, name)
+			if err != nil {
+				pools = append(pools, nil)
+				continue
+			}
+			pools = append(pools, &pool)
+		}
+		if state.Pools = volume.PoolsState(state.Run, names, pools); state.Pools.Exist && !state.Pools.Deleting {
+			return nil
+		}
+	}
+	return nil
+}
+
+// ofRun says whether an object that is in no namespace was made for a run.
+func ofRun(object client.Object, run *v1alpha1.BenchmarkRun) bool {
+	return object.GetLabels()[v1alpha1.LabelRunUID] == string(run.UID)
+}
+
+// createPools makes the pools of the run; those that are there already are left as they are.
+func (r *Reconciler) createPools(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
+	for _, wanted := range plan.RunVolumes(run) {
+		if err := r.create(ctx, run, volume.Pool(run, wanted, clusterLabelsFor(run))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createVolume makes the claims, and for datasets of the agent the PersistentVolumes that they are bound to.
+func (r *Reconciler) createVolume(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
+	labels, owner := labelsFor(run), ownerReference(run)
+	for _, wanted := range plan.RunVolumes(run) {
+		if wanted.Pool == nil {
+			if err := r.create(ctx, run, volume.Claim(run, labels, owner)); err != nil {
+				return err
+			}
+			continue
+		}
+		var node corev1.Node
+		if err := r.Client.Get(ctx, types.NamespacedName{Name: run.Spec.NodeName}, &node); err != nil {
+			return fmt.Errorf("read node %s: %w", run.Spec.NodeName, err)
+		}
+		var pool v1alpha1.BenchmarkPool
+		if err := r.Client.Get(ctx, types.NamespacedName{Name: plan.RunPoolName(run, wanted.Name)}, &pool); err != nil {
+			return fmt.Errorf("read the BenchmarkPool of volume %s: %w", wanted.Name, err)
+		}
+		hostname := node.Labels[corev1.LabelHostname]
+		if hostname == "" {
+			return fmt.Errorf("node %s has no label %s, by which a local PersistentVolume names its node", node.Name, corev1.LabelHostname)
+		}
+		if err := r.create(ctx, run, volume.OnNode(run, wanted, clusterLabelsFor(run), hostname, pool.Status.SizeBytes)); err != nil {
+			return err
+		}
+		if err := r.create(ctx, run, volume.OnNodeClaim(run, wanted, labels, owner, pool.Status.SizeBytes)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteVolume deletes the run's own claims, and then the PersistentVolumes that were made for them, each read from the API server
+// at this moment.
+func (r *Reconciler) deleteVolume(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
+	gone := true
+	for _, wanted := range plan.RunVolumes(run) {
+		var claim corev1.PersistentVolumeClaim
+		err := r.Live.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: plan.ClaimName(run, wanted.Name)}, &claim)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if !metav1.IsControlledBy(&claim, run) {
+			continue
+		}
+		gone = false
+		if err := r.deleteExactly(ctx, &claim); err != nil {
+			return err
+		}
+	}
+	if !gone || run.Spec.Target.ZFS == nil {
+		return nil
+	}
+	for _, wanted := range plan.RunVolumes(run) {
+		if err := r.deleteClusterWide(ctx, run, plan.RunPoolName(run, wanted.Name), &corev1.PersistentVolume{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deletePools deletes the run's own pools; their agent destroys them.
+func (r *Reconciler) deletePools(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
+	for _, wanted := range plan.RunVolumes(run) {
+		if err := r.deleteClusterWide(ctx, run, plan.RunPoolName(run, wanted.Name), &v1alpha1.BenchmarkPool{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) deleteClusterWide(ctx context.Context, run *v1alpha1.BenchmarkRun, name string, object client.Object) error {
+	if err := r.Live.Get(ctx, types.NamespacedName{Name: name}, object); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !ofRun(object, run) {
+		return nil
+	}
+	return r.deleteExactly(ctx, object)
+}
+
+// deleteExactly deletes an object if it still is what was read.
+func (r *Reconciler) deleteExactly(ctx context.Context, object client.Object) error {
+	if !object.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	uid, version := object.GetUID(), object.GetResourceVersion()
+	return client.IgnoreNotFound(r.Client.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}))
+}
+
+// clusterLabelsFor are for what is in no namespace: they say in which one the run is.
+func clusterLabelsFor(run *v1alpha1.BenchmarkRun) map[string]string {
+	labels := labelsFor(run)
+	labels[v1alpha1.LabelNamespace] = run.Namespace
+	return labels
+}
+
+// runOfClusterWide finds the run that a pool or a PersistentVolume was made for.
+func runOfClusterWide(_ context.Context, object client.Object) []reconcile.Request {
+	labels := object.GetLabels()
+	if labels[v1alpha1.LabelRun] == "" || labels[v1alpha1.LabelNamespace] == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: labels[v1alpha1.LabelNamespace], Name: labels[v1alpha1.LabelRun]}}}
+}

@@ -1,0 +1,131 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// VolumeData is the name of the volume that a target's own pool and dataset make, and that phases work on unless they name another.
+const VolumeData = "data"
+
+// runDataset is the dataset that a run gets on its pool.
+const runDataset = "volume"
+
+// RunVolume is one volume of a run: for a zfs target a dataset on a pool of its own.
+type RunVolume struct {
+	Name string
+	// Pool and Dataset of a zfs target, nil for a storageClass target.
+	Pool    *v1alpha1.PoolTemplate
+	Dataset *v1alpha1.DatasetTemplate
+}
+
+// RunVolumes are the volumes of a run, the one called data first.
+func RunVolumes(run *v1alpha1.BenchmarkRun) []RunVolume {
+	target := run.Spec.Target.ZFS
+	if target == nil {
+		return []RunVolume{{Name: VolumeData}}
+	}
+	volumes := []RunVolume{{Name: VolumeData, Pool: &target.Pool, Dataset: datasetOrDefault(target.Dataset)}}
+	for i := range target.Volumes {
+		volume := &target.Volumes[i]
+		volumes = append(volumes, RunVolume{Name: string(volume.Name), Pool: &volume.Pool, Dataset: datasetOrDefault(volume.Dataset)})
+	}
+	return volumes
+}
+
+func datasetOrDefault(dataset *v1alpha1.DatasetTemplate) *v1alpha1.DatasetTemplate {
+	if dataset == nil {
+		return &v1alpha1.DatasetTemplate{Type: "Filesystem"}
+	}
+	return dataset
+}
+
+// RunPoolName is the name of the BenchmarkPool of a volume, of the zpool, and of the PersistentVolume on it. They are not in a
+// namespace, so the run's UID makes the name unique.
+func RunPoolName(run *v1alpha1.BenchmarkRun, volume string) string {
+	return "sb-" + digest([]string{string(run.UID), volume}) + "-" + volume
+}
+
+// ClaimName is the name of the claim of a volume of a run.
+func ClaimName(run *v1alpha1.BenchmarkRun, volume string) string {
+	if volume == VolumeData {
+		return VolumeName(run.Name)
+	}
+	return VolumeName(run.Name) + "-" + volume
+}
+
+// RunDatasetPath is the path of a run's dataset below its pool.
+func RunDatasetPath() v1alpha1.DatasetPath { return runDataset }
+
+// PoolsState is what is known of the BenchmarkPools of a run; the zero value is that of a run without.
+type PoolsState struct {
+	// Needed says that the target is on pools.
+	Needed bool
+	// Foreign names one that is not this run's. It is never touched.
+	Foreign string
+	// Exist says that all are there, Some that at least one is.
+	Exist, Some bool
+	Deleting    bool
+	// Ready says that all are as asked.
+	Ready bool
+	// Broken says that one will not become ready by itself.
+	Broken bool
+	// Reason and Message of the first that is not ready, or that does not go.
+	Reason, Message string
+}
+
+// preparePools makes the pools and waits for them; nil once they are ready.
+func preparePools(state RunState, i int, decision RunDecision) *RunDecision {
+	pools, spec := state.Pools, state.Run.Spec.Phases[i]
+	decision.Reason = v1alpha1.ReasonPreparingVolume
+	switch {
+	case !pools.Needed || pools.Exist && pools.Ready && !pools.Deleting:
+		return nil
+	case pools.Foreign != "":
+		decision.Reason, decision.Message = v1alpha1.ReasonNameTaken, fmt.Sprintf("BenchmarkPool %s exists and is not this run's: waiting for it to be gone", pools.Foreign)
+		decision.WakeAt = state.Now.Add(foreignRecheck)
+	case pools.Deleting:
+		decision.Message = "waiting for an earlier pool of the same name to be gone"
+	case !pools.Exist:
+		decision.Actions = []RunAction{{Kind: CreatePools}}
+		decision.Message = "making the pools of the run"
+	default:
+		decision.Message = fmt.Sprintf("phase %s (%d of %d) waits for its pools: %s: %s", spec.Name, i+1, len(state.Phases), pools.Reason, pools.Message)
+	}
+	if overdue := state.waitingSince(i).Add(spec.StartDeadline.Duration.Duration); !state.Now.Before(overdue) {
+		ending := invalid(v1alpha1.ReasonPoolNotReady, false, "the pools for phase %s were not ready within %s: %s: %s",
+			spec.Name, spec.StartDeadline.Duration.Duration, pools.Reason, orNone(pools.Message))
+		return &RunDecision{Phase: decision.Phase, Ending: ending, Reason: ending.Reason, Message: ending.Message}
+	} else if decision.WakeAt.IsZero() {
+		decision.WakeAt = overdue
+	}
+	return &decision
+}
+
+// waitingSince is when nothing but the storage was left to wait for: the end of the phase before, or the start of the run.
+func (s RunState) waitingSince(i int) time.Time {
+	if i > 0 && s.Phases[i-1].Stored != nil {
+		return s.Phases[i-1].Stored.StoredAt
+	}
+	if s.Run.Status.StartedAt != nil {
+		return s.Run.Status.StartedAt.Time
+	}
+	return s.Now
+}
+
+// poolsEnding ends a run whose pools went, or went wrong, after its first phase had begun: what is made anew is empty, and what is
+// out of order measures something else.
+func poolsEnding(state RunState) *Ending {
+	pools := state.Pools
+	switch {
+	case !pools.Needed:
+		return nil
+	case !pools.Exist || pools.Deleting:
+		return invalid(v1alpha1.ReasonPoolLost, true, "a BenchmarkPool of the run was deleted while the run needed it")
+	case pools.Broken:
+		return invalid(v1alpha1.ReasonPoolNotReady, true, "the pool is not in order any more: %s: %s", pools.Reason, pools.Message)
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// TestRunOnPools covers what a run on pools waits for, makes and removes.
+func TestRunOnPools(t *testing.T) {
+	ready := PoolsState{Needed: true, Exist: true, Some: true, Ready: true}
+	broken := PoolsState{Needed: true, Exist: true, Some: true, Broken: true, Reason: "Unhealthy", Message: "BenchmarkPool sb-1-data: DEGRADED"}
+	making := PoolsState{Needed: true, Exist: true, Some: true, Reason: "PoolChanging", Message: "BenchmarkPool sb-1-data: making"}
+	longAgo := func(s *RunState) { s.Run.Status.StartedAt = stamp(-10 * time.Minute) }
+	fillStored := func(s *RunState) {
+		s.Phases[0] = PhaseState{Stored: validResult("m")}
+		s.Phases[0].Stored.StoredAt = noon.Add(-time.Minute)
+	}
+	deleted := func(s *RunState) { s.Run.DeletionTimestamp = &metav1.Time{Time: noon} }
+	for _, test := range []struct {
+		name    string
+		pools   PoolsState
+		changes []runChange
+		actions []string
+		reason  string
+		ending  string
+		says    string
+		wake    time.Duration
+	}{
+		{"none is made yet", PoolsState{Needed: true}, []runChange{jobless(false), volumeGone}, []string{"CreatePools"}, "PreparingVolume", "", "making the pools", 10 * time.Minute},
+		{"one of two is made", PoolsState{Needed: true, Some: true}, []runChange{jobless(false), volumeGone}, []string{"CreatePools"}, "PreparingVolume", "", "", 10 * time.Minute},
+		{"the name is taken", PoolsState{Needed: true, Foreign: "sb-1-data"}, []runChange{jobless(false), volumeGone}, nil, "NameTaken", "", "BenchmarkPool sb-1-data exists", foreignRecheck},
+		{"an earlier one is going", PoolsState{Needed: true, Some: true, Exist: true, Deleting: true}, []runChange{jobless(false), volumeGone}, nil, "PreparingVolume", "", "earlier pool", 10 * time.Minute},
+		{"they are being made", making, []runChange{jobless(false), volumeGone}, nil, "PreparingVolume", "", "PoolChanging: BenchmarkPool sb-1-data: making", 10 * time.Minute},
+		{"they are never ready", broken, []runChange{jobless(false), volumeGone, longAgo}, nil, "PoolNotReady", "final", "not ready within 10m0s: Unhealthy", 0},
+		{"they are ready", ready, []runChange{jobless(false), volumeGone}, []string{"CreateVolume", "StartPhase 0"}, "PhaseRunning", "", "", 0},
+		{"without the node nothing is made", PoolsState{Needed: true}, []runChange{jobless(false), volumeGone, leaseStolen}, nil, "Queued", "", "", 0},
+		{"ready for the second phase", ready, []runChange{fillStored}, []string{"StartPhase 1"}, "PhaseRunning", "", "", 0},
+		{"not ready for the second phase", making, []runChange{fillStored, longAgo}, nil, "PreparingVolume", "", "waits for its pools", 9 * time.Minute},
+		{"broken during a phase", broken, nil, nil, "PoolNotReady", "retry", "DEGRADED", 0},
+		{"changing during a phase", making, nil, nil, "PhaseRunning", "", "", 50 * time.Minute},
+		{"deleted during a phase", PoolsState{Needed: true, Some: true, Exist: true, Deleting: true, Ready: true}, nil, nil, "PoolLost", "retry", "deleted", 0},
+		{"gone during a phase", PoolsState{Needed: true}, nil, nil, "PoolLost", "retry", "deleted", 0},
+		{"a received result wins over a broken pool", broken, []runChange{received}, []string{"StoreResult 0"}, "PhaseRunning", "", "", 0},
+		{"they go after the volumes", ready, []runChange{deleted, jobless(false)}, []string{"DeleteVolume"}, "TearingDown", "", "", 0},
+		{"a volume that is left half goes too", ready, []runChange{deleted, jobless(false), func(s *RunState) { s.Volume = VolumeState{Some: true} }}, []string{"DeleteVolume"}, "TearingDown", "", "", 0},
+		{"then they go", ready, []runChange{deleted, jobless(false), volumeGone}, []string{"DeletePools"}, "TearingDown", "", "", 0},
+		{"also those that are left half", PoolsState{Needed: true, Some: true}, []runChange{deleted, jobless(false), volumeGone}, []string{"DeletePools"}, "TearingDown", "", "", 0},
+		{"and are waited for", PoolsState{Needed: true, Some: true, Exist: true, Deleting: true, Reason: "PoolInUse", Message: "by a pod"}, []runChange{deleted, jobless(false), volumeGone}, nil, "TearingDown", "", "PoolInUse: by a pod", 0},
+		{"then the object goes", PoolsState{Needed: true}, []runChange{deleted, jobless(false), volumeGone}, []string{"RemoveFinalizer"}, "TearingDown", "", "", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			state := underwayRun()
+			state.Pools = test.pools
+			for _, change := range test.changes {
+				change(&state)
+			}
+			decision := Run(state)
+			if problem := runProblem(state, decision); problem != "" {
+				t.Error(problem)
+			}
+			if got := runKinds(decision.Actions); !slices.Equal(got, test.actions) && len(got)+len(test.actions) > 0 {
+				t.Errorf("actions %v, want %v", got, test.actions)
+			}
+			if decision.Reason != test.reason || !strings.Contains(decision.Message, test.says) || endingWord(decision.Ending) != test.ending {
+				t.Errorf("%s: %q, ending %q; want %s: ...%q..., %q", decision.Reason, decision.Message, endingWord(decision.Ending), test.reason, test.says, test.ending)
+			}
+			wake := time.Time{}
+			if test.wake != 0 {
+				wake = noon.Add(test.wake)
+			}
+			if !decision.WakeAt.Equal(wake) {
+				t.Errorf("wakes at %v, want %v", decision.WakeAt, wake)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotDoneYet(t *testing.T) {
+	phases := []v1alpha1.Phase{testPhase("fill")}
+	for name, test := range map[string]struct {
+		change func(*v1alpha1.ZFSTarget, *[]v1alpha1.Phase)
+		says   string
+	}{
+		"plain": {func(*v1alpha1.ZFSTarget, *[]v1alpha1.Phase) {}, ""},
+		"the agent's": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) {
+			z.Dataset = &v1alpha1.DatasetTemplate{Provisioner: "Local"}
+		}, ""},
+		"several nodes": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) { z.Nodes.Count = 2 }, "nodes.count: 1"},
+		"reset":         {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) { z.Reset = "None" }, "reset: Pool"},
+		"parameters": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) {
+			z.ModuleParameters = v1alpha1.ModuleParameters{"zfs_x": "1"}
+		}, "moduleParameters"},
+		"OpenEBS": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) {
+			z.Dataset = &v1alpha1.DatasetTemplate{Provisioner: "OpenEBS"}
+		}, "provisioner: Local"},
+		"OpenEBS beside": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) {
+			z.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Dataset: &v1alpha1.DatasetTemplate{Provisioner: "OpenEBS"}}}
+		}, "provisioner: Local"},
+		"operate":        {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) { (*p)[0].Operate = &v1alpha1.OperatePhase{} }, "phase fill"},
+		"no such volume": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) { (*p)[0].Volume = "log" }, `volume "log"`},
+		"a further one": {func(z *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
+			z.Volumes, (*p)[0].Volume = []v1alpha1.AdditionalVolume{{Name: "log"}}, "log"
+		}, ""},
+	} {
+		target, own := &v1alpha1.ZFSTarget{Nodes: v1alpha1.NodeChoice{Count: 1}, Reset: v1alpha1.ResetPool}, slices.Clone(phases)
+		test.change(target, &own)
+		err := checkTarget(&Slot{Variant: "v", Target: v1alpha1.Target{ZFS: target}, Phases: own})
+		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: got %v, want ...%s...", name, err, test.says)
+		}
+	}
+}
+
+func TestTargetIsResolved(t *testing.T) {
+	pool := func(disk v1alpha1.DevicePath) v1alpha1.PoolTemplate {
+		return v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{disk}}}}
+	}
+	target := v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Pool: pool("/dev/a"), Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Pool: pool("/dev/l")}},
+		PerNode: []v1alpha1.NodePool{{NodeName: "n2", Pool: pool("/dev/b")}}}}
+	for node, disk := range map[string]v1alpha1.DevicePath{"n1": "/dev/a", "n2": "/dev/b"} {
+		got := ResolveTarget(target, node, "").ZFS
+		if got.Pool.Vdevs[0].Devices[0] != disk || got.PerNode != nil || got.Dataset.Provisioner != ProvisionerLocal || got.Volumes[0].Dataset.Type != "Filesystem" {
+			t.Errorf("on node %s: %+v", node, got)
+		}
+	}
+	if target.ZFS.Dataset != nil || len(target.ZFS.PerNode) != 1 {
+		t.Error("the spec itself was changed")
+	}
+	if class := ResolveTarget(v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}, "n1", "fast").StorageClass.Name; class != "fast" {
+		t.Errorf("class %q", class)
+	}
+}
+
+// TestRunPoolNames: they are unique, and names of zpools.
+func TestRunPoolNames(t *testing.T) {
+	run := underwayRun().Run
+	run.UID = "u1"
+	data, log := RunPoolName(run, VolumeData), RunPoolName(run, "log")
+	run.UID = "u2"
+	if other := RunPoolName(run, VolumeData); data == log || data == other || !strings.HasPrefix(data, "sb-") || len(RunPoolName(run, strings.Repeat("x", 20))) > 64 {
+		t.Error(data, log, other)
+	}
+}

@@ -1,0 +1,99 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// checkTarget refuses what this version cannot run yet, before anything is made: to leave it out silently would be a lie.
+func checkTarget(slot *Slot) error {
+	target := slot.Target.ZFS
+	if target == nil {
+		return nil
+	}
+	missing := ""
+	switch {
+	case target.Nodes.Count > 1:
+		missing = "several nodes at once: write nodes.count: 1"
+	case target.Reset != "" && target.Reset != v1alpha1.ResetPool:
+		missing = fmt.Sprintf("reset: %s: write reset: Pool", target.Reset)
+	case len(target.ModuleParameters) > 0:
+		missing = "moduleParameters: set them by a PoolOperation before the benchmark, and remove them from the target"
+	case usesProvisioner(target, ProvisionerOpenEBS):
+		missing = "provisioner: OpenEBS: write provisioner: Local"
+	}
+	for _, phase := range slot.Phases {
+		if phase.Operate != nil || phase.Measure != nil && phase.Measure.Operate != nil {
+			missing = fmt.Sprintf("operate, as in phase %s: remove it, and make a PoolOperation by hand", phase.Name)
+		}
+	}
+	if missing == "" {
+		return checkVolumes(slot)
+	}
+	return &SpecError{v1alpha1.ReasonNotSupported, fmt.Sprintf("variant %q asks for what this version does not do yet: %s", slot.Variant, missing)}
+}
+
+// checkVolumes makes sure that every phase works on a volume that there is.
+func checkVolumes(slot *Slot) error {
+	known := map[v1alpha1.PhaseName]bool{"": true, VolumeData: true}
+	for _, volume := range slot.Target.ZFS.Volumes {
+		known[volume.Name] = true
+	}
+	for _, phase := range slot.Phases {
+		if !known[phase.Volume] {
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s works on volume %q, which the target of variant %q does not have: add it to target.zfs.volumes, or write volume: data",
+				phase.Name, phase.Volume, slot.Variant)}
+		}
+	}
+	return nil
+}
+
+// The provisioners of datasets.
+const (
+	ProvisionerLocal   = "Local"
+	ProvisionerOpenEBS = "OpenEBS"
+)
+
+func usesProvisioner(target *v1alpha1.ZFSTarget, provisioner string) bool {
+	uses := func(dataset *v1alpha1.DatasetTemplate) bool {
+		return dataset != nil && dataset.Provisioner == provisioner
+	}
+	for _, volume := range target.Volumes {
+		if uses(volume.Dataset) {
+			return true
+		}
+	}
+	return uses(target.Dataset)
+}
+
+// ResolveTarget is the target of a run on a node, with everything written out that the spec left open.
+func ResolveTarget(target v1alpha1.Target, node, defaultClass string) v1alpha1.Target {
+	resolved := *target.DeepCopy()
+	if resolved.StorageClass != nil && resolved.StorageClass.Name == "" {
+		resolved.StorageClass.Name = defaultClass
+	}
+	zfs := resolved.ZFS
+	if zfs == nil {
+		return resolved
+	}
+	for _, own := range zfs.PerNode {
+		if own.NodeName == node {
+			zfs.Pool = own.Pool
+		}
+	}
+	zfs.PerNode = nil
+	zfs.Dataset = resolvedDataset(zfs.Dataset)
+	for i := range zfs.Volumes {
+		zfs.Volumes[i].Dataset = resolvedDataset(zfs.Volumes[i].Dataset)
+	}
+	return resolved
+}
+
+func resolvedDataset(dataset *v1alpha1.DatasetTemplate) *v1alpha1.DatasetTemplate {
+	dataset = datasetOrDefault(dataset)
+	if dataset.Provisioner == "" {
+		dataset.Provisioner = ProvisionerLocal
+	}
+	return dataset
+}

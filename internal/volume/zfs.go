@@ -1,0 +1,135 @@
+package volume
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+const typeVolume = "Volume"
+
+// Pool is the BenchmarkPool of a volume of a run. It is in no namespace and so cannot belong to the run: the run's finalizer sees to
+// it that it goes, and its labels say whose it is.
+func Pool(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string]string) *v1alpha1.BenchmarkPool {
+	name := plan.RunPoolName(run, volume.Name)
+	dataset := v1alpha1.PoolDataset{Path: plan.RunDatasetPath(), Type: volume.Dataset.Type, Properties: v1alpha1.Properties{}}
+	for property, value := range volume.Dataset.Properties {
+		dataset.Properties[property] = value
+	}
+	if volume.Dataset.Type == typeVolume {
+		dataset.Size = volume.Dataset.Size
+	} else {
+		dataset.Mounted = true
+		if _, limited := dataset.Properties["refquota"]; volume.Dataset.Size != nil && !limited {
+			dataset.Properties["refquota"] = v1alpha1.PropertyValue(strconv.FormatInt(volume.Dataset.Size.Value(), 10))
+		}
+	}
+	return &v1alpha1.BenchmarkPool{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec: v1alpha1.BenchmarkPoolSpec{
+			NodeName: run.Spec.NodeName, PoolName: v1alpha1.PoolName(name), PoolTemplate: *volume.Pool.DeepCopy(),
+			Datasets: []v1alpha1.PoolDataset{dataset}, Drift: "Report", Namespace: run.Namespace,
+		},
+	}
+}
+
+// OnNode is the PersistentVolume by which the kubelet of the node finds a run's dataset. It is bound to one claim from the start.
+// Nobody but that claim gets it, and the data goes with the pool, not with it.
+func OnNode(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string]string, hostname string, poolBytes int64) *corev1.PersistentVolume {
+	name := plan.RunPoolName(run, volume.Name)
+	local := &corev1.LocalVolumeSource{Path: plan.MountPoint(name, plan.RunDatasetPath())}
+	if volume.Dataset.Type == typeVolume {
+		local.Path = plan.VolumeDevice(name, plan.RunDatasetPath())
+		if volume.Dataset.FSType != "" {
+			local.FSType = ptr.To(volume.Dataset.FSType)
+		}
+	}
+	return &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: size(volume, poolBytes)},
+			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: local},
+			VolumeMode:                    ptr.To(Mode(volume)),
+			ClaimRef: &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: run.Namespace,
+				Name: plan.ClaimName(run, volume.Name)},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{
+					Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{hostname}}},
+			}}}},
+		},
+	}
+}
+
+// OnNodeClaim is the claim for it. No class: nothing is to be provisioned.
+func OnNodeClaim(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string]string, owner metav1.OwnerReference, poolBytes int64) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: plan.ClaimName(run, volume.Name), Namespace: run.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{owner},
+		},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: ptr.To(""), VolumeName: plan.RunPoolName(run, volume.Name), VolumeMode: ptr.To(Mode(volume)),
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size(volume, poolBytes)}},
+		},
+	}
+}
+
+// Mode is how the workload sees a volume of a zfs target.
+func Mode(volume plan.RunVolume) corev1.PersistentVolumeMode {
+	if volume.Dataset.Type == typeVolume && volume.Dataset.FSType == "" {
+		return corev1.PersistentVolumeBlock
+	}
+	return corev1.PersistentVolumeFilesystem
+}
+
+// size of a volume: as asked, or the whole pool.
+func size(volume plan.RunVolume, poolBytes int64) resource.Quantity {
+	if volume.Dataset.Size != nil {
+		return volume.Dataset.Size.Quantity
+	}
+	return *resource.NewQuantity(poolBytes, resource.BinarySI)
+}
+
+// PoolsState joins what is known of the pools of a run, in the order of its volumes; nil is one that does not exist.
+func PoolsState(run *v1alpha1.BenchmarkRun, names []string, pools []*v1alpha1.BenchmarkPool) plan.PoolsState {
+	state := plan.PoolsState{Needed: true, Exist: true, Ready: true}
+	for i, pool := range pools {
+		if pool == nil {
+			state.Exist, state.Ready = false, false
+			continue
+		}
+		if pool.Labels[v1alpha1.LabelRunUID] != string(run.UID) {
+			state.Exist, state.Ready, state.Foreign = false, false, names[i]
+			continue
+		}
+		state.Some = true
+		state.Deleting = state.Deleting || !pool.DeletionTimestamp.IsZero()
+		reason, message, ready, broken := poolCondition(pool)
+		state.Ready, state.Broken = state.Ready && ready, state.Broken || broken
+		if !ready && state.Reason == "" {
+			state.Reason, state.Message = reason, "BenchmarkPool "+pool.Name+": "+message
+		}
+	}
+	return state
+}
+
+// poolCondition reads what the agent says of a pool.
+func poolCondition(pool *v1alpha1.BenchmarkPool) (reason, message string, ready, broken bool) {
+	condition := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case condition == nil:
+		return v1alpha1.ReasonPoolNotReady, "no agent has looked at it: is there one on node " + pool.Spec.NodeName + " (label storagebench.dev/lab=true)?", false, false
+	case condition.ObservedGeneration != pool.Generation:
+		return v1alpha1.ReasonPoolNotReady, "its agent has not looked at it yet", false, false
+	}
+	return condition.Reason, condition.Message, condition.Status == metav1.ConditionTrue, meta.IsStatusConditionTrue(pool.Status.Conditions, v1alpha1.ConditionStalled)
+}

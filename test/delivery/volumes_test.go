@@ -1,0 +1,82 @@
+package delivery
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The right to make PersistentVolumes would be one to any folder of any node, were it not for the policy.
+func testManagerVolumes(t *testing.T) {
+	manager, nobody := as(t, serviceAccount), as(t, "system:admin-of-the-cluster")
+	local := func(path string) *corev1.PersistentVolume {
+		return &corev1.PersistentVolume{
+			ObjectMeta: metav1.ObjectMeta{Name: "sb-1a2b3c4d-data"},
+			Spec: corev1.PersistentVolumeSpec{
+				Capacity:    corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+				PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: path}},
+				ClaimRef:               &corev1.ObjectReference{Namespace: team, Name: "ageing-0a1b2c3d-000"},
+				NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"n1"}}}}}}},
+			},
+		}
+	}
+	changed := func(change func(*corev1.PersistentVolumeSpec)) *corev1.PersistentVolume {
+		volume := local("/dev/zvol/sb-1a2b3c4d-data/volume")
+		change(&volume.Spec)
+		return volume
+	}
+	for name, volume := range map[string]*corev1.PersistentVolume{
+		"a folder of the node": changed(func(s *corev1.PersistentVolumeSpec) {
+			s.Local, s.HostPath = nil, &corev1.HostPathVolumeSource{Path: "/"}
+		}),
+		"the disk of somebody": local("/dev/sda"),
+		"another folder":       local("/var/lib/storagebench/parameters"),
+		"another pool":         local("/dev/zvol/tank/data"),
+		"for anybody":          changed(func(s *corev1.PersistentVolumeSpec) { s.ClaimRef = nil }),
+		"deleted with a claim": changed(func(s *corev1.PersistentVolumeSpec) {
+			s.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+		}),
+	} {
+		// The API server takes a moment to heed a policy that is new.
+		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+			err := manager.Create(ctx, volume.DeepCopy(), client.DryRunAll)
+			return err != nil && strings.Contains(err.Error(), "the manager of storagebench makes"), nil
+		})
+		if err != nil {
+			t.Errorf("the manager may make a PersistentVolume that is %s", name)
+		}
+	}
+	for _, path := range []string{"/var/lib/storagebench/volumes/sb-1a2b3c4d-data/volume", "/dev/zvol/sb-1a2b3c4d-log/volume"} {
+		if err := manager.Create(t.Context(), local(path), client.DryRunAll); err != nil {
+			t.Errorf("a PersistentVolume for %s: %v", path, err)
+		}
+	}
+	if err := nobody.Create(t.Context(), local("/dev/sda"), client.DryRunAll); err != nil {
+		t.Errorf("the policy is in the way of others: %v", err)
+	}
+}
+
+// as is a client that acts as somebody else; an account that is none of Kubernetes' gets all rights.
+func as(t *testing.T, user string) client.Client {
+	t.Helper()
+	acting := rest.CopyConfig(config)
+	acting.Impersonate = rest.ImpersonationConfig{UserName: user}
+	if !strings.HasPrefix(user, "system:serviceaccount:") {
+		acting.Impersonate.Groups = []string{"system:masters"}
+	}
+	made, err := client.New(acting, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
