@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -100,16 +101,21 @@ func (d *Disk) add(reason Reason, kind string, offset int64, detail string) {
 	d.Findings = append(d.Findings, Finding{Reason: reason, Type: kind, Offset: offset, Detail: detail})
 }
 
+// ends are buffers for both ends of a device. They are used again: an agent that looks at many disks would else hold many.
+var ends = sync.Pool{New: func() any { return new([headSize + tailSize]byte) }}
+
 // areas looks at where marks are left: both ends of the disk and of each partition. All must be blank, but for the
 // table that ZFS makes.
 func areas(disk *Disk, file *os.File) error {
+	buffer := ends.Get().(*[headSize + tailSize]byte)
+	defer ends.Put(buffer)
 	devices := append([]part{{kernel: disk.Kernel, size: disk.SizeBytes}}, disk.partitions...)
 	for at, device := range devices {
-		head, err := readAt(file, device.start, min(headSize, device.size))
+		head, err := readInto(buffer[:min(headSize, device.size)], file, device.start)
 		if err != nil {
 			return err
 		}
-		tail, err := readAt(file, device.start+max(device.size-tailSize, 0), min(tailSize, device.size))
+		tail, err := readInto(buffer[headSize:][:min(tailSize, device.size)], file, device.start+max(device.size-tailSize, 0))
 		if err != nil {
 			return err
 		}

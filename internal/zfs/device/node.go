@@ -169,7 +169,11 @@ const sectorUnit = 512
 
 // readAt reads a range, or what there is of it.
 func readAt(reader io.ReaderAt, offset, length int64) ([]byte, error) {
-	data := make([]byte, length)
+	return readInto(make([]byte, length), reader, offset)
+}
+
+// readInto fills a buffer, or as much of it as there is.
+func readInto(data []byte, reader io.ReaderAt, offset int64) ([]byte, error) {
 	count, err := reader.ReadAt(data, offset)
 	if errors.Is(err, io.EOF) {
 		err = nil
