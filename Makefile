@@ -72,6 +72,10 @@ verify: generate manifests ## generated files and go.mod are up to date: the tre
 demo: ## from nothing to a verdict and its report, in the lab [LAB=lab]; in your own cluster with CLUSTER=current
 	@CLUSTER=$(CLUSTER) LAB=$(LAB) hack/demo
 
+.PHONY: experiment
+experiment: ## an experiment of experiments/ on the ZFS node of the lab, with its report: make experiment NAME=ageing [LAB=lab]
+	@EXPERIMENT=$(NAME) TIMEOUT=12h LAB=$(LAB) hack/demo
+
 ##@ The lab: a real cluster with ZFS nodes on this machine (docs/lab.md)
 
 # Of the lab that is meant, and of one that lab-up makes.

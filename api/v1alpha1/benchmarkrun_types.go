@@ -92,6 +92,34 @@ type RunPhaseStatus struct {
 	Digest string `json:"digest,omitempty"`
 }
 
+// RunVolumeStatus is a volume that was made for a run on a zfs target.
+type RunVolumeStatus struct {
+	// name by which phases refer to it.
+	// +required
+	Name PhaseName `json:"name"`
+	// pool is its BenchmarkPool.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Pool string `json:"pool"`
+	// provisioner that made the dataset.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Provisioner string `json:"provisioner,omitempty"`
+	// guid of the pool.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	GUID string `json:"guid,omitempty"`
+	// zfsVersion of the node's module and tools.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ZFSVersion string `json:"zfsVersion,omitempty"`
+	// properties in effect before the first phase, read back from ZFS: those that were asked for, and those that matter anyway.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Properties []EffectiveProperty `json:"properties,omitempty"`
+}
+
 // BenchmarkRunStatus is what is known of a run.
 type BenchmarkRunStatus struct {
 	// observedGeneration is the generation that the rest of the status speaks of.
@@ -111,6 +139,12 @@ type BenchmarkRunStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=20
 	CurrentPhase string `json:"currentPhase,omitempty"`
+	// volumes that were made for the run; none on a storageClass target.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Volumes []RunVolumeStatus `json:"volumes,omitempty"`
 	// phases that were started.
 	// +optional
 	// +listType=map

@@ -86,6 +86,9 @@ func (r *Reconciler) startPhase(ctx context.Context, state *plan.RunState, i int
 	if ptr.Deref(lease.Spec.HolderIdentity, "") != state.Owner {
 		return fmt.Errorf("node %s has just been taken by %s", state.Run.Spec.NodeName, lease.Annotations[v1alpha1.AnnotationHolder])
 	}
+	if state.Run.Spec.Phases[i].Operate != nil {
+		return r.startOperation(ctx, state, i)
+	}
 	job, err := buildJob(state.Run, state.Run.Spec.Phases[i])
 	if err != nil {
 		return err
@@ -126,8 +129,11 @@ func (r *Reconciler) storeResult(ctx context.Context, state *plan.RunState, i in
 	return r.create(ctx, run, stored)
 }
 
-// deleteJobs deletes all Jobs of the run in one write, and their pods with them.
+// deleteJobs deletes all Jobs of the run in one write, and their pods with them; the operations that stand for Jobs too.
 func (r *Reconciler) deleteJobs(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
+	if err := r.deleteOperations(ctx, run); err != nil {
+		return err
+	}
 	return r.Client.DeleteAllOf(ctx, &batchv1.Job{}, client.InNamespace(run.Namespace),
 		client.MatchingLabels{v1alpha1.LabelRunUID: string(run.UID)}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 }

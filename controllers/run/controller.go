@@ -116,6 +116,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfLabel)).
 		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(runOfClusterWide)).
 		Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(runOfClusterWide)).
+		Watches(&v1alpha1.PoolOperation{}, handler.EnqueueRequestsFromMapFunc(runOfClusterWide)).
 		Watches(&corev1.Event{}, handler.EnqueueRequestsFromMapFunc(r.runOfEvent)).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.runsOfLease)).
 		WithOptions(options).

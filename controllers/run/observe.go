@@ -113,7 +113,13 @@ func (r *Reconciler) observeJobs(ctx context.Context, state *plan.RunState) (map
 	byUID := map[types.UID]int{}
 	for i, phase := range state.Run.Spec.Phases {
 		key := types.NamespacedName{Namespace: state.Run.Namespace, Name: plan.PhaseObjectName(state.Run.Name, phase.Name)}
-		recorded := slices.ContainsFunc(state.Run.Status.Phases, func(p v1alpha1.RunPhaseStatus) bool { return p.Name == phase.Name && p.JobUID != "" })
+		recorded := recordedPhase(state.Run, phase.Name)
+		if phase.Operate != nil {
+			if err := r.observeOperation(ctx, state, i, recorded); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		readers := []client.Reader{r.Client}
 		if recorded {
 			readers = append(readers, r.Live)
@@ -231,7 +237,7 @@ func (r *Reconciler) observeResults(ctx context.Context, state *plan.RunState) e
 func (r *Reconciler) receive(ctx context.Context, state *plan.RunState) {
 	for i := range state.Phases {
 		phase := &state.Phases[i]
-		if phase.Stored != nil || phase.Pod.Ended == nil || !phase.Pod.HasReceipt || !state.Run.DeletionTimestamp.IsZero() {
+		if phase.Operation || phase.Stored != nil || phase.Pod.Ended == nil || !phase.Pod.HasReceipt || !state.Run.DeletionTimestamp.IsZero() {
 			continue
 		}
 		receipt, err := results.ParseReceipt(phase.Pod.Message)

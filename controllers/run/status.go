@@ -18,6 +18,9 @@ func summarise(state plan.RunState, decision plan.RunDecision) v1alpha1.Benchmar
 		status.StartedAt = &metav1.Time{Time: state.Now}
 	}
 	status.Phases = phaseStatuses(state)
+	if len(status.Volumes) == 0 && state.Pools.Ready {
+		status.Volumes = state.Pools.Volumes // as they were before the first phase
+	}
 	status.CurrentPhase = decision.Phase
 	if decision.Ending == nil {
 		status.State = decision.Reason

@@ -78,7 +78,6 @@ func (r *Reconciler) observeOnNode(ctx context.Context, run *v1alpha1.BenchmarkR
 // observePools reads the pools of a run. That one is absent, going or not ready is confirmed by the API server.
 func (r *Reconciler) observePools(ctx context.Context, state *plan.RunState) error {
 	for _, reader := range []client.Reader{r.Client, r.Live} {
-		var names []string
 		var pools []*v1alpha1.BenchmarkPool
 		for _, wanted := range plan.RunVolumes(state.Run) {
 			name := plan.RunPoolName(state.Run, wanted.Name)
@@ -87,14 +86,13 @@ func (r *Reconciler) observePools(ctx context.Context, state *plan.RunState) err
 			if client.IgnoreNotFound(err) != nil {
 				return fmt.Errorf("read BenchmarkPool %s: %w", name, err)
 			}
-			names = append(names, name)
 			if err != nil {
 				pools = append(pools, nil)
 				continue
 			}
 			pools = append(pools, &pool)
 		}
-		if state.Pools = volume.PoolsState(state.Run, names, pools); state.Pools.Exist && !state.Pools.Deleting {
+		if state.Pools = volume.PoolsState(state.Run, pools); state.Pools.Exist && !state.Pools.Deleting {
 			return nil
 		}
 	}

@@ -128,6 +128,9 @@ func runResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDoc
 	if run.Status.FinishedAt != nil {
 		result.FinishedAt = utc(run.Status.FinishedAt.Time)
 	}
+	for _, volume := range run.Status.Volumes {
+		result.Volumes = append(result.Volumes, runVolume(volume))
+	}
 	if ending := recordedEnding(run); ending != nil {
 		result.Valid, result.Reason, result.Message = ending.Valid, ending.Reason, ending.Message
 	}
@@ -145,6 +148,22 @@ func runResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDoc
 		})
 	}
 	return result, used
+}
+
+// runVolume has each property once: what is set on the dataset hides what it inherits.
+func runVolume(volume v1alpha1.RunVolumeStatus) results.RunVolume {
+	properties, own := map[string]string{}, map[string]bool{}
+	for _, property := range volume.Properties {
+		name := property.Name
+		if property.Dataset == "" {
+			name = "pool." + name
+		}
+		ofDataset := strings.Contains(property.Dataset, "/")
+		if !own[name] || ofDataset {
+			properties[name], own[name] = property.Value, ofDataset
+		}
+	}
+	return results.RunVolume{Name: string(volume.Name), Pool: volume.Pool, Provisioner: volume.Provisioner, ZFSVersion: volume.ZFSVersion, Properties: properties}
 }
 
 func utc(t time.Time) *time.Time {

@@ -44,8 +44,8 @@ func startPhase(state RunState, i int, decision RunDecision) RunDecision {
 	for _, recorded := range state.Run.Status.Phases {
 		if recorded.Name == spec.Name && recorded.JobUID != "" {
 			ending := invalid(v1alpha1.ReasonJobLost, true,
-				"Job %s was deleted before its result was read; executing phase %s a second time would measure something else",
-				PhaseObjectName(state.Run.Name, spec.Name), spec.Name)
+				"%s was deleted before its result was read; executing phase %s a second time would measure something else",
+				executor(state.Run, spec), spec.Name)
 			decision.Ending, decision.Reason, decision.Message = ending, ending.Reason, ending.Message
 			return decision
 		}
@@ -76,6 +76,14 @@ func startPhase(state RunState, i int, decision RunDecision) RunDecision {
 	return decision
 }
 
+// executor names the object that executes a phase.
+func executor(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) string {
+	if phase.Operate != nil {
+		return "PoolOperation " + RunOperationName(run, phase)
+	}
+	return "Job " + PhaseObjectName(run.Name, phase.Name)
+}
+
 // underWay is said of a phase from its start to the storing of its result, so that a phase without trouble costs one
 // write of the status.
 func underWay(state RunState, i int) (reason, message string) {
@@ -97,7 +105,7 @@ func brokenPhase(state RunState, i int) *Ending {
 	}
 	switch {
 	case phase.Job.Deleting:
-		return invalid(v1alpha1.ReasonJobLost, true, "the Job of phase %s was deleted before it had ended", spec.Name)
+		return invalid(v1alpha1.ReasonJobLost, true, "%s was deleted before phase %s had ended", executor(state.Run, spec), spec.Name)
 	case phase.Pod.Deleting && phase.Pod.Started != nil:
 		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s was deleted before it had ended", spec.Name)
 	case phase.Job.Failed || phase.Job.Succeeded:
@@ -160,7 +168,11 @@ func overduePhase(state RunState, i int) *Ending {
 		}
 		reason, why := notStarted(state, phase)
 		// What keeps one pod from starting keeps the next from it too: no second attempt.
-		return invalid(reason, false, "the pod of phase %s did not start within %s: %s", spec.Name, spec.StartDeadline.Duration.Duration, why)
+		what := "pod"
+		if phase.Operation {
+			what = "operation"
+		}
+		return invalid(reason, false, "the %s of phase %s did not start within %s: %s", what, spec.Name, spec.StartDeadline.Duration.Duration, why)
 	}
 	if state.Now.Before(phase.Pod.Started.Add(spec.Deadline.Duration.Duration)) {
 		return nil
@@ -171,6 +183,8 @@ func overduePhase(state RunState, i int) *Ending {
 // notStarted finds the most telling reason why a pod does not start.
 func notStarted(state RunState, phase PhaseState) (reason, message string) {
 	switch {
+	case phase.Operation:
+		return v1alpha1.ReasonPodNotStarted, orNone(phase.Job.Message)
 	case phase.Pod.Problem == v1alpha1.ReasonImagePullFailed || phase.Pod.Problem == v1alpha1.ReasonPodRejected:
 		return phase.Pod.Problem, phase.Pod.Message
 	case !state.Volume.Bound && state.Volume.Problem != "":
@@ -205,6 +219,9 @@ func waitForPhase(state RunState, i int, decision RunDecision) RunDecision {
 			decision.Reason, decision.Message = reason, fmt.Sprintf("phase %s (%d of %d) cannot start: %s", spec.Name, i+1, len(state.Phases), why)
 		}
 		decision.WakeAt = phase.Job.Created.Add(spec.StartDeadline.Duration.Duration)
+	}
+	if phase.Operation && phase.Job.Message != "" {
+		decision.Message += ": " + phase.Job.Message
 	}
 	return decision
 }

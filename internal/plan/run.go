@@ -63,9 +63,11 @@ func (v VolumeState) Left() bool { return v.Exists || v.Some }
 
 // PhaseState is what is known of one phase.
 type PhaseState struct {
-	Job    JobState
-	Pod    PodState
-	Stored *StoredResult
+	// Operation says that a PoolOperation stands for the Job and the pod.
+	Operation bool
+	Job       JobState
+	Pod       PodState
+	Stored    *StoredResult
 	// FileProblem says why the file of a ConfigMap that the phase names is not there.
 	FileProblem string
 	// Received is a document that was read from the pod's log and verified, but is not stored yet.
@@ -208,7 +210,9 @@ func restless(state RunState) bool {
 	resting := 0
 	for _, phase := range state.Phases {
 		if phase.Pod.Ended != nil {
-			resting++
+			if !phase.Operation { // which has no pod
+				resting++
+			}
 		} else if phase.Job.Exists && !phase.Job.Failed && !phase.Job.Succeeded {
 			return true
 		}

@@ -48,6 +48,11 @@ func RunPoolName(run *v1alpha1.BenchmarkRun, volume string) string {
 	return "sb-" + digest([]string{string(run.UID), volume}) + "-" + volume
 }
 
+// RunOperationName is the name of the PoolOperation of an operate phase.
+func RunOperationName(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) string {
+	return RunPoolName(run, VolumeData) + "-" + string(phase.Name)
+}
+
 // ClaimName is the name of the claim of a volume of a run.
 func ClaimName(run *v1alpha1.BenchmarkRun, volume string) string {
 	if volume == VolumeData {
@@ -72,6 +77,8 @@ type PoolsState struct {
 	Ready bool
 	// Broken says that one will not become ready by itself.
 	Broken bool
+	// Volumes as they are once all pools are ready.
+	Volumes []v1alpha1.RunVolumeStatus
 	// Reason and Message of the first that is not ready, or that does not go.
 	Reason, Message string
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -81,6 +82,51 @@ func TestRunOnPools(t *testing.T) {
 	}
 }
 
+// TestOperatePhase: a PoolOperation plays the Job and the pod of its phase.
+func TestOperatePhase(t *testing.T) {
+	begun := func(s *RunState) { s.Phases[0].Pod = PodState{Exists: true, Started: after(-time.Minute)} }
+	for name, test := range map[string]struct {
+		change         runChange
+		actions        []string
+		reason, ending string
+		says           string
+	}{
+		"waits for its turn":      {func(*RunState) {}, nil, "PhaseRunning", "", "Queued: behind another"},
+		"is at work":              {begun, nil, "PhaseRunning", "", "Queued: behind another"},
+		"never begins":            {func(s *RunState) { s.Now = noon.Add(time.Hour) }, nil, "PodNotStarted", "final", "the operation of phase fill did not start within 10m0s: Queued"},
+		"is deleted":              {func(s *RunState) { s.Phases[0].Job.Deleting = true }, nil, "JobLost", "retry", "PoolOperation sb-"},
+		"is gone":                 {func(s *RunState) { s.Phases[0] = PhaseState{} }, nil, "JobLost", "retry", "PoolOperation sb-"},
+		"takes too long":          {func(s *RunState) { begun(s); s.Now = noon.Add(2 * time.Hour) }, nil, "PhaseDeadlineExceeded", "retry", ""},
+		"has ended":               {func(s *RunState) { begun(s); received(s) }, []string{"StoreResult 0"}, "PhaseRunning", "", ""},
+		"is not there, first one": {func(s *RunState) { s.Phases[0], s.Run.Status.Phases = PhaseState{}, nil }, []string{"StartPhase 0"}, "PhaseRunning", "", ""},
+	} {
+		state := underwayRun()
+		state.Pools = PoolsState{Needed: true, Exist: true, Some: true, Ready: true}
+		state.Run.Spec.Phases[0].Fill, state.Run.Spec.Phases[0].Operate = nil, &v1alpha1.OperatePhase{}
+		state.Phases[0] = PhaseState{Operation: true, Job: JobState{Exists: true, UID: "job-0", Created: noon.Add(-time.Minute), Message: "Queued: behind another"}}
+		test.change(&state)
+		decision := Run(state)
+		if got := runKinds(decision.Actions); !slices.Equal(got, test.actions) && len(got)+len(test.actions) > 0 {
+			t.Errorf("%s: actions %v, want %v", name, got, test.actions)
+		}
+		if decision.Reason != test.reason || !strings.Contains(decision.Message, test.says) || endingWord(decision.Ending) != test.ending {
+			t.Errorf("%s: %s: %q, ending %q", name, decision.Reason, decision.Message, endingWord(decision.Ending))
+		}
+	}
+}
+
+// TestOperationsRestAsNoPod: a pod that is left without its Job is not kept for the sake of an operation that has ended.
+func TestOperationsRestAsNoPod(t *testing.T) {
+	state := underwayRun()
+	state.Phases[0] = PhaseState{Operation: true, Job: JobState{Exists: true, Succeeded: true}, Pod: PodState{Ended: after(-time.Minute)}}
+	if state.Pods = 1; !restless(state) {
+		t.Error("a pod is left")
+	}
+	if state.Pods = 0; restless(state) {
+		t.Error("nobody is left")
+	}
+}
+
 func TestWhatIsNotDoneYet(t *testing.T) {
 	phases := []v1alpha1.Phase{testPhase("fill")}
 	for name, test := range map[string]struct {
@@ -102,7 +148,10 @@ func TestWhatIsNotDoneYet(t *testing.T) {
 		"OpenEBS beside": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) {
 			z.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Dataset: &v1alpha1.DatasetTemplate{Provisioner: "OpenEBS"}}}
 		}, "provisioner: Local"},
-		"operate":        {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) { (*p)[0].Operate = &v1alpha1.OperatePhase{} }, "phase fill"},
+		"operate": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) { (*p)[0].Operate = &v1alpha1.OperatePhase{} }, ""},
+		"beside": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
+			(*p)[0].Measure = &v1alpha1.MeasurePhase{Operate: &v1alpha1.PoolAction{}}
+		}, "phase fill"},
 		"no such volume": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) { (*p)[0].Volume = "log" }, `volume "log"`},
 		"a further one": {func(z *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
 			z.Volumes, (*p)[0].Volume = []v1alpha1.AdditionalVolume{{Name: "log"}}, "log"
@@ -145,5 +194,20 @@ func TestRunPoolNames(t *testing.T) {
 	run.UID = "u2"
 	if other := RunPoolName(run, VolumeData); data == log || data == other || !strings.HasPrefix(data, "sb-") || len(RunPoolName(run, strings.Repeat("x", 20))) > 64 {
 		t.Error(data, log, other)
+	}
+}
+
+// TestRunVolumeInResults: what is set on the dataset hides what it would inherit, whatever comes first.
+func TestRunVolumeInResults(t *testing.T) {
+	property := func(dataset, name, value string) v1alpha1.EffectiveProperty {
+		return v1alpha1.EffectiveProperty{Dataset: dataset, Name: name, Value: value}
+	}
+	properties := []v1alpha1.EffectiveProperty{property("sb-1/volume", "recordsize", "8192"), property("", "ashift", "12"), property("sb-1", "recordsize", "131072"), property("sb-1", "atime", "off")}
+	want := map[string]string{"recordsize": "8192", "pool.ashift": "12", "atime": "off"}
+	for range 2 {
+		if got := runVolume(v1alpha1.RunVolumeStatus{Name: "data", Pool: "sb-1", Properties: properties}); !maps.Equal(got.Properties, want) || got.Name != "data" {
+			t.Errorf("got %+v", got)
+		}
+		slices.Reverse(properties)
 	}
 }

@@ -24,8 +24,8 @@ func checkTarget(slot *Slot) error {
 		missing = "provisioner: OpenEBS: write provisioner: Local"
 	}
 	for _, phase := range slot.Phases {
-		if phase.Operate != nil || phase.Measure != nil && phase.Measure.Operate != nil {
-			missing = fmt.Sprintf("operate, as in phase %s: remove it, and make a PoolOperation by hand", phase.Name)
+		if phase.Measure != nil && phase.Measure.Operate != nil {
+			missing = fmt.Sprintf("measure.operate, as in phase %s: remove it, or operate in a phase of its own", phase.Name)
 		}
 	}
 	if missing == "" {

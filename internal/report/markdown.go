@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,13 +17,14 @@ const (
 	numbersBytes     = 56 << 10
 	invalidBytes     = 24 << 10
 	environmentBytes = 16 << 10
+	volumesBytes     = 12 << 10
 	howBytes         = 8 << 10
 	rawBytes         = 28 << 10
 )
 
 // renderMarkdown also returns in words what did not fit.
 func renderMarkdown(e results.Experiment) (text string, omitted []string) {
-	sections := []*section{gatesSection(e), numbersSection(e), invalidSection(e), environmentSection(e), howSection(e), rawSection(e)}
+	sections := []*section{gatesSection(e), numbersSection(e), invalidSection(e), environmentSection(e), volumesSection(e), howSection(e), rawSection(e)}
 	var out strings.Builder
 	out.WriteString(head(e))
 	for _, s := range sections {
@@ -126,6 +128,36 @@ func environmentSection(e results.Experiment) *section {
 			shown = append(shown, code(value))
 		}
 		s.row("| %s | %s |", name(key), strings.Join(shown, ", "))
+	}
+	return s
+}
+
+// volumesSection tells of the volumes of each variant what ZFS said of them, from its first valid run, or its first at all.
+func volumesSection(e results.Experiment) *section {
+	s := newSection("What was made", volumesBytes)
+	chosen := map[string]results.RunResult{}
+	var variants []string
+	for _, run := range e.Runs {
+		known, seen := chosen[run.Variant]
+		if !seen {
+			variants = append(variants, run.Variant)
+		}
+		if !seen || len(known.Volumes) == 0 || run.Valid && !known.Valid && len(run.Volumes) > 0 {
+			chosen[run.Variant] = run
+		}
+	}
+	slices.Sort(variants)
+	for _, variant := range variants {
+		for _, volume := range chosen[variant].Volumes {
+			if s.text.Len() == 0 {
+				s.frame("As read back from ZFS before the first phase.\n\n| Variant | Volume | Properties | OpenZFS |\n|---|---|---|---|")
+			}
+			var properties []string
+			for _, property := range slices.Sorted(maps.Keys(volume.Properties)) {
+				properties = append(properties, code(property+"="+volume.Properties[property]))
+			}
+			s.row("| %s | %s | %s | %s |", name(variant), name(volume.Name), strings.Join(properties, ", "), cell(volume.ZFSVersion))
+		}
 	}
 	return s
 }

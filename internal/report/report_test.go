@@ -209,3 +209,19 @@ func FuzzRender(f *testing.F) {
 		}
 	})
 }
+
+// TestVolumesAreShown: of each variant those of a valid run, with their properties in order.
+func TestVolumesAreShown(t *testing.T) {
+	volume := func(recordsize string) []results.RunVolume {
+		return []results.RunVolume{{Name: "data", Pool: "sb-1", ZFSVersion: "zfs-2.3.9", Properties: map[string]string{"recordsize": recordsize, "atime": "off"}}}
+	}
+	text := volumesSection(results.Experiment{Runs: []results.RunResult{
+		{Variant: "b", Volumes: volume("1")}, {Variant: "b", Valid: true, Volumes: volume("8192")}, {Variant: "b", Valid: true}, {Variant: "a"}, {Variant: "a", Volumes: volume("4096")},
+	}}).String()
+	if !strings.Contains(text, "| a | data | `atime=off`, `recordsize=4096` | zfs-2.3.9 |\n| b | data | `atime=off`, `recordsize=8192` |") || strings.Count(text, "| data |") != 2 {
+		t.Error(text)
+	}
+	if text := volumesSection(results.Experiment{Runs: []results.RunResult{{Variant: "a"}}}).String(); text != "" {
+		t.Errorf("without volumes: %q", text)
+	}
+}

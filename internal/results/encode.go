@@ -21,6 +21,7 @@ type omission struct {
 // omissions in the order in which they are tried. Variants, gates and the verdict are never left out.
 var omissions = []omission{
 	{"values of the environment beyond two per key", omitEnvironmentValues},
+	{"volumes of runs beyond the first of a variant", omitVolumes},
 	{"seeds of single runs", omitSeeds},
 	{"metrics of single runs that are not primary", omitSecondaryMetrics},
 	{"metrics of invalid runs", omitInvalidMetrics},
@@ -98,6 +99,21 @@ func eachPhase(e *Experiment, change func(*RunResult, *RunPhase) int) int {
 		for j := range e.Runs[i].Phases {
 			count += change(&e.Runs[i], &e.Runs[i].Phases[j])
 		}
+	}
+	return count
+}
+
+// omitVolumes keeps those of the first run of each variant that has any: the others have been asked for alike.
+func omitVolumes(e *Experiment) int {
+	count, kept := 0, map[string]bool{}
+	for i := range e.Runs {
+		run := &e.Runs[i]
+		if !kept[run.Variant] {
+			kept[run.Variant] = len(run.Volumes) > 0
+			continue
+		}
+		count += len(run.Volumes)
+		run.Volumes = nil
 	}
 	return count
 }

@@ -113,7 +113,23 @@ type RunResult struct {
 	Message    string     `json:"message,omitempty"`
 	StartedAt  *time.Time `json:"startedAt,omitempty"`
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
-	Phases     []RunPhase `json:"phases,omitempty"`
+	// Volumes that were made for the run on pools of its own.
+	Volumes []RunVolume `json:"volumes,omitempty"`
+	Phases  []RunPhase  `json:"phases,omitempty"`
+}
+
+// RunVolume is a volume on a pool of its own, as ZFS says it was before the first phase.
+type RunVolume struct {
+	// Name by which phases refer to it.
+	Name string `json:"name"`
+	// Pool is the name of the pool.
+	Pool string `json:"pool"`
+	// Provisioner that made the dataset.
+	Provisioner string `json:"provisioner,omitempty"`
+	// ZFSVersion of the node's module and tools.
+	ZFSVersion string `json:"zfsVersion,omitempty"`
+	// Properties in effect by name: those of the dataset, and behind "pool." those of the pool.
+	Properties map[string]string `json:"properties,omitempty"`
 }
 
 // RunPhase is one phase of one run.

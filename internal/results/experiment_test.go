@@ -98,6 +98,7 @@ func bigExperiment() Experiment {
 		p.Seeds, p.Message = []int64{1, 2, 3, 4, 5, 6, 7, 8}, strings.Repeat("ö", 200)
 		r := run(i, "a", i%4 != 0, p)
 		r.Message = strings.Repeat("m", 300)
+		r.Volumes = []RunVolume{{Name: "data", Pool: "sb-1", Properties: map[string]string{"recordsize": "8192"}}}
 		e.Runs = append(e.Runs, r)
 	}
 	e.Variants = Summarise(e.Runs)

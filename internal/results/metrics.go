@@ -42,7 +42,7 @@ type Metric struct {
 }
 
 var (
-	vocabulary = slices.Concat(throughputMetrics(), latencyMetrics(), shareMetrics(), postgresMetrics(), preparationMetrics(), systemMetrics())
+	vocabulary = slices.Concat(throughputMetrics(), latencyMetrics(), shareMetrics(), postgresMetrics(), preparationMetrics(), systemMetrics(), operationMetrics())
 	byName     = indexMetrics(vocabulary)
 )
 
@@ -145,6 +145,26 @@ func preparationMetrics() []Metric {
 		{"rounds", UnitCount, "Rounds until steady state, or as many as asked.", Neither, false},
 		{"steadyStateRangePartsPerMillion", UnitPartsPerMillion, "(Largest - smallest) / mean over the last window of rounds.", Lower, false},
 		{"steadyStateSlopePartsPerMillion", UnitPartsPerMillion, "Rise or fall of the best line over the last window of rounds / mean.", Lower, false},
+	}
+}
+
+// operationMetrics are those of operate phases.
+func operationMetrics() []Metric {
+	return []Metric{
+		{"referencedBytes", UnitBytes, "Data that a snapshot or clone refers to.", Neither, false},
+		{"freedBytes", UnitBytes, "Space that the destruction of a dataset gave back.", Neither, false},
+		{"sentBytes", UnitBytes, "Stream that a replication sent.", Lower, false},
+		{"receivedReferencedBytes", UnitBytes, "Data that the received dataset refers to.", Neither, false},
+		{"copiedBytes", UnitBytes, "Data of the files that were copied.", Neither, false},
+		{"copiedFiles", UnitCount, "Files that were copied.", Neither, false},
+		{"scannedBytes", UnitBytes, "Data that a scrub has read.", Neither, false},
+		{"repairedBytes", UnitBytes, "Data that a scrub has repaired.", Lower, false},
+		{"errorsFound", UnitCount, "Errors that a scrub, trim or rebuild found.", Lower, false},
+		{"dataErrors", UnitCount, "Errors in data that nothing can repair.", Lower, false},
+		{"trimmedBytes", UnitBytes, "Space that the disks were told is free.", Neither, false},
+		{"resilveredBytes", UnitBytes, "Data that was rebuilt on a new disk.", Neither, false},
+		{"freeSegments", UnitCount, "Pieces that the free space of the pool is in.", Lower, false},
+		{"largestFreeSegmentBytes", UnitBytes, "Largest of these pieces.", Higher, false},
 	}
 }
 

@@ -100,21 +100,23 @@ func size(volume plan.RunVolume, poolBytes int64) resource.Quantity {
 }
 
 // PoolsState joins what is known of the pools of a run, in the order of its volumes; nil is one that does not exist.
-func PoolsState(run *v1alpha1.BenchmarkRun, names []string, pools []*v1alpha1.BenchmarkPool) plan.PoolsState {
+func PoolsState(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool) plan.PoolsState {
 	state := plan.PoolsState{Needed: true, Exist: true, Ready: true}
-	for i, pool := range pools {
+	for i, wanted := range plan.RunVolumes(run) {
+		pool := pools[i]
 		if pool == nil {
 			state.Exist, state.Ready = false, false
 			continue
 		}
 		if pool.Labels[v1alpha1.LabelRunUID] != string(run.UID) {
-			state.Exist, state.Ready, state.Foreign = false, false, names[i]
+			state.Exist, state.Ready, state.Foreign = false, false, plan.RunPoolName(run, wanted.Name)
 			continue
 		}
 		state.Some = true
 		state.Deleting = state.Deleting || !pool.DeletionTimestamp.IsZero()
 		reason, message, ready, broken := poolCondition(pool)
 		state.Ready, state.Broken = state.Ready && ready, state.Broken || broken
+		state.Volumes = append(state.Volumes, volumeStatus(wanted, pool))
 		if !ready && state.Reason == "" {
 			state.Reason, state.Message = reason, "BenchmarkPool "+pool.Name+": "+message
 		}
@@ -132,4 +134,16 @@ func poolCondition(pool *v1alpha1.BenchmarkPool) (reason, message string, ready,
 		return v1alpha1.ReasonPoolNotReady, "its agent has not looked at it yet", false, false
 	}
 	return condition.Reason, condition.Message, condition.Status == metav1.ConditionTrue, meta.IsStatusConditionTrue(pool.Status.Conditions, v1alpha1.ConditionStalled)
+}
+
+// maxRunProperties is the API's bound.
+const maxRunProperties = 64
+
+// volumeStatus is what a pool says of a volume of a run.
+func volumeStatus(wanted plan.RunVolume, pool *v1alpha1.BenchmarkPool) v1alpha1.RunVolumeStatus {
+	properties := pool.Status.Properties
+	return v1alpha1.RunVolumeStatus{
+		Name: v1alpha1.PhaseName(wanted.Name), Pool: pool.Name, Provisioner: wanted.Dataset.Provisioner, GUID: pool.Status.GUID,
+		ZFSVersion: pool.Status.ZFSVersion, Properties: properties[:min(len(properties), maxRunProperties)],
+	}
 }

@@ -71,6 +71,7 @@ func TestOnNode(t *testing.T) {
 
 func TestPoolsState(t *testing.T) {
 	run := zfsRun(nil)
+	run.Spec.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: run.Spec.Target.ZFS.Pool}}
 	pool := func(changes ...func(*v1alpha1.BenchmarkPool)) *v1alpha1.BenchmarkPool {
 		made := Pool(run, plan.RunVolumes(run)[0], map[string]string{v1alpha1.LabelRunUID: "run-uid"})
 		made.Generation = 2
@@ -98,12 +99,12 @@ func TestPoolsState(t *testing.T) {
 		"both":                 {[]*v1alpha1.BenchmarkPool{pool(), pool(going)}, true, true, true, false, false, true, ""},
 		"one goes":             {[]*v1alpha1.BenchmarkPool{pool(), pool(deleted)}, true, true, true, false, true, true, ""},
 		"one is another's":     {[]*v1alpha1.BenchmarkPool{pool(), pool(foreign)}, false, true, false, false, false, false, ""},
-		"no agent":             {[]*v1alpha1.BenchmarkPool{pool(unseen)}, true, true, false, false, false, true, "PoolNotReady"},
-		"an earlier spec's":    {[]*v1alpha1.BenchmarkPool{pool(earlier)}, true, true, false, false, false, true, "PoolNotReady"},
+		"no agent":             {[]*v1alpha1.BenchmarkPool{pool(unseen), pool()}, true, true, false, false, false, true, "PoolNotReady"},
+		"an earlier spec's":    {[]*v1alpha1.BenchmarkPool{pool(earlier), pool()}, true, true, false, false, false, true, "PoolNotReady"},
 		"one is out of order":  {[]*v1alpha1.BenchmarkPool{pool(), pool(broken)}, true, true, false, true, false, true, "Unhealthy"},
 		"and one is not there": {[]*v1alpha1.BenchmarkPool{nil, pool(broken)}, false, true, false, true, false, true, "Unhealthy"},
 	} {
-		got := PoolsState(run, []string{"sb-1", "sb-2"}, test.pools)
+		got := PoolsState(run, test.pools)
 		if !got.Needed || got.Exist != test.exist || got.Some != test.some || got.Ready != test.ready || got.Broken != test.broken || got.Deleting != test.deleting ||
 			(got.Foreign == "") != test.isThem || got.Reason != test.reason {
 			t.Errorf("%s: %+v", name, got)

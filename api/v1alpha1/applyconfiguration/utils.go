@@ -141,6 +141,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ResultsReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RunPhaseStatus"):
 		return &apiv1alpha1.RunPhaseStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RunVolumeStatus"):
+		return &apiv1alpha1.RunVolumeStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ScanWorkload"):
 		return &apiv1alpha1.ScanWorkloadApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Schedule"):

@@ -310,6 +310,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: state
       type:
         scalar: string
+    - name: volumes
+      type:
+        list:
+          elementType:
+            namedType: com.github.storagebench.storagebench.api.v1alpha1.RunVolumeStatus
+          elementRelationship: associative
+          keys:
+          - name
 - name: com.github.storagebench.storagebench.api.v1alpha1.BlockSize
   scalar: string
 - name: com.github.storagebench.storagebench.api.v1alpha1.BlockSizeShare
@@ -1301,6 +1309,30 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.storagebench.storagebench.api.v1alpha1.RunVolumeStatus
+  map:
+    fields:
+    - name: guid
+      type:
+        scalar: string
+    - name: name
+      type:
+        namedType: com.github.storagebench.storagebench.api.v1alpha1.PhaseName
+    - name: pool
+      type:
+        scalar: string
+    - name: properties
+      type:
+        list:
+          elementType:
+            namedType: com.github.storagebench.storagebench.api.v1alpha1.EffectiveProperty
+          elementRelationship: atomic
+    - name: provisioner
+      type:
+        scalar: string
+    - name: zfsVersion
+      type:
+        scalar: string
 - name: com.github.storagebench.storagebench.api.v1alpha1.ScanWorkload
   map:
     fields:

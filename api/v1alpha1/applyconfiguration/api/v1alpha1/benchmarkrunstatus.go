@@ -23,6 +23,8 @@ type BenchmarkRunStatusApplyConfiguration struct {
 	State *string `json:"state,omitempty"`
 	// currentPhase of the run.
 	CurrentPhase *string `json:"currentPhase,omitempty"`
+	// volumes that were made for the run; none on a storageClass target.
+	Volumes []RunVolumeStatusApplyConfiguration `json:"volumes,omitempty"`
 	// phases that were started.
 	Phases []RunPhaseStatusApplyConfiguration `json:"phases,omitempty"`
 	// startedAt is when the run was first acted upon.
@@ -73,6 +75,19 @@ func (b *BenchmarkRunStatusApplyConfiguration) WithState(value string) *Benchmar
 // If called multiple times, the CurrentPhase field is set to the value of the last call.
 func (b *BenchmarkRunStatusApplyConfiguration) WithCurrentPhase(value string) *BenchmarkRunStatusApplyConfiguration {
 	b.CurrentPhase = &value
+	return b
+}
+
+// WithVolumes adds the given value to the Volumes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Volumes field.
+func (b *BenchmarkRunStatusApplyConfiguration) WithVolumes(values ...*RunVolumeStatusApplyConfiguration) *BenchmarkRunStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithVolumes")
+		}
+		b.Volumes = append(b.Volumes, *values[i])
+	}
 	return b
 }
 

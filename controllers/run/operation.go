@@ -1,0 +1,159 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// operationOf is the PoolOperation of an operate phase. Where the action names another pool, it names a volume of the target.
+func operationOf(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) *v1alpha1.PoolOperation {
+	action := *phase.Operate.PoolAction.DeepCopy()
+	if action.Replicate != nil {
+		for _, wanted := range plan.RunVolumes(run) {
+			if wanted.Name == action.Replicate.ToPool {
+				action.Replicate.ToPool = plan.RunPoolName(run, wanted.Name)
+			}
+		}
+	}
+	labels := clusterLabelsFor(run)
+	labels[v1alpha1.LabelPhase] = string(phase.Name)
+	return &v1alpha1.PoolOperation{
+		ObjectMeta: metav1.ObjectMeta{Name: plan.RunOperationName(run, phase), Labels: labels},
+		Spec: v1alpha1.PoolOperationSpec{
+			NodeName: run.Spec.NodeName, Pool: plan.RunPoolName(run, phaseVolume(run, phase).Name), Action: action, Deadline: phase.Deadline,
+		},
+	}
+}
+
+// observeOperation lets the PoolOperation of a phase stand for its Job and pod: it is made once, starts, and ends with a result.
+func (r *Reconciler) observeOperation(ctx context.Context, state *plan.RunState, i int, recorded bool) error {
+	phase := state.Run.Spec.Phases[i]
+	readers := []client.Reader{r.Client}
+	if recorded {
+		readers = append(readers, r.Live)
+	}
+	for _, reader := range readers {
+		var operation v1alpha1.PoolOperation
+		err := reader.Get(ctx, types.NamespacedName{Name: plan.RunOperationName(state.Run, phase)}, &operation)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read PoolOperation %s: %w", operation.Name, err)
+		}
+		if err == nil && ofRun(&operation, state.Run) {
+			return playOperation(&state.Phases[i], state.Run, phase, &operation)
+		}
+	}
+	return nil
+}
+
+// playOperation reads what the planner needs to know from an operation.
+func playOperation(state *plan.PhaseState, run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operation *v1alpha1.PoolOperation) error {
+	state.Operation = true
+	ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
+	message := ""
+	if ready != nil {
+		message = ready.Reason + ": " + ready.Message
+	}
+	state.Job = plan.JobState{Exists: true, Deleting: !operation.DeletionTimestamp.IsZero(), UID: string(operation.UID),
+		Created: operation.CreationTimestamp.Time, Message: message}
+	if operation.Status.StartedAt != nil {
+		state.Pod.Exists, state.Pod.Name, state.Pod.Started = true, operation.Name, &operation.Status.StartedAt.Time
+	}
+	if operation.Status.Outcome == "" {
+		return nil
+	}
+	document := operationDocument(run, phase, operation)
+	text, err := json.Marshal(document)
+	if err != nil {
+		return err
+	}
+	state.Job.Succeeded = operation.Status.Outcome == plan.OutcomeSucceeded
+	state.Job.Failed = !state.Job.Succeeded
+	state.Pod.Ended = &document.FinishedAt
+	state.Received, state.ReceivedBytes, state.ReceivedDigest = &document, text, results.Digest(text)
+	return nil
+}
+
+// operationDocument is the result of an operate phase, in the form that runners give to theirs.
+func operationDocument(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operation *v1alpha1.PoolOperation) results.PhaseDocument {
+	status := operation.Status
+	document := results.PhaseDocument{
+		Version: results.PhaseVersion, Run: results.RunIdentity{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
+		Phase: string(phase.Name), Kind: results.KindOperate, Outcome: results.OutcomeValid,
+		StartedAt: operation.CreationTimestamp.UTC(), FinishedAt: operation.CreationTimestamp.UTC(),
+		Metrics:     operationMetrics(status.Metrics),
+		Environment: map[string]string{"operation": plan.OperationName(operation.Spec.Action), "operation.pool": operation.Spec.Pool},
+	}
+	if status.StartedAt != nil {
+		document.StartedAt, document.FinishedAt = status.StartedAt.UTC(), status.StartedAt.UTC()
+	}
+	if status.FinishedAt != nil && status.FinishedAt.After(document.StartedAt) {
+		document.FinishedAt = status.FinishedAt.UTC()
+	}
+	document.Metrics["durationNanoseconds"] = int64(document.FinishedAt.Sub(document.StartedAt))
+	if ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		document.Reason, document.Message = ready.Reason, ready.Message
+	}
+	if status.Outcome != plan.OutcomeSucceeded {
+		document.Outcome = results.OutcomeInvalid
+		if document.Reason == "" {
+			document.Reason = v1alpha1.ReasonActionFailed
+		}
+	}
+	return document
+}
+
+// operationMetrics are those that gates and reports know, in their units.
+func operationMetrics(measured []v1alpha1.OperationMetric) map[string]int64 {
+	const partsPerMillionPerPercent = 10_000
+	metrics := map[string]int64{}
+	for _, metric := range measured {
+		if metric.Name == "layoutScorePercent" {
+			metrics["layoutScorePartsPerMillion"] = metric.Value * partsPerMillionPerPercent
+		}
+		if _, known := results.LookupMetric(metric.Name); known && metric.Value >= 0 {
+			metrics[metric.Name] = metric.Value
+		}
+	}
+	return metrics
+}
+
+// startOperation makes the PoolOperation of a phase.
+func (r *Reconciler) startOperation(ctx context.Context, state *plan.RunState, i int) error {
+	operation := operationOf(state.Run, state.Run.Spec.Phases[i])
+	if err := r.create(ctx, state.Run, operation); err != nil {
+		return err
+	}
+	if operation.UID != "" {
+		return playOperation(&state.Phases[i], state.Run, state.Run.Spec.Phases[i], operation)
+	}
+	return nil
+}
+
+// deleteOperations deletes the operations of a run; their agent ends what is under way.
+func (r *Reconciler) deleteOperations(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
+	for _, phase := range run.Spec.Phases {
+		if phase.Operate == nil {
+			continue
+		}
+		if err := r.deleteClusterWide(ctx, run, plan.RunOperationName(run, phase), &v1alpha1.PoolOperation{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordedPhase says whether the status knows the Job or operation of a phase.
+func recordedPhase(run *v1alpha1.BenchmarkRun, name v1alpha1.PhaseName) bool {
+	return slices.ContainsFunc(run.Status.Phases, func(p v1alpha1.RunPhaseStatus) bool { return p.Name == name && p.JobUID != "" })
+}

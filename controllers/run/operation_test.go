@@ -1,0 +1,82 @@
+package run
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+func operateRun(action v1alpha1.PoolAction) *v1alpha1.BenchmarkRun {
+	run := testRun(corev1.PersistentVolumeFilesystem)
+	run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log"}}}}
+	run.Spec.Phases[0].Fill, run.Spec.Phases[0].Operate = nil, &v1alpha1.OperatePhase{PoolAction: action}
+	return run
+}
+
+func TestOperationOfAPhase(t *testing.T) {
+	run := operateRun(v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "volume", ToPool: "log", To: "copy"}})
+	operation := operationOf(run, run.Spec.Phases[0])
+	if operation.Spec.Pool != plan.RunPoolName(run, "data") || operation.Spec.Action.Replicate.ToPool != plan.RunPoolName(run, "log") || operation.Spec.NodeName != "n1" {
+		t.Errorf("operation %+v", operation.Spec)
+	}
+	if run.Spec.Phases[0].Operate.Replicate.ToPool != "log" {
+		t.Error("the run was changed")
+	}
+	if !ofRun(operation, run) || operation.Labels[v1alpha1.LabelNamespace] != "lab" || operation.Labels[v1alpha1.LabelPhase] != "fill" {
+		t.Errorf("labels %v", operation.Labels)
+	}
+	run.Spec.Phases[0].Volume = "log"
+	if got := operationOf(run, run.Spec.Phases[0]).Spec.Pool; got != plan.RunPoolName(run, "log") {
+		t.Errorf("a phase on volume log works on %s", got)
+	}
+}
+
+// TestOperationPlaysItsPhase follows an operation from its making to its outcome.
+func TestOperationPlaysItsPhase(t *testing.T) {
+	run := operateRun(v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{Dataset: "volume"}})
+	operation := operationOf(run, run.Spec.Phases[0])
+	operation.UID, operation.CreationTimestamp = "op", metav1.NewTime(time.Unix(1000, 0))
+	look := func() plan.PhaseState {
+		t.Helper()
+		var state plan.PhaseState
+		if err := playOperation(&state, run, run.Spec.Phases[0], operation); err != nil {
+			t.Fatal(err)
+		}
+		return state
+	}
+	if state := look(); !state.Operation || !state.Job.Exists || state.Job.UID != "op" || state.Pod.Started != nil || state.Received != nil {
+		t.Errorf("made: %+v", state)
+	}
+	kstatus.Progress(&operation.Status.Conditions, 1, v1alpha1.ReasonOperationRunning, "at work")
+	operation.Status.StartedAt = &metav1.Time{Time: time.Unix(1010, 0)}
+	if state := look(); state.Pod.Started == nil || state.Job.Message != "Running: at work" || state.Received != nil {
+		t.Errorf("begun: %+v", state)
+	}
+	operation.Status.Outcome, operation.Status.FinishedAt = plan.OutcomeSucceeded, &metav1.Time{Time: time.Unix(1040, 0)}
+	operation.Status.Metrics = []v1alpha1.OperationMetric{{Name: "layoutScorePercent", Value: 97}, {Name: "segments", Value: 3}, {Name: "copiedBytes", Value: 5}, {Name: "sentBytes", Value: -1}}
+	state := look()
+	want := map[string]int64{"layoutScorePartsPerMillion": 970_000, "copiedBytes": 5, "durationNanoseconds": int64(30 * time.Second)}
+	if diff := cmp.Diff(want, state.Received.Metrics); diff != "" {
+		t.Errorf("metrics (-want +got)\n%s", diff)
+	}
+	if err := state.Received.Validate(); err != nil || state.Received.Outcome != results.OutcomeValid || state.Received.Kind != results.KindOperate {
+		t.Errorf("document %+v: %v", state.Received, err)
+	}
+	if _, _, _, err := results.StoredPhase(state.ReceivedBytes, state.ReceivedDigest); err != nil {
+		t.Error(err)
+	}
+	for _, outcome := range []string{plan.OutcomeFailed, plan.OutcomeCancelled} {
+		operation.Status.Outcome = outcome
+		if state := look(); state.Received.Outcome != results.OutcomeInvalid || state.Received.Validate() != nil || !state.Job.Failed {
+			t.Errorf("%s: %+v", outcome, state.Received)
+		}
+	}
+}
