@@ -72,7 +72,7 @@ func (p *pools) operations() {
 	p.operate("export", from, `exportImport: {}`, "Succeeded")
 	p.repairs(from)
 	p.replaces(from)
-	p.unmount() // the import has mounted them
+	p.unmountLeft()
 	p.remove(to, from)
 }
 

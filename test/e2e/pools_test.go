@@ -43,7 +43,7 @@ func TestPools(t *testing.T) {
 		{name: "dangerous disks", test: (*pools).dangers},
 		{name: "reuse", test: (*pools).reuse},
 		{name: "benchmarks", test: (*pools).benchmarks},
-		{name: "ageing", test: (*pools).ageing},
+		{name: "ageing", test: (*pools).ageing, long: true},
 		{name: "operations", test: (*pools).operations, long: true},
 		{name: "changes", test: (*pools).changes, long: true},
 		{name: "many operations", test: (*pools).many, long: true},
