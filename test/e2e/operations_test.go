@@ -72,6 +72,8 @@ func (p *pools) operations() {
 	p.operate("export", from, `exportImport: {}`, "Succeeded")
 	p.repairs(from)
 	p.replaces(from)
+	p.change(from, func() { from.Spec.Vdevs[0].Devices[1] = v1alpha1.DevicePath(p.on(4)) }) // else the end waits for the lost disk
+	p.ready(from)
 	p.unmountLeft()
 	p.remove(to, from)
 }
