@@ -131,6 +131,14 @@ lab-soak: lab-program ## up and down N times (10), and nothing may be left behin
 e2e: ## the end-to-end tests, in a lab of their own with two nodes that is removed at the end (E2E_KEEP=1 keeps it)
 	@hack/e2e
 
+.PHONY: e2e-openebs
+e2e-openebs: ## volumes of the OpenEBS driver: a stand-in, in the lab of make e2e; the real one in your cluster with DRIVER=installed DISK=PATH
+	@case "$(DRIVER)" in \
+		"" | stand-in) hack/e2e -run 'TestPools/^openebs$$' ;; \
+		installed) E2E_OPENEBS=installed DISK="$(DISK)" go test ./test/openebs -run '^TestInstalled$$' -count=1 -timeout 90m -v ;; \
+		*) echo "make e2e-openebs: DRIVER=$(DRIVER): write stand-in or installed" >&2; exit 2 ;; \
+	esac
+
 ##@ Building
 
 .PHONY: build

@@ -4,9 +4,34 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// RunGroup is what a run is a part of, if its phases are executed on several nodes at once.
+//
+// +kubebuilder:validation:XValidation:rule="self.index < self.nodes.size()",message="index counts the nodes from 0: make it less than their number"
+type RunGroup struct {
+	// name that the runs of the group share; each has a letter behind it, -a for the first node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=61
+	Name string `json:"name"`
+	// index of this run's node in nodes.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=7
+	Index int32 `json:"index"`
+	// nodes of the group, sorted by name; each has one run.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=2
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Nodes []string `json:"nodes"`
+}
+
 // BenchmarkRunSpec is one execution of one variant, with everything resolved. It never changes.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a BenchmarkRun is never changed: change its StorageBenchmark, which makes new runs"
+// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group.index >= self.group.nodes.size() || self.group.nodes[self.group.index] == self.nodeName",message="nodeName is another node than the one of group.nodes that group.index names: make them the same"
 type BenchmarkRunSpec struct {
 	// benchmark is the name of the StorageBenchmark.
 	// +required
@@ -44,6 +69,9 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a node as 'kubectl get nodes' shows it"
 	NodeName string `json:"nodeName"`
+	// group of runs that execute each phase at the same time, each on a node of its own; left out for a run alone.
+	// +optional
+	Group *RunGroup `json:"group,omitempty"`
 	// runnerImage of the workload pods.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -79,6 +107,13 @@ type RunPhaseStatus struct {
 	// startedAt is when the Job was made.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// startAt is the moment that the runs of a group have agreed on for the beginning of the workload.
+	// +optional
+	StartAt *metav1.MicroTime `json:"startAt,omitempty"`
+	// startLagMilliseconds is how much later than startAt the workload began, by the node's clock.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	StartLagMilliseconds *int64 `json:"startLagMilliseconds,omitempty"`
 	// finishedAt is when the result was stored.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
@@ -90,6 +125,16 @@ type RunPhaseStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=80
 	Digest string `json:"digest,omitempty"`
+}
+
+// RunReadiness is what a run of a group waits for the others with.
+type RunReadiness struct {
+	// phase that could begin.
+	// +required
+	Phase PhaseName `json:"phase"`
+	// since when; it never changes for a phase. The start is agreed on from those of all runs of the group.
+	// +required
+	Since metav1.MicroTime `json:"since"`
 }
 
 // RunVolumeStatus is a volume that was made for a run on a zfs target.
@@ -151,6 +196,9 @@ type BenchmarkRunStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Phases []RunPhaseStatus `json:"phases,omitempty"`
+	// readyFor is the phase that a run of a group is ready to execute, or has begun last.
+	// +optional
+	ReadyFor *RunReadiness `json:"readyFor,omitempty"`
 	// startedAt is when the run was first acted upon.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`

@@ -34,6 +34,7 @@ const (
 	ReasonNoNode               = "NoNode"
 	ReasonStorageClassNotFound = "StorageClassNotFound"
 	ReasonNoDefaultClass       = "NoDefaultStorageClass"
+	ReasonDriverNotInstalled   = "DriverNotInstalled"
 	ReasonNameTaken            = "NameTaken"
 	ReasonActionFailed         = "ActionFailed"
 
@@ -41,6 +42,7 @@ const (
 	ReasonPreparingVolume       = "PreparingVolume"
 	ReasonVolumeNotBound        = "VolumeNotBound"
 	ReasonVolumeLost            = "VolumeLost"
+	ReasonPropertiesDiffer      = "PropertiesDiffer"
 	ReasonPhaseRunning          = "PhaseRunning"
 	ReasonPodUnschedulable      = "PodUnschedulable"
 	ReasonPodRejected           = "PodRejected"
@@ -57,7 +59,12 @@ const (
 	ReasonResultUnreadable      = "ResultUnreadable"
 	ReasonPhaseInvalid          = "PhaseInvalid"
 	ReasonLeaseLost             = "LeaseLost"
+	ReasonOperationNotBeside    = "OperationNotBeside"
+	ReasonParameterNotSet       = "ParameterNotSet"
 	ReasonMeasured              = "Measured"
+	ReasonWaitingForPeers       = "WaitingForPeers"
+	ReasonPeerInvalid           = "PeerInvalid"
+	ReasonOutOfStep             = "OutOfStep"
 	ReasonTearingDown           = "TearingDown"
 
 	// Of a pool.
@@ -124,10 +131,17 @@ const (
 	AnnotationNode = "storagebench.dev/node"
 	// AnnotationFingerprint identifies what went into results.
 	AnnotationFingerprint = "storagebench.dev/fingerprint"
+	// AnnotationStartAt is the moment that the runs of a group have agreed on for the beginning of a phase.
+	AnnotationStartAt = "storagebench.dev/start-at"
 	// AnnotationVerdict is the verdict that results hold.
 	AnnotationVerdict = "storagebench.dev/verdict"
 	// AnnotationReleasePool lets a deleted BenchmarkPool or PoolOperation go although something may stay behind. Its value is the node's name.
 	AnnotationReleasePool = "storagebench.dev/release-pool"
+	// AnnotationReport names a dataset on a BenchmarkPool, by its path, that somebody else made: its properties are reported in the
+	// status too. Setting it makes the agent look.
+	AnnotationReport = "storagebench.dev/report-dataset"
+	// AnnotationRescan is set on the ZFSNode of the OpenEBS driver, which looks for new pools when that object changes.
+	AnnotationRescan = "storagebench.dev/rescan-for"
 	// LabelLabNode marks, with the value "true", the nodes that the agent may run on.
 	LabelLabNode = "storagebench.dev/lab"
 	// FieldNodeName selects the pools and operations of one node.

@@ -154,10 +154,16 @@ type StorageBenchmarkStatus struct {
 	// seed in use.
 	// +optional
 	Seed *int64 `json:"seed,omitempty"`
-	// nodeName is the node on which all runs are made.
+	// nodeName is the node on which all runs are made; of several at once the names, joined by commas, or as many as fit.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	NodeName string `json:"nodeName,omitempty"`
+	// nodeNames are the nodes, if each phase is executed on several at once.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=253
+	NodeNames []string `json:"nodeNames,omitempty"`
 	// storageClass that is tested, resolved.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -219,7 +225,7 @@ type QueueStatus struct {
 
 // ProgressStatus says how far an experiment is.
 type ProgressStatus struct {
-	// runsTotal to be made.
+	// runsTotal to be made. The runs of a group, on several nodes at once, count as one here and below.
 	// +required
 	RunsTotal int32 `json:"runsTotal"`
 	// runsDone with usable numbers.
@@ -228,7 +234,7 @@ type ProgressStatus struct {
 	// runsInvalid counts attempts whose numbers cannot be used.
 	// +required
 	RunsInvalid int32 `json:"runsInvalid"`
-	// currentRun is the name of the run in progress.
+	// currentRun is the name of the run in progress, or of the group.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	CurrentRun string `json:"currentRun,omitempty"`

@@ -96,7 +96,8 @@ type NodeChoice struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="write each key as Kubernetes wants it: NAME or PREFIX/NAME, the name of at most 63 letters, digits, '-', '_' and '.', such as example.com/team"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 63)",message="write each value in at most 63 characters, as node labels are"
 	MatchLabels map[string]string `json:"matchLabels"`
-	// count of nodes that run each phase at the same time.
+	// count of nodes that execute each phase at the same time. With more than one, the runs of all nodes are one measurement:
+	// they begin each phase together, and their figures are joined.
 	// +optional
 	// +default=1
 	// +kubebuilder:validation:Minimum=1

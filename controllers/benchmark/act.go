@@ -30,13 +30,13 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision pl
 		case plan.RemoveBenchmarkFinalizer:
 			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, benchmark, controllerutil.RemoveFinalizer))
 		case plan.TakeLease:
-			err = r.takeLease(ctx, benchmark, decision.NodeName)
+			err = r.takeLease(ctx, benchmark, action.Node)
 		case plan.BreakLease:
-			err = r.deleteLease(ctx, observed.Lease.Node, observed.Lease.Holder)
+			err = r.breakLease(ctx, observed, action.Node)
 		case plan.ReleaseLease:
-			err = r.releaseLease(ctx, benchmark, observed.Lease.Node)
+			err = r.releaseLease(ctx, benchmark, action.Node)
 		case plan.CreateRun:
-			run := r.buildRun(observed, action.Slot, action.Attempt, decision.NodeName, decision.DefaultClass)
+			run := r.buildRun(observed, action, decision.NodeNames, decision.DefaultClass)
 			err = r.createRun(ctx, benchmark, run)
 		case plan.DeleteRun:
 			err = r.deleteRun(ctx, observed, action.Run)
@@ -87,6 +87,16 @@ func (r *Reconciler) releaseLease(ctx context.Context, benchmark *v1alpha1.Stora
 	return r.deleteLease(ctx, node, string(benchmark.UID))
 }
 
+// breakLease takes a node from the holder that was found to be gone.
+func (r *Reconciler) breakLease(ctx context.Context, observed *observation, node string) error {
+	for _, lease := range observed.Leases {
+		if lease.Node == node && lease.Abandoned {
+			return r.deleteLease(ctx, node, lease.Holder)
+		}
+	}
+	return nil
+}
+
 // deleteLease deletes the Lease of a node if it is still the given holder's.
 func (r *Reconciler) deleteLease(ctx context.Context, node, holder string) error {
 	var lease coordinationv1.Lease
@@ -135,13 +145,18 @@ func (r *Reconciler) deleteResults(ctx context.Context, benchmark *v1alpha1.Stor
 	return client.IgnoreNotFound(r.Client.Delete(ctx, &stored, client.Preconditions{UID: &stored.UID}))
 }
 
-// buildRun is the run for a slot, with everything resolved.
-func (r *Reconciler) buildRun(observed *observation, slot *plan.Slot, attempt int32, node, defaultClass string) *v1alpha1.BenchmarkRun {
-	benchmark := observed.Benchmark
-	target := plan.ResolveTarget(slot.Target, node, defaultClass)
+// buildRun is the run for a slot, or one of its group, with everything resolved.
+func (r *Reconciler) buildRun(observed *observation, action plan.BenchmarkAction, nodes []string, defaultClass string) *v1alpha1.BenchmarkRun {
+	benchmark, slot, node := observed.Benchmark, action.Slot, nodes[action.Member]
+	target := plan.ResolveTarget(slot.Target, node, defaultClass, plan.DefaultProvisioner(observed.BenchmarkState))
+	name := plan.RunName(benchmark.Name, observed.Experiment, slot.Index, action.Attempt)
+	group := plan.GroupOf(name, action.Member, nodes)
+	if group != nil {
+		name = plan.MemberName(name, action.Member)
+	}
 	return &v1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: plan.RunName(benchmark.Name, observed.Experiment, slot.Index, attempt), Namespace: benchmark.Namespace,
+			Name: name, Namespace: benchmark.Namespace,
 			Labels: map[string]string{
 				v1alpha1.LabelBenchmark:    plan.BenchmarkLabel(benchmark.Name),
 				v1alpha1.LabelBenchmarkUID: string(benchmark.UID),
@@ -152,8 +167,8 @@ func (r *Reconciler) buildRun(observed *observation, slot *plan.Slot, attempt in
 		},
 		Spec: v1alpha1.BenchmarkRunSpec{
 			Benchmark: benchmark.Name, Experiment: observed.Experiment,
-			Index: slot.Index, Variant: slot.Variant, Repetition: slot.Repetition, Attempt: attempt, Seed: slot.Seed,
-			NodeName: node, RunnerImage: r.image(observed), Target: target, Phases: slot.Phases,
+			Index: slot.Index, Variant: slot.Variant, Repetition: slot.Repetition, Attempt: action.Attempt, Seed: slot.Seed,
+			NodeName: node, Group: group, RunnerImage: r.image(observed), Target: target, Phases: slot.Phases,
 			Retain: benchmark.Spec.Retain, PodTemplate: *benchmark.Spec.PodTemplate.DeepCopy(),
 		},
 	}
@@ -190,7 +205,7 @@ func (r *Reconciler) rehearse(ctx context.Context, observed *observation) error 
 			continue
 		}
 		seen[slot.Variant] = true
-		run := r.buildRun(observed, slot, 1, "rehearsal", "rehearsal")
+		run := r.buildRun(observed, plan.BenchmarkAction{Slot: slot, Attempt: 1}, rehearsalNodes(slot), "rehearsal")
 		run.Name += "-rehearsal"
 		err := r.Client.Create(ctx, run, client.DryRunAll)
 		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
@@ -201,6 +216,15 @@ func (r *Reconciler) rehearse(ctx context.Context, observed *observation) error 
 		}
 	}
 	return nil
+}
+
+// rehearsalNodes stand for nodes that are not chosen yet.
+func rehearsalNodes(slot *plan.Slot) []string {
+	nodes := []string{"rehearsal"}
+	for len(nodes) < slot.NodeCount() {
+		nodes = append(nodes, fmt.Sprintf("rehearsal-%d", len(nodes)))
+	}
+	return nodes
 }
 
 func ownerReference(benchmark *v1alpha1.StorageBenchmark) metav1.OwnerReference {

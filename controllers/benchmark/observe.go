@@ -41,11 +41,9 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 		return nil, fmt.Errorf("list the runs of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err)
 	}
 	observed.Runs = slices.DeleteFunc(runs.Items, func(run v1alpha1.BenchmarkRun) bool { return !metav1.IsControlledBy(&run, benchmark) })
-	slices.SortFunc(observed.Runs, func(a, b v1alpha1.BenchmarkRun) int {
-		return int(a.Spec.Index-b.Spec.Index)*100 + int(a.Spec.Attempt-b.Spec.Attempt)
-	})
+	slices.SortFunc(observed.Runs, plan.CompareRuns)
 	for _, step := range []func(context.Context, *observation) error{
-		r.observeSpec, r.observeClasses, r.observeNodesAndLeases, r.observeResults,
+		r.observeSpec, r.observeClasses, r.observeDriver, r.observeNodesAndLeases, r.observeResults,
 	} {
 		if err := step(ctx, observed); err != nil {
 			return nil, err
@@ -124,12 +122,14 @@ func (r *Reconciler) observeNodesAndLeases(ctx context.Context, observed *observ
 		lease := leaseState(&leases.Items[i])
 		lines[lease.Node]++
 		if lease.Holder == string(observed.Benchmark.UID) {
-			observed.Lease = lease
+			observed.Leases = append(observed.Leases, *lease)
 		}
 	}
 	for i := range others.Items {
 		if waits(&others.Items[i]) && others.Items[i].UID != observed.Benchmark.UID {
-			lines[others.Items[i].Status.NodeName]++
+			for _, node := range plan.StatusNodes(others.Items[i].Status) {
+				lines[node]++
+			}
 		}
 	}
 	for i := range nodes.Items {
@@ -137,17 +137,24 @@ func (r *Reconciler) observeNodesAndLeases(ctx context.Context, observed *observ
 			observed.Nodes = append(observed.Nodes, plan.NodeState{Name: nodes.Items[i].Name, Line: lines[nodes.Items[i].Name]})
 		}
 	}
-	node := plan.ChosenNode(observed.BenchmarkState)
+	wanted := plan.ChosenNodes(observed.BenchmarkState)
 	for i := range others.Items {
-		if other := &others.Items[i]; waits(other) && other.UID != observed.Benchmark.UID && other.Status.NodeName == node {
+		if other := &others.Items[i]; waits(other) && other.UID != observed.Benchmark.UID && shares(plan.StatusNodes(other.Status), wanted) {
 			observed.Waiting = append(observed.Waiting, plan.Place{
 				UID: string(other.UID), Name: other.Namespace + "/" + other.Name, Since: other.Status.Queue.Since.Time})
 		}
 	}
-	if observed.Lease != nil {
-		return nil
+	for _, node := range wanted {
+		if err := r.observeHolder(ctx, observed, node, leases.Items, others.Items); err != nil {
+			return err
+		}
 	}
-	return r.observeHolder(ctx, observed, node, leases.Items, others.Items)
+	return nil
+}
+
+// shares says whether two benchmarks want a node in common.
+func shares(some, others []string) bool {
+	return slices.ContainsFunc(some, func(node string) bool { return slices.Contains(others, node) })
 }
 
 // waits says whether a benchmark stands in a line.
@@ -155,19 +162,21 @@ func waits(benchmark *v1alpha1.StorageBenchmark) bool {
 	return benchmark.Status.Queue != nil && benchmark.DeletionTimestamp.IsZero() && !benchmark.Spec.Suspend
 }
 
-// observeHolder finds out who has the node, and whether that benchmark still exists.
+// observeHolder finds out who else has a node, and whether that benchmark still exists.
 func (r *Reconciler) observeHolder(ctx context.Context, observed *observation, node string, leases []coordinationv1.Lease, others []v1alpha1.StorageBenchmark) error {
 	at := slices.IndexFunc(leases, func(lease coordinationv1.Lease) bool { return lease.Annotations[v1alpha1.AnnotationNode] == node })
-	if at < 0 || node == "" {
+	if at < 0 {
 		return nil
 	}
-	observed.Lease = leaseState(&leases[at])
-	holder := observed.Lease.Holder
-	if slices.ContainsFunc(others, func(other v1alpha1.StorageBenchmark) bool { return string(other.UID) == holder }) {
-		return nil
+	lease := leaseState(&leases[at])
+	if lease.Holder == string(observed.Benchmark.UID) {
+		return nil // known
 	}
-	abandoned, err := r.abandoned(ctx, observed.Lease)
-	observed.Lease.Abandoned = abandoned
+	var err error
+	if !slices.ContainsFunc(others, func(other v1alpha1.StorageBenchmark) bool { return string(other.UID) == lease.Holder }) {
+		lease.Abandoned, err = r.abandoned(ctx, lease)
+	}
+	observed.Leases = append(observed.Leases, *lease)
 	return err
 }
 

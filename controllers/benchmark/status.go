@@ -27,13 +27,16 @@ func summarise(observed *observation, decision plan.BenchmarkDecision) v1alpha1.
 	benchmark := observed.Benchmark
 	status := *benchmark.Status.DeepCopy()
 	if status.Experiment != observed.Experiment {
-		status = v1alpha1.StorageBenchmarkStatus{Conditions: status.Conditions, NodeName: status.NodeName}
+		status = v1alpha1.StorageBenchmarkStatus{Conditions: status.Conditions, NodeName: status.NodeName, NodeNames: status.NodeNames}
 	}
 	status.ObservedGeneration = benchmark.Generation
 	status.Experiment = observed.Experiment
 	seed := plan.Seed(benchmark)
 	status.Seed = &seed
-	status.NodeName, status.StorageClass = decision.NodeName, decision.StorageClass
+	status.NodeName, status.NodeNames, status.StorageClass = decision.NodeName, nil, decision.StorageClass
+	if len(decision.NodeNames) > 1 {
+		status.NodeNames = decision.NodeNames
+	}
 	status.RunnerImage = imageInUse(observed, status.RunnerImage)
 	status.Progress = progress(decision)
 	status.Queue = queue(observed, decision)
@@ -158,7 +161,7 @@ func progress(decision plan.BenchmarkDecision) *v1alpha1.ProgressStatus {
 	tally := decision.Tally
 	status := &v1alpha1.ProgressStatus{RunsTotal: int32(tally.Total), RunsDone: int32(tally.Done), RunsInvalid: int32(tally.Invalid)}
 	if current := decision.Current; current != nil {
-		status.CurrentRun, status.CurrentPhase = current.Name, current.Status.CurrentPhase
+		status.CurrentRun, status.CurrentPhase = plan.GroupName(current), current.Status.CurrentPhase
 		if tally.MeanDuration > 0 {
 			remaining := tally.Total - tally.Done
 			end := current.CreationTimestamp.Add(tally.MeanDuration * time.Duration(max(1, remaining)))
@@ -178,8 +181,10 @@ func queue(observed *observation, decision plan.BenchmarkDecision) *v1alpha1.Que
 	if earlier.Queue != nil && earlier.NodeName == decision.NodeName {
 		status.Since = earlier.Queue.Since
 	}
-	if observed.Lease != nil {
-		status.Holder = observed.Lease.HolderName
+	for _, lease := range observed.Leases {
+		if lease.Holder != string(observed.Benchmark.UID) && status.Holder == "" {
+			status.Holder = lease.HolderName
+		}
 	}
 	return status
 }

@@ -32,6 +32,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 		Watches(&v1alpha1.StorageBenchmark{}, handler.EnqueueRequestsFromMapFunc(r.waitingBehind), builder.WithPredicates(lineMoved())).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.waitingForLease)).
 		Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor(v1alpha1.ReasonStorageClassNotFound, v1alpha1.ReasonNoDefaultClass))).
+		Watches(&storagev1.CSIDriver{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor(v1alpha1.ReasonDriverNotInstalled))).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor(v1alpha1.ReasonNoNode)), builder.WithPredicates(nodeChanged())).
 		WithOptions(options).
 		Complete(r)
@@ -59,8 +60,9 @@ func (r *Reconciler) waitingBehind(ctx context.Context, object client.Object) []
 	if !ok || moved.Status.NodeName == "" {
 		return nil
 	}
+	left := plan.StatusNodes(moved.Status)
 	return r.selectBenchmarks(ctx, func(other *v1alpha1.StorageBenchmark) bool {
-		return other.UID != moved.UID && waits(other) && other.Status.NodeName == moved.Status.NodeName
+		return other.UID != moved.UID && waits(other) && shares(plan.StatusNodes(other.Status), left)
 	})
 }
 
@@ -82,7 +84,7 @@ func lineMoved() predicate.Predicate {
 func (r *Reconciler) waitingForLease(ctx context.Context, object client.Object) []reconcile.Request {
 	node := object.GetAnnotations()[v1alpha1.AnnotationNode]
 	return r.selectBenchmarks(ctx, func(benchmark *v1alpha1.StorageBenchmark) bool {
-		return node != "" && benchmark.Status.NodeName == node && plan.LeaseName(node) == object.GetName() &&
+		return node != "" && slices.Contains(plan.StatusNodes(benchmark.Status), node) && plan.LeaseName(node) == object.GetName() &&
 			!meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionComplete)
 	})
 }

@@ -51,14 +51,28 @@ func Prove(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, 
 	return nil
 }
 
-// Idle proves that the pool is ours and that nobody uses it: an export or destroy that fails has unmounted it by then. What the
-// agent itself has mounted is unmounted before.
-func Idle(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string) error {
+// Vacate unmounts what the agent itself has mounted of the pool, and proves then that nobody uses the pool and that it is ours: an
+// export or destroy that fails has unmounted everything by then.
+func Vacate(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string) error {
+	if err := unmountOwn(ctx, host, disks, pool, guid); err != nil {
+		return err
+	}
+	if err := Unused(disks, plan.PoolName(pool)); err != nil {
+		return err
+	}
+	return Prove(ctx, host, pool, guid)
+}
+
+// unmountOwn unmounts the agent's own mounts, if there are no others.
+func unmountOwn(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string) error {
 	own := plan.MountPoints(pool)
+	if len(own) == 0 {
+		return nil
+	}
 	if err := Unused(disks, plan.PoolName(pool), own...); err != nil {
 		return err
 	}
-	if err := Prove(ctx, host, pool, guid); err != nil || len(own) == 0 {
+	if err := Prove(ctx, host, pool, guid); err != nil {
 		return err
 	}
 	datasets, err := host.Datasets(ctx, plan.PoolName(pool))
@@ -72,7 +86,7 @@ func Idle(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.Ben
 			}
 		}
 	}
-	return Unused(disks, plan.PoolName(pool))
+	return nil
 }
 
 // Unused makes sure that nobody uses a pool, or a dataset and those below it. Mount points of the agent's own may be left out.

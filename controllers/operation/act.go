@@ -120,7 +120,7 @@ func (r *Reconciler) onDisks(ctx context.Context, state plan.OperationState, act
 
 // exportImport takes the pool off the node and brings it back. Should the agent end in between, the pool controller imports it.
 func (r *Reconciler) exportImport(ctx context.Context, state plan.OperationState) error {
-	if err := proof(guard.Idle(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID)); err != nil {
+	if err := proof(guard.Vacate(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID)); err != nil {
 		return err
 	}
 	if err := r.ZFS.Export(ctx, state.Live.Name); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
@@ -56,11 +57,12 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []plan.Po
 	return nil
 }
 
-// letGo removes the folders that the pool's datasets were mounted on, and the finalizer.
+// letGo removes the folders that the pool's datasets were mounted on, and the finalizer. A folder that stays is empty or somebody
+// else's, and no reason to keep the object.
 func (r *Reconciler) letGo(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
 	for _, point := range plan.MountPoints(pool) {
 		if err := r.Disks.RemoveFolders(plan.VolumesFolder, point); err != nil {
-			return err
+			log.FromContext(ctx).Info("a folder of the pool is left on the node", "folder", point, "because", err.Error())
 		}
 	}
 	return client.IgnoreNotFound(write.Finalizer(ctx, r.Client, pool, controllerutil.RemoveFinalizer))
@@ -136,7 +138,7 @@ func (r *Reconciler) importPool(ctx context.Context, pool *v1alpha1.BenchmarkPoo
 }
 
 func (r *Reconciler) reimport(ctx context.Context, pool *v1alpha1.BenchmarkPool, guid string) error {
-	if err := guard.Idle(ctx, r.ZFS, r.Disks, pool, guid); err != nil {
+	if err := guard.Vacate(ctx, r.ZFS, r.Disks, pool, guid); err != nil {
 		return err
 	}
 	if err := r.ZFS.Export(ctx, plan.PoolName(pool)); err != nil {
@@ -184,7 +186,7 @@ func (r *Reconciler) mountDataset(ctx context.Context, pool *v1alpha1.BenchmarkP
 // labels by the recorded guid.
 func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) error {
 	leaves := state.Live.Status.Leaves()
-	if err := guard.Idle(ctx, r.ZFS, r.Disks, state.Pool, guid); err != nil {
+	if err := guard.Vacate(ctx, r.ZFS, r.Disks, state.Pool, guid); err != nil {
 		return err
 	}
 	if err := r.ZFS.DestroyPool(ctx, state.Live.Name); err != nil {

@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -158,6 +159,59 @@ func TestLife(t *testing.T) {
 			t.Errorf("force: %s", command)
 		}
 	}
+}
+
+// TestReportedDataset: of a dataset that somebody else made, what it has of the properties that were asked for is told, once it is there.
+func TestReportedDataset(t *testing.T) {
+	pool := wanted("bench0")
+	pool.Annotations = map[string]string{v1alpha1.AnnotationReport: "parent/pvc-1"}
+	w := newWorld(t, pool)
+	reported := func() map[string]string {
+		values := map[string]string{}
+		for _, property := range w.settle("bench0").Status.Properties {
+			if property.Dataset == "bench0/parent/pvc-1" {
+				values[property.Name] = property.Value
+			}
+		}
+		return values
+	}
+	if got := reported(); len(got) != 0 {
+		t.Errorf("of what is not there are reported %v", got)
+	}
+	w.node.pools[0].datasets["bench0/parent/pvc-1"] = map[string]string{"logbias": "latency", "compression": "lz4", "refquota": "5", "used": "7"}
+	if got, want := reported(), map[string]string{"logbias": "latency", "compression": "lz4", "refquota": "5"}; !maps.Equal(got, want) {
+		t.Errorf("reported are %v, want %v", got, want)
+	}
+	w.delete(pool)
+	if left := w.settle("bench0"); left == nil || meta.FindStatusCondition(left.Status.Conditions, "Ready").Reason != v1alpha1.ReasonPoolDatasetsRemain {
+		t.Errorf("the pool went with somebody's dataset on it: %+v", left)
+	}
+}
+
+// TestAFolderIsNoReasonToStay: the pool is destroyed, and its object goes, also if a folder of its mounts does not.
+func TestAFolderIsNoReasonToStay(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	w.node.folderStays = errors.New("directory not empty")
+	w.delete(w.settle("bench0"))
+	if left := w.settle("bench0"); left != nil || !w.node.pools[0].destroyed {
+		t.Errorf("left are %+v and %+v", left, w.node.pools[0])
+	}
+}
+
+// TestProofIsTheLast: what is destroyed or exported was proven ours by the very commands before.
+func TestProofIsTheLast(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	w.delete(w.settle("bench0"))
+	w.settle("bench0")
+	for i, command := range w.node.all {
+		if strings.HasPrefix(command, "zpool destroy") {
+			if before := w.node.all[i-1]; !strings.HasPrefix(before, "zfs get") || !strings.Contains(before, plan.PropertyUID) {
+				t.Errorf("before %q came %q", command, before)
+			}
+			return
+		}
+	}
+	t.Error("nothing was destroyed")
 }
 
 // TestCrashes ends the agent, and in half of the cases the node, after each command that changes something, from the

@@ -15,9 +15,10 @@ import (
 
 // fakeNode plays the zpool and zfs of a node, and its disks.
 type fakeNode struct {
-	pools    []*fakePool
-	users    []string
-	commands []string
+	pools []*fakePool
+	users []string
+	// commands that change something, and all there were.
+	commands, all []string
 	// diesAfter so many commands that change something, between that command and the agent's hearing of it; 0 is never.
 	diesAfter int
 	changes   int
@@ -28,6 +29,8 @@ type fakeNode struct {
 	swapped bool
 	// swapAfter is the command after which the paths lead to other disks.
 	swapAfter string
+	// folderStays is why a folder can't be removed.
+	folderStays error
 }
 
 type fakePool struct {
@@ -63,6 +66,7 @@ func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 	key := command.Program + " " + command.Args[0]
 	n.swapped = n.swapped || key == n.swapAfter
 	args := command.Args[1:]
+	n.all = append(n.all, command.String())
 	switch key {
 	case "zfs version":
 		return []byte("zfs-2.3.9-1\nzfs-kmod-2.3.9-1\n"), nil
@@ -345,5 +349,5 @@ func (n *fakeNode) PoolUsers(name string, own ...string) ([]string, error) {
 	return users, nil
 }
 
-// RemoveFolders has nothing to do: this node has no folders.
-func (n *fakeNode) RemoveFolders(string, string) error { return nil }
+// RemoveFolders has nothing to do: this node has no folders, or one that stays.
+func (n *fakeNode) RemoveFolders(string, string) error { return n.folderStays }

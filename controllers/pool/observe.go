@@ -76,9 +76,14 @@ func (r *Reconciler) observeLive(ctx context.Context, state *observed, summary z
 		return err
 	}
 	live.Datasets = slices.DeleteFunc(all, func(d zfs.Dataset) bool { return d.Type == "snapshot" })
-	objects := []string{summary.Name}
+	objects, named := []string{summary.Name}, []string{}
 	for _, dataset := range state.Pool.Spec.Datasets {
-		name := plan.DatasetName(state.Pool, dataset)
+		named = append(named, plan.DatasetName(state.Pool, dataset))
+	}
+	if reported := plan.ReportedDataset(state.Pool); !slices.Contains(named, reported) {
+		named = append(named, reported)
+	}
+	for _, name := range named {
 		if slices.ContainsFunc(live.Datasets, func(d zfs.Dataset) bool { return d.Name == name }) {
 			objects = append(objects, name)
 		}

@@ -22,6 +22,8 @@ const (
 var (
 	poolMatters = []string{"ashift", "autotrim"}
 	rootMatters = []string{"recordsize", "compression", "checksum", "logbias", "sync", "primarycache", "secondarycache", "atime", "copies", "dedup", "redundant_metadata", "encryption"}
+	// limits of a dataset that somebody else made: they are not inherited.
+	limits = []string{"quota", "refquota", "reservation", "refreservation", "volsize", "volblocksize"}
 )
 
 // summarise derives the status from what was observed and decided, so that an unchanged world gives an unchanged status.
@@ -116,14 +118,26 @@ func ashift(known map[string]string, name string) int32 {
 	return int32(number)
 }
 
-// effective are the properties that were asked for, then those that matter anyway.
+// effective are the properties that were asked for, then those that matter anyway. Of a dataset that somebody else made, they are
+// those that were asked for anywhere, for it may inherit them.
 func effective(state observed) []v1alpha1.EffectiveProperty {
 	wanted := plan.WantedSettings(state.Pool)
+	asked := wanted
 	for _, name := range poolMatters {
 		wanted = append(wanted, plan.Setting{Name: name})
 	}
 	for _, name := range rootMatters {
 		wanted = append(wanted, plan.Setting{Dataset: state.Live.Name, Name: name})
+	}
+	if reported := plan.ReportedDataset(state.Pool); reported != "" {
+		for _, setting := range asked {
+			if setting.Dataset != "" {
+				wanted = append(wanted, plan.Setting{Dataset: reported, Name: setting.Name})
+			}
+		}
+		for _, name := range slices.Concat(limits, rootMatters) {
+			wanted = append(wanted, plan.Setting{Dataset: reported, Name: name})
+		}
 	}
 	var properties []v1alpha1.EffectiveProperty
 	seen := map[plan.Setting]bool{}

@@ -3,6 +3,8 @@ package run
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -37,10 +39,20 @@ func (r *Reconciler) act(ctx context.Context, state *plan.RunState, actions []pl
 		switch action.Kind {
 		case plan.CreatePools:
 			err = r.createPools(ctx, state.Run)
+		case plan.SetParameters:
+			err = r.setParameters(ctx, state)
+		case plan.RestoreParameter:
+			err = r.cancel(ctx, state.Parameters[action.Parameter])
 		case plan.CreateVolume:
 			err = r.createVolume(ctx, state.Run)
+		case plan.ReportDatasets:
+			err = r.reportDatasets(ctx, state)
 		case plan.StartPhase:
-			err = r.startPhase(ctx, state, action.Phase)
+			err = r.startPhase(ctx, state, action.Phase, action.StartAt)
+		case plan.StartCompanion:
+			err = r.startCompanion(ctx, state, action.Phase, action.Companion)
+		case plan.EndCompanion:
+			err = r.cancel(ctx, state.Phases[action.Phase].Companions[action.Companion])
 		case plan.StoreResult:
 			err = r.storeResult(ctx, state, action.Phase)
 		case plan.DeleteJobs:
@@ -77,7 +89,7 @@ func (r *Reconciler) create(ctx context.Context, run *v1alpha1.BenchmarkRun, obj
 }
 
 // startPhase makes the phase's Job, after a last look whether the node is still ours.
-func (r *Reconciler) startPhase(ctx context.Context, state *plan.RunState, i int) error {
+func (r *Reconciler) startPhase(ctx context.Context, state *plan.RunState, i int, at time.Time) error {
 	var lease coordinationv1.Lease
 	key := types.NamespacedName{Namespace: r.LeaseNamespace, Name: plan.LeaseName(state.Run.Spec.NodeName)}
 	if err := r.Live.Get(ctx, key, &lease); err != nil {
@@ -87,9 +99,9 @@ func (r *Reconciler) startPhase(ctx context.Context, state *plan.RunState, i int
 		return fmt.Errorf("node %s has just been taken by %s", state.Run.Spec.NodeName, lease.Annotations[v1alpha1.AnnotationHolder])
 	}
 	if state.Run.Spec.Phases[i].Operate != nil {
-		return r.startOperation(ctx, state, i)
+		return r.startOperation(ctx, state, i, at)
 	}
-	job, err := buildJob(state.Run, state.Run.Spec.Phases[i])
+	job, err := buildJob(state.Run, state.Run.Spec.Phases[i], state.Pools.Datasets, at)
 	if err != nil {
 		return err
 	}
@@ -102,29 +114,47 @@ func (r *Reconciler) startPhase(ctx context.Context, state *plan.RunState, i int
 	return nil
 }
 
-// storeResult keeps a received document in a ConfigMap of the run.
+// storeResult keeps a received document in a ConfigMap of the run, with what its companions found.
 func (r *Reconciler) storeResult(ctx context.Context, state *plan.RunState, i int) error {
-	run, phase := state.Run, state.Phases[i]
-	binary, text, _, err := results.StoredPhase(phase.ReceivedBytes, phase.ReceivedDigest)
+	run, spec := state.Run, state.Run.Spec.Phases[i]
+	if observation := state.Phases[i].Companions[plan.Observation]; observation != nil {
+		// The cache keeps no data of operations.
+		fresh, err := readOperation(ctx, r.Live, run, observation.Name)
+		if err != nil {
+			return err
+		}
+		state.Phases[i].Companions[plan.Observation] = fresh
+	}
+	document, whole, digest, observed, err := joined(run, spec, state.Phases[i])
 	if err != nil {
 		return err
 	}
+	binary, text, _, err := results.StoredPhase(whole, digest)
+	if err != nil {
+		return err
+	}
+	if observed != nil {
+		binary[results.KeyPool], text[results.KeyPoolDigest] = observed.Status.Data, observed.Status.DataDigest
+	}
 	labels := labelsFor(run)
-	labels[v1alpha1.LabelPhase] = phase.Received.Phase
+	labels[v1alpha1.LabelPhase] = document.Phase
 	stored := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: plan.PhaseObjectName(run.Name, run.Spec.Phases[i].Name), Namespace: run.Namespace, Labels: labels,
+			Name: plan.PhaseObjectName(run.Name, spec.Name), Namespace: run.Namespace, Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{ownerReference(run)},
 			Annotations: map[string]string{
-				annotationDigest:  phase.ReceivedDigest,
-				annotationOutcome: string(phase.Received.Outcome),
-				annotationReason:  phase.Received.Reason,
-				annotationMessage: kstatus.Shorten(phase.Received.Message, 512),
+				annotationDigest:  digest,
+				annotationOutcome: string(document.Outcome),
+				annotationReason:  document.Reason,
+				annotationMessage: kstatus.Shorten(document.Message, 512),
 			},
 		},
 		Immutable:  ptr.To(true),
 		Data:       text,
 		BinaryData: binary,
+	}
+	if lag, known := startLag(document); known {
+		stored.Annotations[annotationStartLag] = strconv.FormatInt(lag, 10)
 	}
 	return r.create(ctx, run, stored)
 }

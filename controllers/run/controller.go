@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -110,11 +111,13 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 	return ctrl.NewControllerManagedBy(manager).
 		Named("run").
 		For(&v1alpha1.BenchmarkRun{}).
+		Watches(&v1alpha1.BenchmarkRun{}, handler.EnqueueRequestsFromMapFunc(peersOf)).
 		Owns(&batchv1.Job{}).
 		Owns(&corev1.PersistentVolumeClaim{}).
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfLabel)).
 		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(runOfClusterWide)).
+		Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(runOfClusterWide)).
 		Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(runOfClusterWide)).
 		Watches(&v1alpha1.PoolOperation{}, handler.EnqueueRequestsFromMapFunc(runOfClusterWide)).
 		Watches(&corev1.Event{}, handler.EnqueueRequestsFromMapFunc(r.runOfEvent)).

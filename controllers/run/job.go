@@ -2,6 +2,7 @@ package run
 
 import (
 	"maps"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,9 +27,13 @@ const (
 )
 
 // buildJob is the Job of one phase. Its pod passes the restricted Pod Security level: no token, no privilege, no host
-// path, a read-only root.
-func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) (*batchv1.Job, error) {
-	request, err := phaseRequest(run, phase).Encode()
+// path, a read-only root. Datasets are the names of those that a driver made, by volume; at is when the workload of a group begins.
+func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, datasets map[string]string, at time.Time) (*batchv1.Job, error) {
+	asked := phaseRequest(run, phase, datasets)
+	if !at.IsZero() {
+		asked.StartAt = &at
+	}
+	request, err := asked.Encode()
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +45,10 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) (*batchv1.Job, e
 	}
 	maps.Copy(podLabels, labels)
 	deadline := int64(phase.StartDeadline.Seconds()+phase.Deadline.Seconds()) + backstopSeconds
-	return &batchv1.Job{
+	if !at.IsZero() {
+		deadline += int64(plan.StartAllowance.Seconds()) // which is spent waiting for the others
+	}
+	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: plan.PhaseObjectName(run.Name, phase.Name), Namespace: run.Namespace, Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{ownerReference(run)},
@@ -57,11 +65,13 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) (*batchv1.Job, e
 				Spec:       podSpec(run, phase, request),
 			},
 		},
-	}, nil
+	}
+	agreeOnStart(job, at)
+	return job, nil
 }
 
-func phaseRequest(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) workload.Request {
-	mode, promised, source := promise(run, phase)
+func phaseRequest(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, datasets map[string]string) workload.Request {
+	mode, promised, source := promise(run, phase, datasets)
 	path := workload.DataPath
 	if mode == corev1.PersistentVolumeBlock {
 		path = workload.DevicePath
@@ -76,7 +86,7 @@ func phaseRequest(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) workload.Req
 
 // promise is what the runner has to find before it writes: the mode of the phase's volume, its size, and, where it is a dataset,
 // which. A dataset without a size of its own has that of its pool, and none is promised.
-func promise(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) (mode corev1.PersistentVolumeMode, bytes int64, source string) {
+func promise(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, datasets map[string]string) (mode corev1.PersistentVolumeMode, bytes int64, source string) {
 	if class := run.Spec.Target.StorageClass; class != nil {
 		return class.VolumeMode, class.Size.Value(), ""
 	}
@@ -84,8 +94,8 @@ func promise(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) (mode corev1.Pers
 	if wanted.Dataset.Size != nil {
 		bytes = wanted.Dataset.Size.Value()
 	}
-	if wanted.Dataset.Type != "Volume" {
-		source = plan.RunPoolName(run, wanted.Name) + "/" + string(plan.RunDatasetPath())
+	if wanted.Dataset.Type != plan.DatasetVolume {
+		source = plan.VolumeDatasetName(run, wanted, datasets)
 	}
 	return volume.Mode(wanted), bytes, source
 }
@@ -128,7 +138,7 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 	if template.Resources != nil {
 		container.Resources = *template.Resources
 	}
-	if mode, _, _ := promise(run, phase); mode == corev1.PersistentVolumeBlock {
+	if mode, _, _ := promise(run, phase, nil); mode == corev1.PersistentVolumeBlock {
 		container.VolumeDevices = []corev1.VolumeDevice{{Name: volumeName, DevicePath: workload.DevicePath}}
 	} else {
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volumeName, MountPath: workload.DataPath})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,7 +42,13 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.BenchmarkRun) (p
 	if err := r.observeResults(ctx, &state); err != nil {
 		return state, err
 	}
+	if err := r.observeOperations(ctx, &state); err != nil {
+		return state, err
+	}
 	if err := r.observeFile(ctx, &state); err != nil {
+		return state, err
+	}
+	if err := r.observePeers(ctx, &state); err != nil {
 		return state, err
 	}
 	r.receive(ctx, &state)
@@ -147,7 +154,7 @@ func (r *Reconciler) observeJobs(ctx context.Context, state *plan.RunState) (map
 func jobState(job *batchv1.Job, message string) plan.JobState {
 	state := plan.JobState{
 		Exists: true, Deleting: !job.DeletionTimestamp.IsZero(), UID: string(job.UID),
-		Created: job.CreationTimestamp.Time, Message: message,
+		Created: job.CreationTimestamp.Time, Message: message, StartAt: agreedStart(job),
 	}
 	for _, condition := range job.Status.Conditions {
 		if condition.Status != corev1.ConditionTrue {
@@ -226,6 +233,9 @@ func (r *Reconciler) observeResults(ctx context.Context, state *plan.RunState) e
 					Outcome: results.Outcome(item.Annotations[annotationOutcome]),
 					Reason:  item.Annotations[annotationReason],
 					Message: item.Annotations[annotationMessage],
+				}
+				if lag, err := strconv.ParseInt(item.Annotations[annotationStartLag], 10, 64); err == nil {
+					state.Phases[k].Stored.StartLagMilliseconds = &lag
 				}
 			}
 		}

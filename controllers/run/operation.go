@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,9 +18,10 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// operationOf is the PoolOperation of an operate phase. Where the action names another pool, it names a volume of the target.
-func operationOf(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) *v1alpha1.PoolOperation {
-	action := *phase.Operate.PoolAction.DeepCopy()
+// poolOperation is an operation on the pool of a phase. Where the action names another pool, it names a volume of the target. Datasets are
+// the names of those that a driver made, by volume.
+func poolOperation(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, name string, action v1alpha1.PoolAction, datasets map[string]string) *v1alpha1.PoolOperation {
+	action = *action.DeepCopy()
 	if action.Replicate != nil {
 		for _, wanted := range plan.RunVolumes(run) {
 			if wanted.Name == action.Replicate.ToPool {
@@ -28,12 +31,14 @@ func operationOf(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) *v1alpha1.Poo
 	}
 	labels := clusterLabelsFor(run)
 	labels[v1alpha1.LabelPhase] = string(phase.Name)
-	return &v1alpha1.PoolOperation{
-		ObjectMeta: metav1.ObjectMeta{Name: plan.RunOperationName(run, phase), Labels: labels},
+	operation := &v1alpha1.PoolOperation{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec: v1alpha1.PoolOperationSpec{
 			NodeName: run.Spec.NodeName, Pool: plan.RunPoolName(run, phaseVolume(run, phase).Name), Action: action, Deadline: phase.Deadline,
 		},
 	}
+	renameVolume(&operation.Spec, datasets)
+	return operation
 }
 
 // observeOperation lets the PoolOperation of a phase stand for its Job and pod: it is made once, starts, and ends with a result.
@@ -44,16 +49,27 @@ func (r *Reconciler) observeOperation(ctx context.Context, state *plan.RunState,
 		readers = append(readers, r.Live)
 	}
 	for _, reader := range readers {
-		var operation v1alpha1.PoolOperation
-		err := reader.Get(ctx, types.NamespacedName{Name: plan.RunOperationName(state.Run, phase)}, &operation)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("read PoolOperation %s: %w", operation.Name, err)
+		operation, err := readOperation(ctx, reader, state.Run, plan.RunOperationName(state.Run, phase))
+		if err != nil {
+			return err
 		}
-		if err == nil && ofRun(&operation, state.Run) {
-			return playOperation(&state.Phases[i], state.Run, phase, &operation)
+		if operation != nil {
+			return playOperation(&state.Phases[i], state.Run, phase, operation)
 		}
 	}
 	return nil
+}
+
+// readOperation reads an operation of a run; nil if there is none of that name.
+func readOperation(ctx context.Context, reader client.Reader, run *v1alpha1.BenchmarkRun, name string) (*v1alpha1.PoolOperation, error) {
+	var operation v1alpha1.PoolOperation
+	if err := reader.Get(ctx, types.NamespacedName{Name: name}, &operation); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read PoolOperation %s: %w", name, err)
+	}
+	if !ofRun(&operation, run) { // nor is what was not found
+		return nil, nil
+	}
+	return &operation, nil
 }
 
 // playOperation reads what the planner needs to know from an operation.
@@ -65,7 +81,7 @@ func playOperation(state *plan.PhaseState, run *v1alpha1.BenchmarkRun, phase v1a
 		message = ready.Reason + ": " + ready.Message
 	}
 	state.Job = plan.JobState{Exists: true, Deleting: !operation.DeletionTimestamp.IsZero(), UID: string(operation.UID),
-		Created: operation.CreationTimestamp.Time, Message: message}
+		Created: operation.CreationTimestamp.Time, Message: message, StartAt: agreedStart(operation)}
 	if operation.Status.StartedAt != nil {
 		state.Pod.Exists, state.Pod.Name, state.Pod.Started = true, operation.Name, &operation.Status.StartedAt.Time
 	}
@@ -129,24 +145,30 @@ func operationMetrics(measured []v1alpha1.OperationMetric) map[string]int64 {
 }
 
 // startOperation makes the PoolOperation of a phase.
-func (r *Reconciler) startOperation(ctx context.Context, state *plan.RunState, i int) error {
-	operation := operationOf(state.Run, state.Run.Spec.Phases[i])
+func (r *Reconciler) startOperation(ctx context.Context, state *plan.RunState, i int, at time.Time) error {
+	phase := state.Run.Spec.Phases[i]
+	operation := poolOperation(state.Run, phase, plan.RunOperationName(state.Run, phase), phase.Operate.PoolAction, state.Pools.Datasets)
+	agreeOnStart(operation, at)
 	if err := r.create(ctx, state.Run, operation); err != nil {
 		return err
 	}
 	if operation.UID != "" {
-		return playOperation(&state.Phases[i], state.Run, state.Run.Spec.Phases[i], operation)
+		return playOperation(&state.Phases[i], state.Run, phase, operation)
 	}
 	return nil
 }
 
 // deleteOperations deletes the operations of a run; their agent ends what is under way.
 func (r *Reconciler) deleteOperations(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
-	for _, phase := range run.Spec.Phases {
-		if phase.Operate == nil {
-			continue
-		}
-		if err := r.deleteClusterWide(ctx, run, plan.RunOperationName(run, phase), &v1alpha1.PoolOperation{}); err != nil {
+	if run.Spec.Target.ZFS == nil {
+		return nil
+	}
+	known, err := r.operations(ctx, run)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if err := r.deleteClusterWide(ctx, run, name, &v1alpha1.PoolOperation{}); err != nil {
 			return err
 		}
 	}

@@ -21,9 +21,14 @@ func operateRun(action v1alpha1.PoolAction) *v1alpha1.BenchmarkRun {
 	return run
 }
 
+func operateOperation(run *v1alpha1.BenchmarkRun) *v1alpha1.PoolOperation {
+	phase := run.Spec.Phases[0]
+	return poolOperation(run, phase, plan.RunOperationName(run, phase), phase.Operate.PoolAction, nil)
+}
+
 func TestOperationOfAPhase(t *testing.T) {
 	run := operateRun(v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "volume", ToPool: "log", To: "copy"}})
-	operation := operationOf(run, run.Spec.Phases[0])
+	operation := operateOperation(run)
 	if operation.Spec.Pool != plan.RunPoolName(run, "data") || operation.Spec.Action.Replicate.ToPool != plan.RunPoolName(run, "log") || operation.Spec.NodeName != "n1" {
 		t.Errorf("operation %+v", operation.Spec)
 	}
@@ -34,7 +39,7 @@ func TestOperationOfAPhase(t *testing.T) {
 		t.Errorf("labels %v", operation.Labels)
 	}
 	run.Spec.Phases[0].Volume = "log"
-	if got := operationOf(run, run.Spec.Phases[0]).Spec.Pool; got != plan.RunPoolName(run, "log") {
+	if got := operateOperation(run).Spec.Pool; got != plan.RunPoolName(run, "log") {
 		t.Errorf("a phase on volume log works on %s", got)
 	}
 }
@@ -42,7 +47,7 @@ func TestOperationOfAPhase(t *testing.T) {
 // TestOperationPlaysItsPhase follows an operation from its making to its outcome.
 func TestOperationPlaysItsPhase(t *testing.T) {
 	run := operateRun(v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{Dataset: "volume"}})
-	operation := operationOf(run, run.Spec.Phases[0])
+	operation := operateOperation(run)
 	operation.UID, operation.CreationTimestamp = "op", metav1.NewTime(time.Unix(1000, 0))
 	look := func() plan.PhaseState {
 		t.Helper()

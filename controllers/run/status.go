@@ -22,6 +22,9 @@ func summarise(state plan.RunState, decision plan.RunDecision) v1alpha1.Benchmar
 		status.Volumes = state.Pools.Volumes // as they were before the first phase
 	}
 	status.CurrentPhase = decision.Phase
+	if decision.ReadyFor != "" {
+		status.ReadyFor = &v1alpha1.RunReadiness{Phase: v1alpha1.PhaseName(decision.ReadyFor), Since: metav1.NewMicroTime(state.Now)}
+	}
 	if decision.Ending == nil {
 		status.State = decision.Reason
 		kstatus.Progress(&status.Conditions, run.Generation, decision.Reason, decision.Message)
@@ -63,10 +66,14 @@ func phaseStatuses(state plan.RunState) []v1alpha1.RunPhaseStatus {
 		if phase.Job.Exists && status.JobUID == "" {
 			status.JobUID = phase.Job.UID
 			status.StartedAt = &metav1.Time{Time: phase.Job.Created}
+			if phase.Job.StartAt != nil {
+				status.StartAt = &metav1.MicroTime{Time: *phase.Job.StartAt}
+			}
 		}
 		if phase.Stored != nil {
 			status.Result, status.Digest = phase.Stored.ConfigMap, phase.Stored.Digest
 			status.FinishedAt = &metav1.Time{Time: phase.Stored.StoredAt}
+			status.StartLagMilliseconds = phase.Stored.StartLagMilliseconds
 		}
 		if status.JobUID != "" || status.Result != "" {
 			status.Name = spec.Name

@@ -19,27 +19,30 @@ import (
 // observeStorage looks at the claims of a run, and at the pools and PersistentVolumes below them.
 func (r *Reconciler) observeStorage(ctx context.Context, state *plan.RunState) error {
 	var claims []plan.VolumeState
+	persistent := map[string]string{}
 	for _, wanted := range plan.RunVolumes(state.Run) {
-		claim, err := r.observeClaim(ctx, state.Run, plan.ClaimName(state.Run, wanted.Name))
+		claim, bound, err := r.observeClaim(ctx, state.Run, plan.ClaimName(state.Run, wanted.Name))
 		if err != nil {
 			return err
 		}
-		if wanted.Pool != nil && !claim.Exists {
-			if claim.Some, claim.Deleting, err = r.observeOnNode(ctx, state.Run, wanted.Name); err != nil {
+		if wanted.Pool != nil && !claim.Exists && !claim.Foreign {
+			if claim, err = r.observeBehind(ctx, state.Run, wanted); err != nil {
 				return err
 			}
 		}
+		claim.Driven = volume.Driven(wanted)
+		persistent[wanted.Name] = bound
 		claims = append(claims, claim)
 	}
 	state.Volume = volume.Join(claims)
 	if state.Run.Spec.Target.ZFS == nil {
 		return nil
 	}
-	return r.observePools(ctx, state)
+	return r.observePools(ctx, state, persistent)
 }
 
-// observeClaim reads a claim; one that is absent or going is read again from the API server.
-func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRun, name string) (state plan.VolumeState, err error) {
+// observeClaim reads a claim, and which PersistentVolume it has; one that is absent or going is read again from the API server.
+func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRun, name string) (state plan.VolumeState, persistent string, err error) {
 	key := types.NamespacedName{Namespace: run.Namespace, Name: name}
 	for _, reader := range []client.Reader{r.Client, r.Live} {
 		var claim corev1.PersistentVolumeClaim
@@ -48,35 +51,40 @@ func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRu
 		case apierrors.IsNotFound(err):
 			state = plan.VolumeState{}
 		case err != nil:
-			return state, fmt.Errorf("read PersistentVolumeClaim %s: %w", key, err)
+			return state, "", fmt.Errorf("read PersistentVolumeClaim %s: %w", key, err)
 		default:
 			problem := ""
 			if claim.Status.Phase != corev1.ClaimBound {
 				problem, err = r.lastWarning(ctx, run.Namespace, "PersistentVolumeClaim", claim.Name)
 			}
 			if err != nil {
-				return state, err
+				return state, "", err
 			}
 			state = volume.State(&claim, string(run.UID), problem)
 		}
 		if state.Exists && !state.Deleting {
-			return state, nil
+			return state, claim.Spec.VolumeName, nil
 		}
 	}
-	return state, nil
+	return state, "", nil
 }
 
-// observeOnNode finds the PersistentVolume that is left without its claim.
-func (r *Reconciler) observeOnNode(ctx context.Context, run *v1alpha1.BenchmarkRun, name string) (exists, deleting bool, err error) {
-	var found corev1.PersistentVolume
-	if err := r.Live.Get(ctx, types.NamespacedName{Name: plan.RunPoolName(run, name)}, &found); err != nil {
-		return false, false, client.IgnoreNotFound(err)
+// observeBehind finds what is left of a volume without its claim.
+func (r *Reconciler) observeBehind(ctx context.Context, run *v1alpha1.BenchmarkRun, wanted plan.RunVolume) (plan.VolumeState, error) {
+	if volume.Driven(wanted) {
+		if left, err := r.drivenLeft(ctx, run, wanted.Name); err != nil || left != "" {
+			return plan.VolumeState{Some: left != "", Deleting: true, Unwatched: left}, err
+		}
 	}
-	return ofRun(&found, run), !found.DeletionTimestamp.IsZero(), nil
+	found := volume.Of(wanted).Behind()
+	if err := r.Live.Get(ctx, types.NamespacedName{Name: plan.RunPoolName(run, wanted.Name)}, found); err != nil {
+		return plan.VolumeState{}, client.IgnoreNotFound(err)
+	}
+	return plan.VolumeState{Some: ofRun(found, run), Deleting: !found.GetDeletionTimestamp().IsZero()}, nil
 }
 
 // observePools reads the pools of a run. That one is absent, going or not ready is confirmed by the API server.
-func (r *Reconciler) observePools(ctx context.Context, state *plan.RunState) error {
+func (r *Reconciler) observePools(ctx context.Context, state *plan.RunState, persistent map[string]string) error {
 	for _, reader := range []client.Reader{r.Client, r.Live} {
 		var pools []*v1alpha1.BenchmarkPool
 		for _, wanted := range plan.RunVolumes(state.Run) {
@@ -92,7 +100,7 @@ func (r *Reconciler) observePools(ctx context.Context, state *plan.RunState) err
 			}
 			pools = append(pools, &pool)
 		}
-		if state.Pools = volume.PoolsState(state.Run, pools); state.Pools.Exist && !state.Pools.Deleting {
+		if state.Pools = volume.PoolsState(state.Run, pools, persistent); state.Pools.Exist && !state.Pools.Deleting {
 			return nil
 		}
 	}
@@ -114,40 +122,51 @@ func (r *Reconciler) createPools(ctx context.Context, run *v1alpha1.BenchmarkRun
 	return nil
 }
 
-// createVolume makes the claims, and for datasets of the agent the PersistentVolumes that they are bound to.
+// createVolume makes the claims, and what has to be there before them.
 func (r *Reconciler) createVolume(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
-	labels, owner := labelsFor(run), ownerReference(run)
 	for _, wanted := range plan.RunVolumes(run) {
-		if wanted.Pool == nil {
-			if err := r.create(ctx, run, volume.Claim(run, labels, owner)); err != nil {
+		site, err := r.siteOf(ctx, run, wanted)
+		if err != nil {
+			return err
+		}
+		objects, err := volume.Of(wanted).Objects(run, wanted, site)
+		if err != nil {
+			return err
+		}
+		if volume.Driven(wanted) {
+			if err := r.rescan(ctx, run, wanted.Name, site.Node); err != nil {
 				return err
 			}
-			continue
 		}
-		var node corev1.Node
-		if err := r.Client.Get(ctx, types.NamespacedName{Name: run.Spec.NodeName}, &node); err != nil {
-			return fmt.Errorf("read node %s: %w", run.Spec.NodeName, err)
-		}
-		var pool v1alpha1.BenchmarkPool
-		if err := r.Client.Get(ctx, types.NamespacedName{Name: plan.RunPoolName(run, wanted.Name)}, &pool); err != nil {
-			return fmt.Errorf("read the BenchmarkPool of volume %s: %w", wanted.Name, err)
-		}
-		hostname := node.Labels[corev1.LabelHostname]
-		if hostname == "" {
-			return fmt.Errorf("node %s has no label %s, by which a local PersistentVolume names its node", node.Name, corev1.LabelHostname)
-		}
-		if err := r.create(ctx, run, volume.OnNode(run, wanted, clusterLabelsFor(run), hostname, pool.Status.SizeBytes)); err != nil {
-			return err
-		}
-		if err := r.create(ctx, run, volume.OnNodeClaim(run, wanted, labels, owner, pool.Status.SizeBytes)); err != nil {
-			return err
+		for _, object := range objects {
+			if err := r.create(ctx, run, object); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// deleteVolume deletes the run's own claims, and then the PersistentVolumes that were made for them, each read from the API server
-// at this moment.
+// siteOf reads what the objects of a volume need to know.
+func (r *Reconciler) siteOf(ctx context.Context, run *v1alpha1.BenchmarkRun, wanted plan.RunVolume) (volume.Site, error) {
+	site := volume.Site{Labels: labelsFor(run), ClusterLabels: clusterLabelsFor(run), Owner: ownerReference(run)}
+	if wanted.Pool == nil {
+		return site, nil
+	}
+	var node corev1.Node
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: run.Spec.NodeName}, &node); err != nil {
+		return site, fmt.Errorf("read node %s: %w", run.Spec.NodeName, err)
+	}
+	var pool v1alpha1.BenchmarkPool
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: plan.RunPoolName(run, wanted.Name)}, &pool); err != nil {
+		return site, fmt.Errorf("read the BenchmarkPool of volume %s: %w", wanted.Name, err)
+	}
+	site.Node, site.PoolBytes = &node, pool.Status.SizeBytes
+	return site, nil
+}
+
+// deleteVolume deletes the run's own claims, and then what was made for them in no namespace, each read from the API server at this
+// moment.
 func (r *Reconciler) deleteVolume(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	gone := true
 	for _, wanted := range plan.RunVolumes(run) {
@@ -171,7 +190,7 @@ func (r *Reconciler) deleteVolume(ctx context.Context, run *v1alpha1.BenchmarkRu
 		return nil
 	}
 	for _, wanted := range plan.RunVolumes(run) {
-		if err := r.deleteClusterWide(ctx, run, plan.RunPoolName(run, wanted.Name), &corev1.PersistentVolume{}); err != nil {
+		if err := r.deleteClusterWide(ctx, run, plan.RunPoolName(run, wanted.Name), volume.Of(wanted).Behind()); err != nil {
 			return err
 		}
 	}
@@ -214,7 +233,7 @@ func clusterLabelsFor(run *v1alpha1.BenchmarkRun) map[string]string {
 	return labels
 }
 
-// runOfClusterWide finds the run that a pool or a PersistentVolume was made for.
+// runOfClusterWide finds the run that an object in no namespace was made for.
 func runOfClusterWide(_ context.Context, object client.Object) []reconcile.Request {
 	labels := object.GetLabels()
 	if labels[v1alpha1.LabelRun] == "" || labels[v1alpha1.LabelNamespace] == "" {

@@ -61,6 +61,9 @@ func estimateRun(slot *plan.Slot) spent {
 	filled := size
 	for _, phase := range slot.Phases {
 		all.asked += phaseOverhead
+		if slot.NodeCount() > 1 { // all nodes work at the same time, but wait for each other
+			all.asked += plan.StartAllowance
+		}
 		switch {
 		case phase.Fill != nil:
 			filled = fillBytes(phase.Fill, size)

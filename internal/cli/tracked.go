@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,9 +23,9 @@ type tracked struct {
 	already bool
 	// gone says that it was deleted.
 	gone bool
-	// running is the phase that the status names, live its last progress.
+	// running is the phase that the status names, live the last progress of each run: several at once, if it is a group.
 	running runningPhase
-	live    livePhase
+	live    map[string]livePhase
 	// outage says why nothing new is known; noRates why there is no progress of the phase.
 	outage, noRates string
 }
@@ -164,14 +166,47 @@ func (t *tracked) passedMessage() string {
 	return ""
 }
 
-// phase is the progress of the phase that is under way; none if its pod has said nothing yet.
+// phase is the progress of the phase that is under way, on several nodes that of the slowest; none if no pod has said anything yet.
 func (t *tracked) phase() (livePhase, bool) {
 	if !t.current() || t.benchmark.Status.Progress == nil {
 		return livePhase{}, false
 	}
 	progress := t.benchmark.Status.Progress
-	is := t.live.phase != "" && t.live.run == progress.CurrentRun && t.live.phase == progress.CurrentPhase
-	return t.live, is
+	var slowest livePhase
+	is, nodes := false, 0
+	for _, run := range slices.Sorted(maps.Keys(t.live)) {
+		live := t.live[run]
+		if !inGroup(run, progress.CurrentRun) || live.phase == "" || live.phase != progress.CurrentPhase {
+			continue
+		}
+		if nodes++; !is || live.Percent < slowest.Percent {
+			slowest, is = live, true
+		}
+	}
+	slowest.run = progress.CurrentRun
+	if nodes > 1 {
+		slowest.Message = strings.TrimSpace(fmt.Sprintf("%s (the slowest of %d nodes)", slowest.Message, nodes))
+	}
+	return slowest, is
+}
+
+// inGroup says whether a run is the one that the status names, or one of the group that it names.
+func inGroup(run, current string) bool {
+	letter, is := strings.CutPrefix(run, current+"-")
+	return run == current || is && len(letter) == 1 && letter >= "a"
+}
+
+// say keeps what the pod of a run has said. What earlier phases said is of no interest any more.
+func (t *tracked) say(live livePhase) {
+	for run, earlier := range t.live {
+		if earlier.phase != live.phase {
+			delete(t.live, run)
+		}
+	}
+	if t.live == nil {
+		t.live = map[string]livePhase{}
+	}
+	t.live[live.run], t.noRates = live, ""
 }
 
 // runsDone is "1 of 2 runs done, 1 invalid".

@@ -91,8 +91,12 @@ func (e *experiment) extent() string {
 		return ""
 	}
 	variants, repetitions := len(plan.VariantNames(e.slots)), int(e.benchmark.Spec.Repetitions)
-	return fmt.Sprintf(": %s (%s x %s), %s", counted(len(e.slots), "run"), counted(variants, "variant"),
-		counted(repetitions, "repetition"), estimate(e.slots))
+	where := ""
+	if nodes := e.slots[0].NodeCount(); nodes > 1 {
+		where = fmt.Sprintf(", each on %d nodes at once", nodes)
+	}
+	return fmt.Sprintf(": %s (%s x %s)%s, %s", counted(len(e.slots), "run"), counted(variants, "variant"),
+		counted(repetitions, "repetition"), where, estimate(e.slots))
 }
 
 func counted(count int, noun string) string {

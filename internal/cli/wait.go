@@ -138,7 +138,7 @@ func (w *waiter) followLogs(ctx context.Context, t *tracked, benchmark *v1alpha1
 		cluster: w.cluster,
 		progress: func(run, phase string, progress results.Progress) {
 			at := w.app.Now()
-			w.tell(ctx, func() { t.live, t.noRates = livePhase{run, phase, at, progress}, "" })
+			w.tell(ctx, func() { t.say(livePhase{run, phase, at, progress}) })
 		},
 		trouble: func(err error) { w.tell(ctx, func() { t.noRates = words(err) }) },
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,20 +38,22 @@ func Assemble(evidence Evidence) results.Experiment {
 		FinishedAt: utc(evidence.Now),
 	}
 	runs := slices.Clone(evidence.Runs)
-	slices.SortFunc(runs, func(a, b v1alpha1.BenchmarkRun) int {
-		return int(a.Spec.Index-b.Spec.Index)*100 + int(a.Spec.Attempt-b.Spec.Attempt)
-	})
+	slices.SortFunc(runs, CompareRuns)
 	var documents []results.PhaseDocument
+	spoiled := map[string]bool{}
 	for i := range runs {
 		result, used := runResult(&runs[i], evidence.Documents)
 		if lost := lostResult(&runs[i], evidence.Documents); result.Valid && lost != "" {
 			result.Valid, result.Reason, result.Message = false, v1alpha1.ReasonResultMissing, lost
-			evidence.Tally.Done--
-			evidence.Tally.GivenUp = append(evidence.Tally.GivenUp, fmt.Sprintf("%s repetition %d: %s", result.Variant, result.Repetition, lost))
+			if group := GroupName(&runs[i]); !spoiled[group] {
+				spoiled[group] = true
+				evidence.Tally.Done--
+				evidence.Tally.GivenUp = append(evidence.Tally.GivenUp, fmt.Sprintf("%s repetition %d: %s", result.Variant, result.Repetition, lost))
+			}
 		}
 		experiment.Runs = append(experiment.Runs, result)
 		documents = append(documents, used...)
-		experiment.NodeName, experiment.RunnerImage = runs[i].Spec.NodeName, runs[i].Spec.RunnerImage
+		experiment.NodeName, experiment.RunnerImage = JoinNodes(RunNodes(&runs[i])), runs[i].Spec.RunnerImage
 		if class := runs[i].Spec.Target.StorageClass; class != nil && experiment.StorageClass == "" {
 			experiment.StorageClass = class.Name
 		}
@@ -58,6 +61,7 @@ func Assemble(evidence Evidence) results.Experiment {
 			experiment.StartedAt = utc(started)
 		}
 	}
+	assembleGroups(&experiment)
 	experiment.Variants = results.Summarise(experiment.Runs)
 	experiment.Environment = results.MergeEnvironment(documents)
 	if evidence.Gates == nil {
@@ -66,7 +70,41 @@ func Assemble(evidence Evidence) results.Experiment {
 		return experiment
 	}
 	judge(&experiment, evidence)
+	if late := countStragglers(experiment.Groups); late > 0 {
+		experiment.Message += fmt.Sprintf("; in %d phases a node began or ended later than the others: see Stragglers in the report", late)
+	}
 	return experiment
+}
+
+// CompareRuns puts runs into the order of execution: by index, attempt, and place in the group.
+func CompareRuns(a, b v1alpha1.BenchmarkRun) int {
+	return cmp.Or(cmp.Compare(a.Spec.Index, b.Spec.Index), cmp.Compare(a.Spec.Attempt, b.Spec.Attempt), strings.Compare(a.Name, b.Name))
+}
+
+// assembleGroups joins the runs of groups. A run whose group is Invalid is not used either.
+func assembleGroups(experiment *results.Experiment) {
+	experiment.Groups = results.Join(experiment.Runs)
+	for _, group := range experiment.Groups {
+		for i := range experiment.Runs {
+			run := &experiment.Runs[i]
+			if run.Group != nil && run.Group.Name == group.Name && run.Valid && !group.Valid {
+				run.Valid, run.Reason, run.Message = false, v1alpha1.ReasonPeerInvalid, "the group is Invalid: "+group.Message
+			}
+		}
+	}
+}
+
+// countStragglers counts the phases of valid groups in which a node was not in step.
+func countStragglers(groups []results.GroupResult) int {
+	late := 0
+	for _, group := range groups {
+		for _, phase := range group.Phases {
+			if group.Valid && len(phase.Stragglers) > 0 {
+				late++
+			}
+		}
+	}
+	return late
 }
 
 // judge sets the gates and the verdict.
@@ -120,7 +158,10 @@ func runResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDoc
 	result := results.RunResult{
 		Name: run.Name, UID: string(run.UID), Index: run.Spec.Index, Variant: run.Spec.Variant,
 		Repetition: run.Spec.Repetition, Attempt: run.Spec.Attempt, Seed: run.Spec.Seed,
-		Reason: "Unfinished", Message: "the run was stopped before its end",
+		NodeName: run.Spec.NodeName, Reason: "Unfinished", Message: "the run was stopped before its end",
+	}
+	if group := run.Spec.Group; group != nil {
+		result.Group = &results.RunGroup{Name: group.Name, Index: group.Index, Size: int32(len(group.Nodes))}
 	}
 	if run.Status.StartedAt != nil {
 		result.StartedAt = utc(run.Status.StartedAt.Time)

@@ -22,9 +22,11 @@ type BenchmarkState struct {
 	Nodes []NodeState
 	// Classes are the storage classes of the cluster.
 	Classes []ClassState
-	// Lease of the chosen node, nil if nobody has it.
-	Lease *LeaseState
-	// Waiting are the other benchmarks that stand in line for the chosen node.
+	// Driver of OpenEBS, looked for if a target is on pools.
+	Driver DriverState
+	// Leases of the chosen nodes that somebody has, and those that the benchmark has on others.
+	Leases []LeaseState
+	// Waiting are the other benchmarks that stand in line for one of the chosen nodes.
 	Waiting []Place
 	// Results are the ConfigMaps with results of this benchmark.
 	Results []StoredExperiment
@@ -75,9 +77,12 @@ type BenchmarkAction struct {
 	Kind BenchmarkActionKind
 	// Run is the name of the run for DeleteRun.
 	Run string
-	// Slot and Attempt describe the run for CreateRun.
+	// Slot and Attempt describe the run for CreateRun, Member its place in the group.
 	Slot    *Slot
 	Attempt int32
+	Member  int32
+	// Node of the Lease that is taken, broken or released.
+	Node string
 	// Experiment whose results are written or deleted, with the ConfigMap and the fingerprint of what goes in.
 	Experiment  string
 	ConfigMap   string
@@ -123,7 +128,8 @@ type BenchmarkDecision struct {
 	Position Position
 	Reason   string
 	Message  string
-	// NodeName and StorageClass as resolved.
+	// NodeNames and StorageClass as resolved; NodeName are the names for people.
+	NodeNames    []string
 	NodeName     string
 	StorageClass string
 	// DefaultClass is taken where a variant names no class.
@@ -131,7 +137,7 @@ type BenchmarkDecision struct {
 	// InLine says that the benchmark stands (or joins) in line; Ahead is the number before it.
 	InLine bool
 	Ahead  int
-	// Current is the run in progress.
+	// Current is the run in progress, of a group the slowest.
 	Current *v1alpha1.BenchmarkRun
 	Tally   Tally
 	// Fingerprint of the results of a finished experiment.
@@ -142,13 +148,14 @@ type BenchmarkDecision struct {
 // Benchmark decides what to do for a benchmark.
 func Benchmark(state BenchmarkState) BenchmarkDecision {
 	decision := BenchmarkDecision{
-		NodeName:     ChosenNode(state),
+		NodeNames:    ChosenNodes(state),
 		StorageClass: state.Benchmark.Status.StorageClass,
 		Tally:        Count(state),
 	}
+	decision.NodeName = JoinNodes(decision.NodeNames)
 	for _, step := range []func(BenchmarkState, *BenchmarkDecision) bool{
 		stepDelete, stepFinalizer, stepSuperseded, stepSpec, stepSuspend, stepFinish,
-		stepClass, stepNode, stepLease, stepRun,
+		stepClass, stepDriver, stepNode, stepLease, stepRun,
 	} {
 		if step(state, &decision) {
 			break
@@ -175,7 +182,7 @@ func stepDelete(state BenchmarkState, decision *BenchmarkDecision) bool {
 		return true
 	}
 	if holds(state) {
-		decision.do(BenchmarkAction{Kind: ReleaseLease})
+		release(state, decision)
 		return true
 	}
 	decision.do(BenchmarkAction{Kind: RemoveBenchmarkFinalizer})
@@ -232,6 +239,11 @@ func stepSpec(state BenchmarkState, decision *BenchmarkDecision) bool {
 		return false
 	}
 	decision.say(PositionStalled, state.SpecError.Reason, "%s", state.SpecError.Message)
+	if current := unsettled(state); current != nil { // a run ends by itself, but half a group would wait for the other half
+		if group := attemptOf(state, current); group.broken() {
+			deleteMembers(decision, group)
+		}
+	}
 	releaseIfIdle(state, decision)
 	return true
 }
@@ -242,11 +254,7 @@ func stepSuspend(state BenchmarkState, decision *BenchmarkDecision) bool {
 		return false
 	}
 	decision.say(PositionSuspended, v1alpha1.ReasonSuspended, "suspended after %d of %d runs: set spec.suspend to false to go on", decision.Tally.Done, decision.Tally.Total)
-	for i := range state.Runs {
-		if recordedEnding(&state.Runs[i]) == nil {
-			deleteRuns(decision, state.Runs[i:i+1])
-		}
-	}
+	stopUnended(state, decision)
 	releaseIfIdle(state, decision)
 	return true
 }
@@ -308,13 +316,17 @@ func resolvedClass(state BenchmarkState) string {
 	return ""
 }
 
-// stepNode needs a node.
+// stepNode needs a node, or as many as are asked for.
 func stepNode(state BenchmarkState, decision *BenchmarkDecision) bool {
-	if decision.NodeName != "" {
+	if len(decision.NodeNames) > 0 {
 		return false
 	}
+	few, another := "no node is", "a node"
+	if count := nodeCount(state); count > 1 {
+		few, another = fmt.Sprintf("%d of the %d nodes of target.zfs.nodes.count are", len(state.Nodes), count), "more nodes"
+	}
 	decision.say(PositionWaiting, v1alpha1.ReasonNoNode,
-		"no node is Ready and fits podTemplate.nodeSelector and tolerations%s: loosen them, or make a node ready", zfsNodes(state))
+		"%s Ready and fits podTemplate.nodeSelector and tolerations%s: loosen them, or make %s ready", few, zfsNodes(state), another)
 	releaseIfIdle(state, decision)
 	return true
 }
@@ -327,17 +339,54 @@ func zfsNodes(state BenchmarkState) string {
 	return ", target.zfs.nodes.matchLabels, and the label " + v1alpha1.LabelLabNode + "=true of nodes with an agent"
 }
 
-// stepRun waits for the run in progress or makes the next.
+// stepRun waits for the run in progress or makes the next. Of a group all runs are made, and nothing else beside them.
 func stepRun(state BenchmarkState, decision *BenchmarkDecision) bool {
-	total := decision.Tally.Total
 	if current := unsettled(state); current != nil {
-		decision.Current = current
-		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "run %d of %d (%s, repetition %d): %s",
-			current.Spec.Index+1, total, current.Spec.Variant, current.Spec.Repetition, runMessage(current))
+		waitForRun(decision, attemptOf(state, current))
 		return true
 	}
-	next := decision.Tally.Next
-	decision.do(BenchmarkAction{Kind: CreateRun, Slot: next, Attempt: decision.Tally.NextAttempt})
-	decision.say(PositionRunning, v1alpha1.ReasonProgressing, "starting run %d of %d (%s, repetition %d)", next.Index+1, total, next.Variant, next.Repetition)
+	next, number := decision.Tally.Next, decision.Tally.NextAttempt
+	for _, left := range attemptsAt(state, next.Index) {
+		if left.number == number && left.size() > 1 { // its other runs are gone
+			stopGroup(decision, left)
+			return true
+		}
+	}
+	for member := range int32(next.NodeCount()) {
+		decision.do(BenchmarkAction{Kind: CreateRun, Slot: next, Attempt: number, Member: member})
+	}
+	decision.say(PositionRunning, v1alpha1.ReasonProgressing, "starting run %d of %d (%s, repetition %d)", next.Index+1, decision.Tally.Total, next.Variant, next.Repetition)
 	return true
+}
+
+// waitForRun says what the run in progress does, and keeps a group whole.
+func waitForRun(decision *BenchmarkDecision, group attempt) {
+	decision.Current = group.slowest()
+	current, where := decision.Current, ""
+	if group.size() > 1 {
+		where = "node " + current.Spec.NodeName + ": "
+	}
+	decision.say(PositionRunning, v1alpha1.ReasonProgressing, "run %d of %d (%s, repetition %d): %s%s",
+		current.Spec.Index+1, decision.Tally.Total, current.Spec.Variant, current.Spec.Repetition, where, runMessage(current))
+	switch {
+	case !group.broken(): // what is whole ends by itself, and what is Invalid too
+	case group.stopped() || decision.Tally.Next == nil || decision.Tally.Next.Index != current.Spec.Index:
+		stopGroup(decision, group)
+	default:
+		for _, member := range group.missing() {
+			decision.do(BenchmarkAction{Kind: CreateRun, Slot: decision.Tally.Next, Attempt: group.number, Member: member})
+		}
+	}
+}
+
+// stopGroup deletes what is left of a group, so that it is made again as a whole, under its own name.
+func stopGroup(decision *BenchmarkDecision, group attempt) {
+	deleteMembers(decision, group)
+	decision.say(PositionRunning, v1alpha1.ReasonProgressing, "a run of group %s is gone: waiting for the others to be torn down, to make all again", GroupName(group.runs[0]))
+}
+
+func deleteMembers(decision *BenchmarkDecision, group attempt) {
+	for _, run := range group.runs {
+		deleteRuns(decision, []v1alpha1.BenchmarkRun{*run})
+	}
 }

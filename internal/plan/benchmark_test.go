@@ -51,7 +51,7 @@ func runBenchmarkTests(t *testing.T, tests []benchmarkTest) {
 
 func deleted(s *BenchmarkState)   { s.Benchmark.DeletionTimestamp = &metav1.Time{Time: noon} }
 func suspended(s *BenchmarkState) { s.Benchmark.Spec.Suspend = true }
-func freeNode(s *BenchmarkState)  { s.Lease = nil }
+func freeNode(s *BenchmarkState)  { s.Leases = nil }
 
 // inLine has been waiting since noon.
 func inLine(s *BenchmarkState) {
@@ -105,7 +105,7 @@ func TestBenchmarkEnds(t *testing.T) {
 		{name: "deletion: wait for runs", state: withRun(testState(), 1, runDeleting), change: deleted, position: PositionDeleting, reason: "CleaningUp"},
 		{name: "deletion: then the node", state: testState(), change: deleted, actions: []string{"ReleaseLease"}, position: PositionDeleting, reason: "CleaningUp"},
 		{name: "deletion: then the object", state: testState(), change: func(s *BenchmarkState) { deleted(s); freeNode(s) }, actions: []string{"RemoveFinalizer"}, position: PositionDeleting, reason: "CleaningUp"},
-		{name: "deletion leaves somebody else's Lease", state: testState(), change: func(s *BenchmarkState) { deleted(s); s.Lease.Holder = thief }, actions: []string{"RemoveFinalizer"}, position: PositionDeleting, reason: "CleaningUp"},
+		{name: "deletion leaves somebody else's Lease", state: testState(), change: func(s *BenchmarkState) { deleted(s); s.Leases[0].Holder = thief }, actions: []string{"RemoveFinalizer"}, position: PositionDeleting, reason: "CleaningUp"},
 		{name: "the finalizer comes before anything is made", state: testState(), change: func(s *BenchmarkState) { s.Benchmark.Finalizers = []string{"x/y"} }, actions: []string{"AddFinalizer", "CreateRun"}, position: PositionRunning, reason: "Progressing"},
 
 		{name: "superseded: results are written before runs are deleted", state: testState(), change: old(true, false), actions: []string{"WriteResults"}, position: PositionWaiting, reason: "Superseded",
@@ -287,17 +287,17 @@ func TestBenchmarkPlaces(t *testing.T) {
 			*s = endedRuns(*s, 0, 1, validEnding)
 		}, chosen("n1")),
 		{name: "node: the one we hold", state: testState(), change: func(s *BenchmarkState) {
-			s.Nodes, s.Benchmark.Status.NodeName, s.Lease.Node = []NodeState{{"a", 0}, {"n2", 5}}, "a", "n2"
+			s.Nodes, s.Benchmark.Status.NodeName, s.Leases[0].Node = []NodeState{{"a", 0}, {"n2", 5}}, "a", "n2"
 		}, actions: run, position: PositionRunning, reason: "Progressing", check: chosen("n2")},
 		{name: "node: none", state: testState(), change: func(s *BenchmarkState) { s.Nodes = nil }, actions: []string{"ReleaseLease"}, position: PositionWaiting, reason: "NoNode"},
-		{name: "wrong node: given back", state: testState(), change: func(s *BenchmarkState) { s.Lease.Node = "n9" }, actions: []string{"ReleaseLease"}, position: PositionQueued, reason: "Queued", says: "node n9 no longer fits"},
-		{name: "wrong node: not under a run", state: withRun(testState(), 1, nil), change: func(s *BenchmarkState) { s.Lease.Node = "n9" }, position: PositionQueued, reason: "Queued"},
+		{name: "wrong node: given back", state: testState(), change: func(s *BenchmarkState) { s.Leases[0].Node = "n9" }, actions: []string{"ReleaseLease"}, position: PositionQueued, reason: "Queued", says: "node n9 no longer fits"},
+		{name: "wrong node: not under a run", state: withRun(testState(), 1, nil), change: func(s *BenchmarkState) { s.Leases[0].Node = "n9" }, position: PositionQueued, reason: "Queued"},
 
 		with(joining, "queue: join first", freeNode, ahead(true, 0)),
 		{name: "queue: then take", state: testState(), change: inLine, actions: []string{"TakeLease"}, position: PositionQueued, reason: "Queued", says: "taking node n1", check: ahead(true, 0)},
 		{name: "queue: behind the holder", state: testState(), change: func(s *BenchmarkState) {
 			inLine(s)
-			s.Lease = &LeaseState{Node: "n1", Holder: thief, HolderName: "lab/thief"}
+			s.Leases = []LeaseState{{Node: "n1", Holder: thief, HolderName: "lab/thief"}}
 		}, position: PositionQueued, reason: "Queued", says: "number 1 in line for node n1, which lab/thief has", check: ahead(true, 0)},
 		{name: "queue: earlier first", state: testState(), change: waiting(Place{UID: "z", Since: noon.Add(-1)}, Place{UID: "y", Since: noon.Add(1)}), position: PositionQueued, reason: "Queued", says: "number 2 in line", check: ahead(true, 1)},
 		{name: "queue: a tie goes to the smaller UID, theirs", state: testState(), change: waiting(Place{UID: "0", Since: noon}), position: PositionQueued, reason: "Queued", says: "number 2 in line", check: ahead(true, 1)},
@@ -309,7 +309,7 @@ func TestBenchmarkPlaces(t *testing.T) {
 		with(joining, "queue: a place in another line does not count", func(s *BenchmarkState) { inLine(s); s.Nodes = []NodeState{{"n2", 0}} }, chosen("n2")),
 		{name: "queue: an abandoned Lease is broken", state: testState(), change: func(s *BenchmarkState) {
 			inLine(s)
-			s.Lease = &LeaseState{Node: "n1", Holder: "ghost", HolderName: "lab/ghost", Abandoned: true}
+			s.Leases = []LeaseState{{Node: "n1", Holder: "ghost", HolderName: "lab/ghost", Abandoned: true}}
 		}, actions: []string{"BreakLease"}, position: PositionQueued, reason: "Queued", says: "lab/ghost, which no longer exists"},
 	})
 }
@@ -380,9 +380,9 @@ func TestHouseKeeping(t *testing.T) {
 		with("ttl: exactly", func(s *BenchmarkState) { ttl(time.Minute)(s); s.Benchmark.Status.FinishedAt = stamp(-time.Minute) }, []string{"DeleteBenchmark"}, nil),
 		with("ttl: not before the status says when", func(s *BenchmarkState) { ttl(0)(s); s.Benchmark.Status.FinishedAt = nil }, nil, nil),
 		with("ttl: not before the node is free", func(s *BenchmarkState) {
-			lease := s.Lease
+			lease := s.Leases
 			ttl(0)(s)
-			s.Lease = lease
+			s.Leases = lease
 		}, []string{"ReleaseLease"}, nil),
 	})
 }

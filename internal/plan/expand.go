@@ -11,7 +11,7 @@ import (
 // MaxRuns bounds an experiment: more would outgrow the results and any patience.
 const MaxRuns = 512
 
-// Slot is one run to be made: a variant, a repetition and a place in the order.
+// Slot is one run to be made, or a group of them: a variant, a repetition and a place in the order.
 type Slot struct {
 	Index      int32
 	Variant    string
@@ -40,6 +40,11 @@ func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {
 	variants, err := expandVariants(spec)
 	if err != nil {
 		return nil, err
+	}
+	if nodes := variants[0].NodeCount(); total*nodes > MaxRuns {
+		return nil, &SpecError{v1alpha1.ReasonExpansionTooLarge, fmt.Sprintf(
+			"the experiment has %d runs (variants x matrix x repetitions x nodes), the limit is %d: take values out of the matrix, or use fewer nodes",
+			total*nodes, MaxRuns)}
 	}
 	slots := make([]Slot, 0, total)
 	add := func(variant Slot, repetition int32) {
@@ -121,7 +126,19 @@ func expandVariants(spec *v1alpha1.StorageBenchmarkSpec) ([]Slot, error) {
 			slots = append(slots, slot)
 		}
 	}
-	return slots, nil
+	return slots, sameNodeCount(slots)
+}
+
+// sameNodeCount makes sure that all variants are measured on as many nodes: they are compared, and they share the nodes.
+func sameNodeCount(slots []Slot) error {
+	for _, slot := range slots[1:] {
+		if slot.NodeCount() != slots[0].NodeCount() {
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
+				"variant %q is measured on %d nodes at once and variant %q on %d: write the same target.zfs.nodes.count for all, or make two benchmarks",
+				slots[0].Variant, slots[0].NodeCount(), slot.Variant, slot.NodeCount())}
+		}
+	}
+	return nil
 }
 
 // combinations lists every way to take one value for each path, the last path changing fastest.

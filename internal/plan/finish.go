@@ -16,8 +16,8 @@ func stepFinish(state BenchmarkState, decision *BenchmarkDecision) bool {
 		return false
 	}
 	if current := unsettled(state); current != nil {
-		if decision.Tally.Expired && recordedEnding(current) == nil {
-			deleteRuns(decision, []v1alpha1.BenchmarkRun{*current})
+		if decision.Tally.Expired {
+			stopUnended(state, decision)
 		}
 		decision.Current = current
 		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run is over and is being cleaned up after: %s", runMessage(current))

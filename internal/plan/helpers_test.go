@@ -64,7 +64,7 @@ func testState() BenchmarkState {
 		Now: noon, Benchmark: benchmark,
 		Nodes:   []NodeState{{Name: "n1"}},
 		Classes: []ClassState{{Name: "fast", Default: true}, {Name: "slow"}},
-		Lease:   &LeaseState{Node: "n1", Holder: ownUID, HolderName: "lab/ageing"},
+		Leases:  []LeaseState{{Node: "n1", Holder: ownUID, HolderName: "lab/ageing"}},
 	})
 }
 
@@ -83,10 +83,7 @@ func settle(state BenchmarkState) BenchmarkState {
 
 // makeRun is the run for a slot, as the controller makes it.
 func makeRun(state BenchmarkState, slot Slot, attempt int32) v1alpha1.BenchmarkRun {
-	target := *slot.Target.DeepCopy()
-	if target.StorageClass.Name == "" {
-		target.StorageClass.Name = "fast"
-	}
+	target := ResolveTarget(slot.Target, "n1", "fast", "")
 	name := RunName(state.Benchmark.Name, state.Experiment, slot.Index, attempt)
 	return v1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "lab", UID: types.UID("uid-" + name),
@@ -97,6 +94,24 @@ func makeRun(state BenchmarkState, slot Slot, attempt int32) v1alpha1.BenchmarkR
 			Target: target, Phases: slot.Phases, Retain: state.Benchmark.Spec.Retain,
 		},
 	}
+}
+
+// makeMember is a run of a group, on one of the nodes.
+func makeMember(state BenchmarkState, slot Slot, attempt, member int32, nodes ...string) v1alpha1.BenchmarkRun {
+	run := makeRun(state, slot, attempt)
+	if run.Spec.Group = GroupOf(run.Name, member, nodes); run.Spec.Group != nil {
+		run.Name = MemberName(run.Name, member)
+		run.UID = types.UID("uid-" + run.Name)
+	}
+	run.Spec.NodeName = nodes[member]
+	return run
+}
+
+// onNodes asks for so many nodes at once.
+func onNodes(benchmark *v1alpha1.StorageBenchmark, count int32) {
+	benchmark.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{
+		Nodes: v1alpha1.NodeChoice{MatchLabels: map[string]string{"lab": "true"}, Count: count}, Reset: v1alpha1.ResetPool,
+		Pool: v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/a"}}}}}}
 }
 
 // record writes the outcome of a run into its status; settled adds that it has been cleaned up after.
@@ -158,8 +173,11 @@ func runKinds(actions []RunAction) []string {
 	names := []string{}
 	for _, action := range actions {
 		name := string(action.Kind)
-		if action.Kind == StartPhase || action.Kind == StoreResult {
+		switch action.Kind {
+		case StartPhase, StoreResult:
 			name = fmt.Sprintf("%s %d", name, action.Phase)
+		case StartCompanion, EndCompanion:
+			name = fmt.Sprintf("%s %d %s", name, action.Phase, action.Companion)
 		}
 		names = append(names, name)
 	}

@@ -38,8 +38,9 @@ type world struct {
 	decisions int
 	wake      time.Time
 	changed   bool
-	broken    bool   // a gate that does not compile
-	hash      string // of the current spec
+	broken    bool     // a gate that does not compile
+	hash      string   // of the current spec
+	all       []string // nodes that there can be
 	last      BenchmarkDecision
 }
 
@@ -52,16 +53,23 @@ type worldRun struct {
 	outcome []results.Outcome
 	// starts counts the Jobs made.
 	starts []int
+	// startedAt are the moments that the phases of a group began by.
+	startedAt []time.Time
 	// strays are pods whose Job is gone.
 	strays int
 }
 
 func newWorld(t *rapid.T) *world {
 	w := &world{t: t, now: noon, benchmark: testBenchmark(), leases: map[string]string{}, runs: map[string]*worldRun{},
-		classes: []ClassState{{Name: "fast", Default: true}}, nodes: []string{"n1", "n2"}}
+		classes: []ClassState{{Name: "fast", Default: true}}, all: []string{"n1", "n2"}}
 	spec := &w.benchmark.Spec
+	if w.draw(3, "group") == 0 {
+		w.all = []string{"n1", "n2", "n3"}
+		onNodes(w.benchmark, int32(2+w.draw(2, "size")))
+	}
+	w.nodes = slices.Clone(w.all)
 	w.benchmark.Finalizers = nil
-	if w.draw(2, "default class") == 0 {
+	if w.draw(2, "default class") == 0 && spec.Target.StorageClass != nil {
 		spec.Target.StorageClass.Name = ""
 	}
 	spec.Variants = spec.Variants[:1+w.draw(2, "variants")]
@@ -111,20 +119,21 @@ func (w *world) observe() BenchmarkState {
 		return int(a.Spec.Index-b.Spec.Index)*100 + int(a.Spec.Attempt-b.Spec.Attempt)
 	})
 	state.Classes = slices.Clone(w.classes)
-	for node, holder := range w.leases {
-		if holder == ownUID {
-			state.Lease = &LeaseState{Node: node, Holder: holder, HolderName: "lab/ageing"}
+	for _, node := range w.all {
+		if holder := w.leases[node]; holder == ownUID {
+			state.Leases = append(state.Leases, LeaseState{Node: node, Holder: holder, HolderName: "lab/ageing"})
 		}
 	}
 	for _, node := range w.nodes {
 		state.Nodes = append(state.Nodes, NodeState{Name: node, Line: len(w.leases[node])})
 	}
-	node := ChosenNode(state)
 	if w.ahead {
 		state.Waiting = []Place{{UID: "other-uid", Name: "lab/other", Since: noon.Add(-time.Hour)}}
 	}
-	if holder := w.leases[node]; state.Lease == nil && holder != "" {
-		state.Lease = &LeaseState{Node: node, Holder: holder, HolderName: "lab/thief", Abandoned: w.abandoned}
+	for _, node := range ChosenNodes(state) {
+		if holder := w.leases[node]; holder != "" && holder != ownUID {
+			state.Leases = append(state.Leases, LeaseState{Node: node, Holder: holder, HolderName: "lab/thief", Abandoned: w.abandoned})
+		}
 	}
 	state.Results = slices.Clone(w.results)
 	if w.foreign {
@@ -180,7 +189,7 @@ func (w *world) wakeAt(at time.Time) {
 func (w *world) summarise(state BenchmarkState, decision BenchmarkDecision) {
 	status := &w.benchmark.Status
 	if status.Experiment != state.Experiment {
-		*status = v1alpha1.StorageBenchmarkStatus{NodeName: status.NodeName, Experiment: state.Experiment}
+		*status = v1alpha1.StorageBenchmarkStatus{NodeName: status.NodeName, NodeNames: status.NodeNames, Experiment: state.Experiment}
 	}
 	for _, run := range state.Runs {
 		if run.Spec.Experiment == state.Experiment && (status.StartedAt == nil || run.CreationTimestamp.Before(status.StartedAt)) {
@@ -188,7 +197,7 @@ func (w *world) summarise(state BenchmarkState, decision BenchmarkDecision) {
 		}
 	}
 	earlier, node := status.Queue, status.NodeName
-	status.NodeName, status.StorageClass, status.Queue = decision.NodeName, decision.StorageClass, nil
+	status.NodeName, status.NodeNames, status.StorageClass, status.Queue = decision.NodeName, decision.NodeNames, decision.StorageClass, nil
 	if decision.InLine {
 		status.Queue = &v1alpha1.QueueStatus{Since: metav1.NewMicroTime(w.now), Position: int32(decision.Ahead + 1)}
 		if earlier != nil && node == decision.NodeName {
@@ -210,18 +219,17 @@ func (w *world) applyBenchmark(state BenchmarkState, decision BenchmarkDecision,
 	case RemoveBenchmarkFinalizer:
 		w.benchmark = nil
 	case TakeLease:
-		w.leases[decision.NodeName] = ownUID
+		w.leases[action.Node] = ownUID
 	case BreakLease, ReleaseLease:
-		delete(w.leases, state.Lease.Node)
+		delete(w.leases, action.Node)
 		w.abandoned = false
 	case CreateRun:
-		run := makeRun(state, *action.Slot, action.Attempt)
+		run := makeMember(state, *action.Slot, action.Attempt, action.Member, decision.NodeNames...)
 		w.uids++
 		run.UID, run.CreationTimestamp = types.UID(fmt.Sprintf("run-%d", w.uids)), metav1.Time{Time: w.now}
-		run.Spec.NodeName = decision.NodeName
 		n := len(run.Spec.Phases)
 		w.runs[run.Name] = &worldRun{run: run, phases: make([]PhaseState, n), arrives: make([]bool, n),
-			outcome: make([]results.Outcome, n), starts: make([]int, n)}
+			outcome: make([]results.Outcome, n), starts: make([]int, n), startedAt: make([]time.Time, n)}
 	case DeleteRun:
 		w.runs[action.Run].run.DeletionTimestamp = &metav1.Time{Time: w.now}
 	case WriteResults:
@@ -244,10 +252,13 @@ func (w *world) checkBenchmark(state BenchmarkState, decision BenchmarkDecision)
 		if action.Kind != CreateRun {
 			continue
 		}
-		if w.leases[decision.NodeName] != ownUID {
-			w.t.Fatalf("a run is made on %s without its Lease", decision.NodeName)
+		for _, node := range decision.NodeNames {
+			if w.leases[node] != ownUID {
+				w.t.Fatalf("a run is made without the Lease of %s", node)
+			}
 		}
-		if w.runs[RunName(w.benchmark.Name, state.Experiment, action.Slot.Index, action.Attempt)] != nil {
+		name := RunName(w.benchmark.Name, state.Experiment, action.Slot.Index, action.Attempt)
+		if w.runs[name] != nil || action.Slot.NodeCount() > 1 && w.runs[MemberName(name, action.Member)] != nil {
 			w.t.Fatalf("a run is made that there is: %+v", action)
 		}
 		if state.Benchmark.Spec.Suspend {
@@ -261,9 +272,15 @@ func benchmarkProblem(state BenchmarkState, decision BenchmarkDecision) string {
 	if decision.Reason == "" || decision.Message == "" || decision.Position == "" {
 		return "nothing is said"
 	}
-	busy := false
+	busy, busyElse := false, func(BenchmarkAction) bool { return false }
 	for i := range state.Runs {
-		busy = busy || !Settled(&state.Runs[i]) || !state.Runs[i].DeletionTimestamp.IsZero()
+		if run := &state.Runs[i]; !Settled(run) || !run.DeletionTimestamp.IsZero() {
+			busy = true
+			earlier := busyElse
+			busyElse = func(action BenchmarkAction) bool {
+				return earlier(action) || run.Spec.Group == nil || run.Spec.Index != action.Slot.Index || run.Spec.Attempt != action.Attempt
+			}
+		}
 	}
 	count, touched := map[BenchmarkActionKind]int{}, map[string]BenchmarkActionKind{}
 	touch := func(thing string, kind BenchmarkActionKind) string {
@@ -280,11 +297,11 @@ func benchmarkProblem(state BenchmarkState, decision BenchmarkDecision) string {
 		case AddFinalizer, RemoveBenchmarkFinalizer:
 			problem = touch("finalizer", action.Kind)
 		case TakeLease, BreakLease, ReleaseLease:
-			problem = touch("Lease", action.Kind)
+			problem = touch("Lease of "+action.Node, action.Kind)
 		case WriteResults, DeleteResults:
 			problem = touch("results "+action.Experiment, action.Kind)
 		case CreateRun:
-			problem = touch("run "+RunName(state.Benchmark.Name, state.Experiment, action.Slot.Index, action.Attempt), action.Kind)
+			problem = touch(fmt.Sprintf("run %s %d", RunName(state.Benchmark.Name, state.Experiment, action.Slot.Index, action.Attempt), action.Member), action.Kind)
 		case DeleteRun:
 			problem = touch("run "+action.Run, action.Kind)
 		case DeleteBenchmark:
@@ -292,20 +309,20 @@ func benchmarkProblem(state BenchmarkState, decision BenchmarkDecision) string {
 		switch {
 		case problem != "":
 			return problem
-		case action.Kind == ReleaseLease && (busy || state.Lease == nil || state.Lease.Holder != string(state.Benchmark.UID)):
+		case action.Kind == ReleaseLease && (busy || !slices.Contains(held(state), action.Node)):
 			return "the Lease is released while a run is unsettled, or is not ours"
-		case action.Kind == TakeLease && state.Lease != nil:
+		case action.Kind == TakeLease && (leaseOn(state, action.Node) != nil || slices.Contains(held(state), action.Node)):
 			return "a Lease is taken that somebody has"
-		case action.Kind == BreakLease && (state.Lease == nil || !state.Lease.Abandoned):
+		case action.Kind == BreakLease && (leaseOn(state, action.Node) == nil || !leaseOn(state, action.Node).Abandoned):
 			return "a Lease is broken that is not abandoned"
-		case action.Kind == CreateRun && busy:
+		case action.Kind == CreateRun && busyElse(action):
 			return "a run is made while another is unsettled"
 		case action.Kind == RemoveBenchmarkFinalizer && (len(state.Runs) > 0 || state.Benchmark.DeletionTimestamp.IsZero()):
 			return "the finalizer is removed too early"
 		}
 	}
 	switch {
-	case count[CreateRun] > 1:
+	case count[CreateRun] > nodeCount(state):
 		return "two runs are made"
 	case count[CreateRun] > 0 && count[DeleteRun]+count[ReleaseLease]+count[DeleteBenchmark]+count[RemoveBenchmarkFinalizer] > 0:
 		return "making and unmaking in one decision"
@@ -319,6 +336,14 @@ func benchmarkProblem(state BenchmarkState, decision BenchmarkDecision) string {
 func (w *world) observeRun(r *worldRun) RunState {
 	state := RunState{Now: w.now, Timings: DefaultTimings(), Run: r.run.DeepCopy(), Owner: ownUID,
 		LeaseHolder: w.leases[r.run.Spec.NodeName], LeaseHolderName: "somebody", Phases: slices.Clone(r.phases), Pods: r.strays}
+	for _, name := range w.peers(r) {
+		peer := w.runs[name]
+		if peer == nil {
+			state.Peers = append(state.Peers, Peer(name, "gone", nil))
+			continue
+		}
+		state.Peers = append(state.Peers, Peer(name, peer.run.Spec.NodeName, peer.run.DeepCopy()))
+	}
 	if r.volume != nil {
 		state.Volume = *r.volume
 	}
@@ -337,6 +362,37 @@ func (w *world) observeRun(r *worldRun) RunState {
 		}
 	}
 	return state
+}
+
+// peers are the names of the other runs of a group.
+func (w *world) peers(r *worldRun) []string {
+	var names []string
+	for member := range RunNodes(&r.run) {
+		if name := MemberName(GroupName(&r.run), int32(member)); r.run.Spec.Group != nil && name != r.run.Name {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// together checks what a barrier is for: a phase of a group begins only when all its runs are ready for it, having done the same.
+func (w *world) together(r *worldRun, i int) {
+	for _, name := range w.peers(r) {
+		peer, phase := w.runs[name], r.run.Spec.Phases[i].Name
+		switch {
+		case peer == nil:
+			w.t.Fatalf("phase %s of run %s is started without run %s", phase, r.run.Name, name)
+		case !readyFor(peer.run.Status.ReadyFor, phase):
+			w.t.Fatalf("phase %s of run %s is started before run %s is ready: %+v", phase, r.run.Name, name, peer.run.Status.ReadyFor)
+		case recordedEnding(&peer.run) != nil:
+			w.t.Fatalf("phase %s of run %s is started after the end of run %s", phase, r.run.Name, name)
+		}
+		for k := range i {
+			if stored := peer.phases[k].Stored; stored == nil || stored.Outcome != results.OutcomeValid {
+				w.t.Fatalf("phase %s of run %s is started before phase %d of run %s is over", phase, r.run.Name, k, name)
+			}
+		}
+	}
 }
 
 func (w *world) reconcileRun(r *worldRun, crash bool) {
@@ -379,7 +435,11 @@ func (w *world) checkRun(r *worldRun, state RunState, decision RunDecision) {
 		if r.starts[action.Phase] > 0 {
 			w.t.Fatalf("phase %d of run %s is started a second time", action.Phase, r.run.Name)
 		}
+		w.together(r, action.Phase)
 		for name, other := range w.runs {
+			if other != r && GroupName(&other.run) == GroupName(&r.run) {
+				continue
+			}
 			for i, phase := range other.phases {
 				if (other != r || i != action.Phase) && phase.Pod.Exists && phase.Pod.Ended == nil {
 					w.t.Fatalf("phase %d of run %s is started while a pod of run %s is at work", action.Phase, r.run.Name, name)
@@ -397,11 +457,12 @@ func runProblem(state RunState, decision RunDecision) string {
 	if len(decision.Actions) == 0 && (decision.Reason == "" || decision.Message == "") {
 		return "nothing is said and nothing done"
 	}
-	jobs := 0
+	jobs := len(state.Parameters)
 	for _, phase := range state.Phases {
 		if phase.Job.Exists {
 			jobs++
 		}
+		jobs += len(phase.Companions)
 	}
 	count := map[RunActionKind]int{}
 	for _, action := range decision.Actions {
@@ -409,6 +470,15 @@ func runProblem(state RunState, decision RunDecision) string {
 		switch {
 		case action.Kind == StartPhase && (state.Phases[action.Phase].Job.Exists || state.LeaseHolder != state.Owner || state.LeaseHolder == ""):
 			return "a phase is started twice, or without the node"
+		case action.Kind == StartPhase && len(Companions(state.Run, state.Run.Spec.Phases[action.Phase])) > 0 &&
+			(state.Phases[action.Phase].Companions[Observation] == nil || !hasBegun(state.Phases[action.Phase].Companions[Observation])):
+			return "a phase is started unobserved"
+		case action.Kind == StartCompanion && state.Phases[action.Phase].Companions[action.Companion] != nil:
+			return "a companion is started twice"
+		case action.Kind == EndCompanion && (hasEnded(state.Phases[action.Phase].Companions[action.Companion]) || state.Phases[action.Phase].Companions[action.Companion].Spec.Cancel):
+			return "a companion is ended that has ended"
+		case action.Kind == StartPhase && state.Volume.Driven && (!state.Volume.Bound || len(state.Pools.Unread)+len(state.Pools.Differing) > 0):
+			return "a phase is started on a volume that nobody has looked at"
 		case action.Kind == CreateVolume && (state.Volume.Exists || state.Volume.Foreign):
 			return "a volume is made that there is"
 		case action.Kind == CreateVolume && state.Pools.Needed && !state.Pools.Ready:
@@ -456,6 +526,9 @@ func (w *world) summariseRun(r *worldRun, state RunState, decision RunDecision) 
 		}
 		if r.phases[i].Job.Exists && entry.JobUID == "" {
 			entry.JobUID = r.phases[i].Job.UID
+			if at := r.phases[i].Job.StartAt; at != nil {
+				entry.StartAt = &metav1.MicroTime{Time: *at}
+			}
 		}
 		if state.Phases[i].Stored != nil {
 			entry.Result, entry.Digest = state.Phases[i].Stored.ConfigMap, state.Phases[i].Stored.Digest
@@ -463,6 +536,9 @@ func (w *world) summariseRun(r *worldRun, state RunState, decision RunDecision) 
 		if entry.JobUID != "" || entry.Result != "" {
 			status.Phases = append(status.Phases, entry)
 		}
+	}
+	if decision.ReadyFor != "" {
+		status.ReadyFor = &v1alpha1.RunReadiness{Phase: v1alpha1.PhaseName(decision.ReadyFor), Since: metav1.NewMicroTime(w.now)}
 	}
 	if decision.Ending != nil {
 		ending := *decision.Ending
@@ -483,11 +559,19 @@ func (w *world) applyRun(r *worldRun, action RunAction) {
 		w.uids++
 		r.starts[action.Phase]++
 		r.phases[action.Phase].Job = JobState{Exists: true, UID: fmt.Sprintf("job-%d", w.uids), Created: w.now}
+		if r.startedAt[action.Phase] = action.StartAt; r.run.Spec.Group != nil {
+			r.phases[action.Phase].Job.StartAt = &action.StartAt
+		}
 	case StoreResult:
 		r.phases[action.Phase].Stored = &StoredResult{ConfigMap: PhaseObjectName(r.run.Name, r.run.Spec.Phases[action.Phase].Name),
 			Digest: "sha256:1", Outcome: r.outcome[action.Phase], Reason: "NotConverged", Message: "it did not converge", StoredAt: w.now}
+	case StartCompanion:
+		r.phases[action.Phase].Companions = map[Companion]*v1alpha1.PoolOperation{action.Companion: beside(v1alpha1.PoolAction{}, "", -time.Minute, 0)}
+	case EndCompanion:
+		r.phases[action.Phase].Companions = map[Companion]*v1alpha1.PoolOperation{action.Companion: beside(v1alpha1.PoolAction{}, OutcomeCancelled, -time.Minute, 0)}
 	case DeleteJobs:
 		for i := range r.phases {
+			r.phases[i].Companions = nil
 			if r.phases[i].Job.Exists {
 				r.phases[i].Job.Deleting = true
 			}

@@ -90,6 +90,7 @@ func parameterStage(state OperationState) operationStage {
 		return failedStage(v1alpha1.ReasonParameterInterrupted, "%s was restored to %s too early", action.Name, record.Earlier)
 	}
 	stage := running("%s is %s, instead of %s", action.Name, action.Value, record.Earlier)
+	stage.progress = &v1alpha1.OperationProgress{Message: "the parameter is set"}
 	if over > 0 {
 		stage.message += fmt.Sprintf(", for %s", over)
 		stage.recheck = over - state.elapsed()

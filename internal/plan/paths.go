@@ -29,7 +29,9 @@ func applyVariant(slot *Slot, variant v1alpha1.Variant) error {
 		}
 	}
 	if zfs := slot.Target.ZFS; zfs != nil && variant.Target == nil {
-		overridePool(&zfs.Pool, variant.Pool)
+		if err := overridePools(zfs, variant); err != nil {
+			return err
+		}
 		if variant.Dataset != nil && zfs.Dataset == nil {
 			zfs.Dataset = &v1alpha1.DatasetTemplate{}
 		}
@@ -45,6 +47,20 @@ func applyVariant(slot *Slot, variant v1alpha1.Variant) error {
 		if err := setPath(slot, path, variant.Set[path]); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// overridePools changes the pool of the target, and those of single nodes alike: else these would go on as they were.
+func overridePools(zfs *v1alpha1.ZFSTarget, variant v1alpha1.Variant) error {
+	overridePool(&zfs.Pool, variant.Pool)
+	for i := range zfs.PerNode {
+		if pool := variant.Pool; pool != nil && (pool.Vdevs != nil || pool.Log != nil || pool.Cache != nil) {
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
+				"variant %q replaces devices of the pool, and target.zfs.perNode gives node %s devices of its own: give the variant a target of its own, with perNode",
+				variant.Name, zfs.PerNode[i].NodeName)}
+		}
+		overridePool(&zfs.PerNode[i].Pool, variant.Pool)
 	}
 	return nil
 }
@@ -111,6 +127,11 @@ func setPath(slot *Slot, path string, value v1alpha1.MatrixValue) error {
 		err = setStorageClass(slot.Target.StorageClass, rest, string(value))
 	case head == "pool" && slot.Target.ZFS != nil:
 		err = setPool(&slot.Target.ZFS.Pool, rest, string(value))
+		for i := range slot.Target.ZFS.PerNode {
+			if err == nil {
+				err = setPool(&slot.Target.ZFS.PerNode[i].Pool, rest, string(value))
+			}
+		}
 	case head == "dataset" && slot.Target.ZFS != nil:
 		if slot.Target.ZFS.Dataset == nil {
 			slot.Target.ZFS.Dataset = &v1alpha1.DatasetTemplate{Type: "Filesystem"}

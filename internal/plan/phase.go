@@ -22,6 +22,9 @@ func runPhase(state RunState, i int) (decision RunDecision, over bool) {
 	case phase.Stored != nil:
 		return end(invalid(v1alpha1.ReasonPhaseInvalid, true, "phase %s: %s: %s", spec.Name, phase.Stored.Reason, phase.Stored.Message))
 	case phase.Received != nil:
+		if ending := endCompanions(state, i, decision); ending != nil {
+			return *ending, false
+		}
 		decision.Actions = []RunAction{{Kind: StoreResult, Phase: i}}
 		decision.Reason, decision.Message = underWay(state, i)
 		return decision, false
@@ -50,30 +53,43 @@ func startPhase(state RunState, i int, decision RunDecision) RunDecision {
 			return decision
 		}
 	}
-	if state.LeaseHolder != "" && state.LeaseHolder == state.Owner {
-		if preparing := preparePools(state, i, decision); preparing != nil {
-			return *preparing
-		}
-	}
 	switch {
 	case state.LeaseHolder == "":
 		decision.Reason, decision.Message = v1alpha1.ReasonQueued, fmt.Sprintf("waiting for the benchmark to take node %s", state.Run.Spec.NodeName)
+		return decision
 	case state.LeaseHolder != state.Owner:
 		decision.Reason, decision.Message = v1alpha1.ReasonQueued, fmt.Sprintf("node %s is taken by %s", state.Run.Spec.NodeName, state.LeaseHolderName)
+		return decision
+	}
+	// What has gone on without this run does not come back, whatever it still waits for.
+	if ending := leftBehind(state, i); ending != nil {
+		decision.Ending, decision.Reason, decision.Message = ending, ending.Reason, ending.Message
+		return decision
+	}
+	if preparing := preparePools(state, i, decision); preparing != nil {
+		return *preparing
+	}
+	if setting := setParameters(state, i, decision); setting != nil {
+		return *setting
+	}
+	if preparing := prepareDriven(state, i, decision); preparing != nil {
+		return *preparing
+	}
+	switch {
 	case state.Volume.Foreign:
 		decision.Reason, decision.Message = v1alpha1.ReasonNameTaken,
 			fmt.Sprintf("PersistentVolumeClaim %s exists and is not this run's: waiting for it to be gone", VolumeName(state.Run.Name))
 		decision.WakeAt = state.Now.Add(foreignRecheck)
-	case !state.Volume.Exists:
-		decision.Actions = []RunAction{{Kind: CreateVolume}, {Kind: StartPhase, Phase: i}}
-		decision.Reason, decision.Message = underWay(state, i)
-	case state.Volume.Deleting:
+		return decision
+	case state.Volume.Exists && state.Volume.Deleting:
 		decision.Reason, decision.Message = v1alpha1.ReasonPreparingVolume, "waiting for an earlier volume of the same name to be gone"
-	default:
-		decision.Actions = []RunAction{{Kind: StartPhase, Phase: i}}
-		decision.Reason, decision.Message = underWay(state, i)
+		return decision
+	case !state.Volume.Exists:
+		decision.Actions = []RunAction{{Kind: CreateVolume}}
 	}
-	return decision
+	decision.Actions = append(decision.Actions, RunAction{Kind: StartPhase, Phase: i})
+	decision.Reason, decision.Message = underWay(state, i)
+	return observeFirst(state, i, barrier(state, i, decision))
 }
 
 // executor names the object that executes a phase.
@@ -102,6 +118,9 @@ func brokenPhase(state RunState, i int) *Ending {
 	}
 	if phase.Pod.Ended != nil {
 		return failedPod(state, i)
+	}
+	if ending := brokenBeside(state, i); ending != nil {
+		return ending
 	}
 	switch {
 	case phase.Job.Deleting:
@@ -174,7 +193,7 @@ func overduePhase(state RunState, i int) *Ending {
 		}
 		return invalid(reason, false, "the %s of phase %s did not start within %s: %s", what, spec.Name, spec.StartDeadline.Duration.Duration, why)
 	}
-	if state.Now.Before(phase.Pod.Started.Add(spec.Deadline.Duration.Duration)) {
+	if state.Now.Before(phaseDue(phase, spec)) {
 		return nil
 	}
 	return invalid(v1alpha1.ReasonPhaseDeadlineExceeded, true, "phase %s was not over after %s: raise its deadline or ask for less", spec.Name, spec.Deadline.Duration.Duration)
@@ -211,8 +230,9 @@ func waitForPhase(state RunState, i int, decision RunDecision) RunDecision {
 		decision.Reason, decision.Message = v1alpha1.ReasonResultUnreadable, fmt.Sprintf("phase %s has ended, its result is being read: %v", spec.Name, phase.ReceiveError)
 		decision.WakeAt = state.Now.Add(state.Timings.CollectGrace / 8)
 	case phase.Pod.Started != nil:
+		decision.Actions = operateBeside(state, i)
 		decision.Reason, decision.Message = underWay(state, i)
-		decision.WakeAt = phase.Pod.Started.Add(spec.Deadline.Duration.Duration)
+		decision.WakeAt = phaseDue(phase, spec)
 	default:
 		decision.Reason, decision.Message = underWay(state, i)
 		if reason, why := notStarted(state, phase); reason != v1alpha1.ReasonPodNotStarted {

@@ -69,7 +69,7 @@ type LivePool struct {
 	Properties []zfs.Property
 	// Datasets on it, the root among them, without snapshots.
 	Datasets []zfs.Dataset
-	// DatasetProperties of the root and of the datasets that the spec names.
+	// DatasetProperties of the root, of the datasets that the spec names, and of the one to be reported besides.
 	DatasetProperties []zfs.Property
 }
 

@@ -24,19 +24,16 @@ func VolumeDevice(pool string, dataset v1alpha1.DatasetPath) string {
 func MountPoints(pool *v1alpha1.BenchmarkPool) []string {
 	var points []string
 	for _, dataset := range pool.Spec.Datasets {
-		if dataset.Type != datasetVolume {
+		if dataset.Type != DatasetVolume {
 			points = append(points, MountPoint(PoolName(pool), dataset.Path))
 		}
 	}
 	return points
 }
 
-// datasetVolume is the type of a dataset that is a block device.
-const datasetVolume = "Volume"
-
 // mountDataset mounts what is to be mounted; nil if it is. A mount point that somebody else set stays, unless the spec asks for ours.
 func mountDataset(state PoolState, dataset v1alpha1.PoolDataset, is zfs.Dataset) *PoolDecision {
-	if dataset.Type == datasetVolume {
+	if dataset.Type == DatasetVolume {
 		return nil
 	}
 	ours := MountPoint(PoolName(state.Pool), dataset.Path)

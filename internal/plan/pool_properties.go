@@ -26,6 +26,14 @@ func DatasetName(pool *v1alpha1.BenchmarkPool, dataset v1alpha1.PoolDataset) str
 	return PoolName(pool) + "/" + string(dataset.Path)
 }
 
+// ReportedDataset is the full name of a dataset that somebody else made, whose properties are to be reported too; empty if there is none.
+func ReportedDataset(pool *v1alpha1.BenchmarkPool) string {
+	if path := pool.Annotations[v1alpha1.AnnotationReport]; path != "" {
+		return PoolName(pool) + "/" + path
+	}
+	return ""
+}
+
 // WantedSettings are all properties that the spec asks for, in a stable order.
 func WantedSettings(pool *v1alpha1.BenchmarkPool) []Setting {
 	var wanted []Setting

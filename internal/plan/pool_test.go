@@ -553,7 +553,7 @@ func TestDatasetsAreMounted(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
-	volume := v1alpha1.PoolDataset{Path: "lab", Type: datasetVolume, Mounted: true}
+	volume := v1alpha1.PoolDataset{Path: "lab", Type: DatasetVolume, Mounted: true}
 	if decision := mountDataset(PoolState{Pool: wantedPool(), Live: &LivePool{}}, volume, zfs.Dataset{Name: "bench0/lab"}); decision != nil {
 		t.Errorf("a volume is mounted: %+v", decision)
 	}

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"flag"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -51,7 +53,9 @@ func TestHistories(t *testing.T) {
 			t.Errorf("no history ended %s: the test no longer tests what it says", end)
 		}
 	}
-	t.Logf("ends: %v", ends)
+	if t.Logf("ends: %v, %d groups", ends, groupsTried); groupsTried < 100 {
+		t.Errorf("only %d groups have come to a good end", groupsTried)
+	}
 	countStates(t, before)
 }
 
@@ -165,7 +169,7 @@ func (w *world) endPod(r *worldRun, i, how int) {
 
 // moveCluster changes what surrounds the benchmark.
 func (w *world) moveCluster() {
-	node := []string{"n1", "n2"}[w.draw(2, "node")]
+	node := w.all[w.draw(len(w.all), "node")]
 	switch w.draw(8, "cluster") {
 	case 0:
 		w.leases[node], w.abandoned = thief, false // stolen, whoever had it
@@ -174,7 +178,7 @@ func (w *world) moveCluster() {
 	case 2:
 		w.abandoned = w.leases[node] == thief
 	case 3:
-		w.nodes = [][]string{{}, {"n1"}, {"n2"}, {"n1", "n2"}}[w.draw(4, "nodes")]
+		w.nodes = [][]string{{}, {"n1"}, w.all[1:], w.all}[w.draw(4, "nodes")]
 	case 4:
 		w.classes = [][]ClassState{{}, {{Name: "slow"}}, {{Name: "fast", Default: true}}, {{Name: "fast"}, {Name: "slow", Default: true}}}[w.draw(4, "classes")]
 	case 5:
@@ -241,7 +245,7 @@ func (w *world) collect() {
 
 // behave lets the cluster be kind until nothing changes any more.
 func (w *world) behave() {
-	w.nodes, w.classes = []string{"n1", "n2"}, []ClassState{{Name: "fast", Default: true}, {Name: "slow"}}
+	w.nodes, w.classes = w.all, []ClassState{{Name: "fast", Default: true}, {Name: "slow"}}
 	w.ahead, w.foreign, w.abandoned = false, false, false
 	for node, holder := range w.leases {
 		if holder == thief {
@@ -281,7 +285,7 @@ func (w *world) behave() {
 // end says how a history has ended, and whether that is what was asked for.
 func (w *world) end() string {
 	if w.benchmark == nil {
-		if len(w.runs) > 0 || w.leases["n1"] == ownUID || w.leases["n2"] == ownUID {
+		if len(w.runs) > 0 || slices.Contains(slices.Collect(maps.Values(w.leases)), ownUID) {
 			w.t.Fatalf("the benchmark is gone, but %d runs or a Lease are left: %v", len(w.runs), w.leases)
 		}
 		return "gone"
@@ -307,11 +311,34 @@ func (w *world) end() string {
 	if w.last.Position != expected || unsettled(state) != nil {
 		w.t.Fatalf("it ended %s (%s: %s) instead of %s", w.last.Position, w.last.Reason, w.last.Message, expected)
 	}
+	w.groupsAreWhole(state)
 	if tally := Count(state); expected == PositionFinished && !tally.Over {
 		w.t.Fatalf("it is finished, but not over: %+v", tally)
 	}
 	return string(expected)
 }
+
+// groupsAreWhole: where all runs of a group are valid, they had agreed on the same moments.
+func (w *world) groupsAreWhole(state BenchmarkState) {
+	for i := range state.Slots {
+		for _, group := range attemptsAt(state, state.Slots[i].Index) {
+			if ending := group.ending(); ending == nil || !ending.Valid {
+				continue
+			}
+			for _, run := range group.runs {
+				for k, phase := range w.runs[run.Name].startedAt {
+					if first := w.runs[group.runs[0].Name].startedAt[k]; !phase.Equal(first) {
+						w.t.Fatalf("phase %d of run %s began by %s, that of run %s by %s", k, run.Name, phase, group.runs[0].Name, first)
+					}
+				}
+			}
+			groupsTried++
+		}
+	}
+}
+
+// groupsTried counts the groups that came to a good end.
+var groupsTried int
 
 // waiting says that a run has lost the node between two phases and waits for the spec to be mended: nothing of it is at
 // work, and nothing is lost.
@@ -325,5 +352,7 @@ func (w *world) waiting(run *v1alpha1.BenchmarkRun) bool {
 			return false
 		}
 	}
-	return r.strays == 0 && Run(w.observeRun(r)).Reason == v1alpha1.ReasonQueued
+	reason := Run(w.observeRun(r)).Reason
+	robbed := slices.ContainsFunc(RunNodes(run), func(node string) bool { return w.leases[node] != ownUID })
+	return r.strays == 0 && robbed && (reason == v1alpha1.ReasonQueued || reason == v1alpha1.ReasonWaitingForPeers)
 }

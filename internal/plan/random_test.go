@@ -64,8 +64,27 @@ func (d dice) runState() RunState {
 	if d.yes() {
 		state.Pools = PoolsState{Needed: true, Foreign: d.pick("", "", "sb-x"), Exist: d.yes(), Some: d.yes(), Deleting: d.yes(), Ready: d.yes(), Broken: d.yes(), Reason: "R", Message: "m"}
 	}
+	onPools := state.Pools.Needed
+	if onPools {
+		run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}
+	}
+	if state.Pools.Needed && d.yes() {
+		state.Volume.Driven = true
+		if !state.Volume.Exists && !state.Volume.Foreign && d.yes() {
+			state.Volume.Some, state.Volume.Deleting, state.Volume.Unwatched = true, true, d.pick("", "ZFSVolume openebs/pvc-1")
+		}
+		for _, words := range []*[]string{&state.Pools.Unread, &state.Pools.Differing} {
+			if d.yes() {
+				*words = []string{"w"}
+			}
+		}
+		state.Pools.Unasked = d.yes()
+	}
 	for i := range run.Spec.Phases {
 		state.Phases = append(state.Phases, d.phase())
+		if onPools {
+			state.Phases[i].Companions = d.companions(Companions(&run, run.Spec.Phases[i]))
+		}
 		if d.yes() {
 			run.Status.Phases = append(run.Status.Phases, v1alpha1.RunPhaseStatus{Name: run.Spec.Phases[i].Name, JobUID: d.pick("", "job"), Result: d.pick("", "map")})
 		}
@@ -92,6 +111,22 @@ func (d dice) phase() PhaseState {
 		phase.ReceiveError = []error{ErrForeign, results.ErrCorrupt, errors.New("connection refused"), fmt.Errorf("%w: 3 of 4", results.ErrTruncated)}[d.roll(4)]
 	}
 	return phase
+}
+
+func (d dice) companions(wanted []Companion) map[Companion]*v1alpha1.PoolOperation {
+	companions := map[Companion]*v1alpha1.PoolOperation{}
+	for _, companion := range wanted {
+		if d.yes() {
+			operation := &v1alpha1.PoolOperation{Spec: v1alpha1.PoolOperationSpec{Cancel: d.yes()}}
+			operation.DeletionTimestamp, operation.Status.StartedAt = d.deletion(), d.deletion()
+			operation.Status.Outcome = d.pick("", OutcomeSucceeded, OutcomeFailed, OutcomeCancelled)
+			if d.yes() {
+				operation.Status.Progress = &v1alpha1.OperationProgress{}
+			}
+			companions[companion] = operation
+		}
+	}
+	return companions
 }
 
 func (d dice) outcome(run *v1alpha1.BenchmarkRun) {
@@ -155,7 +190,7 @@ func (d dice) benchmarkState() BenchmarkState {
 }
 
 func (d dice) surroundings(state *BenchmarkState) {
-	state.Nodes, state.Classes, state.Lease, state.Waiting, state.Results = nil, nil, nil, nil, nil
+	state.Nodes, state.Classes, state.Leases, state.Waiting, state.Results = nil, nil, nil, nil, nil
 	for range d.roll(4) {
 		state.Nodes = append(state.Nodes, NodeState{Name: d.pick("n1", "n2", "n3"), Line: d.roll(3)})
 	}
@@ -163,7 +198,7 @@ func (d dice) surroundings(state *BenchmarkState) {
 		state.Classes = append(state.Classes, ClassState{Name: d.pick("fast", "slow"), Default: d.yes()})
 	}
 	if d.yes() {
-		state.Lease = &LeaseState{Node: d.pick("n1", "n2", ""), Holder: d.pick(ownUID, thief, ""), HolderName: d.pick("", "x/y"), Abandoned: d.yes()}
+		state.Leases = []LeaseState{{Node: d.pick("n1", "n2", ""), Holder: d.pick(ownUID, thief, ""), HolderName: d.pick("", "x/y"), Abandoned: d.yes()}}
 	}
 	for range d.roll(3) {
 		state.Waiting = append(state.Waiting, Place{UID: d.pick("0", "z"), Since: d.moment()})

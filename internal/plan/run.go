@@ -14,6 +14,8 @@ type Timings struct {
 	CollectGrace time.Duration
 	// UnreadableGrace is how long a log that cannot be read at all is tried.
 	UnreadableGrace time.Duration
+	// CompanionGrace is how long the observation of a phase may take to end after the phase.
+	CompanionGrace time.Duration
 }
 
 // foreignRecheck is how often a name that somebody else's object has is tried again. No watch tells of its end: the caches
@@ -22,7 +24,7 @@ const foreignRecheck = 10 * time.Second
 
 // DefaultTimings suit a real cluster.
 func DefaultTimings() Timings {
-	return Timings{CollectGrace: 30 * time.Second, UnreadableGrace: 10 * time.Minute}
+	return Timings{CollectGrace: 30 * time.Second, UnreadableGrace: 10 * time.Minute, CompanionGrace: 2 * time.Minute}
 }
 
 // RunState is all that is known of a run.
@@ -38,8 +40,12 @@ type RunState struct {
 	// Pools below the volumes, and the claims of the volumes, taken together.
 	Pools  PoolsState
 	Volume VolumeState
+	// Parameters are the operations that exist of those that keep the module parameters, by the parameter's name.
+	Parameters map[string]*v1alpha1.PoolOperation
 	// Phases in the order of the spec.
 	Phases []PhaseState
+	// Peers are the other runs of the group; none for a run alone.
+	Peers []PeerState
 	// Pods of this run that still exist, whatever their phase.
 	Pods int
 }
@@ -56,6 +62,10 @@ type VolumeState struct {
 	Lost     bool
 	// Problem is what the cluster says against binding it.
 	Problem string
+	// Driven says that a driver makes them on the run's pools: they are bound and looked at before a pod is made.
+	Driven bool
+	// Unwatched names what a driver still has of a volume whose claim is gone.
+	Unwatched string
 }
 
 // Left says that something of the volumes is still there.
@@ -68,6 +78,8 @@ type PhaseState struct {
 	Job       JobState
 	Pod       PodState
 	Stored    *StoredResult
+	// Companions that exist.
+	Companions map[Companion]*v1alpha1.PoolOperation
 	// FileProblem says why the file of a ConfigMap that the phase names is not there.
 	FileProblem string
 	// Received is a document that was read from the pod's log and verified, but is not stored yet.
@@ -84,6 +96,8 @@ type JobState struct {
 	Deleting bool
 	UID      string
 	Created  time.Time
+	// StartAt is the moment that a group has agreed on for the workload to begin.
+	StartAt *time.Time
 	// Failed and Succeeded as the Job's own conditions have it.
 	Failed    bool
 	Succeeded bool
@@ -114,13 +128,21 @@ type StoredResult struct {
 	Reason    string
 	Message   string
 	StoredAt  time.Time
+	// StartLagMilliseconds is how much later than agreed the workload of a group's run began.
+	StartLagMilliseconds *int64
 }
 
 // RunAction is something to do for a run.
 type RunAction struct {
 	Kind RunActionKind
-	// Phase is the index of the phase for StartPhase and StoreResult.
+	// Phase is the index of the phase for those that are about one.
 	Phase int
+	// Companion that is to start or to end.
+	Companion Companion
+	// Parameter that is to be restored.
+	Parameter string
+	// StartAt is when the workload of StartPhase is to begin, at the same moment as on other nodes; zero for a run alone.
+	StartAt time.Time
 }
 
 // RunActionKind is the kind of a RunAction.
@@ -129,8 +151,13 @@ type RunActionKind string
 // The kinds of RunAction.
 const (
 	CreatePools        RunActionKind = "CreatePools"
+	SetParameters      RunActionKind = "SetParameters"
+	RestoreParameter   RunActionKind = "RestoreParameter"
 	CreateVolume       RunActionKind = "CreateVolume"
+	ReportDatasets     RunActionKind = "ReportDatasets"
 	StartPhase         RunActionKind = "StartPhase"
+	StartCompanion     RunActionKind = "StartCompanion"
+	EndCompanion       RunActionKind = "EndCompanion"
 	StoreResult        RunActionKind = "StoreResult"
 	DeleteJobs         RunActionKind = "DeleteJobs"
 	DeleteVolume       RunActionKind = "DeleteVolume"
@@ -158,6 +185,8 @@ type RunDecision struct {
 	Message string
 	// Phase that is current.
 	Phase string
+	// ReadyFor is the phase that a run of a group has just become ready for.
+	ReadyFor string
 	// WakeAt is when a deadline is due; zero if only a watch can change anything.
 	WakeAt time.Time
 }
@@ -170,10 +199,16 @@ func Run(state RunState) RunDecision {
 	if ending := recordedEnding(state.Run); ending != nil {
 		return endedRun(state, *ending)
 	}
+	if ending := groupEnding(state); ending != nil {
+		return RunDecision{Ending: ending, Reason: ending.Reason, Message: ending.Message}
+	}
 	for i := range state.Phases {
 		if decision, over := runPhase(state, i); !over {
 			return decision
 		}
+	}
+	if waiting := awaitEnd(state); waiting != nil {
+		return *waiting
 	}
 	ending := Ending{Valid: true, Reason: v1alpha1.ReasonMeasured,
 		Message: fmt.Sprintf("all %d phases have been executed and their results are stored", len(state.Phases))}
@@ -193,7 +228,8 @@ func deletedRun(state RunState) RunDecision {
 func endedRun(state RunState, ending Ending) RunDecision {
 	retain := state.Run.Spec.Retain
 	if (retain == v1alpha1.RetainAlways || (retain == v1alpha1.RetainOnFailure && !ending.Valid)) && !restless(state) {
-		return RunDecision{Ending: &ending, Settled: true, Reason: ending.Reason,
+		ends, atRest := restOperations(state)
+		return RunDecision{Actions: ends, Ending: &ending, Settled: atRest, Reason: ending.Reason,
 			Message: ending.Message + fmt.Sprintf(" (volume and pods are kept: retain is %s)", retain)}
 	}
 	decision := teardown(state)
@@ -220,24 +256,20 @@ func restless(state RunState) bool {
 	return state.Pods > resting
 }
 
-// teardown deletes Jobs, waits for their pods, deletes the volumes and waits for them, and then the pools.
+// teardown deletes Jobs and operations, waits for them and their pods, deletes the volumes and waits for them, and then the pools.
 func teardown(state RunState) RunDecision {
 	decision := RunDecision{Reason: v1alpha1.ReasonTearingDown, Message: "removing the pods and the volume of the run"}
-	jobs, deletable := 0, 0
-	for _, phase := range state.Phases {
-		if phase.Job.Exists {
-			jobs++
-			if !phase.Job.Deleting {
-				deletable++
-			}
-		}
-	}
+	jobs, deletable := state.jobs()
 	switch {
 	case deletable > 0:
 		decision.Actions = []RunAction{{Kind: DeleteJobs}}
 	case jobs > 0 || state.Pods > 0: // wait: a volume must not go while a pod may still write to it
 	case state.Volume.Left() && !state.Volume.Deleting:
 		decision.Actions = []RunAction{{Kind: DeleteVolume}}
+	case state.Volume.Unwatched != "":
+		// A pool that goes first would leave the driver with a volume that it can never let go.
+		decision.Message = fmt.Sprintf("waiting for the driver to destroy %s: is its agent on node %s at work?", state.Volume.Unwatched, state.Run.Spec.NodeName)
+		decision.WakeAt = state.Now.Add(unwatchedRecheck)
 	case state.Volume.Left():
 	case state.Pools.Some && !state.Pools.Deleting:
 		decision.Actions = []RunAction{{Kind: DeletePools}}
@@ -249,6 +281,28 @@ func teardown(state RunState) RunDecision {
 	return decision
 }
 
+// jobs counts what may be at work for a run, and how much of it is to be deleted yet.
+func (s RunState) jobs() (all, deletable int) {
+	count := func(deleting bool) {
+		all++
+		if !deleting {
+			deletable++
+		}
+	}
+	for _, phase := range s.Phases {
+		if phase.Job.Exists {
+			count(phase.Job.Deleting)
+		}
+		for _, operation := range phase.Companions {
+			count(!operation.DeletionTimestamp.IsZero())
+		}
+	}
+	for _, operation := range s.Parameters {
+		count(!operation.DeletionTimestamp.IsZero())
+	}
+	return all, deletable
+}
+
 // volumeEnding ends a run whose volume vanished after its first phase had begun. It must not be made again: the new
 // one would be empty, and the numbers would speak of something else.
 func volumeEnding(state RunState) *Ending {
@@ -256,6 +310,9 @@ func volumeEnding(state RunState) *Ending {
 		return nil
 	}
 	if ending := poolsEnding(state); ending != nil {
+		return ending
+	}
+	if ending := parametersEnding(state); ending != nil {
 		return ending
 	}
 	name := VolumeName(state.Run.Name)

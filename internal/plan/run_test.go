@@ -75,17 +75,47 @@ func jobless(recorded bool) runChange {
 	}
 }
 
+// runCase is a run that is under way, what is different about it, and what has to be decided.
+type runCase struct {
+	name    string
+	changes []runChange
+	actions []string
+	reason  string
+	ending  string // empty, "valid", "retry" or "final"
+	says    string
+	wake    time.Duration // from noon; zero for none
+}
+
+func (c runCase) check(t *testing.T) {
+	state := underwayRun()
+	for _, change := range c.changes {
+		change(&state)
+	}
+	decision := Run(state)
+	if problem := runProblem(state, decision); problem != "" {
+		t.Error(problem)
+	}
+	if got := runKinds(decision.Actions); !slices.Equal(got, c.actions) && len(got)+len(c.actions) > 0 {
+		t.Errorf("actions %v, want %v", got, c.actions)
+	}
+	if decision.Reason != c.reason || !strings.Contains(decision.Message, c.says) {
+		t.Errorf("%s: %q, want %s: ...%q...", decision.Reason, decision.Message, c.reason, c.says)
+	}
+	if got := endingWord(decision.Ending); got != c.ending {
+		t.Errorf("ending %q, want %q", got, c.ending)
+	}
+	wake := time.Time{}
+	if c.wake != 0 {
+		wake = noon.Add(c.wake)
+	}
+	if !decision.WakeAt.Equal(wake) {
+		t.Errorf("wakes at %v, want %v", decision.WakeAt, wake)
+	}
+}
+
 func TestRun(t *testing.T) {
 	waiting := PodState{Exists: true, Name: "pod"}
-	for _, test := range []struct {
-		name    string
-		changes []runChange
-		actions []string
-		reason  string
-		ending  string // empty, "valid", "retry" or "final"
-		says    string
-		wake    time.Duration // from noon; zero for none
-	}{
+	for _, test := range []runCase{
 		{name: "a phase is under way", reason: "PhaseRunning", says: "phase fill (1 of 2) is under way", wake: 50 * time.Minute},
 		{name: "nothing is made yet", changes: []runChange{jobless(false), volumeGone}, actions: []string{"CreateVolume", "StartPhase 0"}, reason: "PhaseRunning"},
 		{name: "the volume is made, the Job is not", changes: []runChange{jobless(false)}, actions: []string{"StartPhase 0"}, reason: "PhaseRunning"},
@@ -165,32 +195,7 @@ func TestRun(t *testing.T) {
 		{name: "no pod at all", changes: []runChange{notYet(time.Hour, PodState{}, "")}, reason: "PodNotStarted", ending: "final", says: "no pod has been made"},
 		{name: "the volume is not bound, nobody says why", changes: []runChange{notYet(time.Hour, waiting, ""), unbound("")}, reason: "PodNotStarted", ending: "final", says: "is not bound yet"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			state := underwayRun()
-			for _, change := range test.changes {
-				change(&state)
-			}
-			decision := Run(state)
-			if problem := runProblem(state, decision); problem != "" {
-				t.Error(problem)
-			}
-			if got := runKinds(decision.Actions); !slices.Equal(got, test.actions) && len(got)+len(test.actions) > 0 {
-				t.Errorf("actions %v, want %v", got, test.actions)
-			}
-			if decision.Reason != test.reason || !strings.Contains(decision.Message, test.says) {
-				t.Errorf("%s: %q, want %s: ...%q...", decision.Reason, decision.Message, test.reason, test.says)
-			}
-			if got := endingWord(decision.Ending); got != test.ending {
-				t.Errorf("ending %q, want %q", got, test.ending)
-			}
-			wake := time.Time{}
-			if test.wake != 0 {
-				wake = noon.Add(test.wake)
-			}
-			if !decision.WakeAt.Equal(wake) {
-				t.Errorf("wakes at %v, want %v", decision.WakeAt, wake)
-			}
-		})
+		t.Run(test.name, test.check)
 	}
 }
 

@@ -10,8 +10,11 @@ import (
 // VolumeData is the name of the volume that a target's own pool and dataset make, and that phases work on unless they name another.
 const VolumeData = "data"
 
-// runDataset is the dataset that a run gets on its pool.
-const runDataset = "volume"
+// RunDataset is the path of the dataset that a run gets on each of its pools.
+const RunDataset v1alpha1.DatasetPath = "volume"
+
+// DatasetVolume is the type of a dataset that is a block device.
+const DatasetVolume = "Volume"
 
 // RunVolume is one volume of a run: for a zfs target a dataset on a pool of its own.
 type RunVolume struct {
@@ -61,8 +64,18 @@ func ClaimName(run *v1alpha1.BenchmarkRun, volume string) string {
 	return VolumeName(run.Name) + "-" + volume
 }
 
-// RunDatasetPath is the path of a run's dataset below its pool.
-func RunDatasetPath() v1alpha1.DatasetPath { return runDataset }
+// RunDatasetName is the name that ZFS knows the dataset of a volume by.
+func RunDatasetName(run *v1alpha1.BenchmarkRun, volume string) string {
+	return RunPoolName(run, volume) + "/" + string(RunDataset)
+}
+
+// VolumeDatasetName is the name that ZFS knows the dataset of a volume by; empty if a driver makes it and has not yet.
+func VolumeDatasetName(run *v1alpha1.BenchmarkRun, volume RunVolume, driven map[string]string) string {
+	if volume.Dataset != nil && volume.Dataset.Provisioner == ProvisionerOpenEBS {
+		return driven[volume.Name]
+	}
+	return RunDatasetName(run, volume.Name)
+}
 
 // PoolsState is what is known of the BenchmarkPools of a run; the zero value is that of a run without.
 type PoolsState struct {
@@ -79,6 +92,13 @@ type PoolsState struct {
 	Broken bool
 	// Volumes as they are once all pools are ready.
 	Volumes []v1alpha1.RunVolumeStatus
+	// Datasets that a driver made on them, as ZFS names them, by volume.
+	Datasets map[string]string
+	// Unread are those whose properties are not reported yet; Unasked says that the agent has not been told to report them all.
+	Unread  []string
+	Unasked bool
+	// Differing says in words where those that are reported are not as asked.
+	Differing []string
 	// Reason and Message of the first that is not ready, or that does not go.
 	Reason, Message string
 }
@@ -113,6 +133,12 @@ func preparePools(state RunState, i int, decision RunDecision) *RunDecision {
 
 // waitingSince is when nothing but the storage was left to wait for: the end of the phase before, or the start of the run.
 func (s RunState) waitingSince(i int) time.Time {
+	if name := s.Run.Spec.Phases[i].Name; s.Run.Spec.Group != nil && readyFor(s.Run.Status.ReadyFor, name) {
+		if len(notReady(s, name)) > 0 {
+			return s.Now // it is the others who are waited for
+		}
+		return lastReady(s)
+	}
 	if i > 0 && s.Phases[i-1].Stored != nil {
 		return s.Phases[i-1].Stored.StoredAt
 	}

@@ -55,30 +55,9 @@ func TestRunOnPools(t *testing.T) {
 		{"and are waited for", PoolsState{Needed: true, Some: true, Exist: true, Deleting: true, Reason: "PoolInUse", Message: "by a pod"}, []runChange{deleted, jobless(false), volumeGone}, nil, "TearingDown", "", "PoolInUse: by a pod", 0},
 		{"then the object goes", PoolsState{Needed: true}, []runChange{deleted, jobless(false), volumeGone}, []string{"RemoveFinalizer"}, "TearingDown", "", "", 0},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			state := underwayRun()
-			state.Pools = test.pools
-			for _, change := range test.changes {
-				change(&state)
-			}
-			decision := Run(state)
-			if problem := runProblem(state, decision); problem != "" {
-				t.Error(problem)
-			}
-			if got := runKinds(decision.Actions); !slices.Equal(got, test.actions) && len(got)+len(test.actions) > 0 {
-				t.Errorf("actions %v, want %v", got, test.actions)
-			}
-			if decision.Reason != test.reason || !strings.Contains(decision.Message, test.says) || endingWord(decision.Ending) != test.ending {
-				t.Errorf("%s: %q, ending %q; want %s: ...%q..., %q", decision.Reason, decision.Message, endingWord(decision.Ending), test.reason, test.says, test.ending)
-			}
-			wake := time.Time{}
-			if test.wake != 0 {
-				wake = noon.Add(test.wake)
-			}
-			if !decision.WakeAt.Equal(wake) {
-				t.Errorf("wakes at %v, want %v", decision.WakeAt, wake)
-			}
-		})
+		onPools := func(s *RunState) { s.Pools = test.pools }
+		t.Run(test.name, runCase{changes: append([]runChange{onPools}, test.changes...), actions: test.actions, reason: test.reason,
+			ending: test.ending, says: test.says, wake: test.wake}.check)
 	}
 }
 
@@ -90,28 +69,24 @@ func TestOperatePhase(t *testing.T) {
 		actions        []string
 		reason, ending string
 		says           string
+		wake           time.Duration
 	}{
-		"waits for its turn":      {func(*RunState) {}, nil, "PhaseRunning", "", "Queued: behind another"},
-		"is at work":              {begun, nil, "PhaseRunning", "", "Queued: behind another"},
-		"never begins":            {func(s *RunState) { s.Now = noon.Add(time.Hour) }, nil, "PodNotStarted", "final", "the operation of phase fill did not start within 10m0s: Queued"},
-		"is deleted":              {func(s *RunState) { s.Phases[0].Job.Deleting = true }, nil, "JobLost", "retry", "PoolOperation sb-"},
-		"is gone":                 {func(s *RunState) { s.Phases[0] = PhaseState{} }, nil, "JobLost", "retry", "PoolOperation sb-"},
-		"takes too long":          {func(s *RunState) { begun(s); s.Now = noon.Add(2 * time.Hour) }, nil, "PhaseDeadlineExceeded", "retry", ""},
-		"has ended":               {func(s *RunState) { begun(s); received(s) }, []string{"StoreResult 0"}, "PhaseRunning", "", ""},
-		"is not there, first one": {func(s *RunState) { s.Phases[0], s.Run.Status.Phases = PhaseState{}, nil }, []string{"StartPhase 0"}, "PhaseRunning", "", ""},
+		"waits for its turn":      {func(*RunState) {}, nil, "PhaseRunning", "", "Queued: behind another", 9 * time.Minute},
+		"is at work":              {begun, nil, "PhaseRunning", "", "Queued: behind another", 59 * time.Minute},
+		"never begins":            {func(s *RunState) { s.Now = noon.Add(time.Hour) }, nil, "PodNotStarted", "final", "the operation of phase fill did not start within 10m0s: Queued", 0},
+		"is deleted":              {func(s *RunState) { s.Phases[0].Job.Deleting = true }, nil, "JobLost", "retry", "PoolOperation sb-", 0},
+		"is gone":                 {func(s *RunState) { s.Phases[0] = PhaseState{} }, nil, "JobLost", "retry", "PoolOperation sb-", 0},
+		"takes too long":          {func(s *RunState) { begun(s); s.Now = noon.Add(2 * time.Hour) }, nil, "PhaseDeadlineExceeded", "retry", "", 0},
+		"has ended":               {func(s *RunState) { begun(s); received(s) }, []string{"StoreResult 0"}, "PhaseRunning", "", "", 0},
+		"is not there, first one": {func(s *RunState) { s.Phases[0], s.Run.Status.Phases = PhaseState{}, nil }, []string{"StartPhase 0"}, "PhaseRunning", "", "", 0},
 	} {
-		state := underwayRun()
-		state.Pools = PoolsState{Needed: true, Exist: true, Some: true, Ready: true}
-		state.Run.Spec.Phases[0].Fill, state.Run.Spec.Phases[0].Operate = nil, &v1alpha1.OperatePhase{}
-		state.Phases[0] = PhaseState{Operation: true, Job: JobState{Exists: true, UID: "job-0", Created: noon.Add(-time.Minute), Message: "Queued: behind another"}}
-		test.change(&state)
-		decision := Run(state)
-		if got := runKinds(decision.Actions); !slices.Equal(got, test.actions) && len(got)+len(test.actions) > 0 {
-			t.Errorf("%s: actions %v, want %v", name, got, test.actions)
+		operating := func(s *RunState) {
+			s.Pools = PoolsState{Needed: true, Exist: true, Some: true, Ready: true}
+			s.Run.Spec.Phases[0].Fill, s.Run.Spec.Phases[0].Operate = nil, &v1alpha1.OperatePhase{}
+			s.Phases[0] = PhaseState{Operation: true, Job: JobState{Exists: true, UID: "job-0", Created: noon.Add(-time.Minute), Message: "Queued: behind another"}}
 		}
-		if decision.Reason != test.reason || !strings.Contains(decision.Message, test.says) || endingWord(decision.Ending) != test.ending {
-			t.Errorf("%s: %s: %q, ending %q", name, decision.Reason, decision.Message, endingWord(decision.Ending))
-		}
+		t.Run(name, runCase{changes: []runChange{operating, test.change}, actions: test.actions, reason: test.reason,
+			ending: test.ending, says: test.says, wake: test.wake}.check)
 	}
 }
 
@@ -137,21 +112,18 @@ func TestWhatIsNotDoneYet(t *testing.T) {
 		"the agent's": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) {
 			z.Dataset = &v1alpha1.DatasetTemplate{Provisioner: "Local"}
 		}, ""},
-		"several nodes": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) { z.Nodes.Count = 2 }, "nodes.count: 1"},
+		"several nodes": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) { z.Nodes.Count = 2 }, ""},
 		"reset":         {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) { z.Reset = "None" }, "reset: Pool"},
 		"parameters": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) {
 			z.ModuleParameters = v1alpha1.ModuleParameters{"zfs_x": "1"}
-		}, "moduleParameters"},
-		"OpenEBS": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) {
+		}, ""},
+		"the driver's": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) {
 			z.Dataset = &v1alpha1.DatasetTemplate{Provisioner: "OpenEBS"}
-		}, "provisioner: Local"},
-		"OpenEBS beside": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) {
-			z.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Dataset: &v1alpha1.DatasetTemplate{Provisioner: "OpenEBS"}}}
-		}, "provisioner: Local"},
+		}, ""},
 		"operate": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) { (*p)[0].Operate = &v1alpha1.OperatePhase{} }, ""},
 		"beside": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
 			(*p)[0].Measure = &v1alpha1.MeasurePhase{Operate: &v1alpha1.PoolAction{}}
-		}, "phase fill"},
+		}, ""},
 		"no such volume": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) { (*p)[0].Volume = "log" }, `volume "log"`},
 		"a further one": {func(z *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
 			z.Volumes, (*p)[0].Volume = []v1alpha1.AdditionalVolume{{Name: "log"}}, "log"
@@ -173,7 +145,7 @@ func TestTargetIsResolved(t *testing.T) {
 	target := v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Pool: pool("/dev/a"), Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Pool: pool("/dev/l")}},
 		PerNode: []v1alpha1.NodePool{{NodeName: "n2", Pool: pool("/dev/b")}}}}
 	for node, disk := range map[string]v1alpha1.DevicePath{"n1": "/dev/a", "n2": "/dev/b"} {
-		got := ResolveTarget(target, node, "").ZFS
+		got := ResolveTarget(target, node, "", ProvisionerLocal).ZFS
 		if got.Pool.Vdevs[0].Devices[0] != disk || got.PerNode != nil || got.Dataset.Provisioner != ProvisionerLocal || got.Volumes[0].Dataset.Type != "Filesystem" {
 			t.Errorf("on node %s: %+v", node, got)
 		}
@@ -181,7 +153,7 @@ func TestTargetIsResolved(t *testing.T) {
 	if target.ZFS.Dataset != nil || len(target.ZFS.PerNode) != 1 {
 		t.Error("the spec itself was changed")
 	}
-	if class := ResolveTarget(v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}, "n1", "fast").StorageClass.Name; class != "fast" {
+	if class := ResolveTarget(v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}, "n1", "fast", "").StorageClass.Name; class != "fast" {
 		t.Errorf("class %q", class)
 	}
 }

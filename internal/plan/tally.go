@@ -27,35 +27,27 @@ type Tally struct {
 	MeanDuration time.Duration
 }
 
-// Count goes through the runs of the current experiment.
+// Count goes through the runs of the current experiment. A group counts as one.
 func Count(state BenchmarkState) Tally {
 	tally := Tally{Total: len(state.Slots)}
-	attempts := map[int32][]*v1alpha1.BenchmarkRun{}
 	var spent time.Duration
-	for i := range state.Runs {
-		run := &state.Runs[i]
-		if run.Spec.Experiment != state.Experiment {
-			continue
-		}
-		attempts[run.Spec.Index] = append(attempts[run.Spec.Index], run)
-		ending := recordedEnding(run)
-		switch {
-		case ending == nil || !run.DeletionTimestamp.IsZero():
-		case ending.Valid:
-			tally.Done++
-			if run.Status.StartedAt != nil && run.Status.FinishedAt != nil {
-				spent += run.Status.FinishedAt.Sub(run.Status.StartedAt.Time)
+	hopeless := false
+	for i := range state.Slots {
+		attempts := attemptsAt(state, state.Slots[i].Index)
+		for _, one := range attempts {
+			switch ending := one.ending(); {
+			case ending == nil:
+			case ending.Valid:
+				tally.Done++
+				spent += one.took()
+			default:
+				tally.Invalid++
 			}
-		default:
-			tally.Invalid++
 		}
+		hopeless = tally.countSlot(state, &state.Slots[i], attempts) || hopeless
 	}
 	if tally.Done > 0 {
 		tally.MeanDuration = spent / time.Duration(tally.Done)
-	}
-	hopeless := false
-	for i := range state.Slots {
-		hopeless = tally.countSlot(state, &state.Slots[i], attempts[state.Slots[i].Index]) || hopeless
 	}
 	tally.Expired = expired(state) && tally.Next != nil
 	tally.Over = tally.Next == nil || hopeless || tally.Expired
@@ -65,21 +57,31 @@ func Count(state BenchmarkState) Tally {
 	return tally
 }
 
-// countSlot looks at the attempts at one run; hopeless says that trying others makes no sense either.
-func (t *Tally) countSlot(state BenchmarkState, slot *Slot, runs []*v1alpha1.BenchmarkRun) (hopeless bool) {
+// took is the time from the first start to the last end.
+func (a attempt) took() time.Duration {
+	var began, ended time.Time
+	for _, run := range a.runs {
+		if run.Status.StartedAt == nil || run.Status.FinishedAt == nil {
+			return 0
+		}
+		if began.IsZero() || run.Status.StartedAt.Time.Before(began) {
+			began = run.Status.StartedAt.Time
+		}
+		if run.Status.FinishedAt.After(ended) {
+			ended = run.Status.FinishedAt.Time
+		}
+	}
+	return ended.Sub(began)
+}
+
+// countSlot looks at the attempts at one slot; hopeless says that trying others makes no sense either.
+func (t *Tally) countSlot(state BenchmarkState, slot *Slot, attempts []attempt) (hopeless bool) {
 	last := int32(0)
 	var failure *Ending
-	for _, run := range runs {
-		ending := recordedEnding(run)
-		if ending != nil && ending.Valid && run.DeletionTimestamp.IsZero() {
+	for _, one := range attempts {
+		last, failure = one.number, one.ending()
+		if failure != nil && failure.Valid {
 			return false
-		}
-		if run.Spec.Attempt < last {
-			continue
-		}
-		last, failure = run.Spec.Attempt, ending
-		if !run.DeletionTimestamp.IsZero() { // its outcome goes with it
-			failure = nil
 		}
 	}
 	if last > 0 && failure == nil { // in progress, or stopped and to be made again under its own name
@@ -137,6 +139,15 @@ func unsettled(state BenchmarkState) *v1alpha1.BenchmarkRun {
 		}
 	}
 	return nil
+}
+
+// stopUnended deletes the runs that have no outcome yet.
+func stopUnended(state BenchmarkState, decision *BenchmarkDecision) {
+	for i := range state.Runs {
+		if recordedEnding(&state.Runs[i]) == nil {
+			deleteRuns(decision, state.Runs[i:i+1])
+		}
+	}
 }
 
 // deleteRuns asks for the deletion of runs and returns how many there still are.

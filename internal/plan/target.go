@@ -14,19 +14,8 @@ func checkTarget(slot *Slot) error {
 	}
 	missing := ""
 	switch {
-	case target.Nodes.Count > 1:
-		missing = "several nodes at once: write nodes.count: 1"
 	case target.Reset != "" && target.Reset != v1alpha1.ResetPool:
 		missing = fmt.Sprintf("reset: %s: write reset: Pool", target.Reset)
-	case len(target.ModuleParameters) > 0:
-		missing = "moduleParameters: set them by a PoolOperation before the benchmark, and remove them from the target"
-	case usesProvisioner(target, ProvisionerOpenEBS):
-		missing = "provisioner: OpenEBS: write provisioner: Local"
-	}
-	for _, phase := range slot.Phases {
-		if phase.Measure != nil && phase.Measure.Operate != nil {
-			missing = fmt.Sprintf("measure.operate, as in phase %s: remove it, or operate in a phase of its own", phase.Name)
-		}
 	}
 	if missing == "" {
 		return checkVolumes(slot)
@@ -49,12 +38,6 @@ func checkVolumes(slot *Slot) error {
 	return nil
 }
 
-// The provisioners of datasets.
-const (
-	ProvisionerLocal   = "Local"
-	ProvisionerOpenEBS = "OpenEBS"
-)
-
 func usesProvisioner(target *v1alpha1.ZFSTarget, provisioner string) bool {
 	uses := func(dataset *v1alpha1.DatasetTemplate) bool {
 		return dataset != nil && dataset.Provisioner == provisioner
@@ -68,7 +51,7 @@ func usesProvisioner(target *v1alpha1.ZFSTarget, provisioner string) bool {
 }
 
 // ResolveTarget is the target of a run on a node, with everything written out that the spec left open.
-func ResolveTarget(target v1alpha1.Target, node, defaultClass string) v1alpha1.Target {
+func ResolveTarget(target v1alpha1.Target, node, defaultClass, defaultProvisioner string) v1alpha1.Target {
 	resolved := *target.DeepCopy()
 	if resolved.StorageClass != nil && resolved.StorageClass.Name == "" {
 		resolved.StorageClass.Name = defaultClass
@@ -83,17 +66,17 @@ func ResolveTarget(target v1alpha1.Target, node, defaultClass string) v1alpha1.T
 		}
 	}
 	zfs.PerNode = nil
-	zfs.Dataset = resolvedDataset(zfs.Dataset)
+	zfs.Dataset = resolvedDataset(zfs.Dataset, defaultProvisioner)
 	for i := range zfs.Volumes {
-		zfs.Volumes[i].Dataset = resolvedDataset(zfs.Volumes[i].Dataset)
+		zfs.Volumes[i].Dataset = resolvedDataset(zfs.Volumes[i].Dataset, defaultProvisioner)
 	}
 	return resolved
 }
 
-func resolvedDataset(dataset *v1alpha1.DatasetTemplate) *v1alpha1.DatasetTemplate {
+func resolvedDataset(dataset *v1alpha1.DatasetTemplate, provisioner string) *v1alpha1.DatasetTemplate {
 	dataset = datasetOrDefault(dataset)
 	if dataset.Provisioner == "" {
-		dataset.Provisioner = ProvisionerLocal
+		dataset.Provisioner = provisioner
 	}
 	return dataset
 }

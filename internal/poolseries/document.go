@@ -114,7 +114,7 @@ type Counters struct {
 type Histogram struct {
 	// Vdev's name.
 	Vdev string `json:"vdev"`
-	// Bounds are the upper ends of the rows: bytes or nanoseconds.
+	// Bounds of the rows: for sizes the least bytes of each, for latencies the most nanoseconds.
 	Bounds []int64 `json:"bounds"`
 	// Columns by kind of request, with a count for each bound. Kinds without requests are left out.
 	Columns map[string][]int64 `json:"columns"`

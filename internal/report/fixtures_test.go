@@ -78,11 +78,18 @@ func goldenCases() map[string]results.Experiment {
 	failed.Verdict, failed.Reason, failed.Message = "Failed", "GateFailed", "1 of 1 gates failed: keeps-80-percent."
 	failed.Gates = []results.GateResult{gate("keeps-80-percent", "Failed", "ExpressionFalse", "1.20 GiB/s is less than 0.8 * 1.61 GiB/s")}
 
+	for i := range passed.Runs {
+		passed.Runs[i].Phases[1].Metrics["diskReadOperationsPerSecond"], passed.Runs[i].Phases[1].Metrics["diskReadRequestBytes"] = 12_345, 104_857
+		passed.Runs[i].Phases[1].Metrics["diskReadsPerReadMilli"], passed.Runs[i].Phases[1].Metrics["freeSpaceFragmentationPartsPerMillion"] = 1255, 230_000
+	}
+	passed.Variants = results.Summarise(passed.Runs)
+
 	inconclusive := experiment(2, "r8k", "r128k")
 	inconclusive.Verdict, inconclusive.Reason = "Inconclusive", "TooFewRuns"
 	inconclusive.Message = "2 repetitions cannot show a difference: set spec.repetitions to at least 6."
 	inconclusive.Gates = []results.GateResult{gate("no-regression", "Inconclusive", "TooFewRuns", "n = 2, the smallest p is 0.25")}
 	return map[string]results.Experiment{
+		"groups": groupsCase(),
 		"passed": passed, "failed": failed, "inconclusive": inconclusive, "invalid": invalidCase(), "superseded": supersededCase(),
 	}
 }
@@ -105,5 +112,27 @@ func invalidCase() results.Experiment {
 func supersededCase() results.Experiment {
 	e := experiment(1, "default")
 	e.State, e.Reason, e.Message, e.Repetitions = results.StateSuperseded, "Superseded", "Generation 3 replaced generation 2.", 6
+	return e
+}
+
+// groupsCase has two repetitions on two nodes at once. The second node is slower, and began one phase late.
+func groupsCase() results.Experiment {
+	e := experiment(2, "default")
+	alone := e.Runs
+	e.Runs = nil
+	for i, run := range alone {
+		for index, node := range []string{"node-a", "node-b"} {
+			member := measured(run.Index, run.Variant, run.Repetition, int64(index))
+			member.Name, member.NodeName = run.Name+"-"+string(rune('a'+index)), node
+			member.Group = &results.RunGroup{Name: run.Name, Index: int32(index), Size: 2}
+			for j := range member.Phases {
+				member.Phases[j].StartedAt, member.Phases[j].FinishedAt = &start, &finish
+				member.Phases[j].Metrics[results.MetricStartLag] = int64(i*index*j) * int64(3500*time.Millisecond)
+			}
+			e.Runs = append(e.Runs, member)
+		}
+	}
+	e.NodeName, e.Groups, e.Variants = "node-a,node-b", results.Join(e.Runs), results.Summarise(e.Runs)
+	e.Verdict, e.Reason, e.Message = "Passed", "Passed", "all runs are valid; there are no gates"
 	return e
 }

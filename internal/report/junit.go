@@ -215,7 +215,7 @@ func missingSlots(e results.Experiment) (missing []string, total int) {
 	for _, variant := range e.Variants {
 		variants = append(variants, variant.Name)
 	}
-	for _, run := range e.Runs {
+	for _, run := range results.Repetitions(e.Runs) {
 		at := slot{run.Variant, run.Repetition}
 		variants = append(variants, run.Variant)
 		valid[at] = valid[at] || run.Valid

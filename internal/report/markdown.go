@@ -13,18 +13,20 @@ import (
 
 // How much of the Markdown each section may take; together with the head they stay below MaxMarkdownBytes.
 const (
-	gatesBytes       = 56 << 10
-	numbersBytes     = 56 << 10
+	gatesBytes       = 48 << 10
+	numbersBytes     = 48 << 10
+	nodesBytes       = 16 << 10
 	invalidBytes     = 24 << 10
 	environmentBytes = 16 << 10
 	volumesBytes     = 12 << 10
+	disksBytes       = 16 << 10
 	howBytes         = 8 << 10
-	rawBytes         = 28 << 10
+	rawBytes         = 12 << 10
 )
 
 // renderMarkdown also returns in words what did not fit.
 func renderMarkdown(e results.Experiment) (text string, omitted []string) {
-	sections := []*section{gatesSection(e), numbersSection(e), invalidSection(e), environmentSection(e), volumesSection(e), howSection(e), rawSection(e)}
+	sections := []*section{gatesSection(e), numbersSection(e), nodesSection(e), disksSection(e), invalidSection(e), environmentSection(e), volumesSection(e), howSection(e), rawSection(e)}
 	var out strings.Builder
 	out.WriteString(head(e))
 	for _, s := range sections {
@@ -55,6 +57,9 @@ func head(e results.Experiment) string {
 	}
 	if valid := countValid(e.Runs); len(e.Runs) > 0 {
 		fmt.Fprintf(&out, "\n%d runs, %d of them valid.\n", len(e.Runs), valid)
+	}
+	if len(e.Groups) > 0 {
+		fmt.Fprintf(&out, "\nThe runs on all nodes at the same time are one repetition: there are %d such groups.\n", len(e.Groups))
 	}
 	return out.String()
 }

@@ -27,6 +27,7 @@ var omissions = []omission{
 	{"metrics of invalid runs", omitInvalidMetrics},
 	{"parts of the messages of runs", shortenMessages},
 	{"phases of single runs", omitPhases},
+	{"metrics of groups that are not primary", omitGroupMetrics},
 }
 
 // Encode writes the experiment as indented JSON of at most limitBytes, leaves out what does not fit, and returns in words
@@ -72,6 +73,10 @@ func (e Experiment) cloneForOmission() Experiment {
 	e.Runs = slices.Clone(e.Runs)
 	for i := range e.Runs {
 		e.Runs[i].Phases = slices.Clone(e.Runs[i].Phases)
+	}
+	e.Groups = slices.Clone(e.Groups)
+	for i := range e.Groups {
+		e.Groups[i].Phases = slices.Clone(e.Groups[i].Phases)
 	}
 	environment := make(map[string][]string, len(e.Environment))
 	for key, values := range e.Environment {
@@ -128,12 +133,7 @@ func omitSeeds(e *Experiment) int {
 
 func omitSecondaryMetrics(e *Experiment) int {
 	return eachPhase(e, func(_ *RunResult, phase *RunPhase) int {
-		kept := map[string]int64{}
-		for name, value := range phase.Metrics {
-			if metric, _ := LookupMetric(name); metric.Primary {
-				kept[name] = value
-			}
-		}
+		kept := primaryOnly(phase.Metrics)
 		count := len(phase.Metrics) - len(kept)
 		phase.Metrics = kept
 		return count
@@ -164,6 +164,31 @@ func shortenMessages(e *Experiment) int {
 		count += cut(&e.Runs[i].Message)
 	}
 	return count + eachPhase(e, func(_ *RunResult, phase *RunPhase) int { return cut(&phase.Message) })
+}
+
+// omitGroupMetrics keeps what summaries show; the medians over the groups stay whole.
+func omitGroupMetrics(e *Experiment) int {
+	count := 0
+	for i := range e.Groups {
+		for j := range e.Groups[i].Phases {
+			phase := &e.Groups[i].Phases[j]
+			before := len(phase.Metrics)
+			phase.Metrics = primaryOnly(phase.Metrics)
+			count += before - len(phase.Metrics)
+		}
+	}
+	return count
+}
+
+// primaryOnly copies the metrics that people gate on.
+func primaryOnly(metrics map[string]int64) map[string]int64 {
+	kept := map[string]int64{}
+	for name, value := range metrics {
+		if metric, _ := LookupMetric(name); metric.Primary {
+			kept[name] = value
+		}
+	}
+	return kept
 }
 
 func omitPhases(e *Experiment) int {

@@ -36,7 +36,7 @@ type Experiment struct {
 	Order string `json:"order,omitempty"`
 	// Repetitions of every variant.
 	Repetitions int32 `json:"repetitions"`
-	// NodeName is the node on which all runs were made.
+	// NodeName is the node on which all runs were made; of several at once the names, joined by commas.
 	NodeName string `json:"nodeName,omitempty"`
 	// StorageClass that was tested.
 	StorageClass string `json:"storageClass,omitempty"`
@@ -52,6 +52,8 @@ type Experiment struct {
 	Variants []VariantResult `json:"variants,omitempty"`
 	// Runs, with every attempt, in the order of execution.
 	Runs []RunResult `json:"runs,omitempty"`
+	// Groups of runs on several nodes at once. Each counts as one repetition in what is above.
+	Groups []GroupResult `json:"groups,omitempty"`
 	// Environment has the distinct values of each key over all runs: more than one means that runs were not alike.
 	Environment map[string][]string `json:"environment,omitempty"`
 	// Omitted says what did not fit, in words.
@@ -107,6 +109,10 @@ type RunResult struct {
 	// Attempt at this run, from 1.
 	Attempt int32 `json:"attempt"`
 	Seed    int64 `json:"seed"`
+	// NodeName is where the run was made.
+	NodeName string `json:"nodeName,omitempty"`
+	// Group of runs on several nodes at once that this one is a part of.
+	Group *RunGroup `json:"group,omitempty"`
 	// Valid says whether the numbers can be used.
 	Valid      bool       `json:"valid"`
 	Reason     string     `json:"reason,omitempty"`

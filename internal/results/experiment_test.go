@@ -102,6 +102,10 @@ func bigExperiment() Experiment {
 		e.Runs = append(e.Runs, r)
 	}
 	e.Variants = Summarise(e.Runs)
+	e.Groups = []GroupResult{{Name: "g", Nodes: []string{"n1", "n2"}, Phases: []GroupPhase{{Name: "scan", Metrics: map[string]int64{}}}}}
+	for _, metric := range Metrics() {
+		e.Groups[0].Phases[0].Metrics[metric.Name] = 1
+	}
 	return e
 }
 

@@ -42,8 +42,9 @@ type Metric struct {
 }
 
 var (
-	vocabulary = slices.Concat(throughputMetrics(), latencyMetrics(), shareMetrics(), postgresMetrics(), preparationMetrics(), systemMetrics(), operationMetrics())
-	byName     = indexMetrics(vocabulary)
+	vocabulary = slices.Concat(throughputMetrics(), latencyMetrics(), shareMetrics(), postgresMetrics(), preparationMetrics(), systemMetrics(),
+		operationMetrics(), poolMetrics(), groupMetrics())
+	byName = indexMetrics(vocabulary)
 )
 
 // Metrics returns the whole vocabulary, primary metrics first, then by name.
@@ -165,6 +166,25 @@ func operationMetrics() []Metric {
 		{"resilveredBytes", UnitBytes, "Data that was rebuilt on a new disk.", Neither, false},
 		{"freeSegments", UnitCount, "Pieces that the free space of the pool is in.", Lower, false},
 		{"largestFreeSegmentBytes", UnitBytes, "Largest of these pieces.", Higher, false},
+	}
+}
+
+// poolMetrics are what the node counted on a phase's pool, while it was measured.
+func poolMetrics() []Metric {
+	return []Metric{
+		{"diskReadOperationsPerSecond", UnitPerSecond, "Reads of the pool's disks per second.", Neither, false},
+		{"diskWriteOperationsPerSecond", UnitPerSecond, "Writes to the pool's disks per second.", Neither, false},
+		{"diskReadBytesPerSecond", UnitBytesPerSecond, "Bytes read from the pool's disks per second.", Neither, false},
+		{"diskWrittenBytesPerSecond", UnitBytesPerSecond, "Bytes written to the pool's disks per second.", Neither, false},
+		{"diskReadRequestBytes", UnitBytes, "Mean size of a read of the disks.", Higher, false},
+		{"diskWriteRequestBytes", UnitBytes, "Mean size of a write to the disks.", Higher, false},
+		{"diskReadsPerReadMilli", UnitMilli, "Reads of the disks per 1000 reads of the workload.", Lower, false},
+		{"diskWritesPerWriteMilli", UnitMilli, "Writes to the disks per 1000 writes of the workload.", Lower, false},
+		{"smallDiskReadsPartsPerMillion", UnitPartsPerMillion, "Reads of the disks below 32 KiB, from the start of the pod.", Lower, false},
+		{"poolAllocatedBytes", UnitBytes, "Space in use on the pool afterwards.", Neither, false},
+		{"longestTransactionGroupNanoseconds", UnitNanoseconds, "Longest writing of a transaction group, from the start of the pod.", Lower, false},
+		{"gangBlocks", UnitCount, "Blocks that found no piece of free space large enough, on all pools of the node.", Lower, false},
+		{"besidePartsPerMillion", UnitPartsPerMillion, "Part of the measured time in which the operation beside it was at work.", Neither, false},
 	}
 }
 

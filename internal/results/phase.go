@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -87,6 +88,16 @@ type PhaseDocument struct {
 	Omitted []string `json:"omitted,omitempty"`
 	// Raw is the output of the tool that measured, such as fio.
 	Raw json.RawMessage `json:"raw,omitempty"`
+}
+
+// Omit says, as far as there is room, what the document has not got.
+func (d *PhaseDocument) Omit(words string) {
+	if len(words) > maxOmittedLength {
+		words = strings.ToValidUTF8(words[:maxOmittedLength], "")
+	}
+	if len(d.Omitted) < maxOmitted {
+		d.Omitted = append(slices.Clip(d.Omitted), words)
+	}
 }
 
 // Validate reports everything that is wrong with the document.

@@ -15,16 +15,20 @@ const (
 	KeySummary = "summary.json"
 	// KeyDocument is the whole document, compressed.
 	KeyDocument = "document.json.gz"
-	// KeyDigest is the digest of the document as it was received.
+	// KeyDigest is the digest of the whole document, before anything was left out.
 	KeyDigest = "digest"
 	// KeyOmitted says what of the received document did not fit; absent if all did.
 	KeyOmitted = "omitted"
+	// KeyPool is what the node's agent counted on the pool meanwhile, compressed; only for a phase on a pool.
+	KeyPool = "pool.json.gz"
+	// KeyPoolDigest is the digest of that, uncompressed.
+	KeyPoolDigest = "pool-digest"
 )
 
 const (
 	maxSummaryBytes = 64<<10 - 1
-	// maxStoredBytes leaves room for the summary and the metadata in the 1 MiB of an object.
-	maxStoredBytes = 700 << 10
+	// maxStoredBytes leaves room for the summary, the observation of a pool and the metadata in the 1 MiB of an object.
+	maxStoredBytes = 640 << 10
 )
 
 // Pack compresses a document; equal documents give equal bytes.

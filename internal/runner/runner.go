@@ -10,7 +10,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
 )
@@ -65,7 +64,7 @@ func (r *Runner) Run(ctx context.Context, request workload.Request) int {
 	log.say("storagebench runner: %s phase %s of run %s/%s on %s (%s)",
 		kindOf(phase), phase.Name, request.Run.Namespace, request.Run.Name, request.Path, request.VolumeMode)
 	began := time.Now()
-	limited, cancel := withDeadline(ctx, phase)
+	limited, cancel := withDeadline(ctx, request)
 	defer cancel()
 	document, err := r.execute(limited, request, log)
 	interrupted := ctx.Err() != nil
@@ -105,13 +104,14 @@ func (r *Runner) Fail(code int, reason error) int {
 	return code
 }
 
-// withDeadline ends the phase at its deadline even while the manager is away.
-func withDeadline(ctx context.Context, phase v1alpha1.Phase) (context.Context, context.CancelFunc) {
+// withDeadline ends the phase at its deadline even while the manager is away. Waiting for other nodes does not count.
+func withDeadline(ctx context.Context, request workload.Request) (context.Context, context.CancelFunc) {
+	phase := request.Phase
 	if phase.Deadline == nil || phase.Deadline.Duration.Duration <= 0 {
 		return context.WithCancel(ctx)
 	}
 	limit := phase.Deadline.Duration.Duration
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w (%s): raise its deadline or ask for less", errDeadline, limit))
+	return context.WithTimeoutCause(ctx, limit+request.StartWait(time.Now()), fmt.Errorf("%w (%s): raise its deadline or ask for less", errDeadline, limit))
 }
 
 // execute waits for the executor, but after the end of the context only for so long: a document that says so is better than

@@ -53,8 +53,12 @@ func Join(states []plan.VolumeState) plan.VolumeState {
 		joined.Foreign = joined.Foreign || state.Foreign
 		joined.Exists, joined.Bound = joined.Exists && state.Exists, joined.Bound && state.Bound
 		joined.Some, joined.Deleting, joined.Lost = joined.Some || state.Left(), joined.Deleting || state.Deleting, joined.Lost || state.Lost
+		joined.Driven = joined.Driven || state.Driven
 		if joined.Problem == "" {
 			joined.Problem = state.Problem
+		}
+		if joined.Unwatched == "" {
+			joined.Unwatched = state.Unwatched
 		}
 	}
 	return joined

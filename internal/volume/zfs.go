@@ -1,6 +1,9 @@
 package volume
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,45 +11,65 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/plan"
 )
 
-const typeVolume = "Volume"
-
 // Pool is the BenchmarkPool of a volume of a run. It is in no namespace and so cannot belong to the run: the run's finalizer sees to
 // it that it goes, and its labels say whose it is.
 func Pool(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string]string) *v1alpha1.BenchmarkPool {
 	name := plan.RunPoolName(run, volume.Name)
-	dataset := v1alpha1.PoolDataset{Path: plan.RunDatasetPath(), Type: volume.Dataset.Type, Properties: v1alpha1.Properties{}}
-	for property, value := range volume.Dataset.Properties {
-		dataset.Properties[property] = value
-	}
-	if volume.Dataset.Type == typeVolume {
-		dataset.Size = volume.Dataset.Size
-	} else {
-		dataset.Mounted = true
-		if _, limited := dataset.Properties["refquota"]; volume.Dataset.Size != nil && !limited {
-			dataset.Properties["refquota"] = v1alpha1.PropertyValue(strconv.FormatInt(volume.Dataset.Size.Value(), 10))
-		}
-	}
 	return &v1alpha1.BenchmarkPool{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec: v1alpha1.BenchmarkPoolSpec{
 			NodeName: run.Spec.NodeName, PoolName: v1alpha1.PoolName(name), PoolTemplate: *volume.Pool.DeepCopy(),
-			Datasets: []v1alpha1.PoolDataset{dataset}, Drift: "Report", Namespace: run.Namespace,
+			Datasets: []v1alpha1.PoolDataset{Of(volume).Dataset(volume)}, Drift: "Report", Namespace: run.Namespace,
 		},
 	}
 }
+
+// local volumes are datasets of the agent, which reach the kubelet as local PersistentVolumes.
+type local struct{}
+
+// Dataset is what the workload gets.
+func (local) Dataset(volume plan.RunVolume) v1alpha1.PoolDataset {
+	dataset := v1alpha1.PoolDataset{Path: plan.RunDataset, Type: volume.Dataset.Type, Properties: v1alpha1.Properties{}}
+	maps.Copy(dataset.Properties, volume.Dataset.Properties)
+	if volume.Dataset.Type == plan.DatasetVolume {
+		dataset.Size = volume.Dataset.Size
+		return dataset
+	}
+	dataset.Mounted = true
+	if _, limited := dataset.Properties["refquota"]; volume.Dataset.Size != nil && !limited {
+		dataset.Properties["refquota"] = v1alpha1.PropertyValue(strconv.FormatInt(volume.Dataset.Size.Value(), 10))
+	}
+	return dataset
+}
+
+// Objects are a PersistentVolume for one claim, and that claim.
+func (local) Objects(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, site Site) ([]client.Object, error) {
+	hostname := site.Node.Labels[corev1.LabelHostname]
+	if hostname == "" {
+		return nil, fmt.Errorf("node %s has no label %s, by which a local PersistentVolume names its node", site.Node.Name, corev1.LabelHostname)
+	}
+	return []client.Object{
+		OnNode(run, volume, site.ClusterLabels, hostname, site.PoolBytes),
+		OnNodeClaim(run, volume, site.Labels, site.Owner, site.PoolBytes),
+	}, nil
+}
+
+// Behind is the PersistentVolume.
+func (local) Behind() client.Object { return &corev1.PersistentVolume{} }
 
 // OnNode is the PersistentVolume by which the kubelet of the node finds a run's dataset. It is bound to one claim from the start.
 // Nobody but that claim gets it, and the data goes with the pool, not with it.
 func OnNode(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string]string, hostname string, poolBytes int64) *corev1.PersistentVolume {
 	name := plan.RunPoolName(run, volume.Name)
-	local := &corev1.LocalVolumeSource{Path: plan.MountPoint(name, plan.RunDatasetPath())}
-	if volume.Dataset.Type == typeVolume {
-		local.Path = plan.VolumeDevice(name, plan.RunDatasetPath())
+	local := &corev1.LocalVolumeSource{Path: plan.MountPoint(name, plan.RunDataset)}
+	if volume.Dataset.Type == plan.DatasetVolume {
+		local.Path = plan.VolumeDevice(name, plan.RunDataset)
 		if volume.Dataset.FSType != "" {
 			local.FSType = ptr.To(volume.Dataset.FSType)
 		}
@@ -85,7 +108,7 @@ func OnNodeClaim(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[s
 
 // Mode is how the workload sees a volume of a zfs target.
 func Mode(volume plan.RunVolume) corev1.PersistentVolumeMode {
-	if volume.Dataset.Type == typeVolume && volume.Dataset.FSType == "" {
+	if volume.Dataset.Type == plan.DatasetVolume && volume.Dataset.FSType == "" {
 		return corev1.PersistentVolumeBlock
 	}
 	return corev1.PersistentVolumeFilesystem
@@ -99,9 +122,10 @@ func size(volume plan.RunVolume, poolBytes int64) resource.Quantity {
 	return *resource.NewQuantity(poolBytes, resource.BinarySI)
 }
 
-// PoolsState joins what is known of the pools of a run, in the order of its volumes; nil is one that does not exist.
-func PoolsState(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool) plan.PoolsState {
-	state := plan.PoolsState{Needed: true, Exist: true, Ready: true}
+// PoolsState joins what is known of the pools of a run, in the order of its volumes; nil is one that does not exist. The
+// PersistentVolumes are those that claims of the run are bound to, by volume.
+func PoolsState(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, persistent map[string]string) plan.PoolsState {
+	state := plan.PoolsState{Needed: true, Exist: true, Ready: true, Datasets: map[string]string{}}
 	for i, wanted := range plan.RunVolumes(run) {
 		pool := pools[i]
 		if pool == nil {
@@ -117,9 +141,15 @@ func PoolsState(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool) pla
 		reason, message, ready, broken := poolCondition(pool)
 		state.Ready, state.Broken = state.Ready && ready, state.Broken || broken
 		state.Volumes = append(state.Volumes, volumeStatus(wanted, pool))
+		if Driven(wanted) {
+			readDriven(&state, wanted, pool, persistent[wanted.Name])
+		}
 		if !ready && state.Reason == "" {
 			state.Reason, state.Message = reason, "BenchmarkPool "+pool.Name+": "+message
 		}
+	}
+	if len(state.Unread) > 0 {
+		state.Volumes = nil // what is in effect is not known yet
 	}
 	return state
 }
@@ -142,6 +172,10 @@ const maxRunProperties = 64
 // volumeStatus is what a pool says of a volume of a run.
 func volumeStatus(wanted plan.RunVolume, pool *v1alpha1.BenchmarkPool) v1alpha1.RunVolumeStatus {
 	properties := pool.Status.Properties
+	if Driven(wanted) { // those of the parent are in effect only as far as the dataset has them too
+		parent := plan.PoolName(pool) + "/" + string(plan.RunParent)
+		properties = slices.DeleteFunc(slices.Clone(properties), func(p v1alpha1.EffectiveProperty) bool { return p.Dataset == parent })
+	}
 	return v1alpha1.RunVolumeStatus{
 		Name: v1alpha1.PhaseName(wanted.Name), Pool: pool.Name, Provisioner: wanted.Dataset.Provisioner, GUID: pool.Status.GUID,
 		ZFSVersion: pool.Status.ZFSVersion, Properties: properties[:min(len(properties), maxRunProperties)],

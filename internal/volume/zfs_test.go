@@ -104,7 +104,7 @@ func TestPoolsState(t *testing.T) {
 		"one is out of order":  {[]*v1alpha1.BenchmarkPool{pool(), pool(broken)}, true, true, false, true, false, true, "Unhealthy"},
 		"and one is not there": {[]*v1alpha1.BenchmarkPool{nil, pool(broken)}, false, true, false, true, false, true, "Unhealthy"},
 	} {
-		got := PoolsState(run, test.pools)
+		got := PoolsState(run, test.pools, nil)
 		if !got.Needed || got.Exist != test.exist || got.Some != test.some || got.Ready != test.ready || got.Broken != test.broken || got.Deleting != test.deleting ||
 			(got.Foreign == "") != test.isThem || got.Reason != test.reason {
 			t.Errorf("%s: %+v", name, got)

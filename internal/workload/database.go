@@ -4,6 +4,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -70,15 +71,17 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 			options.DatabaseBytes, room)
 	}
 	s.progress.stretch("postgres", 0, 1, 0, 0)
+	var early error
 	outcome, err := postgres.Run(ctx, options, func(event string) {
 		if event == postgres.Begin { // without a sync: what the server has not written out is a part of what is measured
+			early = s.awaitStart(ctx)
 			s.bracket.before, s.bracket.began = s.counters.Take(), s.clock.start()
 			return
 		}
 		s.ended = s.clock.start()
 		s.bracket.after = s.counters.Take()
 	})
-	if err != nil {
+	if err := errors.Join(early, err); err != nil {
 		return figures{}, err
 	}
 	for name, value := range outcome.Environment {

@@ -33,6 +33,7 @@ const (
 	ReasonCacheMismatch  = "CacheMismatch"
 	ReasonClockStepped   = "ClockStepped"
 	ReasonClocksDisagree = "ClocksDisagree"
+	ReasonClocksApart    = "ClocksApart"
 )
 
 // invalid is the error of a phase that did not do what was asked, with its reason in one word.

@@ -51,6 +51,9 @@ func (s *session) fill(ctx context.Context, phase v1alpha1.FillPhase) error {
 		f.had = d.FileBytes
 	}
 	f.has = f.had
+	if err := s.awaitStart(ctx); err != nil {
+		return err
+	}
 	s.began = s.clock.start()
 	if s.volume.block {
 		err = s.fillDevice(ctx, f, phase)

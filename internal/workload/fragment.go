@@ -43,6 +43,9 @@ func (s *session) fragment(ctx context.Context, phase v1alpha1.FragmentPhase) er
 		s.details.Notes = append(s.details.Notes, fmt.Sprintf("%d bytes at the ends of the data are less than a block and stay as they were", tail))
 	}
 	rounds, rule := plannedRounds(phase)
+	if err := s.awaitStart(ctx); err != nil {
+		return err
+	}
 	s.began = s.clock.start()
 	steady, err := s.passes(ctx, jobs, blocks, rounds, rule)
 	s.ended = s.clock.start()

@@ -52,6 +52,11 @@ func (s *session) measure(ctx context.Context, phase v1alpha1.MeasurePhase) erro
 	if err := chosen.prepare(ctx, s); err != nil {
 		return err
 	}
+	if _, itself := chosen.(*database); !itself { // which has its own place to wait, behind the loading of its data
+		if err := s.awaitStart(ctx); err != nil {
+			return err
+		}
+	}
 	var m measurement
 	rule, most := stats.SteadyRule{Window: 1}, 1
 	if phase.SteadyState != nil {

@@ -4,6 +4,7 @@ package workload
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
@@ -38,8 +39,21 @@ type Request struct {
 	Source string `json:"source,omitempty"`
 	// Promised is what Path was said to be: a Volume of its own, also if it is empty, or a plain Directory.
 	Promised string `json:"promised,omitempty"`
+	// StartAt is when the workload has to begin, if others begin on other nodes at the same moment.
+	StartAt *time.Time `json:"startAt,omitempty"`
 	// DataFiles is how many files a fill writes, see DataFilesFor; 0 is one.
 	DataFiles int32 `json:"dataFiles,omitempty"`
+}
+
+// maxStartWait is more than any phase asks for before it begins: an agreed moment beyond is another clock's.
+const maxStartWait = 2 * time.Hour
+
+// StartWait is how long a runner that begins now may have to wait for StartAt.
+func (r Request) StartWait(now time.Time) time.Duration {
+	if r.StartAt == nil {
+		return 0
+	}
+	return min(max(0, r.StartAt.Sub(now)), maxStartWait)
 }
 
 // The values of Request.Promised.

@@ -112,3 +112,19 @@ func FuzzDecodeRequest(f *testing.F) {
 		}
 	})
 }
+
+func TestStartWait(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		name  string
+		start *time.Time
+		want  time.Duration
+	}{
+		{"alone", nil, 0}, {"early", ptr.To(now.Add(time.Minute)), time.Minute}, {"late", ptr.To(now.Add(-time.Minute)), 0},
+		{"another clock", ptr.To(now.Add(1000 * time.Hour)), maxStartWait},
+	} {
+		if got := (Request{StartAt: test.start}).StartWait(now); got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}

@@ -12,7 +12,7 @@ import (
 type Histogram struct {
 	// Vdev's name; the first of all is the pool.
 	Vdev string
-	// Bounds of the rows: sizes in bytes, or latencies in nanoseconds, each the upper end of its row.
+	// Bounds of the rows: sizes in bytes, or latencies in nanoseconds, the least of each row for sizes, the most of each for latencies.
 	Bounds []int64
 	// Columns by name, each with a count for every bound.
 	Columns map[string][]int64

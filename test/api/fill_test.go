@@ -155,6 +155,7 @@ func valid() map[string]any {
 		"ModuleParameters": v1alpha1.ModuleParameters{"zfs_arc_max": "1"}, "Phase.Volume": "data",
 		"PoolTemplate.Ashift": 13, "PoolOverride.Ashift": 9, "BlockSizeShare.Percent": 100,
 		"CloneAction.To": "copy", "CopyAction.To": "copy", "ReplicateAction.ToPool": "other",
+		"RunGroup.Nodes": []string{"a0", "a1"}, "RunGroup.Index": 1,
 		"DeviceReuse.Serials": []string{"WD-1234"}, "AdditionalVolume.Name": "log",
 		"Matrix":                    v1alpha1.Matrix{"phases.a1.to": {"60%", "90%"}},
 		"Variant.Set":               map[string]v1alpha1.MatrixValue{"phases.a1.to": "50%"},

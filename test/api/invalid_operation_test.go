@@ -56,6 +56,8 @@ var invalidOperations = []invalid{
 var invalidUpdates = []invalid{
 	{"spec", "run", "spec.nodeName = n2",
 		"spec", "a BenchmarkRun is never changed"},
+	{"group", "run", "spec.group = {name: r, index: 0, nodes: [n1, n2]}",
+		"spec", "a BenchmarkRun is never changed"},
 	{"target", "run", "spec.target.storageClass.size = 2Gi",
 		"spec", "a BenchmarkRun is never changed"},
 	{"pool", "operation", "spec.pool = bench1",

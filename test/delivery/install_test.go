@@ -29,6 +29,7 @@ func TestInstall(t *testing.T) {
 	t.Run("PodSecurity", testPodSecurity)
 	t.Run("ManagerAccess", testManagerAccess)
 	t.Run("ManagerVolumes", testManagerVolumes)
+	t.Run("ManagerClasses", testManagerClasses)
 	t.Run("AgentAccess", testAgentAccess)
 	t.Run("ManagerAtWork", testManagerAtWork)
 	t.Run("UserAccess", testUserAccess)

@@ -7,11 +7,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // The right to make PersistentVolumes would be one to any folder of any node, were it not for the policy.
@@ -63,6 +66,59 @@ func testManagerVolumes(t *testing.T) {
 	}
 	if err := nobody.Create(t.Context(), local("/dev/sda"), client.DryRunAll); err != nil {
 		t.Errorf("the policy is in the way of others: %v", err)
+	}
+}
+
+// The right to make and delete StorageClasses would be one to take anybody's, were it not for the policy.
+func testManagerClasses(t *testing.T) {
+	manager, nobody := as(t, serviceAccount), as(t, "system:admin-of-the-cluster")
+	class := func(change func(*storagev1.StorageClass)) *storagev1.StorageClass {
+		made := &storagev1.StorageClass{
+			ObjectMeta:  metav1.ObjectMeta{Name: "sb-1a2b3c4d-data"},
+			Provisioner: plan.DriverName, Parameters: map[string]string{"poolname": "sb-1a2b3c4d-data/parent"},
+		}
+		if change != nil {
+			change(made)
+		}
+		return made
+	}
+	others := map[string]*storagev1.StorageClass{
+		"of another driver": class(func(c *storagev1.StorageClass) { c.Provisioner = "ebs.csi.aws.com" }),
+		"on another's pool": class(func(c *storagev1.StorageClass) { c.Parameters["poolname"] = "tank/parent" }),
+		"on no pool":        class(func(c *storagev1.StorageClass) { c.Parameters = nil }),
+		"everybody's choice": class(func(c *storagev1.StorageClass) {
+			c.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
+		}),
+	}
+	refused := func(what string, try func(ctx context.Context) error) {
+		t.Helper()
+		// The API server takes a moment to heed a policy that is new.
+		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+			err := try(ctx)
+			return err != nil && strings.Contains(err.Error(), "the manager of storagebench makes"), nil
+		})
+		if err != nil {
+			t.Errorf("the manager may %s", what)
+		}
+	}
+	for name, other := range others {
+		refused("make a StorageClass that is "+name, func(ctx context.Context) error { return manager.Create(ctx, other.DeepCopy(), client.DryRunAll) })
+	}
+	for _, name := range []string{"of another driver", "on another's pool"} {
+		other := others[name].DeepCopy()
+		if err := nobody.Create(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		refused("delete a StorageClass that is "+name, func(ctx context.Context) error { return manager.Delete(ctx, other.DeepCopy(), client.DryRunAll) })
+		if err := nobody.Delete(t.Context(), other); err != nil {
+			t.Errorf("the policy is in the way of others: %v", err)
+		}
+	}
+	if err := manager.Create(t.Context(), class(nil)); err != nil {
+		t.Fatalf("a StorageClass for a run: %v", err)
+	}
+	if err := manager.Delete(t.Context(), class(nil)); err != nil {
+		t.Errorf("a StorageClass of a run cannot be deleted: %v", err)
 	}
 }
 

@@ -9,18 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/test/openebs"
 )
 
-// teamNamespace may use disk 1.
+// teamNamespace may use disks 1, 2 and 5.
 const teamNamespace = "e2e-team"
-
-// poolBenchmarks are what a workload can get from a pool. Evidence is in the documents of the phases.
-var poolBenchmarks = []struct{ name, dataset, fileSystem, property, value string }{
-	{"dataset", `{size: 512Mi, properties: {recordsize: 8k, compression: "off"}}`, "zfs", "recordsize", "8192"},
-	{"raw-volume", `{type: Volume, size: 256Mi, properties: {volblocksize: 16k}}`, "", "volblocksize", "16384"},
-	{"ext4-volume", `{type: Volume, size: 256Mi, fsType: ext4}`, "ext4", "pool.ashift", "12"},
-}
 
 // team is the namespace that may use a disk, once an earlier one of that name is gone.
 func (p *pools) team() *space {
@@ -35,34 +30,8 @@ func (p *pools) benchmarks() {
 	g := gomega.NewWithT(p.t)
 	s := p.team()
 	before := s.settled()
-	for _, row := range some(poolBenchmarks, len(poolBenchmarks)) {
-		benchmark := s.benchmark(row.name, p.paths(`
-target:
-  zfs:
-    nodes: {matchLabels: {storagebench.dev/lab: "true"}}
-    pool: {vdevs: [{devices: [$1]}], ashift: 12}
-    dataset: `+row.dataset+`
-phases:
-- {name: fill, fill: {size: 64Mi}}
-- {name: age, fragment: {blockSize: 8Ki, until: Rounds, rounds: 1}}
-- {name: score, operate: {layoutScore: {dataset: volume}}}
-- {name: cold, operate: {exportImport: {}}}
-- {name: read, measure: {workload: {oltp: {workers: 4, duration: 10s}}}}
-gates:
-- {name: reads, bound: {metric: read.readOperationsPerSecond, min: "1"}}
-- {name: scored, bound: {metric: score.layoutScorePartsPerMillion, min: "0"}}
-`))
-		o := s.ended(benchmark, v1alpha1.VerdictPassed)
-		for name, document := range o.documents {
-			if document.Kind != results.KindOperate {
-				g.Expect(document.Environment["mount.type"]).To(gomega.Equal(row.fileSystem), name)
-			}
-		}
-		g.Expect(o.experiment.Runs[0].Volumes).To(gomega.HaveLen(1))
-		g.Expect(o.experiment.Runs[0].Volumes[0].Properties).To(gomega.HaveKeyWithValue(row.property, row.value))
-		fmt.Printf("benchmark %s: layout score %d ppm\n", row.name, o.documents["score"].Metrics["layoutScorePartsPerMillion"])
-		s.leavesNothing(before, benchmark)
-		g.Expect(p.run("zpool", "list", "-H")).To(gomega.BeEmpty())
+	for _, row := range some(openebs.Rows, len(openebs.Rows)) {
+		p.benchmark(s, before, row, plan.ProvisionerLocal)
 	}
 	denied := s.benchmark("denied", p.paths(`
 target: {zfs: {nodes: {matchLabels: {storagebench.dev/lab: "true"}}, pool: {vdevs: [{devices: [$4]}]}}}
@@ -73,6 +42,29 @@ phases:
 	g.Expect(o.experiment.Message).To(gomega.ContainSubstring("namespace " + teamNamespace))
 	fmt.Printf("a disk of others: %s\n", strings.TrimSpace(o.experiment.Message))
 	s.leavesNothing(before, denied)
+}
+
+// benchmark brings one from a bare disk to a verdict: pool, dataset, pods, and nothing is left. Evidence is in the documents of the phases.
+func (p *pools) benchmark(s *space, before []string, row openebs.Row, provisioner string) outcome {
+	p.t.Helper()
+	g := gomega.NewWithT(p.t)
+	benchmark := s.benchmark(row.Name, p.paths(row.Spec(provisioner, "$1")))
+	o := s.ended(benchmark, v1alpha1.VerdictPassed)
+	for name, document := range o.documents {
+		if document.Kind != results.KindOperate {
+			g.Expect(document.Environment["mount.type"]).To(gomega.Equal(row.FileSystem), name)
+			g.Expect(document.Omitted).To(gomega.BeEmpty(), name)
+			g.Expect(document.Metrics).To(gomega.HaveKey("poolAllocatedBytes"), name)
+		}
+	}
+	g.Expect(o.experiment.Runs[0].Volumes).To(gomega.HaveLen(1))
+	g.Expect(o.experiment.Runs[0].Volumes[0].Properties).To(gomega.HaveKeyWithValue(row.Property, row.Value))
+	fmt.Printf("benchmark %s: layout score %d ppm\n", row.Name, o.documents["score"].Metrics["layoutScorePartsPerMillion"])
+	g.Expect(o.documents["read"].Environment).To(gomega.HaveKeyWithValue("beside.outcome", plan.OutcomeSucceeded))
+	g.Expect(o.documents["read"].Metrics["diskReadOperationsPerSecond"]).To(gomega.BeNumerically(">", 0))
+	s.leavesNothing(before, benchmark)
+	g.Expect(p.run("zpool", "list", "-H")).To(gomega.BeEmpty())
+	return o
 }
 
 // Limits of the disk that ages: they, and not the emulated machine, decide how fast it is.
@@ -93,9 +85,10 @@ target:
   zfs:
     nodes: {matchLabels: {storagebench.dev/lab: "true"}}
     pool: {vdevs: [{devices: [$1]}]}
-    dataset: {size: 1Gi, properties: {recordsize: 8k, compression: "off"}}
+    dataset: {size: 80Mi, properties: {recordsize: 8k, compression: "off"}}
+    moduleParameters: {zfs_txg_timeout: "1"}
 phases:
-- {name: fill, fill: {size: 128Mi}}
+- {name: fill, fill: {to: 80%}}
 - {name: fresh-score, operate: {layoutScore: {dataset: volume}}}
 - {name: fresh-cold, operate: {exportImport: {}}}
 - {name: fresh-scan, measure: {cache: Cold, workload: {scan: {regions: 8}}}}
@@ -115,12 +108,39 @@ gates:
 	o := s.ended(benchmark, v1alpha1.VerdictPassed)
 	metric := func(phase, name string) int64 { return o.documents[phase].Metrics[name] }
 	for _, what := range []struct{ phase, metric string }{
-		{"scan", "readBytesPerSecond"}, {"read", "readOperationsPerSecond"}, {"score", "layoutScorePartsPerMillion"},
+		{"scan", "readBytesPerSecond"}, {"scan", "diskReadRequestBytes"}, {"scan", "smallDiskReadsPartsPerMillion"}, {"scan", "diskReadsPerReadMilli"}, {"read", "readOperationsPerSecond"}, {"score", "layoutScorePartsPerMillion"},
 	} {
 		fresh, aged := metric("fresh-"+what.phase, what.metric), metric("aged-"+what.phase, what.metric)
 		fmt.Printf("ageing: %s %d fresh, %d aged: %.3f\n", what.metric, fresh, aged, float64(aged)/float64(max(fresh, 1)))
 	}
+	g.Expect(metric("aged-scan", "diskReadRequestBytes")).To(gomega.BeNumerically("<", metric("fresh-scan", "diskReadRequestBytes")/2))
+	g.Expect(metric("aged-scan", "diskReadsPerReadMilli")).To(gomega.BeNumerically(">", 2*metric("fresh-scan", "diskReadsPerReadMilli")))
 	read := float64(metric("fresh-read", "readOperationsPerSecond"))
 	g.Expect(float64(metric("aged-read", "readOperationsPerSecond"))).To(gomega.BeNumerically("~", read, read/20))
+	s.leavesNothing(before, benchmark)
+}
+
+// scrubbed measures the same with a scrub beside it and without.
+func (p *pools) scrubbed() {
+	g := gomega.NewWithT(p.t)
+	s := p.team()
+	before := s.settled()
+	breakDisk(p.t, p.node, p.disks[0], "throttle", ageingIOPS, 4<<20) // a scrub takes a while
+	benchmark := s.benchmark("scrubbed", p.paths(`
+target: {zfs: {nodes: {matchLabels: {storagebench.dev/lab: "true"}}, pool: {vdevs: [{devices: [$1]}]}, dataset: {properties: {recordsize: 8k}}}}
+phases:
+- {name: fill, fill: {size: 96Mi}}
+- {name: cold, operate: {exportImport: {}}}
+- {name: alone, measure: {workload: {oltp: {workers: 8, duration: 5s}}}}
+- {name: colder, operate: {exportImport: {}}}
+- {name: under, measure: {workload: {oltp: {workers: 8, duration: 5s}}, operate: {scrub: {}}}}
+gates:
+- {name: suffers, expression: "phase('under').readOperationsPerSecond < phase('alone').readOperationsPerSecond"}
+`))
+	o := s.ended(benchmark, v1alpha1.VerdictPassed)
+	under := o.documents["under"]
+	g.Expect(under.Environment).To(gomega.HaveKeyWithValue("beside", "scrub"))
+	fmt.Printf("scrub: %d reads a second alone, %d under a scrub, beside it for %d ppm of the time\n",
+		o.documents["alone"].Metrics["readOperationsPerSecond"], under.Metrics["readOperationsPerSecond"], under.Metrics["besidePartsPerMillion"])
 	s.leavesNothing(before, benchmark)
 }

@@ -22,7 +22,8 @@ import (
 const (
 	agentNamespace = "storagebench-agent"
 	agentImage     = "localhost/storagebench-agent:dev"
-	poolDisks      = 4
+	// poolDisks of a node; the last one is small, to be filled.
+	poolDisks = 5
 )
 
 // TestPools lets the agent make, change and destroy pools on real disks, refuse what is not its own, and die on the way.
@@ -43,6 +44,12 @@ func TestPools(t *testing.T) {
 		{name: "dangerous disks", test: (*pools).dangers},
 		{name: "reuse", test: (*pools).reuse},
 		{name: "benchmarks", test: (*pools).benchmarks},
+		{name: "properties", test: (*pools).properties, long: true},
+		{name: "accidents", test: (*pools).accidents, long: true},
+		{name: "deletions", test: (*pools).deletions, long: true},
+		{name: "openebs", test: (*pools).openebs},
+		{name: "scrubbed", test: (*pools).scrubbed, long: true},
+		{name: "nodes at once", test: (*pools).nodesAtOnce, long: true},
 		{name: "ageing", test: (*pools).ageing, long: true},
 		{name: "operations", test: (*pools).operations, long: true},
 		{name: "changes", test: (*pools).changes, long: true},
@@ -90,7 +97,10 @@ func (p *pools) agentValues() []string {
 		grants = append(grants, "/dev/disk/by-id/virtio-"+p.node+"-"+pattern)
 	}
 	grants = append(grants, "lab=/dev/disk/by-id/virtio-"+p.node+"-disk4",
-		teamNamespace+"=/dev/disk/by-id/virtio-"+p.node+"-disk1", "/dev/disk/by-path/*")
+		teamNamespace+"=/dev/disk/by-id/virtio-"+p.node+"-disk[125]", "/dev/disk/by-path/*")
+	for _, other := range nodes[1:] {
+		grants = append(grants, teamNamespace+"=/dev/disk/by-id/virtio-"+other+"-disk1")
+	}
 	return []string{"--set", "agent.enabled=true", "--set", "agent.allowDevices={" + strings.Join(grants, ",") + "}",
 		"--set", "agent.allowParameters={zfs_txg_timeout}"}
 }
@@ -111,7 +121,7 @@ func (p *pools) agentAvailable() {
 // on is a disk's stable path.
 func (p *pools) on(disk int) string { return device(p.node, p.disks[disk-1].Name) }
 
-// paths puts the disks' paths where a text says $1 to $4.
+// paths puts the disks' paths where a text says $1 to $5.
 func (p *pools) paths(text string) string {
 	for i := range p.disks {
 		text = strings.ReplaceAll(text, fmt.Sprintf("$%d", i+1), p.on(i+1))

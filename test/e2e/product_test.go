@@ -32,7 +32,7 @@ func (s *space) benchmark(name, spec string) *v1alpha1.StorageBenchmark {
 		s.t.Fatal(err)
 	}
 	made.Name = name
-	made.Spec.Repetitions, made.Spec.MaxAttempts = 1, 1
+	made.Spec.Repetitions, made.Spec.MaxAttempts = 1, max(made.Spec.MaxAttempts, 1)
 	made.Spec.PodTemplate.NodeSelector = map[string]string{corev1.LabelHostname: nodes[0]}
 	s.create(made)
 	return made
@@ -42,13 +42,7 @@ func (s *space) benchmark(name, spec string) *v1alpha1.StorageBenchmark {
 func (s *space) ended(benchmark *v1alpha1.StorageBenchmark, verdict v1alpha1.Verdict) outcome {
 	s.t.Helper()
 	g := gomega.NewWithT(s.t)
-	g.Eventually(func(g gomega.Gomega) {
-		g.Expect(cluster.Get(s.t.Context(), client.ObjectKeyFromObject(benchmark), benchmark)).To(gomega.Succeed())
-		if stalled := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionStalled); stalled != nil {
-			gomega.StopTrying(stalled.Reason + ": " + stalled.Message).Now()
-		}
-		g.Expect(meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionComplete)).To(gomega.BeTrue(), "%v", benchmark.Status.Conditions)
-	}).WithTimeout(benchmarkPatience).WithPolling(polling).Should(gomega.Succeed(), "benchmark "+benchmark.Name+" is complete")
+	s.over(benchmark)
 	passed := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionPassed)
 	g.Expect(passed).NotTo(gomega.BeNil())
 	o := s.outcome(benchmark)
@@ -71,6 +65,27 @@ func (s *space) ended(benchmark *v1alpha1.StorageBenchmark, verdict v1alpha1.Ver
 	return o
 }
 
+// over waits until a benchmark has come to its end.
+func (s *space) over(benchmark *v1alpha1.StorageBenchmark) {
+	s.t.Helper()
+	gomega.NewWithT(s.t).Eventually(func(g gomega.Gomega) {
+		g.Expect(cluster.Get(s.t.Context(), client.ObjectKeyFromObject(benchmark), benchmark)).To(gomega.Succeed())
+		if stalled := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionStalled); stalled != nil {
+			gomega.StopTrying(stalled.Reason + ": " + stalled.Message).Now()
+		}
+		g.Expect(meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionComplete)).To(gomega.BeTrue(), "%v", benchmark.Status.Conditions)
+	}).WithTimeout(benchmarkPatience).WithPolling(polling).Should(gomega.Succeed(), "benchmark "+benchmark.Name+" is complete")
+}
+
+// completed waits for the results of a benchmark of which no run was given up.
+func (s *space) completed(benchmark *v1alpha1.StorageBenchmark) results.Experiment {
+	s.t.Helper()
+	s.over(benchmark)
+	experiment := s.experiment(benchmark)
+	gomega.NewWithT(s.t).Expect(experiment.State).To(gomega.Equal(results.StateComplete), experiment.Message)
+	return experiment
+}
+
 // outcome is what a benchmark of one run leaves in ConfigMaps.
 type outcome struct {
 	experiment    results.Experiment
@@ -82,10 +97,9 @@ type outcome struct {
 func (s *space) outcome(benchmark *v1alpha1.StorageBenchmark) outcome {
 	s.t.Helper()
 	g := gomega.NewWithT(s.t)
-	g.Expect(benchmark.Status.Results).NotTo(gomega.BeNil())
+	o := outcome{experiment: s.experiment(benchmark), documents: map[string]results.PhaseDocument{}}
 	stored := s.configMap(benchmark.Status.Results.ConfigMap)
-	o := outcome{report: stored.Data["report.md"], junit: stored.Data["junit.xml"], documents: map[string]results.PhaseDocument{}}
-	g.Expect(json.Unmarshal([]byte(stored.Data["results.json"]), &o.experiment)).To(gomega.Succeed())
+	o.report, o.junit = stored.Data["report.md"], stored.Data["junit.xml"]
 	g.Expect(o.experiment.Benchmark).To(gomega.Equal(results.RunIdentity{Namespace: s.name, Name: benchmark.Name, UID: string(benchmark.UID)}))
 	g.Expect(o.experiment.Runs).To(gomega.HaveLen(1), "one repetition, one attempt")
 	told := o.experiment.Runs[0]
@@ -107,6 +121,15 @@ func (s *space) outcome(benchmark *v1alpha1.StorageBenchmark) outcome {
 		o.documents[phase.Name] = document
 	}
 	return o
+}
+
+// experiment is a benchmark's results.json.
+func (s *space) experiment(benchmark *v1alpha1.StorageBenchmark) (experiment results.Experiment) {
+	s.t.Helper()
+	g := gomega.NewWithT(s.t)
+	g.Expect(benchmark.Status.Results).NotTo(gomega.BeNil())
+	g.Expect(json.Unmarshal([]byte(s.configMap(benchmark.Status.Results.ConfigMap).Data["results.json"]), &experiment)).To(gomega.Succeed())
+	return experiment
 }
 
 func (s *space) configMap(name string) *corev1.ConfigMap {

@@ -40,6 +40,7 @@ type lab struct {
 	// namespaces of the benchmarks; the Leases are in the first.
 	namespaces  []string
 	node, class string
+	nodes       []string
 	cluster     *sim.Cluster
 	journal     *journal
 	stop        func()
@@ -47,6 +48,12 @@ type lab struct {
 
 // newLab makes a lab without a manager.
 func newLab(t *testing.T, behaviour sim.Behaviour, moreNamespaces ...string) *lab {
+	t.Helper()
+	return newLabOn(t, 1, behaviour, moreNamespaces...)
+}
+
+// newLabOn makes a lab of several nodes, whose names have -2 and so on behind that of the first.
+func newLabOn(t *testing.T, count int, behaviour sim.Behaviour, moreNamespaces ...string) *lab {
 	t.Helper()
 	name := strings.Trim(strings.Map(func(r rune) rune {
 		switch {
@@ -67,7 +74,11 @@ func newLab(t *testing.T, behaviour sim.Behaviour, moreNamespaces ...string) *la
 		l.must(l.live.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}))
 	}
-	l.cluster, err = sim.New(config, sim.Options{Namespaces: l.namespaces, Nodes: []string{l.node}, Behaviour: behaviour})
+	l.nodes = []string{l.node}
+	for i := 2; i <= count; i++ {
+		l.nodes = append(l.nodes, fmt.Sprintf("%s-%d", l.node, i))
+	}
+	l.cluster, err = sim.New(config, sim.Options{Namespaces: l.namespaces, Nodes: l.nodes, Behaviour: behaviour})
 	l.must(err)
 	t.Cleanup(l.cluster.Close)
 	l.must(l.cluster.CreateNodes(t.Context()))
@@ -121,7 +132,7 @@ func (l *lab) startManager(config *rest.Config) {
 	l.t.Helper()
 	options := controllers.Options{
 		LeaseNamespace: l.namespaces[0], Namespaces: l.namespaces, RunnerImage: runnerImage, Concurrency: 2,
-		Timings: plan.Timings{CollectGrace: 500 * time.Millisecond, UnreadableGrace: 3 * time.Second},
+		Timings: plan.Timings{CollectGrace: 500 * time.Millisecond, UnreadableGrace: 3 * time.Second, CompanionGrace: 10 * time.Second},
 	}
 	scheme, err := controllers.Scheme()
 	l.must(err)

@@ -79,8 +79,11 @@ func (l *Lab) Command(ctx context.Context, node string, arguments ...string) (*e
 	}
 	known := l.path("ssh", "known-"+node)
 	line := fmt.Sprintf("[%s]:%d %s", s.address(n), sshPort, host.authorizedKey())
-	if err := os.WriteFile(known, []byte(line), 0o600); err != nil {
-		return nil, err
+	// Written once: another command may be reading it.
+	if content, err := os.ReadFile(known); err != nil || string(content) != line {
+		if err := os.WriteFile(known, []byte(line), 0o600); err != nil {
+			return nil, err
+		}
 	}
 	words := []string{
 		"-F", "none", "-i", l.path("ssh", "id.key"), "-p", strconv.Itoa(sshPort), "-o", "UserKnownHostsFile=" + known, "-o", "IdentitiesOnly=yes",

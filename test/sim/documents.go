@@ -57,6 +57,9 @@ func Metrics(request workload.Request) map[string]int64 {
 			metrics[name] = noisy(name, value)
 		}
 	}
+	if request.StartAt != nil { // simulated workloads do not wait, and are never late
+		metrics[results.MetricStartLag] = 0
+	}
 	return metrics
 }
 

@@ -13,12 +13,14 @@ import (
 )
 
 const (
-	// Provisioner of the classes that CreateStorageClass makes. Claims of classes of other provisioners are bound alike.
+	// Provisioner of the classes that CreateStorageClass makes. Claims of classes of other provisioners are bound alike, but for those
+	// that have a stand-in of their own.
 	Provisioner = "sim.storagebench.dev/provisioner"
 
 	claimFinalizer         = "kubernetes.io/pvc-protection"
 	volumeFinalizer        = "kubernetes.io/pv-protection"
 	noProvisioner          = "kubernetes.io/no-provisioner"
+	ownProvisioner         = "zfs.csi.openebs.io" // test/zfsdriver
 	annotationProvisioned  = "pv.kubernetes.io/provisioned-by"
 	annotationBound        = "pv.kubernetes.io/bind-completed"
 	annotationByController = "pv.kubernetes.io/bound-by-controller"
@@ -77,7 +79,7 @@ func (p *pass) bindClaim(ctx context.Context, claim *corev1.PersistentVolumeClai
 		return p.warn(ctx, "PersistentVolumeClaim", claim, "FailedBinding", "no persistent volumes available for this claim and no storage class is set")
 	case !known:
 		return p.warn(ctx, "PersistentVolumeClaim", claim, "ProvisioningFailed", fmt.Sprintf("storageclass.storage.k8s.io %q not found", name))
-	case class.Provisioner == noProvisioner, p.waitsForPod(claim):
+	case class.Provisioner == noProvisioner, class.Provisioner == ownProvisioner, p.waitsForPod(claim):
 		return nil
 	}
 	return p.provision(ctx, claim, "")

@@ -139,8 +139,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ReplicateActionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ResultsReference"):
 		return &apiv1alpha1.ResultsReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RunGroup"):
+		return &apiv1alpha1.RunGroupApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RunPhaseStatus"):
 		return &apiv1alpha1.RunPhaseStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RunReadiness"):
+		return &apiv1alpha1.RunReadinessApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RunVolumeStatus"):
 		return &apiv1alpha1.RunVolumeStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ScanWorkload"):

@@ -238,6 +238,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: experiment
       type:
         scalar: string
+    - name: group
+      type:
+        namedType: com.github.storagebench.storagebench.api.v1alpha1.RunGroup
     - name: index
       type:
         scalar: numeric
@@ -301,6 +304,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: readyFor
+      type:
+        namedType: com.github.storagebench.storagebench.api.v1alpha1.RunReadiness
     - name: retryable
       type:
         scalar: boolean
@@ -1286,6 +1292,21 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.storagebench.storagebench.api.v1alpha1.RetainPolicy
   scalar: string
+- name: com.github.storagebench.storagebench.api.v1alpha1.RunGroup
+  map:
+    fields:
+    - name: index
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        scalar: string
+    - name: nodes
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.storagebench.storagebench.api.v1alpha1.RunOrder
   scalar: string
 - name: com.github.storagebench.storagebench.api.v1alpha1.RunPhaseStatus
@@ -1306,9 +1327,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: result
       type:
         scalar: string
+    - name: startAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: startLagMilliseconds
+      type:
+        scalar: numeric
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.storagebench.storagebench.api.v1alpha1.RunReadiness
+  map:
+    fields:
+    - name: phase
+      type:
+        namedType: com.github.storagebench.storagebench.api.v1alpha1.PhaseName
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
 - name: com.github.storagebench.storagebench.api.v1alpha1.RunVolumeStatus
   map:
     fields:
@@ -1530,6 +1566,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: nodeName
       type:
         scalar: string
+    - name: nodeNames
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: observedGeneration
       type:
         scalar: numeric

@@ -30,6 +30,8 @@ type BenchmarkRunSpecApplyConfiguration struct {
 	Seed *int64 `json:"seed,omitempty"`
 	// nodeName is where the run takes place.
 	NodeName *string `json:"nodeName,omitempty"`
+	// group of runs that execute each phase at the same time, each on a node of its own; left out for a run alone.
+	Group *RunGroupApplyConfiguration `json:"group,omitempty"`
 	// runnerImage of the workload pods.
 	RunnerImage *string `json:"runnerImage,omitempty"`
 	// target with the variant applied.
@@ -109,6 +111,14 @@ func (b *BenchmarkRunSpecApplyConfiguration) WithSeed(value int64) *BenchmarkRun
 // If called multiple times, the NodeName field is set to the value of the last call.
 func (b *BenchmarkRunSpecApplyConfiguration) WithNodeName(value string) *BenchmarkRunSpecApplyConfiguration {
 	b.NodeName = &value
+	return b
+}
+
+// WithGroup sets the Group field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Group field is set to the value of the last call.
+func (b *BenchmarkRunSpecApplyConfiguration) WithGroup(value *RunGroupApplyConfiguration) *BenchmarkRunSpecApplyConfiguration {
+	b.Group = value
 	return b
 }
 

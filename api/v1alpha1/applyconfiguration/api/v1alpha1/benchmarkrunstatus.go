@@ -27,6 +27,8 @@ type BenchmarkRunStatusApplyConfiguration struct {
 	Volumes []RunVolumeStatusApplyConfiguration `json:"volumes,omitempty"`
 	// phases that were started.
 	Phases []RunPhaseStatusApplyConfiguration `json:"phases,omitempty"`
+	// readyFor is the phase that a run of a group is ready to execute, or has begun last.
+	ReadyFor *RunReadinessApplyConfiguration `json:"readyFor,omitempty"`
 	// startedAt is when the run was first acted upon.
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// finishedAt is when its last phase ended.
@@ -101,6 +103,14 @@ func (b *BenchmarkRunStatusApplyConfiguration) WithPhases(values ...*RunPhaseSta
 		}
 		b.Phases = append(b.Phases, *values[i])
 	}
+	return b
+}
+
+// WithReadyFor sets the ReadyFor field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ReadyFor field is set to the value of the last call.
+func (b *BenchmarkRunStatusApplyConfiguration) WithReadyFor(value *RunReadinessApplyConfiguration) *BenchmarkRunStatusApplyConfiguration {
+	b.ReadyFor = value
 	return b
 }
 

@@ -12,7 +12,8 @@ package v1alpha1
 type NodeChoiceApplyConfiguration struct {
 	// matchLabels that a node must carry.
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
-	// count of nodes that run each phase at the same time.
+	// count of nodes that execute each phase at the same time. With more than one, the runs of all nodes are one measurement:
+	// they begin each phase together, and their figures are joined.
 	Count *int32 `json:"count,omitempty"`
 }
 

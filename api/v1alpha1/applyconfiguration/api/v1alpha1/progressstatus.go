@@ -14,13 +14,13 @@ import (
 //
 // ProgressStatus says how far an experiment is.
 type ProgressStatusApplyConfiguration struct {
-	// runsTotal to be made.
+	// runsTotal to be made. The runs of a group, on several nodes at once, count as one here and below.
 	RunsTotal *int32 `json:"runsTotal,omitempty"`
 	// runsDone with usable numbers.
 	RunsDone *int32 `json:"runsDone,omitempty"`
 	// runsInvalid counts attempts whose numbers cannot be used.
 	RunsInvalid *int32 `json:"runsInvalid,omitempty"`
-	// currentRun is the name of the run in progress.
+	// currentRun is the name of the run in progress, or of the group.
 	CurrentRun *string `json:"currentRun,omitempty"`
 	// currentPhase of that run.
 	CurrentPhase *string `json:"currentPhase,omitempty"`

@@ -21,6 +21,10 @@ type RunPhaseStatusApplyConfiguration struct {
 	JobUID *string `json:"jobUID,omitempty"`
 	// startedAt is when the Job was made.
 	StartedAt *v1.Time `json:"startedAt,omitempty"`
+	// startAt is the moment that the runs of a group have agreed on for the beginning of the workload.
+	StartAt *v1.MicroTime `json:"startAt,omitempty"`
+	// startLagMilliseconds is how much later than startAt the workload began, by the node's clock.
+	StartLagMilliseconds *int64 `json:"startLagMilliseconds,omitempty"`
 	// finishedAt is when the result was stored.
 	FinishedAt *v1.Time `json:"finishedAt,omitempty"`
 	// result is the ConfigMap that holds the phase's result.
@@ -56,6 +60,22 @@ func (b *RunPhaseStatusApplyConfiguration) WithJobUID(value string) *RunPhaseSta
 // If called multiple times, the StartedAt field is set to the value of the last call.
 func (b *RunPhaseStatusApplyConfiguration) WithStartedAt(value v1.Time) *RunPhaseStatusApplyConfiguration {
 	b.StartedAt = &value
+	return b
+}
+
+// WithStartAt sets the StartAt field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StartAt field is set to the value of the last call.
+func (b *RunPhaseStatusApplyConfiguration) WithStartAt(value v1.MicroTime) *RunPhaseStatusApplyConfiguration {
+	b.StartAt = &value
+	return b
+}
+
+// WithStartLagMilliseconds sets the StartLagMilliseconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StartLagMilliseconds field is set to the value of the last call.
+func (b *RunPhaseStatusApplyConfiguration) WithStartLagMilliseconds(value int64) *RunPhaseStatusApplyConfiguration {
+	b.StartLagMilliseconds = &value
 	return b
 }
 

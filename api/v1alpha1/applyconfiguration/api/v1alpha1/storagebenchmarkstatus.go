@@ -28,8 +28,10 @@ type StorageBenchmarkStatusApplyConfiguration struct {
 	Experiment *string `json:"experiment,omitempty"`
 	// seed in use.
 	Seed *int64 `json:"seed,omitempty"`
-	// nodeName is the node on which all runs are made.
+	// nodeName is the node on which all runs are made; of several at once the names, joined by commas, or as many as fit.
 	NodeName *string `json:"nodeName,omitempty"`
+	// nodeNames are the nodes, if each phase is executed on several at once.
+	NodeNames []string `json:"nodeNames,omitempty"`
 	// storageClass that is tested, resolved.
 	StorageClass *string `json:"storageClass,omitempty"`
 	// runnerImage of the workload pods.
@@ -118,6 +120,16 @@ func (b *StorageBenchmarkStatusApplyConfiguration) WithSeed(value int64) *Storag
 // If called multiple times, the NodeName field is set to the value of the last call.
 func (b *StorageBenchmarkStatusApplyConfiguration) WithNodeName(value string) *StorageBenchmarkStatusApplyConfiguration {
 	b.NodeName = &value
+	return b
+}
+
+// WithNodeNames adds the given value to the NodeNames field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the NodeNames field.
+func (b *StorageBenchmarkStatusApplyConfiguration) WithNodeNames(values ...string) *StorageBenchmarkStatusApplyConfiguration {
+	for i := range values {
+		b.NodeNames = append(b.NodeNames, values[i])
+	}
 	return b
 }
 

@@ -1,0 +1,42 @@
+package benchmark
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// observeDriver finds out whether the cluster has the ZFS LocalPV driver of OpenEBS, if a target is on pools. Its CSIDriver is watched;
+// its own kinds are only asked for, for a cluster need not have them.
+func (r *Reconciler) observeDriver(ctx context.Context, observed *observation) error {
+	if !slices.ContainsFunc(observed.Slots, func(slot plan.Slot) bool { return slot.Target.ZFS != nil }) {
+		return nil
+	}
+	var driver storagev1.CSIDriver
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: plan.DriverName}, &driver); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("look for CSIDriver %s: %w", plan.DriverName, err)
+	}
+	for _, kind := range []string{"ZFSVolume", "ZFSNode"} {
+		_, err := r.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: plan.DriverGroup, Kind: kind}, plan.DriverVersion)
+		switch {
+		case meta.IsNoMatchError(err):
+			observed.Driver.Missing = fmt.Sprintf("the cluster has CSIDriver %s, but not the kind %s of %s/%s", plan.DriverName, kind, plan.DriverGroup, plan.DriverVersion)
+			return nil
+		case err != nil:
+			return fmt.Errorf("look for the kind %s of the driver: %w", kind, err)
+		}
+	}
+	observed.Driver.Installed = true
+	return nil
+}

@@ -1,0 +1,98 @@
+package run
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/poolseries"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// TestJoined: the result of a phase on a pool tells what its companions found, or that they found nothing.
+func TestJoined(t *testing.T) {
+	began := time.Unix(1000, 0).UTC()
+	series := poolseries.Document{Version: poolseries.Version, After: poolseries.Space{AllocatedBytes: 77}, Missing: []string{"gang blocks"}}
+	data, digest, err := series.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	operation := func(action v1alpha1.PoolAction, outcome, reason string) *v1alpha1.PoolOperation {
+		made := &v1alpha1.PoolOperation{Spec: v1alpha1.PoolOperationSpec{Action: action}}
+		made.Status.Outcome, made.Status.StartedAt = outcome, &metav1.Time{Time: began}
+		kstatus.Stall(&made.Status.Conditions, 1, reason, "in words")
+		return made
+	}
+	scrub := v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
+	counted := operation(v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}, plan.OutcomeCancelled, "Cancelled")
+	counted.Status.Data, counted.Status.DataDigest = data, digest
+	spoilt := counted.DeepCopy()
+	spoilt.Status.DataDigest = "sha256:0"
+	scrubbed := operation(scrub, plan.OutcomeCancelled, "Cancelled")
+	scrubbed.Status.Metrics = []v1alpha1.OperationMetric{{Name: "scannedBytes", Value: 9}, {Name: "readBytes", Value: 1}}
+	short := scrubbed.DeepCopy()
+	short.Status.FinishedAt = &metav1.Time{Time: began.Add(time.Second)}
+	for name, test := range map[string]struct {
+		observed, under *v1alpha1.PoolOperation
+		outcome         results.Outcome
+		says            string
+		kept            bool
+	}{
+		"both":                       {counted, scrubbed, results.OutcomeValid, "gang blocks", true},
+		"the observation is gone":    {nil, scrubbed, results.OutcomeValid, "was deleted", false},
+		"the observation is late":    {operation(v1alpha1.PoolAction{}, "", "Running"), scrubbed, results.OutcomeValid, "did not end", false},
+		"the observation has a hole": {operation(v1alpha1.PoolAction{}, plan.OutcomeFailed, "Interrupted"), scrubbed, results.OutcomeValid, "in words", false},
+		"the observation is spoilt":  {spoilt, scrubbed, results.OutcomeValid, "digest", false},
+		"the scrub is gone":          {counted, nil, results.OutcomeInvalid, "", true},
+		"the scrub was too short":    {counted, short, results.OutcomeInvalid, "", true},
+	} {
+		run := testRun(corev1.PersistentVolumeFilesystem)
+		run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}
+		spec := run.Spec.Phases[0]
+		spec.Fill, spec.Measure = nil, &v1alpha1.MeasurePhase{Operate: &scrub}
+		received := &results.PhaseDocument{Version: results.PhaseVersion, Run: results.RunIdentity{Namespace: "lab", Name: "r", UID: "u"}, Phase: "fill",
+			Kind: results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: began, FinishedAt: began.Add(10 * time.Second), Metrics: map[string]int64{"readBytes": 5}}
+		companions := map[plan.Companion]*v1alpha1.PoolOperation{}
+		if test.observed != nil {
+			companions[plan.Observation] = test.observed
+		}
+		if test.under != nil {
+			companions[plan.Beside] = test.under
+		}
+		document, text, digest, observed, err := joined(run, spec, plan.PhaseState{Received: received, Companions: companions})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if document.Outcome != test.outcome || (test.outcome == results.OutcomeInvalid) != (document.Reason == v1alpha1.ReasonOperationNotBeside) ||
+			!strings.Contains(strings.Join(document.Omitted, "\n"), test.says) || (observed != nil) != test.kept {
+			t.Errorf("%s: %+v", name, document)
+		}
+		if _, known := document.Metrics["poolAllocatedBytes"]; known != test.kept {
+			t.Errorf("%s: metrics %v", name, document.Metrics)
+		}
+		if test.under == scrubbed && (document.Metrics["scannedBytes"] != 9 || document.Metrics["readBytes"] != 5 || document.Metrics["besidePartsPerMillion"] != 1_000_000) {
+			t.Errorf("%s: metrics %v", name, document.Metrics)
+		}
+		if len(received.Metrics) != 1 || len(received.Omitted) != 0 {
+			t.Errorf("%s: the received document was changed", name)
+		}
+		if _, _, _, err := results.StoredPhase(text, digest); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestUnchangedWithoutCompanions: what a runner on a storage class said is stored as it was received.
+func TestUnchangedWithoutCompanions(t *testing.T) {
+	run := testRun(corev1.PersistentVolumeFilesystem)
+	state := plan.PhaseState{Received: &results.PhaseDocument{}, ReceivedBytes: []byte("x"), ReceivedDigest: "d"}
+	if document, text, digest, observed, err := joined(run, run.Spec.Phases[0], state); document != state.Received || string(text) != "x" || digest != "d" || observed != nil || err != nil {
+		t.Error(document, string(text), digest, observed, err)
+	}
+}

@@ -1,0 +1,95 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// annotationStartLag is how many milliseconds later than agreed a phase of a group's run began.
+const annotationStartLag = "storagebench.dev/start-lag-milliseconds"
+
+// observePeers reads the other runs of the group: from the cache, and where something follows from it, from the API server. The run that
+// is there under a peer's name may be one of an earlier life.
+func (r *Reconciler) observePeers(ctx context.Context, state *plan.RunState) error {
+	group := state.Run.Spec.Group
+	if group == nil {
+		return nil
+	}
+	for _, reader := range []client.Reader{r.Client, r.Live} {
+		state.Peers = nil
+		for i, node := range group.Nodes {
+			if int32(i) == group.Index {
+				continue
+			}
+			name := plan.MemberName(group.Name, int32(i))
+			var peer v1alpha1.BenchmarkRun
+			err := reader.Get(ctx, types.NamespacedName{Namespace: state.Run.Namespace, Name: name}, &peer)
+			switch {
+			case apierrors.IsNotFound(err) || err == nil && ownerUID(&peer) != state.Owner:
+				state.Peers = append(state.Peers, plan.Peer(name, node, nil))
+			case err != nil:
+				return fmt.Errorf("read run %s/%s of the group: %w", state.Run.Namespace, name, err)
+			default:
+				state.Peers = append(state.Peers, plan.Peer(name, node, &peer))
+			}
+		}
+		if !plan.PeersDecide(*state) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// peersOf finds the other runs of a run's group.
+func peersOf(_ context.Context, object client.Object) []reconcile.Request {
+	run, ok := object.(*v1alpha1.BenchmarkRun)
+	if !ok || run.Spec.Group == nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range run.Spec.Group.Nodes {
+		if int32(i) != run.Spec.Group.Index {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{
+				Namespace: run.Namespace, Name: plan.MemberName(run.Spec.Group.Name, int32(i))}})
+		}
+	}
+	return requests
+}
+
+// agreeOnStart writes the moment that a group has agreed on onto what executes the phase.
+func agreeOnStart(object client.Object, at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[v1alpha1.AnnotationStartAt] = at.UTC().Format(time.RFC3339Nano)
+	object.SetAnnotations(annotations)
+}
+
+// agreedStart reads it back; nil for a run alone.
+func agreedStart(object client.Object) *time.Time {
+	at, err := time.Parse(time.RFC3339Nano, object.GetAnnotations()[v1alpha1.AnnotationStartAt])
+	if err != nil {
+		return nil
+	}
+	return &at
+}
+
+// startLag is how late the workload began, in milliseconds; false for a run alone.
+func startLag(document *results.PhaseDocument) (milliseconds int64, known bool) {
+	lag, known := document.Metrics[results.MetricStartLag]
+	return lag / int64(time.Millisecond), known
+}

@@ -1,0 +1,133 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/volume"
+)
+
+// The kinds of the driver are read live and never cached: a cluster need not have them, and a cache of a kind that is not there
+// would keep the manager from starting.
+func driverKind(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: plan.DriverGroup, Version: plan.DriverVersion, Kind: kind}
+}
+
+// drivenLeft names the ZFSVolume that the driver still has on the run's pool. A ZFSVolume does not know its claim, but nobody else's
+// is on that pool. Where there are no such kinds there are no such objects.
+func (r *Reconciler) drivenLeft(ctx context.Context, run *v1alpha1.BenchmarkRun, name string) (string, error) {
+	var volumes unstructured.UnstructuredList
+	volumes.SetGroupVersionKind(driverKind("ZFSVolumeList"))
+	if err := r.Live.List(ctx, &volumes); err != nil {
+		if meta.IsNoMatchError(err) {
+			return "", nil
+		}
+		return "", fmt.Errorf("look for what the driver has on pool %s: %w", plan.RunPoolName(run, name), err)
+	}
+	for i := range volumes.Items {
+		on, _, err := unstructured.NestedString(volumes.Items[i].Object, "spec", "poolName")
+		if err != nil {
+			return "", fmt.Errorf("read the pool of ZFSVolume %s: %w", volumes.Items[i].GetName(), err)
+		}
+		if pool, _, _ := strings.Cut(on, "/"); pool == plan.RunPoolName(run, name) {
+			return "ZFSVolume " + volumes.Items[i].GetNamespace() + "/" + volumes.Items[i].GetName(), nil
+		}
+	}
+	return "", nil
+}
+
+// rescan makes the driver look for the new pool at once, which it else does once a minute: it does so whenever its ZFSNode changes.
+func (r *Reconciler) rescan(ctx context.Context, run *v1alpha1.BenchmarkRun, name string, node *corev1.Node) error {
+	id, err := volume.NodeID(node)
+	if err != nil {
+		return err
+	}
+	var found unstructured.UnstructuredList
+	found.SetGroupVersionKind(driverKind("ZFSNodeList"))
+	if err := r.Live.List(ctx, &found, client.MatchingFields{metav1.ObjectNameField: id}); err != nil {
+		return fmt.Errorf("look for ZFSNode %s of the driver: %w", id, err)
+	}
+	if len(found.Items) == 0 {
+		return fmt.Errorf("there is no ZFSNode %s: does the agent of the OpenEBS ZFS LocalPV driver run on node %s? Else write provisioner: Local", id, node.Name)
+	}
+	for i := range found.Items {
+		if err := r.annotate(ctx, &found.Items[i], v1alpha1.AnnotationRescan, plan.RunPoolName(run, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reportDatasets tells the agent to read back the properties of what the driver has made.
+func (r *Reconciler) reportDatasets(ctx context.Context, state *plan.RunState) error {
+	for name, dataset := range state.Pools.Datasets {
+		var pool v1alpha1.BenchmarkPool
+		if err := r.Live.Get(ctx, types.NamespacedName{Name: plan.RunPoolName(state.Run, name)}, &pool); err != nil {
+			return fmt.Errorf("read the BenchmarkPool of volume %s: %w", name, err)
+		}
+		if !ofRun(&pool, state.Run) {
+			continue
+		}
+		if err := r.annotate(ctx, &pool, v1alpha1.AnnotationReport, string(plan.DrivenPath(path.Base(dataset)))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// annotate sets an annotation of an object, and nothing else; done already, it is no write.
+func (r *Reconciler) annotate(ctx context.Context, object client.Object, name, value string) error {
+	if object.GetAnnotations()[name] == value {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{name: value}}})
+	if err != nil {
+		return err
+	}
+	if err := r.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return fmt.Errorf("annotate %s with %s: %w", object.GetName(), name, err)
+	}
+	return nil
+}
+
+// renameVolume lets an operation on the volume of a phase be one on the dataset that a driver made for it.
+func renameVolume(operation *v1alpha1.PoolOperationSpec, datasets map[string]string) {
+	for _, dataset := range datasets {
+		pool, below, _ := strings.Cut(dataset, "/")
+		if operation.Pool != pool {
+			continue
+		}
+		action := &operation.Action
+		for _, named := range []*v1alpha1.DatasetPath{
+			at(action.Snapshot, func(a *v1alpha1.SnapshotAction) *v1alpha1.DatasetPath { return &a.Dataset }),
+			at(action.Replicate, func(a *v1alpha1.ReplicateAction) *v1alpha1.DatasetPath { return &a.Dataset }),
+			at(action.Copy, func(a *v1alpha1.CopyAction) *v1alpha1.DatasetPath { return &a.Dataset }),
+			at(action.LayoutScore, func(a *v1alpha1.LayoutScoreAction) *v1alpha1.DatasetPath { return &a.Dataset }),
+		} {
+			if named != nil && *named == plan.RunDataset {
+				*named = v1alpha1.DatasetPath(below)
+			}
+		}
+	}
+}
+
+// at is a field of an action that may not be there.
+func at[T any](action *T, field func(*T) *v1alpha1.DatasetPath) *v1alpha1.DatasetPath {
+	if action == nil {
+		return nil
+	}
+	return field(action)
+}

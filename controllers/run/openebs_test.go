@@ -1,0 +1,149 @@
+package run
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+func drivenRun() *v1alpha1.BenchmarkRun {
+	run := testRun(corev1.PersistentVolumeFilesystem)
+	run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Dataset: &v1alpha1.DatasetTemplate{Provisioner: plan.ProvisionerOpenEBS}}}
+	return run
+}
+
+func driverObject(kind, name, pool string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"poolName": pool}}}
+	object.SetGroupVersionKind(driverKind(kind))
+	object.SetNamespace("openebs")
+	object.SetName(name)
+	return object
+}
+
+// drivenReconciler has a fake API server with the driver's kinds, or without.
+func drivenReconciler(t *testing.T, driver bool, objects ...client.Object) *Reconciler {
+	t.Helper()
+	kinds := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(kinds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	built := fake.NewClientBuilder().WithScheme(kinds).WithIndex(driverObject("ZFSNode", "", ""),
+		metav1.ObjectNameField, func(object client.Object) []string { return []string{object.GetName()} }).
+		WithInterceptorFuncs(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if kind := list.GetObjectKind().GroupVersionKind(); kind.Group == plan.DriverGroup && !driver {
+				return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
+			}
+			return c.List(ctx, list, options...)
+		}}).WithObjects(objects...).Build()
+	return &Reconciler{Client: built, Live: built}
+}
+
+// TestDrivenLeft: the pool stays until the driver has let its volume go, and then the class goes.
+func TestDrivenLeft(t *testing.T) {
+	run := drivenRun()
+	pool := plan.RunPoolName(run, "data")
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: pool, Labels: clusterLabelsFor(run)}}
+	others := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: pool}}
+	for name, test := range map[string]struct {
+		driver  bool
+		objects []client.Object
+		want    plan.VolumeState
+	}{
+		"no such driver":        {false, nil, plan.VolumeState{}},
+		"nothing":               {true, nil, plan.VolumeState{}},
+		"of another pool":       {true, []client.Object{driverObject("ZFSVolume", "pvc-1", pool+"x/parent")}, plan.VolumeState{}},
+		"the driver has it":     {true, []client.Object{driverObject("ZFSVolume", "pvc-1", pool+"/parent"), class}, plan.VolumeState{Some: true, Deleting: true, Unwatched: "ZFSVolume openebs/pvc-1"}},
+		"the class":             {true, []client.Object{class}, plan.VolumeState{Some: true}},
+		"a class of another":    {true, []client.Object{others}, plan.VolumeState{}},
+		"without driver, class": {false, []client.Object{class}, plan.VolumeState{Some: true}},
+	} {
+		got, err := drivenReconciler(t, test.driver, test.objects...).observeBehind(t.Context(), run, plan.RunVolumes(run)[0])
+		if err != nil || got != test.want {
+			t.Errorf("%s: %+v %v, want %+v", name, got, err, test.want)
+		}
+	}
+}
+
+func TestRescan(t *testing.T) {
+	run := drivenRun()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{plan.DriverNodeLabel: "id-1"}}}
+	r := drivenReconciler(t, true, driverObject("ZFSNode", "id-1", ""), driverObject("ZFSNode", "id-2", ""))
+	if err := r.rescan(t.Context(), run, "data", node); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"id-1": plan.RunPoolName(run, "data"), "id-2": ""} {
+		found := driverObject("ZFSNode", name, "")
+		if err := r.Live.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil || found.GetAnnotations()[v1alpha1.AnnotationRescan] != want {
+			t.Errorf("%s has %v, want %q: %v", name, found.GetAnnotations(), want, err)
+		}
+	}
+	if err := drivenReconciler(t, true).rescan(t.Context(), run, "data", node); err == nil || !strings.Contains(err.Error(), "there is no ZFSNode id-1") {
+		t.Errorf("without a ZFSNode: %v", err)
+	}
+	if err := drivenReconciler(t, false).rescan(t.Context(), run, "data", node); err == nil {
+		t.Error("without the driver nothing is said")
+	}
+}
+
+// TestReportDatasets: only the run's own pool is told.
+func TestReportDatasets(t *testing.T) {
+	run := drivenRun()
+	name := plan.RunPoolName(run, "data")
+	state := &plan.RunState{Run: run, Pools: plan.PoolsState{Datasets: map[string]string{"data": name + "/parent/pvc-1"}}}
+	for _, test := range []struct {
+		labels map[string]string
+		want   string
+	}{{clusterLabelsFor(run), "parent/pvc-1"}, {nil, ""}} {
+		pool := &v1alpha1.BenchmarkPool{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: test.labels}}
+		r := drivenReconciler(t, true, pool)
+		for range 2 {
+			if err := r.reportDatasets(t.Context(), state); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Live.Get(t.Context(), client.ObjectKeyFromObject(pool), pool); err != nil || pool.Annotations[v1alpha1.AnnotationReport] != test.want {
+			t.Errorf("labels %v: annotations %v %v", test.labels, pool.Annotations, err)
+		}
+	}
+}
+
+// TestDrivenPromise: the runner is promised the driver's dataset, and operations on the volume are on that too.
+func TestDrivenPromise(t *testing.T) {
+	run := drivenRun()
+	name := plan.RunPoolName(run, "data")
+	datasets := map[string]string{"data": name + "/parent/pvc-1"}
+	if got := phaseRequest(run, run.Spec.Phases[0], datasets).Source; got != name+"/parent/pvc-1" {
+		t.Errorf("promised is %q", got)
+	}
+	run.Spec.Target.ZFS.Dataset.Provisioner = plan.ProvisionerLocal
+	if got := phaseRequest(run, run.Spec.Phases[0], datasets).Source; got != name+"/volume" {
+		t.Errorf("promised of the agent's is %q", got)
+	}
+	operation := v1alpha1.PoolOperationSpec{Pool: name, Action: v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{Dataset: "volume"}}}
+	renameVolume(&operation, datasets)
+	if got := operation.Action.LayoutScore.Dataset; got != "parent/pvc-1" {
+		t.Errorf("the score is of %s", got)
+	}
+	other := v1alpha1.PoolOperationSpec{Pool: "sb-2-log", Action: v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "volume", To: "copy"}}}
+	want := *other.DeepCopy()
+	if renameVolume(&other, datasets); !cmp.Equal(want, other) {
+		t.Errorf("an operation on another pool was changed: %+v", other)
+	}
+}

@@ -1,0 +1,65 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// RunParameters are the names of the module parameters that a run sets for as long as it lasts.
+func RunParameters(run *v1alpha1.BenchmarkRun) []string {
+	if run.Spec.Target.ZFS == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(run.Spec.Target.ZFS.ModuleParameters))
+}
+
+// ParameterOperationName is the name of the PoolOperation that sets a module parameter for a run.
+func ParameterOperationName(run *v1alpha1.BenchmarkRun, parameter string) string {
+	return RunPoolName(run, VolumeData) + ".set." + strings.ReplaceAll(parameter, "_", "-")
+}
+
+// setParameters sets the module parameters of the target and waits until they are; nil once they are, or if there are none.
+func setParameters(state RunState, i int, decision RunDecision) *RunDecision {
+	spec := state.Run.Spec.Phases[i]
+	overdue := state.waitingSince(i).Add(spec.StartDeadline.Duration.Duration)
+	end := func(ending *Ending) *RunDecision {
+		return &RunDecision{Phase: decision.Phase, Ending: ending, Reason: ending.Reason, Message: ending.Message}
+	}
+	for _, name := range RunParameters(state.Run) {
+		operation := state.Parameters[name]
+		switch {
+		case operation == nil:
+			decision.Actions = []RunAction{{Kind: SetParameters}}
+			decision.Message = "setting the module parameters of the target"
+		case hasEnded(operation):
+			// Asking again would bring the same answer, unless it had been set before.
+			return end(invalid(v1alpha1.ReasonParameterNotSet, operation.Status.StartedAt != nil, "module parameter %s is not set: %s", name, operationWords(operation)))
+		case !hasBegun(operation) && !state.Now.Before(overdue):
+			return end(invalid(v1alpha1.ReasonParameterNotSet, false, "module parameter %s was not set within %s: %s", name, spec.StartDeadline.Duration.Duration, operationWords(operation)))
+		case !hasBegun(operation):
+			decision.Message = "waiting until module parameter " + name + " is set: " + operationWords(operation)
+		default:
+			continue
+		}
+		decision.Reason, decision.WakeAt = v1alpha1.ReasonPreparingVolume, overdue
+		return &decision
+	}
+	return nil
+}
+
+// parametersEnding ends a run whose module parameters do not hold any more.
+func parametersEnding(state RunState) *Ending {
+	for _, name := range RunParameters(state.Run) {
+		operation := state.Parameters[name]
+		switch {
+		case operation == nil || !operation.DeletionTimestamp.IsZero():
+			return invalid(v1alpha1.ReasonParameterNotSet, true, "PoolOperation %s, which kept module parameter %s, was deleted while the run needed it", ParameterOperationName(state.Run, name), name)
+		case hasEnded(operation):
+			return invalid(v1alpha1.ReasonParameterNotSet, true, "module parameter %s was not kept until the end of the run: %s", name, operationWords(operation))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// TestParameters: a run begins once its module parameters are set, and ends if they are kept no more.
+func TestParameters(t *testing.T) {
+	action := v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "7"}}
+	waiting, set := beside(action, "", 0, 0), beside(action, "", -time.Minute, 0)
+	waiting.Status.StartedAt = stamp(-time.Second) // begun, but not set yet
+	refused, undone := beside(action, OutcomeFailed, 0, 0), beside(action, OutcomeFailed, -time.Minute, -time.Second)
+	going := set.DeepCopy()
+	going.DeletionTimestamp = stamp(0)
+	longAgo := func(s *RunState) { s.Run.Status.StartedAt = stamp(-10 * time.Minute) }
+	for _, test := range []struct {
+		name      string
+		changes   []runChange
+		operation *v1alpha1.PoolOperation
+		actions   []string
+		reason    string
+		ending    string
+		says      string
+		wake      time.Duration
+	}{
+		{"they are set first", []runChange{jobless(false), volumeGone}, nil, []string{"SetParameters"}, "PreparingVolume", "", "setting", 10 * time.Minute},
+		{"and waited for", []runChange{jobless(false), volumeGone}, waiting, nil, "PreparingVolume", "", "zfs_txg_timeout", 10 * time.Minute},
+		{"not for ever", []runChange{jobless(false), longAgo}, waiting, nil, "ParameterNotSet", "final", "within 10m0s", 0},
+		{"the agent refuses", []runChange{jobless(false)}, refused, nil, "ParameterNotSet", "final", "is not set", 0},
+		{"then the volume", []runChange{jobless(false), volumeGone}, set, []string{"CreateVolume", "StartCompanion 0 observe"}, "PhaseRunning", "", "", 10 * time.Minute},
+		{"during a phase", nil, set, nil, "PhaseRunning", "", "", 50 * time.Minute},
+		{"restored during a phase", nil, undone, nil, "ParameterNotSet", "retry", "was not kept", 0},
+		{"being deleted during a phase", nil, going, nil, "ParameterNotSet", "retry", "was deleted", 0},
+		{"deleted during a phase", nil, nil, nil, "ParameterNotSet", "retry", "was deleted", 0},
+	} {
+		setting := func(s *RunState) {
+			s.Pools = PoolsState{Needed: true, Exist: true, Some: true, Ready: true}
+			s.Run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{ModuleParameters: v1alpha1.ModuleParameters{"zfs_txg_timeout": "7"}}
+			if test.operation != nil {
+				s.Parameters = map[string]*v1alpha1.PoolOperation{"zfs_txg_timeout": test.operation}
+			}
+		}
+		t.Run(test.name, runCase{changes: append([]runChange{setting}, test.changes...), actions: test.actions, reason: test.reason,
+			ending: test.ending, says: test.says, wake: test.wake}.check)
+	}
+}
+
+// TestParametersAreRestored: of a run that is kept, and before the pool of one that is not.
+func TestParametersAreRestored(t *testing.T) {
+	for retain, want := range map[v1alpha1.RetainPolicy]string{"Always": "RestoreParameter", "Never": "DeleteJobs"} {
+		state := underwayRun()
+		state.Run.Spec.Retain, state.Run.Spec.Target.ZFS = retain, &v1alpha1.ZFSTarget{ModuleParameters: v1alpha1.ModuleParameters{"zfs_a": "1"}}
+		state.Pools, state.Volume = PoolsState{Needed: true, Exist: true, Some: true, Ready: true}, VolumeState{}
+		allStored(&state)
+		record(state.Run, validEnding, false)
+		state.Parameters = map[string]*v1alpha1.PoolOperation{"zfs_a": beside(v1alpha1.PoolAction{}, "", -time.Minute, 0)}
+		if decision := Run(state); len(decision.Actions) != 1 || string(decision.Actions[0].Kind) != want || decision.Settled {
+			t.Errorf("retain %s: %+v", retain, decision)
+		}
+	}
+	if name := ParameterOperationName(underwayRun().Run, "zfs_txg_timeout"); name[len(name)-20:] != ".set.zfs-txg-timeout" {
+		t.Error(name)
+	}
+}

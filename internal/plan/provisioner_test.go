@@ -1,0 +1,188 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+func sized(text string) *v1alpha1.Size { return &v1alpha1.Size{Quantity: resource.MustParse(text)} }
+
+// onDriver is a benchmark whose target is on pools, with the given provisioner.
+func onDriver(provisioner string) BenchmarkState {
+	state := testState()
+	state.Benchmark.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Nodes: v1alpha1.NodeChoice{Count: 1}, Reset: v1alpha1.ResetPool,
+		Dataset: &v1alpha1.DatasetTemplate{Provisioner: provisioner, Type: "Filesystem", Size: sized("1Gi")}}}
+	return settle(state)
+}
+
+func TestDriverIsMissing(t *testing.T) {
+	installed := func(s *BenchmarkState) { s.Driver.Installed = true }
+	oddSize := func(s *BenchmarkState) {
+		installed(s)
+		for i := range s.Slots {
+			s.Slots[i].Target.ZFS.Dataset.Size = sized("1536Mi")
+		}
+	}
+	runBenchmarkTests(t, []benchmarkTest{
+		{"it is asked for and not there", onDriver("OpenEBS"), nil, []string{"ReleaseLease"}, PositionStalled, "DriverNotInstalled", "no CSIDriver zfs.csi.openebs.io: install OpenEBS ZFS LocalPV", nil},
+		{"the way out", onDriver("OpenEBS"), nil, []string{"ReleaseLease"}, PositionStalled, "DriverNotInstalled", "write provisioner: Local", nil},
+		{"a part of it is there", onDriver("OpenEBS"), func(s *BenchmarkState) { s.Driver.Missing = "no kind ZFSVolume" }, []string{"ReleaseLease"}, PositionStalled, "DriverNotInstalled", "no kind ZFSVolume: install", wakes(30 * time.Second)},
+		{"it is there", onDriver("OpenEBS"), installed, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
+		{"it is left open and not there", onDriver(""), nil, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
+		{"it is left open and there, but cannot", onDriver(""), oddSize, []string{"ReleaseLease"}, PositionStalled, "NotSupported", "write provisioner: Local", nil},
+		{"it is not wanted and cannot", onDriver("Local"), oddSize, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
+		{"a run that has begun goes on without it", withRun(onDriver("OpenEBS"), 1, nil), nil, nil, PositionRunning, "Progressing", "", nil},
+	})
+}
+
+// TestDefaultProvisioner: what the first run of an experiment has, the others get too.
+func TestDefaultProvisioner(t *testing.T) {
+	with := func(provisioner string) func(*v1alpha1.BenchmarkRun) {
+		return func(run *v1alpha1.BenchmarkRun) {
+			run.Spec.Target = ResolveTarget(run.Spec.Target, "n1", "", provisioner)
+		}
+	}
+	for name, test := range map[string]struct {
+		state     BenchmarkState
+		installed bool
+		want      string
+	}{
+		"no driver":              {onDriver(""), false, "Local"},
+		"a driver":               {onDriver(""), true, "OpenEBS"},
+		"it came meanwhile":      {withRun(onDriver(""), 1, with("Local")), true, "Local"},
+		"it went meanwhile":      {withRun(onDriver(""), 1, with("OpenEBS")), false, "OpenEBS"},
+		"named ones do not tell": {withRun(onDriver("Local"), 1, with("")), true, "OpenEBS"},
+		"another target":         {testState(), true, "OpenEBS"},
+	} {
+		test.state.Driver.Installed = test.installed
+		if got := DefaultProvisioner(test.state); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+	other := withRun(onDriver(""), 1, with("Local"))
+	other.Runs[0].Spec.Experiment, other.Driver.Installed = "earlier", true
+	if got := DefaultProvisioner(other); got != ProvisionerOpenEBS {
+		t.Errorf("a run of another experiment decides: %s", got)
+	}
+}
+
+func TestWhatADriverCannot(t *testing.T) {
+	operate := func(action v1alpha1.PoolAction) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: "act", Volume: "data", Operate: &v1alpha1.OperatePhase{PoolAction: action}}
+	}
+	for name, test := range map[string]struct {
+		dataset v1alpha1.DatasetTemplate
+		phase   v1alpha1.Phase
+		says    string
+	}{
+		"plain":               {v1alpha1.DatasetTemplate{Size: sized("64Mi"), Properties: v1alpha1.Properties{"recordsize": "8k", "sync": "always"}}, testPhase("fill"), ""},
+		"whole Gi":            {v1alpha1.DatasetTemplate{Size: sized("3Gi")}, testPhase("fill"), ""},
+		"half a Gi more":      {v1alpha1.DatasetTemplate{Size: sized("1536Mi")}, testPhase("fill"), "up to 2147483648"},
+		"half a Mi":           {v1alpha1.DatasetTemplate{Size: sized("17000Ki")}, testPhase("fill"), "up to 17825792"},
+		"its own limit":       {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"refquota": "1G"}}, testPhase("fill"), "write size"},
+		"a quota":             {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"quota": "1G"}}, testPhase("fill"), "cannot say quota"},
+		"a sparse volume":     {v1alpha1.DatasetTemplate{Type: "Volume", Properties: v1alpha1.Properties{"refreservation": "none", "volblocksize": "16k"}}, testPhase("fill"), ""},
+		"a reservation":       {v1alpha1.DatasetTemplate{Type: "Volume", Properties: v1alpha1.Properties{"refreservation": "1G"}}, testPhase("fill"), "cannot say refreservation"},
+		"a clone":             {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "volume"}}), "phase act: a clone"},
+		"a clone elsewhere":   {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "copy"}}), ""},
+		"its end":             {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "volume"}}), "destroyDataset"},
+		"of the other volume": {v1alpha1.DatasetTemplate{}, v1alpha1.Phase{Volume: "log", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "volume"}}}}, ""},
+	} {
+		test.dataset.Provisioner = ProvisionerOpenEBS
+		slot := &Slot{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Dataset: &test.dataset}}, Phases: []v1alpha1.Phase{test.phase}}
+		slot.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Dataset: &v1alpha1.DatasetTemplate{Provisioner: "Local"}}}
+		if got := driverCannot(slot); (got == "") != (test.says == "") || !strings.Contains(got, test.says) {
+			t.Errorf("%s: %q, want ...%q...", name, got, test.says)
+		}
+	}
+}
+
+// TestRunOnDriven covers what a run waits for between its claims and its first pod, and between the end of its claims and that of its pools.
+func TestRunOnDriven(t *testing.T) {
+	made := func(change func(*PoolsState)) runChange {
+		return func(s *RunState) {
+			s.Pools = PoolsState{Needed: true, Exist: true, Some: true, Ready: true}
+			if change != nil {
+				change(&s.Pools)
+			}
+		}
+	}
+	claims := func(state VolumeState) runChange {
+		return func(s *RunState) { state.Driven = true; s.Volume = state }
+	}
+	bound, late := VolumeState{Exists: true, Bound: true}, func(s *RunState) { s.Run.Status.StartedAt = stamp(-10 * time.Minute) }
+	deleted := func(s *RunState) { s.Run.DeletionTimestamp = stamp(0) }
+	unread := func(asked bool) func(*PoolsState) {
+		return func(p *PoolsState) { p.Unread, p.Unasked = []string{"sb-1-data/parent/pvc-1"}, !asked }
+	}
+	differing := func(p *PoolsState) { p.Differing = []string{"sync of sb-1-data/parent/pvc-1 is standard"} }
+	for _, test := range []runCase{
+		{"claims come before the Job", []runChange{made(nil), jobless(false), claims(VolumeState{})}, []string{"CreateVolume"}, "PreparingVolume", "", "making", 10 * time.Minute},
+		{"one of two is there", []runChange{made(nil), jobless(false), claims(VolumeState{Some: true})}, []string{"CreateVolume"}, "PreparingVolume", "", "", 10 * time.Minute},
+		{"they are waited for", []runChange{made(nil), jobless(false), claims(VolumeState{Exists: true})}, nil, "PreparingVolume", "", "is not bound", 10 * time.Minute},
+		{"with what is in the way", []runChange{made(nil), jobless(false), claims(VolumeState{Exists: true, Problem: "ProvisioningFailed"})}, nil, "VolumeNotBound", "", "ProvisioningFailed", 10 * time.Minute},
+		{"but not for ever", []runChange{made(nil), jobless(false), claims(VolumeState{Exists: true, Problem: "ProvisioningFailed"}), late}, nil, "VolumeNotBound", "final", "ProvisioningFailed", 0},
+		{"not even to be made", []runChange{made(nil), jobless(false), claims(VolumeState{}), late}, nil, "VolumeNotBound", "final", "", 0},
+		{"the agent is asked", []runChange{made(unread(false)), jobless(false), claims(bound)}, []string{"ReportDatasets"}, "PreparingVolume", "", "has not read", 10 * time.Minute},
+		{"and waited for", []runChange{made(unread(true)), jobless(false), claims(bound)}, nil, "PreparingVolume", "", "has not read", 10 * time.Minute},
+		{"not for ever either", []runChange{made(unread(true)), jobless(false), claims(bound), late}, nil, "PoolNotReady", "final", "has not read", 0},
+		{"it is not as asked", []runChange{made(differing), jobless(false), claims(bound)}, nil, "PropertiesDiffer", "final", "nothing was written: the volume is not as asked: sync", 0},
+		{"it is as asked", []runChange{made(nil), jobless(false), claims(bound)}, []string{"StartPhase 0"}, "PhaseRunning", "", "", 0},
+		{"the name is taken", []runChange{made(nil), jobless(false), claims(VolumeState{Foreign: true})}, nil, "NameTaken", "", "", foreignRecheck},
+		{"claims go", []runChange{made(nil), jobless(false), claims(bound), deleted}, []string{"DeleteVolume"}, "TearingDown", "", "", 0},
+		{"then what the driver has", []runChange{made(nil), jobless(false), claims(VolumeState{Some: true, Deleting: true, Unwatched: "ZFSVolume openebs/pvc-1"}), deleted}, nil, "TearingDown", "", "waiting for the driver to destroy ZFSVolume openebs/pvc-1", unwatchedRecheck},
+		{"then the class", []runChange{made(nil), jobless(false), claims(VolumeState{Some: true}), deleted}, []string{"DeleteVolume"}, "TearingDown", "", "", 0},
+		{"then the pools", []runChange{made(nil), jobless(false), claims(VolumeState{}), deleted}, []string{"DeletePools"}, "TearingDown", "", "", 0},
+	} {
+		t.Run(test.name, test.check)
+	}
+}
+
+func TestEffectiveDifferences(t *testing.T) {
+	const root, dataset = "sb-1-data", "sb-1-data/parent/pvc-1"
+	reported := func(object string, values ...string) (properties []v1alpha1.EffectiveProperty) {
+		for i := 0; i < len(values); i += 2 {
+			properties = append(properties, v1alpha1.EffectiveProperty{Dataset: object, Name: values[i], Value: values[i+1], Source: "local"})
+		}
+		return properties
+	}
+	asked := v1alpha1.DatasetTemplate{Size: sized("1Gi"), Properties: v1alpha1.Properties{"recordsize": "8k", "sync": "always"}}
+	good := []string{"recordsize", "8192", "sync", "always", "refquota", "1073741824", "quota", "0", "compression", "on"}
+	changed := func(name, value string) []string {
+		values := slices.Clone(good)
+		values[slices.Index(values, name)+1] = value
+		return values
+	}
+	for name, test := range map[string]struct {
+		dataset v1alpha1.DatasetTemplate
+		is      []string
+		want    []string
+		unread  bool
+	}{
+		"not reported":        {asked, nil, nil, true},
+		"as asked":            {asked, good, nil, false},
+		"dropped":             {asked, changed("sync", "standard"), []string{"sync of " + dataset + " is standard (local), asked for is always"}, false},
+		"a quota instead":     {asked, changed("refquota", "0"), []string{"refquota of " + dataset + " is 0 (local), asked for is 1073741824"}, false},
+		"a surprise":          {asked, changed("compression", "lz4"), []string{"compression of " + dataset + " is lz4 (local), asked for is on"}, false},
+		"not there":           {asked, good[2:], []string{"recordsize of " + dataset + " is not there, asked for is 8k"}, false},
+		"two":                 {asked, append(changed("sync", "standard"), "logbias", "throughput"), []string{"logbias of " + dataset + " is throughput (local), asked for is latency", "sync of " + dataset + " is standard (local), asked for is always"}, false},
+		"the whole pool":      {v1alpha1.DatasetTemplate{}, []string{"compression", "on", "refquota", "1"}, nil, false},
+		"a volume":            {v1alpha1.DatasetTemplate{Type: "Volume", Size: sized("64Mi")}, []string{"volsize", "67108864"}, nil, false},
+		"a volume too small":  {v1alpha1.DatasetTemplate{Type: "Volume", Size: sized("64Mi")}, []string{"volsize", "1"}, []string{"volsize of " + dataset + " is 1 (local), asked for is 67108864"}, false},
+		"limits of the root":  {v1alpha1.DatasetTemplate{}, []string{"quota", "0"}, nil, false},
+		"no limit is no wish": {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"refreservation": "none"}}, []string{"refreservation", "0"}, nil, false},
+	} {
+		pool := &v1alpha1.BenchmarkPool{Spec: v1alpha1.BenchmarkPoolSpec{PoolName: root}}
+		pool.Status.Properties = append(reported(root, "compression", "on", "logbias", "latency", "quota", "1G"), reported(dataset, test.is...)...)
+		got, read := EffectiveDifferences(RunVolume{Dataset: &test.dataset}, pool, dataset)
+		if !slices.Equal(got, test.want) || read == test.unread {
+			t.Errorf("%s: %q %t, want %q", name, got, read, test.want)
+		}
+	}
+}

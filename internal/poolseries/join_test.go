@@ -1,0 +1,84 @@
+package poolseries
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// TestJoin: a disk that does nothing until the measurement begins, then 100 reads of 8 KiB and 10 writes of 64 KiB a second.
+func TestJoin(t *testing.T) {
+	percent := int64(7)
+	document := Document{Version: Version, StartedAt: start, After: Space{AllocatedBytes: 5, FragmentationPercent: &percent}, Gang: &Gang{Writes: 3},
+		TransactionGroups: &TransactionGroups{LongestSyncNanoseconds: 9},
+		RequestSizes:      []Histogram{{Bounds: []int64{8 << 10, 16 << 10, 32 << 10}, Columns: map[string][]int64{"sync_read_ind": {2, 1, 0}, "async_read_agg": {0, 0, 1}, "sync_write_ind": {50, 0, 0}}}}}
+	disk, mirror := Vdev{Name: "a", Disk: true}, Vdev{Name: "mirror-0", TopLevel: true}
+	for second := int64(0); second <= 40; second += 5 {
+		busy := max(second-10, 0)
+		document.Series.OffsetMilliseconds = append(document.Series.OffsetMilliseconds, second*1000)
+		disk.ReadOperations, disk.ReadBytes = append(disk.ReadOperations, 100*busy), append(disk.ReadBytes, 100*busy*8192)
+		disk.WriteOperations, disk.WriteBytes = append(disk.WriteOperations, 10*busy), append(disk.WriteBytes, 10*busy*65536)
+		mirror.ReadOperations = append(mirror.ReadOperations, 1e9)
+	}
+	document.Vdevs = []Vdev{mirror, disk}
+	phase := results.PhaseDocument{Kind: results.KindMeasure, StartedAt: start.Add(2 * time.Second), FinishedAt: start.Add(39 * time.Second),
+		Metrics: map[string]int64{"durationNanoseconds": int64(28 * time.Second), "readOperationsPerSecond": 40}}
+	want := map[string]int64{
+		"poolAllocatedBytes": 5, "freeSpaceFragmentationPartsPerMillion": 70_000, "longestTransactionGroupNanoseconds": 9, "gangBlocks": 3,
+		"smallDiskReadsPartsPerMillion": 750_000,
+		"diskReadOperationsPerSecond":   100, "diskReadBytesPerSecond": 819_200, "diskReadRequestBytes": 8192,
+		"diskWriteOperationsPerSecond": 10, "diskWrittenBytesPerSecond": 655_360, "diskWriteRequestBytes": 65_536,
+		"diskReadsPerReadMilli": 2500,
+	}
+	if diff := cmp.Diff(want, document.Join(phase)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for name := range want {
+		if _, known := results.LookupMetric(name); !known {
+			t.Errorf("metric %s is not in the vocabulary", name)
+		}
+	}
+	document.Vdevs, document.RequestSizes, document.Gang, document.TransactionGroups, document.After.FragmentationPercent = nil, nil, nil, nil, nil
+	if diff := cmp.Diff(map[string]int64{"poolAllocatedBytes": 5}, document.Join(phase)); diff != "" {
+		t.Errorf("of an OpenZFS that counts nothing (-want +got)\n%s", diff)
+	}
+}
+
+// TestJoinOfAShortWindow: two moments that have the same sample next to them tell no rate.
+func TestJoinOfAShortWindow(t *testing.T) {
+	document := recorded(t, 10)
+	phase := results.PhaseDocument{Kind: results.KindFill, StartedAt: start.Add(5 * time.Second), FinishedAt: start.Add(5100 * time.Millisecond)}
+	if _, known := document.Join(phase)["diskReadOperationsPerSecond"]; known {
+		t.Error("a rate over no time")
+	}
+	phase.FinishedAt = start.Add(time.Hour)
+	if got := document.Join(phase)["diskReadOperationsPerSecond"]; got != 1 {
+		t.Errorf("beyond the window: %d", got)
+	}
+}
+
+func TestUnpack(t *testing.T) {
+	packed, digest, err := recorded(t, 3).Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if document, err := Unpack(packed, digest); err != nil || document.Pool != "bench0" {
+		t.Errorf("%+v: %v", document, err)
+	}
+	if _, err := Unpack(packed, "sha256:0"); !errors.Is(err, results.ErrCorrupt) {
+		t.Errorf("another digest: %v", err)
+	}
+	if _, err := Unpack([]byte("x"), digest); !errors.Is(err, results.ErrCorrupt) {
+		t.Errorf("no gzip: %v", err)
+	}
+	later := recorded(t, 3)
+	later.Version++
+	packed, digest, _ = later.Pack()
+	if _, err := Unpack(packed, digest); !errors.Is(err, results.ErrVersion) {
+		t.Errorf("a later version: %v", err)
+	}
+}

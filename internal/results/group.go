@@ -1,0 +1,196 @@
+package results
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A node is a straggler of a phase if its workload began so much later than that of the first node, or ended so much later: by
+// more than this share of the shortest node's time, and more than a few seconds.
+const (
+	StragglerStart       = 2 * time.Second
+	StragglerFinishShare = 10 // percent
+	StragglerFinishLeast = 10 * time.Second
+)
+
+// RunGroup says of a run that its phases were executed on several nodes at once, one of them by this run.
+type RunGroup struct {
+	// Name that the runs of the group share.
+	Name string `json:"name"`
+	// Index of this run's node among them, from 0.
+	Index int32 `json:"index"`
+	// Size is the number of nodes.
+	Size int32 `json:"size"`
+}
+
+// GroupResult is what several nodes did at once: a repetition of a variant.
+type GroupResult struct {
+	Name string `json:"name"`
+	// Index, variant, repetition and attempt are those of each of its runs.
+	Index      int32  `json:"index"`
+	Variant    string `json:"variant"`
+	Repetition int32  `json:"repetition"`
+	Attempt    int32  `json:"attempt"`
+	// Nodes by the index of their run.
+	Nodes []string `json:"nodes"`
+	// Valid says whether all runs of the group are.
+	Valid bool `json:"valid"`
+	// Reason and Message are those of the run that spoiled it.
+	Reason  string       `json:"reason,omitempty"`
+	Message string       `json:"message,omitempty"`
+	Phases  []GroupPhase `json:"phases,omitempty"`
+}
+
+// GroupPhase is a phase that several nodes executed at once.
+type GroupPhase struct {
+	Name string `json:"name"`
+	Kind string `json:"kind" jsonschema:"enum=fill,enum=fragment,enum=measure,enum=operate"`
+	// Metrics of all nodes together: sums, or the worst node's, as the vocabulary says. What not all nodes have is left out.
+	Metrics map[string]int64 `json:"metrics,omitempty"`
+	// Stragglers says in words which nodes began or ended later than the others.
+	Stragglers []string `json:"stragglers,omitempty"`
+}
+
+// Join makes one result of the runs of each group, in the order of the runs. A group has numbers only of phases that are Valid on all
+// its nodes.
+func Join(runs []RunResult) []GroupResult {
+	var groups []GroupResult
+	for _, members := range byGroup(runs) {
+		groups = append(groups, joinGroup(members))
+	}
+	return groups
+}
+
+// byGroup gathers the runs of each group, by their index in it.
+func byGroup(runs []RunResult) [][]RunResult {
+	at := map[string]int{}
+	var groups [][]RunResult
+	for _, run := range runs {
+		if run.Group == nil {
+			continue
+		}
+		i, known := at[run.Group.Name]
+		if !known {
+			i, groups = len(groups), append(groups, nil)
+			at[run.Group.Name] = i
+		}
+		groups[i] = append(groups[i], run)
+	}
+	for _, members := range groups {
+		slices.SortFunc(members, func(a, b RunResult) int { return cmp.Compare(a.Group.Index, b.Group.Index) })
+	}
+	return groups
+}
+
+func joinGroup(members []RunResult) GroupResult {
+	first := members[0]
+	group := GroupResult{Name: first.Group.Name, Index: first.Index, Variant: first.Variant, Repetition: first.Repetition, Attempt: first.Attempt,
+		Valid: len(members) == int(first.Group.Size)}
+	if !group.Valid {
+		group.Reason, group.Message = "Unfinished", fmt.Sprintf("only %d of %d nodes have a run", len(members), first.Group.Size)
+	}
+	for _, run := range members {
+		group.Nodes = append(group.Nodes, run.NodeName)
+		if !run.Valid && (group.Valid || consequence(group.Reason) && !consequence(run.Reason)) {
+			group.Valid, group.Reason, group.Message = false, run.Reason, fmt.Sprintf("on node %s: %s", run.NodeName, run.Message)
+		}
+	}
+	for _, phase := range first.Phases {
+		if joined, whole := joinPhase(phase.Name, members); whole {
+			group.Phases = append(group.Phases, joined)
+		}
+	}
+	return group
+}
+
+// consequence says that a run is Invalid only because another one is: the cause is worth more.
+func consequence(reason string) bool { return reason == ReasonPeerInvalid }
+
+// ReasonPeerInvalid is the reason of a run that is Invalid only because another one of its group is.
+const ReasonPeerInvalid = "PeerInvalid"
+
+// joinPhase joins a phase; false if it is not Valid on all nodes.
+func joinPhase(name string, members []RunResult) (GroupPhase, bool) {
+	var phases []RunPhase
+	for _, run := range members {
+		at := slices.IndexFunc(run.Phases, func(phase RunPhase) bool { return phase.Name == name && phase.Outcome == OutcomeValid })
+		if at < 0 {
+			return GroupPhase{}, false
+		}
+		phases = append(phases, run.Phases[at])
+	}
+	joined := GroupPhase{Name: name, Kind: phases[0].Kind, Metrics: joinMetrics(phases)}
+	joined.Stragglers = stragglers(members, phases)
+	return joined, len(phases) == int(members[0].Group.Size)
+}
+
+func joinMetrics(phases []RunPhase) map[string]int64 {
+	joined := map[string]int64{}
+	for name := range phases[0].Metrics {
+		var values []int64
+		for _, phase := range phases {
+			if value, known := phase.Metrics[name]; known {
+				values = append(values, value)
+			}
+		}
+		// Without a place in the vocabulary nobody knows whether to add it.
+		if metric, known := LookupMetric(name); known && len(values) == len(phases) {
+			joined[name] = metric.Across().join(values)
+		}
+	}
+	return joined
+}
+
+// stragglers says which nodes began or ended late. Starts are compared by what each is late for the agreed moment, ends by the
+// nodes' clocks.
+func stragglers(members []RunResult, phases []RunPhase) []string {
+	var words []string
+	var began, ended []time.Duration
+	for _, phase := range phases {
+		if phase.StartedAt == nil || phase.FinishedAt == nil {
+			return nil
+		}
+		began = append(began, time.Duration(phase.Metrics[MetricStartLag]))
+		ended = append(ended, phase.FinishedAt.Sub(*phases[0].FinishedAt))
+	}
+	least := phases[0].FinishedAt.Sub(*phases[0].StartedAt)
+	for _, phase := range phases {
+		least = min(least, phase.FinishedAt.Sub(*phase.StartedAt))
+	}
+	bound := max(StragglerFinishLeast, least*StragglerFinishShare/100)
+	for i, run := range members {
+		var parts []string
+		if late := began[i] - slices.Min(began); late > StragglerStart {
+			parts = append(parts, fmt.Sprintf("began %s", late.Round(100*time.Millisecond)))
+		}
+		if late := ended[i] - slices.Min(ended); late > bound {
+			parts = append(parts, fmt.Sprintf("ended %s", late.Round(time.Second)))
+		}
+		if len(parts) > 0 {
+			words = append(words, fmt.Sprintf("node %s %s after the first node", run.NodeName, strings.Join(parts, " and ")))
+		}
+	}
+	return words
+}
+
+// Repetitions are the runs as they count: a group is one, with its joined figures. A run of a group is never counted by itself.
+func Repetitions(runs []RunResult) []RunResult {
+	var counted []RunResult
+	for _, run := range runs {
+		if run.Group == nil {
+			counted = append(counted, run)
+		}
+	}
+	for _, group := range Join(runs) {
+		one := RunResult{Name: group.Name, Index: group.Index, Variant: group.Variant, Repetition: group.Repetition, Attempt: group.Attempt,
+			Valid: group.Valid, Reason: group.Reason, Message: group.Message}
+		for _, phase := range group.Phases {
+			one.Phases = append(one.Phases, RunPhase{Name: phase.Name, Kind: phase.Kind, Outcome: OutcomeValid, Metrics: phase.Metrics})
+		}
+		counted = append(counted, one)
+	}
+	return counted
+}

@@ -1,0 +1,115 @@
+package results
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// member is a run of a group of so many, with one phase.
+func member(group string, index, size int32, metrics map[string]int64) RunResult {
+	began, ended := testStart, testStart.Add(time.Minute)
+	return RunResult{
+		Name: group + "-" + string('a'+index), Variant: "default", Repetition: 1, Attempt: 1, Valid: true,
+		NodeName: "n" + string('1'+index), Group: &RunGroup{Name: group, Index: index, Size: size},
+		Phases: []RunPhase{{Name: "read", Kind: KindMeasure, Outcome: OutcomeValid, Metrics: metrics, StartedAt: &began, FinishedAt: &ended}},
+	}
+}
+
+func TestJoinTakesTheSumOrTheWorst(t *testing.T) {
+	a := map[string]int64{"readBytesPerSecond": 100, "readLatencyP99Nanoseconds": 10, "cacheHitPartsPerMillion": 1, "layoutScorePartsPerMillion": 70,
+		"readOperations": 5, "durationNanoseconds": 60, "rounds": 3, "ioErrors": 0, "walBytes": 9, "shareOver1MillisecondPartsPerMillion": 4,
+		"slowestRegionReadBytesPerSecond": 8, "fastestRegionReadBytesPerSecond": 30}
+	b := map[string]int64{"readBytesPerSecond": 50, "readLatencyP99Nanoseconds": 30, "cacheHitPartsPerMillion": 2, "layoutScorePartsPerMillion": 60,
+		"readOperations": 6, "durationNanoseconds": 61, "rounds": 4, "ioErrors": 1, "shareOver1MillisecondPartsPerMillion": 3,
+		"slowestRegionReadBytesPerSecond": 9, "fastestRegionReadBytesPerSecond": 20, "unheardOf": 1}
+	groups := Join([]RunResult{member("g", 1, 2, b), member("g", 0, 2, a)})
+	want := []GroupResult{{Name: "g", Variant: "default", Repetition: 1, Attempt: 1, Nodes: []string{"n1", "n2"}, Valid: true,
+		Phases: []GroupPhase{{Name: "read", Kind: KindMeasure, Metrics: map[string]int64{
+			"readBytesPerSecond": 150, "readLatencyP99Nanoseconds": 30, "cacheHitPartsPerMillion": 2, "layoutScorePartsPerMillion": 60,
+			"readOperations": 11, "durationNanoseconds": 61, "rounds": 4, "ioErrors": 1, "shareOver1MillisecondPartsPerMillion": 4,
+			"slowestRegionReadBytesPerSecond": 8, "fastestRegionReadBytesPerSecond": 30}}}}}
+	if diff := cmp.Diff(want, groups); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestEveryMetricCanBeJoined: a new metric gets a place by its unit; what it is, is written here, so that somebody thinks of it.
+func TestEveryMetricCanBeJoined(t *testing.T) {
+	values := []int64{1, 4}
+	for _, metric := range Metrics() {
+		joined, across := metric.Across().join(values), metric.Across()
+		want := map[Across]int64{AcrossSum: 5, AcrossMax: 4, AcrossMin: 1, AcrossMean: 3}[across]
+		switch {
+		case joined != want:
+			t.Errorf("%s: %s of %v is %d", metric.Name, across, values, joined)
+		case strings.HasSuffix(metric.Name, "LatencyP99Nanoseconds") && across != AcrossMax:
+			t.Errorf("%s: percentiles of nodes cannot be joined by %s", metric.Name, across)
+		case metric.Unit == UnitPartsPerMillion && across == AcrossSum:
+			t.Errorf("%s: shares cannot be added", metric.Name)
+		}
+	}
+}
+
+func TestGroupIsAsGoodAsItsWorstRun(t *testing.T) {
+	fine := map[string]int64{"readBytes": 1}
+	spoil := func(run RunResult, reason, message string) RunResult {
+		run.Valid, run.Reason, run.Message = false, reason, message
+		return run
+	}
+	for _, test := range []struct {
+		name, reason, message string
+		runs                  []RunResult
+	}{
+		{"all are valid", "", "", []RunResult{member("g", 0, 2, fine), member("g", 1, 2, fine)}},
+		{"one is missing", "Unfinished", "only 1 of 2 nodes have a run", []RunResult{member("g", 1, 2, fine)}},
+		{"the cause, not its consequence", "PodLost", "on node n2: gone",
+			[]RunResult{spoil(member("g", 0, 2, fine), ReasonPeerInvalid, "the other"), spoil(member("g", 1, 2, fine), "PodLost", "gone")}},
+		{"the first cause", "PodLost", "on node n1: gone",
+			[]RunResult{spoil(member("g", 0, 2, fine), "PodLost", "gone"), spoil(member("g", 1, 2, fine), ReasonPeerInvalid, "the other")}},
+	} {
+		group := Join(test.runs)[0]
+		if group.Valid != (test.reason == "") || group.Reason != test.reason || group.Message != test.message {
+			t.Errorf("%s: %t %s: %s", test.name, group.Valid, group.Reason, group.Message)
+		}
+	}
+}
+
+func TestSummaryCountsAGroupOnce(t *testing.T) {
+	runs := []RunResult{}
+	for repetition := range int32(3) {
+		for index := range int32(2) {
+			run := member("g"+string('0'+repetition), index, 2, map[string]int64{"readBytesPerSecond": int64(10*(repetition+1) + index)})
+			run.Index, run.Repetition = repetition, repetition+1
+			runs = append(runs, run)
+		}
+	}
+	runs[5].Valid = false
+	metric := Summarise(runs)[0].Phases[0].Metrics[0]
+	if metric.Runs != 2 || metric.Min != 21 || metric.Max != 41 {
+		t.Errorf("%+v: a group that is Invalid on one node counts, or nodes are counted by themselves", metric)
+	}
+}
+
+func TestStragglers(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		lag, end time.Duration
+		want     []string
+	}{
+		{"in step", 1900 * time.Millisecond, 10 * time.Second, nil},
+		{"began late", 2100 * time.Millisecond, 0, []string{"node n2 began 2.1s after the first node"}},
+		{"ended late", 0, 11 * time.Second, []string{"node n2 ended 11s after the first node"}},
+		{"both", 5 * time.Second, 20 * time.Second, []string{"node n2 began 5s and ended 20s after the first node"}},
+		{"ended first", 0, -30 * time.Second, []string{"node n1 ended 30s after the first node"}},
+	} {
+		first, second := member("g", 0, 2, map[string]int64{MetricStartLag: 0}), member("g", 1, 2, map[string]int64{MetricStartLag: int64(test.lag)})
+		late := second.Phases[0].FinishedAt.Add(test.end)
+		second.Phases[0].FinishedAt = &late
+		if diff := cmp.Diff(test.want, Join([]RunResult{first, second})[0].Phases[0].Stragglers); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package integration
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// operations play the agents' part in PoolOperations on the lab's nodes: what is asked for begins at once, and ends when it is told to.
+func (l *lab) operations(ctx context.Context) error {
+	for {
+		var list v1alpha1.PoolOperationList
+		if err := l.live.List(ctx, &list); err != nil && ctx.Err() == nil {
+			return err
+		}
+		for i := range list.Items {
+			operation := &list.Items[i]
+			if !slices.Contains(l.nodes, operation.Spec.NodeName) || operation.Status.Outcome != "" {
+				continue
+			}
+			now := metav1.Now()
+			switch {
+			case operation.Status.StartedAt == nil:
+				operation.Status.StartedAt, operation.Status.Progress = &now, &v1alpha1.OperationProgress{Message: "at work"}
+			case operation.Spec.Cancel:
+				operation.Status.FinishedAt, operation.Status.Outcome = &now, plan.OutcomeSucceeded
+			default:
+				continue
+			}
+			if err := l.live.Status().Update(ctx, operation); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(polling):
+		}
+	}
+}
