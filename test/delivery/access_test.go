@@ -98,11 +98,7 @@ var managerMayNot = []access{
 // The power of an agent is on its node. In the cluster it can say what it found, and nothing else.
 func testAgentAccess(t *testing.T) {
 	for _, object := range overlay(t, nil, []string{"agent"}).ofKind("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding") {
-		// A busy API server has been seen not to know a namespace yet that it had just made.
-		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
-			err := admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.ForceOwnership)
-			return err == nil, client.IgnoreNotFound(err)
-		})
+		err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.ForceOwnership)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,13 +140,13 @@ func convert[T any](t *testing.T, object *unstructured.Unstructured) *T {
 	return into
 }
 
-// ofKind returns the rendered objects of some kinds.
+// ofKind returns the rendered objects of some kinds, in the order of the kinds: what others need comes first.
 func (o objects) ofKind(kinds ...string) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
-	for _, object := range o {
-		for _, kind := range kinds {
-			if object.GetKind() == kind {
-				found = append(found, object)
+	for _, kind := range kinds {
+		for _, name := range slices.Sorted(maps.Keys(o)) {
+			if o[name].GetKind() == kind {
+				found = append(found, o[name])
 			}
 		}
 	}
