@@ -177,7 +177,7 @@ type ModuleParameterAction struct {
 	// name of the parameter.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl)_[a-z0-9_]+$')",message="write the name of an OpenZFS module parameter, such as zfs_arc_max"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl|zfetch)_[a-z0-9_]+$')",message="write the name of an OpenZFS module parameter, such as zfs_arc_max"
 	Name string `json:"name"`
 	// value while the operation lasts.
 	// +required

@@ -88,7 +88,7 @@ type Properties map[string]PropertyValue
 // ModuleParameters are OpenZFS module parameters by name.
 //
 // +kubebuilder:validation:MaxProperties=12
-// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 64 && k.matches('^(zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl)_[a-z0-9_]+$'))",message="write OpenZFS module parameter names, such as zfs_arc_max"
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 64 && k.matches('^(zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl|zfetch)_[a-z0-9_]+$'))",message="write OpenZFS module parameter names, such as zfs_arc_max"
 type ModuleParameters map[string]PropertyValue
 
 // Size is the size of a volume, such as 20Gi.

@@ -102,7 +102,7 @@ func (p *pools) agentValues() []string {
 		grants = append(grants, teamNamespace+"=/dev/disk/by-id/virtio-"+other+"-disk1")
 	}
 	return []string{"--set", "agent.enabled=true", "--set", "agent.allowDevices={" + strings.Join(grants, ",") + "}",
-		"--set", "agent.allowParameters={zfs_txg_timeout}"}
+		"--set", "agent.allowParameters={zfs_txg_timeout,zfs_dirty_data_max,zfetch_max_distance}"}
 }
 
 // agentAvailable waits until an agent runs on every node of the lab.
