@@ -23,7 +23,7 @@ type ChangeRule struct {
 
 // Changes is the rule for nightly runs: after as few as three values a change can be seen, if it is large and the history long.
 func Changes(seed uint64) ChangeRule {
-	return ChangeRule{MinSize: 3, Significance: 0.01, Permutations: 999, Seed: seed}
+	return ChangeRule{MinSize: 3, Significance: 0.01, Permutations: 499, Seed: seed}
 }
 
 // Change is a point at which the values become others.

@@ -46,7 +46,7 @@ func TestFind(t *testing.T) {
 
 func TestFoundInWords(t *testing.T) {
 	got := must[[]Change](t)(Changes(1).Find(history(5, 0, 10, 100, 99)))
-	if len(got) != 1 || got[0].String() != "from value 11 on 99 instead of 100, p = 0.001" {
+	if len(got) != 1 || got[0].String() != "from value 11 on 99 instead of 100, p = 0.002" {
 		t.Errorf("%v", got)
 	}
 }

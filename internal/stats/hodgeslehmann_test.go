@@ -208,6 +208,27 @@ func TestManyShifts(t *testing.T) {
 	}
 }
 
+// TestSignedRankApproximation counts the first number of pairs that is approximated.
+func TestSignedRankApproximation(t *testing.T) {
+	n := exactValues + 1
+	chances := make([]float64, n*(n+1)/2+1)
+	chances[0] = 1
+	for rank := 1; rank <= n; rank++ {
+		for sum := len(chances) - 1; sum >= 0; sum-- {
+			chances[sum] /= 2
+			if sum >= rank {
+				chances[sum] += chances[sum-rank] / 2
+			}
+		}
+	}
+	exact := accumulate(chances, 1)
+	for w, approximated := range signedRanksBelow(n) {
+		if off := math.Abs(exact[w] - approximated); off > 0.0015 || off > 0.0005 && exact[w] < 0.05 {
+			t.Errorf("P(W <= %d) = %g, approximated %g", w, exact[w], approximated)
+		}
+	}
+}
+
 func TestShiftWords(t *testing.T) {
 	fast := must[Shift](t)(PairedShift([]float64{0.1, 0.1, 0.1, 0.1, 0.1, 0.1}, 0.95))
 	if got := fast.Percent(); got != "+10.5%, between +10.5% and +10.5% with a confidence of 96.9%" {
