@@ -1,0 +1,165 @@
+package stats
+
+import (
+	"math"
+	"testing"
+)
+
+// hostile is what no function takes for a series of measurements.
+var hostile = map[string][]float64{
+	"none":               nil,
+	"not a number":       {1, 2, math.NaN(), 4, 5, 6, 7, 8},
+	"infinite":           {1, 2, math.Inf(1), 4, 5, 6, 7, 8},
+	"minus infinite":     {1, 2, math.Inf(-1), 4, 5, 6, 7, 8},
+	"beyond all measure": {1, 2, 1e300, 4, 5, 6, 7, 8},
+}
+
+// functions takes the error of each function that takes values.
+func functions(values []float64) map[string]error {
+	good := []float64{1, 2, 3, 4, 5, 6, 7, 8}
+	failed := map[string]error{}
+	_, failed["LogRatios before"] = LogRatios(values, good[:min(len(values), len(good))])
+	_, failed["LogRatios after"] = LogRatios(good[:min(len(values), len(good))], values)
+	_, failed["Quantile"] = Quantile(values, 0.9)
+	_, failed["Median"] = Median(values)
+	_, failed["CoefficientOfVariation"] = CoefficientOfVariation(values)
+	_, failed["ConsecutiveShifts"] = ConsecutiveShifts(values)
+	_, failed["NoiseFloor"] = NoiseFloor(values)
+	_, failed["SignFlip"] = SignFlip(values, 0)
+	_, failed["PairedShift"] = PairedShift(values, 0.95)
+	_, failed["UnpairedShift from"] = UnpairedShift(values, good, 0.95)
+	_, failed["UnpairedShift to"] = UnpairedShift(good, values, 0.95)
+	_, failed["MannWhitney before"] = MannWhitney(values, good, 0)
+	_, failed["MannWhitney after"] = MannWhitney(good, values, 0)
+	_, failed["Find"] = Changes(1).Find(values)
+	return failed
+}
+
+func TestHostileValues(t *testing.T) {
+	for name, values := range hostile {
+		for function, err := range functions(values) {
+			if err == nil {
+				t.Errorf("%s takes %s", function, name)
+			}
+		}
+	}
+	for function, err := range functions([]float64{8, 7, 6, 5, 4, 3, 2, 1}) {
+		if err != nil {
+			t.Errorf("%s does not take good values: %v", function, err)
+		}
+	}
+}
+
+func TestHostileArguments(t *testing.T) {
+	good, failed := []float64{1, 2, 3, 4, 5, 6, 7, 8}, map[string]error{}
+	_, failed["pairs of different length"] = LogRatios(good, good[1:])
+	_, failed["the logarithm of 0"] = LogRatios(good[:2], []float64{0, 1})
+	_, failed["the logarithm of less"] = LogRatios([]float64{1, -1}, good[:2])
+	_, failed["a ratio beyond numbers"] = LogRatios([]float64{5e-324}, []float64{1e150})
+	_, failed["a ratio below numbers"] = LogRatios([]float64{1e150}, []float64{5e-324})
+	_, failed["quantile above 1"] = Quantile(good, 1.1)
+	_, failed["quantile NaN"] = Quantile(good, math.NaN())
+	_, failed["variation of one"] = CoefficientOfVariation(good[:1])
+	_, failed["variation about 0"] = CoefficientOfVariation([]float64{-1, 1})
+	_, failed["variation of nothing"] = CoefficientOfVariation([]float64{0, 0})
+	_, failed["variation about next to 0"] = CoefficientOfVariation([]float64{1e150, -1e150, 1e-300})
+	_, failed["noise of one"] = NoiseFloor(good[:1])
+	_, failed["shifts of one run"] = ConsecutiveShifts(good[:1])
+	_, failed["shifts from 0"] = ConsecutiveShifts([]float64{0, 1})
+	_, failed["delta NaN for signs"] = SignFlip(good, math.NaN())
+	_, failed["delta infinite for ranks"] = MannWhitney(good, good, math.Inf(1))
+	_, failed["confidence 1"] = PairedShift(good, 1)
+	_, failed["confidence NaN"] = UnpairedShift(good, good, math.NaN())
+	_, failed["confidence in percent"] = PairedShift(good, 95)
+	_, failed["confidence like a coin's"] = PairedShift(good, 0.4)
+	_, failed["no p-values"] = Holm(nil)
+	_, failed["a p-value NaN"] = Holm([]float64{0.1, math.NaN()})
+	_, failed["a p-value above 1"] = Holm([]float64{1.1})
+	_, failed["a p-value below 0"] = Holm([]float64{-0.1})
+	for name, rule := range map[string]ChangeRule{
+		"no rule":                   {},
+		"parts of one":              {MinSize: 1, Significance: 0.05, Permutations: 99},
+		"parts larger than all":     {MinSize: 5, Significance: 0.05, Permutations: 99},
+		"parts beyond all":          {MinSize: math.MaxInt, Significance: 0.05, Permutations: 99},
+		"too few permutations":      {MinSize: 2, Significance: 0.05, Permutations: 18},
+		"significance NaN":          {MinSize: 2, Significance: math.NaN(), Permutations: 99},
+		"everything is significant": {MinSize: 2, Significance: 1, Permutations: 99},
+	} {
+		_, failed[name] = rule.Find(good)
+	}
+	_, failed["a history too long"] = Changes(1).Find(make([]float64, maxHistory+1))
+	for name, err := range failed {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestNothingInWords(t *testing.T) {
+	for got, want := range map[string]string{
+		SignFlipTest{}.String(): "not tested", MannWhitneyTest{}.String(): "not tested", Noise{}.String(): "noise not known",
+		Shift{}.String(): "+0, no interval: so few values give a confidence of at most 0.0%",
+	} {
+		if got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}
+
+// FuzzTests wants an error, or p-values and intervals that are some.
+func FuzzTests(f *testing.F) {
+	f.Add(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 0.5)
+	f.Add(0.0, math.Inf(1), math.NaN(), -1.0, 1e308, 5e-324, 0.0)
+	f.Add(1e150, -1e150, 1e150, -1e150, 1e150, 5e-324, 1e150)
+	f.Add(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+	f.Fuzz(func(t *testing.T, a, b, c, d, e, g, delta float64) {
+		values := []float64{a, b, c, d, e, g}
+		bad := check(append(values, delta), 1) != nil
+		signs, err := SignFlip(values, delta)
+		wants(t, err, bad, signs.Tails)
+		ranks, err := MannWhitney(values[:3], values[3:], delta)
+		wants(t, err, bad, ranks.Tails)
+		bad = check(values, 1) != nil
+		for _, confidence := range []float64{0.5, 0.95} {
+			paired, err := PairedShift(values, confidence)
+			wantsShift(t, err, bad, paired)
+			unpaired, err := UnpairedShift(values[:3], values[3:], confidence)
+			wantsShift(t, err, bad, unpaired)
+		}
+		noise, err := NoiseFloor(values)
+		if (err != nil) != bad || !(noise.Floor >= 0) || noise.Known {
+			t.Errorf("%v: %+v, %v", values, noise, err)
+		}
+		if variation, err := CoefficientOfVariation(values); err == nil && !(variation >= 0 && variation < math.Inf(1)) {
+			t.Errorf("%v: %g", values, variation)
+		}
+		rule := ChangeRule{MinSize: 2, Significance: 0.1, Permutations: 19}
+		if changes, err := rule.Find(values); (err != nil) != bad {
+			t.Errorf("%v: %v, %v", values, changes, err)
+		}
+		ratios, err := LogRatios(values[:3], values[3:])
+		if err == nil && check(ratios, 3) != nil {
+			t.Errorf("%v: %v", values, ratios)
+		}
+	})
+}
+
+func wants(t *testing.T, err error, bad bool, got Tails) {
+	t.Helper()
+	if (err != nil) != bad {
+		t.Fatalf("%v", err)
+	}
+	for _, p := range []float64{got.Less, got.Greater, got.TwoSided} {
+		if err == nil && !(p >= got.Smallest && p <= 1 && got.Smallest > 0) {
+			t.Fatalf("%+v", got)
+		}
+	}
+}
+
+func wantsShift(t *testing.T, err error, bad bool, got Shift) {
+	t.Helper()
+	i := got.Interval
+	if (err != nil) != bad || err == nil && (!(i.Low <= got.Estimate && got.Estimate <= i.High) || i.Known && math.IsInf(i.High-i.Low, 0)) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+}

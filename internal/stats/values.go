@@ -1,0 +1,68 @@
+package stats
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+const (
+	// largest is beyond anything that is measured. Up to it no sum or product of this package overflows.
+	largest = 1e150
+	// closeness is the share by which equal numbers may differ, for a logarithm or a shift leaves rounding behind.
+	closeness = 1e-12
+)
+
+// check wants at least so many finite numbers: a NaN compares false with everything, and would pass for the best value of all.
+func check(values []float64, least int) error {
+	if len(values) < least {
+		return fmt.Errorf("%d values: at least %d are needed", len(values), least)
+	}
+	for i, value := range values {
+		if !finite(value) {
+			return fmt.Errorf("value %d of %d is %g", i+1, len(values), value)
+		}
+	}
+	return nil
+}
+
+// finite is false for a NaN too.
+func finite(value float64) bool { return math.Abs(value) <= largest }
+
+// LogRatios are ln(after/before) of each pair: 0 if nothing changed, as much above 0 for twice as below 0 for half.
+func LogRatios(before, after []float64) ([]float64, error) {
+	if len(before) != len(after) {
+		return nil, fmt.Errorf("%d values before and %d after are no pairs", len(before), len(after))
+	}
+	if err := errors.Join(check(before, 1), check(after, 1)); err != nil {
+		return nil, err
+	}
+	ratios := make([]float64, len(before))
+	for i := range before {
+		if before[i] <= 0 || after[i] <= 0 {
+			return nil, fmt.Errorf("pair %d is %g and %g: only values above 0 have a ratio", i+1, before[i], after[i])
+		}
+		ratios[i] = math.Log(after[i] / before[i]) // of the quotient: a difference of logarithms has lost digits
+		if !finite(ratios[i]) {
+			return nil, fmt.Errorf("pair %d is %g and %g: their ratio is beyond all numbers", i+1, before[i], after[i])
+		}
+	}
+	return ratios, nil
+}
+
+// Tails are the p-values of a test, for each of the questions that it can be asked. Each is the chance, if nothing differed,
+// to see what was seen or something further out.
+type Tails struct {
+	// Less is small if the values lie below, Greater if they lie above, TwoSided = min(1, 2 min(Less, Greater)) if they differ.
+	Less, Greater, TwoSided float64
+	// Smallest is what Less and Greater can be at best, with so few values. A test at a smaller level cannot succeed.
+	Smallest float64
+}
+
+func tails(less, greater, smallest float64) Tails {
+	less, greater = min(1, less), min(1, greater)
+	return Tails{less, greater, min(1, 2*less, 2*greater), smallest}
+}
+
+// normalBelow is the share of the standard normal distribution below z.
+func normalBelow(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
