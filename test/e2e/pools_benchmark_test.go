@@ -86,7 +86,7 @@ target:
     nodes: {matchLabels: {storagebench.dev/lab: "true"}}
     pool: {vdevs: [{devices: [$1]}]}
     dataset: {size: 80Mi, properties: {recordsize: 8k, compression: "off"}}
-    moduleParameters: {zfs_dirty_data_max: "4194304", zfetch_max_distance: "1048576"}
+    moduleParameters: {zfs_dirty_data_max: "16777216", zfetch_max_distance: "1048576"}
 phases:
 - {name: fill, fill: {to: 80%}}
 - {name: fresh-score, operate: {layoutScore: {dataset: volume}}}

@@ -21,7 +21,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
 
-// benchmarkPatience is how long a benchmark of a test may take: each of its pods takes long to start.
+// benchmarkPatience is how long two runs of a benchmark may take: each of their pods takes long to start.
 const benchmarkPatience = 4 * patience
 
 // benchmark makes a StorageBenchmark on the first node. The text is its spec.
@@ -74,7 +74,7 @@ func (s *space) over(benchmark *v1alpha1.StorageBenchmark) {
 			gomega.StopTrying(stalled.Reason + ": " + stalled.Message).Now()
 		}
 		g.Expect(meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionComplete)).To(gomega.BeTrue(), "%v", benchmark.Status.Conditions)
-	}).WithTimeout(benchmarkPatience).WithPolling(polling).Should(gomega.Succeed(), "benchmark "+benchmark.Name+" is complete")
+	}).WithTimeout(time.Duration(max(1, len(benchmark.Spec.Variants)/2))*benchmarkPatience).WithPolling(polling).Should(gomega.Succeed(), "benchmark "+benchmark.Name+" is complete")
 }
 
 // completed waits for the results of a benchmark of which no run was given up.
