@@ -85,10 +85,10 @@ target:
   zfs:
     nodes: {matchLabels: {storagebench.dev/lab: "true"}}
     pool: {vdevs: [{devices: [$1]}]}
-    dataset: {size: 80Mi, properties: {recordsize: 8k, compression: "off"}}
-    moduleParameters: {zfs_dirty_data_max: "16777216", zfetch_max_distance: "1048576"}
+    dataset: {properties: {recordsize: 8k, compression: "off"}}
+    moduleParameters: {zfs_dirty_data_max: "16777216", zfetch_max_distance: "131072"}
 phases:
-- {name: fill, fill: {to: 80%}}
+- {name: fill, fill: {size: 128Mi}}
 - {name: fresh-score, operate: {layoutScore: {dataset: volume}}}
 - {name: fresh-cold, operate: {exportImport: {}}}
 - {name: fresh-scan, measure: {cache: Cold, workload: {scan: {regions: 8}}}}
