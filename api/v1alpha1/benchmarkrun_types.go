@@ -154,6 +154,11 @@ type RunVolumeStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	GUID string `json:"guid,omitempty"`
+	// keptFrom is the run that used the pool before, if reset other than Pool kept it for this one: with Dataset only the dataset is
+	// new, with None it holds what that run has left. Empty says that the pool was new.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	KeptFrom string `json:"keptFrom,omitempty"`
 	// zfsVersion of the node's module and tools.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128

@@ -142,6 +142,12 @@ const (
 	AnnotationReport = "storagebench.dev/report-dataset"
 	// AnnotationRescan is set on the ZFSNode of the OpenEBS driver, which looks for new pools when that object changes.
 	AnnotationRescan = "storagebench.dev/rescan-for"
+	// LabelReset is on a BenchmarkPool that is kept from one run to the next, and says what is made anew on it for each: Dataset or None.
+	// Its labels of a run name the one that uses it, or has used it last.
+	LabelReset = "storagebench.dev/reset"
+	// AnnotationKeptFrom names the run that used a kept BenchmarkPool before, AnnotationKeptFromUID is its UID. A new pool has none.
+	AnnotationKeptFrom    = "storagebench.dev/kept-from"
+	AnnotationKeptFromUID = "storagebench.dev/kept-from-uid"
 	// LabelLabNode marks, with the value "true", the nodes that the agent may run on.
 	LabelLabNode = "storagebench.dev/lab"
 	// FieldNodeName selects the pools and operations of one node.

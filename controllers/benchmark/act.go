@@ -40,6 +40,8 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision pl
 			err = r.createRun(ctx, benchmark, run)
 		case plan.DeleteRun:
 			err = r.deleteRun(ctx, observed, action.Run)
+		case plan.DeletePool:
+			err = r.deletePool(ctx, benchmark, action.Pool, action.RunUID)
 		case plan.WriteResults:
 			err = r.writeResults(ctx, observed, decision, action)
 		case plan.DeleteResults:
@@ -83,6 +85,9 @@ func (r *Reconciler) releaseLease(ctx context.Context, benchmark *v1alpha1.Stora
 		if !plan.Settled(&runs.Items[i]) || !runs.Items[i].DeletionTimestamp.IsZero() {
 			return nil // the cache will show it, and the planner decide again
 		}
+	}
+	if keeps, err := r.keepsPools(ctx, benchmark); err != nil || keeps {
+		return err
 	}
 	return r.deleteLease(ctx, node, string(benchmark.UID))
 }

@@ -43,6 +43,8 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []plan.Po
 			err = r.createDataset(ctx, state.Pool, action)
 		case plan.MountDataset:
 			err = r.mountDataset(ctx, state.Pool, action)
+		case plan.DestroyDataset:
+			err = r.destroyDataset(ctx, state.Pool, action)
 		case plan.DestroyPool:
 			err = r.destroy(ctx, state, action.GUID)
 		case plan.ClearPoolLabels:
@@ -74,7 +76,8 @@ func (r *Reconciler) unchanged(ctx context.Context, pool *v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
 		return fmt.Errorf("confirm that the object is still there: %w", err)
 	}
-	if now.UID != pool.UID || now.Generation != pool.Generation || !now.DeletionTimestamp.IsZero() {
+	handedOn := now.Labels[v1alpha1.LabelReset] != pool.Labels[v1alpha1.LabelReset] || now.Labels[v1alpha1.LabelRunUID] != pool.Labels[v1alpha1.LabelRunUID]
+	if now.UID != pool.UID || now.Generation != pool.Generation || !now.DeletionTimestamp.IsZero() || handedOn {
 		return errors.New("the object has just been changed")
 	}
 	return nil

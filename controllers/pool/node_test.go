@@ -43,6 +43,10 @@ type fakePool struct {
 	labels             map[string]bool
 	// mounted are the datasets that are mounted.
 	mounted map[string]bool
+	// guids of datasets, which begin with 2; the others have 1. Snapshots are only listed.
+	guids     map[string]int
+	made      int
+	snapshots []string
 }
 
 func (n *fakeNode) find(key string) *fakePool {
@@ -77,7 +81,9 @@ func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 	case "zpool get", "zfs get":
 		return n.get(command)
 	case "zfs list":
-		return n.find(args[len(args)-1]).list(), nil
+		last := args[len(args)-1]
+		name, _, _ := strings.Cut(last, "/")
+		return n.find(name).list(last), nil
 	}
 	if key == "zpool import" && len(args) == 2 {
 		return n.importable(command)
@@ -167,10 +173,17 @@ func (p *fakePool) mount(dataset string, mounted bool) {
 	p.mounted[dataset] = mounted
 }
 
-func (p *fakePool) list() []byte {
+// list shows a dataset and what is below it.
+func (p *fakePool) list(root string) []byte {
 	text := ""
+	for _, name := range p.snapshots {
+		text += name + "\tsnapshot\t1\t1\t-\t1\t-\t-\t-\n"
+	}
 	for name, properties := range p.datasets {
-		text += fmt.Sprintf("%s\tfilesystem\t1\t1\t1\t1\t%s\t%s\t-\n", name,
+		if name != root && !strings.HasPrefix(name, root+"/") {
+			continue
+		}
+		text += fmt.Sprintf("%s\tfilesystem\t%d\t1\t1\t1\t%s\t%s\t-\n", name, cmp.Or(p.guids[name], 1),
 			map[bool]string{true: "yes", false: "no"}[p.mounted[name]], cmp.Or(properties["mountpoint"], "none"))
 	}
 	return []byte(text)
@@ -180,7 +193,7 @@ func (n *fakeNode) get(command zfs.Command) ([]byte, error) {
 	text, columns := "", command.Args[4]
 	row := func(object string, values map[string]string) {
 		for name, value := range values {
-			if columns == "all" || columns == name {
+			if columns == "all" || slices.Contains(strings.Split(columns, ","), name) {
 				text += object + "\t" + name + "\t" + value + "\tlocal\n"
 			}
 		}
@@ -258,11 +271,32 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 	case "zfs mount", "zfs unmount":
 		pool.mount(last, key == "zfs mount")
 	case "zfs create":
-		pool.datasets[last] = map[string]string{}
+		pool.make(last, args)
+	case "zfs destroy":
+		if slices.Contains(args, "-r") || len(pool.snapshots) > 0 || len(pool.list(last)) == 0 {
+			return failure(zfs.Unknown, command)
+		}
+		delete(pool.datasets, last)
+		pool.mount(last, false)
 	default:
 		return failure(zfs.Unknown, command)
 	}
 	return nil
+}
+
+// make makes a dataset. Without marks its properties are left to be set, so that there is something to set.
+func (p *fakePool) make(name string, args []string) {
+	p.made++
+	if p.guids == nil {
+		p.guids = map[string]int{}
+	}
+	p.datasets[name], p.guids[name] = map[string]string{}, 1+p.made
+	marked := slices.ContainsFunc(args, func(word string) bool { return strings.Contains(word, ":") })
+	for _, word := range args {
+		if property, value, is := strings.Cut(word, "="); is && marked {
+			p.datasets[name][property] = value
+		}
+	}
 }
 
 func created(args []string, guid string) *fakePool {

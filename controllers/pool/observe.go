@@ -55,6 +55,11 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 		}
 		return state, nil
 	}
+	if outdated := state.OutdatedDataset(); outdated != nil {
+		if state.Users, err = r.Disks.PoolUsers(outdated.Name, plan.MountPoints(pool)...); err != nil {
+			return state, fmt.Errorf("find out who uses dataset %s: %w", outdated.Name, err)
+		}
+	}
 	if plan.SameWords(pool, state.Live) {
 		return state, nil
 	}
@@ -74,6 +79,11 @@ func (r *Reconciler) observeLive(ctx context.Context, state *observed, summary z
 	all, err := r.ZFS.Datasets(ctx, summary.Name)
 	if err != nil {
 		return err
+	}
+	for _, dataset := range all {
+		if dataset.Type == "snapshot" {
+			live.Snapshots = append(live.Snapshots, dataset.Name)
+		}
 	}
 	live.Datasets = slices.DeleteFunc(all, func(d zfs.Dataset) bool { return d.Type == "snapshot" })
 	objects, named := []string{summary.Name}, []string{}

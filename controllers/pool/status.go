@@ -121,8 +121,8 @@ func ashift(known map[string]string, name string) int32 {
 // effective are the properties that were asked for, then those that matter anyway. Of a dataset that somebody else made, they are
 // those that were asked for anywhere, for it may inherit them.
 func effective(state observed) []v1alpha1.EffectiveProperty {
-	wanted := plan.WantedSettings(state.Pool)
-	asked := wanted
+	asked := plan.WantedSettings(state.Pool)
+	wanted := slices.Concat(plan.RunMarks(state.Pool), asked)
 	for _, name := range poolMatters {
 		wanted = append(wanted, plan.Setting{Name: name})
 	}

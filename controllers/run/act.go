@@ -39,6 +39,8 @@ func (r *Reconciler) act(ctx context.Context, state *plan.RunState, actions []pl
 		switch action.Kind {
 		case plan.CreatePools:
 			err = r.createPools(ctx, state.Run)
+		case plan.TakePools:
+			err = r.takePools(ctx, state.Run)
 		case plan.SetParameters:
 			err = r.setParameters(ctx, state)
 		case plan.RestoreParameter:
@@ -101,7 +103,7 @@ func (r *Reconciler) startPhase(ctx context.Context, state *plan.RunState, i int
 	if state.Run.Spec.Phases[i].Operate != nil {
 		return r.startOperation(ctx, state, i, at)
 	}
-	job, err := buildJob(state.Run, state.Run.Spec.Phases[i], state.Pools.Datasets, at)
+	job, err := buildJob(state.Run, state.Run.Spec.Phases[i], state.Pools, at)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 func TestAgreedStartTravels(t *testing.T) {
 	run := testRun("Filesystem")
 	at := time.Date(2026, 3, 1, 12, 0, 20, 123456000, time.UTC)
-	job, err := buildJob(run, run.Spec.Phases[0], nil, at)
+	job, err := buildJob(run, run.Spec.Phases[0], plan.PoolsState{}, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestAgreedStartTravels(t *testing.T) {
 	if ready := status.ReadyFor; ready == nil || ready.Phase != "scan" || !ready.Since.Time.Equal(at) {
 		t.Errorf("ready for %+v", ready)
 	}
-	alone, err := buildJob(run, run.Spec.Phases[0], nil, time.Time{})
+	alone, err := buildJob(run, run.Spec.Phases[0], plan.PoolsState{}, time.Time{})
 	if err != nil || len(alone.Annotations) > 0 || agreedStart(alone) != nil {
 		t.Errorf("a run alone has agreed on %v, %v", alone.Annotations, err)
 	}

@@ -27,9 +27,9 @@ const (
 )
 
 // buildJob is the Job of one phase. Its pod passes the restricted Pod Security level: no token, no privilege, no host
-// path, a read-only root. Datasets are the names of those that a driver made, by volume; at is when the workload of a group begins.
-func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, datasets map[string]string, at time.Time) (*batchv1.Job, error) {
-	asked := phaseRequest(run, phase, datasets)
+// path, a read-only root. The pools say which datasets a driver made, and who had them before; at is when the workload of a group begins.
+func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools plan.PoolsState, at time.Time) (*batchv1.Job, error) {
+	asked := phaseRequest(run, phase, pools)
 	if !at.IsZero() {
 		asked.StartAt = &at
 	}
@@ -70,18 +70,24 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, datasets map[str
 	return job, nil
 }
 
-func phaseRequest(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, datasets map[string]string) workload.Request {
-	mode, promised, source := promise(run, phase, datasets)
+func phaseRequest(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools plan.PoolsState) workload.Request {
+	mode, promised, source := promise(run, phase, pools.Datasets)
 	path := workload.DataPath
 	if mode == corev1.PersistentVolumeBlock {
 		path = workload.DevicePath
 	}
-	return workload.Request{
+	request := workload.Request{
 		Run:   results.RunIdentity{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
 		Phase: phase, Seed: run.Spec.Seed,
 		VolumeMode: string(mode), Path: path, VolumeSizeBytes: promised, Source: source,
 		Promised: workload.PromisedVolume, DataFiles: workload.DataFilesFor(run.Spec.Phases),
 	}
+	if target := run.Spec.Target.ZFS; target != nil && target.Reset == v1alpha1.ResetNone {
+		if before, kept := pools.KeptFrom[phaseVolume(run, phase).Name]; kept {
+			request.KeepsDataOf = &before
+		}
+	}
+	return request
 }
 
 // promise is what the runner has to find before it writes: the mode of the phase's volume, its size, and, where it is a dataset,

@@ -79,7 +79,7 @@ func TestBuildJob(t *testing.T) {
 	for _, mode := range []corev1.PersistentVolumeMode{corev1.PersistentVolumeFilesystem, corev1.PersistentVolumeBlock} {
 		t.Run(string(mode), func(t *testing.T) {
 			run := testRun(mode)
-			job, err := buildJob(run, run.Spec.Phases[0], nil, time.Time{})
+			job, err := buildJob(run, run.Spec.Phases[0], plan.PoolsState{}, time.Time{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func TestJobOnPools(t *testing.T) {
 		{VolumeMode: "Filesystem", Path: workload.DataPath, Source: plan.RunPoolName(run, "data") + "/volume"},
 		{VolumeMode: "Block", Path: workload.DevicePath, VolumeSizeBytes: 1 << 30},
 	} {
-		job, err := buildJob(run, run.Spec.Phases[i], nil, time.Time{})
+		job, err := buildJob(run, run.Spec.Phases[i], plan.PoolsState{}, time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -129,11 +129,11 @@ func TestDrivenPromise(t *testing.T) {
 	run := drivenRun()
 	name := plan.RunPoolName(run, "data")
 	datasets := map[string]string{"data": name + "/parent/pvc-1"}
-	if got := phaseRequest(run, run.Spec.Phases[0], datasets).Source; got != name+"/parent/pvc-1" {
+	if got := phaseRequest(run, run.Spec.Phases[0], plan.PoolsState{Datasets: datasets}).Source; got != name+"/parent/pvc-1" {
 		t.Errorf("promised is %q", got)
 	}
 	run.Spec.Target.ZFS.Dataset.Provisioner = plan.ProvisionerLocal
-	if got := phaseRequest(run, run.Spec.Phases[0], datasets).Source; got != name+"/volume" {
+	if got := phaseRequest(run, run.Spec.Phases[0], plan.PoolsState{Datasets: datasets}).Source; got != name+"/volume" {
 		t.Errorf("promised of the agent's is %q", got)
 	}
 	operation := v1alpha1.PoolOperationSpec{Pool: name, Action: v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{Dataset: "volume"}}}

@@ -104,7 +104,7 @@ func (r *Reconciler) observePools(ctx context.Context, state *plan.RunState, per
 			return nil
 		}
 	}
-	return nil
+	return r.observeEarlier(ctx, state)
 }
 
 // ofRun says whether an object that is in no namespace was made for a run.

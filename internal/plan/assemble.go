@@ -169,7 +169,13 @@ func runResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDoc
 	if run.Status.FinishedAt != nil {
 		result.FinishedAt = utc(run.Status.FinishedAt.Time)
 	}
+	if target := run.Spec.Target.ZFS; KeepsPools(target) {
+		result.Reset = string(target.Reset)
+	}
 	for _, volume := range run.Status.Volumes {
+		if result.KeptFrom == "" {
+			result.KeptFrom = volume.KeptFrom
+		}
 		result.Volumes = append(result.Volumes, runVolume(volume))
 	}
 	if ending := recordedEnding(run); ending != nil {

@@ -28,6 +28,8 @@ type BenchmarkState struct {
 	Leases []LeaseState
 	// Waiting are the other benchmarks that stand in line for one of the chosen nodes.
 	Waiting []Place
+	// Pools are the BenchmarkPools that the benchmark keeps from one run to the next.
+	Pools []KeptPool
 	// Results are the ConfigMaps with results of this benchmark.
 	Results []StoredExperiment
 }
@@ -77,6 +79,8 @@ type BenchmarkAction struct {
 	Kind BenchmarkActionKind
 	// Run is the name of the run for DeleteRun.
 	Run string
+	// Pool is the name of the kept pool for DeletePool, RunUID the run that has had it last.
+	Pool, RunUID string
 	// Slot and Attempt describe the run for CreateRun, Member its place in the group.
 	Slot    *Slot
 	Attempt int32
@@ -102,6 +106,7 @@ const (
 	ReleaseLease             BenchmarkActionKind = "ReleaseLease"
 	CreateRun                BenchmarkActionKind = "CreateRun"
 	DeleteRun                BenchmarkActionKind = "DeleteRun"
+	DeletePool               BenchmarkActionKind = "DeletePool"
 	WriteResults             BenchmarkActionKind = "WriteResults"
 	DeleteResults            BenchmarkActionKind = "DeleteResults"
 	DeleteBenchmark          BenchmarkActionKind = "DeleteBenchmark"
@@ -179,6 +184,10 @@ func stepDelete(state BenchmarkState, decision *BenchmarkDecision) bool {
 	}
 	decision.say(PositionDeleting, v1alpha1.ReasonCleaningUp, "waiting for %d runs to be torn down", len(state.Runs))
 	if deleteRuns(decision, state.Runs) > 0 {
+		return true
+	}
+	if waiting := giveBack(state, decision, nil); waiting != "" {
+		decision.say(PositionDeleting, v1alpha1.ReasonCleaningUp, "%s", waiting)
 		return true
 	}
 	if holds(state) {
@@ -343,6 +352,7 @@ func zfsNodes(state BenchmarkState) string {
 func stepRun(state BenchmarkState, decision *BenchmarkDecision) bool {
 	if current := unsettled(state); current != nil {
 		waitForRun(decision, attemptOf(state, current))
+		giveBackBeside(state, decision)
 		return true
 	}
 	next, number := decision.Tally.Next, decision.Tally.NextAttempt
@@ -351,6 +361,10 @@ func stepRun(state BenchmarkState, decision *BenchmarkDecision) bool {
 			stopGroup(decision, left)
 			return true
 		}
+	}
+	if waiting := keptForNext(state, decision, next); waiting != "" {
+		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "run %d of %d (%s, repetition %d): %s", next.Index+1, decision.Tally.Total, next.Variant, next.Repetition, waiting)
+		return true
 	}
 	for member := range int32(next.NodeCount()) {
 		decision.do(BenchmarkAction{Kind: CreateRun, Slot: next, Attempt: number, Member: member})

@@ -126,6 +126,9 @@ func expandVariants(spec *v1alpha1.StorageBenchmarkSpec) ([]Slot, error) {
 			slots = append(slots, slot)
 		}
 	}
+	if err := checkKept(spec, slots); err != nil {
+		return nil, err
+	}
 	return slots, sameNodeCount(slots)
 }
 

@@ -23,6 +23,10 @@ func stepFinish(state BenchmarkState, decision *BenchmarkDecision) bool {
 		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run is over and is being cleaned up after: %s", runMessage(current))
 		return true
 	}
+	if waiting := giveBack(state, decision, nil); waiting != "" {
+		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run is over and is being cleaned up after: %s", waiting)
+		return true
+	}
 	decision.Fingerprint = fingerprint(state)
 	name := ResultsName(state.Benchmark.Name, state.Experiment)
 	stored := findResults(state, state.Experiment)

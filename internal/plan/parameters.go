@@ -18,7 +18,7 @@ func RunParameters(run *v1alpha1.BenchmarkRun) []string {
 
 // ParameterOperationName is the name of the PoolOperation that sets a module parameter for a run.
 func ParameterOperationName(run *v1alpha1.BenchmarkRun, parameter string) string {
-	return RunPoolName(run, VolumeData) + ".set." + strings.ReplaceAll(parameter, "_", "-")
+	return ownName(run, VolumeData) + ".set." + strings.ReplaceAll(parameter, "_", "-")
 }
 
 // setParameters sets the module parameters of the target and waits until they are; nil once they are, or if there are none.

@@ -31,6 +31,7 @@ const (
 const (
 	poolRecheck = time.Minute
 	poolSoon    = 10 * time.Second
+	poolFreed   = time.Second
 	// poolAtOnce is for the next step, after one that has succeeded.
 	poolAtOnce = 10 * time.Millisecond
 )
@@ -48,7 +49,8 @@ type PoolState struct {
 	Disks map[string]PoolDisk
 	// Rivals are the other BenchmarkPools of the node, read whenever Disks are.
 	Rivals []v1alpha1.BenchmarkPool
-	// Users of the live pool, in words; asked only if the object is being deleted.
+	// Users of the live pool, in words; asked only if the object is being deleted. Of a kept pool those of the outdated dataset, if there
+	// is one.
 	Users []string
 }
 
@@ -69,6 +71,8 @@ type LivePool struct {
 	Properties []zfs.Property
 	// Datasets on it, the root among them, without snapshots.
 	Datasets []zfs.Dataset
+	// Snapshots of them.
+	Snapshots []string
 	// DatasetProperties of the root, of the datasets that the spec names, and of the one to be reported besides.
 	DatasetProperties []zfs.Property
 }
@@ -105,8 +109,10 @@ type PoolAction struct {
 	Member, Device string
 	// Settings to be made.
 	Settings []Setting
-	// Dataset to be made.
+	// Dataset to be made, mounted or destroyed.
 	Dataset zfs.DatasetSpec
+	// DatasetGUID is that of the dataset to be destroyed: one of the same name that was made since is another.
+	DatasetGUID string
 }
 
 // PoolActionKind is the kind of a PoolAction.
@@ -124,6 +130,7 @@ const (
 	SetPoolProperties   PoolActionKind = "SetProperties"
 	CreateDataset       PoolActionKind = "CreateDataset"
 	MountDataset        PoolActionKind = "MountDataset"
+	DestroyDataset      PoolActionKind = "DestroyDataset"
 	DestroyPool         PoolActionKind = "DestroyPool"
 	ClearPoolLabels     PoolActionKind = "ClearLabels"
 	RemovePoolFinalizer PoolActionKind = "RemoveFinalizer"
@@ -277,6 +284,11 @@ func livePool(state PoolState) PoolDecision {
 		decision := poolStall(v1alpha1.ReasonPoolUnhealthy, "pool %s is %s: %s", live.Name, health, troubles(live.Status))
 		decision.Actions = []PoolAction{finalizer}
 		return decision
+	}
+	// Before that, nothing is done to datasets: one of them may be a stranger's.
+	if decision := resetDatasets(state); decision != nil {
+		decision.Actions = append([]PoolAction{finalizer}, decision.Actions...)
+		return *decision
 	}
 	// What differs and is not to be mended is told last: the rest of the spec holds all the same.
 	var differs *PoolDecision

@@ -58,8 +58,11 @@ func destroyPool(state PoolState) PoolDecision {
 }
 
 // foreignDatasets are those that neither the spec names nor an operation on this pool has made: somebody else's volumes. What
-// is made below such a dataset inherits the operation's mark, but does not carry it.
+// is made below such a dataset inherits the operation's mark, but does not carry it. On a kept pool no operation makes any.
 func foreignDatasets(state PoolState) []string {
+	if keptPool(state.Pool) {
+		return state.strangers()
+	}
 	named := map[string]bool{state.Live.Name: true}
 	for _, dataset := range state.Pool.Spec.Datasets {
 		named[DatasetName(state.Pool, dataset)] = true

@@ -71,6 +71,7 @@ func poolDatasets(state PoolState) *PoolDecision {
 			continue
 		}
 		spec := zfs.DatasetSpec{Name: name, Properties: plain(dataset.Properties)}
+		maps.Copy(spec.Properties, datasetMarks(state.Pool))
 		if dataset.Size != nil {
 			spec.VolumeBytes = dataset.Size.Value()
 		}

@@ -117,6 +117,9 @@ func driverMissing(driver DriverState) string {
 // driverCannot says what a slot asks of the driver that a StorageClass cannot say and a dataset does not inherit.
 func driverCannot(slot *Slot) string {
 	target := slot.Target.ZFS
+	if KeepsPools(target) {
+		return fmt.Sprintf("reset: %s keeps what the agent makes, and the driver makes its volumes anew: write reset: Pool", target.Reset)
+	}
 	for i, dataset := range datasetsOf(target) {
 		volume := VolumeData
 		if i > 0 {
@@ -179,14 +182,7 @@ func DriverBytes(bytes int64) int64 {
 // driverCannotBear says what must not be done to the driver's dataset: a clone would keep the driver from destroying it, and without
 // the dataset the driver would be at a loss.
 func driverCannotBear(phase *v1alpha1.Phase) string {
-	actions := []*v1alpha1.PoolAction{}
-	if phase.Operate != nil {
-		actions = append(actions, &phase.Operate.PoolAction)
-	}
-	if phase.Measure != nil && phase.Measure.Operate != nil {
-		actions = append(actions, phase.Measure.Operate)
-	}
-	for _, action := range actions {
+	for _, action := range operationsOf(phase) {
 		if action.Clone != nil && action.Clone.Dataset == RunDataset {
 			return "a clone of the volume would keep the driver from destroying it: remove the clone"
 		}

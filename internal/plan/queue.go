@@ -31,7 +31,11 @@ func releaseIfIdle(state BenchmarkState, decision *BenchmarkDecision) {
 	}
 }
 
+// release gives the nodes back, but not before the disks: kept pools go first.
 func release(state BenchmarkState, decision *BenchmarkDecision) {
+	if giveBack(state, decision, nil) != "" {
+		return
+	}
 	for _, node := range held(state) {
 		decision.do(BenchmarkAction{Kind: ReleaseLease, Node: node})
 	}

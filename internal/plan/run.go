@@ -151,6 +151,7 @@ type RunActionKind string
 // The kinds of RunAction.
 const (
 	CreatePools        RunActionKind = "CreatePools"
+	TakePools          RunActionKind = "TakePools"
 	SetParameters      RunActionKind = "SetParameters"
 	RestoreParameter   RunActionKind = "RestoreParameter"
 	CreateVolume       RunActionKind = "CreateVolume"
@@ -271,6 +272,8 @@ func teardown(state RunState) RunDecision {
 		decision.Message = fmt.Sprintf("waiting for the driver to destroy %s: is its agent on node %s at work?", state.Volume.Unwatched, state.Run.Spec.NodeName)
 		decision.WakeAt = state.Now.Add(unwatchedRecheck)
 	case state.Volume.Left():
+	case state.handsPoolsOn():
+		decision.Settled = true
 	case state.Pools.Some && !state.Pools.Deleting:
 		decision.Actions = []RunAction{{Kind: DeletePools}}
 	case state.Pools.Some:

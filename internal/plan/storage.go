@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // VolumeData is the name of the volume that a target's own pool and dataset make, and that phases work on unless they name another.
@@ -46,14 +47,22 @@ func datasetOrDefault(dataset *v1alpha1.DatasetTemplate) *v1alpha1.DatasetTempla
 }
 
 // RunPoolName is the name of the BenchmarkPool of a volume, of the zpool, and of the PersistentVolume on it. They are not in a
-// namespace, so the run's UID makes the name unique.
+// namespace, so the run's UID makes the name unique, or, of a pool that is kept, the benchmark's.
 func RunPoolName(run *v1alpha1.BenchmarkRun, volume string) string {
+	if KeepsPools(run.Spec.Target.ZFS) {
+		return keptPoolName(run.Labels[v1alpha1.LabelBenchmarkUID], run.Spec.Experiment, run.Spec.Variant, run.Spec.NodeName, volume)
+	}
+	return ownName(run, volume)
+}
+
+// ownName is a name in no namespace that no other run has.
+func ownName(run *v1alpha1.BenchmarkRun, volume string) string {
 	return "sb-" + digest([]string{string(run.UID), volume}) + "-" + volume
 }
 
 // RunOperationName is the name of the PoolOperation of an operate phase.
 func RunOperationName(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) string {
-	return RunPoolName(run, VolumeData) + "-" + string(phase.Name)
+	return ownName(run, VolumeData) + "-" + string(phase.Name)
 }
 
 // ClaimName is the name of the claim of a volume of a run.
@@ -90,6 +99,11 @@ type PoolsState struct {
 	Ready bool
 	// Broken says that one will not become ready by itself.
 	Broken bool
+	// Kept says that the pools outlive the run. Earlier is the first that another run has used and this one is to go on with; KeptFrom are
+	// the runs that had them before this one, by volume.
+	Kept     bool
+	Earlier  *EarlierPool
+	KeptFrom map[string]results.RunIdentity
 	// Volumes as they are once all pools are ready.
 	Volumes []v1alpha1.RunVolumeStatus
 	// Datasets that a driver made on them, as ZFS names them, by volume.
@@ -115,6 +129,13 @@ func preparePools(state RunState, i int, decision RunDecision) *RunDecision {
 		decision.WakeAt = state.Now.Add(foreignRecheck)
 	case pools.Deleting:
 		decision.Message = "waiting for an earlier pool of the same name to be gone"
+		if pools.Kept { // its labels name the run before: nothing tells this one of its end
+			decision.WakeAt = state.Now.Add(foreignRecheck)
+		}
+	case pools.Earlier != nil:
+		takeEarlier(state, &decision)
+	case pools.KeptFrom != nil && pools.Broken:
+		return makeAnew(state, decision)
 	case !pools.Exist:
 		decision.Actions = []RunAction{{Kind: CreatePools}}
 		decision.Message = "making the pools of the run"
@@ -122,7 +143,8 @@ func preparePools(state RunState, i int, decision RunDecision) *RunDecision {
 		decision.Message = fmt.Sprintf("phase %s (%d of %d) waits for its pools: %s: %s", spec.Name, i+1, len(state.Phases), pools.Reason, pools.Message)
 	}
 	if overdue := state.waitingSince(i).Add(spec.StartDeadline.Duration.Duration); !state.Now.Before(overdue) {
-		ending := invalid(v1alpha1.ReasonPoolNotReady, false, "the pools for phase %s were not ready within %s: %s: %s",
+		// Another attempt would get the same disks; in the place of a kept pool, a new one.
+		ending := invalid(v1alpha1.ReasonPoolNotReady, pools.KeptFrom != nil, "the pools for phase %s were not ready within %s: %s: %s",
 			spec.Name, spec.StartDeadline.Duration.Duration, pools.Reason, orNone(pools.Message))
 		return &RunDecision{Phase: decision.Phase, Ending: ending, Reason: ending.Reason, Message: ending.Message}
 	} else if decision.WakeAt.IsZero() {

@@ -113,7 +113,7 @@ func TestWhatIsNotDoneYet(t *testing.T) {
 			z.Dataset = &v1alpha1.DatasetTemplate{Provisioner: "Local"}
 		}, ""},
 		"several nodes": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) { z.Nodes.Count = 2 }, ""},
-		"reset":         {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) { z.Reset = "None" }, "reset: Pool"},
+		"reset":         {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) { z.Reset = "None" }, ""},
 		"parameters": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) {
 			z.ModuleParameters = v1alpha1.ModuleParameters{"zfs_x": "1"}
 		}, ""},

@@ -6,21 +6,15 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// checkTarget refuses what this version cannot run yet, before anything is made: to leave it out silently would be a lie.
+// checkTarget refuses what cannot be run, before anything is made: to leave it out silently would be a lie.
 func checkTarget(slot *Slot) error {
-	target := slot.Target.ZFS
-	if target == nil {
+	if slot.Target.ZFS == nil {
 		return nil
 	}
-	missing := ""
-	switch {
-	case target.Reset != "" && target.Reset != v1alpha1.ResetPool:
-		missing = fmt.Sprintf("reset: %s: write reset: Pool", target.Reset)
+	if err := checkVolumes(slot); err != nil {
+		return err
 	}
-	if missing == "" {
-		return checkVolumes(slot)
-	}
-	return &SpecError{v1alpha1.ReasonNotSupported, fmt.Sprintf("variant %q asks for what this version does not do yet: %s", slot.Variant, missing)}
+	return checkReset(slot)
 }
 
 // checkVolumes makes sure that every phase works on a volume that there is.

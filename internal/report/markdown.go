@@ -173,7 +173,7 @@ func howSection(e results.Experiment) *section {
 	lines := []struct{ what, value string }{
 		{"Experiment", e.Experiment}, {"State", e.State}, {"Generation", strconv.FormatInt(e.Generation, 10)}, {"Seed", strconv.FormatInt(e.Seed, 10)},
 		{"Order", e.Order}, {"Repetitions", strconv.Itoa(int(e.Repetitions))}, {"Node", e.NodeName}, {"StorageClass", e.StorageClass},
-		{"Runner image", e.RunnerImage}, {"Started", moment(e.StartedAt)}, {"Finished", moment(e.FinishedAt)}, {"Took", took(e)},
+		{"Reset", resetWords(e)}, {"Runner image", e.RunnerImage}, {"Started", moment(e.StartedAt)}, {"Finished", moment(e.FinishedAt)}, {"Took", took(e)},
 	}
 	for _, line := range lines {
 		if line.value != "" {
@@ -184,6 +184,23 @@ func howSection(e results.Experiment) *section {
 		s.row("| Left out of results.json | %s |", cell(words))
 	}
 	return s
+}
+
+// resetWords say how many of the runs went on with the pool of a run before; empty if each had its own.
+func resetWords(e results.Experiment) string {
+	reset, kept := "", 0
+	for _, run := range e.Runs {
+		if run.Reset != "" {
+			reset = run.Reset
+		}
+		if run.KeptFrom != "" {
+			kept++
+		}
+	}
+	if reset == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s: %d of %d runs went on with the pool of the run before, and do not count as independent", reset, kept, len(e.Runs))
 }
 
 func moment(at *time.Time) string {

@@ -210,6 +210,17 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
+// TestResetIsSaid: runs that went on with the pool of another are no independent ones.
+func TestResetIsSaid(t *testing.T) {
+	runs := []results.RunResult{{Reset: "None"}, {Reset: "None", KeptFrom: "a"}, {Reset: "None", KeptFrom: "b"}}
+	if text := howSection(results.Experiment{Runs: runs}).String(); !strings.Contains(text, "None: 2 of 3 runs went on") {
+		t.Error(text)
+	}
+	if text := howSection(results.Experiment{Runs: []results.RunResult{{}}}).String(); strings.Contains(text, "Reset") {
+		t.Error(text)
+	}
+}
+
 // TestVolumesAreShown: of each variant those of a valid run, with their properties in order.
 func TestVolumesAreShown(t *testing.T) {
 	volume := func(recordsize string) []results.RunVolume {

@@ -21,6 +21,10 @@ import (
 // it that it goes, and its labels say whose it is.
 func Pool(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string]string) *v1alpha1.BenchmarkPool {
 	name := plan.RunPoolName(run, volume.Name)
+	if target := run.Spec.Target.ZFS; plan.KeepsPools(target) {
+		labels = maps.Clone(labels)
+		labels[v1alpha1.LabelReset] = string(target.Reset)
+	}
 	return &v1alpha1.BenchmarkPool{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec: v1alpha1.BenchmarkPoolSpec{
@@ -125,11 +129,15 @@ func size(volume plan.RunVolume, poolBytes int64) resource.Quantity {
 // PoolsState joins what is known of the pools of a run, in the order of its volumes; nil is one that does not exist. The
 // PersistentVolumes are those that claims of the run are bound to, by volume.
 func PoolsState(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, persistent map[string]string) plan.PoolsState {
-	state := plan.PoolsState{Needed: true, Exist: true, Ready: true, Datasets: map[string]string{}}
+	state := plan.PoolsState{Needed: true, Exist: true, Ready: true, Datasets: map[string]string{}, Kept: plan.KeepsPools(run.Spec.Target.ZFS)}
 	for i, wanted := range plan.RunVolumes(run) {
 		pool := pools[i]
 		if pool == nil {
 			state.Exist, state.Ready = false, false
+			continue
+		}
+		if pool.Labels[v1alpha1.LabelRunUID] != string(run.UID) && plan.KeptFor(pool, run) {
+			addEarlier(&state, pool)
 			continue
 		}
 		if pool.Labels[v1alpha1.LabelRunUID] != string(run.UID) {
@@ -139,6 +147,12 @@ func PoolsState(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, per
 		state.Some = true
 		state.Deleting = state.Deleting || !pool.DeletionTimestamp.IsZero()
 		reason, message, ready, broken := poolCondition(pool)
+		if state.Kept {
+			addKept(&state, wanted, pool)
+			if ready && !handedOn(run, pool) {
+				reason, message, ready = v1alpha1.ReasonPoolNotReady, "its agent has not made the dataset ready for this run: is it of the same release as the manager?", false
+			}
+		}
 		state.Ready, state.Broken = state.Ready && ready, state.Broken || broken
 		state.Volumes = append(state.Volumes, volumeStatus(wanted, pool))
 		if Driven(wanted) {
@@ -171,13 +185,13 @@ const maxRunProperties = 64
 
 // volumeStatus is what a pool says of a volume of a run.
 func volumeStatus(wanted plan.RunVolume, pool *v1alpha1.BenchmarkPool) v1alpha1.RunVolumeStatus {
-	properties := pool.Status.Properties
+	properties := slices.DeleteFunc(slices.Clone(pool.Status.Properties), func(p v1alpha1.EffectiveProperty) bool { return p.Name == plan.PropertyRun })
 	if Driven(wanted) { // those of the parent are in effect only as far as the dataset has them too
 		parent := plan.PoolName(pool) + "/" + string(plan.RunParent)
 		properties = slices.DeleteFunc(slices.Clone(properties), func(p v1alpha1.EffectiveProperty) bool { return p.Dataset == parent })
 	}
 	return v1alpha1.RunVolumeStatus{
 		Name: v1alpha1.PhaseName(wanted.Name), Pool: pool.Name, Provisioner: wanted.Dataset.Provisioner, GUID: pool.Status.GUID,
-		ZFSVersion: pool.Status.ZFSVersion, Properties: properties[:min(len(properties), maxRunProperties)],
+		KeptFrom: pool.Annotations[v1alpha1.AnnotationKeptFrom], ZFSVersion: pool.Status.ZFSVersion, Properties: properties[:min(len(properties), maxRunProperties)],
 	}
 }

@@ -161,7 +161,11 @@ func (s *session) preparePlace(ctx context.Context) error {
 		s.check("place", false, "%v", err)
 		return err
 	}
-	s.check("place", true, "%s, marked as that of this run", found)
+	whose := "marked as that of this run"
+	if before := s.request.KeepsDataOf; before != nil {
+		whose += ", with what run " + before.Name + " has left on it"
+	}
+	s.check("place", true, "%s, %s", found, whose)
 	s.counters, err = s.executor.observe(observe.Target{Path: found.path, Block: found.block})
 	if err != nil {
 		return wrongPlace("%w", err)

@@ -55,9 +55,12 @@ func (s *session) fill(ctx context.Context, phase v1alpha1.FillPhase) error {
 		return err
 	}
 	s.began = s.clock.start()
-	if s.volume.block {
+	switch {
+	case s.request.KeepsDataOf != nil && f.had > 0:
+		err = s.fillKept(ctx, f, phase)
+	case s.volume.block:
 		err = s.fillDevice(ctx, f, phase)
-	} else {
+	default:
 		err = s.fillFolder(ctx, f, phase)
 	}
 	s.ended = s.clock.start()
@@ -66,6 +69,11 @@ func (s *session) fill(ctx context.Context, phase v1alpha1.FillPhase) error {
 	}
 	s.fillMetrics(f)
 	return s.volume.describeData(&data{Files: f.files, FileBytes: f.has, CompressPercent: f.compressPercent})
+}
+
+// tolerance is how near to its share a fill comes.
+func (f *filling) tolerance(capacity int64) int64 {
+	return max(capacity/200, int64(f.files)*f.blockSize+64<<10)
 }
 
 func (s *session) fillMetrics(f *filling) {
@@ -144,7 +152,7 @@ func (s *session) fillShare(ctx context.Context, f *filling, to v1alpha1.Share, 
 		return err
 	}
 	target := int64(share * float64(capacity))
-	tolerance := max(capacity/200, int64(f.files)*f.blockSize+64<<10)
+	tolerance := f.tolerance(capacity)
 	caution, dataPerByte := 1.0, 1.0
 	if compresses(s.volume.mount.FSType) {
 		caution = 0.6 // the first step may take more than it writes, on RAID-Z for example

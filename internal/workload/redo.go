@@ -59,11 +59,17 @@ func (r *redo) prepare(ctx context.Context, s *session) error {
 	if len(r.job.BlockSizes) > 0 {
 		least = slices.MinFunc(r.job.BlockSizes, func(a, b fio.BlockShare) int { return int(a.Bytes - b.Bytes) }).Bytes
 	}
-	if err := r.place(s); err != nil {
+	kept, err := r.keep(s)
+	if err != nil {
 		return err
 	}
-	if err := r.layOut(ctx, s); err != nil {
-		return err
+	if !kept {
+		if err := r.place(s); err != nil {
+			return err
+		}
+		if err := r.layOut(ctx, s); err != nil {
+			return err
+		}
 	}
 	r.job.Direct = s.direct(r.logs[0], least, false)
 	return nil
@@ -95,7 +101,7 @@ func (r *redo) place(s *session) error {
 	for i := range writers {
 		e := extent{area.path, area.offset + i*each, each}
 		if !s.volume.block {
-			e = extent{filepath.Join(s.volume.path, fmt.Sprintf("%sredo.%02d", namePrefix, i)), 0, each}
+			e = extent{logPath(s, int(i)), 0, each}
 		}
 		r.logs = append(r.logs, e)
 	}
@@ -105,7 +111,7 @@ func (r *redo) place(s *session) error {
 // removeOld removes the logs of an earlier redo phase of this run, which may have had other writers.
 func (r *redo) removeOld(s *session) error {
 	for i := range 64 {
-		err := os.Remove(filepath.Join(s.volume.path, fmt.Sprintf("%sredo.%02d", namePrefix, i)))
+		err := os.Remove(logPath(s, i))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove the logs of an earlier phase: %w", err)
 		}

@@ -39,6 +39,8 @@ type Request struct {
 	Source string `json:"source,omitempty"`
 	// Promised is what Path was said to be: a Volume of its own, also if it is empty, or a plain Directory.
 	Promised string `json:"promised,omitempty"`
+	// KeepsDataOf is the run that has left its data on the volume for this one, which goes on with it; nil on a new volume.
+	KeepsDataOf *results.RunIdentity `json:"keepsDataOf,omitempty"`
 	// StartAt is when the workload has to begin, if others begin on other nodes at the same moment.
 	StartAt *time.Time `json:"startAt,omitempty"`
 	// DataFiles is how many files a fill writes, see DataFilesFor; 0 is one.

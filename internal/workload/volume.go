@@ -49,9 +49,11 @@ func claim(p place, request Request) (*volume, error) {
 			return nil, err
 		}
 	}
-	switch {
+	switch kept := request.KeepsDataOf; {
 	case there && found.Run == request.Run:
 		return v, v.sameAsMarked()
+	case kept != nil:
+		return v, v.takeOver(there, *kept, request.Run)
 	case there && !p.block:
 		return nil, wrongPlace("the volume %s carries the data of run %s/%s (%s): each run needs a volume of its own",
 			p.path, found.Run.Namespace, found.Run.Name, found.Run.UID)

@@ -47,6 +47,7 @@ func newView(live client.Client, namespace, node string, lag int, seed uint64) *
 	for _, list := range []client.ObjectList{
 		&v1alpha1.StorageBenchmarkList{}, &v1alpha1.BenchmarkRunList{}, &batchv1.JobList{}, &corev1.PodList{},
 		&corev1.PersistentVolumeClaimList{}, &corev1.ConfigMapList{}, &corev1.EventList{}, &coordinationv1.LeaseList{},
+		&v1alpha1.BenchmarkPoolList{},
 	} {
 		v.kinds[reflect.TypeOf(list)] = &kindView{list: list, at: -1, touched: true}
 	}

@@ -39,7 +39,7 @@ func startNodes(t *testing.T, count int, behaviour sim.Behaviour) *lab {
 	return l
 }
 
-// agents make every pool ready.
+// agents make every pool ready, a kept one for each of its runs.
 func (l *lab) agents(ctx context.Context) error {
 	for ctx.Err() == nil {
 		pools, err := l.live.Watch(ctx, &v1alpha1.BenchmarkPoolList{})
@@ -51,9 +51,10 @@ func (l *lab) agents(ctx context.Context) error {
 		}
 		for event := range pools.ResultChan() {
 			pool, is := event.Object.(*v1alpha1.BenchmarkPool)
-			if !is || event.Type == watch.Deleted || pool.Status.GUID != "" || pool.DeletionTimestamp != nil {
+			if !is || event.Type == watch.Deleted || pool.DeletionTimestamp != nil || pool.Status.GUID != "" && resetFor(pool) {
 				continue
 			}
+			pool.Status.Properties = marksOf(pool)
 			pool.Status.GUID, pool.Status.SizeBytes, pool.Status.ObservedGeneration = "4711", 1<<30, pool.Generation
 			kstatus.Done(&pool.Status.Conditions, pool.Generation, v1alpha1.ReasonPoolReady, "as asked")
 			if err := l.live.Status().Update(ctx, pool); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {

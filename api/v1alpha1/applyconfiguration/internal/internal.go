@@ -1351,6 +1351,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: guid
       type:
         scalar: string
+    - name: keptFrom
+      type:
+        scalar: string
     - name: name
       type:
         namedType: com.github.storagebench.storagebench.api.v1alpha1.PhaseName

@@ -22,6 +22,9 @@ type RunVolumeStatusApplyConfiguration struct {
 	Provisioner *string `json:"provisioner,omitempty"`
 	// guid of the pool.
 	GUID *string `json:"guid,omitempty"`
+	// keptFrom is the run that used the pool before, if reset other than Pool kept it for this one: with Dataset only the dataset is
+	// new, with None it holds what that run has left. Empty says that the pool was new.
+	KeptFrom *string `json:"keptFrom,omitempty"`
 	// zfsVersion of the node's module and tools.
 	ZFSVersion *string `json:"zfsVersion,omitempty"`
 	// properties in effect before the first phase, read back from ZFS: those that were asked for, and those that matter anyway.
@@ -63,6 +66,14 @@ func (b *RunVolumeStatusApplyConfiguration) WithProvisioner(value string) *RunVo
 // If called multiple times, the GUID field is set to the value of the last call.
 func (b *RunVolumeStatusApplyConfiguration) WithGUID(value string) *RunVolumeStatusApplyConfiguration {
 	b.GUID = &value
+	return b
+}
+
+// WithKeptFrom sets the KeptFrom field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the KeptFrom field is set to the value of the last call.
+func (b *RunVolumeStatusApplyConfiguration) WithKeptFrom(value string) *RunVolumeStatusApplyConfiguration {
+	b.KeptFrom = &value
 	return b
 }
 

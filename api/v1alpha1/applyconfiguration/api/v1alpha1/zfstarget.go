@@ -27,7 +27,8 @@ type ZFSTargetApplyConfiguration struct {
 	PerNode []NodePoolApplyConfiguration `json:"perNode,omitempty"`
 	// moduleParameters are OpenZFS module parameters set during the run and restored after it.
 	ModuleParameters *apiv1alpha1.ModuleParameters `json:"moduleParameters,omitempty"`
-	// reset says what is made anew for each run.
+	// reset says what is made anew for each run: the Pool and all on it, only the Dataset, or None of it, so that a run begins on what
+	// the repetition before has left.
 	Reset *apiv1alpha1.ResetPolicy `json:"reset,omitempty"`
 }
 

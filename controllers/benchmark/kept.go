@@ -1,0 +1,92 @@
+package benchmark
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// keptOf selects the BenchmarkPools that a benchmark keeps from one run to the next.
+func keptOf(benchmark *v1alpha1.StorageBenchmark) []client.ListOption {
+	return []client.ListOption{client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}, client.HasLabels{v1alpha1.LabelReset}}
+}
+
+// observeKept lists the pools that the benchmark keeps.
+func (r *Reconciler) observeKept(ctx context.Context, observed *observation) error {
+	var pools v1alpha1.BenchmarkPoolList
+	if err := r.Client.List(ctx, &pools, keptOf(observed.Benchmark)...); err != nil {
+		return fmt.Errorf("list the BenchmarkPools of benchmark %s/%s: %w", observed.Benchmark.Namespace, observed.Benchmark.Name, err)
+	}
+	for i := range pools.Items {
+		observed.Pools = append(observed.Pools, keptPool(&pools.Items[i]))
+	}
+	plan.SortKept(observed.Pools)
+	return nil
+}
+
+func keptPool(pool *v1alpha1.BenchmarkPool) plan.KeptPool {
+	kept := plan.KeptPool{Name: pool.Name, RunUID: pool.Labels[v1alpha1.LabelRunUID], Deleting: !pool.DeletionTimestamp.IsZero()}
+	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil:
+		kept.Problem = "its agent has not looked at it"
+	case pool.Generation > 1:
+		kept.Message, kept.Problem = ready.Message, "somebody has changed its spec"
+	default:
+		kept.Message = ready.Message
+		if ready.Status != metav1.ConditionTrue {
+			kept.Problem = ready.Reason + ": " + ready.Message
+		}
+	}
+	return kept
+}
+
+// deletePool deletes a kept pool that no run is to go on with: after a live look that it is the benchmark's, that the run which had it
+// last still is the one that was planned with, and that this one is over or gone. Its agent destroys it.
+func (r *Reconciler) deletePool(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, name, runUID string) error {
+	var pool v1alpha1.BenchmarkPool
+	if err := r.Live.Get(ctx, types.NamespacedName{Name: name}, &pool); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	ours := pool.Labels[v1alpha1.LabelBenchmarkUID] == string(benchmark.UID) && pool.Labels[v1alpha1.LabelReset] != "" && pool.Labels[v1alpha1.LabelRunUID] == runUID
+	if !ours || !pool.DeletionTimestamp.IsZero() {
+		return nil // the cache will show it, and the planner decide again
+	}
+	var user v1alpha1.BenchmarkRun
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: pool.Labels[v1alpha1.LabelRun]}, &user)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("confirm that no run is at work on BenchmarkPool %s: %w", name, err)
+	}
+	if err == nil && string(user.UID) == runUID && !plan.Settled(&user) {
+		return nil
+	}
+	return client.IgnoreNotFound(r.Client.Delete(ctx, &pool, client.Preconditions{UID: &pool.UID, ResourceVersion: &pool.ResourceVersion}))
+}
+
+// keepsPools says, from a live look, whether the benchmark still has kept pools: then their disks are not free.
+func (r *Reconciler) keepsPools(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (bool, error) {
+	var pools v1alpha1.BenchmarkPoolList
+	if err := r.Live.List(ctx, &pools, keptOf(benchmark)...); err != nil {
+		return false, fmt.Errorf("confirm that the disks are free: %w", err)
+	}
+	return len(pools.Items) > 0, nil
+}
+
+// keeperOf finds the benchmark that keeps a pool.
+func (r *Reconciler) keeperOf(ctx context.Context, object client.Object) []reconcile.Request {
+	labels := object.GetLabels()
+	if labels[v1alpha1.LabelReset] == "" {
+		return nil
+	}
+	return r.selectBenchmarks(ctx, func(benchmark *v1alpha1.StorageBenchmark) bool {
+		return string(benchmark.UID) == labels[v1alpha1.LabelBenchmarkUID]
+	})
+}

@@ -1,0 +1,34 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// ProveDataset reads from ZFS, at this moment, that a dataset of a kept pool is the one that was looked at, that this BenchmarkPool has made
+// it, and that it is not the present run's. The pool is proven first. The marks are read last.
+func ProveDataset(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, poolGUID, name, guid string) error {
+	if err := Prove(ctx, host, pool, poolGUID); err != nil {
+		return err
+	}
+	datasets, err := host.Datasets(ctx, name)
+	if err != nil {
+		return fmt.Errorf("confirm which dataset %s is: %w", name, err)
+	}
+	if len(datasets) != 1 || datasets[0].Name != name || datasets[0].GUID != guid {
+		return fmt.Errorf("dataset %s is not alone, or another than the one with guid %s that was looked at: %w", name, guid, ErrNotOurs)
+	}
+	marks, err := host.DatasetProperties(ctx, []string{plan.PropertyUID, plan.PropertyRun}, name)
+	if err != nil {
+		return fmt.Errorf("confirm whose dataset %s is: %w", name, err)
+	}
+	state := plan.PoolState{Pool: pool, Live: &plan.LivePool{PoolSummary: zfs.PoolSummary{Name: plan.PoolName(pool)}, Datasets: datasets, DatasetProperties: marks}}
+	if outdated := state.OutdatedDataset(); outdated == nil || outdated.Name != name {
+		return fmt.Errorf("dataset %s does not carry %s=%s and the %s of an earlier run: %w", name, plan.PropertyUID, pool.UID, plan.PropertyRun, ErrNotOurs)
+	}
+	return nil
+}

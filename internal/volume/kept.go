@@ -1,0 +1,41 @@
+package volume
+
+import (
+	"slices"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// addEarlier adds a kept pool that another repetition has had, and that this run has not taken over yet.
+func addEarlier(state *plan.PoolsState, pool *v1alpha1.BenchmarkPool) {
+	state.Exist, state.Ready = false, false
+	if !pool.DeletionTimestamp.IsZero() {
+		state.Deleting = true
+	}
+	if state.Earlier == nil {
+		state.Earlier = &plan.EarlierPool{Name: pool.Name, RunName: pool.Labels[v1alpha1.LabelRun], RunUID: pool.Labels[v1alpha1.LabelRunUID]}
+	}
+}
+
+// addKept notes from which run a kept pool was taken over; a new one is nobody's.
+func addKept(state *plan.PoolsState, wanted plan.RunVolume, pool *v1alpha1.BenchmarkPool) {
+	name, uid := pool.Annotations[v1alpha1.AnnotationKeptFrom], pool.Annotations[v1alpha1.AnnotationKeptFromUID]
+	if name == "" || uid == "" {
+		return
+	}
+	if state.KeptFrom == nil {
+		state.KeptFrom = map[string]results.RunIdentity{}
+	}
+	state.KeptFrom[wanted.Name] = results.RunIdentity{Namespace: pool.Labels[v1alpha1.LabelNamespace], Name: name, UID: uid}
+}
+
+// handedOn says whether the agent has reset a kept pool for a run: what it reports of an earlier one is no news of this one's.
+func handedOn(run *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkPool) bool {
+	return !slices.ContainsFunc(plan.RunMarks(pool), func(mark plan.Setting) bool {
+		return !slices.ContainsFunc(pool.Status.Properties, func(is v1alpha1.EffectiveProperty) bool {
+			return is.Dataset == mark.Dataset && is.Name == mark.Name && is.Value == string(run.UID)
+		})
+	})
+}

@@ -1,0 +1,177 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/workload"
+	"github.com/storagebench/storagebench/test/sim"
+)
+
+// marksOf are what an agent reports once it has reset a kept pool for its run.
+func marksOf(pool *v1alpha1.BenchmarkPool) []v1alpha1.EffectiveProperty {
+	var marks []v1alpha1.EffectiveProperty
+	for _, mark := range plan.RunMarks(pool) {
+		marks = append(marks, v1alpha1.EffectiveProperty{Dataset: mark.Dataset, Name: mark.Name, Value: pool.Labels[v1alpha1.LabelRunUID], Source: "local"})
+	}
+	return marks
+}
+
+func resetFor(pool *v1alpha1.BenchmarkPool) bool {
+	return slices.Equal(pool.Status.Properties, marksOf(pool))
+}
+
+// kept is an experiment whose pools are kept.
+func (l *lab) kept(name string, reset v1alpha1.ResetPolicy, repetitions int, more string) *v1alpha1.StorageBenchmark {
+	l.t.Helper()
+	return l.submit(name, fmt.Sprintf(`
+target:
+  zfs:
+    nodes: {matchLabels: {lab-of: %s}}
+    pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
+    dataset: {size: 64Mi}
+    reset: %s
+phases:
+- {name: fill, fill: {to: 50%%}}
+- {name: read, measure: {workload: {oltp: {workers: 2}}}}
+repetitions: %d
+%s`, l.namespaces[0], reset, repetitions, more), func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector = nil })
+}
+
+// pools of the lab by name, with their UIDs.
+func (l *lab) pools(ctx context.Context) map[string]string {
+	var list v1alpha1.BenchmarkPoolList
+	_ = l.live.List(ctx, &list, client.MatchingLabels{v1alpha1.LabelNamespace: l.namespaces[0]}) // what is not seen now is seen the next time
+	found := map[string]string{}
+	for _, pool := range list.Items {
+		found[pool.Name] = string(pool.UID)
+	}
+	return found
+}
+
+// TestResetNone: each repetition goes on with what the one before has left, but for the one after a failure, which has a new pool.
+func TestResetNone(t *testing.T) {
+	var guard sync.Mutex
+	var asked []string
+	failed := false
+	l := startNodes(t, 1, func(request workload.Request, _ *corev1.Pod) sim.Script {
+		guard.Lock()
+		defer guard.Unlock()
+		from := "nobody"
+		if request.KeepsDataOf != nil {
+			from = strings.TrimPrefix(request.KeepsDataOf.Name, request.Run.Name[:len("bench-01234567-")])
+		}
+		asked = append(asked, string(request.Phase.Name)+" from "+from)
+		if len(asked) == 4 && !failed { // the read of the second repetition
+			failed = true
+			return sim.Script{Outcome: sim.Evict}
+		}
+		return sim.Script{}
+	})
+	g := gomega.NewWithT(t)
+	benchmark := l.kept("bench", v1alpha1.ResetNone, 3, "")
+	l.finished(benchmark, v1alpha1.VerdictPassed)
+	guard.Lock()
+	g.Expect(asked).To(gomega.Equal([]string{"fill from nobody", "read from nobody", "fill from 000", "read from 000",
+		"fill from nobody", "read from nobody", "fill from 001-2", "read from 001-2"}))
+	guard.Unlock()
+	from := map[string]string{}
+	_, experiment := l.results(benchmark, plan.ResultsName("bench", plan.Experiment(l.get(benchmark))))
+	for _, run := range experiment.Runs {
+		g.Expect(run.Reset).To(gomega.Equal("None"))
+		from[run.Name[len("bench-01234567-"):]] = run.KeptFrom[max(0, len(run.KeptFrom)-5):]
+	}
+	g.Expect(from).To(gomega.HaveLen(4))
+	g.Expect(from["000"]).To(gomega.BeEmpty())
+	g.Expect(from["001"]).To(gomega.HaveSuffix("-000"))
+	g.Expect(from["001-2"]).To(gomega.BeEmpty())
+	g.Expect(from["002"]).To(gomega.Equal("001-2"))
+	l.poolsGone()
+}
+
+// TestResetDataset: variants in turn have a pool each, one after another, and no more than one is there at any time. The nodes are given
+// back after the last of them.
+func TestResetDataset(t *testing.T) {
+	l := startNodes(t, 1, func(request workload.Request, _ *corev1.Pod) sim.Script {
+		if request.KeepsDataOf != nil {
+			t.Errorf("run %s is to keep data of a dataset that is new", request.Run.Name)
+		}
+		return sim.Script{}
+	})
+	var guard sync.Mutex
+	seen, there, most := map[string]bool{}, map[string]bool{}, 0
+	l.background("a look at the pools", func(ctx context.Context) error {
+		pools, err := l.live.Watch(ctx, &v1alpha1.BenchmarkPoolList{}, client.MatchingLabels{v1alpha1.LabelNamespace: l.namespaces[0]})
+		if err != nil {
+			return err
+		}
+		defer pools.Stop()
+		for ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case event := <-pools.ResultChan():
+				if pool, is := event.Object.(*v1alpha1.BenchmarkPool); is {
+					guard.Lock()
+					seen[pool.Name+" "+string(pool.UID)] = true
+					if there[pool.Name] = true; event.Type == watch.Deleted {
+						delete(there, pool.Name)
+					}
+					most = max(most, len(there))
+					guard.Unlock()
+				}
+			}
+		}
+		return nil
+	})
+	g := gomega.NewWithT(t)
+	benchmark := l.kept("bench", v1alpha1.ResetDataset, 2, "order: Sequential\nmatrix: {dataset.recordsize: ['8192', '16384']}\n")
+	l.eventually("the first variant is done with", func(g gomega.Gomega) { g.Expect(l.runs()).To(gomega.HaveLen(3)) })
+	l.finished(benchmark, v1alpha1.VerdictPassed)
+	l.poolsGone()
+	guard.Lock()
+	defer guard.Unlock()
+	g.Expect(seen).To(gomega.HaveLen(2), "one pool for each variant")
+	g.Expect(most).To(gomega.Equal(1))
+	kept := 0
+	for _, run := range l.runs() {
+		if run.Status.Volumes[0].KeptFrom != "" {
+			kept++
+		}
+	}
+	g.Expect(kept).To(gomega.Equal(2))
+}
+
+// TestResetIsStopped: suspended or deleted in the middle, a benchmark leaves no pool; what goes on later begins on a new one.
+func TestResetIsStopped(t *testing.T) {
+	hold := sync.OnceValue(func() sim.Script { return sim.Script{Hold: true} })
+	l := startNodes(t, 1, func(request workload.Request, _ *corev1.Pod) sim.Script {
+		if request.KeepsDataOf != nil && request.Phase.Name == "read" {
+			return hold()
+		}
+		return sim.Script{}
+	})
+	g := gomega.NewWithT(t)
+	benchmark := l.kept("bench", v1alpha1.ResetNone, 2, "")
+	l.running("read", 1, "-001")
+	g.Expect(l.pools(t.Context())).To(gomega.HaveLen(1))
+	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Spec.Suspend = true })
+	l.eventually("no pool is left of a suspended benchmark", func(g gomega.Gomega) { g.Expect(l.pools(t.Context())).To(gomega.BeEmpty()) })
+	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Spec.Suspend = false })
+	l.finished(benchmark, v1alpha1.VerdictPassed)
+	for _, run := range l.runs() {
+		g.Expect(run.Status.Volumes[0].KeptFrom).To(gomega.BeEmpty(), run.Name)
+	}
+	l.must(l.live.Delete(t.Context(), benchmark))
+	l.poolsGone()
+}
