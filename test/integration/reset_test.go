@@ -40,7 +40,7 @@ target:
   zfs:
     nodes: {matchLabels: {lab-of: %s}}
     pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
-    dataset: {size: 64Mi}
+    dataset: {provisioner: Local, size: 64Mi}
     reset: %s
 phases:
 - {name: fill, fill: {to: 50%%}}
