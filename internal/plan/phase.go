@@ -149,6 +149,8 @@ func failedPod(state RunState, i int) *Ending {
 	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
 	since := state.Now.Sub(*phase.Pod.Ended)
 	switch {
+	case !phase.Pod.HasReceipt && phase.Pod.Deleting && killed(phase.Pod.ExitCode):
+		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s was deleted before it had ended: exit code %d", spec.Name, phase.Pod.ExitCode)
 	case !phase.Pod.HasReceipt && phase.Pod.ExitCode == 0:
 		return invalid(v1alpha1.ReasonResultMissing, true, "the pod of phase %s ended without a receipt for its result: is %s a storagebench runner?",
 			spec.Name, state.Run.Spec.RunnerImage)
@@ -165,6 +167,9 @@ func failedPod(state RunState, i int) *Ending {
 	}
 	return nil
 }
+
+// killed says whether an exit code is that of a container that the kubelet stopped, by SIGTERM or at last by SIGKILL.
+func killed(exitCode int32) bool { return exitCode == 128+15 || exitCode == 128+9 }
 
 // ErrForeign marks a document that belongs to another run or phase.
 var ErrForeign = errors.New("the result belongs to something else")

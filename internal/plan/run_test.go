@@ -158,6 +158,14 @@ func TestRun(t *testing.T) {
 		}}, reason: "PodLost", ending: "retry", says: "is lost: node no longer exists"},
 		{name: "the Job is being deleted", changes: []runChange{func(s *RunState) { s.Phases[0].Job.Deleting = true }}, reason: "JobLost", ending: "retry"},
 		{name: "the pod is being deleted", changes: []runChange{func(s *RunState) { s.Phases[0].Pod.Deleting = true }}, reason: "PodLost", ending: "retry"},
+		{name: "the pod was deleted and has been stopped", changes: []runChange{func(s *RunState) {
+			ended := s.Now
+			s.Phases[0].Pod.Deleting, s.Phases[0].Pod.Ended, s.Phases[0].Pod.ExitCode = true, &ended, 143
+		}}, reason: "PodLost", ending: "retry", says: "deleted before it had ended"},
+		{name: "the pod failed by itself and is being deleted", changes: []runChange{func(s *RunState) {
+			ended := s.Now
+			s.Phases[0].Pod.Deleting, s.Phases[0].Pod.Ended, s.Phases[0].Pod.ExitCode = true, &ended, 3
+		}}, reason: "PodFailed", ending: "retry", says: "exit code 3"},
 		{name: "a pod deleted before its start is replaced", changes: []runChange{notYet(time.Minute, PodState{Exists: true, Deleting: true}, "")}, reason: "PhaseRunning", wake: 9 * time.Minute},
 		{name: "the Job failed without a pod", changes: []runChange{func(s *RunState) {
 			s.Phases[0].Job.Failed, s.Phases[0].Job.Message, s.Phases[0].Pod = true, "BackoffLimitExceeded", PodState{}
