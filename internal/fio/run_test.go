@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/storagebench/storagebench/test/program"
 )
 
 // fake is a program that behaves as the script says; $OUT is where fio's report goes.
@@ -18,7 +20,7 @@ func fake(t *testing.T, script string) Program {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fio")
 	body := "#!/bin/sh\nfor a in \"$@\"; do case $a in --output=*) OUT=${a#--output=};; esac; done\n" + script
-	if err := os.WriteFile(path, []byte(body), 0o700); err != nil {
+	if err := program.Script(path, body); err != nil {
 		t.Fatal(err)
 	}
 	return Program{Path: path, Scratch: t.TempDir()}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/test/program"
 )
 
 // nobody is who runs PostgreSQL when the tests are root: it refuses root.
@@ -78,14 +78,14 @@ func shortFolder(t *testing.T, uid int, parent string) string {
 // child is this test once more, as another user. The copy of the program is readable for it, the folder of go test is not.
 func child(t *testing.T, uid uint32, folder string) *exec.Cmd {
 	t.Helper()
-	program := filepath.Join(shortFolder(t, 0, "/tmp"), "test")
-	if err := copyProgram(program); err != nil {
+	path := filepath.Join(shortFolder(t, 0, "/tmp"), "test")
+	if err := program.CopySelf(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(filepath.Dir(program), 0o755); err != nil {
+	if err := os.Chmod(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), program, "-test.run=^"+t.Name()+"$", "-test.v", "-test.parallel=8")
+	command := exec.CommandContext(t.Context(), path, "-test.run=^"+t.Name()+"$", "-test.v", "-test.parallel=8")
 	command.Env = append(os.Environ(), folderVariable+"="+folder)
 	command.Dir = "/"
 	command.SysProcAttr = &syscall.SysProcAttr{}
@@ -93,20 +93,6 @@ func child(t *testing.T, uid uint32, folder string) *exec.Cmd {
 		command.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: uid}
 	}
 	return command
-}
-
-func copyProgram(to string) error {
-	from, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = from.Close() }()
-	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE, 0o755)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(file, from)
-	return errors.Join(err, file.Close())
 }
 
 // small is a measurement of two seconds.

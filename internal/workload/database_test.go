@@ -5,7 +5,6 @@ package workload
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/postgres"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/test/program"
 )
 
 // userVariable names the folder in which a test goes on as another user, since PostgreSQL refuses root.
@@ -96,11 +96,11 @@ func continueAs(t *testing.T, user int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	program := filepath.Join(folder, "test")
-	if err := errors.Join(copyFile("/proc/self/exe", program), os.Chown(folder, user, user)); err != nil {
+	path := filepath.Join(folder, "test")
+	if err := errors.Join(program.CopySelf(path), os.Chown(folder, user, user)); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), program, "-test.run=^"+t.Name()+"$", "-test.v")
+	command := exec.CommandContext(t.Context(), path, "-test.run=^"+t.Name()+"$", "-test.v")
 	command.Env = append(os.Environ(), userVariable+"="+folder)
 	command.Dir = "/"
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
@@ -111,18 +111,4 @@ func continueAs(t *testing.T, user int) {
 	if t.Logf("as user %d: %s", user, output); err != nil {
 		t.Errorf("as user %d: %v", user, err)
 	}
-}
-
-func copyFile(from, to string) error {
-	source, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = source.Close() }()
-	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE, 0o755)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(file, source)
-	return errors.Join(err, file.Close())
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/test/program"
 )
 
 // fakeFIO puts a script in the place of fio; $OUT is where the report goes.
@@ -23,7 +23,7 @@ func (b *bench) fakeFIO(script string) {
 	path := filepath.Join(b.t.TempDir(), "fio")
 	body := "#!/bin/sh\nif [ \"$1\" = --version ]; then echo fio-3.33; exit; fi\n" +
 		"for a in \"$@\"; do case $a in --output=*) OUT=${a#--output=};; esac; done\n" + script
-	if err := os.WriteFile(path, []byte(body), 0o700); err != nil {
+	if err := program.Script(path, body); err != nil {
 		b.t.Fatal(err)
 	}
 	b.executor.FIO = path
