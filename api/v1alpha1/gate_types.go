@@ -106,6 +106,32 @@ type ConfigMapName struct {
 	Name string `json:"name"`
 }
 
+// Calibration names measured noise: by how much equal runs differ.
+type Calibration struct {
+	// configMap of the same namespace that holds the accepted calibration.
+	// +required
+	ConfigMap ConfigMapName `json:"configMap"`
+	// allowDifferences lists parts of the environment fingerprint that may differ from the calibration's.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	AllowDifferences []string `json:"allowDifferences,omitempty"`
+}
+
+// Adaptive adds repetitions while a compare gate is open.
+type Adaptive struct {
+	// maxRepetitions of every variant. Gates are judged twice, after spec.repetitions and, if one is open then, after so many.
+	// +required
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=50
+	MaxRepetitions int32 `json:"maxRepetitions"`
+	// budget of time for the experiment: no repetitions are added that would, at the pace so far, end later.
+	// +optional
+	Budget *Duration `json:"budget,omitempty"`
+}
+
 // Schedule repeats a benchmark.
 type Schedule struct {
 	// cron expression with five fields, such as "0 3 * * 1", or @daily, @weekly, @monthly.

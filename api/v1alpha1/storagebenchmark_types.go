@@ -50,6 +50,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.target.storageClass) || self.target.storageClass.volumeMode != 'Block' || self.phases.all(p, !has(p.measure) || (!has(p.measure.workload.postgres) && (!has(p.measure.workload.oltp) || p.measure.workload.oltp.layout != 'FilePerWorker')))",message="postgres and layout: FilePerWorker need a file system: write volumeMode: Filesystem, or choose another workload"
 // +kubebuilder:validation:XValidation:rule="!has(self.schedule) || !has(self.ttlAfterFinished)",message="ttlAfterFinished would delete the benchmark with its schedule: remove one of the two; resultsHistory bounds what is kept"
 // +kubebuilder:validation:XValidation:rule=`!has(self.gates) || self.gates.all(g, !has(g.expression) || self.phases.exists(p, g.expression.contains("'" + p.name + "'") || g.expression.contains('"' + p.name + '"')))`,message="a gate's expression names no phase of spec.phases: write phase('NAME') with the name of one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.adaptive) || self.adaptive.maxRepetitions > self.repetitions",message="adaptive.maxRepetitions is not more than repetitions: make it larger, or remove adaptive"
+// +kubebuilder:validation:XValidation:rule="!has(self.adaptive) || self.order == 'Interleaved'",message="adaptive adds repetitions of all variants in turn: set order to Interleaved, or remove adaptive"
+// +kubebuilder:validation:XValidation:rule="!has(self.adaptive) || (has(self.gates) && self.gates.exists(g, has(g.compare)))",message="adaptive adds repetitions while a compare gate is open: add a gate with compare, or remove adaptive"
 type StorageBenchmarkSpec struct {
 	// target is the storage under test.
 	// +required
@@ -78,6 +81,9 @@ type StorageBenchmarkSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=50
 	Repetitions int32 `json:"repetitions,omitempty"`
+	// adaptive adds repetitions while a compare gate is open: more are made only if the first ones do not say enough.
+	// +optional
+	Adaptive *Adaptive `json:"adaptive,omitempty"`
 	// order of the runs.
 	// +optional
 	// +default="Interleaved"
@@ -101,6 +107,9 @@ type StorageBenchmarkSpec struct {
 	// baseline that gates can compare with.
 	// +optional
 	Baseline *Baseline `json:"baseline,omitempty"`
+	// calibration says by how much equal runs differ: no compare gate fails for less than twice as much.
+	// +optional
+	Calibration *Calibration `json:"calibration,omitempty"`
 	// schedule repeats the benchmark.
 	// +optional
 	Schedule *Schedule `json:"schedule,omitempty"`
@@ -290,6 +299,52 @@ type GateStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
+	// comparisons are the evidence of a compare gate, a variant each; those that decide come first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Comparisons []GateComparison `json:"comparisons,omitempty"`
+}
+
+// GateComparison is the evidence on one variant.
+type GateComparison struct {
+	// variant that is judged.
+	// +required
+	// +kubebuilder:validation:MaxLength=512
+	Variant string `json:"variant"`
+	// verdict on it.
+	// +required
+	Verdict Verdict `json:"verdict"`
+	// changePartsPerMillion of the metric (Hodges-Lehmann estimate): -52000 is 5.2% less than in what it is compared with.
+	// +required
+	ChangePartsPerMillion int64 `json:"changePartsPerMillion"`
+	// lowPartsPerMillion is the lower end of its interval; there is none if the runs are too few.
+	// +optional
+	LowPartsPerMillion *int64 `json:"lowPartsPerMillion,omitempty"`
+	// highPartsPerMillion is the upper end.
+	// +optional
+	HighPartsPerMillion *int64 `json:"highPartsPerMillion,omitempty"`
+	// confidencePartsPerMillion with which the change lies in the interval.
+	// +optional
+	ConfidencePartsPerMillion int64 `json:"confidencePartsPerMillion,omitempty"`
+	// worseProbabilityPartsPerMillion is p of "worse by more than the tolerance and twice the noise", corrected for all comparisons.
+	// +required
+	WorseProbabilityPartsPerMillion int64 `json:"worseProbabilityPartsPerMillion"`
+	// withinProbabilityPartsPerMillion is p of "worse by less than the tolerance".
+	// +required
+	WithinProbabilityPartsPerMillion int64 `json:"withinProbabilityPartsPerMillion"`
+	// runs that went in; those of two variants in turns are pairs.
+	// +required
+	Runs int32 `json:"runs"`
+	// baselineRuns they were compared with.
+	// +required
+	BaselineRuns int32 `json:"baselineRuns"`
+	// tolerancePartsPerMillion is the change for the worse that is accepted.
+	// +required
+	TolerancePartsPerMillion int64 `json:"tolerancePartsPerMillion"`
+	// noisePartsPerMillion by which equal runs differ, if that was measured.
+	// +optional
+	NoisePartsPerMillion *int64 `json:"noisePartsPerMillion,omitempty"`
 }
 
 // PhaseSummary is what the valid runs of a variant say about a phase.

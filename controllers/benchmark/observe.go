@@ -230,6 +230,7 @@ func (r *Reconciler) observeResults(ctx context.Context, observed *observation) 
 			observed.Results = append(observed.Results, plan.StoredExperiment{
 				ConfigMap: item.Name, Experiment: item.Labels[v1alpha1.LabelExperiment], StoredAt: item.CreationTimestamp.Time,
 				Fingerprint: item.Annotations[v1alpha1.AnnotationFingerprint], Verdict: item.Annotations[v1alpha1.AnnotationVerdict],
+				Extended: item.Annotations[annotationExtended] == "true",
 			})
 		}
 	}

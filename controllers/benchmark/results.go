@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,6 +93,7 @@ func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.Stora
 			Annotations: map[string]string{
 				v1alpha1.AnnotationFingerprint: action.Fingerprint,
 				v1alpha1.AnnotationVerdict:     experiment.Verdict,
+				annotationExtended:             strconv.FormatBool(experiment.Extended),
 				annotationOmitted:              strings.Join(omitted, "; "),
 			},
 			OwnerReferences: []metav1.OwnerReference{ownerReference(benchmark)},
@@ -117,6 +119,9 @@ func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.Stora
 	existing.Labels, existing.Annotations, existing.Data = wanted.Labels, wanted.Annotations, wanted.Data
 	return r.Client.Update(ctx, &existing)
 }
+
+// annotationExtended says that more repetitions are made.
+const annotationExtended = "storagebench.dev/extended"
 
 // annotationOmitted says what did not fit into the results.
 const annotationOmitted = "storagebench.dev/omitted"

@@ -128,10 +128,23 @@ func gateStatuses(gates []results.GateResult) []v1alpha1.GateStatus {
 	for _, gate := range gates {
 		statuses = append(statuses, v1alpha1.GateStatus{
 			Name: v1alpha1.GateName(gate.Name), Verdict: v1alpha1.Verdict(gate.Verdict),
-			Reason: gate.Reason, Message: kstatus.Shorten(gate.Message, 1024),
+			Reason: gate.Reason, Message: kstatus.Shorten(gate.Message, 1024), Comparisons: gateComparisons(gate.Comparisons),
 		})
 	}
 	return statuses
+}
+
+func gateComparisons(evidence []results.Comparison) []v1alpha1.GateComparison {
+	var all []v1alpha1.GateComparison
+	for _, c := range evidence {
+		all = append(all, v1alpha1.GateComparison{
+			Variant: kstatus.Shorten(c.Variant, 512), Verdict: v1alpha1.Verdict(c.Verdict), ChangePartsPerMillion: c.ChangePartsPerMillion,
+			LowPartsPerMillion: c.LowPartsPerMillion, HighPartsPerMillion: c.HighPartsPerMillion, ConfidencePartsPerMillion: c.ConfidencePartsPerMillion,
+			WorseProbabilityPartsPerMillion: c.WorseProbabilityPartsPerMillion, WithinProbabilityPartsPerMillion: c.WithinProbabilityPartsPerMillion,
+			Runs: c.Runs, BaselineRuns: c.BaselineRuns, TolerancePartsPerMillion: c.TolerancePartsPerMillion, NoisePartsPerMillion: c.NoisePartsPerMillion,
+		})
+	}
+	return all
 }
 
 // summary takes the primary metrics of as many variants and phases as the status may hold.

@@ -29,10 +29,10 @@ func compileBound(bound *v1alpha1.BoundGate, known scope) (rule, []string) {
 	return boundRule{of, bound.Min.DeepCopy(), bound.Max.DeepCopy()}, mistakes
 }
 
-func (b boundRule) judge(measured measurements, variants []string) []opinion {
+func (b boundRule) judge(evidence *Evidence, variants []string) []opinion {
 	opinions := make([]opinion, 0, len(variants))
 	for _, variant := range variants {
-		opinions = append(opinions, b.judgeVariant(measured, variant))
+		opinions = append(opinions, b.judgeVariant(evidence.measured(), variant))
 	}
 	return opinions
 }
@@ -40,15 +40,15 @@ func (b boundRule) judge(measured measurements, variants []string) []opinion {
 func (b boundRule) judgeVariant(measured measurements, variant string) opinion {
 	metric, missing := measured.find(reference{variant, b.of.phase, b.of.metric})
 	if missing != "" {
-		return opinion{variant, v1alpha1.VerdictInconclusive, ReasonNoData, missing}
+		return opinion{variant: variant, verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: missing}
 	}
 	median := *resource.NewQuantity(metric.Median, resource.DecimalSI)
 	text := figure(b.of, metric)
 	switch {
 	case b.min != nil && compareQuantities(median, b.min.Quantity) < 0:
-		return opinion{variant, v1alpha1.VerdictFailed, ReasonBelowMinimum, text + ", below the minimum of " + quantityText(b.min)}
+		return opinion{variant: variant, verdict: v1alpha1.VerdictFailed, reason: ReasonBelowMinimum, text: text + ", below the minimum of " + quantityText(b.min)}
 	case b.max != nil && compareQuantities(median, b.max.Quantity) > 0:
-		return opinion{variant, v1alpha1.VerdictFailed, ReasonAboveMaximum, text + ", above the maximum of " + quantityText(b.max)}
+		return opinion{variant: variant, verdict: v1alpha1.VerdictFailed, reason: ReasonAboveMaximum, text: text + ", above the maximum of " + quantityText(b.max)}
 	case b.min != nil && b.max != nil:
 		text += fmt.Sprintf(", between %s and %s", quantityText(b.min), quantityText(b.max))
 	case b.min != nil:
@@ -56,7 +56,7 @@ func (b boundRule) judgeVariant(measured measurements, variant string) opinion {
 	default:
 		text += ", at most " + quantityText(b.max)
 	}
-	return opinion{variant, v1alpha1.VerdictPassed, ReasonHolds, text}
+	return opinion{variant: variant, verdict: v1alpha1.VerdictPassed, reason: ReasonHolds, text: text}
 }
 
 // compareQuantities works on copies: comparing changes how a Quantity is held, and a Set is shared.

@@ -1,35 +1,205 @@
 package gate
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // defaultTolerance is that of the API.
 const defaultTolerance = "5%"
 
-// compareRule is accepted and checked, but not judged by this version.
-type compareRule struct{}
+// The values of CompareGate.To.
+const (
+	toVariant  = "Variant"
+	toBaseline = "Baseline"
+	toHistory  = "History"
+)
+
+// compareRule asks that a metric is not worse than elsewhere by more than a tolerance.
+type compareRule struct {
+	of     reference
+	metric results.Metric
+	to     string
+	// rival is the variant of the spec to compare with, if to is Variant.
+	rival string
+	// tolerance is the share by which the metric may be worse.
+	tolerance float64
+}
 
 func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string) {
 	var mistakes []string
-	if _, mistake := known.checkPath(string(compare.Metric)); mistake != "" {
+	of, mistake := known.checkPath(string(compare.Metric))
+	if mistake != "" {
 		mistakes = append(mistakes, "compare."+mistake)
 	}
-	if name := string(compare.Variant); name != "" {
-		// With a matrix, a variant of the spec is the first part of several expanded names.
-		expanded := slices.ContainsFunc(known.variants, func(v string) bool { return strings.HasPrefix(v, name+",") })
-		if mistake := known.checkVariant(name); mistake != "" && !expanded {
-			mistakes = append(mistakes, "compare.variant: "+mistake)
-		}
+	rule := compareRule{of: of, to: compare.To, rival: string(compare.Variant)}
+	rule.metric, _ = results.LookupMetric(of.metric)
+	if rule.metric.Better == results.Neither {
+		mistakes = append(mistakes, fmt.Sprintf("compare.metric %q is neither better nor worse when it is higher: write what you expect of it as a bound or an expression", compare.Metric))
 	}
-	return compareRule{}, mistakes
+	tolerance, err := parseTolerance(compare.Tolerance)
+	if err == nil && tolerance >= 1 {
+		err = fmt.Errorf("a tolerance of %s accepts everything: write less, such as %s", compare.Tolerance, defaultTolerance)
+	}
+	if err != nil {
+		mistakes = append(mistakes, "compare.tolerance: "+err.Error())
+	}
+	rule.tolerance = tolerance
+	if rule.to == toVariant {
+		mistakes = append(mistakes, rule.checkRival(known)...)
+	}
+	return rule, mistakes
 }
 
-func (compareRule) judge(measurements, []string) []opinion {
-	return []opinion{{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNotSupported,
-		text: "this version does not judge compare gates yet: meanwhile use an expression over two variants, such as " +
-			"variant('new').phase('scan').readBytesPerSecond >= 0.95 * variant('old').phase('scan').readBytesPerSecond"}}
+// checkRival wants a variant to compare with, and one to compare.
+func (c compareRule) checkRival(known scope) []string {
+	// With a matrix, a variant of the spec is the first part of several expanded names.
+	isRival := func(name string) bool { return name == c.rival || strings.HasPrefix(name, c.rival+",") }
+	switch {
+	case c.rival == "":
+		return []string{"compare.variant is empty: name the variant to compare with"}
+	case !slices.ContainsFunc(known.variants, isRival):
+		return []string{"compare.variant: " + known.checkVariant(c.rival)}
+	case !slices.ContainsFunc(known.variants, func(name string) bool { return !isRival(name) }):
+		return []string{fmt.Sprintf("compare.variant: there is nothing but %q to compare with it: add a variant", c.rival)}
+	}
+	return nil
+}
+
+func parseTolerance(share v1alpha1.Share) (float64, error) {
+	if share == "" {
+		share = defaultTolerance
+	}
+	text, percent := strings.CutSuffix(string(share), "%")
+	value, err := strconv.ParseFloat(text, 64)
+	if !percent || err != nil || !(value >= 0 && value <= 100) {
+		return 0, fmt.Errorf("%q is no share: write one such as %s", share, defaultTolerance)
+	}
+	return value / 100, nil
+}
+
+func (c compareRule) judge(evidence *Evidence, variants []string) []opinion {
+	var opinions []opinion
+	for _, variant := range variants {
+		rival := ""
+		if c.to == toVariant {
+			name, rest, matrix := strings.Cut(variant, ",")
+			if name == c.rival {
+				continue
+			}
+			if rival = c.rival; matrix {
+				rival += "," + rest
+			}
+		}
+		opinion := c.judgeVariant(evidence, variant, rival)
+		opinion.variant = variant
+		opinions = append(opinions, opinion)
+	}
+	return opinions
+}
+
+func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opinion {
+	of := reference{variant, c.of.phase, c.of.metric}
+	if c.to == toHistory {
+		return c.judgeHistory(evidence, variant)
+	}
+	now, unknown := c.independent(evidence, of)
+	if unknown != nil {
+		return *unknown
+	}
+	var one *comparison
+	if c.to == toVariant {
+		before, unknown := c.independent(evidence, reference{rival, c.of.phase, c.of.metric})
+		if unknown != nil {
+			return *unknown
+		}
+		if one = compareSamples(before, now, evidence.Order); len(one.now) == 0 {
+			return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: fmt.Sprintf(
+				"no data: %s was never measured in the same repetition in both variants: look at their BenchmarkRuns for the reason", c.of)}
+		}
+		one.than = "in variant " + plain(rival)
+	} else {
+		earlier, unknown := c.earlier(evidence.Baseline, of)
+		if unknown != nil {
+			return *unknown
+		}
+		one = &comparison{before: earlier, now: values(now), than: "in the baseline"}
+	}
+	one.of, one.better, one.tolerance = c.of, c.metric.Better, c.tolerance
+	if evidence.Noise != nil {
+		one.noise, one.noiseKnown = evidence.Noise(c.of.phase, c.of.metric)
+	}
+	if err := one.test(); err != nil {
+		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoRatio, text: fmt.Sprintf(
+			"%s cannot be compared as a share: %v: use a bound or an expression", c.of, err)}
+	}
+	return opinion{comparison: one}
+}
+
+// compareSamples makes pairs of variants that took turns; else whatever drifted in between would be taken for a difference of each pair.
+func compareSamples(before, now []sample, order v1alpha1.RunOrder) *comparison {
+	if order == v1alpha1.OrderSequential {
+		return &comparison{before: values(before), now: values(now)}
+	}
+	a, b := pairs(before, now)
+	return &comparison{before: a, now: b, paired: true}
+}
+
+// independent are the samples of a metric, unless there are none or they depend on each other.
+func (c compareRule) independent(evidence *Evidence, of reference) ([]sample, *opinion) {
+	_, missing := evidence.measured().find(of)
+	found, kept := evidence.samples(of)
+	switch {
+	case missing != "" || len(found) == 0:
+		if missing == "" {
+			missing = fmt.Sprintf("no data: no valid run of variant %s has measured %s", plain(of.variant), plain(of.phase)+"."+plain(of.metric))
+		}
+		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: missing}
+	case kept != "":
+		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNotIndependent, text: fmt.Sprintf(
+			"run %s of variant %s went on with the pool of another run, so that its numbers are no repetition: set target.zfs.reset to Pool to compare", plain(kept), plain(of.variant))}
+	}
+	return found, nil
+}
+
+// earlier are the values of the baseline, unless it cannot be compared with.
+func (c compareRule) earlier(baseline Earlier, of reference) ([]float64, *opinion) {
+	if baseline.Refused != "" {
+		verdict := v1alpha1.VerdictInconclusive
+		if baseline.Invalid {
+			verdict = v1alpha1.VerdictInvalid
+		}
+		return nil, &opinion{verdict: verdict, reason: baseline.Reason, text: baseline.Refused}
+	}
+	var stored []int64
+	unit := c.metric.Unit
+	if baseline.Values != nil {
+		stored, unit = baseline.Values(of.variant, of.phase, of.metric)
+	}
+	if len(stored) == 0 {
+		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: fmt.Sprintf(
+			"no data: the baseline has no %s of variant %s: accept a newer one with 'kubectl storagebench baseline accept'", c.of, plain(of.variant))}
+	}
+	if unit != c.metric.Unit {
+		return nil, &opinion{verdict: v1alpha1.VerdictInvalid, reason: ReasonBaselineInvalid, text: fmt.Sprintf(
+			"the baseline has %s in %s, but it is measured in %s: accept a newer one with 'kubectl storagebench baseline accept'", c.of, plain(unit), c.metric.Unit)}
+	}
+	converted := make([]float64, 0, len(stored))
+	for _, value := range stored {
+		converted = append(converted, float64(value))
+	}
+	return converted, nil
+}
+
+func (c compareRule) judgeHistory(evidence *Evidence, variant string) opinion {
+	if evidence.History == nil {
+		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: "no data: there are no earlier experiments of this benchmark"}
+	}
+	trend := evidence.History(variant, c.of.phase, c.of.metric, c.tolerance)
+	return opinion{verdict: trend.Verdict, reason: trend.Reason, text: trend.Text}
 }

@@ -68,15 +68,15 @@ func compileExpression(text string, known scope) (rule, []string) {
 	return rule, nil
 }
 
-func (e expressionRule) judge(measured measurements, variants []string) []opinion {
+func (e expressionRule) judge(evidence *Evidence, variants []string) []opinion {
 	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
 	defer cancel()
 	if !e.perVariant {
-		return []opinion{e.judgeVariant(ctx, measured, "")}
+		return []opinion{e.judgeVariant(ctx, evidence.measured(), "")}
 	}
 	opinions := make([]opinion, 0, len(variants))
 	for _, variant := range variants {
-		opinions = append(opinions, e.judgeVariant(ctx, measured, variant))
+		opinions = append(opinions, e.judgeVariant(ctx, evidence.measured(), variant))
 	}
 	return opinions
 }
@@ -93,7 +93,7 @@ func (e expressionRule) judgeVariant(ctx context.Context, measured measurements,
 		}
 		metric, missing := measured.find(full)
 		if missing != "" {
-			return opinion{variant, v1alpha1.VerdictInconclusive, ReasonNoData, missing}
+			return opinion{variant: variant, verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: missing}
 		}
 		variables[variableName(i)] = types.Double(metric.Median)
 		figures = append(figures, figure(ref, metric))
@@ -102,19 +102,19 @@ func (e expressionRule) judgeVariant(ctx context.Context, measured measurements,
 	value, _, err := e.program.ContextEval(ctx, variables)
 	// An error that && or || swallowed counts as well.
 	if found.first != "" {
-		return opinion{variant, v1alpha1.VerdictInvalid, ReasonEvaluationFailed,
-			fmt.Sprintf("at %s of the expression, %s; %s", e.position(found.id), found.first, text)}
+		return opinion{variant: variant, verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed,
+			text: fmt.Sprintf("at %s of the expression, %s; %s", e.position(found.id), found.first, text)}
 	}
 	if err != nil {
-		return opinion{variant, v1alpha1.VerdictInvalid, ReasonEvaluationFailed, fmt.Sprintf("%s; %s", evaluationError(err), text)}
+		return opinion{variant: variant, verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed, text: fmt.Sprintf("%s; %s", evaluationError(err), text)}
 	}
 	switch value {
 	case types.True:
-		return opinion{variant, v1alpha1.VerdictPassed, ReasonHolds, text}
+		return opinion{variant: variant, verdict: v1alpha1.VerdictPassed, reason: ReasonHolds, text: text}
 	case types.False:
-		return opinion{variant, v1alpha1.VerdictFailed, ReasonDoesNotHold, text}
+		return opinion{variant: variant, verdict: v1alpha1.VerdictFailed, reason: ReasonDoesNotHold, text: text}
 	default:
-		return opinion{variant, v1alpha1.VerdictInvalid, ReasonEvaluationFailed, "the expression is neither true nor false; " + text}
+		return opinion{variant: variant, verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed, text: "the expression is neither true nor false; " + text}
 	}
 }
 

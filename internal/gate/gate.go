@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/results"
 )
 
 // The reasons of a GateStatus.
@@ -25,8 +24,22 @@ const (
 	ReasonNoData = "NoData"
 	// ReasonEvaluationFailed: the expression has no value for these numbers, such as after a division by zero.
 	ReasonEvaluationFailed = "EvaluationFailed"
-	// ReasonNotSupported: this version does not judge gates of this kind.
-	ReasonNotSupported = v1alpha1.ReasonNotSupported
+	// ReasonWorse: the metric is worse than in what it is compared with, by more than the tolerance.
+	ReasonWorse = "Worse"
+	// ReasonUnclear: the runs differ too much among each other to say whether the metric is worse by more than the tolerance.
+	ReasonUnclear = "Unclear"
+	// ReasonTooFewRuns: whatever the numbers were, so few would not be enough to say so.
+	ReasonTooFewRuns = "TooFewRuns"
+	// ReasonNotIndependent: the runs went on with each other's pools, so they are not repetitions.
+	ReasonNotIndependent = "NotIndependent"
+	// ReasonBaselineMissing: the ConfigMap of the baseline is not there.
+	ReasonBaselineMissing = "BaselineMissing"
+	// ReasonBaselineInvalid: what is in it is no baseline, or one of other units.
+	ReasonBaselineInvalid = "BaselineInvalid"
+	// ReasonBaselineUnlike: it was measured on other hardware or with other versions.
+	ReasonBaselineUnlike = "BaselineUnlike"
+	// ReasonNoRatio: a value is not above 0, so there is no share by which another one is worse.
+	ReasonNoRatio = "NoRatio"
 )
 
 // Set is the compiled gates of an experiment. It is safe for concurrent use.
@@ -43,7 +56,7 @@ type compiled struct {
 // rule is one kind of gate: expression, bound or compare.
 type rule interface {
 	// judge gives an opinion for each variant, or a single one without a variant for all of them.
-	judge(measured measurements, variants []string) []opinion
+	judge(evidence *Evidence, variants []string) []opinion
 }
 
 // opinion is what a gate says of one variant.
@@ -52,6 +65,8 @@ type opinion struct {
 	verdict v1alpha1.Verdict
 	reason  string
 	text    string
+	// comparison is what the opinion of a compare gate rests on: its verdict is out when all of the experiment are known.
+	comparison *comparison
 }
 
 // Compile checks every gate before anything runs. variants are the expanded variant names. The error holds what is
@@ -104,28 +119,32 @@ func compileGate(gate v1alpha1.Gate, known scope) (rule, []string) {
 }
 
 // Judge says of every gate whether it holds, in the order of the gates.
-func (s *Set) Judge(summary []results.VariantResult) []v1alpha1.GateStatus {
+func (s *Set) Judge(evidence Evidence) []v1alpha1.GateStatus {
 	if s == nil {
 		return nil
 	}
-	measured := measurements{summary}
-	statuses := make([]v1alpha1.GateStatus, 0, len(s.gates))
+	all := make([][]opinion, 0, len(s.gates))
 	for _, gate := range s.gates {
-		verdict, reason, message := combine(s.judgeOne(gate.rule, measured))
+		all = append(all, s.judgeOne(gate.rule, &evidence))
+	}
+	settle(all, evidence.Looks)
+	statuses := make([]v1alpha1.GateStatus, 0, len(s.gates))
+	for i, gate := range s.gates {
+		verdict, reason, message := combine(all[i])
 		statuses = append(statuses, v1alpha1.GateStatus{
-			Name: gate.name, Verdict: verdict, Reason: reason, Message: cut(message, maxMessage),
+			Name: gate.name, Verdict: verdict, Reason: reason, Message: cut(message, maxMessage), Comparisons: figures(all[i]),
 		})
 	}
 	return statuses
 }
 
 // judgeOne turns a panic into an opinion: a gate must not take the controller down.
-func (s *Set) judgeOne(rule rule, measured measurements) (opinions []opinion) {
+func (s *Set) judgeOne(rule rule, evidence *Evidence) (opinions []opinion) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			opinions = []opinion{{verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed,
 				text: fmt.Sprintf("the gate could not be judged: %v: please report this with the gate's definition", cause)}}
 		}
 	}()
-	return rule.judge(measured, s.variants)
+	return rule.judge(evidence, s.variants)
 }

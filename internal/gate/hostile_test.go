@@ -56,14 +56,14 @@ func tryOut(t *testing.T, text string) time.Duration {
 		}
 		return time.Since(begin)
 	}
-	status := set.Judge([]results.VariantResult{numbers("default", 0, 80)})[0]
+	status := set.Judge(Evidence{Summary: []results.VariantResult{numbers("default", 0, 80)}})[0]
 	if len(status.Message) > maxMessage || !utf8.ValidString(status.Message) || status.Message == "" || status.Reason == "" {
 		t.Errorf("message of %d bytes: %+v", len(status.Message), status)
 	}
 	if !slices.Contains(severity, status.Verdict) {
 		t.Errorf("verdict %q", status.Verdict)
 	}
-	if status := set.Judge(nil)[0]; status.Verdict != inconclusive {
+	if status := set.Judge(Evidence{})[0]; status.Verdict != inconclusive {
 		t.Errorf("without any data the verdict is %s: %q", status.Verdict, text)
 	}
 	return time.Since(begin)
@@ -102,12 +102,12 @@ func TestSetIsSafeForConcurrentUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	summary := []results.VariantResult{numbers(matrix[0], 100, 90), numbers(matrix[1], 0, 90)}
-	want := set.Judge(summary)
+	want := set.Judge(Evidence{Summary: summary})
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
 			for range 20 {
-				if diff := cmp.Diff(want, set.Judge(summary)); diff != "" {
+				if diff := cmp.Diff(want, set.Judge(Evidence{Summary: summary})); diff != "" {
 					t.Error(diff)
 				}
 				Definition(gates[1])
@@ -123,7 +123,8 @@ func TestDocumentationIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		ReasonHolds, ReasonDoesNotHold, ReasonBelowMinimum, ReasonAboveMaximum, ReasonNoData, ReasonEvaluationFailed, ReasonNotSupported,
+		ReasonHolds, ReasonDoesNotHold, ReasonBelowMinimum, ReasonAboveMaximum, ReasonNoData, ReasonEvaluationFailed,
+		ReasonWorse, ReasonUnclear, ReasonTooFewRuns, ReasonNotIndependent, ReasonNoRatio, ReasonBaselineMissing, ReasonBaselineInvalid, ReasonBaselineUnlike,
 	}
 	for _, metric := range results.Metrics() {
 		want = append(want, metric.Name)

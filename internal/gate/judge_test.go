@@ -54,7 +54,7 @@ func judgeAll(t *testing.T, tests map[string]judgement, variants ...string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := set.Judge(test.summary)[0]
+			got := set.Judge(Evidence{Summary: test.summary})[0]
 			t.Log(got.Verdict, got.Reason, got.Message)
 			want := v1alpha1.GateStatus{Name: "g", Verdict: test.verdict, Reason: test.reason, Message: test.message}
 			if test.message == "" {
@@ -155,7 +155,6 @@ func TestJudgeBounds(t *testing.T) {
 		"huge":        {gate: boundGate(metric, "", "1e30"), summary: one(math.MaxInt64), verdict: passed, reason: ReasonHolds},
 		"zero":        {gate: boundGate(metric, "", "0"), summary: one(0), verdict: passed, reason: ReasonHolds},
 		"no data":     {gate: boundGate(metric, "1", ""), summary: one(-1), verdict: inconclusive, reason: ReasonNoData},
-		"compare":     {gate: compareGate(metric, "Baseline", ""), summary: one(1), verdict: inconclusive, reason: ReasonNotSupported, parts: []string{"does not judge compare gates yet", "variant('old')"}},
 	}, "default")
 }
 
@@ -187,7 +186,6 @@ func TestJudgeSeveralVariants(t *testing.T) {
 		"mixed fails for one":        {gate: mixed, summary: summary(44, 90), verdict: failed, reason: ReasonDoesNotHold, parts: []string{"1 of 2 variants: " + small}},
 		"bound":                      {gate: boundGate("aged-scan.readBytesPerSecond", "50", "95"), summary: summary(45, 90), verdict: failed, reason: ReasonBelowMinimum, parts: []string{"1 of 2 variants: " + small, "below the minimum of 50"}},
 		"bound, both ways":           {gate: boundGate("aged-scan.readBytesPerSecond", "50", "85"), summary: summary(45, 90), verdict: failed, reason: ReasonBelowMinimum, parts: []string{"all 2 variants", "below the minimum of 50", "above the maximum of 85"}},
-		"compare is one opinion":     {gate: compareGate("aged-scan.readBytesPerSecond", "History", ""), summary: summary(1, 2), verdict: inconclusive, reason: ReasonNotSupported},
 	}, small, large)
 }
 
@@ -200,7 +198,7 @@ func TestMessagesAreCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, status := range set.Judge(nil) {
+	for _, status := range set.Judge(Evidence{}) {
 		if len(status.Message) > maxMessage || !utf8.ValidString(status.Message) || len(status.Message) < maxMessage-8 {
 			t.Errorf("%d bytes: %q", len(status.Message), status.Message)
 		}
@@ -220,23 +218,23 @@ func TestJudgeKeepsTheOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, status := range set.Judge(nil) {
+	for i, status := range set.Judge(Evidence{}) {
 		if status.Name != gates[i].Name {
 			t.Errorf("gate %d is %s, want %s", i, status.Name, gates[i].Name)
 		}
 	}
-	if got := (*Set)(nil).Judge(nil); got != nil {
+	if got := (*Set)(nil).Judge(Evidence{}); got != nil {
 		t.Errorf("a nil set judged %v", got)
 	}
 }
 
 type panicking struct{}
 
-func (panicking) judge(measurements, []string) []opinion { panic("<boom>") }
+func (panicking) judge(*Evidence, []string) []opinion { panic("<boom>") }
 
 func TestJudgeSurvivesAPanic(t *testing.T) {
 	set := &Set{gates: []compiled{{"g", panicking{}}}}
-	if got := set.Judge(nil)[0]; got.Verdict != invalid || !strings.Contains(got.Message, "<boom>") {
+	if got := set.Judge(Evidence{})[0]; got.Verdict != invalid || !strings.Contains(got.Message, "<boom>") {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -66,9 +67,44 @@ func list(names []string) string {
 
 // figure is a measured value in words, exact.
 func figure(of reference, metric results.MetricResult) string {
-	runs := "runs"
-	if metric.Runs == 1 {
-		runs = "run"
-	}
-	return fmt.Sprintf("%s = %d (%d %s)", of, metric.Median, metric.Runs, runs)
+	return fmt.Sprintf("%s = %d (%s)", of, metric.Median, number(int(metric.Runs), "run"))
 }
+
+// number is so many of something.
+func number(count int, noun string) string {
+	if count == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", count, noun)
+}
+
+// share is a part of a whole in percent, with no more digits than it needs.
+func share(value float64) string {
+	text := strconv.FormatFloat(math.Abs(value)*100, 'f', 1, 64)
+	if exact := math.Abs(value) * 1000; math.Abs(exact-math.Round(exact)) > 1e-6 && exact < 100 { // such as 0.25%
+		text = strconv.FormatFloat(math.Abs(value)*100, 'f', 2, 64)
+	}
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "%"
+}
+
+// change says of the logarithm of a ratio how much more or less it is.
+func change(logarithm float64) string {
+	ratio := math.Expm1(logarithm)
+	text := strconv.FormatFloat(math.Abs(ratio)*100, 'f', 1, 64) + "%"
+	switch {
+	case text == "0.0%":
+		return "as high as"
+	case ratio > 0:
+		return text + " higher than"
+	default:
+		return text + " lower than"
+	}
+}
+
+// signed is the logarithm of a ratio as a share with its sign.
+func signed(logarithm float64) string {
+	return strconv.FormatFloat(math.Expm1(logarithm)*100, 'f', 1, 64) + "%"
+}
+
+// probability has two digits that count.
+func probability(p float64) string { return strconv.FormatFloat(p, 'g', 2, 64) }

@@ -24,6 +24,8 @@ type Evidence struct {
 	// Gates is nil for a superseded experiment: its gates are gone.
 	Gates *gate.Set
 	Tally Tally
+	// Compared is what compare gates need besides the runs: baseline, noise and history.
+	Compared gate.Evidence
 }
 
 // Assemble makes the results of an experiment and its verdict.
@@ -34,7 +36,7 @@ func Assemble(evidence Evidence) results.Experiment {
 		Benchmark:  results.RunIdentity{Namespace: benchmark.Namespace, Name: benchmark.Name, UID: string(benchmark.UID)},
 		Experiment: evidence.Experiment,
 		Generation: benchmark.Generation,
-		Seed:       Seed(benchmark), Order: string(benchmark.Spec.Order), Repetitions: benchmark.Spec.Repetitions,
+		Seed:       Seed(benchmark), Order: string(benchmark.Spec.Order), Repetitions: repetitionsOf(benchmark, evidence.Runs),
 		FinishedAt: utc(evidence.Now),
 	}
 	runs := slices.Clone(evidence.Runs)
@@ -70,10 +72,23 @@ func Assemble(evidence Evidence) results.Experiment {
 		return experiment
 	}
 	judge(&experiment, evidence)
+	if experiment.Extended = extend(&benchmark.Spec, &experiment); experiment.Extended {
+		experiment.Message += fmt.Sprintf("; more repetitions are made, up to %d", mostRepetitions(&benchmark.Spec))
+	}
 	if late := countStragglers(experiment.Groups); late > 0 {
 		experiment.Message += fmt.Sprintf("; in %d phases a node began or ended later than the others: see Stragglers in the report", late)
 	}
 	return experiment
+}
+
+// repetitionsOf is how many there should be: if adaptive has begun to add some, all of them.
+func repetitionsOf(benchmark *v1alpha1.StorageBenchmark, runs []v1alpha1.BenchmarkRun) int32 {
+	for _, run := range runs {
+		if run.Spec.Repetition > benchmark.Spec.Repetitions {
+			return mostRepetitions(&benchmark.Spec)
+		}
+	}
+	return benchmark.Spec.Repetitions
 }
 
 // CompareRuns puts runs into the order of execution: by index, attempt, and place in the group.
@@ -109,7 +124,10 @@ func countStragglers(groups []results.GroupResult) int {
 
 // judge sets the gates and the verdict.
 func judge(experiment *results.Experiment, evidence Evidence) {
-	statuses := evidence.Gates.Judge(experiment.Variants)
+	compared := evidence.Compared
+	compared.Summary, compared.Runs = experiment.Variants, experiment.Runs
+	compared.Order, compared.Looks = evidence.Benchmark.Spec.Order, looks(&evidence.Benchmark.Spec)
+	statuses := evidence.Gates.Judge(compared)
 	complete := len(evidence.Tally.GivenUp) == 0 && !evidence.Tally.Expired
 	experiment.State = results.StateComplete
 	verdict, message := gate.Overall(statuses)
@@ -127,9 +145,22 @@ func judge(experiment *results.Experiment, evidence Evidence) {
 	for i, status := range statuses {
 		experiment.Gates = append(experiment.Gates, results.GateResult{
 			Name: string(status.Name), Definition: gate.Definition(evidence.Benchmark.Spec.Gates[i]),
-			Verdict: string(status.Verdict), Reason: status.Reason, Message: status.Message,
+			Verdict: string(status.Verdict), Reason: status.Reason, Message: status.Message, Comparisons: comparisons(status.Comparisons),
 		})
 	}
+}
+
+func comparisons(evidence []v1alpha1.GateComparison) []results.Comparison {
+	var all []results.Comparison
+	for _, c := range evidence {
+		all = append(all, results.Comparison{
+			Variant: c.Variant, Verdict: string(c.Verdict), ChangePartsPerMillion: c.ChangePartsPerMillion,
+			LowPartsPerMillion: c.LowPartsPerMillion, HighPartsPerMillion: c.HighPartsPerMillion, ConfidencePartsPerMillion: c.ConfidencePartsPerMillion,
+			WorseProbabilityPartsPerMillion: c.WorseProbabilityPartsPerMillion, WithinProbabilityPartsPerMillion: c.WithinProbabilityPartsPerMillion,
+			Runs: c.Runs, BaselineRuns: c.BaselineRuns, TolerancePartsPerMillion: c.TolerancePartsPerMillion, NoisePartsPerMillion: c.NoisePartsPerMillion,
+		})
+	}
+	return all
 }
 
 // incomplete is the verdict on an experiment of which runs are missing.

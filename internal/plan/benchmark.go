@@ -70,6 +70,8 @@ type StoredExperiment struct {
 	Fingerprint string
 	Verdict     string
 	StoredAt    time.Time
+	// Extended says that more repetitions are to be made, for the gates did not come to a verdict.
+	Extended bool
 	// Foreign says that the name belongs to somebody else's ConfigMap.
 	Foreign bool
 }
@@ -152,6 +154,7 @@ type BenchmarkDecision struct {
 
 // Benchmark decides what to do for a benchmark.
 func Benchmark(state BenchmarkState) BenchmarkDecision {
+	state.Slots = slotsInUse(state)
 	decision := BenchmarkDecision{
 		NodeNames:    ChosenNodes(state),
 		StorageClass: state.Benchmark.Status.StorageClass,

@@ -29,9 +29,10 @@ type SpecError struct {
 
 func (e *SpecError) Error() string { return e.Message }
 
-// Expand makes the runs of an experiment in the order in which they are executed.
+// Expand makes the runs of an experiment in the order in which they are executed, with all repetitions that adaptive may add.
 func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {
-	total := countVariants(spec) * int(spec.Repetitions)
+	repetitions := mostRepetitions(spec)
+	total := countVariants(spec) * int(repetitions)
 	if total > MaxRuns {
 		return nil, &SpecError{v1alpha1.ReasonExpansionTooLarge, fmt.Sprintf(
 			"the experiment has %d runs (variants x matrix x repetitions), the limit is %d: take values out of the matrix, or split it into several benchmarks",
@@ -56,13 +57,13 @@ func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {
 	}
 	if spec.Order == v1alpha1.OrderSequential {
 		for _, variant := range variants {
-			for repetition := int32(1); repetition <= spec.Repetitions; repetition++ {
+			for repetition := int32(1); repetition <= repetitions; repetition++ {
 				add(variant, repetition)
 			}
 		}
 		return slots, nil
 	}
-	for repetition := int32(1); repetition <= spec.Repetitions; repetition++ {
+	for repetition := int32(1); repetition <= repetitions; repetition++ {
 		for _, i := range shuffled(len(variants), uint64(seed)^mix(uint64(repetition))) {
 			add(variants[i], repetition)
 		}

@@ -38,9 +38,10 @@ func Experiment(benchmark *v1alpha1.StorageBenchmark) string {
 		Repetitions int32
 		Order       v1alpha1.RunOrder
 		PodTemplate v1alpha1.PodTemplate
+		Adaptive    *v1alpha1.Adaptive `json:",omitempty"`
 	}{
 		string(benchmark.UID), benchmark.Annotations[v1alpha1.AnnotationRerun], Seed(benchmark),
-		spec.Target, spec.Variants, spec.Matrix, spec.Phases, spec.Repetitions, spec.Order, spec.PodTemplate,
+		spec.Target, spec.Variants, spec.Matrix, spec.Phases, spec.Repetitions, spec.Order, spec.PodTemplate, spec.Adaptive,
 	})
 }
 

@@ -29,6 +29,7 @@ type Tally struct {
 
 // Count goes through the runs of the current experiment. A group counts as one.
 func Count(state BenchmarkState) Tally {
+	state.Slots = slotsInUse(state)
 	tally := Tally{Total: len(state.Slots)}
 	var spent time.Duration
 	hopeless := false

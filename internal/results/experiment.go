@@ -36,6 +36,8 @@ type Experiment struct {
 	Order string `json:"order,omitempty"`
 	// Repetitions of every variant.
 	Repetitions int32 `json:"repetitions"`
+	// Extended says that these results are not the last: a gate is open, and more repetitions are made.
+	Extended bool `json:"extended,omitempty"`
 	// NodeName is the node on which all runs were made; of several at once the names, joined by commas.
 	NodeName string `json:"nodeName,omitempty"`
 	// StorageClass that was tested.
@@ -68,6 +70,32 @@ type GateResult struct {
 	Verdict    string `json:"verdict" jsonschema:"enum=Passed,enum=Failed,enum=Inconclusive,enum=Invalid"`
 	Reason     string `json:"reason,omitempty"`
 	Message    string `json:"message,omitempty"`
+	// Comparisons are the evidence of a compare gate, a variant each; those that decide come first.
+	Comparisons []Comparison `json:"comparisons,omitempty"`
+}
+
+// Comparison is the evidence of a compare gate on one variant.
+type Comparison struct {
+	Variant string `json:"variant"`
+	Verdict string `json:"verdict" jsonschema:"enum=Passed,enum=Failed,enum=Inconclusive,enum=Invalid"`
+	// ChangePartsPerMillion of the metric (Hodges-Lehmann estimate): -52000 is 5.2% less than in what it is compared with.
+	ChangePartsPerMillion int64 `json:"changePartsPerMillion"`
+	// LowPartsPerMillion and HighPartsPerMillion are the ends of its interval; there is none if the runs are too few.
+	LowPartsPerMillion  *int64 `json:"lowPartsPerMillion,omitempty"`
+	HighPartsPerMillion *int64 `json:"highPartsPerMillion,omitempty"`
+	// ConfidencePartsPerMillion with which the change lies in the interval.
+	ConfidencePartsPerMillion int64 `json:"confidencePartsPerMillion,omitempty"`
+	// WorseProbabilityPartsPerMillion is p of "worse by more than the tolerance and twice the noise", corrected for all comparisons.
+	WorseProbabilityPartsPerMillion int64 `json:"worseProbabilityPartsPerMillion"`
+	// WithinProbabilityPartsPerMillion is p of "worse by less than the tolerance".
+	WithinProbabilityPartsPerMillion int64 `json:"withinProbabilityPartsPerMillion"`
+	// Runs that went in, and those that they were compared with.
+	Runs         int32 `json:"runs"`
+	BaselineRuns int32 `json:"baselineRuns"`
+	// TolerancePartsPerMillion is the change for the worse that is accepted.
+	TolerancePartsPerMillion int64 `json:"tolerancePartsPerMillion"`
+	// NoisePartsPerMillion by which equal runs differ, if that was measured.
+	NoisePartsPerMillion *int64 `json:"noisePartsPerMillion,omitempty"`
 }
 
 // VariantResult is what the valid runs of a variant say.

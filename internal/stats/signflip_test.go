@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -148,7 +149,26 @@ func TestSignFlipOfMany(t *testing.T) {
 	if got := must[SignFlipTest](t)(SignFlip(shifts, 0)); got.Greater != math.Ldexp(1, -MaxFlips) || got.Less != 1 {
 		t.Errorf("%s", got)
 	}
-	if got, err := SignFlip(append(shifts, 1), 0); err == nil {
+	if got := must[SignFlipTest](t)(SignFlip(append(shifts, 1), 0)); got.Exact || got.Greater > 1e-6 || got.Less < 0.999 {
 		t.Errorf("%s", got)
+	}
+	if got := must[SignFlipTest](t)(SignFlip(make([]float64, MaxFlips+1), 0)); got.Greater != 1 || got.Less != 1 {
+		t.Errorf("of nothing but zeros: %s", got)
+	}
+}
+
+// TestSignFlipApproximation: where it is still counted, the approximation that is used beyond agrees.
+func TestSignFlipApproximation(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		shifts := make([]float64, MaxFlips)
+		for i := range shifts {
+			shifts[i] = random.NormFloat64() + random.Float64()/2
+		}
+		exact := must[SignFlipTest](t)(SignFlip(shifts, 0))
+		approximate := must[SignFlipTest](t)(SignFlip(append(shifts, 1e-9), 0))
+		if !exact.Exact || approximate.Exact || math.Abs(exact.Greater-approximate.Greater) > 0.01 || math.Abs(exact.Less-approximate.Less) > 0.01 {
+			t.Errorf("exact %s, approximate %s", exact, approximate)
+		}
 	}
 }

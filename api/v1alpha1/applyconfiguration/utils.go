@@ -19,6 +19,8 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=storagebench.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("Adaptive"):
+		return &apiv1alpha1.AdaptiveApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AdditionalVolume"):
 		return &apiv1alpha1.AdditionalVolumeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Amount"):
@@ -47,6 +49,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BoundApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BoundGate"):
 		return &apiv1alpha1.BoundGateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Calibration"):
+		return &apiv1alpha1.CalibrationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CloneAction"):
 		return &apiv1alpha1.CloneActionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CompareGate"):
@@ -77,6 +81,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FragmentPhaseApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Gate"):
 		return &apiv1alpha1.GateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("GateComparison"):
+		return &apiv1alpha1.GateComparisonApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GateStatus"):
 		return &apiv1alpha1.GateStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LayoutScoreAction"):

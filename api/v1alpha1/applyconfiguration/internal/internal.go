@@ -26,6 +26,15 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.storagebench.storagebench.api.v1alpha1.Adaptive
+  map:
+    fields:
+    - name: budget
+      type:
+        namedType: com.github.storagebench.storagebench.api.v1alpha1.Duration
+    - name: maxRepetitions
+      type:
+        scalar: numeric
 - name: com.github.storagebench.storagebench.api.v1alpha1.AdditionalVolume
   map:
     fields:
@@ -351,6 +360,18 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.storagebench.storagebench.api.v1alpha1.Bound
 - name: com.github.storagebench.storagebench.api.v1alpha1.CacheExpectation
   scalar: string
+- name: com.github.storagebench.storagebench.api.v1alpha1.Calibration
+  map:
+    fields:
+    - name: allowDifferences
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: configMap
+      type:
+        namedType: com.github.storagebench.storagebench.api.v1alpha1.ConfigMapName
 - name: com.github.storagebench.storagebench.api.v1alpha1.CloneAction
   map:
     fields:
@@ -563,11 +584,56 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         namedType: com.github.storagebench.storagebench.api.v1alpha1.GateName
+- name: com.github.storagebench.storagebench.api.v1alpha1.GateComparison
+  map:
+    fields:
+    - name: baselineRuns
+      type:
+        scalar: numeric
+    - name: changePartsPerMillion
+      type:
+        scalar: numeric
+    - name: confidencePartsPerMillion
+      type:
+        scalar: numeric
+    - name: highPartsPerMillion
+      type:
+        scalar: numeric
+    - name: lowPartsPerMillion
+      type:
+        scalar: numeric
+    - name: noisePartsPerMillion
+      type:
+        scalar: numeric
+    - name: runs
+      type:
+        scalar: numeric
+    - name: tolerancePartsPerMillion
+      type:
+        scalar: numeric
+    - name: variant
+      type:
+        scalar: string
+    - name: verdict
+      type:
+        namedType: com.github.storagebench.storagebench.api.v1alpha1.Verdict
+    - name: withinProbabilityPartsPerMillion
+      type:
+        scalar: numeric
+    - name: worseProbabilityPartsPerMillion
+      type:
+        scalar: numeric
 - name: com.github.storagebench.storagebench.api.v1alpha1.GateName
   scalar: string
 - name: com.github.storagebench.storagebench.api.v1alpha1.GateStatus
   map:
     fields:
+    - name: comparisons
+      type:
+        list:
+          elementType:
+            namedType: com.github.storagebench.storagebench.api.v1alpha1.GateComparison
+          elementRelationship: atomic
     - name: message
       type:
         scalar: string
@@ -1462,9 +1528,15 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.storagebench.storagebench.api.v1alpha1.StorageBenchmarkSpec
   map:
     fields:
+    - name: adaptive
+      type:
+        namedType: com.github.storagebench.storagebench.api.v1alpha1.Adaptive
     - name: baseline
       type:
         namedType: com.github.storagebench.storagebench.api.v1alpha1.Baseline
+    - name: calibration
+      type:
+        namedType: com.github.storagebench.storagebench.api.v1alpha1.Calibration
     - name: deadline
       type:
         namedType: com.github.storagebench.storagebench.api.v1alpha1.Duration

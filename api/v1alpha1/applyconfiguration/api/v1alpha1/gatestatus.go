@@ -22,6 +22,8 @@ type GateStatusApplyConfiguration struct {
 	Reason *string `json:"reason,omitempty"`
 	// message with the figures.
 	Message *string `json:"message,omitempty"`
+	// comparisons are the evidence of a compare gate, a variant each; those that decide come first.
+	Comparisons []GateComparisonApplyConfiguration `json:"comparisons,omitempty"`
 }
 
 // GateStatusApplyConfiguration constructs a declarative configuration of the GateStatus type for use with
@@ -59,5 +61,18 @@ func (b *GateStatusApplyConfiguration) WithReason(value string) *GateStatusApply
 // If called multiple times, the Message field is set to the value of the last call.
 func (b *GateStatusApplyConfiguration) WithMessage(value string) *GateStatusApplyConfiguration {
 	b.Message = &value
+	return b
+}
+
+// WithComparisons adds the given value to the Comparisons field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Comparisons field.
+func (b *GateStatusApplyConfiguration) WithComparisons(values ...*GateComparisonApplyConfiguration) *GateStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithComparisons")
+		}
+		b.Comparisons = append(b.Comparisons, *values[i])
+	}
 	return b
 }

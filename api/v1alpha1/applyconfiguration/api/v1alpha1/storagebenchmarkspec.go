@@ -26,6 +26,8 @@ type StorageBenchmarkSpecApplyConfiguration struct {
 	Phases []PhaseApplyConfiguration `json:"phases,omitempty"`
 	// repetitions of every variant. Six is the smallest number with which a paired comparison can be significant.
 	Repetitions *int32 `json:"repetitions,omitempty"`
+	// adaptive adds repetitions while a compare gate is open: more are made only if the first ones do not say enough.
+	Adaptive *AdaptiveApplyConfiguration `json:"adaptive,omitempty"`
 	// order of the runs.
 	Order *apiv1alpha1.RunOrder `json:"order,omitempty"`
 	// seed of everything random. Left out, one is made from the object's UID; status.seed says which.
@@ -36,6 +38,8 @@ type StorageBenchmarkSpecApplyConfiguration struct {
 	Gates []GateApplyConfiguration `json:"gates,omitempty"`
 	// baseline that gates can compare with.
 	Baseline *BaselineApplyConfiguration `json:"baseline,omitempty"`
+	// calibration says by how much equal runs differ: no compare gate fails for less than twice as much.
+	Calibration *CalibrationApplyConfiguration `json:"calibration,omitempty"`
 	// schedule repeats the benchmark.
 	Schedule *ScheduleApplyConfiguration `json:"schedule,omitempty"`
 	// retain says which volumes and pods are kept after their run, until the benchmark is deleted or run again.
@@ -109,6 +113,14 @@ func (b *StorageBenchmarkSpecApplyConfiguration) WithRepetitions(value int32) *S
 	return b
 }
 
+// WithAdaptive sets the Adaptive field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Adaptive field is set to the value of the last call.
+func (b *StorageBenchmarkSpecApplyConfiguration) WithAdaptive(value *AdaptiveApplyConfiguration) *StorageBenchmarkSpecApplyConfiguration {
+	b.Adaptive = value
+	return b
+}
+
 // WithOrder sets the Order field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Order field is set to the value of the last call.
@@ -151,6 +163,14 @@ func (b *StorageBenchmarkSpecApplyConfiguration) WithGates(values ...*GateApplyC
 // If called multiple times, the Baseline field is set to the value of the last call.
 func (b *StorageBenchmarkSpecApplyConfiguration) WithBaseline(value *BaselineApplyConfiguration) *StorageBenchmarkSpecApplyConfiguration {
 	b.Baseline = value
+	return b
+}
+
+// WithCalibration sets the Calibration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Calibration field is set to the value of the last call.
+func (b *StorageBenchmarkSpecApplyConfiguration) WithCalibration(value *CalibrationApplyConfiguration) *StorageBenchmarkSpecApplyConfiguration {
+	b.Calibration = value
 	return b
 }
 

@@ -1,0 +1,139 @@
+package gate
+
+import (
+	"math"
+
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
+)
+
+const (
+	// level is the chance of a wrong Failed that is accepted over all comparisons of an experiment, and of a wrong Passed for each.
+	level = 0.05
+	// failingLevel is what a Failed needs besides for itself: it keeps those of equal things below 1%, also on storage so noisy that
+	// the tolerance is nothing to it. `make bench-gate` shows it.
+	failingLevel = 0.02
+	// confidence is that of the intervals that are shown.
+	confidence = 0.95
+)
+
+// comparison is a metric measured twice: how much worse it is now, and how sure that is.
+type comparison struct {
+	of     reference
+	better results.Direction
+	// than says in words what it is compared with.
+	than string
+	// before and now are the values of the repetitions; paired says that equal places belong together.
+	before, now []float64
+	paired      bool
+	// tolerance is the share by which the metric may be worse.
+	tolerance float64
+	// noise is by how much equal things differ, as a logarithm.
+	noise      float64
+	noiseKnown bool
+
+	// What test finds out. shift is ln(now/before), pWorse the chance of the numbers if the metric were worse by no more than the
+	// tolerance and twice the noise, pWithin that if it were worse by the tolerance; smallest is what they can be at best.
+	// pFamily is pWorse corrected for all comparisons of the experiment.
+	shift                              stats.Shift
+	pWorse, pFamily, pWithin, smallest float64
+}
+
+// accepted is the logarithm of how much worse the metric may be: a share less if it is better high, a share more if it is better low.
+func (c *comparison) accepted() float64 {
+	if c.better == results.Higher {
+		return -math.Log1p(-c.tolerance)
+	}
+	return math.Log1p(c.tolerance)
+}
+
+// failing is from where on the metric is worse: what equal things differ by is no failure. It may be more than what is accepted, for
+// nobody has asked to let so much pass.
+func (c *comparison) failing() float64 {
+	if c.noiseKnown {
+		return max(c.accepted(), 2*c.noise)
+	}
+	return c.accepted()
+}
+
+// test computes how likely the numbers are, for pairs and for samples that have no order in common.
+func (c *comparison) test() error {
+	if c.paired {
+		return c.testPairs()
+	}
+	before, now, err := c.logarithms()
+	if err != nil {
+		return err
+	}
+	above, err := stats.MannWhitney(before, now, c.failing())
+	if err != nil {
+		return err
+	}
+	below, err := stats.MannWhitney(before, now, c.accepted())
+	if err != nil {
+		return err
+	}
+	c.pWorse, c.pWithin, c.smallest = above.Greater, below.Less, above.Smallest
+	c.shift, err = stats.UnpairedShift(before, now, confidence)
+	c.shift = c.turn(c.shift)
+	return err
+}
+
+func (c *comparison) testPairs() error {
+	shifts, err := stats.LogRatios(c.before, c.now)
+	if err != nil {
+		return err
+	}
+	for i := range shifts {
+		shifts[i] *= c.sign()
+	}
+	above, err := stats.SignFlip(shifts, c.failing())
+	if err != nil {
+		return err
+	}
+	below, err := stats.SignFlip(shifts, c.accepted())
+	if err != nil {
+		return err
+	}
+	c.pWorse, c.pWithin, c.smallest = above.Greater, below.Less, above.Smallest
+	c.shift, err = stats.PairedShift(shifts, confidence)
+	c.shift = c.turn(c.shift)
+	return err
+}
+
+// logarithms of both samples, turned so that more is worse. The first value is taken off all: near 0 they keep more digits.
+func (c *comparison) logarithms() (before, now []float64, err error) {
+	turned := func(values []float64) ([]float64, error) {
+		unit := make([]float64, len(values))
+		for i := range unit {
+			unit[i] = c.before[0]
+		}
+		shifts, err := stats.LogRatios(unit, values)
+		for i := range shifts {
+			shifts[i] *= c.sign()
+		}
+		return shifts, err
+	}
+	if before, err = turned(c.before); err != nil {
+		return nil, nil, err
+	}
+	now, err = turned(c.now)
+	return before, now, err
+}
+
+// sign turns a logarithm so that more is worse, and back.
+func (c *comparison) sign() float64 {
+	if c.better == results.Higher {
+		return -1
+	}
+	return 1
+}
+
+// turn makes ln(now/before) of a shift for which more is worse.
+func (c *comparison) turn(shift stats.Shift) stats.Shift {
+	if c.sign() < 0 {
+		shift.Estimate = -shift.Estimate
+		shift.Interval.Low, shift.Interval.High = -shift.Interval.High, -shift.Interval.Low
+	}
+	return shift
+}
