@@ -93,6 +93,13 @@ func (b Baseline) Values(variant, phase, metric string) []int64 {
 	return nil
 }
 
+// Summary is the metric as results show it.
+func (m BaselineMetric) Summary() MetricResult {
+	sorted := slices.Sorted(slices.Values(m.Values))
+	return MetricResult{Name: m.Name, Unit: m.Unit, Better: m.Better, Median: medianOfSorted(sorted), Min: sorted[0], Max: sorted[len(sorted)-1],
+		Runs: int32(len(sorted))}
+}
+
 // MakeBaseline makes a baseline of the results of an experiment, and says what a person should know before it is used. Only what is
 // Complete has one.
 func MakeBaseline(e Experiment, options AcceptOptions) (baseline Baseline, warnings []string, err error) {
