@@ -12,7 +12,7 @@ import (
 const (
 	// ExitPassed: all gates hold. Of validate: all files are valid. Of report: it was printed.
 	ExitPassed = 0
-	// ExitFailed: a gate does not hold. Of validate: a file is not valid.
+	// ExitFailed: a gate does not hold. Of validate: a file is not valid. Of baseline diff: something differs that may not.
 	ExitFailed = 1
 	// ExitInconclusive: there are no numbers, or too few.
 	ExitInconclusive = 2
@@ -22,7 +22,7 @@ const (
 	ExitTimeout = 4
 	// ExitUsage: the command line is wrong.
 	ExitUsage = 64
-	// ExitRefused: the manifest or the device is refused, or the benchmark is stalled: somebody must change something.
+	// ExitRefused: the manifest, the results or the device are refused, or the benchmark is stalled: somebody must change something.
 	ExitRefused = 65
 	// ExitNotFound: a file, a benchmark or its report does not exist (any more).
 	ExitNotFound = 66
@@ -36,7 +36,7 @@ const (
 
 const exitHelp = `Exit codes:
   0    Passed (validate: valid; report: printed)
-  1    Failed: a gate does not hold (validate: a file is not valid)
+  1    Failed: a gate does not hold (validate: a file is not valid; baseline diff: something differs)
   2    Inconclusive: no numbers, or too few
   3    Invalid: the numbers cannot be used
   4    --timeout was over before the verdict

@@ -55,6 +55,8 @@ func (a *App) validateOne(ctx context.Context, known schemas, one *manifest) boo
 	var problems []problem
 	var checked *experiment
 	switch {
+	case one.isAccepted():
+		problems = one.checkAccepted()
 	case !one.ours():
 		a.say("%s: %s: not of %s, skipped", one.at("kind"), one, "storagebench.dev")
 		return true

@@ -58,6 +58,8 @@ func generate(root string) (map[string][]byte, error) {
 	}{
 		{"phase.schema.json", "What a runner says about one executed phase", results.PhaseDocument{}},
 		{"results.schema.json", "Everything that is known of one experiment", results.Experiment{}},
+		{"baseline.schema.json", "What accepted results were", results.Baseline{}},
+		{"calibration.schema.json", "By how much runs of the same thing differ", results.Calibration{}},
 		{"poolseries.schema.json", "What an Observe operation has seen of a pool", poolseries.Document{}},
 		{"metaslabs.schema.json", "Where a MetaslabMap operation has found free space", poolseries.MetaslabMap{}},
 	}

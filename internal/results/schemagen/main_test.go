@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -86,8 +87,37 @@ func experimentText(t *testing.T) string {
 	return string(text)
 }
 
+// acceptedTexts are a baseline and a calibration of four runs.
+func acceptedTexts(t *testing.T) (baseline, calibration string) {
+	t.Helper()
+	e := results.Experiment{
+		Version: results.PhaseVersion, Benchmark: results.RunIdentity{Namespace: "lab", Name: "b"}, Experiment: "abc", State: results.StateComplete,
+		Verdict: "Passed", Environment: map[string][]string{"kernel": {"6.12"}}, FinishedAt: &start,
+	}
+	for i := range int32(4) {
+		e.Runs = append(e.Runs, results.RunResult{Variant: "default", Index: i, Repetition: i + 1, Valid: true, Phases: []results.RunPhase{{
+			Name: "scan", Kind: results.KindMeasure, Outcome: results.OutcomeValid, Metrics: map[string]int64{"readBytesPerSecond": 12345, "ioErrors": 0}}}})
+	}
+	options := results.AcceptOptions{AcceptedAt: start, Note: "why"}
+	b, _, err := results.MakeBaseline(e, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := results.MakeCalibration(e, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofBaseline, baselineErr := b.Encode()
+	ofCalibration, calibrationErr := c.Encode()
+	if err := errors.Join(baselineErr, calibrationErr); err != nil {
+		t.Fatal(err)
+	}
+	return string(ofBaseline), string(ofCalibration)
+}
+
 func TestDocumentsFollowTheirSchemas(t *testing.T) {
 	phase, experiment := phaseText(t), experimentText(t)
+	baseline, calibration := acceptedTexts(t)
 	cases := []struct {
 		name, schema, document string
 		old, replacement       string
@@ -103,6 +133,13 @@ func TestDocumentsFollowTheirSchemas(t *testing.T) {
 		{"experiment without a verdict", "results.schema.json", experiment, `"verdict": "Passed",`, "", false},
 		{"experiment with a float", "results.schema.json", experiment, `"median": 12345`, `"median": 123.5`, false},
 		{"experiment with an unknown field", "results.schema.json", experiment, `"state":`, `"status": 1, "state":`, false},
+		{"baseline", "baseline.schema.json", baseline, "", "", true},
+		{"baseline of another version", "baseline.schema.json", baseline, "v1alpha1", "v9", false},
+		{"baseline without a time", "baseline.schema.json", baseline, `"acceptedAt": "2026-03-01T`, `"acceptedAt": "yesterday `, false},
+		{"baseline without values", "baseline.schema.json", baseline, `"values"`, `"value"`, false},
+		{"calibration", "calibration.schema.json", calibration, "", "", true},
+		{"calibration with a float", "calibration.schema.json", calibration, `"noisePartsPerMillion": 0`, `"noisePartsPerMillion": 0.5`, false},
+		{"calibration with an unknown field", "calibration.schema.json", calibration, `"floors":`, `"flours": [], "floors":`, false},
 		{"experiment in an unknown state", "results.schema.json", experiment, `"Complete"`, `"Done"`, false},
 	}
 	for _, c := range cases {

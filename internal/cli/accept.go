@@ -1,0 +1,255 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// acceptOptions are the flags of baseline accept and calibration accept.
+type acceptOptions struct {
+	Connection
+	from         string
+	name         string
+	note         string
+	evenIfFailed bool
+	sameVariants bool
+}
+
+func (o *acceptOptions) addAcceptFlags(flags *pflag.FlagSet, suffix string) {
+	o.addFlags(flags)
+	flags.StringVar(&o.from, "from", "", "take the results.json in `FILE`, as run --local writes it, instead of those of a StorageBenchmark; - is the standard input")
+	flags.StringVar(&o.name, "name", "", "`NAME` of the ConfigMap (default: that of the StorageBenchmark with "+suffix+" behind it)")
+	flags.StringVar(&o.note, "note", "", "`TEXT` that says who accepted it, and why")
+	flags.BoolVar(&o.evenIfFailed, "even-if-failed", false, "accept results whose verdict is Failed or Invalid too")
+}
+
+func (o *acceptOptions) options(a *App) results.AcceptOptions {
+	return results.AcceptOptions{AcceptedAt: a.Now(), Note: o.note, EvenIfFailed: o.evenIfFailed, SameVariants: o.sameVariants}
+}
+
+// nameOrFile wants one name, or none with --from.
+func nameOrFile(usage string, from *string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, arguments []string) error {
+		if *from != "" && len(arguments) > 0 || *from == "" && len(arguments) != 1 {
+			return exitf(ExitUsage, "%s", usage)
+		}
+		return nil
+	}
+}
+
+// group is a command that only has others below it.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	parent := &cobra.Command{Use: use, Short: short}
+	var names []string
+	for _, command := range commands {
+		parent.AddCommand(command)
+		names = append(names, command.Name())
+	}
+	parent.Args = func(_ *cobra.Command, arguments []string) error {
+		if len(arguments) > 0 {
+			return exitf(ExitUsage, "there is no command %q in %s: use %s", arguments[0], use, strings.Join(names, ", "))
+		}
+		return nil
+	}
+	parent.RunE = func(command *cobra.Command, _ []string) error { return command.Help() }
+	return parent
+}
+
+// finishedExperiment is the results that a person means, by name or in a file, with the StorageBenchmark if it is in a cluster.
+func (a *App) finishedExperiment(ctx context.Context, names []string, options acceptOptions) (results.Experiment, *v1alpha1.StorageBenchmark, error) {
+	if options.from != "" {
+		text, err := readFile(options.from, a.In)
+		if err != nil {
+			return results.Experiment{}, nil, err
+		}
+		experiment, err := decodeExperiment(options.from, text)
+		return experiment, nil, err
+	}
+	cluster, err := a.connect(options.Connection)
+	if err != nil {
+		return results.Experiment{}, nil, err
+	}
+	stored, err := storedReport(ctx, cluster, names[0], options.Connection)
+	if err != nil {
+		return results.Experiment{}, nil, err
+	}
+	where := fmt.Sprintf("ConfigMap %s/%s", stored.Namespace, stored.Name)
+	text, found := stored.Data[reportKeys["json"]]
+	if !found {
+		return results.Experiment{}, nil, exitf(ExitNotFound, "%s has no %s: the operator writes it again if you delete the ConfigMap and the runs are still there",
+			where, reportKeys["json"])
+	}
+	experiment, err := decodeExperiment(where, []byte(text))
+	if err != nil {
+		return results.Experiment{}, nil, err
+	}
+	var benchmark v1alpha1.StorageBenchmark
+	if err := cluster.Client.Get(ctx, cluster.key(names[0]), &benchmark); err != nil {
+		return results.Experiment{}, nil, explain("find StorageBenchmark "+cluster.key(names[0]).String(), err)
+	}
+	return experiment, &benchmark, nil
+}
+
+func decodeExperiment(where string, text []byte) (results.Experiment, error) {
+	var experiment results.Experiment
+	if err := json.Unmarshal(text, &experiment); err != nil {
+		return results.Experiment{}, exitf(ExitRefused, "%s: these are not the results of an experiment: %w: give a results.json", where, err)
+	}
+	if experiment.Version != results.PhaseVersion {
+		return results.Experiment{}, exitf(ExitRefused, "%s: it has version %.80q, this program speaks %q: give a results.json of this release", where,
+			experiment.Version, results.PhaseVersion)
+	}
+	return experiment, nil
+}
+
+// configMapManifest is a ConfigMap as people write it, in this order.
+type configMapManifest struct {
+	APIVersion string            `yaml:"apiVersion"`
+	Kind       string            `yaml:"kind"`
+	Metadata   manifestMetadata  `yaml:"metadata"`
+	Data       map[string]string `yaml:"data"`
+}
+
+type manifestMetadata struct {
+	Name      string            `yaml:"name"`
+	Namespace string            `yaml:"namespace,omitempty"`
+	Labels    map[string]string `yaml:"labels"`
+}
+
+// printAccepted prints the manifest of a ConfigMap with a document. It has no label with the UID of the benchmark: with it, the
+// operator would take it for its own.
+func (a *App) printAccepted(experiment results.Experiment, options acceptOptions, suffix, key string, text []byte, warnings []string) error {
+	of := experiment.Benchmark
+	if options.name == "" {
+		options.name = of.Name + suffix
+	}
+	if problems := validation.IsDNS1123Subdomain(options.name); len(problems) > 0 {
+		return exitf(ExitUsage, "--name %q is no name for a ConfigMap: %s", options.name, problems[0])
+	}
+	namespace := options.Namespace
+	if namespace == "" && of.Namespace != localNamespace {
+		namespace = of.Namespace
+	}
+	if len(text) > maxAnnotationBytes {
+		warnings = append(warnings, fmt.Sprintf("it has %d KiB: apply it with 'kubectl apply --server-side', for otherwise kubectl keeps a copy in an annotation, which is limited to 256 KiB",
+			len(text)>>10))
+	}
+	for _, warning := range warnings {
+		_, _ = fmt.Fprintln(a.Err, "Warning:", clean(warning))
+	}
+	encoder := yaml.NewEncoder(a.Out)
+	encoder.SetIndent(2)
+	return errors.Join(encoder.Encode(configMapManifest{
+		APIVersion: "v1", Kind: kindConfigMap,
+		Metadata: manifestMetadata{Name: options.name, Namespace: namespace, Labels: map[string]string{
+			v1alpha1.LabelBenchmark: plan.BenchmarkLabel(of.Name), v1alpha1.LabelExperiment: experiment.Experiment}},
+		Data: map[string]string{key: string(text)},
+	}), encoder.Close())
+}
+
+// maxAnnotationBytes leaves a little of the 256 KiB for other annotations.
+const maxAnnotationBytes = 240 << 10
+
+// acceptedData is the data of a ConfigMap that a person means: in a file, or by its name in the cluster.
+func (a *App) acceptedData(ctx context.Context, nameOrFile, key string, connection Connection) (data map[string]string, where string, err error) {
+	if isFile(nameOrFile) {
+		return dataInFile(nameOrFile, key, a)
+	}
+	cluster, err := a.connect(connection)
+	if err != nil {
+		return nil, "", err
+	}
+	var stored corev1.ConfigMap
+	where = "ConfigMap " + cluster.key(nameOrFile).String()
+	err = cluster.Client.Get(ctx, cluster.key(nameOrFile), &stored)
+	if apierrors.IsNotFound(err) {
+		return nil, "", exitf(ExitNotFound, "there is no %s: apply what is in Git; a file is named with its ending, or as ./%s", where, nameOrFile)
+	}
+	if err != nil {
+		return nil, "", explain("read "+where, err)
+	}
+	return stored.Data, where, nil
+}
+
+// isFile tells a file from the name of a ConfigMap, which may have points but no slashes.
+func isFile(name string) bool {
+	switch filepath.Ext(name) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	if name == "-" || strings.ContainsRune(name, filepath.Separator) {
+		return true
+	}
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// dataInFile finds the one ConfigMap with that key among the manifests of a file.
+func dataInFile(file, key string, a *App) (data map[string]string, where string, err error) {
+	manifests, err := readManifests(file, a.In)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, one := range manifests {
+		if found := one.configMapData(); found[key] != "" {
+			if data != nil {
+				return nil, "", exitf(ExitRefused, "%s: two ConfigMaps in it have %s: give a file with one", file, key)
+			}
+			data, where = found, one.at("data")
+		}
+	}
+	if data == nil {
+		return nil, "", exitf(ExitNotFound, "%s: no ConfigMap in it has %s", file, key)
+	}
+	return data, where, nil
+}
+
+// configMapData is nil for all other kinds.
+func (m *manifest) configMapData() map[string]string {
+	if !m.isConfigMap() {
+		return nil
+	}
+	fields, _ := m.object.Object["data"].(map[string]any)
+	data := map[string]string{}
+	for key, value := range fields {
+		if text, is := value.(string); is {
+			data[key] = text
+		}
+	}
+	return data
+}
+
+// isAccepted says whether it is a ConfigMap with a baseline or a calibration.
+func (m *manifest) isAccepted() bool {
+	data := m.configMapData()
+	return data[results.KeyBaseline] != "" || data[results.KeyCalibration] != ""
+}
+
+// checkAccepted reads what is in such a ConfigMap as the operator does.
+func (m *manifest) checkAccepted() []problem {
+	var problems []problem
+	data := m.configMapData()
+	if _, err := results.DecodeBaseline(data); data[results.KeyBaseline] != "" && err != nil {
+		problems = append(problems, problem{"data[" + results.KeyBaseline + "]", err.Error()})
+	}
+	if _, err := results.DecodeCalibration(data); data[results.KeyCalibration] != "" && err != nil {
+		problems = append(problems, problem{"data[" + results.KeyCalibration + "]", err.Error()})
+	}
+	return problems
+}

@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+const baselineSuffix = "-baseline"
+
+func (a *App) baselineCommand() *cobra.Command {
+	return group("baseline", "Accept results as the standard for later ones, as a file for Git", a.baselineAcceptCommand(), a.baselineShowCommand(), a.baselineDiffCommand())
+}
+
+func (a *App) baselineAcceptCommand() *cobra.Command {
+	var options acceptOptions
+	command := &cobra.Command{
+		Use:   "accept NAME",
+		Short: "Print a ConfigMap with the baseline of a finished StorageBenchmark",
+		Long: `Print a ConfigMap with the numbers of a finished StorageBenchmark, to be committed and applied beside it. spec.baseline names it.
+Nothing is changed in the cluster. What a person should know is printed to the standard error.
+
+` + exitHelp,
+		Example: `  kubectl storagebench baseline accept nightly --note "kernel 6.12.9, accepted by ann" > baseline.yaml
+  kubectl storagebench baseline accept --from results/results.json > baseline.yaml`,
+		Args: nameOrFile("baseline accept needs one name, or --from FILE: kubectl storagebench baseline accept NAME", &options.from),
+		RunE: func(command *cobra.Command, names []string) error {
+			return a.acceptBaseline(command.Context(), names, options)
+		},
+	}
+	options.addAcceptFlags(command.Flags(), baselineSuffix)
+	return command
+}
+
+func (a *App) acceptBaseline(ctx context.Context, names []string, options acceptOptions) error {
+	experiment, benchmark, err := a.finishedExperiment(ctx, names, options)
+	if err != nil {
+		return err
+	}
+	baseline, warnings, err := results.MakeBaseline(experiment, options.options(a))
+	if err != nil {
+		return exit(ExitRefused, err)
+	}
+	text, err := baseline.Encode()
+	if err != nil {
+		return exit(ExitRefused, err)
+	}
+	if options.name == "" && benchmark != nil && benchmark.Spec.Baseline != nil {
+		if named := benchmark.Spec.Baseline.ConfigMap.Name; named != benchmark.Name+baselineSuffix {
+			warnings = append(warnings, fmt.Sprintf("spec.baseline of StorageBenchmark %s names ConfigMap %s: to replace that one, add --name %s",
+				benchmark.Name, named, named))
+		}
+	}
+	return a.printAccepted(experiment, options, baselineSuffix, results.KeyBaseline, text, warnings)
+}
+
+func (a *App) baselineShowCommand() *cobra.Command {
+	var connection Connection
+	all := false
+	command := &cobra.Command{
+		Use:   "show FILE|NAME",
+		Short: "Print a baseline, in a file or in a ConfigMap of the cluster, as a table",
+		Example: `  kubectl storagebench baseline show baseline.yaml
+  kubectl storagebench baseline show nightly-baseline --all`,
+		Args: exactlyOne("baseline show needs one file, or the name of one ConfigMap: kubectl storagebench baseline show baseline.yaml"),
+		RunE: func(command *cobra.Command, names []string) error {
+			baseline, err := a.readBaseline(command.Context(), names[0], connection)
+			if err != nil {
+				return err
+			}
+			a.showBaseline(baseline, all)
+			return nil
+		},
+	}
+	connection.addFlags(command.Flags())
+	command.Flags().BoolVar(&all, "all", false, "all metrics instead of the primary ones, and the environment")
+	return command
+}
+
+// readBaseline finds a baseline by its file or the name of its ConfigMap.
+func (a *App) readBaseline(ctx context.Context, nameOrFile string, connection Connection) (results.Baseline, error) {
+	data, where, err := a.acceptedData(ctx, nameOrFile, results.KeyBaseline, connection)
+	if err != nil {
+		return results.Baseline{}, err
+	}
+	baseline, err := results.DecodeBaseline(data)
+	switch {
+	case errors.Is(err, results.ErrMissing):
+		return results.Baseline{}, exitf(ExitNotFound, "%s: %w", where, err)
+	case err != nil:
+		return results.Baseline{}, exitf(ExitRefused, "%s: %w", where, err)
+	}
+	return baseline, nil
+}
+
+func (a *App) showBaseline(baseline results.Baseline, all bool) {
+	a.sayAccepted(baseline.Accepted, baseline.Omitted)
+	table := newTable(a.Out, "VARIANT", "PHASE", "METRIC", "MEDIAN (MIN..MAX, RUNS)")
+	for _, variant := range baseline.Variants {
+		for _, phase := range variant.Phases {
+			for _, metric := range phase.Metrics {
+				if known, _ := results.LookupMetric(metric.Name); all || known.Primary {
+					table.row(variant.Name, phase.Name, metric.Name, figures(metric.Summary()))
+				}
+			}
+		}
+	}
+	table.end()
+	if all {
+		a.sayEnvironment(baseline.Environment)
+	}
+}
+
+// sayAccepted says what an accepted document is from.
+func (a *App) sayAccepted(of results.Accepted, omitted []string) {
+	a.say("%s/%s, experiment %s: %s", of.Benchmark.Namespace, of.Benchmark.Name, of.Experiment, of.Verdict)
+	if of.NodeName != "" {
+		a.say("Node: %s", of.NodeName)
+	}
+	if of.StorageClass != "" {
+		a.say("StorageClass: %s", of.StorageClass)
+	}
+	if of.FinishedAt != nil {
+		a.say("Finished: %s", of.FinishedAt.UTC().Format(time.RFC3339))
+	}
+	a.say("Accepted: %s", of.AcceptedAt.UTC().Format(time.RFC3339))
+	if of.Note != "" {
+		a.say("Note: %s", clean(of.Note))
+	}
+	for _, words := range omitted {
+		a.say("Left out: %s", clean(words))
+	}
+}
+
+func (a *App) sayEnvironment(environment map[string][]string) {
+	table := newTable(a.Out, "ENVIRONMENT", "VALUE")
+	for _, key := range slices.Sorted(maps.Keys(environment)) {
+		table.row(key, strings.Join(environment[key], " | "))
+	}
+	table.end()
+}
+
+// diffOptions are the flags of baseline diff.
+type diffOptions struct {
+	acceptOptions
+	baseline string
+	allow    []string
+}
+
+func (a *App) baselineDiffCommand() *cobra.Command {
+	var options diffOptions
+	command := &cobra.Command{
+		Use:   "diff NAME",
+		Short: "Say by what the environment of the results differs from that of the baseline",
+		Long: `Compare the environment of a finished StorageBenchmark with that of the baseline that its spec names. Exit code 1 means that
+something differs which spec.baseline.allowDifferences does not allow: then gates cannot be compared.
+
+` + exitHelp,
+		Example: `  kubectl storagebench baseline diff nightly
+  kubectl storagebench baseline diff --from results/results.json --baseline baseline.yaml --allow kernel`,
+		Args: nameOrFile("baseline diff needs one name, or --from FILE with --baseline: kubectl storagebench baseline diff NAME", &options.from),
+		RunE: func(command *cobra.Command, names []string) error {
+			return a.diffBaseline(command.Context(), names, options)
+		},
+	}
+	options.addFlags(command.Flags())
+	command.Flags().StringVar(&options.from, "from", "", "take the results.json in `FILE` instead of those of a StorageBenchmark")
+	command.Flags().StringVar(&options.baseline, "baseline", "", "compare with the baseline in this `FILE|NAME` instead of the one in spec.baseline")
+	command.Flags().StringArrayVar(&options.allow, "allow", nil, "a `KEY` that may differ besides those in spec.baseline.allowDifferences, such as kernel or zfs.parameter.*")
+	return command
+}
+
+func (a *App) diffBaseline(ctx context.Context, names []string, options diffOptions) error {
+	experiment, benchmark, err := a.finishedExperiment(ctx, names, options.acceptOptions)
+	if err != nil {
+		return err
+	}
+	allow := options.allow
+	if benchmark != nil && benchmark.Spec.Baseline != nil {
+		allow = slices.Concat(benchmark.Spec.Baseline.AllowDifferences, allow)
+		if options.baseline == "" {
+			options.baseline = benchmark.Spec.Baseline.ConfigMap.Name
+		}
+	}
+	if options.baseline == "" {
+		return exitf(ExitUsage, "there is no baseline to compare with: set spec.baseline.configMap.name, or name it with --baseline FILE|NAME")
+	}
+	baseline, err := a.readBaseline(ctx, options.baseline, options.Connection)
+	if err != nil {
+		return err
+	}
+	return silent(a.sayDifferences(baseline, experiment, allow))
+}
+
+// sayDifferences prints what differs and what may, and returns the exit code.
+func (a *App) sayDifferences(baseline results.Baseline, experiment results.Experiment, allow []string) int {
+	a.say("Baseline of %s/%s, experiment %s, accepted %s", baseline.Benchmark.Namespace, baseline.Benchmark.Name, baseline.Experiment,
+		baseline.AcceptedAt.UTC().Format(time.RFC3339))
+	a.say("Results of %s/%s, experiment %s", experiment.Benchmark.Namespace, experiment.Benchmark.Name, experiment.Experiment)
+	refused := results.Differences(baseline.Environment, experiment.Environment, allow)
+	var allowed []results.Difference
+	for _, difference := range results.Differences(baseline.Environment, experiment.Environment, nil) {
+		if results.DifferenceAllowed(difference.Key, allow) {
+			allowed = append(allowed, difference)
+		}
+	}
+	list := func(title string, differences []results.Difference) {
+		if len(differences) == 0 {
+			return
+		}
+		a.say("\n%s:", title)
+		for _, difference := range differences {
+			a.say("  %s", clean(difference.String()))
+		}
+	}
+	list("Differs, and is allowed", allowed)
+	list("Differs", refused)
+	var unused []string
+	for _, pattern := range allow {
+		if !slices.ContainsFunc(allowed, func(d results.Difference) bool { return results.DifferenceAllowed(d.Key, []string{pattern}) }) {
+			unused = append(unused, pattern)
+		}
+	}
+	if len(unused) > 0 {
+		a.say("\nAllowed, but nothing of it differs: %s", strings.Join(unused, ", "))
+	}
+	if missing := notInBaseline(baseline, experiment); len(missing) > 0 {
+		a.say("\nMeasured, but not in the baseline: %s", strings.Join(missing, ", "))
+	}
+	if len(refused) > 0 {
+		a.say("\nThese results cannot be compared with the baseline: accept new ones as the baseline, or name what may differ in spec.baseline.allowDifferences.")
+		return ExitFailed
+	}
+	a.say("\nThese results can be compared with the baseline.")
+	return ExitPassed
+}
+
+// notInBaseline are the phases of variants that a gate would find no numbers for.
+func notInBaseline(baseline results.Baseline, experiment results.Experiment) []string {
+	var missing []string
+	for _, variant := range experiment.Variants {
+		for _, phase := range variant.Phases {
+			known := func(v results.BaselineVariant) bool {
+				return v.Name == variant.Name && slices.ContainsFunc(v.Phases, func(p results.BaselinePhase) bool { return p.Name == phase.Name })
+			}
+			if !slices.ContainsFunc(baseline.Variants, known) {
+				missing = append(missing, fmt.Sprintf("phase %s of variant %s", phase.Name, variant.Name))
+			}
+		}
+	}
+	return missing
+}

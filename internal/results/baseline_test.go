@@ -1,0 +1,344 @@
+package results
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var accepted = AcceptOptions{AcceptedAt: testStart.Add(90 * time.Minute), Note: "first of the new disks"}
+
+// repetition is a valid run of a variant with one phase.
+func repetition(index, repetition int32, variant string, metrics map[string]int64) RunResult {
+	r := run(index, variant, true, phase("scan", metrics))
+	r.Repetition = repetition
+	return r
+}
+
+// complete is a passed experiment of so many repetitions of two variants, which are executed in turn.
+func complete(repetitions int32) Experiment {
+	finished := testStart.Add(time.Hour)
+	e := Experiment{
+		Version: PhaseVersion, Benchmark: RunIdentity{Namespace: "lab", Name: "ageing-8k", UID: "1"}, Experiment: "3f9c2e1b", State: StateComplete,
+		Verdict: "Passed", NodeName: "node-a", StorageClass: "fast", FinishedAt: &finished,
+		Environment: map[string][]string{"kernel": {"6.12.9"}, "device.0.model": {"X1"}},
+	}
+	for i := range repetitions {
+		for j, variant := range []string{"r8k", "r128k"} {
+			value := int64(1000 + 10*i + 100*int32(j))
+			e.Runs = append(e.Runs, repetition(2*i+int32(j), i+1, variant,
+				map[string]int64{"readBytesPerSecond": value, "readLatencyMeanNanoseconds": 2 * value, "readBytes": 5, "ioErrors": 0}))
+		}
+	}
+	e.Variants = Summarise(e.Runs)
+	return e
+}
+
+func TestMakeBaseline(t *testing.T) {
+	e := complete(6)
+	// Other repetitions come first, and an attempt that failed, and a phase that did, count for nothing.
+	e.Runs[0], e.Runs[11] = e.Runs[11], e.Runs[0]
+	failed := repetition(3, 2, "r128k", map[string]int64{"readBytesPerSecond": 77})
+	failed.Valid = false
+	spoiled := e.Runs[4].Phases[0]
+	spoiled.Name, spoiled.Outcome = "spoiled", OutcomeInvalid
+	e.Runs[4].Phases = append(e.Runs[4].Phases, spoiled)
+	e.Runs = append(e.Runs, failed)
+	got, warnings, err := MakeBaseline(e, accepted)
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("warnings %q, error %v", warnings, err)
+	}
+	metrics := func(first int64) []BaselineMetric {
+		values := func(factor int64) (all []int64) {
+			for i := range int64(6) {
+				all = append(all, factor*(first+10*i))
+			}
+			return all
+		}
+		return []BaselineMetric{
+			{"readBytesPerSecond", UnitBytesPerSecond, "Higher", values(1)}, {"ioErrors", UnitCount, "Lower", []int64{0, 0, 0, 0, 0, 0}},
+			{"readBytes", UnitBytes, "Neither", []int64{5, 5, 5, 5, 5, 5}}, {"readLatencyMeanNanoseconds", UnitNanoseconds, "Lower", values(2)},
+		}
+	}
+	want := Baseline{
+		Version: BaselineVersion, Environment: e.Environment,
+		Accepted: Accepted{Benchmark: BenchmarkIdentity{"lab", "ageing-8k"}, Experiment: "3f9c2e1b", Verdict: "Passed", NodeName: "node-a",
+			StorageClass: "fast", FinishedAt: e.FinishedAt, AcceptedAt: accepted.AcceptedAt, Note: accepted.Note},
+		Variants: []BaselineVariant{{"r8k", []BaselinePhase{{"scan", KindMeasure, metrics(1000)}}}, {"r128k", []BaselinePhase{{"scan", KindMeasure, metrics(1100)}}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	text, err := got.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), `"values": [1000, 1010, 1020, 1030, 1040, 1050]`) || !strings.Contains(string(text), `"kernel": ["6.12.9"]`) {
+		t.Errorf("a list is not in one line:\n%s", text)
+	}
+	back, err := DecodeBaseline(map[string]string{KeyBaseline: string(text)})
+	if err != nil || !cmp.Equal(back, got) {
+		t.Errorf("error %v, (-want +got):\n%s", err, cmp.Diff(got, back))
+	}
+	if values := back.Values("r128k", "scan", "readBytesPerSecond"); len(values) != 6 || values[5] != 1150 || back.Values("r128k", "scan", "x") != nil {
+		t.Errorf("Values gives %v", values)
+	}
+}
+
+// TestBaselineOfGroups: several nodes at once are one value.
+func TestBaselineOfGroups(t *testing.T) {
+	e := complete(0)
+	for i := range int32(6) {
+		for node := range int32(2) {
+			r := repetition(i, i+1, "default", map[string]int64{"readBytesPerSecond": 100, "readLatencyP99Nanoseconds": int64(50 + node)})
+			r.Name, r.Group = fmt.Sprintf("g-%d-%d", i, node), &RunGroup{Name: fmt.Sprintf("g-%d", i), Index: node, Size: 2}
+			e.Runs = append(e.Runs, r)
+		}
+	}
+	got, _, err := MakeBaseline(e, accepted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if values := got.Values("default", "scan", "readBytesPerSecond"); !cmp.Equal(values, []int64{200, 200, 200, 200, 200, 200}) {
+		t.Errorf("rates are %v, want the sum of the nodes once for each group", values)
+	}
+	if values := got.Values("default", "scan", "readLatencyP99Nanoseconds"); !cmp.Equal(values, []int64{51, 51, 51, 51, 51, 51}) {
+		t.Errorf("latencies are %v, want the worst node", values)
+	}
+}
+
+// TestWhatIsNotAccepted is the same for both documents, but for the last few.
+func TestWhatIsNotAccepted(t *testing.T) {
+	cases := []struct {
+		name  string
+		spoil func(*Experiment, *AcceptOptions)
+		want  string // part of the error; of the warnings if it begins with a plus
+	}{
+		{"superseded", func(e *Experiment, _ *AcceptOptions) { e.State = StateSuperseded }, "was changed before all runs had ended"},
+		{"incomplete", func(e *Experiment, o *AcceptOptions) {
+			e.State, e.Verdict, e.Message, o.EvenIfFailed = StateIncomplete, "Invalid", "2 runs given up", true
+		}, "is Incomplete: 2 runs given up"},
+		{"unknown state", func(e *Experiment, _ *AcceptOptions) { e.State = "" }, `has the state ""`},
+		{"failed", func(e *Experiment, _ *AcceptOptions) { e.Verdict, e.Message = "Failed", "too slow" }, "is Failed: too slow; what is worse"},
+		{"invalid", func(e *Experiment, _ *AcceptOptions) { e.Verdict = "Invalid" }, "--even-if-failed"},
+		{"failed, as asked", func(e *Experiment, o *AcceptOptions) {
+			e.Verdict, e.Message, o.EvenIfFailed = "Failed", "too slow", true
+		}, "+accepted as asked: too slow"},
+		{"inconclusive", func(e *Experiment, _ *AcceptOptions) { e.Verdict, e.Message = "Inconclusive", "no baseline yet" }, "+Inconclusive: no baseline yet"},
+		{"no verdict", func(e *Experiment, o *AcceptOptions) { e.Verdict, o.EvenIfFailed = "", true }, `has the verdict ""`},
+		{"other version", func(e *Experiment, _ *AcceptOptions) { e.Version = "results.storagebench.dev/v9" }, "of the same release"},
+		{"no time", func(_ *Experiment, o *AcceptOptions) { o.AcceptedAt = time.Time{} }, "acceptedAt"},
+		{"long note", func(_ *Experiment, o *AcceptOptions) { o.Note = strings.Repeat("n", maxNoteBytes+1) }, "the note has 1025 bytes"},
+		{"no valid run", func(e *Experiment, _ *AcceptOptions) {
+			for i := range e.Runs {
+				e.Runs[i].Valid = false
+			}
+		}, "valid run"},
+		{"twice", func(e *Experiment, _ *AcceptOptions) { e.Runs = append(e.Runs, e.Runs[0]) }, "repetition 1 of variant r8k has two valid runs"},
+		{"not alike", func(e *Experiment, _ *AcceptOptions) { e.Environment["kernel"] = []string{"6.1", "6.12"} }, "+kernel was 6.1 and 6.12"},
+		{"names may differ", func(e *Experiment, _ *AcceptOptions) { e.Environment["device.0.name"] = []string{"sda", "sdb"} }, "+"},
+		{"something missing", func(e *Experiment, _ *AcceptOptions) { e.Omitted = []string{"metrics of single runs (8)"} }, "+results.json is itself without metrics of"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			e, options := complete(40), accepted
+			c.spoil(&e, &options)
+			_, ofBaseline, baselineErr := MakeBaseline(e, options)
+			_, ofCalibration, calibrationErr := MakeCalibration(e, options)
+			checkRefusal(t, "baseline", c.want, ofBaseline, baselineErr)
+			// That a calibration has no floor for a number of errors, which is 0, is always said.
+			checkRefusal(t, "calibration", c.want, ofCalibration[:max(0, len(ofCalibration)-1)], calibrationErr)
+		})
+	}
+}
+
+func checkRefusal(t *testing.T, what, want string, warnings []string, err error) {
+	t.Helper()
+	warning, accepts := strings.CutPrefix(want, "+")
+	switch {
+	case accepts && (err != nil || warning == "" && len(warnings) > 0 || !strings.Contains(strings.Join(warnings, "\n"), warning)):
+		t.Errorf("%s: warnings %q, error %v, want a warning with %q", what, warnings, err, warning)
+	case !accepts && (err == nil || !strings.Contains(err.Error(), want)):
+		t.Errorf("%s: got %v, want something with %q", what, err, want)
+	}
+}
+
+func TestBaselineWarnsOfLittle(t *testing.T) {
+	e := complete(3)
+	e.Runs = append(e.Runs, run(99, "r1m", false))
+	e.Variants = Summarise(e.Runs)
+	_, warnings, err := MakeBaseline(e, accepted)
+	want := []string{
+		"variant r1m has no valid run with numbers and is not in it",
+		"variant r8k has 3 valid repetitions of phase scan: with fewer than 6 a comparison is seldom conclusive",
+		"variant r128k has 3 valid repetitions of phase scan: with fewer than 6 a comparison is seldom conclusive",
+	}
+	if err != nil || !cmp.Equal(warnings, want) {
+		t.Errorf("error %v, (-want +got):\n%s", err, cmp.Diff(want, warnings))
+	}
+}
+
+func TestBaselineFits(t *testing.T) {
+	e := complete(6)
+	whole, _, err := MakeBaseline(e, accepted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := whole.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := func(limit int) (string, Baseline, error) {
+		b, _, err := MakeBaseline(e, accepted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		omitted, err := b.fit(limit)
+		return strings.Join(omitted, "; "), b, err
+	}
+	if omitted, b, err := without(len(text)); err != nil || omitted != "" || !cmp.Equal(b, whole) {
+		t.Errorf("what fits lost %q, error %v", omitted, err)
+	}
+	if omitted, b, err := without(len(text) - 1); err != nil || omitted != "metrics that have no better direction (2)" ||
+		b.Values("r8k", "scan", "readBytes") != nil || b.Values("r8k", "scan", "ioErrors") == nil {
+		t.Errorf("one byte too much: omitted %q, error %v", omitted, err)
+	}
+	omitted, small, err := without(len(text) * 3 / 5)
+	if err != nil || omitted != "metrics that have no better direction (2); metrics that are not primary (4)" ||
+		len(small.Variants) != 2 || len(small.Variants[1].Phases[0].Metrics) != 1 || small.Validate() != nil {
+		t.Errorf("much too much: omitted %q, error %v", omitted, err)
+	}
+	if _, _, err := without(100); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v, want ErrTooLarge", err)
+	}
+}
+
+// TestBaselineIsBounded makes one of more than fits, with real numbers.
+func TestBaselineIsBounded(t *testing.T) {
+	e := complete(0)
+	for i := range int32(500) {
+		metrics := map[string]int64{}
+		for _, metric := range Metrics() {
+			metrics[metric.Name] = math.MaxInt64 - int64(i)
+		}
+		e.Runs = append(e.Runs, repetition(i, i+1, "default", metrics))
+	}
+	b, warnings, err := MakeBaseline(e, accepted)
+	if err != nil || len(b.Omitted) == 0 || !strings.Contains(strings.Join(warnings, "\n"), "is without metrics that have no better direction") {
+		t.Fatalf("omitted %q, warnings %q, error %v", b.Omitted, warnings, err)
+	}
+	if text, err := b.Encode(); err != nil || len(text) > 700<<10 {
+		t.Errorf("%d bytes, error %v", len(text), err)
+	}
+}
+
+// baselineText is a good document; tests spoil one thing of it at a time.
+func baselineText(t testing.TB) string {
+	t.Helper()
+	b, _, err := MakeBaseline(complete(6), accepted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestDecodeBaselineIsStrict(t *testing.T) {
+	for _, c := range []struct{ name, old, replacement, want string }{
+		{"as it is", "", "", ""},
+		{"version", "baseline.storagebench.dev/v1alpha1", "baseline.storagebench.dev/v2", "accept results again with the kubectl-storagebench of this release"},
+		{"unit", `"unit": "bytes/s"`, `"unit": "MB/s"`, `variant "r8k": phase "scan": metric "readBytesPerSecond": it has the unit "MB/s", and should have "bytes/s"`},
+		{"direction", `"better": "Higher"`, `"better": "Lower"`, "worse would be taken for better"},
+		{"values of nothing", `"values": [1000, 1010, 1020, 1030, 1040, 1050]`, `"values": []`, "it has 0 values"},
+		{"negative", "[1000, ", "[-1000, ", "value 1 is -1000"},
+		{"float", "[1000, ", "[1000.5, ", "make it again with 'kubectl storagebench baseline accept'"},
+		{"same variant", `"name": "r128k"`, `"name": "r8k"`, `variant "r8k" is there twice`},
+		{"same metric", `"name": "readBytes"`, `"name": "ioErrors"`, `metric "ioErrors" is there twice`},
+		{"nameless phase", `"name": "scan"`, `"name": ""`, "phase has a name of 0 characters"},
+		{"kind", `"kind": "measure"`, `"kind": "Measure"`, `kind is "Measure"`},
+		{"unknown field", `"experiment":`, `"acceptedBy": "me", "experiment":`, "acceptedBy"},
+		{"no time", `"acceptedAt": "2026-03-01T13:30:00Z",`, "", "acceptedAt is missing"},
+		{"no experiment", `"experiment": "3f9c2e1b"`, `"experiment": ""`, "experiment has 0 characters"},
+		{"verdict", `"Passed"`, `"Fine"`, `verdict is "Fine"`},
+		{"key without values", `["6.12.9"]`, `[]`, `environment "kernel"`},
+		{"metric of another release", `"name": "readBytes"`, `"name": "readsOfTomorrow"`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := strings.Replace(baselineText(t), c.old, c.replacement, 1)
+			if c.old != "" && text == baselineText(t) {
+				t.Fatalf("%q is not in the document", c.old)
+			}
+			checkDecoded(t, c.want, func() error { _, err := DecodeBaseline(map[string]string{KeyBaseline: text}); return err }())
+		})
+	}
+	for want, data := range map[string]map[string]string{
+		"the ConfigMap is empty":                nil,
+		"no such key, only report.md, results.": {"results.json": "{}", "report.md": ""},
+		"it is not JSON":                        {KeyBaseline: "no"},
+		`it has version ""`:                     {KeyBaseline: "null"},
+		"after top-level value":                 {KeyBaseline: baselineText(t) + "{}"},
+		"at most 716799 are read":               {KeyBaseline: strings.Repeat(" ", 700<<10)},
+	} {
+		_, err := DecodeBaseline(data)
+		checkDecoded(t, want, err)
+	}
+}
+
+func checkDecoded(t *testing.T, want string, err error) {
+	t.Helper()
+	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		t.Errorf("got %v, want something with %q", err, want)
+	}
+}
+
+// FuzzDecodeBaseline: what is accepted is valid, and stays the same when it is written and read again.
+func FuzzDecodeBaseline(f *testing.F) {
+	small, _, err := MakeBaseline(sequence(5, 6), accepted)
+	if err != nil {
+		f.Fatal(err)
+	}
+	text, err := small.Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(text))
+	f.Add(`{"version":"baseline.storagebench.dev/v1alpha1"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		b, err := DecodeBaseline(map[string]string{KeyBaseline: text})
+		if err != nil {
+			return
+		}
+		for _, variant := range b.Variants {
+			for _, phase := range variant.Phases {
+				for _, metric := range phase.Metrics {
+					if len(b.Values(variant.Name, phase.Name, metric.Name)) == 0 {
+						t.Fatalf("%s %s %s has no values", variant.Name, phase.Name, metric.Name)
+					}
+				}
+			}
+		}
+		first, err := b.Encode()
+		if errors.Is(err, ErrTooLarge) {
+			return // indented, it takes more
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := DecodeBaseline(map[string]string{KeyBaseline: string(first)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second, err := again.Encode(); err != nil || !bytes.Equal(first, second) {
+			t.Fatalf("error %v:\n%s\n%s", err, first, second)
+		}
+	})
+}

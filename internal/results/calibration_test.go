@@ -1,0 +1,214 @@
+package results
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sequence is a passed experiment of repetitions of one variant with these rates.
+func sequence(rates ...int64) Experiment {
+	e := complete(0)
+	for i, rate := range rates {
+		e.Runs = append(e.Runs, repetition(int32(i), int32(i+1), "default", map[string]int64{"readBytesPerSecond": rate, "readBytes": rate}))
+	}
+	return e
+}
+
+// partsPerMillion of a shift from one value to another, rounded up.
+func partsPerMillion(from, to float64) int64 {
+	return int64(math.Ceil(1e6 * math.Abs(math.Log(to/from))))
+}
+
+func TestMakeCalibration(t *testing.T) {
+	steady := make([]int64, 38)
+	for i := range steady {
+		steady[i] = 1000 + int64(i%2)*int64(i) // shifts of ln(1 + i/1000), i = 1, 3 .. 37
+	}
+	for _, c := range []struct {
+		name     string
+		rates    []int64
+		want     NoiseFloor
+		warnings []string
+	}{
+		// The pairs are 1000 with 1100, and 2000 with 1900: what is between pairs does not count.
+		{"four", []int64{1000, 1100, 2000, 1900}, NoiseFloor{"scan", "readBytesPerSecond", UnitBytesPerSecond, partsPerMillion(1000, 1100), 2, 666666},
+			[]string{"from 2 shifts a floor covers 66% of what equal things differ by, not 95%: 19 shifts are needed, which are 38 repetitions of one variant"}},
+		{"five", []int64{1000, 1100, 2000, 1900, 9}, NoiseFloor{"scan", "readBytesPerSecond", UnitBytesPerSecond, partsPerMillion(1000, 1100), 2, 666666},
+			[]string{"from 2 shifts a floor covers 66% of what equal things differ by, not 95%: 19 shifts are needed, which are 38 repetitions of one variant"}},
+		{"no noise", []int64{7, 7, 7, 7, 7, 7}, NoiseFloor{"scan", "readBytesPerSecond", UnitBytesPerSecond, 0, 3, 750000},
+			[]string{"from 3 shifts a floor covers 75% of what equal things differ by, not 95%: 19 shifts are needed, which are 38 repetitions of one variant"}},
+		{"enough", steady, NoiseFloor{"scan", "readBytesPerSecond", UnitBytesPerSecond, partsPerMillion(1000, 1037), 19, 950000}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, warnings, err := MakeCalibration(sequence(c.rates...), accepted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]NoiseFloor{c.want}, got.Floors); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.warnings, warnings); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+			text, err := got.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := DecodeCalibration(map[string]string{KeyCalibration: string(text)})
+			if err != nil || !cmp.Equal(got, back) {
+				t.Errorf("error %v (-want +got):\n%s", err, cmp.Diff(got, back))
+			}
+			if floor, found := back.Floor("scan", "readBytesPerSecond"); !found || floor != c.want {
+				t.Errorf("Floor gives %v %v", floor, found)
+			}
+			if _, found := back.Floor("scan", "readBytes"); found {
+				t.Error("there is a floor for what has no better direction")
+			}
+		})
+	}
+}
+
+func TestCalibrationNeedsPairs(t *testing.T) {
+	for _, rates := range [][]int64{{}, {1}, {1, 2}, {1, 2, 3}} {
+		_, _, err := MakeCalibration(sequence(rates...), accepted)
+		if err == nil || !strings.Contains(err.Error(), "repeat a variant at least 4 times") {
+			t.Errorf("%d runs: %v", len(rates), err)
+		}
+	}
+}
+
+// TestCalibrationPoolsVariants: each variant has its own pairs, unless they are declared to be the same thing.
+func TestCalibrationPoolsVariants(t *testing.T) {
+	e := complete(4) // 1000 1100 1010 1110 1020 1120 1030 1130, in turn r8k and r128k
+	apart, _, err := MakeCalibration(e, accepted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if floor, _ := apart.Floor("scan", "readBytesPerSecond"); floor.Shifts != 4 || floor.NoisePartsPerMillion != partsPerMillion(1000, 1010) {
+		t.Errorf("apart: %+v", floor)
+	}
+	options := accepted
+	options.SameVariants = true
+	same, _, err := MakeCalibration(e, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if floor, _ := same.Floor("scan", "readBytesPerSecond"); floor.Shifts != 4 || floor.NoisePartsPerMillion != partsPerMillion(1000, 1100) || !same.SameVariants {
+		t.Errorf("as the same: %+v", floor)
+	}
+	// Two runs of each of two variants, of which one is not valid: one pair and one run that has none.
+	few := complete(2)
+	few.Runs[3].Valid = false
+	if _, _, err := MakeCalibration(few, options); err == nil {
+		t.Error("one pair was enough")
+	}
+	// With one of a third variant there are two pairs if all are the same thing, and still one if not.
+	few.Runs = append(few.Runs, repetition(4, 1, "third", map[string]int64{"readBytesPerSecond": 1100}))
+	third, _, err := MakeCalibration(few, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if floor, _ := third.Floor("scan", "readBytesPerSecond"); floor.Shifts != 2 || floor.NoisePartsPerMillion != partsPerMillion(1000, 1100) {
+		t.Errorf("with a third: %+v", floor)
+	}
+	if _, _, err := MakeCalibration(few, accepted); err == nil {
+		t.Error("one pair was enough")
+	}
+}
+
+func TestCalibrationLeavesOutAndSaysSo(t *testing.T) {
+	e := complete(6)
+	e.Runs[0].Phases[0].Metrics["writeBytesPerSecond"] = 5 // in one run only
+	got, warnings, err := MakeCalibration(e, accepted)
+	want := []string{"what was 0 or not measured in a run: scan.writeBytesPerSecond, scan.ioErrors"}
+	if err != nil || !cmp.Equal(got.Omitted, want) || len(warnings) != 2 || warnings[0] != "no floor for "+want[0] {
+		t.Errorf("omitted %q, warnings %q, error %v", got.Omitted, warnings, err)
+	}
+	if _, found := got.Floor("scan", "readLatencyMeanNanoseconds"); !found || len(got.Floors) != 2 {
+		t.Errorf("floors are %+v", got.Floors)
+	}
+}
+
+func calibrationText(t testing.TB) string {
+	t.Helper()
+	c, _, err := MakeCalibration(complete(40), accepted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := c.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestDecodeCalibrationIsStrict(t *testing.T) {
+	for _, c := range []struct{ name, old, replacement, want string }{
+		{"as it is", "", "", ""},
+		{"version", CalibrationVersion, "calibration.storagebench.dev/v9", "this program speaks"},
+		{"a baseline", CalibrationVersion, BaselineVersion, "this program speaks"},
+		{"unit", `"unit": "bytes/s"`, `"unit": ""`, `the floor of "scan.readBytesPerSecond": it has the unit "", and should have "bytes/s"`},
+		{"twice", "readLatencyMeanNanoseconds", "readBytesPerSecond", `"scan.readBytesPerSecond" is there twice`},
+		{"one shift", `"shifts": 40`, `"shifts": 1`, "shifts is 1"},
+		{"certain", `"coveragePartsPerMillion": 951219`, `"coveragePartsPerMillion": 1000000`, "less than 1000000"},
+		{"negative", `"noisePartsPerMillion": `, `"noisePartsPerMillion": -`, "never negative"},
+		{"float", `"shifts": 40`, `"shifts": 40.5`, "make it again with 'kubectl storagebench calibration accept'"},
+		{"no phase", `"phase": "scan"`, `"phase": ""`, "phase or metric is missing"},
+		{"unknown field", `"floors":`, `"flours": [], "floors":`, "flours"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := strings.Replace(calibrationText(t), c.old, c.replacement, 1)
+			if c.old != "" && text == calibrationText(t) {
+				t.Fatalf("%q is not in the document:\n%s", c.old, text)
+			}
+			_, err := DecodeCalibration(map[string]string{KeyCalibration: text})
+			checkDecoded(t, c.want, err)
+		})
+	}
+	_, err := DecodeCalibration(map[string]string{KeyBaseline: "{}"})
+	checkDecoded(t, "no such key, only baseline.json", err)
+}
+
+// FuzzDecodeCalibration: what is accepted is valid, and stays the same when it is written and read again.
+func FuzzDecodeCalibration(f *testing.F) {
+	small, _, err := MakeCalibration(sequence(5, 6, 7, 8), accepted)
+	if err != nil {
+		f.Fatal(err)
+	}
+	text, err := small.Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(text))
+	f.Add(`{"version":"calibration.storagebench.dev/v1alpha1"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := DecodeCalibration(map[string]string{KeyCalibration: text})
+		if err != nil {
+			return
+		}
+		for _, floor := range c.Floors {
+			if found, known := c.Floor(floor.Phase, floor.Metric); !known || found != floor || floor.NoisePartsPerMillion < 0 || floor.Shifts < 2 {
+				t.Fatalf("%+v was accepted", floor)
+			}
+		}
+		first, err := c.Encode()
+		if errors.Is(err, ErrTooLarge) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := DecodeCalibration(map[string]string{KeyCalibration: string(first)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second, err := again.Encode(); err != nil || !bytes.Equal(first, second) {
+			t.Fatalf("error %v:\n%s\n%s", err, first, second)
+		}
+	})
+}

@@ -1,0 +1,153 @@
+package results
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// AcceptOptions say how results become a baseline or a calibration.
+type AcceptOptions struct {
+	// AcceptedAt is when somebody accepted them.
+	AcceptedAt time.Time
+	// Note says who did and why; optional.
+	Note string
+	// EvenIfFailed accepts results whose verdict is Failed or Invalid too.
+	EvenIfFailed bool
+	// SameVariants declares that all variants are the same thing: a calibration pairs their runs too. A baseline does not look at it.
+	SameVariants bool
+}
+
+// maxNoteBytes keeps a note a note.
+const maxNoteBytes = 1024
+
+// acceptable says why results are no standard to measure others by, and warns of what makes them a poor one.
+func (e Experiment) acceptable(options AcceptOptions) (warnings []string, err error) {
+	name := fmt.Sprintf("experiment %s of %s/%s", e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name)
+	switch {
+	case e.Version != PhaseVersion:
+		return nil, fmt.Errorf("%w: %s has version %.80q, this program speaks %q: use the kubectl-storagebench of the same release as the operator",
+			ErrVersion, name, e.Version, PhaseVersion)
+	case options.AcceptedAt.IsZero():
+		return nil, errors.New("acceptedAt is not known: give the time")
+	case len(options.Note) > maxNoteBytes:
+		return nil, fmt.Errorf("the note has %d bytes: say it in %d", len(options.Note), maxNoteBytes)
+	case e.State == StateSuperseded:
+		return nil, fmt.Errorf("%s is Superseded: the benchmark was changed before all runs had ended; accept the results of an experiment that is Complete", name)
+	case e.State == StateIncomplete:
+		return nil, fmt.Errorf("%s is Incomplete: %s; repeat it, and accept it when it is Complete", name, cmp.Or(e.Message, "runs are missing"))
+	case e.State != StateComplete:
+		return nil, fmt.Errorf("%s has the state %.80q: only results that are Complete can be accepted", name, e.State)
+	case e.Verdict == "Passed":
+	case e.Verdict == "Inconclusive":
+		// Gates that compare with a baseline are Inconclusive until there is the first one.
+		warnings = append(warnings, fmt.Sprintf("the verdict is Inconclusive: %s", cmp.Or(e.Message, e.Reason)))
+	case e.Verdict != "Failed" && e.Verdict != "Invalid":
+		return nil, fmt.Errorf("%s has the verdict %.80q: only Passed and Inconclusive are accepted, and Failed and Invalid if asked for", name, e.Verdict)
+	case !options.EvenIfFailed:
+		return nil, fmt.Errorf("the verdict on %s is %s: %s; what is worse than allowed would become the standard for what follows. Accept it all the same with --even-if-failed",
+			name, e.Verdict, cmp.Or(e.Message, e.Reason))
+	default:
+		warnings = append(warnings, fmt.Sprintf("the verdict is %s, accepted as asked: %s", e.Verdict, cmp.Or(e.Message, e.Reason)))
+	}
+	for _, words := range e.Omitted {
+		warnings = append(warnings, "results.json is itself without "+words)
+	}
+	return append(warnings, unlike(e.Environment)...), nil
+}
+
+// unlike says which parts of the environment differed between the runs.
+func unlike(environment map[string][]string) []string {
+	var warnings []string
+	for _, key := range sortedKeys(environment) {
+		if values := distinct(key, environment[key]); len(values) > 1 && !ignoredKey(key) {
+			warnings = append(warnings, fmt.Sprintf("the runs were not alike: %s was %s", key, inWords(environment[key])))
+		}
+	}
+	return warnings
+}
+
+// repeatedVariant has the valid repetitions of a variant, in their order.
+type repeatedVariant struct {
+	name string
+	// phases in the order in which runs first show them.
+	phases []string
+	runs   []RunResult
+}
+
+// repeatedVariants gathers the valid repetitions by variant. A group of runs counts as one. A repetition that is there twice would
+// weigh double in every test: that is no document of the operator.
+func repeatedVariants(runs []RunResult) ([]repeatedVariant, error) {
+	runs = slices.DeleteFunc(Repetitions(runs), func(run RunResult) bool { return !run.Valid })
+	slices.SortStableFunc(runs, byExecution)
+	var variants []repeatedVariant
+	for _, run := range runs {
+		at := slices.IndexFunc(variants, func(v repeatedVariant) bool { return v.name == run.Variant })
+		if at < 0 {
+			at, variants = len(variants), append(variants, repeatedVariant{name: run.Variant})
+		}
+		variant := &variants[at]
+		for _, phase := range run.Phases {
+			if phase.usable() && !slices.Contains(variant.phases, phase.Name) {
+				variant.phases = append(variant.phases, phase.Name)
+			}
+		}
+		if slices.ContainsFunc(variant.runs, func(other RunResult) bool { return other.Repetition == run.Repetition }) {
+			return nil, fmt.Errorf("repetition %d of variant %s has two valid runs: take results.json as the operator wrote it", run.Repetition, run.Variant)
+		}
+		variant.runs = append(variant.runs, run)
+	}
+	for _, variant := range variants {
+		slices.SortStableFunc(variant.runs, func(a, b RunResult) int { return cmp.Compare(a.Repetition, b.Repetition) })
+	}
+	return variants, nil
+}
+
+func byExecution(a, b RunResult) int {
+	return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Name, b.Name))
+}
+
+// usable says that the numbers of a phase count.
+func (p RunPhase) usable() bool { return p.Outcome == OutcomeValid && len(p.Metrics) > 0 }
+
+// phase of a run, if its numbers count.
+func (r RunResult) phase(name string) (RunPhase, bool) {
+	at := slices.IndexFunc(r.Phases, func(phase RunPhase) bool { return phase.Name == name && phase.usable() })
+	if at < 0 {
+		return RunPhase{}, false
+	}
+	return r.Phases[at], true
+}
+
+// metricsOf are those that any of the runs has in a phase, primary ones first. A name from another release has no unit.
+func metricsOf(runs []RunResult, phase string) []Metric {
+	seen := map[string]bool{}
+	var metrics []Metric
+	for _, run := range runs {
+		found, _ := run.phase(phase)
+		for name := range found.Metrics {
+			if metric, known := LookupMetric(name); !seen[name] {
+				if !known {
+					metric = Metric{Name: name, Better: Neither}
+				}
+				seen[name], metrics = true, append(metrics, metric)
+			}
+		}
+	}
+	slices.SortFunc(metrics, compareMetrics)
+	return metrics
+}
+
+// valuesOf are those of the runs that have the metric in a phase, in the order of the runs.
+func valuesOf(runs []RunResult, phase, metric string) []int64 {
+	var values []int64
+	for _, run := range runs {
+		found, _ := run.phase(phase)
+		if value, measured := found.Metrics[metric]; measured {
+			values = append(values, value)
+		}
+	}
+	return values
+}
