@@ -56,9 +56,14 @@ func Scheme() (*runtime.Scheme, error) {
 	return all, v1alpha1.AddToScheme(all)
 }
 
-// Cache restricts the manager's memory to what it made itself, and to Warnings about that.
+// Cache restricts the manager's memory to what it made itself, what its gates are judged by, and Warnings about that.
 func Cache(options Options) (cache.Options, error) {
 	made, err := labels.NewRequirement(v1alpha1.LabelBenchmarkUID, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	// Baselines and calibrations in Git speak of a benchmark, but of no life of it.
+	speaks, err := labels.NewRequirement(v1alpha1.LabelBenchmark, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
 	}
@@ -72,7 +77,7 @@ func Cache(options Options) (cache.Options, error) {
 			&corev1.Pod{}:                   ours,
 			&corev1.PersistentVolumeClaim{}: ours,
 			&corev1.PersistentVolume{}:      ours,
-			&corev1.ConfigMap{}:             ours,
+			&corev1.ConfigMap{}:             {Label: labels.NewSelector().Add(*speaks)},
 			&batchv1.Job{}:                  ours,
 			&v1alpha1.PoolOperation{}:       {Transform: trim.Operation},
 			&corev1.Event{}:                 {Field: fields.OneTermEqualSelector("type", corev1.EventTypeWarning), Transform: keepConcerning},

@@ -43,7 +43,7 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 	observed.Runs = slices.DeleteFunc(runs.Items, func(run v1alpha1.BenchmarkRun) bool { return !metav1.IsControlledBy(&run, benchmark) })
 	slices.SortFunc(observed.Runs, plan.CompareRuns)
 	for _, step := range []func(context.Context, *observation) error{
-		r.observeSpec, r.observeClasses, r.observeDriver, r.observeNodesAndLeases, r.observeKept, r.observeResults,
+		r.observeSpec, r.observeClasses, r.observeDriver, r.observeNodesAndLeases, r.observeKept, r.observeResults, r.observeStandards,
 	} {
 		if err := step(ctx, observed); err != nil {
 			return nil, err

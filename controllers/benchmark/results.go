@@ -33,6 +33,7 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 	benchmark := observed.Benchmark
 	evidence := plan.Evidence{
 		Now: r.Clock.Now(), Benchmark: benchmark, Experiment: action.Experiment, Gates: observed.gates, Tally: decision.Tally,
+		Standards: observed.Standards, Definitions: plan.Definitions(observed.Slots, benchmark.Spec.PodTemplate),
 	}
 	if action.Superseded {
 		evidence.Gates = nil

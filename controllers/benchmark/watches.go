@@ -30,6 +30,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 		Owns(&v1alpha1.BenchmarkRun{}).
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
 		Watches(&v1alpha1.StorageBenchmark{}, handler.EnqueueRequestsFromMapFunc(r.waitingBehind), builder.WithPredicates(lineMoved())).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.judgedBy), builder.OnlyMetadata).
 		Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(r.keeperOf)).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.waitingForLease)).
 		Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor(v1alpha1.ReasonStorageClassNotFound, v1alpha1.ReasonNoDefaultClass))).

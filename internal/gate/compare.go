@@ -108,6 +108,9 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 	if c.to == toHistory {
 		return c.judgeHistory(evidence, variant)
 	}
+	if noise := evidence.Noise; noise.Refused != "" {
+		return refusal(noise.Reason, noise.Refused, noise.Invalid)
+	}
 	now, unknown := c.independent(evidence, of)
 	if unknown != nil {
 		return *unknown
@@ -131,8 +134,8 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 		one = &comparison{before: earlier, now: values(now), than: "in the baseline"}
 	}
 	one.of, one.better, one.tolerance = c.of, c.metric.Better, c.tolerance
-	if evidence.Noise != nil {
-		one.noise, one.noiseKnown = evidence.Noise(c.of.phase, c.of.metric)
+	if evidence.Noise.Floor != nil {
+		one.noise, one.noiseKnown = evidence.Noise.Floor(c.of.phase, c.of.metric)
 	}
 	if err := one.test(); err != nil {
 		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoRatio, text: fmt.Sprintf(
@@ -169,31 +172,41 @@ func (c compareRule) independent(evidence *Evidence, of reference) ([]sample, *o
 
 // earlier are the values of the baseline, unless it cannot be compared with.
 func (c compareRule) earlier(baseline Earlier, of reference) ([]float64, *opinion) {
+	refused := func(reason, text string, invalid bool) ([]float64, *opinion) {
+		opinion := refusal(reason, text, invalid)
+		return nil, &opinion
+	}
 	if baseline.Refused != "" {
-		verdict := v1alpha1.VerdictInconclusive
-		if baseline.Invalid {
-			verdict = v1alpha1.VerdictInvalid
-		}
-		return nil, &opinion{verdict: verdict, reason: baseline.Reason, text: baseline.Refused}
+		return refused(baseline.Reason, baseline.Refused, baseline.Invalid)
 	}
-	var stored []int64
-	unit := c.metric.Unit
+	var stored Stored
 	if baseline.Values != nil {
-		stored, unit = baseline.Values(of.variant, of.phase, of.metric)
+		stored = baseline.Values(of.variant, of.phase, of.metric)
 	}
-	if len(stored) == 0 {
-		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: fmt.Sprintf(
-			"no data: the baseline has no %s of variant %s: accept a newer one with 'kubectl storagebench baseline accept'", c.of, plain(of.variant))}
+	switch {
+	case len(stored.Values) == 0:
+		return refused(ReasonNoData, fmt.Sprintf("no data: the baseline has no %s of variant %s: accept a newer one with 'kubectl storagebench baseline accept'",
+			c.of, plain(of.variant)), false)
+	case stored.Unlike != "":
+		return refused(ReasonBaselineUnlike, stored.Unlike, true)
+	case stored.Unit != c.metric.Unit:
+		return refused(ReasonBaselineInvalid, fmt.Sprintf("the baseline has %s in %s, but it is measured in %s: accept a newer one with 'kubectl storagebench baseline accept'",
+			c.of, plain(stored.Unit), c.metric.Unit), true)
 	}
-	if unit != c.metric.Unit {
-		return nil, &opinion{verdict: v1alpha1.VerdictInvalid, reason: ReasonBaselineInvalid, text: fmt.Sprintf(
-			"the baseline has %s in %s, but it is measured in %s: accept a newer one with 'kubectl storagebench baseline accept'", c.of, plain(unit), c.metric.Unit)}
-	}
-	converted := make([]float64, 0, len(stored))
-	for _, value := range stored {
+	converted := make([]float64, 0, len(stored.Values))
+	for _, value := range stored.Values {
 		converted = append(converted, float64(value))
 	}
 	return converted, nil
+}
+
+// refusal is the opinion that something cannot be used, or must not be.
+func refusal(reason, text string, invalid bool) opinion {
+	verdict := v1alpha1.VerdictInconclusive
+	if invalid {
+		verdict = v1alpha1.VerdictInvalid
+	}
+	return opinion{verdict: verdict, reason: reason, text: text}
 }
 
 func (c compareRule) judgeHistory(evidence *Evidence, variant string) opinion {

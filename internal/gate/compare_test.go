@@ -97,7 +97,7 @@ func TestCompareVariants(t *testing.T) {
 	invalidRun.Summary = results.Summarise(invalidRun.Runs)
 	noisy := func(level, noise float64) Evidence {
 		evidence := now(scaled(level)...)
-		evidence.Noise = func(_, _ string) (float64, bool) { return noise, true }
+		evidence.Noise.Floor = func(_, _ string) (float64, bool) { return noise, true }
 		return evidence
 	}
 	sequential := now(scaled(0.85)...)
@@ -177,13 +177,18 @@ func TestCompareWithBaseline(t *testing.T) {
 		return evidence
 	}
 	stored := func(unit string, values ...int64) Earlier {
-		return Earlier{Values: func(_, phase, metric string) ([]int64, string) {
+		return Earlier{Values: func(_, phase, metric string) Stored {
 			if phase+"."+metric != scanned {
-				return nil, ""
+				return Stored{}
 			}
-			return values, unit
+			return Stored{Values: values, Unit: unit}
 		}}
 	}
+	changed := Earlier{Values: func(_, _, _ string) Stored {
+		return Stored{Values: scaled(1), Unit: results.UnitBytesPerSecond, Unlike: "other phases"}
+	}}
+	uncalibrated := with(1, Earlier{})
+	uncalibrated.Noise = Noise{Reason: ReasonCalibrationUnlike, Refused: "another node", Invalid: true}
 	good := stored(results.UnitBytesPerSecond, scaled(1)...)
 	for name, c := range map[string]comparing{
 		"same":         {evidence: with(1, good), verdict: passed, reason: ReasonHolds, message: "in the baseline (from"},
@@ -194,6 +199,8 @@ func TestCompareWithBaseline(t *testing.T) {
 		"other metric": {evidence: with(1, stored("", []int64{}...)), verdict: inconclusive, reason: ReasonNoData},
 		"other unit":   {evidence: with(1, stored("KiB/s", scaled(1)...)), verdict: invalid, reason: ReasonBaselineInvalid, message: "measured in bytes/s"},
 		"zeros":        {evidence: with(1, stored(results.UnitBytesPerSecond, 0, 0, 0, 0, 0, 0)), verdict: inconclusive, reason: ReasonNoRatio},
+		"changed":      {evidence: with(1, changed), verdict: invalid, reason: ReasonBaselineUnlike, message: "other phases"},
+		"uncalibrated": {evidence: uncalibrated, verdict: invalid, reason: ReasonCalibrationUnlike, message: "another node"},
 		"missing":      {evidence: with(1, Earlier{Reason: ReasonBaselineMissing, Refused: "ConfigMap b is not there"}), verdict: inconclusive, reason: ReasonBaselineMissing, message: "ConfigMap b is not there"},
 		"unlike":       {evidence: with(1, Earlier{Reason: ReasonBaselineUnlike, Refused: "another kernel", Invalid: true}), verdict: invalid, reason: ReasonBaselineUnlike, message: "another kernel"},
 	} {

@@ -20,8 +20,8 @@ type Evidence struct {
 	Looks int
 	// Baseline is what gates compare with that say so.
 	Baseline Earlier
-	// Noise says by how much a metric differs between runs of the same thing: ln(b/a). False if that was not measured.
-	Noise func(phase, metric string) (floor float64, known bool)
+	// Noise is by how much runs of the same thing differ.
+	Noise Noise
 	// History judges a metric of a variant by the experiments before this one.
 	History func(variant, phase, metric string, tolerance float64) Trend
 }
@@ -32,8 +32,25 @@ type Earlier struct {
 	Reason, Refused string
 	// Invalid says that they must not be compared with, rather than that there are none.
 	Invalid bool
-	// Values of the repetitions, with their unit; none if that was not measured.
-	Values func(variant, phase, metric string) (values []int64, unit string)
+	// Values of the repetitions.
+	Values func(variant, phase, metric string) Stored
+}
+
+// Stored are values of an earlier experiment; none if that was not measured.
+type Stored struct {
+	Values []int64
+	Unit   string
+	// Unlike says, if it is not empty, why they mean something else.
+	Unlike string
+}
+
+// Noise is a measured calibration.
+type Noise struct {
+	// Reason and Refused say, in a word and in a sentence, why it cannot be used, and Invalid that it must not be.
+	Reason, Refused string
+	Invalid         bool
+	// Floor of a metric as a logarithm, ln(b/a) of equal things. False if that was not measured.
+	Floor func(phase, metric string) (floor float64, known bool)
 }
 
 // Trend is what earlier experiments say of a metric.

@@ -38,6 +38,12 @@ const (
 	ReasonBaselineInvalid = "BaselineInvalid"
 	// ReasonBaselineUnlike: it was measured on other hardware or with other versions.
 	ReasonBaselineUnlike = "BaselineUnlike"
+	// ReasonCalibrationMissing: the ConfigMap of the calibration is not there.
+	ReasonCalibrationMissing = "CalibrationMissing"
+	// ReasonCalibrationInvalid: what is in it is no calibration.
+	ReasonCalibrationInvalid = "CalibrationInvalid"
+	// ReasonCalibrationUnlike: it was measured on other hardware or with other versions.
+	ReasonCalibrationUnlike = "CalibrationUnlike"
 	// ReasonNoRatio: a value is not above 0, so there is no share by which another one is worse.
 	ReasonNoRatio = "NoRatio"
 )

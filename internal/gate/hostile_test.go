@@ -125,6 +125,7 @@ func TestDocumentationIsComplete(t *testing.T) {
 	want := []string{
 		ReasonHolds, ReasonDoesNotHold, ReasonBelowMinimum, ReasonAboveMaximum, ReasonNoData, ReasonEvaluationFailed,
 		ReasonWorse, ReasonUnclear, ReasonTooFewRuns, ReasonNotIndependent, ReasonNoRatio, ReasonBaselineMissing, ReasonBaselineInvalid, ReasonBaselineUnlike,
+		ReasonCalibrationMissing, ReasonCalibrationInvalid, ReasonCalibrationUnlike,
 	}
 	for _, metric := range results.Metrics() {
 		want = append(want, metric.Name)

@@ -24,8 +24,10 @@ type Evidence struct {
 	// Gates is nil for a superseded experiment: its gates are gone.
 	Gates *gate.Set
 	Tally Tally
-	// Compared is what compare gates need besides the runs: baseline, noise and history.
-	Compared gate.Evidence
+	// Standards are what compare gates are judged by, besides the runs.
+	Standards Standards
+	// Definitions of the variants.
+	Definitions map[string]string
 }
 
 // Assemble makes the results of an experiment and its verdict.
@@ -65,6 +67,9 @@ func Assemble(evidence Evidence) results.Experiment {
 	}
 	assembleGroups(&experiment)
 	experiment.Variants = results.Summarise(experiment.Runs)
+	for i := range experiment.Variants {
+		experiment.Variants[i].Definition = evidence.Definitions[experiment.Variants[i].Name]
+	}
 	experiment.Environment = results.MergeEnvironment(documents)
 	if evidence.Gates == nil {
 		experiment.State, experiment.Reason = results.StateSuperseded, v1alpha1.ReasonSuperseded
@@ -124,10 +129,7 @@ func countStragglers(groups []results.GroupResult) int {
 
 // judge sets the gates and the verdict.
 func judge(experiment *results.Experiment, evidence Evidence) {
-	compared := evidence.Compared
-	compared.Summary, compared.Runs = experiment.Variants, experiment.Runs
-	compared.Order, compared.Looks = evidence.Benchmark.Spec.Order, looks(&evidence.Benchmark.Spec)
-	statuses := evidence.Gates.Judge(compared)
+	statuses := evidence.Gates.Judge(compared(&evidence.Benchmark.Spec, evidence.Standards, experiment))
 	complete := len(evidence.Tally.GivenUp) == 0 && !evidence.Tally.Expired
 	experiment.State = results.StateComplete
 	verdict, message := gate.Overall(statuses)

@@ -32,6 +32,8 @@ type BenchmarkState struct {
 	Pools []KeptPool
 	// Results are the ConfigMaps with results of this benchmark.
 	Results []StoredExperiment
+	// Standards that the gates are judged by, once the runs are over.
+	Standards Standards
 }
 
 // NodeState is a node on which pods of the benchmark could run.

@@ -51,7 +51,7 @@ func stepFinish(state BenchmarkState, decision *BenchmarkDecision) bool {
 	return true
 }
 
-// fingerprint identifies what goes into the results: other runs or other gates make it another.
+// fingerprint identifies what goes into the results: other runs, gates or standards make it another.
 func fingerprint(state BenchmarkState) string {
 	var runs []string
 	for _, run := range state.Runs {
@@ -66,9 +66,23 @@ func fingerprint(state BenchmarkState) string {
 	}
 	slices.Sort(runs)
 	return digest(struct {
-		Runs  []string
-		Gates []v1alpha1.Gate
-	}{runs, state.Benchmark.Spec.Gates})
+		Runs      []string
+		Gates     []v1alpha1.Gate
+		Standards string   `json:",omitempty"`
+		Allowed   []string `json:",omitempty"`
+	}{runs, state.Benchmark.Spec.Gates, state.Standards.Digest, allowedDifferences(&state.Benchmark.Spec)})
+}
+
+// allowedDifferences are all that the spec allows.
+func allowedDifferences(spec *v1alpha1.StorageBenchmarkSpec) []string {
+	var allowed []string
+	if spec.Baseline != nil {
+		allowed = append(append(allowed, "baseline"), spec.Baseline.AllowDifferences...)
+	}
+	if spec.Calibration != nil {
+		allowed = append(append(allowed, "calibration"), spec.Calibration.AllowDifferences...)
+	}
+	return allowed
 }
 
 // pruneResults deletes the oldest results beyond the history that is to be kept.

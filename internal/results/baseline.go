@@ -58,8 +58,10 @@ type BenchmarkIdentity struct {
 
 // BaselineVariant is a variant with its phases.
 type BaselineVariant struct {
-	Name   string          `json:"name"`
-	Phases []BaselinePhase `json:"phases"`
+	Name string `json:"name"`
+	// Definition is a hash of what was measured: target, phases and pods.
+	Definition string          `json:"definition,omitempty"`
+	Phases     []BaselinePhase `json:"phases"`
 }
 
 // BaselinePhase is a phase with its metrics, primary ones first.
@@ -93,6 +95,16 @@ func (b Baseline) Values(variant, phase, metric string) []int64 {
 	return nil
 }
 
+// Definition of a variant; empty if the baseline has none.
+func (b Baseline) Definition(variant string) string {
+	for _, v := range b.Variants {
+		if v.Name == variant {
+			return v.Definition
+		}
+	}
+	return ""
+}
+
 // Summary is the metric as results show it.
 func (m BaselineMetric) Summary() MetricResult {
 	sorted := slices.Sorted(slices.Values(m.Values))
@@ -113,6 +125,7 @@ func MakeBaseline(e Experiment, options AcceptOptions) (baseline Baseline, warni
 	baseline = Baseline{Version: BaselineVersion, Accepted: e.accepted(options), Environment: e.Environment}
 	for _, variant := range variants {
 		if made := baselineVariant(variant); len(made.Phases) > 0 {
+			made.Definition = e.definition(made.Name)
 			baseline.Variants = append(baseline.Variants, made)
 		}
 	}
@@ -134,6 +147,15 @@ func MakeBaseline(e Experiment, options AcceptOptions) (baseline Baseline, warni
 		warnings = append(warnings, "it did not all fit, and is without "+words)
 	}
 	return baseline, warnings, baseline.Validate()
+}
+
+func (e Experiment) definition(variant string) string {
+	for _, v := range e.Variants {
+		if v.Name == variant {
+			return v.Definition
+		}
+	}
+	return ""
 }
 
 func (e Experiment) accepted(options AcceptOptions) Accepted {

@@ -37,6 +37,9 @@ func complete(repetitions int32) Experiment {
 		}
 	}
 	e.Variants = Summarise(e.Runs)
+	for i := range e.Variants {
+		e.Variants[i].Definition = "d" + strings.TrimPrefix(e.Variants[i].Name, "r")
+	}
 	return e
 }
 
@@ -70,7 +73,7 @@ func TestMakeBaseline(t *testing.T) {
 		Version: BaselineVersion, Environment: e.Environment,
 		Accepted: Accepted{Benchmark: BenchmarkIdentity{"lab", "ageing-8k"}, Experiment: "3f9c2e1b", Verdict: "Passed", NodeName: "node-a",
 			StorageClass: "fast", FinishedAt: e.FinishedAt, AcceptedAt: accepted.AcceptedAt, Note: accepted.Note},
-		Variants: []BaselineVariant{{"r8k", []BaselinePhase{{"scan", KindMeasure, metrics(1000)}}}, {"r128k", []BaselinePhase{{"scan", KindMeasure, metrics(1100)}}}},
+		Variants: []BaselineVariant{{"r8k", "d8k", []BaselinePhase{{"scan", KindMeasure, metrics(1000)}}}, {"r128k", "d128k", []BaselinePhase{{"scan", KindMeasure, metrics(1100)}}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -101,6 +101,8 @@ type Comparison struct {
 // VariantResult is what the valid runs of a variant say.
 type VariantResult struct {
 	Name string `json:"name"`
+	// Definition is a hash of what was measured: target, phases and pods.
+	Definition string `json:"definition,omitempty"`
 	// Phases that have numbers; none if no run of the variant was valid.
 	Phases []PhaseResult `json:"phases,omitempty"`
 }

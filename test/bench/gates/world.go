@@ -92,7 +92,9 @@ func (w world) evidence(random *rand.Rand, worse float64) gate.Evidence {
 		for repetition := range repetitions {
 			run("new", repetition)
 		}
-		evidence.Baseline.Values = func(_, _, _ string) ([]int64, string) { return stored, results.UnitBytesPerSecond }
+		evidence.Baseline.Values = func(_, _, _ string) gate.Stored {
+			return gate.Stored{Values: stored, Unit: results.UnitBytesPerSecond}
+		}
 	case w.order == v1alpha1.OrderSequential:
 		for _, variant := range []string{"old", "new"} {
 			for repetition := range repetitions {
