@@ -47,6 +47,8 @@ func TestOperator(t *testing.T) {
 		{name: "manager restarted", test: managerRestarted, long: true},
 		{name: "two benchmarks", test: twoBenchmarks, long: true},
 		{name: "failed gate", test: failedGate, long: true},
+		{name: "same things", test: sameThings, long: true},
+		{name: "slower disk", test: slowerDisk, long: true},
 		{name: "volume too small", test: volumeTooSmall, long: true},
 		{name: "disk full", test: diskFull},
 		{name: "broken disk", test: brokenDisk, long: true},

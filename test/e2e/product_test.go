@@ -27,15 +27,22 @@ const benchmarkPatience = 4 * patience
 // benchmark makes a StorageBenchmark on the first node. The text is its spec.
 func (s *space) benchmark(name, spec string) *v1alpha1.StorageBenchmark {
 	s.t.Helper()
-	made := &v1alpha1.StorageBenchmark{}
-	if err := yaml.UnmarshalStrict([]byte(spec), &made.Spec); err != nil {
-		s.t.Fatal(err)
-	}
-	made.Name = name
+	made := s.parsed(name, spec)
 	made.Spec.Repetitions, made.Spec.MaxAttempts = 1, max(made.Spec.MaxAttempts, 1)
 	made.Spec.PodTemplate.NodeSelector = map[string]string{corev1.LabelHostname: nodes[0]}
 	s.create(made)
 	return made
+}
+
+// parsed is a StorageBenchmark with that spec.
+func (s *space) parsed(name, spec string) *v1alpha1.StorageBenchmark {
+	s.t.Helper()
+	parsed := &v1alpha1.StorageBenchmark{}
+	if err := yaml.UnmarshalStrict([]byte(spec), &parsed.Spec); err != nil {
+		s.t.Fatal(err)
+	}
+	parsed.Name = name
+	return parsed
 }
 
 // ended waits until the verdict on a benchmark is out, and checks it and all that says the same in other words.
