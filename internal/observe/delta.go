@@ -25,6 +25,8 @@ type Delta struct {
 	Details json.RawMessage
 	// Unavailable says in one sentence each what is not known, and why.
 	Unavailable []string
+	// Load is what else was going on.
+	Load Load
 
 	evidence evidence
 }
@@ -100,7 +102,7 @@ func (o *Observer) Between(before, after Snapshot) Delta {
 		c.metrics["cacheHitPartsPerMillion"] = million - share
 		c.details.MetricSources["cacheHitPartsPerMillion"] = "zfs.arc"
 	}
-	return Delta{Metrics: c.metrics, Details: encodeDetails(c.details), Unavailable: bounded(c.missing), evidence: found}
+	return Delta{Metrics: c.metrics, Details: encodeDetails(c.details), Unavailable: bounded(c.missing), Load: o.collectLoad(c.details.Sources, elapsed), evidence: found}
 }
 
 // compare notes the changes of one source.

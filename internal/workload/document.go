@@ -69,7 +69,7 @@ type Region struct {
 }
 
 // softReasons are those whose numbers were measured well, but are not of what was asked for. They are kept to be looked at.
-var softReasons = []string{ReasonCacheMismatch, ReasonNotConverged, ReasonClockStepped}
+var softReasons = []string{ReasonCacheMismatch, ReasonNotConverged, ReasonClockStepped, ReasonCPUThrottled, ReasonForeignLoad}
 
 // document says all that is known. The times follow the clock that cannot be set, from where the phase began.
 func (s *session) document(ctx context.Context, failure error) results.PhaseDocument {

@@ -28,6 +28,7 @@ type Executor struct {
 	clock     func() clock
 	observe   func(observe.Target) (counters, error)
 	judge     func(expectation string, readBytes int64, delta observe.Delta) (bool, string)
+	judgeLoad func(load observe.Load) (throttled, foreign string)
 	allowFile bool // a plain file may stand for a device, in tests
 }
 
@@ -111,6 +112,9 @@ func (e Executor) newSession(request Request, kind string, progress func(results
 	}
 	if e.judge == nil {
 		e.judge = observe.JudgeCache
+	}
+	if e.judgeLoad == nil {
+		e.judgeLoad = observe.JudgeLoad
 	}
 	s := &session{
 		executor: e, request: request, kind: kind, clock: e.clock(), fio: fio.Program{Path: e.FIO, Scratch: e.Scratch},

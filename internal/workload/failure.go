@@ -31,6 +31,8 @@ const (
 	ReasonMixMissed      = "MixMissed"
 	ReasonNotConverged   = "NotConverged"
 	ReasonCacheMismatch  = "CacheMismatch"
+	ReasonCPUThrottled   = "CPUThrottled"
+	ReasonForeignLoad    = "ForeignLoad"
 	ReasonClockStepped   = "ClockStepped"
 	ReasonClocksDisagree = "ClocksDisagree"
 	ReasonClocksApart    = "ClocksApart"

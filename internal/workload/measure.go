@@ -159,7 +159,22 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if err := s.judgeLoad(delta.Load); err != nil {
+		return err
+	}
 	return s.judgeCache(cache, sum.Read.Bytes, delta)
+}
+
+// judgeLoad refuses numbers that are those of a CPU limit, or of somebody else on the same devices.
+func (s *session) judgeLoad(load observe.Load) error {
+	throttled, foreign := s.executor.judgeLoad(load)
+	if throttled != "" {
+		return invalidf(ReasonCPUThrottled, "%s", throttled)
+	}
+	if foreign != "" {
+		return invalidf(ReasonForeignLoad, "%s", foreign)
+	}
+	return nil
 }
 
 // judgeCache compares where the reads came from with what was declared.

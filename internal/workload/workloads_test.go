@@ -44,6 +44,7 @@ func TestTranslation(t *testing.T) {
 	b := newBenchAlone(t)
 	b.request.VolumeSizeBytes = 16 << 20
 	b.executor.judge = func(string, int64, observe.Delta) (bool, string) { return true, "not judged here" }
+	b.executor.judgeLoad = func(observe.Load) (string, string) { return "", "" } // other tests use the same disk
 	b.valid(fillPhase("50%"))
 	for _, updates := range []int32{0, 25, 50, 100} {
 		phase := oltpPhase(8, updates, 1.5)
@@ -319,6 +320,25 @@ func TestCacheHonesty(t *testing.T) {
 	}
 	if document.Metrics["readBytes"] != 8<<20 {
 		t.Errorf("the numbers are to be looked at: %v", document.Metrics)
+	}
+}
+
+// TestLoadHonesty: numbers of a CPU limit, or of a disk that others used, are not those of the storage.
+func TestLoadHonesty(t *testing.T) {
+	b := newBench(t)
+	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("8Mi")}})
+	for name, c := range map[string]struct{ throttled, foreign, reason string }{
+		"throttled": {"held up for 4s", "", ReasonCPUThrottled}, "foreign": {"", "others read 5 MiB", ReasonForeignLoad}, "both": {"held up", "others", ReasonCPUThrottled},
+	} {
+		b.executor.judgeLoad = func(load observe.Load) (string, string) {
+			if load.Elapsed <= 0 {
+				t.Errorf("%s: %+v", name, load)
+			}
+			return c.throttled, c.foreign
+		}
+		if document := b.execute(scanPhase(4)); document.Outcome != results.OutcomeInvalid || document.Reason != c.reason || document.Metrics["readBytes"] != 8<<20 {
+			t.Errorf("%s: %s %s %s %v", name, document.Outcome, document.Reason, document.Message, document.Metrics)
+		}
 	}
 }
 

@@ -1,0 +1,70 @@
+package observe
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// mostThrottled is the share of the time that a CPU limit may hold the workload up, in parts per million.
+	mostThrottled = 50_000
+	// mostForeign is how much more than the workload itself others may read or write on its devices, in parts per million, if it is
+	// leastForeignBytes at all.
+	mostForeign       = 100_000
+	leastForeignBytes = 4 << 20
+)
+
+// Load is what else was going on while something was measured.
+type Load struct {
+	// Elapsed is how long that was, Throttled how long the CPU limit of the cgroup held it up.
+	Elapsed, Throttled time.Duration
+	// Devices of the volume, if it has them for itself.
+	Devices string
+	// Read and Written are what the workload's processes did to them, ForeignRead and ForeignWritten what others did. Those of writes
+	// are 0 on a file system: its journal is written by the kernel, but for the workload.
+	Read, ForeignRead       int64
+	Written, ForeignWritten int64
+}
+
+// collectLoad takes what tells of others from the changes of the sources.
+func (o *Observer) collectLoad(sources map[string]sourceDetail, elapsed time.Duration) Load {
+	load := Load{Elapsed: elapsed, Throttled: time.Duration(sources["cgroup"].Changes["throttledNanoseconds"])}
+	counted := o.devices.counted()
+	shared := o.mount != nil && o.mount.Root != "/" // a folder of a file system that others use too
+	if o.zfs != nil || shared || len(counted) == 0 {
+		return load
+	}
+	load.Devices = strings.Join(namesOf(counted), ", ")
+	foreign := func(key string) (own, others int64) {
+		all, known := sumOf(sources, "device.", counted, key)
+		own, mine := sources["process"].Changes[key]
+		if !known || !mine {
+			return 0, 0
+		}
+		return own, max(0, all-own)
+	}
+	load.Read, load.ForeignRead = foreign("readBytes")
+	if o.mount == nil {
+		load.Written, load.ForeignWritten = foreign("writtenBytes")
+	}
+	return load
+}
+
+// JudgeLoad says whether the workload had the machine and its devices for itself, as far as is known, and in words what held it up.
+func JudgeLoad(load Load) (throttled, foreign string) {
+	if share := mulDiv(load.Throttled.Nanoseconds(), million, load.Elapsed.Nanoseconds()); share > mostThrottled {
+		throttled = fmt.Sprintf("the CPU limit of the pod held the workload up for %s of %s: raise or remove podTemplate.resources.limits.cpu, or use fewer workers",
+			load.Throttled.Round(time.Millisecond), load.Elapsed.Round(time.Millisecond))
+	}
+	for _, one := range []struct {
+		word        string
+		own, others int64
+	}{{"read", load.Read, load.ForeignRead}, {"wrote", load.Written, load.ForeignWritten}} {
+		if foreign == "" && one.others >= leastForeignBytes && mulDiv(one.others, million, max(1, one.own)) > mostForeign {
+			foreign = fmt.Sprintf("while the workload %s %s on %s, others %[1]s %[4]s there: keep them off these disks while they are measured",
+				one.word, size(one.own), load.Devices, size(one.others))
+		}
+	}
+	return throttled, foreign
+}

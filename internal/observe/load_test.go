@@ -1,0 +1,61 @@
+package observe
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/mountinfo"
+)
+
+func TestJudgeLoad(t *testing.T) {
+	const mebibyte = 1 << 20
+	for name, c := range map[string]struct {
+		load               Load
+		throttled, foreign string
+	}{
+		"nothing known":    {Load{}, "", ""},
+		"alone":            {Load{Elapsed: time.Minute, Read: 100 * mebibyte}, "", ""},
+		"held up a little": {Load{Elapsed: time.Minute, Throttled: 3 * time.Second}, "", ""},
+		"held up":          {Load{Elapsed: time.Minute, Throttled: 4 * time.Second}, "for 4s of 1m0s: raise or remove podTemplate.resources.limits.cpu", ""},
+		"others, a little": {Load{Elapsed: time.Minute, Read: 100 * mebibyte, ForeignRead: 10 * mebibyte}, "", ""},
+		"others read":      {Load{Elapsed: time.Minute, Devices: "sdb", Read: 100 * mebibyte, ForeignRead: 11 * mebibyte}, "", "the workload read 100.0 MiB on sdb, others read 11.0 MiB there"},
+		"others write":     {Load{Elapsed: time.Minute, Devices: "sdb", Written: 20 * mebibyte, ForeignWritten: 4 * mebibyte}, "", "the workload wrote 20.0 MiB on sdb, others wrote 4.0 MiB there"},
+		"too little":       {Load{Elapsed: time.Minute, Read: mebibyte, ForeignRead: 4*mebibyte - 1}, "", ""},
+		"only others":      {Load{Elapsed: time.Minute, Devices: "sdb", ForeignRead: 4 * mebibyte}, "", "others read 4.0 MiB"},
+	} {
+		throttled, foreign := JudgeLoad(c.load)
+		if !strings.Contains(throttled, c.throttled) || (throttled == "") != (c.throttled == "") || !strings.Contains(foreign, c.foreign) || (foreign == "") != (c.foreign == "") {
+			t.Errorf("%s: %q, %q", name, throttled, foreign)
+		}
+	}
+}
+
+// TestCollectLoad: only of devices that the volume has for itself is it known who used them.
+func TestCollectLoad(t *testing.T) {
+	disk := &device{name: "sdb"}
+	sources := map[string]sourceDetail{
+		"cgroup":     {Changes: map[string]int64{"throttledNanoseconds": 5}},
+		"device.sdb": {Changes: map[string]int64{"readBytes": 100, "writtenBytes": 70}},
+		"process":    {Changes: map[string]int64{"readBytes": 90, "writtenBytes": 50}},
+	}
+	for name, c := range map[string]struct {
+		mount *mountinfo.Mount
+		zfs   bool
+		want  Load
+	}{
+		"device":      {nil, false, Load{Devices: "sdb", Read: 90, ForeignRead: 10, Written: 50, ForeignWritten: 20}},
+		"file system": {&mountinfo.Mount{Root: "/"}, false, Load{Devices: "sdb", Read: 90, ForeignRead: 10}},
+		"folder":      {&mountinfo.Mount{Root: "/var/volumes/a"}, false, Load{}},
+		"dataset":     {&mountinfo.Mount{Root: "/"}, true, Load{}},
+	} {
+		o := &Observer{mount: c.mount, devices: &deviceTree{all: []*device{disk}, top: []*device{disk}}}
+		if c.zfs {
+			o.zfs = &zfsVolume{}
+		}
+		c.want.Elapsed, c.want.Throttled = time.Second, 5
+		if got := o.collectLoad(sources, time.Second); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
