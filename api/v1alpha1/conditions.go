@@ -23,6 +23,9 @@ const (
 	ReasonQueued               = "Queued"
 	ReasonSuspended            = "Suspended"
 	ReasonSuperseded           = "Superseded"
+	ReasonScheduled            = "Scheduled"
+	ReasonScheduleInvalid      = "ScheduleInvalid"
+	ReasonTimeSkipped          = "TimeSkipped"
 	ReasonCleaningUp           = "CleaningUp"
 	ReasonFinished             = "Finished"
 	ReasonDeadlineExceeded     = "DeadlineExceeded"
@@ -125,6 +128,8 @@ const (
 	LabelNodeLease = "storagebench.dev/node-lease"
 	// AnnotationRerun repeats a finished benchmark when its value changes.
 	AnnotationRerun = "storagebench.dev/rerun"
+	// AnnotationScheduledTime is the time of spec.schedule that a run or results belong to; the first experiment has none.
+	AnnotationScheduledTime = "storagebench.dev/scheduled-time"
 	// AnnotationHolder names the holder of a node's Lease in words.
 	AnnotationHolder = "storagebench.dev/holder"
 	// AnnotationNode names the node of a Lease.

@@ -14,6 +14,8 @@ type BenchmarkState struct {
 	// Experiment is the hash of the current experiment, Slots its runs.
 	Experiment string
 	Slots      []Slot
+	// ScheduledTime is the time of the schedule that the experiment belongs to; zero for the first.
+	ScheduledTime time.Time
 	// SpecError is set if the spec cannot be expanded or a gate does not compile.
 	SpecError *SpecError
 	// Runs are all runs of this benchmark, those of earlier experiments too.
@@ -70,6 +72,8 @@ type StoredExperiment struct {
 	Fingerprint string
 	Verdict     string
 	StoredAt    time.Time
+	// ScheduledTime is the time of the schedule that they belong to.
+	ScheduledTime time.Time
 	// Foreign says that the name belongs to somebody else's ConfigMap.
 	Foreign bool
 }
@@ -147,7 +151,9 @@ type BenchmarkDecision struct {
 	Tally   Tally
 	// Fingerprint of the results of a finished experiment.
 	Fingerprint string
-	WakeAt      time.Time
+	// Schedule is where the benchmark stands in its schedule, if it has or had one.
+	Schedule *v1alpha1.ScheduleStatus
+	WakeAt   time.Time
 }
 
 // Benchmark decides what to do for a benchmark.
@@ -166,7 +172,15 @@ func Benchmark(state BenchmarkState) BenchmarkDecision {
 			break
 		}
 	}
+	followSchedule(state, &decision)
 	return decision
+}
+
+// wake asks for another turn at a moment, or earlier if somebody has asked for that.
+func (d *BenchmarkDecision) wake(at time.Time) {
+	if d.WakeAt.IsZero() || at.Before(d.WakeAt) {
+		d.WakeAt = at
+	}
 }
 
 func (d *BenchmarkDecision) say(position Position, reason, format string, arguments ...any) {
@@ -225,7 +239,11 @@ func stepSuperseded(state BenchmarkState, decision *BenchmarkDecision) bool {
 	if len(old) == 0 {
 		return false
 	}
-	decision.say(PositionWaiting, v1alpha1.ReasonSuperseded, "the spec has changed: waiting for %d runs of the earlier experiment to be torn down", len(old))
+	why := "the spec has changed"
+	if TimeOf(old[0].Annotations).Before(state.ScheduledTime) {
+		why = "the next experiment of the schedule begins"
+	}
+	decision.say(PositionWaiting, v1alpha1.ReasonSuperseded, "%s: waiting for %d runs of the earlier experiment to be torn down", why, len(old))
 	written := true
 	for _, run := range old {
 		experiment := run.Spec.Experiment

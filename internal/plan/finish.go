@@ -11,7 +11,7 @@ import (
 func stepFinish(state BenchmarkState, decision *BenchmarkDecision) bool {
 	if !decision.Tally.Over {
 		if at := deadlineAt(state); !at.IsZero() {
-			decision.WakeAt = at
+			decision.wake(at)
 		}
 		return false
 	}
@@ -34,7 +34,7 @@ func stepFinish(state BenchmarkState, decision *BenchmarkDecision) bool {
 		if other.Foreign && other.ConfigMap == name {
 			decision.say(PositionStalled, v1alpha1.ReasonNameTaken,
 				"ConfigMap %s exists and is not this benchmark's: delete or rename it, so that the results can be written there", name)
-			decision.WakeAt = state.Now.Add(foreignRecheck)
+			decision.wake(state.Now.Add(foreignRecheck))
 			releaseIfIdle(state, decision)
 			return true
 		}
@@ -110,7 +110,7 @@ func expire(state BenchmarkState, decision *BenchmarkDecision) {
 	}
 	due := finished.Add(ttl.Duration.Duration)
 	if state.Now.Before(due) {
-		decision.WakeAt = due
+		decision.wake(due)
 		return
 	}
 	decision.do(BenchmarkAction{Kind: DeleteBenchmark})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -26,6 +27,11 @@ func Seed(benchmark *v1alpha1.StorageBenchmark) int64 {
 // Experiment is the hash of what is measured. Gates, retention and the like are not part of it: changing them does not
 // make the numbers old.
 func Experiment(benchmark *v1alpha1.StorageBenchmark) string {
+	return ExperimentAt(benchmark, lastTime(benchmark))
+}
+
+// ExperimentAt is the hash of the experiment for a time of the schedule, which the status need not know.
+func ExperimentAt(benchmark *v1alpha1.StorageBenchmark, scheduled time.Time) string {
 	spec := benchmark.Spec
 	return digest(struct {
 		UID         string
@@ -38,9 +44,11 @@ func Experiment(benchmark *v1alpha1.StorageBenchmark) string {
 		Repetitions int32
 		Order       v1alpha1.RunOrder
 		PodTemplate v1alpha1.PodTemplate
+		// Scheduled is left out of the JSON when empty: without a schedule the hash is what it always was.
+		Scheduled string `json:",omitempty"`
 	}{
 		string(benchmark.UID), benchmark.Annotations[v1alpha1.AnnotationRerun], Seed(benchmark),
-		spec.Target, spec.Variants, spec.Matrix, spec.Phases, spec.Repetitions, spec.Order, spec.PodTemplate,
+		spec.Target, spec.Variants, spec.Matrix, spec.Phases, spec.Repetitions, spec.Order, spec.PodTemplate, TimeText(scheduled),
 	})
 }
 
