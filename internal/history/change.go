@@ -1,0 +1,171 @@
+package history
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
+)
+
+const (
+	// LeastPoints is the number of experiments below which no change can be told from chance: five before and five after can be
+	// dealt in 252 ways, of which two look like a change, which is just below the 1% that is asked for.
+	LeastPoints = 10
+	// MaxPaths bounds the work of Changes: each path is shuffled about 500 times.
+	MaxPaths = 128
+	// maxCauses that a sentence names.
+	maxCauses = 6
+)
+
+// Change is a point from which on a figure is another.
+type Change struct {
+	Path
+	// Experiment is the first one after the change, Before the last one before it.
+	Experiment, Before string
+	// Since is when Experiment was finished.
+	Since time.Time
+	// From and To are the medians from the change before, and to the change after.
+	From, To float64
+	// Share is To/From - 1; infinite if From is 0.
+	Share float64
+	// Worse and Better are by the direction of the metric; neither is true of one without a direction.
+	Worse, Better bool
+	// Causes are the parts of the environment that differ between Before and Experiment, as "kernel 6.12.1 -> 6.12.4".
+	Causes []string
+	// After is the number of experiments from the change to the next one, or to the end.
+	After int
+}
+
+// String is one sentence.
+func (c Change) String() string {
+	direction := ""
+	switch {
+	case c.Worse:
+		direction = ", worse"
+	case c.Better:
+		direction = ", better"
+	}
+	return fmt.Sprintf("%s: %s -> %s (%s%s) since experiment %s of %s: %s",
+		c.Path, figure(c.From), figure(c.To), percent(c.Share), direction, c.Experiment, c.Since.UTC().Format(time.RFC3339), c.Cause())
+}
+
+// Cause says in words what is known of the environment.
+func (c Change) Cause() string { return causesText(c.Causes) }
+
+func causesText(causes []string) string {
+	if len(causes) == 0 {
+		return "nothing in the environment is known to have changed"
+	}
+	if more := len(causes) - maxCauses; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(causes[:maxCauses], ", "), more)
+	}
+	return strings.Join(causes, ", ")
+}
+
+func percent(share float64) string {
+	if math.IsInf(share, 0) {
+		return "from nothing"
+	}
+	return fmt.Sprintf("%+.1f%%", 100*share)
+}
+
+func figure(value float64) string { return fmt.Sprintf("%.6g", value) }
+
+// Paths are the figures of the newest point and then those that only older ones have.
+func (s *Series) Paths() []Path {
+	var paths []Path
+	seen := map[Path]bool{}
+	for _, point := range slices.Backward(s.Points) {
+		for _, metric := range point.Metrics {
+			if !seen[metric.Path] {
+				seen[metric.Path] = true
+				paths = append(paths, metric.Path)
+			}
+		}
+	}
+	return paths
+}
+
+// Changes finds all changes in the first MaxPaths figures, by E-divisive means; omitted is the number of further figures. The same
+// series and seed give the same changes.
+func Changes(series *Series, seed uint64) (changes []Change, omitted int, err error) {
+	paths := series.Paths()
+	most := min(len(paths), MaxPaths)
+	for _, path := range paths[:most] {
+		found, err := changesOf(series, path, seed)
+		if err != nil {
+			return nil, 0, err
+		}
+		changes = append(changes, found...)
+	}
+	return changes, len(paths) - most, nil
+}
+
+// changesOf is Changes for one figure, over the points that have it.
+func changesOf(series *Series, path Path, seed uint64) ([]Change, error) {
+	points, values := series.values(path)
+	if len(values) < LeastPoints {
+		return nil, nil
+	}
+	found, err := stats.Changes(seed).Find(values)
+	if err != nil {
+		return nil, fmt.Errorf("changes of %s: %w", path, err)
+	}
+	changes := make([]Change, 0, len(found))
+	for i, change := range found {
+		end := len(values)
+		if i+1 < len(found) {
+			end = found[i+1].At
+		}
+		before, after := points[change.At-1], points[change.At]
+		one := Change{Path: path, Experiment: after.Experiment, Before: before.Experiment, Since: after.FinishedAt,
+			From: change.Before, To: change.After, Share: share(change.Before, change.After),
+			Causes: differences(before.Environment, after.Environment), After: end - change.At}
+		if metric, known := results.LookupMetric(path.Metric); known && one.To != one.From {
+			up := one.To > one.From
+			one.Worse = metric.Better == results.Higher && !up || metric.Better == results.Lower && up
+			one.Better = metric.Better == results.Higher && up || metric.Better == results.Lower && !up
+		}
+		changes = append(changes, one)
+	}
+	return changes, nil
+}
+
+// values of a figure, with the points that have it.
+func (s *Series) values(path Path) (points []*Point, values []float64) {
+	for i := range s.Points {
+		for _, metric := range s.Points[i].Metrics {
+			if metric.Path == path {
+				points, values = append(points, &s.Points[i]), append(values, float64(metric.Median))
+				break
+			}
+		}
+	}
+	return points, values
+}
+
+func share(from, to float64) float64 {
+	switch {
+	case from == to:
+		return 0
+	case from == 0:
+		return math.Inf(int(math.Copysign(1, to)))
+	}
+	return to/from - 1
+}
+
+// differences are the keys that both know and that differ.
+func differences(before, after map[string]string) []string {
+	var differing []string
+	for _, key := range slices.Sorted(maps.Keys(after)) {
+		if old, known := before[key]; known && old != after[key] {
+			differing = append(differing, fmt.Sprintf("%s %s -> %s", key, old, after[key]))
+		}
+	}
+	return differing
+}
