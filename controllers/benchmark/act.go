@@ -45,6 +45,8 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision pl
 			err = r.deletePool(ctx, benchmark, action.Pool, action.RunUID)
 		case plan.WriteResults:
 			err = r.writeResults(ctx, observed, decision, action)
+		case plan.WriteHistory:
+			err = r.writeHistory(ctx, observed)
 		case plan.DeleteResults:
 			err = r.deleteResults(ctx, benchmark, action.ConfigMap)
 		case plan.DeleteBenchmark:

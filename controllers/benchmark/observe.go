@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -48,7 +49,7 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 	observed.ScheduledTime = plan.ScheduledTime(benchmark, observed.Runs, observed.Results, observed.Now)
 	observed.Experiment = plan.ExperimentAt(benchmark, observed.ScheduledTime)
 	for _, step := range []func(context.Context, *observation) error{
-		r.observeSpec, r.observeClasses, r.observeDriver, r.observeNodesAndLeases, r.observeKept, r.readBack,
+		r.observeSpec, r.observeClasses, r.observeDriver, r.observeNodesAndLeases, r.observeKept, r.readBack, r.observeHistory,
 	} {
 		if err := step(ctx, observed); err != nil {
 			return nil, err
@@ -222,7 +223,12 @@ func (r *Reconciler) observeResults(ctx context.Context, observed *observation) 
 		return fmt.Errorf("list the results of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err)
 	}
 	for i := range stored.Items {
-		if item := &stored.Items[i]; metav1.IsControlledBy(item, benchmark) && item.DeletionTimestamp.IsZero() {
+		item := &stored.Items[i]
+		switch {
+		case !metav1.IsControlledBy(item, benchmark) || !item.DeletionTimestamp.IsZero():
+		case item.Name == plan.HistoryName(benchmark.Name):
+			observed.History = plan.HistoryState{Exists: true, Folded: strings.Fields(item.Annotations[v1alpha1.AnnotationFolded])}
+		case item.Labels[v1alpha1.LabelExperiment] != "":
 			observed.Results = append(observed.Results, plan.StoredExperiment{
 				ConfigMap: item.Name, Experiment: item.Labels[v1alpha1.LabelExperiment], StoredAt: item.CreationTimestamp.Time,
 				Fingerprint: item.Annotations[v1alpha1.AnnotationFingerprint], Verdict: item.Annotations[v1alpha1.AnnotationVerdict],

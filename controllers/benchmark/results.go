@@ -50,7 +50,12 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 	if len(evidence.Runs) > 0 {
 		scheduled = plan.TimeOf(evidence.Runs[0].Annotations)
 	}
-	return r.applyResults(ctx, benchmark, plan.Assemble(evidence), action, scheduledTime(scheduled))
+	annotations := map[string]string{}
+	maps.Copy(annotations, scheduledTime(scheduled))
+	if !action.Superseded { // what that had asked is gone
+		annotations[v1alpha1.AnnotationQuestion] = plan.Question(benchmark)
+	}
+	return r.applyResults(ctx, benchmark, plan.Assemble(evidence), action, annotations)
 }
 
 // loadDocuments reads the stored result of every phase. What is gone or does not match its digest is left out.

@@ -1,11 +1,14 @@
 package history
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/storagebench/storagebench/internal/results"
@@ -16,8 +19,9 @@ const (
 	// LeastPoints is the number of experiments below which no change can be told from chance: five before and five after can be
 	// dealt in 252 ways, of which two look like a change, which is just below the 1% that is asked for.
 	LeastPoints = 10
-	// MaxPaths bounds the work of Changes: each path is shuffled about 500 times.
-	MaxPaths = 128
+	// maxWork bounds what Changes does, in figures times points squared: each figure is shuffled about 500 times for each change, and a
+	// shuffled one takes that many steps. It is 64 figures of 100 points, or all that there may be of 30.
+	maxWork = 64 * MaxPoints * MaxPoints
 	// maxCauses that a sentence names.
 	maxCauses = 6
 )
@@ -57,6 +61,9 @@ func (c Change) String() string {
 // Cause says in words what is known of the environment.
 func (c Change) Cause() string { return causesText(c.Causes) }
 
+// Percent is the share as people write it.
+func (c Change) Percent() string { return percent(c.Share) }
+
 func causesText(causes []string) string {
 	if len(causes) == 0 {
 		return "nothing in the environment is known to have changed"
@@ -91,19 +98,26 @@ func (s *Series) Paths() []Path {
 	return paths
 }
 
-// Changes finds all changes in the first MaxPaths figures, by E-divisive means; omitted is the number of further figures. The same
-// series and seed give the same changes.
+// Changes finds all changes in as many figures as a few seconds allow, the newest first, by E-divisive means; omitted is the number of
+// further figures. The same series and seed give the same changes.
 func Changes(series *Series, seed uint64) (changes []Change, omitted int, err error) {
 	paths := series.Paths()
-	most := min(len(paths), MaxPaths)
-	for _, path := range paths[:most] {
-		found, err := changesOf(series, path, seed)
-		if err != nil {
-			return nil, 0, err
-		}
-		changes = append(changes, found...)
+	most := min(len(paths), maxWork/max(1, len(series.Points)*len(series.Points)))
+	found, failures := make([][]Change, most), make([]error, most)
+	next, done := make(chan int), sync.WaitGroup{}
+	for range runtime.GOMAXPROCS(0) {
+		done.Go(func() {
+			for i := range next {
+				found[i], failures[i] = changesOf(series, paths[i], seed)
+			}
+		})
 	}
-	return changes, len(paths) - most, nil
+	for i := range most {
+		next <- i
+	}
+	close(next)
+	done.Wait()
+	return slices.Concat(found...), len(paths) - most, errors.Join(failures...)
 }
 
 // changesOf is Changes for one figure, over the points that have it.

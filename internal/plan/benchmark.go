@@ -34,6 +34,17 @@ type BenchmarkState struct {
 	Pools []KeptPool
 	// Results are the ConfigMaps with results of this benchmark.
 	Results []StoredExperiment
+	// History is the ConfigMap with the history of this benchmark.
+	History HistoryState
+}
+
+// HistoryState is the ConfigMap with the history of a benchmark.
+type HistoryState struct {
+	Exists bool
+	// Folded are the results that have gone into it, by FoldKey.
+	Folded []string
+	// Foreign says that the name belongs to somebody else's ConfigMap.
+	Foreign bool
 }
 
 // NodeState is a node on which pods of the benchmark could run.
@@ -112,6 +123,7 @@ const (
 	DeleteRun                BenchmarkActionKind = "DeleteRun"
 	DeletePool               BenchmarkActionKind = "DeletePool"
 	WriteResults             BenchmarkActionKind = "WriteResults"
+	WriteHistory             BenchmarkActionKind = "WriteHistory"
 	DeleteResults            BenchmarkActionKind = "DeleteResults"
 	DeleteBenchmark          BenchmarkActionKind = "DeleteBenchmark"
 	RemoveBenchmarkFinalizer BenchmarkActionKind = "RemoveFinalizer"

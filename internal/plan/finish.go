@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -46,6 +47,7 @@ func stepFinish(state BenchmarkState, decision *BenchmarkDecision) bool {
 	}
 	decision.say(PositionFinished, v1alpha1.ReasonFinished, "the results are in ConfigMap %s", name)
 	releaseIfIdle(state, decision)
+	keepHistory(state, decision)
 	pruneResults(state, decision)
 	expire(state, decision)
 	return true
@@ -69,6 +71,33 @@ func fingerprint(state BenchmarkState) string {
 		Runs  []string
 		Gates []v1alpha1.Gate
 	}{runs, state.Benchmark.Spec.Gates})
+}
+
+// FoldKey names results in the list of those that have gone into the history.
+func FoldKey(stored StoredExperiment) string { return stored.Experiment + ":" + stored.Fingerprint }
+
+// Foldable lists the results that belong into the history; those of a superseded experiment have no verdict.
+func Foldable(state BenchmarkState) []StoredExperiment {
+	var foldable []StoredExperiment
+	for _, stored := range state.Results {
+		if !stored.Foreign && stored.Verdict != "" {
+			foldable = append(foldable, stored)
+		}
+	}
+	return foldable
+}
+
+// keepHistory adds what the history does not have yet. It is not needed for the verdict, so that a namesake is only spoken of.
+func keepHistory(state BenchmarkState, decision *BenchmarkDecision) {
+	missing := slices.ContainsFunc(Foldable(state), func(stored StoredExperiment) bool { return !slices.Contains(state.History.Folded, FoldKey(stored)) })
+	name := HistoryName(state.Benchmark.Name)
+	switch {
+	case state.History.Foreign:
+		decision.Message += fmt.Sprintf("; no history is kept: ConfigMap %s exists and is not this benchmark's: delete or rename it", name)
+		decision.wake(state.Now.Add(foreignRecheck))
+	case missing:
+		decision.do(BenchmarkAction{Kind: WriteHistory, ConfigMap: name})
+	}
 }
 
 // pruneResults deletes the oldest results beyond the history that is to be kept.

@@ -52,6 +52,14 @@ func ExperimentAt(benchmark *v1alpha1.StorageBenchmark, scheduled time.Time) str
 	})
 }
 
+// Question is the hash of what is asked, whenever and of whichever object: experiments with the same can be laid side by side.
+func Question(benchmark *v1alpha1.StorageBenchmark) string {
+	bare := &v1alpha1.StorageBenchmark{Spec: *benchmark.Spec.DeepCopy()}
+	seed := Seed(benchmark)
+	bare.Spec.Seed = &seed
+	return ExperimentAt(bare, time.Time{})
+}
+
 // digest is a short hash of a value's JSON, whose maps are sorted.
 func digest(value any) string {
 	text, err := json.Marshal(value)
@@ -75,6 +83,11 @@ func RunName(benchmark, experiment string, index, attempt int32) string {
 // ResultsName is the name of the ConfigMap with the results of an experiment.
 func ResultsName(benchmark, experiment string) string {
 	return shorten(benchmark, 50) + "-" + experiment
+}
+
+// HistoryName is the name of the ConfigMap with the history of a benchmark. No experiment is called so.
+func HistoryName(benchmark string) string {
+	return shorten(benchmark, 50) + "-history"
 }
 
 // PhaseObjectName names what belongs to one phase of a run: its Job and the ConfigMap with its result.

@@ -33,6 +33,7 @@ type world struct {
 	ahead     bool // somebody who joined the line earlier
 	runs      map[string]*worldRun
 	results   []StoredExperiment
+	history   HistoryState
 	foreign   bool // a namesake of the results
 	uids      int
 	decisions int
@@ -126,7 +127,7 @@ func (w *world) observe() BenchmarkState {
 	slices.SortFunc(state.Runs, func(a, b v1alpha1.BenchmarkRun) int {
 		return int(a.Spec.Index-b.Spec.Index)*100 + int(a.Spec.Attempt-b.Spec.Attempt)
 	})
-	state.Results = slices.Clone(w.results)
+	state.Results, state.History = slices.Clone(w.results), w.history
 	state.ScheduledTime = ScheduledTime(w.benchmark, state.Runs, state.Results, w.now)
 	state.Experiment = ExperimentAt(w.benchmark, state.ScheduledTime)
 	state.Classes = slices.Clone(w.classes)
@@ -188,7 +189,7 @@ func (w *world) reconcile(crash bool) {
 	next := Benchmark(w.observe())
 	for _, action := range next.Actions {
 		for _, earlier := range decision.Actions {
-			creation := action.Kind == AddFinalizer || action.Kind == TakeLease || action.Kind == CreateRun || action.Kind == WriteResults
+			creation := action.Kind == AddFinalizer || action.Kind == TakeLease || action.Kind == CreateRun || action.Kind == WriteResults || action.Kind == WriteHistory
 			if creation && reflect.DeepEqual(action, earlier) {
 				w.t.Fatalf("%+v is asked for again although it was done", action)
 			}
@@ -254,7 +255,12 @@ func (w *world) applyBenchmark(state BenchmarkState, decision BenchmarkDecision,
 	case WriteResults:
 		w.results = slices.DeleteFunc(w.results, func(s StoredExperiment) bool { return s.Experiment == action.Experiment })
 		w.results = append(w.results, StoredExperiment{
-			ConfigMap: action.ConfigMap, Experiment: action.Experiment, Fingerprint: action.Fingerprint, StoredAt: w.now, ScheduledTime: w.timeOf(state, action.Experiment)})
+			ConfigMap: action.ConfigMap, Experiment: action.Experiment, Fingerprint: action.Fingerprint, Verdict: verdictIf(!action.Superseded), StoredAt: w.now, ScheduledTime: w.timeOf(state, action.Experiment)})
+	case WriteHistory:
+		w.history = HistoryState{Exists: true}
+		for _, stored := range Foldable(w.observe()) {
+			w.history.Folded = append(w.history.Folded, FoldKey(stored))
+		}
 	case DeleteResults:
 		w.results = slices.DeleteFunc(w.results, func(s StoredExperiment) bool { return s.Experiment == action.Experiment })
 	case DeleteBenchmark:
@@ -318,6 +324,8 @@ func benchmarkProblem(state BenchmarkState, decision BenchmarkDecision) string {
 			problem = touch("finalizer", action.Kind)
 		case TakeLease, BreakLease, ReleaseLease:
 			problem = touch("Lease of "+action.Node, action.Kind)
+		case WriteHistory:
+			problem = touch("history", action.Kind)
 		case WriteResults, DeleteResults:
 			problem = touch("results "+action.Experiment, action.Kind)
 		case CreateRun:

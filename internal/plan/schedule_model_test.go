@@ -64,3 +64,10 @@ func (w *world) checkSchedule(state BenchmarkState, decision BenchmarkDecision) 
 		w.t.Fatalf("a next experiment begins for %v, the last was over at %v", status.LastTime, stored.StoredAt)
 	}
 }
+
+func verdictIf(judged bool) string {
+	if judged {
+		return "Passed"
+	}
+	return ""
+}

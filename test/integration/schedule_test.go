@@ -1,17 +1,20 @@
 package integration
 
 import (
-	"strings"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	past "github.com/storagebench/storagebench/internal/history"
+	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/test/sim"
 )
 
@@ -31,7 +34,7 @@ func (c *movedClock) set(now time.Time) { c.by.Store(int64(time.Until(now))) }
 func (l *lab) wake(benchmark *v1alpha1.StorageBenchmark) {
 	l.t.Helper()
 	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) {
-		b.Labels = map[string]string{"woken": strings.ReplaceAll(l.clock.Now().Format(time.RFC3339Nano), ":", "-")[:30]}
+		b.Labels = map[string]string{"woken": strconv.FormatInt(l.clock.Now().UnixNano(), 10)}
 	})
 }
 
@@ -87,4 +90,62 @@ func TestSchedule(t *testing.T) {
 	stored, _ := l.results(last, last.Status.Results.ConfigMap)
 	g.Expect(stored.Annotations).To(gomega.HaveKeyWithValue(v1alpha1.AnnotationScheduledTime, june.UTC().Format(time.RFC3339)))
 	l.executedOnce(4)
+	g.Expect(l.history(last).Points).To(gomega.HaveLen(2))
+}
+
+// history reads the history of a benchmark.
+func (l *lab) history(benchmark *v1alpha1.StorageBenchmark) *past.Series {
+	l.t.Helper()
+	var stored corev1.ConfigMap
+	l.must(l.live.Get(l.t.Context(), client.ObjectKey{Namespace: benchmark.Namespace, Name: plan.HistoryName(benchmark.Name)}, &stored))
+	series, err := past.Decode([]byte(stored.Data["history.json"]))
+	l.must(err)
+	return series
+}
+
+// TestHistory measures again and again: what is complete is kept, once, also when somebody deletes or blocks the history.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	l := start(t, nil)
+	g := gomega.NewWithT(t)
+	taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0], Name: "bench-history"}, Data: map[string]string{"mine": "yes"}}
+	l.must(l.live.Create(t.Context(), taken))
+	benchmark := l.submit("bench", small)
+	first := l.finished(benchmark, v1alpha1.VerdictPassed)
+	l.waits(benchmark, v1alpha1.ReasonFinished, "no history is kept: ConfigMap bench-history exists and is not this benchmark's")
+	l.must(l.live.Get(t.Context(), client.ObjectKeyFromObject(taken), taken))
+	g.Expect(taken.Data).To(gomega.Equal(map[string]string{"mine": "yes"}))
+	l.must(l.live.Delete(t.Context(), taken))
+
+	var second *v1alpha1.StorageBenchmark
+	for i, want := range []int{1, 2, 2, 2} {
+		switch i {
+		case 1:
+			l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Annotations = map[string]string{v1alpha1.AnnotationRerun: "1"} })
+			second = l.finishedAnew(benchmark, first.Status.Experiment, v1alpha1.VerdictPassed)
+		case 2:
+			l.change(benchmark, func(b *v1alpha1.StorageBenchmark) {
+				b.Spec.Gates = []v1alpha1.Gate{{Name: "never", Expression: "phase('read').readOperationsPerSecond < 0.0"}}
+			})
+			l.finished(benchmark, v1alpha1.VerdictFailed)
+		case 3:
+			l.must(l.live.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: taken.ObjectMeta}))
+		}
+		l.eventually("the history", func(g gomega.Gomega) {
+			var stored corev1.ConfigMap
+			g.Expect(l.live.Get(t.Context(), client.ObjectKeyFromObject(taken), &stored)).To(gomega.Succeed())
+			series, err := past.Decode([]byte(stored.Data["history.json"]))
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(series.Points).To(gomega.HaveLen(want))
+			g.Expect(metav1.IsControlledBy(&stored, first)).To(gomega.BeTrue())
+			if i > 1 {
+				g.Expect(series.Points[1].Verdict).To(gomega.Equal("Failed"), "as it was judged last")
+			}
+		})
+	}
+	points := l.history(benchmark).Points
+	g.Expect([]string{points[0].Experiment, points[1].Experiment}).To(gomega.Equal([]string{first.Status.Experiment, second.Status.Experiment}))
+	g.Expect(points[0].Metrics).NotTo(gomega.BeEmpty())
+	g.Expect(points[0].Environment).To(gomega.HaveKeyWithValue("node", l.node))
+	g.Expect(points[0].Environment["spec"]).To(gomega.And(gomega.Not(gomega.BeEmpty()), gomega.Equal(points[1].Environment["spec"])))
 }
