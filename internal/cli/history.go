@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 )
+
+// leastShare is the smallest change that is worth a line: steady figures have significant ones of no importance.
+const leastShare = 0.01
 
 // historySeed makes the changes that are shown the same each time.
 const historySeed = 1
@@ -97,6 +101,11 @@ func (a *App) printHistory(series *history.Series, last int) error {
 	changes, omitted, err := history.Changes(series, historySeed)
 	if err != nil {
 		return exit(ExitError, err)
+	}
+	found := len(changes)
+	changes = slices.DeleteFunc(changes, func(change history.Change) bool { return math.Abs(change.Share) < leastShare })
+	if small := found - len(changes); small > 0 {
+		a.say("%d changes of less than 1%% are not shown.", small)
 	}
 	if len(changes) == 0 {
 		a.say("No changes in %d experiments.", len(series.Points))

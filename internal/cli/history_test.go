@@ -20,9 +20,9 @@ func storedHistory(t *testing.T, name string, n int) *corev1.ConfigMap {
 	t.Helper()
 	series := &history.Series{Benchmark: results.RunIdentity{Namespace: "lab", Name: name, UID: "uid-" + name}}
 	for i := range n {
-		kernel, median := "6.12.1", int64(400<<20+i)
+		kernel, median := "6.12.1", int64(400<<20+i%3)
 		if i >= 12 {
-			kernel, median = "6.12.4", int64(300<<20+i)
+			kernel, median = "6.12.4", int64(300<<20+i%3)
 		}
 		series.Append(history.Point{Experiment: fmt.Sprintf("e%02d", i), FinishedAt: time.Date(2026, 3, 1+i, 3, 0, 0, 0, time.UTC), Verdict: "Passed",
 			Environment: map[string]string{"kernel": kernel},

@@ -41,8 +41,8 @@ type Change struct {
 	Worse, Better bool
 	// Causes are the parts of the environment that differ between Before and Experiment, as "kernel 6.12.1 -> 6.12.4".
 	Causes []string
-	// After is the number of experiments from the change to the next one, or to the end.
-	After int
+	// Ago is the number of experiments since, with the first one after it.
+	Ago int
 }
 
 // String is one sentence.
@@ -131,23 +131,23 @@ func changesOf(series *Series, path Path, seed uint64) ([]Change, error) {
 		return nil, fmt.Errorf("changes of %s: %w", path, err)
 	}
 	changes := make([]Change, 0, len(found))
-	for i, change := range found {
-		end := len(values)
-		if i+1 < len(found) {
-			end = found[i+1].At
-		}
+	for _, change := range found {
 		before, after := points[change.At-1], points[change.At]
 		one := Change{Path: path, Experiment: after.Experiment, Before: before.Experiment, Since: after.FinishedAt,
-			From: change.Before, To: change.After, Share: share(change.Before, change.After),
-			Causes: differences(before.Environment, after.Environment), After: end - change.At}
-		if metric, known := results.LookupMetric(path.Metric); known && one.To != one.From {
-			up := one.To > one.From
-			one.Worse = metric.Better == results.Higher && !up || metric.Better == results.Lower && up
-			one.Better = metric.Better == results.Higher && up || metric.Better == results.Lower && !up
-		}
+			Causes: differences(before.Environment, after.Environment), Ago: len(values) - change.At}
+		one.level(change.Before, change.After)
 		changes = append(changes, one)
 	}
 	return changes, nil
+}
+
+// level sets what the figure was and is, and whether that is good.
+func (c *Change) level(from, to float64) {
+	c.From, c.To, c.Share = from, to, share(from, to)
+	metric, _ := results.LookupMetric(c.Metric)
+	higher, lower := metric.Better == results.Higher, metric.Better == results.Lower
+	c.Worse = higher && to < from || lower && to > from
+	c.Better = higher && to > from || lower && to < from
 }
 
 // values of a figure, with the points that have it.

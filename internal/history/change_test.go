@@ -24,7 +24,7 @@ func TestChanges(t *testing.T) {
 	}{{reads, -0.2}, {latency, 0.25}} {
 		got := changes[i]
 		if got.Path != want.path || got.Experiment != "e020" || got.Before != "e019" || !got.Since.Equal(monday.AddDate(0, 0, 140)) ||
-			math.Abs(got.Share-want.share) > 0.02 || !got.Worse || got.Better || got.After != 12 {
+			math.Abs(got.Share-want.share) > 0.02 || !got.Worse || got.Better || got.Ago != 12 {
 			t.Errorf("%+v", got)
 		}
 		if says := "worse) since experiment e020 of 2026-07-20T03:00:00Z: kernel 6.12.1 -> 6.12.4, zfs.version 2.3.8 -> 2.3.9"; !strings.HasSuffix(got.String(), says) {
@@ -119,6 +119,32 @@ func TestJudge(t *testing.T) {
 			if len(before.Points) < n {
 				t.Errorf("%s: the series was changed", test.name)
 			}
+		}
+	}
+}
+
+// TestJudgeSeveral: recent changes count together, older ones not at all.
+func TestJudgeSeveral(t *testing.T) {
+	change := func(experiment string, ago int, from, to float64) Change {
+		one := Change{Path: reads, Experiment: experiment, Ago: ago, Causes: []string{"of " + experiment}}
+		one.level(from, to)
+		return one
+	}
+	for _, test := range []struct {
+		name    string
+		changes []Change
+		want    Outcome
+		share   float64
+		since   string
+	}{
+		{"down and up again", []Change{change("a", 9, 100, 70), change("b", 4, 70, 98)}, Unchanged, -0.02, "b"},
+		{"a small step hides no large one", []Change{change("a", 9, 100, 70), change("b", 4, 70, 71)}, Worse, -0.29, "a"},
+		{"in small steps", []Change{change("a", 9, 100, 97), change("b", 4, 97, 93)}, Worse, -0.07, "b"},
+		{"what was long ago is normal", []Change{change("a", 11, 100, 70), change("b", 10, 70, 80)}, Better, 80.0/70 - 1, "b"},
+	} {
+		got := judge(test.changes, 0.05)
+		if got.Outcome != test.want || math.Abs(got.Share-test.share) > 1e-9 || got.Experiment != test.since || got.Causes[0] != "of "+test.since {
+			t.Errorf("%s: %+v", test.name, got)
 		}
 	}
 }

@@ -1,7 +1,10 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 )
 
@@ -29,7 +32,7 @@ type Judgement struct {
 	Outcome Outcome
 	// Sentence says why, with the figures.
 	Sentence string
-	// The last change, if the outcome is of one: its levels, To/From - 1, the first experiment after it and what else had changed.
+	// The recent change, if there is one: its levels, To/From - 1, the first experiment after it and what else had changed.
 	From, To, Share float64
 	Since           time.Time
 	Experiment      string
@@ -56,17 +59,29 @@ func Judge(series *Series, current Point, path Path, tolerance float64, seed uin
 	if len(changes) == 0 {
 		return Judgement{Outcome: Unchanged, Sentence: fmt.Sprintf("%s has not changed in %d experiments", path, len(values))}, nil
 	}
-	last := changes[len(changes)-1]
-	verdict := Judgement{Outcome: Unchanged, From: last.From, To: last.To, Share: last.Share, Since: last.Since, Experiment: last.Experiment, Causes: last.Causes}
-	switch size := max(last.Share, -last.Share); {
-	case last.After > RecentPoints:
-		verdict.Sentence = fmt.Sprintf("no change in the last %d experiments; the last one before: %s", RecentPoints, last)
-	case size <= tolerance || !last.Worse && !last.Better:
-		verdict.Sentence = fmt.Sprintf("within the tolerance of %.4g%%, or without a direction: %s", 100*tolerance, last)
-	case last.Worse:
-		verdict.Outcome, verdict.Sentence = Worse, last.String()
-	default:
-		verdict.Outcome, verdict.Sentence = Better, last.String()
+	if lately := changes[len(changes)-1]; lately.Ago > RecentPoints {
+		return Judgement{Outcome: Unchanged, Sentence: fmt.Sprintf("no change in the last %d experiments; the last one before: %s", RecentPoints, lately)}, nil
 	}
-	return verdict, nil
+	return judge(changes, tolerance), nil
+}
+
+// judge takes the recent changes together: what went down and came up again has not changed, and a small step does not hide a large one
+// right before it. The largest of them says since when, and beside what.
+func judge(changes []Change, tolerance float64) Judgement {
+	recent := slices.DeleteFunc(slices.Clone(changes), func(change Change) bool { return change.Ago > RecentPoints })
+	whole := slices.MaxFunc(recent, func(a, b Change) int { return cmp.Compare(math.Abs(a.Share), math.Abs(b.Share)) })
+	whole.level(recent[0].From, recent[len(recent)-1].To)
+	verdict := Judgement{Outcome: Unchanged, Sentence: whole.String(), From: whole.From, To: whole.To, Share: whole.Share,
+		Since: whole.Since, Experiment: whole.Experiment, Causes: whole.Causes}
+	switch {
+	case math.Abs(whole.Share) <= tolerance:
+		verdict.Sentence = fmt.Sprintf("within the tolerance of %.4g%%: %s", 100*tolerance, whole)
+	case whole.Worse:
+		verdict.Outcome = Worse
+	case whole.Better:
+		verdict.Outcome = Better
+	default:
+		verdict.Sentence = "changed, for neither better nor worse: " + whole.String()
+	}
+	return verdict
 }
