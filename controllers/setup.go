@@ -45,6 +45,8 @@ type Options struct {
 	Timings    plan.Timings
 	// Concurrency of each controller.
 	Concurrency int
+	// BenchmarkClock is what schedules go by; nil is the real time.
+	BenchmarkClock clock.PassiveClock
 }
 
 // Scheme knows all kinds that the manager deals with.
@@ -124,9 +126,12 @@ func Setup(manager ctrl.Manager, options Options) error {
 	if err := runs.SetupWithManager(manager, settings); err != nil {
 		return fmt.Errorf("set up the run controller: %w", err)
 	}
+	if options.BenchmarkClock == nil {
+		options.BenchmarkClock = clock.RealClock{}
+	}
 	benchmarks := &benchmark.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(),
-		Recorder: manager.GetEventRecorder("storagebench"), Clock: clock.RealClock{},
+		Recorder: manager.GetEventRecorder("storagebench"), Clock: options.BenchmarkClock,
 		LeaseNamespace: options.LeaseNamespace, RunnerImage: options.RunnerImage, PostgresImage: options.PostgresImage,
 	}
 	if err := benchmarks.SetupWithManager(manager, settings); err != nil {

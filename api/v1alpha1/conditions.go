@@ -23,6 +23,9 @@ const (
 	ReasonQueued               = "Queued"
 	ReasonSuspended            = "Suspended"
 	ReasonSuperseded           = "Superseded"
+	ReasonScheduled            = "Scheduled"
+	ReasonScheduleInvalid      = "ScheduleInvalid"
+	ReasonTimeSkipped          = "TimeSkipped"
 	ReasonCleaningUp           = "CleaningUp"
 	ReasonFinished             = "Finished"
 	ReasonDeadlineExceeded     = "DeadlineExceeded"
@@ -125,6 +128,8 @@ const (
 	LabelNodeLease = "storagebench.dev/node-lease"
 	// AnnotationRerun repeats a finished benchmark when its value changes.
 	AnnotationRerun = "storagebench.dev/rerun"
+	// AnnotationScheduledTime is the time of spec.schedule that a run or results belong to; the first experiment has none.
+	AnnotationScheduledTime = "storagebench.dev/scheduled-time"
 	// AnnotationHolder names the holder of a node's Lease in words.
 	AnnotationHolder = "storagebench.dev/holder"
 	// AnnotationNode names the node of a Lease.
@@ -133,6 +138,10 @@ const (
 	AnnotationFingerprint = "storagebench.dev/fingerprint"
 	// AnnotationStartAt is the moment that the runs of a group have agreed on for the beginning of a phase.
 	AnnotationStartAt = "storagebench.dev/start-at"
+	// AnnotationFolded is on the history of a benchmark and lists the results that went into it, as EXPERIMENT:FINGERPRINT.
+	AnnotationFolded = "storagebench.dev/folded"
+	// AnnotationQuestion is on results: a hash of what was asked, which is the same for each repetition of an experiment.
+	AnnotationQuestion = "storagebench.dev/question"
 	// AnnotationVerdict is the verdict that results hold.
 	AnnotationVerdict = "storagebench.dev/verdict"
 	// AnnotationReleasePool lets a deleted BenchmarkPool or PoolOperation go although something may stay behind. Its value is the node's name.

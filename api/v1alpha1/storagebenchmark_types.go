@@ -110,7 +110,8 @@ type StorageBenchmarkSpec struct {
 	// calibration says by how much equal runs differ: no compare gate fails for less than twice as much.
 	// +optional
 	Calibration *Calibration `json:"calibration,omitempty"`
-	// schedule repeats the benchmark.
+	// schedule repeats the benchmark: the first experiment begins at once, another at each time after it that comes when the one
+	// before is over. A time that comes earlier is skipped.
 	// +optional
 	Schedule *Schedule `json:"schedule,omitempty"`
 	// retain says which volumes and pods are kept after their run, until the benchmark is deleted or run again.
@@ -156,7 +157,8 @@ type StorageBenchmarkStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	State string `json:"state,omitempty"`
-	// experiment identifies what is measured: target, variants, matrix, phases, repetitions, order, seed, pods and rerun.
+	// experiment identifies what is measured: target, variants, matrix, phases, repetitions, order, seed, pods, rerun and
+	// the time of the schedule.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Experiment string `json:"experiment,omitempty"`
@@ -216,6 +218,37 @@ type StorageBenchmarkStatus struct {
 	// +listMapKey=experiment
 	// +kubebuilder:validation:MaxItems=100
 	History []ResultsReference `json:"history,omitempty"`
+	// schedule says which time of spec.schedule the experiment belongs to, and when the next one begins.
+	// +optional
+	Schedule *ScheduleStatus `json:"schedule,omitempty"`
+}
+
+// ScheduleStatus says where a benchmark with a schedule stands.
+type ScheduleStatus struct {
+	// cron expression that the rest speaks of; empty once spec.schedule was removed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=100
+	Cron string `json:"cron,omitempty"`
+	// timeZone of the expression.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone string `json:"timeZone,omitempty"`
+	// since is when this expression was first seen: times before it do not count.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+	// lastTime of the schedule that has begun an experiment; absent while there is only the first one, which begins at once.
+	// It is part of what identifies the experiment, and stays when spec.schedule is removed.
+	// +optional
+	LastTime *metav1.Time `json:"lastTime,omitempty"`
+	// nextTime of the schedule; absent while nothing is begun, because the benchmark is suspended or stalled.
+	// +optional
+	NextTime *metav1.Time `json:"nextTime,omitempty"`
+	// skippedTimes of the schedule came while the current experiment was going on; 100 stands for 100 or more.
+	// +optional
+	SkippedTimes int32 `json:"skippedTimes,omitempty"`
+	// lastSkippedTime is the last of them.
+	// +optional
+	LastSkippedTime *metav1.Time `json:"lastSkippedTime,omitempty"`
 }
 
 // QueueStatus is a place in line.

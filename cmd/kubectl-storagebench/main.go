@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"time"
+	_ "time/tzdata" // validate knows the time zones of schedules, also where there are no files of them
 
 	"golang.org/x/term"
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"time"
+	_ "time/tzdata" // schedules have time zones, and an image need not have files of them
 
 	"go.uber.org/zap/zapcore"
 	ctrl "sigs.k8s.io/controller-runtime"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -44,6 +45,8 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision pl
 			err = r.deletePool(ctx, benchmark, action.Pool, action.RunUID)
 		case plan.WriteResults:
 			err = r.writeResults(ctx, observed, decision, action)
+		case plan.WriteHistory:
+			err = r.writeHistory(ctx, observed)
 		case plan.DeleteResults:
 			err = r.deleteResults(ctx, benchmark, action.ConfigMap)
 		case plan.DeleteBenchmark:
@@ -167,6 +170,7 @@ func (r *Reconciler) buildRun(observed *observation, action plan.BenchmarkAction
 				v1alpha1.LabelBenchmarkUID: string(benchmark.UID),
 				v1alpha1.LabelExperiment:   observed.Experiment,
 			},
+			Annotations:     scheduledTime(observed.ScheduledTime),
 			Finalizers:      []string{v1alpha1.FinalizerTeardown},
 			OwnerReferences: []metav1.OwnerReference{ownerReference(benchmark)},
 		},
@@ -230,6 +234,14 @@ func rehearsalNodes(slot *plan.Slot) []string {
 		nodes = append(nodes, fmt.Sprintf("rehearsal-%d", len(nodes)))
 	}
 	return nodes
+}
+
+// scheduledTime marks what belongs to a time of the schedule.
+func scheduledTime(at time.Time) map[string]string {
+	if at.IsZero() {
+		return nil
+	}
+	return map[string]string{v1alpha1.AnnotationScheduledTime: plan.TimeText(at)}
 }
 
 func ownerReference(benchmark *v1alpha1.StorageBenchmark) metav1.OwnerReference {

@@ -1,6 +1,8 @@
 package benchmark
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -10,6 +12,7 @@ import (
 
 // announce tells of a change that has been written to the status. Event reasons equal condition reasons.
 func (r *Reconciler) announce(benchmark *v1alpha1.StorageBenchmark, before, after v1alpha1.StorageBenchmarkStatus) {
+	r.announceSkipped(benchmark, before.Schedule, after.Schedule)
 	now := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
 	earlier := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
 	if now == nil || (earlier != nil && earlier.Reason == now.Reason && before.Verdict == after.Verdict) {
@@ -24,4 +27,14 @@ func (r *Reconciler) announce(benchmark *v1alpha1.StorageBenchmark, before, afte
 		kind = corev1.EventTypeWarning
 	}
 	r.Recorder.Eventf(benchmark, nil, kind, now.Reason, "Reconcile", "%s", kstatus.Shorten(now.Message, 900))
+}
+
+// announceSkipped tells that a time of the schedule came too early.
+func (r *Reconciler) announceSkipped(benchmark *v1alpha1.StorageBenchmark, before, after *v1alpha1.ScheduleStatus) {
+	if after == nil || after.LastSkippedTime == nil || before != nil && before.LastSkippedTime.Equal(after.LastSkippedTime) {
+		return
+	}
+	r.Recorder.Eventf(benchmark, nil, corev1.EventTypeWarning, v1alpha1.ReasonTimeSkipped, "Reconcile",
+		"the time %s of spec.schedule is skipped: the experiment before is still going on; schedule it less often, or make it shorter",
+		after.LastSkippedTime.UTC().Format(time.RFC3339))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +35,7 @@ type observation struct {
 // observe gathers all that is known of a benchmark.
 func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (*observation, error) {
 	observed := &observation{BenchmarkState: plan.BenchmarkState{
-		Now: r.Clock.Now(), Benchmark: benchmark, Experiment: plan.Experiment(benchmark),
+		Now: r.Clock.Now(), Benchmark: benchmark,
 	}}
 	var runs v1alpha1.BenchmarkRunList
 	if err := r.Client.List(ctx, &runs, client.InNamespace(benchmark.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}); err != nil {
@@ -42,8 +43,13 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 	}
 	observed.Runs = slices.DeleteFunc(runs.Items, func(run v1alpha1.BenchmarkRun) bool { return !metav1.IsControlledBy(&run, benchmark) })
 	slices.SortFunc(observed.Runs, plan.CompareRuns)
+	if err := r.observeResults(ctx, observed); err != nil {
+		return nil, err
+	}
+	observed.ScheduledTime = plan.ScheduledTime(benchmark, observed.Runs, observed.Results, observed.Now)
+	observed.Experiment = plan.ExperimentAt(benchmark, observed.ScheduledTime)
 	for _, step := range []func(context.Context, *observation) error{
-		r.observeSpec, r.observeClasses, r.observeDriver, r.observeNodesAndLeases, r.observeKept, r.observeResults, r.observeStandards,
+		r.observeSpec, r.observeClasses, r.observeDriver, r.observeNodesAndLeases, r.observeKept, r.readBack, r.observeHistory, r.observeStandards,
 	} {
 		if err := step(ctx, observed); err != nil {
 			return nil, err
@@ -68,7 +74,7 @@ func (r *Reconciler) observeSpec(ctx context.Context, observed *observation) err
 		return fail(err)
 	}
 	observed.Slots = slots
-	if err := supported(spec); err != nil {
+	if err := plan.CheckSchedule(spec.Schedule); err != nil {
 		return fail(err)
 	}
 	observed.gates, err = gate.Compile(spec.Gates, spec.Phases, plan.VariantNames(slots))
@@ -79,15 +85,6 @@ func (r *Reconciler) observeSpec(ctx context.Context, observed *observation) err
 		return nil
 	}
 	return fail(r.rehearse(ctx, observed))
-}
-
-// supported refuses what this version accepts but does not do yet: to do nothing silently would be a lie.
-func supported(spec *v1alpha1.StorageBenchmarkSpec) error {
-	if spec.Schedule != nil {
-		return &plan.SpecError{Reason: v1alpha1.ReasonNotSupported,
-			Message: "spec.schedule is accepted but not acted upon by this version: remove it, and use the annotation " + v1alpha1.AnnotationRerun + " to run again"}
-	}
-	return nil
 }
 
 func (r *Reconciler) observeClasses(ctx context.Context, observed *observation) error {
@@ -226,15 +223,21 @@ func (r *Reconciler) observeResults(ctx context.Context, observed *observation) 
 		return fmt.Errorf("list the results of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err)
 	}
 	for i := range stored.Items {
-		if item := &stored.Items[i]; metav1.IsControlledBy(item, benchmark) && item.DeletionTimestamp.IsZero() {
+		item := &stored.Items[i]
+		switch {
+		case !metav1.IsControlledBy(item, benchmark) || !item.DeletionTimestamp.IsZero():
+		case item.Name == plan.HistoryName(benchmark.Name):
+			observed.History = plan.HistoryState{Exists: true, Folded: strings.Fields(item.Annotations[v1alpha1.AnnotationFolded])}
+		case item.Labels[v1alpha1.LabelExperiment] != "":
 			observed.Results = append(observed.Results, plan.StoredExperiment{
 				ConfigMap: item.Name, Experiment: item.Labels[v1alpha1.LabelExperiment], StoredAt: item.CreationTimestamp.Time,
 				Fingerprint: item.Annotations[v1alpha1.AnnotationFingerprint], Verdict: item.Annotations[v1alpha1.AnnotationVerdict],
-				Extended: item.Annotations[annotationExtended] == "true",
+				Extended:      item.Annotations[annotationExtended] == "true",
+				ScheduledTime: plan.TimeOf(item.Annotations),
 			})
 		}
 	}
-	return r.readBack(ctx, observed)
+	return nil
 }
 
 // readBack reads the results of the current experiment if the status does not speak of them yet, and notices a

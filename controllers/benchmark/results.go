@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -47,7 +48,19 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 	if evidence.Documents, err = r.loadDocuments(ctx, evidence.Runs); err != nil {
 		return err
 	}
-	return r.applyResults(ctx, benchmark, plan.Assemble(evidence), action)
+	scheduled := observed.ScheduledTime
+	if len(evidence.Runs) > 0 {
+		scheduled = plan.TimeOf(evidence.Runs[0].Annotations)
+	}
+	annotations := map[string]string{}
+	maps.Copy(annotations, scheduledTime(scheduled))
+	if !action.Superseded { // what that had asked is gone
+		annotations[v1alpha1.AnnotationQuestion] = plan.Question(benchmark)
+	}
+	if evidence.Standards.History, err = r.historyBefore(ctx, observed); err != nil {
+		return err
+	}
+	return r.applyResults(ctx, benchmark, plan.Assemble(evidence), action, annotations)
 }
 
 // loadDocuments reads the stored result of every phase. What is gone or does not match its digest is left out.
@@ -76,7 +89,7 @@ func (r *Reconciler) loadDocuments(ctx context.Context, runs []v1alpha1.Benchmar
 }
 
 // applyResults creates the ConfigMap, or replaces the contents of one that is ours.
-func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, experiment results.Experiment, action plan.BenchmarkAction) error {
+func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, experiment results.Experiment, action plan.BenchmarkAction, annotations map[string]string) error {
 	text, omitted, err := experiment.Encode(maxResultsBytes)
 	if err != nil {
 		return err
@@ -101,6 +114,7 @@ func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.Stora
 		},
 		Data: map[string]string{keyResults: string(text), keyReport: rendered.Markdown, keyJUnit: string(rendered.JUnit)},
 	}
+	maps.Copy(wanted.Annotations, annotations)
 	err = r.Client.Create(ctx, wanted)
 	if !apierrors.IsAlreadyExists(err) {
 		return err

@@ -40,7 +40,8 @@ func summarise(observed *observation, decision plan.BenchmarkDecision) v1alpha1.
 	status.RunnerImage = imageInUse(observed, status.RunnerImage)
 	status.Progress = progress(decision)
 	status.Queue = queue(observed, decision)
-	status.History = history(observed)
+	status.History = earlierResults(observed)
+	status.Schedule = decision.Schedule
 	for _, run := range observed.Runs {
 		if run.Spec.Experiment == observed.Experiment && (status.StartedAt == nil || run.CreationTimestamp.Before(status.StartedAt)) {
 			status.StartedAt = run.CreationTimestamp.DeepCopy()
@@ -202,7 +203,7 @@ func queue(observed *observation, decision plan.BenchmarkDecision) *v1alpha1.Que
 	return status
 }
 
-func history(observed *observation) []v1alpha1.ResultsReference {
+func earlierResults(observed *observation) []v1alpha1.ResultsReference {
 	var references []v1alpha1.ResultsReference
 	for _, stored := range plan.History(observed.BenchmarkState) {
 		if len(references) == 100 {

@@ -53,7 +53,7 @@ func (a *App) rootCommand() *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl storagebench"},
 		Args: func(command *cobra.Command, arguments []string) error {
 			if len(arguments) > 0 {
-				return exitf(ExitUsage, "there is no command %q: use run, report, baseline, calibration, validate or version", arguments[0])
+				return exitf(ExitUsage, "there is no command %q: use run, report, history, baseline, calibration, validate or version", arguments[0])
 			}
 			return nil
 		},
@@ -66,7 +66,7 @@ func (a *App) rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return exitf(ExitUsage, "%w: see '%s --help'", err, command.CommandPath())
 	})
-	root.AddCommand(a.runCommand(), a.reportCommand(), a.baselineCommand(), a.calibrationCommand(), a.validateCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.reportCommand(), a.historyCommand(), a.baselineCommand(), a.calibrationCommand(), a.validateCommand(), a.versionCommand())
 	return root
 }
 

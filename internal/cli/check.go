@@ -45,8 +45,8 @@ func (s schemas) checkBenchmark(ctx context.Context, one *manifest) (*experiment
 	case err != nil:
 		return nil, []problem{{expansionField(spec), err.Error()}}
 	}
-	if spec.Schedule != nil {
-		checked.unsupported = append(checked.unsupported, "spec.schedule is accepted but not acted upon by this version")
+	if err := plan.CheckSchedule(spec.Schedule); err != nil {
+		return nil, []problem{{"spec.schedule", err.Error()}}
 	}
 	checked.slots = slots
 	return checked, append(checked.compileGates(), s.rehearse(ctx, checked)...)

@@ -72,7 +72,7 @@ func TestErrorsOfUse(t *testing.T) {
 	for _, test := range []struct {
 		arguments, says string
 	}{
-		{"fly", `there is no command "fly": use run, report, baseline, calibration, validate or version`},
+		{"fly", `there is no command "fly": use run, report, history, baseline, calibration, validate or version`},
 		{"run", "run needs one file"},
 		{"run a b", "run needs one file"},
 		{"validate", "validate needs a file"},

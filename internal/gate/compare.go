@@ -42,6 +42,9 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 	if rule.metric.Better == results.Neither {
 		mistakes = append(mistakes, fmt.Sprintf("compare.metric %q is neither better nor worse when it is higher: write what you expect of it as a bound or an expression", compare.Metric))
 	}
+	if known := rule.metric.Name != ""; known && rule.to == toHistory && !rule.metric.Primary {
+		mistakes = append(mistakes, fmt.Sprintf("compare.metric %q: the history keeps primary metrics only: choose one of those, or compare with a baseline", compare.Metric))
+	}
 	tolerance, err := parseTolerance(compare.Tolerance)
 	if err == nil && tolerance >= 1 {
 		err = fmt.Errorf("a tolerance of %s accepts everything: write less, such as %s", compare.Tolerance, defaultTolerance)

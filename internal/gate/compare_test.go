@@ -243,6 +243,9 @@ func TestCompareDefinitionsAreChecked(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}
+	if _, err := Compile([]v1alpha1.Gate{compareGate("aged-scan.readLatencyMeanNanoseconds", toHistory, "")}, somePhases, []string{"old"}); err == nil || !strings.Contains(err.Error(), "primary metrics only") {
+		t.Error(err)
+	}
 	if _, err := Compile([]v1alpha1.Gate{compareGate(scanned, toVariant, "old")}, somePhases, []string{"old"}); err == nil || !strings.Contains(err.Error(), "nothing but") {
 		t.Error(err)
 	}

@@ -14,6 +14,8 @@ type BenchmarkState struct {
 	// Experiment is the hash of the current experiment, Slots its runs.
 	Experiment string
 	Slots      []Slot
+	// ScheduledTime is the time of the schedule that the experiment belongs to; zero for the first.
+	ScheduledTime time.Time
 	// SpecError is set if the spec cannot be expanded or a gate does not compile.
 	SpecError *SpecError
 	// Runs are all runs of this benchmark, those of earlier experiments too.
@@ -34,6 +36,17 @@ type BenchmarkState struct {
 	Results []StoredExperiment
 	// Standards that the gates are judged by, once the runs are over.
 	Standards Standards
+	// History is the ConfigMap with the history of this benchmark.
+	History HistoryState
+}
+
+// HistoryState is the ConfigMap with the history of a benchmark.
+type HistoryState struct {
+	Exists bool
+	// Folded are the results that have gone into it, by FoldKey.
+	Folded []string
+	// Foreign says that the name belongs to somebody else's ConfigMap.
+	Foreign bool
 }
 
 // NodeState is a node on which pods of the benchmark could run.
@@ -74,6 +87,8 @@ type StoredExperiment struct {
 	StoredAt    time.Time
 	// Extended says that more repetitions are to be made, for the gates did not come to a verdict.
 	Extended bool
+	// ScheduledTime is the time of the schedule that they belong to.
+	ScheduledTime time.Time
 	// Foreign says that the name belongs to somebody else's ConfigMap.
 	Foreign bool
 }
@@ -112,6 +127,7 @@ const (
 	DeleteRun                BenchmarkActionKind = "DeleteRun"
 	DeletePool               BenchmarkActionKind = "DeletePool"
 	WriteResults             BenchmarkActionKind = "WriteResults"
+	WriteHistory             BenchmarkActionKind = "WriteHistory"
 	DeleteResults            BenchmarkActionKind = "DeleteResults"
 	DeleteBenchmark          BenchmarkActionKind = "DeleteBenchmark"
 	RemoveBenchmarkFinalizer BenchmarkActionKind = "RemoveFinalizer"
@@ -151,7 +167,9 @@ type BenchmarkDecision struct {
 	Tally   Tally
 	// Fingerprint of the results of a finished experiment.
 	Fingerprint string
-	WakeAt      time.Time
+	// Schedule is where the benchmark stands in its schedule, if it has or had one.
+	Schedule *v1alpha1.ScheduleStatus
+	WakeAt   time.Time
 }
 
 // Benchmark decides what to do for a benchmark.
@@ -171,7 +189,15 @@ func Benchmark(state BenchmarkState) BenchmarkDecision {
 			break
 		}
 	}
+	followSchedule(state, &decision)
 	return decision
+}
+
+// wake asks for another turn at a moment, or earlier if somebody has asked for that.
+func (d *BenchmarkDecision) wake(at time.Time) {
+	if d.WakeAt.IsZero() || at.Before(d.WakeAt) {
+		d.WakeAt = at
+	}
 }
 
 func (d *BenchmarkDecision) say(position Position, reason, format string, arguments ...any) {
@@ -230,7 +256,11 @@ func stepSuperseded(state BenchmarkState, decision *BenchmarkDecision) bool {
 	if len(old) == 0 {
 		return false
 	}
-	decision.say(PositionWaiting, v1alpha1.ReasonSuperseded, "the spec has changed: waiting for %d runs of the earlier experiment to be torn down", len(old))
+	why := "the spec has changed"
+	if TimeOf(old[0].Annotations).Before(state.ScheduledTime) {
+		why = "the next experiment of the schedule begins"
+	}
+	decision.say(PositionWaiting, v1alpha1.ReasonSuperseded, "%s: waiting for %d runs of the earlier experiment to be torn down", why, len(old))
 	written := true
 	for _, run := range old {
 		experiment := run.Spec.Experiment

@@ -376,6 +376,19 @@ func TestHouseKeeping(t *testing.T) {
 		with("history: fewer", history(nil, 10), nil, nil),
 		with("history: the newest are kept", history(keep(1), 3), []string{remove, remove}, gone("old01", "old00")),
 		with("history: none", history(keep(0), 2), []string{remove, remove}, gone("old01", "old00")),
+		with("history: results that are not in it go in", func(s *BenchmarkState) { freeNode(s); s.History.Folded = nil }, []string{"WriteHistory"}, nil),
+		with("history: results of other gates go in again", func(s *BenchmarkState) { freeNode(s); s.History.Folded = []string{s.Experiment + ":0"} }, []string{"WriteHistory"}, nil),
+		with("history: before old results are deleted", func(s *BenchmarkState) {
+			history(keep(0), 1)(s)
+			s.Results[1].Verdict = "Failed"
+		}, []string{"WriteHistory", remove}, nil),
+		with("history: superseded results do not go in", history(nil, 1), nil, nil),
+		with("history: the name is taken", func(s *BenchmarkState) { freeNode(s); s.History = HistoryState{Foreign: true} }, nil, func(t *testing.T, s BenchmarkState, d BenchmarkDecision) {
+			wakes(foreignRecheck)(t, s, d)
+			if !strings.Contains(d.Message, "ConfigMap ageing-history exists and is not this benchmark's: delete or rename it") {
+				t.Error(d.Message)
+			}
+		}),
 		with("ttl: in a moment", ttl(1), nil, wakes(1)),
 		with("ttl: exactly", func(s *BenchmarkState) { ttl(time.Minute)(s); s.Benchmark.Status.FinishedAt = stamp(-time.Minute) }, []string{"DeleteBenchmark"}, nil),
 		with("ttl: not before the status says when", func(s *BenchmarkState) { ttl(0)(s); s.Benchmark.Status.FinishedAt = nil }, nil, nil),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/gate"
+	"github.com/storagebench/storagebench/internal/history"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -18,6 +19,8 @@ type Standards struct {
 	BaselineRefused    *Refusal
 	Calibration        *results.Calibration
 	CalibrationRefused *Refusal
+	// History of the experiments before this one; nil if there is none.
+	History *history.Series
 	// Digest of both: other documents make another verdict.
 	Digest string
 }
@@ -58,7 +61,38 @@ func compared(spec *v1alpha1.StorageBenchmarkSpec, standards Standards, experime
 	if spec.Calibration != nil {
 		evidence.Noise = noiseFor(spec.Calibration, standards, experiment)
 	}
+	evidence.History = historyFor(standards.History, experiment)
 	return evidence
+}
+
+// historyFor judges by the experiments before this one.
+func historyFor(series *history.Series, experiment *results.Experiment) func(string, string, string, float64) gate.Trend {
+	complete := *experiment
+	complete.State = results.StateComplete // as it will be, if its gates are worth anything
+	current, usable := history.PointOf(&complete, nil)
+	if series == nil {
+		series = &history.Series{}
+	}
+	return func(variant, phase, metric string, tolerance float64) gate.Trend {
+		if !usable {
+			return gate.Trend{Verdict: v1alpha1.VerdictInconclusive, Reason: gate.ReasonNoData, Text: "no data: this experiment has no point in the history"}
+		}
+		judgement, err := history.Judge(series, current, history.Path{Variant: variant, Phase: phase, Metric: metric}, tolerance, uint64(experiment.Seed))
+		if err != nil {
+			return gate.Trend{Verdict: v1alpha1.VerdictInconclusive, Reason: gate.ReasonNoData, Text: err.Error()}
+		}
+		trend := gate.Trend{Verdict: v1alpha1.VerdictPassed, Reason: gate.ReasonHolds, Text: judgement.Sentence}
+		switch judgement.Outcome {
+		case history.Worse:
+			trend.Verdict, trend.Reason = v1alpha1.VerdictFailed, gate.ReasonWorse
+		case history.TooFew:
+			trend.Verdict, trend.Reason = v1alpha1.VerdictInconclusive, gate.ReasonTooFewRuns
+		case history.Better, history.Unchanged:
+		default:
+			trend.Verdict, trend.Reason = v1alpha1.VerdictInconclusive, gate.ReasonNoData
+		}
+		return trend
+	}
 }
 
 func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *results.Experiment) gate.Earlier {

@@ -1,11 +1,14 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/gate"
+	"github.com/storagebench/storagebench/internal/history"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -86,5 +89,41 @@ func TestOtherDefinition(t *testing.T) {
 	after := Definitions(state.Slots, state.Benchmark.Spec.PodTemplate)
 	if first := state.Slots[0].Variant; before[first] == "" || before[first] == after[first] {
 		t.Errorf("definition %q before and after", before[first])
+	}
+}
+
+// TestHistoryIsJudged: the experiment at hand is the last of the series.
+func TestHistoryIsJudged(t *testing.T) {
+	spec, standards, experiment := compareState()
+	finished := noon
+	experiment.FinishedAt, experiment.Experiment = &finished, "now"
+	experiment.Variants[0].Phases = []results.PhaseResult{{Name: "scan", Metrics: []results.MetricResult{
+		{Name: "readBytesPerSecond", Unit: "bytes/s", Better: "Higher", Median: 800, Runs: 6}}}}
+	judge := func(series *history.Series) gate.Trend {
+		standards.History = series
+		return compared(spec, standards, experiment).History("v", "scan", "readBytesPerSecond", 0.05)
+	}
+	if trend := judge(nil); trend.Verdict != v1alpha1.VerdictInconclusive || trend.Reason != gate.ReasonTooFewRuns {
+		t.Errorf("without a history: %+v", trend)
+	}
+	series := func(levels ...int64) *history.Series {
+		s := &history.Series{}
+		for i, level := range levels {
+			earlier := *experiment
+			at := noon.Add(time.Duration(i-len(levels)) * time.Hour)
+			earlier.FinishedAt, earlier.Experiment, earlier.State, earlier.Verdict = &at, fmt.Sprint(i), results.StateComplete, "Passed"
+			earlier.Variants = []results.VariantResult{{Name: "v", Phases: []results.PhaseResult{{Name: "scan", Metrics: []results.MetricResult{
+				{Name: "readBytesPerSecond", Unit: "bytes/s", Better: "Higher", Median: level, Runs: 6}}}}}}
+			if point, complete := history.PointOf(&earlier, nil); complete {
+				s.Append(point)
+			}
+		}
+		return s
+	}
+	if trend := judge(series(1000, 1003, 998, 1001, 999, 1002, 1000, 997, 1001, 1000, 801, 799)); trend.Verdict != v1alpha1.VerdictFailed || trend.Reason != gate.ReasonWorse {
+		t.Errorf("slower for three experiments: %+v", trend)
+	}
+	if trend := judge(series(800, 803, 798, 801, 799, 802, 800, 797, 801, 800, 801, 799)); trend.Verdict != v1alpha1.VerdictPassed {
+		t.Errorf("as ever: %+v", trend)
 	}
 }

@@ -318,7 +318,10 @@ func TestExperimentHash(t *testing.T) {
 		"seed":         func(b *v1alpha1.StorageBenchmark) { b.Spec.Seed = &seed },
 		"pods":         func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.PriorityClassName = "high" },
 		"rerun":        func(b *v1alpha1.StorageBenchmark) { b.Annotations = map[string]string{v1alpha1.AnnotationRerun: "1"} },
-		"object":       func(b *v1alpha1.StorageBenchmark) { b.UID = types.UID("another") },
+		"scheduled time": func(b *v1alpha1.StorageBenchmark) {
+			b.Status.Schedule = &v1alpha1.ScheduleStatus{LastTime: stamp(0)}
+		},
+		"object": func(b *v1alpha1.StorageBenchmark) { b.UID = types.UID("another") },
 	} {
 		benchmark := testBenchmark()
 		if change(benchmark); Experiment(benchmark) == base {
@@ -334,6 +337,7 @@ func TestExperimentHash(t *testing.T) {
 		"maxAttempts":    func(b *v1alpha1.StorageBenchmark) { b.Spec.MaxAttempts = 9 },
 		"resultsHistory": func(b *v1alpha1.StorageBenchmark) { b.Spec.ResultsHistory = &keep },
 		"deadline":       func(b *v1alpha1.StorageBenchmark) { b.Spec.Deadline = lasting(1) },
+		"schedule":       func(b *v1alpha1.StorageBenchmark) { b.Spec.Schedule = &v1alpha1.Schedule{Cron: "@daily"} },
 		"labels":         func(b *v1alpha1.StorageBenchmark) { b.Labels = map[string]string{"a": "b"} },
 		"generation":     func(b *v1alpha1.StorageBenchmark) { b.Generation = 9 },
 		"status":         func(b *v1alpha1.StorageBenchmark) { b.Status.NodeName = "n2" },
@@ -345,6 +349,9 @@ func TestExperimentHash(t *testing.T) {
 		if change(benchmark); Experiment(benchmark) != base {
 			t.Errorf("%s is part of the hash", name)
 		}
+	}
+	if base != "2a94df1d" {
+		t.Errorf("an upgrade would supersede every experiment: the hash of one without a schedule was 2a94df1d, and is %s", base)
 	}
 	if !slices.Equal(validation.IsDNS1123Label(base), nil) || len(base) != 8 {
 		t.Errorf("the hash is %q", base)

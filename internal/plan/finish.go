@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 func stepFinish(state BenchmarkState, decision *BenchmarkDecision) bool {
 	if !decision.Tally.Over {
 		if at := deadlineAt(state); !at.IsZero() {
-			decision.WakeAt = at
+			decision.wake(at)
 		}
 		return false
 	}
@@ -34,7 +35,7 @@ func stepFinish(state BenchmarkState, decision *BenchmarkDecision) bool {
 		if other.Foreign && other.ConfigMap == name {
 			decision.say(PositionStalled, v1alpha1.ReasonNameTaken,
 				"ConfigMap %s exists and is not this benchmark's: delete or rename it, so that the results can be written there", name)
-			decision.WakeAt = state.Now.Add(foreignRecheck)
+			decision.wake(state.Now.Add(foreignRecheck))
 			releaseIfIdle(state, decision)
 			return true
 		}
@@ -46,6 +47,7 @@ func stepFinish(state BenchmarkState, decision *BenchmarkDecision) bool {
 	}
 	decision.say(PositionFinished, v1alpha1.ReasonFinished, "the results are in ConfigMap %s", name)
 	releaseIfIdle(state, decision)
+	keepHistory(state, decision)
 	pruneResults(state, decision)
 	expire(state, decision)
 	return true
@@ -83,6 +85,33 @@ func allowedDifferences(spec *v1alpha1.StorageBenchmarkSpec) []string {
 		allowed = append(append(allowed, "calibration"), spec.Calibration.AllowDifferences...)
 	}
 	return allowed
+}
+
+// FoldKey names results in the list of those that have gone into the history.
+func FoldKey(stored StoredExperiment) string { return stored.Experiment + ":" + stored.Fingerprint }
+
+// Foldable lists the results that belong into the history; those of a superseded experiment have no verdict, and extended ones not yet.
+func Foldable(state BenchmarkState) []StoredExperiment {
+	var foldable []StoredExperiment
+	for _, stored := range state.Results {
+		if !stored.Foreign && stored.Verdict != "" && !stored.Extended {
+			foldable = append(foldable, stored)
+		}
+	}
+	return foldable
+}
+
+// keepHistory adds what the history does not have yet. It is not needed for the verdict, so that a namesake is only spoken of.
+func keepHistory(state BenchmarkState, decision *BenchmarkDecision) {
+	missing := slices.ContainsFunc(Foldable(state), func(stored StoredExperiment) bool { return !slices.Contains(state.History.Folded, FoldKey(stored)) })
+	name := HistoryName(state.Benchmark.Name)
+	switch {
+	case state.History.Foreign:
+		decision.Message += fmt.Sprintf("; no history is kept: ConfigMap %s exists and is not this benchmark's: delete or rename it", name)
+		decision.wake(state.Now.Add(foreignRecheck))
+	case missing:
+		decision.do(BenchmarkAction{Kind: WriteHistory, ConfigMap: name})
+	}
 }
 
 // pruneResults deletes the oldest results beyond the history that is to be kept.
@@ -124,7 +153,7 @@ func expire(state BenchmarkState, decision *BenchmarkDecision) {
 	}
 	due := finished.Add(ttl.Duration.Duration)
 	if state.Now.Before(due) {
-		decision.WakeAt = due
+		decision.wake(due)
 		return
 	}
 	decision.do(BenchmarkAction{Kind: DeleteBenchmark})

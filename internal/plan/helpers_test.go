@@ -70,7 +70,8 @@ func testState() BenchmarkState {
 
 // settle derives experiment, slots and status from the spec.
 func settle(state BenchmarkState) BenchmarkState {
-	state.Experiment = Experiment(state.Benchmark)
+	state.ScheduledTime = ScheduledTime(state.Benchmark, state.Runs, state.Results, state.Now)
+	state.Experiment = ExperimentAt(state.Benchmark, state.ScheduledTime)
 	state.Slots, state.SpecError = nil, nil
 	slots, err := Expand(&state.Benchmark.Spec, Seed(state.Benchmark))
 	if err != nil {
@@ -87,6 +88,7 @@ func makeRun(state BenchmarkState, slot Slot, attempt int32) v1alpha1.BenchmarkR
 	name := RunName(state.Benchmark.Name, state.Experiment, slot.Index, attempt)
 	return v1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "lab", UID: types.UID("uid-" + name),
+			Annotations:       map[string]string{v1alpha1.AnnotationScheduledTime: TimeText(state.ScheduledTime)},
 			CreationTimestamp: metav1.Time{Time: noon.Add(-time.Hour)}, Finalizers: []string{v1alpha1.FinalizerTeardown}},
 		Spec: v1alpha1.BenchmarkRunSpec{
 			Benchmark: state.Benchmark.Name, Experiment: state.Experiment, Index: slot.Index, Variant: slot.Variant,
@@ -154,6 +156,7 @@ func finished() BenchmarkState {
 	state.Results = []StoredExperiment{{
 		ConfigMap: ResultsName(state.Benchmark.Name, state.Experiment), Experiment: state.Experiment,
 		Fingerprint: fingerprint(state), Verdict: "Passed", StoredAt: noon}}
+	state.History = HistoryState{Exists: true, Folded: []string{FoldKey(state.Results[0])}}
 	return state
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -26,6 +27,11 @@ func Seed(benchmark *v1alpha1.StorageBenchmark) int64 {
 // Experiment is the hash of what is measured. Gates, retention and the like are not part of it: changing them does not
 // make the numbers old.
 func Experiment(benchmark *v1alpha1.StorageBenchmark) string {
+	return ExperimentAt(benchmark, lastTime(benchmark))
+}
+
+// ExperimentAt is the hash of the experiment for a time of the schedule, which the status need not know.
+func ExperimentAt(benchmark *v1alpha1.StorageBenchmark, scheduled time.Time) string {
 	spec := benchmark.Spec
 	return digest(struct {
 		UID         string
@@ -38,11 +44,21 @@ func Experiment(benchmark *v1alpha1.StorageBenchmark) string {
 		Repetitions int32
 		Order       v1alpha1.RunOrder
 		PodTemplate v1alpha1.PodTemplate
-		Adaptive    *v1alpha1.Adaptive `json:",omitempty"`
+		// Scheduled is left out of the JSON when empty: without a schedule the hash is what it always was.
+		Scheduled string             `json:",omitempty"`
+		Adaptive  *v1alpha1.Adaptive `json:",omitempty"`
 	}{
 		string(benchmark.UID), benchmark.Annotations[v1alpha1.AnnotationRerun], Seed(benchmark),
-		spec.Target, spec.Variants, spec.Matrix, spec.Phases, spec.Repetitions, spec.Order, spec.PodTemplate, spec.Adaptive,
+		spec.Target, spec.Variants, spec.Matrix, spec.Phases, spec.Repetitions, spec.Order, spec.PodTemplate, TimeText(scheduled), spec.Adaptive,
 	})
+}
+
+// Question is the hash of what is asked, whenever and of whichever object: experiments with the same can be laid side by side.
+func Question(benchmark *v1alpha1.StorageBenchmark) string {
+	bare := &v1alpha1.StorageBenchmark{Spec: *benchmark.Spec.DeepCopy()}
+	seed := Seed(benchmark)
+	bare.Spec.Seed = &seed
+	return ExperimentAt(bare, time.Time{})
 }
 
 // digest is a short hash of a value's JSON, whose maps are sorted.
@@ -68,6 +84,11 @@ func RunName(benchmark, experiment string, index, attempt int32) string {
 // ResultsName is the name of the ConfigMap with the results of an experiment.
 func ResultsName(benchmark, experiment string) string {
 	return shorten(benchmark, 50) + "-" + experiment
+}
+
+// HistoryName is the name of the ConfigMap with the history of a benchmark. No experiment is called so.
+func HistoryName(benchmark string) string {
+	return shorten(benchmark, 50) + "-history"
 }
 
 // PhaseObjectName names what belongs to one phase of a run: its Job and the ConfigMap with its result.

@@ -33,15 +33,17 @@ type world struct {
 	ahead     bool // somebody who joined the line earlier
 	runs      map[string]*worldRun
 	results   []StoredExperiment
+	history   HistoryState
 	foreign   bool // a namesake of the results
 	uids      int
 	decisions int
 	wake      time.Time
 	changed   bool
-	broken    bool     // a gate that does not compile
-	hash      string   // of the current spec
-	all       []string // nodes that there can be
-	last      BenchmarkDecision
+	broken    bool // a gate that does not compile
+	// begun are the times of the schedule for which runs were made.
+	begun []time.Time
+	all   []string // nodes that there can be
+	last  BenchmarkDecision
 }
 
 type worldRun struct {
@@ -83,8 +85,15 @@ func newWorld(t *rapid.T) *world {
 	if w.draw(8, "ttl") == 0 {
 		spec.TTLAfterFinished = lasting(time.Hour)
 	}
-	w.hash = Experiment(w.benchmark)
+	if w.draw(3, "schedule") == 0 {
+		spec.TTLAfterFinished, spec.Schedule = nil, w.schedule()
+	}
 	return w
+}
+
+// schedule is one of a few, often enough to meet experiments at work.
+func (w *world) schedule() *v1alpha1.Schedule {
+	return &v1alpha1.Schedule{Cron: []string{"*/7 * * * *", "0 * * * *", "30 3 * * 1"}[w.draw(3, "cron")], TimeZone: "Europe/Berlin"}
 }
 
 func (w *world) draw(n int, label string) int { return rapid.IntRange(0, n-1).Draw(w.t, label) }
@@ -103,10 +112,10 @@ var expansions = map[string]BenchmarkState{}
 
 // observe is what the controller would see.
 func (w *world) observe() BenchmarkState {
-	state, known := expansions[w.hash]
+	state, known := expansions[Experiment(unscheduled(w.benchmark))]
 	if !known {
-		state = settle(BenchmarkState{Benchmark: w.benchmark.DeepCopy()})
-		expansions[w.hash] = state
+		state = settle(BenchmarkState{Benchmark: unscheduled(w.benchmark)})
+		expansions[state.Experiment] = state
 	}
 	state.Now, state.Benchmark = w.now, w.benchmark.DeepCopy()
 	if w.broken {
@@ -118,6 +127,9 @@ func (w *world) observe() BenchmarkState {
 	slices.SortFunc(state.Runs, func(a, b v1alpha1.BenchmarkRun) int {
 		return int(a.Spec.Index-b.Spec.Index)*100 + int(a.Spec.Attempt-b.Spec.Attempt)
 	})
+	state.Results, state.History = slices.Clone(w.results), w.history
+	state.ScheduledTime = ScheduledTime(w.benchmark, state.Runs, state.Results, w.now)
+	state.Experiment = ExperimentAt(w.benchmark, state.ScheduledTime)
 	state.Classes = slices.Clone(w.classes)
 	for _, node := range w.all {
 		if holder := w.leases[node]; holder == ownUID {
@@ -135,11 +147,17 @@ func (w *world) observe() BenchmarkState {
 			state.Leases = append(state.Leases, LeaseState{Node: node, Holder: holder, HolderName: "lab/thief", Abandoned: w.abandoned})
 		}
 	}
-	state.Results = slices.Clone(w.results)
 	if w.foreign {
 		state.Results = append(state.Results, StoredExperiment{ConfigMap: ResultsName(w.benchmark.Name, state.Experiment), Foreign: true})
 	}
 	return state
+}
+
+// unscheduled has the runs of the benchmark, whatever the time.
+func unscheduled(benchmark *v1alpha1.StorageBenchmark) *v1alpha1.StorageBenchmark {
+	bare := benchmark.DeepCopy()
+	bare.Status = v1alpha1.StorageBenchmarkStatus{}
+	return bare
 }
 
 // reconcile is one turn of the benchmark's controller; crash leaves out the writing of the status.
@@ -171,7 +189,7 @@ func (w *world) reconcile(crash bool) {
 	next := Benchmark(w.observe())
 	for _, action := range next.Actions {
 		for _, earlier := range decision.Actions {
-			creation := action.Kind == AddFinalizer || action.Kind == TakeLease || action.Kind == CreateRun || action.Kind == WriteResults
+			creation := action.Kind == AddFinalizer || action.Kind == TakeLease || action.Kind == CreateRun || action.Kind == WriteResults || action.Kind == WriteHistory
 			if creation && reflect.DeepEqual(action, earlier) {
 				w.t.Fatalf("%+v is asked for again although it was done", action)
 			}
@@ -204,6 +222,7 @@ func (w *world) summarise(state BenchmarkState, decision BenchmarkDecision) {
 			status.Queue.Since = earlier.Since
 		}
 	}
+	status.Schedule = decision.Schedule.DeepCopy()
 	switch {
 	case decision.Position != PositionFinished:
 		status.FinishedAt = nil
@@ -227,6 +246,7 @@ func (w *world) applyBenchmark(state BenchmarkState, decision BenchmarkDecision,
 		run := makeMember(state, *action.Slot, action.Attempt, action.Member, decision.NodeNames...)
 		w.uids++
 		run.UID, run.CreationTimestamp = types.UID(fmt.Sprintf("run-%d", w.uids)), metav1.Time{Time: w.now}
+		w.begin(state.ScheduledTime)
 		n := len(run.Spec.Phases)
 		w.runs[run.Name] = &worldRun{run: run, phases: make([]PhaseState, n), arrives: make([]bool, n),
 			outcome: make([]results.Outcome, n), starts: make([]int, n), startedAt: make([]time.Time, n)}
@@ -235,7 +255,12 @@ func (w *world) applyBenchmark(state BenchmarkState, decision BenchmarkDecision,
 	case WriteResults:
 		w.results = slices.DeleteFunc(w.results, func(s StoredExperiment) bool { return s.Experiment == action.Experiment })
 		w.results = append(w.results, StoredExperiment{
-			ConfigMap: action.ConfigMap, Experiment: action.Experiment, Fingerprint: action.Fingerprint, StoredAt: w.now})
+			ConfigMap: action.ConfigMap, Experiment: action.Experiment, Fingerprint: action.Fingerprint, Verdict: verdictIf(!action.Superseded), StoredAt: w.now, ScheduledTime: w.timeOf(state, action.Experiment)})
+	case WriteHistory:
+		w.history = HistoryState{Exists: true}
+		for _, stored := range Foldable(w.observe()) {
+			w.history.Folded = append(w.history.Folded, FoldKey(stored))
+		}
 	case DeleteResults:
 		w.results = slices.DeleteFunc(w.results, func(s StoredExperiment) bool { return s.Experiment == action.Experiment })
 	case DeleteBenchmark:
@@ -245,6 +270,7 @@ func (w *world) applyBenchmark(state BenchmarkState, decision BenchmarkDecision,
 
 // checkBenchmark looks for contradictions.
 func (w *world) checkBenchmark(state BenchmarkState, decision BenchmarkDecision) {
+	w.checkSchedule(state, decision)
 	if problem := benchmarkProblem(state, decision); problem != "" {
 		w.t.Fatalf("%s: %v\n%+v", problem, kinds(decision.Actions), decision)
 	}
@@ -298,6 +324,8 @@ func benchmarkProblem(state BenchmarkState, decision BenchmarkDecision) string {
 			problem = touch("finalizer", action.Kind)
 		case TakeLease, BreakLease, ReleaseLease:
 			problem = touch("Lease of "+action.Node, action.Kind)
+		case WriteHistory:
+			problem = touch("history", action.Kind)
 		case WriteResults, DeleteResults:
 			problem = touch("results "+action.Experiment, action.Kind)
 		case CreateRun:

@@ -53,6 +53,9 @@ func TestHistories(t *testing.T) {
 			t.Errorf("no history ended %s: the test no longer tests what it says", end)
 		}
 	}
+	if t.Logf("runs by times of a schedule: %v", schedulesTried); schedulesTried[2] < 100 || schedulesTried[3] < 20 {
+		t.Errorf("few histories have more than one experiment by a schedule: %v", schedulesTried)
+	}
 	if t.Logf("ends: %v, %d groups", ends, groupsTried); groupsTried < 100 {
 		t.Errorf("only %d groups have come to a good end", groupsTried)
 	}
@@ -170,7 +173,7 @@ func (w *world) endPod(r *worldRun, i, how int) {
 // moveCluster changes what surrounds the benchmark.
 func (w *world) moveCluster() {
 	node := w.all[w.draw(len(w.all), "node")]
-	switch w.draw(8, "cluster") {
+	switch w.draw(9, "cluster") {
 	case 0:
 		w.leases[node], w.abandoned = thief, false // stolen, whoever had it
 	case 1:
@@ -187,6 +190,10 @@ func (w *world) moveCluster() {
 		w.foreign = !w.foreign
 	case 7:
 		w.results = nil
+	case 8: // somebody restores the benchmark without its status
+		if w.benchmark != nil {
+			w.benchmark.Status = v1alpha1.StorageBenchmarkStatus{}
+		}
 	}
 }
 
@@ -196,8 +203,7 @@ func (w *world) movePeople() {
 		return
 	}
 	spec := &w.benchmark.Spec
-	defer func() { w.hash = Experiment(w.benchmark) }()
-	switch w.draw(9, "people") {
+	switch w.draw(11, "people") {
 	case 0, 1:
 		spec.Suspend = !spec.Suspend
 	case 2:
@@ -213,6 +219,10 @@ func (w *world) movePeople() {
 	case 7:
 		spec.Gates = []v1alpha1.Gate{{Name: v1alpha1.GateName("g" + itoa(w.draw(2, "gate")))}}
 	case 8:
+		spec.Schedule, spec.TTLAfterFinished = w.schedule(), nil
+	case 9:
+		spec.Schedule = nil
+	case 10:
 		if w.draw(3, "really") == 0 && len(w.benchmark.Finalizers) > 0 {
 			w.benchmark.DeletionTimestamp = &metav1.Time{Time: w.now}
 		}
@@ -254,6 +264,9 @@ func (w *world) behave() {
 	}
 	pace := []time.Duration{time.Second, 3 * time.Minute}[w.draw(2, "pace")] // slow enough to meet spec.deadline, too
 	for round := 0; ; round++ {
+		if round == roundsMost/4 && w.benchmark != nil { // at this pace one experiment may follow the other for ever
+			w.benchmark.Spec.Schedule = nil
+		}
 		if round > roundsMost {
 			w.t.Fatalf("no end after %d rounds: %s %s: %s", round, w.last.Position, w.last.Reason, w.last.Message)
 		}
@@ -272,8 +285,8 @@ func (w *world) behave() {
 		switch {
 		case w.changed:
 			w.now = w.now.Add(pace)
-		case w.wake.IsZero():
-			return
+		case w.wake.IsZero() || w.last.Position == PositionFinished && w.scheduled(w.wake):
+			return // the next experiment of a schedule is another history
 		case !w.wake.After(w.now):
 			w.t.Fatalf("nothing has changed, and the planner wants to be woken in the past: %s", w.last.Message)
 		default:

@@ -67,10 +67,10 @@ func (p *pools) benchmark(s *space, before []string, row openebs.Row, provisione
 	return o
 }
 
-// Limits of the disk that ages: they, and not the emulated machine, decide how fast it is.
+// Limits of the disk that ages: they, and not the emulated machine, decide how fast it is, also when others work beside it.
 const (
-	ageingIOPS           = 400
-	ageingBytesPerSecond = 16 << 20
+	ageingIOPS           = 150
+	ageingBytesPerSecond = 6 << 20
 )
 
 // ageing is the experiment that the product is for, in small: what is filled in order and then overwritten at random is read in order
@@ -86,9 +86,9 @@ target:
     nodes: {matchLabels: {storagebench.dev/lab: "true"}}
     pool: {vdevs: [{devices: [$1]}]}
     dataset: {properties: {recordsize: 8k, compression: "off"}}
-    moduleParameters: {zfs_dirty_data_max: "16777216", zfetch_max_distance: "131072"}
+    moduleParameters: {zfs_dirty_data_max: "8388608", zfetch_max_distance: "131072"}
 phases:
-- {name: fill, fill: {size: 128Mi}}
+- {name: fill, fill: {size: 64Mi}}
 - {name: fresh-score, operate: {layoutScore: {dataset: volume}}}
 - {name: fresh-cold, operate: {exportImport: {}}}
 - {name: fresh-scan, measure: {cache: Cold, workload: {scan: {regions: 8}}}}

@@ -43,6 +43,7 @@ type lab struct {
 	nodes       []string
 	cluster     *sim.Cluster
 	journal     *journal
+	clock       *movedClock
 	stop        func()
 }
 
@@ -65,7 +66,7 @@ func newLabOn(t *testing.T, count int, behaviour sim.Behaviour, moreNamespaces .
 		return '-'
 	}, strings.TrimPrefix(t.Name(), "Test")), "-")
 	name = strings.Trim(name[:min(len(name), 50)], "-")
-	l := &lab{t: t, namespaces: append([]string{name}, moreNamespaces...), node: "node-" + name, class: "class-" + name, stop: func() {}}
+	l := &lab{t: t, namespaces: append([]string{name}, moreNamespaces...), node: "node-" + name, class: "class-" + name, stop: func() {}, clock: &movedClock{}}
 	scheme, err := controllers.Scheme()
 	l.must(err)
 	l.live, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
@@ -131,7 +132,7 @@ func (l *lab) background(what string, run func(context.Context) error) (stop fun
 func (l *lab) startManager(config *rest.Config) {
 	l.t.Helper()
 	options := controllers.Options{
-		LeaseNamespace: l.namespaces[0], Namespaces: l.namespaces, RunnerImage: runnerImage, Concurrency: 2,
+		LeaseNamespace: l.namespaces[0], Namespaces: l.namespaces, RunnerImage: runnerImage, Concurrency: 2, BenchmarkClock: l.clock,
 		Timings: plan.Timings{CollectGrace: 500 * time.Millisecond, UnreadableGrace: 3 * time.Second, CompanionGrace: 10 * time.Second},
 	}
 	scheme, err := controllers.Scheme()

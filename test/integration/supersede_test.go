@@ -84,7 +84,7 @@ func TestRerun(t *testing.T) {
 	var maps corev1.ConfigMapList
 	l.eventually("the ConfigMaps of what is not kept are gone", func(g gomega.Gomega) {
 		l.must(l.live.List(t.Context(), &maps, client.InNamespace(l.namespaces[0]), client.HasLabels{v1alpha1.LabelBenchmarkUID}))
-		g.Expect(maps.Items).To(gomega.HaveLen(5), "three results and two phases of the last run")
+		g.Expect(maps.Items).To(gomega.HaveLen(6), "three results, the history, and two phases of the last run")
 	})
 	l.executedOnce(8)
 }

@@ -157,6 +157,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ScanWorkloadApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Schedule"):
 		return &apiv1alpha1.ScheduleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ScheduleStatus"):
+		return &apiv1alpha1.ScheduleStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Size"):
 		return &apiv1alpha1.SizeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SnapshotAction"):

@@ -1462,6 +1462,30 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: Etc/UTC
+- name: com.github.storagebench.storagebench.api.v1alpha1.ScheduleStatus
+  map:
+    fields:
+    - name: cron
+      type:
+        scalar: string
+    - name: lastSkippedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: nextTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: skippedTimes
+      type:
+        scalar: numeric
+    - name: timeZone
+      type:
+        scalar: string
 - name: com.github.storagebench.storagebench.api.v1alpha1.ScrubAction
   map:
     elementType:
@@ -1662,6 +1686,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: runnerImage
       type:
         scalar: string
+    - name: schedule
+      type:
+        namedType: com.github.storagebench.storagebench.api.v1alpha1.ScheduleStatus
     - name: seed
       type:
         scalar: numeric

@@ -40,7 +40,8 @@ type StorageBenchmarkSpecApplyConfiguration struct {
 	Baseline *BaselineApplyConfiguration `json:"baseline,omitempty"`
 	// calibration says by how much equal runs differ: no compare gate fails for less than twice as much.
 	Calibration *CalibrationApplyConfiguration `json:"calibration,omitempty"`
-	// schedule repeats the benchmark.
+	// schedule repeats the benchmark: the first experiment begins at once, another at each time after it that comes when the one
+	// before is over. A time that comes earlier is skipped.
 	Schedule *ScheduleApplyConfiguration `json:"schedule,omitempty"`
 	// retain says which volumes and pods are kept after their run, until the benchmark is deleted or run again.
 	Retain *apiv1alpha1.RetainPolicy `json:"retain,omitempty"`

@@ -24,7 +24,8 @@ type StorageBenchmarkStatusApplyConfiguration struct {
 	Verdict *apiv1alpha1.Verdict `json:"verdict,omitempty"`
 	// state is one word for people; programs read the conditions.
 	State *string `json:"state,omitempty"`
-	// experiment identifies what is measured: target, variants, matrix, phases, repetitions, order, seed, pods and rerun.
+	// experiment identifies what is measured: target, variants, matrix, phases, repetitions, order, seed, pods, rerun and
+	// the time of the schedule.
 	Experiment *string `json:"experiment,omitempty"`
 	// seed in use.
 	Seed *int64 `json:"seed,omitempty"`
@@ -54,6 +55,8 @@ type StorageBenchmarkStatusApplyConfiguration struct {
 	SummaryOmitted *int32 `json:"summaryOmitted,omitempty"`
 	// history of earlier experiments of this benchmark, newest first.
 	History []ResultsReferenceApplyConfiguration `json:"history,omitempty"`
+	// schedule says which time of spec.schedule the experiment belongs to, and when the next one begins.
+	Schedule *ScheduleStatusApplyConfiguration `json:"schedule,omitempty"`
 }
 
 // StorageBenchmarkStatusApplyConfiguration constructs a declarative configuration of the StorageBenchmarkStatus type for use with
@@ -233,5 +236,13 @@ func (b *StorageBenchmarkStatusApplyConfiguration) WithHistory(values ...*Result
 		}
 		b.History = append(b.History, *values[i])
 	}
+	return b
+}
+
+// WithSchedule sets the Schedule field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Schedule field is set to the value of the last call.
+func (b *StorageBenchmarkStatusApplyConfiguration) WithSchedule(value *ScheduleStatusApplyConfiguration) *StorageBenchmarkStatusApplyConfiguration {
+	b.Schedule = value
 	return b
 }

@@ -1,0 +1,145 @@
+package benchmark
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/history"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// keyHistory is the key of the ConfigMap with the history.
+const keyHistory = "history.json"
+
+// observeHistory notices a namesake of somebody else's, which the cache does not hold.
+func (r *Reconciler) observeHistory(ctx context.Context, observed *observation) error {
+	if observed.History.Exists || len(plan.Foldable(observed.BenchmarkState)) == 0 {
+		return nil
+	}
+	stored, err := r.liveHistory(ctx, observed.Benchmark)
+	observed.History.Foreign = stored != nil && !metav1.IsControlledBy(stored, observed.Benchmark)
+	return err
+}
+
+// liveHistory reads the ConfigMap with the history; nil if there is none.
+func (r *Reconciler) liveHistory(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (*corev1.ConfigMap, error) {
+	var stored corev1.ConfigMap
+	name := plan.HistoryName(benchmark.Name)
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: name}, &stored)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the history in ConfigMap %s: %w", name, err)
+	}
+	return &stored, nil
+}
+
+// historyBefore is what gates that compare with the history are judged by; nil if there are none, or no history.
+func (r *Reconciler) historyBefore(ctx context.Context, observed *observation) (*history.Series, error) {
+	if !slices.ContainsFunc(observed.Benchmark.Spec.Gates, func(gate v1alpha1.Gate) bool { return gate.Compare != nil && gate.Compare.To == "History" }) {
+		return nil, nil
+	}
+	stored, err := r.liveHistory(ctx, observed.Benchmark)
+	if err != nil || stored == nil || !metav1.IsControlledBy(stored, observed.Benchmark) {
+		return nil, err
+	}
+	series, err := history.Decode([]byte(stored.Data[keyHistory]))
+	if err != nil {
+		return nil, nil //nolint:nilerr // somebody has edited it: it is made anew of the results that are kept
+	}
+	return series, nil
+}
+
+// writeHistory folds the stored results into the history. One that somebody has deleted or edited is made anew of the results that are
+// kept.
+func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) error {
+	benchmark := observed.Benchmark
+	existing, err := r.liveHistory(ctx, benchmark)
+	if err != nil {
+		return err
+	}
+	series, known := &history.Series{}, map[string]bool{}
+	if existing != nil {
+		if !metav1.IsControlledBy(existing, benchmark) {
+			return fmt.Errorf("ConfigMap %s exists and is not this benchmark's: delete or rename it", existing.Name)
+		}
+		if decoded, err := history.Decode([]byte(existing.Data[keyHistory])); err == nil && decoded.Benchmark.UID == string(benchmark.UID) {
+			series = decoded
+			for _, key := range strings.Fields(existing.Annotations[v1alpha1.AnnotationFolded]) {
+				known[key] = true
+			}
+		}
+	}
+	series.Benchmark = results.RunIdentity{Namespace: benchmark.Namespace, Name: benchmark.Name, UID: string(benchmark.UID)}
+	var folded []string
+	for _, stored := range plan.Foldable(observed.BenchmarkState) {
+		key := plan.FoldKey(stored)
+		folded = append(folded, key)
+		if !known[key] {
+			if err := r.fold(ctx, benchmark, series, stored); err != nil {
+				return err
+			}
+		}
+	}
+	text, err := series.Encode()
+	if err != nil {
+		return err
+	}
+	return r.applyHistory(ctx, benchmark, existing, string(text), strings.Join(folded, " "))
+}
+
+// fold adds the point of stored results. What is gone, unreadable or not complete has none.
+func (r *Reconciler) fold(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, series *history.Series, stored plan.StoredExperiment) error {
+	var document corev1.ConfigMap
+	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: stored.ConfigMap}, &document); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("read the results in ConfigMap %s for the history: %w", stored.ConfigMap, err)
+	}
+	experiment, err := decodeResults(&document)
+	if err != nil || !metav1.IsControlledBy(&document, benchmark) {
+		return nil //nolint:nilerr // somebody has edited them: there is nothing to keep
+	}
+	if point, complete := history.PointOf(experiment, map[string]string{"spec": document.Annotations[v1alpha1.AnnotationQuestion]}); complete {
+		series.Append(point)
+	}
+	return nil
+}
+
+// applyHistory creates the ConfigMap, or replaces the contents of ours if they differ.
+func (r *Reconciler) applyHistory(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, existing *corev1.ConfigMap, text, folded string) error {
+	wanted := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: plan.HistoryName(benchmark.Name), Namespace: benchmark.Namespace,
+			Labels: map[string]string{
+				v1alpha1.LabelBenchmark:    plan.BenchmarkLabel(benchmark.Name),
+				v1alpha1.LabelBenchmarkUID: string(benchmark.UID),
+			},
+			Annotations:     map[string]string{v1alpha1.AnnotationFolded: folded},
+			OwnerReferences: []metav1.OwnerReference{ownerReference(benchmark)},
+		},
+		Data: map[string]string{keyHistory: text},
+	}
+	if existing == nil {
+		return client.IgnoreAlreadyExists(r.Client.Create(ctx, wanted)) // whose it is then, the next turn sees
+	}
+	if maps.Equal(existing.Data, wanted.Data) && existing.Annotations[v1alpha1.AnnotationFolded] == folded &&
+		existing.Labels[v1alpha1.LabelBenchmarkUID] == string(benchmark.UID) {
+		return nil // written by an earlier turn that the cache does not show yet
+	}
+	existing.Labels, existing.Annotations, existing.Data = wanted.Labels, wanted.Annotations, wanted.Data
+	return r.Client.Update(ctx, existing)
+}

@@ -1,0 +1,185 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
+)
+
+const (
+	// LeastPoints is the number of experiments below which no change can be told from chance: five before and five after can be
+	// dealt in 252 ways, of which two look like a change, which is just below the 1% that is asked for.
+	LeastPoints = 10
+	// maxWork bounds what Changes does, in figures times points squared: each figure is shuffled about 500 times for each change, and a
+	// shuffled one takes that many steps. It is 64 figures of 100 points, or all that there may be of 30.
+	maxWork = 64 * MaxPoints * MaxPoints
+	// maxCauses that a sentence names.
+	maxCauses = 6
+)
+
+// Change is a point from which on a figure is another.
+type Change struct {
+	Path
+	// Experiment is the first one after the change, Before the last one before it.
+	Experiment, Before string
+	// Since is when Experiment was finished.
+	Since time.Time
+	// From and To are the medians from the change before, and to the change after.
+	From, To float64
+	// Share is To/From - 1; infinite if From is 0.
+	Share float64
+	// Worse and Better are by the direction of the metric; neither is true of one without a direction.
+	Worse, Better bool
+	// Causes are the parts of the environment that differ between Before and Experiment, as "kernel 6.12.1 -> 6.12.4".
+	Causes []string
+	// Ago is the number of experiments since, with the first one after it.
+	Ago int
+}
+
+// String is one sentence.
+func (c Change) String() string {
+	direction := ""
+	switch {
+	case c.Worse:
+		direction = ", worse"
+	case c.Better:
+		direction = ", better"
+	}
+	return fmt.Sprintf("%s: %s -> %s (%s%s) since experiment %s of %s: %s",
+		c.Path, figure(c.From), figure(c.To), percent(c.Share), direction, c.Experiment, c.Since.UTC().Format(time.RFC3339), c.Cause())
+}
+
+// Cause says in words what is known of the environment.
+func (c Change) Cause() string { return causesText(c.Causes) }
+
+// Percent is the share as people write it.
+func (c Change) Percent() string { return percent(c.Share) }
+
+func causesText(causes []string) string {
+	if len(causes) == 0 {
+		return "nothing in the environment is known to have changed"
+	}
+	if more := len(causes) - maxCauses; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(causes[:maxCauses], ", "), more)
+	}
+	return strings.Join(causes, ", ")
+}
+
+func percent(share float64) string {
+	if math.IsInf(share, 0) {
+		return "from nothing"
+	}
+	return fmt.Sprintf("%+.1f%%", 100*share)
+}
+
+func figure(value float64) string { return fmt.Sprintf("%.6g", value) }
+
+// Paths are the figures of the newest point and then those that only older ones have.
+func (s *Series) Paths() []Path {
+	var paths []Path
+	seen := map[Path]bool{}
+	for _, point := range slices.Backward(s.Points) {
+		for _, metric := range point.Metrics {
+			if !seen[metric.Path] {
+				seen[metric.Path] = true
+				paths = append(paths, metric.Path)
+			}
+		}
+	}
+	return paths
+}
+
+// Changes finds all changes in as many figures as a few seconds allow, the newest first, by E-divisive means; omitted is the number of
+// further figures. The same series and seed give the same changes.
+func Changes(series *Series, seed uint64) (changes []Change, omitted int, err error) {
+	paths := series.Paths()
+	most := min(len(paths), maxWork/max(1, len(series.Points)*len(series.Points)))
+	found, failures := make([][]Change, most), make([]error, most)
+	next, done := make(chan int), sync.WaitGroup{}
+	for range runtime.GOMAXPROCS(0) {
+		done.Go(func() {
+			for i := range next {
+				found[i], failures[i] = changesOf(series, paths[i], seed)
+			}
+		})
+	}
+	for i := range most {
+		next <- i
+	}
+	close(next)
+	done.Wait()
+	return slices.Concat(found...), len(paths) - most, errors.Join(failures...)
+}
+
+// changesOf is Changes for one figure, over the points that have it.
+func changesOf(series *Series, path Path, seed uint64) ([]Change, error) {
+	points, values := series.values(path)
+	if len(values) < LeastPoints {
+		return nil, nil
+	}
+	found, err := stats.Changes(seed).Find(values)
+	if err != nil {
+		return nil, fmt.Errorf("changes of %s: %w", path, err)
+	}
+	changes := make([]Change, 0, len(found))
+	for _, change := range found {
+		before, after := points[change.At-1], points[change.At]
+		one := Change{Path: path, Experiment: after.Experiment, Before: before.Experiment, Since: after.FinishedAt,
+			Causes: differences(before.Environment, after.Environment), Ago: len(values) - change.At}
+		one.level(change.Before, change.After)
+		changes = append(changes, one)
+	}
+	return changes, nil
+}
+
+// level sets what the figure was and is, and whether that is good.
+func (c *Change) level(from, to float64) {
+	c.From, c.To, c.Share = from, to, share(from, to)
+	metric, _ := results.LookupMetric(c.Metric)
+	higher, lower := metric.Better == results.Higher, metric.Better == results.Lower
+	c.Worse = higher && to < from || lower && to > from
+	c.Better = higher && to > from || lower && to < from
+}
+
+// values of a figure, with the points that have it.
+func (s *Series) values(path Path) (points []*Point, values []float64) {
+	for i := range s.Points {
+		for _, metric := range s.Points[i].Metrics {
+			if metric.Path == path {
+				points, values = append(points, &s.Points[i]), append(values, float64(metric.Median))
+				break
+			}
+		}
+	}
+	return points, values
+}
+
+func share(from, to float64) float64 {
+	switch {
+	case from == to:
+		return 0
+	case from == 0:
+		return math.Inf(int(math.Copysign(1, to)))
+	}
+	return to/from - 1
+}
+
+// differences are the keys that both know and that differ.
+func differences(before, after map[string]string) []string {
+	var differing []string
+	for _, key := range slices.Sorted(maps.Keys(after)) {
+		if old, known := before[key]; known && old != after[key] {
+			differing = append(differing, fmt.Sprintf("%s %s -> %s", key, old, after[key]))
+		}
+	}
+	return differing
+}
