@@ -164,10 +164,10 @@ func (s *Series) values(path Path) (points []*Point, values []float64) {
 }
 
 func share(from, to float64) float64 {
-	switch {
-	case from == to:
+	switch from {
+	case to:
 		return 0
-	case from == 0:
+	case 0:
 		return math.Inf(int(math.Copysign(1, to)))
 	}
 	return to/from - 1
