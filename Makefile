@@ -168,6 +168,10 @@ bench-fidelity: ## fio run by the runner against plain fio, in pairs: the ratio 
 bench-gate: ## how often compare gates are wrong, on simulated experiments whose truth is known; about two minutes [EXPERIMENTS=20000]
 	@go run ./test/bench/gates -experiments $(or $(EXPERIMENTS),20000)
 
+.PHONY: pictures
+pictures: ## draw docs/pictures from the figures beside them
+	@go run ./test/bench/pictures docs/pictures
+
 .PHONY: bench-writes
 bench-writes: ## API writes per run, against the limit of 12 + 4 per phase
 	@assets=$$(hack/envtest-assets) && KUBEBUILDER_ASSETS=$$assets go test ./test/faults -run TestWritesPerRun -count=1 -v | grep -E '^(\s*writes|---|FAIL|ok|PASS)|writes'

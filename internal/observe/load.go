@@ -13,14 +13,17 @@ const (
 	// leastForeignBytes at all.
 	mostForeign       = 100_000
 	leastForeignBytes = 4 << 20
+	// mostBusy is the share of the time that a device may be at work while the workload does nothing, in parts per million.
+	mostBusy = 200_000
 )
 
 // Load is what else was going on while something was measured.
 type Load struct {
 	// Elapsed is how long that was, Throttled how long the CPU limit of the cgroup held it up.
 	Elapsed, Throttled time.Duration
-	// Devices of the volume, if it has them for itself.
+	// Devices of the volume, if it has them for itself, and how long the busiest of them was at work.
 	Devices string
+	Busy    time.Duration
 	// Read and Written are what the workload's processes did to them, ForeignRead and ForeignWritten what others did. Those of writes
 	// are 0 on a file system: its journal is written by the kernel, but for the workload.
 	Read, ForeignRead       int64
@@ -36,6 +39,9 @@ func (o *Observer) collectLoad(sources map[string]sourceDetail, elapsed time.Dur
 		return load
 	}
 	load.Devices = strings.Join(namesOf(counted), ", ")
+	for _, one := range counted {
+		load.Busy = max(load.Busy, time.Duration(sources["device."+one.name].Changes["busyNanoseconds"]))
+	}
 	foreign := func(key string) (own, others int64) {
 		all, known := sumOf(sources, "device.", counted, key)
 		own, mine := sources["process"].Changes[key]
@@ -49,6 +55,15 @@ func (o *Observer) collectLoad(sources map[string]sourceDetail, elapsed time.Dur
 		load.Written, load.ForeignWritten = foreign("writtenBytes")
 	}
 	return load
+}
+
+// JudgeQuiet says in words what is at work on the devices before the workload begins; empty if nothing is known of it.
+func JudgeQuiet(load Load) string {
+	if load.Devices == "" || mulDiv(load.Busy.Nanoseconds(), million, load.Elapsed.Nanoseconds()) <= mostBusy {
+		return ""
+	}
+	return fmt.Sprintf("%s was at work for %s of %s before anything was measured: somebody else uses it", load.Devices,
+		load.Busy.Round(time.Millisecond), load.Elapsed.Round(time.Millisecond))
 }
 
 // JudgeLoad says whether the workload had the machine and its devices for itself, as far as is known, and in words what held it up.

@@ -31,12 +31,28 @@ func TestJudgeLoad(t *testing.T) {
 	}
 }
 
+func TestJudgeQuiet(t *testing.T) {
+	for name, c := range map[string]struct {
+		load  Load
+		quiet bool
+	}{
+		"nothing known": {Load{Elapsed: time.Second, Busy: time.Second}, true},
+		"no time":       {Load{Devices: "sdb"}, true},
+		"a little":      {Load{Devices: "sdb", Elapsed: time.Second, Busy: 200 * time.Millisecond}, true},
+		"at work":       {Load{Devices: "sdb", Elapsed: time.Second, Busy: 201 * time.Millisecond}, false},
+	} {
+		if words := JudgeQuiet(c.load); (words == "") != c.quiet {
+			t.Errorf("%s: %q", name, words)
+		}
+	}
+}
+
 // TestCollectLoad: only of devices that the volume has for itself is it known who used them.
 func TestCollectLoad(t *testing.T) {
 	disk := &device{name: "sdb"}
 	sources := map[string]sourceDetail{
 		"cgroup":     {Changes: map[string]int64{"throttledNanoseconds": 5}},
-		"device.sdb": {Changes: map[string]int64{"readBytes": 100, "writtenBytes": 70}},
+		"device.sdb": {Changes: map[string]int64{"readBytes": 100, "writtenBytes": 70, "busyNanoseconds": 9}},
 		"process":    {Changes: map[string]int64{"readBytes": 90, "writtenBytes": 50}},
 	}
 	for name, c := range map[string]struct {
@@ -44,8 +60,8 @@ func TestCollectLoad(t *testing.T) {
 		zfs   bool
 		want  Load
 	}{
-		"device":      {nil, false, Load{Devices: "sdb", Read: 90, ForeignRead: 10, Written: 50, ForeignWritten: 20}},
-		"file system": {&mountinfo.Mount{Root: "/"}, false, Load{Devices: "sdb", Read: 90, ForeignRead: 10}},
+		"device":      {nil, false, Load{Devices: "sdb", Busy: 9, Read: 90, ForeignRead: 10, Written: 50, ForeignWritten: 20}},
+		"file system": {&mountinfo.Mount{Root: "/"}, false, Load{Devices: "sdb", Busy: 9, Read: 90, ForeignRead: 10}},
 		"folder":      {&mountinfo.Mount{Root: "/var/volumes/a"}, false, Load{}},
 		"dataset":     {&mountinfo.Mount{Root: "/"}, true, Load{}},
 	} {

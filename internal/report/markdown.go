@@ -26,7 +26,7 @@ const (
 
 // renderMarkdown also returns in words what did not fit.
 func renderMarkdown(e results.Experiment) (text string, omitted []string) {
-	sections := []*section{gatesSection(e), numbersSection(e), nodesSection(e), disksSection(e), invalidSection(e), environmentSection(e), volumesSection(e), howSection(e), rawSection(e)}
+	sections := []*section{gatesSection(e), comparisonsSection(e), numbersSection(e), nodesSection(e), disksSection(e), invalidSection(e), environmentSection(e), volumesSection(e), howSection(e), rawSection(e)}
 	var out strings.Builder
 	out.WriteString(head(e))
 	for _, s := range sections {

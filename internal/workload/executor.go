@@ -29,7 +29,10 @@ type Executor struct {
 	observe   func(observe.Target) (counters, error)
 	judge     func(expectation string, readBytes int64, delta observe.Delta) (bool, string)
 	judgeLoad func(load observe.Load) (throttled, foreign string)
-	allowFile bool // a plain file may stand for a device, in tests
+	// judgeQuiet is asked for so long, until the devices are quiet.
+	judgeQuiet    func(load observe.Load) string
+	quietPatience time.Duration
+	allowFile     bool // a plain file may stand for a device, in tests
 }
 
 // counters are those around a workload.
@@ -115,6 +118,12 @@ func (e Executor) newSession(request Request, kind string, progress func(results
 	}
 	if e.judgeLoad == nil {
 		e.judgeLoad = observe.JudgeLoad
+	}
+	if e.judgeQuiet == nil {
+		e.judgeQuiet = observe.JudgeQuiet
+	}
+	if e.quietPatience == 0 {
+		e.quietPatience = quietPatience
 	}
 	s := &session{
 		executor: e, request: request, kind: kind, clock: e.clock(), fio: fio.Program{Path: e.FIO, Scratch: e.Scratch},

@@ -33,6 +33,7 @@ const (
 	ReasonCacheMismatch  = "CacheMismatch"
 	ReasonCPUThrottled   = "CPUThrottled"
 	ReasonForeignLoad    = "ForeignLoad"
+	ReasonDeviceBusy     = "DeviceBusy"
 	ReasonClockStepped   = "ClockStepped"
 	ReasonClocksDisagree = "ClocksDisagree"
 	ReasonClocksApart    = "ClocksApart"

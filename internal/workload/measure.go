@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/fio"
@@ -117,9 +118,47 @@ func (s *session) begin(ctx context.Context) error {
 	if err := inBackground(ctx, s.volume.sync); err != nil {
 		return err
 	}
+	if err := s.awaitQuiet(ctx); err != nil {
+		return err
+	}
 	s.bracket.before = s.counters.Take()
 	s.bracket.began = s.clock.start()
 	return nil
+}
+
+const (
+	// quietWindow is how long the devices are watched at a time, quietPatience for how long in all.
+	quietWindow   = 250 * time.Millisecond
+	quietPatience = 30 * time.Second
+)
+
+// awaitQuiet waits until the volume's own devices are not at work any more: what they still do belongs to what was before.
+func (s *session) awaitQuiet(ctx context.Context) error {
+	words := ""
+	for range s.executor.quietPatience / quietWindow {
+		before := s.counters.Take()
+		if s.counters.Between(before, before).Load.Devices == "" {
+			return nil // it has none for itself
+		}
+		if err := pause(ctx, quietWindow); err != nil {
+			return err
+		}
+		if words = s.executor.judgeQuiet(s.counters.Between(before, s.counters.Take()).Load); words == "" {
+			return nil
+		}
+	}
+	return invalidf(ReasonDeviceBusy, "%s: it was so for %s: keep others off it, or measure later", words, s.executor.quietPatience)
+}
+
+func pause(ctx context.Context, long time.Duration) error {
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }
 
 // end takes the counters, when what the workload has written has reached the devices. The workload's own time is fio's.

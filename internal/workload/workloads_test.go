@@ -342,6 +342,41 @@ func TestLoadHonesty(t *testing.T) {
 	}
 }
 
+// ownDisk are counters of a volume that has a disk for itself.
+type ownDisk struct{ counters }
+
+func (o ownDisk) Between(before, after observe.Snapshot) observe.Delta {
+	delta := o.counters.Between(before, after)
+	delta.Load.Devices = "sdb"
+	return delta
+}
+
+// TestQuietBefore: what the disk still does when the workload begins belongs to what was before it.
+func TestQuietBefore(t *testing.T) {
+	b := newBench(t)
+	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("8Mi")}})
+	b.executor.observe = func(target observe.Target) (counters, error) {
+		real, err := observe.New(target)
+		return ownDisk{real}, err
+	}
+	b.executor.quietPatience = 3 * quietWindow
+	asked, quietAfter := 0, 2
+	b.executor.judgeQuiet = func(load observe.Load) string {
+		if asked++; asked >= quietAfter {
+			return ""
+		}
+		return load.Devices + " was at work"
+	}
+	b.valid(scanPhase(4))
+	if asked != quietAfter {
+		t.Errorf("asked %d times, it was quiet at the second", asked)
+	}
+	quietAfter = 1000
+	if document := b.execute(scanPhase(4)); document.Outcome != results.OutcomeInvalid || document.Reason != ReasonDeviceBusy || !strings.Contains(document.Message, "sdb was at work") {
+		t.Errorf("%s %s %s", document.Outcome, document.Reason, document.Message)
+	}
+}
+
 // TestReadTimes: two files with logs of their own, and three regions of which the second lies in both.
 func TestReadTimes(t *testing.T) {
 	folder := t.TempDir()

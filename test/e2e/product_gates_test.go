@@ -87,7 +87,7 @@ gates: [{name: no-slower, compare: {metric: reads.readOperationsPerSecond, to: B
 		})
 		s.over(benchmark)
 		gate := benchmark.Status.Gates[0]
-		fmt.Printf("%d IOPS instead of %d: %s: %s\n", disk.IOPS, gatedIOPS, gate.Verdict, gate.Message)
+		fmt.Printf("%d IOPS instead of %d: %s: %s\n%v\n", disk.IOPS, gatedIOPS, gate.Verdict, gate.Message, valuesOf(s.experiment(benchmark), "reads", "readOperationsPerSecond"))
 		if failed := gate.Verdict == v1alpha1.VerdictFailed; failed != step.failed {
 			t.Errorf("slower by %d%%: %s %s: %s", step.percent, gate.Verdict, gate.Reason, gate.Message)
 		}
