@@ -21,8 +21,8 @@ type experiment struct {
 	// slots are its runs; none if this version cannot run it.
 	slots []plan.Slot
 	gates *gate.Set
-	// unsupported says why this version does not run it, or judge it; it is valid all the same.
-	unsupported []string
+	// notes say what a user should know of it, such as why it cannot be run here; it is valid all the same.
+	notes []string
 }
 
 // checkBenchmark makes of a manifest an experiment, or says all that is wrong with it.
@@ -41,7 +41,7 @@ func (s schemas) checkBenchmark(ctx context.Context, one *manifest) (*experiment
 	var wrong *plan.SpecError
 	switch {
 	case errors.As(err, &wrong) && wrong.Reason == v1alpha1.ReasonNotSupported:
-		checked.unsupported = append(checked.unsupported, wrong.Message)
+		checked.notes = append(checked.notes, wrong.Message)
 	case err != nil:
 		return nil, []problem{{expansionField(spec), err.Error()}}
 	}
@@ -77,7 +77,7 @@ func (e *experiment) compileGates() []problem {
 	spec := &e.benchmark.Spec
 	variants := e.variantNames()
 	if len(variants) == 0 && len(spec.Gates) > 0 {
-		e.unsupported = append(e.unsupported, "its gates were not checked, for the names of its variants depend on the matrix")
+		e.notes = append(e.notes, "its gates were not checked, for the names of its variants depend on the matrix")
 		return nil
 	}
 	var problems []problem
@@ -91,14 +91,19 @@ func (e *experiment) compileGates() []problem {
 				problems = append(problems, problem{field, strings.TrimSpace(line)})
 			}
 		}
-		if one.Compare != nil {
-			e.unsupported = append(e.unsupported, fmt.Sprintf("gate %q: compare is accepted but not judged by this version: its verdict will be Inconclusive", one.Name))
-		}
 	}
 	if len(problems) == 0 {
 		var err error
 		if e.gates, err = gate.Compile(spec.Gates, spec.Phases, variants); err != nil {
 			return []problem{{"spec.gates", err.Error()}}
+		}
+		looks, most := 1, spec.Repetitions
+		if spec.Adaptive != nil {
+			looks, most = 2, spec.Adaptive.MaxRepetitions
+		}
+		if comparisons, needed := e.gates.Needs(looks); int(most) < needed {
+			e.notes = append(e.notes, fmt.Sprintf("the gates make %d comparisons, which take %d repetitions for one of them to be Failed, and there are %d: make more, or compare less",
+				comparisons, needed, most))
 		}
 	}
 	return problems

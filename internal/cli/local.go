@@ -133,7 +133,7 @@ func (a *App) localExperiment(ctx context.Context, file string, options runOptio
 		return nil, exit(ExitRefused, errors.New(text))
 	}
 	if len(checked.slots) == 0 {
-		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: %s", one.at("spec.target"), checked.unsupported[0])
+		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: %s", one.at("spec.target"), checked.notes[0])
 	}
 	if slices.ContainsFunc(checked.slots, func(slot plan.Slot) bool { return slot.Target.StorageClass == nil }) {
 		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: pools are made by the agents of a cluster", one.at("spec.target"))

@@ -81,7 +81,7 @@ func (a *App) validateOne(ctx context.Context, known schemas, one *manifest) boo
 		return true
 	}
 	a.say("%s: %s is valid%s", one.at("kind"), one, checked.extent())
-	for _, note := range checked.unsupported {
+	for _, note := range checked.notes {
 		a.say("  note: %s", note)
 	}
 	return true

@@ -158,6 +158,30 @@ func TestFamily(t *testing.T) {
 	}
 }
 
+// TestNeeds: what a verdict takes is known before anything runs.
+func TestNeeds(t *testing.T) {
+	for count, want := range map[int]int{1: 6, 3: 6, 4: 7, 6: 7, 7: 8} {
+		var gates []v1alpha1.Gate
+		for range count {
+			gates = append(gates, compareGate(scanned, toVariant, "old"))
+		}
+		set, err := Compile(append(gates, compareGate(scanned, toHistory, "")), somePhases, []string{"new", "old"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if comparisons, repetitions := set.Needs(1); comparisons != count || repetitions != want {
+			t.Errorf("%d gates: %d comparisons need %d repetitions, want %d", count, comparisons, repetitions, want)
+		}
+	}
+	set, err := Compile([]v1alpha1.Gate{compareGate(scanned, toBaseline, "")}, somePhases, []string{"new", "old"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if comparisons, repetitions := set.Needs(2); comparisons != 2 || repetitions != 0 {
+		t.Errorf("baseline: %d comparisons, %d repetitions", comparisons, repetitions)
+	}
+}
+
 func TestMatrixVariantsAreComparedWithTheirLike(t *testing.T) {
 	evidence := evidenceOf(
 		measured("old,dataset.recordsize=8k", scanned, scaled(1)...), measured("new,dataset.recordsize=8k", scanned, scaled(1)...),

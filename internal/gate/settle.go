@@ -62,6 +62,32 @@ func (c *comparison) decide(one *opinion, family int, level float64) {
 	}
 }
 
+// Needs says how many comparisons the gates make, and from how many repetitions on each of them between variants could be Failed.
+func (s *Set) Needs(looks int) (comparisons, repetitions int) {
+	pairs := false
+	for _, one := range s.gates {
+		rule, is := one.rule.(compareRule)
+		if !is || rule.to == toHistory {
+			continue
+		}
+		for _, variant := range s.variants {
+			if name, _, _ := strings.Cut(variant, ","); rule.to != toVariant || name != rule.rival {
+				comparisons++
+				pairs = pairs || rule.to == toVariant
+			}
+		}
+	}
+	if !pairs {
+		return comparisons, 0
+	}
+	return comparisons, leastPairs(comparisons, level/float64(max(1, looks)))
+}
+
+// leastPairs is how many pairs it takes to decide among so many comparisons.
+func leastPairs(family int, level float64) int {
+	return int(math.Ceil(-math.Log2(mostEach(family, level)) - 1e-9))
+}
+
 // mostEach is the p that each of so many comparisons may have to be Failed.
 func mostEach(family int, level float64) float64 { return min(failingLevel, level/float64(family)) }
 
@@ -80,7 +106,7 @@ func (c *comparison) enough(family int, level float64) string {
 		among = fmt.Sprintf(" for %d comparisons", family)
 	}
 	if c.paired {
-		return fmt.Sprintf("make at least %d repetitions%s", int(math.Ceil(-math.Log2(mostEach(family, level))-1e-9)), among)
+		return fmt.Sprintf("make at least %d repetitions%s", leastPairs(family, level), among)
 	}
 	ways, n := 1.0, 0
 	for 1/ways > mostEach(family, level) { // so many ways are there to part n runs from the earlier ones
