@@ -102,7 +102,7 @@ func (e *experiment) compileGates() []problem {
 			looks, most = 2, spec.Adaptive.MaxRepetitions
 		}
 		if comparisons, needed := e.gates.Needs(looks); int(most) < needed {
-			e.notes = append(e.notes, fmt.Sprintf("the gates make %d comparisons, which take %d repetitions for one of them to be Failed, and there are %d: make more, or compare less",
+			e.notes = append(e.notes, fmt.Sprintf("comparisons of the gates: %d; for one of them to be Failed it takes %d repetitions, and there are %d: make more, or compare less",
 				comparisons, needed, most))
 		}
 	}
