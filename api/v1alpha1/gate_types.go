@@ -82,6 +82,70 @@ type CompareGate struct {
 	Tolerance Share `json:"tolerance,omitempty"`
 }
 
+// GateStatus is the verdict on one gate.
+type GateStatus struct {
+	// name of the gate.
+	// +required
+	Name GateName `json:"name"`
+	// verdict on it.
+	// +required
+	Verdict Verdict `json:"verdict"`
+	// reason in one word.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason"`
+	// message with the figures.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+	// comparisons are the evidence of a compare gate, a variant each; those that decide come first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Comparisons []GateComparison `json:"comparisons,omitempty"`
+}
+
+// GateComparison is the evidence on one variant.
+type GateComparison struct {
+	// variant that is judged.
+	// +required
+	// +kubebuilder:validation:MaxLength=512
+	Variant string `json:"variant"`
+	// verdict on it.
+	// +required
+	Verdict Verdict `json:"verdict"`
+	// changePartsPerMillion of the metric (Hodges-Lehmann estimate): -52000 is 5.2% less than in what it is compared with.
+	// +required
+	ChangePartsPerMillion int64 `json:"changePartsPerMillion"`
+	// lowPartsPerMillion is the lower end of its interval; there is none if the runs are too few.
+	// +optional
+	LowPartsPerMillion *int64 `json:"lowPartsPerMillion,omitempty"`
+	// highPartsPerMillion is the upper end.
+	// +optional
+	HighPartsPerMillion *int64 `json:"highPartsPerMillion,omitempty"`
+	// confidencePartsPerMillion with which the change lies in the interval.
+	// +optional
+	ConfidencePartsPerMillion int64 `json:"confidencePartsPerMillion,omitempty"`
+	// worseProbabilityPartsPerMillion is p of "worse by more than the tolerance and twice the noise", corrected for all comparisons.
+	// +required
+	WorseProbabilityPartsPerMillion int64 `json:"worseProbabilityPartsPerMillion"`
+	// withinProbabilityPartsPerMillion is p of "worse by less than the tolerance".
+	// +required
+	WithinProbabilityPartsPerMillion int64 `json:"withinProbabilityPartsPerMillion"`
+	// runs that went in; those of two variants in turns are pairs.
+	// +required
+	Runs int32 `json:"runs"`
+	// baselineRuns they were compared with.
+	// +required
+	BaselineRuns int32 `json:"baselineRuns"`
+	// tolerancePartsPerMillion is the change for the worse that is accepted.
+	// +required
+	TolerancePartsPerMillion int64 `json:"tolerancePartsPerMillion"`
+	// noisePartsPerMillion by which equal runs differ, if that was measured.
+	// +optional
+	NoisePartsPerMillion *int64 `json:"noisePartsPerMillion,omitempty"`
+}
+
 // Baseline names earlier results to compare with.
 type Baseline struct {
 	// configMap of the same namespace that holds the accepted results.
