@@ -141,7 +141,8 @@ func valid() map[string]any {
 		"Vdev.Type": "draid1", "Vdev.DraidDataDevices": 1, "Vdev.DraidSpares": 1,
 		"AuxiliaryVdev.Type": "mirror",
 		"ResetPolicy":        "Dataset", "RunOrder": "Sequential", "RetainPolicy": "Always", "Verdict": "Inconclusive",
-		"FragmentUntil": "Rounds", "FragmentPhase.SteadyState": nil, "FragmentPhase.MaxRounds": 9,
+		"StorageBenchmarkSpec.Adaptive": nil, // it needs the order Interleaved, and a gate that compares
+		"FragmentUntil":                 "Rounds", "FragmentPhase.SteadyState": nil, "FragmentPhase.MaxRounds": 9,
 		"CacheExpectation": "Cold", "ConditionStatus": "Unknown", "BenchmarkPoolSpec.Drift": "Repair",
 		"PersistentVolumeMode": "Block", "PersistentVolumeAccessMode": "ReadWriteMany",
 		"TolerationOperator": "Equal", "TaintEffect": "NoExecute",

@@ -12,6 +12,18 @@ var invalidExperiments = []invalid{
 		"spec.repetitions", "greater than or equal to 1"},
 	{"repetitions-many", "benchmark", "spec.repetitions = 51",
 		"spec.repetitions", "less than or equal to 50"},
+	{"adaptive-too-few", "benchmark", `spec.adaptive = {maxRepetitions: 6}
+spec.repetitions = 6
+spec.gates[0] = {name: g, compare: {metric: read.x, to: History}}`,
+		"spec", "adaptive.maxRepetitions is not more than repetitions"},
+	{"adaptive-sequential", "benchmark", `spec.adaptive = {maxRepetitions: 12}
+spec.order = Sequential
+spec.gates[0] = {name: g, compare: {metric: read.x, to: History}}`,
+		"spec", "set order to Interleaved"},
+	{"adaptive-nothing-compared", "benchmark", "spec.adaptive = {maxRepetitions: 50}",
+		"spec", "add a gate with compare"},
+	{"adaptive-many", "benchmark", "spec.adaptive = {maxRepetitions: 51}",
+		"spec.adaptive.maxRepetitions", "less than or equal to 50"},
 	{"order", "benchmark", "spec.order = Random",
 		"spec.order", "supported values"},
 	{"seed", "benchmark", "spec.seed = -1",

@@ -45,6 +45,10 @@ func of(members map[string]string, values ...map[string]any) shape {
 	return shape{members, all}
 }
 
+// adaptive adds repetitions while a comparison is open.
+var adaptive = map[string]any{"RunOrder": "Interleaved", "StorageBenchmarkSpec.Adaptive": v1alpha1.Adaptive{
+	MaxRepetitions: 8, Budget: &v1alpha1.Duration{Duration: metav1.Duration{Duration: 90e9}}}}
+
 // shapes reach every member of every union and, between them, every field.
 func shapes() map[string]shape {
 	all := map[string]shape{
@@ -63,6 +67,7 @@ func shapes() map[string]shape {
 	for _, member := range unions["Gate"] {
 		all["gate-"+member] = of(map[string]string{"Phase": "Fill", "Gate": member}, onClass)
 	}
+	all["adaptive"] = of(map[string]string{"Phase": "Fill", "Gate": "Compare"}, onClass, adaptive)
 	for _, member := range unions["PoolAction"] {
 		members := map[string]string{"Target": "ZFS", "Phase": "Operate", "PoolAction": member}
 		all["operate-"+member] = of(members, onZFS)
