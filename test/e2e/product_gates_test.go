@@ -18,10 +18,24 @@ import (
 // gatedIOPS is the limit of the disk that gates judge: an emulated machine reaches it with ease.
 const gatedIOPS = 300
 
-// appends measure what the limit is of, without data that would have to be there before.
-const appends = `
+// writes measure what the limit is of, without data that would have to be there before.
+const writes = `
 target: {storageClass: {name: ` + lab.BlockClass + `, volumeMode: Block, size: 64Mi}}
-phases: [{name: redo, measure: {workload: {redo: {writers: 2, duration: 10s}}}}]
+phases:
+- name: writes
+  measure:
+    workload:
+      fio:
+        jobFile: |
+          [writes]
+          rw=randwrite
+          bs=4k
+          direct=1
+          numjobs=2
+          norandommap
+          time_based
+          ramp_time=2s
+          runtime=6s
 podTemplate: {nodeSelector: {kubernetes.io/hostname: %s}}
 `
 
@@ -29,18 +43,18 @@ podTemplate: {nodeSelector: {kubernetes.io/hostname: %s}}
 func sameThings(t *testing.T) {
 	needsBlockVolume(t, gatedIOPS, 10<<20)
 	s := newSpace(t, levelRestricted)
-	benchmark := s.concluded("same", fmt.Sprintf(appends, nodes[0])+`
+	benchmark := s.concluded("same", fmt.Sprintf(writes, nodes[0])+`
 variants: [{name: a}, {name: b, storageClass: {size: 65Mi}}, {name: c, storageClass: {size: 66Mi}}, {name: d, storageClass: {size: 67Mi}}]
 `)
 	fmt.Printf("%d runs of the same thing took %.0f s\n", len(s.experiment(benchmark).Runs), time.Since(benchmark.CreationTimestamp.Time).Seconds())
 	for _, metric := range []string{"writeOperationsPerSecond", "writeLatencyMeanNanoseconds"} {
-		fmt.Printf("same thing, %s: %v\n", metric, valuesOf(s.experiment(benchmark), "redo", metric))
+		fmt.Printf("same thing, %s: %v\n", metric, valuesOf(s.experiment(benchmark), "writes", metric))
 	}
 	verdicts := map[v1alpha1.Verdict]int{}
 	for _, rival := range []v1alpha1.VariantName{"a", "b", "c", "d"} {
 		for _, metric := range []string{"writeOperationsPerSecond", "writeBytesPerSecond", "writeLatencyMeanNanoseconds", "writeLatencyP50Nanoseconds", "writeLatencyP99Nanoseconds"} {
 			gate := s.judged(benchmark, v1alpha1.Gate{Name: "same", Compare: &v1alpha1.CompareGate{
-				Metric: v1alpha1.MetricPath("redo." + metric), To: "Variant", Variant: rival}})
+				Metric: v1alpha1.MetricPath("writes." + metric), To: "Variant", Variant: rival}})
 			verdicts[gate.Verdict]++
 			if gate.Verdict == v1alpha1.VerdictFailed {
 				t.Errorf("%s against %s is Failed: %s", metric, rival, gate.Message)
@@ -55,16 +69,16 @@ variants: [{name: a}, {name: b, storageClass: {size: 65Mi}}, {name: c, storageCl
 func slowerDisk(t *testing.T) {
 	disk := needsBlockVolume(t, gatedIOPS, 10<<20)
 	g, s := gomega.NewWithT(t), newSpace(t, levelRestricted)
-	benchmark := s.concluded("slower", fmt.Sprintf(appends, nodes[0])+`
+	benchmark := s.concluded("slower", fmt.Sprintf(writes, nodes[0])+`
 baseline: {configMap: {name: accepted}}
-gates: [{name: no-slower, compare: {metric: redo.writeOperationsPerSecond, to: Baseline}}]
+gates: [{name: no-slower, compare: {metric: writes.writeOperationsPerSecond, to: Baseline}}]
 `)
 	g.Expect(benchmark.Status.Gates[0].Reason).To(gomega.Equal("BaselineMissing"))
 	baseline, warnings, err := results.MakeBaseline(s.experiment(benchmark), results.AcceptOptions{AcceptedAt: time.Now()})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	text, err := baseline.Encode()
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	fmt.Printf("accepted: %v, warnings %v\n", valuesOf(s.experiment(benchmark), "redo", "writeOperationsPerSecond"), warnings)
+	fmt.Printf("accepted: %v, warnings %v\n", valuesOf(s.experiment(benchmark), "writes", "writeOperationsPerSecond"), warnings)
 	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "accepted", Labels: map[string]string{v1alpha1.LabelBenchmark: benchmark.Name}},
 		Data: map[string]string{results.KeyBaseline: string(text)}})
 	eventually(t, "the baseline is compared with itself", func(g gomega.Gomega) {
@@ -87,7 +101,7 @@ gates: [{name: no-slower, compare: {metric: redo.writeOperationsPerSecond, to: B
 		})
 		s.over(benchmark)
 		gate := benchmark.Status.Gates[0]
-		fmt.Printf("%d IOPS instead of %d: %s: %s\n%v\n", disk.IOPS, gatedIOPS, gate.Verdict, gate.Message, valuesOf(s.experiment(benchmark), "redo", "writeOperationsPerSecond"))
+		fmt.Printf("%d IOPS instead of %d: %s: %s\n%v\n", disk.IOPS, gatedIOPS, gate.Verdict, gate.Message, valuesOf(s.experiment(benchmark), "writes", "writeOperationsPerSecond"))
 		if failed := gate.Verdict == v1alpha1.VerdictFailed; failed != step.failed {
 			t.Errorf("slower by %d%%: %s %s: %s", step.percent, gate.Verdict, gate.Reason, gate.Message)
 		}
