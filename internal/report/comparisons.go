@@ -43,4 +43,6 @@ func percentOf(partsPerMillion int64) string {
 	return fmt.Sprintf("%.4g%%", float64(partsPerMillion)/1e4)
 }
 
-func probability(partsPerMillion int64) string { return fmt.Sprintf("%.2g", float64(partsPerMillion)/1e6) }
+func probability(partsPerMillion int64) string {
+	return fmt.Sprintf("%.2g", float64(partsPerMillion)/1e6)
+}
