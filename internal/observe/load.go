@@ -34,7 +34,8 @@ type Load struct {
 func (o *Observer) collectLoad(sources map[string]sourceDetail, elapsed time.Duration) Load {
 	load := Load{Elapsed: elapsed, Throttled: time.Duration(sources["cgroup"].Changes["throttledNanoseconds"])}
 	counted := o.devices.counted()
-	shared := o.mount != nil && o.mount.Root != "/" // a folder of a file system that others use too
+	// A folder of a file system, whether mounted for itself or just a folder, shares its devices with the rest of it.
+	shared := o.mount != nil && (o.mount.Root != "/" || o.mount.Point != o.place.path)
 	if o.zfs != nil || shared || len(counted) == 0 {
 		return load
 	}

@@ -60,12 +60,13 @@ func TestCollectLoad(t *testing.T) {
 		zfs   bool
 		want  Load
 	}{
-		"device":      {nil, false, Load{Devices: "sdb", Busy: 9, Read: 90, ForeignRead: 10, Written: 50, ForeignWritten: 20}},
-		"file system": {&mountinfo.Mount{Root: "/"}, false, Load{Devices: "sdb", Busy: 9, Read: 90, ForeignRead: 10}},
-		"folder":      {&mountinfo.Mount{Root: "/var/volumes/a"}, false, Load{}},
-		"dataset":     {&mountinfo.Mount{Root: "/"}, true, Load{}},
+		"device":         {nil, false, Load{Devices: "sdb", Busy: 9, Read: 90, ForeignRead: 10, Written: 50, ForeignWritten: 20}},
+		"file system":    {&mountinfo.Mount{Root: "/", Point: "/volume"}, false, Load{Devices: "sdb", Busy: 9, Read: 90, ForeignRead: 10}},
+		"mounted folder": {&mountinfo.Mount{Root: "/var/volumes/a", Point: "/volume"}, false, Load{}},
+		"mere folder":    {&mountinfo.Mount{Root: "/", Point: "/"}, false, Load{}},
+		"dataset":        {&mountinfo.Mount{Root: "/", Point: "/volume"}, true, Load{}},
 	} {
-		o := &Observer{mount: c.mount, devices: &deviceTree{all: []*device{disk}, top: []*device{disk}}}
+		o := &Observer{place: place{path: "/volume"}, mount: c.mount, devices: &deviceTree{all: []*device{disk}, top: []*device{disk}}}
 		if c.zfs {
 			o.zfs = &zfsVolume{}
 		}
