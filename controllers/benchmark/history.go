@@ -19,9 +19,6 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// keyHistory is the key of the ConfigMap with the history.
-const keyHistory = "history.json"
-
 // observeHistory notices a namesake of somebody else's, which the cache does not hold.
 func (r *Reconciler) observeHistory(ctx context.Context, observed *observation) error {
 	if observed.History.Exists || len(plan.Foldable(observed.BenchmarkState)) == 0 {
@@ -55,7 +52,7 @@ func (r *Reconciler) historyBefore(ctx context.Context, observed *observation) (
 	if err != nil || stored == nil || !metav1.IsControlledBy(stored, observed.Benchmark) {
 		return nil, err
 	}
-	series, err := history.Decode([]byte(stored.Data[keyHistory]))
+	series, err := history.Decode([]byte(stored.Data[history.Key]))
 	if err != nil {
 		return nil, nil //nolint:nilerr // somebody has edited it: it is made anew of the results that are kept
 	}
@@ -75,7 +72,7 @@ func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) er
 		if !metav1.IsControlledBy(existing, benchmark) {
 			return fmt.Errorf("ConfigMap %s exists and is not this benchmark's: delete or rename it", existing.Name)
 		}
-		if decoded, err := history.Decode([]byte(existing.Data[keyHistory])); err == nil && decoded.Benchmark.UID == string(benchmark.UID) {
+		if decoded, err := history.Decode([]byte(existing.Data[history.Key])); err == nil && decoded.Benchmark.UID == string(benchmark.UID) {
 			series = decoded
 			for _, key := range strings.Fields(existing.Annotations[v1alpha1.AnnotationFolded]) {
 				known[key] = true
@@ -131,7 +128,7 @@ func (r *Reconciler) applyHistory(ctx context.Context, benchmark *v1alpha1.Stora
 			Annotations:     map[string]string{v1alpha1.AnnotationFolded: folded},
 			OwnerReferences: []metav1.OwnerReference{ownerReference(benchmark)},
 		},
-		Data: map[string]string{keyHistory: text},
+		Data: map[string]string{history.Key: text},
 	}
 	if existing == nil {
 		return client.IgnoreAlreadyExists(r.Client.Create(ctx, wanted)) // whose it is then, the next turn sees

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,59 +26,48 @@ func (r *Reconciler) observeStandards(ctx context.Context, observed *observation
 		return nil
 	}
 	hash := sha256.New()
+	standards, err := &observed.Standards, error(nil)
 	if spec.Baseline != nil {
-		data, err := r.configMapData(ctx, observed.Benchmark.Namespace, spec.Baseline.ConfigMap.Name, hash.Write)
-		if err != nil {
+		of := standard[results.Baseline]{"baseline", results.KeyBaseline, results.DecodeBaseline, gate.ReasonBaselineMissing, gate.ReasonBaselineInvalid}
+		if standards.Baseline, standards.BaselineRefused, err = of.read(ctx, r, observed.Benchmark.Namespace, spec.Baseline.ConfigMap.Name, hash); err != nil {
 			return err
 		}
-		observed.Standards.Baseline, observed.Standards.BaselineRefused = readStandard(data, results.DecodeBaseline, refusals{
-			what: "baseline", name: spec.Baseline.ConfigMap.Name, missing: gate.ReasonBaselineMissing, broken: gate.ReasonBaselineInvalid})
 	}
 	if spec.Calibration != nil {
-		data, err := r.configMapData(ctx, observed.Benchmark.Namespace, spec.Calibration.ConfigMap.Name, hash.Write)
-		if err != nil {
+		of := standard[results.Calibration]{"calibration", results.KeyCalibration, results.DecodeCalibration, gate.ReasonCalibrationMissing, gate.ReasonCalibrationInvalid}
+		if standards.Calibration, standards.CalibrationRefused, err = of.read(ctx, r, observed.Benchmark.Namespace, spec.Calibration.ConfigMap.Name, hash); err != nil {
 			return err
 		}
-		observed.Standards.Calibration, observed.Standards.CalibrationRefused = readStandard(data, results.DecodeCalibration, refusals{
-			what: "calibration", name: spec.Calibration.ConfigMap.Name, missing: gate.ReasonCalibrationMissing, broken: gate.ReasonCalibrationInvalid})
 	}
 	observed.Standards.Digest = hex.EncodeToString(hash.Sum(nil)[:8])
 	return nil
 }
 
-// configMapData reads a ConfigMap, nil if there is none, and adds what identifies its content to a hash.
-func (r *Reconciler) configMapData(ctx context.Context, namespace, name string, add func([]byte) (int, error)) (map[string]string, error) {
+// standard is a kind of accepted document: its name, its key in a ConfigMap, and the reasons if there is none, or none that is usable.
+type standard[T any] struct {
+	what, key       string
+	decode          func(map[string]string) (T, error)
+	missing, broken string
+}
+
+// read takes the document from a ConfigMap, or says why there is none, and adds what identifies it to a hash.
+func (s standard[T]) read(ctx context.Context, r *Reconciler, namespace, name string, identity io.Writer) (*T, *gate.Refusal, error) {
 	var stored corev1.ConfigMap
 	err := r.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &stored)
 	if apierrors.IsNotFound(err) {
-		_, _ = add([]byte("none "))
-		return nil, nil
+		_, _ = fmt.Fprintf(identity, "no %s ", s.key)
+		return nil, &gate.Refusal{Reason: s.missing, Message: fmt.Sprintf(
+			"there is no ConfigMap %s with the %s: make it with 'kubectl storagebench %[2]s accept' and apply it, and the gate is judged again", name, s.what)}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read ConfigMap %s/%s: %w", namespace, name, err)
+		return nil, nil, fmt.Errorf("read ConfigMap %s/%s: %w", namespace, name, err)
 	}
-	if stored.Data == nil {
-		stored.Data = map[string]string{}
-	}
-	for _, key := range []string{results.KeyBaseline, results.KeyCalibration} {
-		_, _ = add([]byte(fmt.Sprintf("%s %d %s ", key, len(stored.Data[key]), stored.Data[key])))
-	}
-	return stored.Data, nil
-}
-
-// refusals are the words for a document that is not used.
-type refusals struct{ what, name, missing, broken string }
-
-func readStandard[T any](data map[string]string, decode func(map[string]string) (T, error), words refusals) (*T, *plan.Refusal) {
-	if data == nil {
-		return nil, &plan.Refusal{Reason: words.missing, Message: fmt.Sprintf(
-			"there is no ConfigMap %s with the %s: make it with 'kubectl storagebench %s accept' and apply it, and the gate is judged again", words.name, words.what, words.what)}
-	}
-	document, err := decode(data)
+	_, _ = fmt.Fprintf(identity, "%s %d %s ", s.key, len(stored.Data[s.key]), stored.Data[s.key])
+	document, err := s.decode(stored.Data)
 	if err != nil {
-		return nil, &plan.Refusal{Reason: words.broken, Invalid: true, Message: fmt.Sprintf("ConfigMap %s holds no usable %s: %v", words.name, words.what, err)}
+		return nil, &gate.Refusal{Reason: s.broken, Invalid: true, Message: fmt.Sprintf("ConfigMap %s holds no usable %s: %v", name, s.what, err)}, nil
 	}
-	return &document, nil
+	return &document, nil, nil
 }
 
 // judgedBy finds the benchmarks that name a ConfigMap as baseline or calibration.

@@ -71,7 +71,7 @@ func (a *App) history(ctx context.Context, name string, options historyOptions) 
 	if err != nil {
 		return explain("read the history in ConfigMap "+plan.HistoryName(name), err)
 	}
-	series, err := history.Decode([]byte(stored.Data["history.json"]))
+	series, err := history.Decode([]byte(stored.Data[history.Key]))
 	if err == nil && series.Benchmark.UID != string(benchmark.UID) {
 		err = errors.New("it is of another object of that name")
 	}

@@ -111,8 +111,8 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 	if c.to == toHistory {
 		return c.judgeHistory(evidence, variant)
 	}
-	if noise := evidence.Noise; noise.Refused != "" {
-		return refusal(noise.Reason, noise.Refused, noise.Invalid)
+	if refused := evidence.Noise.Refused; refused != nil {
+		return refused.opinion()
 	}
 	now, unknown := c.independent(evidence, of)
 	if unknown != nil {
@@ -175,12 +175,12 @@ func (c compareRule) independent(evidence *Evidence, of reference) ([]sample, *o
 
 // earlier are the values of the baseline, unless it cannot be compared with.
 func (c compareRule) earlier(baseline Earlier, of reference) ([]float64, *opinion) {
-	refused := func(reason, text string, invalid bool) ([]float64, *opinion) {
-		opinion := refusal(reason, text, invalid)
+	refused := func(why Refusal) ([]float64, *opinion) {
+		opinion := why.opinion()
 		return nil, &opinion
 	}
-	if baseline.Refused != "" {
-		return refused(baseline.Reason, baseline.Refused, baseline.Invalid)
+	if baseline.Refused != nil {
+		return refused(*baseline.Refused)
 	}
 	var stored Stored
 	if baseline.Values != nil {
@@ -188,28 +188,19 @@ func (c compareRule) earlier(baseline Earlier, of reference) ([]float64, *opinio
 	}
 	switch {
 	case len(stored.Values) == 0:
-		return refused(ReasonNoData, fmt.Sprintf("no data: the baseline has no %s of variant %s: accept a newer one with 'kubectl storagebench baseline accept'",
-			c.of, plain(of.variant)), false)
+		return refused(Refusal{Reason: ReasonNoData, Message: fmt.Sprintf(
+			"no data: the baseline has no %s of variant %s: accept a newer one with 'kubectl storagebench baseline accept'", c.of, plain(of.variant))})
 	case stored.Unlike != "":
-		return refused(ReasonBaselineUnlike, stored.Unlike, true)
+		return refused(Refusal{ReasonBaselineUnlike, stored.Unlike, true})
 	case stored.Unit != c.metric.Unit:
-		return refused(ReasonBaselineInvalid, fmt.Sprintf("the baseline has %s in %s, but it is measured in %s: accept a newer one with 'kubectl storagebench baseline accept'",
-			c.of, plain(stored.Unit), c.metric.Unit), true)
+		return refused(Refusal{ReasonBaselineInvalid, fmt.Sprintf(
+			"the baseline has %s in %s, but it is measured in %s: accept a newer one with 'kubectl storagebench baseline accept'", c.of, plain(stored.Unit), c.metric.Unit), true})
 	}
 	converted := make([]float64, 0, len(stored.Values))
 	for _, value := range stored.Values {
 		converted = append(converted, float64(value))
 	}
 	return converted, nil
-}
-
-// refusal is the opinion that something cannot be used, or must not be.
-func refusal(reason, text string, invalid bool) opinion {
-	verdict := v1alpha1.VerdictInconclusive
-	if invalid {
-		verdict = v1alpha1.VerdictInvalid
-	}
-	return opinion{verdict: verdict, reason: reason, text: text}
 }
 
 func (c compareRule) judgeHistory(evidence *Evidence, variant string) opinion {

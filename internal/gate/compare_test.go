@@ -212,7 +212,7 @@ func TestCompareWithBaseline(t *testing.T) {
 		return Stored{Values: scaled(1), Unit: results.UnitBytesPerSecond, Unlike: "other phases"}
 	}}
 	uncalibrated := with(1, Earlier{})
-	uncalibrated.Noise = Noise{Reason: ReasonCalibrationUnlike, Refused: "another node", Invalid: true}
+	uncalibrated.Noise = Noise{Refused: &Refusal{ReasonCalibrationUnlike, "another node", true}}
 	good := stored(results.UnitBytesPerSecond, scaled(1)...)
 	for name, c := range map[string]comparing{
 		"same":         {evidence: with(1, good), verdict: passed, reason: ReasonHolds, message: "in the baseline (from"},
@@ -225,8 +225,8 @@ func TestCompareWithBaseline(t *testing.T) {
 		"zeros":        {evidence: with(1, stored(results.UnitBytesPerSecond, 0, 0, 0, 0, 0, 0)), verdict: inconclusive, reason: ReasonNoRatio},
 		"changed":      {evidence: with(1, changed), verdict: invalid, reason: ReasonBaselineUnlike, message: "other phases"},
 		"uncalibrated": {evidence: uncalibrated, verdict: invalid, reason: ReasonCalibrationUnlike, message: "another node"},
-		"missing":      {evidence: with(1, Earlier{Reason: ReasonBaselineMissing, Refused: "ConfigMap b is not there"}), verdict: inconclusive, reason: ReasonBaselineMissing, message: "ConfigMap b is not there"},
-		"unlike":       {evidence: with(1, Earlier{Reason: ReasonBaselineUnlike, Refused: "another kernel", Invalid: true}), verdict: invalid, reason: ReasonBaselineUnlike, message: "another kernel"},
+		"missing":      {evidence: with(1, Earlier{Refused: &Refusal{ReasonBaselineMissing, "ConfigMap b is not there", false}}), verdict: inconclusive, reason: ReasonBaselineMissing, message: "ConfigMap b is not there"},
+		"unlike":       {evidence: with(1, Earlier{Refused: &Refusal{ReasonBaselineUnlike, "another kernel", true}}), verdict: invalid, reason: ReasonBaselineUnlike, message: "another kernel"},
 	} {
 		t.Run(name, func(t *testing.T) { c.check(t, toBaseline) })
 	}

@@ -26,12 +26,26 @@ type Evidence struct {
 	History func(variant, phase, metric string, tolerance float64) Trend
 }
 
+// Refusal says in a word and in a sentence why a document is not used.
+type Refusal struct {
+	Reason, Message string
+	// Invalid says that it must not be used, rather than that it is not there.
+	Invalid bool
+}
+
+// opinion is that of a gate that needs the document.
+func (r Refusal) opinion() opinion {
+	verdict := v1alpha1.VerdictInconclusive
+	if r.Invalid {
+		verdict = v1alpha1.VerdictInvalid
+	}
+	return opinion{verdict: verdict, reason: r.Reason, text: r.Message}
+}
+
 // Earlier are the numbers of an earlier experiment.
 type Earlier struct {
-	// Reason and Refused say, in a word and in a sentence, why they cannot be compared with.
-	Reason, Refused string
-	// Invalid says that they must not be compared with, rather than that there are none.
-	Invalid bool
+	// Refused says why they cannot be compared with.
+	Refused *Refusal
 	// Values of the repetitions.
 	Values func(variant, phase, metric string) Stored
 }
@@ -46,9 +60,8 @@ type Stored struct {
 
 // Noise is a measured calibration.
 type Noise struct {
-	// Reason and Refused say, in a word and in a sentence, why it cannot be used, and Invalid that it must not be.
-	Reason, Refused string
-	Invalid         bool
+	// Refused says why it cannot be used.
+	Refused *Refusal
 	// Floor of a metric as a logarithm, ln(b/a) of equal things. False if that was not measured.
 	Floor func(phase, metric string) (floor float64, known bool)
 }

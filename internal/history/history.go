@@ -4,7 +4,6 @@ package history
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +12,9 @@ import (
 
 	"github.com/storagebench/storagebench/internal/results"
 )
+
+// Key of the ConfigMap that holds a history.
+const Key = "history.json"
 
 // Version of the document history.json.
 const Version = "history.storagebench.dev/v1alpha1"
@@ -69,9 +71,6 @@ type Metric struct {
 	// Runs that went in.
 	Runs int32 `json:"runs"`
 }
-
-// ErrForeign says that a series and an experiment are not of the same benchmark.
-var ErrForeign = errors.New("not of this benchmark")
 
 // PointOf makes the point of an experiment; false for one that is not complete. What more is known of it goes into the environment.
 func PointOf(experiment *results.Experiment, more map[string]string) (Point, bool) {

@@ -16,20 +16,13 @@ const maxDifferences = 4
 // Standards are the accepted documents that compare gates are judged by. Of each, one that is asked for and is not there is refused.
 type Standards struct {
 	Baseline           *results.Baseline
-	BaselineRefused    *Refusal
+	BaselineRefused    *gate.Refusal
 	Calibration        *results.Calibration
-	CalibrationRefused *Refusal
+	CalibrationRefused *gate.Refusal
 	// History of the experiments before this one; nil if there is none.
 	History *history.Series
 	// Digest of both: other documents make another verdict.
 	Digest string
-}
-
-// Refusal says in a word and in a sentence why a document is not used.
-type Refusal struct {
-	Reason, Message string
-	// Invalid says that it must not be used, rather than that it is not there.
-	Invalid bool
 }
 
 // definitionKey is what allowDifferences calls the definition of a variant.
@@ -95,18 +88,26 @@ func historyFor(series *history.Series, experiment *results.Experiment) func(str
 	}
 }
 
+// unlike says how the environment of a document differs from the experiment's in what it must not; empty if it does not.
+func unlike(what, configMap string, then, now map[string][]string, mayDiffer []string) string {
+	differences := results.Differences(then, now, mayDiffer)
+	if len(differences) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the %s in ConfigMap %s is not from like hardware and versions: %s: accept a newer one, or name what may differ in spec.%[1]s.allowDifferences",
+		what, configMap, results.DifferencesInWords(differences, maxDifferences))
+}
+
 func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *results.Experiment) gate.Earlier {
-	if refused := standards.BaselineRefused; refused != nil {
-		return gate.Earlier{Reason: refused.Reason, Refused: refused.Message, Invalid: refused.Invalid}
-	}
 	baseline := standards.Baseline
-	if baseline == nil {
-		return gate.Earlier{Reason: gate.ReasonBaselineMissing, Refused: "the baseline was not read"}
+	switch {
+	case standards.BaselineRefused != nil:
+		return gate.Earlier{Refused: standards.BaselineRefused}
+	case baseline == nil:
+		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineMissing, Message: "the baseline was not read"}}
 	}
-	if differences := results.Differences(baseline.Environment, experiment.Environment, reference.AllowDifferences); len(differences) > 0 {
-		return gate.Earlier{Reason: gate.ReasonBaselineUnlike, Invalid: true, Refused: fmt.Sprintf(
-			"the baseline in ConfigMap %s is not from like hardware and versions: %s: accept a newer one, or name what may differ in spec.baseline.allowDifferences",
-			reference.ConfigMap.Name, results.DifferencesInWords(differences, maxDifferences))}
+	if words := unlike("baseline", reference.ConfigMap.Name, baseline.Environment, experiment.Environment, reference.AllowDifferences); words != "" {
+		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineUnlike, Invalid: true, Message: words}}
 	}
 	now := map[string]string{}
 	for _, variant := range experiment.Variants {
@@ -127,17 +128,15 @@ func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *
 }
 
 func noiseFor(reference *v1alpha1.Calibration, standards Standards, experiment *results.Experiment) gate.Noise {
-	if refused := standards.CalibrationRefused; refused != nil {
-		return gate.Noise{Reason: refused.Reason, Refused: refused.Message, Invalid: refused.Invalid}
-	}
 	calibration := standards.Calibration
-	if calibration == nil {
-		return gate.Noise{Reason: gate.ReasonCalibrationMissing, Refused: "the calibration was not read"}
+	switch {
+	case standards.CalibrationRefused != nil:
+		return gate.Noise{Refused: standards.CalibrationRefused}
+	case calibration == nil:
+		return gate.Noise{Refused: &gate.Refusal{Reason: gate.ReasonCalibrationMissing, Message: "the calibration was not read"}}
 	}
-	if differences := results.Differences(calibration.Environment, experiment.Environment, reference.AllowDifferences); len(differences) > 0 {
-		return gate.Noise{Reason: gate.ReasonCalibrationUnlike, Invalid: true, Refused: fmt.Sprintf(
-			"the calibration in ConfigMap %s is not from like hardware and versions: %s: accept a newer one, or name what may differ in spec.calibration.allowDifferences",
-			reference.ConfigMap.Name, results.DifferencesInWords(differences, maxDifferences))}
+	if words := unlike("calibration", reference.ConfigMap.Name, calibration.Environment, experiment.Environment, reference.AllowDifferences); words != "" {
+		return gate.Noise{Refused: &gate.Refusal{Reason: gate.ReasonCalibrationUnlike, Invalid: true, Message: words}}
 	}
 	return gate.Noise{Floor: func(phase, metric string) (float64, bool) {
 		floor, found := calibration.Floor(phase, metric)

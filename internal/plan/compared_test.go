@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -53,7 +54,7 @@ func TestComparedRefuses(t *testing.T) {
 		"no documents": {func(_ *v1alpha1.StorageBenchmarkSpec, s *Standards, _ *results.Experiment) { *s = Standards{} },
 			gate.ReasonBaselineMissing, gate.ReasonCalibrationMissing, ""},
 		"refused": {func(_ *v1alpha1.StorageBenchmarkSpec, s *Standards, _ *results.Experiment) {
-			s.BaselineRefused, s.CalibrationRefused = &Refusal{"A", "not there", false}, &Refusal{"B", "broken", true}
+			s.BaselineRefused, s.CalibrationRefused = &gate.Refusal{Reason: "A", Message: "not there"}, &gate.Refusal{Reason: "B", Message: "broken", Invalid: true}
 		}, "A", "B", "not there"},
 		"other kernel": {func(_ *v1alpha1.StorageBenchmarkSpec, _ *Standards, e *results.Experiment) {
 			e.Environment = map[string][]string{"kernel": {"6.12.4"}}
@@ -66,8 +67,9 @@ func TestComparedRefuses(t *testing.T) {
 		spec, standards, experiment := compareState()
 		c.change(spec, &standards, experiment)
 		evidence := compared(spec, standards, experiment)
-		if evidence.Baseline.Reason != c.baseline || evidence.Noise.Reason != c.calibration || !strings.Contains(evidence.Baseline.Refused, c.says) {
-			t.Errorf("%s: %s %s %q", name, evidence.Baseline.Reason, evidence.Noise.Reason, evidence.Baseline.Refused)
+		baseline, calibration := cmp.Or(evidence.Baseline.Refused, &gate.Refusal{}), cmp.Or(evidence.Noise.Refused, &gate.Refusal{})
+		if baseline.Reason != c.baseline || calibration.Reason != c.calibration || !strings.Contains(baseline.Message, c.says) {
+			t.Errorf("%s: %+v, %+v", name, baseline, calibration)
 		}
 	}
 }
