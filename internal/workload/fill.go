@@ -120,7 +120,7 @@ func (s *session) fillFolder(ctx context.Context, f *filling, phase v1alpha1.Fil
 	if err != nil {
 		return err
 	}
-	used, err := s.volume.used()
+	used, err := s.usedAfterSync(ctx)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (s *session) fillShare(ctx context.Context, f *filling, to v1alpha1.Share, 
 	return nil
 }
 
-// usedAfterSync: file systems count what they have written, and write late.
+// usedAfterSync is what is allocated when all data is on the disk: file systems count what they have written, and write late.
 func (s *session) usedAfterSync(ctx context.Context) (int64, error) {
 	if err := inBackground(ctx, s.volume.sync); err != nil {
 		return 0, err

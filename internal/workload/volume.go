@@ -5,6 +5,7 @@ package workload
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -141,6 +142,8 @@ func allocation(path string) (allocated, hole, size int64, err error) {
 		return 0, 0, 0, err
 	}
 	defer func() { _ = file.Close() }()
+	// First, for it makes ZFS write out what the file has in memory, which is not counted until then.
+	hole, holeErr := unix.Seek(int(file.Fd()), 0, unix.SEEK_HOLE)
 	info, err := file.Stat()
 	if err != nil {
 		return 0, 0, 0, err
@@ -149,11 +152,10 @@ func allocation(path string) (allocated, hole, size int64, err error) {
 	if !ok {
 		return 0, 0, 0, fmt.Errorf("the allocation of %s is not known here", path)
 	}
-	hole, err = unix.Seek(int(file.Fd()), 0, unix.SEEK_HOLE)
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) { // a file system without an answer
-		hole, err = info.Size(), nil
+	if errors.Is(holeErr, unix.EINVAL) || errors.Is(holeErr, unix.EOPNOTSUPP) { // a file system without an answer
+		hole, holeErr = info.Size(), nil
 	}
-	return stat.Blocks * 512, hole, info.Size(), err
+	return stat.Blocks * 512, hole, info.Size(), holeErr
 }
 
 // sync writes out everything that the kernel still holds for the volume, and waits for it.
@@ -167,10 +169,31 @@ func (v *volume) sync() error {
 	} else {
 		err = unix.Syncfs(int(file.Fd()))
 	}
+	if err = errors.Join(err, file.Close()); err == nil && v.mount.FSType == "zfs" {
+		err = v.commit()
+	}
 	if err != nil {
 		err = fmt.Errorf("write out what is cached for %s: %w", v.path, err)
 	}
-	return errors.Join(err, file.Close())
+	return err
+}
+
+// commit waits until all that was written to our files is in its place on ZFS, and counted. To sync makes it safe in the intent log, which
+// is enough for everybody else. But ZFS also waits for the transaction group when it is asked for a hole in a changed file.
+func (v *volume) commit() error {
+	ours, err := filepath.Glob(filepath.Join(v.path, namePrefix+"*"))
+	for _, top := range ours {
+		err = errors.Join(err, filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Type().IsRegular() {
+				_, _, _, err = allocation(path)
+			}
+			if errors.Is(err, fs.ErrNotExist) { // somebody may tidy up
+				err = nil
+			}
+			return err
+		}))
+	}
+	return err
 }
 
 // takesDirect tries whether transfers of this size may bypass the page cache.
