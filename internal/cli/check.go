@@ -66,10 +66,13 @@ func (s schemas) admit(ctx context.Context, one *manifest) (*unstructured.Unstru
 
 // expansionField is the part of the spec that an error of the expansion is most likely about.
 func expansionField(spec *v1alpha1.StorageBenchmarkSpec) string {
-	if len(spec.Matrix) > 0 {
+	switch {
+	case len(spec.Matrix) > 0:
 		return "spec.matrix"
+	case len(spec.Variants) > 0:
+		return "spec.variants"
 	}
-	return "spec.variants"
+	return "spec.phases"
 }
 
 // compileGates compiles each gate by itself, so that a mistake can be shown where it is.

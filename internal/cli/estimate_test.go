@@ -15,10 +15,10 @@ func TestEstimate(t *testing.T) {
 	}{
 		{"{name: p, fill: {to: 50%}}", overhead, 5 * time.Second},
 		{"{name: p, fill: {size: 100Mi}}", overhead, time.Second},
-		{"{name: p, measure: {workload: {oltp: {duration: 5m, rampUp: 1m}}}}", overhead + 6*time.Minute, 0},
+		{"{name: f, fill: {to: 50%}}\n  - {name: p, measure: {workload: {oltp: {duration: 5m, rampUp: 1m}}}}", 2*overhead + 6*time.Minute, 5 * time.Second},
 		{"{name: p, measure: {workload: {redo: {duration: 5m}}}}", overhead + 5*time.Minute, 0},
-		{"{name: p, measure: {workload: {scan: {}}}}", overhead, 10 * time.Second},
-		{"{name: p, measure: {workload: {scan: {regions: 10, randomRegions: 1}}}}", overhead, time.Second},
+		{"{name: f, fill: {to: 50%}}\n  - {name: p, measure: {workload: {scan: {}}}}", 2 * overhead, 10 * time.Second},
+		{"{name: f, fill: {to: 50%}}\n  - {name: p, measure: {workload: {scan: {regions: 10, randomRegions: 1}}}}", 2 * overhead, 6 * time.Second},
 		{"{name: p, measure: {workload: {postgres: {duration: 1m, databaseSize: 100Mi}}}}", overhead + time.Minute, 3 * time.Second},
 		{`{name: p, measure: {workload: {fio: {jobFile: "[a]\nrw=read\nruntime=90\n"}}}}`, overhead + 90*time.Second, 0},
 		{`{name: p, measure: {workload: {fio: {jobFile: "[a]\nrw=read\n"}}}}`, overhead + time.Minute, 0},

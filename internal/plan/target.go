@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -8,13 +9,34 @@ import (
 
 // checkTarget refuses what cannot be run, before anything is made: to leave it out silently would be a lie.
 func checkTarget(slot *Slot) error {
-	if slot.Target.ZFS == nil {
-		return nil
+	if err := checkData(slot); err != nil || slot.Target.ZFS == nil {
+		return err
 	}
 	if err := checkVolumes(slot); err != nil {
 		return err
 	}
 	return checkReset(slot)
+}
+
+// checkData makes sure that what a phase reads or overwrites was written before, on the same volume.
+func checkData(slot *Slot) error {
+	filled := map[v1alpha1.PhaseName]bool{}
+	for _, phase := range slot.Phases {
+		volume := cmp.Or(phase.Volume, VolumeData)
+		workload := v1alpha1.Workload{}
+		if phase.Measure != nil {
+			workload = phase.Measure.Workload
+		}
+		switch {
+		case phase.Fill != nil:
+			filled[volume] = true
+		case filled[volume]:
+		case phase.Fragment != nil, workload.OLTP != nil, workload.Scan != nil:
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q works on the data of volume %s, and no phase before it has filled that: put one before it, such as {name: fill, fill: {to: 50%%}}",
+				phase.Name, slot.Variant, volume)}
+		}
+	}
+	return nil
 }
 
 // checkVolumes makes sure that every phase works on a volume that there is.

@@ -17,7 +17,7 @@ func TestBaseline(t *testing.T) {
 	l := start(t, nil)
 	g := gomega.NewWithT(t)
 	benchmark := l.submit("bench", `
-phases: [{name: read, measure: {workload: {scan: {blockSize: 128Ki}}}}]
+phases: [{name: fill, fill: {to: 50%}}, {name: read, measure: {workload: {scan: {blockSize: 128Ki}}}}]
 repetitions: 4
 baseline: {configMap: {name: base}}
 gates: [{name: no-worse, compare: {metric: read.readBytesPerSecond, to: Baseline, tolerance: 20%}}]
@@ -60,5 +60,5 @@ gates: [{name: no-worse, compare: {metric: read.readBytesPerSecond, to: Baseline
 	stored.Data = map[string]string{results.KeyBaseline: "{"}
 	l.must(l.live.Update(t.Context(), stored))
 	judged("BaselineInvalid", v1alpha1.VerdictInvalid)
-	l.executedOnce(4)
+	l.executedOnce(8)
 }
