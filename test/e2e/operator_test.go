@@ -48,6 +48,7 @@ func TestOperator(t *testing.T) {
 		{name: "two benchmarks", test: twoBenchmarks, long: true},
 		{name: "failed gate", test: failedGate, long: true},
 		{name: "slower disk", test: slowerDisk, long: true},
+		{name: "degrading disk", test: degrading, long: true},
 		{name: "same things", test: sameThings, long: true},
 		{name: "volume too small", test: volumeTooSmall, long: true},
 		{name: "disk full", test: diskFull},

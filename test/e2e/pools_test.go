@@ -51,7 +51,7 @@ func TestPools(t *testing.T) {
 		{name: "openebs", test: (*pools).openebs},
 		{name: "scrubbed", test: (*pools).scrubbed, long: true},
 		{name: "nodes at once", test: (*pools).nodesAtOnce, long: true},
-		{name: "ageing", test: (*pools).ageing, long: true},
+		{name: "ageing", test: (*pools).ageing},
 		{name: "operations", test: (*pools).operations, long: true},
 		{name: "changes", test: (*pools).changes, long: true},
 		{name: "many operations", test: (*pools).many, long: true},

@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/history"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// goodExperiments come before the disk is made slower, and the change is to be found by the last of so many.
+const goodExperiments, allExperiments = 8, 16
+
+const declining = "writeOperationsPerSecond"
+
+// degrading: a disk that is measured each minute becomes slower by a fifth. The history says from which experiment on, and the gate fails.
+func degrading(t *testing.T) {
+	disk := needsBlockVolume(t, gatedIOPS, 10<<20)
+	g, s := gomega.NewWithT(t), newSpace(t, levelRestricted)
+	benchmark := s.parsed("guard", fmt.Sprintf(writes, nodes[0])+`
+repetitions: 1
+schedule: {cron: "* * * * *"}
+gates: [{name: no-decline, compare: {metric: writes.`+declining+`, to: History}}]
+`)
+	s.create(benchmark)
+	last, throttled := "", time.Time{}
+	for {
+		eventually(t, "the next experiment is over", func(g gomega.Gomega) {
+			g.Expect(cluster.Get(t.Context(), client.ObjectKeyFromObject(benchmark), benchmark)).To(gomega.Succeed())
+			g.Expect(benchmark.Status.Gates).NotTo(gomega.BeEmpty())
+			g.Expect(benchmark.Status.Experiment).NotTo(gomega.Equal(last))
+			g.Expect(s.pointsOf(benchmark)).To(gomega.ContainElement(gomega.HaveField("Experiment", benchmark.Status.Experiment)))
+		})
+		last = benchmark.Status.Experiment
+		points, gate := s.pointsOf(benchmark), benchmark.Status.Gates[0]
+		fmt.Printf("experiment %d: %d writes a second: %s: %s\n", len(points), pointMedian(points[len(points)-1], declining), gate.Verdict, gate.Message)
+		if gate.Verdict == v1alpha1.VerdictFailed || len(points) >= allExperiments {
+			g.Expect(gate.Verdict).To(gomega.Equal(v1alpha1.VerdictFailed), gate.Message)
+			g.Expect(throttled).NotTo(gomega.BeZero(), "it was Failed before anything was slower")
+			break
+		}
+		if len(points) >= goodExperiments && throttled.IsZero() {
+			throttled, disk.IOPS = time.Now(), gatedIOPS*8/10
+			throttle(t, disk)
+		}
+	}
+	changes, _, err := history.Changes(s.historyOf(benchmark), 1)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	at := slices.IndexFunc(changes, func(c history.Change) bool { return c.Metric == declining })
+	g.Expect(at).To(gomega.BeNumerically(">=", 0), "%v", changes)
+	change := changes[at]
+	fmt.Printf("the history says: %s\n", change)
+	g.Expect(change.Worse).To(gomega.BeTrue())
+	g.Expect(change.Since).To(gomega.BeTemporally(">", throttled), "it begins with the slower disk")
+	s.change(benchmark, func() { benchmark.Spec.Schedule = nil })
+	s.stop(benchmark)
+}
+
+func (s *space) historyOf(benchmark *v1alpha1.StorageBenchmark) *history.Series {
+	var stored corev1.ConfigMap
+	if err := cluster.Get(s.t.Context(), client.ObjectKey{Namespace: benchmark.Namespace, Name: plan.HistoryName(benchmark.Name)}, &stored); err != nil {
+		return &history.Series{}
+	}
+	series, err := history.Decode([]byte(stored.Data[history.Key]))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return series
+}
+
+func (s *space) pointsOf(benchmark *v1alpha1.StorageBenchmark) []history.Point {
+	return s.historyOf(benchmark).Points
+}
+
+// pointMedian is the median of a metric in the one phase of an experiment; 0 if it was not measured.
+func pointMedian(point history.Point, metric string) int64 {
+	for _, one := range point.Metrics {
+		if one.Metric == metric {
+			return one.Median
+		}
+	}
+	return 0
+}
