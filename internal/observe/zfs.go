@@ -72,6 +72,17 @@ func (o *Observer) findZFS(dataset string, recordSize uint64) {
 	}
 }
 
+// PoolOnline is what the kernel calls a pool of which nothing is missing.
+const PoolOnline = "ONLINE"
+
+// PoolState is what the kernel calls the volume's pool now, such as DEGRADED; empty if it is on none, or that is not known.
+func (o *Observer) PoolState() string {
+	if o.zfs == nil || o.zfs.pool == "" {
+		return ""
+	}
+	return o.system.word(path.Join(kstats, o.zfs.pool, "state"))
+}
+
 // poolName keeps what a mount calls its source from leading elsewhere in /proc.
 var poolName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.: -]*$`)
 

@@ -40,6 +40,7 @@ type counters interface {
 	Take() observe.Snapshot
 	Between(before, after observe.Snapshot) observe.Delta
 	Environment(ctx context.Context) map[string]string
+	PoolState() string
 }
 
 // Execute executes one phase and returns its document. A phase that did not do what was asked has a document with the
@@ -147,6 +148,9 @@ func (s *session) execute(ctx context.Context) error {
 	}
 	s.startup = timer.spent()
 	s.environment["fio"] = version
+	if err := s.checkPool("before"); err != nil {
+		return err
+	}
 	began := s.clock.start()
 	switch s.kind {
 	case results.KindFill:
@@ -156,7 +160,25 @@ func (s *session) execute(ctx context.Context) error {
 	default:
 		err = s.measure(ctx, *s.request.Phase.Measure)
 	}
+	if err == nil {
+		err = s.checkPool("after")
+	}
 	return errors.Join(err, s.checkClock(began))
+}
+
+// checkPool: a pool that lacks a disk still answers, but with other speeds than the one that was asked for. Who measures beside an
+// operation, such as the replacement of a disk, wants to see just that.
+func (s *session) checkPool(when string) error {
+	state, measure := s.counters.PoolState(), s.request.Phase.Measure
+	if state == "" || state != observe.PoolOnline && measure != nil && measure.Operate != nil {
+		return nil
+	}
+	s.check("pool", state == observe.PoolOnline, "%s the phase the pool was %s", when, state)
+	if state == observe.PoolOnline {
+		return nil
+	}
+	return invalidf(ReasonPoolUnhealthy, "the pool of the volume is %s %s the phase: see 'zpool status' on the node, and mend or replace the disk that has failed",
+		state, when)
 }
 
 // preparePlace comes before every write. What it learns is part of the result.

@@ -34,6 +34,7 @@ const (
 	ReasonCPUThrottled   = "CPUThrottled"
 	ReasonForeignLoad    = "ForeignLoad"
 	ReasonDeviceBusy     = "DeviceBusy"
+	ReasonPoolUnhealthy  = "PoolUnhealthy"
 	ReasonClockStepped   = "ClockStepped"
 	ReasonClocksDisagree = "ClocksDisagree"
 	ReasonClocksApart    = "ClocksApart"

@@ -351,6 +351,46 @@ func (o ownDisk) Between(before, after observe.Snapshot) observe.Delta {
 	return delta
 }
 
+// poolStates are counters of a volume on a pool, which is in another state each time.
+type poolStates struct {
+	counters
+	states []string
+}
+
+func (p *poolStates) PoolState() string {
+	state := p.states[0]
+	if len(p.states) > 1 {
+		p.states = p.states[1:]
+	}
+	return state
+}
+
+// TestPoolState: what is measured on a pool that has lost a disk is of another pool, also if it was lost on the way.
+func TestPoolState(t *testing.T) {
+	for name, c := range map[string]struct {
+		states []string
+		says   string
+	}{
+		"on none":         {[]string{""}, ""},
+		"whole":           {[]string{"ONLINE"}, ""},
+		"degraded":        {[]string{"DEGRADED"}, "is DEGRADED before the phase"},
+		"lost on the way": {[]string{"ONLINE", "DEGRADED"}, "is DEGRADED after the phase"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.executor.observe = func(target observe.Target) (counters, error) {
+				real, err := observe.New(target)
+				return &poolStates{real, slices.Clone(c.states)}, err
+			}
+			document := b.execute(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("8Mi")}})
+			if c.says == "" && document.Outcome != results.OutcomeValid ||
+				c.says != "" && (document.Reason != ReasonPoolUnhealthy || !strings.Contains(document.Message, c.says)) {
+				t.Errorf("%s %s %s", document.Outcome, document.Reason, document.Message)
+			}
+		})
+	}
+}
+
 // TestQuietBefore: what the disk still does when the workload begins belongs to what was before it.
 func TestQuietBefore(t *testing.T) {
 	b := newBench(t)
