@@ -58,7 +58,7 @@ func (s *session) fillKept(ctx context.Context, f *filling, phase v1alpha1.FillP
 	if s.volume.block {
 		return nil
 	}
-	if s.metrics["allocatedBytes"], err = s.volume.used(); err != nil {
+	if s.metrics["allocatedBytes"], err = s.usedAfterSync(ctx); err != nil {
 		return err
 	}
 	return s.verifyAllocation(f)
