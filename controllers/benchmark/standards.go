@@ -25,8 +25,8 @@ func (r *Reconciler) observeStandards(ctx context.Context, observed *observation
 	if spec.Baseline == nil && spec.Calibration == nil || !plan.Count(observed.BenchmarkState).Over {
 		return nil
 	}
-	hash := sha256.New()
-	standards, err := &observed.Standards, error(nil)
+	var err error
+	standards, hash := &observed.Standards, sha256.New()
 	if spec.Baseline != nil {
 		of := standard[results.Baseline]{"baseline", results.KeyBaseline, results.DecodeBaseline, gate.ReasonBaselineMissing, gate.ReasonBaselineInvalid}
 		if standards.Baseline, standards.BaselineRefused, err = of.read(ctx, r, observed.Benchmark.Namespace, spec.Baseline.ConfigMap.Name, hash); err != nil {
@@ -39,7 +39,7 @@ func (r *Reconciler) observeStandards(ctx context.Context, observed *observation
 			return err
 		}
 	}
-	observed.Standards.Digest = hex.EncodeToString(hash.Sum(nil)[:8])
+	standards.Digest = hex.EncodeToString(hash.Sum(nil)[:8])
 	return nil
 }
 

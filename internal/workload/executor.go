@@ -170,11 +170,11 @@ func (s *session) execute(ctx context.Context) error {
 // operation, such as the replacement of a disk, wants to see just that.
 func (s *session) checkPool(when string) error {
 	state, measure := s.counters.PoolState(), s.request.Phase.Measure
-	if state == "" || state != observe.PoolOnline && measure != nil && measure.Operate != nil {
+	whole, beside := state == observe.PoolOnline, measure != nil && measure.Operate != nil
+	if state == "" || beside && !whole {
 		return nil
 	}
-	s.check("pool", state == observe.PoolOnline, "%s the phase the pool was %s", when, state)
-	if state == observe.PoolOnline {
+	if s.check("pool", whole, "%s the phase the pool was %s", when, state); whole {
 		return nil
 	}
 	return invalidf(ReasonPoolUnhealthy, "the pool of the volume is %s %s the phase: see 'zpool status' on the node, and mend or replace the disk that has failed",
