@@ -54,6 +54,7 @@ const (
 	ReasonPodEvicted            = "PodEvicted"
 	ReasonPodLost               = "PodLost"
 	ReasonPodFailed             = "PodFailed"
+	ReasonNodeRebooted          = "NodeRebooted"
 	ReasonJobLost               = "JobLost"
 	ReasonPhaseDeadlineExceeded = "PhaseDeadlineExceeded"
 	ReasonResultMissing         = "ResultMissing"

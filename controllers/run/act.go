@@ -107,6 +107,7 @@ func (r *Reconciler) startPhase(ctx context.Context, state *plan.RunState, i int
 	if err != nil {
 		return err
 	}
+	noteBoot(job, state.BootID)
 	if err := r.create(ctx, state.Run, job); err != nil {
 		return err
 	}

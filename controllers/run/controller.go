@@ -122,6 +122,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 		Watches(&v1alpha1.PoolOperation{}, handler.EnqueueRequestsFromMapFunc(runOfClusterWide)).
 		Watches(&corev1.Event{}, handler.EnqueueRequestsFromMapFunc(r.runOfEvent)).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.runsOfLease)).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.runsOn), builder.WithPredicates(bootChanged())).
 		WithOptions(options).
 		Complete(r)
 }
@@ -157,15 +158,20 @@ func (r *Reconciler) runOfEvent(ctx context.Context, object client.Object) []rec
 
 // runsOfLease finds the runs that wait for a node.
 func (r *Reconciler) runsOfLease(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.unsettled(ctx, func(run *v1alpha1.BenchmarkRun) bool { return plan.LeaseName(run.Spec.NodeName) == object.GetName() })
+}
+
+// unsettled lists the runs for which keep is true and something is left to do.
+func (r *Reconciler) unsettled(ctx context.Context, keep func(*v1alpha1.BenchmarkRun) bool) []reconcile.Request {
 	var runs v1alpha1.BenchmarkRunList
 	if err := r.Client.List(ctx, &runs); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "list runs for a Lease", "lease", object.GetName())
+		ctrl.LoggerFrom(ctx).Error(err, "list runs for a watch")
 		return nil
 	}
 	var requests []reconcile.Request
-	for _, run := range runs.Items {
-		if plan.LeaseName(run.Spec.NodeName) == object.GetName() && !plan.Settled(&run) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&run)})
+	for i := range runs.Items {
+		if run := &runs.Items[i]; keep(run) && !plan.Settled(run) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(run)})
 		}
 	}
 	return requests

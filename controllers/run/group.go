@@ -71,12 +71,7 @@ func agreeOnStart(object client.Object, at time.Time) {
 	if at.IsZero() {
 		return
 	}
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[v1alpha1.AnnotationStartAt] = at.UTC().Format(time.RFC3339Nano)
-	object.SetAnnotations(annotations)
+	annotate(object, v1alpha1.AnnotationStartAt, at.UTC().Format(time.RFC3339Nano))
 }
 
 // agreedStart reads it back; nil for a run alone.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/plan"
@@ -205,4 +206,17 @@ func labelsFor(run *v1alpha1.BenchmarkRun) map[string]string {
 		v1alpha1.LabelRun:          run.Name,
 		v1alpha1.LabelRunUID:       string(run.UID),
 	}
+}
+
+// annotate sets an annotation, unless it is empty.
+func annotate(object client.Object, key, value string) {
+	if value == "" {
+		return
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	object.SetAnnotations(annotations)
 }

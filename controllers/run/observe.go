@@ -45,6 +45,9 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.BenchmarkRun) (p
 	if err := r.observeOperations(ctx, &state); err != nil {
 		return state, err
 	}
+	if err := r.observeBoot(ctx, &state); err != nil {
+		return state, err
+	}
 	if err := r.observeFile(ctx, &state); err != nil {
 		return state, err
 	}
@@ -154,7 +157,7 @@ func (r *Reconciler) observeJobs(ctx context.Context, state *plan.RunState) (map
 func jobState(job *batchv1.Job, message string) plan.JobState {
 	state := plan.JobState{
 		Exists: true, Deleting: !job.DeletionTimestamp.IsZero(), UID: string(job.UID),
-		Created: job.CreationTimestamp.Time, Message: message, StartAt: agreedStart(job),
+		Created: job.CreationTimestamp.Time, Message: message, StartAt: agreedStart(job), BootID: notedBoot(job),
 	}
 	for _, condition := range job.Status.Conditions {
 		if condition.Status != corev1.ConditionTrue {

@@ -81,7 +81,7 @@ func playOperation(state *plan.PhaseState, run *v1alpha1.BenchmarkRun, phase v1a
 		message = ready.Reason + ": " + ready.Message
 	}
 	state.Job = plan.JobState{Exists: true, Deleting: !operation.DeletionTimestamp.IsZero(), UID: string(operation.UID),
-		Created: operation.CreationTimestamp.Time, Message: message, StartAt: agreedStart(operation)}
+		Created: operation.CreationTimestamp.Time, Message: message, StartAt: agreedStart(operation), BootID: notedBoot(operation)}
 	if operation.Status.StartedAt != nil {
 		state.Pod.Exists, state.Pod.Name, state.Pod.Started = true, operation.Name, &operation.Status.StartedAt.Time
 	}
@@ -149,6 +149,7 @@ func (r *Reconciler) startOperation(ctx context.Context, state *plan.RunState, i
 	phase := state.Run.Spec.Phases[i]
 	operation := poolOperation(state.Run, phase, plan.RunOperationName(state.Run, phase), phase.Operate.PoolAction, state.Pools.Datasets)
 	agreeOnStart(operation, at)
+	noteBoot(operation, state.BootID)
 	if err := r.create(ctx, state.Run, operation); err != nil {
 		return err
 	}

@@ -21,7 +21,11 @@ func runPhase(state RunState, i int) (decision RunDecision, over bool) {
 		return RunDecision{}, true
 	case phase.Stored != nil:
 		return end(invalid(v1alpha1.ReasonPhaseInvalid, true, "phase %s: %s: %s", spec.Name, phase.Stored.Reason, phase.Stored.Message))
-	case phase.Received != nil:
+	}
+	if ending := rebooted(state); ending != nil {
+		return end(ending)
+	}
+	if phase.Received != nil {
 		if ending := endCompanions(state, i, decision); ending != nil {
 			return *ending, false
 		}

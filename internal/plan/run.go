@@ -37,6 +37,8 @@ type RunState struct {
 	LeaseHolderName string
 	// Owner is the UID of the run's benchmark.
 	Owner string
+	// BootID tells this boot of the node from others; empty if the node does not say.
+	BootID string
 	// Pools below the volumes, and the claims of the volumes, taken together.
 	Pools  PoolsState
 	Volume VolumeState
@@ -98,6 +100,8 @@ type JobState struct {
 	Created  time.Time
 	// StartAt is the moment that a group has agreed on for the workload to begin.
 	StartAt *time.Time
+	// BootID of the node when the Job was made.
+	BootID string
 	// Failed and Succeeded as the Job's own conditions have it.
 	Failed    bool
 	Succeeded bool

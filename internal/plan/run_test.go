@@ -47,7 +47,12 @@ func allStored(s *RunState) {
 	s.Pods = 0
 }
 
-func leaseStolen(s *RunState)    { s.LeaseHolder, s.LeaseHolderName = thief, "lab/thief" }
+func leaseStolen(s *RunState) { s.LeaseHolder, s.LeaseHolderName = thief, "lab/thief" }
+
+// rebootedSince has the node in its second boot, and a phase begun in its first.
+func rebootedSince(i int) runChange {
+	return func(s *RunState) { s.Phases[i].Job.BootID, s.BootID = "b1", "b2" }
+}
 func volumeLost(s *RunState)     { s.Volume.Lost = true }
 func volumeGone(s *RunState)     { s.Volume = VolumeState{} }
 func volumeDeleting(s *RunState) { s.Volume.Deleting = true }
@@ -151,6 +156,12 @@ func TestRun(t *testing.T) {
 		{name: "the node is stolen", changes: []runChange{leaseStolen}, reason: "LeaseLost", ending: "retry", says: "lab/thief"},
 		{name: "the node is stolen and the pod evicted", changes: []runChange{leaseStolen, evicted}, reason: "LeaseLost", ending: "retry"},
 		{name: "the Lease is gone but nobody else has it", changes: []runChange{func(s *RunState) { s.LeaseHolder = "" }}, reason: "PhaseRunning", wake: 50 * time.Minute},
+		{name: "the node is booted anew in the middle of a phase", changes: []runChange{rebootedSince(0)}, reason: "NodeRebooted", ending: "retry", says: "after phase fill had begun (boot b1 then, b2 now)"},
+		{name: "the node is booted anew, and the pod starts again", changes: []runChange{rebootedSince(0), received}, reason: "NodeRebooted", ending: "retry"},
+		{name: "the node is booted anew between phases", changes: []runChange{rebootedSince(0), func(s *RunState) { s.Phases[0].Stored = validResult("m") }}, reason: "NodeRebooted", ending: "retry"},
+		{name: "the node is booted anew after the last phase", changes: []runChange{rebootedSince(0), allStored}, reason: "Measured", ending: "valid"},
+		{name: "the same boot", changes: []runChange{rebootedSince(0), func(s *RunState) { s.BootID = "b1" }, received}, actions: []string{"StoreResult 0"}, reason: "PhaseRunning"},
+		{name: "a node that does not tell its boot", changes: []runChange{rebootedSince(0), func(s *RunState) { s.BootID = "" }, received}, actions: []string{"StoreResult 0"}, reason: "PhaseRunning"},
 		{name: "evicted while running", changes: []runChange{evicted}, reason: "PodEvicted", ending: "retry", says: "out of memory"},
 		{name: "evicted and ended", changes: []runChange{evicted, podEnded(time.Second, false, nil)}, reason: "PodEvicted", ending: "retry"},
 		{name: "lost with its node", changes: []runChange{func(s *RunState) {

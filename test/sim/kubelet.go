@@ -140,6 +140,8 @@ func (p *pass) endPod(ctx context.Context, pod *corev1.Pod) error {
 			return err
 		}
 		return p.forceDelete(ctx, pod)
+	case Reset:
+		return p.resetNode(ctx, pod)
 	case Evict:
 		message := or(script.Message, "The node was low on resource: ephemeral-storage. Threshold quantity: 1Gi, available: 512Mi.")
 		p.setPodCondition(pod, corev1.DisruptionTarget, corev1.ConditionTrue, "TerminationByKubelet", message)

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,12 +61,30 @@ func (c *Cluster) readyNode(ctx context.Context, name string) error {
 		Capacity: resources, Allocatable: resources,
 		Addresses:       []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}},
 		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: c.kubelet.port()}},
-		NodeInfo:        corev1.NodeSystemInfo{KernelVersion: "6.12.0-sim", OperatingSystem: "linux", Architecture: "amd64", KubeletVersion: "v1.36.0-sim"},
+		NodeInfo:        corev1.NodeSystemInfo{KernelVersion: "6.12.0-sim", OperatingSystem: "linux", Architecture: "amd64", KubeletVersion: "v1.36.0-sim", BootID: string(uuid.NewUUID())},
 		Conditions: []corev1.NodeCondition{{
 			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now,
 		}},
 	}
 	return c.client.Status().Update(ctx, &node)
+}
+
+// resetNode boots the node of a running pod anew, and lets the pod wait to be started a second time.
+func (p *pass) resetNode(ctx context.Context, pod *corev1.Pod) error {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		var node corev1.Node
+		if err := p.client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, &node); err != nil {
+			return err
+		}
+		node.Status.NodeInfo.BootID = string(uuid.NewUUID())
+		return p.client.Status().Update(ctx, &node)
+	})
+	if err != nil {
+		return fmt.Errorf("reset node %s: %w", pod.Spec.NodeName, err)
+	}
+	p.finished(pod, -1)
+	p.scripts[pod.UID] = Script{}
+	return p.waiting(ctx, pod, "ContainerCreating", "")
 }
 
 // CreateStorageClass makes a class that provisions when a pod uses the claim, or leaves one of this name as it is. The API

@@ -50,6 +50,8 @@ const (
 	Kill Outcome = "Kill"
 	// LoseNode: the node of the running pod is gone, and the pod garbage collector removes the pod.
 	LoseNode Outcome = "LoseNode"
+	// Reset: the node of the running pod is reset and forgets its containers. It starts the pod once more, and this time the pod succeeds.
+	Reset Outcome = "Reset"
 	// Lose: the running pod vanishes from the API server without any trace.
 	Lose Outcome = "Lose"
 )

@@ -1,0 +1,58 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// annotationBoot is on what executes a phase: the boot of the node when it was made.
+const annotationBoot = "storagebench.dev/boot"
+
+// observeBoot reads which boot of the node it is. Before a result is believed, the API server is asked.
+func (r *Reconciler) observeBoot(ctx context.Context, state *plan.RunState) error {
+	reader := client.Reader(r.Client)
+	if plan.BootDecides(*state) {
+		reader = r.Live
+	}
+	var node corev1.Node
+	if err := reader.Get(ctx, types.NamespacedName{Name: state.Run.Spec.NodeName}, &node); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read node %s: %w", state.Run.Spec.NodeName, err)
+	}
+	state.BootID = node.Status.NodeInfo.BootID
+	return nil
+}
+
+// noteBoot writes the boot onto what executes a phase.
+func noteBoot(object client.Object, boot string) { annotate(object, annotationBoot, boot) }
+
+// notedBoot reads it back.
+func notedBoot(object client.Object) string { return object.GetAnnotations()[annotationBoot] }
+
+// bootChanged lets through nodes that have been booted anew.
+func bootChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(change event.UpdateEvent) bool {
+			before, ok := change.ObjectOld.(*corev1.Node)
+			after, fine := change.ObjectNew.(*corev1.Node)
+			return ok && fine && before.Status.NodeInfo.BootID != after.Status.NodeInfo.BootID
+		},
+	}
+}
+
+// runsOn finds the runs on a node.
+func (r *Reconciler) runsOn(ctx context.Context, node client.Object) []reconcile.Request {
+	return r.unsettled(ctx, func(run *v1alpha1.BenchmarkRun) bool { return run.Spec.NodeName == node.GetName() })
+}
