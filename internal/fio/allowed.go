@@ -32,7 +32,7 @@ func allowedOptions() map[string]*regexp.Regexp {
 	}{
 		{amounts, `bs blocksize blockalign ba bsrange blocksize_range size io_size filesize file_size offset offset_increment offset_align
 			number_ios nrfiles openfiles iodepth iodepth_batch iodepth_batch_submit iodepth_batch_complete iodepth_batch_complete_min
-			iodepth_batch_complete_max iodepth_low numjobs loops runtime timeout ramp_time startdelay thinktime thinktime_spin
+			iodepth_batch_complete_max iodepth_low numjobs loops runtime timeout ramp_time thinktime thinktime_spin
 			thinktime_blocks rwmixread rwmixwrite percentage_random perc_rand rate rate_min rate_iops rate_iops_min fsync fdatasync
 			buffer_compress_percentage buffer_compress_chunk dedupe_percentage randseed allrandrepeat latency_target latency_window
 			latency_percentile flow flow_id flow_sleep max_latency`},
@@ -70,6 +70,7 @@ func refusedOptions() map[string]string {
 		{`verify verify_pattern do_verify verifysort verify_async verify_only verify_dump verify_state_save`, "remove it: a benchmark does not verify contents"},
 		{`buffer_pattern`, "remove it: a pattern can name a file; use buffer_compress_percentage or zero_buffers"},
 		{`ioscheduler cgroup cgroup_weight cgroup_nodelete uid gid nice prio prioclass numa_cpu_nodes numa_mem_policy`, "remove it: a workload pod changes nothing on its node"},
+		{`startdelay`, "remove it: fio leaves the delay out of the time by which it divides; write stonewall for a job that is to wait for those before it"},
 		{`include`, "write the options themselves: a job file includes no other file"},
 		{`ramp_size mem iomem mem_align hugepage-size`, "remove it: the runner uses ordinary memory"},
 		{`allow_file_create allow_mounted_write pre_read profile`, "remove it: the runner decides this"},

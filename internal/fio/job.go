@@ -3,6 +3,7 @@ package fio
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -214,10 +215,10 @@ func hasControl(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// has tells whether the section sets a flag; the last line counts, as for fio.
-func (s Section) has(name string) bool {
+// has tells whether a flag is set for a section, there or for all jobs; the last line counts, as for fio.
+func (f File) has(s Section, name string) bool {
 	set := false
-	for _, option := range s.Options {
+	for _, option := range slices.Concat(f.Global, s.Options) {
 		if option.Name == name {
 			set = option.Value == "" || option.Value == "1"
 		}
@@ -231,11 +232,11 @@ func (f File) Stages() []int {
 	var stages []int
 	stage := 0
 	for i, section := range f.Sections {
-		after := i > 0 && (section.has("stonewall") || section.has("wait_for_previous"))
+		after := i > 0 && (f.has(section, "stonewall") || f.has(section, "wait_for_previous"))
 		if after {
 			stage++
 		}
-		if i == 0 || after || section.has("new_group") {
+		if i == 0 || after || f.has(section, "new_group") {
 			stages = append(stages, stage)
 		}
 	}

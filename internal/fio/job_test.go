@@ -41,15 +41,18 @@ func TestStages(t *testing.T) {
 	for name, c := range map[string]struct {
 		sections []Section
 		want     []int
+		global   []Option
 	}{
-		"one":              {[]Section{section()}, []int{0}},
-		"same group":       {[]Section{section(), section()}, []int{0}},
-		"groups together":  {[]Section{section(group), section(group)}, []int{0, 0}},
-		"one after other":  {[]Section{section(), section(after), section(after)}, []int{0, 1, 2}},
-		"two, then two":    {[]Section{section(group), section(group), section(group, after), section(group)}, []int{0, 0, 1, 1}},
-		"stonewall is off": {[]Section{section(group), section(group, Option{"stonewall", "0"})}, []int{0, 0}},
+		"one":              {[]Section{section()}, []int{0}, nil},
+		"same group":       {[]Section{section(), section()}, []int{0}, nil},
+		"groups together":  {[]Section{section(group), section(group)}, []int{0, 0}, nil},
+		"one after other":  {[]Section{section(), section(after), section(after)}, []int{0, 1, 2}, nil},
+		"two, then two":    {[]Section{section(group), section(group), section(group, after), section(group)}, []int{0, 0, 1, 1}, nil},
+		"stonewall is off": {[]Section{section(group), section(group, Option{"stonewall", "0"})}, []int{0, 0}, nil},
+		"for all jobs":     {[]Section{section(group), section(group)}, []int{0, 1}, []Option{after}},
+		"all but one":      {[]Section{section(group), section(group, Option{"stonewall", "0"}), section(group)}, []int{0, 0, 1}, []Option{after}},
 	} {
-		if got := (File{Sections: c.sections}).Stages(); !slices.Equal(got, c.want) {
+		if got := (File{Global: c.global, Sections: c.sections}).Stages(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
@@ -101,6 +104,7 @@ func TestUserFile(t *testing.T) {
 func TestUserFileRefuses(t *testing.T) {
 	for _, c := range []struct{ line, says string }{
 		{"exec_prerun=rm -rf /", "line 3: exec_prerun is not allowed: remove it: a job file runs no commands"},
+		{"startdelay=60", "line 3: startdelay is not allowed: remove it: fio leaves the delay out"},
 		{"ioengine=exec", "line 3: ioengine=\"exec\" is not allowed: write psync"},
 		{"ioengine=net", "write psync"},
 		{"ioengine=mmap", "write psync"},
