@@ -144,7 +144,25 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoRatio, text: fmt.Sprintf(
 			"%s cannot be compared as a share: %v: use a bound or an expression", c.of, err)}
 	}
+	if coarse := c.coarse(one); coarse != nil {
+		return *coarse
+	}
 	return opinion{comparison: one}
+}
+
+// finest is the smallest tolerance that rates are looked at for: somebody who tolerates nothing still cannot tell 1000 from 1000.4.
+const finest = 0.01
+
+// coarse refuses to compare rates of a few operations a second: they are whole numbers, and their rounding alone would decide, without
+// any scatter that could show it.
+func (c compareRule) coarse(one *comparison) *opinion {
+	least := slices.Min(slices.Concat(one.before, one.now))
+	if c.metric.Unit != results.UnitPerSecond || 1/least <= max(c.tolerance, finest)/2 {
+		return nil
+	}
+	return &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonTooCoarse, text: fmt.Sprintf(
+		"%s is as low as %.0f a second: a step to the next whole number is %s, too much for a tolerance of %s: compare the bytes a second, or a larger tolerance",
+		c.of, least, share(1/least), share(c.tolerance))}
 }
 
 // compareSamples makes pairs of variants that took turns; else whatever drifted in between would be taken for a difference of each pair.

@@ -102,6 +102,11 @@ func TestCompareVariants(t *testing.T) {
 	}
 	sequential := now(scaled(0.85)...)
 	sequential.Order = v1alpha1.OrderSequential
+	operations := "aged-scan.readOperationsPerSecond"
+	rates := func(before, after int64) Evidence {
+		six := func(value int64) []int64 { return []int64{value, value, value, value, value, value} }
+		return evidenceOf(measured("old", operations, six(before)...), measured("new", operations, six(after)...))
+	}
 	equal := evidenceOf(measured("old", scanned, 7, 7, 7, 7, 7, 7), measured("new", scanned, 7, 7, 7, 7, 7, 7))
 	for name, c := range map[string]comparing{
 		"same":            {evidence: now(scaled(1)...), verdict: passed, reason: ReasonHolds, message: scanned + " is as high as in variant old (from 0.0% to 0.0% with a confidence of 96.9%; 6 pairs of runs): within the tolerance of 5%, p = 0.016"},
@@ -118,6 +123,9 @@ func TestCompareVariants(t *testing.T) {
 		"no valid runs":   {evidence: invalidRun, verdict: inconclusive, reason: ReasonNoData, message: "variant new has no numbers"},
 		"nothing at all":  {evidence: Evidence{}, verdict: inconclusive, reason: ReasonNoData, message: "no data"},
 		"never together":  {evidence: now(-1, -1, -1, -1, -1, -1, 900000), verdict: inconclusive, reason: ReasonNoData, message: "in the same repetition"},
+		"coarse":          {evidence: rates(4, 3), metric: operations, verdict: inconclusive, reason: ReasonTooCoarse, message: "is as low as 3 a second: a step to the next whole number is 33.3%, too much for a tolerance of 5%"},
+		"not so coarse":   {evidence: rates(44, 33), metric: operations, tolerance: "10%", verdict: failed, reason: ReasonWorse},
+		"no tolerance":    {evidence: rates(1000, 900), metric: operations, tolerance: "0%", verdict: failed, reason: ReasonWorse},
 		"zero":            {evidence: now(0, 0, 0, 0, 0, 0), verdict: inconclusive, reason: ReasonNoRatio, message: "only values above 0 have a ratio: use a bound"},
 		"kept pool":       {evidence: kept, verdict: inconclusive, reason: ReasonNotIndependent, message: "set target.zfs.reset to Pool"},
 		"no spread":       {evidence: equal, verdict: passed, reason: ReasonHolds, message: "p = 0.016"},

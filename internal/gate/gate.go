@@ -46,6 +46,8 @@ const (
 	ReasonCalibrationUnlike = "CalibrationUnlike"
 	// ReasonNoRatio: a value is not above 0, so there is no share by which another one is worse.
 	ReasonNoRatio = "NoRatio"
+	// ReasonTooCoarse: whole numbers of a rate are too far apart to show so small a difference.
+	ReasonTooCoarse = "TooCoarse"
 )
 
 // Set is the compiled gates of an experiment. It is safe for concurrent use.
