@@ -35,8 +35,9 @@ func podState(pod *corev1.Pod) plan.PodState {
 		}
 	}
 	for i := range pod.Status.ContainerStatuses {
-		if pod.Status.ContainerStatuses[i].Name == containerName {
-			readContainer(&state, &pod.Status.ContainerStatuses[i])
+		if status := &pod.Status.ContainerStatuses[i]; status.Name == containerName {
+			readContainer(&state, status)
+			readRestarts(&state, status)
 		}
 	}
 	if pod.Status.Phase == corev1.PodFailed {
@@ -72,6 +73,14 @@ func readContainer(state *plan.PodState, status *corev1.ContainerStatus) {
 		case state.Problem == "":
 			state.Message = ended.Reason
 		}
+	}
+}
+
+// readRestarts takes a second container for a loss: it works on data that the first one has changed.
+func readRestarts(state *plan.PodState, status *corev1.ContainerStatus) {
+	if status.RestartCount > 0 {
+		state.HasReceipt = false
+		state.Problem, state.Message = v1alpha1.ReasonPodLost, fmt.Sprintf("its container was lost, and %d times started again", status.RestartCount)
 	}
 }
 

@@ -84,6 +84,8 @@ func TestPodState(t *testing.T) {
 		{name: "refused by the kubelet", status: `{phase: Failed, reason: OutOfcpu, message: "Node didn't have enough resource: cpu"}`, says: "OutOfcpu: Node didn't", ended: true, exit: -1},
 		{name: "status unknown after a restart of the kubelet", status: `{phase: Failed, containerStatuses: [{name: runner, state: {terminated: {exitCode: 137, reason: ContainerStatusUnknown, message: "The container could not be located when the pod was terminated", startedAt: null, finishedAt: null}}}]}`,
 			started: true, ended: true, exit: 137, says: "could not be located"},
+		{name: "done by a second container", status: `{phase: Succeeded, containerStatuses: [{name: runner, restartCount: 1, state: {terminated: {exitCode: 0, reason: Completed, startedAt: "2026-11-21T12:00:00Z", finishedAt: "2026-11-21T12:05:00Z", message: 'RECEIPT'}}}]}`,
+			problem: v1alpha1.ReasonPodLost, says: "1 times started again", started: true, ended: true},
 		{name: "being deleted", status: `{phase: Running, containerStatuses: [{name: runner, state: {running: {startedAt: "2026-11-21T12:00:00Z"}}}]}`, started: true, deleting: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
