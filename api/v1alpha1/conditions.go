@@ -62,6 +62,7 @@ const (
 	ReasonResultForeign         = "ResultForeign"
 	ReasonResultUnreadable      = "ResultUnreadable"
 	ReasonPhaseInvalid          = "PhaseInvalid"
+	ReasonWorkloadChanged       = "WorkloadChanged"
 	ReasonLeaseLost             = "LeaseLost"
 	ReasonOperationNotBeside    = "OperationNotBeside"
 	ReasonParameterNotSet       = "ParameterNotSet"

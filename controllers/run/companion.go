@@ -19,8 +19,31 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// observeInterval is between two looks at the counters of a pool. A look costs some commands on the node.
-const observeInterval = 5 * time.Second
+// Between two looks at the counters of a pool. A look costs some commands on the node, but only what lies between two looks is known.
+const (
+	observeShortest = 2 * time.Second
+	observeLongest  = 5 * time.Second
+)
+
+// observeInterval has a short measurement looked at more often. How long a scan takes is not known.
+func observeInterval(phase v1alpha1.Phase) time.Duration {
+	if phase.Measure == nil {
+		return observeLongest
+	}
+	var asked *v1alpha1.Duration
+	switch load := phase.Measure.Workload; {
+	case load.OLTP != nil:
+		asked = load.OLTP.Duration
+	case load.Redo != nil:
+		asked = load.Redo.Duration
+	case load.Postgres != nil:
+		asked = load.Postgres.Duration
+	}
+	if asked == nil {
+		return observeShortest
+	}
+	return min(max(asked.Duration.Duration/10, observeShortest), observeLongest)
+}
 
 // operationSlack is what an operation beside a phase may take longer than the phase.
 const operationSlack = 10 * time.Minute
@@ -93,7 +116,7 @@ func (r *Reconciler) operations(ctx context.Context, run *v1alpha1.BenchmarkRun)
 // startCompanion makes the operation.
 func (r *Reconciler) startCompanion(ctx context.Context, state *plan.RunState, i int, companion plan.Companion) error {
 	phase := state.Run.Spec.Phases[i]
-	action := v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{Interval: lasting(observeInterval)}}
+	action := v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{Interval: lasting(observeInterval(phase))}}
 	if companion == plan.Beside {
 		action = *phase.Measure.Operate
 	}
@@ -194,7 +217,10 @@ func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperati
 		invalid("the operation beside the workload was deleted, or the workload was over before it could begin")
 		return
 	}
-	from, to := poolseries.Measured(*document)
+	from, to := document.StartedAt, document.FinishedAt
+	if rounds := document.Measured; len(rounds) > 0 {
+		from, to = rounds[0].From, rounds[len(rounds)-1].To
+	}
 	share, problem := plan.BesideShare(operation, from, to)
 	if problem != "" {
 		invalid(problem)

@@ -96,3 +96,23 @@ func TestUnchangedWithoutCompanions(t *testing.T) {
 		t.Error(document, string(text), digest, observed, err)
 	}
 }
+
+func TestObserveInterval(t *testing.T) {
+	oltp := func(seconds time.Duration) v1alpha1.Workload {
+		return v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{Duration: lasting(seconds * time.Second)}}
+	}
+	for name, c := range map[string]struct {
+		phase v1alpha1.Phase
+		want  time.Duration
+	}{
+		"a short one":   {v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: oltp(10)}}, 2 * time.Second},
+		"half a minute": {v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: oltp(30)}}, 3 * time.Second},
+		"a long one":    {v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: oltp(300)}}, 5 * time.Second},
+		"a scan":        {v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}}}, 2 * time.Second},
+		"a fill":        {v1alpha1.Phase{Fill: &v1alpha1.FillPhase{}}, 5 * time.Second},
+	} {
+		if got := observeInterval(c.phase); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

@@ -17,20 +17,6 @@ import (
 
 const filesName = "files"
 
-// phaseFile is the key of a ConfigMap that a phase names: a fio job file or a pgbench script.
-func phaseFile(phase v1alpha1.Phase) *v1alpha1.ConfigMapKey {
-	if phase.Measure == nil {
-		return nil
-	}
-	switch load := phase.Measure.Workload; {
-	case load.FIO != nil:
-		return load.FIO.JobFileFrom
-	case load.Postgres != nil:
-		return load.Postgres.Script
-	}
-	return nil
-}
-
 // mountFile gives a pod the file that its phase names, read-only, and no other key of that ConfigMap. It has the same path
 // whatever the key is called.
 func mountFile(pod *corev1.PodSpec, file *v1alpha1.ConfigMapKey) {
@@ -51,7 +37,7 @@ func mountFile(pod *corev1.PodSpec, file *v1alpha1.ConfigMapKey) {
 // because the cache holds only ConfigMaps of the operator's own, and only while the pod has not started.
 func (r *Reconciler) observeFile(ctx context.Context, state *plan.RunState) error {
 	for i, spec := range state.Run.Spec.Phases {
-		phase, file := &state.Phases[i], phaseFile(spec)
+		phase, file := &state.Phases[i], plan.PhaseFile(spec)
 		if file == nil || !phase.Job.Exists || phase.Pod.Started != nil || phase.Pod.Ended != nil || phase.Stored != nil {
 			continue
 		}

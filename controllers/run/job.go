@@ -173,7 +173,7 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("64Mi"))}}},
 		},
 	}
-	mountFile(&pod, phaseFile(phase))
+	mountFile(&pod, plan.PhaseFile(phase))
 	return pod
 }
 

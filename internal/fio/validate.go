@@ -38,6 +38,8 @@ type UserFile struct {
 	File
 	// UsesData says that a job works on the data of a fill.
 	UsesData bool
+	// Ramps says that a job does for a while what its figures leave out.
+	Ramps bool
 	// Seeded says that the file sets its random numbers itself.
 	Seeded bool
 }
@@ -147,6 +149,7 @@ func readOption(file *UserFile, section *Section, line string, number int, probl
 		section.Options = append(section.Options, Option{name, value})
 	case slices.Contains([]string{"thread", "group_reporting", "new_group"}, name): // set for all jobs in any case
 	default:
+		file.Ramps = file.Ramps || name == "ramp_time"
 		file.Seeded = file.Seeded || name == "randseed" || name == "randrepeat" || name == "allrandrepeat"
 		section.Options = append(section.Options, Option{name, value})
 	}

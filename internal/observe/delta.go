@@ -73,6 +73,31 @@ type comparison struct {
 	metrics map[string]int64
 }
 
+// Without is a snapshot as it would be, had nothing happened between two later ones: what lies between two rounds is not measured. A
+// counter that was reset meanwhile says nothing any more.
+func (s Snapshot) Without(from, to Snapshot) Snapshot {
+	shifted := s
+	shifted.at = s.at.Add(to.at.Sub(from.at))
+	shifted.groups = map[string]group{}
+	shifted.missing = slices.Concat(s.missing, from.missing, to.missing)
+	shifted.exclusive = s.exclusive && from.exclusive && to.exclusive
+	for name, earlier := range s.groups {
+		moved := group{counters: map[string]uint64{}, levels: earlier.levels}
+		for key, value := range earlier.counters {
+			before, found := from.groups[name].counters[key]
+			after, still := to.groups[name].counters[key]
+			if found && still && value <= before && before <= after {
+				moved.counters[key] = value + (after - before)
+			}
+		}
+		if lost := len(earlier.counters) - len(moved.counters); lost > 0 {
+			shifted.missing = append(shifted.missing, fmt.Sprintf("%d counters of %s are not available: they were reset between two rounds.", lost, name))
+		}
+		shifted.groups[name] = moved
+	}
+	return shifted
+}
+
 // Between compares two snapshots of this observer. Where a counter is smaller than before, nothing is said of it: it was reset.
 func (o *Observer) Between(before, after Snapshot) Delta {
 	elapsed := after.at.Sub(before.at) // by the monotonic clock

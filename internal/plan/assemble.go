@@ -51,8 +51,7 @@ func Assemble(evidence Evidence) results.Experiment {
 			result.Valid, result.Reason, result.Message = false, v1alpha1.ReasonResultMissing, lost
 			if group := GroupName(&runs[i]); !spoiled[group] {
 				spoiled[group] = true
-				evidence.Tally.Done--
-				evidence.Tally.GivenUp = append(evidence.Tally.GivenUp, fmt.Sprintf("%s repetition %d: %s", result.Variant, result.Repetition, lost))
+				evidence.Tally.giveUp(fmt.Sprintf("%s repetition %d: %s", result.Variant, result.Repetition, lost))
 			}
 		}
 		experiment.Runs = append(experiment.Runs, result)
@@ -65,7 +64,8 @@ func Assemble(evidence Evidence) results.Experiment {
 			experiment.StartedAt = utc(started)
 		}
 	}
-	assembleGroups(&experiment)
+	evidence.Tally.giveUp(spoilChanged(runs, experiment.Runs, evidence.Documents)...)
+	evidence.Tally.giveUp(assembleGroups(&experiment)...)
 	experiment.Variants = results.Summarise(experiment.Runs)
 	for i := range experiment.Variants {
 		experiment.Variants[i].Definition = evidence.Definitions[experiment.Variants[i].Name]
@@ -101,10 +101,14 @@ func CompareRuns(a, b v1alpha1.BenchmarkRun) int {
 	return cmp.Or(cmp.Compare(a.Spec.Index, b.Spec.Index), cmp.Compare(a.Spec.Attempt, b.Spec.Attempt), strings.Compare(a.Name, b.Name))
 }
 
-// assembleGroups joins the runs of groups. A run whose group is Invalid is not used either.
-func assembleGroups(experiment *results.Experiment) {
+// assembleGroups joins the runs of groups. A run whose group is Invalid is not used either. It returns which repetitions have only
+// now turned out to be Invalid.
+func assembleGroups(experiment *results.Experiment) (givenUp []string) {
 	experiment.Groups = results.Join(experiment.Runs)
 	for _, group := range experiment.Groups {
+		if group.Reason == results.ReasonNotTogether {
+			givenUp = append(givenUp, fmt.Sprintf("%s repetition %d: %s", group.Variant, group.Repetition, group.Message))
+		}
 		for i := range experiment.Runs {
 			run := &experiment.Runs[i]
 			if run.Group != nil && run.Group.Name == group.Name && run.Valid && !group.Valid {
@@ -112,6 +116,7 @@ func assembleGroups(experiment *results.Experiment) {
 			}
 		}
 	}
+	return givenUp
 }
 
 // countStragglers counts the phases of valid groups in which a node was not in step.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -24,5 +25,46 @@ func TestAssembleWithoutRuns(t *testing.T) {
 	}
 	if _, _, err := experiment.Encode(1 << 20); err != nil {
 		t.Errorf("it cannot be written: %v", err)
+	}
+}
+
+// TestAssembleChangedFile: somebody edits the ConfigMap of a job file after the second of four runs. The numbers of both texts are never taken together.
+func TestAssembleChangedFile(t *testing.T) {
+	for name, c := range map[string]struct {
+		texts   []string
+		invalid int
+	}{
+		"the same": {[]string{"a", "a", "a", "a"}, 0},
+		"edited":   {[]string{"a", "a", "b", "b"}, 2},
+	} {
+		state := endedRuns(testState(), 0, 4, validEnding)
+		documents := map[string]results.PhaseDocument{}
+		for i := range state.Runs {
+			run := &state.Runs[i]
+			run.Spec.Phases = []v1alpha1.Phase{{Name: "jobs", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{
+				FIO: &v1alpha1.FIOWorkload{JobFileFrom: &v1alpha1.ConfigMapKey{Name: "mine", Key: "job.fio"}}}}}}
+			result := PhaseObjectName(run.Name, "jobs")
+			run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "jobs", JobUID: "u", Result: result}}
+			documents[result] = results.PhaseDocument{Phase: "jobs", Kind: results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: noon, FinishedAt: noon,
+				Metrics: map[string]int64{"readBytes": 1}, Environment: map[string]string{results.EnvironmentWorkloadFile: c.texts[i]}}
+		}
+		gates, err := gate.Compile(nil, state.Runs[0].Spec.Phases, VariantNames(state.Slots))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := Assemble(Evidence{Now: noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Runs: state.Runs, Documents: documents, Gates: gates, Tally: Count(state)})
+		invalid := 0
+		for _, run := range e.Runs {
+			if !run.Valid && run.Reason == v1alpha1.ReasonWorkloadChanged && strings.Contains(run.Message, "ConfigMap mine") {
+				invalid++
+			}
+		}
+		wanted := v1alpha1.VerdictPassed
+		if c.invalid > 0 {
+			wanted = v1alpha1.VerdictInvalid
+		}
+		if invalid != c.invalid || e.Verdict != string(wanted) {
+			t.Errorf("%s: %d runs are Invalid, verdict %s: %s", name, invalid, e.Verdict, e.Message)
+		}
 	}
 }

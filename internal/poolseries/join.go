@@ -3,6 +3,7 @@ package poolseries
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/storagebench/storagebench/internal/results"
@@ -28,17 +29,18 @@ func Unpack(packed []byte, digest string) (Document, error) {
 	return document, nil
 }
 
-// Measured is the time in which a phase took its numbers: a measure phase leaves out its ramp-up, which comes first.
-func Measured(phase results.PhaseDocument) (from, to time.Time) {
-	from, to = phase.StartedAt, phase.FinishedAt
-	if duration := time.Duration(phase.Metrics["durationNanoseconds"]); phase.Kind == results.KindMeasure && duration > 0 && duration < to.Sub(from) {
-		from = to.Add(-duration)
+// measured are the times in which a phase took its numbers: all of it, unless it says more.
+func measured(phase results.PhaseDocument) []results.Interval {
+	if len(phase.Measured) > 0 {
+		return phase.Measured
 	}
-	return from, to
+	return []results.Interval{{From: phase.StartedAt, To: phase.FinishedAt}}
 }
 
-// Join tells in the vocabulary of results what the disks did while a phase was measured. Counters are taken at the samples nearest to
-// the ends of that time; what a version of OpenZFS does not count is absent.
+// minCoveredPercent of the measured time has to lie between samples, or nothing is said of the disks.
+const minCoveredPercent = 50
+
+// Join tells in the vocabulary of results what the disks did while a phase was measured. What a version of OpenZFS does not count is absent.
 func (d Document) Join(phase results.PhaseDocument) map[string]int64 {
 	const partsPerMillionPerPercent = 10_000
 	metrics := map[string]int64{"poolAllocatedBytes": d.After.AllocatedBytes}
@@ -54,59 +56,79 @@ func (d Document) Join(phase results.PhaseDocument) map[string]int64 {
 	if share, any := d.smallReads(); any {
 		metrics["smallDiskReadsPartsPerMillion"] = share
 	}
-	if disks, elapsed := d.disksWithin(Measured(phase)); elapsed > 0 {
+	if disks, elapsed := d.disksWithin(measured(phase)); elapsed > 0 {
 		disks.rates(metrics, elapsed)
-		inflation(metrics, "diskReadsPerReadMilli", metrics["diskReadOperationsPerSecond"], phase.Metrics["readOperationsPerSecond"])
-		inflation(metrics, "diskWritesPerWriteMilli", metrics["diskWriteOperationsPerSecond"], phase.Metrics["writeOperationsPerSecond"])
+		workload := time.Duration(phase.Metrics["durationNanoseconds"])
+		inflation(metrics, "diskReadsPerReadMilli", perSecond(disks.ReadOperations, elapsed), perSecond(phase.Metrics["readOperations"], workload))
+		inflation(metrics, "diskWritesPerWriteMilli", perSecond(disks.WriteOperations, elapsed), perSecond(phase.Metrics["writeOperations"], workload))
 	}
 	return metrics
 }
 
-// inflation is how many requests to the disks came of 1000 of the workload.
-func inflation(metrics map[string]int64, name string, disks, workload int64) {
+// inflation is how many requests to the disks came of 1000 of the workload. The samples do not cover all of the workload's time, hence
+// rates and not counts are compared, and not yet rounded ones: an aged disk may do three reads a second.
+func inflation(metrics map[string]int64, name string, disks, workload float64) {
 	if workload > 0 {
-		metrics[name] = disks * 1000 / workload
+		metrics[name] = int64(math.Round(disks * 1000 / workload))
 	}
 }
 
-// disksWithin adds up the disks between two moments.
-func (d Document) disksWithin(from, to time.Time) (sum Counters, elapsed time.Duration) {
-	first, last := d.nearest(from), d.nearest(to)
-	counted := false
+func perSecond(count int64, during time.Duration) float64 {
+	if during <= 0 {
+		return 0
+	}
+	return float64(count) / during.Seconds()
+}
+
+// disksWithin adds up what the disks did in some stretches of time, and says for how long. Only samples from within them count: one from
+// before would let the disks look less busy than they were.
+func (d Document) disksWithin(times []results.Interval) (sum Counters, elapsed time.Duration) {
+	var whole time.Duration
+	for _, interval := range times {
+		whole += interval.To.Sub(interval.From)
+	}
 	for _, vdev := range d.Vdevs {
 		if !vdev.Disk || len(vdev.ReadOperations) != len(d.Series.OffsetMilliseconds) {
 			continue
 		}
-		counted = true
-		sum.ReadOperations += vdev.ReadOperations[last] - vdev.ReadOperations[first]
-		sum.WriteOperations += vdev.WriteOperations[last] - vdev.WriteOperations[first]
-		sum.ReadBytes += vdev.ReadBytes[last] - vdev.ReadBytes[first]
-		sum.WriteBytes += vdev.WriteBytes[last] - vdev.WriteBytes[first]
-	}
-	if !counted {
-		return sum, 0
-	}
-	return sum, time.Duration(d.Series.OffsetMilliseconds[last]-d.Series.OffsetMilliseconds[first]) * time.Millisecond
-}
-
-// nearest is the sample next to a moment.
-func (d Document) nearest(at time.Time) (index int) {
-	offset, best := at.Sub(d.StartedAt).Milliseconds(), int64(-1)
-	for i, sampled := range d.Series.OffsetMilliseconds {
-		distance := max(sampled-offset, offset-sampled)
-		if best < 0 || distance < best {
-			index, best = i, distance
+		elapsed = 0
+		for _, interval := range times {
+			first, last := d.samplesWithin(interval)
+			if last <= first {
+				continue
+			}
+			sum.ReadOperations += vdev.ReadOperations[last] - vdev.ReadOperations[first]
+			sum.WriteOperations += vdev.WriteOperations[last] - vdev.WriteOperations[first]
+			sum.ReadBytes += vdev.ReadBytes[last] - vdev.ReadBytes[first]
+			sum.WriteBytes += vdev.WriteBytes[last] - vdev.WriteBytes[first]
+			elapsed += time.Duration(d.Series.OffsetMilliseconds[last]-d.Series.OffsetMilliseconds[first]) * time.Millisecond
 		}
 	}
-	return index
+	if elapsed < whole*minCoveredPercent/100 {
+		return Counters{}, 0
+	}
+	return sum, elapsed
+}
+
+// samplesWithin are the first and the last sample of a stretch of time.
+func (d Document) samplesWithin(interval results.Interval) (first, last int) {
+	first, last = len(d.Series.OffsetMilliseconds), -1
+	for i, offset := range d.Series.OffsetMilliseconds {
+		at := d.StartedAt.Add(time.Duration(offset) * time.Millisecond)
+		if at.Before(interval.From) || at.After(interval.To) {
+			continue
+		}
+		first, last = min(first, i), i
+	}
+	return first, last
 }
 
 func (c Counters) rates(metrics map[string]int64, elapsed time.Duration) {
-	perSecond := func(count int64) int64 { return int64(float64(count) / elapsed.Seconds()) }
-	metrics["diskReadOperationsPerSecond"] = perSecond(c.ReadOperations)
-	metrics["diskWriteOperationsPerSecond"] = perSecond(c.WriteOperations)
-	metrics["diskReadBytesPerSecond"] = perSecond(c.ReadBytes)
-	metrics["diskWrittenBytesPerSecond"] = perSecond(c.WriteBytes)
+	rate := func(count int64) int64 { return int64(math.Round(perSecond(count, elapsed))) }
+	metrics["diskReadOperationsPerSecond"] = rate(c.ReadOperations)
+	metrics["diskWriteOperationsPerSecond"] = rate(c.WriteOperations)
+	metrics["diskReadBytesPerSecond"] = rate(c.ReadBytes)
+	metrics["diskWrittenBytesPerSecond"] = rate(c.WriteBytes)
 	if c.ReadOperations > 0 {
 		metrics["diskReadRequestBytes"] = c.ReadBytes / c.ReadOperations
 	}

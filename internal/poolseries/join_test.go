@@ -26,7 +26,8 @@ func TestJoin(t *testing.T) {
 	}
 	document.Vdevs = []Vdev{mirror, disk}
 	phase := results.PhaseDocument{Kind: results.KindMeasure, StartedAt: start.Add(2 * time.Second), FinishedAt: start.Add(39 * time.Second),
-		Metrics: map[string]int64{"durationNanoseconds": int64(28 * time.Second), "readOperationsPerSecond": 40}}
+		Measured: []results.Interval{{From: start.Add(11 * time.Second), To: start.Add(39 * time.Second)}},
+		Metrics:  map[string]int64{"durationNanoseconds": int64(28 * time.Second), "readOperations": 40 * 28}}
 	want := map[string]int64{
 		"poolAllocatedBytes": 5, "freeSpaceFragmentationPartsPerMillion": 70_000, "longestTransactionGroupNanoseconds": 9, "gangBlocks": 3,
 		"smallDiskReadsPartsPerMillion": 750_000,
@@ -48,16 +49,48 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestJoinOfAShortWindow: two moments that have the same sample next to them tell no rate.
+// TestJoinOfRounds: what the disks do between two rounds is not joined, and a few reads a second are not rounded before they divide.
+func TestJoinOfRounds(t *testing.T) {
+	document := Document{Version: Version, StartedAt: start, Series: Series{OffsetMilliseconds: []int64{0, 10_000, 20_000, 30_000}},
+		Vdevs: []Vdev{{Name: "a", Disk: true, ReadOperations: []int64{0, 4277, 900_000, 904_277}, WriteOperations: make([]int64, 4),
+			ReadBytes: make([]int64, 4), WriteBytes: make([]int64, 4)}}}
+	rounds := []results.Interval{{From: start, To: start.Add(10 * time.Second)}, {From: start.Add(20 * time.Second), To: start.Add(30 * time.Second)}}
+	phase := results.PhaseDocument{Kind: results.KindMeasure, StartedAt: start, FinishedAt: start.Add(30 * time.Second), Measured: rounds,
+		Metrics: map[string]int64{"durationNanoseconds": int64(20 * time.Second), "readOperations": 67, "readOperationsPerSecond": 3}}
+	metrics := document.Join(phase)
+	if metrics["diskReadOperationsPerSecond"] != 428 || metrics["diskReadsPerReadMilli"] != 127_672 {
+		t.Errorf("4277 reads of the disk in each of two rounds, for 67 reads in all: %v", metrics)
+	}
+}
+
+// TestJoinLeavesOutWhatWasBefore: the disks did nothing before the phase, and 100 reads a second during it.
+func TestJoinLeavesOutWhatWasBefore(t *testing.T) {
+	document := Document{Version: Version, StartedAt: start, Series: Series{OffsetMilliseconds: []int64{0, 5000, 10_000, 15_000, 20_000}},
+		Vdevs: []Vdev{{Name: "a", Disk: true, ReadOperations: []int64{0, 0, 270, 770, 1030}, WriteOperations: make([]int64, 5), ReadBytes: make([]int64, 5), WriteBytes: make([]int64, 5)}}}
+	phase := results.PhaseDocument{Kind: results.KindMeasure, Measured: []results.Interval{{From: start.Add(7300 * time.Millisecond), To: start.Add(17600 * time.Millisecond)}}}
+	if got, known := document.Join(phase)["diskReadOperationsPerSecond"]; known {
+		t.Errorf("%d reads a second from 5 s of 10.3", got)
+	}
+	phase.Measured[0].To = start.Add(17200 * time.Millisecond)
+	if got := document.Join(phase)["diskReadOperationsPerSecond"]; got != 100 {
+		t.Errorf("%d reads a second", got)
+	}
+}
+
+// TestJoinOfAShortWindow: a phase without two samples in it has no rate.
 func TestJoinOfAShortWindow(t *testing.T) {
 	document := recorded(t, 10)
 	phase := results.PhaseDocument{Kind: results.KindFill, StartedAt: start.Add(5 * time.Second), FinishedAt: start.Add(5100 * time.Millisecond)}
 	if _, known := document.Join(phase)["diskReadOperationsPerSecond"]; known {
 		t.Error("a rate over no time")
 	}
-	phase.FinishedAt = start.Add(time.Hour)
+	phase.FinishedAt = start.Add(12 * time.Second)
 	if got := document.Join(phase)["diskReadOperationsPerSecond"]; got != 1 {
-		t.Errorf("beyond the window: %d", got)
+		t.Errorf("the last seconds are not covered: %d", got)
+	}
+	phase.FinishedAt = start.Add(time.Hour)
+	if got, known := document.Join(phase)["diskReadOperationsPerSecond"]; known {
+		t.Errorf("%d, though nearly all of the phase is not covered", got)
 	}
 }
 

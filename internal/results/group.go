@@ -16,6 +16,10 @@ const (
 	StragglerFinishLeast = 10 * time.Second
 )
 
+// togetherPercent of the shortest node's time is what all nodes must have measured at the same time: rates of other times do not add up
+// to what they do together.
+const togetherPercent = 90
+
 // RunGroup says of a run that its phases were executed on several nodes at once, one of them by this run.
 type RunGroup struct {
 	// Name that the runs of the group share.
@@ -99,32 +103,69 @@ func joinGroup(members []RunResult) GroupResult {
 		}
 	}
 	for _, phase := range first.Phases {
-		if joined, whole := joinPhase(phase.Name, members); whole {
-			group.Phases = append(group.Phases, joined)
+		joined, measured := joinPhase(phase.Name, members)
+		if len(measured) < int(first.Group.Size) {
+			continue
+		}
+		group.Phases = append(group.Phases, joined)
+		if words := apart(measured); group.Valid && words != "" {
+			group.Valid, group.Reason, group.Message = false, ReasonNotTogether, fmt.Sprintf("phase %s: %s", phase.Name, words)
 		}
 	}
 	return group
 }
 
+// apart says that the nodes did not measure a phase together; empty if they did.
+func apart(phases []RunPhase) string {
+	if phases[0].Kind != KindMeasure {
+		return ""
+	}
+	var from, to time.Time
+	var shortest time.Duration
+	for i, phase := range phases {
+		if phase.StartedAt == nil || phase.FinishedAt == nil {
+			return ""
+		}
+		long := phase.FinishedAt.Sub(*phase.StartedAt)
+		if i == 0 {
+			from, to, shortest = *phase.StartedAt, *phase.FinishedAt, long
+		}
+		shortest = min(shortest, long)
+		if phase.StartedAt.After(from) {
+			from = *phase.StartedAt
+		}
+		if phase.FinishedAt.Before(to) {
+			to = *phase.FinishedAt
+		}
+	}
+	if common := max(0, to.Sub(from)); common < shortest*togetherPercent/100 {
+		return fmt.Sprintf("all nodes measured together for %s only, and the shortest took %s: measure longer, or give all nodes the same to do before",
+			common.Round(time.Second), shortest.Round(time.Second))
+	}
+	return ""
+}
+
 // consequence says that a run is Invalid only because another one is: the cause is worth more.
 func consequence(reason string) bool { return reason == ReasonPeerInvalid }
+
+// ReasonNotTogether is the reason of a group whose runs are Valid each for itself, but were not made together.
+const ReasonNotTogether = "NotTogether"
 
 // ReasonPeerInvalid is the reason of a run that is Invalid only because another one of its group is.
 const ReasonPeerInvalid = "PeerInvalid"
 
-// joinPhase joins a phase; false if it is not Valid on all nodes.
-func joinPhase(name string, members []RunResult) (GroupPhase, bool) {
-	var phases []RunPhase
+// joinPhase joins a phase, and returns it as each node has it; none if it is not Valid on all nodes.
+func joinPhase(name string, members []RunResult) (joined GroupPhase, phases []RunPhase) {
 	for _, run := range members {
 		at := slices.IndexFunc(run.Phases, func(phase RunPhase) bool { return phase.Name == name && phase.Outcome == OutcomeValid })
 		if at < 0 {
-			return GroupPhase{}, false
+			return GroupPhase{}, nil
 		}
 		phases = append(phases, run.Phases[at])
 	}
-	joined := GroupPhase{Name: name, Kind: phases[0].Kind, Metrics: joinMetrics(phases)}
+	joined = GroupPhase{Name: name, Kind: phases[0].Kind, Metrics: joinMetrics(phases)}
 	joined.Stragglers = stragglers(members, phases)
-	return joined, len(phases) == int(members[0].Group.Size)
+	return joined, phases
 }
 
 func joinMetrics(phases []RunPhase) map[string]int64 {

@@ -77,6 +77,32 @@ func TestGroupIsAsGoodAsItsWorstRun(t *testing.T) {
 	}
 }
 
+// TestGroupMeasuresTogether: the rates of two minutes of which only a part is the same do not add up.
+func TestGroupMeasuresTogether(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		began, end time.Duration // of the second node, against the first
+		kind, says string
+	}{
+		{"in step", 0, 0, KindMeasure, ""},
+		{"a bit late", 5 * time.Second, 5 * time.Second, KindMeasure, ""},
+		{"late", 7 * time.Second, 7 * time.Second, KindMeasure, "together for 53s only, and the shortest took 1m0s"},
+		{"one after the other", 6 * time.Minute, 6 * time.Minute, KindMeasure, "together for 0s only"},
+		{"slower", 0, time.Minute, KindMeasure, ""},
+		{"early", -7 * time.Second, -7 * time.Second, KindMeasure, "together for 53s only"},
+		{"no measure phase", time.Hour, time.Hour, KindFill, ""},
+	} {
+		first, second := member("g", 0, 2, map[string]int64{"readBytes": 1}), member("g", 1, 2, map[string]int64{"readBytes": 1})
+		began, ended := testStart.Add(test.began), testStart.Add(time.Minute+test.end)
+		second.Phases[0].StartedAt, second.Phases[0].FinishedAt = &began, &ended
+		first.Phases[0].Kind, second.Phases[0].Kind = test.kind, test.kind
+		group := Join([]RunResult{first, second})[0]
+		if group.Valid != (test.says == "") || !strings.Contains(group.Message, test.says) || !group.Valid && group.Reason != ReasonNotTogether {
+			t.Errorf("%s: %t %s: %s", test.name, group.Valid, group.Reason, group.Message)
+		}
+	}
+}
+
 func TestSummaryCountsAGroupOnce(t *testing.T) {
 	runs := []RunResult{}
 	for repetition := range int32(3) {

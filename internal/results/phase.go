@@ -38,6 +38,7 @@ const (
 	maxMessageLength          = 4096
 	maxSeeds                  = 1024
 	maxEnvironment            = 256
+	maxMeasured               = 64
 	maxEnvironmentKeyLength   = 128
 	maxEnvironmentValueLength = 1024
 	maxChecks                 = 64
@@ -54,6 +55,17 @@ type Check struct {
 	Name    string `json:"name"`
 	Passed  bool   `json:"passed"`
 	Message string `json:"message,omitempty"`
+}
+
+// EnvironmentWorkloadFile is the digest of a job file or script that a phase had from a ConfigMap: part of what was measured.
+const EnvironmentWorkloadFile = "workload.file"
+
+// Interval is a stretch of time by the node's clock.
+type Interval struct {
+	// From is its beginning.
+	From time.Time `json:"from"`
+	// To is its end.
+	To time.Time `json:"to"`
 }
 
 // PhaseDocument is what a runner says about one executed phase.
@@ -76,6 +88,8 @@ type PhaseDocument struct {
 	StartedAt time.Time `json:"startedAt"`
 	// FinishedAt is when it ended.
 	FinishedAt time.Time `json:"finishedAt"`
+	// Measured are the times that the metrics of a measure phase are from: one, or one for each round that counts.
+	Measured []Interval `json:"measured,omitempty"`
 	// Metrics by name; the unit is part of the name.
 	Metrics map[string]int64 `json:"metrics,omitempty"`
 	// Seeds of everything random, in the order of their use.
@@ -155,6 +169,12 @@ func (d PhaseDocument) validateTimes() error {
 		return fmt.Errorf("finishedAt %s is before startedAt %s: the clock was set back, measure again",
 			d.FinishedAt.Format(time.RFC3339), d.StartedAt.Format(time.RFC3339))
 	}
+	for _, interval := range d.Measured {
+		if interval.To.Before(interval.From) {
+			return fmt.Errorf("measured ends at %s, before it begins at %s: the clock was set back, measure again",
+				interval.To.Format(time.RFC3339Nano), interval.From.Format(time.RFC3339Nano))
+		}
+	}
 	return nil
 }
 
@@ -176,6 +196,7 @@ func (d PhaseDocument) validateBounds() error {
 		count, most int
 	}{
 		{"message bytes", len(d.Message), maxMessageLength}, {"seeds", len(d.Seeds), maxSeeds},
+		{"measured intervals", len(d.Measured), maxMeasured},
 		{"environment entries", len(d.Environment), maxEnvironment}, {"checks", len(d.Checks), maxChecks},
 		{"omitted entries", len(d.Omitted), maxOmitted},
 	}

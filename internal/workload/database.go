@@ -30,7 +30,7 @@ func (d *database) prepare(_ context.Context, s *session) error {
 		return nil
 	}
 	var err error
-	d.script, err = readPhaseFile(s.executor.File)
+	d.script, err = s.readPhaseFile()
 	return err
 }
 
@@ -78,7 +78,7 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 			s.bracket.before, s.bracket.began = s.counters.Take(), s.clock.start()
 			return
 		}
-		s.ended = s.clock.start()
+		s.bracket.ended = s.clock.start()
 		s.bracket.after = s.counters.Take()
 	})
 	if err := errors.Join(early, err); err != nil {
@@ -88,7 +88,7 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 		s.environment[name] = value
 	}
 	s.details.Postgres = outcome.Details
-	wall := s.ended.elapsed - s.bracket.began.elapsed
+	wall := s.bracket.ended.elapsed - s.bracket.began.elapsed
 	sum := fio.Sum{Duration: time.Duration(outcome.Metrics["durationNanoseconds"])}
 	return figures{sum: sum, metrics: outcome.Metrics, throughput: float64(outcome.Metrics["transactionsPerSecond"]), seed: seed},
 		s.compareClocks(sum.Duration, wall, 1, expectation{free: true})

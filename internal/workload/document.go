@@ -76,7 +76,7 @@ func (s *session) document(ctx context.Context, failure error) results.PhaseDocu
 	d := results.PhaseDocument{
 		Version: results.PhaseVersion, Run: s.request.Run, Phase: string(s.request.Phase.Name), Kind: s.kind,
 		Outcome: results.OutcomeValid, StartedAt: s.began.day.UTC(), FinishedAt: s.began.day.Add(s.ended.elapsed - s.began.elapsed).UTC(),
-		Metrics: s.metrics, Seeds: s.random.used, Checks: s.checks,
+		Measured: s.measured, Metrics: s.metrics, Seeds: s.random.used, Checks: s.checks,
 	}
 	if failure == nil && ctx.Err() != nil {
 		failure = ctx.Err() // it ended in the last moment, and nobody waits for the numbers

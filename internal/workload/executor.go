@@ -95,6 +95,7 @@ type session struct {
 	idle time.Duration
 
 	began, ended watch // around the measured part, or all of it
+	measured     []results.Interval
 	metrics      map[string]int64
 	checks       []results.Check
 	environment  map[string]string

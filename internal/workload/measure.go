@@ -35,8 +35,14 @@ type figures struct {
 
 // bracket are the counters around one round.
 type bracket struct {
-	began         watch
+	began, ended  watch
 	before, after observe.Snapshot
+}
+
+// measured is the time that a round's numbers are from: the workload's own, which ends with the round.
+func (b bracket) measured(long time.Duration) results.Interval {
+	to := b.began.day.Add(b.ended.elapsed - b.began.elapsed)
+	return results.Interval{From: to.Add(-long).UTC(), To: to.UTC()}
 }
 
 // measurement is a measure phase under way.
@@ -52,11 +58,6 @@ func (s *session) measure(ctx context.Context, phase v1alpha1.MeasurePhase) erro
 	}
 	if err := chosen.prepare(ctx, s); err != nil {
 		return err
-	}
-	if _, itself := chosen.(*database); !itself { // which has its own place to wait, behind the loading of its data
-		if err := s.awaitStart(ctx); err != nil {
-			return err
-		}
 	}
 	var m measurement
 	rule, most := stats.SteadyRule{Window: 1}, 1
@@ -113,12 +114,15 @@ func (s *session) bracketing(m *measurement) *session {
 	return s
 }
 
-// begin takes the counters, when nothing of what was written before is still under way.
+// begin takes the counters, when nothing of what was written before is still under way and the other nodes begin too.
 func (s *session) begin(ctx context.Context) error {
 	if err := inBackground(ctx, s.volume.sync); err != nil {
 		return err
 	}
 	if err := s.awaitQuiet(ctx); err != nil {
+		return err
+	}
+	if err := s.awaitStart(ctx); err != nil {
 		return err
 	}
 	s.bracket.before = s.counters.Take()
@@ -163,7 +167,7 @@ func pause(ctx context.Context, long time.Duration) error {
 
 // end takes the counters, when what the workload has written has reached the devices. The workload's own time is fio's.
 func (s *session) end(ctx context.Context) error {
-	s.ended = s.clock.start()
+	s.bracket.ended = s.clock.start()
 	if err := inBackground(ctx, s.volume.sync); err != nil {
 		return err
 	}
@@ -174,26 +178,23 @@ func (s *session) end(ctx context.Context) error {
 // summarise makes the metrics of the rounds that count: the last window, or all if they are fewer.
 func (s *session) summarise(ctx context.Context, chosen load, m *measurement, window int, cache v1alpha1.CacheExpectation) error {
 	first := max(0, len(m.rounds)-window)
+	counting := m.brackets[first:]
 	var sum fio.Sum
-	for _, one := range m.rounds[first:] {
+	for i, one := range m.rounds[first:] {
 		sum.Add(one.sum)
+		s.measured = append(s.measured, counting[i].measured(one.sum.Duration))
 		for name, value := range one.metrics { // those that cannot be added: the last round speaks
 			s.metrics[name] = value
 		}
 	}
-	s.began = m.brackets[first].began
+	s.began, s.ended = counting[0].began, counting[len(counting)-1].ended
 	s.addFigures(sum)
 	if err := chosen.finish(s, sum); err != nil {
 		return err
 	}
-	delta := s.counters.Between(m.brackets[first].before, m.brackets[len(m.brackets)-1].after)
+	delta := s.within(counting)
 	operations := sum.Read.Operations + sum.Write.Operations + s.metrics["transactions"]
 	delta = delta.WithApplication(sum.Read.Bytes, sum.Write.Bytes, operations)
-	for name, value := range delta.Metrics {
-		if _, known := results.LookupMetric(name); known {
-			s.metrics[name] = value
-		}
-	}
 	s.details.Counters, s.details.Unavailable = delta.Details, delta.Unavailable
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -201,7 +202,25 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 	if err := s.judgeLoad(delta.Load); err != nil {
 		return err
 	}
+	if ramped, is := chosen.(*userJobs); is && ramped.file.Ramps {
+		s.details.Unavailable = append(s.details.Unavailable, "What the counters say is not in the metrics: fio's ramp_time, which its own figures leave out, is in them.")
+		return nil
+	}
+	for name, value := range delta.Metrics {
+		if _, known := results.LookupMetric(name); known {
+			s.metrics[name] = value
+		}
+	}
 	return s.judgeCache(cache, sum.Read.Bytes, delta)
+}
+
+// within is what the counters say of some rounds, without what lies between them.
+func (s *session) within(rounds []bracket) observe.Delta {
+	before := rounds[0].before
+	for i := range rounds[1:] {
+		before = before.Without(rounds[i].after, rounds[i+1].before)
+	}
+	return s.counters.Between(before, rounds[len(rounds)-1].after)
 }
 
 // judgeLoad refuses numbers that are those of a CPU limit, or of somebody else on the same devices.
@@ -239,11 +258,13 @@ func (s *session) chooseLoad(phase v1alpha1.MeasurePhase) (load, error) {
 	case w.Scan != nil:
 		return &scan{given: *w.Scan, warm: warm}, nil
 	case w.FIO != nil:
-		return &userJobs{given: *w.FIO}, nil
+		return &userJobs{given: *w.FIO, declared: declared}, nil
 	case declared:
 		return nil, invalidf(ReasonNotPossible, "cache: %s: where the reads of this workload came from cannot be told: write cache: Any", phase.Cache)
 	case w.Redo != nil:
 		return &redo{given: *w.Redo}, nil
+	case w.Postgres != nil && phase.SteadyState != nil:
+		return nil, invalidf(ReasonNotPossible, "steadyState: each round of postgres would load its data anew: remove it, and set postgres.duration")
 	case w.Postgres != nil:
 		return &database{given: *w.Postgres}, nil
 	}

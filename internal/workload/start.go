@@ -9,11 +9,11 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// awaitStart waits for the moment that the runs of a group have agreed on, once everything else is ready. It is a moment of the
+// awaitStart waits, once, for the moment that the runs of a group have agreed on, when everything else is ready. It is a moment of the
 // nodes' clocks: nodes whose clocks differ begin as far apart. Whoever is late begins at once, and the metric says by how much.
 func (s *session) awaitStart(ctx context.Context) error {
-	if s.request.StartAt == nil {
-		return nil
+	if _, begun := s.metrics[results.MetricStartLag]; begun || s.request.StartAt == nil {
+		return nil // a further round follows the one before it
 	}
 	at := *s.request.StartAt
 	for left := at.Sub(s.clock.day()); left > 0; left = at.Sub(s.clock.day()) {

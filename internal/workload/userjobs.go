@@ -12,6 +12,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // maxPhaseFile bounds a job file or script that comes from a ConfigMap.
@@ -20,14 +21,16 @@ const maxPhaseFile = 1 << 20
 // userJobs is a job file of the user's own.
 type userJobs struct {
 	given v1alpha1.FIOWorkload
-	file  fio.UserFile
-	place fio.Place
+	// declared says that the phase has an expectation of the cache.
+	declared bool
+	file     fio.UserFile
+	place    fio.Place
 }
 
 func (u *userJobs) prepare(ctx context.Context, s *session) error {
 	text := u.given.JobFile
 	if u.given.JobFileFrom != nil {
-		read, err := readPhaseFile(s.executor.File)
+		read, err := s.readPhaseFile()
 		if err != nil {
 			return err
 		}
@@ -36,6 +39,9 @@ func (u *userJobs) prepare(ctx context.Context, s *session) error {
 	var err error
 	if u.file, err = fio.ParseUserFile(text); err != nil {
 		return &invalid{ReasonJobRefused, err}
+	}
+	if u.file.Ramps && u.declared {
+		return invalidf(ReasonNotPossible, "cache: what the ramp_time of the job file reads cannot be told from what is measured: write cache: Any, or remove ramp_time")
 	}
 	if err := u.choosePlace(s); err != nil {
 		return err
@@ -85,9 +91,9 @@ func (u *userJobs) round(ctx context.Context, s *session, _ int) (figures, error
 
 func (u *userJobs) finish(*session, fio.Sum) error { return nil }
 
-// readPhaseFile reads what the phase names in a ConfigMap.
-func readPhaseFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
+// readPhaseFile reads what the phase names in a ConfigMap, and notes which text it was.
+func (s *session) readPhaseFile() ([]byte, error) {
+	file, err := os.Open(s.executor.File)
 	if err != nil {
 		return nil, invalidf(ReasonJobRefused, "the file that the phase names in a ConfigMap is not there: %w: make the ConfigMap with that key", err)
 	}
@@ -96,5 +102,6 @@ func readPhaseFile(path string) ([]byte, error) {
 	if err == nil && len(text) > maxPhaseFile {
 		err = invalidf(ReasonJobRefused, "the file that the phase names in a ConfigMap has more than %d bytes: shorten it", maxPhaseFile)
 	}
+	s.environment[results.EnvironmentWorkloadFile] = results.Digest(text)
 	return text, err
 }

@@ -256,6 +256,19 @@ func TestSteadyStateOfAMeasurement(t *testing.T) {
 	if m["rounds"] != 4 || m["readOperations"] != 3000 || m["readOperationsPerSecond"] != 5000 || len(document.Seeds) != 4 || len(details.Rounds) != 4 {
 		t.Errorf("the first round is not of the window: %v, %+v", m, details.Rounds)
 	}
+	if len(document.Measured) != 3 {
+		t.Fatalf("the numbers are from %v", document.Measured)
+	}
+	for i, round := range document.Measured {
+		if long := round.To.Sub(round.From); long != 200*time.Millisecond || round.From.Before(document.StartedAt) || round.To.After(document.FinishedAt) {
+			t.Errorf("round %d of the window took %s: %v", i, long, round)
+		}
+		if i > 0 && round.From.Before(document.Measured[i-1].To) {
+			t.Errorf("round %d begins before the one before has ended: %v", i, document.Measured)
+		}
+	}
+	b.refused(v1alpha1.Phase{Name: "pg", Measure: &v1alpha1.MeasurePhase{SteadyState: &v1alpha1.SteadyState{WindowRounds: 3},
+		Workload: v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}}}}, ReasonNotPossible, "set postgres.duration")
 }
 
 func TestRedo(t *testing.T) {
@@ -284,6 +297,28 @@ func TestRedo(t *testing.T) {
 	declared := redoPhase(1, "dsync", 0.2)
 	declared.Measure.Cache = v1alpha1.CacheCold
 	b.refused(declared, ReasonNotPossible, "write cache: Any")
+}
+
+// TestUserJobsRamp: fio leaves its ramp_time out of its figures, and the counters cannot.
+func TestUserJobsRamp(t *testing.T) {
+	b := newBench(t)
+	job := "[a]\nrw=randread\nbs=4k\nsize=1m\ntime_based\nruntime=1\n"
+	document, _ := b.valid(userPhase(job))
+	if _, known := document.Metrics["cpuNanoseconds"]; !known {
+		t.Errorf("without a ramp, there is the time of the CPU: %v", document.Metrics)
+	}
+	document, details := b.valid(userPhase(job + "ramp_time=1\n"))
+	for _, name := range []string{"cpuNanoseconds", "deviceReadBytes", "cacheHitPartsPerMillion", "readAmplificationMilli"} {
+		if value, known := document.Metrics[name]; known {
+			t.Errorf("%s has the ramp in it: %d", name, value)
+		}
+	}
+	if !strings.Contains(strings.Join(details.Unavailable, "\n"), "ramp_time") {
+		t.Errorf("nothing says why: %v", details.Unavailable)
+	}
+	declared := userPhase(job + "ramp_time=1\n")
+	declared.Measure.Cache = v1alpha1.CacheCold
+	b.refused(declared, ReasonNotPossible, "remove ramp_time")
 }
 
 func TestUserJobs(t *testing.T) {
@@ -407,9 +442,14 @@ func TestQuietBefore(t *testing.T) {
 		}
 		return load.Devices + " was at work"
 	}
-	b.valid(scanPhase(4))
+	at := time.Now()
+	b.request.StartAt = &at
+	document, _ := b.valid(scanPhase(4))
 	if asked != quietAfter {
 		t.Errorf("asked %d times, it was quiet at the second", asked)
+	}
+	if lag := time.Duration(document.Metrics[results.MetricStartLag]); lag < 2*quietWindow {
+		t.Errorf("it waited for the disk for %s, and says that it began %s late", 2*quietWindow, lag)
 	}
 	quietAfter = 1000
 	if document := b.execute(scanPhase(4)); document.Outcome != results.OutcomeInvalid || document.Reason != ReasonDeviceBusy || !strings.Contains(document.Message, "sdb was at work") {

@@ -14,6 +14,8 @@ var invalidWorkloads = []invalid{
 		"spec.phases[2].measure.workload.slob", "unknown field"},
 	{"cache", "benchmark", "spec.phases[2].measure.cache = Hot",
 		"spec.phases[2].measure.cache", "supported values"},
+	{"postgres-rounds", "benchmark", "spec.phases[2].measure = {steadyState: {}, workload: {postgres: {}}}",
+		"spec.phases[2].measure", "remove steadyState, and set postgres.duration"},
 	{"oltp-workers", "benchmark", "spec.phases[2].measure.workload.oltp.workers = 1025",
 		"spec.phases[2].measure.workload.oltp.workers", "less than or equal to 1024"},
 	{"oltp-updates", "benchmark", "spec.phases[2].measure.workload.oltp.updatePercent = 101",
