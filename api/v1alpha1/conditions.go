@@ -93,6 +93,7 @@ const (
 	ReasonSucceeded              = "Succeeded"
 	ReasonCancelled              = "Cancelled"
 	ReasonPoolNotReady           = "PoolNotReady"
+	ReasonPoolNotAllowed         = "PoolNotAllowed"
 	ReasonScanRunning            = "ScanRunning"
 	ReasonStoppedElsewhere       = "StoppedElsewhere"
 	ReasonSnapshotExists         = "SnapshotExists"

@@ -57,6 +57,30 @@ func TestAnotherPoolDoesNotReceive(t *testing.T) {
 	}
 }
 
+// TestARunDoesNotReachOtherNamespaces: an operation that was made for a run changes no pool of another namespace, nor an admin's.
+func TestARunDoesNotReachOtherNamespaces(t *testing.T) {
+	for namespace, want := range map[string]string{"lab": "Succeeded", "team-b": "Failed", "": "Failed"} {
+		operation := wanted("op", acts()["replicate"].action)
+		operation.Labels = map[string]string{v1alpha1.LabelNamespace: "lab"}
+		w := newWorld(t, operation)
+		for name, made := range map[string]string{"bench0": "lab", "bench1": namespace} {
+			pool := readyPool(name)
+			if err := w.client.Get(t.Context(), keyOf(pool), pool); err != nil {
+				t.Fatal(err)
+			}
+			pool.Spec.Namespace = made
+			if err := w.client.Update(t.Context(), pool); err != nil {
+				t.Fatal(err)
+			}
+		}
+		reason := map[string]string{"Succeeded": v1alpha1.ReasonSucceeded, "Failed": v1alpha1.ReasonPoolNotAllowed}[want]
+		expect(t, w.settle("op"), want, reason)
+		if want == "Failed" && len(w.node.commands) > 0 {
+			t.Errorf("a pool of namespace %q: commands %q", namespace, w.node.commands)
+		}
+	}
+}
+
 // TestSnapshotsOfOthersStay has one of the name that a replication gives to its own.
 func TestSnapshotsOfOthersStay(t *testing.T) {
 	w := newWorld(t, wanted("op", acts()["replicate"].action))

@@ -38,6 +38,11 @@ func TestOperationOfAPhase(t *testing.T) {
 	if !ofRun(operation, run) || operation.Labels[v1alpha1.LabelNamespace] != "lab" || operation.Labels[v1alpha1.LabelPhase] != "fill" {
 		t.Errorf("labels %v", operation.Labels)
 	}
+	// A run that an earlier manager made may name what is no volume of it.
+	run.Spec.Phases[0].Operate.Replicate.ToPool = "bench0"
+	if got := operateOperation(run).Spec.Action.Replicate.ToPool; got != plan.RunPoolName(run, "bench0") {
+		t.Errorf("somebody else's pool %s is named", got)
+	}
 	run.Spec.Phases[0].Volume = "log"
 	if got := operateOperation(run).Spec.Pool; got != plan.RunPoolName(run, "log") {
 		t.Errorf("a phase on volume log works on %s", got)

@@ -56,11 +56,27 @@ func waitingOperation(state OperationState) OperationDecision {
 
 // poolObstacle wants the pools to be there, ours and in order.
 func (s OperationState) poolObstacle(kind operationKind) *obstacle {
+	if foreign := s.foreignPool(s.Pool, s.ToPool); foreign != nil {
+		return foreign
+	}
 	if problem := s.notReady(s.Operation.Spec.Pool, s.Pool, s.Live, kind); problem != nil {
 		return problem
 	}
 	if replicate := s.Operation.Spec.Action.Replicate; replicate != nil {
 		return s.notReady(replicate.ToPool, s.ToPool, s.ToLive, operationKind{})
+	}
+	return nil
+}
+
+// foreignPool refuses pools that were not made for the namespace of the run that the operation was made for. The manager makes no such
+// operation: who can write in a namespace must not come to others' pools even if it did.
+func (s OperationState) foreignPool(pools ...*v1alpha1.BenchmarkPool) *obstacle {
+	namespace := s.Operation.Labels[v1alpha1.LabelNamespace]
+	for _, pool := range pools {
+		if namespace != "" && pool != nil && pool.Spec.Namespace != namespace {
+			return refuses(v1alpha1.ReasonPoolNotAllowed, "BenchmarkPool %s was not made for namespace %s, whose run this operation is for: name a pool of that namespace",
+				pool.Name, namespace)
+		}
 	}
 	return nil
 }

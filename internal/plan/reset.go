@@ -23,13 +23,9 @@ func keptPoolNames(state BenchmarkState, variant string, target *v1alpha1.ZFSTar
 	if !KeepsPools(target) {
 		return nil
 	}
-	volumes := []string{VolumeData}
-	for _, volume := range target.Volumes {
-		volumes = append(volumes, string(volume.Name))
-	}
 	names := map[string]bool{}
 	for _, node := range nodes {
-		for _, volume := range volumes {
+		for _, volume := range volumeNames(target) {
 			names[keptPoolName(string(state.Benchmark.UID), state.Experiment, variant, node, volume)] = true
 		}
 	}

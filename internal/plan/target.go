@@ -3,19 +3,38 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
 // checkTarget refuses what cannot be run, before anything is made: to leave it out silently would be a lie.
 func checkTarget(slot *Slot) error {
-	if err := checkData(slot); err != nil || slot.Target.ZFS == nil {
+	if err := checkData(slot); err != nil {
 		return err
+	}
+	if slot.Target.ZFS == nil {
+		return checkNoPools(slot)
 	}
 	if err := checkVolumes(slot); err != nil {
 		return err
 	}
-	return checkReset(slot)
+	if err := checkReset(slot); err != nil {
+		return err
+	}
+	return checkReplications(slot)
+}
+
+// checkNoPools refuses operations in a variant whose own target has no pools: the API server has seen those of the spec's target.
+func checkNoPools(slot *Slot) error {
+	for i := range slot.Phases {
+		if actions := operationsOf(&slot.Phases[i]); len(actions) > 0 {
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s does %s on a pool, and variant %q has a storageClass target: give the variant a zfs target, or remove operate from the phase",
+				slot.Phases[i].Name, OperationName(*actions[0]), slot.Variant)}
+		}
+	}
+	return nil
 }
 
 // checkData makes sure that what a phase reads or overwrites was written before, on the same volume.
@@ -52,6 +71,42 @@ func checkVolumes(slot *Slot) error {
 		}
 	}
 	return nil
+}
+
+// checkReplications makes sure that what is sent arrives on another volume of the same target: a name that is none would be that of
+// somebody's BenchmarkPool.
+func checkReplications(slot *Slot) error {
+	for i := range slot.Phases {
+		phase := &slot.Phases[i]
+		own := cmp.Or(phase.Volume, VolumeData)
+		var others []string
+		for _, name := range volumeNames(slot.Target.ZFS) {
+			if name != string(own) {
+				others = append(others, name)
+			}
+		}
+		for _, action := range operationsOf(phase) {
+			if action.Replicate == nil || slices.Contains(others, action.Replicate.ToPool) {
+				continue
+			}
+			remedy := "write one of these in toPool: " + strings.Join(others, ", ")
+			if len(others) == 0 {
+				remedy = "add one to target.zfs.volumes, and write its name in toPool"
+			}
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q replicates from volume %s to %q, which is no other volume of its target: %s",
+				phase.Name, slot.Variant, own, action.Replicate.ToPool, remedy)}
+		}
+	}
+	return nil
+}
+
+// volumeNames are the names of the volumes of a target, the one called data first.
+func volumeNames(target *v1alpha1.ZFSTarget) []string {
+	names := []string{VolumeData}
+	for _, volume := range target.Volumes {
+		names = append(names, string(volume.Name))
+	}
+	return names
 }
 
 func usesProvisioner(target *v1alpha1.ZFSTarget, provisioner string) bool {

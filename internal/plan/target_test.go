@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -30,6 +31,83 @@ func TestDataComesFirst(t *testing.T) {
 		err := checkTarget(&Slot{Variant: "v", Phases: c.phases})
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestReplicationsStayWithinTheTarget: what is no volume of the target would be the name of somebody's BenchmarkPool, and the pool itself
+// is refused by the API server only when a run has begun.
+func TestReplicationsStayWithinTheTarget(t *testing.T) {
+	to := func(pool string) *v1alpha1.PoolAction {
+		return &v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: RunDataset, ToPool: pool, To: "copy"}}
+	}
+	operate := func(on v1alpha1.PhaseName, pool string) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: "send", Volume: on, Operate: &v1alpha1.OperatePhase{PoolAction: *to(pool)}}
+	}
+	beside := func(pool string) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: "send", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}, Operate: to(pool)}}
+	}
+	several := []v1alpha1.AdditionalVolume{{Name: "log"}, {Name: "old"}}
+	for name, c := range map[string]struct {
+		volumes []v1alpha1.AdditionalVolume
+		phase   v1alpha1.Phase
+		says    []string
+	}{
+		"another volume":          {several, operate("", "log"), nil},
+		"back to data":            {several, operate("log", "data"), nil},
+		"beside a workload":       {several, beside("old"), nil},
+		"somebody's pool":         {several, operate("", "bench0"), []string{`phase send of variant "v"`, `"bench0"`, "toPool: log, old"}},
+		"somebody's, beside":      {several, beside("bench0"), []string{"phase send", `"bench0"`, "toPool: log, old"}},
+		"a pool of a run":         {several, operate("", "sb-0a1b2c3d-log"), []string{`"sb-0a1b2c3d-log"`}},
+		"itself":                  {several, operate("data", "data"), []string{"from volume data", "toPool: log, old"}},
+		"itself, by default":      {several, operate("", "data"), []string{"from volume data"}},
+		"itself, another":         {several, operate("old", "old"), []string{"from volume old", "toPool: data, log"}},
+		"nothing":                 {several, operate("", ""), []string{`""`}},
+		"no other volume to name": {nil, operate("", "log"), []string{"add one to target.zfs.volumes"}},
+	} {
+		target := v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetPool, Volumes: c.volumes}}
+		checkRefusal(t, name, checkTarget(&Slot{Variant: "v", Target: target, Phases: []v1alpha1.Phase{{Name: "f", Fill: &v1alpha1.FillPhase{}}, c.phase}}), c.says)
+	}
+}
+
+// TestVariantsBringTheirOwnVolumes: each variant is looked at with the target that it ends up with.
+func TestVariantsBringTheirOwnVolumes(t *testing.T) {
+	replicate := v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: RunDataset, ToPool: "log", To: "copy"}}
+	for name, c := range map[string]struct {
+		target v1alpha1.Target
+		says   []string
+	}{
+		"the volume is there":  {v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log"}}}}, nil},
+		"it is called another": {v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "other"}}}}, []string{`variant "own"`, "toPool: other"}},
+		"no pools at all":      {v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}, []string{"phase send does replicate on a pool", `variant "own" has a storageClass target`}},
+	} {
+		spec := &v1alpha1.StorageBenchmarkSpec{
+			Target:      v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log"}}}},
+			Phases:      []v1alpha1.Phase{{Name: "send", Operate: &v1alpha1.OperatePhase{PoolAction: replicate}}},
+			Variants:    []v1alpha1.Variant{{Name: "base"}, {Name: "own", Target: &c.target}},
+			Repetitions: 1,
+		}
+		_, err := Expand(spec, 1)
+		checkRefusal(t, name, err, c.says)
+	}
+}
+
+func checkRefusal(t *testing.T, name string, err error, says []string) {
+	t.Helper()
+	if len(says) == 0 {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		return
+	}
+	var refused *SpecError
+	if !errors.As(err, &refused) || refused.Reason != v1alpha1.ReasonSpecInvalid {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	for _, part := range says {
+		if !strings.Contains(refused.Message, part) {
+			t.Errorf("%s: %q does not say %q", name, refused.Message, part)
 		}
 	}
 }
