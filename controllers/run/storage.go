@@ -25,10 +25,12 @@ func (r *Reconciler) observeStorage(ctx context.Context, state *plan.RunState) e
 		if err != nil {
 			return err
 		}
-		if wanted.Pool != nil && !claim.Exists && !claim.Foreign {
-			if claim, err = r.observeBehind(ctx, state.Run, wanted); err != nil {
+		if wanted.Pool != nil && !claim.Exists {
+			behind, err := r.observeBehind(ctx, state.Run, wanted)
+			if err != nil {
 				return err
 			}
+			claim = behindNamesake(claim.Foreign, behind)
 		}
 		claim.Driven = volume.Driven(wanted)
 		persistent[wanted.Name] = bound
@@ -81,6 +83,15 @@ func (r *Reconciler) observeBehind(ctx context.Context, run *v1alpha1.BenchmarkR
 		return plan.VolumeState{}, client.IgnoreNotFound(err)
 	}
 	return plan.VolumeState{Some: ofRun(found, run), Deleting: !found.GetDeletionTimestamp().IsZero()}, nil
+}
+
+// behindNamesake is what is left of a volume whose claim is gone, where another claim may have its name by now. What is being deleted
+// there is not waited for: a PersistentVolume that the other claim is bound to stays as long as that does.
+func behindNamesake(foreign bool, behind plan.VolumeState) plan.VolumeState {
+	if behind.Foreign = foreign; foreign && behind.Unwatched == "" {
+		behind.Some, behind.Deleting = behind.Some && !behind.Deleting, false
+	}
+	return behind
 }
 
 // observePools reads the pools of a run. That one is absent, going or not ready is confirmed by the API server.

@@ -68,9 +68,12 @@ func (d dice) runState() RunState {
 	if onPools {
 		run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}
 	}
+	if onPools && state.Volume.Foreign { // what the run's own claim has left behind
+		state.Volume.Some = d.yes()
+	}
 	if state.Pools.Needed && d.yes() {
 		state.Volume.Driven = true
-		if !state.Volume.Exists && !state.Volume.Foreign && d.yes() {
+		if !state.Volume.Exists && d.yes() {
 			state.Volume.Some, state.Volume.Deleting, state.Volume.Unwatched = true, true, d.pick("", "ZFSVolume openebs/pvc-1")
 		}
 		for _, words := range []*[]string{&state.Pools.Unread, &state.Pools.Differing} {

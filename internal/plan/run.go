@@ -274,6 +274,9 @@ func teardown(state RunState) RunDecision {
 	case state.Volume.Unwatched != "":
 		// A pool that goes first would leave the driver with a volume that it can never let go.
 		decision.Message = fmt.Sprintf("waiting for the driver to destroy %s: is its agent on node %s at work?", state.Volume.Unwatched, state.Run.Spec.NodeName)
+		if state.Volume.Foreign {
+			decision.Message += " If it is that of a PersistentVolumeClaim that has taken the name of the run's, delete that claim"
+		}
 		decision.WakeAt = state.Now.Add(unwatchedRecheck)
 	case state.Volume.Left():
 	case state.handsPoolsOn():

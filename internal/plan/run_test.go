@@ -255,6 +255,8 @@ func TestTeardown(t *testing.T) {
 		{"and is waited for", "Never", &validEnding, false, PhaseState{}, 0, going, nil, false, "TearingDown"},
 		{"then it is settled", "Never", &validEnding, false, PhaseState{}, 0, VolumeState{}, nil, true, "Measured"},
 		{"a foreign volume is left alone", "Never", &invalidEnding, false, PhaseState{}, 0, VolumeState{Foreign: true}, nil, true, "PodEvicted"},
+		{"but not what the run's own has left behind", "Never", &invalidEnding, false, PhaseState{}, 0, VolumeState{Foreign: true, Some: true}, []string{"DeleteVolume"}, false, "TearingDown"},
+		{"which the driver may still have", "Never", &invalidEnding, false, PhaseState{}, 0, VolumeState{Foreign: true, Some: true, Deleting: true, Unwatched: "ZFSVolume x"}, nil, false, "TearingDown"},
 		{"OnFailure cleans up after a valid run", "OnFailure", &validEnding, false, rested, 1, there, []string{"DeleteJobs"}, false, "TearingDown"},
 		{"OnFailure keeps an invalid one", "OnFailure", &invalidEnding, false, rested, 1, there, nil, true, "PodEvicted"},
 		{"Always keeps a valid one", "Always", &validEnding, false, rested, 1, there, nil, true, "Measured"},
