@@ -233,7 +233,7 @@ func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 	if ctx.Err() != nil || n.isDead() {
 		return nil, killed
 	}
-	if command.Stdout != nil && command.Program == "zfs" {
+	if command.Stdout != nil && command.Program == "zfs" && command.Args[1] != "-n" {
 		return nil, n.send(command)
 	}
 	if command.Stdin != nil {

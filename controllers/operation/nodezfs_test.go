@@ -2,6 +2,7 @@ package operation
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -40,7 +41,8 @@ func (n *fakeNode) look(command zfs.Command) (output []byte, isLook bool, err er
 		return nil, true, nil
 	}
 	if command.Program == "zfs" && args[0] == "send" {
-		return []byte("size\t100\n"), true, nil
+		output, err := n.dryRun(command)
+		return output, true, err
 	}
 	if pool == nil && slices.Contains([]string{"status", "iostat", "get", "list"}, args[0]) && last != "all-vdevs" {
 		return nil, true, refusal(zfs.NotFound, command)
@@ -294,18 +296,50 @@ func tokenOf(snapshot string) string {
 	return "1-" + snapshot[strings.LastIndex(snapshot, "-")+1:] + "-a-b"
 }
 
-func (n *fakeNode) send(command zfs.Command) error {
+// strangersToken is that of a snapshot that is not on this node.
+const strangersToken = "1-5-5-5"
+
+// sent is the snapshot that the last argument of a send names, or its token.
+func (n *fakeNode) sent(command zfs.Command) *fakeDataset {
 	last := command.Args[len(command.Args)-1]
-	n.mutex.Lock()
-	n.commands = append(n.commands, command.String())
-	var sent *fakeDataset
 	for _, pool := range n.pools {
 		for _, dataset := range pool.datasets {
-			if dataset.kind == "snapshot" && (dataset.name == last || command.Args[1] == "-t" && strings.HasPrefix(dataset.name, "bench0/data@storagebench-") && tokenOf(dataset.name) == last) {
-				sent = dataset
+			if dataset.kind == "snapshot" && (dataset.name == last || slices.Contains(command.Args, "-t") && strings.HasPrefix(dataset.name, "bench0/data@storagebench-") && tokenOf(dataset.name) == last) {
+				return dataset
 			}
 		}
 	}
+	return nil
+}
+
+// dryRun tells the size of a send, and what a token says.
+func (n *fakeNode) dryRun(command zfs.Command) ([]byte, error) {
+	text, sent, last := "", n.sent(command), command.Args[len(command.Args)-1]
+	if number, ours := strings.CutSuffix(strings.TrimPrefix(last, "1-"), "-a-b"); slices.Contains(command.Args, "-t") {
+		name, guid := "other/fs@big", 999_999
+		if ours {
+			name = "bench0/data@storagebench-12345678-" + number
+		}
+		if sent != nil {
+			guid, _ = strconv.Atoi(sent.guid)
+		}
+		text = fmt.Sprintf("resume token contents:\nnvlist version: 0\n\tobject = 0x2\n\ttoguid = %#x\n\ttoname = %s\n", guid, name)
+	}
+	err := refusal(zfs.Exists, command) // "used in the initial send no longer exists"
+	if sent != nil {
+		text, err = text+"size\t100\n", nil
+	}
+	if command.Stdout == nil {
+		return []byte(text), err
+	}
+	_, writing := io.WriteString(command.Stdout, text)
+	return nil, errors.Join(err, writing)
+}
+
+func (n *fakeNode) send(command zfs.Command) error {
+	n.mutex.Lock()
+	n.commands = append(n.commands, command.String())
+	sent := n.sent(command)
 	n.mutex.Unlock()
 	if sent == nil {
 		return refusal(zfs.NotFound, command)

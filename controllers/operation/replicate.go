@@ -40,21 +40,23 @@ func (r *Reconciler) observeReplication(ctx context.Context, state *plan.Operati
 	if err != nil {
 		return err
 	}
-	state.Leftovers = mine
-	token, err := r.ownToken(ctx, *state)
-	if err == nil && token != "" && (state.Target.Mark == string(state.Operation.UID) || len(mine) > 0) {
+	for _, snapshot := range mine {
+		state.Leftovers = append(state.Leftovers, snapshot.Name)
+	}
+	half, err := r.halfReceived(ctx, *state)
+	if err == nil && half.begunBy(*state, mine) {
 		state.Leftovers = append(state.Leftovers, "half a receive in "+state.Target.Name)
 	}
 	return err
 }
 
 // ownSnapshots are those of the source that this operation took.
-func (r *Reconciler) ownSnapshots(ctx context.Context, state plan.OperationState) ([]string, error) {
+func (r *Reconciler) ownSnapshots(ctx context.Context, state plan.OperationState) ([]zfs.Dataset, error) {
 	all, err := r.ZFS.Datasets(ctx, state.Source.Name)
 	if err != nil {
 		return nil, fmt.Errorf("list the snapshots of %s: %w", state.Source.Name, err)
 	}
-	var mine []string
+	var mine []zfs.Dataset
 	for _, dataset := range all {
 		if !strings.HasPrefix(dataset.Name, state.Source.Name+"@"+snapshotPrefix(state.Operation)) {
 			continue
@@ -64,25 +66,10 @@ func (r *Reconciler) ownSnapshots(ctx context.Context, state plan.OperationState
 			return nil, err
 		}
 		if mark == string(state.Operation.UID) {
-			mine = append(mine, dataset.Name)
+			mine = append(mine, dataset)
 		}
 	}
 	return mine, nil
-}
-
-// ownToken resumes what this operation has begun to receive. The target was not there when it began.
-func (r *Reconciler) ownToken(ctx context.Context, state plan.OperationState) (string, error) {
-	if state.ToLive == nil {
-		return "", nil
-	}
-	token, err := r.ZFS.ResumeToken(ctx, state.Target.Name)
-	if errors.Is(err, zfs.NotFound) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("look for half a receive in %s: %w", state.Target.Name, err)
-	}
-	return token, nil
 }
 
 // proveBoth proves that both pools are ours, and that they are those that the operation began with.
@@ -152,15 +139,15 @@ func (s *replication) step(ctx context.Context, number int32) error {
 	if source.Exists && source.Mark != uid {
 		return fmt.Errorf("snapshot %s was not taken by this operation: %w", source.Name, zfs.Exists)
 	}
-	token := ""
+	var half halfReceive
 	if target.Exists {
 		var err error
-		if token, err = s.ownToken(ctx, s.state); err != nil {
+		if half, err = s.halfReceived(ctx, s.state); err != nil {
 			return err
 		}
 		// The target was not there when the operation began. What has our snapshot, or half of it, came from us.
-		half, whole := token != "" && source.Exists, source.Exists && arrived.Exists && source.GUID == arrived.GUID
-		if target.Mark != uid && !half && !whole {
+		whole := source.Exists && arrived.Exists && source.GUID == arrived.GUID
+		if target.Mark != uid && !half.is(source) && !whole {
 			return fmt.Errorf("dataset %s was not made by this operation: choose another path: %w", target.Name, zfs.Exists)
 		}
 	}
@@ -171,7 +158,11 @@ func (s *replication) step(ctx context.Context, number int32) error {
 		}
 		return s.claim(ctx, target)
 	}
-	if err := s.sendOne(ctx, number, source, token); err != nil {
+	if half.token != "" && !half.is(source) {
+		return fmt.Errorf("dataset %s has half a receive of %s (guid %s), which this operation does not send: end that, or choose another path: %w",
+			target.Name, half.Snapshot, half.GUID, zfs.Exists)
+	}
+	if err := s.sendOne(ctx, number, source, half.token); err != nil {
 		return err
 	}
 	if err := s.lookUp(ctx, s.state.ToLive.Name, &target); err != nil {
@@ -259,17 +250,17 @@ func (s *replication) send(ctx context.Context, options zfs.SendOptions, mark ma
 	return err
 }
 
-// cleanUpReplication throws half a receive away and destroys our snapshots of the source. What has been received stays.
+// cleanUpReplication throws half a receive of ours away and destroys our snapshots of the source. What has been received stays.
 func (r *Reconciler) cleanUpReplication(ctx context.Context, state plan.OperationState) error {
 	mine, err := r.ownSnapshots(ctx, state)
 	if err != nil {
 		return err
 	}
-	token, err := r.ownToken(ctx, state)
+	half, err := r.halfReceived(ctx, state)
 	if err != nil {
 		return err
 	}
-	if token != "" && (state.Target.Mark == string(state.Operation.UID) || len(mine) > 0) {
+	if half.begunBy(state, mine) {
 		if err := r.proveBoth(ctx, state); err != nil {
 			return err
 		}
@@ -281,7 +272,7 @@ func (r *Reconciler) cleanUpReplication(ctx context.Context, state plan.Operatio
 		if err := r.prove(ctx, state); err != nil {
 			return err
 		}
-		if err := r.ZFS.DestroySnapshot(ctx, snapshot, false); err != nil && !errors.Is(err, zfs.NotFound) {
+		if err := r.ZFS.DestroySnapshot(ctx, snapshot.Name, false); err != nil && !errors.Is(err, zfs.NotFound) {
 			return err
 		}
 	}

@@ -164,6 +164,10 @@ var calls = map[string][]call{
 		_, err := c.ResumeToken(ctx, a[0])
 		return err
 	}, "zfs get -Hp -o name,property,value,source receive_resume_token p/a"}},
+	"Resumed": {{[]string{"1-ab-cd-ef"}, func(ctx context.Context, c *zfs.Client, a []string) error {
+		_, err := c.Resumed(ctx, a[0])
+		return err
+	}, "zfs send -n -v -P -t 1-ab-cd-ef"}},
 	"AbortReceive": {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.AbortReceive(ctx, a[0]) }, "zfs receive -A p/a"}},
 	"RequestSizes": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		_, err := c.RequestSizes(ctx, a[0])

@@ -379,6 +379,9 @@ func FuzzTables(f *testing.F) {
 		_, _ = parseDatasets("", text)
 		_, _ = parseRates("", text)
 		_, _ = parseSendSize("", text)
+		if resumed, err := parseResumed("", text); err == nil && (resumed.GUID == "" || resumed.Snapshot == "") {
+			t.Fatalf("%+v", resumed)
+		}
 		_, _ = parseImportable(text)
 		if metaslabs, err := parseMetaslabs(text); err == nil && len(metaslabs) == 0 {
 			t.Fatal("no metaslab and no error")

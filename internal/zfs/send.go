@@ -149,6 +149,52 @@ func (c *Client) ResumeToken(ctx context.Context, dataset string) (string, error
 	return unset(token.Value), nil
 }
 
+// Resumed is what a resume token goes on with.
+type Resumed struct {
+	// Snapshot is the name that the sender knew it by: it may be on another machine, or gone.
+	Snapshot string
+	// GUID of that snapshot, as Datasets prints it. It has the same one where it arrives.
+	GUID string
+}
+
+// Resumed reads a resume token. ZFS prints what it says before it looks for the snapshot, which need not be there.
+func (c *Client) Resumed(ctx context.Context, token string) (Resumed, error) {
+	args, err := SendOptions{Token: token}.arguments()
+	if err != nil {
+		return Resumed{}, err
+	}
+	printed := &boundedBuffer{limit: outputLimit}
+	command := zfs(append([]string{"send", "-n", "-v", "-P"}, args...)...)
+	command.Stdout = printed
+	failure := c.do(ctx, command)
+	resumed, err := parseResumed(command.String(), printed.String())
+	if err != nil && failure != nil {
+		return Resumed{}, failure
+	}
+	return resumed, err
+}
+
+func parseResumed(command, output string) (Resumed, error) {
+	var resumed Resumed
+	for line := range strings.Lines(output) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " = ")
+		switch name {
+		case "toname":
+			resumed.Snapshot = value
+		case "toguid":
+			guid, err := strconv.ParseUint(value, 0, 64)
+			if err != nil {
+				return Resumed{}, malformed(command, "a number as toguid", line)
+			}
+			resumed.GUID = strconv.FormatUint(guid, 10)
+		}
+	}
+	if resumed.Snapshot == "" || resumed.GUID == "" {
+		return Resumed{}, malformed(command, "toname and toguid of the token", output)
+	}
+	return resumed, nil
+}
+
 // AbortReceive throws away what an interrupted receive left behind.
 func (c *Client) AbortReceive(ctx context.Context, dataset string) error {
 	if err := checkDataset(dataset); err != nil {

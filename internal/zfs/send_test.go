@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -85,5 +86,51 @@ func TestResumeToken(t *testing.T) {
 	fake.Answer("zfs get", "q/b\treceive_resume_token\t-\t-\n")
 	if token, err := zfs.New(fake).ResumeToken(t.Context(), "q/b"); err != nil || token != "" {
 		t.Errorf("%q, %v, want none", token, err)
+	}
+}
+
+// saying is a program that prints something, and may fail after that.
+type saying struct {
+	text string
+	err  error
+}
+
+func (s saying) Run(_ context.Context, command zfs.Command) ([]byte, error) {
+	if _, err := io.WriteString(command.Stdout, s.text); err != nil {
+		return nil, err
+	}
+	return nil, s.err
+}
+
+// TestResumed: the token tells what it goes on with also where that is not there to be sent.
+func TestResumed(t *testing.T) {
+	printed, err := os.ReadFile("testdata/2.3.9/send-resumed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, want := string(printed), zfs.Resumed{Snapshot: "sbz/fs@big", GUID: "13625853374441104423"}
+	contents, _, _ := strings.Cut(text, "full\t")
+	gone := &zfs.Error{Kind: zfs.Exists, ExitCode: 1, Stderr: "cannot resume send: 'sbz/fs@big' used in the initial send no longer exists"}
+	late := &zfs.Error{Kind: zfs.Timeout, ExitCode: -1}
+	for name, c := range map[string]struct {
+		says saying
+		want zfs.Resumed
+		err  error
+	}{
+		"it can be sent":         {saying{text, nil}, want, nil},
+		"it is not there":        {saying{contents, gone}, want, nil},
+		"nothing is printed":     {saying{"", late}, zfs.Resumed{}, zfs.Timeout},
+		"half is printed":        {saying{"resume token contents:\n\ttoguid = 0xbd18c173811ea427\n", late}, zfs.Resumed{}, zfs.Timeout},
+		"it says no guid":        {saying{"\ttoname = sbz/fs@big\n", nil}, zfs.Resumed{}, zfs.Unknown},
+		"its guid is no number":  {saying{"\ttoguid = x\n\ttoname = sbz/fs@big\n", nil}, zfs.Resumed{}, zfs.Unknown},
+		"a name that looks like": {saying{"\ttoguid = 0x1\n\ttoname = p/a toguid = 0x2@s\n", nil}, zfs.Resumed{Snapshot: "p/a toguid = 0x2@s", GUID: "1"}, nil},
+	} {
+		got, err := zfs.New(c.says).Resumed(t.Context(), "1-ab-cd-ef")
+		if got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if _, err := zfs.New(saying{}).Resumed(t.Context(), "p/a@s"); !errors.Is(err, zfs.Invalid) {
+		t.Errorf("what is no token: %v", err)
 	}
 }

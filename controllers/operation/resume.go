@@ -1,0 +1,54 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// halfReceive is what an interrupted receive has left in the target of a replication; without a token there is none.
+type halfReceive struct {
+	token string
+	zfs.Resumed
+}
+
+// halfReceived looks for half a receive in the target, whoever began it.
+func (r *Reconciler) halfReceived(ctx context.Context, state plan.OperationState) (halfReceive, error) {
+	if state.ToLive == nil {
+		return halfReceive{}, nil
+	}
+	token, err := r.ZFS.ResumeToken(ctx, state.Target.Name)
+	if errors.Is(err, zfs.NotFound) || err == nil && token == "" {
+		return halfReceive{}, nil
+	}
+	if err != nil {
+		return halfReceive{}, fmt.Errorf("look for half a receive in %s: %w", state.Target.Name, err)
+	}
+	resumed, err := r.ZFS.Resumed(ctx, token)
+	if err != nil {
+		// Whatever ZFS says against the token is no refusal of what the operation does.
+		return halfReceive{}, proof(fmt.Errorf("find out what half a receive in %s is of: %w", state.Target.Name, err))
+	}
+	return halfReceive{token: token, Resumed: resumed}, nil
+}
+
+// is says whether it is half of a snapshot.
+func (h halfReceive) is(snapshot plan.OperationObject) bool {
+	return h.token != "" && snapshot.Exists && snapshot.GUID == h.GUID
+}
+
+// begunBy says whether the operation began it: it is half of one of its snapshots. Of one that somebody has destroyed since, the name
+// tells, in a target that is marked as the operation's.
+func (h halfReceive) begunBy(state plan.OperationState, mine []zfs.Dataset) bool {
+	if h.token == "" {
+		return false
+	}
+	named := strings.HasPrefix(h.Snapshot, state.Source.Name+"@"+snapshotPrefix(state.Operation))
+	return slices.ContainsFunc(mine, func(snapshot zfs.Dataset) bool { return snapshot.GUID == h.GUID }) ||
+		named && state.Target.Mark == string(state.Operation.UID)
+}
