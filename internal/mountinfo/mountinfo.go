@@ -9,13 +9,18 @@ import (
 
 // Mount is one line.
 type Mount struct {
+	// ID of the mount, and of the one that it stands on. They are of the namespace that shows the line.
+	ID, Parent string
 	// Device is major:minor. File systems of several disks show a made-up number.
 	Device string
 	// Root is the folder of the file system that shows at Point.
 	Root, Point string
 	Options     string
-	FSType      string
-	Source      string
+	// Shared is the peer group of the mount: what is mounted or unmounted on one of the group is on all. Master is the group that it
+	// receives this from without giving anything back. Both are empty for a private mount, and are the same in all namespaces.
+	Shared, Master string
+	FSType         string
+	Source         string
 	// SuperOptions are those of the file system, the same for all its mounts.
 	SuperOptions string
 }
@@ -50,8 +55,16 @@ func ParseLine(line string) (Mount, error) {
 	if !found || len(head) < 6 || len(tail) < 2 || !strings.HasPrefix(head[4], "/") {
 		return Mount{}, fmt.Errorf("%.80q is no line of mountinfo", line)
 	}
-	mount := Mount{Device: head[2], Root: Unescape(head[3]), Point: Unescape(head[4]), Options: head[5],
+	mount := Mount{ID: head[0], Parent: head[1], Device: head[2], Root: Unescape(head[3]), Point: Unescape(head[4]), Options: head[5],
 		FSType: tail[0], Source: Unescape(tail[1])}
+	for _, optional := range head[6:] {
+		switch tag, group, _ := strings.Cut(optional, ":"); tag {
+		case "shared":
+			mount.Shared = group
+		case "master":
+			mount.Master = group
+		}
+	}
 	if len(tail) > 2 {
 		mount.SuperOptions = tail[2]
 	}

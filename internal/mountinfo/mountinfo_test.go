@@ -33,7 +33,7 @@ func TestAt(t *testing.T) {
 		"/proc":      {Device: "0:218", Root: "/", Point: "/proc", FSType: "proc", Source: "proc"},
 	} {
 		got, err := At(mounts, path)
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Mount{}, "Options", "SuperOptions")); err != nil || diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Mount{}, "ID", "Parent", "Shared", "Master", "Options", "SuperOptions")); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", path, err, diff)
 		}
 	}
@@ -44,7 +44,8 @@ func TestAt(t *testing.T) {
 
 func TestParseLine(t *testing.T) {
 	got, err := ParseLine(`36 35 98:0 /mnt\0401 /mnt\1342 rw,noatime master:1 shared:2 - ext3 /dev/my\011root rw,errors=continue` + "\n")
-	want := Mount{Device: "98:0", Root: "/mnt 1", Point: `/mnt\2`, Options: "rw,noatime", FSType: "ext3", Source: "/dev/my\troot", SuperOptions: "rw,errors=continue"}
+	want := Mount{ID: "36", Parent: "35", Device: "98:0", Root: "/mnt 1", Point: `/mnt\2`, Options: "rw,noatime", Shared: "2", Master: "1",
+		FSType: "ext3", Source: "/dev/my\troot", SuperOptions: "rw,errors=continue"}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}

@@ -63,17 +63,26 @@ func (n *Node) swaps(disk *Disk, members map[string]string) error {
 // exclusively.
 func (n *Node) mounts(disk *Disk, members map[string]string) error {
 	found := map[string]bool{}
-	return n.eachMount(func(process string, mount mountinfo.Mount) {
-		kernel := n.mounted(mount, members)
+	return n.eachMount(func(mount seenMount) {
+		kernel := n.mounted(mount.Mount, members)
 		if kernel != "" && !found[kernel] {
 			found[kernel] = true
-			disk.find(Mounted, "%s is mounted at %s, seen by process %s", kernel, mount.Point, process)
+			disk.find(Mounted, "%s is mounted at %s, seen by process %s", kernel, mount.Point, mount.process)
 		}
 	})
 }
 
+// nodeProcess is in the node's own mount namespace, in which the agent mounts.
+const nodeProcess = "1"
+
+// seenMount is a mount that a process sees.
+type seenMount struct {
+	mountinfo.Standing
+	process string
+}
+
 // eachMount calls use with every mount, once for each mount namespace that has a process.
-func (n *Node) eachMount(use func(process string, mount mountinfo.Mount)) error {
+func (n *Node) eachMount(use func(mount seenMount)) error {
 	processes, err := n.names("proc")
 	if err != nil {
 		return err
@@ -97,8 +106,8 @@ func (n *Node) eachMount(use func(process string, mount mountinfo.Mount)) error 
 		}
 		seen[namespace] = namespace != ""
 		read++
-		for _, mount := range mounts {
-			use(process, mount)
+		for _, mount := range mountinfo.Stand(mounts) {
+			use(seenMount{Standing: mount, process: process})
 		}
 	}
 	if read == 0 {
@@ -156,7 +165,7 @@ var systemPlaces = []string{"/", "/boot", "/boot/efi", "/efi", "/usr", "/var", "
 
 // systemDisk follows what the node itself stands on down to the disks, through LVM, LUKS and RAID.
 func (n *Node) systemDisk(disk *Disk) error {
-	mounts, err := n.mountsOf("1")
+	mounts, err := n.mountsOf(nodeProcess)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 
 // PoolUsers tells who uses a pool, in words; nobody if empty. Ask before each export and destroy: when those fail
 // because the pool is busy, they have by then unmounted what they could, under the feet of running pods too. What is mounted
-// at one of the agent's own mount points is no use by itself.
+// at one of the agent's own mount points is no use by itself, nor is what other mount namespaces have received of it.
 func (n *Node) PoolUsers(pool string, own ...string) ([]string, error) {
 	var users []string
 	told := map[string]bool{}
@@ -41,15 +41,39 @@ func (n *Node) PoolUsers(pool string, own ...string) ([]string, error) {
 			return nil, err
 		}
 	}
-	err = n.eachMount(func(process string, mount mountinfo.Mount) {
-		if mount.FSType == "zfs" && ofPool(mount.Source, pool) && !slices.Contains(own, mount.Point) {
-			tell("dataset %s is mounted at %s, seen by process %s", mount.Source, mount.Point, process)
+	var datasets []seenMount
+	err = n.eachMount(func(mount seenMount) {
+		if mount.FSType == "zfs" && ofPool(mount.Source, pool) {
+			datasets = append(datasets, mount)
 		}
-		if kernel := n.mounted(mount, members); kernel != "" {
-			tell("volume %s (%s) is mounted at %s, seen by process %s", volumes[kernel], kernel, mount.Point, process)
+		if kernel := n.mounted(mount.Mount, members); kernel != "" {
+			tell("volume %s (%s) is mounted at %s, seen by process %s", volumes[kernel], kernel, mount.Point, mount.process)
 		}
 	})
+	for _, mount := range others(datasets, own) {
+		tell("dataset %s is mounted at %s, seen by process %s", mount.Source, mount.Point, mount.process)
+	}
 	return users, err
+}
+
+// others are the mounts that stay when the node's own ones at some points are unmounted: not these, and not those that the unmount
+// reaches in other namespaces. A pod that sees the node's root receives the agent's mounts while it runs (HostToContainer,
+// Bidirectional); a private copy that it has got with its namespace is its own, and keeps the pool.
+func others(datasets []seenMount, own []string) []seenMount {
+	var all []mountinfo.Standing
+	for _, mount := range datasets {
+		all = append(all, mount.Standing)
+	}
+	isOwn := func(mount seenMount) bool { return mount.process == nodeProcess && slices.Contains(own, mount.Point) }
+	var unmounted []mountinfo.Propagation
+	for _, mount := range datasets {
+		if isOwn(mount) {
+			unmounted = append(unmounted, mountinfo.NewPropagation(mount.Standing, all))
+		}
+	}
+	return slices.DeleteFunc(datasets, func(mount seenMount) bool {
+		return isOwn(mount) || slices.ContainsFunc(unmounted, func(p mountinfo.Propagation) bool { return p.Reaches(mount.Standing) })
+	})
 }
 
 // ofPool says whether a dataset or snapshot is one of the pool.
