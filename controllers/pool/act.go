@@ -50,7 +50,7 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []plan.Po
 		case plan.ClearPoolLabels:
 			err = r.clearLabels(ctx, action)
 		case plan.RemovePoolFinalizer:
-			err = r.letGo(ctx, state.Pool)
+			err = r.letGo(ctx, state)
 		}
 		if err != nil {
 			return fmt.Errorf("%s for BenchmarkPool %s: %w", action.Kind, state.Pool.Name, err)
@@ -60,14 +60,18 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []plan.Po
 }
 
 // letGo removes the folders that the pool's datasets were mounted on, and the finalizer. A folder that stays is empty or somebody
-// else's, and no reason to keep the object.
-func (r *Reconciler) letGo(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
-	for _, point := range plan.MountPoints(pool) {
+// else's, and no reason to keep the object. Those of a pool that is released while it lives are left as they are, like the pool.
+func (r *Reconciler) letGo(ctx context.Context, state *observed) error {
+	points := plan.MountPoints(state.Pool)
+	if state.Live != nil {
+		points = nil
+	}
+	for _, point := range points {
 		if err := r.Disks.RemoveFolders(plan.VolumesFolder, point); err != nil {
 			log.FromContext(ctx).Info("a folder of the pool is left on the node", "folder", point, "because", err.Error())
 		}
 	}
-	return client.IgnoreNotFound(write.Finalizer(ctx, r.Client, pool, controllerutil.RemoveFinalizer))
+	return client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Pool, controllerutil.RemoveFinalizer))
 }
 
 // unchanged makes sure that the object still is what was planned for.

@@ -188,16 +188,6 @@ func TestReportedDataset(t *testing.T) {
 	}
 }
 
-// TestAFolderIsNoReasonToStay: the pool is destroyed, and its object goes, also if a folder of its mounts does not.
-func TestAFolderIsNoReasonToStay(t *testing.T) {
-	w := newWorld(t, wanted("bench0"))
-	w.node.folderStays = errors.New("directory not empty")
-	w.delete(w.settle("bench0"))
-	if left := w.settle("bench0"); left != nil || !w.node.pools[0].destroyed {
-		t.Errorf("left are %+v and %+v", left, w.node.pools[0])
-	}
-}
-
 // TestProofIsTheLast: what is destroyed or exported was proven ours by the very commands before.
 func TestProofIsTheLast(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
@@ -396,21 +386,5 @@ func TestDisksSwappedDuringTheCommandAreReported(t *testing.T) {
 				t.Errorf("events %q", told)
 			}
 		})
-	}
-}
-
-func TestAUsedPoolIsNotDestroyed(t *testing.T) {
-	w := newWorld(t, wanted("bench0"))
-	pool := w.settle("bench0")
-	w.node.users = []string{"dataset bench0/parent is mounted at /x"}
-	w.delete(pool)
-	before := len(w.node.commands)
-	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolInUse)
-	if len(w.node.commands) != before {
-		t.Errorf("commands %q", w.node.commands[before:])
-	}
-	w.node.users = nil
-	if w.settle("bench0") != nil || !w.node.pools[0].destroyed {
-		t.Error("the pool stayed after its use")
 	}
 }

@@ -29,7 +29,8 @@ type fakeNode struct {
 	swapped bool
 	// swapAfter is the command after which the paths lead to other disks.
 	swapAfter string
-	// folderStays is why a folder can't be removed.
+	// folders that were to be removed, and why they can't be.
+	folders     []string
 	folderStays error
 }
 
@@ -384,4 +385,7 @@ func (n *fakeNode) PoolUsers(name string, own ...string) ([]string, error) {
 }
 
 // RemoveFolders has nothing to do: this node has no folders, or one that stays.
-func (n *fakeNode) RemoveFolders(string, string) error { return n.folderStays }
+func (n *fakeNode) RemoveFolders(_, folder string) error {
+	n.folders = append(n.folders, folder)
+	return n.folderStays
+}

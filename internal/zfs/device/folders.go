@@ -9,12 +9,17 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/storagebench/storagebench/internal/mountinfo"
 )
 
 // RemoveFolders removes a folder of the node and those above it, below a top one that stays. One that is not empty, or that something is
-// mounted on, stays as well, and with it those above.
+// mounted on or below in any mount namespace, stays as well, and with it those above.
 func (n *Node) RemoveFolders(top, folder string) error {
 	for folder = path.Clean(folder); strings.HasPrefix(folder, path.Clean(top)+"/"); folder = path.Dir(folder) {
+		if covered, err := n.covered(folder); err != nil || covered {
+			return err
+		}
 		err := unix.Rmdir(n.path(folder)) // never a file, and never what is in it
 		switch {
 		case errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) || errors.Is(err, unix.EBUSY):
@@ -24,4 +29,27 @@ func (n *Node) RemoveFolders(top, folder string) error {
 		}
 	}
 	return nil
+}
+
+// covered says whether something is mounted on a folder of the node or below it, in any mount namespace. The kernel refuses to remove
+// such a folder only in the namespace that asks, which is the pod's; what is mounted on it elsewhere, it unmounts.
+func (n *Node) covered(folder string) (bool, error) {
+	mounts, err := n.mountsOf(nodeProcess)
+	if err != nil {
+		return false, err
+	}
+	// What is removed is the folder below a mount, not what is mounted there.
+	above, err := mountinfo.At(mounts, path.Dir(folder))
+	if err != nil {
+		return false, err
+	}
+	place, covered := above.PlaceOf(folder), false
+	err = n.eachMount(func(mount seenMount) {
+		if at, known := mount.Place(); known {
+			covered = covered || place.Contains(at)
+		} else { // as by its path
+			covered = covered || mountinfo.Place{Path: folder}.Contains(mountinfo.Place{Path: mount.Point})
+		}
+	})
+	return covered, err
 }
