@@ -230,28 +230,6 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// TestCrashesOfTheImport ends the agent between the commands by which a pool comes back after a reboot.
-func TestCrashesOfTheImport(t *testing.T) {
-	const commands = 3 // read-only import, export, import
-	for at := 1; at <= commands; at++ {
-		w := newWorld(t, wanted("bench0"))
-		w.node.pools = []*fakePool{foreign("other")}
-		w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
-		w.node.reset()
-		w.node.diesAfter = w.node.changes + at
-		pool := w.settle("bench0")
-		w.expectReady(pool, v1alpha1.ReasonPoolReady)
-		if w.node.changes < w.node.diesAfter || w.node.pools[1].readOnly {
-			t.Errorf("crash after change %d did not happen, or left %+v", at, w.node.pools[1])
-		}
-		w.delete(pool)
-		if w.settle("bench0") != nil {
-			t.Errorf("crash after change %d: the object stays", at)
-		}
-		w.expectClean(at)
-	}
-}
-
 func (w *world) expectClean(at int) {
 	w.t.Helper()
 	made := 0

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,7 +87,7 @@ func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 		name, _, _ := strings.Cut(last, "/")
 		return n.find(name).list(last), nil
 	}
-	if key == "zpool import" && len(args) == 2 {
+	if key == "zpool import" && strings.HasPrefix(args[len(args)-1], "/dev/disk/") {
 		return n.importable(command)
 	}
 	n.commands = append(n.commands, command.String())
@@ -115,7 +116,7 @@ func (n *fakeNode) list(command zfs.Command) ([]byte, error) {
 func (n *fakeNode) importable(command zfs.Command) ([]byte, error) {
 	text := ""
 	for _, pool := range n.pools {
-		if !pool.imported && !pool.destroyed {
+		if !pool.imported && !pool.destroyed && pool.in(command.Args) {
 			text += fmt.Sprintf("  pool: %s\n    id: %s\n state: ONLINE\nconfig:\n\n\t%s  ONLINE\n", pool.name, pool.guid, pool.name)
 		}
 	}
@@ -123,6 +124,11 @@ func (n *fakeNode) importable(command zfs.Command) ([]byte, error) {
 		return nil, &zfs.Error{Kind: zfs.Unknown, Command: command.String(), ExitCode: 1, Stderr: "no pools available to import\n"}
 	}
 	return []byte(text), nil
+}
+
+// in says whether the folders that a command searches have all disks of the pool.
+func (p *fakePool) in(folders []string) bool {
+	return !slices.ContainsFunc(slices.Concat(p.mirror...), func(disk string) bool { return !slices.Contains(folders, path.Dir(disk)) })
 }
 
 func (p *fakePool) status() []byte {
@@ -242,7 +248,7 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 	}
 	name, _, _ := strings.Cut(target, "/")
 	pool := n.find(name)
-	if pool == nil {
+	if pool == nil || key == "zpool import" && !pool.in(args) {
 		return failure(zfs.NotFound, command)
 	}
 	if pool.imported && pool.readOnly && key != "zpool export" {

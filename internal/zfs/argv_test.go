@@ -50,12 +50,12 @@ var calls = map[string][]call{
 	"Import": {
 		{[]string{"123"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 			return c.Import(ctx, zfs.ImportOptions{GUID: a[0]})
-		}, "zpool import -d /dev/disk/by-id -o cachefile=none -N 123"},
+		}, "zpool import -d /dev/disk/by-id -d /dev/disk/by-path -o cachefile=none -N 123"},
 		{[]string{"123", "q"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 			return c.Import(ctx, zfs.ImportOptions{GUID: a[0], NewName: a[1], Mount: true, ReadOnly: true})
-		}, "zpool import -d /dev/disk/by-id -o cachefile=none -o readonly=on 123 q"},
+		}, "zpool import -d /dev/disk/by-id -d /dev/disk/by-path -o cachefile=none -o readonly=on 123 q"},
 	},
-	"Importable": {{nil, func(ctx context.Context, c *zfs.Client, _ []string) error { _, err := c.Importable(ctx); return err }, "zpool import -d /dev/disk/by-id"}},
+	"Importable": {{nil, func(ctx context.Context, c *zfs.Client, _ []string) error { _, err := c.Importable(ctx); return err }, "zpool import -d /dev/disk/by-id -d /dev/disk/by-path"}},
 	"Add": {{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		return c.Add(ctx, a[0], 12, zfs.Layout{Log: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[1:]}}})
 	}, "zpool add -o ashift=12 p log " + d1}},

@@ -16,7 +16,7 @@ type Importable struct {
 
 // Importable lists the pools that could be imported. Destroyed ones are not listed.
 func (c *Client) Importable(ctx context.Context) ([]Importable, error) {
-	command := zpool("import", "-d", byID)
+	command := zpool(importFrom()...)
 	command.Timeout = poolTimeout
 	output, err := c.run.Run(ctx, command)
 	if err != nil {

@@ -7,12 +7,14 @@ import (
 	"time"
 )
 
-const (
-	// poolTimeout is for commands that label disks, open them all, or wait for a transaction group.
-	poolTimeout = 10 * time.Minute
-	// byID is where disks are looked for, so that pools show stable paths.
-	byID = "/dev/disk/by-id"
-)
+// poolTimeout is for commands that label disks, open them all, or wait for a transaction group.
+const poolTimeout = 10 * time.Minute
+
+// importFrom begins a command that looks for pools where disks have stable paths. Some disks have a path, but no id. Of several names of a
+// disk, zpool takes the one in its label, else the one found first; a folder that is not there is passed over.
+func importFrom(args ...string) []string {
+	return append([]string{"import", "-d", "/dev/disk/by-id", "-d", "/dev/disk/by-path"}, args...)
+}
 
 // PoolSpec is a pool to be made.
 type PoolSpec struct {
@@ -103,7 +105,7 @@ func (c *Client) Import(ctx context.Context, options ImportOptions) error {
 	if !guidPattern.MatchString(options.GUID) {
 		return invalid("pool guid %q: write the number that 'zpool get guid' prints", options.GUID)
 	}
-	args := []string{"import", "-d", byID, "-o", "cachefile=none"}
+	args := importFrom("-o", "cachefile=none")
 	if !options.Mount {
 		args = append(args, "-N")
 	}
