@@ -196,6 +196,13 @@ func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) 
 	if err := guard.Vacate(ctx, r.ZFS, r.Disks, state.Pool, guid); err != nil {
 		return err
 	}
+	if err := r.nothingNew(ctx, state.Live); err != nil {
+		return err
+	}
+	// Whose it is, is read last of all.
+	if err := guard.Prove(ctx, r.ZFS, state.Pool, guid); err != nil {
+		return err
+	}
 	if err := r.ZFS.DestroyPool(ctx, state.Live.Name); err != nil {
 		return err
 	}
@@ -206,6 +213,29 @@ func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) 
 		}
 		if err := r.clearLabel(ctx, paths[0], guid, leaf.GUID); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// nothingNew makes sure that a pool has no dataset or snapshot that the planner has not seen: it would go with the pool, and may be
+// somebody's volume. The next turn sees it.
+func (r *Reconciler) nothingNew(ctx context.Context, live *plan.LivePool) error {
+	now, err := r.ZFS.Datasets(ctx, live.Name)
+	if err != nil {
+		return fmt.Errorf("confirm what is on pool %s: %w", live.Name, err)
+	}
+	type object struct{ name, guid string }
+	known := map[object]bool{}
+	for _, dataset := range live.Datasets {
+		known[object{dataset.Name, dataset.GUID}] = true
+	}
+	for _, snapshot := range live.Snapshots {
+		known[object{name: snapshot}] = true
+	}
+	for _, dataset := range now {
+		if !known[object{dataset.Name, dataset.GUID}] && !known[object{name: dataset.Name}] {
+			return fmt.Errorf("pool %s is not destroyed: somebody has just made %s on it", live.Name, dataset.Name)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // TestAFolderIsNoReasonToStay: the pool is destroyed, and its object goes, also if a folder of its mounts does not.
@@ -52,5 +53,37 @@ func TestAUsedPoolIsNotDestroyed(t *testing.T) {
 	w.node.users = nil
 	if w.settle("bench0") != nil || !w.node.pools[0].destroyed {
 		t.Error("the pool stayed after its use")
+	}
+}
+
+// TestWhatIsMadeMeanwhileStays: between the look and the act somebody makes a volume on the pool, or another in the place of one that was seen.
+func TestWhatIsMadeMeanwhileStays(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*fakePool)
+		reason string
+	}{
+		"a volume":         {func(p *fakePool) { p.make("bench0/parent/pvc-1", nil) }, v1alpha1.ReasonPoolDatasetsRemain},
+		"another dataset":  {func(p *fakePool) { p.make("bench0/parent", nil); p.mount("bench0/parent", false) }, ""},
+		"a snapshot":       {func(p *fakePool) { p.snapshots = []string{"bench0/parent@precious"} }, ""},
+		"nothing but time": {func(*fakePool) {}, ""},
+	} {
+		w := newWorld(t, wanted("bench0"))
+		pool := w.settle("bench0")
+		state, err := w.agent.observe(t.Context(), pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		on := w.node.pools[0]
+		test.change(on)
+		err = w.agent.act(t.Context(), &state, []plan.PoolAction{{Kind: plan.DestroyPool, GUID: "700"}})
+		if same := name == "nothing but time"; same != (err == nil) || same != on.destroyed {
+			t.Errorf("%s: %v, destroyed: %v", name, err, on.destroyed)
+		}
+		w.delete(pool)
+		if left := w.settle("bench0"); test.reason != "" {
+			w.expectReady(left, test.reason)
+		} else if left != nil || !on.destroyed {
+			t.Errorf("%s: left are %+v and %+v", name, left, on)
+		}
 	}
 }
