@@ -203,6 +203,10 @@ type VdevStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Class string `json:"class,omitempty"`
+	// guid of the vdev. Before OpenZFS 2.3 it is told only of cache devices and spares, whose labels name themselves by nothing else.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	GUID string `json:"guid,omitempty"`
 	// state such as ONLINE or FAULTED.
 	// +required
 	// +kubebuilder:validation:MaxLength=16

@@ -48,7 +48,7 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []plan.Po
 		case plan.DestroyPool:
 			err = r.destroy(ctx, state, action.GUID)
 		case plan.ClearPoolLabels:
-			err = r.clearLabels(ctx, action)
+			err = r.clearLabels(ctx, state.Pool, action)
 		case plan.RemovePoolFinalizer:
 			err = r.letGo(ctx, state)
 		}
@@ -190,9 +190,9 @@ func (r *Reconciler) mountDataset(ctx context.Context, pool *v1alpha1.BenchmarkP
 }
 
 // destroy destroys the pool and clears the labels of its disks. Should it end between the two, the planner finds the
-// labels by the recorded guid.
+// labels by the recorded guids.
 func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) error {
-	leaves := state.Live.Status.Leaves()
+	leaves, auxiliary := state.Live.Status.Leaves(), plan.AuxiliaryGUIDs(state.Pool, state.Live)
 	if err := guard.Vacate(ctx, r.ZFS, r.Disks, state.Pool, guid); err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) 
 		if len(paths) == 0 {
 			continue // a draid's own spare, or a disk that was gone
 		}
-		if err := r.clearLabel(ctx, paths[0], guid, leaf.GUID); err != nil {
+		if err := r.clearLabel(ctx, paths[0], guid, auxiliary); err != nil {
 			return err
 		}
 	}
@@ -241,26 +241,25 @@ func (r *Reconciler) nothingNew(ctx context.Context, live *plan.LivePool) error 
 	return nil
 }
 
-func (r *Reconciler) clearLabels(ctx context.Context, action plan.PoolAction) error {
+func (r *Reconciler) clearLabels(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
 	for _, disk := range action.Disks {
-		if err := r.clearLabel(ctx, disk.Path, action.GUID, ""); err != nil {
+		if err := r.clearLabel(ctx, disk.Path, action.GUID, plan.AuxiliaryGUIDs(pool, nil)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// clearLabel takes the label of our destroyed pool off a disk, if the disk carries no other. Spares and caches know
-// their pool no more, but themselves.
-func (r *Reconciler) clearLabel(ctx context.Context, path, guid, vdev string) error {
+// clearLabel takes the label of our destroyed pool off a disk, if the disk carries no other. Spares and cache devices do not know
+// their pool, but themselves.
+func (r *Reconciler) clearLabel(ctx context.Context, path, guid string, auxiliary []string) error {
 	disk, _ := r.Disks.Check(device.Wish{Path: path}) // a label is a reason to refuse the disk, and what is looked for
 	if len(disk.Pools) == 0 {
 		return nil
 	}
 	for _, label := range disk.Pools {
 		ours := label.State == device.PoolDestroyed && strconv.FormatUint(label.GUID, 10) == guid
-		auxiliary := (label.State == device.PoolSpare || label.State == device.PoolCache) && vdev != "" && strconv.FormatUint(label.VdevGUID, 10) == vdev
-		if !ours && !auxiliary {
+		if !ours && !plan.OwnAuxiliary(label, auxiliary) {
 			return fmt.Errorf("disk %s carries a label of the %s pool %q (guid %d), which is not the destroyed pool %s: its labels are left: %w",
 				path, label.State, label.Name, label.GUID, guid, guard.ErrNotOurs)
 		}

@@ -3,9 +3,7 @@ package pool
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +26,8 @@ type fakeNode struct {
 	resets  bool
 	refused map[string]error
 	swapped bool
+	// version of OpenZFS.
+	version string
 	// swapAfter is the command after which the paths lead to other disks.
 	swapAfter string
 	// folders that were to be removed, and why they can't be.
@@ -42,7 +42,10 @@ type fakePool struct {
 	properties         map[string]string
 	datasets           map[string]map[string]string
 	mirror             [][]string
-	labels             map[string]bool
+	cache, spare       []string
+	// swappedCache says that another cache device is in the place of the pool's.
+	swappedCache bool
+	labels       map[string]bool
 	// mounted are the datasets that are mounted.
 	mounted map[string]bool
 	// guids of datasets, which begin with 2; the others have 1. Snapshots are only listed.
@@ -75,11 +78,12 @@ func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 	n.all = append(n.all, command.String())
 	switch key {
 	case "zfs version":
-		return []byte("zfs-2.3.9-1\nzfs-kmod-2.3.9-1\n"), nil
+		version := cmp.Or(n.version, "2.3.9")
+		return []byte("zfs-" + version + "-1\nzfs-kmod-" + version + "-1\n"), nil
 	case "zpool list":
 		return n.list(command)
 	case "zpool status":
-		return n.find(args[len(args)-1]).status(), nil
+		return n.find(args[len(args)-1]).status(args), nil
 	case "zpool get", "zfs get":
 		return n.get(command)
 	case "zfs list":
@@ -124,53 +128,6 @@ func (n *fakeNode) importable(command zfs.Command) ([]byte, error) {
 		return nil, &zfs.Error{Kind: zfs.Unknown, Command: command.String(), ExitCode: 1, Stderr: "no pools available to import\n"}
 	}
 	return []byte(text), nil
-}
-
-// in says whether the folders that a command searches have all disks of the pool.
-func (p *fakePool) in(folders []string) bool {
-	return !slices.ContainsFunc(slices.Concat(p.mirror...), func(disk string) bool { return !slices.Contains(folders, path.Dir(disk)) })
-}
-
-func (p *fakePool) status() []byte {
-	vdevs := map[string]any{}
-	for at, mirror := range p.mirror {
-		children := map[string]any{}
-		for _, path := range mirror {
-			children[path+"-part1"] = map[string]any{"name": path + "-part1", "vdev_type": "disk", "path": path + "-part1", "class": "normal", "state": "ONLINE", "guid": leafGUID(path)}
-		}
-		name := fmt.Sprintf("mirror-%d", at)
-		vdevs[name] = map[string]any{"name": name, "vdev_type": "mirror", "class": "normal", "state": "ONLINE", "guid": 4, "vdevs": children}
-	}
-	guid, _ := strconv.ParseUint(p.guid, 10, 64)
-	text, _ := json.Marshal(map[string]any{"pools": map[string]any{p.name: map[string]any{"name": p.name, "state": "ONLINE", "pool_guid": guid, "error_count": 0,
-		"vdevs": map[string]any{p.name: map[string]any{"name": p.name, "vdev_type": "root", "class": "normal", "state": "ONLINE", "vdevs": vdevs}}}}})
-	return text
-}
-
-// leafGUID is another for each disk of these tests.
-func leafGUID(path string) int { return 500 + int(path[len(path)-1]) }
-
-// mirrorOf finds the mirror with a member.
-func (p *fakePool) mirrorOf(member string) (at, side int) {
-	for at, mirror := range p.mirror {
-		if side := slices.IndexFunc(mirror, func(path string) bool { return strconv.Itoa(leafGUID(path)) == member }); side >= 0 {
-			return at, side
-		}
-	}
-	return -1, -1
-}
-
-// attach and detach change a mirror.
-func (p *fakePool) attach(member, device string) {
-	at, _ := p.mirrorOf(member)
-	p.mirror[at] = append(p.mirror[at], device)
-	p.labels[device] = true
-}
-
-func (p *fakePool) detach(member string) {
-	at, side := p.mirrorOf(member)
-	delete(p.labels, p.mirror[at][side])
-	p.mirror[at] = slices.Delete(slices.Clone(p.mirror[at]), side, side+1)
 }
 
 func (p *fakePool) mount(dataset string, mounted bool) {
@@ -306,25 +263,6 @@ func (p *fakePool) make(name string, args []string) {
 	}
 }
 
-func created(args []string, guid string) *fakePool {
-	at := slices.Index(args, "mirror")
-	pool := &fakePool{name: args[at-1], guid: guid, imported: true, properties: map[string]string{}, mirror: [][]string{args[at+1:]}, labels: map[string]bool{}}
-	pool.datasets = map[string]map[string]string{pool.name: {}}
-	for i := range at - 1 {
-		name, value, _ := strings.Cut(args[i+1], "=")
-		switch args[i] {
-		case "-o":
-			pool.properties[name] = value
-		case "-O":
-			pool.datasets[pool.name][name] = value
-		}
-	}
-	for _, disk := range args[at+1:] {
-		pool.labels[disk] = true
-	}
-	return pool
-}
-
 // restart starts a dead agent again.
 func (n *fakeNode) restart() {
 	if n.dead && n.resets {
@@ -350,12 +288,7 @@ func (n *fakeNode) Check(wish device.Wish) (device.Disk, error) {
 		if !pool.labels[wish.Path] {
 			continue
 		}
-		guid, _ := strconv.ParseUint(pool.guid, 10, 64)
-		label := device.PoolLabel{Name: pool.name, GUID: guid, State: device.PoolActive, Txg: 4}
-		if pool.destroyed {
-			label.State = device.PoolDestroyed
-		}
-		disk.Pools = append(disk.Pools, label)
+		disk.Pools = append(disk.Pools, pool.label(wish.Path))
 		disk.Findings = append(disk.Findings, device.Finding{Reason: device.PoolMember, Detail: "it belongs to pool " + pool.name})
 	}
 	if len(disk.Findings) > 0 {

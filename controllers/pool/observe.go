@@ -73,6 +73,9 @@ func (r *Reconciler) observeLive(ctx context.Context, state *observed, summary z
 	if live.Status, err = r.ZFS.Status(ctx, state.version, summary.Name); err != nil {
 		return err
 	}
+	if err = r.ZFS.AuxiliaryGUIDs(ctx, &live.Status); err != nil {
+		return err
+	}
 	if live.Properties, err = r.ZFS.PoolProperties(ctx, summary.Name, "all"); err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func vdevStatuses(state observed) []v1alpha1.VdevStatus {
 				}
 			}
 			status := v1alpha1.VdevStatus{
-				Name: kstatus.Shorten(vdev.Name, 200), Parent: parent, Class: class, State: string(vdev.State),
+				Name: kstatus.Shorten(vdev.Name, 200), Parent: parent, Class: class, GUID: vdev.GUID, State: string(vdev.State),
 				ReadErrors: vdev.ReadErrors, WriteErrors: vdev.WriteErrors, ChecksumErrors: vdev.ChecksumErrors, SizeBytes: vdev.SizeBytes,
 			}
 			if parent == "" {

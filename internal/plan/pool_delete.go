@@ -50,9 +50,8 @@ func destroyPool(state PoolState) PoolDecision {
 		return PoolDecision{Reason: v1alpha1.ReasonPoolInUse, Recheck: poolSoon,
 			Message: fmt.Sprintf("waiting until nobody uses pool %s: %s", live.Name, someOf(state.Users))}
 	}
-	if state.Pool.Status.GUID != live.GUID {
-		// The labels that are left are found by the recorded guid, also by an agent that starts after this one.
-		return poolAct("recording the guid of pool " + live.Name + " before it is destroyed")
+	if recording := "recording the guids of pool " + live.Name + " before it is destroyed"; !state.recorded(recording) {
+		return poolAct(recording)
 	}
 	return poolAct("destroying pool "+live.Name, PoolAction{Kind: DestroyPool, GUID: live.GUID})
 }
@@ -85,8 +84,9 @@ func afterPool(state PoolState) PoolDecision {
 	if guid == "" {
 		return done
 	}
-	var destroyed []PoolDisk
+	var destroyed, auxiliary []PoolDisk
 	var whole, unseen []string
+	own := AuxiliaryGUIDs(pool, nil)
 	for _, path := range SpecDevices(pool) {
 		disk := state.Disks[path]
 		if disk.missing() {
@@ -98,7 +98,10 @@ func afterPool(state PoolState) PoolDecision {
 			destroyed = append(destroyed, disk)
 		case device.PoolActive, device.PoolExported:
 			whole = append(whole, path)
-		default: // it carries nothing of ours
+		default: // it carries nothing of ours, unless it served the pool
+			if slices.ContainsFunc(disk.Pools, func(label device.PoolLabel) bool { return OwnAuxiliary(label, own) }) {
+				auxiliary = append(auxiliary, disk)
+			}
 		}
 	}
 	switch {
@@ -106,10 +109,12 @@ func afterPool(state PoolState) PoolDecision {
 		return poolStall(v1alpha1.ReasonPoolLost, "pool %s (guid %s) cannot be imported to destroy it; it is on %s, and not seen are: %s. Bring its disks back, or %s",
 			PoolName(pool), guid, someOf(whole), someOf(unseen), ReleaseCommand(pool))
 	case len(destroyed) > 0:
-		return poolAct("clearing the labels of pool "+PoolName(pool), PoolAction{Kind: ClearPoolLabels, GUID: guid, Disks: destroyed})
+		return poolAct("clearing the labels of pool "+PoolName(pool), PoolAction{Kind: ClearPoolLabels, GUID: guid, Disks: append(destroyed, auxiliary...)})
 	case len(unseen) > 0:
 		return poolStall(v1alpha1.ReasonPoolLost, "disks of pool %s (guid %s) are gone from node %s and may still carry it: %s. Bring them back, or %s",
 			PoolName(pool), guid, pool.Spec.NodeName, someOf(unseen), ReleaseCommand(pool))
+	case len(auxiliary) > 0:
+		return poolAct("clearing the labels of cache devices and spares of pool "+PoolName(pool), PoolAction{Kind: ClearPoolLabels, GUID: guid, Disks: auxiliary})
 	}
 	return done
 }

@@ -104,6 +104,9 @@ var calls = map[string][]call{
 			return err
 		}, "zpool status -p -P -t p"},
 	},
+	"AuxiliaryGUIDs": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error {
+		return c.AuxiliaryGUIDs(ctx, &zfs.Status{Pool: a[0], Vdevs: []zfs.VdevStatus{{Name: d1 + "-part1", Class: "spare"}}})
+	}, "zpool status -g -p p"}},
 	"Pools": {{nil, func(ctx context.Context, c *zfs.Client, _ []string) error { _, err := c.Pools(ctx); return err },
 		"zpool list -Hp -o name,guid,size,allocated,free,fragmentation,capacity,health,freeing,leaked,expandsize,checkpoint,ashift"}},
 	"Pool": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { _, err := c.Pool(ctx, a[0]); return err },

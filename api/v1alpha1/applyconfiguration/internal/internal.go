@@ -1816,6 +1816,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: class
       type:
         scalar: string
+    - name: guid
+      type:
+        scalar: string
     - name: name
       type:
         scalar: string

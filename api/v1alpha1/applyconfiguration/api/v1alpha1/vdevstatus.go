@@ -16,6 +16,8 @@ type VdevStatusApplyConfiguration struct {
 	Parent *string `json:"parent,omitempty"`
 	// class is data, log, cache, special or spare.
 	Class *string `json:"class,omitempty"`
+	// guid of the vdev. Before OpenZFS 2.3 it is told only of cache devices and spares, whose labels name themselves by nothing else.
+	GUID *string `json:"guid,omitempty"`
 	// state such as ONLINE or FAULTED.
 	State *string `json:"state,omitempty"`
 	// readErrors counted by ZFS.
@@ -57,6 +59,14 @@ func (b *VdevStatusApplyConfiguration) WithParent(value string) *VdevStatusApply
 // If called multiple times, the Class field is set to the value of the last call.
 func (b *VdevStatusApplyConfiguration) WithClass(value string) *VdevStatusApplyConfiguration {
 	b.Class = &value
+	return b
+}
+
+// WithGUID sets the GUID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the GUID field is set to the value of the last call.
+func (b *VdevStatusApplyConfiguration) WithGUID(value string) *VdevStatusApplyConfiguration {
+	b.GUID = &value
 	return b
 }
 

@@ -1,0 +1,54 @@
+package pool
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+func withAuxiliaries() *v1alpha1.BenchmarkPool {
+	pool := wanted("bench0")
+	pool.Spec.Cache, pool.Spec.Spare = []v1alpha1.DevicePath{diskC}, []v1alpha1.DevicePath{diskD}
+	return pool
+}
+
+// TestCacheAndSpareAreLeftClean: their labels know no pool. Neither an older OpenZFS, which does not tell their guids, nor an agent or a node
+// that dies after any command leaves one behind.
+func TestCacheAndSpareAreLeftClean(t *testing.T) {
+	for _, version := range []string{"2.1.15", "2.2.7", "2.3.9"} {
+		for _, resets := range []bool{false, true} {
+			for at := 1; ; at++ {
+				w := newWorld(t, withAuxiliaries())
+				w.node.version, w.node.diesAfter, w.node.resets = version, at, resets
+				pool := w.settle("bench0")
+				w.expectReady(pool, v1alpha1.ReasonPoolReady)
+				w.delete(pool)
+				if left := w.settle("bench0"); left != nil || !w.node.pools[0].destroyed || len(w.node.pools[0].labels) > 0 {
+					t.Fatalf("%s, crash after change %d: left are %+v and %+v; commands:\n%s", version, at, left, w.node.pools[0], strings.Join(w.node.commands, "\n"))
+				}
+				if w.node.changes < at {
+					break
+				}
+			}
+		}
+	}
+}
+
+// TestOthersCacheIsLeft: what stands on the disk is a cache device, but not the one that the pool had.
+func TestOthersCacheIsLeft(t *testing.T) {
+	w := newWorld(t, withAuxiliaries())
+	pool := w.settle("bench0")
+	w.node.pools[0].swappedCache = true
+	w.delete(pool)
+	if left := w.settle("bench0"); left != nil || !w.node.pools[0].destroyed || !w.node.pools[0].labels[diskC] {
+		t.Errorf("left are %+v and %+v", left, w.node.pools[0])
+	}
+	told := false
+	for range len(w.events) {
+		told = strings.Contains(<-w.events, "its labels are left") || told
+	}
+	if !told {
+		t.Error("nobody was told of the label that is left")
+	}
+}

@@ -1,0 +1,143 @@
+package pool
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+// created is a pool of one mirror, with cache devices and spares.
+func created(args []string, guid string) *fakePool {
+	at := slices.Index(args, "mirror")
+	pool := &fakePool{name: args[at-1], guid: guid, imported: true, properties: map[string]string{}, mirror: [][]string{nil}, labels: map[string]bool{}}
+	pool.datasets = map[string]map[string]string{pool.name: {}}
+	for i := range at - 1 {
+		name, value, _ := strings.Cut(args[i+1], "=")
+		switch args[i] {
+		case "-o":
+			pool.properties[name] = value
+		case "-O":
+			pool.datasets[pool.name][name] = value
+		}
+	}
+	into := &pool.mirror[0]
+	for _, word := range args[at+1:] {
+		switch word {
+		case "cache":
+			into = &pool.cache
+		case "spare":
+			into = &pool.spare
+		default:
+			*into, pool.labels[word] = append(*into, word), true
+		}
+	}
+	return pool
+}
+
+// in says whether the folders that a command searches have all disks of the pool.
+func (p *fakePool) in(folders []string) bool {
+	return !slices.ContainsFunc(slices.Concat(p.mirror...), func(disk string) bool { return !slices.Contains(folders, path.Dir(disk)) })
+}
+
+// label is what a disk carries of the pool. Cache devices and spares do not know it, neither before nor after its end.
+func (p *fakePool) label(disk string) device.PoolLabel {
+	guid, _ := strconv.ParseUint(p.guid, 10, 64)
+	switch {
+	case slices.Contains(p.cache, disk) && p.swappedCache:
+		return device.PoolLabel{State: device.PoolCache, VdevGUID: 1}
+	case slices.Contains(p.cache, disk):
+		return device.PoolLabel{State: device.PoolCache, VdevGUID: uint64(leafGUID(disk))}
+	case slices.Contains(p.spare, disk):
+		return device.PoolLabel{State: device.PoolSpare, VdevGUID: uint64(leafGUID(disk))}
+	case p.destroyed:
+		return device.PoolLabel{Name: p.name, GUID: guid, State: device.PoolDestroyed, Txg: 4}
+	}
+	return device.PoolLabel{Name: p.name, GUID: guid, State: device.PoolActive, Txg: 4}
+}
+
+// status prints JSON, or text as OpenZFS before 2.3.
+func (p *fakePool) status(args []string) []byte {
+	if !slices.Contains(args, "-j") {
+		return p.statusText(slices.Contains(args, "-g"))
+	}
+	disk := func(disk, class, state string) map[string]any {
+		return map[string]any{"name": disk + "-part1", "vdev_type": "disk", "path": disk + "-part1", "class": class, "state": state, "guid": leafGUID(disk)}
+	}
+	vdevs, cache, spares := map[string]any{}, map[string]any{}, map[string]any{}
+	for at, mirror := range p.mirror {
+		children := map[string]any{}
+		for _, path := range mirror {
+			children[path+"-part1"] = disk(path, "normal", "ONLINE")
+		}
+		name := fmt.Sprintf("mirror-%d", at)
+		vdevs[name] = map[string]any{"name": name, "vdev_type": "mirror", "class": "normal", "state": "ONLINE", "guid": 4, "vdevs": children}
+	}
+	for _, path := range p.cache {
+		cache[path+"-part1"] = disk(path, "l2cache", "ONLINE")
+	}
+	for _, path := range p.spare {
+		spares[path+"-part1"] = disk(path, "spare", "AVAIL")
+	}
+	guid, _ := strconv.ParseUint(p.guid, 10, 64)
+	text, _ := json.Marshal(map[string]any{"pools": map[string]any{p.name: map[string]any{"name": p.name, "state": "ONLINE", "pool_guid": guid, "error_count": 0,
+		"vdevs":   map[string]any{p.name: map[string]any{"name": p.name, "vdev_type": "root", "class": "normal", "state": "ONLINE", "vdevs": vdevs}},
+		"l2cache": cache, "spares": spares}}})
+	return text
+}
+
+func (p *fakePool) statusText(guids bool) []byte {
+	text := "  pool: " + p.name + "\n state: ONLINE\nconfig:\n\n\tNAME  STATE  READ WRITE CKSUM\n\t" + p.name + "  ONLINE  0  0  0\n"
+	disk := func(indent, disk, rest string) {
+		name := disk + "-part1"
+		if guids {
+			name = strconv.Itoa(leafGUID(disk))
+		}
+		text += "\t" + indent + name + "  " + rest + "\n"
+	}
+	for at, mirror := range p.mirror {
+		text += fmt.Sprintf("\t  mirror-%d  ONLINE  0  0  0\n", at)
+		for _, path := range mirror {
+			disk("    ", path, "ONLINE  0  0  0")
+		}
+	}
+	for class, paths := range map[string][]string{"cache": p.cache, "spares": p.spare} {
+		if len(paths) > 0 {
+			text += "\t" + class + "\n"
+		}
+		for _, path := range paths {
+			disk("  ", path, map[string]string{"cache": "ONLINE  0  0  0", "spares": "AVAIL   "}[class])
+		}
+	}
+	return []byte(text + "\nerrors: No known data errors\n")
+}
+
+// leafGUID is another for each disk of these tests.
+func leafGUID(path string) int { return 500 + int(path[len(path)-1]) }
+
+// mirrorOf finds the mirror with a member.
+func (p *fakePool) mirrorOf(member string) (at, side int) {
+	for at, mirror := range p.mirror {
+		if side := slices.IndexFunc(mirror, func(path string) bool { return strconv.Itoa(leafGUID(path)) == member }); side >= 0 {
+			return at, side
+		}
+	}
+	return -1, -1
+}
+
+// attach and detach change a mirror.
+func (p *fakePool) attach(member, device string) {
+	at, _ := p.mirrorOf(member)
+	p.mirror[at] = append(p.mirror[at], device)
+	p.labels[device] = true
+}
+
+func (p *fakePool) detach(member string) {
+	at, side := p.mirrorOf(member)
+	delete(p.labels, p.mirror[at][side])
+	p.mirror[at] = slices.Delete(slices.Clone(p.mirror[at]), side, side+1)
+}

@@ -1,0 +1,80 @@
+package plan
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+// TestLabelsOfCacheAndSpare: they are cleared after the pool if their guids are recorded, and when nothing of the pool may be left.
+func TestLabelsOfCacheAndSpare(t *testing.T) {
+	marked := func(s *PoolState, path string, state device.PoolState, vdev uint64) {
+		disk := freeDisk(path)
+		disk.Pools = []device.PoolLabel{{State: state, VdevGUID: vdev}}
+		s.Disks[path] = disk
+	}
+	ended := func(vdevs ...v1alpha1.VdevStatus) PoolState {
+		state := absentState()
+		state.Pool.Spec.Cache, state.Pool.Spec.Spare = []v1alpha1.DevicePath{diskC}, []v1alpha1.DevicePath{diskD}
+		state.Pool.Status.GUID, state.Pool.Status.Vdevs = "77", vdevs
+		marked(&state, diskC, device.PoolCache, 501)
+		marked(&state, diskD, device.PoolSpare, 502)
+		return state
+	}
+	cache, spare := v1alpha1.VdevStatus{Class: "cache", GUID: "501"}, v1alpha1.VdevStatus{Class: "spare", GUID: "502"}
+	live := func(vdevs ...v1alpha1.VdevStatus) PoolState {
+		state := liveState()
+		state.Live.Status.Vdevs = append(state.Live.Status.Vdevs, zfs.VdevStatus{Name: diskC, Class: "l2cache", GUID: "501"}, zfs.VdevStatus{Name: "draid1-0-0", Class: "spare", GUID: "9"})
+		state.Pool.Status.Vdevs = vdevs
+		return state
+	}
+	clears := func(paths ...string) string {
+		want := "ClearLabels"
+		for _, path := range paths {
+			want += " " + path
+		}
+		return want
+	}
+	for name, test := range map[string]struct {
+		state  PoolState
+		change func(*PoolState)
+		want   string
+	}{
+		"both are left":       {ended(cache, spare), func(*PoolState) {}, clears(diskC, diskD)},
+		"one is not recorded": {ended(spare), func(*PoolState) {}, clears(diskD)},
+		"with a data disk": {ended(cache, spare), func(s *PoolState) {
+			s.Disks[diskA] = labelled(freeDisk(diskA), 77, device.PoolDestroyed)
+		}, clears(diskA, diskC, diskD)},
+		"none is recorded":                   {ended(), func(*PoolState) {}, "RemoveFinalizer"},
+		"the guid of another kind of vdev":   {ended(v1alpha1.VdevStatus{Class: "data", GUID: "501"}), func(*PoolState) {}, "RemoveFinalizer"},
+		"a data disk still carries the pool": {ended(cache), func(s *PoolState) { s.Disks[diskA] = labelled(freeDisk(diskA), 77, device.PoolExported) }, ""},
+		"a data disk is not seen": {ended(cache), func(s *PoolState) {
+			s.Disks[diskA] = PoolDisk{Disk: device.Disk{Path: diskA}, Refusal: &device.RefusedError{Findings: []device.Finding{{Reason: device.Missing}}}}
+		}, ""},
+		"recorded first":        {live(), func(*PoolState) {}, ""},
+		"recorded":              {live(cache), func(*PoolState) {}, "DestroyPool"},
+		"there is no place for": {live(), func(s *PoolState) { said(s, "recording the guids of pool bench0 before it is destroyed") }, "DestroyPool"},
+		"something else said":   {live(), func(s *PoolState) { said(s, "pool bench0 is as asked") }, ""},
+	} {
+		test.change(&test.state)
+		got := ""
+		for _, action := range Pool(deletedState(test.state)).Actions {
+			got = string(action.Kind)
+			for _, disk := range action.Disks {
+				got += " " + disk.Path
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// said is the message of the turn before.
+func said(s *PoolState, message string) {
+	s.Pool.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Message: message}}
+}

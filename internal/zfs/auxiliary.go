@@ -1,0 +1,61 @@
+package zfs
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// The classes of what serves a pool without being a part of it.
+const (
+	classCache = "l2cache"
+	classSpare = "spare"
+)
+
+// Auxiliary says whether a top-level vdev is a cache device or a spare on a disk. The label of such a disk names itself by its guid, and no
+// pool. The spares of a draid are no disks.
+func (v VdevStatus) Auxiliary() bool {
+	return (v.Class == classCache || v.Class == classSpare) && !strings.HasPrefix(v.Name, "draid")
+}
+
+// AuxiliaryGUIDs fills in the guids of cache devices and spares where the text of OpenZFS before 2.3 does not tell them. They stay empty if
+// the pool has just changed.
+func (c *Client) AuxiliaryGUIDs(ctx context.Context, status *Status) error {
+	if err := checkPool(status.Pool); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(status.Vdevs, func(vdev VdevStatus) bool { return vdev.Auxiliary() && vdev.GUID == "" }) {
+		return nil
+	}
+	// The same tree, with guids as names.
+	output, err := c.run.Run(ctx, zpool("status", "-g", "-p", status.Pool))
+	if err != nil {
+		return err
+	}
+	numbered, err := parseStatusText(output)
+	if err != nil {
+		return err
+	}
+	for _, class := range []string{classCache, classSpare} {
+		named, numbers := ofClass(status.Vdevs, class), ofClass(numbered.Vdevs, class)
+		if len(named) != len(numbers) {
+			continue
+		}
+		for at, vdev := range named {
+			if guid := numbers[at].Name; guidPattern.MatchString(guid) {
+				vdev.GUID = guid
+			}
+		}
+	}
+	return nil
+}
+
+func ofClass(vdevs []VdevStatus, class string) []*VdevStatus {
+	var found []*VdevStatus
+	for at := range vdevs {
+		if vdevs[at].Class == class {
+			found = append(found, &vdevs[at])
+		}
+	}
+	return found
+}
