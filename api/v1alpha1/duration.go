@@ -8,7 +8,7 @@ import (
 
 // String is as the API accepts it: Go writes one and a half seconds as 1.5s, which is no whole number of anything.
 func (d Duration) String() string {
-	whole := d.Duration.Truncate(time.Second)
+	whole := d.Truncate(time.Second)
 	part := (d.Duration.Duration - whole).Milliseconds()
 	switch {
 	case part == 0:

@@ -39,9 +39,10 @@ type bracket struct {
 	before, after observe.Snapshot
 }
 
-// measured is the time that a round's numbers are from: the workload's own, which ends with the round.
-func (b bracket) measured(long time.Duration) results.Interval {
-	to := b.began.day.Add(b.ended.elapsed - b.began.elapsed)
+// measured is the time that a round's numbers are from: the workload's own, which ends with the round. All follow the clock that cannot be
+// set, from the beginning of the first.
+func (b bracket) measured(first watch, long time.Duration) results.Interval {
+	to := first.day.Add(b.ended.elapsed - first.elapsed)
 	return results.Interval{From: to.Add(-long).UTC(), To: to.UTC()}
 }
 
@@ -182,7 +183,7 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 	var sum fio.Sum
 	for i, one := range m.rounds[first:] {
 		sum.Add(one.sum)
-		s.measured = append(s.measured, counting[i].measured(one.sum.Duration))
+		s.measured = append(s.measured, counting[i].measured(counting[0].began, one.sum.Duration))
 		for name, value := range one.metrics { // those that cannot be added: the last round speaks
 			s.metrics[name] = value
 		}
