@@ -44,14 +44,14 @@ func Assemble(evidence Evidence) results.Experiment {
 	runs := slices.Clone(evidence.Runs)
 	slices.SortFunc(runs, CompareRuns)
 	var documents []results.PhaseDocument
-	spoiled := map[string]bool{}
+	spoiled, texts := map[string]bool{}, map[v1alpha1.ConfigMapKey]string{}
 	for i := range runs {
 		result, used := runResult(&runs[i], evidence.Documents)
-		if lost := lostResult(&runs[i], evidence.Documents); result.Valid && lost != "" {
-			result.Valid, result.Reason, result.Message = false, v1alpha1.ReasonResultMissing, lost
+		if reason, words := unusable(&runs[i], evidence.Documents, texts); words != "" {
+			result.Valid, result.Reason, result.Message = false, reason, words
 			if group := GroupName(&runs[i]); !spoiled[group] {
 				spoiled[group] = true
-				evidence.Tally.giveUp(fmt.Sprintf("%s repetition %d: %s", result.Variant, result.Repetition, lost))
+				evidence.Tally.giveUp(fmt.Sprintf("%s repetition %d: %s", result.Variant, result.Repetition, words))
 			}
 		}
 		experiment.Runs = append(experiment.Runs, result)
@@ -64,7 +64,6 @@ func Assemble(evidence Evidence) results.Experiment {
 			experiment.StartedAt = utc(started)
 		}
 	}
-	evidence.Tally.giveUp(spoilChanged(runs, experiment.Runs, evidence.Documents)...)
 	evidence.Tally.giveUp(assembleGroups(&experiment)...)
 	experiment.Variants = results.Summarise(experiment.Runs)
 	for i := range experiment.Variants {
@@ -179,6 +178,17 @@ func incomplete(evidence Evidence) (verdict v1alpha1.Verdict, reason, message st
 	}
 	return v1alpha1.VerdictInconclusive, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
 		"only %d of %d runs were over by spec.deadline (%s): raise it or ask for less", tally.Done, tally.Total, evidence.Benchmark.Spec.Deadline.Duration.Duration)
+}
+
+// unusable says why the results of a run that was Valid when it ended cannot be used; no words if they can.
+func unusable(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument, texts map[v1alpha1.ConfigMapKey]string) (reason, words string) {
+	if ending := recordedEnding(run); ending == nil || !ending.Valid {
+		return "", ""
+	}
+	if lost := lostResult(run, documents); lost != "" {
+		return v1alpha1.ReasonResultMissing, lost
+	}
+	return v1alpha1.ReasonWorkloadChanged, changedFile(run, documents, texts)
 }
 
 // lostResult says which result of a run somebody has deleted or edited since it was stored; empty if none.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -66,5 +67,35 @@ func TestAssembleChangedFile(t *testing.T) {
 		if invalid != c.invalid || e.Verdict != string(wanted) {
 			t.Errorf("%s: %d runs are Invalid, verdict %s: %s", name, invalid, e.Verdict, e.Message)
 		}
+	}
+}
+
+// TestAssembleCountsAGroupOnce: of the second repetition on two nodes, one has lost its result and the other has executed another text.
+func TestAssembleCountsAGroupOnce(t *testing.T) {
+	state := groupState()
+	documents := map[string]results.PhaseDocument{}
+	for repetition, texts := range [][]string{{"a", "a"}, {"", "b"}} {
+		for node, text := range texts {
+			run := makeMember(state, state.Slots[repetition], 1, int32(node), "n1", "n2")
+			endsWith(validEnding)(&run)
+			run.Spec.Phases = []v1alpha1.Phase{{Name: "jobs", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{
+				FIO: &v1alpha1.FIOWorkload{JobFileFrom: &v1alpha1.ConfigMapKey{Name: "mine", Key: "job.fio"}}}}}}
+			result := PhaseObjectName(run.Name, "jobs")
+			run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "jobs", JobUID: "u", Result: result}}
+			state.Runs = append(state.Runs, run)
+			if text != "" {
+				documents[result] = results.PhaseDocument{Phase: "jobs", Kind: results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: noon,
+					FinishedAt: noon, Environment: map[string]string{results.EnvironmentWorkloadFile: text}}
+			}
+		}
+	}
+	gates, err := gate.Compile(nil, state.Runs[0].Spec.Phases, VariantNames(state.Slots))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tally := Count(state)
+	e := Assemble(Evidence{Now: noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Runs: state.Runs, Documents: documents, Gates: gates, Tally: tally})
+	if want := fmt.Sprintf("%d of %d runs", tally.Done-1, tally.Total); e.Verdict != string(v1alpha1.VerdictInvalid) || !strings.Contains(e.Message, want) {
+		t.Errorf("%s: %s, want %s", e.Verdict, e.Message, want)
 	}
 }
