@@ -22,7 +22,9 @@ func TestAnInterruptedReplicationGoesOn(t *testing.T) {
 	}
 }
 
-func TestACancelledReplicationLeavesNoHalves(t *testing.T) {
+// interruptedReplication is a world in which operation op has tried three times to send, and was interrupted each time.
+func interruptedReplication(t *testing.T) *world {
+	t.Helper()
 	w := newWorld(t, wanted("op", acts()["replicate"].action))
 	w.node.interrupted = 1000
 	for range 3 {
@@ -31,6 +33,11 @@ func TestACancelledReplicationLeavesNoHalves(t *testing.T) {
 		}
 		w.rest("op")
 	}
+	return w
+}
+
+func TestACancelledReplicationLeavesNoHalves(t *testing.T) {
+	w := interruptedReplication(t)
 	if w.node.pools[1].find("bench1/received").token == "" {
 		t.Fatal("there is no half a receive to test with")
 	}

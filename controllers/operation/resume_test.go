@@ -48,14 +48,7 @@ func TestHalvesOfOthersStay(t *testing.T) {
 
 // TestOurHalfWithoutItsSnapshot is thrown away all the same: the target is ours, and the token names what was destroyed.
 func TestOurHalfWithoutItsSnapshot(t *testing.T) {
-	w := newWorld(t, wanted("op", acts()["replicate"].action))
-	w.node.interrupted = 1000
-	for range 3 {
-		if _, err := w.turn("op"); err != nil {
-			t.Fatal(err)
-		}
-		w.rest("op")
-	}
+	w := interruptedReplication(t)
 	pool := w.node.pools[0]
 	pool.datasets = slices.DeleteFunc(pool.datasets, func(d *fakeDataset) bool { return strings.Contains(d.name, "@") })
 	cancel(t, w, "op")

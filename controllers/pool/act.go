@@ -242,8 +242,9 @@ func (r *Reconciler) nothingNew(ctx context.Context, live *plan.LivePool) error 
 }
 
 func (r *Reconciler) clearLabels(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+	auxiliary := plan.AuxiliaryGUIDs(pool, nil)
 	for _, disk := range action.Disks {
-		if err := r.clearLabel(ctx, disk.Path, action.GUID, plan.AuxiliaryGUIDs(pool, nil)); err != nil {
+		if err := r.clearLabel(ctx, disk.Path, action.GUID, auxiliary); err != nil {
 			return err
 		}
 	}

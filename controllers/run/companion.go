@@ -217,11 +217,8 @@ func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperati
 		invalid("the operation beside the workload was deleted, or the workload was over before it could begin")
 		return
 	}
-	from, to := document.StartedAt, document.FinishedAt
-	if rounds := document.Measured; len(rounds) > 0 {
-		from, to = rounds[0].From, rounds[len(rounds)-1].To
-	}
-	share, problem := plan.BesideShare(operation, from, to)
+	times := document.Times()
+	share, problem := plan.BesideShare(operation, times[0].From, times[len(times)-1].To)
 	if problem != "" {
 		invalid(problem)
 	}

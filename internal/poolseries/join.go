@@ -29,14 +29,6 @@ func Unpack(packed []byte, digest string) (Document, error) {
 	return document, nil
 }
 
-// measured are the times in which a phase took its numbers: all of it, unless it says more.
-func measured(phase results.PhaseDocument) []results.Interval {
-	if len(phase.Measured) > 0 {
-		return phase.Measured
-	}
-	return []results.Interval{{From: phase.StartedAt, To: phase.FinishedAt}}
-}
-
 // minCoveredPercent of the measured time has to lie between samples, or nothing is said of the disks.
 const minCoveredPercent = 50
 
@@ -56,7 +48,7 @@ func (d Document) Join(phase results.PhaseDocument) map[string]int64 {
 	if share, any := d.smallReads(); any {
 		metrics["smallDiskReadsPartsPerMillion"] = share
 	}
-	if disks, elapsed := d.disksWithin(measured(phase)); elapsed > 0 {
+	if disks, elapsed := d.disksWithin(phase.Times()); elapsed > 0 {
 		disks.rates(metrics, elapsed)
 		workload := time.Duration(phase.Metrics["durationNanoseconds"])
 		inflation(metrics, "diskReadsPerReadMilli", perSecond(disks.ReadOperations, elapsed), perSecond(phase.Metrics["readOperations"], workload))

@@ -104,6 +104,14 @@ type PhaseDocument struct {
 	Raw json.RawMessage `json:"raw,omitempty"`
 }
 
+// Times are those that the numbers are from: all of the phase, unless it says more.
+func (d PhaseDocument) Times() []Interval {
+	if len(d.Measured) > 0 {
+		return d.Measured
+	}
+	return []Interval{{From: d.StartedAt, To: d.FinishedAt}}
+}
+
 // Omit says, as far as there is room, what the document has not got.
 func (d *PhaseDocument) Omit(words string) {
 	if len(words) > maxOmittedLength {

@@ -96,10 +96,12 @@ type session struct {
 
 	began, ended watch // around the measured part, or all of it
 	measured     []results.Interval
-	metrics      map[string]int64
-	checks       []results.Check
-	environment  map[string]string
-	details      Details
+	// unbracketed says in a sentence why the counters are not of what is measured alone; empty if they are.
+	unbracketed string
+	metrics     map[string]int64
+	checks      []results.Check
+	environment map[string]string
+	details     Details
 }
 
 func (e Executor) newSession(request Request, kind string, progress func(results.Progress)) *session {

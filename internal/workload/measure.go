@@ -203,8 +203,8 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 	if err := s.judgeLoad(delta.Load); err != nil {
 		return err
 	}
-	if ramped, is := chosen.(*userJobs); is && ramped.file.Ramps {
-		s.details.Unavailable = append(s.details.Unavailable, "What the counters say is not in the metrics: fio's ramp_time, which its own figures leave out, is in them.")
+	if s.unbracketed != "" {
+		s.details.Unavailable = append(s.details.Unavailable, s.unbracketed)
 		return nil
 	}
 	for name, value := range delta.Metrics {

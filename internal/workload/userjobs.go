@@ -40,6 +40,9 @@ func (u *userJobs) prepare(ctx context.Context, s *session) error {
 	if u.file, err = fio.ParseUserFile(text); err != nil {
 		return &invalid{ReasonJobRefused, err}
 	}
+	if u.file.Ramps {
+		s.unbracketed = "What the counters say is not in the metrics: fio's ramp_time, which its own figures leave out, is in them."
+	}
 	if u.file.Ramps && u.declared {
 		return invalidf(ReasonNotPossible, "cache: what the ramp_time of the job file reads cannot be told from what is measured: write cache: Any, or remove ramp_time")
 	}
