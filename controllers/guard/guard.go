@@ -150,9 +150,9 @@ func Rivals(ctx context.Context, live client.Reader, pool *v1alpha1.BenchmarkPoo
 	return slices.DeleteFunc(pools.Items, func(other v1alpha1.BenchmarkPool) bool { return other.UID == pool.UID }), nil
 }
 
-// Survey looks at the disks that are wanted for a pool, and at those that others claim or that a live pool has: two paths may
-// lead to one disk.
-func Survey(disks Disks, template v1alpha1.PoolTemplate, wanted []string, leaves []zfs.VdevStatus, rivals []v1alpha1.BenchmarkPool) map[string]plan.PoolDisk {
+// Survey looks at the disks that are wanted for a pool, and at those that BenchmarkPools claim or that a live pool has: two paths
+// may lead to one disk.
+func Survey(disks Disks, template v1alpha1.PoolTemplate, wanted []string, leaves []zfs.VdevStatus, claimants ...v1alpha1.BenchmarkPool) map[string]plan.PoolDisk {
 	seen := map[string]plan.PoolDisk{}
 	for _, path := range wanted {
 		seen[path] = look(disks, path, template)
@@ -161,8 +161,8 @@ func Survey(disks Disks, template v1alpha1.PoolTemplate, wanted []string, leaves
 	for _, leaf := range leaves {
 		others = append(others, plan.LeafPaths(leaf)...)
 	}
-	for i := range rivals {
-		others = append(others, plan.ClaimedDevices(&rivals[i])...)
+	for i := range claimants {
+		others = append(others, plan.ClaimedDevices(&claimants[i])...)
 	}
 	for _, path := range others {
 		if _, known := seen[path]; !known && strings.HasPrefix(path, "/dev/disk/") {

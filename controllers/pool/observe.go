@@ -134,7 +134,7 @@ func (r *Reconciler) observeMarks(ctx context.Context, state *observed, known []
 	return err
 }
 
-// observeDisks looks at the disks of the spec, of the live pool and of the other BenchmarkPools of the node.
+// observeDisks looks at the disks of the spec, of the live pool, or that it had at last, and of the other BenchmarkPools of the node.
 func (r *Reconciler) observeDisks(ctx context.Context, state *observed) error {
 	var err error
 	if state.Rivals, err = guard.Rivals(ctx, r.Live, state.Pool); err != nil {
@@ -144,6 +144,6 @@ func (r *Reconciler) observeDisks(ctx context.Context, state *observed) error {
 	if state.Live != nil {
 		leaves = state.Live.Status.Leaves()
 	}
-	state.Disks = guard.Survey(r.Disks, state.Pool.Spec.PoolTemplate, plan.SpecDevices(state.Pool), leaves, state.Rivals)
+	state.Disks = guard.Survey(r.Disks, state.Pool.Spec.PoolTemplate, plan.SpecDevices(state.Pool), leaves, append(slices.Clone(state.Rivals), *state.Pool)...)
 	return nil
 }

@@ -25,6 +25,7 @@ func TestLabelsOfCacheAndSpare(t *testing.T) {
 		marked(&state, diskD, device.PoolSpare, 502)
 		return state
 	}
+	const diskE = "/dev/disk/by-id/e"
 	cache, spare := v1alpha1.VdevStatus{Class: "cache", GUID: "501"}, v1alpha1.VdevStatus{Class: "spare", GUID: "502"}
 	live := func(vdevs ...v1alpha1.VdevStatus) PoolState {
 		state := liveState()
@@ -49,9 +50,15 @@ func TestLabelsOfCacheAndSpare(t *testing.T) {
 		"with a data disk": {ended(cache, spare), func(s *PoolState) {
 			s.Disks[diskA] = labelled(freeDisk(diskA), 77, device.PoolDestroyed)
 		}, clears(diskA, diskC, diskD)},
-		"none is recorded":                   {ended(), func(*PoolState) {}, "RemoveFinalizer"},
-		"the guid of another kind of vdev":   {ended(v1alpha1.VdevStatus{Class: "data", GUID: "501"}), func(*PoolState) {}, "RemoveFinalizer"},
-		"a data disk still carries the pool": {ended(cache), func(s *PoolState) { s.Disks[diskA] = labelled(freeDisk(diskA), 77, device.PoolExported) }, ""},
+		"a disk that an operation added": {ended(v1alpha1.VdevStatus{Name: diskE + "-part1"}), func(s *PoolState) {
+			s.Disks[diskE] = labelled(freeDisk(diskE), 77, device.PoolDestroyed)
+		}, clears(diskE)},
+		"an added disk still carries the pool": {ended(v1alpha1.VdevStatus{Name: diskE}), func(s *PoolState) { s.Disks[diskE] = labelled(freeDisk(diskE), 77, device.PoolActive) }, ""},
+		"an added disk carries another's":      {ended(v1alpha1.VdevStatus{Name: diskE}), func(s *PoolState) { s.Disks[diskE] = labelled(freeDisk(diskE), 78, device.PoolDestroyed) }, "RemoveFinalizer"},
+		"an added disk is gone":                {ended(v1alpha1.VdevStatus{Name: diskE}), func(*PoolState) {}, "RemoveFinalizer"},
+		"none is recorded":                     {ended(), func(*PoolState) {}, "RemoveFinalizer"},
+		"the guid of another kind of vdev":     {ended(v1alpha1.VdevStatus{Class: "data", GUID: "501"}), func(*PoolState) {}, "RemoveFinalizer"},
+		"a data disk still carries the pool":   {ended(cache), func(s *PoolState) { s.Disks[diskA] = labelled(freeDisk(diskA), 77, device.PoolExported) }, ""},
 		"a data disk is not seen": {ended(cache), func(s *PoolState) {
 			s.Disks[diskA] = PoolDisk{Disk: device.Disk{Path: diskA}, Refusal: &device.RefusedError{Findings: []device.Finding{{Reason: device.Missing}}}}
 		}, ""},

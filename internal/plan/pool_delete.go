@@ -76,7 +76,7 @@ func foreignDatasets(state PoolState) []string {
 	return others
 }
 
-// afterPool clears the labels of our destroyed pool. If all its disks are seen and none carries it, nothing is left.
+// afterPool clears the labels of our destroyed pool. If all disks of the spec are seen and none carries it, nothing is left.
 func afterPool(state PoolState) PoolDecision {
 	pool := state.Pool
 	guid := pool.Status.GUID
@@ -86,11 +86,13 @@ func afterPool(state PoolState) PoolDecision {
 	}
 	var destroyed, auxiliary []PoolDisk
 	var whole, unseen []string
-	own := AuxiliaryGUIDs(pool, nil)
-	for _, path := range SpecDevices(pool) {
+	own, asked := AuxiliaryGUIDs(pool, nil), SpecDevices(pool)
+	for _, path := range ClaimedDevices(pool) { // an operation may have added disks that the spec does not name
 		disk := state.Disks[path]
 		if disk.missing() {
-			unseen = append(unseen, path)
+			if slices.Contains(asked, path) {
+				unseen = append(unseen, path)
+			}
 			continue
 		}
 		switch carried(disk, guid) {
