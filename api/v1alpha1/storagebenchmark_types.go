@@ -157,8 +157,8 @@ type StorageBenchmarkStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	State string `json:"state,omitempty"`
-	// experiment identifies what is measured: target, variants, matrix, phases, repetitions, order, seed, pods, rerun and
-	// the time of the schedule.
+	// experiment identifies what is measured: target, variants, matrix, phases, repetitions, adaptive, order, seed, pods,
+	// rerun and the time of the schedule.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Experiment string `json:"experiment,omitempty"`

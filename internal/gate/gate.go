@@ -28,6 +28,8 @@ const (
 	ReasonWorse = "Worse"
 	// ReasonUnclear: the runs differ too much among each other to say whether the metric is worse by more than the tolerance.
 	ReasonUnclear = "Unclear"
+	// ReasonRunsMissing: the experiment is incomplete, so that none of its gates is decided.
+	ReasonRunsMissing = "RunsMissing"
 	// ReasonTooFewRuns: whatever the numbers were, so few would not be enough to say so.
 	ReasonTooFewRuns = "TooFewRuns"
 	// ReasonNotIndependent: the runs went on with each other's pools, so they are not repetitions.

@@ -144,7 +144,7 @@ func judge(experiment *results.Experiment, evidence Evidence) {
 		for i := range statuses {
 			// Some runs are missing: what the others say is shown, but it decides nothing.
 			statuses[i].Message = fmt.Sprintf("would be %s on the runs there are: %s", statuses[i].Verdict, statuses[i].Message)
-			statuses[i].Verdict, statuses[i].Reason = v1alpha1.VerdictInconclusive, "RunsMissing"
+			statuses[i].Verdict, statuses[i].Reason = v1alpha1.VerdictInconclusive, gate.ReasonRunsMissing
 		}
 	}
 	experiment.Verdict, experiment.Message = string(verdict), message

@@ -70,13 +70,13 @@ func renamed(run results.RunResult, attempt int32) results.RunResult {
 
 func goldenCases() map[string]results.Experiment {
 	passed := experiment(6, "r8k", "r128k")
-	passed.Verdict, passed.Reason, passed.Message = "Passed", "GatesPassed", "All 2 gates passed."
-	passed.Gates = []results.GateResult{gate("keeps-80-percent", "Passed", "ExpressionTrue", "holds for r8k and r128k"),
-		{Name: "p99", Verdict: "Passed", Reason: "WithinBounds", Definition: "aged-scan.readLatencyP99Nanoseconds <= 2M"}}
+	passed.Verdict, passed.Reason, passed.Message = "Passed", "Passed", "all 2 gates hold"
+	passed.Gates = []results.GateResult{gate("keeps-80-percent", "Passed", "Holds", "aged-scan.readBytesPerSecond = 1288490188 (6 runs), fresh-scan.readBytesPerSecond = 1508490188 (6 runs)"),
+		{Name: "p99", Verdict: "Passed", Reason: "Holds", Definition: "aged-scan.readLatencyP99Nanoseconds is at most 2M"}}
 
 	failed := experiment(6, "default")
-	failed.Verdict, failed.Reason, failed.Message = "Failed", "GateFailed", "1 of 1 gates failed: keeps-80-percent."
-	failed.Gates = []results.GateResult{gate("keeps-80-percent", "Failed", "ExpressionFalse", "1.20 GiB/s is less than 0.8 * 1.61 GiB/s")}
+	failed.Verdict, failed.Reason, failed.Message = "Failed", "Failed", "the only gate failed: keeps-80-percent (DoesNotHold)"
+	failed.Gates = []results.GateResult{gate("keeps-80-percent", "Failed", "DoesNotHold", "aged-scan.readBytesPerSecond = 1288490188 (6 runs), fresh-scan.readBytesPerSecond = 1728490188 (6 runs)")}
 
 	for i := range passed.Runs {
 		passed.Runs[i].Phases[1].Metrics["diskReadOperationsPerSecond"], passed.Runs[i].Phases[1].Metrics["diskReadRequestBytes"] = 12_345, 104_857
@@ -85,8 +85,8 @@ func goldenCases() map[string]results.Experiment {
 	passed.Variants = results.Summarise(passed.Runs)
 
 	inconclusive := experiment(2, "r8k", "r128k")
-	inconclusive.Verdict, inconclusive.Reason = "Inconclusive", "TooFewRuns"
-	inconclusive.Message = "2 repetitions cannot show a difference: set spec.repetitions to at least 6."
+	inconclusive.Verdict, inconclusive.Reason = "Inconclusive", "Inconclusive"
+	inconclusive.Message = "the only gate could not be decided: no-regression (TooFewRuns)"
 	inconclusive.Gates = []results.GateResult{gate("no-regression", "Inconclusive", "TooFewRuns", "n = 2, the smallest p is 0.25")}
 	return map[string]results.Experiment{
 		"groups": groupsCase(),
@@ -96,7 +96,7 @@ func goldenCases() map[string]results.Experiment {
 
 func invalidCase() results.Experiment {
 	e := experiment(2, "r8k", "r128k")
-	e.Verdict, e.Reason, e.Message = "Invalid", "RunsInvalid", "1 of 4 runs could not be made in 2 attempts."
+	e.Verdict, e.Reason, e.Message = "Invalid", "RunsInvalid", "3 of 4 runs have usable numbers; given up: r128k repetition 2 (attempt 2 of 2): node-a stopped answering"
 	first, last := e.Runs[0], e.Runs[3]
 	retried := spoiled(first, 1, "PodEvicted", "the node was low on resource: ephemeral-storage | usage 91%")
 	first = renamed(first, 2)
@@ -104,7 +104,7 @@ func invalidCase() results.Experiment {
 	gone.Phases[0].Outcome, gone.Phases[0].Reason, gone.Phases[0].Message = results.OutcomeInvalid, "NoSpace", "write: <No space left on device>"
 	e.Runs = []results.RunResult{retried, first, e.Runs[1], e.Runs[2], gone, spoiled(last, 2, "PodLost", "node-a stopped answering")}
 	e.Variants = results.Summarise(e.Runs)
-	e.Gates = []results.GateResult{gate("keeps-80-percent", "Invalid", "RunsInvalid", "r128k has 1 of 2 valid runs")}
+	e.Gates = []results.GateResult{gate("keeps-80-percent", "Inconclusive", "RunsMissing", "would be Passed on the runs there are: aged-scan.readBytesPerSecond = 1288490188 (1 run)")}
 	e.Environment["kernel"] = []string{"6.12.9", "6.12.11"}
 	return e
 }

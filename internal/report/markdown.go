@@ -42,7 +42,7 @@ func renderMarkdown(e results.Experiment) (text string, omitted []string) {
 func head(e results.Experiment) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s/%s: %s\n\n**%s**", name(e.Benchmark.Namespace), name(e.Benchmark.Name), name(verdictWord(e)), name(verdictWord(e)))
-	if e.Reason != "" {
+	if e.Reason != "" && e.Reason != e.Verdict {
 		fmt.Fprintf(&out, " (%s)", name(e.Reason))
 	}
 	if e.Message != "" {

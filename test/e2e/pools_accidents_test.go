@@ -172,11 +172,20 @@ func (s *space) repeated(benchmark *v1alpha1.StorageBenchmark, reason string) {
 
 // deletions deletes a benchmark at every point of its run.
 func (p *pools) deletions() {
-	g := gomega.NewWithT(p.t)
 	s := p.team()
-	before := s.settled()
+	p.deleted(s, s.settled(), "{provisioner: Local}")
+}
+
+// deleted does so with a dataset.
+func (p *pools) deleted(s *space, before []string, dataset string) {
+	g := gomega.NewWithT(p.t)
 	spec := p.paths(`
-target: {zfs: {nodes: {matchLabels: {storagebench.dev/lab: "true"}}, pool: {vdevs: [{devices: [$1]}]}, moduleParameters: {zfs_txg_timeout: "3"}}}
+target:
+  zfs:
+    nodes: {matchLabels: {storagebench.dev/lab: "true"}}
+    pool: {vdevs: [{devices: [$1]}]}
+    dataset: ` + dataset + `
+    moduleParameters: {zfs_txg_timeout: "3"}
 phases:
 - {name: fill, fill: {size: 256Mi}}
 - {name: age, fragment: {blockSize: 8Ki, until: Rounds, rounds: 50}}

@@ -59,6 +59,7 @@ func (p *pools) openebs() {
 		p.otherwise(s, before)
 	}
 	if !testing.Short() {
+		p.deleted(s, before, "{provisioner: OpenEBS, size: 384Mi}")
 		p.alike(s, before)
 	}
 }

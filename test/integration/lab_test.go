@@ -28,7 +28,7 @@ import (
 const (
 	runnerImage = "registry.example/storagebench/runner:v1"
 	// patience is for machines that are busy with something else.
-	patience = 60 * time.Second
+	patience = 3 * time.Minute
 	polling  = 30 * time.Millisecond
 )
 

@@ -24,8 +24,8 @@ type StorageBenchmarkStatusApplyConfiguration struct {
 	Verdict *apiv1alpha1.Verdict `json:"verdict,omitempty"`
 	// state is one word for people; programs read the conditions.
 	State *string `json:"state,omitempty"`
-	// experiment identifies what is measured: target, variants, matrix, phases, repetitions, order, seed, pods, rerun and
-	// the time of the schedule.
+	// experiment identifies what is measured: target, variants, matrix, phases, repetitions, adaptive, order, seed, pods,
+	// rerun and the time of the schedule.
 	Experiment *string `json:"experiment,omitempty"`
 	// seed in use.
 	Seed *int64 `json:"seed,omitempty"`
