@@ -19,6 +19,7 @@ import (
 // Disks looks at the node's disks. device.Node does so.
 type Disks interface {
 	Check(wish device.Wish) (device.Disk, error)
+	Identify(path string) (device.Disk, error)
 	Verify(checked device.Disk) error
 	Wipe(wish device.Wish) (device.Disk, error)
 	PoolUsers(pool string, own ...string) ([]string, error)
@@ -101,17 +102,19 @@ func Unused(disks Disks, name string, own ...string) error {
 	return nil
 }
 
-// OnDisks runs a command that takes disks: wiped if they are named for reuse, and verified right before and right after.
+// OnDisks runs a command that takes disks: checked once more, wiped if they are named for reuse, and verified right before and right
+// after.
 func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []plan.PoolDisk, command func() error) error {
 	var checked []device.Disk
 	for _, disk := range taken {
-		now := disk.Disk
+		wish := device.Wish{Path: disk.Path, MinBytes: minBytes(template), Reuse: disk.Reuse}
+		prepare := disks.Check // somebody may have begun to use it since it was looked at
 		if disk.Reuse != "" {
-			wiped, err := disks.Wipe(device.Wish{Path: disk.Path, MinBytes: minBytes(template), Reuse: disk.Reuse})
-			if err != nil {
-				return err
-			}
-			now = wiped
+			prepare = disks.Wipe
+		}
+		now, err := prepare(wish)
+		if err != nil {
+			return err
 		}
 		checked = append(checked, now)
 	}
@@ -150,26 +153,39 @@ func Rivals(ctx context.Context, live client.Reader, pool *v1alpha1.BenchmarkPoo
 	return slices.DeleteFunc(pools.Items, func(other v1alpha1.BenchmarkPool) bool { return other.UID == pool.UID }), nil
 }
 
-// Survey looks at the disks that are wanted for a pool, and at those that BenchmarkPools claim or that a live pool has: two paths
-// may lead to one disk.
-func Survey(disks Disks, template v1alpha1.PoolTemplate, wanted []string, leaves []zfs.VdevStatus, claimants ...v1alpha1.BenchmarkPool) map[string]plan.PoolDisk {
+// Survey looks at the disks that are wanted for a pool, and identifies those that others claim or that a live pool has: two paths
+// may lead to one disk. Nothing but what is granted is opened: that would keep its owner from mounting it meanwhile.
+func Survey(disks Disks, template v1alpha1.PoolTemplate, wanted []string, granted func(path string) bool, leaves []zfs.VdevStatus, rivals []v1alpha1.BenchmarkPool) map[string]plan.PoolDisk {
 	seen := map[string]plan.PoolDisk{}
 	for _, path := range wanted {
-		seen[path] = look(disks, path, template)
+		if granted(path) {
+			seen[path] = look(disks, path, template)
+			continue
+		}
+		seen[path] = identify(disks, path)
 	}
 	var others []string
 	for _, leaf := range leaves {
 		others = append(others, plan.LeafPaths(leaf)...)
 	}
-	for i := range claimants {
-		others = append(others, plan.ClaimedDevices(&claimants[i])...)
+	for i := range rivals {
+		others = append(others, plan.ClaimedDevices(&rivals[i])...)
 	}
 	for _, path := range others {
 		if _, known := seen[path]; !known && strings.HasPrefix(path, "/dev/disk/") {
-			seen[path] = look(disks, path, v1alpha1.PoolTemplate{})
+			seen[path] = identify(disks, path)
 		}
 	}
 	return seen
+}
+
+// identify tells which disk a path leads to. Such a disk is never taken.
+func identify(disks Disks, path string) plan.PoolDisk {
+	disk, refusal := disks.Identify(path)
+	if refusal == nil {
+		refusal = fmt.Errorf("%s has not been looked into", path)
+	}
+	return plan.PoolDisk{Disk: disk, Refusal: refusal}
 }
 
 // look checks a disk, as one for reuse if the spec names its serial number and its old contents are in the way.

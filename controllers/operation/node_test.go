@@ -300,6 +300,11 @@ func (p *fakePool) disk(path string) (*fakeTop, *fakeDisk) {
 	return nil, nil
 }
 
+// Identify opens nothing.
+func (n *fakeNode) Identify(path string) (device.Disk, error) {
+	return device.Disk{Path: path, Number: path, Kernel: path, Serial: "serial", SizeBytes: 1 << 30}, n.refused[path]
+}
+
 // Verify believes.
 func (n *fakeNode) Verify(device.Disk) error { return nil }
 

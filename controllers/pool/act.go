@@ -199,6 +199,9 @@ func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) 
 	if err := r.nothingNew(ctx, state.Live); err != nil {
 		return err
 	}
+	if err := r.condemned(ctx, state.Pool); err != nil {
+		return err
+	}
 	// Whose it is, is read last of all.
 	if err := guard.Prove(ctx, r.ZFS, state.Pool, guid); err != nil {
 		return err
@@ -214,6 +217,18 @@ func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) 
 		if err := r.clearLabel(ctx, paths[0], guid, auxiliary); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// condemned makes sure that the pool is still to be destroyed: looking at it takes time, in which somebody may have released it.
+func (r *Reconciler) condemned(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
+	var now v1alpha1.BenchmarkPool
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
+		return fmt.Errorf("confirm that pool %s is to be destroyed: %w", plan.PoolName(pool), err)
+	}
+	if now.UID != pool.UID || now.DeletionTimestamp.IsZero() || plan.Released(&now) {
+		return fmt.Errorf("pool %s is not destroyed: the object has just been changed", plan.PoolName(pool))
 	}
 	return nil
 }
@@ -264,6 +279,9 @@ func (r *Reconciler) clearLabel(ctx context.Context, path, guid string, auxiliar
 			return fmt.Errorf("disk %s carries a label of the %s pool %q (guid %d), which is not the destroyed pool %s: its labels are left: %w",
 				path, label.State, label.Name, label.GUID, guid, guard.ErrNotOurs)
 		}
+	}
+	if !plan.OnlyLabels(disk) {
+		return fmt.Errorf("disk %s has something else on it since pool %s was destroyed, or is in use: its labels are left: %w", path, guid, guard.ErrNotOurs)
 	}
 	if err := guard.Steady(r.Disks, []device.Disk{disk}, func() error { return r.ZFS.ClearLabel(ctx, path) }); err != nil {
 		return err

@@ -76,6 +76,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	observed, err := r.observe(ctx, &pool)
+	if err != nil && !pool.DeletionTimestamp.IsZero() && plan.Released(&pool) {
+		observed.PoolState, err = plan.PoolState{Pool: &pool, Policy: r.Policy}, nil // ZFS not answering is a reason to release it
+	}
 	if err != nil {
 		return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, &pool, summariseFailure(&pool, err)))
 	}

@@ -2,7 +2,10 @@ package pool
 
 import (
 	"errors"
+	"slices"
 	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/plan"
@@ -26,10 +29,7 @@ func TestAReleasedPoolIsLeftAsItIs(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	pool := w.settle("bench0")
 	w.node.users = []string{"dataset bench0/parent is mounted at /x"}
-	pool.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-a"}
-	if err := w.client.Update(t.Context(), pool); err != nil {
-		t.Fatal(err)
-	}
+	w.release()
 	w.delete(pool)
 	before := len(w.node.commands)
 	if w.settle("bench0") != nil {
@@ -69,7 +69,8 @@ func TestWhatIsMadeMeanwhileStays(t *testing.T) {
 	} {
 		w := newWorld(t, wanted("bench0"))
 		pool := w.settle("bench0")
-		state, err := w.agent.observe(t.Context(), pool)
+		w.delete(pool)
+		state, err := w.agent.observe(t.Context(), w.object("bench0"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,11 +80,71 @@ func TestWhatIsMadeMeanwhileStays(t *testing.T) {
 		if same := name == "nothing but time"; same != (err == nil) || same != on.destroyed {
 			t.Errorf("%s: %v, destroyed: %v", name, err, on.destroyed)
 		}
-		w.delete(pool)
 		if left := w.settle("bench0"); test.reason != "" {
 			w.expectReady(left, test.reason)
 		} else if left != nil || !on.destroyed {
 			t.Errorf("%s: left are %+v and %+v", name, left, on)
 		}
+	}
+}
+
+// TestAPoolReleasedMeanwhileStays: looking at a pool takes a while, in which a person may decide to keep it.
+func TestAPoolReleasedMeanwhileStays(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	w.delete(w.settle("bench0"))
+	state, err := w.agent.observe(t.Context(), w.object("bench0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.release()
+	if err := w.agent.act(t.Context(), &state, []plan.PoolAction{{Kind: plan.DestroyPool, GUID: "700"}}); err == nil || w.node.pools[0].destroyed {
+		t.Errorf("%v, destroyed: %v", err, w.node.pools[0].destroyed)
+	}
+	if left := w.settle("bench0"); left != nil || w.node.pools[0].destroyed {
+		t.Errorf("left are %+v and %+v", left, w.node.pools[0])
+	}
+}
+
+// TestReleaseWithoutZFS: that ZFS does not answer on a node any more is a reason to release a pool.
+func TestReleaseWithoutZFS(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	w.delete(w.settle("bench0"))
+	w.node.version = "none"
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonActionFailed)
+	w.release()
+	if left := w.settle("bench0"); left != nil || w.node.pools[0].destroyed {
+		t.Errorf("left are %+v and %+v", left, w.node.pools[0])
+	}
+}
+
+func (w *world) object(name string) *v1alpha1.BenchmarkPool {
+	w.t.Helper()
+	var pool v1alpha1.BenchmarkPool
+	if err := w.client.Get(w.t.Context(), client.ObjectKey{Name: name}, &pool); err != nil {
+		w.t.Fatal(err)
+	}
+	return &pool
+}
+
+// release says that bench0 may stay behind.
+func (w *world) release() {
+	w.t.Helper()
+	pool := w.object("bench0")
+	pool.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-a"}
+	if err := w.client.Update(w.t.Context(), pool); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestOnlyGrantedDisksAreOpened: a namesake's wish must not keep the owner of a disk from mounting it meanwhile.
+func TestOnlyGrantedDisksAreOpened(t *testing.T) {
+	other := wanted("bench1")
+	other.Spec.Vdevs[0].Devices = []v1alpha1.DevicePath{"/dev/disk/by-id/other", diskD}
+	w := newWorld(t, wanted("bench0"), other)
+	w.agent.Policy = plan.DevicePolicy{{Pattern: diskA}, {Pattern: diskB}, {Pattern: diskD}}
+	w.expectReady(w.settle("bench1"), v1alpha1.ReasonPoolDeviceDenied)
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
+	if slices.Contains(w.node.opened, "/dev/disk/by-id/other") {
+		t.Errorf("opened were %q", w.node.opened)
 	}
 }

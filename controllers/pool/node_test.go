@@ -26,6 +26,8 @@ type fakeNode struct {
 	resets  bool
 	refused map[string]error
 	swapped bool
+	// opened are the disks that were looked into.
+	opened []string
 	// version of OpenZFS.
 	version string
 	// swapAfter is the command after which the paths lead to other disks.
@@ -34,6 +36,9 @@ type fakeNode struct {
 	folders     []string
 	folderStays error
 }
+
+// nodeHost is the node's name in labels.
+const nodeHost = "n1"
 
 type fakePool struct {
 	name, guid         string
@@ -80,6 +85,8 @@ func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 	case "zfs version":
 		version := cmp.Or(n.version, "2.3.9")
 		return []byte("zfs-" + version + "-1\nzfs-kmod-" + version + "-1\n"), nil
+	case "uname -n":
+		return []byte(nodeHost + "\n"), nil
 	case "zpool list":
 		return n.list(command)
 	case "zpool status":
@@ -280,10 +287,11 @@ func (n *fakeNode) reset() {
 
 // Check finds labels of pools on a disk.
 func (n *fakeNode) Check(wish device.Wish) (device.Disk, error) {
-	disk := device.Disk{Path: wish.Path, Number: wish.Path, Kernel: wish.Path, Serial: "serial", SizeBytes: 1 << 30, LogicalSectorBytes: 512, PhysicalSectorBytes: 4096}
+	disk := device.Disk{Path: wish.Path, Number: wish.Path, Kernel: wish.Path, Serial: "serial", SizeBytes: 1 << 30, LogicalSectorBytes: 512, PhysicalSectorBytes: 4096, AfterPool: true}
 	if err := n.refused[wish.Path]; err != nil {
 		return disk, err
 	}
+	n.opened = append(n.opened, wish.Path)
 	for _, pool := range n.pools {
 		if !pool.labels[wish.Path] {
 			continue
@@ -295,6 +303,11 @@ func (n *fakeNode) Check(wish device.Wish) (device.Disk, error) {
 		return disk, &device.RefusedError{Path: wish.Path, Serial: disk.Serial, Findings: disk.Findings}
 	}
 	return disk, nil
+}
+
+// Identify opens nothing.
+func (n *fakeNode) Identify(path string) (device.Disk, error) {
+	return device.Disk{Path: path, Number: path, Kernel: path, Serial: "serial", SizeBytes: 1 << 30}, n.refused[path]
 }
 
 // Verify refuses every disk once they have been swapped.

@@ -34,6 +34,9 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	deleting := !pool.DeletionTimestamp.IsZero()
 	at := slices.IndexFunc(pools, func(p zfs.PoolSummary) bool { return p.Name == plan.PoolName(pool) })
 	if at < 0 {
+		if state.HostName, err = r.ZFS.HostName(ctx); err != nil {
+			return state, fmt.Errorf("ask for the name that node %s writes into labels: %w", r.NodeName, err)
+		}
 		if state.Importable, err = r.ZFS.Importable(ctx); err != nil {
 			return state, fmt.Errorf("look for pools that are not imported: %w", err)
 		}
@@ -134,7 +137,8 @@ func (r *Reconciler) observeMarks(ctx context.Context, state *observed, known []
 	return err
 }
 
-// observeDisks looks at the disks of the spec, of the live pool, or that it had at last, and of the other BenchmarkPools of the node.
+// observeDisks looks at the disks of the spec and, for what is left of a pool, at those that it had at last, and finds out which disks
+// the live pool and the other BenchmarkPools of the node mean.
 func (r *Reconciler) observeDisks(ctx context.Context, state *observed) error {
 	var err error
 	if state.Rivals, err = guard.Rivals(ctx, r.Live, state.Pool); err != nil {
@@ -144,6 +148,13 @@ func (r *Reconciler) observeDisks(ctx context.Context, state *observed) error {
 	if state.Live != nil {
 		leaves = state.Live.Status.Leaves()
 	}
-	state.Disks = guard.Survey(r.Disks, state.Pool.Spec.PoolTemplate, plan.SpecDevices(state.Pool), leaves, append(slices.Clone(state.Rivals), *state.Pool)...)
+	wanted, pool := plan.SpecDevices(state.Pool), state.Pool
+	if !pool.DeletionTimestamp.IsZero() {
+		wanted = plan.ClaimedDevices(pool)
+	}
+	state.Disks = guard.Survey(r.Disks, pool.Spec.PoolTemplate, wanted, func(path string) bool {
+		// What is left of a pool that was made is found also when its disks are not granted any more.
+		return pool.Status.GUID != "" || r.Policy.Allows(pool.Spec.Namespace, path)
+	}, leaves, state.Rivals)
 	return nil
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,8 @@ const (
 type PoolState struct {
 	Pool   *v1alpha1.BenchmarkPool
 	Policy DevicePolicy
+	// HostName is under which name the node writes labels.
+	HostName string
 	// Live is the imported pool of that name, whoever made it.
 	Live *LivePool
 	// Importable are the pools on the node's disks that are not imported; looked for only without a live pool.
@@ -260,8 +263,25 @@ func (s PoolState) labelled(guid string) bool {
 }
 
 func importPool(state PoolState, guid string) PoolDecision {
+	if path, host := state.elsewhere(guid); host != "" {
+		return poolStall(v1alpha1.ReasonPoolLost, "pool %s (guid %s) was last used by host %q, as %s says, and not exported there: it may run there. Export it there; or, if that host is gone for good, import it by hand on node %s (zpool import -f), or %s",
+			PoolName(state.Pool), guid, host, path, state.Pool.Spec.NodeName, ReleaseCommand(state.Pool))
+	}
 	return poolAct(fmt.Sprintf("importing pool %s (guid %s)", PoolName(state.Pool), guid),
 		PoolAction{Kind: AddPoolFinalizer}, PoolAction{Kind: ImportPool, GUID: guid})
+}
+
+// elsewhere is another host that has had the pool last and did not export it. ZFS itself goes by host ids only, which nodes often have none
+// of, or share with those made from the same image.
+func (s PoolState) elsewhere(guid string) (path, host string) {
+	for _, path := range slices.Sorted(maps.Keys(s.Disks)) {
+		for _, label := range s.Disks[path].Pools {
+			if label.State == device.PoolActive && strconv.FormatUint(label.GUID, 10) == guid && label.HostName != "" && label.HostName != s.HostName {
+				return path, label.HostName
+			}
+		}
+	}
+	return "", ""
 }
 
 // livePool brings our imported pool to what the spec says, one step at a time.

@@ -14,7 +14,7 @@ import (
 func TestLabelsOfCacheAndSpare(t *testing.T) {
 	marked := func(s *PoolState, path string, state device.PoolState, vdev uint64) {
 		disk := freeDisk(path)
-		disk.Pools = []device.PoolLabel{{State: state, VdevGUID: vdev}}
+		disk.Pools, disk.AfterPool = []device.PoolLabel{{State: state, VdevGUID: vdev}}, true
 		s.Disks[path] = disk
 	}
 	ended := func(vdevs ...v1alpha1.VdevStatus) PoolState {
@@ -56,9 +56,29 @@ func TestLabelsOfCacheAndSpare(t *testing.T) {
 		"an added disk still carries the pool": {ended(v1alpha1.VdevStatus{Name: diskE}), func(s *PoolState) { s.Disks[diskE] = labelled(freeDisk(diskE), 77, device.PoolActive) }, ""},
 		"an added disk carries another's":      {ended(v1alpha1.VdevStatus{Name: diskE}), func(s *PoolState) { s.Disks[diskE] = labelled(freeDisk(diskE), 78, device.PoolDestroyed) }, "RemoveFinalizer"},
 		"an added disk is gone":                {ended(v1alpha1.VdevStatus{Name: diskE}), func(*PoolState) {}, "RemoveFinalizer"},
-		"none is recorded":                     {ended(), func(*PoolState) {}, "RemoveFinalizer"},
-		"the guid of another kind of vdev":     {ended(v1alpha1.VdevStatus{Class: "data", GUID: "501"}), func(*PoolState) {}, "RemoveFinalizer"},
-		"a data disk still carries the pool":   {ended(cache), func(s *PoolState) { s.Disks[diskA] = labelled(freeDisk(diskA), 77, device.PoolExported) }, ""},
+		"a data disk with something else since": {ended(spare), func(s *PoolState) {
+			disk := labelled(freeDisk(diskA), 77, device.PoolDestroyed)
+			disk.Findings = []device.Finding{{Reason: device.PoolMember}, {Reason: device.HasHolders, Detail: "a1 is part of md0"}}
+			s.Disks[diskA] = disk
+		}, clears(diskD)},
+		"a data disk with another table since": {ended(), func(s *PoolState) {
+			disk := labelled(freeDisk(diskA), 77, device.PoolDestroyed)
+			disk.AfterPool = false
+			s.Disks[diskA] = disk
+		}, "RemoveFinalizer"},
+		"a spare with something else since": {ended(cache, spare), func(s *PoolState) {
+			disk := s.Disks[diskD]
+			disk.Findings = []device.Finding{{Reason: device.ActivePool}, {Reason: device.Signature, Detail: "it has the signature of ext4"}}
+			s.Disks[diskD] = disk
+		}, clears(diskC)},
+		"none of it was recorded, and not all is seen": {ended(), func(s *PoolState) {
+			s.Pool.Status.GUID = ""
+			s.Disks[diskA] = labelled(freeDisk(diskA), 77, device.PoolActive)
+		}, ""},
+		"none of it was recorded, and none is there": {ended(), func(s *PoolState) { s.Pool.Status.GUID = "" }, "RemoveFinalizer"},
+		"none is recorded":                           {ended(), func(*PoolState) {}, "RemoveFinalizer"},
+		"the guid of another kind of vdev":           {ended(v1alpha1.VdevStatus{Class: "data", GUID: "501"}), func(*PoolState) {}, "RemoveFinalizer"},
+		"a data disk still carries the pool":         {ended(cache), func(s *PoolState) { s.Disks[diskA] = labelled(freeDisk(diskA), 77, device.PoolExported) }, ""},
 		"a data disk is not seen": {ended(cache), func(s *PoolState) {
 			s.Disks[diskA] = PoolDisk{Disk: device.Disk{Path: diskA}, Refusal: &device.RefusedError{Findings: []device.Finding{{Reason: device.Missing}}}}
 		}, ""},

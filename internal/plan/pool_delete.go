@@ -17,7 +17,7 @@ func deletedPool(state PoolState) PoolDecision {
 	if !slices.Contains(pool.Finalizers, v1alpha1.FinalizerTeardown) {
 		return PoolDecision{Reason: v1alpha1.ReasonPoolChanging, Message: "the object is being deleted"}
 	}
-	if pool.Annotations[v1alpha1.AnnotationReleasePool] == pool.Spec.NodeName {
+	if Released(pool) {
 		return PoolDecision{Reason: v1alpha1.ReasonPoolLeftBehind, Message: "released by its annotation: " + LeftBehind(pool),
 			Actions: []PoolAction{{Kind: RemovePoolFinalizer}}}
 	}
@@ -31,6 +31,11 @@ func deletedPool(state PoolState) PoolDecision {
 		return decision
 	}
 	return afterPool(state)
+}
+
+// Released says that somebody wants a deleted object to go although its pool stays.
+func Released(pool *v1alpha1.BenchmarkPool) bool {
+	return pool.Annotations[v1alpha1.AnnotationReleasePool] == pool.Spec.NodeName
 }
 
 func destroyPool(state PoolState) PoolDecision {
@@ -82,10 +87,10 @@ func afterPool(state PoolState) PoolDecision {
 	guid := pool.Status.GUID
 	done := PoolDecision{Reason: v1alpha1.ReasonPoolChanging, Message: "nothing of the pool is left", Actions: []PoolAction{{Kind: RemovePoolFinalizer}}}
 	if guid == "" {
-		return done
+		return neverRecorded(state, done)
 	}
 	var destroyed, auxiliary []PoolDisk
-	var whole, unseen []string
+	var whole, unseen, taken []string
 	own, asked := AuxiliaryGUIDs(pool, nil), SpecDevices(pool)
 	for _, path := range ClaimedDevices(pool) { // an operation may have added disks that the spec does not name
 		disk := state.Disks[path]
@@ -95,15 +100,16 @@ func afterPool(state PoolState) PoolDecision {
 			}
 			continue
 		}
-		switch carried(disk, guid) {
-		case device.PoolDestroyed:
-			destroyed = append(destroyed, disk)
-		case device.PoolActive, device.PoolExported:
+		served := slices.ContainsFunc(disk.Pools, func(label device.PoolLabel) bool { return OwnAuxiliary(label, own) })
+		switch state := carried(disk, guid); {
+		case state == device.PoolActive, state == device.PoolExported:
 			whole = append(whole, path)
-		default: // it carries nothing of ours, unless it served the pool
-			if slices.ContainsFunc(disk.Pools, func(label device.PoolLabel) bool { return OwnAuxiliary(label, own) }) {
-				auxiliary = append(auxiliary, disk)
-			}
+		case (state == device.PoolDestroyed || served) && !OnlyLabels(disk.Disk):
+			taken = append(taken, path)
+		case state == device.PoolDestroyed:
+			destroyed = append(destroyed, disk)
+		case served:
+			auxiliary = append(auxiliary, disk)
 		}
 	}
 	switch {
@@ -118,7 +124,33 @@ func afterPool(state PoolState) PoolDecision {
 	case len(auxiliary) > 0:
 		return poolAct("clearing the labels of cache devices and spares of pool "+PoolName(pool), PoolAction{Kind: ClearPoolLabels, GUID: guid, Disks: auxiliary})
 	}
+	if len(taken) > 0 {
+		done.Message = fmt.Sprintf("nothing is left of the pool but labels on %s, on which there is something else since: they stay", someOf(taken))
+	}
 	return done
+}
+
+// neverRecorded lets an object go of which no pool is known, unless one of that name is on its disks: the agent may have ended between
+// making the pool and recording it, and then it has not been found whole.
+func neverRecorded(state PoolState, done PoolDecision) PoolDecision {
+	pool := state.Pool
+	for _, path := range SpecDevices(pool) {
+		for _, label := range state.Disks[path].Pools {
+			if label.State == device.PoolActive && label.Name == PoolName(pool) && !label.Left() {
+				return poolStall(v1alpha1.ReasonPoolLost, "disk %s carries a pool %s (guid %d) that may be this object's and cannot be imported to destroy it: bring its other disks back, or %s",
+					path, label.Name, label.GUID, ReleaseCommand(pool))
+			}
+		}
+	}
+	return done
+}
+
+// OnlyLabels says that there is nothing on a disk but the table and the labels that a pool leaves, and that nobody uses it. Labels
+// outlive a new table, a file system and a RAID between them, which would suffer if they were cleared.
+func OnlyLabels(disk device.Disk) bool {
+	return disk.AfterPool && !slices.ContainsFunc(disk.Findings, func(f device.Finding) bool {
+		return f.Reason != device.PoolMember && f.Reason != device.ActivePool
+	})
 }
 
 // noLabel is no state that ZFS writes.

@@ -104,8 +104,13 @@ func deletedState(state PoolState) PoolState {
 }
 
 func labelled(disk PoolDisk, guid uint64, state device.PoolState) PoolDisk {
-	disk.Pools = []device.PoolLabel{{Name: "bench0", GUID: guid, State: state, Txg: 4}}
+	disk.Pools, disk.AfterPool = []device.PoolLabel{{Name: "bench0", GUID: guid, State: state, Txg: 4}}, true
 	disk.Refusal = &device.RefusedError{Path: disk.Path, Findings: []device.Finding{{Reason: device.PoolMember, Detail: "it has a label"}}}
+	return disk
+}
+
+func hostOf(disk PoolDisk, host string) PoolDisk {
+	disk.Pools[0].HostName = host
 	return disk
 }
 
@@ -139,6 +144,18 @@ func TestAbsentPool(t *testing.T) {
 		"made, but not recorded": {func(s *PoolState) {
 			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}
 			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, device.PoolActive), labelled(freeDisk(diskB), 77, device.PoolActive)
+		}, "AddFinalizer ImportPool", v1alpha1.ReasonPoolChanging, "guid 77"},
+		"another host had it last": {func(s *PoolState) {
+			s.Pool.Status.GUID, s.HostName, s.Importable = "77", "n1", []zfs.Importable{{Name: "bench0", GUID: "77"}}
+			s.Disks[diskA] = hostOf(labelled(freeDisk(diskA), 77, device.PoolActive), "n2")
+		}, "", v1alpha1.ReasonPoolLost, `last used by host "n2"`},
+		"this host had it last": {func(s *PoolState) {
+			s.Pool.Status.GUID, s.HostName, s.Importable = "77", "n1", []zfs.Importable{{Name: "bench0", GUID: "77"}}
+			s.Disks[diskA] = hostOf(labelled(freeDisk(diskA), 77, device.PoolActive), "n1")
+		}, "AddFinalizer ImportPool", v1alpha1.ReasonPoolChanging, "guid 77"},
+		"another host exported it": {func(s *PoolState) {
+			s.Pool.Status.GUID, s.HostName, s.Importable = "77", "n1", []zfs.Importable{{Name: "bench0", GUID: "77"}}
+			s.Disks[diskA] = hostOf(labelled(freeDisk(diskA), 77, device.PoolExported), "n2")
 		}, "AddFinalizer ImportPool", v1alpha1.ReasonPoolChanging, "guid 77"},
 		"an exported namesake is nobody's crash": {func(s *PoolState) {
 			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}

@@ -93,7 +93,8 @@ var calls = map[string][]call{
 	"SetPoolProperty": {{[]string{"p", "autotrim", "on"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		return c.SetPoolProperty(ctx, a[0], a[1], a[2])
 	}, "zpool set autotrim=on p"}},
-	"Version": {{nil, func(ctx context.Context, c *zfs.Client, _ []string) error { _, err := c.Version(ctx); return err }, "zfs version"}},
+	"HostName": {{nil, func(ctx context.Context, c *zfs.Client, _ []string) error { _, err := c.HostName(ctx); return err }, "uname -n"}},
+	"Version":  {{nil, func(ctx context.Context, c *zfs.Client, _ []string) error { _, err := c.Version(ctx); return err }, "zfs version"}},
 	"Status": {
 		{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 			_, err := c.Status(ctx, zfs.Version{Major: 2, Minor: 3}, a[0])

@@ -16,7 +16,7 @@ const (
 
 // Command is one run of a program.
 type Command struct {
-	// Program is zpool, zfs or zdb.
+	// Program is zpool, zfs, zdb or uname.
 	Program string
 	// Args behind the program's name.
 	Args []string

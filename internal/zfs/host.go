@@ -42,9 +42,9 @@ func NewHost(prefix ...string) *Host {
 }
 
 // FromPod returns a runner for a privileged pod with hostPID. It starts the node's own nsenter, which every distribution
-// has, and that runs the node's programs where the node's mounts are: what they mount, the node sees.
+// has, and that runs the node's programs where the node's mounts and its name are: what they mount, the node sees.
 func FromPod() *Host {
-	host := NewHost("/usr/bin/nsenter", "--mount=/proc/1/ns/mnt", "--")
+	host := NewHost("/usr/bin/nsenter", "--mount=/proc/1/ns/mnt", "--uts=/proc/1/ns/uts", "--")
 	host.root = "/proc/1/root"
 	return host
 }

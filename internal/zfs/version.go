@@ -28,6 +28,15 @@ func (c *Client) Version(ctx context.Context) (Version, error) {
 	return parseVersion(string(output))
 }
 
+// HostName is the name that the node writes into the labels of its pools.
+func (c *Client) HostName(ctx context.Context) (string, error) {
+	output, err := c.run.Run(ctx, Command{Program: "uname", Args: []string{"-n"}})
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(output)), nil
+}
+
 func parseVersion(output string) (Version, error) {
 	var version Version
 	for line := range strings.Lines(output) {

@@ -92,6 +92,11 @@ var allDangers = []danger{
 	{name: "partition", prepare: newPartition + `; ln -sf "$(readlink -f "$2-part1")" /dev/disk/by-id/virtio-$(hostname)-other`, device: "other",
 		says: "is a partition: name the whole disk", undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other`},
 	{name: "swap in use", prepare: `mkswap -q "$2"; swapon "$2"`, says: "is in use as swap", undo: `swapoff "$2"`},
+	{name: "open in a process", prepare: `sleep 1000 <>"$2" >/dev/null 2>&1 & echo $! >/run/e2e-open.pid`, says: "is open for writing",
+		undo: `kill $(cat /run/e2e-open.pid); while [ -d /proc/$(cat /run/e2e-open.pid) ]; do sleep 0.1; done; rm /run/e2e-open.pid`},
+	{name: "raw block volume of a pod", prepare: `touch /run/e2e-device; mount --bind "$(readlink -f "$2")" /run/e2e-device`, says: "is mounted at /run/e2e-device",
+		undo: `umount /run/e2e-device; rm /run/e2e-device`},
+	{name: "below a loop device", prepare: `losetup --find "$2"`, says: "is below loop", undo: `losetup --detach-all`},
 	{name: "read-only", prepare: `blockdev --setro "$2"`, says: "read-only", undo: `blockdev --setrw "$2"`},
 	{name: "too small", more: `, minDeviceSize: 1Ti`, says: "asked for are at least"},
 }

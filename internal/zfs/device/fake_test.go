@@ -95,6 +95,15 @@ func (n *fakeNode) mountTable(process int, table string) {
 	n.file(fmt.Sprintf("/proc/%d/mountinfo", process), table)
 }
 
+// opened lets a process have a device open, with flags as the kernel writes them.
+func (n *fakeNode) opened(kernel, flags string) {
+	n.t.Helper()
+	n.link("/proc/4711/fd/7", "../../../dev/"+kernel)
+	n.file("/proc/4711/fdinfo/7", "pos:\t0\nflags:\t"+flags+"\nmnt_id:\t28\n")
+	n.file("/proc/4711/comm", "qemu\n")
+	n.mountTable(4711, "24 1 254:1 / / rw - ext4 /dev/vda1 rw\n")
+}
+
 // write puts data on a disk, from the end if the place is negative.
 func (n *fakeNode) write(kernel string, at int64, data []byte) {
 	n.t.Helper()

@@ -65,6 +65,18 @@ func (n *Node) identify(path string) (Disk, error) {
 	return disk, errors.Join(n.measure(&disk, block), n.name(&disk, block))
 }
 
+// Identify tells which disk a path leads to, without opening it: what is on it, and who uses it, is not known then.
+func (n *Node) Identify(path string) (Disk, error) {
+	disk, err := n.identify(path)
+	if err != nil {
+		disk.find(Unreadable, "%v", err)
+	}
+	if len(disk.Findings) > 0 {
+		return disk, &RefusedError{Path: path, Serial: disk.Serial, Findings: disk.Findings}
+	}
+	return disk, nil
+}
+
 // notWhole says why a device is no disk of its own.
 func (n *Node) notWhole(kernel string) string {
 	if index, err := n.text("sys/class/block", kernel, "partition"); err != nil || index != "" {

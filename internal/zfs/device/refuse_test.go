@@ -22,6 +22,16 @@ func TestAFreeDiskIsTaken(t *testing.T) {
 	}
 }
 
+// TestReadersAreNoUsers: udev reads a disk after each change of it.
+func TestReadersAreNoUsers(t *testing.T) {
+	n := newFakeNode(t)
+	n.opened("vdb", "0100000")
+	n.mountTable(12, "30 24 0:5 / /dev rw - devtmpfs udev rw\n31 24 0:5 /vda /dev/xvda rw - devtmpfs udev rw\n")
+	if _, err := n.Check(Wish{Path: freePath}); err != nil {
+		t.Error(err)
+	}
+}
+
 // refusals are all the ways in which the free disk stops being free.
 var refusals = []struct {
 	name   string
@@ -88,6 +98,25 @@ var refusals = []struct {
 		n.partition("vdb", "vdb1", "254:17", 1, 1<<20, 8<<20)
 		n.mountTable(1, "24 1 254:1 / / rw - ext4 /dev/vda1 rw\n30 24 254:17 / /my\\040data rw - ext4 /dev/vdb1 rw\n")
 	}, want: Mounted, detail: "vdb1 is mounted at /my data", keeps: true},
+	{name: "raw block volume of a pod", spoil: func(n *fakeNode) {
+		n.mountTable(4711, "30 24 0:5 /vdb /var/lib/kubelet/pods/6f/volumeDevices/kubernetes.io~local-volume/data rw master:7 - devtmpfs udev rw\n")
+	}, want: Mounted, detail: "vdb is mounted at /var/lib/kubelet/pods", keeps: true},
+	{name: "partition as a raw block volume", spoil: func(n *fakeNode) {
+		n.partition("vdb", "vdb1", "254:17", 1, 1<<20, 8<<20)
+		n.file("/dev/vdb1", "")
+		n.mountTable(4711, "30 24 0:5 /vdb1 /dev/xvda rw - devtmpfs devtmpfs rw\n")
+	}, want: Mounted, detail: "vdb1 is mounted at /dev/xvda", keeps: true},
+	{name: "open for writing", spoil: func(n *fakeNode) { n.opened("vdb", "0100002") }, want: InUse, detail: "vdb is open for writing in process 4711 (qemu)", keeps: true},
+	{name: "a partition open for writing", spoil: func(n *fakeNode) {
+		n.partition("vdb", "vdb1", "254:17", 1, 1<<20, 8<<20)
+		n.file("/dev/vdb1", "")
+		n.opened("vdb1", "02100001")
+	}, want: InUse, detail: "vdb1 is open for writing in process 4711 (qemu)", keeps: true},
+	{name: "open with flags that cannot be read", spoil: func(n *fakeNode) { n.opened("vdb", "?") }, want: InUse, keeps: true},
+	{name: "below a loop device", spoil: func(n *fakeNode) {
+		n.block("virtual/block", "loop3", "7:3", diskSize)
+		n.file("/sys/class/block/loop3/loop/backing_file", "/dev/vdb\n")
+	}, want: InUse, detail: "vdb is below loop3", keeps: true},
 	{name: "mounted in another namespace", spoil: func(n *fakeNode) { n.mountTable(4711, "30 24 254:16 / /data rw master:7 - xfs /dev/vdb rw\n") }, want: Mounted, detail: "process 4711", keeps: true},
 	{name: "mounted under a made-up number", spoil: func(n *fakeNode) {
 		n.mountTable(4711, "30 24 0:99 /sub /data rw - btrfs /dev/disk/by-id/virtio-free rw\n")

@@ -21,7 +21,7 @@ func (n *Node) usage(disk *Disk) error {
 	for _, partition := range disk.partitions {
 		members[partition.number] = partition.kernel
 	}
-	return errors.Join(n.holders(disk, members), n.swaps(disk, members), n.mounts(disk, members), n.systemDisk(disk))
+	return errors.Join(n.holders(disk, members), n.swaps(disk, members), n.mounts(disk, members), n.writers(disk, members), n.loops(disk, members), n.systemDisk(disk))
 }
 
 // holders are devices made of this one: LVM, LUKS, RAID, multipath, bcache.
@@ -135,10 +135,14 @@ func (n *Node) mountsOf(process string) ([]mountinfo.Mount, error) {
 }
 
 // mounted returns the kernel's name of the disk or partition that is mounted, if it is one of the members. File systems of
-// several disks show a made-up number, but their source.
+// several disks show a made-up number, but their source. Of a disk that a pod has as a raw block volume, it is the device file that is
+// mounted.
 func (n *Node) mounted(mount mountinfo.Mount, members map[string]string) string {
 	if kernel := members[mount.Device]; kernel != "" {
 		return kernel
+	}
+	if mount.FSType == "devtmpfs" && mount.Root != "/" {
+		return n.member("/dev"+mount.Root, members)
 	}
 	return n.member(mount.Source, members)
 }
