@@ -28,6 +28,8 @@ type parameterRecord struct {
 	// Parameter set, with the value before.
 	Parameter string `json:"parameter"`
 	Earlier   string `json:"earlier"`
+	// InEffect is the bound of the ARC that ZFS kept to before, of a parameter that sets one.
+	InEffect string `json:"inEffect,omitempty"`
 	// BootID of the node then: after a reboot, the module has its own values again.
 	BootID   string `json:"bootID"`
 	Applied  bool   `json:"applied"`
@@ -111,24 +113,38 @@ func (r *Reconciler) setParameter(state plan.OperationState) error {
 		return err
 	}
 	if record == nil {
-		earlier, err := readParameter(file)
-		if err != nil {
-			return err
-		}
-		boot, err := r.bootID()
-		if err != nil {
-			return err
-		}
-		record = &parameterRecord{Operation: operation.UID, Name: operation.Name, Parameter: action.Name, Earlier: earlier, BootID: boot}
-		if err := r.writeRecord(*record); err != nil {
+		if record, err = r.remember(operation, file); err != nil {
 			return err
 		}
 	}
 	if err := writeParameter(file, string(action.Value)); err != nil {
 		return fmt.Errorf("set module parameter %s to %s: %w", action.Name, action.Value, errors.Join(err, plan.ErrPermanent))
 	}
+	if err := r.takenByARC(file, *record); err != nil {
+		return err
+	}
 	record.Applied = true
 	return r.writeRecord(*record)
+}
+
+// remember writes down what is set now, before it is changed.
+func (r *Reconciler) remember(operation *v1alpha1.PoolOperation, file string) (*parameterRecord, error) {
+	name := operation.Spec.Action.ModuleParameter.Name
+	earlier, err := readParameter(file)
+	if err != nil {
+		return nil, err
+	}
+	boot, err := r.bootID()
+	if err != nil {
+		return nil, err
+	}
+	record := parameterRecord{Operation: operation.UID, Name: operation.Name, Parameter: name, Earlier: earlier, BootID: boot}
+	if bound, isBound := boundsOfARC[name]; isBound {
+		if record.InEffect, err = r.boundInEffect(bound.counter); err != nil {
+			return nil, err
+		}
+	}
+	return &record, r.writeRecord(record)
 }
 
 // restoreParameter sets the earlier value again, unless the node has been started anew since, and forgets it once the operation
@@ -168,8 +184,8 @@ func (r *Reconciler) restore(record *parameterRecord) error {
 		}
 		// What the kernel did not take needs no restoring either.
 		if now != record.Earlier {
-			if err := writeParameter(file, record.Earlier); err != nil {
-				return fmt.Errorf("restore module parameter %s to %s: %w", record.Parameter, record.Earlier, err)
+			if err := r.putBack(file, *record); err != nil {
+				return err
 			}
 		}
 	}

@@ -4,9 +4,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
 )
 
 func TestParameterAfterAReboot(t *testing.T) {
@@ -67,5 +72,74 @@ func TestAParameterThatTheKernelRefuses(t *testing.T) {
 	expect(t, w.settle("op"), "Failed", v1alpha1.ReasonActionFailed)
 	if left, _ := filepath.Glob(filepath.Join(w.node.root, parameterFolder, "*")); len(left) > 0 {
 		t.Errorf("left are %q", left)
+	}
+}
+
+// TestABoundThatTheARCIgnores: the kernel shows every value, and ZFS keeps to its own.
+func TestABoundThatTheARCIgnores(t *testing.T) {
+	for name, c := range map[string]struct {
+		parameter, value string
+		says             []string
+	}{
+		"max, too small":  {"zfs_arc_max", "1000", []string{"zfs_arc_max was set to 1000", "c_max = 8589934592", "write a value from 64 MiB"}},
+		"max, taken":      {"zfs_arc_max", "8589934592", nil},
+		"max, by default": {"zfs_arc_max", "0", nil},
+		"min, too large":  {"zfs_arc_min", "9000000000", []string{"zfs_arc_min was set to 9000000000", "c_min = 33554432", "to c_max"}},
+		"min, taken":      {"zfs_arc_min", "33554432", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, wanted("op", v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{
+				Name: c.parameter, Value: v1alpha1.PropertyValue(c.value), Duration: seconds(20)}}))
+			w.agent.Parameters = plan.ParameterAllowlist{c.parameter}
+			file := "/sys/module/zfs/parameters/" + c.parameter
+			w.node.write(t, file, "5000000000\n")
+			w.node.write(t, "/proc/spl/kstat/zfs/arcstats", "13 1 0x01 147 39984 1 2\nname type data\nc_min 4 33554432\nc_max 4 8589934592\n")
+			for range 3 {
+				if _, err := w.turn("op"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.says == nil {
+				if value := w.node.read(t, file); value != c.value {
+					t.Errorf("while it lasts, the parameter is %s", value)
+				}
+				expect(t, w.settle("op"), "Succeeded", v1alpha1.ReasonSucceeded)
+			} else {
+				if value := w.node.read(t, file); value != "5000000000" {
+					t.Errorf("after the failure, the parameter is %s", value)
+				}
+				ended := w.settle("op")
+				expect(t, ended, "Failed", v1alpha1.ReasonActionFailed)
+				for _, words := range c.says {
+					if message := meta.FindStatusCondition(ended.Status.Conditions, v1alpha1.ConditionReady).Message; !strings.Contains(message, words) {
+						t.Errorf("it says %q, without %q", message, words)
+					}
+				}
+			}
+			if value := w.node.read(t, file); value != "5000000000" {
+				t.Errorf("afterwards, the parameter is %s", value)
+			}
+			if left, _ := filepath.Glob(filepath.Join(w.node.root, parameterFolder, "*")); len(left) > 0 {
+				t.Errorf("left on the node are %q", left)
+			}
+		})
+	}
+}
+
+// TestWayBack: a 0 that is written changes no bound of the ARC, so the one that was in effect is set first.
+func TestWayBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		earlier, before, now string
+		want                 []string
+	}{
+		"no bound":           {"5", "", "", []string{"5"}},
+		"ZFS had its own":    {"0", "8589934592", "1073741824", []string{"8589934592", "0"}},
+		"and has it still":   {"0", "8589934592", "8589934592", []string{"0"}},
+		"it was set":         {"4294967296", "4294967296", "1073741824", []string{"4294967296"}},
+		"it was set in vain": {"1000", "8589934592", "1073741824", []string{"8589934592", "1000"}},
+	} {
+		if diff := cmp.Diff(c.want, parameterRecord{Earlier: c.earlier, InEffect: c.before}.wayBack(c.now)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
 	}
 }

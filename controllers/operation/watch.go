@@ -32,6 +32,9 @@ type window struct {
 	sizes, latencies  []zfs.Histogram
 	interval, longest time.Duration
 	missing           []string
+	// first and latest are the times of the first sample and of the last one that was kept; elapsed is from the first to the last look.
+	first, latest time.Time
+	elapsed       time.Duration
 }
 
 // watch takes samples until the duration is over or the operation is to end. What disturbs the window makes it fail.
@@ -75,23 +78,22 @@ func (w *window) begin(ctx context.Context) error {
 func (w *window) sampleUntilEnd(ctx context.Context, j *job) error {
 	ticks := w.Clock.NewTicker(w.interval)
 	defer ticks.Stop()
-	if err := w.sample(ctx); err != nil {
+	if err := w.sample(ctx, true); err != nil {
 		return err
 	}
 	for {
-		elapsed := w.recorder.Elapsed()
-		j.report(w.progress(elapsed))
-		if w.longest > 0 && elapsed >= w.longest {
+		j.report(w.progress(w.elapsed))
+		if w.longest > 0 && w.elapsed >= w.longest {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-j.stop:
-			return w.sample(ctx)
+			return w.sample(ctx, true)
 		case <-ticks.C():
 		}
-		if err := w.sample(ctx); err != nil {
+		if err := w.sample(ctx, false); err != nil {
 			return err
 		}
 	}
@@ -105,21 +107,27 @@ func (w *window) progress(elapsed time.Duration) v1alpha1.OperationProgress {
 	return v1alpha1.OperationProgress{Percent: percent(int64(elapsed), int64(w.longest)), Message: message}
 }
 
-// sample looks once. Between the first and the last look, the pool must stay the same.
-func (w *window) sample(ctx context.Context) error {
-	sample := poolseries.Sample{At: w.Clock.Now()}
-	var err error
-	if sample.Pool, err = w.ZFS.Pool(ctx, w.pool.Name); err != nil {
+// sample looks once. Between the first and the last look, the pool must stay the same. A look that took so long that nobody knows when the
+// counters were read is left out, unless the window begins or ends with it.
+func (w *window) sample(ctx context.Context, wanted bool) error {
+	var sample poolseries.Sample
+	took, err := w.count(ctx, &sample)
+	if err != nil {
 		return err
 	}
-	if sample.Pool.GUID != w.pool.GUID {
-		return fmt.Errorf("pool %s is another than before", w.pool.Name)
+	if w.first.IsZero() {
+		w.first = sample.At
 	}
-	if w.version.VdevProperties() {
-		if sample.Counters, err = w.ZFS.Counters(ctx, w.pool.Name); err != nil {
-			return err
-		}
+	w.elapsed = sample.At.Sub(w.first)
+	ends := w.longest > 0 && w.elapsed >= w.longest
+	if took > w.interval && !wanted && !ends {
+		return nil
 	}
+	// Offsets are in milliseconds, and each is later than the one before.
+	if next := w.latest.Add(time.Millisecond); !w.latest.IsZero() && sample.At.Before(next) {
+		sample.At = next
+	}
+	w.latest = sample.At
 	if text, found, err := w.kstat(filepath.Join(w.pool.Name, "txgs")); err != nil {
 		return err
 	} else if found {
@@ -134,6 +142,27 @@ func (w *window) sample(ctx context.Context) error {
 		sample.Gang, _ = poolseries.ParseGang(text)
 	}
 	return w.recorder.Add(sample)
+}
+
+// count reads the pool and its counters, and says how long the latter took. On a node that has much to do, that may be seconds: the sample
+// is of the middle of them.
+func (w *window) count(ctx context.Context, sample *poolseries.Sample) (took time.Duration, err error) {
+	before := w.Clock.Now()
+	if sample.Pool, err = w.ZFS.Pool(ctx, w.pool.Name); err != nil {
+		return 0, err
+	}
+	if sample.Pool.GUID != w.pool.GUID {
+		return 0, fmt.Errorf("pool %s is another than before", w.pool.Name)
+	}
+	if w.version.VdevProperties() {
+		before = w.Clock.Now()
+		if sample.Counters, err = w.ZFS.Counters(ctx, w.pool.Name); err != nil {
+			return 0, err
+		}
+	}
+	took = w.Clock.Since(before)
+	sample.At = before.Add(took / 2)
+	return took, nil
 }
 
 func (w *window) kstat(name string) (text string, found bool, err error) {

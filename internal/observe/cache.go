@@ -19,6 +19,7 @@ type evidence struct {
 	delivered []delivered
 	arc       *arcEvidence
 	none      string // why there is nothing
+	doubt     string // why all of these are only the most that may have come from devices, with the way out
 }
 
 // delivered is one such figure.
@@ -38,13 +39,13 @@ type arcEvidence struct {
 
 // collectEvidence picks out of the changes what tells where reads came from.
 func (o *Observer) collectEvidence(sources map[string]sourceDetail) evidence {
-	var found evidence
+	found := evidence{doubt: o.devices.doubt()}
 	if o.zfs != nil {
 		found.arc = newARCEvidence(sources, int64(min(o.zfs.recordSize, 1<<30)))
 		if found.arc == nil {
 			found.none = "the counters of the ARC are not available"
 		}
-		if len(o.devices.top) == 0 || !o.devices.has(kindZvol) {
+		if o.mount != nil && o.mount.FSType == "zfs" || !o.devices.has(kindZvol) {
 			return found // on a dataset there is no page cache, and devices read compressed bytes
 		}
 	}
@@ -103,8 +104,8 @@ func (e evidence) arcShare() (int64, bool) {
 // memoryVerdict is how much of what was read came from devices.
 type memoryVerdict struct {
 	known       bool
-	fromDevices int64 // millionths
-	text        string
+	fromDevices int64 // millionths; with a doubt, the most that may be
+	text, doubt string
 }
 
 // judgeMemory takes the smallest of all that limits what came from devices.
@@ -112,11 +113,11 @@ func judgeMemory(read int64, delta Delta) memoryVerdict {
 	if read <= 0 {
 		return memoryVerdict{text: "the workload read nothing"}
 	}
-	verdict := memoryVerdict{fromDevices: million, text: delta.evidence.none}
+	verdict := memoryVerdict{fromDevices: million, text: delta.evidence.none, doubt: delta.evidence.doubt}
 	consider := func(share int64, text string) {
 		share = min(share, million)
 		if !verdict.known || share < verdict.fromDevices {
-			verdict = memoryVerdict{known: true, fromDevices: share, text: text}
+			verdict.known, verdict.fromDevices, verdict.text = true, share, text
 		}
 	}
 	if delta.evidence.none != "" {
@@ -164,15 +165,17 @@ func (a *arcEvidence) judge(e evidence, read int64) (share int64, text string) {
 
 // JudgeCache says whether what the workload read came from where it was expected to: Cold from devices, Warm from memory, each with a
 // tolerance of 5%; Any is always right. An expectation that can't be checked is not met. Whether a job asked for direct I/O is no
-// evidence: file systems ignore it.
+// evidence: file systems ignore it. Where a cache that is not seen may have served reads, no cache is cold; a warm one can still be told.
 func JudgeCache(expectation string, applicationReadBytes int64, delta Delta) (ok bool, message string) {
 	verdict := judgeMemory(applicationReadBytes, delta)
-	stated := fmt.Sprintf("of %s that the workload read, %s came from devices and %s from memory: %s", size(applicationReadBytes),
-		percent(verdict.fromDevices), percent(million-verdict.fromDevices), verdict.text)
+	stated := verdict.state(applicationReadBytes)
 	switch expectation {
 	case "Any", "":
 		if !verdict.known {
 			return true, "where the reads came from is not known: " + verdict.text
+		}
+		if verdict.doubt != "" {
+			stated += "; " + verdict.doubt
 		}
 		return true, stated
 	case "Cold", "Warm":
@@ -187,12 +190,25 @@ func JudgeCache(expectation string, applicationReadBytes int64, delta Delta) (ok
 		if million-verdict.fromDevices > tolerance {
 			return false, "expected a cold cache, but " + stated + "; read much more than fits into memory, empty the caches before, or declare Warm or Any"
 		}
+		if verdict.doubt != "" {
+			return false, "expected a cold cache, which can't be checked: " + verdict.doubt + ", or declare Any if it does not matter"
+		}
 		return true, "the cache was cold as expected: " + stated
 	}
 	if verdict.fromDevices > tolerance {
 		return false, "expected a warm cache, but " + stated + "; read everything once before, use less data than memory, or declare Cold or Any"
 	}
 	return true, "the cache was warm as expected: " + stated
+}
+
+// state is the verdict in words.
+func (v memoryVerdict) state(read int64) string {
+	most, least := "", ""
+	if v.doubt != "" {
+		most, least = "at most ", "at least "
+	}
+	return fmt.Sprintf("of %s that the workload read, %s%s came from devices and %s%s from memory: %s", size(read),
+		most, percent(v.fromDevices), least, percent(million-v.fromDevices), v.text)
 }
 
 // percent writes millionths with one decimal.

@@ -123,7 +123,9 @@ func (o *Observer) Between(before, after Snapshot) Delta {
 	c.fillCPU(before.exclusive && after.exclusive)
 	c.fillDevices(o)
 	found := o.collectEvidence(c.details.Sources)
-	if share, ok := found.arcShare(); ok {
+	if found.doubt != "" {
+		c.missing = append(c.missing, "The part of the reads that came from memory not available: "+found.doubt+".")
+	} else if share, ok := found.arcShare(); ok {
 		c.metrics["cacheHitPartsPerMillion"] = million - share
 		c.details.MetricSources["cacheHitPartsPerMillion"] = "zfs.arc"
 	}
@@ -267,7 +269,7 @@ func (d Delta) WithApplication(readBytes, writtenBytes, operations int64) Delta 
 	relate("readBytesPerApplicationByteMilli", "deviceReadBytes", 1000, readBytes)
 	relate("writtenBytesPerApplicationByteMilli", "deviceWrittenBytes", 1000, writtenBytes)
 	relate("cpuNanosecondsPerThousandOperations", "cpuNanoseconds", 1000, operations)
-	if verdict := judgeMemory(readBytes, d); verdict.known {
+	if verdict := judgeMemory(readBytes, d); verdict.known && verdict.doubt == "" {
 		d.Metrics["cacheHitPartsPerMillion"] = million - verdict.fromDevices
 	}
 	return d

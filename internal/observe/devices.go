@@ -33,6 +33,9 @@ type device struct {
 	below  []*device
 	shared bool   // others are on it too
 	hidden string // why what is below it is not known
+	cached string // how its reads may come from memory that is not seen here, with the way out
+	// inferred devices were found by their labels: there may be others of the pool.
+	inferred bool
 }
 
 // deviceTree is all block devices below a volume.
@@ -72,7 +75,7 @@ func (t *deviceTree) resolve(number string) (*device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &device{number: number, name: parseUevent(text)["DEVNAME"], disk: folder}
+	d := &device{number: number, name: parseUevent(text)["DEVNAME"], disk: folder, inferred: t.inferred != ""}
 	if d.name == "" {
 		return nil, fmt.Errorf("%s/uevent has no DEVNAME", folder)
 	}
@@ -88,6 +91,10 @@ func (t *deviceTree) resolve(number string) (*device, error) {
 	d.whole = t.system.word(path.Join(d.disk, "dev"))
 	if err := t.descend(d, folder); err != nil {
 		d.hidden = err.Error()
+		if d.kind == kindLoop && d.cached == "" && t.system.word(path.Join(folder, "loop/dio")) != "1" {
+			d.cached = fmt.Sprintf("reads of the loop device %s may come from the page cache of the node, which is not seen from here (%s): "+
+				"use losetup --direct-io=on", d.name, d.hidden)
+		}
 	}
 	return d, nil
 }
@@ -173,8 +180,12 @@ func (t *deviceTree) descendLoop(d *device, folder string) error {
 	if !t.system.exists(file) || err != nil { // a mount point above it says nothing: a container has a / too
 		return errors.New("the file below the loop device is not in this container")
 	}
-	if m.FSType == "zfs" {
+	switch m.FSType {
+	case "zfs": // it caches whatever direct I/O is asked for
+		d.cached = fmt.Sprintf("reads of the loop device %s may come from the ARC of the node: its file is on ZFS; put it on another file system with losetup --direct-io=on", d.name)
 		return errors.New("the file below the loop device is on ZFS")
+	case "tmpfs", "ramfs":
+		d.cached = fmt.Sprintf("reads of the loop device %s come from memory: its file is on %s; put it on a disk with losetup --direct-io=on", d.name, m.FSType)
 	}
 	numbers, err := devicesOfMount(t.system, m)
 	if err != nil {
@@ -191,14 +202,14 @@ func (t *deviceTree) descendLoop(d *device, folder string) error {
 }
 
 // counted is the lowest level of devices that belong to this volume alone: members of a RAID, but not the disk below a logical
-// volume that others share, and not what is below a loop device, which has a cache in between. Disks of a pool count as one level.
-// A zvol whose disks are not known is nothing: it is above the cache of ZFS.
+// volume that others share, and not what is below a loop device, which has a cache in between.
+// A zvol is nothing: it is above the cache of ZFS. Disks that were inferred are not either: a part of them would pass for all.
 func (t *deviceTree) counted() []*device {
 	var level []*device
 	for _, d := range t.top {
 		level = append(level, lowestOwn(d)...)
 	}
-	return slices.DeleteFunc(unique(level), func(d *device) bool { return isZvol(d.name) })
+	return slices.DeleteFunc(unique(level), func(d *device) bool { return isZvol(d.name) || d.inferred })
 }
 
 func lowestOwn(d *device) []*device {
@@ -237,6 +248,16 @@ func unique(devices []*device) []*device {
 		}
 	}
 	return once
+}
+
+// doubt says how reads that all counters show may have come from memory all the same; empty if they may not.
+func (t *deviceTree) doubt() string {
+	for _, d := range t.all {
+		if d.cached != "" {
+			return d.cached
+		}
+	}
+	return ""
 }
 
 // has says whether there is a device of that kind.

@@ -16,6 +16,8 @@ const (
 	maxValue = 240
 	// maxCPUs ends the walk through the governors.
 	maxCPUs = 4096
+	// zfsParameterFolder has a file for each parameter of the module.
+	zfsParameterFolder = "/sys/module/zfs/parameters"
 )
 
 // zfsParameters are those that change what a benchmark measures.
@@ -189,6 +191,28 @@ func (o *Observer) describeZFS(facts fingerprint) {
 		facts.put("zfs.blockSizeBytes", strconv.FormatUint(o.zfs.recordSize, 10))
 	}
 	for _, name := range zfsParameters {
-		facts.put("zfs.parameter."+name, o.system.word(path.Join("/sys/module/zfs/parameters", name)))
+		facts.put("zfs.parameter."+name, o.system.word(path.Join(zfsParameterFolder, name)))
+	}
+	o.describeARC(facts)
+}
+
+// describeARC says what is in effect of the bounds that were set: the kernel shows a value that ZFS ignores as well. Bounds that ZFS
+// has chosen follow from the memory, and would differ between machines that are alike.
+func (o *Observer) describeARC(facts fingerprint) {
+	text, err := o.system.read(path.Join(kstats, "arcstats"))
+	if err != nil {
+		return
+	}
+	stat, err := parseKstat(text)
+	if err != nil {
+		return
+	}
+	for _, bound := range []struct{ parameter, counter, key string }{
+		{"zfs_arc_min", "c_min", "zfs.arc.minBytes"}, {"zfs_arc_max", "c_max", "zfs.arc.maxBytes"},
+	} {
+		set, known := o.system.number(path.Join(zfsParameterFolder, bound.parameter))
+		if effective, found := stat.numbers[bound.counter]; known && set != 0 && found {
+			facts.put(bound.key, strconv.FormatUint(effective, 10))
+		}
 	}
 }

@@ -2,6 +2,8 @@ package observe
 
 import (
 	"fmt"
+	"path"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -19,8 +21,10 @@ const (
 
 // Load is what else was going on while something was measured.
 type Load struct {
-	// Elapsed is how long that was, Throttled how long the CPU limit of the cgroup held it up.
+	// Elapsed is how long that was, Throttled how long the CPU limit of the cgroup held up its CPUs, added up.
 	Elapsed, Throttled time.Duration
+	// CPUs that the pod may use; 0 if that is not known.
+	CPUs int
 	// Devices of the volume, if it has them for itself, and how long the busiest of them was at work.
 	Devices string
 	Busy    time.Duration
@@ -32,7 +36,7 @@ type Load struct {
 
 // collectLoad takes what tells of others from the changes of the sources.
 func (o *Observer) collectLoad(sources map[string]sourceDetail, elapsed time.Duration) Load {
-	load := Load{Elapsed: elapsed, Throttled: time.Duration(sources["cgroup"].Changes["throttledNanoseconds"])}
+	load := Load{Elapsed: elapsed, Throttled: time.Duration(sources["cgroup"].Changes["throttledNanoseconds"]), CPUs: o.cpus}
 	counted := o.devices.counted()
 	// A folder of a file system, whether mounted for itself or just a folder, shares its devices with the rest of it.
 	shared := o.mount != nil && (o.mount.Root != "/" || o.mount.Point != o.place.path)
@@ -58,6 +62,45 @@ func (o *Observer) collectLoad(sources map[string]sourceDetail, elapsed time.Dur
 	return load
 }
 
+// countCPUs is how many CPUs the pod may use, by what says least; 0 if nothing is known. The kernel throttles a cgroup on each by itself.
+func (o *Observer) countCPUs() int {
+	lists := []string{o.system.word("/sys/devices/system/cpu/online")}
+	if o.cgroup != "" {
+		lists = append(lists, o.system.word(path.Join(o.cgroup, "cpuset.cpus.effective")))
+	}
+	status, _ := o.system.read("/proc/self/status")
+	for line := range strings.Lines(status) {
+		if list, found := strings.CutPrefix(line, "Cpus_allowed_list:"); found {
+			lists = append(lists, strings.TrimSpace(list))
+		}
+	}
+	least := 0
+	for _, list := range lists {
+		if count := lengthOfList(list); count > 0 && (least == 0 || count < least) {
+			least = count
+		}
+	}
+	return least
+}
+
+// lengthOfList is how many CPUs are in a list such as 0-3,8; 0 if it is none.
+func lengthOfList(list string) int {
+	count := 0
+	for part := range strings.SplitSeq(list, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		from, fromErr := strconv.Atoi(first)
+		to, toErr := strconv.Atoi(last)
+		if fromErr != nil || toErr != nil || from < 0 || to < from || to >= maxCPUs {
+			return 0
+		}
+		count += to - from + 1
+	}
+	return count
+}
+
 // JudgeQuiet says in words what is at work on the devices before the workload begins; empty if nothing is known of it.
 func JudgeQuiet(load Load) string {
 	if load.Devices == "" || mulDiv(load.Busy.Nanoseconds(), million, load.Elapsed.Nanoseconds()) <= mostBusy {
@@ -69,9 +112,10 @@ func JudgeQuiet(load Load) string {
 
 // JudgeLoad says whether the workload had the machine and its devices for itself, as far as is known, and in words what held it up.
 func JudgeLoad(load Load) (throttled, foreign string) {
-	if share := mulDiv(load.Throttled.Nanoseconds(), million, load.Elapsed.Nanoseconds()); share > mostThrottled {
+	held := load.Throttled / time.Duration(max(1, load.CPUs))
+	if share := mulDiv(held.Nanoseconds(), million, load.Elapsed.Nanoseconds()); share > mostThrottled {
 		throttled = fmt.Sprintf("the CPU limit of the pod held the workload up for %s of %s: raise or remove podTemplate.resources.limits.cpu, or use fewer workers",
-			load.Throttled.Round(time.Millisecond), load.Elapsed.Round(time.Millisecond))
+			held.Round(time.Millisecond), load.Elapsed.Round(time.Millisecond))
 	}
 	for _, one := range []struct {
 		word        string

@@ -18,6 +18,8 @@ func TestJudgeLoad(t *testing.T) {
 		"alone":            {Load{Elapsed: time.Minute, Read: 100 * mebibyte}, "", ""},
 		"held up a little": {Load{Elapsed: time.Minute, Throttled: 3 * time.Second}, "", ""},
 		"held up":          {Load{Elapsed: time.Minute, Throttled: 4 * time.Second}, "for 4s of 1m0s: raise or remove podTemplate.resources.limits.cpu", ""},
+		"many CPUs":        {Load{Elapsed: time.Minute, Throttled: 4 * time.Second, CPUs: 2}, "", ""},
+		"held up on all":   {Load{Elapsed: time.Minute, Throttled: 8 * time.Second, CPUs: 2}, "for 4s of 1m0s", ""},
 		"others, a little": {Load{Elapsed: time.Minute, Read: 100 * mebibyte, ForeignRead: 10 * mebibyte}, "", ""},
 		"others read":      {Load{Elapsed: time.Minute, Devices: "sdb", Read: 100 * mebibyte, ForeignRead: 11 * mebibyte}, "", "the workload read 100.0 MiB on sdb, others read 11.0 MiB there"},
 		"others write":     {Load{Elapsed: time.Minute, Devices: "sdb", Written: 20 * mebibyte, ForeignWritten: 4 * mebibyte}, "", "the workload wrote 20.0 MiB on sdb, others wrote 4.0 MiB there"},
@@ -66,11 +68,11 @@ func TestCollectLoad(t *testing.T) {
 		"mere folder":    {&mountinfo.Mount{Root: "/", Point: "/"}, false, Load{}},
 		"dataset":        {&mountinfo.Mount{Root: "/", Point: "/volume"}, true, Load{}},
 	} {
-		o := &Observer{place: place{path: "/volume"}, mount: c.mount, devices: &deviceTree{all: []*device{disk}, top: []*device{disk}}}
+		o := &Observer{cpus: 4, place: place{path: "/volume"}, mount: c.mount, devices: &deviceTree{all: []*device{disk}, top: []*device{disk}}}
 		if c.zfs {
 			o.zfs = &zfsVolume{}
 		}
-		c.want.Elapsed, c.want.Throttled = time.Second, 5
+		c.want.Elapsed, c.want.Throttled, c.want.CPUs = time.Second, 5, 4
 		if got := o.collectLoad(sources, time.Second); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}

@@ -28,6 +28,7 @@ type Observer struct {
 	devices *deviceTree
 	zfs     *zfsVolume
 	cgroup  string // the folder of this process's cgroup, empty if there is none
+	cpus    int    // that the pod may use, 0 if not known
 	sources []source
 	unknown []string
 }
@@ -80,6 +81,7 @@ func newObserver(sys system, target Target) (*Observer, error) {
 	if err != nil {
 		o.cannot("Counters and limits of the cgroup", err)
 	}
+	o.cpus = o.countCPUs()
 	if err := o.findDevices(); err != nil {
 		o.cannot("Counters of the devices below the volume", err)
 	}

@@ -121,7 +121,8 @@ func (z *zfsVolume) findObjset(sys system) error {
 }
 
 // poolDisks finds the disks of the pool. Nothing in /proc or /sys names them. But zpool labels the partition that it makes on a
-// whole disk zfs-NUMBER, and with one pool imported all disks that are labelled so and busy are of that pool.
+// whole disk zfs-NUMBER, and with one pool imported all disks that are labelled so and busy are of that pool. It may have others, in
+// partitions or files that were given to it: these disks describe the machine, and nothing is measured by them.
 func (o *Observer) poolDisks() ([]string, error) {
 	if pools := o.pools(); len(pools) != 1 || pools[0] != o.zfs.pool {
 		return nil, fmt.Errorf("which disks are of the pool %s can be told only if it is the only pool on the node, and there are %d",
@@ -140,6 +141,8 @@ func (o *Observer) poolDisks() ([]string, error) {
 			"partitions or files that were given to it", o.zfs.pool)
 	}
 	o.devices.inferred = fmt.Sprintf("partitions labelled zfs-, and %s is the only pool on the node", o.zfs.pool)
+	o.cannot("What the disks of the volume read and wrote", fmt.Errorf("they were inferred from partitions labelled zfs-, and the pool %s may "+
+		"have others; what each of them did is in pool.json.gz, if the benchmark made the pool", o.zfs.pool))
 	return numbers, nil
 }
 

@@ -34,6 +34,9 @@ func TestParameters(t *testing.T) {
 		{"during a phase", nil, set, nil, "PhaseRunning", "", "", 50 * time.Minute},
 		{"restored during a phase", nil, undone, nil, "ParameterNotSet", "retry", "was not kept", 0},
 		{"being deleted during a phase", nil, going, nil, "ParameterNotSet", "retry", "was deleted", 0},
+		{"held until the result is there", []runChange{received}, set, []string{"StoreResult 0"}, "PhaseRunning", "", "", 0},
+		{"restored when the result is there", []runChange{received}, undone, nil, "ParameterNotSet", "retry", "was not kept", 0},
+		{"deleted when the result is there", []runChange{received}, nil, nil, "ParameterNotSet", "retry", "was deleted", 0},
 		{"deleted during a phase", nil, nil, nil, "ParameterNotSet", "retry", "was deleted", 0},
 	} {
 		setting := func(s *RunState) {

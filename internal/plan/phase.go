@@ -26,6 +26,9 @@ func runPhase(state RunState, i int) (decision RunDecision, over bool) {
 		return end(ending)
 	}
 	if phase.Received != nil {
+		if ending := unsoundEnding(state, i); ending != nil {
+			return end(ending)
+		}
 		if ending := endCompanions(state, i, decision); ending != nil {
 			return *ending, false
 		}
@@ -43,6 +46,26 @@ func runPhase(state RunState, i int) (decision RunDecision, over bool) {
 		return end(ending)
 	}
 	return waitForPhase(state, i, decision), false
+}
+
+// unsoundEnding ends a run whose pools or parameters are out of order when the result of a phase arrives: nobody knows how long they
+// have been. The claim is not asked for: it cannot go while the pod is at work.
+func unsoundEnding(state RunState, i int) *Ending {
+	own := state.Pools.Broken && state.Pools.Reason == v1alpha1.ReasonPoolDrifted && changesDisks(&state.Run.Spec.Phases[i])
+	if ending := poolsEnding(state); ending != nil && (!own || ending.Reason != v1alpha1.ReasonPoolNotReady) {
+		return ending
+	}
+	return parametersEnding(state)
+}
+
+// changesDisks says whether a phase itself gives its pool other disks than the spec names.
+func changesDisks(phase *v1alpha1.Phase) bool {
+	for _, action := range operationsOf(phase) {
+		if action.AddVdev != nil || action.RemoveVdev != nil || action.ReplaceDevice != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // startPhase makes the volume and then the Job, if nothing forbids it.

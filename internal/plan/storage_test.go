@@ -22,6 +22,16 @@ func TestRunOnPools(t *testing.T) {
 		s.Phases[0] = PhaseState{Stored: validResult("m")}
 		s.Phases[0].Stored.StoredAt = noon.Add(-time.Minute)
 	}
+	drifted := PoolsState{Needed: true, Exist: true, Some: true, Broken: true, Reason: v1alpha1.ReasonPoolDrifted, Message: "BenchmarkPool sb-1-data: the disks differ"}
+	replacing := func(s *RunState) {
+		s.Run.Spec.Phases[0].Operate = &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{ReplaceDevice: &v1alpha1.ReplaceDeviceAction{}}}
+	}
+	lastReceived := func(s *RunState) {
+		received(s)
+		fill := s.Phases[0]
+		fillStored(s)
+		s.Phases[1] = fill
+	}
 	deleted := func(s *RunState) { s.Run.DeletionTimestamp = &metav1.Time{Time: noon} }
 	for _, test := range []struct {
 		name    string
@@ -47,7 +57,12 @@ func TestRunOnPools(t *testing.T) {
 		{"changing during a phase", making, nil, nil, "PhaseRunning", "", "", 50 * time.Minute},
 		{"deleted during a phase", PoolsState{Needed: true, Some: true, Exist: true, Deleting: true, Ready: true}, nil, nil, "PoolLost", "retry", "deleted", 0},
 		{"gone during a phase", PoolsState{Needed: true}, nil, nil, "PoolLost", "retry", "deleted", 0},
-		{"a received result wins over a broken pool", broken, []runChange{received}, []string{"StoreResult 0"}, "PhaseRunning", "", "", 0},
+		{"a result of a broken pool is none", broken, []runChange{received}, nil, "PoolNotReady", "retry", "DEGRADED", 0},
+		{"not even the last", broken, []runChange{lastReceived}, nil, "PoolNotReady", "retry", "DEGRADED", 0},
+		{"nor one of a pool that goes", PoolsState{Needed: true, Some: true, Exist: true, Deleting: true, Ready: true}, []runChange{received}, nil, "PoolLost", "retry", "deleted", 0},
+		{"a phase may change the disks itself", drifted, []runChange{replacing, received}, []string{"StoreResult 0"}, "PhaseRunning", "", "", 0},
+		{"but they have to be good", broken, []runChange{replacing, received}, nil, "PoolNotReady", "retry", "DEGRADED", 0},
+		{"and nobody else may", drifted, []runChange{received}, nil, "PoolNotReady", "retry", "differ", 0},
 		{"they go after the volumes", ready, []runChange{deleted, jobless(false)}, []string{"DeleteVolume"}, "TearingDown", "", "", 0},
 		{"a volume that is left half goes too", ready, []runChange{deleted, jobless(false), func(s *RunState) { s.Volume = VolumeState{Some: true} }}, []string{"DeleteVolume"}, "TearingDown", "", "", 0},
 		{"then they go", ready, []runChange{deleted, jobless(false), volumeGone}, []string{"DeletePools"}, "TearingDown", "", "", 0},

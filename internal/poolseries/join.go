@@ -48,17 +48,17 @@ func (d Document) Join(phase results.PhaseDocument) map[string]int64 {
 	if share, any := d.smallReads(); any {
 		metrics["smallDiskReadsPartsPerMillion"] = share
 	}
-	if disks, elapsed := d.disksWithin(phase.Times()); elapsed > 0 {
+	if disks, elapsed, whole := d.disksWithin(phase.Times()); elapsed > 0 {
 		disks.rates(metrics, elapsed)
-		workload := time.Duration(phase.Metrics["durationNanoseconds"])
-		inflation(metrics, "diskReadsPerReadMilli", perSecond(disks.ReadOperations, elapsed), perSecond(phase.Metrics["readOperations"], workload))
-		inflation(metrics, "diskWritesPerWriteMilli", perSecond(disks.WriteOperations, elapsed), perSecond(phase.Metrics["writeOperations"], workload))
+		inflation(metrics, "diskReadsPerReadMilli", perSecond(disks.ReadOperations, elapsed), perSecond(phase.Metrics["readOperations"], whole))
+		inflation(metrics, "diskWritesPerWriteMilli", perSecond(disks.WriteOperations, elapsed), perSecond(phase.Metrics["writeOperations"], whole))
 	}
 	return metrics
 }
 
 // inflation is how many requests to the disks came of 1000 of the workload. The samples do not cover all of the workload's time, hence
-// rates and not counts are compared, and not yet rounded ones: an aged disk may do three reads a second.
+// rates and not counts are compared, and not yet rounded ones: an aged disk may do three reads a second. Both are over the same time by the
+// clock: the workload's own duration leaves out the pauses between its jobs, in which the disks rest too.
 func inflation(metrics map[string]int64, name string, disks, workload float64) {
 	if workload > 0 {
 		metrics[name] = int64(math.Round(disks * 1000 / workload))
@@ -72,10 +72,9 @@ func perSecond(count int64, during time.Duration) float64 {
 	return float64(count) / during.Seconds()
 }
 
-// disksWithin adds up what the disks did in some stretches of time, and says for how long. Only samples from within them count: one from
-// before would let the disks look less busy than they were.
-func (d Document) disksWithin(times []results.Interval) (sum Counters, elapsed time.Duration) {
-	var whole time.Duration
+// disksWithin adds up what the disks did in some stretches of time, and says for how long, and how long these are as a whole. Only samples
+// from within them count: one from before would let the disks look less busy than they were.
+func (d Document) disksWithin(times []results.Interval) (sum Counters, elapsed, whole time.Duration) {
 	for _, interval := range times {
 		whole += interval.To.Sub(interval.From)
 	}
@@ -97,9 +96,9 @@ func (d Document) disksWithin(times []results.Interval) (sum Counters, elapsed t
 		}
 	}
 	if elapsed < whole*minCoveredPercent/100 {
-		return Counters{}, 0
+		return Counters{}, 0, whole
 	}
-	return sum, elapsed
+	return sum, elapsed, whole
 }
 
 // samplesWithin are the first and the last sample of a stretch of time.

@@ -63,6 +63,23 @@ func TestJoinOfRounds(t *testing.T) {
 	}
 }
 
+// TestInflationOverPauses: of 20 s by the clock, the workload counts 10 s of its own. Its 1000 reads, or writes, are two requests each.
+func TestInflationOverPauses(t *testing.T) {
+	document := Document{Version: Version, StartedAt: start, Series: Series{OffsetMilliseconds: []int64{0, 10_000, 20_000}},
+		Vdevs: []Vdev{{Name: "a", Disk: true, ReadOperations: []int64{0, 1000, 2000}, WriteOperations: []int64{0, 1000, 2000}, ReadBytes: make([]int64, 3), WriteBytes: make([]int64, 3)}}}
+	end := start.Add(20 * time.Second)
+	for _, phase := range []results.PhaseDocument{
+		{Kind: results.KindMeasure, StartedAt: start, FinishedAt: end, Measured: []results.Interval{{From: start, To: end}}},
+		{Kind: results.KindFill, StartedAt: start, FinishedAt: end},
+	} {
+		phase.Metrics = map[string]int64{"durationNanoseconds": int64(10 * time.Second), "readOperations": 1000, "writeOperations": 1000}
+		metrics := document.Join(phase)
+		if metrics["diskReadsPerReadMilli"] != 2000 || metrics["diskWritesPerWriteMilli"] != 2000 {
+			t.Errorf("%s: %v", phase.Kind, metrics)
+		}
+	}
+}
+
 // TestJoinLeavesOutWhatWasBefore: the disks did nothing before the phase, and 100 reads a second during it.
 func TestJoinLeavesOutWhatWasBefore(t *testing.T) {
 	document := Document{Version: Version, StartedAt: start, Series: Series{OffsetMilliseconds: []int64{0, 5000, 10_000, 15_000, 20_000}},

@@ -16,9 +16,13 @@ const (
 	StragglerFinishLeast = 10 * time.Second
 )
 
-// togetherPercent of the shortest node's time is what all nodes must have measured at the same time: rates of other times do not add up
-// to what they do together.
-const togetherPercent = 90
+// togetherPercent of the longest node's time is what all nodes must have measured at the same time: rates of other times do not add up
+// to what they do together, and who goes on alone has the rest for itself. A node may be longer by togetherSlack, which is much of a short
+// phase, as long as the shortest node's time is common.
+const (
+	togetherPercent = 90
+	togetherSlack   = time.Second
+)
 
 // RunGroup says of a run that its phases were executed on several nodes at once, one of them by this run.
 type RunGroup struct {
@@ -121,7 +125,7 @@ func apart(phases []RunPhase) string {
 		return ""
 	}
 	var from, to time.Time
-	var shortest time.Duration
+	var shortest, longest time.Duration
 	for i, phase := range phases {
 		if phase.StartedAt == nil || phase.FinishedAt == nil {
 			return ""
@@ -130,7 +134,7 @@ func apart(phases []RunPhase) string {
 		if i == 0 {
 			from, to, shortest = *phase.StartedAt, *phase.FinishedAt, long
 		}
-		shortest = min(shortest, long)
+		shortest, longest = min(shortest, long), max(longest, long)
 		if phase.StartedAt.After(from) {
 			from = *phase.StartedAt
 		}
@@ -138,9 +142,10 @@ func apart(phases []RunPhase) string {
 			to = *phase.FinishedAt
 		}
 	}
-	if common := max(0, to.Sub(from)); common < shortest*togetherPercent/100 {
-		return fmt.Sprintf("all nodes measured together for %s only, and the shortest took %s: measure longer, or give all nodes the same to do before",
-			common.Round(time.Second), shortest.Round(time.Second))
+	common := max(0, to.Sub(from))
+	if common < shortest*togetherPercent/100 || common < longest*togetherPercent/100 && longest-common > togetherSlack {
+		return fmt.Sprintf("all nodes measured together for %s only, and the longest took %s: measure longer, or give all nodes the same to do, before and in the phase",
+			common.Round(time.Second), longest.Round(time.Second))
 	}
 	return ""
 }

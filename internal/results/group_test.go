@@ -86,9 +86,11 @@ func TestGroupMeasuresTogether(t *testing.T) {
 	}{
 		{"in step", 0, 0, KindMeasure, ""},
 		{"a bit late", 5 * time.Second, 5 * time.Second, KindMeasure, ""},
-		{"late", 7 * time.Second, 7 * time.Second, KindMeasure, "together for 53s only, and the shortest took 1m0s"},
+		{"late", 7 * time.Second, 7 * time.Second, KindMeasure, "together for 53s only, and the longest took 1m0s"},
 		{"one after the other", 6 * time.Minute, 6 * time.Minute, KindMeasure, "together for 0s only"},
-		{"slower", 0, time.Minute, KindMeasure, ""},
+		{"a bit slower", 0, 6 * time.Second, KindMeasure, ""},
+		{"alone at the end", 0, time.Minute, KindMeasure, "together for 1m0s only, and the longest took 2m0s"},
+		{"alone at the beginning", -8 * time.Second, 0, KindMeasure, "together for 1m0s only, and the longest took 1m8s"},
 		{"early", -7 * time.Second, -7 * time.Second, KindMeasure, "together for 53s only"},
 		{"no measure phase", time.Hour, time.Hour, KindFill, ""},
 	} {
@@ -99,6 +101,28 @@ func TestGroupMeasuresTogether(t *testing.T) {
 		group := Join([]RunResult{first, second})[0]
 		if group.Valid != (test.says == "") || !strings.Contains(group.Message, test.says) || !group.Valid && group.Reason != ReasonNotTogether {
 			t.Errorf("%s: %t %s: %s", test.name, group.Valid, group.Reason, group.Message)
+		}
+	}
+}
+
+// TestShortPhasesMeasureTogether: tenths of seconds, by which pods begin and end apart, do not spoil a phase of a few seconds.
+func TestShortPhasesMeasureTogether(t *testing.T) {
+	for _, test := range []struct {
+		long, began, ended time.Duration // of the first node; of the second, against it
+		want               bool
+	}{
+		{5 * time.Second, 300 * time.Millisecond, 300 * time.Millisecond, true},
+		{5 * time.Second, 200 * time.Millisecond, 700 * time.Millisecond, true},
+		{3 * time.Second, 0, 900 * time.Millisecond, true},
+		{3 * time.Second, 0, 1100 * time.Millisecond, false},
+		{5 * time.Second, 600 * time.Millisecond, 600 * time.Millisecond, false},
+	} {
+		phase := func(began, ended time.Duration) RunPhase {
+			from, to := testStart.Add(began), testStart.Add(ended)
+			return RunPhase{Kind: KindMeasure, StartedAt: &from, FinishedAt: &to}
+		}
+		if words := apart([]RunPhase{phase(0, test.long), phase(test.began, test.long+test.ended)}); (words == "") != test.want {
+			t.Errorf("%+v: %q", test, words)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func throughputMetrics() []Metric {
 		{"readOperations", UnitCount, "Reads.", Neither, false},
 		{"writeOperations", UnitCount, "Writes.", Neither, false},
 		{"syncOperations", UnitCount, "Calls of fsync or fdatasync.", Neither, false},
-		{"durationNanoseconds", UnitNanoseconds, "Time that was measured, without ramp-up.", Neither, false},
+		{"durationNanoseconds", UnitNanoseconds, "Time that was measured, without ramp-up; of an operate phase, how long the operation took, in whole seconds, left out if it cannot be told.", Neither, false},
 		{"regions", UnitCount, "Regions that a scan timed.", Neither, false},
 		{"slowestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the slowest region of a scan.", Higher, false},
 		{"fastestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the fastest region of a scan.", Higher, false},
@@ -184,7 +184,7 @@ func poolMetrics() []Metric {
 		{"poolAllocatedBytes", UnitBytes, "Space in use on the pool afterwards.", Neither, false},
 		{"longestTransactionGroupNanoseconds", UnitNanoseconds, "Longest writing of a transaction group, from the start of the pod.", Lower, false},
 		{"gangBlocks", UnitCount, "Blocks that found no piece of free space large enough, on all pools of the node.", Lower, false},
-		{"besidePartsPerMillion", UnitPartsPerMillion, "Part of the measured time in which the operation beside it was at work.", Neither, false},
+		{"besidePartsPerMillion", UnitPartsPerMillion, "Part of the measured time in which the lasting operation beside it was at work.", Neither, false},
 	}
 }
 

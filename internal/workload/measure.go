@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -37,12 +39,24 @@ type figures struct {
 type bracket struct {
 	began, ended  watch
 	before, after observe.Snapshot
+	// staged: jobs wait for each other, and fio pauses in between. startup is what fio takes before the first begins.
+	staged  bool
+	startup time.Duration
+	// workers at most at once; 0 if that is not known.
+	workers int
 }
 
-// measured is the time that a round's numbers are from: the workload's own, which ends with the round. All follow the clock that cannot be
-// set, from the beginning of the first.
+// shortPausesPercent of a round are less than what the disks' samples can tell.
+const shortPausesPercent = 5
+
+// measured is the time that a round's numbers are from: the workload's own, which ends with the round, so that the start and a ramp are not
+// in it. With longer pauses between its stages, it is the whole round. All follow the clock that cannot be set, from the beginning of the first.
 func (b bracket) measured(first watch, long time.Duration) results.Interval {
 	to := first.day.Add(b.ended.elapsed - first.elapsed)
+	whole := b.ended.elapsed - b.began.elapsed - b.startup
+	if paused := whole - long; b.staged && paused > long*shortPausesPercent/100 {
+		long = whole
+	}
 	return results.Interval{From: to.Add(-long).UTC(), To: to.UTC()}
 }
 
@@ -200,6 +214,9 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if most := counting[0].workers; most > 0 { // no more CPUs than workers can be held up
+		delta.Load.CPUs = min(delta.Load.CPUs, most)
+	}
 	if err := s.judgeLoad(delta.Load); err != nil {
 		return err
 	}
@@ -278,6 +295,7 @@ func (s *session) measureFIO(ctx context.Context, message string, file fio.File,
 	if err := s.begin(ctx); err != nil {
 		return fio.Sum{}, fio.Report{}, err
 	}
+	s.bracket.staged, s.bracket.startup, s.bracket.workers = staged(file), s.startup, workers(file)
 	sum, report, err := s.runFIO(ctx, file, expected)
 	if err != nil {
 		return fio.Sum{}, fio.Report{}, err
@@ -286,6 +304,27 @@ func (s *session) measureFIO(ctx context.Context, message string, file fio.File,
 		return fio.Sum{}, fio.Report{}, invalidf(ReasonNoNumbers, "fio ended without a single read or write: see its report")
 	}
 	return sum, report, s.end(ctx)
+}
+
+// staged says whether jobs of the file wait for others before them.
+func staged(file fio.File) bool {
+	stages := file.Stages()
+	return len(stages) > 0 && stages[len(stages)-1] > 0
+}
+
+// workers are those of all jobs of the file.
+func workers(file fio.File) int {
+	sum := 0
+	for _, section := range file.Sections {
+		count := 1
+		for _, option := range slices.Concat(file.Global, section.Options) {
+			if number, err := strconv.Atoi(option.Value); option.Name == "numjobs" && err == nil {
+				count = number
+			}
+		}
+		sum += count
+	}
+	return sum
 }
 
 // warmUp reads everything once through the page cache.

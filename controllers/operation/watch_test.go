@@ -1,0 +1,71 @@
+package operation
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// slowNode takes its time before and after it reads the counters of the vdevs.
+type slowNode struct {
+	*fakeNode
+	before, after time.Duration
+}
+
+func (n *slowNode) Run(ctx context.Context, command zfs.Command) ([]byte, error) {
+	slow := command.Program == "zpool" && command.Args[0] == "get" && command.Args[len(command.Args)-1] == "all-vdevs"
+	if slow {
+		n.clock.Step(n.before)
+		defer n.clock.Step(n.after)
+	}
+	return n.fakeNode.Run(ctx, command)
+}
+
+// TestSamplesOfASlowNode: a sample is of the middle of the time in which its counters were read, and one that took too long is none,
+// unless the window begins or ends with it.
+func TestSamplesOfASlowNode(t *testing.T) {
+	const second = time.Second
+	for name, c := range map[string]struct {
+		// readings have the time before and after the counters are read, and what passes until the next.
+		readings [][3]time.Duration
+		longest  time.Duration
+		want     []int64
+	}{
+		"at once":           {[][3]time.Duration{{0, 0, 2 * second}, {0, 0, 2 * second}, {0, 0, 0}}, 0, []int64{0, 2000, 4000}},
+		"in the middle":     {[][3]time.Duration{{0, 0, 2 * second}, {second, 0, second}, {0, 0, 0}}, 0, []int64{0, 2500, 4000}},
+		"a long one":        {[][3]time.Duration{{0, 0, 2 * second}, {second, second, second}, {0, 0, 0}}, 0, []int64{0, 3000, 5000}},
+		"one took too long": {[][3]time.Duration{{0, 0, 2 * second}, {2 * second, second, second}, {0, 0, 0}}, 0, []int64{0, 6000}},
+		"first and last":    {[][3]time.Duration{{2 * second, 2 * second, second}, {3 * second, 3 * second, 0}}, 0, []int64{0, 6000}},
+		"the last in time":  {[][3]time.Duration{{0, 0, 2 * second}, {2 * second, 2 * second, 0}}, 4 * second, []int64{0, 4000}},
+		"no time between":   {[][3]time.Duration{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, 0, []int64{0, 1, 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := &slowNode{fakeNode: newNode(t)}
+			agent := &Reconciler{ZFS: zfs.New(node), Root: node.root, Clock: node.clock}
+			w := &window{Reconciler: agent, pool: &plan.OperationPool{PoolSummary: zfs.PoolSummary{Name: "bench0", GUID: node.pools[0].guid}}, interval: 2 * second, longest: c.longest}
+			if err := w.begin(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for i, reading := range c.readings {
+				node.before, node.after = reading[0], reading[1]
+				asked := i == 0 || i == len(c.readings)-1 && c.longest == 0
+				if err := w.sample(t.Context(), asked); err != nil {
+					t.Fatal(err)
+				}
+				node.clock.Step(reading[2])
+			}
+			document, err := w.recorder.Document(w.pool.Status)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, document.Series.OffsetMilliseconds); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,219 @@
+package observe
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// placeProbe says always the same of a volume.
+type placeProbe struct{ found place }
+
+func (p placeProbe) look(string) (place, error)    { return p.found, nil }
+func (placeProbe) zvolName(string) (string, error) { return "", nil }
+
+// plant writes the files of a machine.
+func plant(t *testing.T, files ...map[string]string) system {
+	t.Helper()
+	root := t.TempDir()
+	for _, some := range files {
+		for name, text := range some {
+			full := filepath.Join(root, name)
+			if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(full, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return system{root: root}
+}
+
+// onLoop are the files of a machine with the block device loop0 on the file /images/disk.
+func onLoop(dio string) map[string]string {
+	return map[string]string{
+		"/sys/dev/block/7:0/uevent":            "DEVNAME=loop0\n",
+		"/sys/dev/block/7:0/loop/backing_file": "/images/disk\n",
+		"/sys/dev/block/7:0/loop/dio":          dio + "\n",
+		"/sys/dev/block/7:0/dev":               "7:0\n",
+		"/proc/self/mountinfo":                 "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n",
+	}
+}
+
+// visible are the files by which the pod sees the file below loop0, on a file system of some type.
+func visible(fsType, number string) map[string]string {
+	return map[string]string{
+		"/images/disk":                         "",
+		"/proc/self/mountinfo":                 "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 " + number + " / /images rw - " + fsType + " x rw\n",
+		"/sys/dev/block/" + number + "/uevent": "DEVNAME=sdb\n",
+		"/sys/dev/block/" + number + "/dev":    number + "\n",
+	}
+}
+
+// changed is what an observer says if the counters of some groups grew from zero.
+func changed(o *Observer, grown map[string]map[string]uint64) Delta {
+	start := time.Now()
+	before, after := Snapshot{at: start, groups: map[string]group{}, missing: o.unknown}, Snapshot{at: start.Add(time.Minute), groups: map[string]group{}}
+	for name, counters := range grown {
+		before.groups[name], after.groups[name] = newGroup(), newGroup()
+		for key, value := range counters {
+			before.groups[name].counters[key], after.groups[name].counters[key] = 0, value
+		}
+	}
+	return o.Between(before, after)
+}
+
+// TestLoopDevicesHideACache: what a loop device reads of its file may be in the node's memory, although the device counts it.
+func TestLoopDevicesHideACache(t *testing.T) {
+	const read = 1 << 30
+	for name, c := range map[string]struct {
+		files      []map[string]string
+		fromDevice uint64
+		cold, warm bool
+		doubt      string
+	}{
+		"unseen, cached":     {[]map[string]string{onLoop("0")}, read, false, false, "loop device loop0 may come from the page cache"},
+		"unseen, warm":       {[]map[string]string{onLoop("0")}, read / 100, false, true, "losetup --direct-io=on"},
+		"unseen, direct":     {[]map[string]string{onLoop("1")}, read, true, false, ""},
+		"unseen, not told":   {[]map[string]string{onLoop("")}, read, false, false, "losetup --direct-io=on"},
+		"on ZFS, direct":     {[]map[string]string{onLoop("1"), visible("zfs", "0:40")}, read, false, false, "its file is on ZFS"},
+		"in memory, direct":  {[]map[string]string{onLoop("1"), visible("tmpfs", "0:40")}, read, false, false, "its file is on tmpfs"},
+		"on a disk, cached":  {[]map[string]string{onLoop("0"), visible("ext4", "8:16")}, read, true, false, ""},
+		"on a disk, no read": {[]map[string]string{onLoop("0"), visible("ext4", "8:16")}, 0, false, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sys := plant(t, c.files...)
+			sys.probe = placeProbe{place{path: "/dev/storagebench", block: true, device: "7:0"}}
+			o, err := newObserver(sys, Target{Path: "/dev/storagebench", Block: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			counted := map[string]map[string]uint64{"device.loop0": {"readBytes": c.fromDevice}, "process": {"readBytes": c.fromDevice}}
+			if o.devices.doubt() == "" && len(o.devices.all) > 1 {
+				counted["device.loop0"]["readBytes"], counted["process"]["readBytes"] = read, read
+				counted["device.sdb"] = map[string]uint64{"readBytes": c.fromDevice}
+			}
+			delta := changed(o, counted)
+			cold, coldWords := JudgeCache("Cold", read, delta)
+			warm, warmWords := JudgeCache("Warm", read, delta)
+			if cold != c.cold || warm != c.warm {
+				t.Errorf("cold is %v: %s\nwarm is %v: %s", cold, coldWords, warm, warmWords)
+			}
+			if c.fromDevice == read && c.doubt != "" && (!strings.Contains(coldWords, c.doubt) || !strings.Contains(coldWords, "can't be checked") || !strings.Contains(coldWords, "declare Any")) {
+				t.Errorf("it says %q", coldWords)
+			}
+			if _, words := JudgeCache("Any", read, delta); !strings.Contains(words, c.doubt) {
+				t.Errorf("it says %q", words)
+			}
+			if _, known := delta.WithApplication(read, 0, 1).Metrics["cacheHitPartsPerMillion"]; known == (c.doubt != "") {
+				t.Errorf("the part of memory is known: %v; %v", known, delta.Unavailable)
+			}
+		})
+	}
+}
+
+// onPool are the files of a machine with the dataset tank/data, whose pool has a disk that is labelled.
+func onPool() map[string]string {
+	stat := "9 1 0x01 3 816 1 2\nname type data\n"
+	return map[string]string{
+		"/proc/self/mountinfo":                   "1 0 0:40 / /data rw - zfs tank/data rw\n",
+		"/proc/spl/kstat/zfs/tank/state":         "ONLINE\n",
+		"/proc/spl/kstat/zfs/arcstats":           stat + "c_min 4 100\nc_max 4 8000\n",
+		"/sys/class/block/sdb1/uevent":           "DEVNAME=sdb1\nPARTNAME=zfs-1234\n",
+		"/sys/class/block/sdb1/dev":              "8:17\n",
+		"/sys/dev/block/8:17/uevent":             "DEVNAME=sdb1\n",
+		"/sys/dev/block/8:17/dev":                "8:17\n",
+		"/sys/module/zfs/parameters/zfs_arc_max": "0\n",
+		"/sys/module/zfs/parameters/zfs_arc_min": "0\n",
+		"/sys/devices/system/cpu/online":         "0-3\n",
+		"/proc/self/status":                      "Cpus_allowed_list:\t0-1,3\n",
+	}
+}
+
+func onDataset(t *testing.T, more map[string]string) *Observer {
+	t.Helper()
+	files := onPool()
+	maps.Copy(files, more)
+	sys := plant(t, files)
+	sys.probe = placeProbe{place{path: "/data", blockSize: 128 << 10}}
+	o, err := newObserver(sys, Target{Path: "/data"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestInferredDisksAreNotMeasured: a pool may have disks that carry no label, and a part would pass for all.
+func TestInferredDisksAreNotMeasured(t *testing.T) {
+	o := onDataset(t, nil)
+	delta := changed(o, map[string]map[string]uint64{"device.sdb1": {"readBytes": 5 << 20, "writtenBytes": 5 << 20},
+		"zfs.arc": {"demand_data_hits": 0, "demand_data_misses": 80, "prefetch_data_misses": 0}}).WithApplication(10<<20, 10<<20, 1)
+	if diff := cmp.Diff(map[string]int64{"cacheHitPartsPerMillion": 0}, delta.Metrics); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if met, words := JudgeCache("Cold", 10<<20, delta); !met {
+		t.Error(words)
+	}
+	if words := strings.Join(delta.Unavailable, "\n"); !strings.Contains(words, "the pool tank may have others") {
+		t.Errorf("nothing says why: %s", words)
+	}
+	facts := o.Environment(t.Context())
+	if facts["devices.count"] != "1" || !strings.Contains(facts["devices.foundBy"], "labelled zfs-") || facts["device.0.name"] != "sdb1" {
+		t.Errorf("%v", facts)
+	}
+}
+
+// TestZvolOnInferredDisks: neither the zvol, which is above the cache, nor the disks below it are the devices.
+func TestZvolOnInferredDisks(t *testing.T) {
+	zvol, disk := &device{name: "zd0", kind: kindZvol}, &device{name: "sdb1", inferred: true}
+	zvol.below = []*device{disk}
+	tree := &deviceTree{top: []*device{zvol}, all: []*device{zvol, disk}}
+	if got := namesOf(tree.counted()); got != nil {
+		t.Errorf("counted are %q", got)
+	}
+}
+
+// TestEffectiveARC: what was set and what is in effect may differ; what ZFS has chosen itself stays out.
+func TestEffectiveARC(t *testing.T) {
+	for name, c := range map[string]struct {
+		parameters map[string]string
+		want       map[string]string
+	}{
+		"defaults":    {nil, map[string]string{}},
+		"max":         {map[string]string{"zfs_arc_max": "8000"}, map[string]string{"zfs.arc.maxBytes": "8000"}},
+		"max ignored": {map[string]string{"zfs_arc_max": "1"}, map[string]string{"zfs.arc.maxBytes": "8000"}},
+		"both":        {map[string]string{"zfs_arc_max": "8000", "zfs_arc_min": "100"}, map[string]string{"zfs.arc.maxBytes": "8000", "zfs.arc.minBytes": "100"}},
+	} {
+		files := map[string]string{}
+		for parameter, value := range c.parameters {
+			files["/sys/module/zfs/parameters/"+parameter] = value + "\n"
+		}
+		facts := onDataset(t, files).Environment(t.Context())
+		maps.DeleteFunc(facts, func(key, _ string) bool { return !strings.HasPrefix(key, "zfs.arc.") })
+		if diff := cmp.Diff(c.want, facts); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+// TestCPUsOfThePod: the least of what is known counts.
+func TestCPUsOfThePod(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  int
+	}{
+		"allowed":   {nil, 3},
+		"online":    {map[string]string{"/sys/devices/system/cpu/online": "0,2\n"}, 2},
+		"not known": {map[string]string{"/sys/devices/system/cpu/online": "", "/proc/self/status": "Cpus_allowed_list:\tall\n"}, 0},
+	} {
+		if got := onDataset(t, c.files).cpus; got != c.want {
+			t.Errorf("%s: %d CPUs, want %d", name, got, c.want)
+		}
+	}
+}
