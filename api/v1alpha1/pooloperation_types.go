@@ -271,6 +271,14 @@ type PoolOperationStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// poolUID of the BenchmarkPool that was first seen under the name in spec.pool: the operation begins on no other.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	PoolUID string `json:"poolUID,omitempty"`
+	// toPoolUID is the same for spec.action.replicate.toPool.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ToPoolUID string `json:"toPoolUID,omitempty"`
 	// startedAt is when the operation began.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`

@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -87,9 +86,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if operation.Spec.NodeName != r.NodeName {
 		return reconcile.Result{}, nil
 	}
+	if plan.OperationReleased(&operation) {
+		return reconcile.Result{}, r.letGo(ctx, &operation)
+	}
 	state, err := r.observe(ctx, &operation)
 	if err != nil {
-		_, writeErr := r.writeStatus(ctx, &operation, summariseFailure(&operation, err))
+		_, writeErr := r.writeStatus(ctx, &operation, summariseFailure(state, err))
 		return reconcile.Result{}, errors.Join(err, writeErr)
 	}
 	decision := plan.Operation(state)
@@ -175,7 +177,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOp
 func onlyProgress(before, after v1alpha1.PoolOperationStatus) bool {
 	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
 	return was != nil && is != nil && was.Reason == is.Reason && before.Outcome == after.Outcome && before.Handle == after.Handle &&
-		before.ObservedGeneration == after.ObservedGeneration
+		before.PoolUID == after.PoolUID && before.ToPoolUID == after.ToPoolUID && before.ObservedGeneration == after.ObservedGeneration
 }
 
 // SetupWithManager registers the controller and what it watches. Operations are looked at one after another, so that two on the
@@ -197,7 +199,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("operation").
-		For(&v1alpha1.PoolOperation{}, builder.WithPredicates(predicate.GenerationChangedPredicate{}, unsettled())).
+		For(&v1alpha1.PoolOperation{}, builder.WithPredicates(asked(), unsettled())).
 		Watches(&v1alpha1.PoolOperation{}, handler.EnqueueRequestsFromMapFunc(r.unfinished), builder.WithPredicates(ends())).
 		Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(r.operationsOf), builder.WithPredicates(poolTurns())).
 		WatchesRawSource(source.Channel(r.jobs.ended, &handler.EnqueueRequestForObject{})).

@@ -7,9 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/plan"
@@ -24,8 +27,11 @@ func unixStat(info fs.FileInfo) (*syscall.Stat_t, bool) {
 // copying is the copy of the files of one dataset to another.
 type copying struct {
 	from, to *os.Root
-	job      *job
-	buffer   []byte
+	// half is the name of what is written, in the folder of the file that it becomes. No other operation has it.
+	half   string
+	target string
+	job    *job
+	buffer []byte
 	// bytes and files done; skipped are links, sockets, devices.
 	bytes, total          int64
 	files, folders, other int64
@@ -33,7 +39,7 @@ type copying struct {
 	now                   func() time.Time
 }
 
-// copy begins from the beginning each time: what an earlier agent has written is written again.
+// copy goes on after an earlier agent: whole files that it has written stay, and what it has left half done is removed.
 func (r *Reconciler) copy(ctx context.Context, state plan.OperationState, j *job) (plan.OperationResult, error) {
 	if err := r.prove(ctx, state); err != nil {
 		return plan.OperationResult{}, err
@@ -51,7 +57,7 @@ func (r *Reconciler) copy(ctx context.Context, state plan.OperationState, j *job
 		return plan.OperationResult{}, err
 	}
 	const bufferBytes = 1 << 20
-	copier := &copying{from: from, to: to, job: j, buffer: make([]byte, bufferBytes), now: r.Clock.Now}
+	copier := &copying{from: from, to: to, half: ".storagebench-copy-" + string(state.Operation.UID), target: state.Target.Name, job: j, buffer: make([]byte, bufferBytes), now: r.Clock.Now}
 	err = errors.Join(copier.all(ctx), to.Close())
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		err = errors.Join(err, plan.ErrPermanent)
@@ -83,13 +89,10 @@ func (c *copying) all(ctx context.Context) error {
 		}
 		switch {
 		case path == ".":
-			return nil
+			return c.discardHalf(path)
 		case info.IsDir():
 			c.folders++
-			if err := c.to.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-				return err
-			}
-			return c.same(path, info)
+			return c.folder(path, info)
 		case info.Mode().IsRegular():
 			c.files++
 			return c.file(ctx, path, info)
@@ -108,13 +111,57 @@ func (c *copying) all(ctx context.Context) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// same gives a copy the owner and the rights of the original.
-func (c *copying) same(path string, info fs.FileInfo) error {
+// owner is who a file belongs to, and mode its rights.
+func owner(path string, info fs.FileInfo) (user, group int, mode fs.FileMode, err error) {
 	status, isUnix := unixStat(info)
 	if !isUnix {
-		return fmt.Errorf("the node does not tell the owner of %s", path)
+		return 0, 0, 0, fmt.Errorf("the node does not tell the owner of %s", path)
 	}
-	return errors.Join(c.to.Lchown(path, int(status.Uid), int(status.Gid)), c.to.Chmod(path, info.Mode()&(fs.ModePerm|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky)))
+	return int(status.Uid), int(status.Gid), info.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky), nil
+}
+
+// folder makes a folder with the owner and the rights of the original. One that is there is used.
+func (c *copying) folder(path string, info fs.FileInfo) error {
+	user, group, mode, err := owner(path, info)
+	if err != nil {
+		return err
+	}
+	if err := c.to.Mkdir(path, 0o700); errors.Is(err, fs.ErrExist) {
+		if known, err := c.to.Lstat(path); err != nil || !known.IsDir() {
+			return errors.Join(err, c.taken(path))
+		}
+	} else if err != nil {
+		return err
+	}
+	return errors.Join(c.to.Lchown(path, user, group), c.to.Chmod(path, mode), c.discardHalf(path))
+}
+
+// discardHalf removes from a folder what an agent that has died did not finish.
+func (c *copying) discardHalf(folder string) error {
+	if err := c.to.Remove(filepath.Join(folder, c.half)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// taken refuses what somebody else has put where a file belongs: it is not overwritten.
+func (c *copying) taken(path string) error {
+	return fmt.Errorf("%s is in dataset %s already and is not a copy of the original as that is now; it is left as it is: copy what is at rest, to an empty dataset: %w",
+		path, c.target, plan.ErrPermanent)
+}
+
+// copied says whether a file is there with the size and the time of the original: what this operation has put there is whole.
+func (c *copying) copied(path string, original fs.FileInfo) (bool, error) {
+	known, err := c.to.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !known.Mode().IsRegular() || known.Size() != original.Size() || !known.ModTime().Equal(original.ModTime()):
+		return false, c.taken(path)
+	}
+	return true, nil
 }
 
 func (c *copying) file(ctx context.Context, path string, info fs.FileInfo) error {
@@ -131,12 +178,65 @@ func (c *copying) file(ctx context.Context, path string, info fs.FileInfo) error
 	if !os.SameFile(info, opened) {
 		return fmt.Errorf("%s was replaced while it was copied: copy what is at rest", path)
 	}
-	target, err := c.to.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
+	if there, err := c.copied(path, opened); err != nil {
+		return err
+	} else if there {
+		c.bytes += opened.Size()
+		c.tell(false)
+		return nil
+	}
+	half := filepath.Join(filepath.Dir(path), c.half)
+	if err := c.write(ctx, half, source, opened); err != nil {
+		return errors.Join(err, c.discardHalf(filepath.Dir(path)))
+	}
+	err = c.publish(half, path)
+	if errors.Is(err, fs.ErrExist) {
+		err = c.taken(path)
+	}
+	return errors.Join(err, c.discardHalf(filepath.Dir(path)))
+}
+
+// write makes a file with the contents, the owner, the rights and the time of the original, and has it on the disks.
+func (c *copying) write(ctx context.Context, path string, source io.Reader, original fs.FileInfo) error {
+	user, group, mode, err := owner(path, original)
 	if err != nil {
 		return err
 	}
-	err = c.contents(ctx, target, source)
-	return errors.Join(err, target.Sync(), target.Close(), c.same(path, opened))
+	target, err := c.to.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	if err = c.contents(ctx, target, source); err == nil {
+		// The time comes after all that changes it.
+		err = errors.Join(target.Chown(user, group), target.Chmod(mode), c.to.Chtimes(path, time.Time{}, original.ModTime()), target.Sync())
+	}
+	return errors.Join(err, target.Close())
+}
+
+// publish gives a file its name, which nobody else's file may have.
+func (c *copying) publish(half, path string) error {
+	folder, err := c.to.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	at := int(folder.Fd()) //nolint:gosec // a file descriptor
+	err = renameNew(at, filepath.Base(half), filepath.Base(path))
+	if errors.Is(err, unix.EINVAL) { // OpenZFS before 2.2
+		err = linkNew(at, filepath.Base(half), filepath.Base(path))
+	}
+	if err != nil {
+		err = fmt.Errorf("name %s: %w", path, err)
+	}
+	return errors.Join(err, folder.Close())
+}
+
+func renameNew(folder int, from, to string) error {
+	return unix.Renameat2(folder, from, folder, to, unix.RENAME_NOREPLACE)
+}
+
+// linkNew leaves the old name to be removed: a link replaces nothing either.
+func linkNew(folder int, from, to string) error {
+	return unix.Linkat(folder, from, folder, to, 0)
 }
 
 func (c *copying) contents(ctx context.Context, target io.Writer, source io.Reader) error {

@@ -144,6 +144,16 @@ func (j *jobs) drop(operation types.UID) {
 	}
 }
 
+// abandon ends the job of an operation and forgets it, without waiting for one that hangs in the kernel.
+func (j *jobs) abandon(operation types.UID) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	if found := j.all[operation]; found != nil {
+		found.cancel()
+	}
+	delete(j.all, operation)
+}
+
 // only ends the jobs of operations of that name that are not there any more.
 func (j *jobs) only(name string, alive types.UID) {
 	j.mutex.Lock()

@@ -55,3 +55,26 @@ func TestNoJobOutlivesTheAgent(t *testing.T) {
 		t.Error("a job begins while the agent ends")
 	}
 }
+
+// TestAHangingJobIsAbandoned: one that hangs in the kernel does not hear that it is to end.
+func TestAHangingJobIsAbandoned(t *testing.T) {
+	var all jobs
+	operation, hangs, told := wanted("op", v1alpha1.PoolAction{}), make(chan struct{}), make(chan struct{})
+	defer close(hangs)
+	if err := all.start(operation, clock.RealClock{}, work{do: func(ctx context.Context, _ *job) (plan.OperationResult, error) {
+		<-ctx.Done()
+		close(told)
+		<-hangs
+		return plan.OperationResult{}, nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	all.abandon("unknown")
+	all.abandon(operation.UID)
+	<-told
+	if job := all.look(operation.UID); job != nil {
+		t.Errorf("%+v", job)
+	}
+	all.only("op", "")
+	all.stopAll()
+}

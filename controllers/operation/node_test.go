@@ -46,7 +46,7 @@ type fakeNode struct {
 	marksNothing bool
 	// interrupted receives are left half done, so many times.
 	interrupted int
-	// sampled is when the counters were read last.
+	// sampled is when a sample was timed last.
 	sampled time.Time
 }
 

@@ -54,7 +54,6 @@ func (n *fakeNode) look(command zfs.Command) (output []byte, isLook bool, err er
 		return []byte(pool.name + "\n512\t1\t2\n1024\t3\t4\n"), true, nil
 	case "zpool get":
 		if last == "all-vdevs" {
-			n.sampled = n.clock.Now()
 			seconds := n.clock.Now().Unix() - 1_800_000_000
 			return []byte(fmt.Sprintf("mirror-0\tread_ops\t%d\t-\nmirror-0\twrite_bytes\t%d\t-\na\tread_ops\t%d\t-\nb\tread_ops\t0\t-\n", seconds, 10*seconds, seconds)), true, nil
 		}

@@ -22,6 +22,9 @@ func (r *Reconciler) observe(ctx context.Context, operation *v1alpha1.PoolOperat
 	if operation.Status.Outcome != "" {
 		return state, nil
 	}
+	if err := r.observePools(ctx, &state); err != nil {
+		return state, err
+	}
 	if operation.Status.StartedAt == nil {
 		var known v1alpha1.PoolOperationList
 		if err := r.Client.List(ctx, &known); err != nil {
@@ -32,19 +35,11 @@ func (r *Reconciler) observe(ctx context.Context, operation *v1alpha1.PoolOperat
 		}
 	}
 	var err error
-	if state.Pool, err = r.benchmarkPool(ctx, operation.Spec.Pool); err != nil {
-		return state, err
-	}
 	if state.Live, err = r.livePool(ctx, state.Pool); err != nil {
 		return state, err
 	}
-	if replicate := operation.Spec.Action.Replicate; replicate != nil {
-		if state.ToPool, err = r.benchmarkPool(ctx, replicate.ToPool); err != nil {
-			return state, err
-		}
-		if state.ToLive, err = r.livePool(ctx, state.ToPool); err != nil {
-			return state, err
-		}
+	if state.ToLive, err = r.livePool(ctx, state.ToPool); err != nil {
+		return state, err
 	}
 	if state.Live == nil {
 		return state, nil
@@ -53,6 +48,19 @@ func (r *Reconciler) observe(ctx context.Context, operation *v1alpha1.PoolOperat
 		return state, err
 	}
 	return state, r.observeDisks(ctx, &state)
+}
+
+// observePools reads the BenchmarkPools that the action names, for an operation that waits its turn too: which they are is recorded when
+// they are first seen.
+func (r *Reconciler) observePools(ctx context.Context, state *plan.OperationState) error {
+	var err error
+	if state.Pool, err = r.benchmarkPool(ctx, state.Operation.Spec.Pool); err != nil {
+		return err
+	}
+	if replicate := state.Operation.Spec.Action.Replicate; replicate != nil {
+		state.ToPool, err = r.benchmarkPool(ctx, replicate.ToPool)
+	}
+	return err
 }
 
 // benchmarkPool reads a BenchmarkPool from the API server; nil if there is none.

@@ -20,6 +20,7 @@ func summarise(state plan.OperationState, decision plan.OperationDecision) v1alp
 	operation := state.Operation
 	status := *operation.Status.DeepCopy()
 	status.ObservedGeneration = operation.Generation
+	status.PoolUID, status.ToPoolUID = state.Seen()
 	// A moment is kept in whole seconds.
 	now := metav1.Time{Time: state.Now.UTC().Truncate(1e9)}
 	if decision.Begin {
@@ -48,13 +49,19 @@ func summarise(state plan.OperationState, decision plan.OperationDecision) v1alp
 	return status
 }
 
-// summariseFailure keeps what was known: nothing new could be seen.
-func summariseFailure(operation *v1alpha1.PoolOperation, err error) v1alpha1.PoolOperationStatus {
+// summariseFailure keeps what was known: of the pool nothing new could be seen.
+func summariseFailure(state plan.OperationState, err error) v1alpha1.PoolOperationStatus {
+	operation := state.Operation
 	status := *operation.Status.DeepCopy()
 	if status.Outcome != "" {
 		return status
 	}
 	status.ObservedGeneration = operation.Generation
-	kstatus.Progress(&status.Conditions, operation.Generation, v1alpha1.ReasonActionFailed, err.Error()+" (will be tried again)")
+	status.PoolUID, status.ToPoolUID = state.Seen()
+	message := err.Error() + " (will be tried again)"
+	if !operation.DeletionTimestamp.IsZero() {
+		message += "; or " + plan.OperationReleaseCommand(operation)
+	}
+	kstatus.Progress(&status.Conditions, operation.Generation, v1alpha1.ReasonActionFailed, message)
 	return status
 }

@@ -21,6 +21,11 @@ func unsettled() predicate.Predicate {
 	})
 }
 
+// asked lets through changes of what is asked for: in the spec, or by the annotation that releases.
+func asked() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+}
+
 // ends lets through operations that make room for others.
 func ends() predicate.Predicate {
 	ended := func(object client.Object) bool {

@@ -56,6 +56,12 @@ func TestWhatWakes(t *testing.T) {
 			t.Error(name)
 		}
 	}
+	released, touched := going.DeepCopy(), going.DeepCopy()
+	released.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-a"}
+	touched.Labels = map[string]string{"a": "b"}
+	if !asked().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: released}) || asked().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: touched}) {
+		t.Error("the annotation that releases wakes, and what asks for nothing does not")
+	}
 	ready, full, lost := readyPool("bench0"), readyPool("bench0"), readyPool("bench0")
 	full.Status.AllocatedBytes = 7
 	kstatus.Stall(&lost.Status.Conditions, 1, v1alpha1.ReasonPoolLost, "lost")

@@ -14,6 +14,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -119,7 +120,21 @@ func (w *world) start() {
 	w.lives++
 	w.agent = &Reconciler{Client: w.client, Live: w.client, Recorder: events.NewFakeRecorder(1000), NodeName: "node-a", Agent: fmt.Sprint("life-", w.lives),
 		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Parameters: plan.ParameterAllowlist{"zfs_txg_timeout"}, ZFS: zfs.New(w.node), Disks: w.node,
-		Root: w.node.root, Turn: &sync.Mutex{}, Clock: w.node.clock}
+		Root: w.node.root, Turn: &sync.Mutex{}, Clock: sampleClock{w.node.clock, w.node}}
+}
+
+// sampleClock is the node's, and tells it when a sample has been timed: until then, time must not pass.
+type sampleClock struct {
+	*clocktesting.FakeClock
+	node *fakeNode
+}
+
+func (c sampleClock) Since(before time.Time) time.Duration {
+	spent := c.FakeClock.Since(before)
+	c.node.mutex.Lock()
+	defer c.node.mutex.Unlock()
+	c.node.sampled = c.Now()
+	return spent
 }
 
 // turn reconciles once.

@@ -224,7 +224,9 @@ func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperati
 	}
 	document.Environment["beside"] = plan.OperationName(operation.Spec.Action)
 	document.Environment["beside.outcome"] = operation.Status.Outcome
-	document.Metrics["besidePartsPerMillion"] = share
+	if plan.Lasts(operation.Spec.Action) {
+		document.Metrics["besidePartsPerMillion"] = share
+	}
 	for name, value := range operationMetrics(operation.Status.Metrics) {
 		if _, taken := document.Metrics[name]; !taken {
 			document.Metrics[name] = value

@@ -88,6 +88,27 @@ func TestJoined(t *testing.T) {
 	}
 }
 
+// TestOnlyWhatLastsHasAPart: of a snapshot no part of the measured time is told, which 0 would be.
+func TestOnlyWhatLastsHasAPart(t *testing.T) {
+	began := time.Unix(1000, 0).UTC()
+	for name, c := range map[string]struct {
+		action v1alpha1.PoolAction
+		told   bool
+	}{
+		"a snapshot":           {v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{}}, false},
+		"a scrub":              {v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}, true},
+		"the end of a dataset": {v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{}}, true},
+	} {
+		operation := &v1alpha1.PoolOperation{Spec: v1alpha1.PoolOperationSpec{Action: c.action}}
+		operation.Status.Outcome, operation.Status.StartedAt = plan.OutcomeSucceeded, &metav1.Time{Time: began}
+		document := &results.PhaseDocument{Outcome: results.OutcomeValid, StartedAt: began, FinishedAt: began.Add(10 * time.Second), Metrics: map[string]int64{}, Environment: map[string]string{}}
+		joinBeside(document, operation)
+		if _, told := document.Metrics["besidePartsPerMillion"]; told != c.told || document.Outcome != results.OutcomeValid {
+			t.Errorf("%s: %+v", name, document)
+		}
+	}
+}
+
 // TestUnchangedWithoutCompanions: what a runner on a storage class said is stored as it was received.
 func TestUnchangedWithoutCompanions(t *testing.T) {
 	run := testRun(corev1.PersistentVolumeFilesystem)

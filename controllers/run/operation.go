@@ -113,7 +113,9 @@ func operationDocument(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operati
 	if status.FinishedAt != nil && status.FinishedAt.After(document.StartedAt) {
 		document.FinishedAt = status.FinishedAt.UTC()
 	}
-	document.Metrics["durationNanoseconds"] = int64(document.FinishedAt.Sub(document.StartedAt))
+	if took := tookOf(operation, document.FinishedAt.Sub(document.StartedAt)); took > 0 {
+		document.Metrics["durationNanoseconds"] = int64(took)
+	}
 	if ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		document.Reason, document.Message = ready.Reason, ready.Message
 	}
@@ -124,6 +126,18 @@ func operationDocument(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operati
 		}
 	}
 	return document
+}
+
+// tookOf is how long an operation took; nothing if that cannot be told. Its times are whole seconds, and its end is when its agent looked.
+func tookOf(operation *v1alpha1.PoolOperation, between time.Duration) time.Duration {
+	const agentLooks = 10 * time.Second
+	if took, known := plan.OperationDuration(operation); known {
+		return took
+	}
+	if between < agentLooks {
+		return 0
+	}
+	return between
 }
 
 // operationMetrics are those that gates and reports know, in their units.

@@ -83,6 +83,25 @@ func TestOperationPlaysItsPhase(t *testing.T) {
 	if _, _, _, err := results.StoredPhase(state.ReceivedBytes, state.ReceivedDigest); err != nil {
 		t.Error(err)
 	}
+	operation.Status.Metrics = nil
+	for name, c := range map[string]struct {
+		tells   int64
+		seconds int
+		want    time.Duration
+	}{
+		"as ZFS tells it":       {27, 30, 27 * time.Second},
+		"less than it can tell": {0, 1, 0},
+		"noticed late":          {-1, 9, 0},
+		"noticed at once":       {-1, 0, 0},
+		"long":                  {-1, 10, 10 * time.Second},
+	} {
+		operation.Status.FinishedAt = &metav1.Time{Time: operation.Status.StartedAt.Add(time.Duration(c.seconds) * time.Second)}
+		operation.Status.Metrics = []v1alpha1.OperationMetric{{Name: "durationSeconds", Value: c.tells}}
+		got, known := look().Received.Metrics["durationNanoseconds"]
+		if time.Duration(got) != c.want || known != (c.want > 0) {
+			t.Errorf("%s: %d, %v", name, got, known)
+		}
+	}
 	for _, outcome := range []string{plan.OutcomeFailed, plan.OutcomeCancelled} {
 		operation.Status.Outcome = outcome
 		if state := look(); state.Received.Outcome != results.OutcomeInvalid || state.Received.Validate() != nil || !state.Job.Failed {

@@ -37,10 +37,10 @@ func CompanionName(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, companion C
 	return RunOperationName(run, phase) + "." + string(companion)
 }
 
-// lasts says whether an action goes on for a while: a workload is measured beside it only as long as it does.
-func lasts(action v1alpha1.PoolAction) bool {
+// Lasts says whether an action goes on for a while: a workload is measured beside it only as long as it does.
+func Lasts(action v1alpha1.PoolAction) bool {
 	return action.Scrub != nil || action.Trim != nil || action.Replicate != nil || action.Copy != nil || action.RemoveVdev != nil ||
-		action.ReplaceDevice != nil || action.ModuleParameter != nil
+		action.ReplaceDevice != nil || action.ModuleParameter != nil || action.DestroyDataset != nil || action.LayoutScore != nil || action.MetaslabMap != nil
 }
 
 // minBesidePercent is how much of the measured time a lasting operation must have been at work: it begins with the pod, which takes
@@ -48,13 +48,13 @@ func lasts(action v1alpha1.PoolAction) bool {
 const minBesidePercent = 90
 
 // BesideShare is the part of the measured time in which an operation was at work, in parts per million, and why that is not what was
-// asked for; empty if it is.
+// asked for; empty if it is. An operation that does not last has no part.
 func BesideShare(operation *v1alpha1.PoolOperation, from, to time.Time) (partsPerMillion int64, problem string) {
 	name := OperationName(operation.Spec.Action)
 	if operation.Status.Outcome == OutcomeFailed {
 		return 0, fmt.Sprintf("the %s beside the workload failed: %s", name, operationWords(operation))
 	}
-	if !lasts(operation.Spec.Action) {
+	if !Lasts(operation.Spec.Action) {
 		if operation.Status.Outcome != OutcomeSucceeded {
 			return 0, fmt.Sprintf("the %s beside the workload was not over when the workload was: %s", name, operationWords(operation))
 		}
@@ -65,7 +65,7 @@ func BesideShare(operation *v1alpha1.PoolOperation, from, to time.Time) (partsPe
 	}
 	began, ended := operation.Status.StartedAt.Time, to
 	if operation.Status.FinishedAt != nil {
-		ended = operation.Status.FinishedAt.Time
+		ended = endOf(operation)
 	}
 	if began.Before(from) {
 		began = from
@@ -80,6 +80,18 @@ func BesideShare(operation *v1alpha1.PoolOperation, from, to time.Time) (partsPe
 		problem = fmt.Sprintf("the %s was at work for %d%% of the measured time: measure for a shorter time, or give it more to do", name, partsPerMillion/10_000)
 	}
 	return partsPerMillion, problem
+}
+
+// endOf is when an operation has ended. Its agent notices that up to ten seconds late; how long it took it may know better, in whole
+// seconds.
+func endOf(operation *v1alpha1.PoolOperation) time.Time {
+	noticed := operation.Status.FinishedAt.Time
+	if took, known := OperationDuration(operation); known {
+		if ended := operation.Status.StartedAt.Add(took + time.Second); ended.Before(noticed) {
+			return ended
+		}
+	}
+	return noticed
 }
 
 // hasBegun says that a lasting operation is at work, or has come to its end without: what it does from its start to its end shows

@@ -115,21 +115,33 @@ func TestCompanionsGoWithTheJobs(t *testing.T) {
 
 func TestBesideShare(t *testing.T) {
 	scrub, snapshot := v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}, v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{}}
+	destroy, score, metaslabs := v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{}}, v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{}},
+		v1alpha1.PoolAction{MetaslabMap: &v1alpha1.MetaslabMapAction{}}
+	took := func(seconds int64, operation *v1alpha1.PoolOperation) *v1alpha1.PoolOperation {
+		operation.Status.Metrics = []v1alpha1.OperationMetric{metric(metricDuration, seconds)}
+		return operation
+	}
 	from, to := noon, noon.Add(100*time.Second)
 	for name, test := range map[string]struct {
 		operation *v1alpha1.PoolOperation
 		share     int64
 		problem   string
 	}{
-		"the whole time":         {beside(scrub, OutcomeCancelled, -time.Second, 110*time.Second), 1_000_000, ""},
-		"began a little later":   {beside(scrub, OutcomeCancelled, 5*time.Second, 110*time.Second), 950_000, ""},
-		"ended too early":        {beside(scrub, OutcomeSucceeded, -time.Second, 50*time.Second), 500_000, "at work for 50% of the measured time"},
-		"ended before":           {beside(scrub, OutcomeSucceeded, -20*time.Second, -10*time.Second), 0, "for 0%"},
-		"never began":            {beside(scrub, OutcomeCancelled, 0, 0), 0, "never began"},
-		"failed":                 {beside(scrub, OutcomeFailed, -time.Second, 110*time.Second), 0, "failed"},
-		"still at work":          {beside(scrub, "", -time.Second, 0), 1_000_000, ""},
-		"a snapshot":             {beside(snapshot, OutcomeSucceeded, 5*time.Second, 6*time.Second), 0, ""},
-		"a snapshot not in time": {beside(snapshot, OutcomeCancelled, 0, 0), 0, "was not over"},
+		"the whole time":          {beside(scrub, OutcomeCancelled, -time.Second, 110*time.Second), 1_000_000, ""},
+		"began a little later":    {beside(scrub, OutcomeCancelled, 5*time.Second, 110*time.Second), 950_000, ""},
+		"ended too early":         {beside(scrub, OutcomeSucceeded, -time.Second, 50*time.Second), 500_000, "at work for 50% of the measured time"},
+		"ended before":            {beside(scrub, OutcomeSucceeded, -20*time.Second, -10*time.Second), 0, "for 0%"},
+		"never began":             {beside(scrub, OutcomeCancelled, 0, 0), 0, "never began"},
+		"failed":                  {beside(scrub, OutcomeFailed, -time.Second, 110*time.Second), 0, "failed"},
+		"still at work":           {beside(scrub, "", -time.Second, 0), 1_000_000, ""},
+		"its end is noticed late": {took(80, beside(scrub, OutcomeSucceeded, 5*time.Second, 95*time.Second)), 810_000, "for 81%"},
+		"its end is noticed":      {took(89, beside(scrub, OutcomeSucceeded, 5*time.Second, 95*time.Second)), 900_000, ""},
+		"a destruction":           {beside(destroy, OutcomeSucceeded, -time.Second, 110*time.Second), 1_000_000, ""},
+		"a short destruction":     {beside(destroy, OutcomeSucceeded, -time.Second, 50*time.Second), 500_000, "for 50%"},
+		"a short score":           {beside(score, OutcomeSucceeded, -time.Second, 10*time.Second), 100_000, "for 10%"},
+		"a short map":             {beside(metaslabs, OutcomeSucceeded, -time.Second, 10*time.Second), 100_000, "for 10%"},
+		"a snapshot":              {beside(snapshot, OutcomeSucceeded, 5*time.Second, 6*time.Second), 0, ""},
+		"a snapshot not in time":  {beside(snapshot, OutcomeCancelled, 0, 0), 0, "was not over"},
 	} {
 		share, problem := BesideShare(test.operation, from, to)
 		if share != test.share || (problem == "") != (test.problem == "") || !strings.Contains(problem, test.problem) {

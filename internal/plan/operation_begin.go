@@ -59,6 +59,9 @@ func (s OperationState) poolObstacle(kind operationKind) *obstacle {
 	if foreign := s.foreignPool(s.Pool, s.ToPool); foreign != nil {
 		return foreign
 	}
+	if another := s.anotherPool(); another != nil {
+		return another
+	}
 	if problem := s.notReady(s.Operation.Spec.Pool, s.Pool, s.Live, kind); problem != nil {
 		return problem
 	}
@@ -77,6 +80,40 @@ func (s OperationState) foreignPool(pools ...*v1alpha1.BenchmarkPool) *obstacle 
 			return refuses(v1alpha1.ReasonPoolNotAllowed, "BenchmarkPool %s was not made for namespace %s, whose run this operation is for: name a pool of that namespace",
 				pool.Name, namespace)
 		}
+	}
+	return nil
+}
+
+// Seen are the UIDs of the BenchmarkPools that the action names, as they were first seen; empty while none of the name was.
+func (s OperationState) Seen() (pool, toPool string) {
+	first := func(recorded string, now *v1alpha1.BenchmarkPool) string {
+		if recorded == "" && now != nil {
+			return string(now.UID)
+		}
+		return recorded
+	}
+	return first(s.Operation.Status.PoolUID, s.Pool), first(s.Operation.Status.ToPoolUID, s.ToPool)
+}
+
+// anotherPool refuses BenchmarkPools that were made while the operation waited on others of the same name: what it was asked to do was
+// not meant for them, and what is on them may be dear.
+func (s OperationState) anotherPool() *obstacle {
+	refuse := func(name, seen string, now *v1alpha1.BenchmarkPool) *obstacle {
+		if seen == "" || now != nil && string(now.UID) == seen {
+			return nil
+		}
+		instead := "there is none of that name now"
+		if now != nil {
+			instead = fmt.Sprintf("the one of that name now has UID %s", now.UID)
+		}
+		return refuses(v1alpha1.ReasonPoolLost, "BenchmarkPool %s with UID %s, which this operation waited for, is gone, and %s: make another PoolOperation for what is there",
+			name, seen, instead)
+	}
+	if another := refuse(s.Operation.Spec.Pool, s.Operation.Status.PoolUID, s.Pool); another != nil {
+		return another
+	}
+	if replicate := s.Operation.Spec.Action.Replicate; replicate != nil {
+		return refuse(replicate.ToPool, s.Operation.Status.ToPoolUID, s.ToPool)
 	}
 	return nil
 }

@@ -127,8 +127,21 @@ func metric(name string, value int64) v1alpha1.OperationMetric {
 	return v1alpha1.OperationMetric{Name: name, Value: value}
 }
 
+// metricDuration is how long an operation took: as ZFS tells it, or from its start until its end was noticed.
+const metricDuration = "durationSeconds"
+
 func (s OperationState) seconds() v1alpha1.OperationMetric {
-	return metric("durationSeconds", int64(s.elapsed()/time.Second))
+	return metric(metricDuration, int64(s.elapsed()/time.Second))
+}
+
+// OperationDuration is how long an operation took that tells it.
+func OperationDuration(operation *v1alpha1.PoolOperation) (took time.Duration, known bool) {
+	for _, metric := range operation.Status.Metrics {
+		if metric.Name == metricDuration && metric.Value >= 0 {
+			return time.Duration(metric.Value) * time.Second, true
+		}
+	}
+	return 0, false
 }
 
 // stage tells how far the operation is. Of a pool that is not there, nothing can be told.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -9,6 +10,12 @@ import (
 // OperationReleaseCommand lets a deleted operation go although its agent does not.
 func OperationReleaseCommand(operation *v1alpha1.PoolOperation) string {
 	return fmt.Sprintf("leave it as it is: kubectl annotate pooloperation %s %s=%s", operation.Name, v1alpha1.AnnotationReleasePool, operation.Spec.NodeName)
+}
+
+// OperationReleased says that somebody wants a deleted operation to go as it is.
+func OperationReleased(operation *v1alpha1.PoolOperation) bool {
+	return !operation.DeletionTimestamp.IsZero() && slices.Contains(operation.Finalizers, v1alpha1.FinalizerTeardown) &&
+		operation.Annotations[v1alpha1.AnnotationReleasePool] == operation.Spec.NodeName
 }
 
 // OperationLeftBehind says what an operation that nobody ends may leave where.
@@ -21,6 +28,8 @@ func OperationLeftBehind(operation *v1alpha1.PoolOperation) string {
 	case spec.Action.ModuleParameter != nil:
 		return fmt.Sprintf("parameter %s may keep the value %s on node %s until its module is loaded anew or an agent runs there",
 			spec.Action.ModuleParameter.Name, spec.Action.ModuleParameter.Value, spec.NodeName)
+	case operation.Status.Outcome != "":
+		return fmt.Sprintf("the %s of pool %s has ended: %s", OperationName(spec.Action), spec.Pool, operation.Status.Outcome)
 	case spec.Action.Replicate != nil:
 		return fmt.Sprintf("snapshots of %s in pool %s, and a part of %s in pool %s, may be left on node %s",
 			spec.Action.Replicate.Dataset, spec.Pool, spec.Action.Replicate.To, spec.Action.Replicate.ToPool, spec.NodeName)

@@ -52,7 +52,7 @@ func durationOf(of zfs.Progress, otherwise v1alpha1.OperationMetric) v1alpha1.Op
 	if of.Start.IsZero() || of.End.IsZero() {
 		return otherwise
 	}
-	return metric("durationSeconds", max(int64(of.End.Sub(of.Start)/time.Second), 0))
+	return metric(metricDuration, max(int64(of.End.Sub(of.Start)/time.Second), 0))
 }
 
 func beginScrub(state OperationState) (string, *obstacle) {

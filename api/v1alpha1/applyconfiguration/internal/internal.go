@@ -1094,12 +1094,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: outcome
       type:
         scalar: string
+    - name: poolUID
+      type:
+        scalar: string
     - name: progress
       type:
         namedType: com.github.storagebench.storagebench.api.v1alpha1.OperationProgress
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: toPoolUID
+      type:
+        scalar: string
 - name: com.github.storagebench.storagebench.api.v1alpha1.PoolOverride
   map:
     fields:

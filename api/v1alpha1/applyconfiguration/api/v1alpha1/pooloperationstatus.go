@@ -19,6 +19,10 @@ type PoolOperationStatusApplyConfiguration struct {
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions: Ready, Reconciling, Stalled, Complete.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// poolUID of the BenchmarkPool that was first seen under the name in spec.pool: the operation begins on no other.
+	PoolUID *string `json:"poolUID,omitempty"`
+	// toPoolUID is the same for spec.action.replicate.toPool.
+	ToPoolUID *string `json:"toPoolUID,omitempty"`
 	// startedAt is when the operation began.
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// handle is what identifies the act on the node, written before its first command.
@@ -61,6 +65,22 @@ func (b *PoolOperationStatusApplyConfiguration) WithConditions(values ...*v1.Con
 		}
 		b.Conditions = append(b.Conditions, *values[i])
 	}
+	return b
+}
+
+// WithPoolUID sets the PoolUID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PoolUID field is set to the value of the last call.
+func (b *PoolOperationStatusApplyConfiguration) WithPoolUID(value string) *PoolOperationStatusApplyConfiguration {
+	b.PoolUID = &value
+	return b
+}
+
+// WithToPoolUID sets the ToPoolUID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ToPoolUID field is set to the value of the last call.
+func (b *PoolOperationStatusApplyConfiguration) WithToPoolUID(value string) *PoolOperationStatusApplyConfiguration {
+	b.ToPoolUID = &value
 	return b
 }
 
