@@ -96,8 +96,9 @@ type PoolTemplate struct {
 	Ashift int32 `json:"ashift,omitempty"`
 	// properties of the pool.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!('ashift' in self)",message="write ashift as a field of its own, beside properties"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['altroot','cachefile','readonly','autoreplace']))",message="remove altroot, cachefile, readonly and autoreplace: the agent sets them, so that pools neither collide with the host's nor take disks that nobody named"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['autoexpand','autotrim','comment','compatibility','dedup_table_quota','failmode'])",message="write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode here: other properties of a pool reach beyond it or are the agent's to set, ashift is a field of its own beside properties, and what datasets have belongs into rootProperties"
+	// +kubebuilder:validation:XValidation:rule="!('failmode' in self) || self['failmode'] in ['wait','continue']",message="write failmode: wait or failmode: continue; with panic a lost disk would take the node down"
+	// +kubebuilder:validation:XValidation:rule="!('compatibility' in self) || !self['compatibility'].contains('/')",message="write compatibility: off, legacy or the name of a file in compatibility.d, such as openzfs-2.1-linux, without '/'"
 	Properties Properties `json:"properties,omitempty"`
 	// rootProperties are dataset properties of the pool's root dataset, inherited by all others.
 	// +optional

@@ -57,7 +57,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	state, err := r.observe(ctx, &run)
 	if err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, &run, summariseFailure(&run, err)))
 	}
 	decision := plan.Run(state)
 	actErr := r.act(ctx, &state, decision.Actions)
@@ -78,6 +78,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		result.RequeueAfter = max(decision.WakeAt.Sub(r.Clock.Now()), 10*time.Millisecond)
 	}
 	return result, nil
+}
+
+// summariseFailure keeps what was known: nothing new could be seen. A run that is settled stays so, for others build on that.
+func summariseFailure(run *v1alpha1.BenchmarkRun, err error) v1alpha1.BenchmarkRunStatus {
+	status := *run.Status.DeepCopy()
+	if plan.Settled(run) && run.DeletionTimestamp.IsZero() {
+		return status
+	}
+	status.ObservedGeneration = run.Generation
+	if status.FinishedAt == nil { // else the state is how it ended
+		status.State = v1alpha1.ReasonActionFailed
+	}
+	kstatus.Progress(&status.Conditions, run.Generation, v1alpha1.ReasonActionFailed, err.Error()+" (will be tried again)")
+	return status
 }
 
 // gone says that the last finalizer has been removed, and the object with it.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,12 +28,12 @@ func driverKind(kind string) schema.GroupVersionKind {
 }
 
 // drivenLeft names the ZFSVolume that the driver still has on the run's pool. A ZFSVolume does not know its claim, but nobody else's
-// is on that pool. Where there are no such kinds there are no such objects.
+// is on that pool. Where there are no such kinds there are no such objects: kinds that went while the manager ran are a 404 for ever.
 func (r *Reconciler) drivenLeft(ctx context.Context, run *v1alpha1.BenchmarkRun, name string) (string, error) {
 	var volumes unstructured.UnstructuredList
 	volumes.SetGroupVersionKind(driverKind("ZFSVolumeList"))
 	if err := r.Live.List(ctx, &volumes); err != nil {
-		if meta.IsNoMatchError(err) {
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 			return "", nil
 		}
 		return "", fmt.Errorf("look for what the driver has on pool %s: %w", plan.RunPoolName(run, name), err)

@@ -2,16 +2,19 @@ package run
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -51,8 +54,36 @@ func drivenReconciler(t *testing.T, driver bool, objects ...client.Object) *Reco
 				return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 			}
 			return c.List(ctx, list, options...)
-		}}).WithObjects(objects...).Build()
+		}}).WithStatusSubresource(&v1alpha1.BenchmarkRun{}).WithObjects(objects...).Build()
 	return &Reconciler{Client: built, Live: built}
+}
+
+// failing is the same reconciler, to which the API server gives an error instead of the driver's kinds.
+func failing(t *testing.T, r *Reconciler, err error) *Reconciler {
+	t.Helper()
+	built, ok := r.Client.(client.WithWatch)
+	if !ok {
+		t.Fatalf("%T cannot be intercepted", r.Client)
+	}
+	wrapped := interceptor.NewClient(built, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		if list.GetObjectKind().GroupVersionKind().Group == plan.DriverGroup {
+			return err
+		}
+		return c.List(ctx, list, options...)
+	}})
+	return &Reconciler{Client: wrapped, Live: wrapped}
+}
+
+// TestDrivenLeftAfterTheDriver: a client that has known the driver's kinds asks for them when they are gone, and gets a 404.
+func TestDrivenLeftAfterTheDriver(t *testing.T) {
+	run := drivenRun()
+	unknown := apierrors.NewGenericServerResponse(404, "list", schema.GroupResource{Group: plan.DriverGroup, Resource: "zfsvolumes"}, "", "404 page not found", 0, true)
+	if left, err := failing(t, drivenReconciler(t, true), unknown).drivenLeft(t.Context(), run, "data"); err != nil || left != "" {
+		t.Errorf("the kinds are gone: %q, %v", left, err)
+	}
+	if _, err := failing(t, drivenReconciler(t, true), errors.New("no route")).drivenLeft(t.Context(), run, "data"); err == nil {
+		t.Error("not to be told is taken for nothing left")
+	}
 }
 
 // TestDrivenLeft: the pool stays until the driver has let its volume go, and then the class goes.

@@ -2,7 +2,9 @@ package plan
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -75,6 +77,9 @@ func datasetsOf(target *v1alpha1.ZFSTarget) []*v1alpha1.DatasetTemplate {
 func stepDriver(state BenchmarkState, decision *BenchmarkDecision) bool {
 	if unsettled(state) != nil {
 		return false
+	}
+	if refuseClassOfRun(state, decision) {
+		return true
 	}
 	for i := range state.Slots {
 		slot := &state.Slots[i]
@@ -179,16 +184,46 @@ func DriverBytes(bytes int64) int64 {
 	return (bytes + unit - 1) / unit * unit
 }
 
-// driverCannotBear says what must not be done to the driver's dataset: a clone would keep the driver from destroying it, and without
-// the dataset the driver would be at a loss.
+// driverCannotBear says what must not be done to the driver's dataset, or to those above it: a clone would keep the driver from destroying
+// it, and without the dataset the driver would be at a loss.
 func driverCannotBear(phase *v1alpha1.Phase) string {
 	for _, action := range operationsOf(phase) {
-		if action.Clone != nil && action.Clone.Dataset == RunDataset {
-			return "a clone of the volume would keep the driver from destroying it: remove the clone"
+		if clone := action.Clone; clone != nil {
+			if ofDriver(clone.Dataset) {
+				return fmt.Sprintf("a clone of dataset %s would keep the driver from destroying its volume: remove the clone", clone.Dataset)
+			}
+			if ofDriver(clone.To) {
+				return fmt.Sprintf("dataset %s is where the driver makes its volume: write another path in to, such as copy", clone.To)
+			}
 		}
-		if action.DestroyDataset != nil && action.DestroyDataset.Dataset == RunDataset {
-			return "the volume is the driver's to destroy: remove destroyDataset"
+		if destroy := action.DestroyDataset; destroy != nil && ofDriver(destroy.Dataset) {
+			return fmt.Sprintf("dataset %s is the driver's volume, or has it below it, and the driver's to destroy: remove destroyDataset", destroy.Dataset)
 		}
 	}
 	return ""
+}
+
+// ofDriver says whether a dataset is the volume of a driver, by the name that phases have for it, the one below which the driver makes it,
+// or anything there.
+func ofDriver(path v1alpha1.DatasetPath) bool {
+	return path == RunDataset || path == RunParent || strings.HasPrefix(string(path), string(RunParent)+"/")
+}
+
+// runClass is how StorageClasses of runs are named, as in the policy storagebench-claims.
+var runClass = regexp.MustCompile(`^sb-[0-9a-f]{8}-[a-z]([-a-z0-9]*[a-z0-9])?$`)
+
+// refuseClassOfRun stops at a target with the StorageClass of a run. The policy lets the manager claim on those, and it must not do so for
+// somebody else: the disks below are granted to one namespace.
+func refuseClassOfRun(state BenchmarkState, decision *BenchmarkDecision) bool {
+	for i := range state.Slots {
+		slot := &state.Slots[i]
+		if slot.Target.StorageClass == nil || !runClass.MatchString(slot.Target.StorageClass.Name) {
+			continue
+		}
+		decision.say(PositionStalled, v1alpha1.ReasonNotSupported, "variant %q names StorageClass %s, which is made for the claims of one run: write the name of another in target.storageClass",
+			slot.Variant, slot.Target.StorageClass.Name)
+		releaseIfIdle(state, decision)
+		return true
+	}
+	return false
 }

@@ -41,6 +41,23 @@ func TestDriverIsMissing(t *testing.T) {
 	})
 }
 
+// TestClassesOfRunsAreNotTargets: the manager may claim on them, and would for anybody who names one.
+func TestClassesOfRunsAreNotTargets(t *testing.T) {
+	run := &v1alpha1.BenchmarkRun{}
+	run.UID = "7c1f"
+	named := func(name string) BenchmarkState {
+		state := testState()
+		state.Benchmark.Spec.Target.StorageClass.Name = name
+		state.Classes = append(state.Classes, ClassState{Name: name})
+		return settle(state)
+	}
+	ours := RunPoolName(run, "log-2")
+	runBenchmarkTests(t, []benchmarkTest{
+		{"of a run", named(ours), nil, []string{"ReleaseLease"}, PositionStalled, "NotSupported", "names StorageClass " + ours, nil},
+		{"somebody's own", named("sb-fast"), nil, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
+	})
+}
+
 // TestDefaultProvisioner: what the first run of an experiment has, the others get too.
 func TestDefaultProvisioner(t *testing.T) {
 	with := func(provisioner string) func(*v1alpha1.BenchmarkRun) {
@@ -81,17 +98,24 @@ func TestWhatADriverCannot(t *testing.T) {
 		phase   v1alpha1.Phase
 		says    string
 	}{
-		"plain":               {v1alpha1.DatasetTemplate{Size: sized("64Mi"), Properties: v1alpha1.Properties{"recordsize": "8k", "sync": "always"}}, testPhase("fill"), ""},
-		"whole Gi":            {v1alpha1.DatasetTemplate{Size: sized("3Gi")}, testPhase("fill"), ""},
-		"half a Gi more":      {v1alpha1.DatasetTemplate{Size: sized("1536Mi")}, testPhase("fill"), "up to 2147483648"},
-		"half a Mi":           {v1alpha1.DatasetTemplate{Size: sized("17000Ki")}, testPhase("fill"), "up to 17825792"},
-		"its own limit":       {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"refquota": "1G"}}, testPhase("fill"), "write size"},
-		"a quota":             {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"quota": "1G"}}, testPhase("fill"), "cannot say quota"},
-		"a sparse volume":     {v1alpha1.DatasetTemplate{Type: "Volume", Properties: v1alpha1.Properties{"refreservation": "none", "volblocksize": "16k"}}, testPhase("fill"), ""},
-		"a reservation":       {v1alpha1.DatasetTemplate{Type: "Volume", Properties: v1alpha1.Properties{"refreservation": "1G"}}, testPhase("fill"), "cannot say refreservation"},
-		"a clone":             {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "volume"}}), "phase act: a clone"},
-		"a clone elsewhere":   {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "copy"}}), ""},
-		"its end":             {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "volume"}}), "destroyDataset"},
+		"plain":                    {v1alpha1.DatasetTemplate{Size: sized("64Mi"), Properties: v1alpha1.Properties{"recordsize": "8k", "sync": "always"}}, testPhase("fill"), ""},
+		"whole Gi":                 {v1alpha1.DatasetTemplate{Size: sized("3Gi")}, testPhase("fill"), ""},
+		"half a Gi more":           {v1alpha1.DatasetTemplate{Size: sized("1536Mi")}, testPhase("fill"), "up to 2147483648"},
+		"half a Mi":                {v1alpha1.DatasetTemplate{Size: sized("17000Ki")}, testPhase("fill"), "up to 17825792"},
+		"its own limit":            {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"refquota": "1G"}}, testPhase("fill"), "write size"},
+		"a quota":                  {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"quota": "1G"}}, testPhase("fill"), "cannot say quota"},
+		"a sparse volume":          {v1alpha1.DatasetTemplate{Type: "Volume", Properties: v1alpha1.Properties{"refreservation": "none", "volblocksize": "16k"}}, testPhase("fill"), ""},
+		"a reservation":            {v1alpha1.DatasetTemplate{Type: "Volume", Properties: v1alpha1.Properties{"refreservation": "1G"}}, testPhase("fill"), "cannot say refreservation"},
+		"a clone":                  {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "volume"}}), "phase act: a clone of dataset volume"},
+		"a clone of what is above": {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "parent", To: "copy"}}), "a clone of dataset parent"},
+		"a clone beside it":        {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "copy", To: "parent/copy"}}), "write another path in to"},
+		"a clone elsewhere":        {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "copy"}}), ""},
+		"its end":                  {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "volume"}}), "destroyDataset"},
+		"the end of what is above": {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parent", Recursive: true}}), "dataset parent is"},
+		"its end by its own name":  {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parent/pvc-1"}}), "dataset parent/pvc-1 is"},
+		"beside a measurement": {v1alpha1.DatasetTemplate{}, v1alpha1.Phase{Name: "act", Measure: &v1alpha1.MeasurePhase{
+			Operate: &v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parent"}}}}, "destroyDataset"},
+		"the end of another":  {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parents"}}), ""},
 		"of the other volume": {v1alpha1.DatasetTemplate{}, v1alpha1.Phase{Volume: "log", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "volume"}}}}, ""},
 	} {
 		test.dataset.Provisioner = ProvisionerOpenEBS

@@ -331,6 +331,9 @@ func TestWhatBelongsToThePackageCannotBeSet(t *testing.T) {
 	for _, spec := range []zfs.PoolSpec{
 		{Name: "p", Layout: stripe(d1), Properties: map[string]string{"cachefile": "/etc/zfs/zpool.cache"}},
 		{Name: "p", Layout: stripe(d1), Properties: map[string]string{"altroot": "/x"}},
+		{Name: "p", Layout: stripe(d1), Properties: map[string]string{"listsnaps": "on"}},
+		{Name: "p", Layout: stripe(d1), Properties: map[string]string{"failmode": "panic"}},
+		{Name: "p", Layout: stripe(d1), Properties: map[string]string{"compatibility": "a/../../passwd"}},
 		{Name: "p", Layout: stripe(d1), RootProperties: map[string]string{"mountpoint": "/"}},
 		{Name: "p", Layout: stripe(d1), Ashift: 8},
 		{Name: "p", Layout: zfs.Layout{Cache: []string{d1}}},
@@ -339,6 +342,12 @@ func TestWhatBelongsToThePackageCannotBeSet(t *testing.T) {
 		fake := &zfstest.Fake{}
 		if err := zfs.New(fake).CreatePool(t.Context(), spec); !errors.Is(err, zfs.Invalid) || len(fake.Argv()) > 0 {
 			t.Errorf("%+v: %v, ran %q", spec, err, fake.Argv())
+		}
+	}
+	for name, value := range map[string]string{"listsnapshots": "on", "multihost": "on", "cachefile": "/etc/zfs/zpool.cache", "autoreplace": "on", "replace": "on", "failmode": "panic"} {
+		fake := &zfstest.Fake{}
+		if err := zfs.New(fake).SetPoolProperty(t.Context(), "p", name, value); !errors.Is(err, zfs.Invalid) || len(fake.Argv()) > 0 {
+			t.Errorf("%s=%s: %v, ran %q", name, value, err, fake.Argv())
 		}
 	}
 	fake := &zfstest.Fake{}

@@ -2,8 +2,10 @@ package zfs
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -44,8 +46,7 @@ func createPool(spec PoolSpec) (Command, error) {
 	root, rootErr := settings("-O", spec.RootProperties)
 	ashift, ashiftErr := ashiftOption(spec.Ashift)
 	if err := checkAll(checkPool(spec.Name), err, propertiesErr, rootErr, ashiftErr,
-		without(spec.Properties, "ashift", "altroot", "cachefile", "readonly", "autoreplace"),
-		without(spec.RootProperties, "mountpoint", "canmount")); err != nil {
+		checkPoolProperties(spec.Properties), without(spec.RootProperties, "mountpoint", "canmount")); err != nil {
 		return Command{}, err
 	}
 	if len(spec.Layout.Data) == 0 {
@@ -55,6 +56,26 @@ func createPool(spec PoolSpec) (Command, error) {
 		ashift, pool, root, []string{spec.Name}, layout)...)
 	command.Timeout = poolTimeout
 	return command, nil
+}
+
+// poolProperties are those that a pool can be given: others reach beyond it, to the other pools of the node, or are this package's own.
+var poolProperties = []string{"autoexpand", "autotrim", "comment", "compatibility", "dedup_table_quota", "failmode"}
+
+// checkPoolProperties refuses what the API refuses too: with failmode=panic a lost disk takes the node down, and with listsnapshots=on
+// others read snapshots where they expect datasets.
+func checkPoolProperties(properties map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		value := properties[name]
+		switch {
+		case !slices.Contains(poolProperties, name):
+			return invalid("property %q of a pool: remove it, only these can be set: %s", name, strings.Join(poolProperties, ", "))
+		case name == "failmode" && value != "wait" && value != "continue":
+			return invalid("failmode %q: write wait or continue", value)
+		case name == "compatibility" && strings.Contains(value, "/"):
+			return invalid("compatibility %q: write off, legacy or the name of a file in compatibility.d, without '/'", value)
+		}
+	}
+	return nil
 }
 
 func ashiftOption(ashift int) ([]string, error) {
@@ -251,7 +272,7 @@ func (c *Client) ClearLabel(ctx context.Context, device string) error {
 
 // SetPoolProperty sets one property.
 func (c *Client) SetPoolProperty(ctx context.Context, pool, name, value string) error {
-	if err := checkAll(checkPool(pool), checkProperty(name), checkValue(name, value)); err != nil {
+	if err := checkAll(checkPool(pool), checkProperty(name), checkValue(name, value), checkPoolProperties(map[string]string{name: value})); err != nil {
 		return err
 	}
 	return c.do(ctx, zpool("set", name+"="+value, pool))

@@ -134,6 +134,10 @@ func (f *filler) special(value reflect.Value, path string) bool {
 	return true
 }
 
+// allPoolProperties are those that a pool may be given.
+var allPoolProperties = v1alpha1.Properties{"autoexpand": "on", "autotrim": "on", "comment": "a1", "compatibility": "openzfs-2.1-linux",
+	"dedup_table_quota": "1G", "failmode": "continue"}
+
 // valid are the values that the schema wants where any text or number would not do. For each field at least
 // one shape has another value than the default, which would hide that the value got lost.
 func valid() map[string]any {
@@ -155,6 +159,7 @@ func valid() map[string]any {
 		"Gate.Expression": "phase('a1').readBytesPerSecond >= 100e6", "ModuleParameterAction.Name": "zfs_arc_max",
 		"ModuleParameters": v1alpha1.ModuleParameters{"zfs_arc_max": "1"}, "Phase.Volume": "data",
 		"PoolTemplate.Ashift": 13, "PoolOverride.Ashift": 9, "BlockSizeShare.Percent": 100,
+		"PoolTemplate.Properties": allPoolProperties, "PoolOverride.Properties": allPoolProperties,
 		"CloneAction.To": "copy", "CopyAction.To": "copy", "ReplicateAction.ToPool": "other",
 		"RunGroup.Nodes": []string{"a0", "a1"}, "RunGroup.Index": 1,
 		"DeviceReuse.Serials": []string{"WD-1234"}, "AdditionalVolume.Name": "log",

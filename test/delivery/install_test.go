@@ -30,6 +30,7 @@ func TestInstall(t *testing.T) {
 	t.Run("ManagerAccess", testManagerAccess)
 	t.Run("ManagerVolumes", testManagerVolumes)
 	t.Run("ManagerClasses", testManagerClasses)
+	t.Run("Claims", testClaims)
 	t.Run("AgentAccess", testAgentAccess)
 	t.Run("ManagerAtWork", testManagerAtWork)
 	t.Run("UserAccess", testUserAccess)

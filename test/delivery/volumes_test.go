@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/plan"
 )
 
@@ -119,6 +121,92 @@ func testManagerClasses(t *testing.T) {
 	}
 	if err := manager.Delete(t.Context(), class(nil)); err != nil {
 		t.Errorf("a StorageClass of a run cannot be deleted: %v", err)
+	}
+}
+
+// The StorageClass of a run is for the whole cluster, but the disks below it are one namespace's: nobody but the manager claims on it.
+func testClaims(t *testing.T) {
+	run := &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{UID: "7c1f"}}
+	ours := plan.RunPoolName(run, "data")
+	namesake := as(t, "system:serviceaccount:"+team+":storagebench-manager")
+	letClaim(t, "storagebench-manager")
+	somebody := as(t, "system:admin-of-the-cluster")
+	waiting := claim("", nil)
+	if err := somebody.Create(t.Context(), waiting); err != nil {
+		t.Fatal(err)
+	}
+	waiting.Spec.StorageClassName = &ours
+	for name, try := range map[string]func(ctx context.Context) error{
+		"by its name": func(ctx context.Context) error { return somebody.Create(ctx, claim(ours, nil), client.DryRunAll) },
+		"of another volume": func(ctx context.Context) error {
+			return somebody.Create(ctx, claim(plan.RunPoolName(run, "log-2"), nil), client.DryRunAll)
+		},
+		"by an annotation": func(ctx context.Context) error {
+			return somebody.Create(ctx, claim("", map[string]string{corev1.BetaStorageClassAnnotation: ours}), client.DryRunAll)
+		},
+		"later":                               func(ctx context.Context) error { return somebody.Update(ctx, waiting.DeepCopy(), client.DryRunAll) },
+		"as an account of the manager's name": func(ctx context.Context) error { return namesake.Create(ctx, claim(ours, nil), client.DryRunAll) },
+	} {
+		// The API server takes a moment to heed a policy that is new.
+		var last error
+		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+			last = try(ctx)
+			return last != nil && strings.Contains(last.Error(), "Write another storageClassName: 'kubectl get storageclass' lists them"), nil
+		})
+		if err != nil {
+			t.Errorf("somebody may claim on the pool of a run, %s: %v", name, last)
+		}
+	}
+	for _, class := range []string{"", "fast", "sb-fast", "sb-1a2b3c4d", "sb-1a2b3c4g-data", "sb-1a2b3c4-data", "my-sb-1a2b3c4d-data"} {
+		if err := somebody.Create(t.Context(), claim(class, nil), client.DryRunAll); err != nil {
+			t.Errorf("the policy is in the way of class %q: %v", class, err)
+		}
+	}
+	made := claim(ours, nil)
+	if err := as(t, serviceAccount).Create(t.Context(), made); err != nil {
+		t.Fatalf("the manager may not claim on the pool of a run: %v", err)
+	}
+	made.Labels = map[string]string{"a": "b"}
+	if err := somebody.Update(t.Context(), made); err != nil {
+		t.Errorf("others, such as the one that binds it, may not change a claim of a run: %v", err)
+	}
+	for _, object := range []client.Object{made, waiting} {
+		if err := somebody.Delete(t.Context(), object); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// claim is one of a team's.
+func claim(class string, annotations map[string]string) *corev1.PersistentVolumeClaim {
+	made := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "claim-", Namespace: team, Annotations: annotations},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		},
+	}
+	if class != "" {
+		made.Spec.StorageClassName = &class
+	}
+	return made
+}
+
+// letClaim lets an account of the team make claims, until the test is over.
+func letClaim(t *testing.T, account string) {
+	t.Helper()
+	named := metav1.ObjectMeta{Name: "claims", Namespace: team}
+	for _, object := range []client.Object{
+		&rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"create"}}}},
+		&rbacv1.RoleBinding{ObjectMeta: named, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: team, Name: account}}},
+	} {
+		create(t, object)
+		t.Cleanup(func() {
+			if err := admin.Delete(context.Background(), object); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
