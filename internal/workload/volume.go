@@ -152,7 +152,10 @@ func allocation(path string) (allocated, hole, size int64, err error) {
 	if !ok {
 		return 0, 0, 0, fmt.Errorf("the allocation of %s is not known here", path)
 	}
-	if errors.Is(holeErr, unix.EINVAL) || errors.Is(holeErr, unix.EOPNOTSUPP) { // a file system without an answer
+	switch {
+	case errors.Is(holeErr, unix.ENXIO): // the file ends before the place asked for: it was empty
+		hole, holeErr = 0, nil
+	case errors.Is(holeErr, unix.EINVAL), errors.Is(holeErr, unix.EOPNOTSUPP): // a file system without an answer
 		hole, holeErr = info.Size(), nil
 	}
 	return stat.Blocks * 512, hole, info.Size(), holeErr

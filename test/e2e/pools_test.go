@@ -44,6 +44,7 @@ func TestPools(t *testing.T) {
 		{name: "dangerous disks", test: (*pools).dangers},
 		{name: "reuse", test: (*pools).reuse},
 		{name: "benchmarks", test: (*pools).benchmarks},
+		{name: "plain", test: (*pools).plain},
 		{name: "resets", test: (*pools).resets, long: true},
 		{name: "properties", test: (*pools).properties, long: true},
 		{name: "accidents", test: (*pools).accidents, long: true},

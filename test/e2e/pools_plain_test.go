@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// plainCase is what a newcomer writes first: one workload on a new, empty volume, with a fill only where the workload needs one.
+type plainCase struct {
+	name string
+	// phases of the benchmark; the last one is called it.
+	phases string
+	// metric of the last phase that must be more than 0.
+	metric string
+	// folderOnly says that the workload needs a file system.
+	folderOnly bool
+}
+
+// oneJob and twoJobs are files as fio's own manual begins with.
+const (
+	oneJob  = `{name: it, measure: {workload: {fio: {jobFile: "[job1]\nrw=%s\nbs=8k\nsize=32m\n"}}}}`
+	twoJobs = `{name: it, measure: {workload: {fio: {jobFile: "[global]\nbs=8k\nsize=16m\ntime_based=1\nruntime=5\n[writer]\nrw=randwrite\n[reader]\nrw=randread\n"}}}}`
+)
+
+var plainCases = []plainCase{
+	{name: "fio-randwrite", phases: fmt.Sprintf(oneJob, "randwrite"), metric: "writeOperationsPerSecond"},
+	{name: "postgres", phases: `{name: it, measure: {workload: {postgres: {databaseSize: 16Mi, clients: 2, duration: 5s}}}}`,
+		metric: "transactionsPerSecond", folderOnly: true},
+	{name: "fio-two-jobs", phases: twoJobs, metric: "readOperationsPerSecond"},
+	{name: "redo", phases: `{name: it, measure: {workload: {redo: {duration: 5s}}}}`, metric: "writeOperationsPerSecond"},
+	{name: "fio-write", phases: fmt.Sprintf(oneJob, "write"), metric: "writeOperationsPerSecond"},
+	{name: "oltp", phases: `{name: fill, fill: {size: 32Mi}}, {name: it, measure: {workload: {oltp: {duration: 5s}}}}`, metric: "readOperationsPerSecond"},
+	{name: "scan", phases: `{name: fill, fill: {size: 32Mi}}, {name: it, measure: {workload: {scan: {}}}}`, metric: "readBytesPerSecond"},
+	{name: "fio-after-fill", phases: `{name: fill, fill: {size: 32Mi}}, ` + fmt.Sprintf(oneJob, "randwrite"), metric: "writeOperationsPerSecond"},
+}
+
+// plain runs what newcomers try first, on datasets and volumes of the agent.
+func (p *pools) plain() {
+	s := p.team()
+	p.plainCases(s, s.settled(), plan.ProvisionerLocal, len(plainCases)/2)
+}
+
+// plainCases runs the cases on a file system and on a device; with little time, every few-th of them.
+func (p *pools) plainCases(s *space, before []string, provisioner string, few int) {
+	p.t.Helper()
+	for _, kind := range []struct{ name, dataset string }{{"filesystem", "size: 512Mi"}, {"volume", "type: Volume, size: 256Mi"}} {
+		for _, plain := range some(plainCases, few) {
+			if plain.folderOnly && kind.name == "volume" {
+				continue
+			}
+			p.plainCase(s, before, plain, kind.name, "{provisioner: "+provisioner+", "+kind.dataset+"}")
+		}
+	}
+}
+
+func (p *pools) plainCase(s *space, before []string, plain plainCase, kind, dataset string) {
+	p.t.Helper()
+	benchmark := s.benchmark(plain.name+"-"+kind, p.paths(`
+target: {zfs: {nodes: {matchLabels: {storagebench.dev/lab: "true"}}, pool: {vdevs: [{devices: [$1]}]}, dataset: `+dataset+`}}
+phases: [`+strings.TrimSpace(plain.phases)+`]
+gates:
+- {name: anything, bound: {metric: it.`+plain.metric+`, min: "1"}}
+`))
+	o := s.ended(benchmark, v1alpha1.VerdictPassed)
+	value := o.documents["it"].Metrics[plain.metric]
+	fmt.Printf("plain: %s: %s = %d\n", benchmark.Name, plain.metric, value)
+	gomega.NewWithT(p.t).Expect(value).To(gomega.BeNumerically(">", 0))
+	s.leavesNothing(before, benchmark)
+}
