@@ -1,0 +1,61 @@
+package delivery
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	namedTest   = regexp.MustCompile(`\b((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)(?:/([a-z][a-z0-9_]*))?`)
+	definedTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)\(`)
+	// namedRow is a row of the tables in test/e2e.
+	namedRow = regexp.MustCompile(`\{name: "([^"]+)"`)
+)
+
+// TestNamedTestsExist: what the pages on safety give as evidence is there. A promise whose test was renamed or removed is found here.
+func TestNamedTestsExist(t *testing.T) {
+	defined := map[string]bool{}
+	for _, folder := range []string{"api", "cmd", "controllers", "internal", "test"} {
+		err := filepath.WalkDir(filepath.Join("../..", folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path) //nolint:gosec // a file of this repository
+			for _, match := range definedTest.FindAllStringSubmatch(string(text), -1) {
+				defined[match[1]] = true
+			}
+			if strings.Contains(path, "/e2e/") {
+				for _, match := range namedRow.FindAllStringSubmatch(string(text), -1) {
+					defined[strings.ReplaceAll(match[1], " ", "_")] = true
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for page, atLeast := range map[string]int{"safety.md": 40, "security.md": 20} {
+		text, err := os.ReadFile(filepath.Join("../../docs", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := namedTest.FindAllStringSubmatch(string(text), -1)
+		if len(named) < atLeast {
+			t.Errorf("docs/%s names %d tests, expected at least %d: the pattern of this test is wrong, or the evidence is gone", page, len(named), atLeast)
+		}
+		for _, match := range named {
+			test, row := match[1], match[2]
+			if !defined[test] {
+				t.Errorf("docs/%s names %s, which does not exist", page, match[0])
+			}
+			if strings.HasPrefix(test, "TestPools") && row != "" && !defined[row] {
+				t.Errorf("docs/%s names the row %s of %s, which does not exist", page, row, test)
+			}
+		}
+	}
+}
