@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,21 +73,22 @@ func (r *Reconciler) copy(ctx context.Context, state plan.OperationState, j *job
 	}, nil
 }
 
-func (c *copying) all(ctx context.Context) error {
-	err := eachFile(c.from, func(_ string, info fs.FileInfo) error {
-		if info.Mode().IsRegular() {
-			c.total += info.Size()
+// sum adds up what is to be copied, and refuses what is beyond the bounds before anything is written.
+func (c *copying) sum(ctx context.Context) error {
+	return eachFile(ctx, c.from, func(_ string, info fs.FileInfo) error {
+		if size := info.Size(); info.Mode().IsRegular() {
+			c.total += min(size, math.MaxInt64-c.total) // sparse files may claim any size
 		}
-		return ctx.Err()
+		return nil
 	})
-	if err != nil {
+}
+
+func (c *copying) all(ctx context.Context) error {
+	if err := c.sum(ctx); err != nil {
 		return err
 	}
 	c.tell(true)
-	err = eachFile(c.from, func(path string, info fs.FileInfo) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	err := eachFile(ctx, c.from, func(path string, info fs.FileInfo) error {
 		switch {
 		case path == ".":
 			return c.discardHalf(path)
@@ -115,7 +117,7 @@ func (c *copying) all(ctx context.Context) error {
 func owner(path string, info fs.FileInfo) (user, group int, mode fs.FileMode, err error) {
 	status, isUnix := unixStat(info)
 	if !isUnix {
-		return 0, 0, 0, fmt.Errorf("the node does not tell the owner of %s", path)
+		return 0, 0, 0, fmt.Errorf("the node does not tell the owner of %s", shown(path))
 	}
 	return int(status.Uid), int(status.Gid), info.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky), nil
 }
@@ -147,7 +149,7 @@ func (c *copying) discardHalf(folder string) error {
 // taken refuses what somebody else has put where a file belongs: it is not overwritten.
 func (c *copying) taken(path string) error {
 	return fmt.Errorf("%s is in dataset %s already and is not a copy of the original as that is now; it is left as it is: copy what is at rest, to an empty dataset: %w",
-		path, c.target, plan.ErrPermanent)
+		shown(path), c.target, plan.ErrPermanent)
 }
 
 // copied says whether a file is there with the size and the time of the original: what this operation has put there is whole.
@@ -176,7 +178,7 @@ func (c *copying) file(ctx context.Context, path string, info fs.FileInfo) error
 		return err
 	}
 	if !os.SameFile(info, opened) {
-		return fmt.Errorf("%s was replaced while it was copied: copy what is at rest", path)
+		return fmt.Errorf("%s was replaced while it was copied: copy what is at rest", shown(path))
 	}
 	if there, err := c.copied(path, opened); err != nil {
 		return err
@@ -225,7 +227,7 @@ func (c *copying) publish(half, path string) error {
 		err = linkNew(at, filepath.Base(half), filepath.Base(path))
 	}
 	if err != nil {
-		err = fmt.Errorf("name %s: %w", path, err)
+		err = fmt.Errorf("name %s: %w", shown(path), err)
 	}
 	return errors.Join(err, folder.Close())
 }

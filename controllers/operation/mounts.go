@@ -98,24 +98,3 @@ func (r *Reconciler) observeMounts(state *plan.OperationState) error {
 	state.Target.Empty = len(names) == 0
 	return errors.Join(err, folder.Close(), root.Close())
 }
-
-// eachFile walks the folders and files of a dataset, parents first, without following symlinks and without leaving it.
-func eachFile(root *os.Root, use func(path string, info fs.FileInfo) error) error {
-	device, err := deviceOf(root, ".")
-	if err != nil {
-		return err
-	}
-	return fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		if info.IsDir() && (deviceNumber(info) != device || path == ".zfs") {
-			return fs.SkipDir
-		}
-		return use(path, info)
-	})
-}

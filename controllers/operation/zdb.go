@@ -56,11 +56,11 @@ func (r *Reconciler) largest(ctx context.Context, state plan.OperationState) (ob
 		return 0, "", err
 	}
 	largest, path := int64(-1), ""
-	err = eachFile(root, func(at string, info fs.FileInfo) error {
+	err = eachFile(ctx, root, func(at string, info fs.FileInfo) error {
 		if status, isUnix := unixStat(info); isUnix && info.Mode().IsRegular() && info.Size() > largest {
 			largest, path, object = info.Size(), at, status.Ino
 		}
-		return ctx.Err()
+		return nil
 	})
 	if err = errors.Join(err, root.Close()); err != nil {
 		return 0, "", fmt.Errorf("look for the largest file of %s: %w", name, err)
@@ -68,7 +68,7 @@ func (r *Reconciler) largest(ctx context.Context, state plan.OperationState) (ob
 	if path == "" {
 		return 0, "", fmt.Errorf("dataset %s has no files: %w", name, plan.ErrPermanent)
 	}
-	return object, fmt.Sprintf("%s of %s", path, name), nil
+	return object, fmt.Sprintf("%s of %s", shown(path), name), nil
 }
 
 // metaslabMap reads the map of the free space.

@@ -1,0 +1,132 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// What is in a dataset is written by tenants: a walk through it has bounds of its own.
+const (
+	// maxEntries are the files and folders that one walk looks at.
+	maxEntries = 1_000_000
+	// maxDepth is how deep folders lie in each other. Each level has two open descriptors and one batch of names.
+	maxDepth = 64
+	// namesAtOnce are read from a folder in one piece.
+	namesAtOnce = 128
+	// maxShownName bounds what a message shows of a name, in bytes.
+	maxShownName = 256
+)
+
+// walk goes through the files and folders of a dataset, parents first, in the order in which the file system names them. It follows no
+// symlink and stays in the file system. Its memory does not depend on what is there.
+type walk struct {
+	device         string
+	use            func(path string, info fs.FileInfo) error
+	entries, depth int
+	seen           int
+}
+
+// eachFile calls use for the root of a dataset, as ".", and for all that is in it.
+func eachFile(ctx context.Context, root *os.Root, use func(path string, info fs.FileInfo) error) error {
+	return (&walk{use: use, entries: maxEntries, depth: maxDepth}).all(ctx, root)
+}
+
+func (w *walk) all(ctx context.Context, root *os.Root) error {
+	info, err := root.Lstat(".")
+	if err != nil {
+		return err
+	}
+	w.device = deviceNumber(info)
+	if err := w.use(".", info); err != nil {
+		return err
+	}
+	return w.folder(ctx, root, ".", 1)
+}
+
+// folder goes through one folder, a batch of names after another.
+func (w *walk) folder(ctx context.Context, folder *os.Root, path string, depth int) error {
+	opened, err := folder.Open(".")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = opened.Close() }() // only read from
+	for {
+		names, err := opened.Readdirnames(namesAtOnce)
+		for _, name := range names {
+			if err := w.entry(ctx, folder, name, filepath.Join(path, name), depth); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (w *walk) entry(ctx context.Context, folder *os.Root, name, path string, depth int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if w.seen++; w.seen > w.entries {
+		return fmt.Errorf("it has more than %d files and folders, the most that one operation looks at: name a dataset with fewer, "+
+			"or use replicate, which copies any number: %w", w.entries, plan.ErrPermanent)
+	}
+	if path == ".zfs" { // the snapshots of the dataset
+		return nil
+	}
+	info, err := folder.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) { // removed since it was named
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if deviceNumber(info) != w.device {
+		return nil
+	}
+	if !info.IsDir() {
+		return w.use(path, info)
+	}
+	if depth >= w.depth {
+		return fmt.Errorf("its folders lie more than %d deep in each other, the most that one operation looks at (%s): name a dataset without such folders: %w",
+			w.depth, shown(path), plan.ErrPermanent)
+	}
+	if err := w.use(path, info); err != nil {
+		return err
+	}
+	return w.below(ctx, folder, name, path, info, depth)
+}
+
+// below goes through a folder in a folder, if it is still the one that was looked at.
+func (w *walk) below(ctx context.Context, folder *os.Root, name, path string, info fs.FileInfo, depth int) error {
+	inner, err := folder.OpenRoot(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = inner.Close() }() // only read from
+	opened, err := inner.Lstat(".")
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(info, opened) {
+		return fmt.Errorf("folder %s was replaced while it was looked at: name a dataset that is at rest", shown(path))
+	}
+	return w.folder(ctx, inner, path, depth+1)
+}
+
+// shown is a path as messages show it: tenants choose how long it is.
+func shown(path string) string { return kstatus.Shorten(path, maxShownName) }
