@@ -50,9 +50,11 @@ func run() error {
 		s.policy = append(s.policy, grant)
 		return err
 	})
-	flag.Func("allow-parameter", "OpenZFS module parameter that operations may set for a while, such as zfs_txg_timeout; may be repeated; none by default", func(text string) error {
-		s.parameters = append(s.parameters, text)
-		return nil
+	flag.Func("allow-parameter", "OpenZFS module parameter that operations may set for a while, and to which values, such as zfs_txg_timeout=1..60, "+
+		"zfs_arc_max=0|1073741824..8589934592 or, for every value, zfs_txg_timeout=*; may be repeated; none by default", func(text string) error {
+		grant, err := plan.ParseParameterGrant(text)
+		s.parameters = append(s.parameters, grant)
+		return err
 	})
 	flag.StringVar(&s.probeAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz")
 	s.logs.BindFlags(flag.CommandLine)

@@ -45,7 +45,7 @@ func startManager(t *testing.T, node *fakeNode) client.Client {
 		t.Fatal(err)
 	}
 	reconciler := &Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("agent"), NodeName: "node-a", Agent: "life-1",
-		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Parameters: plan.ParameterAllowlist{"zfs_txg_timeout"}, ZFS: zfs.New(node), Disks: node,
+		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Parameters: plan.ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []plan.ParameterValues{{Min: 1, Max: 60}}}}, ZFS: zfs.New(node), Disks: node,
 		Root: node.root, Turn: &sync.Mutex{}, Clock: clock.RealClock{}}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		t.Fatal(err)

@@ -76,7 +76,7 @@ func (r *Reconciler) observeParameter(state *plan.OperationState) error {
 	if err != nil {
 		return err
 	}
-	state.Parameter = plan.ParameterState{Allowed: r.Parameters.Allows(action.Name), Found: file != ""}
+	state.Parameter = plan.ParameterState{Grants: r.Parameters, Found: file != ""}
 	record, err := readRecord(r.recordPath(state.Operation.UID))
 	if err != nil || record == nil {
 		return err
@@ -98,8 +98,8 @@ func (r *Reconciler) observeParameter(state *plan.OperationState) error {
 // setParameter remembers the earlier value, then sets the new one. It can be done again at any point.
 func (r *Reconciler) setParameter(state plan.OperationState) error {
 	operation, action := state.Operation, state.Operation.Spec.Action.ModuleParameter
-	if !r.Parameters.Allows(action.Name) {
-		return fmt.Errorf("module parameter %s is not on the allowlist of the agent: %w", action.Name, plan.ErrPermanent)
+	if refusal := r.Parameters.Refusal(r.NodeName, action.Name, string(action.Value)); refusal != "" {
+		return fmt.Errorf("%s: %w", refusal, plan.ErrPermanent)
 	}
 	file, err := r.parameterFile(action.Name)
 	if err != nil {

@@ -119,7 +119,7 @@ func (w *world) start() {
 	w.node.mutex.Unlock()
 	w.lives++
 	w.agent = &Reconciler{Client: w.client, Live: w.client, Recorder: events.NewFakeRecorder(1000), NodeName: "node-a", Agent: fmt.Sprint("life-", w.lives),
-		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Parameters: plan.ParameterAllowlist{"zfs_txg_timeout"}, ZFS: zfs.New(w.node), Disks: w.node,
+		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Parameters: plan.ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []plan.ParameterValues{{Min: 1, Max: 60}}}}, ZFS: zfs.New(w.node), Disks: w.node,
 		Root: w.node.root, Turn: &sync.Mutex{}, Clock: sampleClock{w.node.clock, w.node}}
 }
 

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -10,8 +9,10 @@ import (
 
 // ParameterState is what the node tells of a module parameter.
 type ParameterState struct {
-	// Allowed by the admin; Found on the node.
-	Allowed, Found bool
+	// Grants of the admin.
+	Grants ParameterAllowlist
+	// Found on the node.
+	Found bool
 	// Record of what this operation has changed, nil if there is none.
 	Record *ParameterRecord
 }
@@ -24,12 +25,6 @@ type ParameterRecord struct {
 	SameBoot bool
 	Earlier  string
 }
-
-// ParameterAllowlist are the module parameters that the admin lets operations set. Without any, none.
-type ParameterAllowlist []string
-
-// Allows says whether a parameter may be set.
-func (p ParameterAllowlist) Allows(name string) bool { return slices.Contains(p, name) }
 
 // beginExport remembers the guid of this load of the pool, which is another after each import.
 func beginExport(state OperationState) (string, *obstacle) {
@@ -57,12 +52,12 @@ func exportStage(state OperationState) operationStage {
 }
 
 func beginParameter(state OperationState) (string, *obstacle) {
-	name := state.Operation.Spec.Action.ModuleParameter.Name
-	if !state.Parameter.Allowed {
-		return "", refuses(v1alpha1.ReasonParameterNotAllowed, "the agent on node %s may not set %s: ask the cluster's admin for --allow-parameter=%s", state.Operation.Spec.NodeName, name, name)
+	node, action := state.Operation.Spec.NodeName, state.Operation.Spec.Action.ModuleParameter
+	if refusal := state.Parameter.Grants.Refusal(node, action.Name, string(action.Value)); refusal != "" {
+		return "", refuses(v1alpha1.ReasonParameterNotAllowed, "%s", refusal)
 	}
 	if !state.Parameter.Found {
-		return "", refuses(v1alpha1.ReasonParameterNotFound, "the ZFS of node %s has no module parameter %s", state.Operation.Spec.NodeName, name)
+		return "", refuses(v1alpha1.ReasonParameterNotFound, "the ZFS of node %s has no module parameter %s", node, action.Name)
 	}
 	return "", nil
 }

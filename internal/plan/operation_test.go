@@ -77,6 +77,7 @@ var (
 	copyAction    = v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "a", To: "b"}}
 	setAction     = v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "9"}}
 	mapAction     = v1alpha1.PoolAction{MetaslabMap: &v1alpha1.MetaslabMapAction{}}
+	txgGrant      = ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []ParameterValues{{Min: 1, Max: 60}}}}
 	destroyAction = v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "data"}}
 )
 
@@ -133,24 +134,28 @@ func TestOperationsBegin(t *testing.T) {
 		"a replication to this pool": {scrubAction, other(v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{ToPool: "bench0"}}, func(o *v1alpha1.PoolOperation) { o.Spec.Pool = "bench1" }),
 			decided{"", "", v1alpha1.ReasonQueued, "came first"}},
 		"the same parameter": {setAction, func(s *OperationState) {
-			s.Parameter = ParameterState{Allowed: true, Found: true}
+			s.Parameter = ParameterState{Grants: txgGrant, Found: true}
 			other(setAction, func(o *v1alpha1.PoolOperation) { o.Spec.Pool = "bench1" })(s)
 		}, decided{"", "", v1alpha1.ReasonQueued, "came first"}},
-		"a scrub that runs":         {scrubAction, func(s *OperationState) { s.Live.Status.Scan = scan("scrub", zfs.Running, -time.Hour, 0) }, decided{"", "", v1alpha1.ReasonScanRunning, "already"}},
-		"a scrub that just ended":   {scrubAction, func(s *OperationState) { s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Second) }, decided{"", "", v1alpha1.ReasonScanRunning, "a moment"}},
-		"a scrub of before":         {scrubAction, func(s *OperationState) { s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Minute) }, begins},
-		"users of the pool":         {exportAction, func(s *OperationState) { s.Users = []string{"somebody"} }, decided{"", "", v1alpha1.ReasonPoolInUse, "somebody"}},
-		"disk of the pool itself":   {v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{Devices: []v1alpha1.DevicePath{diskA}}}, func(*OperationState) {}, decided{"", OutcomeFailed, v1alpha1.ReasonDeviceInPool, "nothing was done"}},
-		"disk under another name":   {replaceAction, alias, decided{"", OutcomeFailed, v1alpha1.ReasonDeviceInPool, diskD}},
-		"disk that is not granted":  {addAction, func(s *OperationState) { s.Policy = nil }, decided{"", OutcomeFailed, v1alpha1.ReasonPoolDeviceDenied, "allowlist"}},
-		"disk that another claims":  {addAction, rival, decided{"", OutcomeFailed, v1alpha1.ReasonPoolConflict, "rival"}},
-		"disk that is refused":      {addAction, refusedDisk, decided{"", OutcomeFailed, v1alpha1.ReasonPoolDeviceRefused, "mounted"}},
-		"disk to trim not there":    {v1alpha1.PoolAction{Trim: &v1alpha1.TrimAction{Device: diskD}}, func(*OperationState) {}, decided{"", OutcomeFailed, v1alpha1.ReasonDeviceNotInPool, diskD}},
-		"copy of what is no folder": {copyAction, copied("volume", "/x", true), decided{"", OutcomeFailed, v1alpha1.ReasonNotSupported, "replicate"}},
-		"copy of the unmounted":     {copyAction, copied("filesystem", "", true), decided{"", "", v1alpha1.ReasonDatasetNotMounted, "mounted"}},
-		"copy onto files":           {copyAction, copied("filesystem", "/x", false), decided{"", OutcomeFailed, v1alpha1.ReasonTargetNotEmpty, "empty"}},
-		"copy":                      {copyAction, copied("filesystem", "/x", true), begins},
-		"parameter not on the list": {setAction, func(s *OperationState) { s.Parameter.Found = true }, decided{"", OutcomeFailed, v1alpha1.ReasonParameterNotAllowed, "--allow-parameter=zfs_txg_timeout"}},
+		"a scrub that runs":           {scrubAction, func(s *OperationState) { s.Live.Status.Scan = scan("scrub", zfs.Running, -time.Hour, 0) }, decided{"", "", v1alpha1.ReasonScanRunning, "already"}},
+		"a scrub that just ended":     {scrubAction, func(s *OperationState) { s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Second) }, decided{"", "", v1alpha1.ReasonScanRunning, "a moment"}},
+		"a scrub of before":           {scrubAction, func(s *OperationState) { s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Minute) }, begins},
+		"users of the pool":           {exportAction, func(s *OperationState) { s.Users = []string{"somebody"} }, decided{"", "", v1alpha1.ReasonPoolInUse, "somebody"}},
+		"disk of the pool itself":     {v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{Devices: []v1alpha1.DevicePath{diskA}}}, func(*OperationState) {}, decided{"", OutcomeFailed, v1alpha1.ReasonDeviceInPool, "nothing was done"}},
+		"disk under another name":     {replaceAction, alias, decided{"", OutcomeFailed, v1alpha1.ReasonDeviceInPool, diskD}},
+		"disk that is not granted":    {addAction, func(s *OperationState) { s.Policy = nil }, decided{"", OutcomeFailed, v1alpha1.ReasonPoolDeviceDenied, "allowlist"}},
+		"disk that another claims":    {addAction, rival, decided{"", OutcomeFailed, v1alpha1.ReasonPoolConflict, "rival"}},
+		"disk that is refused":        {addAction, refusedDisk, decided{"", OutcomeFailed, v1alpha1.ReasonPoolDeviceRefused, "mounted"}},
+		"disk to trim not there":      {v1alpha1.PoolAction{Trim: &v1alpha1.TrimAction{Device: diskD}}, func(*OperationState) {}, decided{"", OutcomeFailed, v1alpha1.ReasonDeviceNotInPool, diskD}},
+		"copy of what is no folder":   {copyAction, copied("volume", "/x", true), decided{"", OutcomeFailed, v1alpha1.ReasonNotSupported, "replicate"}},
+		"copy of the unmounted":       {copyAction, copied("filesystem", "", true), decided{"", "", v1alpha1.ReasonDatasetNotMounted, "mounted"}},
+		"copy onto files":             {copyAction, copied("filesystem", "/x", false), decided{"", OutcomeFailed, v1alpha1.ReasonTargetNotEmpty, "empty"}},
+		"copy":                        {copyAction, copied("filesystem", "/x", true), begins},
+		"parameter within its bounds": {setAction, func(s *OperationState) { s.Parameter = ParameterState{Grants: txgGrant, Found: true} }, begins},
+		"parameter beyond its bounds": {v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "61"}},
+			func(s *OperationState) { s.Parameter = ParameterState{Grants: txgGrant, Found: true} },
+			decided{"", OutcomeFailed, v1alpha1.ReasonParameterNotAllowed, "zfs_txg_timeout only to 1..60, in plain digits, not to 61"}},
+		"parameter not on the list": {setAction, func(s *OperationState) { s.Parameter.Found = true }, decided{"", OutcomeFailed, v1alpha1.ReasonParameterNotAllowed, "--allow-parameter=zfs_txg_timeout=9"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := operationState(entry.action)
@@ -228,7 +233,7 @@ func TestOperationsGoOn(t *testing.T) {
 	}
 	set := func(record ParameterRecord) func(*OperationState) {
 		return func(s *OperationState) {
-			s.Parameter = ParameterState{Allowed: true, Found: true, Record: &record}
+			s.Parameter = ParameterState{Grants: txgGrant, Found: true, Record: &record}
 			if record.SameBoot && !record.Restored {
 				s.Leftovers = []string{"zfs_txg_timeout was 5 before"}
 			}
@@ -387,7 +392,7 @@ func TestAnOutcomeIsTheEnd(t *testing.T) {
 func TestParameterEndsInTime(t *testing.T) {
 	action := v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "9", Duration: &v1alpha1.Duration{Duration: metav1.Duration{Duration: 2 * time.Minute}}}}
 	state := begun(action, "")
-	state.Parameter = ParameterState{Allowed: true, Found: true, Record: &ParameterRecord{SameBoot: true, Applied: true, Earlier: "5"}}
+	state.Parameter = ParameterState{Grants: txgGrant, Found: true, Record: &ParameterRecord{SameBoot: true, Applied: true, Earlier: "5"}}
 	state.Leftovers = []string{"zfs_txg_timeout was 5 before"}
 	if decision := Operation(state); decision.Recheck != time.Minute || len(decision.Actions) > 0 {
 		t.Errorf("half-way: %+v", decision)

@@ -88,7 +88,10 @@ func TestHelmRefuses(t *testing.T) {
 		{"logLevel=loud", "logLevel"},
 		{"agent.allowDevices={/dev/sda}", "allowDevices"}, // a name that moves to another disk
 		{"agent.allowDevices={*}", "allowDevices"},
-		{"agent.allowParameters={nvme_x}", "allowParameters"},
+		{"agent.allowParameters={nvme_x=1}", "allowParameters"},
+		{"agent.allowParameters={zfs_txg_timeout}", "allowParameters"}, // to which values?
+		{"agent.allowParameters={zfs_txg_timeout=1..}", "allowParameters"},
+		{"agent.allowParameters={zfs_txg_timeout=1|*}", "allowParameters"},
 		{"metrics.enabled=false,metrics.serviceMonitor.enabled=true", "needs metrics.enabled"},
 	} {
 		out, err := helmTemplate("--set", test.set)
@@ -207,7 +210,7 @@ agent:
   enabled: true
   namespace: elsewhere
   allowDevices: [lab=/dev/disk/by-id/nvme-bench-*, /dev/disk/by-path/pci-0000-*]
-  allowParameters: [zfs_txg_timeout]
+  allowParameters: [zfs_txg_timeout=1..60|0, zfs_arc_max=*]
   image: {repository: registry.example/agent, tag: v4}
   tolerations: [{key: storage, operator: Exists}]
   podAnnotations: {note: "1"}
@@ -217,7 +220,7 @@ logFormat: json
 `).Spec.Template
 	container := pod.Spec.Containers[0]
 	want := []string{"--health-probe-bind-address=:8081", "--allow-device=lab=/dev/disk/by-id/nvme-bench-*",
-		"--allow-device=/dev/disk/by-path/pci-0000-*", "--allow-parameter=zfs_txg_timeout", "--zap-log-level=debug", "--zap-encoder=json"}
+		"--allow-device=/dev/disk/by-path/pci-0000-*", "--allow-parameter=zfs_txg_timeout=1..60|0", "--allow-parameter=zfs_arc_max=*", "--zap-log-level=debug", "--zap-encoder=json"}
 	if diff := cmp.Diff(want, container.Args); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
 	}

@@ -104,7 +104,7 @@ func (p *pools) agentValues() []string {
 		grants = append(grants, teamNamespace+"=/dev/disk/by-id/virtio-"+other+"-disk1")
 	}
 	return []string{"--set", "agent.enabled=true", "--set", "agent.allowDevices={" + strings.Join(grants, ",") + "}",
-		"--set", "agent.allowParameters={zfs_txg_timeout,zfs_dirty_data_max,zfetch_max_distance}"}
+		"--set", "agent.allowParameters={zfs_txg_timeout=1..60,zfs_dirty_data_max=1048576..4294967296,zfetch_max_distance=0..67108864}"}
 }
 
 // agentAvailable waits until an agent runs on every node of the lab.
