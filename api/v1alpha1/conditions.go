@@ -105,6 +105,8 @@ const (
 	ReasonTargetNotEmpty         = "TargetNotEmpty"
 	ReasonDeviceInPool           = "DeviceInPool"
 	ReasonDeviceNotInPool        = "DeviceNotInPool"
+	ReasonGUIDMismatch           = "GUIDMismatch"
+	ReasonAgentDied              = "AgentDied"
 	ReasonObservationInterrupted = "ObservationInterrupted"
 	ReasonParameterNotAllowed    = "ParameterNotAllowed"
 	ReasonParameterNotFound      = "ParameterNotFound"

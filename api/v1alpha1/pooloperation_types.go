@@ -102,7 +102,17 @@ type DestroyDatasetAction struct {
 	// recursive destroys children and snapshots too.
 	// +optional
 	Recursive bool `json:"recursive,omitempty"`
+	// guid of the dataset that is meant; another one of that name is left alone.
+	// +optional
+	GUID GUID `json:"guid,omitempty"`
 }
+
+// GUID identifies a dataset, a vdev or a disk of a pool to ZFS, whatever its name.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=20
+// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]*$')",message="write the guid in quotes, in digits only, as 'zfs get -H -o value guid DATASET' and 'zpool status -g POOL' show it"
+type GUID string
 
 // ReplicateAction sends a dataset to another BenchmarkPool of the same node.
 type ReplicateAction struct {
@@ -155,6 +165,9 @@ type RemoveVdevAction struct {
 	// device whose top-level vdev is removed.
 	// +required
 	Device DevicePath `json:"device"`
+	// guid of the top-level vdev that is meant; if the device is in another one, nothing is done.
+	// +optional
+	GUID GUID `json:"guid,omitempty"`
 }
 
 // ReplaceDeviceAction puts another disk in the place of one.
@@ -167,6 +180,9 @@ type ReplaceDeviceAction struct {
 	// with is the new disk.
 	// +required
 	With DevicePath `json:"with"`
+	// guid of the disk of the pool that is meant by device; if it is another one, nothing is done.
+	// +optional
+	GUID GUID `json:"guid,omitempty"`
 }
 
 // ExportImportAction empties the caches of a pool.
@@ -220,7 +236,8 @@ type PoolOperationSpec struct {
 	// action to do.
 	// +required
 	Action PoolAction `json:"action"`
-	// deadline for the operation from its start; what it waits for before that may take as long, from its creation.
+	// deadline for the operation from its start; what it waits for before that may take as long, from its creation. After it, the
+	// operation does not begin.
 	// +optional
 	// +default="6h"
 	Deadline *Duration `json:"deadline,omitempty"`
@@ -286,6 +303,13 @@ type PoolOperationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Handle string `json:"handle,omitempty"`
+	// attempts are the lives of the agent in which work that takes long was begun, one after each start of the agent. Work that has ended
+	// with two of them is not begun again.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=64
+	Attempts []string `json:"attempts,omitempty"`
 	// finishedAt is when it ended.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`

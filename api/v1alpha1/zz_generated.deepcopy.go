@@ -1469,6 +1469,11 @@ func (in *PoolOperationStatus) DeepCopyInto(out *PoolOperationStatus) {
 		in, out := &in.StartedAt, &out.StartedAt
 		*out = (*in).DeepCopy()
 	}
+	if in.Attempts != nil {
+		in, out := &in.Attempts, &out.Attempts
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.FinishedAt != nil {
 		in, out := &in.FinishedAt, &out.FinishedAt
 		*out = (*in).DeepCopy()

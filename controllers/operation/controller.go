@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -177,6 +178,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOp
 func onlyProgress(before, after v1alpha1.PoolOperationStatus) bool {
 	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
 	return was != nil && is != nil && was.Reason == is.Reason && before.Outcome == after.Outcome && before.Handle == after.Handle &&
+		slices.Equal(before.Attempts, after.Attempts) &&
 		before.PoolUID == after.PoolUID && before.ToPoolUID == after.ToPoolUID && before.ObservedGeneration == after.ObservedGeneration
 }
 
@@ -192,7 +194,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			ctrl.Log.Error(err, "restore module parameters of operations that are gone")
 		}
 		<-ctx.Done()
-		r.jobs.stopAll()
+		r.endJobs(context.WithoutCancel(ctx))
 		return nil
 	})); err != nil {
 		return err

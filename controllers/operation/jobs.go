@@ -169,8 +169,8 @@ func (j *jobs) only(name string, alive types.UID) {
 	}
 }
 
-// stopAll ends all jobs and waits for them.
-func (j *jobs) stopAll() {
+// stopAll ends all jobs, waits for them, and names the operations of those that were at work.
+func (j *jobs) stopAll() (interrupted []string) {
 	j.mutex.Lock()
 	j.closing = true
 	var open []*job
@@ -179,9 +179,16 @@ func (j *jobs) stopAll() {
 	}
 	j.mutex.Unlock()
 	for _, each := range open {
+		select {
+		case <-each.done:
+			continue
+		default:
+		}
 		each.cancel()
 		<-each.done
+		interrupted = append(interrupted, each.name)
 	}
+	return interrupted
 }
 
 // percent of a whole that is not known is 0, and of one that is not done at most 99.

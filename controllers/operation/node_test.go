@@ -40,6 +40,9 @@ type fakeNode struct {
 	events, diesAfter int
 	// dead is the agent until it is started again.
 	dead bool
+	// deadly is how commands begin that the agent does not survive, such as for want of memory; fatalities counts them.
+	deadly     string
+	fatalities int
 	// holes says that zdb finds no blocks.
 	holes bool
 	// marksNothing says that a receive does not set properties.
@@ -233,6 +236,9 @@ func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 	if ctx.Err() != nil || n.isDead() {
 		return nil, killed
 	}
+	if n.kills(command) {
+		return nil, killed
+	}
 	if command.Stdout != nil && command.Program == "zfs" && command.Args[1] != "-n" {
 		return nil, n.send(command)
 	}
@@ -251,6 +257,17 @@ func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 		return nil, killed
 	}
 	return nil, err
+}
+
+func (n *fakeNode) kills(command zfs.Command) bool {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if n.deadly == "" || !strings.HasPrefix(command.String(), n.deadly) {
+		return false
+	}
+	n.dead = true
+	n.fatalities++
+	return true
 }
 
 // advance brings what takes time to where it is now.

@@ -16,6 +16,9 @@ import (
 // observe gathers all that is known of an operation.
 func (r *Reconciler) observe(ctx context.Context, operation *v1alpha1.PoolOperation) (plan.OperationState, error) {
 	state := plan.OperationState{Operation: operation, Now: r.Clock.Now(), Agent: r.Agent, Policy: r.Policy, Job: r.jobs.look(operation.UID)}
+	if state.Late() {
+		return state, nil
+	}
 	if err := r.observeParameter(&state); err != nil {
 		return state, err
 	}

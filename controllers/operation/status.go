@@ -1,6 +1,9 @@
 package operation
 
 import (
+	"strings"
+	"unicode"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -18,6 +21,7 @@ const (
 // summarise derives the status from what was observed and decided, so that an unchanged world gives an unchanged status.
 func summarise(state plan.OperationState, decision plan.OperationDecision) v1alpha1.PoolOperationStatus {
 	operation := state.Operation
+	decision.Message = printable(decision.Message)
 	status := *operation.Status.DeepCopy()
 	status.ObservedGeneration = operation.Generation
 	status.PoolUID, status.ToPoolUID = state.Seen()
@@ -25,6 +29,9 @@ func summarise(state plan.OperationState, decision plan.OperationDecision) v1alp
 	now := metav1.Time{Time: state.Now.UTC().Truncate(1e9)}
 	if decision.Begin {
 		status.StartedAt, status.Handle = &now, kstatus.Shorten(decision.Handle, maxHandle)
+	}
+	if len(decision.Attempts) > 0 {
+		status.Attempts = decision.Attempts
 	}
 	if decision.Progress != nil {
 		progress := *decision.Progress
@@ -58,10 +65,20 @@ func summariseFailure(state plan.OperationState, err error) v1alpha1.PoolOperati
 	}
 	status.ObservedGeneration = operation.Generation
 	status.PoolUID, status.ToPoolUID = state.Seen()
-	message := err.Error() + " (will be tried again)"
+	message := printable(err.Error()) + " (will be tried again)"
 	if !operation.DeletionTimestamp.IsZero() {
 		message += "; or " + plan.OperationReleaseCommand(operation)
 	}
 	kstatus.Progress(&status.Conditions, operation.Generation, v1alpha1.ReasonActionFailed, message)
 	return status
+}
+
+// printable makes a message one line without what moves the cursor of a terminal: tenants choose the names of files.
+func printable(text string) string {
+	return strings.Map(func(letter rune) rune {
+		if letter == unicode.ReplacementChar || !unicode.IsPrint(letter) {
+			return '?'
+		}
+		return letter
+	}, strings.ReplaceAll(text, "\n", "; "))
 }

@@ -123,6 +123,8 @@ type OperationDecision struct {
 	// Begin writes startedAt and the handle.
 	Begin  bool
 	Handle string
+	// Attempts replaces those in the status, if it is not empty.
+	Attempts []string
 	// Outcome ends the operation.
 	Outcome string
 	// Reason and Message say what is going on or how it ended.
@@ -142,6 +144,10 @@ const (
 	OutcomeCancelled = "Cancelled"
 )
 
+// operationAttempts are the lives of the agent in which the same work is begun at most. What ends two of them, such as work for which the
+// agent has not enough memory, would end the next one too.
+const operationAttempts = 2
+
 // Operation decides what to do for a PoolOperation.
 func Operation(state OperationState) OperationDecision {
 	operation := state.Operation
@@ -153,6 +159,8 @@ func Operation(state OperationState) OperationDecision {
 		decision = startedOperation(state)
 	case !operation.DeletionTimestamp.IsZero():
 		decision = releaseOperation(state, "the object is being deleted before it began")
+	case state.Late():
+		decision = lateOperation(state)
 	default:
 		decision = waitingOperation(state)
 	}
@@ -192,6 +200,9 @@ func startedOperation(state OperationState) OperationDecision {
 	case stage.at == stageStopped && stop == nil:
 		return state.end(ending{OutcomeFailed, stage.reason, stage.message}, stage)
 	case stop == nil && stage.at == stagePending:
+		if lost := state.lostAgents(); lost != nil {
+			return state.end(*lost, stage)
+		}
 		return state.run(stage)
 	case stop == nil:
 		return state.goesOn(stage)
@@ -210,7 +221,34 @@ func startedOperation(state OperationState) OperationDecision {
 	return state.end(*stop, stage)
 }
 
+// lostAgents ends work that has ended with its agent too often; nil if it may be begun.
+func (s OperationState) lostAgents() *ending {
+	if attempts := s.Operation.Status.Attempts; s.counted() || len(attempts) < operationAttempts {
+		return nil
+	}
+	return &ending{OutcomeFailed, v1alpha1.ReasonAgentDied, fmt.Sprintf("the agent of node %s ended %d times while it was at work on this %s, which is not begun again: "+
+		"find out why the agent was restarted (kubectl describe its pod: OOMKilled means that it had not enough memory), then make another PoolOperation",
+		s.Operation.Spec.NodeName, operationAttempts, OperationName(s.Operation.Spec.Action))}
+}
+
+// counted says whether the work may be begun by this life of the agent: that is written down before.
+func (s OperationState) counted() bool {
+	return !s.kind().job || slices.Contains(s.Operation.Status.Attempts, s.Agent)
+}
+
+// attempts are those recorded and, of work that takes long, this one.
+func (s OperationState) attempts() []string {
+	if s.counted() {
+		return s.Operation.Status.Attempts
+	}
+	return append(slices.Clone(s.Operation.Status.Attempts), s.Agent)
+}
+
 func (s OperationState) run(stage operationStage) OperationDecision {
+	if !s.counted() {
+		return OperationDecision{Attempts: s.attempts(), Reason: v1alpha1.ReasonOperationRunning, Message: "begins again, after an earlier agent has ended",
+			Progress: stage.progress, Recheck: poolAtOnce}
+	}
 	action := s.member(RunOperation, stage)
 	action.Disks = stage.disks
 	return OperationDecision{Actions: []OperationAction{{Kind: AddOperationFinalizer}, action}, Reason: v1alpha1.ReasonOperationRunning,
@@ -304,6 +342,12 @@ func (s OperationState) stop() *ending {
 
 func (s OperationState) overdue() *ending {
 	return &ending{OutcomeFailed, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("its deadline of %s has passed; ask for a longer one in spec.deadline", s.deadline())}
+}
+
+// Late says that an operation has not begun and never will: its deadline has passed. Nothing but the object is needed to know.
+func (s OperationState) Late() bool {
+	operation := s.Operation
+	return operation.Status.Outcome == "" && operation.Status.StartedAt == nil && operation.DeletionTimestamp.IsZero() && s.untilDeadline() <= 0
 }
 
 func (s OperationState) deadline() time.Duration {

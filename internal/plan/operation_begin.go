@@ -24,14 +24,44 @@ func waits(reason string, recheck time.Duration, format string, values ...any) *
 	return &obstacle{reason: reason, message: fmt.Sprintf(format, values...), recheck: recheck}
 }
 
+// isMeant refuses to destroy another object than the one that the spec means by its guid; one that is not told is another.
+func isMeant(meant v1alpha1.GUID, what, guid string) *obstacle {
+	switch {
+	case meant == "" || string(meant) == guid:
+		return nil
+	case guid == "":
+		return refuses(v1alpha1.ReasonNotSupported, "the ZFS of this node does not tell the guid of %s, so that nobody knows whether it is the one with guid %s: "+
+			"update to OpenZFS 2.3, or leave out guid", what, meant)
+	}
+	return refuses(v1alpha1.ReasonGUIDMismatch, "%s has guid %s, and the one that is meant has guid %s: make another PoolOperation for what is there", what, guid, meant)
+}
+
 func refuses(reason, format string, values ...any) *obstacle {
 	return &obstacle{final: true, reason: reason, message: fmt.Sprintf(format, values...)}
+}
+
+// lateOperation ends what has not begun in time, whatever it is and whether it could begin now: what was to be destroyed then may be dear
+// by now.
+func lateOperation(state OperationState) OperationDecision {
+	if state.Operation.Spec.Cancel {
+		return cancelledOperation()
+	}
+	message := fmt.Sprintf("it never began within its deadline of %s, and nothing was done: if it is still wanted, make another PoolOperation, with a longer spec.deadline",
+		state.deadline())
+	if waited := meta.FindStatusCondition(state.Operation.Status.Conditions, v1alpha1.ConditionReady); waited != nil && waited.Message != "" {
+		message += "; last seen: " + waited.Message
+	}
+	return OperationDecision{Outcome: OutcomeFailed, Reason: v1alpha1.ReasonDeadlineExceeded, Message: message}
+}
+
+func cancelledOperation() OperationDecision {
+	return OperationDecision{Outcome: OutcomeCancelled, Reason: v1alpha1.ReasonCancelled, Message: "cancelled before it began"}
 }
 
 // waitingOperation begins the operation as soon as nothing is in the way.
 func waitingOperation(state OperationState) OperationDecision {
 	if state.Operation.Spec.Cancel {
-		return OperationDecision{Outcome: OutcomeCancelled, Reason: v1alpha1.ReasonCancelled, Message: "cancelled before it began"}
+		return cancelledOperation()
 	}
 	kind := state.kind()
 	detail, obstacle := "", state.queueObstacle()
@@ -43,13 +73,10 @@ func waitingOperation(state OperationState) OperationDecision {
 	}
 	switch {
 	case obstacle == nil:
-		return OperationDecision{Begin: true, Handle: strings.TrimSpace(state.Live.GUID + " " + detail), Reason: v1alpha1.ReasonOperationRunning,
+		return OperationDecision{Begin: true, Handle: strings.TrimSpace(state.Live.GUID + " " + detail), Attempts: state.attempts(), Reason: v1alpha1.ReasonOperationRunning,
 			Message: "begins", Progress: kind.total(state), Actions: []OperationAction{{Kind: AddOperationFinalizer}}, Recheck: poolAtOnce}
 	case obstacle.final:
 		return OperationDecision{Outcome: OutcomeFailed, Reason: obstacle.reason, Message: obstacle.message + "; nothing was done"}
-	case state.untilDeadline() <= 0:
-		return OperationDecision{Outcome: OutcomeFailed, Reason: v1alpha1.ReasonDeadlineExceeded,
-			Message: fmt.Sprintf("it never began within its deadline of %s: %s", state.deadline(), obstacle.message)}
 	}
 	return OperationDecision{Reason: obstacle.reason, Message: obstacle.message, Recheck: obstacle.recheck}
 }

@@ -74,6 +74,9 @@ func beginDestroy(state OperationState) (string, *obstacle) {
 	if missing := state.sourceMissing(); missing != nil {
 		return "", missing
 	}
+	if another := isMeant(state.Operation.Spec.Action.DestroyDataset.GUID, "dataset "+state.Source.Name, state.Source.GUID); another != nil {
+		return "", another
+	}
 	if len(state.Users) > 0 {
 		return "", waits(v1alpha1.ReasonDatasetInUse, operationSoon, "waiting until nobody uses dataset %s: %s", state.Source.Name, someOf(state.Users))
 	}

@@ -21,6 +21,8 @@ type operationKind struct {
 	disks bool
 	// offline says that it goes on although the pool is not imported now.
 	offline bool
+	// job says that the agent does it beside its turns, and again after it was restarted.
+	job bool
 	// begin tells what is in the way, or what identifies the act.
 	begin func(OperationState) (string, *obstacle)
 	// stage tells how far it is, once it has begun.
@@ -42,11 +44,11 @@ func kindOf(action v1alpha1.PoolAction) operationKind {
 	case action.Clone != nil:
 		return operationKind{name: "clone", begin: beginClone, stage: cloneStage}
 	case action.DestroyDataset != nil:
-		return operationKind{name: "destroyDataset", begin: beginDestroy, stage: destroyStage}
+		return operationKind{name: "destroyDataset", job: true, begin: beginDestroy, stage: destroyStage}
 	case action.Replicate != nil:
-		return operationKind{name: "replicate", begin: beginReplicate, stage: jobStage}
+		return operationKind{name: "replicate", job: true, begin: beginReplicate, stage: jobStage}
 	case action.Copy != nil:
-		return operationKind{name: "copy", begin: beginCopy, stage: jobStage}
+		return operationKind{name: "copy", job: true, begin: beginCopy, stage: jobStage}
 	case action.Scrub != nil:
 		return operationKind{name: "scrub", unhealthy: true, begin: beginScrub, stage: scrubStage}
 	case action.Trim != nil:
@@ -62,9 +64,9 @@ func kindOf(action v1alpha1.PoolAction) operationKind {
 	case action.ModuleParameter != nil:
 		return operationKind{name: "moduleParameter", beside: true, offline: true, begin: beginParameter, stage: parameterStage}
 	case action.LayoutScore != nil:
-		return operationKind{name: "layoutScore", begin: beginLayoutScore, stage: jobStage}
+		return operationKind{name: "layoutScore", job: true, begin: beginLayoutScore, stage: jobStage}
 	default:
-		return operationKind{name: "metaslabMap", begin: beginMetaslabMap, stage: jobStage}
+		return operationKind{name: "metaslabMap", job: true, begin: beginMetaslabMap, stage: jobStage}
 	}
 }
 

@@ -41,6 +41,7 @@ func begun(action v1alpha1.PoolAction, detail string) OperationState {
 	state := operationState(action)
 	state.Operation.Status.StartedAt = &metav1.Time{Time: operationStart}
 	state.Operation.Status.Handle = strings.TrimSpace("700 " + detail)
+	state.Operation.Status.Attempts = state.attempts()
 	state.Operation.Finalizers = []string{v1alpha1.FinalizerTeardown}
 	state.Now = operationStart.Add(time.Minute)
 	return state

@@ -109,6 +109,9 @@ func beginRemoveVdev(state OperationState) (string, *obstacle) {
 	if !found {
 		return "", refuses(v1alpha1.ReasonDeviceNotInPool, "%s is no disk of pool %s", device, state.Live.Name)
 	}
+	if another := isMeant(state.Operation.Spec.Action.RemoveVdev.GUID, "the vdev of "+device, top.GUID); another != nil {
+		return "", another
+	}
 	return identity(top), state.tooRecent(state.Live.Status.Removal)
 }
 
@@ -145,6 +148,9 @@ func beginReplace(state OperationState) (string, *obstacle) {
 	leaf, _, found := state.leaf(string(action.Device))
 	if !found {
 		return "", refuses(v1alpha1.ReasonDeviceNotInPool, "%s is no disk of pool %s", action.Device, state.Live.Name)
+	}
+	if another := isMeant(action.GUID, string(action.Device), leaf.GUID); another != nil {
+		return "", another
 	}
 	if _, _, found := state.leaf(string(action.With)); found {
 		return "", refuses(v1alpha1.ReasonDeviceInPool, "%s is in pool %s already: name a disk that is free", action.With, state.Live.Name)

@@ -154,7 +154,7 @@ func valid() map[string]any {
 		"DatasetTemplate.FSType": "xfs", "DatasetOverride.FSType": "xfs",
 		"DatasetTemplate.Provisioner": "Local", "DatasetOverride.Provisioner": "Local",
 		"FillPhase.Of": "Volume", "OLTPWorkload.Layout": "SharedFile", "RedoWorkload.Sync": "fdatasync",
-		"PostgresWorkload.Mode": "Script", "PostgresWorkload.DataChecksums": false, "CompareGate.To": "Variant", "PoolOperationStatus.Outcome": "Cancelled",
+		"PostgresWorkload.Mode": "Script", "PostgresWorkload.DataChecksums": false, "CompareGate.To": "Variant", "PoolOperationStatus.Outcome": "Cancelled", "GUID": "7",
 		"Schedule.Cron": "0 3 * * 1", "Schedule.TimeZone": "Europe/Berlin", "FIOWorkload.JobFile": "[job1]\nrw=read",
 		"Gate.Expression": "phase('a1').readBytesPerSecond >= 100e6", "ModuleParameterAction.Name": "zfs_arc_max",
 		"ModuleParameters": v1alpha1.ModuleParameters{"zfs_arc_max": "1"}, "Phase.Volume": "data",

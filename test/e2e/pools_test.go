@@ -54,6 +54,7 @@ func TestPools(t *testing.T) {
 		{name: "nodes at once", test: (*pools).nodesAtOnce, long: true},
 		{name: "ageing", test: (*pools).ageing},
 		{name: "operations", test: (*pools).operations, long: true},
+		{name: "late_operation", test: (*pools).lateOperation},
 		{name: "changes", test: (*pools).changes, long: true},
 		{name: "many operations", test: (*pools).many, long: true},
 		{name: "agent killed in operations", test: (*pools).operationsCrash, long: true},

@@ -469,6 +469,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: dataset
       type:
         namedType: com.github.storagebench.storagebench.api.v1alpha1.DatasetPath
+    - name: guid
+      type:
+        namedType: com.github.storagebench.storagebench.api.v1alpha1.GUID
     - name: recursive
       type:
         scalar: boolean
@@ -568,6 +571,8 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.storagebench.storagebench.api.v1alpha1.FragmentUntil
       default: Converged
 - name: com.github.storagebench.storagebench.api.v1alpha1.FragmentUntil
+  scalar: string
+- name: com.github.storagebench.storagebench.api.v1alpha1.GUID
   scalar: string
 - name: com.github.storagebench.storagebench.api.v1alpha1.Gate
   map:
@@ -1060,6 +1065,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.storagebench.storagebench.api.v1alpha1.PoolOperationStatus
   map:
     fields:
+    - name: attempts
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: conditions
       type:
         list:
@@ -1312,12 +1323,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: device
       type:
         namedType: com.github.storagebench.storagebench.api.v1alpha1.DevicePath
+    - name: guid
+      type:
+        namedType: com.github.storagebench.storagebench.api.v1alpha1.GUID
 - name: com.github.storagebench.storagebench.api.v1alpha1.ReplaceDeviceAction
   map:
     fields:
     - name: device
       type:
         namedType: com.github.storagebench.storagebench.api.v1alpha1.DevicePath
+    - name: guid
+      type:
+        namedType: com.github.storagebench.storagebench.api.v1alpha1.GUID
     - name: with
       type:
         namedType: com.github.storagebench.storagebench.api.v1alpha1.DevicePath

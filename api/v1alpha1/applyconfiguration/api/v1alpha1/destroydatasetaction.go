@@ -18,6 +18,8 @@ type DestroyDatasetActionApplyConfiguration struct {
 	Dataset *apiv1alpha1.DatasetPath `json:"dataset,omitempty"`
 	// recursive destroys children and snapshots too.
 	Recursive *bool `json:"recursive,omitempty"`
+	// guid of the dataset that is meant; another one of that name is left alone.
+	GUID *apiv1alpha1.GUID `json:"guid,omitempty"`
 }
 
 // DestroyDatasetActionApplyConfiguration constructs a declarative configuration of the DestroyDatasetAction type for use with
@@ -39,5 +41,13 @@ func (b *DestroyDatasetActionApplyConfiguration) WithDataset(value apiv1alpha1.D
 // If called multiple times, the Recursive field is set to the value of the last call.
 func (b *DestroyDatasetActionApplyConfiguration) WithRecursive(value bool) *DestroyDatasetActionApplyConfiguration {
 	b.Recursive = &value
+	return b
+}
+
+// WithGUID sets the GUID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the GUID field is set to the value of the last call.
+func (b *DestroyDatasetActionApplyConfiguration) WithGUID(value apiv1alpha1.GUID) *DestroyDatasetActionApplyConfiguration {
+	b.GUID = &value
 	return b
 }

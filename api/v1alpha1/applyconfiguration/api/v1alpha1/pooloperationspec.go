@@ -16,7 +16,8 @@ type PoolOperationSpecApplyConfiguration struct {
 	Pool *string `json:"pool,omitempty"`
 	// action to do.
 	Action *PoolActionApplyConfiguration `json:"action,omitempty"`
-	// deadline for the operation from its start; what it waits for before that may take as long, from its creation.
+	// deadline for the operation from its start; what it waits for before that may take as long, from its creation. After it, the
+	// operation does not begin.
 	Deadline *DurationApplyConfiguration `json:"deadline,omitempty"`
 	// cancel ends the operation early, where ZFS can.
 	Cancel *bool `json:"cancel,omitempty"`

@@ -27,6 +27,9 @@ type PoolOperationStatusApplyConfiguration struct {
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// handle is what identifies the act on the node, written before its first command.
 	Handle *string `json:"handle,omitempty"`
+	// attempts are the lives of the agent in which work that takes long was begun, one after each start of the agent. Work that has ended
+	// with two of them is not begun again.
+	Attempts []string `json:"attempts,omitempty"`
 	// finishedAt is when it ended.
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 	// progress so far.
@@ -97,6 +100,16 @@ func (b *PoolOperationStatusApplyConfiguration) WithStartedAt(value metav1.Time)
 // If called multiple times, the Handle field is set to the value of the last call.
 func (b *PoolOperationStatusApplyConfiguration) WithHandle(value string) *PoolOperationStatusApplyConfiguration {
 	b.Handle = &value
+	return b
+}
+
+// WithAttempts adds the given value to the Attempts field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Attempts field.
+func (b *PoolOperationStatusApplyConfiguration) WithAttempts(values ...string) *PoolOperationStatusApplyConfiguration {
+	for i := range values {
+		b.Attempts = append(b.Attempts, values[i])
+	}
 	return b
 }
 

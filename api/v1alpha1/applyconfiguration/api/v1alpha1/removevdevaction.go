@@ -16,6 +16,8 @@ import (
 type RemoveVdevActionApplyConfiguration struct {
 	// device whose top-level vdev is removed.
 	Device *apiv1alpha1.DevicePath `json:"device,omitempty"`
+	// guid of the top-level vdev that is meant; if the device is in another one, nothing is done.
+	GUID *apiv1alpha1.GUID `json:"guid,omitempty"`
 }
 
 // RemoveVdevActionApplyConfiguration constructs a declarative configuration of the RemoveVdevAction type for use with
@@ -29,5 +31,13 @@ func RemoveVdevAction() *RemoveVdevActionApplyConfiguration {
 // If called multiple times, the Device field is set to the value of the last call.
 func (b *RemoveVdevActionApplyConfiguration) WithDevice(value apiv1alpha1.DevicePath) *RemoveVdevActionApplyConfiguration {
 	b.Device = &value
+	return b
+}
+
+// WithGUID sets the GUID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the GUID field is set to the value of the last call.
+func (b *RemoveVdevActionApplyConfiguration) WithGUID(value apiv1alpha1.GUID) *RemoveVdevActionApplyConfiguration {
+	b.GUID = &value
 	return b
 }

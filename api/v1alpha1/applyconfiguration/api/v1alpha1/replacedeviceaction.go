@@ -18,6 +18,8 @@ type ReplaceDeviceActionApplyConfiguration struct {
 	Device *apiv1alpha1.DevicePath `json:"device,omitempty"`
 	// with is the new disk.
 	With *apiv1alpha1.DevicePath `json:"with,omitempty"`
+	// guid of the disk of the pool that is meant by device; if it is another one, nothing is done.
+	GUID *apiv1alpha1.GUID `json:"guid,omitempty"`
 }
 
 // ReplaceDeviceActionApplyConfiguration constructs a declarative configuration of the ReplaceDeviceAction type for use with
@@ -39,5 +41,13 @@ func (b *ReplaceDeviceActionApplyConfiguration) WithDevice(value apiv1alpha1.Dev
 // If called multiple times, the With field is set to the value of the last call.
 func (b *ReplaceDeviceActionApplyConfiguration) WithWith(value apiv1alpha1.DevicePath) *ReplaceDeviceActionApplyConfiguration {
 	b.With = &value
+	return b
+}
+
+// WithGUID sets the GUID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the GUID field is set to the value of the last call.
+func (b *ReplaceDeviceActionApplyConfiguration) WithGUID(value apiv1alpha1.GUID) *ReplaceDeviceActionApplyConfiguration {
+	b.GUID = &value
 	return b
 }

@@ -1,0 +1,43 @@
+package operation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// endJobs ends what this agent is at work on, because the agent is asked to end. That counts as no attempt: only work that an agent does
+// not survive does.
+func (r *Reconciler) endJobs(ctx context.Context) {
+	const patience = 10 * time.Second
+	interrupted := r.jobs.stopAll()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, name := range interrupted {
+		if err := r.uncount(ctx, name); err != nil {
+			ctrl.Log.Error(err, "an attempt counts although the agent ended as it was asked to")
+		}
+	}
+}
+
+func (r *Reconciler) uncount(ctx context.Context, name string) error {
+	var operation v1alpha1.PoolOperation
+	if err := r.Live.Get(ctx, client.ObjectKey{Name: name}, &operation); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	at := slices.Index(operation.Status.Attempts, r.Agent)
+	if at < 0 || operation.Status.Outcome != "" {
+		return nil
+	}
+	operation.Status.Attempts = slices.Delete(operation.Status.Attempts, at, at+1)
+	if err := r.Client.Status().Update(ctx, &operation); err != nil {
+		return fmt.Errorf("take the attempt back from PoolOperation %s: %w", name, err)
+	}
+	return nil
+}
