@@ -34,15 +34,15 @@ var (
 
 // ParseParameterGrant reads NAME=MIN..MAX, NAME=VALUE, NAME=*, or several ranges and values with '|' between them.
 func ParseParameterGrant(text string) (ParameterGrant, error) {
-	wrong := func(format string, values ...any) (ParameterGrant, error) {
-		return ParameterGrant{}, fmt.Errorf("parameter grant %q: "+format, append([]any{text}, values...)...)
+	wrong := func(format string, values ...any) error {
+		return fmt.Errorf("parameter grant %q: "+format, append([]any{text}, values...)...)
 	}
 	name, bounds, hasBounds := strings.Cut(text, "=")
 	if !parameterName.MatchString(name) {
-		return wrong("begin with the name of an OpenZFS module parameter, such as zfs_txg_timeout")
+		return ParameterGrant{}, wrong("begin with the name of an OpenZFS module parameter, such as zfs_txg_timeout")
 	}
 	if !hasBounds || bounds == "" {
-		return wrong("say which values are allowed: %s=1..60, %s=5|30, or %s=* for every value", name, name, name)
+		return ParameterGrant{}, wrong("say which values are allowed: %s=1..60, %s=5|30, or %s=* for every value", name, name, name)
 	}
 	grant := ParameterGrant{Name: name, Any: bounds == "*"}
 	if grant.Any {
@@ -51,7 +51,7 @@ func ParseParameterGrant(text string) (ParameterGrant, error) {
 	for item := range strings.SplitSeq(bounds, "|") {
 		values, problem := parseParameterValues(item)
 		if problem != "" {
-			return wrong("%s", problem)
+			return ParameterGrant{}, wrong("%s", problem)
 		}
 		grant.Values = append(grant.Values, values)
 	}
