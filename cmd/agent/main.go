@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"sync"
 
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -18,6 +17,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/controllers/operation"
 	"github.com/storagebench/storagebench/controllers/pool"
 	"github.com/storagebench/storagebench/internal/plan"
@@ -74,13 +74,17 @@ func run() error {
 	return manager.Start(ctrl.SetupSignalHandler())
 }
 
-// addControllers makes both controllers take turns: between one's look at a pool and its act, the other changes nothing.
+// addControllers makes both controllers share turns: between one's look at a pool and its act, the other changes nothing of it.
 func addControllers(manager ctrl.Manager, s settings) error {
-	host, disks, turn := zfs.New(zfs.FromPod()), device.NewNode(device.HostRoot), &sync.Mutex{}
+	programs, disks, turns := zfs.FromPod(), &guard.Bounded{Disks: device.NewNode(device.HostRoot)}, &guard.Turns{}
+	host, watch := zfs.New(programs), &stuck{turns: turns, disks: disks, programs: programs}
+	if err := errors.Join(manager.Add(watch), manager.AddHealthzCheck("turns", watch.check)); err != nil {
+		return fmt.Errorf("watch for what is stuck: %w", err)
+	}
 	recorder := manager.GetEventRecorder("storagebench-agent")
 	pools := &pool.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder,
-		NodeName: s.nodeName, Policy: s.policy, ZFS: host, Disks: disks, Turn: turn,
+		NodeName: s.nodeName, Policy: s.policy, ZFS: host, Disks: disks, Turns: turns,
 	}
 	if err := pools.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up the pool controller: %w", err)
@@ -88,7 +92,7 @@ func addControllers(manager ctrl.Manager, s settings) error {
 	operations := &operation.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder,
 		NodeName: s.nodeName, Agent: string(uuid.NewUUID()), Policy: s.policy, Parameters: s.parameters,
-		ZFS: host, Disks: disks, Root: device.HostRoot, Turn: turn, Clock: clock.RealClock{},
+		ZFS: host, Disks: disks, Root: device.HostRoot, Turns: turns, Clock: clock.RealClock{},
 	}
 	if err := operations.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up the operation controller: %w", err)

@@ -22,11 +22,15 @@ type Disks interface {
 	Identify(path string) (device.Disk, error)
 	Verify(checked device.Disk) error
 	Wipe(wish device.Wish) (device.Disk, error)
+	Answer(path string) error
 	PoolUsers(pool string, own ...string) ([]string, error)
 	RemoveFolders(top, folder string) error
 }
 
-var _ Disks = (*device.Node)(nil)
+var (
+	_ Disks = (*device.Node)(nil)
+	_ Disks = (*Bounded)(nil)
+)
 
 // ErrNotOurs says that a pool does not carry the object's mark, or is another than was looked at.
 var ErrNotOurs = errors.New("the pool is not this BenchmarkPool's")
@@ -116,6 +120,9 @@ func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []plan.PoolDisk,
 		if err != nil {
 			return err
 		}
+		if now.Number != disk.Number || now.Sequence != disk.Sequence { // the turn is for the disk that was looked at
+			return fmt.Errorf("%s leads to another disk since it was looked at: it was %s and is %s now", disk.Path, disk.Number, now.Number)
+		}
 		checked = append(checked, now)
 	}
 	return Steady(disks, checked, command)
@@ -157,6 +164,8 @@ func Rivals(ctx context.Context, live client.Reader, pool *v1alpha1.BenchmarkPoo
 // may lead to one disk. Nothing but what is granted is opened: that would keep its owner from mounting it meanwhile.
 func Survey(disks Disks, template v1alpha1.PoolTemplate, wanted []string, granted func(path string) bool, leaves []zfs.VdevStatus, rivals []v1alpha1.BenchmarkPool) map[string]plan.PoolDisk {
 	seen := map[string]plan.PoolDisk{}
+	// All at once: one after another, each disk that does not answer would be waited for. What was found out is remembered below.
+	_ = Answering(disks, slices.DeleteFunc(slices.Clone(wanted), func(path string) bool { return !granted(path) }))
 	for _, path := range wanted {
 		if granted(path) {
 			seen[path] = look(disks, path, template)

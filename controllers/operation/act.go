@@ -59,6 +59,14 @@ func (r *Reconciler) proven(ctx context.Context, state plan.OperationState, comm
 	return command()
 }
 
+// answered runs a command that waits for the disks of the pool, if they answer.
+func (r *Reconciler) answered(ctx context.Context, state plan.OperationState, command func() error) error {
+	if err := r.answering(state); err != nil {
+		return err
+	}
+	return r.proven(ctx, state, command)
+}
+
 // run does what the spec says, or begins it.
 //
 //nolint:gocognit // one case a kind
@@ -75,7 +83,7 @@ func (r *Reconciler) run(ctx context.Context, state plan.OperationState, action 
 	case spec.Trim != nil:
 		return r.proven(ctx, state, func() error { return r.ZFS.Trim(ctx, state.Live.Name, action.Member, zfs.TrimStart) })
 	case spec.RemoveVdev != nil:
-		return r.proven(ctx, state, func() error { return r.ZFS.RemoveVdev(ctx, state.Live.Name, action.Member) })
+		return r.answered(ctx, state, func() error { return r.ZFS.RemoveVdev(ctx, state.Live.Name, action.Member) })
 	case spec.AddVdev != nil:
 		return r.onDisks(ctx, state, action, func() error {
 			return r.ZFS.Add(ctx, state.Live.Name, int(state.Pool.Spec.Ashift), plan.AddedLayout(*spec.AddVdev))
@@ -115,11 +123,17 @@ func (r *Reconciler) work(state plan.OperationState) work {
 
 // onDisks runs a command that takes disks.
 func (r *Reconciler) onDisks(ctx context.Context, state plan.OperationState, action plan.OperationAction, command func() error) error {
+	if err := r.answering(state); err != nil {
+		return err
+	}
 	return guard.OnDisks(r.Disks, state.Pool.Spec.PoolTemplate, action.Disks, func() error { return r.proven(ctx, state, command) })
 }
 
 // exportImport takes the pool off the node and brings it back. Should the agent end in between, the pool controller imports it.
 func (r *Reconciler) exportImport(ctx context.Context, state plan.OperationState) error {
+	if err := r.answering(state); err != nil {
+		return err
+	}
 	if err := proof(guard.Vacate(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID)); err != nil {
 		return err
 	}
@@ -127,7 +141,7 @@ func (r *Reconciler) exportImport(ctx context.Context, state plan.OperationState
 		return err
 	}
 	// From here on nothing is refused for good: the pool has to come back.
-	if err := r.ZFS.Import(ctx, zfs.ImportOptions{GUID: state.Live.GUID}); err != nil {
+	if err := r.ZFS.Import(ctx, importOptions(state)); err != nil {
 		return proof(err)
 	}
 	for _, dataset := range state.Pool.Spec.Datasets {

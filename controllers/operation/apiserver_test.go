@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"sync"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -46,7 +46,7 @@ func startManager(t *testing.T, node *fakeNode) client.Client {
 	}
 	reconciler := &Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("agent"), NodeName: "node-a", Agent: "life-1",
 		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Parameters: plan.ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []plan.ParameterValues{{Min: 1, Max: 60}}}}, ZFS: zfs.New(node), Disks: node,
-		Root: node.root, Turn: &sync.Mutex{}, Clock: clock.RealClock{}}
+		Root: node.root, Turns: &guard.Turns{}, Clock: clock.RealClock{}}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		t.Fatal(err)
 	}

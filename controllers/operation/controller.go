@@ -56,13 +56,15 @@ type Reconciler struct {
 	Disks      guard.Disks
 	// Root is where the node's file system is found.
 	Root string
-	// Turn is held while a pool is looked at and changed: the pool controller takes turns with this one.
-	Turn  sync.Locker
+	// Turns are taken while a pool is looked at and changed: the pool controller shares them with this one.
+	Turns *guard.Turns
 	Clock clock.WithTicker
 
 	jobs jobs
-	// written is when the status of an operation was written last. One worker uses it.
-	written map[client.ObjectKey]time.Time
+	// written is when the status of an operation was written last.
+	written writtenTimes
+	// parameters is held while the record of a module parameter, and the parameter, are changed.
+	parameters sync.Mutex
 }
 
 // Cached restricts the agent's memory to the operations of its node, without the documents that they have to show.
@@ -72,14 +74,12 @@ func Cached(node string) cache.ByObject {
 
 // Reconcile observes, plans, acts and summarises.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	r.Turn.Lock()
-	defer r.Turn.Unlock()
-	// The object is always read fresh: what its status records must not be done twice.
+	// The object is always read fresh.
 	var operation v1alpha1.PoolOperation
 	if err := r.Live.Get(ctx, request.NamespacedName, &operation); err != nil {
 		if err = client.IgnoreNotFound(err); err == nil {
 			r.jobs.only(request.Name, "")
-			delete(r.written, request.NamespacedName)
+			r.written.forget(request.NamespacedName)
 		}
 		return reconcile.Result{}, err
 	}
@@ -90,9 +90,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if plan.OperationReleased(&operation) {
 		return reconcile.Result{}, r.letGo(ctx, &operation)
 	}
-	state, err := r.observe(ctx, &operation)
+	return r.inTurn(ctx, &operation)
+}
+
+// step is what is done in the turn of an operation.
+func (r *Reconciler) step(ctx context.Context, operation *v1alpha1.PoolOperation) (reconcile.Result, error) {
+	state, err := r.observe(ctx, operation)
 	if err != nil {
-		_, writeErr := r.writeStatus(ctx, &operation, summariseFailure(state, err))
+		_, writeErr := r.writeStatus(ctx, operation, summariseFailure(state, err))
 		return reconcile.Result{}, errors.Join(err, writeErr)
 	}
 	decision := plan.Operation(state)
@@ -106,7 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	actErr := r.act(ctx, &state, decision.Actions)
 	if decision.Settled {
 		if actErr == nil {
-			r.forget(&operation)
+			r.forget(operation)
 		}
 		return reconcile.Result{}, actErr
 	}
@@ -119,7 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if decision.Outcome != "" {
 		// The outcome is out: an error would only bring what is never done again.
-		r.forget(&operation)
+		r.forget(operation)
 		return reconcile.Result{RequeueAfter: 10 * time.Millisecond}, nil
 	}
 	if later > 0 && (decision.Recheck == 0 || later < decision.Recheck) {
@@ -128,10 +133,37 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: decision.Recheck}, actErr
 }
 
+// writtenTimes are times by object.
+type writtenTimes struct {
+	mutex sync.Mutex
+	times map[client.ObjectKey]time.Time
+}
+
+func (w *writtenTimes) at(key client.ObjectKey) time.Time {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.times[key]
+}
+
+func (w *writtenTimes) set(key client.ObjectKey, at time.Time) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.times == nil {
+		w.times = map[client.ObjectKey]time.Time{}
+	}
+	w.times[key] = at
+}
+
+func (w *writtenTimes) forget(key client.ObjectKey) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	delete(w.times, key)
+}
+
 // forget drops what this agent keeps of an operation.
 func (r *Reconciler) forget(operation *v1alpha1.PoolOperation) {
 	r.jobs.drop(operation.UID)
-	delete(r.written, client.ObjectKeyFromObject(operation))
+	r.written.forget(client.ObjectKeyFromObject(operation))
 }
 
 // runError is an error of the act itself; others pass.
@@ -158,7 +190,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOp
 		return 0, nil
 	}
 	key, now := client.ObjectKeyFromObject(operation), r.Clock.Now()
-	if wait := r.written[key].Add(progressInterval).Sub(now); wait > 0 && onlyProgress(operation.Status, status) {
+	if wait := r.written.at(key).Add(progressInterval).Sub(now); wait > 0 && onlyProgress(operation.Status, status) {
 		return wait, nil
 	}
 	changed := operation.DeepCopy()
@@ -166,10 +198,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOp
 	if err := r.Client.Status().Update(ctx, changed); err != nil {
 		return 0, client.IgnoreNotFound(fmt.Errorf("write the status of PoolOperation %s: %w", operation.Name, err))
 	}
-	if r.written == nil {
-		r.written = map[client.ObjectKey]time.Time{}
-	}
-	r.written[key] = now
+	r.written.set(key, now)
 	write.Announce(r.Recorder, operation, operation.Status.Conditions, status.Conditions)
 	return 0, nil
 }
@@ -182,8 +211,8 @@ func onlyProgress(before, after v1alpha1.PoolOperationStatus) bool {
 		before.PoolUID == after.PoolUID && before.ToPoolUID == after.ToPoolUID && before.ObservedGeneration == after.ObservedGeneration
 }
 
-// SetupWithManager registers the controller and what it watches. Operations are looked at one after another, so that two on the
-// same pool never begin at the same time; what takes long is done beside that.
+// SetupWithManager registers the controller and what it watches. Operations on one pool are looked at one after another, so that two of them
+// never begin at the same time; what takes long is done beside that.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if r.Agent == "" {
 		return errors.New("the agent has no identity for this life")
@@ -199,12 +228,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	})); err != nil {
 		return err
 	}
+	if err := r.releaser(mgr); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("operation").
 		For(&v1alpha1.PoolOperation{}, builder.WithPredicates(asked(), unsettled())).
 		Watches(&v1alpha1.PoolOperation{}, handler.EnqueueRequestsFromMapFunc(r.unfinished), builder.WithPredicates(ends())).
 		Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(r.operationsOf), builder.WithPredicates(poolTurns())).
 		WatchesRawSource(source.Channel(r.jobs.ended, &handler.EnqueueRequestForObject{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }

@@ -132,6 +132,10 @@ func (j *jobs) stop(operation types.UID) {
 	}
 }
 
+// dropPatience is how long a job may take to end. One that hangs in the kernel is left behind: its context has ended, so that it does nothing
+// more when the kernel lets go of it.
+const dropPatience = 30 * time.Second
+
 // drop ends the job of an operation and forgets it.
 func (j *jobs) drop(operation types.UID) {
 	j.mutex.Lock()
@@ -139,8 +143,18 @@ func (j *jobs) drop(operation types.UID) {
 	delete(j.all, operation)
 	j.mutex.Unlock()
 	if found != nil {
-		found.cancel()
-		<-found.done
+		found.end()
+	}
+}
+
+// end ends a job and waits for it, but not for ever.
+func (j *job) end() {
+	j.cancel()
+	timer := time.NewTimer(dropPatience)
+	defer timer.Stop()
+	select {
+	case <-j.done:
+	case <-timer.C:
 	}
 }
 
@@ -184,8 +198,7 @@ func (j *jobs) stopAll() (interrupted []string) {
 			continue
 		default:
 		}
-		each.cancel()
-		<-each.done
+		each.end()
 		interrupted = append(interrupted, each.name)
 	}
 	return interrupted

@@ -322,6 +322,9 @@ func (n *fakeNode) Identify(path string) (device.Disk, error) {
 	return device.Disk{Path: path, Number: path, Kernel: path, Serial: "serial", SizeBytes: 1 << 30}, n.refused[path]
 }
 
+// Answer answers.
+func (n *fakeNode) Answer(string) error { return nil }
+
 // Verify believes.
 func (n *fakeNode) Verify(device.Disk) error { return nil }
 

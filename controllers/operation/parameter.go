@@ -97,6 +97,8 @@ func (r *Reconciler) observeParameter(state *plan.OperationState) error {
 
 // setParameter remembers the earlier value, then sets the new one. It can be done again at any point.
 func (r *Reconciler) setParameter(state plan.OperationState) error {
+	r.parameters.Lock()
+	defer r.parameters.Unlock()
 	operation, action := state.Operation, state.Operation.Spec.Action.ModuleParameter
 	if refusal := r.Parameters.Refusal(r.NodeName, action.Name, string(action.Value)); refusal != "" {
 		return fmt.Errorf("%s: %w", refusal, plan.ErrPermanent)
@@ -150,6 +152,8 @@ func (r *Reconciler) remember(operation *v1alpha1.PoolOperation, file string) (*
 // restoreParameter sets the earlier value again, unless the node has been started anew since, and forgets it once the operation
 // is over.
 func (r *Reconciler) restoreParameter(state plan.OperationState) error {
+	r.parameters.Lock()
+	defer r.parameters.Unlock()
 	path := r.recordPath(state.Operation.UID)
 	record, err := readRecord(path)
 	if err != nil || record == nil {
@@ -204,8 +208,8 @@ func (r *Reconciler) restoreOrphans(ctx context.Context) error {
 		}
 		return err
 	}
-	r.Turn.Lock()
-	defer r.Turn.Unlock()
+	r.parameters.Lock()
+	defer r.parameters.Unlock()
 	var problems []error
 	for _, entry := range entries {
 		path := filepath.Join(folder, entry.Name())

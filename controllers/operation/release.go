@@ -28,7 +28,7 @@ func (r *Reconciler) letGo(ctx context.Context, operation *v1alpha1.PoolOperatio
 	if err := write.Finalizer(ctx, r.Client, operation, controllerutil.RemoveFinalizer); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("let go of PoolOperation %s: %w", operation.Name, err))
 	}
-	delete(r.written, client.ObjectKeyFromObject(operation))
+	r.written.forget(client.ObjectKeyFromObject(operation))
 	r.Recorder.Eventf(operation, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "Release", "released by its annotation: %s", left)
 	return nil
 }

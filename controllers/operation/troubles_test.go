@@ -294,7 +294,7 @@ func TestAJobEndsWithItsOperation(t *testing.T) {
 	if _, err := w.turn("op"); err != nil {
 		t.Fatal(err)
 	}
-	if job := w.agent.jobs.look(operation.UID); job != nil || len(w.agent.written) > 0 {
+	if job := w.agent.jobs.look(operation.UID); job != nil || len(w.agent.written.times) > 0 {
 		t.Errorf("the job is %+v, written %v", job, w.agent.written)
 	}
 }

@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"sync"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
@@ -120,7 +120,7 @@ func (w *world) start() {
 	w.lives++
 	w.agent = &Reconciler{Client: w.client, Live: w.client, Recorder: events.NewFakeRecorder(1000), NodeName: "node-a", Agent: fmt.Sprint("life-", w.lives),
 		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Parameters: plan.ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []plan.ParameterValues{{Min: 1, Max: 60}}}}, ZFS: zfs.New(w.node), Disks: w.node,
-		Root: w.node.root, Turn: &sync.Mutex{}, Clock: sampleClock{w.node.clock, w.node}}
+		Root: w.node.root, Turns: &guard.Turns{}, Clock: sampleClock{w.node.clock, w.node}}
 }
 
 // sampleClock is the node's, and tells it when a sample has been timed: until then, time must not pass.

@@ -14,7 +14,6 @@ import (
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/plan"
-	"github.com/storagebench/storagebench/internal/zfs"
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
@@ -28,15 +27,15 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []plan.Po
 		case plan.CreatePool:
 			err = r.create(ctx, state.Pool, action)
 		case plan.ImportPool:
-			err = r.importPool(ctx, state.Pool, action.GUID)
+			err = r.importPool(ctx, state, action.GUID)
 		case plan.ReimportPool:
-			err = r.reimport(ctx, state.Pool, action.GUID)
+			err = r.reimport(ctx, state, action.GUID)
 		case plan.GrowPool:
-			err = r.grow(ctx, state.Pool, action)
+			err = r.grow(ctx, state, action)
 		case plan.AttachDisk:
-			err = r.attach(ctx, state.Pool, action)
+			err = r.attach(ctx, state, action)
 		case plan.DetachDisk:
-			err = r.detach(ctx, state.Pool, action)
+			err = r.detach(ctx, state, action)
 		case plan.SetPoolProperties:
 			err = r.setProperties(ctx, state.Pool, action)
 		case plan.CreateDataset:
@@ -94,21 +93,25 @@ func (r *Reconciler) create(ctx context.Context, pool *v1alpha1.BenchmarkPool, a
 	return guard.OnDisks(r.Disks, pool.Spec.PoolTemplate, action.Disks, func() error { return r.ZFS.CreatePool(ctx, action.Create) })
 }
 
-func (r *Reconciler) grow(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
-	return r.onDisks(ctx, pool, action, func() error {
+func (r *Reconciler) grow(ctx context.Context, state *observed, action plan.PoolAction) error {
+	return r.onDisks(ctx, state, action, func() error {
 		return r.ZFS.Add(ctx, action.Create.Name, action.Create.Ashift, action.Create.Layout)
 	})
 }
 
-func (r *Reconciler) attach(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
-	return r.onDisks(ctx, pool, action, func() error {
-		return r.ZFS.Attach(ctx, plan.PoolName(pool), action.Member, action.Device)
+func (r *Reconciler) attach(ctx context.Context, state *observed, action plan.PoolAction) error {
+	return r.onDisks(ctx, state, action, func() error {
+		return r.ZFS.Attach(ctx, plan.PoolName(state.Pool), action.Member, action.Device)
 	})
 }
 
 // detach takes a disk out of a mirror. ZFS refuses the last one.
-func (r *Reconciler) detach(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+func (r *Reconciler) detach(ctx context.Context, state *observed, action plan.PoolAction) error {
+	pool := state.Pool
 	if err := r.unchanged(ctx, pool); err != nil {
+		return err
+	}
+	if err := r.answering(pool, state.Live); err != nil {
 		return err
 	}
 	if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
@@ -118,8 +121,12 @@ func (r *Reconciler) detach(ctx context.Context, pool *v1alpha1.BenchmarkPool, a
 }
 
 // onDisks runs a command that takes disks for a pool that is there already.
-func (r *Reconciler) onDisks(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction, command func() error) error {
+func (r *Reconciler) onDisks(ctx context.Context, state *observed, action plan.PoolAction, command func() error) error {
+	pool := state.Pool
 	if err := r.unchanged(ctx, pool); err != nil {
+		return err
+	}
+	if err := r.answering(pool, state.Live); err != nil {
 		return err
 	}
 	return guard.OnDisks(r.Disks, pool.Spec.PoolTemplate, action.Disks, func() error {
@@ -132,8 +139,14 @@ func (r *Reconciler) onDisks(ctx context.Context, pool *v1alpha1.BenchmarkPool, 
 
 // importPool reads whose the pool is from a read-only import, which writes nothing to its disks, before it is imported
 // for good.
-func (r *Reconciler) importPool(ctx context.Context, pool *v1alpha1.BenchmarkPool, guid string) error {
-	if err := r.ZFS.Import(ctx, zfs.ImportOptions{GUID: guid, ReadOnly: true}); err != nil {
+func (r *Reconciler) importPool(ctx context.Context, state *observed, guid string) error {
+	pool := state.Pool
+	options, err := r.importOptions(state, guid)
+	if err != nil {
+		return err
+	}
+	options.ReadOnly = true
+	if err := r.ZFS.Import(ctx, options); err != nil {
 		return err
 	}
 	proof := guard.Prove(ctx, r.ZFS, pool, guid)
@@ -141,17 +154,22 @@ func (r *Reconciler) importPool(ctx context.Context, pool *v1alpha1.BenchmarkPoo
 	if proof != nil {
 		return errors.Join(proof, r.ZFS.Export(ctx, plan.PoolName(pool)))
 	}
-	return r.reimport(ctx, pool, guid)
+	return r.reimport(ctx, state, guid)
 }
 
-func (r *Reconciler) reimport(ctx context.Context, pool *v1alpha1.BenchmarkPool, guid string) error {
+func (r *Reconciler) reimport(ctx context.Context, state *observed, guid string) error {
+	pool := state.Pool
+	options, err := r.importOptions(state, guid)
+	if err != nil {
+		return err
+	}
 	if err := guard.Vacate(ctx, r.ZFS, r.Disks, pool, guid); err != nil {
 		return err
 	}
 	if err := r.ZFS.Export(ctx, plan.PoolName(pool)); err != nil {
 		return err
 	}
-	if err := r.ZFS.Import(ctx, zfs.ImportOptions{GUID: guid}); err != nil {
+	if err := r.ZFS.Import(ctx, options); err != nil {
 		return err
 	}
 	return guard.Prove(ctx, r.ZFS, pool, guid)
@@ -193,6 +211,9 @@ func (r *Reconciler) mountDataset(ctx context.Context, pool *v1alpha1.BenchmarkP
 // labels by the recorded guids.
 func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) error {
 	leaves, auxiliary := state.Live.Status.Leaves(), plan.AuxiliaryGUIDs(state.Pool, state.Live)
+	if err := r.answering(state.Pool, state.Live); err != nil {
+		return err
+	}
 	if err := guard.Vacate(ctx, r.ZFS, r.Disks, state.Pool, guid); err != nil {
 		return err
 	}

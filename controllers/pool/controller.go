@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
@@ -43,8 +43,8 @@ type Reconciler struct {
 	Policy   plan.DevicePolicy
 	ZFS      *zfs.Client
 	Disks    guard.Disks
-	// Turn is held while a pool is looked at and changed: operations on it take turns with this.
-	Turn sync.Locker
+	// Turns are taken while a pool is looked at and changed: operations on it share them with this.
+	Turns *guard.Turns
 }
 
 // Scheme knows all kinds that the agent deals with.
@@ -65,9 +65,7 @@ func Cache(node string) cache.Options {
 
 // Reconcile observes, plans, acts and summarises.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	r.Turn.Lock()
-	defer r.Turn.Unlock()
-	// The object is always read fresh: what its status records must not be done twice.
+	// The object is always read fresh.
 	var pool v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, request.NamespacedName, &pool); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -75,12 +73,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if pool.Spec.NodeName != r.NodeName {
 		return reconcile.Result{}, nil
 	}
-	observed, err := r.observe(ctx, &pool)
-	if err != nil && !pool.DeletionTimestamp.IsZero() && plan.Released(&pool) {
-		observed.PoolState, err = plan.PoolState{Pool: &pool, Policy: r.Policy}, nil // ZFS not answering is a reason to release it
+	if r.mayRelease(&pool) {
+		return reconcile.Result{}, r.release(ctx, &pool)
 	}
+	return r.inTurn(ctx, &pool)
+}
+
+// step is what is done in the turn of a pool.
+func (r *Reconciler) step(ctx context.Context, pool *v1alpha1.BenchmarkPool, names []string) (reconcile.Result, error) {
+	observed, err := r.observe(ctx, pool)
 	if err != nil {
-		return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, &pool, summariseFailure(&pool, err)))
+		return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, pool, summariseFailure(pool, err)))
+	}
+	if !r.covered(pool, names) { // it has been changed, or a disk has appeared, while it waited
+		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
 	decision := plan.Pool(observed.PoolState)
 	actErr := r.act(ctx, &observed, decision.Actions)
@@ -89,6 +95,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if actErr != nil {
 		decision = failed(decision, actErr)
+	}
+	if errors.Is(actErr, guard.ErrSilent) {
+		decision = silent(pool, decision)
+		actErr = nil
 	}
 	if err := r.writeStatus(ctx, observed.Pool, summarise(observed, decision)); err != nil {
 		return reconcile.Result{}, errors.Join(actErr, err)
@@ -114,6 +124,15 @@ func failed(decision plan.PoolDecision, err error) plan.PoolDecision {
 	return decision
 }
 
+// silent is the decision after a disk of the pool has not answered: nothing was done.
+func silent(pool *v1alpha1.BenchmarkPool, decision plan.PoolDecision) plan.PoolDecision {
+	decision.Phase, decision.Reason, decision.Recheck = plan.PoolStalled, v1alpha1.ReasonPoolUnhealthy, silentRecheck
+	if !pool.DeletionTimestamp.IsZero() {
+		decision.Message += ". Bring it back, or " + plan.ReleaseCommand(pool)
+	}
+	return decision
+}
+
 // writeStatus writes a changed status. The update carries the version that was observed: a status that has changed
 // meanwhile is not overwritten, the conflict brings another reconcile.
 func (r *Reconciler) writeStatus(ctx context.Context, pool *v1alpha1.BenchmarkPool, status v1alpha1.BenchmarkPoolStatus) error {
@@ -129,16 +148,19 @@ func (r *Reconciler) writeStatus(ctx context.Context, pool *v1alpha1.BenchmarkPo
 	return nil
 }
 
-// SetupWithManager registers the controller and what it watches. Pools are worked on one after another: two that claim
-// the same disk never act at the same time.
+// SetupWithManager registers the controller and what it watches. Several pools are worked on beside each other; two that claim the same name
+// or disk, and operations on them, have their turns one after another.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
+	if err := r.releaser(manager); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(manager).
 		Named("pool").
 		For(&v1alpha1.BenchmarkPool{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
 		Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(r.refusedRivals),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -64,7 +63,7 @@ func newWorld(t *testing.T, pools ...client.Object) *world {
 	recorder := events.NewFakeRecorder(1000)
 	w.events = recorder.Events
 	w.agent = &Reconciler{Client: w.client, Live: w.client, Recorder: recorder, NodeName: "node-a",
-		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(w.node), Disks: w.node, Turn: &sync.Mutex{}}
+		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(w.node), Disks: w.node, Turns: &guard.Turns{}}
 	return w
 }
 
@@ -251,8 +250,10 @@ func (w *world) expectClean(at int) {
 
 func TestForeignPoolsAreLeftAlone(t *testing.T) {
 	for name, prepare := range map[string]func(*fakeNode){
-		"imported":     func(*fakeNode) {},
-		"not imported": func(n *fakeNode) { n.pools[0].imported = false },
+		"imported": func(*fakeNode) {},
+		"not imported": func(n *fakeNode) {
+			n.pools[0].imported, n.pools[0].mirror = false, [][]string{{diskA, diskB}}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, wanted("bench0"))
@@ -272,7 +273,7 @@ func TestForeignPoolsAreLeftAlone(t *testing.T) {
 func TestAForeignPoolInDisguise(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	stranger := foreign("bench0")
-	stranger.imported, stranger.labels = false, map[string]bool{diskA: true, diskB: true}
+	stranger.imported, stranger.mirror, stranger.labels = false, [][]string{{diskA, diskB}}, map[string]bool{diskA: true, diskB: true}
 	w.node.pools = []*fakePool{stranger}
 	request := ctrl.Request{NamespacedName: types.NamespacedName{Name: "bench0"}}
 	if _, err := w.agent.Reconcile(t.Context(), request); !errors.Is(err, guard.ErrNotOurs) {

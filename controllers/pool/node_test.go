@@ -318,6 +318,9 @@ func (n *fakeNode) Verify(checked device.Disk) error {
 	return nil
 }
 
+// Answer answers.
+func (n *fakeNode) Answer(string) error { return nil }
+
 // Wipe is not for these tests.
 func (n *fakeNode) Wipe(wish device.Wish) (device.Disk, error) {
 	return device.Disk{}, fmt.Errorf("nobody gave up the contents of %s", wish.Path)

@@ -3,7 +3,6 @@ package pool
 import (
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,9 +38,9 @@ func created(args []string, guid string) *fakePool {
 	return pool
 }
 
-// in says whether the folders that a command searches have all disks of the pool.
-func (p *fakePool) in(folders []string) bool {
-	return !slices.ContainsFunc(slices.Concat(p.mirror...), func(disk string) bool { return !slices.Contains(folders, path.Dir(disk)) })
+// in says whether a command looks at all disks of the pool.
+func (p *fakePool) in(devices []string) bool {
+	return !slices.ContainsFunc(slices.Concat(p.mirror...), func(disk string) bool { return !slices.Contains(devices, disk+"-part1") })
 }
 
 // label is what a disk carries of the pool. Cache devices and spares do not know it, neither before nor after its end.

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // observed is what the planner decides on, and what only the status tells.
@@ -17,6 +19,8 @@ type observed struct {
 	version zfs.Version
 	// ashifts of vdevs by their name in the tree, where this version of OpenZFS tells.
 	ashifts map[string]string
+	// lookedOn are the disks on which a pool that is not imported was looked for.
+	lookedOn []string
 }
 
 // observe gathers all that is known of a pool. That it is not there is concluded only from a list that was printed:
@@ -37,10 +41,7 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 		if state.HostName, err = r.ZFS.HostName(ctx); err != nil {
 			return state, fmt.Errorf("ask for the name that node %s writes into labels: %w", r.NodeName, err)
 		}
-		if state.Importable, err = r.ZFS.Importable(ctx); err != nil {
-			return state, fmt.Errorf("look for pools that are not imported: %w", err)
-		}
-		return state, r.observeDisks(ctx, &state)
+		return state, r.observeAbsent(ctx, &state)
 	}
 	if err := r.observeLive(ctx, &state, pools[at]); err != nil {
 		return state, fmt.Errorf("look at pool %s: %w", pools[at].Name, err)
@@ -67,6 +68,36 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 		return state, nil
 	}
 	return state, r.observeDisks(ctx, &state)
+}
+
+// observeAbsent looks for the pool on its disks. They are looked at first: on one that does not answer, ZFS would look for ever, and with a
+// disk in its hands it lets no other pool of the node go on.
+func (r *Reconciler) observeAbsent(ctx context.Context, state *observed) error {
+	var err error
+	if state.Further, err = r.namedDisks(ctx, state.Pool); err != nil {
+		return err
+	}
+	claimed := append(plan.ClaimedDevices(state.Pool), state.Further...)
+	if err := r.survey(ctx, state, claimed); err != nil {
+		return err
+	}
+	for _, path := range guard.StablePaths(claimed) {
+		if errors.Is(state.Disks[path].Refusal, device.Silent) {
+			return nil
+		}
+		if r.mayOpen(state.Pool, path) {
+			state.lookedOn = append(state.lookedOn, path)
+		}
+	}
+	if state.Importable, err = r.ZFS.Importable(ctx, plan.PoolName(state.Pool), state.lookedOn); err != nil {
+		return fmt.Errorf("look for pools that are not imported: %w", err)
+	}
+	return nil
+}
+
+// mayOpen says whether a disk is granted. What is left of a pool that was made is found also when its disks are not granted any more.
+func (r *Reconciler) mayOpen(pool *v1alpha1.BenchmarkPool, path string) bool {
+	return pool.Status.GUID != "" || r.Policy.Allows(pool.Spec.Namespace, path)
 }
 
 func (r *Reconciler) observeLive(ctx context.Context, state *observed, summary zfs.PoolSummary) error {
@@ -140,6 +171,15 @@ func (r *Reconciler) observeMarks(ctx context.Context, state *observed, known []
 // observeDisks looks at the disks of the spec and, for what is left of a pool, at those that it had at last, and finds out which disks
 // the live pool and the other BenchmarkPools of the node mean.
 func (r *Reconciler) observeDisks(ctx context.Context, state *observed) error {
+	wanted := plan.SpecDevices(state.Pool)
+	if !state.Pool.DeletionTimestamp.IsZero() {
+		wanted = plan.ClaimedDevices(state.Pool)
+	}
+	return r.survey(ctx, state, wanted)
+}
+
+// survey looks at some disks, and finds out which the live pool and the other BenchmarkPools mean.
+func (r *Reconciler) survey(ctx context.Context, state *observed, wanted []string) error {
 	var err error
 	if state.Rivals, err = guard.Rivals(ctx, r.Live, state.Pool); err != nil {
 		return err
@@ -148,13 +188,7 @@ func (r *Reconciler) observeDisks(ctx context.Context, state *observed) error {
 	if state.Live != nil {
 		leaves = state.Live.Status.Leaves()
 	}
-	wanted, pool := plan.SpecDevices(state.Pool), state.Pool
-	if !pool.DeletionTimestamp.IsZero() {
-		wanted = plan.ClaimedDevices(pool)
-	}
-	state.Disks = guard.Survey(r.Disks, pool.Spec.PoolTemplate, wanted, func(path string) bool {
-		// What is left of a pool that was made is found also when its disks are not granted any more.
-		return pool.Status.GUID != "" || r.Policy.Allows(pool.Spec.Namespace, path)
-	}, leaves, state.Rivals)
+	pool := state.Pool
+	state.Disks = guard.Survey(r.Disks, pool.Spec.PoolTemplate, wanted, func(path string) bool { return r.mayOpen(pool, path) }, leaves, state.Rivals)
 	return nil
 }

@@ -50,6 +50,8 @@ type PoolState struct {
 	// Disks by path: those of the spec, of the live pool and of the rivals; looked at only if the spec and the live pool
 	// do not name the same disks in the same words.
 	Disks map[string]PoolDisk
+	// Further disks are those that operations on the pool have named, looked at if it is not imported.
+	Further []string
 	// Rivals are the other BenchmarkPools of the node, read whenever Disks are.
 	Rivals []v1alpha1.BenchmarkPool
 	// Users of the live pool, in words; asked only if the object is being deleted. Of a kept pool those of the outdated dataset, if there
@@ -205,6 +207,12 @@ func foreignPool(state PoolState) PoolDecision {
 // absentPool imports the pool, or makes it if it never was. A pool that has been is never made again: what was on it
 // would be lost without a word.
 func absentPool(state PoolState) PoolDecision {
+	if silence := state.silence(); silence != "" {
+		if conflict := state.conflict(SpecDevices(state.Pool)); conflict != "" {
+			return poolStall(v1alpha1.ReasonPoolConflict, "%s", conflict)
+		}
+		return poolStall(v1alpha1.ReasonPoolDeviceRefused, "pool %s is neither made nor imported: %s", PoolName(state.Pool), silence)
+	}
 	if guid := state.ownGUID(); guid != "" {
 		return importPool(state, guid)
 	}

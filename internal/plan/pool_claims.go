@@ -177,5 +177,20 @@ func ClaimedDevices(pool *v1alpha1.BenchmarkPool) []string {
 
 // missing says that a disk could not be seen at all, so that nothing is known of what is on it.
 func (d PoolDisk) missing() bool {
-	return d.Number == "" || errors.Is(d.Refusal, device.Missing) || errors.Is(d.Refusal, device.Unreadable)
+	return d.Number == "" || errors.Is(d.Refusal, device.Missing) || errors.Is(d.Refusal, device.Unreadable) || d.silent()
+}
+
+// silent says that a disk does not answer: what is on it is not known, and a command that waits for it would never end.
+func (d PoolDisk) silent() bool { return errors.Is(d.Refusal, device.Silent) }
+
+// silence says which of the disks of a pool that is not imported do not answer; empty if all do. Such a pool is not imported: the kernel would
+// look for it on those disks, and let no other pool of the node go on meanwhile.
+func (s PoolState) silence() string {
+	var told []string
+	for _, path := range append(ClaimedDevices(s.Pool), s.Further...) {
+		if disk := s.Disks[path]; disk.silent() {
+			told = append(told, disk.Refusal.Error())
+		}
+	}
+	return strings.Join(told, "; ")
 }

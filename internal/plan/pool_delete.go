@@ -24,6 +24,9 @@ func deletedPool(state PoolState) PoolDecision {
 	if state.Live != nil && state.Live.OwnedBy(string(pool.UID)) {
 		return destroyPool(state)
 	}
+	if silence := state.silence(); silence != "" {
+		return poolStall(v1alpha1.ReasonPoolUnhealthy, "it is not known what is left of pool %s: %s. Bring it back, or %s", PoolName(pool), silence, ReleaseCommand(pool))
+	}
 	if guid := state.ownGUID(); guid != "" && state.Live == nil {
 		decision := importPool(state, guid)
 		decision.Actions = decision.Actions[1:] // an object that is being deleted gets no finalizer

@@ -48,14 +48,15 @@ var calls = map[string][]call{
 	"DestroyPool": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.DestroyPool(ctx, a[0]) }, "zpool destroy p"}},
 	"Export":      {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Export(ctx, a[0]) }, "zpool export p"}},
 	"Import": {
-		{[]string{"123"}, func(ctx context.Context, c *zfs.Client, a []string) error {
-			return c.Import(ctx, zfs.ImportOptions{GUID: a[0]})
-		}, "zpool import -d /dev/disk/by-id -d /dev/disk/by-path -o cachefile=none -N 123"},
-		{[]string{"123", "q"}, func(ctx context.Context, c *zfs.Client, a []string) error {
-			return c.Import(ctx, zfs.ImportOptions{GUID: a[0], NewName: a[1], Mount: true, ReadOnly: true})
-		}, "zpool import -d /dev/disk/by-id -d /dev/disk/by-path -o cachefile=none -o readonly=on 123 q"},
+		{[]string{"123", d1, d2}, func(ctx context.Context, c *zfs.Client, a []string) error {
+			return c.Import(ctx, zfs.ImportOptions{GUID: a[0], Devices: a[1:]})
+		}, "zpool import -d " + d1 + "-part1 -d " + d2 + "-part1 -o cachefile=none -N 123"},
+		{[]string{"123", "q", d1}, func(ctx context.Context, c *zfs.Client, a []string) error {
+			return c.Import(ctx, zfs.ImportOptions{GUID: a[0], NewName: a[1], Devices: a[2:], Mount: true, ReadOnly: true})
+		}, "zpool import -d " + d1 + "-part1 -o cachefile=none -o readonly=on 123 q"},
 	},
-	"Importable": {{nil, func(ctx context.Context, c *zfs.Client, _ []string) error { _, err := c.Importable(ctx); return err }, "zpool import -d /dev/disk/by-id -d /dev/disk/by-path"}},
+	"Importable": {{[]string{d1, d2}, func(ctx context.Context, c *zfs.Client, a []string) error { _, err := c.Importable(ctx, "p", a); return err },
+		"zpool import -d " + d1 + "-part1 -d " + d2 + "-part1"}},
 	"Add": {{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		return c.Add(ctx, a[0], 12, zfs.Layout{Log: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[1:]}}})
 	}, "zpool add -o ashift=12 p log " + d1}},

@@ -28,7 +28,7 @@ func (c *Client) AuxiliaryGUIDs(ctx context.Context, status *Status) error {
 		return nil
 	}
 	// The same tree, with guids as names.
-	output, err := c.run.Run(ctx, zpool("status", "-g", "-p", status.Pool))
+	output, err := c.run.Run(ctx, zpool("status", "-g", "-p", status.Pool).onPool(status.Pool))
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,8 @@ type Command struct {
 	Program string
 	// Args behind the program's name.
 	Args []string
+	// Pool that the command is about; empty if it is about all of them. One that hangs keeps others on the same pool from being started.
+	Pool string
 	// Stdin of the program, nothing if nil.
 	Stdin io.Reader
 	// Stdout takes the output as it comes; if nil, Run returns it. After a Timeout it may still be written to.
@@ -40,4 +42,21 @@ type Runner interface {
 
 func zpool(args ...string) Command { return Command{Program: zpoolProgram, Args: args} }
 
-func zfs(args ...string) Command { return Command{Program: zfsProgram, Args: args} }
+// onPool says which pool a command is about.
+func (c Command) onPool(pool string) Command {
+	c.Pool = pool
+	return c
+}
+
+// zfs is a command on the dataset or snapshot that its last argument names.
+func zfs(args ...string) Command {
+	return Command{Program: zfsProgram, Args: args, Pool: poolOf(args[len(args)-1])}
+}
+
+// poolOf is the pool of a dataset or snapshot.
+func poolOf(name string) string {
+	if end := strings.IndexAny(name, "/@"); end >= 0 {
+		return name[:end]
+	}
+	return name
+}

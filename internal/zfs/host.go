@@ -8,7 +8,6 @@ import (
 	"io"
 	"os/exec"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -21,8 +20,6 @@ const (
 	// outputLimit keeps a runaway program from filling the agent's memory.
 	outputLimit = 16 << 20
 	stderrLimit = 16 << 10
-	// unkillableLimit is how many programs may hang in the kernel before no more are started.
-	unkillableLimit = 8
 )
 
 // Host runs the programs of this node.
@@ -30,10 +27,10 @@ type Host struct {
 	// root is the file system in which the command is started, by its path here; empty is our own.
 	root string
 	// prefix stands before every command.
-	prefix     []string
-	timeout    time.Duration
-	grace      time.Duration
-	unkillable atomic.Int32
+	prefix  []string
+	timeout time.Duration
+	grace   time.Duration
+	hanging hangs
 }
 
 // NewHost returns a runner for a program that runs on the node itself. A prefix is put before every command.
@@ -57,9 +54,8 @@ func environment() []string {
 // Run runs a command to its end, or ends it at its deadline. A program that hangs in the kernel, as those of a
 // suspended pool do, cannot be ended: Run returns all the same, with Timeout.
 func (h *Host) Run(ctx context.Context, command Command) ([]byte, error) {
-	if h.unkillable.Load() >= unkillableLimit {
-		return nil, &Error{Kind: Suspended, Command: command.String(), ExitCode: -1,
-			Stderr: fmt.Sprintf("%d earlier commands hang in the kernel", unkillableLimit)}
+	if err := h.hanging.refuse(command); err != nil {
+		return nil, err
 	}
 	timeout := command.Timeout
 	if timeout <= 0 {
@@ -88,7 +84,7 @@ func (h *Host) Run(ctx context.Context, command Command) ([]byte, error) {
 	if err := process.Start(); err != nil {
 		return nil, &Error{Kind: notStarted(err), Command: command.String(), ExitCode: -1, Stderr: err.Error(), Err: err}
 	}
-	if err := h.wait(ctx, process.Wait); err != nil {
+	if err := h.wait(ctx, command, process.Wait); err != nil {
 		return nil, failure(ctx, command, err, stderr.String())
 	}
 	if stdout.full() {
@@ -100,7 +96,7 @@ func (h *Host) Run(ctx context.Context, command Command) ([]byte, error) {
 var errUnkillable = errors.New("the program does not end although it was killed")
 
 // wait waits for a program, but not for one that cannot die: its goroutine stays until the kernel lets go.
-func (h *Host) wait(ctx context.Context, ended func() error) error {
+func (h *Host) wait(ctx context.Context, command Command, ended func() error) error {
 	var result error
 	done := make(chan struct{})
 	go func() {
@@ -118,11 +114,7 @@ func (h *Host) wait(ctx context.Context, ended func() error) error {
 	case <-done:
 		return result
 	case <-patience.C:
-		h.unkillable.Add(1)
-		go func() {
-			<-done
-			h.unkillable.Add(-1)
-		}()
+		h.hanging.add(ctx, command, done)
 		return errUnkillable
 	}
 }

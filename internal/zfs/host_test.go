@@ -128,29 +128,51 @@ func TestHostEndsPrograms(t *testing.T) {
 		}
 		cancel()
 	}
-	if hanging := host.unkillable.Load(); hanging != 0 {
-		t.Errorf("%d programs count as unkillable", hanging)
+	if hanging := host.Hanging(); len(hanging) != 0 {
+		t.Errorf("programs count as hanging: %v", hanging)
 	}
 }
 
-// A program in the kernel's hands does not die. The caller must get its answer all the same, and not start more.
+// A program in the kernel's hands does not die. The caller must get its answer all the same, and not start more on that pool. Other pools go on.
 func TestHostDoesNotWaitForTheUnkillable(t *testing.T) {
-	host := NewHost()
+	host := testHost(t)
 	host.grace = time.Millisecond
-	ctx, cancel := context.WithCancel(t.Context())
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
+	ctx, unended := FollowUnended(cancelled)
 	release := make(chan struct{})
-	for range unkillableLimit {
-		if err := host.wait(ctx, func() error { <-release; return nil }); !errors.Is(err, errUnkillable) {
+	on := func(pool string) Command { return zpool("args", pool).onPool(pool) }
+	for range hangingPerPool {
+		if _, err := host.Run(t.Context(), on("stuck")); err != nil {
+			t.Fatalf("before the limit: %v", err)
+		}
+		if err := host.wait(ctx, on("stuck"), func() error { <-release; return nil }); !errors.Is(err, errUnkillable) {
 			t.Fatalf("waiting for a program that never ends: %v", err)
 		}
 	}
-	if _, err := host.Run(t.Context(), zpool("list")); !errors.Is(err, Suspended) {
-		t.Errorf("with %d hanging programs another was started: %v", unkillableLimit, err)
+	if _, err := host.Run(t.Context(), on("stuck")); !errors.Is(err, Suspended) || !strings.Contains(err.Error(), "'zpool args stuck' hangs in the kernel since 2") {
+		t.Errorf("with %d hanging programs another was started on the pool: %v", hangingPerPool, err)
+	}
+	for _, other := range []string{"fine", ""} {
+		if _, err := host.Run(t.Context(), on(other)); err != nil {
+			t.Errorf("pool %q does not go on: %v", other, err)
+		}
+	}
+	for n := len(host.Hanging()); n < hangingOnNode; n++ {
+		if err := host.wait(ctx, on(fmt.Sprint("pool", n)), func() error { <-release; return nil }); !errors.Is(err, errUnkillable) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := host.Run(t.Context(), on("fine")); !errors.Is(err, Suspended) {
+		t.Errorf("with %d hanging programs on the node another was started: %v", hangingOnNode, err)
+	}
+	if !unended.Any() {
+		t.Error("nobody is told of the programs that have not ended")
 	}
 	close(release)
+	unended.Wait()
 	deadline := time.After(10 * time.Second)
-	for host.unkillable.Load() > 0 {
+	for len(host.Hanging()) > 0 || unended.Any() {
 		select {
 		case <-deadline:
 			t.Fatal("programs that ended still count as hanging")
@@ -159,6 +181,15 @@ func TestHostDoesNotWaitForTheUnkillable(t *testing.T) {
 	}
 	if err := failure(ctx, zpool("list"), errUnkillable, ""); !errors.Is(err, Timeout) {
 		t.Errorf("%v is no timeout", err)
+	}
+}
+
+// TestCommandsSayWhichPoolTheyAreAbout: only then one that hangs keeps no other pool from being worked on.
+func TestCommandsSayWhichPoolTheyAreAbout(t *testing.T) {
+	for name, want := range map[string]string{"p": "p", "p/a": "p", "p/a@s": "p", "p@s": "p"} {
+		if got := zfs("list", name).Pool; got != want {
+			t.Errorf("zfs list %s is about %q, want %q", name, got, want)
+		}
 	}
 }
 

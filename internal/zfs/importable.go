@@ -14,9 +14,17 @@ type Importable struct {
 	Message string
 }
 
-// Importable lists the pools that could be imported. Destroyed ones are not listed.
-func (c *Client) Importable(ctx context.Context) ([]Importable, error) {
-	command := zpool(importFrom()...)
+// Importable lists the pools on some disks that could be imported. Destroyed ones are not listed. It is done for one pool, by whose name it is
+// told if it hangs. Without disks nothing is looked for.
+func (c *Client) Importable(ctx context.Context, pool string, devices []string) ([]Importable, error) {
+	if len(devices) == 0 {
+		return nil, nil
+	}
+	args, err := importFrom(devices)
+	if err != nil {
+		return nil, err
+	}
+	command := zpool(args...).onPool(pool)
 	command.Timeout = poolTimeout
 	output, err := c.run.Run(ctx, command)
 	if err != nil {

@@ -41,7 +41,7 @@ func (c *Client) histograms(ctx context.Context, pool, kind string, columns []st
 		return nil, err
 	}
 	// Without an interval the counts are whole numbers since import; with one they are rates.
-	command := zpool("iostat", "-H", "-p", "-v", "-P", kind, pool)
+	command := zpool("iostat", "-H", "-p", "-v", "-P", kind, pool).onPool(pool)
 	output, err := c.run.Run(ctx, command)
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (c *Client) Rates(ctx context.Context, pool string, seconds int) ([]VdevRat
 		return nil, invalid("a watch of %d seconds: make it 1 to 60", seconds)
 	}
 	// -y leaves out the means since import.
-	command := zpool("iostat", "-H", "-p", "-v", "-P", "-y", pool, strconv.Itoa(seconds), "1")
+	command := zpool("iostat", "-H", "-p", "-v", "-P", "-y", pool, strconv.Itoa(seconds), "1").onPool(pool)
 	output, err := c.run.Run(ctx, command)
 	if err != nil {
 		return nil, err

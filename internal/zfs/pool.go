@@ -12,10 +12,21 @@ import (
 // poolTimeout is for commands that label disks, open them all, or wait for a transaction group.
 const poolTimeout = 10 * time.Minute
 
-// importFrom begins a command that looks for pools where disks have stable paths. Some disks have a path, but no id. Of several names of a
-// disk, zpool takes the one in its label, else the one found first; a folder that is not there is passed over.
-func importFrom(args ...string) []string {
-	return append([]string{"import", "-d", "/dev/disk/by-id", "-d", "/dev/disk/by-path"}, args...)
+// importFrom begins a command that looks for pools on these disks and opens no other. A device behind -d is looked at itself, where a folder
+// would have every disk of the node opened, those of others and those that do not answer too. ZFS has its labels on the first partition. A
+// path that is not there is passed over.
+func importFrom(devices []string, args ...string) ([]string, error) {
+	if len(devices) == 0 {
+		return nil, invalid("import without disks: name those that the pool is on")
+	}
+	argv := []string{"import"}
+	for _, device := range devices {
+		if err := checkDevice(device); err != nil {
+			return nil, err
+		}
+		argv = append(argv, "-d", device+"-part1")
+	}
+	return append(argv, args...), nil
 }
 
 // PoolSpec is a pool to be made.
@@ -53,7 +64,7 @@ func createPool(spec PoolSpec) (Command, error) {
 		return Command{}, invalid("pool %s without data vdevs: name at least one", spec.Name)
 	}
 	command := zpool(slices.Concat([]string{"create", "-o", "cachefile=none", "-o", "autoreplace=off", "-m", "none"},
-		ashift, pool, root, []string{spec.Name}, layout)...)
+		ashift, pool, root, []string{spec.Name}, layout)...).onPool(spec.Name)
 	command.Timeout = poolTimeout
 	return command, nil
 }
@@ -93,7 +104,7 @@ func (c *Client) onPool(ctx context.Context, pool string, args []string, behind 
 	if err := checkPool(pool); err != nil {
 		return err
 	}
-	command := zpool(slices.Concat(args, []string{pool}, behind)...)
+	command := zpool(slices.Concat(args, []string{pool}, behind)...).onPool(pool)
 	command.Timeout = poolTimeout
 	return c.do(ctx, command)
 }
@@ -113,6 +124,10 @@ func (c *Client) Export(ctx context.Context, pool string) error {
 type ImportOptions struct {
 	// GUID of the pool: a name can belong to several.
 	GUID string
+	// Pool is its name, by which a hanging import is told.
+	Pool string
+	// Devices that it is on: no other disk is opened.
+	Devices []string
 	// NewName, if the pool is to have another.
 	NewName string
 	// Mount its datasets too.
@@ -121,12 +136,15 @@ type ImportOptions struct {
 	ReadOnly bool
 }
 
-// Import brings a pool back, found by its disks' stable paths.
+// Import brings a pool back, found on the disks that are named.
 func (c *Client) Import(ctx context.Context, options ImportOptions) error {
 	if !guidPattern.MatchString(options.GUID) {
 		return invalid("pool guid %q: write the number that 'zpool get guid' prints", options.GUID)
 	}
-	args := importFrom("-o", "cachefile=none")
+	args, err := importFrom(options.Devices, "-o", "cachefile=none")
+	if err != nil {
+		return err
+	}
 	if !options.Mount {
 		args = append(args, "-N")
 	}
@@ -140,7 +158,7 @@ func (c *Client) Import(ctx context.Context, options ImportOptions) error {
 		}
 		args = append(args, options.NewName)
 	}
-	command := zpool(args...)
+	command := zpool(args...).onPool(options.Pool)
 	command.Timeout = poolTimeout
 	return c.do(ctx, command)
 }
@@ -267,7 +285,7 @@ func (c *Client) ClearLabel(ctx context.Context, device string) error {
 	if err := checkDevice(device); err != nil {
 		return err
 	}
-	return c.do(ctx, zpool("labelclear", device+"-part1"))
+	return c.do(ctx, zpool("labelclear", device+"-part1").onPool(device))
 }
 
 // SetPoolProperty sets one property.
@@ -275,5 +293,5 @@ func (c *Client) SetPoolProperty(ctx context.Context, pool, name, value string) 
 	if err := checkAll(checkPool(pool), checkProperty(name), checkValue(name, value), checkPoolProperties(map[string]string{name: value})); err != nil {
 		return err
 	}
-	return c.do(ctx, zpool("set", name+"="+value, pool))
+	return c.do(ctx, zpool("set", name+"="+value, pool).onPool(pool))
 }

@@ -39,7 +39,7 @@ func (c *Client) PoolProperties(ctx context.Context, pool string, names ...strin
 	if err := checkAll(err, checkPool(pool)); err != nil {
 		return nil, err
 	}
-	return c.properties(ctx, zpool("get", "-Hp", "-o", "name,property,value,source", columns, pool))
+	return c.properties(ctx, zpool("get", "-Hp", "-o", "name,property,value,source", columns, pool).onPool(pool))
 }
 
 // VdevProperties reads properties of all vdevs of a pool, from OpenZFS 2.2 on; see Version.VdevProperties. The
@@ -49,7 +49,7 @@ func (c *Client) VdevProperties(ctx context.Context, pool string, names ...strin
 	if err := checkAll(err, checkPool(pool)); err != nil {
 		return nil, err
 	}
-	return c.properties(ctx, zpool("get", "-Hp", "-o", "name,property,value,source", columns, pool, "all-vdevs"))
+	return c.properties(ctx, zpool("get", "-Hp", "-o", "name,property,value,source", columns, pool, "all-vdevs").onPool(pool))
 }
 
 func (c *Client) properties(ctx context.Context, command Command) ([]Property, error) {
@@ -127,7 +127,7 @@ func (c *Client) Pool(ctx context.Context, pool string) (PoolSummary, error) {
 	if err := checkPool(pool); err != nil {
 		return PoolSummary{}, err
 	}
-	command := zpool("list", "-Hp", "-o", strings.Join(poolColumns, ","), pool)
+	command := zpool("list", "-Hp", "-o", strings.Join(poolColumns, ","), pool).onPool(pool)
 	pools, err := c.listPools(ctx, command)
 	if err != nil {
 		return PoolSummary{}, err

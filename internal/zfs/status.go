@@ -131,9 +131,9 @@ func (c *Client) Status(ctx context.Context, version Version, pool string) (Stat
 		return Status{}, err
 	}
 	// Text has exact counts of errors only with -p.
-	command, parse := zpool("status", "-p", "-P", "-t", pool), parseStatusText
+	command, parse := zpool("status", "-p", "-P", "-t", pool).onPool(pool), parseStatusText
 	if version.JSON() {
-		command, parse = zpool("status", "-j", "--json-int", "-P", "-t", pool), parseStatusJSON
+		command, parse = zpool("status", "-j", "--json-int", "-P", "-t", pool).onPool(pool), parseStatusJSON
 	}
 	output, err := c.run.Run(ctx, command)
 	if err != nil {

@@ -21,7 +21,7 @@ var versionPattern = regexp.MustCompile(`^zfs-(?:kmod-)?([0-9]{1,4})\.([0-9]{1,4
 
 // Version asks the programs for their version.
 func (c *Client) Version(ctx context.Context) (Version, error) {
-	output, err := c.run.Run(ctx, zfs("version"))
+	output, err := c.run.Run(ctx, zfs("version").onPool(""))
 	if err != nil {
 		return Version{}, err
 	}

@@ -32,7 +32,7 @@ func (c *Client) Metaslabs(ctx context.Context, pool string) ([]Metaslab, error)
 	if err := checkPool(pool); err != nil {
 		return nil, err
 	}
-	command := Command{Program: zdbProgram, Args: []string{"-mm", "-P", pool}, Timeout: zdbTimeout}
+	command := Command{Program: zdbProgram, Args: []string{"-mm", "-P", pool}, Pool: pool, Timeout: zdbTimeout}
 	output, err := c.run.Run(ctx, command)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (c *Client) LayoutScore(ctx context.Context, dataset string, object uint64)
 		args = append(args, strconv.FormatUint(object, 10))
 	}
 	var scorer layoutScorer
-	command := Command{Program: zdbProgram, Args: args, Timeout: zdbTimeout, Stdout: &lineWriter{line: scorer.line}}
+	command := Command{Program: zdbProgram, Args: args, Pool: poolOf(dataset), Timeout: zdbTimeout, Stdout: &lineWriter{line: scorer.line}}
 	if _, err := c.run.Run(ctx, command); err != nil {
 		return LayoutScore{}, err
 	}

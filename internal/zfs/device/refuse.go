@@ -25,6 +25,7 @@ const (
 	InUse          Reason = "InUse"
 	ActivePool     Reason = "PoolNotExported"
 	Unreadable     Reason = "Unreadable"
+	Silent         Reason = "DoesNotAnswer"
 	Changed        Reason = "Changed"
 	PoolMember     Reason = "PoolMember"
 	PartitionTable Reason = "PartitionTable"
@@ -63,6 +64,8 @@ type Wish struct {
 	MinBytes int64
 	// Reuse is the serial number of the one disk whose old contents may be lost, if it is this one.
 	Reuse string
+	// GivenUp is closed when nobody waits for it any more: Wipe writes nothing then. Nil is never.
+	GivenUp <-chan struct{}
 }
 
 // RefusedError says why a disk is not taken.

@@ -3,6 +3,7 @@ package device
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -27,7 +28,12 @@ func (n *Node) Wipe(wish Wish) (Disk, error) {
 	if err != nil {
 		return disk, fmt.Errorf("opening %s to wipe it: %w", disk.Kernel, err)
 	}
-	err = n.blank(disk, file)
+	err = n.blank(disk, careful{File: file, may: func() error {
+		if given(wish.GivenUp) {
+			return errAbandoned
+		}
+		return n.Verify(disk)
+	}})
 	if err = errors.Join(err, file.Close()); err != nil {
 		return disk, fmt.Errorf("wiping %s (%s): %w", disk.Path, disk.Serial, err)
 	}
@@ -35,10 +41,7 @@ func (n *Node) Wipe(wish Wish) (Disk, error) {
 }
 
 // blank writes zeros to both ends of the disk and of its partitions, and wherever else something was found.
-func (n *Node) blank(disk Disk, file *os.File) error {
-	if err := n.Verify(disk); err != nil {
-		return err
-	}
+func (n *Node) blank(disk Disk, file careful) error {
 	for _, area := range append([]part{{size: disk.SizeBytes}}, disk.partitions...) {
 		tail := max(area.size-headSize, 0)
 		if err := errors.Join(zero(file, area.start, min(headSize, area.size)), zero(file, area.start+tail, area.size-tail)); err != nil {
@@ -60,7 +63,7 @@ func (n *Node) blank(disk Disk, file *os.File) error {
 	return unix.IoctlSetInt(int(file.Fd()), unix.BLKRRPART, 0)
 }
 
-func zero(file *os.File, offset, length int64) error {
+func zero(file io.WriterAt, offset, length int64) error {
 	chunk := make([]byte, 1<<20)
 	for done := int64(0); done < length; {
 		count, err := file.WriteAt(chunk[:min(int64(len(chunk)), length-done)], offset+done)

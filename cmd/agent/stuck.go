@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+const (
+	// reportEvery is how often the log says what hangs.
+	reportEvery = 5 * time.Minute
+	// longestTurn is more than all deadlines of a turn's commands together.
+	longestTurn = 3 * time.Hour
+)
+
+// stuck watches for what hangs in the kernel, and for what is stuck in the agent itself.
+type stuck struct {
+	turns    interface{ Held() []guard.HeldTurn }
+	disks    interface{ Hanging() []guard.Look }
+	programs interface{ Hanging() []zfs.Hanging }
+}
+
+// report is all that hangs, in words.
+func (s *stuck) report() []string {
+	var all []string
+	for _, look := range s.disks.Hanging() {
+		all = append(all, look.String())
+	}
+	for _, program := range s.programs.Hanging() {
+		all = append(all, program.String())
+	}
+	return all
+}
+
+// check is part of the liveness probe. It fails only if a restart helps: a turn that does not end although nothing hangs in the kernel is a defect
+// of the agent. What hangs in the kernel outlives a restart, which would only keep the other pools waiting.
+func (s *stuck) check(*http.Request) error {
+	if len(s.report()) > 0 {
+		return nil
+	}
+	for _, turn := range s.turns.Held() {
+		if !turn.Hanging && time.Since(turn.Since) > longestTurn {
+			return fmt.Errorf("%s has not ended its turn since %s, and nothing hangs in the kernel", turn.Who, turn.Since.UTC().Format(time.RFC3339))
+		}
+	}
+	return nil
+}
+
+// Start says in the log what hangs, as long as something does.
+func (s *stuck) Start(ctx context.Context) error {
+	ticks := time.NewTicker(reportEvery)
+	defer ticks.Stop()
+	log := ctrl.Log.WithName("stuck")
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks.C:
+		}
+		for _, what := range s.report() {
+			log.Info("waiting for the kernel; look at 'dmesg' on the node", "what", what)
+		}
+	}
+}

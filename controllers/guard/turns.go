@@ -1,0 +1,196 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// turnPatience is how long a turn is waited for, counted from when its holder took it. Nobody waits for a holder that is stuck.
+const turnPatience = 5 * time.Second
+
+// Turns let one at a time look at a pool and change it. A turn is for a set of names: those of pools and of disks. Two that have a name in
+// common never have their turns at the same time. All names of a turn are taken at once or none, so that nobody waits for anybody in a ring.
+type Turns struct {
+	// Patience instead of turnPatience.
+	Patience time.Duration
+
+	mutex sync.Mutex
+	held  map[string]*Turn
+}
+
+// Turn is a turn that was taken.
+type Turn struct {
+	turns   *Turns
+	who     string
+	names   []string
+	since   time.Time
+	ended   chan struct{}
+	unended *zfs.Unended
+}
+
+// BusyError says who has the turn.
+type BusyError struct {
+	Who, Name string
+	Since     time.Time
+}
+
+// Error names the holder, and since when.
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("waiting for %s, which has worked with %s since %s", e.Who, e.Name, e.Since.UTC().Format(time.RFC3339))
+}
+
+// Take waits for a turn, but not for a holder that is stuck: then it returns a BusyError, and whoever wants the turn comes back later. Programs
+// that are started under the returned context and do not end keep the turn, however long ago End was called: what hangs in the kernel with a
+// disk in its hands may still change it.
+func (t *Turns) Take(ctx context.Context, who string, names ...string) (context.Context, *Turn, error) {
+	patience := t.Patience
+	if patience == 0 {
+		patience = turnPatience
+	}
+	for {
+		under, unended := zfs.FollowUnended(ctx)
+		turn, holder, name := t.try(&Turn{turns: t, who: who, names: names, since: time.Now(), ended: make(chan struct{}), unended: unended})
+		if turn != nil {
+			return under, turn, nil
+		}
+		timer := time.NewTimer(time.Until(holder.since.Add(patience)))
+		select {
+		case <-holder.ended:
+			timer.Stop()
+		case <-timer.C:
+			return ctx, nil, &BusyError{Who: holder.who, Name: name, Since: holder.since}
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx, nil, ctx.Err()
+		}
+	}
+}
+
+// try takes all names, or tells who has one of them.
+func (t *Turns) try(wanted *Turn) (taken, holder *Turn, name string) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for _, name := range wanted.names {
+		if holder := t.held[name]; holder != nil {
+			return nil, holder, name
+		}
+	}
+	if t.held == nil {
+		t.held = map[string]*Turn{}
+	}
+	for _, name := range wanted.names {
+		t.held[name] = wanted
+	}
+	return wanted, nil, ""
+}
+
+// End gives the turn to the next, at once or when the last program of it has ended.
+func (turn *Turn) End() {
+	if !turn.unended.Any() {
+		turn.free()
+		return
+	}
+	go func() {
+		turn.unended.Wait()
+		turn.free()
+	}()
+}
+
+func (turn *Turn) free() {
+	turn.turns.mutex.Lock()
+	defer turn.turns.mutex.Unlock()
+	for _, name := range turn.names {
+		delete(turn.turns.held, name)
+	}
+	close(turn.ended)
+}
+
+// HeldTurn tells of a turn for people.
+type HeldTurn struct {
+	Who   string
+	Since time.Time
+	// Hanging says that a program of it hangs in the kernel.
+	Hanging bool
+}
+
+// Held are the turns that are taken, the oldest first.
+func (t *Turns) Held() []HeldTurn {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	seen := map[*Turn]bool{}
+	var all []HeldTurn
+	for _, turn := range t.held {
+		if !seen[turn] {
+			seen[turn] = true
+			all = append(all, HeldTurn{Who: turn.who, Since: turn.since, Hanging: turn.unended.Any()})
+		}
+	}
+	slices.SortFunc(all, func(a, b HeldTurn) int { return a.Since.Compare(b.Since) })
+	return all
+}
+
+// TurnNames are the names of a turn with pools: theirs, and those of every disk that they claim, by its path and by the number that the kernel
+// knows it by. Two objects that claim one pool name or one disk, by whatever paths, have one of them in common.
+func TurnNames(disks Disks, further []string, pools ...*v1alpha1.BenchmarkPool) []string {
+	var names []string
+	paths := slices.Clone(further)
+	for _, pool := range pools {
+		names = append(names, "BenchmarkPool "+pool.Name, "pool "+plan.PoolName(pool))
+		paths = append(paths, plan.ClaimedDevices(pool)...)
+	}
+	for _, path := range paths {
+		names = append(names, "disk "+path)
+		if disk, _ := disks.Identify(path); disk.Number != "" { // a disk that is refused has its number too
+			names = append(names, "device "+disk.Number)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Busy says whether an error is that of a turn which somebody else has.
+func Busy(err error) bool {
+	_, busy := err.(*BusyError) //nolint:errorlint // Take never wraps it
+	return busy
+}
+
+// Covers says whether names that were taken are still all that is needed: an object may have been changed while its turn was waited for.
+func Covers(taken, needed []string) bool {
+	return !slices.ContainsFunc(needed, func(name string) bool { return !slices.Contains(taken, name) })
+}
+
+// StablePaths are those of some paths by which the agent knows disks, each once.
+func StablePaths(paths []string) []string {
+	stable := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !strings.HasPrefix(path, "/dev/disk/by-") })
+	slices.Sort(stable)
+	return slices.Compact(stable)
+}
+
+// Answering makes sure that the disks of a pool answer, before a command that waits for them while it holds the kernel's lock on all pools:
+// with a silent disk it would stop every pool of the node. A disk that is missing or fails has answered.
+func Answering(disks Disks, paths []string) error {
+	errs := make([]error, len(paths))
+	var all sync.WaitGroup
+	for i, path := range paths {
+		all.Go(func() { errs[i] = disks.Answer(path) })
+	}
+	all.Wait()
+	var silent []string
+	for _, err := range errs {
+		if IsSilent(err) {
+			silent = append(silent, err.Error())
+		}
+	}
+	if len(silent) > 0 {
+		return fmt.Errorf("%w: %s", ErrSilent, strings.Join(silent, "; "))
+	}
+	return nil
+}

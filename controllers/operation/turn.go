@@ -1,0 +1,133 @@
+package operation
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+const (
+	// workers look at that many operations of a node beside each other, so that one that waits for a disk does not keep the others waiting.
+	workers = 8
+	// busyRecheck is when a turn that somebody else has is tried again: no watch tells that it ends.
+	busyRecheck = 5 * time.Second
+	// parametersTurn is the turn of those that set a module parameter: it holds for all pools.
+	parametersTurn = "module parameters"
+)
+
+// inTurn takes the turns of all that an operation is about, reads the object again and works on it.
+func (r *Reconciler) inTurn(ctx context.Context, operation *v1alpha1.PoolOperation) (reconcile.Result, error) {
+	names, err := r.turnNames(ctx, operation)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	under, turn, err := r.Turns.Take(ctx, "PoolOperation "+operation.Name, names...)
+	if guard.Busy(err) {
+		return reconcile.Result{RequeueAfter: busyRecheck}, r.sayBusy(ctx, operation, err)
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	defer turn.End()
+	// What its status records must not be done twice.
+	var now v1alpha1.PoolOperation
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(operation), &now); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	// A pool that was changed while it waited may claim other disks.
+	needed, err := r.turnNames(ctx, &now)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if now.UID != operation.UID || !guard.Covers(names, needed) {
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	}
+	return r.step(under, &now)
+}
+
+// turnNames are the names of the turn that an operation needs: those of its pools, whether they are there or not, and of all disks that
+// these claim or that it names.
+func (r *Reconciler) turnNames(ctx context.Context, operation *v1alpha1.PoolOperation) ([]string, error) {
+	action := operation.Spec.Action
+	named := []string{operation.Spec.Pool}
+	if action.Replicate != nil {
+		named = append(named, action.Replicate.ToPool)
+	}
+	var names []string
+	var pools []*v1alpha1.BenchmarkPool
+	for _, name := range named {
+		pool, err := r.benchmarkPool(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, "BenchmarkPool "+name)
+		if pool != nil && pool.Spec.NodeName == r.NodeName {
+			pools = append(pools, pool)
+		}
+	}
+	if action.ModuleParameter != nil {
+		names = append(names, parametersTurn)
+	}
+	names = append(names, guard.TurnNames(r.Disks, plan.OperationDevices(action), pools...)...)
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// sayBusy tells of the wait in the status of an operation that says nothing yet.
+func (r *Reconciler) sayBusy(ctx context.Context, operation *v1alpha1.PoolOperation, busy error) error {
+	if len(operation.Status.Conditions) > 0 {
+		return nil
+	}
+	_, err := r.writeStatus(ctx, operation, summariseFailure(plan.OperationState{Operation: operation}, busy))
+	return err
+}
+
+// disksOf are the disks of a live pool and those that its object claims.
+func disksOf(pool *v1alpha1.BenchmarkPool, live *plan.OperationPool) []string {
+	paths := plan.ClaimedDevices(pool)
+	for _, leaf := range live.Status.Leaves() {
+		paths = append(paths, plan.LeafPaths(leaf)...)
+	}
+	return guard.StablePaths(paths)
+}
+
+// answering makes sure that all disks of the pool answer, right before a command that waits for them while no other pool can go on.
+func (r *Reconciler) answering(state plan.OperationState) error {
+	return proof(guard.Answering(r.Disks, disksOf(state.Pool, state.Live)))
+}
+
+// importOptions bring the pool back from its disks.
+func importOptions(state plan.OperationState) zfs.ImportOptions {
+	return zfs.ImportOptions{GUID: state.Live.GUID, Pool: state.Live.Name, Devices: disksOf(state.Pool, state.Live)}
+}
+
+// releaser is a controller of its own: the worker of the operation may be the one that waits for ZFS.
+func (r *Reconciler) releaser(manager ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(manager).
+		Named("operation-release").
+		For(&v1alpha1.PoolOperation{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(object client.Object) bool {
+			operation, isOne := object.(*v1alpha1.PoolOperation)
+			return isOne && plan.OperationReleased(operation)
+		}))).
+		Complete(reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+			var operation v1alpha1.PoolOperation
+			if err := r.Live.Get(ctx, request.NamespacedName, &operation); err != nil {
+				return reconcile.Result{}, client.IgnoreNotFound(err)
+			}
+			if operation.Spec.NodeName != r.NodeName || !plan.OperationReleased(&operation) {
+				return reconcile.Result{}, nil
+			}
+			return reconcile.Result{}, r.letGo(ctx, &operation)
+		}))
+}

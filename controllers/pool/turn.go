@@ -1,0 +1,144 @@
+package pool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/controllers/write"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+const (
+	// workers reconcile that many pools of a node beside each other, so that one that waits for a disk does not keep the others waiting.
+	workers = 8
+	// busyRecheck is when a turn that somebody else has is tried again: no watch tells that it ends.
+	busyRecheck = 5 * time.Second
+	// silentRecheck is when a disk that does not answer is asked again.
+	silentRecheck = time.Minute
+)
+
+// inTurn takes the turn of a pool, reads the object again and works on it.
+func (r *Reconciler) inTurn(ctx context.Context, pool *v1alpha1.BenchmarkPool) (reconcile.Result, error) {
+	names := guard.TurnNames(r.Disks, nil, pool)
+	under, turn, err := r.Turns.Take(ctx, "BenchmarkPool "+pool.Name, names...)
+	if guard.Busy(err) {
+		return reconcile.Result{RequeueAfter: busyRecheck}, r.sayBusy(ctx, pool, err)
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	defer turn.End()
+	// What its status records must not be done twice, and the turn is for what the object claims now.
+	var now v1alpha1.BenchmarkPool
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	return r.step(under, &now, names)
+}
+
+// sayBusy tells of the wait in the status of an object that says nothing yet. What a pool has been found to be stays true while it waits.
+func (r *Reconciler) sayBusy(ctx context.Context, pool *v1alpha1.BenchmarkPool, busy error) error {
+	if meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady) != nil {
+		return nil
+	}
+	return r.writeStatus(ctx, pool, summariseFailure(pool, busy))
+}
+
+// covered says whether the turn is for all that the object claims, as the node shows it now.
+func (r *Reconciler) covered(pool *v1alpha1.BenchmarkPool, names []string) bool {
+	return guard.Covers(names, guard.TurnNames(r.Disks, nil, pool))
+}
+
+// namedDisks are the disks that operations on a pool name besides those that its object claims: they may have been added right before the agent
+// ended, and the pool is on them too.
+func (r *Reconciler) namedDisks(ctx context.Context, pool *v1alpha1.BenchmarkPool) ([]string, error) {
+	claimed, paths := plan.ClaimedDevices(pool), []string(nil)
+	var operations v1alpha1.PoolOperationList
+	if err := r.Client.List(ctx, &operations); err != nil {
+		return nil, fmt.Errorf("list PoolOperations on BenchmarkPool %s: %w", pool.Name, err)
+	}
+	for i := range operations.Items {
+		operation := &operations.Items[i]
+		begun := operation.Status.StartedAt != nil && operation.Status.PoolUID == string(pool.UID)
+		if !begun || operation.Spec.NodeName != r.NodeName || operation.Spec.Pool != pool.Name {
+			continue
+		}
+		for _, path := range plan.OperationDevices(operation.Spec.Action) {
+			if !slices.Contains(claimed, path) && !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths, nil
+}
+
+// poolDisks are the disks of a live pool and those that its object claims.
+func poolDisks(pool *v1alpha1.BenchmarkPool, live *plan.LivePool) []string {
+	paths := plan.ClaimedDevices(pool)
+	if live != nil {
+		for _, leaf := range live.Status.Leaves() {
+			paths = append(paths, plan.LeafPaths(leaf)...)
+		}
+	}
+	return guard.StablePaths(paths)
+}
+
+// answering makes sure that all disks of a pool answer, right before a command that waits for them.
+func (r *Reconciler) answering(pool *v1alpha1.BenchmarkPool, live *plan.LivePool) error {
+	return guard.Answering(r.Disks, poolDisks(pool, live))
+}
+
+// importOptions bring the pool back from its disks, if all of them answer.
+func (r *Reconciler) importOptions(state *observed, guid string) (zfs.ImportOptions, error) {
+	devices := guard.StablePaths(append(poolDisks(state.Pool, state.Live), state.lookedOn...))
+	return zfs.ImportOptions{GUID: guid, Pool: plan.PoolName(state.Pool), Devices: devices}, guard.Answering(r.Disks, devices)
+}
+
+// release lets go of a pool that is left behind. It takes no turn, looks at no disk and runs no command: what it is for is that one of these
+// hangs. Folders that the pool was mounted on stay too.
+func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
+	if !controllerutil.ContainsFinalizer(pool, v1alpha1.FinalizerTeardown) {
+		return nil
+	}
+	if err := write.Finalizer(ctx, r.Client, pool, controllerutil.RemoveFinalizer); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "Release", "released by its annotation: %s", plan.LeftBehind(pool))
+	return nil
+}
+
+// mayRelease says whether an object on this node is to be let go.
+func (r *Reconciler) mayRelease(pool *v1alpha1.BenchmarkPool) bool {
+	return pool.Spec.NodeName == r.NodeName && !pool.DeletionTimestamp.IsZero() && plan.Released(pool)
+}
+
+// releaser is a controller of its own: the worker of the pool may be the one that waits for ZFS.
+func (r *Reconciler) releaser(manager ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(manager).
+		Named("pool-release").
+		For(&v1alpha1.BenchmarkPool{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(object client.Object) bool {
+			pool, isOne := object.(*v1alpha1.BenchmarkPool)
+			return isOne && r.mayRelease(pool)
+		}))).
+		Complete(reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+			var pool v1alpha1.BenchmarkPool
+			if err := r.Live.Get(ctx, request.NamespacedName, &pool); err != nil || !r.mayRelease(&pool) {
+				return reconcile.Result{}, client.IgnoreNotFound(err)
+			}
+			return reconcile.Result{}, r.release(ctx, &pool)
+		}))
+}
