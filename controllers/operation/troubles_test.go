@@ -295,7 +295,7 @@ func TestAJobEndsWithItsOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if job := w.agent.jobs.look(operation.UID); job != nil || len(w.agent.written.times) > 0 {
-		t.Errorf("the job is %+v, written %v", job, w.agent.written)
+		t.Errorf("the job is %+v, written %v", job, len(w.agent.written.times))
 	}
 }
 

@@ -160,6 +160,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
 		Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(r.refusedRivals),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.PoolOperation{}, handler.EnqueueRequestsFromMapFunc(poolOf), builder.WithPredicates(takesDisks())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -95,6 +96,30 @@ func poolDisks(pool *v1alpha1.BenchmarkPool, live *plan.LivePool) []string {
 		}
 	}
 	return guard.StablePaths(paths)
+}
+
+// takesDisks lets through operations that have just ended and have taken disks into a pool: the object is to claim them at once, for a pool that
+// is not imported is looked for on the disks that its object claims.
+func takesDisks() predicate.Predicate {
+	ended := func(object client.Object) bool {
+		operation, isOne := object.(*v1alpha1.PoolOperation)
+		return isOne && operation.Status.Outcome != "" && (operation.Spec.Action.AddVdev != nil || operation.Spec.Action.ReplaceDevice != nil)
+	}
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		UpdateFunc:  func(change event.UpdateEvent) bool { return ended(change.ObjectNew) && !ended(change.ObjectOld) },
+	}
+}
+
+// poolOf is the pool that an operation is about.
+func poolOf(_ context.Context, object client.Object) []reconcile.Request {
+	operation, isOne := object.(*v1alpha1.PoolOperation)
+	if !isOne {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: operation.Spec.Pool}}}
 }
 
 // answering makes sure that all disks of a pool answer, right before a command that waits for them.

@@ -55,7 +55,10 @@ var calls = map[string][]call{
 			return c.Import(ctx, zfs.ImportOptions{GUID: a[0], NewName: a[1], Devices: a[2:], Mount: true, ReadOnly: true})
 		}, "zpool import -d " + d1 + "-part1 -o cachefile=none -o readonly=on 123 q"},
 	},
-	"Importable": {{[]string{d1, d2}, func(ctx context.Context, c *zfs.Client, a []string) error { _, err := c.Importable(ctx, "p", a); return err },
+	"Importable": {{[]string{d1, d2}, func(ctx context.Context, c *zfs.Client, a []string) error {
+		_, err := c.Importable(ctx, "p", a)
+		return err
+	},
 		"zpool import -d " + d1 + "-part1 -d " + d2 + "-part1"}},
 	"Add": {{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		return c.Add(ctx, a[0], 12, zfs.Layout{Log: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[1:]}}})

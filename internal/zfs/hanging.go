@@ -76,9 +76,7 @@ func (h *hangs) add(ctx context.Context, command Command, ended <-chan struct{})
 	}
 	h.all[hanging] = true
 	h.mutex.Unlock()
-	if unended, followed := ctx.Value(unendedKey{}).(*Unended); followed {
-		unended.add(ended)
-	}
+	NoteUnended(ctx, ended)
 	go func() {
 		<-ended
 		h.mutex.Lock()
@@ -103,6 +101,13 @@ type unendedKey struct{}
 func FollowUnended(ctx context.Context) (context.Context, *Unended) {
 	unended := &Unended{}
 	return context.WithValue(ctx, unendedKey{}, unended), unended
+}
+
+// NoteUnended notes under a context that a program has not ended.
+func NoteUnended(ctx context.Context, ended <-chan struct{}) {
+	if unended, followed := ctx.Value(unendedKey{}).(*Unended); followed {
+		unended.add(ended)
+	}
 }
 
 func (u *Unended) add(ended <-chan struct{}) {

@@ -62,6 +62,7 @@ func TestPools(t *testing.T) {
 		{name: "agent killed", test: (*pools).agentKilled, long: true},
 		{name: "node reset", test: (*pools).nodeReset, long: true},
 		{name: "lost disk", test: (*pools).lostDisk, long: true},
+		{name: "silent disk", test: (*pools).silentDisk, long: true},
 	} {
 		t.Run(use.name, func(t *testing.T) {
 			if use.long {

@@ -1,0 +1,283 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+const silentDisk, sameDisk, goodDisk = "/dev/disk/by-id/silent", "/dev/disk/by-path/silent", "/dev/disk/by-id/good"
+
+// stubborn are disks some of which never answer, until they are told to.
+type stubborn struct {
+	mutex sync.Mutex
+	// hangs has what hangs: a method and a path.
+	hangs map[string]chan struct{}
+	begun []string
+	// written counts what a wipe has written after it was told to end.
+	written int
+}
+
+func (s *stubborn) at(method, path string) {
+	s.mutex.Lock()
+	s.begun = append(s.begun, method+" "+path)
+	wait := s.hangs[method+" "+path]
+	s.mutex.Unlock()
+	if wait != nil {
+		<-wait
+	}
+}
+
+func (s *stubborn) Check(wish device.Wish) (device.Disk, error) {
+	s.at("Check", wish.Path)
+	return s.Identify(wish.Path)
+}
+
+func (s *stubborn) Identify(path string) (device.Disk, error) {
+	s.at("Identify", path)
+	number := path
+	if path == sameDisk {
+		number = silentDisk
+	}
+	return device.Disk{Path: path, Number: number, Sequence: number}, nil
+}
+
+func (s *stubborn) Verify(checked device.Disk) error {
+	s.at("Verify", checked.Path)
+	return nil
+}
+
+func (s *stubborn) Answer(path string) error {
+	s.at("Answer", path)
+	return nil
+}
+
+func (s *stubborn) Wipe(wish device.Wish) (device.Disk, error) {
+	s.at("Wipe", wish.Path)
+	select {
+	case <-wish.GivenUp:
+	default:
+		s.mutex.Lock()
+		s.written++
+		s.mutex.Unlock()
+	}
+	return s.Identify(wish.Path)
+}
+
+func (s *stubborn) PoolUsers(pool string, _ ...string) ([]string, error) {
+	s.at("PoolUsers", pool)
+	return nil, nil
+}
+
+func (s *stubborn) RemoveFolders(_, folder string) error {
+	s.at("RemoveFolders", folder)
+	return nil
+}
+
+func (s *stubborn) count(look string) (count int) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, begun := range s.begun {
+		if begun == look {
+			count++
+		}
+	}
+	return count
+}
+
+func bounded(looks ...string) (*stubborn, *Bounded) {
+	disks := &stubborn{hangs: map[string]chan struct{}{}}
+	for _, look := range looks {
+		disks.hangs[look] = make(chan struct{})
+	}
+	return disks, &Bounded{Disks: disks, Patience: 20 * time.Millisecond}
+}
+
+// settled waits until nothing hangs any more.
+func settled(t *testing.T, b *Bounded, goroutines int) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for len(b.Hanging()) > 0 || runtime.NumGoroutine() > goroutines {
+		if time.Now().After(deadline) {
+			t.Fatalf("hanging are %v, %d goroutines of %d are left", b.Hanging(), runtime.NumGoroutine(), goroutines)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestASilentDiskIsAskedOnce: whatever the look and the path, one look at a disk hangs at most, and the others are told at once.
+func TestASilentDiskIsAskedOnce(t *testing.T) {
+	before := runtime.NumGoroutine()
+	disks, b := bounded("Answer " + silentDisk)
+	looks := map[string]func(path string) error{
+		"Check":  func(path string) error { _, err := b.Check(device.Wish{Path: path}); return err },
+		"Wipe":   func(path string) error { _, err := b.Wipe(device.Wish{Path: path, Reuse: "1"}); return err },
+		"Answer": b.Answer,
+	}
+	if err := b.Answer(silentDisk); !IsSilent(err) || !strings.Contains(err.Error(), "it has not answered within 20ms. Look at 'dmesg'") {
+		t.Fatalf("%v", err)
+	}
+	for range 50 {
+		for name, look := range looks {
+			for _, path := range []string{silentDisk, sameDisk} {
+				if err := look(path); !IsSilent(err) || !strings.Contains(err.Error(), path+" is refused: it does not answer: "+silentDisk+", asked at 2") {
+					t.Fatalf("%s of %s: %v", name, path, err)
+				}
+			}
+			if err := look(goodDisk); err != nil {
+				t.Fatalf("%s of a disk that answers: %v", name, err)
+			}
+		}
+	}
+	if asked := disks.count("Answer "+silentDisk) + disks.count("Answer "+sameDisk); asked != 1 || disks.count("Check "+silentDisk)+disks.count("Wipe "+sameDisk) != 0 {
+		t.Errorf("the disk was asked %d times, and looked into", asked)
+	}
+	if more := runtime.NumGoroutine() - before; more > 2 || len(b.Hanging()) != 1 {
+		t.Errorf("%d more goroutines, hanging are %v", more, b.Hanging())
+	}
+	close(disks.hangs["Answer "+silentDisk])
+	settled(t, b, before)
+	if _, err := b.Check(device.Wish{Path: sameDisk}); err != nil {
+		t.Errorf("it answers again, but: %v", err)
+	}
+}
+
+// TestEveryLookIsBounded, whatever it is that hangs.
+func TestEveryLookIsBounded(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for look, do := range map[string]func(b *Bounded) error{
+		"Identify " + goodDisk:   func(b *Bounded) error { _, err := b.Identify(goodDisk); return err },
+		"Verify " + goodDisk:     func(b *Bounded) error { return b.Verify(device.Disk{Path: goodDisk}) },
+		"Check " + goodDisk:      func(b *Bounded) error { _, err := b.Check(device.Wish{Path: goodDisk}); return err },
+		"Wipe " + goodDisk:       func(b *Bounded) error { _, err := b.Wipe(device.Wish{Path: goodDisk}); return err },
+		"Answer " + goodDisk:     func(b *Bounded) error { return b.Answer(goodDisk) },
+		"PoolUsers tank":         func(b *Bounded) error { _, err := b.PoolUsers("tank"); return err },
+		"RemoveFolders /volumes": func(b *Bounded) error { return b.RemoveFolders("/", "/volumes") },
+	} {
+		disks, b := bounded(look)
+		for range 2 {
+			if err := do(b); !IsSilent(err) {
+				t.Errorf("%s: %v", look, err)
+			}
+		}
+		if disks.count(look) != 1 {
+			t.Errorf("%s was begun %d times", look, disks.count(look))
+		}
+		close(disks.hangs[look])
+		settled(t, b, before)
+		if err := do(b); err != nil {
+			t.Errorf("%s afterwards: %v", look, err)
+		}
+	}
+}
+
+// TestAWipeThatWasGivenUpWritesNothing: by the time that the disk answers it may be somebody else's.
+func TestAWipeThatWasGivenUpWritesNothing(t *testing.T) {
+	before := runtime.NumGoroutine()
+	disks, b := bounded("Wipe " + goodDisk)
+	if _, err := b.Wipe(device.Wish{Path: goodDisk, Reuse: "1"}); !IsSilent(err) {
+		t.Fatal(err)
+	}
+	close(disks.hangs["Wipe "+goodDisk])
+	settled(t, b, before)
+	if disks.written != 0 {
+		t.Error("it wrote after it had been given up")
+	}
+	if _, err := b.Wipe(device.Wish{Path: goodDisk, Reuse: "1"}); err != nil || disks.written != 1 {
+		t.Errorf("a wipe that is waited for: %v, written %d times", err, disks.written)
+	}
+}
+
+// TestHangingLooksAreBounded for the node as well.
+func TestHangingLooksAreBounded(t *testing.T) {
+	before := runtime.NumGoroutine()
+	disks, b := bounded()
+	b.Patience = time.Millisecond
+	wait := make(chan struct{})
+	for number := range hangingLooks + 10 {
+		path := fmt.Sprint("/dev/disk/by-id/", number)
+		disks.mutex.Lock()
+		disks.hangs["Verify "+path] = wait
+		disks.mutex.Unlock()
+		if err := b.Verify(device.Disk{Path: path}); !IsSilent(err) {
+			t.Fatal(err)
+		}
+	}
+	if hanging := len(b.Hanging()); hanging != hangingLooks || runtime.NumGoroutine() > before+2*hangingLooks+2 {
+		t.Errorf("%d looks hang, with %d goroutines", hanging, runtime.NumGoroutine()-before)
+	}
+	close(wait)
+	settled(t, b, before)
+}
+
+// TestASurveyAsksAllAtOnce: many silent disks take no longer than one.
+func TestASurveyAsksAllAtOnce(t *testing.T) {
+	before := runtime.NumGoroutine()
+	disks, b := bounded()
+	b.Patience = 200 * time.Millisecond
+	wait := make(chan struct{})
+	var wanted []string
+	for number := range 20 {
+		wanted = append(wanted, fmt.Sprint("/dev/disk/by-id/", number))
+		disks.hangs["Answer "+wanted[number]] = wait
+	}
+	begun := time.Now()
+	seen := Survey(b, v1alpha1.PoolTemplate{}, append(wanted, goodDisk, "/dev/disk/by-id/others"), func(path string) bool { return path != "/dev/disk/by-id/others" }, nil, nil)
+	if spent := time.Since(begun); spent > 10*b.Patience {
+		t.Errorf("it took %s", spent)
+	}
+	silent := 0
+	for _, path := range wanted {
+		if errors.Is(seen[path].Refusal, device.Silent) {
+			silent++
+		}
+	}
+	if silent != len(wanted) || seen[goodDisk].Refusal != nil || disks.count("Answer /dev/disk/by-id/others") != 0 {
+		t.Errorf("%d of %d are silent, the good one: %v", silent, len(wanted), seen[goodDisk].Refusal)
+	}
+	close(wait)
+	settled(t, b, before)
+}
+
+// TestNothingWaitsForASilentDisk: a command that would is not run.
+func TestNothingWaitsForASilentDisk(t *testing.T) {
+	disks, b := bounded("Answer " + silentDisk)
+	defer close(disks.hangs["Answer "+silentDisk])
+	if err := Answering(b, []string{goodDisk}); err != nil {
+		t.Error(err)
+	}
+	if err := Answering(b, []string{goodDisk, sameDisk, silentDisk}); !errors.Is(err, ErrSilent) || !strings.Contains(err.Error(), silentDisk) {
+		t.Error(err)
+	}
+	ran := false
+	taken := []plan.PoolDisk{{Disk: device.Disk{Path: silentDisk, Number: silentDisk, Sequence: silentDisk}}}
+	if err := OnDisks(b, v1alpha1.PoolTemplate{}, taken, func() error { ran = true; return nil }); !IsSilent(err) || ran {
+		t.Errorf("%v, ran: %v", err, ran)
+	}
+}
+
+// TestASwappedDiskIsNotTaken: the turn is for the disk that was looked at.
+func TestASwappedDiskIsNotTaken(t *testing.T) {
+	_, b := bounded()
+	ran := 0
+	run := func() error { ran++; return nil }
+	taken := plan.PoolDisk{Disk: device.Disk{Path: goodDisk, Number: goodDisk, Sequence: goodDisk}}
+	if err := OnDisks(b, v1alpha1.PoolTemplate{}, []plan.PoolDisk{taken}, run); err != nil || ran != 1 {
+		t.Errorf("the same disk: %v, ran %d times", err, ran)
+	}
+	for _, change := range []func(d *device.Disk){func(d *device.Disk) { d.Number = "8:0" }, func(d *device.Disk) { d.Sequence = "7" }} {
+		other := taken
+		change(&other.Disk)
+		if err := OnDisks(b, v1alpha1.PoolTemplate{}, []plan.PoolDisk{other}, run); err == nil || ran != 1 {
+			t.Errorf("another disk: %v, ran %d times", err, ran)
+		}
+	}
+}

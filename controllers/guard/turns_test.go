@@ -1,0 +1,179 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+// TestTurnsExclude: of many who want overlapping names, no two ever have one at the same time, and all of them get their turn.
+func TestTurnsExclude(t *testing.T) {
+	const goroutines, rounds, names = 16, 50, 5
+	turns := &Turns{Patience: time.Minute}
+	var mutex sync.Mutex
+	held, most, together := map[string]int{}, 0, 0
+	var all sync.WaitGroup
+	for number := range goroutines {
+		random := rand.New(rand.NewPCG(1, uint64(number)))
+		all.Go(func() {
+			for range rounds {
+				wanted := []string{fmt.Sprint(random.IntN(names)), fmt.Sprint(names + random.IntN(names))}
+				_, turn, err := turns.Take(t.Context(), fmt.Sprint(number), wanted...)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mutex.Lock()
+				for _, name := range wanted {
+					held[name]++
+					most = max(most, held[name])
+				}
+				together = max(together, len(turns.Held()))
+				mutex.Unlock()
+				time.Sleep(time.Duration(random.IntN(100)) * time.Microsecond)
+				mutex.Lock()
+				for _, name := range wanted {
+					held[name]--
+				}
+				mutex.Unlock()
+				turn.End()
+			}
+		})
+	}
+	all.Wait()
+	if most != 1 {
+		t.Errorf("%d had one name at the same time", most)
+	}
+	if together < 2 {
+		t.Error("turns of different names never ran beside each other: this shows nothing")
+	}
+	if left := turns.Held(); len(left) > 0 {
+		t.Errorf("turns are left: %v", left)
+	}
+}
+
+// TestAStuckTurnIsNotWaitedFor: whoever needs it comes back later, others go on.
+func TestAStuckTurnIsNotWaitedFor(t *testing.T) {
+	turns := &Turns{Patience: 10 * time.Millisecond}
+	_, stuck, err := turns.Take(t.Context(), "BenchmarkPool a", "pool a", "device 8:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var busy *BusyError
+	_, _, err = turns.Take(t.Context(), "BenchmarkPool b", "pool b", "device 8:0")
+	if !errors.As(err, &busy) || !Busy(err) || busy.Who != "BenchmarkPool a" || !strings.Contains(err.Error(), "BenchmarkPool a, which has worked with device 8:0 since 2") {
+		t.Fatalf("%v", err)
+	}
+	begun := time.Now()
+	for range 1000 { // it has been held for longer than anybody waits
+		if _, _, err := turns.Take(t.Context(), "BenchmarkPool b", "pool a"); !Busy(err) {
+			t.Fatal(err)
+		}
+	}
+	if spent := time.Since(begun); spent > 5*time.Second {
+		t.Errorf("1000 tries took %s", spent)
+	}
+	_, other, err := turns.Take(t.Context(), "BenchmarkPool b", "pool b") // what was refused has kept nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.End()
+	stuck.End()
+	_, again, err := turns.Take(t.Context(), "BenchmarkPool b", "pool b", "device 8:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.End()
+}
+
+func TestAWaitEndsWithItsContext(t *testing.T) {
+	turns := &Turns{Patience: time.Hour}
+	_, held, err := turns.Take(t.Context(), "a", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.End()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, _, err := turns.Take(ctx, "b", "x"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+// TestAnUnendedProgramKeepsTheTurn: a command that hangs in the kernel may still take the disks that it was given.
+func TestAnUnendedProgramKeepsTheTurn(t *testing.T) {
+	turns := &Turns{Patience: 10 * time.Millisecond}
+	ctx, turn, err := turns.Take(t.Context(), "BenchmarkPool a", "device 8:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	zfs.NoteUnended(ctx, ended)
+	turn.End()
+	if _, _, err := turns.Take(t.Context(), "BenchmarkPool b", "device 8:0"); !Busy(err) {
+		t.Fatalf("the disk was given to another while a command may still take it: %v", err)
+	}
+	if held := turns.Held(); len(held) != 1 || !held[0].Hanging {
+		t.Errorf("held are %+v", held)
+	}
+	close(ended)
+	turns.Patience = time.Minute
+	_, next, err := turns.Take(t.Context(), "BenchmarkPool b", "device 8:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.End()
+}
+
+// aliases are disks that several paths lead to.
+type aliases struct {
+	Disks
+	numbers map[string]string
+}
+
+func (a aliases) Identify(path string) (device.Disk, error) {
+	return device.Disk{Path: path, Number: a.numbers[path]}, nil
+}
+
+// TestWhoSharesADiskSharesATurn, also by another path to it, by a disk that the spec does not name any more, or by the pool's name.
+func TestWhoSharesADiskSharesATurn(t *testing.T) {
+	disks := aliases{numbers: map[string]string{"/dev/disk/by-id/a": "8:0", "/dev/disk/by-path/a": "8:0", "/dev/disk/by-id/b": "8:16"}}
+	pool := func(name, zpool string, paths ...v1alpha1.DevicePath) *v1alpha1.BenchmarkPool {
+		made := &v1alpha1.BenchmarkPool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		made.Spec.PoolName, made.Spec.Vdevs = v1alpha1.PoolName(zpool), []v1alpha1.Vdev{{Devices: paths}}
+		return made
+	}
+	held := pool("x", "", "/dev/disk/by-id/gone")
+	held.Status.Vdevs = []v1alpha1.VdevStatus{{Name: "/dev/disk/by-id/a-part1"}}
+	for name, test := range map[string]struct {
+		a, b   *v1alpha1.BenchmarkPool
+		shared bool
+	}{
+		"one path":             {pool("a", "", "/dev/disk/by-id/a"), pool("b", "", "/dev/disk/by-id/a"), true},
+		"another path":         {pool("a", "", "/dev/disk/by-id/a"), pool("b", "", "/dev/disk/by-path/a"), true},
+		"a disk that is gone":  {pool("a", "", "/dev/disk/by-id/gone"), pool("b", "", "/dev/disk/by-id/gone"), true},
+		"one that a pool has":  {held, pool("b", "", "/dev/disk/by-path/a"), true},
+		"one name of the pool": {pool("a", "same", "/dev/disk/by-id/a"), pool("same", "", "/dev/disk/by-id/b"), true},
+		"nothing":              {pool("a", "", "/dev/disk/by-id/a"), pool("b", "", "/dev/disk/by-id/b"), false},
+	} {
+		a, b := TurnNames(disks, nil, test.a), TurnNames(disks, nil, test.b)
+		if shared := slices.ContainsFunc(a, func(name string) bool { return slices.Contains(b, name) }); shared != test.shared {
+			t.Errorf("%s: %q and %q", name, a, b)
+		}
+	}
+	if Covers([]string{"a"}, []string{"a", "b"}) || !Covers([]string{"a", "b"}, []string{"b"}) {
+		t.Error("a turn covers what it was not taken for")
+	}
+}

@@ -1,0 +1,326 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+// hangingNode is a node on which a disk does not answer, or a command does not end.
+type hangingNode struct {
+	*fakeNode
+	mutex sync.Mutex
+	// silent disks, and until when.
+	silent map[string]chan struct{}
+	// command that hangs, and until when.
+	command string
+	until   chan struct{}
+}
+
+func (n *hangingNode) Answer(path string) error {
+	n.mutex.Lock()
+	wait := n.silent[path]
+	n.mutex.Unlock()
+	if wait != nil {
+		<-wait
+	}
+	return nil
+}
+
+func (n *hangingNode) Check(wish device.Wish) (device.Disk, error) {
+	if err := n.Answer(wish.Path); err != nil {
+		return device.Disk{}, err
+	}
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	return n.fakeNode.Check(wish)
+}
+
+func (n *hangingNode) Run(ctx context.Context, command zfs.Command) ([]byte, error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if n.command != "" && strings.HasPrefix(command.String(), n.command) {
+		zfs.NoteUnended(ctx, n.until)
+		return nil, &zfs.Error{Kind: zfs.Timeout, Command: command.String(), ExitCode: -1, Err: context.DeadlineExceeded}
+	}
+	return n.fakeNode.Run(ctx, command)
+}
+
+func (n *hangingNode) ran(prefix string) bool {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	return slices.ContainsFunc(n.all, func(command string) bool { return strings.HasPrefix(command, prefix) })
+}
+
+// onDisks is a BenchmarkPool on some disks.
+func onDisks(name string, paths ...v1alpha1.DevicePath) *v1alpha1.BenchmarkPool {
+	pool := wanted(name)
+	pool.Spec.Vdevs[0].Devices = paths
+	return pool
+}
+
+func (w *world) hanging() (*hangingNode, *guard.Bounded) {
+	node := &hangingNode{fakeNode: w.node, silent: map[string]chan struct{}{}}
+	looks := &guard.Bounded{Disks: node, Patience: 20 * time.Millisecond}
+	w.agent.Disks, w.agent.ZFS, w.agent.Turns = looks, zfs.New(node), &guard.Turns{Patience: 20 * time.Millisecond}
+	return node, looks
+}
+
+func (n *hangingNode) silence(path string) (heal func()) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	wait := make(chan struct{})
+	n.silent[path] = wait
+	return func() {
+		n.mutex.Lock()
+		defer n.mutex.Unlock()
+		delete(n.silent, path)
+		close(wait)
+	}
+}
+
+func (w *world) turn(name string) (ctrl.Result, error) {
+	return w.agent.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}})
+}
+
+// none waits until no look hangs and no goroutine is left.
+func none(t *testing.T, looks *guard.Bounded, goroutines int) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for len(looks.Hanging()) > 0 || runtime.NumGoroutine() > goroutines {
+		if time.Now().After(deadline) {
+			t.Fatalf("hanging are %v, %d goroutines of %d are left", looks.Hanging(), runtime.NumGoroutine(), goroutines)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func message(pool *v1alpha1.BenchmarkPool) string {
+	return meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady).Message
+}
+
+// TestASilentDiskStopsNoOtherPool: its own pool says so, ZFS is not sent to look for it, and other pools are made and destroyed meanwhile.
+func TestASilentDiskStopsNoOtherPool(t *testing.T) {
+	before := runtime.NumGoroutine()
+	w := newWorld(t, onDisks("stuck", diskA, diskB), onDisks("fine", diskC, diskD))
+	node, looks := w.hanging()
+	heal := node.silence(diskA)
+	for range 20 {
+		stuck := w.settle("stuck")
+		w.expectReady(stuck, v1alpha1.ReasonPoolDeviceRefused)
+		if told := message(stuck); !strings.Contains(told, diskA) || !strings.Contains(told, "answer") || !strings.Contains(told, "unplug it") {
+			t.Fatalf("it says %q", told)
+		}
+	}
+	if node.ran("zpool import") || node.ran("zpool create") {
+		t.Errorf("ZFS was sent to the silent disk: %q", w.node.all)
+	}
+	if more := runtime.NumGoroutine() - before; more > 3 || len(looks.Hanging()) != 1 {
+		t.Errorf("%d more goroutines, hanging are %v", more, looks.Hanging())
+	}
+	fine := w.settle("fine")
+	w.expectReady(fine, v1alpha1.ReasonPoolReady)
+	w.delete(fine)
+	if w.settle("fine") != nil {
+		t.Error("the other pool is not destroyed")
+	}
+	heal()
+	none(t, looks, before)
+	w.expectReady(w.settle("stuck"), v1alpha1.ReasonPoolReady)
+}
+
+// TestASilentPoolIsNotDestroyed: the kernel would wait for its disk with the lock on all pools in its hands. It can be released.
+func TestASilentPoolIsNotDestroyed(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	node, looks := w.hanging()
+	pool := w.settle("bench0")
+	w.expectReady(pool, v1alpha1.ReasonPoolReady)
+	heal := node.silence(diskB)
+	w.delete(pool)
+	result, err := w.turn("bench0") // records the guids
+	for err == nil && result.RequeueAfter < time.Second {
+		result, err = w.turn("bench0")
+	}
+	if err != nil || result.RequeueAfter != silentRecheck {
+		t.Errorf("%v, comes back in %s", err, result.RequeueAfter)
+	}
+	pool = w.object("bench0")
+	w.expectReady(pool, v1alpha1.ReasonPoolUnhealthy)
+	if told := message(pool); !strings.Contains(told, diskB) || !strings.Contains(told, "kubectl annotate benchmarkpool bench0 storagebench.dev/release-pool=node-a") {
+		t.Errorf("it says %q", told)
+	}
+	if node.ran("zpool destroy") || node.ran("zpool export") || node.ran("zfs unmount") {
+		t.Errorf("commands %q", w.node.commands)
+	}
+	heal()
+	for len(looks.Hanging()) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if left := w.settle("bench0"); left != nil || !w.node.pools[0].destroyed {
+		t.Errorf("after its disk answers again, left are %+v and %+v", left, w.node.pools[0])
+	}
+}
+
+// TestASilentPoolIsNotImported, and nothing is concluded from not having found it.
+func TestASilentPoolIsNotImported(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	node, looks := w.hanging()
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
+	w.node.reset()
+	w.node.all = nil
+	heal := node.silence(diskA)
+	pool := w.settle("bench0")
+	w.expectReady(pool, v1alpha1.ReasonPoolDeviceRefused)
+	w.delete(pool)
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolUnhealthy)
+	if node.ran("zpool import") || w.node.pools[0].destroyed {
+		t.Errorf("commands %q", w.node.all)
+	}
+	heal()
+	for len(looks.Hanging()) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if left := w.settle("bench0"); left != nil || !w.node.pools[0].destroyed {
+		t.Errorf("left are %+v and %+v", left, w.node.pools[0])
+	}
+}
+
+// TestAStuckPoolIsReleased at once, while its worker waits for its disk and has its turn: nothing is looked at and no command runs.
+func TestAStuckPoolIsReleased(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	node, looks := w.hanging()
+	w.delete(w.settle("bench0"))
+	looks.Patience = time.Hour
+	heal := node.silence(diskA)
+	stuck := make(chan error)
+	go func() {
+		for {
+			result, err := w.turn("bench0")
+			if err != nil || result.RequeueAfter != 10*time.Millisecond {
+				stuck <- err
+				return
+			}
+		}
+	}()
+	for len(w.agent.Turns.Held()) == 0 || !node.ran("zpool status") {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(50 * time.Millisecond) // it waits for the disk now; were it not, the release would be all the easier
+	node.mutex.Lock()
+	commands := len(w.node.all)
+	node.mutex.Unlock()
+	w.release()
+	begun := time.Now()
+	if _, err := w.turn("bench0"); err != nil {
+		t.Fatal(err)
+	}
+	if spent := time.Since(begun); spent > 5*time.Second {
+		t.Errorf("the release took %s", spent)
+	}
+	node.mutex.Lock()
+	if len(w.node.all) != commands || len(w.node.folders) > 0 || w.node.pools[0].destroyed {
+		t.Errorf("commands %q, folders %q", w.node.all[commands:], w.node.folders)
+	}
+	node.mutex.Unlock()
+	heal()
+	<-stuck
+	if w.settle("bench0") != nil || w.node.pools[0].destroyed || !w.node.pools[0].imported {
+		t.Errorf("left is %+v: the pool that was released is to stay", w.node.pools[0])
+	}
+}
+
+// TestAHangingCommandKeepsItsDisks: 'zpool create' may still take them hours later. Another pool on them waits, others do not.
+func TestAHangingCommandKeepsItsDisks(t *testing.T) {
+	rival := onDisks("rival", diskA, "/dev/disk/by-id/e")
+	rival.CreationTimestamp = metav1.NewTime(time.Unix(10, 0)) // it has the better claim
+	w := newWorld(t, onDisks("stuck", diskA, diskB), onDisks("fine", diskC, diskD))
+	node, _ := w.hanging()
+	node.command, node.until = "zpool create", make(chan struct{})
+	if _, err := w.turn("stuck"); !errors.Is(err, zfs.Timeout) {
+		t.Fatal(err)
+	}
+	node.mutex.Lock()
+	node.command = ""
+	node.mutex.Unlock()
+	if err := w.client.Create(t.Context(), rival); err != nil {
+		t.Fatal(err)
+	}
+	result, err := w.turn("rival")
+	if err != nil || result.RequeueAfter != busyRecheck || node.ran("zpool create") {
+		t.Fatalf("%v, comes back in %s; commands %q", err, result.RequeueAfter, w.node.commands)
+	}
+	waiting := w.object("rival")
+	w.expectReady(waiting, v1alpha1.ReasonActionFailed)
+	if told := message(waiting); !strings.Contains(told, "waiting for BenchmarkPool stuck, which has worked with") {
+		t.Errorf("it says %q", told)
+	}
+	w.expectReady(w.settle("fine"), v1alpha1.ReasonPoolReady)
+	close(node.until)
+	for len(w.agent.Turns.Held()) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	w.expectReady(w.settle("rival"), v1alpha1.ReasonPoolReady)
+	w.expectReady(w.settle("stuck"), v1alpha1.ReasonPoolConflict)
+}
+
+// TestDisksOfOperationsAreLookedOn: one that an operation has added right before the node died is no part of the object yet, but of the pool.
+func TestDisksOfOperationsAreLookedOn(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	pool := w.settle("bench0")
+	for name, begun := range map[string]bool{"begun": true, "waits": false, "other": true} {
+		operation := &v1alpha1.PoolOperation{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		operation.Spec.NodeName, operation.Spec.Pool = "node-a", "bench0"
+		device := map[string]v1alpha1.DevicePath{"begun": diskC, "waits": diskD, "other": "/dev/disk/by-id/x"}[name]
+		operation.Spec.Action.AddVdev = &v1alpha1.Vdev{Devices: []v1alpha1.DevicePath{device}}
+		operation.Status.PoolUID = map[bool]string{true: string(pool.UID), false: "another"}[name != "other"]
+		if begun {
+			operation.Status.StartedAt = &metav1.Time{Time: time.Unix(1, 0)}
+		}
+		if err := w.client.Create(t.Context(), operation); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.node.reset()
+	w.node.all = nil
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
+	looked, imported := "", 0
+	for _, command := range w.node.all {
+		if !strings.HasPrefix(command, "zpool import") {
+			continue
+		}
+		imported++
+		if want := "zpool import -d " + diskA + "-part1 -d " + diskB + "-part1 -d " + diskC + "-part1"; !strings.HasPrefix(command, want) || strings.Contains(command, diskD) || strings.Contains(command, "/x") {
+			looked += command + "\n"
+		}
+	}
+	if looked != "" || imported < 3 {
+		t.Errorf("%d imports; these look elsewhere: %s", imported, looked)
+	}
+}
+
+// TestOnlyGrantedDisksAreLookedOn: a folder behind -d would have every disk of the node opened.
+func TestOnlyGrantedDisksAreLookedOn(t *testing.T) {
+	w := newWorld(t, wanted("bench0"), onDisks("denied", "/dev/disk/by-id/other"))
+	w.agent.Policy = w.agent.Policy[:0]
+	w.expectReady(w.settle("denied"), v1alpha1.ReasonPoolDeviceDenied)
+	for _, command := range w.node.all {
+		if strings.HasPrefix(command, "zpool import") {
+			t.Errorf("%s", command)
+		}
+	}
+}
