@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onsi/gomega"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs/device"
@@ -101,16 +103,16 @@ func bounded(looks ...string) (*stubborn, *Bounded) {
 	return disks, &Bounded{Disks: disks, Patience: 20 * time.Millisecond}
 }
 
+// pollers are the goroutines by which gomega waits.
+const pollers = 2
+
 // settled waits until nothing hangs any more.
 func settled(t *testing.T, b *Bounded, goroutines int) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for len(b.Hanging()) > 0 || runtime.NumGoroutine() > goroutines {
-		if time.Now().After(deadline) {
-			t.Fatalf("hanging are %v, %d goroutines of %d are left", b.Hanging(), runtime.NumGoroutine(), goroutines)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	gomega.NewWithT(t).Eventually(func(g gomega.Gomega) {
+		g.Expect(b.Hanging()).To(gomega.BeEmpty())
+		g.Expect(runtime.NumGoroutine()).To(gomega.BeNumerically("<=", goroutines+pollers), "goroutines")
+	}).WithTimeout(10 * time.Second).WithPolling(time.Millisecond).Should(gomega.Succeed())
 }
 
 // TestASilentDiskIsAskedOnce: whatever the look and the path, one look at a disk hangs at most, and the others are told at once.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -42,7 +43,9 @@ func TestTurnsExclude(t *testing.T) {
 				}
 				together = max(together, len(turns.Held()))
 				mutex.Unlock()
-				time.Sleep(time.Duration(random.IntN(100)) * time.Microsecond)
+				for range random.IntN(100) {
+					runtime.Gosched()
+				}
 				mutex.Lock()
 				for _, name := range wanted {
 					held[name]--

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,6 +29,7 @@ type hangingNode struct {
 	mutex sync.Mutex
 	// silent disks, and until when.
 	silent map[string]chan struct{}
+	asked  atomic.Int32
 	// command that hangs, and until when.
 	command string
 	until   chan struct{}
@@ -37,10 +40,14 @@ func (n *hangingNode) Answer(path string) error {
 	wait := n.silent[path]
 	n.mutex.Unlock()
 	if wait != nil {
+		n.asked.Add(1)
 		<-wait
 	}
 	return nil
 }
+
+// waiting says whether somebody waits for a silent disk.
+func (n *hangingNode) waiting() bool { return n.asked.Load() > 0 }
 
 func (n *hangingNode) Check(wish device.Wish) (device.Disk, error) {
 	if err := n.Answer(wish.Path); err != nil {
@@ -98,16 +105,19 @@ func (w *world) turn(name string) (ctrl.Result, error) {
 	return w.agent.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}})
 }
 
+// pollers are the goroutines by which gomega waits.
+const pollers = 2
+
+// soon waits for a fact.
+func soon(t *testing.T, fact func() bool) {
+	t.Helper()
+	gomega.NewWithT(t).Eventually(fact).WithTimeout(10 * time.Second).WithPolling(time.Millisecond).Should(gomega.BeTrue())
+}
+
 // none waits until no look hangs and no goroutine is left.
 func none(t *testing.T, looks *guard.Bounded, goroutines int) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for len(looks.Hanging()) > 0 || runtime.NumGoroutine() > goroutines {
-		if time.Now().After(deadline) {
-			t.Fatalf("hanging are %v, %d goroutines of %d are left", looks.Hanging(), runtime.NumGoroutine(), goroutines)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	soon(t, func() bool { return len(looks.Hanging()) == 0 && runtime.NumGoroutine() <= goroutines+pollers })
 }
 
 func message(pool *v1alpha1.BenchmarkPool) string {
@@ -168,9 +178,7 @@ func TestASilentPoolIsNotDestroyed(t *testing.T) {
 		t.Errorf("commands %q", w.node.commands)
 	}
 	heal()
-	for len(looks.Hanging()) > 0 {
-		time.Sleep(time.Millisecond)
-	}
+	soon(t, func() bool { return len(looks.Hanging()) == 0 })
 	if left := w.settle("bench0"); left != nil || !w.node.pools[0].destroyed {
 		t.Errorf("after its disk answers again, left are %+v and %+v", left, w.node.pools[0])
 	}
@@ -192,9 +200,7 @@ func TestASilentPoolIsNotImported(t *testing.T) {
 		t.Errorf("commands %q", w.node.all)
 	}
 	heal()
-	for len(looks.Hanging()) > 0 {
-		time.Sleep(time.Millisecond)
-	}
+	soon(t, func() bool { return len(looks.Hanging()) == 0 })
 	if left := w.settle("bench0"); left != nil || !w.node.pools[0].destroyed {
 		t.Errorf("left are %+v and %+v", left, w.node.pools[0])
 	}
@@ -217,10 +223,7 @@ func TestAStuckPoolIsReleased(t *testing.T) {
 			}
 		}
 	}()
-	for len(w.agent.Turns.Held()) == 0 || !node.ran("zpool status") {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(50 * time.Millisecond) // it waits for the disk now; were it not, the release would be all the easier
+	soon(t, func() bool { return len(w.agent.Turns.Held()) == 1 && node.waiting() })
 	node.mutex.Lock()
 	commands := len(w.node.all)
 	node.mutex.Unlock()
@@ -271,9 +274,7 @@ func TestAHangingCommandKeepsItsDisks(t *testing.T) {
 	}
 	w.expectReady(w.settle("fine"), v1alpha1.ReasonPoolReady)
 	close(node.until)
-	for len(w.agent.Turns.Held()) > 0 {
-		time.Sleep(time.Millisecond)
-	}
+	soon(t, func() bool { return len(w.agent.Turns.Held()) == 0 })
 	w.expectReady(w.settle("rival"), v1alpha1.ReasonPoolReady)
 	w.expectReady(w.settle("stuck"), v1alpha1.ReasonPoolConflict)
 }
