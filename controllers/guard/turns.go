@@ -14,7 +14,7 @@ import (
 )
 
 // turnPatience is how long a turn is waited for, counted from when its holder took it. Nobody waits for a holder that is stuck.
-const turnPatience = 5 * time.Second
+const turnPatience = 15 * time.Second
 
 // Turns let one at a time look at a pool and change it. A turn is for a set of names: those of pools and of disks. Two that have a name in
 // common never have their turns at the same time. All names of a turn are taken at once or none, so that nobody waits for anybody in a ring.

@@ -241,7 +241,9 @@ func TestAStuckPoolIsReleased(t *testing.T) {
 	}
 	node.mutex.Unlock()
 	heal()
-	<-stuck
+	if err := <-stuck; err == nil {
+		t.Error("the worker that was stuck did not notice that its object has been released")
+	}
 	if w.settle("bench0") != nil || w.node.pools[0].destroyed || !w.node.pools[0].imported {
 		t.Errorf("left is %+v: the pool that was released is to stay", w.node.pools[0])
 	}
