@@ -61,14 +61,23 @@ func Question(benchmark *v1alpha1.StorageBenchmark) string {
 	return ExperimentAt(bare, time.Time{})
 }
 
-// digest is a short hash of a value's JSON, whose maps are sorted.
-func digest(value any) string {
+// digest is a short hash of a value.
+func digest(value any) string { return hash(value, 4) }
+
+// hash is the beginning of a hash of a value's JSON, whose maps are sorted.
+func hash(value any, bytes int) string {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(fmt.Sprintf("hash of %T: %v", value, err)) // only for types that JSON cannot express: a programming error
 	}
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:4])
+	return hex.EncodeToString(sum[:bytes])
+}
+
+// clusterName names a volume's pool and what belongs to it. These names are in no namespace, and a tenant chooses part of what is
+// hashed: 64 bits make a name that two runs share too rare to be made on purpose. At most 40 characters, with a volume's longest name.
+func clusterName(volume string, identity ...string) string {
+	return "sb-" + hash(append(identity, volume), 8) + "-" + volume
 }
 
 // RunName is the deterministic name of an attempt at a run: at most 42 characters, so that a Job's name still has room

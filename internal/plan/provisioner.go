@@ -210,7 +210,7 @@ func ofDriver(path v1alpha1.DatasetPath) bool {
 }
 
 // runClass is how StorageClasses of runs are named, as in the policy storagebench-claims.
-var runClass = regexp.MustCompile(`^sb-[0-9a-f]{8}-[a-z]([-a-z0-9]*[a-z0-9])?$`)
+var runClass = regexp.MustCompile(`^sb-[0-9a-f]{16}-[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
 // refuseClassOfRun stops at a target with the StorageClass of a run. The policy lets the manager claim on those, and it must not do so for
 // somebody else: the disks below are granted to one namespace.

@@ -15,7 +15,7 @@ func KeepsPools(target *v1alpha1.ZFSTarget) bool {
 // keptPoolName is the name of a pool that repetitions of a variant use one after another on a node. The experiment stands for the whole
 // target: a changed spec gets another pool.
 func keptPoolName(benchmarkUID, experiment, variant, node, volume string) string {
-	return "sb-" + digest([]string{benchmarkUID, experiment, variant, node, volume}) + "-" + volume
+	return clusterName(volume, benchmarkUID, experiment, variant, node)
 }
 
 // keptPoolNames are the names of the pools of a variant on some nodes; none if they are not kept.

@@ -57,7 +57,7 @@ func RunPoolName(run *v1alpha1.BenchmarkRun, volume string) string {
 
 // ownName is a name in no namespace that no other run has.
 func ownName(run *v1alpha1.BenchmarkRun, volume string) string {
-	return "sb-" + digest([]string{string(run.UID), volume}) + "-" + volume
+	return clusterName(volume, string(run.UID))
 }
 
 // RunOperationName is the name of the PoolOperation of an operate phase.

@@ -179,8 +179,17 @@ func TestRunPoolNames(t *testing.T) {
 	run.UID = "u1"
 	data, log := RunPoolName(run, VolumeData), RunPoolName(run, "log")
 	run.UID = "u2"
-	if other := RunPoolName(run, VolumeData); data == log || data == other || !strings.HasPrefix(data, "sb-") || len(RunPoolName(run, strings.Repeat("x", 20))) > 64 {
+	if other := RunPoolName(run, VolumeData); data == log || data == other || !strings.HasPrefix(data, "sb-") || len(RunPoolName(run, strings.Repeat("x", 20))) > 40 {
 		t.Error(data, log, other)
+	}
+	for _, name := range []string{data, log, keptPoolName("u1", "e", "v", "n", "log-2")} {
+		// Pool, PersistentVolume and StorageClass, as policies know them: "sb-", 64 bits, the volume.
+		if !runClass.MatchString(name) || len(strings.SplitN(name, "-", 3)[1]) != 16 {
+			t.Errorf("%s does not carry 64 bits of hash", name)
+		}
+	}
+	if tooShort := "sb-1a2b3c4d-data"; runClass.MatchString(tooShort) {
+		t.Errorf("%s is taken for the class of a run", tooShort)
 	}
 }
 

@@ -24,7 +24,7 @@ func testManagerVolumes(t *testing.T) {
 	manager, nobody := as(t, serviceAccount), as(t, "system:admin-of-the-cluster")
 	local := func(path string) *corev1.PersistentVolume {
 		return &corev1.PersistentVolume{
-			ObjectMeta: metav1.ObjectMeta{Name: "sb-1a2b3c4d-data"},
+			ObjectMeta: metav1.ObjectMeta{Name: "sb-1a2b3c4d5e6f7081-data"},
 			Spec: corev1.PersistentVolumeSpec{
 				Capacity:    corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
 				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
@@ -36,7 +36,7 @@ func testManagerVolumes(t *testing.T) {
 		}
 	}
 	changed := func(change func(*corev1.PersistentVolumeSpec)) *corev1.PersistentVolume {
-		volume := local("/dev/zvol/sb-1a2b3c4d-data/volume")
+		volume := local("/dev/zvol/sb-1a2b3c4d5e6f7081-data/volume")
 		change(&volume.Spec)
 		return volume
 	}
@@ -61,7 +61,7 @@ func testManagerVolumes(t *testing.T) {
 			t.Errorf("the manager may make a PersistentVolume that is %s", name)
 		}
 	}
-	for _, path := range []string{"/var/lib/storagebench/volumes/sb-1a2b3c4d-data/volume", "/dev/zvol/sb-1a2b3c4d-log/volume"} {
+	for _, path := range []string{"/var/lib/storagebench/volumes/sb-1a2b3c4d5e6f7081-data/volume", "/dev/zvol/sb-1a2b3c4d5e6f7081-log/volume"} {
 		if err := manager.Create(t.Context(), local(path), client.DryRunAll); err != nil {
 			t.Errorf("a PersistentVolume for %s: %v", path, err)
 		}
@@ -76,8 +76,8 @@ func testManagerClasses(t *testing.T) {
 	manager, nobody := as(t, serviceAccount), as(t, "system:admin-of-the-cluster")
 	class := func(change func(*storagev1.StorageClass)) *storagev1.StorageClass {
 		made := &storagev1.StorageClass{
-			ObjectMeta:  metav1.ObjectMeta{Name: "sb-1a2b3c4d-data"},
-			Provisioner: plan.DriverName, Parameters: map[string]string{"poolname": "sb-1a2b3c4d-data/parent"},
+			ObjectMeta:  metav1.ObjectMeta{Name: "sb-1a2b3c4d5e6f7081-data"},
+			Provisioner: plan.DriverName, Parameters: map[string]string{"poolname": "sb-1a2b3c4d5e6f7081-data/parent"},
 		}
 		if change != nil {
 			change(made)
@@ -157,7 +157,7 @@ func testClaims(t *testing.T) {
 			t.Errorf("somebody may claim on the pool of a run, %s: %v", name, last)
 		}
 	}
-	for _, class := range []string{"", "fast", "sb-fast", "sb-1a2b3c4d", "sb-1a2b3c4g-data", "sb-1a2b3c4-data", "my-sb-1a2b3c4d-data"} {
+	for _, class := range []string{"", "fast", "sb-fast", "sb-1a2b3c4d5e6f7081", "sb-1a2b3c4d5e6f708g-data", "sb-1a2b3c4d-data", "my-sb-1a2b3c4d5e6f7081-data"} {
 		if err := somebody.Create(t.Context(), claim(class, nil), client.DryRunAll); err != nil {
 			t.Errorf("the policy is in the way of class %q: %v", class, err)
 		}
