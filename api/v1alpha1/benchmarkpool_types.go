@@ -151,6 +151,18 @@ type PoolDataset struct {
 	Properties Properties `json:"properties,omitempty"`
 }
 
+// DeletionPolicy says what becomes of a pool whose object is deleted.
+//
+// +kubebuilder:validation:Enum=Retain;Destroy
+// +kubebuilder:validation:MaxLength=7
+type DeletionPolicy string
+
+// The deletion policies.
+const (
+	DeletionRetain  DeletionPolicy = "Retain"
+	DeletionDestroy DeletionPolicy = "Destroy"
+)
+
 // BenchmarkPoolSpec is one zpool on one node.
 //
 // +kubebuilder:validation:XValidation:rule="self.nodeName == oldSelf.nodeName",message="a pool cannot move: make a BenchmarkPool on the other node"
@@ -183,6 +195,11 @@ type BenchmarkPoolSpec struct {
 	// +default="Report"
 	// +kubebuilder:validation:Enum=Report;Repair
 	Drift string `json:"drift,omitempty"`
+	// deletionPolicy says what becomes of the pool when this object is deleted, also by the deletion of the CRD: Retain leaves it on the
+	// node as it is, Destroy destroys it with all data on it. Pools of benchmarks are made with Destroy.
+	// +optional
+	// +default="Retain"
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// namespace on whose behalf the pool is made; the admin's policy for that namespace decides about the devices.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
@@ -347,6 +364,7 @@ type BenchmarkPoolStatus struct {
 // +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.status.sizeBytes`,priority=1
 // +kubebuilder:printcolumn:name="Allocated",type=integer,JSONPath=`.status.allocatedBytes`,priority=1
 // +kubebuilder:printcolumn:name="Frag%",type=integer,JSONPath=`.status.fragmentationPercent`
+// +kubebuilder:printcolumn:name="Deletion",type=string,JSONPath=`.spec.deletionPolicy`,priority=1
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="has(self.spec.poolName) || (self.metadata.name.size() <= 64 && !['mirror','raidz','draid','spare','log','cache','special','replacing','c0','c1','c2','c3','c4','c5','c6','c7','c8','c9','0','1','2','3','4','5','6','7','8','9'].exists(p, self.metadata.name.startsWith(p)))",message="metadata.name cannot be the name of a zpool: set spec.poolName, such as bench0"

@@ -87,6 +87,7 @@ const (
 	ReasonPoolDatasetsRemain = "DatasetsRemain"
 	ReasonPoolLeftBehind     = "LeftBehind"
 	ReasonPoolNodeGone       = "NodeGone"
+	ReasonPoolOlderSpec      = "OlderSpec"
 
 	// Of an operation.
 	ReasonOperationRunning       = "Running"
@@ -151,6 +152,8 @@ const (
 	AnnotationVerdict = "storagebench.dev/verdict"
 	// AnnotationReleasePool lets a deleted BenchmarkPool or PoolOperation go although something may stay behind. Its value is the node's name.
 	AnnotationReleasePool = "storagebench.dev/release-pool"
+	// AnnotationAcceptSpec lets the agent follow a spec that is older than its pool. Its value is the generation of the object.
+	AnnotationAcceptSpec = "storagebench.dev/accept-spec"
 	// AnnotationReport names a dataset on a BenchmarkPool, by its path, that somebody else made: its properties are reported in the
 	// status too. Setting it makes the agent look.
 	AnnotationReport = "storagebench.dev/report-dataset"

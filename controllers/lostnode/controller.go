@@ -64,7 +64,7 @@ func (r reconciler) Reconcile(ctx context.Context, request reconcile.Request) (r
 	orphan := r.kind.orphan(object)
 	deleted := object.GetDeletionTimestamp() != nil && controllerutil.ContainsFinalizer(object, v1alpha1.FinalizerTeardown)
 	switch {
-	case deleted && object.GetAnnotations()[v1alpha1.AnnotationReleasePool] == orphan.node:
+	case deleted && (orphan.retained || object.GetAnnotations()[v1alpha1.AnnotationReleasePool] == orphan.node):
 		return reconcile.Result{}, r.letGo(ctx, object, orphan)
 	case deleted:
 		why += ": " + orphan.left + ". Bring the node back, or " + orphan.release

@@ -22,6 +22,8 @@ type orphan struct {
 	conditions *[]metav1.Condition
 	// ended has nothing more to do.
 	ended bool
+	// retained goes without what was made for it.
+	retained bool
 	// left is what may be left where, and release the way to live with that.
 	left, release string
 }
@@ -33,7 +35,11 @@ var kinds = []kind{
 		list:  func() client.ObjectList { return &v1alpha1.BenchmarkPoolList{} },
 		orphan: func(object client.Object) orphan {
 			pool, _ := object.(*v1alpha1.BenchmarkPool)
-			return orphan{node: pool.Spec.NodeName, conditions: &pool.Status.Conditions, left: plan.LeftBehind(pool), release: plan.ReleaseCommand(pool)}
+			left := plan.LeftBehind(pool)
+			if plan.LetsGo(pool) {
+				left = plan.StaysBehind(pool, pool.Status.GUID)
+			}
+			return orphan{node: pool.Spec.NodeName, conditions: &pool.Status.Conditions, retained: !plan.Destroys(pool), left: left, release: plan.ReleaseCommand(pool)}
 		},
 	},
 	{

@@ -59,10 +59,10 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []plan.Po
 }
 
 // letGo removes the folders that the pool's datasets were mounted on, and the finalizer. A folder that stays is empty or somebody
-// else's, and no reason to keep the object. Those of a pool that is released while it lives are left as they are, like the pool.
+// else's, and no reason to keep the object. Those of a pool that stays are left as they are, like the pool.
 func (r *Reconciler) letGo(ctx context.Context, state *observed) error {
 	points := plan.MountPoints(state.Pool)
-	if state.Live != nil {
+	if state.Live != nil || !plan.Destroys(state.Pool) {
 		points = nil
 	}
 	for _, point := range points {
@@ -152,7 +152,7 @@ func (r *Reconciler) importPool(ctx context.Context, state *observed, guid strin
 	proof := guard.Prove(ctx, r.ZFS, pool, guid)
 	// Read-only and without mounts, it goes back as it came.
 	if proof != nil {
-		return errors.Join(proof, r.ZFS.Export(ctx, plan.PoolName(pool)))
+		return errors.Join(fmt.Errorf("%w; to use it, %s", proof, plan.ImportByHand(guid)), r.ZFS.Export(ctx, plan.PoolName(pool)))
 	}
 	return r.reimport(ctx, state, guid)
 }
@@ -242,13 +242,13 @@ func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) 
 	return nil
 }
 
-// condemned makes sure that the pool is still to be destroyed: looking at it takes time, in which somebody may have released it.
+// condemned makes sure that the pool is still to be destroyed: looking at it takes time, in which a person may have decided to keep it.
 func (r *Reconciler) condemned(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
 	var now v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
 		return fmt.Errorf("confirm that pool %s is to be destroyed: %w", plan.PoolName(pool), err)
 	}
-	if now.UID != pool.UID || now.DeletionTimestamp.IsZero() || plan.Released(&now) {
+	if now.UID != pool.UID || now.DeletionTimestamp.IsZero() || plan.LetsGo(&now) {
 		return fmt.Errorf("pool %s is not destroyed: the object has just been changed", plan.PoolName(pool))
 	}
 	return nil

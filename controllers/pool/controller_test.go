@@ -70,7 +70,7 @@ func newWorld(t *testing.T, pools ...client.Object) *world {
 func wanted(name string) *v1alpha1.BenchmarkPool {
 	return &v1alpha1.BenchmarkPool{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Generation: 1, CreationTimestamp: metav1.NewTime(time.Unix(1000, 0))},
-		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: "node-a", PoolTemplate: v1alpha1.PoolTemplate{Ashift: 12,
+		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: "node-a", DeletionPolicy: v1alpha1.DeletionDestroy, PoolTemplate: v1alpha1.PoolTemplate{Ashift: 12,
 			Vdevs:          []v1alpha1.Vdev{{Type: "mirror", Devices: []v1alpha1.DevicePath{diskA, diskB}}},
 			RootProperties: v1alpha1.Properties{"compression": "lz4"}},
 			Datasets: []v1alpha1.PoolDataset{{Path: "parent", Mounted: true, Properties: v1alpha1.Properties{"logbias": "throughput"}}}},
@@ -80,8 +80,19 @@ func wanted(name string) *v1alpha1.BenchmarkPool {
 // settle reconciles until nothing is to be done at once, through failures that pass.
 func (w *world) settle(name string) *v1alpha1.BenchmarkPool {
 	w.t.Helper()
+	return w.reconcile(name, w.node.restart)
+}
+
+// settleUntilDead is the same without another life.
+func (w *world) settleUntilDead(name string) *v1alpha1.BenchmarkPool {
+	w.t.Helper()
+	return w.reconcile(name, func() {})
+}
+
+func (w *world) reconcile(name string, before func()) *v1alpha1.BenchmarkPool {
+	w.t.Helper()
 	for range 40 {
-		w.node.restart()
+		before()
 		result, err := w.agent.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}})
 		if err == nil && (result.RequeueAfter == 0 || result.RequeueAfter >= time.Second) {
 			break

@@ -47,11 +47,8 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 		return state, fmt.Errorf("look at pool %s: %w", pools[at].Name, err)
 	}
 	if !state.Live.OwnedBy(string(pool.UID)) {
-		// A pool that is being deleted may have left labels elsewhere.
-		if deleting {
-			return state, r.observeDisks(ctx, &state)
-		}
-		return state, nil
+		// A pool that is being deleted may have left labels elsewhere; else whether the disks are free decides about the way out.
+		return state, r.observeDisks(ctx, &state)
 	}
 	if deleting {
 		if state.Users, err = r.Disks.PoolUsers(state.Live.Name, plan.MountPoints(pool)...); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/controllers/write"
+	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -133,7 +134,7 @@ func (r *Reconciler) importOptions(state *observed, guid string) (zfs.ImportOpti
 	return zfs.ImportOptions{GUID: guid, Pool: plan.PoolName(state.Pool), Devices: devices}, guard.Answering(r.Disks, devices)
 }
 
-// release lets go of a pool that is left behind. It takes no turn, looks at no disk and runs no command: what it is for is that one of these
+// release lets go of a pool that stays behind, because of its policy or because a person released it. It takes no turn, looks at no disk and runs no command: what it is for is that one of these
 // hangs. Folders that the pool was mounted on stay too.
 func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
 	if !controllerutil.ContainsFinalizer(pool, v1alpha1.FinalizerTeardown) {
@@ -142,13 +143,14 @@ func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	if err := write.Finalizer(ctx, r.Client, pool, controllerutil.RemoveFinalizer); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "Release", "released by its annotation: %s", plan.LeftBehind(pool))
+	r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "Release", "%s",
+		kstatus.Shorten(plan.StaysBehind(pool, pool.Status.GUID), 900))
 	return nil
 }
 
 // mayRelease says whether an object on this node is to be let go.
 func (r *Reconciler) mayRelease(pool *v1alpha1.BenchmarkPool) bool {
-	return pool.Spec.NodeName == r.NodeName && !pool.DeletionTimestamp.IsZero() && plan.Released(pool)
+	return pool.Spec.NodeName == r.NodeName && !pool.DeletionTimestamp.IsZero() && plan.LetsGo(pool)
 }
 
 // releaser is a controller of its own: the worker of the pool may be the one that waits for ZFS.

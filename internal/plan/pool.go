@@ -192,18 +192,6 @@ func Pool(state PoolState) PoolDecision {
 	return livePool(state)
 }
 
-func foreignPool(state PoolState) PoolDecision {
-	whose := "it carries no mark of a BenchmarkPool"
-	if mark, found := state.Live.Property(state.Live.Name, PropertyUID); found && mark.Local() {
-		whose = "it was made for another BenchmarkPool, uid " + mark.Value
-		if name, named := state.Live.Property(state.Live.Name, PropertyName); named {
-			whose += ", then named " + name.Value
-		}
-	}
-	return poolStall(v1alpha1.ReasonPoolNameTaken, "node %s has a pool %s (guid %s) already, and %s: it is left alone; make a BenchmarkPool with another poolName",
-		state.Pool.Spec.NodeName, state.Live.Name, state.Live.GUID, whose)
-}
-
 // absentPool imports the pool, or makes it if it never was. A pool that has been is never made again: what was on it
 // would be lost without a word.
 func absentPool(state PoolState) PoolDecision {
@@ -222,8 +210,7 @@ func absentPool(state PoolState) PoolDecision {
 	}
 	for _, other := range state.Importable {
 		if other.Name == PoolName(state.Pool) {
-			return poolStall(v1alpha1.ReasonPoolNameTaken, "node %s has a pool %s (guid %s) on its disks that is not imported and not known to be this object's: it is left alone; make a BenchmarkPool with another poolName",
-				state.Pool.Spec.NodeName, other.Name, other.GUID)
+			return state.namesake(other)
 		}
 	}
 	layout := specLayout(state.Pool.Spec.PoolTemplate)
@@ -238,6 +225,7 @@ func absentPool(state PoolState) PoolDecision {
 	action.Create.RootProperties[PropertyUID] = string(state.Pool.UID)
 	action.Create.RootProperties[PropertyName] = state.Pool.Name
 	action.Create.RootProperties[PropertyDisks] = layoutMark(state.Pool)
+	action.Create.RootProperties[PropertySpec] = strconv.FormatInt(state.Pool.Generation, 10)
 	// Generation 0: the datasets' properties are still to be set.
 	action.Create.RootProperties[PropertyGeneration] = "0"
 	return poolAct("making pool "+action.Create.Name, PoolAction{Kind: AddPoolFinalizer}, action)
@@ -313,10 +301,12 @@ func livePool(state PoolState) PoolDecision {
 		decision.Actions = []PoolAction{finalizer}
 		return decision
 	}
-	// Before that, nothing is done to datasets: one of them may be a stranger's.
-	if decision := resetDatasets(state); decision != nil {
-		decision.Actions = append([]PoolAction{finalizer}, decision.Actions...)
-		return *decision
+	// An older spec changes nothing. Before the reset nothing is done to datasets: one of them may be a stranger's.
+	for _, step := range []func(PoolState) *PoolDecision{olderSpec, beginSpec, resetDatasets} {
+		if decision := step(state); decision != nil {
+			decision.Actions = append([]PoolAction{finalizer}, decision.Actions...)
+			return *decision
+		}
 	}
 	// What differs and is not to be mended is told last: the rest of the spec holds all the same.
 	var differs *PoolDecision

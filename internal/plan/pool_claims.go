@@ -95,30 +95,6 @@ func onBehalf(pool *v1alpha1.BenchmarkPool) string {
 	return "namespace " + pool.Spec.Namespace
 }
 
-// conflict says which other BenchmarkPool has a better claim on the name or on a disk: the one that has it already, else
-// the older one.
-func (s PoolState) conflict(paths []string) string {
-	for i := range s.Rivals {
-		rival := &s.Rivals[i]
-		if rival.UID == s.Pool.UID || rival.Spec.NodeName != s.Pool.Spec.NodeName {
-			continue
-		}
-		if name := PoolName(s.Pool); PoolName(rival) == name && prevails(rival, rival.Status.GUID != "", s.Pool, s.Pool.Status.GUID != "") {
-			return fmt.Sprintf("BenchmarkPool %s claims the pool name %s on this node, and came first: choose another poolName", rival.Name, name)
-		}
-		for _, path := range paths {
-			// This pool does not hold the disk, or it would not ask for it.
-			claimed := s.claims(rival, path)
-			// Who may not have the disk cannot keep others from it.
-			entitled := s.Policy.Allows(rival.Spec.Namespace, claimed) || holdsDisk(rival, claimed)
-			if claimed != "" && entitled && prevails(rival, holdsDisk(rival, claimed), s.Pool, false) {
-				return fmt.Sprintf("BenchmarkPool %s claims %s as well, and came first: name another disk", rival.Name, path)
-			}
-		}
-	}
-	return ""
-}
-
 // claims returns the name by which another BenchmarkPool claims a disk.
 func (s PoolState) claims(rival *v1alpha1.BenchmarkPool, path string) string {
 	number := s.Disks[path].Number

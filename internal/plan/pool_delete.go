@@ -17,9 +17,8 @@ func deletedPool(state PoolState) PoolDecision {
 	if !slices.Contains(pool.Finalizers, v1alpha1.FinalizerTeardown) {
 		return PoolDecision{Reason: v1alpha1.ReasonPoolChanging, Message: "the object is being deleted"}
 	}
-	if Released(pool) {
-		return PoolDecision{Reason: v1alpha1.ReasonPoolLeftBehind, Message: "released by its annotation: " + LeftBehind(pool),
-			Actions: []PoolAction{{Kind: RemovePoolFinalizer}}}
+	if LetsGo(pool) {
+		return leavePool(state)
 	}
 	if state.Live != nil && state.Live.OwnedBy(string(pool.UID)) {
 		return destroyPool(state)
@@ -48,6 +47,9 @@ func destroyPool(state PoolState) PoolDecision {
 	}
 	if health := live.Status.Health(); health == zfs.StateSuspended || health == zfs.StateUnavail || health == zfs.StateFaulted {
 		return poolStall(v1alpha1.ReasonPoolUnhealthy, "pool %s is %s and cannot be destroyed: %s. Bring its disks back, or %s", live.Name, health, troubles(live.Status), ReleaseCommand(state.Pool))
+	}
+	if decision := olderSpec(state); decision != nil { // the newer one may have said Retain
+		return *decision
 	}
 	if others := foreignDatasets(state); len(others) > 0 {
 		decision := PoolDecision{Reason: v1alpha1.ReasonPoolDatasetsRemain, Recheck: poolSoon,

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func wantedPool() *v1alpha1.BenchmarkPool {
 			Finalizers: []string{v1alpha1.FinalizerTeardown}},
 		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: "node-a", PoolTemplate: v1alpha1.PoolTemplate{Ashift: 12,
 			Vdevs: []v1alpha1.Vdev{mirrorOf(diskA, diskB)}, Properties: v1alpha1.Properties{"autotrim": "on"},
-			RootProperties: v1alpha1.Properties{"recordsize": "8k"}}},
+			RootProperties: v1alpha1.Properties{"recordsize": "8k"}}, DeletionPolicy: v1alpha1.DeletionDestroy},
 	}
 }
 
@@ -66,7 +67,7 @@ func liveState() PoolState {
 		Datasets:    []zfs.Dataset{{Name: "bench0", Type: "filesystem"}},
 		DatasetProperties: []zfs.Property{{Object: "bench0", Name: "recordsize", Value: "8192", Source: "local"},
 			{Object: "bench0", Name: PropertyUID, Value: "uid-1", Source: "local"}, {Object: "bench0", Name: PropertyName, Value: "bench0", Source: "local"},
-			{Object: "bench0", Name: PropertyGeneration, Value: "2", Source: "local"},
+			{Object: "bench0", Name: PropertyGeneration, Value: "2", Source: "local"}, {Object: "bench0", Name: PropertySpec, Value: "2", Source: "local"},
 			{Object: "bench0", Name: PropertyDisks, Value: layoutMark(wantedPool()), Source: "local"}},
 	}
 	return state
@@ -80,6 +81,12 @@ func (l *LivePool) change(name, value, source string) {
 			}
 		}
 	}
+}
+
+// follow is a new generation of the spec, which is noted on the pool already.
+func (s *PoolState) follow(generation int64) {
+	s.Pool.Generation = generation
+	s.Live.change(PropertySpec, strconv.FormatInt(generation, 10), "local")
 }
 
 func poolKinds(decision PoolDecision) string {
@@ -181,7 +188,7 @@ func TestNewPoolsCarryTheirOwner(t *testing.T) {
 	create := Pool(absentState()).Actions[1]
 	want := zfs.PoolSpec{Name: "bench0", Ashift: 12, Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Mirror, Devices: []string{diskA, diskB}}}},
 		Properties:     map[string]string{"autotrim": "on"},
-		RootProperties: map[string]string{"recordsize": "8k", PropertyUID: "uid-1", PropertyName: "bench0", PropertyGeneration: "0", PropertyDisks: layoutMark(wantedPool())}}
+		RootProperties: map[string]string{"recordsize": "8k", PropertyUID: "uid-1", PropertyName: "bench0", PropertyGeneration: "0", PropertySpec: "2", PropertyDisks: layoutMark(wantedPool())}}
 	if diff := cmp.Diff(want, create.Create); diff != "" {
 		t.Error(diff)
 	}
@@ -287,8 +294,8 @@ func TestLivePool(t *testing.T) {
 			"recordsize of bench0 is 131072 (local), asked for is 8k"},
 		"drift is repaired": {func(s *PoolState) { s.Live.change("autotrim", "off", "default"); s.Pool.Spec.Drift = "Repair" }, keep + " SetProperties", v1alpha1.ReasonPoolChanging,
 			"autotrim of pool bench0 is off"},
-		"a new generation is set":          {func(s *PoolState) { s.Pool.Generation = 3; s.Pool.Spec.RootProperties["recordsize"] = "16k" }, keep + " SetProperties", v1alpha1.ReasonPoolChanging, "16k"},
-		"a new generation of other things": {func(s *PoolState) { s.Pool.Generation = 3 }, keep + " SetProperties", v1alpha1.ReasonPoolChanging, ""},
+		"a new generation is set":          {func(s *PoolState) { s.follow(3); s.Pool.Spec.RootProperties["recordsize"] = "16k" }, keep + " SetProperties", v1alpha1.ReasonPoolChanging, "16k"},
+		"a new generation of other things": {func(s *PoolState) { s.follow(3) }, keep + " SetProperties", v1alpha1.ReasonPoolChanging, ""},
 		"an unknown property":              {func(s *PoolState) { s.Pool.Spec.RootProperties["recsize"] = "8k" }, keep, v1alpha1.ReasonPoolDrifted, "not there"},
 		"a dataset is missing":             {func(s *PoolState) { s.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "p/q"}, {Path: "p"}} }, keep + " CreateDataset", v1alpha1.ReasonPoolChanging, "bench0/p"},
 		"a dataset of other type": {func(s *PoolState) {
@@ -309,7 +316,7 @@ func TestLivePool(t *testing.T) {
 		"a vdev was taken out": {func(s *PoolState) {
 			s.Pool.Spec.Vdevs = append(s.Pool.Spec.Vdevs, mirrorOf(diskC, diskD))
 			s.Live.change(PropertyDisks, layoutMark(s.Pool), "local")
-			s.Pool.Generation = 3
+			s.follow(3)
 			s.Live.change(PropertyGeneration, "3", "local")
 		}, keep, v1alpha1.ReasonPoolDrifted,
 			"the pool lacks " + diskC + ", " + diskD},
@@ -360,7 +367,7 @@ func TestLivePool(t *testing.T) {
 		"the disks are noted": {func(s *PoolState) { s.Live.change(PropertyDisks, "of an earlier layout", "local") }, keep + " SetProperties", v1alpha1.ReasonPoolChanging,
 			"its disks are as asked"},
 		"disks differ, and properties are set all the same": {func(s *PoolState) {
-			s.Pool.Generation = 3
+			s.follow(3)
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)}
 		}, keep + " SetProperties", v1alpha1.ReasonPoolChanging, ""},
 		"read-only, in the middle of a resilver": {func(s *PoolState) {
@@ -415,7 +422,8 @@ func TestLivePool(t *testing.T) {
 
 func TestSettingsEndWithTheMark(t *testing.T) {
 	state := liveState()
-	state.Pool.Generation, state.Pool.Spec.RootProperties["recordsize"] = 3, "16k"
+	state.follow(3)
+	state.Pool.Spec.RootProperties["recordsize"] = "16k"
 	want := []Setting{{Dataset: "bench0", Name: "recordsize", Value: "16k"}, {Dataset: "bench0", Name: PropertyGeneration, Value: "3"}}
 	if diff := cmp.Diff(want, Pool(state).Actions[1].Settings); diff != "" {
 		t.Error(diff)

@@ -29,7 +29,8 @@ func Pool(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string]s
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec: v1alpha1.BenchmarkPoolSpec{
 			NodeName: run.Spec.NodeName, PoolName: v1alpha1.PoolName(name), PoolTemplate: *volume.Pool.DeepCopy(),
-			Datasets: []v1alpha1.PoolDataset{Of(volume).Dataset(volume)}, Drift: "Report", Namespace: run.Namespace,
+			Datasets: []v1alpha1.PoolDataset{Of(volume).Dataset(volume)}, Drift: "Report", DeletionPolicy: v1alpha1.DeletionDestroy,
+			Namespace: run.Namespace,
 		},
 	}
 }

@@ -41,6 +41,9 @@ func TestOnNode(t *testing.T) {
 		wanted := plan.RunVolumes(run)[0]
 		labels := map[string]string{v1alpha1.LabelRunUID: "run-uid"}
 		pool := Pool(run, wanted, labels)
+		if pool.Spec.DeletionPolicy != v1alpha1.DeletionDestroy {
+			t.Errorf("the pool of a run stays behind: deletionPolicy %q", pool.Spec.DeletionPolicy)
+		}
 		made := pool.Spec.Datasets[0]
 		if pool.Spec.Namespace != "lab" || pool.Spec.NodeName != "n1" || string(pool.Spec.PoolName) != pool.Name || made.Mounted != test.mounted ||
 			string(made.Properties["refquota"]) != test.refquota || (made.Size != nil) != (made.Type == "Volume") {

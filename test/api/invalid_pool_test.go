@@ -44,6 +44,8 @@ var invalidPools = []invalid{
 		"spec.rootProperties", "keylocation"},
 	{"drift", "pool", "spec.drift = Ignore",
 		"spec.drift", "supported values"},
+	{"deletion-policy", "pool", "spec.deletionPolicy = Delete",
+		"spec.deletionPolicy", "supported values"},
 	{"namespace", "pool", "spec.namespace = Lab_1",
 		"spec.namespace", "name of a namespace"},
 	{"dataset-twice", "pool", "spec.datasets = [{path: a}, {path: a}]",

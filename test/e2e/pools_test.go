@@ -63,6 +63,8 @@ func TestPools(t *testing.T) {
 		{name: "node reset", test: (*pools).nodeReset, long: true},
 		{name: "lost disk", test: (*pools).lostDisk, long: true},
 		{name: "silent disk", test: (*pools).silentDisk, long: true},
+		{name: "retained", test: (*pools).retained, long: true},
+		{name: "restored", test: (*pools).restored, long: true},
 	} {
 		t.Run(use.name, func(t *testing.T) {
 			if use.long {
@@ -141,6 +143,9 @@ func (p *pools) make(name, spec string) *v1alpha1.BenchmarkPool {
 		p.t.Fatal(err)
 	}
 	pool.Name, pool.Spec.NodeName = name, p.node
+	if pool.Spec.DeletionPolicy == "" {
+		pool.Spec.DeletionPolicy = v1alpha1.DeletionDestroy
+	}
 	if pool.Spec.PoolName == "" {
 		pool.Spec.PoolName = v1alpha1.PoolName(poolPrefix + name)
 	}
@@ -151,6 +156,8 @@ func (p *pools) make(name, spec string) *v1alpha1.BenchmarkPool {
 		ctx, cancel := afterwards(p.t)
 		defer cancel()
 		left := pool.DeepCopy()
+		left.Spec.DeletionPolicy = v1alpha1.DeletionDestroy
+		_ = cluster.Patch(ctx, left, client.MergeFrom(pool)) // a pool that a test retains goes at its end all the same
 		if err := cluster.Delete(ctx, left); err == nil {
 			gone(ctx, p.t, left)
 		}

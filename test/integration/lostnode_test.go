@@ -55,6 +55,22 @@ func TestOperationOfLostNode(t *testing.T) {
 	gomega.NewWithT(t).Expect(ended.Status.Conditions).To(gomega.BeEmpty(), "what has ended needs nobody")
 }
 
+// TestRetainedPoolOfLostNode deletes a pool that stays: no agent has anything to do for that, and no person to release it.
+func TestRetainedPoolOfLostNode(t *testing.T) {
+	l := start(t, nil)
+	pool := &v1alpha1.BenchmarkPool{
+		ObjectMeta: metav1.ObjectMeta{Name: "retained-of-lost-node", Finalizers: []string{v1alpha1.FinalizerTeardown}},
+		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: "node-never", PoolTemplate: v1alpha1.PoolTemplate{
+			Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/nvme-LAB_A"}}}}},
+	}
+	l.must(l.live.Create(t.Context(), pool))
+	gomega.NewWithT(t).Expect(pool.Spec.DeletionPolicy).To(gomega.Equal(v1alpha1.DeletionRetain), "the default is in the object")
+	l.must(l.live.Delete(t.Context(), pool))
+	l.eventually("the object is gone", func(g gomega.Gomega) {
+		g.Expect(apierrors.IsNotFound(l.live.Get(t.Context(), client.ObjectKeyFromObject(pool), pool))).To(gomega.BeTrue())
+	})
+}
+
 // TestPoolOfLostNode deletes a pool whose node goes away: the object says what is left and where, and goes when it is told to,
 // not before.
 func TestPoolOfLostNode(t *testing.T) {
@@ -63,7 +79,7 @@ func TestPoolOfLostNode(t *testing.T) {
 	l.must(l.live.Create(t.Context(), node))
 	pool := &v1alpha1.BenchmarkPool{
 		ObjectMeta: metav1.ObjectMeta{Name: "of-lost-node", Finalizers: []string{v1alpha1.FinalizerTeardown}},
-		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: node.Name, PoolName: "bench0", PoolTemplate: v1alpha1.PoolTemplate{
+		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: node.Name, PoolName: "bench0", DeletionPolicy: v1alpha1.DeletionDestroy, PoolTemplate: v1alpha1.PoolTemplate{
 			Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/nvme-LAB_A"}}}}},
 	}
 	l.must(l.live.Create(t.Context(), pool))

@@ -113,6 +113,10 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - path
+    - name: deletionPolicy
+      type:
+        namedType: com.github.storagebench.storagebench.api.v1alpha1.DeletionPolicy
+      default: Retain
     - name: drift
       type:
         scalar: string
@@ -463,6 +467,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: Filesystem
+- name: com.github.storagebench.storagebench.api.v1alpha1.DeletionPolicy
+  scalar: string
 - name: com.github.storagebench.storagebench.api.v1alpha1.DestroyDatasetAction
   map:
     fields:

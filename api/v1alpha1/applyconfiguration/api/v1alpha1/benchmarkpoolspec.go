@@ -23,6 +23,9 @@ type BenchmarkPoolSpecApplyConfiguration struct {
 	Datasets []PoolDatasetApplyConfiguration `json:"datasets,omitempty"`
 	// drift says what happens when somebody changes a property: Report it or Repair it.
 	Drift *string `json:"drift,omitempty"`
+	// deletionPolicy says what becomes of the pool when this object is deleted, also by the deletion of the CRD: Retain leaves it on the
+	// node as it is, Destroy destroys it with all data on it. Pools of benchmarks are made with Destroy.
+	DeletionPolicy *apiv1alpha1.DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// namespace on whose behalf the pool is made; the admin's policy for that namespace decides about the devices.
 	Namespace *string `json:"namespace,omitempty"`
 }
@@ -166,6 +169,14 @@ func (b *BenchmarkPoolSpecApplyConfiguration) WithDatasets(values ...*PoolDatase
 // If called multiple times, the Drift field is set to the value of the last call.
 func (b *BenchmarkPoolSpecApplyConfiguration) WithDrift(value string) *BenchmarkPoolSpecApplyConfiguration {
 	b.Drift = &value
+	return b
+}
+
+// WithDeletionPolicy sets the DeletionPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DeletionPolicy field is set to the value of the last call.
+func (b *BenchmarkPoolSpecApplyConfiguration) WithDeletionPolicy(value apiv1alpha1.DeletionPolicy) *BenchmarkPoolSpecApplyConfiguration {
+	b.DeletionPolicy = &value
 	return b
 }
 
