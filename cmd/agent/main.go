@@ -29,6 +29,7 @@ type settings struct {
 	nodeName     string
 	policy       plan.DevicePolicy
 	parameters   plan.ParameterAllowlist
+	multihost    bool
 	probeAddress string
 	logs         zap.Options
 }
@@ -56,6 +57,8 @@ func run() error {
 		s.parameters = append(s.parameters, grant)
 		return err
 	})
+	flag.BoolVar(&s.multihost, "multihost", false, "set multihost=on on the pools that are made: for disks that other hosts see too; the node needs a host id "+
+		"that no other host has (zgenhostid), and each disk is written to about once a second")
 	flag.StringVar(&s.probeAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz")
 	s.logs.BindFlags(flag.CommandLine)
 	flag.Parse()
@@ -84,7 +87,7 @@ func addControllers(manager ctrl.Manager, s settings) error {
 	recorder := manager.GetEventRecorder("storagebench-agent")
 	pools := &pool.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder,
-		NodeName: s.nodeName, Policy: s.policy, ZFS: host, Disks: disks, Turns: turns,
+		NodeName: s.nodeName, Policy: s.policy, Multihost: s.multihost, ZFS: host, Disks: disks, Turns: turns,
 	}
 	if err := pools.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up the pool controller: %w", err)

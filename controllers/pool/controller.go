@@ -41,8 +41,10 @@ type Reconciler struct {
 	// NodeName is the node that this agent runs on.
 	NodeName string
 	Policy   plan.DevicePolicy
-	ZFS      *zfs.Client
-	Disks    guard.Disks
+	// Multihost is set on the pools that are made.
+	Multihost bool
+	ZFS       *zfs.Client
+	Disks     guard.Disks
 	// Turns are taken while a pool is looked at and changed: operations on it share them with this.
 	Turns *guard.Turns
 }

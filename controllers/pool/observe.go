@@ -26,7 +26,7 @@ type observed struct {
 // observe gathers all that is known of a pool. That it is not there is concluded only from a list that was printed:
 // programs also say "no such file" when they cannot reach the kernel.
 func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) (observed, error) {
-	state := observed{PoolState: plan.PoolState{Pool: pool, Policy: r.Policy}}
+	state := observed{PoolState: plan.PoolState{Pool: pool, Policy: r.Policy, Multihost: r.Multihost}}
 	var err error
 	if state.version, err = r.ZFS.Version(ctx); err != nil {
 		return state, fmt.Errorf("ask for the version of ZFS: %w", err)

@@ -20,7 +20,7 @@ const (
 
 // Properties that matter for numbers even if nobody asked for them.
 var (
-	poolMatters = []string{"ashift", "autotrim"}
+	poolMatters = []string{"ashift", "autotrim", "multihost"}
 	rootMatters = []string{"recordsize", "compression", "checksum", "logbias", "sync", "primarycache", "secondarycache", "atime", "copies", "dedup", "redundant_metadata", "encryption"}
 	// limits of a dataset that somebody else made: they are not inherited.
 	limits = []string{"quota", "refquota", "reservation", "refreservation", "volsize", "volblocksize"}

@@ -41,6 +41,8 @@ const (
 type PoolState struct {
 	Pool   *v1alpha1.BenchmarkPool
 	Policy DevicePolicy
+	// Multihost is set on pools that are made.
+	Multihost bool
 	// HostName is under which name the node writes labels.
 	HostName string
 	// Live is the imported pool of that name, whoever made it.
@@ -219,7 +221,7 @@ func absentPool(state PoolState) PoolDecision {
 		return *refused
 	}
 	action := PoolAction{Kind: CreatePool, Disks: disks, Create: zfs.PoolSpec{
-		Name: PoolName(state.Pool), Layout: layout, Ashift: int(state.Pool.Spec.Ashift),
+		Name: PoolName(state.Pool), Layout: layout, Ashift: int(state.Pool.Spec.Ashift), Multihost: state.Multihost,
 		Properties: plain(state.Pool.Spec.Properties), RootProperties: plain(state.Pool.Spec.RootProperties),
 	}}
 	action.Create.RootProperties[PropertyUID] = string(state.Pool.UID)

@@ -197,6 +197,17 @@ func TestNewPoolsCarryTheirOwner(t *testing.T) {
 	}
 }
 
+// TestMultihost: it is set on new pools if the agent says so.
+func TestMultihost(t *testing.T) {
+	for _, wanted := range []bool{false, true} {
+		state := absentState()
+		state.Multihost = wanted
+		if made := Pool(state).Actions[1].Create; made.Multihost != wanted {
+			t.Errorf("multihost %v makes %+v", wanted, made)
+		}
+	}
+}
+
 // TestRivals gives two objects the same wish: at most one of them acts, whoever is asked.
 func TestRivals(t *testing.T) {
 	for name, test := range map[string]struct {

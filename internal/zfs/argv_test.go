@@ -44,6 +44,9 @@ var calls = map[string][]call{
 			return c.CreatePool(ctx, zfs.PoolSpec{Name: "p", Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Stripe, Devices: []string{"/dev/disk/by-path/x:0"}}},
 				Log: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[:1]}}, Special: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[1:2]}}, Cache: a[2:3], Spare: a[3:4]}})
 		}, "zpool create -o cachefile=none -o autoreplace=off -m none p /dev/disk/by-path/x:0 special " + d2 + " log " + d1 + " cache " + d3 + " spare " + d4},
+		{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error {
+			return c.CreatePool(ctx, zfs.PoolSpec{Name: a[0], Multihost: true, Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[1:]}}}})
+		}, "zpool create -o cachefile=none -o autoreplace=off -m none -o multihost=on p " + d1},
 	},
 	"DestroyPool": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.DestroyPool(ctx, a[0]) }, "zpool destroy p"}},
 	"Export":      {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Export(ctx, a[0]) }, "zpool export p"}},

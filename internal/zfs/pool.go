@@ -35,6 +35,9 @@ type PoolSpec struct {
 	Layout Layout
 	// Ashift of all vdevs, 9 to 16; 0 leaves it to ZFS.
 	Ashift int
+	// Multihost makes ZFS write to each disk about once a second, so that no other host imports the pool meanwhile. ZFS refuses it on a
+	// host without a host id.
+	Multihost bool
 	// Properties of the pool.
 	Properties map[string]string
 	// RootProperties of the root dataset; all others inherit them. Here belong the user properties that say whose
@@ -63,7 +66,11 @@ func createPool(spec PoolSpec) (Command, error) {
 	if len(spec.Layout.Data) == 0 {
 		return Command{}, invalid("pool %s without data vdevs: name at least one", spec.Name)
 	}
-	command := zpool(slices.Concat([]string{"create", "-o", "cachefile=none", "-o", "autoreplace=off", "-m", "none"},
+	var multihost []string
+	if spec.Multihost {
+		multihost = []string{"-o", "multihost=on"}
+	}
+	command := zpool(slices.Concat([]string{"create", "-o", "cachefile=none", "-o", "autoreplace=off", "-m", "none"}, multihost,
 		ashift, pool, root, []string{spec.Name}, layout)...).onPool(spec.Name)
 	command.Timeout = poolTimeout
 	return command, nil

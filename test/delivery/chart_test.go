@@ -201,8 +201,8 @@ func TestHelmAgentValues(t *testing.T) {
 		return get[appsv1.DaemonSet](t, helm(t, "--values", file), "DaemonSet elsewhere/storagebench-agent")
 	}
 	for _, argument := range agent("agent: {enabled: true, namespace: elsewhere}").Spec.Template.Spec.Containers[0].Args {
-		if strings.HasPrefix(argument, "--allow-device") {
-			t.Errorf("a device is allowed by default: %s", argument)
+		if strings.HasPrefix(argument, "--allow-device") || strings.HasPrefix(argument, "--multihost") {
+			t.Errorf("it is not off by default: %s", argument)
 		}
 	}
 	pod := agent(`
@@ -211,6 +211,7 @@ agent:
   namespace: elsewhere
   allowDevices: [lab=/dev/disk/by-id/nvme-bench-*, /dev/disk/by-path/pci-0000-*]
   allowParameters: [zfs_txg_timeout=1..60|0, zfs_arc_max=*]
+  multihost: true
   image: {repository: registry.example/agent, tag: v4}
   tolerations: [{key: storage, operator: Exists}]
   podAnnotations: {note: "1"}
@@ -220,7 +221,7 @@ logFormat: json
 `).Spec.Template
 	container := pod.Spec.Containers[0]
 	want := []string{"--health-probe-bind-address=:8081", "--allow-device=lab=/dev/disk/by-id/nvme-bench-*",
-		"--allow-device=/dev/disk/by-path/pci-0000-*", "--allow-parameter=zfs_txg_timeout=1..60|0", "--allow-parameter=zfs_arc_max=*", "--zap-log-level=debug", "--zap-encoder=json"}
+		"--allow-device=/dev/disk/by-path/pci-0000-*", "--allow-parameter=zfs_txg_timeout=1..60|0", "--allow-parameter=zfs_arc_max=*", "--multihost", "--zap-log-level=debug", "--zap-encoder=json"}
 	if diff := cmp.Diff(want, container.Args); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
 	}
