@@ -78,7 +78,7 @@ func (s PoolState) conflict(paths []string) string {
 			}
 		}
 		way := "name other disks"
-		if s.Live == nil && PoolName(rival) == PoolName(s.Pool) && prevails(rival, rival.Status.GUID != "", s.Pool, s.Pool.Status.GUID != "") {
+		if s.Live == nil && s.Pool.Status.GUID == "" && PoolName(rival) == PoolName(s.Pool) && prevails(rival, rival.Status.GUID != "", s.Pool, false) {
 			way = "delete this BenchmarkPool and make it again with another poolName"
 			if len(claims) > 0 {
 				way += " and other disks"

@@ -147,7 +147,7 @@ func valid() map[string]any {
 		"ResetPolicy":        "Dataset", "RunOrder": "Sequential", "RetainPolicy": "Always", "Verdict": "Inconclusive",
 		"StorageBenchmarkSpec.Adaptive": nil, // it needs the order Interleaved, and a gate that compares
 		"FragmentUntil":                 "Rounds", "FragmentPhase.SteadyState": nil, "FragmentPhase.MaxRounds": 9,
-		"CacheExpectation": "Cold", "ConditionStatus": "Unknown", "BenchmarkPoolSpec.Drift": "Repair",
+		"CacheExpectation": "Cold", "ConditionStatus": "Unknown", "BenchmarkPoolSpec.Drift": "Repair", "DeletionPolicy": "Destroy",
 		"PersistentVolumeMode": "Block", "PersistentVolumeAccessMode": "ReadWriteMany",
 		"TolerationOperator": "Equal", "TaintEffect": "NoExecute",
 		"PoolDataset.Type": "Volume", "PoolDataset.Mounted": nil, "DatasetTemplate.Type": "Volume", "DatasetOverride.Type": "Volume",
