@@ -36,6 +36,8 @@ type Disk struct {
 	AfterPool bool
 
 	partitions []part
+	// wiped is the marker of a wipe.
+	wiped *marker
 }
 
 // identify reads what the disk is. What it is not yet good for is added to the findings.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // PoolState is what a label says of its pool.
@@ -62,6 +64,50 @@ const (
 func labelOffsets(size int64) []int64 {
 	size -= size % labelSize
 	return []int64{0, labelSize, size - 2*labelSize, size - labelSize}
+}
+
+// likelyLabels are the places at which labels may begin whose configurations begin within a piece of a disk.
+func likelyLabels(start int64, data []byte) []int64 {
+	var places []int64
+	const name = 24 // where the first pair has its name
+	for at := 0; at+name+7 <= len(data); at += sectorUnit {
+		if data[at] == 1 && (string(data[at+name:at+name+7]) == "version" || string(data[at+name:at+name+9]) == "pool_guid") {
+			places = append(places, start+int64(at)-configStart)
+		}
+	}
+	return places
+}
+
+// formerPartitions are those that a table at either end has although the kernel may not see them, and those that ZFS makes on a whole disk
+// of that size, whatever has become of its tables. What lies in the ends of the disk is found there too.
+func formerPartitions(disk *Disk, file io.ReaderAt) ([]part, error) {
+	var former []part
+	for _, sector := range []int64{512, 4096} {
+		sectors := disk.SizeBytes / sector
+		for _, header := range []int64{1, sectors - 1} {
+			entries, err := readTable(file, header*sector, sector)
+			if errors.Is(err, unix.EIO) {
+				return nil, err
+			}
+			for _, entry := range entries { // a broken table has been told already, or is at the end: there is data
+				if entry.last >= entry.first && entry.last < uint64(sectors) {
+					former = append(former, part{kernel: fmt.Sprintf("former partition %d of %s", entry.index, disk.Kernel),
+						start: int64(entry.first) * sector, size: int64(entry.last-entry.first+1) * sector})
+				}
+			}
+		}
+		// The table takes 16 KiB and its header a sector; behind the data are 16384 sectors, and all begins on round places.
+		const round, reserved = 2048, 16384
+		usable := sectors - gptSize/sector - 1 - reserved
+		for _, start := range []int64{round, 256} {
+			for _, length := range []int64{usable - start, (usable - start) / round * round} {
+				if length*sector > 4*labelSize {
+					former = append(former, part{kernel: "former partition 1 of " + disk.Kernel, start: start * sector, size: length * sector})
+				}
+			}
+		}
+	}
+	return former, nil
 }
 
 // readLabel reads one label. It returns nil where there is none, and an error where something is that it cannot read.

@@ -84,11 +84,8 @@ func (e *RefusedError) Error() string {
 		onlyContents = onlyContents && finding.Reason.Contents()
 	}
 	text := fmt.Sprintf("%s is refused: %s", e.Path, strings.Join(reasons, "; "))
-	switch {
-	case onlyContents && e.Serial != "":
-		text += fmt.Sprintf(". If all on it may be lost, name its serial number %s for reuse, or blank it yourself: blkdiscard, or zeros over its first 4 MiB and its last (wipefs leaves remains)", e.Serial)
-	case onlyContents:
-		text += ". The disk tells no serial number by which it could be reused: if all on it may be lost, blank it yourself: blkdiscard, or zeros over its first 4 MiB and its last (wipefs leaves remains)"
+	if onlyContents {
+		text += e.wayOut()
 	}
 	return text
 }

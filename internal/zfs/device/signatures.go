@@ -25,6 +25,10 @@ var marks = []mark{
 	{kind: "DM_integrity", at: 0, magic: "integrt\x00"}, {kind: "vdo", at: 0, magic: "dmvdo001"},
 	{kind: "crypto_LUKS", at: 0, magic: "LUKS\xba\xbe"}, {kind: "crypto_LUKS", at: 0x4000, magic: "SKUL\xba\xbe"},
 	{kind: "crypto_LUKS", at: 0x8000, magic: "SKUL\xba\xbe"}, {kind: "crypto_LUKS", at: 0x10000, magic: "SKUL\xba\xbe"},
+	{kind: "crypto_LUKS", at: 0x20000, magic: "SKUL\xba\xbe"}, {kind: "crypto_LUKS", at: 0x40000, magic: "SKUL\xba\xbe"},
+	{kind: "crypto_LUKS", at: 0x80000, magic: "SKUL\xba\xbe"}, {kind: "crypto_LUKS", at: 0x100000, magic: "SKUL\xba\xbe"},
+	{kind: "crypto_LUKS", at: 0x200000, magic: "SKUL\xba\xbe"}, {kind: "crypto_LUKS", at: 0x400000, magic: "SKUL\xba\xbe"},
+	{kind: "ldm", at: 6 * 512, magic: "PRIVHEAD"}, {kind: "ldm", at: -512, magic: "PRIVHEAD"}, {kind: "ldm", at: -192 * 512, magic: "PRIVHEAD"},
 	{kind: "BitLocker", at: 3, magic: "-FVE-FS-"},
 	{kind: "linux_raid_member", at: 0, magic: "\xfc\x4e\x2b\xa9"}, {kind: "linux_raid_member", at: 4096, magic: "\xfc\x4e\x2b\xa9"},
 	{kind: "ddf_raid_member", at: -512, magic: "\xde\x11\xde\x11"}, {kind: "isw_raid_member", at: -1024, magic: "Intel Raid ISM Cfg Sig. "},
@@ -41,7 +45,7 @@ var marks = []mark{
 	{kind: "oracleasm", at: 32, magic: "ORCLDISK"}, {kind: "ocfs", at: 8192, magic: "OracleCFS"},
 	{kind: "ocfs2", at: 1024, magic: "OCFSV2"}, {kind: "ocfs2", at: 2048, magic: "OCFSV2"}, {kind: "ocfs2", at: 4096, magic: "OCFSV2"}, {kind: "ocfs2", at: 8192, magic: "OCFSV2"},
 	{kind: "VMFS_volume_member", at: 1 << 20, magic: "\x0d\xd0\x01\xc0"}, {kind: "VMFS", at: 2 << 20, magic: "\x5e\xf1\xab\x2f"},
-	{kind: "btrfs", at: 64<<10 + 0x40, magic: "_BHRfS_M"}, {kind: "btrfs", at: 64<<20 + 0x40, magic: "_BHRfS_M"},
+	{kind: "btrfs", at: 64<<10 + 0x40, magic: "_BHRfS_M"},
 	{kind: "xfs", at: 0, magic: "XFSB"}, {kind: "ext", at: 1024 + 0x38, magic: "\x53\xef"}, {kind: "f2fs", at: 1024, magic: "\x10\x20\xf5\xf2"},
 	{kind: "nilfs2", at: 1024 + 6, magic: "\x34\x34"}, {kind: "jfs", at: 32 << 10, magic: "JFS1"},
 	{kind: "reiserfs", at: 64<<10 + 0x34, magic: "ReIsEr"}, {kind: "reiserfs", at: 8<<10 + 0x34, magic: "ReIsEr"}, {kind: "reiser4", at: 64 << 10, magic: "ReIsEr4"},
@@ -91,7 +95,9 @@ func named(head, tail []byte, size int64) []mark {
 			found = append(found, mark{kind: "linux_raid_member", at: at})
 		}
 	}
-	if bootRecord(head) {
+	if dynamicDisk(head) {
+		found = append(found, mark{kind: "ldm", at: 446})
+	} else if bootRecord(head) {
 		found = append(found, mark{kind: "dos", at: 446, table: true})
 	}
 	return found

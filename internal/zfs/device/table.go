@@ -29,7 +29,12 @@ const (
 
 // readGPT reads the primary table; nil without an error if there is none.
 func readGPT(disk io.ReaderAt, sector int64) ([]gptEntry, error) {
-	header, err := readAt(disk, sector, 512)
+	return readTable(disk, sector, sector)
+}
+
+// readTable reads the table whose header stands at a place.
+func readTable(disk io.ReaderAt, at, sector int64) ([]gptEntry, error) {
+	header, err := readAt(disk, at, 512)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +44,7 @@ func readGPT(disk io.ReaderAt, sector int64) ([]gptEntry, error) {
 	start := binary.LittleEndian.Uint64(header[72:])
 	count := binary.LittleEndian.Uint32(header[80:])
 	size := binary.LittleEndian.Uint32(header[84:])
-	if size != gptEntrySize || count > gptEntryLimit || start > 1<<20 {
+	if size != gptEntrySize || count > gptEntryLimit || start > uint64(at/sector)+1<<20 {
 		return nil, fmt.Errorf("a GUID partition table with %d entries of %d bytes at sector %d", count, size, start)
 	}
 	table, err := readAt(disk, int64(start)*sector, int64(count)*gptEntrySize)
@@ -73,6 +78,14 @@ func afterPool(entries []gptEntry, parts []part, sector int64) bool {
 		}
 	}
 	return true
+}
+
+// ldmPartition is the type in a boot record that says that the disk is a dynamic one of Windows.
+const ldmPartition = 0x42
+
+// dynamicDisk says whether a boot record leaves the disk to the Logical Disk Manager of Windows.
+func dynamicDisk(sector []byte) bool {
+	return bootRecord(sector) && slices.ContainsFunc(slices.Collect(slices.Chunk(sector[446:510], 16)), func(entry []byte) bool { return entry[4] == ldmPartition })
 }
 
 // bootRecord says whether sector 0 is a table of partitions in the old manner. A boot sector of a file system ends

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,28 +29,58 @@ func (n *Node) Wipe(wish Wish) (Disk, error) {
 	if err != nil {
 		return disk, fmt.Errorf("opening %s to wipe it: %w", disk.Kernel, err)
 	}
-	err = n.blank(disk, careful{File: file, may: func() error {
+	writer := careful{File: file, may: func() error {
 		if given(wish.GivenUp) {
 			return errAbandoned
 		}
 		return n.Verify(disk)
-	}})
+	}}
+	if err = n.blank(disk, writer); err == nil {
+		err = n.leaveMarker(disk, writer)
+	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		return disk, fmt.Errorf("wiping %s (%s): %w", disk.Path, disk.Serial, err)
 	}
 	return n.Check(Wish{Path: wish.Path, MinBytes: wish.MinBytes})
 }
 
-// blank writes zeros to both ends of the disk and of its partitions, and wherever else something was found.
+// blank writes zeros to both ends of the disk and of its partitions, to the places in between that a look searches, and wherever else
+// something was found.
 func (n *Node) blank(disk Disk, file careful) error {
-	for _, area := range append([]part{{size: disk.SizeBytes}}, disk.partitions...) {
-		tail := max(area.size-headSize, 0)
-		if err := errors.Join(zero(file, area.start, min(headSize, area.size)), zero(file, area.start+tail, area.size-tail)); err != nil {
-			return err
+	reader, err := n.openDirect(disk.Kernel, disk.Number, 0)
+	if err != nil {
+		return err
+	}
+	defer reader.Close() //nolint:errcheck // opened for reading: nothing is lost
+	former, err := formerPartitions(&disk, reader)
+	if err != nil {
+		return err
+	}
+	areas := []part{{size: min(endSize, disk.SizeBytes)}, {start: max(disk.SizeBytes-endSize, 0), size: min(endSize, disk.SizeBytes)}}
+	for _, partition := range disk.partitions {
+		size := min(headSize, partition.size)
+		areas = append(areas, part{start: partition.start, size: size}, part{start: partition.start + partition.size - size, size: size})
+	}
+	for _, vdev := range former {
+		for _, offset := range labelOffsets(vdev.size) {
+			areas = append(areas, part{start: vdev.start + offset, size: labelSize})
 		}
 	}
+	for _, spot := range spots(disk.SizeBytes) {
+		areas = append(areas, part{start: spot.at, size: spot.length})
+	}
 	for _, finding := range disk.Findings {
-		if err := zero(file, finding.Offset, min(4096, disk.SizeBytes-finding.Offset)); err != nil {
+		areas = append(areas, part{start: finding.Offset, size: 4096})
+	}
+	for _, area := range areas {
+		var failed error
+		err := eachChunk(reader, area.start, min(area.start+area.size, disk.SizeBytes), func(at int64, chunk []byte) bool {
+			if nonZero(chunk, 0, int64(len(chunk))) >= 0 {
+				failed = zero(file, at, int64(len(chunk)))
+			}
+			return failed == nil
+		})
+		if err := errors.Join(err, failed); err != nil {
 			return err
 		}
 	}
@@ -61,6 +92,27 @@ func (n *Node) blank(disk Disk, file careful) error {
 	}
 	// The kernel forgets the partitions.
 	return unix.IoctlSetInt(int(file.Fd()), unix.BLKRRPART, 0)
+}
+
+// leaveMarker says on the disk that what is left in its middle may be lost.
+func (n *Node) leaveMarker(disk Disk, file careful) error {
+	if from, to := disk.middle(); from >= to {
+		return nil
+	}
+	reader, err := n.openDirect(disk.Kernel, disk.Number, 0)
+	if err != nil {
+		return err
+	}
+	marker, err := newMarker(&disk, reader, time.Now)
+	if err = errors.Join(err, reader.Close()); err != nil {
+		return err
+	}
+	block, err := marker.block()
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(block, markerPlace(disk.LogicalSectorBytes))
+	return errors.Join(err, file.Sync())
 }
 
 func zero(file io.WriterAt, offset, length int64) error {

@@ -35,8 +35,9 @@ func afterPoolDisk(t *testing.T) *fakeNode {
 	// Data of the pool between its labels, and what labelclear leaves of the labels at the end.
 	n.write("vdb", 100<<20, []byte("data of the pool"))
 	n.write("vdb", 2048*512+5<<20, []byte("more of it"))
-	end := labelOffsets(8368128 * 512)[2] + 2048*512
-	n.write("vdb", end+configStart-40, head[1<<20+configStart-40:1<<20+configStart])
+	for _, offset := range labelOffsets(8368128 * 512)[2:] {
+		n.write("vdb", 1<<20+offset+configStart-checksumSize, head[1<<20+configStart-checksumSize:1<<20+configStart])
+	}
 	return n
 }
 
@@ -48,13 +49,47 @@ func TestADiskAfterItsPoolIsTaken(t *testing.T) {
 	}
 }
 
+// TestADiskAfterItsPoolCannotBeSpoiled by what the pool's users have written: it would be lost to all others.
+func TestADiskAfterItsPoolCannotBeSpoiled(t *testing.T) {
+	n := afterPoolDisk(t)
+	for name, write := range map[string]func(){
+		"btrfs":  func() { n.write("vdb", 64<<20, unpacked(t, "btrfs-copy.gz")) },
+		"ext":    func() { n.write("vdb", 129<<20, unpacked(t, "ext4-backup.gz")) },
+		"LUKS":   func() { n.write("vdb", 5<<20, unpacked(t, "luks2-second.gz")) },
+		"labels": func() { n.write("vdb", 4084<<20, label(t, PoolActive)) },
+	} {
+		write()
+		if _, err := n.Check(Wish{Path: freePath}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestHalfAPool: zpool create has made its table on a blank disk, and died.
+func TestHalfAPool(t *testing.T) {
+	n := afterPoolDisk(t)
+	n.write("vdb", 1<<20, make([]byte, 40<<20))
+	n.write("vdb", 100<<20, make([]byte, 4096))
+	n.write("vdb", 1<<20+labelOffsets(8368128 * 512)[2], make([]byte, 2*labelSize))
+	if _, err := n.Check(Wish{Path: freePath}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestADiskAfterItsPoolIsRefusedForAnythingMore(t *testing.T) {
 	for name, spoil := range map[string]func(n *fakeNode){
-		"label":                     func(n *fakeNode) { n.write("vdb", 1<<20, label(t, PoolDestroyed)) },
-		"last label":                func(n *fakeNode) { n.write("vdb", 2048*512+labelOffsets(8368128 * 512)[3], label(t, PoolDestroyed)) },
-		"data in the first label":   func(n *fakeNode) { n.write("vdb", 1<<20+100, []byte{1}) },
-		"data in the last label":    func(n *fakeNode) { n.write("vdb", 2048*512+labelOffsets(8368128 * 512)[3]+200000, []byte{1}) },
-		"data before partition 1":   func(n *fakeNode) { n.write("vdb", 1<<20-1, []byte{1}) },
+		"label":                    func(n *fakeNode) { n.write("vdb", 1<<20, label(t, PoolDestroyed)) },
+		"last label":               func(n *fakeNode) { n.write("vdb", 2048*512+labelOffsets(8368128 * 512)[3], label(t, PoolDestroyed)) },
+		"data in the first label":  func(n *fakeNode) { n.write("vdb", 1<<20+100, []byte{1}) },
+		"data in the last label":   func(n *fakeNode) { n.write("vdb", 2048*512+labelOffsets(8368128 * 512)[3]+200000, []byte{1}) },
+		"data before partition 1":  func(n *fakeNode) { n.write("vdb", 1<<20-1, []byte{1}) },
+		"data before partition 9":  func(n *fakeNode) { n.write("vdb", 8370176*512-1, []byte{1}) }, // the last label
+		"data behind partition 9":  func(n *fakeNode) { n.write("vdb", (8370176+16384)*512, []byte{1}) },
+		"data in the middle of it": func(n *fakeNode) { n.write("vdb", 8370176*512+4<<20, []byte{1}) },
+		"a label blanked otherwise": func(n *fakeNode) {
+			n.write("vdb", 1<<20+configStart-checksumSize, make([]byte, checksumSize))
+			n.write("vdb", 200<<20, bytes.Repeat([]byte("data"), 6<<20)) // enough for a sample to meet it
+		},
 		"data in partition 9":       func(n *fakeNode) { n.write("vdb", 8370176*512+1000, []byte{1}) },
 		"file system in part 1":     func(n *fakeNode) { n.write("vdb", 1<<20, []byte("XFSB")) },
 		"LVM in partition 9":        func(n *fakeNode) { n.write("vdb", 8370176*512+0x218, []byte("LVM2 001")) },
