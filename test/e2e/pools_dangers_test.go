@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"testing"
 
 	"github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
@@ -27,6 +29,8 @@ type danger struct {
 	says string
 	// undo is a script for the node, after the refusal.
 	undo string
+	// always, also if there is little time: these were taken once.
+	always bool
 	// restless contents are written by the node itself; the others may not change by a byte.
 	restless bool
 }
@@ -72,11 +76,33 @@ var allDangers = []danger{
 	{name: "FAT", prepare: mark(0x52, "FAT32   "), says: "vfat"},
 	{name: "ISO 9660", prepare: mark(32<<10+1, "CD001"), says: "iso9660"},
 	{name: "data without a name", prepare: `head -c 64k /dev/urandom | dd of="$2" bs=64k seek=1 conv=notrunc,fsync status=none`, says: "$2"},
+	{name: "data behind 4 MiB", always: true, prepare: noise(5<<20, 64<<10), says: "has data of an unknown kind at byte 5242880"},
+	{name: "data before the last MiB", always: true, prepare: noise(-2<<20, 64<<10), says: "has data of an unknown kind"},
+	// As much as no look misses on a disk of 4 GiB: two of the 512 parts into which the middle is divided.
+	{name: "data in the middle", prepare: noise(1234<<20, 17<<20), says: "has data of an unknown kind"},
+	{name: "backup superblock of ext4", always: true, prepare: `mkfs.ext4 -q -F -E nodiscard -b 4096 "$2" 512M; ` + alone(128<<20, 4096), says: "copy of the signature of ext"},
+	{name: "backup superblock of ext2 with blocks of 1 KiB", prepare: `mkfs.ext2 -q -F -E nodiscard -b 1024 "$2" 64M; ` + alone(24<<20, 4096), says: "copy of the signature of ext"},
+	{name: "second superblock of XFS", prepare: `mkfs.xfs -q -f "$2"; ` + `size=$(blockdev --getsize64 "$2"); ` + aloneAt(`$((size / 4))`, 4096), says: "copy of the signature of xfs"},
+	{name: "copy of the superblock of btrfs", prepare: mark(64<<20+0x40, "_BHRfS_M"), says: "copy of the signature of btrfs"},
+	{name: "second header of LUKS2", prepare: mark(0x4000, `SKUL\272\276`), says: "crypto_LUKS"},
+	{name: "second header of LUKS2 behind 4 MiB", prepare: mark(0x400000, `SKUL\272\276`), says: "crypto_LUKS"},
+	{name: "dynamic disk of Windows", prepare: mbr + `; printf '\102' | dd of="$2" bs=1 seek=450 conv=notrunc,fsync status=none; ` + mark(3072, "PRIVHEAD"), says: "signature of ldm"},
+	{name: "dynamic disk of Windows, end only", prepare: mark(-512, "PRIVHEAD"), says: "signature of ldm"},
+	{name: "VMFS", prepare: mark(1<<20, `\r\320\001\300`), says: "VMFS"},
+	{name: "APFS", prepare: mark(32, "NXSB"), says: "apfs"},
+	{name: "F2FS", prepare: mark(1024, `\020\040\365\362`), says: "f2fs"},
+	{name: "partitions that only the kernel remembers", prepare: newPartition + `; sleep 1000 <"$2-part1" >/dev/null 2>&1 & echo $! >/run/e2e-open.pid
+		dd if=/dev/zero of="$2" bs=512 count=1 conv=notrunc,fsync status=none; udevadm settle`, says: "blockdev --rereadpt $2",
+		undo: `kill $(cat /run/e2e-open.pid); while [ -d /proc/$(cat /run/e2e-open.pid) ]; do sleep 0.1; done; rm /run/e2e-open.pid`},
+	{name: "end labels of a pool, both tables gone", always: true, prepare: cutOff + `blkdiscard -f "$2"
+		dd if=/var/tmp/e2e-tail of="$2" bs=1M count=11 seek=$at conv=notrunc,fsync status=none; blockdev --rereadpt "$2"`,
+		says: `pool "e2e-foreign"`, undo: `rm /var/tmp/e2e-head /var/tmp/e2e-tail`},
+	{name: "end labels of a pool, table at the end only", prepare: cutOff + `blkdiscard -f "$2"
+		dd if=/var/tmp/e2e-tail of="$2" bs=1M seek=$at conv=notrunc,fsync status=none; blockdev --rereadpt "$2"`,
+		says: `pool "e2e-foreign"`, undo: `rm /var/tmp/e2e-head /var/tmp/e2e-tail`},
 	{name: "foreign pool", prepare: foreign(`"$2"`), says: "pool", undo: `zpool destroy e2e-foreign`, restless: true},
 	{name: "exported pool", prepare: foreign(`"$2"`) + `; zpool export e2e-foreign`, says: "pool"},
-	{name: "pool that was cut off", prepare: foreign(`"$2"`) + `; zpool sync; at=$(($(blockdev --getsize64 "$2") / 1048576 - 12))
-		dd if="$2" of=/var/tmp/e2e-head bs=1M count=4 iflag=direct status=none; dd if="$2" of=/var/tmp/e2e-tail bs=1M skip=$at iflag=direct status=none
-		zpool export e2e-foreign
+	{name: "pool that was cut off", prepare: cutOff + `
 		dd if=/var/tmp/e2e-head of="$2" bs=1M conv=notrunc,fsync status=none; dd if=/var/tmp/e2e-tail of="$2" bs=1M seek=$at conv=notrunc,fsync status=none`,
 		says: "pool", undo: `rm /var/tmp/e2e-head /var/tmp/e2e-tail`},
 	{name: "destroyed pool", prepare: foreign(`"$2"`) + `; zpool destroy e2e-foreign`, says: "pool"},
@@ -101,6 +127,25 @@ var allDangers = []danger{
 	{name: "too small", more: `, minDeviceSize: 1Ti`, says: "asked for are at least"},
 }
 
+// cutOff keeps both ends of a disk of a pool as they were before the pool was exported.
+var cutOff = foreign(`"$2"`) + `; zpool sync; at=$(($(blockdev --getsize64 "$2") / 1048576 - 12))
+	dd if="$2" of=/var/tmp/e2e-head bs=1M count=4 iflag=direct status=none; dd if="$2" of=/var/tmp/e2e-tail bs=1M skip=$at iflag=direct status=none
+	zpool export e2e-foreign
+`
+
+// noise writes data to a place on the disk; from its end if negative.
+func noise(at, length int64) string {
+	return fmt.Sprintf(`at=%d; [ $at -ge 0 ] || at=$(($(blockdev --getsize64 "$2") + at)); yes | head -c %d | dd of="$2" bs=64k oflag=seek_bytes seek=$at iflag=fullblock conv=notrunc,fsync status=none`, at, length)
+}
+
+// alone leaves nothing on the disk but a piece of it.
+func alone(at, length int64) string { return aloneAt(fmt.Sprint(at), length) }
+
+func aloneAt(at string, length int64) string {
+	return fmt.Sprintf(`at=%s; dd if="$2" of=/run/e2e-piece bs=%[2]d iflag=skip_bytes,direct skip=$at count=1 status=none; blkdiscard -f "$2"
+		dd if=/run/e2e-piece of="$2" bs=%[2]d oflag=seek_bytes seek=$at conv=notrunc,fsync status=none; rm /run/e2e-piece`, at, length)
+}
+
 // foreign makes a pool that is not the operator's. Where another pool has just been, udev may still look at the disk.
 func foreign(vdevs string) string {
 	create := `zpool create -o ashift=12 -o cachefile=none -O mountpoint=none e2e-foreign ` + vdevs
@@ -109,8 +154,16 @@ func foreign(vdevs string) string {
 
 // dangers asks for each dangerous disk. All are refused with the reason, and nothing on them changes.
 func (p *pools) dangers() {
-	undo := ""
-	for i, danger := range some(allDangers, 5) {
+	rows, undo := allDangers, ""
+	if testing.Short() {
+		rows = nil
+		for i, danger := range allDangers {
+			if danger.always || i%8 == 0 {
+				rows = append(rows, danger)
+			}
+		}
+	}
+	for i, danger := range rows {
 		// Each script costs seconds on an emulated node, so what was done for the last disk is undone with the same.
 		p.script(undo + "\n" + empty + "\n" + danger.prepare + "\n" + flushed)
 		undo = danger.undo
@@ -124,10 +177,15 @@ func (p *pools) dangers() {
 			p.script(flushed)
 			g.Expect(p.contents(2)).To(gomega.Equal(before), "%s: the disk was written to", danger.name)
 		}
-		fmt.Printf("refused: %s: %s\n", danger.name, message)
+		_, why, _ := strings.Cut(message, "is refused: ")
+		why, _, _ = strings.Cut(why, ". If all on it")
+		fmt.Printf("refused, unchanged | %-46s | %s\n", danger.name, why)
 	}
 	p.script(undo + "\n" + empty)
-	fmt.Printf("%d dangerous disks: all refused, none changed\n", len(some(allDangers, 5)))
+	fmt.Printf("%d of %d dangerous disks: all refused, none changed\n", len(rows), len(allDangers))
+	if len(allDangers) < 40 {
+		p.t.Errorf("%d dangerous disks are too few", len(allDangers))
+	}
 }
 
 // dangerous is the path to ask for: a disk of the test, or the last word of a name by which the node knows another.

@@ -39,20 +39,26 @@ func (d *Disk) readMarker(file io.ReaderAt) (*marker, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, found := bytes.CutPrefix(data, []byte(markerMagic))
-	if !found || len(data) < markerSize {
-		return nil, nil
-	}
-	text, rest, ended := bytes.Cut(text, []byte("\n"))
-	var m marker
-	if !ended || nonZero(rest, 0, int64(len(rest))) >= 0 || json.Unmarshal(text, &m) != nil {
+	m := parseMarker(data)
+	if m == nil || d.Serial == "" || m.Serial != d.Serial || m.Bytes != d.SizeBytes || len(m.Seed) != len(seed{}) {
 		return nil, nil
 	}
 	from, to := d.middle()
-	if d.Serial == "" || m.Serial != d.Serial || m.Bytes != d.SizeBytes || len(m.Seed) != len(seed{}) || m.Samples < min(sampleCells, len(seed(m.Seed).places(from, to))) {
+	if m.Samples < min(sampleCells, len(seed(m.Seed).places(from, to))) {
 		return nil, nil
 	}
-	return &m, nil
+	return m, nil
+}
+
+// parseMarker returns nil if a block is no marker, and nothing but a marker.
+func parseMarker(block []byte) *marker {
+	text, found := bytes.CutPrefix(block, []byte(markerMagic))
+	text, rest, ended := bytes.Cut(text, []byte("\n"))
+	m := &marker{}
+	if !found || !ended || len(block) != markerSize || nonZero(rest, 0, int64(len(rest))) >= 0 || json.Unmarshal(text, m) != nil {
+		return nil
+	}
+	return m
 }
 
 // newMarker describes the middle of a disk as it is now.

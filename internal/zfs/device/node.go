@@ -1,7 +1,7 @@
 // Package device decides whether a disk may be used for a pool.
 //
 // It trusts nobody: a disk is taken only if it is whole, unused by anything the kernel or any process knows, and
-// blank where file systems, volume managers, partition tables and ZFS leave their marks. It only reads; the one
+// blank: at both ends, where known contents leave marks, and wherever samples of the rest meet it. It only reads; the one
 // exception is Wipe, which takes a disk whose serial number somebody wrote down for just that.
 package device
 
