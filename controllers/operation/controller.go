@@ -90,6 +90,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if plan.OperationReleased(&operation) {
 		return reconcile.Result{}, r.letGo(ctx, &operation)
 	}
+	if known := (plan.OperationState{Operation: &operation, Now: r.Clock.Now()}); known.NeverBegins() {
+		return r.step(ctx, &operation)
+	}
 	return r.inTurn(ctx, &operation)
 }
 

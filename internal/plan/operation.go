@@ -350,6 +350,11 @@ func (s OperationState) Late() bool {
 	return operation.Status.Outcome == "" && operation.Status.StartedAt == nil && operation.DeletionTimestamp.IsZero() && s.untilDeadline() <= 0
 }
 
+// NeverBegins says that nothing was done for an operation and nothing will be: neither its pool nor a disk has to be looked at.
+func (s OperationState) NeverBegins() bool {
+	return s.Late() || s.Operation.Status.Outcome != "" && s.Operation.Status.StartedAt == nil
+}
+
 func (s OperationState) deadline() time.Duration {
 	if s.Operation.Spec.Deadline == nil {
 		return operationDefaultDeadline
