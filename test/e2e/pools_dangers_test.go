@@ -163,6 +163,9 @@ func (p *pools) dangers() {
 			}
 		}
 	}
+	for _, disk := range p.disks[1:3] { // they are emptied for each row, and a discard counts as bytes
+		breakDisk(p.t, p.node, disk, "throttle", 0, 0)
+	}
 	for i, danger := range rows {
 		// Each script costs seconds on an emulated node, so what was done for the last disk is undone with the same.
 		p.script(undo + "\n" + empty + "\n" + danger.prepare + "\n" + flushed)
