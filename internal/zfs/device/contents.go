@@ -90,6 +90,9 @@ func (n *Node) labels(disk *Disk, file io.ReaderAt, ends ends) error {
 	look := labelLook{ends: ends, disk: disk, file: file, imported: imported, looked: map[int64]bool{}, told: map[string]bool{}}
 	for _, vdev := range vdevs {
 		for _, offset := range labelOffsets(vdev.size) {
+			if offset < 0 {
+				continue
+			}
 			if err := look.at(vdev.kernel, vdev.start+offset); err != nil {
 				return err
 			}

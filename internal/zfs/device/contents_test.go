@@ -100,6 +100,7 @@ var buried = []struct {
 		n.backupTable(largeSize, 2048, 2048+246<<11-1)
 		n.endLabels(PoolActive, 1<<20, 246<<20)
 	}, want: ActivePool, detail: `pool "sbz"`, keeps: true},
+	{name: "table at the end with a tiny partition", spoil: func(n *fakeNode) { n.backupTable(largeSize, 40, 47) }, want: PartitionTable, detail: "gpt (backup)"},
 	{name: "labels of a pool in the middle, table at the end only", spoil: func(n *fakeNode) {
 		n.backupTable(largeSize, 100<<11, 200<<11-1)
 		n.endLabels(PoolActive, 100<<20, 100<<20)

@@ -70,7 +70,7 @@ func labelOffsets(size int64) []int64 {
 func likelyLabels(start int64, data []byte) []int64 {
 	var places []int64
 	const name = 24 // where the first pair has its name
-	for at := 0; at+name+7 <= len(data); at += sectorUnit {
+	for at := 0; at+name+9 <= len(data); at += sectorUnit {
 		if data[at] == 1 && (string(data[at+name:at+name+7]) == "version" || string(data[at+name:at+name+9]) == "pool_guid") {
 			places = append(places, start+int64(at)-configStart)
 		}
@@ -89,12 +89,7 @@ func formerPartitions(disk *Disk, file io.ReaderAt) ([]part, error) {
 			if errors.Is(err, unix.EIO) {
 				return nil, err
 			}
-			for _, entry := range entries { // a broken table has been told already, or is at the end: there is data
-				if entry.last >= entry.first && entry.last < uint64(sectors) {
-					former = append(former, part{kernel: fmt.Sprintf("former partition %d of %s", entry.index, disk.Kernel),
-						start: int64(entry.first) * sector, size: int64(entry.last-entry.first+1) * sector})
-				}
-			}
+			former = append(former, vdevsOf(entries, disk, sector)...) // a broken table has been told already, or is at the end: there is data
 		}
 		// The table takes 16 KiB and its header a sector; behind the data are 16384 sectors, and all begins on round places.
 		const round, reserved = 2048, 16384
@@ -108,6 +103,20 @@ func formerPartitions(disk *Disk, file io.ReaderAt) ([]part, error) {
 		}
 	}
 	return former, nil
+}
+
+// vdevsOf are the partitions of a table on which a vdev has room for its labels.
+func vdevsOf(entries []gptEntry, disk *Disk, sector int64) []part {
+	var vdevs []part
+	for _, entry := range entries {
+		if entry.last < entry.first || entry.last >= uint64(disk.SizeBytes/sector) {
+			continue
+		}
+		if size := int64(entry.last-entry.first+1) * sector; size >= 4*labelSize {
+			vdevs = append(vdevs, part{kernel: fmt.Sprintf("former partition %d of %s", entry.index, disk.Kernel), start: int64(entry.first) * sector, size: size})
+		}
+	}
+	return vdevs
 }
 
 // readLabel reads one label. It returns nil where there is none, and an error where something is that it cannot read.
