@@ -102,7 +102,7 @@ type PoolTemplate struct {
 	Properties Properties `json:"properties,omitempty"`
 	// rootProperties are dataset properties of the pool's root dataset, inherited by all others.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb and keylocation: the operator decides where datasets are seen, and takes no files of the node"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode: the operator decides where datasets are seen, takes no files of the node, and lets the node run nothing that a dataset holds"
 	RootProperties Properties `json:"rootProperties,omitempty"`
 	// minDeviceSize refuses devices smaller than this.
 	// +optional
@@ -142,12 +142,13 @@ type PoolDataset struct {
 	// size of a Volume.
 	// +optional
 	Size *Size `json:"size,omitempty"`
-	// mounted keeps a Filesystem mounted on the node, at /var/lib/storagebench/volumes/POOL/PATH, for a local PersistentVolume.
+	// mounted keeps a Filesystem mounted on the node, at /var/lib/storagebench/volumes/POOL/PATH. For a local PersistentVolume take the folder
+	// data in it: that is there only while the dataset is mounted. No other dataset of the pool lies below it.
 	// +optional
 	Mounted bool `json:"mounted,omitempty"`
 	// properties of the dataset.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb and keylocation: the operator decides where datasets are seen, and takes no files of the node"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode: the operator decides where datasets are seen, takes no files of the node, and lets the node run nothing that a dataset holds"
 	Properties Properties `json:"properties,omitempty"`
 }
 
@@ -189,6 +190,7 @@ type BenchmarkPoolSpec struct {
 	// +listMapKey=path
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(d, d.type != 'Volume' || !self.exists(e, e.path.startsWith(d.path + '/')))",message="a dataset of type Volume has no datasets below it: choose another path"
+	// +kubebuilder:validation:XValidation:rule="self.all(d, !has(d.mounted) || !d.mounted || !self.exists(e, e.path.startsWith(d.path + '/')))",message="a dataset with mounted: true has no datasets below it, for pods write where those would be mounted: choose another path"
 	Datasets []PoolDataset `json:"datasets,omitempty"`
 	// drift says what happens when somebody changes a property: Report it or Repair it.
 	// +optional

@@ -102,7 +102,6 @@ const (
 	ReasonDatasetExists          = "DatasetExists"
 	ReasonDatasetNotFound        = "DatasetNotFound"
 	ReasonDatasetInUse           = "DatasetInUse"
-	ReasonDatasetNotMounted      = "DatasetNotMounted"
 	ReasonTargetNotEmpty         = "TargetNotEmpty"
 	ReasonDeviceInPool           = "DeviceInPool"
 	ReasonDeviceNotInPool        = "DeviceNotInPool"

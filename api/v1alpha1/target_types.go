@@ -155,7 +155,7 @@ type DatasetTemplate struct {
 	Size *Size `json:"size,omitempty"`
 	// properties of the dataset, such as recordsize: 8k.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb and keylocation: the operator decides where datasets are seen, and takes no files of the node"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode: the operator decides where datasets are seen, takes no files of the node, and lets the node run nothing that a dataset holds"
 	Properties Properties `json:"properties,omitempty"`
 }
 
@@ -189,7 +189,7 @@ type Variant struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('pool.properties.') || k in ['pool.properties.autoexpand','pool.properties.autotrim','pool.properties.comment','pool.properties.compatibility','pool.properties.dedup_table_quota','pool.properties.failmode'])",message="remove this path: as pool.properties.NAME write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode, for others reach beyond the pool or are the agent's to set; ashift is written pool.ashift"
 	// +kubebuilder:validation:XValidation:rule="!('pool.properties.failmode' in self) || self['pool.properties.failmode'] in ['wait','continue']",message="write wait or continue for pool.properties.failmode; with panic a lost disk would take the node down"
 	// +kubebuilder:validation:XValidation:rule="!('pool.properties.compatibility' in self) || !self['pool.properties.compatibility'].contains('/')",message="write off, legacy or the name of a file in compatibility.d for pool.properties.compatibility, such as openzfs-2.1-linux, without '/'"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['dataset.mountpoint','dataset.canmount','dataset.zoned','dataset.sharenfs','dataset.sharesmb','dataset.keylocation']))",message="remove this path: the operator and its agent set mountpoint, canmount, zoned, sharenfs, sharesmb and keylocation themselves"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['dataset.mountpoint','dataset.canmount','dataset.zoned','dataset.sharenfs','dataset.sharesmb','dataset.keylocation','dataset.setuid','dataset.devices','dataset.exec','dataset.volmode']))",message="remove this path: the operator and its agent set mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode themselves"
 	Set map[string]MatrixValue `json:"set,omitempty"`
 }
 
@@ -267,7 +267,7 @@ type DatasetOverride struct {
 	Size *Size `json:"size,omitempty"`
 	// properties of the dataset, merged by name.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb and keylocation: the operator decides where datasets are seen, and takes no files of the node"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode: the operator decides where datasets are seen, takes no files of the node, and lets the node run nothing that a dataset holds"
 	Properties Properties `json:"properties,omitempty"`
 }
 
@@ -294,5 +294,5 @@ type MatrixValues []MatrixValue
 // +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('pool.properties.') || k in ['pool.properties.autoexpand','pool.properties.autotrim','pool.properties.comment','pool.properties.compatibility','pool.properties.dedup_table_quota','pool.properties.failmode'])",message="remove this path: as pool.properties.NAME write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode, for others reach beyond the pool or are the agent's to set; ashift is written pool.ashift"
 // +kubebuilder:validation:XValidation:rule="!('pool.properties.failmode' in self) || self['pool.properties.failmode'].all(v, v in ['wait','continue'])",message="write wait or continue for pool.properties.failmode; with panic a lost disk would take the node down"
 // +kubebuilder:validation:XValidation:rule="!('pool.properties.compatibility' in self) || self['pool.properties.compatibility'].all(v, !v.contains('/'))",message="write off, legacy or the name of a file in compatibility.d for pool.properties.compatibility, such as openzfs-2.1-linux, without '/'"
-// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['dataset.mountpoint','dataset.canmount','dataset.zoned','dataset.sharenfs','dataset.sharesmb','dataset.keylocation']))",message="remove this path: the operator and its agent set mountpoint, canmount, zoned, sharenfs, sharesmb and keylocation themselves"
+// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['dataset.mountpoint','dataset.canmount','dataset.zoned','dataset.sharenfs','dataset.sharesmb','dataset.keylocation','dataset.setuid','dataset.devices','dataset.exec','dataset.volmode']))",message="remove this path: the operator and its agent set mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode themselves"
 type Matrix map[string]MatrixValues

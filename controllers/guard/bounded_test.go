@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ const silentDisk, sameDisk, goodDisk = "/dev/disk/by-id/silent", "/dev/disk/by-p
 
 // stubborn are disks some of which never answer, until they are told to.
 type stubborn struct {
+	Disks
 	mutex sync.Mutex
 	// hangs has what hangs: a method and a path.
 	hangs map[string]chan struct{}
@@ -76,6 +78,26 @@ func (s *stubborn) Wipe(wish device.Wish) (device.Disk, error) {
 
 func (s *stubborn) PoolUsers(pool string, _ ...string) ([]string, error) {
 	s.at("PoolUsers", pool)
+	return nil, nil
+}
+
+func (s *stubborn) MakeMountPoint(_, point string) error {
+	s.at("MakeMountPoint", point)
+	return nil
+}
+
+func (s *stubborn) MakeVolumeFolder(_, point, _ string) error {
+	s.at("MakeVolumeFolder", point)
+	return nil
+}
+
+func (s *stubborn) Mounted(_, point, _ string) (bool, error) {
+	s.at("Mounted", point)
+	return true, nil
+}
+
+func (s *stubborn) OpenDataset(dataset string, _ bool) (*os.Root, error) {
+	s.at("OpenDataset", dataset)
 	return nil, nil
 }
 
@@ -156,12 +178,22 @@ func TestASilentDiskIsAskedOnce(t *testing.T) {
 func TestEveryLookIsBounded(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for look, do := range map[string]func(b *Bounded) error{
-		"Identify " + goodDisk:   func(b *Bounded) error { _, err := b.Identify(goodDisk); return err },
-		"Verify " + goodDisk:     func(b *Bounded) error { return b.Verify(device.Disk{Path: goodDisk}) },
-		"Check " + goodDisk:      func(b *Bounded) error { _, err := b.Check(device.Wish{Path: goodDisk}); return err },
-		"Wipe " + goodDisk:       func(b *Bounded) error { _, err := b.Wipe(device.Wish{Path: goodDisk}); return err },
-		"Answer " + goodDisk:     func(b *Bounded) error { return b.Answer(goodDisk) },
-		"PoolUsers tank":         func(b *Bounded) error { _, err := b.PoolUsers("tank"); return err },
+		"Identify " + goodDisk:    func(b *Bounded) error { _, err := b.Identify(goodDisk); return err },
+		"Verify " + goodDisk:      func(b *Bounded) error { return b.Verify(device.Disk{Path: goodDisk}) },
+		"Check " + goodDisk:       func(b *Bounded) error { _, err := b.Check(device.Wish{Path: goodDisk}); return err },
+		"Wipe " + goodDisk:        func(b *Bounded) error { _, err := b.Wipe(device.Wish{Path: goodDisk}); return err },
+		"Answer " + goodDisk:      func(b *Bounded) error { return b.Answer(goodDisk) },
+		"PoolUsers tank":          func(b *Bounded) error { _, err := b.PoolUsers("tank"); return err },
+		"MakeMountPoint /point":   func(b *Bounded) error { return b.MakeMountPoint("/", "/point") },
+		"MakeVolumeFolder /point": func(b *Bounded) error { return b.MakeVolumeFolder("/", "/point", "bench0/a") },
+		"Mounted /point": func(b *Bounded) error {
+			_, err := b.Mounted("/", "/point", "bench0/a")
+			return err
+		},
+		"OpenDataset bench0/a": func(b *Bounded) error {
+			_, err := b.OpenDataset("bench0/a", true)
+			return err
+		},
 		"RemoveFolders /volumes": func(b *Bounded) error { return b.RemoveFolders("/", "/volumes") },
 	} {
 		disks, b := bounded(look)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -25,6 +26,11 @@ type Disks interface {
 	Answer(path string) error
 	PoolUsers(pool string, own ...string) ([]string, error)
 	RemoveFolders(top, folder string) error
+	MakeMountPoint(top, point string) error
+	MakeVolumeFolder(top, point, dataset string) error
+	Mounted(top, point, dataset string) (bool, error)
+	NestedMounts(pool string, points ...string) ([]string, error)
+	OpenDataset(dataset string, readOnly bool) (*os.Root, error)
 }
 
 var (
@@ -91,7 +97,7 @@ func unmountOwn(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alph
 			}
 		}
 	}
-	return nil
+	return unmounted(disks, pool, own)
 }
 
 // Unused makes sure that nobody uses a pool, or a dataset and those below it. Mount points of the agent's own may be left out.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -67,6 +68,16 @@ func (r *Reconciler) answered(ctx context.Context, state plan.OperationState, co
 	return r.proven(ctx, state, command)
 }
 
+// made are the properties of a dataset that the operation makes of its source: its mark, and that nothing mounts it. It may lie below what a
+// pod can write.
+func made(state plan.OperationState) map[string]string {
+	properties := map[string]string{plan.PropertyOperation: string(state.Operation.UID)}
+	if state.Source.Type == "filesystem" {
+		maps.Copy(properties, zfs.Unmounted())
+	}
+	return properties
+}
+
 // run does what the spec says, or begins it.
 //
 //nolint:gocognit // one case a kind
@@ -77,7 +88,7 @@ func (r *Reconciler) run(ctx context.Context, state plan.OperationState, action 
 	case spec.Snapshot != nil:
 		return r.proven(ctx, state, func() error { return r.ZFS.Snapshot(ctx, state.Snapshot.Name, spec.Snapshot.Recursive, mark) })
 	case spec.Clone != nil:
-		return r.proven(ctx, state, func() error { return r.ZFS.Clone(ctx, state.Snapshot.Name, state.Target.Name, mark) })
+		return r.proven(ctx, state, func() error { return r.ZFS.Clone(ctx, state.Snapshot.Name, state.Target.Name, made(state)) })
 	case spec.Scrub != nil:
 		return r.proven(ctx, state, func() error { return r.ZFS.Scrub(ctx, state.Live.Name, zfs.ScrubStart) })
 	case spec.Trim != nil:
@@ -148,7 +159,7 @@ func (r *Reconciler) exportImport(ctx context.Context, state plan.OperationState
 		if !dataset.Mounted {
 			continue
 		}
-		if err := r.ZFS.Mount(ctx, plan.DatasetName(state.Pool, dataset)); err != nil {
+		if err := guard.Mount(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID, dataset); err != nil {
 			return proof(err)
 		}
 	}

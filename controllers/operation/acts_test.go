@@ -62,7 +62,7 @@ func acts() map[string]act {
 			prepare: func(_ *testing.T, w *world) {
 				w.node.pools[0].datasets = append(w.node.pools[0].datasets, w.node.dataset("bench0/data@s", "snapshot"))
 			},
-			once: []string{"zfs clone -o storagebench.dev:operation=12345678-op bench0/data@s bench0/copy"}},
+			once: []string{"zfs clone -o canmount=noauto -o mountpoint=none -o storagebench.dev:operation=12345678-op bench0/data@s bench0/copy"}},
 		"destroyDataset": {action: v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "data", Recursive: true}}, events: 4,
 			once: []string{"zfs destroy -r bench0/data"},
 			check: func(t *testing.T, w *world, operation *v1alpha1.PoolOperation) {
@@ -140,6 +140,9 @@ func checkReplication(t *testing.T, w *world, _ *v1alpha1.PoolOperation) {
 	var there []string
 	for _, pool := range w.node.pools {
 		for _, dataset := range pool.datasets {
+			if dataset.name == "bench1/received" && (dataset.properties["canmount"] != "noauto" || dataset.properties["mountpoint"] != "none") {
+				t.Errorf("what was received can be mounted by itself: %v", dataset.properties)
+			}
 			if strings.Contains(dataset.name, "@") || dataset.name == "bench1/received" {
 				there = append(there, dataset.name+" "+dataset.properties["storagebench.dev:operation"]+dataset.token)
 			}

@@ -48,12 +48,12 @@ func (r *Reconciler) copy(ctx context.Context, state plan.OperationState, j *job
 	if _, target, _ := strings.Cut(state.Operation.Status.Handle, " "); target != state.Target.GUID {
 		return plan.OperationResult{}, fmt.Errorf("dataset %s is another than when the operation began: %w", state.Target.Name, plan.ErrPermanent)
 	}
-	from, err := r.open(state.Source.Name)
+	from, err := r.open(state.Source.Name, true)
 	if err != nil {
 		return plan.OperationResult{}, err
 	}
 	defer func() { _ = from.Close() }() // only read from
-	to, err := r.open(state.Target.Name)
+	to, err := r.open(state.Target.Name, false)
 	if err != nil {
 		return plan.OperationResult{}, err
 	}

@@ -35,14 +35,25 @@ func TestACopyStaysInside(t *testing.T) {
 	}
 }
 
-// TestAnotherMountIsNotCopiedTo has something else where the dataset should be mounted.
-func TestAnotherMountIsNotCopiedTo(t *testing.T) {
-	one := acts()["copy"]
-	w := newWorld(t, wanted("op", one.action))
-	one.prepare(t, w)
-	w.node.write(t, "/proc/1/mountinfo", strings.ReplaceAll(w.node.read(t, "/proc/1/mountinfo"), " / /mnt/copy", "9 / /mnt/copy"))
-	if _, err := w.turn("op"); err == nil || !strings.Contains(err.Error(), "another file system") {
-		t.Errorf("error %v", err)
+// TestTheFolderForPodsIsNoFile: a dataset that the agent has just mounted holds that folder, and counts as empty. Whatever is in it counts.
+func TestTheFolderForPodsIsNoFile(t *testing.T) {
+	for name, test := range map[string]struct {
+		put  string
+		want string
+	}{
+		"only the folder": {"/mnt/copy/data", "Succeeded"},
+		"a folder in it":  {"/mnt/copy/data/theirs", "Failed"},
+		"another folder":  {"/mnt/copy/theirs", "Failed"},
+	} {
+		one := acts()["copy"]
+		w := newWorld(t, wanted("op", one.action))
+		one.prepare(t, w)
+		if err := os.MkdirAll(filepath.Join(w.node.root, test.put), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if operation := w.settle("op"); operation.Status.Outcome != test.want {
+			t.Errorf("%s: %+v", name, operation.Status)
+		}
 	}
 }
 

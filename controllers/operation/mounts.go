@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagebench/storagebench/internal/mountinfo"
 	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // mountOf finds where a dataset is mounted as a whole in the node's own namespace; without a point if nowhere.
@@ -31,38 +32,13 @@ func (r *Reconciler) mountOf(dataset string) (mountinfo.Mount, error) {
 	return mountinfo.Mount{}, nil
 }
 
-// open opens a mounted dataset, and makes sure that it is that: nothing outside of it is reached through what is returned.
-func (r *Reconciler) open(dataset string) (*os.Root, error) {
-	found, err := r.mountOf(dataset)
-	if err != nil {
-		return nil, err
-	}
-	if found.Point == "" {
-		return nil, fmt.Errorf("dataset %s is not mounted on the node", dataset)
-	}
-	root, err := os.OpenRoot(r.onNode(found.Point))
-	if err != nil {
-		return nil, fmt.Errorf("open dataset %s at %s: %w", dataset, found.Point, err)
-	}
-	device, err := deviceOf(root, ".")
-	if err == nil && device != found.Device {
-		err = fmt.Errorf("dataset %s should be mounted at %s, but another file system is there", dataset, found.Point)
-	}
-	if err != nil {
-		return nil, errors.Join(err, root.Close())
-	}
-	return root, nil
+// open opens a dataset, wherever it is mounted or not, in a mount that nobody else sees: nothing outside of it is reached through what is
+// returned, and nothing is left when that is closed.
+func (r *Reconciler) open(dataset string, readOnly bool) (*os.Root, error) {
+	return r.Disks.OpenDataset(dataset, readOnly)
 }
 
-// deviceOf is the file system that a file is on, as major:minor.
-func deviceOf(root *os.Root, name string) (string, error) {
-	info, err := root.Lstat(name)
-	if err != nil {
-		return "", err
-	}
-	return deviceNumber(info), nil
-}
-
+// deviceNumber is the file system that a file is on, as major:minor.
 func deviceNumber(info fs.FileInfo) string {
 	status, isUnix := unixStat(info)
 	if !isUnix {
@@ -71,30 +47,33 @@ func deviceNumber(info fs.FileInfo) string {
 	return fmt.Sprintf("%d:%d", unix.Major(status.Dev), unix.Minor(status.Dev))
 }
 
-// observeMounts tells where the datasets of a copy are mounted.
-func (r *Reconciler) observeMounts(state *plan.OperationState) error {
-	for _, object := range []*plan.OperationObject{&state.Source, &state.Target} {
-		found, err := r.mountOf(object.Name)
-		if err != nil {
-			return err
-		}
-		object.MountedAt = found.Point
-	}
-	if state.Operation.Status.StartedAt != nil || state.Target.MountedAt == "" {
+// observeTarget finds out whether the target of a copy is empty. The folder for pods in it, if that is empty, does not count.
+func (r *Reconciler) observeTarget(state *plan.OperationState) error {
+	if state.Operation.Status.StartedAt != nil || !state.Target.Exists || state.Target.Type != "filesystem" {
 		return nil
 	}
-	root, err := r.open(state.Target.Name)
+	root, err := r.open(state.Target.Name, true)
 	if err != nil {
 		return err
 	}
-	folder, err := root.Open(".")
-	if err != nil {
-		return errors.Join(err, root.Close())
+	names, err := someNames(root, ".")
+	state.Target.Empty = len(names) == 0
+	if len(names) == 1 && names[0] == device.VolumeFolder {
+		inside, readErr := someNames(root, device.VolumeFolder)
+		state.Target.Empty = readErr == nil && len(inside) == 0
 	}
-	names, err := folder.Readdirnames(2)
+	return errors.Join(err, root.Close())
+}
+
+// someNames are up to two of those in a folder.
+func someNames(root *os.Root, folder string) ([]string, error) {
+	opened, err := root.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	names, err := opened.Readdirnames(2)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	state.Target.Empty = len(names) == 0
-	return errors.Join(err, folder.Close(), root.Close())
+	return names, errors.Join(err, opened.Close())
 }

@@ -15,6 +15,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/storagebench/storagebench/internal/mountinfo"
 	"github.com/storagebench/storagebench/internal/zfs"
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
@@ -338,3 +339,30 @@ func (n *fakeNode) PoolUsers(name string, _ ...string) ([]string, error) { retur
 
 // RemoveFolders has nothing to do: this node has no folders.
 func (n *fakeNode) RemoveFolders(string, string) error { return nil }
+
+// MakeMountPoint has nothing to do.
+func (n *fakeNode) MakeMountPoint(string, string) error { return nil }
+
+// MakeVolumeFolder has nothing to do.
+func (n *fakeNode) MakeVolumeFolder(string, string, string) error { return nil }
+
+// Mounted believes.
+func (n *fakeNode) Mounted(string, string, string) (bool, error) { return true, nil }
+
+// NestedMounts are none.
+func (n *fakeNode) NestedMounts(string, ...string) ([]string, error) { return nil, nil }
+
+// OpenDataset opens the folder that stands for the dataset.
+func (n *fakeNode) OpenDataset(dataset string, _ bool) (*os.Root, error) {
+	text, err := os.ReadFile(filepath.Join(n.root, "/proc/1/mountinfo"))
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := mountinfo.Parse(string(text))
+	for _, mount := range mounts {
+		if mount.Source == dataset {
+			return os.OpenRoot(filepath.Join(n.root, mount.Point))
+		}
+	}
+	return nil, errors.Join(err, fmt.Errorf("dataset %s has no files", dataset))
+}

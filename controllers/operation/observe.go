@@ -164,7 +164,8 @@ func (r *Reconciler) observeObjects(ctx context.Context, state *plan.OperationSt
 		state.Source.Name = name(action.Snapshot.Dataset)
 		state.Snapshot.Name = state.Source.Name + "@" + string(action.Snapshot.Name)
 	case action.Clone != nil:
-		state.Snapshot.Name = name(action.Clone.Dataset) + "@" + string(action.Clone.Snapshot)
+		state.Source.Name = name(action.Clone.Dataset)
+		state.Snapshot.Name = state.Source.Name + "@" + string(action.Clone.Snapshot)
 		state.Target.Name = name(action.Clone.To)
 	case action.DestroyDataset != nil:
 		state.Source.Name = name(action.DestroyDataset.Dataset)
@@ -185,7 +186,7 @@ func (r *Reconciler) observeObjects(ctx context.Context, state *plan.OperationSt
 		return err
 	}
 	if action.Copy != nil {
-		return r.observeMounts(state)
+		return r.observeTarget(state)
 	}
 	return nil
 }

@@ -183,17 +183,18 @@ func (s *replication) sendOne(ctx context.Context, number int32, source plan.Ope
 		return err
 	}
 	options := zfs.SendOptions{Snapshot: source.Name, Compressed: s.state.Operation.Spec.Action.Replicate.Compressed}
+	properties := made(s.state)
 	if number > 0 {
 		options.From = s.snapshot(s.state.Source.Name, number-1)
-		mark = nil
+		properties = nil
 	}
 	if token != "" {
 		options = zfs.SendOptions{Token: token}
 	}
-	return s.send(ctx, options, mark)
+	return s.send(ctx, options, properties)
 }
 
-// claim marks the target, should the receive not have done so.
+// claim sets the properties of the target and marks it, should the receive not have done so. The mark comes last: it says that all is set.
 func (s *replication) claim(ctx context.Context, target plan.OperationObject) error {
 	uid := string(s.state.Operation.UID)
 	if target.Mark == uid {
@@ -202,7 +203,16 @@ func (s *replication) claim(ctx context.Context, target plan.OperationObject) er
 	if err := s.proveBoth(ctx, s.state); err != nil {
 		return err
 	}
-	return s.ZFS.SetProperty(ctx, target.Name, plan.PropertyOperation, uid)
+	for _, name := range []string{"canmount", "mountpoint", plan.PropertyOperation} { // in this order, none of them mounts it
+		value, wanted := made(s.state)[name]
+		if !wanted {
+			continue
+		}
+		if err := s.ZFS.SetProperty(ctx, target.Name, name, value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check makes sure that what has arrived is what was sent. Once the source's is gone, that was seen before.
@@ -214,7 +224,7 @@ func (s *replication) check(source, arrived plan.OperationObject) error {
 }
 
 // send runs one send and receive, and tells how far it is. What interrupts it is no refusal: a token is left to go on with.
-func (s *replication) send(ctx context.Context, options zfs.SendOptions, mark map[string]string) error {
+func (s *replication) send(ctx context.Context, options zfs.SendOptions, properties map[string]string) error {
 	size, err := s.ZFS.SendSize(ctx, options)
 	if err != nil {
 		return err
@@ -243,7 +253,7 @@ func (s *replication) send(ctx context.Context, options zfs.SendOptions, mark ma
 			}
 		}
 	}()
-	err = s.ZFS.Replicate(ctx, options, s.state.Target.Name, mark, &s.sent)
+	err = s.ZFS.Replicate(ctx, options, s.state.Target.Name, properties, &s.sent)
 	if errors.Is(err, zfs.BadStream) {
 		return proof(err) // an interrupted stream is bad too
 	}

@@ -51,7 +51,7 @@ func (r *Reconciler) largest(ctx context.Context, state plan.OperationState) (ob
 	if found.Point == "" {
 		return 0, "all files of " + name + ", which is not mounted,", nil
 	}
-	root, err := r.open(name)
+	root, err := r.open(name, true)
 	if err != nil {
 		return 0, "", err
 	}

@@ -42,6 +42,8 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []plan.Po
 			err = r.createDataset(ctx, state.Pool, action)
 		case plan.MountDataset:
 			err = r.mountDataset(ctx, state.Pool, action)
+		case plan.UnmountDataset:
+			err = r.unmountDataset(ctx, state.Pool, action)
 		case plan.DestroyDataset:
 			err = r.destroyDataset(ctx, state.Pool, action)
 		case plan.DestroyPool:
@@ -180,6 +182,11 @@ func (r *Reconciler) setProperties(ctx context.Context, pool *v1alpha1.Benchmark
 		if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
 			return err
 		}
+		if setting.Name == "mountpoint" && setting.Value != "none" {
+			if err := guard.Alone(ctx, r.ZFS, setting.Dataset); err != nil {
+				return err
+			}
+		}
 		var err error
 		if setting.Dataset == "" {
 			err = r.ZFS.SetPoolProperty(ctx, plan.PoolName(pool), setting.Name, setting.Value)
@@ -201,10 +208,20 @@ func (r *Reconciler) createDataset(ctx context.Context, pool *v1alpha1.Benchmark
 }
 
 func (r *Reconciler) mountDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+	for _, dataset := range pool.Spec.Datasets {
+		if plan.DatasetName(pool, dataset) == action.Dataset.Name {
+			return guard.Mount(ctx, r.ZFS, r.Disks, pool, action.GUID, dataset)
+		}
+	}
+	return fmt.Errorf("dataset %s is none of the object's", action.Dataset.Name)
+}
+
+// unmountDataset unmounts what is mounted where it must not be, unless somebody uses it.
+func (r *Reconciler) unmountDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
 	if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
 		return err
 	}
-	return r.ZFS.Mount(ctx, action.Dataset.Name)
+	return r.ZFS.Unmount(ctx, action.Dataset.Name)
 }
 
 // destroy destroys the pool and clears the labels of its disks. Should it end between the two, the planner finds the

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,12 @@ type fakeNode struct {
 	// folders that were to be removed, and why they can't be.
 	folders     []string
 	folderStays error
+	// made are the mount points that are ready, and in which there is the folder for pods.
+	made map[string]string
+	// nested are mounts within others.
+	nested []string
+	// elsewhere says that what is mounted does not show at its place.
+	elsewhere bool
 }
 
 // nodeHost is the node's name in labels.
@@ -236,11 +243,14 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 		pool.properties[property] = value
 	case "zfs set":
 		pool.datasets[last][property] = value
-		if property == "mountpoint" { // from none, it is mounted at once
+		if property == "mountpoint" && (value == "none" || pool.datasets[last]["canmount"] != "noauto") { // from none, it is mounted at once
 			pool.mount(last, value != "none")
 		}
 	case "zfs mount", "zfs unmount":
 		pool.mount(last, key == "zfs mount")
+		if key == "zfs mount" && n.made[pool.datasets[last]["mountpoint"]] != "sealed" {
+			return failure(zfs.Unknown, command) // a folder that could be written
+		}
 	case "zfs create":
 		pool.make(last, args)
 	case "zfs destroy":
@@ -343,4 +353,41 @@ func (n *fakeNode) PoolUsers(name string, own ...string) ([]string, error) {
 func (n *fakeNode) RemoveFolders(_, folder string) error {
 	n.folders = append(n.folders, folder)
 	return n.folderStays
+}
+
+func (n *fakeNode) set(point, state string) {
+	if n.made == nil {
+		n.made = map[string]string{}
+	}
+	n.made[point] = state
+}
+
+// MakeMountPoint makes it ready.
+func (n *fakeNode) MakeMountPoint(_, point string) error {
+	n.set(point, "sealed")
+	return nil
+}
+
+// MakeVolumeFolder needs the dataset there.
+func (n *fakeNode) MakeVolumeFolder(_, point, dataset string) error {
+	name, _, _ := strings.Cut(dataset, "/")
+	if pool := n.find(name); n.elsewhere || !pool.mounted[dataset] || pool.datasets[dataset]["mountpoint"] != point {
+		return fmt.Errorf("dataset %s is not mounted at %s", dataset, point)
+	}
+	n.set(point, "ready")
+	return nil
+}
+
+// Mounted says whether there is the folder for pods.
+func (n *fakeNode) Mounted(_, point, _ string) (bool, error) { return n.made[point] == "ready", nil }
+
+// NestedMounts are those set by the test, until they are unmounted.
+func (n *fakeNode) NestedMounts(name string, _ ...string) ([]string, error) {
+	pool := n.find(name)
+	return slices.DeleteFunc(slices.Clone(n.nested), func(dataset string) bool { return pool == nil || !pool.mounted[dataset] }), nil
+}
+
+// OpenDataset is not for these tests.
+func (n *fakeNode) OpenDataset(dataset string, _ bool) (*os.Root, error) {
+	return nil, fmt.Errorf("dataset %s has no files", dataset)
 }

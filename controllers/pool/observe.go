@@ -50,6 +50,9 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 		// A pool that is being deleted may have left labels elsewhere; else whether the disks are free decides about the way out.
 		return state, r.observeDisks(ctx, &state)
 	}
+	if err := r.observeMounts(&state); err != nil {
+		return state, err
+	}
 	if deleting {
 		if state.Users, err = r.Disks.PoolUsers(state.Live.Name, plan.MountPoints(pool)...); err != nil {
 			return state, fmt.Errorf("find out who uses pool %s: %w", state.Live.Name, err)
@@ -88,6 +91,30 @@ func (r *Reconciler) observeAbsent(ctx context.Context, state *observed) error {
 	}
 	if state.Importable, err = r.ZFS.Importable(ctx, plan.PoolName(state.Pool), state.lookedOn); err != nil {
 		return fmt.Errorf("look for pools that are not imported: %w", err)
+	}
+	return nil
+}
+
+// observeMounts compares what ZFS says of mounts with what the node shows.
+func (r *Reconciler) observeMounts(state *observed) error {
+	var err error
+	if state.Nested, err = r.Disks.NestedMounts(state.Live.Name, plan.MountPoints(state.Pool)...); err != nil {
+		return fmt.Errorf("look for mounts within the datasets of pool %s: %w", state.Live.Name, err)
+	}
+	for _, dataset := range state.Pool.Spec.Datasets {
+		name, point := plan.DatasetName(state.Pool, dataset), plan.MountPoint(state.Live.Name, dataset.Path)
+		if !dataset.Mounted || !slices.ContainsFunc(state.Live.Datasets, func(d zfs.Dataset) bool {
+			return d.Name == name && d.Mounted && d.MountPoint == point
+		}) {
+			continue
+		}
+		placed, err := r.Disks.Mounted(plan.VolumesFolder, point, name)
+		if err != nil {
+			return fmt.Errorf("look at the mount point of dataset %s: %w", name, err)
+		}
+		if !placed {
+			state.Unplaced = append(state.Unplaced, name)
+		}
 	}
 	return nil
 }

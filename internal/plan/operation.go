@@ -64,9 +64,7 @@ type OperationObject struct {
 	zfs.Dataset
 	// Mark is the UID of the operation that made it.
 	Mark string
-	// MountedAt is a path on the node; empty if it is not mounted.
-	MountedAt string
-	// Empty says that a mounted dataset has no files.
+	// Empty says that a file system has no files.
 	Empty bool
 }
 

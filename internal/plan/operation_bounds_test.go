@@ -25,11 +25,11 @@ var (
 func unhindered(action v1alpha1.PoolAction) OperationState {
 	state := operationState(action)
 	source := zfs.Dataset{Name: "bench0/a", Type: "filesystem", GUID: "5"}
-	state.Source = OperationObject{Name: source.Name, Exists: true, Dataset: source, MountedAt: "/a"}
+	state.Source = OperationObject{Name: source.Name, Exists: true, Dataset: source}
 	state.Parameter = ParameterState{Grants: txgGrant, Found: true}
 	switch {
 	case action.Copy != nil:
-		state.Target = OperationObject{Name: "bench0/b", Exists: true, Dataset: source, MountedAt: "/b", Empty: true}
+		state.Target = OperationObject{Name: "bench0/b", Exists: true, Dataset: source, Empty: true}
 	case action.Clone != nil:
 		state.Snapshot = OperationObject{Name: "bench0/a@s", Exists: true}
 	case action.Replicate != nil:

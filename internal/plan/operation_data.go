@@ -141,9 +141,6 @@ func beginCopy(state OperationState) (string, *obstacle) {
 		if object.Type != "filesystem" {
 			return "", refuses(v1alpha1.ReasonNotSupported, "dataset %s is a %s: copy takes file systems; use replicate", object.Name, object.Type)
 		}
-		if object.MountedAt == "" {
-			return "", waits(v1alpha1.ReasonDatasetNotMounted, operationSoon, "waiting until dataset %s is mounted on the node", object.Name)
-		}
 	}
 	if !state.Target.Empty {
 		return "", refuses(v1alpha1.ReasonTargetNotEmpty, "dataset %s has files already: copy to an empty one", state.Target.Name)

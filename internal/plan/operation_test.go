@@ -148,10 +148,9 @@ func TestOperationsBegin(t *testing.T) {
 		"disk that another claims":    {addAction, rival, decided{"", OutcomeFailed, v1alpha1.ReasonPoolConflict, "rival"}},
 		"disk that is refused":        {addAction, refusedDisk, decided{"", OutcomeFailed, v1alpha1.ReasonPoolDeviceRefused, "mounted"}},
 		"disk to trim not there":      {v1alpha1.PoolAction{Trim: &v1alpha1.TrimAction{Device: diskD}}, func(*OperationState) {}, decided{"", OutcomeFailed, v1alpha1.ReasonDeviceNotInPool, diskD}},
-		"copy of what is no folder":   {copyAction, copied("volume", "/x", true), decided{"", OutcomeFailed, v1alpha1.ReasonNotSupported, "replicate"}},
-		"copy of the unmounted":       {copyAction, copied("filesystem", "", true), decided{"", "", v1alpha1.ReasonDatasetNotMounted, "mounted"}},
-		"copy onto files":             {copyAction, copied("filesystem", "/x", false), decided{"", OutcomeFailed, v1alpha1.ReasonTargetNotEmpty, "empty"}},
-		"copy":                        {copyAction, copied("filesystem", "/x", true), begins},
+		"copy of what is no folder":   {copyAction, copied("volume", true), decided{"", OutcomeFailed, v1alpha1.ReasonNotSupported, "replicate"}},
+		"copy onto files":             {copyAction, copied("filesystem", false), decided{"", OutcomeFailed, v1alpha1.ReasonTargetNotEmpty, "empty"}},
+		"copy":                        {copyAction, copied("filesystem", true), begins},
 		"parameter within its bounds": {setAction, func(s *OperationState) { s.Parameter = ParameterState{Grants: txgGrant, Found: true} }, begins},
 		"parameter beyond its bounds": {v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "61"}},
 			func(s *OperationState) { s.Parameter = ParameterState{Grants: txgGrant, Found: true} },
@@ -204,10 +203,10 @@ func refusedDisk(s *OperationState) {
 	s.Disks[diskC] = disk
 }
 
-func copied(kind, mountedAt string, empty bool) func(*OperationState) {
+func copied(kind string, empty bool) func(*OperationState) {
 	return func(s *OperationState) {
-		s.Source = OperationObject{Name: "bench0/a", Exists: true, Dataset: zfs.Dataset{Type: kind}, MountedAt: mountedAt}
-		s.Target = OperationObject{Name: "bench0/b", Exists: true, Dataset: zfs.Dataset{Type: "filesystem", GUID: "5"}, MountedAt: "/y", Empty: empty}
+		s.Source = OperationObject{Name: "bench0/a", Exists: true, Dataset: zfs.Dataset{Type: kind}}
+		s.Target = OperationObject{Name: "bench0/b", Exists: true, Dataset: zfs.Dataset{Type: "filesystem", GUID: "5"}, Empty: empty}
 	}
 }
 

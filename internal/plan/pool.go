@@ -59,6 +59,10 @@ type PoolState struct {
 	// Users of the live pool, in words; asked only if the object is being deleted. Of a kept pool those of the outdated dataset, if there
 	// is one.
 	Users []string
+	// Unplaced are datasets that ZFS calls mounted at their place, and the node does not show there with the folder for pods.
+	Unplaced []string
+	// Nested are datasets that are mounted below the mount point of another one, where pods write; the deepest first.
+	Nested []string
 }
 
 // PoolDisk is a disk that was looked at.
@@ -137,6 +141,7 @@ const (
 	SetPoolProperties   PoolActionKind = "SetProperties"
 	CreateDataset       PoolActionKind = "CreateDataset"
 	MountDataset        PoolActionKind = "MountDataset"
+	UnmountDataset      PoolActionKind = "UnmountDataset"
 	DestroyDataset      PoolActionKind = "DestroyDataset"
 	DestroyPool         PoolActionKind = "DestroyPool"
 	ClearPoolLabels     PoolActionKind = "ClearLabels"
@@ -214,6 +219,9 @@ func absentPool(state PoolState) PoolDecision {
 		if other.Name == PoolName(state.Pool) {
 			return state.namesake(other)
 		}
+	}
+	if decision := unsafeDatasets(state); decision != nil {
+		return *decision
 	}
 	layout := specLayout(state.Pool.Spec.PoolTemplate)
 	disks, refused := state.take(layout.Devices())
@@ -303,8 +311,9 @@ func livePool(state PoolState) PoolDecision {
 		decision.Actions = []PoolAction{finalizer}
 		return decision
 	}
-	// An older spec changes nothing. Before the reset nothing is done to datasets: one of them may be a stranger's.
-	for _, step := range []func(PoolState) *PoolDecision{olderSpec, beginSpec, resetDatasets} {
+	// What is mounted where pods write does not stay. An older spec changes nothing. Before the reset nothing else is done to datasets: one of
+	// them may be a stranger's.
+	for _, step := range []func(PoolState) *PoolDecision{nestedMounts, olderSpec, unsafeDatasets, beginSpec, resetDatasets} {
 		if decision := step(state); decision != nil {
 			decision.Actions = append([]PoolAction{finalizer}, decision.Actions...)
 			return *decision

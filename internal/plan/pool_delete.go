@@ -56,6 +56,9 @@ func destroyPool(state PoolState) PoolDecision {
 			Message: fmt.Sprintf("waiting for datasets that others made on pool %s: %s; delete the volumes (PersistentVolumeClaims) that they belong to", live.Name, someOf(others))}
 		return decision
 	}
+	if decision := nestedMounts(state); decision != nil {
+		return *decision
+	}
 	if len(state.Users) > 0 {
 		return PoolDecision{Reason: v1alpha1.ReasonPoolInUse, Recheck: poolSoon,
 			Message: fmt.Sprintf("waiting until nobody uses pool %s: %s", live.Name, someOf(state.Users))}

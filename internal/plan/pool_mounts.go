@@ -2,9 +2,12 @@ package plan
 
 import (
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // VolumesFolder is where the agent mounts datasets on the node. Their folders go with their pool.
@@ -31,25 +34,86 @@ func MountPoints(pool *v1alpha1.BenchmarkPool) []string {
 	return points
 }
 
-// mountDataset mounts what is to be mounted; nil if it is. A mount point that somebody else set stays, unless the spec asks for ours.
+// VolumePath is the folder of a mounted dataset that pods get. While the dataset is not mounted there is no such folder, so that the kubelet
+// lets the pod wait, and nothing is written to the node's own disk.
+func VolumePath(pool string, dataset v1alpha1.DatasetPath) string {
+	return path.Join(MountPoint(pool, dataset), device.VolumeFolder)
+}
+
+// nestedMounts unmounts what is mounted below the mount point of a dataset: there pods write, and what is mounted there shows in the volumes
+// of pods, which the kubelet cannot unmount then.
+func nestedMounts(state PoolState) *PoolDecision {
+	if len(state.Nested) == 0 {
+		return nil
+	}
+	var actions []PoolAction
+	for _, name := range state.Nested {
+		actions = append(actions, PoolAction{Kind: UnmountDataset, GUID: state.Live.GUID, Dataset: zfs.DatasetSpec{Name: name}})
+	}
+	decision := poolAct("unmounting what is mounted within other datasets of pool "+state.Live.Name+": "+someOf(state.Nested), actions...)
+	decision.Recheck = poolSoon
+	return &decision
+}
+
+// agentProperties are those that no spec sets: where datasets are mounted, and what the node may do with what they hold.
+var agentProperties = []string{"mountpoint", "canmount", "zoned", "sharenfs", "sharesmb", "keylocation", "setuid", "devices", "exec", "volmode"}
+
+// unsafeDatasets refuses what the API refuses too: an object may be older than its rules.
+func unsafeDatasets(state PoolState) *PoolDecision {
+	spec := state.Pool.Spec
+	refuse := func(format string, values ...any) *PoolDecision {
+		decision := poolStall(v1alpha1.ReasonSpecInvalid, format, values...)
+		return &decision
+	}
+	for _, name := range agentProperties {
+		if _, set := spec.RootProperties[name]; set {
+			return refuse("remove %s from spec.rootProperties: it is the agent's to set", name)
+		}
+	}
+	for _, dataset := range spec.Datasets {
+		for _, name := range agentProperties {
+			if _, set := dataset.Properties[name]; set {
+				return refuse("remove %s from the properties of dataset %s: it is the agent's to set", name, dataset.Path)
+			}
+		}
+		for _, other := range spec.Datasets {
+			if dataset.Mounted && strings.HasPrefix(string(other.Path), string(dataset.Path)+"/") {
+				return refuse("dataset %s lies below %s, which is mounted: pods write where it would be mounted; give it another path", other.Path, dataset.Path)
+			}
+		}
+	}
+	return nil
+}
+
+// mountDataset mounts what is to be mounted; nil if it is. A mount point that somebody else set stays, unless the spec asks for ours. With
+// canmount=noauto, which comes first, setting a mount point mounts nothing: the agent mounts it after a look at the place.
 func mountDataset(state PoolState, dataset v1alpha1.PoolDataset, is zfs.Dataset) *PoolDecision {
 	if dataset.Type == DatasetVolume {
 		return nil
 	}
 	ours := MountPoint(PoolName(state.Pool), dataset.Path)
-	var decision PoolDecision
-	move := func(to string) PoolAction {
-		return PoolAction{Kind: SetPoolProperties, GUID: state.Live.GUID, Settings: []Setting{{Dataset: is.Name, Name: "mountpoint", Value: to}}}
+	set := func(message string, settings ...Setting) *PoolDecision {
+		decision := poolAct(message+is.Name, PoolAction{Kind: SetPoolProperties, GUID: state.Live.GUID, Settings: settings})
+		return &decision
 	}
+	act := func(message string, kind PoolActionKind) *PoolDecision {
+		decision := poolAct(message+is.Name, PoolAction{Kind: kind, GUID: state.Live.GUID, Dataset: zfs.DatasetSpec{Name: is.Name}})
+		return &decision
+	}
+	noauto, point := Setting{Dataset: is.Name, Name: "canmount", Value: "noauto"}, Setting{Dataset: is.Name, Name: "mountpoint", Value: ours}
+	auto, known := state.Live.Property(is.Name, "canmount")
 	switch {
+	case dataset.Mounted && is.MountPoint != ours && is.Mounted:
+		return act("unmounting, from another place, dataset ", UnmountDataset)
 	case dataset.Mounted && is.MountPoint != ours:
-		decision = poolAct("setting the mount point of dataset "+is.Name, move(ours))
-	case dataset.Mounted && !is.Mounted:
-		decision = poolAct("mounting dataset "+is.Name, PoolAction{Kind: MountDataset, GUID: state.Live.GUID, Dataset: zfs.DatasetSpec{Name: is.Name}})
+		return set("setting the mount point of dataset ", noauto, point)
+	case dataset.Mounted && known && auto.Value != noauto.Value:
+		return set("keeping ZFS from mounting by itself dataset ", noauto)
+	case dataset.Mounted && (!is.Mounted || slices.Contains(state.Unplaced, is.Name)):
+		return act("mounting dataset ", MountDataset)
 	case !dataset.Mounted && is.MountPoint == ours:
-		decision = poolAct("unmounting dataset "+is.Name, move("none"))
-	default:
-		return nil
+		point.Value = "none"
+		return set("unmounting dataset ", point)
 	}
-	return &decision
+	return nil
 }

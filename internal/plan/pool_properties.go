@@ -72,6 +72,9 @@ func poolDatasets(state PoolState) *PoolDecision {
 		}
 		spec := zfs.DatasetSpec{Name: name, Properties: plain(dataset.Properties)}
 		maps.Copy(spec.Properties, datasetMarks(state.Pool))
+		if dataset.Mounted {
+			maps.Copy(spec.Properties, zfs.Unmounted())
+		}
 		if dataset.Size != nil {
 			spec.VolumeBytes = dataset.Size.Value()
 		}

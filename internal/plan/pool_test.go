@@ -566,13 +566,13 @@ func TestDatasetsAreMounted(t *testing.T) {
 		is      zfs.Dataset
 		want    string
 	}{
-		"at another place":        {true, zfs.Dataset{MountPoint: ""}, "SetProperties mountpoint=" + ours},
+		"at another place":        {true, zfs.Dataset{MountPoint: ""}, "SetProperties canmount=noauto mountpoint=" + ours},
 		"not mounted":             {true, zfs.Dataset{MountPoint: ours}, "MountDataset"},
 		"mounted":                 {true, zfs.Dataset{MountPoint: ours, Mounted: true}, ""},
 		"mounted no more":         {false, zfs.Dataset{MountPoint: ours, Mounted: true}, "SetProperties mountpoint=none"},
 		"somebody's own place":    {false, zfs.Dataset{MountPoint: "/x", Mounted: true}, ""},
 		"never to be mounted":     {false, zfs.Dataset{}, ""},
-		"somebody else's, wanted": {true, zfs.Dataset{MountPoint: "/x", Mounted: true}, "SetProperties mountpoint=" + ours},
+		"somebody else's, wanted": {true, zfs.Dataset{MountPoint: "/x", Mounted: true}, "UnmountDataset"},
 	} {
 		pool := wantedPool()
 		pool.Spec.PoolName = "bench0"
@@ -592,5 +592,60 @@ func TestDatasetsAreMounted(t *testing.T) {
 	volume := v1alpha1.PoolDataset{Path: "lab", Type: DatasetVolume, Mounted: true}
 	if decision := mountDataset(PoolState{Pool: wantedPool(), Live: &LivePool{}}, volume, zfs.Dataset{Name: "bench0/lab"}); decision != nil {
 		t.Errorf("a volume is mounted: %+v", decision)
+	}
+}
+
+// TestMountsWithinOthers: what pods can write is no place for a mount.
+func TestMountsWithinOthers(t *testing.T) {
+	dataset := func(path v1alpha1.DatasetPath, mounted bool, properties v1alpha1.Properties) v1alpha1.PoolDataset {
+		return v1alpha1.PoolDataset{Path: path, Mounted: mounted, Properties: properties}
+	}
+	for name, test := range map[string]struct {
+		datasets []v1alpha1.PoolDataset
+		root     v1alpha1.Properties
+		want     string
+	}{
+		"beside each other":    {[]v1alpha1.PoolDataset{dataset("a", true, nil), dataset("ab", true, nil), dataset("c", false, nil), dataset("c/d", true, nil)}, nil, ""},
+		"within another":       {[]v1alpha1.PoolDataset{dataset("a/b", true, nil), dataset("a", true, nil)}, nil, "dataset a/b lies below a"},
+		"would inherit it":     {[]v1alpha1.PoolDataset{dataset("a", true, nil), dataset("a/b/c", false, nil)}, nil, "dataset a/b/c lies below a"},
+		"programs":             {[]v1alpha1.PoolDataset{dataset("a", true, v1alpha1.Properties{"exec": "on"})}, nil, "remove exec from the properties of dataset a"},
+		"programs of the root": {nil, v1alpha1.Properties{"setuid": "on"}, "remove setuid from spec.rootProperties"},
+		"partitions":           {[]v1alpha1.PoolDataset{dataset("a", false, v1alpha1.Properties{"volmode": "full"})}, nil, "remove volmode"},
+	} {
+		pool := wantedPool()
+		pool.Spec.Datasets = test.datasets
+		if test.root != nil {
+			pool.Spec.RootProperties = test.root
+		}
+		decision := unsafeDatasets(PoolState{Pool: pool})
+		if test.want == "" != (decision == nil) || decision != nil && (decision.Reason != v1alpha1.ReasonSpecInvalid || !strings.Contains(decision.Message, test.want)) {
+			t.Errorf("%s: %+v, want %q", name, decision, test.want)
+		}
+		if absent := Pool(PoolState{Pool: pool}); test.want != "" && (absent.Reason != v1alpha1.ReasonSpecInvalid || len(absent.Actions) > 0) {
+			t.Errorf("%s: before the pool is there: %+v", name, absent)
+		}
+	}
+	state := PoolState{Pool: wantedPool(), Live: &LivePool{PoolSummary: zfs.PoolSummary{Name: "bench0"}}, Nested: []string{"bench0/a/b/c", "bench0/a/b"}}
+	decision := nestedMounts(state)
+	if decision == nil || len(decision.Actions) != 2 || decision.Actions[0].Kind != UnmountDataset || decision.Actions[0].Dataset.Name != "bench0/a/b/c" {
+		t.Errorf("nested mounts: %+v", decision)
+	}
+}
+
+// TestMountsAreProven: what ZFS calls mounted, and the node does not show with its folder for pods, is mounted again; and nothing is left to
+// ZFS to mount by itself.
+func TestMountsAreProven(t *testing.T) {
+	pool := wantedPool()
+	pool.Spec.PoolName = "bench0"
+	is := zfs.Dataset{Name: "bench0/lab", MountPoint: MountPoint("bench0", "lab"), Mounted: true}
+	mounted := v1alpha1.PoolDataset{Path: "lab", Mounted: true}
+	decision := mountDataset(PoolState{Pool: pool, Live: &LivePool{}, Unplaced: []string{is.Name}}, mounted, is)
+	if decision == nil || decision.Actions[0].Kind != MountDataset {
+		t.Errorf("not at its place: %+v", decision)
+	}
+	auto := &LivePool{DatasetProperties: []zfs.Property{{Object: is.Name, Name: "canmount", Value: "on"}}}
+	decision = mountDataset(PoolState{Pool: pool, Live: auto}, mounted, is)
+	if want := (Setting{Dataset: is.Name, Name: "canmount", Value: "noauto"}); decision == nil || decision.Actions[0].Settings[0] != want {
+		t.Errorf("canmount=on: %+v", decision)
 	}
 }

@@ -72,7 +72,7 @@ func (local) Behind() client.Object { return &corev1.PersistentVolume{} }
 // Nobody but that claim gets it, and the data goes with the pool, not with it.
 func OnNode(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string]string, hostname string, poolBytes int64) *corev1.PersistentVolume {
 	name := plan.RunPoolName(run, volume.Name)
-	local := &corev1.LocalVolumeSource{Path: plan.MountPoint(name, plan.RunDataset)}
+	local := &corev1.LocalVolumeSource{Path: plan.VolumePath(name, plan.RunDataset)}
 	if volume.Dataset.Type == plan.DatasetVolume {
 		local.Path = plan.VolumeDevice(name, plan.RunDataset)
 		if volume.Dataset.FSType != "" {

@@ -53,7 +53,7 @@ func TestOnNode(t *testing.T) {
 			t.Errorf("%s: the run's own properties were changed: %v", name, test.dataset.Properties)
 		}
 		persistent, claim := OnNode(run, wanted, labels, "host-1", 3<<30), OnNodeClaim(run, wanted, labels, metav1.OwnerReference{UID: "run-uid"}, 3<<30)
-		path := "/var/lib/storagebench/volumes/" + pool.Name + "/volume"
+		path := "/var/lib/storagebench/volumes/" + pool.Name + "/volume/data"
 		if test.mode == "Block" || test.fsType != "" {
 			path = "/dev/zvol/" + pool.Name + "/volume"
 		}

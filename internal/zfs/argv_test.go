@@ -39,14 +39,14 @@ var calls = map[string][]call{
 		{[]string{"p", d1, d2, "comment", "x", "org:uid", "u-1"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 			return c.CreatePool(ctx, zfs.PoolSpec{Name: a[0], Ashift: 12, Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Mirror, Devices: a[1:3]}}},
 				Properties: map[string]string{a[3]: a[4]}, RootProperties: map[string]string{a[5]: a[6]}})
-		}, "zpool create -o cachefile=none -o autoreplace=off -m none -o ashift=12 -o comment=x -O org:uid=u-1 p mirror " + d1 + " " + d2},
+		}, "zpool create -o cachefile=none -o autoreplace=off -m none -O canmount=off -O setuid=off -O devices=off -O exec=off -O volmode=dev -o ashift=12 -o comment=x -O org:uid=u-1 p mirror " + d1 + " " + d2},
 		{[]string{d1, d2, d3, d4}, func(ctx context.Context, c *zfs.Client, a []string) error {
 			return c.CreatePool(ctx, zfs.PoolSpec{Name: "p", Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Stripe, Devices: []string{"/dev/disk/by-path/x:0"}}},
 				Log: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[:1]}}, Special: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[1:2]}}, Cache: a[2:3], Spare: a[3:4]}})
-		}, "zpool create -o cachefile=none -o autoreplace=off -m none p /dev/disk/by-path/x:0 special " + d2 + " log " + d1 + " cache " + d3 + " spare " + d4},
+		}, "zpool create -o cachefile=none -o autoreplace=off -m none -O canmount=off -O setuid=off -O devices=off -O exec=off -O volmode=dev p /dev/disk/by-path/x:0 special " + d2 + " log " + d1 + " cache " + d3 + " spare " + d4},
 		{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error {
 			return c.CreatePool(ctx, zfs.PoolSpec{Name: a[0], Multihost: true, Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[1:]}}}})
-		}, "zpool create -o cachefile=none -o autoreplace=off -m none -o multihost=on p " + d1},
+		}, "zpool create -o cachefile=none -o autoreplace=off -m none -O canmount=off -O setuid=off -O devices=off -O exec=off -O volmode=dev -o multihost=on p " + d1},
 	},
 	"DestroyPool": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.DestroyPool(ctx, a[0]) }, "zpool destroy p"}},
 	"Export":      {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Export(ctx, a[0]) }, "zpool export p"}},
@@ -150,7 +150,7 @@ var calls = map[string][]call{
 	"SetProperty": {{[]string{"p/a", "atime", "off"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		return c.SetProperty(ctx, a[0], a[1], a[2])
 	}, "zfs set atime=off p/a"}},
-	"Mount":           {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Mount(ctx, a[0]) }, "zfs mount p/a"}},
+	"Mount":           {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Mount(ctx, a[0]) }, "zfs mount -o nosuid,nodev,noexec p/a"}},
 	"Unmount":         {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Unmount(ctx, a[0]) }, "zfs unmount p/a"}},
 	"InheritProperty": {{[]string{"p/a", "atime"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.InheritProperty(ctx, a[0], a[1]) }, "zfs inherit atime p/a"}},
 	"Datasets": {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error {

@@ -25,7 +25,7 @@ type DatasetSpec struct {
 // CreateDataset makes a file system or a volume. A file system is not mounted by it.
 func (c *Client) CreateDataset(ctx context.Context, spec DatasetSpec) error {
 	properties, err := settings("-o", spec.Properties)
-	if err := checkAll(err, checkDataset(spec.Name)); err != nil {
+	if err := checkAll(err, checkDataset(spec.Name), without(spec.Properties, nodeProperties...)); err != nil {
 		return err
 	}
 	args := []string{"create"}
@@ -86,7 +86,13 @@ func (c *Client) Snapshot(ctx context.Context, name string, recursive bool, prop
 	return c.do(ctx, zfs(slices.Concat(args, options, []string{name})...))
 }
 
-// Clone makes a dataset out of a snapshot.
+// Unmounted are the properties of a file system that nothing mounts by itself, wherever it lies: neither the command that makes it, nor a
+// change of its parent, nor 'zfs mount -a'. They do not apply to volumes.
+func Unmounted() map[string]string {
+	return map[string]string{"canmount": "noauto", "mountpoint": "none"}
+}
+
+// Clone makes a dataset out of a snapshot. ZFS mounts a clone at once where its properties say: give a file system those of Unmounted.
 func (c *Client) Clone(ctx context.Context, snapshot, to string, properties map[string]string) error {
 	options, err := settings("-o", properties)
 	if err := checkAll(err, checkSnapshot(snapshot), checkDataset(to)); err != nil {
@@ -95,26 +101,29 @@ func (c *Client) Clone(ctx context.Context, snapshot, to string, properties map[
 	return c.do(ctx, zfs(slices.Concat([]string{"clone"}, options, []string{snapshot, to})...))
 }
 
+// mountOptions of all that is mounted: data, and neither programs nor devices.
+const mountOptions = "nosuid,nodev,noexec"
+
 // Mount mounts a file system at its mount point.
 func (c *Client) Mount(ctx context.Context, dataset string) error {
-	return c.onDataset(ctx, "mount", dataset)
+	return c.onDataset(ctx, dataset, "mount", "-o", mountOptions)
 }
 
 // Unmount unmounts a file system, unless somebody uses what is mounted there.
 func (c *Client) Unmount(ctx context.Context, dataset string) error {
-	return c.onDataset(ctx, "unmount", dataset)
+	return c.onDataset(ctx, dataset, "unmount")
 }
 
-func (c *Client) onDataset(ctx context.Context, verb, dataset string) error {
+func (c *Client) onDataset(ctx context.Context, dataset string, args ...string) error {
 	if err := checkDataset(dataset); err != nil {
 		return err
 	}
-	return c.do(ctx, zfs(verb, dataset))
+	return c.do(ctx, zfs(append(args, dataset)...))
 }
 
 // SetProperty sets one property of a dataset or snapshot.
 func (c *Client) SetProperty(ctx context.Context, object, name, value string) error {
-	if err := checkAll(checkEither(object), checkProperty(name), checkValue(name, value)); err != nil {
+	if err := checkAll(checkEither(object), checkProperty(name), checkValue(name, value), without(map[string]string{name: value}, nodeProperties...)); err != nil {
 		return err
 	}
 	return c.do(ctx, zfs("set", name+"="+value, object))

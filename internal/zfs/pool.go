@@ -60,7 +60,7 @@ func createPool(spec PoolSpec) (Command, error) {
 	root, rootErr := settings("-O", spec.RootProperties)
 	ashift, ashiftErr := ashiftOption(spec.Ashift)
 	if err := checkAll(checkPool(spec.Name), err, propertiesErr, rootErr, ashiftErr,
-		checkPoolProperties(spec.Properties), without(spec.RootProperties, "mountpoint", "canmount")); err != nil {
+		checkPoolProperties(spec.Properties), without(spec.RootProperties, "mountpoint", "canmount"), without(spec.RootProperties, nodeProperties...)); err != nil {
 		return Command{}, err
 	}
 	if len(spec.Layout.Data) == 0 {
@@ -70,11 +70,18 @@ func createPool(spec PoolSpec) (Command, error) {
 	if spec.Multihost {
 		multihost = []string{"-o", "multihost=on"}
 	}
-	command := zpool(slices.Concat([]string{"create", "-o", "cachefile=none", "-o", "autoreplace=off", "-m", "none"}, multihost,
+	command := zpool(slices.Concat([]string{"create", "-o", "cachefile=none", "-o", "autoreplace=off", "-m", "none"}, rootSettings, multihost,
 		ashift, pool, root, []string{spec.Name}, layout)...).onPool(spec.Name)
 	command.Timeout = poolTimeout
 	return command, nil
 }
+
+// rootSettings are inherited by all datasets of a pool, whoever makes them: what tenants write is data. The node runs no program of theirs,
+// knows no device file of theirs, and reads no partition table from a volume of theirs.
+var rootSettings = []string{"-O", "canmount=off", "-O", "setuid=off", "-O", "devices=off", "-O", "exec=off", "-O", "volmode=dev"}
+
+// nodeProperties say what the node does with what a dataset holds. A pool gets them when it is made; nothing else sets them.
+var nodeProperties = []string{"setuid", "devices", "exec", "volmode"}
 
 // poolProperties are those that a pool can be given: others reach beyond it, to the other pools of the node, or are this package's own.
 var poolProperties = []string{"autoexpand", "autotrim", "comment", "compatibility", "dedup_table_quota", "failmode"}

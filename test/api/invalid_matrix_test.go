@@ -40,6 +40,8 @@ var invalidMatrices = []invalid{
 		"spec.variants[0].pool", "each device once"},
 	{"set-path", "zfs", "spec.variants[0] = {name: a, set: {pool.name: x}}",
 		"spec.variants[0].set", "write each path as"},
+	{"set-exec", "zfs", `spec.variants[0] = {name: a, set: {dataset.exec: "on"}}`,
+		"spec.variants[0].set", "exec"},
 	{"set-mountpoint", "zfs", "spec.variants[0] = {name: a, set: {dataset.mountpoint: x}}",
 		"spec.variants[0].set", "remove this path"},
 	{"set-listsnapshots", "zfs", `spec.variants[0] = {name: a, set: {pool.properties.listsnapshots: "on"}}`,

@@ -62,6 +62,8 @@ var invalidTargets = []invalid{
 		"spec.target.zfs.dataset.fsType", "supported values"},
 	{"provisioner", "zfs", "spec.target.zfs.dataset.provisioner = Rook",
 		"spec.target.zfs.dataset.provisioner", "supported values"},
+	{"devices", "zfs", `spec.target.zfs.dataset.properties = {devices: "on"}`,
+		"spec.target.zfs.dataset.properties", "devices"},
 	{"mountpoint", "zfs", "spec.target.zfs.dataset.properties = {mountpoint: legacy}",
 		"spec.target.zfs.dataset.properties", "remove mountpoint"},
 	{"sharenfs", "zfs", `spec.target.zfs.dataset.properties = {sharenfs: "on"}`,

@@ -45,6 +45,8 @@ func TestPools(t *testing.T) {
 		{name: "reuse", test: (*pools).reuse},
 		{name: "benchmarks", test: (*pools).benchmarks},
 		{name: "plain", test: (*pools).plain},
+		{name: "clone_in_volume", test: (*pools).cloneInVolume, long: true},
+		{name: "bare_folder", test: (*pools).bareFolder, long: true},
 		{name: "resets", test: (*pools).resets, long: true},
 		{name: "properties", test: (*pools).properties, long: true},
 		{name: "accidents", test: (*pools).accidents, long: true},

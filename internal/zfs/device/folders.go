@@ -20,7 +20,11 @@ func (n *Node) RemoveFolders(top, folder string) error {
 		if covered, err := n.covered(folder); err != nil || covered {
 			return err
 		}
+		sealed := n.seal(top, folder, false)
 		err := unix.Rmdir(n.path(folder)) // never a file, and never what is in it
+		if err != nil && sealed {
+			n.seal(top, folder, true)
+		}
 		switch {
 		case errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) || errors.Is(err, unix.EBUSY):
 			return nil
@@ -29,6 +33,16 @@ func (n *Node) RemoveFolders(top, folder string) error {
 		}
 	}
 	return nil
+}
+
+// seal sets or takes away the flag of a mount point, and says whether that was changed. A flag that stays keeps the folder, and rmdir says so.
+func (n *Node) seal(top, at string, set bool) bool {
+	found, err := n.walk(top, at, false)
+	if err != nil {
+		return false
+	}
+	changed, err := found.immutable(set)
+	return errors.Join(err, found.Close()) == nil && changed
 }
 
 // covered says whether something is mounted on a folder of the node or below it, in any mount namespace. The kernel refuses to remove

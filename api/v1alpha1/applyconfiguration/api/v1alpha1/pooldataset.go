@@ -20,7 +20,8 @@ type PoolDatasetApplyConfiguration struct {
 	Type *string `json:"type,omitempty"`
 	// size of a Volume.
 	Size *SizeApplyConfiguration `json:"size,omitempty"`
-	// mounted keeps a Filesystem mounted on the node, at /var/lib/storagebench/volumes/POOL/PATH, for a local PersistentVolume.
+	// mounted keeps a Filesystem mounted on the node, at /var/lib/storagebench/volumes/POOL/PATH. For a local PersistentVolume take the folder
+	// data in it: that is there only while the dataset is mounted. No other dataset of the pool lies below it.
 	Mounted *bool `json:"mounted,omitempty"`
 	// properties of the dataset.
 	Properties *apiv1alpha1.Properties `json:"properties,omitempty"`

@@ -1,0 +1,40 @@
+package guard
+
+import "os"
+
+// doWithin is within for what returns nothing.
+func (b *Bounded) doWithin(at string, do func() error) error {
+	_, err := within(b, at, at, b.patience(), func(<-chan struct{}) (struct{}, error) { return struct{}{}, do() })
+	return err
+}
+
+// MakeMountPoint walks to a folder on which a pool may be mounted that does not answer.
+func (b *Bounded) MakeMountPoint(top, point string) error {
+	return b.doWithin(point, func() error { return b.Disks.MakeMountPoint(top, point) })
+}
+
+// MakeVolumeFolder writes to a dataset.
+func (b *Bounded) MakeVolumeFolder(top, point, dataset string) error {
+	return b.doWithin(point, func() error { return b.Disks.MakeVolumeFolder(top, point, dataset) })
+}
+
+// Mounted looks into a dataset.
+func (b *Bounded) Mounted(top, point, dataset string) (bool, error) {
+	return within(b, point, point, b.patience(), func(<-chan struct{}) (bool, error) { return b.Disks.Mounted(top, point, dataset) })
+}
+
+// OpenDataset mounts a dataset. What comes when it is waited for no more is closed.
+func (b *Bounded) OpenDataset(dataset string, readOnly bool) (*os.Root, error) {
+	return within(b, "dataset "+dataset, "dataset "+dataset, b.patience(), func(givenUp <-chan struct{}) (*os.Root, error) {
+		root, err := b.Disks.OpenDataset(dataset, readOnly)
+		select {
+		case <-givenUp:
+			if root != nil {
+				_ = root.Close() // nobody has it
+			}
+			return nil, err
+		default:
+			return root, err
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// Mount mounts a dataset of the spec at its place on the node, with the folder that pods get in it. The place is walked without following a
+// link and made unwritable first; what is mounted is proven to be there and nowhere else.
+func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string, dataset v1alpha1.PoolDataset) error {
+	name, point := plan.DatasetName(pool, dataset), plan.MountPoint(plan.PoolName(pool), dataset.Path)
+	if err := Alone(ctx, host, name); err != nil {
+		return err
+	}
+	found, err := host.Datasets(ctx, name)
+	if err != nil || len(found) == 0 || found[0].Name != name {
+		return fmt.Errorf("look for dataset %s before it is mounted: found are %d: %w", name, len(found), err)
+	}
+	mounted := found[0].Mounted
+	if !mounted {
+		if err := disks.MakeMountPoint(plan.VolumesFolder, point); err != nil {
+			return err
+		}
+		if err := Prove(ctx, host, pool, guid); err != nil {
+			return err
+		}
+		if err := host.Mount(ctx, name); err != nil {
+			return err
+		}
+	}
+	err = disks.MakeVolumeFolder(plan.VolumesFolder, point, name)
+	if err == nil || mounted {
+		return err
+	}
+	if undone := host.Unmount(ctx, name); undone != nil {
+		return fmt.Errorf("%w; and it stays mounted: %w", err, undone)
+	}
+	return err
+}
+
+// Alone makes sure that no dataset below another is mounted when that is, or gets another mount point: it would be mounted where pods write.
+func Alone(ctx context.Context, host *zfs.Client, name string) error {
+	all, err := host.Datasets(ctx, name)
+	if err != nil {
+		return fmt.Errorf("look for datasets below %s: %w", name, err)
+	}
+	var below []string
+	for _, dataset := range all {
+		if dataset.Type == "filesystem" && strings.HasPrefix(dataset.Name, name+"/") {
+			below = append(below, dataset.Name)
+		}
+	}
+	if len(below) == 0 {
+		return nil
+	}
+	properties, err := host.DatasetProperties(ctx, []string{"canmount", "mountpoint"}, below...)
+	if err != nil {
+		return fmt.Errorf("look at the mount points below %s: %w", name, err)
+	}
+	stays := map[string]bool{}
+	for _, property := range properties {
+		switch {
+		case property.Name == "canmount" && property.Value != "on":
+			stays[property.Object] = true
+		case property.Name == "mountpoint" && property.Local() && (property.Value == "none" || property.Value == "legacy"):
+			stays[property.Object] = true
+		}
+	}
+	for _, dataset := range below {
+		if !stays[dataset] {
+			return fmt.Errorf("dataset %s would be mounted below %s, where pods write: set its canmount=noauto, or destroy it", dataset, name)
+		}
+	}
+	return nil
+}
+
+// unmounted proves, from the mounts of the node, that nothing of a pool is left at the agent's mount points, or below them.
+func unmounted(disks Disks, pool *v1alpha1.BenchmarkPool, own []string) error {
+	name := plan.PoolName(pool)
+	nested, err := disks.NestedMounts(name, own...)
+	if err == nil && len(nested) > 0 {
+		err = fmt.Errorf("still mounted below a mount point of pool %s: %s", name, strings.Join(nested, ", "))
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package pool
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+func (w *world) says(pool *v1alpha1.BenchmarkPool) string {
+	w.t.Helper()
+	return meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady).Message
+}
+
+// TestNothingIsMountedWithAnother: a dataset below one that is to be mounted would be mounted where pods write, unless it says otherwise.
+func TestNothingIsMountedWithAnother(t *testing.T) {
+	for name, test := range map[string]struct {
+		child map[string]string
+		stays bool
+	}{
+		"mounted by itself": {map[string]string{"canmount": "on", "mountpoint": "/x"}, false},
+		"not known":         {map[string]string{}, false},
+		"an operation's":    {map[string]string{"canmount": "noauto", "mountpoint": "none"}, true},
+		"a driver's":        {map[string]string{"canmount": "on", "mountpoint": "legacy"}, true},
+	} {
+		wish := wanted("bench0")
+		wish.Spec.Datasets[0].Mounted = false
+		w := newWorld(t, wish)
+		pool := w.settle("bench0")
+		w.expectReady(pool, v1alpha1.ReasonPoolReady)
+		w.node.pools[0].datasets["bench0/parent/child"] = test.child
+		pool.Spec.Datasets[0].Mounted, pool.Generation = true, 2
+		if err := w.client.Update(t.Context(), pool); err != nil {
+			t.Fatal(err)
+		}
+		pool = w.settle("bench0")
+		if is := w.node.pools[0].mounted["bench0/parent"]; is != test.stays {
+			t.Errorf("%s: mounted %v; %s", name, is, w.says(pool))
+		}
+		if !test.stays && (!strings.Contains(w.says(pool), "bench0/parent/child would be mounted") || w.node.pools[0].datasets["bench0/parent"]["mountpoint"] != "") {
+			t.Errorf("%s: %s", name, w.says(pool))
+		}
+	}
+}
+
+// TestMountsElsewhereAreUndone: what ZFS has mounted, and the node does not show at its place, does not stay.
+func TestMountsElsewhereAreUndone(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	w.node.elsewhere = true
+	pool := w.settle("bench0")
+	w.expectReady(pool, v1alpha1.ReasonActionFailed)
+	if w.node.pools[0].mounted["bench0/parent"] {
+		t.Error("it stays mounted")
+	}
+	w.node.elsewhere = false
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
+	w.node.set("/var/lib/storagebench/volumes/bench0/parent", "sealed") // somebody removed the folder for pods
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
+	if w.node.made["/var/lib/storagebench/volumes/bench0/parent"] != "ready" {
+		t.Error("the folder for pods is not made again")
+	}
+}
+
+// TestNestedMountsAreUnmounted, also while somebody uses the pool: the kubelet cannot let go of the volume before.
+func TestNestedMountsAreUnmounted(t *testing.T) {
+	for name, deleting := range map[string]bool{"a live pool": false, "one that goes": true} {
+		w := newWorld(t, wanted("bench0"))
+		pool := w.settle("bench0")
+		w.expectReady(pool, v1alpha1.ReasonPoolReady)
+		const nested = "bench0/parent/c"
+		w.node.nested = []string{nested}
+		w.node.pools[0].datasets[nested] = map[string]string{"storagebench.dev:operation": "uid-op", "canmount": "noauto", "mountpoint": "none"}
+		w.node.pools[0].mount(nested, true)
+		w.node.users = []string{"a pod"}
+		if deleting {
+			w.delete(pool)
+		}
+		w.settle("bench0")
+		if w.node.pools[0].mounted[nested] || !slices.Contains(w.node.commands, "zfs unmount "+nested) {
+			t.Errorf("%s: it stays mounted: %q", name, w.node.commands)
+		}
+		if w.node.pools[0].destroyed {
+			t.Errorf("%s: destroyed under its users", name)
+		}
+	}
+}
