@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -42,7 +43,12 @@ type Options struct {
 	PostgresImage string
 	// Namespaces to look after; empty means all.
 	Namespaces []string
-	Timings    plan.Timings
+	// WithoutAgent says that no agent is installed. The manager then has no rights to pools, PersistentVolumes and what belongs to them, and
+	// neither watches nor reads them.
+	WithoutAgent bool
+	// WithoutClusterReads says that the manager may read neither nodes nor StorageClasses.
+	WithoutClusterReads bool
+	Timings             plan.Timings
 	// Concurrency of each controller.
 	Concurrency int
 	// BenchmarkClock is what schedules go by; nil is the real time.
@@ -58,7 +64,8 @@ func Scheme() (*runtime.Scheme, error) {
 	return all, v1alpha1.AddToScheme(all)
 }
 
-// Cache restricts the manager's memory to what it made itself, what its gates are judged by, and Warnings about that.
+// Cache restricts the manager's memory to what it made itself, what its gates are judged by, and Warnings about that, and of these to what
+// is read from it: much of it can be written by tenants, and bears the manager's labels if they want it to.
 func Cache(options Options) (cache.Options, error) {
 	made, err := labels.NewRequirement(v1alpha1.LabelBenchmarkUID, selection.Exists, nil)
 	if err != nil {
@@ -73,16 +80,23 @@ func Cache(options Options) (cache.Options, error) {
 	if err != nil {
 		return cache.Options{}, err
 	}
-	ours := cache.ByObject{Label: labels.NewSelector().Add(*made)}
+	ours := func(transform toolscache.TransformFunc) cache.ByObject {
+		return cache.ByObject{Label: labels.NewSelector().Add(*made), Transform: transform}
+	}
+	// Of the kinds that may be left out, most Warnings are about pods and nodes.
+	concerning := fields.AndSelectors(fields.OneTermEqualSelector("type", corev1.EventTypeWarning),
+		fields.OneTermNotEqualSelector("involvedObject.kind", "Pod"), fields.OneTermNotEqualSelector("involvedObject.kind", "Node"))
 	settings := cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:                   ours,
-			&corev1.PersistentVolumeClaim{}: ours,
-			&corev1.PersistentVolume{}:      ours,
-			&corev1.ConfigMap{}:             {Label: labels.NewSelector().Add(*speaks)},
-			&batchv1.Job{}:                  ours,
+			&corev1.Pod{}:                   ours(trim.Pod),
+			&corev1.PersistentVolumeClaim{}: ours(trim.Claim),
+			&corev1.PersistentVolume{}:      ours(trim.Metadata),
+			&corev1.ConfigMap{}:             {Label: labels.NewSelector().Add(*speaks), Transform: trim.Metadata},
+			&batchv1.Job{}:                  ours(trim.Job),
+			&corev1.Node{}:                  {Transform: trim.Node},
+			&v1alpha1.StorageBenchmark{}:    {Transform: trim.Benchmark},
 			&v1alpha1.PoolOperation{}:       {Transform: trim.Operation},
-			&corev1.Event{}:                 {Field: fields.OneTermEqualSelector("type", corev1.EventTypeWarning), Transform: keepConcerning},
+			&corev1.Event{}:                 {Field: concerning, Transform: trim.Event},
 			&coordinationv1.Lease{}: {
 				Namespaces: map[string]cache.Config{options.LeaseNamespace: {LabelSelector: labels.NewSelector().Add(*lease)}},
 			},
@@ -98,19 +112,6 @@ func Cache(options Options) (cache.Options, error) {
 	return settings, nil
 }
 
-// keepConcerning empties the events that cannot be about our objects, so that a cluster full of Warnings costs little.
-func keepConcerning(object any) (any, error) {
-	event, ok := object.(*corev1.Event)
-	if !ok {
-		return object, nil
-	}
-	event.ManagedFields = nil
-	if kind := event.InvolvedObject.Kind; kind != "PersistentVolumeClaim" && kind != "Job" {
-		event.Message, event.Reason, event.Annotations, event.Labels = "", "", nil, nil
-	}
-	return event, nil
-}
-
 // Setup registers the controllers with a manager.
 func Setup(manager ctrl.Manager, options Options) error {
 	clients, err := corev1client.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
@@ -122,6 +123,7 @@ func Setup(manager ctrl.Manager, options Options) error {
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Logs: PodLogs{clients},
 		Recorder: manager.GetEventRecorder("storagebench"), Clock: clock.RealClock{},
 		LeaseNamespace: options.LeaseNamespace, Timings: options.Timings,
+		WithoutAgent: options.WithoutAgent, WithoutClusterReads: options.WithoutClusterReads,
 	}
 	if err := runs.SetupWithManager(manager, settings); err != nil {
 		return fmt.Errorf("set up the run controller: %w", err)
@@ -133,9 +135,13 @@ func Setup(manager ctrl.Manager, options Options) error {
 		Client: manager.GetClient(), Live: manager.GetAPIReader(),
 		Recorder: manager.GetEventRecorder("storagebench"), Clock: options.BenchmarkClock,
 		LeaseNamespace: options.LeaseNamespace, RunnerImage: options.RunnerImage, PostgresImage: options.PostgresImage,
+		WithoutAgent: options.WithoutAgent, WithoutClusterReads: options.WithoutClusterReads,
 	}
 	if err := benchmarks.SetupWithManager(manager, settings); err != nil {
 		return fmt.Errorf("set up the benchmark controller: %w", err)
+	}
+	if options.WithoutAgent {
+		return nil
 	}
 	lost := &lostnode.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: manager.GetEventRecorder("storagebench")}
 	if err := lost.SetupWithManager(manager, settings); err != nil {

@@ -38,6 +38,7 @@ const (
 	ReasonStorageClassNotFound = "StorageClassNotFound"
 	ReasonNoDefaultClass       = "NoDefaultStorageClass"
 	ReasonDriverNotInstalled   = "DriverNotInstalled"
+	ReasonAgentNotInstalled    = "AgentNotInstalled"
 	ReasonNameTaken            = "NameTaken"
 	ReasonActionFailed         = "ActionFailed"
 

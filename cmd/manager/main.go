@@ -7,10 +7,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 	_ "time/tzdata" // schedules have time zones, and an image need not have files of them
 
 	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/util/validation"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -26,6 +28,8 @@ type settings struct {
 	metricsAddress string
 	probeAddress   string
 	leaderElection bool
+	agent          bool
+	clusterReads   bool
 	logs           zap.Options
 }
 
@@ -42,6 +46,12 @@ func run() error {
 	s.logs.TimeEncoder = zapcore.ISO8601TimeEncoder
 	flag.StringVar(&s.options.RunnerImage, "runner-image", "", "image of the workload pods (required)")
 	flag.StringVar(&s.options.PostgresImage, "postgres-image", "", "image of the workload pods of experiments with the workload postgres; --runner-image by default")
+	flag.BoolVar(&s.agent, "agent", false, "the agent is installed, and the manager has the rights that targets on pools need; without it such a benchmark is Stalled")
+	flag.Func("namespaces", "namespaces to look after, separated by commas; all by default", func(text string) (err error) {
+		s.options.Namespaces, err = parseNamespaces(text)
+		return err
+	})
+	flag.BoolVar(&s.clusterReads, "cluster-reads", true, "the manager may read nodes and StorageClasses; without it each benchmark names both")
 	flag.StringVar(&s.options.LeaseNamespace, "lease-namespace", os.Getenv("POD_NAMESPACE"),
 		"namespace of the Leases by which benchmarks take nodes; the manager's own by default")
 	flag.IntVar(&s.options.Concurrency, "concurrency", 4, "objects that each controller works on at the same time")
@@ -50,6 +60,7 @@ func run() error {
 	flag.BoolVar(&s.leaderElection, "leader-elect", false, "let only one of several managers work")
 	s.logs.BindFlags(flag.CommandLine)
 	flag.Parse()
+	s.options.WithoutAgent, s.options.WithoutClusterReads = !s.agent, !s.clusterReads
 
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&s.logs)))
 	if s.options.RunnerImage == "" {
@@ -66,6 +77,17 @@ func run() error {
 		return err
 	}
 	return manager.Start(ctrl.SetupSignalHandler())
+}
+
+// parseNamespaces takes names separated by commas.
+func parseNamespaces(text string) ([]string, error) {
+	names := strings.Split(text, ",")
+	for _, name := range names {
+		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+			return nil, fmt.Errorf("%q is not the name of a namespace: %s", name, problems[0])
+		}
+	}
+	return names, nil
 }
 
 func newManager(s settings) (ctrl.Manager, error) {

@@ -34,6 +34,10 @@ type Reconciler struct {
 	RunnerImage string
 	// PostgresImage takes its place in experiments with the workload postgres, if it is set: it can do the same and has PostgreSQL.
 	PostgresImage string
+	// WithoutAgent says that no agent is installed: the manager has no rights to pools, and asks for nothing that needs them.
+	WithoutAgent bool
+	// WithoutClusterReads says that the manager may read neither nodes nor StorageClasses.
+	WithoutClusterReads bool
 }
 
 // Reconcile observes, plans, acts and summarises.

@@ -17,6 +17,9 @@ import (
 // observeDriver finds out whether the cluster has the ZFS LocalPV driver of OpenEBS, if a target is on pools. Its CSIDriver is watched;
 // its own kinds are only asked for, for a cluster need not have them.
 func (r *Reconciler) observeDriver(ctx context.Context, observed *observation) error {
+	if observed.WithoutAgent = r.WithoutAgent; observed.WithoutAgent {
+		return nil
+	}
 	if !slices.ContainsFunc(observed.Slots, func(slot plan.Slot) bool { return slot.Target.ZFS != nil }) {
 		return nil
 	}

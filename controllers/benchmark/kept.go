@@ -21,6 +21,9 @@ func keptOf(benchmark *v1alpha1.StorageBenchmark) []client.ListOption {
 
 // observeKept lists the pools that the benchmark keeps.
 func (r *Reconciler) observeKept(ctx context.Context, observed *observation) error {
+	if r.WithoutAgent {
+		return nil
+	}
 	var pools v1alpha1.BenchmarkPoolList
 	if err := r.Client.List(ctx, &pools, keptOf(observed.Benchmark)...); err != nil {
 		return fmt.Errorf("list the BenchmarkPools of benchmark %s/%s: %w", observed.Benchmark.Namespace, observed.Benchmark.Name, err)
@@ -73,6 +76,9 @@ func (r *Reconciler) deletePool(ctx context.Context, benchmark *v1alpha1.Storage
 
 // keepsPools says, from a live look, whether the benchmark still has kept pools: then their disks are not free.
 func (r *Reconciler) keepsPools(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (bool, error) {
+	if r.WithoutAgent {
+		return false, nil
+	}
 	var pools v1alpha1.BenchmarkPoolList
 	if err := r.Live.List(ctx, &pools, keptOf(benchmark)...); err != nil {
 		return false, fmt.Errorf("confirm that the disks are free: %w", err)

@@ -1,11 +1,13 @@
 package benchmark
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -13,6 +15,35 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/plan"
 )
+
+// nodes lists the nodes of the cluster. A manager that may not read them takes the one that the template names, as it is said to be.
+func (r *Reconciler) nodes(ctx context.Context, template v1alpha1.PodTemplate) ([]corev1.Node, error) {
+	if !r.WithoutClusterReads {
+		var nodes corev1.NodeList
+		if err := r.Client.List(ctx, &nodes); err != nil {
+			return nil, fmt.Errorf("list nodes: %w", err)
+		}
+		return nodes.Items, nil
+	}
+	name := template.NodeSelector[corev1.LabelHostname]
+	if name == "" {
+		return nil, nil
+	}
+	return []corev1.Node{{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: template.NodeSelector},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	}}, nil
+}
+
+// namedClasses are the StorageClasses that the targets name, for a manager that may not read which there are.
+func namedClasses(slots []plan.Slot) (classes []plan.ClassState) {
+	for _, slot := range slots {
+		if class := slot.Target.StorageClass; class != nil && class.Name != "" {
+			classes = append(classes, plan.ClassState{Name: class.Name})
+		}
+	}
+	return classes
+}
 
 // fits says whether pods of the template could run on a node now. The scheduler has the last word; this only keeps a
 // benchmark from choosing a node that can never take it.

@@ -88,6 +88,10 @@ func (r *Reconciler) observeSpec(ctx context.Context, observed *observation) err
 }
 
 func (r *Reconciler) observeClasses(ctx context.Context, observed *observation) error {
+	if r.WithoutClusterReads {
+		observed.ClusterUnread, observed.Classes = true, namedClasses(observed.Slots)
+		return nil
+	}
 	var classes storagev1.StorageClassList
 	if err := r.Client.List(ctx, &classes); err != nil {
 		return fmt.Errorf("list storage classes: %w", err)
@@ -102,9 +106,9 @@ func (r *Reconciler) observeClasses(ctx context.Context, observed *observation) 
 
 // observeNodesAndLeases finds the nodes that fit, who has them and who waits for them.
 func (r *Reconciler) observeNodesAndLeases(ctx context.Context, observed *observation) error {
-	var nodes corev1.NodeList
-	if err := r.Client.List(ctx, &nodes); err != nil {
-		return fmt.Errorf("list nodes: %w", err)
+	nodes, err := r.nodes(ctx, observed.Benchmark.Spec.PodTemplate)
+	if err != nil {
+		return err
 	}
 	var leases coordinationv1.LeaseList
 	if err := r.Client.List(ctx, &leases, client.InNamespace(r.LeaseNamespace), client.HasLabels{v1alpha1.LabelNodeLease}); err != nil {
@@ -129,9 +133,9 @@ func (r *Reconciler) observeNodesAndLeases(ctx context.Context, observed *observ
 			}
 		}
 	}
-	for i := range nodes.Items {
-		if fits(&nodes.Items[i], observed.Benchmark.Spec.PodTemplate) && chosen(&nodes.Items[i], observed.Slots) {
-			observed.Nodes = append(observed.Nodes, plan.NodeState{Name: nodes.Items[i].Name, Line: lines[nodes.Items[i].Name]})
+	for i := range nodes {
+		if fits(&nodes[i], observed.Benchmark.Spec.PodTemplate) && chosen(&nodes[i], observed.Slots) {
+			observed.Nodes = append(observed.Nodes, plan.NodeState{Name: nodes[i].Name, Line: lines[nodes[i].Name]})
 		}
 	}
 	wanted := plan.ChosenNodes(observed.BenchmarkState)

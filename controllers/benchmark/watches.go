@@ -22,22 +22,27 @@ import (
 	"github.com/storagebench/storagebench/internal/plan"
 )
 
-// SetupWithManager registers the controller and what it watches.
+// SetupWithManager registers the controller and what it watches: only what the manager has rights to.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.Options) error {
-	return ctrl.NewControllerManagedBy(manager).
+	registered := ctrl.NewControllerManagedBy(manager).
 		Named("benchmark").
 		For(&v1alpha1.StorageBenchmark{}).
 		Owns(&v1alpha1.BenchmarkRun{}).
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
 		Watches(&v1alpha1.StorageBenchmark{}, handler.EnqueueRequestsFromMapFunc(r.waitingBehind), builder.WithPredicates(lineMoved())).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.judgedBy), builder.OnlyMetadata).
-		Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(r.keeperOf)).
-		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.waitingForLease)).
-		Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor(v1alpha1.ReasonStorageClassNotFound, v1alpha1.ReasonNoDefaultClass))).
-		Watches(&storagev1.CSIDriver{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor(v1alpha1.ReasonDriverNotInstalled))).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor(v1alpha1.ReasonNoNode)), builder.WithPredicates(nodeChanged())).
-		WithOptions(options).
-		Complete(r)
+		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.waitingForLease))
+	if !r.WithoutAgent {
+		registered = registered.
+			Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(r.keeperOf)).
+			Watches(&storagev1.CSIDriver{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor(v1alpha1.ReasonDriverNotInstalled)))
+	}
+	if !r.WithoutClusterReads {
+		registered = registered.
+			Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor(v1alpha1.ReasonStorageClassNotFound, v1alpha1.ReasonNoDefaultClass))).
+			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor(v1alpha1.ReasonNoNode)), builder.WithPredicates(nodeChanged()))
+	}
+	return registered.WithOptions(options).Complete(r)
 }
 
 // select lists the benchmarks for which keep is true.

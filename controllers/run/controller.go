@@ -46,6 +46,10 @@ type Reconciler struct {
 	// LeaseNamespace holds the Leases of the nodes.
 	LeaseNamespace string
 	Timings        plan.Timings
+	// WithoutAgent says that no agent is installed: the manager has no rights to pools, and asks for nothing that needs them.
+	WithoutAgent bool
+	// WithoutClusterReads says that the manager may not read nodes.
+	WithoutClusterReads bool
 }
 
 // Reconcile observes, plans, acts and summarises.
@@ -54,6 +58,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	var run v1alpha1.BenchmarkRun
 	if err := r.Live.Get(ctx, request.NamespacedName, &run); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.WithoutAgent && run.Spec.Target.ZFS != nil {
+		return reconcile.Result{}, r.writeStatus(ctx, &run, summariseWithoutAgent(&run))
 	}
 	state, err := r.observe(ctx, &run)
 	if err != nil {
@@ -94,6 +101,21 @@ func summariseFailure(run *v1alpha1.BenchmarkRun, err error) v1alpha1.BenchmarkR
 	return status
 }
 
+// summariseWithoutAgent keeps what was known of a run on pools: nothing can be seen, made or torn down. A run that is settled stays so.
+func summariseWithoutAgent(run *v1alpha1.BenchmarkRun) v1alpha1.BenchmarkRunStatus {
+	status := *run.Status.DeepCopy()
+	if plan.Settled(run) && run.DeletionTimestamp.IsZero() {
+		return status
+	}
+	status.ObservedGeneration = run.Generation
+	if status.FinishedAt == nil {
+		status.State = v1alpha1.ReasonAgentNotInstalled
+	}
+	kstatus.Stall(&status.Conditions, run.Generation, v1alpha1.ReasonAgentNotInstalled,
+		"the agent is off, so pools and volumes of this run can be neither used nor torn down: turn it on again (agent.enabled=true in the Helm chart, or the component config/agent)")
+	return status
+}
+
 // gone says that the last finalizer has been removed, and the object with it.
 func gone(decision plan.RunDecision) bool {
 	for _, action := range decision.Actions {
@@ -120,9 +142,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.BenchmarkRun
 	return nil
 }
 
-// SetupWithManager registers the controller and what it watches.
+// SetupWithManager registers the controller and what it watches: only what the manager has rights to.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.Options) error {
-	return ctrl.NewControllerManagedBy(manager).
+	registered := ctrl.NewControllerManagedBy(manager).
 		Named("run").
 		For(&v1alpha1.BenchmarkRun{}).
 		Watches(&v1alpha1.BenchmarkRun{}, handler.EnqueueRequestsFromMapFunc(peersOf)).
@@ -130,15 +152,17 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 		Owns(&corev1.PersistentVolumeClaim{}).
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfLabel)).
-		Watches(&corev1.PersistentVolume{}, handler.EnqueueRequestsFromMapFunc(runOfClusterWide)).
-		Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(runOfClusterWide)).
-		Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(runOfClusterWide)).
-		Watches(&v1alpha1.PoolOperation{}, handler.EnqueueRequestsFromMapFunc(runOfClusterWide)).
 		Watches(&corev1.Event{}, handler.EnqueueRequestsFromMapFunc(r.runOfEvent)).
-		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.runsOfLease)).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.runsOn), builder.WithPredicates(bootChanged())).
-		WithOptions(options).
-		Complete(r)
+		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.runsOfLease))
+	if !r.WithoutAgent {
+		for _, kind := range []client.Object{&corev1.PersistentVolume{}, &storagev1.StorageClass{}, &v1alpha1.BenchmarkPool{}, &v1alpha1.PoolOperation{}} {
+			registered = registered.Watches(kind, handler.EnqueueRequestsFromMapFunc(runOfClusterWide))
+		}
+	}
+	if !r.WithoutClusterReads {
+		registered = registered.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.runsOn), builder.WithPredicates(bootChanged()))
+	}
+	return registered.WithOptions(options).Complete(r)
 }
 
 func runOfLabel(_ context.Context, object client.Object) []reconcile.Request {

@@ -1,7 +1,158 @@
-// Package trim keeps out of the caches what controllers read from the API server when they need it.
+// Package trim keeps out of the caches what controllers do not read there, or read from the API server when they need it. Most of these
+// objects can be written by tenants, who could fill the memory with them: what is kept of each is bounded.
 package trim
 
-import "github.com/storagebench/storagebench/api/v1alpha1"
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+)
+
+const (
+	// ours begins the keys of the labels and annotations that are read.
+	ours = "storagebench.dev/"
+	// maxBytes bounds the annotations of an object. The longest that is written lists the results that went into a history: 100 of about
+	// 30 characters.
+	maxBytes = 6 << 10
+	// maxKeys bounds their number, and that of owners and finalizers: the manager writes fewer than ten of each.
+	maxKeys = 16
+	// maxMessage bounds what somebody else says in words.
+	maxMessage = 1 << 10
+)
+
+// Metadata drops what others write into the metadata of an object, and all else of a PersistentVolume. It fits an object that is cached
+// as metadata alone.
+func Metadata(object any) (any, error) {
+	if volume, is := object.(*corev1.PersistentVolume); is {
+		volume.Spec, volume.Status = corev1.PersistentVolumeSpec{}, corev1.PersistentVolumeStatus{}
+	}
+	if one, is := object.(metav1.Object); is {
+		shrink(one)
+	}
+	return object, nil
+}
+
+func shrink(object metav1.Object) {
+	object.SetManagedFields(nil)
+	object.SetLabels(keepOurs(object.GetLabels()))
+	object.SetAnnotations(keepOurs(object.GetAnnotations()))
+	object.SetFinalizers(object.GetFinalizers()[:min(len(object.GetFinalizers()), maxKeys)])
+	controller := metav1.GetControllerOf(object)
+	object.SetOwnerReferences(nil)
+	if controller != nil {
+		object.SetOwnerReferences([]metav1.OwnerReference{*controller})
+	}
+}
+
+// keepOurs keeps what the manager may have written.
+func keepOurs(all map[string]string) map[string]string {
+	var kept map[string]string
+	room := maxBytes
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if size := len(key) + len(all[key]); strings.HasPrefix(key, ours) && size <= room && len(kept) < maxKeys {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[key] = all[key]
+			room -= size
+		}
+	}
+	return kept
+}
+
+// Pod keeps how a pod and its containers fare.
+func Pod(object any) (any, error) {
+	pod, is := object.(*corev1.Pod)
+	if !is {
+		return Metadata(object)
+	}
+	shrink(pod)
+	status := &pod.Status
+	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
+	pod.Status = corev1.PodStatus{Phase: status.Phase, Reason: status.Reason, Message: kstatus.Shorten(status.Message, maxMessage),
+		Conditions: status.Conditions, ContainerStatuses: status.ContainerStatuses[:min(len(status.ContainerStatuses), maxKeys)]}
+	for i := range pod.Status.Conditions {
+		pod.Status.Conditions[i].Message = kstatus.Shorten(pod.Status.Conditions[i].Message, maxMessage)
+	}
+	return pod, nil
+}
+
+// Claim keeps which volume a claim has.
+func Claim(object any) (any, error) {
+	claim, is := object.(*corev1.PersistentVolumeClaim)
+	if !is {
+		return Metadata(object)
+	}
+	shrink(claim)
+	claim.Spec = corev1.PersistentVolumeClaimSpec{VolumeName: claim.Spec.VolumeName, StorageClassName: claim.Spec.StorageClassName}
+	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase}
+	return claim, nil
+}
+
+// Job keeps whether a Job has ended, and how.
+func Job(object any) (any, error) {
+	job, is := object.(*batchv1.Job)
+	if !is {
+		return Metadata(object)
+	}
+	shrink(job)
+	job.Spec = batchv1.JobSpec{}
+	job.Status = batchv1.JobStatus{Active: job.Status.Active, Conditions: job.Status.Conditions}
+	for i := range job.Status.Conditions {
+		job.Status.Conditions[i].Message = kstatus.Shorten(job.Status.Conditions[i].Message, maxMessage)
+	}
+	return job, nil
+}
+
+// Event keeps what a Warning about a claim or a Job says, and of any other only that it is there.
+func Event(object any) (any, error) {
+	event, is := object.(*corev1.Event)
+	if !is {
+		return Metadata(object)
+	}
+	kept := &corev1.Event{TypeMeta: event.TypeMeta, ObjectMeta: metav1.ObjectMeta{Namespace: event.Namespace, Name: event.Name,
+		UID: event.UID, ResourceVersion: event.ResourceVersion, CreationTimestamp: event.CreationTimestamp}}
+	if kind := event.InvolvedObject.Kind; kind == "PersistentVolumeClaim" || kind == "Job" {
+		kept.Type, kept.Reason, kept.Message = event.Type, kstatus.Shorten(event.Reason, 128), kstatus.Shorten(event.Message, maxMessage)
+		kept.InvolvedObject = corev1.ObjectReference{Kind: kind, Namespace: event.InvolvedObject.Namespace, Name: event.InvolvedObject.Name}
+		kept.LastTimestamp, kept.EventTime = event.LastTimestamp, event.EventTime
+	}
+	return kept, nil
+}
+
+// Node drops the images that a node has, and what others have written onto it.
+func Node(object any) (any, error) {
+	node, is := object.(*corev1.Node)
+	if !is {
+		return Metadata(object)
+	}
+	labels := node.Labels
+	shrink(node)
+	node.Labels = labels // by which nodes are chosen
+	node.Status = corev1.NodeStatus{Conditions: node.Status.Conditions, NodeInfo: node.Status.NodeInfo}
+	return node, nil
+}
+
+// Benchmark keeps what one benchmark needs to know of another. A benchmark is read from the API server in its own turn.
+func Benchmark(object any) (any, error) {
+	benchmark, is := object.(*v1alpha1.StorageBenchmark)
+	if !is {
+		return Metadata(object)
+	}
+	shrink(benchmark)
+	spec, status := &benchmark.Spec, &benchmark.Status
+	spec.Target, spec.Variants, spec.Matrix, spec.Phases, spec.Gates = v1alpha1.Target{}, nil, nil, nil, nil
+	spec.PodTemplate = v1alpha1.PodTemplate{}
+	status.Gates, status.Summary, status.History, status.Results = nil, nil, nil, nil
+	return benchmark, nil
+}
 
 // Operation drops what a PoolOperation has to show, which may be a megabyte.
 func Operation(object any) (any, error) {

@@ -237,8 +237,11 @@ func stepClass(state BenchmarkState, decision *BenchmarkDecision) bool {
 		name := slot.Target.StorageClass.Name
 		switch {
 		case name == "" && standard == "":
-			decision.say(PositionWaiting, v1alpha1.ReasonNoDefaultClass,
-				"the cluster has no default StorageClass: name one in spec.target.storageClass.name ('kubectl get storageclass' lists them)")
+			missing := "the cluster has no default StorageClass"
+			if state.ClusterUnread {
+				missing = "the manager may not read which StorageClass is the default"
+			}
+			decision.say(PositionWaiting, v1alpha1.ReasonNoDefaultClass, "%s: name one in spec.target.storageClass.name ('kubectl get storageclass' lists them)", missing)
 			releaseIfIdle(state, decision)
 			return true
 		case name == "":
@@ -278,6 +281,12 @@ func resolvedClass(state BenchmarkState) string {
 func stepNode(state BenchmarkState, decision *BenchmarkDecision) bool {
 	if len(decision.NodeNames) > 0 {
 		return false
+	}
+	if state.ClusterUnread {
+		decision.say(PositionWaiting, v1alpha1.ReasonNoNode,
+			"the manager may not read nodes: name one in podTemplate.nodeSelector, such as kubernetes.io/hostname: worker-1, where that is also the name of the node")
+		releaseIfIdle(state, decision)
+		return true
 	}
 	few, another := "no node is", "a node"
 	if count := nodeCount(state); count > 1 {

@@ -25,6 +25,10 @@ type BenchmarkState struct {
 	Classes []ClassState
 	// Driver of OpenEBS, looked for if a target is on pools.
 	Driver DriverState
+	// WithoutAgent says that no agent is installed.
+	WithoutAgent bool
+	// ClusterUnread says that the manager may read neither nodes nor StorageClasses: it knows of those that the spec names.
+	ClusterUnread bool
 	// Leases of the chosen nodes that somebody has, and those that the benchmark has on others.
 	Leases []LeaseState
 	// Waiting are the other benchmarks that stand in line for one of the chosen nodes.

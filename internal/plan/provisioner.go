@@ -72,8 +72,8 @@ func datasetsOf(target *v1alpha1.ZFSTarget) []*v1alpha1.DatasetTemplate {
 	return datasets
 }
 
-// stepDriver stops at a target that asks the driver for what it cannot do, or for volumes of a driver that is not there. It comes
-// after the end of an experiment: what has been measured stays, also if the driver goes.
+// stepDriver stops at a target on pools where no agent is, or that asks the driver for what it cannot do, or for volumes of a driver that
+// is not there. It comes after the end of an experiment: what has been measured stays, also if the driver goes.
 func stepDriver(state BenchmarkState, decision *BenchmarkDecision) bool {
 	if unsettled(state) != nil {
 		return false
@@ -85,6 +85,12 @@ func stepDriver(state BenchmarkState, decision *BenchmarkDecision) bool {
 		slot := &state.Slots[i]
 		if slot.Target.ZFS == nil {
 			continue
+		}
+		if state.WithoutAgent {
+			decision.say(PositionStalled, v1alpha1.ReasonAgentNotInstalled, "variant %q has a zfs target, and the agent is off: ask an admin to install it "+
+				"(agent.enabled=true in the Helm chart, or the component config/agent), or write target.storageClass", slot.Variant)
+			releaseIfIdle(state, decision)
+			return true
 		}
 		resolved := *slot
 		resolved.Target = ResolveTarget(slot.Target, "", "", DefaultProvisioner(state))

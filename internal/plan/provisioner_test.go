@@ -41,6 +41,38 @@ func TestDriverIsMissing(t *testing.T) {
 	})
 }
 
+// TestWithoutAgent: a target on pools stops with the reason, others go on.
+func TestWithoutAgent(t *testing.T) {
+	off := func(s *BenchmarkState) { s.WithoutAgent = true }
+	for _, provisioner := range []string{"OpenEBS", "Local", ""} {
+		runBenchmarkTests(t, []benchmarkTest{
+			{"a target on pools, provisioner " + provisioner, onDriver(provisioner), off, []string{"ReleaseLease"}, PositionStalled, "AgentNotInstalled", "agent.enabled=true", nil},
+		})
+	}
+	runBenchmarkTests(t, []benchmarkTest{
+		{"the other way out", onDriver("Local"), off, []string{"ReleaseLease"}, PositionStalled, "AgentNotInstalled", "write target.storageClass", nil},
+		{"a target on a StorageClass", settle(testState()), off, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
+	})
+}
+
+// TestClusterUnread: a manager that may read neither nodes nor StorageClasses says what to name.
+func TestClusterUnread(t *testing.T) {
+	unread := func(s *BenchmarkState) { s.ClusterUnread = true }
+	noNode := func(s *BenchmarkState) {
+		unread(s)
+		s.Nodes, s.Leases, s.Benchmark.Status.NodeName = nil, nil, ""
+	}
+	noClass := testState()
+	noClass.Benchmark.Spec.Target.StorageClass.Name = ""
+	noClass = settle(noClass)
+	noClass.Classes = nil
+	runBenchmarkTests(t, []benchmarkTest{
+		{"both are named", settle(testState()), unread, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
+		{"no node", settle(testState()), noNode, nil, PositionWaiting, "NoNode", "may not read nodes: name one in podTemplate.nodeSelector", nil},
+		{"no class", noClass, unread, []string{"ReleaseLease"}, PositionWaiting, "NoDefaultStorageClass", "may not read which StorageClass is the default: name one", nil},
+	})
+}
+
 // TestClassesOfRunsAreNotTargets: the manager may claim on them, and would for anybody who names one.
 func TestClassesOfRunsAreNotTargets(t *testing.T) {
 	run := &v1alpha1.BenchmarkRun{}

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseNamespaces(t *testing.T) {
+	for text, want := range map[string][]string{"team-a": {"team-a"}, "team-a,team-b": {"team-a", "team-b"}} {
+		got, err := parseNamespaces(text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+	// An empty name would be all namespaces.
+	for _, text := range []string{"", "team-a,", "Team A", "team-a, team-b", "*"} {
+		if got, err := parseNamespaces(text); err == nil {
+			t.Errorf("%q was accepted as %q", text, got)
+		}
+	}
+}
