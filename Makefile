@@ -27,9 +27,18 @@ test: lint ## everything that needs no cluster: lint, unit tests, tests on a rea
 	@assets=$$(hack/envtest-assets) && for tool in helm kustomize controller-gen; do $(TOOL) $$tool >/dev/null; done && \
 		echo ">> test control plane: $$assets" && \
 		export KUBEBUILDER_ASSETS=$$assets && \
-		hack/go-test test -race -timeout 20m $$(go list $(PACKAGES) | grep -vE '/test/(faults|e2e)') && \
+		export STORAGEBENCH_AUDIT=$(CURDIR)/dist/audit && \
+		hack/go-test test -race -timeout 20m $$(go list $(PACKAGES) | grep -vE '/test/(faults|e2e|audit)') && \
+		echo ">> the rights that are granted, and those that were needed (make audit-rights shows the table)" && \
+		go test -count=1 ./test/audit && \
 		echo ">> crash points (one goroutine a manager: the race detector would find nothing and take minutes)" && \
 		hack/go-test faults -timeout 30m ./test/faults
+
+.PHONY: audit-rights
+audit-rights: ## a table of all rights of the manager and the agent, with the requests of the tests that needed them
+	@for tool in helm kustomize; do $(TOOL) $$tool >/dev/null; done; \
+		assets=$$(hack/envtest-assets) && export KUBEBUILDER_ASSETS=$$assets STORAGEBENCH_AUDIT=$(CURDIR)/dist/audit && \
+		go test -timeout 20m ./test/delivery ./test/integration && go test -count=1 -v -run TestRights ./test/audit
 
 .PHONY: unit
 unit: ## only the tests that need no API server

@@ -2,6 +2,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,6 +34,10 @@ func Start() (config *rest.Config, stop func(), err error) {
 		CRDDirectoryPaths:     []string{filepath.Join(Root(), "config", "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
 	}
+	audit, err := configureAudit(environment)
+	if err != nil {
+		return nil, nil, err
+	}
 	environment.ControlPlane.GetAPIServer().Configure().
 		Append("disable-admission-plugins", "ServiceAccount").
 		// With it, a List just after a write of another kind waits up to 100 ms for the cache to catch up.
@@ -50,8 +55,9 @@ func Start() (config *rest.Config, stop func(), err error) {
 		return nil, nil, fmt.Errorf("start the test control plane: %w", err)
 	}
 	config.QPS = -1 // the API server's own fairness is limit enough
+	started = environment
 	return config, func() {
-		if err := environment.Stop(); err != nil {
+		if err := errors.Join(environment.Stop(), audit()); err != nil {
 			fmt.Fprintln(os.Stderr, "stop the test control plane:", err)
 		}
 	}, nil

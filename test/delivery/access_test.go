@@ -34,26 +34,32 @@ var managerMay = []access{
 	{"get list watch create patch delete", bench, "benchmarkruns", all},
 	{"update", bench, "benchmarkruns/status", all},
 	{"update", bench, "benchmarkruns/finalizers", all},
+	{"get list watch create deletecollection", "batch", "jobs", all},
+	{"list watch", "", "pods", all},
+	{"get", "", "pods/log", team},
+	{"get list watch create delete", "", "persistentvolumeclaims", all},
+	{"get list watch create update delete", "", "configmaps", all},
+	{"list watch", "", "events", all},
+	{"create patch", "", "events", namespace},
+	{"create patch", "events.k8s.io", "events", all},
+	{"get list watch", "", "nodes", all},
+	{"list watch", "storage.k8s.io", "storageclasses", all},
+	{"get list watch create update delete", "coordination.k8s.io", "leases", namespace},
+	{"create", "authentication.k8s.io", "tokenreviews", all},
+	{"create", "authorization.k8s.io", "subjectaccessreviews", all},
+}
+
+// managerMayWithAgent is granted only with the agent.
+var managerMayWithAgent = []access{
 	{"get list watch create patch delete", bench, "benchmarkpools", all},
 	{"update", bench, "benchmarkpools/status", all},
 	{"get list watch create patch delete", bench, "pooloperations", all},
 	{"update", bench, "pooloperations/status", all},
-	{"get list watch create deletecollection", "batch", "jobs", all},
-	{"get list watch", "", "pods", all},
-	{"get", "", "pods/log", team},
-	{"get list watch create delete", "", "persistentvolumeclaims", all},
 	{"get list watch create delete", "", "persistentvolumes", all},
-	{"get list watch create update delete", "", "configmaps", all},
-	{"get list watch create patch", "", "events", all},
-	{"create patch", "events.k8s.io", "events", all},
-	{"get list watch", "", "nodes", all},
-	{"get list watch create delete", "storage.k8s.io", "storageclasses", all},
-	{"get list watch", "storage.k8s.io", "csidrivers", all},
+	{"get create delete", "storage.k8s.io", "storageclasses", all},
+	{"list watch", "storage.k8s.io", "csidrivers", all},
 	{"list", "zfs.openebs.io", "zfsvolumes", all},
 	{"list patch", "zfs.openebs.io", "zfsnodes", all},
-	{"get list watch create update patch delete", "coordination.k8s.io", "leases", namespace},
-	{"create", "authentication.k8s.io", "tokenreviews", all},
-	{"create", "authorization.k8s.io", "subjectaccessreviews", all},
 }
 
 var managerMayNot = []access{
@@ -69,7 +75,8 @@ var managerMayNot = []access{
 	{"update patch deletecollection", "", "persistentvolumeclaims", team},
 	{"update patch deletecollection", "", "persistentvolumes", all},
 	{"patch deletecollection", "", "configmaps", team},
-	{"update delete", "", "events", team},
+	{"get create update patch delete", "", "events", team},
+	{"get", "", "pods", team},
 	{"create update patch delete", "", "nodes", all},
 	{"get create", "", "nodes/proxy", all},
 	{"update patch deletecollection", "storage.k8s.io", "storageclasses", all},
@@ -97,12 +104,6 @@ var managerMayNot = []access{
 
 // The power of an agent is on its node. In the cluster it can say what it found, and nothing else.
 func testAgentAccess(t *testing.T) {
-	for _, object := range overlay(t, nil, []string{"agent"}).ofKind("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding") {
-		err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.ForceOwnership)
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	const agents = "storagebench-agent"
 	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + agents, "system:authenticated"}
 	checkAccess(t, "system:serviceaccount:"+agents+":"+agents, groups, []access{
@@ -110,8 +111,10 @@ func testAgentAccess(t *testing.T) {
 		{"update", bench, "benchmarkpools/status", all},
 		{"get list watch patch", bench, "pooloperations", all},
 		{"update", bench, "pooloperations/status", all},
-		{"create patch", "events.k8s.io", "events", all},
+		{"create patch", "events.k8s.io", "events", "default"},
 	}, []access{
+		{"create patch update delete", "events.k8s.io", "events", team},
+		{"create patch update delete", "", "events", "default"},
 		{"create update delete deletecollection", bench, "benchmarkpools", all},
 		{"create update delete deletecollection", bench, "pooloperations", all},
 		{"get list watch create update patch delete", bench, "storagebenchmarks", team},
@@ -127,9 +130,22 @@ func testAgentAccess(t *testing.T) {
 	})
 }
 
+// Without the agent the manager has no right at all to what targets on pools need.
 func testManagerAccess(t *testing.T) {
 	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}
-	checkAccess(t, serviceAccount, groups, managerMay, managerMayNot)
+	checkAccess(t, serviceAccount, groups, managerMay, append(managerMayNot[:len(managerMayNot):len(managerMayNot)], managerMayWithAgent...))
+}
+
+func testManagerAccessWithAgent(t *testing.T) {
+	for _, object := range overlay(t, nil, []string{"agent"}).ofKind("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding") {
+		err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.ForceOwnership)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}
+	checkAccess(t, serviceAccount, groups, append(managerMay[:len(managerMay):len(managerMay)], managerMayWithAgent...), managerMayNot)
 }
 
 // Users bound to the two user roles in one namespace, as edit and view would bind them.

@@ -93,6 +93,11 @@ func TestHelmRefuses(t *testing.T) {
 		{"agent.allowParameters={zfs_txg_timeout=1..}", "allowParameters"},
 		{"agent.allowParameters={zfs_txg_timeout=1|*}", "allowParameters"},
 		{"metrics.enabled=false,metrics.serviceMonitor.enabled=true", "needs metrics.enabled"},
+		{"namespaces={Team A}", "namespaces"},
+		{"namespaces={team-a}", "write metrics.enabled: false"},
+		{"namespaces={team-a},metrics.enabled=false,agent.enabled=true", "agent.enabled needs rights in the whole cluster"},
+		{"agent.enabled=true,policies.install=false", "agent.enabled needs the policies"},
+		{"agent.enabled=true,clusterReads=false", "agent.enabled needs to read nodes"},
 	} {
 		out, err := helmTemplate("--set", test.set)
 		switch {

@@ -28,12 +28,18 @@ func TestInstall(t *testing.T) {
 	t.Run("Kustomize", testKustomizeApply)
 	t.Run("PodSecurity", testPodSecurity)
 	t.Run("ManagerAccess", testManagerAccess)
+	t.Run("ManagerObjects", testManagerObjects)
+	t.Run("ManagerJobs", testManagerJobs)
+	t.Run("ManagerAtWork", testManagerAtWork)
+	t.Run("ManagerAccessWithAgent", testManagerAccessWithAgent)
 	t.Run("ManagerVolumes", testManagerVolumes)
 	t.Run("ManagerClasses", testManagerClasses)
 	t.Run("Claims", testClaims)
+	t.Run("ManagerPools", testManagerPools)
 	t.Run("AgentAccess", testAgentAccess)
-	t.Run("ManagerAtWork", testManagerAtWork)
+	t.Run("AgentNode", testAgentNode)
 	t.Run("UserAccess", testUserAccess)
+	t.Run("Namespaced", testNamespaced)
 }
 
 // Install, change, uninstall: the deployment goes, the CRDs and with them people's results stay.
@@ -201,19 +207,19 @@ func create(t *testing.T, object client.Object) {
 // writeKubeconfig lets helm in as the test's own user.
 func writeKubeconfig(t *testing.T) string {
 	t.Helper()
-	return writeKubeconfigAs(t, "")
+	return writeKubeconfigOf(t, config)
 }
 
-// writeKubeconfigAs lets a program in that acts as somebody else; as nobody else if that is empty.
-func writeKubeconfigAs(t *testing.T, who string) string {
+// writeKubeconfigOf lets a program in with an identity of its own.
+func writeKubeconfigOf(t *testing.T, identity *rest.Config) string {
 	t.Helper()
 	encode := base64.StdEncoding.EncodeToString
 	text := strings.NewReplacer(
 		"SERVER", config.Host, "AUTHORITY", encode(config.CAData),
-		"CERTIFICATE", encode(config.CertData), "KEY", encode(config.KeyData), "WHO", who,
+		"CERTIFICATE", encode(identity.CertData), "KEY", encode(identity.KeyData),
 	).Replace(`{apiVersion: v1, kind: Config, current-context: test,
 clusters: [{name: test, cluster: {server: "SERVER", certificate-authority-data: AUTHORITY}}],
-users: [{name: test, user: {client-certificate-data: CERTIFICATE, client-key-data: KEY, as: "WHO"}}],
+users: [{name: test, user: {client-certificate-data: CERTIFICATE, client-key-data: KEY}}],
 contexts: [{name: test, context: {cluster: test, user: test}}]}`)
 	var valid map[string]any
 	if err := yaml.Unmarshal([]byte(text), &valid); err != nil {

@@ -16,9 +16,9 @@ import (
 
 // Where and under which name everything is installed unless a user says otherwise.
 const (
-	namespace      = "storagebench-system"
+	namespace      = cluster.ManagerNamespace
 	release        = "storagebench"
-	serviceAccount = "system:serviceaccount:" + namespace + ":storagebench-manager"
+	serviceAccount = cluster.ManagerAccount
 )
 
 var (
@@ -48,7 +48,8 @@ func run(m *testing.M) (int, error) {
 	if admin, err = client.New(config, client.Options{}); err != nil {
 		return 0, err
 	}
-	return m.Run(), nil
+	code := m.Run()
+	return code, cluster.NothingForbidden()
 }
 
 // noteInputs opens every file that helm and kustomize will read. `go test` repeats a cached pass unless a file that the test

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,13 +15,18 @@ import (
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/controllers"
 	"github.com/storagebench/storagebench/test/cluster"
 	"github.com/storagebench/storagebench/test/sim"
 )
@@ -40,33 +46,39 @@ spec:
 `
 
 // testManagerAtWork runs the real program with exactly the rights that the installation grants, and lets it work: a
-// right that is missing shows as a benchmark without a verdict.
+// right that is missing shows as a benchmark without a verdict, and in the audit log.
 func testManagerAtWork(t *testing.T) {
-	ctx := t.Context()
-	played, err := sim.New(config, sim.Options{Namespaces: []string{team}, Nodes: []string{"delivery-node"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer played.Close()
-	if err := played.CreateNodes(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := played.CreateStorageClass(ctx, "delivery", false); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = played.Run(ctx) }()
-
-	metrics, probes := freeAddress(t), freeAddress(t)
-	program, log := startManager(t, metrics, probes)
-	until(t, log, "the manager is ready", func(ctx context.Context) bool { return answers(ctx, "http://"+probes+"/readyz") == http.StatusOK })
-	if code := answers(ctx, "http://"+probes+"/healthz"); code != http.StatusOK {
-		t.Errorf("/healthz answers %d", code)
-	}
+	playCluster(t)
+	metrics := freeAddress(t)
+	program, log := startManager(t, "--metrics-bind-address="+metrics)
 	until(t, log, "metrics are refused to a stranger", func(ctx context.Context) bool {
 		code := answers(ctx, "https://"+metrics+"/metrics")
 		return code == http.StatusUnauthorized || code == http.StatusForbidden
 	})
-	runBenchmark(t, log)
+	until(t, log, "metrics are shown to whoever may read them", func(ctx context.Context) bool {
+		return answersTo(ctx, "https://"+metrics+"/metrics", metricsToken(t)) == http.StatusOK
+	})
+	runBenchmark(t, log, teamBenchmark(t))
+	onPoolsWithoutAgent(t, log)
+	stopManager(t, program, log)
+}
+
+// playCluster plays a node and a StorageClass until the test is over.
+func playCluster(t *testing.T) {
+	t.Helper()
+	played, err := sim.New(config, sim.Options{Namespaces: []string{team}, Nodes: []string{"delivery-node"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(played.Close)
+	if err := errors.Join(client.IgnoreAlreadyExists(played.CreateNodes(t.Context())), client.IgnoreAlreadyExists(played.CreateStorageClass(t.Context(), "delivery", false))); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = played.Run(t.Context()) }()
+}
+
+func stopManager(t *testing.T, program *exec.Cmd, log *bytes.Buffer) {
+	t.Helper()
 	if err := program.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -75,32 +87,51 @@ func testManagerAtWork(t *testing.T) {
 	}
 }
 
-func runBenchmark(t *testing.T, log *bytes.Buffer) {
+// onPoolsWithoutAgent: a target on pools stops with the reason, and takes nothing.
+func onPoolsWithoutAgent(t *testing.T, log *bytes.Buffer) {
 	t.Helper()
-	scheme, err := controllers.Scheme()
-	if err != nil {
+	benchmark := teamBenchmark(t)
+	benchmark.Name, benchmark.Spec.Target = "on-pools", v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{
+		Nodes: v1alpha1.NodeChoice{MatchLabels: map[string]string{v1alpha1.LabelLabNode: "true"}},
+		Pool:  v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/a"}}}},
+	}}
+	create(t, benchmark)
+	until(t, log, "the benchmark says that there is no agent", func(ctx context.Context) bool {
+		err := admin.Get(ctx, client.ObjectKeyFromObject(benchmark), benchmark)
+		ready := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionReady)
+		return err == nil && ready != nil && ready.Reason == v1alpha1.ReasonAgentNotInstalled && meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionStalled)
+	})
+	if err := admin.Delete(t.Context(), benchmark); err != nil {
 		t.Fatal(err)
 	}
-	user, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
+	until(t, log, "the benchmark is gone", func(ctx context.Context) bool {
+		return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(benchmark), benchmark))
+	})
+}
+
+// teamBenchmark is the team's first benchmark.
+func teamBenchmark(t *testing.T) *v1alpha1.StorageBenchmark {
+	t.Helper()
+	benchmark := &v1alpha1.StorageBenchmark{}
+	if err := yaml.UnmarshalStrict([]byte(firstBenchmark), benchmark); err != nil {
 		t.Fatal(err)
 	}
-	var benchmark v1alpha1.StorageBenchmark
-	if err := yaml.UnmarshalStrict([]byte(firstBenchmark), &benchmark); err != nil {
-		t.Fatal(err)
-	}
-	if err := user.Create(t.Context(), &benchmark); err != nil {
-		t.Fatal(err)
-	}
+	return benchmark
+}
+
+func runBenchmark(t *testing.T, log *bytes.Buffer, benchmark *v1alpha1.StorageBenchmark) {
+	t.Helper()
+	user := admin
+	create(t, benchmark)
 	until(t, log, "the benchmark has passed", func(ctx context.Context) bool {
-		err := user.Get(ctx, client.ObjectKeyFromObject(&benchmark), &benchmark)
+		err := user.Get(ctx, client.ObjectKeyFromObject(benchmark), benchmark)
 		return err == nil && benchmark.Status.Verdict == v1alpha1.VerdictPassed
 	})
-	if err := user.Delete(t.Context(), &benchmark); err != nil {
+	if err := user.Delete(t.Context(), benchmark); err != nil {
 		t.Fatal(err)
 	}
 	until(t, log, "everything is gone", func(ctx context.Context) bool {
-		err := user.Get(ctx, client.ObjectKeyFromObject(&benchmark), &v1alpha1.StorageBenchmark{})
+		err := user.Get(ctx, client.ObjectKeyFromObject(benchmark), &v1alpha1.StorageBenchmark{})
 		var claims corev1.PersistentVolumeClaimList
 		return client.IgnoreNotFound(err) == nil && err != nil && user.List(ctx, &claims, client.InNamespace(team)) == nil && len(claims.Items) == 0
 	})
@@ -111,7 +142,7 @@ func runBenchmark(t *testing.T, log *bytes.Buffer) {
 }
 
 // startManager builds the program and starts it as the ServiceAccount of the installation.
-func startManager(t *testing.T, metrics, probes string) (*exec.Cmd, *bytes.Buffer) {
+func startManager(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "manager")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./cmd/manager")
@@ -119,15 +150,23 @@ func startManager(t *testing.T, metrics, probes string) (*exec.Cmd, *bytes.Buffe
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the manager: %v\n%s", err, output)
 	}
-	log := &bytes.Buffer{}
-	program := exec.Command(binary, "--leader-elect", "--runner-image=runner:test", //nolint:noctx // it is stopped by a signal, which is part of the test
-		"--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes)
-	program.Env = append(os.Environ(), "KUBECONFIG="+writeKubeconfigAs(t, serviceAccount), "POD_NAMESPACE="+namespace)
+	log, probes := &bytes.Buffer{}, freeAddress(t)
+	arguments := append([]string{"--leader-elect", "--runner-image=runner:test", "--health-probe-bind-address=" + probes}, more...)
+	program := exec.Command(binary, arguments...) //nolint:noctx // it is stopped by a signal, which is part of the test
+	identity, err := cluster.User(serviceAccount, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program.Env = append(os.Environ(), "KUBECONFIG="+writeKubeconfigOf(t, identity), "POD_NAMESPACE="+namespace)
 	program.Stdout, program.Stderr = log, log
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = program.Process.Kill() })
+	until(t, log, "the manager is ready", func(ctx context.Context) bool { return answers(ctx, "http://"+probes+"/readyz") == http.StatusOK })
+	if code := answers(t.Context(), "http://"+probes+"/healthz"); code != http.StatusOK {
+		t.Errorf("/healthz answers %d", code)
+	}
 	return program, log
 }
 
@@ -142,10 +181,16 @@ func until(t *testing.T, log fmt.Stringer, what string, condition func(context.C
 }
 
 // answers is the status code of a GET, 0 if there is no answer.
-func answers(ctx context.Context, address string) int {
+func answers(ctx context.Context, address string) int { return answersTo(ctx, address, "") }
+
+// answersTo is the same for somebody who has a token.
+func answersTo(ctx context.Context, address, token string) int {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return 0
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // a self-signed certificate on loopback
 	response, err := insecure.Do(request)
@@ -154,6 +199,29 @@ func answers(ctx context.Context, address string) int {
 	}
 	_ = response.Body.Close()
 	return response.StatusCode
+}
+
+// metricsToken is that of an account which the documented binding lets read metrics.
+func metricsToken(t *testing.T) string {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "prometheus", Namespace: team}}
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "storagebench-metrics-reader"},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "storagebench-metrics-reader"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: team, Name: account.Name}}}
+	for _, object := range []client.Object{account, binding} {
+		if err := admin.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := clients.CoreV1().ServiceAccounts(team).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.Status.Token
 }
 
 func freeAddress(t *testing.T) string {

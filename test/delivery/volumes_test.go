@@ -24,7 +24,7 @@ func testManagerVolumes(t *testing.T) {
 	manager, nobody := as(t, serviceAccount), as(t, "system:admin-of-the-cluster")
 	local := func(path string) *corev1.PersistentVolume {
 		return &corev1.PersistentVolume{
-			ObjectMeta: metav1.ObjectMeta{Name: "sb-1a2b3c4d5e6f7081-data"},
+			ObjectMeta: ofRun("sb-1a2b3c4d5e6f7081-data"),
 			Spec: corev1.PersistentVolumeSpec{
 				Capacity:    corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
 				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
@@ -51,15 +51,27 @@ func testManagerVolumes(t *testing.T) {
 		"deleted with a claim": changed(func(s *corev1.PersistentVolumeSpec) {
 			s.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
 		}),
+		"for another namespace": changed(func(s *corev1.PersistentVolumeSpec) { s.ClaimRef.Namespace = "team-b" }),
+		"of no run": func() *corev1.PersistentVolume {
+			volume := local("/dev/zvol/sb-1a2b3c4d5e6f7081-data/volume")
+			volume.Labels = nil
+			return volume
+		}(),
 	} {
-		// The API server takes a moment to heed a policy that is new.
-		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-			err := manager.Create(ctx, volume.DeepCopy(), client.DryRunAll)
-			return err != nil && strings.Contains(err.Error(), "the manager of storagebench makes"), nil
+		refused(t, "make a PersistentVolume that is "+name, "the manager of storagebench makes", func(ctx context.Context) error {
+			return manager.Create(ctx, volume.DeepCopy(), client.DryRunAll)
 		})
-		if err != nil {
-			t.Errorf("the manager may make a PersistentVolume that is %s", name)
-		}
+	}
+	others := local("/mnt/disks/ssd1")
+	others.Name, others.Labels = "local-pv-ssd1", nil
+	if err := nobody.Create(t.Context(), others); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, "delete a PersistentVolume of others", "the manager of storagebench makes and deletes", func(ctx context.Context) error {
+		return manager.Delete(ctx, others.DeepCopy(), client.DryRunAll)
+	})
+	if err := nobody.Delete(t.Context(), others); err != nil {
+		t.Errorf("the policy is in the way of others: %v", err)
 	}
 	for _, path := range []string{"/var/lib/storagebench/volumes/sb-1a2b3c4d5e6f7081-data/volume", "/dev/zvol/sb-1a2b3c4d5e6f7081-log/volume"} {
 		if err := manager.Create(t.Context(), local(path), client.DryRunAll); err != nil {
@@ -76,7 +88,7 @@ func testManagerClasses(t *testing.T) {
 	manager, nobody := as(t, serviceAccount), as(t, "system:admin-of-the-cluster")
 	class := func(change func(*storagev1.StorageClass)) *storagev1.StorageClass {
 		made := &storagev1.StorageClass{
-			ObjectMeta:  metav1.ObjectMeta{Name: "sb-1a2b3c4d5e6f7081-data"},
+			ObjectMeta:  ofRun("sb-1a2b3c4d5e6f7081-data"),
 			Provisioner: plan.DriverName, Parameters: map[string]string{"poolname": "sb-1a2b3c4d5e6f7081-data/parent"},
 		}
 		if change != nil {
@@ -88,30 +100,21 @@ func testManagerClasses(t *testing.T) {
 		"of another driver": class(func(c *storagev1.StorageClass) { c.Provisioner = "ebs.csi.aws.com" }),
 		"on another's pool": class(func(c *storagev1.StorageClass) { c.Parameters["poolname"] = "tank/parent" }),
 		"on no pool":        class(func(c *storagev1.StorageClass) { c.Parameters = nil }),
+		"of no run":         class(func(c *storagev1.StorageClass) { c.Labels = nil }),
+		"called otherwise":  class(func(c *storagev1.StorageClass) { c.Name = "standard" }),
 		"everybody's choice": class(func(c *storagev1.StorageClass) {
 			c.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
 		}),
 	}
-	refused := func(what string, try func(ctx context.Context) error) {
-		t.Helper()
-		// The API server takes a moment to heed a policy that is new.
-		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-			err := try(ctx)
-			return err != nil && strings.Contains(err.Error(), "the manager of storagebench makes"), nil
-		})
-		if err != nil {
-			t.Errorf("the manager may %s", what)
-		}
-	}
 	for name, other := range others {
-		refused("make a StorageClass that is "+name, func(ctx context.Context) error { return manager.Create(ctx, other.DeepCopy(), client.DryRunAll) })
+		refused(t, "make a StorageClass that is "+name, "the manager of storagebench makes", func(ctx context.Context) error { return manager.Create(ctx, other.DeepCopy(), client.DryRunAll) })
 	}
 	for _, name := range []string{"of another driver", "on another's pool"} {
 		other := others[name].DeepCopy()
 		if err := nobody.Create(t.Context(), other); err != nil {
 			t.Fatal(err)
 		}
-		refused("delete a StorageClass that is "+name, func(ctx context.Context) error { return manager.Delete(ctx, other.DeepCopy(), client.DryRunAll) })
+		refused(t, "delete a StorageClass that is "+name, "the manager of storagebench makes", func(ctx context.Context) error { return manager.Delete(ctx, other.DeepCopy(), client.DryRunAll) })
 		if err := nobody.Delete(t.Context(), other); err != nil {
 			t.Errorf("the policy is in the way of others: %v", err)
 		}
@@ -144,8 +147,12 @@ func testClaims(t *testing.T) {
 		"by an annotation": func(ctx context.Context) error {
 			return somebody.Create(ctx, claim("", map[string]string{corev1.BetaStorageClassAnnotation: ours}), client.DryRunAll)
 		},
-		"later":                               func(ctx context.Context) error { return somebody.Update(ctx, waiting.DeepCopy(), client.DryRunAll) },
-		"as an account of the manager's name": func(ctx context.Context) error { return namesake.Create(ctx, claim(ours, nil), client.DryRunAll) },
+		"later": func(ctx context.Context) error { return somebody.Update(ctx, waiting.DeepCopy(), client.DryRunAll) },
+		"as an account of the manager's name": func(ctx context.Context) error {
+			made := claim(ours, nil)
+			made.Labels, made.OwnerReferences = ofRun("").Labels, ownedByRun() // which lets the other policy for that name be content
+			return namesake.Create(ctx, made, client.DryRunAll)
+		},
 	} {
 		// The API server takes a moment to heed a policy that is new.
 		var last error
@@ -163,6 +170,7 @@ func testClaims(t *testing.T) {
 		}
 	}
 	made := claim(ours, nil)
+	made.Labels, made.OwnerReferences = ofRun("").Labels, ownedByRun()
 	if err := as(t, serviceAccount).Create(t.Context(), made); err != nil {
 		t.Fatalf("the manager may not claim on the pool of a run: %v", err)
 	}
@@ -207,6 +215,29 @@ func letClaim(t *testing.T, account string) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// ofRun is the metadata of what the manager makes for a run.
+func ofRun(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelBenchmarkUID: "b-1", v1alpha1.LabelRunUID: "r-1", v1alpha1.LabelNamespace: team}}
+}
+
+// ownedByRun is what makes an object of a namespace the manager's.
+func ownedByRun() []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BenchmarkRun", Name: "ageing-0a1b2c3d-000", UID: "r-1", Controller: new(true)}}
+}
+
+// refused tries what a policy has to refuse with a message. The API server takes a moment to heed a policy that is new.
+func refused(t *testing.T, what, says string, try func(ctx context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		last = try(ctx)
+		return last != nil && strings.Contains(last.Error(), says), nil
+	})
+	if err != nil {
+		t.Errorf("it is not refused to %s: %v", what, last)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/storagebench/storagebench/controllers"
 	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/workload"
+	"github.com/storagebench/storagebench/test/cluster"
 	"github.com/storagebench/storagebench/test/sim"
 )
 
@@ -131,6 +132,9 @@ func (l *lab) background(what string, run func(context.Context) error) (stop fun
 // startManager starts the real manager, as cmd/manager does.
 func (l *lab) startManager(config *rest.Config) {
 	l.t.Helper()
+	l.must(cluster.GrantLeases(l.t.Context(), l.live, l.namespaces[0]))
+	// With the rights of the installation: one that is missing shows as a benchmark that does not end.
+	config = cluster.Acting(config, managerConfig)
 	options := controllers.Options{
 		LeaseNamespace: l.namespaces[0], Namespaces: l.namespaces, RunnerImage: runnerImage, Concurrency: 2, BenchmarkClock: l.clock,
 		Timings: plan.Timings{CollectGrace: 500 * time.Millisecond, UnreadableGrace: 3 * time.Second, CompanionGrace: 10 * time.Second},

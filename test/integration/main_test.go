@@ -2,6 +2,7 @@
 package integration
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -15,7 +16,8 @@ import (
 	"github.com/storagebench/storagebench/test/cluster"
 )
 
-var config *rest.Config
+// config is an admin's, managerConfig has the rights that the installation grants to the manager.
+var config, managerConfig *rest.Config
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -35,7 +37,16 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	if managerConfig, err = cluster.Install(context.Background(), config); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		stop()
+		os.Exit(1)
+	}
 	code := m.Run()
+	if err := cluster.NothingForbidden(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
 	stop()
 	os.Exit(code)
 }
