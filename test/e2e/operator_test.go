@@ -32,6 +32,7 @@ const (
 	managerName     = "storagebench-manager"
 	managerImage    = "localhost/storagebench-manager:dev"
 	runnerImage     = "localhost/storagebench-runner:dev"
+	postgresImage   = "localhost/storagebench-postgres:dev"
 )
 
 // TestOperator installs the operator as docs/install.md says, puts it to use, and removes it without a trace.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,7 +61,11 @@ func (s *space) ended(benchmark *v1alpha1.StorageBenchmark, verdict v1alpha1.Ver
 	}
 	g.Expect(string(passed.Status)).To(gomega.Equal(status), passed.Message)
 	g.Expect(benchmark.Status.NodeName).To(gomega.Equal(nodes[0]))
-	g.Expect(benchmark.Status.RunnerImage).To(gomega.Equal(runnerImage))
+	image := runnerImage
+	if slices.ContainsFunc(benchmark.Spec.Phases, func(phase v1alpha1.Phase) bool { return phase.Measure != nil && phase.Measure.Workload.Postgres != nil }) {
+		image = postgresImage
+	}
+	g.Expect(benchmark.Status.RunnerImage).To(gomega.Equal(image))
 	state := results.StateComplete
 	if verdict == v1alpha1.VerdictInvalid {
 		state = results.StateIncomplete // the only run was given up
