@@ -49,6 +49,8 @@ type Options struct {
 	// WithoutClusterReads says that the manager may read neither nodes nor StorageClasses.
 	WithoutClusterReads bool
 	Timings             plan.Timings
+	// Limits of what a benchmark may ask for.
+	Limits plan.Limits
 	// Concurrency of each controller.
 	Concurrency int
 	// BenchmarkClock is what schedules go by; nil is the real time.
@@ -136,6 +138,7 @@ func Setup(manager ctrl.Manager, options Options) error {
 		Recorder: manager.GetEventRecorder("storagebench"), Clock: options.BenchmarkClock,
 		LeaseNamespace: options.LeaseNamespace, RunnerImage: options.RunnerImage, PostgresImage: options.PostgresImage,
 		WithoutAgent: options.WithoutAgent, WithoutClusterReads: options.WithoutClusterReads,
+		Limits: options.Limits, TeardownGrace: options.Timings.TeardownGrace,
 	}
 	if err := benchmarks.SetupWithManager(manager, settings); err != nil {
 		return fmt.Errorf("set up the benchmark controller: %w", err)

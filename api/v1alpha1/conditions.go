@@ -41,6 +41,8 @@ const (
 	ReasonAgentNotInstalled    = "AgentNotInstalled"
 	ReasonNameTaken            = "NameTaken"
 	ReasonActionFailed         = "ActionFailed"
+	ReasonLimitExceeded        = "LimitExceeded"
+	ReasonNamespaceLimit       = "NamespaceLimit"
 
 	// Of a run.
 	ReasonPreparingVolume       = "PreparingVolume"
@@ -72,6 +74,7 @@ const (
 	ReasonPeerInvalid           = "PeerInvalid"
 	ReasonOutOfStep             = "OutOfStep"
 	ReasonTearingDown           = "TearingDown"
+	ReasonTeardownStuck         = "TeardownStuck"
 
 	// Of a pool.
 	ReasonPoolReady          = "PoolReady"
@@ -138,6 +141,8 @@ const (
 	AnnotationScheduledTime = "storagebench.dev/scheduled-time"
 	// AnnotationHolder names the holder of a node's Lease in words.
 	AnnotationHolder = "storagebench.dev/holder"
+	// AnnotationHeldFor is the experiment of the holder that a node's Lease was taken for.
+	AnnotationHeldFor = "storagebench.dev/held-for"
 	// AnnotationNode names the node of a Lease.
 	AnnotationNode = "storagebench.dev/node"
 	// AnnotationFingerprint identifies what went into results.

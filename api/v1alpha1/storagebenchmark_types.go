@@ -186,6 +186,10 @@ type StorageBenchmarkStatus struct {
 	// queue is the place in line while another benchmark has the node.
 	// +optional
 	Queue *QueueStatus `json:"queue,omitempty"`
+	// holdUntil is when the experiment ends at the latest, whatever has been measured by then: the admin's limit on how long a
+	// benchmark may hold its nodes, counted from when it took them.
+	// +optional
+	HoldUntil *metav1.Time `json:"holdUntil,omitempty"`
 	// startedAt is when the first run was made.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`

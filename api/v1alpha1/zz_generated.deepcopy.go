@@ -2233,6 +2233,10 @@ func (in *StorageBenchmarkStatus) DeepCopyInto(out *StorageBenchmarkStatus) {
 		*out = new(QueueStatus)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.HoldUntil != nil {
+		in, out := &in.HoldUntil, &out.HoldUntil
+		*out = (*in).DeepCopy()
+	}
 	if in.StartedAt != nil {
 		in, out := &in.StartedAt, &out.StartedAt
 		*out = (*in).DeepCopy()

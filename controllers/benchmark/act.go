@@ -31,11 +31,11 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision pl
 		case plan.RemoveBenchmarkFinalizer:
 			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, benchmark, controllerutil.RemoveFinalizer))
 		case plan.TakeLease:
-			err = r.takeLease(ctx, benchmark, action.Node)
+			err = r.takeLease(ctx, observed, action.Node)
 		case plan.BreakLease:
 			err = r.breakLease(ctx, observed, action.Node)
 		case plan.ReleaseLease:
-			err = r.releaseLease(ctx, benchmark, action.Node)
+			err = r.releaseLease(ctx, observed, action.Node)
 		case plan.CreateRun:
 			run := r.buildRun(observed, action, decision.NodeNames, decision.DefaultClass)
 			err = r.createRun(ctx, benchmark, run)
@@ -60,14 +60,16 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision pl
 }
 
 // takeLease takes a node by creating its Lease: of two who try, the API server lets one succeed.
-func (r *Reconciler) takeLease(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, node string) error {
+func (r *Reconciler) takeLease(ctx context.Context, observed *observation, node string) error {
+	benchmark := observed.Benchmark
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: plan.LeaseName(node), Namespace: r.LeaseNamespace,
 			Labels: map[string]string{v1alpha1.LabelNodeLease: "true"},
 			Annotations: map[string]string{
-				v1alpha1.AnnotationNode:   node,
-				v1alpha1.AnnotationHolder: benchmark.Namespace + "/" + benchmark.Name,
+				v1alpha1.AnnotationNode:    node,
+				v1alpha1.AnnotationHolder:  benchmark.Namespace + "/" + benchmark.Name,
+				v1alpha1.AnnotationHeldFor: observed.Experiment,
 			},
 		},
 		Spec: coordinationv1.LeaseSpec{
@@ -79,17 +81,18 @@ func (r *Reconciler) takeLease(ctx context.Context, benchmark *v1alpha1.StorageB
 }
 
 // releaseLease gives the node back after a last look that none of our runs is still at work.
-func (r *Reconciler) releaseLease(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, node string) error {
+func (r *Reconciler) releaseLease(ctx context.Context, observed *observation, node string) error {
+	benchmark := observed.Benchmark
 	var runs v1alpha1.BenchmarkRunList
 	if err := r.Live.List(ctx, &runs, client.InNamespace(benchmark.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}); err != nil {
 		return fmt.Errorf("confirm that no run is at work on node %s: %w", node, err)
 	}
 	for i := range runs.Items {
-		if !plan.Settled(&runs.Items[i]) || !runs.Items[i].DeletionTimestamp.IsZero() {
+		if !plan.Resting(&runs.Items[i]) {
 			return nil // the cache will show it, and the planner decide again
 		}
 	}
-	if keeps, err := r.keepsPools(ctx, benchmark); err != nil || keeps {
+	if keeps, err := r.keepsPools(ctx, observed, runs.Items); err != nil || keeps {
 		return err
 	}
 	return r.deleteLease(ctx, node, string(benchmark.UID))

@@ -30,6 +30,9 @@ type Reconciler struct {
 	Clock    clock.PassiveClock
 	// LeaseNamespace holds the Leases of the nodes.
 	LeaseNamespace string
+	// Limits are the admin's, TeardownGrace is how long a teardown that does not get on holds the node.
+	Limits        plan.Limits
+	TeardownGrace time.Duration
 	// RunnerImage of new experiments.
 	RunnerImage string
 	// PostgresImage takes its place in experiments with the workload postgres, if it is set: it can do the same and has PostgreSQL.

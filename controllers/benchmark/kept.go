@@ -37,6 +37,9 @@ func (r *Reconciler) observeKept(ctx context.Context, observed *observation) err
 
 func keptPool(pool *v1alpha1.BenchmarkPool) plan.KeptPool {
 	kept := plan.KeptPool{Name: pool.Name, RunUID: pool.Labels[v1alpha1.LabelRunUID], Deleting: !pool.DeletionTimestamp.IsZero()}
+	if kept.Deleting {
+		kept.DeletedAt = pool.DeletionTimestamp.Time
+	}
 	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case ready == nil:
@@ -74,16 +77,22 @@ func (r *Reconciler) deletePool(ctx context.Context, benchmark *v1alpha1.Storage
 	return client.IgnoreNotFound(r.Client.Delete(ctx, &pool, client.Preconditions{UID: &pool.UID, ResourceVersion: &pool.ResourceVersion}))
 }
 
-// keepsPools says, from a live look, whether the benchmark still has kept pools: then their disks are not free.
-func (r *Reconciler) keepsPools(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (bool, error) {
+// keepsPools says, from a live look, whether the benchmark still has kept pools: then their disks are not free. One that does not go, or whose
+// run is not torn down, keeps its disks, but not the node.
+func (r *Reconciler) keepsPools(ctx context.Context, observed *observation, runs []v1alpha1.BenchmarkRun) (bool, error) {
 	if r.WithoutAgent {
 		return false, nil
 	}
 	var pools v1alpha1.BenchmarkPoolList
-	if err := r.Live.List(ctx, &pools, keptOf(benchmark)...); err != nil {
+	if err := r.Live.List(ctx, &pools, keptOf(observed.Benchmark)...); err != nil {
 		return false, fmt.Errorf("confirm that the disks are free: %w", err)
 	}
-	return len(pools.Items) > 0, nil
+	state := observed.BenchmarkState
+	state.Runs, state.Pools = runs, nil
+	for i := range pools.Items {
+		state.Pools = append(state.Pools, keptPool(&pools.Items[i]))
+	}
+	return plan.KeepsNode(state), nil
 }
 
 // keeperOf finds the benchmark that keeps a pool.

@@ -35,13 +35,13 @@ type observation struct {
 // observe gathers all that is known of a benchmark.
 func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (*observation, error) {
 	observed := &observation{BenchmarkState: plan.BenchmarkState{
-		Now: r.Clock.Now(), Benchmark: benchmark,
+		Now: r.Clock.Now(), Benchmark: benchmark, Limits: r.Limits, TeardownGrace: r.TeardownGrace,
 	}}
 	var runs v1alpha1.BenchmarkRunList
 	if err := r.Client.List(ctx, &runs, client.InNamespace(benchmark.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}); err != nil {
 		return nil, fmt.Errorf("list the runs of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err)
 	}
-	observed.Runs = slices.DeleteFunc(runs.Items, func(run v1alpha1.BenchmarkRun) bool { return !metav1.IsControlledBy(&run, benchmark) })
+	observed.Runs = slices.DeleteFunc(runs.Items, func(run v1alpha1.BenchmarkRun) bool { return !ofBenchmark(&run, benchmark) })
 	slices.SortFunc(observed.Runs, plan.CompareRuns)
 	if err := r.observeResults(ctx, observed); err != nil {
 		return nil, err
@@ -56,6 +56,12 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 		}
 	}
 	return observed, nil
+}
+
+// ofBenchmark says whether a run is the benchmark's. One without an owner was orphaned ('kubectl delete --cascade=orphan') and is at work
+// all the same; nobody in the namespace may make runs or change their labels.
+func ofBenchmark(run, benchmark client.Object) bool {
+	return metav1.IsControlledBy(run, benchmark) || metav1.GetControllerOf(run) == nil && run.GetLabels()[v1alpha1.LabelBenchmarkUID] == string(benchmark.GetUID())
 }
 
 // observeSpec expands the spec, compiles its gates and asks the API server about every variant.
@@ -81,10 +87,22 @@ func (r *Reconciler) observeSpec(ctx context.Context, observed *observation) err
 	if err != nil {
 		return fail(&plan.SpecError{Reason: v1alpha1.ReasonGateInvalid, Message: err.Error()})
 	}
+	if !begun(observed) {
+		if err := r.Limits.Check(spec, slots); err != nil {
+			return fail(err)
+		}
+	}
 	if observed.Benchmark.Status.Experiment == observed.Experiment && !stalled(observed.Benchmark) || !observed.Benchmark.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	return fail(r.rehearse(ctx, observed))
+}
+
+// begun says that a run of the experiment was made: what the admin limits afterwards does not make its numbers wrong.
+func begun(observed *observation) bool {
+	status := observed.Benchmark.Status
+	return status.Experiment == observed.Experiment && status.StartedAt != nil ||
+		slices.ContainsFunc(observed.Runs, func(run v1alpha1.BenchmarkRun) bool { return run.Spec.Experiment == observed.Experiment })
 }
 
 func (r *Reconciler) observeClasses(ctx context.Context, observed *observation) error {
@@ -138,6 +156,7 @@ func (r *Reconciler) observeNodesAndLeases(ctx context.Context, observed *observ
 			observed.Nodes = append(observed.Nodes, plan.NodeState{Name: nodes[i].Name, Line: lines[nodes[i].Name]})
 		}
 	}
+	observed.Neighbours = neighbours(observed.Benchmark, leases.Items, others.Items)
 	wanted := plan.ChosenNodes(observed.BenchmarkState)
 	for i := range others.Items {
 		if other := &others.Items[i]; waits(other) && other.UID != observed.Benchmark.UID && shares(plan.StatusNodes(other.Status), wanted) {
@@ -175,42 +194,57 @@ func (r *Reconciler) observeHolder(ctx context.Context, observed *observation, n
 	}
 	var err error
 	if !slices.ContainsFunc(others, func(other v1alpha1.StorageBenchmark) bool { return string(other.UID) == lease.Holder }) {
-		lease.Abandoned, err = r.abandoned(ctx, lease)
+		lease.Vanished, lease.Abandoned, err = r.abandoned(ctx, lease)
 	}
 	observed.Leases = append(observed.Leases, *lease)
 	return err
 }
 
-// abandoned confirms with the API server that a holder is gone, with all its runs and pods.
-func (r *Reconciler) abandoned(ctx context.Context, lease *plan.LeaseState) (bool, error) {
+// abandoned confirms with the API server that a holder is gone, and that nothing of it is at work any more.
+func (r *Reconciler) abandoned(ctx context.Context, lease *plan.LeaseState) (vanished, abandoned bool, err error) {
 	key, err := splitName(lease.HolderName)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	var holder v1alpha1.StorageBenchmark
 	if err := r.Live.Get(ctx, key, &holder); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("look for benchmark %s, which has node %s: %w", key, lease.Node, err)
+		return false, false, fmt.Errorf("look for benchmark %s, which has node %s: %w", key, lease.Node, err)
 	} else if err == nil && string(holder.UID) == lease.Holder {
-		return false, nil
+		return false, false, nil
 	}
-	ofHolder := client.MatchingLabels{v1alpha1.LabelBenchmarkUID: lease.Holder}
 	var runs v1alpha1.BenchmarkRunList
-	if err := r.Live.List(ctx, &runs, client.InNamespace(key.Namespace), ofHolder); err != nil {
-		return false, fmt.Errorf("look for runs of the vanished benchmark %s: %w", key, err)
+	if err := r.Live.List(ctx, &runs, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: lease.Holder}); err != nil {
+		return true, false, fmt.Errorf("look for runs of the vanished benchmark %s: %w", key, err)
+	}
+	if slices.ContainsFunc(runs.Items, func(run v1alpha1.BenchmarkRun) bool { return !plan.Resting(&run) }) {
+		return true, false, nil
+	}
+	// A run goes after its pods. Should somebody have taken its finalizer, they are waited for, but no longer than any benchmark is: whoever
+	// may make pods may also label them.
+	if held := r.Clock.Now().Sub(lease.Since); r.Limits.MaxHold > 0 && held >= r.Limits.MaxHold {
+		return true, true, nil
 	}
 	var pods corev1.PodList
-	if err := r.Live.List(ctx, &pods, client.InNamespace(key.Namespace), ofHolder); err != nil {
-		return false, fmt.Errorf("look for pods of the vanished benchmark %s: %w", key, err)
+	if err := r.Live.List(ctx, &pods, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: lease.Holder}); err != nil {
+		return true, false, fmt.Errorf("look for pods of the vanished benchmark %s: %w", key, err)
 	}
-	return len(runs.Items) == 0 && len(pods.Items) == 0, nil
+	return true, !slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool {
+		return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+	}), nil
 }
 
 func leaseState(lease *coordinationv1.Lease) *plan.LeaseState {
-	return &plan.LeaseState{
+	state := &plan.LeaseState{
 		Node:       lease.Annotations[v1alpha1.AnnotationNode],
 		Holder:     ptr.Deref(lease.Spec.HolderIdentity, ""),
 		HolderName: lease.Annotations[v1alpha1.AnnotationHolder],
+		Since:      lease.CreationTimestamp.Time,
+		Experiment: lease.Annotations[v1alpha1.AnnotationHeldFor],
 	}
+	if lease.Spec.AcquireTime != nil {
+		state.Since = lease.Spec.AcquireTime.Time
+	}
+	return state
 }
 
 // observeResults lists the ConfigMaps with results, by metadata alone.

@@ -41,7 +41,7 @@ func summarise(observed *observation, decision plan.BenchmarkDecision) v1alpha1.
 	status.Progress = progress(decision)
 	status.Queue = queue(observed, decision)
 	status.History = earlierResults(observed)
-	status.Schedule = decision.Schedule
+	status.Schedule, status.HoldUntil = decision.Schedule, decision.HoldUntil
 	for _, run := range observed.Runs {
 		if run.Spec.Experiment == observed.Experiment && (status.StartedAt == nil || run.CreationTimestamp.Before(status.StartedAt)) {
 			status.StartedAt = run.CreationTimestamp.DeepCopy()

@@ -30,6 +30,8 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 		Owns(&v1alpha1.BenchmarkRun{}).
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
 		Watches(&v1alpha1.StorageBenchmark{}, handler.EnqueueRequestsFromMapFunc(r.waitingBehind), builder.WithPredicates(lineMoved())).
+		Watches(&v1alpha1.StorageBenchmark{}, handler.EnqueueRequestsFromMapFunc(r.waitingForShare), builder.WithPredicates(lineMoved())).
+		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.shareOfLease)).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.judgedBy), builder.OnlyMetadata).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.waitingForLease))
 	if !r.WithoutAgent {
@@ -82,7 +84,7 @@ func lineMoved() predicate.Predicate {
 		UpdateFunc: func(change event.UpdateEvent) bool {
 			before, ok := change.ObjectOld.(*v1alpha1.StorageBenchmark)
 			after, fine := change.ObjectNew.(*v1alpha1.StorageBenchmark)
-			return ok && fine && (waits(before) != waits(after) || before.Status.NodeName != after.Status.NodeName)
+			return ok && fine && (waits(before) != waits(after) || limited(before) != limited(after) || before.Status.NodeName != after.Status.NodeName)
 		},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -85,9 +86,24 @@ func (r *Reconciler) create(ctx context.Context, run *v1alpha1.BenchmarkRun, obj
 		return client.IgnoreNotFound(err)
 	}
 	if mine := metav1.IsControlledBy(existing, run) || object.GetNamespace() == "" && ofRun(existing, run); !mine {
-		return fmt.Errorf("%T %s exists and is not this run's: delete or rename it, so that the run can go on", object, object.GetName())
+		return &takenError{fmt.Sprintf("%s %s", r.kindOf(object), object.GetName())}
 	}
 	return nil
+}
+
+// takenError says that an object that is not the run's has a name that the run needs.
+type takenError struct{ object string }
+
+func (e *takenError) Error() string {
+	return e.object + " exists and is not this run's: delete or rename it, so that the run can go on"
+}
+
+func (r *Reconciler) kindOf(object client.Object) string {
+	kind, err := apiutil.GVKForObject(object, r.Client.Scheme())
+	if err != nil {
+		return fmt.Sprintf("%T", object)
+	}
+	return kind.Kind
 }
 
 // startPhase makes the phase's Job, after a last look whether the node is still ours.

@@ -68,6 +68,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	decision := plan.Run(state)
 	actErr := r.act(ctx, &state, decision.Actions)
+	var taken *takenError
+	if errors.As(actErr, &taken) { // an error would be tried again for ever: the planner says how long
+		state.Taken, actErr = taken.object, nil
+		decision = plan.Run(state)
+		decision.Actions = nil
+	}
 	if actErr == nil && gone(decision) {
 		return reconcile.Result{}, nil
 	}

@@ -26,7 +26,7 @@ func (r *Reconciler) announce(run *v1alpha1.BenchmarkRun, before, after v1alpha1
 func troubled(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonPodUnschedulable, v1alpha1.ReasonPodRejected, v1alpha1.ReasonImagePullFailed,
-		v1alpha1.ReasonVolumeNotBound, v1alpha1.ReasonResultUnreadable, v1alpha1.ReasonNameTaken:
+		v1alpha1.ReasonVolumeNotBound, v1alpha1.ReasonResultUnreadable, v1alpha1.ReasonNameTaken, v1alpha1.ReasonTeardownStuck:
 		return true
 	}
 	return false

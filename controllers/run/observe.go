@@ -188,7 +188,7 @@ func (r *Reconciler) observePods(ctx context.Context, state *plan.RunState, jobs
 		if err := reader.List(ctx, &pods, client.InNamespace(state.Run.Namespace), client.MatchingLabels{v1alpha1.LabelRun: state.Run.Name}); err != nil {
 			return fmt.Errorf("list the pods of run %s/%s: %w", state.Run.Namespace, state.Run.Name, err)
 		}
-		state.Pods = len(pods.Items)
+		state.Pods, state.PodsAtWork = len(pods.Items), podsAtWork(state.Run, jobs, pods.Items)
 		slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 		for i := range pods.Items { // newest first, so that the oldest, which is the one that measured, has the last word
 			owner := metav1.GetControllerOf(&pods.Items[i])

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/plan"
@@ -19,6 +21,30 @@ var (
 
 // reasonPodGC is what the pod garbage collector says of a pod whose node is gone.
 const reasonPodGC = "DeletionByPodGC"
+
+// podsAtWork counts the pods that were made for a run and whose containers may run. Anybody in the namespace can label a pod as one of the
+// run's and name its Job as the owner, with a grace period of years: no such pod was made by the Job, and it does not hold the node.
+func podsAtWork(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pods []corev1.Pod) (count int) {
+	for i := range pods {
+		pod := &pods[i]
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if !ended && madeFor(run, jobs, pod) {
+			count++
+		}
+	}
+	return count
+}
+
+// madeFor says whether a pod can be that of a Job of the run: those have the grace period of Kubernetes, and none is made long after the end.
+func madeFor(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil || ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0) > corev1.DefaultTerminationGracePeriodSeconds {
+		return false
+	}
+	_, ours := jobs[owner.UID]
+	ours = ours || slices.ContainsFunc(run.Status.Phases, func(phase v1alpha1.RunPhaseStatus) bool { return phase.JobUID == string(owner.UID) })
+	return ours && !plan.MadeLate(run, pod.CreationTimestamp.Time)
+}
 
 // podState reads what the planner needs to know from a pod.
 func podState(pod *corev1.Pod) plan.PodState {

@@ -46,9 +46,12 @@ func summariseEnding(state plan.RunState, decision plan.RunDecision, status v1al
 	}
 	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionComplete, metav1.ConditionTrue, ending.Reason, ending.Message)
 	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionValid, valid, ending.Reason, ending.Message)
-	if decision.Settled {
+	switch {
+	case decision.Settled:
 		kstatus.Done(&status.Conditions, generation, decision.Reason, decision.Message)
-	} else {
+	case decision.Reason == v1alpha1.ReasonTeardownStuck:
+		kstatus.Progress(&status.Conditions, generation, decision.Reason, decision.Message)
+	default:
 		kstatus.Progress(&status.Conditions, generation, v1alpha1.ReasonTearingDown, ending.Message+" (cleaning up)")
 	}
 	return status

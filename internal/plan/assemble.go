@@ -176,6 +176,10 @@ func incomplete(evidence Evidence) (verdict v1alpha1.Verdict, reason, message st
 		return v1alpha1.VerdictInvalid, "RunsInvalid", fmt.Sprintf("%d of %d runs have usable numbers; given up: %s",
 			tally.Done, tally.Total, strings.Join(tally.GivenUp[:min(3, len(tally.GivenUp))], "; "))
 	}
+	if tally.Held > 0 {
+		return v1alpha1.VerdictInconclusive, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
+			"only %d of %d runs were over when the benchmark had held its nodes for %s, the limit of the cluster's admin: ask for less, or ask the admin", tally.Done, tally.Total, tally.Held)
+	}
 	return v1alpha1.VerdictInconclusive, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
 		"only %d of %d runs were over by spec.deadline (%s): raise it or ask for less", tally.Done, tally.Total, evidence.Benchmark.Spec.Deadline.Duration.Duration)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
@@ -83,7 +85,9 @@ type BenchmarkDecision struct {
 	Fingerprint string
 	// Schedule is where the benchmark stands in its schedule, if it has or had one.
 	Schedule *v1alpha1.ScheduleStatus
-	WakeAt   time.Time
+	// HoldUntil is when the experiment ends at the latest; nil while it has no nodes.
+	HoldUntil *metav1.Time
+	WakeAt    time.Time
 }
 
 // Benchmark decides what to do for a benchmark.
@@ -97,13 +101,14 @@ func Benchmark(state BenchmarkState) BenchmarkDecision {
 	decision.NodeName = JoinNodes(decision.NodeNames)
 	for _, step := range []func(BenchmarkState, *BenchmarkDecision) bool{
 		stepDelete, stepFinalizer, stepSuperseded, stepSpec, stepSuspend, stepFinish,
-		stepClass, stepDriver, stepNode, stepLease, stepRun,
+		stepClass, stepDriver, stepNode, stepStuck, stepShare, stepLease, stepRun,
 	} {
 		if step(state, &decision) {
 			break
 		}
 	}
 	followSchedule(state, &decision)
+	decision.HoldUntil = holdToReport(state, decision)
 	return decision
 }
 
@@ -129,9 +134,11 @@ func stepDelete(state BenchmarkState, decision *BenchmarkDecision) bool {
 	}
 	decision.say(PositionDeleting, v1alpha1.ReasonCleaningUp, "waiting for %d runs to be torn down", len(state.Runs))
 	if deleteRuns(decision, state.Runs) > 0 {
+		releaseBehind(state, decision, state.Runs)
 		return true
 	}
-	if waiting := giveBack(state, decision, nil); waiting != "" {
+	if waiting := giveBack(state, &BenchmarkDecision{}, nil); waiting != "" {
+		release(state, decision)
 		decision.say(PositionDeleting, v1alpha1.ReasonCleaningUp, "%s", waiting)
 		return true
 	}
@@ -187,6 +194,7 @@ func stepSuperseded(state BenchmarkState, decision *BenchmarkDecision) bool {
 	}
 	if written {
 		deleteRuns(decision, old)
+		releaseBehind(state, decision, old)
 	}
 	return true
 }
@@ -197,9 +205,14 @@ func stepSpec(state BenchmarkState, decision *BenchmarkDecision) bool {
 		return false
 	}
 	decision.say(PositionStalled, state.SpecError.Reason, "%s", state.SpecError.Message)
-	if current := unsettled(state); current != nil { // a run ends by itself, but half a group would wait for the other half
+	if at := holdUntil(state); !at.IsZero() && !state.Now.Before(at) {
+		stopUnended(state, decision)
+	} else if current := unsettled(state); current != nil { // a run ends by itself, but half a group would wait for the other half
 		if group := attemptOf(state, current); group.broken() {
 			deleteMembers(decision, group)
+		}
+		if !at.IsZero() {
+			decision.wake(at)
 		}
 	}
 	releaseIfIdle(state, decision)

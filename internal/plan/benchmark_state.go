@@ -17,6 +17,11 @@ type BenchmarkState struct {
 	ScheduledTime time.Time
 	// SpecError is set if the spec cannot be expanded or a gate does not compile.
 	SpecError *SpecError
+	// Limits are those of the cluster's admin, and TeardownGrace is how long a teardown that does not get on holds the nodes.
+	Limits        Limits
+	TeardownGrace time.Duration
+	// Neighbours are the other benchmarks of the namespace that have a share of the nodes and lines, or wait for one.
+	Neighbours []Neighbour
 	// Runs are all runs of this benchmark, those of earlier experiments too.
 	Runs []v1alpha1.BenchmarkRun
 	// Nodes that fit the pods, each with its line.
@@ -70,7 +75,11 @@ type LeaseState struct {
 	Node       string
 	Holder     string
 	HolderName string
-	// Abandoned says that the holder is gone for good, with all its pods.
+	// Since is when it was taken, Experiment for which one of the holder; empty if that is not known.
+	Since      time.Time
+	Experiment string
+	// Vanished says that the holder does not exist any more. Abandoned says that nothing of it can be at work either.
+	Vanished  bool
 	Abandoned bool
 }
 

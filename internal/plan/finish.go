@@ -22,10 +22,12 @@ func stepFinish(state BenchmarkState, decision *BenchmarkDecision) bool {
 		}
 		decision.Current = current
 		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run is over and is being cleaned up after: %s", runMessage(current))
+		releaseIfIdle(state, decision)
 		return true
 	}
-	if waiting := giveBack(state, decision, nil); waiting != "" {
+	if waiting := giveBack(state, &BenchmarkDecision{}, nil); waiting != "" {
 		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run is over and is being cleaned up after: %s", waiting)
+		release(state, decision)
 		return true
 	}
 	decision.Fingerprint = fingerprint(state)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -14,8 +15,10 @@ type KeptPool struct {
 	// RunUID is the run that has it, or had it last.
 	RunUID string
 	// Problem says in words why no run is to go on with it; empty if it is ready and as it was made.
-	Problem  string
-	Deleting bool
+	Problem string
+	// Deleting says that it is being deleted, DeletedAt since when.
+	Deleting  bool
+	DeletedAt time.Time
 	// Message is what its agent says.
 	Message string
 }
@@ -103,6 +106,16 @@ func giveBackBeside(state BenchmarkState, decision *BenchmarkDecision) {
 		}
 	}
 	giveBack(state, decision, wanted)
+}
+
+// KeepsNode says whether a kept pool is in the way of giving the node back: its disks would not be free. One that its agent could not destroy
+// for so long, and one whose run is stuck, keeps its disks alone.
+func KeepsNode(state BenchmarkState) bool {
+	return slices.ContainsFunc(state.Pools, func(pool KeptPool) bool {
+		user := pool.user(state)
+		gone := pool.Deleting && state.TeardownGrace > 0 && state.Now.Sub(pool.DeletedAt) >= state.TeardownGrace
+		return !gone && (user == nil || !stuck(user))
+	})
 }
 
 // SortKept puts pools into an order that does not change.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -24,6 +25,10 @@ type contest struct {
 	seen []view
 	// had are those who had all their nodes, in that order.
 	had []int
+	// limits of each namespace; the benchmarks are in two.
+	limits Limits
+	most   map[string]int
+	told   []bool // that its namespace has no share left
 	// fresh says that all see what there is; strict that they always have.
 	fresh, strict bool
 }
@@ -48,10 +53,36 @@ func newContest(t *rapid.T, fresh bool) *contest {
 		}
 		c.wishes, c.status = append(c.wishes, wish), append(c.status, v1alpha1.StorageBenchmarkStatus{})
 	}
+	c.told, c.most = make([]bool, len(c.wishes)), map[string]int{}
+	c.limits = []Limits{{}, {LinePerNamespace: 1}, {LinePerNamespace: 2, NodesPerNamespace: 4}, {NodesPerNamespace: 4}}[rapid.IntRange(0, 3).Draw(t, "limits")]
 	return c
 }
 
 func (c *contest) uid(i int) string { return fmt.Sprintf("uid-%d", i) }
+
+// benchmark is one of the two namespaces' in turn, made in the order of their numbers.
+func (c *contest) benchmark(i int) *v1alpha1.StorageBenchmark {
+	return &v1alpha1.StorageBenchmark{Status: c.status[i], ObjectMeta: metav1.ObjectMeta{
+		Namespace: []string{"a", "b"}[i%2], UID: types.UID(c.uid(i)), CreationTimestamp: metav1.Time{Time: noon.Add(time.Duration(i) * time.Second)}}}
+}
+
+// neighbours are the others of the namespace that are not served yet.
+func (c *contest) neighbours(i int, old view) (neighbours []Neighbour) {
+	for k := i % 2; k < len(c.wishes); k += 2 {
+		holds := slices.Contains(slices.Collect(maps.Values(old.leases)), c.uid(k))
+		if k == i || slices.Contains(c.had, k) && !holds {
+			continue
+		}
+		neighbour := Neighbour{UID: c.uid(k), Name: c.uid(k), Created: c.benchmark(k).CreationTimestamp.Time, Holds: holds, Nodes: len(c.wishes[k])}
+		if queue := old.status[k].Queue; queue != nil {
+			neighbour.Since = &queue.Since.Time
+		}
+		if holds || neighbour.Since != nil || c.told[k] {
+			neighbours = append(neighbours, neighbour)
+		}
+	}
+	return neighbours
+}
 
 // state is what a benchmark sees: its own status as it is, of the others and the Leases perhaps an older view.
 func (c *contest) state(i int) (BenchmarkState, BenchmarkDecision) {
@@ -59,7 +90,8 @@ func (c *contest) state(i int) (BenchmarkState, BenchmarkDecision) {
 	if !c.fresh && len(c.seen) > 0 {
 		old = c.seen[len(c.seen)-1-rapid.IntRange(0, min(4, len(c.seen)-1)).Draw(c.t, "lag")]
 	}
-	state := BenchmarkState{Now: c.now, Benchmark: &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{UID: types.UID(c.uid(i))}, Status: c.status[i]}}
+	state := BenchmarkState{Now: c.now, Benchmark: c.benchmark(i), Limits: c.limits, Neighbours: c.neighbours(i, old),
+		Slots: []Slot{{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Nodes: v1alpha1.NodeChoice{Count: int32(len(c.wishes[i]))}}}}}}
 	for _, node := range []string{"n1", "n2", "n3", "n4"} {
 		if holder := old.leases[node]; holder == c.uid(i) || holder != "" && slices.Contains(c.wishes[i], node) {
 			state.Leases = append(state.Leases, LeaseState{Node: node, Holder: holder, HolderName: holder})
@@ -81,7 +113,8 @@ func (c *contest) turn(i int) {
 	}
 	c.now = c.now.Add(time.Second)
 	state, decision := c.state(i)
-	waits := stepLease(state, &decision)
+	c.told[i] = stepShare(state, &decision)
+	waits := c.told[i] || stepLease(state, &decision)
 	for _, action := range decision.Actions {
 		holder := c.leases[action.Node]
 		switch {
@@ -99,6 +132,7 @@ func (c *contest) turn(i int) {
 		}
 	}
 	c.remember()
+	c.count()
 	if has := c.has(i); !waits && slices.Equal(has, c.wishes[i]) {
 		c.inOrder(i)
 		c.had = append(c.had, i)
@@ -111,6 +145,23 @@ func (c *contest) turn(i int) {
 	}
 	if slices.Contains(c.had, i) {
 		c.status[i] = v1alpha1.StorageBenchmarkStatus{}
+	}
+}
+
+// count notes how many nodes a namespace has had at once.
+func (c *contest) count() {
+	nodes := map[string]int{}
+	for _, holder := range c.leases {
+		for i := range c.wishes {
+			if c.uid(i) == holder {
+				nodes[c.benchmark(i).Namespace]++
+			}
+		}
+	}
+	for namespace, count := range nodes {
+		if c.most[namespace] = max(c.most[namespace], count); c.strict && c.limits.NodesPerNamespace > 0 && count > c.limits.NodesPerNamespace {
+			c.t.Fatalf("namespace %s has %d nodes at once", namespace, count)
+		}
 	}
 }
 
@@ -157,7 +208,7 @@ func TestEverybodyGetsNodes(t *testing.T) {
 			c.fresh = true // caches catch up in the end
 			for round := 0; len(c.had) < len(c.wishes); round++ {
 				if round > 100 {
-					t.Fatalf("nobody gets on: %v have %v, Leases %v", c.wishes, c.had, c.leases)
+					t.Fatalf("nobody gets on: %v have %v, Leases %v, %+v, without a share %v", c.wishes, c.had, c.leases, c.limits, c.told)
 				}
 				for i := range c.wishes {
 					c.turn(i)

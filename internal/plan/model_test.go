@@ -28,18 +28,26 @@ type world struct {
 	classes   []ClassState
 	nodes     []string
 	// lease holder by node
-	leases    map[string]string
-	abandoned bool
-	ahead     bool // somebody who joined the line earlier
-	runs      map[string]*worldRun
-	results   []StoredExperiment
-	history   HistoryState
-	foreign   bool // a namesake of the results
-	uids      int
-	decisions int
-	wake      time.Time
-	changed   bool
-	broken    bool // a gate that does not compile
+	leases map[string]string
+	// since and heldFor are when a Lease of ours was taken, and for which experiment.
+	since     map[string]time.Time
+	heldFor   map[string]string
+	limits    Limits
+	neighbour []Neighbour
+	// taken is a name that somebody else's object has, finalizers those that a deleted run is kept by.
+	taken      bool
+	finalizers bool
+	abandoned  bool
+	ahead      bool // somebody who joined the line earlier
+	runs       map[string]*worldRun
+	results    []StoredExperiment
+	history    HistoryState
+	foreign    bool // a namesake of the results
+	uids       int
+	decisions  int
+	wake       time.Time
+	changed    bool
+	broken     bool // a gate that does not compile
 	// begun are the times of the schedule for which runs were made.
 	begun []time.Time
 	all   []string // nodes that there can be
@@ -57,12 +65,13 @@ type worldRun struct {
 	starts []int
 	// startedAt are the moments that the phases of a group began by.
 	startedAt []time.Time
-	// strays are pods whose Job is gone.
-	strays int
+	// strays are pods whose Job is gone. A claim that is kept does not go, nor do pods, which have ended.
+	strays             int
+	keepClaim, keepPod bool
 }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{t: t, now: noon, benchmark: testBenchmark(), leases: map[string]string{}, runs: map[string]*worldRun{},
+	w := &world{t: t, now: noon, benchmark: testBenchmark(), leases: map[string]string{}, since: map[string]time.Time{}, heldFor: map[string]string{}, runs: map[string]*worldRun{},
 		classes: []ClassState{{Name: "fast", Default: true}}, all: []string{"n1", "n2"}}
 	spec := &w.benchmark.Spec
 	if w.draw(3, "group") == 0 {
@@ -70,6 +79,7 @@ func newWorld(t *rapid.T) *world {
 		onNodes(w.benchmark, int32(2+w.draw(2, "size")))
 	}
 	w.nodes = slices.Clone(w.all)
+	w.limits = []Limits{{}, DefaultLimits(), {MaxHold: 40 * time.Minute, LinePerNamespace: 1, NodesPerNamespace: 3}}[w.draw(3, "limits")]
 	w.benchmark.Finalizers = nil
 	if w.draw(2, "default class") == 0 && spec.Target.StorageClass != nil {
 		spec.Target.StorageClass.Name = ""
@@ -118,6 +128,7 @@ func (w *world) observe() BenchmarkState {
 		expansions[state.Experiment] = state
 	}
 	state.Now, state.Benchmark = w.now, w.benchmark.DeepCopy()
+	state.Limits, state.TeardownGrace, state.Neighbours = w.limits, DefaultTimings().TeardownGrace, w.neighbour
 	if w.broken {
 		state.SpecError = &SpecError{Reason: v1alpha1.ReasonGateInvalid, Message: "gate x: unexpected end"}
 	}
@@ -133,7 +144,7 @@ func (w *world) observe() BenchmarkState {
 	state.Classes = slices.Clone(w.classes)
 	for _, node := range w.all {
 		if holder := w.leases[node]; holder == ownUID {
-			state.Leases = append(state.Leases, LeaseState{Node: node, Holder: holder, HolderName: "lab/ageing"})
+			state.Leases = append(state.Leases, LeaseState{Node: node, Holder: holder, HolderName: "lab/ageing", Since: w.since[node], Experiment: w.heldFor[node]})
 		}
 	}
 	for _, node := range w.nodes {
@@ -222,7 +233,7 @@ func (w *world) summarise(state BenchmarkState, decision BenchmarkDecision) {
 			status.Queue.Since = earlier.Since
 		}
 	}
-	status.Schedule = decision.Schedule.DeepCopy()
+	status.Schedule, status.HoldUntil = decision.Schedule.DeepCopy(), decision.HoldUntil
 	switch {
 	case decision.Position != PositionFinished:
 		status.FinishedAt = nil
@@ -238,7 +249,7 @@ func (w *world) applyBenchmark(state BenchmarkState, decision BenchmarkDecision,
 	case RemoveBenchmarkFinalizer:
 		w.benchmark = nil
 	case TakeLease:
-		w.leases[action.Node] = ownUID
+		w.leases[action.Node], w.since[action.Node], w.heldFor[action.Node] = ownUID, w.now, state.Experiment
 	case BreakLease, ReleaseLease:
 		delete(w.leases, action.Node)
 		w.abandoned = false
@@ -298,10 +309,10 @@ func benchmarkProblem(state BenchmarkState, decision BenchmarkDecision) string {
 	if decision.Reason == "" || decision.Message == "" || decision.Position == "" {
 		return "nothing is said"
 	}
-	busy, busyElse := false, func(BenchmarkAction) bool { return false }
+	working, busyElse := false, func(BenchmarkAction) bool { return false }
 	for i := range state.Runs {
 		if run := &state.Runs[i]; !Settled(run) || !run.DeletionTimestamp.IsZero() {
-			busy = true
+			working = working || !Resting(run)
 			earlier := busyElse
 			busyElse = func(action BenchmarkAction) bool {
 				return earlier(action) || run.Spec.Group == nil || run.Spec.Index != action.Slot.Index || run.Spec.Attempt != action.Attempt
@@ -337,8 +348,8 @@ func benchmarkProblem(state BenchmarkState, decision BenchmarkDecision) string {
 		switch {
 		case problem != "":
 			return problem
-		case action.Kind == ReleaseLease && (busy || !slices.Contains(held(state), action.Node)):
-			return "the Lease is released while a run is unsettled, or is not ours"
+		case action.Kind == ReleaseLease && (working || !slices.Contains(held(state), action.Node)):
+			return "the Lease is released while a run may be at work, or is not ours"
 		case action.Kind == TakeLease && (leaseOn(state, action.Node) != nil || slices.Contains(held(state), action.Node)):
 			return "a Lease is taken that somebody has"
 		case action.Kind == BreakLease && (leaseOn(state, action.Node) == nil || !leaseOn(state, action.Node).Abandoned):
@@ -364,6 +375,9 @@ func benchmarkProblem(state BenchmarkState, decision BenchmarkDecision) string {
 func (w *world) observeRun(r *worldRun) RunState {
 	state := RunState{Now: w.now, Timings: DefaultTimings(), Run: r.run.DeepCopy(), Owner: ownUID,
 		LeaseHolder: w.leases[r.run.Spec.NodeName], LeaseHolderName: "somebody", Phases: slices.Clone(r.phases), Pods: r.strays}
+	if !r.keepPod {
+		state.PodsAtWork = r.strays
+	}
 	for _, name := range w.peers(r) {
 		peer := w.runs[name]
 		if peer == nil {
@@ -379,6 +393,9 @@ func (w *world) observeRun(r *worldRun) RunState {
 		phase := &state.Phases[i]
 		if phase.Pod.Exists {
 			state.Pods++
+			if phase.Pod.Ended == nil {
+				state.PodsAtWork++
+			}
 		}
 		if phase.Stored != nil || phase.Pod.Ended == nil || !phase.Pod.HasReceipt {
 			continue
@@ -426,6 +443,10 @@ func (w *world) together(r *worldRun, i int) {
 func (w *world) reconcileRun(r *worldRun, crash bool) {
 	state := w.observeRun(r)
 	decision := Run(state)
+	if makes := func(action RunAction) bool { return action.Kind == StartPhase || action.Kind == StoreResult }; w.taken && slices.ContainsFunc(decision.Actions, makes) {
+		state.Taken = "ConfigMap x"
+		decision = Run(state)
+	}
 	w.decisions++
 	if again := Run(state); !reflect.DeepEqual(decision, again) {
 		w.t.Fatalf("two decisions on the same state differ:\n%+v\n%+v", decision, again)
@@ -443,6 +464,9 @@ func (w *world) reconcileRun(r *worldRun, crash bool) {
 		before := r.run.Status.DeepCopy()
 		w.summariseRun(r, state, decision)
 		w.changed = w.changed || !kstatus.Same(before, r.run.Status)
+	}
+	if w.taken {
+		return
 	}
 	for _, action := range Run(w.observeRun(r)).Actions {
 		creation := action.Kind == CreateVolume || action.Kind == StartPhase || action.Kind == StoreResult
@@ -570,7 +594,9 @@ func (w *world) summariseRun(r *worldRun, state RunState, decision RunDecision) 
 	}
 	if decision.Ending != nil {
 		ending := *decision.Ending
-		record(&r.run, ending, decision.Settled)
+		if record(&r.run, ending, decision.Settled); decision.Reason == v1alpha1.ReasonTeardownStuck {
+			kstatus.Progress(&status.Conditions, 1, decision.Reason, decision.Message)
+		}
 		if status.FinishedAt == nil {
 			status.FinishedAt = &metav1.Time{Time: w.now}
 		}
@@ -607,7 +633,9 @@ func (w *world) applyRun(r *worldRun, action RunAction) {
 	case DeleteVolume:
 		r.volume.Deleting = true
 	case RemoveRunFinalizer:
-		delete(w.runs, r.run.Name)
+		if r.run.Finalizers = nil; !w.finalizers {
+			delete(w.runs, r.run.Name)
+		}
 	}
 }
 

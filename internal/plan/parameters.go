@@ -24,7 +24,7 @@ func ParameterOperationName(run *v1alpha1.BenchmarkRun, parameter string) string
 // setParameters sets the module parameters of the target and waits until they are; nil once they are, or if there are none.
 func setParameters(state RunState, i int, decision RunDecision) *RunDecision {
 	spec := state.Run.Spec.Phases[i]
-	overdue := state.waitingSince(i).Add(spec.StartDeadline.Duration.Duration)
+	overdue := state.startOverdue(i)
 	end := func(ending *Ending) *RunDecision {
 		return &RunDecision{Phase: decision.Phase, Ending: ending, Reason: ending.Reason, Message: ending.Message}
 	}

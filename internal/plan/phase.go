@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
@@ -24,6 +25,9 @@ func runPhase(state RunState, i int) (decision RunDecision, over bool) {
 	}
 	if ending := rebooted(state); ending != nil {
 		return end(ending)
+	}
+	if state.Taken != "" {
+		return taken(state, i, decision), false
 	}
 	if phase.Received != nil {
 		if ending := unsoundEnding(state, i); ending != nil {
@@ -104,19 +108,52 @@ func startPhase(state RunState, i int, decision RunDecision) RunDecision {
 	}
 	switch {
 	case state.Volume.Foreign:
-		decision.Reason, decision.Message = v1alpha1.ReasonNameTaken,
-			fmt.Sprintf("PersistentVolumeClaim %s exists and is not this run's: waiting for it to be gone", VolumeName(state.Run.Name))
-		decision.WakeAt = state.Now.Add(foreignRecheck)
-		return decision
+		state.Taken = "PersistentVolumeClaim " + VolumeName(state.Run.Name)
+		return taken(state, i, decision)
 	case state.Volume.Exists && state.Volume.Deleting:
-		decision.Reason, decision.Message = v1alpha1.ReasonPreparingVolume, "waiting for an earlier volume of the same name to be gone"
-		return decision
+		return until(state, decision, state.startOverdue(i), v1alpha1.ReasonPreparingVolume, "waiting for an earlier volume of the same name to be gone")
 	case !state.Volume.Exists:
 		decision.Actions = []RunAction{{Kind: CreateVolume}}
 	}
 	decision.Actions = append(decision.Actions, RunAction{Kind: StartPhase, Phase: i})
 	decision.Reason, decision.Message = underWay(state, i)
 	return observeFirst(state, i, barrier(state, i, decision))
+}
+
+// taken waits until somebody else's object does not have a name any more that the run needs, as long as the phase may take to start, or
+// its result to be read: whoever makes such an object must not hold the node with it. No watch tells of its end.
+func taken(state RunState, i int, decision RunDecision) RunDecision {
+	due := state.startOverdue(i)
+	if phase := state.Phases[i]; phase.Received != nil && phase.Pod.Ended != nil {
+		due = phase.Pod.Ended.Add(state.Timings.UnreadableGrace)
+	}
+	decision = until(state, decision, due, v1alpha1.ReasonNameTaken, state.Taken+" exists and is not this run's: waiting for it to be gone")
+	if decision.Ending == nil {
+		decision.WakeAt = earlier(due, state.Now.Add(foreignRecheck))
+	}
+	return decision
+}
+
+// startOverdue is when what a phase needs in order to start must be there.
+func (s RunState) startOverdue(i int) time.Time {
+	return s.waitingSince(i).Add(s.Run.Spec.Phases[i].StartDeadline.Duration.Duration)
+}
+
+// until waits for something, and gives the run up when it is not there in time. The next attempt needs other names.
+func until(state RunState, decision RunDecision, due time.Time, reason, words string) RunDecision {
+	decision.Reason, decision.Message, decision.WakeAt = reason, words, due
+	if !state.Now.Before(due) {
+		decision.Ending, decision.WakeAt = invalid(reason, true, "given up at %s: %s", due.UTC().Format(time.RFC3339), words), time.Time{}
+		decision.Message = decision.Ending.Message
+	}
+	return decision
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // executor names the object that executes a phase.

@@ -90,7 +90,7 @@ func (w *world) move() {
 func (w *world) moveRun(r *worldRun) {
 	i := w.draw(len(r.phases), "phase")
 	phase := &r.phases[i]
-	switch w.draw(12, "happening") {
+	switch w.draw(14, "happening") {
 	case 0, 1, 2, 3:
 		w.advance(r, i)
 	case 4:
@@ -127,6 +127,10 @@ func (w *world) moveRun(r *worldRun) {
 		}
 	case 11:
 		r.run.DeletionTimestamp = &metav1.Time{Time: w.now}
+	case 12: // a pod of somebody else's names the claim
+		r.keepClaim = !r.keepClaim
+	case 13: // somebody gives pods a finalizer
+		r.keepPod = !r.keepPod
 	}
 }
 
@@ -173,7 +177,7 @@ func (w *world) endPod(r *worldRun, i, how int) {
 // moveCluster changes what surrounds the benchmark.
 func (w *world) moveCluster() {
 	node := w.all[w.draw(len(w.all), "node")]
-	switch w.draw(9, "cluster") {
+	switch w.draw(11, "cluster") {
 	case 0:
 		w.leases[node], w.abandoned = thief, false // stolen, whoever had it
 	case 1:
@@ -193,6 +197,13 @@ func (w *world) moveCluster() {
 	case 8: // somebody restores the benchmark without its status
 		if w.benchmark != nil {
 			w.benchmark.Status = v1alpha1.StorageBenchmarkStatus{}
+		}
+	case 9:
+		w.taken = !w.taken
+	case 10:
+		w.neighbour = nil
+		if w.draw(2, "neighbour") == 0 {
+			w.neighbour = []Neighbour{{UID: "other-uid", Name: "other", Holds: true, Nodes: 1 + w.draw(8, "nodes")}}
 		}
 	}
 }
@@ -233,21 +244,21 @@ func (w *world) movePeople() {
 func (w *world) collect() {
 	for _, name := range w.names() {
 		r := w.runs[name]
-		if r.strays > 0 {
+		if r.strays > 0 && !r.keepPod {
 			r.strays, w.changed = 0, true // strays live for one step
 		}
 		pods := false
 		for i := range r.phases {
 			phase := &r.phases[i]
 			if phase.Job.Deleting {
-				if phase.Pod.Exists {
+				if phase.Pod.Exists && (!r.keepPod || phase.Pod.Ended != nil) {
 					r.strays++
 				}
 				phase.Job, phase.Pod, w.changed = JobState{}, PodState{}, true
 			}
 			pods = pods || phase.Pod.Exists
 		}
-		if r.volume != nil && r.volume.Deleting && !pods && r.strays == 0 {
+		if r.volume != nil && r.volume.Deleting && !pods && r.strays == 0 && !r.keepClaim {
 			r.volume, w.changed = nil, true
 		}
 	}
@@ -256,7 +267,10 @@ func (w *world) collect() {
 // behave lets the cluster be kind until nothing changes any more.
 func (w *world) behave() {
 	w.nodes, w.classes = w.all, []ClassState{{Name: "fast", Default: true}, {Name: "slow"}}
-	w.ahead, w.foreign, w.abandoned = false, false, false
+	w.ahead, w.foreign, w.abandoned, w.taken, w.neighbour = false, false, false, false, nil
+	for _, r := range w.runs {
+		r.keepClaim, r.keepPod = false, false
+	}
 	for node, holder := range w.leases {
 		if holder == thief {
 			delete(w.leases, node)

@@ -32,7 +32,7 @@ func TestDriverIsMissing(t *testing.T) {
 	runBenchmarkTests(t, []benchmarkTest{
 		{"it is asked for and not there", onDriver("OpenEBS"), nil, []string{"ReleaseLease"}, PositionStalled, "DriverNotInstalled", "no CSIDriver zfs.csi.openebs.io: install OpenEBS ZFS LocalPV", nil},
 		{"the way out", onDriver("OpenEBS"), nil, []string{"ReleaseLease"}, PositionStalled, "DriverNotInstalled", "write provisioner: Local", nil},
-		{"a part of it is there", onDriver("OpenEBS"), func(s *BenchmarkState) { s.Driver.Missing = "no kind ZFSVolume" }, []string{"ReleaseLease"}, PositionStalled, "DriverNotInstalled", "no kind ZFSVolume: install", wakes(30 * time.Second)},
+		{"a part of it is there", onDriver("OpenEBS"), func(s *BenchmarkState) { s.Driver.Missing = "no kind ZFSVolume" }, []string{"ReleaseLease"}, PositionStalled, "DriverNotInstalled", "no kind ZFSVolume: install", wakes(10 * time.Second)},
 		{"it is there", onDriver("OpenEBS"), installed, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
 		{"it is left open and not there", onDriver(""), nil, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
 		{"it is left open and there, but cannot", onDriver(""), oddSize, []string{"ReleaseLease"}, PositionStalled, "NotSupported", "write provisioner: Local", nil},

@@ -26,18 +26,32 @@ func holds(state BenchmarkState) bool {
 
 // releaseIfIdle gives the nodes back once nothing of the benchmark runs on them.
 func releaseIfIdle(state BenchmarkState, decision *BenchmarkDecision) {
-	if unsettled(state) == nil {
+	if !busy(state) {
 		release(state, decision)
 	}
 }
 
-// release gives the nodes back, but not before the disks: kept pools go first.
+// release gives the nodes back, but not before the disks: kept pools go first, unless one does not go.
 func release(state BenchmarkState, decision *BenchmarkDecision) {
-	if giveBack(state, decision, nil) != "" {
+	giveBack(state, decision, nil)
+	if KeepsNode(state) {
+		for _, pool := range state.Pools {
+			if pool.Deleting && state.TeardownGrace > 0 && state.Now.Before(pool.DeletedAt.Add(state.TeardownGrace)) {
+				decision.wake(pool.DeletedAt.Add(state.TeardownGrace))
+			}
+		}
 		return
 	}
 	for _, node := range held(state) {
 		decision.do(BenchmarkAction{Kind: ReleaseLease, Node: node})
+		decision.wake(state.Now.Add(foreignRecheck)) // should the API server know of something that is at work yet
+	}
+}
+
+// releaseBehind gives the nodes back behind runs that are all being deleted.
+func releaseBehind(state BenchmarkState, decision *BenchmarkDecision, runs []v1alpha1.BenchmarkRun) {
+	if !slices.ContainsFunc(runs, func(run v1alpha1.BenchmarkRun) bool { return run.DeletionTimestamp.IsZero() }) {
+		releaseIfIdle(state, decision)
 	}
 }
 
@@ -95,6 +109,10 @@ func subset(some, all []string) bool {
 func stepLease(state BenchmarkState, decision *BenchmarkDecision) bool {
 	nodes, has := decision.NodeNames, held(state)
 	switch {
+	case len(has) > 0 && heldForAnother(state) && !busy(state):
+		release(state, decision)
+		decision.say(PositionQueued, v1alpha1.ReasonQueued, "the experiment has changed: giving %s back, to join the line again", JoinNodes(has))
+		return true
 	case slices.Equal(has, nodes):
 		return false
 	case !subset(has, nodes):
@@ -110,6 +128,14 @@ func stepLease(state BenchmarkState, decision *BenchmarkDecision) bool {
 	return true
 }
 
+// heldForAnother says that a node was taken for an earlier experiment: who changes the spec again and again has to stand in line
+// for each, as who makes a new benchmark has.
+func heldForAnother(state BenchmarkState) bool {
+	return slices.ContainsFunc(state.Leases, func(lease LeaseState) bool {
+		return lease.Holder == string(state.Benchmark.UID) && lease.Experiment != "" && lease.Experiment != state.Experiment
+	})
+}
+
 // takeRest takes what is missing, in order. Under runs that are at work it takes what it can get: they end if somebody else has it.
 func takeRest(state BenchmarkState, decision *BenchmarkDecision, has []string) {
 	nodes := decision.NodeNames
@@ -122,7 +148,7 @@ func takeRest(state BenchmarkState, decision *BenchmarkDecision, has []string) {
 	at := slices.IndexFunc(nodes, func(node string) bool { return !slices.Contains(has, node) })
 	if lease := leaseOn(state, nodes[at]); lease != nil {
 		decision.say(PositionQueued, v1alpha1.ReasonQueued, "has %s and waits for node %s, which %s has", JoinNodes(has), nodes[at], lease.HolderName)
-		breakAbandoned(decision, lease)
+		breakAbandoned(state, decision, lease)
 		return
 	}
 	decision.do(BenchmarkAction{Kind: TakeLease, Node: nodes[at]})
@@ -153,7 +179,7 @@ func joinLine(state BenchmarkState, decision *BenchmarkDecision) {
 			which = "of which " + lease.HolderName + " has " + node
 		}
 		decision.say(PositionQueued, v1alpha1.ReasonQueued, "number %d in line for %s, %s", decision.Ahead+1, line, which)
-		breakAbandoned(decision, lease)
+		breakAbandoned(state, decision, lease)
 		return
 	}
 	switch {
@@ -177,8 +203,11 @@ func leaseOn(state BenchmarkState, node string) *LeaseState {
 	return nil
 }
 
-// breakAbandoned takes a node back from a holder that is gone.
-func breakAbandoned(decision *BenchmarkDecision, lease *LeaseState) {
+// breakAbandoned takes a node back from a holder that is gone. No watch tells of the end of what it has left behind.
+func breakAbandoned(state BenchmarkState, decision *BenchmarkDecision, lease *LeaseState) {
+	if lease.Vanished {
+		decision.wake(state.Now.Add(foreignRecheck))
+	}
 	if lease.Abandoned {
 		decision.do(BenchmarkAction{Kind: BreakLease, Node: lease.Node})
 		decision.say(PositionQueued, v1alpha1.ReasonQueued, "node %s was held by %s, which no longer exists: taking it over", lease.Node, lease.HolderName)

@@ -16,6 +16,8 @@ type Timings struct {
 	UnreadableGrace time.Duration
 	// CompanionGrace is how long the observation of a phase may take to end after the phase.
 	CompanionGrace time.Duration
+	// TeardownGrace is how long a teardown that does not get on holds the node; zero is for ever.
+	TeardownGrace time.Duration
 }
 
 // foreignRecheck is how often a name that somebody else's object has is tried again. No watch tells of its end: the caches
@@ -24,7 +26,7 @@ const foreignRecheck = 10 * time.Second
 
 // DefaultTimings suit a real cluster.
 func DefaultTimings() Timings {
-	return Timings{CollectGrace: 30 * time.Second, UnreadableGrace: 10 * time.Minute, CompanionGrace: 2 * time.Minute}
+	return Timings{CollectGrace: 30 * time.Second, UnreadableGrace: 10 * time.Minute, CompanionGrace: 2 * time.Minute, TeardownGrace: 5 * time.Minute}
 }
 
 // RunState is all that is known of a run.
@@ -48,8 +50,10 @@ type RunState struct {
 	Phases []PhaseState
 	// Peers are the other runs of the group; none for a run alone.
 	Peers []PeerState
-	// Pods of this run that still exist, whatever their phase.
-	Pods int
+	// Pods of this run that still exist, whatever their phase. PodsAtWork are those whose containers may run.
+	Pods, PodsAtWork int
+	// Taken names an object that this turn was to make, and whose name somebody else's object has.
+	Taken string
 }
 
 // VolumeState is what is known of the run's claims, and of the PersistentVolumes that were made for them.
@@ -288,6 +292,7 @@ func teardown(state RunState) RunDecision {
 	default:
 		decision.Settled = true
 	}
+	checkTeardown(state, &decision)
 	return decision
 }
 

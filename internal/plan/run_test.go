@@ -19,7 +19,9 @@ func underwayRun() RunState {
 	state := testState()
 	run := makeRun(state, state.Slots[0], 1)
 	run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "job-0"}}
-	return RunState{Now: noon, Timings: DefaultTimings(), Run: &run, Owner: ownUID, LeaseHolder: ownUID, LeaseHolderName: "lab/ageing",
+	timings := DefaultTimings()
+	timings.TeardownGrace = 0 // that has its own tests
+	return RunState{Now: noon, Timings: timings, Run: &run, Owner: ownUID, LeaseHolder: ownUID, LeaseHolderName: "lab/ageing",
 		Volume: VolumeState{Exists: true, Bound: true}, Pods: 1,
 		Phases: []PhaseState{{
 			Job: JobState{Exists: true, UID: "job-0", Created: noon.Add(-11 * time.Minute)},
@@ -118,13 +120,24 @@ func (c runCase) check(t *testing.T) {
 	}
 }
 
+func nameTaken(object string) runChange { return func(s *RunState) { s.Taken = object } }
+func startedAgo(ago time.Duration) runChange {
+	return func(s *RunState) { s.Run.Status.StartedAt = stamp(-ago) }
+}
+
 func TestRun(t *testing.T) {
 	waiting := PodState{Exists: true, Name: "pod"}
 	for _, test := range []runCase{
 		{name: "a phase is under way", reason: "PhaseRunning", says: "phase fill (1 of 2) is under way", wake: 50 * time.Minute},
 		{name: "nothing is made yet", changes: []runChange{jobless(false), volumeGone}, actions: []string{"CreateVolume", "StartPhase 0"}, reason: "PhaseRunning"},
 		{name: "the volume is made, the Job is not", changes: []runChange{jobless(false)}, actions: []string{"StartPhase 0"}, reason: "PhaseRunning"},
-		{name: "an earlier volume is still going", changes: []runChange{jobless(false), volumeDeleting}, reason: "PreparingVolume", says: "earlier volume"},
+		{name: "an earlier volume is still going", changes: []runChange{jobless(false), volumeDeleting}, reason: "PreparingVolume", says: "earlier volume", wake: 10 * time.Minute},
+		{name: "an earlier volume does not go", changes: []runChange{jobless(false), volumeDeleting, startedAgo(10 * time.Minute)}, reason: "PreparingVolume", ending: "retry", says: "earlier volume"},
+		{name: "the claim's name is taken", changes: []runChange{jobless(false), func(s *RunState) { s.Volume = VolumeState{Foreign: true} }, startedAgo(time.Minute)}, reason: "NameTaken", says: "is not this run's", wake: 10 * time.Second},
+		{name: "and stays taken", changes: []runChange{jobless(false), func(s *RunState) { s.Volume = VolumeState{Foreign: true} }, startedAgo(10 * time.Minute)}, reason: "NameTaken", ending: "retry", says: "is not this run's"},
+		{name: "the Job's name is taken", changes: []runChange{jobless(false), nameTaken("Job x"), startedAgo(time.Minute)}, reason: "NameTaken", says: "Job x exists", wake: 10 * time.Second},
+		{name: "the name of a result is taken", changes: []runChange{received, nameTaken("ConfigMap x"), startedAgo(5 * time.Hour)}, reason: "NameTaken", says: "ConfigMap x exists", wake: 10 * time.Second},
+		{name: "and is not given back", changes: []runChange{received, podEnded(10*time.Minute, true, nil), nameTaken("ConfigMap x")}, reason: "NameTaken", ending: "retry", says: "ConfigMap x exists"},
 		{name: "the name of the volume is taken", changes: []runChange{jobless(false), func(s *RunState) { s.Volume = VolumeState{Foreign: true} }}, reason: "NameTaken", says: "not this run's", wake: foreignRecheck},
 		{name: "nobody has the node", changes: []runChange{jobless(false), func(s *RunState) { s.LeaseHolder = "" }}, reason: "Queued", says: "to take node n1"},
 		{name: "another has the node", changes: []runChange{jobless(false), leaseStolen}, reason: "Queued", says: "lab/thief"},

@@ -142,7 +142,7 @@ func preparePools(state RunState, i int, decision RunDecision) *RunDecision {
 	default:
 		decision.Message = fmt.Sprintf("phase %s (%d of %d) waits for its pools: %s: %s", spec.Name, i+1, len(state.Phases), pools.Reason, pools.Message)
 	}
-	if overdue := state.waitingSince(i).Add(spec.StartDeadline.Duration.Duration); !state.Now.Before(overdue) {
+	if overdue := state.startOverdue(i); !state.Now.Before(overdue) {
 		// Another attempt would get the same disks; in the place of a kept pool, a new one.
 		ending := invalid(v1alpha1.ReasonPoolNotReady, pools.KeptFrom != nil, "the pools for phase %s were not ready within %s: %s: %s",
 			spec.Name, spec.StartDeadline.Duration.Duration, pools.Reason, orNone(pools.Message))

@@ -55,7 +55,7 @@ func prepareDriven(state RunState, i int, decision RunDecision) *RunDecision {
 	default:
 		return nil
 	}
-	overdue := state.waitingSince(i).Add(spec.StartDeadline.Duration.Duration)
+	overdue := state.startOverdue(i)
 	if !state.Now.Before(overdue) {
 		return end(invalid(reason, false, "the volumes for phase %s were not there within %s: %s", spec.Name, spec.StartDeadline.Duration.Duration, what))
 	}

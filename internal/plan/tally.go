@@ -18,8 +18,9 @@ type Tally struct {
 	GivenUp []string
 	// Over says that no further run will be made.
 	Over bool
-	// Expired says that it is over because of spec.deadline.
+	// Expired says that it is over because of spec.deadline, or of the admin's limit: then Held is that.
 	Expired bool
+	Held    time.Duration
 	// Next is the run to make, with its attempt, if not Over.
 	Next        *Slot
 	NextAttempt int32
@@ -56,7 +57,9 @@ func Count(state BenchmarkState) Tally {
 	if tally.Done > 0 {
 		tally.MeanDuration = spent / time.Duration(tally.Done)
 	}
-	tally.Expired = expired(state) && tally.Next != nil
+	if tally.Expired = expired(state) && tally.Next != nil; tally.Expired && deadlineAt(state).Equal(holdUntil(state)) {
+		tally.Held = state.Limits.MaxHold
+	}
 	tally.Over = tally.Next == nil || hopeless || tally.Expired
 	if state.SpecError != nil {
 		tally.Over, tally.Next = false, nil
@@ -113,13 +116,15 @@ func expired(state BenchmarkState) bool {
 	return !deadlineAt(state).IsZero() && !state.Now.Before(deadlineAt(state))
 }
 
-// deadlineAt is when the whole experiment must be over; zero if it has no deadline or has not begun.
+// deadlineAt is when the whole experiment must be over, by its spec or by the admin's limit; zero if neither says so yet.
 func deadlineAt(state BenchmarkState) time.Time {
-	begun := begunAt(state)
-	if state.Benchmark.Spec.Deadline == nil || begun.IsZero() {
-		return time.Time{}
+	at := holdUntil(state)
+	if begun := begunAt(state); state.Benchmark.Spec.Deadline != nil && !begun.IsZero() {
+		if due := begun.Add(state.Benchmark.Spec.Deadline.Duration.Duration); at.IsZero() || due.Before(at) {
+			return due
+		}
 	}
-	return begun.Add(state.Benchmark.Spec.Deadline.Duration.Duration)
+	return at
 }
 
 // begunAt is when the first run of the experiment was made. The status remembers it when that run has been deleted:

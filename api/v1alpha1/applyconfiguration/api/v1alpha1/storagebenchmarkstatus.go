@@ -39,6 +39,9 @@ type StorageBenchmarkStatusApplyConfiguration struct {
 	RunnerImage *string `json:"runnerImage,omitempty"`
 	// queue is the place in line while another benchmark has the node.
 	Queue *QueueStatusApplyConfiguration `json:"queue,omitempty"`
+	// holdUntil is when the experiment ends at the latest, whatever has been measured by then: the admin's limit on how long a
+	// benchmark may hold its nodes, counted from when it took them.
+	HoldUntil *metav1.Time `json:"holdUntil,omitempty"`
 	// startedAt is when the first run was made.
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// finishedAt is when the verdict was out.
@@ -157,6 +160,14 @@ func (b *StorageBenchmarkStatusApplyConfiguration) WithRunnerImage(value string)
 // If called multiple times, the Queue field is set to the value of the last call.
 func (b *StorageBenchmarkStatusApplyConfiguration) WithQueue(value *QueueStatusApplyConfiguration) *StorageBenchmarkStatusApplyConfiguration {
 	b.Queue = value
+	return b
+}
+
+// WithHoldUntil sets the HoldUntil field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HoldUntil field is set to the value of the last call.
+func (b *StorageBenchmarkStatusApplyConfiguration) WithHoldUntil(value metav1.Time) *StorageBenchmarkStatusApplyConfiguration {
+	b.HoldUntil = &value
 	return b
 }
 

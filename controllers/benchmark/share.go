@@ -1,0 +1,74 @@
+package benchmark
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+)
+
+// neighbours are the other benchmarks of the namespace that have a share of nodes and lines, or wait for one. A holder that does not exist
+// any more counts as long as its Lease does.
+func neighbours(benchmark *v1alpha1.StorageBenchmark, leases []coordinationv1.Lease, others []v1alpha1.StorageBenchmark) []plan.Neighbour {
+	held := map[string]int{}
+	for i := range leases {
+		if lease := leaseState(&leases[i]); strings.HasPrefix(lease.HolderName, benchmark.Namespace+"/") {
+			held[lease.Holder]++
+		}
+	}
+	delete(held, string(benchmark.UID))
+	var all []plan.Neighbour
+	for i := range others {
+		other := &others[i]
+		if other.Namespace != benchmark.Namespace || other.UID == benchmark.UID {
+			continue
+		}
+		nodes := held[string(other.UID)]
+		delete(held, string(other.UID))
+		neighbour := plan.Neighbour{UID: string(other.UID), Name: other.Name, Created: other.CreationTimestamp.Time, Holds: nodes > 0,
+			Nodes: max(nodes, len(plan.StatusNodes(other.Status)))}
+		if waits(other) {
+			neighbour.Since = &other.Status.Queue.Since.Time
+		}
+		if neighbour.Holds || neighbour.Since != nil || limited(other) {
+			all = append(all, neighbour)
+		}
+	}
+	for holder, nodes := range held {
+		all = append(all, plan.Neighbour{UID: holder, Holds: true, Nodes: nodes})
+	}
+	slices.SortFunc(all, func(a, b plan.Neighbour) int { return strings.Compare(a.UID, b.UID) })
+	return all
+}
+
+// limited says whether a benchmark waits until its namespace has a share left.
+func limited(benchmark *v1alpha1.StorageBenchmark) bool {
+	ready := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && ready.Reason == v1alpha1.ReasonNamespaceLimit && benchmark.DeletionTimestamp.IsZero() && !benchmark.Spec.Suspend
+}
+
+// limitedIn finds the benchmarks of a namespace that wait for a share.
+func (r *Reconciler) limitedIn(ctx context.Context, namespace string) []reconcile.Request {
+	return r.selectBenchmarks(ctx, func(other *v1alpha1.StorageBenchmark) bool { return other.Namespace == namespace && limited(other) })
+}
+
+// waitingForShare finds those who wait for what a benchmark had of its namespace's share, or for its turn before theirs.
+func (r *Reconciler) waitingForShare(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.limitedIn(ctx, object.GetNamespace())
+}
+
+// shareOfLease finds those who wait for the share of a Lease's holder.
+func (r *Reconciler) shareOfLease(ctx context.Context, object client.Object) []reconcile.Request {
+	holder, err := splitName(object.GetAnnotations()[v1alpha1.AnnotationHolder])
+	if err != nil {
+		return nil
+	}
+	return r.limitedIn(ctx, holder.Namespace)
+}

@@ -1,0 +1,206 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+)
+
+// greed is a way to keep a node that is measured on: what a tenant does again and again, to its own objects, from the moment when a run has the
+// node.
+type greed struct {
+	name string
+	do   func(w *world)
+	// within is the longest that the node may stay taken.
+	within time.Duration
+}
+
+// heldAtMost is the limit that the admin has set in these tests.
+const heldAtMost = 2 * time.Hour
+
+// toRuns does something to each run.
+func toRuns(do func(w *world, r *worldRun)) func(*world) {
+	return func(w *world) {
+		for _, name := range w.names() {
+			do(w, w.runs[name])
+		}
+	}
+}
+
+func work(w *world, r *worldRun) {
+	for i := range r.phases {
+		if phase := r.phases[i]; phase.Job.Exists && phase.Stored == nil && !phase.Job.Failed && !phase.Job.Succeeded {
+			w.advance(r, i)
+		}
+	}
+}
+
+// stopStarted lets pods start and never end.
+func stopStarted(w *world, r *worldRun) {
+	for i := range r.phases {
+		if r.phases[i].Pod.Started == nil && r.phases[i].Job.Exists {
+			w.advance(r, i)
+		}
+	}
+}
+
+// TestEveryHoldEnds: whatever a tenant does to its objects, somebody else who waits for the node gets it within a bound.
+func TestEveryHoldEnds(t *testing.T) {
+	grace := DefaultTimings().TeardownGrace
+	flip := 0
+	ways := []greed{
+		{"nothing", toRuns(work), time.Hour},
+		{"a finished pod names the claim", toRuns(func(w *world, r *worldRun) { r.keepClaim = true; work(w, r) }), grace + 10*time.Minute},
+		{"pods with a finalizer", toRuns(func(w *world, r *worldRun) { r.keepPod = true; work(w, r) }), grace + 10*time.Minute},
+		{"a finalizer on runs", func(w *world) {
+			w.finalizers = true
+			toRuns(work)(w)
+			if len(w.runs) > 0 {
+				w.benchmark.DeletionTimestamp = &metav1.Time{Time: noon}
+			}
+		}, 10 * time.Minute},
+		{"deleted, with the claim in use", func(w *world) {
+			toRuns(func(w *world, r *worldRun) { r.keepClaim = true; stopStarted(w, r) })(w)
+			w.benchmark.DeletionTimestamp = &metav1.Time{Time: noon}
+		}, grace + 10*time.Minute},
+		{"pods that never end", toRuns(stopStarted), heldAtMost + 10*time.Minute},
+		{"and claims that stay", toRuns(func(w *world, r *worldRun) { r.keepClaim = true; stopStarted(w, r) }), heldAtMost + grace + 10*time.Minute},
+		{"a quota that forbids pods", func(*world) {}, heldAtMost + 10*time.Minute},
+		{"names that are taken", func(w *world) { w.taken = true; toRuns(work)(w) }, heldAtMost + 10*time.Minute},
+		{"names of results that are taken", toRuns(func(w *world, r *worldRun) {
+			w.taken = slices.ContainsFunc(r.phases, func(p PhaseState) bool { return p.Pod.Ended != nil })
+			work(w, r)
+		}), heldAtMost + 10*time.Minute},
+		{"the claim's name is taken", toRuns(func(_ *world, r *worldRun) {
+			if !r.phases[0].Job.Exists {
+				r.volume = &VolumeState{Foreign: true}
+			}
+		}), heldAtMost + 10*time.Minute},
+		{"suspended and resumed", func(w *world) { w.benchmark.Spec.Suspend = !w.benchmark.Spec.Suspend; toRuns(stopStarted)(w) }, heldAtMost + 10*time.Minute},
+		{"run again and again", func(w *world) {
+			flip++
+			w.benchmark.Annotations = map[string]string{v1alpha1.AnnotationRerun: itoa(flip)}
+			toRuns(stopStarted)(w)
+		}, 10 * time.Minute},
+		{"another spec, again and again", func(w *world) {
+			flip++
+			w.benchmark.Spec.Matrix = v1alpha1.Matrix{"phases.fill.to": {v1alpha1.MatrixValue(fmt.Sprintf("%d%%", 1+flip%90))}}
+			toRuns(func(w *world, r *worldRun) { r.keepClaim = true; stopStarted(w, r) })(w)
+		}, grace + 10*time.Minute},
+		{"a wrong spec under a run", func(w *world) { w.broken = len(w.runs) > 0; toRuns(stopStarted)(w) }, heldAtMost + 10*time.Minute},
+		{"the name of the results is taken", func(w *world) { w.foreign = true; toRuns(work)(w) }, time.Hour},
+		{"no class any more", func(w *world) { w.classes = nil; toRuns(stopStarted)(w) }, heldAtMost + 10*time.Minute},
+	}
+	for _, way := range ways {
+		t.Run(strings.ReplaceAll(way.name, " ", "_"), func(t *testing.T) {
+			explore(t, "2", func(t *rapid.T) {
+				for _, atWork := range []bool{false, true} {
+					kept := holdFor(t, way, atWork)
+					if kept > way.within {
+						t.Fatalf("the node was kept for %s, at most %s", kept, way.within)
+					}
+				}
+			})
+		})
+	}
+}
+
+// holdFor lets a benchmark take the node, begins with the greed, at once or when a pod is at work, and says how long somebody else has to wait.
+func holdFor(t *rapid.T, way greed, atWork bool) time.Duration {
+	w := newWorld(t)
+	w.benchmark, w.all, w.nodes = testBenchmark(), []string{"n1"}, []string{"n1"}
+	w.benchmark.Spec.MaxAttempts, w.limits = 10, Limits{MaxHold: heldAtMost}
+	for _, phase := range w.benchmark.Spec.Phases {
+		phase.Deadline.Duration.Duration = heldAtMost
+	}
+	for w.leases["n1"] != ownUID {
+		w.reconcile(false)
+		w.now = w.now.Add(time.Second)
+	}
+	taken := w.now
+	for w.now.Sub(taken) < 4*way.within {
+		if w.benchmark == nil || w.leases["n1"] != ownUID {
+			return w.now.Sub(taken)
+		}
+		if atWork = atWork && !slices.ContainsFunc(w.names(), func(name string) bool { return w.runs[name].phases[0].Pod.Started != nil }); atWork {
+			toRuns(stopStarted)(w)
+		} else {
+			way.do(w)
+		}
+		w.changed, w.wake = false, time.Time{}
+		w.reconcile(false)
+		for _, name := range w.names() {
+			w.reconcileRun(w.runs[name], false)
+		}
+		w.collect()
+		w.now = w.now.Add(20 * time.Second)
+	}
+	t.Fatalf("the node is kept: %s %s: %s", w.last.Position, w.last.Reason, w.last.Message)
+	return 0
+}
+
+// TestStuckTeardown: the run says when nothing of it is at work any more, what is in the way, and says no such thing while something is.
+func TestStuckTeardown(t *testing.T) {
+	grace := DefaultTimings().TeardownGrace
+	ended := func(ago time.Duration) runChange {
+		return func(s *RunState) {
+			s.Timings = DefaultTimings()
+			record(s.Run, validEnding, false)
+			s.Run.Status.FinishedAt = stamp(-ago)
+			allStored(s)
+			s.Volume.Deleting = true
+		}
+	}
+	deletedRun := func(ago time.Duration) runChange {
+		return func(s *RunState) { s.Run.DeletionTimestamp = stamp(-ago) }
+	}
+	for name, test := range map[string]struct {
+		changes []runChange
+		stuck   bool
+		says    string
+	}{
+		"not yet":                         {[]runChange{ended(grace - time.Second)}, false, "removing"},
+		"the claim is in use":             {[]runChange{ended(grace)}, true, "delete the pods that name it, finished ones too"},
+		"a pod is kept":                   {[]runChange{ended(grace), func(s *RunState) { s.Pods = 1 }}, true, "1 pods with the labels of the run do not go"},
+		"a pod is at work":                {[]runChange{ended(10 * grace), func(s *RunState) { s.Pods, s.PodsAtWork = 1, 1 }}, false, "removing"},
+		"a Job is kept":                   {[]runChange{ended(grace), func(s *RunState) { s.Phases[0].Job = JobState{Exists: true, Deleting: true} }}, true, "a Job of the run does not go"},
+		"a Job may make pods":             {[]runChange{ended(10 * grace), func(s *RunState) { s.Phases[0].Job = JobState{Exists: true, Created: noon.Add(-20 * grace)} }}, false, ""},
+		"a Job that the run did not make": {[]runChange{ended(10 * grace), func(s *RunState) { s.Phases[0].Job = JobState{Exists: true, Created: noon} }}, true, "Job"},
+		"an operation is at work": {[]runChange{ended(10 * grace), func(s *RunState) {
+			s.Phases[0].Operation, s.Phases[0].Job = true, JobState{Exists: true, Deleting: true}
+		}}, false, ""},
+		"a parameter is not restored": {[]runChange{ended(10 * grace), func(s *RunState) {
+			s.Parameters = map[string]*v1alpha1.PoolOperation{"p": {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: stamp(0)}}}
+		}}, false, ""},
+		"a pool does not go": {[]runChange{ended(grace), func(s *RunState) {
+			s.Volume, s.Pools = VolumeState{}, PoolsState{Needed: true, Some: true, Deleting: true, Reason: "PoolInUse", Message: "mounted by pod x"}
+		}}, true, "PoolInUse: mounted by pod x"},
+		"deleted just now":          {[]runChange{ended(10 * grace), deletedRun(time.Second)}, false, ""},
+		"deleted when it was stuck": {[]runChange{ended(10 * grace), sayStuck, deletedRun(time.Second)}, true, "does not go"},
+		"deleted long ago":          {[]runChange{ended(10 * grace), deletedRun(grace)}, true, ""},
+	} {
+		state := underwayRun()
+		for _, change := range test.changes {
+			change(&state)
+		}
+		decision := Run(state)
+		if got := decision.Reason == v1alpha1.ReasonTeardownStuck; got != test.stuck || !strings.Contains(decision.Message, test.says) || decision.Settled {
+			t.Errorf("%s: %s: %s", name, decision.Reason, decision.Message)
+		}
+		if !test.stuck && !state.atWork() && decision.WakeAt.IsZero() {
+			t.Errorf("%s: nothing wakes it up", name)
+		}
+	}
+}
+
+func sayStuck(s *RunState) {
+	kstatus.Progress(&s.Run.Status.Conditions, 1, v1alpha1.ReasonTeardownStuck, "stuck")
+}
