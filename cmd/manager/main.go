@@ -58,6 +58,7 @@ func run() error {
 	flag.StringVar(&s.metricsAddress, "metrics-bind-address", ":8443", "address for metrics over HTTPS with authentication; 0 turns them off")
 	flag.StringVar(&s.probeAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz")
 	flag.BoolVar(&s.leaderElection, "leader-elect", false, "let only one of several managers work")
+	bindLimits(&s.options)
 	s.logs.BindFlags(flag.CommandLine)
 	flag.Parse()
 	s.options.WithoutAgent, s.options.WithoutClusterReads = !s.agent, !s.clusterReads
@@ -68,6 +69,12 @@ func run() error {
 	}
 	if s.options.LeaseNamespace == "" {
 		return errors.New("--lease-namespace is not set and there is no POD_NAMESPACE: name the manager's own namespace")
+	}
+	if err := s.options.Limits.Validate(); err != nil {
+		return err
+	}
+	if s.options.Timings.TeardownGrace < 0 {
+		return errors.New("--teardown-grace is negative: write 0 to wait for ever")
 	}
 	manager, err := newManager(s)
 	if err != nil {
@@ -88,6 +95,31 @@ func parseNamespaces(text string) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// bindLimits are the flags by which the cluster's admin bounds what a benchmark may ask for.
+func bindLimits(options *controllers.Options) {
+	options.Limits = plan.DefaultLimits()
+	limits := &options.Limits
+	flag.DurationVar(&limits.MaxHold, "max-hold", limits.MaxHold, "how long a benchmark may hold its nodes, and the longest deadline that it may ask for; 0 is no limit")
+	flag.DurationVar(&limits.MaxStartDeadline, "max-start-deadline", limits.MaxStartDeadline, "the longest startDeadline that a phase may ask for; 0 is no limit")
+	flag.DurationVar(&options.Timings.TeardownGrace, "teardown-grace", options.Timings.TeardownGrace,
+		"how long a teardown that does not get on holds the node, when no pod of the run is at work any more; 0 is for ever")
+	flag.IntVar(&limits.NodesPerNamespace, "nodes-per-namespace", limits.NodesPerNamespace, "nodes that the benchmarks of a namespace may hold and wait for at the same time; 0 is no limit")
+	flag.IntVar(&limits.LinePerNamespace, "line-per-namespace", limits.LinePerNamespace, "benchmarks of a namespace that may hold nodes or stand in line at the same time; 0 is no limit")
+	flag.Func("priority-classes", "PriorityClasses that workload pods may name, with commas between them; none by default", words(&limits.PriorityClasses))
+	flag.Func("toleration-keys", "keys of taints that workload pods may tolerate, with commas between them, a '*' at the end for all that begin so; "+
+		"by default all but those of Kubernetes itself", words(&limits.TolerationKeys))
+}
+
+// words reads a list with commas.
+func words(list *[]string) func(string) error {
+	return func(text string) error {
+		for _, word := range strings.Split(text, ",") {
+			*list = append(*list, strings.TrimSpace(word))
+		}
+		return nil
+	}
 }
 
 func newManager(s settings) (ctrl.Manager, error) {

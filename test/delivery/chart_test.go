@@ -86,6 +86,12 @@ func TestHelmRefuses(t *testing.T) {
 		{"metrics.port=8081", "port"}, // taken by the health probes
 		{"metrics.port=443", "port"},  // the manager may not bind it
 		{"logLevel=loud", "logLevel"},
+		{"limits.maxHolds=1h", "additional properties 'maxHolds' not allowed"},
+		{"limits.maxHold=forever", "maxHold"},
+		{"limits.teardownGrace=5x", "teardownGrace"},
+		{"limits.linePerNamespace=-1", "linePerNamespace"},
+		{"limits.priorityClasses={System Critical}", "priorityClasses"},
+		{"limits.tolerationKeys={*}", "tolerationKeys"},
 		{"agent.allowDevices={/dev/sda}", "allowDevices"}, // a name that moves to another disk
 		{"agent.allowDevices={*}", "allowDevices"},
 		{"agent.allowParameters={nvme_x=1}", "allowParameters"},
@@ -168,6 +174,7 @@ priorityClassName: important
 podAnnotations: {note: "1"}
 logLevel: debug
 logFormat: json
+limits: {maxHold: 12h, nodesPerNamespace: 2, priorityClasses: [bench, bench-low], tolerationKeys: [dedicated, example.com/*]}
 `
 	if err := os.WriteFile(values, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -188,6 +195,10 @@ logFormat: json
 		"priorityClassName": pod.PriorityClassName == "important",
 		"podAnnotations":    got.Spec.Template.Annotations["note"] == "1",
 		"logLevel":          slices.Contains(container.Args, "--zap-log-level=debug"),
+		"limits.maxHold":    slices.Contains(container.Args, "--max-hold=12h"),
+		"limits":            slices.Contains(container.Args, "--nodes-per-namespace=2") && slices.Contains(container.Args, "--line-per-namespace=4"),
+		"limits.classes":    slices.Contains(container.Args, "--priority-classes=bench,bench-low"),
+		"limits.keys":       slices.Contains(container.Args, "--toleration-keys=dedicated,example.com/*"),
 		"logFormat":         slices.Contains(container.Args, "--zap-encoder=json"),
 	} {
 		if !check {
