@@ -13,7 +13,7 @@ import (
 
 // Limits are what the cluster's admin lets a benchmark ask for. The zero value limits nothing but priority classes and tolerations.
 type Limits struct {
-	// MaxHold is how long a benchmark may hold its nodes, and the longest deadline that a spec may ask for.
+	// MaxHold is how long a benchmark may hold its nodes, and the longest spec.deadline.
 	MaxHold time.Duration
 	// MaxStartDeadline is the longest startDeadline that a phase may ask for: a node is idle while a pod waits to start.
 	MaxStartDeadline time.Duration
@@ -33,6 +33,12 @@ func DefaultLimits() Limits {
 	return Limits{MaxHold: 24 * time.Hour, MaxStartDeadline: time.Hour, NodesPerNamespace: 8, LinePerNamespace: 4}
 }
 
+// What the API gives to a phase that names no deadlines. The first may be longer than the limit: the limit ends the phase then.
+const (
+	defaultDeadline      = 6 * time.Hour
+	defaultStartDeadline = 10 * time.Minute
+)
+
 // Validate refuses limits that would let nothing run, or that are not what they look like.
 func (l Limits) Validate() error {
 	for _, key := range l.TolerationKeys {
@@ -42,6 +48,10 @@ func (l Limits) Validate() error {
 	}
 	if slices.Contains(l.PriorityClasses, "") {
 		return fmt.Errorf("a priority class without a name: write names of PriorityClasses, with commas between them")
+	}
+	if l.MaxStartDeadline > 0 && l.MaxStartDeadline < defaultStartDeadline {
+		return fmt.Errorf("the longest startDeadline is %s, and that of a phase that names none is %s: allow at least as much, or write 0 for no limit",
+			l.MaxStartDeadline, defaultStartDeadline)
 	}
 	if l.MaxHold < 0 || l.MaxStartDeadline < 0 || l.NodesPerNamespace < 0 || l.LinePerNamespace < 0 {
 		return fmt.Errorf("a limit is negative: write 0 for no limit")
@@ -56,8 +66,10 @@ func (l Limits) Check(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot) error {
 	}
 	for i := range slots {
 		for _, phase := range slots[i].Phases {
-			if err := l.checkTime(fmt.Sprintf("deadline of phase %s", phase.Name), phase.Deadline, l.MaxHold, "max-hold"); err != nil {
-				return err
+			if phase.Deadline != nil && phase.Deadline.Duration.Duration != defaultDeadline {
+				if err := l.checkTime(fmt.Sprintf("deadline of phase %s", phase.Name), phase.Deadline, l.MaxHold, "max-hold"); err != nil {
+					return err
+				}
 			}
 			if err := l.checkTime(fmt.Sprintf("startDeadline of phase %s", phase.Name), phase.StartDeadline, l.MaxStartDeadline, "max-start-deadline"); err != nil {
 				return err

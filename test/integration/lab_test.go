@@ -45,7 +45,10 @@ type lab struct {
 	cluster     *sim.Cluster
 	journal     *journal
 	clock       *movedClock
-	stop        func()
+	// limits of the admin, none unless a test sets them; grace is how long a stuck teardown holds its node.
+	limits plan.Limits
+	grace  time.Duration
+	stop   func()
 }
 
 // newLab makes a lab without a manager.
@@ -137,7 +140,9 @@ func (l *lab) startManager(config *rest.Config) {
 	config = cluster.Acting(config, managerConfig)
 	options := controllers.Options{
 		LeaseNamespace: l.namespaces[0], Namespaces: l.namespaces, RunnerImage: runnerImage, Concurrency: 2, BenchmarkClock: l.clock,
-		Timings: plan.Timings{CollectGrace: 500 * time.Millisecond, UnreadableGrace: 3 * time.Second, CompanionGrace: 10 * time.Second},
+		Timings: plan.Timings{CollectGrace: 500 * time.Millisecond, UnreadableGrace: 3 * time.Second, CompanionGrace: 10 * time.Second,
+			TeardownGrace: l.grace},
+		Limits: l.limits,
 	}
 	scheme, err := controllers.Scheme()
 	l.must(err)

@@ -1,0 +1,125 @@
+package integration
+
+import (
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/test/sim"
+)
+
+// TestLimits refuses what the admin does not allow, before a node is taken for it, and says whom to ask.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, nil)
+	l.limits = plan.Limits{MaxHold: time.Hour, MaxStartDeadline: 10 * time.Minute, PriorityClasses: []string{"bench"}}
+	l.startManager(config)
+	g := gomega.NewWithT(t)
+	for name, test := range map[string]struct {
+		change func(*v1alpha1.StorageBenchmarkSpec)
+		says   string
+	}{
+		"deadline":      {func(s *v1alpha1.StorageBenchmarkSpec) { s.Deadline = lasts(1000 * time.Hour) }, "spec.deadline is 1000h"},
+		"startdeadline": {func(s *v1alpha1.StorageBenchmarkSpec) { s.Phases[0].StartDeadline = lasts(time.Hour) }, "startDeadline of phase fill is 1h"},
+		"priority": {func(s *v1alpha1.StorageBenchmarkSpec) { s.PodTemplate.PriorityClassName = "system-node-critical" },
+			"only these PriorityClasses may be named: bench"},
+		"everything": {func(s *v1alpha1.StorageBenchmarkSpec) {
+			s.PodTemplate.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		}, "name the key of the taint"},
+	} {
+		benchmark := l.submit(name, small, func(b *v1alpha1.StorageBenchmark) { test.change(&b.Spec) })
+		l.waits(benchmark, v1alpha1.ReasonLimitExceeded, test.says, "ask the cluster's admin")
+		g.Expect(l.get(benchmark).Status.StartedAt).To(gomega.BeNil(), name)
+	}
+	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
+	l.finished(l.submit("modest", small), v1alpha1.VerdictPassed)
+}
+
+func lasts(d time.Duration) *v1alpha1.Duration {
+	return &v1alpha1.Duration{Duration: metav1.Duration{Duration: d}}
+}
+
+// TestNamespaceLimit lets one benchmark of a namespace into the line at a time, so that the other namespace comes next.
+func TestNamespaceLimit(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, inPhase("read", sim.Script{Hold: true}), "limit-other")
+	l.limits = plan.Limits{LinePerNamespace: 1}
+	l.startManager(config)
+	first := l.submit("first", small)
+	l.running("read", 1)
+	second := l.submit("second", small)
+	l.waits(second, v1alpha1.ReasonNamespaceLimit, "1 benchmarks of namespace namespacelimit hold nodes or stand in line, and 1 may")
+	other := l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "limit-other" })
+	l.queued(other, 1, first)
+	l.cluster.Release(nil)
+	l.finished(first, v1alpha1.VerdictPassed)
+	l.running("read", 1)
+	l.queued(second, 1, other)
+	l.cluster.Release(nil)
+	l.finished(other, v1alpha1.VerdictPassed)
+	l.running("read", 1)
+	l.cluster.Release(nil)
+	l.finished(second, v1alpha1.VerdictPassed)
+	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
+}
+
+// TestStuckTeardown gives the node back although a claim does not go, and tidies up when it does.
+func TestStuckTeardown(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, nil, "stuck-other")
+	l.grace = time.Second
+	l.startManager(config)
+	const foreign = "example.com/kept"
+	stuck := l.submit("stuck", small, func(b *v1alpha1.StorageBenchmark) { b.Spec.Repetitions = 2 })
+	claim := &corev1.PersistentVolumeClaim{}
+	l.eventually("a tenant keeps the claim of the run", func(g gomega.Gomega) {
+		g.Expect(l.live.Get(t.Context(), client.ObjectKey{Namespace: l.namespaces[0], Name: plan.VolumeName(l.firstRun("stuck"))}, claim)).To(gomega.Succeed())
+		before := claim.DeepCopy()
+		claim.Finalizers = append(claim.Finalizers, foreign)
+		g.Expect(l.live.Patch(t.Context(), claim, client.MergeFrom(before))).To(gomega.Succeed())
+	})
+	l.waits(stuck, v1alpha1.ReasonTeardownStuck, "the nodes are given back until run", claim.Name+" does not go")
+	l.finished(l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "stuck-other" }), v1alpha1.VerdictPassed)
+	l.eventually("the tenant lets go", func(g gomega.Gomega) {
+		g.Expect(l.live.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)).To(gomega.Succeed())
+		before := claim.DeepCopy()
+		claim.Finalizers = nil
+		g.Expect(l.live.Patch(t.Context(), claim, client.MergeFrom(before))).To(gomega.Succeed())
+	})
+	l.finished(stuck, v1alpha1.VerdictPassed)
+	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
+	gomega.NewWithT(t).Expect(l.journal.mostAtOnce(l.node)).To(gomega.Equal(1), "pods on the node at the same time")
+}
+
+// firstRun is the name of the first run of a benchmark.
+func (l *lab) firstRun(benchmark string) string {
+	for _, run := range l.runs() {
+		if run.Spec.Benchmark == benchmark {
+			return run.Name
+		}
+	}
+	return ""
+}
+
+// TestMaxHold ends an experiment that holds its node for too long, whatever deadline it has.
+func TestMaxHold(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, inPhase("read", sim.Script{Hold: true}))
+	l.limits = plan.Limits{MaxHold: 10 * time.Second}
+	l.startManager(config)
+	benchmark := l.finished(l.submit("endless", small), v1alpha1.VerdictInconclusive)
+	passed := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionPassed)
+	g := gomega.NewWithT(t)
+	g.Expect(passed.Reason).To(gomega.Equal(v1alpha1.ReasonDeadlineExceeded))
+	g.Expect(passed.Message).To(gomega.ContainSubstring("10s"))
+	g.Expect(benchmark.Status.HoldUntil).NotTo(gomega.BeNil())
+	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
+}
