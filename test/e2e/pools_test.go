@@ -30,7 +30,7 @@ const (
 func TestPools(t *testing.T) {
 	node := nodes[0]
 	p := &pools{t: t, node: node, disks: takeDisks(t, node, poolDisks)}
-	installOperator(t, p.agentValues()...)
+	installOperator(t, append(p.agentValues(), graceValues...)...)
 	p.agentAvailable()
 	for _, use := range []struct {
 		name string
@@ -47,6 +47,7 @@ func TestPools(t *testing.T) {
 		{name: "plain", test: (*pools).plain},
 		{name: "clone_in_volume", test: (*pools).cloneInVolume, long: true},
 		{name: "bare_folder", test: (*pools).bareFolder, long: true},
+		{name: "greedy_tenant", test: (*pools).greedy, long: true},
 		{name: "resets", test: (*pools).resets, long: true},
 		{name: "properties", test: (*pools).properties, long: true},
 		{name: "accidents", test: (*pools).accidents, long: true},

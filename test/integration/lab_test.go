@@ -70,7 +70,8 @@ func newLabOn(t *testing.T, count int, behaviour sim.Behaviour, moreNamespaces .
 		return '-'
 	}, strings.TrimPrefix(t.Name(), "Test")), "-")
 	name = strings.Trim(name[:min(len(name), 50)], "-")
-	l := &lab{t: t, namespaces: append([]string{name}, moreNamespaces...), node: "node-" + name, class: "class-" + name, stop: func() {}, clock: &movedClock{}}
+	// weather_test names a PriorityClass that does not exist: that it does not is found out later than that it may not be named.
+	l := &lab{t: t, limits: plan.Limits{PriorityClasses: []string{"not-there"}}, namespaces: append([]string{name}, moreNamespaces...), node: "node-" + name, class: "class-" + name, stop: func() {}, clock: &movedClock{}}
 	scheme, err := controllers.Scheme()
 	l.must(err)
 	l.live, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
