@@ -32,7 +32,7 @@ func (p *pools) greedy() {
 target: {zfs: {nodes: {matchLabels: {storagebench.dev/lab: "true"}}, pool: {vdevs: [{devices: [$1]}]}}}
 phases:
 - {name: fill, fill: {size: 16Mi}}
-- {name: read, measure: {workload: {oltp: {workers: 1}}, duration: 20s}}
+- {name: read, measure: {workload: {oltp: {workers: 1, duration: 20s}}}}
 repetitions: 1
 maxAttempts: 5
 `)
