@@ -264,7 +264,7 @@ func TestASurveyAsksAllAtOnce(t *testing.T) {
 		disks.hangs["Answer "+wanted[number]] = wait
 	}
 	begun := time.Now()
-	seen := Survey(b, v1alpha1.PoolTemplate{}, append(wanted, goodDisk, "/dev/disk/by-id/others"), func(path string) bool { return path != "/dev/disk/by-id/others" }, nil, nil)
+	seen := Survey(b, &v1alpha1.BenchmarkPool{}, nil, append(wanted, goodDisk, "/dev/disk/by-id/others"), func(path string) bool { return path != "/dev/disk/by-id/others" }, nil, nil)
 	if spent := time.Since(begun); spent > 10*b.Patience {
 		t.Errorf("it took %s", spent)
 	}

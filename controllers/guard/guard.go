@@ -117,7 +117,7 @@ func Unused(disks Disks, name string, own ...string) error {
 func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []plan.PoolDisk, command func() error) error {
 	var checked []device.Disk
 	for _, disk := range taken {
-		wish := device.Wish{Path: disk.Path, MinBytes: minBytes(template), Reuse: disk.Reuse}
+		wish := device.Wish{Path: disk.Path, MinBytes: minBytes(template), Reuse: disk.Reuse, Right: disk.Right}
 		prepare := disks.Check // somebody may have begun to use it since it was looked at
 		if disk.Reuse != "" {
 			prepare = disks.Wipe
@@ -168,13 +168,13 @@ func Rivals(ctx context.Context, live client.Reader, pool *v1alpha1.BenchmarkPoo
 
 // Survey looks at the disks that are wanted for a pool, and identifies those that others claim or that a live pool has: two paths
 // may lead to one disk. Nothing but what is granted is opened: that would keep its owner from mounting it meanwhile.
-func Survey(disks Disks, template v1alpha1.PoolTemplate, wanted []string, granted func(path string) bool, leaves []zfs.VdevStatus, rivals []v1alpha1.BenchmarkPool) map[string]plan.PoolDisk {
+func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy plan.DevicePolicy, wanted []string, granted func(path string) bool, leaves []zfs.VdevStatus, rivals []v1alpha1.BenchmarkPool) map[string]plan.PoolDisk {
 	seen := map[string]plan.PoolDisk{}
 	// All at once: one after another, each disk that does not answer would be waited for. What was found out is remembered below.
 	_ = Answering(disks, slices.DeleteFunc(slices.Clone(wanted), func(path string) bool { return !granted(path) }))
 	for _, path := range wanted {
 		if granted(path) {
-			seen[path] = look(disks, path, template)
+			seen[path] = look(disks, path, pool.Spec.PoolTemplate, policy.Right(pool.Spec.Namespace, path))
 			continue
 		}
 		seen[path] = identify(disks, path)
@@ -204,8 +204,8 @@ func identify(disks Disks, path string) plan.PoolDisk {
 }
 
 // look checks a disk, as one for reuse if the spec names its serial number and its old contents are in the way.
-func look(disks Disks, path string, template v1alpha1.PoolTemplate) plan.PoolDisk {
-	wish := device.Wish{Path: path, MinBytes: minBytes(template)}
+func look(disks Disks, path string, template v1alpha1.PoolTemplate, right device.Right) plan.PoolDisk {
+	wish := device.Wish{Path: path, MinBytes: minBytes(template), Right: right}
 	disk, refusal := disks.Check(wish)
 	if refusal == nil || template.Reuse == nil || !slices.Contains(template.Reuse.Serials, disk.Serial) {
 		return plan.PoolDisk{Disk: disk, Refusal: refusal}
@@ -215,7 +215,7 @@ func look(disks Disks, path string, template v1alpha1.PoolTemplate) plan.PoolDis
 	if refusal != nil {
 		return plan.PoolDisk{Disk: disk, Refusal: refusal}
 	}
-	return plan.PoolDisk{Disk: disk, Reuse: wish.Reuse}
+	return plan.PoolDisk{Disk: disk, Reuse: wish.Reuse, Right: right}
 }
 
 func minBytes(template v1alpha1.PoolTemplate) int64 {

@@ -149,7 +149,7 @@ func (r *Reconciler) observeDisks(ctx context.Context, state *plan.OperationStat
 	if state.Rivals, err = guard.Rivals(ctx, r.Live, state.Pool); err != nil {
 		return err
 	}
-	state.Disks = guard.Survey(r.Disks, state.Pool.Spec.PoolTemplate, devices, func(path string) bool {
+	state.Disks = guard.Survey(r.Disks, state.Pool, r.Policy, devices, func(path string) bool {
 		return r.Policy.Allows(state.Pool.Spec.Namespace, path)
 	}, state.Live.Status.Leaves(), state.Rivals)
 	return nil

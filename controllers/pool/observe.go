@@ -213,6 +213,6 @@ func (r *Reconciler) survey(ctx context.Context, state *observed, wanted []strin
 		leaves = state.Live.Status.Leaves()
 	}
 	pool := state.Pool
-	state.Disks = guard.Survey(r.Disks, pool.Spec.PoolTemplate, wanted, func(path string) bool { return r.mayOpen(pool, path) }, leaves, state.Rivals)
+	state.Disks = guard.Survey(r.Disks, pool, r.Policy, wanted, func(path string) bool { return r.mayOpen(pool, path) }, leaves, state.Rivals)
 	return nil
 }

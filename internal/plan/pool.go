@@ -70,8 +70,9 @@ type PoolDisk struct {
 	device.Disk
 	// Refusal says why it is not taken; nil if it is.
 	Refusal error
-	// Reuse is its serial number if the spec gives up its old contents.
+	// Reuse is its serial number if the spec gives up its old contents, and Right which of them it may.
 	Reuse string
+	Right device.Right
 }
 
 // LivePool is an imported pool.

@@ -21,9 +21,14 @@ type DeviceGrant struct {
 	Namespace string
 	// Pattern of the stable path; '*' stands for anything but '/'.
 	Pattern string
+	// Reuse lets the namespace name disks whose file systems may be lost. Pools that name no namespace are an admin's, and need no such right.
+	Reuse bool
 }
 
-// ParseDeviceGrant reads PATTERN or NAMESPACE=PATTERN.
+// reuseSuffix ends a grant that lets a namespace give up file systems.
+const reuseSuffix = ":reuse"
+
+// ParseDeviceGrant reads PATTERN, NAMESPACE=PATTERN or NAMESPACE=PATTERN:reuse.
 func ParseDeviceGrant(text string) (DeviceGrant, error) {
 	grant := DeviceGrant{Pattern: text}
 	if !strings.HasPrefix(text, "/") {
@@ -31,7 +36,11 @@ func ParseDeviceGrant(text string) (DeviceGrant, error) {
 		if !found || namespace == "" {
 			return DeviceGrant{}, fmt.Errorf("device grant %q: write PATTERN or NAMESPACE=PATTERN, such as lab=/dev/disk/by-id/nvme-bench-*", text)
 		}
-		grant = DeviceGrant{Namespace: namespace, Pattern: pattern}
+		pattern, reuse := strings.CutSuffix(pattern, reuseSuffix)
+		grant = DeviceGrant{Namespace: namespace, Pattern: pattern, Reuse: reuse}
+	}
+	if strings.HasSuffix(grant.Pattern, reuseSuffix) {
+		return DeviceGrant{}, fmt.Errorf("device grant %q: remove '%s', which is for grants to a namespace: an admin's pool may reuse every disk that it may use", text, reuseSuffix)
 	}
 	if !strings.HasPrefix(grant.Pattern, "/dev/disk/by-id/") && !strings.HasPrefix(grant.Pattern, "/dev/disk/by-path/") {
 		return DeviceGrant{}, fmt.Errorf("device grant %q: begin the pattern with /dev/disk/by-id/ or /dev/disk/by-path/", text)
@@ -44,10 +53,23 @@ func ParseDeviceGrant(text string) (DeviceGrant, error) {
 
 // Allows says whether a device may be used on behalf of a namespace. A grant for one is none for another.
 func (p DevicePolicy) Allows(namespace, device string) bool {
-	return slices.ContainsFunc(p, func(grant DeviceGrant) bool {
-		matched, err := path.Match(grant.Pattern, device)
-		return err == nil && matched && grant.Namespace == namespace
-	})
+	return slices.ContainsFunc(p, func(grant DeviceGrant) bool { return grant.matches(namespace, device) })
+}
+
+func (g DeviceGrant) matches(namespace, device string) bool {
+	matched, err := path.Match(g.Pattern, device)
+	return err == nil && matched && g.Namespace == namespace
+}
+
+// Right says which old contents of a device may be lost on behalf of a namespace.
+func (p DevicePolicy) Right(namespace, path string) device.Right {
+	switch {
+	case namespace == "" && p.Allows(namespace, path):
+		return device.AnyContents
+	case slices.ContainsFunc(p, func(grant DeviceGrant) bool { return grant.Reuse && grant.matches(namespace, path) }):
+		return device.FileSystems
+	}
+	return device.NoContents
 }
 
 // take decides whether the pool may have disks, all of them, or says why not.
@@ -61,6 +83,10 @@ func (s PoolState) take(paths []string) ([]PoolDisk, *PoolDecision) {
 			return refuse(v1alpha1.ReasonPoolDeviceDenied, "the allowlist of the agent on node %s does not grant %s to %s: ask the cluster's admin",
 				s.Pool.Spec.NodeName, path, onBehalf(s.Pool))
 		}
+	}
+	if path := s.reuseDenied(paths); path != "" {
+		return refuse(v1alpha1.ReasonPoolDeviceDenied, "the allowlist of the agent on node %s lets %s use %s, but not lose what is on it: remove spec.reuse, "+
+			"or ask the cluster's admin to end the grant with '%s'", s.Pool.Spec.NodeName, onBehalf(s.Pool), path, reuseSuffix)
 	}
 	if problem := s.conflict(paths); problem != "" {
 		return refuse(v1alpha1.ReasonPoolConflict, "%s", problem)
@@ -86,6 +112,18 @@ func (s PoolState) take(paths []string) ([]PoolDisk, *PoolDecision) {
 		return refuse(v1alpha1.ReasonPoolDeviceRefused, "%s", strings.ReplaceAll(errors.Join(refusals...).Error(), "\n", "; "))
 	}
 	return disks, nil
+}
+
+// reuseDenied is a disk whose contents the pool may not give up although it wants to; empty if there is none.
+func (s PoolState) reuseDenied(paths []string) string {
+	if s.Pool.Spec.Reuse == nil {
+		return ""
+	}
+	at := slices.IndexFunc(paths, func(path string) bool { return s.Policy.Right(s.Pool.Spec.Namespace, path) == device.NoContents })
+	if at < 0 {
+		return ""
+	}
+	return paths[at]
 }
 
 func onBehalf(pool *v1alpha1.BenchmarkPool) string {

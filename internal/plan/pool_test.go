@@ -529,6 +529,38 @@ func TestDeviceGrants(t *testing.T) {
 	}
 }
 
+// TestReuseIsARight: a namespace gives up old contents only where its grant says so, and then only file systems.
+func TestReuseIsARight(t *testing.T) {
+	for text, want := range map[string]device.Right{
+		"lab=/dev/disk/by-id/*":         device.NoContents,
+		"lab=/dev/disk/by-id/*:reuse":   device.FileSystems,
+		"other=/dev/disk/by-id/*:reuse": device.NoContents,
+		"lab=/dev/disk/by-id/b:reuse":   device.NoContents,
+	} {
+		grant, err := ParseDeviceGrant(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy := DevicePolicy{{Namespace: "lab", Pattern: "/dev/disk/by-id/*"}, {Pattern: "/dev/disk/by-id/*"}, grant}
+		if got := policy.Right("lab", diskA); got != want || policy.Right("", diskA) != device.AnyContents {
+			t.Errorf("%s: %d, want %d", text, got, want)
+		}
+		state := absentState()
+		state.Policy, state.Pool.Spec.Namespace, state.Pool.Spec.Reuse = policy, "lab", &v1alpha1.DeviceReuse{Serials: []string{"1234"}}
+		decision := Pool(state)
+		if denied := decision.Reason == v1alpha1.ReasonPoolDeviceDenied; denied != (want == device.NoContents) {
+			t.Errorf("%s: %s: %s", text, decision.Reason, decision.Message)
+		} else if denied && !strings.Contains(decision.Message, "':reuse'") {
+			t.Errorf("%s: the message names no way out: %s", text, decision.Message)
+		}
+	}
+	for _, text := range []string{"/dev/disk/by-id/*:reuse", "lab=:reuse"} {
+		if grant, err := ParseDeviceGrant(text); err == nil {
+			t.Errorf("%q became %+v", text, grant)
+		}
+	}
+}
+
 func FuzzDeviceGrant(f *testing.F) {
 	f.Add("/dev/disk/by-id/nvme-*")
 	f.Add("lab=/dev/disk/by-path/pci-*")

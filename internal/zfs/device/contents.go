@@ -359,6 +359,12 @@ func (e *RefusedError) wayOut() string {
 	}
 	blank := fmt.Sprintf("blank it yourself: 'blkdiscard %[1]s', or 'blkdiscard --zeroout %[1]s' if it does not return zeros then "+
 		"(wipefs, and zeros over its ends alone, leave remains)", e.Path)
+	switch {
+	case e.Right == NoContents:
+		return ". If all on it may be lost, ask the cluster's admin to blank it, or to end the grant of this disk with ':reuse'"
+	case e.Right == FileSystems && slices.ContainsFunc(e.Findings, func(f Finding) bool { return !e.Right.gives(f) }):
+		return ". On behalf of a namespace only file systems are given up: ask the cluster's admin to blank it"
+	}
 	if e.Serial != "" {
 		return fmt.Sprintf(". If all on it may be lost, name its serial number %s for reuse, or %s", e.Serial, blank)
 	}

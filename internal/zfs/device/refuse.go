@@ -64,6 +64,8 @@ type Wish struct {
 	MinBytes int64
 	// Reuse is the serial number of the one disk whose old contents may be lost, if it is this one.
 	Reuse string
+	// Right says which contents whoever asks may give up.
+	Right Right
 	// GivenUp is closed when nobody waits for it any more: Wipe writes nothing then. Nil is never.
 	GivenUp <-chan struct{}
 }
@@ -72,6 +74,7 @@ type Wish struct {
 type RefusedError struct {
 	Path     string
 	Serial   string
+	Right    Right
 	Findings []Finding
 }
 
@@ -110,10 +113,10 @@ func (n *Node) Check(wish Wish) (Disk, error) {
 	if reusable, err := n.reusable(disk, wish.Reuse); err != nil {
 		return disk, err
 	} else if reusable {
-		refused = slices.DeleteFunc(slices.Clone(refused), func(f Finding) bool { return f.Reason.Contents() })
+		refused = slices.DeleteFunc(slices.Clone(refused), wish.Right.gives)
 	}
 	if len(refused) > 0 {
-		return disk, &RefusedError{Path: disk.Path, Serial: disk.Serial, Findings: refused}
+		return disk, &RefusedError{Path: disk.Path, Serial: disk.Serial, Right: wish.Right, Findings: refused}
 	}
 	return disk, nil
 }

@@ -32,7 +32,7 @@ type PoolTemplateApplyConfiguration struct {
 	RootProperties *apiv1alpha1.Properties `json:"rootProperties,omitempty"`
 	// minDeviceSize refuses devices smaller than this.
 	MinDeviceSize *AmountApplyConfiguration `json:"minDeviceSize,omitempty"`
-	// reuse names disks that may be taken although they carry old data.
+	// reuse names disks that may be taken although they carry old data. On behalf of a namespace the grant of the disk has to end with ':reuse'.
 	Reuse *DeviceReuseApplyConfiguration `json:"reuse,omitempty"`
 }
 

@@ -1,0 +1,32 @@
+package device
+
+import "slices"
+
+// Right says which old contents may be lost on somebody's word.
+type Right int
+
+const (
+	// AnyContents is an admin's right: all that no program uses and no pool that was never exported.
+	AnyContents Right = iota
+	// FileSystems is the most that a namespace can have. What one disk of several may belong to, such as a RAID, a volume group, an
+	// exported pool or an encrypted device, it cannot give up, for the other disks are not its own.
+	FileSystems
+	// NoContents is a namespace's without a grant that says more. It does not learn the serial number of a disk either.
+	NoContents
+)
+
+// expendable are the signatures that a namespace may give up: each is one file system, or swap, on one device.
+var expendable = []string{"ext", "xfs", "f2fs", "nilfs2", "jfs", "reiserfs", "vfat", "exfat", "ntfs", "hfsplus", "iso9660", "udf", "swap",
+	"gpt", "gpt (backup)", "dos", staleTable}
+
+// gives says whether a finding may be set aside.
+func (r Right) gives(f Finding) bool {
+	switch r {
+	case AnyContents:
+		return f.Reason.Contents()
+	case FileSystems:
+		return (f.Reason == Signature || f.Reason == PartitionTable) && slices.Contains(expendable, f.Type)
+	case NoContents:
+	}
+	return false
+}
