@@ -35,6 +35,15 @@ type danger struct {
 	restless bool
 }
 
+// twoPaths shows one disk as two, as a node does that has two paths to it and no multipathd. The one asked for is the second.
+const twoPaths = `modprobe scsi_debug dev_size_mb=128 add_host=2 vpd_use_hostno=0; udevadm settle
+	set -- "$@" $(grep -l scsi_debug /sys/block/sd*/device/model | cut -d/ -f4); test $# -ge 7
+	ln -sf "/dev/$7" /dev/disk/by-id/virtio-$(hostname)-other
+`
+
+// onePath takes the two away.
+const onePath = `rm -f /dev/disk/by-id/virtio-$(hostname)-other; udevadm settle; modprobe -r scsi_debug`
+
 // mark writes a magic number, in the notation of printf, to a place on the disk; from its end if negative.
 func mark(at int64, magic string) string {
 	return fmt.Sprintf(`at=%d; [ $at -ge 0 ] || at=$(($(blockdev --getsize64 "$2") + at)); printf '%s' | dd of="$2" bs=1 seek=$at conv=notrunc,fsync status=none`, at, magic)
@@ -56,6 +65,9 @@ var allDangers = []danger{
 		undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other; wipefs -aq "$3"`},
 	{name: "name that leads to a file", prepare: `truncate -s 4G /var/tmp/e2e-file; ln -s /var/tmp/e2e-file /dev/disk/by-id/virtio-$(hostname)-other`, device: "other", says: "other",
 		undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other /var/tmp/e2e-file`},
+	{name: "mounted by another path", prepare: twoPaths + `mkfs.ext4 -q -F "/dev/$6"; mkdir -p /run/e2e-twin; mount "/dev/$6" /run/e2e-twin`, device: "other", always: true,
+		says: "has the same WWID", undo: `umount /run/e2e-twin; rmdir /run/e2e-twin; ` + onePath},
+	{name: "two paths, both free", prepare: twoPaths, device: "other", says: "may be two paths to one disk", undo: onePath},
 	{name: "ext4", prepare: `mkfs.ext4 -q -F -E nodiscard "$2" 64M`, says: "ext"},
 	{name: "xfs", prepare: `mkfs.xfs -q -f -K -d size=320m "$2"`, says: "xfs"},
 	{name: "swap space", prepare: `mkswap -q "$2"`, says: "swap"},

@@ -23,6 +23,7 @@ const (
 	Swap           Reason = "Swap"
 	RunningPool    Reason = "RunningPool"
 	InUse          Reason = "InUse"
+	SameIdentity   Reason = "SameIdentity"
 	ActivePool     Reason = "PoolNotExported"
 	Unreadable     Reason = "Unreadable"
 	Silent         Reason = "DoesNotAnswer"

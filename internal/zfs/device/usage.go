@@ -21,7 +21,7 @@ func (n *Node) usage(disk *Disk) error {
 	for _, partition := range disk.partitions {
 		members[partition.number] = partition.kernel
 	}
-	return errors.Join(n.holders(disk, members), n.swaps(disk, members), n.mounts(disk, members), n.writers(disk, members), n.loops(disk, members), n.systemDisk(disk))
+	return errors.Join(n.holders(disk, members), n.swaps(disk, members), n.mounts(disk, members), n.writers(disk, members), n.loops(disk, members), n.systemDisk(disk), n.twins(disk))
 }
 
 // holders are devices made of this one: LVM, LUKS, RAID, multipath, bcache.
