@@ -85,11 +85,14 @@ func (n *Node) notWhole(kernel string) string {
 		return fmt.Sprintf("%s is a partition: name the whole disk", kernel)
 	}
 	for prefix, kind := range map[string]string{"dm-": "a device of the device mapper (LVM, LUKS, multipath)", "md": "a software RAID",
-		"loop": "a loop device", "zd": "a ZFS volume", "zram": "compressed memory", "ram": "memory", "sr": "an optical drive", "fd": "a floppy",
+		"zd": "a ZFS volume", "zram": "compressed memory", "ram": "memory", "sr": "an optical drive", "fd": "a floppy",
 		"nbd": "a network block device", "drbd": "a DRBD device", "bcache": "a bcache device"} {
 		if rest, found := strings.CutPrefix(kernel, prefix); found && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
 			return fmt.Sprintf("%s is %s, no disk", kernel, kind)
 		}
+	}
+	if rest, found := strings.CutPrefix(kernel, "loop"); found && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
+		return kernel + " is a loop device, no disk: name the disk that is below it, or give a virtual machine a second disk to try with"
 	}
 	// Disks have a bus; what the kernel makes up has none. NVMe with several paths is below virtual/nvme-subsystem.
 	target, err := filepath.EvalSymlinks(n.path("sys/class/block", kernel))

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +26,8 @@ type Node struct {
 	root string
 	// files lets regular files stand for devices, in tests.
 	files bool
+	// hanging is the process at which a search still hangs.
+	hanging atomic.Pointer[string]
 }
 
 // HostRoot is where a pod with hostPID and privilege finds the node's own file system.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +20,8 @@ func (n *Node) usage(disk *Disk) error {
 	for _, partition := range disk.partitions {
 		members[partition.number] = partition.kernel
 	}
-	return errors.Join(n.holders(disk, members), n.swaps(disk, members), n.mounts(disk, members), n.writers(disk, members), n.loops(disk, members), n.systemDisk(disk), n.twins(disk))
+	return errors.Join(n.holders(disk, members), n.swaps(disk, members), n.mounts(disk, members), n.processes(disk, members), n.loops(disk, members),
+		n.exports(disk, members), n.systemDisk(disk), n.twins(disk))
 }
 
 // holders are devices made of this one: LVM, LUKS, RAID, multipath, bcache.
@@ -83,32 +83,31 @@ type seenMount struct {
 
 // eachMount calls use with every mount, once for each mount namespace that has a process.
 func (n *Node) eachMount(use func(mount seenMount)) error {
-	processes, err := n.names("proc")
-	if err != nil {
-		return err
-	}
 	seen := map[string]bool{}
 	read := 0
-	for _, process := range processes {
-		if _, err := strconv.Atoi(process); err != nil {
-			continue
-		}
-		namespace, err := os.Readlink(n.path("proc", process, "ns/mnt"))
-		if err == nil && seen[namespace] {
-			continue
-		}
-		mounts, err := n.mountsOf(process)
-		if gone(err) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		seen[namespace] = namespace != ""
-		read++
-		for _, mount := range mountinfo.Stand(mounts) {
-			use(seenMount{Standing: mount, process: process})
-		}
+	err := n.eachProcess(func(process string) error {
+		return n.eachThread(process, func(thread string) error {
+			namespace, err := os.Readlink(n.path("proc", thread, "ns/mnt"))
+			if err == nil && seen[namespace] {
+				return nil
+			}
+			mounts, err := n.mountsOf(thread)
+			if gone(err) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			seen[namespace] = namespace != ""
+			read++
+			for _, mount := range mountinfo.Stand(mounts) {
+				use(seenMount{Standing: mount, process: process})
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return err
 	}
 	if read == 0 {
 		return fmt.Errorf("no process of the node is visible in %s: give the pod hostPID", n.path("proc"))
