@@ -1,36 +1,28 @@
 package cli
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
-// carries is a SignatureCheck that finds the same on every device.
-type carries struct {
-	found string
-	err   error
-}
+const blockFolder = "sys/devices/pci0000:00/block/sdb/"
 
-func (c carries) Signature(context.Context, string) (string, error) { return c.found, c.err }
-
-// disk is a machine with one disk, as the kernel tells of it, with some files changed, added, or removed by an empty text.
+// disk is a machine with one disk of 16 MiB, as the kernel tells of it, with some files changed, added, or removed by a dash.
 func disk(t *testing.T, changes map[string]string) Local {
 	t.Helper()
 	root := t.TempDir()
 	files := map[string]string{
-		"dev/sdb":                          "",
-		"sys/dev/block/8:16/size":          "4194304\n",
-		"sys/dev/block/8:16/ro":            "0\n",
-		"sys/dev/block/8:16/device/serial": "S123 \n",
-		"sys/dev/block/8:16/holders/.keep": "",
-		"proc/self/mountinfo":              "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n",
-		"proc/swaps":                       "Filename Type Size Used Priority\n/dev/sda2 partition 1 0 -2\n",
+		"dev/sdb": strings.Repeat("\x00", 16<<20), blockFolder + "dev": "8:16\n", blockFolder + "size": "32768\n", blockFolder + "ro": "0\n",
+		blockFolder + "queue/logical_block_size": "512\n", blockFolder + "queue/physical_block_size": "512\n", blockFolder + "queue/rotational": "0\n",
+		blockFolder + "device/serial": "S123 \n", "proc/1/mountinfo": "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n", "proc/swaps": "Filename Type Size Used Priority\n",
 	}
 	for name, text := range changes {
 		files[name] = text
@@ -44,56 +36,54 @@ func disk(t *testing.T, changes map[string]string) Local {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Remove(filepath.Join(root, "sys/dev/block/8:16/holders/.keep")); err != nil {
-		t.Fatal(err)
+	for link, target := range map[string]string{"sys/class/block/sdb": "../../devices/pci0000:00/block/sdb", "dev/disk/by-id/ata-x": "../../sdb"} {
+		path := filepath.Join(root, link)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.Symlink(target, path)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return Local{Root: root, Signatures: carries{}}
+	return Local{Disks: Disks{Node: device.NewFake(root)}}
 }
 
 func TestDeviceIsAccepted(t *testing.T) {
-	for name, changes := range map[string]map[string]string{
-		"S123":        nil,
-		"VIRTIO":      {"sys/dev/block/8:16/device/serial": "-", "sys/dev/block/8:16/serial": "VIRTIO\n"},
-		"page":        {"sys/dev/block/8:16/device/serial": "-", "sys/dev/block/8:16/device/vpd_pg80": "\x00\x80\x00\x04page"},
-		"udev short":  {"sys/dev/block/8:16/device/serial": "-", "run/udev/data/b8:16": "S:disk/by-id/x\nE:ID_SERIAL=model_long\nE:ID_SERIAL_SHORT=udev short\n"},
-		"/srv/a disk": {"sys/dev/block/8:16/device/serial": "-", "sys/dev/block/8:16/loop/backing_file": "/srv/a disk\n"},
+	for serial, changes := range map[string]map[string]string{
+		"S123":      nil,
+		"VIRTIO":    {blockFolder + "device/serial": "-", blockFolder + "serial": "VIRTIO\n"},
+		"page":      {blockFolder + "device/serial": "-", blockFolder + "device/vpd_pg80": "\x00\x80\x00\x04page"},
+		"udevshort": {blockFolder + "device/serial": "-", "run/udev/data/b8:16": "S:disk/by-id/x\nE:ID_SERIAL=model_long\nE:ID_SERIAL_SHORT=udevshort\n"},
 	} {
-		storage, err := disk(t, changes).disk(t.Context(), "/dev/sdb", name, "8:16")
-		if err != nil || storage.bytes != 2<<30 || storage.mode != "Block" || storage.path != "/dev/sdb" {
-			t.Errorf("%s: %+v %v", name, storage, err)
-		}
-		if storage != nil && storage.remove(storage.path) != nil {
-			t.Error("a device was removed")
+		for _, path := range []string{"/dev/sdb", "/dev/disk/by-id/ata-x"} {
+			storage, err := disk(t, changes).device(path, serial)
+			if err != nil || storage.bytes != 16<<20 || storage.mode != "Block" || storage.path != path {
+				t.Errorf("%s: %+v %v", serial, storage, err)
+				continue
+			}
+			if got, err := storage.make("run"); err != nil || got != path || storage.remove(got) != nil {
+				t.Errorf("%s: %s %v", serial, got, err)
+			}
 		}
 	}
 }
 
-// TestDeviceIsRefused: in doubt, nothing is written.
+// TestDeviceIsRefused: in doubt, nothing is written. The check is the agent's; its own tests have all that it refuses.
 func TestDeviceIsRefused(t *testing.T) {
-	const folder = "sys/dev/block/8:16/"
 	for _, test := range []struct {
 		name, serial string
 		changes      map[string]string
-		signatures   SignatureCheck
 		says         string
 	}{
-		{"named once", "", nil, carries{}, "name it a second time with --serial"},
-		{"another serial", "S12", nil, carries{}, "its serial number is not S12"},
-		{"no serial", "S123", map[string]string{folder + "device/serial": "-"}, carries{}, "cannot be named twice"},
-		{"partition", "S123", map[string]string{folder + "partition": "1"}, carries{}, "it is a partition"},
-		{"partitions", "S123", map[string]string{folder + "sdb1/partition": "1"}, carries{}, "it has partitions (sdb1)"},
-		{"read-only", "S123", map[string]string{folder + "ro": "1\n"}, carries{}, "it is read-only"},
-		{"held", "S123", map[string]string{folder + "holders/dm-0/x": "1"}, carries{}, "it is part of dm-0"},
-		{"mounted", "S123", map[string]string{"proc/self/mountinfo": "9 1 8:16 / /srv rw - ext4 /dev/sdb rw\n"}, carries{}, "it is mounted at /srv"},
-		{"no mounts", "S123", map[string]string{"proc/self/mountinfo": "-"}, carries{}, "the mounts cannot be read"},
-		{"gone", "S123", map[string]string{"dev/sdb": "-"}, carries{}, "no such file"},
-		{"unknown", "S123", map[string]string{}, nil, "cannot check what is on a device"},
-		{"data", "S123", nil, carries{found: "an ext4 file system"}, "there is an ext4 file system on it"},
-		{"unreadable", "S123", nil, carries{err: errors.New("input/output error")}, "look what is on it: input/output error"},
+		{"named once", "", nil, "name it a second time with --serial"},
+		{"another serial", "S12", nil, "its serial number is not S12"},
+		{"no serial", "S123", map[string]string{blockFolder + "device/serial": "-"}, "cannot be named twice"},
+		{"partition", "S123", map[string]string{blockFolder + "partition": "1"}, "is a partition: name the whole disk"},
+		{"read-only", "S123", map[string]string{blockFolder + "ro": "1\n"}, "it is read-only"},
+		{"held", "S123", map[string]string{blockFolder + "holders/dm-0/x": "1"}, "is part of dm-0"},
+		{"mounted elsewhere", "S123", map[string]string{"proc/77/mountinfo": "9 1 8:16 / /srv rw - ext4 /dev/sdb rw\n"}, "mounted at /srv, seen by process 77"},
+		{"no mounts", "S123", map[string]string{"proc/1/mountinfo": "-"}, "no process of the node is visible"},
+		{"gone", "S123", map[string]string{"dev/sdb": "-"}, "no such file"},
+		{"data in the middle", "S123", map[string]string{"dev/sdb": strings.Repeat("\x00", 9<<20) + "data" + strings.Repeat("\x00", 7<<20-4)}, "'blkdiscard --zeroout /dev/sdb' empties it"},
 	} {
-		local := disk(t, test.changes)
-		local.Signatures = test.signatures
-		storage, err := local.disk(t.Context(), "/dev/sdb", test.serial, "8:16")
+		storage, err := disk(t, test.changes).device("/dev/sdb", test.serial)
 		if code, _ := exitCode(err); err == nil || code != ExitRefused || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %+v %v", test.name, storage, err)
 		}
@@ -101,71 +91,41 @@ func TestDeviceIsRefused(t *testing.T) {
 			t.Error("it tells the serial number that is asked for")
 		}
 	}
-	if _, err := disk(t, nil).disk(t.Context(), "/dev/sdb", "S123", "8:32"); err == nil || !strings.Contains(err.Error(), "the kernel tells nothing of it") {
+	if _, err := (Local{}).device("/dev/sdb", "S123"); err == nil || !strings.Contains(err.Error(), "cannot check what is on a device") {
 		t.Error(err)
 	}
 }
 
-// loop attaches a file of 64 MiB to a loop device.
-func loop(t *testing.T) (device, backing string) {
-	t.Helper()
-	backing = filepath.Join(t.TempDir(), "disk")
+// TestDeviceIsVerifiedBeforeEachRun: a path that leads to another disk by now is not written to.
+func TestDeviceIsVerifiedBeforeEachRun(t *testing.T) {
+	storage := localStorage{path: "/dev/sdb", mode: "Block", verify: func() error { return errors.New("another disk") }}
+	if _, err := storage.make("run"); err == nil || !strings.Contains(err.Error(), "another disk") {
+		t.Error(err)
+	}
+}
+
+// TestLoopDeviceIsRefused goes all the way with a device of the kernel.
+func TestLoopDeviceIsRefused(t *testing.T) {
+	backing := filepath.Join(t.TempDir(), "disk")
 	if err := errors.Join(os.WriteFile(backing, nil, 0o600), os.Truncate(backing, 64<<20)); err != nil {
 		t.Fatal(err)
 	}
-	device = strings.TrimSpace(command(t, "losetup", "--find", "--show", backing))
+	output, err := exec.CommandContext(t.Context(), "losetup", "--find", "--show", backing).CombinedOutput()
+	if err != nil {
+		t.Skipf("SKIP: no loop device can be used here: %v: %s", err, output)
+	}
+	path := strings.TrimSpace(string(output))
 	t.Cleanup(func() { // the context of the test is over by now
-		if output, err := exec.Command("losetup", "--detach", device).CombinedOutput(); err != nil {
+		if output, err := exec.Command("losetup", "--detach", path).CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, output)
 		}
 	})
-	return device, backing
-}
-
-func command(t *testing.T, argv ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	output, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
-	if err != nil {
-		t.Skipf("SKIP: no loop device can be used here: %s: %v: %s", argv[0], err, output)
-	}
-	return string(output)
-}
-
-// TestRealDevice goes all the way with a device of the kernel.
-func TestRealDevice(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIP: only root can attach a loop device")
-	}
-	device, backing := loop(t)
-	path := file(t, "b.yaml", strings.ReplaceAll(read(t, here(t, "")), "size: 16Mi", "size: 16Mi, volumeMode: Block"))
-	run := func(app *App, errors *written, arguments ...string) (int, string) {
-		code := app.Main(t.Context(), append([]string{"run", path, "--local", device, "--output", filepath.Join(t.TempDir(), "r")}, arguments...))
-		return code, errors.String()
-	}
-	for _, test := range []struct {
-		signatures SignatureCheck
-		arguments  []string
-		code, runs int
-		says       string
-	}{
-		{carries{}, nil, ExitRefused, 0, "name it a second time"},
-		{carries{}, []string{"--serial", "other"}, ExitRefused, 0, "its serial number is not other"},
-		{carries{found: "swap space"}, []string{"--serial", backing}, ExitRefused, 0, "there is swap space on it"},
-		{carries{}, []string{"--serial", backing}, ExitPassed, 4, ""},
-	} {
-		app, _, errors := testApp()
-		e := &executor{}
-		app.Local = Local{Executor: e, Signatures: test.signatures}
-		code, said := run(app, errors, test.arguments...)
-		if code != test.code || len(e.requests) != test.runs || !strings.Contains(said, test.says) {
-			t.Errorf("%v: exit code %d, %d phases: %s", test.arguments, code, len(e.requests), said)
-		}
-		for _, request := range e.requests {
-			if request.Path != device || request.VolumeMode != "Block" || request.Promised != "" {
-				t.Errorf("%+v", request)
-			}
-		}
+	app, _, said := testApp()
+	e := &executor{}
+	app.Local = Local{Executor: e, Disks: Disks{Node: device.NewNode("/")}}
+	yaml := file(t, "b.yaml", strings.ReplaceAll(read(t, here(t, "")), "size: 16Mi", "size: 16Mi, volumeMode: Block"))
+	code := app.Main(t.Context(), []string{"run", yaml, "--local", path, "--serial", backing, "--output", filepath.Join(t.TempDir(), fmt.Sprint(time.Now().Unix()))})
+	if code != ExitRefused || len(e.requests) != 0 || !strings.Contains(said.String(), "is a loop device, no disk: name the disk that is below it") {
+		t.Errorf("exit code %d, %d phases: %s", code, len(e.requests), said)
 	}
 }

@@ -2,16 +2,8 @@
 
 package cli
 
-import (
-	"context"
-	"errors"
-	"io/fs"
-)
+import "errors"
 
-var errOnlyLinux = errors.New("run --local works on Linux only: run in a cluster")
-
-func freeBytes(string) (int64, error) { return 0, errOnlyLinux }
-
-func (l Local) device(context.Context, string, string, fs.FileInfo) (*localStorage, error) {
-	return nil, exit(ExitError, errOnlyLinux)
+func freeBytes(string) (int64, error) {
+	return 0, errors.New("run --local works on Linux only: run in a cluster")
 }

@@ -25,20 +25,18 @@ type PhaseExecutor interface {
 	Execute(ctx context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error)
 }
 
-// SignatureCheck looks for data on a device.
-type SignatureCheck interface {
-	// Signature says in words what is on the device, such as "an ext4 file system"; empty if nothing is known there.
-	Signature(ctx context.Context, device string) (found string, err error)
+// DiskCheck decides whether a disk of this machine may be overwritten.
+type DiskCheck interface {
+	// Accept returns the size of a disk that is blank and unused and has this serial number, and by which its path is proven to lead to it still.
+	Accept(path, serial string) (bytes int64, verify func() error, err error)
 }
 
 // Local is what run --local needs.
 type Local struct {
 	// Executor executes the phases; without it run --local is refused.
 	Executor PhaseExecutor
-	// Signatures guards devices; without it no device is accepted.
-	Signatures SignatureCheck
-	// Root is before /sys, /proc, /run and /dev; empty but in tests.
-	Root string
+	// Disks guards devices; without it no device is accepted.
+	Disks DiskCheck
 }
 
 // localNamespace is where a benchmark without a namespace is, out of a cluster.
@@ -56,7 +54,7 @@ func (a *App) runLocal(ctx context.Context, file string, options runOptions) err
 	if err != nil {
 		return err
 	}
-	storage, err := a.Local.storageFor(ctx, options.local, options.serial)
+	storage, err := a.Local.storageFor(options.local, options.serial)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,11 +20,13 @@ type localStorage struct {
 	mode corev1.PersistentVolumeMode
 	// bytes are the size of a device, or what is free in a folder's file system.
 	bytes int64
+	// verify proves that the path of a device still leads to the disk that was accepted.
+	verify func() error
 }
 
 // storageFor accepts a folder or a device, or says why not.
-func (l Local) storageFor(ctx context.Context, path, serial string) (*localStorage, error) {
-	info, err := os.Stat(filepath.Join(l.Root, path))
+func (l Local) storageFor(path, serial string) (*localStorage, error) {
+	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, exitf(ExitNotFound, "--local %s does not exist: make the folder, or name a device", path)
@@ -34,9 +35,27 @@ func (l Local) storageFor(ctx context.Context, path, serial string) (*localStora
 	case info.IsDir():
 		return l.folder(path, serial)
 	case info.Mode()&fs.ModeDevice != 0 && info.Mode()&fs.ModeCharDevice == 0:
-		return l.device(ctx, path, serial, info)
+		return l.device(path, serial)
 	}
 	return nil, exitf(ExitRefused, "--local %s is neither a folder nor a block device: name one of them", path)
+}
+
+// device accepts a whole disk that was named twice, that nobody uses and on which nothing is known.
+func (l Local) device(path, serial string) (*localStorage, error) {
+	refuse := func(err error) (*localStorage, error) {
+		return nil, exit(ExitRefused, fmt.Errorf("--local %s: %w", path, err))
+	}
+	if serial == "" {
+		return refuse(errors.New("all that is on the device will be lost: name it a second time with --serial, as 'lsblk -o PATH,SERIAL,SIZE,MODEL' prints it"))
+	}
+	if l.Disks == nil {
+		return refuse(errors.New("this build cannot check what is on a device: use a folder on it instead"))
+	}
+	bytes, verify, err := l.Disks.Accept(path, serial)
+	if err != nil {
+		return refuse(err)
+	}
+	return &localStorage{path: path, mode: corev1.PersistentVolumeBlock, bytes: bytes, verify: verify}, nil
 }
 
 func (l Local) folder(path, serial string) (*localStorage, error) {
@@ -79,6 +98,9 @@ func (s *localStorage) suits(checked *experiment) error {
 // make is the volume of a run: a new folder, or the device.
 func (s *localStorage) make(run string) (path string, err error) {
 	if s.mode == corev1.PersistentVolumeBlock {
+		if err := s.verify(); err != nil {
+			return "", exit(ExitRefused, fmt.Errorf("--local %s: %w", s.path, err))
+		}
 		return s.path, nil
 	}
 	path = filepath.Join(s.path, "storagebench-"+run)

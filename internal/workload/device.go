@@ -4,7 +4,6 @@ package workload
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -91,34 +90,4 @@ func blankEnds(path string, size int64) error {
 	_, headErr := device.WriteAt(zeros, 0)
 	_, tailErr := device.WriteAt(zeros, size-reserved)
 	return errors.Join(headErr, tailErr, device.Sync(), device.Close())
-}
-
-// Signatures tells what is on a device, for whoever has to decide whether it may be written to.
-type Signatures struct{}
-
-// Signature says in words what is on a device; empty if both ends are blank or carry only the marker of an earlier benchmark.
-func (Signatures) Signature(_ context.Context, device string) (string, error) {
-	file, err := os.Open(device)
-	if err != nil {
-		return "", err
-	}
-	size, err := file.Seek(0, io.SeekEnd)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return "", err
-	}
-	head, tail, err := deviceEnds(device, size)
-	if err != nil {
-		return "", err
-	}
-	if len(head) >= markerOffset+markerBytes {
-		if area := head[markerOffset : markerOffset+markerBytes]; isMarker(area) {
-			clear(area)
-		}
-	}
-	return contents(head, tail), nil
-}
-
-func isMarker(area []byte) bool {
-	_, is := decodeMarker(area)
-	return is
 }

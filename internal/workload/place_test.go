@@ -179,9 +179,6 @@ func TestForeignDevices(t *testing.T) {
 			if after, err := os.ReadFile(b.request.Path); err != nil || !bytes.Equal(before, after) {
 				t.Errorf("the device was written to (%v)", err)
 			}
-			if found, err := (Signatures{}).Signature(t.Context(), b.request.Path); err != nil || found == "" {
-				t.Errorf("signature %q, %v", found, err)
-			}
 		})
 	}
 }
@@ -211,9 +208,6 @@ func TestDevice(t *testing.T) {
 	b.valid(redoPhase(2, "dsync", 0.3))
 	b.valid(userPhase("[a]\nrw=randwrite\nbs=8k\nsize=1m\noffset=0\n"))
 	b.valid(scanPhase(4)) // the marker is still there, or again
-	if found, err := (Signatures{}).Signature(t.Context(), b.request.Path); err != nil || found != "" {
-		t.Errorf("signature %q, %v", found, err)
-	}
 	b.request.Run.UID = "uid-2"
 	b.refused(scanPhase(4), ReasonNoData, "put a fill phase before") // claimed anew: nobody needs what an earlier run has left
 	b.request.VolumeSizeBytes = 1 << 30

@@ -107,6 +107,33 @@ func (n *Node) resolve(path string) (string, error) {
 	return "", fmt.Errorf("%s leads through more than %d symlinks", path, linkLimit)
 }
 
+// StablePath is a path below /dev/disk that leads to the same disk as another path, such as /dev/sdb; that path itself if there is none.
+func (n *Node) StablePath(path string) (string, error) {
+	kernel, err := n.resolve(path)
+	if err != nil {
+		return "", fmt.Errorf("following %s: %w", path, err)
+	}
+	if reason := n.notWhole(kernel); reason != "" {
+		return "", &RefusedError{Path: path, Findings: []Finding{{Reason: NotWholeDisk, Detail: reason}}}
+	}
+	if stablePattern.MatchString(path) {
+		return path, nil
+	}
+	for _, folder := range []string{"/dev/disk/by-id", "/dev/disk/by-path"} {
+		names, err := n.names(folder)
+		if err != nil {
+			return "", err
+		}
+		for _, name := range names {
+			stable := filepath.Join(folder, name)
+			if other, err := n.resolve(stable); err == nil && other == kernel && stablePattern.MatchString(stable) {
+				return stable, nil
+			}
+		}
+	}
+	return path, nil
+}
+
 // open opens a device and makes sure that it is the one that /sys speaks of. With O_EXCL it fails with EBUSY while
 // the kernel has it mounted, as a member of something, or as swap, in whatever namespace.
 func (n *Node) open(kernel, number string, flags int) (*os.File, error) {

@@ -81,17 +81,25 @@ type RefusedError struct {
 
 // Error names the disk, every reason, and the way out.
 func (e *RefusedError) Error() string {
-	var reasons []string
-	onlyContents := true
-	for _, finding := range e.Findings {
-		reasons = append(reasons, finding.Detail)
-		onlyContents = onlyContents && finding.Reason.Contents()
-	}
-	text := fmt.Sprintf("%s is refused: %s", e.Path, strings.Join(reasons, "; "))
-	if onlyContents {
+	text := fmt.Sprintf("%s is refused: %s", e.Path, e.Reasons())
+	if e.OnContents() {
 		text += e.wayOut()
 	}
 	return text
+}
+
+// OnContents says whether only what is written on the disk speaks against it.
+func (e *RefusedError) OnContents() bool {
+	return !slices.ContainsFunc(e.Findings, func(f Finding) bool { return !f.Reason.Contents() })
+}
+
+// Reasons are all that speaks against the disk, in words, without a way out.
+func (e *RefusedError) Reasons() string {
+	var reasons []string
+	for _, finding := range e.Findings {
+		reasons = append(reasons, finding.Detail)
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // Is finds a Reason among the findings.
