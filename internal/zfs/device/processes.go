@@ -68,7 +68,7 @@ func (n *Node) processesWithin(disk *Disk, members map[string]string, patience t
 		at := s.at.Load()
 		n.hanging.Store(at)
 		go func() {
-			<-done
+			<-done //nolint:errcheck // too late for whoever asked
 			n.hanging.CompareAndSwap(at, nil)
 		}()
 		return s.late()

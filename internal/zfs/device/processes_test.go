@@ -62,7 +62,7 @@ func useDevice(kind, path string) error {
 	err := <-failed
 	if err == nil && kind == "leaderless" {
 		fmt.Println("ready")
-		unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0) // ends this thread only: main is locked to the first
+		_, _, _ = unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0) // ends this thread only: main is locked to the first
 	}
 	return err
 }

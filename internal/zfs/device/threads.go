@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,11 +17,8 @@ const pieces = 1024
 // each calls use with every name in a folder; with none if the folder is not there or belongs to a process that has ended.
 func (n *Node) each(folder string, use func(name string) error) error {
 	open, err := os.Open(n.path(folder))
-	if gone(err) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return unlessGone(err)
 	}
 	defer open.Close() //nolint:errcheck // opened for reading: nothing is lost
 	for {
@@ -32,19 +28,27 @@ func (n *Node) each(folder string, use func(name string) error) error {
 				return err
 			}
 		}
-		if errors.Is(err, io.EOF) || gone(err) {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return err
+			return unlessGone(err)
 		}
 	}
+}
+
+// unlessGone is an error that is not only that a process has ended.
+func unlessGone(err error) error {
+	if gone(err) {
+		return nil
+	}
+	return err
 }
 
 // eachProcess calls use with the number of every process.
 func (n *Node) eachProcess(use func(process string) error) error {
 	return n.each("proc", func(name string) error {
-		if _, err := strconv.Atoi(name); err != nil {
+		if name[0] < '0' || name[0] > '9' {
 			return nil
 		}
 		return use(name)
