@@ -1,6 +1,7 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -12,7 +13,15 @@ import (
 // behind is which of the members an open file is. A file of a server that does not answer is not waited for.
 func (n *Node) behind(path string, members map[string]string) (string, error) {
 	var status unix.Statx_t
-	if err := unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|unix.STATX_INO, &status); err != nil {
+	const flags = unix.AT_STATX_DONT_SYNC | unix.AT_NO_AUTOMOUNT
+	err := unix.Statx(unix.AT_FDCWD, path, flags, unix.STATX_TYPE|unix.STATX_INO, &status)
+	if errors.Is(err, unix.EACCES) {
+		// A FUSE file system that admits only its own user tells even root nothing, unless nothing is asked. Disks it cannot hold.
+		if err := unix.Statx(unix.AT_FDCWD, path, flags, 0, &status); err == nil && status.Mask&unix.STATX_TYPE == 0 {
+			return "", nil
+		}
+	}
+	if err != nil {
 		return "", err
 	}
 	if status.Mode&unix.S_IFMT == unix.S_IFBLK {
