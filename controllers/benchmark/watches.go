@@ -27,7 +27,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 	registered := ctrl.NewControllerManagedBy(manager).
 		Named("benchmark").
 		For(&v1alpha1.StorageBenchmark{}).
-		Owns(&v1alpha1.BenchmarkRun{}).
+		Watches(&v1alpha1.BenchmarkRun{}, handler.EnqueueRequestsFromMapFunc(benchmarkOf)).
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
 		Watches(&v1alpha1.StorageBenchmark{}, handler.EnqueueRequestsFromMapFunc(r.waitingBehind), builder.WithPredicates(lineMoved())).
 		Watches(&v1alpha1.StorageBenchmark{}, handler.EnqueueRequestsFromMapFunc(r.waitingForShare), builder.WithPredicates(lineMoved())).
@@ -45,6 +45,15 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor(v1alpha1.ReasonNoNode)), builder.WithPredicates(nodeChanged()))
 	}
 	return registered.WithOptions(options).Complete(r)
+}
+
+// benchmarkOf finds the benchmark of a run, also of one that has lost its owner.
+func benchmarkOf(_ context.Context, object client.Object) []reconcile.Request {
+	run, ok := object.(*v1alpha1.BenchmarkRun)
+	if !ok {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: run.Namespace, Name: run.Spec.Benchmark}}}
 }
 
 // select lists the benchmarks for which keep is true.

@@ -33,6 +33,22 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// TestDeleteWithAnOrphan deletes a benchmark that no longer owns its run, as 'kubectl delete --cascade=orphan' leaves them: the run goes too.
+func TestDeleteWithAnOrphan(t *testing.T) {
+	t.Parallel()
+	l := start(t, inPhase("read", sim.Script{Hold: true}))
+	benchmark := l.submit("bench", small)
+	l.running("read", 1)
+	l.eventually("the run is orphaned", func(g gomega.Gomega) {
+		run := l.runs()[0]
+		before := run.DeepCopy()
+		run.OwnerReferences = nil
+		g.Expect(l.live.Patch(t.Context(), &run, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))).To(gomega.Succeed())
+	})
+	l.must(l.live.Delete(t.Context(), benchmark))
+	l.nothingLeft(everyKind()...)
+}
+
 // TestDeleteInTeardown deletes a benchmark whose run is being cleaned up after: a finalizer keeps its volume.
 func TestDeleteInTeardown(t *testing.T) {
 	t.Parallel()
