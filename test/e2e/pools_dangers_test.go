@@ -132,7 +132,7 @@ var allDangers = []danger{
 	{name: "swap in use", prepare: `mkswap -q "$2"; swapon "$2"`, says: "is in use as swap", undo: `swapoff "$2"`},
 	{name: "open in a process", prepare: `sleep 1000 <>"$2" >/dev/null 2>&1 & echo $! >/run/e2e-open.pid`, says: "is open for writing",
 		undo: `kill $(cat /run/e2e-open.pid); while [ -d /proc/$(cat /run/e2e-open.pid) ]; do sleep 0.1; done; rm /run/e2e-open.pid`},
-	{name: "below a loop device by another name", prepare: `mknod /run/e2e-node b $(cat /sys/class/block/$(basename $(readlink -f "$2"))/dev | tr : ' '); losetup --find /run/e2e-node; rm /run/e2e-node`, always: true,
+	{name: "below a loop device by another name", prepare: `mknod /dev/e2e-node b $(cat /sys/class/block/$(basename $(readlink -f "$2"))/dev | tr : ' '); losetup --find /dev/e2e-node; rm /dev/e2e-node`, always: true,
 		says: "is below loop", undo: `losetup --detach-all`},
 	{name: "raw block volume of a pod", prepare: `touch /run/e2e-device; mount --bind "$(readlink -f "$2")" /run/e2e-device`, says: "is mounted at /run/e2e-device",
 		undo: `umount /run/e2e-device; rm /run/e2e-device`},
