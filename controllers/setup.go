@@ -8,18 +8,26 @@ import (
 	"io"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	batchv1 "k8s.io/api/batch/v1"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/kubernetes/scheme"
+
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,7 +38,6 @@ import (
 	"github.com/storagebench/storagebench/controllers/lostnode"
 	"github.com/storagebench/storagebench/controllers/run"
 	"github.com/storagebench/storagebench/controllers/trim"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // Options of the controllers.
@@ -48,9 +55,9 @@ type Options struct {
 	WithoutAgent bool
 	// WithoutClusterReads says that the manager may read neither nodes nor StorageClasses.
 	WithoutClusterReads bool
-	Timings             plan.Timings
+	Timings             runs.Timings
 	// Limits of what a benchmark may ask for.
-	Limits plan.Limits
+	Limits experiment.Limits
 	// Concurrency of each controller.
 	Concurrency int
 	// BenchmarkClock is what schedules go by; nil is the real time.

@@ -11,24 +11,28 @@ import (
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/clock"
+
+	"github.com/storagebench/storagebench/internal/agent/operations"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/controllers/operation"
 	"github.com/storagebench/storagebench/controllers/pool"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 type settings struct {
 	nodeName     string
-	policy       plan.DevicePolicy
-	parameters   plan.ParameterAllowlist
+	policy       pools.DevicePolicy
+	parameters   operations.ParameterAllowlist
 	multihost    bool
 	probeAddress string
 	logs         zap.Options
@@ -47,13 +51,13 @@ func run() error {
 	flag.StringVar(&s.nodeName, "node-name", os.Getenv("NODE_NAME"), "node that the agent runs on")
 	flag.Func("allow-device", "device that pools may use, as PATTERN for pools without a namespace or NAMESPACE=PATTERN, such as "+
 		"lab=/dev/disk/by-id/nvme-bench-*; may be repeated; none by default", func(text string) error {
-		grant, err := plan.ParseDeviceGrant(text)
+		grant, err := pools.ParseDeviceGrant(text)
 		s.policy = append(s.policy, grant)
 		return err
 	})
 	flag.Func("allow-parameter", "OpenZFS module parameter that operations may set for a while, and to which values, such as zfs_txg_timeout=1..60, "+
 		"zfs_arc_max=0|1073741824..8589934592 or, for every value, zfs_txg_timeout=*; may be repeated; none by default", func(text string) error {
-		grant, err := plan.ParseParameterGrant(text)
+		grant, err := operations.ParseParameterGrant(text)
 		s.parameters = append(s.parameters, grant)
 		return err
 	})

@@ -9,18 +9,25 @@ import (
 	"os"
 	"strings"
 	"time"
-	_ "time/tzdata" // schedules have time zones, and an image need not have files of them
+
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/runs"
+
+	_ "time/tzdata"
 
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	// schedules have time zones, and an image need not have files of them
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/storagebench/storagebench/controllers"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 type settings struct {
@@ -42,7 +49,7 @@ func main() {
 
 func run() error {
 	var s settings
-	s.options.Timings = plan.DefaultTimings()
+	s.options.Timings = runs.DefaultTimings()
 	s.logs.TimeEncoder = zapcore.ISO8601TimeEncoder
 	flag.StringVar(&s.options.RunnerImage, "runner-image", "", "image of the workload pods (required)")
 	flag.StringVar(&s.options.PostgresImage, "postgres-image", "", "image of the workload pods of experiments with the workload postgres; --runner-image by default")
@@ -99,7 +106,7 @@ func parseNamespaces(text string) ([]string, error) {
 
 // bindLimits are the flags by which the cluster's admin bounds what a benchmark may ask for.
 func bindLimits(options *controllers.Options) {
-	options.Limits = plan.DefaultLimits()
+	options.Limits = experiment.DefaultLimits()
 	limits := &options.Limits
 	flag.DurationVar(&limits.MaxHold, "max-hold", limits.MaxHold, "how long a benchmark may hold its nodes, and the longest deadline that it may ask for; 0 is no limit")
 	flag.DurationVar(&limits.MaxStartDeadline, "max-start-deadline", limits.MaxStartDeadline, "the longest startDeadline that a phase may ask for; 0 is no limit")

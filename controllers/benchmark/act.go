@@ -6,9 +6,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -17,39 +24,38 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/write"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // act carries out the decision.
-func (r *Reconciler) act(ctx context.Context, observed *observation, decision plan.BenchmarkDecision) error {
+func (r *Reconciler) act(ctx context.Context, observed *observation, decision experiment.Decision) error {
 	benchmark := observed.Benchmark
 	for _, action := range decision.Actions {
 		var err error
 		switch action.Kind {
-		case plan.AddFinalizer:
+		case experiment.AddFinalizer:
 			err = write.Finalizer(ctx, r.Client, benchmark, controllerutil.AddFinalizer)
-		case plan.RemoveBenchmarkFinalizer:
+		case experiment.RemoveBenchmarkFinalizer:
 			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, benchmark, controllerutil.RemoveFinalizer))
-		case plan.TakeLease:
+		case experiment.TakeLease:
 			err = r.takeLease(ctx, observed, action.Node)
-		case plan.BreakLease:
+		case experiment.BreakLease:
 			err = r.breakLease(ctx, observed, action.Node)
-		case plan.ReleaseLease:
+		case experiment.ReleaseLease:
 			err = r.releaseLease(ctx, observed, action.Node)
-		case plan.CreateRun:
+		case experiment.CreateRun:
 			run := r.buildRun(observed, action, decision.NodeNames, decision.DefaultClass)
 			err = r.createRun(ctx, benchmark, run)
-		case plan.DeleteRun:
+		case experiment.DeleteRun:
 			err = r.deleteRun(ctx, observed, action.Run)
-		case plan.DeletePool:
+		case experiment.DeletePool:
 			err = r.deletePool(ctx, benchmark, action.Pool, action.RunUID)
-		case plan.WriteResults:
+		case experiment.WriteResults:
 			err = r.writeResults(ctx, observed, decision, action)
-		case plan.WriteHistory:
+		case experiment.WriteHistory:
 			err = r.writeHistory(ctx, observed)
-		case plan.DeleteResults:
+		case experiment.DeleteResults:
 			err = r.deleteResults(ctx, benchmark, action.ConfigMap)
-		case plan.DeleteBenchmark:
+		case experiment.DeleteBenchmark:
 			err = client.IgnoreNotFound(r.Client.Delete(ctx, benchmark, client.Preconditions{UID: &benchmark.UID, ResourceVersion: &benchmark.ResourceVersion}))
 		}
 		if err != nil {
@@ -64,7 +70,7 @@ func (r *Reconciler) takeLease(ctx context.Context, observed *observation, node 
 	benchmark := observed.Benchmark
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: plan.LeaseName(node), Namespace: r.LeaseNamespace,
+			Name: naming.LeaseName(node), Namespace: r.LeaseNamespace,
 			Labels: map[string]string{v1alpha1.LabelNodeLease: "true"},
 			Annotations: map[string]string{
 				v1alpha1.AnnotationNode:    node,
@@ -83,16 +89,16 @@ func (r *Reconciler) takeLease(ctx context.Context, observed *observation, node 
 // releaseLease gives the node back after a last look that none of our runs is still at work.
 func (r *Reconciler) releaseLease(ctx context.Context, observed *observation, node string) error {
 	benchmark := observed.Benchmark
-	var runs v1alpha1.BenchmarkRunList
-	if err := r.Live.List(ctx, &runs, client.InNamespace(benchmark.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}); err != nil {
+	var own v1alpha1.BenchmarkRunList
+	if err := r.Live.List(ctx, &own, client.InNamespace(benchmark.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}); err != nil {
 		return fmt.Errorf("confirm that no run is at work on node %s: %w", node, err)
 	}
-	for i := range runs.Items {
-		if !plan.Resting(&runs.Items[i]) {
+	for i := range own.Items {
+		if !runs.Resting(&own.Items[i]) {
 			return nil // the cache will show it, and the planner decide again
 		}
 	}
-	if keeps, err := r.keepsPools(ctx, observed, runs.Items); err != nil || keeps {
+	if keeps, err := r.keepsPools(ctx, observed, own.Items); err != nil || keeps {
 		return err
 	}
 	return r.deleteLease(ctx, node, string(benchmark.UID))
@@ -111,7 +117,7 @@ func (r *Reconciler) breakLease(ctx context.Context, observed *observation, node
 // deleteLease deletes the Lease of a node if it is still the given holder's.
 func (r *Reconciler) deleteLease(ctx context.Context, node, holder string) error {
 	var lease coordinationv1.Lease
-	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: r.LeaseNamespace, Name: plan.LeaseName(node)}, &lease); err != nil {
+	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: r.LeaseNamespace, Name: naming.LeaseName(node)}, &lease); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if ptr.Deref(lease.Spec.HolderIdentity, "") != holder {
@@ -157,19 +163,19 @@ func (r *Reconciler) deleteResults(ctx context.Context, benchmark *v1alpha1.Stor
 }
 
 // buildRun is the run for a slot, or one of its group, with everything resolved.
-func (r *Reconciler) buildRun(observed *observation, action plan.BenchmarkAction, nodes []string, defaultClass string) *v1alpha1.BenchmarkRun {
+func (r *Reconciler) buildRun(observed *observation, action experiment.Action, nodes []string, defaultClass string) *v1alpha1.BenchmarkRun {
 	benchmark, slot, node := observed.Benchmark, action.Slot, nodes[action.Member]
-	target := plan.ResolveTarget(slot.Target, node, defaultClass, plan.DefaultProvisioner(observed.BenchmarkState))
-	name := plan.RunName(benchmark.Name, observed.Experiment, slot.Index, action.Attempt)
-	group := plan.GroupOf(name, action.Member, nodes)
+	target := experiment.ResolveTarget(slot.Target, node, defaultClass, experiment.DefaultProvisioner(observed.State))
+	name := naming.RunName(benchmark.Name, observed.Experiment, slot.Index, action.Attempt)
+	group := experiment.GroupOf(name, action.Member, nodes)
 	if group != nil {
-		name = plan.MemberName(name, action.Member)
+		name = naming.MemberName(name, action.Member)
 	}
 	return &v1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: benchmark.Namespace,
 			Labels: map[string]string{
-				v1alpha1.LabelBenchmark:    plan.BenchmarkLabel(benchmark.Name),
+				v1alpha1.LabelBenchmark:    naming.BenchmarkLabel(benchmark.Name),
 				v1alpha1.LabelBenchmarkUID: string(benchmark.UID),
 				v1alpha1.LabelExperiment:   observed.Experiment,
 			},
@@ -201,7 +207,7 @@ func (r *Reconciler) image(observed *observation) string {
 }
 
 // usesPostgres is asked of all slots, so that the runs of one experiment do not differ in more than their variant.
-func usesPostgres(slot plan.Slot) bool {
+func usesPostgres(slot experiment.Slot) bool {
 	return slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool {
 		return phase.Measure != nil && phase.Measure.Workload.Postgres != nil
 	})
@@ -217,11 +223,11 @@ func (r *Reconciler) rehearse(ctx context.Context, observed *observation) error 
 			continue
 		}
 		seen[slot.Variant] = true
-		run := r.buildRun(observed, plan.BenchmarkAction{Slot: slot, Attempt: 1}, rehearsalNodes(slot), "rehearsal")
+		run := r.buildRun(observed, experiment.Action{Slot: slot, Attempt: 1}, rehearsalNodes(slot), "rehearsal")
 		run.Name += "-rehearsal"
 		err := r.Client.Create(ctx, run, client.DryRunAll)
 		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-			return &plan.SpecError{Reason: v1alpha1.ReasonSpecInvalid, Message: fmt.Sprintf("variant %q cannot be run: %v", slot.Variant, err)}
+			return &experiment.SpecError{Reason: v1alpha1.ReasonSpecInvalid, Message: fmt.Sprintf("variant %q cannot be run: %v", slot.Variant, err)}
 		}
 		if client.IgnoreAlreadyExists(err) != nil {
 			return fmt.Errorf("rehearse variant %q: %w", slot.Variant, err)
@@ -231,7 +237,7 @@ func (r *Reconciler) rehearse(ctx context.Context, observed *observation) error 
 }
 
 // rehearsalNodes stand for nodes that are not chosen yet.
-func rehearsalNodes(slot *plan.Slot) []string {
+func rehearsalNodes(slot *experiment.Slot) []string {
 	nodes := []string{"rehearsal"}
 	for len(nodes) < slot.NodeCount() {
 		nodes = append(nodes, fmt.Sprintf("rehearsal-%d", len(nodes)))
@@ -244,7 +250,7 @@ func scheduledTime(at time.Time) map[string]string {
 	if at.IsZero() {
 		return nil
 	}
-	return map[string]string{v1alpha1.AnnotationScheduledTime: plan.TimeText(at)}
+	return map[string]string{v1alpha1.AnnotationScheduledTime: experiment.TimeText(at)}
 }
 
 func ownerReference(benchmark *v1alpha1.StorageBenchmark) metav1.OwnerReference {

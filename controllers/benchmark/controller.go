@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/experiment"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -16,7 +18,6 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // Reconciler brings StorageBenchmarks to their verdict.
@@ -31,7 +32,7 @@ type Reconciler struct {
 	// LeaseNamespace holds the Leases of the nodes.
 	LeaseNamespace string
 	// Limits are the admin's, TeardownGrace is how long a teardown that does not get on holds the node.
-	Limits        plan.Limits
+	Limits        experiment.Limits
 	TeardownGrace time.Duration
 	// RunnerImage of new experiments.
 	RunnerImage string
@@ -53,7 +54,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	decision := plan.Benchmark(observed.BenchmarkState)
+	decision := experiment.Plan(observed.State)
 	actErr := r.act(ctx, observed, decision)
 	if actErr == nil && gone(decision) {
 		return reconcile.Result{}, nil
@@ -74,9 +75,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // gone says that the object has been let go or deleted: there is no status left to write.
-func gone(decision plan.BenchmarkDecision) bool {
+func gone(decision experiment.Decision) bool {
 	for _, action := range decision.Actions {
-		if action.Kind == plan.RemoveBenchmarkFinalizer || action.Kind == plan.DeleteBenchmark {
+		if action.Kind == experiment.RemoveBenchmarkFinalizer || action.Kind == experiment.DeleteBenchmark {
 			return true
 		}
 	}

@@ -7,21 +7,25 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/naming"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/history"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
 // observeHistory notices a namesake of somebody else's, which the cache does not hold.
 func (r *Reconciler) observeHistory(ctx context.Context, observed *observation) error {
-	if observed.History.Exists || len(plan.Foldable(observed.BenchmarkState)) == 0 {
+	if observed.History.Exists || len(experiment.Foldable(observed.State)) == 0 {
 		return nil
 	}
 	stored, err := r.liveHistory(ctx, observed.Benchmark)
@@ -32,7 +36,7 @@ func (r *Reconciler) observeHistory(ctx context.Context, observed *observation) 
 // liveHistory reads the ConfigMap with the history; nil if there is none.
 func (r *Reconciler) liveHistory(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (*corev1.ConfigMap, error) {
 	var stored corev1.ConfigMap
-	name := plan.HistoryName(benchmark.Name)
+	name := naming.HistoryName(benchmark.Name)
 	err := r.Live.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: name}, &stored)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -81,8 +85,8 @@ func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) er
 	}
 	series.Benchmark = results.RunIdentity{Namespace: benchmark.Namespace, Name: benchmark.Name, UID: string(benchmark.UID)}
 	var folded []string
-	for _, stored := range plan.Foldable(observed.BenchmarkState) {
-		key := plan.FoldKey(stored)
+	for _, stored := range experiment.Foldable(observed.State) {
+		key := experiment.FoldKey(stored)
 		folded = append(folded, key)
 		if !known[key] {
 			if err := r.fold(ctx, benchmark, series, stored); err != nil {
@@ -98,7 +102,7 @@ func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) er
 }
 
 // fold adds the point of stored results. What is gone, unreadable or not complete has none.
-func (r *Reconciler) fold(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, series *history.Series, stored plan.StoredExperiment) error {
+func (r *Reconciler) fold(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, series *history.Series, stored experiment.StoredExperiment) error {
 	var document corev1.ConfigMap
 	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: stored.ConfigMap}, &document); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -120,9 +124,9 @@ func (r *Reconciler) fold(ctx context.Context, benchmark *v1alpha1.StorageBenchm
 func (r *Reconciler) applyHistory(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, existing *corev1.ConfigMap, text, folded string) error {
 	wanted := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: plan.HistoryName(benchmark.Name), Namespace: benchmark.Namespace,
+			Name: naming.HistoryName(benchmark.Name), Namespace: benchmark.Namespace,
 			Labels: map[string]string{
-				v1alpha1.LabelBenchmark:    plan.BenchmarkLabel(benchmark.Name),
+				v1alpha1.LabelBenchmark:    naming.BenchmarkLabel(benchmark.Name),
 				v1alpha1.LabelBenchmarkUID: string(benchmark.UID),
 			},
 			Annotations:     map[string]string{v1alpha1.AnnotationFolded: folded},

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/experiment"
 )
 
 func TestImage(t *testing.T) {
@@ -13,12 +13,12 @@ func TestImage(t *testing.T) {
 	}
 	fill := v1alpha1.Phase{Fill: &v1alpha1.FillPhase{To: "80%"}}
 	scan, postgres := phase(v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}), phase(v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}})
-	slots := func(phases ...v1alpha1.Phase) []plan.Slot {
-		return []plan.Slot{{Phases: []v1alpha1.Phase{fill}}, {Phases: phases}}
+	slots := func(phases ...v1alpha1.Phase) []experiment.Slot {
+		return []experiment.Slot{{Phases: []v1alpha1.Phase{fill}}, {Phases: phases}}
 	}
 	earlier := v1alpha1.BenchmarkRun{Spec: v1alpha1.BenchmarkRunSpec{Experiment: "new", RunnerImage: "runner:0"}}
 	for name, test := range map[string]struct {
-		slots    []plan.Slot
+		slots    []experiment.Slot
 		runs     []v1alpha1.BenchmarkRun
 		postgres string
 		want     string

@@ -5,13 +5,16 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // keptOf selects the BenchmarkPools that a benchmark keeps from one run to the next.
@@ -31,12 +34,12 @@ func (r *Reconciler) observeKept(ctx context.Context, observed *observation) err
 	for i := range pools.Items {
 		observed.Pools = append(observed.Pools, keptPool(&pools.Items[i]))
 	}
-	plan.SortKept(observed.Pools)
+	experiment.SortKept(observed.Pools)
 	return nil
 }
 
-func keptPool(pool *v1alpha1.BenchmarkPool) plan.KeptPool {
-	kept := plan.KeptPool{Name: pool.Name, RunUID: pool.Labels[v1alpha1.LabelRunUID], Deleting: !pool.DeletionTimestamp.IsZero()}
+func keptPool(pool *v1alpha1.BenchmarkPool) experiment.KeptPool {
+	kept := experiment.KeptPool{Name: pool.Name, RunUID: pool.Labels[v1alpha1.LabelRunUID], Deleting: !pool.DeletionTimestamp.IsZero()}
 	if kept.Deleting {
 		kept.DeletedAt = pool.DeletionTimestamp.Time
 	}
@@ -71,7 +74,7 @@ func (r *Reconciler) deletePool(ctx context.Context, benchmark *v1alpha1.Storage
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("confirm that no run is at work on BenchmarkPool %s: %w", name, err)
 	}
-	if err == nil && string(user.UID) == runUID && !plan.Settled(&user) {
+	if err == nil && string(user.UID) == runUID && !runs.Settled(&user) {
 		return nil
 	}
 	return client.IgnoreNotFound(r.Client.Delete(ctx, &pool, client.Preconditions{UID: &pool.UID, ResourceVersion: &pool.ResourceVersion}))
@@ -87,12 +90,12 @@ func (r *Reconciler) keepsPools(ctx context.Context, observed *observation, runs
 	if err := r.Live.List(ctx, &pools, keptOf(observed.Benchmark)...); err != nil {
 		return false, fmt.Errorf("confirm that the disks are free: %w", err)
 	}
-	state := observed.BenchmarkState
+	state := observed.State
 	state.Runs, state.Pools = runs, nil
 	for i := range pools.Items {
 		state.Pools = append(state.Pools, keptPool(&pools.Items[i]))
 	}
-	return plan.KeepsNode(state), nil
+	return experiment.KeepsNode(state), nil
 }
 
 // keeperOf finds the benchmark that keeps a pool.

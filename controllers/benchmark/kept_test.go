@@ -3,7 +3,10 @@ package benchmark
 import (
 	"testing"
 
+	"github.com/storagebench/storagebench/internal/experiment"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -11,7 +14,6 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // TestDeletePool: only a kept pool of this benchmark, whose last run is the one that was planned with and is over or gone.
@@ -60,7 +62,7 @@ func TestDeletePool(t *testing.T) {
 		if apierrors.IsNotFound(err) != test.goes {
 			t.Errorf("%s: %v", name, err)
 		}
-		if keeps, err := r.keepsPools(t.Context(), &observation{BenchmarkState: plan.BenchmarkState{Benchmark: benchmark}}, nil); err != nil || keeps && test.goes {
+		if keeps, err := r.keepsPools(t.Context(), &observation{State: experiment.State{Benchmark: benchmark}}, nil); err != nil || keeps && test.goes {
 			t.Errorf("%s: keeps %t, %v", name, keeps, err)
 		}
 	}

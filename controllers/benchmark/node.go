@@ -6,14 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/storagebench/storagebench/internal/experiment"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // nodes lists the nodes of the cluster. A manager that may not read them takes the one that the template names, as it is said to be.
@@ -36,10 +38,10 @@ func (r *Reconciler) nodes(ctx context.Context, template v1alpha1.PodTemplate) (
 }
 
 // namedClasses are the StorageClasses that the targets name, for a manager that may not read which there are.
-func namedClasses(slots []plan.Slot) (classes []plan.ClassState) {
+func namedClasses(slots []experiment.Slot) (classes []experiment.ClassState) {
 	for _, slot := range slots {
 		if class := slot.Target.StorageClass; class != nil && class.Name != "" {
-			classes = append(classes, plan.ClassState{Name: class.Name})
+			classes = append(classes, experiment.ClassState{Name: class.Name})
 		}
 	}
 	return classes
@@ -63,8 +65,8 @@ func fits(node *corev1.Node, template v1alpha1.PodTemplate) bool {
 }
 
 // chosen says whether all zfs targets of an experiment may be on a node: one that their selectors match, and that has an agent.
-func chosen(node *corev1.Node, slots []plan.Slot) bool {
-	return !slices.ContainsFunc(slots, func(slot plan.Slot) bool {
+func chosen(node *corev1.Node, slots []experiment.Slot) bool {
+	return !slices.ContainsFunc(slots, func(slot experiment.Slot) bool {
 		target := slot.Target.ZFS
 		return target != nil && (node.Labels[v1alpha1.LabelLabNode] != "true" || !labels.SelectorFromSet(target.Nodes.MatchLabels).Matches(labels.Set(node.Labels)))
 	})

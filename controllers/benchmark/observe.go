@@ -7,10 +7,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
+
 	corev1 "k8s.io/api/core/v1"
+
 	storagev1 "k8s.io/api/storage/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -20,13 +28,12 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/gate"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
 // observation is the planner's view with what the planner does not need: the compiled gates and the written results.
 type observation struct {
-	plan.BenchmarkState
+	experiment.State
 	gates *gate.Set
 	// written are the results of the current experiment, read back if the status does not speak of them yet.
 	written *results.Experiment
@@ -34,7 +41,7 @@ type observation struct {
 
 // observe gathers all that is known of a benchmark.
 func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (*observation, error) {
-	observed := &observation{BenchmarkState: plan.BenchmarkState{
+	observed := &observation{State: experiment.State{
 		Now: r.Clock.Now(), Benchmark: benchmark, Limits: r.Limits, TeardownGrace: r.TeardownGrace,
 	}}
 	var runs v1alpha1.BenchmarkRunList
@@ -42,12 +49,12 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 		return nil, fmt.Errorf("list the runs of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err)
 	}
 	observed.Runs = slices.DeleteFunc(runs.Items, func(run v1alpha1.BenchmarkRun) bool { return !ofBenchmark(&run, benchmark) })
-	slices.SortFunc(observed.Runs, plan.CompareRuns)
+	slices.SortFunc(observed.Runs, experiment.CompareRuns)
 	if err := r.observeResults(ctx, observed); err != nil {
 		return nil, err
 	}
-	observed.ScheduledTime = plan.ScheduledTime(benchmark, observed.Runs, observed.Results, observed.Now)
-	observed.Experiment = plan.ExperimentAt(benchmark, observed.ScheduledTime)
+	observed.ScheduledTime = experiment.ScheduledTime(benchmark, observed.Runs, observed.Results, observed.Now)
+	observed.Experiment = experiment.IDAt(benchmark, observed.ScheduledTime)
 	for _, step := range []func(context.Context, *observation) error{
 		r.observeSpec, r.observeClasses, r.observeDriver, r.observeNodesAndLeases, r.observeKept, r.readBack, r.observeHistory, r.observeStandards,
 	} {
@@ -68,24 +75,24 @@ func ofBenchmark(run, benchmark client.Object) bool {
 func (r *Reconciler) observeSpec(ctx context.Context, observed *observation) error {
 	spec := &observed.Benchmark.Spec
 	fail := func(err error) error {
-		var wrong *plan.SpecError
+		var wrong *experiment.SpecError
 		if !errors.As(err, &wrong) {
 			return err
 		}
 		observed.SpecError = wrong
 		return nil
 	}
-	slots, err := plan.Expand(spec, plan.Seed(observed.Benchmark))
+	slots, err := experiment.Expand(spec, experiment.Seed(observed.Benchmark))
 	if err != nil {
 		return fail(err)
 	}
 	observed.Slots = slots
-	if err := plan.CheckSchedule(spec.Schedule); err != nil {
+	if err := experiment.CheckSchedule(spec.Schedule); err != nil {
 		return fail(err)
 	}
-	observed.gates, err = gate.Compile(spec.Gates, spec.Phases, plan.VariantNames(slots))
+	observed.gates, err = gate.Compile(spec.Gates, spec.Phases, experiment.VariantNames(slots))
 	if err != nil {
-		return fail(&plan.SpecError{Reason: v1alpha1.ReasonGateInvalid, Message: err.Error()})
+		return fail(&experiment.SpecError{Reason: v1alpha1.ReasonGateInvalid, Message: err.Error()})
 	}
 	if !begun(observed) {
 		if err := r.Limits.Check(spec, slots); err != nil {
@@ -115,7 +122,7 @@ func (r *Reconciler) observeClasses(ctx context.Context, observed *observation) 
 		return fmt.Errorf("list storage classes: %w", err)
 	}
 	for _, class := range classes.Items {
-		observed.Classes = append(observed.Classes, plan.ClassState{
+		observed.Classes = append(observed.Classes, experiment.ClassState{
 			Name: class.Name, Default: class.Annotations["storageclass.kubernetes.io/is-default-class"] == "true",
 		})
 	}
@@ -146,21 +153,21 @@ func (r *Reconciler) observeNodesAndLeases(ctx context.Context, observed *observ
 	}
 	for i := range others.Items {
 		if waits(&others.Items[i]) && others.Items[i].UID != observed.Benchmark.UID {
-			for _, node := range plan.StatusNodes(others.Items[i].Status) {
+			for _, node := range experiment.StatusNodes(others.Items[i].Status) {
 				lines[node]++
 			}
 		}
 	}
 	for i := range nodes {
 		if fits(&nodes[i], observed.Benchmark.Spec.PodTemplate) && chosen(&nodes[i], observed.Slots) {
-			observed.Nodes = append(observed.Nodes, plan.NodeState{Name: nodes[i].Name, Line: lines[nodes[i].Name]})
+			observed.Nodes = append(observed.Nodes, experiment.NodeState{Name: nodes[i].Name, Line: lines[nodes[i].Name]})
 		}
 	}
 	observed.Neighbours = neighbours(observed.Benchmark, leases.Items, others.Items)
-	wanted := plan.ChosenNodes(observed.BenchmarkState)
+	wanted := experiment.ChosenNodes(observed.State)
 	for i := range others.Items {
-		if other := &others.Items[i]; waits(other) && other.UID != observed.Benchmark.UID && shares(plan.StatusNodes(other.Status), wanted) {
-			observed.Waiting = append(observed.Waiting, plan.Place{
+		if other := &others.Items[i]; waits(other) && other.UID != observed.Benchmark.UID && shares(experiment.StatusNodes(other.Status), wanted) {
+			observed.Waiting = append(observed.Waiting, experiment.Place{
 				UID: string(other.UID), Name: other.Namespace + "/" + other.Name, Since: other.Status.Queue.Since.Time})
 		}
 	}
@@ -201,7 +208,7 @@ func (r *Reconciler) observeHolder(ctx context.Context, observed *observation, n
 }
 
 // abandoned confirms with the API server that a holder is gone, and that nothing of it is at work any more.
-func (r *Reconciler) abandoned(ctx context.Context, lease *plan.LeaseState) (vanished, abandoned bool, err error) {
+func (r *Reconciler) abandoned(ctx context.Context, lease *experiment.LeaseState) (vanished, abandoned bool, err error) {
 	key, err := splitName(lease.HolderName)
 	if err != nil {
 		return false, false, err
@@ -212,11 +219,11 @@ func (r *Reconciler) abandoned(ctx context.Context, lease *plan.LeaseState) (van
 	} else if err == nil && string(holder.UID) == lease.Holder {
 		return false, false, nil
 	}
-	var runs v1alpha1.BenchmarkRunList
-	if err := r.Live.List(ctx, &runs, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: lease.Holder}); err != nil {
+	var left v1alpha1.BenchmarkRunList
+	if err := r.Live.List(ctx, &left, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: lease.Holder}); err != nil {
 		return true, false, fmt.Errorf("look for runs of the vanished benchmark %s: %w", key, err)
 	}
-	if slices.ContainsFunc(runs.Items, func(run v1alpha1.BenchmarkRun) bool { return !plan.Resting(&run) }) {
+	if slices.ContainsFunc(left.Items, func(run v1alpha1.BenchmarkRun) bool { return !runs.Resting(&run) }) {
 		return true, false, nil
 	}
 	// A run goes after its pods. Should somebody have taken its finalizer, they are waited for, but no longer than any benchmark is: whoever
@@ -233,8 +240,8 @@ func (r *Reconciler) abandoned(ctx context.Context, lease *plan.LeaseState) (van
 	}), nil
 }
 
-func leaseState(lease *coordinationv1.Lease) *plan.LeaseState {
-	state := &plan.LeaseState{
+func leaseState(lease *coordinationv1.Lease) *experiment.LeaseState {
+	state := &experiment.LeaseState{
 		Node:       lease.Annotations[v1alpha1.AnnotationNode],
 		Holder:     ptr.Deref(lease.Spec.HolderIdentity, ""),
 		HolderName: lease.Annotations[v1alpha1.AnnotationHolder],
@@ -264,14 +271,14 @@ func (r *Reconciler) observeResults(ctx context.Context, observed *observation) 
 		item := &stored.Items[i]
 		switch {
 		case !metav1.IsControlledBy(item, benchmark) || !item.DeletionTimestamp.IsZero():
-		case item.Name == plan.HistoryName(benchmark.Name):
-			observed.History = plan.HistoryState{Exists: true, Folded: strings.Fields(item.Annotations[v1alpha1.AnnotationFolded])}
+		case item.Name == naming.HistoryName(benchmark.Name):
+			observed.History = experiment.HistoryState{Exists: true, Folded: strings.Fields(item.Annotations[v1alpha1.AnnotationFolded])}
 		case item.Labels[v1alpha1.LabelExperiment] != "":
-			observed.Results = append(observed.Results, plan.StoredExperiment{
+			observed.Results = append(observed.Results, experiment.StoredExperiment{
 				ConfigMap: item.Name, Experiment: item.Labels[v1alpha1.LabelExperiment], StoredAt: item.CreationTimestamp.Time,
 				Fingerprint: item.Annotations[v1alpha1.AnnotationFingerprint], Verdict: item.Annotations[v1alpha1.AnnotationVerdict],
 				Extended:      item.Annotations[annotationExtended] == "true",
-				ScheduledTime: plan.TimeOf(item.Annotations),
+				ScheduledTime: experiment.TimeOf(item.Annotations),
 			})
 		}
 	}
@@ -281,13 +288,13 @@ func (r *Reconciler) observeResults(ctx context.Context, observed *observation) 
 // readBack reads the results of the current experiment if the status does not speak of them yet, and notices a
 // namesake of somebody else's.
 func (r *Reconciler) readBack(ctx context.Context, observed *observation) error {
-	benchmark, name := observed.Benchmark, plan.ResultsName(observed.Benchmark.Name, observed.Experiment)
-	at := slices.IndexFunc(observed.Results, func(stored plan.StoredExperiment) bool { return stored.ConfigMap == name })
+	benchmark, name := observed.Benchmark, naming.ResultsName(observed.Benchmark.Name, observed.Experiment)
+	at := slices.IndexFunc(observed.Results, func(stored experiment.StoredExperiment) bool { return stored.ConfigMap == name })
 	reported := benchmark.Status.Results
 	if at >= 0 && reported != nil && reported.Experiment == observed.Experiment && reported.Fingerprint == observed.Results[at].Fingerprint {
 		return nil
 	}
-	if at < 0 && !plan.Count(observed.BenchmarkState).Over {
+	if at < 0 && !experiment.Count(observed.State).Over {
 		return nil
 	}
 	var stored corev1.ConfigMap
@@ -298,7 +305,7 @@ func (r *Reconciler) readBack(ctx context.Context, observed *observation) error 
 	case err != nil:
 		return fmt.Errorf("read the results in ConfigMap %s: %w", name, err)
 	case !metav1.IsControlledBy(&stored, benchmark):
-		observed.Results = append(observed.Results, plan.StoredExperiment{ConfigMap: name, Foreign: true})
+		observed.Results = append(observed.Results, experiment.StoredExperiment{ConfigMap: name, Foreign: true})
 		return nil
 	case at < 0: // the cache will know it soon
 		return nil

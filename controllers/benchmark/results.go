@@ -8,14 +8,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/naming"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/results"
 )
@@ -30,11 +34,11 @@ const (
 )
 
 // writeResults judges an experiment and writes its ConfigMap.
-func (r *Reconciler) writeResults(ctx context.Context, observed *observation, decision plan.BenchmarkDecision, action plan.BenchmarkAction) error {
+func (r *Reconciler) writeResults(ctx context.Context, observed *observation, decision experiment.Decision, action experiment.Action) error {
 	benchmark := observed.Benchmark
-	evidence := plan.Evidence{
+	evidence := experiment.Evidence{
 		Now: r.Clock.Now(), Benchmark: benchmark, Experiment: action.Experiment, Gates: observed.gates, Tally: decision.Tally,
-		Standards: observed.Standards, Definitions: plan.Definitions(observed.Slots, benchmark.Spec.PodTemplate),
+		Standards: observed.Standards, Definitions: experiment.Definitions(observed.Slots, benchmark.Spec.PodTemplate),
 	}
 	if action.Superseded {
 		evidence.Gates = nil
@@ -50,17 +54,17 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 	}
 	scheduled := observed.ScheduledTime
 	if len(evidence.Runs) > 0 {
-		scheduled = plan.TimeOf(evidence.Runs[0].Annotations)
+		scheduled = experiment.TimeOf(evidence.Runs[0].Annotations)
 	}
 	annotations := map[string]string{}
 	maps.Copy(annotations, scheduledTime(scheduled))
 	if !action.Superseded { // what that had asked is gone
-		annotations[v1alpha1.AnnotationQuestion] = plan.Question(benchmark)
+		annotations[v1alpha1.AnnotationQuestion] = experiment.Question(benchmark)
 	}
 	if evidence.Standards.History, err = r.historyBefore(ctx, observed); err != nil {
 		return err
 	}
-	return r.applyResults(ctx, benchmark, plan.Assemble(evidence), action, annotations)
+	return r.applyResults(ctx, benchmark, experiment.Assemble(evidence), action, annotations)
 }
 
 // loadDocuments reads the stored result of every phase. What is gone or does not match its digest is left out.
@@ -89,7 +93,7 @@ func (r *Reconciler) loadDocuments(ctx context.Context, runs []v1alpha1.Benchmar
 }
 
 // applyResults creates the ConfigMap, or replaces the contents of one that is ours.
-func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, experiment results.Experiment, action plan.BenchmarkAction, annotations map[string]string) error {
+func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, experiment results.Experiment, action experiment.Action, annotations map[string]string) error {
 	text, omitted, err := experiment.Encode(maxResultsBytes)
 	if err != nil {
 		return err
@@ -100,7 +104,7 @@ func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.Stora
 		ObjectMeta: metav1.ObjectMeta{
 			Name: action.ConfigMap, Namespace: benchmark.Namespace,
 			Labels: map[string]string{
-				v1alpha1.LabelBenchmark:    plan.BenchmarkLabel(benchmark.Name),
+				v1alpha1.LabelBenchmark:    naming.BenchmarkLabel(benchmark.Name),
 				v1alpha1.LabelBenchmarkUID: string(benchmark.UID),
 				v1alpha1.LabelExperiment:   action.Experiment,
 			},

@@ -5,18 +5,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/storagebench/storagebench/internal/experiment"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // neighbours are the other benchmarks of the namespace that have a share of nodes and lines, or wait for one. A holder that does not exist
 // any more counts as long as its Lease does.
-func neighbours(benchmark *v1alpha1.StorageBenchmark, leases []coordinationv1.Lease, others []v1alpha1.StorageBenchmark) []plan.Neighbour {
+func neighbours(benchmark *v1alpha1.StorageBenchmark, leases []coordinationv1.Lease, others []v1alpha1.StorageBenchmark) []experiment.Neighbour {
 	held := map[string]int{}
 	for i := range leases {
 		if lease := leaseState(&leases[i]); strings.HasPrefix(lease.HolderName, benchmark.Namespace+"/") {
@@ -24,7 +25,7 @@ func neighbours(benchmark *v1alpha1.StorageBenchmark, leases []coordinationv1.Le
 		}
 	}
 	delete(held, string(benchmark.UID))
-	var all []plan.Neighbour
+	var all []experiment.Neighbour
 	for i := range others {
 		other := &others[i]
 		if other.Namespace != benchmark.Namespace || other.UID == benchmark.UID {
@@ -32,8 +33,8 @@ func neighbours(benchmark *v1alpha1.StorageBenchmark, leases []coordinationv1.Le
 		}
 		nodes := held[string(other.UID)]
 		delete(held, string(other.UID))
-		neighbour := plan.Neighbour{UID: string(other.UID), Name: other.Name, Created: other.CreationTimestamp.Time, Holds: nodes > 0,
-			Nodes: max(nodes, len(plan.StatusNodes(other.Status)))}
+		neighbour := experiment.Neighbour{UID: string(other.UID), Name: other.Name, Created: other.CreationTimestamp.Time, Holds: nodes > 0,
+			Nodes: max(nodes, len(experiment.StatusNodes(other.Status)))}
 		if waits(other) {
 			neighbour.Since = &other.Status.Queue.Since.Time
 		}
@@ -42,9 +43,9 @@ func neighbours(benchmark *v1alpha1.StorageBenchmark, leases []coordinationv1.Le
 		}
 	}
 	for holder, nodes := range held {
-		all = append(all, plan.Neighbour{UID: holder, Holds: true, Nodes: nodes})
+		all = append(all, experiment.Neighbour{UID: holder, Holds: true, Nodes: nodes})
 	}
-	slices.SortFunc(all, func(a, b plan.Neighbour) int { return strings.Compare(a.UID, b.UID) })
+	slices.SortFunc(all, func(a, b experiment.Neighbour) int { return strings.Compare(a.UID, b.UID) })
 	return all
 }
 

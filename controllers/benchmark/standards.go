@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/storagebench/storagebench/internal/experiment"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,14 +18,13 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/gate"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
 // observeStandards reads the baseline and the calibration that the spec names, once the runs are over and they are needed.
 func (r *Reconciler) observeStandards(ctx context.Context, observed *observation) error {
 	spec := &observed.Benchmark.Spec
-	if spec.Baseline == nil && spec.Calibration == nil || !plan.Count(observed.BenchmarkState).Over {
+	if spec.Baseline == nil && spec.Calibration == nil || !experiment.Count(observed.State).Over {
 		return nil
 	}
 	var err error

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/naming"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -23,7 +24,7 @@ const (
 
 // summarise derives the status from what was observed and decided. It is a function of both alone, so that an unchanged
 // world gives an unchanged status, and no write.
-func summarise(observed *observation, decision plan.BenchmarkDecision) v1alpha1.StorageBenchmarkStatus {
+func summarise(observed *observation, decision experiment.Decision) v1alpha1.StorageBenchmarkStatus {
 	benchmark := observed.Benchmark
 	status := *benchmark.Status.DeepCopy()
 	if status.Experiment != observed.Experiment {
@@ -31,7 +32,7 @@ func summarise(observed *observation, decision plan.BenchmarkDecision) v1alpha1.
 	}
 	status.ObservedGeneration = benchmark.Generation
 	status.Experiment = observed.Experiment
-	seed := plan.Seed(benchmark)
+	seed := experiment.Seed(benchmark)
 	status.Seed = &seed
 	status.NodeName, status.NodeNames, status.StorageClass = decision.NodeName, nil, decision.StorageClass
 	if len(decision.NodeNames) > 1 {
@@ -48,7 +49,7 @@ func summarise(observed *observation, decision plan.BenchmarkDecision) v1alpha1.
 		}
 	}
 	status.State = stateWord(decision)
-	if decision.Position == plan.PositionFinished {
+	if decision.Position == experiment.PositionFinished {
 		finish(observed, decision, &status)
 	} else {
 		progressConditions(benchmark.Generation, decision, &status)
@@ -66,20 +67,20 @@ func imageInUse(observed *observation, recorded string) string {
 }
 
 // stateWord is one word for people.
-func stateWord(decision plan.BenchmarkDecision) string {
+func stateWord(decision experiment.Decision) string {
 	switch decision.Position {
-	case plan.PositionQueued:
+	case experiment.PositionQueued:
 		return fmt.Sprintf("Queued(%d)", decision.Ahead+1)
-	case plan.PositionWaiting, plan.PositionStalled:
+	case experiment.PositionWaiting, experiment.PositionStalled:
 		return decision.Reason
 	default:
 		return string(decision.Position)
 	}
 }
 
-func progressConditions(generation int64, decision plan.BenchmarkDecision, status *v1alpha1.StorageBenchmarkStatus) {
+func progressConditions(generation int64, decision experiment.Decision, status *v1alpha1.StorageBenchmarkStatus) {
 	status.Verdict, status.FinishedAt, status.Results, status.Gates, status.Summary, status.SummaryOmitted = "", nil, nil, nil, nil, 0
-	if decision.Position == plan.PositionStalled {
+	if decision.Position == experiment.PositionStalled {
 		kstatus.Stall(&status.Conditions, generation, decision.Reason, decision.Message)
 	} else {
 		kstatus.Progress(&status.Conditions, generation, decision.Reason, decision.Message)
@@ -89,7 +90,7 @@ func progressConditions(generation int64, decision plan.BenchmarkDecision, statu
 }
 
 // finish fills in the verdict from the written results. Without them to hand, the status already has them.
-func finish(observed *observation, decision plan.BenchmarkDecision, status *v1alpha1.StorageBenchmarkStatus) {
+func finish(observed *observation, decision experiment.Decision, status *v1alpha1.StorageBenchmarkStatus) {
 	generation := observed.Benchmark.Generation
 	if written := observed.written; written != nil {
 		status.Verdict = v1alpha1.Verdict(written.Verdict)
@@ -97,7 +98,7 @@ func finish(observed *observation, decision plan.BenchmarkDecision, status *v1al
 			status.FinishedAt = &metav1.Time{Time: *written.FinishedAt}
 		}
 		status.Results = &v1alpha1.ResultsReference{
-			Experiment: observed.Experiment, ConfigMap: plan.ResultsName(observed.Benchmark.Name, observed.Experiment),
+			Experiment: observed.Experiment, ConfigMap: naming.ResultsName(observed.Benchmark.Name, observed.Experiment),
 			Verdict: written.Verdict, FinishedAt: status.FinishedAt, Fingerprint: decision.Fingerprint,
 			Omitted: kstatus.Shorten(strings.Join(written.Omitted, "; "), 256),
 		}
@@ -171,11 +172,11 @@ func summary(variants []results.VariantResult) (entries []v1alpha1.PhaseSummary,
 	return entries, omitted
 }
 
-func progress(decision plan.BenchmarkDecision) *v1alpha1.ProgressStatus {
+func progress(decision experiment.Decision) *v1alpha1.ProgressStatus {
 	tally := decision.Tally
 	status := &v1alpha1.ProgressStatus{RunsTotal: int32(tally.Total), RunsDone: int32(tally.Done), RunsInvalid: int32(tally.Invalid)}
 	if current := decision.Current; current != nil {
-		status.CurrentRun, status.CurrentPhase = plan.GroupName(current), current.Status.CurrentPhase
+		status.CurrentRun, status.CurrentPhase = naming.GroupName(current), current.Status.CurrentPhase
 		if tally.MeanDuration > 0 {
 			remaining := tally.Total - tally.Done
 			end := current.CreationTimestamp.Add(tally.MeanDuration * time.Duration(max(1, remaining)))
@@ -186,7 +187,7 @@ func progress(decision plan.BenchmarkDecision) *v1alpha1.ProgressStatus {
 }
 
 // queue keeps the place in line: whoever joined first is served first, whatever happens to the manager meanwhile.
-func queue(observed *observation, decision plan.BenchmarkDecision) *v1alpha1.QueueStatus {
+func queue(observed *observation, decision experiment.Decision) *v1alpha1.QueueStatus {
 	if !decision.InLine {
 		return nil
 	}
@@ -205,7 +206,7 @@ func queue(observed *observation, decision plan.BenchmarkDecision) *v1alpha1.Que
 
 func earlierResults(observed *observation) []v1alpha1.ResultsReference {
 	var references []v1alpha1.ResultsReference
-	for _, stored := range plan.History(observed.BenchmarkState) {
+	for _, stored := range experiment.History(observed.State) {
 		if len(references) == 100 {
 			break
 		}

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/internal/experiment"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -19,7 +21,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 987654321, time.UTC)
 
 func testObservation() *observation {
 	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Name: "ageing", Namespace: "lab", UID: "u", Generation: 3}}
-	return &observation{BenchmarkState: plan.BenchmarkState{Now: noon, Benchmark: benchmark, Experiment: "0a1b2c3d"}}
+	return &observation{State: experiment.State{Now: noon, Benchmark: benchmark, Experiment: "0a1b2c3d"}}
 }
 
 // manyResults has more of everything than a status may hold.
@@ -50,9 +52,9 @@ func TestSummaryIsBounded(t *testing.T) {
 		observed := testObservation()
 		observed.written = manyResults(test.variants, test.phases)
 		for i := range 150 {
-			observed.Results = append(observed.Results, plan.StoredExperiment{Experiment: fmt.Sprint("e", i), StoredAt: noon})
+			observed.Results = append(observed.Results, experiment.StoredExperiment{Experiment: fmt.Sprint("e", i), StoredAt: noon})
 		}
-		status := summarise(observed, plan.BenchmarkDecision{Position: plan.PositionFinished, Reason: "Finished", Message: "over"})
+		status := summarise(observed, experiment.Decision{Position: experiment.PositionFinished, Reason: "Finished", Message: "over"})
 		if len(status.Summary) != test.entries || int(status.SummaryOmitted) != test.omitted {
 			t.Errorf("%d x %d: %d entries, %d omitted", test.variants, test.phases, len(status.Summary), status.SummaryOmitted)
 		}
@@ -95,13 +97,13 @@ func checkBounds(t *testing.T, status v1alpha1.StorageBenchmarkStatus) {
 func TestSameWorldSameStatus(t *testing.T) {
 	run := v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "r", CreationTimestamp: metav1.Time{Time: noon}},
 		Spec: v1alpha1.BenchmarkRunSpec{Experiment: "0a1b2c3d", RunnerImage: "runner:1"}}
-	for _, decision := range []plan.BenchmarkDecision{
-		{Position: plan.PositionQueued, Reason: "Queued", Message: "number 2 in line", NodeName: "n1", InLine: true, Ahead: 1},
-		{Position: plan.PositionWaiting, Reason: "NoNode", Message: "no node"},
-		{Position: plan.PositionStalled, Reason: "GateInvalid", Message: "gate x"},
-		{Position: plan.PositionSuspended, Reason: "Suspended", Message: "suspended"},
-		{Position: plan.PositionRunning, Reason: "Progressing", Message: "run 1 of 4", NodeName: "n1", StorageClass: "fast", Current: &run, Tally: plan.Tally{Total: 4, Done: 1, MeanDuration: time.Hour + 1}},
-		{Position: plan.PositionFinished, Reason: "Finished", Message: "over", NodeName: "n1", Fingerprint: "f"},
+	for _, decision := range []experiment.Decision{
+		{Position: experiment.PositionQueued, Reason: "Queued", Message: "number 2 in line", NodeName: "n1", InLine: true, Ahead: 1},
+		{Position: experiment.PositionWaiting, Reason: "NoNode", Message: "no node"},
+		{Position: experiment.PositionStalled, Reason: "GateInvalid", Message: "gate x"},
+		{Position: experiment.PositionSuspended, Reason: "Suspended", Message: "suspended"},
+		{Position: experiment.PositionRunning, Reason: "Progressing", Message: "run 1 of 4", NodeName: "n1", StorageClass: "fast", Current: &run, Tally: experiment.Tally{Total: 4, Done: 1, MeanDuration: time.Hour + 1}},
+		{Position: experiment.PositionFinished, Reason: "Finished", Message: "over", NodeName: "n1", Fingerprint: "f"},
 	} {
 		t.Run(string(decision.Position), func(t *testing.T) {
 			observed := testObservation()
@@ -114,12 +116,12 @@ func TestSameWorldSameStatus(t *testing.T) {
 				t.Errorf("an unchanged world gives another status:\n%+v\n%+v", first, second)
 			}
 			reconciling, stuck := meta.FindStatusCondition(second.Conditions, "Reconciling"), meta.FindStatusCondition(second.Conditions, "Stalled")
-			if reconciling != nil && stuck != nil || (stuck != nil) != (decision.Position == plan.PositionStalled) {
+			if reconciling != nil && stuck != nil || (stuck != nil) != (decision.Position == experiment.PositionStalled) {
 				t.Errorf("conditions %+v", second.Conditions)
 			}
 			observed.Experiment = "ffffffff" // another experiment keeps nothing of this one
 			observed.Runs = nil
-			third := summarise(observed, plan.BenchmarkDecision{Position: plan.PositionWaiting, Reason: "Superseded", Message: "x"})
+			third := summarise(observed, experiment.Decision{Position: experiment.PositionWaiting, Reason: "Superseded", Message: "x"})
 			if third.StartedAt != nil || third.Verdict != "" || third.Results != nil || third.Summary != nil || third.RunnerImage != "" {
 				t.Errorf("%+v", third)
 			}
@@ -130,7 +132,7 @@ func TestSameWorldSameStatus(t *testing.T) {
 // TestPlaceInLine: whoever has joined a line keeps the place, but not in another line.
 func TestPlaceInLine(t *testing.T) {
 	observed := testObservation()
-	decision := plan.BenchmarkDecision{Position: plan.PositionQueued, Reason: "Queued", Message: "x", NodeName: "n1", InLine: true}
+	decision := experiment.Decision{Position: experiment.PositionQueued, Reason: "Queued", Message: "x", NodeName: "n1", InLine: true}
 	observed.Benchmark.Status = summarise(observed, decision)
 	if since := observed.Benchmark.Status.Queue.Since; !since.Time.Equal(noon) || observed.Benchmark.Status.State != "Queued(1)" {
 		t.Errorf("since %v, %s", since, observed.Benchmark.Status.State)

@@ -4,11 +4,17 @@ import (
 	"context"
 	"slices"
 
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/naming"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
+
 	corev1 "k8s.io/api/core/v1"
+
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // SetupWithManager registers the controller and what it watches: only what the manager has rights to.
@@ -78,9 +83,9 @@ func (r *Reconciler) waitingBehind(ctx context.Context, object client.Object) []
 	if !ok || moved.Status.NodeName == "" {
 		return nil
 	}
-	left := plan.StatusNodes(moved.Status)
+	left := experiment.StatusNodes(moved.Status)
 	return r.selectBenchmarks(ctx, func(other *v1alpha1.StorageBenchmark) bool {
-		return other.UID != moved.UID && waits(other) && shares(plan.StatusNodes(other.Status), left)
+		return other.UID != moved.UID && waits(other) && shares(experiment.StatusNodes(other.Status), left)
 	})
 }
 
@@ -102,7 +107,7 @@ func lineMoved() predicate.Predicate {
 func (r *Reconciler) waitingForLease(ctx context.Context, object client.Object) []reconcile.Request {
 	node := object.GetAnnotations()[v1alpha1.AnnotationNode]
 	return r.selectBenchmarks(ctx, func(benchmark *v1alpha1.StorageBenchmark) bool {
-		return node != "" && slices.Contains(plan.StatusNodes(benchmark.Status), node) && plan.LeaseName(node) == object.GetName() &&
+		return node != "" && slices.Contains(experiment.StatusNodes(benchmark.Status), node) && naming.LeaseName(node) == object.GetName() &&
 			!meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionComplete)
 	})
 }

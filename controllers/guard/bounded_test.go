@@ -13,7 +13,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
@@ -292,7 +292,7 @@ func TestNothingWaitsForASilentDisk(t *testing.T) {
 		t.Error(err)
 	}
 	ran := false
-	taken := []plan.PoolDisk{{Disk: device.Disk{Path: silentDisk, Number: silentDisk, Sequence: silentDisk}}}
+	taken := []pools.Disk{{Disk: device.Disk{Path: silentDisk, Number: silentDisk, Sequence: silentDisk}}}
 	if err := OnDisks(b, v1alpha1.PoolTemplate{}, taken, func() error { ran = true; return nil }); !IsSilent(err) || ran {
 		t.Errorf("%v, ran: %v", err, ran)
 	}
@@ -303,14 +303,14 @@ func TestASwappedDiskIsNotTaken(t *testing.T) {
 	_, b := bounded()
 	ran := 0
 	run := func() error { ran++; return nil }
-	taken := plan.PoolDisk{Disk: device.Disk{Path: goodDisk, Number: goodDisk, Sequence: goodDisk}}
-	if err := OnDisks(b, v1alpha1.PoolTemplate{}, []plan.PoolDisk{taken}, run); err != nil || ran != 1 {
+	taken := pools.Disk{Disk: device.Disk{Path: goodDisk, Number: goodDisk, Sequence: goodDisk}}
+	if err := OnDisks(b, v1alpha1.PoolTemplate{}, []pools.Disk{taken}, run); err != nil || ran != 1 {
 		t.Errorf("the same disk: %v, ran %d times", err, ran)
 	}
 	for _, change := range []func(d *device.Disk){func(d *device.Disk) { d.Number = "8:0" }, func(d *device.Disk) { d.Sequence = "7" }} {
 		other := taken
 		change(&other.Disk)
-		if err := OnDisks(b, v1alpha1.PoolTemplate{}, []plan.PoolDisk{other}, run); err == nil || ran != 1 {
+		if err := OnDisks(b, v1alpha1.PoolTemplate{}, []pools.Disk{other}, run); err == nil || ran != 1 {
 			t.Errorf("another disk: %v, ran %d times", err, ran)
 		}
 	}

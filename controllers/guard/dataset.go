@@ -5,7 +5,8 @@ import (
 	"fmt"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -22,13 +23,13 @@ func ProveDataset(ctx context.Context, host *zfs.Client, pool *v1alpha1.Benchmar
 	if len(datasets) != 1 || datasets[0].Name != name || datasets[0].GUID != guid {
 		return fmt.Errorf("dataset %s is not alone, or another than the one with guid %s that was looked at: %w", name, guid, ErrNotOurs)
 	}
-	marks, err := host.DatasetProperties(ctx, []string{plan.PropertyUID, plan.PropertyRun}, name)
+	marks, err := host.DatasetProperties(ctx, []string{naming.PropertyUID, naming.PropertyRun}, name)
 	if err != nil {
 		return fmt.Errorf("confirm whose dataset %s is: %w", name, err)
 	}
-	state := plan.PoolState{Pool: pool, Live: &plan.LivePool{PoolSummary: zfs.PoolSummary{Name: plan.PoolName(pool)}, Datasets: datasets, DatasetProperties: marks}}
+	state := pools.State{Pool: pool, Live: &pools.LivePool{PoolSummary: zfs.PoolSummary{Name: naming.PoolName(pool)}, Datasets: datasets, DatasetProperties: marks}}
 	if outdated := state.OutdatedDataset(); outdated == nil || outdated.Name != name {
-		return fmt.Errorf("dataset %s does not carry %s=%s and the %s of an earlier run: %w", name, plan.PropertyUID, pool.UID, plan.PropertyRun, ErrNotOurs)
+		return fmt.Errorf("dataset %s does not carry %s=%s and the %s of an earlier run: %w", name, naming.PropertyUID, pool.UID, naming.PropertyRun, ErrNotOurs)
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
@@ -43,7 +44,7 @@ var ErrNotOurs = errors.New("the pool is not this BenchmarkPool's")
 
 // Prove reads from ZFS, at this moment, whose a pool is and that it is the one that was meant.
 func Prove(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, guid string) error {
-	name := plan.PoolName(pool)
+	name := naming.PoolName(pool)
 	summary, err := host.Pool(ctx, name)
 	if err != nil {
 		return fmt.Errorf("confirm which pool %s is: %w", name, err)
@@ -51,13 +52,13 @@ func Prove(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, 
 	if summary.GUID != guid {
 		return fmt.Errorf("pool %s has guid %s, meant was %s: %w", name, summary.GUID, guid, ErrNotOurs)
 	}
-	marks, err := host.DatasetProperties(ctx, []string{plan.PropertyUID}, name)
+	marks, err := host.DatasetProperties(ctx, []string{naming.PropertyUID}, name)
 	if err != nil {
 		return fmt.Errorf("confirm whose pool %s is: %w", name, err)
 	}
-	live := plan.LivePool{PoolSummary: summary, DatasetProperties: marks}
+	live := pools.LivePool{PoolSummary: summary, DatasetProperties: marks}
 	if !live.OwnedBy(string(pool.UID)) {
-		return fmt.Errorf("pool %s (guid %s) does not carry %s=%s: %w", name, guid, plan.PropertyUID, pool.UID, ErrNotOurs)
+		return fmt.Errorf("pool %s (guid %s) does not carry %s=%s: %w", name, guid, naming.PropertyUID, pool.UID, ErrNotOurs)
 	}
 	return nil
 }
@@ -68,7 +69,7 @@ func Vacate(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.B
 	if err := unmountOwn(ctx, host, disks, pool, guid); err != nil {
 		return err
 	}
-	if err := Unused(disks, plan.PoolName(pool)); err != nil {
+	if err := Unused(disks, naming.PoolName(pool)); err != nil {
 		return err
 	}
 	return Prove(ctx, host, pool, guid)
@@ -76,19 +77,19 @@ func Vacate(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.B
 
 // unmountOwn unmounts the agent's own mounts, if there are no others.
 func unmountOwn(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string) error {
-	own := plan.MountPoints(pool)
+	own := naming.MountPoints(pool)
 	if len(own) == 0 {
 		return nil
 	}
-	if err := Unused(disks, plan.PoolName(pool), own...); err != nil {
+	if err := Unused(disks, naming.PoolName(pool), own...); err != nil {
 		return err
 	}
 	if err := Prove(ctx, host, pool, guid); err != nil {
 		return err
 	}
-	datasets, err := host.Datasets(ctx, plan.PoolName(pool))
+	datasets, err := host.Datasets(ctx, naming.PoolName(pool))
 	if err != nil {
-		return fmt.Errorf("look for what is mounted of pool %s: %w", plan.PoolName(pool), err)
+		return fmt.Errorf("look for what is mounted of pool %s: %w", naming.PoolName(pool), err)
 	}
 	for _, dataset := range datasets {
 		if dataset.Mounted && slices.Contains(own, dataset.MountPoint) {
@@ -114,7 +115,7 @@ func Unused(disks Disks, name string, own ...string) error {
 
 // OnDisks runs a command that takes disks: checked once more, wiped if they are named for reuse, and verified right before and right
 // after.
-func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []plan.PoolDisk, command func() error) error {
+func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, command func() error) error {
 	var checked []device.Disk
 	for _, disk := range taken {
 		wish := device.Wish{Path: disk.Path, MinBytes: minBytes(template), Reuse: disk.Reuse, Right: disk.Right}
@@ -168,8 +169,8 @@ func Rivals(ctx context.Context, live client.Reader, pool *v1alpha1.BenchmarkPoo
 
 // Survey looks at the disks that are wanted for a pool, and identifies those that others claim or that a live pool has: two paths
 // may lead to one disk. Nothing but what is granted is opened: that would keep its owner from mounting it meanwhile.
-func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy plan.DevicePolicy, wanted []string, granted func(path string) bool, leaves []zfs.VdevStatus, rivals []v1alpha1.BenchmarkPool) map[string]plan.PoolDisk {
-	seen := map[string]plan.PoolDisk{}
+func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy pools.DevicePolicy, wanted []string, granted func(path string) bool, leaves []zfs.VdevStatus, rivals []v1alpha1.BenchmarkPool) map[string]pools.Disk {
+	seen := map[string]pools.Disk{}
 	// All at once: one after another, each disk that does not answer would be waited for. What was found out is remembered below.
 	_ = Answering(disks, slices.DeleteFunc(slices.Clone(wanted), func(path string) bool { return !granted(path) }))
 	for _, path := range wanted {
@@ -181,10 +182,10 @@ func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy plan.DevicePolicy,
 	}
 	var others []string
 	for _, leaf := range leaves {
-		others = append(others, plan.LeafPaths(leaf)...)
+		others = append(others, pools.LeafPaths(leaf)...)
 	}
 	for i := range rivals {
-		others = append(others, plan.ClaimedDevices(&rivals[i])...)
+		others = append(others, pools.ClaimedDevices(&rivals[i])...)
 	}
 	for _, path := range others {
 		if _, known := seen[path]; !known && strings.HasPrefix(path, "/dev/disk/") {
@@ -195,27 +196,27 @@ func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy plan.DevicePolicy,
 }
 
 // identify tells which disk a path leads to. Such a disk is never taken.
-func identify(disks Disks, path string) plan.PoolDisk {
+func identify(disks Disks, path string) pools.Disk {
 	disk, refusal := disks.Identify(path)
 	if refusal == nil {
 		refusal = fmt.Errorf("%s has not been looked into", path)
 	}
-	return plan.PoolDisk{Disk: disk, Refusal: refusal}
+	return pools.Disk{Disk: disk, Refusal: refusal}
 }
 
 // look checks a disk, as one for reuse if the spec names its serial number and its old contents are in the way.
-func look(disks Disks, path string, template v1alpha1.PoolTemplate, right device.Right) plan.PoolDisk {
+func look(disks Disks, path string, template v1alpha1.PoolTemplate, right device.Right) pools.Disk {
 	wish := device.Wish{Path: path, MinBytes: minBytes(template), Right: right}
 	disk, refusal := disks.Check(wish)
 	if refusal == nil || template.Reuse == nil || !slices.Contains(template.Reuse.Serials, disk.Serial) {
-		return plan.PoolDisk{Disk: disk, Refusal: refusal}
+		return pools.Disk{Disk: disk, Refusal: refusal}
 	}
 	wish.Reuse = disk.Serial
 	disk, refusal = disks.Check(wish)
 	if refusal != nil {
-		return plan.PoolDisk{Disk: disk, Refusal: refusal}
+		return pools.Disk{Disk: disk, Refusal: refusal}
 	}
-	return plan.PoolDisk{Disk: disk, Reuse: wish.Reuse, Right: right}
+	return pools.Disk{Disk: disk, Reuse: wish.Reuse, Right: right}
 }
 
 func minBytes(template v1alpha1.PoolTemplate) int64 {

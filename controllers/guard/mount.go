@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
 // Mount mounts a dataset of the spec at its place on the node, with the folder that pods get in it. The place is walked without following a
 // link and made unwritable first; what is mounted is proven to be there and nowhere else.
 func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string, dataset v1alpha1.PoolDataset) error {
-	name, point := plan.DatasetName(pool, dataset), plan.MountPoint(plan.PoolName(pool), dataset.Path)
+	name, point := naming.DatasetName(pool, dataset), naming.MountPoint(naming.PoolName(pool), dataset.Path)
 	if err := Alone(ctx, host, name); err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.Be
 	}
 	mounted := found[0].Mounted
 	if !mounted {
-		if err := disks.MakeMountPoint(plan.VolumesFolder, point); err != nil {
+		if err := disks.MakeMountPoint(naming.VolumesFolder, point); err != nil {
 			return err
 		}
 		if err := Prove(ctx, host, pool, guid); err != nil {
@@ -33,7 +33,7 @@ func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.Be
 			return err
 		}
 	}
-	err = disks.MakeVolumeFolder(plan.VolumesFolder, point, name)
+	err = disks.MakeVolumeFolder(naming.VolumesFolder, point, name)
 	if err == nil || mounted {
 		return err
 	}
@@ -81,7 +81,7 @@ func Alone(ctx context.Context, host *zfs.Client, name string) error {
 
 // unmounted proves, from the mounts of the node, that nothing of a pool is left at the agent's mount points, or below them.
 func unmounted(disks Disks, pool *v1alpha1.BenchmarkPool, own []string) error {
-	name := plan.PoolName(pool)
+	name := naming.PoolName(pool)
 	nested, err := disks.NestedMounts(name, own...)
 	if err == nil && len(nested) > 0 {
 		err = fmt.Errorf("still mounted below a mount point of pool %s: %s", name, strings.Join(nested, ", "))

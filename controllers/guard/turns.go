@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -139,12 +140,12 @@ func (t *Turns) Held() []HeldTurn {
 
 // TurnNames are the names of a turn with pools: theirs, and those of every disk that they claim, by its path and by the number that the kernel
 // knows it by. Two objects that claim one pool name or one disk, by whatever paths, have one of them in common.
-func TurnNames(disks Disks, further []string, pools ...*v1alpha1.BenchmarkPool) []string {
+func TurnNames(disks Disks, further []string, objects ...*v1alpha1.BenchmarkPool) []string {
 	var names []string
 	paths := slices.Clone(further)
-	for _, pool := range pools {
-		names = append(names, "BenchmarkPool "+pool.Name, "pool "+plan.PoolName(pool))
-		paths = append(paths, plan.ClaimedDevices(pool)...)
+	for _, pool := range objects {
+		names = append(names, "BenchmarkPool "+pool.Name, "pool "+naming.PoolName(pool))
+		paths = append(paths, pools.ClaimedDevices(pool)...)
 	}
 	for _, path := range paths {
 		names = append(names, "disk "+path)

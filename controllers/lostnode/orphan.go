@@ -1,11 +1,13 @@
 package lostnode
 
 import (
+	"github.com/storagebench/storagebench/internal/agent/operations"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // kind is one of the kinds that only agents end.
@@ -35,11 +37,11 @@ var kinds = []kind{
 		list:  func() client.ObjectList { return &v1alpha1.BenchmarkPoolList{} },
 		orphan: func(object client.Object) orphan {
 			pool, _ := object.(*v1alpha1.BenchmarkPool)
-			left := plan.LeftBehind(pool)
-			if plan.LetsGo(pool) {
-				left = plan.StaysBehind(pool, pool.Status.GUID)
+			left := pools.LeftBehind(pool)
+			if pools.LetsGo(pool) {
+				left = pools.StaysBehind(pool, pool.Status.GUID)
 			}
-			return orphan{node: pool.Spec.NodeName, conditions: &pool.Status.Conditions, retained: !plan.Destroys(pool), left: left, release: plan.ReleaseCommand(pool)}
+			return orphan{node: pool.Spec.NodeName, conditions: &pool.Status.Conditions, retained: !pools.Destroys(pool), left: left, release: pools.ReleaseCommand(pool)}
 		},
 	},
 	{
@@ -49,7 +51,7 @@ var kinds = []kind{
 		orphan: func(object client.Object) orphan {
 			operation, _ := object.(*v1alpha1.PoolOperation)
 			return orphan{node: operation.Spec.NodeName, conditions: &operation.Status.Conditions, ended: operation.Status.Outcome != "",
-				left: plan.OperationLeftBehind(operation), release: plan.OperationReleaseCommand(operation)}
+				left: operations.OperationLeftBehind(operation), release: operations.OperationReleaseCommand(operation)}
 		},
 	},
 }

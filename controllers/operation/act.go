@@ -11,30 +11,32 @@ import (
 
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/controllers/write"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/operations"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
 // act carries out the decision. Each command that changes something comes right after the proof that the pool is ours.
-func (r *Reconciler) act(ctx context.Context, state *plan.OperationState, actions []plan.OperationAction) error {
+func (r *Reconciler) act(ctx context.Context, state *operations.State, actions []operations.Action) error {
 	for _, action := range actions {
 		var err error
 		switch action.Kind {
-		case plan.AddOperationFinalizer:
+		case operations.AddOperationFinalizer:
 			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Operation, controllerutil.AddFinalizer))
-		case plan.RunOperation:
+		case operations.RunOperation:
 			if err = r.run(ctx, *state, action); err != nil {
 				err = runError{err}
 			}
-		case plan.StopOperation:
+		case operations.StopOperation:
 			err = r.stop(ctx, *state, action)
-		case plan.CleanUpOperation:
+		case operations.CleanUpOperation:
 			err = r.cleanUp(ctx, *state)
-		case plan.RemoveOperationFinalizer:
+		case operations.RemoveOperationFinalizer:
 			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Operation, controllerutil.RemoveFinalizer))
 		}
 		if err != nil {
-			return fmt.Errorf("%s of PoolOperation %s (%s): %w", action.Kind, state.Operation.Name, plan.OperationName(state.Operation.Spec.Action), err)
+			return fmt.Errorf("%s of PoolOperation %s (%s): %w", action.Kind, state.Operation.Name, operate.Name(state.Operation.Spec.Action), err)
 		}
 	}
 	return nil
@@ -48,12 +50,12 @@ func proof(err error) error {
 	return errors.New(err.Error())
 }
 
-func (r *Reconciler) prove(ctx context.Context, state plan.OperationState) error {
+func (r *Reconciler) prove(ctx context.Context, state operations.State) error {
 	return proof(guard.Prove(ctx, r.ZFS, state.Pool, state.Live.GUID))
 }
 
 // proven runs a command on the pool, if that is ours.
-func (r *Reconciler) proven(ctx context.Context, state plan.OperationState, command func() error) error {
+func (r *Reconciler) proven(ctx context.Context, state operations.State, command func() error) error {
 	if err := r.prove(ctx, state); err != nil {
 		return err
 	}
@@ -61,7 +63,7 @@ func (r *Reconciler) proven(ctx context.Context, state plan.OperationState, comm
 }
 
 // answered runs a command that waits for the disks of the pool, if they answer.
-func (r *Reconciler) answered(ctx context.Context, state plan.OperationState, command func() error) error {
+func (r *Reconciler) answered(ctx context.Context, state operations.State, command func() error) error {
 	if err := r.answering(state); err != nil {
 		return err
 	}
@@ -70,8 +72,8 @@ func (r *Reconciler) answered(ctx context.Context, state plan.OperationState, co
 
 // made are the properties of a dataset that the operation makes of its source: its mark, and that nothing mounts it. It may lie below what a
 // pod can write.
-func made(state plan.OperationState) map[string]string {
-	properties := map[string]string{plan.PropertyOperation: string(state.Operation.UID)}
+func made(state operations.State) map[string]string {
+	properties := map[string]string{naming.PropertyOperation: string(state.Operation.UID)}
 	if state.Source.Type == "filesystem" {
 		maps.Copy(properties, zfs.Unmounted())
 	}
@@ -81,9 +83,9 @@ func made(state plan.OperationState) map[string]string {
 // run does what the spec says, or begins it.
 //
 //nolint:gocognit // one case a kind
-func (r *Reconciler) run(ctx context.Context, state plan.OperationState, action plan.OperationAction) error {
+func (r *Reconciler) run(ctx context.Context, state operations.State, action operations.Action) error {
 	spec := state.Operation.Spec.Action
-	mark := map[string]string{plan.PropertyOperation: string(state.Operation.UID)}
+	mark := map[string]string{naming.PropertyOperation: string(state.Operation.UID)}
 	switch {
 	case spec.Snapshot != nil:
 		return r.proven(ctx, state, func() error { return r.ZFS.Snapshot(ctx, state.Snapshot.Name, spec.Snapshot.Recursive, mark) })
@@ -97,7 +99,7 @@ func (r *Reconciler) run(ctx context.Context, state plan.OperationState, action 
 		return r.answered(ctx, state, func() error { return r.ZFS.RemoveVdev(ctx, state.Live.Name, action.Member) })
 	case spec.AddVdev != nil:
 		return r.onDisks(ctx, state, action, func() error {
-			return r.ZFS.Add(ctx, state.Live.Name, int(state.Pool.Spec.Ashift), plan.AddedLayout(*spec.AddVdev))
+			return r.ZFS.Add(ctx, state.Live.Name, int(state.Pool.Spec.Ashift), operations.AddedLayout(*spec.AddVdev))
 		})
 	case spec.ReplaceDevice != nil:
 		return r.onDisks(ctx, state, action, func() error {
@@ -112,28 +114,28 @@ func (r *Reconciler) run(ctx context.Context, state plan.OperationState, action 
 }
 
 // work is what takes long.
-func (r *Reconciler) work(state plan.OperationState) work {
+func (r *Reconciler) work(state operations.State) work {
 	spec := state.Operation.Spec.Action
 	switch {
 	case spec.Observe != nil:
-		return work{graceful: true, do: func(ctx context.Context, j *job) (plan.OperationResult, error) { return r.watch(ctx, state, j) }}
+		return work{graceful: true, do: func(ctx context.Context, j *job) (operations.Result, error) { return r.watch(ctx, state, j) }}
 	case spec.DestroyDataset != nil:
-		return work{do: func(ctx context.Context, _ *job) (plan.OperationResult, error) {
-			return plan.OperationResult{}, r.destroyDataset(ctx, state)
+		return work{do: func(ctx context.Context, _ *job) (operations.Result, error) {
+			return operations.Result{}, r.destroyDataset(ctx, state)
 		}}
 	case spec.Replicate != nil:
-		return work{do: func(ctx context.Context, j *job) (plan.OperationResult, error) { return r.replicate(ctx, state, j) }}
+		return work{do: func(ctx context.Context, j *job) (operations.Result, error) { return r.replicate(ctx, state, j) }}
 	case spec.Copy != nil:
-		return work{do: func(ctx context.Context, j *job) (plan.OperationResult, error) { return r.copy(ctx, state, j) }}
+		return work{do: func(ctx context.Context, j *job) (operations.Result, error) { return r.copy(ctx, state, j) }}
 	case spec.LayoutScore != nil:
-		return work{do: func(ctx context.Context, _ *job) (plan.OperationResult, error) { return r.layoutScore(ctx, state) }}
+		return work{do: func(ctx context.Context, _ *job) (operations.Result, error) { return r.layoutScore(ctx, state) }}
 	default:
-		return work{do: func(ctx context.Context, _ *job) (plan.OperationResult, error) { return r.metaslabMap(ctx, state) }}
+		return work{do: func(ctx context.Context, _ *job) (operations.Result, error) { return r.metaslabMap(ctx, state) }}
 	}
 }
 
 // onDisks runs a command that takes disks.
-func (r *Reconciler) onDisks(ctx context.Context, state plan.OperationState, action plan.OperationAction, command func() error) error {
+func (r *Reconciler) onDisks(ctx context.Context, state operations.State, action operations.Action, command func() error) error {
 	if err := r.answering(state); err != nil {
 		return err
 	}
@@ -141,7 +143,7 @@ func (r *Reconciler) onDisks(ctx context.Context, state plan.OperationState, act
 }
 
 // exportImport takes the pool off the node and brings it back. Should the agent end in between, the pool controller imports it.
-func (r *Reconciler) exportImport(ctx context.Context, state plan.OperationState) error {
+func (r *Reconciler) exportImport(ctx context.Context, state operations.State) error {
 	if err := r.answering(state); err != nil {
 		return err
 	}
@@ -167,7 +169,7 @@ func (r *Reconciler) exportImport(ctx context.Context, state plan.OperationState
 }
 
 // destroyDataset destroys the very dataset that was meant when the operation began, if nobody uses it.
-func (r *Reconciler) destroyDataset(ctx context.Context, state plan.OperationState) error {
+func (r *Reconciler) destroyDataset(ctx context.Context, state operations.State) error {
 	name := state.Source.Name
 	if err := r.prove(ctx, state); err != nil {
 		return err
@@ -186,7 +188,7 @@ func (r *Reconciler) destroyDataset(ctx context.Context, state plan.OperationSta
 }
 
 // stop ends early what ZFS or the agent can end early.
-func (r *Reconciler) stop(ctx context.Context, state plan.OperationState, action plan.OperationAction) error {
+func (r *Reconciler) stop(ctx context.Context, state operations.State, action operations.Action) error {
 	spec := state.Operation.Spec.Action
 	var err error
 	switch {
@@ -206,7 +208,7 @@ func (r *Reconciler) stop(ctx context.Context, state plan.OperationState, action
 }
 
 // cleanUp removes what must not stay when the operation ends.
-func (r *Reconciler) cleanUp(ctx context.Context, state plan.OperationState) error {
+func (r *Reconciler) cleanUp(ctx context.Context, state operations.State) error {
 	if state.Operation.Spec.Action.ModuleParameter != nil {
 		return r.restoreParameter(state)
 	}

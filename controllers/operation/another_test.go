@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -28,7 +28,7 @@ func (w *world) replace() {
 	defer w.node.mutex.Unlock()
 	w.node.pools[0] = w.node.pool("bench0", diskA, diskB)
 	w.node.pools[0].datasets = append(w.node.pools[0].datasets, w.node.dataset("bench0/data", "filesystem"))
-	w.node.pools[0].datasets[0].properties[plan.PropertyUID] = "uid-other"
+	w.node.pools[0].datasets[0].properties[naming.PropertyUID] = "uid-other"
 }
 
 // TestAWaitingOperationKeepsToItsPool: what it waited for is gone, and what has the name now was not meant.

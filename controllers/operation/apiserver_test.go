@@ -7,18 +7,24 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/agent/operations"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/naming"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/clock"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -44,7 +50,7 @@ func startManager(t *testing.T, node *fakeNode) client.Client {
 		t.Fatal(err)
 	}
 	reconciler := &Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("agent"), NodeName: "node-a", Agent: "life-1",
-		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Parameters: plan.ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []plan.ParameterValues{{Min: 1, Max: 60}}}}, ZFS: zfs.New(node), Disks: node,
+		Policy: pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Parameters: operations.ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []operations.ParameterValues{{Min: 1, Max: 60}}}}, ZFS: zfs.New(node), Disks: node,
 		Root: node.root, Turns: &guard.Turns{}, Clock: clock.RealClock{}}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		t.Fatal(err)
@@ -107,7 +113,7 @@ func TestOnAnAPIServer(t *testing.T) {
 		conditions := pool.Status.Conditions
 		create(pool)
 		node.mutex.Lock()
-		node.pools[at].datasets[0].properties[plan.PropertyUID] = string(pool.UID)
+		node.pools[at].datasets[0].properties[naming.PropertyUID] = string(pool.UID)
 		node.mutex.Unlock()
 		conditions[0].LastTransitionTime = metav1.Now()
 		pool.Status.Conditions = conditions

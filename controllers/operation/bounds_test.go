@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
 // TestALateOperationDoesNothing: its agent is back a week after its deadline. It does not even look at the pool: ZFS may not answer.
@@ -136,7 +136,7 @@ func TestAnAgentThatIsAskedToEndHasNotDied(t *testing.T) {
 
 // TestAGrantThatIsTakenBack between the start and the command is none.
 func TestAGrantThatIsTakenBack(t *testing.T) {
-	for name, grants := range map[string]plan.ParameterAllowlist{"none": nil, "smaller": {{Name: "zfs_txg_timeout", Values: []plan.ParameterValues{{Min: 1, Max: 29}}}}} {
+	for name, grants := range map[string]operations.ParameterAllowlist{"none": nil, "smaller": {{Name: "zfs_txg_timeout", Values: []operations.ParameterValues{{Min: 1, Max: 29}}}}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, wanted("op", acts()["moduleParameter"].action))
 			if _, err := w.turn("op"); err != nil || w.get("op").Status.StartedAt == nil {

@@ -14,6 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+
+	"github.com/storagebench/storagebench/internal/agent/operations"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -30,7 +34,6 @@ import (
 	"github.com/storagebench/storagebench/controllers/trim"
 	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -49,9 +52,9 @@ type Reconciler struct {
 	NodeName string
 	// Agent identifies this life of the agent: another after each start.
 	Agent  string
-	Policy plan.DevicePolicy
+	Policy pools.DevicePolicy
 	// Parameters that operations may set.
-	Parameters plan.ParameterAllowlist
+	Parameters operations.ParameterAllowlist
 	ZFS        *zfs.Client
 	Disks      guard.Disks
 	// Root is where the node's file system is found.
@@ -87,10 +90,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if operation.Spec.NodeName != r.NodeName {
 		return reconcile.Result{}, nil
 	}
-	if plan.OperationReleased(&operation) {
+	if operations.OperationReleased(&operation) {
 		return reconcile.Result{}, r.letGo(ctx, &operation)
 	}
-	if known := (plan.OperationState{Operation: &operation, Now: r.Clock.Now()}); known.NeverBegins() {
+	if known := (operations.State{Operation: &operation, Now: r.Clock.Now()}); known.NeverBegins() {
 		return r.step(ctx, &operation)
 	}
 	return r.inTurn(ctx, &operation)
@@ -103,13 +106,13 @@ func (r *Reconciler) step(ctx context.Context, operation *v1alpha1.PoolOperation
 		_, writeErr := r.writeStatus(ctx, operation, summariseFailure(state, err))
 		return reconcile.Result{}, errors.Join(err, writeErr)
 	}
-	decision := plan.Operation(state)
+	decision := operations.Plan(state)
 	if decision.Begin {
 		// That nothing else changes the pool is not concluded from a cache.
 		if state.Others, err = r.others(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
-		decision = plan.Operation(state)
+		decision = operations.Plan(state)
 	}
 	actErr := r.act(ctx, &state, decision.Actions)
 	if decision.Settled {
@@ -176,11 +179,11 @@ type runError struct{ error }
 func (e runError) Unwrap() error { return e.error }
 
 // failed is the decision after its action has failed. What ZFS or the agent refuses is the outcome; the rest may pass.
-func failed(decision plan.OperationDecision, err error) plan.OperationDecision {
-	after := plan.OperationDecision{Reason: v1alpha1.ReasonActionFailed, Message: err.Error() + " (will be tried again)", Progress: decision.Progress}
+func failed(decision operations.Decision, err error) operations.Decision {
+	after := operations.Decision{Reason: v1alpha1.ReasonActionFailed, Message: err.Error() + " (will be tried again)", Progress: decision.Progress}
 	var run runError
-	if errors.As(err, &run) && plan.Permanent(err) {
-		after.Outcome, after.Message = plan.OutcomeFailed, err.Error()
+	if errors.As(err, &run) && operations.Permanent(err) {
+		after.Outcome, after.Message = v1alpha1.OutcomeFailed, err.Error()
 	}
 	return after
 }

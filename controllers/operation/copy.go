@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
 // unixStat is what the kernel tells of a file.
@@ -41,32 +41,32 @@ type copying struct {
 }
 
 // copy goes on after an earlier agent: whole files that it has written stay, and what it has left half done is removed.
-func (r *Reconciler) copy(ctx context.Context, state plan.OperationState, j *job) (plan.OperationResult, error) {
+func (r *Reconciler) copy(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
 	if err := r.prove(ctx, state); err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	if _, target, _ := strings.Cut(state.Operation.Status.Handle, " "); target != state.Target.GUID {
-		return plan.OperationResult{}, fmt.Errorf("dataset %s is another than when the operation began: %w", state.Target.Name, plan.ErrPermanent)
+		return operations.Result{}, fmt.Errorf("dataset %s is another than when the operation began: %w", state.Target.Name, operations.ErrPermanent)
 	}
 	from, err := r.open(state.Source.Name, true)
 	if err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	defer func() { _ = from.Close() }() // only read from
 	to, err := r.open(state.Target.Name, false)
 	if err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	const bufferBytes = 1 << 20
 	copier := &copying{from: from, to: to, half: ".storagebench-copy-" + string(state.Operation.UID), target: state.Target.Name, job: j, buffer: make([]byte, bufferBytes), now: r.Clock.Now}
 	err = errors.Join(copier.all(ctx), to.Close())
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		err = errors.Join(err, plan.ErrPermanent)
+		err = errors.Join(err, operations.ErrPermanent)
 	}
 	if err != nil {
-		return plan.OperationResult{}, fmt.Errorf("copy the files of %s to %s: %w", state.Source.Name, state.Target.Name, err)
+		return operations.Result{}, fmt.Errorf("copy the files of %s to %s: %w", state.Source.Name, state.Target.Name, err)
 	}
-	return plan.OperationResult{
+	return operations.Result{
 		Message: fmt.Sprintf("%d files of %s are copied to %s; %d others (links, devices, sockets) are left out", copier.files, state.Source.Name, state.Target.Name, copier.other),
 		Metrics: []v1alpha1.OperationMetric{{Name: "copiedBytes", Value: copier.bytes}, {Name: "copiedFiles", Value: copier.files},
 			{Name: "copiedFolders", Value: copier.folders}, {Name: "skippedEntries", Value: copier.other}},
@@ -149,7 +149,7 @@ func (c *copying) discardHalf(folder string) error {
 // taken refuses what somebody else has put where a file belongs: it is not overwritten.
 func (c *copying) taken(path string) error {
 	return fmt.Errorf("%s is in dataset %s already and is not a copy of the original as that is now; it is left as it is: copy what is at rest, to an empty dataset: %w",
-		shown(path), c.target, plan.ErrPermanent)
+		shown(path), c.target, operations.ErrPermanent)
 }
 
 // copied says whether a file is there with the size and the time of the original: what this operation has put there is whole.

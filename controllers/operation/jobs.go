@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
 // jobs are the works of this agent that take time, by the UID of their operation. Each runs in a goroutine of its own.
@@ -32,7 +32,7 @@ type job struct {
 	done   chan struct{}
 
 	mutex   sync.Mutex
-	state   plan.OperationJob
+	state   operations.Job
 	stopped sync.Once
 }
 
@@ -40,7 +40,7 @@ type job struct {
 type work struct {
 	// graceful works end by themselves after stop.
 	graceful bool
-	do       func(ctx context.Context, j *job) (plan.OperationResult, error)
+	do       func(ctx context.Context, j *job) (operations.Result, error)
 }
 
 // report tells how far the job is.
@@ -51,7 +51,7 @@ func (j *job) report(progress v1alpha1.OperationProgress) {
 }
 
 // look tells how far the job of an operation is; nil if there is none.
-func (j *jobs) look(operation types.UID) *plan.OperationJob {
+func (j *jobs) look(operation types.UID) *operations.Job {
 	j.mutex.Lock()
 	found := j.all[operation]
 	j.mutex.Unlock()
@@ -76,7 +76,7 @@ func (j *jobs) start(operation *v1alpha1.PoolOperation, now clock.PassiveClock, 
 	}
 	// It outlives the reconcile that starts it.
 	ctx, cancel := context.WithCancel(context.Background())
-	begun := &job{name: operation.Name, stop: make(chan struct{}), cancel: cancel, done: make(chan struct{}), state: plan.OperationJob{Running: true}}
+	begun := &job{name: operation.Name, stop: make(chan struct{}), cancel: cancel, done: make(chan struct{}), state: operations.Job{Running: true}}
 	j.all[operation.UID] = begun
 	reference := &v1alpha1.PoolOperation{}
 	reference.Name = operation.Name
@@ -98,7 +98,7 @@ func (j *jobs) start(operation *v1alpha1.PoolOperation, now clock.PassiveClock, 
 	return nil
 }
 
-func (j *job) finish(result plan.OperationResult, err error, at time.Time) {
+func (j *job) finish(result operations.Result, err error, at time.Time) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	select {
@@ -106,7 +106,7 @@ func (j *job) finish(result plan.OperationResult, err error, at time.Time) {
 		j.state.Stopped = true
 	default:
 	}
-	j.state.Running, j.state.OperationResult, j.state.Err, j.state.EndedAt = false, result, err, at
+	j.state.Running, j.state.Result, j.state.Err, j.state.EndedAt = false, result, err, at
 	close(j.done)
 }
 

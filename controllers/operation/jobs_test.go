@@ -9,14 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
 // untilCancelled works until somebody ends it.
-var untilCancelled = work{do: func(ctx context.Context, j *job) (plan.OperationResult, error) {
+var untilCancelled = work{do: func(ctx context.Context, j *job) (operations.Result, error) {
 	j.report(v1alpha1.OperationProgress{DoneBytes: 7})
 	<-ctx.Done()
-	return plan.OperationResult{}, ctx.Err()
+	return operations.Result{}, ctx.Err()
 }}
 
 func TestAJobIsStopped(t *testing.T) {
@@ -61,11 +61,11 @@ func TestAHangingJobIsAbandoned(t *testing.T) {
 	var all jobs
 	operation, hangs, told := wanted("op", v1alpha1.PoolAction{}), make(chan struct{}), make(chan struct{})
 	defer close(hangs)
-	if err := all.start(operation, clock.RealClock{}, work{do: func(ctx context.Context, _ *job) (plan.OperationResult, error) {
+	if err := all.start(operation, clock.RealClock{}, work{do: func(ctx context.Context, _ *job) (operations.Result, error) {
 		<-ctx.Done()
 		close(told)
 		<-hangs
-		return plan.OperationResult{}, nil
+		return operations.Result{}, nil
 	}}); err != nil {
 		t.Fatal(err)
 	}

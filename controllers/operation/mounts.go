@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/storagebench/storagebench/internal/agent/operations"
 	"github.com/storagebench/storagebench/internal/mountinfo"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
@@ -48,7 +48,7 @@ func deviceNumber(info fs.FileInfo) string {
 }
 
 // observeTarget finds out whether the target of a copy is empty. The folder for pods in it, if that is empty, does not count.
-func (r *Reconciler) observeTarget(state *plan.OperationState) error {
+func (r *Reconciler) observeTarget(state *operations.State) error {
 	if state.Operation.Status.StartedAt != nil || !state.Target.Exists || state.Target.Type != "filesystem" {
 		return nil
 	}

@@ -9,13 +9,15 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/operations"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
 // observe gathers all that is known of an operation.
-func (r *Reconciler) observe(ctx context.Context, operation *v1alpha1.PoolOperation) (plan.OperationState, error) {
-	state := plan.OperationState{Operation: operation, Now: r.Clock.Now(), Agent: r.Agent, Policy: r.Policy, Job: r.jobs.look(operation.UID)}
+func (r *Reconciler) observe(ctx context.Context, operation *v1alpha1.PoolOperation) (operations.State, error) {
+	state := operations.State{Operation: operation, Now: r.Clock.Now(), Agent: r.Agent, Policy: r.Policy, Job: r.jobs.look(operation.UID)}
 	if state.Late() {
 		return state, nil
 	}
@@ -55,7 +57,7 @@ func (r *Reconciler) observe(ctx context.Context, operation *v1alpha1.PoolOperat
 
 // observePools reads the BenchmarkPools that the action names, for an operation that waits its turn too: which they are is recorded when
 // they are first seen.
-func (r *Reconciler) observePools(ctx context.Context, state *plan.OperationState) error {
+func (r *Reconciler) observePools(ctx context.Context, state *operations.State) error {
 	var err error
 	if state.Pool, err = r.benchmarkPool(ctx, state.Operation.Spec.Pool); err != nil {
 		return err
@@ -100,28 +102,28 @@ func (r *Reconciler) others(ctx context.Context) ([]v1alpha1.PoolOperation, erro
 }
 
 // livePool looks at the imported pool of a BenchmarkPool; nil if there is none that carries its mark.
-func (r *Reconciler) livePool(ctx context.Context, pool *v1alpha1.BenchmarkPool) (*plan.OperationPool, error) {
+func (r *Reconciler) livePool(ctx context.Context, pool *v1alpha1.BenchmarkPool) (*operations.Pool, error) {
 	if pool == nil || pool.Spec.NodeName != r.NodeName {
 		return nil, nil
 	}
-	name := plan.PoolName(pool)
-	pools, err := r.ZFS.Pools(ctx)
+	name := naming.PoolName(pool)
+	imported, err := r.ZFS.Pools(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the pools of node %s: %w", r.NodeName, err)
 	}
-	at := slices.IndexFunc(pools, func(p zfs.PoolSummary) bool { return p.Name == name })
+	at := slices.IndexFunc(imported, func(p zfs.PoolSummary) bool { return p.Name == name })
 	if at < 0 {
 		return nil, nil
 	}
-	marks, err := r.ZFS.DatasetProperties(ctx, []string{plan.PropertyUID}, name)
+	marks, err := r.ZFS.DatasetProperties(ctx, []string{naming.PropertyUID}, name)
 	if err != nil {
 		return nil, fmt.Errorf("find out whose pool %s is: %w", name, err)
 	}
-	known := plan.LivePool{PoolSummary: pools[at], DatasetProperties: marks}
+	known := pools.LivePool{PoolSummary: imported[at], DatasetProperties: marks}
 	if !known.OwnedBy(string(pool.UID)) {
 		return nil, nil
 	}
-	live := &plan.OperationPool{PoolSummary: pools[at]}
+	live := &operations.Pool{PoolSummary: imported[at]}
 	loads, err := r.ZFS.PoolProperties(ctx, name, "load_guid")
 	if err != nil {
 		return nil, fmt.Errorf("look at pool %s: %w", name, err)
@@ -140,8 +142,8 @@ func (r *Reconciler) livePool(ctx context.Context, pool *v1alpha1.BenchmarkPool)
 }
 
 // observeDisks looks at the disks that the action names, those of the pool, and those that others claim.
-func (r *Reconciler) observeDisks(ctx context.Context, state *plan.OperationState) error {
-	devices := plan.OperationDevices(state.Operation.Spec.Action)
+func (r *Reconciler) observeDisks(ctx context.Context, state *operations.State) error {
+	devices := operations.OperationDevices(state.Operation.Spec.Action)
 	if len(devices) == 0 {
 		return nil
 	}
@@ -156,9 +158,9 @@ func (r *Reconciler) observeDisks(ctx context.Context, state *plan.OperationStat
 }
 
 // observeObjects looks at the datasets and snapshots that the action names, and at who uses what must be unused.
-func (r *Reconciler) observeObjects(ctx context.Context, state *plan.OperationState) error {
+func (r *Reconciler) observeObjects(ctx context.Context, state *operations.State) error {
 	action, pool := state.Operation.Spec.Action, state.Pool
-	name := func(path v1alpha1.DatasetPath) string { return plan.OperationDataset(pool, path) }
+	name := func(path v1alpha1.DatasetPath) string { return operations.OperationDataset(pool, path) }
 	switch {
 	case action.Snapshot != nil:
 		state.Source.Name = name(action.Snapshot.Dataset)
@@ -178,7 +180,7 @@ func (r *Reconciler) observeObjects(ctx context.Context, state *plan.OperationSt
 	case action.LayoutScore != nil:
 		state.Source.Name = name(action.LayoutScore.Dataset)
 	case action.ExportImport != nil:
-		return r.observeUse(ctx, state, state.Live.Name, plan.MountPoints(pool)...)
+		return r.observeUse(ctx, state, state.Live.Name, naming.MountPoints(pool)...)
 	default:
 		return nil
 	}
@@ -192,7 +194,7 @@ func (r *Reconciler) observeObjects(ctx context.Context, state *plan.OperationSt
 }
 
 // observeUse finds out who uses a pool or dataset that must be unused.
-func (r *Reconciler) observeUse(ctx context.Context, state *plan.OperationState, name string, own ...string) error {
+func (r *Reconciler) observeUse(ctx context.Context, state *operations.State, name string, own ...string) error {
 	if state.Source.Name != "" {
 		if err := r.lookUp(ctx, state.Live.Name, &state.Source); err != nil {
 			return err
@@ -206,7 +208,7 @@ func (r *Reconciler) observeUse(ctx context.Context, state *plan.OperationState,
 }
 
 // lookUp looks up datasets and snapshots of a pool by name, with the mark of the operation that made them.
-func (r *Reconciler) lookUp(ctx context.Context, pool string, objects ...*plan.OperationObject) error {
+func (r *Reconciler) lookUp(ctx context.Context, pool string, objects ...*operations.Object) error {
 	all, err := r.ZFS.Datasets(ctx, pool)
 	if err != nil {
 		return fmt.Errorf("list the datasets of pool %s: %w", pool, err)
@@ -221,14 +223,14 @@ func (r *Reconciler) lookUp(ctx context.Context, pool string, objects ...*plan.O
 			return err
 		}
 		name := object.Name
-		*object = plan.OperationObject{Name: name, Exists: true, Dataset: all[at], Mark: mark}
+		*object = operations.Object{Name: name, Exists: true, Dataset: all[at], Mark: mark}
 	}
 	return nil
 }
 
 // mark is the UID of the operation that made a dataset or snapshot. An inherited one is none.
 func (r *Reconciler) mark(ctx context.Context, name string) (string, error) {
-	properties, err := r.ZFS.DatasetProperties(ctx, []string{plan.PropertyOperation}, name)
+	properties, err := r.ZFS.DatasetProperties(ctx, []string{naming.PropertyOperation}, name)
 	if err != nil {
 		return "", fmt.Errorf("find out which operation made %s: %w", name, err)
 	}

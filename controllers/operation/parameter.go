@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
 // parameterFolder is where the node keeps the earlier values of what operations have set.
@@ -53,7 +53,7 @@ func (r *Reconciler) bootID() (string, error) {
 // parameterFile is the file by which the kernel shows and takes a parameter; empty if no module of ZFS has it.
 func (r *Reconciler) parameterFile(name string) (string, error) {
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
-		return "", fmt.Errorf("module parameter %q: write a name such as zfs_arc_max: %w", name, plan.ErrPermanent)
+		return "", fmt.Errorf("module parameter %q: write a name such as zfs_arc_max: %w", name, operations.ErrPermanent)
 	}
 	for _, module := range []string{"zfs", "spl"} {
 		path := r.onNode(filepath.Join("/sys/module", module, "parameters", name))
@@ -67,7 +67,7 @@ func (r *Reconciler) parameterFile(name string) (string, error) {
 }
 
 // observeParameter reads what the node remembers.
-func (r *Reconciler) observeParameter(state *plan.OperationState) error {
+func (r *Reconciler) observeParameter(state *operations.State) error {
 	action := state.Operation.Spec.Action.ModuleParameter
 	if action == nil {
 		return nil
@@ -76,7 +76,7 @@ func (r *Reconciler) observeParameter(state *plan.OperationState) error {
 	if err != nil {
 		return err
 	}
-	state.Parameter = plan.ParameterState{Grants: r.Parameters, Found: file != ""}
+	state.Parameter = operations.ParameterState{Grants: r.Parameters, Found: file != ""}
 	record, err := readRecord(r.recordPath(state.Operation.UID))
 	if err != nil || record == nil {
 		return err
@@ -85,7 +85,7 @@ func (r *Reconciler) observeParameter(state *plan.OperationState) error {
 	if err != nil {
 		return err
 	}
-	known := &plan.ParameterRecord{Applied: record.Applied, Restored: record.Restored, SameBoot: record.BootID == boot, Earlier: record.Earlier}
+	known := &operations.ParameterRecord{Applied: record.Applied, Restored: record.Restored, SameBoot: record.BootID == boot, Earlier: record.Earlier}
 	state.Parameter.Record = known
 	// The record itself stays until the outcome is out.
 	over := state.Operation.Status.Outcome != "" || !state.Operation.DeletionTimestamp.IsZero()
@@ -96,19 +96,19 @@ func (r *Reconciler) observeParameter(state *plan.OperationState) error {
 }
 
 // setParameter remembers the earlier value, then sets the new one. It can be done again at any point.
-func (r *Reconciler) setParameter(state plan.OperationState) error {
+func (r *Reconciler) setParameter(state operations.State) error {
 	r.parameters.Lock()
 	defer r.parameters.Unlock()
 	operation, action := state.Operation, state.Operation.Spec.Action.ModuleParameter
 	if refusal := r.Parameters.Refusal(r.NodeName, action.Name, string(action.Value)); refusal != "" {
-		return fmt.Errorf("%s: %w", refusal, plan.ErrPermanent)
+		return fmt.Errorf("%s: %w", refusal, operations.ErrPermanent)
 	}
 	file, err := r.parameterFile(action.Name)
 	if err != nil {
 		return err
 	}
 	if file == "" {
-		return fmt.Errorf("module parameter %s is not there: %w", action.Name, plan.ErrPermanent)
+		return fmt.Errorf("module parameter %s is not there: %w", action.Name, operations.ErrPermanent)
 	}
 	record, err := readRecord(r.recordPath(operation.UID))
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *Reconciler) setParameter(state plan.OperationState) error {
 		}
 	}
 	if err := writeParameter(file, string(action.Value)); err != nil {
-		return fmt.Errorf("set module parameter %s to %s: %w", action.Name, action.Value, errors.Join(err, plan.ErrPermanent))
+		return fmt.Errorf("set module parameter %s to %s: %w", action.Name, action.Value, errors.Join(err, operations.ErrPermanent))
 	}
 	if err := r.takenByARC(file, *record); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (r *Reconciler) remember(operation *v1alpha1.PoolOperation, file string) (*
 
 // restoreParameter sets the earlier value again, unless the node has been started anew since, and forgets it once the operation
 // is over.
-func (r *Reconciler) restoreParameter(state plan.OperationState) error {
+func (r *Reconciler) restoreParameter(state operations.State) error {
 	r.parameters.Lock()
 	defer r.parameters.Unlock()
 	path := r.recordPath(state.Operation.UID)

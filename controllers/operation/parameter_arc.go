@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
 // boundsOfARC are the parameters that the kernel takes and shows whatever their value, and that ZFS keeps to only if it likes it. A
@@ -48,7 +48,7 @@ func (r *Reconciler) takenByARC(file string, record parameterRecord) error {
 		return err
 	}
 	return errors.Join(fmt.Errorf("module parameter %s was set to %s, and ZFS ignores it: the ARC keeps to %s = %s bytes: write a value %s: %w",
-		record.Parameter, set, bound.counter, inEffect, bound.valid, plan.ErrPermanent), r.putBack(file, record))
+		record.Parameter, set, bound.counter, inEffect, bound.valid, operations.ErrPermanent), r.putBack(file, record))
 }
 
 // putBack sets what was set before.

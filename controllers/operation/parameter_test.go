@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
 func TestParameterAfterAReboot(t *testing.T) {
@@ -90,7 +90,7 @@ func TestABoundThatTheARCIgnores(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, wanted("op", v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{
 				Name: c.parameter, Value: v1alpha1.PropertyValue(c.value), Duration: seconds(20)}}))
-			w.agent.Parameters = plan.ParameterAllowlist{{Name: c.parameter, Any: true}}
+			w.agent.Parameters = operations.ParameterAllowlist{{Name: c.parameter, Any: true}}
 			file := "/sys/module/zfs/parameters/" + c.parameter
 			w.node.write(t, file, "5000000000\n")
 			w.node.write(t, "/proc/spl/kstat/zfs/arcstats", "13 1 0x01 147 39984 1 2\nname type data\nc_min 4 33554432\nc_max 4 8589934592\n")

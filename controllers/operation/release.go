@@ -4,22 +4,23 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/storagebench/storagebench/internal/agent/operations"
+
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/write"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // letGo gives up a deleted operation without asking ZFS, which may be what does not answer, and says what may be left.
 func (r *Reconciler) letGo(ctx context.Context, operation *v1alpha1.PoolOperation) error {
 	r.jobs.abandon(operation.UID)
-	left := plan.OperationLeftBehind(operation)
+	left := operations.OperationLeftBehind(operation)
 	if parameter := operation.Spec.Action.ModuleParameter; parameter != nil {
 		// To set it back takes no pool. If it cannot be, its record stays on the node for the next agent.
-		if err := r.restoreParameter(plan.OperationState{Operation: operation}); err != nil {
+		if err := r.restoreParameter(operations.State{Operation: operation}); err != nil {
 			left += ": " + err.Error()
 		} else {
 			left = fmt.Sprintf("parameter %s is as it was before", parameter.Name)

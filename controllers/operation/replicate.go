@@ -10,7 +10,8 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/operations"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -23,12 +24,12 @@ func snapshotPrefix(operation *v1alpha1.PoolOperation) string {
 
 // observeReplication looks at both sides, and at what is to be removed at the end: our snapshots of the source, and half a
 // receive.
-func (r *Reconciler) observeReplication(ctx context.Context, state *plan.OperationState) error {
+func (r *Reconciler) observeReplication(ctx context.Context, state *operations.State) error {
 	if err := r.lookUp(ctx, state.Live.Name, &state.Source); err != nil {
 		return err
 	}
 	if state.ToLive != nil {
-		state.Target.Name = plan.OperationDataset(state.ToPool, state.Operation.Spec.Action.Replicate.To)
+		state.Target.Name = operations.OperationDataset(state.ToPool, state.Operation.Spec.Action.Replicate.To)
 		if err := r.lookUp(ctx, state.ToLive.Name, &state.Target); err != nil {
 			return err
 		}
@@ -51,7 +52,7 @@ func (r *Reconciler) observeReplication(ctx context.Context, state *plan.Operati
 }
 
 // ownSnapshots are those of the source that this operation took.
-func (r *Reconciler) ownSnapshots(ctx context.Context, state plan.OperationState) ([]zfs.Dataset, error) {
+func (r *Reconciler) ownSnapshots(ctx context.Context, state operations.State) ([]zfs.Dataset, error) {
 	all, err := r.ZFS.Datasets(ctx, state.Source.Name)
 	if err != nil {
 		return nil, fmt.Errorf("list the snapshots of %s: %w", state.Source.Name, err)
@@ -73,7 +74,7 @@ func (r *Reconciler) ownSnapshots(ctx context.Context, state plan.OperationState
 }
 
 // proveBoth proves that both pools are ours, and that they are those that the operation began with.
-func (r *Reconciler) proveBoth(ctx context.Context, state plan.OperationState) error {
+func (r *Reconciler) proveBoth(ctx context.Context, state operations.State) error {
 	if err := r.prove(ctx, state); err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func (r *Reconciler) proveBoth(ctx context.Context, state plan.OperationState) e
 		return fmt.Errorf("the pool of BenchmarkPool %s is not imported", state.Operation.Spec.Action.Replicate.ToPool)
 	}
 	if _, toGUID, _ := strings.Cut(state.Operation.Status.Handle, " "); toGUID != state.ToLive.GUID {
-		return fmt.Errorf("BenchmarkPool %s has another pool than when the operation began: %w", state.Operation.Spec.Action.Replicate.ToPool, plan.ErrPermanent)
+		return fmt.Errorf("BenchmarkPool %s has another pool than when the operation began: %w", state.Operation.Spec.Action.Replicate.ToPool, operations.ErrPermanent)
 	}
 	return proof(guard.Prove(ctx, r.ZFS, state.ToPool, state.ToLive.GUID))
 }
@@ -89,7 +90,7 @@ func (r *Reconciler) proveBoth(ctx context.Context, state plan.OperationState) e
 // replication is the sending of one dataset.
 type replication struct {
 	*Reconciler
-	state plan.OperationState
+	state operations.State
 	job   *job
 	// sent counts bytes; whole says that this agent has sent all of them.
 	sent  atomic.Int64
@@ -98,20 +99,20 @@ type replication struct {
 
 // replicate sends the dataset and its increments. What the target has already is not sent again, so that it goes on where an
 // earlier agent ended.
-func (r *Reconciler) replicate(ctx context.Context, state plan.OperationState, j *job) (plan.OperationResult, error) {
+func (r *Reconciler) replicate(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
 	action := state.Operation.Spec.Action.Replicate
 	if err := r.proveBoth(ctx, state); err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	sending := &replication{Reconciler: r, state: state, job: j, whole: true}
 	for number := int32(0); number <= action.Increments; number++ {
 		if err := sending.step(ctx, number); err != nil {
-			return plan.OperationResult{}, fmt.Errorf("send %s to %s, part %d of %d: %w", state.Source.Name, state.Target.Name, number+1, action.Increments+1, err)
+			return operations.Result{}, fmt.Errorf("send %s to %s, part %d of %d: %w", state.Source.Name, state.Target.Name, number+1, action.Increments+1, err)
 		}
 	}
-	target := plan.OperationObject{Name: state.Target.Name}
+	target := operations.Object{Name: state.Target.Name}
 	if err := r.lookUp(ctx, state.ToLive.Name, &target); err != nil {
-		return plan.OperationResult{}, proof(err)
+		return operations.Result{}, proof(err)
 	}
 	metrics := []v1alpha1.OperationMetric{{Name: "receivedSnapshots", Value: int64(action.Increments) + 1}, {Name: "receivedReferencedBytes", Value: target.ReferencedBytes}}
 	if sending.whole {
@@ -121,7 +122,7 @@ func (r *Reconciler) replicate(ctx context.Context, state plan.OperationState, j
 	if !sending.whole {
 		message += "; it was interrupted and resumed, so that the bytes sent are not known"
 	}
-	return plan.OperationResult{Message: message, Metrics: metrics}, nil
+	return operations.Result{Message: message, Metrics: metrics}, nil
 }
 
 func (s *replication) snapshot(of string, number int32) string {
@@ -131,8 +132,8 @@ func (s *replication) snapshot(of string, number int32) string {
 // step brings one snapshot to the target, if it is not there yet.
 func (s *replication) step(ctx context.Context, number int32) error {
 	uid := string(s.state.Operation.UID)
-	source, arrived := plan.OperationObject{Name: s.snapshot(s.state.Source.Name, number)}, plan.OperationObject{Name: s.snapshot(s.state.Target.Name, number)}
-	target := plan.OperationObject{Name: s.state.Target.Name}
+	source, arrived := operations.Object{Name: s.snapshot(s.state.Source.Name, number)}, operations.Object{Name: s.snapshot(s.state.Target.Name, number)}
+	target := operations.Object{Name: s.state.Target.Name}
 	if err := errors.Join(s.lookUp(ctx, s.state.Live.Name, &source), s.lookUp(ctx, s.state.ToLive.Name, &arrived, &target)); err != nil {
 		return proof(err)
 	}
@@ -172,8 +173,8 @@ func (s *replication) step(ctx context.Context, number int32) error {
 }
 
 // sendOne takes the snapshot if it is not there, and sends it or the rest of it.
-func (s *replication) sendOne(ctx context.Context, number int32, source plan.OperationObject, token string) error {
-	mark := map[string]string{plan.PropertyOperation: string(s.state.Operation.UID)}
+func (s *replication) sendOne(ctx context.Context, number int32, source operations.Object, token string) error {
+	mark := map[string]string{naming.PropertyOperation: string(s.state.Operation.UID)}
 	if err := s.proveBoth(ctx, s.state); err != nil {
 		return err
 	}
@@ -195,7 +196,7 @@ func (s *replication) sendOne(ctx context.Context, number int32, source plan.Ope
 }
 
 // claim sets the properties of the target and marks it, should the receive not have done so. The mark comes last: it says that all is set.
-func (s *replication) claim(ctx context.Context, target plan.OperationObject) error {
+func (s *replication) claim(ctx context.Context, target operations.Object) error {
 	uid := string(s.state.Operation.UID)
 	if target.Mark == uid {
 		return nil
@@ -203,7 +204,7 @@ func (s *replication) claim(ctx context.Context, target plan.OperationObject) er
 	if err := s.proveBoth(ctx, s.state); err != nil {
 		return err
 	}
-	for _, name := range []string{"canmount", "mountpoint", plan.PropertyOperation} { // in this order, none of them mounts it
+	for _, name := range []string{"canmount", "mountpoint", naming.PropertyOperation} { // in this order, none of them mounts it
 		value, wanted := made(s.state)[name]
 		if !wanted {
 			continue
@@ -216,7 +217,7 @@ func (s *replication) claim(ctx context.Context, target plan.OperationObject) er
 }
 
 // check makes sure that what has arrived is what was sent. Once the source's is gone, that was seen before.
-func (s *replication) check(source, arrived plan.OperationObject) error {
+func (s *replication) check(source, arrived operations.Object) error {
 	if source.Exists && source.GUID != arrived.GUID {
 		return fmt.Errorf("%s (guid %s) is not %s (guid %s): %w", arrived.Name, arrived.GUID, source.Name, source.GUID, zfs.Exists)
 	}
@@ -261,7 +262,7 @@ func (s *replication) send(ctx context.Context, options zfs.SendOptions, propert
 }
 
 // cleanUpReplication throws half a receive of ours away and destroys our snapshots of the source. What has been received stays.
-func (r *Reconciler) cleanUpReplication(ctx context.Context, state plan.OperationState) error {
+func (r *Reconciler) cleanUpReplication(ctx context.Context, state operations.State) error {
 	mine, err := r.ownSnapshots(ctx, state)
 	if err != nil {
 		return err

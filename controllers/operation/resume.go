@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/operations"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -18,7 +18,7 @@ type halfReceive struct {
 }
 
 // halfReceived looks for half a receive in the target, whoever began it.
-func (r *Reconciler) halfReceived(ctx context.Context, state plan.OperationState) (halfReceive, error) {
+func (r *Reconciler) halfReceived(ctx context.Context, state operations.State) (halfReceive, error) {
 	if state.ToLive == nil {
 		return halfReceive{}, nil
 	}
@@ -38,13 +38,13 @@ func (r *Reconciler) halfReceived(ctx context.Context, state plan.OperationState
 }
 
 // is says whether it is half of a snapshot.
-func (h halfReceive) is(snapshot plan.OperationObject) bool {
+func (h halfReceive) is(snapshot operations.Object) bool {
 	return h.token != "" && snapshot.Exists && snapshot.GUID == h.GUID
 }
 
 // begunBy says whether the operation began it: it is half of one of its snapshots. Of one that somebody has destroyed since, the name
 // tells, in a target that is marked as the operation's.
-func (h halfReceive) begunBy(state plan.OperationState, mine []zfs.Dataset) bool {
+func (h halfReceive) begunBy(state operations.State, mine []zfs.Dataset) bool {
 	if h.token == "" {
 		return false
 	}

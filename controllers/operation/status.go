@@ -4,11 +4,12 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/storagebench/storagebench/internal/agent/operations"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // Bounds of the API.
@@ -19,7 +20,7 @@ const (
 )
 
 // summarise derives the status from what was observed and decided, so that an unchanged world gives an unchanged status.
-func summarise(state plan.OperationState, decision plan.OperationDecision) v1alpha1.PoolOperationStatus {
+func summarise(state operations.State, decision operations.Decision) v1alpha1.PoolOperationStatus {
 	operation := state.Operation
 	decision.Message = printable(decision.Message)
 	status := *operation.Status.DeepCopy()
@@ -43,7 +44,7 @@ func summarise(state plan.OperationState, decision plan.OperationDecision) v1alp
 	case "":
 		kstatus.Progress(&status.Conditions, generation, decision.Reason, decision.Message)
 		return status
-	case plan.OutcomeFailed:
+	case v1alpha1.OutcomeFailed:
 		kstatus.Stall(&status.Conditions, generation, decision.Reason, decision.Message)
 	default:
 		kstatus.Done(&status.Conditions, generation, decision.Reason, decision.Message)
@@ -57,7 +58,7 @@ func summarise(state plan.OperationState, decision plan.OperationDecision) v1alp
 }
 
 // summariseFailure keeps what was known: of the pool nothing new could be seen.
-func summariseFailure(state plan.OperationState, err error) v1alpha1.PoolOperationStatus {
+func summariseFailure(state operations.State, err error) v1alpha1.PoolOperationStatus {
 	operation := state.Operation
 	status := *operation.Status.DeepCopy()
 	if status.Outcome != "" {
@@ -67,7 +68,7 @@ func summariseFailure(state plan.OperationState, err error) v1alpha1.PoolOperati
 	status.PoolUID, status.ToPoolUID = state.Seen()
 	message := printable(err.Error()) + " (will be tried again)"
 	if !operation.DeletionTimestamp.IsZero() {
-		message += "; or " + plan.OperationReleaseCommand(operation)
+		message += "; or " + operations.OperationReleaseCommand(operation)
 	}
 	kstatus.Progress(&status.Conditions, operation.Generation, v1alpha1.ReasonActionFailed, message)
 	return status

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/agent/operations"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,7 +16,6 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -79,7 +81,7 @@ func (r *Reconciler) turnNames(ctx context.Context, operation *v1alpha1.PoolOper
 	if action.ModuleParameter != nil {
 		names = append(names, parametersTurn)
 	}
-	names = append(names, guard.TurnNames(r.Disks, plan.OperationDevices(action), pools...)...)
+	names = append(names, guard.TurnNames(r.Disks, operations.OperationDevices(action), pools...)...)
 	slices.Sort(names)
 	return slices.Compact(names), nil
 }
@@ -89,26 +91,26 @@ func (r *Reconciler) sayBusy(ctx context.Context, operation *v1alpha1.PoolOperat
 	if len(operation.Status.Conditions) > 0 {
 		return nil
 	}
-	_, err := r.writeStatus(ctx, operation, summariseFailure(plan.OperationState{Operation: operation}, busy))
+	_, err := r.writeStatus(ctx, operation, summariseFailure(operations.State{Operation: operation}, busy))
 	return err
 }
 
 // disksOf are the disks of a live pool and those that its object claims.
-func disksOf(pool *v1alpha1.BenchmarkPool, live *plan.OperationPool) []string {
-	paths := plan.ClaimedDevices(pool)
+func disksOf(pool *v1alpha1.BenchmarkPool, live *operations.Pool) []string {
+	paths := pools.ClaimedDevices(pool)
 	for _, leaf := range live.Status.Leaves() {
-		paths = append(paths, plan.LeafPaths(leaf)...)
+		paths = append(paths, pools.LeafPaths(leaf)...)
 	}
 	return guard.StablePaths(paths)
 }
 
 // answering makes sure that all disks of the pool answer, right before a command that waits for them while no other pool can go on.
-func (r *Reconciler) answering(state plan.OperationState) error {
+func (r *Reconciler) answering(state operations.State) error {
 	return proof(guard.Answering(r.Disks, disksOf(state.Pool, state.Live)))
 }
 
 // importOptions bring the pool back from its disks.
-func importOptions(state plan.OperationState) zfs.ImportOptions {
+func importOptions(state operations.State) zfs.ImportOptions {
 	return zfs.ImportOptions{GUID: state.Live.GUID, Pool: state.Live.Name, Devices: disksOf(state.Pool, state.Live)}
 }
 
@@ -118,14 +120,14 @@ func (r *Reconciler) releaser(manager ctrl.Manager) error {
 		Named("operation-release").
 		For(&v1alpha1.PoolOperation{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(object client.Object) bool {
 			operation, isOne := object.(*v1alpha1.PoolOperation)
-			return isOne && plan.OperationReleased(operation)
+			return isOne && operations.OperationReleased(operation)
 		}))).
 		Complete(reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 			var operation v1alpha1.PoolOperation
 			if err := r.Live.Get(ctx, request.NamespacedName, &operation); err != nil {
 				return reconcile.Result{}, client.IgnoreNotFound(err)
 			}
-			if operation.Spec.NodeName != r.NodeName || !plan.OperationReleased(&operation) {
+			if operation.Spec.NodeName != r.NodeName || !operations.OperationReleased(&operation) {
 				return reconcile.Result{}, nil
 			}
 			return reconcile.Result{}, r.letGo(ctx, &operation)

@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/storagebench/storagebench/internal/agent/operations"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // What is in a dataset is written by tenants: a walk through it has bounds of its own.
@@ -80,7 +80,7 @@ func (w *walk) entry(ctx context.Context, folder *os.Root, name, path string, de
 	}
 	if w.seen++; w.seen > w.entries {
 		return fmt.Errorf("it has more than %d files and folders, the most that one operation looks at: name a dataset with fewer, "+
-			"or use replicate, which copies any number: %w", w.entries, plan.ErrPermanent)
+			"or use replicate, which copies any number: %w", w.entries, operations.ErrPermanent)
 	}
 	if path == ".zfs" { // the snapshots of the dataset
 		return nil
@@ -100,7 +100,7 @@ func (w *walk) entry(ctx context.Context, folder *os.Root, name, path string, de
 	}
 	if depth >= w.depth {
 		return fmt.Errorf("its folders lie more than %d deep in each other, the most that one operation looks at (%s): name a dataset without such folders: %w",
-			w.depth, shown(path), plan.ErrPermanent)
+			w.depth, shown(path), operations.ErrPermanent)
 	}
 	if err := w.use(path, info); err != nil {
 		return err

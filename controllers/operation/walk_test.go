@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
 // inMemory is an empty folder, in memory if the machine has a file system there.
@@ -154,7 +154,7 @@ func TestWalksHaveBounds(t *testing.T) {
 		if (err == nil) != want {
 			t.Errorf("limit %d: %v", limit, err)
 		}
-		if err != nil && (!plan.Permanent(err) || !strings.Contains(err.Error(), "more than 299 files and folders") || !strings.Contains(err.Error(), "replicate")) {
+		if err != nil && (!operations.Permanent(err) || !strings.Contains(err.Error(), "more than 299 files and folders") || !strings.Contains(err.Error(), "replicate")) {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
@@ -172,7 +172,7 @@ func TestWalksHaveBounds(t *testing.T) {
 		if (err == nil) != want || want && folders != levels+1 {
 			t.Errorf("%d levels: %d folders, %v", levels, folders, err)
 		}
-		if err != nil && (!plan.Permanent(err) || !strings.Contains(err.Error(), "more than 64 deep") || len(err.Error()) > 1000) {
+		if err != nil && (!operations.Permanent(err) || !strings.Contains(err.Error(), "more than 64 deep") || len(err.Error()) > 1000) {
 			t.Errorf("%d levels: %v", levels, err)
 		}
 	}

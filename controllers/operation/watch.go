@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/operations"
 	"github.com/storagebench/storagebench/internal/poolseries"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -26,7 +26,7 @@ const (
 // window is one observation.
 type window struct {
 	*Reconciler
-	pool              *plan.OperationPool
+	pool              *operations.Pool
 	version           zfs.Version
 	recorder          poolseries.Recorder
 	sizes, latencies  []zfs.Histogram
@@ -38,9 +38,9 @@ type window struct {
 }
 
 // watch takes samples until the duration is over or the operation is to end. What disturbs the window makes it fail.
-func (r *Reconciler) watch(ctx context.Context, state plan.OperationState, j *job) (plan.OperationResult, error) {
+func (r *Reconciler) watch(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
 	if state.Live == nil {
-		return plan.OperationResult{}, errors.New("the pool is not imported")
+		return operations.Result{}, errors.New("the pool is not imported")
 	}
 	action := state.Operation.Spec.Action.Observe
 	w := &window{Reconciler: r, pool: state.Live, interval: defaultInterval}
@@ -51,10 +51,10 @@ func (r *Reconciler) watch(ctx context.Context, state plan.OperationState, j *jo
 		w.longest = action.Duration.Duration.Duration
 	}
 	if err := w.begin(ctx); err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	if err := w.sampleUntilEnd(ctx, j); err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	return w.result(ctx)
 }
@@ -177,32 +177,32 @@ func (w *window) kstat(name string) (text string, found bool, err error) {
 }
 
 // result closes the window: the last histograms, and the proof that the pool was not imported anew meanwhile.
-func (w *window) result(ctx context.Context) (plan.OperationResult, error) {
+func (w *window) result(ctx context.Context) (operations.Result, error) {
 	sizes, err := w.ZFS.RequestSizes(ctx, w.pool.Name)
 	if err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	latencies, err := w.ZFS.Latencies(ctx, w.pool.Name)
 	if err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	loads, err := w.ZFS.PoolProperties(ctx, w.pool.Name, "load_guid")
 	if err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	for _, load := range loads {
 		if load.Value != w.pool.LoadGUID {
-			return plan.OperationResult{}, fmt.Errorf("pool %s was imported anew", w.pool.Name)
+			return operations.Result{}, fmt.Errorf("pool %s was imported anew", w.pool.Name)
 		}
 	}
 	document, err := w.recorder.Document(w.pool.Status)
 	if err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	addedSizes, sizesErr := zfs.HistogramsSince(sizes, w.sizes)
 	addedLatencies, latenciesErr := zfs.HistogramsSince(latencies, w.latencies)
 	if err := errors.Join(sizesErr, latenciesErr); err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	document.ZFSVersion, document.RequestSizes, document.Latencies = w.version.Full(), poolseries.Histograms(addedSizes), poolseries.Histograms(addedLatencies)
 	document.Missing = w.missing
@@ -214,13 +214,13 @@ func (w *window) result(ctx context.Context) (plan.OperationResult, error) {
 	}
 	data, digest, err := document.Pack()
 	if err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	message := fmt.Sprintf("observed pool %s for %s", w.pool.Name, w.recorder.Elapsed().Round(time.Millisecond))
 	if len(document.Missing) > 0 {
 		message += "; without " + strings.Join(document.Missing, "; ")
 	}
-	return plan.OperationResult{Message: message, Metrics: summary(document), Data: data, DataDigest: digest}, nil
+	return operations.Result{Message: message, Metrics: summary(document), Data: data, DataDigest: digest}, nil
 }
 
 // summary are the numbers of a window that stand in the status. What this version cannot tell is absent.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/operations"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -47,7 +47,7 @@ func TestSamplesOfASlowNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			node := &slowNode{fakeNode: newNode(t)}
 			agent := &Reconciler{ZFS: zfs.New(node), Root: node.root, Clock: node.clock}
-			w := &window{Reconciler: agent, pool: &plan.OperationPool{PoolSummary: zfs.PoolSummary{Name: "bench0", GUID: node.pools[0].guid}}, interval: 2 * second, longest: c.longest}
+			w := &window{Reconciler: agent, pool: &operations.Pool{PoolSummary: zfs.PoolSummary{Name: "bench0", GUID: node.pools[0].guid}}, interval: 2 * second, longest: c.longest}
 			if err := w.begin(t.Context()); err != nil {
 				t.Fatal(err)
 			}

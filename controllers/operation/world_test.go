@@ -8,13 +8,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/agent/operations"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+
 	clocktesting "k8s.io/utils/clock/testing"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -23,7 +30,6 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -118,7 +124,7 @@ func (w *world) start() {
 	w.node.mutex.Unlock()
 	w.lives++
 	w.agent = &Reconciler{Client: w.client, Live: w.client, Recorder: events.NewFakeRecorder(1000), NodeName: "node-a", Agent: fmt.Sprint("life-", w.lives),
-		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Parameters: plan.ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []plan.ParameterValues{{Min: 1, Max: 60}}}}, ZFS: zfs.New(w.node), Disks: w.node,
+		Policy: pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Parameters: operations.ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []operations.ParameterValues{{Min: 1, Max: 60}}}}, ZFS: zfs.New(w.node), Disks: w.node,
 		Root: w.node.root, Turns: &guard.Turns{}, Clock: sampleClock{w.node.clock, w.node}}
 }
 
@@ -240,4 +246,4 @@ func seconds(count int) *v1alpha1.Duration {
 
 func keyOf(object client.Object) client.ObjectKey { return client.ObjectKeyFromObject(object) }
 
-func planned(state plan.OperationState) plan.OperationDecision { return plan.Operation(state) }
+func planned(state operations.State) operations.Decision { return operations.Plan(state) }

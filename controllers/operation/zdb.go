@@ -7,31 +7,31 @@ import (
 	"io/fs"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/operations"
 	"github.com/storagebench/storagebench/internal/poolseries"
 )
 
 // layoutScore walks the blocks of a volume, of the largest file of a mounted file system, or of all files of one that is not
 // mounted.
-func (r *Reconciler) layoutScore(ctx context.Context, state plan.OperationState) (plan.OperationResult, error) {
+func (r *Reconciler) layoutScore(ctx context.Context, state operations.State) (operations.Result, error) {
 	name := state.Source.Name
 	object, what, err := r.largest(ctx, state)
 	if err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	// zdb reads the disks behind the module's back.
 	if err := r.proven(ctx, state, func() error { return r.ZFS.Sync(ctx, state.Live.Name) }); err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	score, err := r.ZFS.LayoutScore(ctx, name, object)
 	if err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	if score.Blocks == 0 {
-		return plan.OperationResult{}, fmt.Errorf("%s has no blocks of its own on disk: there is nothing to score: %w", what, plan.ErrPermanent)
+		return operations.Result{}, fmt.Errorf("%s has no blocks of its own on disk: there is nothing to score: %w", what, operations.ErrPermanent)
 	}
 	percent := int64(score.Percent())
-	return plan.OperationResult{
+	return operations.Result{
 		Message: fmt.Sprintf("%d%% of the blocks of %s follow their neighbour", percent, what),
 		Metrics: []v1alpha1.OperationMetric{{Name: "layoutScorePercent", Value: percent}, {Name: "blocks", Value: score.Blocks},
 			{Name: "neighbours", Value: score.Neighbours}, {Name: "segments", Value: score.Blocks - score.Neighbours}},
@@ -39,7 +39,7 @@ func (r *Reconciler) layoutScore(ctx context.Context, state plan.OperationState)
 }
 
 // largest says which object of the dataset to look at; 0 is all.
-func (r *Reconciler) largest(ctx context.Context, state plan.OperationState) (object uint64, what string, err error) {
+func (r *Reconciler) largest(ctx context.Context, state operations.State) (object uint64, what string, err error) {
 	name := state.Source.Name
 	if state.Source.Type == "volume" {
 		return 1, "volume " + name, nil
@@ -66,34 +66,34 @@ func (r *Reconciler) largest(ctx context.Context, state plan.OperationState) (ob
 		return 0, "", fmt.Errorf("look for the largest file of %s: %w", name, err)
 	}
 	if path == "" {
-		return 0, "", fmt.Errorf("dataset %s has no files: %w", name, plan.ErrPermanent)
+		return 0, "", fmt.Errorf("dataset %s has no files: %w", name, operations.ErrPermanent)
 	}
 	return object, fmt.Sprintf("%s of %s", shown(path), name), nil
 }
 
 // metaslabMap reads the map of the free space.
-func (r *Reconciler) metaslabMap(ctx context.Context, state plan.OperationState) (plan.OperationResult, error) {
+func (r *Reconciler) metaslabMap(ctx context.Context, state operations.State) (operations.Result, error) {
 	if err := r.proven(ctx, state, func() error { return r.ZFS.Sync(ctx, state.Live.Name) }); err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	metaslabs, err := r.ZFS.Metaslabs(ctx, state.Live.Name)
 	if err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	version, err := r.ZFS.Version(ctx)
 	if err != nil {
-		return plan.OperationResult{}, err
+		return operations.Result{}, err
 	}
 	document := poolseries.NewMetaslabMap(state.Live.Name, state.Live.GUID, version.Full(), r.Clock.Now(), metaslabs)
 	data, digest, err := document.Pack()
 	if err != nil {
-		return plan.OperationResult{}, errors.Join(err, plan.ErrPermanent)
+		return operations.Result{}, errors.Join(err, operations.ErrPermanent)
 	}
 	segments, power := document.Segments()
 	metrics := []v1alpha1.OperationMetric{{Name: "metaslabs", Value: int64(len(metaslabs))}, {Name: "freeBytes", Value: document.FreeBytes}, {Name: "freeSegments", Value: segments}}
 	if power >= 0 {
 		metrics = append(metrics, v1alpha1.OperationMetric{Name: "largestFreeSegmentBytes", Value: 1 << power})
 	}
-	return plan.OperationResult{Message: fmt.Sprintf("pool %s has %d bytes free in %d segments", state.Live.Name, document.FreeBytes, segments),
+	return operations.Result{Message: fmt.Sprintf("pool %s has %d bytes free in %d segments", state.Live.Name, document.FreeBytes, segments),
 		Metrics: metrics, Data: data, DataDigest: digest}, nil
 }

@@ -13,44 +13,45 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/controllers/write"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // act carries out the decision. Each action that changes a pool proves first, from ZFS itself, that the pool is ours.
-func (r *Reconciler) act(ctx context.Context, state *observed, actions []plan.PoolAction) error {
+func (r *Reconciler) act(ctx context.Context, state *observed, actions []pools.Action) error {
 	for _, action := range actions {
 		var err error
 		switch action.Kind {
-		case plan.AddPoolFinalizer:
+		case pools.AddPoolFinalizer:
 			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Pool, controllerutil.AddFinalizer))
-		case plan.CreatePool:
+		case pools.CreatePool:
 			err = r.create(ctx, state.Pool, action)
-		case plan.ImportPool:
+		case pools.ImportPool:
 			err = r.importPool(ctx, state, action.GUID)
-		case plan.ReimportPool:
+		case pools.ReimportPool:
 			err = r.reimport(ctx, state, action.GUID)
-		case plan.GrowPool:
+		case pools.GrowPool:
 			err = r.grow(ctx, state, action)
-		case plan.AttachDisk:
+		case pools.AttachDisk:
 			err = r.attach(ctx, state, action)
-		case plan.DetachDisk:
+		case pools.DetachDisk:
 			err = r.detach(ctx, state, action)
-		case plan.SetPoolProperties:
+		case pools.SetPoolProperties:
 			err = r.setProperties(ctx, state.Pool, action)
-		case plan.CreateDataset:
+		case pools.CreateDataset:
 			err = r.createDataset(ctx, state.Pool, action)
-		case plan.MountDataset:
+		case pools.MountDataset:
 			err = r.mountDataset(ctx, state.Pool, action)
-		case plan.UnmountDataset:
+		case pools.UnmountDataset:
 			err = r.unmountDataset(ctx, state.Pool, action)
-		case plan.DestroyDataset:
+		case pools.DestroyDataset:
 			err = r.destroyDataset(ctx, state.Pool, action)
-		case plan.DestroyPool:
+		case pools.DestroyPool:
 			err = r.destroy(ctx, state, action.GUID)
-		case plan.ClearPoolLabels:
+		case pools.ClearPoolLabels:
 			err = r.clearLabels(ctx, state.Pool, action)
-		case plan.RemovePoolFinalizer:
+		case pools.RemovePoolFinalizer:
 			err = r.letGo(ctx, state)
 		}
 		if err != nil {
@@ -63,12 +64,12 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []plan.Po
 // letGo removes the folders that the pool's datasets were mounted on, and the finalizer. A folder that stays is empty or somebody
 // else's, and no reason to keep the object. Those of a pool that stays are left as they are, like the pool.
 func (r *Reconciler) letGo(ctx context.Context, state *observed) error {
-	points := plan.MountPoints(state.Pool)
-	if state.Live != nil || !plan.Destroys(state.Pool) {
+	points := naming.MountPoints(state.Pool)
+	if state.Live != nil || !pools.Destroys(state.Pool) {
 		points = nil
 	}
 	for _, point := range points {
-		if err := r.Disks.RemoveFolders(plan.VolumesFolder, point); err != nil {
+		if err := r.Disks.RemoveFolders(naming.VolumesFolder, point); err != nil {
 			log.FromContext(ctx).Info("a folder of the pool is left on the node", "folder", point, "because", err.Error())
 		}
 	}
@@ -88,27 +89,27 @@ func (r *Reconciler) unchanged(ctx context.Context, pool *v1alpha1.BenchmarkPool
 	return nil
 }
 
-func (r *Reconciler) create(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+func (r *Reconciler) create(ctx context.Context, pool *v1alpha1.BenchmarkPool, action pools.Action) error {
 	if err := r.unchanged(ctx, pool); err != nil {
 		return err
 	}
 	return guard.OnDisks(r.Disks, pool.Spec.PoolTemplate, action.Disks, func() error { return r.ZFS.CreatePool(ctx, action.Create) })
 }
 
-func (r *Reconciler) grow(ctx context.Context, state *observed, action plan.PoolAction) error {
+func (r *Reconciler) grow(ctx context.Context, state *observed, action pools.Action) error {
 	return r.onDisks(ctx, state, action, func() error {
 		return r.ZFS.Add(ctx, action.Create.Name, action.Create.Ashift, action.Create.Layout)
 	})
 }
 
-func (r *Reconciler) attach(ctx context.Context, state *observed, action plan.PoolAction) error {
+func (r *Reconciler) attach(ctx context.Context, state *observed, action pools.Action) error {
 	return r.onDisks(ctx, state, action, func() error {
-		return r.ZFS.Attach(ctx, plan.PoolName(state.Pool), action.Member, action.Device)
+		return r.ZFS.Attach(ctx, naming.PoolName(state.Pool), action.Member, action.Device)
 	})
 }
 
 // detach takes a disk out of a mirror. ZFS refuses the last one.
-func (r *Reconciler) detach(ctx context.Context, state *observed, action plan.PoolAction) error {
+func (r *Reconciler) detach(ctx context.Context, state *observed, action pools.Action) error {
 	pool := state.Pool
 	if err := r.unchanged(ctx, pool); err != nil {
 		return err
@@ -119,11 +120,11 @@ func (r *Reconciler) detach(ctx context.Context, state *observed, action plan.Po
 	if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
 		return err
 	}
-	return r.ZFS.Detach(ctx, plan.PoolName(pool), action.Member)
+	return r.ZFS.Detach(ctx, naming.PoolName(pool), action.Member)
 }
 
 // onDisks runs a command that takes disks for a pool that is there already.
-func (r *Reconciler) onDisks(ctx context.Context, state *observed, action plan.PoolAction, command func() error) error {
+func (r *Reconciler) onDisks(ctx context.Context, state *observed, action pools.Action, command func() error) error {
 	pool := state.Pool
 	if err := r.unchanged(ctx, pool); err != nil {
 		return err
@@ -154,7 +155,7 @@ func (r *Reconciler) importPool(ctx context.Context, state *observed, guid strin
 	proof := guard.Prove(ctx, r.ZFS, pool, guid)
 	// Read-only and without mounts, it goes back as it came.
 	if proof != nil {
-		return errors.Join(fmt.Errorf("%w; to use it, %s", proof, plan.ImportByHand(guid)), r.ZFS.Export(ctx, plan.PoolName(pool)))
+		return errors.Join(fmt.Errorf("%w; to use it, %s", proof, pools.ImportByHand(guid)), r.ZFS.Export(ctx, naming.PoolName(pool)))
 	}
 	return r.reimport(ctx, state, guid)
 }
@@ -168,7 +169,7 @@ func (r *Reconciler) reimport(ctx context.Context, state *observed, guid string)
 	if err := guard.Vacate(ctx, r.ZFS, r.Disks, pool, guid); err != nil {
 		return err
 	}
-	if err := r.ZFS.Export(ctx, plan.PoolName(pool)); err != nil {
+	if err := r.ZFS.Export(ctx, naming.PoolName(pool)); err != nil {
 		return err
 	}
 	if err := r.ZFS.Import(ctx, options); err != nil {
@@ -177,7 +178,7 @@ func (r *Reconciler) reimport(ctx context.Context, state *observed, guid string)
 	return guard.Prove(ctx, r.ZFS, pool, guid)
 }
 
-func (r *Reconciler) setProperties(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+func (r *Reconciler) setProperties(ctx context.Context, pool *v1alpha1.BenchmarkPool, action pools.Action) error {
 	for _, setting := range action.Settings {
 		if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
 			return err
@@ -189,7 +190,7 @@ func (r *Reconciler) setProperties(ctx context.Context, pool *v1alpha1.Benchmark
 		}
 		var err error
 		if setting.Dataset == "" {
-			err = r.ZFS.SetPoolProperty(ctx, plan.PoolName(pool), setting.Name, setting.Value)
+			err = r.ZFS.SetPoolProperty(ctx, naming.PoolName(pool), setting.Name, setting.Value)
 		} else {
 			err = r.ZFS.SetProperty(ctx, setting.Dataset, setting.Name, setting.Value)
 		}
@@ -200,16 +201,16 @@ func (r *Reconciler) setProperties(ctx context.Context, pool *v1alpha1.Benchmark
 	return nil
 }
 
-func (r *Reconciler) createDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+func (r *Reconciler) createDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action pools.Action) error {
 	if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
 		return err
 	}
 	return r.ZFS.CreateDataset(ctx, action.Dataset)
 }
 
-func (r *Reconciler) mountDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+func (r *Reconciler) mountDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action pools.Action) error {
 	for _, dataset := range pool.Spec.Datasets {
-		if plan.DatasetName(pool, dataset) == action.Dataset.Name {
+		if naming.DatasetName(pool, dataset) == action.Dataset.Name {
 			return guard.Mount(ctx, r.ZFS, r.Disks, pool, action.GUID, dataset)
 		}
 	}
@@ -217,7 +218,7 @@ func (r *Reconciler) mountDataset(ctx context.Context, pool *v1alpha1.BenchmarkP
 }
 
 // unmountDataset unmounts what is mounted where it must not be, unless somebody uses it.
-func (r *Reconciler) unmountDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
+func (r *Reconciler) unmountDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action pools.Action) error {
 	if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
 		return err
 	}
@@ -227,7 +228,7 @@ func (r *Reconciler) unmountDataset(ctx context.Context, pool *v1alpha1.Benchmar
 // destroy destroys the pool and clears the labels of its disks. Should it end between the two, the planner finds the
 // labels by the recorded guids.
 func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) error {
-	leaves, auxiliary := state.Live.Status.Leaves(), plan.AuxiliaryGUIDs(state.Pool, state.Live)
+	leaves, auxiliary := state.Live.Status.Leaves(), pools.AuxiliaryGUIDs(state.Pool, state.Live)
 	if err := r.answering(state.Pool, state.Live); err != nil {
 		return err
 	}
@@ -248,7 +249,7 @@ func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) 
 		return err
 	}
 	for _, leaf := range leaves {
-		paths := plan.LeafPaths(leaf)
+		paths := pools.LeafPaths(leaf)
 		if len(paths) == 0 {
 			continue // a draid's own spare, or a disk that was gone
 		}
@@ -263,17 +264,17 @@ func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) 
 func (r *Reconciler) condemned(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
 	var now v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
-		return fmt.Errorf("confirm that pool %s is to be destroyed: %w", plan.PoolName(pool), err)
+		return fmt.Errorf("confirm that pool %s is to be destroyed: %w", naming.PoolName(pool), err)
 	}
-	if now.UID != pool.UID || now.DeletionTimestamp.IsZero() || plan.LetsGo(&now) {
-		return fmt.Errorf("pool %s is not destroyed: the object has just been changed", plan.PoolName(pool))
+	if now.UID != pool.UID || now.DeletionTimestamp.IsZero() || pools.LetsGo(&now) {
+		return fmt.Errorf("pool %s is not destroyed: the object has just been changed", naming.PoolName(pool))
 	}
 	return nil
 }
 
 // nothingNew makes sure that a pool has no dataset or snapshot that the planner has not seen: it would go with the pool, and may be
 // somebody's volume. The next turn sees it.
-func (r *Reconciler) nothingNew(ctx context.Context, live *plan.LivePool) error {
+func (r *Reconciler) nothingNew(ctx context.Context, live *pools.LivePool) error {
 	now, err := r.ZFS.Datasets(ctx, live.Name)
 	if err != nil {
 		return fmt.Errorf("confirm what is on pool %s: %w", live.Name, err)
@@ -294,8 +295,8 @@ func (r *Reconciler) nothingNew(ctx context.Context, live *plan.LivePool) error 
 	return nil
 }
 
-func (r *Reconciler) clearLabels(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
-	auxiliary := plan.AuxiliaryGUIDs(pool, nil)
+func (r *Reconciler) clearLabels(ctx context.Context, pool *v1alpha1.BenchmarkPool, action pools.Action) error {
+	auxiliary := pools.AuxiliaryGUIDs(pool, nil)
 	for _, disk := range action.Disks {
 		if err := r.clearLabel(ctx, disk.Path, action.GUID, auxiliary); err != nil {
 			return err
@@ -313,12 +314,12 @@ func (r *Reconciler) clearLabel(ctx context.Context, path, guid string, auxiliar
 	}
 	for _, label := range disk.Pools {
 		ours := label.State == device.PoolDestroyed && strconv.FormatUint(label.GUID, 10) == guid
-		if !ours && !plan.OwnAuxiliary(label, auxiliary) {
+		if !ours && !pools.OwnAuxiliary(label, auxiliary) {
 			return fmt.Errorf("disk %s carries a label of the %s pool %q (guid %d), which is not the destroyed pool %s: its labels are left: %w",
 				path, label.State, label.Name, label.GUID, guid, guard.ErrNotOurs)
 		}
 	}
-	if !plan.OnlyLabels(disk) {
+	if !pools.OnlyLabels(disk) {
 		return fmt.Errorf("disk %s has something else on it since pool %s was destroyed, or is in use: its labels are left: %w", path, guid, guard.ErrNotOurs)
 	}
 	if err := guard.Steady(r.Disks, []device.Disk{disk}, func() error { return r.ZFS.ClearLabel(ctx, path) }); err != nil {

@@ -5,18 +5,23 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/agent/pools"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -37,7 +42,7 @@ func TestDeletingTheCRD(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	node := &fakeNode{}
 	agent := &Reconciler{Client: server, Live: server, Recorder: events.NewFakeRecorder(1000), NodeName: "node-a",
-		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(node), Disks: node, Turns: &guard.Turns{}}
+		Policy: pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(node), Disks: node, Turns: &guard.Turns{}}
 
 	ofAdmin, ofRun := wanted("of-admin"), wanted("of-run")
 	ofAdmin.Spec.DeletionPolicy = "" // what an admin leaves out is Retain

@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+
+	"github.com/storagebench/storagebench/internal/agent/pools"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -26,7 +29,6 @@ import (
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -40,7 +42,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// NodeName is the node that this agent runs on.
 	NodeName string
-	Policy   plan.DevicePolicy
+	Policy   pools.DevicePolicy
 	// Multihost is set on the pools that are made.
 	Multihost bool
 	ZFS       *zfs.Client
@@ -90,7 +92,7 @@ func (r *Reconciler) step(ctx context.Context, pool *v1alpha1.BenchmarkPool, nam
 	if !r.covered(pool, names) { // it has been changed, or a disk has appeared, while it waited
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
-	decision := plan.Pool(observed.PoolState)
+	decision := pools.Plan(observed.State)
 	actErr := r.act(ctx, &observed, decision.Actions)
 	if actErr == nil && released(decision) {
 		return reconcile.Result{}, nil
@@ -109,17 +111,17 @@ func (r *Reconciler) step(ctx context.Context, pool *v1alpha1.BenchmarkPool, nam
 }
 
 // released says that the finalizer has been removed, and the object with it.
-func released(decision plan.PoolDecision) bool {
-	return slices.ContainsFunc(decision.Actions, func(action plan.PoolAction) bool { return action.Kind == plan.RemovePoolFinalizer })
+func released(decision pools.Decision) bool {
+	return slices.ContainsFunc(decision.Actions, func(action pools.Action) bool { return action.Kind == pools.RemovePoolFinalizer })
 }
 
 // failed is the decision after its action has failed. What ZFS or the agent refuses stays refused until somebody changes
 // something; the rest may pass.
-func failed(decision plan.PoolDecision, err error) plan.PoolDecision {
-	decision.Phase, decision.Reason = plan.PoolProgressing, v1alpha1.ReasonActionFailed
+func failed(decision pools.Decision, err error) pools.Decision {
+	decision.Phase, decision.Reason = pools.PoolProgressing, v1alpha1.ReasonActionFailed
 	for _, refusal := range []error{guard.ErrNotOurs, zfs.Invalid, zfs.Unsupported, zfs.DeviceInUse, zfs.DeviceTooSmall, zfs.OtherHost, zfs.Exists} {
 		if errors.Is(err, refusal) {
-			decision.Phase = plan.PoolStalled
+			decision.Phase = pools.PoolStalled
 		}
 	}
 	decision.Message = err.Error() + " (will be tried again)"
@@ -127,10 +129,10 @@ func failed(decision plan.PoolDecision, err error) plan.PoolDecision {
 }
 
 // silent is the decision after a disk of the pool has not answered: nothing was done.
-func silent(pool *v1alpha1.BenchmarkPool, decision plan.PoolDecision) plan.PoolDecision {
-	decision.Phase, decision.Reason, decision.Recheck = plan.PoolStalled, v1alpha1.ReasonPoolUnhealthy, silentRecheck
+func silent(pool *v1alpha1.BenchmarkPool, decision pools.Decision) pools.Decision {
+	decision.Phase, decision.Reason, decision.Recheck = pools.PoolStalled, v1alpha1.ReasonPoolUnhealthy, silentRecheck
 	if !pool.DeletionTimestamp.IsZero() {
-		decision.Message += ". Bring it back, or " + plan.ReleaseCommand(pool)
+		decision.Message += ". Bring it back, or " + pools.ReleaseCommand(pool)
 	}
 	return decision
 }

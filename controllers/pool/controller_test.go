@@ -8,11 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/naming"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -20,7 +25,6 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -35,14 +39,14 @@ type world struct {
 	events chan string
 }
 
-func newWorld(t *testing.T, pools ...client.Object) *world {
+func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
 	scheme, err := Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{t: t, node: &fakeNode{}}
-	w.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.BenchmarkPool{}).WithObjects(pools...).
+	w.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.BenchmarkPool{}).WithObjects(objects...).
 		WithIndex(&v1alpha1.BenchmarkPool{}, v1alpha1.FieldNodeName, func(object client.Object) []string {
 			return []string{object.(*v1alpha1.BenchmarkPool).Spec.NodeName}
 		}).
@@ -63,7 +67,7 @@ func newWorld(t *testing.T, pools ...client.Object) *world {
 	recorder := events.NewFakeRecorder(1000)
 	w.events = recorder.Events
 	w.agent = &Reconciler{Client: w.client, Live: w.client, Recorder: recorder, NodeName: "node-a",
-		Policy: plan.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(w.node), Disks: w.node, Turns: &guard.Turns{}}
+		Policy: pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(w.node), Disks: w.node, Turns: &guard.Turns{}}
 	return w
 }
 
@@ -205,7 +209,7 @@ func TestProofIsTheLast(t *testing.T) {
 	w.settle("bench0")
 	for i, command := range w.node.all {
 		if strings.HasPrefix(command, "zpool destroy") {
-			if before := w.node.all[i-1]; !strings.HasPrefix(before, "zfs get") || !strings.Contains(before, plan.PropertyUID) {
+			if before := w.node.all[i-1]; !strings.HasPrefix(before, "zfs get") || !strings.Contains(before, naming.PropertyUID) {
 				t.Errorf("before %q came %q", command, before)
 			}
 			return
@@ -304,20 +308,20 @@ func TestOwnershipIsReadAgain(t *testing.T) {
 	}
 	before := len(w.node.commands)
 	// Between the look and the act, somebody puts another pool in its place.
-	w.node.pools[0].datasets["bench0"][plan.PropertyUID] = "uid-other"
-	for _, action := range []plan.PoolAction{
-		{Kind: plan.DestroyPool, GUID: "700"}, {Kind: plan.ReimportPool, GUID: "700"},
-		{Kind: plan.SetPoolProperties, GUID: "700", Settings: []plan.Setting{{Name: "autotrim", Value: "on"}}},
-		{Kind: plan.CreateDataset, GUID: "700", Dataset: zfs.DatasetSpec{Name: "bench0/x"}},
-		{Kind: plan.GrowPool, GUID: "700", Create: zfs.PoolSpec{Name: "bench0", Layout: zfs.Layout{Cache: []string{diskC}}}},
-		{Kind: plan.AttachDisk, GUID: "700", Member: diskA, Device: diskC}, {Kind: plan.DetachDisk, GUID: "700", Member: diskA},
+	w.node.pools[0].datasets["bench0"][naming.PropertyUID] = "uid-other"
+	for _, action := range []pools.Action{
+		{Kind: pools.DestroyPool, GUID: "700"}, {Kind: pools.ReimportPool, GUID: "700"},
+		{Kind: pools.SetPoolProperties, GUID: "700", Settings: []naming.Setting{{Name: "autotrim", Value: "on"}}},
+		{Kind: pools.CreateDataset, GUID: "700", Dataset: zfs.DatasetSpec{Name: "bench0/x"}},
+		{Kind: pools.GrowPool, GUID: "700", Create: zfs.PoolSpec{Name: "bench0", Layout: zfs.Layout{Cache: []string{diskC}}}},
+		{Kind: pools.AttachDisk, GUID: "700", Member: diskA, Device: diskC}, {Kind: pools.DetachDisk, GUID: "700", Member: diskA},
 	} {
-		if err := w.agent.act(t.Context(), &state, []plan.PoolAction{action}); !errors.Is(err, guard.ErrNotOurs) {
+		if err := w.agent.act(t.Context(), &state, []pools.Action{action}); !errors.Is(err, guard.ErrNotOurs) {
 			t.Errorf("%s: %v", action.Kind, err)
 		}
 	}
-	w.node.pools[0].datasets["bench0"][plan.PropertyUID] = "uid-bench0"
-	if err := w.agent.act(t.Context(), &state, []plan.PoolAction{{Kind: plan.DestroyPool, GUID: "701"}}); !errors.Is(err, guard.ErrNotOurs) {
+	w.node.pools[0].datasets["bench0"][naming.PropertyUID] = "uid-bench0"
+	if err := w.agent.act(t.Context(), &state, []pools.Action{{Kind: pools.DestroyPool, GUID: "701"}}); !errors.Is(err, guard.ErrNotOurs) {
 		t.Errorf("another guid: %v", err)
 	}
 	if len(w.node.commands) != before {

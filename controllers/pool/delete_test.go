@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/pools"
 )
 
 // TestAFolderIsNoReasonToStay: the pool is destroyed, and its object goes, also if a folder of its mounts does not.
@@ -76,7 +76,7 @@ func TestWhatIsMadeMeanwhileStays(t *testing.T) {
 		}
 		on := w.node.pools[0]
 		test.change(on)
-		err = w.agent.act(t.Context(), &state, []plan.PoolAction{{Kind: plan.DestroyPool, GUID: "700"}})
+		err = w.agent.act(t.Context(), &state, []pools.Action{{Kind: pools.DestroyPool, GUID: "700"}})
 		if same := name == "nothing but time"; same != (err == nil) || same != on.destroyed {
 			t.Errorf("%s: %v, destroyed: %v", name, err, on.destroyed)
 		}
@@ -97,7 +97,7 @@ func TestAPoolReleasedMeanwhileStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.release()
-	if err := w.agent.act(t.Context(), &state, []plan.PoolAction{{Kind: plan.DestroyPool, GUID: "700"}}); err == nil || w.node.pools[0].destroyed {
+	if err := w.agent.act(t.Context(), &state, []pools.Action{{Kind: pools.DestroyPool, GUID: "700"}}); err == nil || w.node.pools[0].destroyed {
 		t.Errorf("%v, destroyed: %v", err, w.node.pools[0].destroyed)
 	}
 	if left := w.settle("bench0"); left != nil || w.node.pools[0].destroyed {
@@ -141,7 +141,7 @@ func TestOnlyGrantedDisksAreOpened(t *testing.T) {
 	other := wanted("bench1")
 	other.Spec.Vdevs[0].Devices = []v1alpha1.DevicePath{"/dev/disk/by-id/other", diskD}
 	w := newWorld(t, wanted("bench0"), other)
-	w.agent.Policy = plan.DevicePolicy{{Pattern: diskA}, {Pattern: diskB}, {Pattern: diskD}}
+	w.agent.Policy = pools.DevicePolicy{{Pattern: diskA}, {Pattern: diskB}, {Pattern: diskD}}
 	w.expectReady(w.settle("bench1"), v1alpha1.ReasonPoolDeviceDenied)
 	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
 	if slices.Contains(w.node.opened, "/dev/disk/by-id/other") {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/pools"
 )
 
 // TestCrashesOfTheImport ends the agent between the commands by which a pool comes back after a reboot.
@@ -34,7 +34,7 @@ func TestDisksThatOnlyHaveAPathComeBack(t *testing.T) {
 	wants := wanted("bench0")
 	wants.Spec.Vdevs[0].Devices = []v1alpha1.DevicePath{"/dev/disk/by-path/pci-0000:00:05.0", diskB}
 	w := newWorld(t, wants)
-	w.agent.Policy = append(w.agent.Policy, plan.DeviceGrant{Pattern: "/dev/disk/by-path/pci-*"})
+	w.agent.Policy = append(w.agent.Policy, pools.DeviceGrant{Pattern: "/dev/disk/by-path/pci-*"})
 	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
 	w.node.reset()
 	pool := w.settle("bench0")

@@ -8,14 +8,15 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // observed is what the planner decides on, and what only the status tells.
 type observed struct {
-	plan.PoolState
+	pools.State
 	version zfs.Version
 	// ashifts of vdevs by their name in the tree, where this version of OpenZFS tells.
 	ashifts map[string]string
@@ -26,25 +27,25 @@ type observed struct {
 // observe gathers all that is known of a pool. That it is not there is concluded only from a list that was printed:
 // programs also say "no such file" when they cannot reach the kernel.
 func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) (observed, error) {
-	state := observed{PoolState: plan.PoolState{Pool: pool, Policy: r.Policy, Multihost: r.Multihost}}
+	state := observed{State: pools.State{Pool: pool, Policy: r.Policy, Multihost: r.Multihost}}
 	var err error
 	if state.version, err = r.ZFS.Version(ctx); err != nil {
 		return state, fmt.Errorf("ask for the version of ZFS: %w", err)
 	}
-	pools, err := r.ZFS.Pools(ctx)
+	live, err := r.ZFS.Pools(ctx)
 	if err != nil {
 		return state, fmt.Errorf("list the pools of node %s: %w", r.NodeName, err)
 	}
 	deleting := !pool.DeletionTimestamp.IsZero()
-	at := slices.IndexFunc(pools, func(p zfs.PoolSummary) bool { return p.Name == plan.PoolName(pool) })
+	at := slices.IndexFunc(live, func(p zfs.PoolSummary) bool { return p.Name == naming.PoolName(pool) })
 	if at < 0 {
 		if state.HostName, err = r.ZFS.HostName(ctx); err != nil {
 			return state, fmt.Errorf("ask for the name that node %s writes into labels: %w", r.NodeName, err)
 		}
 		return state, r.observeAbsent(ctx, &state)
 	}
-	if err := r.observeLive(ctx, &state, pools[at]); err != nil {
-		return state, fmt.Errorf("look at pool %s: %w", pools[at].Name, err)
+	if err := r.observeLive(ctx, &state, live[at]); err != nil {
+		return state, fmt.Errorf("look at pool %s: %w", live[at].Name, err)
 	}
 	if !state.Live.OwnedBy(string(pool.UID)) {
 		// A pool that is being deleted may have left labels elsewhere; else whether the disks are free decides about the way out.
@@ -54,17 +55,17 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 		return state, err
 	}
 	if deleting {
-		if state.Users, err = r.Disks.PoolUsers(state.Live.Name, plan.MountPoints(pool)...); err != nil {
+		if state.Users, err = r.Disks.PoolUsers(state.Live.Name, naming.MountPoints(pool)...); err != nil {
 			return state, fmt.Errorf("find out who uses pool %s: %w", state.Live.Name, err)
 		}
 		return state, nil
 	}
 	if outdated := state.OutdatedDataset(); outdated != nil {
-		if state.Users, err = r.Disks.PoolUsers(outdated.Name, plan.MountPoints(pool)...); err != nil {
+		if state.Users, err = r.Disks.PoolUsers(outdated.Name, naming.MountPoints(pool)...); err != nil {
 			return state, fmt.Errorf("find out who uses dataset %s: %w", outdated.Name, err)
 		}
 	}
-	if plan.SameWords(pool, state.Live) {
+	if pools.SameWords(pool, state.Live) {
 		return state, nil
 	}
 	return state, r.observeDisks(ctx, &state)
@@ -77,7 +78,7 @@ func (r *Reconciler) observeAbsent(ctx context.Context, state *observed) error {
 	if state.Further, err = r.namedDisks(ctx, state.Pool); err != nil {
 		return err
 	}
-	claimed := append(plan.ClaimedDevices(state.Pool), state.Further...)
+	claimed := append(pools.ClaimedDevices(state.Pool), state.Further...)
 	if err := r.survey(ctx, state, claimed); err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (r *Reconciler) observeAbsent(ctx context.Context, state *observed) error {
 			state.lookedOn = append(state.lookedOn, path)
 		}
 	}
-	if state.Importable, err = r.ZFS.Importable(ctx, plan.PoolName(state.Pool), state.lookedOn); err != nil {
+	if state.Importable, err = r.ZFS.Importable(ctx, naming.PoolName(state.Pool), state.lookedOn); err != nil {
 		return fmt.Errorf("look for pools that are not imported: %w", err)
 	}
 	return nil
@@ -98,17 +99,17 @@ func (r *Reconciler) observeAbsent(ctx context.Context, state *observed) error {
 // observeMounts compares what ZFS says of mounts with what the node shows.
 func (r *Reconciler) observeMounts(state *observed) error {
 	var err error
-	if state.Nested, err = r.Disks.NestedMounts(state.Live.Name, plan.MountPoints(state.Pool)...); err != nil {
+	if state.Nested, err = r.Disks.NestedMounts(state.Live.Name, naming.MountPoints(state.Pool)...); err != nil {
 		return fmt.Errorf("look for mounts within the datasets of pool %s: %w", state.Live.Name, err)
 	}
 	for _, dataset := range state.Pool.Spec.Datasets {
-		name, point := plan.DatasetName(state.Pool, dataset), plan.MountPoint(state.Live.Name, dataset.Path)
+		name, point := naming.DatasetName(state.Pool, dataset), naming.MountPoint(state.Live.Name, dataset.Path)
 		if !dataset.Mounted || !slices.ContainsFunc(state.Live.Datasets, func(d zfs.Dataset) bool {
 			return d.Name == name && d.Mounted && d.MountPoint == point
 		}) {
 			continue
 		}
-		placed, err := r.Disks.Mounted(plan.VolumesFolder, point, name)
+		placed, err := r.Disks.Mounted(naming.VolumesFolder, point, name)
 		if err != nil {
 			return fmt.Errorf("look at the mount point of dataset %s: %w", name, err)
 		}
@@ -125,7 +126,7 @@ func (r *Reconciler) mayOpen(pool *v1alpha1.BenchmarkPool, path string) bool {
 }
 
 func (r *Reconciler) observeLive(ctx context.Context, state *observed, summary zfs.PoolSummary) error {
-	live := &plan.LivePool{PoolSummary: summary}
+	live := &pools.LivePool{PoolSummary: summary}
 	state.Live = live
 	var err error
 	if live.Status, err = r.ZFS.Status(ctx, state.version, summary.Name); err != nil {
@@ -149,9 +150,9 @@ func (r *Reconciler) observeLive(ctx context.Context, state *observed, summary z
 	live.Datasets = slices.DeleteFunc(all, func(d zfs.Dataset) bool { return d.Type == "snapshot" })
 	objects, named := []string{summary.Name}, []string{}
 	for _, dataset := range state.Pool.Spec.Datasets {
-		named = append(named, plan.DatasetName(state.Pool, dataset))
+		named = append(named, naming.DatasetName(state.Pool, dataset))
 	}
-	if reported := plan.ReportedDataset(state.Pool); !slices.Contains(named, reported) {
+	if reported := pools.ReportedDataset(state.Pool); !slices.Contains(named, reported) {
 		named = append(named, reported)
 	}
 	for _, name := range named {
@@ -187,7 +188,7 @@ func (r *Reconciler) observeMarks(ctx context.Context, state *observed, known []
 	if len(others) == 0 || state.Pool.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	marks, err := r.ZFS.DatasetProperties(ctx, []string{plan.PropertyOperation}, others...)
+	marks, err := r.ZFS.DatasetProperties(ctx, []string{naming.PropertyOperation}, others...)
 	state.Live.DatasetProperties = append(state.Live.DatasetProperties, marks...)
 	return err
 }
@@ -195,9 +196,9 @@ func (r *Reconciler) observeMarks(ctx context.Context, state *observed, known []
 // observeDisks looks at the disks of the spec and, for what is left of a pool, at those that it had at last, and finds out which disks
 // the live pool and the other BenchmarkPools of the node mean.
 func (r *Reconciler) observeDisks(ctx context.Context, state *observed) error {
-	wanted := plan.SpecDevices(state.Pool)
+	wanted := pools.SpecDevices(state.Pool)
 	if !state.Pool.DeletionTimestamp.IsZero() {
-		wanted = plan.ClaimedDevices(state.Pool)
+		wanted = pools.ClaimedDevices(state.Pool)
 	}
 	return r.survey(ctx, state, wanted)
 }

@@ -6,13 +6,14 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/naming"
 )
 
 // destroyDataset destroys the dataset of the run before on a kept pool, and nothing below it: without recursion, ZFS refuses what has
 // snapshots or children.
-func (r *Reconciler) destroyDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action plan.PoolAction) error {
-	name, own := action.Dataset.Name, plan.MountPoints(pool)
+func (r *Reconciler) destroyDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action pools.Action) error {
+	name, own := action.Dataset.Name, naming.MountPoints(pool)
 	prove := func() error { return guard.ProveDataset(ctx, r.ZFS, pool, action.GUID, name, action.DatasetGUID) }
 	if err := r.unchanged(ctx, pool); err != nil {
 		return err

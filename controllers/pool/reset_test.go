@@ -11,7 +11,8 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -40,7 +41,7 @@ func (w *world) handOn(run string) {
 // readyFor is the run that the status says the dataset is ready for.
 func readyFor(pool *v1alpha1.BenchmarkPool) string {
 	for _, property := range pool.Status.Properties {
-		if property.Dataset == keptDataset && property.Name == plan.PropertyRun {
+		if property.Dataset == keptDataset && property.Name == naming.PropertyRun {
 			return property.Value
 		}
 	}
@@ -88,8 +89,8 @@ func TestResetLeavesOthersAlone(t *testing.T) {
 		"one below the dataset":    func(p *fakePool) { p.make(keptDataset+"/precious", nil) },
 		"a snapshot":               func(p *fakePool) { p.snapshots = []string{keptDataset + "@precious"} },
 		"made anew by hand":        func(p *fakePool) { p.make(keptDataset, nil) },
-		"another pool's by origin": func(p *fakePool) { p.datasets[keptDataset][plan.PropertyUID] = "uid-other" },
-		"of no run":                func(p *fakePool) { delete(p.datasets[keptDataset], plan.PropertyRun) },
+		"another pool's by origin": func(p *fakePool) { p.datasets[keptDataset][naming.PropertyUID] = "uid-other" },
+		"of no run":                func(p *fakePool) { delete(p.datasets[keptDataset], naming.PropertyRun) },
 	} {
 		for _, reset := range []v1alpha1.ResetPolicy{v1alpha1.ResetDataset, v1alpha1.ResetNone} {
 			w := newWorld(t, kept(reset))
@@ -139,29 +140,29 @@ func TestDatasetIsProvenLast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	action := plan.PoolAction{Kind: plan.DestroyDataset, GUID: "700", DatasetGUID: "2", Dataset: zfs.DatasetSpec{Name: keptDataset}}
+	action := pools.Action{Kind: pools.DestroyDataset, GUID: "700", DatasetGUID: "2", Dataset: zfs.DatasetSpec{Name: keptDataset}}
 	datasets := w.node.pools[0].datasets
 	marks := datasets[keptDataset]
 	before := len(w.node.commands)
-	for name, change := range map[string]func(*plan.PoolAction){
-		"another pool":         func(a *plan.PoolAction) { a.GUID = "701" },
-		"another dataset":      func(a *plan.PoolAction) { a.DatasetGUID = "9" },
-		"it has lost its mark": func(*plan.PoolAction) { datasets[keptDataset] = map[string]string{plan.PropertyRun: "run-1"} },
-		"it is this run's": func(*plan.PoolAction) {
-			datasets[keptDataset] = map[string]string{plan.PropertyUID: "uid-bench0", plan.PropertyRun: "run-2"}
+	for name, change := range map[string]func(*pools.Action){
+		"another pool":         func(a *pools.Action) { a.GUID = "701" },
+		"another dataset":      func(a *pools.Action) { a.DatasetGUID = "9" },
+		"it has lost its mark": func(*pools.Action) { datasets[keptDataset] = map[string]string{naming.PropertyRun: "run-1"} },
+		"it is this run's": func(*pools.Action) {
+			datasets[keptDataset] = map[string]string{naming.PropertyUID: "uid-bench0", naming.PropertyRun: "run-2"}
 		},
-		"it has a child": func(*plan.PoolAction) { datasets[keptDataset+"/x"] = map[string]string{} },
+		"it has a child": func(*pools.Action) { datasets[keptDataset+"/x"] = map[string]string{} },
 	} {
 		asked := action
 		change(&asked)
-		if err := w.agent.act(t.Context(), &state, []plan.PoolAction{asked}); !errors.Is(err, guard.ErrNotOurs) {
+		if err := w.agent.act(t.Context(), &state, []pools.Action{asked}); !errors.Is(err, guard.ErrNotOurs) {
 			t.Errorf("%s: %v", name, err)
 		}
 		datasets[keptDataset] = marks
 		delete(datasets, keptDataset+"/x")
 	}
 	w.handOn("run-3")
-	if err := w.agent.act(t.Context(), &state, []plan.PoolAction{action}); err == nil || !strings.Contains(err.Error(), "just been changed") {
+	if err := w.agent.act(t.Context(), &state, []pools.Action{action}); err == nil || !strings.Contains(err.Error(), "just been changed") {
 		t.Errorf("handed on meanwhile: %v", err)
 	}
 	if len(w.node.commands) != before {
@@ -169,7 +170,7 @@ func TestDatasetIsProvenLast(t *testing.T) {
 	}
 	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
 	at := slices.IndexFunc(w.node.all, func(command string) bool { return strings.HasPrefix(command, "zfs destroy") })
-	if at < 0 || !strings.HasPrefix(w.node.all[at-1], "zfs get") || !strings.Contains(w.node.all[at-1], plan.PropertyUID+","+plan.PropertyRun) || strings.Contains(w.node.all[at], " -") {
+	if at < 0 || !strings.HasPrefix(w.node.all[at-1], "zfs get") || !strings.Contains(w.node.all[at-1], naming.PropertyUID+","+naming.PropertyRun) || strings.Contains(w.node.all[at], " -") {
 		t.Errorf("commands %q", w.node.all[max(0, at-1):at+1])
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/agent/pools"
 )
 
 // retained is a pool that its object does not take along.
@@ -74,7 +74,7 @@ func TestAPoolRetainedMeanwhileStays(t *testing.T) {
 	if err := w.client.Update(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.agent.act(t.Context(), &state, []plan.PoolAction{{Kind: plan.DestroyPool, GUID: "700"}}); err == nil || w.node.pools[0].destroyed {
+	if err := w.agent.act(t.Context(), &state, []pools.Action{{Kind: pools.DestroyPool, GUID: "700"}}); err == nil || w.node.pools[0].destroyed {
 		t.Errorf("%v, destroyed: %v", err, w.node.pools[0].destroyed)
 	}
 	if left := w.settle("bench0"); left != nil || w.node.pools[0].destroyed {

@@ -6,8 +6,9 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -27,7 +28,7 @@ var (
 )
 
 // summarise derives the status from what was observed and decided, so that an unchanged world gives an unchanged status.
-func summarise(state observed, decision plan.PoolDecision) v1alpha1.BenchmarkPoolStatus {
+func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolStatus {
 	pool := state.Pool
 	status := *pool.Status.DeepCopy()
 	status.ObservedGeneration = pool.Generation
@@ -45,21 +46,21 @@ func summarise(state observed, decision plan.PoolDecision) v1alpha1.BenchmarkPoo
 		status.Vdevs = vdevStatuses(state)
 		status.Properties = effective(state)
 	}
-	for _, path := range plan.SpecDevices(pool) {
+	for _, path := range pools.SpecDevices(pool) {
 		if disk, seen := state.Disks[path]; seen && disk.Number != "" && state.Policy.Allows(pool.Spec.Namespace, path) {
 			setPreflight(&status, preflight(path, disk, int(pool.Spec.Ashift)))
 		}
 	}
 	message := decision.Message
-	if missing := state.version.Missing(); decision.Phase == plan.PoolDone && len(missing) > 0 {
+	if missing := state.version.Missing(); decision.Phase == pools.PoolDone && len(missing) > 0 {
 		message += "; with " + state.version.Userland + ": " + strings.Join(missing, "; ")
 	}
 	switch decision.Phase {
-	case plan.PoolDone:
+	case pools.PoolDone:
 		kstatus.Done(&status.Conditions, pool.Generation, decision.Reason, message)
-	case plan.PoolStalled:
+	case pools.PoolStalled:
 		kstatus.Stall(&status.Conditions, pool.Generation, decision.Reason, message)
-	case plan.PoolProgressing:
+	case pools.PoolProgressing:
 		kstatus.Progress(&status.Conditions, pool.Generation, decision.Reason, message)
 	}
 	return status
@@ -121,26 +122,26 @@ func ashift(known map[string]string, name string) int32 {
 // effective are the properties that were asked for, then those that matter anyway. Of a dataset that somebody else made, they are
 // those that were asked for anywhere, for it may inherit them.
 func effective(state observed) []v1alpha1.EffectiveProperty {
-	asked := plan.WantedSettings(state.Pool)
-	wanted := slices.Concat(plan.RunMarks(state.Pool), asked)
+	asked := pools.WantedSettings(state.Pool)
+	wanted := slices.Concat(naming.RunMarks(state.Pool), asked)
 	for _, name := range poolMatters {
-		wanted = append(wanted, plan.Setting{Name: name})
+		wanted = append(wanted, naming.Setting{Name: name})
 	}
 	for _, name := range rootMatters {
-		wanted = append(wanted, plan.Setting{Dataset: state.Live.Name, Name: name})
+		wanted = append(wanted, naming.Setting{Dataset: state.Live.Name, Name: name})
 	}
-	if reported := plan.ReportedDataset(state.Pool); reported != "" {
+	if reported := pools.ReportedDataset(state.Pool); reported != "" {
 		for _, setting := range asked {
 			if setting.Dataset != "" {
-				wanted = append(wanted, plan.Setting{Dataset: reported, Name: setting.Name})
+				wanted = append(wanted, naming.Setting{Dataset: reported, Name: setting.Name})
 			}
 		}
 		for _, name := range slices.Concat(limits, rootMatters) {
-			wanted = append(wanted, plan.Setting{Dataset: reported, Name: name})
+			wanted = append(wanted, naming.Setting{Dataset: reported, Name: name})
 		}
 	}
 	var properties []v1alpha1.EffectiveProperty
-	seen := map[plan.Setting]bool{}
+	seen := map[naming.Setting]bool{}
 	for _, setting := range wanted {
 		setting.Value = ""
 		property, found := state.Live.Property(setting.Dataset, setting.Name)
@@ -154,7 +155,7 @@ func effective(state observed) []v1alpha1.EffectiveProperty {
 	return properties[:min(len(properties), maxProperties)]
 }
 
-func preflight(path string, disk plan.PoolDisk, ashift int) v1alpha1.PreflightStatus {
+func preflight(path string, disk pools.Disk, ashift int) v1alpha1.PreflightStatus {
 	warnings := disk.Warnings(ashift)
 	return v1alpha1.PreflightStatus{
 		Device: v1alpha1.DevicePath(path), Serial: kstatus.Shorten(disk.Serial, 64), SizeBytes: disk.SizeBytes,

@@ -6,8 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/agent/operations"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/naming"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,7 +25,6 @@ import (
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -68,18 +72,18 @@ func (r *Reconciler) covered(pool *v1alpha1.BenchmarkPool, names []string) bool 
 // namedDisks are the disks that operations on a pool name besides those that its object claims: they may have been added right before the agent
 // ended, and the pool is on them too.
 func (r *Reconciler) namedDisks(ctx context.Context, pool *v1alpha1.BenchmarkPool) ([]string, error) {
-	claimed, paths := plan.ClaimedDevices(pool), []string(nil)
-	var operations v1alpha1.PoolOperationList
-	if err := r.Client.List(ctx, &operations); err != nil {
+	claimed, paths := pools.ClaimedDevices(pool), []string(nil)
+	var list v1alpha1.PoolOperationList
+	if err := r.Client.List(ctx, &list); err != nil {
 		return nil, fmt.Errorf("list PoolOperations on BenchmarkPool %s: %w", pool.Name, err)
 	}
-	for i := range operations.Items {
-		operation := &operations.Items[i]
+	for i := range list.Items {
+		operation := &list.Items[i]
 		begun := operation.Status.StartedAt != nil && operation.Status.PoolUID == string(pool.UID)
 		if !begun || operation.Spec.NodeName != r.NodeName || operation.Spec.Pool != pool.Name {
 			continue
 		}
-		for _, path := range plan.OperationDevices(operation.Spec.Action) {
+		for _, path := range operations.OperationDevices(operation.Spec.Action) {
 			if !slices.Contains(claimed, path) && !slices.Contains(paths, path) {
 				paths = append(paths, path)
 			}
@@ -89,11 +93,11 @@ func (r *Reconciler) namedDisks(ctx context.Context, pool *v1alpha1.BenchmarkPoo
 }
 
 // poolDisks are the disks of a live pool and those that its object claims.
-func poolDisks(pool *v1alpha1.BenchmarkPool, live *plan.LivePool) []string {
-	paths := plan.ClaimedDevices(pool)
+func poolDisks(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) []string {
+	paths := pools.ClaimedDevices(pool)
 	if live != nil {
 		for _, leaf := range live.Status.Leaves() {
-			paths = append(paths, plan.LeafPaths(leaf)...)
+			paths = append(paths, pools.LeafPaths(leaf)...)
 		}
 	}
 	return guard.StablePaths(paths)
@@ -124,14 +128,14 @@ func poolOf(_ context.Context, object client.Object) []reconcile.Request {
 }
 
 // answering makes sure that all disks of a pool answer, right before a command that waits for them.
-func (r *Reconciler) answering(pool *v1alpha1.BenchmarkPool, live *plan.LivePool) error {
+func (r *Reconciler) answering(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) error {
 	return guard.Answering(r.Disks, poolDisks(pool, live))
 }
 
 // importOptions bring the pool back from its disks, if all of them answer.
 func (r *Reconciler) importOptions(state *observed, guid string) (zfs.ImportOptions, error) {
 	devices := guard.StablePaths(append(poolDisks(state.Pool, state.Live), state.lookedOn...))
-	return zfs.ImportOptions{GUID: guid, Pool: plan.PoolName(state.Pool), Devices: devices}, guard.Answering(r.Disks, devices)
+	return zfs.ImportOptions{GUID: guid, Pool: naming.PoolName(state.Pool), Devices: devices}, guard.Answering(r.Disks, devices)
 }
 
 // release lets go of a pool that stays behind, because of its policy or because a person released it. It takes no turn, looks at no disk and runs no command: what it is for is that one of these
@@ -144,13 +148,13 @@ func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 		return client.IgnoreNotFound(err)
 	}
 	r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "Release", "%s",
-		kstatus.Shorten(plan.StaysBehind(pool, pool.Status.GUID), 900))
+		kstatus.Shorten(pools.StaysBehind(pool, pool.Status.GUID), 900))
 	return nil
 }
 
 // mayRelease says whether an object on this node is to be let go.
 func (r *Reconciler) mayRelease(pool *v1alpha1.BenchmarkPool) bool {
-	return pool.Spec.NodeName == r.NodeName && !pool.DeletionTimestamp.IsZero() && plan.LetsGo(pool)
+	return pool.Spec.NodeName == r.NodeName && !pool.DeletionTimestamp.IsZero() && pools.LetsGo(pool)
 }
 
 // releaser is a controller of its own: the worker of the pool may be the one that waits for ZFS.

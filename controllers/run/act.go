@@ -6,10 +6,17 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	batchv1 "k8s.io/api/batch/v1"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -20,7 +27,6 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -34,37 +40,37 @@ const (
 
 // act carries out the decision and notes in state what it has made. Objects are created, never applied: applying would
 // adopt a namesake of somebody else's, and what is ours is deleted one day.
-func (r *Reconciler) act(ctx context.Context, state *plan.RunState, actions []plan.RunAction) error {
+func (r *Reconciler) act(ctx context.Context, state *runs.State, actions []runs.Action) error {
 	for _, action := range actions {
 		var err error
 		switch action.Kind {
-		case plan.CreatePools:
+		case runs.CreatePools:
 			err = r.createPools(ctx, state.Run)
-		case plan.TakePools:
+		case runs.TakePools:
 			err = r.takePools(ctx, state.Run)
-		case plan.SetParameters:
+		case runs.SetParameters:
 			err = r.setParameters(ctx, state)
-		case plan.RestoreParameter:
+		case runs.RestoreParameter:
 			err = r.cancel(ctx, state.Parameters[action.Parameter])
-		case plan.CreateVolume:
+		case runs.CreateVolume:
 			err = r.createVolume(ctx, state.Run)
-		case plan.ReportDatasets:
+		case runs.ReportDatasets:
 			err = r.reportDatasets(ctx, state)
-		case plan.StartPhase:
+		case runs.StartPhase:
 			err = r.startPhase(ctx, state, action.Phase, action.StartAt)
-		case plan.StartCompanion:
+		case runs.StartCompanion:
 			err = r.startCompanion(ctx, state, action.Phase, action.Companion)
-		case plan.EndCompanion:
+		case runs.EndCompanion:
 			err = r.cancel(ctx, state.Phases[action.Phase].Companions[action.Companion])
-		case plan.StoreResult:
+		case runs.StoreResult:
 			err = r.storeResult(ctx, state, action.Phase)
-		case plan.DeleteJobs:
+		case runs.DeleteJobs:
 			err = r.deleteJobs(ctx, state.Run)
-		case plan.DeleteVolume:
+		case runs.DeleteVolume:
 			err = r.deleteVolume(ctx, state.Run)
-		case plan.DeletePools:
+		case runs.DeletePools:
 			err = r.deletePools(ctx, state.Run)
-		case plan.RemoveRunFinalizer:
+		case runs.RemoveRunFinalizer:
 			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Run, controllerutil.RemoveFinalizer))
 		}
 		if err != nil {
@@ -107,9 +113,9 @@ func (r *Reconciler) kindOf(object client.Object) string {
 }
 
 // startPhase makes the phase's Job, after a last look whether the node is still ours.
-func (r *Reconciler) startPhase(ctx context.Context, state *plan.RunState, i int, at time.Time) error {
+func (r *Reconciler) startPhase(ctx context.Context, state *runs.State, i int, at time.Time) error {
 	var lease coordinationv1.Lease
-	key := types.NamespacedName{Namespace: r.LeaseNamespace, Name: plan.LeaseName(state.Run.Spec.NodeName)}
+	key := types.NamespacedName{Namespace: r.LeaseNamespace, Name: naming.LeaseName(state.Run.Spec.NodeName)}
 	if err := r.Live.Get(ctx, key, &lease); err != nil {
 		return fmt.Errorf("confirm that the benchmark has node %s: %w", state.Run.Spec.NodeName, err)
 	}
@@ -134,15 +140,15 @@ func (r *Reconciler) startPhase(ctx context.Context, state *plan.RunState, i int
 }
 
 // storeResult keeps a received document in a ConfigMap of the run, with what its companions found.
-func (r *Reconciler) storeResult(ctx context.Context, state *plan.RunState, i int) error {
+func (r *Reconciler) storeResult(ctx context.Context, state *runs.State, i int) error {
 	run, spec := state.Run, state.Run.Spec.Phases[i]
-	if observation := state.Phases[i].Companions[plan.Observation]; observation != nil {
+	if observation := state.Phases[i].Companions[runs.Observation]; observation != nil {
 		// The cache keeps no data of operations.
 		fresh, err := readOperation(ctx, r.Live, run, observation.Name)
 		if err != nil {
 			return err
 		}
-		state.Phases[i].Companions[plan.Observation] = fresh
+		state.Phases[i].Companions[runs.Observation] = fresh
 	}
 	document, whole, digest, observed, err := joined(run, spec, state.Phases[i])
 	if err != nil {
@@ -159,7 +165,7 @@ func (r *Reconciler) storeResult(ctx context.Context, state *plan.RunState, i in
 	labels[v1alpha1.LabelPhase] = document.Phase
 	stored := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: plan.PhaseObjectName(run.Name, spec.Name), Namespace: run.Namespace, Labels: labels,
+			Name: naming.PhaseObjectName(run.Name, spec.Name), Namespace: run.Namespace, Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{ownerReference(run)},
 			Annotations: map[string]string{
 				annotationDigest:  digest,

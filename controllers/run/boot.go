@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/storagebench/storagebench/internal/runs"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,19 +14,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // annotationBoot is on what executes a phase: the boot of the node when it was made.
 const annotationBoot = "storagebench.dev/boot"
 
 // observeBoot reads which boot of the node it is. Before a result is believed, the API server is asked.
-func (r *Reconciler) observeBoot(ctx context.Context, state *plan.RunState) error {
+func (r *Reconciler) observeBoot(ctx context.Context, state *runs.State) error {
 	if r.WithoutClusterReads {
 		return nil // a reboot is not noticed
 	}
 	reader := client.Reader(r.Client)
-	if plan.BootDecides(*state) {
+	if runs.BootDecides(*state) {
 		reader = r.Live
 	}
 	var node corev1.Node

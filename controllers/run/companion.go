@@ -9,12 +9,16 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/poolseries"
 	"github.com/storagebench/storagebench/internal/results"
 )
@@ -49,7 +53,7 @@ func observeInterval(phase v1alpha1.Phase) time.Duration {
 const operationSlack = 10 * time.Minute
 
 // observeOperations finds the operations beside the phases, and those that keep module parameters.
-func (r *Reconciler) observeOperations(ctx context.Context, state *plan.RunState) error {
+func (r *Reconciler) observeOperations(ctx context.Context, state *runs.State) error {
 	if state.Run.Spec.Target.ZFS == nil {
 		return nil
 	}
@@ -65,8 +69,8 @@ func (r *Reconciler) observeOperations(ctx context.Context, state *plan.RunState
 	}
 	underway := len(state.Run.Status.Phases) > 0 && state.Run.DeletionTimestamp.IsZero()
 	state.Parameters = map[string]*v1alpha1.PoolOperation{}
-	for _, name := range plan.RunParameters(state.Run) {
-		operation, err := find(plan.ParameterOperationName(state.Run, name), underway)
+	for _, name := range runs.RunParameters(state.Run) {
+		operation, err := find(runs.ParameterOperationName(state.Run, name), underway)
 		if err != nil {
 			return err
 		}
@@ -75,10 +79,10 @@ func (r *Reconciler) observeOperations(ctx context.Context, state *plan.RunState
 		}
 	}
 	for i, phase := range state.Run.Spec.Phases {
-		state.Phases[i].Companions = map[plan.Companion]*v1alpha1.PoolOperation{}
-		for _, companion := range plan.Companions(state.Run, phase) {
+		state.Phases[i].Companions = map[runs.Companion]*v1alpha1.PoolOperation{}
+		for _, companion := range runs.Companions(state.Run, phase) {
 			// Absence decides about what the result of a phase that has run says.
-			operation, err := find(plan.CompanionName(state.Run, phase, companion), state.Phases[i].Job.Exists && state.Phases[i].Stored == nil)
+			operation, err := find(runs.CompanionName(state.Run, phase, companion), state.Phases[i].Job.Exists && state.Phases[i].Stored == nil)
 			if err != nil {
 				return err
 			}
@@ -114,28 +118,28 @@ func (r *Reconciler) operations(ctx context.Context, run *v1alpha1.BenchmarkRun)
 }
 
 // startCompanion makes the operation.
-func (r *Reconciler) startCompanion(ctx context.Context, state *plan.RunState, i int, companion plan.Companion) error {
+func (r *Reconciler) startCompanion(ctx context.Context, state *runs.State, i int, companion runs.Companion) error {
 	phase := state.Run.Spec.Phases[i]
 	action := v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{Interval: lasting(observeInterval(phase))}}
-	if companion == plan.Beside {
+	if companion == runs.Beside {
 		action = *phase.Measure.Operate
 	}
-	operation := poolOperation(state.Run, phase, plan.CompanionName(state.Run, phase, companion), action, state.Pools.Datasets)
+	operation := poolOperation(state.Run, phase, runs.CompanionName(state.Run, phase, companion), action, state.Pools.Datasets)
 	operation.Spec.Deadline = lasting(phase.StartDeadline.Duration.Duration + phase.Deadline.Duration.Duration + operationSlack)
 	return r.create(ctx, state.Run, operation)
 }
 
 // setParameters makes the operations that keep the module parameters as long as the run lasts.
-func (r *Reconciler) setParameters(ctx context.Context, state *plan.RunState) error {
+func (r *Reconciler) setParameters(ctx context.Context, state *runs.State) error {
 	patience := operationSlack
 	for _, phase := range state.Run.Spec.Phases {
 		patience += phase.StartDeadline.Duration.Duration + phase.Deadline.Duration.Duration
 	}
-	for _, name := range plan.RunParameters(state.Run) {
+	for _, name := range runs.RunParameters(state.Run) {
 		operation := &v1alpha1.PoolOperation{
-			ObjectMeta: metav1.ObjectMeta{Name: plan.ParameterOperationName(state.Run, name), Labels: clusterLabelsFor(state.Run)},
+			ObjectMeta: metav1.ObjectMeta{Name: runs.ParameterOperationName(state.Run, name), Labels: clusterLabelsFor(state.Run)},
 			Spec: v1alpha1.PoolOperationSpec{
-				NodeName: state.Run.Spec.NodeName, Pool: plan.RunPoolName(state.Run, plan.VolumeData),
+				NodeName: state.Run.Spec.NodeName, Pool: naming.RunPoolName(state.Run, naming.VolumeData),
 				Action:   v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: name, Value: state.Run.Spec.Target.ZFS.ModuleParameters[name]}},
 				Deadline: lasting(patience),
 			},
@@ -159,7 +163,7 @@ func (r *Reconciler) cancel(ctx context.Context, operation *v1alpha1.PoolOperati
 }
 
 // join adds to the result of a phase what its companions have found, and returns the observation to be kept beside it.
-func join(document *results.PhaseDocument, companions map[plan.Companion]*v1alpha1.PoolOperation, wanted []plan.Companion) (observed *v1alpha1.PoolOperation) {
+func join(document *results.PhaseDocument, companions map[runs.Companion]*v1alpha1.PoolOperation, wanted []runs.Companion) (observed *v1alpha1.PoolOperation) {
 	document.Metrics, document.Environment = maps.Clone(document.Metrics), maps.Clone(document.Environment)
 	if document.Metrics == nil {
 		document.Metrics = map[string]int64{}
@@ -169,7 +173,7 @@ func join(document *results.PhaseDocument, companions map[plan.Companion]*v1alph
 	}
 	for _, companion := range wanted {
 		operation := companions[companion]
-		if companion == plan.Beside {
+		if companion == runs.Beside {
 			joinBeside(document, operation)
 			continue
 		}
@@ -218,13 +222,13 @@ func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperati
 		return
 	}
 	times := document.Times()
-	share, problem := plan.BesideShare(operation, times[0].From, times[len(times)-1].To)
+	share, problem := runs.BesideShare(operation, times[0].From, times[len(times)-1].To)
 	if problem != "" {
 		invalid(problem)
 	}
-	document.Environment["beside"] = plan.OperationName(operation.Spec.Action)
+	document.Environment["beside"] = operate.Name(operation.Spec.Action)
 	document.Environment["beside.outcome"] = operation.Status.Outcome
-	if plan.Lasts(operation.Spec.Action) {
+	if runs.Lasts(operation.Spec.Action) {
 		document.Metrics["besidePartsPerMillion"] = share
 	}
 	for name, value := range operationMetrics(operation.Status.Metrics) {
@@ -235,8 +239,8 @@ func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperati
 }
 
 // joined is the received document as it is to be stored: with what its companions found, if it has any.
-func joined(run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase, phase plan.PhaseState) (document *results.PhaseDocument, text []byte, digest string, observed *v1alpha1.PoolOperation, err error) {
-	wanted := plan.Companions(run, spec)
+func joined(run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase, phase runs.PhaseState) (document *results.PhaseDocument, text []byte, digest string, observed *v1alpha1.PoolOperation, err error) {
+	wanted := runs.Companions(run, spec)
 	if len(wanted) == 0 {
 		return phase.Received, phase.ReceivedBytes, phase.ReceivedDigest, nil, nil
 	}

@@ -5,12 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/runs"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/poolseries"
 	"github.com/storagebench/storagebench/internal/results"
 )
@@ -30,11 +32,11 @@ func TestJoined(t *testing.T) {
 		return made
 	}
 	scrub := v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
-	counted := operation(v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}, plan.OutcomeCancelled, "Cancelled")
+	counted := operation(v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}, v1alpha1.OutcomeCancelled, "Cancelled")
 	counted.Status.Data, counted.Status.DataDigest = data, digest
 	spoilt := counted.DeepCopy()
 	spoilt.Status.DataDigest = "sha256:0"
-	scrubbed := operation(scrub, plan.OutcomeCancelled, "Cancelled")
+	scrubbed := operation(scrub, v1alpha1.OutcomeCancelled, "Cancelled")
 	scrubbed.Status.Metrics = []v1alpha1.OperationMetric{{Name: "scannedBytes", Value: 9}, {Name: "readBytes", Value: 1}}
 	short := scrubbed.DeepCopy()
 	short.Status.FinishedAt = &metav1.Time{Time: began.Add(time.Second)}
@@ -47,7 +49,7 @@ func TestJoined(t *testing.T) {
 		"both":                       {counted, scrubbed, results.OutcomeValid, "gang blocks", true},
 		"the observation is gone":    {nil, scrubbed, results.OutcomeValid, "was deleted", false},
 		"the observation is late":    {operation(v1alpha1.PoolAction{}, "", "Running"), scrubbed, results.OutcomeValid, "did not end", false},
-		"the observation has a hole": {operation(v1alpha1.PoolAction{}, plan.OutcomeFailed, "Interrupted"), scrubbed, results.OutcomeValid, "in words", false},
+		"the observation has a hole": {operation(v1alpha1.PoolAction{}, v1alpha1.OutcomeFailed, "Interrupted"), scrubbed, results.OutcomeValid, "in words", false},
 		"the observation is spoilt":  {spoilt, scrubbed, results.OutcomeValid, "digest", false},
 		"the scrub is gone":          {counted, nil, results.OutcomeInvalid, "", true},
 		"the scrub was too short":    {counted, short, results.OutcomeInvalid, "", true},
@@ -58,14 +60,14 @@ func TestJoined(t *testing.T) {
 		spec.Fill, spec.Measure = nil, &v1alpha1.MeasurePhase{Operate: &scrub}
 		received := &results.PhaseDocument{Version: results.PhaseVersion, Run: results.RunIdentity{Namespace: "lab", Name: "r", UID: "u"}, Phase: "fill",
 			Kind: results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: began, FinishedAt: began.Add(10 * time.Second), Metrics: map[string]int64{"readBytes": 5}}
-		companions := map[plan.Companion]*v1alpha1.PoolOperation{}
+		companions := map[runs.Companion]*v1alpha1.PoolOperation{}
 		if test.observed != nil {
-			companions[plan.Observation] = test.observed
+			companions[runs.Observation] = test.observed
 		}
 		if test.under != nil {
-			companions[plan.Beside] = test.under
+			companions[runs.Beside] = test.under
 		}
-		document, text, digest, observed, err := joined(run, spec, plan.PhaseState{Received: received, Companions: companions})
+		document, text, digest, observed, err := joined(run, spec, runs.PhaseState{Received: received, Companions: companions})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +102,7 @@ func TestOnlyWhatLastsHasAPart(t *testing.T) {
 		"the end of a dataset": {v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{}}, true},
 	} {
 		operation := &v1alpha1.PoolOperation{Spec: v1alpha1.PoolOperationSpec{Action: c.action}}
-		operation.Status.Outcome, operation.Status.StartedAt = plan.OutcomeSucceeded, &metav1.Time{Time: began}
+		operation.Status.Outcome, operation.Status.StartedAt = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: began}
 		document := &results.PhaseDocument{Outcome: results.OutcomeValid, StartedAt: began, FinishedAt: began.Add(10 * time.Second), Metrics: map[string]int64{}, Environment: map[string]string{}}
 		joinBeside(document, operation)
 		if _, told := document.Metrics["besidePartsPerMillion"]; told != c.told || document.Outcome != results.OutcomeValid {
@@ -112,7 +114,7 @@ func TestOnlyWhatLastsHasAPart(t *testing.T) {
 // TestUnchangedWithoutCompanions: what a runner on a storage class said is stored as it was received.
 func TestUnchangedWithoutCompanions(t *testing.T) {
 	run := testRun(corev1.PersistentVolumeFilesystem)
-	state := plan.PhaseState{Received: &results.PhaseDocument{}, ReceivedBytes: []byte("x"), ReceivedDigest: "d"}
+	state := runs.PhaseState{Received: &results.PhaseDocument{}, ReceivedBytes: []byte("x"), ReceivedDigest: "d"}
 	if document, text, digest, observed, err := joined(run, run.Spec.Phases[0], state); document != state.Received || string(text) != "x" || digest != "d" || observed != nil || err != nil {
 		t.Error(document, string(text), digest, observed, err)
 	}

@@ -8,14 +8,22 @@ import (
 	"io"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	batchv1 "k8s.io/api/batch/v1"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
+
 	corev1 "k8s.io/api/core/v1"
+
 	storagev1 "k8s.io/api/storage/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +33,6 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // LogReader reads the log of a container.
@@ -45,7 +52,7 @@ type Reconciler struct {
 	Clock    clock.PassiveClock
 	// LeaseNamespace holds the Leases of the nodes.
 	LeaseNamespace string
-	Timings        plan.Timings
+	Timings        runs.Timings
 	// WithoutAgent says that no agent is installed: the manager has no rights to pools, and asks for nothing that needs them.
 	WithoutAgent bool
 	// WithoutClusterReads says that the manager may not read nodes.
@@ -66,12 +73,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, &run, summariseFailure(&run, err)))
 	}
-	decision := plan.Run(state)
+	decision := runs.Plan(state)
 	actErr := r.act(ctx, &state, decision.Actions)
 	var taken *takenError
 	if errors.As(actErr, &taken) { // an error would be tried again for ever: the planner says how long
 		state.Taken, actErr = taken.object, nil
-		decision = plan.Run(state)
+		decision = runs.Plan(state)
 		decision.Actions = nil
 	}
 	if actErr == nil && gone(decision) {
@@ -96,7 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // summariseFailure keeps what was known: nothing new could be seen. A run that is settled stays so, for others build on that.
 func summariseFailure(run *v1alpha1.BenchmarkRun, err error) v1alpha1.BenchmarkRunStatus {
 	status := *run.Status.DeepCopy()
-	if plan.Settled(run) && run.DeletionTimestamp.IsZero() {
+	if runs.Settled(run) && run.DeletionTimestamp.IsZero() {
 		return status
 	}
 	status.ObservedGeneration = run.Generation
@@ -110,7 +117,7 @@ func summariseFailure(run *v1alpha1.BenchmarkRun, err error) v1alpha1.BenchmarkR
 // summariseWithoutAgent keeps what was known of a run on pools: nothing can be seen, made or torn down. A run that is settled stays so.
 func summariseWithoutAgent(run *v1alpha1.BenchmarkRun) v1alpha1.BenchmarkRunStatus {
 	status := *run.Status.DeepCopy()
-	if plan.Settled(run) && run.DeletionTimestamp.IsZero() {
+	if runs.Settled(run) && run.DeletionTimestamp.IsZero() {
 		return status
 	}
 	status.ObservedGeneration = run.Generation
@@ -123,9 +130,9 @@ func summariseWithoutAgent(run *v1alpha1.BenchmarkRun) v1alpha1.BenchmarkRunStat
 }
 
 // gone says that the last finalizer has been removed, and the object with it.
-func gone(decision plan.RunDecision) bool {
+func gone(decision runs.Decision) bool {
 	for _, action := range decision.Actions {
-		if action.Kind == plan.RemoveRunFinalizer {
+		if action.Kind == runs.RemoveRunFinalizer {
 			return true
 		}
 	}
@@ -202,19 +209,19 @@ func (r *Reconciler) runOfEvent(ctx context.Context, object client.Object) []rec
 
 // runsOfLease finds the runs that wait for a node.
 func (r *Reconciler) runsOfLease(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.unsettled(ctx, func(run *v1alpha1.BenchmarkRun) bool { return plan.LeaseName(run.Spec.NodeName) == object.GetName() })
+	return r.unsettled(ctx, func(run *v1alpha1.BenchmarkRun) bool { return naming.LeaseName(run.Spec.NodeName) == object.GetName() })
 }
 
 // unsettled lists the runs for which keep is true and something is left to do.
 func (r *Reconciler) unsettled(ctx context.Context, keep func(*v1alpha1.BenchmarkRun) bool) []reconcile.Request {
-	var runs v1alpha1.BenchmarkRunList
-	if err := r.Client.List(ctx, &runs); err != nil {
+	var list v1alpha1.BenchmarkRunList
+	if err := r.Client.List(ctx, &list); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "list runs for a watch")
 		return nil
 	}
 	var requests []reconcile.Request
-	for i := range runs.Items {
-		if run := &runs.Items[i]; keep(run) && !plan.Settled(run) {
+	for i := range list.Items {
+		if run := &list.Items[i]; keep(run) && !runs.Settled(run) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(run)})
 		}
 	}

@@ -7,15 +7,19 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/internal/runs"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+
 	clocktesting "k8s.io/utils/clock/testing"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // TestWhatCannotBeSeenIsSaid: a run that cannot be looked at says so, but is not taken for one that has more to do.
@@ -55,8 +59,8 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 		} else if test.ready == v1alpha1.ReasonActionFailed && !strings.Contains(ready.Message, "no route to the API server (will be tried again)") {
 			t.Errorf("%s: %s", name, ready.Message)
 		}
-		if plan.Settled(&got) != plan.Settled(run) {
-			t.Errorf("%s: settled is %t", name, plan.Settled(&got))
+		if runs.Settled(&got) != runs.Settled(run) {
+			t.Errorf("%s: settled is %t", name, runs.Settled(&got))
 		}
 	}
 }

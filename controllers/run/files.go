@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/storagebench/storagebench/internal/runs"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
@@ -35,9 +37,9 @@ func mountFile(pod *corev1.PodSpec, file *v1alpha1.ConfigMapKey) {
 
 // observeFile says why the pod of a phase waits for its file: the kubelet tells that only in an event. It is asked for live,
 // because the cache holds only ConfigMaps of the operator's own, and only while the pod has not started.
-func (r *Reconciler) observeFile(ctx context.Context, state *plan.RunState) error {
+func (r *Reconciler) observeFile(ctx context.Context, state *runs.State) error {
 	for i, spec := range state.Run.Spec.Phases {
-		phase, file := &state.Phases[i], plan.PhaseFile(spec)
+		phase, file := &state.Phases[i], runs.PhaseFile(spec)
 		if file == nil || !phase.Job.Exists || phase.Pod.Started != nil || phase.Pod.Ended != nil || phase.Stored != nil {
 			continue
 		}

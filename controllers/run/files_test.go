@@ -7,13 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/runs"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
@@ -85,12 +87,12 @@ func TestObserveFile(t *testing.T) {
 		return one
 	}
 	now := time.Now()
-	waiting := plan.PhaseState{Job: plan.JobState{Exists: true}, Pod: plan.PodState{Exists: true}}
-	running := plan.PhaseState{Job: plan.JobState{Exists: true}, Pod: plan.PodState{Exists: true, Started: &now}}
+	waiting := runs.PhaseState{Job: runs.JobState{Exists: true}, Pod: runs.PodState{Exists: true}}
+	running := runs.PhaseState{Job: runs.JobState{Exists: true}, Pod: runs.PodState{Exists: true, Started: &now}}
 	refused := errors.New("refused")
 	for _, test := range []struct {
 		name  string
-		phase plan.PhaseState
+		phase runs.PhaseState
 		live  oneConfigMap
 		says  string
 		asked int
@@ -103,12 +105,12 @@ func TestObserveFile(t *testing.T) {
 		{name: "trouble", phase: waiting, live: oneConfigMap{err: refused}, asked: 1, err: refused},
 		{name: "no Job yet", live: oneConfigMap{err: refused}},
 		{name: "the phase runs", phase: running, live: oneConfigMap{err: refused}},
-		{name: "the phase has ended", phase: plan.PhaseState{Job: plan.JobState{Exists: true}, Pod: plan.PodState{Ended: &now}}, live: oneConfigMap{err: refused}},
-		{name: "the result is stored", phase: plan.PhaseState{Job: plan.JobState{Exists: true}, Stored: &plan.StoredResult{}}, live: oneConfigMap{err: refused}},
+		{name: "the phase has ended", phase: runs.PhaseState{Job: runs.JobState{Exists: true}, Pod: runs.PodState{Ended: &now}}, live: oneConfigMap{err: refused}},
+		{name: "the result is stored", phase: runs.PhaseState{Job: runs.JobState{Exists: true}, Stored: &runs.StoredResult{}}, live: oneConfigMap{err: refused}},
 	} {
 		run := testRun(corev1.PersistentVolumeFilesystem)
 		run.Spec.Phases = []v1alpha1.Phase{run.Spec.Phases[0], fioPhase}
-		state := plan.RunState{Run: run, Phases: []plan.PhaseState{waiting, test.phase}}
+		state := runs.State{Run: run, Phases: []runs.PhaseState{waiting, test.phase}}
 		err := (&Reconciler{Live: &test.live}).observeFile(t.Context(), &state)
 		if !errors.Is(err, test.err) || test.live.asked != test.asked {
 			t.Errorf("%s: %v, the API server was asked %d times", test.name, err, test.live.asked)

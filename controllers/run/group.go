@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -20,7 +22,7 @@ const annotationStartLag = "storagebench.dev/start-lag-milliseconds"
 
 // observePeers reads the other runs of the group: from the cache, and where something follows from it, from the API server. The run that
 // is there under a peer's name may be one of an earlier life.
-func (r *Reconciler) observePeers(ctx context.Context, state *plan.RunState) error {
+func (r *Reconciler) observePeers(ctx context.Context, state *runs.State) error {
 	group := state.Run.Spec.Group
 	if group == nil {
 		return nil
@@ -31,19 +33,19 @@ func (r *Reconciler) observePeers(ctx context.Context, state *plan.RunState) err
 			if int32(i) == group.Index {
 				continue
 			}
-			name := plan.MemberName(group.Name, int32(i))
+			name := naming.MemberName(group.Name, int32(i))
 			var peer v1alpha1.BenchmarkRun
 			err := reader.Get(ctx, types.NamespacedName{Namespace: state.Run.Namespace, Name: name}, &peer)
 			switch {
 			case apierrors.IsNotFound(err) || err == nil && ownerUID(&peer) != state.Owner:
-				state.Peers = append(state.Peers, plan.Peer(name, node, nil))
+				state.Peers = append(state.Peers, runs.Peer(name, node, nil))
 			case err != nil:
 				return fmt.Errorf("read run %s/%s of the group: %w", state.Run.Namespace, name, err)
 			default:
-				state.Peers = append(state.Peers, plan.Peer(name, node, &peer))
+				state.Peers = append(state.Peers, runs.Peer(name, node, &peer))
 			}
 		}
-		if !plan.PeersDecide(*state) {
+		if !runs.PeersDecide(*state) {
 			return nil
 		}
 	}
@@ -60,7 +62,7 @@ func peersOf(_ context.Context, object client.Object) []reconcile.Request {
 	for i := range run.Spec.Group.Nodes {
 		if int32(i) != run.Spec.Group.Index {
 			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{
-				Namespace: run.Namespace, Name: plan.MemberName(run.Spec.Group.Name, int32(i))}})
+				Namespace: run.Namespace, Name: naming.MemberName(run.Spec.Group.Name, int32(i))}})
 		}
 	}
 	return requests

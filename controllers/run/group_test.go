@@ -4,10 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/volume"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
 )
@@ -16,7 +18,7 @@ import (
 func TestAgreedStartTravels(t *testing.T) {
 	run := testRun("Filesystem")
 	at := time.Date(2026, 3, 1, 12, 0, 20, 123456000, time.UTC)
-	job, err := buildJob(run, run.Spec.Phases[0], plan.PoolsState{}, at)
+	job, err := buildJob(run, run.Spec.Phases[0], volume.Pools{}, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,22 +26,22 @@ func TestAgreedStartTravels(t *testing.T) {
 	if err != nil || request.StartAt == nil || !request.StartAt.Equal(at) {
 		t.Errorf("the request says %v, %v", request.StartAt, err)
 	}
-	if *job.Spec.ActiveDeadlineSeconds != 3600+60+backstopSeconds+int64(plan.StartAllowance.Seconds()) {
+	if *job.Spec.ActiveDeadlineSeconds != 3600+60+backstopSeconds+int64(runs.StartAllowance.Seconds()) {
 		t.Errorf("the Job ends after %d s", *job.Spec.ActiveDeadlineSeconds)
 	}
 	job.UID = "job"
-	state := plan.RunState{Now: at, Run: run, Phases: make([]plan.PhaseState, len(run.Spec.Phases))}
+	state := runs.State{Now: at, Run: run, Phases: make([]runs.PhaseState, len(run.Spec.Phases))}
 	state.Phases[0].Job = jobState(job, "")
 	lag := int64(1234)
-	state.Phases[0].Stored = &plan.StoredResult{ConfigMap: "c", StartLagMilliseconds: &lag}
-	status := summarise(state, plan.RunDecision{Reason: "R", Message: "m", ReadyFor: "scan"})
+	state.Phases[0].Stored = &runs.StoredResult{ConfigMap: "c", StartLagMilliseconds: &lag}
+	status := summarise(state, runs.Decision{Reason: "R", Message: "m", ReadyFor: "scan"})
 	if got := status.Phases[0]; got.StartAt == nil || !got.StartAt.Time.Equal(at) || *got.StartLagMilliseconds != lag {
 		t.Errorf("the status says %+v", got)
 	}
 	if ready := status.ReadyFor; ready == nil || ready.Phase != "scan" || !ready.Since.Time.Equal(at) {
 		t.Errorf("ready for %+v", ready)
 	}
-	alone, err := buildJob(run, run.Spec.Phases[0], plan.PoolsState{}, time.Time{})
+	alone, err := buildJob(run, run.Spec.Phases[0], volume.Pools{}, time.Time{})
 	if err != nil || len(alone.Annotations) > 0 || agreedStart(alone) != nil {
 		t.Errorf("a run alone has agreed on %v, %v", alone.Annotations, err)
 	}

@@ -4,15 +4,19 @@ import (
 	"maps"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	batchv1 "k8s.io/api/batch/v1"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/volume"
 	"github.com/storagebench/storagebench/internal/workload"
@@ -29,7 +33,7 @@ const (
 
 // buildJob is the Job of one phase. Its pod passes the restricted Pod Security level: no token, no privilege, no host
 // path, a read-only root. The pools say which datasets a driver made, and who had them before; at is when the workload of a group begins.
-func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools plan.PoolsState, at time.Time) (*batchv1.Job, error) {
+func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools volume.Pools, at time.Time) (*batchv1.Job, error) {
 	asked := phaseRequest(run, phase, pools)
 	if !at.IsZero() {
 		asked.StartAt = &at
@@ -47,11 +51,11 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools plan.Pools
 	maps.Copy(podLabels, labels)
 	deadline := int64(phase.StartDeadline.Seconds()+phase.Deadline.Seconds()) + backstopSeconds
 	if !at.IsZero() {
-		deadline += int64(plan.StartAllowance.Seconds()) // which is spent waiting for the others
+		deadline += int64(runs.StartAllowance.Seconds()) // which is spent waiting for the others
 	}
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: plan.PhaseObjectName(run.Name, phase.Name), Namespace: run.Namespace, Labels: labels,
+			Name: naming.PhaseObjectName(run.Name, phase.Name), Namespace: run.Namespace, Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{ownerReference(run)},
 		},
 		Spec: batchv1.JobSpec{
@@ -71,7 +75,7 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools plan.Pools
 	return job, nil
 }
 
-func phaseRequest(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools plan.PoolsState) workload.Request {
+func phaseRequest(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools volume.Pools) workload.Request {
 	mode, promised, source := promise(run, phase, pools.Datasets)
 	path := workload.DataPath
 	if mode == corev1.PersistentVolumeBlock {
@@ -101,15 +105,15 @@ func promise(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, datasets map[stri
 	if wanted.Dataset.Size != nil {
 		bytes = wanted.Dataset.Size.Value()
 	}
-	if wanted.Dataset.Type != plan.DatasetVolume {
-		source = plan.VolumeDatasetName(run, wanted, datasets)
+	if wanted.Dataset.Type != naming.DatasetVolume {
+		source = volume.VolumeDatasetName(run, wanted, datasets)
 	}
 	return volume.Mode(wanted), bytes, source
 }
 
 // phaseVolume is the volume that a phase works on.
-func phaseVolume(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) plan.RunVolume {
-	volumes := plan.RunVolumes(run)
+func phaseVolume(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) volume.RunVolume {
+	volumes := volume.RunVolumes(run)
 	for _, wanted := range volumes {
 		if wanted.Name == string(phase.Volume) {
 			return wanted
@@ -168,12 +172,12 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 		Containers:        []corev1.Container{container},
 		Volumes: []corev1.Volume{
 			{Name: volumeName, VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: plan.ClaimName(run, phaseVolume(run, phase).Name)}}},
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: naming.ClaimName(run, phaseVolume(run, phase).Name)}}},
 			{Name: scratchName, VolumeSource: corev1.VolumeSource{
 				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("64Mi"))}}},
 		},
 	}
-	mountFile(&pod, plan.PhaseFile(phase))
+	mountFile(&pod, runs.PhaseFile(phase))
 	return pod
 }
 

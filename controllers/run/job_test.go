@@ -6,15 +6,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/volume"
+
 	batchv1 "k8s.io/api/batch/v1"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
 )
@@ -79,7 +84,7 @@ func TestBuildJob(t *testing.T) {
 	for _, mode := range []corev1.PersistentVolumeMode{corev1.PersistentVolumeFilesystem, corev1.PersistentVolumeBlock} {
 		t.Run(string(mode), func(t *testing.T) {
 			run := testRun(mode)
-			job, err := buildJob(run, run.Spec.Phases[0], plan.PoolsState{}, time.Time{})
+			job, err := buildJob(run, run.Spec.Phases[0], volume.Pools{}, time.Time{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,10 +119,10 @@ func TestJobOnPools(t *testing.T) {
 		Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Dataset: &v1alpha1.DatasetTemplate{Type: "Volume", Size: &v1alpha1.Size{Quantity: resource.MustParse("1Gi")}}}}}}
 	run.Spec.Phases[1].Volume = "log"
 	for i, want := range []workload.Request{
-		{VolumeMode: "Filesystem", Path: workload.DataPath, Source: plan.RunPoolName(run, "data") + "/volume"},
+		{VolumeMode: "Filesystem", Path: workload.DataPath, Source: naming.RunPoolName(run, "data") + "/volume"},
 		{VolumeMode: "Block", Path: workload.DevicePath, VolumeSizeBytes: 1 << 30},
 	} {
-		job, err := buildJob(run, run.Spec.Phases[i], plan.PoolsState{}, time.Time{})
+		job, err := buildJob(run, run.Spec.Phases[i], volume.Pools{}, time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +134,7 @@ func TestJobOnPools(t *testing.T) {
 		if err != nil || got.VolumeMode != want.VolumeMode || got.Path != want.Path || got.Source != want.Source || got.VolumeSizeBytes != want.VolumeSizeBytes {
 			t.Errorf("request %+v, %v", got, err)
 		}
-		if claim := pod.Volumes[0].PersistentVolumeClaim.ClaimName; claim != plan.ClaimName(run, []string{"data", "log"}[i]) {
+		if claim := pod.Volumes[0].PersistentVolumeClaim.ClaimName; claim != naming.ClaimName(run, []string{"data", "log"}[i]) {
 			t.Errorf("claim %s", claim)
 		}
 	}
@@ -140,7 +145,7 @@ func checkJob(t *testing.T, job *batchv1.Job, run *v1alpha1.BenchmarkRun) {
 	if *job.Spec.BackoffLimit != 0 || *job.Spec.Completions != 1 || *job.Spec.Parallelism != 1 || *job.Spec.ActiveDeadlineSeconds != 3600+60+backstopSeconds {
 		t.Errorf("the Job would execute a phase more than once, or too long: %+v", job.Spec)
 	}
-	if !metav1.IsControlledBy(job, run) || job.Name != plan.PhaseObjectName(run.Name, "fill") || job.Namespace != "lab" {
+	if !metav1.IsControlledBy(job, run) || job.Name != naming.PhaseObjectName(run.Name, "fill") || job.Namespace != "lab" {
 		t.Errorf("the Job is not the run's: %+v", job.ObjectMeta)
 	}
 	labels := job.Spec.Template.Labels
@@ -170,15 +175,15 @@ func checkVolume(t *testing.T, pod corev1.PodSpec, mode corev1.PersistentVolumeM
 func TestSummarise(t *testing.T) {
 	run := testRun("Filesystem")
 	now := time.Date(2026, 11, 21, 12, 0, 0, 123, time.UTC)
-	state := plan.RunState{Now: now, Timings: plan.DefaultTimings(), Run: run, Owner: "bench-uid", LeaseHolder: "bench-uid", Volume: plan.VolumeState{Exists: true, Bound: true},
-		Phases: []plan.PhaseState{{Job: plan.JobState{Exists: true, UID: "job-0", Created: now}}, {}}}
+	state := runs.State{Now: now, Timings: runs.DefaultTimings(), Run: run, Owner: "bench-uid", LeaseHolder: "bench-uid", Volume: volume.VolumeState{Exists: true, Bound: true},
+		Phases: []runs.PhaseState{{Job: runs.JobState{Exists: true, UID: "job-0", Created: now}}, {}}}
 	step := func() {
 		t.Helper()
-		decision := plan.Run(state)
+		decision := runs.Plan(state)
 		status := summarise(state, decision)
 		run.Status = *status.DeepCopy()
 		state.Now = state.Now.Add(time.Second)
-		if again := summarise(state, plan.Run(state)); decision.Ending == nil && len(decision.Actions) == 0 && !kstatus.Same(status, again) {
+		if again := summarise(state, runs.Plan(state)); decision.Ending == nil && len(decision.Actions) == 0 && !kstatus.Same(status, again) {
 			t.Errorf("an unchanged world gives another status:\n%+v\n%+v", status, again)
 		}
 	}
@@ -186,26 +191,26 @@ func TestSummarise(t *testing.T) {
 	if len(run.Status.Phases) != 1 || run.Status.Phases[0].JobUID != "job-0" || run.Status.CurrentPhase != "fill" {
 		t.Fatalf("%+v", run.Status)
 	}
-	stored := func(name string) *plan.StoredResult {
-		return &plan.StoredResult{ConfigMap: name, Digest: "sha256:1", Outcome: results.OutcomeValid, StoredAt: now}
+	stored := func(name string) *runs.StoredResult {
+		return &runs.StoredResult{ConfigMap: name, Digest: "sha256:1", Outcome: results.OutcomeValid, StoredAt: now}
 	}
-	state.Phases = []plan.PhaseState{{Stored: stored("c0")}, {Job: plan.JobState{Exists: true, UID: "job-1", Created: now}}}
+	state.Phases = []runs.PhaseState{{Stored: stored("c0")}, {Job: runs.JobState{Exists: true, UID: "job-1", Created: now}}}
 	step()
 	if len(run.Status.Phases) != 2 || run.Status.Phases[0].JobUID != "job-0" || run.Status.Phases[0].Result != "c0" || run.Status.CurrentPhase != "scan" {
 		t.Fatalf("%+v", run.Status)
 	}
-	state.Phases = []plan.PhaseState{{Stored: stored("c0")}, {Stored: stored("c1")}}
+	state.Phases = []runs.PhaseState{{Stored: stored("c0")}, {Stored: stored("c1")}}
 	step()
-	if run.Status.State != "Valid" || run.Status.FinishedAt == nil || plan.Settled(run) {
+	if run.Status.State != "Valid" || run.Status.FinishedAt == nil || runs.Settled(run) {
 		t.Fatalf("%+v", run.Status)
 	}
 	finished := run.Status.FinishedAt.Time
-	state.Volume, state.Phases = plan.VolumeState{}, make([]plan.PhaseState, 2) // all evidence is gone
+	state.Volume, state.Phases = volume.VolumeState{}, make([]runs.PhaseState, 2) // all evidence is gone
 	step()
-	if !plan.Settled(run) || run.Status.Phases[1].Result != "c1" || !run.Status.FinishedAt.Time.Equal(finished) || run.Status.State != "Valid" {
+	if !runs.Settled(run) || run.Status.Phases[1].Result != "c1" || !run.Status.FinishedAt.Time.Equal(finished) || run.Status.State != "Valid" {
 		t.Fatalf("%+v", run.Status)
 	}
-	if again := summarise(state, plan.Run(state)); !kstatus.Same(run.Status, again) {
+	if again := summarise(state, runs.Plan(state)); !kstatus.Same(run.Status, again) {
 		t.Errorf("a settled run changes:\n%+v\n%+v", run.Status, again)
 	}
 }

@@ -9,23 +9,28 @@ import (
 	"strings"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	batchv1 "k8s.io/api/batch/v1"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
 // observe gathers all that is known of a run. Reads come from the cache; what would be concluded from something being
 // absent, or from the Lease being somebody else's, is read again from the API server first.
-func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.BenchmarkRun) (plan.RunState, error) {
-	state := plan.RunState{Now: r.Clock.Now(), Timings: r.Timings, Run: run, Owner: ownerUID(run)}
+func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.BenchmarkRun) (runs.State, error) {
+	state := runs.State{Now: r.Clock.Now(), Timings: r.Timings, Run: run, Owner: ownerUID(run)}
 	if err := r.observeLease(ctx, &state); err != nil {
 		return state, err
 	}
@@ -65,9 +70,9 @@ func ownerUID(run *v1alpha1.BenchmarkRun) string {
 	return ""
 }
 
-func (r *Reconciler) observeLease(ctx context.Context, state *plan.RunState) error {
+func (r *Reconciler) observeLease(ctx context.Context, state *runs.State) error {
 	var lease coordinationv1.Lease
-	key := types.NamespacedName{Namespace: r.LeaseNamespace, Name: plan.LeaseName(state.Run.Spec.NodeName)}
+	key := types.NamespacedName{Namespace: r.LeaseNamespace, Name: naming.LeaseName(state.Run.Spec.NodeName)}
 	for _, reader := range []client.Reader{r.Client, r.Live} {
 		err := reader.Get(ctx, key, &lease)
 		if client.IgnoreNotFound(err) != nil {
@@ -118,11 +123,11 @@ func eventTime(event *corev1.Event) time.Time {
 }
 
 // observeJobs fills the Job of each phase and returns their UIDs.
-func (r *Reconciler) observeJobs(ctx context.Context, state *plan.RunState) (map[types.UID]int, error) {
-	state.Phases = make([]plan.PhaseState, len(state.Run.Spec.Phases))
+func (r *Reconciler) observeJobs(ctx context.Context, state *runs.State) (map[types.UID]int, error) {
+	state.Phases = make([]runs.PhaseState, len(state.Run.Spec.Phases))
 	byUID := map[types.UID]int{}
 	for i, phase := range state.Run.Spec.Phases {
-		key := types.NamespacedName{Namespace: state.Run.Namespace, Name: plan.PhaseObjectName(state.Run.Name, phase.Name)}
+		key := types.NamespacedName{Namespace: state.Run.Namespace, Name: naming.PhaseObjectName(state.Run.Name, phase.Name)}
 		recorded := recordedPhase(state.Run, phase.Name)
 		if phase.Operate != nil {
 			if err := r.observeOperation(ctx, state, i, recorded); err != nil {
@@ -154,8 +159,8 @@ func (r *Reconciler) observeJobs(ctx context.Context, state *plan.RunState) (map
 	return byUID, nil
 }
 
-func jobState(job *batchv1.Job, message string) plan.JobState {
-	state := plan.JobState{
+func jobState(job *batchv1.Job, message string) runs.JobState {
+	state := runs.JobState{
 		Exists: true, Deleting: !job.DeletionTimestamp.IsZero(), UID: string(job.UID),
 		Created: job.CreationTimestamp.Time, Message: message, StartAt: agreedStart(job), BootID: notedBoot(job),
 	}
@@ -182,7 +187,7 @@ func (r *Reconciler) jobMessage(ctx context.Context, job *batchv1.Job) (string, 
 	return r.lastWarning(ctx, job.Namespace, "Job", job.Name)
 }
 
-func (r *Reconciler) observePods(ctx context.Context, state *plan.RunState, jobs map[types.UID]int) error {
+func (r *Reconciler) observePods(ctx context.Context, state *runs.State, jobs map[types.UID]int) error {
 	for _, reader := range []client.Reader{r.Client, r.Live} {
 		var pods corev1.PodList
 		if err := reader.List(ctx, &pods, client.InNamespace(state.Run.Namespace), client.MatchingLabels{v1alpha1.LabelRun: state.Run.Name}); err != nil {
@@ -208,16 +213,16 @@ func (r *Reconciler) observePods(ctx context.Context, state *plan.RunState, jobs
 
 // podsDoubtful is true where the cached pods would lead to a conclusion that the API server should confirm: that all
 // are gone, or that a finished Job has left nothing.
-func podsDoubtful(state *plan.RunState) bool {
+func podsDoubtful(state *runs.State) bool {
 	if state.Pods == 0 {
 		return true
 	}
-	return slices.ContainsFunc(state.Phases, func(phase plan.PhaseState) bool {
+	return slices.ContainsFunc(state.Phases, func(phase runs.PhaseState) bool {
 		return (phase.Job.Failed || phase.Job.Succeeded) && phase.Pod.Ended == nil
 	})
 }
 
-func (r *Reconciler) observeResults(ctx context.Context, state *plan.RunState) error {
+func (r *Reconciler) observeResults(ctx context.Context, state *runs.State) error {
 	var stored metav1.PartialObjectMetadataList
 	stored.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
 	if err := r.Client.List(ctx, &stored, client.InNamespace(state.Run.Namespace), client.MatchingLabels{v1alpha1.LabelRun: state.Run.Name}); err != nil {
@@ -229,8 +234,8 @@ func (r *Reconciler) observeResults(ctx context.Context, state *plan.RunState) e
 			continue
 		}
 		for k, phase := range state.Run.Spec.Phases {
-			if item.Name == plan.PhaseObjectName(state.Run.Name, phase.Name) {
-				state.Phases[k].Stored = &plan.StoredResult{
+			if item.Name == naming.PhaseObjectName(state.Run.Name, phase.Name) {
+				state.Phases[k].Stored = &runs.StoredResult{
 					ConfigMap: item.Name, StoredAt: item.CreationTimestamp.Time,
 					Digest:  item.Annotations[annotationDigest],
 					Outcome: results.Outcome(item.Annotations[annotationOutcome]),
@@ -247,7 +252,7 @@ func (r *Reconciler) observeResults(ctx context.Context, state *plan.RunState) e
 }
 
 // receive reads the result of the phase that has ended and is not stored yet.
-func (r *Reconciler) receive(ctx context.Context, state *plan.RunState) {
+func (r *Reconciler) receive(ctx context.Context, state *runs.State) {
 	for i := range state.Phases {
 		phase := &state.Phases[i]
 		if phase.Operation || phase.Stored != nil || phase.Pod.Ended == nil || !phase.Pod.HasReceipt || !state.Run.DeletionTimestamp.IsZero() {
@@ -263,7 +268,7 @@ func (r *Reconciler) receive(ctx context.Context, state *plan.RunState) {
 		case err != nil:
 			phase.ReceiveError = err
 		case document.Run.UID != string(state.Run.UID) || document.Phase != string(state.Run.Spec.Phases[i].Name):
-			phase.ReceiveError = fmt.Errorf("%w: it says run %s (%s), phase %s", plan.ErrForeign, document.Run.Name, document.Run.UID, document.Phase)
+			phase.ReceiveError = fmt.Errorf("%w: it says run %s (%s), phase %s", runs.ErrForeign, document.Run.Name, document.Run.UID, document.Phase)
 		default:
 			phase.Received, phase.ReceivedBytes, phase.ReceivedDigest = &document, raw, receipt.Digest
 		}

@@ -7,9 +7,14 @@ import (
 	"path"
 	"strings"
 
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,14 +22,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // The kinds of the driver are read live and never cached: a cluster need not have them, and a cache of a kind that is not there
 // would keep the manager from starting.
 func driverKind(kind string) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: plan.DriverGroup, Version: plan.DriverVersion, Kind: kind}
+	return schema.GroupVersionKind{Group: volume.DriverGroup, Version: volume.DriverVersion, Kind: kind}
 }
 
 // drivenLeft names the ZFSVolume that the driver still has on the run's pool. A ZFSVolume does not know its claim, but nobody else's
@@ -36,14 +40,14 @@ func (r *Reconciler) drivenLeft(ctx context.Context, run *v1alpha1.BenchmarkRun,
 		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 			return "", nil
 		}
-		return "", fmt.Errorf("look for what the driver has on pool %s: %w", plan.RunPoolName(run, name), err)
+		return "", fmt.Errorf("look for what the driver has on pool %s: %w", naming.RunPoolName(run, name), err)
 	}
 	for i := range volumes.Items {
 		on, _, err := unstructured.NestedString(volumes.Items[i].Object, "spec", "poolName")
 		if err != nil {
 			return "", fmt.Errorf("read the pool of ZFSVolume %s: %w", volumes.Items[i].GetName(), err)
 		}
-		if pool, _, _ := strings.Cut(on, "/"); pool == plan.RunPoolName(run, name) {
+		if pool, _, _ := strings.Cut(on, "/"); pool == naming.RunPoolName(run, name) {
 			return "ZFSVolume " + volumes.Items[i].GetNamespace() + "/" + volumes.Items[i].GetName(), nil
 		}
 	}
@@ -65,7 +69,7 @@ func (r *Reconciler) rescan(ctx context.Context, run *v1alpha1.BenchmarkRun, nam
 		return fmt.Errorf("there is no ZFSNode %s: does the agent of the OpenEBS ZFS LocalPV driver run on node %s? Else write provisioner: Local", id, node.Name)
 	}
 	for i := range found.Items {
-		if err := r.annotate(ctx, &found.Items[i], v1alpha1.AnnotationRescan, plan.RunPoolName(run, name)); err != nil {
+		if err := r.annotate(ctx, &found.Items[i], v1alpha1.AnnotationRescan, naming.RunPoolName(run, name)); err != nil {
 			return err
 		}
 	}
@@ -73,16 +77,16 @@ func (r *Reconciler) rescan(ctx context.Context, run *v1alpha1.BenchmarkRun, nam
 }
 
 // reportDatasets tells the agent to read back the properties of what the driver has made.
-func (r *Reconciler) reportDatasets(ctx context.Context, state *plan.RunState) error {
+func (r *Reconciler) reportDatasets(ctx context.Context, state *runs.State) error {
 	for name, dataset := range state.Pools.Datasets {
 		var pool v1alpha1.BenchmarkPool
-		if err := r.Live.Get(ctx, types.NamespacedName{Name: plan.RunPoolName(state.Run, name)}, &pool); err != nil {
+		if err := r.Live.Get(ctx, types.NamespacedName{Name: naming.RunPoolName(state.Run, name)}, &pool); err != nil {
 			return fmt.Errorf("read the BenchmarkPool of volume %s: %w", name, err)
 		}
 		if !ofRun(&pool, state.Run) {
 			continue
 		}
-		if err := r.annotate(ctx, &pool, v1alpha1.AnnotationReport, string(plan.DrivenPath(path.Base(dataset)))); err != nil {
+		if err := r.annotate(ctx, &pool, v1alpha1.AnnotationReport, string(volume.DrivenPath(path.Base(dataset)))); err != nil {
 			return err
 		}
 	}
@@ -118,7 +122,7 @@ func renameVolume(operation *v1alpha1.PoolOperationSpec, datasets map[string]str
 			at(action.Copy, func(a *v1alpha1.CopyAction) *v1alpha1.DatasetPath { return &a.Dataset }),
 			at(action.LayoutScore, func(a *v1alpha1.LayoutScoreAction) *v1alpha1.DatasetPath { return &a.Dataset }),
 		} {
-			if named != nil && *named == plan.RunDataset {
+			if named != nil && *named == naming.RunDataset {
 				*named = v1alpha1.DatasetPath(below)
 			}
 		}

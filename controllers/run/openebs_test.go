@@ -7,10 +7,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/volume"
+
 	corev1 "k8s.io/api/core/v1"
+
 	storagev1 "k8s.io/api/storage/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,12 +29,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 func drivenRun() *v1alpha1.BenchmarkRun {
 	run := testRun(corev1.PersistentVolumeFilesystem)
-	run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Dataset: &v1alpha1.DatasetTemplate{Provisioner: plan.ProvisionerOpenEBS}}}
+	run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Dataset: &v1alpha1.DatasetTemplate{Provisioner: volume.ProvisionerOpenEBS}}}
 	return run
 }
 
@@ -50,7 +57,7 @@ func drivenReconciler(t *testing.T, driver bool, objects ...client.Object) *Reco
 	built := fake.NewClientBuilder().WithScheme(kinds).WithIndex(driverObject("ZFSNode", "", ""),
 		metav1.ObjectNameField, func(object client.Object) []string { return []string{object.GetName()} }).
 		WithInterceptorFuncs(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-			if kind := list.GetObjectKind().GroupVersionKind(); kind.Group == plan.DriverGroup && !driver {
+			if kind := list.GetObjectKind().GroupVersionKind(); kind.Group == volume.DriverGroup && !driver {
 				return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 			}
 			return c.List(ctx, list, options...)
@@ -66,7 +73,7 @@ func failing(t *testing.T, r *Reconciler, err error) *Reconciler {
 		t.Fatalf("%T cannot be intercepted", r.Client)
 	}
 	wrapped := interceptor.NewClient(built, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-		if list.GetObjectKind().GroupVersionKind().Group == plan.DriverGroup {
+		if list.GetObjectKind().GroupVersionKind().Group == volume.DriverGroup {
 			return err
 		}
 		return c.List(ctx, list, options...)
@@ -77,7 +84,7 @@ func failing(t *testing.T, r *Reconciler, err error) *Reconciler {
 // TestDrivenLeftAfterTheDriver: a client that has known the driver's kinds asks for them when they are gone, and gets a 404.
 func TestDrivenLeftAfterTheDriver(t *testing.T) {
 	run := drivenRun()
-	unknown := apierrors.NewGenericServerResponse(404, "list", schema.GroupResource{Group: plan.DriverGroup, Resource: "zfsvolumes"}, "", "404 page not found", 0, true)
+	unknown := apierrors.NewGenericServerResponse(404, "list", schema.GroupResource{Group: volume.DriverGroup, Resource: "zfsvolumes"}, "", "404 page not found", 0, true)
 	if left, err := failing(t, drivenReconciler(t, true), unknown).drivenLeft(t.Context(), run, "data"); err != nil || left != "" {
 		t.Errorf("the kinds are gone: %q, %v", left, err)
 	}
@@ -89,23 +96,23 @@ func TestDrivenLeftAfterTheDriver(t *testing.T) {
 // TestDrivenLeft: the pool stays until the driver has let its volume go, and then the class goes.
 func TestDrivenLeft(t *testing.T) {
 	run := drivenRun()
-	pool := plan.RunPoolName(run, "data")
+	pool := naming.RunPoolName(run, "data")
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: pool, Labels: clusterLabelsFor(run)}}
 	others := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: pool}}
 	for name, test := range map[string]struct {
 		driver  bool
 		objects []client.Object
-		want    plan.VolumeState
+		want    volume.VolumeState
 	}{
-		"no such driver":        {false, nil, plan.VolumeState{}},
-		"nothing":               {true, nil, plan.VolumeState{}},
-		"of another pool":       {true, []client.Object{driverObject("ZFSVolume", "pvc-1", pool+"x/parent")}, plan.VolumeState{}},
-		"the driver has it":     {true, []client.Object{driverObject("ZFSVolume", "pvc-1", pool+"/parent"), class}, plan.VolumeState{Some: true, Deleting: true, Unwatched: "ZFSVolume openebs/pvc-1"}},
-		"the class":             {true, []client.Object{class}, plan.VolumeState{Some: true}},
-		"a class of another":    {true, []client.Object{others}, plan.VolumeState{}},
-		"without driver, class": {false, []client.Object{class}, plan.VolumeState{Some: true}},
+		"no such driver":        {false, nil, volume.VolumeState{}},
+		"nothing":               {true, nil, volume.VolumeState{}},
+		"of another pool":       {true, []client.Object{driverObject("ZFSVolume", "pvc-1", pool+"x/parent")}, volume.VolumeState{}},
+		"the driver has it":     {true, []client.Object{driverObject("ZFSVolume", "pvc-1", pool+"/parent"), class}, volume.VolumeState{Some: true, Deleting: true, Unwatched: "ZFSVolume openebs/pvc-1"}},
+		"the class":             {true, []client.Object{class}, volume.VolumeState{Some: true}},
+		"a class of another":    {true, []client.Object{others}, volume.VolumeState{}},
+		"without driver, class": {false, []client.Object{class}, volume.VolumeState{Some: true}},
 	} {
-		got, err := drivenReconciler(t, test.driver, test.objects...).observeBehind(t.Context(), run, plan.RunVolumes(run)[0])
+		got, err := drivenReconciler(t, test.driver, test.objects...).observeBehind(t.Context(), run, volume.RunVolumes(run)[0])
 		if err != nil || got != test.want {
 			t.Errorf("%s: %+v %v, want %+v", name, got, err, test.want)
 		}
@@ -114,12 +121,12 @@ func TestDrivenLeft(t *testing.T) {
 
 func TestRescan(t *testing.T) {
 	run := drivenRun()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{plan.DriverNodeLabel: "id-1"}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{volume.DriverNodeLabel: "id-1"}}}
 	r := drivenReconciler(t, true, driverObject("ZFSNode", "id-1", ""), driverObject("ZFSNode", "id-2", ""))
 	if err := r.rescan(t.Context(), run, "data", node); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"id-1": plan.RunPoolName(run, "data"), "id-2": ""} {
+	for name, want := range map[string]string{"id-1": naming.RunPoolName(run, "data"), "id-2": ""} {
 		found := driverObject("ZFSNode", name, "")
 		if err := r.Live.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil || found.GetAnnotations()[v1alpha1.AnnotationRescan] != want {
 			t.Errorf("%s has %v, want %q: %v", name, found.GetAnnotations(), want, err)
@@ -136,8 +143,8 @@ func TestRescan(t *testing.T) {
 // TestReportDatasets: only the run's own pool is told.
 func TestReportDatasets(t *testing.T) {
 	run := drivenRun()
-	name := plan.RunPoolName(run, "data")
-	state := &plan.RunState{Run: run, Pools: plan.PoolsState{Datasets: map[string]string{"data": name + "/parent/pvc-1"}}}
+	name := naming.RunPoolName(run, "data")
+	state := &runs.State{Run: run, Pools: volume.Pools{Datasets: map[string]string{"data": name + "/parent/pvc-1"}}}
 	for _, test := range []struct {
 		labels map[string]string
 		want   string
@@ -158,13 +165,13 @@ func TestReportDatasets(t *testing.T) {
 // TestDrivenPromise: the runner is promised the driver's dataset, and operations on the volume are on that too.
 func TestDrivenPromise(t *testing.T) {
 	run := drivenRun()
-	name := plan.RunPoolName(run, "data")
+	name := naming.RunPoolName(run, "data")
 	datasets := map[string]string{"data": name + "/parent/pvc-1"}
-	if got := phaseRequest(run, run.Spec.Phases[0], plan.PoolsState{Datasets: datasets}).Source; got != name+"/parent/pvc-1" {
+	if got := phaseRequest(run, run.Spec.Phases[0], volume.Pools{Datasets: datasets}).Source; got != name+"/parent/pvc-1" {
 		t.Errorf("promised is %q", got)
 	}
-	run.Spec.Target.ZFS.Dataset.Provisioner = plan.ProvisionerLocal
-	if got := phaseRequest(run, run.Spec.Phases[0], plan.PoolsState{Datasets: datasets}).Source; got != name+"/volume" {
+	run.Spec.Target.ZFS.Dataset.Provisioner = volume.ProvisionerLocal
+	if got := phaseRequest(run, run.Spec.Phases[0], volume.Pools{Datasets: datasets}).Source; got != name+"/volume" {
 		t.Errorf("promised of the agent's is %q", got)
 	}
 	operation := v1alpha1.PoolOperationSpec{Pool: name, Action: v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{Dataset: "volume"}}}

@@ -9,12 +9,16 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -24,14 +28,14 @@ import (
 func poolOperation(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, name string, action v1alpha1.PoolAction, datasets map[string]string) *v1alpha1.PoolOperation {
 	action = *action.DeepCopy()
 	if action.Replicate != nil {
-		action.Replicate.ToPool = plan.RunPoolName(run, action.Replicate.ToPool)
+		action.Replicate.ToPool = naming.RunPoolName(run, action.Replicate.ToPool)
 	}
 	labels := clusterLabelsFor(run)
 	labels[v1alpha1.LabelPhase] = string(phase.Name)
 	operation := &v1alpha1.PoolOperation{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec: v1alpha1.PoolOperationSpec{
-			NodeName: run.Spec.NodeName, Pool: plan.RunPoolName(run, phaseVolume(run, phase).Name), Action: action, Deadline: phase.Deadline,
+			NodeName: run.Spec.NodeName, Pool: naming.RunPoolName(run, phaseVolume(run, phase).Name), Action: action, Deadline: phase.Deadline,
 		},
 	}
 	renameVolume(&operation.Spec, datasets)
@@ -39,14 +43,14 @@ func poolOperation(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, name string
 }
 
 // observeOperation lets the PoolOperation of a phase stand for its Job and pod: it is made once, starts, and ends with a result.
-func (r *Reconciler) observeOperation(ctx context.Context, state *plan.RunState, i int, recorded bool) error {
+func (r *Reconciler) observeOperation(ctx context.Context, state *runs.State, i int, recorded bool) error {
 	phase := state.Run.Spec.Phases[i]
 	readers := []client.Reader{r.Client}
 	if recorded {
 		readers = append(readers, r.Live)
 	}
 	for _, reader := range readers {
-		operation, err := readOperation(ctx, reader, state.Run, plan.RunOperationName(state.Run, phase))
+		operation, err := readOperation(ctx, reader, state.Run, naming.RunOperationName(state.Run, phase))
 		if err != nil {
 			return err
 		}
@@ -70,14 +74,14 @@ func readOperation(ctx context.Context, reader client.Reader, run *v1alpha1.Benc
 }
 
 // playOperation reads what the planner needs to know from an operation.
-func playOperation(state *plan.PhaseState, run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operation *v1alpha1.PoolOperation) error {
+func playOperation(state *runs.PhaseState, run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operation *v1alpha1.PoolOperation) error {
 	state.Operation = true
 	ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
 	message := ""
 	if ready != nil {
 		message = ready.Reason + ": " + ready.Message
 	}
-	state.Job = plan.JobState{Exists: true, Deleting: !operation.DeletionTimestamp.IsZero(), UID: string(operation.UID),
+	state.Job = runs.JobState{Exists: true, Deleting: !operation.DeletionTimestamp.IsZero(), UID: string(operation.UID),
 		Created: operation.CreationTimestamp.Time, Message: message, StartAt: agreedStart(operation), BootID: notedBoot(operation)}
 	if operation.Status.StartedAt != nil {
 		state.Pod.Exists, state.Pod.Name, state.Pod.Started = true, operation.Name, &operation.Status.StartedAt.Time
@@ -90,7 +94,7 @@ func playOperation(state *plan.PhaseState, run *v1alpha1.BenchmarkRun, phase v1a
 	if err != nil {
 		return err
 	}
-	state.Job.Succeeded = operation.Status.Outcome == plan.OutcomeSucceeded
+	state.Job.Succeeded = operation.Status.Outcome == v1alpha1.OutcomeSucceeded
 	state.Job.Failed = !state.Job.Succeeded
 	state.Pod.Ended = &document.FinishedAt
 	state.Received, state.ReceivedBytes, state.ReceivedDigest = &document, text, results.Digest(text)
@@ -105,7 +109,7 @@ func operationDocument(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operati
 		Phase: string(phase.Name), Kind: results.KindOperate, Outcome: results.OutcomeValid,
 		StartedAt: operation.CreationTimestamp.UTC(), FinishedAt: operation.CreationTimestamp.UTC(),
 		Metrics:     operationMetrics(status.Metrics),
-		Environment: map[string]string{"operation": plan.OperationName(operation.Spec.Action), "operation.pool": operation.Spec.Pool},
+		Environment: map[string]string{"operation": operate.Name(operation.Spec.Action), "operation.pool": operation.Spec.Pool},
 	}
 	if status.StartedAt != nil {
 		document.StartedAt, document.FinishedAt = status.StartedAt.UTC(), status.StartedAt.UTC()
@@ -119,7 +123,7 @@ func operationDocument(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operati
 	if ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		document.Reason, document.Message = ready.Reason, ready.Message
 	}
-	if status.Outcome != plan.OutcomeSucceeded {
+	if status.Outcome != v1alpha1.OutcomeSucceeded {
 		document.Outcome = results.OutcomeInvalid
 		if document.Reason == "" {
 			document.Reason = v1alpha1.ReasonActionFailed
@@ -131,7 +135,7 @@ func operationDocument(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operati
 // tookOf is how long an operation took; nothing if that cannot be told. Its times are whole seconds, and its end is when its agent looked.
 func tookOf(operation *v1alpha1.PoolOperation, between time.Duration) time.Duration {
 	const agentLooks = 10 * time.Second
-	if took, known := plan.OperationDuration(operation); known {
+	if took, known := operate.Duration(operation); known {
 		return took
 	}
 	if between < agentLooks {
@@ -156,9 +160,9 @@ func operationMetrics(measured []v1alpha1.OperationMetric) map[string]int64 {
 }
 
 // startOperation makes the PoolOperation of a phase.
-func (r *Reconciler) startOperation(ctx context.Context, state *plan.RunState, i int, at time.Time) error {
+func (r *Reconciler) startOperation(ctx context.Context, state *runs.State, i int, at time.Time) error {
 	phase := state.Run.Spec.Phases[i]
-	operation := poolOperation(state.Run, phase, plan.RunOperationName(state.Run, phase), phase.Operate.PoolAction, state.Pools.Datasets)
+	operation := poolOperation(state.Run, phase, naming.RunOperationName(state.Run, phase), phase.Operate.PoolAction, state.Pools.Datasets)
 	agreeOnStart(operation, at)
 	noteBoot(operation, state.BootID)
 	if err := r.create(ctx, state.Run, operation); err != nil {

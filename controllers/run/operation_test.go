@@ -5,12 +5,16 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -23,13 +27,13 @@ func operateRun(action v1alpha1.PoolAction) *v1alpha1.BenchmarkRun {
 
 func operateOperation(run *v1alpha1.BenchmarkRun) *v1alpha1.PoolOperation {
 	phase := run.Spec.Phases[0]
-	return poolOperation(run, phase, plan.RunOperationName(run, phase), phase.Operate.PoolAction, nil)
+	return poolOperation(run, phase, naming.RunOperationName(run, phase), phase.Operate.PoolAction, nil)
 }
 
 func TestOperationOfAPhase(t *testing.T) {
 	run := operateRun(v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "volume", ToPool: "log", To: "copy"}})
 	operation := operateOperation(run)
-	if operation.Spec.Pool != plan.RunPoolName(run, "data") || operation.Spec.Action.Replicate.ToPool != plan.RunPoolName(run, "log") || operation.Spec.NodeName != "n1" {
+	if operation.Spec.Pool != naming.RunPoolName(run, "data") || operation.Spec.Action.Replicate.ToPool != naming.RunPoolName(run, "log") || operation.Spec.NodeName != "n1" {
 		t.Errorf("operation %+v", operation.Spec)
 	}
 	if run.Spec.Phases[0].Operate.Replicate.ToPool != "log" {
@@ -40,11 +44,11 @@ func TestOperationOfAPhase(t *testing.T) {
 	}
 	// A run that an earlier manager made may name what is no volume of it.
 	run.Spec.Phases[0].Operate.Replicate.ToPool = "bench0"
-	if got := operateOperation(run).Spec.Action.Replicate.ToPool; got != plan.RunPoolName(run, "bench0") {
+	if got := operateOperation(run).Spec.Action.Replicate.ToPool; got != naming.RunPoolName(run, "bench0") {
 		t.Errorf("somebody else's pool %s is named", got)
 	}
 	run.Spec.Phases[0].Volume = "log"
-	if got := operateOperation(run).Spec.Pool; got != plan.RunPoolName(run, "log") {
+	if got := operateOperation(run).Spec.Pool; got != naming.RunPoolName(run, "log") {
 		t.Errorf("a phase on volume log works on %s", got)
 	}
 }
@@ -54,9 +58,9 @@ func TestOperationPlaysItsPhase(t *testing.T) {
 	run := operateRun(v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{Dataset: "volume"}})
 	operation := operateOperation(run)
 	operation.UID, operation.CreationTimestamp = "op", metav1.NewTime(time.Unix(1000, 0))
-	look := func() plan.PhaseState {
+	look := func() runs.PhaseState {
 		t.Helper()
-		var state plan.PhaseState
+		var state runs.PhaseState
 		if err := playOperation(&state, run, run.Spec.Phases[0], operation); err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +74,7 @@ func TestOperationPlaysItsPhase(t *testing.T) {
 	if state := look(); state.Pod.Started == nil || state.Job.Message != "Running: at work" || state.Received != nil {
 		t.Errorf("begun: %+v", state)
 	}
-	operation.Status.Outcome, operation.Status.FinishedAt = plan.OutcomeSucceeded, &metav1.Time{Time: time.Unix(1040, 0)}
+	operation.Status.Outcome, operation.Status.FinishedAt = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: time.Unix(1040, 0)}
 	operation.Status.Metrics = []v1alpha1.OperationMetric{{Name: "layoutScorePercent", Value: 97}, {Name: "segments", Value: 3}, {Name: "copiedBytes", Value: 5}, {Name: "sentBytes", Value: -1}}
 	state := look()
 	want := map[string]int64{"layoutScorePartsPerMillion": 970_000, "copiedBytes": 5, "durationNanoseconds": int64(30 * time.Second)}
@@ -102,7 +106,7 @@ func TestOperationPlaysItsPhase(t *testing.T) {
 			t.Errorf("%s: %d, %v", name, got, known)
 		}
 	}
-	for _, outcome := range []string{plan.OutcomeFailed, plan.OutcomeCancelled} {
+	for _, outcome := range []string{v1alpha1.OutcomeFailed, v1alpha1.OutcomeCancelled} {
 		operation.Status.Outcome = outcome
 		if state := look(); state.Received.Outcome != results.OutcomeInvalid || state.Received.Validate() != nil || !state.Job.Failed {
 			t.Errorf("%s: %+v", outcome, state.Received)

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/storagebench/storagebench/internal/runs"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -43,12 +45,12 @@ func madeFor(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pod *corev1.Pod
 	}
 	_, ours := jobs[owner.UID]
 	ours = ours || slices.ContainsFunc(run.Status.Phases, func(phase v1alpha1.RunPhaseStatus) bool { return phase.JobUID == string(owner.UID) })
-	return ours && !plan.MadeLate(run, pod.CreationTimestamp.Time)
+	return ours && !runs.MadeLate(run, pod.CreationTimestamp.Time)
 }
 
 // podState reads what the planner needs to know from a pod.
-func podState(pod *corev1.Pod) plan.PodState {
-	state := plan.PodState{Exists: true, Name: pod.Name, Deleting: !pod.DeletionTimestamp.IsZero()}
+func podState(pod *corev1.Pod) runs.PodState {
+	state := runs.PodState{Exists: true, Name: pod.Name, Deleting: !pod.DeletionTimestamp.IsZero()}
 	for _, condition := range pod.Status.Conditions {
 		switch {
 		case condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable:
@@ -72,7 +74,7 @@ func podState(pod *corev1.Pod) plan.PodState {
 	return state
 }
 
-func readContainer(state *plan.PodState, status *corev1.ContainerStatus) {
+func readContainer(state *runs.PodState, status *corev1.ContainerStatus) {
 	switch {
 	case status.State.Waiting != nil:
 		waiting := status.State.Waiting
@@ -103,7 +105,7 @@ func readContainer(state *plan.PodState, status *corev1.ContainerStatus) {
 }
 
 // readRestarts takes a second container for a loss: it works on data that the first one has changed.
-func readRestarts(state *plan.PodState, status *corev1.ContainerStatus) {
+func readRestarts(state *runs.PodState, status *corev1.ContainerStatus) {
 	if status.RestartCount > 0 {
 		state.HasReceipt = false
 		state.Problem, state.Message = v1alpha1.ReasonPodLost, fmt.Sprintf("its container was lost, and %d times started again", status.RestartCount)
@@ -111,7 +113,7 @@ func readRestarts(state *plan.PodState, status *corev1.ContainerStatus) {
 }
 
 // readFailure looks at a pod that failed as a whole: evicted, refused by the kubelet, lost with its node.
-func readFailure(state *plan.PodState, pod *corev1.Pod) {
+func readFailure(state *runs.PodState, pod *corev1.Pod) {
 	if pod.Status.Reason == "" || state.HasReceipt {
 		return
 	}

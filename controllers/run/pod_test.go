@@ -6,14 +6,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/runs"
+
 	batchv1 "k8s.io/api/batch/v1"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
-	"sigs.k8s.io/yaml"
 )
 
 // receiptText is what a runner leaves in its termination message.
@@ -112,14 +115,14 @@ func TestJobState(t *testing.T) {
 	created := metav1.Time{Time: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	for _, test := range []struct {
 		name, status string
-		want         plan.JobState
+		want         runs.JobState
 	}{
-		{"new", `{}`, plan.JobState{Message: "seen"}},
-		{"complete", `{conditions: [{type: SuccessCriteriaMet, status: "True"}, {type: Complete, status: "True"}]}`, plan.JobState{Succeeded: true, Message: "seen"}},
-		{"on its way to failure", `{conditions: [{type: FailureTarget, status: "True", reason: BackoffLimitExceeded}]}`, plan.JobState{Message: "seen"}},
+		{"new", `{}`, runs.JobState{Message: "seen"}},
+		{"complete", `{conditions: [{type: SuccessCriteriaMet, status: "True"}, {type: Complete, status: "True"}]}`, runs.JobState{Succeeded: true, Message: "seen"}},
+		{"on its way to failure", `{conditions: [{type: FailureTarget, status: "True", reason: BackoffLimitExceeded}]}`, runs.JobState{Message: "seen"}},
 		{"failed", `{conditions: [{type: FailureTarget, status: "True"}, {type: Failed, status: "True", reason: DeadlineExceeded, message: "Job was active longer than specified deadline"}]}`,
-			plan.JobState{Failed: true, Message: "DeadlineExceeded: Job was active longer than specified deadline"}},
-		{"a condition that is not true", `{conditions: [{type: Failed, status: "False"}, {type: Suspended, status: "True"}]}`, plan.JobState{Message: "seen"}},
+			runs.JobState{Failed: true, Message: "DeadlineExceeded: Job was active longer than specified deadline"}},
+		{"a condition that is not true", `{conditions: [{type: Failed, status: "False"}, {type: Suspended, status: "True"}]}`, runs.JobState{Message: "seen"}},
 	} {
 		job := batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "u", CreationTimestamp: created}}
 		if err := yaml.UnmarshalStrict([]byte(test.status), &job.Status); err != nil {

@@ -4,16 +4,19 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/volume"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // observeEarlier finds out whether the run before leaves its pool to this one.
-func (r *Reconciler) observeEarlier(ctx context.Context, state *plan.RunState) error {
+func (r *Reconciler) observeEarlier(ctx context.Context, state *runs.State) error {
 	earlier := state.Pools.Earlier
 	if earlier == nil {
 		return nil
@@ -37,7 +40,7 @@ func readBefore(ctx context.Context, reader client.Reader, run *v1alpha1.Benchma
 		return nil, fmt.Errorf("read run %s/%s, which had the pool before: %w", run.Namespace, name, err)
 	}
 	ofBenchmark := ownerUID(&before) != "" && ownerUID(&before) == ownerUID(run)
-	if string(before.UID) != uid || !ofBenchmark || !plan.HandsOn(&before) {
+	if string(before.UID) != uid || !ofBenchmark || !runs.HandsOn(&before) {
 		return nil, nil
 	}
 	return &before, nil
@@ -46,9 +49,9 @@ func readBefore(ctx context.Context, reader client.Reader, run *v1alpha1.Benchma
 // takePools makes kept pools this run's: the agent then resets what is on them. Each is taken only as it was read at this moment, from a run
 // that hands it on at this moment.
 func (r *Reconciler) takePools(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
-	for _, wanted := range plan.RunVolumes(run) {
+	for _, wanted := range volume.RunVolumes(run) {
 		var pool v1alpha1.BenchmarkPool
-		err := r.Live.Get(ctx, types.NamespacedName{Name: plan.RunPoolName(run, wanted.Name)}, &pool)
+		err := r.Live.Get(ctx, types.NamespacedName{Name: naming.RunPoolName(run, wanted.Name)}, &pool)
 		if apierrors.IsNotFound(err) || err == nil && ofRun(&pool, run) {
 			continue
 		}
@@ -60,7 +63,7 @@ func (r *Reconciler) takePools(ctx context.Context, run *v1alpha1.BenchmarkRun) 
 		if err != nil {
 			return err
 		}
-		if before == nil || !pool.DeletionTimestamp.IsZero() || !plan.KeptFor(&pool, run) {
+		if before == nil || !pool.DeletionTimestamp.IsZero() || !volume.KeptFor(&pool, run) {
 			return fmt.Errorf("BenchmarkPool %s was run %s's, which does not hand it on to this one: waiting for it to be gone", pool.Name, name)
 		}
 		taken := pool.DeepCopy()

@@ -3,6 +3,8 @@ package run
 import (
 	"testing"
 
+	"github.com/storagebench/storagebench/internal/naming"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,7 +13,6 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/volume"
 )
@@ -53,7 +54,7 @@ func TestTakePools(t *testing.T) {
 	} {
 		before, run := repetition("r1", v1alpha1.ResetNone), repetition("r2", v1alpha1.ResetNone)
 		over(before, metav1.ConditionTrue)
-		pool := volume.Pool(before, plan.RunVolumes(before)[0], clusterLabelsFor(before))
+		pool := volume.Pool(before, volume.RunVolumes(before)[0], clusterLabelsFor(before))
 		test.change(before, pool)
 		kinds := runtime.NewScheme()
 		if err := v1alpha1.AddToScheme(kinds); err != nil {
@@ -88,18 +89,18 @@ func TestTakePools(t *testing.T) {
 // TestKeptPoolsState follows a pool from one run to the next.
 func TestKeptPoolsState(t *testing.T) {
 	before, run := repetition("r1", v1alpha1.ResetNone), repetition("r2", v1alpha1.ResetNone)
-	pool := volume.Pool(before, plan.RunVolumes(before)[0], clusterLabelsFor(before))
+	pool := volume.Pool(before, volume.RunVolumes(before)[0], clusterLabelsFor(before))
 	if pool.Labels[v1alpha1.LabelReset] != "None" {
 		t.Errorf("labels %v", pool.Labels)
 	}
 	kstatus.Done(&pool.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
-	look := func() plan.PoolsState { return volume.PoolsState(run, []*v1alpha1.BenchmarkPool{pool}, nil) }
+	look := func() volume.Pools { return volume.PoolsState(run, []*v1alpha1.BenchmarkPool{pool}, nil) }
 	if got := look(); got.Exist || got.Some || got.Ready || got.Foreign != "" || got.Earlier == nil || got.Earlier.RunName != "r1" || got.Earlier.RunUID != "uid-r1" {
 		t.Errorf("of the run before: %+v", got)
 	}
 	pool.Labels[v1alpha1.LabelRunUID] = "uid-r2"
 	pool.Annotations = map[string]string{v1alpha1.AnnotationKeptFrom: "r1", v1alpha1.AnnotationKeptFromUID: "uid-r1"}
-	mark := v1alpha1.EffectiveProperty{Dataset: pool.Name + "/volume", Name: plan.PropertyRun, Value: "uid-r1", Source: "local"}
+	mark := v1alpha1.EffectiveProperty{Dataset: pool.Name + "/volume", Name: naming.PropertyRun, Value: "uid-r1", Source: "local"}
 	pool.Status.Properties = []v1alpha1.EffectiveProperty{mark}
 	if got := look(); got.Ready || got.Broken || !got.Exist || got.Earlier != nil || got.Reason != v1alpha1.ReasonPoolNotReady {
 		t.Errorf("taken, not reset: %+v", got)

@@ -1,16 +1,17 @@
 package run
 
 import (
+	"github.com/storagebench/storagebench/internal/runs"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // summarise derives the status from what was observed and decided. It is a function of both alone, so that an unchanged
 // world gives an unchanged status, and no write.
-func summarise(state plan.RunState, decision plan.RunDecision) v1alpha1.BenchmarkRunStatus {
+func summarise(state runs.State, decision runs.Decision) v1alpha1.BenchmarkRunStatus {
 	run := state.Run
 	status := *run.Status.DeepCopy()
 	status.ObservedGeneration = run.Generation
@@ -33,7 +34,7 @@ func summarise(state plan.RunState, decision plan.RunDecision) v1alpha1.Benchmar
 	return summariseEnding(state, decision, status)
 }
 
-func summariseEnding(state plan.RunState, decision plan.RunDecision, status v1alpha1.BenchmarkRunStatus) v1alpha1.BenchmarkRunStatus {
+func summariseEnding(state runs.State, decision runs.Decision, status v1alpha1.BenchmarkRunStatus) v1alpha1.BenchmarkRunStatus {
 	ending, generation := decision.Ending, state.Run.Generation
 	if status.FinishedAt == nil {
 		status.FinishedAt = &metav1.Time{Time: state.Now}
@@ -58,7 +59,7 @@ func summariseEnding(state plan.RunState, decision plan.RunDecision, status v1al
 }
 
 // phaseStatuses keeps what was recorded and adds what is seen now: a Job may be gone tomorrow.
-func phaseStatuses(state plan.RunState) []v1alpha1.RunPhaseStatus {
+func phaseStatuses(state runs.State) []v1alpha1.RunPhaseStatus {
 	recorded := map[v1alpha1.PhaseName]v1alpha1.RunPhaseStatus{}
 	for _, phase := range state.Run.Status.Phases {
 		recorded[phase.Name] = phase

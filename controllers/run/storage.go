@@ -4,24 +4,28 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // observeStorage looks at the claims of a run, and at the pools and PersistentVolumes below them.
-func (r *Reconciler) observeStorage(ctx context.Context, state *plan.RunState) error {
-	var claims []plan.VolumeState
+func (r *Reconciler) observeStorage(ctx context.Context, state *runs.State) error {
+	var claims []volume.VolumeState
 	persistent := map[string]string{}
-	for _, wanted := range plan.RunVolumes(state.Run) {
-		claim, bound, err := r.observeClaim(ctx, state.Run, plan.ClaimName(state.Run, wanted.Name))
+	for _, wanted := range volume.RunVolumes(state.Run) {
+		claim, bound, err := r.observeClaim(ctx, state.Run, naming.ClaimName(state.Run, wanted.Name))
 		if err != nil {
 			return err
 		}
@@ -44,14 +48,14 @@ func (r *Reconciler) observeStorage(ctx context.Context, state *plan.RunState) e
 }
 
 // observeClaim reads a claim, and which PersistentVolume it has; one that is absent or going is read again from the API server.
-func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRun, name string) (state plan.VolumeState, persistent string, err error) {
+func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRun, name string) (state volume.VolumeState, persistent string, err error) {
 	key := types.NamespacedName{Namespace: run.Namespace, Name: name}
 	for _, reader := range []client.Reader{r.Client, r.Live} {
 		var claim corev1.PersistentVolumeClaim
 		err := reader.Get(ctx, key, &claim)
 		switch {
 		case apierrors.IsNotFound(err):
-			state = plan.VolumeState{}
+			state = volume.VolumeState{}
 		case err != nil:
 			return state, "", fmt.Errorf("read PersistentVolumeClaim %s: %w", key, err)
 		default:
@@ -72,22 +76,22 @@ func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRu
 }
 
 // observeBehind finds what is left of a volume without its claim.
-func (r *Reconciler) observeBehind(ctx context.Context, run *v1alpha1.BenchmarkRun, wanted plan.RunVolume) (plan.VolumeState, error) {
+func (r *Reconciler) observeBehind(ctx context.Context, run *v1alpha1.BenchmarkRun, wanted volume.RunVolume) (volume.VolumeState, error) {
 	if volume.Driven(wanted) {
 		if left, err := r.drivenLeft(ctx, run, wanted.Name); err != nil || left != "" {
-			return plan.VolumeState{Some: left != "", Deleting: true, Unwatched: left}, err
+			return volume.VolumeState{Some: left != "", Deleting: true, Unwatched: left}, err
 		}
 	}
 	found := volume.Of(wanted).Behind()
-	if err := r.Live.Get(ctx, types.NamespacedName{Name: plan.RunPoolName(run, wanted.Name)}, found); err != nil {
-		return plan.VolumeState{}, client.IgnoreNotFound(err)
+	if err := r.Live.Get(ctx, types.NamespacedName{Name: naming.RunPoolName(run, wanted.Name)}, found); err != nil {
+		return volume.VolumeState{}, client.IgnoreNotFound(err)
 	}
-	return plan.VolumeState{Some: ofRun(found, run), Deleting: !found.GetDeletionTimestamp().IsZero()}, nil
+	return volume.VolumeState{Some: ofRun(found, run), Deleting: !found.GetDeletionTimestamp().IsZero()}, nil
 }
 
 // behindNamesake is what is left of a volume whose claim is gone, where another claim may have its name by now. What is being deleted
 // there is not waited for: a PersistentVolume that the other claim is bound to stays as long as that does.
-func behindNamesake(foreign bool, behind plan.VolumeState) plan.VolumeState {
+func behindNamesake(foreign bool, behind volume.VolumeState) volume.VolumeState {
 	if behind.Foreign = foreign; foreign && behind.Unwatched == "" {
 		behind.Some, behind.Deleting = behind.Some && !behind.Deleting, false
 	}
@@ -95,11 +99,11 @@ func behindNamesake(foreign bool, behind plan.VolumeState) plan.VolumeState {
 }
 
 // observePools reads the pools of a run. That one is absent, going or not ready is confirmed by the API server.
-func (r *Reconciler) observePools(ctx context.Context, state *plan.RunState, persistent map[string]string) error {
+func (r *Reconciler) observePools(ctx context.Context, state *runs.State, persistent map[string]string) error {
 	for _, reader := range []client.Reader{r.Client, r.Live} {
 		var pools []*v1alpha1.BenchmarkPool
-		for _, wanted := range plan.RunVolumes(state.Run) {
-			name := plan.RunPoolName(state.Run, wanted.Name)
+		for _, wanted := range volume.RunVolumes(state.Run) {
+			name := naming.RunPoolName(state.Run, wanted.Name)
 			var pool v1alpha1.BenchmarkPool
 			err := reader.Get(ctx, types.NamespacedName{Name: name}, &pool)
 			if client.IgnoreNotFound(err) != nil {
@@ -125,7 +129,7 @@ func ofRun(object client.Object, run *v1alpha1.BenchmarkRun) bool {
 
 // createPools makes the pools of the run; those that are there already are left as they are.
 func (r *Reconciler) createPools(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
-	for _, wanted := range plan.RunVolumes(run) {
+	for _, wanted := range volume.RunVolumes(run) {
 		if err := r.create(ctx, run, volume.Pool(run, wanted, clusterLabelsFor(run))); err != nil {
 			return err
 		}
@@ -135,7 +139,7 @@ func (r *Reconciler) createPools(ctx context.Context, run *v1alpha1.BenchmarkRun
 
 // createVolume makes the claims, and what has to be there before them.
 func (r *Reconciler) createVolume(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
-	for _, wanted := range plan.RunVolumes(run) {
+	for _, wanted := range volume.RunVolumes(run) {
 		site, err := r.siteOf(ctx, run, wanted)
 		if err != nil {
 			return err
@@ -159,7 +163,7 @@ func (r *Reconciler) createVolume(ctx context.Context, run *v1alpha1.BenchmarkRu
 }
 
 // siteOf reads what the objects of a volume need to know.
-func (r *Reconciler) siteOf(ctx context.Context, run *v1alpha1.BenchmarkRun, wanted plan.RunVolume) (volume.Site, error) {
+func (r *Reconciler) siteOf(ctx context.Context, run *v1alpha1.BenchmarkRun, wanted volume.RunVolume) (volume.Site, error) {
 	site := volume.Site{Labels: labelsFor(run), ClusterLabels: clusterLabelsFor(run), Owner: ownerReference(run)}
 	if wanted.Pool == nil {
 		return site, nil
@@ -169,7 +173,7 @@ func (r *Reconciler) siteOf(ctx context.Context, run *v1alpha1.BenchmarkRun, wan
 		return site, fmt.Errorf("read node %s: %w", run.Spec.NodeName, err)
 	}
 	var pool v1alpha1.BenchmarkPool
-	if err := r.Client.Get(ctx, types.NamespacedName{Name: plan.RunPoolName(run, wanted.Name)}, &pool); err != nil {
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: naming.RunPoolName(run, wanted.Name)}, &pool); err != nil {
 		return site, fmt.Errorf("read the BenchmarkPool of volume %s: %w", wanted.Name, err)
 	}
 	site.Node, site.PoolBytes = &node, pool.Status.SizeBytes
@@ -180,9 +184,9 @@ func (r *Reconciler) siteOf(ctx context.Context, run *v1alpha1.BenchmarkRun, wan
 // moment.
 func (r *Reconciler) deleteVolume(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	gone := true
-	for _, wanted := range plan.RunVolumes(run) {
+	for _, wanted := range volume.RunVolumes(run) {
 		var claim corev1.PersistentVolumeClaim
-		err := r.Live.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: plan.ClaimName(run, wanted.Name)}, &claim)
+		err := r.Live.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: naming.ClaimName(run, wanted.Name)}, &claim)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -200,8 +204,8 @@ func (r *Reconciler) deleteVolume(ctx context.Context, run *v1alpha1.BenchmarkRu
 	if !gone || run.Spec.Target.ZFS == nil {
 		return nil
 	}
-	for _, wanted := range plan.RunVolumes(run) {
-		if err := r.deleteClusterWide(ctx, run, plan.RunPoolName(run, wanted.Name), volume.Of(wanted).Behind()); err != nil {
+	for _, wanted := range volume.RunVolumes(run) {
+		if err := r.deleteClusterWide(ctx, run, naming.RunPoolName(run, wanted.Name), volume.Of(wanted).Behind()); err != nil {
 			return err
 		}
 	}
@@ -210,8 +214,8 @@ func (r *Reconciler) deleteVolume(ctx context.Context, run *v1alpha1.BenchmarkRu
 
 // deletePools deletes the run's own pools; their agent destroys them.
 func (r *Reconciler) deletePools(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
-	for _, wanted := range plan.RunVolumes(run) {
-		if err := r.deleteClusterWide(ctx, run, plan.RunPoolName(run, wanted.Name), &v1alpha1.BenchmarkPool{}); err != nil {
+	for _, wanted := range volume.RunVolumes(run) {
+		if err := r.deleteClusterWide(ctx, run, naming.RunPoolName(run, wanted.Name), &v1alpha1.BenchmarkPool{}); err != nil {
 			return err
 		}
 	}

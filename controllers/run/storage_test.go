@@ -3,22 +3,28 @@ package run
 import (
 	"testing"
 
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/volume"
+
 	corev1 "k8s.io/api/core/v1"
+
 	storagev1 "k8s.io/api/storage/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // TestLeftBehindANamesake: somebody deleted the run's claim and made one of the same name. What was made for the run's goes all the same,
 // the other claim stays, and nobody waits for its end.
 func TestLeftBehindANamesake(t *testing.T) {
 	local, driven := drivenRun(), drivenRun()
-	local.Spec.Target.ZFS.Dataset.Provisioner = plan.ProvisionerLocal
-	name := plan.RunPoolName(local, "data")
+	local.Spec.Target.ZFS.Dataset.Provisioner = volume.ProvisionerLocal
+	name := naming.RunPoolName(local, "data")
 	labelled := func(run *v1alpha1.BenchmarkRun) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Labels: clusterLabelsFor(run)}
 	}
@@ -35,12 +41,12 @@ func TestLeftBehindANamesake(t *testing.T) {
 		"somebody's PersistentVolume": {local, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}, false},
 		"nothing of the name":         {local, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, false},
 	} {
-		namesake := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: test.run.Namespace, Name: plan.ClaimName(test.run, "data")},
+		namesake := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: test.run.Namespace, Name: naming.ClaimName(test.run, "data")},
 			Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}}
 		r := drivenReconciler(t, true, namesake, test.behind)
-		look := func() plan.VolumeState {
+		look := func() volume.VolumeState {
 			t.Helper()
-			state := plan.RunState{Run: test.run}
+			state := runs.State{Run: test.run}
 			if err := r.observeStorage(t.Context(), &state); err != nil {
 				t.Fatal(err)
 			}
@@ -71,9 +77,9 @@ func TestLeftBehindANamesake(t *testing.T) {
 // TestADriverMayStillHaveItBehindANamesake: the pool must not go before what the driver has on it.
 func TestADriverMayStillHaveItBehindANamesake(t *testing.T) {
 	run := drivenRun()
-	namesake := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: plan.ClaimName(run, "data")}}
-	r := drivenReconciler(t, true, namesake, driverObject("ZFSVolume", "pvc-1", plan.RunPoolName(run, "data")+"/parent"))
-	state := plan.RunState{Run: run}
+	namesake := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: naming.ClaimName(run, "data")}}
+	r := drivenReconciler(t, true, namesake, driverObject("ZFSVolume", "pvc-1", naming.RunPoolName(run, "data")+"/parent"))
+	state := runs.State{Run: run}
 	if err := r.observeStorage(t.Context(), &state); err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/storagebench/storagebench/internal/naming"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -158,7 +161,7 @@ func (a *App) printAccepted(experiment results.Experiment, options acceptOptions
 	return errors.Join(encoder.Encode(configMapManifest{
 		APIVersion: "v1", Kind: kindConfigMap,
 		Metadata: manifestMetadata{Name: options.name, Namespace: namespace, Labels: map[string]string{
-			v1alpha1.LabelBenchmark: plan.BenchmarkLabel(of.Name), v1alpha1.LabelExperiment: experiment.Experiment}},
+			v1alpha1.LabelBenchmark: naming.BenchmarkLabel(of.Name), v1alpha1.LabelExperiment: experiment.Experiment}},
 		Data: map[string]string{key: string(text)},
 	}), encoder.Close())
 }

@@ -10,23 +10,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/gate"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
-// experiment is a StorageBenchmark that was found to be valid, with what follows from it.
-type experiment struct {
+// validated is a StorageBenchmark that was found to be valid, with what follows from it.
+type validated struct {
 	benchmark *v1alpha1.StorageBenchmark
 	hash      string
 	// slots are its runs; none if this version cannot run it.
-	slots []plan.Slot
+	slots []experiment.Slot
 	gates *gate.Set
 	// notes say what a user should know of it, such as why it cannot be run here; it is valid all the same.
 	notes []string
 }
 
 // checkBenchmark makes of a manifest an experiment, or says all that is wrong with it.
-func (s schemas) checkBenchmark(ctx context.Context, one *manifest) (*experiment, []problem) {
+func (s schemas) checkBenchmark(ctx context.Context, one *manifest) (*validated, []problem) {
 	admitted, problems := s.admit(ctx, one)
 	if len(problems) > 0 {
 		return nil, problems
@@ -35,17 +35,17 @@ func (s schemas) checkBenchmark(ctx context.Context, one *manifest) (*experiment
 	if err := decode(admitted, benchmark); err != nil {
 		return nil, []problem{{"", err.Error()}}
 	}
-	checked := &experiment{benchmark: benchmark, hash: plan.Experiment(benchmark)}
+	checked := &validated{benchmark: benchmark, hash: experiment.ID(benchmark)}
 	spec := &benchmark.Spec
-	slots, err := plan.Expand(spec, plan.Seed(benchmark))
-	var wrong *plan.SpecError
+	slots, err := experiment.Expand(spec, experiment.Seed(benchmark))
+	var wrong *experiment.SpecError
 	switch {
 	case errors.As(err, &wrong) && wrong.Reason == v1alpha1.ReasonNotSupported:
 		checked.notes = append(checked.notes, wrong.Message)
 	case err != nil:
 		return nil, []problem{{expansionField(spec), err.Error()}}
 	}
-	if err := plan.CheckSchedule(spec.Schedule); err != nil {
+	if err := experiment.CheckSchedule(spec.Schedule); err != nil {
 		return nil, []problem{{"spec.schedule", err.Error()}}
 	}
 	checked.slots = slots
@@ -76,7 +76,7 @@ func expansionField(spec *v1alpha1.StorageBenchmarkSpec) string {
 }
 
 // compileGates compiles each gate by itself, so that a mistake can be shown where it is.
-func (e *experiment) compileGates() []problem {
+func (e *validated) compileGates() []problem {
 	spec := &e.benchmark.Spec
 	variants := e.variantNames()
 	if len(variants) == 0 && len(spec.Gates) > 0 {
@@ -113,11 +113,11 @@ func (e *experiment) compileGates() []problem {
 }
 
 // variantNames are known from the runs; without them, only if there is no matrix.
-func (e *experiment) variantNames() []string {
+func (e *validated) variantNames() []string {
 	spec := &e.benchmark.Spec
 	switch {
 	case len(e.slots) > 0:
-		return plan.VariantNames(e.slots)
+		return experiment.VariantNames(e.slots)
 	case len(spec.Matrix) > 0:
 		return nil
 	case len(spec.Variants) == 0:
@@ -132,7 +132,7 @@ func (e *experiment) variantNames() []string {
 
 // rehearse checks the run of each variant, as the manager does before it makes the first: a value of the matrix is text
 // until it is put in its place.
-func (s schemas) rehearse(ctx context.Context, checked *experiment) []problem {
+func (s schemas) rehearse(ctx context.Context, checked *validated) []problem {
 	var problems []problem
 	seen := map[string]bool{}
 	for i := range checked.slots {

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/runs"
 )
 
 // What the estimate assumes, for nothing is known of the storage. Only the time that is asked for is certain.
@@ -29,7 +30,7 @@ func (s *spent) add(other spent) {
 }
 
 // estimate is a sentence on how long the runs take.
-func estimate(slots []plan.Slot) string {
+func estimate(slots []experiment.Slot) string {
 	var all spent
 	text := ""
 	for i := range slots {
@@ -45,7 +46,7 @@ func estimate(slots []plan.Slot) string {
 }
 
 // volumeBytes is the size of the volume of a run; 0 if it is a pool's, which only its disks tell.
-func volumeBytes(slot *plan.Slot) int64 {
+func volumeBytes(slot *experiment.Slot) int64 {
 	if class := slot.Target.StorageClass; class != nil {
 		return class.Size.Value()
 	}
@@ -55,14 +56,14 @@ func volumeBytes(slot *plan.Slot) int64 {
 	return 0
 }
 
-func estimateRun(slot *plan.Slot) spent {
+func estimateRun(slot *experiment.Slot) spent {
 	var all spent
 	size := volumeBytes(slot)
 	filled := size
 	for _, phase := range slot.Phases {
 		all.asked += phaseOverhead
 		if slot.NodeCount() > 1 { // all nodes work at the same time, but wait for each other
-			all.asked += plan.StartAllowance
+			all.asked += runs.StartAllowance
 		}
 		switch {
 		case phase.Fill != nil:

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/runs"
 )
 
 // TestSlowestOfAGroup: of several nodes the slowest says how far a phase is, and nothing is taken from another run.
@@ -63,7 +63,7 @@ func TestExtentOfAGroup(t *testing.T) {
 	if strings.Contains(alone, "at once") || !strings.Contains(text, "6 runs (1 variant x 6 repetitions), each on 2 nodes at once") {
 		t.Errorf("%s\n%s", alone, text)
 	}
-	if both.moving != once.moving || both.asked != once.asked+plan.StartAllowance {
+	if both.moving != once.moving || both.asked != once.asked+runs.StartAllowance {
 		t.Errorf("%+v and %+v", once, both)
 	}
 }

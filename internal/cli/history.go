@@ -9,12 +9,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/storagebench/storagebench/internal/naming"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/history"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -64,12 +67,12 @@ func (a *App) history(ctx context.Context, name string, options historyOptions) 
 		return explain("find StorageBenchmark "+key.String(), err)
 	}
 	var stored corev1.ConfigMap
-	err = cluster.Client.Get(ctx, cluster.key(plan.HistoryName(name)), &stored)
+	err = cluster.Client.Get(ctx, cluster.key(naming.HistoryName(name)), &stored)
 	if apierrors.IsNotFound(err) {
 		return exitf(ExitNotFound, "StorageBenchmark %s has no history yet: it gets one with its first complete experiment", key)
 	}
 	if err != nil {
-		return explain("read the history in ConfigMap "+plan.HistoryName(name), err)
+		return explain("read the history in ConfigMap "+naming.HistoryName(name), err)
 	}
 	series, err := history.Decode([]byte(stored.Data[history.Key]))
 	if err == nil && series.Benchmark.UID != string(benchmark.UID) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
 )
@@ -92,7 +92,7 @@ func endingSignals() []os.Signal {
 }
 
 // localExperiment reads, completes and checks the benchmark as the API server and the manager would.
-func (a *App) localExperiment(ctx context.Context, file string, options runOptions) (*experiment, error) {
+func (a *App) localExperiment(ctx context.Context, file string, options runOptions) (*validated, error) {
 	manifests, err := readManifests(file, a.In)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (a *App) localExperiment(ctx context.Context, file string, options runOptio
 	if len(checked.slots) == 0 {
 		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: %s", one.at("spec.target"), checked.notes[0])
 	}
-	if slices.ContainsFunc(checked.slots, func(slot plan.Slot) bool { return slot.Target.StorageClass == nil }) {
+	if slices.ContainsFunc(checked.slots, func(slot experiment.Slot) bool { return slot.Target.StorageClass == nil }) {
 		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: pools are made by the agents of a cluster", one.at("spec.target"))
 	}
 	return checked, inlineFiles(checked, manifests)
@@ -142,7 +142,7 @@ func (a *App) localExperiment(ctx context.Context, file string, options runOptio
 var newUID = func() types.UID { return uuid.NewUUID() }
 
 // inlineFiles replaces references to ConfigMaps by their contents: here there is no cluster to look them up in.
-func inlineFiles(checked *experiment, manifests []*manifest) error {
+func inlineFiles(checked *validated, manifests []*manifest) error {
 	for i := range checked.slots {
 		for j := range checked.slots[i].Phases {
 			phase := &checked.slots[i].Phases[j]

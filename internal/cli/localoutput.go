@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/results"
 )
@@ -17,9 +17,9 @@ const maxLocalResults = 1 << 30
 type localOutput struct{ folder string }
 
 // newLocalOutput makes the folder. Results of an earlier run are never overwritten.
-func newLocalOutput(folder string, checked *experiment) (*localOutput, error) {
+func newLocalOutput(folder string, checked *validated) (*localOutput, error) {
 	if folder == "" {
-		folder = plan.ResultsName(checked.benchmark.Name, checked.hash)
+		folder = naming.ResultsName(checked.benchmark.Name, checked.hash)
 	}
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
 )
@@ -24,25 +28,25 @@ var errExperimentDeadline = errors.New("spec.deadline is over")
 // planner, as in the cluster; only the acting is different.
 type localRun struct {
 	app       *App
-	checked   *experiment
+	checked   *validated
 	storage   *localStorage
 	output    *localOutput
 	screen    screen
 	node      string
-	state     plan.BenchmarkState
+	state     experiment.State
 	documents map[string]results.PhaseDocument
 	// kept are the folders that retain keeps.
 	kept []string
 }
 
-func newLocalRun(a *App, checked *experiment, storage *localStorage, output *localOutput) *localRun {
+func newLocalRun(a *App, checked *validated, storage *localStorage, output *localOutput) *localRun {
 	node, err := os.Hostname()
 	if err != nil || node == "" {
 		node = "localhost"
 	}
 	return &localRun{
 		app: a, checked: checked, storage: storage, output: output, screen: a.newScreen(), node: node,
-		state:     plan.BenchmarkState{Benchmark: checked.benchmark, Experiment: checked.hash, Slots: checked.slots},
+		state:     experiment.State{Benchmark: checked.benchmark, Experiment: checked.hash, Slots: checked.slots},
 		documents: map[string]results.PhaseDocument{},
 	}
 }
@@ -59,7 +63,7 @@ func (l *localRun) execute(ctx context.Context) (results.Experiment, error) {
 	}
 	for {
 		l.state.Now = l.app.Now()
-		tally := plan.Count(l.state)
+		tally := experiment.Count(l.state)
 		if tally.Over || errors.Is(context.Cause(ctx), errExperimentDeadline) {
 			return l.assemble(tally), nil
 		}
@@ -97,9 +101,9 @@ func (l *localRun) name() string {
 }
 
 // assemble makes the results. There is no ConfigMap for a phase here, so none is named.
-func (l *localRun) assemble(tally plan.Tally) results.Experiment {
+func (l *localRun) assemble(tally experiment.Tally) results.Experiment {
 	tally.Expired = tally.Expired || !tally.Over
-	experiment := plan.Assemble(plan.Evidence{
+	experiment := experiment.Assemble(experiment.Evidence{
 		Now: l.app.Now(), Benchmark: l.checked.benchmark, Experiment: l.checked.hash,
 		Runs: l.state.Runs, Documents: l.documents, Gates: l.checked.gates, Tally: tally,
 	})
@@ -112,7 +116,7 @@ func (l *localRun) assemble(tally plan.Tally) results.Experiment {
 }
 
 // run makes one run on storage of its own and records how it ended, as the run controller does.
-func (l *localRun) run(ctx context.Context, tally plan.Tally) (*v1alpha1.BenchmarkRun, error) {
+func (l *localRun) run(ctx context.Context, tally experiment.Tally) (*v1alpha1.BenchmarkRun, error) {
 	run := runObject(l.checked.benchmark, l.checked.hash, tally.Next, tally.NextAttempt, l.node, fieldOwner+" "+l.app.version())
 	run.Spec.Target.StorageClass.Name = l.storage.String()
 	now := metav1.Time{Time: l.app.Now()}
@@ -138,7 +142,7 @@ func (l *localRun) run(ctx context.Context, tally plan.Tally) (*v1alpha1.Benchma
 }
 
 // tidy removes the folder of a run unless retain keeps it. An interrupted run is of no use to anybody.
-func (l *localRun) tidy(run *v1alpha1.BenchmarkRun, ending plan.Ending, path string) error {
+func (l *localRun) tidy(run *v1alpha1.BenchmarkRun, ending runs.Ending, path string) error {
 	policy := run.Spec.Retain
 	ended := ending.Reason != ""
 	if ended && l.storage.mode == corev1.PersistentVolumeFilesystem && (policy == v1alpha1.RetainAlways || policy == v1alpha1.RetainOnFailure && !ending.Valid) {
@@ -149,21 +153,21 @@ func (l *localRun) tidy(run *v1alpha1.BenchmarkRun, ending plan.Ending, path str
 }
 
 // phases executes the phases in their order until one spoils the run.
-func (l *localRun) phases(ctx context.Context, run *v1alpha1.BenchmarkRun, tally plan.Tally, path string) (plan.Ending, error) {
+func (l *localRun) phases(ctx context.Context, run *v1alpha1.BenchmarkRun, tally experiment.Tally, path string) (runs.Ending, error) {
 	for i := range run.Spec.Phases {
 		phase, view := &run.Spec.Phases[i], newLocalView(l, run, i, tally)
 		document, spoilt := l.phase(ctx, run, phase, path, view)
 		if ctx.Err() != nil {
-			return plan.Ending{}, ctx.Err()
+			return runs.Ending{}, ctx.Err()
 		}
 		if document == nil {
 			view.ended(results.PhaseDocument{}, spoilt)
 			return *spoilt, nil
 		}
 		view.ended(document.phase, spoilt)
-		name := plan.PhaseObjectName(run.Name, phase.Name)
+		name := naming.PhaseObjectName(run.Name, phase.Name)
 		if err := l.output.phase(name, document.text); err != nil {
-			return plan.Ending{}, err
+			return runs.Ending{}, err
 		}
 		l.documents[name] = document.phase
 		started, finished := metav1.Time{Time: view.started}, metav1.Time{Time: l.app.Now()}
@@ -173,7 +177,7 @@ func (l *localRun) phases(ctx context.Context, run *v1alpha1.BenchmarkRun, tally
 			return *spoilt, nil
 		}
 	}
-	return plan.Ending{Valid: true, Reason: v1alpha1.ReasonMeasured, Message: fmt.Sprintf("all %d phases have usable results", len(run.Spec.Phases))}, nil
+	return runs.Ending{Valid: true, Reason: v1alpha1.ReasonMeasured, Message: fmt.Sprintf("all %d phases have usable results", len(run.Spec.Phases))}, nil
 }
 
 // localDocument is a document with its exact bytes.
@@ -183,7 +187,7 @@ type localDocument struct {
 }
 
 // phase executes one phase. The document takes the way it would take through the log of a pod, with all its checks.
-func (l *localRun) phase(ctx context.Context, run *v1alpha1.BenchmarkRun, phase *v1alpha1.Phase, path string, view *localView) (*localDocument, *plan.Ending) {
+func (l *localRun) phase(ctx context.Context, run *v1alpha1.BenchmarkRun, phase *v1alpha1.Phase, path string, view *localView) (*localDocument, *runs.Ending) {
 	request := l.storage.request(workload.Request{
 		Version: workload.RequestVersion,
 		Run:     results.RunIdentity{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
@@ -196,8 +200,8 @@ func (l *localRun) phase(ctx context.Context, run *v1alpha1.BenchmarkRun, phase 
 	emitted, err := view.during(limited, func(progress func(results.Progress)) (results.PhaseDocument, error) {
 		return l.app.Local.Executor.Execute(limited, request, progress)
 	})
-	spoil := func(reason string, retryable bool, format string, arguments ...any) *plan.Ending {
-		return &plan.Ending{Reason: reason, Retryable: retryable, Message: fmt.Sprintf("phase %s: ", phase.Name) + fmt.Sprintf(format, arguments...)}
+	spoil := func(reason string, retryable bool, format string, arguments ...any) *runs.Ending {
+		return &runs.Ending{Reason: reason, Retryable: retryable, Message: fmt.Sprintf("phase %s: ", phase.Name) + fmt.Sprintf(format, arguments...)}
 	}
 	switch {
 	case limited.Err() != nil && ctx.Err() == nil && (err != nil || emitted.Outcome != results.OutcomeValid):

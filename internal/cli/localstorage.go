@@ -74,7 +74,7 @@ func (l Local) folder(path, serial string) (*localStorage, error) {
 }
 
 // suits checks that each variant can be run on it.
-func (s *localStorage) suits(checked *experiment) error {
+func (s *localStorage) suits(checked *validated) error {
 	classes := map[string]bool{}
 	for i := range checked.slots {
 		target := checked.slots[i].Target.StorageClass

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/runs"
 )
 
 // localView shows one phase of a local run while it is executed.
 type localView struct {
 	run   *localRun
-	tally plan.Tally
+	tally experiment.Tally
 	// title and sentence name the phase, for a terminal and for a log.
 	title, sentence string
 	phase           string
@@ -23,7 +24,7 @@ type localView struct {
 	live            *livePhase
 }
 
-func newLocalView(l *localRun, run *v1alpha1.BenchmarkRun, i int, tally plan.Tally) *localView {
+func newLocalView(l *localRun, run *v1alpha1.BenchmarkRun, i int, tally experiment.Tally) *localView {
 	phase, attempt := string(run.Spec.Phases[i].Name), ""
 	names := make([]string, len(run.Spec.Phases))
 	for j := range run.Spec.Phases {
@@ -74,7 +75,7 @@ func (v *localView) during(ctx context.Context, execute func(func(results.Progre
 }
 
 // ended says how the phase ended: with its most important figure, or why its numbers cannot be used.
-func (v *localView) ended(document results.PhaseDocument, spoilt *plan.Ending) {
+func (v *localView) ended(document results.PhaseDocument, spoilt *runs.Ending) {
 	now := v.run.app.Now()
 	text, how := fmt.Sprintf("%s  done in %s", v.title, brief(now.Sub(v.started))), good
 	if spoilt != nil {

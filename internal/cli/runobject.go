@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/naming"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // rehearsalName stands for what only a cluster knows, while a run is only looked at.
@@ -13,8 +15,8 @@ const rehearsalName = "rehearsal"
 
 // runObject is the BenchmarkRun of a slot, as the manager makes it. Out of a cluster it is the form in which the planner
 // and the API's rules look at a run.
-func runObject(benchmark *v1alpha1.StorageBenchmark, experiment string, slot *plan.Slot, attempt int32, node, image string) *v1alpha1.BenchmarkRun {
-	name := plan.RunName(benchmark.Name, experiment, slot.Index, attempt)
+func runObject(benchmark *v1alpha1.StorageBenchmark, experiment string, slot *experiment.Slot, attempt int32, node, image string) *v1alpha1.BenchmarkRun {
+	name := naming.RunName(benchmark.Name, experiment, slot.Index, attempt)
 	run := &v1alpha1.BenchmarkRun{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BenchmarkRun"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: benchmark.Namespace, UID: types.UID(string(benchmark.UID) + "/" + name)},

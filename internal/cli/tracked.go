@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -96,7 +96,7 @@ func (t *tracked) phaseTitle(run, phase string) string {
 	}
 	status := &t.benchmark.Status
 	for index := range status.Progress.RunsTotal {
-		first := plan.RunName(t.benchmark.Name, status.Experiment, index, 1)
+		first := naming.RunName(t.benchmark.Name, status.Experiment, index, 1)
 		if attempt, is := strings.CutPrefix(run, first); is {
 			return phaseTitle(int(index)+1, int(status.Progress.RunsTotal), strings.TrimPrefix(attempt, "-"), phase, names)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/experiment"
 )
 
 // maxProblems is how many mistakes in a manifest are shown: one wrong value can spoil hundreds of variants.
@@ -53,7 +53,7 @@ func (a *App) validate(ctx context.Context, files []string) error {
 // validateOne prints what there is to say of a manifest, and says whether it is valid.
 func (a *App) validateOne(ctx context.Context, known schemas, one *manifest) bool {
 	var problems []problem
-	var checked *experiment
+	var checked *validated
 	switch {
 	case one.isAccepted():
 		problems = one.checkAccepted()
@@ -88,11 +88,11 @@ func (a *App) validateOne(ctx context.Context, known schemas, one *manifest) boo
 }
 
 // extent is ": 6 runs (1 variant x 6 repetitions), about 30m ...".
-func (e *experiment) extent() string {
+func (e *validated) extent() string {
 	if len(e.slots) == 0 {
 		return ""
 	}
-	variants, repetitions := len(plan.VariantNames(e.slots)), int(e.benchmark.Spec.Repetitions)
+	variants, repetitions := len(experiment.VariantNames(e.slots)), int(e.benchmark.Spec.Repetitions)
 	where := ""
 	if nodes := e.slots[0].NodeCount(); nodes > 1 {
 		where = fmt.Sprintf(", each on %d nodes at once", nodes)

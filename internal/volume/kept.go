@@ -4,23 +4,23 @@ import (
 	"slices"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
 // addEarlier adds a kept pool that another repetition has had, and that this run has not taken over yet.
-func addEarlier(state *plan.PoolsState, pool *v1alpha1.BenchmarkPool) {
+func addEarlier(state *Pools, pool *v1alpha1.BenchmarkPool) {
 	state.Exist, state.Ready = false, false
 	if !pool.DeletionTimestamp.IsZero() {
 		state.Deleting = true
 	}
 	if state.Earlier == nil {
-		state.Earlier = &plan.EarlierPool{Name: pool.Name, RunName: pool.Labels[v1alpha1.LabelRun], RunUID: pool.Labels[v1alpha1.LabelRunUID]}
+		state.Earlier = &EarlierPool{Name: pool.Name, RunName: pool.Labels[v1alpha1.LabelRun], RunUID: pool.Labels[v1alpha1.LabelRunUID]}
 	}
 }
 
 // addKept notes from which run a kept pool was taken over; a new one is nobody's.
-func addKept(state *plan.PoolsState, wanted plan.RunVolume, pool *v1alpha1.BenchmarkPool) {
+func addKept(state *Pools, wanted RunVolume, pool *v1alpha1.BenchmarkPool) {
 	name, uid := pool.Annotations[v1alpha1.AnnotationKeptFrom], pool.Annotations[v1alpha1.AnnotationKeptFromUID]
 	if name == "" || uid == "" {
 		return
@@ -33,9 +33,22 @@ func addKept(state *plan.PoolsState, wanted plan.RunVolume, pool *v1alpha1.Bench
 
 // handedOn says whether the agent has reset a kept pool for a run: what it reports of an earlier one is no news of this one's.
 func handedOn(run *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkPool) bool {
-	return !slices.ContainsFunc(plan.RunMarks(pool), func(mark plan.Setting) bool {
+	return !slices.ContainsFunc(naming.RunMarks(pool), func(mark naming.Setting) bool {
 		return !slices.ContainsFunc(pool.Status.Properties, func(is v1alpha1.EffectiveProperty) bool {
 			return is.Dataset == mark.Dataset && is.Name == mark.Name && is.Value == string(run.UID)
 		})
 	})
+}
+
+// KeptFor says whether a BenchmarkPool is one that is kept for repetitions such as this run, whichever of them has it now. Its spec is the
+// run's as long as nobody has changed it: that gives it another generation.
+func KeptFor(pool *v1alpha1.BenchmarkPool, run *v1alpha1.BenchmarkRun) bool {
+	for _, label := range []string{v1alpha1.LabelBenchmarkUID, v1alpha1.LabelExperiment} {
+		if own := run.Labels[label]; own == "" || pool.Labels[label] != own {
+			return false
+		}
+	}
+	target := run.Spec.Target.ZFS
+	return naming.KeepsPools(target) && pool.Labels[v1alpha1.LabelReset] == string(target.Reset) && pool.Labels[v1alpha1.LabelNamespace] == run.Namespace &&
+		pool.Spec.NodeName == run.Spec.NodeName && pool.Generation <= 1
 }

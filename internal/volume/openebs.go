@@ -6,15 +6,18 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/storagebench/storagebench/internal/naming"
+
 	corev1 "k8s.io/api/core/v1"
+
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // driven volumes are made by the ZFS LocalPV driver of OpenEBS, below a dataset of the agent: the StorageClass says what the driver
@@ -22,15 +25,15 @@ import (
 type driven struct{}
 
 // Dataset is the parent of what the driver makes, with all that is inherited.
-func (driven) Dataset(volume plan.RunVolume) v1alpha1.PoolDataset {
-	parent := v1alpha1.PoolDataset{Path: plan.RunParent, Type: "Filesystem", Properties: v1alpha1.Properties{}}
+func (driven) Dataset(volume RunVolume) v1alpha1.PoolDataset {
+	parent := v1alpha1.PoolDataset{Path: naming.RunParent, Type: "Filesystem", Properties: v1alpha1.Properties{}}
 	maps.Copy(parent.Properties, volume.Dataset.Properties)
-	maps.DeleteFunc(parent.Properties, func(name string, _ v1alpha1.PropertyValue) bool { return !plan.Inherited(name) })
+	maps.DeleteFunc(parent.Properties, func(name string, _ v1alpha1.PropertyValue) bool { return !Inherited(name) })
 	return parent
 }
 
 // Objects are a StorageClass of the volume's own and the claim.
-func (driven) Objects(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, site Site) ([]client.Object, error) {
+func (driven) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([]client.Object, error) {
 	id, err := NodeID(site.Node)
 	if err != nil {
 		return nil, err
@@ -46,10 +49,10 @@ func (driven) Behind() client.Object { return &storagev1.StorageClass{} }
 
 // NodeID is the name by which the driver knows a node.
 func NodeID(node *corev1.Node) (string, error) {
-	if id := node.Labels[plan.DriverNodeLabel]; id != "" {
+	if id := node.Labels[DriverNodeLabel]; id != "" {
 		return id, nil
 	}
-	return "", fmt.Errorf("node %s has no label %s: let the OpenEBS ZFS LocalPV driver run there, or write provisioner: Local", node.Name, plan.DriverNodeLabel)
+	return "", fmt.Errorf("node %s has no label %s: let the OpenEBS ZFS LocalPV driver run there, or write provisioner: Local", node.Name, DriverNodeLabel)
 }
 
 // What the driver accepts of a property. Other values reach the volume from its parent alone: the driver would not make the volume.
@@ -62,15 +65,15 @@ var understood = map[string]*regexp.Regexp{
 
 // Class is the StorageClass of a volume. It binds at once, and names the node itself: a class that waits for its first pod also waits
 // until driver and scheduler have counted the space of the new pool, up to two minutes.
-func Class(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string]string, nodeID string) *storagev1.StorageClass {
-	name := plan.RunPoolName(run, volume.Name)
-	parameters := map[string]string{"poolname": name + "/" + string(plan.RunParent)}
+func Class(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, nodeID string) *storagev1.StorageClass {
+	name := naming.RunPoolName(run, volume.Name)
+	parameters := map[string]string{"poolname": name + "/" + string(naming.RunParent)}
 	for property, accepted := range understood {
 		if value := string(volume.Dataset.Properties[property]); value != "" && accepted.MatchString(value) {
 			parameters[property] = value
 		}
 	}
-	if volume.Dataset.Type == plan.DatasetVolume {
+	if volume.Dataset.Type == naming.DatasetVolume {
 		delete(parameters, "recordsize")
 		// As the agent makes them: with their space reserved, unless the reservation is taken away.
 		_, sparse := volume.Dataset.Properties["refreservation"]
@@ -84,23 +87,23 @@ func Class(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string]
 	}
 	return &storagev1.StorageClass{
 		ObjectMeta:        metav1.ObjectMeta{Name: name, Labels: labels},
-		Provisioner:       plan.DriverName,
+		Provisioner:       DriverName,
 		Parameters:        parameters,
 		ReclaimPolicy:     ptr.To(corev1.PersistentVolumeReclaimDelete),
 		VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate),
 		AllowedTopologies: []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{
-			Key: plan.DriverNodeLabel, Values: []string{nodeID}}}}},
+			Key: DriverNodeLabel, Values: []string{nodeID}}}}},
 	}
 }
 
 // DrivenClaim is the claim for it.
-func DrivenClaim(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string]string, owner metav1.OwnerReference, poolBytes int64) *corev1.PersistentVolumeClaim {
+func DrivenClaim(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, owner metav1.OwnerReference, poolBytes int64) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: plan.ClaimName(run, volume.Name), Namespace: run.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{owner},
+			Name: naming.ClaimName(run, volume.Name), Namespace: run.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{owner},
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{
-			StorageClassName: ptr.To(plan.RunPoolName(run, volume.Name)), VolumeMode: ptr.To(Mode(volume)),
+			StorageClassName: ptr.To(naming.RunPoolName(run, volume.Name)), VolumeMode: ptr.To(Mode(volume)),
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{
 				corev1.ResourceStorage: *resource.NewQuantity(drivenBytes(volume, poolBytes), resource.BinarySI)}},
@@ -109,21 +112,21 @@ func DrivenClaim(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[s
 }
 
 // drivenBytes is the size of a volume of the driver: as asked, or the pool's, which as a limit is none.
-func drivenBytes(volume plan.RunVolume, poolBytes int64) int64 {
+func drivenBytes(volume RunVolume, poolBytes int64) int64 {
 	asked := size(volume, poolBytes)
-	return plan.DriverBytes(asked.Value())
+	return DriverBytes(asked.Value())
 }
 
 // readDriven compares the dataset that the driver made for a volume with what was asked, once it is there and reported.
-func readDriven(state *plan.PoolsState, wanted plan.RunVolume, pool *v1alpha1.BenchmarkPool, persistent string) {
+func readDriven(state *Pools, wanted RunVolume, pool *v1alpha1.BenchmarkPool, persistent string) {
 	if persistent == "" {
 		state.Unread = append(state.Unread, "the dataset of volume "+wanted.Name)
 		return
 	}
-	path := plan.DrivenPath(persistent)
-	dataset := plan.PoolName(pool) + "/" + string(path)
+	path := DrivenPath(persistent)
+	dataset := naming.PoolName(pool) + "/" + string(path)
 	state.Datasets[wanted.Name] = dataset
-	differences, read := plan.EffectiveDifferences(wanted, pool, dataset)
+	differences, read := EffectiveDifferences(wanted, pool, dataset)
 	state.Differing = slices.Concat(state.Differing, differences)
 	if !read {
 		state.Unread = append(state.Unread, dataset)

@@ -4,14 +4,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/storagebench/storagebench/internal/naming"
+
 	corev1 "k8s.io/api/core/v1"
+
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 func nodeOf(labels map[string]string) *corev1.Node {
@@ -43,15 +47,15 @@ func TestDriven(t *testing.T) {
 		"ext4 on a device": {v1alpha1.DatasetTemplate{Type: "Volume", Size: gib, FSType: "ext4"}, v1alpha1.Properties{},
 			map[string]string{"fstype": "ext4", "thinprovision": "no"}, "1Gi", "Filesystem"},
 	} {
-		test.dataset.Provisioner = plan.ProvisionerOpenEBS
+		test.dataset.Provisioner = ProvisionerOpenEBS
 		run := zfsRun(&test.dataset)
-		wanted := plan.RunVolumes(run)[0]
+		wanted := RunVolumes(run)[0]
 		pool := Pool(run, wanted, map[string]string{v1alpha1.LabelRunUID: "run-uid"})
 		want := []v1alpha1.PoolDataset{{Path: "parent", Type: "Filesystem", Properties: test.parent}}
 		if diff := cmp.Diff(want, pool.Spec.Datasets); diff != "" {
 			t.Errorf("%s: parent (-want +got):\n%s", name, diff)
 		}
-		objects, err := Of(wanted).Objects(run, wanted, Site{Node: nodeOf(map[string]string{plan.DriverNodeLabel: "node-id"}), PoolBytes: 3<<30 + 5,
+		objects, err := Of(wanted).Objects(run, wanted, Site{Node: nodeOf(map[string]string{DriverNodeLabel: "node-id"}), PoolBytes: 3<<30 + 5,
 			Labels: map[string]string{"a": "b"}, ClusterLabels: map[string]string{"c": "d"}, Owner: metav1.OwnerReference{UID: "run-uid"}})
 		if err != nil || len(objects) != 2 {
 			t.Fatalf("%s: %v %v", name, objects, err)
@@ -79,13 +83,13 @@ func TestSiteIsNotFit(t *testing.T) {
 		"Local":   "node n1 has no label kubernetes.io/hostname, by which a local PersistentVolume names its node",
 	} {
 		run := zfsRun(&v1alpha1.DatasetTemplate{Provisioner: provisioner})
-		wanted := plan.RunVolumes(run)[0]
+		wanted := RunVolumes(run)[0]
 		if _, err := Of(wanted).Objects(run, wanted, Site{Node: nodeOf(nil)}); err == nil || err.Error() != says {
 			t.Errorf("%s: %v", provisioner, err)
 		}
 	}
 	run := testRun()
-	wanted := plan.RunVolumes(run)[0]
+	wanted := RunVolumes(run)[0]
 	if objects, err := Of(wanted).Objects(run, wanted, Site{}); err != nil || len(objects) != 1 || Of(wanted).Behind() != nil {
 		t.Errorf("a class of the user's: %v %v", objects, err)
 	}
@@ -93,8 +97,8 @@ func TestSiteIsNotFit(t *testing.T) {
 
 // TestDrivenPools: a dataset of the driver is unread until the agent has reported it, and is asked for once.
 func TestDrivenPools(t *testing.T) {
-	run := zfsRun(&v1alpha1.DatasetTemplate{Provisioner: plan.ProvisionerOpenEBS, Properties: v1alpha1.Properties{"sync": "always"}})
-	name := plan.RunPoolName(run, "data")
+	run := zfsRun(&v1alpha1.DatasetTemplate{Provisioner: ProvisionerOpenEBS, Properties: v1alpha1.Properties{"sync": "always"}})
+	name := naming.RunPoolName(run, "data")
 	dataset := name + "/parent/pvc-1"
 	is := func(of, value string) v1alpha1.EffectiveProperty {
 		return v1alpha1.EffectiveProperty{Dataset: of, Name: "sync", Value: value, Source: "inherited"}
@@ -112,7 +116,7 @@ func TestDrivenPools(t *testing.T) {
 		"as it should":   {"pvc-1", "parent/pvc-1", []v1alpha1.EffectiveProperty{is(name+"/parent", "always"), is(dataset, "always")}, false, false, 0},
 		"otherwise":      {"pvc-1", "parent/pvc-1", []v1alpha1.EffectiveProperty{is(dataset, "standard")}, false, false, 1},
 	} {
-		pool := Pool(run, plan.RunVolumes(run)[0], map[string]string{v1alpha1.LabelRunUID: "run-uid"})
+		pool := Pool(run, RunVolumes(run)[0], map[string]string{v1alpha1.LabelRunUID: "run-uid"})
 		kstatus.Done(&pool.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
 		pool.Annotations, pool.Status.Properties = map[string]string{v1alpha1.AnnotationReport: c.annotation}, c.properties
 		got := PoolsState(run, []*v1alpha1.BenchmarkPool{pool}, map[string]string{"data": c.persistent})

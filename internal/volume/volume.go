@@ -2,11 +2,13 @@
 package volume
 
 import (
+	"github.com/storagebench/storagebench/internal/naming"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // Claim is the PersistentVolumeClaim of a run on a storageClass target. It belongs to the run, so that it goes with it
@@ -15,7 +17,7 @@ func Claim(run *v1alpha1.BenchmarkRun, labels map[string]string, owner metav1.Ow
 	target := run.Spec.Target.StorageClass
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: plan.VolumeName(run.Name), Namespace: run.Namespace, Labels: labels,
+			Name: naming.VolumeName(run.Name), Namespace: run.Namespace, Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{owner},
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{
@@ -30,14 +32,14 @@ func Claim(run *v1alpha1.BenchmarkRun, labels map[string]string, owner metav1.Ow
 }
 
 // State reads what the planner needs to know from a claim of the run with the given UID; nil means that there is none.
-func State(claim *corev1.PersistentVolumeClaim, runUID, problem string) plan.VolumeState {
+func State(claim *corev1.PersistentVolumeClaim, runUID, problem string) VolumeState {
 	if claim == nil {
-		return plan.VolumeState{}
+		return VolumeState{}
 	}
 	if owner := metav1.GetControllerOf(claim); owner == nil || string(owner.UID) != runUID {
-		return plan.VolumeState{Foreign: true}
+		return VolumeState{Foreign: true}
 	}
-	return plan.VolumeState{
+	return VolumeState{
 		Exists:   true,
 		Deleting: !claim.DeletionTimestamp.IsZero(),
 		Bound:    claim.Status.Phase == corev1.ClaimBound,
@@ -47,8 +49,8 @@ func State(claim *corev1.PersistentVolumeClaim, runUID, problem string) plan.Vol
 }
 
 // Join takes the volumes of a run together: it has what it needs once all are there, and nothing is left once none is.
-func Join(states []plan.VolumeState) plan.VolumeState {
-	joined := plan.VolumeState{Exists: true, Bound: true}
+func Join(states []VolumeState) VolumeState {
+	joined := VolumeState{Exists: true, Bound: true}
 	for _, state := range states {
 		joined.Foreign = joined.Foreign || state.Foreign
 		joined.Exists, joined.Bound = joined.Exists && state.Exists, joined.Bound && state.Bound

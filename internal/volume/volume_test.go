@@ -3,14 +3,16 @@ package volume
 import (
 	"testing"
 
+	"github.com/storagebench/storagebench/internal/naming"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 func testRun() *v1alpha1.BenchmarkRun {
@@ -29,14 +31,14 @@ func TestClaim(t *testing.T) {
 	claim := Claim(testRun(), map[string]string{"a": "b"}, owner("run-uid", true))
 	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	switch {
-	case claim.Name != plan.VolumeName("r") || claim.Namespace != "lab" || claim.Labels["a"] != "b":
+	case claim.Name != naming.VolumeName("r") || claim.Namespace != "lab" || claim.Labels["a"] != "b":
 		t.Errorf("wrong name or labels: %+v", claim.ObjectMeta)
 	case *claim.Spec.StorageClassName != "fast" || *claim.Spec.VolumeMode != corev1.PersistentVolumeBlock || size.String() != "20Gi":
 		t.Errorf("wrong spec: %+v", claim.Spec)
 	case len(claim.Spec.AccessModes) != 1 || claim.Spec.AccessModes[0] != corev1.ReadWriteOncePod:
 		t.Errorf("wrong access modes: %v", claim.Spec.AccessModes)
 	}
-	if state := State(claim, "run-uid", "p"); state != (plan.VolumeState{Exists: true, Problem: "p"}) {
+	if state := State(claim, "run-uid", "p"); state != (VolumeState{Exists: true, Problem: "p"}) {
 		t.Errorf("its own claim reads as %+v", state)
 	}
 }
@@ -54,19 +56,19 @@ func TestState(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		claim *corev1.PersistentVolumeClaim
-		want  plan.VolumeState
+		want  VolumeState
 	}{
-		{"none", nil, plan.VolumeState{}},
-		{"pending", claim(corev1.ClaimPending, false, ours), plan.VolumeState{Exists: true, Problem: "p"}},
-		{"not seen by the controller yet", claim("", false, ours), plan.VolumeState{Exists: true, Problem: "p"}},
-		{"bound", claim(corev1.ClaimBound, false, ours), plan.VolumeState{Exists: true, Bound: true, Problem: "p"}},
-		{"lost", claim(corev1.ClaimLost, false, ours), plan.VolumeState{Exists: true, Lost: true, Problem: "p"}},
-		{"bound and going", claim(corev1.ClaimBound, true, ours), plan.VolumeState{Exists: true, Bound: true, Deleting: true, Problem: "p"}},
-		{"nobody's", claim(corev1.ClaimBound, false), plan.VolumeState{Foreign: true}},
-		{"of another run of the same name", claim(corev1.ClaimBound, false, owner("earlier", true)), plan.VolumeState{Foreign: true}},
-		{"owned but not controlled", claim(corev1.ClaimBound, false, owner("run-uid", false)), plan.VolumeState{Foreign: true}},
-		{"foreign and going", claim(corev1.ClaimBound, true), plan.VolumeState{Foreign: true}},
-		{"two owners, ours controls", claim(corev1.ClaimBound, false, owner("x", false), ours), plan.VolumeState{Exists: true, Bound: true, Problem: "p"}},
+		{"none", nil, VolumeState{}},
+		{"pending", claim(corev1.ClaimPending, false, ours), VolumeState{Exists: true, Problem: "p"}},
+		{"not seen by the controller yet", claim("", false, ours), VolumeState{Exists: true, Problem: "p"}},
+		{"bound", claim(corev1.ClaimBound, false, ours), VolumeState{Exists: true, Bound: true, Problem: "p"}},
+		{"lost", claim(corev1.ClaimLost, false, ours), VolumeState{Exists: true, Lost: true, Problem: "p"}},
+		{"bound and going", claim(corev1.ClaimBound, true, ours), VolumeState{Exists: true, Bound: true, Deleting: true, Problem: "p"}},
+		{"nobody's", claim(corev1.ClaimBound, false), VolumeState{Foreign: true}},
+		{"of another run of the same name", claim(corev1.ClaimBound, false, owner("earlier", true)), VolumeState{Foreign: true}},
+		{"owned but not controlled", claim(corev1.ClaimBound, false, owner("run-uid", false)), VolumeState{Foreign: true}},
+		{"foreign and going", claim(corev1.ClaimBound, true), VolumeState{Foreign: true}},
+		{"two owners, ours controls", claim(corev1.ClaimBound, false, owner("x", false), ours), VolumeState{Exists: true, Bound: true, Problem: "p"}},
 	} {
 		if got := State(test.claim, "run-uid", "p"); got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)

@@ -6,22 +6,24 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/storagebench/storagebench/internal/naming"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // Pool is the BenchmarkPool of a volume of a run. It is in no namespace and so cannot belong to the run: the run's finalizer sees to
 // it that it goes, and its labels say whose it is.
-func Pool(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string]string) *v1alpha1.BenchmarkPool {
-	name := plan.RunPoolName(run, volume.Name)
-	if target := run.Spec.Target.ZFS; plan.KeepsPools(target) {
+func Pool(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string) *v1alpha1.BenchmarkPool {
+	name := naming.RunPoolName(run, volume.Name)
+	if target := run.Spec.Target.ZFS; naming.KeepsPools(target) {
 		labels = maps.Clone(labels)
 		labels[v1alpha1.LabelReset] = string(target.Reset)
 	}
@@ -39,10 +41,10 @@ func Pool(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string]s
 type local struct{}
 
 // Dataset is what the workload gets.
-func (local) Dataset(volume plan.RunVolume) v1alpha1.PoolDataset {
-	dataset := v1alpha1.PoolDataset{Path: plan.RunDataset, Type: volume.Dataset.Type, Properties: v1alpha1.Properties{}}
+func (local) Dataset(volume RunVolume) v1alpha1.PoolDataset {
+	dataset := v1alpha1.PoolDataset{Path: naming.RunDataset, Type: volume.Dataset.Type, Properties: v1alpha1.Properties{}}
 	maps.Copy(dataset.Properties, volume.Dataset.Properties)
-	if volume.Dataset.Type == plan.DatasetVolume {
+	if volume.Dataset.Type == naming.DatasetVolume {
 		dataset.Size = volume.Dataset.Size
 		return dataset
 	}
@@ -54,7 +56,7 @@ func (local) Dataset(volume plan.RunVolume) v1alpha1.PoolDataset {
 }
 
 // Objects are a PersistentVolume for one claim, and that claim.
-func (local) Objects(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, site Site) ([]client.Object, error) {
+func (local) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([]client.Object, error) {
 	hostname := site.Node.Labels[corev1.LabelHostname]
 	if hostname == "" {
 		return nil, fmt.Errorf("node %s has no label %s, by which a local PersistentVolume names its node", site.Node.Name, corev1.LabelHostname)
@@ -70,11 +72,11 @@ func (local) Behind() client.Object { return &corev1.PersistentVolume{} }
 
 // OnNode is the PersistentVolume by which the kubelet of the node finds a run's dataset. It is bound to one claim from the start.
 // Nobody but that claim gets it, and the data goes with the pool, not with it.
-func OnNode(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string]string, hostname string, poolBytes int64) *corev1.PersistentVolume {
-	name := plan.RunPoolName(run, volume.Name)
-	local := &corev1.LocalVolumeSource{Path: plan.VolumePath(name, plan.RunDataset)}
-	if volume.Dataset.Type == plan.DatasetVolume {
-		local.Path = plan.VolumeDevice(name, plan.RunDataset)
+func OnNode(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, hostname string, poolBytes int64) *corev1.PersistentVolume {
+	name := naming.RunPoolName(run, volume.Name)
+	local := &corev1.LocalVolumeSource{Path: naming.VolumePath(name, naming.RunDataset)}
+	if volume.Dataset.Type == naming.DatasetVolume {
+		local.Path = naming.VolumeDevice(name, naming.RunDataset)
 		if volume.Dataset.FSType != "" {
 			local.FSType = ptr.To(volume.Dataset.FSType)
 		}
@@ -88,7 +90,7 @@ func OnNode(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string
 			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: local},
 			VolumeMode:                    ptr.To(Mode(volume)),
 			ClaimRef: &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: run.Namespace,
-				Name: plan.ClaimName(run, volume.Name)},
+				Name: naming.ClaimName(run, volume.Name)},
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 				MatchExpressions: []corev1.NodeSelectorRequirement{{
 					Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{hostname}}},
@@ -98,13 +100,13 @@ func OnNode(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string
 }
 
 // OnNodeClaim is the claim for it. No class: nothing is to be provisioned.
-func OnNodeClaim(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[string]string, owner metav1.OwnerReference, poolBytes int64) *corev1.PersistentVolumeClaim {
+func OnNodeClaim(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, owner metav1.OwnerReference, poolBytes int64) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: plan.ClaimName(run, volume.Name), Namespace: run.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{owner},
+			Name: naming.ClaimName(run, volume.Name), Namespace: run.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{owner},
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{
-			StorageClassName: ptr.To(""), VolumeName: plan.RunPoolName(run, volume.Name), VolumeMode: ptr.To(Mode(volume)),
+			StorageClassName: ptr.To(""), VolumeName: naming.RunPoolName(run, volume.Name), VolumeMode: ptr.To(Mode(volume)),
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size(volume, poolBytes)}},
 		},
@@ -112,15 +114,15 @@ func OnNodeClaim(run *v1alpha1.BenchmarkRun, volume plan.RunVolume, labels map[s
 }
 
 // Mode is how the workload sees a volume of a zfs target.
-func Mode(volume plan.RunVolume) corev1.PersistentVolumeMode {
-	if volume.Dataset.Type == plan.DatasetVolume && volume.Dataset.FSType == "" {
+func Mode(volume RunVolume) corev1.PersistentVolumeMode {
+	if volume.Dataset.Type == naming.DatasetVolume && volume.Dataset.FSType == "" {
 		return corev1.PersistentVolumeBlock
 	}
 	return corev1.PersistentVolumeFilesystem
 }
 
 // size of a volume: as asked, or the whole pool.
-func size(volume plan.RunVolume, poolBytes int64) resource.Quantity {
+func size(volume RunVolume, poolBytes int64) resource.Quantity {
 	if volume.Dataset.Size != nil {
 		return volume.Dataset.Size.Quantity
 	}
@@ -129,20 +131,20 @@ func size(volume plan.RunVolume, poolBytes int64) resource.Quantity {
 
 // PoolsState joins what is known of the pools of a run, in the order of its volumes; nil is one that does not exist. The
 // PersistentVolumes are those that claims of the run are bound to, by volume.
-func PoolsState(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, persistent map[string]string) plan.PoolsState {
-	state := plan.PoolsState{Needed: true, Exist: true, Ready: true, Datasets: map[string]string{}, Kept: plan.KeepsPools(run.Spec.Target.ZFS)}
-	for i, wanted := range plan.RunVolumes(run) {
+func PoolsState(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, persistent map[string]string) Pools {
+	state := Pools{Needed: true, Exist: true, Ready: true, Datasets: map[string]string{}, Kept: naming.KeepsPools(run.Spec.Target.ZFS)}
+	for i, wanted := range RunVolumes(run) {
 		pool := pools[i]
 		if pool == nil {
 			state.Exist, state.Ready = false, false
 			continue
 		}
-		if pool.Labels[v1alpha1.LabelRunUID] != string(run.UID) && plan.KeptFor(pool, run) {
+		if pool.Labels[v1alpha1.LabelRunUID] != string(run.UID) && KeptFor(pool, run) {
 			addEarlier(&state, pool)
 			continue
 		}
 		if pool.Labels[v1alpha1.LabelRunUID] != string(run.UID) {
-			state.Exist, state.Ready, state.Foreign = false, false, plan.RunPoolName(run, wanted.Name)
+			state.Exist, state.Ready, state.Foreign = false, false, naming.RunPoolName(run, wanted.Name)
 			continue
 		}
 		state.Some = true
@@ -185,10 +187,10 @@ func poolCondition(pool *v1alpha1.BenchmarkPool) (reason, message string, ready,
 const maxRunProperties = 64
 
 // volumeStatus is what a pool says of a volume of a run.
-func volumeStatus(wanted plan.RunVolume, pool *v1alpha1.BenchmarkPool) v1alpha1.RunVolumeStatus {
-	properties := slices.DeleteFunc(slices.Clone(pool.Status.Properties), func(p v1alpha1.EffectiveProperty) bool { return p.Name == plan.PropertyRun })
+func volumeStatus(wanted RunVolume, pool *v1alpha1.BenchmarkPool) v1alpha1.RunVolumeStatus {
+	properties := slices.DeleteFunc(slices.Clone(pool.Status.Properties), func(p v1alpha1.EffectiveProperty) bool { return p.Name == naming.PropertyRun })
 	if Driven(wanted) { // those of the parent are in effect only as far as the dataset has them too
-		parent := plan.PoolName(pool) + "/" + string(plan.RunParent)
+		parent := naming.PoolName(pool) + "/" + string(naming.RunParent)
 		properties = slices.DeleteFunc(slices.Clone(properties), func(p v1alpha1.EffectiveProperty) bool { return p.Dataset == parent })
 	}
 	return v1alpha1.RunVolumeStatus{

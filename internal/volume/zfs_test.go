@@ -9,7 +9,6 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 func zfsRun(dataset *v1alpha1.DatasetTemplate) *v1alpha1.BenchmarkRun {
@@ -38,7 +37,7 @@ func TestOnNode(t *testing.T) {
 		"ext4 on a device":     {&v1alpha1.DatasetTemplate{Type: "Volume", Size: gib, FSType: "ext4"}, false, "", "1Gi", "ext4", "Filesystem"},
 	} {
 		run := zfsRun(test.dataset)
-		wanted := plan.RunVolumes(run)[0]
+		wanted := RunVolumes(run)[0]
 		labels := map[string]string{v1alpha1.LabelRunUID: "run-uid"}
 		pool := Pool(run, wanted, labels)
 		if pool.Spec.DeletionPolicy != v1alpha1.DeletionDestroy {
@@ -76,7 +75,7 @@ func TestPoolsState(t *testing.T) {
 	run := zfsRun(nil)
 	run.Spec.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: run.Spec.Target.ZFS.Pool}}
 	pool := func(changes ...func(*v1alpha1.BenchmarkPool)) *v1alpha1.BenchmarkPool {
-		made := Pool(run, plan.RunVolumes(run)[0], map[string]string{v1alpha1.LabelRunUID: "run-uid"})
+		made := Pool(run, RunVolumes(run)[0], map[string]string{v1alpha1.LabelRunUID: "run-uid"})
 		made.Generation = 2
 		kstatus.Done(&made.Status.Conditions, 2, v1alpha1.ReasonPoolReady, "ready")
 		for _, change := range changes {
@@ -116,20 +115,20 @@ func TestPoolsState(t *testing.T) {
 }
 
 func TestJoin(t *testing.T) {
-	whole, half := plan.VolumeState{Exists: true, Bound: true}, plan.VolumeState{Some: true}
-	if got := Join([]plan.VolumeState{whole, whole}); !got.Exists || !got.Bound || !got.Left() {
+	whole, half := VolumeState{Exists: true, Bound: true}, VolumeState{Some: true}
+	if got := Join([]VolumeState{whole, whole}); !got.Exists || !got.Bound || !got.Left() {
 		t.Errorf("both: %+v", got)
 	}
-	if got := Join([]plan.VolumeState{whole, {}}); got.Exists || !got.Left() {
+	if got := Join([]VolumeState{whole, {}}); got.Exists || !got.Left() {
 		t.Errorf("one: %+v", got)
 	}
-	if got := Join([]plan.VolumeState{{}, half}); got.Exists || !got.Left() {
+	if got := Join([]VolumeState{{}, half}); got.Exists || !got.Left() {
 		t.Errorf("what is below a claim: %+v", got)
 	}
-	if got := Join([]plan.VolumeState{{}, {}}); got.Left() || got.Bound {
+	if got := Join([]VolumeState{{}, {}}); got.Left() || got.Bound {
 		t.Errorf("none: %+v", got)
 	}
-	if got := Join([]plan.VolumeState{whole, {Exists: true, Lost: true, Problem: "p", Deleting: true}}); !got.Lost || got.Problem != "p" || !got.Deleting || got.Bound {
+	if got := Join([]VolumeState{whole, {Exists: true, Lost: true, Problem: "p", Deleting: true}}); !got.Lost || got.Problem != "p" || !got.Deleting || got.Bound {
 		t.Errorf("one is lost: %+v", got)
 	}
 }

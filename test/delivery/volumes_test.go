@@ -6,17 +6,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/volume"
+
 	corev1 "k8s.io/api/core/v1"
+
 	rbacv1 "k8s.io/api/rbac/v1"
+
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // The right to make PersistentVolumes would be one to any folder of any node, were it not for the policy.
@@ -89,7 +94,7 @@ func testManagerClasses(t *testing.T) {
 	class := func(change func(*storagev1.StorageClass)) *storagev1.StorageClass {
 		made := &storagev1.StorageClass{
 			ObjectMeta:  ofRun("sb-1a2b3c4d5e6f7081-data"),
-			Provisioner: plan.DriverName, Parameters: map[string]string{"poolname": "sb-1a2b3c4d5e6f7081-data/parent"},
+			Provisioner: volume.DriverName, Parameters: map[string]string{"poolname": "sb-1a2b3c4d5e6f7081-data/parent"},
 		}
 		if change != nil {
 			change(made)
@@ -130,7 +135,7 @@ func testManagerClasses(t *testing.T) {
 // The StorageClass of a run is for the whole cluster, but the disks below it are one namespace's: nobody but the manager claims on it.
 func testClaims(t *testing.T) {
 	run := &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{UID: "7c1f"}}
-	ours := plan.RunPoolName(run, "data")
+	ours := naming.RunPoolName(run, "data")
 	namesake := as(t, "system:serviceaccount:"+team+":storagebench-manager")
 	letClaim(t, "storagebench-manager")
 	somebody := as(t, "system:admin-of-the-cluster")
@@ -142,7 +147,7 @@ func testClaims(t *testing.T) {
 	for name, try := range map[string]func(ctx context.Context) error{
 		"by its name": func(ctx context.Context) error { return somebody.Create(ctx, claim(ours, nil), client.DryRunAll) },
 		"of another volume": func(ctx context.Context) error {
-			return somebody.Create(ctx, claim(plan.RunPoolName(run, "log-2"), nil), client.DryRunAll)
+			return somebody.Create(ctx, claim(naming.RunPoolName(run, "log-2"), nil), client.DryRunAll)
 		},
 		"by an annotation": func(ctx context.Context) error {
 			return somebody.Create(ctx, claim("", map[string]string{corev1.BetaStorageClassAnnotation: ours}), client.DryRunAll)

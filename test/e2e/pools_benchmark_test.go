@@ -5,11 +5,14 @@ import (
 	"strings"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/volume"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/test/openebs"
 )
@@ -31,7 +34,7 @@ func (p *pools) benchmarks() {
 	s := p.team()
 	before := s.settled()
 	for _, row := range some(openebs.Rows, len(openebs.Rows)) {
-		p.benchmark(s, before, row, plan.ProvisionerLocal)
+		p.benchmark(s, before, row, volume.ProvisionerLocal)
 	}
 	denied := s.benchmark("denied", p.paths(`
 target: {zfs: {nodes: {matchLabels: {storagebench.dev/lab: "true"}}, pool: {vdevs: [{devices: [$4]}]}}}
@@ -60,7 +63,7 @@ func (p *pools) benchmark(s *space, before []string, row openebs.Row, provisione
 	g.Expect(o.experiment.Runs[0].Volumes).To(gomega.HaveLen(1))
 	g.Expect(o.experiment.Runs[0].Volumes[0].Properties).To(gomega.HaveKeyWithValue(row.Property, row.Value))
 	fmt.Printf("benchmark %s: layout score %d ppm\n", row.Name, o.documents["score"].Metrics["layoutScorePartsPerMillion"])
-	g.Expect(o.documents["read"].Environment).To(gomega.HaveKeyWithValue("beside.outcome", plan.OutcomeSucceeded))
+	g.Expect(o.documents["read"].Environment).To(gomega.HaveKeyWithValue("beside.outcome", v1alpha1.OutcomeSucceeded))
 	g.Expect(o.documents["read"].Metrics["diskReadOperationsPerSecond"]).To(gomega.BeNumerically(">", 0))
 	s.leavesNothing(before, benchmark)
 	g.Expect(p.run("zpool", "list", "-H")).To(gomega.BeEmpty())

@@ -5,15 +5,19 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/naming"
+
 	batchv1 "k8s.io/api/batch/v1"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // graceValues let a stuck teardown hold its node for a minute only.
@@ -41,10 +45,10 @@ maxAttempts: 5
 	first := greedy.benchmark("greedy", spec)
 	greedy.inPhase(first, "read")
 	run := greedy.runs(gomega.NewWithT(p.t), first)[0]
-	claim := plan.VolumeName(run.Name)
+	claim := naming.VolumeName(run.Name)
 	// A pod that keeps the claim, one that is completed and still names it, and names that the next runs need.
 	greedy.create(greedy.newPod("keeper", on(p.node), mounted(claim)), greedy.newPod("done", on(p.node), mounted(claim), command("true")),
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: plan.PhaseObjectName(plan.RunName(first.Name, run.Spec.Experiment, 0, 2), "fill")}})
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: naming.PhaseObjectName(naming.RunName(first.Name, run.Spec.Experiment, 0, 2), "fill")}})
 	greedy.keep()
 	for i := range 6 { // the whole line, with another spec again and again
 		other := greedy.benchmark(fmt.Sprintf("greedy-%d", i), spec)

@@ -5,13 +5,15 @@ import (
 	"strconv"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/naming"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // cloneInVolume clones a dataset to a place within itself, where a link to a folder of the node is waiting. Nothing is mounted there, and a
@@ -21,7 +23,7 @@ func (p *pools) cloneInVolume() {
 	pool := p.make("inside", `{vdevs: [{devices: [$1]}], datasets: [{path: volume, mounted: true}]}`)
 	p.ready(pool)
 	name := string(pool.Spec.PoolName)
-	point := plan.MountPoint(name, "volume")
+	point := naming.MountPoint(name, "volume")
 	g.Expect(p.script(`findmnt -no OPTIONS --mountpoint ` + point)).To(gomega.And(gomega.ContainSubstring("nosuid"), gomega.ContainSubstring("nodev"), gomega.ContainSubstring("noexec")))
 	p.script(`mkdir -p /srv/e2e-victim; echo untouched >/srv/e2e-victim/file; ln -s /srv/e2e-victim ` + point + `/c; ln -s /srv/e2e-victim ` + point + `/data/c`)
 	p.operate("inside-snapshot", pool, `snapshot: {dataset: volume, name: s}`, "Succeeded")
@@ -64,7 +66,7 @@ func (p *pools) bareFolder() {
 	pool := p.make("bare", `{vdevs: [{devices: [$1]}], datasets: [{path: lab, mounted: true}]}`)
 	p.ready(pool)
 	name := string(pool.Spec.PoolName)
-	volume := localVolume("e2e-bare-"+s.name, s.name, plan.VolumePath(name, "lab"), p.node)
+	volume := localVolume("e2e-bare-"+s.name, s.name, naming.VolumePath(name, "lab"), p.node)
 	if err := cluster.Create(p.t.Context(), volume); err != nil {
 		p.t.Fatal(err)
 	}
@@ -96,7 +98,7 @@ func (p *pools) bareFolder() {
 		g.Expect(cluster.List(p.t.Context(), &events, client.InNamespace(s.name))).To(gomega.Succeed())
 		g.Expect(events.Items).To(gomega.ContainElement(gomega.And(gomega.HaveField("Reason", "FailedMount"), gomega.HaveField("Message", gomega.ContainSubstring("does not exist")))))
 	})
-	point := plan.MountPoint(name, "lab")
+	point := naming.MountPoint(name, "lab")
 	g.Expect(p.script(`findmnt -t zfs `+point+` >/dev/null && echo mounted; ls -A `+point+`; lsattr -d `+point+` | cut -c5; touch `+point+`/x 2>/dev/null || echo refused`)).
 		To(gomega.Equal("i\nrefused"), "the folder on the node's own disk")
 

@@ -10,14 +10,18 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/volume"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/test/openebs"
 	"github.com/storagebench/storagebench/test/zfsdriver"
 )
@@ -37,18 +41,18 @@ func (p *pools) openebs() {
 	eventually(p.t, "the kubelet knows the driver", func(g gomega.Gomega) {
 		node, err := getNode(p.t.Context(), p.node)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
-		g.Expect(node.Labels).To(gomega.HaveKey(plan.DriverNodeLabel))
+		g.Expect(node.Labels).To(gomega.HaveKey(volume.DriverNodeLabel))
 	})
 	g := gomega.NewWithT(p.t)
 	s := p.team()
 	before := s.settled()
 	for _, row := range some(openebs.Rows, len(openebs.Rows)) {
-		o := p.benchmark(s, before, row, plan.ProvisionerOpenEBS)
-		volume := o.experiment.Runs[0].Volumes[0]
-		g.Expect(volume.Provisioner).To(gomega.Equal(plan.ProvisionerOpenEBS))
+		o := p.benchmark(s, before, row, volume.ProvisionerOpenEBS)
+		made := o.experiment.Runs[0].Volumes[0]
+		g.Expect(made.Provisioner).To(gomega.Equal(volume.ProvisionerOpenEBS))
 		if row.Name == "dataset" { // one that the class says, one that only the parent has, and the limit
 			for name, value := range map[string]string{"recordsize": "8192", "compression": "off", "sync": "always", "refquota": "536870912", "quota": "0"} {
-				g.Expect(volume.Properties).To(gomega.HaveKeyWithValue(name, value))
+				g.Expect(made.Properties).To(gomega.HaveKeyWithValue(name, value))
 			}
 		}
 		left, err := openebs.Left(p.t.Context(), cluster)
@@ -59,7 +63,7 @@ func (p *pools) openebs() {
 		p.otherwise(s, before)
 	}
 	if !testing.Short() {
-		p.plainCases(s, before, plan.ProvisionerOpenEBS, 1)
+		p.plainCases(s, before, volume.ProvisionerOpenEBS, 1)
 		p.deleted(s, before, "{provisioner: OpenEBS, size: 384Mi}")
 		p.alike(s, before)
 	}
@@ -70,7 +74,7 @@ func (p *pools) alike(s *space, before []string) {
 	g := gomega.NewWithT(p.t)
 	breakDisk(p.t, p.node, p.disks[0], "throttle", ageingIOPS, ageingBytesPerSecond)
 	properties, reads := map[string]map[string]string{}, map[string]float64{}
-	for _, provisioner := range []string{plan.ProvisionerLocal, plan.ProvisionerOpenEBS} {
+	for _, provisioner := range []string{volume.ProvisionerLocal, volume.ProvisionerOpenEBS} {
 		benchmark := s.benchmark("alike-"+strings.ToLower(provisioner), p.paths(`
 target:
   zfs:
@@ -89,13 +93,13 @@ gates:
 		reads[provisioner] = float64(o.documents["read"].Metrics["readOperationsPerSecond"])
 		s.leavesNothing(before, benchmark)
 	}
-	for name, value := range properties[plan.ProvisionerLocal] {
-		g.Expect(properties[plan.ProvisionerOpenEBS]).To(gomega.HaveKeyWithValue(name, value))
+	for name, value := range properties[volume.ProvisionerLocal] {
+		g.Expect(properties[volume.ProvisionerOpenEBS]).To(gomega.HaveKeyWithValue(name, value))
 	}
-	local := reads[plan.ProvisionerLocal]
+	local := reads[volume.ProvisionerLocal]
 	fmt.Printf("alike: %.0f reads a second on the agent's dataset, %.0f on the driver's; %d properties are equal\n",
-		local, reads[plan.ProvisionerOpenEBS], len(properties[plan.ProvisionerLocal]))
-	g.Expect(reads[plan.ProvisionerOpenEBS]).To(gomega.BeNumerically("~", local, local/20))
+		local, reads[volume.ProvisionerOpenEBS], len(properties[volume.ProvisionerLocal]))
+	g.Expect(reads[volume.ProvisionerOpenEBS]).To(gomega.BeNumerically("~", local, local/20))
 }
 
 // otherwise: a volume that is not as asked is found out before anything is written to it. A file system has no volblocksize, and the

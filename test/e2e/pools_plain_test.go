@@ -7,7 +7,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
+	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // plainCase is what a newcomer writes first: one workload on a new, empty volume, with a fill only where the workload needs one.
@@ -42,7 +42,7 @@ var plainCases = []plainCase{
 // plain runs what newcomers try first, on datasets and volumes of the agent.
 func (p *pools) plain() {
 	s := p.team()
-	p.plainCases(s, s.settled(), plan.ProvisionerLocal, len(plainCases)/2)
+	p.plainCases(s, s.settled(), volume.ProvisionerLocal, len(plainCases)/2)
 }
 
 // plainCases runs the cases on a file system and on a device; with little time, every few-th of them.

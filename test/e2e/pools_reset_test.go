@@ -5,14 +5,17 @@ import (
 	"strings"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/naming"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // resets keep a pool from one repetition to the next: with Dataset the second begins on a new dataset, with None on what the first has left.
@@ -59,14 +62,14 @@ func (p *pools) repetition(s *space, benchmark *v1alpha1.StorageBenchmark, numbe
 	gomega.NewWithT(p.t).Eventually(func(g gomega.Gomega) {
 		for _, run := range s.runs(g, benchmark) {
 			if run.Spec.Repetition == number && run.Status.CurrentPhase == "read" && len(run.Status.Volumes) == 1 {
-				found = keptDataset{pool: plan.RunPoolName(&run, plan.VolumeData), poolGUID: run.Status.Volumes[0].GUID, run: string(run.UID)}
+				found = keptDataset{pool: naming.RunPoolName(&run, naming.VolumeData), poolGUID: run.Status.Volumes[0].GUID, run: string(run.UID)}
 			}
 		}
 		g.Expect(found.pool).NotTo(gomega.BeEmpty())
 	}).WithTimeout(benchmarkPatience).WithPolling(polling).Should(gomega.Succeed(), "repetition %d is measured", number)
 	g := gomega.NewWithT(p.t)
 	g.Expect(p.run("zpool", "get", "-H", "-o", "value", "guid", found.pool)).To(gomega.Equal(found.poolGUID))
-	g.Expect(p.run("zfs", "get", "-H", "-o", "value,source", plan.PropertyRun, found.pool+"/volume")).To(gomega.Equal(found.run + "\tlocal"))
+	g.Expect(p.run("zfs", "get", "-H", "-o", "value,source", naming.PropertyRun, found.pool+"/volume")).To(gomega.Equal(found.run + "\tlocal"))
 	found.guid = p.run("zfs", "get", "-H", "-o", "value", "guid", found.pool+"/volume")
 	return found
 }

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/naming"
+
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/history"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // goodExperiments come before the disk is made slower, and the change is to be found by the last of so many.
@@ -65,7 +67,7 @@ gates: [{name: no-decline, compare: {metric: writes.`+declining+`, to: History}}
 
 func (s *space) historyOf(benchmark *v1alpha1.StorageBenchmark) *history.Series {
 	var stored corev1.ConfigMap
-	if err := cluster.Get(s.t.Context(), client.ObjectKey{Namespace: benchmark.Namespace, Name: plan.HistoryName(benchmark.Name)}, &stored); err != nil {
+	if err := cluster.Get(s.t.Context(), client.ObjectKey{Namespace: benchmark.Namespace, Name: naming.HistoryName(benchmark.Name)}, &stored); err != nil {
 		return &history.Series{}
 	}
 	series, err := history.Decode([]byte(stored.Data[history.Key]))

@@ -9,10 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/runs"
+
 	batchv1 "k8s.io/api/batch/v1"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -27,7 +33,6 @@ import (
 	"github.com/storagebench/storagebench/controllers"
 	"github.com/storagebench/storagebench/controllers/benchmark"
 	"github.com/storagebench/storagebench/controllers/run"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/test/sim"
 )
 
@@ -131,7 +136,7 @@ func (m *machine) startManager(when moment, lag int, seed uint64) (*manager, err
 	v := newView(m.live, m.namespace, m.node, lag, seed)
 	writer := m.watchWrites(when, v)
 	recorder := &events.FakeRecorder{}
-	timings := plan.DefaultTimings()
+	timings := runs.DefaultTimings()
 	return &manager{
 		view: v, seen: map[string]string{},
 		benchmarks: &benchmark.Reconciler{Client: writer, Live: m.live, Recorder: recorder, Clock: clock.RealClock{},

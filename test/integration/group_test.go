@@ -15,8 +15,8 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/test/sim"
 )
@@ -131,21 +131,21 @@ func TestGroup(t *testing.T) {
 	l.poolsGone()
 	g.Expect(*benchmark.Status.Progress).To(gomega.Equal(v1alpha1.ProgressStatus{RunsTotal: 2, RunsDone: 2}))
 
-	runs := l.runs()
-	g.Expect(runs).To(gomega.HaveLen(4))
-	for i := 0; i < len(runs); i += 2 {
-		g.Expect(runs[i].Name).To(gomega.HaveSuffix(fmt.Sprintf("-00%d-a", i/2)))
-		g.Expect(runs[i].Spec.Seed).To(gomega.Equal(runs[i+1].Spec.Seed))
-		g.Expect(string(runs[i].Spec.Target.ZFS.Pool.Vdevs[0].Devices[0])).To(gomega.HaveSuffix("/a"))
-		g.Expect(string(runs[i+1].Spec.Target.ZFS.Pool.Vdevs[0].Devices[0])).To(gomega.HaveSuffix("/b"))
-		for k, phase := range runs[i].Status.Phases {
-			other := runs[i+1].Status.Phases[k]
+	members := l.runs()
+	g.Expect(members).To(gomega.HaveLen(4))
+	for i := 0; i < len(members); i += 2 {
+		g.Expect(members[i].Name).To(gomega.HaveSuffix(fmt.Sprintf("-00%d-a", i/2)))
+		g.Expect(members[i].Spec.Seed).To(gomega.Equal(members[i+1].Spec.Seed))
+		g.Expect(string(members[i].Spec.Target.ZFS.Pool.Vdevs[0].Devices[0])).To(gomega.HaveSuffix("/a"))
+		g.Expect(string(members[i+1].Spec.Target.ZFS.Pool.Vdevs[0].Devices[0])).To(gomega.HaveSuffix("/b"))
+		for k, phase := range members[i].Status.Phases {
+			other := members[i+1].Status.Phases[k]
 			g.Expect(phase.StartAt).NotTo(gomega.BeNil())
 			g.Expect(phase.StartAt.Equal(other.StartAt)).To(gomega.BeTrue(), "%s and %s", phase.StartAt, other.StartAt)
 			g.Expect(*phase.StartLagMilliseconds).To(gomega.BeZero())
 		}
-		since := runs[i+1].Status.ReadyFor.Since // the second was the last to be ready
-		g.Expect(runs[i].Status.Phases[1].StartAt.Time).To(gomega.BeTemporally("~", since.Add(plan.StartAllowance), time.Millisecond))
+		since := members[i+1].Status.ReadyFor.Since // the second was the last to be ready
+		g.Expect(members[i].Status.Phases[1].StartAt.Time).To(gomega.BeTemporally("~", since.Add(runs.StartAllowance), time.Millisecond))
 	}
 	stored, experiment := l.results(benchmark, benchmark.Status.Results.ConfigMap)
 	g.Expect(experiment.Groups).To(gomega.HaveLen(2))

@@ -9,18 +9,25 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/runs"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	runtimeconfig "sigs.k8s.io/controller-runtime/pkg/config"
+
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/test/cluster"
 	"github.com/storagebench/storagebench/test/sim"
@@ -46,7 +53,7 @@ type lab struct {
 	journal     *journal
 	clock       *movedClock
 	// limits of the admin, none unless a test sets them; grace is how long a stuck teardown holds its node.
-	limits plan.Limits
+	limits experiment.Limits
 	grace  time.Duration
 	stop   func()
 }
@@ -71,7 +78,7 @@ func newLabOn(t *testing.T, count int, behaviour sim.Behaviour, moreNamespaces .
 	}, strings.TrimPrefix(t.Name(), "Test")), "-")
 	name = strings.Trim(name[:min(len(name), 50)], "-")
 	// weather_test names a PriorityClass that does not exist: that it does not is found out later than that it may not be named.
-	l := &lab{t: t, limits: plan.Limits{PriorityClasses: []string{"not-there"}}, namespaces: append([]string{name}, moreNamespaces...), node: "node-" + name, class: "class-" + name, stop: func() {}, clock: &movedClock{}}
+	l := &lab{t: t, limits: experiment.Limits{PriorityClasses: []string{"not-there"}}, namespaces: append([]string{name}, moreNamespaces...), node: "node-" + name, class: "class-" + name, stop: func() {}, clock: &movedClock{}}
 	scheme, err := controllers.Scheme()
 	l.must(err)
 	l.live, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
@@ -141,7 +148,7 @@ func (l *lab) startManager(config *rest.Config) {
 	config = cluster.Acting(config, managerConfig)
 	options := controllers.Options{
 		LeaseNamespace: l.namespaces[0], Namespaces: l.namespaces, RunnerImage: runnerImage, Concurrency: 2, BenchmarkClock: l.clock,
-		Timings: plan.Timings{CollectGrace: 500 * time.Millisecond, UnreadableGrace: 3 * time.Second, CompanionGrace: 10 * time.Second,
+		Timings: runs.Timings{CollectGrace: 500 * time.Millisecond, UnreadableGrace: 3 * time.Second, CompanionGrace: 10 * time.Second,
 			TeardownGrace: l.grace},
 		Limits: l.limits,
 	}

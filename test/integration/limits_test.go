@@ -5,14 +5,19 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/naming"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/test/sim"
 )
 
@@ -20,7 +25,7 @@ import (
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)
-	l.limits = plan.Limits{MaxHold: time.Hour, MaxStartDeadline: 10 * time.Minute, PriorityClasses: []string{"bench"}}
+	l.limits = experiment.Limits{MaxHold: time.Hour, MaxStartDeadline: 10 * time.Minute, PriorityClasses: []string{"bench"}}
 	l.startManager(config)
 	g := gomega.NewWithT(t)
 	for name, test := range map[string]struct {
@@ -51,7 +56,7 @@ func lasts(d time.Duration) *v1alpha1.Duration {
 func TestNamespaceLimit(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, inPhase("read", sim.Script{Hold: true}), "limit-other")
-	l.limits = plan.Limits{LinePerNamespace: 1}
+	l.limits = experiment.Limits{LinePerNamespace: 1}
 	l.startManager(config)
 	first := l.submit("first", small)
 	l.running("read", 1)
@@ -81,7 +86,7 @@ func TestStuckTeardown(t *testing.T) {
 	stuck := l.submit("stuck", small, func(b *v1alpha1.StorageBenchmark) { b.Spec.Repetitions = 2 })
 	claim := &corev1.PersistentVolumeClaim{}
 	l.eventually("a tenant keeps the claim of the run", func(g gomega.Gomega) {
-		g.Expect(l.live.Get(t.Context(), client.ObjectKey{Namespace: l.namespaces[0], Name: plan.VolumeName(l.firstRun("stuck"))}, claim)).To(gomega.Succeed())
+		g.Expect(l.live.Get(t.Context(), client.ObjectKey{Namespace: l.namespaces[0], Name: naming.VolumeName(l.firstRun("stuck"))}, claim)).To(gomega.Succeed())
 		before := claim.DeepCopy()
 		claim.Finalizers = append(claim.Finalizers, foreign)
 		g.Expect(l.live.Patch(t.Context(), claim, client.MergeFrom(before))).To(gomega.Succeed())
@@ -113,7 +118,7 @@ func (l *lab) firstRun(benchmark string) string {
 func TestMaxHold(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, inPhase("read", sim.Script{Hold: true}))
-	l.limits = plan.Limits{MaxHold: 10 * time.Second}
+	l.limits = experiment.Limits{MaxHold: 10 * time.Second}
 	l.startManager(config)
 	benchmark := l.finished(l.submit("endless", small), v1alpha1.VerdictInconclusive)
 	passed := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionPassed)

@@ -11,8 +11,14 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/volume"
+
 	corev1 "k8s.io/api/core/v1"
+
 	storagev1 "k8s.io/api/storage/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,7 +26,6 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/test/sim"
 	"github.com/storagebench/storagebench/test/zfsdriver"
@@ -135,7 +140,7 @@ func (n *zfsNode) look(ctx context.Context, pool *v1alpha1.BenchmarkPool) error 
 // drivenLeft are what runs on the driver's volumes make in no namespace.
 func (n *zfsNode) drivenLeft(g gomega.Gomega) (left []string) {
 	volumes := &unstructured.UnstructuredList{}
-	volumes.SetGroupVersionKind(schema.GroupVersionKind{Group: plan.DriverGroup, Version: plan.DriverVersion, Kind: "ZFSVolumeList"})
+	volumes.SetGroupVersionKind(schema.GroupVersionKind{Group: volume.DriverGroup, Version: volume.DriverVersion, Kind: "ZFSVolumeList"})
 	var classes storagev1.StorageClassList
 	var pools v1alpha1.BenchmarkPoolList
 	for _, list := range []client.ObjectList{volumes, &classes, &pools} {
@@ -145,7 +150,7 @@ func (n *zfsNode) drivenLeft(g gomega.Gomega) (left []string) {
 		left = append(left, "ZFSVolume "+volume.GetName())
 	}
 	for _, class := range classes.Items {
-		if class.Provisioner == plan.DriverName {
+		if class.Provisioner == volume.DriverName {
 			left = append(left, "StorageClass "+class.Name)
 		}
 	}
@@ -193,7 +198,7 @@ func TestOpenEBS(t *testing.T) {
 		g.Expect(ready(l.get(benchmark).Status.Conditions).Reason).To(gomega.Equal(v1alpha1.ReasonDriverNotInstalled))
 		g.Expect(ready(l.get(benchmark).Status.Conditions).Message).To(gomega.And(gomega.ContainSubstring("install OpenEBS ZFS LocalPV"), gomega.ContainSubstring("provisioner: Local")))
 	})
-	l.must(l.live.Create(t.Context(), &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: plan.DriverName}}))
+	l.must(l.live.Create(t.Context(), &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: volume.DriverName}}))
 	l.eventually("the benchmark says what is missing", func(g gomega.Gomega) {
 		g.Expect(ready(l.get(benchmark).Status.Conditions).Message).To(gomega.ContainSubstring("but not the kind ZFSVolume"))
 	})
@@ -206,7 +211,7 @@ func TestOpenEBS(t *testing.T) {
 	run := l.runs()[0]
 	guard.Lock()
 	g.Expect(sources).To(gomega.HaveLen(2))
-	g.Expect(sources[0]).To(gomega.HavePrefix(plan.RunPoolName(&run, "data") + "/parent/pvc-"))
+	g.Expect(sources[0]).To(gomega.HavePrefix(naming.RunPoolName(&run, "data") + "/parent/pvc-"))
 	guard.Unlock()
 	g.Expect(node.commands).To(gomega.HaveLen(1))
 	g.Expect(node.commands[0]).To(gomega.And(gomega.ContainSubstring("refquota=67108864"), gomega.ContainSubstring("recordsize=8k"), gomega.Not(gomega.ContainSubstring("sync"))))
@@ -224,7 +229,7 @@ func TestOpenEBS(t *testing.T) {
 	finished := l.finished(left, v1alpha1.VerdictInvalid)
 	at := slices.IndexFunc(l.runs(), func(run v1alpha1.BenchmarkRun) bool { return run.Spec.Benchmark == "left-open" })
 	second := l.runs()[at]
-	g.Expect(second.Spec.Target.ZFS.Dataset.Provisioner).To(gomega.Equal(plan.ProvisionerOpenEBS))
+	g.Expect(second.Spec.Target.ZFS.Dataset.Provisioner).To(gomega.Equal(volume.ProvisionerOpenEBS))
 	g.Expect(second.Status.Phases).To(gomega.BeEmpty(), "a phase was begun")
 	g.Expect(ready(second.Status.Conditions).Reason).To(gomega.Equal(v1alpha1.ReasonPropertiesDiffer))
 	g.Expect(finished.Status.Results).NotTo(gomega.BeNil())

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // operations play the agents' part in PoolOperations on the lab's nodes: what is asked for begins at once, and ends when it is told to.
@@ -30,7 +29,7 @@ func (l *lab) operations(ctx context.Context) error {
 			case operation.Status.StartedAt == nil:
 				operation.Status.StartedAt, operation.Status.Progress = &now, &v1alpha1.OperationProgress{Message: "at work"}
 			case operation.Spec.Cancel:
-				operation.Status.FinishedAt, operation.Status.Outcome = &now, plan.OutcomeSucceeded
+				operation.Status.FinishedAt, operation.Status.Outcome = &now, v1alpha1.OutcomeSucceeded
 			default:
 				continue
 			}

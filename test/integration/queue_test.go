@@ -5,13 +5,16 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/naming"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/test/sim"
 )
 
@@ -74,7 +77,7 @@ func TestAbandonedLease(t *testing.T) {
 	l := start(t, nil)
 	l.must(l.live.Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: l.namespaces[0], Name: plan.LeaseName(l.node), Labels: map[string]string{v1alpha1.LabelNodeLease: "true"},
+			Namespace: l.namespaces[0], Name: naming.LeaseName(l.node), Labels: map[string]string{v1alpha1.LabelNodeLease: "true"},
 			Annotations: map[string]string{v1alpha1.AnnotationNode: l.node, v1alpha1.AnnotationHolder: l.namespaces[0] + "/vanished"},
 		},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("00000000-0000-0000-0000-000000000000")},
@@ -90,7 +93,7 @@ func TestLeaseStolen(t *testing.T) {
 	benchmark := l.submit("bench", small)
 	l.running("fill", 1)
 	lease := &coordinationv1.Lease{}
-	key := client.ObjectKey{Namespace: l.namespaces[0], Name: plan.LeaseName(l.node)}
+	key := client.ObjectKey{Namespace: l.namespaces[0], Name: naming.LeaseName(l.node)}
 	l.must(l.live.Get(t.Context(), key, lease))
 	lease.Spec.HolderIdentity = ptr.To("00000000-0000-0000-0000-000000000000")
 	lease.Annotations[v1alpha1.AnnotationHolder] = l.namespaces[0] + "/thief"

@@ -9,12 +9,15 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/naming"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/test/sim"
 )
@@ -22,7 +25,7 @@ import (
 // marksOf are what an agent reports once it has reset a kept pool for its run.
 func marksOf(pool *v1alpha1.BenchmarkPool) []v1alpha1.EffectiveProperty {
 	var marks []v1alpha1.EffectiveProperty
-	for _, mark := range plan.RunMarks(pool) {
+	for _, mark := range naming.RunMarks(pool) {
 		marks = append(marks, v1alpha1.EffectiveProperty{Dataset: mark.Dataset, Name: mark.Name, Value: pool.Labels[v1alpha1.LabelRunUID], Source: "local"})
 	}
 	return marks
@@ -87,7 +90,7 @@ func TestResetNone(t *testing.T) {
 		"fill from nobody", "read from nobody", "fill from 001-2", "read from 001-2"}))
 	guard.Unlock()
 	from := map[string]string{}
-	_, experiment := l.results(benchmark, plan.ResultsName("bench", plan.Experiment(l.get(benchmark))))
+	_, experiment := l.results(benchmark, naming.ResultsName("bench", experiment.ID(l.get(benchmark))))
 	for _, run := range experiment.Runs {
 		g.Expect(run.Reset).To(gomega.Equal("None"))
 		from[run.Name[len("bench-01234567-"):]] = run.KeptFrom[max(0, len(run.KeptFrom)-5):]

@@ -7,14 +7,19 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/naming"
+
 	corev1 "k8s.io/api/core/v1"
+
 	eventsv1 "k8s.io/api/events/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+
 	past "github.com/storagebench/storagebench/internal/history"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/test/sim"
 )
 
@@ -97,7 +102,7 @@ func TestSchedule(t *testing.T) {
 func (l *lab) history(benchmark *v1alpha1.StorageBenchmark) *past.Series {
 	l.t.Helper()
 	var stored corev1.ConfigMap
-	l.must(l.live.Get(l.t.Context(), client.ObjectKey{Namespace: benchmark.Namespace, Name: plan.HistoryName(benchmark.Name)}, &stored))
+	l.must(l.live.Get(l.t.Context(), client.ObjectKey{Namespace: benchmark.Namespace, Name: naming.HistoryName(benchmark.Name)}, &stored))
 	series, err := past.Decode([]byte(stored.Data["history.json"]))
 	l.must(err)
 	return series

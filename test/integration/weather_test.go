@@ -5,15 +5,20 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/naming"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/test/sim"
@@ -321,11 +326,11 @@ func TestForeignNames(t *testing.T) {
 	l := newLab(t, nil)
 	g := gomega.NewWithT(t)
 	benchmark := l.submit("bench", small)
-	experiment := plan.Experiment(l.get(benchmark))
-	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0], Name: plan.ResultsName("bench", experiment)}}
+	experiment := experiment.ID(l.get(benchmark))
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0], Name: naming.ResultsName("bench", experiment)}}
 	stored.Data = map[string]string{"precious": "yes"}
 	l.must(l.live.Create(t.Context(), stored))
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0], Name: plan.VolumeName(plan.RunName("bench", experiment, 0, 1))}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0], Name: naming.VolumeName(naming.RunName("bench", experiment, 0, 1))}}
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
 		StorageClassName: &l.class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},

@@ -6,22 +6,26 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/volume"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // TestSpecs: the benchmarks are such as the API has.
 func TestSpecs(t *testing.T) {
 	for _, row := range Rows {
-		for _, provisioner := range []string{plan.ProvisionerLocal, plan.ProvisionerOpenEBS} {
+		for _, provisioner := range []string{volume.ProvisionerLocal, volume.ProvisionerOpenEBS} {
 			var spec v1alpha1.StorageBenchmarkSpec
 			if err := yaml.UnmarshalStrict([]byte(row.Spec(provisioner, "/dev/disk/by-id/a")), &spec); err != nil || spec.Target.ZFS.Dataset.Provisioner != provisioner {
 				t.Errorf("%s: %v", row.Name, err)
@@ -74,7 +78,7 @@ func measure(t *testing.T, cluster client.Client, namespace string, row Row, dis
 	const patience, polling = 15 * time.Minute, 2 * time.Second
 	g := gomega.NewWithT(t)
 	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: row.Name}}
-	g.Expect(yaml.UnmarshalStrict([]byte(row.Spec(plan.ProvisionerOpenEBS, disk)), &benchmark.Spec)).To(gomega.Succeed())
+	g.Expect(yaml.UnmarshalStrict([]byte(row.Spec(volume.ProvisionerOpenEBS, disk)), &benchmark.Spec)).To(gomega.Succeed())
 	g.Expect(cluster.Create(t.Context(), benchmark)).To(gomega.Succeed())
 	g.Eventually(func(g gomega.Gomega) {
 		g.Expect(cluster.Get(t.Context(), client.ObjectKeyFromObject(benchmark), benchmark)).To(gomega.Succeed())

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/storagebench/storagebench/internal/volume"
+
 	corev1 "k8s.io/api/core/v1"
+
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/plan"
 )
 
 // Row is a dataset that a workload can get from a pool, with what has to be found in the results.
@@ -83,7 +85,7 @@ func Left(ctx context.Context, cluster client.Client) (left []string, err error)
 		}
 	}
 	volumes := &unstructured.UnstructuredList{}
-	volumes.SetGroupVersionKind(schema.GroupVersionKind{Group: plan.DriverGroup, Version: plan.DriverVersion, Kind: "ZFSVolumeList"})
+	volumes.SetGroupVersionKind(schema.GroupVersionKind{Group: volume.DriverGroup, Version: volume.DriverVersion, Kind: "ZFSVolumeList"})
 	if err := cluster.List(ctx, volumes); err != nil && !meta.IsNoMatchError(err) {
 		return nil, err
 	}

@@ -1,0 +1,39 @@
+package operations
+
+import (
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+var addVdevKind = traits{disks: true, begin: beginAddVdev, stage: addVdevStage}
+
+// AddedLayout is the layout that an addVdev adds.
+func AddedLayout(vdev v1alpha1.Vdev) zfs.Layout {
+	return pools.SpecLayout(v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{vdev}})
+}
+
+func beginAddVdev(state State) (string, *obstacle) {
+	devices := OperationDevices(state.Operation.Spec.Action)
+	for _, device := range devices {
+		if _, _, found := state.leaf(device); found {
+			return "", refuses(v1alpha1.ReasonDeviceInPool, "%s is in pool %s already: name a disk that is free", device, state.Live.Name)
+		}
+	}
+	_, refused := state.take(devices)
+	return "", refused
+}
+
+// addVdevStage: a vdev is added as a whole or not at all.
+func addVdevStage(state State) operationStage {
+	devices := OperationDevices(state.Operation.Spec.Action)
+	for _, device := range devices {
+		if _, _, found := state.leaf(device); !found {
+			return state.taking(devices, pending("adds %s to pool %s", strings.Join(devices, ", "), state.Live.Name))
+		}
+	}
+	return done([]v1alpha1.OperationMetric{metric("poolSizeBytes", state.Live.Size)}, "%s is in pool %s: name it in the BenchmarkPool's vdevs too, else it reports drift",
+		strings.Join(devices, ", "), state.Live.Name)
+}

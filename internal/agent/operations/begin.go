@@ -1,0 +1,232 @@
+package operations
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/internal/agent/pools"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// obstacle is what keeps an operation from beginning: for ever, or until it is gone.
+type obstacle struct {
+	final           bool
+	reason, message string
+	// recheck is when to look again if no watch tells.
+	recheck time.Duration
+}
+
+func waits(reason string, recheck time.Duration, format string, values ...any) *obstacle {
+	return &obstacle{reason: reason, message: fmt.Sprintf(format, values...), recheck: recheck}
+}
+
+// isMeant refuses to destroy another object than the one that the spec means by its guid; one that is not told is another.
+func isMeant(meant v1alpha1.GUID, what, guid string) *obstacle {
+	switch {
+	case meant == "" || string(meant) == guid:
+		return nil
+	case guid == "":
+		return refuses(v1alpha1.ReasonNotSupported, "the ZFS of this node does not tell the guid of %s, so that nobody knows whether it is the one with guid %s: "+
+			"update to OpenZFS 2.3, or leave out guid", what, meant)
+	}
+	return refuses(v1alpha1.ReasonGUIDMismatch, "%s has guid %s, and the one that is meant has guid %s: make another PoolOperation for what is there", what, guid, meant)
+}
+
+func refuses(reason, format string, values ...any) *obstacle {
+	return &obstacle{final: true, reason: reason, message: fmt.Sprintf(format, values...)}
+}
+
+// lateOperation ends what has not begun in time, whatever it is and whether it could begin now: what was to be destroyed then may be dear
+// by now.
+func lateOperation(state State) Decision {
+	if state.Operation.Spec.Cancel {
+		return cancelledOperation()
+	}
+	message := fmt.Sprintf("it never began within its deadline of %s, and nothing was done: if it is still wanted, make another PoolOperation, with a longer spec.deadline",
+		state.deadline())
+	if waited := meta.FindStatusCondition(state.Operation.Status.Conditions, v1alpha1.ConditionReady); waited != nil && waited.Message != "" {
+		message += "; last seen: " + waited.Message
+	}
+	return Decision{Outcome: v1alpha1.OutcomeFailed, Reason: v1alpha1.ReasonDeadlineExceeded, Message: message}
+}
+
+func cancelledOperation() Decision {
+	return Decision{Outcome: v1alpha1.OutcomeCancelled, Reason: v1alpha1.ReasonCancelled, Message: "cancelled before it began"}
+}
+
+// waitingOperation begins the operation as soon as nothing is in the way.
+func waitingOperation(state State) Decision {
+	if state.Operation.Spec.Cancel {
+		return cancelledOperation()
+	}
+	kind := state.kind()
+	detail, obstacle := "", state.queueObstacle()
+	if obstacle == nil {
+		obstacle = state.poolObstacle(kind)
+	}
+	if obstacle == nil {
+		detail, obstacle = kind.begin(state)
+	}
+	switch {
+	case obstacle == nil:
+		return Decision{Begin: true, Handle: strings.TrimSpace(state.Live.GUID + " " + detail), Attempts: state.attempts(), Reason: v1alpha1.ReasonOperationRunning,
+			Message: "begins", Progress: kind.total(state), Actions: []Action{{Kind: AddOperationFinalizer}}, Recheck: pools.AtOnce}
+	case obstacle.final:
+		return Decision{Outcome: v1alpha1.OutcomeFailed, Reason: obstacle.reason, Message: obstacle.message + "; nothing was done"}
+	}
+	return Decision{Reason: obstacle.reason, Message: obstacle.message, Recheck: obstacle.recheck}
+}
+
+// poolObstacle wants the pools to be there, ours and in order.
+func (s State) poolObstacle(kind traits) *obstacle {
+	if foreign := s.foreignPool(s.Pool, s.ToPool); foreign != nil {
+		return foreign
+	}
+	if another := s.anotherPool(); another != nil {
+		return another
+	}
+	if problem := s.notReady(s.Operation.Spec.Pool, s.Pool, s.Live, kind); problem != nil {
+		return problem
+	}
+	if replicate := s.Operation.Spec.Action.Replicate; replicate != nil {
+		return s.notReady(replicate.ToPool, s.ToPool, s.ToLive, traits{})
+	}
+	return nil
+}
+
+// foreignPool refuses pools that were not made for the namespace of the run that the operation was made for. The manager makes no such
+// operation: who can write in a namespace must not come to others' pools even if it did.
+func (s State) foreignPool(pools ...*v1alpha1.BenchmarkPool) *obstacle {
+	namespace := s.Operation.Labels[v1alpha1.LabelNamespace]
+	for _, pool := range pools {
+		if namespace != "" && pool != nil && pool.Spec.Namespace != namespace {
+			return refuses(v1alpha1.ReasonPoolNotAllowed, "BenchmarkPool %s was not made for namespace %s, whose run this operation is for: name a pool of that namespace",
+				pool.Name, namespace)
+		}
+	}
+	return nil
+}
+
+// Seen are the UIDs of the BenchmarkPools that the action names, as they were first seen; empty while none of the name was.
+func (s State) Seen() (pool, toPool string) {
+	first := func(recorded string, now *v1alpha1.BenchmarkPool) string {
+		if recorded == "" && now != nil {
+			return string(now.UID)
+		}
+		return recorded
+	}
+	return first(s.Operation.Status.PoolUID, s.Pool), first(s.Operation.Status.ToPoolUID, s.ToPool)
+}
+
+// anotherPool refuses BenchmarkPools that were made while the operation waited on others of the same name: what it was asked to do was
+// not meant for them, and what is on them may be dear.
+func (s State) anotherPool() *obstacle {
+	refuse := func(name, seen string, now *v1alpha1.BenchmarkPool) *obstacle {
+		if seen == "" || now != nil && string(now.UID) == seen {
+			return nil
+		}
+		instead := "there is none of that name now"
+		if now != nil {
+			instead = fmt.Sprintf("the one of that name now has UID %s", now.UID)
+		}
+		return refuses(v1alpha1.ReasonPoolLost, "BenchmarkPool %s with UID %s, which this operation waited for, is gone, and %s: make another PoolOperation for what is there",
+			name, seen, instead)
+	}
+	if another := refuse(s.Operation.Spec.Pool, s.Operation.Status.PoolUID, s.Pool); another != nil {
+		return another
+	}
+	if replicate := s.Operation.Spec.Action.Replicate; replicate != nil {
+		return refuse(replicate.ToPool, s.Operation.Status.ToPoolUID, s.ToPool)
+	}
+	return nil
+}
+
+func (s State) notReady(name string, pool *v1alpha1.BenchmarkPool, live *Pool, kind traits) *obstacle {
+	not := func(format string, values ...any) *obstacle {
+		return waits(v1alpha1.ReasonPoolNotReady, 0, "waiting for BenchmarkPool "+name+": "+format, values...)
+	}
+	if pool == nil {
+		return not("there is none of that name")
+	}
+	if pool.Spec.NodeName != s.Operation.Spec.NodeName {
+		return not("it is on node %s, this operation is for node %s", pool.Spec.NodeName, s.Operation.Spec.NodeName)
+	}
+	if !pool.DeletionTimestamp.IsZero() {
+		return not("it is being deleted")
+	}
+	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.ObservedGeneration != pool.Generation {
+		return not("its agent has not looked at it yet")
+	}
+	var allowed []string
+	if kind.disks { // what differs from the spec may be what the operation is there to change
+		allowed = append(allowed, v1alpha1.ReasonPoolDrifted)
+	}
+	if kind.unhealthy {
+		allowed = append(allowed, v1alpha1.ReasonPoolUnhealthy, v1alpha1.ReasonPoolRebuilding)
+	}
+	if ready.Status != metav1.ConditionTrue && !slices.Contains(allowed, ready.Reason) {
+		return not("%s: %s", ready.Reason, ready.Message)
+	}
+	if live == nil {
+		// Its status is about to tell.
+		return waits(v1alpha1.ReasonPoolNotReady, operationSoon, "waiting for BenchmarkPool %s: its pool is not imported", name)
+	}
+	return nil
+}
+
+// Queued says whether an operation that has not begun waits for another one. Nothing but Operation and Others is needed to know.
+func (s State) Queued() bool { return s.queueObstacle() != nil }
+
+// queueObstacle lets one operation at a time change a pool, oldest first, and one set a module parameter.
+func (s State) queueObstacle() *obstacle {
+	for i := range s.Others {
+		other := &s.Others[i]
+		if other.UID == s.Operation.UID || other.Status.Outcome != "" || !collide(s.Operation, other) || !before(other, s.Operation) {
+			continue
+		}
+		return waits(v1alpha1.ReasonQueued, 0, "waiting for PoolOperation %s, which came first", other.Name)
+	}
+	return nil
+}
+
+// before says whether the first operation has its turn before the second, which has not begun.
+func before(a, b *v1alpha1.PoolOperation) bool {
+	if a.Status.StartedAt != nil {
+		return true
+	}
+	if !a.DeletionTimestamp.IsZero() {
+		return false
+	}
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.UID < b.UID
+}
+
+// collide says whether two operations may not run beside each other.
+func collide(a, b *v1alpha1.PoolOperation) bool {
+	if first, second := a.Spec.Action.ModuleParameter, b.Spec.Action.ModuleParameter; first != nil && second != nil {
+		return first.Name == second.Name
+	}
+	if kindOf(a.Spec.Action).beside || kindOf(b.Spec.Action).beside {
+		return false
+	}
+	pools := poolsOf(b)
+	return slices.ContainsFunc(poolsOf(a), func(pool string) bool { return slices.Contains(pools, pool) })
+}
+
+func poolsOf(operation *v1alpha1.PoolOperation) []string {
+	pools := []string{operation.Spec.Pool}
+	if replicate := operation.Spec.Action.Replicate; replicate != nil {
+		pools = append(pools, replicate.ToPool)
+	}
+	return pools
+}

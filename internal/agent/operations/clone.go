@@ -1,0 +1,24 @@
+package operations
+
+import (
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+var cloneKind = traits{begin: beginClone, stage: cloneStage}
+
+func beginClone(state State) (string, *obstacle) {
+	if !state.Snapshot.Exists {
+		return "", refuses(v1alpha1.ReasonSnapshotNotFound, "there is no snapshot %s", state.Snapshot.Name)
+	}
+	return "", state.targetTaken()
+}
+
+func cloneStage(state State) operationStage {
+	switch {
+	case state.ours(state.Target):
+		return done([]v1alpha1.OperationMetric{metric("referencedBytes", state.Target.ReferencedBytes)}, "dataset %s is a clone of %s", state.Target.Name, state.Snapshot.Name)
+	case state.Target.Exists:
+		return failedStage(v1alpha1.ReasonDatasetExists, "somebody else made dataset %s meanwhile: choose another path", state.Target.Name)
+	}
+	return pending("clones %s to %s", state.Snapshot.Name, state.Target.Name)
+}

@@ -1,0 +1,41 @@
+package operations
+
+import (
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+)
+
+// OperationDataset is the full name of a dataset of a pool; the pool's root if the path is empty.
+func OperationDataset(pool *v1alpha1.BenchmarkPool, path v1alpha1.DatasetPath) string {
+	if path == "" {
+		return naming.PoolName(pool)
+	}
+	return naming.PoolName(pool) + "/" + string(path)
+}
+
+// ours says whether an object was made by this operation.
+func (s State) ours(object Object) bool {
+	return object.Exists && object.Mark == string(s.Operation.UID)
+}
+
+func (s State) sourceMissing() *obstacle {
+	if s.Source.Exists {
+		return nil
+	}
+	return refuses(v1alpha1.ReasonDatasetNotFound, "there is no dataset %s", s.Source.Name)
+}
+
+func (s State) targetTaken() *obstacle {
+	if !s.Target.Exists {
+		return nil
+	}
+	return refuses(v1alpha1.ReasonDatasetExists, "there is a dataset %s already, which this operation did not make: choose another path", s.Target.Name)
+}
+
+func progressOf(doneBytes, total int64) *v1alpha1.OperationProgress {
+	progress := &v1alpha1.OperationProgress{DoneBytes: doneBytes, TotalBytes: total}
+	if total > 0 && doneBytes > 0 {
+		progress.Percent = int32(min(100*(float64(doneBytes)/float64(total)), 100))
+	}
+	return progress
+}

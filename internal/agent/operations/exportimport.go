@@ -1,0 +1,33 @@
+package operations
+
+import (
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+)
+
+var exportImportKind = traits{offline: true, begin: beginExport, stage: exportStage}
+
+// beginExport remembers the guid of this load of the pool, which is another after each import.
+func beginExport(state State) (string, *obstacle) {
+	return state.Live.LoadGUID, state.inUse()
+}
+
+func (s State) inUse() *obstacle {
+	if len(s.Users) == 0 {
+		return nil
+	}
+	return waits(v1alpha1.ReasonPoolInUse, operationSoon, "waiting until nobody uses pool %s: %s", s.Live.Name, pools.SomeOf(s.Users))
+}
+
+func exportStage(state State) operationStage {
+	if state.Live == nil {
+		return running("the pool of BenchmarkPool %s is exported; its import follows", state.Operation.Spec.Pool)
+	}
+	if state.Live.LoadGUID != state.handleDetail() {
+		return done([]v1alpha1.OperationMetric{state.seconds()}, "pool %s was exported and imported: its caches are empty", state.Live.Name)
+	}
+	if used := state.inUse(); used != nil {
+		return operationStage{at: stageBlocked, reason: used.reason, message: used.message, recheck: used.recheck}
+	}
+	return pending("exports and imports pool %s", state.Live.Name)
+}

@@ -1,0 +1,177 @@
+package operations
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// traits are what the planner knows of a kind of action.
+type traits struct {
+	// beside says that it runs beside others on the same pool.
+	beside bool
+	// unhealthy says that it may begin on a pool that has lost a disk.
+	unhealthy bool
+	// disks says that it changes the disks of the pool: it may begin although they differ from the spec.
+	disks bool
+	// offline says that it goes on although the pool is not imported now.
+	offline bool
+	// job says that the agent does it beside its turns, and again after it was restarted.
+	job bool
+	// sized says that the size of the act is known before it begins.
+	sized bool
+	// begin tells what is in the way, or what identifies the act.
+	begin func(State) (string, *obstacle)
+	// stage tells how far it is, once it has begun.
+	stage func(State) operationStage
+}
+
+func (s State) kind() traits { return kindOf(s.Operation.Spec.Action) }
+
+// kinds are the operations, by the field of a PoolAction that asks for them. Each has a file of its own.
+var kinds = map[string]traits{
+	"addVdev":         addVdevKind,
+	"clone":           cloneKind,
+	"copy":            copyKind,
+	"destroyDataset":  destroyDatasetKind,
+	"exportImport":    exportImportKind,
+	"layoutScore":     layoutScoreKind,
+	"metaslabMap":     metaslabMapKind,
+	"moduleParameter": moduleParameterKind,
+	"observe":         observeKind,
+	"removeVdev":      removeVdevKind,
+	"replaceDevice":   replaceDeviceKind,
+	"replicate":       replicateKind,
+	"scrub":           scrubKind,
+	"snapshot":        snapshotKind,
+	"trim":            trimKind,
+}
+
+// kindOf is how an action is planned. That every field of PoolAction has a kind is tested.
+func kindOf(action v1alpha1.PoolAction) traits { return kinds[operate.Name(action)] }
+
+// total is what is known of the size of the act before it begins.
+func (k traits) total(state State) *v1alpha1.OperationProgress {
+	if !k.sized {
+		return nil
+	}
+	return &v1alpha1.OperationProgress{TotalBytes: state.Source.UsedBytes}
+}
+
+type stageKind int
+
+// How far an operation is that has begun. Pending: its command did not run, as ZFS and the node show.
+const (
+	stagePending stageKind = iota
+	stageRunning
+	// stageBlocked: nothing can be seen or done now.
+	stageBlocked
+	stageStopped
+	stageFailed
+	stageDone
+)
+
+// operationStage is how far an operation is.
+type operationStage struct {
+	at stageKind
+	// stoppable says that ZFS or the agent can end it early.
+	stoppable       bool
+	reason, message string
+	progress        *v1alpha1.OperationProgress
+	result          Result
+	// member and disks are for the action.
+	member  string
+	disks   []pools.Disk
+	recheck time.Duration
+}
+
+func pending(format string, values ...any) operationStage {
+	return operationStage{at: stagePending, message: fmt.Sprintf(format, values...)}
+}
+
+func running(format string, values ...any) operationStage {
+	return operationStage{at: stageRunning, message: fmt.Sprintf(format, values...)}
+}
+
+func failedStage(reason, format string, values ...any) operationStage {
+	return operationStage{at: stageFailed, reason: reason, message: fmt.Sprintf(format, values...)}
+}
+
+func stopped(format string, values ...any) operationStage {
+	return operationStage{at: stageStopped, reason: v1alpha1.ReasonStoppedElsewhere, message: fmt.Sprintf(format, values...)}
+}
+
+func done(metrics []v1alpha1.OperationMetric, format string, values ...any) operationStage {
+	return operationStage{at: stageDone, message: fmt.Sprintf(format, values...), result: Result{Metrics: metrics}}
+}
+
+func metric(name string, value int64) v1alpha1.OperationMetric {
+	return v1alpha1.OperationMetric{Name: name, Value: value}
+}
+
+func (s State) seconds() v1alpha1.OperationMetric {
+	return metric(operate.MetricDuration, int64(s.elapsed()/time.Second))
+}
+
+// stage tells how far the operation is. Of a pool that is not there, nothing can be told.
+func (s State) stage() operationStage {
+	kind, guid := s.kind(), s.handlePool()
+	if s.Live != nil && s.Live.GUID != guid {
+		return failedStage(v1alpha1.ReasonPoolLost, "it began on the pool with guid %s; BenchmarkPool %s has another now, with guid %s", guid, s.Operation.Spec.Pool, s.Live.GUID)
+	}
+	if s.Live == nil && !kind.offline && (s.Job == nil || !s.Job.Running) {
+		return operationStage{at: stageBlocked, reason: v1alpha1.ReasonPoolNotReady, recheck: operationSoon,
+			message: fmt.Sprintf("waiting for the pool of BenchmarkPool %s: it is not imported", s.Operation.Spec.Pool)}
+	}
+	return kind.stage(s)
+}
+
+// Permanent says whether an error stays until somebody changes something. What ZFS refuses it refuses again.
+func Permanent(err error) bool {
+	for _, refusal := range []error{zfs.Invalid, zfs.Unsupported, zfs.DeviceInUse, zfs.DeviceTooSmall, zfs.OtherHost, zfs.Exists,
+		zfs.NotFound, zfs.NoSpace, zfs.HasDependents, zfs.NoReplicas, zfs.BadStream, ErrPermanent} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
+}
+
+// ErrPermanent marks other errors that stay.
+var ErrPermanent = errors.New("trying again does not help")
+
+// jobStage is that of work done by the agent itself, which is begun again after what may pass.
+func jobStage(state State) operationStage {
+	job := state.Job
+	name := operate.Name(state.Operation.Spec.Action)
+	switch {
+	case job == nil:
+		return pending("begins: %s", name)
+	case job.Running:
+		stage := running("%s", job.Progress.Message)
+		if job.Progress.Message == "" {
+			stage.message = name + " is at work"
+		}
+		stage.stoppable, stage.progress = true, &job.Progress
+		return stage
+	case job.Err == nil:
+		stage := done(slices.Concat(job.Metrics, []v1alpha1.OperationMetric{state.seconds()}), "%s", job.Message)
+		stage.result.Data, stage.result.DataDigest, stage.progress = job.Data, job.DataDigest, &job.Progress
+		return stage
+	case job.Stopped:
+		return stopped("it was stopped: %v", job.Err)
+	case Permanent(job.Err):
+		return failedStage(v1alpha1.ReasonActionFailed, "%v", job.Err)
+	}
+	if again := job.EndedAt.Add(operationSoon); state.Now.Before(again) {
+		return operationStage{at: stageBlocked, reason: v1alpha1.ReasonActionFailed, recheck: again.Sub(state.Now),
+			message: job.Err.Error() + " (will be tried again)"}
+	}
+	return pending("begins again after: %v", job.Err)
+}

@@ -1,0 +1,71 @@
+package operations
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+var moduleParameterKind = traits{beside: true, offline: true, begin: beginParameter, stage: parameterStage}
+
+// ParameterState is what the node tells of a module parameter.
+type ParameterState struct {
+	// Grants of the admin.
+	Grants ParameterAllowlist
+	// Found on the node.
+	Found bool
+	// Record of what this operation has changed, nil if there is none.
+	Record *ParameterRecord
+}
+
+// ParameterRecord is kept on the node, so that the earlier value is not lost with the agent.
+type ParameterRecord struct {
+	// Applied says that the value was set, Restored that the earlier one is back.
+	Applied, Restored bool
+	// SameBoot says that the node has not been started again since.
+	SameBoot bool
+	Earlier  string
+}
+
+func beginParameter(state State) (string, *obstacle) {
+	node, action := state.Operation.Spec.NodeName, state.Operation.Spec.Action.ModuleParameter
+	if refusal := state.Parameter.Grants.Refusal(node, action.Name, string(action.Value)); refusal != "" {
+		return "", refuses(v1alpha1.ReasonParameterNotAllowed, "%s", refusal)
+	}
+	if !state.Parameter.Found {
+		return "", refuses(v1alpha1.ReasonParameterNotFound, "the ZFS of node %s has no module parameter %s", node, action.Name)
+	}
+	return "", nil
+}
+
+// parameterStage: while the record is there and not restored, it counts as left over, and no end is written.
+func parameterStage(state State) operationStage {
+	action, record := state.Operation.Spec.Action.ModuleParameter, state.Parameter.Record
+	if record == nil || record.SameBoot && !record.Applied && !record.Restored {
+		return pending("sets %s to %s", action.Name, action.Value)
+	}
+	over := time.Duration(0)
+	if action.Duration != nil {
+		over = action.Duration.Duration.Duration
+	}
+	stop := state.stop()
+	inTime := over > 0 && over <= state.deadline() && state.elapsed() >= over
+	switch {
+	case !record.SameBoot && !record.Restored:
+		return failedStage(v1alpha1.ReasonParameterInterrupted, "the node was started again meanwhile: %s is what the node sets", action.Name)
+	case inTime || stop != nil && stop.reason == v1alpha1.ReasonCancelled:
+		return done([]v1alpha1.OperationMetric{state.seconds()}, "%s was %s and is %s again", action.Name, action.Value, record.Earlier)
+	case stop != nil:
+		return stopped("%s", stop.message)
+	case record.Restored:
+		return failedStage(v1alpha1.ReasonParameterInterrupted, "%s was restored to %s too early", action.Name, record.Earlier)
+	}
+	stage := running("%s is %s, instead of %s", action.Name, action.Value, record.Earlier)
+	stage.progress = &v1alpha1.OperationProgress{Message: "the parameter is set"}
+	if over > 0 {
+		stage.message += fmt.Sprintf(", for %s", over)
+		stage.recheck = over - state.elapsed()
+	}
+	return stage
+}

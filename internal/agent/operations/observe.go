@@ -1,0 +1,28 @@
+package operations
+
+import (
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+var observeKind = traits{beside: true, unhealthy: true, offline: true, begin: beginObserve, stage: observeStage}
+
+func beginObserve(state State) (string, *obstacle) { return state.Agent, nil }
+
+// observeStage never joins two halves: a window that its agent did not see through is no window.
+func observeStage(state State) operationStage {
+	interrupted := func(why string) operationStage {
+		return failedStage(v1alpha1.ReasonObservationInterrupted, "the window has a hole: %s. Observe again", why)
+	}
+	job := state.Job
+	if state.handleDetail() != state.Agent {
+		return interrupted("the agent was started again meanwhile")
+	}
+	if job != nil && !job.Running && job.Err != nil && !job.Stopped {
+		return interrupted(job.Err.Error())
+	}
+	stage := jobStage(state)
+	if stop := state.stop(); stage.at == stageDone && job.Stopped && stop != nil && stop.outcome == v1alpha1.OutcomeFailed {
+		return stopped("%s", stop.message)
+	}
+	return stage
+}

@@ -1,0 +1,381 @@
+// Package operations plans what the agent does about a PoolOperation. Its functions are pure. Each kind of operation has a file of its own.
+package operations
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+const (
+	// operationSoon is how often what no watch can tell is looked at; progress is written no more often.
+	operationSoon = 10 * time.Second
+	// operationDefaultDeadline is the API's default.
+	operationDefaultDeadline = 6 * time.Hour
+)
+
+// State is all that is known of a PoolOperation.
+type State struct {
+	Operation *v1alpha1.PoolOperation
+	Now       time.Time
+	// Agent identifies this life of the agent.
+	Agent  string
+	Policy pools.DevicePolicy
+	// Pool and ToPool are the BenchmarkPools that the action names, nil if there are none.
+	Pool, ToPool *v1alpha1.BenchmarkPool
+	// Others are the PoolOperations of the node that have no outcome yet.
+	Others []v1alpha1.PoolOperation
+	// Live is the imported pool, nil unless it carries the mark of Pool; ToLive likewise.
+	Live, ToLive *Pool
+	// Source, Snapshot and Target are what the action names.
+	Source, Snapshot, Target Object
+	// Users of the pool or dataset that must be unused, in words.
+	Users []string
+	// Disks and Rivals as in PoolState; looked at only by actions that take disks.
+	Disks  map[string]pools.Disk
+	Rivals []v1alpha1.BenchmarkPool
+	// Parameter of the module.
+	Parameter ParameterState
+	// Job is the work of this agent on the operation, nil if there is none.
+	Job *Job
+	// Leftovers are, in words, what is to be cleaned up before the operation may end.
+	Leftovers []string
+}
+
+// Pool is a live pool that is ours.
+type Pool struct {
+	zfs.PoolSummary
+	// LoadGUID is another after each import.
+	LoadGUID string
+	Status   zfs.Status
+}
+
+// Object is a dataset or snapshot.
+type Object struct {
+	// Name in full; empty if the action names none.
+	Name   string
+	Exists bool
+	zfs.Dataset
+	// Mark is the UID of the operation that made it.
+	Mark string
+	// Empty says that a file system has no files.
+	Empty bool
+}
+
+// Job is work that takes time, done by the agent itself.
+type Job struct {
+	Running  bool
+	Progress v1alpha1.OperationProgress
+	// Stopped says that it ended because it was told to.
+	Stopped bool
+	// Err of its end, which was at EndedAt.
+	Err     error
+	EndedAt time.Time
+	Result
+}
+
+// Result is what an operation has to show.
+type Result struct {
+	Message string
+	Metrics []v1alpha1.OperationMetric
+	// Data is a compressed document, DataDigest that of the document.
+	Data       []byte
+	DataDigest string
+}
+
+// Action is something to do for a PoolOperation.
+type Action struct {
+	Kind ActionKind
+	// GUID of the pool that is meant, ToGUID of the other one.
+	GUID, ToGUID string
+	// Member of the pool that is meant.
+	Member string
+	// Disks that the action takes.
+	Disks []pools.Disk
+}
+
+// ActionKind is the kind of an OperationAction.
+type ActionKind string
+
+// The kinds of OperationAction. RunOperation does what the spec says; StopOperation ends it early; CleanUpOperation removes what
+// must not stay.
+const (
+	AddOperationFinalizer    ActionKind = "AddFinalizer"
+	RunOperation             ActionKind = "Run"
+	StopOperation            ActionKind = "Stop"
+	CleanUpOperation         ActionKind = "CleanUp"
+	RemoveOperationFinalizer ActionKind = "RemoveFinalizer"
+)
+
+// Decision is what follows from an OperationState.
+type Decision struct {
+	Actions []Action
+	// Settled says that the status is final.
+	Settled bool
+	// Begin writes startedAt and the handle.
+	Begin  bool
+	Handle string
+	// Attempts replaces those in the status, if it is not empty.
+	Attempts []string
+	// Outcome ends the operation.
+	Outcome string
+	// Reason and Message say what is going on or how it ended.
+	Reason  string
+	Message string
+	// Progress so far, if it is known.
+	Progress *v1alpha1.OperationProgress
+	Result   Result
+	// Recheck is when to look again if nothing is reported before; zero is never.
+	Recheck time.Duration
+}
+
+// operationAttempts are the lives of the agent in which the same work is begun at most. What ends two of them, such as work for which the
+// agent has not enough memory, would end the next one too.
+const operationAttempts = 2
+
+// Plan decides what to do for a PoolOperation.
+func Plan(state State) Decision {
+	operation := state.Operation
+	var decision Decision
+	switch {
+	case operation.Status.Outcome != "":
+		decision = endedOperation(state)
+	case operation.Status.StartedAt != nil:
+		decision = startedOperation(state)
+	case !operation.DeletionTimestamp.IsZero():
+		decision = releaseOperation(state, "the object is being deleted before it began")
+	case state.Late():
+		decision = lateOperation(state)
+	default:
+		decision = waitingOperation(state)
+	}
+	if decision.Outcome == "" && !decision.Settled && decision.Recheck != pools.AtOnce {
+		decision.Recheck = sooner(decision.Recheck, state.untilDeadline())
+	}
+	return decision
+}
+
+// endedOperation lets go of the object: nothing is ever done for it again.
+func endedOperation(state State) Decision {
+	decision := releaseOperation(state, "")
+	if !slices.Contains(state.Operation.Finalizers, v1alpha1.FinalizerTeardown) && len(state.Leftovers) == 0 {
+		decision.Actions = nil
+	}
+	return decision
+}
+
+func releaseOperation(state State, message string) Decision {
+	decision := Decision{Settled: true, Reason: v1alpha1.ReasonCancelled, Message: message}
+	if len(state.Leftovers) > 0 {
+		decision.Actions = append(decision.Actions, state.action(CleanUpOperation))
+	}
+	decision.Actions = append(decision.Actions, state.action(RemoveOperationFinalizer))
+	return decision
+}
+
+// startedOperation goes on from what ZFS and the node show.
+func startedOperation(state State) Decision {
+	stage, stop := state.stage(), state.stop()
+	deleted := !state.Operation.DeletionTimestamp.IsZero()
+	switch {
+	case stage.at == stageDone:
+		return state.end(ending{v1alpha1.OutcomeSucceeded, v1alpha1.ReasonSucceeded, stage.message}, stage)
+	case stage.at == stageFailed:
+		return state.end(ending{v1alpha1.OutcomeFailed, stage.reason, stage.message}, stage)
+	case stage.at == stageStopped && stop == nil:
+		return state.end(ending{v1alpha1.OutcomeFailed, stage.reason, stage.message}, stage)
+	case stop == nil && stage.at == stagePending:
+		if lost := state.lostAgents(); lost != nil {
+			return state.end(*lost, stage)
+		}
+		return state.run(stage)
+	case stop == nil:
+		return state.goesOn(stage)
+	case stage.at == stageRunning && stage.stoppable:
+		return Decision{Actions: []Action{state.member(StopOperation, stage)}, Reason: v1alpha1.ReasonOperationRunning,
+			Message: stop.message + ": stopping", Progress: stage.progress, Recheck: time.Second}
+	case stage.at == stageRunning && state.Operation.Spec.Cancel && !deleted && state.untilDeadline() > 0:
+		stage.message += "; it cannot be cancelled and goes on to its end"
+		return state.goesOn(stage)
+	case stage.at == stageRunning:
+		if !deleted && state.untilDeadline() <= 0 {
+			stop = state.overdue()
+		}
+		stop.message += "; it cannot be stopped and may go on: " + stage.message
+	}
+	return state.end(*stop, stage)
+}
+
+// lostAgents ends work that has ended with its agent too often; nil if it may be begun.
+func (s State) lostAgents() *ending {
+	if attempts := s.Operation.Status.Attempts; s.counted() || len(attempts) < operationAttempts {
+		return nil
+	}
+	return &ending{v1alpha1.OutcomeFailed, v1alpha1.ReasonAgentDied, fmt.Sprintf("the agent of node %s ended %d times while it was at work on this %s, which is not begun again: "+
+		"find out why the agent was restarted (kubectl describe its pod: OOMKilled means that it had not enough memory), then make another PoolOperation",
+		s.Operation.Spec.NodeName, operationAttempts, operate.Name(s.Operation.Spec.Action))}
+}
+
+// counted says whether the work may be begun by this life of the agent: that is written down before.
+func (s State) counted() bool {
+	return !s.kind().job || slices.Contains(s.Operation.Status.Attempts, s.Agent)
+}
+
+// attempts are those recorded and, of work that takes long, this one.
+func (s State) attempts() []string {
+	if s.counted() {
+		return s.Operation.Status.Attempts
+	}
+	return append(slices.Clone(s.Operation.Status.Attempts), s.Agent)
+}
+
+func (s State) run(stage operationStage) Decision {
+	if !s.counted() {
+		return Decision{Attempts: s.attempts(), Reason: v1alpha1.ReasonOperationRunning, Message: "begins again, after an earlier agent has ended",
+			Progress: stage.progress, Recheck: pools.AtOnce}
+	}
+	action := s.member(RunOperation, stage)
+	action.Disks = stage.disks
+	return Decision{Actions: []Action{{Kind: AddOperationFinalizer}, action}, Reason: v1alpha1.ReasonOperationRunning,
+		Message: stage.message, Progress: stage.progress, Recheck: pools.AtOnce}
+}
+
+func (s State) goesOn(stage operationStage) Decision {
+	reason := stage.reason
+	if reason == "" {
+		reason = v1alpha1.ReasonOperationRunning
+	}
+	recheck := stage.recheck
+	if recheck == 0 {
+		recheck = s.pace()
+	}
+	return Decision{Reason: reason, Message: stage.message, Progress: stage.progress, Recheck: recheck}
+}
+
+// pace looks often at what has just begun and less often later.
+func (s State) pace() time.Duration {
+	return min(max(s.elapsed()/operationPaceShare, time.Second), operationSoon)
+}
+
+const operationPaceShare = 10
+
+func (s State) elapsed() time.Duration {
+	if s.Operation.Status.StartedAt == nil {
+		return 0
+	}
+	return s.Now.Sub(s.Operation.Status.StartedAt.Time)
+}
+
+// end writes the outcome once nothing is left that must not stay.
+func (s State) end(as ending, stage operationStage) Decision {
+	if len(s.Leftovers) > 0 {
+		return Decision{Actions: []Action{s.member(CleanUpOperation, stage)}, Reason: v1alpha1.ReasonCleaningUp,
+			Message: "cleaning up: " + pools.SomeOf(s.Leftovers), Recheck: pools.AtOnce}
+	}
+	if !s.Operation.DeletionTimestamp.IsZero() {
+		return releaseOperation(s, as.message)
+	}
+	decision := Decision{Outcome: as.outcome, Reason: as.reason, Message: as.message, Progress: stage.progress, Recheck: pools.AtOnce}
+	if as.outcome != v1alpha1.OutcomeSucceeded && s.Target.Exists && s.Target.Mark == string(s.Operation.UID) {
+		decision.Message += "; what has arrived whole stays in " + s.Target.Name
+	}
+	if as.outcome == v1alpha1.OutcomeSucceeded {
+		decision.Result = stage.result
+		if decision.Progress == nil {
+			decision.Progress = &v1alpha1.OperationProgress{}
+		}
+		decision.Progress.Percent = 100
+	}
+	return decision
+}
+
+func (s State) action(kind ActionKind) Action {
+	action := Action{Kind: kind}
+	if s.Live != nil {
+		action.GUID = s.Live.GUID
+	}
+	if s.ToLive != nil {
+		action.ToGUID = s.ToLive.GUID
+	}
+	return action
+}
+
+func (s State) member(kind ActionKind, stage operationStage) Action {
+	action := s.action(kind)
+	action.Member = stage.member
+	return action
+}
+
+// ending is an outcome with its reason.
+type ending struct{ outcome, reason, message string }
+
+// stop says why an operation is to end before its time; nil if it is not.
+func (s State) stop() *ending {
+	operation := s.Operation
+	switch {
+	case !operation.DeletionTimestamp.IsZero():
+		return &ending{v1alpha1.OutcomeCancelled, v1alpha1.ReasonCancelled, "the object is being deleted"}
+	case operation.Spec.Cancel:
+		return &ending{v1alpha1.OutcomeCancelled, v1alpha1.ReasonCancelled, "cancelled, as spec.cancel asks"}
+	case s.Pool == nil || !s.Pool.DeletionTimestamp.IsZero():
+		return &ending{v1alpha1.OutcomeFailed, v1alpha1.ReasonPoolLost, fmt.Sprintf("BenchmarkPool %s is being deleted or gone", operation.Spec.Pool)}
+	case s.untilDeadline() <= 0:
+		return s.overdue()
+	}
+	return nil
+}
+
+func (s State) overdue() *ending {
+	return &ending{v1alpha1.OutcomeFailed, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("its deadline of %s has passed; ask for a longer one in spec.deadline", s.deadline())}
+}
+
+// Late says that an operation has not begun and never will: its deadline has passed. Nothing but the object is needed to know.
+func (s State) Late() bool {
+	operation := s.Operation
+	return operation.Status.Outcome == "" && operation.Status.StartedAt == nil && operation.DeletionTimestamp.IsZero() && s.untilDeadline() <= 0
+}
+
+// NeverBegins says that nothing was done for an operation and nothing will be: neither its pool nor a disk has to be looked at.
+func (s State) NeverBegins() bool {
+	return s.Late() || s.Operation.Status.Outcome != "" && s.Operation.Status.StartedAt == nil
+}
+
+func (s State) deadline() time.Duration {
+	if s.Operation.Spec.Deadline == nil {
+		return operationDefaultDeadline
+	}
+	return s.Operation.Spec.Deadline.Duration.Duration
+}
+
+// untilDeadline counts from the start, or from the creation of what has not begun.
+func (s State) untilDeadline() time.Duration {
+	from := s.Operation.CreationTimestamp.Time
+	if s.Operation.Status.StartedAt != nil {
+		from = s.Operation.Status.StartedAt.Time
+	}
+	return from.Add(s.deadline()).Sub(s.Now)
+}
+
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return max(b, pools.AtOnce)
+	}
+	return a
+}
+
+// The handle is the guid of the pool, and behind a blank what more identifies the act.
+func (s State) handlePool() string {
+	guid, _, _ := strings.Cut(s.Operation.Status.Handle, " ")
+	return guid
+}
+
+func (s State) handleDetail() string {
+	_, detail, _ := strings.Cut(s.Operation.Status.Handle, " ")
+	return detail
+}

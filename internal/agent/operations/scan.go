@@ -1,0 +1,56 @@
+package operations
+
+import (
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// clockSlack is how far the kernel's clock, which is coarse, may be behind ours.
+const clockSlack = time.Second
+
+// since says whether a moment, in whole seconds, belongs to this operation.
+func (s State) since(moment time.Time) bool {
+	return !moment.IsZero() && !moment.Before(s.Operation.Status.StartedAt.Add(-clockSlack))
+}
+
+// byUs says whether something long was begun by this operation. Before OpenZFS 2.3, only the end of what has ended is told.
+func (s State) byUs(progress *zfs.Progress) bool {
+	if progress == nil {
+		return false
+	}
+	if !progress.Start.IsZero() {
+		return s.since(progress.Start)
+	}
+	return progress.State == zfs.Running || s.since(progress.End)
+}
+
+// tooRecent keeps what has just ended from being taken for our own.
+func (s State) tooRecent(progress *zfs.Progress) *obstacle {
+	if progress == nil {
+		return nil
+	}
+	if progress.State == zfs.Running || progress.State == zfs.Paused {
+		return waits(v1alpha1.ReasonScanRunning, operationSoon, "waiting for the %s that pool %s is doing already", progress.Function, s.Live.Name)
+	}
+	limit := s.Now.Truncate(time.Second).Add(-2 * clockSlack)
+	for _, moment := range []time.Time{progress.Start, progress.End} {
+		if !moment.IsZero() && !moment.Before(limit) {
+			return waits(v1alpha1.ReasonScanRunning, 2*clockSlack, "waiting a moment: pool %s has just ended a %s", s.Live.Name, progress.Function)
+		}
+	}
+	return nil
+}
+
+func (s State) progress(of zfs.Progress) *v1alpha1.OperationProgress {
+	return &v1alpha1.OperationProgress{Percent: int32(of.Percent()), DoneBytes: of.DoneBytes, TotalBytes: of.TotalBytes} //nolint:gosec // at most 100
+}
+
+func durationOf(of zfs.Progress, otherwise v1alpha1.OperationMetric) v1alpha1.OperationMetric {
+	if of.Start.IsZero() || of.End.IsZero() {
+		return otherwise
+	}
+	return metric(operate.MetricDuration, max(int64(of.End.Sub(of.Start)/time.Second), 0))
+}

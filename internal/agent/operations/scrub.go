@@ -1,0 +1,55 @@
+package operations
+
+import (
+	"fmt"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+var scrubKind = traits{unhealthy: true, begin: beginScrub, stage: scrubStage}
+
+func beginScrub(state State) (string, *obstacle) {
+	if state.Live.Status.Resilvering() {
+		return "", waits(v1alpha1.ReasonScanRunning, operationSoon, "waiting: pool %s rebuilds data onto a disk", state.Live.Name)
+	}
+	return "", state.tooRecent(state.Live.Status.Scan)
+}
+
+func scrubStage(state State) operationStage {
+	scan := state.Live.Status.Scan
+	if scan != nil && scan.Function != "scrub" && scan.State == zfs.Running {
+		return operationStage{at: stageBlocked, reason: v1alpha1.ReasonScanRunning, recheck: operationSoon,
+			message: fmt.Sprintf("waiting: pool %s rebuilds data onto a disk, and scrubs afterwards", state.Live.Name)}
+	}
+	if scan == nil || scan.Function != "scrub" || !state.byUs(scan) {
+		return pending("scrubs pool %s", state.Live.Name)
+	}
+	var stage operationStage
+	switch scan.State {
+	case zfs.Running:
+		stage = running("scrubs pool %s", state.Live.Name)
+		stage.stoppable = true
+	case zfs.Paused:
+		stage = running("the scrub of pool %s is paused: 'zpool scrub %s' on the node resumes it", state.Live.Name, state.Live.Name)
+		stage.stoppable = true
+	case zfs.Stopped:
+		stage = stopped("somebody stopped the scrub of pool %s", state.Live.Name)
+	default:
+		stage = scrubbed(state, *scan)
+	}
+	stage.progress = state.progress(*scan)
+	return stage
+}
+
+// scrubbed is a success also if errors were found: to find them was the task.
+func scrubbed(state State, scan zfs.Progress) operationStage {
+	dataErrors := max(state.Live.Status.DataErrors, 0)
+	message := fmt.Sprintf("pool %s is scrubbed: no errors", state.Live.Name)
+	if scan.Errors > 0 || scan.RepairedBytes > 0 || dataErrors > 0 {
+		message = fmt.Sprintf("pool %s is scrubbed: %d errors found that could not be repaired, %d bytes repaired, %d files or blocks lost; see 'zpool status -v' on the node",
+			state.Live.Name, scan.Errors, scan.RepairedBytes, dataErrors)
+	}
+	return done([]v1alpha1.OperationMetric{metric("scannedBytes", max(scan.TotalBytes, scan.DoneBytes)), metric("repairedBytes", scan.RepairedBytes),
+		metric("errorsFound", scan.Errors), metric("dataErrors", dataErrors), durationOf(scan, state.seconds())}, "%s", message)
+}

@@ -1,0 +1,28 @@
+package operations
+
+import (
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+var snapshotKind = traits{begin: beginSnapshot, stage: snapshotStage}
+
+func beginSnapshot(state State) (string, *obstacle) {
+	if missing := state.sourceMissing(); missing != nil {
+		return "", missing
+	}
+	if state.Snapshot.Exists {
+		return "", refuses(v1alpha1.ReasonSnapshotExists, "there is a snapshot %s already, which this operation did not take: choose another name", state.Snapshot.Name)
+	}
+	return "", nil
+}
+
+func snapshotStage(state State) operationStage {
+	snapshot := state.Snapshot
+	switch {
+	case state.ours(snapshot):
+		return done([]v1alpha1.OperationMetric{metric("referencedBytes", snapshot.ReferencedBytes)}, "snapshot %s is taken", snapshot.Name)
+	case snapshot.Exists:
+		return failedStage(v1alpha1.ReasonSnapshotExists, "somebody else took a snapshot %s meanwhile: choose another name", snapshot.Name)
+	}
+	return pending("takes snapshot %s", snapshot.Name)
+}

@@ -1,0 +1,87 @@
+package operations
+
+import (
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+var trimKind = traits{begin: beginTrim, stage: trimStage}
+
+// trims are those of the disks that are meant.
+func (s State) trims() []zfs.Progress {
+	device := string(s.Operation.Spec.Action.Trim.Device)
+	var found []zfs.Progress
+	for _, leaf := range s.Live.Status.Leaves() {
+		if leaf.Trim != nil && (device == "" || s.isDisk(leaf, device)) {
+			found = append(found, *leaf.Trim)
+		}
+	}
+	return found
+}
+
+// trimmed is how a command names the one disk that is meant; empty for all.
+func (s State) trimmed() string {
+	device := string(s.Operation.Spec.Action.Trim.Device)
+	if leaf, _, found := s.leaf(device); device != "" && found {
+		return pools.MemberName(leaf)
+	}
+	return device
+}
+
+func beginTrim(state State) (string, *obstacle) {
+	if device := string(state.Operation.Spec.Action.Trim.Device); device != "" {
+		if _, _, found := state.leaf(device); !found {
+			return "", refuses(v1alpha1.ReasonDeviceNotInPool, "%s is no disk of pool %s", device, state.Live.Name)
+		}
+	}
+	for _, trim := range state.trims() {
+		if recent := state.tooRecent(&trim); recent != nil {
+			return "", recent
+		}
+	}
+	return "", nil
+}
+
+func trimStage(state State) operationStage {
+	var sum zfs.Progress
+	var active, paused, halted, disks int
+	for _, trim := range state.trims() {
+		if !state.byUs(&trim) {
+			continue
+		}
+		disks++
+		sum.DoneBytes, sum.TotalBytes, sum.Errors = sum.DoneBytes+trim.DoneBytes, sum.TotalBytes+trim.TotalBytes, sum.Errors+trim.Errors
+		switch trim.State {
+		case zfs.Running:
+			active++
+		case zfs.Paused:
+			paused++
+		case zfs.Stopped:
+			halted++
+		case zfs.Finished:
+		}
+	}
+	var stage operationStage
+	switch {
+	case disks == 0:
+		stage = pending("trims pool %s", state.Live.Name)
+		stage.member = state.trimmed()
+		return stage
+	case active+paused > 0:
+		stage = running("trims pool %s: %d of %d disks at work, %d paused", state.Live.Name, active, disks, paused)
+		stage.stoppable, stage.member = true, state.trimmed()
+	case halted > 0:
+		stage = stopped("somebody stopped the trim of %d disks of pool %s", halted, state.Live.Name)
+	default:
+		sum.State = zfs.Finished
+		metrics := []v1alpha1.OperationMetric{metric("trimmedDisks", int64(disks)), metric("errorsFound", sum.Errors), state.seconds()}
+		// Before OpenZFS 2.3 only percents are told.
+		if sum.TotalBytes > int64(100*disks) {
+			metrics = append(metrics, metric("trimmedBytes", sum.DoneBytes))
+		}
+		stage = done(metrics, "%d disks of pool %s are trimmed, with %d errors", disks, state.Live.Name, sum.Errors)
+	}
+	stage.progress = state.progress(sum)
+	return stage
+}

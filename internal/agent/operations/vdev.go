@@ -1,0 +1,64 @@
+package operations
+
+import (
+	"slices"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// isDisk says whether a leaf of the pool is the disk of a path: in the same words, or as the same device.
+func (s State) isDisk(leaf zfs.VdevStatus, path string) bool {
+	number := s.Disks[path].Number
+	return slices.ContainsFunc(pools.LeafPaths(leaf), func(other string) bool {
+		return other == path || number != "" && s.Disks[other].Number == number
+	})
+}
+
+// leaf finds a disk in the pool, and the top-level vdev that it is in.
+func (s State) leaf(path string) (leaf, top zfs.VdevStatus, found bool) {
+	for _, top := range s.Live.Status.Vdevs {
+		for _, leaf := range pools.Disks(zfs.Status{Vdevs: []zfs.VdevStatus{top}}) {
+			if s.isDisk(leaf, path) {
+				return leaf, top, true
+			}
+		}
+	}
+	return zfs.VdevStatus{}, zfs.VdevStatus{}, false
+}
+
+// take decides about disks as for a pool: allowlist, claims of other pools, what is on them.
+func (s State) take(paths []string) ([]pools.Disk, *obstacle) {
+	pool := pools.State{Pool: s.Pool, Policy: s.Policy, Disks: s.Disks, Rivals: s.Rivals}
+	taken, refused := pool.Take(paths)
+	if refused != nil {
+		return nil, refuses(refused.Reason, "%s", refused.Message)
+	}
+	return taken, nil
+}
+
+// OperationDevices are the disks that an action names; those it takes come last.
+func OperationDevices(action v1alpha1.PoolAction) []string {
+	switch {
+	case action.AddVdev != nil:
+		return pools.Texts(action.AddVdev.Devices)
+	case action.ReplaceDevice != nil:
+		return []string{string(action.ReplaceDevice.Device), string(action.ReplaceDevice.With)}
+	case action.RemoveVdev != nil:
+		return []string{string(action.RemoveVdev.Device)}
+	case action.Trim != nil && action.Trim.Device != "":
+		return []string{string(action.Trim.Device)}
+	}
+	return nil
+}
+
+// taking is a stage whose command takes disks, if they may still be taken.
+func (s State) taking(devices []string, stage operationStage) operationStage {
+	taken, refused := s.take(devices)
+	if refused != nil {
+		return failedStage(refused.reason, "%s", refused.message)
+	}
+	stage.disks = taken
+	return stage
+}

@@ -1,0 +1,47 @@
+package pools
+
+import (
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+// AuxiliaryGUIDs are the guids of a pool's cache devices and spares: those that the status has recorded, and those of the live pool, if
+// there is one. Their labels name no pool, so that nothing else tells after its end whose they were.
+func AuxiliaryGUIDs(pool *v1alpha1.BenchmarkPool, live *LivePool) []string {
+	var guids []string
+	for _, vdev := range pool.Status.Vdevs {
+		if vdev.Parent == "" && vdev.GUID != "" && (vdev.Class == "cache" || vdev.Class == "spare") {
+			guids = append(guids, vdev.GUID)
+		}
+	}
+	if live == nil {
+		return guids
+	}
+	for _, vdev := range live.Status.Vdevs {
+		if vdev.Auxiliary() && vdev.GUID != "" && !slices.Contains(guids, vdev.GUID) {
+			guids = append(guids, vdev.GUID)
+		}
+	}
+	return guids
+}
+
+// OwnAuxiliary says whether a label is that of a cache device or spare with one of these guids.
+func OwnAuxiliary(label device.PoolLabel, guids []string) bool {
+	return (label.State == device.PoolSpare || label.State == device.PoolCache) && slices.Contains(guids, strconv.FormatUint(label.VdevGUID, 10))
+}
+
+// recorded says whether the status has the guids by which the labels that a destroyed pool leaves are found, also by an agent that starts
+// after this one. What has been written once with the message and is not there finds no place in the status: it is not waited for.
+func (s State) recorded(message string) bool {
+	pool := s.Pool
+	if pool.Status.GUID != s.Live.GUID {
+		return false
+	}
+	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
+	return len(AuxiliaryGUIDs(pool, s.Live)) == len(AuxiliaryGUIDs(pool, nil)) || ready != nil && ready.Message == message
+}

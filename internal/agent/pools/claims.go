@@ -1,0 +1,210 @@
+package pools
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+// DevicePolicy is the cluster admin's allowlist. Without a grant, no device is allowed.
+type DevicePolicy []DeviceGrant
+
+// DeviceGrant allows devices.
+type DeviceGrant struct {
+	// Namespace on whose behalf they may be used; empty is for pools that name none.
+	Namespace string
+	// Pattern of the stable path; '*' stands for anything but '/'.
+	Pattern string
+	// Reuse lets the namespace name disks whose file systems may be lost. Pools that name no namespace are an admin's, and need no such right.
+	Reuse bool
+}
+
+// reuseSuffix ends a grant that lets a namespace give up file systems.
+const reuseSuffix = ":reuse"
+
+// ParseDeviceGrant reads PATTERN, NAMESPACE=PATTERN or NAMESPACE=PATTERN:reuse.
+func ParseDeviceGrant(text string) (DeviceGrant, error) {
+	grant := DeviceGrant{Pattern: text}
+	if !strings.HasPrefix(text, "/") {
+		namespace, pattern, found := strings.Cut(text, "=")
+		if !found || namespace == "" {
+			return DeviceGrant{}, fmt.Errorf("device grant %q: write PATTERN or NAMESPACE=PATTERN, such as lab=/dev/disk/by-id/nvme-bench-*", text)
+		}
+		pattern, reuse := strings.CutSuffix(pattern, reuseSuffix)
+		grant = DeviceGrant{Namespace: namespace, Pattern: pattern, Reuse: reuse}
+	}
+	if strings.HasSuffix(grant.Pattern, reuseSuffix) {
+		return DeviceGrant{}, fmt.Errorf("device grant %q: remove '%s', which is for grants to a namespace: an admin's pool may reuse every disk that it may use", text, reuseSuffix)
+	}
+	if !strings.HasPrefix(grant.Pattern, "/dev/disk/by-id/") && !strings.HasPrefix(grant.Pattern, "/dev/disk/by-path/") {
+		return DeviceGrant{}, fmt.Errorf("device grant %q: begin the pattern with /dev/disk/by-id/ or /dev/disk/by-path/", text)
+	}
+	if _, err := path.Match(grant.Pattern, ""); err != nil {
+		return DeviceGrant{}, fmt.Errorf("device grant %q: %w", text, err)
+	}
+	return grant, nil
+}
+
+// Allows says whether a device may be used on behalf of a namespace. A grant for one is none for another.
+func (p DevicePolicy) Allows(namespace, device string) bool {
+	return slices.ContainsFunc(p, func(grant DeviceGrant) bool { return grant.matches(namespace, device) })
+}
+
+func (g DeviceGrant) matches(namespace, device string) bool {
+	matched, err := path.Match(g.Pattern, device)
+	return err == nil && matched && g.Namespace == namespace
+}
+
+// Right says which old contents of a device may be lost on behalf of a namespace.
+func (p DevicePolicy) Right(namespace, path string) device.Right {
+	switch {
+	case namespace == "" && p.Allows(namespace, path):
+		return device.AnyContents
+	case slices.ContainsFunc(p, func(grant DeviceGrant) bool { return grant.Reuse && grant.matches(namespace, path) }):
+		return device.FileSystems
+	}
+	return device.NoContents
+}
+
+// Take decides whether the pool may have disks, all of them, or says why not.
+func (s State) Take(paths []string) ([]Disk, *Decision) {
+	refuse := func(reason, format string, values ...any) ([]Disk, *Decision) {
+		decision := stall(reason, format, values...)
+		return nil, &decision
+	}
+	for _, path := range paths {
+		if !s.Policy.Allows(s.Pool.Spec.Namespace, path) {
+			return refuse(v1alpha1.ReasonPoolDeviceDenied, "the allowlist of the agent on node %s does not grant %s to %s: ask the cluster's admin",
+				s.Pool.Spec.NodeName, path, onBehalf(s.Pool))
+		}
+	}
+	if path := s.reuseDenied(paths); path != "" {
+		return refuse(v1alpha1.ReasonPoolDeviceDenied, "the allowlist of the agent on node %s lets %s use %s, but not lose what is on it: remove spec.reuse, "+
+			"or ask the cluster's admin to end the grant with '%s'", s.Pool.Spec.NodeName, onBehalf(s.Pool), path, reuseSuffix)
+	}
+	if problem := s.conflict(paths); problem != "" {
+		return refuse(v1alpha1.ReasonPoolConflict, "%s", problem)
+	}
+	var disks []Disk
+	var refusals []error
+	number := map[string]string{}
+	for _, path := range paths {
+		disk, seen := s.Disks[path]
+		if !seen {
+			return refuse(v1alpha1.ReasonPoolDeviceRefused, "%s has not been looked at yet", path)
+		}
+		if other := number[disk.Number]; other != "" && disk.Number != "" {
+			return refuse(v1alpha1.ReasonPoolDeviceRefused, "%s and %s are the same disk (%s): name it once", other, path, disk.Kernel)
+		}
+		number[disk.Number] = path
+		if disk.Refusal != nil {
+			refusals = append(refusals, disk.Refusal)
+		}
+		disks = append(disks, disk)
+	}
+	if len(refusals) > 0 {
+		return refuse(v1alpha1.ReasonPoolDeviceRefused, "%s", strings.ReplaceAll(errors.Join(refusals...).Error(), "\n", "; "))
+	}
+	return disks, nil
+}
+
+// reuseDenied is a disk whose contents the pool may not give up although it wants to; empty if there is none.
+func (s State) reuseDenied(paths []string) string {
+	if s.Pool.Spec.Reuse == nil {
+		return ""
+	}
+	at := slices.IndexFunc(paths, func(path string) bool { return s.Policy.Right(s.Pool.Spec.Namespace, path) == device.NoContents })
+	if at < 0 {
+		return ""
+	}
+	return paths[at]
+}
+
+func onBehalf(pool *v1alpha1.BenchmarkPool) string {
+	if pool.Spec.Namespace == "" {
+		return "pools without a namespace"
+	}
+	return "namespace " + pool.Spec.Namespace
+}
+
+// claims returns the name by which another BenchmarkPool claims a disk.
+func (s State) claims(rival *v1alpha1.BenchmarkPool, path string) string {
+	number := s.Disks[path].Number
+	for _, other := range ClaimedDevices(rival) {
+		if other == path || number != "" && s.Disks[other].Number == number {
+			return other
+		}
+	}
+	return ""
+}
+
+func holdsDisk(pool *v1alpha1.BenchmarkPool, path string) bool {
+	return slices.ContainsFunc(pool.Status.Vdevs, func(vdev v1alpha1.VdevStatus) bool { return wholeDisk(vdev.Name) == path })
+}
+
+// prevails says whether the first claim is better than the second.
+func prevails(a *v1alpha1.BenchmarkPool, aHolds bool, b *v1alpha1.BenchmarkPool, bHolds bool) bool {
+	if aHolds != bHolds {
+		return aHolds
+	}
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.UID < b.UID
+}
+
+// wholeDisk is the disk whose first partition ZFS uses.
+func wholeDisk(path string) string { return strings.TrimSuffix(path, "-part1") }
+
+// LeafPaths are the paths by which a vdev of a live pool may be known: now, and before it was lost.
+func LeafPaths(leaf zfs.VdevStatus) []string {
+	var paths []string
+	for _, text := range []string{leaf.Path, leaf.Name, strings.TrimPrefix(leaf.Note, "was ")} {
+		if whole := wholeDisk(text); strings.HasPrefix(whole, "/dev/") && !slices.Contains(paths, whole) {
+			paths = append(paths, whole)
+		}
+	}
+	return paths
+}
+
+// SpecDevices are the paths of all disks of a BenchmarkPool.
+func SpecDevices(pool *v1alpha1.BenchmarkPool) []string {
+	return SpecLayout(pool.Spec.PoolTemplate).Devices()
+}
+
+// ClaimedDevices are those, and the disks that its pool holds although the spec does not name them.
+func ClaimedDevices(pool *v1alpha1.BenchmarkPool) []string {
+	claimed := SpecDevices(pool)
+	for _, vdev := range pool.Status.Vdevs {
+		if path := wholeDisk(vdev.Name); strings.HasPrefix(path, "/dev/") && !slices.Contains(claimed, path) {
+			claimed = append(claimed, path)
+		}
+	}
+	return claimed
+}
+
+// missing says that a disk could not be seen at all, so that nothing is known of what is on it.
+func (d Disk) missing() bool {
+	return d.Number == "" || errors.Is(d.Refusal, device.Missing) || errors.Is(d.Refusal, device.Unreadable) || d.silent()
+}
+
+// silent says that a disk does not answer: what is on it is not known, and a command that waits for it would never end.
+func (d Disk) silent() bool { return errors.Is(d.Refusal, device.Silent) }
+
+// silence says which of the disks of a pool that is not imported do not answer; empty if all do. Such a pool is not imported: the kernel would
+// look for it on those disks, and let no other pool of the node go on meanwhile.
+func (s State) silence() string {
+	var told []string
+	for _, path := range append(ClaimedDevices(s.Pool), s.Further...) {
+		if disk := s.Disks[path]; disk.silent() {
+			told = append(told, disk.Refusal.Error())
+		}
+	}
+	return strings.Join(told, "; ")
+}

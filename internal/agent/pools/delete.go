@@ -1,0 +1,203 @@
+package pools
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+// deletedPool destroys what is surely ours and unused, clears the labels it leaves, and lets the object go.
+func deletedPool(state State) Decision {
+	pool := state.Pool
+	if !slices.Contains(pool.Finalizers, v1alpha1.FinalizerTeardown) {
+		return Decision{Reason: v1alpha1.ReasonPoolChanging, Message: "the object is being deleted"}
+	}
+	if LetsGo(pool) {
+		return leavePool(state)
+	}
+	if state.Live != nil && state.Live.OwnedBy(string(pool.UID)) {
+		return destroyPool(state)
+	}
+	if silence := state.silence(); silence != "" {
+		return stall(v1alpha1.ReasonPoolUnhealthy, "it is not known what is left of pool %s: %s. Bring it back, or %s", naming.PoolName(pool), silence, ReleaseCommand(pool))
+	}
+	if guid := state.ownGUID(); guid != "" && state.Live == nil {
+		decision := importPool(state, guid)
+		decision.Actions = decision.Actions[1:] // an object that is being deleted gets no finalizer
+		decision.Message += " to destroy it"
+		return decision
+	}
+	return afterPool(state)
+}
+
+// Released says that somebody wants a deleted object to go although its pool stays.
+func Released(pool *v1alpha1.BenchmarkPool) bool {
+	return pool.Annotations[v1alpha1.AnnotationReleasePool] == pool.Spec.NodeName
+}
+
+func destroyPool(state State) Decision {
+	live := state.Live
+	if mode, _ := live.Property("", "readonly"); mode.Value == "on" {
+		return act("importing pool "+live.Name+" anew: it is read-only", Action{Kind: ReimportPool, GUID: live.GUID})
+	}
+	if health := live.Status.Health(); health == zfs.StateSuspended || health == zfs.StateUnavail || health == zfs.StateFaulted {
+		return stall(v1alpha1.ReasonPoolUnhealthy, "pool %s is %s and cannot be destroyed: %s. Bring its disks back, or %s", live.Name, health, troubles(live.Status), ReleaseCommand(state.Pool))
+	}
+	if decision := olderSpec(state); decision != nil { // the newer one may have said Retain
+		return *decision
+	}
+	if others := foreignDatasets(state); len(others) > 0 {
+		decision := Decision{Reason: v1alpha1.ReasonPoolDatasetsRemain, Recheck: poolSoon,
+			Message: fmt.Sprintf("waiting for datasets that others made on pool %s: %s; delete the volumes (PersistentVolumeClaims) that they belong to", live.Name, SomeOf(others))}
+		return decision
+	}
+	if decision := nestedMounts(state); decision != nil {
+		return *decision
+	}
+	if len(state.Users) > 0 {
+		return Decision{Reason: v1alpha1.ReasonPoolInUse, Recheck: poolSoon,
+			Message: fmt.Sprintf("waiting until nobody uses pool %s: %s", live.Name, SomeOf(state.Users))}
+	}
+	if recording := "recording the guids of pool " + live.Name + " before it is destroyed"; !state.recorded(recording) {
+		return act(recording)
+	}
+	return act("destroying pool "+live.Name, Action{Kind: DestroyPool, GUID: live.GUID})
+}
+
+// foreignDatasets are those that neither the spec names nor an operation on this pool has made: somebody else's volumes. What
+// is made below such a dataset inherits the operation's mark, but does not carry it. On a kept pool no operation makes any.
+func foreignDatasets(state State) []string {
+	if naming.KeptPool(state.Pool) {
+		return state.strangers()
+	}
+	named := map[string]bool{state.Live.Name: true}
+	for _, dataset := range state.Pool.Spec.Datasets {
+		named[naming.DatasetName(state.Pool, dataset)] = true
+	}
+	var others []string
+	for _, dataset := range state.Live.Datasets {
+		mark, found := state.Live.Property(dataset.Name, naming.PropertyOperation)
+		if madeByUs := found && mark.Local(); !named[dataset.Name] && !madeByUs {
+			others = append(others, dataset.Name)
+		}
+	}
+	return others
+}
+
+// afterPool clears the labels of our destroyed pool. If all disks of the spec are seen and none carries it, nothing is left.
+func afterPool(state State) Decision {
+	pool := state.Pool
+	guid := pool.Status.GUID
+	done := Decision{Reason: v1alpha1.ReasonPoolChanging, Message: "nothing of the pool is left", Actions: []Action{{Kind: RemovePoolFinalizer}}}
+	if guid == "" {
+		return neverRecorded(state, done)
+	}
+	var destroyed, auxiliary []Disk
+	var whole, unseen, taken []string
+	own, asked := AuxiliaryGUIDs(pool, nil), SpecDevices(pool)
+	for _, path := range ClaimedDevices(pool) { // an operation may have added disks that the spec does not name
+		disk := state.Disks[path]
+		if disk.missing() {
+			if slices.Contains(asked, path) {
+				unseen = append(unseen, path)
+			}
+			continue
+		}
+		served := slices.ContainsFunc(disk.Pools, func(label device.PoolLabel) bool { return OwnAuxiliary(label, own) })
+		switch state := carried(disk, guid); {
+		case state == device.PoolActive, state == device.PoolExported:
+			whole = append(whole, path)
+		case (state == device.PoolDestroyed || served) && !OnlyLabels(disk.Disk):
+			taken = append(taken, path)
+		case state == device.PoolDestroyed:
+			destroyed = append(destroyed, disk)
+		case served:
+			auxiliary = append(auxiliary, disk)
+		}
+	}
+	switch {
+	case len(whole) > 0:
+		return stall(v1alpha1.ReasonPoolLost, "pool %s (guid %s) cannot be imported to destroy it; it is on %s, and not seen are: %s. Bring its disks back, or %s",
+			naming.PoolName(pool), guid, SomeOf(whole), SomeOf(unseen), ReleaseCommand(pool))
+	case len(destroyed) > 0:
+		return act("clearing the labels of pool "+naming.PoolName(pool), Action{Kind: ClearPoolLabels, GUID: guid, Disks: append(destroyed, auxiliary...)})
+	case len(unseen) > 0:
+		return stall(v1alpha1.ReasonPoolLost, "disks of pool %s (guid %s) are gone from node %s and may still carry it: %s. Bring them back, or %s",
+			naming.PoolName(pool), guid, pool.Spec.NodeName, SomeOf(unseen), ReleaseCommand(pool))
+	case len(auxiliary) > 0:
+		return act("clearing the labels of cache devices and spares of pool "+naming.PoolName(pool), Action{Kind: ClearPoolLabels, GUID: guid, Disks: auxiliary})
+	}
+	if len(taken) > 0 {
+		done.Message = fmt.Sprintf("nothing is left of the pool but labels on %s, on which there is something else since: they stay", SomeOf(taken))
+	}
+	return done
+}
+
+// neverRecorded lets an object go of which no pool is known, unless one of that name is on its disks: the agent may have ended between
+// making the pool and recording it, and then it has not been found whole.
+func neverRecorded(state State, done Decision) Decision {
+	pool := state.Pool
+	for _, path := range SpecDevices(pool) {
+		for _, label := range state.Disks[path].Pools {
+			if label.State == device.PoolActive && label.Name == naming.PoolName(pool) && !label.Left() {
+				return stall(v1alpha1.ReasonPoolLost, "disk %s carries a pool %s (guid %d) that may be this object's and cannot be imported to destroy it: bring its other disks back, or %s",
+					path, label.Name, label.GUID, ReleaseCommand(pool))
+			}
+		}
+	}
+	return done
+}
+
+// OnlyLabels says that there is nothing on a disk but the table and the labels that a pool leaves, and that nobody uses it. Labels
+// outlive a new table, a file system and a RAID between them, which would suffer if they were cleared.
+func OnlyLabels(disk device.Disk) bool {
+	return disk.AfterPool && !slices.ContainsFunc(disk.Findings, func(f device.Finding) bool {
+		return f.Reason != device.PoolMember && f.Reason != device.ActivePool
+	})
+}
+
+// noLabel is no state that ZFS writes.
+const noLabel = device.PoolState(1 << 32)
+
+// carried is the most alive state in which a disk carries a pool.
+func carried(disk Disk, guid string) device.PoolState {
+	state := noLabel
+	for _, label := range disk.Pools {
+		if strconv.FormatUint(label.GUID, 10) == guid && !label.Left() {
+			state = min(state, label.State)
+		}
+	}
+	return state
+}
+
+// ReleaseCommand is what a person types to let a deleted BenchmarkPool go although its pool stays.
+func ReleaseCommand(pool *v1alpha1.BenchmarkPool) string {
+	return fmt.Sprintf("leave it behind: kubectl annotate benchmarkpool %s %s=%s", pool.Name, v1alpha1.AnnotationReleasePool, pool.Spec.NodeName)
+}
+
+// LeftBehind says what may be left where.
+func LeftBehind(pool *v1alpha1.BenchmarkPool) string {
+	guid := pool.Status.GUID
+	if guid == "" {
+		guid = "not known"
+	}
+	return fmt.Sprintf("pool %s (guid %s) may be left on node %s, on %s", naming.PoolName(pool), guid, pool.Spec.NodeName, SomeOf(SpecDevices(pool)))
+}
+
+// SomeOf joins the first few.
+func SomeOf(items []string) string {
+	const few = 4
+	if len(items) == 0 {
+		return "none"
+	}
+	if len(items) > few {
+		return strings.Join(items[:few], ", ") + fmt.Sprintf(" and %d more", len(items)-few)
+	}
+	return strings.Join(items, ", ")
+}

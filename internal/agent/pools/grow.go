@@ -1,0 +1,289 @@
+package pools
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// place is where a disk stands in a live pool.
+type place struct {
+	// top is the position of its top-level vdev, class that vdev's.
+	top   int
+	class string
+	leaf  zfs.VdevStatus
+}
+
+// members tells where disks of the spec are in the live pool, and which disks of that are not in the spec.
+func (s State) members() (there map[string]place, unnamed []place) {
+	there = map[string]place{}
+	wanted := SpecDevices(s.Pool)
+	for top, vdev := range s.Live.Status.Vdevs {
+		for _, leaf := range Disks(zfs.Status{Vdevs: []zfs.VdevStatus{vdev}}) {
+			known, at := false, place{top: top, class: vdev.Class, leaf: leaf}
+			for _, path := range LeafPaths(leaf) {
+				for _, asked := range wanted {
+					number := s.Disks[asked].Number
+					if asked != path && (number == "" || number != s.Disks[path].Number) {
+						continue
+					}
+					// A hot spare at work stands in the place of a disk too: its own comes later.
+					there[asked], known = at, true
+				}
+			}
+			if !known {
+				unnamed = append(unnamed, at)
+			}
+		}
+	}
+	return there, unnamed
+}
+
+// layoutChange is what there is to do until a live pool has the disks of the spec.
+type layoutChange struct {
+	// extra are vdevs of which no disk is in the pool.
+	extra zfs.Layout
+	// attach are disks that a mirror lacks, with a disk that is in it.
+	attach []attachment
+	// detach are disks of a mirror that has all others that the spec names.
+	detach []zfs.VdevStatus
+	// wrong is, in words, what is otherwise than asked and not to be mended here.
+	wrong []string
+}
+
+type attachment struct {
+	member zfs.VdevStatus
+	path   string
+}
+
+// lacks says, in words, what is to be done.
+func (c layoutChange) lacks() []string {
+	var parts []string
+	if missing := c.extra.Devices(); len(missing) > 0 {
+		parts = append(parts, "the pool lacks "+strings.Join(missing, ", "))
+	}
+	for _, one := range c.attach {
+		parts = append(parts, "a mirror lacks "+one.path)
+	}
+	for _, leaf := range c.detach {
+		parts = append(parts, fmt.Sprintf("a mirror has %s, which the spec does not name", leaf.Name))
+	}
+	return parts
+}
+
+// growPool brings the disks of the pool to what the spec says: it adds vdevs, and attaches disks to mirrors and detaches them. It
+// does so only if every disk of the pool is explained, else a disk that was replaced would come in a second time; and only after
+// the disks of the spec have changed, else what an operation or an admin took out would come back.
+func growPool(state State) *Decision {
+	change := state.layoutChange()
+	asked := change.lacks()
+	if len(change.wrong) > 0 || len(asked) > 0 && !state.disksChanged() {
+		decision := stall(v1alpha1.ReasonPoolDrifted, "the disks of pool %s differ from the spec: %s. Correct the spec, or change the disks with a PoolOperation",
+			state.Live.Name, strings.Join(append(change.wrong, asked...), "; "))
+		return &decision
+	}
+	switch {
+	case len(asked) == 0:
+		return state.sayDisks()
+	case len(change.attach) > 0: // one by one: the data is rebuilt onto each
+		next := change.attach[0]
+		return state.takes([]string{next.path}, fmt.Sprintf("attaching %s to the mirror of %s in pool %s", next.path, next.member.Name, state.Live.Name),
+			Action{Kind: AttachDisk, Member: MemberName(next.member), Device: next.path})
+	case len(change.detach) > 0:
+		return state.detach(change.detach[0])
+	}
+	devices := change.extra.Devices()
+	return state.takes(devices, fmt.Sprintf("adding %s to pool %s", strings.Join(devices, ", "), state.Live.Name), Action{
+		Kind: GrowPool, Create: zfs.PoolSpec{Name: state.Live.Name, Layout: change.extra, Ashift: int(state.Pool.Spec.Ashift)}})
+}
+
+// detach takes a disk out of its mirror, unless the others have shown errors: then it may have the only good copy. ZFS knows of
+// writes that a disk has missed, and refuses by itself to detach the last that has them.
+func (s State) detach(leaf zfs.VdevStatus) *Decision {
+	var troubles []string
+	if s.Live.Status.DataErrors != 0 {
+		troubles = append(troubles, "data errors")
+	}
+	for _, other := range s.Live.Status.Leaves() {
+		if Identity(other) != Identity(leaf) && other.ReadErrors+other.WriteErrors+other.ChecksumErrors > 0 {
+			troubles = append(troubles, "errors on "+other.Name)
+		}
+	}
+	if len(troubles) > 0 {
+		decision := stall(v1alpha1.ReasonPoolUnhealthy, "%s is not detached from pool %s, which has %s: scrub the pool, see 'zpool status -v', and 'zpool clear' it when all is well",
+			leaf.Name, s.Live.Name, strings.Join(troubles, ", "))
+		return &decision
+	}
+	decision := act(fmt.Sprintf("detaching %s from its mirror in pool %s", leaf.Name, s.Live.Name),
+		Action{Kind: DetachDisk, GUID: s.Live.GUID, Member: MemberName(leaf)})
+	return &decision
+}
+
+// sayDisks marks the pool as one that has the disks of the spec.
+func (s State) sayDisks() *Decision {
+	if !s.disksChanged() {
+		return nil
+	}
+	decision := act("noting on pool "+s.Live.Name+" that its disks are as asked", Action{Kind: SetPoolProperties, GUID: s.Live.GUID,
+		Settings: []naming.Setting{{Dataset: s.Live.Name, Name: naming.PropertyDisks, Value: layoutMark(s.Pool)}}})
+	return &decision
+}
+
+// takes is an action that takes disks, if they may be taken.
+func (s State) takes(devices []string, message string, action Action) *Decision {
+	taken, refused := s.Take(devices)
+	if refused != nil {
+		return refused
+	}
+	action.GUID, action.Disks = s.Live.GUID, taken
+	decision := act(message, action)
+	return &decision
+}
+
+// disksChanged says whether the spec names other disks than those that the pool was last brought to.
+func (s State) disksChanged() bool {
+	mark, _ := s.Live.Property(s.Live.Name, naming.PropertyDisks)
+	return !mark.Local() || mark.Value != layoutMark(s.Pool)
+}
+
+// layoutMark is short, and another for each layout.
+func layoutMark(pool *v1alpha1.BenchmarkPool) string {
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%+v", SpecLayout(pool.Spec.PoolTemplate))))[:16]
+}
+
+// layoutChange compares the disks of the live pool with the spec. A stripe is one vdev for each of its disks.
+func (s State) layoutChange() layoutChange {
+	there, unnamed := s.members()
+	asked := SpecLayout(s.Pool.Spec.PoolTemplate)
+	change := layoutChange{wrong: append(twice(asked.Devices(), there), s.misplaced(asked, there)...)}
+	absent := func(devices []string, class string) (missing []string) {
+		for _, path := range devices {
+			if at, found := there[path]; !found {
+				missing = append(missing, path)
+			} else if at.class != class {
+				change.wrong = append(change.wrong, fmt.Sprintf("%s is of class %s, not %s", path, at.class, class))
+			}
+		}
+		return missing
+	}
+	pick := func(vdevs []zfs.Vdev, class string) (picked []zfs.Vdev) {
+		for _, vdev := range vdevs {
+			missing := absent(vdev.Devices, class)
+			switch {
+			case len(missing) == 0 && vdev.Type == zfs.Stripe && len(vdev.Devices) > 1:
+			case len(missing) == 0:
+				unnamed = s.detachable(&change, there[vdev.Devices[0]].top, unnamed)
+			case vdev.Type == zfs.Stripe || len(missing) == len(vdev.Devices):
+				vdev.Devices = missing
+				picked = append(picked, vdev)
+			default:
+				s.attachable(&change, vdev, missing, there)
+			}
+		}
+		return picked
+	}
+	change.extra.Data, change.extra.Log, change.extra.Special = pick(asked.Data, "normal"), pick(asked.Log, "log"), pick(asked.Special, "special")
+	change.extra.Cache, change.extra.Spare = absent(asked.Cache, "l2cache"), absent(asked.Spare, "spare")
+	for _, at := range unnamed {
+		change.wrong = append(change.wrong, fmt.Sprintf("the pool has %s, which the spec does not name", at.leaf.Name))
+	}
+	return change
+}
+
+// detachable takes those of the unnamed disks that the mirror with that position does not need.
+func (s State) detachable(change *layoutChange, top int, unnamed []place) (rest []place) {
+	vdev := s.Live.Status.Vdevs[top]
+	for _, at := range unnamed {
+		child := slices.ContainsFunc(vdev.Children, func(child zfs.VdevStatus) bool { return Identity(child) == Identity(at.leaf) })
+		if at.top == top && child && strings.HasPrefix(vdev.Name, "mirror") {
+			change.detach = append(change.detach, at.leaf)
+		} else {
+			rest = append(rest, at)
+		}
+	}
+	return rest
+}
+
+// attachable takes the disks that a mirror lacks. Other vdevs do not grow by a disk.
+func (s State) attachable(change *layoutChange, vdev zfs.Vdev, missing []string, there map[string]place) {
+	var present []string
+	for _, path := range vdev.Devices {
+		if !slices.Contains(missing, path) {
+			present = append(present, path)
+		}
+	}
+	if vdev.Type != zfs.Mirror {
+		change.wrong = append(change.wrong, fmt.Sprintf("%s of a %s are not in the pool, the others are", strings.Join(missing, ", "), vdev.Type))
+		return
+	}
+	for _, path := range missing {
+		change.attach = append(change.attach, attachment{member: there[present[0]].leaf, path: path})
+	}
+}
+
+// twice says, in words, which disks of the spec are one and the same.
+func twice(asked []string, there map[string]place) (wrong []string) {
+	for i, path := range asked {
+		for _, other := range asked[:i] {
+			a, found := there[path]
+			if b, too := there[other]; found && too && Identity(a.leaf) == Identity(b.leaf) {
+				wrong = append(wrong, fmt.Sprintf("%s and %s are the same disk", other, path))
+			}
+		}
+	}
+	return wrong
+}
+
+// misplaced says, in words, which vdevs of the spec are others in the pool: of another kind, in more than one, or in one with
+// the disks of another vdev.
+func (s State) misplaced(asked zfs.Layout, there map[string]place) (wrong []string) {
+	owner := map[int]int{}
+	for number, vdev := range slices.Concat(asked.Data, asked.Log, asked.Special) {
+		tops := map[int]bool{}
+		for _, path := range vdev.Devices {
+			at, found := there[path]
+			if !found {
+				continue
+			}
+			top := s.Live.Status.Vdevs[at.top]
+			if first, known := owner[at.top]; known && first != number {
+				wrong = append(wrong, fmt.Sprintf("%s is in %s with disks of another vdev of the spec", path, top.Name))
+			} else if !fits(vdev, top) {
+				wrong = append(wrong, fmt.Sprintf("%s is in %s, not in a %s", path, top.Name, vdev.Type))
+			}
+			owner[at.top], tops[at.top] = number, true
+		}
+		if len(tops) > 1 && (vdev.Type != zfs.Stripe) {
+			wrong = append(wrong, fmt.Sprintf("%s are not in one %s", strings.Join(vdev.Devices, ", "), vdev.Type))
+		}
+	}
+	return wrong
+}
+
+// fits says whether a top-level vdev is what is asked for, or can become it: a disk and a mirror can become each other.
+func fits(vdev zfs.Vdev, top zfs.VdevStatus) bool {
+	alone := len(top.Children) == 0
+	switch {
+	case vdev.Type == zfs.Stripe && len(vdev.Devices) > 1:
+		return alone
+	case vdev.Type == zfs.Stripe || vdev.Type == zfs.Mirror:
+		return alone || strings.HasPrefix(top.Name, "mirror")
+	}
+	return strings.HasPrefix(top.Name, string(vdev.Type))
+}
+
+// Identity of a vdev: its guid, or its name before OpenZFS 2.3, which tells none.
+func Identity(vdev zfs.VdevStatus) string {
+	if vdev.GUID != "" {
+		return vdev.GUID
+	}
+	return vdev.Name
+}
+
+// MemberName is how a command names a vdev.
+func MemberName(vdev zfs.VdevStatus) string { return wholeDisk(Identity(vdev)) }

@@ -1,0 +1,88 @@
+package pools
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// nestedMounts unmounts what is mounted below the mount point of a dataset: there pods write, and what is mounted there shows in the volumes
+// of pods, which the kubelet cannot unmount then.
+func nestedMounts(state State) *Decision {
+	if len(state.Nested) == 0 {
+		return nil
+	}
+	var actions []Action
+	for _, name := range state.Nested {
+		actions = append(actions, Action{Kind: UnmountDataset, GUID: state.Live.GUID, Dataset: zfs.DatasetSpec{Name: name}})
+	}
+	decision := act("unmounting what is mounted within other datasets of pool "+state.Live.Name+": "+SomeOf(state.Nested), actions...)
+	decision.Recheck = poolSoon
+	return &decision
+}
+
+// agentProperties are those that no spec sets: where datasets are mounted, and what the node may do with what they hold.
+var agentProperties = []string{"mountpoint", "canmount", "zoned", "sharenfs", "sharesmb", "keylocation", "setuid", "devices", "exec", "volmode"}
+
+// unsafeDatasets refuses what the API refuses too: an object may be older than its rules.
+func unsafeDatasets(state State) *Decision {
+	spec := state.Pool.Spec
+	refuse := func(format string, values ...any) *Decision {
+		decision := stall(v1alpha1.ReasonSpecInvalid, format, values...)
+		return &decision
+	}
+	for _, name := range agentProperties {
+		if _, set := spec.RootProperties[name]; set {
+			return refuse("remove %s from spec.rootProperties: it is the agent's to set", name)
+		}
+	}
+	for _, dataset := range spec.Datasets {
+		for _, name := range agentProperties {
+			if _, set := dataset.Properties[name]; set {
+				return refuse("remove %s from the properties of dataset %s: it is the agent's to set", name, dataset.Path)
+			}
+		}
+		for _, other := range spec.Datasets {
+			if dataset.Mounted && strings.HasPrefix(string(other.Path), string(dataset.Path)+"/") {
+				return refuse("dataset %s lies below %s, which is mounted: pods write where it would be mounted; give it another path", other.Path, dataset.Path)
+			}
+		}
+	}
+	return nil
+}
+
+// mountWanted mounts what is to be mounted; nil if it is. A mount point that somebody else set stays, unless the spec asks for ours. With
+// canmount=noauto, which comes first, setting a mount point mounts nothing: the agent mounts it after a look at the place.
+func mountWanted(state State, dataset v1alpha1.PoolDataset, is zfs.Dataset) *Decision {
+	if dataset.Type == naming.DatasetVolume {
+		return nil
+	}
+	ours := naming.MountPoint(naming.PoolName(state.Pool), dataset.Path)
+	set := func(message string, settings ...naming.Setting) *Decision {
+		decision := act(message+is.Name, Action{Kind: SetPoolProperties, GUID: state.Live.GUID, Settings: settings})
+		return &decision
+	}
+	act := func(message string, kind ActionKind) *Decision {
+		decision := act(message+is.Name, Action{Kind: kind, GUID: state.Live.GUID, Dataset: zfs.DatasetSpec{Name: is.Name}})
+		return &decision
+	}
+	noauto, point := naming.Setting{Dataset: is.Name, Name: "canmount", Value: "noauto"}, naming.Setting{Dataset: is.Name, Name: "mountpoint", Value: ours}
+	auto, known := state.Live.Property(is.Name, "canmount")
+	switch {
+	case dataset.Mounted && is.MountPoint != ours && is.Mounted:
+		return act("unmounting, from another place, dataset ", UnmountDataset)
+	case dataset.Mounted && is.MountPoint != ours:
+		return set("setting the mount point of dataset ", noauto, point)
+	case dataset.Mounted && known && auto.Value != noauto.Value:
+		return set("keeping ZFS from mounting by itself dataset ", noauto)
+	case dataset.Mounted && (!is.Mounted || slices.Contains(state.Unplaced, is.Name)):
+		return act("mounting dataset ", MountDataset)
+	case !dataset.Mounted && is.MountPoint == ours:
+		point.Value = "none"
+		return set("unmounting dataset ", point)
+	}
+	return nil
+}

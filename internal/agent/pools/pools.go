@@ -1,0 +1,339 @@
+// Package pools plans what the agent does about a BenchmarkPool. Its functions are pure.
+package pools
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/device"
+)
+
+// Nothing tells of what happens to disks, mounts and properties of a node: they are looked at again after a while.
+const (
+	poolRecheck = time.Minute
+	poolSoon    = 10 * time.Second
+	poolFreed   = time.Second
+	// AtOnce is for the next step, after one that has succeeded.
+	AtOnce = 10 * time.Millisecond
+)
+
+// State is all that is known of a BenchmarkPool.
+type State struct {
+	Pool   *v1alpha1.BenchmarkPool
+	Policy DevicePolicy
+	// Multihost is set on pools that are made.
+	Multihost bool
+	// HostName is under which name the node writes labels.
+	HostName string
+	// Live is the imported pool of that name, whoever made it.
+	Live *LivePool
+	// Importable are the pools on the node's disks that are not imported; looked for only without a live pool.
+	Importable []zfs.Importable
+	// Disks by path: those of the spec, of the live pool and of the rivals; looked at only if the spec and the live pool
+	// do not name the same disks in the same words.
+	Disks map[string]Disk
+	// Further disks are those that operations on the pool have named, looked at if it is not imported.
+	Further []string
+	// Rivals are the other BenchmarkPools of the node, read whenever Disks are.
+	Rivals []v1alpha1.BenchmarkPool
+	// Users of the live pool, in words; asked only if the object is being deleted. Of a kept pool those of the outdated dataset, if there
+	// is one.
+	Users []string
+	// Unplaced are datasets that ZFS calls mounted at their place, and the node does not show there with the folder for pods.
+	Unplaced []string
+	// Nested are datasets that are mounted below the mount point of another one, where pods write; the deepest first.
+	Nested []string
+}
+
+// Disk is a disk that was looked at.
+type Disk struct {
+	device.Disk
+	// Refusal says why it is not taken; nil if it is.
+	Refusal error
+	// Reuse is its serial number if the spec gives up its old contents, and Right which of them it may.
+	Reuse string
+	Right device.Right
+}
+
+// LivePool is an imported pool.
+type LivePool struct {
+	zfs.PoolSummary
+	Status zfs.Status
+	// Properties of the pool.
+	Properties []zfs.Property
+	// Datasets on it, the root among them, without snapshots.
+	Datasets []zfs.Dataset
+	// Snapshots of them.
+	Snapshots []string
+	// DatasetProperties of the root, of the datasets that the spec names, and of the one to be reported besides.
+	DatasetProperties []zfs.Property
+}
+
+// Property returns a property of the pool itself, or of a dataset.
+func (l *LivePool) Property(dataset, name string) (zfs.Property, bool) {
+	properties, object := l.DatasetProperties, dataset
+	if dataset == "" {
+		properties, object = l.Properties, l.Name
+	}
+	at := slices.IndexFunc(properties, func(p zfs.Property) bool { return p.Object == object && p.Name == name })
+	if at < 0 {
+		return zfs.Property{}, false
+	}
+	return properties[at], true
+}
+
+// OwnedBy says whether the pool was made for an object. An inherited mark is none.
+func (l *LivePool) OwnedBy(uid string) bool {
+	mark, found := l.Property(l.Name, naming.PropertyUID)
+	return found && uid != "" && mark.Local() && mark.Value == uid
+}
+
+// Action is something to do for a BenchmarkPool.
+type Action struct {
+	Kind ActionKind
+	// GUID of the pool that is meant; empty for a new one.
+	GUID string
+	// Create is the pool to be made; its layout alone is what a pool grows by.
+	Create zfs.PoolSpec
+	// Disks that the action writes to.
+	Disks []Disk
+	// Member of the pool that a Device is attached to, or that is detached.
+	Member, Device string
+	// Settings to be made.
+	Settings []naming.Setting
+	// Dataset to be made, mounted or destroyed.
+	Dataset zfs.DatasetSpec
+	// DatasetGUID is that of the dataset to be destroyed: one of the same name that was made since is another.
+	DatasetGUID string
+}
+
+// ActionKind is the kind of a PoolAction.
+type ActionKind string
+
+// The kinds of PoolAction.
+const (
+	AddPoolFinalizer    ActionKind = "AddFinalizer"
+	CreatePool          ActionKind = "CreatePool"
+	ImportPool          ActionKind = "ImportPool"
+	ReimportPool        ActionKind = "ReimportPool"
+	GrowPool            ActionKind = "GrowPool"
+	AttachDisk          ActionKind = "AttachDisk"
+	DetachDisk          ActionKind = "DetachDisk"
+	SetPoolProperties   ActionKind = "SetProperties"
+	CreateDataset       ActionKind = "CreateDataset"
+	MountDataset        ActionKind = "MountDataset"
+	UnmountDataset      ActionKind = "UnmountDataset"
+	DestroyDataset      ActionKind = "DestroyDataset"
+	DestroyPool         ActionKind = "DestroyPool"
+	ClearPoolLabels     ActionKind = "ClearLabels"
+	RemovePoolFinalizer ActionKind = "RemoveFinalizer"
+)
+
+// Phase says which of the conditions is true.
+type Phase int
+
+// The phases of a BenchmarkPool.
+const (
+	PoolProgressing Phase = iota
+	PoolStalled
+	PoolDone
+)
+
+// Decision is what follows from a PoolState.
+type Decision struct {
+	Actions []Action
+	Phase   Phase
+	// Reason and Message say what is going on or what is wrong.
+	Reason  string
+	Message string
+	// Recheck is when to look again if nothing is reported before; zero is never.
+	Recheck time.Duration
+}
+
+func stall(reason, format string, values ...any) Decision {
+	return Decision{Phase: PoolStalled, Reason: reason, Message: fmt.Sprintf(format, values...), Recheck: poolRecheck}
+}
+
+func act(message string, actions ...Action) Decision {
+	return Decision{Actions: actions, Reason: v1alpha1.ReasonPoolChanging, Message: message, Recheck: AtOnce}
+}
+
+// Plan decides what to do for a BenchmarkPool.
+func Plan(state State) Decision {
+	if !state.Pool.DeletionTimestamp.IsZero() {
+		return deletedPool(state)
+	}
+	if state.Live == nil {
+		return absentPool(state)
+	}
+	if !state.Live.OwnedBy(string(state.Pool.UID)) {
+		return foreignPool(state)
+	}
+	return livePool(state)
+}
+
+// absentPool imports the pool, or makes it if it never was. A pool that has been is never made again: what was on it
+// would be lost without a word.
+func absentPool(state State) Decision {
+	if silence := state.silence(); silence != "" {
+		if conflict := state.conflict(SpecDevices(state.Pool)); conflict != "" {
+			return stall(v1alpha1.ReasonPoolConflict, "%s", conflict)
+		}
+		return stall(v1alpha1.ReasonPoolDeviceRefused, "pool %s is neither made nor imported: %s", naming.PoolName(state.Pool), silence)
+	}
+	if guid := state.ownGUID(); guid != "" {
+		return importPool(state, guid)
+	}
+	if guid := state.Pool.Status.GUID; guid != "" {
+		return stall(v1alpha1.ReasonPoolLost, "pool %s (guid %s) is not on node %s any more: bring its disks back; it is not made anew, for that delete this object and make another",
+			naming.PoolName(state.Pool), guid, state.Pool.Spec.NodeName)
+	}
+	for _, other := range state.Importable {
+		if other.Name == naming.PoolName(state.Pool) {
+			return state.namesake(other)
+		}
+	}
+	if decision := unsafeDatasets(state); decision != nil {
+		return *decision
+	}
+	layout := SpecLayout(state.Pool.Spec.PoolTemplate)
+	disks, refused := state.Take(layout.Devices())
+	if refused != nil {
+		return *refused
+	}
+	action := Action{Kind: CreatePool, Disks: disks, Create: zfs.PoolSpec{
+		Name: naming.PoolName(state.Pool), Layout: layout, Ashift: int(state.Pool.Spec.Ashift), Multihost: state.Multihost,
+		Properties: plain(state.Pool.Spec.Properties), RootProperties: plain(state.Pool.Spec.RootProperties),
+	}}
+	action.Create.RootProperties[naming.PropertyUID] = string(state.Pool.UID)
+	action.Create.RootProperties[naming.PropertyName] = state.Pool.Name
+	action.Create.RootProperties[naming.PropertyDisks] = layoutMark(state.Pool)
+	action.Create.RootProperties[PropertySpec] = strconv.FormatInt(state.Pool.Generation, 10)
+	// Generation 0: the datasets' properties are still to be set.
+	action.Create.RootProperties[naming.PropertyGeneration] = "0"
+	return act("making pool "+action.Create.Name, Action{Kind: AddPoolFinalizer}, action)
+}
+
+// ownGUID is the guid of a pool on the disks that is this object's, or that may be: the one recorded, or, should the
+// agent have ended between making the pool and recording it, one of that name on exactly these disks. Whose it is, the
+// import finds out.
+func (s State) ownGUID() string {
+	recorded := s.Pool.Status.GUID
+	for _, pool := range s.Importable {
+		if pool.Name == naming.PoolName(s.Pool) && (pool.GUID == recorded || recorded == "" && s.labelled(pool.GUID)) {
+			return pool.GUID
+		}
+	}
+	return ""
+}
+
+// labelled says whether all data disks of the spec belong to a pool that was not exported.
+func (s State) labelled(guid string) bool {
+	for _, vdev := range s.Pool.Spec.Vdevs {
+		for _, path := range vdev.Devices {
+			if !slices.ContainsFunc(s.Disks[string(path)].Pools, func(label device.PoolLabel) bool {
+				return label.State == device.PoolActive && strconv.FormatUint(label.GUID, 10) == guid
+			}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func importPool(state State, guid string) Decision {
+	if path, host := state.elsewhere(guid); host != "" {
+		return stall(v1alpha1.ReasonPoolLost, "pool %s (guid %s) was last used by host %q, as %s says, and not exported there: it may run there. Export it there; or, if that host is gone for good, import it by hand on node %s (zpool import -f), or %s",
+			naming.PoolName(state.Pool), guid, host, path, state.Pool.Spec.NodeName, ReleaseCommand(state.Pool))
+	}
+	return act(fmt.Sprintf("importing pool %s (guid %s)", naming.PoolName(state.Pool), guid),
+		Action{Kind: AddPoolFinalizer}, Action{Kind: ImportPool, GUID: guid})
+}
+
+// elsewhere is another host that has had the pool last and did not export it. ZFS itself goes by host ids only, which nodes often have none
+// of, or share with those made from the same image.
+func (s State) elsewhere(guid string) (path, host string) {
+	for _, path := range slices.Sorted(maps.Keys(s.Disks)) {
+		for _, label := range s.Disks[path].Pools {
+			if label.State == device.PoolActive && strconv.FormatUint(label.GUID, 10) == guid && label.HostName != "" && label.HostName != s.HostName {
+				return path, label.HostName
+			}
+		}
+	}
+	return "", ""
+}
+
+// livePool brings our imported pool to what the spec says, one step at a time.
+func livePool(state State) Decision {
+	live := state.Live
+	finalizer := Action{Kind: AddPoolFinalizer}
+	if mode, _ := live.Property("", "readonly"); mode.Value == "on" { // nothing goes on in it before that
+		return act("importing pool "+live.Name+" anew: it is read-only", finalizer, Action{Kind: ReimportPool, GUID: live.GUID})
+	}
+	health, scan := live.Status.Health(), live.Status.Scan
+	scanning := scan != nil && scan.State == zfs.Running
+	if live.Status.Resilvering() && (scanning || health.Good()) && health != zfs.StateSuspended {
+		message := "pool " + live.Name + " rebuilds data onto a disk"
+		if !health.Good() {
+			message += "; " + troubles(live.Status)
+		}
+		return Decision{Reason: v1alpha1.ReasonPoolRebuilding, Message: message, Recheck: poolSoon, Actions: []Action{finalizer}}
+	}
+	if !health.Good() {
+		decision := stall(v1alpha1.ReasonPoolUnhealthy, "pool %s is %s: %s", live.Name, health, troubles(live.Status))
+		decision.Actions = []Action{finalizer}
+		return decision
+	}
+	// What is mounted where pods write does not stay. An older spec changes nothing. Before the reset nothing else is done to datasets: one of
+	// them may be a stranger's.
+	for _, step := range []func(State) *Decision{nestedMounts, olderSpec, unsafeDatasets, beginSpec, resetDatasets} {
+		if decision := step(state); decision != nil {
+			decision.Actions = append([]Action{finalizer}, decision.Actions...)
+			return *decision
+		}
+	}
+	// What differs and is not to be mended is told last: the rest of the spec holds all the same.
+	var differs *Decision
+	for _, step := range []func(State) *Decision{growPool, poolDatasets, poolProperties} {
+		decision := step(state)
+		if decision != nil && len(decision.Actions) > 0 {
+			decision.Actions = append([]Action{finalizer}, decision.Actions...)
+			return *decision
+		}
+		if differs == nil {
+			differs = decision
+		}
+	}
+	if differs != nil {
+		differs.Actions = []Action{finalizer}
+		return *differs
+	}
+	return Decision{Phase: PoolDone, Reason: v1alpha1.ReasonPoolReady, Message: fmt.Sprintf("pool %s (guid %s) is %s and as asked", live.Name, live.GUID, live.Status.Health()),
+		Recheck: poolRecheck, Actions: []Action{finalizer}}
+}
+
+func troubles(status zfs.Status) string {
+	parts := status.Troubles()
+	if status.Message != "" {
+		parts = append(parts, status.Message)
+	}
+	if len(parts) == 0 {
+		return "see 'zpool status' on the node"
+	}
+	return strings.Join(parts, "; ")
+}
+
+func plain(properties v1alpha1.Properties) map[string]string {
+	values := map[string]string{}
+	for name, value := range properties {
+		values[name] = string(value)
+	}
+	return values
+}

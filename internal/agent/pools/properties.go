@@ -1,0 +1,136 @@
+package pools
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// ReportedDataset is the full name of a dataset that somebody else made, whose properties are to be reported too; empty if there is none.
+func ReportedDataset(pool *v1alpha1.BenchmarkPool) string {
+	if path := pool.Annotations[v1alpha1.AnnotationReport]; path != "" {
+		return naming.PoolName(pool) + "/" + path
+	}
+	return ""
+}
+
+// WantedSettings are all properties that the spec asks for, in a stable order.
+func WantedSettings(pool *v1alpha1.BenchmarkPool) []naming.Setting {
+	var wanted []naming.Setting
+	add := func(dataset string, properties v1alpha1.Properties) {
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			wanted = append(wanted, naming.Setting{Dataset: dataset, Name: name, Value: string(properties[name])})
+		}
+	}
+	add("", pool.Spec.Properties)
+	add(naming.PoolName(pool), pool.Spec.RootProperties)
+	for _, dataset := range pool.Spec.Datasets {
+		add(naming.DatasetName(pool, dataset), dataset.Properties)
+	}
+	return wanted
+}
+
+// poolDatasets makes the first dataset that is missing, parents before children.
+func poolDatasets(state State) *Decision {
+	datasets := slices.Clone(state.Pool.Spec.Datasets)
+	slices.SortFunc(datasets, func(a, b v1alpha1.PoolDataset) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	for _, dataset := range datasets {
+		name := naming.DatasetName(state.Pool, dataset)
+		at := slices.IndexFunc(state.Live.Datasets, func(d zfs.Dataset) bool { return d.Name == name })
+		if at >= 0 {
+			if is, asked := state.Live.Datasets[at].Type, strings.ToLower(dataset.Type); asked != "" && is != asked {
+				decision := stall(v1alpha1.ReasonPoolDrifted, "dataset %s is a %s, not a %s: destroy it, or give the new one another path", name, is, asked)
+				return &decision
+			}
+			if decision := otherSize(state, dataset, name); decision != nil {
+				return decision
+			}
+			if decision := mountWanted(state, dataset, state.Live.Datasets[at]); decision != nil {
+				return decision
+			}
+			continue
+		}
+		spec := zfs.DatasetSpec{Name: name, Properties: plain(dataset.Properties)}
+		maps.Copy(spec.Properties, datasetMarks(state.Pool))
+		if dataset.Mounted {
+			maps.Copy(spec.Properties, zfs.Unmounted())
+		}
+		if dataset.Size != nil {
+			spec.VolumeBytes = dataset.Size.Value()
+		}
+		decision := act("making dataset "+name, Action{Kind: CreateDataset, GUID: state.Live.GUID, Dataset: spec})
+		return &decision
+	}
+	return nil
+}
+
+// largestBlock is what ZFS may round the size of a volume up to.
+const largestBlock = 16 << 20
+
+// otherSize reports a volume of another size. It is not changed: to shrink one is to lose what is at its end.
+func otherSize(state State, dataset v1alpha1.PoolDataset, name string) *Decision {
+	if dataset.Size == nil {
+		return nil
+	}
+	is, _ := state.Live.Property(name, "volsize")
+	asked := dataset.Size.Value()
+	if size, err := strconv.ParseInt(is.Value, 10, 64); err == nil && size >= asked && size < asked+largestBlock {
+		return nil
+	}
+	decision := stall(v1alpha1.ReasonPoolDrifted, "volume %s has %s bytes, asked for are %d: a volume keeps its size; give the new one another path", name, is.Value, asked)
+	return &decision
+}
+
+// poolProperties sets what a new generation asks for. What differs from a generation that was set already was changed by
+// somebody else: that is drift, repaired or reported as the spec says.
+func poolProperties(state State) *Decision {
+	var differing []naming.Setting
+	var words []string
+	for _, wanted := range WantedSettings(state.Pool) {
+		is, found := state.Live.Property(wanted.Dataset, wanted.Name)
+		if found && zfs.SameValue(wanted.Value, is.Value) {
+			continue
+		}
+		differing = append(differing, wanted)
+		words = append(words, difference(state.Live.Name, wanted, is, found))
+	}
+	generation := strconv.FormatInt(state.Pool.Generation, 10)
+	mark, _ := state.Live.Property(state.Live.Name, naming.PropertyGeneration)
+	isSet := mark.Local() && mark.Value == generation
+	if isSet && len(differing) == 0 {
+		return nil
+	}
+	if isSet && state.Pool.Spec.Drift != "Repair" {
+		decision := stall(v1alpha1.ReasonPoolDrifted, "somebody changed pool %s: %s. Set it back, change the spec, or write drift: Repair", state.Live.Name, strings.Join(words, "; "))
+		return &decision
+	}
+	// The mark comes last: it says that all before it is set.
+	settings := append(differing, naming.Setting{Dataset: state.Live.Name, Name: naming.PropertyGeneration, Value: generation})
+	message := "setting the properties of pool " + state.Live.Name
+	if len(words) > 0 {
+		message += ": " + strings.Join(words, "; ")
+	}
+	decision := act(message, Action{Kind: SetPoolProperties, GUID: state.Live.GUID, Settings: settings})
+	if isSet {
+		// Somebody may change it back each time, or ZFS may write the value in other words.
+		decision.Recheck = poolSoon
+	}
+	return &decision
+}
+
+func difference(pool string, wanted naming.Setting, is zfs.Property, found bool) string {
+	object := wanted.Dataset
+	if object == "" {
+		object = "pool " + pool
+	}
+	if !found {
+		return fmt.Sprintf("%s of %s is not there, asked for is %s (write names as 'zfs get' prints them)", wanted.Name, object, wanted.Value)
+	}
+	return fmt.Sprintf("%s of %s is %s (%s), asked for is %s", wanted.Name, object, is.Value, is.Source, wanted.Value)
+}

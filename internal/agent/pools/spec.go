@@ -1,0 +1,79 @@
+package pools
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+)
+
+// PropertySpec is the newest generation of the object that the agent has acted on. It is written before the first change for that
+// generation: an object of a lower one comes from a backup of etcd, and its spec is older than the pool.
+const PropertySpec = "storagebench.dev:spec"
+
+// heldSuffix stands behind the generation once an older spec has been seen. Without it, two changes of any kind to the restored object
+// would make its old layout look new.
+const heldSuffix = ":held"
+
+// newestSpec is the newest generation that a pool was changed for. Held says that an older one was seen since, or that the mark cannot be
+// read.
+func (l *LivePool) newestSpec() (generation int64, held bool) {
+	mark, found := l.Property(l.Name, PropertySpec)
+	if !found || !mark.Local() {
+		return 0, false
+	}
+	text, held := strings.CutSuffix(mark.Value, heldSuffix)
+	generation, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || generation < 0 {
+		return math.MaxInt64, true
+	}
+	return generation, held
+}
+
+// olderSpec stops at a spec that is older than the pool, until a person accepts it.
+func olderSpec(state State) *Decision {
+	newest, held := state.Live.newestSpec()
+	own := state.Pool.Generation
+	older := newest > own || held
+	if !older || acceptsSpec(state.Pool) {
+		return nil
+	}
+	decision := stall(v1alpha1.ReasonPoolOlderSpec, "the spec of BenchmarkPool %s is of generation %d, but pool %s was changed for %s: "+
+		"a backup of the cluster has been restored, and nothing is changed. Compare the spec with 'zpool status %s' on node %s and correct it, then accept it: "+
+		"kubectl annotate --overwrite benchmarkpool %s %s=%d",
+		state.Pool.Name, own, state.Live.Name, generationWords(newest), state.Live.Name, state.Pool.Spec.NodeName, state.Pool.Name, v1alpha1.AnnotationAcceptSpec,
+		own)
+	if !held {
+		decision.Actions = []Action{state.noteSpec(strconv.FormatInt(newest, 10) + heldSuffix)}
+	}
+	return &decision
+}
+
+// beginSpec notes on the pool which generation it is going to be changed for.
+func beginSpec(state State) *Decision {
+	newest, held := state.Live.newestSpec()
+	if own := state.Pool.Generation; newest == own && !held {
+		return nil
+	}
+	decision := act("noting on pool "+state.Live.Name+" which generation of the spec it follows", state.noteSpec(strconv.FormatInt(state.Pool.Generation, 10)))
+	return &decision
+}
+
+func (s State) noteSpec(value string) Action {
+	return Action{Kind: SetPoolProperties, GUID: s.Live.GUID, Settings: []naming.Setting{{Dataset: s.Live.Name, Name: PropertySpec, Value: value}}}
+}
+
+// acceptsSpec says whether a person has accepted the spec as it is now.
+func acceptsSpec(pool *v1alpha1.BenchmarkPool) bool {
+	return pool.Annotations[v1alpha1.AnnotationAcceptSpec] == strconv.FormatInt(pool.Generation, 10)
+}
+
+func generationWords(generation int64) string {
+	if generation == math.MaxInt64 {
+		return "one that cannot be read from its property " + PropertySpec
+	}
+	return fmt.Sprintf("generation %d before", generation)
+}

@@ -1,0 +1,77 @@
+package experiment
+
+import (
+	"slices"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/gate"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// mostRepetitions is how many there may be of every variant.
+func mostRepetitions(spec *v1alpha1.StorageBenchmarkSpec) int32 {
+	if spec.Adaptive == nil {
+		return spec.Repetitions
+	}
+	return max(spec.Repetitions, spec.Adaptive.MaxRepetitions)
+}
+
+// looks is how often the gates may be judged.
+func looks(spec *v1alpha1.StorageBenchmarkSpec) int {
+	if spec.Adaptive == nil {
+		return 1
+	}
+	return 2
+}
+
+// extended says that more repetitions are to be made than the spec asks for at first: some exist already, or the results say so.
+func extended(state State) bool {
+	if state.Benchmark.Spec.Adaptive == nil {
+		return false
+	}
+	if stored := findResults(state, state.Experiment); stored != nil && stored.Extended {
+		return true
+	}
+	return slices.ContainsFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool {
+		return run.Spec.Experiment == state.Experiment && run.Spec.Repetition > state.Benchmark.Spec.Repetitions
+	})
+}
+
+// slotsInUse are those of the repetitions that are to be made as things stand.
+func slotsInUse(state State) []Slot {
+	if extended(state) {
+		return state.Slots
+	}
+	asked := slices.IndexFunc(state.Slots, func(slot Slot) bool { return slot.Repetition > state.Benchmark.Spec.Repetitions })
+	if state.Benchmark.Spec.Adaptive == nil || asked < 0 {
+		return state.Slots
+	}
+	return state.Slots[:asked] // they take turns, so the further repetitions are the last
+}
+
+// extend says whether more repetitions could decide what is open after the first ones, and fit into the time there is.
+func extend(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experiment) bool {
+	if spec.Adaptive == nil || experiment.Repetitions >= mostRepetitions(spec) || experiment.Verdict != string(v1alpha1.VerdictInconclusive) || experiment.State != results.StateComplete {
+		return false
+	}
+	open := slices.ContainsFunc(experiment.Gates, func(one results.GateResult) bool {
+		return one.Reason == gate.ReasonUnclear || one.Reason == gate.ReasonTooFewRuns
+	})
+	return open && fitsInto(spec, experiment)
+}
+
+// fitsInto says whether all repetitions, at the pace of those so far, are over within the budget and the deadline.
+func fitsInto(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experiment) bool {
+	if experiment.StartedAt == nil || experiment.FinishedAt == nil || experiment.Repetitions < 1 {
+		return false
+	}
+	took := experiment.FinishedAt.Sub(*experiment.StartedAt)
+	expected := took / time.Duration(experiment.Repetitions) * time.Duration(mostRepetitions(spec))
+	for _, limit := range []*v1alpha1.Duration{spec.Adaptive.Budget, spec.Deadline} {
+		if limit != nil && expected > limit.Duration.Duration {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,273 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/gate"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/runs"
+)
+
+// Evidence is what the results of an experiment are made of.
+type Evidence struct {
+	Now        time.Time
+	Benchmark  *v1alpha1.StorageBenchmark
+	Experiment string
+	// Runs of the experiment, and the stored document of each of their phases by ConfigMap name. One that is missing
+	// was deleted or edited by somebody.
+	Runs      []v1alpha1.BenchmarkRun
+	Documents map[string]results.PhaseDocument
+	// Gates is nil for a superseded experiment: its gates are gone.
+	Gates *gate.Set
+	Tally Tally
+	// Standards are what compare gates are judged by, besides the runs.
+	Standards Standards
+	// Definitions of the variants.
+	Definitions map[string]string
+}
+
+// Assemble makes the results of an experiment and its verdict.
+func Assemble(evidence Evidence) results.Experiment {
+	benchmark := evidence.Benchmark
+	experiment := results.Experiment{
+		Version:    results.PhaseVersion,
+		Benchmark:  results.RunIdentity{Namespace: benchmark.Namespace, Name: benchmark.Name, UID: string(benchmark.UID)},
+		Experiment: evidence.Experiment,
+		Generation: benchmark.Generation,
+		Seed:       Seed(benchmark), Order: string(benchmark.Spec.Order), Repetitions: repetitionsOf(benchmark, evidence.Runs),
+		FinishedAt: utc(evidence.Now),
+	}
+	runs := slices.Clone(evidence.Runs)
+	slices.SortFunc(runs, CompareRuns)
+	var documents []results.PhaseDocument
+	spoiled, texts := map[string]bool{}, map[v1alpha1.ConfigMapKey]string{}
+	for i := range runs {
+		result, used := runResult(&runs[i], evidence.Documents)
+		if reason, words := unusable(&runs[i], evidence.Documents, texts); words != "" {
+			result.Valid, result.Reason, result.Message = false, reason, words
+			if group := naming.GroupName(&runs[i]); !spoiled[group] {
+				spoiled[group] = true
+				evidence.Tally.giveUp(fmt.Sprintf("%s repetition %d: %s", result.Variant, result.Repetition, words))
+			}
+		}
+		experiment.Runs = append(experiment.Runs, result)
+		documents = append(documents, used...)
+		experiment.NodeName, experiment.RunnerImage = JoinNodes(RunNodes(&runs[i])), runs[i].Spec.RunnerImage
+		if class := runs[i].Spec.Target.StorageClass; class != nil && experiment.StorageClass == "" {
+			experiment.StorageClass = class.Name
+		}
+		if started := runs[i].CreationTimestamp.Time; experiment.StartedAt == nil || started.Before(*experiment.StartedAt) {
+			experiment.StartedAt = utc(started)
+		}
+	}
+	evidence.Tally.giveUp(assembleGroups(&experiment)...)
+	experiment.Variants = results.Summarise(experiment.Runs)
+	for i := range experiment.Variants {
+		experiment.Variants[i].Definition = evidence.Definitions[experiment.Variants[i].Name]
+	}
+	experiment.Environment = results.MergeEnvironment(documents)
+	if evidence.Gates == nil {
+		experiment.State, experiment.Reason = results.StateSuperseded, v1alpha1.ReasonSuperseded
+		experiment.Message = "the spec changed before the experiment was over; these are the runs that had ended"
+		return experiment
+	}
+	judge(&experiment, evidence)
+	if experiment.Extended = extend(&benchmark.Spec, &experiment); experiment.Extended {
+		experiment.Message += fmt.Sprintf("; more repetitions are made, up to %d", mostRepetitions(&benchmark.Spec))
+	}
+	if late := countStragglers(experiment.Groups); late > 0 {
+		experiment.Message += fmt.Sprintf("; in %d phases a node began or ended later than the others: see Stragglers in the report", late)
+	}
+	return experiment
+}
+
+// repetitionsOf is how many there should be: if adaptive has begun to add some, all of them.
+func repetitionsOf(benchmark *v1alpha1.StorageBenchmark, runs []v1alpha1.BenchmarkRun) int32 {
+	for _, run := range runs {
+		if run.Spec.Repetition > benchmark.Spec.Repetitions {
+			return mostRepetitions(&benchmark.Spec)
+		}
+	}
+	return benchmark.Spec.Repetitions
+}
+
+// CompareRuns puts runs into the order of execution: by index, attempt, and place in the group.
+func CompareRuns(a, b v1alpha1.BenchmarkRun) int {
+	return cmp.Or(cmp.Compare(a.Spec.Index, b.Spec.Index), cmp.Compare(a.Spec.Attempt, b.Spec.Attempt), strings.Compare(a.Name, b.Name))
+}
+
+// assembleGroups joins the runs of groups. A run whose group is Invalid is not used either. It returns which repetitions have only
+// now turned out to be Invalid.
+func assembleGroups(experiment *results.Experiment) (givenUp []string) {
+	experiment.Groups = results.Join(experiment.Runs)
+	for _, group := range experiment.Groups {
+		if group.Reason == results.ReasonNotTogether {
+			givenUp = append(givenUp, fmt.Sprintf("%s repetition %d: %s", group.Variant, group.Repetition, group.Message))
+		}
+		for i := range experiment.Runs {
+			run := &experiment.Runs[i]
+			if run.Group != nil && run.Group.Name == group.Name && run.Valid && !group.Valid {
+				run.Valid, run.Reason, run.Message = false, v1alpha1.ReasonPeerInvalid, "the group is Invalid: "+group.Message
+			}
+		}
+	}
+	return givenUp
+}
+
+// countStragglers counts the phases of valid groups in which a node was not in step.
+func countStragglers(groups []results.GroupResult) int {
+	late := 0
+	for _, group := range groups {
+		for _, phase := range group.Phases {
+			if group.Valid && len(phase.Stragglers) > 0 {
+				late++
+			}
+		}
+	}
+	return late
+}
+
+// judge sets the gates and the verdict.
+func judge(experiment *results.Experiment, evidence Evidence) {
+	statuses := evidence.Gates.Judge(compared(&evidence.Benchmark.Spec, evidence.Standards, experiment))
+	complete := len(evidence.Tally.GivenUp) == 0 && !evidence.Tally.Expired
+	experiment.State = results.StateComplete
+	verdict, message := gate.Overall(statuses)
+	experiment.Reason = string(verdict)
+	if !complete {
+		experiment.State = results.StateIncomplete
+		verdict, experiment.Reason, message = incomplete(evidence)
+		for i := range statuses {
+			// Some runs are missing: what the others say is shown, but it decides nothing.
+			statuses[i].Message = fmt.Sprintf("would be %s on the runs there are: %s", statuses[i].Verdict, statuses[i].Message)
+			statuses[i].Verdict, statuses[i].Reason = v1alpha1.VerdictInconclusive, gate.ReasonRunsMissing
+		}
+	}
+	experiment.Verdict, experiment.Message = string(verdict), message
+	for i, status := range statuses {
+		experiment.Gates = append(experiment.Gates, results.GateResult{
+			Name: string(status.Name), Definition: gate.Definition(evidence.Benchmark.Spec.Gates[i]),
+			Verdict: string(status.Verdict), Reason: status.Reason, Message: status.Message, Comparisons: comparisons(status.Comparisons),
+		})
+	}
+}
+
+func comparisons(evidence []v1alpha1.GateComparison) []results.Comparison {
+	var all []results.Comparison
+	for _, c := range evidence {
+		all = append(all, results.Comparison{
+			Variant: c.Variant, Verdict: string(c.Verdict), ChangePartsPerMillion: c.ChangePartsPerMillion,
+			LowPartsPerMillion: c.LowPartsPerMillion, HighPartsPerMillion: c.HighPartsPerMillion, ConfidencePartsPerMillion: c.ConfidencePartsPerMillion,
+			WorseProbabilityPartsPerMillion: c.WorseProbabilityPartsPerMillion, WithinProbabilityPartsPerMillion: c.WithinProbabilityPartsPerMillion,
+			Runs: c.Runs, BaselineRuns: c.BaselineRuns, TolerancePartsPerMillion: c.TolerancePartsPerMillion, NoisePartsPerMillion: c.NoisePartsPerMillion,
+		})
+	}
+	return all
+}
+
+// incomplete is the verdict on an experiment of which runs are missing.
+func incomplete(evidence Evidence) (verdict v1alpha1.Verdict, reason, message string) {
+	tally := evidence.Tally
+	if len(tally.GivenUp) > 0 {
+		return v1alpha1.VerdictInvalid, "RunsInvalid", fmt.Sprintf("%d of %d runs have usable numbers; given up: %s",
+			tally.Done, tally.Total, strings.Join(tally.GivenUp[:min(3, len(tally.GivenUp))], "; "))
+	}
+	if tally.Held > 0 {
+		return v1alpha1.VerdictInconclusive, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
+			"only %d of %d runs were over when the benchmark had held its nodes for %s, the limit of the cluster's admin: ask for less, or ask the admin", tally.Done, tally.Total, tally.Held)
+	}
+	return v1alpha1.VerdictInconclusive, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
+		"only %d of %d runs were over by spec.deadline (%s): raise it or ask for less", tally.Done, tally.Total, evidence.Benchmark.Spec.Deadline.Duration.Duration)
+}
+
+// unusable says why the results of a run that was Valid when it ended cannot be used; no words if they can.
+func unusable(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument, texts map[v1alpha1.ConfigMapKey]string) (reason, words string) {
+	if ending := runs.RecordedEnding(run); ending == nil || !ending.Valid {
+		return "", ""
+	}
+	if lost := lostResult(run, documents); lost != "" {
+		return v1alpha1.ReasonResultMissing, lost
+	}
+	return v1alpha1.ReasonWorkloadChanged, runs.ChangedFile(run, documents, texts)
+}
+
+// lostResult says which result of a run somebody has deleted or edited since it was stored; empty if none.
+func lostResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument) string {
+	for _, phase := range run.Status.Phases {
+		if _, found := documents[phase.Result]; phase.Result != "" && !found {
+			return fmt.Sprintf("the result of phase %s in ConfigMap %s was deleted or edited after it was stored", phase.Name, phase.Result)
+		}
+	}
+	return ""
+}
+
+// runResult is a run with the documents of its phases.
+func runResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument) (results.RunResult, []results.PhaseDocument) {
+	result := results.RunResult{
+		Name: run.Name, UID: string(run.UID), Index: run.Spec.Index, Variant: run.Spec.Variant,
+		Repetition: run.Spec.Repetition, Attempt: run.Spec.Attempt, Seed: run.Spec.Seed,
+		NodeName: run.Spec.NodeName, Reason: "Unfinished", Message: "the run was stopped before its end",
+	}
+	if group := run.Spec.Group; group != nil {
+		result.Group = &results.RunGroup{Name: group.Name, Index: group.Index, Size: int32(len(group.Nodes))}
+	}
+	if run.Status.StartedAt != nil {
+		result.StartedAt = utc(run.Status.StartedAt.Time)
+	}
+	if run.Status.FinishedAt != nil {
+		result.FinishedAt = utc(run.Status.FinishedAt.Time)
+	}
+	if target := run.Spec.Target.ZFS; naming.KeepsPools(target) {
+		result.Reset = string(target.Reset)
+	}
+	for _, volume := range run.Status.Volumes {
+		if result.KeptFrom == "" {
+			result.KeptFrom = volume.KeptFrom
+		}
+		result.Volumes = append(result.Volumes, runVolume(volume))
+	}
+	if ending := runs.RecordedEnding(run); ending != nil {
+		result.Valid, result.Reason, result.Message = ending.Valid, ending.Reason, ending.Message
+	}
+	var used []results.PhaseDocument
+	for _, phase := range run.Status.Phases {
+		document, found := documents[phase.Result]
+		if phase.Result == "" || !found {
+			continue
+		}
+		used = append(used, document)
+		result.Phases = append(result.Phases, results.RunPhase{
+			Name: document.Phase, Kind: document.Kind, Outcome: document.Outcome, Reason: document.Reason, Message: document.Message,
+			ConfigMap: phase.Result, Digest: phase.Digest, StartedAt: utc(document.StartedAt), FinishedAt: utc(document.FinishedAt),
+			Metrics: document.Metrics, Seeds: document.Seeds,
+		})
+	}
+	return result, used
+}
+
+// runVolume has each property once: what is set on the dataset hides what it inherits.
+func runVolume(volume v1alpha1.RunVolumeStatus) results.RunVolume {
+	properties, own := map[string]string{}, map[string]bool{}
+	for _, property := range volume.Properties {
+		name := property.Name
+		if property.Dataset == "" {
+			name = "pool." + name
+		}
+		ofDataset := strings.Contains(property.Dataset, "/")
+		if !own[name] || ofDataset {
+			properties[name], own[name] = property.Value, ofDataset
+		}
+	}
+	return results.RunVolume{Name: string(volume.Name), Pool: volume.Pool, Provisioner: volume.Provisioner, ZFSVersion: volume.ZFSVersion, Properties: properties}
+}
+
+func utc(t time.Time) *time.Time {
+	t = t.UTC().Truncate(time.Second)
+	return &t
+}

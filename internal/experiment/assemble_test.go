@@ -1,0 +1,120 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/gate"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/runs/runstest"
+)
+
+// TestAssembleWithoutRuns: a deadline may stop the only run, and then there is nothing to judge.
+func TestAssembleWithoutRuns(t *testing.T) {
+	state := testState()
+	state.Benchmark.Spec.Deadline, state.Benchmark.Status.StartedAt = runstest.Lasting(time.Hour), runstest.Stamp(-time.Hour)
+	gates, err := gate.Compile(nil, state.Benchmark.Spec.Phases, VariantNames(state.Slots))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decision := Plan(state)
+	experiment := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Gates: gates, Tally: decision.Tally})
+	if experiment.State != results.StateIncomplete || experiment.Verdict != string(v1alpha1.VerdictInconclusive) || experiment.Reason != v1alpha1.ReasonDeadlineExceeded {
+		t.Errorf("%s %s %s: %s", experiment.State, experiment.Verdict, experiment.Reason, experiment.Message)
+	}
+	if _, _, err := experiment.Encode(1 << 20); err != nil {
+		t.Errorf("it cannot be written: %v", err)
+	}
+}
+
+// TestAssembleChangedFile: somebody edits the ConfigMap of a job file after the second of four runs. The numbers of both texts are never taken together.
+func TestAssembleChangedFile(t *testing.T) {
+	for name, c := range map[string]struct {
+		texts   []string
+		invalid int
+	}{
+		"the same": {[]string{"a", "a", "a", "a"}, 0},
+		"edited":   {[]string{"a", "a", "b", "b"}, 2},
+	} {
+		state := endedRuns(testState(), 0, 4, runstest.ValidEnding)
+		documents := map[string]results.PhaseDocument{}
+		for i := range state.Runs {
+			run := &state.Runs[i]
+			run.Spec.Phases = []v1alpha1.Phase{{Name: "jobs", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{
+				FIO: &v1alpha1.FIOWorkload{JobFileFrom: &v1alpha1.ConfigMapKey{Name: "mine", Key: "job.fio"}}}}}}
+			result := naming.PhaseObjectName(run.Name, "jobs")
+			run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "jobs", JobUID: "u", Result: result}}
+			documents[result] = results.PhaseDocument{Phase: "jobs", Kind: results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: runstest.Noon, FinishedAt: runstest.Noon,
+				Metrics: map[string]int64{"readBytes": 1}, Environment: map[string]string{results.EnvironmentWorkloadFile: c.texts[i]}}
+		}
+		gates, err := gate.Compile(nil, state.Runs[0].Spec.Phases, VariantNames(state.Slots))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Runs: state.Runs, Documents: documents, Gates: gates, Tally: Count(state)})
+		invalid := 0
+		for _, run := range e.Runs {
+			if !run.Valid && run.Reason == v1alpha1.ReasonWorkloadChanged && strings.Contains(run.Message, "ConfigMap mine") {
+				invalid++
+			}
+		}
+		wanted := v1alpha1.VerdictPassed
+		if c.invalid > 0 {
+			wanted = v1alpha1.VerdictInvalid
+		}
+		if invalid != c.invalid || e.Verdict != string(wanted) {
+			t.Errorf("%s: %d runs are Invalid, verdict %s: %s", name, invalid, e.Verdict, e.Message)
+		}
+	}
+}
+
+// TestAssembleCountsAGroupOnce: of the second repetition on two nodes, one has lost its result and the other has executed another text.
+func TestAssembleCountsAGroupOnce(t *testing.T) {
+	state := groupState()
+	documents := map[string]results.PhaseDocument{}
+	for repetition, texts := range [][]string{{"a", "a"}, {"", "b"}} {
+		for node, text := range texts {
+			run := makeMember(state, state.Slots[repetition], 1, int32(node), "n1", "n2")
+			endsWith(runstest.ValidEnding)(&run)
+			run.Spec.Phases = []v1alpha1.Phase{{Name: "jobs", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{
+				FIO: &v1alpha1.FIOWorkload{JobFileFrom: &v1alpha1.ConfigMapKey{Name: "mine", Key: "job.fio"}}}}}}
+			result := naming.PhaseObjectName(run.Name, "jobs")
+			run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "jobs", JobUID: "u", Result: result}}
+			state.Runs = append(state.Runs, run)
+			if text != "" {
+				documents[result] = results.PhaseDocument{Phase: "jobs", Kind: results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: runstest.Noon,
+					FinishedAt: runstest.Noon, Environment: map[string]string{results.EnvironmentWorkloadFile: text}}
+			}
+		}
+	}
+	gates, err := gate.Compile(nil, state.Runs[0].Spec.Phases, VariantNames(state.Slots))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tally := Count(state)
+	e := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Runs: state.Runs, Documents: documents, Gates: gates, Tally: tally})
+	if want := fmt.Sprintf("%d of %d runs", tally.Done-1, tally.Total); e.Verdict != string(v1alpha1.VerdictInvalid) || !strings.Contains(e.Message, want) {
+		t.Errorf("%s: %s, want %s", e.Verdict, e.Message, want)
+	}
+}
+
+// TestRunVolumeInResults: what is set on the dataset hides what it would inherit, whatever comes first.
+func TestRunVolumeInResults(t *testing.T) {
+	property := func(dataset, name, value string) v1alpha1.EffectiveProperty {
+		return v1alpha1.EffectiveProperty{Dataset: dataset, Name: name, Value: value}
+	}
+	properties := []v1alpha1.EffectiveProperty{property("sb-1/volume", "recordsize", "8192"), property("", "ashift", "12"), property("sb-1", "recordsize", "131072"), property("sb-1", "atime", "off")}
+	want := map[string]string{"recordsize": "8192", "pool.ashift": "12", "atime": "off"}
+	for range 2 {
+		if got := runVolume(v1alpha1.RunVolumeStatus{Name: "data", Pool: "sb-1", Properties: properties}); !maps.Equal(got.Properties, want) || got.Name != "data" {
+			t.Errorf("got %+v", got)
+		}
+		slices.Reverse(properties)
+	}
+}

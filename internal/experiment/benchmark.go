@@ -1,0 +1,382 @@
+// Package experiment plans a StorageBenchmark: which runs it has, on which nodes, in which order, when it waits and what it concludes. Its functions are
+// pure: they look at what exists and say what to do next. They read no clock, call no API and keep no state.
+package experiment
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// Action is something to do for a benchmark.
+type Action struct {
+	Kind ActionKind
+	// Run is the name of the run for DeleteRun.
+	Run string
+	// Pool is the name of the kept pool for DeletePool, RunUID the run that has had it last.
+	Pool, RunUID string
+	// Slot and Attempt describe the run for CreateRun, Member its place in the group.
+	Slot    *Slot
+	Attempt int32
+	Member  int32
+	// Node of the Lease that is taken, broken or released.
+	Node string
+	// Experiment whose results are written or deleted, with the ConfigMap and the fingerprint of what goes in.
+	Experiment  string
+	ConfigMap   string
+	Fingerprint string
+	// Superseded says that the results are of an experiment that was given up.
+	Superseded bool
+}
+
+// ActionKind is the kind of a BenchmarkAction.
+type ActionKind string
+
+// The kinds of BenchmarkAction.
+const (
+	AddFinalizer             ActionKind = "AddFinalizer"
+	TakeLease                ActionKind = "TakeLease"
+	BreakLease               ActionKind = "BreakLease"
+	ReleaseLease             ActionKind = "ReleaseLease"
+	CreateRun                ActionKind = "CreateRun"
+	DeleteRun                ActionKind = "DeleteRun"
+	DeletePool               ActionKind = "DeletePool"
+	WriteResults             ActionKind = "WriteResults"
+	WriteHistory             ActionKind = "WriteHistory"
+	DeleteResults            ActionKind = "DeleteResults"
+	DeleteBenchmark          ActionKind = "DeleteBenchmark"
+	RemoveBenchmarkFinalizer ActionKind = "RemoveFinalizer"
+)
+
+// Position is where a benchmark stands, for people and for the conditions.
+type Position string
+
+// The positions of a benchmark.
+const (
+	PositionDeleting  Position = "Deleting"
+	PositionStalled   Position = "Stalled"
+	PositionSuspended Position = "Suspended"
+	PositionWaiting   Position = "Waiting"
+	PositionQueued    Position = "Queued"
+	PositionRunning   Position = "Running"
+	PositionFinished  Position = "Finished"
+)
+
+// Decision is what follows from a BenchmarkState.
+type Decision struct {
+	Actions  []Action
+	Position Position
+	Reason   string
+	Message  string
+	// NodeNames and StorageClass as resolved; NodeName are the names for people.
+	NodeNames    []string
+	NodeName     string
+	StorageClass string
+	// DefaultClass is taken where a variant names no class.
+	DefaultClass string
+	// InLine says that the benchmark stands (or joins) in line; Ahead is the number before it.
+	InLine bool
+	Ahead  int
+	// Current is the run in progress, of a group the slowest.
+	Current *v1alpha1.BenchmarkRun
+	Tally   Tally
+	// Fingerprint of the results of a finished experiment.
+	Fingerprint string
+	// Schedule is where the benchmark stands in its schedule, if it has or had one.
+	Schedule *v1alpha1.ScheduleStatus
+	// HoldUntil is when the experiment ends at the latest; nil while it has no nodes.
+	HoldUntil *metav1.Time
+	WakeAt    time.Time
+}
+
+// Plan decides what to do for a benchmark.
+func Plan(state State) Decision {
+	state.Slots = slotsInUse(state)
+	decision := Decision{
+		NodeNames:    ChosenNodes(state),
+		StorageClass: state.Benchmark.Status.StorageClass,
+		Tally:        Count(state),
+	}
+	decision.NodeName = JoinNodes(decision.NodeNames)
+	for _, step := range []func(State, *Decision) bool{
+		stepDelete, stepFinalizer, stepSuperseded, stepSpec, stepSuspend, stepFinish,
+		stepClass, stepDriver, stepNode, stepStuck, stepShare, stepLease, stepRun,
+	} {
+		if step(state, &decision) {
+			break
+		}
+	}
+	followSchedule(state, &decision)
+	decision.HoldUntil = holdToReport(state, decision)
+	return decision
+}
+
+// wake asks for another turn at a moment, or earlier if somebody has asked for that.
+func (d *Decision) wake(at time.Time) {
+	if d.WakeAt.IsZero() || at.Before(d.WakeAt) {
+		d.WakeAt = at
+	}
+}
+
+func (d *Decision) say(position Position, reason, format string, arguments ...any) {
+	d.Position, d.Reason, d.Message = position, reason, fmt.Sprintf(format, arguments...)
+}
+
+func (d *Decision) do(action Action) {
+	d.Actions = append(d.Actions, action)
+}
+
+// stepDelete stops everything, frees the node and lets the object go.
+func stepDelete(state State, decision *Decision) bool {
+	if state.Benchmark.DeletionTimestamp.IsZero() {
+		return false
+	}
+	decision.say(PositionDeleting, v1alpha1.ReasonCleaningUp, "waiting for %d runs to be torn down", len(state.Runs))
+	if deleteRuns(decision, state.Runs) > 0 {
+		releaseBehind(state, decision, state.Runs)
+		return true
+	}
+	if waiting := giveBack(state, &Decision{}, nil); waiting != "" {
+		release(state, decision)
+		decision.say(PositionDeleting, v1alpha1.ReasonCleaningUp, "%s", waiting)
+		return true
+	}
+	if holds(state) {
+		release(state, decision)
+		return true
+	}
+	decision.do(Action{Kind: RemoveBenchmarkFinalizer})
+	return true
+}
+
+// stepFinalizer makes sure that a deletion is noticed, before there is anything to clean up.
+func stepFinalizer(state State, decision *Decision) bool {
+	for _, finalizer := range state.Benchmark.Finalizers {
+		if finalizer == v1alpha1.FinalizerTeardown {
+			return false
+		}
+	}
+	decision.do(Action{Kind: AddFinalizer})
+	return false
+}
+
+// stepSuperseded keeps the numbers of an earlier experiment and removes its runs.
+func stepSuperseded(state State, decision *Decision) bool {
+	var old []v1alpha1.BenchmarkRun
+	ended := map[string]bool{}
+	for _, run := range state.Runs {
+		if run.Spec.Experiment == state.Experiment {
+			continue
+		}
+		old = append(old, run)
+		if runs.RecordedEnding(&run) != nil {
+			ended[run.Spec.Experiment] = true
+		}
+	}
+	if len(old) == 0 {
+		return false
+	}
+	why := "the spec has changed"
+	if TimeOf(old[0].Annotations).Before(state.ScheduledTime) {
+		why = "the next experiment of the schedule begins"
+	}
+	decision.say(PositionWaiting, v1alpha1.ReasonSuperseded, "%s: waiting for %d runs of the earlier experiment to be torn down", why, len(old))
+	written := true
+	for _, run := range old {
+		experiment := run.Spec.Experiment
+		if !ended[experiment] || findResults(state, experiment) != nil {
+			continue
+		}
+		ended[experiment], written = false, false // once is enough
+		decision.do(Action{Kind: WriteResults, Experiment: experiment, Superseded: true,
+			ConfigMap: naming.ResultsName(state.Benchmark.Name, experiment), Fingerprint: naming.Digest(experiment)})
+	}
+	if written {
+		deleteRuns(decision, old)
+		releaseBehind(state, decision, old)
+	}
+	return true
+}
+
+// stepSpec stops at a spec that cannot be run.
+func stepSpec(state State, decision *Decision) bool {
+	if state.SpecError == nil {
+		return false
+	}
+	decision.say(PositionStalled, state.SpecError.Reason, "%s", state.SpecError.Message)
+	if at := holdUntil(state); !at.IsZero() && !state.Now.Before(at) {
+		stopUnended(state, decision)
+	} else if current := unsettled(state); current != nil { // a run ends by itself, but half a group would wait for the other half
+		if group := attemptOf(state, current); group.broken() {
+			deleteMembers(decision, group)
+		}
+		if !at.IsZero() {
+			decision.wake(at)
+		}
+	}
+	releaseIfIdle(state, decision)
+	return true
+}
+
+// stepSuspend stops the run in progress and frees the node.
+func stepSuspend(state State, decision *Decision) bool {
+	if !state.Benchmark.Spec.Suspend || (decision.Tally.Over && unsettled(state) == nil) {
+		return false
+	}
+	decision.say(PositionSuspended, v1alpha1.ReasonSuspended, "suspended after %d of %d runs: set spec.suspend to false to go on", decision.Tally.Done, decision.Tally.Total)
+	stopUnended(state, decision)
+	releaseIfIdle(state, decision)
+	return true
+}
+
+// stepClass resolves the storage classes, those of variants too.
+func stepClass(state State, decision *Decision) bool {
+	known, standard := map[string]bool{}, ""
+	for _, class := range state.Classes {
+		known[class.Name] = true
+		if class.Default && (standard == "" || class.Name < standard) {
+			standard = class.Name
+		}
+	}
+	if resolved := resolvedClass(state); resolved != "" {
+		standard = resolved
+	}
+	decision.StorageClass, decision.DefaultClass = "", standard
+	for _, slot := range state.Slots {
+		if slot.Target.StorageClass == nil {
+			continue
+		}
+		name := slot.Target.StorageClass.Name
+		switch {
+		case name == "" && standard == "":
+			missing := "the cluster has no default StorageClass"
+			if state.ClusterUnread {
+				missing = "the manager may not read which StorageClass is the default"
+			}
+			decision.say(PositionWaiting, v1alpha1.ReasonNoDefaultClass, "%s: name one in spec.target.storageClass.name ('kubectl get storageclass' lists them)", missing)
+			releaseIfIdle(state, decision)
+			return true
+		case name == "":
+			name = standard
+		}
+		if !known[name] {
+			decision.say(PositionWaiting, v1alpha1.ReasonStorageClassNotFound,
+				"StorageClass %q of variant %q does not exist: make it, or name another ('kubectl get storageclass' lists them)", name, slot.Variant)
+			releaseIfIdle(state, decision)
+			return true
+		}
+		if decision.StorageClass == "" {
+			decision.StorageClass = name
+		}
+	}
+	return false
+}
+
+// resolvedClass is the default class that the runs of this experiment already use: a later change of the cluster's
+// default must not mix classes within one experiment.
+func resolvedClass(state State) string {
+	byIndex := map[int32]string{}
+	for _, slot := range state.Slots {
+		if slot.Target.StorageClass != nil {
+			byIndex[slot.Index] = slot.Target.StorageClass.Name
+		}
+	}
+	for _, run := range state.Runs {
+		if run.Spec.Experiment == state.Experiment && byIndex[run.Spec.Index] == "" && run.Spec.Target.StorageClass != nil {
+			return run.Spec.Target.StorageClass.Name
+		}
+	}
+	return ""
+}
+
+// stepNode needs a node, or as many as are asked for.
+func stepNode(state State, decision *Decision) bool {
+	if len(decision.NodeNames) > 0 {
+		return false
+	}
+	if state.ClusterUnread {
+		decision.say(PositionWaiting, v1alpha1.ReasonNoNode,
+			"the manager may not read nodes: name one in podTemplate.nodeSelector, such as kubernetes.io/hostname: worker-1, where that is also the name of the node")
+		releaseIfIdle(state, decision)
+		return true
+	}
+	few, another := "no node is", "a node"
+	if count := nodeCount(state); count > 1 {
+		few, another = fmt.Sprintf("%d of the %d nodes of target.zfs.nodes.count are", len(state.Nodes), count), "more nodes"
+	}
+	decision.say(PositionWaiting, v1alpha1.ReasonNoNode,
+		"%s Ready and fits podTemplate.nodeSelector and tolerations%s: loosen them, or make %s ready", few, zfsNodes(state), another)
+	releaseIfIdle(state, decision)
+	return true
+}
+
+// zfsNodes says what a zfs target asks of a node besides.
+func zfsNodes(state State) string {
+	if len(state.Slots) == 0 || state.Slots[0].Target.ZFS == nil {
+		return ""
+	}
+	return ", target.zfs.nodes.matchLabels, and the label " + v1alpha1.LabelLabNode + "=true of nodes with an agent"
+}
+
+// stepRun waits for the run in progress or makes the next. Of a group all runs are made, and nothing else beside them.
+func stepRun(state State, decision *Decision) bool {
+	if current := unsettled(state); current != nil {
+		waitForRun(decision, attemptOf(state, current))
+		giveBackBeside(state, decision)
+		return true
+	}
+	next, number := decision.Tally.Next, decision.Tally.NextAttempt
+	for _, left := range attemptsAt(state, next.Index) {
+		if left.number == number && left.size() > 1 { // its other runs are gone
+			stopGroup(decision, left)
+			return true
+		}
+	}
+	if waiting := keptForNext(state, decision, next); waiting != "" {
+		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "run %d of %d (%s, repetition %d): %s", next.Index+1, decision.Tally.Total, next.Variant, next.Repetition, waiting)
+		return true
+	}
+	for member := range int32(next.NodeCount()) {
+		decision.do(Action{Kind: CreateRun, Slot: next, Attempt: number, Member: member})
+	}
+	decision.say(PositionRunning, v1alpha1.ReasonProgressing, "starting run %d of %d (%s, repetition %d)", next.Index+1, decision.Tally.Total, next.Variant, next.Repetition)
+	return true
+}
+
+// waitForRun says what the run in progress does, and keeps a group whole.
+func waitForRun(decision *Decision, group attempt) {
+	decision.Current = group.slowest()
+	current, where := decision.Current, ""
+	if group.size() > 1 {
+		where = "node " + current.Spec.NodeName + ": "
+	}
+	decision.say(PositionRunning, v1alpha1.ReasonProgressing, "run %d of %d (%s, repetition %d): %s%s",
+		current.Spec.Index+1, decision.Tally.Total, current.Spec.Variant, current.Spec.Repetition, where, runMessage(current))
+	switch {
+	case !group.broken(): // what is whole ends by itself, and what is Invalid too
+	case group.stopped() || decision.Tally.Next == nil || decision.Tally.Next.Index != current.Spec.Index:
+		stopGroup(decision, group)
+	default:
+		for _, member := range group.missing() {
+			decision.do(Action{Kind: CreateRun, Slot: decision.Tally.Next, Attempt: group.number, Member: member})
+		}
+	}
+}
+
+// stopGroup deletes what is left of a group, so that it is made again as a whole, under its own name.
+func stopGroup(decision *Decision, group attempt) {
+	deleteMembers(decision, group)
+	decision.say(PositionRunning, v1alpha1.ReasonProgressing, "a run of group %s is gone: waiting for the others to be torn down, to make all again", naming.GroupName(group.runs[0]))
+}
+
+func deleteMembers(decision *Decision, group attempt) {
+	for _, run := range group.runs {
+		deleteRuns(decision, []v1alpha1.BenchmarkRun{*run})
+	}
+}

@@ -1,0 +1,146 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/gate"
+	"github.com/storagebench/storagebench/internal/history"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// maxDifferences is how many differences of the environment a message lists.
+const maxDifferences = 4
+
+// Standards are the accepted documents that compare gates are judged by. Of each, one that is asked for and is not there is refused.
+type Standards struct {
+	Baseline           *results.Baseline
+	BaselineRefused    *gate.Refusal
+	Calibration        *results.Calibration
+	CalibrationRefused *gate.Refusal
+	// History of the experiments before this one; nil if there is none.
+	History *history.Series
+	// Digest of both: other documents make another verdict.
+	Digest string
+}
+
+// definitionKey is what allowDifferences calls the definition of a variant.
+const definitionKey = "definition"
+
+// Definitions are hashes of what is measured in each variant: numbers of other targets or other phases mean something else.
+func Definitions(slots []Slot, pods v1alpha1.PodTemplate) map[string]string {
+	definitions := map[string]string{}
+	for _, slot := range slots {
+		if definitions[slot.Variant] == "" {
+			definitions[slot.Variant] = naming.Digest(struct {
+				Target v1alpha1.Target
+				Phases []v1alpha1.Phase
+				Pods   v1alpha1.PodTemplate
+			}{slot.Target, slot.Phases, pods})
+		}
+	}
+	return definitions
+}
+
+// compared is what compare gates need besides the runs.
+func compared(spec *v1alpha1.StorageBenchmarkSpec, standards Standards, experiment *results.Experiment) gate.Evidence {
+	evidence := gate.Evidence{
+		Summary: experiment.Variants, Runs: experiment.Runs, Order: spec.Order, Looks: looks(spec),
+	}
+	if spec.Baseline != nil {
+		evidence.Baseline = baselineFor(spec.Baseline, standards, experiment)
+	}
+	if spec.Calibration != nil {
+		evidence.Noise = noiseFor(spec.Calibration, standards, experiment)
+	}
+	evidence.History = historyFor(standards.History, experiment)
+	return evidence
+}
+
+// historyFor judges by the experiments before this one.
+func historyFor(series *history.Series, experiment *results.Experiment) func(string, string, string, float64) gate.Trend {
+	complete := *experiment
+	complete.State = results.StateComplete // as it will be, if its gates are worth anything
+	current, usable := history.PointOf(&complete, nil)
+	if series == nil {
+		series = &history.Series{}
+	}
+	return func(variant, phase, metric string, tolerance float64) gate.Trend {
+		if !usable {
+			return gate.Trend{Verdict: v1alpha1.VerdictInconclusive, Reason: gate.ReasonNoData, Text: "no data: this experiment has no point in the history"}
+		}
+		judgement, err := history.Judge(series, current, history.Path{Variant: variant, Phase: phase, Metric: metric}, tolerance, uint64(experiment.Seed))
+		if err != nil {
+			return gate.Trend{Verdict: v1alpha1.VerdictInconclusive, Reason: gate.ReasonNoData, Text: err.Error()}
+		}
+		trend := gate.Trend{Verdict: v1alpha1.VerdictPassed, Reason: gate.ReasonHolds, Text: judgement.Sentence}
+		switch judgement.Outcome {
+		case history.Worse:
+			trend.Verdict, trend.Reason = v1alpha1.VerdictFailed, gate.ReasonWorse
+		case history.TooFew:
+			trend.Verdict, trend.Reason = v1alpha1.VerdictInconclusive, gate.ReasonTooFewRuns
+		case history.Better, history.Unchanged:
+		default:
+			trend.Verdict, trend.Reason = v1alpha1.VerdictInconclusive, gate.ReasonNoData
+		}
+		return trend
+	}
+}
+
+// unlike says how the environment of a document differs from the experiment's in what it must not; empty if it does not.
+func unlike(what, configMap string, then, now map[string][]string, mayDiffer []string) string {
+	differences := results.Differences(then, now, mayDiffer)
+	if len(differences) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the %s in ConfigMap %s is not from like hardware and versions: %s: accept a newer one, or name what may differ in spec.%[1]s.allowDifferences",
+		what, configMap, results.DifferencesInWords(differences, maxDifferences))
+}
+
+func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *results.Experiment) gate.Earlier {
+	baseline := standards.Baseline
+	switch {
+	case standards.BaselineRefused != nil:
+		return gate.Earlier{Refused: standards.BaselineRefused}
+	case baseline == nil:
+		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineMissing, Message: "the baseline was not read"}}
+	}
+	if words := unlike("baseline", reference.ConfigMap.Name, baseline.Environment, experiment.Environment, reference.AllowDifferences); words != "" {
+		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineUnlike, Invalid: true, Message: words}}
+	}
+	now := map[string]string{}
+	for _, variant := range experiment.Variants {
+		now[variant.Name] = variant.Definition
+	}
+	mayDiffer := results.DifferenceAllowed(definitionKey, reference.AllowDifferences)
+	return gate.Earlier{Values: func(variant, phase, metric string) gate.Stored {
+		stored := gate.Stored{Values: baseline.Values(variant, phase, metric)}
+		if known, found := results.LookupMetric(metric); found {
+			stored.Unit = known.Unit // a baseline in other units is refused when it is read
+		}
+		if then := baseline.Definition(variant); !mayDiffer && then != now[variant] && len(stored.Values) > 0 {
+			stored.Unlike = fmt.Sprintf("variant %s is not what it was in the baseline: its target, phases or pods have changed: accept a newer one, or write %s into spec.baseline.allowDifferences",
+				variant, definitionKey)
+		}
+		return stored
+	}}
+}
+
+func noiseFor(reference *v1alpha1.Calibration, standards Standards, experiment *results.Experiment) gate.Noise {
+	calibration := standards.Calibration
+	switch {
+	case standards.CalibrationRefused != nil:
+		return gate.Noise{Refused: standards.CalibrationRefused}
+	case calibration == nil:
+		return gate.Noise{Refused: &gate.Refusal{Reason: gate.ReasonCalibrationMissing, Message: "the calibration was not read"}}
+	}
+	if words := unlike("calibration", reference.ConfigMap.Name, calibration.Environment, experiment.Environment, reference.AllowDifferences); words != "" {
+		return gate.Noise{Refused: &gate.Refusal{Reason: gate.ReasonCalibrationUnlike, Invalid: true, Message: words}}
+	}
+	return gate.Noise{Floor: func(phase, metric string) (float64, bool) {
+		floor, found := calibration.Floor(phase, metric)
+		return math.Abs(float64(floor.NoisePartsPerMillion)) / 1e6, found
+	}}
+}

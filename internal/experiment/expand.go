@@ -1,0 +1,198 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// MaxRuns bounds an experiment: more would outgrow the results and any patience.
+const MaxRuns = 512
+
+// Slot is one run to be made, or a group of them: a variant, a repetition and a place in the order.
+type Slot struct {
+	Index      int32
+	Variant    string
+	Repetition int32
+	Seed       int64
+	Target     v1alpha1.Target
+	Phases     []v1alpha1.Phase
+}
+
+// SpecError says what is wrong with a spec in a way the API server could not.
+type SpecError struct {
+	Reason  string
+	Message string
+}
+
+func (e *SpecError) Error() string { return e.Message }
+
+// Expand makes the runs of an experiment in the order in which they are executed, with all repetitions that adaptive may add.
+func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {
+	repetitions := mostRepetitions(spec)
+	total := countVariants(spec) * int(repetitions)
+	if total > MaxRuns {
+		return nil, &SpecError{v1alpha1.ReasonExpansionTooLarge, fmt.Sprintf(
+			"the experiment has %d runs (variants x matrix x repetitions), the limit is %d: take values out of the matrix, or split it into several benchmarks",
+			total, MaxRuns)}
+	}
+	variants, err := expandVariants(spec)
+	if err != nil {
+		return nil, err
+	}
+	if nodes := variants[0].NodeCount(); total*nodes > MaxRuns {
+		return nil, &SpecError{v1alpha1.ReasonExpansionTooLarge, fmt.Sprintf(
+			"the experiment has %d runs (variants x matrix x repetitions x nodes), the limit is %d: take values out of the matrix, or use fewer nodes",
+			total*nodes, MaxRuns)}
+	}
+	slots := make([]Slot, 0, total)
+	add := func(variant Slot, repetition int32) {
+		variant.Index = int32(len(slots))
+		variant.Repetition = repetition
+		// All variants of a repetition share its seed, so that they are compared on equal data.
+		variant.Seed = int64(mix(uint64(seed)+uint64(repetition)) >> 1)
+		slots = append(slots, variant)
+	}
+	if spec.Order == v1alpha1.OrderSequential {
+		for _, variant := range variants {
+			for repetition := int32(1); repetition <= repetitions; repetition++ {
+				add(variant, repetition)
+			}
+		}
+		return slots, nil
+	}
+	for repetition := int32(1); repetition <= repetitions; repetition++ {
+		for _, i := range shuffled(len(variants), uint64(seed)^mix(uint64(repetition))) {
+			add(variants[i], repetition)
+		}
+	}
+	return slots, nil
+}
+
+// VariantNames are the names of all variants in the order of the spec.
+func VariantNames(slots []Slot) []string {
+	names := []string{}
+	for _, slot := range slots {
+		if !slices.Contains(names, slot.Variant) {
+			names = append(names, slot.Variant)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func countVariants(spec *v1alpha1.StorageBenchmarkSpec) int {
+	count := max(1, len(spec.Variants))
+	for _, values := range spec.Matrix {
+		count *= len(values)
+		if count > MaxRuns {
+			return count // already too many: no overflow
+		}
+	}
+	return count
+}
+
+// expandVariants applies variants x matrix to the target and phases.
+func expandVariants(spec *v1alpha1.StorageBenchmarkSpec) ([]Slot, error) {
+	variants := spec.Variants
+	if len(variants) == 0 {
+		variants = []v1alpha1.Variant{{}}
+	}
+	paths := make([]string, 0, len(spec.Matrix))
+	for path := range spec.Matrix {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+
+	var slots []Slot
+	for _, variant := range variants {
+		for _, values := range combinations(spec.Matrix, paths) {
+			slot := Slot{Variant: variantName(variant, paths, values), Target: *spec.Target.DeepCopy()}
+			for _, phase := range spec.Phases {
+				slot.Phases = append(slot.Phases, *phase.DeepCopy())
+			}
+			if err := applyVariant(&slot, variant); err != nil {
+				return nil, err
+			}
+			for i, path := range paths {
+				if err := setPath(&slot, path, values[i]); err != nil {
+					return nil, err
+				}
+			}
+			if err := checkTarget(&slot); err != nil {
+				return nil, err
+			}
+			slots = append(slots, slot)
+		}
+	}
+	if err := checkKept(spec, slots); err != nil {
+		return nil, err
+	}
+	return slots, sameNodeCount(slots)
+}
+
+// sameNodeCount makes sure that all variants are measured on as many nodes: they are compared, and they share the nodes.
+func sameNodeCount(slots []Slot) error {
+	for _, slot := range slots[1:] {
+		if slot.NodeCount() != slots[0].NodeCount() {
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
+				"variant %q is measured on %d nodes at once and variant %q on %d: write the same target.zfs.nodes.count for all, or make two benchmarks",
+				slots[0].Variant, slots[0].NodeCount(), slot.Variant, slot.NodeCount())}
+		}
+	}
+	return nil
+}
+
+// combinations lists every way to take one value for each path, the last path changing fastest.
+func combinations(matrix v1alpha1.Matrix, paths []string) [][]v1alpha1.MatrixValue {
+	all := [][]v1alpha1.MatrixValue{{}}
+	for _, path := range paths {
+		var longer [][]v1alpha1.MatrixValue
+		for _, head := range all {
+			for _, value := range matrix[path] {
+				longer = append(longer, append(slices.Clone(head), value))
+			}
+		}
+		all = longer
+	}
+	return all
+}
+
+func variantName(variant v1alpha1.Variant, paths []string, values []v1alpha1.MatrixValue) string {
+	var parts []string
+	if variant.Name != "" {
+		parts = append(parts, string(variant.Name))
+	}
+	for i, path := range paths {
+		parts = append(parts, fmt.Sprintf("%s=%s", path, values[i]))
+	}
+	if len(parts) == 0 {
+		return "default"
+	}
+	return strings.Join(parts, ",")
+}
+
+// mix is the finaliser of splitmix64: neighbouring inputs give unrelated outputs. The order of runs must never change
+// between releases, which a library's generator does not promise.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
+	x = (x ^ (x >> 27)) * 0x94d049bb133111eb
+	return x ^ (x >> 31)
+}
+
+// shuffled is a permutation of 0..n-1 (Fisher-Yates).
+func shuffled(n int, seed uint64) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	for i := n - 1; i > 0; i-- {
+		seed = mix(seed)
+		j := int(seed % uint64(i+1))
+		order[i], order[j] = order[j], order[i]
+	}
+	return order
+}

@@ -1,0 +1,164 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+)
+
+// stepFinish writes the results of an experiment that is over, frees the node and keeps the house in order.
+func stepFinish(state State, decision *Decision) bool {
+	if !decision.Tally.Over {
+		if at := deadlineAt(state); !at.IsZero() {
+			decision.wake(at)
+		}
+		return false
+	}
+	if current := unsettled(state); current != nil {
+		if decision.Tally.Expired {
+			stopUnended(state, decision)
+		}
+		decision.Current = current
+		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run is over and is being cleaned up after: %s", runMessage(current))
+		releaseIfIdle(state, decision)
+		return true
+	}
+	if waiting := giveBack(state, &Decision{}, nil); waiting != "" {
+		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run is over and is being cleaned up after: %s", waiting)
+		release(state, decision)
+		return true
+	}
+	decision.Fingerprint = fingerprint(state)
+	name := naming.ResultsName(state.Benchmark.Name, state.Experiment)
+	stored := findResults(state, state.Experiment)
+	for _, other := range state.Results {
+		if other.Foreign && other.ConfigMap == name {
+			decision.say(PositionStalled, v1alpha1.ReasonNameTaken,
+				"ConfigMap %s exists and is not this benchmark's: delete or rename it, so that the results can be written there", name)
+			decision.wake(state.Now.Add(runs.ForeignRecheck))
+			releaseIfIdle(state, decision)
+			return true
+		}
+	}
+	if stored == nil || stored.Fingerprint != decision.Fingerprint {
+		decision.do(Action{Kind: WriteResults, Experiment: state.Experiment, ConfigMap: name, Fingerprint: decision.Fingerprint})
+		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "writing the results to ConfigMap %s", name)
+		return true
+	}
+	decision.say(PositionFinished, v1alpha1.ReasonFinished, "the results are in ConfigMap %s", name)
+	releaseIfIdle(state, decision)
+	keepHistory(state, decision)
+	pruneResults(state, decision)
+	expire(state, decision)
+	return true
+}
+
+// fingerprint identifies what goes into the results: other runs, gates or standards make it another.
+func fingerprint(state State) string {
+	var runs []string
+	for _, run := range state.Runs {
+		if run.Spec.Experiment != state.Experiment {
+			continue
+		}
+		line := []string{run.Name, string(run.UID)}
+		for _, phase := range run.Status.Phases {
+			line = append(line, phase.Digest)
+		}
+		runs = append(runs, strings.Join(line, " "))
+	}
+	slices.Sort(runs)
+	return naming.Digest(struct {
+		Runs      []string
+		Gates     []v1alpha1.Gate
+		Standards string   `json:",omitempty"`
+		Allowed   []string `json:",omitempty"`
+	}{runs, state.Benchmark.Spec.Gates, state.Standards.Digest, allowedDifferences(&state.Benchmark.Spec)})
+}
+
+// allowedDifferences are all that the spec allows.
+func allowedDifferences(spec *v1alpha1.StorageBenchmarkSpec) []string {
+	var allowed []string
+	if spec.Baseline != nil {
+		allowed = append(append(allowed, "baseline"), spec.Baseline.AllowDifferences...)
+	}
+	if spec.Calibration != nil {
+		allowed = append(append(allowed, "calibration"), spec.Calibration.AllowDifferences...)
+	}
+	return allowed
+}
+
+// FoldKey names results in the list of those that have gone into the history.
+func FoldKey(stored StoredExperiment) string { return stored.Experiment + ":" + stored.Fingerprint }
+
+// Foldable lists the results that belong into the history; those of a superseded experiment have no verdict, and extended ones not yet.
+func Foldable(state State) []StoredExperiment {
+	var foldable []StoredExperiment
+	for _, stored := range state.Results {
+		if !stored.Foreign && stored.Verdict != "" && !stored.Extended {
+			foldable = append(foldable, stored)
+		}
+	}
+	return foldable
+}
+
+// keepHistory adds what the history does not have yet. It is not needed for the verdict, so that a namesake is only spoken of.
+func keepHistory(state State, decision *Decision) {
+	missing := slices.ContainsFunc(Foldable(state), func(stored StoredExperiment) bool { return !slices.Contains(state.History.Folded, FoldKey(stored)) })
+	name := naming.HistoryName(state.Benchmark.Name)
+	switch {
+	case state.History.Foreign:
+		decision.Message += fmt.Sprintf("; no history is kept: ConfigMap %s exists and is not this benchmark's: delete or rename it", name)
+		decision.wake(state.Now.Add(runs.ForeignRecheck))
+	case missing:
+		decision.do(Action{Kind: WriteHistory, ConfigMap: name})
+	}
+}
+
+// pruneResults deletes the oldest results beyond the history that is to be kept.
+func pruneResults(state State, decision *Decision) {
+	old := History(state)
+	keep := 10
+	if state.Benchmark.Spec.ResultsHistory != nil {
+		keep = int(*state.Benchmark.Spec.ResultsHistory)
+	}
+	for _, stored := range old[min(keep, len(old)):] {
+		decision.do(Action{Kind: DeleteResults, Experiment: stored.Experiment, ConfigMap: stored.ConfigMap})
+	}
+}
+
+func newestFirst(a, b StoredExperiment) int {
+	if order := b.StoredAt.Compare(a.StoredAt); order != 0 {
+		return order
+	}
+	return strings.Compare(a.Experiment, b.Experiment)
+}
+
+// History lists the stored results of earlier experiments, newest first.
+func History(state State) []StoredExperiment {
+	var old []StoredExperiment
+	for _, stored := range state.Results {
+		if stored.Experiment != state.Experiment && !stored.Foreign {
+			old = append(old, stored)
+		}
+	}
+	slices.SortFunc(old, newestFirst)
+	return old
+}
+
+// expire deletes a benchmark whose time after its end is over.
+func expire(state State, decision *Decision) {
+	finished, ttl := state.Benchmark.Status.FinishedAt, state.Benchmark.Spec.TTLAfterFinished
+	if finished == nil || ttl == nil || holds(state) {
+		return
+	}
+	due := finished.Add(ttl.Duration.Duration)
+	if state.Now.Before(due) {
+		decision.wake(due)
+		return
+	}
+	decision.do(Action{Kind: DeleteBenchmark})
+}

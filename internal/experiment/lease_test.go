@@ -1,0 +1,221 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/runs/runstest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// contest is some benchmarks that want some nodes each, and what they see of each other, which may be old.
+type contest struct {
+	t      *rapid.T
+	now    time.Time
+	wishes [][]string
+	status []v1alpha1.StorageBenchmarkStatus
+	leases map[string]string
+	// seen are what was there some moves ago.
+	seen []view
+	// had are those who had all their nodes, in that order.
+	had []int
+	// limits of each namespace; the benchmarks are in two.
+	limits Limits
+	most   map[string]int
+	told   []bool // that its namespace has no share left
+	// fresh says that all see what there is; strict that they always have.
+	fresh, strict bool
+}
+
+type view struct {
+	status []v1alpha1.StorageBenchmarkStatus
+	leases map[string]string
+}
+
+func newContest(t *rapid.T, fresh bool) *contest {
+	c := &contest{t: t, now: runstest.Noon, leases: map[string]string{}, fresh: fresh, strict: fresh}
+	nodes := []string{"n1", "n2", "n3", "n4"}
+	for range rapid.IntRange(2, 6).Draw(t, "benchmarks") {
+		var wish []string
+		for _, node := range nodes {
+			if rapid.Bool().Draw(t, node) {
+				wish = append(wish, node)
+			}
+		}
+		if len(wish) == 0 {
+			wish = nodes[:1]
+		}
+		c.wishes, c.status = append(c.wishes, wish), append(c.status, v1alpha1.StorageBenchmarkStatus{})
+	}
+	c.told, c.most = make([]bool, len(c.wishes)), map[string]int{}
+	c.limits = []Limits{{}, {LinePerNamespace: 1}, {LinePerNamespace: 2, NodesPerNamespace: 4}, {NodesPerNamespace: 4}}[rapid.IntRange(0, 3).Draw(t, "limits")]
+	return c
+}
+
+func (c *contest) uid(i int) string { return fmt.Sprintf("uid-%d", i) }
+
+// benchmark is one of the two namespaces' in turn, made in the order of their numbers.
+func (c *contest) benchmark(i int) *v1alpha1.StorageBenchmark {
+	return &v1alpha1.StorageBenchmark{Status: c.status[i], ObjectMeta: metav1.ObjectMeta{
+		Namespace: []string{"a", "b"}[i%2], UID: types.UID(c.uid(i)), CreationTimestamp: metav1.Time{Time: runstest.Noon.Add(time.Duration(i) * time.Second)}}}
+}
+
+// neighbours are the others of the namespace that are not served yet.
+func (c *contest) neighbours(i int, old view) (neighbours []Neighbour) {
+	for k := i % 2; k < len(c.wishes); k += 2 {
+		holds := slices.Contains(slices.Collect(maps.Values(old.leases)), c.uid(k))
+		if k == i || slices.Contains(c.had, k) && !holds {
+			continue
+		}
+		neighbour := Neighbour{UID: c.uid(k), Name: c.uid(k), Created: c.benchmark(k).CreationTimestamp.Time, Holds: holds, Nodes: len(c.wishes[k])}
+		if queue := old.status[k].Queue; queue != nil {
+			neighbour.Since = &queue.Since.Time
+		}
+		if holds || neighbour.Since != nil || c.told[k] {
+			neighbours = append(neighbours, neighbour)
+		}
+	}
+	return neighbours
+}
+
+// state is what a benchmark sees: its own status as it is, of the others and the Leases perhaps an older view.
+func (c *contest) state(i int) (State, Decision) {
+	old := view{status: c.status, leases: c.leases}
+	if !c.fresh && len(c.seen) > 0 {
+		old = c.seen[len(c.seen)-1-rapid.IntRange(0, min(4, len(c.seen)-1)).Draw(c.t, "lag")]
+	}
+	state := State{Now: c.now, Benchmark: c.benchmark(i), Limits: c.limits, Neighbours: c.neighbours(i, old),
+		Slots: []Slot{{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Nodes: v1alpha1.NodeChoice{Count: int32(len(c.wishes[i]))}}}}}}
+	for _, node := range []string{"n1", "n2", "n3", "n4"} {
+		if holder := old.leases[node]; holder == c.uid(i) || holder != "" && slices.Contains(c.wishes[i], node) {
+			state.Leases = append(state.Leases, LeaseState{Node: node, Holder: holder, HolderName: holder})
+		}
+	}
+	for k, status := range old.status {
+		shared := slices.ContainsFunc(c.wishes[k], func(node string) bool { return slices.Contains(c.wishes[i], node) })
+		if k != i && shared && status.Queue != nil {
+			state.Waiting = append(state.Waiting, Place{UID: c.uid(k), Since: status.Queue.Since.Time})
+		}
+	}
+	return state, Decision{NodeNames: c.wishes[i]}
+}
+
+// turn is one turn of a benchmark's controller. Who has all nodes ends at once, and is not seen again.
+func (c *contest) turn(i int) {
+	if slices.Contains(c.had, i) {
+		return
+	}
+	c.now = c.now.Add(time.Second)
+	state, decision := c.state(i)
+	c.told[i] = stepShare(state, &decision)
+	waits := c.told[i] || stepLease(state, &decision)
+	for _, action := range decision.Actions {
+		holder := c.leases[action.Node]
+		switch {
+		case action.Kind == TakeLease && holder == "": // else the API server says that it exists
+			c.leases[action.Node] = c.uid(i)
+		case action.Kind == ReleaseLease && holder == c.uid(i): // else it is not ours any more
+			delete(c.leases, action.Node)
+		}
+	}
+	status := v1alpha1.StorageBenchmarkStatus{NodeNames: c.wishes[i]}
+	if decision.InLine {
+		status.Queue = &v1alpha1.QueueStatus{Since: metav1.NewMicroTime(c.now)}
+		if c.status[i].Queue != nil {
+			status.Queue.Since = c.status[i].Queue.Since
+		}
+	}
+	c.remember()
+	c.count()
+	if has := c.has(i); !waits && slices.Equal(has, c.wishes[i]) {
+		c.inOrder(i)
+		c.had = append(c.had, i)
+		for _, node := range has {
+			delete(c.leases, node)
+		}
+	} else if waits {
+		c.status[i] = status
+		return
+	}
+	if slices.Contains(c.had, i) {
+		c.status[i] = v1alpha1.StorageBenchmarkStatus{}
+	}
+}
+
+// count notes how many nodes a namespace has had at once.
+func (c *contest) count() {
+	nodes := map[string]int{}
+	for _, holder := range c.leases {
+		for i := range c.wishes {
+			if c.uid(i) == holder {
+				nodes[c.benchmark(i).Namespace]++
+			}
+		}
+	}
+	for namespace, count := range nodes {
+		if c.most[namespace] = max(c.most[namespace], count); c.strict && c.limits.NodesPerNamespace > 0 && count > c.limits.NodesPerNamespace {
+			c.t.Fatalf("namespace %s has %d nodes at once", namespace, count)
+		}
+	}
+}
+
+func (c *contest) has(i int) []string {
+	var has []string
+	for _, node := range []string{"n1", "n2", "n3", "n4"} {
+		if c.leases[node] == c.uid(i) {
+			has = append(has, node)
+		}
+	}
+	return has
+}
+
+func (c *contest) remember() {
+	leases := map[string]string{}
+	for node, holder := range c.leases {
+		leases[node] = holder
+	}
+	c.seen = append(c.seen, view{slices.Clone(c.status), leases})
+}
+
+// inOrder: where everybody sees everything, nobody is served before one who joined a common line earlier.
+func (c *contest) inOrder(i int) {
+	for k, status := range c.status {
+		shared := slices.ContainsFunc(c.wishes[k], func(node string) bool { return slices.Contains(c.wishes[i], node) })
+		if c.strict && k != i && shared && status.Queue != nil && status.Queue.Since.Before(&c.status[i].Queue.Since) {
+			c.t.Fatalf("benchmark %d had %v before benchmark %d, which had joined the line earlier", i, c.wishes[i], k)
+		}
+	}
+}
+
+// TestEverybodyGetsNodes: whatever nodes each benchmark wants, whatever each sees of the others, and whoever takes a Lease away: in the
+// end each has had all of its nodes. Nobody ever has all while somebody else has one of them, for a Lease has one holder.
+func TestEverybodyGetsNodes(t *testing.T) {
+	for _, fresh := range []bool{true, false} {
+		explore(t, "2000", func(t *rapid.T) {
+			c := newContest(t, fresh)
+			for range rapid.IntRange(0, 40).Draw(t, "moves") {
+				c.turn(rapid.IntRange(0, len(c.wishes)-1).Draw(t, "turn"))
+				if !fresh && rapid.IntRange(0, 9).Draw(t, "loss") == 0 {
+					delete(c.leases, rapid.SampledFrom([]string{"n1", "n2", "n3", "n4"}).Draw(t, "lost"))
+				}
+			}
+			c.fresh = true // caches catch up in the end
+			for round := 0; len(c.had) < len(c.wishes); round++ {
+				if round > 100 {
+					t.Fatalf("nobody gets on: %v have %v, Leases %v, %+v, without a share %v", c.wishes, c.had, c.leases, c.limits, c.told)
+				}
+				for i := range c.wishes {
+					c.turn(i)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,256 @@
+package experiment
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// applyVariant replaces what the variant names.
+func applyVariant(slot *Slot, variant v1alpha1.Variant) error {
+	if variant.Target != nil {
+		slot.Target = *variant.Target.DeepCopy()
+	}
+	if override := variant.StorageClass; override != nil && slot.Target.StorageClass != nil {
+		class := slot.Target.StorageClass
+		class.Name = either(override.Name, class.Name)
+		class.VolumeMode = either(override.VolumeMode, class.VolumeMode)
+		if override.Size != nil {
+			class.Size = *override.Size
+		}
+	}
+	if zfs := slot.Target.ZFS; zfs != nil && variant.Target == nil {
+		if err := overridePools(zfs, variant); err != nil {
+			return err
+		}
+		if variant.Dataset != nil && zfs.Dataset == nil {
+			zfs.Dataset = &v1alpha1.DatasetTemplate{}
+		}
+		overrideDataset(zfs.Dataset, variant.Dataset)
+		zfs.ModuleParameters = merged(zfs.ModuleParameters, variant.ModuleParameters)
+	}
+	paths := make([]string, 0, len(variant.Set))
+	for path := range variant.Set {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		if err := setPath(slot, path, variant.Set[path]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// overridePools changes the pool of the target, and those of single nodes alike: else these would go on as they were.
+func overridePools(zfs *v1alpha1.ZFSTarget, variant v1alpha1.Variant) error {
+	overridePool(&zfs.Pool, variant.Pool)
+	for i := range zfs.PerNode {
+		if pool := variant.Pool; pool != nil && (pool.Vdevs != nil || pool.Log != nil || pool.Cache != nil) {
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
+				"variant %q replaces devices of the pool, and target.zfs.perNode gives node %s devices of its own: give the variant a target of its own, with perNode",
+				variant.Name, zfs.PerNode[i].NodeName)}
+		}
+		overridePool(&zfs.PerNode[i].Pool, variant.Pool)
+	}
+	return nil
+}
+
+func overridePool(pool *v1alpha1.PoolTemplate, override *v1alpha1.PoolOverride) {
+	if override == nil {
+		return
+	}
+	if override.Vdevs != nil {
+		pool.Vdevs = override.Vdevs
+	}
+	if override.Log != nil {
+		pool.Log = override.Log
+	}
+	if override.Cache != nil {
+		pool.Cache = override.Cache
+	}
+	if override.Ashift != nil {
+		pool.Ashift = *override.Ashift
+	}
+	pool.Properties = merged(pool.Properties, override.Properties)
+}
+
+func overrideDataset(dataset *v1alpha1.DatasetTemplate, override *v1alpha1.DatasetOverride) {
+	if override == nil {
+		return
+	}
+	dataset.Provisioner = either(override.Provisioner, dataset.Provisioner)
+	dataset.Type = either(override.Type, dataset.Type)
+	dataset.FSType = either(override.FSType, dataset.FSType)
+	if override.Size != nil {
+		dataset.Size = override.Size
+	}
+	dataset.Properties = merged(dataset.Properties, override.Properties)
+}
+
+func either[T ~string](first, second T) T {
+	if first != "" {
+		return first
+	}
+	return second
+}
+
+func merged[M ~map[string]v1alpha1.PropertyValue](base, more M) M {
+	if len(more) == 0 {
+		return base
+	}
+	all := M{}
+	for name, value := range base {
+		all[name] = value
+	}
+	for name, value := range more {
+		all[name] = value
+	}
+	return all
+}
+
+// setPath sets one field of the experiment, as the matrix and variants[].set name them.
+func setPath(slot *Slot, path string, value v1alpha1.MatrixValue) error {
+	head, rest, _ := strings.Cut(path, ".")
+	var err error
+	switch {
+	case head == "storageClass" && slot.Target.StorageClass != nil:
+		err = setStorageClass(slot.Target.StorageClass, rest, string(value))
+	case head == "pool" && slot.Target.ZFS != nil:
+		err = setPool(&slot.Target.ZFS.Pool, rest, string(value))
+		for i := range slot.Target.ZFS.PerNode {
+			if err == nil {
+				err = setPool(&slot.Target.ZFS.PerNode[i].Pool, rest, string(value))
+			}
+		}
+	case head == "dataset" && slot.Target.ZFS != nil:
+		if slot.Target.ZFS.Dataset == nil {
+			slot.Target.ZFS.Dataset = &v1alpha1.DatasetTemplate{Type: "Filesystem"}
+		}
+		dataset := slot.Target.ZFS.Dataset
+		dataset.Properties = merged(dataset.Properties, v1alpha1.Properties{rest: v1alpha1.PropertyValue(value)})
+	case head == "moduleParameters" && slot.Target.ZFS != nil:
+		zfs := slot.Target.ZFS
+		zfs.ModuleParameters = merged(zfs.ModuleParameters, v1alpha1.ModuleParameters{rest: v1alpha1.PropertyValue(value)})
+	case head == "phases":
+		err = setPhase(slot.Phases, rest, string(value))
+	case slices.Contains([]string{"pool", "dataset", "moduleParameters"}, head):
+		err = fmt.Errorf("it changes a zfs target, but variant %q has a storageClass target", slot.Variant)
+	case head == "storageClass":
+		err = fmt.Errorf("it changes a storageClass target, but variant %q has a zfs target", slot.Variant)
+	default:
+		err = fmt.Errorf("begin with storageClass, pool, dataset, moduleParameters or phases")
+	}
+	if err != nil {
+		return &SpecError{v1alpha1.ReasonMatrixInvalid, fmt.Sprintf("the path %q cannot be set to %q: %v", path, value, err)}
+	}
+	return nil
+}
+
+func setStorageClass(class *v1alpha1.StorageClassTarget, field, value string) error {
+	switch field {
+	case "name":
+		class.Name = value
+	case "volumeMode":
+		class.VolumeMode = corev1.PersistentVolumeMode(value)
+	case "size":
+		size, err := resource.ParseQuantity(value)
+		if err != nil {
+			return fmt.Errorf("write a size such as 20Gi")
+		}
+		class.Size = v1alpha1.Size{Quantity: size}
+	default:
+		return fmt.Errorf("storageClass has name, size and volumeMode, not %q", field)
+	}
+	return nil
+}
+
+func setPool(pool *v1alpha1.PoolTemplate, field, value string) error {
+	if name, found := strings.CutPrefix(field, "properties."); found {
+		pool.Properties = merged(pool.Properties, v1alpha1.Properties{name: v1alpha1.PropertyValue(value)})
+		return nil
+	}
+	if field != "ashift" {
+		return fmt.Errorf("pool has ashift and properties.NAME, not %q", field)
+	}
+	ashift, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || ashift < 9 || ashift > 16 {
+		return fmt.Errorf("write an ashift between 9 and 16")
+	}
+	pool.Ashift = int32(ashift)
+	return nil
+}
+
+// setPhase sets a field of the one member that a phase has: phases.fill.to, phases.age.rounds, phases.read.workers.
+func setPhase(phases []v1alpha1.Phase, rest, value string) error {
+	name, field, found := strings.Cut(rest, ".")
+	if !found {
+		return fmt.Errorf("write phases.PHASE.FIELD, such as phases.fill.to")
+	}
+	for i := range phases {
+		phase := &phases[i]
+		if string(phase.Name) != name {
+			continue
+		}
+		switch {
+		case phase.Fill != nil:
+			return setField(phase.Fill, field, value)
+		case phase.Fragment != nil:
+			return setField(phase.Fragment, field, value)
+		case phase.Operate != nil:
+			return fmt.Errorf("an operate phase has no fields to vary: make variants with phases of their own benchmarks")
+		case phase.Measure != nil && field == "cache":
+			return setField(phase.Measure, field, value)
+		case phase.Measure != nil:
+			return setField(workloadMember(&phase.Measure.Workload), field, value)
+		}
+	}
+	return fmt.Errorf("there is no phase called %q", name)
+}
+
+func workloadMember(workload *v1alpha1.Workload) any {
+	switch {
+	case workload.OLTP != nil:
+		return workload.OLTP
+	case workload.Scan != nil:
+		return workload.Scan
+	case workload.Redo != nil:
+		return workload.Redo
+	case workload.Postgres != nil:
+		return workload.Postgres
+	default:
+		return workload.FIO
+	}
+}
+
+// setField decodes {field: value} onto a struct, as text first and as a number or boolean second, and refuses unknown
+// fields. What the value may be, the API server checks when the run is made.
+func setField(target any, field, value string) error {
+	text, _ := json.Marshal(value)
+	var failure error
+	for _, literal := range [][]byte{text, []byte(value)} {
+		name, _ := json.Marshal(field)
+		if !json.Valid(literal) || string(literal) == "null" { // null would change nothing, and nobody would notice
+			continue
+		}
+		document := fmt.Appendf(nil, "{%s:%s}", name, literal)
+		decoder := json.NewDecoder(bytes.NewReader(document))
+		decoder.DisallowUnknownFields()
+		if failure = decoder.Decode(target); failure == nil {
+			return nil
+		}
+		if strings.Contains(failure.Error(), "unknown field") {
+			return fmt.Errorf("the phase has no field %q", field)
+		}
+	}
+	return fmt.Errorf("the value does not fit the field: %w", failure)
+}

@@ -1,0 +1,69 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/volume"
+)
+
+// keptPoolNames are the names of the pools of a variant on some nodes; none if they are not kept.
+func keptPoolNames(state State, variant string, target *v1alpha1.ZFSTarget, nodes []string) map[string]bool {
+	if !naming.KeepsPools(target) {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, node := range nodes {
+		for _, volume := range volumeNames(target) {
+			names[naming.KeptPoolName(string(state.Benchmark.UID), state.Experiment, variant, node, volume)] = true
+		}
+	}
+	return names
+}
+
+// checkReset refuses what cannot be done on a pool that is kept.
+func checkReset(slot *Slot) error {
+	target := slot.Target.ZFS
+	if !naming.KeepsPools(target) {
+		return nil
+	}
+	refuse := func(reason, format string, values ...any) error {
+		return &SpecError{reason, fmt.Sprintf("variant %q has reset: %s, and ", slot.Variant, target.Reset) + fmt.Sprintf(format, values...)}
+	}
+	if usesProvisioner(target, volume.ProvisionerOpenEBS) {
+		return refuse(v1alpha1.ReasonNotSupported, "provisioner: OpenEBS: only datasets of the agent can be kept; write provisioner: Local, or reset: Pool")
+	}
+	for i := range slot.Phases {
+		for _, action := range operate.Of(&slot.Phases[i]) {
+			if operate.LeavesTraces(action) {
+				return refuse(v1alpha1.ReasonNotSupported, "phase %s does %s, which would change the pool for the repetitions after it: write reset: Pool, or remove it",
+					slot.Phases[i].Name, operate.Name(*action))
+			}
+		}
+	}
+	return nil
+}
+
+// checkKept refuses an experiment in which a kept pool could not be kept. Variants may need the same disks, so the pool of one goes before
+// another's run is made: repetitions have to follow each other.
+func checkKept(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot) error {
+	at := slices.IndexFunc(variants, func(slot Slot) bool { return naming.KeepsPools(slot.Target.ZFS) })
+	if at < 0 {
+		return nil
+	}
+	reset := variants[at].Target.ZFS.Reset
+	switch {
+	case len(variants) > 1 && spec.Repetitions > 1 && spec.Order != v1alpha1.OrderSequential:
+		return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
+			"variant %q has reset: %s, which keeps its pool from one repetition to the next, and in the order Interleaved other variants come between: write order: Sequential, or reset: Pool",
+			variants[at].Variant, reset)}
+	case spec.Retain != "" && spec.Retain != v1alpha1.RetainNever:
+		return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
+			"variant %q has reset: %s, and a run that is retained (retain: %s) could not hand its pool on: write retain: Never, or reset: Pool",
+			variants[at].Variant, reset, spec.Retain)}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package experiment
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// ScheduledTime is the time of the schedule that the current experiment belongs to; zero for the first, which begins at once. The status
+// has it before anything is begun. Should the status be lost, what was made tells.
+func ScheduledTime(benchmark *v1alpha1.StorageBenchmark, runs []v1alpha1.BenchmarkRun, stored []StoredExperiment, now time.Time) time.Time {
+	known := lastTime(benchmark)
+	consider := func(at time.Time) {
+		if at.After(known) && !at.After(now) { // a time to come was not written by us
+			known = at
+		}
+	}
+	for i := range runs {
+		consider(TimeOf(runs[i].Annotations))
+	}
+	for i := range stored {
+		consider(stored[i].ScheduledTime)
+	}
+	return known
+}
+
+// TimeOf is the time of the schedule in the annotations of a run or of results; zero if there is none.
+func TimeOf(annotations map[string]string) time.Time {
+	at, err := time.Parse(time.RFC3339, annotations[v1alpha1.AnnotationScheduledTime])
+	if err != nil {
+		return time.Time{}
+	}
+	return at.UTC()
+}
+
+// TimeText is a time of the schedule as annotations and hashes have it; empty if zero.
+func TimeText(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+// lastTime is what the status says.
+func lastTime(benchmark *v1alpha1.StorageBenchmark) time.Time {
+	if status := benchmark.Status.Schedule; status != nil && status.LastTime != nil {
+		return status.LastTime.UTC()
+	}
+	return time.Time{}
+}
+
+// followSchedule says where the benchmark stands in its schedule, after all else was decided. An experiment that is finished gives way
+// to the next when a time has come; that is written into the status first, and the turn after it sees another experiment.
+func followSchedule(state State, decision *Decision) {
+	before, spec := state.Benchmark.Status.Schedule, state.Benchmark.Spec.Schedule
+	status := &v1alpha1.ScheduleStatus{LastTime: stampAt(state.ScheduledTime)}
+	decision.Schedule = status
+	if spec == nil {
+		if status.LastTime == nil {
+			decision.Schedule = nil
+		}
+		return
+	}
+	status.Cron, status.TimeZone, status.Since = spec.Cron, spec.TimeZone, stampAt(state.Now.Truncate(time.Second))
+	if before != nil && before.Cron == spec.Cron && before.TimeZone == spec.TimeZone && before.Since != nil {
+		status.Since = before.Since
+	}
+	times, err := readSchedule(spec)
+	if err != nil || state.SpecError != nil || decision.Position == PositionDeleting {
+		if before != nil {
+			status.SkippedTimes, status.LastSkippedTime = before.SkippedTimes, before.LastSkippedTime
+		}
+		return
+	}
+	begun, over := latestOf(status.Since.Time, state.ScheduledTime), state.Now
+	finished := decision.Position == PositionFinished
+	if finished {
+		over = overAt(state)
+	}
+	status.SkippedTimes, status.LastSkippedTime = int32(times.count(begun, over)), stampAt(times.latest(begun, over))
+	switch {
+	case state.Benchmark.Spec.Suspend:
+		if finished {
+			decision.Message += "; suspended: set spec.suspend to false to go on with the schedule"
+		}
+	case finished:
+		next(state, decision, times, latestOf(begun, over))
+	default:
+		decision.planNext(times, state.Now) // to say that it is skipped
+	}
+}
+
+// next begins the next experiment if a time has come since the end of the last, or says when. Of several times the latest counts.
+func next(state State, decision *Decision, times timetable, since time.Time) {
+	decision.planNext(times, state.Now)
+	status, due := decision.Schedule, times.latest(since, state.Now)
+	switch {
+	case due.IsZero():
+		if status.SkippedTimes > 0 {
+			decision.Message += fmt.Sprintf("; skipped, as they came before its end: %s of the schedule, the last %s",
+				plural(int(status.SkippedTimes), "time"), times.say(status.LastSkippedTime.Time))
+		}
+		if status.NextTime != nil {
+			decision.Message += "; the next experiment begins at " + times.say(status.NextTime.Time)
+		}
+	case state.Benchmark.Status.FinishedAt == nil || state.Benchmark.Status.Experiment != state.Experiment:
+		decision.wake(state.Now.Add(time.Second)) // the verdict is told before its experiment gives way
+	default:
+		decision.say(PositionWaiting, v1alpha1.ReasonScheduled, "the time %s of spec.schedule has come: the next experiment begins", times.say(due))
+		if missed := times.count(since, due) - 1; missed > 0 {
+			decision.Message += fmt.Sprintf("; not made up for: %s before it", plural(missed, "time"))
+		}
+		status.LastTime, status.SkippedTimes, status.LastSkippedTime = stampAt(due), 0, nil
+	}
+}
+
+// planNext wakes the controller up at the next time.
+func (d *Decision) planNext(times timetable, now time.Time) {
+	if at := times.next(now); !at.IsZero() {
+		d.Schedule.NextTime = stampAt(at)
+		d.wake(at)
+	}
+}
+
+// overAt is when the experiment was over: when its last run had ended and its results were first written. That they are written
+// again, for other gates, changes nothing.
+func overAt(state State) time.Time {
+	var over time.Time
+	if stored := findResults(state, state.Experiment); stored != nil {
+		over = stored.StoredAt
+	}
+	for i := range state.Runs {
+		if run := &state.Runs[i]; run.Spec.Experiment == state.Experiment && run.Status.FinishedAt != nil {
+			over = latestOf(over, run.Status.FinishedAt.Time)
+		}
+	}
+	return over
+}
+
+func stampAt(at time.Time) *metav1.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: at.UTC()}
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

@@ -1,0 +1,190 @@
+package experiment
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/runs"
+)
+
+// Tally says how far an experiment is.
+type Tally struct {
+	Total   int
+	Done    int
+	Invalid int
+	// GivenUp lists, in words, the runs that will not become valid.
+	GivenUp []string
+	// Over says that no further run will be made.
+	Over bool
+	// Expired says that it is over because of spec.deadline, or of the admin's limit: then Held is that.
+	Expired bool
+	Held    time.Duration
+	// Next is the run to make, with its attempt, if not Over.
+	Next        *Slot
+	NextAttempt int32
+	// Longest mean duration of a done run, for the estimate.
+	MeanDuration time.Duration
+}
+
+// giveUp takes back runs that were counted as done.
+func (t *Tally) giveUp(words ...string) {
+	t.Done -= len(words)
+	t.GivenUp = append(t.GivenUp, words...)
+}
+
+// Count goes through the runs of the current experiment. A group counts as one.
+func Count(state State) Tally {
+	state.Slots = slotsInUse(state)
+	tally := Tally{Total: len(state.Slots)}
+	var spent time.Duration
+	hopeless := false
+	for i := range state.Slots {
+		attempts := attemptsAt(state, state.Slots[i].Index)
+		for _, one := range attempts {
+			switch ending := one.ending(); {
+			case ending == nil:
+			case ending.Valid:
+				tally.Done++
+				spent += one.took()
+			default:
+				tally.Invalid++
+			}
+		}
+		hopeless = tally.countSlot(state, &state.Slots[i], attempts) || hopeless
+	}
+	if tally.Done > 0 {
+		tally.MeanDuration = spent / time.Duration(tally.Done)
+	}
+	if tally.Expired = expired(state) && tally.Next != nil; tally.Expired && deadlineAt(state).Equal(holdUntil(state)) {
+		tally.Held = state.Limits.MaxHold
+	}
+	tally.Over = tally.Next == nil || hopeless || tally.Expired
+	if state.SpecError != nil {
+		tally.Over, tally.Next = false, nil
+	}
+	return tally
+}
+
+// took is the time from the first start to the last end.
+func (a attempt) took() time.Duration {
+	var began, ended time.Time
+	for _, run := range a.runs {
+		if run.Status.StartedAt == nil || run.Status.FinishedAt == nil {
+			return 0
+		}
+		if began.IsZero() || run.Status.StartedAt.Time.Before(began) {
+			began = run.Status.StartedAt.Time
+		}
+		if run.Status.FinishedAt.After(ended) {
+			ended = run.Status.FinishedAt.Time
+		}
+	}
+	return ended.Sub(began)
+}
+
+// countSlot looks at the attempts at one slot; hopeless says that trying others makes no sense either.
+func (t *Tally) countSlot(state State, slot *Slot, attempts []attempt) (hopeless bool) {
+	last := int32(0)
+	var failure *runs.Ending
+	for _, one := range attempts {
+		last, failure = one.number, one.ending()
+		if failure != nil && failure.Valid {
+			return false
+		}
+	}
+	if last > 0 && failure == nil { // in progress, or stopped and to be made again under its own name
+		t.offer(slot, last)
+		return false
+	}
+	if failure != nil && (last >= state.Benchmark.Spec.MaxAttempts || !failure.Retryable) {
+		t.GivenUp = append(t.GivenUp, fmt.Sprintf("%s repetition %d (attempt %d of %d): %s", slot.Variant, slot.Repetition, last, state.Benchmark.Spec.MaxAttempts, failure.Message))
+		return !failure.Retryable
+	}
+	t.offer(slot, last+1)
+	return false
+}
+
+func (t *Tally) offer(slot *Slot, attempt int32) {
+	if t.Next == nil {
+		t.Next, t.NextAttempt = slot, attempt
+	}
+}
+
+func expired(state State) bool {
+	return !deadlineAt(state).IsZero() && !state.Now.Before(deadlineAt(state))
+}
+
+// deadlineAt is when the whole experiment must be over, by its spec or by the admin's limit; zero if neither says so yet.
+func deadlineAt(state State) time.Time {
+	at := holdUntil(state)
+	if begun := begunAt(state); state.Benchmark.Spec.Deadline != nil && !begun.IsZero() {
+		if due := begun.Add(state.Benchmark.Spec.Deadline.Duration.Duration); at.IsZero() || due.Before(at) {
+			return due
+		}
+	}
+	return at
+}
+
+// begunAt is when the first run of the experiment was made. The status remembers it when that run has been deleted:
+// else a deadline that deletes the only run would begin anew for ever.
+func begunAt(state State) time.Time {
+	var begun time.Time
+	if status := state.Benchmark.Status; status.Experiment == state.Experiment && status.StartedAt != nil {
+		begun = status.StartedAt.Time
+	}
+	for _, run := range state.Runs {
+		created := run.CreationTimestamp.Time
+		if run.Spec.Experiment == state.Experiment && (begun.IsZero() || created.Before(begun)) {
+			begun = created
+		}
+	}
+	return begun
+}
+
+// unsettled is the run that is in progress or being cleaned up after.
+func unsettled(state State) *v1alpha1.BenchmarkRun {
+	for i := range state.Runs {
+		if !runs.Settled(&state.Runs[i]) || !state.Runs[i].DeletionTimestamp.IsZero() {
+			return &state.Runs[i]
+		}
+	}
+	return nil
+}
+
+// stopUnended deletes the runs that have no outcome yet.
+func stopUnended(state State, decision *Decision) {
+	for i := range state.Runs {
+		if runs.RecordedEnding(&state.Runs[i]) == nil {
+			deleteRuns(decision, state.Runs[i:i+1])
+		}
+	}
+}
+
+// deleteRuns asks for the deletion of runs and returns how many there still are.
+func deleteRuns(decision *Decision, runs []v1alpha1.BenchmarkRun) int {
+	for _, run := range runs {
+		if run.DeletionTimestamp.IsZero() {
+			decision.do(Action{Kind: DeleteRun, Run: run.Name})
+		}
+	}
+	return len(runs)
+}
+
+func runMessage(run *v1alpha1.BenchmarkRun) string {
+	if ready := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		return ready.Message
+	}
+	return "starting"
+}
+
+func findResults(state State, experiment string) *StoredExperiment {
+	for i := range state.Results {
+		if state.Results[i].Experiment == experiment && !state.Results[i].Foreign {
+			return &state.Results[i]
+		}
+	}
+	return nil
+}

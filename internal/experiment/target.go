@@ -1,0 +1,156 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/volume"
+)
+
+// checkTarget refuses what cannot be run, before anything is made: to leave it out silently would be a lie.
+func checkTarget(slot *Slot) error {
+	if err := checkData(slot); err != nil {
+		return err
+	}
+	if slot.Target.ZFS == nil {
+		return checkNoPools(slot)
+	}
+	if err := checkVolumes(slot); err != nil {
+		return err
+	}
+	if err := checkReset(slot); err != nil {
+		return err
+	}
+	return checkReplications(slot)
+}
+
+// checkNoPools refuses operations in a variant whose own target has no pools: the API server has seen those of the spec's target.
+func checkNoPools(slot *Slot) error {
+	for i := range slot.Phases {
+		if actions := operate.Of(&slot.Phases[i]); len(actions) > 0 {
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s does %s on a pool, and variant %q has a storageClass target: give the variant a zfs target, or remove operate from the phase",
+				slot.Phases[i].Name, operate.Name(*actions[0]), slot.Variant)}
+		}
+	}
+	return nil
+}
+
+// checkData makes sure that what a phase reads or overwrites was written before, on the same volume.
+func checkData(slot *Slot) error {
+	filled := map[v1alpha1.PhaseName]bool{}
+	for _, phase := range slot.Phases {
+		volume := cmp.Or(phase.Volume, naming.VolumeData)
+		workload := v1alpha1.Workload{}
+		if phase.Measure != nil {
+			workload = phase.Measure.Workload
+		}
+		switch {
+		case phase.Fill != nil:
+			filled[volume] = true
+		case filled[volume]:
+		case phase.Fragment != nil, workload.OLTP != nil, workload.Scan != nil:
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q works on the data of volume %s, and no phase before it has filled that: put one before it, such as {name: fill, fill: {to: 50%%}}",
+				phase.Name, slot.Variant, volume)}
+		}
+	}
+	return nil
+}
+
+// checkVolumes makes sure that every phase works on a volume that there is.
+func checkVolumes(slot *Slot) error {
+	known := map[v1alpha1.PhaseName]bool{"": true, naming.VolumeData: true}
+	for _, volume := range slot.Target.ZFS.Volumes {
+		known[volume.Name] = true
+	}
+	for _, phase := range slot.Phases {
+		if !known[phase.Volume] {
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s works on volume %q, which the target of variant %q does not have: add it to target.zfs.volumes, or write volume: data",
+				phase.Name, phase.Volume, slot.Variant)}
+		}
+	}
+	return nil
+}
+
+// checkReplications makes sure that what is sent arrives on another volume of the same target: a name that is none would be that of
+// somebody's BenchmarkPool.
+func checkReplications(slot *Slot) error {
+	for i := range slot.Phases {
+		phase := &slot.Phases[i]
+		own := cmp.Or(phase.Volume, naming.VolumeData)
+		var others []string
+		for _, name := range volumeNames(slot.Target.ZFS) {
+			if name != string(own) {
+				others = append(others, name)
+			}
+		}
+		for _, action := range operate.Of(phase) {
+			if action.Replicate == nil || slices.Contains(others, action.Replicate.ToPool) {
+				continue
+			}
+			remedy := "write one of these in toPool: " + strings.Join(others, ", ")
+			if len(others) == 0 {
+				remedy = "add one to target.zfs.volumes, and write its name in toPool"
+			}
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q replicates from volume %s to %q, which is no other volume of its target: %s",
+				phase.Name, slot.Variant, own, action.Replicate.ToPool, remedy)}
+		}
+	}
+	return nil
+}
+
+// volumeNames are the names of the volumes of a target, the one called data first.
+func volumeNames(target *v1alpha1.ZFSTarget) []string {
+	names := []string{naming.VolumeData}
+	for _, volume := range target.Volumes {
+		names = append(names, string(volume.Name))
+	}
+	return names
+}
+
+func usesProvisioner(target *v1alpha1.ZFSTarget, provisioner string) bool {
+	uses := func(dataset *v1alpha1.DatasetTemplate) bool {
+		return dataset != nil && dataset.Provisioner == provisioner
+	}
+	for _, volume := range target.Volumes {
+		if uses(volume.Dataset) {
+			return true
+		}
+	}
+	return uses(target.Dataset)
+}
+
+// ResolveTarget is the target of a run on a node, with everything written out that the spec left open.
+func ResolveTarget(target v1alpha1.Target, node, defaultClass, defaultProvisioner string) v1alpha1.Target {
+	resolved := *target.DeepCopy()
+	if resolved.StorageClass != nil && resolved.StorageClass.Name == "" {
+		resolved.StorageClass.Name = defaultClass
+	}
+	zfs := resolved.ZFS
+	if zfs == nil {
+		return resolved
+	}
+	for _, own := range zfs.PerNode {
+		if own.NodeName == node {
+			zfs.Pool = own.Pool
+		}
+	}
+	zfs.PerNode = nil
+	zfs.Dataset = resolvedDataset(zfs.Dataset, defaultProvisioner)
+	for i := range zfs.Volumes {
+		zfs.Volumes[i].Dataset = resolvedDataset(zfs.Volumes[i].Dataset, defaultProvisioner)
+	}
+	return resolved
+}
+
+func resolvedDataset(dataset *v1alpha1.DatasetTemplate, provisioner string) *v1alpha1.DatasetTemplate {
+	dataset = volume.DatasetOrDefault(dataset)
+	if dataset.Provisioner == "" {
+		dataset.Provisioner = provisioner
+	}
+	return dataset
+}

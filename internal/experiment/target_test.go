@@ -1,0 +1,173 @@
+package experiment
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs/runstest"
+	"github.com/storagebench/storagebench/internal/volume"
+)
+
+// TestDataComesFirst: what nobody has written can be neither read nor aged, and saying so takes no run.
+func TestDataComesFirst(t *testing.T) {
+	fill, age := &v1alpha1.FillPhase{}, &v1alpha1.FragmentPhase{}
+	measure := func(workload v1alpha1.Workload) *v1alpha1.MeasurePhase {
+		return &v1alpha1.MeasurePhase{Workload: workload}
+	}
+	scan, read := measure(v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}), measure(v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{}})
+	appends := measure(v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}})
+	for name, c := range map[string]struct {
+		phases []v1alpha1.Phase
+		says   string
+	}{
+		"filled":         {[]v1alpha1.Phase{{Name: "f", Fill: fill}, {Name: "a", Fragment: age}, {Name: "s", Measure: scan}}, ""},
+		"appends only":   {[]v1alpha1.Phase{{Name: "w", Measure: appends}}, ""},
+		"read":           {[]v1alpha1.Phase{{Name: "r", Measure: read}, {Name: "f", Fill: fill}}, `phase r of variant "v" works on the data of volume data`},
+		"scanned":        {[]v1alpha1.Phase{{Name: "w", Measure: appends}, {Name: "s", Measure: scan}}, "phase s "},
+		"aged":           {[]v1alpha1.Phase{{Name: "a", Fragment: age}}, "put one before it, such as {name: fill, fill: {to: 50%}}"},
+		"another volume": {[]v1alpha1.Phase{{Name: "f", Fill: fill, Volume: "log"}, {Name: "s", Measure: scan}}, "volume data"},
+		"its name":       {[]v1alpha1.Phase{{Name: "f", Fill: fill}, {Name: "s", Measure: scan, Volume: naming.VolumeData}}, ""},
+	} {
+		err := checkTarget(&Slot{Variant: "v", Phases: c.phases})
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestReplicationsStayWithinTheTarget: what is no volume of the target would be the name of somebody's BenchmarkPool, and the pool itself
+// is refused by the API server only when a run has begun.
+func TestReplicationsStayWithinTheTarget(t *testing.T) {
+	to := func(pool string) *v1alpha1.PoolAction {
+		return &v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: naming.RunDataset, ToPool: pool, To: "copy"}}
+	}
+	operate := func(on v1alpha1.PhaseName, pool string) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: "send", Volume: on, Operate: &v1alpha1.OperatePhase{PoolAction: *to(pool)}}
+	}
+	beside := func(pool string) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: "send", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}, Operate: to(pool)}}
+	}
+	several := []v1alpha1.AdditionalVolume{{Name: "log"}, {Name: "old"}}
+	for name, c := range map[string]struct {
+		volumes []v1alpha1.AdditionalVolume
+		phase   v1alpha1.Phase
+		says    []string
+	}{
+		"another volume":          {several, operate("", "log"), nil},
+		"back to data":            {several, operate("log", "data"), nil},
+		"beside a workload":       {several, beside("old"), nil},
+		"somebody's pool":         {several, operate("", "bench0"), []string{`phase send of variant "v"`, `"bench0"`, "toPool: log, old"}},
+		"somebody's, beside":      {several, beside("bench0"), []string{"phase send", `"bench0"`, "toPool: log, old"}},
+		"a pool of a run":         {several, operate("", "sb-0a1b2c3d-log"), []string{`"sb-0a1b2c3d-log"`}},
+		"itself":                  {several, operate("data", "data"), []string{"from volume data", "toPool: log, old"}},
+		"itself, by default":      {several, operate("", "data"), []string{"from volume data"}},
+		"itself, another":         {several, operate("old", "old"), []string{"from volume old", "toPool: data, log"}},
+		"nothing":                 {several, operate("", ""), []string{`""`}},
+		"no other volume to name": {nil, operate("", "log"), []string{"add one to target.zfs.volumes"}},
+	} {
+		target := v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetPool, Volumes: c.volumes}}
+		checkRefusal(t, name, checkTarget(&Slot{Variant: "v", Target: target, Phases: []v1alpha1.Phase{{Name: "f", Fill: &v1alpha1.FillPhase{}}, c.phase}}), c.says)
+	}
+}
+
+// TestVariantsBringTheirOwnVolumes: each variant is looked at with the target that it ends up with.
+func TestVariantsBringTheirOwnVolumes(t *testing.T) {
+	replicate := v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: naming.RunDataset, ToPool: "log", To: "copy"}}
+	for name, c := range map[string]struct {
+		target v1alpha1.Target
+		says   []string
+	}{
+		"the volume is there":  {v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log"}}}}, nil},
+		"it is called another": {v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "other"}}}}, []string{`variant "own"`, "toPool: other"}},
+		"no pools at all":      {v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}, []string{"phase send does replicate on a pool", `variant "own" has a storageClass target`}},
+	} {
+		spec := &v1alpha1.StorageBenchmarkSpec{
+			Target:      v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log"}}}},
+			Phases:      []v1alpha1.Phase{{Name: "send", Operate: &v1alpha1.OperatePhase{PoolAction: replicate}}},
+			Variants:    []v1alpha1.Variant{{Name: "base"}, {Name: "own", Target: &c.target}},
+			Repetitions: 1,
+		}
+		_, err := Expand(spec, 1)
+		checkRefusal(t, name, err, c.says)
+	}
+}
+
+func checkRefusal(t *testing.T, name string, err error, says []string) {
+	t.Helper()
+	if len(says) == 0 {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		return
+	}
+	var refused *SpecError
+	if !errors.As(err, &refused) || refused.Reason != v1alpha1.ReasonSpecInvalid {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	for _, part := range says {
+		if !strings.Contains(refused.Message, part) {
+			t.Errorf("%s: %q does not say %q", name, refused.Message, part)
+		}
+	}
+}
+
+func TestWhatIsNotDoneYet(t *testing.T) {
+	phases := []v1alpha1.Phase{runstest.Phase("fill")}
+	for name, test := range map[string]struct {
+		change func(*v1alpha1.ZFSTarget, *[]v1alpha1.Phase)
+		says   string
+	}{
+		"plain": {func(*v1alpha1.ZFSTarget, *[]v1alpha1.Phase) {}, ""},
+		"the agent's": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) {
+			z.Dataset = &v1alpha1.DatasetTemplate{Provisioner: "Local"}
+		}, ""},
+		"several nodes": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) { z.Nodes.Count = 2 }, ""},
+		"reset":         {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) { z.Reset = "None" }, ""},
+		"parameters": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) {
+			z.ModuleParameters = v1alpha1.ModuleParameters{"zfs_x": "1"}
+		}, ""},
+		"the driver's": {func(z *v1alpha1.ZFSTarget, _ *[]v1alpha1.Phase) {
+			z.Dataset = &v1alpha1.DatasetTemplate{Provisioner: "OpenEBS"}
+		}, ""},
+		"operate": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) { (*p)[0].Operate = &v1alpha1.OperatePhase{} }, ""},
+		"beside": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
+			(*p)[0].Measure = &v1alpha1.MeasurePhase{Operate: &v1alpha1.PoolAction{}}
+		}, ""},
+		"no such volume": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) { (*p)[0].Volume = "log" }, `volume "log"`},
+		"a further one": {func(z *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
+			z.Volumes, (*p)[0].Volume = []v1alpha1.AdditionalVolume{{Name: "log"}}, "log"
+		}, ""},
+	} {
+		target, own := &v1alpha1.ZFSTarget{Nodes: v1alpha1.NodeChoice{Count: 1}, Reset: v1alpha1.ResetPool}, slices.Clone(phases)
+		test.change(target, &own)
+		err := checkTarget(&Slot{Variant: "v", Target: v1alpha1.Target{ZFS: target}, Phases: own})
+		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: got %v, want ...%s...", name, err, test.says)
+		}
+	}
+}
+
+func TestTargetIsResolved(t *testing.T) {
+	pool := func(disk v1alpha1.DevicePath) v1alpha1.PoolTemplate {
+		return v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{disk}}}}
+	}
+	target := v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Pool: pool("/dev/a"), Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Pool: pool("/dev/l")}},
+		PerNode: []v1alpha1.NodePool{{NodeName: "n2", Pool: pool("/dev/b")}}}}
+	for node, disk := range map[string]v1alpha1.DevicePath{"n1": "/dev/a", "n2": "/dev/b"} {
+		got := ResolveTarget(target, node, "", volume.ProvisionerLocal).ZFS
+		if got.Pool.Vdevs[0].Devices[0] != disk || got.PerNode != nil || got.Dataset.Provisioner != volume.ProvisionerLocal || got.Volumes[0].Dataset.Type != "Filesystem" {
+			t.Errorf("on node %s: %+v", node, got)
+		}
+	}
+	if target.ZFS.Dataset != nil || len(target.ZFS.PerNode) != 1 {
+		t.Error("the spec itself was changed")
+	}
+	if class := ResolveTarget(v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}, "n1", "fast", "").StorageClass.Name; class != "fast" {
+		t.Errorf("class %q", class)
+	}
+}

@@ -1,0 +1,133 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// timetable is a schedule that was understood: it tells its times, in its zone.
+type timetable struct {
+	cron cron.Schedule
+	zone *time.Location
+}
+
+// CheckSchedule says what is wrong with a schedule in a way the API server could not.
+func CheckSchedule(schedule *v1alpha1.Schedule) error {
+	if schedule == nil {
+		return nil
+	}
+	_, err := readSchedule(schedule)
+	return err
+}
+
+// readSchedule understands a schedule. The errors are SpecErrors.
+func readSchedule(schedule *v1alpha1.Schedule) (timetable, error) {
+	wrong := func(format string, arguments ...any) (timetable, error) {
+		return timetable{}, &SpecError{v1alpha1.ReasonScheduleInvalid, fmt.Sprintf(format, arguments...)}
+	}
+	zone, err := time.LoadLocation(schedule.TimeZone)
+	if err != nil || schedule.TimeZone == "Local" { // Go takes that for the zone of the manager's machine
+		return wrong("spec.schedule.timeZone %q is not known: write a name of the tz database, such as Europe/Berlin or Etc/UTC", schedule.TimeZone)
+	}
+	// The parser also takes a zone in front and intervals, which have no place in time. The API server lets neither through.
+	if strings.Contains(schedule.Cron, "=") || strings.HasPrefix(schedule.Cron, "@every") {
+		return wrong("spec.schedule.cron %q is not a time: write five fields, such as '0 3 * * 1', and the zone into timeZone", schedule.Cron)
+	}
+	parsed, err := cron.ParseStandard(sundays(schedule.Cron))
+	if err != nil {
+		return wrong("spec.schedule.cron %q: %v: write minute, hour, day of the month, month and weekday (0-7 or SUN-SAT, smaller first), such as '0 3 * * 1'",
+			schedule.Cron, err)
+	}
+	times := timetable{parsed, zone}
+	if times.next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		return wrong("spec.schedule.cron %q is never due: no month that it names has that day; write another day, such as 28", schedule.Cron)
+	}
+	return times, nil
+}
+
+// sundays writes 0 for the weekday 7, which the API takes for Sunday as crontab(5) does, and the parser does not know.
+func sundays(expression string) string {
+	fields := strings.Fields(expression)
+	if len(fields) != 5 || !strings.Contains(fields[4], "7") {
+		return expression
+	}
+	items := strings.Split(fields[4], ",")
+	for i, item := range items {
+		days, step, stepped := strings.Cut(item, "/")
+		first, last, _ := strings.Cut(days, "-")
+		if last == "" {
+			last = first
+		}
+		from, err := strconv.Atoi(first)
+		by := 1
+		if stepped && err == nil {
+			by, err = strconv.Atoi(step)
+		}
+		if last != "7" || err != nil || by < 1 {
+			continue // the parser will say what is wrong with it, if anything
+		}
+		var list []string
+		for day := from; day <= 7; day += by {
+			list = append(list, strconv.Itoa(day%7))
+		}
+		items[i] = strings.Join(list, ",")
+	}
+	fields[4] = strings.Join(items, ",")
+	return strings.Join(fields, " ")
+}
+
+// next is the first time after a moment; zero if there is none within five years.
+func (t timetable) next(after time.Time) time.Time {
+	return t.cron.Next(after.In(t.zone))
+}
+
+// latest is the last time after one moment and not after another; zero if there is none. It halves what lies between, for that may
+// be years of minutes.
+func (t timetable) latest(after, until time.Time) time.Time {
+	in := func(at time.Time) bool { return !at.IsZero() && !at.After(until) }
+	found, end := t.next(after), until
+	if !in(found) {
+		return time.Time{}
+	}
+	for {
+		next := t.next(found)
+		if !in(next) {
+			return found
+		}
+		middle := found.Add(end.Sub(found) / 2)
+		if later := t.next(middle); in(later) {
+			found = latestOf(next, later)
+		} else {
+			found, end = next, middle
+		}
+	}
+}
+
+// maxSkipped bounds the counting.
+const maxSkipped = 100
+
+// count is the number of times after one moment and not after another, at most maxSkipped.
+func (t timetable) count(after, until time.Time) int {
+	n := 0
+	for at := t.next(after); n < maxSkipped && !at.IsZero() && !at.After(until); at = t.next(at) {
+		n++
+	}
+	return n
+}
+
+// say writes a time in the zone of the schedule.
+func (t timetable) say(at time.Time) string {
+	return at.In(t.zone).Format(time.RFC3339)
+}
+
+// latestOf is the latest of some moments.
+func latestOf(moments ...time.Time) time.Time {
+	return slices.MaxFunc(moments, time.Time.Compare)
+}

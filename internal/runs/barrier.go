@@ -1,0 +1,249 @@
+package runs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// StartAllowance is the time that pods get to start and to check their volumes, from the moment when the last run of a group is ready for
+// a phase to the one at which the workloads begin.
+const StartAllowance = 30 * time.Second
+
+// PeerState is what is known of another run of the group.
+type PeerState struct {
+	Name, Node string
+	// Exists says that it is there and is not going.
+	Exists bool
+	// Ending is its outcome, once recorded.
+	Ending *Ending
+	// ReadyFor and Phases are what its status says.
+	ReadyFor *v1alpha1.RunReadiness
+	Phases   []v1alpha1.RunPhaseStatus
+}
+
+// Peer reads what a run needs to know of another one of its group; nil if that is not there.
+func Peer(name, node string, run *v1alpha1.BenchmarkRun) PeerState {
+	peer := PeerState{Name: name, Node: node}
+	if run == nil || !run.DeletionTimestamp.IsZero() {
+		return peer
+	}
+	peer.Exists, peer.Ending = true, RecordedEnding(run)
+	peer.ReadyFor, peer.Phases = run.Status.ReadyFor, run.Status.Phases
+	return peer
+}
+
+// finished says that the results of all phases are stored.
+func (p PeerState) finished(phases int) bool {
+	stored := 0
+	for _, phase := range p.Phases {
+		if phase.Result != "" {
+			stored++
+		}
+	}
+	return p.Exists && stored == phases
+}
+
+// PeersDecide says that something follows from the peers: an Invalid one, or that all are where this run is. That is confirmed by the
+// API server, for a namesake of an earlier life may still be in the caches.
+func PeersDecide(state State) bool {
+	own := state.Run.Status.ReadyFor
+	waits := own != nil && !slices.ContainsFunc(state.Run.Status.Phases, func(phase v1alpha1.RunPhaseStatus) bool { return phase.Name == own.Phase })
+	finished := true
+	for _, peer := range state.Peers {
+		if peer.Ending != nil && !peer.Ending.Valid {
+			return true
+		}
+		waits = waits && peer.ReadyFor != nil
+		finished = finished && peer.finished(len(state.Run.Spec.Phases))
+	}
+	return len(state.Peers) > 0 && (waits || finished || disagreement(state) != nil)
+}
+
+// groupEnding ends a run of a group because of what happened to the others, or to its node: numbers of fewer nodes than asked for
+// answer another question.
+func groupEnding(state State) *Ending {
+	if state.Run.Spec.Group == nil {
+		return nil
+	}
+	if state.LeaseHolder != "" && state.LeaseHolder != state.Owner {
+		return invalid(v1alpha1.ReasonLeaseLost, true, "node %s was taken by %s while the group needed it", state.Run.Spec.NodeName, state.LeaseHolderName)
+	}
+	var spoiler *PeerState
+	for i := range state.Peers {
+		peer := &state.Peers[i]
+		if peer.Ending == nil || peer.Ending.Valid {
+			continue
+		}
+		if spoiler == nil || spoiler.Ending.Reason == v1alpha1.ReasonPeerInvalid {
+			spoiler = peer
+		}
+	}
+	if spoiler != nil {
+		return invalid(v1alpha1.ReasonPeerInvalid, spoiler.Ending.Retryable, "run %s of the group, on node %s, is Invalid: %s: %s",
+			spoiler.Name, spoiler.Node, spoiler.Ending.Reason, spoiler.Ending.Message)
+	}
+	return disagreement(state)
+}
+
+// disagreement finds a phase for which two runs of a group have another moment of beginning. They agree on it before they begin, so
+// one of them is not what the other has agreed with.
+func disagreement(state State) *Ending {
+	for _, own := range state.Run.Status.Phases {
+		for _, peer := range state.Peers {
+			for _, other := range peer.Phases {
+				if own.Name == other.Name && !own.StartAt.Equal(other.StartAt) {
+					return invalid(v1alpha1.ReasonOutOfStep, true, "phase %s was to begin at %s here and at %s on node %s: one of the runs was made anew meanwhile",
+						own.Name, startWords(own.StartAt), startWords(other.StartAt), peer.Node)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func startWords(at *metav1.MicroTime) string {
+	if at == nil {
+		return "an unknown moment"
+	}
+	return at.UTC().Format(time.RFC3339Nano)
+}
+
+// barrier lets a run of a group start a phase only when all the others are ready for it too. The moment to begin is computed from what
+// the statuses say alone, so that all come to the same.
+func barrier(state State, i int, decision Decision) Decision {
+	at := slices.IndexFunc(decision.Actions, func(action Action) bool { return action.Kind == StartPhase })
+	if state.Run.Spec.Group == nil || at < 0 {
+		return decision
+	}
+	spec, actions := state.Run.Spec.Phases[i], decision.Actions
+	decision.Actions, decision.Reason = nil, v1alpha1.ReasonWaitingForPeers
+	switch {
+	case !state.Volume.Exists:
+		decision.Actions, decision.Reason = []Action{{Kind: CreateVolume}}, v1alpha1.ReasonPreparingVolume
+		decision.Message = "making the volume of the run"
+		return decision
+	case !ReadyFor(state.Run.Status.ReadyFor, spec.Name):
+		decision.ReadyFor = string(spec.Name)
+		decision.Message = fmt.Sprintf("ready for phase %s (%d of %d)", spec.Name, i+1, len(state.Phases))
+		return decision
+	}
+	if late := notReady(state, spec.Name); len(late) > 0 {
+		decision.Message = fmt.Sprintf("ready for phase %s (%d of %d), waiting for node %s", spec.Name, i+1, len(state.Phases), strings.Join(late, ", "))
+		return decision
+	}
+	decision.Actions = slices.Clone(actions)
+	decision.Actions[at].StartAt = lastReady(state).Add(StartAllowanceOf(spec) + lateness(state))
+	decision.Reason, decision.Message = underWay(state, i)
+	return decision
+}
+
+// ReadyFor says whether a run is ready for a phase.
+func ReadyFor(ready *v1alpha1.RunReadiness, phase v1alpha1.PhaseName) bool {
+	return ready != nil && ready.Phase == phase
+}
+
+// notReady are the nodes of the runs that are not ready for a phase.
+func notReady(state State, phase v1alpha1.PhaseName) []string {
+	var nodes []string
+	for _, peer := range state.Peers {
+		if !peer.Exists || !ReadyFor(peer.ReadyFor, phase) {
+			nodes = append(nodes, peer.Node)
+		}
+	}
+	return nodes
+}
+
+// leftBehind ends a run whose peers have gone on without it: that phase cannot be executed at the same time any more.
+func leftBehind(state State, i int) *Ending {
+	name := state.Run.Spec.Phases[i].Name
+	for _, peer := range state.Peers {
+		if slices.ContainsFunc(peer.Phases, func(phase v1alpha1.RunPhaseStatus) bool { return phase.Name == name && phase.Result != "" }) {
+			return invalid(v1alpha1.ReasonOutOfStep, true, "phase %s is over on node %s and has not begun here", name, peer.Node)
+		}
+	}
+	return nil
+}
+
+// lastReady is when the last run of the group became ready.
+func lastReady(state State) time.Time {
+	last := state.Run.Status.ReadyFor.Since.Time
+	for _, peer := range state.Peers {
+		if peer.ReadyFor.Since.After(last) {
+			last = peer.ReadyFor.Since.Time
+		}
+	}
+	return last
+}
+
+// StartAllowanceOf is StartAllowance, and what the phase asks for before it measures. An operation needs no pod.
+func StartAllowanceOf(phase v1alpha1.Phase) time.Duration {
+	if phase.Operate != nil {
+		return 0
+	}
+	allowance := StartAllowance
+	if phase.Measure == nil {
+		return allowance
+	}
+	var rampUp *v1alpha1.Duration
+	switch load := phase.Measure.Workload; {
+	case load.OLTP != nil:
+		rampUp = load.OLTP.RampUp
+	case load.Postgres != nil:
+		rampUp = load.Postgres.RampUp
+	}
+	if rampUp != nil {
+		allowance += rampUp.Duration.Duration
+	}
+	return allowance
+}
+
+// latenessFactor turns what a pod was late by into what the next one gets more.
+const latenessFactor = 3
+
+// lateness is what pods get more after one of them was late in an earlier phase. The lags are in the statuses before a run says that it is
+// ready for the next phase, so that all come to the same.
+func lateness(state State) time.Duration {
+	worst := int64(0)
+	look := func(phases []v1alpha1.RunPhaseStatus) {
+		for _, phase := range phases {
+			if phase.StartLagMilliseconds != nil {
+				worst = max(worst, *phase.StartLagMilliseconds)
+			}
+		}
+	}
+	look(state.Run.Status.Phases)
+	for _, peer := range state.Peers {
+		look(peer.Phases)
+	}
+	return latenessFactor * time.Duration(worst) * time.Millisecond
+}
+
+// awaitEnd keeps a run of a group from its end until all of them have come to it: until then one may still spoil them all.
+func awaitEnd(state State) *Decision {
+	var late []string
+	for _, peer := range state.Peers {
+		if !peer.finished(len(state.Phases)) {
+			late = append(late, peer.Node)
+		}
+	}
+	if len(late) == 0 {
+		return nil
+	}
+	return &Decision{Reason: v1alpha1.ReasonWaitingForPeers,
+		Message: fmt.Sprintf("all %d phases are over here, waiting for node %s", len(state.Phases), strings.Join(late, ", "))}
+}
+
+// phaseDue is when a phase that has started must be over. Waiting for the agreed moment does not count.
+func phaseDue(phase PhaseState, spec v1alpha1.Phase) time.Time {
+	began := *phase.Pod.Started
+	if at := phase.Job.StartAt; at != nil && at.After(began) {
+		began = *at
+	}
+	return began.Add(spec.Deadline.Duration.Duration)
+}

@@ -1,0 +1,25 @@
+package runs
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// RecordedEnding is the outcome that an earlier reconcile has written down. Its evidence (a pod, a log) may be gone by
+// now, hence the record is the truth.
+func RecordedEnding(run *v1alpha1.BenchmarkRun) *Ending {
+	if !meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionComplete) {
+		return nil
+	}
+	valid := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionValid)
+	if valid == nil {
+		return nil
+	}
+	return &Ending{Valid: valid.Status == "True", Reason: valid.Reason, Message: valid.Message, Retryable: run.Status.Retryable}
+}
+
+// Settled says that a run has ended and nothing is left to do for it.
+func Settled(run *v1alpha1.BenchmarkRun) bool {
+	return RecordedEnding(run) != nil && meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionReady)
+}

@@ -1,0 +1,329 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// runPhase looks at one phase; over says that its result is stored and usable.
+func runPhase(state State, i int) (decision Decision, over bool) {
+	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
+	decision = Decision{Phase: string(spec.Name)}
+	end := func(ending *Ending) (Decision, bool) {
+		decision.Ending, decision.Reason, decision.Message = ending, ending.Reason, ending.Message
+		return decision, false
+	}
+	switch {
+	case phase.Stored != nil && phase.Stored.Outcome == results.OutcomeValid:
+		return Decision{}, true
+	case phase.Stored != nil:
+		return end(invalid(v1alpha1.ReasonPhaseInvalid, true, "phase %s: %s: %s", spec.Name, phase.Stored.Reason, phase.Stored.Message))
+	}
+	if ending := rebooted(state); ending != nil {
+		return end(ending)
+	}
+	if state.Taken != "" {
+		return taken(state, i, decision), false
+	}
+	if phase.Received != nil {
+		if ending := unsoundEnding(state, i); ending != nil {
+			return end(ending)
+		}
+		if ending := endCompanions(state, i, decision); ending != nil {
+			return *ending, false
+		}
+		decision.Actions = []Action{{Kind: StoreResult, Phase: i}}
+		decision.Reason, decision.Message = underWay(state, i)
+		return decision, false
+	}
+	if ending := volumeEnding(state); ending != nil {
+		return end(ending)
+	}
+	if !phase.Job.Exists {
+		return startPhase(state, i, decision), false
+	}
+	if ending := brokenPhase(state, i); ending != nil {
+		return end(ending)
+	}
+	return waitForPhase(state, i, decision), false
+}
+
+// unsoundEnding ends a run whose pools or parameters are out of order when the result of a phase arrives: nobody knows how long they
+// have been. The claim is not asked for: it cannot go while the pod is at work.
+func unsoundEnding(state State, i int) *Ending {
+	own := state.Pools.Broken && state.Pools.Reason == v1alpha1.ReasonPoolDrifted && changesDisks(&state.Run.Spec.Phases[i])
+	if ending := poolsEnding(state); ending != nil && (!own || ending.Reason != v1alpha1.ReasonPoolNotReady) {
+		return ending
+	}
+	return parametersEnding(state)
+}
+
+// changesDisks says whether a phase itself gives its pool other disks than the spec names.
+func changesDisks(phase *v1alpha1.Phase) bool {
+	for _, action := range operate.Of(phase) {
+		if action.AddVdev != nil || action.RemoveVdev != nil || action.ReplaceDevice != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// startPhase makes the volume and then the Job, if nothing forbids it.
+func startPhase(state State, i int, decision Decision) Decision {
+	spec := state.Run.Spec.Phases[i]
+	for _, recorded := range state.Run.Status.Phases {
+		if recorded.Name == spec.Name && recorded.JobUID != "" {
+			ending := invalid(v1alpha1.ReasonJobLost, true,
+				"%s was deleted before its result was read; executing phase %s a second time would measure something else",
+				executor(state.Run, spec), spec.Name)
+			decision.Ending, decision.Reason, decision.Message = ending, ending.Reason, ending.Message
+			return decision
+		}
+	}
+	switch {
+	case state.LeaseHolder == "":
+		decision.Reason, decision.Message = v1alpha1.ReasonQueued, fmt.Sprintf("waiting for the benchmark to take node %s", state.Run.Spec.NodeName)
+		return decision
+	case state.LeaseHolder != state.Owner:
+		decision.Reason, decision.Message = v1alpha1.ReasonQueued, fmt.Sprintf("node %s is taken by %s", state.Run.Spec.NodeName, state.LeaseHolderName)
+		return decision
+	}
+	// What has gone on without this run does not come back, whatever it still waits for.
+	if ending := leftBehind(state, i); ending != nil {
+		decision.Ending, decision.Reason, decision.Message = ending, ending.Reason, ending.Message
+		return decision
+	}
+	if preparing := preparePools(state, i, decision); preparing != nil {
+		return *preparing
+	}
+	if setting := setParameters(state, i, decision); setting != nil {
+		return *setting
+	}
+	if preparing := prepareDriven(state, i, decision); preparing != nil {
+		return *preparing
+	}
+	switch {
+	case state.Volume.Foreign:
+		state.Taken = "PersistentVolumeClaim " + naming.VolumeName(state.Run.Name)
+		return taken(state, i, decision)
+	case state.Volume.Exists && state.Volume.Deleting:
+		return until(state, decision, state.startOverdue(i), v1alpha1.ReasonPreparingVolume, "waiting for an earlier volume of the same name to be gone")
+	case !state.Volume.Exists:
+		decision.Actions = []Action{{Kind: CreateVolume}}
+	}
+	decision.Actions = append(decision.Actions, Action{Kind: StartPhase, Phase: i})
+	decision.Reason, decision.Message = underWay(state, i)
+	return observeFirst(state, i, barrier(state, i, decision))
+}
+
+// taken waits until somebody else's object does not have a name any more that the run needs, as long as the phase may take to start, or
+// its result to be read: whoever makes such an object must not hold the node with it. No watch tells of its end.
+func taken(state State, i int, decision Decision) Decision {
+	due := state.startOverdue(i)
+	if phase := state.Phases[i]; phase.Received != nil && phase.Pod.Ended != nil {
+		due = phase.Pod.Ended.Add(state.Timings.UnreadableGrace)
+	}
+	decision = until(state, decision, due, v1alpha1.ReasonNameTaken, state.Taken+" exists and is not this run's: waiting for it to be gone")
+	if decision.Ending == nil {
+		decision.WakeAt = earlier(due, state.Now.Add(ForeignRecheck))
+	}
+	return decision
+}
+
+// startOverdue is when what a phase needs in order to start must be there.
+func (s State) startOverdue(i int) time.Time {
+	return s.waitingSince(i).Add(s.Run.Spec.Phases[i].StartDeadline.Duration.Duration)
+}
+
+// until waits for something, and gives the run up when it is not there in time. The next attempt needs other names.
+func until(state State, decision Decision, due time.Time, reason, words string) Decision {
+	decision.Reason, decision.Message, decision.WakeAt = reason, words, due
+	if !state.Now.Before(due) {
+		decision.Ending, decision.WakeAt = invalid(reason, true, "given up at %s: %s", due.UTC().Format(time.RFC3339), words), time.Time{}
+		decision.Message = decision.Ending.Message
+	}
+	return decision
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// executor names the object that executes a phase.
+func executor(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) string {
+	if phase.Operate != nil {
+		return "PoolOperation " + naming.RunOperationName(run, phase)
+	}
+	return "Job " + naming.PhaseObjectName(run.Name, phase.Name)
+}
+
+// underWay is said of a phase from its start to the storing of its result, so that a phase without trouble costs one
+// write of the status.
+func underWay(state State, i int) (reason, message string) {
+	return v1alpha1.ReasonPhaseRunning, fmt.Sprintf("phase %s (%d of %d) is under way", state.Run.Spec.Phases[i].Name, i+1, len(state.Phases))
+}
+
+// brokenPhase finds the reason why a started phase will not bring a usable result.
+func brokenPhase(state State, i int) *Ending {
+	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
+	if state.LeaseHolder != "" && state.LeaseHolder != state.Owner {
+		return invalid(v1alpha1.ReasonLeaseLost, true, "node %s was taken by %s during phase %s: foreign load makes the numbers worthless",
+			state.Run.Spec.NodeName, state.LeaseHolderName, spec.Name)
+	}
+	if ending := disrupted(phase, spec.Name); ending != nil {
+		return ending
+	}
+	if phase.Pod.Ended != nil {
+		return failedPod(state, i)
+	}
+	if ending := brokenBeside(state, i); ending != nil {
+		return ending
+	}
+	switch {
+	case phase.Job.Deleting:
+		return invalid(v1alpha1.ReasonJobLost, true, "%s was deleted before phase %s had ended", executor(state.Run, spec), spec.Name)
+	case phase.Pod.Deleting && phase.Pod.Started != nil:
+		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s was deleted before it had ended", spec.Name)
+	case phase.Job.Failed || phase.Job.Succeeded:
+		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s is gone without a result: %s", spec.Name, orNone(phase.Job.Message))
+	}
+	return overduePhase(state, i)
+}
+
+// disrupted judges a pod that the cluster took away, by its own account, before there was a result.
+func disrupted(phase PhaseState, name v1alpha1.PhaseName) *Ending {
+	switch phase.Pod.Problem {
+	case v1alpha1.ReasonPodEvicted:
+		return invalid(v1alpha1.ReasonPodEvicted, true, "the pod of phase %s was evicted: %s", name, phase.Pod.Message)
+	case v1alpha1.ReasonPodLost:
+		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s is lost: %s", name, phase.Pod.Message)
+	}
+	return nil
+}
+
+// failedPod judges a pod that has ended without a verified document.
+func failedPod(state State, i int) *Ending {
+	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
+	since := state.Now.Sub(*phase.Pod.Ended)
+	switch {
+	case !phase.Pod.HasReceipt && phase.Pod.Deleting && killed(phase.Pod.ExitCode):
+		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s was deleted before it had ended: exit code %d", spec.Name, phase.Pod.ExitCode)
+	case !phase.Pod.HasReceipt && phase.Pod.ExitCode == 0:
+		return invalid(v1alpha1.ReasonResultMissing, true, "the pod of phase %s ended without a receipt for its result: is %s a storagebench runner?",
+			spec.Name, state.Run.Spec.RunnerImage)
+	case !phase.Pod.HasReceipt:
+		return invalid(v1alpha1.ReasonPodFailed, true, "the pod of phase %s failed with exit code %d: %s", spec.Name, phase.Pod.ExitCode, orNone(phase.Pod.Message))
+	case phase.ReceiveError == nil:
+		return nil
+	case errors.Is(phase.ReceiveError, ErrForeign):
+		return invalid(v1alpha1.ReasonResultForeign, true, "phase %s: %v", spec.Name, phase.ReceiveError)
+	case isCorrupt(phase.ReceiveError) && since >= state.Timings.CollectGrace:
+		return invalid(v1alpha1.ReasonResultCorrupt, true, "the result of phase %s does not verify: %v", spec.Name, phase.ReceiveError)
+	case since >= state.Timings.UnreadableGrace:
+		return invalid(v1alpha1.ReasonResultUnreadable, true, "the log of phase %s could not be read for %s: %v", spec.Name, state.Timings.UnreadableGrace, phase.ReceiveError)
+	}
+	return nil
+}
+
+// killed says whether an exit code is that of a container that the kubelet stopped, by SIGTERM or at last by SIGKILL.
+func killed(exitCode int32) bool { return exitCode == 128+15 || exitCode == 128+9 }
+
+// ErrForeign marks a document that belongs to another run or phase.
+var ErrForeign = errors.New("the result belongs to something else")
+
+func isCorrupt(err error) bool {
+	for _, target := range []error{results.ErrMissing, results.ErrTruncated, results.ErrCorrupt, results.ErrTooLarge, results.ErrVersion} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// overduePhase enforces the deadlines.
+func overduePhase(state State, i int) *Ending {
+	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
+	if phase.Pod.Started == nil {
+		if state.Now.Before(phase.Job.Created.Add(spec.StartDeadline.Duration.Duration)) {
+			return nil
+		}
+		reason, why := notStarted(state, phase)
+		// What keeps one pod from starting keeps the next from it too: no second attempt.
+		what := "pod"
+		if phase.Operation {
+			what = "operation"
+		}
+		return invalid(reason, false, "the %s of phase %s did not start within %s: %s", what, spec.Name, spec.StartDeadline.Duration.Duration, why)
+	}
+	if state.Now.Before(phaseDue(phase, spec)) {
+		return nil
+	}
+	return invalid(v1alpha1.ReasonPhaseDeadlineExceeded, true, "phase %s was not over after %s: raise its deadline or ask for less", spec.Name, spec.Deadline.Duration.Duration)
+}
+
+// notStarted finds the most telling reason why a pod does not start.
+func notStarted(state State, phase PhaseState) (reason, message string) {
+	switch {
+	case phase.Operation:
+		return v1alpha1.ReasonPodNotStarted, orNone(phase.Job.Message)
+	case phase.Pod.Problem == v1alpha1.ReasonImagePullFailed || phase.Pod.Problem == v1alpha1.ReasonPodRejected:
+		return phase.Pod.Problem, phase.Pod.Message
+	case !state.Volume.Bound && state.Volume.Problem != "":
+		return v1alpha1.ReasonVolumeNotBound, state.Volume.Problem
+	case phase.Pod.Problem != "":
+		return phase.Pod.Problem, phase.Pod.Message
+	case !phase.Pod.Exists && phase.Job.Message != "":
+		return v1alpha1.ReasonPodRejected, phase.Job.Message
+	case phase.FileProblem != "":
+		return v1alpha1.ReasonPodRejected, phase.FileProblem
+	case !phase.Pod.Exists:
+		return v1alpha1.ReasonPodNotStarted, "no pod has been made for its Job yet"
+	case !state.Volume.Bound:
+		return v1alpha1.ReasonPodNotStarted, fmt.Sprintf("PersistentVolumeClaim %s is not bound yet", naming.VolumeName(state.Run.Name))
+	}
+	return v1alpha1.ReasonPodNotStarted, "the pod is being started"
+}
+
+// waitForPhase says what a phase is waiting for and when to look again.
+func waitForPhase(state State, i int, decision Decision) Decision {
+	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
+	switch {
+	case phase.Pod.Ended != nil:
+		decision.Reason, decision.Message = v1alpha1.ReasonResultUnreadable, fmt.Sprintf("phase %s has ended, its result is being read: %v", spec.Name, phase.ReceiveError)
+		decision.WakeAt = state.Now.Add(state.Timings.CollectGrace / 8)
+	case phase.Pod.Started != nil:
+		decision.Actions = operateBeside(state, i)
+		decision.Reason, decision.Message = underWay(state, i)
+		decision.WakeAt = phaseDue(phase, spec)
+	default:
+		decision.Reason, decision.Message = underWay(state, i)
+		if reason, why := notStarted(state, phase); reason != v1alpha1.ReasonPodNotStarted {
+			decision.Reason, decision.Message = reason, fmt.Sprintf("phase %s (%d of %d) cannot start: %s", spec.Name, i+1, len(state.Phases), why)
+		}
+		decision.WakeAt = phase.Job.Created.Add(spec.StartDeadline.Duration.Duration)
+	}
+	if phase.Operation && phase.Job.Message != "" {
+		decision.Message += ": " + phase.Job.Message
+	}
+	return decision
+}
+
+func orNone(message string) string {
+	if message == "" {
+		return "no message was left"
+	}
+	return message
+}
+
+func invalid(reason string, retryable bool, format string, arguments ...any) *Ending {
+	return &Ending{Reason: reason, Retryable: retryable, Message: fmt.Sprintf(format, arguments...)}
+}

@@ -1,0 +1,94 @@
+package runs
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+)
+
+// Resting says that nothing of a run can be at work on its node any more. A run that somebody else's finalizer keeps is nothing but an
+// object, and one whose teardown is stuck has no pod and no operation any more.
+func Resting(run *v1alpha1.BenchmarkRun) bool {
+	switch {
+	case !run.DeletionTimestamp.IsZero() && !slices.Contains(run.Finalizers, v1alpha1.FinalizerTeardown):
+		return true
+	case run.DeletionTimestamp.IsZero() && Settled(run):
+		return true
+	}
+	return Stuck(run)
+}
+
+// Stuck says that the teardown of a run does not get on, and that nothing of it is at work.
+func Stuck(run *v1alpha1.BenchmarkRun) bool {
+	ready := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && ready.Reason == v1alpha1.ReasonTeardownStuck
+}
+
+// checkTeardown says that the teardown of a run is stuck: it has taken longer than the admin gives it, and no pod and no operation of the run
+// is at work any more. Once said that stays: a deletion that follows begins no new time.
+func checkTeardown(state State, decision *Decision) {
+	grace := state.Timings.TeardownGrace
+	if decision.Settled || grace == 0 || state.AtWork() {
+		return
+	}
+	began := teardownBegan(state.Run)
+	if began.IsZero() { // its end is recorded in this turn
+		began = state.Now
+	}
+	if due := began.Add(grace); state.Now.Before(due) && !Stuck(state.Run) {
+		decision.wake(due)
+		return
+	}
+	decision.Reason = v1alpha1.ReasonTeardownStuck
+	decision.Message = fmt.Sprintf("nothing of the run is at work and its node is free, but its disks are not: %s", leftWords(state, decision.Message))
+}
+
+// leftWords says what is in the way of a teardown, and what to do about it.
+func leftWords(state State, otherwise string) string {
+	jobs, _ := state.jobs()
+	switch claim := naming.VolumeName(state.Run.Name); {
+	case jobs > 0:
+		return "a Job of the run does not go: remove the finalizers that somebody has given it"
+	case state.Pods > 0:
+		return fmt.Sprintf("%d pods with the labels of the run do not go: delete them, and remove the finalizers that somebody has given them", state.Pods)
+	case state.Volume.Exists && state.Volume.Deleting:
+		return fmt.Sprintf("PersistentVolumeClaim %s does not go: delete the pods that name it, finished ones too ('kubectl describe pvc %s' lists them), and remove finalizers that somebody has given it", claim, claim)
+	}
+	return otherwise
+}
+
+// teardownBegan is when a run ended or was deleted, whichever was later; zero if it goes on.
+func teardownBegan(run *v1alpha1.BenchmarkRun) (began time.Time) {
+	if run.Status.FinishedAt != nil {
+		began = run.Status.FinishedAt.Time
+	}
+	if deleted := run.DeletionTimestamp; deleted != nil && deleted.After(began) {
+		began = deleted.Time
+	}
+	return began
+}
+
+// MadeLate says that a pod or Job was made so long after the end of a run that the run has not made it.
+func MadeLate(run *v1alpha1.BenchmarkRun, made time.Time) bool {
+	began := teardownBegan(run)
+	return !began.IsZero() && made.After(began.Add(lateObjects))
+}
+
+// lateObjects is how long after the end of a run its Job may have made a pod, with clocks that differ a little.
+const lateObjects = time.Minute
+
+// AtWork says whether a pod or an operation of the run may load its node. A Job that is being deleted makes no pods.
+func (s State) AtWork() bool {
+	for _, phase := range s.Phases {
+		job := phase.Job
+		if job.Exists && (phase.Operation || !job.Deleting && !MadeLate(s.Run, job.Created)) || len(phase.Companions) > 0 {
+			return true
+		}
+	}
+	return s.PodsAtWork > 0 || len(s.Parameters) > 0
+}

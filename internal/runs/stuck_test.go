@@ -1,0 +1,75 @@
+package runs_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/runs/runstest"
+	"github.com/storagebench/storagebench/internal/volume"
+)
+
+// TestStuckTeardown: the run says when nothing of it is at work any more, what is in the way, and says no such thing while something is.
+func TestStuckTeardown(t *testing.T) {
+	grace := runs.DefaultTimings().TeardownGrace
+	ended := func(ago time.Duration) runChange {
+		return func(s *runs.State) {
+			s.Timings = runs.DefaultTimings()
+			runstest.Record(s.Run, runstest.ValidEnding, false)
+			s.Run.Status.FinishedAt = runstest.Stamp(-ago)
+			allStored(s)
+			s.Volume.Deleting = true
+		}
+	}
+	deletedRun := func(ago time.Duration) runChange {
+		return func(s *runs.State) { s.Run.DeletionTimestamp = runstest.Stamp(-ago) }
+	}
+	for name, test := range map[string]struct {
+		changes []runChange
+		stuck   bool
+		says    string
+	}{
+		"not yet":             {[]runChange{ended(grace - time.Second)}, false, "removing"},
+		"the claim is in use": {[]runChange{ended(grace)}, true, "delete the pods that name it, finished ones too"},
+		"a pod is kept":       {[]runChange{ended(grace), func(s *runs.State) { s.Pods = 1 }}, true, "1 pods with the labels of the run do not go"},
+		"a pod is at work":    {[]runChange{ended(10 * grace), func(s *runs.State) { s.Pods, s.PodsAtWork = 1, 1 }}, false, "removing"},
+		"a Job is kept":       {[]runChange{ended(grace), func(s *runs.State) { s.Phases[0].Job = runs.JobState{Exists: true, Deleting: true} }}, true, "a Job of the run does not go"},
+		"a Job may make pods": {[]runChange{ended(10 * grace), func(s *runs.State) {
+			s.Phases[0].Job = runs.JobState{Exists: true, Created: runstest.Noon.Add(-20 * grace)}
+		}}, false, ""},
+		"a Job that the run did not make": {[]runChange{ended(10 * grace), func(s *runs.State) { s.Phases[0].Job = runs.JobState{Exists: true, Created: runstest.Noon} }}, true, "Job"},
+		"an operation is at work": {[]runChange{ended(10 * grace), func(s *runs.State) {
+			s.Phases[0].Operation, s.Phases[0].Job = true, runs.JobState{Exists: true, Deleting: true}
+		}}, false, ""},
+		"a parameter is not restored": {[]runChange{ended(10 * grace), func(s *runs.State) {
+			s.Parameters = map[string]*v1alpha1.PoolOperation{"p": {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: runstest.Stamp(0)}}}
+		}}, false, ""},
+		"a pool does not go": {[]runChange{ended(grace), func(s *runs.State) {
+			s.Volume, s.Pools = volume.VolumeState{}, volume.Pools{Needed: true, Some: true, Deleting: true, Reason: "PoolInUse", Message: "mounted by pod x"}
+		}}, true, "PoolInUse: mounted by pod x"},
+		"deleted just now":          {[]runChange{ended(10 * grace), deletedRun(time.Second)}, false, ""},
+		"deleted when it was stuck": {[]runChange{ended(10 * grace), sayStuck, deletedRun(time.Second)}, true, "does not go"},
+		"deleted long ago":          {[]runChange{ended(10 * grace), deletedRun(grace)}, true, ""},
+	} {
+		state := runstest.Underway()
+		for _, change := range test.changes {
+			change(&state)
+		}
+		decision := runs.Plan(state)
+		if got := decision.Reason == v1alpha1.ReasonTeardownStuck; got != test.stuck || !strings.Contains(decision.Message, test.says) || decision.Settled {
+			t.Errorf("%s: %s: %s", name, decision.Reason, decision.Message)
+		}
+		if !test.stuck && !state.AtWork() && decision.WakeAt.IsZero() {
+			t.Errorf("%s: nothing wakes it up", name)
+		}
+	}
+}
+
+func sayStuck(s *runs.State) {
+	kstatus.Progress(&s.Run.Status.Conditions, 1, v1alpha1.ReasonTeardownStuck, "stuck")
+}
