@@ -58,9 +58,9 @@ fmt: ## format the Go code
 ##@ Generated files
 
 .PHONY: generate
-generate: ## deep copies, apply configurations, result schemas
-	@generator=$$($(TOOL) controller-gen) && rm -rf api/v1alpha1/applyconfiguration && \
-		"$$generator" object:headerFile=hack/boilerplate.go.txt applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./api/...
+generate: ## deep copies, result schemas
+	@generator=$$($(TOOL) controller-gen) && \
+		"$$generator" object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	@go run ./internal/results/schemagen docs/schemas
 
 .PHONY: manifests

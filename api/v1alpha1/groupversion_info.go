@@ -2,8 +2,6 @@
 // and what the node agent owns (BenchmarkPool, PoolOperation).
 //
 // +kubebuilder:object:generate=true
-// +kubebuilder:ac:generate=true
-// +kubebuilder:ac:output:package="applyconfiguration"
 // +groupName=storagebench.dev
 package v1alpha1
 
