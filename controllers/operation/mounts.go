@@ -11,7 +11,7 @@ import (
 
 	"github.com/storagebench/storagebench/internal/agent/operations"
 	"github.com/storagebench/storagebench/internal/mountinfo"
-	"github.com/storagebench/storagebench/internal/zfs/device"
+	"github.com/storagebench/storagebench/internal/naming"
 )
 
 // mountOf finds where a dataset is mounted as a whole in the node's own namespace; without a point if nowhere.
@@ -58,8 +58,8 @@ func (r *Reconciler) observeTarget(state *operations.State) error {
 	}
 	names, err := someNames(root, ".")
 	state.Target.Empty = len(names) == 0
-	if len(names) == 1 && names[0] == device.VolumeFolder {
-		inside, readErr := someNames(root, device.VolumeFolder)
+	if len(names) == 1 && names[0] == naming.VolumeFolder {
+		inside, readErr := someNames(root, naming.VolumeFolder)
 		state.Target.Empty = readErr == nil && len(inside) == 0
 	}
 	return errors.Join(err, root.Close())

@@ -11,11 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/storagebench/storagebench/internal/mountinfo"
+	"github.com/storagebench/storagebench/internal/naming"
 )
-
-// VolumeFolder is the folder of a mounted dataset that pods get. It is there only while the dataset is mounted: a kubelet that does not find
-// it lets the pod wait.
-const VolumeFolder = "data"
 
 const (
 	// below keeps a walk within the folder where it began: through no symlink, and into nothing that is mounted on the way.
@@ -151,7 +148,7 @@ func (n *Node) Mounted(top, point, dataset string) (bool, error) {
 		return false, err
 	}
 	var status unix.Stat_t
-	err = unix.Fstatat(place.fd(), VolumeFolder, &status, unix.AT_SYMLINK_NOFOLLOW)
+	err = unix.Fstatat(place.fd(), naming.VolumeFolder, &status, unix.AT_SYMLINK_NOFOLLOW)
 	if errors.Is(err, unix.ENOENT) {
 		return false, place.Close()
 	}
@@ -196,13 +193,13 @@ func (n *Node) MakeVolumeFolder(top, point, dataset string) error {
 		return fmt.Errorf("dataset %s is not mounted at %s of the node", dataset, point)
 	}
 	const everybodyReads = 0o755
-	err = unix.Mkdirat(place.fd(), VolumeFolder, everybodyReads)
+	err = unix.Mkdirat(place.fd(), naming.VolumeFolder, everybodyReads)
 	if errors.Is(err, fs.ErrExist) {
 		err = nil
 	}
 	if err == nil {
 		var made folder
-		if made, err = place.at(VolumeFolder, below); err == nil {
+		if made, err = place.at(naming.VolumeFolder, below); err == nil {
 			err = made.Close()
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/storagebench/storagebench/internal/naming"
 )
 
 // immutableNow says whether a folder has the flag, and whether its file system knows it.
@@ -145,11 +147,11 @@ func TestMountsAreFound(t *testing.T) {
 	if is, err := mounted(); is || err != nil {
 		t.Errorf("without the folder for pods: %v, %v", is, err)
 	}
-	n.must(os.Symlink("/", n.path("/top/sb-1/lab", VolumeFolder)))
+	n.must(os.Symlink("/", n.path("/top/sb-1/lab", naming.VolumeFolder)))
 	if is, _ := mounted(); is || n.MakeVolumeFolder("/top", "/top/sb-1/lab", "sb-1/lab") == nil {
 		t.Error("a link is taken for the folder for pods")
 	}
-	n.must(os.Remove(n.path("/top/sb-1/lab", VolumeFolder)))
+	n.must(os.Remove(n.path("/top/sb-1/lab", naming.VolumeFolder)))
 	for range 2 {
 		n.must(n.MakeVolumeFolder("/top", "/top/sb-1/lab", "sb-1/lab"))
 	}
