@@ -59,3 +59,39 @@ func TestNamedTestsExist(t *testing.T) {
 		}
 	}
 }
+
+var (
+	definedReason = regexp.MustCompile(`(?m)^\tReason[A-Za-z]+ += "([A-Za-z]+)"`)
+	reasonRow     = regexp.MustCompile(`(?m)^\| ([A-Z][A-Za-z]+(?:, [A-Z][A-Za-z]+)*) \|`)
+)
+
+// TestEveryReasonIsExplained: a reason that a user sees is on the page that says what to do, and that page has no other.
+func TestEveryReasonIsExplained(t *testing.T) {
+	text, err := os.ReadFile("../../api/v1alpha1/conditions.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	explained := map[string]bool{}
+	for _, row := range reasonRow.FindAllStringSubmatch(string(page), -1) {
+		for _, reason := range strings.Split(row[1], ", ") {
+			explained[reason] = true
+		}
+	}
+	defined := definedReason.FindAllStringSubmatch(string(text), -1)
+	if len(defined) < 90 {
+		t.Fatalf("only %d reasons found: the pattern of this test is wrong", len(defined))
+	}
+	for _, reason := range defined {
+		if !explained[reason[1]] {
+			t.Errorf("docs/troubleshooting.md does not explain %s", reason[1])
+		}
+		delete(explained, reason[1])
+	}
+	for reason := range explained {
+		t.Errorf("docs/troubleshooting.md explains %s, which does not exist", reason)
+	}
+}
