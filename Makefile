@@ -46,10 +46,11 @@ unit: ## only the tests that need no API server
 	@go test -race $$(go list $(PACKAGES) | grep -v /test/)
 
 .PHONY: lint
-lint: ## go vet and golangci-lint
+lint: ## go vet, golangci-lint and the words that are not to come back (hack/words)
 	@hack/ensure-cc
 	@echo ">> go vet"; go vet $(PACKAGES)
 	@lint=$$($(TOOL) golangci-lint) && echo ">> golangci-lint" && "$$lint" run
+	@echo ">> words"; hack/words
 
 .PHONY: fmt
 fmt: ## format the Go code

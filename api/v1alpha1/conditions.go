@@ -164,7 +164,7 @@ const (
 	AnnotationReport = "storagebench.dev/report-dataset"
 	// AnnotationRescan is set on the ZFSNode of the OpenEBS driver, which looks for new pools when that object changes.
 	AnnotationRescan = "storagebench.dev/rescan-for"
-	// LabelReset is on a BenchmarkPool that is kept from one run to the next, and says what is made anew on it for each: Dataset or None.
+	// LabelReset is on a BenchmarkPool that is kept from one run to the next, and says what is recreated on it for each: Dataset or None.
 	// Its labels of a run name the one that uses it, or has used it last.
 	LabelReset = "storagebench.dev/reset"
 	// AnnotationKeptFrom names the run that used a kept BenchmarkPool before, AnnotationKeptFromUID is its UID. A new pool has none.

@@ -143,7 +143,7 @@ const (
 
 // MeasurePhase runs a workload and keeps its numbers.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.steadyState) || !has(self.workload.postgres)",message="remove steadyState, and set postgres.duration: each round of postgres would load its data anew"
+// +kubebuilder:validation:XValidation:rule="!has(self.steadyState) || !has(self.workload.postgres)",message="remove steadyState, and set postgres.duration: each round of postgres would load its data again"
 type MeasurePhase struct {
 	// workload to run.
 	// +required

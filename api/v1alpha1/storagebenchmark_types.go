@@ -128,7 +128,7 @@ type StorageBenchmarkSpec struct {
 	// +optional
 	TTLAfterFinished *Duration `json:"ttlAfterFinished,omitempty"`
 	// suspend stops the run in progress, frees the node and starts nothing new. Finished runs are kept; a stopped run
-	// begins anew on resume.
+	// starts again on resume.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 	// deadline for the whole experiment, from its first run.

@@ -69,14 +69,14 @@ type ZFSTarget struct {
 	// moduleParameters are OpenZFS module parameters set during the run and restored after it.
 	// +optional
 	ModuleParameters ModuleParameters `json:"moduleParameters,omitempty"`
-	// reset says what is made anew for each run: the Pool and all on it, only the Dataset, or None of it, so that a run begins on what
+	// reset says what is recreated for each run: the Pool and all on it, only the Dataset, or None of it, so that a run begins on what
 	// the repetition before has left.
 	// +optional
 	// +default="Pool"
 	Reset ResetPolicy `json:"reset,omitempty"`
 }
 
-// ResetPolicy says what is made anew for each run.
+// ResetPolicy says what is recreated for each run.
 //
 // +kubebuilder:validation:Enum=Pool;Dataset;None
 type ResetPolicy string

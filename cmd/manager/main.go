@@ -111,7 +111,7 @@ func bindLimits(options *controllers.Options) {
 	flag.DurationVar(&limits.MaxHold, "max-hold", limits.MaxHold, "how long a benchmark may hold its nodes, and the longest deadline that it may ask for; 0 is no limit")
 	flag.DurationVar(&limits.MaxStartDeadline, "max-start-deadline", limits.MaxStartDeadline, "the longest startDeadline that a phase may ask for; 0 is no limit")
 	flag.DurationVar(&options.Timings.TeardownGrace, "teardown-grace", options.Timings.TeardownGrace,
-		"how long a teardown that does not get on holds the node, when no pod of the run is at work any more; 0 is for ever")
+		"how long a teardown that makes no progress holds the node, when no pod of the run is at work any more; 0 is for ever")
 	flag.IntVar(&limits.NodesPerNamespace, "nodes-per-namespace", limits.NodesPerNamespace, "nodes that the benchmarks of a namespace may hold and wait for at the same time; 0 is no limit")
 	flag.IntVar(&limits.LinePerNamespace, "line-per-namespace", limits.LinePerNamespace, "benchmarks of a namespace that may hold nodes or stand in line at the same time; 0 is no limit")
 	flag.Func("priority-classes", "PriorityClasses that workload pods may name, with commas between them; none by default", words(&limits.PriorityClasses))

@@ -31,7 +31,7 @@ type Reconciler struct {
 	Clock    clock.PassiveClock
 	// LeaseNamespace holds the Leases of the nodes.
 	LeaseNamespace string
-	// Limits are the admin's, TeardownGrace is how long a teardown that does not get on holds the node.
+	// Limits are the admin's, TeardownGrace is how long a teardown that makes no progress holds the node.
 	Limits        experiment.Limits
 	TeardownGrace time.Duration
 	// RunnerImage of new experiments.

@@ -58,12 +58,12 @@ func (r *Reconciler) historyBefore(ctx context.Context, observed *observation) (
 	}
 	series, err := history.Decode([]byte(stored.Data[history.Key]))
 	if err != nil {
-		return nil, nil //nolint:nilerr // somebody has edited it: it is made anew of the results that are kept
+		return nil, nil //nolint:nilerr // somebody has edited it: it is recreated from the results that are kept
 	}
 	return series, nil
 }
 
-// writeHistory folds the stored results into the history. One that somebody has deleted or edited is made anew of the results that are
+// writeHistory folds the stored results into the history. One that somebody has deleted or edited is recreated from the results that are
 // kept.
 func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) error {
 	benchmark := observed.Benchmark

@@ -149,7 +149,7 @@ func (r *Reconciler) remember(operation *v1alpha1.PoolOperation, file string) (*
 	return &record, r.writeRecord(record)
 }
 
-// restoreParameter sets the earlier value again, unless the node has been started anew since, and forgets it once the operation
+// restoreParameter sets the earlier value again, unless the node has been restarted since, and forgets it once the operation
 // is over.
 func (r *Reconciler) restoreParameter(state operations.State) error {
 	r.parameters.Lock()

@@ -176,7 +176,7 @@ func (w *window) kstat(name string) (text string, found bool, err error) {
 	return string(data), true, nil
 }
 
-// result closes the window: the last histograms, and the proof that the pool was not imported anew meanwhile.
+// result closes the window: the last histograms, and the proof that the pool was not imported again meanwhile.
 func (w *window) result(ctx context.Context) (operations.Result, error) {
 	sizes, err := w.ZFS.RequestSizes(ctx, w.pool.Name)
 	if err != nil {
@@ -192,7 +192,7 @@ func (w *window) result(ctx context.Context) (operations.Result, error) {
 	}
 	for _, load := range loads {
 		if load.Value != w.pool.LoadGUID {
-			return operations.Result{}, fmt.Errorf("pool %s was imported anew", w.pool.Name)
+			return operations.Result{}, fmt.Errorf("pool %s was imported again", w.pool.Name)
 		}
 	}
 	document, err := w.recorder.Document(w.pool.Status)

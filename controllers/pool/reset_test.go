@@ -88,7 +88,7 @@ func TestResetLeavesOthersAlone(t *testing.T) {
 		"another dataset":          func(p *fakePool) { p.make("bench0/precious", nil) },
 		"one below the dataset":    func(p *fakePool) { p.make(keptDataset+"/precious", nil) },
 		"a snapshot":               func(p *fakePool) { p.snapshots = []string{keptDataset + "@precious"} },
-		"made anew by hand":        func(p *fakePool) { p.make(keptDataset, nil) },
+		"recreated by hand":        func(p *fakePool) { p.make(keptDataset, nil) },
 		"another pool's by origin": func(p *fakePool) { p.datasets[keptDataset][naming.PropertyUID] = "uid-other" },
 		"of no run":                func(p *fakePool) { delete(p.datasets[keptDataset], naming.PropertyRun) },
 	} {

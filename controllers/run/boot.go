@@ -42,7 +42,7 @@ func noteBoot(object client.Object, boot string) { annotate(object, annotationBo
 // notedBoot reads it back.
 func notedBoot(object client.Object) string { return object.GetAnnotations()[annotationBoot] }
 
-// bootChanged lets through nodes that have been booted anew.
+// bootChanged lets through nodes that have been rebooted.
 func bootChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

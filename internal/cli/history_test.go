@@ -39,8 +39,8 @@ func TestHistory(t *testing.T) {
 	named := func(name, uid string) *v1alpha1.StorageBenchmark {
 		return &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID("uid-" + uid)}}
 	}
-	h := newHub(t, named("weekly", "weekly"), named("young", "young"), named("anew", "other"), named("none", "none"), named("quiet", "quiet"),
-		storedHistory(t, "weekly", 20), storedHistory(t, "young", 3), storedHistory(t, "anew", 3), storedHistory(t, "quiet", 12))
+	h := newHub(t, named("weekly", "weekly"), named("young", "young"), named("again", "other"), named("none", "none"), named("quiet", "quiet"),
+		storedHistory(t, "weekly", 20), storedHistory(t, "young", 3), storedHistory(t, "again", 3), storedHistory(t, "quiet", 12))
 	for _, test := range []struct {
 		arguments []string
 		code      int
@@ -53,7 +53,7 @@ func TestHistory(t *testing.T) {
 		{[]string{"young"}, 0, []string{"e02", "3 of 10 experiments: changes are looked for from 10 on"}},
 		{[]string{"weekly", "--last", "0"}, ExitUsage, []string{"from 1 on"}},
 		{[]string{"none"}, ExitNotFound, []string{"has no history yet"}},
-		{[]string{"anew"}, ExitNotFound, []string{"is not the history of this StorageBenchmark"}},
+		{[]string{"again"}, ExitNotFound, []string{"is not the history of this StorageBenchmark"}},
 		{[]string{"absent"}, ExitNotFound, []string{`"absent" not found`}},
 		{nil, ExitUsage, []string{"history needs one name"}},
 	} {

@@ -24,7 +24,7 @@ type shown struct {
 	name string
 	// block for a terminal.
 	block []string
-	// sentence says what goes on; a change of it is news for a log.
+	// sentence says what happens; a change of it is news for a log.
 	sentence string
 	// phase and percent are how far a phase is, with the text for a log. Without a phase there is none.
 	phase     string
@@ -43,7 +43,7 @@ func (a *App) newScreen() screen {
 	return &plainScreen{out: a.Out, last: map[string]*plainState{}}
 }
 
-// plainScreen writes lines for logs: one for each change of what goes on, and one for each quarter of a phase.
+// plainScreen writes lines for logs: one for each change of the sentence, and one for each quarter of a phase.
 type plainScreen struct {
 	out  io.Writer
 	last map[string]*plainState

@@ -139,7 +139,7 @@ func (t *tracked) code() int {
 	return ExitTimeout
 }
 
-// sentence says what goes on, or what is waited for, in the operator's own words.
+// sentence says what happens, or what is waited for, in the operator's own words.
 func (t *tracked) sentence() string {
 	if t.gone {
 		return "it was deleted"

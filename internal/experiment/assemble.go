@@ -171,7 +171,7 @@ func comparisons(evidence []v1alpha1.GateComparison) []results.Comparison {
 	return all
 }
 
-// incomplete is the verdict on an experiment of which runs are missing.
+// incomplete is the verdict on an experiment with missing runs.
 func incomplete(evidence Evidence) (verdict v1alpha1.Verdict, reason, message string) {
 	tally := evidence.Tally
 	if len(tally.GivenUp) > 0 {

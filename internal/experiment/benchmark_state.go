@@ -18,7 +18,7 @@ type State struct {
 	ScheduledTime time.Time
 	// SpecError is set if the spec cannot be expanded or a gate does not compile.
 	SpecError *SpecError
-	// Limits are those of the cluster's admin, and TeardownGrace is how long a teardown that does not get on holds the nodes.
+	// Limits are those of the cluster's admin, and TeardownGrace is how long a teardown that makes no progress holds the nodes.
 	Limits        Limits
 	TeardownGrace time.Duration
 	// Neighbours are the other benchmarks of the namespace that have a share of the nodes and lines, or wait for one.

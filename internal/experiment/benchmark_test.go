@@ -205,7 +205,7 @@ func TestBenchmarkRuns(t *testing.T) {
 		{name: "deadline: a run that has just ended is kept", state: withRun(testState(), 1, cleaning), change: deadline(time.Hour), position: PositionRunning, reason: "CleaningUp"},
 		{name: "deadline: results of what there is", state: endedRuns(testState(), 0, 2, runstest.ValidEnding), change: deadline(time.Hour), actions: []string{"WriteResults"}, position: PositionRunning, reason: "Progressing", check: tally(2, 0, 0)},
 		{name: "deadline: all runs were over in time", state: finished(), change: func(s *State) { deadline(time.Minute)(s); freeNode(s) }, position: PositionFinished, reason: "Finished"},
-		{name: "deadline: it does not begin anew when the only run is gone", state: testState(), change: func(s *State) {
+		{name: "deadline: it does not start again when the only run is gone", state: testState(), change: func(s *State) {
 			deadline(time.Hour)(s)
 			s.Benchmark.Status.StartedAt = runstest.Stamp(-time.Hour)
 		}, actions: []string{"WriteResults"}, position: PositionRunning, reason: "Progressing"},

@@ -96,7 +96,7 @@ func stepDriver(state State, decision *Decision) bool {
 func driverCannot(slot *Slot) string {
 	target := slot.Target.ZFS
 	if naming.KeepsPools(target) {
-		return fmt.Sprintf("reset: %s keeps what the agent makes, and the driver makes its volumes anew: write reset: Pool", target.Reset)
+		return fmt.Sprintf("reset: %s keeps what the agent makes, and the driver recreates its volumes: write reset: Pool", target.Reset)
 	}
 	for i, dataset := range datasetsOf(target) {
 		name := naming.VolumeData

@@ -142,7 +142,7 @@ func TestLeasesAreTakenInOrder(t *testing.T) {
 	}{
 		{"all are free", nil, nil, false, []string{"TakeLease n1"}, "taking node n1"},
 		{"somebody is before us", nil, []Place{{UID: "0", Since: runstest.Noon.Add(-time.Hour)}}, false, nil, "number 2 in line for nodes n1,n2"},
-		{"the second is not free", []LeaseState{other("n2")}, nil, false, nil, "of which lab/thief has n2"},
+		{"the second is not free", []LeaseState{other("n2")}, nil, false, nil, "and lab/thief has n2"},
 		{"then the second", []LeaseState{mine("n1")}, []Place{{UID: "0", Since: runstest.Noon.Add(-time.Hour)}}, false, []string{"TakeLease n2"}, "taking node n2"},
 		{"the second was taken meanwhile", []LeaseState{mine("n1"), other("n2")}, nil, false, nil, "has n1 and waits for node n2, which lab/thief has"},
 		{"the first was lost", []LeaseState{mine("n2")}, nil, false, []string{"ReleaseLease n2"}, "to take them in order"},

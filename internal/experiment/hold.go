@@ -14,7 +14,7 @@ import (
 // How a benchmark is kept from holding a node for ever, whatever its namespace does to the objects in it:
 //   - Every wait of a run that has the node has a deadline, which the admin bounds.
 //   - The experiment is over at holdUntil: the run at work is deleted, and its pods with it.
-//   - A teardown that does not get on, because somebody uses or keeps what is to be deleted, holds the node for TeardownGrace. Then no pod
+//   - A teardown that makes no progress, because somebody uses or keeps what is to be deleted, holds the node for TeardownGrace. Then no pod
 //     and no operation of the run is at work, only its disks are still in use, and BenchmarkPools see to it that nobody else gets those.
 //   - What the namespace starts itself on the node, it can start without storagebench too: others measure beside it, and find it.
 
@@ -39,7 +39,7 @@ func holdUntil(state State) time.Time {
 }
 
 // holdToReport is what the status says of it: until the end, or after it if that was the reason. Who waits in line or is suspended has no
-// node, and gets its time anew with the next one.
+// node, and gets its full time again with the next one.
 func holdToReport(state State, decision Decision) *metav1.Time {
 	without := decision.InLine || decision.Position == PositionSuspended || decision.Reason == v1alpha1.ReasonNamespaceLimit
 	if !holds(state) && without || decision.Position == PositionFinished && !decision.Tally.Expired {

@@ -98,7 +98,7 @@ func keptForNext(state State, decision *Decision, next *Slot) (waiting string) {
 	return giveBack(state, decision, keepFor(state, wanted))
 }
 
-// giveBackBeside gives back, beside runs that are at work, what they cannot go on with: they make it anew.
+// giveBackBeside gives back, beside runs that are at work, what they cannot go on with: they recreate it.
 func giveBackBeside(state State, decision *Decision) {
 	wanted := map[string]bool{}
 	for i := range state.Runs {

@@ -177,7 +177,7 @@ func joinLine(state State, decision *Decision) {
 		}
 		which := "which " + lease.HolderName + " has"
 		if len(nodes) > 1 {
-			which = "of which " + lease.HolderName + " has " + node
+			which = "and " + lease.HolderName + " has " + node
 		}
 		decision.say(PositionQueued, v1alpha1.ReasonQueued, "number %d in line for %s, %s", decision.Ahead+1, line, which)
 		breakAbandoned(state, decision, lease)

@@ -129,7 +129,7 @@ func deadlineAt(state State) time.Time {
 }
 
 // begunAt is when the first run of the experiment was made. The status remembers it when that run has been deleted:
-// else a deadline that deletes the only run would begin anew for ever.
+// else a deadline that deletes the only run would start again for ever.
 func begunAt(state State) time.Time {
 	var begun time.Time
 	if status := state.Benchmark.Status; status.Experiment == state.Experiment && status.StartedAt != nil {

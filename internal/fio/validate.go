@@ -241,7 +241,7 @@ func (p Place) options(data bool) []Option {
 	case p.Device != "":
 		return []Option{{"filename", joinPaths([]string{p.Device})}}
 	case data:
-		// A job larger than the data fails: fio would make the files anew.
+		// A job larger than the data fails: fio would recreate the files.
 		return []Option{{"filename", joinPaths(p.Data)}, {"allow_file_create", "0"}}
 	}
 	return []Option{{"directory", joinPaths([]string{p.Folder})}}

@@ -51,7 +51,7 @@ var language = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// equality declares == or != anew; the interpreter brings the implementation. CEL orders numbers across types, but would
+// equality declares == or != again; the interpreter brings the implementation. CEL orders numbers across types, but would
 // refuse ioErrors == 0. And it compares nested lists, which can take time without bound and cannot be interrupted.
 func equality(operator string) cel.EnvOption {
 	numbers := []*cel.Type{cel.IntType, cel.UintType, cel.DoubleType}

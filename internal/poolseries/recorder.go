@@ -47,7 +47,7 @@ type point struct {
 	counters          []zfs.VdevCounters
 }
 
-// Add takes the next sample. An error means that the window has a hole: the pool was imported anew, or its disks changed.
+// Add takes the next sample. An error means that the window has a hole: the pool was imported again, or its disks changed.
 func (r *Recorder) Add(sample Sample) error {
 	if r.count == 0 {
 		r.first, r.stride = sample, 1
@@ -87,7 +87,7 @@ func follows(before, after Sample) error {
 			return fmt.Errorf("pool %s has vdev %s where %s was", after.Pool.Name, now.Vdev, earlier.Vdev)
 		}
 		if now.ReadOps < earlier.ReadOps || now.WriteOps < earlier.WriteOps || now.ReadBytes < earlier.ReadBytes || now.WriteBytes < earlier.WriteBytes {
-			return fmt.Errorf("the counters of %s fell: pool %s was imported anew", now.Vdev, after.Pool.Name)
+			return fmt.Errorf("the counters of %s fell: pool %s was imported again", now.Vdev, after.Pool.Name)
 		}
 	}
 	return nil

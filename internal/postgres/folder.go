@@ -116,7 +116,7 @@ func writeMarker(root *os.Root) error {
 }
 
 // runningServer returns the process that works in the data folder, if it is one of this machine that we may see. Its number
-// alone proves nothing: another pod, or another boot, counts anew.
+// alone proves nothing: another pod, or another boot, counts from the start.
 func runningServer(root *os.Root) int {
 	text, err := root.ReadFile(filepath.Join(dataName, "postmaster.pid"))
 	if err != nil {

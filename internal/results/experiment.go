@@ -149,7 +149,7 @@ type RunResult struct {
 	Message    string     `json:"message,omitempty"`
 	StartedAt  *time.Time `json:"startedAt,omitempty"`
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
-	// Reset is what was made anew for the run, if not the whole pool: Dataset or None.
+	// Reset is what was recreated for the run, if not the whole pool: Dataset or None.
 	Reset string `json:"reset,omitempty" jsonschema:"enum=Dataset,enum=None,enum="`
 	// KeptFrom is the run whose pool this one went on with: with reset None it began on what that run had left. Empty if the pool was new.
 	KeptFrom string `json:"keptFrom,omitempty"`

@@ -98,7 +98,7 @@ func disagreement(state State) *Ending {
 		for _, peer := range state.Peers {
 			for _, other := range peer.Phases {
 				if own.Name == other.Name && !own.StartAt.Equal(other.StartAt) {
-					return invalid(v1alpha1.ReasonOutOfStep, true, "phase %s was to begin at %s here and at %s on node %s: one of the runs was made anew meanwhile",
+					return invalid(v1alpha1.ReasonOutOfStep, true, "phase %s was to begin at %s here and at %s on node %s: one of the runs was recreated meanwhile",
 						own.Name, startWords(own.StartAt), startWords(other.StartAt), peer.Node)
 				}
 			}

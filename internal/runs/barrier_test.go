@@ -83,7 +83,7 @@ func TestBarrier(t *testing.T) {
 			s.Phases[0].Job = runs.JobState{Exists: true, Created: runstest.Noon}
 			s.Run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "j", StartAt: &metav1.MicroTime{Time: runstest.Noon}}}
 			s.Peers[0].Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "k", StartAt: &metav1.MicroTime{Time: start}}}
-		}, ending: v1alpha1.ReasonOutOfStep, says: "one of the runs was made anew"},
+		}, ending: v1alpha1.ReasonOutOfStep, says: "one of the runs was recreated"},
 		{name: "the end together", change: done, ending: v1alpha1.ReasonMeasured},
 		{name: "the end not before the other's", change: func(s *runs.State) { done(s); s.Peers[0].Phases[1].Result = "" }, says: "all 2 phases are over here, waiting for node n2"},
 	} {

@@ -6,7 +6,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// takeEarlier takes over the pools of the repetition before. What that one does not hand on the benchmark gives back, so that it is made anew.
+// takeEarlier takes over the pools of the repetition before. What that one does not hand on the benchmark gives back, so that it is recreated.
 func takeEarlier(state State, decision *Decision) {
 	earlier := state.Pools.Earlier
 	if earlier.HandsOn {
@@ -26,7 +26,7 @@ func makeAnew(state State, decision Decision) *Decision {
 		return &Decision{Phase: decision.Phase, Ending: ending, Reason: ending.Reason, Message: ending.Message}
 	}
 	decision.Actions = []Action{{Kind: DeletePools}}
-	decision.Message = fmt.Sprintf("the kept pool is not as asked and is made anew: %s: %s", pools.Reason, pools.Message)
+	decision.Message = fmt.Sprintf("the kept pool is not as asked and is recreated: %s: %s", pools.Reason, pools.Message)
 	decision.WakeAt = state.Now.Add(ForeignRecheck)
 	return &decision
 }

@@ -42,7 +42,7 @@ func TestRunOnKeptPools(t *testing.T) {
 		{"it is going", going, bare, nil, "PreparingVolume", "", "to be gone", runs.ForeignRecheck},
 		{"it is not reset yet", unready, bare, nil, "PreparingVolume", "", "not reset yet", 10 * time.Minute},
 		{"it never is: another attempt gets a new one", unready, append(bare, longAgo), nil, "PoolNotReady", "retry", "not reset yet", 0},
-		{"it differs", differs, bare, []string{"DeletePools"}, "PreparingVolume", "", "made anew: Drifted: atime", runs.ForeignRecheck},
+		{"it differs", differs, bare, []string{"DeletePools"}, "PreparingVolume", "", "recreated: Drifted: atime", runs.ForeignRecheck},
 		{"a new one that is refused stays", fresh, bare, nil, "PreparingVolume", "", "DeviceRefused", 10 * time.Minute},
 		{"it differs once a volume is there", differs, []runChange{jobless(false)}, nil, "PoolNotReady", "retry", "Drifted: atime", 0},
 		{"it is ready", taken, bare, []string{"CreateVolume", "StartPhase 0"}, "PhaseRunning", "", "", 0},

@@ -20,7 +20,7 @@ type Timings struct {
 	UnreadableGrace time.Duration
 	// CompanionGrace is how long the observation of a phase may take to end after the phase.
 	CompanionGrace time.Duration
-	// TeardownGrace is how long a teardown that does not get on holds the node; zero is for ever.
+	// TeardownGrace is how long a teardown that makes no progress holds the node; zero is for ever.
 	TeardownGrace time.Duration
 }
 

@@ -60,7 +60,7 @@ func (s State) waitingSince(i int) time.Time {
 	return s.Now
 }
 
-// poolsEnding ends a run whose pools went, or went wrong, after its first phase had begun: what is made anew is empty, and what is
+// poolsEnding ends a run whose pools went, or went wrong, after its first phase had begun: what is recreated is empty, and what is
 // out of order measures something else.
 func poolsEnding(state State) *Ending {
 	pools := state.Pools

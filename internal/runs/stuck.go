@@ -23,7 +23,7 @@ func Resting(run *v1alpha1.BenchmarkRun) bool {
 	return Stuck(run)
 }
 
-// Stuck says that the teardown of a run does not get on, and that nothing of it is at work.
+// Stuck says that the teardown of a run makes no progress, and that nothing of it is at work.
 func Stuck(run *v1alpha1.BenchmarkRun) bool {
 	ready := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && ready.Reason == v1alpha1.ReasonTeardownStuck

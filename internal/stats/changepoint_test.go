@@ -92,7 +92,7 @@ func TestFindKeepsItsLevel(t *testing.T) {
 	}
 }
 
-// TestSplitPart adds up the distances of each split and end anew.
+// TestSplitPart adds up the distances of each split and end again.
 func TestSplitPart(t *testing.T) {
 	r := seeded(14)
 	for turn := range 300 {

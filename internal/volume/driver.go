@@ -75,7 +75,7 @@ func DriverBytes(bytes int64) int64 {
 }
 
 // DriverCannotBear says what must not be done to the driver's dataset, or to those above it: a clone would keep the driver from destroying
-// it, and without the dataset the driver would be at a loss.
+// it, and without the dataset the driver would not find its volume.
 func DriverCannotBear(phase *v1alpha1.Phase) string {
 	for _, action := range operate.Of(phase) {
 		if clone := action.Clone; clone != nil {

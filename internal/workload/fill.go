@@ -46,7 +46,7 @@ func (s *session) fill(ctx context.Context, phase v1alpha1.FillPhase) error {
 			return err
 		}
 		if d.Files != f.files {
-			return invalidf(ReasonNotPossible, "the volume was filled with %d files and now %d are asked for: fill it anew", d.Files, f.files)
+			return invalidf(ReasonNotPossible, "the volume was filled with %d files and now %d are asked for: fill it again", d.Files, f.files)
 		}
 		f.had = d.FileBytes
 	}

@@ -82,7 +82,7 @@ func (s *session) missing(ctx context.Context, f *filling, phase v1alpha1.FillPh
 	return target-used > f.tolerance(capacity), err
 }
 
-// keep finds the logs that the run before has left as this workload needs them: they are not made anew. On a device nothing tells them from
+// keep finds the logs that the run before has left as this workload needs them: they are not recreated. On a device nothing tells them from
 // other data, so that they are.
 func (r *redo) keep(s *session) (bool, error) {
 	if s.request.KeepsDataOf == nil || s.volume.block {
@@ -107,7 +107,7 @@ func (r *redo) keep(s *session) (bool, error) {
 		}
 	}
 	r.logs = logs
-	s.details.Notes = append(s.details.Notes, "the logs are those of the run before: they were not made anew")
+	s.details.Notes = append(s.details.Notes, "the logs are those of the run before: they were not recreated")
 	return true, nil
 }
 

@@ -31,7 +31,7 @@ func TestKeptData(t *testing.T) {
 	b.goOn("uid-2")
 	kept, _ := b.valid(size)
 	if now, err := os.ReadFile(data); err != nil || string(now) != string(before) || kept.Metrics["filledBytes"] != 0 {
-		t.Errorf("the data was written anew: %v, %v", err, kept.Metrics)
+		t.Errorf("the data was written again: %v, %v", err, kept.Metrics)
 	}
 	said := false
 	for _, check := range kept.Checks {
@@ -42,10 +42,10 @@ func TestKeptData(t *testing.T) {
 	}
 	b.valid(oltpPhase(2, 50, 0.2))
 	again, details := b.valid(redoPhase(2, "dsync", 0.2))
-	if again.Metrics["writeOperations"] == 0 || !strings.Contains(strings.Join(details.Notes, " "), "not made anew") {
-		t.Errorf("the logs were made anew: %v", details.Notes)
+	if again.Metrics["writeOperations"] == 0 || !strings.Contains(strings.Join(details.Notes, " "), "not recreated") {
+		t.Errorf("the logs were recreated: %v", details.Notes)
 	}
-	if _, details := b.valid(redoPhase(3, "dsync", 0.2)); strings.Contains(strings.Join(details.Notes, " "), "not made anew") {
+	if _, details := b.valid(redoPhase(3, "dsync", 0.2)); strings.Contains(strings.Join(details.Notes, " "), "not recreated") {
 		t.Errorf("three writers on two logs: %v", details.Notes)
 	}
 	b.goOn("uid-3")

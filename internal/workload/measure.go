@@ -282,7 +282,7 @@ func (s *session) chooseLoad(phase v1alpha1.MeasurePhase) (load, error) {
 	case w.Redo != nil:
 		return &redo{given: *w.Redo}, nil
 	case w.Postgres != nil && phase.SteadyState != nil:
-		return nil, invalidf(ReasonNotPossible, "steadyState: each round of postgres would load its data anew: remove it, and set postgres.duration")
+		return nil, invalidf(ReasonNotPossible, "steadyState: each round of postgres would load its data again: remove it, and set postgres.duration")
 	case w.Postgres != nil:
 		return &database{given: *w.Postgres}, nil
 	}

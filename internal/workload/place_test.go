@@ -209,7 +209,7 @@ func TestDevice(t *testing.T) {
 	b.valid(userPhase("[a]\nrw=randwrite\nbs=8k\nsize=1m\noffset=0\n"))
 	b.valid(scanPhase(4)) // the marker is still there, or again
 	b.request.Run.UID = "uid-2"
-	b.refused(scanPhase(4), ReasonNoData, "put a fill phase before") // claimed anew: nobody needs what an earlier run has left
+	b.refused(scanPhase(4), ReasonNoData, "put a fill phase before") // claimed again: nobody needs what an earlier run has left
 	b.request.VolumeSizeBytes = 1 << 30
 	b.refused(fillPhase("50%"), ReasonWrongPlace, "it is another device")
 }

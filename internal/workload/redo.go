@@ -20,7 +20,7 @@ import (
 const (
 	defaultWriters   = 6
 	defaultRedoBlock = 8 << 10
-	// A log is as large as there is room for, between these; then the writer begins anew, as with logs that are used in turn.
+	// A log is as large as there is room for, between these; then the writer starts again, as with logs that are used in turn.
 	largestLog  = 256 * mib
 	smallestLog = 4 * mib
 	// maxWindows bounds the log of latencies, which fio keeps in memory.

@@ -107,7 +107,7 @@ func (h *Histogram) row(fields, columns []string) error {
 }
 
 // Since is what was added after an earlier look at the same vdev. Counters that fell mean that the pool was imported
-// anew in between: that is an error, not a number.
+// again in between: that is an error, not a number.
 func (h Histogram) Since(before Histogram) (Histogram, error) {
 	if h.Vdev != before.Vdev || !slices.Equal(h.Bounds, before.Bounds) || len(h.Columns) != len(before.Columns) {
 		return Histogram{}, fmt.Errorf("histograms of %s and %s have different rows or columns: take both of the same vdev", before.Vdev, h.Vdev)
@@ -122,7 +122,7 @@ func (h Histogram) Since(before Histogram) (Histogram, error) {
 		for at := range counts {
 			difference[at] = counts[at] - earlier[at]
 			if difference[at] < 0 {
-				return Histogram{}, fmt.Errorf("column %s of %s fell from %d to %d: the pool was imported anew within the window",
+				return Histogram{}, fmt.Errorf("column %s of %s fell from %d to %d: the pool was imported again within the window",
 					name, h.Vdev, earlier[at], counts[at])
 			}
 		}

@@ -210,7 +210,7 @@ func TestHistogramsSince(t *testing.T) {
 	if diff := cmp.Diff(map[string][]int64{"sync_read_ind": {2, 0}, "sync_read_agg": {0, 0}}, added[0].Columns); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := HistogramsSince(read("1"), read("7")); err == nil || !strings.Contains(err.Error(), "imported anew") {
+	if _, err := HistogramsSince(read("1"), read("7")); err == nil || !strings.Contains(err.Error(), "imported again") {
 		t.Errorf("counters that fell: %v", err)
 	}
 	if _, err := HistogramsSince(read("9"), nil); err == nil {

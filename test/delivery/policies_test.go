@@ -46,7 +46,7 @@ func testManagerObjects(t *testing.T) {
 	}
 	own.Data = map[string]string{"results.json": "{}"}
 	if err := manager.Update(t.Context(), own); err != nil {
-		t.Errorf("results cannot be written anew: %v", err)
+		t.Errorf("results cannot be written again: %v", err)
 	}
 	loose := own.DeepCopy()
 	loose.OwnerReferences = nil

@@ -80,7 +80,7 @@ func (p *pools) kept(s *space, before []string, reset v1alpha1.ResetPolicy) {
 	benchmark := p.twice(s, "kept-"+strings.ToLower(string(reset)), reset)
 	first, second := p.repetition(s, benchmark, 1), p.repetition(s, benchmark, 2)
 	g.Expect(second.pool).To(gomega.Equal(first.pool))
-	g.Expect(second.poolGUID).To(gomega.Equal(first.poolGUID), "the pool was made anew")
+	g.Expect(second.poolGUID).To(gomega.Equal(first.poolGUID), "the pool was recreated")
 	g.Expect(second.guid == first.guid).To(gomega.Equal(reset == v1alpha1.ResetNone), "the dataset was %s and is %s", first.guid, second.guid)
 	experiment := s.completed(benchmark)
 	g.Expect(experiment.Runs).To(gomega.HaveLen(2))

@@ -78,7 +78,7 @@ func (l *lab) changeFinalizers(object client.Object, finalizers []string) {
 	l.must(l.live.Patch(l.t.Context(), object, client.MergeFrom(before)))
 }
 
-// TestRunDeletedByHand deletes a run under way: it is made anew from its beginning.
+// TestRunDeletedByHand deletes a run under way: it is recreated from its beginning.
 func TestRunDeletedByHand(t *testing.T) {
 	t.Parallel()
 	l := start(t, inPhase("read", sim.Script{Hold: true}))

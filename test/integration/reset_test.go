@@ -155,7 +155,7 @@ func TestResetDataset(t *testing.T) {
 	g.Expect(kept).To(gomega.Equal(2))
 }
 
-// TestResetIsStopped: suspended or deleted in the middle, a benchmark leaves no pool; what goes on later begins on a new one.
+// TestResetIsStopped: suspended or deleted in the middle, a benchmark leaves no pool; what resumes later begins on a new one.
 func TestResetIsStopped(t *testing.T) {
 	hold := sync.OnceValue(func() sim.Script { return sim.Script{Hold: true} })
 	l := startNodes(t, 1, func(request workload.Request, _ *corev1.Pod) sim.Script {

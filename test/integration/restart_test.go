@@ -35,7 +35,7 @@ func TestRestarts(t *testing.T) {
 	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
 }
 
-// TestRestartInFinalStates starts a manager on what another has finished: nothing is made anew.
+// TestRestartInFinalStates starts a manager on what another has finished: nothing is recreated.
 func TestRestartInFinalStates(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)

@@ -201,7 +201,7 @@ func TestRunIsRepeated(t *testing.T) {
 		{"lost", small, sim.Script{Outcome: sim.Lose}, v1alpha1.ReasonPodLost, []string{"phase fill"}},
 		{"killed", small, sim.Script{Outcome: sim.Kill}, v1alpha1.ReasonPodLost, []string{"phase fill"}},
 		{"node-lost", small, sim.Script{Outcome: sim.LoseNode}, v1alpha1.ReasonPodLost, []string{"node no longer exists"}},
-		{"node-reset", small, sim.Script{Outcome: sim.Reset}, v1alpha1.ReasonNodeRebooted, []string{"phase fill", "booted anew"}},
+		{"node-reset", small, sim.Script{Outcome: sim.Reset}, v1alpha1.ReasonNodeRebooted, []string{"phase fill", "rebooted"}},
 		{"failed", small, sim.Script{Outcome: sim.Fail, ExitCode: 42, Message: "fio: no space left"}, v1alpha1.ReasonPodFailed, []string{"exit code 42", "fio: no space left"}},
 		{"refused", small, sim.Script{Outcome: sim.Reject}, v1alpha1.ReasonPodFailed, []string{"OutOfcpu"}},
 		{"no-result", small, sim.Script{Outcome: sim.NoResult}, v1alpha1.ReasonResultMissing, []string{runnerImage}},

@@ -133,7 +133,7 @@ func (l *Lab) connect(s *state) (client.WithWatch, error) {
 func (l *Lab) restConfig(s *state) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", l.plane(s).Kubeconfig())
 	if err != nil {
-		return nil, fmt.Errorf("lab %s has no usable kubeconfig (%w): 'make lab-down lab-up' makes it anew", l.Name, err)
+		return nil, fmt.Errorf("lab %s has no usable kubeconfig (%w): 'make lab-down lab-up' recreates it", l.Name, err)
 	}
 	return config, nil
 }

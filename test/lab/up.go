@@ -24,7 +24,7 @@ const (
 	UntilAddons   = "addons"
 )
 
-// Up brings the lab up: what is there and works is kept, what a killed command left half done is made anew.
+// Up brings the lab up: what is there and works is kept, what a killed command left half done is recreated.
 func (l *Lab) Up(ctx context.Context, options Options, until string, out io.Writer) error {
 	if until != UntilMachines && until != UntilNodes && until != UntilAddons {
 		return fmt.Errorf("until %q: write %s, %s or %s", until, UntilMachines, UntilNodes, UntilAddons)

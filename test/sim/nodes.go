@@ -69,7 +69,7 @@ func (c *Cluster) readyNode(ctx context.Context, name string) error {
 	return c.client.Status().Update(ctx, &node)
 }
 
-// resetNode boots the node of a running pod anew, and lets the pod wait to be started a second time.
+// resetNode boots the node of a running pod again, and lets the pod wait to be started a second time.
 func (p *pass) resetNode(ctx context.Context, pod *corev1.Pod) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		var node corev1.Node

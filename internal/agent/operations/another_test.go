@@ -82,7 +82,7 @@ func TestWhatAnOperationLeaves(t *testing.T) {
 		"not begun": {scrubAction, false, "", "the scrub of pool bench0 has not begun"},
 		"at work":   {scrubAction, true, "", "the scrub of pool bench0 may be half done on node node-a"},
 		"ended":     {scrubAction, true, v1alpha1.OutcomeSucceeded, "the scrub of pool bench0 has ended: Succeeded"},
-		"set":       {setAction, true, v1alpha1.OutcomeFailed, "parameter zfs_txg_timeout may keep the value 9 on node node-a until its module is loaded anew or an agent runs there"},
+		"set":       {setAction, true, v1alpha1.OutcomeFailed, "parameter zfs_txg_timeout may keep the value 9 on node node-a until its module is reloaded or an agent runs there"},
 	} {
 		operation := wantedOperation(c.action)
 		if operation.Status.Outcome = c.outcome; c.started {

@@ -27,7 +27,7 @@ func OperationLeftBehind(operation *v1alpha1.PoolOperation) string {
 	}
 	switch {
 	case spec.Action.ModuleParameter != nil:
-		return fmt.Sprintf("parameter %s may keep the value %s on node %s until its module is loaded anew or an agent runs there",
+		return fmt.Sprintf("parameter %s may keep the value %s on node %s until its module is reloaded or an agent runs there",
 			spec.Action.ModuleParameter.Name, spec.Action.ModuleParameter.Value, spec.NodeName)
 	case operation.Status.Outcome != "":
 		return fmt.Sprintf("the %s of pool %s has ended: %s", operate.Name(spec.Action), spec.Pool, operation.Status.Outcome)

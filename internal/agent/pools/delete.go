@@ -44,7 +44,7 @@ func Released(pool *v1alpha1.BenchmarkPool) bool {
 func destroyPool(state State) Decision {
 	live := state.Live
 	if mode, _ := live.Property("", "readonly"); mode.Value == "on" {
-		return act("importing pool "+live.Name+" anew: it is read-only", Action{Kind: ReimportPool, GUID: live.GUID})
+		return act("importing pool "+live.Name+" again: it is read-only", Action{Kind: ReimportPool, GUID: live.GUID})
 	}
 	if health := live.Status.Health(); health == zfs.StateSuspended || health == zfs.StateUnavail || health == zfs.StateFaulted {
 		return stall(v1alpha1.ReasonPoolUnhealthy, "pool %s is %s and cannot be destroyed: %s. Bring its disks back, or %s", live.Name, health, troubles(live.Status), ReleaseCommand(state.Pool))

@@ -192,7 +192,7 @@ func absentPool(state State) Decision {
 		return importPool(state, guid)
 	}
 	if guid := state.Pool.Status.GUID; guid != "" {
-		return stall(v1alpha1.ReasonPoolLost, "pool %s (guid %s) is not on node %s any more: bring its disks back; it is not made anew, for that delete this object and make another",
+		return stall(v1alpha1.ReasonPoolLost, "pool %s (guid %s) is not on node %s any more: bring its disks back; it is not recreated, for that delete this object and make another",
 			naming.PoolName(state.Pool), guid, state.Pool.Spec.NodeName)
 	}
 	for _, other := range state.Importable {
@@ -275,7 +275,7 @@ func livePool(state State) Decision {
 	live := state.Live
 	finalizer := Action{Kind: AddPoolFinalizer}
 	if mode, _ := live.Property("", "readonly"); mode.Value == "on" { // nothing goes on in it before that
-		return act("importing pool "+live.Name+" anew: it is read-only", finalizer, Action{Kind: ReimportPool, GUID: live.GUID})
+		return act("importing pool "+live.Name+" again: it is read-only", finalizer, Action{Kind: ReimportPool, GUID: live.GUID})
 	}
 	health, scan := live.Status.Health(), live.Status.Scan
 	scanning := scan != nil && scan.State == zfs.Running

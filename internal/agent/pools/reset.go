@@ -62,7 +62,7 @@ func (s State) strangers() []string {
 }
 
 // resetDatasets makes a kept pool ready for the run that has it now: as its reset says, the dataset of the run before is destroyed, so that
-// the next step makes it anew, or is handed on with what is on it.
+// the next step recreates it, or is handed on with what is on it.
 func resetDatasets(state State) *Decision {
 	if !naming.KeptPool(state.Pool) {
 		return nil
@@ -102,7 +102,7 @@ func (s State) resetDone() bool {
 	})
 }
 
-// awaitFreed waits, before a dataset is made anew, until what was destroyed is free: ZFS frees in the background, and a run would measure
+// awaitFreed waits, before a dataset is recreated, until what was destroyed is free: ZFS frees in the background, and a run would measure
 // that too.
 func awaitFreed(state State) *Decision {
 	if state.Live.FreeingBytes == 0 || state.resetDone() {

@@ -133,7 +133,7 @@ func TestSwitch(t *testing.T) {
 		send(t, two, frameOf(machine(1), machine(2), "next"))
 		expect(t, one, frameOf(machine(1), machine(2), "next"))
 	})
-	t.Run("an address that moves is learnt anew", func(t *testing.T) {
+	t.Run("an address that moves is learnt again", func(t *testing.T) {
 		send(t, three, frameOf(broadcast, machine(2), "moved"))
 		expect(t, one, frameOf(broadcast, machine(2), "moved"))
 		expect(t, two, frameOf(broadcast, machine(2), "moved"))

@@ -66,7 +66,7 @@ func (s Spec) checkOverlay(ctx context.Context, overlay string) error {
 		return fmt.Errorf("look at the root disk of machine %s: %w", s.Name, err)
 	}
 	if info.Backing != s.RootImage {
-		return fmt.Errorf("%s was made from the image %s, but machine %s is to use %s: delete it to begin anew, or use the former image",
+		return fmt.Errorf("%s was made from the image %s, but machine %s is to use %s: delete it to start again, or use the former image",
 			overlay, info.Backing, s.Name, s.RootImage)
 	}
 	return nil
