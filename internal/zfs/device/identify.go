@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -149,17 +150,39 @@ func (n *Node) serial(kernel, number string) (string, error) {
 			return serial, nil
 		}
 	}
+	return n.udevProperty(number, "ID_SERIAL_SHORT")
+}
+
+// udevProperty is what udev has noted of a device when it appeared.
+func (n *Node) udevProperty(number, key string) (string, error) {
 	properties, err := n.text("run/udev/data", "b"+number)
 	if err != nil {
 		return "", err
 	}
 	for line := range strings.Lines(properties) {
-		if serial, found := strings.CutPrefix(strings.TrimSpace(line), "E:ID_SERIAL_SHORT="); found {
-			return serial, nil
+		if value, found := strings.CutPrefix(strings.TrimSpace(line), "E:"+key+"="); found {
+			return value, nil
 		}
 	}
 	return "", nil
 }
+
+// notedSerial is the serial number of another disk than the one that is looked at. That of a virtio disk the kernel asks of the disk each time: one
+// that does not answer must not keep the others from being looked at.
+func (n *Node) notedSerial(kernel, number string) (string, error) {
+	if strings.HasPrefix(kernel, "vd") {
+		if serial, err := n.udevProperty(number, "ID_SERIAL"); err != nil || serial != "" {
+			return serial, err
+		}
+	}
+	return n.serial(kernel, number)
+}
+
+// special is what udev replaces in serial numbers.
+var special = regexp.MustCompile(`[^a-zA-Z0-9]`)
+
+// plainSerial is a serial number as it can be compared with what udev has noted.
+func plainSerial(serial string) string { return special.ReplaceAllString(serial, "_") }
 
 // sameSerial are the node's disks that have a serial number, which should be one.
 func (n *Node) sameSerial(serial string) ([]string, error) {
@@ -173,11 +196,11 @@ func (n *Node) sameSerial(serial string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		other, err := n.serial(name, number)
+		other, err := n.notedSerial(name, number)
 		if err != nil {
 			return nil, err
 		}
-		if other == serial {
+		if plainSerial(other) == plainSerial(serial) {
 			same = append(same, name)
 		}
 	}

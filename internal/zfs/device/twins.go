@@ -4,7 +4,7 @@ package device
 // paths to it, and what uses it by one path, or takes it next, does not show on another. Devices that only claim to be the same, as cheap
 // bridges do, cannot be told from that.
 func (n *Node) twins(disk *Disk) error {
-	own, err := n.identities(disk.Kernel, disk.Number)
+	own, err := n.identities(disk.Kernel, disk.Serial)
 	if err != nil || len(own) == 0 {
 		return err
 	}
@@ -27,7 +27,11 @@ func (n *Node) twins(disk *Disk) error {
 		if hidden == "1" || number == "" {
 			continue
 		}
-		other, err := n.identities(name, number)
+		serial, err := n.notedSerial(name, number)
+		if err != nil {
+			return err
+		}
+		other, err := n.identities(name, serial)
 		if err != nil {
 			return err
 		}
@@ -43,7 +47,7 @@ func (n *Node) twins(disk *Disk) error {
 }
 
 // identities are the names that a disk has for itself, by their kind. What is empty is none.
-func (n *Node) identities(kernel, number string) (map[string]string, error) {
+func (n *Node) identities(kernel, serial string) (map[string]string, error) {
 	found := map[string]string{}
 	for _, file := range []string{"wwid", "device/wwid"} {
 		wwid, err := n.text("sys/class/block", kernel, file)
@@ -54,16 +58,12 @@ func (n *Node) identities(kernel, number string) (map[string]string, error) {
 			found["WWID"] = wwid
 		}
 	}
-	serial, err := n.serial(kernel, number)
-	if err != nil {
-		return nil, err
-	}
 	model, err := n.text("sys/class/block", kernel, "device/model")
 	if err != nil {
 		return nil, err
 	}
 	if serial != "" {
-		found["serial number"] = serial
+		found["serial number"] = plainSerial(serial)
 		if model != "" {
 			found["serial number"] += " of model " + model
 		}

@@ -2,8 +2,11 @@ package device
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestPathsToOneDisk: a disk that the node sees twice is refused on either path, also while one of them is in use and the other looks free.
@@ -67,5 +70,19 @@ func TestPathsToOneDisk(t *testing.T) {
 				t.Errorf("wiped: %v", err)
 			}
 		})
+	}
+}
+
+// TestASilentDiskKeepsNoOtherFromALook: the kernel asks a virtio disk for its serial number each time that it is read.
+func TestASilentDiskKeepsNoOtherFromALook(t *testing.T) {
+	for noted, twin := range map[string]bool{"free-serial": true, "free_serial": true, "other": false} {
+		n := newFakeNode(t)
+		n.disk("vdc", "254:32", "")
+		n.must(os.Remove(n.path("/sys/class/block/vdc/serial")))
+		n.must(unix.Mkfifo(n.path("/sys/class/block/vdc/serial"), 0o600)) // nothing ever writes to it
+		n.file("/run/udev/data/b254:32", "E:ID_SERIAL="+noted+"\n")
+		if _, err := n.Check(Wish{Path: freePath}); errors.Is(err, SameIdentity) != twin || (err == nil) == twin {
+			t.Errorf("serial number %s: %v", noted, err)
+		}
 	}
 }
