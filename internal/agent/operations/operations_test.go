@@ -291,7 +291,7 @@ func TestOperationsGoOn(t *testing.T) {
 			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "drift"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
 		"export not begun": {exportAction, "9", func(*State) {}, decided{runs, "", isRunning, "exports"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"exported":         {exportAction, "9", func(s *State) { s.Live = nil }, decided{"", "", isRunning, "import follows"}, "goes on to its end", "may go on", "RemoveFinalizer"},
-		"imported again":    {exportAction, "8", func(*State) {}, decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "caches are empty"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
+		"imported again":   {exportAction, "8", func(*State) {}, decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "caches are empty"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
 		"used meanwhile":   {exportAction, "9", func(s *State) { s.Users = []string{"somebody"} }, decided{"", "", v1alpha1.ReasonPoolInUse, "somebody"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"dataset there":    {destroyAction, "5", dataset("5", 0), decided{runs, "", isRunning, "destroys"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"dataset freeing":  {destroyAction, "5", dataset("6", 30), decided{"", "", isRunning, "30 bytes"}, "goes on to its end", "may go on", "RemoveFinalizer"},
