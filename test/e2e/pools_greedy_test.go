@@ -24,7 +24,7 @@ import (
 // graceValues let a stuck teardown hold its node for a minute only.
 var graceValues = []string{"--set", "limits.teardownGrace=60s"}
 
-const tenantFinalizer = "example.com/kept"
+const tenantFinalizer, tenantLabel = "example.com/kept", "example.com/tenant"
 
 // greedy lets one namespace do its worst with its own objects and pods: another's benchmark on the same node gets its verdict all the same.
 func (p *pools) greedy() {
@@ -47,7 +47,7 @@ maxAttempts: 5
 	claim := naming.VolumeName(run.Name)
 	// A pod that keeps the claim, one that is completed and still names it, and names that the next runs need.
 	greedy.create(greedy.newPod("keeper", on(p.node), mounted(claim)), greedy.newPod("done", on(p.node), mounted(claim), command("true")),
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: naming.PhaseObjectName(naming.RunName(first.Name, run.Spec.Experiment, 0, 2), "fill")}})
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{tenantLabel: "true"}, Name: naming.PhaseObjectName(naming.RunName(first.Name, run.Spec.Experiment, 0, 2), "fill")}})
 	greedy.keep()
 	for i := range 6 { // the whole line, with another spec again and again
 		// They wait for the disk of the first. The short startDeadline only keeps the test short: the admin's maxStartDeadline bounds it.
@@ -102,6 +102,9 @@ func (s *space) letGo() {
 		_ = cluster.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.name, Name: name}})
 	}
 	if err := cluster.DeleteAllOf(ctx, &v1alpha1.StorageBenchmark{}, client.InNamespace(s.name)); err != nil {
+		s.t.Error(err)
+	}
+	if err := cluster.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(s.name), client.MatchingLabels{tenantLabel: "true"}); err != nil {
 		s.t.Error(err)
 	}
 	gomega.NewWithT(s.t).Eventually(func(g gomega.Gomega) {
