@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestWhatANamespaceMayGiveUp tries every refusal with the rights of a namespace: only file systems and tables of partitions are set aside, and
+// TestWhatANamespaceMayGiveUp tries every refusal with the rights of a namespace: only file systems are set aside, and
 // without the right nothing, nor is the serial number told.
 func TestWhatANamespaceMayGiveUp(t *testing.T) {
 	taken, kept := map[string]bool{}, 0
@@ -80,7 +80,7 @@ func TestExpendable(t *testing.T) {
 	if !slices.Contains(given, "ext") || !slices.Contains(given, "xfs") {
 		t.Errorf("file systems cannot be given up: %v", given)
 	}
-	for _, finding := range []Finding{{Reason: PoolMember, Type: "zfs_member"}, {Reason: UnknownData}, {Reason: ActivePool, Type: "zfs_member"}, {Reason: InUse}} {
+	for _, finding := range []Finding{{Reason: PartitionTable, Type: "gpt"}, {Reason: PartitionTable, Type: "dos"}, {Reason: PoolMember, Type: "zfs_member"}, {Reason: UnknownData}, {Reason: ActivePool, Type: "zfs_member"}, {Reason: InUse}} {
 		if FileSystems.gives(finding) || NoContents.gives(finding) {
 			t.Errorf("a namespace can give up %+v", finding)
 		}
