@@ -485,6 +485,12 @@ func TestWarmAndCold(t *testing.T) {
 	cold, warm := scanPhase(2), scanPhase(2)
 	cold.Measure.Cache, warm.Measure.Cache = v1alpha1.CacheCold, v1alpha1.CacheWarm
 	first := b.execute(warm)
+	// A kernel that pages out what looks idle (DAMON) takes some of what was just read: refused rightly, so it gets two more chances.
+	for range 2 {
+		if first.Reason == ReasonCacheMismatch {
+			first = b.execute(warm)
+		}
+	}
 	if strings.Contains(first.Message, "can't be checked") {
 		t.Skipf("there is no device below the folder for temporary files: %s", first.Message)
 	}
