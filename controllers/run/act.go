@@ -184,11 +184,12 @@ func (r *Reconciler) storeResult(ctx context.Context, state *runs.State, i int) 
 	return r.create(ctx, run, stored)
 }
 
-// deleteJobs deletes all Jobs of the run in one write, and their pods with them; the operations that stand for Jobs too.
+// deleteJobs deletes all Jobs of the run in one write, and the operations that stand for Jobs. In the foreground: pods that go after their
+// Job would stay, and load the node, for as long as a tenant's finalizer keeps the Job.
 func (r *Reconciler) deleteJobs(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	if err := r.deleteOperations(ctx, run); err != nil {
 		return err
 	}
 	return r.Client.DeleteAllOf(ctx, &batchv1.Job{}, client.InNamespace(run.Namespace),
-		client.MatchingLabels{v1alpha1.LabelRunUID: string(run.UID)}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		client.MatchingLabels{v1alpha1.LabelRunUID: string(run.UID)}, client.PropagationPolicy(metav1.DeletePropagationForeground))
 }

@@ -53,6 +53,8 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools volume.Poo
 	if !at.IsZero() {
 		deadline += int64(runs.StartAllowance.Seconds()) // which is spent waiting for the others
 	}
+	pod := podSpec(run, phase, request)
+	pod.ActiveDeadlineSeconds = &deadline // the kubelet keeps to it, even where a tenant has taken the pod from its Job
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: naming.PhaseObjectName(run.Name, phase.Name), Namespace: run.Namespace, Labels: labels,
@@ -67,7 +69,7 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools volume.Poo
 			ActiveDeadlineSeconds: &deadline,
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: podAnnotations(run)},
-				Spec:       podSpec(run, phase, request),
+				Spec:       pod,
 			},
 		},
 	}

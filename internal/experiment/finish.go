@@ -22,9 +22,11 @@ func stepFinish(state State, decision *Decision) bool {
 		if decision.Tally.Expired {
 			stopUnended(state, decision)
 		}
+		if stepStuck(state, decision) {
+			return true
+		}
 		decision.Current = current
 		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run is over and is being cleaned up after: %s", runMessage(current))
-		releaseIfIdle(state, decision)
 		return true
 	}
 	if waiting := giveBack(state, &Decision{}, nil); waiting != "" {

@@ -8,7 +8,9 @@ import (
 
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/workload"
 
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	corev1 "k8s.io/api/core/v1"
@@ -102,6 +104,35 @@ func TestStuckTeardown(t *testing.T) {
 	l.finished(stuck, v1alpha1.VerdictPassed)
 	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
 	gomega.NewWithT(t).Expect(l.journal.mostAtOnce(l.node)).To(gomega.Equal(1), "pods on the node at the same time")
+}
+
+// TestKeptJob gives the node back although a tenant keeps the Job of a run, and with it the pod, which the garbage collector deletes only
+// after the Job.
+func TestKeptJob(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, func(request workload.Request, pod *corev1.Pod) sim.Script {
+		return sim.Script{Hold: request.Phase.Name == "read" && pod.Namespace != "kept-other"}
+	}, "kept-other")
+	l.limits, l.grace = experiment.Limits{MaxHold: 15 * time.Second}, time.Second
+	l.startManager(config)
+	kept := l.submit("kept", small)
+	l.running("read", 1)
+	var jobs batchv1.JobList
+	keep := func(finalizers ...string) {
+		l.must(l.live.List(t.Context(), &jobs, client.InNamespace(l.namespaces[0])))
+		gomega.NewWithT(t).Expect(jobs.Items).NotTo(gomega.BeEmpty(), "the Job is kept all the time: else nothing is shown")
+		for i := range jobs.Items {
+			before := jobs.Items[i].DeepCopy()
+			jobs.Items[i].Finalizers = finalizers
+			l.must(l.live.Patch(t.Context(), &jobs.Items[i], client.MergeFrom(before)))
+		}
+	}
+	keep("example.com/kept")
+	l.finished(l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "kept-other" }), v1alpha1.VerdictPassed)
+	l.waits(kept, v1alpha1.ReasonTeardownStuck, "the nodes are given back until run", "remove the finalizers")
+	keep()
+	l.finished(kept, v1alpha1.VerdictInconclusive)
+	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
 }
 
 // firstRun is the name of the first run of a benchmark.
