@@ -107,7 +107,8 @@ type PoolTemplate struct {
 	// minDeviceSize refuses devices smaller than this.
 	// +optional
 	MinDeviceSize *Amount `json:"minDeviceSize,omitempty"`
-	// reuse names disks that may be taken although they carry old data. On behalf of a namespace the grant of the disk has to end with ':reuse'.
+	// reuse names disks that may be taken although they carry old data. On behalf of a namespace the grant of the disk has to end with
+	// ':reuse'.
 	// +optional
 	Reuse *DeviceReuse `json:"reuse,omitempty"`
 }

@@ -55,14 +55,17 @@ func run() error {
 		s.policy = append(s.policy, grant)
 		return err
 	})
-	flag.Func("allow-parameter", "OpenZFS module parameter that operations may set for a while, and to which values, such as zfs_txg_timeout=1..60, "+
-		"zfs_arc_max=0|1073741824..8589934592 or, for every value, zfs_txg_timeout=*; may be repeated; none by default", func(text string) error {
-		grant, err := operations.ParseParameterGrant(text)
-		s.parameters = append(s.parameters, grant)
-		return err
-	})
-	flag.BoolVar(&s.multihost, "multihost", false, "set multihost=on on the pools that are made: for disks that other hosts see too; the node needs a host id "+
-		"that no other host has (zgenhostid), and each disk is written to about once a second")
+	flag.Func("allow-parameter",
+		"OpenZFS module parameter that operations may set for a while, and to which values, such as zfs_txg_timeout=1..60, "+
+			"zfs_arc_max=0|1073741824..8589934592 or, for every value, zfs_txg_timeout=*; may be repeated; none by default",
+		func(text string) error {
+			grant, err := operations.ParseParameterGrant(text)
+			s.parameters = append(s.parameters, grant)
+			return err
+		})
+	flag.BoolVar(&s.multihost, "multihost", false,
+		"set multihost=on on the pools that are made: for disks that other hosts see too; the node needs a host id "+
+			"that no other host has (zgenhostid), and each disk is written to about once a second")
 	flag.StringVar(&s.probeAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz")
 	s.logs.BindFlags(flag.CommandLine)
 	flag.Parse()

@@ -38,8 +38,8 @@ func (s *stuck) report() []string {
 	return all
 }
 
-// check is part of the liveness probe. It fails only if a restart helps: a turn that does not end although nothing hangs in the kernel is a defect
-// of the agent. What hangs in the kernel outlives a restart, which would only keep the other pools waiting.
+// check is part of the liveness probe. It fails only if a restart helps: a turn that does not end although nothing hangs in the kernel is a
+// defect of the agent. What hangs in the kernel outlives a restart, which would only keep the other pools waiting.
 func (s *stuck) check(*http.Request) error {
 	if len(s.report()) > 0 {
 		return nil

@@ -29,16 +29,20 @@ func TestARestartOnlyIfItHelps(t *testing.T) {
 		"nothing":                           {stuck{turns(nil), looks(nil), programs(nil)}, ""},
 		"a turn":                            {stuck{turns{{Who: "BenchmarkPool a", Since: now}}, looks(nil), programs(nil)}, ""},
 		"a turn that waits for its program": {stuck{turns{{Who: "BenchmarkPool a", Since: early, Hanging: true}}, looks(nil), programs(nil)}, ""},
-		"a turn that hangs by itself":       {stuck{turns{{Who: "BenchmarkPool a", Since: early}}, looks(nil), programs(nil)}, "BenchmarkPool a has not ended"},
-		"a disk hangs":                      {stuck{turns{{Who: "BenchmarkPool a", Since: early}}, looks{{What: "/dev/disk/by-id/a", Since: early}}, programs(nil)}, ""},
-		"a program hangs":                   {stuck{turns{{Who: "BenchmarkPool a", Since: early}}, looks(nil), programs{{Pool: "a", Command: "zpool status a", Since: early}}}, ""},
+		"a turn that hangs by itself": {stuck{turns{{Who: "BenchmarkPool a", Since: early}}, looks(nil), programs(nil)},
+			"BenchmarkPool a has not ended"},
+		"a disk hangs": {stuck{turns{{Who: "BenchmarkPool a", Since: early}}, looks{{What: "/dev/disk/by-id/a", Since: early}}, programs(nil)},
+			""},
+		"a program hangs": {stuck{turns{{Who: "BenchmarkPool a", Since: early}}, looks(nil),
+			programs{{Pool: "a", Command: "zpool status a", Since: early}}}, ""},
 	} {
 		err := test.stuck.check(nil)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 	}
-	told := strings.Join((&stuck{turns(nil), looks{{What: "/dev/disk/by-id/a", Since: early}}, programs{{Pool: "a", Command: "zpool status a", Since: early}}}).report(), "\n")
+	told := strings.Join((&stuck{turns(nil), looks{{What: "/dev/disk/by-id/a", Since: early}},
+		programs{{Pool: "a", Command: "zpool status a", Since: early}}}).report(), "\n")
 	if !strings.Contains(told, "/dev/disk/by-id/a, asked at 2") || !strings.Contains(told, "'zpool status a' hangs in the kernel since 2") {
 		t.Errorf("told is %q", told)
 	}

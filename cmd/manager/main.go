@@ -52,8 +52,10 @@ func run() error {
 	s.options.Timings = runs.DefaultTimings()
 	s.logs.TimeEncoder = zapcore.ISO8601TimeEncoder
 	flag.StringVar(&s.options.RunnerImage, "runner-image", "", "image of the workload pods (required)")
-	flag.StringVar(&s.options.PostgresImage, "postgres-image", "", "image of the workload pods of experiments with the workload postgres; --runner-image by default")
-	flag.BoolVar(&s.agent, "agent", false, "the agent is installed, and the manager has the rights that targets on pools need; without it such a benchmark is Stalled")
+	flag.StringVar(&s.options.PostgresImage, "postgres-image", "",
+		"image of the workload pods of experiments with the workload postgres; --runner-image by default")
+	flag.BoolVar(&s.agent, "agent", false,
+		"the agent is installed, and the manager has the rights that targets on pools need; without it such a benchmark is Stalled")
 	flag.Func("namespaces", "namespaces to look after, separated by commas; all by default", func(text string) (err error) {
 		s.options.Namespaces, err = parseNamespaces(text)
 		return err
@@ -108,15 +110,21 @@ func parseNamespaces(text string) ([]string, error) {
 func bindLimits(options *controllers.Options) {
 	options.Limits = experiment.DefaultLimits()
 	limits := &options.Limits
-	flag.DurationVar(&limits.MaxHold, "max-hold", limits.MaxHold, "how long a benchmark may hold its nodes, and the longest deadline that it may ask for; 0 is no limit")
-	flag.DurationVar(&limits.MaxStartDeadline, "max-start-deadline", limits.MaxStartDeadline, "the longest startDeadline that a phase may ask for; 0 is no limit")
+	flag.DurationVar(&limits.MaxHold, "max-hold", limits.MaxHold,
+		"how long a benchmark may hold its nodes, and the longest deadline that it may ask for; 0 is no limit")
+	flag.DurationVar(&limits.MaxStartDeadline, "max-start-deadline", limits.MaxStartDeadline,
+		"the longest startDeadline that a phase may ask for; 0 is no limit")
 	flag.DurationVar(&options.Timings.TeardownGrace, "teardown-grace", options.Timings.TeardownGrace,
 		"how long a teardown that makes no progress holds the node, when no pod of the run is at work any more; 0 is for ever")
-	flag.IntVar(&limits.NodesPerNamespace, "nodes-per-namespace", limits.NodesPerNamespace, "nodes that the benchmarks of a namespace may hold and wait for at the same time; 0 is no limit")
-	flag.IntVar(&limits.LinePerNamespace, "line-per-namespace", limits.LinePerNamespace, "benchmarks of a namespace that may hold nodes or stand in line at the same time; 0 is no limit")
-	flag.Func("priority-classes", "PriorityClasses that workload pods may name, with commas between them; none by default", words(&limits.PriorityClasses))
-	flag.Func("toleration-keys", "keys of taints that workload pods may tolerate, with commas between them, a '*' at the end for all that begin so; "+
-		"by default all but those of Kubernetes itself", words(&limits.TolerationKeys))
+	flag.IntVar(&limits.NodesPerNamespace, "nodes-per-namespace", limits.NodesPerNamespace,
+		"nodes that the benchmarks of a namespace may hold and wait for at the same time; 0 is no limit")
+	flag.IntVar(&limits.LinePerNamespace, "line-per-namespace", limits.LinePerNamespace,
+		"benchmarks of a namespace that may hold nodes or stand in line at the same time; 0 is no limit")
+	flag.Func("priority-classes", "PriorityClasses that workload pods may name, with commas between them; none by default",
+		words(&limits.PriorityClasses))
+	flag.Func("toleration-keys",
+		"keys of taints that workload pods may tolerate, with commas between them, a '*' at the end for all that begin so; "+
+			"by default all but those of Kubernetes itself", words(&limits.TolerationKeys))
 }
 
 // words reads a list with commas.

@@ -27,7 +27,8 @@ const maxRequestBytes = 1 << 20
 func main() { os.Exit(run()) }
 
 func run() int {
-	file := flag.String("request", "", "read the request from `FILE`, - is the standard input (default: the variable "+workload.RequestVariable+")")
+	file := flag.String("request", "", "read the request from `FILE`, - is the standard input (default: the variable "+
+		workload.RequestVariable+")")
 	termination := flag.String("termination-log", "/dev/termination-log", "write the receipt to `FILE`, if it exists")
 	showVersion := flag.Bool("version", false, "print the version and exit")
 	flag.Parse()

@@ -24,7 +24,8 @@ func TestCRDsFitIntoAnAnnotation(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(compact) > most || len(compact) < least {
-			t.Errorf("%s has %d bytes as JSON, want %d to %d: shorten descriptions, share structs, or do not repeat rules", name, len(compact), least, most)
+			t.Errorf("%s has %d bytes as JSON, want %d to %d: shorten descriptions, share structs, or do not repeat rules", name, len(compact),
+				least, most)
 		}
 	}
 }

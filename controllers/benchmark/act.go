@@ -56,7 +56,8 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision ex
 		case experiment.DeleteResults:
 			err = r.deleteResults(ctx, benchmark, action.ConfigMap)
 		case experiment.DeleteBenchmark:
-			err = client.IgnoreNotFound(r.Client.Delete(ctx, benchmark, client.Preconditions{UID: &benchmark.UID, ResourceVersion: &benchmark.ResourceVersion}))
+			err = client.IgnoreNotFound(r.Client.Delete(ctx, benchmark,
+				client.Preconditions{UID: &benchmark.UID, ResourceVersion: &benchmark.ResourceVersion}))
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", action.Kind, err)
@@ -90,7 +91,8 @@ func (r *Reconciler) takeLease(ctx context.Context, observed *observation, node 
 func (r *Reconciler) releaseLease(ctx context.Context, observed *observation, node string) error {
 	benchmark := observed.Benchmark
 	var own v1alpha1.BenchmarkRunList
-	if err := r.Live.List(ctx, &own, client.InNamespace(benchmark.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}); err != nil {
+	if err := r.Live.List(ctx, &own, client.InNamespace(benchmark.Namespace),
+		client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}); err != nil {
 		return fmt.Errorf("confirm that no run is at work on node %s: %w", node, err)
 	}
 	for i := range own.Items {

@@ -36,7 +36,8 @@ func (r *Reconciler) observeDriver(ctx context.Context, observed *observation) e
 		_, err := r.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: volume.DriverGroup, Kind: kind}, volume.DriverVersion)
 		switch {
 		case meta.IsNoMatchError(err):
-			observed.Driver.Missing = fmt.Sprintf("the cluster has CSIDriver %s, but not the kind %s of %s/%s", volume.DriverName, kind, volume.DriverGroup, volume.DriverVersion)
+			observed.Driver.Missing = fmt.Sprintf("the cluster has CSIDriver %s, but not the kind %s of %s/%s", volume.DriverName, kind,
+				volume.DriverGroup, volume.DriverVersion)
 			return nil
 		case err != nil:
 			return fmt.Errorf("look for the kind %s of the driver: %w", kind, err)

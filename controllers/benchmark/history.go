@@ -49,7 +49,9 @@ func (r *Reconciler) liveHistory(ctx context.Context, benchmark *v1alpha1.Storag
 
 // historyBefore is what gates that compare with the history are judged by; nil if there are none, or no history.
 func (r *Reconciler) historyBefore(ctx context.Context, observed *observation) (*history.Series, error) {
-	if !slices.ContainsFunc(observed.Benchmark.Spec.Gates, func(gate v1alpha1.Gate) bool { return gate.Compare != nil && gate.Compare.To == "History" }) {
+	if !slices.ContainsFunc(observed.Benchmark.Spec.Gates, func(gate v1alpha1.Gate) bool {
+		return gate.Compare != nil && gate.Compare.To == "History"
+	}) {
 		return nil, nil
 	}
 	stored, err := r.liveHistory(ctx, observed.Benchmark)
@@ -102,7 +104,8 @@ func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) er
 }
 
 // fold adds the point of stored results. What is gone, unreadable or not complete has none.
-func (r *Reconciler) fold(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, series *history.Series, stored experiment.StoredExperiment) error {
+func (r *Reconciler) fold(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, series *history.Series,
+	stored experiment.StoredExperiment) error {
 	var document corev1.ConfigMap
 	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: stored.ConfigMap}, &document); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -121,7 +124,8 @@ func (r *Reconciler) fold(ctx context.Context, benchmark *v1alpha1.StorageBenchm
 }
 
 // applyHistory creates the ConfigMap, or replaces the contents of ours if they differ.
-func (r *Reconciler) applyHistory(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, existing *corev1.ConfigMap, text, folded string) error {
+func (r *Reconciler) applyHistory(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, existing *corev1.ConfigMap, text,
+	folded string) error {
 	wanted := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: naming.HistoryName(benchmark.Name), Namespace: benchmark.Namespace,

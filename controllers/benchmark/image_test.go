@@ -12,7 +12,8 @@ func TestImage(t *testing.T) {
 		return v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: load}}
 	}
 	fill := v1alpha1.Phase{Fill: &v1alpha1.FillPhase{To: "80%"}}
-	scan, postgres := phase(v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}), phase(v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}})
+	scan, postgres := phase(v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}),
+		phase(v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}})
 	slots := func(phases ...v1alpha1.Phase) []experiment.Slot {
 		return []experiment.Slot{{Phases: []v1alpha1.Phase{fill}}, {Phases: phases}}
 	}
@@ -23,11 +24,13 @@ func TestImage(t *testing.T) {
 		postgres string
 		want     string
 	}{
-		"no postgres":                    {slots: slots(scan), postgres: "postgres:1", want: "runner:1"},
-		"postgres":                       {slots: slots(fill, postgres), postgres: "postgres:1", want: "postgres:1"},
-		"postgres, no image of its own":  {slots: slots(postgres), want: "runner:1"},
-		"the first run decides":          {slots: slots(postgres), postgres: "postgres:1", runs: []v1alpha1.BenchmarkRun{earlier}, want: "runner:0"},
-		"a run of an earlier experiment": {slots: slots(postgres), postgres: "postgres:1", runs: []v1alpha1.BenchmarkRun{{Spec: v1alpha1.BenchmarkRunSpec{Experiment: "old", RunnerImage: "runner:0"}}}, want: "postgres:1"},
+		"no postgres":                   {slots: slots(scan), postgres: "postgres:1", want: "runner:1"},
+		"postgres":                      {slots: slots(fill, postgres), postgres: "postgres:1", want: "postgres:1"},
+		"postgres, no image of its own": {slots: slots(postgres), want: "runner:1"},
+		"the first run decides": {slots: slots(postgres), postgres: "postgres:1", runs: []v1alpha1.BenchmarkRun{earlier},
+			want: "runner:0"},
+		"a run of an earlier experiment": {slots: slots(postgres), postgres: "postgres:1",
+			runs: []v1alpha1.BenchmarkRun{{Spec: v1alpha1.BenchmarkRunSpec{Experiment: "old", RunnerImage: "runner:0"}}}, want: "postgres:1"},
 	} {
 		observed := &observation{}
 		observed.Experiment, observed.Slots, observed.Runs = "new", test.slots, test.runs

@@ -65,7 +65,8 @@ func (r *Reconciler) deletePool(ctx context.Context, benchmark *v1alpha1.Storage
 	if err := r.Live.Get(ctx, types.NamespacedName{Name: name}, &pool); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	ours := pool.Labels[v1alpha1.LabelBenchmarkUID] == string(benchmark.UID) && pool.Labels[v1alpha1.LabelReset] != "" && pool.Labels[v1alpha1.LabelRunUID] == runUID
+	ours := pool.Labels[v1alpha1.LabelBenchmarkUID] == string(benchmark.UID) && pool.Labels[v1alpha1.LabelReset] != "" &&
+		pool.Labels[v1alpha1.LabelRunUID] == runUID
 	if !ours || !pool.DeletionTimestamp.IsZero() {
 		return nil // the cache will show it, and the planner decide again
 	}
@@ -80,8 +81,8 @@ func (r *Reconciler) deletePool(ctx context.Context, benchmark *v1alpha1.Storage
 	return client.IgnoreNotFound(r.Client.Delete(ctx, &pool, client.Preconditions{UID: &pool.UID, ResourceVersion: &pool.ResourceVersion}))
 }
 
-// keepsPools says, from a live look, whether the benchmark still has kept pools: then their disks are not free. One that does not go, or whose
-// run is not torn down, keeps its disks, but not the node.
+// keepsPools says, from a live look, whether the benchmark still has kept pools: then their disks are not free. One that does not go, or
+// whose run is not torn down, keeps its disks, but not the node.
 func (r *Reconciler) keepsPools(ctx context.Context, observed *observation, runs []v1alpha1.BenchmarkRun) (bool, error) {
 	if r.WithoutAgent {
 		return false, nil

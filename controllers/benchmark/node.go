@@ -68,7 +68,8 @@ func fits(node *corev1.Node, template v1alpha1.PodTemplate) bool {
 func chosen(node *corev1.Node, slots []experiment.Slot) bool {
 	return !slices.ContainsFunc(slots, func(slot experiment.Slot) bool {
 		target := slot.Target.ZFS
-		return target != nil && (node.Labels[v1alpha1.LabelLabNode] != "true" || !labels.SelectorFromSet(target.Nodes.MatchLabels).Matches(labels.Set(node.Labels)))
+		return target != nil && (node.Labels[v1alpha1.LabelLabNode] != "true" ||
+			!labels.SelectorFromSet(target.Nodes.MatchLabels).Matches(labels.Set(node.Labels)))
 	})
 }
 
@@ -95,7 +96,8 @@ func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
 func splitName(name string) (types.NamespacedName, error) {
 	namespace, object, found := strings.Cut(name, "/")
 	if !found {
-		return types.NamespacedName{}, fmt.Errorf("the annotation %s is %q instead of NAMESPACE/NAME: delete that Lease if its benchmark is gone", v1alpha1.AnnotationHolder, name)
+		return types.NamespacedName{}, fmt.Errorf("the annotation %s is %q instead of NAMESPACE/NAME: delete that Lease if its benchmark is gone",
+			v1alpha1.AnnotationHolder, name)
 	}
 	return types.NamespacedName{Namespace: namespace, Name: object}, nil
 }

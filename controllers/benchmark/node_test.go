@@ -74,14 +74,17 @@ func TestFits(t *testing.T) {
 		{name: "one label of two", template: v1alpha1.PodTemplate{NodeSelector: map[string]string{"disk": "nvme", "zone": "a"}}},
 		{name: "tainted", node: taint(corev1.TaintEffectNoSchedule)},
 		{name: "tainted softly", node: taint(corev1.TaintEffectPreferNoSchedule), want: true},
-		{name: "tainted and tolerated", node: taint(corev1.TaintEffectNoExecute), template: v1alpha1.PodTemplate{Tolerations: []corev1.Toleration{{Key: "lab", Operator: "Exists"}}}, want: true},
+		{name: "tainted and tolerated", node: taint(corev1.TaintEffectNoExecute),
+			template: v1alpha1.PodTemplate{Tolerations: []corev1.Toleration{{Key: "lab", Operator: "Exists"}}}, want: true},
 		{name: "one taint of two", node: func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "lab", Effect: "NoSchedule"}, {Key: "x", Effect: "NoSchedule"}}
 		}, template: v1alpha1.PodTemplate{Tolerations: []corev1.Toleration{{Key: "lab", Operator: "Exists"}}}},
-		{name: "everything tolerated", node: taint(corev1.TaintEffectNoSchedule), template: v1alpha1.PodTemplate{Tolerations: []corev1.Toleration{{Operator: "Exists"}}}, want: true},
+		{name: "everything tolerated", node: taint(corev1.TaintEffectNoSchedule),
+			template: v1alpha1.PodTemplate{Tolerations: []corev1.Toleration{{Operator: "Exists"}}}, want: true},
 	} {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"disk": "nvme"}}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
-			{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}, {Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"disk": "nvme"}},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+				{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}, {Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
 		if test.node != nil {
 			test.node(node)
 		}

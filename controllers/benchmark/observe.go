@@ -45,7 +45,8 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 		Now: r.Clock.Now(), Benchmark: benchmark, Limits: r.Limits, TeardownGrace: r.TeardownGrace,
 	}}
 	var runs v1alpha1.BenchmarkRunList
-	if err := r.Client.List(ctx, &runs, client.InNamespace(benchmark.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}); err != nil {
+	if err := r.Client.List(ctx, &runs, client.InNamespace(benchmark.Namespace),
+		client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}); err != nil {
 		return nil, fmt.Errorf("list the runs of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err)
 	}
 	observed.Runs = slices.DeleteFunc(runs.Items, func(run v1alpha1.BenchmarkRun) bool { return !ofBenchmark(&run, benchmark) })
@@ -56,7 +57,8 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 	observed.ScheduledTime = experiment.ScheduledTime(benchmark, observed.Runs, observed.Results, observed.Now)
 	observed.Experiment = experiment.IDAt(benchmark, observed.ScheduledTime)
 	for _, step := range []func(context.Context, *observation) error{
-		r.observeSpec, r.observeClasses, r.observeDriver, r.observeNodesAndLeases, r.observeKept, r.readBack, r.observeHistory, r.observeStandards,
+		r.observeSpec, r.observeClasses, r.observeDriver, r.observeNodesAndLeases, r.observeKept, r.readBack, r.observeHistory,
+		r.observeStandards,
 	} {
 		if err := step(ctx, observed); err != nil {
 			return nil, err
@@ -68,7 +70,8 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 // ofBenchmark says whether a run is the benchmark's. One without an owner was orphaned ('kubectl delete --cascade=orphan') and is at work
 // all the same; nobody in the namespace may make runs or change their labels.
 func ofBenchmark(run, benchmark client.Object) bool {
-	return metav1.IsControlledBy(run, benchmark) || metav1.GetControllerOf(run) == nil && run.GetLabels()[v1alpha1.LabelBenchmarkUID] == string(benchmark.GetUID())
+	return metav1.IsControlledBy(run, benchmark) || metav1.GetControllerOf(run) == nil &&
+		run.GetLabels()[v1alpha1.LabelBenchmarkUID] == string(benchmark.GetUID())
 }
 
 // observeSpec expands the spec, compiles its gates and asks the API server about every variant.
@@ -99,7 +102,8 @@ func (r *Reconciler) observeSpec(ctx context.Context, observed *observation) err
 			return fail(err)
 		}
 	}
-	if observed.Benchmark.Status.Experiment == observed.Experiment && !stalled(observed.Benchmark) || !observed.Benchmark.DeletionTimestamp.IsZero() {
+	if observed.Benchmark.Status.Experiment == observed.Experiment && !stalled(observed.Benchmark) ||
+		!observed.Benchmark.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	return fail(r.rehearse(ctx, observed))
@@ -166,7 +170,8 @@ func (r *Reconciler) observeNodesAndLeases(ctx context.Context, observed *observ
 	observed.Neighbours = neighbours(observed.Benchmark, leases.Items, others.Items)
 	wanted := experiment.ChosenNodes(observed.State)
 	for i := range others.Items {
-		if other := &others.Items[i]; waits(other) && other.UID != observed.Benchmark.UID && shares(experiment.StatusNodes(other.Status), wanted) {
+		if other := &others.Items[i]; waits(other) && other.UID != observed.Benchmark.UID && shares(experiment.StatusNodes(other.Status),
+			wanted) {
 			observed.Waiting = append(observed.Waiting, experiment.Place{
 				UID: string(other.UID), Name: other.Namespace + "/" + other.Name, Since: other.Status.Queue.Since.Time})
 		}
@@ -190,7 +195,8 @@ func waits(benchmark *v1alpha1.StorageBenchmark) bool {
 }
 
 // observeHolder finds out who else has a node, and whether that benchmark still exists.
-func (r *Reconciler) observeHolder(ctx context.Context, observed *observation, node string, leases []coordinationv1.Lease, others []v1alpha1.StorageBenchmark) error {
+func (r *Reconciler) observeHolder(ctx context.Context, observed *observation, node string, leases []coordinationv1.Lease,
+	others []v1alpha1.StorageBenchmark) error {
 	at := slices.IndexFunc(leases, func(lease coordinationv1.Lease) bool { return lease.Annotations[v1alpha1.AnnotationNode] == node })
 	if at < 0 {
 		return nil
@@ -220,7 +226,8 @@ func (r *Reconciler) abandoned(ctx context.Context, lease *experiment.LeaseState
 		return false, false, nil
 	}
 	var left v1alpha1.BenchmarkRunList
-	if err := r.Live.List(ctx, &left, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: lease.Holder}); err != nil {
+	if err := r.Live.List(ctx, &left, client.InNamespace(key.Namespace),
+		client.MatchingLabels{v1alpha1.LabelBenchmarkUID: lease.Holder}); err != nil {
 		return true, false, fmt.Errorf("look for runs of the vanished benchmark %s: %w", key, err)
 	}
 	if slices.ContainsFunc(left.Items, func(run v1alpha1.BenchmarkRun) bool { return !runs.Resting(&run) }) {
@@ -232,7 +239,8 @@ func (r *Reconciler) abandoned(ctx context.Context, lease *experiment.LeaseState
 		return true, true, nil
 	}
 	var pods corev1.PodList
-	if err := r.Live.List(ctx, &pods, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: lease.Holder}); err != nil {
+	if err := r.Live.List(ctx, &pods, client.InNamespace(key.Namespace),
+		client.MatchingLabels{v1alpha1.LabelBenchmarkUID: lease.Holder}); err != nil {
 		return true, false, fmt.Errorf("look for pods of the vanished benchmark %s: %w", key, err)
 	}
 	return true, !slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool {
@@ -264,7 +272,8 @@ func (r *Reconciler) observeResults(ctx context.Context, observed *observation) 
 	selector := labels.SelectorFromSet(labels.Set{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}).Add(*ofRuns)
 	var stored metav1.PartialObjectMetadataList
 	stored.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
-	if err := r.Client.List(ctx, &stored, client.InNamespace(benchmark.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+	if err := r.Client.List(ctx, &stored, client.InNamespace(benchmark.Namespace),
+		client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return fmt.Errorf("list the results of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err)
 	}
 	for i := range stored.Items {

@@ -34,7 +34,8 @@ const (
 )
 
 // writeResults judges an experiment and writes its ConfigMap.
-func (r *Reconciler) writeResults(ctx context.Context, observed *observation, decision experiment.Decision, action experiment.Action) error {
+func (r *Reconciler) writeResults(ctx context.Context, observed *observation, decision experiment.Decision,
+	action experiment.Action) error {
 	benchmark := observed.Benchmark
 	evidence := experiment.Evidence{
 		Now: r.Clock.Now(), Benchmark: benchmark, Experiment: action.Experiment, Gates: observed.gates, Tally: decision.Tally,
@@ -93,7 +94,8 @@ func (r *Reconciler) loadDocuments(ctx context.Context, runs []v1alpha1.Benchmar
 }
 
 // applyResults creates the ConfigMap, or replaces the contents of one that is ours.
-func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, experiment results.Experiment, action experiment.Action, annotations map[string]string) error {
+func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, experiment results.Experiment,
+	action experiment.Action, annotations map[string]string) error {
 	text, omitted, err := experiment.Encode(maxResultsBytes)
 	if err != nil {
 		return err

@@ -17,7 +17,8 @@ import (
 
 // neighbours are the other benchmarks of the namespace that have a share of nodes and lines, or wait for one. A holder that does not exist
 // any more counts as long as its Lease does.
-func neighbours(benchmark *v1alpha1.StorageBenchmark, leases []coordinationv1.Lease, others []v1alpha1.StorageBenchmark) []experiment.Neighbour {
+func neighbours(benchmark *v1alpha1.StorageBenchmark, leases []coordinationv1.Lease,
+	others []v1alpha1.StorageBenchmark) []experiment.Neighbour {
 	held := map[string]int{}
 	for i := range leases {
 		if lease := leaseState(&leases[i]); strings.HasPrefix(lease.HolderName, benchmark.Namespace+"/") {

@@ -30,14 +30,18 @@ func (r *Reconciler) observeStandards(ctx context.Context, observed *observation
 	var err error
 	standards, hash := &observed.Standards, sha256.New()
 	if spec.Baseline != nil {
-		of := standard[results.Baseline]{"baseline", results.KeyBaseline, results.DecodeBaseline, gate.ReasonBaselineMissing, gate.ReasonBaselineInvalid}
-		if standards.Baseline, standards.BaselineRefused, err = of.read(ctx, r, observed.Benchmark.Namespace, spec.Baseline.ConfigMap.Name, hash); err != nil {
+		of := standard[results.Baseline]{"baseline", results.KeyBaseline, results.DecodeBaseline, gate.ReasonBaselineMissing,
+			gate.ReasonBaselineInvalid}
+		if standards.Baseline, standards.BaselineRefused, err = of.read(ctx, r, observed.Benchmark.Namespace, spec.Baseline.ConfigMap.Name,
+			hash); err != nil {
 			return err
 		}
 	}
 	if spec.Calibration != nil {
-		of := standard[results.Calibration]{"calibration", results.KeyCalibration, results.DecodeCalibration, gate.ReasonCalibrationMissing, gate.ReasonCalibrationInvalid}
-		if standards.Calibration, standards.CalibrationRefused, err = of.read(ctx, r, observed.Benchmark.Namespace, spec.Calibration.ConfigMap.Name, hash); err != nil {
+		of := standard[results.Calibration]{"calibration", results.KeyCalibration, results.DecodeCalibration, gate.ReasonCalibrationMissing,
+			gate.ReasonCalibrationInvalid}
+		if standards.Calibration, standards.CalibrationRefused, err = of.read(ctx, r, observed.Benchmark.Namespace,
+			spec.Calibration.ConfigMap.Name, hash); err != nil {
 			return err
 		}
 	}
@@ -59,7 +63,8 @@ func (s standard[T]) read(ctx context.Context, r *Reconciler, namespace, name st
 	if apierrors.IsNotFound(err) {
 		_, _ = fmt.Fprintf(identity, "no %s ", s.key)
 		return nil, &gate.Refusal{Reason: s.missing, Message: fmt.Sprintf(
-			"there is no ConfigMap %s with the %s: make it with 'kubectl storagebench %[2]s accept' and apply it, and the gate is judged again", name, s.what)}, nil
+			"there is no ConfigMap %s with the %s: make it with 'kubectl storagebench %[2]s accept' and apply it, and the gate is judged again",
+			name, s.what)}, nil
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("read ConfigMap %s/%s: %w", namespace, name, err)
@@ -67,7 +72,8 @@ func (s standard[T]) read(ctx context.Context, r *Reconciler, namespace, name st
 	_, _ = fmt.Fprintf(identity, "%s %d %s ", s.key, len(stored.Data[s.key]), stored.Data[s.key])
 	document, err := s.decode(stored.Data)
 	if err != nil {
-		return nil, &gate.Refusal{Reason: s.broken, Invalid: true, Message: fmt.Sprintf("ConfigMap %s holds no usable %s: %v", name, s.what, err)}, nil
+		return nil, &gate.Refusal{Reason: s.broken, Invalid: true, Message: fmt.Sprintf("ConfigMap %s holds no usable %s: %v", name, s.what,
+			err)}, nil
 	}
 	return &document, nil, nil
 }
@@ -77,6 +83,7 @@ func (r *Reconciler) judgedBy(ctx context.Context, object client.Object) []recon
 	return r.selectBenchmarks(ctx, func(benchmark *v1alpha1.StorageBenchmark) bool {
 		spec := &benchmark.Spec
 		return benchmark.Namespace == object.GetNamespace() &&
-			(spec.Baseline != nil && spec.Baseline.ConfigMap.Name == object.GetName() || spec.Calibration != nil && spec.Calibration.ConfigMap.Name == object.GetName())
+			(spec.Baseline != nil && spec.Baseline.ConfigMap.Name == object.GetName() || spec.Calibration != nil &&
+				spec.Calibration.ConfigMap.Name == object.GetName())
 	})
 }

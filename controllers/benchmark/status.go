@@ -141,9 +141,11 @@ func gateComparisons(evidence []results.Comparison) []v1alpha1.GateComparison {
 	for _, c := range evidence {
 		all = append(all, v1alpha1.GateComparison{
 			Variant: kstatus.Shorten(c.Variant, 512), Verdict: v1alpha1.Verdict(c.Verdict), ChangePartsPerMillion: c.ChangePartsPerMillion,
-			LowPartsPerMillion: c.LowPartsPerMillion, HighPartsPerMillion: c.HighPartsPerMillion, ConfidencePartsPerMillion: c.ConfidencePartsPerMillion,
+			LowPartsPerMillion: c.LowPartsPerMillion, HighPartsPerMillion: c.HighPartsPerMillion,
+			ConfidencePartsPerMillion:       c.ConfidencePartsPerMillion,
 			WorseProbabilityPartsPerMillion: c.WorseProbabilityPartsPerMillion, WithinProbabilityPartsPerMillion: c.WithinProbabilityPartsPerMillion,
-			Runs: c.Runs, BaselineRuns: c.BaselineRuns, TolerancePartsPerMillion: c.TolerancePartsPerMillion, NoisePartsPerMillion: c.NoisePartsPerMillion,
+			Runs: c.Runs, BaselineRuns: c.BaselineRuns, TolerancePartsPerMillion: c.TolerancePartsPerMillion,
+			NoisePartsPerMillion: c.NoisePartsPerMillion,
 		})
 	}
 	return all

@@ -26,7 +26,8 @@ func testObservation() *observation {
 
 // manyResults has more of everything than a status may hold.
 func manyResults(variants, phases int) *results.Experiment {
-	experiment := &results.Experiment{Verdict: "Passed", Message: strings.Repeat("ü", 5000), FinishedAt: &noon, Omitted: []string{strings.Repeat("raw ", 200)}}
+	experiment := &results.Experiment{Verdict: "Passed", Message: strings.Repeat("ü", 5000), FinishedAt: &noon,
+		Omitted: []string{strings.Repeat("raw ", 200)}}
 	for v := range variants {
 		variant := results.VariantResult{Name: fmt.Sprintf("v%03d", v)}
 		for p := range phases {
@@ -36,11 +37,13 @@ func manyResults(variants, phases int) *results.Experiment {
 			}
 			variant.Phases = append(variant.Phases, phase)
 		}
-		variant.Phases = append(variant.Phases, results.PhaseResult{Name: "fill", Metrics: []results.MetricResult{{Name: "filledBytes", Median: 1}}})
+		variant.Phases = append(variant.Phases,
+			results.PhaseResult{Name: "fill", Metrics: []results.MetricResult{{Name: "filledBytes", Median: 1}}})
 		experiment.Variants = append(experiment.Variants, variant)
 	}
 	for g := range 16 {
-		experiment.Gates = append(experiment.Gates, results.GateResult{Name: fmt.Sprint("g", g), Verdict: "Passed", Reason: "Holds", Message: strings.Repeat("€", 2000)})
+		experiment.Gates = append(experiment.Gates, results.GateResult{Name: fmt.Sprint("g", g), Verdict: "Passed", Reason: "Holds",
+			Message: strings.Repeat("€", 2000)})
 	}
 	return experiment
 }
@@ -87,7 +90,8 @@ func checkBounds(t *testing.T, status v1alpha1.StorageBenchmarkStatus) {
 	if len(status.Results.Omitted) > 256 || len(status.History) > 100 || len(status.Conditions) > 8 || len(status.State) > 64 {
 		t.Errorf("the status outgrows its schema: %d history, %d conditions", len(status.History), len(status.Conditions))
 	}
-	if !meta.IsStatusConditionTrue(status.Conditions, "Ready") || !meta.IsStatusConditionTrue(status.Conditions, "Passed") || !meta.IsStatusConditionTrue(status.Conditions, "Complete") {
+	if !meta.IsStatusConditionTrue(status.Conditions, "Ready") || !meta.IsStatusConditionTrue(status.Conditions, "Passed") ||
+		!meta.IsStatusConditionTrue(status.Conditions, "Complete") {
 		t.Errorf("conditions %+v", status.Conditions)
 	}
 }
@@ -102,7 +106,8 @@ func TestSameWorldSameStatus(t *testing.T) {
 		{Position: experiment.PositionWaiting, Reason: "NoNode", Message: "no node"},
 		{Position: experiment.PositionStalled, Reason: "GateInvalid", Message: "gate x"},
 		{Position: experiment.PositionSuspended, Reason: "Suspended", Message: "suspended"},
-		{Position: experiment.PositionRunning, Reason: "Progressing", Message: "run 1 of 4", NodeName: "n1", StorageClass: "fast", Current: &run, Tally: experiment.Tally{Total: 4, Done: 1, MeanDuration: time.Hour + 1}},
+		{Position: experiment.PositionRunning, Reason: "Progressing", Message: "run 1 of 4", NodeName: "n1", StorageClass: "fast", Current: &run,
+			Tally: experiment.Tally{Total: 4, Done: 1, MeanDuration: time.Hour + 1}},
 		{Position: experiment.PositionFinished, Reason: "Finished", Message: "over", NodeName: "n1", Fingerprint: "f"},
 	} {
 		t.Run(string(decision.Position), func(t *testing.T) {

@@ -46,7 +46,8 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 	}
 	if !r.WithoutClusterReads {
 		registered = registered.
-			Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor(v1alpha1.ReasonStorageClassNotFound, v1alpha1.ReasonNoDefaultClass))).
+			Watches(&storagev1.StorageClass{},
+				handler.EnqueueRequestsFromMapFunc(r.waitingFor(v1alpha1.ReasonStorageClassNotFound, v1alpha1.ReasonNoDefaultClass))).
 			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor(v1alpha1.ReasonNoNode)), builder.WithPredicates(nodeChanged()))
 	}
 	return registered.WithOptions(options).Complete(r)
@@ -98,7 +99,8 @@ func lineMoved() predicate.Predicate {
 		UpdateFunc: func(change event.UpdateEvent) bool {
 			before, ok := change.ObjectOld.(*v1alpha1.StorageBenchmark)
 			after, fine := change.ObjectNew.(*v1alpha1.StorageBenchmark)
-			return ok && fine && (waits(before) != waits(after) || limited(before) != limited(after) || before.Status.NodeName != after.Status.NodeName)
+			return ok && fine && (waits(before) != waits(after) || limited(before) != limited(after) ||
+				before.Status.NodeName != after.Status.NodeName)
 		},
 	}
 }

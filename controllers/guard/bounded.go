@@ -25,8 +25,9 @@ var ErrSilent = errors.New("a disk does not answer")
 // IsSilent says whether a look has failed because the disk does not answer.
 func IsSilent(err error) bool { return errors.Is(err, device.Silent) }
 
-// Bounded looks at disks for a limited time. A look at a disk that does not answer hangs in the kernel, and nothing ends it: it is left behind,
-// and until it ends no other look at that disk is begun, by whatever path. What it would still do then, it does not: see device.Wish.GivenUp.
+// Bounded looks at disks for a limited time. A look at a disk that does not answer hangs in the kernel, and nothing ends it: it is left
+// behind, and until it ends no other look at that disk is begun, by whatever path. What it would still do then, it does not: see
+// device.Wish.GivenUp.
 type Bounded struct {
 	Disks
 	// Patience instead of lookPatience.
@@ -114,7 +115,9 @@ func (b *Bounded) Identify(path string) (device.Disk, error) {
 
 // Verify opens nothing either.
 func (b *Bounded) Verify(checked device.Disk) error {
-	_, err := within(b, checked.Path, checked.Path, b.patience(), func(<-chan struct{}) (struct{}, error) { return struct{}{}, b.Disks.Verify(checked) })
+	_, err := within(b, checked.Path, checked.Path, b.patience(), func(<-chan struct{}) (struct{}, error) {
+		return struct{}{}, b.Disks.Verify(checked)
+	})
 	return err
 }
 
@@ -128,7 +131,9 @@ func (b *Bounded) Answer(path string) error {
 }
 
 func (b *Bounded) answer(path string, known device.Disk) error {
-	_, err := within(b, key(path, known), path, b.patience(), func(<-chan struct{}) (struct{}, error) { return struct{}{}, b.Disks.Answer(path) })
+	_, err := within(b, key(path, known), path, b.patience(), func(<-chan struct{}) (struct{}, error) {
+		return struct{}{}, b.Disks.Answer(path)
+	})
 	return err
 }
 
@@ -140,7 +145,9 @@ func (b *Bounded) PoolUsers(pool string, own ...string) ([]string, error) {
 
 // RemoveFolders walks a folder on which a pool may be mounted that does not answer.
 func (b *Bounded) RemoveFolders(top, folder string) error {
-	_, err := within(b, folder, folder, b.patience(), func(<-chan struct{}) (struct{}, error) { return struct{}{}, b.Disks.RemoveFolders(top, folder) })
+	_, err := within(b, folder, folder, b.patience(), func(<-chan struct{}) (struct{}, error) {
+		return struct{}{}, b.Disks.RemoveFolders(top, folder)
+	})
 	return err
 }
 
@@ -212,5 +219,6 @@ func (b *Bounded) refuse(key, what string) error {
 
 func silent(what, detail string) error {
 	return &device.RefusedError{Path: what, Findings: []device.Finding{{Reason: device.Silent,
-		Detail: detail + ". Look at 'dmesg' on the node, and bring it back or unplug it; it is looked at again as soon as the kernel ends that request"}}}
+		Detail: detail +
+			". Look at 'dmesg' on the node, and bring it back or unplug it; it is looked at again as soon as the kernel ends that request"}}}
 }

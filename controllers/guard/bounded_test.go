@@ -152,7 +152,8 @@ func TestASilentDiskIsAskedOnce(t *testing.T) {
 	for range 50 {
 		for name, look := range looks {
 			for _, path := range []string{silentDisk, sameDisk} {
-				if err := look(path); !IsSilent(err) || !strings.Contains(err.Error(), path+" is refused: it does not answer: "+silentDisk+", asked at 2") {
+				if err := look(path); !IsSilent(err) || !strings.Contains(err.Error(), path+" is refused: it does not answer: "+silentDisk+
+					", asked at 2") {
 					t.Fatalf("%s of %s: %v", name, path, err)
 				}
 			}
@@ -161,7 +162,8 @@ func TestASilentDiskIsAskedOnce(t *testing.T) {
 			}
 		}
 	}
-	if asked := disks.count("Answer "+silentDisk) + disks.count("Answer "+sameDisk); asked != 1 || disks.count("Check "+silentDisk)+disks.count("Wipe "+sameDisk) != 0 {
+	if asked := disks.count("Answer "+silentDisk) + disks.count("Answer "+sameDisk); asked != 1 ||
+		disks.count("Check "+silentDisk)+disks.count("Wipe "+sameDisk) != 0 {
 		t.Errorf("the disk was asked %d times, and looked into", asked)
 	}
 	if more := runtime.NumGoroutine() - before; more > 10 || len(b.Hanging()) != 1 {
@@ -264,7 +266,8 @@ func TestASurveyAsksAllAtOnce(t *testing.T) {
 		disks.hangs["Answer "+wanted[number]] = wait
 	}
 	begun := time.Now()
-	seen := Survey(b, &v1alpha1.BenchmarkPool{}, nil, append(wanted, goodDisk, "/dev/disk/by-id/others"), func(path string) bool { return path != "/dev/disk/by-id/others" }, nil, nil)
+	seen := Survey(b, &v1alpha1.BenchmarkPool{}, nil, append(wanted, goodDisk, "/dev/disk/by-id/others"),
+		func(path string) bool { return path != "/dev/disk/by-id/others" }, nil, nil)
 	if spent := time.Since(begun); spent > 10*b.Patience {
 		t.Errorf("it took %s", spent)
 	}
@@ -288,7 +291,8 @@ func TestNothingWaitsForASilentDisk(t *testing.T) {
 	if err := Answering(b, []string{goodDisk}); err != nil {
 		t.Error(err)
 	}
-	if err := Answering(b, []string{goodDisk, sameDisk, silentDisk}); !errors.Is(err, ErrSilent) || !strings.Contains(err.Error(), silentDisk) {
+	if err := Answering(b, []string{goodDisk, sameDisk, silentDisk}); !errors.Is(err, ErrSilent) ||
+		!strings.Contains(err.Error(), silentDisk) {
 		t.Error(err)
 	}
 	ran := false

@@ -10,8 +10,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// ProveDataset reads from ZFS, at this moment, that a dataset of a kept pool is the one that was looked at, that this BenchmarkPool has made
-// it, and that it is not the present run's. The pool is proven first. The marks are read last.
+// ProveDataset reads from ZFS, at this moment, that a dataset of a kept pool is the one that was looked at, that this BenchmarkPool has
+// made it, and that it is not the present run's. The pool is proven first. The marks are read last.
 func ProveDataset(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, poolGUID, name, guid string) error {
 	if err := Prove(ctx, host, pool, poolGUID); err != nil {
 		return err
@@ -27,9 +27,11 @@ func ProveDataset(ctx context.Context, host *zfs.Client, pool *v1alpha1.Benchmar
 	if err != nil {
 		return fmt.Errorf("confirm whose dataset %s is: %w", name, err)
 	}
-	state := pools.State{Pool: pool, Live: &pools.LivePool{PoolSummary: zfs.PoolSummary{Name: naming.PoolName(pool)}, Datasets: datasets, DatasetProperties: marks}}
+	state := pools.State{Pool: pool, Live: &pools.LivePool{PoolSummary: zfs.PoolSummary{Name: naming.PoolName(pool)}, Datasets: datasets,
+		DatasetProperties: marks}}
 	if outdated := state.OutdatedDataset(); outdated == nil || outdated.Name != name {
-		return fmt.Errorf("dataset %s does not carry %s=%s and the %s of an earlier run: %w", name, naming.PropertyUID, pool.UID, naming.PropertyRun, ErrNotOurs)
+		return fmt.Errorf("dataset %s does not carry %s=%s and the %s of an earlier run: %w", name, naming.PropertyUID, pool.UID,
+			naming.PropertyRun, ErrNotOurs)
 	}
 	return nil
 }

@@ -169,7 +169,8 @@ func Rivals(ctx context.Context, live client.Reader, pool *v1alpha1.BenchmarkPoo
 
 // Survey looks at the disks that are wanted for a pool, and identifies those that others claim or that a live pool has: two paths
 // may lead to one disk. Nothing but what is granted is opened: that would keep its owner from mounting it meanwhile.
-func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy pools.DevicePolicy, wanted []string, granted func(path string) bool, leaves []zfs.VdevStatus, rivals []v1alpha1.BenchmarkPool) map[string]pools.Disk {
+func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy pools.DevicePolicy, wanted []string, granted func(path string) bool,
+	leaves []zfs.VdevStatus, rivals []v1alpha1.BenchmarkPool) map[string]pools.Disk {
 	seen := map[string]pools.Disk{}
 	// All at once: one after another, each disk that does not answer would be waited for. What was found out is remembered below.
 	_ = Answering(disks, slices.DeleteFunc(slices.Clone(wanted), func(path string) bool { return !granted(path) }))

@@ -12,7 +12,8 @@ import (
 
 // Mount mounts a dataset of the spec at its place on the node, with the folder that pods get in it. The place is walked without following a
 // link and made unwritable first; what is mounted is proven to be there and nowhere else.
-func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string, dataset v1alpha1.PoolDataset) error {
+func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string,
+	dataset v1alpha1.PoolDataset) error {
 	name, point := naming.DatasetName(pool, dataset), naming.MountPoint(naming.PoolName(pool), dataset.Path)
 	if err := Alone(ctx, host, name); err != nil {
 		return err
@@ -43,7 +44,8 @@ func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.Be
 	return err
 }
 
-// Alone makes sure that no dataset below another is mounted when that is, or gets another mount point: it would be mounted where pods write.
+// Alone makes sure that no dataset below another is mounted when that is, or gets another mount point: it would be mounted where pods
+// write.
 func Alone(ctx context.Context, host *zfs.Client, name string) error {
 	all, err := host.Datasets(ctx, name)
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 const turnPatience = 15 * time.Second
 
 // Turns let one at a time look at a pool and change it. A turn is for a set of names: those of pools and of disks. Two that have a name in
-// common never have their turns at the same time. All names of a turn are taken at once or none, so that nobody waits for anybody in a ring.
+// common never have their turns at the same time. All names of a turn are taken at once or none, so that nobody waits for anybody in a
+// ring.
 type Turns struct {
 	// Patience instead of turnPatience.
 	Patience time.Duration
@@ -48,9 +49,9 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("waiting for %s, which has worked with %s since %s", e.Who, e.Name, e.Since.UTC().Format(time.RFC3339))
 }
 
-// Take waits for a turn, but not for a holder that is stuck: then it returns a BusyError, and whoever wants the turn comes back later. Programs
-// that are started under the returned context and do not end keep the turn, however long ago End was called: what hangs in the kernel with a
-// disk in its hands may still change it.
+// Take waits for a turn, but not for a holder that is stuck: then it returns a BusyError, and whoever wants the turn comes back later.
+// Programs that are started under the returned context and do not end keep the turn, however long ago End was called: what hangs in the
+// kernel with a disk in its hands may still change it.
 func (t *Turns) Take(ctx context.Context, who string, names ...string) (context.Context, *Turn, error) {
 	patience := t.Patience
 	if patience == 0 {
@@ -138,8 +139,8 @@ func (t *Turns) Held() []HeldTurn {
 	return all
 }
 
-// TurnNames are the names of a turn with pools: theirs, and those of every disk that they claim, by its path and by the number that the kernel
-// knows it by. Two objects that claim one pool name or one disk, by whatever paths, have one of them in common.
+// TurnNames are the names of a turn with pools: theirs, and those of every disk that they claim, by its path and by the number that the
+// kernel knows it by. Two objects that claim one pool name or one disk, by whatever paths, have one of them in common.
 func TurnNames(disks Disks, further []string, objects ...*v1alpha1.BenchmarkPool) []string {
 	var names []string
 	paths := slices.Clone(further)

@@ -41,7 +41,8 @@ var kinds = []kind{
 			if pools.LetsGo(pool) {
 				left = pools.StaysBehind(pool, pool.Status.GUID)
 			}
-			return orphan{node: pool.Spec.NodeName, conditions: &pool.Status.Conditions, retained: !pools.Destroys(pool), left: left, release: pools.ReleaseCommand(pool)}
+			return orphan{node: pool.Spec.NodeName, conditions: &pool.Status.Conditions, retained: !pools.Destroys(pool), left: left,
+				release: pools.ReleaseCommand(pool)}
 		},
 	},
 	{

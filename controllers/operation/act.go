@@ -70,8 +70,8 @@ func (r *Reconciler) answered(ctx context.Context, state operations.State, comma
 	return r.proven(ctx, state, command)
 }
 
-// made are the properties of a dataset that the operation makes of its source: its mark, and that nothing mounts it. It may lie below what a
-// pod can write.
+// made are the properties of a dataset that the operation makes of its source: its mark, and that nothing mounts it. It may lie below what
+// a pod can write.
 func made(state operations.State) map[string]string {
 	properties := map[string]string{naming.PropertyOperation: string(state.Operation.UID)}
 	if state.Source.Type == "filesystem" {

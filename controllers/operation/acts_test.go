@@ -63,8 +63,9 @@ func acts() map[string]act {
 				w.node.pools[0].datasets = append(w.node.pools[0].datasets, w.node.dataset("bench0/data@s", "snapshot"))
 			},
 			once: []string{"zfs clone -o canmount=noauto -o mountpoint=none -o storagebench.dev:operation=12345678-op bench0/data@s bench0/copy"}},
-		"destroyDataset": {action: v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "data", Recursive: true}}, events: 4,
-			once: []string{"zfs destroy -r bench0/data"},
+		"destroyDataset": {action: v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "data", Recursive: true}},
+			events: 4,
+			once:   []string{"zfs destroy -r bench0/data"},
 			check: func(t *testing.T, w *world, operation *v1alpha1.PoolOperation) {
 				if w.node.pools[0].find("bench0/data") != nil || w.node.pools[0].freeing != 0 || metricOf(operation, "freedBytes") != 50 {
 					t.Errorf("%+v, status %+v", w.node.pools[0], operation.Status)
@@ -72,9 +73,11 @@ func acts() map[string]act {
 			}},
 		"scrub": {action: v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}, events: 4, once: []string{"zpool scrub bench0"}},
 		"trim":  {action: v1alpha1.PoolAction{Trim: &v1alpha1.TrimAction{}}, events: 4, once: []string{"zpool trim bench0"}},
-		"addVdev": {action: v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{Type: "mirror", Devices: []v1alpha1.DevicePath{diskD, "/dev/disk/by-id/e"}}}, events: 4,
+		"addVdev": {action: v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{Type: "mirror",
+			Devices: []v1alpha1.DevicePath{diskD, "/dev/disk/by-id/e"}}}, events: 4,
 			once: []string{"zpool add -o ashift=12 bench0 mirror " + diskD + " /dev/disk/by-id/e"}},
-		"removeVdev": {action: v1alpha1.PoolAction{RemoveVdev: &v1alpha1.RemoveVdevAction{Device: diskB}}, events: 4, once: []string{"zpool remove bench0 "}},
+		"removeVdev": {action: v1alpha1.PoolAction{RemoveVdev: &v1alpha1.RemoveVdevAction{Device: diskB}}, events: 4,
+			once: []string{"zpool remove bench0 "}},
 		"replaceDevice": {action: v1alpha1.PoolAction{ReplaceDevice: &v1alpha1.ReplaceDeviceAction{Device: diskA, With: diskD}}, events: 4,
 			once: []string{"zpool replace bench0 "},
 			check: func(t *testing.T, w *world, _ *v1alpha1.PoolOperation) {
@@ -82,7 +85,8 @@ func acts() map[string]act {
 					t.Errorf("the first disk is %+v", disk)
 				}
 			}},
-		"exportImport": {action: v1alpha1.PoolAction{ExportImport: &v1alpha1.ExportImportAction{}}, events: 5, once: []string{"zpool export bench0"},
+		"exportImport": {action: v1alpha1.PoolAction{ExportImport: &v1alpha1.ExportImportAction{}}, events: 5,
+			once: []string{"zpool export bench0"},
 			check: func(t *testing.T, w *world, _ *v1alpha1.PoolOperation) {
 				if pool := w.node.pools[0]; !pool.imported || pool.loads != 2 {
 					t.Errorf("%+v", pool)
@@ -103,16 +107,19 @@ func acts() map[string]act {
 			}},
 		"copy": {action: v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", To: "copy"}}, events: 3, prepare: prepareCopy,
 			check: func(t *testing.T, w *world, operation *v1alpha1.PoolOperation) {
-				if w.node.read(t, "/mnt/copy/folder/small") != "y" || len(w.node.read(t, "/mnt/copy/large")) != 3000 || metricOf(operation, "copiedBytes") != 3001 || metricOf(operation, "skippedEntries") != 1 {
+				if w.node.read(t, "/mnt/copy/folder/small") != "y" || len(w.node.read(t, "/mnt/copy/large")) != 3000 ||
+					metricOf(operation, "copiedBytes") != 3001 || metricOf(operation, "skippedEntries") != 1 {
 					t.Errorf("status %+v", operation.Status)
 				}
 				if _, err := os.Lstat(filepath.Join(w.node.root, "/mnt/copy/link")); err == nil {
 					t.Error("the link was copied")
 				}
 			}},
-		"replicate": {action: v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "data", ToPool: "bench1", To: "received", Increments: 2}}, events: 15,
+		"replicate": {action: v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "data", ToPool: "bench1", To: "received",
+			Increments: 2}}, events: 15,
 			check: checkReplication},
-		"moduleParameter": {action: v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "30", Duration: seconds(20)}}, events: 3,
+		"moduleParameter": {action: v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "30",
+			Duration: seconds(20)}}, events: 3,
 			check: checkParameter},
 		"observe": {action: v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{Duration: seconds(20), Interval: seconds(1)}}, events: 3,
 			interrupted: v1alpha1.ReasonObservationInterrupted, check: checkObservation},
@@ -148,7 +155,8 @@ func checkReplication(t *testing.T, w *world, _ *v1alpha1.PoolOperation) {
 			}
 		}
 	}
-	want := []string{"bench1/received 12345678-op", "bench1/received@storagebench-12345678-0 ", "bench1/received@storagebench-12345678-1 ", "bench1/received@storagebench-12345678-2 "}
+	want := []string{"bench1/received 12345678-op", "bench1/received@storagebench-12345678-0 ", "bench1/received@storagebench-12345678-1 ",
+		"bench1/received@storagebench-12345678-2 "}
 	if !slices.Equal(there, want) {
 		t.Errorf("there are %q", there)
 	}
@@ -173,12 +181,14 @@ func checkObservation(t *testing.T, _ *world, operation *v1alpha1.PoolOperation)
 		return
 	}
 	document := unpack[poolseries.Document](t, operation)
-	if len(document.Series.OffsetMilliseconds) < 3 || len(document.Vdevs) != 3 || !document.Vdevs[0].TopLevel || !document.Vdevs[1].Disk || document.Gang == nil ||
+	if len(document.Series.OffsetMilliseconds) < 3 || len(document.Vdevs) != 3 || !document.Vdevs[0].TopLevel || !document.Vdevs[1].Disk ||
+		document.Gang == nil ||
 		document.TransactionGroups == nil || len(document.RequestSizes) != 1 {
 		t.Errorf("document %+v", document)
 	}
 	window := metricOf(operation, "windowMilliseconds")
-	if window < 20_000 || metricOf(operation, "poolReadOperations")*1000 != window || metricOf(operation, "diskReadOperations")*1000 != window {
+	if window < 20_000 || metricOf(operation, "poolReadOperations")*1000 != window ||
+		metricOf(operation, "diskReadOperations")*1000 != window {
 		t.Errorf("metrics %+v", operation.Status.Metrics)
 	}
 }

@@ -42,15 +42,19 @@ func startManager(t *testing.T, node *fakeNode) client.Client {
 		}
 	})
 	scheme := newScheme(t)
-	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-		&v1alpha1.PoolOperation{}: Cached("node-a"),
-		&v1alpha1.BenchmarkPool{}: {Field: fields.OneTermEqualSelector(v1alpha1.FieldNodeName, "node-a")},
-	}}})
+	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.PoolOperation{}: Cached("node-a"),
+			&v1alpha1.BenchmarkPool{}: {Field: fields.OneTermEqualSelector(v1alpha1.FieldNodeName, "node-a")},
+		}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	reconciler := &Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("agent"), NodeName: "node-a", Agent: "life-1",
-		Policy: pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Parameters: operations.ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []operations.ParameterValues{{Min: 1, Max: 60}}}}, ZFS: zfs.New(node), Disks: node,
+	reconciler := &Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("agent"), NodeName: "node-a",
+		Agent:      "life-1",
+		Policy:     pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}},
+		Parameters: operations.ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []operations.ParameterValues{{Min: 1, Max: 60}}}},
+		ZFS:        zfs.New(node), Disks: node,
 		Root: node.root, Turns: &guard.Turns{}, Clock: clock.RealClock{}}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		t.Fatal(err)
@@ -94,12 +98,14 @@ func TestOnAnAPIServer(t *testing.T) {
 	}
 	outcome := func(name, want string) {
 		t.Helper()
-		g.Eventually(func(g gomega.Gomega) { g.Expect(status(name)(g).Outcome).To(gomega.Equal(want)) }, 30*time.Second).Should(gomega.Succeed(), name)
+		g.Eventually(func(g gomega.Gomega) { g.Expect(status(name)(g).Outcome).To(gomega.Equal(want)) }, 30*time.Second).Should(gomega.Succeed(),
+			name)
 	}
 	// All wait for their pools, which come later.
 	actions := acts()
 	for _, name := range []string{"snapshot", "replicate", "moduleParameter", "metaslabMap", "layoutScore"} {
-		operation := wanted("op-"+map[string]string{"snapshot": "snapshot", "replicate": "replicate", "moduleParameter": "parameter", "metaslabMap": "map", "layoutScore": "score"}[name], actions[name].action)
+		operation := wanted("op-"+map[string]string{"snapshot": "snapshot", "replicate": "replicate", "moduleParameter": "parameter",
+			"metaslabMap": "map", "layoutScore": "score"}[name], actions[name].action)
 		if operation.Spec.Action.ModuleParameter != nil {
 			operation.Spec.Action.ModuleParameter.Duration = nil
 		}
@@ -107,7 +113,8 @@ func TestOnAnAPIServer(t *testing.T) {
 	}
 	watching := wanted("op-observe", v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}})
 	create(watching)
-	g.Eventually(func(g gomega.Gomega) { g.Expect(status("op-snapshot")(g).Conditions).NotTo(gomega.BeEmpty()) }, 30*time.Second).Should(gomega.Succeed())
+	g.Eventually(func(g gomega.Gomega) { g.Expect(status("op-snapshot")(g).Conditions).NotTo(gomega.BeEmpty()) },
+		30*time.Second).Should(gomega.Succeed())
 	for at, name := range []string{"bench0", "bench1"} {
 		pool := readyPool(name)
 		conditions := pool.Status.Conditions

@@ -40,7 +40,8 @@ func TestOnlyWhatIsMeantIsDestroyed(t *testing.T) {
 		for _, right := range []bool{true, false} {
 			one := acts()[name]
 			w := newWorld(t)
-			guid := v1alpha1.GUID(map[string]string{"destroyDataset": w.node.pools[0].find("bench0/data").guid, "removeVdev": w.node.pools[0].tops[0].guid,
+			guid := v1alpha1.GUID(map[string]string{"destroyDataset": w.node.pools[0].find("bench0/data").guid,
+				"removeVdev":    w.node.pools[0].tops[0].guid,
 				"replaceDevice": w.node.pools[0].tops[0].disks[0].guid}[name])
 			if !right {
 				guid += "0"
@@ -63,7 +64,8 @@ func TestOnlyWhatIsMeantIsDestroyed(t *testing.T) {
 				continue
 			}
 			expect(t, ended, "Failed", v1alpha1.ReasonGUIDMismatch)
-			if message := ended.Status.Conditions[0].Message; !strings.Contains(message, "guid "+string(guid)) || !strings.Contains(message, "guid "+strings.TrimSuffix(string(guid), "0")) {
+			if message := ended.Status.Conditions[0].Message; !strings.Contains(message, "guid "+string(guid)) ||
+				!strings.Contains(message, "guid "+strings.TrimSuffix(string(guid), "0")) {
 				t.Errorf("%s: message %q", name, message)
 			}
 			if len(w.node.commands) > 0 || ended.Status.StartedAt != nil {
@@ -75,7 +77,8 @@ func TestOnlyWhatIsMeantIsDestroyed(t *testing.T) {
 
 // TestWorkThatEndsItsAgentIsGivenUp: what takes more memory than the agent has does not end one agent after another for ever.
 func TestWorkThatEndsItsAgentIsGivenUp(t *testing.T) {
-	for name, deadly := range map[string]string{"layoutScore": "zdb -ddddd", "metaslabMap": "zdb -mm", "replicate": "zfs send", "destroyDataset": "zfs destroy"} {
+	for name, deadly := range map[string]string{"layoutScore": "zdb -ddddd", "metaslabMap": "zdb -mm", "replicate": "zfs send",
+		"destroyDataset": "zfs destroy"} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, wanted("op", acts()[name].action))
 			w.node.deadly = deadly
@@ -136,7 +139,8 @@ func TestAnAgentThatIsAskedToEndHasNotDied(t *testing.T) {
 
 // TestAGrantThatIsTakenBack between the start and the command is none.
 func TestAGrantThatIsTakenBack(t *testing.T) {
-	for name, grants := range map[string]operations.ParameterAllowlist{"none": nil, "smaller": {{Name: "zfs_txg_timeout", Values: []operations.ParameterValues{{Min: 1, Max: 29}}}}} {
+	for name, grants := range map[string]operations.ParameterAllowlist{"none": nil,
+		"smaller": {{Name: "zfs_txg_timeout", Values: []operations.ParameterValues{{Min: 1, Max: 29}}}}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, wanted("op", acts()["moduleParameter"].action))
 			if _, err := w.turn("op"); err != nil || w.get("op").Status.StartedAt == nil {

@@ -31,7 +31,8 @@ func TestAnOperationDoesNotWaitForAStuckPool(t *testing.T) {
 	if spent := time.Since(begun); spent > 10*time.Second {
 		t.Errorf("20 turns took %s", spent)
 	}
-	if ready := w.get("op").Status.Conditions[0]; !strings.Contains(ready.Message, "waiting for BenchmarkPool bench0, which has worked with pool bench0 since") {
+	if ready := w.get("op").Status.Conditions[0]; !strings.Contains(ready.Message,
+		"waiting for BenchmarkPool bench0, which has worked with pool bench0 since") {
 		t.Errorf("it says %q", ready.Message)
 	}
 	if len(w.node.commands) > 0 {
@@ -71,7 +72,8 @@ func TestATurnIsForAllThatAnOperationTouches(t *testing.T) {
 	}
 	w := newWorld(t)
 	action := v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/new"}}}
-	if names, err := w.agent.turnNames(t.Context(), wanted("op", action)); err != nil || !guard.Covers(names, []string{"disk /dev/disk/by-id/new", "device /dev/disk/by-id/new"}) {
+	if names, err := w.agent.turnNames(t.Context(), wanted("op", action)); err != nil ||
+		!guard.Covers(names, []string{"disk /dev/disk/by-id/new", "device /dev/disk/by-id/new"}) {
 		t.Errorf("%v, the turn is for %q", err, names)
 	}
 }

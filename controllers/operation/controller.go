@@ -180,7 +180,8 @@ func (e runError) Unwrap() error { return e.error }
 
 // failed is the decision after its action has failed. What ZFS or the agent refuses is the outcome; the rest may pass.
 func failed(decision operations.Decision, err error) operations.Decision {
-	after := operations.Decision{Reason: v1alpha1.ReasonActionFailed, Message: err.Error() + " (will be tried again)", Progress: decision.Progress}
+	after := operations.Decision{Reason: v1alpha1.ReasonActionFailed, Message: err.Error() + " (will be tried again)",
+		Progress: decision.Progress}
 	var run runError
 	if errors.As(err, &run) && operations.Permanent(err) {
 		after.Outcome, after.Message = v1alpha1.OutcomeFailed, err.Error()
@@ -191,7 +192,8 @@ func failed(decision operations.Decision, err error) operations.Decision {
 // writeStatus writes a changed status; one that differs only in how far the work is, not too often: then it says when. The
 // update carries the version that was observed: a status that has changed meanwhile is not overwritten, the conflict brings
 // another reconcile.
-func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOperation, status v1alpha1.PoolOperationStatus) (time.Duration, error) {
+func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOperation,
+	status v1alpha1.PoolOperationStatus) (time.Duration, error) {
 	if kstatus.Same(operation.Status, status) {
 		return 0, nil
 	}
@@ -211,14 +213,15 @@ func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOp
 
 // onlyProgress says whether two statuses differ only in progress and the words for it.
 func onlyProgress(before, after v1alpha1.PoolOperationStatus) bool {
-	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
+	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady),
+		meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
 	return was != nil && is != nil && was.Reason == is.Reason && before.Outcome == after.Outcome && before.Handle == after.Handle &&
 		slices.Equal(before.Attempts, after.Attempts) &&
 		before.PoolUID == after.PoolUID && before.ToPoolUID == after.ToPoolUID && before.ObservedGeneration == after.ObservedGeneration
 }
 
-// SetupWithManager registers the controller and what it watches. Operations on one pool are looked at one after another, so that two of them
-// never begin at the same time; what takes long is done beside that.
+// SetupWithManager registers the controller and what it watches. Operations on one pool are looked at one after another, so that two of
+// them never begin at the same time; what takes long is done beside that.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if r.Agent == "" {
 		return errors.New("the agent has no identity for this life")

@@ -46,7 +46,8 @@ func (r *Reconciler) copy(ctx context.Context, state operations.State, j *job) (
 		return operations.Result{}, err
 	}
 	if _, target, _ := strings.Cut(state.Operation.Status.Handle, " "); target != state.Target.GUID {
-		return operations.Result{}, fmt.Errorf("dataset %s is another than when the operation began: %w", state.Target.Name, operations.ErrPermanent)
+		return operations.Result{}, fmt.Errorf("dataset %s is another than when the operation began: %w", state.Target.Name,
+			operations.ErrPermanent)
 	}
 	from, err := r.open(state.Source.Name, true)
 	if err != nil {
@@ -58,7 +59,8 @@ func (r *Reconciler) copy(ctx context.Context, state operations.State, j *job) (
 		return operations.Result{}, err
 	}
 	const bufferBytes = 1 << 20
-	copier := &copying{from: from, to: to, half: ".storagebench-copy-" + string(state.Operation.UID), target: state.Target.Name, job: j, buffer: make([]byte, bufferBytes), now: r.Clock.Now}
+	copier := &copying{from: from, to: to, half: ".storagebench-copy-" + string(state.Operation.UID), target: state.Target.Name, job: j,
+		buffer: make([]byte, bufferBytes), now: r.Clock.Now}
 	err = errors.Join(copier.all(ctx), to.Close())
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		err = errors.Join(err, operations.ErrPermanent)
@@ -67,7 +69,8 @@ func (r *Reconciler) copy(ctx context.Context, state operations.State, j *job) (
 		return operations.Result{}, fmt.Errorf("copy the files of %s to %s: %w", state.Source.Name, state.Target.Name, err)
 	}
 	return operations.Result{
-		Message: fmt.Sprintf("%d files of %s are copied to %s; %d others (links, devices, sockets) are left out", copier.files, state.Source.Name, state.Target.Name, copier.other),
+		Message: fmt.Sprintf("%d files of %s are copied to %s; %d others (links, devices, sockets) are left out", copier.files, state.Source.Name,
+			state.Target.Name, copier.other),
 		Metrics: []v1alpha1.OperationMetric{{Name: "copiedBytes", Value: copier.bytes}, {Name: "copiedFiles", Value: copier.files},
 			{Name: "copiedFolders", Value: copier.folders}, {Name: "skippedEntries", Value: copier.other}},
 	}, nil
@@ -148,7 +151,8 @@ func (c *copying) discardHalf(folder string) error {
 
 // taken refuses what somebody else has put where a file belongs: it is not overwritten.
 func (c *copying) taken(path string) error {
-	return fmt.Errorf("%s is in dataset %s already and is not a copy of the original as that is now; it is left as it is: copy what is at rest, to an empty dataset: %w",
+	return fmt.Errorf("%s is in dataset %s already and is not a copy of the original as that is now; it is left as it is: copy what is at "+
+		"rest, to an empty dataset: %w",
 		shown(path), c.target, operations.ErrPermanent)
 }
 

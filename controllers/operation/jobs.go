@@ -76,7 +76,8 @@ func (j *jobs) start(operation *v1alpha1.PoolOperation, now clock.PassiveClock, 
 	}
 	// It outlives the reconcile that starts it.
 	ctx, cancel := context.WithCancel(context.Background())
-	begun := &job{name: operation.Name, stop: make(chan struct{}), cancel: cancel, done: make(chan struct{}), state: operations.Job{Running: true}}
+	begun := &job{name: operation.Name, stop: make(chan struct{}), cancel: cancel, done: make(chan struct{}),
+		state: operations.Job{Running: true}}
 	j.all[operation.UID] = begun
 	reference := &v1alpha1.PoolOperation{}
 	reference.Name = operation.Name
@@ -132,8 +133,8 @@ func (j *jobs) stop(operation types.UID) {
 	}
 }
 
-// dropPatience is how long a job may take to end. One that hangs in the kernel is left behind: its context has ended, so that it does nothing
-// more when the kernel lets go of it.
+// dropPatience is how long a job may take to end. One that hangs in the kernel is left behind: its context has ended, so that it does
+// nothing more when the kernel lets go of it.
 const dropPatience = 30 * time.Second
 
 // drop ends the job of an operation and forgets it.

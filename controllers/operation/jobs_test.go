@@ -34,7 +34,8 @@ func TestAJobIsStopped(t *testing.T) {
 	if woken := <-all.ended; woken.Object.GetName() != "op" {
 		t.Errorf("woken is %s", woken.Object.GetName())
 	}
-	if job := all.look(operation.UID); job.Running || !job.Stopped || !errors.Is(job.Err, context.Canceled) || job.Progress.DoneBytes != 7 || job.EndedAt.IsZero() {
+	if job := all.look(operation.UID); job.Running || !job.Stopped || !errors.Is(job.Err, context.Canceled) || job.Progress.DoneBytes != 7 ||
+		job.EndedAt.IsZero() {
 		t.Errorf("%+v", job)
 	}
 	all.stop("unknown")

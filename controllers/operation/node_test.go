@@ -94,12 +94,14 @@ type fakeDataset struct {
 
 func newNode(t *testing.T) *fakeNode {
 	t.Helper()
-	n := &fakeNode{clock: clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0)), root: t.TempDir(), users: map[string][]string{}, refused: map[string]error{}, guids: 100}
+	n := &fakeNode{clock: clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0)), root: t.TempDir(), users: map[string][]string{},
+		refused: map[string]error{}, guids: 100}
 	n.write(t, "/proc/sys/kernel/random/boot_id", "boot-1\n")
 	n.write(t, "/sys/module/zfs/parameters/zfs_txg_timeout", "5\n")
 	n.write(t, "/proc/1/mountinfo", "")
 	n.write(t, "/proc/spl/kstat/zfs/bench0/txgs", txgHistory+"7 1 C 100 0 200 0 1 10 20 30 40\n8 2 O 0 0 0 0 0 0 0 0 0\n")
-	n.write(t, "/proc/spl/kstat/zfs/zio_stats", "1 1 0x01 3 816 1 2\nname type data\ntotal_allocations 4 10\ngang_writes 4 2\ngang_multilevel 4 0\n")
+	n.write(t, "/proc/spl/kstat/zfs/zio_stats",
+		"1 1 0x01 3 816 1 2\nname type data\ntotal_allocations 4 10\ngang_writes 4 2\ngang_multilevel 4 0\n")
 	n.pools = []*fakePool{n.pool("bench0", diskA, diskB), n.pool("bench1", diskC)}
 	for _, name := range []string{"bench0/data", "bench0/data/child"} {
 		n.pools[0].datasets = append(n.pools[0].datasets, n.dataset(name, "filesystem"))
@@ -293,7 +295,8 @@ func (n *fakeNode) advance() {
 
 // Check finds the disks of pools.
 func (n *fakeNode) Check(wish device.Wish) (device.Disk, error) {
-	disk := device.Disk{Path: wish.Path, Number: wish.Path, Kernel: wish.Path, Serial: "serial", SizeBytes: 1 << 30, LogicalSectorBytes: 512, PhysicalSectorBytes: 4096}
+	disk := device.Disk{Path: wish.Path, Number: wish.Path, Kernel: wish.Path, Serial: "serial", SizeBytes: 1 << 30, LogicalSectorBytes: 512,
+		PhysicalSectorBytes: 4096}
 	if err := n.refused[wish.Path]; err != nil {
 		return disk, err
 	}
@@ -301,7 +304,8 @@ func (n *fakeNode) Check(wish device.Wish) (device.Disk, error) {
 	defer n.mutex.Unlock()
 	for _, pool := range n.pools {
 		if _, taken := pool.disk(wish.Path); taken != nil {
-			return disk, &device.RefusedError{Path: wish.Path, Findings: []device.Finding{{Reason: device.RunningPool, Detail: "it belongs to pool " + pool.name}}}
+			return disk, &device.RefusedError{Path: wish.Path,
+				Findings: []device.Finding{{Reason: device.RunningPool, Detail: "it belongs to pool " + pool.name}}}
 		}
 	}
 	return disk, nil

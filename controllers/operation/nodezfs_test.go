@@ -29,9 +29,12 @@ func (n *fakeNode) look(command zfs.Command) (output []byte, isLook bool, err er
 		}
 		return []byte(text), true, nil
 	case "zdb -mm":
-		return []byte("Metaslabs:\n\tvdev          0      metaslabs  2\n\tmetaslab      0   offset            0   spacemap     10   free 4096\n\t\tOn-disk histogram:\t\tfragmentation 7\n\t\t\t 12:      1 *\n\tmetaslab      1   offset         1000   spacemap     11   free 8192\n"), true, nil
+		return []byte("Metaslabs:\n\tvdev          0      metaslabs  2\n\tmetaslab      0   offset            0   spacemap     10   free " +
+			"4096\n\t\tOn-disk histogram:\t\tfragmentation 7\n\t\t\t 12:      1 *\n\tmetaslab      1   offset         1000   spacemap     11   " +
+			"free 8192\n"), true, nil
 	case "zdb -ddddd":
-		text := "    Object  lvl   iblk   dblk  dsize  dnsize  lsize   %full  type\n  0 L0 0:1000:1000 1000L/1000P F=1 B=1/1\n  1000 L0 0:2000:1000 1000L/1000P F=1 B=1/1\n  2000 L0 0:900000:1000 1000L/1000P F=1 B=1/1\n"
+		text := "    Object  lvl   iblk   dblk  dsize  dnsize  lsize   %full  type\n  0 L0 0:1000:1000 1000L/1000P F=1 B=1/1\n  1000 L0 " +
+			"0:2000:1000 1000L/1000P F=1 B=1/1\n  2000 L0 0:900000:1000 1000L/1000P F=1 B=1/1\n"
 		if n.holes {
 			text = "    Object  lvl   iblk   dblk  dsize  dnsize  lsize   %full  type\n"
 		}
@@ -55,7 +58,8 @@ func (n *fakeNode) look(command zfs.Command) (output []byte, isLook bool, err er
 	case "zpool get":
 		if last == "all-vdevs" {
 			seconds := n.clock.Now().Unix() - 1_800_000_000
-			return []byte(fmt.Sprintf("mirror-0\tread_ops\t%d\t-\nmirror-0\twrite_bytes\t%d\t-\na\tread_ops\t%d\t-\nb\tread_ops\t0\t-\n", seconds, 10*seconds, seconds)), true, nil
+			return []byte(fmt.Sprintf("mirror-0\tread_ops\t%d\t-\nmirror-0\twrite_bytes\t%d\t-\na\tread_ops\t%d\t-\nb\tread_ops\t0\t-\n", seconds,
+				10*seconds, seconds)), true, nil
 		}
 		return []byte(fmt.Sprintf("%s\tload_guid\t%d\t-\n", pool.name, pool.loads)), true, nil
 	case "zfs list":
@@ -105,7 +109,8 @@ func (s *fakeScan) state(now time.Time) string {
 }
 
 func (s *fakeScan) json(now time.Time) map[string]any {
-	document := map[string]any{"function": strings.ToUpper(s.function), "state": s.state(now), "start_time": s.start.Unix(), "to_examine": 1000, "issued": 500,
+	document := map[string]any{"function": strings.ToUpper(s.function), "state": s.state(now), "start_time": s.start.Unix(),
+		"to_examine": 1000, "issued": 500,
 		"errors": s.errors, "to_copy": 1000, "copied": 500}
 	if s.state(now) != "SCANNING" {
 		document["end_time"] = s.end.Unix()
@@ -115,10 +120,12 @@ func (s *fakeScan) json(now time.Time) map[string]any {
 
 func (d *fakeDisk) json(now time.Time) map[string]any {
 	guid, _ := strconv.Atoi(d.guid)
-	document := map[string]any{"name": d.path + "-part1", "vdev_type": "disk", "path": d.path + "-part1", "class": "normal", "state": "ONLINE", "guid": guid}
+	document := map[string]any{"name": d.path + "-part1", "vdev_type": "disk", "path": d.path + "-part1", "class": "normal", "state": "ONLINE",
+		"guid": guid}
 	if d.trim != nil {
 		states := map[string]string{"SCANNING": "ACTIVE", "FINISHED": "COMPLETE", "CANCELED": "CANCELED"}
-		document["trim_state"], document["trim_time"], document["trimmed"], document["to_trim"] = states[d.trim.state(now)], d.trim.start.Unix(), 1000, 1000
+		document["trim_state"], document["trim_time"], document["trimmed"], document["to_trim"] = states[d.trim.state(now)], d.trim.start.Unix(),
+			1000, 1000
 	}
 	return document
 }
@@ -129,18 +136,21 @@ func (p *fakePool) status(now time.Time) []byte {
 		children := map[string]any{}
 		for _, disk := range top.disks {
 			if disk.replacing != nil {
-				children["replacing-0"] = map[string]any{"name": "replacing-0", "vdev_type": "replacing", "class": "normal", "state": "ONLINE", "guid": 9,
+				children["replacing-0"] = map[string]any{"name": "replacing-0", "vdev_type": "replacing", "class": "normal", "state": "ONLINE",
+					"guid":  9,
 					"vdevs": map[string]any{"old": disk.json(now), "new": disk.replacing.json(now)}}
 				continue
 			}
 			children[disk.path] = disk.json(now)
 		}
 		guid, _ := strconv.Atoi(top.guid)
-		vdevs[top.name] = map[string]any{"name": top.name, "vdev_type": "mirror", "class": "normal", "state": "ONLINE", "guid": guid, "vdevs": children}
+		vdevs[top.name] = map[string]any{"name": top.name, "vdev_type": "mirror", "class": "normal", "state": "ONLINE", "guid": guid,
+			"vdevs": children}
 	}
 	guid, _ := strconv.Atoi(p.guid)
 	pool := map[string]any{"name": p.name, "state": "ONLINE", "pool_guid": guid, "error_count": 0,
-		"vdevs": map[string]any{p.name: map[string]any{"name": p.name, "vdev_type": "root", "class": "normal", "state": "ONLINE", "vdevs": vdevs}}}
+		"vdevs": map[string]any{p.name: map[string]any{"name": p.name, "vdev_type": "root", "class": "normal", "state": "ONLINE",
+			"vdevs": vdevs}}}
 	if p.scan != nil {
 		pool["scan_stats"] = p.scan.json(now)
 	}
@@ -303,7 +313,8 @@ func (n *fakeNode) sent(command zfs.Command) *fakeDataset {
 	last := command.Args[len(command.Args)-1]
 	for _, pool := range n.pools {
 		for _, dataset := range pool.datasets {
-			if dataset.kind == "snapshot" && (dataset.name == last || slices.Contains(command.Args, "-t") && strings.HasPrefix(dataset.name, "bench0/data@storagebench-") && tokenOf(dataset.name) == last) {
+			if dataset.kind == "snapshot" && (dataset.name == last || slices.Contains(command.Args, "-t") &&
+				strings.HasPrefix(dataset.name, "bench0/data@storagebench-") && tokenOf(dataset.name) == last) {
 				return dataset
 			}
 		}

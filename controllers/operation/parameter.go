@@ -85,7 +85,8 @@ func (r *Reconciler) observeParameter(state *operations.State) error {
 	if err != nil {
 		return err
 	}
-	known := &operations.ParameterRecord{Applied: record.Applied, Restored: record.Restored, SameBoot: record.BootID == boot, Earlier: record.Earlier}
+	known := &operations.ParameterRecord{Applied: record.Applied, Restored: record.Restored, SameBoot: record.BootID == boot,
+		Earlier: record.Earlier}
 	state.Parameter.Record = known
 	// The record itself stays until the outcome is out.
 	over := state.Operation.Status.Outcome != "" || !state.Operation.DeletionTimestamp.IsZero()

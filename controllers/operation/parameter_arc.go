@@ -47,7 +47,7 @@ func (r *Reconciler) takenByARC(file string, record parameterRecord) error {
 	if err != nil || inEffect == set {
 		return err
 	}
-	return errors.Join(fmt.Errorf("module parameter %s was set to %s, and ZFS ignores it: the ARC keeps to %s = %s bytes: write a value %s: %w",
+	return errors.Join(fmt.Errorf("module parameter %s was set to %s, and ZFS ignores it: the ARC has %s = %s bytes: write a value %s: %w",
 		record.Parameter, set, bound.counter, inEffect, bound.valid, operations.ErrPermanent), r.putBack(file, record))
 }
 

@@ -22,7 +22,8 @@ func (silent) Run(context.Context, zfs.Command) ([]byte, error) {
 // TestAnOperationIsReleased although ZFS does not answer: by its annotation, with the name of its node.
 func TestAnOperationIsReleased(t *testing.T) {
 	for name, says := range map[string]string{
-		"scrub": "the scrub of pool bench0 may be half done", "observe": "the observe of pool bench0 may be", "moduleParameter": "zfs_txg_timeout is as it was before",
+		"scrub": "the scrub of pool bench0 may be half done", "observe": "the observe of pool bench0 may be",
+		"moduleParameter": "zfs_txg_timeout is as it was before",
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, wanted("op", acts()[name].action))
@@ -49,7 +50,8 @@ func TestAnOperationIsReleased(t *testing.T) {
 			if _, err := w.turn("op"); err == nil || w.get("op") == nil {
 				t.Fatalf("released for another node: %v", err)
 			}
-			if message := w.get("op").Status.Conditions[0].Message; !strings.Contains(message, "kubectl annotate pooloperation op storagebench.dev/release-pool=node-a") {
+			if message := w.get("op").Status.Conditions[0].Message; !strings.Contains(message,
+				"kubectl annotate pooloperation op storagebench.dev/release-pool=node-a") {
 				t.Errorf("it does not say how to let go: %q", message)
 			}
 			release("node-a")
@@ -59,7 +61,8 @@ func TestAnOperationIsReleased(t *testing.T) {
 			if len(w.node.commands) != commands || len(w.agent.jobs.all) > 0 || w.node.read(t, "/sys/module/zfs/parameters/zfs_txg_timeout") != "5" {
 				t.Errorf("commands %q, jobs %v", w.node.commands, w.agent.jobs.all)
 			}
-			if told := allEvents(w); !strings.Contains(told, v1alpha1.ReasonPoolLeftBehind+" released by its annotation: ") || !strings.Contains(told, says) {
+			if told := allEvents(w); !strings.Contains(told, v1alpha1.ReasonPoolLeftBehind+" released by its annotation: ") ||
+				!strings.Contains(told, says) {
 				t.Errorf("events %s", told)
 			}
 		})

@@ -82,7 +82,8 @@ func (r *Reconciler) proveBoth(ctx context.Context, state operations.State) erro
 		return fmt.Errorf("the pool of BenchmarkPool %s is not imported", state.Operation.Spec.Action.Replicate.ToPool)
 	}
 	if _, toGUID, _ := strings.Cut(state.Operation.Status.Handle, " "); toGUID != state.ToLive.GUID {
-		return fmt.Errorf("BenchmarkPool %s has another pool than when the operation began: %w", state.Operation.Spec.Action.Replicate.ToPool, operations.ErrPermanent)
+		return fmt.Errorf("BenchmarkPool %s has another pool than when the operation began: %w", state.Operation.Spec.Action.Replicate.ToPool,
+			operations.ErrPermanent)
 	}
 	return proof(guard.Prove(ctx, r.ZFS, state.ToPool, state.ToLive.GUID))
 }
@@ -107,14 +108,16 @@ func (r *Reconciler) replicate(ctx context.Context, state operations.State, j *j
 	sending := &replication{Reconciler: r, state: state, job: j, whole: true}
 	for number := int32(0); number <= action.Increments; number++ {
 		if err := sending.step(ctx, number); err != nil {
-			return operations.Result{}, fmt.Errorf("send %s to %s, part %d of %d: %w", state.Source.Name, state.Target.Name, number+1, action.Increments+1, err)
+			return operations.Result{}, fmt.Errorf("send %s to %s, part %d of %d: %w", state.Source.Name, state.Target.Name, number+1,
+				action.Increments+1, err)
 		}
 	}
 	target := operations.Object{Name: state.Target.Name}
 	if err := r.lookUp(ctx, state.ToLive.Name, &target); err != nil {
 		return operations.Result{}, proof(err)
 	}
-	metrics := []v1alpha1.OperationMetric{{Name: "receivedSnapshots", Value: int64(action.Increments) + 1}, {Name: "receivedReferencedBytes", Value: target.ReferencedBytes}}
+	metrics := []v1alpha1.OperationMetric{{Name: "receivedSnapshots", Value: int64(action.Increments) + 1},
+		{Name: "receivedReferencedBytes", Value: target.ReferencedBytes}}
 	if sending.whole {
 		metrics = append(metrics, v1alpha1.OperationMetric{Name: "sentBytes", Value: sending.sent.Load()})
 	}
@@ -132,7 +135,8 @@ func (s *replication) snapshot(of string, number int32) string {
 // step brings one snapshot to the target, if it is not there yet.
 func (s *replication) step(ctx context.Context, number int32) error {
 	uid := string(s.state.Operation.UID)
-	source, arrived := operations.Object{Name: s.snapshot(s.state.Source.Name, number)}, operations.Object{Name: s.snapshot(s.state.Target.Name, number)}
+	source, arrived := operations.Object{Name: s.snapshot(s.state.Source.Name, number)},
+		operations.Object{Name: s.snapshot(s.state.Target.Name, number)}
 	target := operations.Object{Name: s.state.Target.Name}
 	if err := errors.Join(s.lookUp(ctx, s.state.Live.Name, &source), s.lookUp(ctx, s.state.ToLive.Name, &arrived, &target)); err != nil {
 		return proof(err)
@@ -160,7 +164,8 @@ func (s *replication) step(ctx context.Context, number int32) error {
 		return s.claim(ctx, target)
 	}
 	if half.token != "" && !half.is(source) {
-		return fmt.Errorf("dataset %s has half a receive of %s (guid %s), which this operation does not send: end that, or choose another path: %w",
+		return fmt.Errorf("dataset %s has half a receive of %s (guid %s), which this operation does not send: end that, or choose another "+
+			"path: %w",
 			target.Name, half.Snapshot, half.GUID, zfs.Exists)
 	}
 	if err := s.sendOne(ctx, number, source, half.token); err != nil {
@@ -239,7 +244,8 @@ func (s *replication) send(ctx context.Context, options zfs.SendOptions, propert
 	tell := func() {
 		done := s.sent.Load()
 		total := max(before+size, done)
-		s.job.report(v1alpha1.OperationProgress{DoneBytes: done, TotalBytes: total, Percent: percent(done, total), Message: "sends to " + s.state.Target.Name})
+		s.job.report(v1alpha1.OperationProgress{DoneBytes: done, TotalBytes: total, Percent: percent(done, total),
+			Message: "sends to " + s.state.Target.Name})
 	}
 	tell()
 	go func() {

@@ -20,7 +20,8 @@ import (
 func TestCancel(t *testing.T) {
 	for name, want := range map[string]struct{ outcome, command string }{
 		"scrub": {"Cancelled", "zpool scrub -s"}, "trim": {"Cancelled", "zpool trim -c"}, "removeVdev": {"Cancelled", "zpool remove -s"},
-		"observe": {"Succeeded", ""}, "moduleParameter": {"Succeeded", ""}, "replaceDevice": {"Succeeded", ""}, "destroyDataset": {"Succeeded", ""},
+		"observe": {"Succeeded", ""}, "moduleParameter": {"Succeeded", ""}, "replaceDevice": {"Succeeded", ""},
+		"destroyDataset": {"Succeeded", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			one := acts()[name]
@@ -170,10 +171,12 @@ func TestRefusals(t *testing.T) {
 		"target there": {"replicate", func(w *world) {
 			w.node.pools[1].datasets = append(w.node.pools[1].datasets, w.node.dataset("bench1/received", "filesystem"))
 		}, v1alpha1.ReasonDatasetExists},
-		"denied":      {"addVdev", func(w *world) { w.agent.Policy = nil }, v1alpha1.ReasonPoolDeviceDenied},
-		"refused":     {"replaceDevice", func(w *world) { w.node.refused[diskD] = &device.RefusedError{Path: diskD} }, v1alpha1.ReasonPoolDeviceRefused},
-		"not in pool": {"removeVdev", func(w *world) { w.node.pools[0].tops[0].disks = w.node.pools[0].tops[0].disks[:1] }, v1alpha1.ReasonDeviceNotInPool},
-		"parameter":   {"moduleParameter", func(w *world) { w.agent.Parameters = nil }, v1alpha1.ReasonParameterNotAllowed},
+		"denied": {"addVdev", func(w *world) { w.agent.Policy = nil }, v1alpha1.ReasonPoolDeviceDenied},
+		"refused": {"replaceDevice", func(w *world) { w.node.refused[diskD] = &device.RefusedError{Path: diskD} },
+			v1alpha1.ReasonPoolDeviceRefused},
+		"not in pool": {"removeVdev", func(w *world) { w.node.pools[0].tops[0].disks = w.node.pools[0].tops[0].disks[:1] },
+			v1alpha1.ReasonDeviceNotInPool},
+		"parameter": {"moduleParameter", func(w *world) { w.agent.Parameters = nil }, v1alpha1.ReasonParameterNotAllowed},
 		"no parameter": {"moduleParameter", func(w *world) {
 			_ = os.Remove(filepath.Join(w.node.root, "/sys/module/zfs/parameters/zfs_txg_timeout"))
 		},

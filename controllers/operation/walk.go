@@ -99,7 +99,8 @@ func (w *walk) entry(ctx context.Context, folder *os.Root, name, path string, de
 		return w.use(path, info)
 	}
 	if depth >= w.depth {
-		return fmt.Errorf("its folders lie more than %d deep in each other, the most that one operation looks at (%s): name a dataset without such folders: %w",
+		return fmt.Errorf("its folders lie more than %d deep in each other, the most that one operation looks at (%s): name a dataset without "+
+			"such folders: %w",
 			w.depth, shown(path), operations.ErrPermanent)
 	}
 	if err := w.use(path, info); err != nil {

@@ -154,7 +154,8 @@ func TestWalksHaveBounds(t *testing.T) {
 		if (err == nil) != want {
 			t.Errorf("limit %d: %v", limit, err)
 		}
-		if err != nil && (!operations.Permanent(err) || !strings.Contains(err.Error(), "more than 299 files and folders") || !strings.Contains(err.Error(), "replicate")) {
+		if err != nil && (!operations.Permanent(err) || !strings.Contains(err.Error(), "more than 299 files and folders") ||
+			!strings.Contains(err.Error(), "replicate")) {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
@@ -297,7 +298,8 @@ func TestTreesBeyondTheBoundsAreRefused(t *testing.T) {
 			deep(t, filepath.Join(w.node.root, "/mnt/data"), maxDepth)
 			operation := w.settle("op")
 			expect(t, operation, "Failed", "ActionFailed")
-			if message := operation.Status.Conditions[0].Message; !strings.Contains(message, "more than 64 deep") || !strings.Contains(message, "bench0/data") {
+			if message := operation.Status.Conditions[0].Message; !strings.Contains(message, "more than 64 deep") ||
+				!strings.Contains(message, "bench0/data") {
 				t.Errorf("message %q", message)
 			}
 			if left, err := os.ReadDir(filepath.Join(w.node.root, "/mnt/copy")); err != nil || len(left) > 0 {

@@ -204,7 +204,8 @@ func (w *window) result(ctx context.Context) (operations.Result, error) {
 	if err := errors.Join(sizesErr, latenciesErr); err != nil {
 		return operations.Result{}, err
 	}
-	document.ZFSVersion, document.RequestSizes, document.Latencies = w.version.Full(), poolseries.Histograms(addedSizes), poolseries.Histograms(addedLatencies)
+	document.ZFSVersion, document.RequestSizes, document.Latencies = w.version.Full(), poolseries.Histograms(addedSizes),
+		poolseries.Histograms(addedLatencies)
 	document.Missing = w.missing
 	if document.TransactionGroups == nil {
 		document.Missing = append(document.Missing, "transaction groups: the node keeps no history of them (module parameter zfs_txg_history)")
@@ -227,7 +228,8 @@ func (w *window) result(ctx context.Context) (operations.Result, error) {
 func summary(document poolseries.Document) []v1alpha1.OperationMetric {
 	metrics := []v1alpha1.OperationMetric{
 		{Name: "windowMilliseconds", Value: document.EndedAt.Sub(document.StartedAt).Milliseconds()},
-		{Name: "allocatedBytesBefore", Value: document.Before.AllocatedBytes}, {Name: "allocatedBytesAfter", Value: document.After.AllocatedBytes},
+		{Name: "allocatedBytesBefore", Value: document.Before.AllocatedBytes},
+		{Name: "allocatedBytesAfter", Value: document.After.AllocatedBytes},
 	}
 	add := func(name string, value int64) {
 		metrics = append(metrics, v1alpha1.OperationMetric{Name: name, Value: value})

@@ -47,7 +47,8 @@ func TestSamplesOfASlowNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			node := &slowNode{fakeNode: newNode(t)}
 			agent := &Reconciler{ZFS: zfs.New(node), Root: node.root, Clock: node.clock}
-			w := &window{Reconciler: agent, pool: &operations.Pool{PoolSummary: zfs.PoolSummary{Name: "bench0", GUID: node.pools[0].guid}}, interval: 2 * second, longest: c.longest}
+			w := &window{Reconciler: agent, pool: &operations.Pool{PoolSummary: zfs.PoolSummary{Name: "bench0", GUID: node.pools[0].guid}},
+				interval: 2 * second, longest: c.longest}
 			if err := w.begin(t.Context()); err != nil {
 				t.Fatal(err)
 			}

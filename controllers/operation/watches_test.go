@@ -21,7 +21,8 @@ func names(requests []reconcile.Request) []string {
 }
 
 func TestWhoIsWoken(t *testing.T) {
-	ended, elsewhere, to := wanted("ended", acts()["scrub"].action), wanted("elsewhere", acts()["scrub"].action), wanted("to", acts()["replicate"].action)
+	ended, elsewhere, to := wanted("ended", acts()["scrub"].action), wanted("elsewhere", acts()["scrub"].action),
+		wanted("to", acts()["replicate"].action)
 	ended.Status.Outcome = "Failed"
 	elsewhere.Spec.NodeName = "node-b"
 	other := wanted("other", acts()["scrub"].action)
@@ -59,13 +60,15 @@ func TestWhatWakes(t *testing.T) {
 	released, touched := going.DeepCopy(), going.DeepCopy()
 	released.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-a"}
 	touched.Labels = map[string]string{"a": "b"}
-	if !asked().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: released}) || asked().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: touched}) {
+	if !asked().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: released}) ||
+		asked().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: touched}) {
 		t.Error("the annotation that releases wakes, and what asks for nothing does not")
 	}
 	ready, full, lost := readyPool("bench0"), readyPool("bench0"), readyPool("bench0")
 	full.Status.AllocatedBytes = 7
 	kstatus.Stall(&lost.Status.Conditions, 1, v1alpha1.ReasonPoolLost, "lost")
-	if !poolTurns().Update(event.UpdateEvent{ObjectOld: ready, ObjectNew: lost}) || poolTurns().Update(event.UpdateEvent{ObjectOld: ready, ObjectNew: full}) {
+	if !poolTurns().Update(event.UpdateEvent{ObjectOld: ready, ObjectNew: lost}) ||
+		poolTurns().Update(event.UpdateEvent{ObjectOld: ready, ObjectNew: full}) {
 		t.Error("a pool wakes when it becomes ready or not, and not otherwise")
 	}
 }

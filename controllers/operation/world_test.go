@@ -60,8 +60,9 @@ func readyPool(name string) *v1alpha1.BenchmarkPool {
 
 func wanted(name string, action v1alpha1.PoolAction) *v1alpha1.PoolOperation {
 	return &v1alpha1.PoolOperation{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("12345678-" + name), Generation: 1, CreationTimestamp: metav1.NewTime(time.Unix(1_800_000_000, 0))},
-		Spec:       v1alpha1.PoolOperationSpec{NodeName: "node-a", Pool: "bench0", Action: action},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("12345678-" + name), Generation: 1,
+			CreationTimestamp: metav1.NewTime(time.Unix(1_800_000_000, 0))},
+		Spec: v1alpha1.PoolOperationSpec{NodeName: "node-a", Pool: "bench0", Action: action},
 	}
 }
 
@@ -89,7 +90,8 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		}
 		return nil
 	}
-	w.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.BenchmarkPool{}, &v1alpha1.PoolOperation{}).WithObjects(objects...).
+	w.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.BenchmarkPool{},
+		&v1alpha1.PoolOperation{}).WithObjects(objects...).
 		WithIndex(&v1alpha1.BenchmarkPool{}, v1alpha1.FieldNodeName, func(object client.Object) []string {
 			return []string{object.(*v1alpha1.BenchmarkPool).Spec.NodeName}
 		}).
@@ -97,7 +99,8 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			return []string{object.(*v1alpha1.PoolOperation).Spec.NodeName}
 		}).
 		WithInterceptorFuncs(interceptor.Funcs{
-			SubResourceUpdate: func(ctx context.Context, c client.Client, name string, object client.Object, options ...client.SubResourceUpdateOption) error {
+			SubResourceUpdate: func(ctx context.Context, c client.Client, name string, object client.Object,
+				options ...client.SubResourceUpdateOption) error {
 				if w.node.isDead() {
 					return errDied
 				}
@@ -123,8 +126,11 @@ func (w *world) start() {
 	w.node.dead = false
 	w.node.mutex.Unlock()
 	w.lives++
-	w.agent = &Reconciler{Client: w.client, Live: w.client, Recorder: events.NewFakeRecorder(1000), NodeName: "node-a", Agent: fmt.Sprint("life-", w.lives),
-		Policy: pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Parameters: operations.ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []operations.ParameterValues{{Min: 1, Max: 60}}}}, ZFS: zfs.New(w.node), Disks: w.node,
+	w.agent = &Reconciler{Client: w.client, Live: w.client, Recorder: events.NewFakeRecorder(1000), NodeName: "node-a",
+		Agent:      fmt.Sprint("life-", w.lives),
+		Policy:     pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}},
+		Parameters: operations.ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []operations.ParameterValues{{Min: 1, Max: 60}}}},
+		ZFS:        zfs.New(w.node), Disks: w.node,
 		Root: w.node.root, Turns: &guard.Turns{}, Clock: sampleClock{w.node.clock, w.node}}
 }
 
@@ -173,7 +179,8 @@ func (w *world) settle(name string) *v1alpha1.PoolOperation {
 		result, err := w.turn(name)
 		w.rest(name)
 		operation := w.get(name)
-		if operation == nil || err == nil && operation.Status.Outcome != "" && len(operation.Finalizers) == 0 && !w.node.isDead() && result.RequeueAfter == 0 {
+		if operation == nil || err == nil && operation.Status.Outcome != "" && len(operation.Finalizers) == 0 && !w.node.isDead() &&
+			result.RequeueAfter == 0 {
 			return operation
 		}
 		w.node.clock.Step(time.Second)
@@ -216,7 +223,8 @@ func expect(t *testing.T, operation *v1alpha1.PoolOperation, outcome, reason str
 	if operation.Status.Outcome != outcome || ready == nil || ready.Reason != reason {
 		t.Fatalf("outcome %q with %+v, want %s and %s", operation.Status.Outcome, ready, outcome, reason)
 	}
-	if outcome != "" && (!meta.IsStatusConditionTrue(operation.Status.Conditions, v1alpha1.ConditionComplete) || operation.Status.FinishedAt == nil) {
+	if outcome != "" && (!meta.IsStatusConditionTrue(operation.Status.Conditions, v1alpha1.ConditionComplete) ||
+		operation.Status.FinishedAt == nil) {
 		t.Fatalf("ended, but the status is %+v", operation.Status)
 	}
 }

@@ -28,7 +28,8 @@ func (r *Reconciler) layoutScore(ctx context.Context, state operations.State) (o
 		return operations.Result{}, err
 	}
 	if score.Blocks == 0 {
-		return operations.Result{}, fmt.Errorf("%s has no blocks of its own on disk: there is nothing to score: %w", what, operations.ErrPermanent)
+		return operations.Result{}, fmt.Errorf("%s has no blocks of its own on disk: there is nothing to score: %w", what,
+			operations.ErrPermanent)
 	}
 	percent := int64(score.Percent())
 	return operations.Result{
@@ -90,7 +91,8 @@ func (r *Reconciler) metaslabMap(ctx context.Context, state operations.State) (o
 		return operations.Result{}, errors.Join(err, operations.ErrPermanent)
 	}
 	segments, power := document.Segments()
-	metrics := []v1alpha1.OperationMetric{{Name: "metaslabs", Value: int64(len(metaslabs))}, {Name: "freeBytes", Value: document.FreeBytes}, {Name: "freeSegments", Value: segments}}
+	metrics := []v1alpha1.OperationMetric{{Name: "metaslabs", Value: int64(len(metaslabs))}, {Name: "freeBytes", Value: document.FreeBytes},
+		{Name: "freeSegments", Value: segments}}
 	if power >= 0 {
 		metrics = append(metrics, v1alpha1.OperationMetric{Name: "largestFreeSegmentBytes", Value: 1 << power})
 	}

@@ -82,7 +82,8 @@ func (r *Reconciler) unchanged(ctx context.Context, pool *v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
 		return fmt.Errorf("confirm that the object is still there: %w", err)
 	}
-	handedOn := now.Labels[v1alpha1.LabelReset] != pool.Labels[v1alpha1.LabelReset] || now.Labels[v1alpha1.LabelRunUID] != pool.Labels[v1alpha1.LabelRunUID]
+	handedOn := now.Labels[v1alpha1.LabelReset] != pool.Labels[v1alpha1.LabelReset] ||
+		now.Labels[v1alpha1.LabelRunUID] != pool.Labels[v1alpha1.LabelRunUID]
 	if now.UID != pool.UID || now.Generation != pool.Generation || !now.DeletionTimestamp.IsZero() || handedOn {
 		return errors.New("the object has just been changed")
 	}
@@ -320,7 +321,8 @@ func (r *Reconciler) clearLabel(ctx context.Context, path, guid string, auxiliar
 		}
 	}
 	if !pools.OnlyLabels(disk) {
-		return fmt.Errorf("disk %s has something else on it since pool %s was destroyed, or is in use: its labels are left: %w", path, guid, guard.ErrNotOurs)
+		return fmt.Errorf("disk %s has something else on it since pool %s was destroyed, or is in use: its labels are left: %w", path, guid,
+			guard.ErrNotOurs)
 	}
 	if err := guard.Steady(r.Disks, []device.Disk{disk}, func() error { return r.ZFS.ClearLabel(ctx, path) }); err != nil {
 		return err

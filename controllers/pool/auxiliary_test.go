@@ -13,8 +13,8 @@ func withAuxiliaries() *v1alpha1.BenchmarkPool {
 	return pool
 }
 
-// TestCacheAndSpareAreLeftClean: their labels know no pool. Neither an older OpenZFS, which does not tell their guids, nor an agent or a node
-// that dies after any command leaves one behind.
+// TestCacheAndSpareAreLeftClean: their labels know no pool. Neither an older OpenZFS, which does not tell their guids, nor an agent or a
+// node that dies after any command leaves one behind.
 func TestCacheAndSpareAreLeftClean(t *testing.T) {
 	for _, version := range []string{"2.1.15", "2.2.7", "2.3.9"} {
 		for _, resets := range []bool{false, true} {
@@ -25,7 +25,8 @@ func TestCacheAndSpareAreLeftClean(t *testing.T) {
 				w.expectReady(pool, v1alpha1.ReasonPoolReady)
 				w.delete(pool)
 				if left := w.settle("bench0"); left != nil || !w.node.pools[0].destroyed || len(w.node.pools[0].labels) > 0 {
-					t.Fatalf("%s, crash after change %d: left are %+v and %+v; commands:\n%s", version, at, left, w.node.pools[0], strings.Join(w.node.commands, "\n"))
+					t.Fatalf("%s, crash after change %d: left are %+v and %+v; commands:\n%s", version, at, left, w.node.pools[0],
+						strings.Join(w.node.commands, "\n"))
 				}
 				if w.node.changes < at {
 					break

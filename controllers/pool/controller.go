@@ -119,7 +119,8 @@ func released(decision pools.Decision) bool {
 // something; the rest may pass.
 func failed(decision pools.Decision, err error) pools.Decision {
 	decision.Phase, decision.Reason = pools.PoolProgressing, v1alpha1.ReasonActionFailed
-	for _, refusal := range []error{guard.ErrNotOurs, zfs.Invalid, zfs.Unsupported, zfs.DeviceInUse, zfs.DeviceTooSmall, zfs.OtherHost, zfs.Exists} {
+	for _, refusal := range []error{guard.ErrNotOurs, zfs.Invalid, zfs.Unsupported, zfs.DeviceInUse, zfs.DeviceTooSmall, zfs.OtherHost,
+		zfs.Exists} {
 		if errors.Is(err, refusal) {
 			decision.Phase = pools.PoolStalled
 		}
@@ -152,8 +153,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, pool *v1alpha1.BenchmarkPo
 	return nil
 }
 
-// SetupWithManager registers the controller and what it watches. Several pools are worked on beside each other; two that claim the same name
-// or disk, and operations on them, have their turns one after another.
+// SetupWithManager registers the controller and what it watches. Several pools are worked on beside each other; two that claim the same
+// name or disk, and operations on them, have their turns one after another.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	if err := r.releaser(manager); err != nil {
 		return err

@@ -51,7 +51,8 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			return []string{object.(*v1alpha1.BenchmarkPool).Spec.NodeName}
 		}).
 		WithInterceptorFuncs(interceptor.Funcs{
-			SubResourceUpdate: func(ctx context.Context, c client.Client, name string, object client.Object, options ...client.SubResourceUpdateOption) error {
+			SubResourceUpdate: func(ctx context.Context, c client.Client, name string, object client.Object,
+				options ...client.SubResourceUpdateOption) error {
 				if w.node.dead {
 					return errors.New("the dead write no status")
 				}
@@ -73,10 +74,12 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 
 func wanted(name string) *v1alpha1.BenchmarkPool {
 	return &v1alpha1.BenchmarkPool{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Generation: 1, CreationTimestamp: metav1.NewTime(time.Unix(1000, 0))},
-		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: "node-a", DeletionPolicy: v1alpha1.DeletionDestroy, PoolTemplate: v1alpha1.PoolTemplate{Ashift: 12,
-			Vdevs:          []v1alpha1.Vdev{{Type: "mirror", Devices: []v1alpha1.DevicePath{diskA, diskB}}},
-			RootProperties: v1alpha1.Properties{"compression": "lz4"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Generation: 1,
+			CreationTimestamp: metav1.NewTime(time.Unix(1000, 0))},
+		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: "node-a", DeletionPolicy: v1alpha1.DeletionDestroy,
+			PoolTemplate: v1alpha1.PoolTemplate{Ashift: 12,
+				Vdevs:          []v1alpha1.Vdev{{Type: "mirror", Devices: []v1alpha1.DevicePath{diskA, diskB}}},
+				RootProperties: v1alpha1.Properties{"compression": "lz4"}},
 			Datasets: []v1alpha1.PoolDataset{{Path: "parent", Mounted: true, Properties: v1alpha1.Properties{"logbias": "throughput"}}}},
 	}
 }
@@ -152,7 +155,8 @@ func TestLife(t *testing.T) {
 	if made := w.node.pools[0].datasets["bench0/parent"]; made["logbias"] != "throughput" {
 		t.Errorf("the parent dataset has %v", made)
 	}
-	if !w.node.pools[0].mounted["bench0/parent"] || w.node.pools[0].datasets["bench0/parent"]["mountpoint"] != "/var/lib/storagebench/volumes/bench0/parent" {
+	if !w.node.pools[0].mounted["bench0/parent"] ||
+		w.node.pools[0].datasets["bench0/parent"]["mountpoint"] != "/var/lib/storagebench/volumes/bench0/parent" {
 		t.Errorf("mounted are %v", w.node.pools[0].mounted)
 	}
 	version := pool.ResourceVersion
@@ -192,12 +196,14 @@ func TestReportedDataset(t *testing.T) {
 	if got := reported(); len(got) != 0 {
 		t.Errorf("of what is not there are reported %v", got)
 	}
-	w.node.pools[0].datasets["bench0/parent/pvc-1"] = map[string]string{"logbias": "latency", "compression": "lz4", "refquota": "5", "used": "7"}
+	w.node.pools[0].datasets["bench0/parent/pvc-1"] = map[string]string{"logbias": "latency", "compression": "lz4", "refquota": "5",
+		"used": "7"}
 	if got, want := reported(), map[string]string{"logbias": "latency", "compression": "lz4", "refquota": "5"}; !maps.Equal(got, want) {
 		t.Errorf("reported are %v, want %v", got, want)
 	}
 	w.delete(pool)
-	if left := w.settle("bench0"); left == nil || meta.FindStatusCondition(left.Status.Conditions, "Ready").Reason != v1alpha1.ReasonPoolDatasetsRemain {
+	if left := w.settle("bench0"); left == nil || meta.FindStatusCondition(left.Status.Conditions,
+		"Ready").Reason != v1alpha1.ReasonPoolDatasetsRemain {
 		t.Errorf("the pool went with somebody's dataset on it: %+v", left)
 	}
 }
@@ -257,7 +263,8 @@ func (w *world) expectClean(at int) {
 		w.t.Errorf("crash after change %d: %d pools were made", at, made)
 	}
 	for _, command := range w.node.commands {
-		if strings.Contains(command, "other") || strings.Contains(command, diskC) || strings.Contains(command, diskD) || strings.HasSuffix(command, " 1") {
+		if strings.Contains(command, "other") || strings.Contains(command, diskC) || strings.Contains(command, diskD) ||
+			strings.HasSuffix(command, " 1") {
 			w.t.Errorf("crash after change %d: %s", at, command)
 		}
 	}
@@ -294,7 +301,8 @@ func TestAForeignPoolInDisguise(t *testing.T) {
 	if _, err := w.agent.Reconcile(t.Context(), request); !errors.Is(err, guard.ErrNotOurs) {
 		t.Fatalf("the error is %v", err)
 	}
-	if len(w.node.commands) != 2 || !strings.Contains(w.node.commands[0], "-N -o readonly=on 1") || w.node.commands[1] != "zpool export bench0" {
+	if len(w.node.commands) != 2 || !strings.Contains(w.node.commands[0], "-N -o readonly=on 1") ||
+		w.node.commands[1] != "zpool export bench0" {
 		t.Errorf("commands %q", w.node.commands)
 	}
 }
@@ -376,7 +384,8 @@ func TestDisksSwappedDuringTheCommandAreReported(t *testing.T) {
 			for range len(w.events) {
 				told = append(told, <-w.events)
 			}
-			if !strings.Contains(strings.Join(told, "\n"), "Warning ActionFailed") || !strings.Contains(strings.Join(told, "\n"), "a path changed meanwhile") {
+			if !strings.Contains(strings.Join(told, "\n"), "Warning ActionFailed") || !strings.Contains(strings.Join(told, "\n"),
+				"a path changed meanwhile") {
 				t.Errorf("events %q", told)
 			}
 		})

@@ -56,7 +56,8 @@ func TestAUsedPoolIsNotDestroyed(t *testing.T) {
 	}
 }
 
-// TestWhatIsMadeMeanwhileStays: between the look and the act somebody makes a volume on the pool, or another in the place of one that was seen.
+// TestWhatIsMadeMeanwhileStays: between the look and the act somebody makes a volume on the pool, or another in the place of one that was
+// seen.
 func TestWhatIsMadeMeanwhileStays(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*fakePool)
@@ -97,7 +98,8 @@ func TestAPoolReleasedMeanwhileStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.release()
-	if err := w.agent.act(t.Context(), &state, []pools.Action{{Kind: pools.DestroyPool, GUID: "700"}}); err == nil || w.node.pools[0].destroyed {
+	if err := w.agent.act(t.Context(), &state, []pools.Action{{Kind: pools.DestroyPool, GUID: "700"}}); err == nil ||
+		w.node.pools[0].destroyed {
 		t.Errorf("%v, destroyed: %v", err, w.node.pools[0].destroyed)
 	}
 	if left := w.settle("bench0"); left != nil || w.node.pools[0].destroyed {

@@ -40,7 +40,8 @@ func TestNothingIsMountedWithAnother(t *testing.T) {
 		if is := w.node.pools[0].mounted["bench0/parent"]; is != test.stays {
 			t.Errorf("%s: mounted %v; %s", name, is, w.says(pool))
 		}
-		if !test.stays && (!strings.Contains(w.says(pool), "bench0/parent/child would be mounted") || w.node.pools[0].datasets["bench0/parent"]["mountpoint"] != "") {
+		if !test.stays && (!strings.Contains(w.says(pool), "bench0/parent/child would be mounted") ||
+			w.node.pools[0].datasets["bench0/parent"]["mountpoint"] != "") {
 			t.Errorf("%s: %s", name, w.says(pool))
 		}
 	}

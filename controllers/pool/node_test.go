@@ -297,7 +297,8 @@ func (n *fakeNode) reset() {
 
 // Check finds labels of pools on a disk.
 func (n *fakeNode) Check(wish device.Wish) (device.Disk, error) {
-	disk := device.Disk{Path: wish.Path, Number: wish.Path, Kernel: wish.Path, Serial: "serial", SizeBytes: 1 << 30, LogicalSectorBytes: 512, PhysicalSectorBytes: 4096, AfterPool: true}
+	disk := device.Disk{Path: wish.Path, Number: wish.Path, Kernel: wish.Path, Serial: "serial", SizeBytes: 1 << 30, LogicalSectorBytes: 512,
+		PhysicalSectorBytes: 4096, AfterPool: true}
 	if err := n.refused[wish.Path]; err != nil {
 		return disk, err
 	}
@@ -323,7 +324,8 @@ func (n *fakeNode) Identify(path string) (device.Disk, error) {
 // Verify refuses every disk once they have been swapped.
 func (n *fakeNode) Verify(checked device.Disk) error {
 	if n.swapped {
-		return &device.RefusedError{Path: checked.Path, Findings: []device.Finding{{Reason: device.Changed, Detail: "the path leads to another disk"}}}
+		return &device.RefusedError{Path: checked.Path,
+			Findings: []device.Finding{{Reason: device.Changed, Detail: "the path leads to another disk"}}}
 	}
 	return nil
 }

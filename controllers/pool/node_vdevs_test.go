@@ -13,7 +13,8 @@ import (
 // created is a pool of one mirror, with cache devices and spares.
 func created(args []string, guid string) *fakePool {
 	at := slices.Index(args, "mirror")
-	pool := &fakePool{name: args[at-1], guid: guid, imported: true, properties: map[string]string{}, mirror: [][]string{nil}, labels: map[string]bool{}}
+	pool := &fakePool{name: args[at-1], guid: guid, imported: true, properties: map[string]string{}, mirror: [][]string{nil},
+		labels: map[string]bool{}}
 	pool.datasets = map[string]map[string]string{pool.name: {}}
 	for i := range at - 1 {
 		name, value, _ := strings.Cut(args[i+1], "=")
@@ -65,7 +66,8 @@ func (p *fakePool) status(args []string) []byte {
 		return p.statusText(slices.Contains(args, "-g"))
 	}
 	disk := func(disk, class, state string) map[string]any {
-		return map[string]any{"name": disk + "-part1", "vdev_type": "disk", "path": disk + "-part1", "class": class, "state": state, "guid": leafGUID(disk)}
+		return map[string]any{"name": disk + "-part1", "vdev_type": "disk", "path": disk + "-part1", "class": class, "state": state,
+			"guid": leafGUID(disk)}
 	}
 	vdevs, cache, spares := map[string]any{}, map[string]any{}, map[string]any{}
 	for at, mirror := range p.mirror {
@@ -83,8 +85,10 @@ func (p *fakePool) status(args []string) []byte {
 		spares[path+"-part1"] = disk(path, "spare", "AVAIL")
 	}
 	guid, _ := strconv.ParseUint(p.guid, 10, 64)
-	text, _ := json.Marshal(map[string]any{"pools": map[string]any{p.name: map[string]any{"name": p.name, "state": "ONLINE", "pool_guid": guid, "error_count": 0,
-		"vdevs":   map[string]any{p.name: map[string]any{"name": p.name, "vdev_type": "root", "class": "normal", "state": "ONLINE", "vdevs": vdevs}},
+	text, _ := json.Marshal(map[string]any{"pools": map[string]any{p.name: map[string]any{"name": p.name, "state": "ONLINE", "pool_guid": guid,
+		"error_count": 0,
+		"vdevs": map[string]any{p.name: map[string]any{"name": p.name, "vdev_type": "root", "class": "normal", "state": "ONLINE",
+			"vdevs": vdevs}},
 		"l2cache": cache, "spares": spares}}})
 	return text
 }

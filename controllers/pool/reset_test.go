@@ -61,7 +61,8 @@ func TestReset(t *testing.T) {
 		second := w.settle("bench0")
 		w.expectReady(second, v1alpha1.ReasonPoolReady)
 		node := w.node.pools[0]
-		if readyFor(second) != "run-2" || second.Status.GUID != first.Status.GUID || node.guids[keptDataset] != guid || !node.mounted[keptDataset] || node.datasets[keptDataset]["logbias"] != "throughput" {
+		if readyFor(second) != "run-2" || second.Status.GUID != first.Status.GUID || node.guids[keptDataset] != guid ||
+			!node.mounted[keptDataset] || node.datasets[keptDataset]["logbias"] != "throughput" {
 			t.Errorf("%s: ready for %q, guid %d, %+v", reset, readyFor(second), node.guids[keptDataset], node)
 		}
 		w.delete(second)
@@ -76,13 +77,15 @@ func TestPoolsOfOneRunCarryNoMarks(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	w.settle("bench0")
 	for _, command := range w.node.commands {
-		if strings.HasPrefix(command, "zfs create") && strings.Contains(command, "storagebench.dev:") || strings.HasPrefix(command, "zfs destroy") {
+		if strings.HasPrefix(command, "zfs create") && strings.Contains(command, "storagebench.dev:") ||
+			strings.HasPrefix(command, "zfs destroy") {
 			t.Error(command)
 		}
 	}
 }
 
-// TestResetLeavesOthersAlone: what is not surely this pool's own dataset of an earlier run is not destroyed, neither by itself nor with the pool.
+// TestResetLeavesOthersAlone: what is not surely this pool's own dataset of an earlier run is not destroyed, neither by itself nor with the
+// pool.
 func TestResetLeavesOthersAlone(t *testing.T) {
 	for name, change := range map[string]func(*fakePool){
 		"another dataset":          func(p *fakePool) { p.make("bench0/precious", nil) },
@@ -127,7 +130,8 @@ func TestResetOfAUsedDataset(t *testing.T) {
 	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
 }
 
-// TestDatasetIsProvenLast: between the look and the act somebody changes something; and what is destroyed was proven by the commands before.
+// TestDatasetIsProvenLast: between the look and the act somebody changes something; and what is destroyed was proven by the commands
+// before.
 func TestDatasetIsProvenLast(t *testing.T) {
 	w := newWorld(t, kept(v1alpha1.ResetDataset))
 	w.settle("bench0")
@@ -170,7 +174,8 @@ func TestDatasetIsProvenLast(t *testing.T) {
 	}
 	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
 	at := slices.IndexFunc(w.node.all, func(command string) bool { return strings.HasPrefix(command, "zfs destroy") })
-	if at < 0 || !strings.HasPrefix(w.node.all[at-1], "zfs get") || !strings.Contains(w.node.all[at-1], naming.PropertyUID+","+naming.PropertyRun) || strings.Contains(w.node.all[at], " -") {
+	if at < 0 || !strings.HasPrefix(w.node.all[at-1], "zfs get") ||
+		!strings.Contains(w.node.all[at-1], naming.PropertyUID+","+naming.PropertyRun) || strings.Contains(w.node.all[at], " -") {
 		t.Errorf("commands %q", w.node.all[max(0, at-1):at+1])
 	}
 }

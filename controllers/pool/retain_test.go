@@ -54,7 +54,8 @@ func TestARetainedPoolStays(t *testing.T) {
 			if len(w.node.commands) != before || len(w.node.folders) > 0 || w.node.pools[0].destroyed {
 				t.Errorf("commands %q, folders %q, pool %+v", w.node.commands[before:], w.node.folders, w.node.pools[0])
 			}
-			if told := w.told(); !strings.Contains(told, "LeftBehind") || !strings.Contains(told, "guid 700") || !strings.Contains(told, "zpool destroy bench0") {
+			if told := w.told(); !strings.Contains(told, "LeftBehind") || !strings.Contains(told, "guid 700") ||
+				!strings.Contains(told, "zpool destroy bench0") {
 				t.Errorf("told is only %q", told)
 			}
 		})
@@ -74,7 +75,8 @@ func TestAPoolRetainedMeanwhileStays(t *testing.T) {
 	if err := w.client.Update(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.agent.act(t.Context(), &state, []pools.Action{{Kind: pools.DestroyPool, GUID: "700"}}); err == nil || w.node.pools[0].destroyed {
+	if err := w.agent.act(t.Context(), &state, []pools.Action{{Kind: pools.DestroyPool, GUID: "700"}}); err == nil ||
+		w.node.pools[0].destroyed {
 		t.Errorf("%v, destroyed: %v", err, w.node.pools[0].destroyed)
 	}
 	if left := w.settle("bench0"); left != nil || w.node.pools[0].destroyed {

@@ -171,7 +171,8 @@ func TestASilentPoolIsNotDestroyed(t *testing.T) {
 	}
 	pool = w.object("bench0")
 	w.expectReady(pool, v1alpha1.ReasonPoolUnhealthy)
-	if told := message(pool); !strings.Contains(told, diskB) || !strings.Contains(told, "kubectl annotate benchmarkpool bench0 storagebench.dev/release-pool=node-a") {
+	if told := message(pool); !strings.Contains(told, diskB) ||
+		!strings.Contains(told, "kubectl annotate benchmarkpool bench0 storagebench.dev/release-pool=node-a") {
 		t.Errorf("it says %q", told)
 	}
 	if node.ran("zpool destroy") || node.ran("zpool export") || node.ran("zfs unmount") {
@@ -281,7 +282,8 @@ func TestAHangingCommandKeepsItsDisks(t *testing.T) {
 	w.expectReady(w.settle("stuck"), v1alpha1.ReasonPoolConflict)
 }
 
-// TestDisksOfOperationsAreLookedOn: one that an operation has added right before the node died is no part of the object yet, but of the pool.
+// TestDisksOfOperationsAreLookedOn: one that an operation has added right before the node died is no part of the object yet, but of the
+// pool.
 func TestDisksOfOperationsAreLookedOn(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	pool := w.settle("bench0")
@@ -307,7 +309,8 @@ func TestDisksOfOperationsAreLookedOn(t *testing.T) {
 			continue
 		}
 		imported++
-		if want := "zpool import -d " + diskA + "-part1 -d " + diskB + "-part1 -d " + diskC + "-part1"; !strings.HasPrefix(command, want) || strings.Contains(command, diskD) || strings.Contains(command, "/x") {
+		if want := "zpool import -d " + diskA + "-part1 -d " + diskB + "-part1 -d " + diskC + "-part1"; !strings.HasPrefix(command, want) ||
+			strings.Contains(command, diskD) || strings.Contains(command, "/x") {
 			looked += command + "\n"
 		}
 	}

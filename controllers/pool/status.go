@@ -22,7 +22,8 @@ const (
 // Properties that matter for numbers even if nobody asked for them.
 var (
 	poolMatters = []string{"ashift", "autotrim", "multihost"}
-	rootMatters = []string{"recordsize", "compression", "checksum", "logbias", "sync", "primarycache", "secondarycache", "atime", "copies", "dedup", "redundant_metadata", "encryption"}
+	rootMatters = []string{"recordsize", "compression", "checksum", "logbias", "sync", "primarycache", "secondarycache", "atime", "copies",
+		"dedup", "redundant_metadata", "encryption"}
 	// limits of a dataset that somebody else made: they are not inherited.
 	limits = []string{"quota", "refquota", "reservation", "refreservation", "volsize", "volblocksize"}
 )
@@ -159,8 +160,9 @@ func preflight(path string, disk pools.Disk, ashift int) v1alpha1.PreflightStatu
 	warnings := disk.Warnings(ashift)
 	return v1alpha1.PreflightStatus{
 		Device: v1alpha1.DevicePath(path), Serial: kstatus.Shorten(disk.Serial, 64), SizeBytes: disk.SizeBytes,
-		LogicalSectorBytes: int32(disk.LogicalSectorBytes), PhysicalSectorBytes: int32(disk.PhysicalSectorBytes), //nolint:gosec // sizes of sectors
-		Rotational: disk.Rotational, WriteCache: kstatus.Shorten(disk.WriteCache, 32), Warnings: warnings[:min(len(warnings), maxWarnings)],
+		LogicalSectorBytes:  int32(disk.LogicalSectorBytes),  //nolint:gosec // sectors are small
+		PhysicalSectorBytes: int32(disk.PhysicalSectorBytes), //nolint:gosec // sectors are small
+		Rotational:          disk.Rotational, WriteCache: kstatus.Shorten(disk.WriteCache, 32), Warnings: warnings[:min(len(warnings), maxWarnings)],
 	}
 }
 

@@ -69,8 +69,8 @@ func (r *Reconciler) covered(pool *v1alpha1.BenchmarkPool, names []string) bool 
 	return guard.Covers(names, guard.TurnNames(r.Disks, nil, pool))
 }
 
-// namedDisks are the disks that operations on a pool name besides those that its object claims: they may have been added right before the agent
-// ended, and the pool is on them too.
+// namedDisks are the disks that operations on a pool name besides those that its object claims: they may have been added right before the
+// agent ended, and the pool is on them too.
 func (r *Reconciler) namedDisks(ctx context.Context, pool *v1alpha1.BenchmarkPool) ([]string, error) {
 	claimed, paths := pools.ClaimedDevices(pool), []string(nil)
 	var list v1alpha1.PoolOperationList
@@ -103,8 +103,8 @@ func poolDisks(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) []string {
 	return guard.StablePaths(paths)
 }
 
-// takesDisks lets through operations that have just ended and have taken disks into a pool: the object is to claim them at once, for a pool that
-// is not imported is looked for on the disks that its object claims.
+// takesDisks lets through operations that have just ended and have taken disks into a pool: the object is to claim them at once, for a pool
+// that is not imported is looked for on the disks that its object claims.
 func takesDisks() predicate.Predicate {
 	ended := func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)
@@ -138,8 +138,8 @@ func (r *Reconciler) importOptions(state *observed, guid string) (zfs.ImportOpti
 	return zfs.ImportOptions{GUID: guid, Pool: naming.PoolName(state.Pool), Devices: devices}, guard.Answering(r.Disks, devices)
 }
 
-// release lets go of a pool that stays behind, because of its policy or because a person released it. It takes no turn, looks at no disk and runs no command: what it is for is that one of these
-// hangs. Folders that the pool was mounted on stay too.
+// release lets go of a pool that stays behind, because of its policy or because a person released it. It takes no turn, looks at no disk
+// and runs no command: what it is for is that one of these hangs. Folders that the pool was mounted on stay too.
 func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
 	if !controllerutil.ContainsFinalizer(pool, v1alpha1.FinalizerTeardown) {
 		return nil

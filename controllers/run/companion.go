@@ -140,7 +140,8 @@ func (r *Reconciler) setParameters(ctx context.Context, state *runs.State) error
 			ObjectMeta: metav1.ObjectMeta{Name: runs.ParameterOperationName(state.Run, name), Labels: clusterLabelsFor(state.Run)},
 			Spec: v1alpha1.PoolOperationSpec{
 				NodeName: state.Run.Spec.NodeName, Pool: naming.RunPoolName(state.Run, naming.VolumeData),
-				Action:   v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: name, Value: state.Run.Spec.Target.ZFS.ModuleParameters[name]}},
+				Action: v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: name,
+					Value: state.Run.Spec.Target.ZFS.ModuleParameters[name]}},
 				Deadline: lasting(patience),
 			},
 		}
@@ -163,7 +164,8 @@ func (r *Reconciler) cancel(ctx context.Context, operation *v1alpha1.PoolOperati
 }
 
 // join adds to the result of a phase what its companions have found, and returns the observation to be kept beside it.
-func join(document *results.PhaseDocument, companions map[runs.Companion]*v1alpha1.PoolOperation, wanted []runs.Companion) (observed *v1alpha1.PoolOperation) {
+func join(document *results.PhaseDocument, companions map[runs.Companion]*v1alpha1.PoolOperation,
+	wanted []runs.Companion) (observed *v1alpha1.PoolOperation) {
 	document.Metrics, document.Environment = maps.Clone(document.Metrics), maps.Clone(document.Environment)
 	if document.Metrics == nil {
 		document.Metrics = map[string]int64{}
@@ -239,7 +241,8 @@ func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperati
 }
 
 // joined is the received document as it is to be stored: with what its companions found, if it has any.
-func joined(run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase, phase runs.PhaseState) (document *results.PhaseDocument, text []byte, digest string, observed *v1alpha1.PoolOperation, err error) {
+func joined(run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase,
+	phase runs.PhaseState) (document *results.PhaseDocument, text []byte, digest string, observed *v1alpha1.PoolOperation, err error) {
 	wanted := runs.Companions(run, spec)
 	if len(wanted) == 0 {
 		return phase.Received, phase.ReceivedBytes, phase.ReceivedDigest, nil, nil

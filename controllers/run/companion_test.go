@@ -46,20 +46,23 @@ func TestJoined(t *testing.T) {
 		says            string
 		kept            bool
 	}{
-		"both":                       {counted, scrubbed, results.OutcomeValid, "gang blocks", true},
-		"the observation is gone":    {nil, scrubbed, results.OutcomeValid, "was deleted", false},
-		"the observation is late":    {operation(v1alpha1.PoolAction{}, "", "Running"), scrubbed, results.OutcomeValid, "did not end", false},
-		"the observation has a hole": {operation(v1alpha1.PoolAction{}, v1alpha1.OutcomeFailed, "Interrupted"), scrubbed, results.OutcomeValid, "in words", false},
-		"the observation is spoilt":  {spoilt, scrubbed, results.OutcomeValid, "digest", false},
-		"the scrub is gone":          {counted, nil, results.OutcomeInvalid, "", true},
-		"the scrub was too short":    {counted, short, results.OutcomeInvalid, "", true},
+		"both":                    {counted, scrubbed, results.OutcomeValid, "gang blocks", true},
+		"the observation is gone": {nil, scrubbed, results.OutcomeValid, "was deleted", false},
+		"the observation is late": {operation(v1alpha1.PoolAction{}, "", "Running"), scrubbed, results.OutcomeValid, "did not end", false},
+		"the observation has a hole": {operation(v1alpha1.PoolAction{}, v1alpha1.OutcomeFailed, "Interrupted"), scrubbed, results.OutcomeValid,
+			"in words", false},
+		"the observation is spoilt": {spoilt, scrubbed, results.OutcomeValid, "digest", false},
+		"the scrub is gone":         {counted, nil, results.OutcomeInvalid, "", true},
+		"the scrub was too short":   {counted, short, results.OutcomeInvalid, "", true},
 	} {
 		run := testRun(corev1.PersistentVolumeFilesystem)
 		run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}
 		spec := run.Spec.Phases[0]
 		spec.Fill, spec.Measure = nil, &v1alpha1.MeasurePhase{Operate: &scrub}
-		received := &results.PhaseDocument{Version: results.PhaseVersion, Run: results.RunIdentity{Namespace: "lab", Name: "r", UID: "u"}, Phase: "fill",
-			Kind: results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: began, FinishedAt: began.Add(10 * time.Second), Metrics: map[string]int64{"readBytes": 5}}
+		received := &results.PhaseDocument{Version: results.PhaseVersion, Run: results.RunIdentity{Namespace: "lab", Name: "r", UID: "u"},
+			Phase: "fill",
+			Kind:  results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: began, FinishedAt: began.Add(10 * time.Second),
+			Metrics: map[string]int64{"readBytes": 5}}
 		companions := map[runs.Companion]*v1alpha1.PoolOperation{}
 		if test.observed != nil {
 			companions[runs.Observation] = test.observed
@@ -71,14 +74,16 @@ func TestJoined(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if document.Outcome != test.outcome || (test.outcome == results.OutcomeInvalid) != (document.Reason == v1alpha1.ReasonOperationNotBeside) ||
+		if document.Outcome != test.outcome ||
+			(test.outcome == results.OutcomeInvalid) != (document.Reason == v1alpha1.ReasonOperationNotBeside) ||
 			!strings.Contains(strings.Join(document.Omitted, "\n"), test.says) || (observed != nil) != test.kept {
 			t.Errorf("%s: %+v", name, document)
 		}
 		if _, known := document.Metrics["poolAllocatedBytes"]; known != test.kept {
 			t.Errorf("%s: metrics %v", name, document.Metrics)
 		}
-		if test.under == scrubbed && (document.Metrics["scannedBytes"] != 9 || document.Metrics["readBytes"] != 5 || document.Metrics["besidePartsPerMillion"] != 1_000_000) {
+		if test.under == scrubbed && (document.Metrics["scannedBytes"] != 9 || document.Metrics["readBytes"] != 5 ||
+			document.Metrics["besidePartsPerMillion"] != 1_000_000) {
 			t.Errorf("%s: metrics %v", name, document.Metrics)
 		}
 		if len(received.Metrics) != 1 || len(received.Omitted) != 0 {
@@ -103,7 +108,8 @@ func TestOnlyWhatLastsHasAPart(t *testing.T) {
 	} {
 		operation := &v1alpha1.PoolOperation{Spec: v1alpha1.PoolOperationSpec{Action: c.action}}
 		operation.Status.Outcome, operation.Status.StartedAt = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: began}
-		document := &results.PhaseDocument{Outcome: results.OutcomeValid, StartedAt: began, FinishedAt: began.Add(10 * time.Second), Metrics: map[string]int64{}, Environment: map[string]string{}}
+		document := &results.PhaseDocument{Outcome: results.OutcomeValid, StartedAt: began, FinishedAt: began.Add(10 * time.Second),
+			Metrics: map[string]int64{}, Environment: map[string]string{}}
 		joinBeside(document, operation)
 		if _, told := document.Metrics["besidePartsPerMillion"]; told != c.told || document.Outcome != results.OutcomeValid {
 			t.Errorf("%s: %+v", name, document)
@@ -115,7 +121,8 @@ func TestOnlyWhatLastsHasAPart(t *testing.T) {
 func TestUnchangedWithoutCompanions(t *testing.T) {
 	run := testRun(corev1.PersistentVolumeFilesystem)
 	state := runs.PhaseState{Received: &results.PhaseDocument{}, ReceivedBytes: []byte("x"), ReceivedDigest: "d"}
-	if document, text, digest, observed, err := joined(run, run.Spec.Phases[0], state); document != state.Received || string(text) != "x" || digest != "d" || observed != nil || err != nil {
+	if document, text, digest, observed, err := joined(run, run.Spec.Phases[0], state); document != state.Received || string(text) != "x" ||
+		digest != "d" || observed != nil || err != nil {
 		t.Error(document, string(text), digest, observed, err)
 	}
 }
@@ -131,8 +138,9 @@ func TestObserveInterval(t *testing.T) {
 		"a short one":   {v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: oltp(10)}}, 2 * time.Second},
 		"half a minute": {v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: oltp(30)}}, 3 * time.Second},
 		"a long one":    {v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: oltp(300)}}, 5 * time.Second},
-		"a scan":        {v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}}}, 2 * time.Second},
-		"a fill":        {v1alpha1.Phase{Fill: &v1alpha1.FillPhase{}}, 5 * time.Second},
+		"a scan": {v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}}},
+			2 * time.Second},
+		"a fill": {v1alpha1.Phase{Fill: &v1alpha1.FillPhase{}}, 5 * time.Second},
 	} {
 		if got := observeInterval(c.phase); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)

@@ -125,7 +125,8 @@ func summariseWithoutAgent(run *v1alpha1.BenchmarkRun) v1alpha1.BenchmarkRunStat
 		status.State = v1alpha1.ReasonAgentNotInstalled
 	}
 	kstatus.Stall(&status.Conditions, run.Generation, v1alpha1.ReasonAgentNotInstalled,
-		"the agent is off, so pools and volumes of this run can be neither used nor torn down: turn it on again (agent.enabled=true in the Helm chart, or the component config/agent)")
+		"the agent is off, so pools and volumes of this run can be neither used nor torn down: turn it on again (agent.enabled=true in the "+
+			"Helm chart, or the component config/agent)")
 	return status
 }
 
@@ -168,7 +169,8 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 		Watches(&corev1.Event{}, handler.EnqueueRequestsFromMapFunc(r.runOfEvent)).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.runsOfLease))
 	if !r.WithoutAgent {
-		for _, kind := range []client.Object{&corev1.PersistentVolume{}, &storagev1.StorageClass{}, &v1alpha1.BenchmarkPool{}, &v1alpha1.PoolOperation{}} {
+		for _, kind := range []client.Object{&corev1.PersistentVolume{}, &storagev1.StorageClass{}, &v1alpha1.BenchmarkPool{},
+			&v1alpha1.PoolOperation{}} {
 			registered = registered.Watches(kind, handler.EnqueueRequestsFromMapFunc(runOfClusterWide))
 		}
 	}

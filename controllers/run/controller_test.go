@@ -46,7 +46,8 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 		test.status(&run.Status)
 		r := failing(t, drivenReconciler(t, true, run), errors.New("no route to the API server"))
 		r.Clock, r.Recorder = clocktesting.NewFakePassiveClock(noon), events.NewFakeRecorder(10)
-		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(run)}); err == nil || !strings.Contains(err.Error(), "no route") {
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(run)}); err == nil ||
+			!strings.Contains(err.Error(), "no route") {
 			t.Errorf("%s: %v, so it is not tried again", name, err)
 		}
 		var got v1alpha1.BenchmarkRun
@@ -56,7 +57,8 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 		ready := meta.FindStatusCondition(got.Status.Conditions, v1alpha1.ConditionReady)
 		if ready == nil || ready.Reason != test.ready || got.Status.State != test.state {
 			t.Errorf("%s: %s, %+v", name, got.Status.State, ready)
-		} else if test.ready == v1alpha1.ReasonActionFailed && !strings.Contains(ready.Message, "no route to the API server (will be tried again)") {
+		} else if test.ready == v1alpha1.ReasonActionFailed &&
+			!strings.Contains(ready.Message, "no route to the API server (will be tried again)") {
 			t.Errorf("%s: %s", name, ready.Message)
 		}
 		if runs.Settled(&got) != runs.Settled(run) {

@@ -16,7 +16,8 @@ func (r *Reconciler) announce(run *v1alpha1.BenchmarkRun, before, after v1alpha1
 		return
 	}
 	kind := corev1.EventTypeNormal
-	if valid := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionValid); (valid != nil && valid.Status != "True") || troubled(now.Reason) {
+	if valid := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionValid); (valid != nil && valid.Status != "True") ||
+		troubled(now.Reason) {
 		kind = corev1.EventTypeWarning
 	}
 	r.Recorder.Eventf(run, nil, kind, now.Reason, "Reconcile", "%s", kstatus.Shorten(now.Message, 900))

@@ -21,7 +21,8 @@ import (
 
 var (
 	fromConfigMap = &v1alpha1.ConfigMapKey{Name: "jobs", Key: "mixed.fio"}
-	fioPhase      = v1alpha1.Phase{Name: "fio", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFileFrom: fromConfigMap}}}}
+	fioPhase      = v1alpha1.Phase{Name: "fio",
+		Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFileFrom: fromConfigMap}}}}
 	postgresPhase = v1alpha1.Phase{Name: "pg", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{
 		Postgres: &v1alpha1.PostgresWorkload{Mode: "Script", Script: fromConfigMap}}}}
 )
@@ -100,13 +101,17 @@ func TestObserveFile(t *testing.T) {
 	}{
 		{name: "there", phase: waiting, live: oneConfigMap{found: configMap(map[string]string{"mixed.fio": ""}, nil)}, asked: 1},
 		{name: "there, binary", phase: waiting, live: oneConfigMap{found: configMap(nil, map[string][]byte{"mixed.fio": {}})}, asked: 1},
-		{name: "no ConfigMap", phase: waiting, says: "ConfigMap jobs, which the phase names, does not exist: make it with the key mixed.fio", asked: 1},
-		{name: "no key", phase: waiting, live: oneConfigMap{found: configMap(map[string]string{"other": ""}, nil)}, says: "ConfigMap jobs has no key mixed.fio", asked: 1},
+		{name: "no ConfigMap", phase: waiting, says: "ConfigMap jobs, which the phase names, does not exist: make it with the key mixed.fio",
+			asked: 1},
+		{name: "no key", phase: waiting, live: oneConfigMap{found: configMap(map[string]string{"other": ""}, nil)},
+			says: "ConfigMap jobs has no key mixed.fio", asked: 1},
 		{name: "trouble", phase: waiting, live: oneConfigMap{err: refused}, asked: 1, err: refused},
 		{name: "no Job yet", live: oneConfigMap{err: refused}},
 		{name: "the phase runs", phase: running, live: oneConfigMap{err: refused}},
-		{name: "the phase has ended", phase: runs.PhaseState{Job: runs.JobState{Exists: true}, Pod: runs.PodState{Ended: &now}}, live: oneConfigMap{err: refused}},
-		{name: "the result is stored", phase: runs.PhaseState{Job: runs.JobState{Exists: true}, Stored: &runs.StoredResult{}}, live: oneConfigMap{err: refused}},
+		{name: "the phase has ended", phase: runs.PhaseState{Job: runs.JobState{Exists: true}, Pod: runs.PodState{Ended: &now}},
+			live: oneConfigMap{err: refused}},
+		{name: "the result is stored", phase: runs.PhaseState{Job: runs.JobState{Exists: true}, Stored: &runs.StoredResult{}},
+			live: oneConfigMap{err: refused}},
 	} {
 		run := testRun(corev1.PersistentVolumeFilesystem)
 		run.Spec.Phases = []v1alpha1.Phase{run.Spec.Phases[0], fioPhase}
@@ -115,7 +120,8 @@ func TestObserveFile(t *testing.T) {
 		if !errors.Is(err, test.err) || test.live.asked != test.asked {
 			t.Errorf("%s: %v, the API server was asked %d times", test.name, err, test.live.asked)
 		}
-		if said := state.Phases[1].FileProblem; (said == "") != (test.says == "") || !strings.Contains(said, test.says) || state.Phases[0].FileProblem != "" {
+		if said := state.Phases[1].FileProblem; (said == "") != (test.says == "") || !strings.Contains(said, test.says) ||
+			state.Phases[0].FileProblem != "" {
 			t.Errorf("%s: %q, and of a phase without a file %q", test.name, said, state.Phases[0].FileProblem)
 		}
 	}

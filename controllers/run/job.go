@@ -99,7 +99,8 @@ func phaseRequest(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools volume
 
 // promise is what the runner has to find before it writes: the mode of the phase's volume, its size, and, where it is a dataset,
 // which. A dataset without a size of its own has that of its pool, and none is promised.
-func promise(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, datasets map[string]string) (mode corev1.PersistentVolumeMode, bytes int64, source string) {
+func promise(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase,
+	datasets map[string]string) (mode corev1.PersistentVolumeMode, bytes int64, source string) {
 	if class := run.Spec.Target.StorageClass; class != nil {
 		return class.VolumeMode, class.Size.Value(), ""
 	}

@@ -36,7 +36,8 @@ func testRun(mode corev1.PersistentVolumeMode) *v1alpha1.BenchmarkRun {
 			Labels: map[string]string{v1alpha1.LabelBenchmark: "ageing", v1alpha1.LabelBenchmarkUID: "bench-uid"}},
 		Spec: v1alpha1.BenchmarkRunSpec{
 			Experiment: "0a1b2c3d", Seed: 7, NodeName: "n1", RunnerImage: "runner:1",
-			Target: v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{Name: "fast", Size: v1alpha1.Size{Quantity: resource.MustParse("1Gi")}, VolumeMode: mode}},
+			Target: v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{Name: "fast",
+				Size: v1alpha1.Size{Quantity: resource.MustParse("1Gi")}, VolumeMode: mode}},
 			Phases: []v1alpha1.Phase{phase("fill"), phase("scan")},
 			PodTemplate: v1alpha1.PodTemplate{
 				Labels:      map[string]string{"team": "db", v1alpha1.LabelRun: "forged"},
@@ -58,19 +59,23 @@ func restricted(spec corev1.PodSpec) (wrong []string) {
 	}
 	complain(spec.HostNetwork || spec.HostPID || spec.HostIPC || spec.HostUsers != nil && *spec.HostUsers, "a namespace of the host")
 	pod := ptr.Deref(spec.SecurityContext, corev1.PodSecurityContext{})
-	complain(len(pod.Sysctls) > 0 || pod.SELinuxOptions != nil || pod.WindowsOptions != nil || pod.AppArmorProfile != nil, "sysctls or profiles")
+	complain(len(pod.Sysctls) > 0 || pod.SELinuxOptions != nil || pod.WindowsOptions != nil || pod.AppArmorProfile != nil,
+		"sysctls or profiles")
 	complain(pod.SeccompProfile == nil || pod.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault, "no seccomp profile")
 	complain(!ptr.Deref(pod.RunAsNonRoot, false) || ptr.Deref(pod.RunAsUser, 0) == 0, "may run as root")
 	for _, volume := range spec.Volumes {
-		complain(volume.PersistentVolumeClaim == nil && volume.EmptyDir == nil && volume.ConfigMap == nil, "volume %s is of a kind that is not allowed", volume.Name)
+		complain(volume.PersistentVolumeClaim == nil && volume.EmptyDir == nil && volume.ConfigMap == nil,
+			"volume %s is of a kind that is not allowed", volume.Name)
 	}
 	complain(len(spec.InitContainers)+len(spec.EphemeralContainers) > 0, "other containers")
 	for _, container := range spec.Containers {
 		context := ptr.Deref(container.SecurityContext, corev1.SecurityContext{})
 		complain(ptr.Deref(context.AllowPrivilegeEscalation, true), "privilege escalation")
 		complain(ptr.Deref(context.Privileged, false), "privileged")
-		complain(context.Capabilities == nil || len(context.Capabilities.Add) > 0 || !strings.Contains(fmt.Sprint(context.Capabilities.Drop), "ALL"), "capabilities")
-		complain(context.RunAsUser != nil || context.RunAsNonRoot != nil || context.SeccompProfile != nil || context.ProcMount != nil, "the pod's security is overridden")
+		complain(context.Capabilities == nil || len(context.Capabilities.Add) > 0 || !strings.Contains(fmt.Sprint(context.Capabilities.Drop),
+			"ALL"), "capabilities")
+		complain(context.RunAsUser != nil || context.RunAsNonRoot != nil || context.SeccompProfile != nil || context.ProcMount != nil,
+			"the pod's security is overridden")
 		complain(!ptr.Deref(context.ReadOnlyRootFilesystem, false), "a root that can be written") // ours: stricter than restricted
 		for _, port := range container.Ports {
 			complain(port.HostPort != 0, "a port of the host")
@@ -94,7 +99,8 @@ func TestBuildJob(t *testing.T) {
 			}
 			checkJob(t, job, run)
 			checkVolume(t, pod, mode)
-			if pod.NodeName != "" || pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0] != "n1" {
+			if pod.NodeName != "" ||
+				pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0] != "n1" {
 				t.Error("the pod is not pinned through the scheduler")
 			}
 			if pod.RestartPolicy != corev1.RestartPolicyNever || pod.PriorityClassName != "high" || pod.NodeSelector["disk"] != "nvme" ||
@@ -102,7 +108,8 @@ func TestBuildJob(t *testing.T) {
 				t.Errorf("the pod template is not followed: %+v", pod)
 			}
 			request, err := workload.DecodeRequest(pod.Containers[0].Env[0].Value)
-			if err != nil || request.Run.UID != "run-uid" || request.Phase.Name != "fill" || request.Seed != 7 || request.VolumeSizeBytes != 1<<30 || request.VolumeMode != string(mode) {
+			if err != nil || request.Run.UID != "run-uid" || request.Phase.Name != "fill" || request.Seed != 7 || request.VolumeSizeBytes != 1<<30 ||
+				request.VolumeMode != string(mode) {
 				t.Errorf("request %+v, %v", request, err)
 			}
 		})
@@ -116,7 +123,8 @@ func TestBuildJob(t *testing.T) {
 func TestJobOnPools(t *testing.T) {
 	run := testRun("Filesystem")
 	run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{
-		Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Dataset: &v1alpha1.DatasetTemplate{Type: "Volume", Size: &v1alpha1.Size{Quantity: resource.MustParse("1Gi")}}}}}}
+		Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Dataset: &v1alpha1.DatasetTemplate{Type: "Volume",
+			Size: &v1alpha1.Size{Quantity: resource.MustParse("1Gi")}}}}}}
 	run.Spec.Phases[1].Volume = "log"
 	for i, want := range []workload.Request{
 		{VolumeMode: "Filesystem", Path: workload.DataPath, Source: naming.RunPoolName(run, "data") + "/volume"},
@@ -131,7 +139,8 @@ func TestJobOnPools(t *testing.T) {
 			t.Error(wrong)
 		}
 		got, err := workload.DecodeRequest(pod.Containers[0].Env[0].Value)
-		if err != nil || got.VolumeMode != want.VolumeMode || got.Path != want.Path || got.Source != want.Source || got.VolumeSizeBytes != want.VolumeSizeBytes {
+		if err != nil || got.VolumeMode != want.VolumeMode || got.Path != want.Path || got.Source != want.Source ||
+			got.VolumeSizeBytes != want.VolumeSizeBytes {
 			t.Errorf("request %+v, %v", got, err)
 		}
 		if claim := pod.Volumes[0].PersistentVolumeClaim.ClaimName; claim != naming.ClaimName(run, []string{"data", "log"}[i]) {
@@ -142,14 +151,16 @@ func TestJobOnPools(t *testing.T) {
 
 func checkJob(t *testing.T, job *batchv1.Job, run *v1alpha1.BenchmarkRun) {
 	t.Helper()
-	if *job.Spec.BackoffLimit != 0 || *job.Spec.Completions != 1 || *job.Spec.Parallelism != 1 || *job.Spec.ActiveDeadlineSeconds != 3600+60+backstopSeconds {
+	if *job.Spec.BackoffLimit != 0 || *job.Spec.Completions != 1 || *job.Spec.Parallelism != 1 ||
+		*job.Spec.ActiveDeadlineSeconds != 3600+60+backstopSeconds {
 		t.Errorf("the Job would execute a phase more than once, or too long: %+v", job.Spec)
 	}
 	if !metav1.IsControlledBy(job, run) || job.Name != naming.PhaseObjectName(run.Name, "fill") || job.Namespace != "lab" {
 		t.Errorf("the Job is not the run's: %+v", job.ObjectMeta)
 	}
 	labels := job.Spec.Template.Labels
-	if labels[v1alpha1.LabelRun] != run.Name || labels[v1alpha1.LabelPhase] != "fill" || labels["team"] != "db" || labels[v1alpha1.LabelBenchmarkUID] != "bench-uid" {
+	if labels[v1alpha1.LabelRun] != run.Name || labels[v1alpha1.LabelPhase] != "fill" || labels["team"] != "db" ||
+		labels[v1alpha1.LabelBenchmarkUID] != "bench-uid" {
 		t.Errorf("labels %v", labels)
 	}
 	if annotations := job.Spec.Template.Annotations; annotations["a"] != "b" || annotations["karpenter.sh/do-not-disrupt"] != "true" {
@@ -175,7 +186,8 @@ func checkVolume(t *testing.T, pod corev1.PodSpec, mode corev1.PersistentVolumeM
 func TestSummarise(t *testing.T) {
 	run := testRun("Filesystem")
 	now := time.Date(2026, 11, 21, 12, 0, 0, 123, time.UTC)
-	state := runs.State{Now: now, Timings: runs.DefaultTimings(), Run: run, Owner: "bench-uid", LeaseHolder: "bench-uid", Volume: volume.VolumeState{Exists: true, Bound: true},
+	state := runs.State{Now: now, Timings: runs.DefaultTimings(), Run: run, Owner: "bench-uid", LeaseHolder: "bench-uid",
+		Volume: volume.VolumeState{Exists: true, Bound: true},
 		Phases: []runs.PhaseState{{Job: runs.JobState{Exists: true, UID: "job-0", Created: now}}, {}}}
 	step := func() {
 		t.Helper()
@@ -196,7 +208,8 @@ func TestSummarise(t *testing.T) {
 	}
 	state.Phases = []runs.PhaseState{{Stored: stored("c0")}, {Job: runs.JobState{Exists: true, UID: "job-1", Created: now}}}
 	step()
-	if len(run.Status.Phases) != 2 || run.Status.Phases[0].JobUID != "job-0" || run.Status.Phases[0].Result != "c0" || run.Status.CurrentPhase != "scan" {
+	if len(run.Status.Phases) != 2 || run.Status.Phases[0].JobUID != "job-0" || run.Status.Phases[0].Result != "c0" ||
+		run.Status.CurrentPhase != "scan" {
 		t.Fatalf("%+v", run.Status)
 	}
 	state.Phases = []runs.PhaseState{{Stored: stored("c0")}, {Stored: stored("c1")}}
@@ -207,7 +220,8 @@ func TestSummarise(t *testing.T) {
 	finished := run.Status.FinishedAt.Time
 	state.Volume, state.Phases = volume.VolumeState{}, make([]runs.PhaseState, 2) // all evidence is gone
 	step()
-	if !runs.Settled(run) || run.Status.Phases[1].Result != "c1" || !run.Status.FinishedAt.Time.Equal(finished) || run.Status.State != "Valid" {
+	if !runs.Settled(run) || run.Status.Phases[1].Result != "c1" || !run.Status.FinishedAt.Time.Equal(finished) ||
+		run.Status.State != "Valid" {
 		t.Fatalf("%+v", run.Status)
 	}
 	if again := summarise(state, runs.Plan(state)); !kstatus.Same(run.Status, again) {

@@ -190,7 +190,8 @@ func (r *Reconciler) jobMessage(ctx context.Context, job *batchv1.Job) (string, 
 func (r *Reconciler) observePods(ctx context.Context, state *runs.State, jobs map[types.UID]int) error {
 	for _, reader := range []client.Reader{r.Client, r.Live} {
 		var pods corev1.PodList
-		if err := reader.List(ctx, &pods, client.InNamespace(state.Run.Namespace), client.MatchingLabels{v1alpha1.LabelRun: state.Run.Name}); err != nil {
+		if err := reader.List(ctx, &pods, client.InNamespace(state.Run.Namespace),
+			client.MatchingLabels{v1alpha1.LabelRun: state.Run.Name}); err != nil {
 			return fmt.Errorf("list the pods of run %s/%s: %w", state.Run.Namespace, state.Run.Name, err)
 		}
 		state.Pods, state.PodsAtWork = len(pods.Items), podsAtWork(state.Run, jobs, pods.Items)
@@ -225,7 +226,8 @@ func podsDoubtful(state *runs.State) bool {
 func (r *Reconciler) observeResults(ctx context.Context, state *runs.State) error {
 	var stored metav1.PartialObjectMetadataList
 	stored.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
-	if err := r.Client.List(ctx, &stored, client.InNamespace(state.Run.Namespace), client.MatchingLabels{v1alpha1.LabelRun: state.Run.Name}); err != nil {
+	if err := r.Client.List(ctx, &stored, client.InNamespace(state.Run.Namespace),
+		client.MatchingLabels{v1alpha1.LabelRun: state.Run.Name}); err != nil {
 		return fmt.Errorf("list the results of run %s/%s: %w", state.Run.Namespace, state.Run.Name, err)
 	}
 	for i := range stored.Items {
@@ -268,7 +270,8 @@ func (r *Reconciler) receive(ctx context.Context, state *runs.State) {
 		case err != nil:
 			phase.ReceiveError = err
 		case document.Run.UID != string(state.Run.UID) || document.Phase != string(state.Run.Spec.Phases[i].Name):
-			phase.ReceiveError = fmt.Errorf("%w: it says run %s (%s), phase %s", runs.ErrForeign, document.Run.Name, document.Run.UID, document.Phase)
+			phase.ReceiveError = fmt.Errorf("%w: it says run %s (%s), phase %s", runs.ErrForeign, document.Run.Name, document.Run.UID,
+				document.Phase)
 		default:
 			phase.Received, phase.ReceivedBytes, phase.ReceivedDigest = &document, raw, receipt.Digest
 		}

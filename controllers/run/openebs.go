@@ -66,7 +66,8 @@ func (r *Reconciler) rescan(ctx context.Context, run *v1alpha1.BenchmarkRun, nam
 		return fmt.Errorf("look for ZFSNode %s of the driver: %w", id, err)
 	}
 	if len(found.Items) == 0 {
-		return fmt.Errorf("there is no ZFSNode %s: does the agent of the OpenEBS ZFS LocalPV driver run on node %s? Else write provisioner: Local", id, node.Name)
+		return fmt.Errorf("there is no ZFSNode %s: does the agent of the OpenEBS ZFS LocalPV driver run on node %s? "+
+			"Else write provisioner: Local", id, node.Name)
 	}
 	for i := range found.Items {
 		if err := r.annotate(ctx, &found.Items[i], v1alpha1.AnnotationRescan, naming.RunPoolName(run, name)); err != nil {

@@ -56,7 +56,8 @@ func drivenReconciler(t *testing.T, driver bool, objects ...client.Object) *Reco
 	}
 	built := fake.NewClientBuilder().WithScheme(kinds).WithIndex(driverObject("ZFSNode", "", ""),
 		metav1.ObjectNameField, func(object client.Object) []string { return []string{object.GetName()} }).
-		WithInterceptorFuncs(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		WithInterceptorFuncs(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
+			options ...client.ListOption) error {
 			if kind := list.GetObjectKind().GroupVersionKind(); kind.Group == volume.DriverGroup && !driver {
 				return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 			}
@@ -72,7 +73,8 @@ func failing(t *testing.T, r *Reconciler, err error) *Reconciler {
 	if !ok {
 		t.Fatalf("%T cannot be intercepted", r.Client)
 	}
-	wrapped := interceptor.NewClient(built, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+	wrapped := interceptor.NewClient(built, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
+		options ...client.ListOption) error {
 		if list.GetObjectKind().GroupVersionKind().Group == volume.DriverGroup {
 			return err
 		}
@@ -84,7 +86,8 @@ func failing(t *testing.T, r *Reconciler, err error) *Reconciler {
 // TestDrivenLeftAfterTheDriver: a client that has known the driver's kinds asks for them when they are gone, and gets a 404.
 func TestDrivenLeftAfterTheDriver(t *testing.T) {
 	run := drivenRun()
-	unknown := apierrors.NewGenericServerResponse(404, "list", schema.GroupResource{Group: volume.DriverGroup, Resource: "zfsvolumes"}, "", "404 page not found", 0, true)
+	unknown := apierrors.NewGenericServerResponse(404, "list", schema.GroupResource{Group: volume.DriverGroup, Resource: "zfsvolumes"}, "",
+		"404 page not found", 0, true)
 	if left, err := failing(t, drivenReconciler(t, true), unknown).drivenLeft(t.Context(), run, "data"); err != nil || left != "" {
 		t.Errorf("the kinds are gone: %q, %v", left, err)
 	}
@@ -104,10 +107,11 @@ func TestDrivenLeft(t *testing.T) {
 		objects []client.Object
 		want    volume.VolumeState
 	}{
-		"no such driver":        {false, nil, volume.VolumeState{}},
-		"nothing":               {true, nil, volume.VolumeState{}},
-		"of another pool":       {true, []client.Object{driverObject("ZFSVolume", "pvc-1", pool+"x/parent")}, volume.VolumeState{}},
-		"the driver has it":     {true, []client.Object{driverObject("ZFSVolume", "pvc-1", pool+"/parent"), class}, volume.VolumeState{Some: true, Deleting: true, Unwatched: "ZFSVolume openebs/pvc-1"}},
+		"no such driver":  {false, nil, volume.VolumeState{}},
+		"nothing":         {true, nil, volume.VolumeState{}},
+		"of another pool": {true, []client.Object{driverObject("ZFSVolume", "pvc-1", pool+"x/parent")}, volume.VolumeState{}},
+		"the driver has it": {true, []client.Object{driverObject("ZFSVolume", "pvc-1", pool+"/parent"), class},
+			volume.VolumeState{Some: true, Deleting: true, Unwatched: "ZFSVolume openebs/pvc-1"}},
 		"the class":             {true, []client.Object{class}, volume.VolumeState{Some: true}},
 		"a class of another":    {true, []client.Object{others}, volume.VolumeState{}},
 		"without driver, class": {false, []client.Object{class}, volume.VolumeState{Some: true}},
@@ -128,11 +132,13 @@ func TestRescan(t *testing.T) {
 	}
 	for name, want := range map[string]string{"id-1": naming.RunPoolName(run, "data"), "id-2": ""} {
 		found := driverObject("ZFSNode", name, "")
-		if err := r.Live.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil || found.GetAnnotations()[v1alpha1.AnnotationRescan] != want {
+		if err := r.Live.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil ||
+			found.GetAnnotations()[v1alpha1.AnnotationRescan] != want {
 			t.Errorf("%s has %v, want %q: %v", name, found.GetAnnotations(), want, err)
 		}
 	}
-	if err := drivenReconciler(t, true).rescan(t.Context(), run, "data", node); err == nil || !strings.Contains(err.Error(), "there is no ZFSNode id-1") {
+	if err := drivenReconciler(t, true).rescan(t.Context(), run, "data", node); err == nil ||
+		!strings.Contains(err.Error(), "there is no ZFSNode id-1") {
 		t.Errorf("without a ZFSNode: %v", err)
 	}
 	if err := drivenReconciler(t, false).rescan(t.Context(), run, "data", node); err == nil {
@@ -156,7 +162,8 @@ func TestReportDatasets(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := r.Live.Get(t.Context(), client.ObjectKeyFromObject(pool), pool); err != nil || pool.Annotations[v1alpha1.AnnotationReport] != test.want {
+		if err := r.Live.Get(t.Context(), client.ObjectKeyFromObject(pool), pool); err != nil ||
+			pool.Annotations[v1alpha1.AnnotationReport] != test.want {
 			t.Errorf("labels %v: annotations %v %v", test.labels, pool.Annotations, err)
 		}
 	}
@@ -174,12 +181,14 @@ func TestDrivenPromise(t *testing.T) {
 	if got := phaseRequest(run, run.Spec.Phases[0], volume.Pools{Datasets: datasets}).Source; got != name+"/volume" {
 		t.Errorf("promised of the agent's is %q", got)
 	}
-	operation := v1alpha1.PoolOperationSpec{Pool: name, Action: v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{Dataset: "volume"}}}
+	operation := v1alpha1.PoolOperationSpec{Pool: name,
+		Action: v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{Dataset: "volume"}}}
 	renameVolume(&operation, datasets)
 	if got := operation.Action.LayoutScore.Dataset; got != "parent/pvc-1" {
 		t.Errorf("the score is of %s", got)
 	}
-	other := v1alpha1.PoolOperationSpec{Pool: "sb-2-log", Action: v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "volume", To: "copy"}}}
+	other := v1alpha1.PoolOperationSpec{Pool: "sb-2-log",
+		Action: v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "volume", To: "copy"}}}
 	want := *other.DeepCopy()
 	if renameVolume(&other, datasets); !cmp.Equal(want, other) {
 		t.Errorf("an operation on another pool was changed: %+v", other)

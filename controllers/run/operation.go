@@ -25,7 +25,8 @@ import (
 // poolOperation is an operation on the pool of a phase. Where the action names another pool, it names a volume of the target: whatever is
 // written there becomes the name of a pool of this run, and never that of somebody else's. Datasets are the names of those that a driver
 // made, by volume.
-func poolOperation(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, name string, action v1alpha1.PoolAction, datasets map[string]string) *v1alpha1.PoolOperation {
+func poolOperation(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, name string, action v1alpha1.PoolAction,
+	datasets map[string]string) *v1alpha1.PoolOperation {
 	action = *action.DeepCopy()
 	if action.Replicate != nil {
 		action.Replicate.ToPool = naming.RunPoolName(run, action.Replicate.ToPool)

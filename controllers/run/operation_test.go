@@ -33,7 +33,8 @@ func operateOperation(run *v1alpha1.BenchmarkRun) *v1alpha1.PoolOperation {
 func TestOperationOfAPhase(t *testing.T) {
 	run := operateRun(v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "volume", ToPool: "log", To: "copy"}})
 	operation := operateOperation(run)
-	if operation.Spec.Pool != naming.RunPoolName(run, "data") || operation.Spec.Action.Replicate.ToPool != naming.RunPoolName(run, "log") || operation.Spec.NodeName != "n1" {
+	if operation.Spec.Pool != naming.RunPoolName(run, "data") || operation.Spec.Action.Replicate.ToPool != naming.RunPoolName(run, "log") ||
+		operation.Spec.NodeName != "n1" {
 		t.Errorf("operation %+v", operation.Spec)
 	}
 	if run.Spec.Phases[0].Operate.Replicate.ToPool != "log" {
@@ -75,13 +76,15 @@ func TestOperationPlaysItsPhase(t *testing.T) {
 		t.Errorf("begun: %+v", state)
 	}
 	operation.Status.Outcome, operation.Status.FinishedAt = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: time.Unix(1040, 0)}
-	operation.Status.Metrics = []v1alpha1.OperationMetric{{Name: "layoutScorePercent", Value: 97}, {Name: "segments", Value: 3}, {Name: "copiedBytes", Value: 5}, {Name: "sentBytes", Value: -1}}
+	operation.Status.Metrics = []v1alpha1.OperationMetric{{Name: "layoutScorePercent", Value: 97}, {Name: "segments", Value: 3},
+		{Name: "copiedBytes", Value: 5}, {Name: "sentBytes", Value: -1}}
 	state := look()
 	want := map[string]int64{"layoutScorePartsPerMillion": 970_000, "copiedBytes": 5, "durationNanoseconds": int64(30 * time.Second)}
 	if diff := cmp.Diff(want, state.Received.Metrics); diff != "" {
 		t.Errorf("metrics (-want +got)\n%s", diff)
 	}
-	if err := state.Received.Validate(); err != nil || state.Received.Outcome != results.OutcomeValid || state.Received.Kind != results.KindOperate {
+	if err := state.Received.Validate(); err != nil || state.Received.Outcome != results.OutcomeValid ||
+		state.Received.Kind != results.KindOperate {
 		t.Errorf("document %+v: %v", state.Received, err)
 	}
 	if _, _, _, err := results.StoredPhase(state.ReceivedBytes, state.ReceivedDigest); err != nil {

@@ -17,7 +17,8 @@ import (
 )
 
 var (
-	imageReasons    = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"}
+	imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+		"RegistryUnavailable", "SignatureValidationFailed"}
 	rejectedReasons = []string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"}
 )
 
@@ -37,14 +38,17 @@ func podsAtWork(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pods []corev
 	return count
 }
 
-// madeFor says whether a pod can be that of a Job of the run: those have the grace period of Kubernetes, and none is made long after the end.
+// madeFor says whether a pod can be that of a Job of the run: those have the grace period of Kubernetes, and none is made long after the
+// end.
 func madeFor(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil || ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0) > corev1.DefaultTerminationGracePeriodSeconds {
 		return false
 	}
 	_, ours := jobs[owner.UID]
-	ours = ours || slices.ContainsFunc(run.Status.Phases, func(phase v1alpha1.RunPhaseStatus) bool { return phase.JobUID == string(owner.UID) })
+	ours = ours || slices.ContainsFunc(run.Status.Phases, func(phase v1alpha1.RunPhaseStatus) bool {
+		return phase.JobUID == string(owner.UID)
+	})
 	return ours && !runs.MadeLate(run, pod.CreationTimestamp.Time)
 }
 
@@ -53,7 +57,8 @@ func podState(pod *corev1.Pod) runs.PodState {
 	state := runs.PodState{Exists: true, Name: pod.Name, Deleting: !pod.DeletionTimestamp.IsZero()}
 	for _, condition := range pod.Status.Conditions {
 		switch {
-		case condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable:
+		case condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse &&
+			condition.Reason == corev1.PodReasonUnschedulable:
 			state.Problem, state.Message = v1alpha1.ReasonPodUnschedulable, condition.Message
 		case condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue:
 			state.Problem, state.Message = v1alpha1.ReasonPodEvicted, condition.Reason+": "+condition.Message
@@ -108,7 +113,8 @@ func readContainer(state *runs.PodState, status *corev1.ContainerStatus) {
 func readRestarts(state *runs.PodState, status *corev1.ContainerStatus) {
 	if status.RestartCount > 0 {
 		state.HasReceipt = false
-		state.Problem, state.Message = v1alpha1.ReasonPodLost, fmt.Sprintf("its container was lost, and %d times started again", status.RestartCount)
+		state.Problem, state.Message = v1alpha1.ReasonPodLost, fmt.Sprintf("its container was lost, and %d times started again",
+			status.RestartCount)
 	}
 }
 

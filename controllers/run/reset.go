@@ -46,8 +46,8 @@ func readBefore(ctx context.Context, reader client.Reader, run *v1alpha1.Benchma
 	return &before, nil
 }
 
-// takePools makes kept pools this run's: the agent then resets what is on them. Each is taken only as it was read at this moment, from a run
-// that hands it on at this moment.
+// takePools makes kept pools this run's: the agent then resets what is on them. Each is taken only as it was read at this moment, from a
+// run that hands it on at this moment.
 func (r *Reconciler) takePools(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	for _, wanted := range volume.RunVolumes(run) {
 		var pool v1alpha1.BenchmarkPool

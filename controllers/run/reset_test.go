@@ -22,8 +22,9 @@ func repetition(name string, reset v1alpha1.ResetPolicy) *v1alpha1.BenchmarkRun 
 	yes := true
 	return &v1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "lab", UID: types.UID("uid-" + name),
-			Labels:          map[string]string{v1alpha1.LabelBenchmarkUID: "b1", v1alpha1.LabelExperiment: "0a1b2c3d"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "storagebench.dev/v1alpha1", Kind: "StorageBenchmark", Name: "b", UID: "b1", Controller: &yes}}},
+			Labels: map[string]string{v1alpha1.LabelBenchmarkUID: "b1", v1alpha1.LabelExperiment: "0a1b2c3d"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "storagebench.dev/v1alpha1", Kind: "StorageBenchmark", Name: "b", UID: "b1",
+				Controller: &yes}}},
 		Spec: v1alpha1.BenchmarkRunSpec{NodeName: "n1", Variant: "default", Experiment: "0a1b2c3d", Phases: []v1alpha1.Phase{{Name: "fill"}},
 			Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Reset: reset, Dataset: &v1alpha1.DatasetTemplate{Type: "Filesystem"}}}},
 	}
@@ -42,13 +43,16 @@ func TestTakePools(t *testing.T) {
 		change func(before *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkPool)
 		taken  bool
 	}{
-		"it is handed on":              {func(*v1alpha1.BenchmarkRun, *v1alpha1.BenchmarkPool) {}, true},
-		"the run before was Invalid":   {func(b *v1alpha1.BenchmarkRun, _ *v1alpha1.BenchmarkPool) { over(b, metav1.ConditionFalse) }, false},
-		"the run before is not over":   {func(b *v1alpha1.BenchmarkRun, _ *v1alpha1.BenchmarkPool) { b.Status.Conditions = nil }, false},
-		"it was another benchmark's":   {func(b *v1alpha1.BenchmarkRun, _ *v1alpha1.BenchmarkPool) { b.OwnerReferences[0].UID = "b2" }, false},
-		"a namesake of the run":        {func(b *v1alpha1.BenchmarkRun, _ *v1alpha1.BenchmarkPool) { b.UID = "x" }, false},
-		"the pool is of another":       {func(_ *v1alpha1.BenchmarkRun, p *v1alpha1.BenchmarkPool) { p.Labels[v1alpha1.LabelBenchmarkUID] = "b2" }, false},
-		"the pool is not kept":         {func(_ *v1alpha1.BenchmarkRun, p *v1alpha1.BenchmarkPool) { delete(p.Labels, v1alpha1.LabelReset) }, false},
+		"it is handed on":            {func(*v1alpha1.BenchmarkRun, *v1alpha1.BenchmarkPool) {}, true},
+		"the run before was Invalid": {func(b *v1alpha1.BenchmarkRun, _ *v1alpha1.BenchmarkPool) { over(b, metav1.ConditionFalse) }, false},
+		"the run before is not over": {func(b *v1alpha1.BenchmarkRun, _ *v1alpha1.BenchmarkPool) { b.Status.Conditions = nil }, false},
+		"it was another benchmark's": {func(b *v1alpha1.BenchmarkRun, _ *v1alpha1.BenchmarkPool) { b.OwnerReferences[0].UID = "b2" }, false},
+		"a namesake of the run":      {func(b *v1alpha1.BenchmarkRun, _ *v1alpha1.BenchmarkPool) { b.UID = "x" }, false},
+		"the pool is of another": {func(_ *v1alpha1.BenchmarkRun, p *v1alpha1.BenchmarkPool) {
+			p.Labels[v1alpha1.LabelBenchmarkUID] = "b2"
+		}, false},
+		"the pool is not kept": {func(_ *v1alpha1.BenchmarkRun, p *v1alpha1.BenchmarkPool) { delete(p.Labels, v1alpha1.LabelReset) },
+			false},
 		"the pool was changed":         {func(_ *v1alpha1.BenchmarkRun, p *v1alpha1.BenchmarkPool) { p.Generation = 2 }, false},
 		"the pool is made by a person": {func(_ *v1alpha1.BenchmarkRun, p *v1alpha1.BenchmarkPool) { p.Labels = nil }, false},
 	} {
@@ -73,7 +77,8 @@ func TestTakePools(t *testing.T) {
 		if !test.taken {
 			continue
 		}
-		if now.Annotations[v1alpha1.AnnotationKeptFrom] != "r1" || now.Annotations[v1alpha1.AnnotationKeptFromUID] != "uid-r1" || now.Labels[v1alpha1.LabelRun] != "r2" {
+		if now.Annotations[v1alpha1.AnnotationKeptFrom] != "r1" || now.Annotations[v1alpha1.AnnotationKeptFromUID] != "uid-r1" ||
+			now.Labels[v1alpha1.LabelRun] != "r2" {
 			t.Errorf("%s: %v %v", name, now.Labels, now.Annotations)
 		}
 		version := now.ResourceVersion
@@ -95,7 +100,8 @@ func TestKeptPoolsState(t *testing.T) {
 	}
 	kstatus.Done(&pool.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
 	look := func() volume.Pools { return volume.PoolsState(run, []*v1alpha1.BenchmarkPool{pool}, nil) }
-	if got := look(); got.Exist || got.Some || got.Ready || got.Foreign != "" || got.Earlier == nil || got.Earlier.RunName != "r1" || got.Earlier.RunUID != "uid-r1" {
+	if got := look(); got.Exist || got.Some || got.Ready || got.Foreign != "" || got.Earlier == nil || got.Earlier.RunName != "r1" ||
+		got.Earlier.RunUID != "uid-r1" {
 		t.Errorf("of the run before: %+v", got)
 	}
 	pool.Labels[v1alpha1.LabelRunUID] = "uid-r2"

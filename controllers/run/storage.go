@@ -48,7 +48,8 @@ func (r *Reconciler) observeStorage(ctx context.Context, state *runs.State) erro
 }
 
 // observeClaim reads a claim, and which PersistentVolume it has; one that is absent or going is read again from the API server.
-func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRun, name string) (state volume.VolumeState, persistent string, err error) {
+func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRun,
+	name string) (state volume.VolumeState, persistent string, err error) {
 	key := types.NamespacedName{Namespace: run.Namespace, Name: name}
 	for _, reader := range []client.Reader{r.Client, r.Live} {
 		var claim corev1.PersistentVolumeClaim
@@ -254,5 +255,6 @@ func runOfClusterWide(_ context.Context, object client.Object) []reconcile.Reque
 	if labels[v1alpha1.LabelRun] == "" || labels[v1alpha1.LabelNamespace] == "" {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: labels[v1alpha1.LabelNamespace], Name: labels[v1alpha1.LabelRun]}}}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: labels[v1alpha1.LabelNamespace],
+		Name: labels[v1alpha1.LabelRun]}}}
 }

@@ -41,7 +41,8 @@ func TestLeftBehindANamesake(t *testing.T) {
 		"somebody's PersistentVolume": {local, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}, false},
 		"nothing of the name":         {local, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, false},
 	} {
-		namesake := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: test.run.Namespace, Name: naming.ClaimName(test.run, "data")},
+		namesake := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: test.run.Namespace,
+			Name: naming.ClaimName(test.run, "data")},
 			Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}}
 		r := drivenReconciler(t, true, namesake, test.behind)
 		look := func() volume.VolumeState {

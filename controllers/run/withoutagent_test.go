@@ -18,7 +18,8 @@ func TestRunWithoutAgent(t *testing.T) {
 	stalled := func() *metav1.Condition {
 		return meta.FindStatusCondition(summariseWithoutAgent(run).Conditions, v1alpha1.ConditionStalled)
 	}
-	if condition := stalled(); condition == nil || condition.Reason != v1alpha1.ReasonAgentNotInstalled || !strings.Contains(condition.Message, "agent.enabled=true") {
+	if condition := stalled(); condition == nil || condition.Reason != v1alpha1.ReasonAgentNotInstalled ||
+		!strings.Contains(condition.Message, "agent.enabled=true") {
 		t.Errorf("a run that has begun: %+v", condition)
 	}
 	kstatus.Set(&run.Status.Conditions, 3, v1alpha1.ConditionComplete, metav1.ConditionTrue, v1alpha1.ReasonMeasured, "done")

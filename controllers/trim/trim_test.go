@@ -19,7 +19,8 @@ func large(i int) string { return fmt.Sprintf("%06d", i) + strings.Repeat("x", 2
 
 // hostile is the metadata of an object that a tenant has made to fill a cache.
 func hostile(i int) metav1.ObjectMeta {
-	owner := metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BenchmarkRun", Name: "r", UID: "r-1", Controller: new(true)}
+	owner := metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BenchmarkRun", Name: "r", UID: "r-1",
+		Controller: new(true)}
 	meta := metav1.ObjectMeta{
 		Namespace: "team-a", Name: fmt.Sprintf("filler-%d", i), UID: "u-1", ResourceVersion: "7",
 		Labels:          map[string]string{v1alpha1.LabelBenchmark: "b", v1alpha1.LabelBenchmarkUID: "b-1", v1alpha1.LabelRun: "r"},
@@ -28,7 +29,8 @@ func hostile(i int) metav1.ObjectMeta {
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: large(i)}, owner},
 	}
 	for k := range 50 {
-		meta.Labels[fmt.Sprintf("storagebench.dev/z%d", k)], meta.Annotations[fmt.Sprintf("storagebench.dev/z%d", k)] = "a", strings.Repeat("y", 63)
+		meta.Labels[fmt.Sprintf("storagebench.dev/z%d", k)], meta.Annotations[fmt.Sprintf("storagebench.dev/z%d", k)] = "a",
+			strings.Repeat("y", 63)
 		meta.Finalizers = append(meta.Finalizers, fmt.Sprintf("example.com/f%d", k))
 	}
 	return meta
@@ -44,22 +46,26 @@ var kinds = map[string]struct {
 		return &corev1.PersistentVolume{ObjectMeta: hostile(i), Spec: corev1.PersistentVolumeSpec{StorageClassName: large(i)}}
 	}, Metadata},
 	"Pod": {func(i int) any {
-		return &corev1.Pod{ObjectMeta: hostile(i), Spec: corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Args: []string{large(i)}}}},
+		return &corev1.Pod{ObjectMeta: hostile(i),
+			Spec:   corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Args: []string{large(i)}}}},
 			Status: corev1.PodStatus{Message: large(i), Conditions: []corev1.PodCondition{{Message: large(i)}}}}
 	}, Pod},
 	"PersistentVolumeClaim": {func(i int) any {
-		return &corev1.PersistentVolumeClaim{ObjectMeta: hostile(i), Status: corev1.PersistentVolumeClaimStatus{Conditions: []corev1.PersistentVolumeClaimCondition{{Message: large(i)}}}}
+		return &corev1.PersistentVolumeClaim{ObjectMeta: hostile(i),
+			Status: corev1.PersistentVolumeClaimStatus{Conditions: []corev1.PersistentVolumeClaimCondition{{Message: large(i)}}}}
 	}, Claim},
 	"Job": {func(i int) any {
 		return &batchv1.Job{ObjectMeta: hostile(i), Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{ObjectMeta: hostile(i)}},
 			Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Message: large(i)}}}}
 	}, Job},
 	"Event": {func(i int) any {
-		return &corev1.Event{ObjectMeta: hostile(i), Message: large(i), Reason: large(i), InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: "j", FieldPath: large(i)}}
+		return &corev1.Event{ObjectMeta: hostile(i), Message: large(i), Reason: large(i), InvolvedObject: corev1.ObjectReference{Kind: "Job",
+			Name: "j", FieldPath: large(i)}}
 	}, Event},
 	"StorageBenchmark": {func(i int) any {
-		return &v1alpha1.StorageBenchmark{ObjectMeta: hostile(i), Spec: v1alpha1.StorageBenchmarkSpec{PodTemplate: v1alpha1.PodTemplate{Annotations: map[string]string{"a": large(i)}},
-			Gates: []v1alpha1.Gate{{Expression: large(i)}}}}
+		return &v1alpha1.StorageBenchmark{ObjectMeta: hostile(i),
+			Spec: v1alpha1.StorageBenchmarkSpec{PodTemplate: v1alpha1.PodTemplate{Annotations: map[string]string{"a": large(i)}},
+				Gates: []v1alpha1.Gate{{Expression: large(i)}}}}
 	}, Benchmark},
 }
 
@@ -127,7 +133,8 @@ func TestWhatIsReadIsKept(t *testing.T) {
 		if name == "Event" {
 			continue
 		}
-		if meta.GetLabels()[v1alpha1.LabelRun] != "r" || meta.GetLabels()[v1alpha1.LabelBenchmarkUID] != "b-1" || meta.GetAnnotations()[v1alpha1.AnnotationVerdict] != "Passed" {
+		if meta.GetLabels()[v1alpha1.LabelRun] != "r" || meta.GetLabels()[v1alpha1.LabelBenchmarkUID] != "b-1" ||
+			meta.GetAnnotations()[v1alpha1.AnnotationVerdict] != "Passed" {
 			t.Errorf("%s: labels %v, annotations of %d keys", name, meta.GetLabels(), len(meta.GetAnnotations()))
 		}
 		if controller := metav1.GetControllerOf(meta); controller == nil || controller.UID != "r-1" {
@@ -135,20 +142,26 @@ func TestWhatIsReadIsKept(t *testing.T) {
 		}
 	}
 	pod, _ := Pod(&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on memory",
-		ContainerStatuses: []corev1.ContainerStatus{{Name: "runner", RestartCount: 1, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "receipt"}}}}}})
-	if status := pod.(*corev1.Pod).Status; status.Reason != "Evicted" || status.Message != "low on memory" || status.ContainerStatuses[0].State.Terminated.Message != "receipt" {
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "runner", RestartCount: 1,
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "receipt"}}}}}})
+	if status := pod.(*corev1.Pod).Status; status.Reason != "Evicted" || status.Message != "low on memory" ||
+		status.ContainerStatuses[0].State.Terminated.Message != "receipt" {
 		t.Errorf("of a pod is left %+v", status)
 	}
-	claim, _ := Claim(&corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pvc-1"}, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}})
+	claim, _ := Claim(&corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pvc-1"},
+		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}})
 	if claim := claim.(*corev1.PersistentVolumeClaim); claim.Spec.VolumeName != "pvc-1" || claim.Status.Phase != corev1.ClaimBound {
 		t.Errorf("of a claim is left %+v", claim)
 	}
-	node, _ := Node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"rack": "7"}}, Spec: corev1.NodeSpec{Unschedulable: true},
+	node, _ := Node(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"rack": "7"}},
+		Spec:   corev1.NodeSpec{Unschedulable: true},
 		Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{BootID: "boot-1"}, Images: []corev1.ContainerImage{{Names: []string{"a"}}}}})
-	if node := node.(*corev1.Node); node.Labels["rack"] != "7" || !node.Spec.Unschedulable || node.Status.NodeInfo.BootID != "boot-1" || node.Status.Images != nil {
+	if node := node.(*corev1.Node); node.Labels["rack"] != "7" || !node.Spec.Unschedulable || node.Status.NodeInfo.BootID != "boot-1" ||
+		node.Status.Images != nil {
 		t.Errorf("of a node is left %+v", node)
 	}
-	event := &corev1.Event{Type: "Warning", Reason: "FailedCreate", Message: "no", InvolvedObject: corev1.ObjectReference{Kind: "Job", Namespace: "team-a", Name: "j"}}
+	event := &corev1.Event{Type: "Warning", Reason: "FailedCreate", Message: "no", InvolvedObject: corev1.ObjectReference{Kind: "Job",
+		Namespace: "team-a", Name: "j"}}
 	kept, _ := Event(event)
 	if diff := cmp.Diff(event, kept); diff != "" {
 		t.Errorf("of a Warning about a Job is left (-want +got):\n%s", diff)
@@ -159,7 +172,8 @@ func TestWhatIsReadIsKept(t *testing.T) {
 	}
 	benchmark, _ := Benchmark(&v1alpha1.StorageBenchmark{Spec: v1alpha1.StorageBenchmarkSpec{Suspend: true, Baseline: &v1alpha1.Baseline{}},
 		Status: v1alpha1.StorageBenchmarkStatus{NodeName: "n1", Queue: &v1alpha1.QueueStatus{Position: 2}}})
-	if kept := benchmark.(*v1alpha1.StorageBenchmark); !kept.Spec.Suspend || kept.Spec.Baseline == nil || kept.Status.Queue == nil || kept.Status.NodeName != "n1" {
+	if kept := benchmark.(*v1alpha1.StorageBenchmark); !kept.Spec.Suspend || kept.Spec.Baseline == nil || kept.Status.Queue == nil ||
+		kept.Status.NodeName != "n1" {
 		t.Errorf("of a benchmark is left %+v", kept)
 	}
 }

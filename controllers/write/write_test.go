@@ -55,10 +55,13 @@ func TestAnnounce(t *testing.T) {
 	}{
 		{name: "nothing known yet"},
 		{name: "first", after: []metav1.Condition{ready("PoolReady", "it is")}, want: "Normal PoolReady it is"},
-		{name: "same reason", before: []metav1.Condition{ready("PoolReady", "it is")}, after: []metav1.Condition{ready("PoolReady", "it still is")}},
-		{name: "stalled", before: []metav1.Condition{ready("PoolReady", "it is")}, after: []metav1.Condition{ready("PoolConflict", "100% taken"), stalled},
+		{name: "same reason", before: []metav1.Condition{ready("PoolReady", "it is")},
+			after: []metav1.Condition{ready("PoolReady", "it still is")}},
+		{name: "stalled", before: []metav1.Condition{ready("PoolReady", "it is")}, after: []metav1.Condition{ready("PoolConflict", "100% taken"),
+			stalled},
 			want: "Warning PoolConflict 100% taken"},
-		{name: "failed for now", after: []metav1.Condition{ready(v1alpha1.ReasonActionFailed, "zpool: no")}, want: "Warning ActionFailed zpool: no"},
+		{name: "failed for now", after: []metav1.Condition{ready(v1alpha1.ReasonActionFailed, "zpool: no")},
+			want: "Warning ActionFailed zpool: no"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			recorder := events.NewFakeRecorder(1)

@@ -36,7 +36,8 @@ type acceptOptions struct {
 
 func (o *acceptOptions) addAcceptFlags(flags *pflag.FlagSet, suffix string) {
 	o.addFlags(flags)
-	flags.StringVar(&o.from, "from", "", "take the results.json in `FILE`, as run --local writes it, instead of those of a StorageBenchmark; - is the standard input")
+	flags.StringVar(&o.from, "from", "",
+		"take the results.json in `FILE`, as run --local writes it, instead of those of a StorageBenchmark; - is the standard input")
 	flags.StringVar(&o.name, "name", "", "`NAME` of the ConfigMap (default: that of the StorageBenchmark with "+suffix+" behind it)")
 	flags.StringVar(&o.note, "note", "", "`TEXT` that says who accepted it, and why")
 	flags.BoolVar(&o.evenIfFailed, "even-if-failed", false, "accept results whose verdict is Failed or Invalid too")
@@ -75,7 +76,8 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 }
 
 // finishedExperiment is the results that a person means, by name or in a file, with the StorageBenchmark if it is in a cluster.
-func (a *App) finishedExperiment(ctx context.Context, names []string, options acceptOptions) (results.Experiment, *v1alpha1.StorageBenchmark, error) {
+func (a *App) finishedExperiment(ctx context.Context, names []string,
+	options acceptOptions) (results.Experiment, *v1alpha1.StorageBenchmark, error) {
 	if options.from != "" {
 		text, err := readFile(options.from, a.In)
 		if err != nil {
@@ -95,8 +97,9 @@ func (a *App) finishedExperiment(ctx context.Context, names []string, options ac
 	where := fmt.Sprintf("ConfigMap %s/%s", stored.Namespace, stored.Name)
 	text, found := stored.Data[reportKeys["json"]]
 	if !found {
-		return results.Experiment{}, nil, exitf(ExitNotFound, "%s has no %s: the operator writes it again if you delete the ConfigMap and the runs are still there",
-			where, reportKeys["json"])
+		return results.Experiment{}, nil,
+			exitf(ExitNotFound, "%s has no %s: the operator writes it again if you delete the ConfigMap and the runs are still there",
+				where, reportKeys["json"])
 	}
 	experiment, err := decodeExperiment(where, []byte(text))
 	if err != nil {
@@ -115,7 +118,8 @@ func decodeExperiment(where string, text []byte) (results.Experiment, error) {
 		return results.Experiment{}, exitf(ExitRefused, "%s: these are not the results of an experiment: %w: give a results.json", where, err)
 	}
 	if experiment.Version != results.PhaseVersion {
-		return results.Experiment{}, exitf(ExitRefused, "%s: it has version %.80q, this program speaks %q: give a results.json of this release", where,
+		return results.Experiment{}, exitf(ExitRefused, "%s: it has version %.80q, this program speaks %q: give a results.json of this release",
+			where,
 			experiment.Version, results.PhaseVersion)
 	}
 	return experiment, nil
@@ -137,7 +141,8 @@ type manifestMetadata struct {
 
 // printAccepted prints the manifest of a ConfigMap with a document. It has no label with the UID of the benchmark: with it, the
 // operator would take it for its own.
-func (a *App) printAccepted(experiment results.Experiment, options acceptOptions, suffix, key string, text []byte, warnings []string) error {
+func (a *App) printAccepted(experiment results.Experiment, options acceptOptions, suffix, key string, text []byte,
+	warnings []string) error {
 	of := experiment.Benchmark
 	if options.name == "" {
 		options.name = of.Name + suffix
@@ -150,8 +155,10 @@ func (a *App) printAccepted(experiment results.Experiment, options acceptOptions
 		namespace = of.Namespace
 	}
 	if len(text) > maxAnnotationBytes {
-		warnings = append(warnings, fmt.Sprintf("it has %d KiB: apply it with 'kubectl apply --server-side', for otherwise kubectl keeps a copy in an annotation, which is limited to 256 KiB",
-			len(text)>>10))
+		warnings = append(warnings,
+			fmt.Sprintf("it has %d KiB: apply it with 'kubectl apply --server-side', for otherwise kubectl keeps a copy in an annotation, which "+
+				"is limited to 256 KiB",
+				len(text)>>10))
 	}
 	for _, warning := range warnings {
 		_, _ = fmt.Fprintln(a.Err, "Warning:", clean(warning))
@@ -170,7 +177,8 @@ func (a *App) printAccepted(experiment results.Experiment, options acceptOptions
 const maxAnnotationBytes = 240 << 10
 
 // acceptedData is the data of a ConfigMap that a person means: in a file, or by its name in the cluster.
-func (a *App) acceptedData(ctx context.Context, nameOrFile, key string, connection Connection) (data map[string]string, where string, err error) {
+func (a *App) acceptedData(ctx context.Context, nameOrFile, key string,
+	connection Connection) (data map[string]string, where string, err error) {
 	if isFile(nameOrFile) {
 		return dataInFile(nameOrFile, key, a)
 	}
@@ -182,7 +190,8 @@ func (a *App) acceptedData(ctx context.Context, nameOrFile, key string, connecti
 	where = "ConfigMap " + cluster.key(nameOrFile).String()
 	err = cluster.Client.Get(ctx, cluster.key(nameOrFile), &stored)
 	if apierrors.IsNotFound(err) {
-		return nil, "", exitf(ExitNotFound, "there is no %s: apply what is in Git; a file is named with its ending, or as ./%s", where, nameOrFile)
+		return nil, "", exitf(ExitNotFound, "there is no %s: apply what is in Git; a file is named with its ending, or as ./%s", where,
+			nameOrFile)
 	}
 	if err != nil {
 		return nil, "", explain("read "+where, err)

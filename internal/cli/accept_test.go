@@ -84,7 +84,8 @@ func TestAcceptPrintsAManifest(t *testing.T) {
 		}
 		golden(t, kind+"-show.txt", shown)
 		objects, err := readManifests(path, nil)
-		if err != nil || objects[0].object.GetLabels()[v1alpha1.LabelExperiment] != "12345e67" || objects[0].object.GetLabels()[v1alpha1.LabelBenchmarkUID] != "" {
+		if err != nil || objects[0].object.GetLabels()[v1alpha1.LabelExperiment] != "12345e67" ||
+			objects[0].object.GetLabels()[v1alpha1.LabelBenchmarkUID] != "" {
 			t.Fatalf("%s: labels %v, error %v", kind, objects[0].object.GetLabels(), err)
 		}
 		stored := configMap("nightly-"+kind, key, objects[0].configMapData()[key])
@@ -92,7 +93,8 @@ func TestAcceptPrintsAManifest(t *testing.T) {
 			t.Errorf("%s: from the cluster it is %d %s%s", kind, code, again, problem)
 		}
 		ofFile := file(t, "results.json", encoded(t, nightly()))
-		if code, same, problem := called(t, newHub(t), kind, "accept", "--from", ofFile, "--note", "first of the new disks\nann"); code != ExitPassed || same != manifest {
+		if code, same, problem := called(t, newHub(t), kind, "accept", "--from", ofFile, "--note",
+			"first of the new disks\nann"); code != ExitPassed || same != manifest {
 			t.Errorf("%s: from a file it is %d %s%s", kind, code, same, problem)
 		}
 	}
@@ -127,7 +129,8 @@ func TestAcceptNames(t *testing.T) {
 		}
 	}
 	h := storedBenchmark(t, nightly(), &v1alpha1.Baseline{ConfigMap: v1alpha1.ConfigMapName{Name: "disks"}})
-	if code, _, warned := called(t, h, "baseline", "accept", "nightly"); code != ExitPassed || !strings.Contains(warned, "to replace that one, add --name disks") {
+	if code, _, warned := called(t, h, "baseline", "accept", "nightly"); code != ExitPassed ||
+		!strings.Contains(warned, "to replace that one, add --name disks") {
 		t.Error(code, warned)
 	}
 }
@@ -155,18 +158,23 @@ func TestAcceptRefuses(t *testing.T) {
 		{[]string{"baseline", "accept", "--from", of(failed)}, ExitRefused, "is Failed: too slow; what is worse than allowed"},
 		{[]string{"calibration", "accept", "--from", of(failed)}, ExitRefused, "--even-if-failed"},
 		{[]string{"baseline", "accept", "--from", of(superseded), "--even-if-failed"}, ExitRefused, "is Superseded"},
-		{[]string{"baseline", "accept", "--from", of(nightly()), "--name", "Not_A_Name"}, ExitUsage, `--name "Not_A_Name" is no name for a ConfigMap`},
+		{[]string{"baseline", "accept", "--from", of(nightly()), "--name", "Not_A_Name"}, ExitUsage,
+			`--name "Not_A_Name" is no name for a ConfigMap`},
 		{[]string{"baseline", "show", "none"}, ExitNotFound, "there is no ConfigMap lab/none: apply what is in Git"},
-		{[]string{"baseline", "show", "nightly-1"}, ExitNotFound, "ConfigMap lab/nightly-1: baseline.json: no result: the ConfigMap has no such key, only results.json"},
-		{[]string{"calibration", "show", file(t, "c.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: b}\n")}, ExitNotFound, "no ConfigMap in it has calibration.json"},
-		{[]string{"baseline", "show", file(t, "b.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {baseline.json: '{}'}\n")}, ExitRefused, "b.yaml:4: baseline.json: result has another version"},
+		{[]string{"baseline", "show", "nightly-1"}, ExitNotFound,
+			"ConfigMap lab/nightly-1: baseline.json: no result: the ConfigMap has no such key, only results.json"},
+		{[]string{"calibration", "show", file(t, "c.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: b}\n")}, ExitNotFound,
+			"no ConfigMap in it has calibration.json"},
+		{[]string{"baseline", "show", file(t, "b.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {baseline.json: '{}'}\n")},
+			ExitRefused, "b.yaml:4: baseline.json: result has another version"},
 	} {
 		code, out, problem := called(t, storedBenchmark(t, nightly(), nil), test.arguments...)
 		if code != test.code || !strings.Contains(problem, test.says) || out != "" {
 			t.Errorf("%v: %d %s%s", test.arguments, code, out, problem)
 		}
 	}
-	if code, _, warned := called(t, newHub(t), "baseline", "accept", "--from", of(failed), "--even-if-failed"); code != ExitPassed || !strings.Contains(warned, "accepted as asked: too slow") {
+	if code, _, warned := called(t, newHub(t), "baseline", "accept", "--from", of(failed), "--even-if-failed"); code != ExitPassed ||
+		!strings.Contains(warned, "accepted as asked: too slow") {
 		t.Error(code, warned)
 	}
 }
@@ -191,7 +199,8 @@ func TestBaselineDiff(t *testing.T) {
 	stored := configMap("disks", results.KeyBaseline, objects[0].configMapData()[results.KeyBaseline])
 	later := nightly()
 	later.Experiment = "9a8b7c6d"
-	later.Environment = map[string][]string{"kernel": {"6.12.12"}, "fio": {"3.39"}, "device.0.name": {"sdb"}, "device.0.firmware": {"1.1"}, "zfs.version": {"2.3.1"}}
+	later.Environment = map[string][]string{"kernel": {"6.12.12"}, "fio": {"3.39"}, "device.0.name": {"sdb"}, "device.0.firmware": {"1.1"},
+		"zfs.version": {"2.3.1"}}
 	extra := later.Runs[0]
 	extra.Index, extra.Variant = 9, "r1m"
 	later.Variants = results.Summarise(append(later.Runs, extra))
@@ -209,14 +218,19 @@ func TestBaselineDiff(t *testing.T) {
 		{"differs", spec("kernel", "cpu.*"), []string{"nightly"}, ExitFailed, []string{
 			"\nDiffers, and is allowed:\n  kernel: baseline 6.12.9, now 6.12.12\n",
 			"\nDiffers:\n  device.0.firmware: baseline 1.0, now 1.1\n  zfs.version: not in the baseline, now 2.3.1\n",
-			"\nAllowed, but nothing of it differs: cpu.*\n", "Measured, but not in the baseline: phase read of variant r1m\n", "cannot be compared"}},
-		{"all allowed", spec("kernel", "zfs."), []string{"nightly", "--allow", "device.*.firmware"}, ExitPassed, []string{"These results can be compared"}},
-		{"of files", nil, []string{"--from", ofFile, "--baseline", path, "--allow", "*"}, ExitPassed, []string{"Results of lab/nightly, experiment 9a8b7c6d", "can be compared"}},
+			"\nAllowed, but nothing of it differs: cpu.*\n", "Measured, but not in the baseline: phase read of variant r1m\n",
+			"cannot be compared"}},
+		{"all allowed", spec("kernel", "zfs."), []string{"nightly", "--allow", "device.*.firmware"}, ExitPassed,
+			[]string{"These results can be compared"}},
+		{"of files", nil, []string{"--from", ofFile, "--baseline", path, "--allow", "*"}, ExitPassed,
+			[]string{"Results of lab/nightly, experiment 9a8b7c6d", "can be compared"}},
 		{"none named", nil, []string{"nightly"}, ExitUsage, []string{"set spec.baseline.configMap.name, or name it with --baseline"}},
-		{"none there", &v1alpha1.Baseline{ConfigMap: v1alpha1.ConfigMapName{Name: "absent"}}, []string{"nightly"}, ExitNotFound, []string{"there is no ConfigMap lab/absent"}},
+		{"none there", &v1alpha1.Baseline{ConfigMap: v1alpha1.ConfigMapName{Name: "absent"}}, []string{"nightly"}, ExitNotFound,
+			[]string{"there is no ConfigMap lab/absent"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			code, out, problem := called(t, storedBenchmark(t, later, test.baseline, stored.DeepCopy()), append([]string{"baseline", "diff"}, test.arguments...)...)
+			code, out, problem := called(t, storedBenchmark(t, later, test.baseline, stored.DeepCopy()),
+				append([]string{"baseline", "diff"}, test.arguments...)...)
 			if code != test.code {
 				t.Errorf("exit code %d instead of %d", code, test.code)
 			}
@@ -240,7 +254,8 @@ func TestAcceptWarnsOfSize(t *testing.T) {
 	if err := (&localOutput{folder}).write("results.json", []byte(encoded(t, large))); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, warned := called(t, newHub(t), "baseline", "accept", "--from", path); code != ExitPassed || !strings.Contains(warned, "kubectl apply --server-side") {
+	if code, _, warned := called(t, newHub(t), "baseline", "accept", "--from", path); code != ExitPassed ||
+		!strings.Contains(warned, "kubectl apply --server-side") {
 		t.Error(code, warned)
 	}
 }

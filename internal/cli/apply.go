@@ -62,9 +62,11 @@ func applicable(manifests []*manifest, namespace string) error {
 	for _, one := range manifests {
 		switch {
 		case !one.isBenchmark() && !one.isConfigMap():
-			return exitf(ExitRefused, "%s: %s: run applies StorageBenchmarks and their ConfigMaps only: apply the others with kubectl", one.at("kind"), one)
+			return exitf(ExitRefused, "%s: %s: run applies StorageBenchmarks and their ConfigMaps only: apply the others with kubectl",
+				one.at("kind"), one)
 		case one.object.GetName() == "":
-			return exitf(ExitRefused, "%s: %s has no metadata.name: give it one, so that it is the same object the next time", one.at("metadata"), one.object.GetKind())
+			return exitf(ExitRefused, "%s: %s has no metadata.name: give it one, so that it is the same object the next time", one.at("metadata"),
+				one.object.GetKind())
 		case namespace != "" && one.object.GetNamespace() != "" && one.object.GetNamespace() != namespace:
 			return exitf(ExitRefused, "%s: %s is in namespace %s, --namespace says %s: make them the same, or leave one out",
 				one.at("metadata.namespace"), one, one.object.GetNamespace(), namespace)

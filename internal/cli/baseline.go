@@ -17,7 +17,8 @@ import (
 const baselineSuffix = "-baseline"
 
 func (a *App) baselineCommand() *cobra.Command {
-	return group("baseline", "Accept results as the standard for later ones, as a file for Git", a.baselineAcceptCommand(), a.baselineShowCommand(), a.baselineDiffCommand())
+	return group("baseline", "Accept results as the standard for later ones, as a file for Git", a.baselineAcceptCommand(),
+		a.baselineShowCommand(), a.baselineDiffCommand())
 }
 
 func (a *App) baselineAcceptCommand() *cobra.Command {
@@ -173,8 +174,10 @@ something differs which spec.baseline.allowDifferences does not allow: then gate
 	}
 	options.addFlags(command.Flags())
 	command.Flags().StringVar(&options.from, "from", "", "take the results.json in `FILE` instead of those of a StorageBenchmark")
-	command.Flags().StringVar(&options.baseline, "baseline", "", "compare with the baseline in this `FILE|NAME` instead of the one in spec.baseline")
-	command.Flags().StringArrayVar(&options.allow, "allow", nil, "a `KEY` that may differ besides those in spec.baseline.allowDifferences, such as kernel or zfs.parameter.*")
+	command.Flags().StringVar(&options.baseline, "baseline", "",
+		"compare with the baseline in this `FILE|NAME` instead of the one in spec.baseline")
+	command.Flags().StringArrayVar(&options.allow, "allow", nil,
+		"a `KEY` that may differ besides those in spec.baseline.allowDifferences, such as kernel or zfs.parameter.*")
 	return command
 }
 
@@ -236,7 +239,8 @@ func (a *App) sayDifferences(baseline results.Baseline, experiment results.Exper
 		a.say("\nMeasured, but not in the baseline: %s", strings.Join(missing, ", "))
 	}
 	if len(refused) > 0 {
-		a.say("\nThese results cannot be compared with the baseline: accept new ones as the baseline, or name what may differ in spec.baseline.allowDifferences.")
+		a.say("\nThese results cannot be compared with the baseline: accept new ones as the baseline, or name what may differ in " +
+			"spec.baseline.allowDifferences.")
 		return ExitFailed
 	}
 	a.say("\nThese results can be compared with the baseline.")

@@ -15,7 +15,8 @@ import (
 const calibrationSuffix = "-calibration"
 
 func (a *App) calibrationCommand() *cobra.Command {
-	return group("calibration", "Accept by how much runs of the same thing differ, as a file for Git", a.calibrationAcceptCommand(), a.calibrationShowCommand())
+	return group("calibration", "Accept by how much runs of the same thing differ, as a file for Git", a.calibrationAcceptCommand(),
+		a.calibrationShowCommand())
 }
 
 func (a *App) calibrationAcceptCommand() *cobra.Command {
@@ -36,7 +37,8 @@ Nothing is changed in the cluster. What a person should know is printed to the s
 		},
 	}
 	options.addAcceptFlags(command.Flags(), calibrationSuffix)
-	command.Flags().BoolVar(&options.sameVariants, "same-variants", false, "all variants are the same thing: pair runs in the order of execution, whatever their variant")
+	command.Flags().BoolVar(&options.sameVariants, "same-variants", false,
+		"all variants are the same thing: pair runs in the order of execution, whatever their variant")
 	return command
 }
 
@@ -62,7 +64,8 @@ func (a *App) calibrationShowCommand() *cobra.Command {
 		Use:     "show FILE|NAME",
 		Short:   "Print a calibration, in a file or in a ConfigMap of the cluster, as a table",
 		Example: `  kubectl storagebench calibration show calibration.yaml`,
-		Args:    exactlyOne("calibration show needs one file, or the name of one ConfigMap: kubectl storagebench calibration show calibration.yaml"),
+		Args: exactlyOne("calibration show needs one file, or the name of one ConfigMap: kubectl storagebench calibration show " +
+			"calibration.yaml"),
 		RunE: func(command *cobra.Command, names []string) error {
 			data, where, err := a.acceptedData(command.Context(), names[0], results.KeyCalibration, connection)
 			if err != nil {

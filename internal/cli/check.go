@@ -59,7 +59,8 @@ func (s schemas) admit(ctx context.Context, one *manifest) (*unstructured.Unstru
 	}
 	kind, known := s[one.object.GetKind()]
 	if !known {
-		return nil, []problem{{"kind", fmt.Sprintf("there is no kind %q in %s: write %s", one.object.GetKind(), v1alpha1.GroupVersion, kindBenchmark)}}
+		return nil, []problem{{"kind", fmt.Sprintf("there is no kind %q in %s: write %s", one.object.GetKind(), v1alpha1.GroupVersion,
+			kindBenchmark)}}
 	}
 	return kind.admit(ctx, one.object)
 }
@@ -105,8 +106,10 @@ func (e *validated) compileGates() []problem {
 			looks, most = 2, spec.Adaptive.MaxRepetitions
 		}
 		if comparisons, needed := e.gates.Needs(looks); int(most) < needed {
-			e.notes = append(e.notes, fmt.Sprintf("comparisons of the gates: %d; for one of them to be Failed it takes %d repetitions, and there are %d: make more, or compare less",
-				comparisons, needed, most))
+			e.notes = append(e.notes,
+				fmt.Sprintf("comparisons of the gates: %d; for one of them to be Failed it takes %d repetitions, and there are %d: make more, or "+
+					"compare less",
+					comparisons, needed, most))
 		}
 	}
 	return problems
@@ -152,7 +155,8 @@ func (s schemas) rehearse(ctx context.Context, checked *validated) []problem {
 		}
 		_, wrong := s["BenchmarkRun"].admit(ctx, &unstructured.Unstructured{Object: fields})
 		for _, one := range wrong {
-			problems = append(problems, problem{expansionField(&checked.benchmark.Spec), fmt.Sprintf("variant %q cannot be run: %s", slot.Variant, one)})
+			problems = append(problems, problem{expansionField(&checked.benchmark.Spec), fmt.Sprintf("variant %q cannot be run: %s", slot.Variant,
+				one)})
 		}
 	}
 	return problems

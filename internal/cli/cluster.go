@@ -119,7 +119,8 @@ const logTailLines = 20
 // FollowLog implements LogReader.
 func (p podLogs) FollowLog(ctx context.Context, namespace, pod, container string) (io.ReadCloser, error) {
 	tail := int64(logTailLines)
-	return p.clients.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, Follow: true, TailLines: &tail}).Stream(ctx)
+	return p.clients.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, Follow: true,
+		TailLines: &tail}).Stream(ctx)
 }
 
 // explain gives an error of the cluster its exit code, and its words a form for people: one line for each cause.
@@ -133,7 +134,8 @@ func explain(doing string, err error) error {
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
 		return exitf(ExitUnavailable, "%s: %w: ask for the cluster role edit in the namespace, or name another context", doing, err)
 	case apierrors.IsConflict(err):
-		return exit(ExitRefused, errors.New(doing+":"+causes(err)+"\nUse --force-conflicts to take these fields over, or leave them out of the file"))
+		return exit(ExitRefused, errors.New(doing+":"+causes(err)+
+			"\nUse --force-conflicts to take these fields over, or leave them out of the file"))
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsAlreadyExists(err):
 		return exit(ExitRefused, errors.New(doing+": refused by the API server:"+causes(err)))
 	case errors.As(err, &status) && strings.HasPrefix(status.ErrStatus.Message, "failed to create typed patch object"):

@@ -135,7 +135,8 @@ func finished(verdict v1alpha1.Verdict) func(*v1alpha1.StorageBenchmarkStatus) {
 		status.FinishedAt = &metav1.Time{Time: noon}
 		status.Results = &v1alpha1.ResultsReference{Experiment: "5c1f0a92", ConfigMap: "quickstart-5c1f0a92"}
 		status.Progress = &v1alpha1.ProgressStatus{RunsTotal: 2, RunsDone: 2}
-		status.Gates = []v1alpha1.GateStatus{{Name: "reads-at-all", Verdict: verdict, Reason: "Holds", Message: "read.readOperationsPerSecond = 3200 (2 runs)"}}
+		status.Gates = []v1alpha1.GateStatus{{Name: "reads-at-all", Verdict: verdict, Reason: "Holds",
+			Message: "read.readOperationsPerSecond = 3200 (2 runs)"}}
 		status.Summary = []v1alpha1.PhaseSummary{{Variant: "default", Phase: "read", Metrics: []v1alpha1.MetricSummary{
 			{Name: "readOperationsPerSecond", Median: 3200, Min: 3100, Max: 3300, Runs: 2}}}}
 		condition(status, v1alpha1.ConditionComplete, true, "Finished", "the results are in ConfigMap quickstart-5c1f0a92")
@@ -178,15 +179,19 @@ func TestWaitOtherEnds(t *testing.T) {
 				condition(status, v1alpha1.ConditionStalled, true, "NotSupported", "this target is not supported")
 				condition(status, v1alpha1.ConditionReady, false, "NotSupported", "this target is not supported")
 			})
-		}, ExitRefused, []string{"lab/quickstart cannot go on: NotSupported: this target is not supported", "kubectl delete storagebenchmark quickstart -n lab"}},
+		}, ExitRefused, []string{"lab/quickstart cannot go on: NotSupported: this target is not supported",
+			"kubectl delete storagebenchmark quickstart -n lab"}},
 		{"deleted", nil, func(h *hub, _ func()) {
 			benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart"}}
 			if err := h.client.Delete(h.t.Context(), benchmark); err != nil {
 				h.t.Error(err)
 			}
 		}, ExitNotFound, []string{"lab/quickstart was deleted before its verdict"}},
-		{"timeout", []string{"--timeout", "10ms"}, func(*hub, func()) {}, ExitTimeout, []string{"No verdict after 0s; it goes on in the cluster", "Look again: kubectl storagebench run"}},
-		{"interrupted", nil, func(_ *hub, cancel func()) { cancel() }, ExitInterrupted, []string{"No longer waiting; it goes on in the cluster", "Stop and delete it: kubectl delete"}},
+		{"timeout", []string{"--timeout", "10ms"}, func(*hub, func()) {}, ExitTimeout, []string{"No verdict after 0s; it goes on in the cluster",
+			"Look again: kubectl storagebench run"}},
+		{"interrupted", nil, func(_ *hub, cancel func()) {
+			cancel()
+		}, ExitInterrupted, []string{"No longer waiting; it goes on in the cluster", "Stop and delete it: kubectl delete"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHub(t)
@@ -280,7 +285,8 @@ func TestRunWithoutWait(t *testing.T) {
 
 func TestRunRefusesOtherKinds(t *testing.T) {
 	for text, says := range map[string]string{
-		"apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n":                                        "run applies StorageBenchmarks and their ConfigMaps only",
+		"apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n": "run applies StorageBenchmarks and their " +
+			"ConfigMaps only",
 		"apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata: {}\n":              "has no metadata.name",
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n":                                     "there is no StorageBenchmark in it",
 		"apiVersion: storagebench.dev/v1alpha1\nkind: PoolOperation\nmetadata: {name: x}\n":          "run applies StorageBenchmarks",
@@ -316,7 +322,8 @@ func TestReport(t *testing.T) {
 		{[]string{"quickstart", "-o", "html"}, ExitNotFound, "has no report.html: it has junit.xml, report.md, results.json"},
 		{[]string{"quickstart", "--output-dir", folder}, 0, folder + "/report.md\n"},
 		{[]string{"absent"}, ExitNotFound, `"absent" not found`},
-		{[]string{"running"}, ExitNotFound, "has no report yet: waiting for the operator\nThe report of its last experiment is there: kubectl get configmap running-1 -n lab"},
+		{[]string{"running"}, ExitNotFound,
+			"has no report yet: waiting for the operator\nThe report of its last experiment is there: kubectl get configmap running-1 -n lab"},
 		{[]string{"lost"}, ExitNotFound, "should be in ConfigMap lost-1, which was deleted"},
 	} {
 		h := newHub(t, benchmark.DeepCopy(), running.DeepCopy(), lost.DeepCopy(), stored.DeepCopy())
@@ -342,7 +349,8 @@ func TestErrorsOfTheCluster(t *testing.T) {
 		{&meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "StorageBenchmark"}}, ExitUnavailable, "install storagebench there first"},
 		{apierrors.NewForbidden(kind, "b", errors.New("no")), ExitUnavailable, "ask for the cluster role edit"},
 		{apierrors.NewUnauthorized("who?"), ExitUnavailable, "name another context"},
-		{apierrors.NewApplyConflict([]metav1.StatusCause{{Field: ".spec.seed", Message: "conflict with kubectl"}}, "x"), ExitRefused, "\n  spec.seed: conflict with kubectl\nUse --force-conflicts"},
+		{apierrors.NewApplyConflict([]metav1.StatusCause{{Field: ".spec.seed", Message: "conflict with kubectl"}}, "x"), ExitRefused,
+			"\n  spec.seed: conflict with kubectl\nUse --force-conflicts"},
 		{apierrors.NewNotFound(kind, "b"), ExitNotFound, `"b" not found`},
 		{&net.OpError{Op: "dial", Err: errors.New("refused")}, ExitUnavailable, "the cluster cannot be reached"},
 		{apierrors.NewServiceUnavailable("later"), ExitUnavailable, "the cluster cannot be reached"},

@@ -60,7 +60,8 @@ func inWords(err error, path string) error {
 	case !errors.As(err, &refused):
 		return err
 	case refused.OnContents():
-		return fmt.Errorf("%s: name an empty device; if nobody needs what is there, 'blkdiscard --zeroout %s' empties it", refused.Reasons(), path)
+		return fmt.Errorf("%s: name an empty device; if nobody needs what is there, 'blkdiscard --zeroout %s' empties it", refused.Reasons(),
+			path)
 	case refused.Is(device.NotWholeDisk):
 		return fmt.Errorf("%s; or use a folder on it", refused.Reasons())
 	case refused.Is(device.Unreadable) && os.Geteuid() != 0:

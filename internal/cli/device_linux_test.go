@@ -21,8 +21,10 @@ func disk(t *testing.T, changes map[string]string) Local {
 	root := t.TempDir()
 	files := map[string]string{
 		"dev/sdb": strings.Repeat("\x00", 16<<20), blockFolder + "dev": "8:16\n", blockFolder + "size": "32768\n", blockFolder + "ro": "0\n",
-		blockFolder + "queue/logical_block_size": "512\n", blockFolder + "queue/physical_block_size": "512\n", blockFolder + "queue/rotational": "0\n",
-		blockFolder + "device/serial": "S123 \n", "proc/1/mountinfo": "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n", "proc/swaps": "Filename Type Size Used Priority\n",
+		blockFolder + "queue/logical_block_size": "512\n", blockFolder + "queue/physical_block_size": "512\n",
+		blockFolder + "queue/rotational": "0\n",
+		blockFolder + "device/serial":    "S123 \n", "proc/1/mountinfo": "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n",
+		"proc/swaps": "Filename Type Size Used Priority\n",
 	}
 	for name, text := range changes {
 		files[name] = text
@@ -36,7 +38,8 @@ func disk(t *testing.T, changes map[string]string) Local {
 			t.Fatal(err)
 		}
 	}
-	for link, target := range map[string]string{"sys/class/block/sdb": "../../devices/pci0000:00/block/sdb", "dev/disk/by-id/ata-x": "../../sdb"} {
+	for link, target := range map[string]string{"sys/class/block/sdb": "../../devices/pci0000:00/block/sdb",
+		"dev/disk/by-id/ata-x": "../../sdb"} {
 		path := filepath.Join(root, link)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.Symlink(target, path)); err != nil {
 			t.Fatal(err)
@@ -47,10 +50,11 @@ func disk(t *testing.T, changes map[string]string) Local {
 
 func TestDeviceIsAccepted(t *testing.T) {
 	for serial, changes := range map[string]map[string]string{
-		"S123":      nil,
-		"VIRTIO":    {blockFolder + "device/serial": "-", blockFolder + "serial": "VIRTIO\n"},
-		"page":      {blockFolder + "device/serial": "-", blockFolder + "device/vpd_pg80": "\x00\x80\x00\x04page"},
-		"udevshort": {blockFolder + "device/serial": "-", "run/udev/data/b8:16": "S:disk/by-id/x\nE:ID_SERIAL=model_long\nE:ID_SERIAL_SHORT=udevshort\n"},
+		"S123":   nil,
+		"VIRTIO": {blockFolder + "device/serial": "-", blockFolder + "serial": "VIRTIO\n"},
+		"page":   {blockFolder + "device/serial": "-", blockFolder + "device/vpd_pg80": "\x00\x80\x00\x04page"},
+		"udevshort": {blockFolder + "device/serial": "-",
+			"run/udev/data/b8:16": "S:disk/by-id/x\nE:ID_SERIAL=model_long\nE:ID_SERIAL_SHORT=udevshort\n"},
 	} {
 		for _, path := range []string{"/dev/sdb", "/dev/disk/by-id/ata-x"} {
 			storage, err := disk(t, changes).device(path, serial)
@@ -78,10 +82,12 @@ func TestDeviceIsRefused(t *testing.T) {
 		{"partition", "S123", map[string]string{blockFolder + "partition": "1"}, "is a partition: name the whole disk"},
 		{"read-only", "S123", map[string]string{blockFolder + "ro": "1\n"}, "it is read-only"},
 		{"held", "S123", map[string]string{blockFolder + "holders/dm-0/x": "1"}, "is part of dm-0"},
-		{"mounted elsewhere", "S123", map[string]string{"proc/77/mountinfo": "9 1 8:16 / /srv rw - ext4 /dev/sdb rw\n"}, "mounted at /srv, seen by process 77"},
+		{"mounted elsewhere", "S123", map[string]string{"proc/77/mountinfo": "9 1 8:16 / /srv rw - ext4 /dev/sdb rw\n"},
+			"mounted at /srv, seen by process 77"},
 		{"no mounts", "S123", map[string]string{"proc/1/mountinfo": "-"}, "no process of the node is visible"},
 		{"gone", "S123", map[string]string{"dev/sdb": "-"}, "no such file"},
-		{"data in the middle", "S123", map[string]string{"dev/sdb": strings.Repeat("\x00", 9<<20) + "data" + strings.Repeat("\x00", 7<<20-4)}, "'blkdiscard --zeroout /dev/sdb' empties it"},
+		{"data in the middle", "S123", map[string]string{"dev/sdb": strings.Repeat("\x00", 9<<20) + "data" + strings.Repeat("\x00", 7<<20-4)},
+			"'blkdiscard --zeroout /dev/sdb' empties it"},
 	} {
 		storage, err := disk(t, test.changes).device("/dev/sdb", test.serial)
 		if code, _ := exitCode(err); err == nil || code != ExitRefused || !strings.Contains(err.Error(), test.says) {
@@ -124,8 +130,10 @@ func TestLoopDeviceIsRefused(t *testing.T) {
 	e := &executor{}
 	app.Local = Local{Executor: e, Disks: Disks{Node: device.NewNode("/")}}
 	yaml := file(t, "b.yaml", strings.ReplaceAll(read(t, here(t, "")), "size: 16Mi", "size: 16Mi, volumeMode: Block"))
-	code := app.Main(t.Context(), []string{"run", yaml, "--local", path, "--serial", backing, "--output", filepath.Join(t.TempDir(), fmt.Sprint(time.Now().Unix()))})
-	if code != ExitRefused || len(e.requests) != 0 || !strings.Contains(said.String(), "is a loop device, no disk: name the disk that is below it") {
+	code := app.Main(t.Context(), []string{"run", yaml, "--local", path, "--serial", backing, "--output",
+		filepath.Join(t.TempDir(), fmt.Sprint(time.Now().Unix()))})
+	if code != ExitRefused || len(e.requests) != 0 ||
+		!strings.Contains(said.String(), "is a loop device, no disk: name the disk that is below it") {
 		t.Errorf("exit code %d, %d phases: %s", code, len(e.requests), said)
 	}
 }

@@ -15,10 +15,12 @@ func TestEstimate(t *testing.T) {
 	}{
 		{"{name: p, fill: {to: 50%}}", overhead, 5 * time.Second},
 		{"{name: p, fill: {size: 100Mi}}", overhead, time.Second},
-		{"{name: f, fill: {to: 50%}}\n  - {name: p, measure: {workload: {oltp: {duration: 5m, rampUp: 1m}}}}", 2*overhead + 6*time.Minute, 5 * time.Second},
+		{"{name: f, fill: {to: 50%}}\n  - {name: p, measure: {workload: {oltp: {duration: 5m, rampUp: 1m}}}}", 2*overhead + 6*time.Minute,
+			5 * time.Second},
 		{"{name: p, measure: {workload: {redo: {duration: 5m}}}}", overhead + 5*time.Minute, 0},
 		{"{name: f, fill: {to: 50%}}\n  - {name: p, measure: {workload: {scan: {}}}}", 2 * overhead, 10 * time.Second},
-		{"{name: f, fill: {to: 50%}}\n  - {name: p, measure: {workload: {scan: {regions: 10, randomRegions: 1}}}}", 2 * overhead, 6 * time.Second},
+		{"{name: f, fill: {to: 50%}}\n  - {name: p, measure: {workload: {scan: {regions: 10, randomRegions: 1}}}}", 2 * overhead,
+			6 * time.Second},
 		{"{name: p, measure: {workload: {postgres: {duration: 1m, databaseSize: 100Mi}}}}", overhead + time.Minute, 3 * time.Second},
 		{`{name: p, measure: {workload: {fio: {jobFile: "[a]\nrw=read\nruntime=90\n"}}}}`, overhead + 90*time.Second, 0},
 		{`{name: p, measure: {workload: {fio: {jobFile: "[a]\nrw=read\n"}}}}`, overhead + time.Minute, 0},
@@ -48,7 +50,8 @@ func TestEstimate(t *testing.T) {
 
 func TestRoughly(t *testing.T) {
 	for length, want := range map[time.Duration]string{
-		34 * time.Second: "30s", 119 * time.Second: "2m", 125 * time.Second: "2m", 64 * time.Minute: "1h", 76 * time.Minute: "1h20m", 60 * time.Hour: "3 days",
+		34 * time.Second: "30s", 119 * time.Second: "2m", 125 * time.Second: "2m", 64 * time.Minute: "1h", 76 * time.Minute: "1h20m",
+		60 * time.Hour: "3 days",
 	} {
 		if got := roughly(length); got != want {
 			t.Errorf("%v: %s", length, got)

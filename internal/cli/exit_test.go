@@ -46,7 +46,8 @@ func TestWorstCode(t *testing.T) {
 		codes []int
 		want  int
 	}{
-		{nil, 0}, {[]int{0, 0}, 0}, {[]int{0, 2}, 2}, {[]int{2, 3}, 3}, {[]int{3, 4}, 4}, {[]int{4, 65}, 65}, {[]int{65, 1, 130}, 1}, {[]int{130, 3}, 130},
+		{nil, 0}, {[]int{0, 0}, 0}, {[]int{0, 2}, 2}, {[]int{2, 3}, 3}, {[]int{3, 4}, 4}, {[]int{4, 65}, 65}, {[]int{65, 1, 130}, 1},
+		{[]int{130, 3}, 130},
 	} {
 		if got := worstCode(test.codes); got != test.want {
 			t.Errorf("%v: %d instead of %d", test.codes, got, test.want)

@@ -15,7 +15,8 @@ type unitStep struct {
 }
 
 var (
-	byteSteps  = []unitStep{{1 << 40, 1 << 40, " TiB"}, {1 << 30, 1 << 30, " GiB"}, {1 << 20, 1 << 20, " MiB"}, {1 << 10, 1 << 10, " KiB"}, {0, 1, " B"}}
+	byteSteps = []unitStep{{1 << 40, 1 << 40, " TiB"}, {1 << 30, 1 << 30, " GiB"}, {1 << 20, 1 << 20, " MiB"}, {1 << 10, 1 << 10, " KiB"},
+		{0, 1, " B"}}
 	timeSteps  = []unitStep{{1e9, 1e9, " s"}, {1e6, 1e6, " ms"}, {1e3, 1e3, " µs"}, {0, 1, " ns"}}
 	countSteps = []unitStep{{1e9, 1e9, " G"}, {1e6, 1e6, " M"}, {1e4, 1e3, " k"}, {0, 1, ""}}
 )
@@ -23,7 +24,8 @@ var (
 // figures is "1.20 GiB/s (1.10..1.30, n=6)", as in report.md; a test compares the two.
 func figures(metric results.MetricResult) string {
 	step := stepFor(metric)
-	return fmt.Sprintf("%s%s (%s..%s, n=%d)", step.write(metric.Median), step.suffix, step.write(metric.Min), step.write(metric.Max), metric.Runs)
+	return fmt.Sprintf("%s%s (%s..%s, n=%d)", step.write(metric.Median), step.suffix, step.write(metric.Min), step.write(metric.Max),
+		metric.Runs)
 }
 
 // stepFor chooses the unit by the size of the median.

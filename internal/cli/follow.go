@@ -66,7 +66,8 @@ func (f *follower) once(ctx context.Context) (began bool, err error) {
 	}
 	f.trouble(nil)
 	f.listed(objects)
-	options := append([]client.ListOption{&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}}}, f.options...)
+	options := append([]client.ListOption{&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}}},
+		f.options...)
 	events, err := f.client.Watch(ctx, f.list(), options...)
 	if err != nil {
 		return true, err

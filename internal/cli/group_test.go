@@ -42,7 +42,8 @@ func TestSlowestOfAGroup(t *testing.T) {
 func TestExtentOfAGroup(t *testing.T) {
 	extent := func(count string) (string, spent) {
 		text := "apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata: {name: b}\nspec:\n" +
-			"  target: {zfs: {nodes: {matchLabels: {a: b}, count: " + count + "}, pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}, dataset: {size: 1000Mi}}}\n" +
+			"  target: {zfs: {nodes: {matchLabels: {a: b}, count: " + count +
+			"}, pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}, dataset: {size: 1000Mi}}}\n" +
 			"  phases: [{name: p, fill: {to: 50%}}]\n"
 		manifests, err := readManifests("-", strings.NewReader(text))
 		if err != nil {

@@ -79,7 +79,8 @@ func (a *App) history(ctx context.Context, name string, options historyOptions) 
 		err = errors.New("it is of another object of that name")
 	}
 	if err != nil {
-		return exitf(ExitNotFound, "ConfigMap %s/%s is not the history of this StorageBenchmark: %w: delete or rename it, and the operator writes the history",
+		return exitf(ExitNotFound,
+			"ConfigMap %s/%s is not the history of this StorageBenchmark: %w: delete or rename it, and the operator writes the history",
 			stored.Namespace, stored.Name, err)
 	}
 	return a.printHistory(series, options.last)
@@ -91,7 +92,8 @@ func (a *App) printHistory(series *history.Series, last int) error {
 	for _, point := range series.Points[max(0, len(series.Points)-last):] {
 		cells := []string{point.Experiment, point.FinishedAt.UTC().Format(time.RFC3339), point.Verdict}
 		for _, metric := range point.Metrics {
-			rows.row(slices.Concat(cells, []string{metric.Variant, metric.Phase, metric.Metric, fmt.Sprintf("%s (n=%d)", amount(metric.Metric, metric.Median), metric.Runs)})...)
+			rows.row(slices.Concat(cells, []string{metric.Variant, metric.Phase, metric.Metric,
+				fmt.Sprintf("%s (n=%d)", amount(metric.Metric, metric.Median), metric.Runs)})...)
 			cells = []string{"", "", ""}
 		}
 	}

@@ -24,15 +24,18 @@ func storedHistory(t *testing.T, name string, n int) *corev1.ConfigMap {
 		if i >= 12 {
 			kernel, median = "6.12.4", int64(300<<20+i%3)
 		}
-		series.Append(history.Point{Experiment: fmt.Sprintf("e%02d", i), FinishedAt: time.Date(2026, 3, 1+i, 3, 0, 0, 0, time.UTC), Verdict: "Passed",
+		series.Append(history.Point{Experiment: fmt.Sprintf("e%02d", i), FinishedAt: time.Date(2026, 3, 1+i, 3, 0, 0, 0, time.UTC),
+			Verdict:     "Passed",
 			Environment: map[string]string{"kernel": kernel},
-			Metrics:     []history.Metric{{Path: history.Path{Variant: "default", Phase: "scan", Metric: "readBytesPerSecond"}, Median: median, Runs: 6}}})
+			Metrics: []history.Metric{{Path: history.Path{Variant: "default", Phase: "scan", Metric: "readBytesPerSecond"}, Median: median,
+				Runs: 6}}})
 	}
 	text, err := series.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name + "-history"}, Data: map[string]string{"history.json": string(text)}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name + "-history"},
+		Data: map[string]string{"history.json": string(text)}}
 }
 
 func TestHistory(t *testing.T) {
@@ -47,7 +50,8 @@ func TestHistory(t *testing.T) {
 		says      []string
 	}{
 		{[]string{"weekly"}, 0, []string{"e00          2026-03-01T03:00:00Z   Passed    default   scan    readBytesPerSecond   400 MiB/s (n=6)",
-			"e12            2026-03-13T03:00:00Z   default   scan    readBytesPerSecond   400 MiB/s   300 MiB/s   -25.0%   worse   kernel 6.12.1 -> 6.12.4"}},
+			"e12            2026-03-13T03:00:00Z   default   scan    readBytesPerSecond   400 MiB/s   300 MiB/s   -25.0%   worse   kernel 6.12.1 " +
+				"-> 6.12.4"}},
 		{[]string{"weekly", "--last", "1"}, 0, []string{"e19", "-25.0%"}},
 		{[]string{"quiet"}, 0, []string{"No changes in 12 experiments."}},
 		{[]string{"young"}, 0, []string{"e02", "3 of 10 experiments: changes are looked for from 10 on"}},

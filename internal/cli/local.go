@@ -27,7 +27,8 @@ type PhaseExecutor interface {
 
 // DiskCheck decides whether a disk of this machine may be overwritten.
 type DiskCheck interface {
-	// Accept returns the size of a disk that is blank and unused and has this serial number, and by which its path is proven to lead to it still.
+	// Accept returns the size of a disk that is blank and unused and has this serial number, and by which its path is proven to lead to it
+	// still.
 	Accept(path, serial string) (bytes int64, verify func() error, err error)
 }
 
@@ -134,7 +135,8 @@ func (a *App) localExperiment(ctx context.Context, file string, options runOptio
 		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: %s", one.at("spec.target"), checked.notes[0])
 	}
 	if slices.ContainsFunc(checked.slots, func(slot experiment.Slot) bool { return slot.Target.StorageClass == nil }) {
-		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: pools are made by the agents of a cluster", one.at("spec.target"))
+		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: pools are made by the agents of a cluster",
+			one.at("spec.target"))
 	}
 	return checked, inlineFiles(checked, manifests)
 }
@@ -151,7 +153,8 @@ func inlineFiles(checked *validated, manifests []*manifest) error {
 			}
 			load := &phase.Measure.Workload
 			if load.Postgres != nil && load.Postgres.Script != nil {
-				return exitf(ExitRefused, "phase %s: a pgbench script in a ConfigMap cannot be used with --local: choose mode TPCBLike or SelectOnly", phase.Name)
+				return exitf(ExitRefused, "phase %s: a pgbench script in a ConfigMap cannot be used with --local: choose mode TPCBLike or SelectOnly",
+					phase.Name)
 			}
 			if load.Postgres != nil && os.Geteuid() == 0 {
 				return exitf(ExitRefused, "phase %s: PostgreSQL refuses to run as root: run this as another user who may write to --local", phase.Name)
@@ -179,5 +182,6 @@ func configMapText(manifests []*manifest, from *v1alpha1.ConfigMapKey) (string, 
 			return text, nil
 		}
 	}
-	return "", errors.New("ConfigMap " + from.Name + " with the key " + from.Key + " is not in the file: with --local, put it there beside the benchmark")
+	return "", errors.New("ConfigMap " + from.Name + " with the key " + from.Key +
+		" is not in the file: with --local, put it there beside the benchmark")
 }

@@ -85,7 +85,8 @@ func checkRequests(t *testing.T, requests []workload.Request, volume string) {
 			t.Errorf("%+v", request)
 		}
 	}
-	if len(phases) != 4 || requests[0].Path != requests[1].Path || requests[0].Path == requests[2].Path || requests[0].Seed == requests[2].Seed {
+	if len(phases) != 4 || requests[0].Path != requests[1].Path || requests[0].Path == requests[2].Path ||
+		requests[0].Seed == requests[2].Seed {
 		t.Error(phases)
 	}
 }
@@ -124,13 +125,15 @@ func TestLocalVerdicts(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"slow", answer(func(r workload.Request) results.PhaseDocument { return measured(r, 10) }), fastEnough, ExitFailed, []string{"here: Failed:", "fast-enough   Failed"}},
+		{"slow", answer(func(r workload.Request) results.PhaseDocument { return measured(r, 10) }), fastEnough, ExitFailed,
+			[]string{"here: Failed:", "fast-enough   Failed"}},
 		{"no such number", answer(func(r workload.Request) results.PhaseDocument {
 			document := measured(r, 1)
 			document.Metrics = map[string]int64{"filledBytes": 1}
 			return document
 		}), fastEnough, ExitInconclusive, []string{"here: Inconclusive:"}},
-		{"invalid", answer(func(r workload.Request) results.PhaseDocument { return invalid(r, "VolumeFull", "the volume is full") }), fastEnough, ExitInvalid,
+		{"invalid", answer(func(r workload.Request) results.PhaseDocument { return invalid(r, "VolumeFull", "the volume is full") }), fastEnough,
+			ExitInvalid,
 			[]string{"here: Invalid:", "cannot be used", "VolumeFull: the volume is full", "attempt 2"}},
 		{"of another phase", answer(func(r workload.Request) results.PhaseDocument {
 			document := measured(r, 5000)
@@ -195,7 +198,8 @@ func TestLocalInterrupt(t *testing.T) {
 	fixedUID(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := false
-	e := &executor{execute: func(ctx context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error) {
+	e := &executor{execute: func(ctx context.Context, request workload.Request,
+		progress func(results.Progress)) (results.PhaseDocument, error) {
 		if request.Phase.Measure == nil {
 			return measured(request, 1), nil
 		}
@@ -229,7 +233,8 @@ func TestLocalTerminal(t *testing.T) {
 	g := gomega.NewWithT(t)
 	app, out, _ := testApp()
 	app.Terminal, app.Colour = func() (int, int, bool) { return 100, 24, true }, true
-	app.Local.Executor = &executor{execute: func(_ context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error) {
+	app.Local.Executor = &executor{execute: func(_ context.Context, request workload.Request,
+		progress func(results.Progress)) (results.PhaseDocument, error) {
 		if request.Phase.Measure != nil {
 			progress(progressOf(45, "3.2 k reads/s", "", 6))
 			g.Eventually(out.String, 5*time.Second).Should(gomega.ContainSubstring(
@@ -238,7 +243,8 @@ func TestLocalTerminal(t *testing.T) {
 		return measured(request, 3200), nil
 	}}
 	code := app.Main(t.Context(), []string{"run", here(t, fastEnough), "--local", t.TempDir(), "--output", filepath.Join(t.TempDir(), "r")})
-	for _, says := range []string{"\x1b[32mrun 1 of 2  fill  done in 0s  filled 128 MiB\x1b[0m\n", "\x1b[32mrun 2 of 2  read  done in 0s  read 3200 op/s, 25.0 MiB/s\x1b[0m\n",
+	for _, says := range []string{"\x1b[32mrun 1 of 2  fill  done in 0s  filled 128 MiB\x1b[0m\n",
+		"\x1b[32mrun 2 of 2  read  done in 0s  read 3200 op/s, 25.0 MiB/s\x1b[0m\n",
 		"local/here: \x1b[32mPassed\x1b[0m: "} {
 		if !strings.Contains(out.String(), says) {
 			t.Errorf("does not say %q:\n%q", says, out)
@@ -274,14 +280,17 @@ func TestLocalRefusals(t *testing.T) {
 		{"not a block device", base, "/dev/null", "", ExitRefused, "is neither a folder nor a block device"},
 		{"earlier results", base, "", full, ExitRefused, "is not empty: name a new folder"},
 		{"too large", strings.ReplaceAll(base, "16Mi", "900Pi"), "", "", ExitRefused, "make storageClass.size smaller"},
-		{"block mode", strings.ReplaceAll(base, "size: 16Mi", "size: 16Mi, volumeMode: Block"), "", "", ExitRefused, "write volumeMode: Filesystem"},
+		{"block mode", strings.ReplaceAll(base, "size: 16Mi", "size: 16Mi, volumeMode: Block"), "", "", ExitRefused,
+			"write volumeMode: Filesystem"},
 		{"not valid", strings.ReplaceAll(base, "50%", "500%"), "", "", ExitRefused, "b.yaml:8: spec.phases[0].fill.to: Invalid value"},
 		{"two", base + "---\n" + base, "", "", ExitRefused, "there are several StorageBenchmarks"},
 		{"none", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "", "", ExitRefused, "there is no StorageBenchmark"},
 		{"zfs", read(t, "../../config/samples/zfs-ageing.yaml"), "", "", ExitRefused, "--local needs spec.target.storageClass"},
-		{"a missing job file", strings.ReplaceAll(base, "oltp: {workers: 2, duration: 10s}", "fio: {jobFileFrom: {name: jobs, key: a}}"), "", "", ExitRefused,
+		{"a missing job file", strings.ReplaceAll(base, "oltp: {workers: 2, duration: 10s}", "fio: {jobFileFrom: {name: jobs, key: a}}"), "", "",
+			ExitRefused,
 			"phase read: ConfigMap jobs with the key a is not in the file"},
-		{"a script", strings.ReplaceAll(base, "oltp: {workers: 2, duration: 10s}", "postgres: {mode: Script, script: {name: s, key: a}}"), "", "", ExitRefused,
+		{"a script", strings.ReplaceAll(base, "oltp: {workers: 2, duration: 10s}", "postgres: {mode: Script, script: {name: s, key: a}}"), "", "",
+			ExitRefused,
 			"cannot be used with --local"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -309,7 +318,8 @@ func TestLocalPostgres(t *testing.T) {
 	path := file(t, "b.yaml", strings.ReplaceAll(read(t, here(t, "")), "oltp: {workers: 2, duration: 10s}", "postgres: {duration: 10s}"))
 	e := &executor{}
 	code, said, volume, _ := runHere(t, e, path)
-	if isRoot := os.Geteuid() == 0; isRoot != (code == ExitRefused && len(e.requests) == 0 && strings.Contains(said, "PostgreSQL refuses to run as root")) {
+	if isRoot := os.Geteuid() == 0; isRoot != (code == ExitRefused && len(e.requests) == 0 &&
+		strings.Contains(said, "PostgreSQL refuses to run as root")) {
 		t.Errorf("root %v: exit code %d, %d phases: %s", isRoot, code, len(e.requests), said)
 	}
 	empty(t, volume)
@@ -318,7 +328,8 @@ func TestLocalPostgres(t *testing.T) {
 // TestLocalJobFile: the ConfigMap of a job file is read from the same file.
 func TestLocalJobFile(t *testing.T) {
 	const job = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: jobs}\ndata: {a: \"[x]\\nrw=read\"}\n---\n"
-	path := file(t, "b.yaml", job+strings.ReplaceAll(read(t, here(t, "")), "oltp: {workers: 2, duration: 10s}", "fio: {jobFileFrom: {name: jobs, key: a}}"))
+	path := file(t, "b.yaml", job+strings.ReplaceAll(read(t, here(t, "")), "oltp: {workers: 2, duration: 10s}",
+		"fio: {jobFileFrom: {name: jobs, key: a}}"))
 	e := &executor{}
 	code, said, _, _ := runHere(t, e, path)
 	if code != ExitPassed {
@@ -332,7 +343,8 @@ func TestLocalJobFile(t *testing.T) {
 // TestLocalNeedsARunner: a build without one says so.
 func TestLocalNeedsARunner(t *testing.T) {
 	app, _, errors := testApp()
-	if code := app.Main(t.Context(), []string{"run", here(t, ""), "--local", t.TempDir()}); code != ExitError || !strings.Contains(errors.String(), "has no runner inside") {
+	if code := app.Main(t.Context(), []string{"run", here(t, ""), "--local", t.TempDir()}); code != ExitError ||
+		!strings.Contains(errors.String(), "has no runner inside") {
 		t.Error(code, errors)
 	}
 }

@@ -71,7 +71,8 @@ func (l *localRun) execute(ctx context.Context) (results.Experiment, error) {
 		switch {
 		case errors.Is(context.Cause(ctx), errExperimentDeadline): // as in the cluster, the run in progress does not count
 		case ctx.Err() != nil:
-			return results.Experiment{}, exitf(ExitInterrupted, "interrupted after %d of %s: %s", tally.Done, counted(tally.Total, "run"), l.left(err))
+			return results.Experiment{}, exitf(ExitInterrupted, "interrupted after %d of %s: %s", tally.Done, counted(tally.Total, "run"),
+				l.left(err))
 		case err != nil:
 			return results.Experiment{}, err
 		default:
@@ -145,7 +146,8 @@ func (l *localRun) run(ctx context.Context, tally experiment.Tally) (*v1alpha1.B
 func (l *localRun) tidy(run *v1alpha1.BenchmarkRun, ending runs.Ending, path string) error {
 	policy := run.Spec.Retain
 	ended := ending.Reason != ""
-	if ended && l.storage.mode == corev1.PersistentVolumeFilesystem && (policy == v1alpha1.RetainAlways || policy == v1alpha1.RetainOnFailure && !ending.Valid) {
+	if ended && l.storage.mode == corev1.PersistentVolumeFilesystem &&
+		(policy == v1alpha1.RetainAlways || policy == v1alpha1.RetainOnFailure && !ending.Valid) {
 		l.kept = append(l.kept, path)
 		return nil
 	}
@@ -177,7 +179,8 @@ func (l *localRun) phases(ctx context.Context, run *v1alpha1.BenchmarkRun, tally
 			return *spoilt, nil
 		}
 	}
-	return runs.Ending{Valid: true, Reason: v1alpha1.ReasonMeasured, Message: fmt.Sprintf("all %d phases have usable results", len(run.Spec.Phases))}, nil
+	return runs.Ending{Valid: true, Reason: v1alpha1.ReasonMeasured, Message: fmt.Sprintf("all %d phases have usable results",
+		len(run.Spec.Phases))}, nil
 }
 
 // localDocument is a document with its exact bytes.
@@ -187,7 +190,8 @@ type localDocument struct {
 }
 
 // phase executes one phase. The document takes the way it would take through the log of a pod, with all its checks.
-func (l *localRun) phase(ctx context.Context, run *v1alpha1.BenchmarkRun, phase *v1alpha1.Phase, path string, view *localView) (*localDocument, *runs.Ending) {
+func (l *localRun) phase(ctx context.Context, run *v1alpha1.BenchmarkRun, phase *v1alpha1.Phase, path string,
+	view *localView) (*localDocument, *runs.Ending) {
 	request := l.storage.request(workload.Request{
 		Version: workload.RequestVersion,
 		Run:     results.RunIdentity{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
@@ -201,11 +205,13 @@ func (l *localRun) phase(ctx context.Context, run *v1alpha1.BenchmarkRun, phase 
 		return l.app.Local.Executor.Execute(limited, request, progress)
 	})
 	spoil := func(reason string, retryable bool, format string, arguments ...any) *runs.Ending {
-		return &runs.Ending{Reason: reason, Retryable: retryable, Message: fmt.Sprintf("phase %s: ", phase.Name) + fmt.Sprintf(format, arguments...)}
+		return &runs.Ending{Reason: reason, Retryable: retryable, Message: fmt.Sprintf("phase %s: ", phase.Name) + fmt.Sprintf(format,
+			arguments...)}
 	}
 	switch {
 	case limited.Err() != nil && ctx.Err() == nil && (err != nil || emitted.Outcome != results.OutcomeValid):
-		return nil, spoil(v1alpha1.ReasonPhaseDeadlineExceeded, true, "it was not over after %s: raise its deadline or ask for less", brief(limit))
+		return nil, spoil(v1alpha1.ReasonPhaseDeadlineExceeded, true, "it was not over after %s: raise its deadline or ask for less",
+			brief(limit))
 	case err != nil:
 		return nil, spoil(v1alpha1.ReasonPodFailed, false, "it could not be executed: %v", err)
 	}

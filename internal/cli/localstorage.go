@@ -46,7 +46,8 @@ func (l Local) device(path, serial string) (*localStorage, error) {
 		return nil, exit(ExitRefused, fmt.Errorf("--local %s: %w", path, err))
 	}
 	if serial == "" {
-		return refuse(errors.New("all that is on the device will be lost: name it a second time with --serial, as 'lsblk -o PATH,SERIAL,SIZE,MODEL' prints it"))
+		return refuse(errors.New("all that is on the device will be lost: name it a second time with --serial, as 'lsblk -o " +
+			"PATH,SERIAL,SIZE,MODEL' prints it"))
 	}
 	if l.Disks == nil {
 		return refuse(errors.New("this build cannot check what is on a device: use a folder on it instead"))
@@ -81,11 +82,14 @@ func (s *localStorage) suits(checked *validated) error {
 		classes[target.Name] = true
 		switch {
 		case target.VolumeMode != s.mode && s.mode == corev1.PersistentVolumeBlock:
-			return exitf(ExitRefused, "variant %q wants volumeMode %s, and %s is a device: write volumeMode: Block, or name a folder", checked.slots[i].Variant, target.VolumeMode, s.path)
+			return exitf(ExitRefused, "variant %q wants volumeMode %s, and %s is a device: write volumeMode: Block, or name a folder",
+				checked.slots[i].Variant, target.VolumeMode, s.path)
 		case target.VolumeMode != s.mode:
-			return exitf(ExitRefused, "variant %q wants volumeMode %s, and %s is a folder: write volumeMode: Filesystem, or name a device", checked.slots[i].Variant, target.VolumeMode, s.path)
+			return exitf(ExitRefused, "variant %q wants volumeMode %s, and %s is a folder: write volumeMode: Filesystem, or name a device",
+				checked.slots[i].Variant, target.VolumeMode, s.path)
 		case target.Size.Value() > s.bytes:
-			return exitf(ExitRefused, "variant %q wants a volume of %s, and %s has room for %.2f GiB: make storageClass.size smaller, or name larger storage",
+			return exitf(ExitRefused,
+				"variant %q wants a volume of %s, and %s has room for %.2f GiB: make storageClass.size smaller, or name larger storage",
 				checked.slots[i].Variant, target.Size.String(), s.path, float64(s.bytes)/(1<<30))
 		}
 	}
@@ -106,7 +110,8 @@ func (s *localStorage) make(run string) (path string, err error) {
 	path = filepath.Join(s.path, "storagebench-"+run)
 	err = os.Mkdir(path, 0o700)
 	if errors.Is(err, fs.ErrExist) {
-		return "", exitf(ExitRefused, "%s exists already: the same experiment is running there, or was killed; if it was killed, delete the folder by hand", path)
+		return "", exitf(ExitRefused,
+			"%s exists already: the same experiment is running there, or was killed; if it was killed, delete the folder by hand", path)
 	}
 	if err != nil {
 		return "", exitf(ExitError, "make the folder of run %s: %w: is --local writable for you?", run, err)

@@ -41,7 +41,8 @@ func newLocalView(l *localRun, run *v1alpha1.BenchmarkRun, i int, tally experime
 }
 
 // during shows progress until execute has returned. When the context ends, it says what is waited for.
-func (v *localView) during(ctx context.Context, execute func(func(results.Progress)) (results.PhaseDocument, error)) (document results.PhaseDocument, err error) {
+func (v *localView) during(ctx context.Context,
+	execute func(func(results.Progress)) (results.PhaseDocument, error)) (document results.PhaseDocument, err error) {
 	news, done := make(chan results.Progress), make(chan struct{})
 	go func() {
 		defer close(done)

@@ -137,7 +137,8 @@ func parseManifest(file string, text []byte) (*manifest, error) {
 	one := &manifest{file: file, object: &unstructured.Unstructured{Object: fields}, positions: &positions}
 	for _, field := range []string{"apiVersion", "kind"} {
 		if value, _ := fields[field].(string); value == "" {
-			return nil, exitf(ExitRefused, "%s: %s is missing: write apiVersion: %s and kind: %s", one.at(""), field, v1alpha1.GroupVersion, kindBenchmark)
+			return nil, exitf(ExitRefused, "%s: %s is missing: write apiVersion: %s and kind: %s", one.at(""), field, v1alpha1.GroupVersion,
+				kindBenchmark)
 		}
 	}
 	return one, nil

@@ -49,7 +49,8 @@ func TestManifestsKeepTheirLines(t *testing.T) {
 
 func TestPathSteps(t *testing.T) {
 	for path, want := range map[string][]string{
-		"": nil, "a": {"a"}, "a.b[1].c": {"a", "b", "1", "c"}, "a[x.y].b": {"a", "x.y", "b"}, "[a][b]": {"a", "b"}, "a[b": {"a", "b"}, "a..b": {"a", "", "b"},
+		"": nil, "a": {"a"}, "a.b[1].c": {"a", "b", "1", "c"}, "a[x.y].b": {"a", "x.y", "b"}, "[a][b]": {"a", "b"}, "a[b": {"a", "b"},
+		"a..b": {"a", "", "b"},
 	} {
 		if got := pathSteps(path); !slices.Equal(got, want) {
 			t.Errorf("%q: %q", path, got)

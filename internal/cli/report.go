@@ -86,7 +86,9 @@ func storedReport(ctx context.Context, cluster *Cluster, name string, connection
 	var stored corev1.ConfigMap
 	err := cluster.Client.Get(ctx, cluster.key(benchmark.Status.Results.ConfigMap), &stored)
 	if apierrors.IsNotFound(err) {
-		return nil, exitf(ExitNotFound, "the report of StorageBenchmark %s should be in ConfigMap %s, which was deleted: the operator writes it again if the runs are still there",
+		return nil, exitf(ExitNotFound,
+			"the report of StorageBenchmark %s should be in ConfigMap %s, which was deleted: the operator writes it again if the runs are still "+
+				"there",
 			t.key, benchmark.Status.Results.ConfigMap)
 	}
 	if err != nil {
@@ -101,7 +103,8 @@ func earlierReports(t *tracked, connection Connection) string {
 	if len(history) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\nThe report of its last experiment is there: kubectl get configmap %s%s -o go-template='{{index .data \"report.md\"}}'",
+	return fmt.Sprintf("\nThe report of its last experiment is there: kubectl get configmap %s%s -o go-template='{{index .data "+
+		"\"report.md\"}}'",
 		history[0].ConfigMap, connection.flags(t.key.Namespace))
 }
 

@@ -151,7 +151,8 @@ func (a *App) sayVerdict(t *tracked, options runOptions) {
 		a.say("\nReport: kubectl storagebench report %s%s   (ConfigMap %s)", t.key.Name, options.flags(t.key.Namespace), stored.ConfigMap)
 	}
 	if finished := t.benchmark.Status.FinishedAt; finished != nil && t.already {
-		a.say("It had finished at %s already and is not repeated. To repeat it: kubectl annotate storagebenchmark %s%s --overwrite %s=\"$(date +%%s)\"",
+		a.say("It had finished at %s already and is not repeated. To repeat it: kubectl annotate storagebenchmark %s%s --overwrite %s=\"$(date "+
+			"+%%s)\"",
 			finished.UTC().Format(time.RFC3339), t.key.Name, options.flags(t.key.Namespace), v1alpha1.AnnotationRerun)
 	}
 }

@@ -15,7 +15,8 @@ const rehearsalName = "rehearsal"
 
 // runObject is the BenchmarkRun of a slot, as the manager makes it. Out of a cluster it is the form in which the planner
 // and the API's rules look at a run.
-func runObject(benchmark *v1alpha1.StorageBenchmark, experiment string, slot *experiment.Slot, attempt int32, node, image string) *v1alpha1.BenchmarkRun {
+func runObject(benchmark *v1alpha1.StorageBenchmark, experiment string, slot *experiment.Slot, attempt int32, node,
+	image string) *v1alpha1.BenchmarkRun {
 	name := naming.RunName(benchmark.Name, experiment, slot.Index, attempt)
 	run := &v1alpha1.BenchmarkRun{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BenchmarkRun"},

@@ -73,7 +73,8 @@ func compileSchemas() (schemas, error) {
 
 func compileSchema(definition *apiextensionsv1.CustomResourceDefinition) (*kindSchema, error) {
 	var properties apiextensions.JSONSchemaProps
-	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[0].Schema.OpenAPIV3Schema, &properties, nil)
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[0].Schema.OpenAPIV3Schema,
+		&properties, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,8 @@ func TestColours(t *testing.T) {
 		colour bool
 		want   string
 	}{
-		{good, true, "\x1b[32mx\x1b[0m"}, {doubtful, true, "\x1b[33mx\x1b[0m"}, {bad, true, "\x1b[31mx\x1b[0m"}, {neutral, true, "x"}, {bad, false, "x"},
+		{good, true, "\x1b[32mx\x1b[0m"}, {doubtful, true, "\x1b[33mx\x1b[0m"}, {bad, true, "\x1b[31mx\x1b[0m"}, {neutral, true, "x"},
+		{bad, false, "x"},
 	} {
 		if got := tint("x", test.mood, test.colour); got != test.want {
 			t.Errorf("%+v: %q", test, got)
@@ -124,7 +125,8 @@ func TestPlainLines(t *testing.T) {
 	out := &written{}
 	s := &plainScreen{out: out, last: map[string]*plainState{}}
 	at := func(seconds int, sentence, phase string, percent int32) {
-		s.show([]shown{{name: "ns/b", sentence: sentence, phase: phase, percent: percent, milestone: "at " + phase}}, noon.Add(time.Duration(seconds)*time.Second))
+		s.show([]shown{{name: "ns/b", sentence: sentence, phase: phase, percent: percent, milestone: "at " + phase}},
+			noon.Add(time.Duration(seconds)*time.Second))
 	}
 	at(0, "waiting", "", 0)
 	at(0, "flicker", "", 0)

@@ -23,7 +23,8 @@ func statusOutcome(t *tracked) outcome {
 	status := &t.benchmark.Status
 	end := outcome{name: t.key.String(), verdict: string(status.Verdict), sentence: t.passedMessage(), omitted: status.SummaryOmitted}
 	for _, gate := range status.Gates {
-		end.gates = append(end.gates, results.GateResult{Name: string(gate.Name), Verdict: string(gate.Verdict), Reason: gate.Reason, Message: gate.Message})
+		end.gates = append(end.gates, results.GateResult{Name: string(gate.Name), Verdict: string(gate.Verdict), Reason: gate.Reason,
+			Message: gate.Message})
 	}
 	for _, entry := range status.Summary {
 		variant := variantOf(&end, entry.Variant)
@@ -54,7 +55,8 @@ func metricsOf(entry v1alpha1.PhaseSummary) []results.MetricResult {
 
 // experimentOutcome is what the results say.
 func experimentOutcome(e results.Experiment) outcome {
-	return outcome{name: e.Benchmark.Namespace + "/" + e.Benchmark.Name, verdict: e.Verdict, sentence: e.Message, gates: e.Gates, variants: e.Variants}
+	return outcome{name: e.Benchmark.Namespace + "/" + e.Benchmark.Name, verdict: e.Verdict, sentence: e.Message, gates: e.Gates,
+		variants: e.Variants}
 }
 
 // print writes the verdict with its sentence, then the gates and the primary metrics.

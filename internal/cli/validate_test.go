@@ -81,7 +81,8 @@ func TestValidateGoesOn(t *testing.T) {
 
 // TestHostileTextIsHarmless: what stands in a manifest reaches no terminal as a command.
 func TestHostileTextIsHarmless(t *testing.T) {
-	path := file(t, "evil.yaml", "apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata: {name: \"\\e]0;evil\\a\\u202Ex\"}\n")
+	path := file(t, "evil.yaml",
+		"apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata: {name: \"\\e]0;evil\\a\\u202Ex\"}\n")
 	code, said := validate(t, path)
 	if code != ExitFailed || strings.ContainsAny(said, "\x1b\a\u202e\u009b") {
 		t.Errorf("%d %q", code, said)
@@ -90,7 +91,8 @@ func TestHostileTextIsHarmless(t *testing.T) {
 
 func TestClean(t *testing.T) {
 	for text, want := range map[string]string{
-		"plain µ 漢": "plain µ 漢", "\x1b[2Jgone": "[2Jgone", "a\tb\nc\r": "a b c ", "bad\xff": "bad?", "\u202eabc\u200b\u2028": "abc", "\u009b31m": "31m",
+		"plain µ 漢": "plain µ 漢", "\x1b[2Jgone": "[2Jgone", "a\tb\nc\r": "a b c ", "bad\xff": "bad?", "\u202eabc\u200b\u2028": "abc",
+		"\u009b31m": "31m",
 	} {
 		if got := clean(text); got != want {
 			t.Errorf("%q: %q", text, got)

@@ -52,7 +52,8 @@ func slotsInUse(state State) []Slot {
 
 // extend says whether more repetitions could decide what is open after the first ones, and fit into the time there is.
 func extend(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experiment) bool {
-	if spec.Adaptive == nil || experiment.Repetitions >= mostRepetitions(spec) || experiment.Verdict != string(v1alpha1.VerdictInconclusive) || experiment.State != results.StateComplete {
+	if spec.Adaptive == nil || experiment.Repetitions >= mostRepetitions(spec) || experiment.Verdict != string(v1alpha1.VerdictInconclusive) ||
+		experiment.State != results.StateComplete {
 		return false
 	}
 	open := slices.ContainsFunc(experiment.Gates, func(one results.GateResult) bool {

@@ -66,8 +66,10 @@ func TestExtend(t *testing.T) {
 	start, end := runstest.Noon.Add(-time.Hour), runstest.Noon
 	open := func(change func(*v1alpha1.StorageBenchmarkSpec, *results.Experiment)) bool {
 		spec := adaptiveState().Benchmark.Spec
-		experiment := &results.Experiment{State: results.StateComplete, Verdict: "Inconclusive", Repetitions: 2, StartedAt: &start, FinishedAt: &end,
-			Gates: []results.GateResult{{Name: "other", Verdict: "Passed", Reason: "Holds"}, {Name: "g", Verdict: "Inconclusive", Reason: "Unclear"}}}
+		experiment := &results.Experiment{State: results.StateComplete, Verdict: "Inconclusive", Repetitions: 2, StartedAt: &start,
+			FinishedAt: &end,
+			Gates: []results.GateResult{{Name: "other", Verdict: "Passed", Reason: "Holds"},
+				{Name: "g", Verdict: "Inconclusive", Reason: "Unclear"}}}
 		change(&spec, experiment)
 		return extend(&spec, experiment)
 	}

@@ -163,9 +163,11 @@ func comparisons(evidence []v1alpha1.GateComparison) []results.Comparison {
 	for _, c := range evidence {
 		all = append(all, results.Comparison{
 			Variant: c.Variant, Verdict: string(c.Verdict), ChangePartsPerMillion: c.ChangePartsPerMillion,
-			LowPartsPerMillion: c.LowPartsPerMillion, HighPartsPerMillion: c.HighPartsPerMillion, ConfidencePartsPerMillion: c.ConfidencePartsPerMillion,
+			LowPartsPerMillion: c.LowPartsPerMillion, HighPartsPerMillion: c.HighPartsPerMillion,
+			ConfidencePartsPerMillion:       c.ConfidencePartsPerMillion,
 			WorseProbabilityPartsPerMillion: c.WorseProbabilityPartsPerMillion, WithinProbabilityPartsPerMillion: c.WithinProbabilityPartsPerMillion,
-			Runs: c.Runs, BaselineRuns: c.BaselineRuns, TolerancePartsPerMillion: c.TolerancePartsPerMillion, NoisePartsPerMillion: c.NoisePartsPerMillion,
+			Runs: c.Runs, BaselineRuns: c.BaselineRuns, TolerancePartsPerMillion: c.TolerancePartsPerMillion,
+			NoisePartsPerMillion: c.NoisePartsPerMillion,
 		})
 	}
 	return all
@@ -180,14 +182,17 @@ func incomplete(evidence Evidence) (verdict v1alpha1.Verdict, reason, message st
 	}
 	if tally.Held > 0 {
 		return v1alpha1.VerdictInconclusive, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
-			"only %d of %d runs were over when the benchmark had held its nodes for %s, the limit of the cluster's admin: ask for less, or ask the admin", tally.Done, tally.Total, tally.Held)
+			"only %d of %d runs were over when the benchmark had held its nodes for %s, the limit of the cluster's admin: ask for less, or ask "+
+				"the admin", tally.Done, tally.Total, tally.Held)
 	}
 	return v1alpha1.VerdictInconclusive, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
-		"only %d of %d runs were over by spec.deadline (%s): raise it or ask for less", tally.Done, tally.Total, evidence.Benchmark.Spec.Deadline.Duration.Duration)
+		"only %d of %d runs were over by spec.deadline (%s): raise it or ask for less", tally.Done, tally.Total,
+		evidence.Benchmark.Spec.Deadline.Duration.Duration)
 }
 
 // unusable says why the results of a run that was Valid when it ended cannot be used; no words if they can.
-func unusable(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument, texts map[v1alpha1.ConfigMapKey]string) (reason, words string) {
+func unusable(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument,
+	texts map[v1alpha1.ConfigMapKey]string) (reason, words string) {
 	if ending := runs.RecordedEnding(run); ending == nil || !ending.Valid {
 		return "", ""
 	}
@@ -264,7 +269,8 @@ func runVolume(volume v1alpha1.RunVolumeStatus) results.RunVolume {
 			properties[name], own[name] = property.Value, ofDataset
 		}
 	}
-	return results.RunVolume{Name: string(volume.Name), Pool: volume.Pool, Provisioner: volume.Provisioner, ZFSVersion: volume.ZFSVersion, Properties: properties}
+	return results.RunVolume{Name: string(volume.Name), Pool: volume.Pool, Provisioner: volume.Provisioner, ZFSVersion: volume.ZFSVersion,
+		Properties: properties}
 }
 
 func utc(t time.Time) *time.Time {

@@ -24,8 +24,10 @@ func TestAssembleWithoutRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	decision := Plan(state)
-	experiment := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Gates: gates, Tally: decision.Tally})
-	if experiment.State != results.StateIncomplete || experiment.Verdict != string(v1alpha1.VerdictInconclusive) || experiment.Reason != v1alpha1.ReasonDeadlineExceeded {
+	experiment := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Gates: gates,
+		Tally: decision.Tally})
+	if experiment.State != results.StateIncomplete || experiment.Verdict != string(v1alpha1.VerdictInconclusive) ||
+		experiment.Reason != v1alpha1.ReasonDeadlineExceeded {
 		t.Errorf("%s %s %s: %s", experiment.State, experiment.Verdict, experiment.Reason, experiment.Message)
 	}
 	if _, _, err := experiment.Encode(1 << 20); err != nil {
@@ -33,7 +35,8 @@ func TestAssembleWithoutRuns(t *testing.T) {
 	}
 }
 
-// TestAssembleChangedFile: somebody edits the ConfigMap of a job file after the second of four runs. The numbers of both texts are never taken together.
+// TestAssembleChangedFile: somebody edits the ConfigMap of a job file after the second of four runs. The numbers of both texts are never
+// taken together.
 func TestAssembleChangedFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		texts   []string
@@ -50,14 +53,16 @@ func TestAssembleChangedFile(t *testing.T) {
 				FIO: &v1alpha1.FIOWorkload{JobFileFrom: &v1alpha1.ConfigMapKey{Name: "mine", Key: "job.fio"}}}}}}
 			result := naming.PhaseObjectName(run.Name, "jobs")
 			run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "jobs", JobUID: "u", Result: result}}
-			documents[result] = results.PhaseDocument{Phase: "jobs", Kind: results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: runstest.Noon, FinishedAt: runstest.Noon,
+			documents[result] = results.PhaseDocument{Phase: "jobs", Kind: results.KindMeasure, Outcome: results.OutcomeValid,
+				StartedAt: runstest.Noon, FinishedAt: runstest.Noon,
 				Metrics: map[string]int64{"readBytes": 1}, Environment: map[string]string{results.EnvironmentWorkloadFile: c.texts[i]}}
 		}
 		gates, err := gate.Compile(nil, state.Runs[0].Spec.Phases, VariantNames(state.Slots))
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Runs: state.Runs, Documents: documents, Gates: gates, Tally: Count(state)})
+		e := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Runs: state.Runs,
+			Documents: documents, Gates: gates, Tally: Count(state)})
 		invalid := 0
 		for _, run := range e.Runs {
 			if !run.Valid && run.Reason == v1alpha1.ReasonWorkloadChanged && strings.Contains(run.Message, "ConfigMap mine") {
@@ -88,7 +93,8 @@ func TestAssembleCountsAGroupOnce(t *testing.T) {
 			run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "jobs", JobUID: "u", Result: result}}
 			state.Runs = append(state.Runs, run)
 			if text != "" {
-				documents[result] = results.PhaseDocument{Phase: "jobs", Kind: results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: runstest.Noon,
+				documents[result] = results.PhaseDocument{Phase: "jobs", Kind: results.KindMeasure, Outcome: results.OutcomeValid,
+					StartedAt:  runstest.Noon,
 					FinishedAt: runstest.Noon, Environment: map[string]string{results.EnvironmentWorkloadFile: text}}
 			}
 		}
@@ -98,8 +104,10 @@ func TestAssembleCountsAGroupOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	tally := Count(state)
-	e := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Runs: state.Runs, Documents: documents, Gates: gates, Tally: tally})
-	if want := fmt.Sprintf("%d of %d runs", tally.Done-1, tally.Total); e.Verdict != string(v1alpha1.VerdictInvalid) || !strings.Contains(e.Message, want) {
+	e := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Runs: state.Runs,
+		Documents: documents, Gates: gates, Tally: tally})
+	if want := fmt.Sprintf("%d of %d runs", tally.Done-1, tally.Total); e.Verdict != string(v1alpha1.VerdictInvalid) ||
+		!strings.Contains(e.Message, want) {
 		t.Errorf("%s: %s, want %s", e.Verdict, e.Message, want)
 	}
 }
@@ -109,10 +117,12 @@ func TestRunVolumeInResults(t *testing.T) {
 	property := func(dataset, name, value string) v1alpha1.EffectiveProperty {
 		return v1alpha1.EffectiveProperty{Dataset: dataset, Name: name, Value: value}
 	}
-	properties := []v1alpha1.EffectiveProperty{property("sb-1/volume", "recordsize", "8192"), property("", "ashift", "12"), property("sb-1", "recordsize", "131072"), property("sb-1", "atime", "off")}
+	properties := []v1alpha1.EffectiveProperty{property("sb-1/volume", "recordsize", "8192"), property("", "ashift", "12"),
+		property("sb-1", "recordsize", "131072"), property("sb-1", "atime", "off")}
 	want := map[string]string{"recordsize": "8192", "pool.ashift": "12", "atime": "off"}
 	for range 2 {
-		if got := runVolume(v1alpha1.RunVolumeStatus{Name: "data", Pool: "sb-1", Properties: properties}); !maps.Equal(got.Properties, want) || got.Name != "data" {
+		if got := runVolume(v1alpha1.RunVolumeStatus{Name: "data", Pool: "sb-1", Properties: properties}); !maps.Equal(got.Properties, want) ||
+			got.Name != "data" {
 			t.Errorf("got %+v", got)
 		}
 		slices.Reverse(properties)

@@ -1,5 +1,5 @@
-// Package experiment plans a StorageBenchmark: which runs it has, on which nodes, in which order, when it waits and what it concludes. Its functions are
-// pure: they look at what exists and say what to do next. They read no clock, call no API and keep no state.
+// Package experiment plans a StorageBenchmark: which runs it has, on which nodes, in which order, when it waits and what it concludes. Its
+// functions are pure: they look at what exists and say what to do next. They read no clock, call no API and keep no state.
 package experiment
 
 import (
@@ -186,7 +186,8 @@ func stepSuperseded(state State, decision *Decision) bool {
 	if TimeOf(old[0].Annotations).Before(state.ScheduledTime) {
 		why = "the next experiment of the schedule begins"
 	}
-	decision.say(PositionWaiting, v1alpha1.ReasonSuperseded, "%s: waiting for %d runs of the earlier experiment to be torn down", why, len(old))
+	decision.say(PositionWaiting, v1alpha1.ReasonSuperseded, "%s: waiting for %d runs of the earlier experiment to be torn down", why,
+		len(old))
 	written := true
 	for _, run := range old {
 		experiment := run.Spec.Experiment
@@ -229,7 +230,8 @@ func stepSuspend(state State, decision *Decision) bool {
 	if !state.Benchmark.Spec.Suspend || (decision.Tally.Over && unsettled(state) == nil) {
 		return false
 	}
-	decision.say(PositionSuspended, v1alpha1.ReasonSuspended, "suspended after %d of %d runs: set spec.suspend to false to go on", decision.Tally.Done, decision.Tally.Total)
+	decision.say(PositionSuspended, v1alpha1.ReasonSuspended, "suspended after %d of %d runs: set spec.suspend to false to go on",
+		decision.Tally.Done, decision.Tally.Total)
 	stopUnended(state, decision)
 	releaseIfIdle(state, decision)
 	return true
@@ -259,7 +261,8 @@ func stepClass(state State, decision *Decision) bool {
 			if state.ClusterUnread {
 				missing = "the manager may not read which StorageClass is the default"
 			}
-			decision.say(PositionWaiting, v1alpha1.ReasonNoDefaultClass, "%s: name one in spec.target.storageClass.name ('kubectl get storageclass' lists them)", missing)
+			decision.say(PositionWaiting, v1alpha1.ReasonNoDefaultClass,
+				"%s: name one in spec.target.storageClass.name ('kubectl get storageclass' lists them)", missing)
 			releaseIfIdle(state, decision)
 			return true
 		case name == "":
@@ -302,7 +305,8 @@ func stepNode(state State, decision *Decision) bool {
 	}
 	if state.ClusterUnread {
 		decision.say(PositionWaiting, v1alpha1.ReasonNoNode,
-			"the manager may not read nodes: name one in podTemplate.nodeSelector, such as kubernetes.io/hostname: worker-1, where that is also the name of the node")
+			"the manager may not read nodes: name one in podTemplate.nodeSelector, such as kubernetes.io/hostname: worker-1, where that is also "+
+				"the name of the node")
 		releaseIfIdle(state, decision)
 		return true
 	}
@@ -339,13 +343,15 @@ func stepRun(state State, decision *Decision) bool {
 		}
 	}
 	if waiting := keptForNext(state, decision, next); waiting != "" {
-		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "run %d of %d (%s, repetition %d): %s", next.Index+1, decision.Tally.Total, next.Variant, next.Repetition, waiting)
+		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "run %d of %d (%s, repetition %d): %s", next.Index+1, decision.Tally.Total,
+			next.Variant, next.Repetition, waiting)
 		return true
 	}
 	for member := range int32(next.NodeCount()) {
 		decision.do(Action{Kind: CreateRun, Slot: next, Attempt: number, Member: member})
 	}
-	decision.say(PositionRunning, v1alpha1.ReasonProgressing, "starting run %d of %d (%s, repetition %d)", next.Index+1, decision.Tally.Total, next.Variant, next.Repetition)
+	decision.say(PositionRunning, v1alpha1.ReasonProgressing, "starting run %d of %d (%s, repetition %d)", next.Index+1, decision.Tally.Total,
+		next.Variant, next.Repetition)
 	return true
 }
 
@@ -372,7 +378,8 @@ func waitForRun(decision *Decision, group attempt) {
 // stopGroup deletes what is left of a group, so that it is made again as a whole, under its own name.
 func stopGroup(decision *Decision, group attempt) {
 	deleteMembers(decision, group)
-	decision.say(PositionRunning, v1alpha1.ReasonProgressing, "a run of group %s is gone: waiting for the others to be torn down, to make all again", naming.GroupName(group.runs[0]))
+	decision.say(PositionRunning, v1alpha1.ReasonProgressing,
+		"a run of group %s is gone: waiting for the others to be torn down, to make all again", naming.GroupName(group.runs[0]))
 }
 
 func deleteMembers(decision *Decision, group attempt) {

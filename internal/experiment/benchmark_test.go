@@ -107,41 +107,67 @@ func TestBenchmarkEnds(t *testing.T) {
 	}
 	broken := func(s *State) { s.SpecError = &SpecError{Reason: "GateInvalid", Message: "gate x"} }
 	runBenchmarkTests(t, []benchmarkTest{
-		{name: "deletion: runs first", state: endedRuns(testState(), 0, 2, runstest.ValidEnding), change: deleted, actions: []string{"DeleteRun " + name(0), "DeleteRun " + name(1)}, position: PositionDeleting, reason: "CleaningUp", says: "2 runs"},
-		{name: "deletion: wait for runs", state: withRun(testState(), 1, runDeleting), change: deleted, position: PositionDeleting, reason: "CleaningUp"},
-		{name: "deletion: then the node", state: testState(), change: deleted, actions: []string{"ReleaseLease"}, position: PositionDeleting, reason: "CleaningUp"},
-		{name: "deletion: then the object", state: testState(), change: func(s *State) { deleted(s); freeNode(s) }, actions: []string{"RemoveFinalizer"}, position: PositionDeleting, reason: "CleaningUp"},
-		{name: "deletion leaves somebody else's Lease", state: testState(), change: func(s *State) { deleted(s); s.Leases[0].Holder = runstest.Thief }, actions: []string{"RemoveFinalizer"}, position: PositionDeleting, reason: "CleaningUp"},
-		{name: "the finalizer comes before anything is made", state: testState(), change: func(s *State) { s.Benchmark.Finalizers = []string{"x/y"} }, actions: []string{"AddFinalizer", "CreateRun"}, position: PositionRunning, reason: "Progressing"},
+		{name: "deletion: runs first", state: endedRuns(testState(), 0, 2, runstest.ValidEnding), change: deleted,
+			actions: []string{"DeleteRun " + name(0), "DeleteRun " + name(1)}, position: PositionDeleting, reason: "CleaningUp", says: "2 runs"},
+		{name: "deletion: wait for runs", state: withRun(testState(), 1, runDeleting), change: deleted, position: PositionDeleting,
+			reason: "CleaningUp"},
+		{name: "deletion: then the node", state: testState(), change: deleted, actions: []string{"ReleaseLease"}, position: PositionDeleting,
+			reason: "CleaningUp"},
+		{name: "deletion: then the object", state: testState(), change: func(s *State) { deleted(s); freeNode(s) },
+			actions: []string{"RemoveFinalizer"}, position: PositionDeleting, reason: "CleaningUp"},
+		{name: "deletion leaves somebody else's Lease", state: testState(), change: func(s *State) {
+			deleted(s)
+			s.Leases[0].Holder = runstest.Thief
+		}, actions: []string{"RemoveFinalizer"}, position: PositionDeleting, reason: "CleaningUp"},
+		{name: "the finalizer comes before anything is made", state: testState(), change: func(s *State) {
+			s.Benchmark.Finalizers = []string{"x/y"}
+		}, actions: []string{"AddFinalizer", "CreateRun"}, position: PositionRunning, reason: "Progressing"},
 
-		{name: "superseded: results are written before runs are deleted", state: testState(), change: old(true, false), actions: []string{"WriteResults"}, position: PositionWaiting, reason: "Superseded",
+		{name: "superseded: results are written before runs are deleted", state: testState(), change: old(true, false),
+			actions: []string{"WriteResults"}, position: PositionWaiting, reason: "Superseded",
 			check: func(t *testing.T, _ State, d Decision) {
 				if a := d.Actions[0]; !a.Superseded || a.Experiment != "0ld0ld0l" || a.ConfigMap != "ageing-0ld0ld0l" || a.Fingerprint == "" {
 					t.Errorf("%+v", a)
 				}
 			}},
-		{name: "superseded: then the runs go", state: testState(), change: old(true, true), actions: []string{"DeleteRun old-1", "DeleteRun old-2"}, position: PositionWaiting, reason: "Superseded", says: "2 runs"},
-		{name: "superseded: without an ended run there is nothing to write", state: testState(), change: old(false, false), actions: []string{"DeleteRun old-1", "DeleteRun old-2"}, position: PositionWaiting, reason: "Superseded"},
-		{name: "superseded comes before a wrong spec", state: testState(), change: func(s *State) { old(false, false)(s); broken(s) }, actions: []string{"DeleteRun old-1", "DeleteRun old-2"}, position: PositionWaiting, reason: "Superseded"},
+		{name: "superseded: then the runs go", state: testState(), change: old(true, true),
+			actions: []string{"DeleteRun old-1", "DeleteRun old-2"}, position: PositionWaiting, reason: "Superseded", says: "2 runs"},
+		{name: "superseded: without an ended run there is nothing to write", state: testState(), change: old(false, false),
+			actions: []string{"DeleteRun old-1", "DeleteRun old-2"}, position: PositionWaiting, reason: "Superseded"},
+		{name: "superseded comes before a wrong spec", state: testState(), change: func(s *State) { old(false, false)(s); broken(s) },
+			actions: []string{"DeleteRun old-1", "DeleteRun old-2"}, position: PositionWaiting, reason: "Superseded"},
 
-		{name: "stalled: the node is freed", state: testState(), change: broken, actions: []string{"ReleaseLease"}, position: PositionStalled, reason: "GateInvalid", says: "gate x"},
+		{name: "stalled: the node is freed", state: testState(), change: broken, actions: []string{"ReleaseLease"}, position: PositionStalled,
+			reason: "GateInvalid", says: "gate x"},
 		{name: "stalled: not under a run", state: withRun(testState(), 1, nil), change: broken, position: PositionStalled, reason: "GateInvalid"},
-		{name: "stalled: nor while it is cleaned up", state: withRun(testState(), 1, cleaning), change: broken, position: PositionStalled, reason: "GateInvalid"},
+		{name: "stalled: nor while it is cleaned up", state: withRun(testState(), 1, cleaning), change: broken, position: PositionStalled,
+			reason: "GateInvalid"},
 
-		{name: "suspend stops the run", state: withRun(testState(), 1, nil), change: suspended, actions: []string{"DeleteRun " + name(0)}, position: PositionSuspended, reason: "Suspended", says: "after 0 of 4"},
-		{name: "suspend waits for it", state: withRun(testState(), 1, runDeleting), change: suspended, position: PositionSuspended, reason: "Suspended"},
-		{name: "suspend keeps ended runs and frees the node", state: endedRuns(testState(), 0, 3, runstest.ValidEnding), change: suspended, actions: []string{"ReleaseLease"}, position: PositionSuspended, reason: "Suspended", says: "after 3 of 4"},
-		{name: "suspend lets cleaning up end", state: withRun(testState(), 1, cleaning), change: suspended, position: PositionSuspended, reason: "Suspended"},
-		{name: "suspend does not undo an end", state: finished(), change: suspended, actions: []string{"ReleaseLease"}, position: PositionFinished, reason: "Finished"},
+		{name: "suspend stops the run", state: withRun(testState(), 1, nil), change: suspended, actions: []string{"DeleteRun " + name(0)},
+			position: PositionSuspended, reason: "Suspended", says: "after 0 of 4"},
+		{name: "suspend waits for it", state: withRun(testState(), 1, runDeleting), change: suspended, position: PositionSuspended,
+			reason: "Suspended"},
+		{name: "suspend keeps ended runs and frees the node", state: endedRuns(testState(), 0, 3, runstest.ValidEnding), change: suspended,
+			actions: []string{"ReleaseLease"}, position: PositionSuspended, reason: "Suspended", says: "after 3 of 4"},
+		{name: "suspend lets cleaning up end", state: withRun(testState(), 1, cleaning), change: suspended, position: PositionSuspended,
+			reason: "Suspended"},
+		{name: "suspend does not undo an end", state: finished(), change: suspended, actions: []string{"ReleaseLease"},
+			position: PositionFinished, reason: "Finished"},
 
-		{name: "over: the last run is cleaned up after", state: withRun(endedRuns(testState(), 0, 3, runstest.ValidEnding), 1, cleaning), position: PositionRunning, reason: "CleaningUp"},
-		{name: "over: results are written", state: endedRuns(testState(), 0, 4, runstest.ValidEnding), actions: []string{"WriteResults"}, position: PositionRunning, reason: "Progressing"},
-		{name: "over: other gates, other results", state: finished(), change: func(s *State) { s.Benchmark.Spec.Gates = []v1alpha1.Gate{{Name: "new"}} }, actions: []string{"WriteResults"}, position: PositionRunning, reason: "Progressing"},
+		{name: "over: the last run is cleaned up after", state: withRun(endedRuns(testState(), 0, 3, runstest.ValidEnding), 1, cleaning),
+			position: PositionRunning, reason: "CleaningUp"},
+		{name: "over: results are written", state: endedRuns(testState(), 0, 4, runstest.ValidEnding), actions: []string{"WriteResults"},
+			position: PositionRunning, reason: "Progressing"},
+		{name: "over: other gates, other results", state: finished(), change: func(s *State) {
+			s.Benchmark.Spec.Gates = []v1alpha1.Gate{{Name: "new"}}
+		}, actions: []string{"WriteResults"}, position: PositionRunning, reason: "Progressing"},
 		{name: "over: the name is taken", state: endedRuns(testState(), 0, 4, runstest.ValidEnding), change: func(s *State) {
 			s.Results = []StoredExperiment{{ConfigMap: naming.ResultsName("ageing", s.Experiment), Foreign: true}}
-		}, actions: []string{"ReleaseLease"}, position: PositionStalled, reason: "NameTaken", says: "not this benchmark's", check: wakes(runs.ForeignRecheck)},
+		}, actions: []string{"ReleaseLease"}, position: PositionStalled, reason: "NameTaken", says: "not this benchmark's",
+			check: wakes(runs.ForeignRecheck)},
 		{name: "finished", state: finished(), change: freeNode, position: PositionFinished, reason: "Finished"},
-		{name: "finished: the node is freed", state: finished(), actions: []string{"ReleaseLease"}, position: PositionFinished, reason: "Finished"},
+		{name: "finished: the node is freed", state: finished(), actions: []string{"ReleaseLease"}, position: PositionFinished,
+			reason: "Finished"},
 	})
 }
 
@@ -174,24 +200,35 @@ func TestBenchmarkRuns(t *testing.T) {
 	}
 	stopped := withRun(testState(), 1, nil).Runs[0].Name
 	runBenchmarkTests(t, []benchmarkTest{
-		{name: "the first run", state: testState(), actions: []string{"CreateRun"}, position: PositionRunning, reason: "Progressing", says: "starting run 1 of 4", check: next(0, 1)},
-		{name: "the next run", state: endedRuns(testState(), 0, 2, runstest.ValidEnding), actions: []string{"CreateRun"}, position: PositionRunning, reason: "Progressing", check: next(2, 1)},
-		{name: "one at a time", state: withRun(testState(), 1, nil), position: PositionRunning, reason: "Progressing", says: "run 1 of 4", check: func(t *testing.T, s State, d Decision) {
-			if d.Current == nil || d.Current.Name != s.Runs[0].Name {
-				t.Errorf("current %v", d.Current)
-			}
-		}},
-		{name: "nor while one is cleaned up after", state: withRun(testState(), 1, cleaning), position: PositionRunning, reason: "Progressing", says: "cleaning up"},
-		{name: "nor while one is being deleted", state: withRun(testState(), 1, runDeleting), position: PositionRunning, reason: "Progressing", check: tally(0, 0, 0)},
-		{name: "a valid run that somebody deletes is made again", state: withRun(endedRuns(testState(), 0, 3, runstest.ValidEnding), 1, func(r *v1alpha1.BenchmarkRun) { runstest.Record(r, runstest.ValidEnding, true); runDeleting(r) }),
+		{name: "the first run", state: testState(), actions: []string{"CreateRun"}, position: PositionRunning, reason: "Progressing",
+			says: "starting run 1 of 4", check: next(0, 1)},
+		{name: "the next run", state: endedRuns(testState(), 0, 2, runstest.ValidEnding), actions: []string{"CreateRun"},
+			position: PositionRunning, reason: "Progressing", check: next(2, 1)},
+		{name: "one at a time", state: withRun(testState(), 1, nil), position: PositionRunning, reason: "Progressing", says: "run 1 of 4",
+			check: func(t *testing.T, s State, d Decision) {
+				if d.Current == nil || d.Current.Name != s.Runs[0].Name {
+					t.Errorf("current %v", d.Current)
+				}
+			}},
+		{name: "nor while one is cleaned up after", state: withRun(testState(), 1, cleaning), position: PositionRunning, reason: "Progressing",
+			says: "cleaning up"},
+		{name: "nor while one is being deleted", state: withRun(testState(), 1, runDeleting), position: PositionRunning, reason: "Progressing",
+			check: tally(0, 0, 0)},
+		{name: "a valid run that somebody deletes is made again", state: withRun(endedRuns(testState(), 0, 3, runstest.ValidEnding), 1,
+			func(r *v1alpha1.BenchmarkRun) { runstest.Record(r, runstest.ValidEnding, true); runDeleting(r) }),
 			position: PositionRunning, reason: "Progressing", says: "run 4 of 4", check: tally(3, 0, 0)},
-		{name: "an invalid run is tried again", state: endedRuns(testState(), 0, 1, runstest.InvalidEnding), actions: []string{"CreateRun"}, position: PositionRunning, reason: "Progressing", check: next(0, 2)},
-		{name: "so often and no more: the others go on", state: second(runstest.InvalidEnding), actions: []string{"CreateRun"}, position: PositionRunning, reason: "Progressing", check: func(t *testing.T, s State, d Decision) {
-			next(1, 1)(t, s, d)
-			tally(0, 2, 1)(t, s, d)
-		}},
-		{name: "more attempts are allowed later", state: second(runstest.InvalidEnding), change: func(s *State) { s.Benchmark.Spec.MaxAttempts = 3 }, actions: []string{"CreateRun"}, position: PositionRunning, reason: "Progressing", check: next(0, 3)},
-		{name: "a hopeless run ends everything", state: endedRuns(testState(), 0, 1, runstest.UselessEnding), actions: []string{"WriteResults"}, position: PositionRunning, reason: "Progressing", check: tally(0, 1, 1)},
+		{name: "an invalid run is tried again", state: endedRuns(testState(), 0, 1, runstest.InvalidEnding), actions: []string{"CreateRun"},
+			position: PositionRunning, reason: "Progressing", check: next(0, 2)},
+		{name: "so often and no more: the others go on", state: second(runstest.InvalidEnding), actions: []string{"CreateRun"},
+			position: PositionRunning, reason: "Progressing", check: func(t *testing.T, s State, d Decision) {
+				next(1, 1)(t, s, d)
+				tally(0, 2, 1)(t, s, d)
+			}},
+		{name: "more attempts are allowed later", state: second(runstest.InvalidEnding), change: func(s *State) {
+			s.Benchmark.Spec.MaxAttempts = 3
+		}, actions: []string{"CreateRun"}, position: PositionRunning, reason: "Progressing", check: next(0, 3)},
+		{name: "a hopeless run ends everything", state: endedRuns(testState(), 0, 1, runstest.UselessEnding), actions: []string{"WriteResults"},
+			position: PositionRunning, reason: "Progressing", check: tally(0, 1, 1)},
 		{name: "one valid attempt is enough", state: func() State {
 			state := endedRuns(testState(), 0, 1, runstest.InvalidEnding)
 			run := makeRun(state, state.Slots[0], 2)
@@ -200,11 +237,16 @@ func TestBenchmarkRuns(t *testing.T) {
 			return state
 		}(), actions: []string{"CreateRun"}, position: PositionRunning, reason: "Progressing", check: next(1, 1)},
 
-		{name: "deadline in a moment", state: withRun(testState(), 1, nil), change: deadline(time.Hour + 1), position: PositionRunning, reason: "Progressing", check: wakes(1)},
-		{name: "deadline exactly: the run is stopped", state: withRun(testState(), 1, nil), change: deadline(time.Hour), actions: []string{"DeleteRun " + stopped}, position: PositionRunning, reason: "CleaningUp"},
-		{name: "deadline: a run that has just ended is kept", state: withRun(testState(), 1, cleaning), change: deadline(time.Hour), position: PositionRunning, reason: "CleaningUp"},
-		{name: "deadline: results of what there is", state: endedRuns(testState(), 0, 2, runstest.ValidEnding), change: deadline(time.Hour), actions: []string{"WriteResults"}, position: PositionRunning, reason: "Progressing", check: tally(2, 0, 0)},
-		{name: "deadline: all runs were over in time", state: finished(), change: func(s *State) { deadline(time.Minute)(s); freeNode(s) }, position: PositionFinished, reason: "Finished"},
+		{name: "deadline in a moment", state: withRun(testState(), 1, nil), change: deadline(time.Hour + 1), position: PositionRunning,
+			reason: "Progressing", check: wakes(1)},
+		{name: "deadline exactly: the run is stopped", state: withRun(testState(), 1, nil), change: deadline(time.Hour),
+			actions: []string{"DeleteRun " + stopped}, position: PositionRunning, reason: "CleaningUp"},
+		{name: "deadline: a run that has just ended is kept", state: withRun(testState(), 1, cleaning), change: deadline(time.Hour),
+			position: PositionRunning, reason: "CleaningUp"},
+		{name: "deadline: results of what there is", state: endedRuns(testState(), 0, 2, runstest.ValidEnding), change: deadline(time.Hour),
+			actions: []string{"WriteResults"}, position: PositionRunning, reason: "Progressing", check: tally(2, 0, 0)},
+		{name: "deadline: all runs were over in time", state: finished(), change: func(s *State) { deadline(time.Minute)(s); freeNode(s) },
+			position: PositionFinished, reason: "Finished"},
 		{name: "deadline: it does not start again when the only run is gone", state: testState(), change: func(s *State) {
 			deadline(time.Hour)(s)
 			s.Benchmark.Status.StartedAt = runstest.Stamp(-time.Hour)
@@ -213,11 +255,12 @@ func TestBenchmarkRuns(t *testing.T) {
 			deadline(time.Hour)(s)
 			s.Benchmark.Status.StartedAt, s.Benchmark.Status.Experiment = runstest.Stamp(-time.Hour), "0ld0ld0l"
 		}, actions: []string{"CreateRun"}, position: PositionRunning, reason: "Progressing"},
-		{name: "no deadline before the first run", state: testState(), change: deadline(time.Minute), actions: []string{"CreateRun"}, position: PositionRunning, reason: "Progressing", check: func(t *testing.T, _ State, d Decision) {
-			if !d.WakeAt.IsZero() {
-				t.Errorf("wakes at %v", d.WakeAt)
-			}
-		}},
+		{name: "no deadline before the first run", state: testState(), change: deadline(time.Minute), actions: []string{"CreateRun"},
+			position: PositionRunning, reason: "Progressing", check: func(t *testing.T, _ State, d Decision) {
+				if !d.WakeAt.IsZero() {
+					t.Errorf("wakes at %v", d.WakeAt)
+				}
+			}},
 	})
 }
 
@@ -264,17 +307,20 @@ func TestBenchmarkPlaces(t *testing.T) {
 	run := []string{"CreateRun"}
 	runBenchmarkTests(t, []benchmarkTest{
 		{name: "class: named", state: testState(), actions: run, position: PositionRunning, reason: "Progressing", check: class("fast", "fast")},
-		{name: "class: missing", state: testState(), change: func(s *State) { s.Classes = s.Classes[1:] }, actions: []string{"ReleaseLease"}, position: PositionWaiting, reason: "StorageClassNotFound", says: "kubectl get storageclass"},
+		{name: "class: missing", state: testState(), change: func(s *State) { s.Classes = s.Classes[1:] }, actions: []string{"ReleaseLease"},
+			position: PositionWaiting, reason: "StorageClassNotFound", says: "kubectl get storageclass"},
 		{name: "class: missing for the second variant", state: testState(), change: func(s *State) {
 			s.Benchmark.Spec.Variants[1].StorageClass = &v1alpha1.StorageClassOverride{Name: "gone"}
 			*s = settle(*s)
 		}, actions: []string{"ReleaseLease"}, position: PositionWaiting, reason: "StorageClassNotFound", says: `"gone" of variant "b"`},
-		{name: "class: the default", state: testState(), change: unnamed, actions: run, position: PositionRunning, reason: "Progressing", check: class("fast", "fast")},
+		{name: "class: the default", state: testState(), change: unnamed, actions: run, position: PositionRunning, reason: "Progressing",
+			check: class("fast", "fast")},
 		{name: "class: of two defaults the first by name", state: testState(), change: func(s *State) {
 			unnamed(s)
 			s.Classes = []ClassState{{"z", true}, {"b", true}, {"a", false}}
 		}, actions: run, position: PositionRunning, reason: "Progressing", check: class("b", "b")},
-		{name: "class: no default", state: testState(), change: func(s *State) { unnamed(s); s.Classes = nil }, actions: []string{"ReleaseLease"}, position: PositionWaiting, reason: "NoDefaultStorageClass", says: "kubectl get storageclass"},
+		{name: "class: no default", state: testState(), change: func(s *State) { unnamed(s); s.Classes = nil }, actions: []string{"ReleaseLease"},
+			position: PositionWaiting, reason: "NoDefaultStorageClass", says: "kubectl get storageclass"},
 		{name: "class: another default half-way changes nothing", state: testState(), change: func(s *State) {
 			unnamed(s)
 			*s = endedRuns(*s, 0, 1, runstest.ValidEnding)
@@ -287,7 +333,10 @@ func TestBenchmarkPlaces(t *testing.T) {
 			nodes(NodeState{"a", 0}, NodeState{"n1", 9})(s)
 			s.Benchmark.Status.NodeName = "n1"
 		}, chosen("n1")),
-		with(joining, "node: as before, unless it no longer fits", func(s *State) { nodes(NodeState{"a", 0})(s); s.Benchmark.Status.NodeName = "n1" }, chosen("a")),
+		with(joining, "node: as before, unless it no longer fits", func(s *State) {
+			nodes(NodeState{"a", 0})(s)
+			s.Benchmark.Status.NodeName = "n1"
+		}, chosen("a")),
 		with(joining, "node: where the runs are, whatever else", func(s *State) {
 			nodes(NodeState{"a", 0})(s)
 			*s = endedRuns(*s, 0, 1, runstest.ValidEnding)
@@ -295,24 +344,33 @@ func TestBenchmarkPlaces(t *testing.T) {
 		{name: "node: the one we hold", state: testState(), change: func(s *State) {
 			s.Nodes, s.Benchmark.Status.NodeName, s.Leases[0].Node = []NodeState{{"a", 0}, {"n2", 5}}, "a", "n2"
 		}, actions: run, position: PositionRunning, reason: "Progressing", check: chosen("n2")},
-		{name: "node: none", state: testState(), change: func(s *State) { s.Nodes = nil }, actions: []string{"ReleaseLease"}, position: PositionWaiting, reason: "NoNode"},
-		{name: "wrong node: given back", state: testState(), change: func(s *State) { s.Leases[0].Node = "n9" }, actions: []string{"ReleaseLease"}, position: PositionQueued, reason: "Queued", says: "node n9 no longer fits"},
-		{name: "wrong node: not under a run", state: withRun(testState(), 1, nil), change: func(s *State) { s.Leases[0].Node = "n9" }, position: PositionQueued, reason: "Queued"},
+		{name: "node: none", state: testState(), change: func(s *State) { s.Nodes = nil }, actions: []string{"ReleaseLease"},
+			position: PositionWaiting, reason: "NoNode"},
+		{name: "wrong node: given back", state: testState(), change: func(s *State) { s.Leases[0].Node = "n9" },
+			actions: []string{"ReleaseLease"}, position: PositionQueued, reason: "Queued", says: "node n9 no longer fits"},
+		{name: "wrong node: not under a run", state: withRun(testState(), 1, nil), change: func(s *State) { s.Leases[0].Node = "n9" },
+			position: PositionQueued, reason: "Queued"},
 
 		with(joining, "queue: join first", freeNode, ahead(true, 0)),
-		{name: "queue: then take", state: testState(), change: inLine, actions: []string{"TakeLease"}, position: PositionQueued, reason: "Queued", says: "taking node n1", check: ahead(true, 0)},
+		{name: "queue: then take", state: testState(), change: inLine, actions: []string{"TakeLease"}, position: PositionQueued, reason: "Queued",
+			says: "taking node n1", check: ahead(true, 0)},
 		{name: "queue: behind the holder", state: testState(), change: func(s *State) {
 			inLine(s)
 			s.Leases = []LeaseState{{Node: "n1", Holder: runstest.Thief, HolderName: "lab/thief"}}
 		}, position: PositionQueued, reason: "Queued", says: "number 1 in line for node n1, which lab/thief has", check: ahead(true, 0)},
-		{name: "queue: earlier first", state: testState(), change: waiting(Place{UID: "z", Since: runstest.Noon.Add(-1)}, Place{UID: "y", Since: runstest.Noon.Add(1)}), position: PositionQueued, reason: "Queued", says: "number 2 in line", check: ahead(true, 1)},
-		{name: "queue: a tie goes to the smaller UID, theirs", state: testState(), change: waiting(Place{UID: "0", Since: runstest.Noon}), position: PositionQueued, reason: "Queued", says: "number 2 in line", check: ahead(true, 1)},
-		{name: "queue: a tie goes to the smaller UID, ours", state: testState(), change: waiting(Place{UID: "z", Since: runstest.Noon}), actions: []string{"TakeLease"}, position: PositionQueued, reason: "Queued", check: ahead(true, 0)},
+		{name: "queue: earlier first", state: testState(), change: waiting(Place{UID: "z", Since: runstest.Noon.Add(-1)},
+			Place{UID: "y", Since: runstest.Noon.Add(1)}), position: PositionQueued, reason: "Queued", says: "number 2 in line",
+			check: ahead(true, 1)},
+		{name: "queue: a tie goes to the smaller UID, theirs", state: testState(), change: waiting(Place{UID: "0", Since: runstest.Noon}),
+			position: PositionQueued, reason: "Queued", says: "number 2 in line", check: ahead(true, 1)},
+		{name: "queue: a tie goes to the smaller UID, ours", state: testState(), change: waiting(Place{UID: "z", Since: runstest.Noon}),
+			actions: []string{"TakeLease"}, position: PositionQueued, reason: "Queued", check: ahead(true, 0)},
 		{name: "queue: a newcomer is behind all", state: testState(), change: func(s *State) {
 			waiting(Place{UID: "y", Since: runstest.Noon.Add(time.Hour)}, Place{UID: "z", Since: runstest.Noon.Add(time.Hour)})(s)
 			s.Benchmark.Status.Queue = nil
 		}, position: PositionQueued, reason: "Queued", says: "number 3 in line", check: ahead(true, 2)},
-		with(joining, "queue: a place in another line does not count", func(s *State) { inLine(s); s.Nodes = []NodeState{{"n2", 0}} }, chosen("n2")),
+		with(joining, "queue: a place in another line does not count", func(s *State) { inLine(s); s.Nodes = []NodeState{{"n2", 0}} },
+			chosen("n2")),
 		{name: "queue: an abandoned Lease is broken", state: testState(), change: func(s *State) {
 			inLine(s)
 			s.Leases = []LeaseState{{Node: "n1", Holder: "ghost", HolderName: "lab/ghost", Abandoned: true}}
@@ -321,7 +379,8 @@ func TestBenchmarkPlaces(t *testing.T) {
 }
 
 func TestQueueIsATotalOrder(t *testing.T) {
-	places := []Place{{UID: "c", Since: runstest.Noon}, {UID: "a", Since: runstest.Noon}, {UID: "b", Since: runstest.Noon.Add(-time.Second)}, {UID: "d", Since: runstest.Noon.Add(time.Second)}}
+	places := []Place{{UID: "c", Since: runstest.Noon}, {UID: "a", Since: runstest.Noon}, {UID: "b", Since: runstest.Noon.Add(-time.Second)},
+		{UID: "d", Since: runstest.Noon.Add(time.Second)}}
 	seats := make([]string, len(places))
 	for i, own := range places {
 		state := testState()
@@ -349,7 +408,8 @@ func TestHouseKeeping(t *testing.T) {
 			s.Benchmark.Spec.ResultsHistory = keep
 			for i := range n {
 				name := fmt.Sprintf("old%02d", (i*7)%n) // not in order of time
-				s.Results = append(s.Results, StoredExperiment{ConfigMap: name, Experiment: name, StoredAt: runstest.Noon.Add(time.Duration((i*7)%n) * time.Hour)})
+				s.Results = append(s.Results, StoredExperiment{ConfigMap: name, Experiment: name,
+					StoredAt: runstest.Noon.Add(time.Duration((i*7)%n) * time.Hour)})
 			}
 			s.Results = append(s.Results, StoredExperiment{ConfigMap: "foreign", Foreign: true})
 		}
@@ -383,20 +443,23 @@ func TestHouseKeeping(t *testing.T) {
 		with("history: the newest are kept", history(keep(1), 3), []string{remove, remove}, gone("old01", "old00")),
 		with("history: none", history(keep(0), 2), []string{remove, remove}, gone("old01", "old00")),
 		with("history: results that are not in it go in", func(s *State) { freeNode(s); s.History.Folded = nil }, []string{"WriteHistory"}, nil),
-		with("history: results of other gates go in again", func(s *State) { freeNode(s); s.History.Folded = []string{s.Experiment + ":0"} }, []string{"WriteHistory"}, nil),
+		with("history: results of other gates go in again", func(s *State) { freeNode(s); s.History.Folded = []string{s.Experiment + ":0"} },
+			[]string{"WriteHistory"}, nil),
 		with("history: before old results are deleted", func(s *State) {
 			history(keep(0), 1)(s)
 			s.Results[1].Verdict = "Failed"
 		}, []string{"WriteHistory", remove}, nil),
 		with("history: superseded results do not go in", history(nil, 1), nil, nil),
-		with("history: the name is taken", func(s *State) { freeNode(s); s.History = HistoryState{Foreign: true} }, nil, func(t *testing.T, s State, d Decision) {
-			wakes(runs.ForeignRecheck)(t, s, d)
-			if !strings.Contains(d.Message, "ConfigMap ageing-history exists and is not this benchmark's: delete or rename it") {
-				t.Error(d.Message)
-			}
-		}),
+		with("history: the name is taken", func(s *State) { freeNode(s); s.History = HistoryState{Foreign: true} }, nil,
+			func(t *testing.T, s State, d Decision) {
+				wakes(runs.ForeignRecheck)(t, s, d)
+				if !strings.Contains(d.Message, "ConfigMap ageing-history exists and is not this benchmark's: delete or rename it") {
+					t.Error(d.Message)
+				}
+			}),
 		with("ttl: in a moment", ttl(1), nil, wakes(1)),
-		with("ttl: exactly", func(s *State) { ttl(time.Minute)(s); s.Benchmark.Status.FinishedAt = runstest.Stamp(-time.Minute) }, []string{"DeleteBenchmark"}, nil),
+		with("ttl: exactly", func(s *State) { ttl(time.Minute)(s); s.Benchmark.Status.FinishedAt = runstest.Stamp(-time.Minute) },
+			[]string{"DeleteBenchmark"}, nil),
 		with("ttl: not before the status says when", func(s *State) { ttl(0)(s); s.Benchmark.Status.FinishedAt = nil }, nil, nil),
 		with("ttl: not before the node is free", func(s *State) {
 			lease := s.Leases

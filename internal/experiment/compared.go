@@ -69,9 +69,11 @@ func historyFor(series *history.Series, experiment *results.Experiment) func(str
 	}
 	return func(variant, phase, metric string, tolerance float64) gate.Trend {
 		if !usable {
-			return gate.Trend{Verdict: v1alpha1.VerdictInconclusive, Reason: gate.ReasonNoData, Text: "no data: this experiment has no point in the history"}
+			return gate.Trend{Verdict: v1alpha1.VerdictInconclusive, Reason: gate.ReasonNoData,
+				Text: "no data: this experiment has no point in the history"}
 		}
-		judgement, err := history.Judge(series, current, history.Path{Variant: variant, Phase: phase, Metric: metric}, tolerance, uint64(experiment.Seed))
+		judgement, err := history.Judge(series, current, history.Path{Variant: variant, Phase: phase, Metric: metric}, tolerance,
+			uint64(experiment.Seed))
 		if err != nil {
 			return gate.Trend{Verdict: v1alpha1.VerdictInconclusive, Reason: gate.ReasonNoData, Text: err.Error()}
 		}
@@ -95,7 +97,8 @@ func unlike(what, configMap string, then, now map[string][]string, mayDiffer []s
 	if len(differences) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the %s in ConfigMap %s is not from like hardware and versions: %s: accept a newer one, or name what may differ in spec.%[1]s.allowDifferences",
+	return fmt.Sprintf("the %s in ConfigMap %s is not from like hardware and versions: %s: accept a newer one, or name what may differ in "+
+		"spec.%[1]s.allowDifferences",
 		what, configMap, results.DifferencesInWords(differences, maxDifferences))
 }
 
@@ -107,7 +110,8 @@ func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *
 	case baseline == nil:
 		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineMissing, Message: "the baseline was not read"}}
 	}
-	if words := unlike("baseline", reference.ConfigMap.Name, baseline.Environment, experiment.Environment, reference.AllowDifferences); words != "" {
+	if words := unlike("baseline", reference.ConfigMap.Name, baseline.Environment, experiment.Environment,
+		reference.AllowDifferences); words != "" {
 		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineUnlike, Invalid: true, Message: words}}
 	}
 	now := map[string]string{}
@@ -121,7 +125,8 @@ func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *
 			stored.Unit = known.Unit // a baseline in other units is refused when it is read
 		}
 		if then := baseline.Definition(variant); !mayDiffer && then != now[variant] && len(stored.Values) > 0 {
-			stored.Unlike = fmt.Sprintf("variant %s is not what it was in the baseline: its target, phases or pods have changed: accept a newer one, or write %s into spec.baseline.allowDifferences",
+			stored.Unlike = fmt.Sprintf("variant %s is not what it was in the baseline: its target, phases or pods have changed: accept a newer "+
+				"one, or write %s into spec.baseline.allowDifferences",
 				variant, definitionKey)
 		}
 		return stored
@@ -136,7 +141,8 @@ func noiseFor(reference *v1alpha1.Calibration, standards Standards, experiment *
 	case calibration == nil:
 		return gate.Noise{Refused: &gate.Refusal{Reason: gate.ReasonCalibrationMissing, Message: "the calibration was not read"}}
 	}
-	if words := unlike("calibration", reference.ConfigMap.Name, calibration.Environment, experiment.Environment, reference.AllowDifferences); words != "" {
+	if words := unlike("calibration", reference.ConfigMap.Name, calibration.Environment, experiment.Environment,
+		reference.AllowDifferences); words != "" {
 		return gate.Noise{Refused: &gate.Refusal{Reason: gate.ReasonCalibrationUnlike, Invalid: true, Message: words}}
 	}
 	return gate.Noise{Floor: func(phase, metric string) (float64, bool) {

@@ -22,8 +22,10 @@ func compareState() (*v1alpha1.StorageBenchmarkSpec, Standards, *results.Experim
 	environment := map[string][]string{"kernel": {"6.12.1"}}
 	standards := Standards{
 		Baseline: &results.Baseline{Environment: environment, Variants: []results.BaselineVariant{{Name: "v", Definition: "d",
-			Phases: []results.BaselinePhase{{Name: "scan", Metrics: []results.BaselineMetric{{Name: "readBytesPerSecond", Unit: "bytes/s", Values: []int64{5, 6}}}}}}}},
-		Calibration: &results.Calibration{Environment: environment, Floors: []results.NoiseFloor{{Phase: "scan", Metric: "readBytesPerSecond", NoisePartsPerMillion: 12345}}},
+			Phases: []results.BaselinePhase{{Name: "scan",
+				Metrics: []results.BaselineMetric{{Name: "readBytesPerSecond", Unit: "bytes/s", Values: []int64{5, 6}}}}}}}},
+		Calibration: &results.Calibration{Environment: environment,
+			Floors: []results.NoiseFloor{{Phase: "scan", Metric: "readBytesPerSecond", NoisePartsPerMillion: 12345}}},
 	}
 	return &spec, standards, &results.Experiment{Environment: environment, Variants: []results.VariantResult{{Name: "v", Definition: "d"}}}
 }
@@ -55,11 +57,13 @@ func TestComparedRefuses(t *testing.T) {
 		"no documents": {func(_ *v1alpha1.StorageBenchmarkSpec, s *Standards, _ *results.Experiment) { *s = Standards{} },
 			gate.ReasonBaselineMissing, gate.ReasonCalibrationMissing, ""},
 		"refused": {func(_ *v1alpha1.StorageBenchmarkSpec, s *Standards, _ *results.Experiment) {
-			s.BaselineRefused, s.CalibrationRefused = &gate.Refusal{Reason: "A", Message: "not there"}, &gate.Refusal{Reason: "B", Message: "broken", Invalid: true}
+			s.BaselineRefused, s.CalibrationRefused = &gate.Refusal{Reason: "A", Message: "not there"}, &gate.Refusal{Reason: "B", Message: "broken",
+				Invalid: true}
 		}, "A", "B", "not there"},
 		"other kernel": {func(_ *v1alpha1.StorageBenchmarkSpec, _ *Standards, e *results.Experiment) {
 			e.Environment = map[string][]string{"kernel": {"6.12.4"}}
-		}, gate.ReasonBaselineUnlike, gate.ReasonCalibrationUnlike, "ConfigMap base is not from like hardware and versions: kernel: baseline 6.12.1, now 6.12.4"},
+		}, gate.ReasonBaselineUnlike, gate.ReasonCalibrationUnlike,
+			"ConfigMap base is not from like hardware and versions: kernel: baseline 6.12.1, now 6.12.4"},
 		"other kernel allowed": {func(s *v1alpha1.StorageBenchmarkSpec, _ *Standards, e *results.Experiment) {
 			e.Environment = map[string][]string{"kernel": {"6.12.4"}}
 			s.Baseline.AllowDifferences, s.Calibration.AllowDifferences = []string{"kernel"}, []string{"kernel"}
@@ -79,7 +83,8 @@ func TestComparedRefuses(t *testing.T) {
 func TestOtherDefinition(t *testing.T) {
 	spec, standards, experiment := compareState()
 	experiment.Variants[0].Definition = "another"
-	if stored := compared(spec, standards, experiment).Baseline.Values("v", "scan", "readBytesPerSecond"); !strings.Contains(stored.Unlike, "phases or pods have changed") {
+	if stored := compared(spec, standards, experiment).Baseline.Values("v", "scan", "readBytesPerSecond"); !strings.Contains(stored.Unlike,
+		"phases or pods have changed") {
 		t.Errorf("%+v", stored)
 	}
 	spec.Baseline.AllowDifferences = []string{"definition"}
@@ -123,7 +128,8 @@ func TestHistoryIsJudged(t *testing.T) {
 		}
 		return s
 	}
-	if trend := judge(series(1000, 1003, 998, 1001, 999, 1002, 1000, 997, 1001, 1000, 801, 799)); trend.Verdict != v1alpha1.VerdictFailed || trend.Reason != gate.ReasonWorse {
+	if trend := judge(series(1000, 1003, 998, 1001, 999, 1002, 1000, 997, 1001, 1000, 801, 799)); trend.Verdict != v1alpha1.VerdictFailed ||
+		trend.Reason != gate.ReasonWorse {
 		t.Errorf("slower for three experiments: %+v", trend)
 	}
 	if trend := judge(series(800, 803, 798, 801, 799, 802, 800, 797, 801, 800, 801, 799)); trend.Verdict != v1alpha1.VerdictPassed {

@@ -62,8 +62,9 @@ func stepDriver(state State, decision *Decision) bool {
 			continue
 		}
 		if state.WithoutAgent {
-			decision.say(PositionStalled, v1alpha1.ReasonAgentNotInstalled, "variant %q has a zfs target, and the agent is off: ask an admin to install it "+
-				"(agent.enabled=true in the Helm chart, or the component config/agent), or write target.storageClass", slot.Variant)
+			decision.say(PositionStalled, v1alpha1.ReasonAgentNotInstalled,
+				"variant %q has a zfs target, and the agent is off: ask an admin to install it "+
+					"(agent.enabled=true in the Helm chart, or the component config/agent), or write target.storageClass", slot.Variant)
 			releaseIfIdle(state, decision)
 			return true
 		}
@@ -133,7 +134,8 @@ func refuseClassOfRun(state State, decision *Decision) bool {
 		if slot.Target.StorageClass == nil || !runClass.MatchString(slot.Target.StorageClass.Name) {
 			continue
 		}
-		decision.say(PositionStalled, v1alpha1.ReasonNotSupported, "variant %q names StorageClass %s, which is made for the claims of one run: write the name of another in target.storageClass",
+		decision.say(PositionStalled, v1alpha1.ReasonNotSupported,
+			"variant %q names StorageClass %s, which is made for the claims of one run: write the name of another in target.storageClass",
 			slot.Variant, slot.Target.StorageClass.Name)
 		releaseIfIdle(state, decision)
 		return true

@@ -33,12 +33,16 @@ func TestDriverIsMissing(t *testing.T) {
 		}
 	}
 	runBenchmarkTests(t, []benchmarkTest{
-		{"it is asked for and not there", onDriver("OpenEBS"), nil, []string{"ReleaseLease"}, PositionStalled, "DriverNotInstalled", "no CSIDriver zfs.csi.openebs.io: install OpenEBS ZFS LocalPV", nil},
-		{"the way out", onDriver("OpenEBS"), nil, []string{"ReleaseLease"}, PositionStalled, "DriverNotInstalled", "write provisioner: Local", nil},
-		{"a part of it is there", onDriver("OpenEBS"), func(s *State) { s.Driver.Missing = "no kind ZFSVolume" }, []string{"ReleaseLease"}, PositionStalled, "DriverNotInstalled", "no kind ZFSVolume: install", wakes(10 * time.Second)},
+		{"it is asked for and not there", onDriver("OpenEBS"), nil, []string{"ReleaseLease"}, PositionStalled, "DriverNotInstalled",
+			"no CSIDriver zfs.csi.openebs.io: install OpenEBS ZFS LocalPV", nil},
+		{"the way out", onDriver("OpenEBS"), nil, []string{"ReleaseLease"}, PositionStalled, "DriverNotInstalled", "write provisioner: Local",
+			nil},
+		{"a part of it is there", onDriver("OpenEBS"), func(s *State) { s.Driver.Missing = "no kind ZFSVolume" }, []string{"ReleaseLease"},
+			PositionStalled, "DriverNotInstalled", "no kind ZFSVolume: install", wakes(10 * time.Second)},
 		{"it is there", onDriver("OpenEBS"), installed, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
 		{"it is left open and not there", onDriver(""), nil, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
-		{"it is left open and there, but cannot", onDriver(""), oddSize, []string{"ReleaseLease"}, PositionStalled, "NotSupported", "write provisioner: Local", nil},
+		{"it is left open and there, but cannot", onDriver(""), oddSize, []string{"ReleaseLease"}, PositionStalled, "NotSupported",
+			"write provisioner: Local", nil},
 		{"it is not wanted and cannot", onDriver("Local"), oddSize, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
 		{"a run that has begun goes on without it", withRun(onDriver("OpenEBS"), 1, nil), nil, nil, PositionRunning, "Progressing", "", nil},
 	})
@@ -49,11 +53,13 @@ func TestWithoutAgent(t *testing.T) {
 	off := func(s *State) { s.WithoutAgent = true }
 	for _, provisioner := range []string{"OpenEBS", "Local", ""} {
 		runBenchmarkTests(t, []benchmarkTest{
-			{"a target on pools, provisioner " + provisioner, onDriver(provisioner), off, []string{"ReleaseLease"}, PositionStalled, "AgentNotInstalled", "agent.enabled=true", nil},
+			{"a target on pools, provisioner " + provisioner, onDriver(provisioner), off, []string{"ReleaseLease"}, PositionStalled,
+				"AgentNotInstalled", "agent.enabled=true", nil},
 		})
 	}
 	runBenchmarkTests(t, []benchmarkTest{
-		{"the other way out", onDriver("Local"), off, []string{"ReleaseLease"}, PositionStalled, "AgentNotInstalled", "write target.storageClass", nil},
+		{"the other way out", onDriver("Local"), off, []string{"ReleaseLease"}, PositionStalled, "AgentNotInstalled", "write target.storageClass",
+			nil},
 		{"a target on a StorageClass", settle(testState()), off, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
 	})
 }
@@ -72,7 +78,8 @@ func TestClusterUnread(t *testing.T) {
 	runBenchmarkTests(t, []benchmarkTest{
 		{"both are named", settle(testState()), unread, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
 		{"no node", settle(testState()), noNode, nil, PositionWaiting, "NoNode", "may not read nodes: name one in podTemplate.nodeSelector", nil},
-		{"no class", noClass, unread, []string{"ReleaseLease"}, PositionWaiting, "NoDefaultStorageClass", "may not read which StorageClass is the default: name one", nil},
+		{"no class", noClass, unread, []string{"ReleaseLease"}, PositionWaiting, "NoDefaultStorageClass",
+			"may not read which StorageClass is the default: name one", nil},
 	})
 }
 
@@ -133,25 +140,39 @@ func TestWhatADriverCannot(t *testing.T) {
 		phase   v1alpha1.Phase
 		says    string
 	}{
-		"plain":                    {v1alpha1.DatasetTemplate{Size: sized("64Mi"), Properties: v1alpha1.Properties{"recordsize": "8k", "sync": "always"}}, runstest.Phase("fill"), ""},
-		"whole Gi":                 {v1alpha1.DatasetTemplate{Size: sized("3Gi")}, runstest.Phase("fill"), ""},
-		"half a Gi more":           {v1alpha1.DatasetTemplate{Size: sized("1536Mi")}, runstest.Phase("fill"), "up to 2147483648"},
-		"half a Mi":                {v1alpha1.DatasetTemplate{Size: sized("17000Ki")}, runstest.Phase("fill"), "up to 17825792"},
-		"its own limit":            {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"refquota": "1G"}}, runstest.Phase("fill"), "write size"},
-		"a quota":                  {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"quota": "1G"}}, runstest.Phase("fill"), "cannot say quota"},
-		"a sparse volume":          {v1alpha1.DatasetTemplate{Type: "Volume", Properties: v1alpha1.Properties{"refreservation": "none", "volblocksize": "16k"}}, runstest.Phase("fill"), ""},
-		"a reservation":            {v1alpha1.DatasetTemplate{Type: "Volume", Properties: v1alpha1.Properties{"refreservation": "1G"}}, runstest.Phase("fill"), "cannot say refreservation"},
-		"a clone":                  {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "volume"}}), "phase act: a clone of dataset volume"},
-		"a clone of what is above": {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "parent", To: "copy"}}), "a clone of dataset parent"},
-		"a clone beside it":        {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "copy", To: "parent/copy"}}), "write another path in to"},
-		"a clone elsewhere":        {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "copy"}}), ""},
-		"its end":                  {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "volume"}}), "destroyDataset"},
-		"the end of what is above": {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parent", Recursive: true}}), "dataset parent is"},
-		"its end by its own name":  {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parent/pvc-1"}}), "dataset parent/pvc-1 is"},
+		"plain": {v1alpha1.DatasetTemplate{Size: sized("64Mi"), Properties: v1alpha1.Properties{"recordsize": "8k",
+			"sync": "always"}}, runstest.Phase("fill"), ""},
+		"whole Gi":       {v1alpha1.DatasetTemplate{Size: sized("3Gi")}, runstest.Phase("fill"), ""},
+		"half a Gi more": {v1alpha1.DatasetTemplate{Size: sized("1536Mi")}, runstest.Phase("fill"), "up to 2147483648"},
+		"half a Mi":      {v1alpha1.DatasetTemplate{Size: sized("17000Ki")}, runstest.Phase("fill"), "up to 17825792"},
+		"its own limit": {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"refquota": "1G"}}, runstest.Phase("fill"),
+			"write size"},
+		"a quota": {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"quota": "1G"}}, runstest.Phase("fill"),
+			"cannot say quota"},
+		"a sparse volume": {v1alpha1.DatasetTemplate{Type: "Volume", Properties: v1alpha1.Properties{"refreservation": "none",
+			"volblocksize": "16k"}}, runstest.Phase("fill"), ""},
+		"a reservation": {v1alpha1.DatasetTemplate{Type: "Volume", Properties: v1alpha1.Properties{"refreservation": "1G"}},
+			runstest.Phase("fill"), "cannot say refreservation"},
+		"a clone": {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "volume"}}),
+			"phase act: a clone of dataset volume"},
+		"a clone of what is above": {v1alpha1.DatasetTemplate{},
+			operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "parent", To: "copy"}}), "a clone of dataset parent"},
+		"a clone beside it": {v1alpha1.DatasetTemplate{},
+			operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "copy", To: "parent/copy"}}), "write another path in to"},
+		"a clone elsewhere": {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "copy"}}), ""},
+		"its end": {v1alpha1.DatasetTemplate{},
+			operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "volume"}}), "destroyDataset"},
+		"the end of what is above": {v1alpha1.DatasetTemplate{},
+			operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parent", Recursive: true}}), "dataset parent is"},
+		"its end by its own name": {v1alpha1.DatasetTemplate{},
+			operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parent/pvc-1"}}), "dataset parent/pvc-1 is"},
 		"beside a measurement": {v1alpha1.DatasetTemplate{}, v1alpha1.Phase{Name: "act", Measure: &v1alpha1.MeasurePhase{
 			Operate: &v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parent"}}}}, "destroyDataset"},
-		"the end of another":  {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parents"}}), ""},
-		"of the other volume": {v1alpha1.DatasetTemplate{}, v1alpha1.Phase{Volume: "log", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "volume"}}}}, ""},
+		"the end of another": {v1alpha1.DatasetTemplate{},
+			operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parents"}}), ""},
+		"of the other volume": {v1alpha1.DatasetTemplate{},
+			v1alpha1.Phase{Volume: "log",
+				Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "volume"}}}}, ""},
 	} {
 		test.dataset.Provisioner = volume.ProvisionerOpenEBS
 		slot := &Slot{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Dataset: &test.dataset}}, Phases: []v1alpha1.Phase{test.phase}}
@@ -183,21 +204,29 @@ func TestEffectiveDifferences(t *testing.T) {
 		want    []string
 		unread  bool
 	}{
-		"not reported":        {asked, nil, nil, true},
-		"as asked":            {asked, good, nil, false},
-		"dropped":             {asked, changed("sync", "standard"), []string{"sync of " + dataset + " is standard (local), asked for is always"}, false},
-		"a quota instead":     {asked, changed("refquota", "0"), []string{"refquota of " + dataset + " is 0 (local), asked for is 1073741824"}, false},
-		"a surprise":          {asked, changed("compression", "lz4"), []string{"compression of " + dataset + " is lz4 (local), asked for is on"}, false},
-		"not there":           {asked, good[2:], []string{"recordsize of " + dataset + " is not there, asked for is 8k"}, false},
-		"two":                 {asked, append(changed("sync", "standard"), "logbias", "throughput"), []string{"logbias of " + dataset + " is throughput (local), asked for is latency", "sync of " + dataset + " is standard (local), asked for is always"}, false},
-		"the whole pool":      {v1alpha1.DatasetTemplate{}, []string{"compression", "on", "refquota", "1"}, nil, false},
-		"a volume":            {v1alpha1.DatasetTemplate{Type: "Volume", Size: sized("64Mi")}, []string{"volsize", "67108864"}, nil, false},
-		"a volume too small":  {v1alpha1.DatasetTemplate{Type: "Volume", Size: sized("64Mi")}, []string{"volsize", "1"}, []string{"volsize of " + dataset + " is 1 (local), asked for is 67108864"}, false},
-		"limits of the root":  {v1alpha1.DatasetTemplate{}, []string{"quota", "0"}, nil, false},
-		"no limit is no wish": {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"refreservation": "none"}}, []string{"refreservation", "0"}, nil, false},
+		"not reported": {asked, nil, nil, true},
+		"as asked":     {asked, good, nil, false},
+		"dropped": {asked, changed("sync", "standard"), []string{"sync of " + dataset + " is standard (local), asked for is always"},
+			false},
+		"a quota instead": {asked, changed("refquota", "0"), []string{"refquota of " + dataset + " is 0 (local), asked for is 1073741824"},
+			false},
+		"a surprise": {asked, changed("compression", "lz4"), []string{"compression of " + dataset + " is lz4 (local), asked for is on"},
+			false},
+		"not there": {asked, good[2:], []string{"recordsize of " + dataset + " is not there, asked for is 8k"}, false},
+		"two": {asked, append(changed("sync", "standard"), "logbias", "throughput"),
+			[]string{"logbias of " + dataset + " is throughput (local), asked for is latency",
+				"sync of " + dataset + " is standard (local), asked for is always"}, false},
+		"the whole pool": {v1alpha1.DatasetTemplate{}, []string{"compression", "on", "refquota", "1"}, nil, false},
+		"a volume":       {v1alpha1.DatasetTemplate{Type: "Volume", Size: sized("64Mi")}, []string{"volsize", "67108864"}, nil, false},
+		"a volume too small": {v1alpha1.DatasetTemplate{Type: "Volume", Size: sized("64Mi")}, []string{"volsize", "1"},
+			[]string{"volsize of " + dataset + " is 1 (local), asked for is 67108864"}, false},
+		"limits of the root": {v1alpha1.DatasetTemplate{}, []string{"quota", "0"}, nil, false},
+		"no limit is no wish": {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"refreservation": "none"}},
+			[]string{"refreservation", "0"}, nil, false},
 	} {
 		pool := &v1alpha1.BenchmarkPool{Spec: v1alpha1.BenchmarkPoolSpec{PoolName: root}}
-		pool.Status.Properties = append(reported(root, "compression", "on", "logbias", "latency", "quota", "1G"), reported(dataset, test.is...)...)
+		pool.Status.Properties = append(reported(root, "compression", "on", "logbias", "latency", "quota", "1G"),
+			reported(dataset, test.is...)...)
 		got, read := volume.EffectiveDifferences(volume.RunVolume{Dataset: &test.dataset}, pool, dataset)
 		if !slices.Equal(got, test.want) || read == test.unread {
 			t.Errorf("%s: %q %t, want %q", name, got, read, test.want)
@@ -211,7 +240,8 @@ func TestRunPoolNames(t *testing.T) {
 	run.UID = "u1"
 	data, log := naming.RunPoolName(run, naming.VolumeData), naming.RunPoolName(run, "log")
 	run.UID = "u2"
-	if other := naming.RunPoolName(run, naming.VolumeData); data == log || data == other || !strings.HasPrefix(data, "sb-") || len(naming.RunPoolName(run, strings.Repeat("x", 20))) > 40 {
+	if other := naming.RunPoolName(run, naming.VolumeData); data == log || data == other || !strings.HasPrefix(data, "sb-") ||
+		len(naming.RunPoolName(run, strings.Repeat("x", 20))) > 40 {
 		t.Error(data, log, other)
 	}
 	for _, name := range []string{data, log, naming.KeptPoolName("u1", "e", "v", "n", "log-2")} {

@@ -35,7 +35,8 @@ func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {
 	total := countVariants(spec) * int(repetitions)
 	if total > MaxRuns {
 		return nil, &SpecError{v1alpha1.ReasonExpansionTooLarge, fmt.Sprintf(
-			"the experiment has %d runs (variants x matrix x repetitions), the limit is %d: take values out of the matrix, or split it into several benchmarks",
+			"the experiment has %d runs (variants x matrix x repetitions), the limit is %d: take values out of the matrix, or split it into "+
+				"several benchmarks",
 			total, MaxRuns)}
 	}
 	variants, err := expandVariants(spec)
@@ -44,7 +45,8 @@ func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {
 	}
 	if nodes := variants[0].NodeCount(); total*nodes > MaxRuns {
 		return nil, &SpecError{v1alpha1.ReasonExpansionTooLarge, fmt.Sprintf(
-			"the experiment has %d runs (variants x matrix x repetitions x nodes), the limit is %d: take values out of the matrix, or use fewer nodes",
+			"the experiment has %d runs (variants x matrix x repetitions x nodes), the limit is %d: take values out of the matrix, or use fewer "+
+				"nodes",
 			total*nodes, MaxRuns)}
 	}
 	slots := make([]Slot, 0, total)
@@ -138,7 +140,8 @@ func sameNodeCount(slots []Slot) error {
 	for _, slot := range slots[1:] {
 		if slot.NodeCount() != slots[0].NodeCount() {
 			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
-				"variant %q is measured on %d nodes at once and variant %q on %d: write the same target.zfs.nodes.count for all, or make two benchmarks",
+				"variant %q is measured on %d nodes at once and variant %q on %d: "+
+					"write the same target.zfs.nodes.count for all, or make two benchmarks",
 				slots[0].Variant, slots[0].NodeCount(), slot.Variant, slot.NodeCount())}
 		}
 	}

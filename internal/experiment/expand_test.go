@@ -160,14 +160,16 @@ func TestVariants(t *testing.T) {
 	spec.Repetitions = 1
 	spec.Variants = []v1alpha1.Variant{
 		{Name: "a"}, {Name: "b", StorageClass: &v1alpha1.StorageClassOverride{Name: "slow", Size: &half}},
-		{Name: "c", Target: &block}, {Name: "d", Set: map[string]v1alpha1.MatrixValue{"storageClass.volumeMode": "Block", "phases.scan.to": "10%"}},
+		{Name: "c", Target: &block},
+		{Name: "d", Set: map[string]v1alpha1.MatrixValue{"storageClass.volumeMode": "Block", "phases.scan.to": "10%"}},
 	}
 	got := map[string]string{}
 	for _, slot := range mustExpand(t, spec, 1) {
 		class := slot.Target.StorageClass
 		got[slot.Variant] = fmt.Sprintf("%s %s %s %s", class.Name, class.Size.String(), class.VolumeMode, slot.Phases[1].Fill.To)
 	}
-	want := map[string]string{"a": "fast 1Gi Filesystem 80%", "b": "slow 512Mi Filesystem 80%", "c": "fast 1Gi Block 80%", "d": "fast 1Gi Block 10%"}
+	want := map[string]string{"a": "fast 1Gi Filesystem 80%", "b": "slow 512Mi Filesystem 80%", "c": "fast 1Gi Block 80%",
+		"d": "fast 1Gi Block 10%"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v", got)
 	}
@@ -181,7 +183,8 @@ func pathPhases() []v1alpha1.Phase {
 	return []v1alpha1.Phase{
 		runstest.Phase("fill"), {Name: "age", Fragment: &v1alpha1.FragmentPhase{}}, {Name: "scrub", Operate: &v1alpha1.OperatePhase{}},
 		measure("oltp", v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{}}), measure("scan", v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}),
-		measure("redo", v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}), measure("pg", v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}}),
+		measure("redo", v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}),
+		measure("pg", v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}}),
 		measure("fio", v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{}}),
 	}
 }
@@ -207,16 +210,22 @@ func TestPaths(t *testing.T) {
 		{path: "phases.age.rounds", value: "3", read: func(s *Slot) any { return *s.Phases[1].Fragment.Rounds }},
 		{path: "phases.age.until", value: "Rounds", read: func(s *Slot) any { return s.Phases[1].Fragment.Until }},
 		{path: "phases.oltp.workers", value: "16", read: func(s *Slot) any { return s.Phases[3].Measure.Workload.OLTP.Workers }},
-		{path: "phases.oltp.duration", value: "90s", read: func(s *Slot) any { return s.Phases[3].Measure.Workload.OLTP.Duration.Duration.Duration }},
+		{path: "phases.oltp.duration", value: "90s", read: func(s *Slot) any {
+			return s.Phases[3].Measure.Workload.OLTP.Duration.Duration.Duration
+		}},
 		{path: "phases.oltp.cache", value: "Cold", read: func(s *Slot) any { return s.Phases[3].Measure.Cache }},
 		{path: "phases.scan.randomRegions", value: "4", read: func(s *Slot) any { return *s.Phases[4].Measure.Workload.Scan.RandomRegions }},
 		{path: "phases.redo.sync", value: "fdatasync", read: func(s *Slot) any { return s.Phases[5].Measure.Workload.Redo.Sync }},
-		{path: "phases.pg.dataChecksums", value: "false", read: func(s *Slot) any { return *s.Phases[6].Measure.Workload.Postgres.DataChecksums }},
+		{path: "phases.pg.dataChecksums", value: "false", read: func(s *Slot) any {
+			return *s.Phases[6].Measure.Workload.Postgres.DataChecksums
+		}},
 		{path: "phases.fio.jobFile", value: "x", read: func(s *Slot) any { return s.Phases[7].Measure.Workload.FIO.JobFile }},
 		{path: "pool.ashift", value: "12", zfs: true, read: func(s *Slot) any { return s.Target.ZFS.Pool.Ashift }},
 		{path: "pool.properties.autotrim", value: "on", zfs: true, read: func(s *Slot) any { return s.Target.ZFS.Pool.Properties["autotrim"] }},
 		{path: "dataset.recordsize", value: "8k", zfs: true, read: func(s *Slot) any { return s.Target.ZFS.Dataset.Properties["recordsize"] }},
-		{path: "moduleParameters.zfs_arc_max", value: "1", zfs: true, read: func(s *Slot) any { return s.Target.ZFS.ModuleParameters["zfs_arc_max"] }},
+		{path: "moduleParameters.zfs_arc_max", value: "1", zfs: true, read: func(s *Slot) any {
+			return s.Target.ZFS.ModuleParameters["zfs_arc_max"]
+		}},
 
 		{path: "storageClass.size", value: "big", wrong: "write a size such as 20Gi"},
 		{path: "storageClass.accessMode", value: "x", wrong: "storageClass has name, size and volumeMode"},
@@ -257,7 +266,8 @@ func TestPaths(t *testing.T) {
 				return
 			}
 			wrong, ok := err.(*SpecError) //nolint:errorlint // never wrapped
-			if !ok || wrong.Reason != v1alpha1.ReasonMatrixInvalid || !strings.Contains(wrong.Message, test.wrong) || !strings.Contains(wrong.Message, fmt.Sprintf("%q", test.path)) {
+			if !ok || wrong.Reason != v1alpha1.ReasonMatrixInvalid || !strings.Contains(wrong.Message, test.wrong) ||
+				!strings.Contains(wrong.Message, fmt.Sprintf("%q", test.path)) {
 				t.Errorf("got %v, want ...%s...", err, test.wrong)
 			}
 		})
@@ -265,8 +275,10 @@ func TestPaths(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	benchmarks := []string{"a", "0", "ageing", strings.Repeat("x", 253), strings.Repeat("a.", 126) + "b", strings.Repeat("a-.", 63)[:189] + "a",
-		strings.Repeat("x", 23) + ".y", strings.Repeat("x", 24) + ".y", strings.Repeat("x", 49) + "." + strings.Repeat("y", 20), "a.b", strings.Repeat("a", 22) + "---b"}
+	benchmarks := []string{"a", "0", "ageing", strings.Repeat("x", 253), strings.Repeat("a.", 126) + "b", strings.Repeat("a-.", 63)[:189] +
+		"a",
+		strings.Repeat("x", 23) + ".y", strings.Repeat("x", 24) + ".y", strings.Repeat("x", 49) + "." + strings.Repeat("y", 20), "a.b",
+		strings.Repeat("a", 22) + "---b"}
 	seen := map[string]string{}
 	for _, benchmark := range benchmarks {
 		hash := naming.Digest(benchmark)
@@ -293,7 +305,8 @@ func TestNames(t *testing.T) {
 		}
 	}
 	leases := map[string]bool{}
-	for _, node := range []string{"n1", "n1.lab", strings.Repeat("x", 235), strings.Repeat("x", 236), strings.Repeat("x", 253), strings.Repeat("a.", 126) + "b",
+	for _, node := range []string{"n1", "n1.lab", strings.Repeat("x", 235), strings.Repeat("x", 236), strings.Repeat("x", 253),
+		strings.Repeat("a.", 126) + "b",
 		strings.Repeat("x", 199) + "." + strings.Repeat("y", 53), strings.Repeat("x", 199) + "." + strings.Repeat("z", 53)} {
 		name := naming.LeaseName(node)
 		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 || leases[name] {

@@ -109,7 +109,9 @@ func Foldable(state State) []StoredExperiment {
 
 // keepHistory adds what the history does not have yet. It is not needed for the verdict, so that a namesake is only spoken of.
 func keepHistory(state State, decision *Decision) {
-	missing := slices.ContainsFunc(Foldable(state), func(stored StoredExperiment) bool { return !slices.Contains(state.History.Folded, FoldKey(stored)) })
+	missing := slices.ContainsFunc(Foldable(state), func(stored StoredExperiment) bool {
+		return !slices.Contains(state.History.Folded, FoldKey(stored))
+	})
 	name := naming.HistoryName(state.Benchmark.Name)
 	switch {
 	case state.History.Foreign:

@@ -139,7 +139,9 @@ func (a attempt) stopped() bool {
 func (a attempt) missing() []int32 {
 	var missing []int32
 	for member := range int32(a.size()) {
-		if !slices.ContainsFunc(a.runs, func(run *v1alpha1.BenchmarkRun) bool { return run.Spec.Group == nil || run.Spec.Group.Index == member }) {
+		if !slices.ContainsFunc(a.runs, func(run *v1alpha1.BenchmarkRun) bool {
+			return run.Spec.Group == nil || run.Spec.Group.Index == member
+		}) {
 			missing = append(missing, member)
 		}
 	}

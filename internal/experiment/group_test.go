@@ -67,8 +67,10 @@ func TestGroupIsMadeAndStoppedAsAWhole(t *testing.T) {
 		{"one is going: the other is stopped", members(state, atWork, going), []string{"DeleteRun " + name + "-a"}, 1, "to make all again"},
 		{"one was valid and is alone", members(state, nil, endsWith(runstest.ValidEnding)), []string{"DeleteRun " + name + "-b"}, 1, ""},
 		{"one is Invalid, the other not yet", members(state, atWork, endsWith(runstest.InvalidEnding)), nil, 2, "node n1"},
-		{"both are Invalid: the next attempt", members(state, endsWith(peerEnding), endsWith(runstest.InvalidEnding)), []string{"CreateRun a", "CreateRun b"}, 2, ""},
-		{"both are valid: the next slot", members(state, endsWith(runstest.ValidEnding), endsWith(runstest.ValidEnding)), []string{"CreateRun a", "CreateRun b"}, 1, "starting run 2 of 4"},
+		{"both are Invalid: the next attempt", members(state, endsWith(peerEnding), endsWith(runstest.InvalidEnding)),
+			[]string{"CreateRun a", "CreateRun b"}, 2, ""},
+		{"both are valid: the next slot", members(state, endsWith(runstest.ValidEnding), endsWith(runstest.ValidEnding)),
+			[]string{"CreateRun a", "CreateRun b"}, 1, "starting run 2 of 4"},
 	} {
 		decision := Plan(test.state)
 		var actions []string
@@ -92,7 +94,8 @@ func TestGroupCountsOnce(t *testing.T) {
 		t.Errorf("valid: %+v", tally)
 	}
 	state.Benchmark.Spec.MaxAttempts = 1
-	tally = Count(members(state, endsWith(runs.Ending{Reason: v1alpha1.ReasonPeerInvalid, Message: "the other", Retryable: true}), endsWith(runstest.InvalidEnding)))
+	tally = Count(members(state, endsWith(runs.Ending{Reason: v1alpha1.ReasonPeerInvalid, Message: "the other", Retryable: true}),
+		endsWith(runstest.InvalidEnding)))
 	if tally.Done != 0 || tally.Invalid != 1 || len(tally.GivenUp) != 1 || !strings.Contains(tally.GivenUp[0], "evicted") {
 		t.Errorf("Invalid: %+v", tally)
 	}
@@ -110,11 +113,13 @@ func TestNodesAreChosenTogether(t *testing.T) {
 		state State
 		want  []string
 	}{
-		"as before":           {with(func(*State) {}), []string{"n1", "n2"}},
-		"the shortest lines":  {with(func(s *State) { s.Benchmark.Status.NodeNames, s.Benchmark.Status.NodeName = nil, "" }), []string{"n2", "n3"}},
-		"one no longer fits":  {with(func(s *State) { s.Nodes = s.Nodes[1:] }), []string{"n2", "n3"}},
-		"not enough":          {with(func(s *State) { s.Nodes = s.Nodes[:1] }), nil},
-		"where its runs are":  {members(with(func(s *State) { s.Benchmark.Status.NodeNames = []string{"n2", "n3"} }), untouched), []string{"n1", "n2"}},
+		"as before": {with(func(*State) {}), []string{"n1", "n2"}},
+		"the shortest lines": {with(func(s *State) { s.Benchmark.Status.NodeNames, s.Benchmark.Status.NodeName = nil, "" }),
+			[]string{"n2", "n3"}},
+		"one no longer fits": {with(func(s *State) { s.Nodes = s.Nodes[1:] }), []string{"n2", "n3"}},
+		"not enough":         {with(func(s *State) { s.Nodes = s.Nodes[:1] }), nil},
+		"where its runs are": {members(with(func(s *State) { s.Benchmark.Status.NodeNames = []string{"n2", "n3"} }), untouched),
+			[]string{"n1", "n2"}},
 		"a part of them held": {with(func(s *State) { s.Leases = []LeaseState{{Node: "n1", Holder: runstest.OwnUID}} }), []string{"n1", "n2"}},
 	} {
 		decision := Plan(test.state)
@@ -143,11 +148,14 @@ func TestLeasesAreTakenInOrder(t *testing.T) {
 		{"all are free", nil, nil, false, []string{"TakeLease n1"}, "taking node n1"},
 		{"somebody is before us", nil, []Place{{UID: "0", Since: runstest.Noon.Add(-time.Hour)}}, false, nil, "number 2 in line for nodes n1,n2"},
 		{"the second is not free", []LeaseState{other("n2")}, nil, false, nil, "and lab/thief has n2"},
-		{"then the second", []LeaseState{mine("n1")}, []Place{{UID: "0", Since: runstest.Noon.Add(-time.Hour)}}, false, []string{"TakeLease n2"}, "taking node n2"},
-		{"the second was taken meanwhile", []LeaseState{mine("n1"), other("n2")}, nil, false, nil, "has n1 and waits for node n2, which lab/thief has"},
+		{"then the second", []LeaseState{mine("n1")}, []Place{{UID: "0", Since: runstest.Noon.Add(-time.Hour)}}, false, []string{"TakeLease n2"},
+			"taking node n2"},
+		{"the second was taken meanwhile", []LeaseState{mine("n1"), other("n2")}, nil, false, nil,
+			"has n1 and waits for node n2, which lab/thief has"},
 		{"the first was lost", []LeaseState{mine("n2")}, nil, false, []string{"ReleaseLease n2"}, "to take them in order"},
 		{"the first was lost under runs", []LeaseState{mine("n2")}, nil, true, []string{"TakeLease n1"}, "taking node n1"},
-		{"more than we want now", []LeaseState{mine("n1"), mine("n2"), mine("n9")}, nil, false, []string{"ReleaseLease n1", "ReleaseLease n2", "ReleaseLease n9"}, "node n9 no longer fits"},
+		{"more than we want now", []LeaseState{mine("n1"), mine("n2"), mine("n9")}, nil, false, []string{"ReleaseLease n1", "ReleaseLease n2",
+			"ReleaseLease n9"}, "node n9 no longer fits"},
 	} {
 		state := groupState()
 		state.Leases, state.Waiting = test.leases, test.waiting
@@ -177,7 +185,9 @@ func TestGroupsInTheSpec(t *testing.T) {
 		change     func(*v1alpha1.StorageBenchmarkSpec)
 	}{
 		{"several nodes", "", func(*v1alpha1.StorageBenchmarkSpec) {}},
-		{"variants on more", "on 2 nodes at once and variant \"b\" on 3", func(s *v1alpha1.StorageBenchmarkSpec) { s.Variants[1].Target = target(3) }},
+		{"variants on more", "on 2 nodes at once and variant \"b\" on 3", func(s *v1alpha1.StorageBenchmarkSpec) {
+			s.Variants[1].Target = target(3)
+		}},
 		{"too many", "x nodes), the limit is 512", func(s *v1alpha1.StorageBenchmarkSpec) { s.Target, s.Repetitions = *target(8), 50 }},
 		{"devices of a node", "a target of its own, with perNode", func(s *v1alpha1.StorageBenchmarkSpec) {
 			s.Target.ZFS.PerNode = []v1alpha1.NodePool{{NodeName: "n2"}}
@@ -219,9 +229,12 @@ func TestInvalidGroupInResults(t *testing.T) {
 	for i := range state.Runs {
 		state.Runs[i].Status.Phases[0].Result = "result-" + state.Runs[i].Name
 	}
-	documents["result-"+state.Runs[0].Name] = results.PhaseDocument{Phase: "fill", Kind: results.KindFill, Outcome: results.OutcomeValid, StartedAt: runstest.Noon, FinishedAt: runstest.Noon}
-	e := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Runs: state.Runs, Documents: documents, Tally: Count(state)})
-	if len(e.Groups) != 1 || e.Groups[0].Valid || e.Runs[0].Valid || e.Runs[0].Reason != v1alpha1.ReasonPeerInvalid || e.Runs[1].Reason != v1alpha1.ReasonResultMissing || e.NodeName != "n1,n2" {
+	documents["result-"+state.Runs[0].Name] = results.PhaseDocument{Phase: "fill", Kind: results.KindFill, Outcome: results.OutcomeValid,
+		StartedAt: runstest.Noon, FinishedAt: runstest.Noon}
+	e := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Runs: state.Runs,
+		Documents: documents, Tally: Count(state)})
+	if len(e.Groups) != 1 || e.Groups[0].Valid || e.Runs[0].Valid || e.Runs[0].Reason != v1alpha1.ReasonPeerInvalid ||
+		e.Runs[1].Reason != v1alpha1.ReasonResultMissing || e.NodeName != "n1,n2" {
 		t.Errorf("%+v\n%+v", e.Groups, e.Runs)
 	}
 	if e.Runs[1].NodeName != "n2" || e.Runs[1].Group.Size != 2 || e.Runs[1].Group.Index != 1 {

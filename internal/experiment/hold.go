@@ -14,8 +14,8 @@ import (
 // How a benchmark is kept from holding a node for ever, whatever its namespace does to the objects in it:
 //   - Every wait of a run that has the node has a deadline, which the admin bounds.
 //   - The experiment is over at holdUntil: the run at work is deleted, and its pods with it.
-//   - A teardown that makes no progress, because somebody uses or keeps what is to be deleted, holds the node for TeardownGrace. Then no pod
-//     and no operation of the run is at work, only its disks are still in use, and BenchmarkPools see to it that nobody else gets those.
+//   - A teardown that makes no progress, because what is to be deleted is used or kept, holds the node for TeardownGrace. Then no pod
+//     and no operation of the run is at work. Only its disks are still in use, and BenchmarkPools keep them from others.
 //   - What the namespace starts itself on the node, it can start without storagebench too: others measure beside it, and find it.
 
 // holdUntil is when the experiment ends at the latest; zero if there is no such limit or the nodes are not held yet. Once the nodes are
@@ -60,7 +60,8 @@ func stepStuck(state State, decision *Decision) bool {
 		return false
 	}
 	decision.Current = current
-	decision.say(PositionWaiting, v1alpha1.ReasonTeardownStuck, "the nodes are given back until run %s is torn down: %s", current.Name, runMessage(current))
+	decision.say(PositionWaiting, v1alpha1.ReasonTeardownStuck, "the nodes are given back until run %s is torn down: %s", current.Name,
+		runMessage(current))
 	releaseIfIdle(state, decision)
 	return true
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// greed is a way to keep a node that is measured on: what a tenant does again and again, to its own objects, from the moment when a run has the
-// node.
+// greed is a way to keep a node that is measured on: what a tenant does again and again, to its own objects, from the moment when a run has
+// the node.
 type greed struct {
 	name string
 	do   func(w *world)
@@ -75,7 +75,8 @@ func TestEveryHoldEnds(t *testing.T) {
 			w.benchmark.DeletionTimestamp = &metav1.Time{Time: runstest.Noon}
 		}, grace + 10*time.Minute},
 		{"pods that never end", toRuns(stopStarted), heldAtMost + 10*time.Minute},
-		{"and claims that stay", toRuns(func(w *world, r *worldRun) { r.keepClaim = true; stopStarted(w, r) }), heldAtMost + grace + 10*time.Minute},
+		{"and claims that stay", toRuns(func(w *world, r *worldRun) { r.keepClaim = true; stopStarted(w, r) }),
+			heldAtMost + grace + 10*time.Minute},
 		{"a quota that forbids pods", func(*world) {}, heldAtMost + 10*time.Minute},
 		{"names that are taken", func(w *world) { w.taken = true; toRuns(work)(w) }, heldAtMost + 10*time.Minute},
 		{"names of results that are taken", toRuns(func(w *world, r *worldRun) {
@@ -87,7 +88,8 @@ func TestEveryHoldEnds(t *testing.T) {
 				r.volume = &volume.VolumeState{Foreign: true}
 			}
 		}), heldAtMost + 10*time.Minute},
-		{"suspended and resumed", func(w *world) { w.benchmark.Spec.Suspend = !w.benchmark.Spec.Suspend; toRuns(stopStarted)(w) }, heldAtMost + 10*time.Minute},
+		{"suspended and resumed", func(w *world) { w.benchmark.Spec.Suspend = !w.benchmark.Spec.Suspend; toRuns(stopStarted)(w) },
+			heldAtMost + 10*time.Minute},
 		{"run again and again", func(w *world) {
 			flip++
 			w.benchmark.Annotations = map[string]string{v1alpha1.AnnotationRerun: itoa(flip)}
@@ -116,7 +118,8 @@ func TestEveryHoldEnds(t *testing.T) {
 	}
 }
 
-// holdFor lets a benchmark take the node, begins with the greed, at once or when a pod is at work, and says how long somebody else has to wait.
+// holdFor lets a benchmark take the node, begins with the greed, at once or when a pod is at work, and says how long somebody else has to
+// wait.
 func holdFor(t *rapid.T, way greed, atWork bool) time.Duration {
 	w := newWorld(t)
 	w.benchmark, w.all, w.nodes = testBenchmark(), []string{"n1"}, []string{"n1"}
@@ -133,7 +136,9 @@ func holdFor(t *rapid.T, way greed, atWork bool) time.Duration {
 		if w.benchmark == nil || w.leases["n1"] != runstest.OwnUID {
 			return w.now.Sub(taken)
 		}
-		if atWork = atWork && !slices.ContainsFunc(w.names(), func(name string) bool { return w.runs[name].phases[0].Pod.Started != nil }); atWork {
+		if atWork = atWork && !slices.ContainsFunc(w.names(), func(name string) bool {
+			return w.runs[name].phases[0].Pod.Started != nil
+		}); atWork {
 			toRuns(stopStarted)(w)
 		} else {
 			way.do(w)

@@ -109,8 +109,8 @@ func giveBackBeside(state State, decision *Decision) {
 	giveBack(state, decision, wanted)
 }
 
-// KeepsNode says whether a kept pool is in the way of giving the node back: its disks would not be free. One that its agent could not destroy
-// for so long, and one whose run is stuck, keeps its disks alone.
+// KeepsNode says whether a kept pool is in the way of giving the node back: its disks would not be free. One that its agent could not
+// destroy for so long, and one whose run is stuck, keeps its disks alone.
 func KeepsNode(state State) bool {
 	return slices.ContainsFunc(state.Pools, func(pool KeptPool) bool {
 		user := pool.user(state)

@@ -56,7 +56,8 @@ func newContest(t *rapid.T, fresh bool) *contest {
 		c.wishes, c.status = append(c.wishes, wish), append(c.status, v1alpha1.StorageBenchmarkStatus{})
 	}
 	c.told, c.most = make([]bool, len(c.wishes)), map[string]int{}
-	c.limits = []Limits{{}, {LinePerNamespace: 1}, {LinePerNamespace: 2, NodesPerNamespace: 4}, {NodesPerNamespace: 4}}[rapid.IntRange(0, 3).Draw(t, "limits")]
+	c.limits = []Limits{{}, {LinePerNamespace: 1}, {LinePerNamespace: 2, NodesPerNamespace: 4},
+		{NodesPerNamespace: 4}}[rapid.IntRange(0, 3).Draw(t, "limits")]
 	return c
 }
 
@@ -65,7 +66,8 @@ func (c *contest) uid(i int) string { return fmt.Sprintf("uid-%d", i) }
 // benchmark is one of the two namespaces' in turn, made in the order of their numbers.
 func (c *contest) benchmark(i int) *v1alpha1.StorageBenchmark {
 	return &v1alpha1.StorageBenchmark{Status: c.status[i], ObjectMeta: metav1.ObjectMeta{
-		Namespace: []string{"a", "b"}[i%2], UID: types.UID(c.uid(i)), CreationTimestamp: metav1.Time{Time: runstest.Noon.Add(time.Duration(i) * time.Second)}}}
+		Namespace: []string{"a", "b"}[i%2], UID: types.UID(c.uid(i)),
+		CreationTimestamp: metav1.Time{Time: runstest.Noon.Add(time.Duration(i) * time.Second)}}}
 }
 
 // neighbours are the others of the namespace that are not served yet.
@@ -75,7 +77,8 @@ func (c *contest) neighbours(i int, old view) (neighbours []Neighbour) {
 		if k == i || slices.Contains(c.had, k) && !holds {
 			continue
 		}
-		neighbour := Neighbour{UID: c.uid(k), Name: c.uid(k), Created: c.benchmark(k).CreationTimestamp.Time, Holds: holds, Nodes: len(c.wishes[k])}
+		neighbour := Neighbour{UID: c.uid(k), Name: c.uid(k), Created: c.benchmark(k).CreationTimestamp.Time, Holds: holds,
+			Nodes: len(c.wishes[k])}
 		if queue := old.status[k].Queue; queue != nil {
 			neighbour.Since = &queue.Since.Time
 		}

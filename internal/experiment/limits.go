@@ -43,14 +43,16 @@ const (
 func (l Limits) Validate() error {
 	for _, key := range l.TolerationKeys {
 		if name := strings.TrimSuffix(key, "*"); name == "" || strings.ContainsAny(name, "* \t") {
-			return fmt.Errorf("toleration key %q: write the key of a taint, such as dedicated, or its beginning and one '*', such as example.com/*", key)
+			return fmt.Errorf("toleration key %q: write the key of a taint, such as dedicated, or its beginning and one '*', such as example.com/*",
+				key)
 		}
 	}
 	if slices.Contains(l.PriorityClasses, "") {
 		return fmt.Errorf("a priority class without a name: write names of PriorityClasses, with commas between them")
 	}
 	if l.MaxStartDeadline > 0 && l.MaxStartDeadline < defaultStartDeadline {
-		return fmt.Errorf("the longest startDeadline is %s, and that of a phase that names none is %s: allow at least as much, or write 0 for no limit",
+		return fmt.Errorf("the longest startDeadline is %s, and that of a phase that names none is %s: allow at least as much, or write 0 for "+
+			"no limit",
 			l.MaxStartDeadline, defaultStartDeadline)
 	}
 	if l.MaxHold < 0 || l.MaxStartDeadline < 0 || l.NodesPerNamespace < 0 || l.LinePerNamespace < 0 {
@@ -71,17 +73,20 @@ func (l Limits) Check(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot) error {
 					return err
 				}
 			}
-			if err := l.checkTime(fmt.Sprintf("startDeadline of phase %s", phase.Name), phase.StartDeadline, l.MaxStartDeadline, "max-start-deadline"); err != nil {
+			if err := l.checkTime(fmt.Sprintf("startDeadline of phase %s", phase.Name), phase.StartDeadline, l.MaxStartDeadline,
+				"max-start-deadline"); err != nil {
 				return err
 			}
 		}
 	}
 	if count := nodeCount(State{Slots: slots}); l.NodesPerNamespace > 0 && count > l.NodesPerNamespace {
-		return exceeds("target.zfs.nodes.count is %d, and the benchmarks of a namespace may hold %d nodes at the same time (nodes-per-namespace): "+
+		return exceeds("target.zfs.nodes.count is %d, and the benchmarks of a namespace may hold %d nodes at the same time "+
+			"(nodes-per-namespace): "+
 			"ask for fewer nodes", count, l.NodesPerNamespace)
 	}
 	if class := spec.PodTemplate.PriorityClassName; class != "" && !slices.Contains(l.PriorityClasses, class) {
-		return exceeds("podTemplate.priorityClassName is %s, and %s (priority-classes): remove it", class, oneOf("no PriorityClass may be named", "only these PriorityClasses may be named", l.PriorityClasses))
+		return exceeds("podTemplate.priorityClassName is %s, and %s (priority-classes): remove it", class,
+			oneOf("no PriorityClass may be named", "only these PriorityClasses may be named", l.PriorityClasses))
 	}
 	for _, toleration := range spec.PodTemplate.Tolerations {
 		if err := l.checkToleration(toleration); err != nil {
@@ -99,7 +104,8 @@ func (l Limits) checkTime(field string, asked *v1alpha1.Duration, most time.Dura
 }
 
 // kubernetesTaints begin the keys of taints by which Kubernetes itself keeps pods off a node, or drives them away.
-var kubernetesTaints = []string{"node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "node.cluster.x-k8s.io/"}
+var kubernetesTaints = []string{"node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/",
+	"node.cluster.x-k8s.io/"}
 
 func (l Limits) checkToleration(toleration corev1.Toleration) error {
 	key := toleration.Key
@@ -111,9 +117,13 @@ func (l Limits) checkToleration(toleration corev1.Toleration) error {
 	case key == "":
 		return exceeds("podTemplate.tolerations has one without a key, which tolerates every taint: name the key of the taint that is meant")
 	case len(l.TolerationKeys) > 0 && !allowed:
-		return exceeds("podTemplate.tolerations names the taint %s, and only these may be tolerated (toleration-keys): %s", key, strings.Join(l.TolerationKeys, ", "))
-	case len(l.TolerationKeys) == 0 && slices.ContainsFunc(kubernetesTaints, func(beginning string) bool { return strings.HasPrefix(key, beginning) }):
-		return exceeds("podTemplate.tolerations names the taint %s, by which Kubernetes itself keeps pods off a node (toleration-keys): remove it", key)
+		return exceeds("podTemplate.tolerations names the taint %s, and only these may be tolerated (toleration-keys): %s", key,
+			strings.Join(l.TolerationKeys, ", "))
+	case len(l.TolerationKeys) == 0 && slices.ContainsFunc(kubernetesTaints, func(beginning string) bool {
+		return strings.HasPrefix(key, beginning)
+	}):
+		return exceeds("podTemplate.tolerations names the taint %s, by which Kubernetes itself keeps pods off a node "+
+			"(toleration-keys): remove it", key)
 	}
 	return nil
 }

@@ -26,27 +26,49 @@ func TestLimits(t *testing.T) {
 	}{
 		"as most are": {DefaultLimits(), func(*v1alpha1.StorageBenchmark) {}, ""},
 		"no limits": {Limits{}, func(b *v1alpha1.StorageBenchmark) {
-			b.Spec.Deadline, b.Spec.Phases[0].Deadline, b.Spec.Phases[0].StartDeadline = runstest.Lasting(999999*time.Hour), runstest.Lasting(999999*time.Hour), runstest.Lasting(999999*time.Hour)
+			b.Spec.Deadline, b.Spec.Phases[0].Deadline, b.Spec.Phases[0].StartDeadline = runstest.Lasting(999999*time.Hour),
+				runstest.Lasting(999999*time.Hour), runstest.Lasting(999999*time.Hour)
 		}, ""},
-		"a deadline of a day":        {DefaultLimits(), func(b *v1alpha1.StorageBenchmark) { b.Spec.Deadline = runstest.Lasting(24 * time.Hour) }, ""},
-		"a deadline of a century":    {DefaultLimits(), func(b *v1alpha1.StorageBenchmark) { b.Spec.Deadline = runstest.Lasting(999999 * time.Hour) }, "spec.deadline is 999999h0m0s, and at most 24h0m0s may be asked for (max-hold)"},
-		"of a phase":                 {DefaultLimits(), func(b *v1alpha1.StorageBenchmark) { b.Spec.Phases[1].Deadline = runstest.Lasting(25 * time.Hour) }, "deadline of phase scan is 25h0m0s"},
-		"of a phase that names none": {Limits{MaxHold: time.Hour}, func(b *v1alpha1.StorageBenchmark) { b.Spec.Phases[1].Deadline = runstest.Lasting(6 * time.Hour) }, ""},
-		"of a start":                 {DefaultLimits(), func(b *v1alpha1.StorageBenchmark) { b.Spec.Phases[1].StartDeadline = runstest.Lasting(2 * time.Hour) }, "startDeadline of phase scan is 2h0m0s, and at most 1h0m0s"},
-		"many nodes":                 {Limits{NodesPerNamespace: 2}, func(b *v1alpha1.StorageBenchmark) { onNodes(b, 3) }, "target.zfs.nodes.count is 3, and the benchmarks of a namespace may hold 2 nodes"},
-		"as many as may be":          {Limits{NodesPerNamespace: 3}, func(b *v1alpha1.StorageBenchmark) { onNodes(b, 3) }, ""},
-		"a priority class":           {DefaultLimits(), func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.PriorityClassName = "system-node-critical" }, "priorityClassName is system-node-critical, and no PriorityClass may be named"},
-		"one that is granted":        {Limits{PriorityClasses: []string{"bench"}}, func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.PriorityClassName = "bench" }, ""},
-		"another":                    {Limits{PriorityClasses: []string{"bench"}}, func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.PriorityClassName = "benches" }, "only these PriorityClasses may be named: bench"},
-		"a taint of the admin's":     {DefaultLimits(), tolerate(corev1.Toleration{Key: "dedicated", Value: "bench", Effect: corev1.TaintEffectNoSchedule}), ""},
-		"everything":                 {DefaultLimits(), tolerate(corev1.Toleration{Operator: corev1.TolerationOpExists}), "without a key, which tolerates every taint"},
-		"everything, with keys":      {keys, tolerate(corev1.Toleration{Operator: corev1.TolerationOpExists}), "without a key"},
-		"a node that is not there": {DefaultLimits(), tolerate(corev1.Toleration{Key: "dedicated"}, corev1.Toleration{Key: "node.kubernetes.io/unreachable", Operator: corev1.TolerationOpExists}),
+		"a deadline of a day": {DefaultLimits(), func(b *v1alpha1.StorageBenchmark) { b.Spec.Deadline = runstest.Lasting(24 * time.Hour) },
+			""},
+		"a deadline of a century": {DefaultLimits(), func(b *v1alpha1.StorageBenchmark) {
+			b.Spec.Deadline = runstest.Lasting(999999 * time.Hour)
+		}, "spec.deadline is 999999h0m0s, and at most 24h0m0s may be asked for (max-hold)"},
+		"of a phase": {DefaultLimits(), func(b *v1alpha1.StorageBenchmark) {
+			b.Spec.Phases[1].Deadline = runstest.Lasting(25 * time.Hour)
+		}, "deadline of phase scan is 25h0m0s"},
+		"of a phase that names none": {Limits{MaxHold: time.Hour}, func(b *v1alpha1.StorageBenchmark) {
+			b.Spec.Phases[1].Deadline = runstest.Lasting(6 * time.Hour)
+		}, ""},
+		"of a start": {DefaultLimits(), func(b *v1alpha1.StorageBenchmark) {
+			b.Spec.Phases[1].StartDeadline = runstest.Lasting(2 * time.Hour)
+		}, "startDeadline of phase scan is 2h0m0s, and at most 1h0m0s"},
+		"many nodes": {Limits{NodesPerNamespace: 2}, func(b *v1alpha1.StorageBenchmark) { onNodes(b, 3) },
+			"target.zfs.nodes.count is 3, and the benchmarks of a namespace may hold 2 nodes"},
+		"as many as may be": {Limits{NodesPerNamespace: 3}, func(b *v1alpha1.StorageBenchmark) { onNodes(b, 3) }, ""},
+		"a priority class": {DefaultLimits(), func(b *v1alpha1.StorageBenchmark) {
+			b.Spec.PodTemplate.PriorityClassName = "system-node-critical"
+		}, "priorityClassName is system-node-critical, and no PriorityClass may be named"},
+		"one that is granted": {Limits{PriorityClasses: []string{"bench"}}, func(b *v1alpha1.StorageBenchmark) {
+			b.Spec.PodTemplate.PriorityClassName = "bench"
+		}, ""},
+		"another": {Limits{PriorityClasses: []string{"bench"}}, func(b *v1alpha1.StorageBenchmark) {
+			b.Spec.PodTemplate.PriorityClassName = "benches"
+		}, "only these PriorityClasses may be named: bench"},
+		"a taint of the admin's": {DefaultLimits(),
+			tolerate(corev1.Toleration{Key: "dedicated", Value: "bench", Effect: corev1.TaintEffectNoSchedule}), ""},
+		"everything": {DefaultLimits(), tolerate(corev1.Toleration{Operator: corev1.TolerationOpExists}),
+			"without a key, which tolerates every taint"},
+		"everything, with keys": {keys, tolerate(corev1.Toleration{Operator: corev1.TolerationOpExists}), "without a key"},
+		"a node that is not there": {DefaultLimits(), tolerate(corev1.Toleration{Key: "dedicated"},
+			corev1.Toleration{Key: "node.kubernetes.io/unreachable", Operator: corev1.TolerationOpExists}),
 			"the taint node.kubernetes.io/unreachable, by which Kubernetes itself keeps pods off a node"},
-		"the control plane":    {DefaultLimits(), tolerate(corev1.Toleration{Key: "node-role.kubernetes.io/control-plane"}), "toleration-keys"},
-		"a key of the list":    {keys, tolerate(corev1.Toleration{Key: "dedicated"}, corev1.Toleration{Key: "example.com/disk"}), ""},
-		"another key":          {keys, tolerate(corev1.Toleration{Key: "dedicated2"}), "only these may be tolerated (toleration-keys): dedicated, example.com/*"},
-		"granted by the admin": {Limits{TolerationKeys: []string{"node-role.kubernetes.io/control-plane"}}, tolerate(corev1.Toleration{Key: "node-role.kubernetes.io/control-plane"}), ""},
+		"the control plane": {DefaultLimits(), tolerate(corev1.Toleration{Key: "node-role.kubernetes.io/control-plane"}), "toleration-keys"},
+		"a key of the list": {keys, tolerate(corev1.Toleration{Key: "dedicated"}, corev1.Toleration{Key: "example.com/disk"}), ""},
+		"another key": {keys, tolerate(corev1.Toleration{Key: "dedicated2"}),
+			"only these may be tolerated (toleration-keys): dedicated, example.com/*"},
+		"granted by the admin": {Limits{TolerationKeys: []string{"node-role.kubernetes.io/control-plane"}},
+			tolerate(corev1.Toleration{Key: "node-role.kubernetes.io/control-plane"}), ""},
 	} {
 		benchmark := testBenchmark()
 		test.change(benchmark)

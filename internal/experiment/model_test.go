@@ -74,7 +74,8 @@ type worldRun struct {
 }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{t: t, now: runstest.Noon, benchmark: testBenchmark(), leases: map[string]string{}, since: map[string]time.Time{}, heldFor: map[string]string{}, runs: map[string]*worldRun{},
+	w := &world{t: t, now: runstest.Noon, benchmark: testBenchmark(), leases: map[string]string{}, since: map[string]time.Time{},
+		heldFor: map[string]string{}, runs: map[string]*worldRun{},
 		classes: []ClassState{{Name: "fast", Default: true}}, all: []string{"n1", "n2"}}
 	spec := &w.benchmark.Spec
 	if w.draw(3, "group") == 0 {
@@ -147,7 +148,8 @@ func (w *world) observe() State {
 	state.Classes = slices.Clone(w.classes)
 	for _, node := range w.all {
 		if holder := w.leases[node]; holder == runstest.OwnUID {
-			state.Leases = append(state.Leases, LeaseState{Node: node, Holder: holder, HolderName: "lab/ageing", Since: w.since[node], Experiment: w.heldFor[node]})
+			state.Leases = append(state.Leases, LeaseState{Node: node, Holder: holder, HolderName: "lab/ageing", Since: w.since[node],
+				Experiment: w.heldFor[node]})
 		}
 	}
 	for _, node := range w.nodes {
@@ -203,7 +205,8 @@ func (w *world) reconcile(crash bool) {
 	next := Plan(w.observe())
 	for _, action := range next.Actions {
 		for _, earlier := range decision.Actions {
-			creation := action.Kind == AddFinalizer || action.Kind == TakeLease || action.Kind == CreateRun || action.Kind == WriteResults || action.Kind == WriteHistory
+			creation := action.Kind == AddFinalizer || action.Kind == TakeLease || action.Kind == CreateRun || action.Kind == WriteResults ||
+				action.Kind == WriteHistory
 			if creation && reflect.DeepEqual(action, earlier) {
 				w.t.Fatalf("%+v is asked for again although it was done", action)
 			}
@@ -269,7 +272,8 @@ func (w *world) applyBenchmark(state State, decision Decision, action Action) {
 	case WriteResults:
 		w.results = slices.DeleteFunc(w.results, func(s StoredExperiment) bool { return s.Experiment == action.Experiment })
 		w.results = append(w.results, StoredExperiment{
-			ConfigMap: action.ConfigMap, Experiment: action.Experiment, Fingerprint: action.Fingerprint, Verdict: verdictIf(!action.Superseded), StoredAt: w.now, ScheduledTime: w.timeOf(state, action.Experiment)})
+			ConfigMap: action.ConfigMap, Experiment: action.Experiment, Fingerprint: action.Fingerprint, Verdict: verdictIf(!action.Superseded),
+			StoredAt: w.now, ScheduledTime: w.timeOf(state, action.Experiment)})
 	case WriteHistory:
 		w.history = HistoryState{Exists: true}
 		for _, stored := range Foldable(w.observe()) {
@@ -343,7 +347,8 @@ func benchmarkProblem(state State, decision Decision) string {
 		case WriteResults, DeleteResults:
 			problem = touch("results "+action.Experiment, action.Kind)
 		case CreateRun:
-			problem = touch(fmt.Sprintf("run %s %d", naming.RunName(state.Benchmark.Name, state.Experiment, action.Slot.Index, action.Attempt), action.Member), action.Kind)
+			problem = touch(fmt.Sprintf("run %s %d", naming.RunName(state.Benchmark.Name, state.Experiment, action.Slot.Index, action.Attempt),
+				action.Member), action.Kind)
 		case DeleteRun:
 			problem = touch("run "+action.Run, action.Kind)
 		case DeleteBenchmark:
@@ -563,9 +568,11 @@ func (w *world) applyRun(r *worldRun, action runs.Action) {
 		r.phases[action.Phase].Stored = &runs.StoredResult{ConfigMap: naming.PhaseObjectName(r.run.Name, r.run.Spec.Phases[action.Phase].Name),
 			Digest: "sha256:1", Outcome: r.outcome[action.Phase], Reason: "NotConverged", Message: "it did not converge", StoredAt: w.now}
 	case runs.StartCompanion:
-		r.phases[action.Phase].Companions = map[runs.Companion]*v1alpha1.PoolOperation{action.Companion: runstest.Operation(v1alpha1.PoolAction{}, "", -time.Minute, 0)}
+		r.phases[action.Phase].Companions = map[runs.Companion]*v1alpha1.PoolOperation{action.Companion: runstest.Operation(v1alpha1.PoolAction{},
+			"", -time.Minute, 0)}
 	case runs.EndCompanion:
-		r.phases[action.Phase].Companions = map[runs.Companion]*v1alpha1.PoolOperation{action.Companion: runstest.Operation(v1alpha1.PoolAction{}, v1alpha1.OutcomeCancelled, -time.Minute, 0)}
+		r.phases[action.Phase].Companions = map[runs.Companion]*v1alpha1.PoolOperation{action.Companion: runstest.Operation(v1alpha1.PoolAction{},
+			v1alpha1.OutcomeCancelled, -time.Minute, 0)}
 	case runs.DeleteJobs:
 		for i := range r.phases {
 			r.phases[i].Companions = nil

@@ -57,7 +57,8 @@ func overridePools(zfs *v1alpha1.ZFSTarget, variant v1alpha1.Variant) error {
 	for i := range zfs.PerNode {
 		if pool := variant.Pool; pool != nil && (pool.Vdevs != nil || pool.Log != nil || pool.Cache != nil) {
 			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
-				"variant %q replaces devices of the pool, and target.zfs.perNode gives node %s devices of its own: give the variant a target of its own, with perNode",
+				"variant %q replaces devices of the pool, and target.zfs.perNode gives node %s devices of its own: give the variant a target of its "+
+					"own, with perNode",
 				variant.Name, zfs.PerNode[i].NodeName)}
 		}
 		overridePool(&zfs.PerNode[i].Pool, variant.Pool)

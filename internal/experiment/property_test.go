@@ -190,7 +190,8 @@ func (w *world) moveCluster() {
 	case 3:
 		w.nodes = [][]string{{}, {"n1"}, w.all[1:], w.all}[w.draw(4, "nodes")]
 	case 4:
-		w.classes = [][]ClassState{{}, {{Name: "slow"}}, {{Name: "fast", Default: true}}, {{Name: "fast"}, {Name: "slow", Default: true}}}[w.draw(4, "classes")]
+		w.classes = [][]ClassState{{}, {{Name: "slow"}}, {{Name: "fast", Default: true}},
+			{{Name: "fast"}, {Name: "slow", Default: true}}}[w.draw(4, "classes")]
 	case 5:
 		w.ahead = !w.ahead
 	case 6:

@@ -142,13 +142,15 @@ func takeRest(state State, decision *Decision, has []string) {
 	nodes := decision.NodeNames
 	if !slices.Equal(has, nodes[:len(has)]) && unsettled(state) == nil {
 		release(state, decision)
-		decision.say(PositionQueued, v1alpha1.ReasonQueued, "one of the nodes %s was lost: giving the others back, to take them in order", JoinNodes(nodes))
+		decision.say(PositionQueued, v1alpha1.ReasonQueued, "one of the nodes %s was lost: giving the others back, to take them in order",
+			JoinNodes(nodes))
 		return
 	}
 	decision.InLine = true
 	at := slices.IndexFunc(nodes, func(node string) bool { return !slices.Contains(has, node) })
 	if lease := leaseOn(state, nodes[at]); lease != nil {
-		decision.say(PositionQueued, v1alpha1.ReasonQueued, "has %s and waits for node %s, which %s has", JoinNodes(has), nodes[at], lease.HolderName)
+		decision.say(PositionQueued, v1alpha1.ReasonQueued, "has %s and waits for node %s, which %s has", JoinNodes(has), nodes[at],
+			lease.HolderName)
 		breakAbandoned(state, decision, lease)
 		return
 	}
@@ -211,6 +213,7 @@ func breakAbandoned(state State, decision *Decision, lease *LeaseState) {
 	}
 	if lease.Abandoned {
 		decision.do(Action{Kind: BreakLease, Node: lease.Node})
-		decision.say(PositionQueued, v1alpha1.ReasonQueued, "node %s was held by %s, which no longer exists: taking it over", lease.Node, lease.HolderName)
+		decision.say(PositionQueued, v1alpha1.ReasonQueued, "node %s was held by %s, which no longer exists: taking it over", lease.Node,
+			lease.HolderName)
 	}
 }

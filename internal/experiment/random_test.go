@@ -55,7 +55,8 @@ func (d dice) runState() runs.State {
 	run.DeletionTimestamp = d.deletion()
 	d.outcome(&run)
 	state := runs.State{
-		Now: d.moment(), Timings: runs.DefaultTimings(), Run: &run, Owner: runstest.OwnUID, LeaseHolder: d.pick("", runstest.OwnUID, runstest.Thief), LeaseHolderName: "x/y",
+		Now: d.moment(), Timings: runs.DefaultTimings(), Run: &run, Owner: runstest.OwnUID,
+		LeaseHolder: d.pick("", runstest.OwnUID, runstest.Thief), LeaseHolderName: "x/y",
 		Pods: d.roll(3),
 	}
 	switch d.roll(4) {
@@ -67,7 +68,8 @@ func (d dice) runState() runs.State {
 		state.Volume = volume.VolumeState{Exists: true, Bound: true}
 	}
 	if d.yes() {
-		state.Pools = volume.Pools{Needed: true, Foreign: d.pick("", "", "sb-x"), Exist: d.yes(), Some: d.yes(), Deleting: d.yes(), Ready: d.yes(), Broken: d.yes(), Reason: "R", Message: "m"}
+		state.Pools = volume.Pools{Needed: true, Foreign: d.pick("", "", "sb-x"), Exist: d.yes(), Some: d.yes(), Deleting: d.yes(),
+			Ready: d.yes(), Broken: d.yes(), Reason: "R", Message: "m"}
 	}
 	onPools := state.Pools.Needed
 	if onPools {
@@ -94,7 +96,8 @@ func (d dice) runState() runs.State {
 			state.Phases[i].Companions = d.companions(runs.Companions(&run, run.Spec.Phases[i]))
 		}
 		if d.yes() {
-			run.Status.Phases = append(run.Status.Phases, v1alpha1.RunPhaseStatus{Name: run.Spec.Phases[i].Name, JobUID: d.pick("", "job"), Result: d.pick("", "map")})
+			run.Status.Phases = append(run.Status.Phases, v1alpha1.RunPhaseStatus{Name: run.Spec.Phases[i].Name, JobUID: d.pick("", "job"),
+				Result: d.pick("", "map")})
 		}
 	}
 	return state
@@ -103,12 +106,15 @@ func (d dice) runState() runs.State {
 func (d dice) phase() runs.PhaseState {
 	phase := runs.PhaseState{}
 	if d.yes() {
-		phase.Job = runs.JobState{Exists: true, Deleting: d.yes(), UID: "job", Created: d.moment(), Failed: d.yes(), Succeeded: d.yes(), Message: d.pick("", "quota")}
+		phase.Job = runs.JobState{Exists: true, Deleting: d.yes(), UID: "job", Created: d.moment(), Failed: d.yes(), Succeeded: d.yes(),
+			Message: d.pick("", "quota")}
 	}
 	if d.yes() {
-		phase.Pod = runs.PodState{Exists: d.yes(), Name: "pod", Deleting: d.yes(), Started: d.maybeMoment(), Ended: d.maybeMoment(), ExitCode: int32(d.roll(3) - 1),
+		phase.Pod = runs.PodState{Exists: d.yes(), Name: "pod", Deleting: d.yes(), Started: d.maybeMoment(), Ended: d.maybeMoment(),
+			ExitCode:   int32(d.roll(3) - 1),
 			HasReceipt: d.yes(), Message: d.pick("", "words"),
-			Problem: d.pick("", v1alpha1.ReasonPodEvicted, v1alpha1.ReasonImagePullFailed, v1alpha1.ReasonPodRejected, v1alpha1.ReasonPodUnschedulable)}
+			Problem: d.pick("", v1alpha1.ReasonPodEvicted, v1alpha1.ReasonImagePullFailed, v1alpha1.ReasonPodRejected,
+				v1alpha1.ReasonPodUnschedulable)}
 	}
 	switch d.roll(5) {
 	case 0:
@@ -116,7 +122,8 @@ func (d dice) phase() runs.PhaseState {
 	case 1:
 		phase.Received = &results.PhaseDocument{Outcome: results.OutcomeValid}
 	case 2:
-		phase.ReceiveError = []error{runs.ErrForeign, results.ErrCorrupt, errors.New("connection refused"), fmt.Errorf("%w: 3 of 4", results.ErrTruncated)}[d.roll(4)]
+		phase.ReceiveError = []error{runs.ErrForeign, results.ErrCorrupt, errors.New("connection refused"),
+			fmt.Errorf("%w: 3 of 4", results.ErrTruncated)}[d.roll(4)]
 	}
 	return phase
 }
@@ -146,7 +153,8 @@ func (d dice) outcome(run *v1alpha1.BenchmarkRun) {
 	case 2:
 		runstest.Record(run, runstest.UselessEnding, d.yes())
 	case 3:
-		run.Status.Conditions = []metav1.Condition{{Type: d.pick("Complete", "Ready", "Valid"), Status: metav1.ConditionStatus(d.pick("True", "False", "Unknown"))}}
+		run.Status.Conditions = []metav1.Condition{{Type: d.pick("Complete", "Ready", "Valid"),
+			Status: metav1.ConditionStatus(d.pick("True", "False", "Unknown"))}}
 	}
 	run.Status.StartedAt, run.Status.FinishedAt = d.deletion(), d.deletion()
 }
@@ -206,7 +214,8 @@ func (d dice) surroundings(state *State) {
 		state.Classes = append(state.Classes, ClassState{Name: d.pick("fast", "slow"), Default: d.yes()})
 	}
 	if d.yes() {
-		state.Leases = []LeaseState{{Node: d.pick("n1", "n2", ""), Holder: d.pick(runstest.OwnUID, runstest.Thief, ""), HolderName: d.pick("", "x/y"), Abandoned: d.yes()}}
+		state.Leases = []LeaseState{{Node: d.pick("n1", "n2", ""), Holder: d.pick(runstest.OwnUID, runstest.Thief, ""),
+			HolderName: d.pick("", "x/y"), Abandoned: d.yes()}}
 	}
 	for range d.roll(3) {
 		state.Waiting = append(state.Waiting, Place{UID: d.pick("0", "z"), Since: d.moment()})

@@ -34,12 +34,14 @@ func checkReset(slot *Slot) error {
 		return &SpecError{reason, fmt.Sprintf("variant %q has reset: %s, and ", slot.Variant, target.Reset) + fmt.Sprintf(format, values...)}
 	}
 	if usesProvisioner(target, volume.ProvisionerOpenEBS) {
-		return refuse(v1alpha1.ReasonNotSupported, "provisioner: OpenEBS: only datasets of the agent can be kept; write provisioner: Local, or reset: Pool")
+		return refuse(v1alpha1.ReasonNotSupported,
+			"provisioner: OpenEBS: only datasets of the agent can be kept; write provisioner: Local, or reset: Pool")
 	}
 	for i := range slot.Phases {
 		for _, action := range operate.Of(&slot.Phases[i]) {
 			if operate.LeavesTraces(action) {
-				return refuse(v1alpha1.ReasonNotSupported, "phase %s does %s, which would change the pool for the repetitions after it: write reset: Pool, or remove it",
+				return refuse(v1alpha1.ReasonNotSupported,
+					"phase %s does %s, which would change the pool for the repetitions after it: write reset: Pool, or remove it",
 					slot.Phases[i].Name, operate.Name(*action))
 			}
 		}
@@ -58,7 +60,8 @@ func checkKept(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot) error {
 	switch {
 	case len(variants) > 1 && spec.Repetitions > 1 && spec.Order != v1alpha1.OrderSequential:
 		return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
-			"variant %q has reset: %s, which keeps its pool from one repetition to the next, and in the order Interleaved other variants come between: write order: Sequential, or reset: Pool",
+			"variant %q has reset: %s, which keeps its pool from one repetition to the next, and in the order Interleaved other variants come "+
+				"between: write order: Sequential, or reset: Pool",
 			variants[at].Variant, reset)}
 	case spec.Retain != "" && spec.Retain != v1alpha1.RetainNever:
 		return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(

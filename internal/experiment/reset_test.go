@@ -41,15 +41,23 @@ func TestResetInTheSpec(t *testing.T) {
 		changes      []func(*v1alpha1.StorageBenchmark)
 		reason, says string
 	}{
-		"plain":               {nil, "", ""},
-		"variants, shuffled":  {[]func(*v1alpha1.StorageBenchmark){variants}, "SpecInvalid", "write order: Sequential, or reset: Pool"},
-		"variants in turn":    {[]func(*v1alpha1.StorageBenchmark){variants, func(b *v1alpha1.StorageBenchmark) { b.Spec.Order = v1alpha1.OrderSequential }}, "", ""},
-		"variants, once each": {[]func(*v1alpha1.StorageBenchmark){variants, func(b *v1alpha1.StorageBenchmark) { b.Spec.Repetitions = 1 }}, "", ""},
-		"retained":            {[]func(*v1alpha1.StorageBenchmark){func(b *v1alpha1.StorageBenchmark) { b.Spec.Retain = v1alpha1.RetainOnFailure }}, "SpecInvalid", "write retain: Never"},
-		"of the driver": {[]func(*v1alpha1.StorageBenchmark){zfs(func(z *v1alpha1.ZFSTarget) { z.Dataset = &v1alpha1.DatasetTemplate{Provisioner: "OpenEBS"} })},
+		"plain":              {nil, "", ""},
+		"variants, shuffled": {[]func(*v1alpha1.StorageBenchmark){variants}, "SpecInvalid", "write order: Sequential, or reset: Pool"},
+		"variants in turn": {[]func(*v1alpha1.StorageBenchmark){variants, func(b *v1alpha1.StorageBenchmark) {
+			b.Spec.Order = v1alpha1.OrderSequential
+		}}, "", ""},
+		"variants, once each": {[]func(*v1alpha1.StorageBenchmark){variants, func(b *v1alpha1.StorageBenchmark) { b.Spec.Repetitions = 1 }}, "",
+			""},
+		"retained": {[]func(*v1alpha1.StorageBenchmark){func(b *v1alpha1.StorageBenchmark) { b.Spec.Retain = v1alpha1.RetainOnFailure }},
+			"SpecInvalid", "write retain: Never"},
+		"of the driver": {[]func(*v1alpha1.StorageBenchmark){zfs(func(z *v1alpha1.ZFSTarget) {
+			z.Dataset = &v1alpha1.DatasetTemplate{Provisioner: "OpenEBS"}
+		})},
 			"NotSupported", "write provisioner: Local"},
-		"a clone":     {[]func(*v1alpha1.StorageBenchmark){operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{}})}, "NotSupported", "phase scan does clone"},
-		"more disks":  {[]func(*v1alpha1.StorageBenchmark){operate(v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{}})}, "NotSupported", "phase scan does addVdev"},
+		"a clone": {[]func(*v1alpha1.StorageBenchmark){operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{}})}, "NotSupported",
+			"phase scan does clone"},
+		"more disks": {[]func(*v1alpha1.StorageBenchmark){operate(v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{}})}, "NotSupported",
+			"phase scan does addVdev"},
 		"cold caches": {[]func(*v1alpha1.StorageBenchmark){operate(v1alpha1.PoolAction{ExportImport: &v1alpha1.ExportImportAction{}})}, "", ""},
 	} {
 		for _, reset := range []v1alpha1.ResetPolicy{v1alpha1.ResetDataset, v1alpha1.ResetNone} {
@@ -66,7 +74,8 @@ func TestResetInTheSpec(t *testing.T) {
 	}
 	driven := keeping(v1alpha1.ResetNone)
 	driven.Driver.Installed = true
-	if got := Plan(driven); got.Reason != v1alpha1.ReasonNotSupported || !strings.Contains(got.Message, "write reset: Pool; or write provisioner: Local") {
+	if got := Plan(driven); got.Reason != v1alpha1.ReasonNotSupported ||
+		!strings.Contains(got.Message, "write reset: Pool; or write provisioner: Local") {
 		t.Errorf("a default that is the driver: %s %s", got.Reason, got.Message)
 	}
 }
@@ -98,19 +107,26 @@ func TestKeptPools(t *testing.T) {
 		"after an Invalid run it is new": {at(1, runstest.InvalidEnding), []string{"DeletePool"}, "has left it in an unknown state"},
 		"not as it should be": {with(at(1, runstest.ValidEnding), func(s *State) { s.Pools[0].Problem = "Drifted: atime" }),
 			[]string{"DeletePool"}, "it is not handed on: Drifted: atime"},
-		"its run is gone": {with(at(1, runstest.ValidEnding), func(s *State) { s.Pools[0].RunUID = "gone" }), []string{"DeletePool"}, "the run that had it last is gone"},
+		"its run is gone": {with(at(1, runstest.ValidEnding), func(s *State) { s.Pools[0].RunUID = "gone" }), []string{"DeletePool"},
+			"the run that had it last is gone"},
 		"it is going": {with(at(2, runstest.ValidEnding), func(s *State) { s.Pools[0].Deleting, s.Pools[0].Message = true, "DatasetsRemain: x" }),
 			nil, "is gone: DatasetsRemain: x"},
 		"the last repetition": {at(4, runstest.ValidEnding), []string{"DeletePool"}, "cleaned up after: waiting until BenchmarkPool"},
-		"suspended":           {with(at(1, runstest.ValidEnding), func(s *State) { s.Benchmark.Spec.Suspend = true }), []string{"DeletePool"}, "suspended"},
-		"no node":             {with(at(1, runstest.ValidEnding), func(s *State) { s.SpecError = &SpecError{"GateInvalid", "x"} }), []string{"DeletePool"}, "x"},
-		"deleted": {with(at(1, runstest.ValidEnding), func(s *State) { s.Benchmark.DeletionTimestamp = &metav1.Time{Time: runstest.Noon}; s.Runs = nil }),
+		"suspended": {with(at(1, runstest.ValidEnding), func(s *State) { s.Benchmark.Spec.Suspend = true }), []string{"DeletePool"},
+			"suspended"},
+		"no node": {with(at(1, runstest.ValidEnding), func(s *State) { s.SpecError = &SpecError{"GateInvalid", "x"} }), []string{"DeletePool"},
+			"x"},
+		"deleted": {with(at(1, runstest.ValidEnding), func(s *State) {
+			s.Benchmark.DeletionTimestamp = &metav1.Time{Time: runstest.Noon}
+			s.Runs = nil
+		}),
 			[]string{"DeletePool"}, "waiting until BenchmarkPool"},
 		"a run is at work on it": {with(at(1, runstest.ValidEnding), func(s *State) {
 			s.Runs = append(s.Runs, makeRun(*s, s.Slots[1], 1))
 			s.Pools[0].RunUID = string(s.Runs[1].UID)
 		}), nil, "run 2 of 4"},
-		"a run is about to take it": {with(at(1, runstest.ValidEnding), func(s *State) { s.Runs = append(s.Runs, makeRun(*s, s.Slots[1], 1)) }), nil, "run 2 of 4"},
+		"a run is about to take it": {with(at(1, runstest.ValidEnding), func(s *State) { s.Runs = append(s.Runs, makeRun(*s, s.Slots[1], 1)) }),
+			nil, "run 2 of 4"},
 		"a run cannot take it": {with(at(1, runstest.ValidEnding), func(s *State) {
 			s.Runs, s.Pools[0].RunUID = append(s.Runs, makeRun(*s, s.Slots[1], 1)), "gone"
 		}), []string{"DeletePool"}, "run 2 of 4"},
@@ -194,8 +210,9 @@ func TestKeptFor(t *testing.T) {
 		}, false},
 	} {
 		own, pool := run.DeepCopy(), &v1alpha1.BenchmarkPool{Spec: v1alpha1.BenchmarkPoolSpec{NodeName: "n1"}}
-		pool.Generation, pool.Labels = 1, map[string]string{v1alpha1.LabelBenchmarkUID: runstest.OwnUID, v1alpha1.LabelExperiment: state.Experiment,
-			v1alpha1.LabelNamespace: "lab", v1alpha1.LabelReset: "None"}
+		pool.Generation, pool.Labels = 1, map[string]string{v1alpha1.LabelBenchmarkUID: runstest.OwnUID,
+			v1alpha1.LabelExperiment: state.Experiment,
+			v1alpha1.LabelNamespace:  "lab", v1alpha1.LabelReset: "None"}
 		test.change(pool, own)
 		if got := volume.KeptFor(pool, own); got != test.want {
 			t.Errorf("%s: %t", name, got)

@@ -109,7 +109,8 @@ func next(state State, decision *Decision, times timetable, since time.Time) {
 	case state.Benchmark.Status.FinishedAt == nil || state.Benchmark.Status.Experiment != state.Experiment:
 		decision.wake(state.Now.Add(time.Second)) // the verdict is told before its experiment gives way
 	default:
-		decision.say(PositionWaiting, v1alpha1.ReasonScheduled, "the time %s of spec.schedule has come: the next experiment begins", times.say(due))
+		decision.say(PositionWaiting, v1alpha1.ReasonScheduled, "the time %s of spec.schedule has come: the next experiment begins",
+			times.say(due))
 		if missed := times.count(since, due) - 1; missed > 0 {
 			decision.Message += fmt.Sprintf("; not made up for: %s before it", plural(missed, "time"))
 		}

@@ -34,14 +34,20 @@ func TestTimetable(t *testing.T) {
 		{"weekly", "0 3 * * 1", berlin, "2026-11-21T12:00:00Z", []string{"2026-11-23T02:00:00Z", "2026-11-30T02:00:00Z"}},
 		{"exactly then is not after", "0 3 * * 1", "Etc/UTC", "2026-11-23T03:00:00Z", []string{"2026-11-30T03:00:00Z"}},
 		{"no zone is UTC", "@daily", "", "2026-11-21T12:00:00Z", []string{"2026-11-22T00:00:00Z"}},
-		{"summer begins: the hour moves in UTC", "0 3 * * *", berlin, "2026-03-28T00:00:00Z", []string{"2026-03-28T02:00:00Z", "2026-03-29T01:00:00Z", "2026-03-30T01:00:00Z"}},
-		{"summer begins: what does not exist is left out", "30 2 * * *", berlin, "2026-03-28T00:00:00Z", []string{"2026-03-28T01:30:00Z", "2026-03-30T00:30:00Z"}},
-		{"summer ends: what exists twice comes twice", "30 2 * * *", berlin, "2026-10-24T22:00:00Z", []string{"2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-26T01:30:00Z"}},
-		{"summer ends: the hour moves in UTC", "0 4 * * *", berlin, "2026-10-24T00:00:00Z", []string{"2026-10-24T02:00:00Z", "2026-10-25T03:00:00Z"}},
+		{"summer begins: the hour moves in UTC", "0 3 * * *", berlin, "2026-03-28T00:00:00Z",
+			[]string{"2026-03-28T02:00:00Z", "2026-03-29T01:00:00Z", "2026-03-30T01:00:00Z"}},
+		{"summer begins: what does not exist is left out", "30 2 * * *", berlin, "2026-03-28T00:00:00Z",
+			[]string{"2026-03-28T01:30:00Z", "2026-03-30T00:30:00Z"}},
+		{"summer ends: what exists twice comes twice", "30 2 * * *", berlin, "2026-10-24T22:00:00Z",
+			[]string{"2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-26T01:30:00Z"}},
+		{"summer ends: the hour moves in UTC", "0 4 * * *", berlin, "2026-10-24T00:00:00Z",
+			[]string{"2026-10-24T02:00:00Z", "2026-10-25T03:00:00Z"}},
 		{"a leap day", "0 0 29 2 *", "Etc/UTC", "2026-01-01T00:00:00Z", []string{"2028-02-29T00:00:00Z", "2032-02-29T00:00:00Z"}},
 		{"7 is Sunday", "0 0 * * 7", "Etc/UTC", "2026-11-21T12:00:00Z", []string{"2026-11-22T00:00:00Z", "2026-11-29T00:00:00Z"}},
-		{"up to 7", "0 0 * * 6-7,3", "Etc/UTC", "2026-11-21T12:00:00Z", []string{"2026-11-22T00:00:00Z", "2026-11-25T00:00:00Z", "2026-11-28T00:00:00Z", "2026-11-29T00:00:00Z"}},
-		{"every second weekday up to 7", "0 0 * * 3-7/2", "Etc/UTC", "2026-11-21T12:00:00Z", []string{"2026-11-22T00:00:00Z", "2026-11-25T00:00:00Z", "2026-11-27T00:00:00Z", "2026-11-29T00:00:00Z"}},
+		{"up to 7", "0 0 * * 6-7,3", "Etc/UTC", "2026-11-21T12:00:00Z", []string{"2026-11-22T00:00:00Z", "2026-11-25T00:00:00Z",
+			"2026-11-28T00:00:00Z", "2026-11-29T00:00:00Z"}},
+		{"every second weekday up to 7", "0 0 * * 3-7/2", "Etc/UTC", "2026-11-21T12:00:00Z",
+			[]string{"2026-11-22T00:00:00Z", "2026-11-25T00:00:00Z", "2026-11-27T00:00:00Z", "2026-11-29T00:00:00Z"}},
 		{"names", "0 0 1 JAN,jul MON", "Etc/UTC", "2026-12-30T00:00:00Z", []string{"2027-01-01T00:00:00Z", "2027-01-04T00:00:00Z"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -92,7 +98,8 @@ func TestLatest(t *testing.T) {
 			t.Fatal(err)
 		}
 		since := at("2026-10-20T01:02:03Z")
-		for _, span := range []time.Duration{-time.Hour, 0, time.Second, time.Minute, 7 * time.Minute, 3 * time.Hour, 24 * time.Hour, 900 * time.Hour, 30000 * time.Hour} {
+		for _, span := range []time.Duration{-time.Hour, 0, time.Second, time.Minute, 7 * time.Minute, 3 * time.Hour, 24 * time.Hour,
+			900 * time.Hour, 30000 * time.Hour} {
 			until, want, steps := since.Add(span), time.Time{}, 0
 			for next := times.next(since); !next.IsZero() && !next.After(until) && steps < 100_000; next = times.next(next) {
 				want = next
@@ -202,25 +209,31 @@ func TestSchedule(t *testing.T) {
 	runBenchmarkTests(t, []benchmarkTest{
 		with(end, "it says when it goes on", "the next experiment begins at 2026-11-21T13:00:00Z", stands(0, hour, 1), clock(59*time.Minute)),
 		with(begin, "the time has come", "the time 2026-11-21T13:00:00Z of spec.schedule has come", stands(hour, 2*hour, 0), clock(hour)),
-		with(begin, "of several times the latest counts", "not made up for: 2 times before it", stands(3*hour, 4*hour, 0), clock(3*hour+time.Minute)),
+		with(begin, "of several times the latest counts", "not made up for: 2 times before it", stands(3*hour, 4*hour, 0),
+			clock(3*hour+time.Minute)),
 		with(end, "the verdict is told first", "", func(t *testing.T, _ State, d Decision) {
 			if d.Schedule.LastTime != nil || !d.WakeAt.Equal(runstest.Noon.Add(hour+time.Second)) {
 				t.Errorf("begins %v, wakes at %v", d.Schedule.LastTime, d.WakeAt)
 			}
 		}, clock(hour), unsaid),
 		with(end, "suspended", "set spec.suspend to false", stands(0, 0, 1), clock(3*hour), suspended),
-		with(end, "times before the schedule was seen do not count", "begins at 2026-11-21T16:00:00Z", stands(0, 4*hour, 0), clock(3*hour+time.Minute),
+		with(end, "times before the schedule was seen do not count", "begins at 2026-11-21T16:00:00Z", stands(0, 4*hour, 0),
+			clock(3*hour+time.Minute),
 			func(s *State) { s.Benchmark.Status.Schedule = nil }),
-		with(end, "nor those before it was changed", "begins at 2026-11-21T15:30:00Z", stands(0, 3*hour+30*time.Minute, 0), clock(3*hour+time.Minute),
+		with(end, "nor those before it was changed", "begins at 2026-11-21T15:30:00Z", stands(0, 3*hour+30*time.Minute, 0),
+			clock(3*hour+time.Minute),
 			func(s *State) { s.Benchmark.Spec.Schedule.Cron = "30 * * * *" }),
 		with(end, "in another zone the times are others", "begins at 2026-11-21T19:00:00+05:30", nil, clock(30*time.Minute),
 			func(s *State) { s.Benchmark.Spec.Schedule.TimeZone = "Asia/Kolkata" }),
 		with(end, "results that were written again do not end later", "", stands(0, 0, 1), clock(3*hour), suspended),
-		with(end, "what came during the experiment is skipped", "skipped, as they came before its end: 2 times of the schedule, the last 2026-11-21T12:00:00Z", stands(0, hour, 2),
+		with(end, "what came during the experiment is skipped",
+			"skipped, as they came before its end: 2 times of the schedule, the last 2026-11-21T12:00:00Z", stands(0, hour, 2),
 			clock(time.Minute), func(s *State) { s.Benchmark.Status.Schedule.Since = runstest.Stamp(-hour - time.Minute) }),
-		with(end, "also at the very end of its last run", "", stands(0, 2*hour, 2), clock(hour+10*time.Minute), func(s *State) { s.Runs[3].Status.FinishedAt = runstest.Stamp(hour) }),
+		with(end, "also at the very end of its last run", "", stands(0, 2*hour, 2), clock(hour+10*time.Minute),
+			func(s *State) { s.Runs[3].Status.FinishedAt = runstest.Stamp(hour) }),
 
-		with(under, "under way: it wakes up to say what is skipped", "run 1 of 4", stands(0, hour, 0), at12, clock(-0), func(s *State) { s.Benchmark.Status.Schedule.Since = runstest.Stamp(0) }),
+		with(under, "under way: it wakes up to say what is skipped", "run 1 of 4", stands(0, hour, 0), at12, clock(-0),
+			func(s *State) { s.Benchmark.Status.Schedule.Since = runstest.Stamp(0) }),
 		with(under, "under way: skipped", "run 1 of 4", stands(0, 2*hour, 2), at12, clock(hour)),
 		with(under, "under way: a hundred is enough", "run 1 of 4", stands(0, 201*hour, 100), at12, clock(200*hour)),
 		with(under, "under way: without a schedule", "run 1 of 4", func(t *testing.T, _ State, d Decision) {
@@ -243,7 +256,8 @@ func TestScheduleGoesOn(t *testing.T) {
 		t.Fatalf("experiment %s at %v after %s", second, state.ScheduledTime, first)
 	}
 	decision := Plan(state)
-	if got := kinds(decision.Actions); decision.Reason != v1alpha1.ReasonSuperseded || len(got) != 4 || !strings.HasPrefix(got[0], "DeleteRun") ||
+	if got := kinds(decision.Actions); decision.Reason != v1alpha1.ReasonSuperseded || len(got) != 4 ||
+		!strings.HasPrefix(got[0], "DeleteRun") ||
 		!strings.Contains(decision.Message, "the next experiment of the schedule begins") {
 		t.Fatalf("%v %s: %s", got, decision.Reason, decision.Message)
 	}
@@ -271,7 +285,8 @@ func TestScheduleGoesOn(t *testing.T) {
 	}
 	// Only results are left, and no status: they tell too. A time to come does not.
 	state.Runs, state.Benchmark.Status = nil, v1alpha1.StorageBenchmarkStatus{}
-	state.Results = []StoredExperiment{{ConfigMap: "a", Experiment: second, ScheduledTime: runstest.Noon.Add(time.Hour)}, {ConfigMap: "b", ScheduledTime: runstest.Noon.Add(9 * time.Hour)}}
+	state.Results = []StoredExperiment{{ConfigMap: "a", Experiment: second, ScheduledTime: runstest.Noon.Add(time.Hour)},
+		{ConfigMap: "b", ScheduledTime: runstest.Noon.Add(9 * time.Hour)}}
 	if state = settle(state); state.Experiment != second {
 		t.Errorf("experiment %s at %v, want %s", state.Experiment, state.ScheduledTime, second)
 	}

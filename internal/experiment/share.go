@@ -35,14 +35,17 @@ func stepShare(state State, decision *Decision) bool {
 	}
 	namespace := state.Benchmark.Namespace
 	say := func(format string, values ...any) bool {
-		decision.say(PositionWaiting, v1alpha1.ReasonNamespaceLimit, format+": it joins the line when one of them has ended (the cluster's admin sets this limit)", values...)
+		decision.say(PositionWaiting, v1alpha1.ReasonNamespaceLimit,
+			format+": it joins the line when one of them has ended (the cluster's admin sets this limit)", values...)
 		return true
 	}
 	switch wanted := nodeCount(state); {
 	case state.Limits.LinePerNamespace > 0 && benchmarks >= state.Limits.LinePerNamespace:
-		return say("%d benchmarks of namespace %s hold nodes or stand in line, and %d may at the same time", benchmarks, namespace, state.Limits.LinePerNamespace)
+		return say("%d benchmarks of namespace %s hold nodes or stand in line, and %d may at the same time", benchmarks, namespace,
+			state.Limits.LinePerNamespace)
 	case state.Limits.NodesPerNamespace > 0 && nodes > 0 && nodes+wanted > state.Limits.NodesPerNamespace:
-		return say("the benchmarks of namespace %s hold or wait for %d nodes, and at most %d may be held at the same time; this one wants %d", namespace, nodes, state.Limits.NodesPerNamespace, wanted)
+		return say("the benchmarks of namespace %s hold or wait for %d nodes, and at most %d may be held at the same time; this one wants %d",
+			namespace, nodes, state.Limits.NodesPerNamespace, wanted)
 	case before != "":
 		return say("benchmark %s of the namespace waits for a share in the line already, and is older", before)
 	}

@@ -100,7 +100,8 @@ func (t *Tally) countSlot(state State, slot *Slot, attempts []attempt) (hopeless
 		return false
 	}
 	if failure != nil && (last >= state.Benchmark.Spec.MaxAttempts || !failure.Retryable) {
-		t.GivenUp = append(t.GivenUp, fmt.Sprintf("%s repetition %d (attempt %d of %d): %s", slot.Variant, slot.Repetition, last, state.Benchmark.Spec.MaxAttempts, failure.Message))
+		t.GivenUp = append(t.GivenUp, fmt.Sprintf("%s repetition %d (attempt %d of %d): %s", slot.Variant, slot.Repetition, last,
+			state.Benchmark.Spec.MaxAttempts, failure.Message))
 		return !failure.Retryable
 	}
 	t.offer(slot, last+1)

@@ -33,8 +33,10 @@ func checkTarget(slot *Slot) error {
 func checkNoPools(slot *Slot) error {
 	for i := range slot.Phases {
 		if actions := operate.Of(&slot.Phases[i]); len(actions) > 0 {
-			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s does %s on a pool, and variant %q has a storageClass target: give the variant a zfs target, or remove operate from the phase",
-				slot.Phases[i].Name, operate.Name(*actions[0]), slot.Variant)}
+			return &SpecError{v1alpha1.ReasonSpecInvalid,
+				fmt.Sprintf("phase %s does %s on a pool, and variant %q has a storageClass target: give the variant a zfs target, or remove operate "+
+					"from the phase",
+					slot.Phases[i].Name, operate.Name(*actions[0]), slot.Variant)}
 		}
 	}
 	return nil
@@ -54,8 +56,10 @@ func checkData(slot *Slot) error {
 			filled[volume] = true
 		case filled[volume]:
 		case phase.Fragment != nil, workload.OLTP != nil, workload.Scan != nil:
-			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q works on the data of volume %s, and no phase before it has filled that: put one before it, such as {name: fill, fill: {to: 50%%}}",
-				phase.Name, slot.Variant, volume)}
+			return &SpecError{v1alpha1.ReasonSpecInvalid,
+				fmt.Sprintf("phase %s of variant %q works on the data of volume %s, and no phase before it has filled that: put one before it, such "+
+					"as {name: fill, fill: {to: 50%%}}",
+					phase.Name, slot.Variant, volume)}
 		}
 	}
 	return nil
@@ -69,8 +73,10 @@ func checkVolumes(slot *Slot) error {
 	}
 	for _, phase := range slot.Phases {
 		if !known[phase.Volume] {
-			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s works on volume %q, which the target of variant %q does not have: add it to target.zfs.volumes, or write volume: data",
-				phase.Name, phase.Volume, slot.Variant)}
+			return &SpecError{v1alpha1.ReasonSpecInvalid,
+				fmt.Sprintf("phase %s works on volume %q, which the target of variant %q does not have: add it to target.zfs.volumes, or write "+
+					"volume: data",
+					phase.Name, phase.Volume, slot.Variant)}
 		}
 	}
 	return nil
@@ -96,8 +102,9 @@ func checkReplications(slot *Slot) error {
 			if len(others) == 0 {
 				remedy = "add one to target.zfs.volumes, and write its name in toPool"
 			}
-			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q replicates from volume %s to %q, which is no other volume of its target: %s",
-				phase.Name, slot.Variant, own, action.Replicate.ToPool, remedy)}
+			return &SpecError{v1alpha1.ReasonSpecInvalid,
+				fmt.Sprintf("phase %s of variant %q replicates from volume %s to %q, which is no other volume of its target: %s",
+					phase.Name, slot.Variant, own, action.Replicate.ToPool, remedy)}
 		}
 	}
 	return nil

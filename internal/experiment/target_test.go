@@ -24,9 +24,10 @@ func TestDataComesFirst(t *testing.T) {
 		phases []v1alpha1.Phase
 		says   string
 	}{
-		"filled":         {[]v1alpha1.Phase{{Name: "f", Fill: fill}, {Name: "a", Fragment: age}, {Name: "s", Measure: scan}}, ""},
-		"appends only":   {[]v1alpha1.Phase{{Name: "w", Measure: appends}}, ""},
-		"read":           {[]v1alpha1.Phase{{Name: "r", Measure: read}, {Name: "f", Fill: fill}}, `phase r of variant "v" works on the data of volume data`},
+		"filled":       {[]v1alpha1.Phase{{Name: "f", Fill: fill}, {Name: "a", Fragment: age}, {Name: "s", Measure: scan}}, ""},
+		"appends only": {[]v1alpha1.Phase{{Name: "w", Measure: appends}}, ""},
+		"read": {[]v1alpha1.Phase{{Name: "r", Measure: read}, {Name: "f", Fill: fill}},
+			`phase r of variant "v" works on the data of volume data`},
 		"scanned":        {[]v1alpha1.Phase{{Name: "w", Measure: appends}, {Name: "s", Measure: scan}}, "phase s "},
 		"aged":           {[]v1alpha1.Phase{{Name: "a", Fragment: age}}, "put one before it, such as {name: fill, fill: {to: 50%}}"},
 		"another volume": {[]v1alpha1.Phase{{Name: "f", Fill: fill, Volume: "log"}, {Name: "s", Measure: scan}}, "volume data"},
@@ -49,7 +50,8 @@ func TestReplicationsStayWithinTheTarget(t *testing.T) {
 		return v1alpha1.Phase{Name: "send", Volume: on, Operate: &v1alpha1.OperatePhase{PoolAction: *to(pool)}}
 	}
 	beside := func(pool string) v1alpha1.Phase {
-		return v1alpha1.Phase{Name: "send", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}, Operate: to(pool)}}
+		return v1alpha1.Phase{Name: "send", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}},
+			Operate: to(pool)}}
 	}
 	several := []v1alpha1.AdditionalVolume{{Name: "log"}, {Name: "old"}}
 	for name, c := range map[string]struct {
@@ -70,7 +72,8 @@ func TestReplicationsStayWithinTheTarget(t *testing.T) {
 		"no other volume to name": {nil, operate("", "log"), []string{"add one to target.zfs.volumes"}},
 	} {
 		target := v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetPool, Volumes: c.volumes}}
-		checkRefusal(t, name, checkTarget(&Slot{Variant: "v", Target: target, Phases: []v1alpha1.Phase{{Name: "f", Fill: &v1alpha1.FillPhase{}}, c.phase}}), c.says)
+		checkRefusal(t, name, checkTarget(&Slot{Variant: "v", Target: target, Phases: []v1alpha1.Phase{{Name: "f", Fill: &v1alpha1.FillPhase{}},
+			c.phase}}), c.says)
 	}
 }
 
@@ -81,9 +84,11 @@ func TestVariantsBringTheirOwnVolumes(t *testing.T) {
 		target v1alpha1.Target
 		says   []string
 	}{
-		"the volume is there":  {v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log"}}}}, nil},
-		"it is called another": {v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "other"}}}}, []string{`variant "own"`, "toPool: other"}},
-		"no pools at all":      {v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}, []string{"phase send does replicate on a pool", `variant "own" has a storageClass target`}},
+		"the volume is there": {v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log"}}}}, nil},
+		"it is called another": {v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "other"}}}},
+			[]string{`variant "own"`, "toPool: other"}},
+		"no pools at all": {v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}, []string{"phase send does replicate on a pool",
+			`variant "own" has a storageClass target`}},
 	} {
 		spec := &v1alpha1.StorageBenchmarkSpec{
 			Target:      v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log"}}}},
@@ -156,18 +161,21 @@ func TestTargetIsResolved(t *testing.T) {
 	pool := func(disk v1alpha1.DevicePath) v1alpha1.PoolTemplate {
 		return v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{disk}}}}
 	}
-	target := v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Pool: pool("/dev/a"), Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Pool: pool("/dev/l")}},
+	target := v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Pool: pool("/dev/a"),
+		Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Pool: pool("/dev/l")}},
 		PerNode: []v1alpha1.NodePool{{NodeName: "n2", Pool: pool("/dev/b")}}}}
 	for node, disk := range map[string]v1alpha1.DevicePath{"n1": "/dev/a", "n2": "/dev/b"} {
 		got := ResolveTarget(target, node, "", volume.ProvisionerLocal).ZFS
-		if got.Pool.Vdevs[0].Devices[0] != disk || got.PerNode != nil || got.Dataset.Provisioner != volume.ProvisionerLocal || got.Volumes[0].Dataset.Type != "Filesystem" {
+		if got.Pool.Vdevs[0].Devices[0] != disk || got.PerNode != nil || got.Dataset.Provisioner != volume.ProvisionerLocal ||
+			got.Volumes[0].Dataset.Type != "Filesystem" {
 			t.Errorf("on node %s: %+v", node, got)
 		}
 	}
 	if target.ZFS.Dataset != nil || len(target.ZFS.PerNode) != 1 {
 		t.Error("the spec itself was changed")
 	}
-	if class := ResolveTarget(v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}, "n1", "fast", "").StorageClass.Name; class != "fast" {
+	if class := ResolveTarget(v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}, "n1", "fast",
+		"").StorageClass.Name; class != "fast" {
 		t.Errorf("class %q", class)
 	}
 }

@@ -34,7 +34,8 @@ func readSchedule(schedule *v1alpha1.Schedule) (timetable, error) {
 	}
 	zone, err := time.LoadLocation(schedule.TimeZone)
 	if err != nil || schedule.TimeZone == "Local" { // Go takes that for the zone of the manager's machine
-		return wrong("spec.schedule.timeZone %q is not known: write a name of the tz database, such as Europe/Berlin or Etc/UTC", schedule.TimeZone)
+		return wrong("spec.schedule.timeZone %q is not known: write a name of the tz database, such as Europe/Berlin or Etc/UTC",
+			schedule.TimeZone)
 	}
 	// The parser also takes a zone in front and intervals, which have no place in time. The API server lets neither through.
 	if strings.Contains(schedule.Cron, "=") || strings.HasPrefix(schedule.Cron, "@every") {
@@ -42,7 +43,8 @@ func readSchedule(schedule *v1alpha1.Schedule) (timetable, error) {
 	}
 	parsed, err := cron.ParseStandard(sundays(schedule.Cron))
 	if err != nil {
-		return wrong("spec.schedule.cron %q: %v: write minute, hour, day of the month, month and weekday (0-7 or SUN-SAT, smaller first), such as '0 3 * * 1'",
+		return wrong("spec.schedule.cron %q: %v: write minute, hour, day of the month, month and weekday (0-7 or SUN-SAT, smaller first), such "+
+			"as '0 3 * * 1'",
 			schedule.Cron, err)
 	}
 	times := timetable{parsed, zone}

@@ -198,8 +198,10 @@ func (f File) Text() (string, error) {
 		fmt.Fprintf(&text, "[%s]\n", section.Name)
 		for _, option := range section.Options {
 			if strings.Contains(option.Value, "$") || hasControl(option.Value) || strings.TrimSpace(option.Value) != option.Value {
-				return "", fmt.Errorf("fio job %q: %s=%q holds '$', spaces at an end or control characters, which fio would not take as they are: use another name",
-					section.Name, option.Name, option.Value)
+				return "",
+					fmt.Errorf("fio job %q: %s=%q holds '$', spaces at an end or control characters, which fio would not take as they are: use another "+
+						"name",
+						section.Name, option.Name, option.Value)
 			}
 			text.WriteString(option.Name)
 			if option.Value != "" {

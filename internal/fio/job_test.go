@@ -10,9 +10,11 @@ import (
 func TestJobFile(t *testing.T) {
 	mix := Job{Name: "oltp", Mode: RandomMix, Paths: []string{"/data/a:b"}, Size: 1 << 20, Stride: 1 << 20, Workers: 3, BlockSize: 8192,
 		WritePercent: 33, Duration: 90 * time.Second, Think: 1500 * time.Microsecond, Seed: 42, Direct: true, CompressPercent: 50}
-	redo := Job{Name: "redo", Mode: Write, Paths: []string{"/data/x", "/data/y"}, Size: 4096, Workers: 1, Sync: "dsync", Create: true, After: true,
+	redo := Job{Name: "redo", Mode: Write, Paths: []string{"/data/x", "/data/y"}, Size: 4096, Workers: 1, Sync: "dsync", Create: true,
+		After:      true,
 		BlockSizes: []BlockShare{{4096, 50}, {8192, 50}}, LatencyLog: "/tmp/l", LogWindow: 100 * time.Millisecond}
-	pass := Job{Name: "pass", Mode: RandomWrite, Paths: []string{"/dev/sb"}, Size: 8192, Workers: 1, BlockSize: 8192, RandomMap: true, Sync: "fdatasync", EndSync: true}
+	pass := Job{Name: "pass", Mode: RandomWrite, Paths: []string{"/dev/sb"}, Size: 8192, Workers: 1, BlockSize: 8192, RandomMap: true,
+		Sync: "fdatasync", EndSync: true}
 	text, err := NewFile(mix, redo, pass).Text()
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +52,8 @@ func TestStages(t *testing.T) {
 		"two, then two":    {[]Section{section(group), section(group), section(group, after), section(group)}, []int{0, 0, 1, 1}, nil},
 		"stonewall is off": {[]Section{section(group), section(group, Option{"stonewall", "0"})}, []int{0, 0}, nil},
 		"for all jobs":     {[]Section{section(group), section(group)}, []int{0, 1}, []Option{after}},
-		"all but one":      {[]Section{section(group), section(group, Option{"stonewall", "0"}), section(group)}, []int{0, 0, 1}, []Option{after}},
+		"all but one": {[]Section{section(group), section(group, Option{"stonewall", "0"}), section(group)}, []int{0, 0, 1},
+			[]Option{after}},
 	} {
 		if got := (File{Global: c.global, Sections: c.sections}).Stages(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -159,7 +162,8 @@ func TestUserFileRefuses(t *testing.T) {
 
 // FuzzUserFile: no job file gets an option, a path or a variable past the check.
 func FuzzUserFile(f *testing.F) {
-	for _, seed := range []string{goodUserFile, "[a]\nfilename=data", "[a]\rexec_prerun=id", "[global]\n[a]\nbs=8k # x", "[a]\nsize = 10%\n;x\n[b]"} {
+	for _, seed := range []string{goodUserFile, "[a]\nfilename=data", "[a]\rexec_prerun=id", "[global]\n[a]\nbs=8k # x",
+		"[a]\nsize = 10%\n;x\n[b]"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -174,11 +178,13 @@ func FuzzUserFile(f *testing.F) {
 		for line := range strings.Lines(written) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 			_, known := allowed[name]
-			ours := slices.Contains([]string{"thread", "group_reporting", "lat_percentiles", "clat_percentiles", "directory", "new_group", "allow_file_create", "randrepeat"}, name)
+			ours := slices.Contains([]string{"thread", "group_reporting", "lat_percentiles", "clat_percentiles", "directory", "new_group",
+				"allow_file_create", "randrepeat"}, name)
 			if name[0] != '[' && !known && !ours {
 				t.Errorf("option %q came through", name)
 			}
-			if name != "filename" && name != "directory" && name != "bssplit" && name != "random_distribution" && name != "description" && strings.ContainsAny(value, "/$`'\"\\") {
+			if name != "filename" && name != "directory" && name != "bssplit" && name != "random_distribution" && name != "description" &&
+				strings.ContainsAny(value, "/$`'\"\\") {
 				t.Errorf("value %q of %s came through", value, name)
 			}
 		}

@@ -39,7 +39,8 @@ func TestParseRealReports(t *testing.T) {
 			if got != want {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
-			for name, latency := range map[string]Latency{"reads": mix.Read.Latency, "writes": mix.Write.Latency, "appends": appends.Write.Latency, "syncs": syncs.Sync} {
+			for name, latency := range map[string]Latency{"reads": mix.Read.Latency, "writes": mix.Write.Latency, "appends": appends.Write.Latency,
+				"syncs": syncs.Sync} {
 				checkLatency(t, name, latency)
 			}
 			if appends.Sync.Count != 0 || syncs.Read.Operations != 0 {
@@ -62,8 +63,10 @@ func checkLatency(t *testing.T, name string, latency Latency) {
 	median, ok := latency.Percentile(500_000)
 	largest, _ := latency.Percentile(1_000_000)
 	none, _ := latency.ShareOver(latency.Max)
-	if !known || !ok || latency.Count == 0 || mean < latency.Min || mean > latency.Max || median > largest || largest > latency.Max || none != 0 {
-		t.Errorf("%s: %d of %d..%d ns, mean %d, median %d, largest %d, %d ppm over the largest", name, latency.Count, latency.Min, latency.Max, mean, median, largest, none)
+	if !known || !ok || latency.Count == 0 || mean < latency.Min || mean > latency.Max || median > largest || largest > latency.Max ||
+		none != 0 {
+		t.Errorf("%s: %d of %d..%d ns, mean %d, median %d, largest %d, %d ppm over the largest", name, latency.Count, latency.Min, latency.Max,
+			mean, median, largest, none)
 	}
 }
 
@@ -94,10 +97,11 @@ const small = `{
 // These are made by hand, after what fio versions and wrappers have been seen to write.
 func TestParseVariants(t *testing.T) {
 	for name, output := range map[string]string{
-		"plain":                   small,
-		"warnings before":         "note: both iodepth >= 1 and synchronous I/O engine are selected\nfio: {odd} message\n" + small,
-		"text behind":             small + "\nfio: terminating on something\n",
-		"mean of nothing as nan":  strings.Replace(small, `"sync":{"total_ios":0}`, "\"sync\":{\"total_ios\":0,\n\"lat_ns\" : {\"min\":0,\n\"mean\" : -nan,\n\"N\" : 0}}", 1),
+		"plain":           small,
+		"warnings before": "note: both iodepth >= 1 and synchronous I/O engine are selected\nfio: {odd} message\n" + small,
+		"text behind":     small + "\nfio: terminating on something\n",
+		"mean of nothing as nan": strings.Replace(small, `"sync":{"total_ios":0}`,
+			"\"sync\":{\"total_ios\":0,\n\"lat_ns\" : {\"min\":0,\n\"mean\" : -nan,\n\"N\" : 0}}", 1),
 		"clat bins of older runs": strings.Replace(small, `"lat_ns"`, `"clat_ns"`, 1),
 		"unknown fields":          strings.Replace(small, `"error":0`, `"error":0,"invention":{"a":[1]}`, 1),
 	} {
@@ -160,7 +164,8 @@ func TestLatencyOfKnownSamples(t *testing.T) {
 			t.Errorf("over %d: %d, want %d", over, got, want)
 		}
 	}
-	for share, want := range map[int64]int64{1: 500_000, 500_000: 500_000, 980_000: 500_000, 985_000: 2_000_000, 990_000: 2_000_000, 991_000: 24_900_000, 1_000_000: 24_900_000} {
+	for share, want := range map[int64]int64{1: 500_000, 500_000: 500_000, 980_000: 500_000, 985_000: 2_000_000, 990_000: 2_000_000,
+		991_000: 24_900_000, 1_000_000: 24_900_000} {
 		if got, ok := all.Percentile(share); !ok || got != want {
 			t.Errorf("percentile %d: %d, want %d", share, got, want)
 		}
@@ -179,7 +184,8 @@ func TestLatencyOfKnownSamples(t *testing.T) {
 
 // FuzzParse: whatever fio writes, parsing does not panic, and what it accepts has sane figures.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{small, "note\n" + small, "", "{\n", "{\n}\n", `{"fio version":"fio-3","jobs":[{}]}`, "x\n{\n\"a\" : -nan\n}"} {
+	for _, seed := range []string{small, "note\n" + small, "", "{\n", "{\n}\n", `{"fio version":"fio-3","jobs":[{}]}`,
+		"x\n{\n\"a\" : -nan\n}"} {
 		f.Add([]byte(seed))
 	}
 	f.Add(golden(f, "full-3.33.json"))

@@ -38,13 +38,20 @@ func TestRunEndings(t *testing.T) {
 		script string
 		holds  func(Report, error) bool
 	}{
-		"well":             {report, func(r Report, err error) bool { return err == nil && r.Version == "3.36" }},
-		"killed":           {report + "kill -KILL $$", func(_ Report, err error) bool { return errors.As(err, &killed) && killed.Signal == syscall.SIGKILL }},
-		"asked to end":     {report + "echo 'fio: terminating on signal 15'", func(_ Report, err error) bool { return errors.As(err, &killed) && killed.Signal == syscall.SIGTERM }},
-		"full":             {full + "exit 1", func(r Report, err error) bool { return errors.Is(err, syscall.ENOSPC) && len(r.Jobs) == 1 }},
-		"full, exit 0":     {full, func(_ Report, err error) bool { return errors.Is(err, syscall.ENOSPC) }},
-		"no report":        {"exit 0", func(_ Report, err error) bool { return errors.Is(err, ErrNoReport) }},
-		"fails with words": {"echo 'fio: bad option <x>' >&2; exit 1", func(_ Report, err error) bool { return err != nil && strings.Contains(err.Error(), "bad option <x>") }},
+		"well": {report, func(r Report, err error) bool { return err == nil && r.Version == "3.36" }},
+		"killed": {report + "kill -KILL $$", func(_ Report, err error) bool {
+			return errors.As(err, &killed) && killed.Signal == syscall.SIGKILL
+		}},
+		"asked to end": {report + "echo 'fio: terminating on signal 15'", func(_ Report, err error) bool {
+			return errors.As(err, &killed) &&
+				killed.Signal == syscall.SIGTERM
+		}},
+		"full":         {full + "exit 1", func(r Report, err error) bool { return errors.Is(err, syscall.ENOSPC) && len(r.Jobs) == 1 }},
+		"full, exit 0": {full, func(_ Report, err error) bool { return errors.Is(err, syscall.ENOSPC) }},
+		"no report":    {"exit 0", func(_ Report, err error) bool { return errors.Is(err, ErrNoReport) }},
+		"fails with words": {"echo 'fio: bad option <x>' >&2; exit 1", func(_ Report, err error) bool {
+			return err != nil && strings.Contains(err.Error(), "bad option <x>")
+		}},
 		"good, but exit 1": {report + "exit 1", func(_ Report, err error) bool { return err != nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,10 +60,12 @@ func TestRunEndings(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (Program{Path: "/nowhere/fio", Scratch: t.TempDir()}).Run(t.Context(), oneJob(), nil); err == nil || !strings.Contains(err.Error(), "install fio") {
+	if _, err := (Program{Path: "/nowhere/fio", Scratch: t.TempDir()}).Run(t.Context(), oneJob(), nil); err == nil ||
+		!strings.Contains(err.Error(), "install fio") {
 		t.Errorf("%v", err)
 	}
-	if _, err := (Program{Path: "fio", Scratch: "/nowhere"}).Run(t.Context(), oneJob(), nil); err == nil || !strings.Contains(err.Error(), "scratch") {
+	if _, err := (Program{Path: "fio", Scratch: "/nowhere"}).Run(t.Context(), oneJob(), nil); err == nil ||
+		!strings.Contains(err.Error(), "scratch") {
 		t.Errorf("%v", err)
 	}
 }
@@ -114,7 +123,8 @@ func TestRealFio(t *testing.T) {
 		t.Fatalf("%v, %+v", err, report.Jobs)
 	}
 	var seen int
-	mix := Job{Name: "b", Mode: RandomMix, Paths: []string{data}, Size: 1 << 19, Stride: 1 << 19, Workers: 2, BlockSize: 8192, WritePercent: 20, Seed: 1,
+	mix := Job{Name: "b", Mode: RandomMix, Paths: []string{data}, Size: 1 << 19, Stride: 1 << 19, Workers: 2, BlockSize: 8192,
+		WritePercent: 20, Seed: 1,
 		Duration: 1500 * time.Millisecond, Think: time.Millisecond}
 	report, err = program.Run(t.Context(), NewFile(mix), func(usage Usage) {
 		if usage.ReadBytes > 1<<20 {

@@ -46,9 +46,11 @@ func (b boundRule) judgeVariant(measured measurements, variant string) opinion {
 	text := figure(b.of, metric)
 	switch {
 	case b.min != nil && compareQuantities(median, b.min.Quantity) < 0:
-		return opinion{variant: variant, verdict: v1alpha1.VerdictFailed, reason: ReasonBelowMinimum, text: text + ", below the minimum of " + quantityText(b.min)}
+		return opinion{variant: variant, verdict: v1alpha1.VerdictFailed, reason: ReasonBelowMinimum, text: text + ", below the minimum of " +
+			quantityText(b.min)}
 	case b.max != nil && compareQuantities(median, b.max.Quantity) > 0:
-		return opinion{variant: variant, verdict: v1alpha1.VerdictFailed, reason: ReasonAboveMaximum, text: text + ", above the maximum of " + quantityText(b.max)}
+		return opinion{variant: variant, verdict: v1alpha1.VerdictFailed, reason: ReasonAboveMaximum, text: text + ", above the maximum of " +
+			quantityText(b.max)}
 	case b.min != nil && b.max != nil:
 		text += fmt.Sprintf(", between %s and %s", quantityText(b.min), quantityText(b.max))
 	case b.min != nil:

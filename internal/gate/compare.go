@@ -40,10 +40,14 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 	rule := compareRule{of: of, to: compare.To, rival: string(compare.Variant)}
 	rule.metric, _ = results.LookupMetric(of.metric)
 	if rule.metric.Better == results.Neither {
-		mistakes = append(mistakes, fmt.Sprintf("compare.metric %q is neither better nor worse when it is higher: write what you expect of it as a bound or an expression", compare.Metric))
+		mistakes = append(mistakes,
+			fmt.Sprintf("compare.metric %q is neither better nor worse when it is higher: write what you expect of it as a bound or an expression",
+				compare.Metric))
 	}
 	if known := rule.metric.Name != ""; known && rule.to == toHistory && !rule.metric.Primary {
-		mistakes = append(mistakes, fmt.Sprintf("compare.metric %q: the history keeps primary metrics only: choose one of those, or compare with a baseline", compare.Metric))
+		mistakes = append(mistakes,
+			fmt.Sprintf("compare.metric %q: the history keeps primary metrics only: choose one of those, or compare with a baseline",
+				compare.Metric))
 	}
 	tolerance, err := parseTolerance(compare.Tolerance)
 	if err == nil && tolerance >= 1 {
@@ -161,7 +165,8 @@ func (c compareRule) coarse(one *comparison) *opinion {
 		return nil
 	}
 	return &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonTooCoarse, text: fmt.Sprintf(
-		"%s is as low as %.0f a second: a step to the next whole number is %s, too much for a tolerance of %s: compare the bytes a second, or a larger tolerance",
+		"%s is as low as %.0f a second: a step to the next whole number is %s, too much for a tolerance of %s: compare the bytes a second, or "+
+			"a larger tolerance",
 		c.of, least, share(1/least), share(c.tolerance))}
 }
 
@@ -186,7 +191,8 @@ func (c compareRule) independent(evidence *Evidence, of reference) ([]sample, *o
 		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: missing}
 	case kept != "":
 		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNotIndependent, text: fmt.Sprintf(
-			"run %s of variant %s went on with the pool of another run, so that its numbers are no repetition: set target.zfs.reset to Pool to compare", plain(kept), plain(of.variant))}
+			"run %s of variant %s went on with the pool of another run, so that its numbers are no repetition: set target.zfs.reset to Pool to "+
+				"compare", plain(kept), plain(of.variant))}
 	}
 	return found, nil
 }
@@ -207,12 +213,14 @@ func (c compareRule) earlier(baseline Earlier, of reference) ([]float64, *opinio
 	switch {
 	case len(stored.Values) == 0:
 		return refused(Refusal{Reason: ReasonNoData, Message: fmt.Sprintf(
-			"no data: the baseline has no %s of variant %s: accept a newer one with 'kubectl storagebench baseline accept'", c.of, plain(of.variant))})
+			"no data: the baseline has no %s of variant %s: accept a newer one with 'kubectl storagebench baseline accept'", c.of,
+			plain(of.variant))})
 	case stored.Unlike != "":
 		return refused(Refusal{ReasonBaselineUnlike, stored.Unlike, true})
 	case stored.Unit != c.metric.Unit:
 		return refused(Refusal{ReasonBaselineInvalid, fmt.Sprintf(
-			"the baseline has %s in %s, but it is measured in %s: accept a newer one with 'kubectl storagebench baseline accept'", c.of, plain(stored.Unit), c.metric.Unit), true})
+			"the baseline has %s in %s, but it is measured in %s: accept a newer one with 'kubectl storagebench baseline accept'", c.of,
+			plain(stored.Unit), c.metric.Unit), true})
 	}
 	converted := make([]float64, 0, len(stored.Values))
 	for _, value := range stored.Values {
@@ -223,7 +231,8 @@ func (c compareRule) earlier(baseline Earlier, of reference) ([]float64, *opinio
 
 func (c compareRule) judgeHistory(evidence *Evidence, variant string) opinion {
 	if evidence.History == nil {
-		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: "no data: there are no earlier experiments of this benchmark"}
+		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData,
+			text: "no data: there are no earlier experiments of this benchmark"}
 	}
 	trend := evidence.History(variant, c.of.phase, c.of.metric, c.tolerance)
 	return opinion{verdict: trend.Verdict, reason: trend.Reason, text: trend.Text}

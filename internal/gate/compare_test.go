@@ -109,34 +109,48 @@ func TestCompareVariants(t *testing.T) {
 	}
 	equal := evidenceOf(measured("old", scanned, 7, 7, 7, 7, 7, 7), measured("new", scanned, 7, 7, 7, 7, 7, 7))
 	for name, c := range map[string]comparing{
-		"same":            {evidence: now(scaled(1)...), verdict: passed, reason: ReasonHolds, message: scanned + " is as high as in variant old (from 0.0% to 0.0% with a confidence of 96.9%; 6 pairs of runs): within the tolerance of 5%, p = 0.016"},
-		"better":          {evidence: now(scaled(1.3)...), verdict: passed, reason: ReasonHolds, message: "is 30.0% higher than in variant old"},
-		"3% worse":        {evidence: now(scaled(0.97)...), verdict: passed, reason: ReasonHolds, message: "is 3.0% lower than"},
-		"10% worse":       {evidence: now(scaled(0.9)...), verdict: failed, reason: ReasonWorse, message: "is 10.0% lower than in variant old (from -10.0% to -10.0% with a confidence of 96.9%; 6 pairs of runs): worse than the tolerance of 5%, p = 0.016"},
-		"at the limit":    {evidence: now(1, 1, 1, 1, 1, 1), tolerance: "0%", verdict: failed, reason: ReasonWorse},
-		"exactly so":      {evidence: now(scaled(0.95)...), verdict: inconclusive, reason: ReasonUnclear, message: "neither worse than the tolerance of 5% (p ="},
-		"tolerance":       {evidence: now(scaled(0.9)...), tolerance: "12.5%", verdict: passed, reason: ReasonHolds, message: "within the tolerance of 12.5%"},
-		"a few":           {evidence: now(scaled(0.5)[:4]...), verdict: inconclusive, reason: ReasonTooFewRuns, message: "make at least 6 repetitions"},
-		"one":             {evidence: now(900000), verdict: inconclusive, reason: ReasonTooFewRuns, message: "1 pair of runs): so few runs cannot show"},
-		"scattered":       {evidence: now(1500000, 500000, 900000, 1100000, 700000, 1300000), verdict: inconclusive, reason: ReasonUnclear, message: "make more repetitions"},
-		"not measured":    {evidence: now(-1, -1, -1, -1, -1, -1), verdict: inconclusive, reason: ReasonNoData, message: "variant new"},
-		"no valid runs":   {evidence: invalidRun, verdict: inconclusive, reason: ReasonNoData, message: "variant new has no numbers"},
-		"nothing at all":  {evidence: Evidence{}, verdict: inconclusive, reason: ReasonNoData, message: "no data"},
-		"never together":  {evidence: now(-1, -1, -1, -1, -1, -1, 900000), verdict: inconclusive, reason: ReasonNoData, message: "in the same repetition"},
-		"coarse":          {evidence: rates(4, 3), metric: operations, verdict: inconclusive, reason: ReasonTooCoarse, message: "is as low as 3 a second: a step to the next whole number is 33.3%, too much for a tolerance of 5%"},
-		"not so coarse":   {evidence: rates(44, 33), metric: operations, tolerance: "10%", verdict: failed, reason: ReasonWorse},
-		"no tolerance":    {evidence: rates(1000, 900), metric: operations, tolerance: "0%", verdict: failed, reason: ReasonWorse},
-		"zero":            {evidence: now(0, 0, 0, 0, 0, 0), verdict: inconclusive, reason: ReasonNoRatio, message: "only values above 0 have a ratio: use a bound"},
+		"same": {evidence: now(scaled(1)...), verdict: passed, reason: ReasonHolds,
+			message: scanned +
+				" is as high as in variant old (from 0.0% to 0.0% with a confidence of 96.9%; 6 pairs of runs): within the tolerance of 5%, p = 0.016"},
+		"better":   {evidence: now(scaled(1.3)...), verdict: passed, reason: ReasonHolds, message: "is 30.0% higher than in variant old"},
+		"3% worse": {evidence: now(scaled(0.97)...), verdict: passed, reason: ReasonHolds, message: "is 3.0% lower than"},
+		"10% worse": {evidence: now(scaled(0.9)...), verdict: failed, reason: ReasonWorse,
+			message: "is 10.0% lower than in variant old (from -10.0% to -10.0% with a confidence of 96.9%; 6 pairs of runs): worse than the " +
+				"tolerance of 5%, p = 0.016"},
+		"at the limit": {evidence: now(1, 1, 1, 1, 1, 1), tolerance: "0%", verdict: failed, reason: ReasonWorse},
+		"exactly so": {evidence: now(scaled(0.95)...), verdict: inconclusive, reason: ReasonUnclear,
+			message: "neither worse than the tolerance of 5% (p ="},
+		"tolerance": {evidence: now(scaled(0.9)...), tolerance: "12.5%", verdict: passed, reason: ReasonHolds,
+			message: "within the tolerance of 12.5%"},
+		"a few": {evidence: now(scaled(0.5)[:4]...), verdict: inconclusive, reason: ReasonTooFewRuns,
+			message: "make at least 6 repetitions"},
+		"one": {evidence: now(900000), verdict: inconclusive, reason: ReasonTooFewRuns,
+			message: "1 pair of runs): so few runs cannot show"},
+		"scattered": {evidence: now(1500000, 500000, 900000, 1100000, 700000, 1300000), verdict: inconclusive, reason: ReasonUnclear,
+			message: "make more repetitions"},
+		"not measured":   {evidence: now(-1, -1, -1, -1, -1, -1), verdict: inconclusive, reason: ReasonNoData, message: "variant new"},
+		"no valid runs":  {evidence: invalidRun, verdict: inconclusive, reason: ReasonNoData, message: "variant new has no numbers"},
+		"nothing at all": {evidence: Evidence{}, verdict: inconclusive, reason: ReasonNoData, message: "no data"},
+		"never together": {evidence: now(-1, -1, -1, -1, -1, -1, 900000), verdict: inconclusive, reason: ReasonNoData,
+			message: "in the same repetition"},
+		"coarse": {evidence: rates(4, 3), metric: operations, verdict: inconclusive, reason: ReasonTooCoarse,
+			message: "is as low as 3 a second: a step to the next whole number is 33.3%, too much for a tolerance of 5%"},
+		"not so coarse": {evidence: rates(44, 33), metric: operations, tolerance: "10%", verdict: failed, reason: ReasonWorse},
+		"no tolerance":  {evidence: rates(1000, 900), metric: operations, tolerance: "0%", verdict: failed, reason: ReasonWorse},
+		"zero": {evidence: now(0, 0, 0, 0, 0, 0), verdict: inconclusive, reason: ReasonNoRatio,
+			message: "only values above 0 have a ratio: use a bound"},
 		"kept pool":       {evidence: kept, verdict: inconclusive, reason: ReasonNotIndependent, message: "set target.zfs.reset to Pool"},
 		"no spread":       {evidence: equal, verdict: passed, reason: ReasonHolds, message: "p = 0.016"},
 		"no spread, less": {evidence: now(1, 1, 1, 1, 1, 1), verdict: failed, reason: ReasonWorse},
-		"within noise":    {evidence: noisy(0.9, 0.06), verdict: inconclusive, reason: ReasonUnclear, message: "neither worse than twice the noise of 6.18%, which is more than the tolerance of 5%"},
-		"beyond noise":    {evidence: noisy(0.8, 0.06), verdict: failed, reason: ReasonWorse, message: "worse than twice the noise"},
-		"little noise":    {evidence: noisy(0.9, 0.01), verdict: failed, reason: ReasonWorse, message: "worse than the tolerance of 5%"},
-		"noise, same":     {evidence: noisy(1, 0.06), verdict: passed, reason: ReasonHolds, message: "within the tolerance of 5%"},
-		"sequential":      {evidence: sequential, verdict: failed, reason: ReasonWorse, message: "(from -15.4% to -14.6% with a confidence of 95.9%; 6 runs, 6 there)"},
-		"higher latency":  {metric: latency, evidence: slower(1.1), verdict: failed, reason: ReasonWorse, message: "is 10.0% higher than"},
-		"lower latency":   {metric: latency, evidence: slower(0.5), verdict: passed, reason: ReasonHolds, message: "is 50.0% lower than"},
+		"within noise": {evidence: noisy(0.9, 0.06), verdict: inconclusive, reason: ReasonUnclear,
+			message: "neither worse than twice the noise of 6.18%, which is more than the tolerance of 5%"},
+		"beyond noise": {evidence: noisy(0.8, 0.06), verdict: failed, reason: ReasonWorse, message: "worse than twice the noise"},
+		"little noise": {evidence: noisy(0.9, 0.01), verdict: failed, reason: ReasonWorse, message: "worse than the tolerance of 5%"},
+		"noise, same":  {evidence: noisy(1, 0.06), verdict: passed, reason: ReasonHolds, message: "within the tolerance of 5%"},
+		"sequential": {evidence: sequential, verdict: failed, reason: ReasonWorse,
+			message: "(from -15.4% to -14.6% with a confidence of 95.9%; 6 runs, 6 there)"},
+		"higher latency": {metric: latency, evidence: slower(1.1), verdict: failed, reason: ReasonWorse, message: "is 10.0% higher than"},
+		"lower latency":  {metric: latency, evidence: slower(0.5), verdict: passed, reason: ReasonHolds, message: "is 50.0% lower than"},
 	} {
 		t.Run(name, func(t *testing.T) { c.check(t, toVariant) })
 	}
@@ -159,9 +173,11 @@ func TestFamily(t *testing.T) {
 	if status := judgeOnly(t, evidence, gates[:2], "new", "old")[0]; status.Verdict != inconclusive {
 		t.Errorf("two looks share the level: %+v", status)
 	}
-	two := evidenceOf(measured("old", scanned, scaled(1)...), measured("new", scanned, scaled(1)...), measured("newer", scanned, scaled(0.9)...))
+	two := evidenceOf(measured("old", scanned, scaled(1)...), measured("new", scanned, scaled(1)...),
+		measured("newer", scanned, scaled(0.9)...))
 	status := judgeOnly(t, two, gates[:1], "new", "newer", "old")[0]
-	if status.Verdict != failed || len(status.Comparisons) != 2 || status.Comparisons[0].Variant != "newer" || status.Comparisons[1].Verdict != passed {
+	if status.Verdict != failed || len(status.Comparisons) != 2 || status.Comparisons[0].Variant != "newer" ||
+		status.Comparisons[1].Verdict != passed {
 		t.Errorf("%+v", status)
 	}
 }
@@ -223,18 +239,23 @@ func TestCompareWithBaseline(t *testing.T) {
 	uncalibrated.Noise = Noise{Refused: &Refusal{ReasonCalibrationUnlike, "another node", true}}
 	good := stored(results.UnitBytesPerSecond, scaled(1)...)
 	for name, c := range map[string]comparing{
-		"same":         {evidence: with(1, good), verdict: passed, reason: ReasonHolds, message: "in the baseline (from"},
-		"worse":        {evidence: with(0.85, good), verdict: failed, reason: ReasonWorse, message: "6 runs, 6 there): worse than the tolerance of 5%, p = 0.0022"},
-		"better":       {evidence: with(2, good), verdict: passed, reason: ReasonHolds, message: "100.0% higher than in the baseline"},
-		"one sample":   {evidence: with(0.1, stored(results.UnitBytesPerSecond, 1000000)), verdict: inconclusive, reason: ReasonTooFewRuns, message: "make at least 49 repetitions for 2 comparisons, or compare with more than 1 run"},
+		"same": {evidence: with(1, good), verdict: passed, reason: ReasonHolds, message: "in the baseline (from"},
+		"worse": {evidence: with(0.85, good), verdict: failed, reason: ReasonWorse,
+			message: "6 runs, 6 there): worse than the tolerance of 5%, p = 0.0022"},
+		"better": {evidence: with(2, good), verdict: passed, reason: ReasonHolds, message: "100.0% higher than in the baseline"},
+		"one sample": {evidence: with(0.1, stored(results.UnitBytesPerSecond, 1000000)), verdict: inconclusive, reason: ReasonTooFewRuns,
+			message: "make at least 49 repetitions for 2 comparisons, or compare with more than 1 run"},
 		"nothing":      {evidence: with(1, Earlier{}), verdict: inconclusive, reason: ReasonNoData, message: "baseline accept"},
 		"other metric": {evidence: with(1, stored("", []int64{}...)), verdict: inconclusive, reason: ReasonNoData},
-		"other unit":   {evidence: with(1, stored("KiB/s", scaled(1)...)), verdict: invalid, reason: ReasonBaselineInvalid, message: "measured in bytes/s"},
+		"other unit": {evidence: with(1, stored("KiB/s", scaled(1)...)), verdict: invalid, reason: ReasonBaselineInvalid,
+			message: "measured in bytes/s"},
 		"zeros":        {evidence: with(1, stored(results.UnitBytesPerSecond, 0, 0, 0, 0, 0, 0)), verdict: inconclusive, reason: ReasonNoRatio},
 		"changed":      {evidence: with(1, changed), verdict: invalid, reason: ReasonBaselineUnlike, message: "other phases"},
 		"uncalibrated": {evidence: uncalibrated, verdict: invalid, reason: ReasonCalibrationUnlike, message: "another node"},
-		"missing":      {evidence: with(1, Earlier{Refused: &Refusal{ReasonBaselineMissing, "ConfigMap b is not there", false}}), verdict: inconclusive, reason: ReasonBaselineMissing, message: "ConfigMap b is not there"},
-		"unlike":       {evidence: with(1, Earlier{Refused: &Refusal{ReasonBaselineUnlike, "another kernel", true}}), verdict: invalid, reason: ReasonBaselineUnlike, message: "another kernel"},
+		"missing": {evidence: with(1, Earlier{Refused: &Refusal{ReasonBaselineMissing, "ConfigMap b is not there", false}}),
+			verdict: inconclusive, reason: ReasonBaselineMissing, message: "ConfigMap b is not there"},
+		"unlike": {evidence: with(1, Earlier{Refused: &Refusal{ReasonBaselineUnlike, "another kernel", true}}), verdict: invalid,
+			reason: ReasonBaselineUnlike, message: "another kernel"},
 	} {
 		t.Run(name, func(t *testing.T) { c.check(t, toBaseline) })
 	}
@@ -275,10 +296,12 @@ func TestCompareDefinitionsAreChecked(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}
-	if _, err := Compile([]v1alpha1.Gate{compareGate("aged-scan.readLatencyMeanNanoseconds", toHistory, "")}, somePhases, []string{"old"}); err == nil || !strings.Contains(err.Error(), "primary metrics only") {
+	if _, err := Compile([]v1alpha1.Gate{compareGate("aged-scan.readLatencyMeanNanoseconds", toHistory, "")}, somePhases,
+		[]string{"old"}); err == nil || !strings.Contains(err.Error(), "primary metrics only") {
 		t.Error(err)
 	}
-	if _, err := Compile([]v1alpha1.Gate{compareGate(scanned, toVariant, "old")}, somePhases, []string{"old"}); err == nil || !strings.Contains(err.Error(), "nothing but") {
+	if _, err := Compile([]v1alpha1.Gate{compareGate(scanned, toVariant, "old")}, somePhases, []string{"old"}); err == nil ||
+		!strings.Contains(err.Error(), "nothing but") {
 		t.Error(err)
 	}
 }

@@ -64,20 +64,27 @@ func TestCompileRefuses(t *testing.T) {
 		"phase as a list":     {expression("phase('aged-scan').all(m, phase('aged-scan')[m] > 5.0)"), []string{"choose one"}},
 		"index":               {expression("phase('aged-scan')['readBytesPerSecond'] > 5.0"), []string{"1:6", "choose one"}},
 		"has":                 {expression("has(" + aged + ")"), []string{"remove it", "Inconclusive"}},
-		"unknown phase":       {expression("phase('aged-scam').readBytesPerSecond > 5.0"), []string{"1:7", `phase "aged-scam"`, `did you mean "aged-scan"`}},
-		"unknown phase, far":  {expression("phase('xxxxxxxx').readBytesPerSecond > 5.0"), []string{"use one of fill, fresh-scan, age, aged-scan"}},
-		"unknown metric":      {expression("phase('aged-scan').readBytePerSeconds > 5.0"), []string{"1:19", `metric "readBytePerSeconds"`, `did you mean "readBytesPerSecond"`}},
-		"metric, other case":  {expression("phase('aged-scan').readbytespersecond > 5.0"), []string{`did you mean "readBytesPerSecond"`}},
-		"metric, far":         {expression("phase('aged-scan').q > 5.0"), []string{"use one of", "more"}},
-		"unknown variant":     {expression("variant('r8k,pool.ashift=13').phase('aged-scan').readBytesPerSecond > 5.0"), []string{"1:9", `did you mean "r8k,pool.ashift=12"`}},
-		"all three unknown":   {expression("variant('v').phase('p').m > 5.0"), []string{`variant "v"`, `phase "p"`, `metric "m"`}},
-		"variant alone":       {expression("variant('r8k,pool.ashift=12') == variant('r8k,pool.ashift=12')"), []string{"go on from the variant", "variant('NAME').phase('NAME').METRIC"}},
-		"variant in a list":   {expression("[variant('r8k,pool.ashift=12')].size() == 1"), []string{"1:9", "only part of a reference"}},
-		"variant, no phase":   {expression("variant('r8k,pool.ashift=12').readBytesPerSecond > 5.0"), []string{"1:30", "go on from the variant"}},
-		"computed phase":      {expression("phase(true ? 'age' : 'fill').readBytesPerSecond > 5.0"), []string{"1:12", "needs a name in quotes"}},
-		"computed variant":    {expression("variant(true ? 'a' : 'b').phase('age').readBytesPerSecond > 5.0"), []string{"needs a name in quotes"}},
-		"phase from a loop":   {expression("['age', 'fill'].all(p, phase(p).readBytesPerSecond > 5.0)"), []string{"needs a name in quotes"}},
-		"joined phase":        {expression("phase('aged' + '-scan').readBytesPerSecond > 5.0"), []string{"1:14", "no matching overload", "in one piece"}},
+		"unknown phase": {expression("phase('aged-scam').readBytesPerSecond > 5.0"),
+			[]string{"1:7", `phase "aged-scam"`, `did you mean "aged-scan"`}},
+		"unknown phase, far": {expression("phase('xxxxxxxx').readBytesPerSecond > 5.0"),
+			[]string{"use one of fill, fresh-scan, age, aged-scan"}},
+		"unknown metric": {expression("phase('aged-scan').readBytePerSeconds > 5.0"), []string{"1:19", `metric "readBytePerSeconds"`,
+			`did you mean "readBytesPerSecond"`}},
+		"metric, other case": {expression("phase('aged-scan').readbytespersecond > 5.0"), []string{`did you mean "readBytesPerSecond"`}},
+		"metric, far":        {expression("phase('aged-scan').q > 5.0"), []string{"use one of", "more"}},
+		"unknown variant": {expression("variant('r8k,pool.ashift=13').phase('aged-scan').readBytesPerSecond > 5.0"),
+			[]string{"1:9", `did you mean "r8k,pool.ashift=12"`}},
+		"all three unknown": {expression("variant('v').phase('p').m > 5.0"), []string{`variant "v"`, `phase "p"`, `metric "m"`}},
+		"variant alone": {expression("variant('r8k,pool.ashift=12') == variant('r8k,pool.ashift=12')"),
+			[]string{"go on from the variant", "variant('NAME').phase('NAME').METRIC"}},
+		"variant in a list": {expression("[variant('r8k,pool.ashift=12')].size() == 1"), []string{"1:9", "only part of a reference"}},
+		"variant, no phase": {expression("variant('r8k,pool.ashift=12').readBytesPerSecond > 5.0"), []string{"1:30", "go on from the variant"}},
+		"computed phase":    {expression("phase(true ? 'age' : 'fill').readBytesPerSecond > 5.0"), []string{"1:12", "needs a name in quotes"}},
+		"computed variant": {expression("variant(true ? 'a' : 'b').phase('age').readBytesPerSecond > 5.0"),
+			[]string{"needs a name in quotes"}},
+		"phase from a loop": {expression("['age', 'fill'].all(p, phase(p).readBytesPerSecond > 5.0)"), []string{"needs a name in quotes"}},
+		"joined phase": {expression("phase('aged' + '-scan').readBytesPerSecond > 5.0"),
+			[]string{"1:14", "no matching overload", "in one piece"}},
 		"phase without quote": {expression("phase(fill).readBytesPerSecond > 5.0"), []string{"undeclared reference to 'fill'", "in quotes"}},
 		"phase with number":   {expression("phase(1).readBytesPerSecond > 5.0"), []string{"in quotes"}},
 		"phase as a variable": {expression("phase.readBytesPerSecond > 5.0"), []string{"phase('NAME').METRIC"}},
@@ -157,7 +164,8 @@ func TestCompileReportsEveryGate(t *testing.T) {
 		{Name: "first", Expression: "oops"}, {Name: "second", Expression: aged + " > 1.0"}, {Name: "third", Expression: "oops"},
 	}
 	_, err := Compile(gates, somePhases, matrix)
-	if err == nil || !strings.Contains(err.Error(), `"first"`) || !strings.Contains(err.Error(), `"third"`) || strings.Contains(err.Error(), `"second"`) {
+	if err == nil || !strings.Contains(err.Error(), `"first"`) || !strings.Contains(err.Error(), `"third"`) ||
+		strings.Contains(err.Error(), `"second"`) {
 		t.Errorf("want the first and the third gate, got: %v", err)
 	}
 }

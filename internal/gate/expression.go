@@ -106,7 +106,8 @@ func (e expressionRule) judgeVariant(ctx context.Context, measured measurements,
 			text: fmt.Sprintf("at %s of the expression, %s; %s", e.position(found.id), found.first, text)}
 	}
 	if err != nil {
-		return opinion{variant: variant, verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed, text: fmt.Sprintf("%s; %s", evaluationError(err), text)}
+		return opinion{variant: variant, verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed,
+			text: fmt.Sprintf("%s; %s", evaluationError(err), text)}
 	}
 	switch value {
 	case types.True:
@@ -114,7 +115,8 @@ func (e expressionRule) judgeVariant(ctx context.Context, measured measurements,
 	case types.False:
 		return opinion{variant: variant, verdict: v1alpha1.VerdictFailed, reason: ReasonDoesNotHold, text: text}
 	default:
-		return opinion{variant: variant, verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed, text: "the expression is neither true nor false; " + text}
+		return opinion{variant: variant, verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed,
+			text: "the expression is neither true nor false; " + text}
 	}
 }
 

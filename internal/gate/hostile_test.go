@@ -124,7 +124,8 @@ func TestDocumentationIsComplete(t *testing.T) {
 	}
 	want := []string{
 		ReasonHolds, ReasonDoesNotHold, ReasonBelowMinimum, ReasonAboveMaximum, ReasonNoData, ReasonEvaluationFailed,
-		ReasonWorse, ReasonUnclear, ReasonTooFewRuns, ReasonNotIndependent, ReasonNoRatio, ReasonTooCoarse, ReasonRunsMissing, ReasonBaselineMissing, ReasonBaselineInvalid, ReasonBaselineUnlike,
+		ReasonWorse, ReasonUnclear, ReasonTooFewRuns, ReasonNotIndependent, ReasonNoRatio, ReasonTooCoarse, ReasonRunsMissing,
+		ReasonBaselineMissing, ReasonBaselineInvalid, ReasonBaselineUnlike,
 		ReasonCalibrationMissing, ReasonCalibrationInvalid, ReasonCalibrationUnlike,
 	}
 	for _, metric := range results.Metrics() {

@@ -14,16 +14,18 @@ func TestOverall(t *testing.T) {
 		want     v1alpha1.Verdict
 		message  string
 	}{
-		"no gates":              {nil, passed, "all runs are valid; there are no gates"},
-		"one holds":             {[]v1alpha1.Verdict{passed}, passed, "the gate g0 holds"},
-		"all hold":              {[]v1alpha1.Verdict{passed, passed}, passed, "all 2 gates hold"},
-		"one fails":             {[]v1alpha1.Verdict{failed}, failed, "the only gate failed: g0 (R)"},
-		"failed beats all":      {[]v1alpha1.Verdict{invalid, inconclusive, failed, passed, failed}, failed, "2 of 5 gates failed: g2 (R), g4 (R)"},
+		"no gates":  {nil, passed, "all runs are valid; there are no gates"},
+		"one holds": {[]v1alpha1.Verdict{passed}, passed, "the gate g0 holds"},
+		"all hold":  {[]v1alpha1.Verdict{passed, passed}, passed, "all 2 gates hold"},
+		"one fails": {[]v1alpha1.Verdict{failed}, failed, "the only gate failed: g0 (R)"},
+		"failed beats all": {[]v1alpha1.Verdict{invalid, inconclusive, failed, passed, failed}, failed,
+			"2 of 5 gates failed: g2 (R), g4 (R)"},
 		"invalid beats no data": {[]v1alpha1.Verdict{inconclusive, passed, invalid}, invalid, "1 of 3 gates could not be evaluated: g2 (R)"},
 		"no data beats passed":  {[]v1alpha1.Verdict{inconclusive, passed}, inconclusive, "1 of 2 gates could not be decided: g0 (R)"},
-		"all without data":      {[]v1alpha1.Verdict{inconclusive, inconclusive}, inconclusive, "all 2 gates could not be decided: g0 (R), g1 (R)"},
-		"unknown never passes":  {[]v1alpha1.Verdict{passed, "Perhaps"}, inconclusive, "1 of 2 gates could not be decided: g1 (R)"},
-		"empty never passes":    {[]v1alpha1.Verdict{""}, inconclusive, "the only gate could not be decided: g0 (R)"},
+		"all without data": {[]v1alpha1.Verdict{inconclusive, inconclusive}, inconclusive,
+			"all 2 gates could not be decided: g0 (R), g1 (R)"},
+		"unknown never passes": {[]v1alpha1.Verdict{passed, "Perhaps"}, inconclusive, "1 of 2 gates could not be decided: g1 (R)"},
+		"empty never passes":   {[]v1alpha1.Verdict{""}, inconclusive, "the only gate could not be decided: g0 (R)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var gates []v1alpha1.GateStatus

@@ -57,7 +57,8 @@ func (c *comparison) decide(one *opinion, family int, level float64) {
 		one.text = fmt.Sprintf("%s: so few runs cannot show that it is worse, however bad they are: %s", text, c.enough(family, level))
 	default:
 		one.verdict, one.reason = v1alpha1.VerdictInconclusive, ReasonUnclear
-		one.text = fmt.Sprintf("%s: neither worse than %s (p = %s) nor within the tolerance of %s (p = %s): make more repetitions, or accept more",
+		one.text = fmt.Sprintf("%s: neither worse than %s (p = %s) nor within the tolerance of %s (p = %s): "+
+			"make more repetitions, or accept more",
 			text, c.limitWords(), probability(c.pFamily), share(c.tolerance), probability(c.pWithin))
 	}
 }

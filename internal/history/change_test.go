@@ -143,7 +143,8 @@ func TestJudgeSeveral(t *testing.T) {
 		{"what was long ago is normal", []Change{change("a", 11, 100, 70), change("b", 10, 70, 80)}, Better, 80.0/70 - 1, "b"},
 	} {
 		got := judge(test.changes, 0.05)
-		if got.Outcome != test.want || math.Abs(got.Share-test.share) > 1e-9 || got.Experiment != test.since || got.Causes[0] != "of "+test.since {
+		if got.Outcome != test.want || math.Abs(got.Share-test.share) > 1e-9 || got.Experiment != test.since || got.Causes[0] != "of "+
+			test.since {
 			t.Errorf("%s: %+v", test.name, got)
 		}
 	}
@@ -167,7 +168,8 @@ func BenchmarkChanges(b *testing.B) {
 	for i := range MaxPoints {
 		point := Point{Experiment: fmt.Sprint("e", i), FinishedAt: monday.Add(time.Duration(i) * time.Hour)}
 		for k := range 74 {
-			point.Metrics = append(point.Metrics, Metric{Path{fmt.Sprint("v", k), "scan", "readBytesPerSecond"}, noisy(source, int64(1_000_000-i/50*200_000), 1)[0], 6})
+			point.Metrics = append(point.Metrics, Metric{Path{fmt.Sprint("v", k), "scan", "readBytesPerSecond"},
+				noisy(source, int64(1_000_000-i/50*200_000), 1)[0], 6})
 		}
 		series.Append(point)
 	}

@@ -77,7 +77,8 @@ func PointOf(experiment *results.Experiment, more map[string]string) (Point, boo
 	if experiment.State != results.StateComplete || experiment.FinishedAt == nil || experiment.Experiment == "" {
 		return Point{}, false
 	}
-	point := Point{Experiment: experiment.Experiment, FinishedAt: experiment.FinishedAt.UTC().Truncate(time.Second), Verdict: experiment.Verdict,
+	point := Point{Experiment: experiment.Experiment, FinishedAt: experiment.FinishedAt.UTC().Truncate(time.Second),
+		Verdict:     experiment.Verdict,
 		Environment: environment(experiment, more)}
 	for _, variant := range experiment.Variants {
 		for _, phase := range variant.Phases {
@@ -118,7 +119,8 @@ func environment(experiment *results.Experiment, more map[string]string) map[str
 func lasting(key string) bool {
 	for _, part := range strings.FieldsFunc(strings.ToLower(key), func(r rune) bool { return r == '.' || r == '_' || r == '-' }) {
 		switch part {
-		case "warning", "steadystate", "boot", "bootid", "uptime", "load", "outcome", "pool", "dataset", "source", "guid", "uuid", "seed", "random_seed":
+		case "warning", "steadystate", "boot", "bootid", "uptime", "load", "outcome", "pool", "dataset", "source", "guid", "uuid", "seed",
+			"random_seed":
 			return false
 		}
 	}

@@ -47,10 +47,13 @@ func update(series *Series, from int, environment map[string]string) {
 
 func TestPointOf(t *testing.T) {
 	finished := monday.Add(time.Millisecond)
-	experiment := &results.Experiment{State: results.StateComplete, Experiment: "abc", FinishedAt: &finished, Verdict: "Failed", NodeName: "n1",
-		Environment: map[string][]string{"kernel": {"6.12"}, "fio": {"3.33", "3.39"}, "warning.clockSource": {"hpet"}, "zfs.pool": {"sb-1"}, "system.boot-id": {"x"}, "long": {strings.Repeat("ä", 200)}},
+	experiment := &results.Experiment{State: results.StateComplete, Experiment: "abc", FinishedAt: &finished, Verdict: "Failed",
+		NodeName: "n1",
+		Environment: map[string][]string{"kernel": {"6.12"}, "fio": {"3.33", "3.39"}, "warning.clockSource": {"hpet"}, "zfs.pool": {"sb-1"},
+			"system.boot-id": {"x"}, "long": {strings.Repeat("ä", 200)}},
 		Variants: []results.VariantResult{{Name: "default", Phases: []results.PhaseResult{{Name: "scan", Metrics: []results.MetricResult{
-			{Name: "readBytesPerSecond", Median: 7, Runs: 3}, {Name: "readBytes", Median: 8, Runs: 3}, {Name: "unheardOf", Median: 9, Runs: 3}}}}}, {Name: "empty"}},
+			{Name: "readBytesPerSecond", Median: 7, Runs: 3}, {Name: "readBytes", Median: 8, Runs: 3}, {Name: "unheardOf", Median: 9, Runs: 3}}}}},
+			{Name: "empty"}},
 	}
 	point, complete := PointOf(experiment, map[string]string{"spec": "q"})
 	want := Point{Experiment: "abc", FinishedAt: monday, Verdict: "Failed", Metrics: []Metric{{reads, 7, 3}},

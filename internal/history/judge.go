@@ -49,8 +49,9 @@ func Judge(series *Series, current Point, path Path, tolerance float64, seed uin
 		return Judgement{Outcome: TooFew, Sentence: fmt.Sprintf("%s was not measured in this experiment", path)}, nil
 	}
 	if len(values) < LeastPoints {
-		return Judgement{Outcome: TooFew, Sentence: fmt.Sprintf("%s has %d experiments with this one, and a change can be told from %d on: let it run %d more",
-			path, len(values), LeastPoints, LeastPoints-len(values))}, nil
+		return Judgement{Outcome: TooFew,
+			Sentence: fmt.Sprintf("%s has %d experiments with this one, and a change can be told from %d on: let it run %d more",
+				path, len(values), LeastPoints, LeastPoints-len(values))}, nil
 	}
 	changes, err := changesOf(with, path, seed)
 	if err != nil {
@@ -60,7 +61,8 @@ func Judge(series *Series, current Point, path Path, tolerance float64, seed uin
 		return Judgement{Outcome: Unchanged, Sentence: fmt.Sprintf("%s has not changed in %d experiments", path, len(values))}, nil
 	}
 	if lately := changes[len(changes)-1]; lately.Ago > RecentPoints {
-		return Judgement{Outcome: Unchanged, Sentence: fmt.Sprintf("no change in the last %d experiments; the last one before: %s", RecentPoints, lately)}, nil
+		return Judgement{Outcome: Unchanged, Sentence: fmt.Sprintf("no change in the last %d experiments; the last one before: %s", RecentPoints,
+			lately)}, nil
 	}
 	return judge(changes, tolerance), nil
 }

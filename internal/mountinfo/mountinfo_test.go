@@ -33,7 +33,8 @@ func TestAt(t *testing.T) {
 		"/proc":      {Device: "0:218", Root: "/", Point: "/proc", FSType: "proc", Source: "proc"},
 	} {
 		got, err := At(mounts, path)
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Mount{}, "ID", "Parent", "Shared", "Master", "Options", "SuperOptions")); err != nil || diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Mount{}, "ID", "Parent", "Shared", "Master", "Options",
+			"SuperOptions")); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", path, err, diff)
 		}
 	}
@@ -53,7 +54,8 @@ func TestParseLine(t *testing.T) {
 	if got, err := ParseLine("36 35 0:98 / /mnt rw - tmpfs  rw"); err != nil || got.Source != "" || got.SuperOptions != "rw" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, bad := range []string{"", "nonsense\n", "1 2 3 / relative rw - ext4 x rw", "1 2 3 / /point rw ext4 x rw", "1 2 3 / /point rw - ext4", "1 2 3 / /point - ext4 x rw"} {
+	for _, bad := range []string{"", "nonsense\n", "1 2 3 / relative rw - ext4 x rw", "1 2 3 / /point rw ext4 x rw",
+		"1 2 3 / /point rw - ext4", "1 2 3 / /point - ext4 x rw"} {
 		if found, err := ParseLine(bad); err == nil {
 			t.Errorf("%q: %+v", bad, found)
 		}

@@ -85,14 +85,16 @@ func TestPropagationOfTheKernel(t *testing.T) {
 	const source = "storagebench-test"
 	top := t.TempDir()
 	at, own := top+"/node/lib/volumes/data", top+"/node/lib/volumes/data/own"
-	host := newSpace(t, nil, "private", fmt.Sprintf("mkdir %s/node %s/pod; mount -t tmpfs node %s/node; mount --make-shared %s/node; mkdir -p %s", top, top, top, top, own))
+	host := newSpace(t, nil, "private",
+		fmt.Sprintf("mkdir %s/node %s/pod; mount -t tmpfs node %s/node; mount --make-shared %s/node; mkdir -p %s", top, top, top, top, own))
 	pod := func(format string) string { return strings.ReplaceAll(format, "TOP", top) }
 	spaces := map[string]*space{
-		"a peer":                            newSpace(t, host, "unchanged", ""),
-		"a slave":                           newSpace(t, host, "slave", ""),
-		"a pod with the node's root":        newSpace(t, host, "slave", pod("mount --rbind TOP/node TOP/pod; mount --make-rslave TOP/pod")),
-		"a pod that mounts for the node":    newSpace(t, host, "unchanged", pod("mount --rbind TOP/node TOP/pod")),
-		"a pod with a folder above":         newSpace(t, host, "slave", pod("mount --bind TOP/node/lib/volumes TOP/pod; mount --make-slave TOP/pod")),
+		"a peer":                         newSpace(t, host, "unchanged", ""),
+		"a slave":                        newSpace(t, host, "slave", ""),
+		"a pod with the node's root":     newSpace(t, host, "slave", pod("mount --rbind TOP/node TOP/pod; mount --make-rslave TOP/pod")),
+		"a pod that mounts for the node": newSpace(t, host, "unchanged", pod("mount --rbind TOP/node TOP/pod")),
+		"a pod with a folder above": newSpace(t, host, "slave",
+			pod("mount --bind TOP/node/lib/volumes TOP/pod; mount --make-slave TOP/pod")),
 		"a pod that was there before alone": newSpace(t, host, "private", pod("mount --rbind TOP/node TOP/pod")),
 	}
 	between := newSpace(t, host, "slave", pod("mount --make-shared TOP/node"))
@@ -106,8 +108,10 @@ func TestPropagationOfTheKernel(t *testing.T) {
 	}
 	spaces["a later slave"] = newSpace(t, host, "slave", "")
 	spaces["a private copy"] = newSpace(t, host, "private", "")
-	spaces["a pod with its own copy of the root"] = newSpace(t, host, "slave", pod("mount --rbind TOP/node TOP/pod; mount --make-rprivate TOP/pod"))
-	spaces["a pod with the file system itself"] = newSpace(t, host, "slave", "mkdir -p "+pod("TOP/pod")+at[len(top):]+"; mount --bind "+own+" "+pod("TOP/pod")+at[len(top):])
+	spaces["a pod with its own copy of the root"] = newSpace(t, host, "slave",
+		pod("mount --rbind TOP/node TOP/pod; mount --make-rprivate TOP/pod"))
+	spaces["a pod with the file system itself"] = newSpace(t, host, "slave", "mkdir -p "+pod("TOP/pod")+at[len(top):]+"; mount --bind "+own+
+		" "+pod("TOP/pod")+at[len(top):])
 	// What stays, by the place in the pod.
 	stays := map[string]string{"a private copy": own, "a pod with its own copy of the root": top + "/pod/lib/volumes/data/own",
 		"a pod with the file system itself": pod("TOP/pod") + at[len(top):]}
@@ -122,7 +126,8 @@ func TestPropagationOfTheKernel(t *testing.T) {
 	if !propagation.Reaches(from) {
 		t.Error("the mount itself is not reached")
 	}
-	if output, err := exec.Command("nsenter", fmt.Sprintf("--mount=/proc/%d/ns/mnt", host.pid), "--", "umount", own).CombinedOutput(); err != nil {
+	if output, err := exec.Command("nsenter", fmt.Sprintf("--mount=/proc/%d/ns/mnt", host.pid), "--", "umount",
+		own).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
 	for name, one := range spaces {

@@ -1,4 +1,5 @@
-// Package naming has the names of everything that the manager and the agent make and find again: objects, pools, datasets, marks and folders.
+// Package naming has the names of everything that the manager and the agent make and find again: objects, pools, datasets, marks and
+// folders.
 package naming
 
 import (

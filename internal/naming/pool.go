@@ -56,12 +56,12 @@ func MountPoints(pool *v1alpha1.BenchmarkPool) []string {
 	return points
 }
 
-// VolumeFolder is the folder of a mounted dataset that pods get. It is there only while the dataset is mounted: a kubelet that does not find
-// it lets the pod wait.
+// VolumeFolder is the folder of a mounted dataset that pods get. It is there only while the dataset is mounted: a kubelet that does not
+// find it lets the pod wait.
 const VolumeFolder = "data"
 
-// VolumePath is the folder of a mounted dataset that pods get. While the dataset is not mounted there is no such folder, so that the kubelet
-// lets the pod wait, and nothing is written to the node's own disk.
+// VolumePath is the folder of a mounted dataset that pods get. While the dataset is not mounted there is no such folder, so that the
+// kubelet lets the pod wait, and nothing is written to the node's own disk.
 func VolumePath(pool string, dataset v1alpha1.DatasetPath) string {
 	return path.Join(MountPoint(pool, dataset), VolumeFolder)
 }

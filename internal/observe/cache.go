@@ -188,7 +188,8 @@ func JudgeCache(expectation string, applicationReadBytes int64, delta Delta) (ok
 	}
 	if expectation == "Cold" {
 		if million-verdict.fromDevices > tolerance {
-			return false, "expected a cold cache, but " + stated + "; read much more than fits into memory, empty the caches before, or declare Warm or Any"
+			return false, "expected a cold cache, but " + stated +
+				"; read much more than fits into memory, empty the caches before, or declare Warm or Any"
 		}
 		if verdict.doubt != "" {
 			return false, "expected a cold cache, which can't be checked: " + verdict.doubt + ", or declare Any if it does not matter"

@@ -59,7 +59,8 @@ func visible(fsType, number string) map[string]string {
 // changed is what an observer says if the counters of some groups grew from zero.
 func changed(o *Observer, grown map[string]map[string]uint64) Delta {
 	start := time.Now()
-	before, after := Snapshot{at: start, groups: map[string]group{}, missing: o.unknown}, Snapshot{at: start.Add(time.Minute), groups: map[string]group{}}
+	before, after := Snapshot{at: start, groups: map[string]group{}, missing: o.unknown},
+		Snapshot{at: start.Add(time.Minute), groups: map[string]group{}}
 	for name, counters := range grown {
 		before.groups[name], after.groups[name] = newGroup(), newGroup()
 		for key, value := range counters {
@@ -105,7 +106,8 @@ func TestLoopDevicesHideACache(t *testing.T) {
 			if cold != c.cold || warm != c.warm {
 				t.Errorf("cold is %v: %s\nwarm is %v: %s", cold, coldWords, warm, warmWords)
 			}
-			if c.fromDevice == read && c.doubt != "" && (!strings.Contains(coldWords, c.doubt) || !strings.Contains(coldWords, "can't be checked") || !strings.Contains(coldWords, "declare Any")) {
+			if c.fromDevice == read && c.doubt != "" && (!strings.Contains(coldWords, c.doubt) || !strings.Contains(coldWords, "can't be checked") ||
+				!strings.Contains(coldWords, "declare Any")) {
 				t.Errorf("it says %q", coldWords)
 			}
 			if _, words := JudgeCache("Any", read, delta); !strings.Contains(words, c.doubt) {
@@ -188,7 +190,8 @@ func TestEffectiveARC(t *testing.T) {
 		"defaults":    {nil, map[string]string{}},
 		"max":         {map[string]string{"zfs_arc_max": "8000"}, map[string]string{"zfs.arc.maxBytes": "8000"}},
 		"max ignored": {map[string]string{"zfs_arc_max": "1"}, map[string]string{"zfs.arc.maxBytes": "8000"}},
-		"both":        {map[string]string{"zfs_arc_max": "8000", "zfs_arc_min": "100"}, map[string]string{"zfs.arc.maxBytes": "8000", "zfs.arc.minBytes": "100"}},
+		"both": {map[string]string{"zfs_arc_max": "8000", "zfs_arc_min": "100"}, map[string]string{"zfs.arc.maxBytes": "8000",
+			"zfs.arc.minBytes": "100"}},
 	} {
 		files := map[string]string{}
 		for parameter, value := range c.parameters {

@@ -91,7 +91,8 @@ func (s Snapshot) Without(from, to Snapshot) Snapshot {
 			}
 		}
 		if lost := len(earlier.counters) - len(moved.counters); lost > 0 {
-			shifted.missing = append(shifted.missing, fmt.Sprintf("%d counters of %s are not available: they were reset between two rounds.", lost, name))
+			shifted.missing = append(shifted.missing, fmt.Sprintf("%d counters of %s are not available: they were reset between two rounds.", lost,
+				name))
 		}
 		shifted.groups[name] = moved
 	}
@@ -129,7 +130,8 @@ func (o *Observer) Between(before, after Snapshot) Delta {
 		c.metrics["cacheHitPartsPerMillion"] = million - share
 		c.details.MetricSources["cacheHitPartsPerMillion"] = "zfs.arc"
 	}
-	return Delta{Metrics: c.metrics, Details: encodeDetails(c.details), Unavailable: bounded(c.missing), Load: o.collectLoad(c.details.Sources, elapsed), evidence: found}
+	return Delta{Metrics: c.metrics, Details: encodeDetails(c.details), Unavailable: bounded(c.missing),
+		Load: o.collectLoad(c.details.Sources, elapsed), evidence: found}
 }
 
 // compare notes the changes of one source.

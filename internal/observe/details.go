@@ -18,7 +18,8 @@ func (o *Observer) describe() volumeDetails {
 	}
 	counted := o.devices.counted()
 	for _, d := range o.devices.all {
-		into.Devices = append(into.Devices, deviceDetail{Name: d.name, Kind: d.kind, Below: namesOf(d.below), Counted: slices.Contains(counted, d)})
+		into.Devices = append(into.Devices, deviceDetail{Name: d.name, Kind: d.kind, Below: namesOf(d.below),
+			Counted: slices.Contains(counted, d)})
 	}
 	return into
 }

@@ -182,10 +182,12 @@ func (t *deviceTree) descendLoop(d *device, folder string) error {
 	}
 	switch m.FSType {
 	case "zfs": // it caches whatever direct I/O is asked for
-		d.cached = fmt.Sprintf("reads of the loop device %s may come from the ARC of the node: its file is on ZFS; put it on another file system with losetup --direct-io=on", d.name)
+		d.cached = fmt.Sprintf("reads of the loop device %s may come from the ARC of the node: its file is on ZFS; put it on another file "+
+			"system with losetup --direct-io=on", d.name)
 		return errors.New("the file below the loop device is on ZFS")
 	case "tmpfs", "ramfs":
-		d.cached = fmt.Sprintf("reads of the loop device %s come from memory: its file is on %s; put it on a disk with losetup --direct-io=on", d.name, m.FSType)
+		d.cached = fmt.Sprintf("reads of the loop device %s come from memory: its file is on %s; put it on a disk with losetup --direct-io=on",
+			d.name, m.FSType)
 	}
 	numbers, err := devicesOfMount(t.system, m)
 	if err != nil {

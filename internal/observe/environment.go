@@ -28,7 +28,8 @@ var zfsParameters = []string{
 	"zfs_vdev_max_active", "zfs_vdev_sync_read_max_active", "zfs_vdev_sync_write_max_active", "zfs_vdev_async_read_max_active",
 	"zfs_vdev_async_write_max_active", "zfs_vdev_scrub_max_active", "zfs_vdev_aggregation_limit",
 	"zfs_vdev_aggregation_limit_non_rotating", "zfs_vdev_read_gap_limit", "zfs_vdev_write_gap_limit", "zfs_abd_scatter_enabled",
-	"metaslab_force_ganging", "spa_asize_inflation", "spa_slop_shift", "zvol_threads", "zvol_request_sync", "zfs_multihost_interval", "zfs_flags",
+	"metaslab_force_ganging", "spa_asize_inflation", "spa_slop_shift", "zvol_threads", "zvol_request_sync", "zfs_multihost_interval",
+	"zfs_flags",
 }
 
 // fingerprint collects what is known; what is empty stays out.

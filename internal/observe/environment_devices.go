@@ -95,7 +95,8 @@ func (o *Observer) warn(facts fingerprint) {
 func (o *Observer) warnClock(facts fingerprint) {
 	switch source := facts["clockSource"]; source {
 	case "hpet", "acpi_pm", "jiffies", "refined-jiffies":
-		facts.put("warning.clockSource", fmt.Sprintf("The clock source is %s: reading it takes microseconds, which are in every latency.", source))
+		facts.put("warning.clockSource", fmt.Sprintf("The clock source is %s: reading it takes microseconds, which are in every latency.",
+			source))
 	}
 }
 

@@ -17,17 +17,21 @@ func TestJudgeLoad(t *testing.T) {
 		"nothing known":    {Load{}, "", ""},
 		"alone":            {Load{Elapsed: time.Minute, Read: 100 * mebibyte}, "", ""},
 		"held up a little": {Load{Elapsed: time.Minute, Throttled: 3 * time.Second}, "", ""},
-		"held up":          {Load{Elapsed: time.Minute, Throttled: 4 * time.Second}, "for 4s of 1m0s: raise or remove podTemplate.resources.limits.cpu", ""},
+		"held up": {Load{Elapsed: time.Minute, Throttled: 4 * time.Second},
+			"for 4s of 1m0s: raise or remove podTemplate.resources.limits.cpu", ""},
 		"many CPUs":        {Load{Elapsed: time.Minute, Throttled: 4 * time.Second, CPUs: 2}, "", ""},
 		"held up on all":   {Load{Elapsed: time.Minute, Throttled: 8 * time.Second, CPUs: 2}, "for 4s of 1m0s", ""},
 		"others, a little": {Load{Elapsed: time.Minute, Read: 100 * mebibyte, ForeignRead: 10 * mebibyte}, "", ""},
-		"others read":      {Load{Elapsed: time.Minute, Devices: "sdb", Read: 100 * mebibyte, ForeignRead: 11 * mebibyte}, "", "the workload read 100.0 MiB on sdb, others read 11.0 MiB there"},
-		"others write":     {Load{Elapsed: time.Minute, Devices: "sdb", Written: 20 * mebibyte, ForeignWritten: 4 * mebibyte}, "", "the workload wrote 20.0 MiB on sdb, others wrote 4.0 MiB there"},
-		"too little":       {Load{Elapsed: time.Minute, Read: mebibyte, ForeignRead: 4*mebibyte - 1}, "", ""},
-		"only others":      {Load{Elapsed: time.Minute, Devices: "sdb", ForeignRead: 4 * mebibyte}, "", "others read 4.0 MiB"},
+		"others read": {Load{Elapsed: time.Minute, Devices: "sdb", Read: 100 * mebibyte, ForeignRead: 11 * mebibyte}, "",
+			"the workload read 100.0 MiB on sdb, others read 11.0 MiB there"},
+		"others write": {Load{Elapsed: time.Minute, Devices: "sdb", Written: 20 * mebibyte, ForeignWritten: 4 * mebibyte}, "",
+			"the workload wrote 20.0 MiB on sdb, others wrote 4.0 MiB there"},
+		"too little":  {Load{Elapsed: time.Minute, Read: mebibyte, ForeignRead: 4*mebibyte - 1}, "", ""},
+		"only others": {Load{Elapsed: time.Minute, Devices: "sdb", ForeignRead: 4 * mebibyte}, "", "others read 4.0 MiB"},
 	} {
 		throttled, foreign := JudgeLoad(c.load)
-		if !strings.Contains(throttled, c.throttled) || (throttled == "") != (c.throttled == "") || !strings.Contains(foreign, c.foreign) || (foreign == "") != (c.foreign == "") {
+		if !strings.Contains(throttled, c.throttled) || (throttled == "") != (c.throttled == "") || !strings.Contains(foreign, c.foreign) ||
+			(foreign == "") != (c.foreign == "") {
 			t.Errorf("%s: %q, %q", name, throttled, foreign)
 		}
 	}

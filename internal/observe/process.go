@@ -38,7 +38,8 @@ func parsePIDStat(text string) (processStat, error) {
 	if err != nil {
 		return processStat{}, err
 	}
-	return processStat{id: id, majorRead: add(numbers[0], numbers[1]), user: add(numbers[2], numbers[4]), system: add(numbers[3], numbers[5])}, nil
+	return processStat{id: id, majorRead: add(numbers[0], numbers[1]), user: add(numbers[2], numbers[4]), system: add(numbers[3], numbers[5])},
+		nil
 }
 
 // add stays at the largest number.

@@ -141,8 +141,9 @@ func (o *Observer) poolDisks() ([]string, error) {
 			"partitions or files that were given to it", o.zfs.pool)
 	}
 	o.devices.inferred = fmt.Sprintf("partitions labelled zfs-, and %s is the only pool on the node", o.zfs.pool)
-	o.cannot("What the disks of the volume read and wrote", fmt.Errorf("they were inferred from partitions labelled zfs-, and the pool %s may "+
-		"have others; what each of them did is in pool.json.gz, if the benchmark made the pool", o.zfs.pool))
+	o.cannot("What the disks of the volume read and wrote",
+		fmt.Errorf("they were inferred from partitions labelled zfs-, and the pool %s may "+
+			"have others; what each of them did is in pool.json.gz, if the benchmark made the pool", o.zfs.pool))
 	return numbers, nil
 }
 

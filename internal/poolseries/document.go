@@ -204,7 +204,8 @@ func pack(document any, omitted *[]string, omissions []omission) (packed []byte,
 			return packed, results.Digest(text), nil
 		}
 		if len(omissions) == 0 {
-			return nil, "", fmt.Errorf("the document has %d bytes, at most %d fit: observe a smaller pool, or a shorter time: %w", len(packed), MaxPackedBytes, results.ErrTooLarge)
+			return nil, "", fmt.Errorf("the document has %d bytes, at most %d fit: observe a smaller pool, or a shorter time: %w", len(packed),
+				MaxPackedBytes, results.ErrTooLarge)
 		}
 		omissions[0].apply()
 		*omitted = append(*omitted, omissions[0].words)

@@ -23,8 +23,9 @@ func Unpack(packed []byte, digest string) (Document, error) {
 		return document, fmt.Errorf("%w: the observation is no JSON: %w", results.ErrCorrupt, err)
 	}
 	if document.Version != Version {
-		return document, fmt.Errorf("%w: the observation has version %d, this program speaks %d: use the agent image of the same release as the manager",
-			results.ErrVersion, document.Version, Version)
+		return document,
+			fmt.Errorf("%w: the observation has version %d, this program speaks %d: use the agent image of the same release as the manager",
+				results.ErrVersion, document.Version, Version)
 	}
 	return document, nil
 }
@@ -32,7 +33,8 @@ func Unpack(packed []byte, digest string) (Document, error) {
 // minCoveredPercent of the measured time has to lie between samples, or nothing is said of the disks.
 const minCoveredPercent = 50
 
-// Join tells in the vocabulary of results what the disks did while a phase was measured. What a version of OpenZFS does not count is absent.
+// Join tells in the vocabulary of results what the disks did while a phase was measured. What a version of OpenZFS does not count is
+// absent.
 func (d Document) Join(phase results.PhaseDocument) map[string]int64 {
 	const partsPerMillionPerPercent = 10_000
 	metrics := map[string]int64{"poolAllocatedBytes": d.After.AllocatedBytes}
@@ -51,7 +53,8 @@ func (d Document) Join(phase results.PhaseDocument) map[string]int64 {
 	if disks, elapsed, whole := d.disksWithin(phase.Times()); elapsed > 0 {
 		disks.rates(metrics, elapsed)
 		inflation(metrics, "diskReadsPerReadMilli", perSecond(disks.ReadOperations, elapsed), perSecond(phase.Metrics["readOperations"], whole))
-		inflation(metrics, "diskWritesPerWriteMilli", perSecond(disks.WriteOperations, elapsed), perSecond(phase.Metrics["writeOperations"], whole))
+		inflation(metrics, "diskWritesPerWriteMilli", perSecond(disks.WriteOperations, elapsed),
+			perSecond(phase.Metrics["writeOperations"], whole))
 	}
 	return metrics
 }

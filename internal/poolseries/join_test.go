@@ -13,9 +13,11 @@ import (
 // TestJoin: a disk that does nothing until the measurement begins, then 100 reads of 8 KiB and 10 writes of 64 KiB a second.
 func TestJoin(t *testing.T) {
 	percent := int64(7)
-	document := Document{Version: Version, StartedAt: start, After: Space{AllocatedBytes: 5, FragmentationPercent: &percent}, Gang: &Gang{Writes: 3},
+	document := Document{Version: Version, StartedAt: start, After: Space{AllocatedBytes: 5, FragmentationPercent: &percent},
+		Gang:              &Gang{Writes: 3},
 		TransactionGroups: &TransactionGroups{LongestSyncNanoseconds: 9},
-		RequestSizes:      []Histogram{{Bounds: []int64{8 << 10, 16 << 10, 32 << 10}, Columns: map[string][]int64{"sync_read_ind": {2, 1, 0}, "async_read_agg": {0, 0, 1}, "sync_write_ind": {50, 0, 0}}}}}
+		RequestSizes: []Histogram{{Bounds: []int64{8 << 10, 16 << 10, 32 << 10}, Columns: map[string][]int64{"sync_read_ind": {2, 1, 0},
+			"async_read_agg": {0, 0, 1}, "sync_write_ind": {50, 0, 0}}}}}
 	disk, mirror := Vdev{Name: "a", Disk: true}, Vdev{Name: "mirror-0", TopLevel: true}
 	for second := int64(0); second <= 40; second += 5 {
 		busy := max(second-10, 0)
@@ -43,7 +45,8 @@ func TestJoin(t *testing.T) {
 			t.Errorf("metric %s is not in the vocabulary", name)
 		}
 	}
-	document.Vdevs, document.RequestSizes, document.Gang, document.TransactionGroups, document.After.FragmentationPercent = nil, nil, nil, nil, nil
+	document.Vdevs, document.RequestSizes, document.Gang, document.TransactionGroups, document.After.FragmentationPercent = nil, nil, nil, nil,
+		nil
 	if diff := cmp.Diff(map[string]int64{"poolAllocatedBytes": 5}, document.Join(phase)); diff != "" {
 		t.Errorf("of an OpenZFS that counts nothing (-want +got)\n%s", diff)
 	}
@@ -54,7 +57,8 @@ func TestJoinOfRounds(t *testing.T) {
 	document := Document{Version: Version, StartedAt: start, Series: Series{OffsetMilliseconds: []int64{0, 10_000, 20_000, 30_000}},
 		Vdevs: []Vdev{{Name: "a", Disk: true, ReadOperations: []int64{0, 4277, 900_000, 904_277}, WriteOperations: make([]int64, 4),
 			ReadBytes: make([]int64, 4), WriteBytes: make([]int64, 4)}}}
-	rounds := []results.Interval{{From: start, To: start.Add(10 * time.Second)}, {From: start.Add(20 * time.Second), To: start.Add(30 * time.Second)}}
+	rounds := []results.Interval{{From: start, To: start.Add(10 * time.Second)},
+		{From: start.Add(20 * time.Second), To: start.Add(30 * time.Second)}}
 	phase := results.PhaseDocument{Kind: results.KindMeasure, StartedAt: start, FinishedAt: start.Add(30 * time.Second), Measured: rounds,
 		Metrics: map[string]int64{"durationNanoseconds": int64(20 * time.Second), "readOperations": 67, "readOperationsPerSecond": 3}}
 	metrics := document.Join(phase)
@@ -66,7 +70,8 @@ func TestJoinOfRounds(t *testing.T) {
 // TestInflationOverPauses: of 20 s by the clock, the workload counts 10 s of its own. Its 1000 reads, or writes, are two requests each.
 func TestInflationOverPauses(t *testing.T) {
 	document := Document{Version: Version, StartedAt: start, Series: Series{OffsetMilliseconds: []int64{0, 10_000, 20_000}},
-		Vdevs: []Vdev{{Name: "a", Disk: true, ReadOperations: []int64{0, 1000, 2000}, WriteOperations: []int64{0, 1000, 2000}, ReadBytes: make([]int64, 3), WriteBytes: make([]int64, 3)}}}
+		Vdevs: []Vdev{{Name: "a", Disk: true, ReadOperations: []int64{0, 1000, 2000}, WriteOperations: []int64{0, 1000, 2000},
+			ReadBytes: make([]int64, 3), WriteBytes: make([]int64, 3)}}}
 	end := start.Add(20 * time.Second)
 	for _, phase := range []results.PhaseDocument{
 		{Kind: results.KindMeasure, StartedAt: start, FinishedAt: end, Measured: []results.Interval{{From: start, To: end}}},
@@ -83,8 +88,10 @@ func TestInflationOverPauses(t *testing.T) {
 // TestJoinLeavesOutWhatWasBefore: the disks did nothing before the phase, and 100 reads a second during it.
 func TestJoinLeavesOutWhatWasBefore(t *testing.T) {
 	document := Document{Version: Version, StartedAt: start, Series: Series{OffsetMilliseconds: []int64{0, 5000, 10_000, 15_000, 20_000}},
-		Vdevs: []Vdev{{Name: "a", Disk: true, ReadOperations: []int64{0, 0, 270, 770, 1030}, WriteOperations: make([]int64, 5), ReadBytes: make([]int64, 5), WriteBytes: make([]int64, 5)}}}
-	phase := results.PhaseDocument{Kind: results.KindMeasure, Measured: []results.Interval{{From: start.Add(7300 * time.Millisecond), To: start.Add(17600 * time.Millisecond)}}}
+		Vdevs: []Vdev{{Name: "a", Disk: true, ReadOperations: []int64{0, 0, 270, 770, 1030}, WriteOperations: make([]int64, 5),
+			ReadBytes: make([]int64, 5), WriteBytes: make([]int64, 5)}}}
+	phase := results.PhaseDocument{Kind: results.KindMeasure,
+		Measured: []results.Interval{{From: start.Add(7300 * time.Millisecond), To: start.Add(17600 * time.Millisecond)}}}
 	if got, known := document.Join(phase)["diskReadOperationsPerSecond"]; known {
 		t.Errorf("%d reads a second from 5 s of 10.3", got)
 	}
@@ -97,7 +104,8 @@ func TestJoinLeavesOutWhatWasBefore(t *testing.T) {
 // TestJoinOfAShortWindow: a phase without two samples in it has no rate.
 func TestJoinOfAShortWindow(t *testing.T) {
 	document := recorded(t, 10)
-	phase := results.PhaseDocument{Kind: results.KindFill, StartedAt: start.Add(5 * time.Second), FinishedAt: start.Add(5100 * time.Millisecond)}
+	phase := results.PhaseDocument{Kind: results.KindFill, StartedAt: start.Add(5 * time.Second),
+		FinishedAt: start.Add(5100 * time.Millisecond)}
 	if _, known := document.Join(phase)["diskReadOperationsPerSecond"]; known {
 		t.Error("a rate over no time")
 	}

@@ -20,8 +20,10 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // sample is a look after so many seconds at a mirror that reads one and writes ten bytes a second.
 func sample(second int64) Sample {
 	percent := int64(3)
-	return Sample{At: start.Add(time.Duration(second) * time.Second), Pool: zfs.PoolSummary{Name: "bench0", GUID: "7", Size: 1000, Allocated: 100 + second, FragmentationPercent: &percent},
-		Counters: []zfs.VdevCounters{{Vdev: "mirror-0", ReadOps: 5 + second, WriteBytes: 10 * second}, {Vdev: "a", ReadOps: second}, {Vdev: "cache"}}}
+	return Sample{At: start.Add(time.Duration(second) * time.Second), Pool: zfs.PoolSummary{Name: "bench0", GUID: "7", Size: 1000,
+		Allocated: 100 + second, FragmentationPercent: &percent},
+		Counters: []zfs.VdevCounters{{Vdev: "mirror-0", ReadOps: 5 + second, WriteBytes: 10 * second}, {Vdev: "a", ReadOps: second},
+			{Vdev: "cache"}}}
 }
 
 var tree = zfs.Status{Vdevs: []zfs.VdevStatus{
@@ -48,11 +50,13 @@ func TestASeriesIsBounded(t *testing.T) {
 	for _, seconds := range []int64{1, 2, 599, 600, 601, 1199, 1200, 10_000} {
 		document := recorded(t, seconds)
 		offsets, vdev := document.Series.OffsetMilliseconds, document.Vdevs[0]
-		if len(offsets) > MaxPoints+1 || len(offsets) < min(int(seconds)+1, MaxPoints/2) || offsets[0] != 0 || offsets[len(offsets)-1] != seconds*1000 {
+		if len(offsets) > MaxPoints+1 || len(offsets) < min(int(seconds)+1, MaxPoints/2) || offsets[0] != 0 ||
+			offsets[len(offsets)-1] != seconds*1000 {
 			t.Errorf("%d seconds: %d points from %d to %d", seconds, len(offsets), offsets[0], offsets[len(offsets)-1])
 		}
 		for at, offset := range offsets {
-			if vdev.ReadOperations[at]*1000 != offset || vdev.WriteBytes[at]*100 != offset || (document.Series.AllocatedBytes[at]-100)*1000 != offset {
+			if vdev.ReadOperations[at]*1000 != offset || vdev.WriteBytes[at]*100 != offset ||
+				(document.Series.AllocatedBytes[at]-100)*1000 != offset {
 				t.Fatalf("%d seconds: point %d does not fit to its time", seconds, at)
 			}
 			// Only the last step may be shorter.
@@ -60,7 +64,8 @@ func TestASeriesIsBounded(t *testing.T) {
 				t.Fatalf("%d seconds: step %d is %d, the first is %d", seconds, at, offset-offsets[at-1], offsets[1])
 			}
 		}
-		if vdev.Totals.ReadOperations != seconds || !vdev.TopLevel || vdev.Disk || document.Vdevs[1].TopLevel || !document.Vdevs[1].Disk || document.Vdevs[2].TopLevel {
+		if vdev.Totals.ReadOperations != seconds || !vdev.TopLevel || vdev.Disk || document.Vdevs[1].TopLevel || !document.Vdevs[1].Disk ||
+			document.Vdevs[2].TopLevel {
 			t.Errorf("%d seconds: %+v", seconds, document.Vdevs)
 		}
 	}
@@ -91,7 +96,8 @@ func TestAHoleIsAnError(t *testing.T) {
 
 func TestTransactionGroups(t *testing.T) {
 	history := func(from, to int64) []TransactionGroup {
-		text := "txg      birth            state ndirty       nread        nwritten     reads    writes   otime        qtime        wtime        stime\n"
+		text := "txg      birth            state ndirty       nread        nwritten     reads    writes   otime        qtime        wtime      " +
+			"  stime\n"
 		for number := from; number <= to; number++ {
 			text += fmt.Sprintf("%d 1 C 100 5 200 0 1 10 20 30 %d\n", number, 1000*number)
 		}
@@ -141,7 +147,8 @@ func TestManyTransactionGroupsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	groups := document.TransactionGroups
-	if groups.Count != 3900 || groups.Missed != 0 || len(groups.SyncMicroseconds) > MaxPoints || int64(len(groups.SyncMicroseconds)) != (groups.Count+groups.Stride-1)/groups.Stride {
+	if groups.Count != 3900 || groups.Missed != 0 || len(groups.SyncMicroseconds) > MaxPoints ||
+		int64(len(groups.SyncMicroseconds)) != (groups.Count+groups.Stride-1)/groups.Stride {
 		t.Errorf("count %d, missed %d, stride %d, listed %d", groups.Count, groups.Missed, groups.Stride, len(groups.SyncMicroseconds))
 	}
 }
@@ -185,7 +192,8 @@ func TestPack(t *testing.T) {
 	if err := json.Unmarshal(text, &kept); err != nil {
 		t.Fatal(err)
 	}
-	if len(packed) > MaxPackedBytes || results.Digest(text) != digest || !slices.Equal(kept.Omitted, []string{"histograms of vdevs other than the pool", "series of vdevs"}) ||
+	if len(packed) > MaxPackedBytes || results.Digest(text) != digest ||
+		!slices.Equal(kept.Omitted, []string{"histograms of vdevs other than the pool", "series of vdevs"}) ||
 		len(kept.RequestSizes) != 1 || len(kept.Vdevs[0].ReadOperations) != 0 || kept.Vdevs[0].Totals.ReadOperations == 0 {
 		t.Errorf("%d bytes, omitted %q", len(packed), kept.Omitted)
 	}
@@ -216,7 +224,8 @@ func TestMetaslabMap(t *testing.T) {
 func TestDocumentsMatchTheirSchema(t *testing.T) {
 	document := recorded(t, 3)
 	document.TransactionGroups, document.Gang = &TransactionGroups{}, &Gang{}
-	document.RequestSizes = Histograms([]zfs.Histogram{{Vdev: "bench0", Bounds: []int64{512}, Columns: map[string][]int64{"sync_read_ind": {1}, "idle": {0}}}})
+	document.RequestSizes = Histograms([]zfs.Histogram{{Vdev: "bench0", Bounds: []int64{512}, Columns: map[string][]int64{"sync_read_ind": {1},
+		"idle": {0}}}})
 	if _, idle := document.RequestSizes[0].Columns["idle"]; idle {
 		t.Error("a kind without requests is kept")
 	}

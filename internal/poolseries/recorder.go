@@ -86,7 +86,8 @@ func follows(before, after Sample) error {
 		if earlier.Vdev != now.Vdev {
 			return fmt.Errorf("pool %s has vdev %s where %s was", after.Pool.Name, now.Vdev, earlier.Vdev)
 		}
-		if now.ReadOps < earlier.ReadOps || now.WriteOps < earlier.WriteOps || now.ReadBytes < earlier.ReadBytes || now.WriteBytes < earlier.WriteBytes {
+		if now.ReadOps < earlier.ReadOps || now.WriteOps < earlier.WriteOps || now.ReadBytes < earlier.ReadBytes ||
+			now.WriteBytes < earlier.WriteBytes {
 			return fmt.Errorf("the counters of %s fell: pool %s was imported again", now.Vdev, after.Pool.Name)
 		}
 	}
@@ -149,8 +150,9 @@ func (r *Recorder) Document(status zfs.Status) (Document, error) {
 	if last := r.point(r.last); kept[len(kept)-1].offset != last.offset {
 		kept = append(slices.Clone(kept), last)
 	}
-	document := Document{Version: Version, Pool: r.last.Pool.Name, GUID: r.last.Pool.GUID, StartedAt: r.first.At.UTC(), EndedAt: r.last.At.UTC(),
-		Before: spaceOf(r.first.Pool), After: spaceOf(r.last.Pool), TransactionGroups: r.groups}
+	document := Document{Version: Version, Pool: r.last.Pool.Name, GUID: r.last.Pool.GUID, StartedAt: r.first.At.UTC(),
+		EndedAt: r.last.At.UTC(),
+		Before:  spaceOf(r.first.Pool), After: spaceOf(r.last.Pool), TransactionGroups: r.groups}
 	for _, point := range kept {
 		document.Series.OffsetMilliseconds = append(document.Series.OffsetMilliseconds, point.offset)
 		document.Series.AllocatedBytes = append(document.Series.AllocatedBytes, point.allocated)
@@ -162,7 +164,8 @@ func (r *Recorder) Document(status zfs.Status) (Document, error) {
 		document.Vdevs = append(document.Vdevs, vdev)
 	}
 	if before, after := r.first.Gang, r.last.Gang; before != nil && after != nil {
-		document.Gang = &Gang{Writes: after.Writes - before.Writes, Multilevel: after.Multilevel - before.Multilevel, Allocations: after.Allocations - before.Allocations}
+		document.Gang = &Gang{Writes: after.Writes - before.Writes, Multilevel: after.Multilevel - before.Multilevel,
+			Allocations: after.Allocations - before.Allocations}
 	}
 	return document, nil
 }
@@ -170,9 +173,11 @@ func (r *Recorder) Document(status zfs.Status) (Document, error) {
 func (r *Recorder) vdev(at int, kept []point) Vdev {
 	first, last := r.first.Counters[at], r.last.Counters[at]
 	vdev := Vdev{Name: first.Vdev, Totals: Counters{
-		ReadOperations: last.ReadOps - first.ReadOps, WriteOperations: last.WriteOps - first.WriteOps, TrimOperations: last.TrimOps - first.TrimOps,
-		ReadBytes: last.ReadBytes - first.ReadBytes, WriteBytes: last.WriteBytes - first.WriteBytes, TrimBytes: last.TrimBytes - first.TrimBytes,
-		Errors: last.ReadErrors + last.WriteErrors + last.ChecksumErrors - first.ReadErrors - first.WriteErrors - first.ChecksumErrors,
+		ReadOperations: last.ReadOps - first.ReadOps, WriteOperations: last.WriteOps - first.WriteOps,
+		TrimOperations: last.TrimOps - first.TrimOps,
+		ReadBytes:      last.ReadBytes - first.ReadBytes, WriteBytes: last.WriteBytes - first.WriteBytes,
+		TrimBytes: last.TrimBytes - first.TrimBytes,
+		Errors:    last.ReadErrors + last.WriteErrors + last.ChecksumErrors - first.ReadErrors - first.WriteErrors - first.ChecksumErrors,
 	}}
 	for _, point := range kept {
 		now := point.counters[at]

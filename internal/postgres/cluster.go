@@ -82,8 +82,10 @@ func (s *session) nameUser(environment []string) ([]string, error) {
 		}
 		return append(slices.Clone(environment), "LD_PRELOAD="+found[0], "NSS_WRAPPER_PASSWD="+users, "NSS_WRAPPER_GROUP="+groups), nil
 	}
-	return nil, fmt.Errorf("initdb wants a name for user %d, and /etc/passwd of the image has none: use the default runAsUser, or an image with libnss_wrapper",
-		os.Geteuid())
+	return nil,
+		fmt.Errorf("initdb wants a name for user %d, and /etc/passwd of the image has none: use the default runAsUser, or an image with "+
+			"libnss_wrapper",
+			os.Geteuid())
 }
 
 // configure appends to postgresql.conf: the last line for a setting counts.

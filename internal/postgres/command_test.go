@@ -89,7 +89,8 @@ func TestTranscriptIsBounded(t *testing.T) {
 	if len(lines) != 2*keptLines || seen != 1_001 {
 		t.Fatal(len(lines), seen)
 	}
-	if !strings.HasPrefix(lines[0], "0 long") || lines[2*keptLines-1] != "?" || !strings.HasPrefix(lines[2*keptLines-2], "?999 long") || len(lines[3]) > maxLine+3 {
+	if !strings.HasPrefix(lines[0], "0 long") || lines[2*keptLines-1] != "?" || !strings.HasPrefix(lines[2*keptLines-2], "?999 long") ||
+		len(lines[3]) > maxLine+3 {
 		t.Errorf("%.10q %.10q", lines[0], lines[2*keptLines-2])
 	}
 }

@@ -79,7 +79,8 @@ func (s *series) add(sample sample) {
 		before = s.points[last].end
 	}
 	seconds := max(0, sample.seconds-before)
-	next := part{samples: 1, end: sample.seconds, seconds: seconds, number: sample.tps * seconds, waited: sample.latency * sample.tps * seconds, failed: sample.failed}
+	next := part{samples: 1, end: sample.seconds, seconds: seconds, number: sample.tps * seconds,
+		waited: sample.latency * sample.tps * seconds, failed: sample.failed}
 	if last := len(s.points) - 1; last >= 0 && s.points[last].samples < s.every {
 		s.points[last].join(next)
 		return

@@ -21,17 +21,21 @@ type diagnosis struct {
 var storageDiagnoses = []diagnosis{
 	{"No space left on device", syscall.ENOSPC, "the volume is full: make databaseSize or max_wal_size smaller, or the volume larger"},
 	{"Check free disk space", syscall.ENOSPC, "the volume is full: make databaseSize or max_wal_size smaller, or the volume larger"},
-	{"Disk quota exceeded", syscall.EDQUOT, "the quota of the volume is used up: make databaseSize or max_wal_size smaller, or the quota larger"},
+	{"Disk quota exceeded", syscall.EDQUOT,
+		"the quota of the volume is used up: make databaseSize or max_wal_size smaller, or the quota larger"},
 	{"Input/output error", syscall.EIO, "the storage has reported an I/O error: look at the log of the node's kernel"},
-	{"Read-only file system", syscall.EROFS, "the volume is read-only: look at the log of the node's kernel, file systems go read-only after errors"},
+	{"Read-only file system", syscall.EROFS,
+		"the volume is read-only: look at the log of the node's kernel, file systems go read-only after errors"},
 	{"page verification failed", syscall.EBADMSG, "a checksum is wrong: the storage has returned other data than was written"},
 	{"invalid page in block", syscall.EBADMSG, "a page is damaged: the storage has returned other data than was written"},
 }
 
 // otherDiagnoses are looked for after them: the cause before its consequences.
 var otherDiagnoses = []diagnosis{
-	{"could not map anonymous shared memory", syscall.ENOMEM, "there is not enough memory: make shared_buffers smaller, or the memory of the pod larger"},
-	{"was terminated by signal 9", syscall.ENOMEM, "a process of the server was killed, probably for want of memory: make shared_buffers smaller, or the memory of the pod larger"},
+	{"could not map anonymous shared memory", syscall.ENOMEM,
+		"there is not enough memory: make shared_buffers smaller, or the memory of the pod larger"},
+	{"was terminated by signal 9", syscall.ENOMEM,
+		"a process of the server was killed, probably for want of memory: make shared_buffers smaller, or the memory of the pod larger"},
 	{"out of memory", syscall.ENOMEM, "there is not enough memory: make shared_buffers or clients smaller, or the memory of the pod larger"},
 	{"could not resize shared memory segment", syscall.ENOMEM, "/dev/shm is full: make it larger"},
 	{"invalid value for parameter", syscall.EINVAL, "a setting has a value that this PostgreSQL does not take: correct it in settings"},
@@ -49,10 +53,10 @@ func failingStorage(line string) bool {
 }
 
 // weighty marks the lines of programs and server that say what went wrong.
-var weighty = regexp.MustCompile(`(?i)\b(error|fatal|panic|hint|detail|aborted|terminated by signal|invalid value|outside the valid range|requires a)\b|^LINE \d+:`)
+var weighty = regexp.MustCompile(`(?i)\b(error|fatal|panic|hint|detail|aborted|terminated by signal|invalid value|outside the valid range|requires a)\b|^LINE \d+:`) //nolint:lll // a pattern is one line
 
 // consequences are what all other connections say when one process of the server has died.
-var consequences = regexp.MustCompile(`The postmaster has commanded this server process|In a moment you should be able to reconnect|Failed process was running`)
+var consequences = regexp.MustCompile(`The postmaster has commanded this server process|In a moment you should be able to reconnect|Failed process was running`) //nolint:lll // a pattern is one line
 
 // explain says what failed, why in words, and what PostgreSQL itself said. The errno of the cause can be found with errors.Is.
 func (s *session) explain(doing string, err error) error {
@@ -90,7 +94,8 @@ func lostConnection(err error) bool {
 		return false
 	}
 	text := strings.Join(failed.lines, "\n")
-	for _, sign := range []string{"server closed the connection", "the backend died", "terminating connection", "could not connect", "Connection refused",
+	for _, sign := range []string{"server closed the connection", "the backend died", "terminating connection", "could not connect",
+		"Connection refused",
 		"No such file or directory"} {
 		if strings.Contains(text, sign) {
 			return true

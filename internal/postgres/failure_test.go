@@ -47,7 +47,8 @@ HINT:  Check free disk space.`: syscall.ENOSPC,
 
 func TestSignificant(t *testing.T) {
 	for name, want := range map[string][]string{
-		"15.18-server-full.log": {`PANIC:  could not write to file "pg_wal/xlogtemp.26620": No space left on device`, "was terminated by signal 6"},
+		"15.18-server-full.log": {`PANIC:  could not write to file "pg_wal/xlogtemp.26620": No space left on device`,
+			"was terminated by signal 6"},
 		"15.18-bad-sql.err":     {`ERROR:  syntax error at or near "SELEC"`, "LINE 1: SELEC 2;", "Run was aborted"},
 		"15.18-bad-command.err": {`bad2.sql:1: unexpected function name (randm)`, "error found here"},
 		"15.18-died.err":        {"client 1 aborted in command 1", "Run was aborted"},
@@ -79,7 +80,8 @@ func TestTroubleOfTheServer(t *testing.T) {
 // TestDistrust: figures that do not fit together are refused.
 func TestDistrust(t *testing.T) {
 	good := func() measurement {
-		m := measurement{summary: summary{transactions: 2, failed: 1, clients: 3, tps: 1}, counted: &transactions{latencies: newHistogram(), failed: 1}}
+		m := measurement{summary: summary{transactions: 2, failed: 1, clients: 3, tps: 1}, counted: &transactions{latencies: newHistogram(),
+			failed: 1}}
 		m.counted.latencies.add(1)
 		m.counted.latencies.add(2)
 		return m

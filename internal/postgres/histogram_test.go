@@ -46,7 +46,8 @@ func TestQuantiles(t *testing.T) {
 				t.Errorf("%d of 1000 of %d: %d instead of %d", perMille, size, got, want)
 			}
 		}
-		if math.Abs(h.average()-sum/float64(size)) > 1e-6 || math.Abs(h.deviation()-math.Sqrt(squares/float64(size))) > 1e-3 || h.largest != all[size-1] {
+		if math.Abs(h.average()-sum/float64(size)) > 1e-6 || math.Abs(h.deviation()-math.Sqrt(squares/float64(size))) > 1e-3 ||
+			h.largest != all[size-1] {
 			t.Errorf("%d: mean %v deviation %v largest %d", size, h.average(), h.deviation(), h.largest)
 		}
 		var counted int64

@@ -34,7 +34,8 @@ func (s *session) initialise(ctx context.Context) (load, error) {
 	result.load = time.Since(began)
 	s.progress.say("checkpoint")
 	var err error
-	if result.settled, err = s.until(ctx, settlePatience, "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'"); err != nil {
+	if result.settled, err = s.until(ctx, settlePatience,
+		"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'"); err != nil {
 		return load{}, s.explain(doing, err)
 	}
 	began = time.Now()
@@ -47,7 +48,8 @@ func (s *session) initialise(ctx context.Context) (load, error) {
 		return load{}, s.explain(doing, err)
 	}
 	if result.databaseBytes < s.options.DatabaseBytes {
-		return load{}, fmt.Errorf("%s: the database has only %d bytes: this pgbench makes smaller rows than is known here", doing, result.databaseBytes)
+		return load{}, fmt.Errorf("%s: the database has only %d bytes: this pgbench makes smaller rows than is known here", doing,
+			result.databaseBytes)
 	}
 	return result, nil
 }

@@ -93,7 +93,8 @@ func (s *session) bench(ctx context.Context, argv []string, seconds int64, resul
 	defer cancel()
 	prefix := filepath.Join(s.scratch, "transactions")
 	argv = append([]string{argv[0], "--log", "--log-prefix", prefix}, argv[1:]...)
-	pgbench, gate, err := startHeld(ctx, spec{argv: argv, environment: minimalEnvironment(s.scratch), line: s.showRate("", seconds, result.series)})
+	pgbench, gate, err := startHeld(ctx, spec{argv: argv, environment: minimalEnvironment(s.scratch),
+		line: s.showRate("", seconds, result.series)})
 	if err != nil {
 		return "", err
 	}
@@ -118,7 +119,8 @@ func (s *session) bench(ctx context.Context, argv []string, seconds int64, resul
 // benchArguments are those of a run. --no-vacuum: the database was vacuumed by its load, and a vacuum within the run would be
 // measured with it.
 func (s *session) benchArguments(seconds int64, seed uint64) ([]string, error) {
-	argv := []string{s.programs.path("pgbench"), "--no-vacuum", "--client", strconv.Itoa(s.options.Clients), "--jobs", strconv.Itoa(s.threads()),
+	argv := []string{s.programs.path("pgbench"), "--no-vacuum", "--client", strconv.Itoa(s.options.Clients), "--jobs",
+		strconv.Itoa(s.threads()),
 		"--time", strconv.FormatInt(seconds, 10), "--progress", "1", "--random-seed", strconv.FormatUint(seed, 10),
 		"--host", s.scratch, "--port", "5432", "--username", owner}
 	switch s.options.Mode {
@@ -162,7 +164,8 @@ func (s *session) showRate(prefix string, seconds int64, series *series) func(st
 
 // statisticsSince waits until pgbench's connections are gone, for they hand in their counts when they go.
 func (s *session) statisticsSince(ctx context.Context, before counters) (counters, error) {
-	gone, err := s.until(ctx, settlePatience, "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = '"+database+"'")
+	gone, err := s.until(ctx, settlePatience, "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = '"+
+		database+"'")
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,8 @@ func checkSettings(settings map[string]string) error {
 			return fmt.Errorf("the setting %q is not allowed: set only what shapes the I/O: %s", name, strings.Join(settingNames, ", "))
 		}
 		if !settingValue.MatchString(settings[name]) {
-			return fmt.Errorf("the setting %s has the value %q: write a plain one such as 1GB, on or 0.9, of at most 64 letters, digits and _ . : / + -",
+			return fmt.Errorf("the setting %s has the value %q: write a plain one such as 1GB, on or 0.9, of at most 64 letters, digits and _ . : "+
+				"/ + -",
 				name, settings[name])
 		}
 	}

@@ -42,7 +42,8 @@ func TestRefusedOptions(t *testing.T) {
 		options := valid()
 		change(&options)
 		err := options.check()
-		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(strings.ReplaceAll(err.Error(), `\n`, "\n"), strings.ReplaceAll(want, `\n`, "\n"))) {
+		if want == "" && err != nil || want != "" &&
+			(err == nil || !strings.HasPrefix(strings.ReplaceAll(err.Error(), `\n`, "\n"), strings.ReplaceAll(want, `\n`, "\n"))) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}

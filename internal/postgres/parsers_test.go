@@ -103,7 +103,8 @@ func TestTransactions(t *testing.T) {
 			t.Errorf("%s: %d succeeded, %d failed, %v", name, counted.latencies.total, counted.failed, counted.broken)
 		}
 	}
-	for _, text := range []string{"1 2 3\n", "1 2 skipped 0 1 1\n", "1 2 -3 0 1 1\n", "1 2 3 0 1 1", strings.Repeat("1 ", 64<<10), "a b c d e f\n",
+	for _, text := range []string{"1 2 3\n", "1 2 skipped 0 1 1\n", "1 2 -3 0 1 1\n", "1 2 3 0 1 1", strings.Repeat("1 ", 64<<10),
+		"a b c d e f\n",
 		"1 2 99999999999999999999 0 1 1\n"} {
 		counted := &transactions{latencies: newHistogram()}
 		counted.read(strings.NewReader(text))
@@ -148,8 +149,9 @@ func TestStatisticsQuery(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	for text, want := range map[string]int{
-		"postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n": 15, "postgres (PostgreSQL) 13.0": 13, "postgres (PostgreSQL) 18beta1": 18, "postgres (PostgreSQL) 19devel": 19,
-		"postgres (EnterpriseDB) 15": 0, "": 0, "(PostgreSQL) 99999": 0,
+		"postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n": 15, "postgres (PostgreSQL) 13.0": 13, "postgres (PostgreSQL) 18beta1": 18,
+		"postgres (PostgreSQL) 19devel": 19,
+		"postgres (EnterpriseDB) 15":    0, "": 0, "(PostgreSQL) 99999": 0,
 	} {
 		if _, major, err := parseVersion(text); major != want || (err == nil) != (want > 0) {
 			t.Errorf("%q: %d %v", text, major, err)
@@ -163,7 +165,8 @@ func TestPostmasterPID(t *testing.T) {
 		pid   int
 		ready bool
 	}{
-		full: {30217, true}, strings.Replace(full, "ready   ", "starting", 1): {30217, false}, full[:20]: {30217, false}, "": {}, "-3\n": {}, "x": {},
+		full: {30217, true}, strings.Replace(full, "ready   ", "starting", 1): {30217, false}, full[:20]: {30217, false}, "": {}, "-3\n": {},
+		"x": {},
 	} {
 		if pid, ready := parsePostmasterPID(text); pid != want.pid || ready != want.ready {
 			t.Errorf("%q: %d %v", text, pid, ready)
@@ -220,7 +223,8 @@ func FuzzTransactions(f *testing.F) {
 		whole.read(bytes.NewReader(log))
 		pieces.read(&slowly{log, max(1, piece%100)})
 		if whole.latencies.total != pieces.latencies.total || whole.failed != pieces.failed || (whole.broken == nil) != (pieces.broken == nil) {
-			t.Errorf("%d and %d, %d and %d, %v and %v", whole.latencies.total, pieces.latencies.total, whole.failed, pieces.failed, whole.broken, pieces.broken)
+			t.Errorf("%d and %d, %d and %d, %v and %v", whole.latencies.total, pieces.latencies.total, whole.failed, pieces.failed, whole.broken,
+				pieces.broken)
 		}
 		if lines := uint64(bytes.Count(log, []byte("\n"))); whole.latencies.total+uint64(whole.failed) > lines {
 			t.Errorf("more transactions than lines")

@@ -162,7 +162,8 @@ func makeScratch(parent string) (string, error) {
 		return "", err
 	}
 	if longest := len(filepath.Join(folder, ".s.PGSQL.5432")); longest > 107 {
-		return "", errors.Join(fmt.Errorf("the scratch folder %s is too deep for a socket (%d bytes of 107): choose a shorter path", parent, longest),
+		return "", errors.Join(fmt.Errorf("the scratch folder %s is too deep for a socket (%d bytes of 107): choose a shorter path", parent,
+			longest),
 			os.Remove(folder))
 	}
 	return folder, nil

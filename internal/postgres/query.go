@@ -19,7 +19,8 @@ const (
 func (s *session) ask(ctx context.Context, patience time.Duration, commands ...string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the server did not answer within %v", patience))
 	defer cancel()
-	argv := []string{s.programs.path("psql"), "--no-psqlrc", "--no-password", "--tuples-only", "--no-align", "--quiet", "--field-separator", "|",
+	argv := []string{s.programs.path("psql"), "--no-psqlrc", "--no-password", "--tuples-only", "--no-align", "--quiet", "--field-separator",
+		"|",
 		"--set", "ON_ERROR_STOP=1", "--host", s.scratch, "--port", "5432", "--username", superuser, "--dbname", "postgres"}
 	for _, command := range commands {
 		argv = append(argv, "--command", command)
@@ -73,7 +74,8 @@ func (c counters) since(before counters) (counters, error) {
 			continue
 		}
 		if value < earlier {
-			return nil, fmt.Errorf("the counter %s of the server fell from %d to %d during the measurement: somebody has reset it", name, earlier, value)
+			return nil, fmt.Errorf("the counter %s of the server fell from %d to %d during the measurement: somebody has reset it", name, earlier,
+				value)
 		}
 		added[name] = value - earlier
 	}
@@ -122,7 +124,8 @@ func statisticsQuery(major int) string {
 			"checkpointsRequested", "checkpoints_req", "checkpointBuffers", "buffers_checkpoint")
 	}
 	if major >= 14 {
-		from("pg_stat_wal", "walRecords", "wal_records", "walFullPageImages", "wal_fpi", "walBytes", "wal_bytes", "walBuffersFull", "wal_buffers_full")
+		from("pg_stat_wal", "walRecords", "wal_records", "walFullPageImages", "wal_fpi", "walBytes", "wal_bytes", "walBuffersFull",
+			"wal_buffers_full")
 	}
 	from("pg_stat_database WHERE datname = '"+database+"'", "commits", "xact_commit", "rollbacks", "xact_rollback", "blocksRead", "blks_read",
 		"blocksHit", "blks_hit", "deadlocks", "deadlocks")

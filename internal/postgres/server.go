@@ -63,8 +63,9 @@ func (s *session) startServer(ctx context.Context) error {
 	// SIGQUIT makes the server leave at once, with all its processes, when this process is killed.
 	started := &server{data: s.data}
 	var err error
-	started.process, err = start(ctx, spec{argv: []string{s.programs.path("postgres"), "-D", s.data}, environment: minimalEnvironment(s.scratch),
-		line: started.trouble.look, survives: true, deathSignal: syscall.SIGQUIT})
+	started.process, err = start(ctx, spec{argv: []string{s.programs.path("postgres"), "-D", s.data},
+		environment: minimalEnvironment(s.scratch),
+		line:        started.trouble.look, survives: true, deathSignal: syscall.SIGQUIT})
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,8 @@ func (s *session) abandonServer() error {
 	case <-s.server.process.done:
 		return nil
 	default:
-		return fmt.Errorf("PostgreSQL (process %d) does not go although it was killed: it waits for a storage that does not answer", s.server.process.pid)
+		return fmt.Errorf("PostgreSQL (process %d) does not go although it was killed: it waits for a storage that does not answer",
+			s.server.process.pid)
 	}
 }
 

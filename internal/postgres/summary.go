@@ -19,7 +19,7 @@ type summary struct {
 }
 
 var (
-	countLine   = regexp.MustCompile(`^(number of transactions actually processed|number of failed transactions|number of clients|number of threads): (\d{1,18})\b`)
+	countLine   = regexp.MustCompile(`^(number of transactions actually processed|number of failed transactions|number of clients|number of threads): (\d{1,18})\b`) //nolint:lll // a pattern is one line
 	latencyLine = regexp.MustCompile(`^(latency average|latency stddev|initial connection time) = (\S+) ms`)
 	// Version 13 says both with and without the time to connect.
 	tpsLine      = regexp.MustCompile(`^tps = (\S+) \((?:without initial connection time|excluding connections establishing)\)`)
@@ -64,7 +64,8 @@ func (s *summary) take(line string) error {
 	var into *float64
 	var value string
 	if match := latencyLine.FindStringSubmatch(line); match != nil {
-		into = map[string]*float64{"latency average": &s.latency, "latency stddev": &s.deviation, "initial connection time": &s.connectionTime}[match[1]]
+		into = map[string]*float64{"latency average": &s.latency, "latency stddev": &s.deviation,
+			"initial connection time": &s.connectionTime}[match[1]]
 		value = match[2]
 	} else if match := tpsLine.FindStringSubmatch(line); match != nil {
 		into, value = &s.tps, match[1]

@@ -15,9 +15,11 @@ func comparisonsSection(e results.Experiment) *section {
 	for _, gate := range e.Gates {
 		for _, c := range gate.Comparisons {
 			if s.text.Len() == 0 {
-				s.frame("p of \"worse\" is small if the metric is worse by more than the tolerance and twice the noise; it is corrected for all comparisons. p of\n" +
+				s.frame("p of \"worse\" is small if the metric is worse by more than the tolerance and twice the noise; it is corrected for all " +
+					"comparisons. p of\n" +
 					"\"within\" is small if it is worse by less than the tolerance.\n\n" +
-					"| Gate | Variant | Verdict | Change | Interval | Confidence | p of worse | p of within | Runs | Tolerance | Noise |\n|---|---|---|---|---|---|---|---|---|---|---|")
+					"| Gate | Variant | Verdict | Change | Interval | Confidence | p of worse | p of within | Runs | Tolerance | Noise " +
+					"|\n|---|---|---|---|---|---|---|---|---|---|---|")
 			}
 			interval, confidence, noise := "too few runs", "", "not measured"
 			if c.LowPartsPerMillion != nil && c.HighPartsPerMillion != nil {

@@ -10,8 +10,10 @@ import (
 func TestComparisonsSection(t *testing.T) {
 	low, high, noise := int64(-110_000), int64(-98_000), int64(12_345)
 	e := results.Experiment{Gates: []results.GateResult{{Name: "plain"}, {Name: "no-worse", Comparisons: []results.Comparison{
-		{Variant: "new", Verdict: "Failed", ChangePartsPerMillion: -104_000, LowPartsPerMillion: &low, HighPartsPerMillion: &high, ConfidencePartsPerMillion: 968_750,
-			WorseProbabilityPartsPerMillion: 15_625, WithinProbabilityPartsPerMillion: 1_000_000, Runs: 6, BaselineRuns: 6, TolerancePartsPerMillion: 50_000, NoisePartsPerMillion: &noise},
+		{Variant: "new", Verdict: "Failed", ChangePartsPerMillion: -104_000, LowPartsPerMillion: &low, HighPartsPerMillion: &high,
+			ConfidencePartsPerMillion:       968_750,
+			WorseProbabilityPartsPerMillion: 15_625, WithinProbabilityPartsPerMillion: 1_000_000, Runs: 6, BaselineRuns: 6,
+			TolerancePartsPerMillion: 50_000, NoisePartsPerMillion: &noise},
 		{Variant: "other", Verdict: "Inconclusive", Runs: 1, BaselineRuns: 1},
 	}}}}
 	text := comparisonsSection(e).String()

@@ -43,7 +43,8 @@ func disksSection(e results.Experiment) *section {
 				continue
 			}
 			if s.text.Len() == 0 {
-				s.frame("As the node counted on the pool; medians. What is empty was not looked at, or is not told by this OpenZFS.\n\n| Phase | Variant | " +
+				s.frame("As the node counted on the pool; medians. What is empty was not looked at, or is not told by this OpenZFS.\n\n| Phase | " +
+					"Variant | " +
 					strings.Join(titles, " | ") + " |\n|---|---|" + strings.Repeat("---|", len(titles)))
 			}
 			s.row("| %s | %s | %s |", name(phase), name(variant.Name), strings.Join(cells, " | "))

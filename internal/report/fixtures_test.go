@@ -35,7 +35,8 @@ func measured(index int32, variant string, repetition int32, slower int64) resul
 	speed := int64(1_288_490_188) - 150_000_000*slower + 7_000_000*int64(repetition)
 	name := fmt.Sprintf("ageing-8k-3f9c2e-%d-1", index)
 	return results.RunResult{
-		Name: name, UID: fmt.Sprintf("uid-%d", index), Index: index, Variant: variant, Repetition: repetition, Attempt: 1, Seed: 100 + int64(index), Valid: true,
+		Name: name, UID: fmt.Sprintf("uid-%d", index), Index: index, Variant: variant, Repetition: repetition, Attempt: 1,
+		Seed: 100 + int64(index), Valid: true,
 		StartedAt: &start, FinishedAt: &finish,
 		Phases: []results.RunPhase{
 			{Name: "fill", Kind: results.KindFill, Outcome: results.OutcomeValid, ConfigMap: name + "-fill",
@@ -71,16 +72,20 @@ func renamed(run results.RunResult, attempt int32) results.RunResult {
 func goldenCases() map[string]results.Experiment {
 	passed := experiment(6, "r8k", "r128k")
 	passed.Verdict, passed.Reason, passed.Message = "Passed", "Passed", "all 2 gates hold"
-	passed.Gates = []results.GateResult{gate("keeps-80-percent", "Passed", "Holds", "aged-scan.readBytesPerSecond = 1288490188 (6 runs), fresh-scan.readBytesPerSecond = 1508490188 (6 runs)"),
+	passed.Gates = []results.GateResult{gate("keeps-80-percent", "Passed", "Holds",
+		"aged-scan.readBytesPerSecond = 1288490188 (6 runs), fresh-scan.readBytesPerSecond = 1508490188 (6 runs)"),
 		{Name: "p99", Verdict: "Passed", Reason: "Holds", Definition: "aged-scan.readLatencyP99Nanoseconds is at most 2M"}}
 
 	failed := experiment(6, "default")
 	failed.Verdict, failed.Reason, failed.Message = "Failed", "Failed", "the only gate failed: keeps-80-percent (DoesNotHold)"
-	failed.Gates = []results.GateResult{gate("keeps-80-percent", "Failed", "DoesNotHold", "aged-scan.readBytesPerSecond = 1288490188 (6 runs), fresh-scan.readBytesPerSecond = 1728490188 (6 runs)")}
+	failed.Gates = []results.GateResult{gate("keeps-80-percent", "Failed", "DoesNotHold",
+		"aged-scan.readBytesPerSecond = 1288490188 (6 runs), fresh-scan.readBytesPerSecond = 1728490188 (6 runs)")}
 
 	for i := range passed.Runs {
-		passed.Runs[i].Phases[1].Metrics["diskReadOperationsPerSecond"], passed.Runs[i].Phases[1].Metrics["diskReadRequestBytes"] = 12_345, 104_857
-		passed.Runs[i].Phases[1].Metrics["diskReadsPerReadMilli"], passed.Runs[i].Phases[1].Metrics["freeSpaceFragmentationPartsPerMillion"] = 1255, 230_000
+		passed.Runs[i].Phases[1].Metrics["diskReadOperationsPerSecond"], passed.Runs[i].Phases[1].Metrics["diskReadRequestBytes"] = 12_345,
+			104_857
+		passed.Runs[i].Phases[1].Metrics["diskReadsPerReadMilli"],
+			passed.Runs[i].Phases[1].Metrics["freeSpaceFragmentationPartsPerMillion"] = 1255, 230_000
 	}
 	passed.Variants = results.Summarise(passed.Runs)
 
@@ -96,15 +101,18 @@ func goldenCases() map[string]results.Experiment {
 
 func invalidCase() results.Experiment {
 	e := experiment(2, "r8k", "r128k")
-	e.Verdict, e.Reason, e.Message = "Invalid", "RunsInvalid", "3 of 4 runs have usable numbers; given up: r128k repetition 2 (attempt 2 of 2): node-a stopped answering"
+	e.Verdict, e.Reason, e.Message = "Invalid", "RunsInvalid",
+		"3 of 4 runs have usable numbers; given up: r128k repetition 2 (attempt 2 of 2): node-a stopped answering"
 	first, last := e.Runs[0], e.Runs[3]
 	retried := spoiled(first, 1, "PodEvicted", "the node was low on resource: ephemeral-storage | usage 91%")
 	first = renamed(first, 2)
 	gone := spoiled(last, 1, "PhaseInvalid", "phase fill is Invalid")
-	gone.Phases[0].Outcome, gone.Phases[0].Reason, gone.Phases[0].Message = results.OutcomeInvalid, "NoSpace", "write: <No space left on device>"
+	gone.Phases[0].Outcome, gone.Phases[0].Reason, gone.Phases[0].Message = results.OutcomeInvalid, "NoSpace",
+		"write: <No space left on device>"
 	e.Runs = []results.RunResult{retried, first, e.Runs[1], e.Runs[2], gone, spoiled(last, 2, "PodLost", "node-a stopped answering")}
 	e.Variants = results.Summarise(e.Runs)
-	e.Gates = []results.GateResult{gate("keeps-80-percent", "Inconclusive", "RunsMissing", "would be Passed on the runs there are: aged-scan.readBytesPerSecond = 1288490188 (1 run)")}
+	e.Gates = []results.GateResult{gate("keeps-80-percent", "Inconclusive", "RunsMissing",
+		"would be Passed on the runs there are: aged-scan.readBytesPerSecond = 1288490188 (1 run)")}
 	e.Environment["kernel"] = []string{"6.12.9", "6.12.11"}
 	return e
 }

@@ -121,7 +121,8 @@ func (s testSuite) encode(dropped int) []byte {
 	}
 	text, err := xml.MarshalIndent(testSuites{Suites: []testSuite{s}}, "", "  ")
 	if err != nil { // cannot happen: there are only strings and integers in it
-		return []byte(xml.Header + `<testsuites><testsuite name="report" tests="1" errors="1"><testcase name="report"><error/></testcase></testsuite></testsuites>`)
+		return []byte(xml.Header +
+			`<testsuites><testsuite name="report" tests="1" errors="1"><testcase name="report"><error/></testcase></testsuite></testsuites>`)
 	}
 	return append([]byte(xml.Header), append(text, '\n')...)
 }

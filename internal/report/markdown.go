@@ -26,7 +26,8 @@ const (
 
 // renderMarkdown also returns in words what did not fit.
 func renderMarkdown(e results.Experiment) (text string, omitted []string) {
-	sections := []*section{gatesSection(e), comparisonsSection(e), numbersSection(e), nodesSection(e), disksSection(e), invalidSection(e), environmentSection(e), volumesSection(e), howSection(e), rawSection(e)}
+	sections := []*section{gatesSection(e), comparisonsSection(e), numbersSection(e), nodesSection(e), disksSection(e), invalidSection(e),
+		environmentSection(e), volumesSection(e), howSection(e), rawSection(e)}
 	var out strings.Builder
 	out.WriteString(head(e))
 	for _, s := range sections {
@@ -51,7 +52,8 @@ func head(e results.Experiment) string {
 	out.WriteString("\n")
 	switch e.State {
 	case results.StateSuperseded:
-		out.WriteString("\nThe benchmark was changed before this experiment ended. What was measured until then is below; no verdict follows from it.\n")
+		out.WriteString("\nThe benchmark was changed before this experiment ended. What was measured until then is below; no verdict follows " +
+			"from it.\n")
 	case results.StateIncomplete:
 		out.WriteString("\nRuns are missing, so nothing is decided. What was measured is below.\n")
 	}
@@ -98,9 +100,11 @@ func invalidSection(e results.Experiment) *section {
 			continue
 		}
 		if s.text.Len() == 0 {
-			s.frame("These attempts were not used in any number above.\n\n| Run | Variant | Repetition | Attempt | Reason | Message |\n|---|---|---|---|---|---|")
+			s.frame("These attempts were not used in any number above.\n\n| Run | Variant | Repetition | Attempt | Reason | Message " +
+				"|\n|---|---|---|---|---|---|")
 		}
-		s.row("| %s | %s | %d | %d | %s | %s |", name(run.Name), name(run.Variant), run.Repetition, run.Attempt, name(run.Reason), cell(invalidMessage(run)))
+		s.row("| %s | %s | %d | %d | %s | %s |", name(run.Name), name(run.Variant), run.Repetition, run.Attempt, name(run.Reason),
+			cell(invalidMessage(run)))
 	}
 	return s
 }
@@ -171,9 +175,11 @@ func howSection(e results.Experiment) *section {
 	s := newSection("How it was run", howBytes)
 	s.frame("| | |\n|---|---|")
 	lines := []struct{ what, value string }{
-		{"Experiment", e.Experiment}, {"State", e.State}, {"Generation", strconv.FormatInt(e.Generation, 10)}, {"Seed", strconv.FormatInt(e.Seed, 10)},
+		{"Experiment", e.Experiment}, {"State", e.State}, {"Generation", strconv.FormatInt(e.Generation, 10)},
+		{"Seed", strconv.FormatInt(e.Seed, 10)},
 		{"Order", e.Order}, {"Repetitions", strconv.Itoa(int(e.Repetitions))}, {"Node", e.NodeName}, {"StorageClass", e.StorageClass},
-		{"Reset", resetWords(e)}, {"Runner image", e.RunnerImage}, {"Started", moment(e.StartedAt)}, {"Finished", moment(e.FinishedAt)}, {"Took", took(e)},
+		{"Reset", resetWords(e)}, {"Runner image", e.RunnerImage}, {"Started", moment(e.StartedAt)}, {"Finished", moment(e.FinishedAt)},
+		{"Took", took(e)},
 	}
 	for _, line := range lines {
 		if line.value != "" {
@@ -230,7 +236,8 @@ func rawSection(e results.Experiment) *section {
 			continue
 		}
 		if s.text.Len() == 0 {
-			s.frame("Each phase of each run has a ConfigMap; `document.json.gz` in it is everything that was measured.\n\n| Run | ConfigMaps |\n|---|---|")
+			s.frame("Each phase of each run has a ConfigMap; `document.json.gz` in it is everything that was measured.\n\n| Run | ConfigMaps " +
+				"|\n|---|---|")
 		}
 		s.row("| %s | %s |", name(run.Name), strings.Join(maps, ", "))
 	}

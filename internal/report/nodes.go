@@ -19,9 +19,11 @@ func nodesSection(e results.Experiment) *section {
 	for _, node := range nodes {
 		shown = append(shown, name(node))
 	}
-	s.frame("Each phase was executed on these nodes at once. The numbers above are of all together: sums of rates and amounts, of times and\n" +
-		"shares the worst node's. Here are the medians of each node; the last column is the slowest node as a part of the fastest.\n")
-	s.frame("| Variant | Phase | Metric | " + strings.Join(shown, " | ") + " | Slowest/fastest |\n|---|---|---|" + strings.Repeat("---|", len(nodes)+1))
+	s.frame("Each phase was executed on these nodes at once. The numbers above are of all together: sums of rates and amounts, " +
+		"of times and\nshares the worst node's. Here are the medians of each node; " +
+		"the last column is the slowest node as a part of the fastest.\n")
+	s.frame("| Variant | Phase | Metric | " + strings.Join(shown, " | ") + " | Slowest/fastest |\n|---|---|---|" + strings.Repeat("---|",
+		len(nodes)+1))
 	byNode := map[string][]results.VariantResult{}
 	for _, node := range nodes {
 		byNode[node] = results.Summarise(runsOn(e.Runs, node))
@@ -30,7 +32,8 @@ func nodesSection(e results.Experiment) *section {
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
 				if known, _ := results.LookupMetric(metric.Name); known.Primary {
-					s.row("| %s | %s | %s | %s |", name(variant.Name), name(phase.Name), name(metric.Name), nodeCells(byNode, nodes, variant.Name, phase.Name, metric.Name))
+					s.row("| %s | %s | %s | %s |", name(variant.Name), name(phase.Name), name(metric.Name),
+						nodeCells(byNode, nodes, variant.Name, phase.Name, metric.Name))
 				}
 			}
 		}
@@ -99,7 +102,8 @@ func (s *section) stragglers(groups []results.GroupResult) {
 				continue
 			}
 			if first {
-				s.frame("### Stragglers\n\nThese nodes were not in step with the others, so for a while fewer nodes were at work than asked for.\n\n| Group | Phase | What |\n|---|---|---|")
+				s.frame("### Stragglers\n\nThese nodes were not in step with the others, so for a while fewer nodes were at work than asked " +
+					"for.\n\n| Group | Phase | What |\n|---|---|---|")
 				first = false
 			}
 			s.row("| %s | %s | %s |", name(group.Name), name(phase.Name), cell(strings.Join(phase.Stragglers, "; ")))

@@ -102,7 +102,8 @@ func TestJUnitIsGreenOnlyWhenPassed(t *testing.T) {
 				names = append(names, test.Name)
 			}
 			if suite.Failures != c.failures || suite.Errors != c.errors || suite.Tests != len(names) || strings.Join(names, " ") != c.tests {
-				t.Errorf("%d failures, %d errors, tests %q of %d, want %d, %d, %q", suite.Failures, suite.Errors, names, suite.Tests, c.failures, c.errors, c.tests)
+				t.Errorf("%d failures, %d errors, tests %q of %d, want %d, %d, %q", suite.Failures, suite.Errors, names, suite.Tests, c.failures,
+					c.errors, c.tests)
 			}
 		})
 	}
@@ -125,7 +126,8 @@ func huge() results.Experiment {
 		e.Omitted = append(e.Omitted, long)
 	}
 	for i := range 200 {
-		e.Variants[0].Phases = append(e.Variants[0].Phases, results.PhaseResult{Name: long + string(rune('a'+i)), Metrics: e.Variants[0].Phases[0].Metrics})
+		e.Variants[0].Phases = append(e.Variants[0].Phases, results.PhaseResult{Name: long + string(rune('a'+i)),
+			Metrics: e.Variants[0].Phases[0].Metrics})
 	}
 	e.Message, e.Reason, e.Verdict = long, long, "Failed"
 	e.Benchmark.Name, e.NodeName, e.RunnerImage = long, long, long
@@ -187,7 +189,8 @@ func TestFigures(t *testing.T) {
 }
 
 func FuzzRender(f *testing.F) {
-	for _, seed := range []string{"", "plain", "a|b`c", "\x00\x1b[31m\uFFFE\uFFFF", "]]><x/>&amp;", "\xff\xfe\xed\xa0\x80", strings.Repeat("| ", 3000)} {
+	for _, seed := range []string{"", "plain", "a|b`c", "\x00\x1b[31m\uFFFE\uFFFF", "]]><x/>&amp;", "\xff\xfe\xed\xa0\x80",
+		strings.Repeat("| ", 3000)} {
 		f.Add(seed, "Inconclusive", int64(-1), int32(3))
 	}
 	f.Fuzz(func(t *testing.T, text, verdict string, number int64, repetitions int32) {
@@ -224,12 +227,15 @@ func TestResetIsSaid(t *testing.T) {
 // TestVolumesAreShown: of each variant those of a valid run, with their properties in order.
 func TestVolumesAreShown(t *testing.T) {
 	volume := func(recordsize string) []results.RunVolume {
-		return []results.RunVolume{{Name: "data", Pool: "sb-1", ZFSVersion: "zfs-2.3.9", Properties: map[string]string{"recordsize": recordsize, "atime": "off"}}}
+		return []results.RunVolume{{Name: "data", Pool: "sb-1", ZFSVersion: "zfs-2.3.9", Properties: map[string]string{"recordsize": recordsize,
+			"atime": "off"}}}
 	}
 	text := volumesSection(results.Experiment{Runs: []results.RunResult{
-		{Variant: "b", Volumes: volume("1")}, {Variant: "b", Valid: true, Volumes: volume("8192")}, {Variant: "b", Valid: true}, {Variant: "a"}, {Variant: "a", Volumes: volume("4096")},
+		{Variant: "b", Volumes: volume("1")}, {Variant: "b", Valid: true, Volumes: volume("8192")}, {Variant: "b", Valid: true}, {Variant: "a"},
+		{Variant: "a", Volumes: volume("4096")},
 	}}).String()
-	if !strings.Contains(text, "| a | data | `atime=off`, `recordsize=4096` | zfs-2.3.9 |\n| b | data | `atime=off`, `recordsize=8192` |") || strings.Count(text, "| data |") != 2 {
+	if !strings.Contains(text, "| a | data | `atime=off`, `recordsize=4096` | zfs-2.3.9 |\n| b | data | `atime=off`, `recordsize=8192` |") ||
+		strings.Count(text, "| data |") != 2 {
 		t.Error(text)
 	}
 	if text := volumesSection(results.Experiment{Runs: []results.RunResult{{Variant: "a"}}}).String(); text != "" {

@@ -20,9 +20,10 @@ type step struct {
 }
 
 var (
-	binarySteps = []step{{1 << 40, 1 << 40, " TiB"}, {1 << 30, 1 << 30, " GiB"}, {1 << 20, 1 << 20, " MiB"}, {1 << 10, 1 << 10, " KiB"}, {0, 1, " B"}}
-	timeSteps   = []step{{1e9, 1e9, " s"}, {1e6, 1e6, " ms"}, {1e3, 1e3, " µs"}, {0, 1, " ns"}}
-	countSteps  = []step{{1e9, 1e9, " G"}, {1e6, 1e6, " M"}, {1e4, 1e3, " k"}, {0, 1, ""}}
+	binarySteps = []step{{1 << 40, 1 << 40, " TiB"}, {1 << 30, 1 << 30, " GiB"}, {1 << 20, 1 << 20, " MiB"}, {1 << 10, 1 << 10, " KiB"},
+		{0, 1, " B"}}
+	timeSteps  = []step{{1e9, 1e9, " s"}, {1e6, 1e6, " ms"}, {1e3, 1e3, " µs"}, {0, 1, " ns"}}
+	countSteps = []step{{1e9, 1e9, " G"}, {1e6, 1e6, " M"}, {1e4, 1e3, " k"}, {0, 1, ""}}
 )
 
 // scaleFor chooses the scale for a metric by the size of one of its values.
@@ -93,7 +94,8 @@ func threeDigits(number float64) string {
 // figures is "1.20 GiB/s (1.10..1.30, n=6)".
 func figures(metric results.MetricResult) string {
 	s := scaleFor(metric)
-	return s.format(metric.Median) + s.suffix + " (" + s.format(metric.Min) + ".." + s.format(metric.Max) + ", n=" + strconv.Itoa(int(metric.Runs)) + ")"
+	return s.format(metric.Median) + s.suffix + " (" + s.format(metric.Min) + ".." + s.format(metric.Max) + ", n=" +
+		strconv.Itoa(int(metric.Runs)) + ")"
 }
 
 // ratio of a median to that of the first variant.

@@ -20,7 +20,8 @@ func decodeAccepted(data map[string]string, kind acceptedKind, into any) error {
 	case !found && len(data) == 0:
 		return fmt.Errorf("%w: the ConfigMap is empty: make one with '%s'", ErrMissing, kind.command)
 	case !found:
-		return fmt.Errorf("%w: the ConfigMap has no such key, only %.200s: make one with '%s'", ErrMissing, strings.Join(sortedKeys(data), ", "), kind.command)
+		return fmt.Errorf("%w: the ConfigMap has no such key, only %.200s: make one with '%s'", ErrMissing, strings.Join(sortedKeys(data), ", "),
+			kind.command)
 	case len(text) > MaxBaselineBytes:
 		return fmt.Errorf("%w: it has %d bytes, at most %d are read", ErrTooLarge, len(text), MaxBaselineBytes)
 	}

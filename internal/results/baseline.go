@@ -108,7 +108,8 @@ func (b Baseline) Definition(variant string) string {
 // Summary is the metric as results show it.
 func (m BaselineMetric) Summary() MetricResult {
 	sorted := slices.Sorted(slices.Values(m.Values))
-	return MetricResult{Name: m.Name, Unit: m.Unit, Better: m.Better, Median: medianOfSorted(sorted), Min: sorted[0], Max: sorted[len(sorted)-1],
+	return MetricResult{Name: m.Name, Unit: m.Unit, Better: m.Better, Median: medianOfSorted(sorted), Min: sorted[0],
+		Max:  sorted[len(sorted)-1],
 		Runs: int32(len(sorted))}
 }
 
@@ -193,8 +194,9 @@ func fewValues(b Baseline) []string {
 	for _, variant := range b.Variants {
 		for _, phase := range variant.Phases {
 			if most := mostValues(phase); phase.Kind == KindMeasure && most < usefulValues {
-				warnings = append(warnings, fmt.Sprintf("variant %s has %d valid repetitions of phase %s: with fewer than %d a comparison is seldom conclusive",
-					variant.Name, most, phase.Name, usefulValues))
+				warnings = append(warnings,
+					fmt.Sprintf("variant %s has %d valid repetitions of phase %s: with fewer than %d a comparison is seldom conclusive",
+						variant.Name, most, phase.Name, usefulValues))
 			}
 		}
 	}
@@ -225,8 +227,9 @@ func (b *Baseline) fit(limitBytes int) (omitted []string, err error) {
 			return b.Omitted, err
 		}
 		if len(steps) == 0 {
-			return nil, fmt.Errorf("%w: the baseline takes %d bytes even with primary metrics alone, at most %d fit: use fewer variants, phases or repetitions",
-				ErrTooLarge, len(text), limitBytes)
+			return nil,
+				fmt.Errorf("%w: the baseline takes %d bytes even with primary metrics alone, at most %d fit: use fewer variants, phases or repetitions",
+					ErrTooLarge, len(text), limitBytes)
 		}
 		if count := b.drop(steps[0].drop); count > 0 {
 			b.Omitted = append(b.Omitted, fmt.Sprintf("%s (%d)", steps[0].words, count))

@@ -25,7 +25,8 @@ func repetition(index, repetition int32, variant string, metrics map[string]int6
 func complete(repetitions int32) Experiment {
 	finished := testStart.Add(time.Hour)
 	e := Experiment{
-		Version: PhaseVersion, Benchmark: RunIdentity{Namespace: "lab", Name: "ageing-8k", UID: "1"}, Experiment: "3f9c2e1b", State: StateComplete,
+		Version: PhaseVersion, Benchmark: RunIdentity{Namespace: "lab", Name: "ageing-8k", UID: "1"}, Experiment: "3f9c2e1b",
+		State:   StateComplete,
 		Verdict: "Passed", NodeName: "node-a", StorageClass: "fast", FinishedAt: &finished,
 		Environment: map[string][]string{"kernel": {"6.12.9"}, "device.0.model": {"X1"}},
 	}
@@ -73,7 +74,8 @@ func TestMakeBaseline(t *testing.T) {
 		Version: BaselineVersion, Environment: e.Environment,
 		Accepted: Accepted{Benchmark: BenchmarkIdentity{"lab", "ageing-8k"}, Experiment: "3f9c2e1b", Verdict: "Passed", NodeName: "node-a",
 			StorageClass: "fast", FinishedAt: e.FinishedAt, AcceptedAt: accepted.AcceptedAt, Note: accepted.Note},
-		Variants: []BaselineVariant{{"r8k", "d8k", []BaselinePhase{{"scan", KindMeasure, metrics(1000)}}}, {"r128k", "d128k", []BaselinePhase{{"scan", KindMeasure, metrics(1100)}}}},
+		Variants: []BaselineVariant{{"r8k", "d8k", []BaselinePhase{{"scan", KindMeasure, metrics(1000)}}},
+			{"r128k", "d128k", []BaselinePhase{{"scan", KindMeasure, metrics(1100)}}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -82,14 +84,16 @@ func TestMakeBaseline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(text), `"values": [1000, 1010, 1020, 1030, 1040, 1050]`) || !strings.Contains(string(text), `"kernel": ["6.12.9"]`) {
+	if !strings.Contains(string(text), `"values": [1000, 1010, 1020, 1030, 1040, 1050]`) ||
+		!strings.Contains(string(text), `"kernel": ["6.12.9"]`) {
 		t.Errorf("a list is not in one line:\n%s", text)
 	}
 	back, err := DecodeBaseline(map[string]string{KeyBaseline: string(text)})
 	if err != nil || !cmp.Equal(back, got) {
 		t.Errorf("error %v, (-want +got):\n%s", err, cmp.Diff(got, back))
 	}
-	if values := back.Values("r128k", "scan", "readBytesPerSecond"); len(values) != 6 || values[5] != 1150 || back.Values("r128k", "scan", "x") != nil {
+	if values := back.Values("r128k", "scan", "readBytesPerSecond"); len(values) != 6 || values[5] != 1150 ||
+		back.Values("r128k", "scan", "x") != nil {
 		t.Errorf("Values gives %v", values)
 	}
 }
@@ -133,7 +137,8 @@ func TestWhatIsNotAccepted(t *testing.T) {
 		{"failed, as asked", func(e *Experiment, o *AcceptOptions) {
 			e.Verdict, e.Message, o.EvenIfFailed = "Failed", "too slow", true
 		}, "+accepted as asked: too slow"},
-		{"inconclusive", func(e *Experiment, _ *AcceptOptions) { e.Verdict, e.Message = "Inconclusive", "no baseline yet" }, "+Inconclusive: no baseline yet"},
+		{"inconclusive", func(e *Experiment, _ *AcceptOptions) { e.Verdict, e.Message = "Inconclusive", "no baseline yet" },
+			"+Inconclusive: no baseline yet"},
 		{"no verdict", func(e *Experiment, o *AcceptOptions) { e.Verdict, o.EvenIfFailed = "", true }, `has the verdict ""`},
 		{"other version", func(e *Experiment, _ *AcceptOptions) { e.Version = "results.storagebench.dev/v9" }, "of the same release"},
 		{"no time", func(_ *Experiment, o *AcceptOptions) { o.AcceptedAt = time.Time{} }, "acceptedAt"},
@@ -146,7 +151,8 @@ func TestWhatIsNotAccepted(t *testing.T) {
 		{"twice", func(e *Experiment, _ *AcceptOptions) { e.Runs = append(e.Runs, e.Runs[0]) }, "repetition 1 of variant r8k has two valid runs"},
 		{"not alike", func(e *Experiment, _ *AcceptOptions) { e.Environment["kernel"] = []string{"6.1", "6.12"} }, "+kernel was 6.1 and 6.12"},
 		{"names may differ", func(e *Experiment, _ *AcceptOptions) { e.Environment["device.0.name"] = []string{"sda", "sdb"} }, "+"},
-		{"something missing", func(e *Experiment, _ *AcceptOptions) { e.Omitted = []string{"metrics of single runs (8)"} }, "+results.json is itself without metrics of"},
+		{"something missing", func(e *Experiment, _ *AcceptOptions) { e.Omitted = []string{"metrics of single runs (8)"} },
+			"+results.json is itself without metrics of"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -233,7 +239,8 @@ func TestBaselineIsBounded(t *testing.T) {
 		e.Runs = append(e.Runs, repetition(i, i+1, "default", metrics))
 	}
 	b, warnings, err := MakeBaseline(e, accepted)
-	if err != nil || len(b.Omitted) == 0 || !strings.Contains(strings.Join(warnings, "\n"), "is without metrics that have no better direction") {
+	if err != nil || len(b.Omitted) == 0 || !strings.Contains(strings.Join(warnings, "\n"),
+		"is without metrics that have no better direction") {
 		t.Fatalf("omitted %q, warnings %q, error %v", b.Omitted, warnings, err)
 	}
 	if text, err := b.Encode(); err != nil || len(text) > 700<<10 {
@@ -258,8 +265,10 @@ func baselineText(t testing.TB) string {
 func TestDecodeBaselineIsStrict(t *testing.T) {
 	for _, c := range []struct{ name, old, replacement, want string }{
 		{"as it is", "", "", ""},
-		{"version", "baseline.storagebench.dev/v1alpha1", "baseline.storagebench.dev/v2", "accept results again with the kubectl-storagebench of this release"},
-		{"unit", `"unit": "bytes/s"`, `"unit": "MB/s"`, `variant "r8k": phase "scan": metric "readBytesPerSecond": it has the unit "MB/s", and should have "bytes/s"`},
+		{"version", "baseline.storagebench.dev/v1alpha1", "baseline.storagebench.dev/v2",
+			"accept results again with the kubectl-storagebench of this release"},
+		{"unit", `"unit": "bytes/s"`, `"unit": "MB/s"`,
+			`variant "r8k": phase "scan": metric "readBytesPerSecond": it has the unit "MB/s", and should have "bytes/s"`},
 		{"direction", `"better": "Higher"`, `"better": "Lower"`, "worse would be taken for better"},
 		{"values of nothing", `"values": [1000, 1010, 1020, 1030, 1040, 1050]`, `"values": []`, "it has 0 values"},
 		{"negative", "[1000, ", "[-1000, ", "value 1 is -1000"},

@@ -74,11 +74,13 @@ func MakeCalibration(e Experiment, options AcceptOptions) (calibration Calibrati
 	if options.SameVariants {
 		variants = asOne(variants)
 	}
-	calibration = Calibration{Version: CalibrationVersion, Accepted: e.accepted(options), SameVariants: options.SameVariants, Environment: e.Environment}
+	calibration = Calibration{Version: CalibrationVersion, Accepted: e.accepted(options), SameVariants: options.SameVariants,
+		Environment: e.Environment}
 	left := calibration.measure(variants)
 	if len(calibration.Floors) == 0 {
-		return Calibration{}, nil, fmt.Errorf("experiment %s of %s/%s has no metric with two pairs of valid runs: repeat a variant at least 4 times, better 38%s",
-			e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name, alsoLeft(left))
+		return Calibration{}, nil,
+			fmt.Errorf("experiment %s of %s/%s has no metric with two pairs of valid runs: repeat a variant at least 4 times, better 38%s",
+				e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name, alsoLeft(left))
 	}
 	for _, words := range left {
 		calibration.Omitted = append(calibration.Omitted, shorten(words, maxAcceptedOmitted))
@@ -181,7 +183,8 @@ func (c Calibration) fewShifts() string {
 	if least.Shifts >= leastShifts {
 		return ""
 	}
-	return fmt.Sprintf("from %d shifts a floor covers %d%% of what equal things differ by, not 95%%: %d shifts are needed, which are %d repetitions of one variant",
+	return fmt.Sprintf("from %d shifts a floor covers %d%% of what equal things differ by, not 95%%: %d shifts are needed, which are %d "+
+		"repetitions of one variant",
 		least.Shifts, least.CoveragePartsPerMillion/(million/100), leastShifts, 2*leastShifts)
 }
 

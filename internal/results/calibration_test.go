@@ -36,12 +36,17 @@ func TestMakeCalibration(t *testing.T) {
 		warnings []string
 	}{
 		// The pairs are 1000 with 1100, and 2000 with 1900: what is between pairs does not count.
-		{"four", []int64{1000, 1100, 2000, 1900}, NoiseFloor{"scan", "readBytesPerSecond", UnitBytesPerSecond, partsPerMillion(1000, 1100), 2, 666666},
-			[]string{"from 2 shifts a floor covers 66% of what equal things differ by, not 95%: 19 shifts are needed, which are 38 repetitions of one variant"}},
-		{"five", []int64{1000, 1100, 2000, 1900, 9}, NoiseFloor{"scan", "readBytesPerSecond", UnitBytesPerSecond, partsPerMillion(1000, 1100), 2, 666666},
-			[]string{"from 2 shifts a floor covers 66% of what equal things differ by, not 95%: 19 shifts are needed, which are 38 repetitions of one variant"}},
+		{"four", []int64{1000, 1100, 2000, 1900}, NoiseFloor{"scan", "readBytesPerSecond", UnitBytesPerSecond, partsPerMillion(1000, 1100), 2,
+			666666},
+			[]string{"from 2 shifts a floor covers 66% of what equal things differ by, not 95%: 19 shifts are needed, which are 38 repetitions of " +
+				"one variant"}},
+		{"five", []int64{1000, 1100, 2000, 1900, 9}, NoiseFloor{"scan", "readBytesPerSecond", UnitBytesPerSecond, partsPerMillion(1000, 1100), 2,
+			666666},
+			[]string{"from 2 shifts a floor covers 66% of what equal things differ by, not 95%: 19 shifts are needed, which are 38 repetitions of " +
+				"one variant"}},
 		{"no noise", []int64{7, 7, 7, 7, 7, 7}, NoiseFloor{"scan", "readBytesPerSecond", UnitBytesPerSecond, 0, 3, 750000},
-			[]string{"from 3 shifts a floor covers 75% of what equal things differ by, not 95%: 19 shifts are needed, which are 38 repetitions of one variant"}},
+			[]string{"from 3 shifts a floor covers 75% of what equal things differ by, not 95%: 19 shifts are needed, which are 38 repetitions of " +
+				"one variant"}},
 		{"enough", steady, NoiseFloor{"scan", "readBytesPerSecond", UnitBytesPerSecond, partsPerMillion(1000, 1037), 19, 950000}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -98,7 +103,8 @@ func TestCalibrationPoolsVariants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if floor, _ := same.Floor("scan", "readBytesPerSecond"); floor.Shifts != 4 || floor.NoisePartsPerMillion != partsPerMillion(1000, 1100) || !same.SameVariants {
+	if floor, _ := same.Floor("scan", "readBytesPerSecond"); floor.Shifts != 4 || floor.NoisePartsPerMillion != partsPerMillion(1000, 1100) ||
+		!same.SameVariants {
 		t.Errorf("as the same: %+v", floor)
 	}
 	// Two runs of each of two variants, of which one is not valid: one pair and one run that has none.

@@ -51,8 +51,10 @@ func (e Experiment) Encode(limitBytes int) ([]byte, []string, error) {
 		return nil, nil, fmt.Errorf("results of experiment %s of %s/%s: %w", e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name, err)
 	}
 	if len(text) > limitBytes {
-		return nil, e.Omitted, fmt.Errorf("%w: the results of experiment %s of %s/%s take %d bytes even without the details of runs, at most %d fit: use fewer variants, phases or repetitions",
-			ErrTooLarge, e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name, len(text), limitBytes)
+		return nil, e.Omitted,
+			fmt.Errorf("%w: the results of experiment %s of %s/%s take %d bytes even without the details of runs, at most %d fit: use fewer "+
+				"variants, phases or repetitions",
+				ErrTooLarge, e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name, len(text), limitBytes)
 	}
 	return text, e.Omitted, nil
 }

@@ -13,7 +13,8 @@ import (
 )
 
 func run(index int32, variant string, valid bool, phases ...RunPhase) RunResult {
-	return RunResult{Name: fmt.Sprintf("run-%d", index), Index: index, Variant: variant, Repetition: 1, Attempt: 1, Valid: valid, Phases: phases}
+	return RunResult{Name: fmt.Sprintf("run-%d", index), Index: index, Variant: variant, Repetition: 1, Attempt: 1, Valid: valid,
+		Phases: phases}
 }
 
 func phase(name string, metrics map[string]int64) RunPhase {
@@ -26,7 +27,8 @@ func TestSummarise(t *testing.T) {
 	got := Summarise([]RunResult{
 		run(3, "a", true, phase("scan", map[string]int64{"readBytes": 10, "readBytesPerSecond": 4})),
 		run(0, "b", true, phase("fill", map[string]int64{"filledBytes": 1}), phase("scan", map[string]int64{"readBytesPerSecond": 7})),
-		run(1, "a", true, phase("scan", map[string]int64{"readBytes": 30, "readBytesPerSecond": 1, "regions": 8}), RunPhase{Name: "trim", Outcome: OutcomeValid}),
+		run(1, "a", true, phase("scan", map[string]int64{"readBytes": 30, "readBytesPerSecond": 1, "regions": 8}),
+			RunPhase{Name: "trim", Outcome: OutcomeValid}),
 		run(2, "a", false, phase("scan", map[string]int64{"readBytesPerSecond": 1000})),
 		run(4, "a", true, invalidPhase),
 		run(5, "c", false, phase("scan", map[string]int64{"readBytesPerSecond": 1000})),
@@ -151,7 +153,8 @@ func checkOmitted(t *testing.T, text []byte, omitted []string, limit int) {
 		t.Fatal(err)
 	}
 	whole := bigExperiment()
-	if len(text) > limit || got.Verdict != "Failed" || got.Version != PhaseVersion || !cmp.Equal(got.Gates, whole.Gates) || !cmp.Equal(got.Variants, whole.Variants) {
+	if len(text) > limit || got.Verdict != "Failed" || got.Version != PhaseVersion || !cmp.Equal(got.Gates, whole.Gates) ||
+		!cmp.Equal(got.Variants, whole.Variants) {
 		t.Errorf("limit %d: %d bytes, verdict %q, or variants or gates are not whole", limit, len(text), got.Verdict)
 	}
 	if !cmp.Equal(got.Omitted, omitted) {

@@ -95,8 +95,9 @@ func byGroup(runs []RunResult) [][]RunResult {
 
 func joinGroup(members []RunResult) GroupResult {
 	first := members[0]
-	group := GroupResult{Name: first.Group.Name, Index: first.Index, Variant: first.Variant, Repetition: first.Repetition, Attempt: first.Attempt,
-		Valid: len(members) == int(first.Group.Size)}
+	group := GroupResult{Name: first.Group.Name, Index: first.Index, Variant: first.Variant, Repetition: first.Repetition,
+		Attempt: first.Attempt,
+		Valid:   len(members) == int(first.Group.Size)}
 	if !group.Valid {
 		group.Reason, group.Message = "Unfinished", fmt.Sprintf("only %d of %d nodes have a run", len(members), first.Group.Size)
 	}
@@ -144,7 +145,8 @@ func apart(phases []RunPhase) string {
 	}
 	common := max(0, to.Sub(from))
 	if common < shortest*togetherPercent/100 || common < longest*togetherPercent/100 && longest-common > togetherSlack {
-		return fmt.Sprintf("all nodes measured together for %s only, and the longest took %s: measure longer, or give all nodes the same to do, before and in the phase",
+		return fmt.Sprintf("all nodes measured together for %s only, and the longest took %s: measure longer, or give all nodes the same to "+
+			"do, before and in the phase",
 			common.Round(time.Second), longest.Round(time.Second))
 	}
 	return ""

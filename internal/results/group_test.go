@@ -19,11 +19,14 @@ func member(group string, index, size int32, metrics map[string]int64) RunResult
 }
 
 func TestJoinTakesTheSumOrTheWorst(t *testing.T) {
-	a := map[string]int64{"readBytesPerSecond": 100, "readLatencyP99Nanoseconds": 10, "cacheHitPartsPerMillion": 1, "layoutScorePartsPerMillion": 70,
-		"readOperations": 5, "durationNanoseconds": 60, "rounds": 3, "ioErrors": 0, "walBytes": 9, "shareOver1MillisecondPartsPerMillion": 4,
-		"slowestRegionReadBytesPerSecond": 8, "fastestRegionReadBytesPerSecond": 30}
-	b := map[string]int64{"readBytesPerSecond": 50, "readLatencyP99Nanoseconds": 30, "cacheHitPartsPerMillion": 2, "layoutScorePartsPerMillion": 60,
-		"readOperations": 6, "durationNanoseconds": 61, "rounds": 4, "ioErrors": 1, "shareOver1MillisecondPartsPerMillion": 3,
+	a := map[string]int64{"readBytesPerSecond": 100, "readLatencyP99Nanoseconds": 10, "cacheHitPartsPerMillion": 1,
+		"layoutScorePartsPerMillion": 70,
+		"readOperations":             5, "durationNanoseconds": 60, "rounds": 3, "ioErrors": 0, "walBytes": 9,
+		"shareOver1MillisecondPartsPerMillion": 4,
+		"slowestRegionReadBytesPerSecond":      8, "fastestRegionReadBytesPerSecond": 30}
+	b := map[string]int64{"readBytesPerSecond": 50, "readLatencyP99Nanoseconds": 30, "cacheHitPartsPerMillion": 2,
+		"layoutScorePartsPerMillion": 60,
+		"readOperations":             6, "durationNanoseconds": 61, "rounds": 4, "ioErrors": 1, "shareOver1MillisecondPartsPerMillion": 3,
 		"slowestRegionReadBytesPerSecond": 9, "fastestRegionReadBytesPerSecond": 20, "unheardOf": 1}
 	groups := Join([]RunResult{member("g", 1, 2, b), member("g", 0, 2, a)})
 	want := []GroupResult{{Name: "g", Variant: "default", Repetition: 1, Attempt: 1, Nodes: []string{"n1", "n2"}, Valid: true,
@@ -155,7 +158,8 @@ func TestStragglers(t *testing.T) {
 		{"both", 5 * time.Second, 20 * time.Second, []string{"node n2 began 5s and ended 20s after the first node"}},
 		{"ended first", 0, -30 * time.Second, []string{"node n1 ended 30s after the first node"}},
 	} {
-		first, second := member("g", 0, 2, map[string]int64{MetricStartLag: 0}), member("g", 1, 2, map[string]int64{MetricStartLag: int64(test.lag)})
+		first, second := member("g", 0, 2, map[string]int64{MetricStartLag: 0}),
+			member("g", 1, 2, map[string]int64{MetricStartLag: int64(test.lag)})
 		late := second.Phases[0].FinishedAt.Add(test.end)
 		second.Phases[0].FinishedAt = &late
 		if diff := cmp.Diff(test.want, Join([]RunResult{first, second})[0].Phases[0].Stragglers); diff != "" {

@@ -88,7 +88,9 @@ func throughputMetrics() []Metric {
 		{"readOperations", UnitCount, "Reads.", Neither, false},
 		{"writeOperations", UnitCount, "Writes.", Neither, false},
 		{"syncOperations", UnitCount, "Calls of fsync or fdatasync.", Neither, false},
-		{"durationNanoseconds", UnitNanoseconds, "Time that was measured, without ramp-up; of an operate phase, how long the operation took, in whole seconds, left out if it cannot be told.", Neither, false},
+		{"durationNanoseconds", UnitNanoseconds,
+			"Time that was measured, without ramp-up; of an operate phase, how long the operation took, in whole seconds, left out if it cannot " +
+				"be told.", Neither, false},
 		{"regions", UnitCount, "Regions that a scan timed.", Neither, false},
 		{"slowestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the slowest region of a scan.", Higher, false},
 		{"fastestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the fastest region of a scan.", Higher, false},
@@ -145,7 +147,8 @@ func preparationMetrics() []Metric {
 		{"coveragePartsPerMillion", UnitPartsPerMillion, "Part of the blocks that was written or read.", Higher, false},
 		{"rounds", UnitCount, "Rounds until steady state, or as many as asked.", Neither, false},
 		{"steadyStateRangePartsPerMillion", UnitPartsPerMillion, "(Largest - smallest) / mean over the last window of rounds.", Lower, false},
-		{"steadyStateSlopePartsPerMillion", UnitPartsPerMillion, "Rise or fall of the best line over the last window of rounds / mean.", Lower, false},
+		{"steadyStateSlopePartsPerMillion", UnitPartsPerMillion, "Rise or fall of the best line over the last window of rounds / mean.", Lower,
+			false},
 	}
 }
 
@@ -182,9 +185,11 @@ func poolMetrics() []Metric {
 		{"diskWritesPerWriteMilli", UnitMilli, "Writes to the disks per 1000 writes of the workload.", Lower, false},
 		{"smallDiskReadsPartsPerMillion", UnitPartsPerMillion, "Reads of the disks below 32 KiB, from the start of the pod.", Lower, false},
 		{"poolAllocatedBytes", UnitBytes, "Space in use on the pool afterwards.", Neither, false},
-		{"longestTransactionGroupNanoseconds", UnitNanoseconds, "Longest writing of a transaction group, from the start of the pod.", Lower, false},
+		{"longestTransactionGroupNanoseconds", UnitNanoseconds, "Longest writing of a transaction group, from the start of the pod.", Lower,
+			false},
 		{"gangBlocks", UnitCount, "Blocks that found no piece of free space large enough, on all pools of the node.", Lower, false},
-		{"besidePartsPerMillion", UnitPartsPerMillion, "Part of the measured time in which the lasting operation beside it was at work.", Neither, false},
+		{"besidePartsPerMillion", UnitPartsPerMillion, "Part of the measured time in which the lasting operation beside it was at work.", Neither,
+			false},
 	}
 }
 

@@ -32,7 +32,8 @@ func TestVocabulary(t *testing.T) {
 }
 
 func TestLookupMetric(t *testing.T) {
-	for _, name := range []string{"readBytesPerSecond", "syncLatencyP999Nanoseconds", "transactionsPerSecond", "rounds", "walBytesPerTransaction"} {
+	for _, name := range []string{"readBytesPerSecond", "syncLatencyP999Nanoseconds", "transactionsPerSecond", "rounds",
+		"walBytesPerTransaction"} {
 		if metric, known := LookupMetric(name); !known || metric.Name != name {
 			t.Errorf("LookupMetric(%q) = %v, %t", name, metric, known)
 		}

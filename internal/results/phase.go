@@ -124,7 +124,8 @@ func (d *PhaseDocument) Omit(words string) {
 
 // Validate reports everything that is wrong with the document.
 func (d PhaseDocument) Validate() error {
-	problems := []error{d.validateVersion(), d.validateNames(), d.validateOutcome(), d.validateTimes(), d.validateMetrics(), d.validateBounds()}
+	problems := []error{d.validateVersion(), d.validateNames(), d.validateOutcome(), d.validateTimes(), d.validateMetrics(),
+		d.validateBounds()}
 	if err := errors.Join(problems...); err != nil {
 		return fmt.Errorf("result of phase %q of run %s/%s: %w", d.Phase, d.Run.Namespace, d.Run.Name, err)
 	}
@@ -221,7 +222,8 @@ func (d PhaseDocument) validateBounds() error {
 	}
 	for _, check := range d.Checks {
 		if check.Name == "" || len(check.Name) > maxNameLength || len(check.Message) > maxCheckMessageLength {
-			return fmt.Errorf("check %.80q: give it a name of 1 to %d and a message of at most %d bytes", check.Name, maxNameLength, maxCheckMessageLength)
+			return fmt.Errorf("check %.80q: give it a name of 1 to %d and a message of at most %d bytes", check.Name, maxNameLength,
+				maxCheckMessageLength)
 		}
 	}
 	for _, words := range d.Omitted {

@@ -28,14 +28,17 @@ func (e Experiment) acceptable(options AcceptOptions) (warnings []string, err er
 	name := fmt.Sprintf("experiment %s of %s/%s", e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name)
 	switch {
 	case e.Version != PhaseVersion:
-		return nil, fmt.Errorf("%w: %s has version %.80q, this program speaks %q: use the kubectl-storagebench of the same release as the operator",
-			ErrVersion, name, e.Version, PhaseVersion)
+		return nil,
+			fmt.Errorf("%w: %s has version %.80q, this program speaks %q: use the kubectl-storagebench of the same release as the operator",
+				ErrVersion, name, e.Version, PhaseVersion)
 	case options.AcceptedAt.IsZero():
 		return nil, errors.New("acceptedAt is not known: give the time")
 	case len(options.Note) > maxNoteBytes:
 		return nil, fmt.Errorf("the note has %d bytes: say it in %d", len(options.Note), maxNoteBytes)
 	case e.State == StateSuperseded:
-		return nil, fmt.Errorf("%s is Superseded: the benchmark was changed before all runs had ended; accept the results of an experiment that is Complete", name)
+		return nil,
+			fmt.Errorf("%s is Superseded: the benchmark was changed before all runs had ended; accept the results of an experiment that is Complete",
+				name)
 	case e.State == StateIncomplete:
 		return nil, fmt.Errorf("%s is Incomplete: %s; repeat it, and accept it when it is Complete", name, cmp.Or(e.Message, "runs are missing"))
 	case e.State != StateComplete:
@@ -45,10 +48,13 @@ func (e Experiment) acceptable(options AcceptOptions) (warnings []string, err er
 		// Gates that compare with a baseline are Inconclusive until there is the first one.
 		warnings = append(warnings, fmt.Sprintf("the verdict is Inconclusive: %s", cmp.Or(e.Message, e.Reason)))
 	case e.Verdict != "Failed" && e.Verdict != "Invalid":
-		return nil, fmt.Errorf("%s has the verdict %.80q: only Passed and Inconclusive are accepted, and Failed and Invalid if asked for", name, e.Verdict)
+		return nil, fmt.Errorf("%s has the verdict %.80q: only Passed and Inconclusive are accepted, and Failed and Invalid if asked for", name,
+			e.Verdict)
 	case !options.EvenIfFailed:
-		return nil, fmt.Errorf("the verdict on %s is %s: %s; what is worse than allowed would become the standard for what follows. Accept it all the same with --even-if-failed",
-			name, e.Verdict, cmp.Or(e.Message, e.Reason))
+		return nil,
+			fmt.Errorf("the verdict on %s is %s: %s; what is worse than allowed would become the standard for what follows. Accept it all the "+
+				"same with --even-if-failed",
+				name, e.Verdict, cmp.Or(e.Message, e.Reason))
 	default:
 		warnings = append(warnings, fmt.Sprintf("the verdict is %s, accepted as asked: %s", e.Verdict, cmp.Or(e.Message, e.Reason)))
 	}
@@ -95,7 +101,8 @@ func repeatedVariants(runs []RunResult) ([]repeatedVariant, error) {
 			}
 		}
 		if slices.ContainsFunc(variant.runs, func(other RunResult) bool { return other.Repetition == run.Repetition }) {
-			return nil, fmt.Errorf("repetition %d of variant %s has two valid runs: take results.json as the operator wrote it", run.Repetition, run.Variant)
+			return nil, fmt.Errorf("repetition %d of variant %s has two valid runs: take results.json as the operator wrote it", run.Repetition,
+				run.Variant)
 		}
 		variant.runs = append(variant.runs, run)
 	}

@@ -84,7 +84,8 @@ func StoredPhase(document []byte, digest string) (binaryData map[string][]byte, 
 		return nil, nil, "", err
 	}
 	if len(gz) > maxStoredBytes {
-		words = append(words, fmt.Sprintf("raw output of %d bytes: the compressed document would take %d of %d bytes", len(phase.Raw), len(gz), maxStoredBytes))
+		words = append(words, fmt.Sprintf("raw output of %d bytes: the compressed document would take %d of %d bytes", len(phase.Raw), len(gz),
+			maxStoredBytes))
 		if gz, err = packWithoutRaw(phase, words[0]); err != nil {
 			return nil, nil, "", err
 		}
@@ -133,7 +134,8 @@ func summaryOf(phase PhaseDocument) (summary []byte, dropped []string, err error
 			return summary, dropped, nil
 		}
 		if len(steps) == 0 {
-			return nil, nil, fmt.Errorf("%w: its summary takes %d bytes, at most %d are kept: use fewer metrics", ErrTooLarge, len(summary), maxSummaryBytes)
+			return nil, nil, fmt.Errorf("%w: its summary takes %d bytes, at most %d are kept: use fewer metrics", ErrTooLarge, len(summary),
+				maxSummaryBytes)
 		}
 		steps[0].drop()
 		dropped = append(dropped, steps[0].words)

@@ -73,7 +73,8 @@ func encodePhase(d PhaseDocument) (document, gz []byte, err error) {
 		return nil, nil, err
 	}
 	if len(gz) > MaxCompressedBytes {
-		return nil, nil, fmt.Errorf("%w: it takes %d bytes compressed, at most %d travel through a log: shorten raw", ErrTooLarge, len(gz), MaxCompressedBytes)
+		return nil, nil, fmt.Errorf("%w: it takes %d bytes compressed, at most %d travel through a log: shorten raw", ErrTooLarge, len(gz),
+			MaxCompressedBytes)
 	}
 	return document, gz, nil
 }

@@ -272,7 +272,8 @@ func FuzzParseReceipt(f *testing.F) {
 
 func FuzzCollect(f *testing.F) {
 	log, receipt := mustEmit(f, validPhase())
-	for _, seed := range []string{log, log + log, "\r" + log, log[:len(log)/2], "", resultPrefix, resultPrefix + "1/1 ====\n", resultPrefix + "-1/1 AAAA"} {
+	for _, seed := range []string{log, log + log, "\r" + log, log[:len(log)/2], "", resultPrefix, resultPrefix + "1/1 ====\n",
+		resultPrefix + "-1/1 AAAA"} {
 		f.Add([]byte(seed), receipt.SizeBytes, receipt.Parts)
 	}
 	f.Fuzz(func(t *testing.T, log []byte, size int64, parts int) {

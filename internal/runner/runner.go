@@ -111,7 +111,8 @@ func withDeadline(ctx context.Context, request workload.Request) (context.Contex
 		return context.WithCancel(ctx)
 	}
 	limit := phase.Deadline.Duration.Duration
-	return context.WithTimeoutCause(ctx, limit+request.StartWait(time.Now()), fmt.Errorf("%w (%s): raise its deadline or ask for less", errDeadline, limit))
+	return context.WithTimeoutCause(ctx, limit+request.StartWait(time.Now()), fmt.Errorf("%w (%s): raise its deadline or ask for less",
+		errDeadline, limit))
 }
 
 // execute waits for the executor, but after the end of the context only for so long: a document that says so is better than

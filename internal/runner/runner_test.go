@@ -120,7 +120,8 @@ func TestEveryEndGivesADocument(t *testing.T) {
 		{name: "a signal, and no end", executor: func(context.Context, workload.Request, func(results.Progress)) (results.PhaseDocument, error) {
 			<-release
 			return good, nil
-		}, signal: true, code: ExitInterrupted, outcome: results.OutcomeInvalid, reason: workload.ReasonInterrupted, says: "did not stop within 50ms"},
+		}, signal: true, code: ExitInterrupted, outcome: results.OutcomeInvalid, reason: workload.ReasonInterrupted,
+			says: "did not stop within 50ms"},
 		{name: "the deadline", executor: untilStopped(good, nil), deadline: time.Millisecond,
 			code: ExitInvalid, outcome: results.OutcomeInvalid, reason: v1alpha1.ReasonPhaseDeadlineExceeded, says: "raise its deadline"},
 		{name: "the deadline, and the executor says that it was interrupted", executor: untilStopped(results.PhaseDocument{
@@ -134,7 +135,8 @@ func TestEveryEndGivesADocument(t *testing.T) {
 			d.StartedAt = time.Now()
 			d.FinishedAt = d.StartedAt.Add(-time.Hour)
 		}), code: ExitInvalid, outcome: results.OutcomeInvalid, reason: ReasonResultRefused, says: "the clock was set back"},
-		{name: "another run", executor: wrong(func(d *results.PhaseDocument) { d.Run.UID, d.Phase = "x", "y" }), code: ExitValid, outcome: results.OutcomeValid},
+		{name: "another run", executor: wrong(func(d *results.PhaseDocument) { d.Run.UID, d.Phase = "x", "y" }), code: ExitValid,
+			outcome: results.OutcomeValid},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -144,7 +146,8 @@ func TestEveryEndGivesADocument(t *testing.T) {
 			defer cancel(nil)
 			end := run(ctx, t, test.executor, request(test.deadline))
 			document := end.document(t)
-			if end.code != test.code || document.Outcome != test.outcome || document.Reason != test.reason || !strings.Contains(document.Message, test.says) {
+			if end.code != test.code || document.Outcome != test.outcome || document.Reason != test.reason ||
+				!strings.Contains(document.Message, test.says) {
 				t.Errorf("exit code %d, %s %s: %s", end.code, document.Outcome, document.Reason, document.Message)
 			}
 			if document.Run != request(0).Run || document.Phase != "read" || document.Kind != results.KindMeasure {
@@ -266,7 +269,8 @@ func TestPause(t *testing.T) {
 	for after := time.Duration(0); after < 24*time.Hour; after += pause(after) {
 		lines++
 	}
-	text := results.Progress{Percent: 50, Rate: "12345 reads/s, 3456 writes/s, 123.4 MiB/s", Message: "round 12 of at most 25", SecondsLeft: 12345}.Line()
+	text := results.Progress{Percent: 50, Rate: "12345 reads/s, 3456 writes/s, 123.4 MiB/s", Message: "round 12 of at most 25",
+		SecondsLeft: 12345}.Line()
 	if total := lines * (len(text) + 50); total > 4<<20 {
 		t.Errorf("a day has %d lines, %d bytes", lines, total)
 	}

@@ -53,7 +53,9 @@ func (p PeerState) finished(phases int) bool {
 // API server, for a namesake of an earlier life may still be in the caches.
 func PeersDecide(state State) bool {
 	own := state.Run.Status.ReadyFor
-	waits := own != nil && !slices.ContainsFunc(state.Run.Status.Phases, func(phase v1alpha1.RunPhaseStatus) bool { return phase.Name == own.Phase })
+	waits := own != nil && !slices.ContainsFunc(state.Run.Status.Phases, func(phase v1alpha1.RunPhaseStatus) bool {
+		return phase.Name == own.Phase
+	})
 	finished := true
 	for _, peer := range state.Peers {
 		if peer.Ending != nil && !peer.Ending.Valid {
@@ -72,7 +74,8 @@ func groupEnding(state State) *Ending {
 		return nil
 	}
 	if state.LeaseHolder != "" && state.LeaseHolder != state.Owner {
-		return invalid(v1alpha1.ReasonLeaseLost, true, "node %s was taken by %s while the group needed it", state.Run.Spec.NodeName, state.LeaseHolderName)
+		return invalid(v1alpha1.ReasonLeaseLost, true, "node %s was taken by %s while the group needed it", state.Run.Spec.NodeName,
+			state.LeaseHolderName)
 	}
 	var spoiler *PeerState
 	for i := range state.Peers {
@@ -98,7 +101,8 @@ func disagreement(state State) *Ending {
 		for _, peer := range state.Peers {
 			for _, other := range peer.Phases {
 				if own.Name == other.Name && !own.StartAt.Equal(other.StartAt) {
-					return invalid(v1alpha1.ReasonOutOfStep, true, "phase %s was to begin at %s here and at %s on node %s: one of the runs was recreated meanwhile",
+					return invalid(v1alpha1.ReasonOutOfStep, true,
+						"phase %s was to begin at %s here and at %s on node %s: one of the runs was recreated meanwhile",
 						own.Name, startWords(own.StartAt), startWords(other.StartAt), peer.Node)
 				}
 			}
@@ -134,7 +138,8 @@ func barrier(state State, i int, decision Decision) Decision {
 		return decision
 	}
 	if late := notReady(state, spec.Name); len(late) > 0 {
-		decision.Message = fmt.Sprintf("ready for phase %s (%d of %d), waiting for node %s", spec.Name, i+1, len(state.Phases), strings.Join(late, ", "))
+		decision.Message = fmt.Sprintf("ready for phase %s (%d of %d), waiting for node %s", spec.Name, i+1, len(state.Phases),
+			strings.Join(late, ", "))
 		return decision
 	}
 	decision.Actions = slices.Clone(actions)

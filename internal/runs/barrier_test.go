@@ -24,11 +24,14 @@ func memberState(change func(*runs.State)) runs.State {
 	run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Pool: v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/a"}}}}}}
 	run.Status.StartedAt = runstest.Stamp(-time.Minute)
 	run.Status.ReadyFor = &v1alpha1.RunReadiness{Phase: "fill", Since: metav1.NewMicroTime(runstest.Noon)}
-	state := runs.State{Now: runstest.Noon.Add(time.Second), Timings: runs.DefaultTimings(), Run: run, Owner: runstest.OwnUID, LeaseHolder: runstest.OwnUID,
-		Volume: volume.VolumeState{Exists: true}, Phases: make([]runs.PhaseState, len(run.Spec.Phases)),
-		Peers: []runs.PeerState{{Name: "b", Node: "n2", Exists: true, ReadyFor: &v1alpha1.RunReadiness{Phase: "fill", Since: metav1.NewMicroTime(runstest.Noon.Add(3 * time.Second))}}}}
+	state := runs.State{Now: runstest.Noon.Add(time.Second), Timings: runs.DefaultTimings(), Run: run, Owner: runstest.OwnUID,
+		LeaseHolder: runstest.OwnUID,
+		Volume:      volume.VolumeState{Exists: true}, Phases: make([]runs.PhaseState, len(run.Spec.Phases)),
+		Peers: []runs.PeerState{{Name: "b", Node: "n2", Exists: true, ReadyFor: &v1alpha1.RunReadiness{Phase: "fill",
+			Since: metav1.NewMicroTime(runstest.Noon.Add(3 * time.Second))}}}}
 	for i := range state.Phases {
-		state.Phases[i].Companions = map[runs.Companion]*v1alpha1.PoolOperation{runs.Observation: runstest.Operation(v1alpha1.PoolAction{}, "", -time.Minute, 0)}
+		state.Phases[i].Companions = map[runs.Companion]*v1alpha1.PoolOperation{runs.Observation: runstest.Operation(v1alpha1.PoolAction{}, "",
+			-time.Minute, 0)}
 	}
 	change(&state)
 	return state
@@ -56,11 +59,14 @@ func TestBarrier(t *testing.T) {
 		{name: "all are ready", change: func(*runs.State) {}, actions: []runs.Action{{Kind: runs.StartPhase, StartAt: start}}},
 		{name: "the observation after the barrier", change: func(s *runs.State) { s.Phases[0].Companions = nil },
 			actions: []runs.Action{{Kind: runs.StartCompanion, Companion: runs.Observation}}},
-		{name: "the storage first", change: func(s *runs.State) { s.Volume = volume.VolumeState{} }, actions: []runs.Action{{Kind: runs.CreateVolume}}},
+		{name: "the storage first", change: func(s *runs.State) {
+			s.Volume = volume.VolumeState{}
+		}, actions: []runs.Action{{Kind: runs.CreateVolume}}},
 		{name: "say so", change: func(s *runs.State) { s.Run.Status.ReadyFor = nil }, ready: "fill", says: "ready for phase fill (1 of 2)"},
 		{name: "not for the phase before", change: func(s *runs.State) { s.Phases[0].Stored = runstest.Result("x") }, ready: "scan"},
 		{name: "the other is not", change: func(s *runs.State) { s.Peers[0].ReadyFor = nil }, says: "waiting for node n2"},
-		{name: "the other is only for another phase", change: func(s *runs.State) { s.Peers[0].ReadyFor.Phase = "scan" }, says: "waiting for node n2"},
+		{name: "the other is only for another phase", change: func(s *runs.State) { s.Peers[0].ReadyFor.Phase = "scan" },
+			says: "waiting for node n2"},
 		{name: "the other is gone", change: func(s *runs.State) { s.Peers[0] = runs.Peer("b", "n2", nil) }, says: "waiting for node n2"},
 		{name: "the other has gone on", change: func(s *runs.State) {
 			s.Peers[0].Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "j", Result: "r"}}
@@ -70,7 +76,8 @@ func TestBarrier(t *testing.T) {
 			s.Peers[0].Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "j", Result: "r"}}
 			s.Peers[0].ReadyFor.Phase = "scan"
 		}, ending: v1alpha1.ReasonOutOfStep, says: "is over on node n2"},
-		{name: "the other is Invalid", change: func(s *runs.State) { s.Peers[0].Ending = failed("PodLost") }, ending: v1alpha1.ReasonPeerInvalid, says: "run b of the group, on node n2, is Invalid: PodLost: it failed"},
+		{name: "the other is Invalid", change: func(s *runs.State) { s.Peers[0].Ending = failed("PodLost") }, ending: v1alpha1.ReasonPeerInvalid,
+			says: "run b of the group, on node n2, is Invalid: PodLost: it failed"},
 		{name: "the other is Invalid while we work", change: func(s *runs.State) {
 			s.Phases[0].Job, s.Peers[0].Ending = runs.JobState{Exists: true, Created: runstest.Noon}, failed("PodLost")
 		}, ending: v1alpha1.ReasonPeerInvalid},
@@ -78,21 +85,24 @@ func TestBarrier(t *testing.T) {
 			s.Peers = append([]runs.PeerState{{Name: "c", Node: "n3", Ending: failed(v1alpha1.ReasonPeerInvalid)}}, s.Peers...)
 			s.Peers[1].Ending = failed("PodLost")
 		}, ending: v1alpha1.ReasonPeerInvalid, says: "PodLost"},
-		{name: "the node is lost", change: func(s *runs.State) { s.LeaseHolder, s.LeaseHolderName = runstest.Thief, "lab/thief" }, ending: v1alpha1.ReasonLeaseLost, says: "lab/thief"},
+		{name: "the node is lost", change: func(s *runs.State) { s.LeaseHolder, s.LeaseHolderName = runstest.Thief, "lab/thief" },
+			ending: v1alpha1.ReasonLeaseLost, says: "lab/thief"},
 		{name: "another moment", change: func(s *runs.State) {
 			s.Phases[0].Job = runs.JobState{Exists: true, Created: runstest.Noon}
 			s.Run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "j", StartAt: &metav1.MicroTime{Time: runstest.Noon}}}
 			s.Peers[0].Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "k", StartAt: &metav1.MicroTime{Time: start}}}
 		}, ending: v1alpha1.ReasonOutOfStep, says: "one of the runs was recreated"},
 		{name: "the end together", change: done, ending: v1alpha1.ReasonMeasured},
-		{name: "the end not before the other's", change: func(s *runs.State) { done(s); s.Peers[0].Phases[1].Result = "" }, says: "all 2 phases are over here, waiting for node n2"},
+		{name: "the end not before the other's", change: func(s *runs.State) { done(s); s.Peers[0].Phases[1].Result = "" },
+			says: "all 2 phases are over here, waiting for node n2"},
 	} {
 		decision := runs.Plan(memberState(test.change))
 		reason := ""
 		if decision.Ending != nil {
 			reason = decision.Ending.Reason
 		}
-		if !cmp.Equal(decision.Actions, test.actions) || decision.ReadyFor != test.ready || reason != test.ending || !strings.Contains(decision.Message, test.says) {
+		if !cmp.Equal(decision.Actions, test.actions) || decision.ReadyFor != test.ready || reason != test.ending ||
+			!strings.Contains(decision.Message, test.says) {
 			t.Errorf("%s: %+v, ready for %q, %s: %s", test.name, decision.Actions, decision.ReadyFor, reason, decision.Message)
 		}
 	}

@@ -42,7 +42,8 @@ func CompanionName(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, companion C
 // Lasts says whether an action goes on for a while: a workload is measured beside it only as long as it does.
 func Lasts(action v1alpha1.PoolAction) bool {
 	return action.Scrub != nil || action.Trim != nil || action.Replicate != nil || action.Copy != nil || action.RemoveVdev != nil ||
-		action.ReplaceDevice != nil || action.ModuleParameter != nil || action.DestroyDataset != nil || action.LayoutScore != nil || action.MetaslabMap != nil
+		action.ReplaceDevice != nil || action.ModuleParameter != nil || action.DestroyDataset != nil || action.LayoutScore != nil ||
+		action.MetaslabMap != nil
 }
 
 // minBesidePercent is how much of the measured time a lasting operation must have been at work: it begins with the pod, which takes
@@ -79,7 +80,8 @@ func BesideShare(operation *v1alpha1.PoolOperation, from, to time.Time) (partsPe
 		partsPerMillion = int64(float64(ended.Sub(began)) / float64(whole) * 1e6)
 	}
 	if partsPerMillion < minBesidePercent*10_000 {
-		problem = fmt.Sprintf("the %s was at work for %d%% of the measured time: measure for a shorter time, or give it more to do", name, partsPerMillion/10_000)
+		problem = fmt.Sprintf("the %s was at work for %d%% of the measured time: measure for a shorter time, or give it more to do", name,
+			partsPerMillion/10_000)
 	}
 	return partsPerMillion, problem
 }
@@ -138,7 +140,8 @@ func observeFirst(state State, i int, decision Decision) Decision {
 // operateBeside begins measure.operate once the pod of the phase is at work.
 func operateBeside(state State, i int) []Action {
 	spec, phase := state.Run.Spec.Phases[i], state.Phases[i]
-	if spec.Measure == nil || spec.Measure.Operate == nil || phase.Pod.Started == nil || phase.Pod.Ended != nil || phase.Companions[Beside] != nil {
+	if spec.Measure == nil || spec.Measure.Operate == nil || phase.Pod.Started == nil || phase.Pod.Ended != nil ||
+		phase.Companions[Beside] != nil {
 		return nil
 	}
 	return []Action{{Kind: StartCompanion, Phase: i, Companion: Beside}}

@@ -17,8 +17,10 @@ import (
 // TestCompanions covers what begins and ends beside a measure phase, and when.
 func TestCompanions(t *testing.T) {
 	observe, scrub := v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}, v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
-	counting, counted := runstest.Operation(observe, "", -time.Minute, 0), runstest.Operation(observe, v1alpha1.OutcomeCancelled, -time.Minute, -time.Second)
-	scrubbing, scrubbed := runstest.Operation(scrub, "", -time.Minute, 0), runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, -time.Minute, -time.Second)
+	counting, counted := runstest.Operation(observe, "", -time.Minute, 0), runstest.Operation(observe, v1alpha1.OutcomeCancelled, -time.Minute,
+		-time.Second)
+	scrubbing, scrubbed := runstest.Operation(scrub, "", -time.Minute, 0), runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, -time.Minute,
+		-time.Second)
 	cancelled := func(operation *v1alpha1.PoolOperation) *v1alpha1.PoolOperation {
 		operation = operation.DeepCopy()
 		operation.Spec.Cancel = true
@@ -38,23 +40,35 @@ func TestCompanions(t *testing.T) {
 		says           string
 		wake           time.Duration
 	}{
-		{"the volume and the observation come first", []runChange{jobless(false), volumeGone}, nil, nil, []string{"CreateVolume", "StartCompanion 0 observe"}, "PhaseRunning", "", "", 10 * time.Minute},
-		{"then the observation", []runChange{jobless(false)}, nil, nil, []string{"StartCompanion 0 observe"}, "PhaseRunning", "", "", 10 * time.Minute},
-		{"which has to count", []runChange{jobless(false)}, runstest.Operation(observe, "", 0, 0), nil, nil, "PhaseRunning", "", "", 10 * time.Minute},
-		{"and never does", []runChange{jobless(false), longAgo}, runstest.Operation(observe, "", 0, 0), nil, nil, "PodNotStarted", "final", "is there one on node n1?", 0},
+		{"the volume and the observation come first", []runChange{jobless(false), volumeGone}, nil, nil,
+			[]string{"CreateVolume", "StartCompanion 0 observe"}, "PhaseRunning", "", "", 10 * time.Minute},
+		{"then the observation", []runChange{jobless(false)}, nil, nil, []string{"StartCompanion 0 observe"}, "PhaseRunning", "", "",
+			10 * time.Minute},
+		{"which has to count", []runChange{jobless(false)}, runstest.Operation(observe, "", 0, 0), nil, nil, "PhaseRunning", "", "",
+			10 * time.Minute},
+		{"and never does", []runChange{jobless(false), longAgo}, runstest.Operation(observe, "", 0, 0), nil, nil, "PodNotStarted", "final",
+			"is there one on node n1?", 0},
 		{"it counts: the pod", []runChange{jobless(false)}, counting, nil, []string{"StartPhase 0"}, "PhaseRunning", "", "", 0},
-		{"it failed: the pod all the same", []runChange{jobless(false)}, runstest.Operation(observe, v1alpha1.OutcomeFailed, 0, 0), nil, []string{"StartPhase 0"}, "PhaseRunning", "", "", 0},
-		{"the pod is not there yet", []runChange{notYet(time.Minute, runs.PodState{}, "")}, counting, nil, nil, "PhaseRunning", "", "", 9 * time.Minute},
+		{"it failed: the pod all the same", []runChange{jobless(false)}, runstest.Operation(observe, v1alpha1.OutcomeFailed, 0, 0), nil,
+			[]string{"StartPhase 0"}, "PhaseRunning", "", "", 0},
+		{"the pod is not there yet", []runChange{notYet(time.Minute, runs.PodState{}, "")}, counting, nil, nil, "PhaseRunning", "", "",
+			9 * time.Minute},
 		{"the pod is at work: the scrub", nil, counting, nil, []string{"StartCompanion 0 operate"}, "PhaseRunning", "", "", 50 * time.Minute},
 		{"once", nil, counting, scrubbing, nil, "PhaseRunning", "", "", 50 * time.Minute},
-		{"the scrub fails", nil, counting, runstest.Operation(scrub, v1alpha1.OutcomeFailed, -time.Minute, -time.Second), nil, "PhaseInvalid", "retry", "the scrub beside the workload failed", 0},
-		{"a received result ends both", []runChange{received}, counting, scrubbing, []string{"EndCompanion 0 observe", "EndCompanion 0 operate"}, "PhaseRunning", "", "", 2*time.Minute - time.Second},
-		{"only what is at work", []runChange{received}, counting, scrubbed, []string{"EndCompanion 0 observe"}, "PhaseRunning", "", "", 2*time.Minute - time.Second},
+		{"the scrub fails", nil, counting, runstest.Operation(scrub, v1alpha1.OutcomeFailed, -time.Minute, -time.Second), nil, "PhaseInvalid",
+			"retry", "the scrub beside the workload failed", 0},
+		{"a received result ends both", []runChange{received}, counting, scrubbing, []string{"EndCompanion 0 observe", "EndCompanion 0 operate"},
+			"PhaseRunning", "", "", 2*time.Minute - time.Second},
+		{"only what is at work", []runChange{received}, counting, scrubbed, []string{"EndCompanion 0 observe"}, "PhaseRunning", "", "",
+			2*time.Minute - time.Second},
 		{"and waits", []runChange{received}, cancelled(counting), cancelled(scrubbing), nil, "PhaseRunning", "", "", 2*time.Minute - time.Second},
 		{"both have ended", []runChange{received}, counted, scrubbed, []string{"StoreResult 0"}, "PhaseRunning", "", "", 0},
-		{"an observation that does not end is given up", []runChange{endedAgo(3 * time.Minute)}, cancelled(counting), scrubbed, []string{"StoreResult 0"}, "PhaseRunning", "", "", 0},
-		{"a scrub that does not end is waited for longer", []runChange{endedAgo(3 * time.Minute)}, cancelled(counting), cancelled(scrubbing), nil, "PhaseRunning", "", "", 57 * time.Minute},
-		{"but not for ever", []runChange{endedAgo(time.Hour)}, counted, cancelled(scrubbing), nil, "PhaseDeadlineExceeded", "retry", "still at work 1h0m0s after it", 0},
+		{"an observation that does not end is given up", []runChange{endedAgo(3 * time.Minute)}, cancelled(counting), scrubbed,
+			[]string{"StoreResult 0"}, "PhaseRunning", "", "", 0},
+		{"a scrub that does not end is waited for longer", []runChange{endedAgo(3 * time.Minute)}, cancelled(counting), cancelled(scrubbing), nil,
+			"PhaseRunning", "", "", 57 * time.Minute},
+		{"but not for ever", []runChange{endedAgo(time.Hour)}, counted, cancelled(scrubbing), nil, "PhaseDeadlineExceeded", "retry",
+			"still at work 1h0m0s after it", 0},
 		{"without any the result says so", []runChange{received}, nil, nil, []string{"StoreResult 0"}, "PhaseRunning", "", "", 0},
 	} {
 		measuring := func(s *runs.State) {
@@ -71,7 +85,8 @@ func TestCompanions(t *testing.T) {
 				s.Phases[0].Companions[runs.Beside] = test.under
 			}
 		}
-		t.Run(test.name, runCase{changes: append(append([]runChange{measuring}, test.changes...), companions), actions: test.actions, reason: test.reason,
+		t.Run(test.name, runCase{changes: append(append([]runChange{measuring}, test.changes...), companions), actions: test.actions,
+			reason: test.reason,
 			ending: test.ending, says: test.says, wake: test.wake}.check)
 	}
 }
@@ -86,11 +101,12 @@ func TestCompanionsGoWithTheJobs(t *testing.T) {
 		actions   []string
 		settled   bool
 	}{
-		"is there":              {"Never", runstest.Operation(v1alpha1.PoolAction{}, "", 0, 0), []string{"DeleteJobs"}, false},
-		"is going":              {"Never", going, nil, false},
-		"kept, and at work":     {"Always", runstest.Operation(v1alpha1.PoolAction{}, "", 0, 0), []string{"EndCompanion 1 observe"}, false},
-		"kept, and at its end":  {"Always", runstest.Operation(v1alpha1.PoolAction{}, v1alpha1.OutcomeCancelled, 0, 0), nil, true},
-		"kept, and to end soon": {"Always", func() *v1alpha1.PoolOperation { o := going.DeepCopy(); o.Spec.Cancel = true; return o }(), nil, false},
+		"is there":             {"Never", runstest.Operation(v1alpha1.PoolAction{}, "", 0, 0), []string{"DeleteJobs"}, false},
+		"is going":             {"Never", going, nil, false},
+		"kept, and at work":    {"Always", runstest.Operation(v1alpha1.PoolAction{}, "", 0, 0), []string{"EndCompanion 1 observe"}, false},
+		"kept, and at its end": {"Always", runstest.Operation(v1alpha1.PoolAction{}, v1alpha1.OutcomeCancelled, 0, 0), nil, true},
+		"kept, and to end soon": {"Always", func() *v1alpha1.PoolOperation { o := going.DeepCopy(); o.Spec.Cancel = true; return o }(), nil,
+			false},
 	} {
 		state := runstest.Underway()
 		state.Run.Spec.Retain, state.Run.Spec.Target.ZFS = v1alpha1.RetainPolicy(test.retain), &v1alpha1.ZFSTarget{}
@@ -107,7 +123,8 @@ func TestCompanionsGoWithTheJobs(t *testing.T) {
 
 func TestBesideShare(t *testing.T) {
 	scrub, snapshot := v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}, v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{}}
-	destroy, score, metaslabs := v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{}}, v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{}},
+	destroy, score, metaslabs := v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{}},
+		v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{}},
 		v1alpha1.PoolAction{MetaslabMap: &v1alpha1.MetaslabMapAction{}}
 	took := func(seconds int64, operation *v1alpha1.PoolOperation) *v1alpha1.PoolOperation {
 		operation.Status.Metrics = []v1alpha1.OperationMetric{{Name: operate.MetricDuration, Value: seconds}}
@@ -119,21 +136,23 @@ func TestBesideShare(t *testing.T) {
 		share     int64
 		problem   string
 	}{
-		"the whole time":          {runstest.Operation(scrub, v1alpha1.OutcomeCancelled, -time.Second, 110*time.Second), 1_000_000, ""},
-		"began a little later":    {runstest.Operation(scrub, v1alpha1.OutcomeCancelled, 5*time.Second, 110*time.Second), 950_000, ""},
-		"ended too early":         {runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, -time.Second, 50*time.Second), 500_000, "at work for 50% of the measured time"},
-		"ended before":            {runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, -20*time.Second, -10*time.Second), 0, "for 0%"},
-		"never began":             {runstest.Operation(scrub, v1alpha1.OutcomeCancelled, 0, 0), 0, "never began"},
-		"failed":                  {runstest.Operation(scrub, v1alpha1.OutcomeFailed, -time.Second, 110*time.Second), 0, "failed"},
-		"still at work":           {runstest.Operation(scrub, "", -time.Second, 0), 1_000_000, ""},
-		"its end is noticed late": {took(80, runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, 5*time.Second, 95*time.Second)), 810_000, "for 81%"},
-		"its end is noticed":      {took(89, runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, 5*time.Second, 95*time.Second)), 900_000, ""},
-		"a destruction":           {runstest.Operation(destroy, v1alpha1.OutcomeSucceeded, -time.Second, 110*time.Second), 1_000_000, ""},
-		"a short destruction":     {runstest.Operation(destroy, v1alpha1.OutcomeSucceeded, -time.Second, 50*time.Second), 500_000, "for 50%"},
-		"a short score":           {runstest.Operation(score, v1alpha1.OutcomeSucceeded, -time.Second, 10*time.Second), 100_000, "for 10%"},
-		"a short map":             {runstest.Operation(metaslabs, v1alpha1.OutcomeSucceeded, -time.Second, 10*time.Second), 100_000, "for 10%"},
-		"a snapshot":              {runstest.Operation(snapshot, v1alpha1.OutcomeSucceeded, 5*time.Second, 6*time.Second), 0, ""},
-		"a snapshot not in time":  {runstest.Operation(snapshot, v1alpha1.OutcomeCancelled, 0, 0), 0, "was not over"},
+		"the whole time":       {runstest.Operation(scrub, v1alpha1.OutcomeCancelled, -time.Second, 110*time.Second), 1_000_000, ""},
+		"began a little later": {runstest.Operation(scrub, v1alpha1.OutcomeCancelled, 5*time.Second, 110*time.Second), 950_000, ""},
+		"ended too early": {runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, -time.Second, 50*time.Second), 500_000,
+			"at work for 50% of the measured time"},
+		"ended before":  {runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, -20*time.Second, -10*time.Second), 0, "for 0%"},
+		"never began":   {runstest.Operation(scrub, v1alpha1.OutcomeCancelled, 0, 0), 0, "never began"},
+		"failed":        {runstest.Operation(scrub, v1alpha1.OutcomeFailed, -time.Second, 110*time.Second), 0, "failed"},
+		"still at work": {runstest.Operation(scrub, "", -time.Second, 0), 1_000_000, ""},
+		"its end is noticed late": {took(80, runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, 5*time.Second, 95*time.Second)), 810_000,
+			"for 81%"},
+		"its end is noticed":     {took(89, runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, 5*time.Second, 95*time.Second)), 900_000, ""},
+		"a destruction":          {runstest.Operation(destroy, v1alpha1.OutcomeSucceeded, -time.Second, 110*time.Second), 1_000_000, ""},
+		"a short destruction":    {runstest.Operation(destroy, v1alpha1.OutcomeSucceeded, -time.Second, 50*time.Second), 500_000, "for 50%"},
+		"a short score":          {runstest.Operation(score, v1alpha1.OutcomeSucceeded, -time.Second, 10*time.Second), 100_000, "for 10%"},
+		"a short map":            {runstest.Operation(metaslabs, v1alpha1.OutcomeSucceeded, -time.Second, 10*time.Second), 100_000, "for 10%"},
+		"a snapshot":             {runstest.Operation(snapshot, v1alpha1.OutcomeSucceeded, 5*time.Second, 6*time.Second), 0, ""},
+		"a snapshot not in time": {runstest.Operation(snapshot, v1alpha1.OutcomeCancelled, 0, 0), 0, "was not over"},
 	} {
 		share, problem := runs.BesideShare(test.operation, from, to)
 		if share != test.share || (problem == "") != (test.problem == "") || !strings.Contains(problem, test.problem) {
@@ -148,7 +167,8 @@ func TestCompanionNames(t *testing.T) {
 	run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{}
 	fill, operate := runstest.Phase("fill"), runstest.Phase("fill-observe")
 	operate.Operate = &v1alpha1.OperatePhase{}
-	if name := runs.CompanionName(run, fill, runs.Observation); name == naming.RunOperationName(run, operate) || !strings.HasSuffix(name, "-fill.observe") {
+	if name := runs.CompanionName(run, fill, runs.Observation); name == naming.RunOperationName(run, operate) ||
+		!strings.HasSuffix(name, "-fill.observe") {
 		t.Error(name)
 	}
 	if len(runs.Companions(run, operate)) != 0 || len(runs.Companions(run, fill)) != 1 {

@@ -36,9 +36,11 @@ func prepareDriven(state State, i int, decision Decision) *Decision {
 		decision.Message = fmt.Sprintf("phase %s (%d of %d) waits for the driver to make its volume: %s", spec.Name, i+1, len(state.Phases), what)
 	case len(pools.Differing) > 0:
 		// Another attempt would get the same.
-		return end(invalid(v1alpha1.ReasonPropertiesDiffer, false, "nothing was written: the volume is not as asked: %s", strings.Join(pools.Differing, "; ")))
+		return end(invalid(v1alpha1.ReasonPropertiesDiffer, false, "nothing was written: the volume is not as asked: %s",
+			strings.Join(pools.Differing, "; ")))
 	case len(pools.Unread) > 0:
-		reason, what = v1alpha1.ReasonPoolNotReady, "the agent on node "+state.Run.Spec.NodeName+" has not read the properties of "+strings.Join(pools.Unread, ", ")
+		reason, what = v1alpha1.ReasonPoolNotReady, "the agent on node "+state.Run.Spec.NodeName+" has not read the properties of "+
+			strings.Join(pools.Unread, ", ")
 		if pools.Unasked {
 			decision.Actions = []Action{{Kind: ReportDatasets}}
 		}
@@ -48,7 +50,8 @@ func prepareDriven(state State, i int, decision Decision) *Decision {
 	}
 	overdue := state.startOverdue(i)
 	if !state.Now.Before(overdue) {
-		return end(invalid(reason, false, "the volumes for phase %s were not there within %s: %s", spec.Name, spec.StartDeadline.Duration.Duration, what))
+		return end(invalid(reason, false, "the volumes for phase %s were not there within %s: %s", spec.Name,
+			spec.StartDeadline.Duration.Duration, what))
 	}
 	decision.WakeAt = overdue
 	return &decision

@@ -9,7 +9,8 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// TestRunOnDriven covers what a run waits for between its claims and its first pod, and between the end of its claims and that of its pools.
+// TestRunOnDriven covers what a run waits for between its claims and its first pod, and between the end of its claims and that of its
+// pools.
 func TestRunOnDriven(t *testing.T) {
 	made := func(change func(*volume.Pools)) runChange {
 		return func(s *runs.State) {
@@ -22,29 +23,47 @@ func TestRunOnDriven(t *testing.T) {
 	claims := func(state volume.VolumeState) runChange {
 		return func(s *runs.State) { state.Driven = true; s.Volume = state }
 	}
-	bound, late := volume.VolumeState{Exists: true, Bound: true}, func(s *runs.State) { s.Run.Status.StartedAt = runstest.Stamp(-10 * time.Minute) }
+	bound, late := volume.VolumeState{Exists: true, Bound: true}, func(s *runs.State) {
+		s.Run.Status.StartedAt = runstest.Stamp(-10 * time.Minute)
+	}
 	deleted := func(s *runs.State) { s.Run.DeletionTimestamp = runstest.Stamp(0) }
 	unread := func(asked bool) func(*volume.Pools) {
 		return func(p *volume.Pools) { p.Unread, p.Unasked = []string{"sb-1-data/parent/pvc-1"}, !asked }
 	}
 	differing := func(p *volume.Pools) { p.Differing = []string{"sync of sb-1-data/parent/pvc-1 is standard"} }
 	for _, test := range []runCase{
-		{"claims come before the Job", []runChange{made(nil), jobless(false), claims(volume.VolumeState{})}, []string{"CreateVolume"}, "PreparingVolume", "", "making", 10 * time.Minute},
-		{"one of two is there", []runChange{made(nil), jobless(false), claims(volume.VolumeState{Some: true})}, []string{"CreateVolume"}, "PreparingVolume", "", "", 10 * time.Minute},
-		{"they are waited for", []runChange{made(nil), jobless(false), claims(volume.VolumeState{Exists: true})}, nil, "PreparingVolume", "", "is not bound", 10 * time.Minute},
-		{"with what is in the way", []runChange{made(nil), jobless(false), claims(volume.VolumeState{Exists: true, Problem: "ProvisioningFailed"})}, nil, "VolumeNotBound", "", "ProvisioningFailed", 10 * time.Minute},
-		{"but not for ever", []runChange{made(nil), jobless(false), claims(volume.VolumeState{Exists: true, Problem: "ProvisioningFailed"}), late}, nil, "VolumeNotBound", "final", "ProvisioningFailed", 0},
-		{"not even to be made", []runChange{made(nil), jobless(false), claims(volume.VolumeState{}), late}, nil, "VolumeNotBound", "final", "", 0},
-		{"the agent is asked", []runChange{made(unread(false)), jobless(false), claims(bound)}, []string{"ReportDatasets"}, "PreparingVolume", "", "has not read", 10 * time.Minute},
-		{"and waited for", []runChange{made(unread(true)), jobless(false), claims(bound)}, nil, "PreparingVolume", "", "has not read", 10 * time.Minute},
-		{"not for ever either", []runChange{made(unread(true)), jobless(false), claims(bound), late}, nil, "PoolNotReady", "final", "has not read", 0},
-		{"it is not as asked", []runChange{made(differing), jobless(false), claims(bound)}, nil, "PropertiesDiffer", "final", "nothing was written: the volume is not as asked: sync", 0},
+		{"claims come before the Job", []runChange{made(nil), jobless(false), claims(volume.VolumeState{})}, []string{"CreateVolume"},
+			"PreparingVolume", "", "making", 10 * time.Minute},
+		{"one of two is there", []runChange{made(nil), jobless(false), claims(volume.VolumeState{Some: true})}, []string{"CreateVolume"},
+			"PreparingVolume", "", "", 10 * time.Minute},
+		{"they are waited for", []runChange{made(nil), jobless(false), claims(volume.VolumeState{Exists: true})}, nil, "PreparingVolume", "",
+			"is not bound", 10 * time.Minute},
+		{"with what is in the way",
+			[]runChange{made(nil), jobless(false), claims(volume.VolumeState{Exists: true, Problem: "ProvisioningFailed"})}, nil, "VolumeNotBound",
+			"", "ProvisioningFailed", 10 * time.Minute},
+		{"but not for ever", []runChange{made(nil), jobless(false), claims(volume.VolumeState{Exists: true, Problem: "ProvisioningFailed"}),
+			late}, nil, "VolumeNotBound", "final", "ProvisioningFailed", 0},
+		{"not even to be made", []runChange{made(nil), jobless(false), claims(volume.VolumeState{}), late}, nil, "VolumeNotBound", "final", "",
+			0},
+		{"the agent is asked", []runChange{made(unread(false)), jobless(false), claims(bound)}, []string{"ReportDatasets"}, "PreparingVolume", "",
+			"has not read", 10 * time.Minute},
+		{"and waited for", []runChange{made(unread(true)), jobless(false), claims(bound)}, nil, "PreparingVolume", "", "has not read",
+			10 * time.Minute},
+		{"not for ever either", []runChange{made(unread(true)), jobless(false), claims(bound), late}, nil, "PoolNotReady", "final",
+			"has not read", 0},
+		{"it is not as asked", []runChange{made(differing), jobless(false), claims(bound)}, nil, "PropertiesDiffer", "final",
+			"nothing was written: the volume is not as asked: sync", 0},
 		{"it is as asked", []runChange{made(nil), jobless(false), claims(bound)}, []string{"StartPhase 0"}, "PhaseRunning", "", "", 0},
-		{"the name is taken", []runChange{made(nil), jobless(false), claims(volume.VolumeState{Foreign: true})}, nil, "NameTaken", "", "", runs.ForeignRecheck},
+		{"the name is taken", []runChange{made(nil), jobless(false), claims(volume.VolumeState{Foreign: true})}, nil, "NameTaken", "", "",
+			runs.ForeignRecheck},
 		{"claims go", []runChange{made(nil), jobless(false), claims(bound), deleted}, []string{"DeleteVolume"}, "TearingDown", "", "", 0},
-		{"then what the driver has", []runChange{made(nil), jobless(false), claims(volume.VolumeState{Some: true, Deleting: true, Unwatched: "ZFSVolume openebs/pvc-1"}), deleted}, nil, "TearingDown", "", "waiting for the driver to destroy ZFSVolume openebs/pvc-1", runs.UnwatchedRecheck},
-		{"then the class", []runChange{made(nil), jobless(false), claims(volume.VolumeState{Some: true}), deleted}, []string{"DeleteVolume"}, "TearingDown", "", "", 0},
-		{"then the pools", []runChange{made(nil), jobless(false), claims(volume.VolumeState{}), deleted}, []string{"DeletePools"}, "TearingDown", "", "", 0},
+		{"then what the driver has",
+			[]runChange{made(nil), jobless(false), claims(volume.VolumeState{Some: true, Deleting: true, Unwatched: "ZFSVolume openebs/pvc-1"}),
+				deleted}, nil, "TearingDown", "", "waiting for the driver to destroy ZFSVolume openebs/pvc-1", runs.UnwatchedRecheck},
+		{"then the class", []runChange{made(nil), jobless(false), claims(volume.VolumeState{Some: true}), deleted}, []string{"DeleteVolume"},
+			"TearingDown", "", "", 0},
+		{"then the pools", []runChange{made(nil), jobless(false), claims(volume.VolumeState{}), deleted}, []string{"DeletePools"}, "TearingDown",
+			"", "", 0},
 	} {
 		t.Run(test.name, test.check)
 	}

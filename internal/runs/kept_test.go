@@ -15,9 +15,11 @@ import (
 // TestRunOnKeptPools covers what a run waits for, takes over and leaves.
 func TestRunOnKeptPools(t *testing.T) {
 	earlier := func(handsOn bool) volume.Pools {
-		return volume.Pools{Needed: true, Kept: true, Earlier: &volume.EarlierPool{Name: "sb-1-data", RunName: "r1", RunUID: "u1", HandsOn: handsOn}}
+		return volume.Pools{Needed: true, Kept: true, Earlier: &volume.EarlierPool{Name: "sb-1-data", RunName: "r1", RunUID: "u1",
+			HandsOn: handsOn}}
 	}
-	taken := volume.Pools{Needed: true, Kept: true, Exist: true, Some: true, Ready: true, KeptFrom: map[string]results.RunIdentity{"data": {Name: "r1"}}}
+	taken := volume.Pools{Needed: true, Kept: true, Exist: true, Some: true, Ready: true,
+		KeptFrom: map[string]results.RunIdentity{"data": {Name: "r1"}}}
 	differs, unready, going, fresh := taken, taken, earlier(true), taken
 	differs.Ready, differs.Broken, differs.Reason, differs.Message = false, true, "Drifted", "atime"
 	unready.Ready, unready.Reason, unready.Message = false, "PoolNotReady", "not reset yet"
@@ -37,7 +39,8 @@ func TestRunOnKeptPools(t *testing.T) {
 		says    string
 		wake    time.Duration
 	}{
-		{"it is taken over", earlier(true), bare, []string{"TakePools"}, "PreparingVolume", "", "going on with BenchmarkPool sb-1-data of run r1", 10 * time.Minute},
+		{"it is taken over", earlier(true), bare, []string{"TakePools"}, "PreparingVolume", "", "going on with BenchmarkPool sb-1-data of run r1",
+			10 * time.Minute},
 		{"it is not handed on", earlier(false), bare, nil, "PreparingVolume", "", "does not hand it on", runs.ForeignRecheck},
 		{"it is going", going, bare, nil, "PreparingVolume", "", "to be gone", runs.ForeignRecheck},
 		{"it is not reset yet", unready, bare, nil, "PreparingVolume", "", "not reset yet", 10 * time.Minute},

@@ -37,9 +37,11 @@ func setParameters(state State, i int, decision Decision) *Decision {
 			decision.Message = "setting the module parameters of the target"
 		case HasEnded(operation):
 			// Asking again would bring the same answer, unless it had been set before.
-			return end(invalid(v1alpha1.ReasonParameterNotSet, operation.Status.StartedAt != nil, "module parameter %s is not set: %s", name, operationWords(operation)))
+			return end(invalid(v1alpha1.ReasonParameterNotSet, operation.Status.StartedAt != nil, "module parameter %s is not set: %s", name,
+				operationWords(operation)))
 		case !HasBegun(operation) && !state.Now.Before(overdue):
-			return end(invalid(v1alpha1.ReasonParameterNotSet, false, "module parameter %s was not set within %s: %s", name, spec.StartDeadline.Duration.Duration, operationWords(operation)))
+			return end(invalid(v1alpha1.ReasonParameterNotSet, false, "module parameter %s was not set within %s: %s", name,
+				spec.StartDeadline.Duration.Duration, operationWords(operation)))
 		case !HasBegun(operation):
 			decision.Message = "waiting until module parameter " + name + " is set: " + operationWords(operation)
 		default:
@@ -57,9 +59,11 @@ func parametersEnding(state State) *Ending {
 		operation := state.Parameters[name]
 		switch {
 		case operation == nil || !operation.DeletionTimestamp.IsZero():
-			return invalid(v1alpha1.ReasonParameterNotSet, true, "PoolOperation %s, which kept module parameter %s, was deleted while the run needed it", ParameterOperationName(state.Run, name), name)
+			return invalid(v1alpha1.ReasonParameterNotSet, true,
+				"PoolOperation %s, which kept module parameter %s, was deleted while the run needed it", ParameterOperationName(state.Run, name), name)
 		case HasEnded(operation):
-			return invalid(v1alpha1.ReasonParameterNotSet, true, "module parameter %s was not kept until the end of the run: %s", name, operationWords(operation))
+			return invalid(v1alpha1.ReasonParameterNotSet, true, "module parameter %s was not kept until the end of the run: %s", name,
+				operationWords(operation))
 		}
 	}
 	return nil

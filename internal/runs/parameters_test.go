@@ -15,7 +15,8 @@ func TestParameters(t *testing.T) {
 	action := v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "7"}}
 	waiting, set := runstest.Operation(action, "", 0, 0), runstest.Operation(action, "", -time.Minute, 0)
 	waiting.Status.StartedAt = runstest.Stamp(-time.Second) // begun, but not set yet
-	refused, undone := runstest.Operation(action, v1alpha1.OutcomeFailed, 0, 0), runstest.Operation(action, v1alpha1.OutcomeFailed, -time.Minute, -time.Second)
+	refused, undone := runstest.Operation(action, v1alpha1.OutcomeFailed, 0, 0), runstest.Operation(action, v1alpha1.OutcomeFailed,
+		-time.Minute, -time.Second)
 	going := set.DeepCopy()
 	going.DeletionTimestamp = runstest.Stamp(0)
 	longAgo := func(s *runs.State) { s.Run.Status.StartedAt = runstest.Stamp(-10 * time.Minute) }
@@ -29,11 +30,13 @@ func TestParameters(t *testing.T) {
 		says      string
 		wake      time.Duration
 	}{
-		{"they are set first", []runChange{jobless(false), volumeGone}, nil, []string{"SetParameters"}, "PreparingVolume", "", "setting", 10 * time.Minute},
+		{"they are set first", []runChange{jobless(false), volumeGone}, nil, []string{"SetParameters"}, "PreparingVolume", "", "setting",
+			10 * time.Minute},
 		{"and waited for", []runChange{jobless(false), volumeGone}, waiting, nil, "PreparingVolume", "", "zfs_txg_timeout", 10 * time.Minute},
 		{"not for ever", []runChange{jobless(false), longAgo}, waiting, nil, "ParameterNotSet", "final", "within 10m0s", 0},
 		{"the agent refuses", []runChange{jobless(false)}, refused, nil, "ParameterNotSet", "final", "is not set", 0},
-		{"then the volume", []runChange{jobless(false), volumeGone}, set, []string{"CreateVolume", "StartCompanion 0 observe"}, "PhaseRunning", "", "", 10 * time.Minute},
+		{"then the volume", []runChange{jobless(false), volumeGone}, set, []string{"CreateVolume", "StartCompanion 0 observe"}, "PhaseRunning",
+			"", "", 10 * time.Minute},
 		{"during a phase", nil, set, nil, "PhaseRunning", "", "", 50 * time.Minute},
 		{"restored during a phase", nil, undone, nil, "ParameterNotSet", "retry", "was not kept", 0},
 		{"being deleted during a phase", nil, going, nil, "ParameterNotSet", "retry", "was deleted", 0},

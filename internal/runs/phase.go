@@ -88,10 +88,12 @@ func startPhase(state State, i int, decision Decision) Decision {
 	}
 	switch {
 	case state.LeaseHolder == "":
-		decision.Reason, decision.Message = v1alpha1.ReasonQueued, fmt.Sprintf("waiting for the benchmark to take node %s", state.Run.Spec.NodeName)
+		decision.Reason, decision.Message = v1alpha1.ReasonQueued, fmt.Sprintf("waiting for the benchmark to take node %s",
+			state.Run.Spec.NodeName)
 		return decision
 	case state.LeaseHolder != state.Owner:
-		decision.Reason, decision.Message = v1alpha1.ReasonQueued, fmt.Sprintf("node %s is taken by %s", state.Run.Spec.NodeName, state.LeaseHolderName)
+		decision.Reason, decision.Message = v1alpha1.ReasonQueued, fmt.Sprintf("node %s is taken by %s", state.Run.Spec.NodeName,
+			state.LeaseHolderName)
 		return decision
 	}
 	// What has gone on without this run does not come back, whatever it still waits for.
@@ -113,7 +115,8 @@ func startPhase(state State, i int, decision Decision) Decision {
 		state.Taken = "PersistentVolumeClaim " + naming.VolumeName(state.Run.Name)
 		return taken(state, i, decision)
 	case state.Volume.Exists && state.Volume.Deleting:
-		return until(state, decision, state.startOverdue(i), v1alpha1.ReasonPreparingVolume, "waiting for an earlier volume of the same name to be gone")
+		return until(state, decision, state.startOverdue(i), v1alpha1.ReasonPreparingVolume,
+			"waiting for an earlier volume of the same name to be gone")
 	case !state.Volume.Exists:
 		decision.Actions = []Action{{Kind: CreateVolume}}
 	}
@@ -216,12 +219,15 @@ func failedPod(state State, i int) *Ending {
 	since := state.Now.Sub(*phase.Pod.Ended)
 	switch {
 	case !phase.Pod.HasReceipt && phase.Pod.Deleting && killed(phase.Pod.ExitCode):
-		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s was deleted before it had ended: exit code %d", spec.Name, phase.Pod.ExitCode)
+		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s was deleted before it had ended: exit code %d", spec.Name,
+			phase.Pod.ExitCode)
 	case !phase.Pod.HasReceipt && phase.Pod.ExitCode == 0:
-		return invalid(v1alpha1.ReasonResultMissing, true, "the pod of phase %s ended without a receipt for its result: is %s a storagebench runner?",
+		return invalid(v1alpha1.ReasonResultMissing, true,
+			"the pod of phase %s ended without a receipt for its result: is %s a storagebench runner?",
 			spec.Name, state.Run.Spec.RunnerImage)
 	case !phase.Pod.HasReceipt:
-		return invalid(v1alpha1.ReasonPodFailed, true, "the pod of phase %s failed with exit code %d: %s", spec.Name, phase.Pod.ExitCode, orNone(phase.Pod.Message))
+		return invalid(v1alpha1.ReasonPodFailed, true, "the pod of phase %s failed with exit code %d: %s", spec.Name, phase.Pod.ExitCode,
+			orNone(phase.Pod.Message))
 	case phase.ReceiveError == nil:
 		return nil
 	case errors.Is(phase.ReceiveError, ErrForeign):
@@ -229,7 +235,8 @@ func failedPod(state State, i int) *Ending {
 	case isCorrupt(phase.ReceiveError) && since >= state.Timings.CollectGrace:
 		return invalid(v1alpha1.ReasonResultCorrupt, true, "the result of phase %s does not verify: %v", spec.Name, phase.ReceiveError)
 	case since >= state.Timings.UnreadableGrace:
-		return invalid(v1alpha1.ReasonResultUnreadable, true, "the log of phase %s could not be read for %s: %v", spec.Name, state.Timings.UnreadableGrace, phase.ReceiveError)
+		return invalid(v1alpha1.ReasonResultUnreadable, true, "the log of phase %s could not be read for %s: %v", spec.Name,
+			state.Timings.UnreadableGrace, phase.ReceiveError)
 	}
 	return nil
 }
@@ -262,12 +269,14 @@ func overduePhase(state State, i int) *Ending {
 		if phase.Operation {
 			what = "operation"
 		}
-		return invalid(reason, false, "the %s of phase %s did not start within %s: %s", what, spec.Name, spec.StartDeadline.Duration.Duration, why)
+		return invalid(reason, false, "the %s of phase %s did not start within %s: %s", what, spec.Name, spec.StartDeadline.Duration.Duration,
+			why)
 	}
 	if state.Now.Before(phaseDue(phase, spec)) {
 		return nil
 	}
-	return invalid(v1alpha1.ReasonPhaseDeadlineExceeded, true, "phase %s was not over after %s: raise its deadline or ask for less", spec.Name, spec.Deadline.Duration.Duration)
+	return invalid(v1alpha1.ReasonPhaseDeadlineExceeded, true, "phase %s was not over after %s: raise its deadline or ask for less", spec.Name,
+		spec.Deadline.Duration.Duration)
 }
 
 // notStarted finds the most telling reason why a pod does not start.
@@ -298,7 +307,8 @@ func waitForPhase(state State, i int, decision Decision) Decision {
 	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
 	switch {
 	case phase.Pod.Ended != nil:
-		decision.Reason, decision.Message = v1alpha1.ReasonResultUnreadable, fmt.Sprintf("phase %s has ended, its result is being read: %v", spec.Name, phase.ReceiveError)
+		decision.Reason, decision.Message = v1alpha1.ReasonResultUnreadable, fmt.Sprintf("phase %s has ended, its result is being read: %v",
+			spec.Name, phase.ReceiveError)
 		decision.WakeAt = state.Now.Add(state.Timings.CollectGrace / 8)
 	case phase.Pod.Started != nil:
 		decision.Actions = operateBeside(state, i)

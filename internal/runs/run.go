@@ -1,5 +1,5 @@
-// Package runs plans a BenchmarkRun: its volumes, its phases and what accompanies them, and its teardown. Its functions are pure, as those of
-// experiment are.
+// Package runs plans a BenchmarkRun: its volumes, its phases and what accompanies them, and its teardown. Its functions are pure, as those
+// of experiment are.
 package runs
 
 import (
@@ -30,7 +30,8 @@ const ForeignRecheck = 10 * time.Second
 
 // DefaultTimings suit a real cluster.
 func DefaultTimings() Timings {
-	return Timings{CollectGrace: 30 * time.Second, UnreadableGrace: 10 * time.Minute, CompanionGrace: 2 * time.Minute, TeardownGrace: 5 * time.Minute}
+	return Timings{CollectGrace: 30 * time.Second, UnreadableGrace: 10 * time.Minute, CompanionGrace: 2 * time.Minute,
+		TeardownGrace: 5 * time.Minute}
 }
 
 // State is all that is known of a run.
@@ -260,7 +261,8 @@ func teardown(state State) Decision {
 		decision.Actions = []Action{{Kind: DeleteVolume}}
 	case state.Volume.Unwatched != "":
 		// A pool that goes first would leave the driver with a volume that it can never let go.
-		decision.Message = fmt.Sprintf("waiting for the driver to destroy %s: is its agent on node %s at work?", state.Volume.Unwatched, state.Run.Spec.NodeName)
+		decision.Message = fmt.Sprintf("waiting for the driver to destroy %s: is its agent on node %s at work?", state.Volume.Unwatched,
+			state.Run.Spec.NodeName)
 		if state.Volume.Foreign {
 			decision.Message += " If it is that of a PersistentVolumeClaim that has taken the name of the run's, delete that claim"
 		}

@@ -15,7 +15,8 @@ func preparePools(state State, i int, decision Decision) *Decision {
 	case !pools.Needed || pools.Exist && pools.Ready && !pools.Deleting:
 		return nil
 	case pools.Foreign != "":
-		decision.Reason, decision.Message = v1alpha1.ReasonNameTaken, fmt.Sprintf("BenchmarkPool %s exists and is not this run's: waiting for it to be gone", pools.Foreign)
+		decision.Reason, decision.Message = v1alpha1.ReasonNameTaken,
+			fmt.Sprintf("BenchmarkPool %s exists and is not this run's: waiting for it to be gone", pools.Foreign)
 		decision.WakeAt = state.Now.Add(ForeignRecheck)
 	case pools.Deleting:
 		decision.Message = "waiting for an earlier pool of the same name to be gone"
@@ -30,7 +31,8 @@ func preparePools(state State, i int, decision Decision) *Decision {
 		decision.Actions = []Action{{Kind: CreatePools}}
 		decision.Message = "making the pools of the run"
 	default:
-		decision.Message = fmt.Sprintf("phase %s (%d of %d) waits for its pools: %s: %s", spec.Name, i+1, len(state.Phases), pools.Reason, pools.Message)
+		decision.Message = fmt.Sprintf("phase %s (%d of %d) waits for its pools: %s: %s", spec.Name, i+1, len(state.Phases), pools.Reason,
+			pools.Message)
 	}
 	if overdue := state.startOverdue(i); !state.Now.Before(overdue) {
 		// Another attempt would get the same disks; in the place of a kept pool, a new one.

@@ -29,8 +29,8 @@ func Stuck(run *v1alpha1.BenchmarkRun) bool {
 	return ready != nil && ready.Reason == v1alpha1.ReasonTeardownStuck
 }
 
-// checkTeardown says that the teardown of a run is stuck: it has taken longer than the admin gives it, and no pod and no operation of the run
-// is at work any more. Once said that stays: a deletion that follows begins no new time.
+// checkTeardown says that the teardown of a run is stuck: it has taken longer than the admin gives it, and no pod and no operation of the
+// run is at work any more. Once said that stays: a deletion that follows begins no new time.
 func checkTeardown(state State, decision *Decision) {
 	grace := state.Timings.TeardownGrace
 	if decision.Settled || grace == 0 || state.AtWork() {
@@ -45,7 +45,8 @@ func checkTeardown(state State, decision *Decision) {
 		return
 	}
 	decision.Reason = v1alpha1.ReasonTeardownStuck
-	decision.Message = fmt.Sprintf("nothing of the run is at work and its node is free, but its disks are not: %s", leftWords(state, decision.Message))
+	decision.Message = fmt.Sprintf("nothing of the run is at work and its node is free, but its disks are not: %s",
+		leftWords(state, decision.Message))
 }
 
 // leftWords says what is in the way of a teardown, and what to do about it.
@@ -55,9 +56,11 @@ func leftWords(state State, otherwise string) string {
 	case jobs > 0:
 		return "a Job of the run does not go: remove the finalizers that somebody has given it"
 	case state.Pods > 0:
-		return fmt.Sprintf("%d pods with the labels of the run do not go: delete them, and remove the finalizers that somebody has given them", state.Pods)
+		return fmt.Sprintf("%d pods with the labels of the run do not go: delete them, and remove the finalizers that somebody has given them",
+			state.Pods)
 	case state.Volume.Exists && state.Volume.Deleting:
-		return fmt.Sprintf("PersistentVolumeClaim %s does not go: delete the pods that name it, finished ones too ('kubectl describe pvc %s' lists them), and remove finalizers that somebody has given it", claim, claim)
+		return fmt.Sprintf("PersistentVolumeClaim %s does not go: delete the pods that name it, finished ones too ('kubectl describe pvc %s' "+
+			"lists them), and remove finalizers that somebody has given it", claim, claim)
 	}
 	return otherwise
 }

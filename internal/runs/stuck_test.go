@@ -36,13 +36,17 @@ func TestStuckTeardown(t *testing.T) {
 	}{
 		"not yet":             {[]runChange{ended(grace - time.Second)}, false, "removing"},
 		"the claim is in use": {[]runChange{ended(grace)}, true, "delete the pods that name it, finished ones too"},
-		"a pod is kept":       {[]runChange{ended(grace), func(s *runs.State) { s.Pods = 1 }}, true, "1 pods with the labels of the run do not go"},
-		"a pod is at work":    {[]runChange{ended(10 * grace), func(s *runs.State) { s.Pods, s.PodsAtWork = 1, 1 }}, false, "removing"},
-		"a Job is kept":       {[]runChange{ended(grace), func(s *runs.State) { s.Phases[0].Job = runs.JobState{Exists: true, Deleting: true} }}, true, "a Job of the run does not go"},
+		"a pod is kept": {[]runChange{ended(grace), func(s *runs.State) { s.Pods = 1 }}, true,
+			"1 pods with the labels of the run do not go"},
+		"a pod is at work": {[]runChange{ended(10 * grace), func(s *runs.State) { s.Pods, s.PodsAtWork = 1, 1 }}, false, "removing"},
+		"a Job is kept": {[]runChange{ended(grace), func(s *runs.State) { s.Phases[0].Job = runs.JobState{Exists: true, Deleting: true} }},
+			true, "a Job of the run does not go"},
 		"a Job may make pods": {[]runChange{ended(10 * grace), func(s *runs.State) {
 			s.Phases[0].Job = runs.JobState{Exists: true, Created: runstest.Noon.Add(-20 * grace)}
 		}}, false, ""},
-		"a Job that the run did not make": {[]runChange{ended(10 * grace), func(s *runs.State) { s.Phases[0].Job = runs.JobState{Exists: true, Created: runstest.Noon} }}, true, "Job"},
+		"a Job that the run did not make": {[]runChange{ended(10 * grace), func(s *runs.State) {
+			s.Phases[0].Job = runs.JobState{Exists: true, Created: runstest.Noon}
+		}}, true, "Job"},
 		"an operation is at work": {[]runChange{ended(10 * grace), func(s *runs.State) {
 			s.Phases[0].Operation, s.Phases[0].Job = true, runs.JobState{Exists: true, Deleting: true}
 		}}, false, ""},
@@ -50,7 +54,8 @@ func TestStuckTeardown(t *testing.T) {
 			s.Parameters = map[string]*v1alpha1.PoolOperation{"p": {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: runstest.Stamp(0)}}}
 		}}, false, ""},
 		"a pool does not go": {[]runChange{ended(grace), func(s *runs.State) {
-			s.Volume, s.Pools = volume.VolumeState{}, volume.Pools{Needed: true, Some: true, Deleting: true, Reason: "PoolInUse", Message: "mounted by pod x"}
+			s.Volume, s.Pools = volume.VolumeState{}, volume.Pools{Needed: true, Some: true, Deleting: true, Reason: "PoolInUse",
+				Message: "mounted by pod x"}
 		}}, true, "PoolInUse: mounted by pod x"},
 		"deleted just now":          {[]runChange{ended(10 * grace), deletedRun(time.Second)}, false, ""},
 		"deleted when it was stuck": {[]runChange{ended(10 * grace), sayStuck, deletedRun(time.Second)}, true, "does not go"},
@@ -61,7 +66,8 @@ func TestStuckTeardown(t *testing.T) {
 			change(&state)
 		}
 		decision := runs.Plan(state)
-		if got := decision.Reason == v1alpha1.ReasonTeardownStuck; got != test.stuck || !strings.Contains(decision.Message, test.says) || decision.Settled {
+		if got := decision.Reason == v1alpha1.ReasonTeardownStuck; got != test.stuck || !strings.Contains(decision.Message, test.says) ||
+			decision.Settled {
 			t.Errorf("%s: %s: %s", name, decision.Reason, decision.Message)
 		}
 		if !test.stuck && !state.AtWork() && decision.WakeAt.IsZero() {

@@ -167,7 +167,8 @@ func TestSignFlipApproximation(t *testing.T) {
 		}
 		exact := must[SignFlipTest](t)(SignFlip(shifts, 0))
 		approximate := must[SignFlipTest](t)(SignFlip(append(shifts, 1e-9), 0))
-		if !exact.Exact || approximate.Exact || math.Abs(exact.Greater-approximate.Greater) > 0.01 || math.Abs(exact.Less-approximate.Less) > 0.01 {
+		if !exact.Exact || approximate.Exact || math.Abs(exact.Greater-approximate.Greater) > 0.01 ||
+			math.Abs(exact.Less-approximate.Less) > 0.01 {
 			t.Errorf("exact %s, approximate %s", exact, approximate)
 		}
 	}

@@ -36,11 +36,13 @@ func DriverMissing(driver DriverState) string {
 	if driver.Missing != "" {
 		missing = driver.Missing
 	}
-	return missing + ": install OpenEBS ZFS LocalPV (https://openebs.io/docs), or write provisioner: Local, for which the agent makes the dataset"
+	return missing +
+		": install OpenEBS ZFS LocalPV (https://openebs.io/docs), or write provisioner: Local, for which the agent makes the dataset"
 }
 
 // notInherited are the properties that a dataset does not get from its parent. volblocksize a StorageClass can say.
-var notInherited = []string{"quota", "refquota", "reservation", "refreservation", "volsize", "volblocksize", "filesystem_limit", "snapshot_limit", "version", "volthreading"}
+var notInherited = []string{"quota", "refquota", "reservation", "refreservation", "volsize", "volblocksize", "filesystem_limit",
+	"snapshot_limit", "version", "volthreading"}
 
 // Inherited says whether datasets have a property from their parent.
 func Inherited(property string) bool { return !slices.Contains(notInherited, property) }
@@ -50,7 +52,8 @@ func DriverCannotMake(dataset *v1alpha1.DatasetTemplate) string {
 	for _, name := range notInherited {
 		value, asked := dataset.Properties[name]
 		switch {
-		case !asked || name == "volblocksize" || name == "refreservation" && dataset.Type == naming.DatasetVolume && zfs.SameValue(string(value), "0"):
+		case !asked || name == "volblocksize" || name == "refreservation" && dataset.Type == naming.DatasetVolume &&
+			zfs.SameValue(string(value), "0"):
 		case name == "refquota":
 			return "the driver makes refquota from the size: write size instead of the property refquota"
 		default:
@@ -59,7 +62,8 @@ func DriverCannotMake(dataset *v1alpha1.DatasetTemplate) string {
 	}
 	if dataset.Size != nil {
 		if bytes := dataset.Size.Value(); DriverBytes(bytes) != bytes {
-			return fmt.Sprintf("the driver rounds the size of %d bytes up to %d: write a size of whole Gi, or of whole Mi up to 1Gi", bytes, DriverBytes(bytes))
+			return fmt.Sprintf("the driver rounds the size of %d bytes up to %d: write a size of whole Gi, or of whole Mi up to 1Gi", bytes,
+				DriverBytes(bytes))
 		}
 	}
 	return ""
@@ -87,7 +91,8 @@ func DriverCannotBear(phase *v1alpha1.Phase) string {
 			}
 		}
 		if destroy := action.DestroyDataset; destroy != nil && ofDriver(destroy.Dataset) {
-			return fmt.Sprintf("dataset %s is the driver's volume, or has it below it, and the driver's to destroy: remove destroyDataset", destroy.Dataset)
+			return fmt.Sprintf("dataset %s is the driver's volume, or has it below it, and the driver's to destroy: remove destroyDataset",
+				destroy.Dataset)
 		}
 	}
 	return ""
@@ -141,7 +146,8 @@ func EffectiveDifferences(volume RunVolume, pool *v1alpha1.BenchmarkPool, datase
 		case !found:
 			differences = append(differences, fmt.Sprintf("%s of %s is not there, asked for is %s", name, dataset, value))
 		case !zfs.SameValue(value, property.Value):
-			differences = append(differences, fmt.Sprintf("%s of %s is %s (%s), asked for is %s", name, dataset, property.Value, property.Source, value))
+			differences = append(differences, fmt.Sprintf("%s of %s is %s (%s), asked for is %s", name, dataset, property.Value, property.Source,
+				value))
 		}
 	}
 	slices.Sort(differences)

@@ -49,6 +49,7 @@ func KeptFor(pool *v1alpha1.BenchmarkPool, run *v1alpha1.BenchmarkRun) bool {
 		}
 	}
 	target := run.Spec.Target.ZFS
-	return naming.KeepsPools(target) && pool.Labels[v1alpha1.LabelReset] == string(target.Reset) && pool.Labels[v1alpha1.LabelNamespace] == run.Namespace &&
+	return naming.KeepsPools(target) && pool.Labels[v1alpha1.LabelReset] == string(target.Reset) &&
+		pool.Labels[v1alpha1.LabelNamespace] == run.Namespace &&
 		pool.Spec.NodeName == run.Spec.NodeName && pool.Generation <= 1
 }

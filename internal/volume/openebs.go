@@ -52,7 +52,8 @@ func NodeID(node *corev1.Node) (string, error) {
 	if id := node.Labels[DriverNodeLabel]; id != "" {
 		return id, nil
 	}
-	return "", fmt.Errorf("node %s has no label %s: let the OpenEBS ZFS LocalPV driver run there, or write provisioner: Local", node.Name, DriverNodeLabel)
+	return "", fmt.Errorf("node %s has no label %s: let the OpenEBS ZFS LocalPV driver run there, or write provisioner: Local", node.Name,
+		DriverNodeLabel)
 }
 
 // What the driver accepts of a property. Other values reach the volume from its parent alone: the driver would not make the volume.
@@ -97,7 +98,8 @@ func Class(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]strin
 }
 
 // DrivenClaim is the claim for it.
-func DrivenClaim(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, owner metav1.OwnerReference, poolBytes int64) *corev1.PersistentVolumeClaim {
+func DrivenClaim(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, owner metav1.OwnerReference,
+	poolBytes int64) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: naming.ClaimName(run, volume.Name), Namespace: run.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{owner},

@@ -34,15 +34,20 @@ func TestDriven(t *testing.T) {
 	}{
 		"the whole pool": {v1alpha1.DatasetTemplate{}, v1alpha1.Properties{},
 			map[string]string{"fstype": "zfs", "quotatype": "refquota", "thinprovision": "yes"}, "4Gi", "Filesystem"},
-		"properties": {v1alpha1.DatasetTemplate{Size: gib, Properties: v1alpha1.Properties{"recordsize": "8k", "compression": "lz4", "dedup": "off", "sync": "always", "special_small_blocks": "4k"}},
+		"properties": {v1alpha1.DatasetTemplate{Size: gib, Properties: v1alpha1.Properties{"recordsize": "8k", "compression": "lz4",
+			"dedup": "off", "sync": "always", "special_small_blocks": "4k"}},
 			v1alpha1.Properties{"recordsize": "8k", "compression": "lz4", "dedup": "off", "sync": "always", "special_small_blocks": "4k"},
-			map[string]string{"fstype": "zfs", "quotatype": "refquota", "thinprovision": "yes", "recordsize": "8k", "compression": "lz4", "dedup": "off"}, "1Gi", "Filesystem"},
-		"what the driver does not know": {v1alpha1.DatasetTemplate{Size: gib, Properties: v1alpha1.Properties{"compression": "zstd-fast-10", "dedup": "sha256"}},
+			map[string]string{"fstype": "zfs", "quotatype": "refquota", "thinprovision": "yes", "recordsize": "8k", "compression": "lz4",
+				"dedup": "off"}, "1Gi", "Filesystem"},
+		"what the driver does not know": {v1alpha1.DatasetTemplate{Size: gib, Properties: v1alpha1.Properties{"compression": "zstd-fast-10",
+			"dedup": "sha256"}},
 			v1alpha1.Properties{"compression": "zstd-fast-10", "dedup": "sha256"},
 			map[string]string{"fstype": "zfs", "quotatype": "refquota", "thinprovision": "yes"}, "1Gi", "Filesystem"},
-		"a device": {v1alpha1.DatasetTemplate{Type: "Volume", Size: gib, Properties: v1alpha1.Properties{"volblocksize": "16k", "logbias": "throughput"}},
+		"a device": {v1alpha1.DatasetTemplate{Type: "Volume", Size: gib, Properties: v1alpha1.Properties{"volblocksize": "16k",
+			"logbias": "throughput"}},
 			v1alpha1.Properties{"logbias": "throughput"}, map[string]string{"volblocksize": "16k", "thinprovision": "no"}, "1Gi", "Block"},
-		"a sparse device": {v1alpha1.DatasetTemplate{Type: "Volume", Size: gib, Properties: v1alpha1.Properties{"refreservation": "none", "recordsize": "8k"}},
+		"a sparse device": {v1alpha1.DatasetTemplate{Type: "Volume", Size: gib, Properties: v1alpha1.Properties{"refreservation": "none",
+			"recordsize": "8k"}},
 			v1alpha1.Properties{"recordsize": "8k"}, map[string]string{"thinprovision": "yes"}, "1Gi", "Block"},
 		"ext4 on a device": {v1alpha1.DatasetTemplate{Type: "Volume", Size: gib, FSType: "ext4"}, v1alpha1.Properties{},
 			map[string]string{"fstype": "ext4", "thinprovision": "no"}, "1Gi", "Filesystem"},
@@ -65,8 +70,10 @@ func TestDriven(t *testing.T) {
 		if diff := cmp.Diff(test.parameters, class.Parameters); diff != "" {
 			t.Errorf("%s: parameters (-want +got):\n%s", name, diff)
 		}
-		if class.Name != pool.Name || class.Provisioner != "zfs.csi.openebs.io" || class.Labels["c"] != "d" || *class.ReclaimPolicy != "Delete" || *class.VolumeBindingMode != "Immediate" ||
-			class.AllowedTopologies[0].MatchLabelExpressions[0].Key != "openebs.io/nodeid" || class.AllowedTopologies[0].MatchLabelExpressions[0].Values[0] != "node-id" {
+		if class.Name != pool.Name || class.Provisioner != "zfs.csi.openebs.io" || class.Labels["c"] != "d" || *class.ReclaimPolicy != "Delete" ||
+			*class.VolumeBindingMode != "Immediate" ||
+			class.AllowedTopologies[0].MatchLabelExpressions[0].Key != "openebs.io/nodeid" ||
+			class.AllowedTopologies[0].MatchLabelExpressions[0].Values[0] != "node-id" {
 			t.Errorf("%s: class %+v", name, class)
 		}
 		if claim.Name != run.Name || claim.Labels["a"] != "b" || len(claim.OwnerReferences) != 1 || *claim.Spec.StorageClassName != class.Name ||
@@ -113,14 +120,16 @@ func TestDrivenPools(t *testing.T) {
 		"not asked for":  {"pvc-1", "", nil, true, true, 0},
 		"an earlier one": {"pvc-1", "parent/pvc-0", nil, true, true, 0},
 		"asked for":      {"pvc-1", "parent/pvc-1", nil, true, false, 0},
-		"as it should":   {"pvc-1", "parent/pvc-1", []v1alpha1.EffectiveProperty{is(name+"/parent", "always"), is(dataset, "always")}, false, false, 0},
-		"otherwise":      {"pvc-1", "parent/pvc-1", []v1alpha1.EffectiveProperty{is(dataset, "standard")}, false, false, 1},
+		"as it should": {"pvc-1", "parent/pvc-1", []v1alpha1.EffectiveProperty{is(name+"/parent", "always"), is(dataset, "always")}, false,
+			false, 0},
+		"otherwise": {"pvc-1", "parent/pvc-1", []v1alpha1.EffectiveProperty{is(dataset, "standard")}, false, false, 1},
 	} {
 		pool := Pool(run, RunVolumes(run)[0], map[string]string{v1alpha1.LabelRunUID: "run-uid"})
 		kstatus.Done(&pool.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
 		pool.Annotations, pool.Status.Properties = map[string]string{v1alpha1.AnnotationReport: c.annotation}, c.properties
 		got := PoolsState(run, []*v1alpha1.BenchmarkPool{pool}, map[string]string{"data": c.persistent})
-		if (len(got.Unread) > 0) != c.unread || got.Unasked != c.unasked || len(got.Differing) != c.differing || (got.Volumes == nil) != c.unread ||
+		if (len(got.Unread) > 0) != c.unread || got.Unasked != c.unasked || len(got.Differing) != c.differing ||
+			(got.Volumes == nil) != c.unread ||
 			(got.Datasets["data"] == dataset) != (c.persistent != "") {
 			t.Errorf("%s: %+v", test, got)
 		}

@@ -24,7 +24,8 @@ func testRun() *v1alpha1.BenchmarkRun {
 }
 
 func owner(uid string, controller bool) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: "storagebench.dev/v1alpha1", Kind: "BenchmarkRun", Name: "r", UID: types.UID(uid), Controller: ptr.To(controller)}
+	return metav1.OwnerReference{APIVersion: "storagebench.dev/v1alpha1", Kind: "BenchmarkRun", Name: "r", UID: types.UID(uid),
+		Controller: ptr.To(controller)}
 }
 
 func TestClaim(t *testing.T) {
@@ -46,7 +47,8 @@ func TestClaim(t *testing.T) {
 func TestState(t *testing.T) {
 	now := metav1.Now()
 	claim := func(phase corev1.PersistentVolumeClaimPhase, deleting bool, owners ...metav1.OwnerReference) *corev1.PersistentVolumeClaim {
-		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: owners}, Status: corev1.PersistentVolumeClaimStatus{Phase: phase}}
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: owners},
+			Status: corev1.PersistentVolumeClaimStatus{Phase: phase}}
 		if deleting {
 			claim.DeletionTimestamp = &now
 		}
@@ -68,7 +70,8 @@ func TestState(t *testing.T) {
 		{"of another run of the same name", claim(corev1.ClaimBound, false, owner("earlier", true)), VolumeState{Foreign: true}},
 		{"owned but not controlled", claim(corev1.ClaimBound, false, owner("run-uid", false)), VolumeState{Foreign: true}},
 		{"foreign and going", claim(corev1.ClaimBound, true), VolumeState{Foreign: true}},
-		{"two owners, ours controls", claim(corev1.ClaimBound, false, owner("x", false), ours), VolumeState{Exists: true, Bound: true, Problem: "p"}},
+		{"two owners, ours controls", claim(corev1.ClaimBound, false, owner("x", false), ours),
+			VolumeState{Exists: true, Bound: true, Problem: "p"}},
 	} {
 		if got := State(test.claim, "run-uid", "p"); got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)

@@ -72,7 +72,8 @@ func (local) Behind() client.Object { return &corev1.PersistentVolume{} }
 
 // OnNode is the PersistentVolume by which the kubelet of the node finds a run's dataset. It is bound to one claim from the start.
 // Nobody but that claim gets it, and the data goes with the pool, not with it.
-func OnNode(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, hostname string, poolBytes int64) *corev1.PersistentVolume {
+func OnNode(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, hostname string,
+	poolBytes int64) *corev1.PersistentVolume {
 	name := naming.RunPoolName(run, volume.Name)
 	local := &corev1.LocalVolumeSource{Path: naming.VolumePath(name, naming.RunDataset)}
 	if volume.Dataset.Type == naming.DatasetVolume {
@@ -100,7 +101,8 @@ func OnNode(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]stri
 }
 
 // OnNodeClaim is the claim for it. No class: nothing is to be provisioned.
-func OnNodeClaim(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, owner metav1.OwnerReference, poolBytes int64) *corev1.PersistentVolumeClaim {
+func OnNodeClaim(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, owner metav1.OwnerReference,
+	poolBytes int64) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: naming.ClaimName(run, volume.Name), Namespace: run.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{owner},
@@ -153,7 +155,8 @@ func PoolsState(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, per
 		if state.Kept {
 			addKept(&state, wanted, pool)
 			if ready && !handedOn(run, pool) {
-				reason, message, ready = v1alpha1.ReasonPoolNotReady, "its agent has not made the dataset ready for this run: is it of the same release as the manager?", false
+				reason, message, ready = v1alpha1.ReasonPoolNotReady,
+					"its agent has not made the dataset ready for this run: is it of the same release as the manager?", false
 			}
 		}
 		state.Ready, state.Broken = state.Ready && ready, state.Broken || broken
@@ -176,11 +179,13 @@ func poolCondition(pool *v1alpha1.BenchmarkPool) (reason, message string, ready,
 	condition := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case condition == nil:
-		return v1alpha1.ReasonPoolNotReady, "no agent has looked at it: is there one on node " + pool.Spec.NodeName + " (label storagebench.dev/lab=true)?", false, false
+		return v1alpha1.ReasonPoolNotReady, "no agent has looked at it: is there one on node " + pool.Spec.NodeName +
+			" (label storagebench.dev/lab=true)?", false, false
 	case condition.ObservedGeneration != pool.Generation:
 		return v1alpha1.ReasonPoolNotReady, "its agent has not looked at it yet", false, false
 	}
-	return condition.Reason, condition.Message, condition.Status == metav1.ConditionTrue, meta.IsStatusConditionTrue(pool.Status.Conditions, v1alpha1.ConditionStalled)
+	return condition.Reason, condition.Message, condition.Status == metav1.ConditionTrue, meta.IsStatusConditionTrue(pool.Status.Conditions,
+		v1alpha1.ConditionStalled)
 }
 
 // maxRunProperties is the API's bound.
@@ -188,13 +193,16 @@ const maxRunProperties = 64
 
 // volumeStatus is what a pool says of a volume of a run.
 func volumeStatus(wanted RunVolume, pool *v1alpha1.BenchmarkPool) v1alpha1.RunVolumeStatus {
-	properties := slices.DeleteFunc(slices.Clone(pool.Status.Properties), func(p v1alpha1.EffectiveProperty) bool { return p.Name == naming.PropertyRun })
+	properties := slices.DeleteFunc(slices.Clone(pool.Status.Properties), func(p v1alpha1.EffectiveProperty) bool {
+		return p.Name == naming.PropertyRun
+	})
 	if Driven(wanted) { // those of the parent are in effect only as far as the dataset has them too
 		parent := naming.PoolName(pool) + "/" + string(naming.RunParent)
 		properties = slices.DeleteFunc(slices.Clone(properties), func(p v1alpha1.EffectiveProperty) bool { return p.Dataset == parent })
 	}
 	return v1alpha1.RunVolumeStatus{
 		Name: v1alpha1.PhaseName(wanted.Name), Pool: pool.Name, Provisioner: wanted.Dataset.Provisioner, GUID: pool.Status.GUID,
-		KeptFrom: pool.Annotations[v1alpha1.AnnotationKeptFrom], ZFSVersion: pool.Status.ZFSVersion, Properties: properties[:min(len(properties), maxRunProperties)],
+		KeptFrom: pool.Annotations[v1alpha1.AnnotationKeptFrom], ZFSVersion: pool.Status.ZFSVersion,
+		Properties: properties[:min(len(properties), maxRunProperties)],
 	}
 }

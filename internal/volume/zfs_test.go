@@ -30,11 +30,12 @@ func TestOnNode(t *testing.T) {
 		fsType         string
 		mode           corev1.PersistentVolumeMode
 	}{
-		"the whole pool":       {nil, true, "", "3Gi", "", "Filesystem"},
-		"a part of it":         {&v1alpha1.DatasetTemplate{Size: gib}, true, "1073741824", "1Gi", "", "Filesystem"},
-		"a limit of one's own": {&v1alpha1.DatasetTemplate{Size: gib, Properties: v1alpha1.Properties{"refquota": "2G"}}, true, "2G", "1Gi", "", "Filesystem"},
-		"a device":             {&v1alpha1.DatasetTemplate{Type: "Volume", Size: gib}, false, "", "1Gi", "", "Block"},
-		"ext4 on a device":     {&v1alpha1.DatasetTemplate{Type: "Volume", Size: gib, FSType: "ext4"}, false, "", "1Gi", "ext4", "Filesystem"},
+		"the whole pool": {nil, true, "", "3Gi", "", "Filesystem"},
+		"a part of it":   {&v1alpha1.DatasetTemplate{Size: gib}, true, "1073741824", "1Gi", "", "Filesystem"},
+		"a limit of one's own": {&v1alpha1.DatasetTemplate{Size: gib, Properties: v1alpha1.Properties{"refquota": "2G"}}, true, "2G", "1Gi", "",
+			"Filesystem"},
+		"a device":         {&v1alpha1.DatasetTemplate{Type: "Volume", Size: gib}, false, "", "1Gi", "", "Block"},
+		"ext4 on a device": {&v1alpha1.DatasetTemplate{Type: "Volume", Size: gib, FSType: "ext4"}, false, "", "1Gi", "ext4", "Filesystem"},
 	} {
 		run := zfsRun(test.dataset)
 		wanted := RunVolumes(run)[0]
@@ -44,14 +45,16 @@ func TestOnNode(t *testing.T) {
 			t.Errorf("the pool of a run stays behind: deletionPolicy %q", pool.Spec.DeletionPolicy)
 		}
 		made := pool.Spec.Datasets[0]
-		if pool.Spec.Namespace != "lab" || pool.Spec.NodeName != "n1" || string(pool.Spec.PoolName) != pool.Name || made.Mounted != test.mounted ||
+		if pool.Spec.Namespace != "lab" || pool.Spec.NodeName != "n1" || string(pool.Spec.PoolName) != pool.Name ||
+			made.Mounted != test.mounted ||
 			string(made.Properties["refquota"]) != test.refquota || (made.Size != nil) != (made.Type == "Volume") {
 			t.Errorf("%s: pool %+v", name, pool.Spec)
 		}
 		if test.dataset != nil && test.dataset.Properties != nil && len(test.dataset.Properties) != 1 {
 			t.Errorf("%s: the run's own properties were changed: %v", name, test.dataset.Properties)
 		}
-		persistent, claim := OnNode(run, wanted, labels, "host-1", 3<<30), OnNodeClaim(run, wanted, labels, metav1.OwnerReference{UID: "run-uid"}, 3<<30)
+		persistent, claim := OnNode(run, wanted, labels, "host-1", 3<<30), OnNodeClaim(run, wanted, labels, metav1.OwnerReference{UID: "run-uid"},
+			3<<30)
 		path := "/var/lib/storagebench/volumes/" + pool.Name + "/volume/data"
 		if test.mode == "Block" || test.fsType != "" {
 			path = "/dev/zvol/" + pool.Name + "/volume"
@@ -60,12 +63,15 @@ func TestOnNode(t *testing.T) {
 		if persistent.Spec.Local.FSType != nil {
 			fsType = *persistent.Spec.Local.FSType
 		}
-		if persistent.Name != pool.Name || persistent.Spec.Local.Path != path || fsType != test.fsType || *persistent.Spec.VolumeMode != test.mode ||
+		if persistent.Name != pool.Name || persistent.Spec.Local.Path != path || fsType != test.fsType ||
+			*persistent.Spec.VolumeMode != test.mode ||
 			persistent.Spec.Capacity.Storage().String() != test.size || persistent.Spec.PersistentVolumeReclaimPolicy != "Retain" {
 			t.Errorf("%s: PersistentVolume %+v", name, persistent.Spec)
 		}
-		if claim.Name != run.Name || persistent.Spec.ClaimRef.Name != claim.Name || persistent.Spec.ClaimRef.Namespace != "lab" || claim.Spec.VolumeName != persistent.Name ||
-			*claim.Spec.StorageClassName != "" || *claim.Spec.VolumeMode != test.mode || claim.Spec.Resources.Requests.Storage().Cmp(*persistent.Spec.Capacity.Storage()) != 0 {
+		if claim.Name != run.Name || persistent.Spec.ClaimRef.Name != claim.Name || persistent.Spec.ClaimRef.Namespace != "lab" ||
+			claim.Spec.VolumeName != persistent.Name ||
+			*claim.Spec.StorageClassName != "" || *claim.Spec.VolumeMode != test.mode ||
+			claim.Spec.Resources.Requests.Storage().Cmp(*persistent.Spec.Capacity.Storage()) != 0 {
 			t.Errorf("%s: claim %+v", name, claim.Spec)
 		}
 	}
@@ -107,7 +113,8 @@ func TestPoolsState(t *testing.T) {
 		"and one is not there": {[]*v1alpha1.BenchmarkPool{nil, pool(broken)}, false, true, false, true, false, true, "Unhealthy"},
 	} {
 		got := PoolsState(run, test.pools, nil)
-		if !got.Needed || got.Exist != test.exist || got.Some != test.some || got.Ready != test.ready || got.Broken != test.broken || got.Deleting != test.deleting ||
+		if !got.Needed || got.Exist != test.exist || got.Some != test.some || got.Ready != test.ready || got.Broken != test.broken ||
+			got.Deleting != test.deleting ||
 			(got.Foreign == "") != test.isThem || got.Reason != test.reason {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -128,7 +135,8 @@ func TestJoin(t *testing.T) {
 	if got := Join([]VolumeState{{}, {}}); got.Left() || got.Bound {
 		t.Errorf("none: %+v", got)
 	}
-	if got := Join([]VolumeState{whole, {Exists: true, Lost: true, Problem: "p", Deleting: true}}); !got.Lost || got.Problem != "p" || !got.Deleting || got.Bound {
+	if got := Join([]VolumeState{whole, {Exists: true, Lost: true, Problem: "p", Deleting: true}}); !got.Lost || got.Problem != "p" ||
+		!got.Deleting || got.Bound {
 		t.Errorf("one is lost: %+v", got)
 	}
 }

@@ -83,7 +83,8 @@ func writeLatencies(t *testing.T, path string, count int) {
 func TestSizeOfDocument(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	b := Executor{}
-	s := b.newSession(Request{Run: results.RunIdentity{Namespace: "n", Name: "r", UID: "u"}, Phase: oltpPhase(8, 0, 1)}, results.KindMeasure, nil)
+	s := b.newSession(Request{Run: results.RunIdentity{Namespace: "n", Name: "r", UID: "u"}, Phase: oltpPhase(8, 0, 1)}, results.KindMeasure,
+		nil)
 	s.metrics["readOperations"] = 1
 	for i := range 400 {
 		s.environment[fmt.Sprintf("key.%d", i)] = fmt.Sprintf("%x", random.Uint64())

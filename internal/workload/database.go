@@ -41,8 +41,10 @@ func (d *database) options(s *session, seed int64) postgres.Options {
 	}
 	options := postgres.Options{
 		Folder: filepath.Join(s.volume.path, namePrefix+"postgres"), Scratch: scratch, Mode: d.given.Mode, Script: d.script,
-		DatabaseBytes: defaultDatabase, Clients: defaultWorkers, Duration: length(d.given.Duration, defaultDuration), RampUp: length(d.given.RampUp, 0),
-		DataChecksums: d.given.DataChecksums == nil || *d.given.DataChecksums, Settings: map[string]string{}, Seed: seed, Progress: s.progress.say,
+		DatabaseBytes: defaultDatabase, Clients: defaultWorkers, Duration: length(d.given.Duration, defaultDuration),
+		RampUp:        length(d.given.RampUp, 0),
+		DataChecksums: d.given.DataChecksums == nil || *d.given.DataChecksums, Settings: map[string]string{}, Seed: seed,
+		Progress: s.progress.say,
 	}
 	if options.Mode == "" {
 		options.Mode = postgres.TPCBLike
@@ -67,7 +69,9 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 		return figures{}, err
 	}
 	if s.volume.shared && options.DatabaseBytes*2 > room {
-		return figures{}, invalidf(ReasonVolumeFull, "a database of %d bytes needs about twice as much with its logs, and there is room for %d: make databaseSize smaller, or the volume larger",
+		return figures{}, invalidf(ReasonVolumeFull,
+			"a database of %d bytes needs about twice as much with its logs, and there is room for %d: make databaseSize smaller, or the volume "+
+				"larger",
 			options.DatabaseBytes, room)
 	}
 	s.progress.stretch("postgres", 0, 1, 0, 0)

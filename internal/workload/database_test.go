@@ -31,13 +31,16 @@ func postgresPhase(load v1alpha1.PostgresWorkload) v1alpha1.Phase {
 
 func TestDatabaseOptions(t *testing.T) {
 	off := false
-	d := database{script: []byte("SELECT 1;"), given: v1alpha1.PostgresWorkload{Mode: "Script", DatabaseSize: &v1alpha1.Size{Quantity: resource.MustParse("3Gi")},
-		Clients: 7, Duration: seconds(9), RampUp: seconds(2), DataChecksums: &off, Settings: map[string]v1alpha1.PropertyValue{"wal_level": "minimal"}}}
+	d := database{script: []byte("SELECT 1;"), given: v1alpha1.PostgresWorkload{Mode: "Script",
+		DatabaseSize: &v1alpha1.Size{Quantity: resource.MustParse("3Gi")},
+		Clients:      7, Duration: seconds(9), RampUp: seconds(2), DataChecksums: &off,
+		Settings: map[string]v1alpha1.PropertyValue{"wal_level": "minimal"}}}
 	s := Executor{Scratch: "/scratch"}.newSession(Request{}, results.KindMeasure, nil)
 	s.volume = &volume{place: place{path: "/data"}}
 	o := d.options(s, 5)
 	if o.Folder != "/data/storagebench.postgres" || o.Scratch != "/scratch" || o.Mode != postgres.Script || string(o.Script) != "SELECT 1;" ||
-		o.DatabaseBytes != 3<<30 || o.Clients != 7 || o.Duration.Seconds() != 9 || o.RampUp.Seconds() != 2 || o.DataChecksums || o.Settings["wal_level"] != "minimal" || o.Seed != 5 {
+		o.DatabaseBytes != 3<<30 || o.Clients != 7 || o.Duration.Seconds() != 9 || o.RampUp.Seconds() != 2 || o.DataChecksums ||
+		o.Settings["wal_level"] != "minimal" || o.Seed != 5 {
 		t.Errorf("%+v", o)
 	}
 	if o := (&database{}).options(s, 1); o.Mode != postgres.TPCBLike || o.DatabaseBytes != 1<<30 || o.Clients != 8 || !o.DataChecksums {
@@ -61,12 +64,14 @@ func TestPostgres(t *testing.T) {
 	if folder == "" {
 		folder = t.TempDir()
 	}
-	b := &bench{t: t, executor: Executor{Scratch: folder}, request: Request{Run: results.RunIdentity{Namespace: "lab", Name: "run", UID: "uid-1"}, Seed: 42,
-		VolumeMode: "Filesystem", Path: filepath.Join(folder, "volume"), VolumeSizeBytes: 512 << 20, Promised: PromisedDirectory}}
+	b := &bench{t: t, executor: Executor{Scratch: folder},
+		request: Request{Run: results.RunIdentity{Namespace: "lab", Name: "run", UID: "uid-1"}, Seed: 42,
+			VolumeMode: "Filesystem", Path: filepath.Join(folder, "volume"), VolumeSizeBytes: 512 << 20, Promised: PromisedDirectory}}
 	if err := os.Mkdir(b.request.Path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	load := v1alpha1.PostgresWorkload{Mode: postgres.TPCBLike, DatabaseSize: &v1alpha1.Size{Quantity: resource.MustParse("16Mi")}, Clients: 2, Duration: seconds(2)}
+	load := v1alpha1.PostgresWorkload{Mode: postgres.TPCBLike, DatabaseSize: &v1alpha1.Size{Quantity: resource.MustParse("16Mi")}, Clients: 2,
+		Duration: seconds(2)}
 	b.request.Phase = postgresPhase(load)
 	document, err := b.executor.Execute(t.Context(), b.request, nil)
 	if err != nil {
@@ -80,7 +85,8 @@ func TestPostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := document.Metrics
-	if document.Outcome != results.OutcomeValid || m["transactionsPerSecond"] == 0 || m["walBytes"] == 0 || m["cpuNanosecondsPerThousandOperations"] == 0 ||
+	if document.Outcome != results.OutcomeValid || m["transactionsPerSecond"] == 0 || m["walBytes"] == 0 ||
+		m["cpuNanosecondsPerThousandOperations"] == 0 ||
 		len(details.Postgres) == 0 || len(details.Counters) == 0 || len(document.Seeds) != 1 {
 		t.Errorf("%s %s %s, %v", document.Outcome, document.Reason, document.Message, m)
 	}

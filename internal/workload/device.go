@@ -20,7 +20,8 @@ var signatures = []struct {
 	{0x10040, "_BHRfS_M", "a btrfs file system"}, {512, "EFI PART", "a GPT partition table"}, {0, "LUKS\xba\xbe", "a LUKS encrypted volume"},
 	{512, "LABELONE", "an LVM physical volume"}, {4086, "SWAPSPACE2", "swap space"}, {0, "\xfc\x4e\x2b\xa9", "a member of an MD RAID"},
 	{4096, "\xfc\x4e\x2b\xa9", "a member of an MD RAID"}, {0x400, "\x10\x20\xf5\xf2", "an F2FS file system"},
-	{0, "bluestore block device", "a Ceph OSD"}, {128 << 10, "\x0c\xb1\xba\x00", "a member of a ZFS pool"}, {3, "NTFS    ", "an NTFS file system"},
+	{0, "bluestore block device", "a Ceph OSD"}, {128 << 10, "\x0c\xb1\xba\x00", "a member of a ZFS pool"},
+	{3, "NTFS    ", "an NTFS file system"},
 	{510, "\x55\xaa", "a partition table or a boot sector"},
 }
 
@@ -36,8 +37,9 @@ func readDeviceMarker(path string, size int64) (found marker, there bool, err er
 		clear(head[markerOffset : markerOffset+markerBytes])
 	}
 	if what := contents(head, tail); what != "" {
-		return marker{}, false, wrongPlace("there is %s on the device %s: choose an empty one, or remove it with 'wipefs --all' and blank both ends if nobody needs it",
-			what, path)
+		return marker{}, false,
+			wrongPlace("there is %s on the device %s: choose an empty one, or remove it with 'wipefs --all' and blank both ends if nobody needs it",
+				what, path)
 	}
 	return found, there, nil
 }

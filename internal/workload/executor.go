@@ -180,7 +180,8 @@ func (s *session) checkPool(when string) error {
 	if s.check("pool", whole, "%s the phase the pool was %s", when, state); whole {
 		return nil
 	}
-	return invalidf(ReasonPoolUnhealthy, "the pool of the volume is %s %s the phase: see 'zpool status' on the node, and mend or replace the disk that has failed",
+	return invalidf(ReasonPoolUnhealthy,
+		"the pool of the volume is %s %s the phase: see 'zpool status' on the node, and mend or replace the disk that has failed",
 		state, when)
 }
 

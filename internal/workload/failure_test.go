@@ -54,10 +54,14 @@ func TestBadEndings(t *testing.T) {
 		"no report":         {"exit 0", ReasonFailed, "fio wrote no report"},
 		"half a report":     {"echo '{' > $OUT", ReasonFailed, "fio wrote no report"},
 		"nothing done":      {reportOf(`"read":{"io_bytes":0,"total_ios":0,"runtime":200}`), ReasonNoNumbers, "without a single read"},
-		"no time":           {reportOf(strings.Replace(goodReads, `"runtime":200`, `"runtime":0`, 1)), ReasonClocksDisagree, "did not measure at all"},
-		"too much time":     {reportOf(strings.Replace(goodReads, `"runtime":200`, `"runtime":9000`, 1)), ReasonClocksDisagree, "cannot have worked longer"},
-		"too little time":   {reportOf(strings.Replace(goodReads, `"runtime":200`, `"runtime":100`, 1)) + "sleep 0.3", ReasonClocksDisagree, "was asked to work for 200ms"},
-		"writes":            {reportOf(strings.Replace(goodReads, "read", "write", 1)) + "sleep 0.3", ReasonMixMissed, "100.00% of 1000 operations were writes"},
+		"no time": {reportOf(strings.Replace(goodReads, `"runtime":200`, `"runtime":0`, 1)), ReasonClocksDisagree,
+			"did not measure at all"},
+		"too much time": {reportOf(strings.Replace(goodReads, `"runtime":200`, `"runtime":9000`, 1)), ReasonClocksDisagree,
+			"cannot have worked longer"},
+		"too little time": {reportOf(strings.Replace(goodReads, `"runtime":200`, `"runtime":100`, 1)) + "sleep 0.3", ReasonClocksDisagree,
+			"was asked to work for 200ms"},
+		"writes": {reportOf(strings.Replace(goodReads, "read", "write", 1)) + "sleep 0.3", ReasonMixMissed,
+			"100.00% of 1000 operations were writes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := *b
@@ -100,7 +104,8 @@ func TestClockStep(t *testing.T) {
 			}}
 		}
 		document := b.execute(userPhase("[a]\nrw=read\nbs=4k\nsize=64k\n"))
-		if document.Outcome != results.OutcomeInvalid || document.Reason != ReasonClockStepped || !strings.Contains(document.Message, step.String()) {
+		if document.Outcome != results.OutcomeInvalid || document.Reason != ReasonClockStepped ||
+			!strings.Contains(document.Message, step.String()) {
 			t.Errorf("%s: %s %s %s", step, document.Outcome, document.Reason, document.Message)
 		}
 		if took := document.FinishedAt.Sub(document.StartedAt); took < 0 || took > time.Minute {
@@ -114,7 +119,8 @@ func TestStepTolerance(t *testing.T) {
 	var elapsed time.Duration
 	fake := clock{day: func() time.Time { return day }, elapsed: func() time.Duration { return elapsed }}
 	for _, c := range []struct{ passed, elapsed, want time.Duration }{
-		{time.Minute, time.Minute, 0}, {time.Minute + 900*time.Millisecond, time.Minute, 0}, {time.Minute + 2*time.Second, time.Minute, 2 * time.Second},
+		{time.Minute, time.Minute, 0}, {time.Minute + 900*time.Millisecond, time.Minute, 0},
+		{time.Minute + 2*time.Second, time.Minute, 2 * time.Second},
 		{-time.Minute, time.Minute, -2 * time.Minute}, {6*time.Hour + 10*time.Second, 6 * time.Hour, 0},
 	} {
 		day, elapsed = time.Unix(1000, 0), 0

@@ -136,7 +136,8 @@ func (s *session) fillBytes(ctx context.Context, f *filling, wanted int64) error
 		return err
 	}
 	if all := add * int64(f.files); all > room && !compresses(s.volume.mount.FSType) {
-		return invalidf(ReasonVolumeFull, "%d bytes do not fit: %s has room for %d; fill less, or make the volume larger", all, s.volume.path, room)
+		return invalidf(ReasonVolumeFull, "%d bytes do not fit: %s has room for %d; fill less, or make the volume larger", all, s.volume.path,
+			room)
 	}
 	return s.writeMore(ctx, f, add, 0, 1)
 }
@@ -177,7 +178,8 @@ func (s *session) fillShare(ctx context.Context, f *filling, to v1alpha1.Share, 
 			break
 		}
 	}
-	words := fmt.Sprintf("%d of %d bytes (%.2f%%) are allocated, and %s were asked for", used, capacity, 100*float64(used)/float64(capacity), to)
+	words := fmt.Sprintf("%d of %d bytes (%.2f%%) are allocated, and %s were asked for", used, capacity, 100*float64(used)/float64(capacity),
+		to)
 	met := f.has > f.had && (used-target) <= 2*tolerance && (target-used) <= 2*tolerance
 	s.check("filled", met, "%s", words)
 	if !met {
@@ -203,7 +205,8 @@ func (s *session) writeMore(ctx context.Context, f *filling, add int64, from, to
 		}
 	}
 	if add > room/int64(f.files) {
-		return invalidf(ReasonVolumeFull, "%d more bytes would leave too little to others on %s: ask for a smaller volume, or make room", add*int64(f.files), s.volume.path)
+		return invalidf(ReasonVolumeFull, "%d more bytes would leave too little to others on %s: ask for a smaller volume, or make room",
+			add*int64(f.files), s.volume.path)
 	}
 	var jobs []fio.Job
 	seed := s.random.next()
@@ -242,7 +245,8 @@ func (s *session) verifyAllocation(f *filling) error {
 		}
 		if hole < size {
 			s.check("allocation", false, "%s has a hole at byte %d", s.volume.dataPath(i), hole)
-			return invalidf(ReasonNotAllocated, "%s has a hole at byte %d of %d: what is read there costs nothing, so it measures nothing", s.volume.dataPath(i), hole, size)
+			return invalidf(ReasonNotAllocated, "%s has a hole at byte %d of %d: what is read there costs nothing, so it measures nothing",
+				s.volume.dataPath(i), hole, size)
 		}
 		taken, bytes = taken+allocated, bytes+size
 	}
@@ -251,7 +255,8 @@ func (s *session) verifyAllocation(f *filling) error {
 	if compresses(s.volume.mount.FSType) && taken > 0 {
 		s.metrics["compressionRatioMilli"] = int64(float64(bytes) / float64(taken) * 1000)
 	} else if thin {
-		return invalidf(ReasonNotAllocated, "%d bytes of data take only %d on %s: it has holes, or does not tell the truth", bytes, taken, s.volume.mount)
+		return invalidf(ReasonNotAllocated, "%d bytes of data take only %d on %s: it has holes, or does not tell the truth", bytes, taken,
+			s.volume.mount)
 	}
 	return nil
 }

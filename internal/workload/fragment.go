@@ -40,7 +40,8 @@ func (s *session) fragment(ctx context.Context, phase v1alpha1.FragmentPhase) er
 		tail += e.bytes % blockSize
 	}
 	if tail > 0 {
-		s.details.Notes = append(s.details.Notes, fmt.Sprintf("%d bytes at the ends of the data are less than a block and stay as they were", tail))
+		s.details.Notes = append(s.details.Notes, fmt.Sprintf("%d bytes at the ends of the data are less than a block and stay as they were",
+			tail))
 	}
 	rounds, rule := plannedRounds(phase)
 	if err := s.awaitStart(ctx); err != nil {
@@ -54,7 +55,8 @@ func (s *session) fragment(ctx context.Context, phase v1alpha1.FragmentPhase) er
 	}
 	s.check("steadyState", steady.Reached, "after %d rounds: %s", len(s.details.Rounds), steady)
 	if !steady.Reached {
-		return invalidf(ReasonNotConverged, "not converged after %d rounds: %s; allow more rounds, or a larger range and slope", len(s.details.Rounds), steady)
+		return invalidf(ReasonNotConverged, "not converged after %d rounds: %s; allow more rounds, or a larger range and slope",
+			len(s.details.Rounds), steady)
 	}
 	return nil
 }
@@ -129,14 +131,16 @@ func (s *session) passes(ctx context.Context, jobs []fio.Job, blocks int64, roun
 		for i := range jobs {
 			jobs[i].Seed = seed
 		}
-		s.progress.stretch(fmt.Sprintf("round %d of at most %d", round+1, rounds), float64(round)/float64(rounds), float64(round+1)/float64(rounds), blocks*blockSize, 0)
+		s.progress.stretch(fmt.Sprintf("round %d of at most %d", round+1, rounds), float64(round)/float64(rounds),
+			float64(round+1)/float64(rounds), blocks*blockSize, 0)
 		sum, _, err := s.runFIO(ctx, fio.NewFile(jobs...), expectation{})
 		if err != nil {
 			return steady, err
 		}
 		s.metrics["coveragePartsPerMillion"] = int64(float64(sum.Write.Operations) / float64(blocks) * 1e6)
 		covered := sum.Write.Operations == blocks && sum.Write.Bytes == blocks*blockSize && sum.Read.Operations == 0
-		words := fmt.Sprintf("round %d: %d of %d blocks of %d bytes were overwritten, each once", round+1, sum.Write.Operations, blocks, blockSize)
+		words := fmt.Sprintf("round %d: %d of %d blocks of %d bytes were overwritten, each once", round+1, sum.Write.Operations, blocks,
+			blockSize)
 		s.check("coverage", covered, "%s", words)
 		if !covered {
 			return steady, invalidf(ReasonNotCovered, "%s: see the report of fio", words)

@@ -20,7 +20,8 @@ import (
 func (v *volume) takeOver(there bool, before, run results.RunIdentity) error {
 	switch m := v.marker; {
 	case !there:
-		return wrongPlace("the data of run %s/%s was promised on the volume %s, and it carries no marker: it is another volume", before.Namespace, before.Name, v.path)
+		return wrongPlace("the data of run %s/%s was promised on the volume %s, and it carries no marker: it is another volume", before.Namespace,
+			before.Name, v.path)
 	case m.Run != before:
 		return wrongPlace("the data of run %s/%s (%s) was promised on the volume %s, and it carries that of %s/%s (%s): it is another volume",
 			before.Namespace, before.Name, before.UID, v.path, m.Run.Namespace, m.Run.Name, m.Run.UID)
@@ -54,7 +55,8 @@ func (s *session) fillKept(ctx context.Context, f *filling, phase v1alpha1.FillP
 		return s.fillFolder(ctx, f, phase)
 	}
 	s.metrics["volumeBytes"] = capacity
-	s.check("filled", true, "%d bytes of data are there from the run before, and no more is asked for: nothing was written", f.had*int64(f.files))
+	s.check("filled", true, "%d bytes of data are there from the run before, and no more is asked for: nothing was written",
+		f.had*int64(f.files))
 	if s.volume.block {
 		return nil
 	}

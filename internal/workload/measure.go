@@ -50,7 +50,8 @@ type bracket struct {
 const shortPausesPercent = 5
 
 // measured is the time that a round's numbers are from: the workload's own, which ends with the round, so that the start and a ramp are not
-// in it. With longer pauses between its stages, it is the whole round. All follow the clock that cannot be set, from the beginning of the first.
+// in it. With longer pauses between its stages, it is the whole round. All follow the clock that cannot be set, from the beginning of the
+// first.
 func (b bracket) measured(first watch, long time.Duration) results.Interval {
 	to := first.day.Add(b.ended.elapsed - first.elapsed)
 	whole := b.ended.elapsed - b.began.elapsed - b.startup
@@ -93,7 +94,8 @@ func (s *session) measure(ctx context.Context, phase v1alpha1.MeasurePhase) erro
 	s.addSteady(steady)
 	s.check("steadyState", steady.Reached, "after %d rounds: %s", len(m.rounds), steady)
 	if !steady.Reached {
-		return invalidf(ReasonNotConverged, "not converged after %d rounds: %s; measure longer, or allow a larger range and slope", len(m.rounds), steady)
+		return invalidf(ReasonNotConverged, "not converged after %d rounds: %s; measure longer, or allow a larger range and slope", len(m.rounds),
+			steady)
 	}
 	return nil
 }
@@ -115,7 +117,8 @@ func (s *session) rounds(ctx context.Context, chosen load, m *measurement, rule 
 			break
 		}
 		steady = rule.Judge(rates)
-		s.addRound(one.seed, one.sum.Read.Operations+one.sum.Write.Operations, one.sum.Read.Bytes+one.sum.Write.Bytes, one.sum, one.throughput, steady)
+		s.addRound(one.seed, one.sum.Read.Operations+one.sum.Write.Operations, one.sum.Read.Bytes+one.sum.Write.Bytes, one.sum, one.throughput,
+			steady)
 		if steady.Reached {
 			break
 		}
@@ -278,11 +281,13 @@ func (s *session) chooseLoad(phase v1alpha1.MeasurePhase) (load, error) {
 	case w.FIO != nil:
 		return &userJobs{given: *w.FIO, declared: declared}, nil
 	case declared:
-		return nil, invalidf(ReasonNotPossible, "cache: %s: where the reads of this workload came from cannot be told: write cache: Any", phase.Cache)
+		return nil, invalidf(ReasonNotPossible, "cache: %s: where the reads of this workload came from cannot be told: write cache: Any",
+			phase.Cache)
 	case w.Redo != nil:
 		return &redo{given: *w.Redo}, nil
 	case w.Postgres != nil && phase.SteadyState != nil:
-		return nil, invalidf(ReasonNotPossible, "steadyState: each round of postgres would load its data again: remove it, and set postgres.duration")
+		return nil, invalidf(ReasonNotPossible,
+			"steadyState: each round of postgres would load its data again: remove it, and set postgres.duration")
 	case w.Postgres != nil:
 		return &database{given: *w.Postgres}, nil
 	}
@@ -290,7 +295,8 @@ func (s *session) chooseLoad(phase v1alpha1.MeasurePhase) (load, error) {
 }
 
 // measureFIO is a round of a workload that is one job file.
-func (s *session) measureFIO(ctx context.Context, message string, file fio.File, bytes int64, expected expectation) (fio.Sum, fio.Report, error) {
+func (s *session) measureFIO(ctx context.Context, message string, file fio.File, bytes int64,
+	expected expectation) (fio.Sum, fio.Report, error) {
 	s.progress.stretch(message, s.progress.from, s.progress.to, bytes, expected.lasting)
 	if err := s.begin(ctx); err != nil {
 		return fio.Sum{}, fio.Report{}, err

@@ -33,7 +33,8 @@ func (o *oltp) prepare(ctx context.Context, s *session) error {
 		return err
 	}
 	blockSize := size(o.given.BlockSize, defaultOLTPBlock)
-	job := fio.Job{BlockSize: blockSize, KeepCache: o.warm, Think: length(o.given.ThinkTime, 0), Direct: s.direct(extents[0], blockSize, o.warm)}
+	job := fio.Job{BlockSize: blockSize, KeepCache: o.warm, Think: length(o.given.ThinkTime, 0),
+		Direct: s.direct(extents[0], blockSize, o.warm)}
 	if d := s.volume.marker.Data; d != nil {
 		job.CompressPercent = d.CompressPercent
 	}
@@ -65,7 +66,9 @@ func (o *oltp) divide(job fio.Job, extents []extent, block bool) error {
 	case apart && block:
 		return invalidf(ReasonNotPossible, "layout FilePerWorker: a device has no files: write layout: SharedFile")
 	case apart && files%workers != 0, workers%files != 0 && files%workers != 0:
-		return invalidf(ReasonNotPossible, "the data is in %d files, which cannot be divided evenly among %d workers with layout %s: use the same workers and layout in all oltp phases",
+		return invalidf(ReasonNotPossible,
+			"the data is in %d files, which cannot be divided evenly among %d workers with layout %s: use the same workers and layout in all oltp "+
+				"phases",
 			files, workers, o.given.Layout)
 	}
 	o.writes = float64(o.given.UpdatePercent) / float64(100+o.given.UpdatePercent)
@@ -84,7 +87,8 @@ func (o *oltp) divide(job fio.Job, extents []extent, block bool) error {
 	}
 	for _, j := range o.jobs {
 		if j.Size < j.BlockSize {
-			return invalidf(ReasonNotPossible, "the data is too small for %d workers with blocks of %d bytes each: fill more, or use fewer workers", workers, job.BlockSize)
+			return invalidf(ReasonNotPossible, "the data is too small for %d workers with blocks of %d bytes each: fill more, or use fewer workers",
+				workers, job.BlockSize)
 		}
 	}
 	return nil
@@ -153,7 +157,8 @@ func (o *oltp) finish(s *session, sum fio.Sum) error {
 	chance := 4 * math.Sqrt(o.planned*(1-o.planned)/operations) // four standard deviations of throwing dice
 	allowed := 0.01*o.writes + math.Abs(o.planned-o.writes) + chance
 	met := math.Abs(measured-o.writes) <= allowed
-	words := fmt.Sprintf("%d updates to 100 reads are %.2f%% writes, and %.2f%% of %.0f operations were writes", o.given.UpdatePercent, 100*o.writes, 100*measured, operations)
+	words := fmt.Sprintf("%d updates to 100 reads are %.2f%% writes, and %.2f%% of %.0f operations were writes", o.given.UpdatePercent,
+		100*o.writes, 100*measured, operations)
 	s.check("mix", met, "%s", words)
 	if !met {
 		return invalidf(ReasonMixMissed, "%s: see the report of fio", words)

@@ -61,9 +61,11 @@ func findPlace(request Request, allowFile bool) (place, error) {
 	isDevice := info.Mode()&fs.ModeDevice != 0 && info.Mode()&fs.ModeCharDevice == 0 || allowFile && info.Mode().IsRegular()
 	switch {
 	case p.block && !isDevice:
-		return place{}, wrongPlace("a block device was promised at %s, and there is %s: look at the volumeDevices of the pod", request.Path, kindOf(info))
+		return place{}, wrongPlace("a block device was promised at %s, and there is %s: look at the volumeDevices of the pod", request.Path,
+			kindOf(info))
 	case !p.block && !info.IsDir():
-		return place{}, wrongPlace("a file system was promised at %s, and there is %s: look at the volumeMounts of the pod", request.Path, kindOf(info))
+		return place{}, wrongPlace("a file system was promised at %s, and there is %s: look at the volumeMounts of the pod", request.Path,
+			kindOf(info))
 	case p.block:
 		return p.measureDevice()
 	}
@@ -126,8 +128,10 @@ func (p place) measureFolder(plain bool, source string) (place, error) {
 	size := int64(stat.Blocks) * stat.Frsize
 	switch {
 	case !plain && p.mount.Point != p.path:
-		return place{}, wrongPlace("%s is a directory on the node's own disk (%s, mounted at %s), and a volume was promised: look at the volumeMounts of the pod",
-			p.path, p.mount, p.mount.Point)
+		return place{},
+			wrongPlace("%s is a directory on the node's own disk (%s, mounted at %s), and a volume was promised: "+
+				"look at the volumeMounts of the pod",
+				p.path, p.mount, p.mount.Point)
 	case source != "" && (p.mount.FSType != "zfs" || p.mount.Source != source):
 		return place{}, wrongPlace("the ZFS dataset %s was promised at %s, and there is %s: it is another volume", source, p.path, p.mount)
 	case plain && p.path == "/":

@@ -82,8 +82,9 @@ func TestWrongPlaces(t *testing.T) {
 		change func(*bench)
 		says   string
 	}{
-		"missing":             {func(b *bench) { b.request.Path += "/missing" }, "where the volume should be"},
-		"a file":              {func(b *bench) { b.request.Path = filepath.Join(b.request.Path, "x"); touch(b.t, b.request.Path, "") }, "there is a plain file"},
+		"missing": {func(b *bench) { b.request.Path += "/missing" }, "where the volume should be"},
+		"a file": {func(b *bench) { b.request.Path = filepath.Join(b.request.Path, "x"); touch(b.t, b.request.Path, "") },
+			"there is a plain file"},
 		"a directory":         {func(b *bench) { b.request.VolumeMode = "Block" }, "a block device was promised"},
 		"a character device":  {func(b *bench) { b.request.Path, b.request.VolumeMode = "/dev/null", "Block" }, "there is a character device"},
 		"the root":            {func(b *bench) { b.request.Path = "/" }, "no place for a benchmark"},
@@ -133,7 +134,8 @@ func TestVolumeOfItsOwn(t *testing.T) {
 		t.Errorf("%d%% are allocated: %v", share, filled.Metrics)
 	}
 	more, _ := b.valid(fillPhase("80%"))
-	if share := 100 * more.Metrics["allocatedBytes"] / more.Metrics["volumeBytes"]; share < 79 || share > 81 || more.Metrics["filledBytes"] > 21<<20 {
+	if share := 100 * more.Metrics["allocatedBytes"] / more.Metrics["volumeBytes"]; share < 79 || share > 81 ||
+		more.Metrics["filledBytes"] > 21<<20 {
 		t.Errorf("%d%% are allocated: %v", share, more.Metrics)
 	}
 	b.refused(fillPhase("30%"), ReasonTargetMissed, "were asked for")

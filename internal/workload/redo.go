@@ -95,7 +95,8 @@ func (r *redo) place(s *session) error {
 	}
 	each := min(room/writers/mib*mib, largestLog)
 	if each < smallestLog {
-		return invalidf(ReasonVolumeFull, "there is room for %d bytes of logs, and %d writers need %d each: fill less, make the volume larger, or use fewer writers",
+		return invalidf(ReasonVolumeFull,
+			"there is room for %d bytes of logs, and %d writers need %d each: fill less, make the volume larger, or use fewer writers",
 			room, writers, smallestLog)
 	}
 	for i := range writers {
@@ -130,7 +131,8 @@ func (r *redo) layOut(ctx context.Context, s *session) error {
 				return fmt.Errorf("make the logs: %w", err)
 			}
 		}
-		jobs = append(jobs, fio.Job{Name: fmt.Sprintf("log-%d", i), Mode: fio.Write, Paths: []string{e.path}, Offset: e.offset, Size: e.bytes, Workers: 1,
+		jobs = append(jobs, fio.Job{Name: fmt.Sprintf("log-%d", i), Mode: fio.Write, Paths: []string{e.path}, Offset: e.offset, Size: e.bytes,
+			Workers:   1,
 			BlockSize: mib, Seed: seed, EndSync: true, After: i > 0})
 		bytes += e.bytes
 	}
@@ -210,7 +212,8 @@ func (r *redo) finish(s *session, sum fio.Sum) error {
 	s.addShares(durable)
 	s.details.Samples, s.details.SamplesSeen = r.samples.Kept(), r.samples.Seen
 	if sum.Read.Operations > 0 || durable.Count == 0 || durable.Count > math.MaxInt64/2 {
-		return invalidf(ReasonNoNumbers, "there are %d reads and %d latencies of appends: see the report of fio", sum.Read.Operations, durable.Count)
+		return invalidf(ReasonNoNumbers, "there are %d reads and %d latencies of appends: see the report of fio", sum.Read.Operations,
+			durable.Count)
 	}
 	return nil
 }

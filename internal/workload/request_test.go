@@ -23,10 +23,14 @@ func requests() []Request {
 		{Name: "fill", Fill: &v1alpha1.FillPhase{To: "80%", BlockSize: block, Compressibility: "50%"}},
 		{Name: "fill-size", Fill: &v1alpha1.FillPhase{Size: &v1alpha1.Amount{Quantity: resource.MustParse("1500M")}}},
 		{Name: "age", Fragment: &v1alpha1.FragmentPhase{Until: "Rounds", Rounds: ptr.To[int32](3)}},
-		{Name: "oltp", Measure: &v1alpha1.MeasurePhase{Cache: "Cold", Workload: v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{Workers: 8, UpdatePercent: 0, Duration: lasting}}}},
+		{Name: "oltp", Measure: &v1alpha1.MeasurePhase{Cache: "Cold",
+			Workload: v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{Workers: 8, UpdatePercent: 0, Duration: lasting}}}},
 		{Name: "scan", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{BlockSize: block}}}},
-		{Name: "pg", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{DataChecksums: ptr.To(false), Settings: map[string]v1alpha1.PropertyValue{"wal_level": "minimal"}}}}},
-		{Name: "fio", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: "[job1]\nrw=read\n# \"ü\" <&>\n"}}}},
+		{Name: "pg",
+			Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{DataChecksums: ptr.To(false),
+				Settings: map[string]v1alpha1.PropertyValue{"wal_level": "minimal"}}}}},
+		{Name: "fio",
+			Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: "[job1]\nrw=read\n# \"ü\" <&>\n"}}}},
 	} {
 		phase.Deadline, phase.Volume = lasting, "data"
 		all = append(all, Request{

@@ -97,7 +97,8 @@ func (v *volume) crowded() error {
 	if err != nil || free >= min(least, v.freeAtFirst-16*mib) { // a disk that was full before is not our doing
 		return err
 	}
-	return invalidf(ReasonVolumeFull, "only %d bytes are left on %s, which others use too: stopped before they run out of space", free, v.mount.Source)
+	return invalidf(ReasonVolumeFull, "only %d bytes are left on %s, which others use too: stopped before they run out of space", free,
+		v.mount.Source)
 }
 
 // inBackground waits for something that cannot be interrupted, but not longer than the context lasts.

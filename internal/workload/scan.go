@@ -49,7 +49,8 @@ func (c *scan) prepare(ctx context.Context, s *session) error {
 		all += c.extents[i].bytes
 	}
 	if c.each = all / int64(c.regions) / c.block * c.block; c.each == 0 {
-		return invalidf(ReasonNotPossible, "the data of %d bytes is too small for %d regions with blocks of %d bytes: fill more, or use fewer regions", all, c.regions, c.block)
+		return invalidf(ReasonNotPossible,
+			"the data of %d bytes is too small for %d regions with blocks of %d bytes: fill more, or use fewer regions", all, c.regions, c.block)
 	}
 	if c.warm {
 		return s.warmUp(ctx, extents)
@@ -106,7 +107,8 @@ func (c *scan) round(ctx context.Context, s *session, _ int) (figures, error) {
 	for _, region := range c.timed {
 		sum.Duration += time.Duration(region.Nanoseconds)
 		if region.Bytes != c.each || region.Nanoseconds <= 0 {
-			return figures{}, invalidf(ReasonNotCovered, "%d of %d bytes of region %d were read in %d ns: see the report of fio", region.Bytes, c.each, region.Index, region.Nanoseconds)
+			return figures{}, invalidf(ReasonNotCovered, "%d of %d bytes of region %d were read in %d ns: see the report of fio", region.Bytes,
+				c.each, region.Index, region.Nanoseconds)
 		}
 	}
 	s.check("coverage", true, "%d bytes in %d regions were read once each", bytes, len(chosen))
@@ -115,14 +117,16 @@ func (c *scan) round(ctx context.Context, s *session, _ int) (figures, error) {
 
 // read is the job that reads one piece.
 func (c *scan) read(s *session, name string, piece extent, first bool) fio.Job {
-	return fio.Job{Name: name, Mode: fio.Read, Paths: []string{piece.path}, Offset: piece.offset, Size: piece.bytes, Workers: 1, BlockSize: c.block,
-		Direct: s.direct(piece, c.block, c.warm), KeepCache: c.warm, After: !first}
+	return fio.Job{Name: name, Mode: fio.Read, Paths: []string{piece.path}, Offset: piece.offset, Size: piece.bytes, Workers: 1,
+		BlockSize: c.block,
+		Direct:    s.direct(piece, c.block, c.warm), KeepCache: c.warm, After: !first}
 }
 
 func (c *scan) run(ctx context.Context, s *session, message string, jobs []fio.Job, bytes int64) (fio.Sum, fio.Report, error) {
 	sum, report, err := s.measureFIO(ctx, message, fio.NewFile(jobs...), bytes, expectation{})
 	if err == nil && (len(report.Jobs) != len(jobs) || sum.Read.Bytes != bytes) {
-		err = invalidf(ReasonNotCovered, "fio read %d bytes in %d pieces instead of %d in %d: see its report", sum.Read.Bytes, len(report.Jobs), bytes, len(jobs))
+		err = invalidf(ReasonNotCovered, "fio read %d bytes in %d pieces instead of %d in %d: see its report", sum.Read.Bytes, len(report.Jobs),
+			bytes, len(jobs))
 	}
 	return sum, report, err
 }
@@ -200,8 +204,10 @@ func (c *scan) oneByOne(ctx context.Context, s *session, message string, bytes i
 		c.timed[owners[i]].Bytes += job.Read.Bytes
 		c.timed[owners[i]].Nanoseconds += took(job.Read)
 	}
-	s.details.Notes = append(s.details.Notes, fmt.Sprintf("between %d pieces, fio paused for %s in all, which is not counted: storage with a burst allowance recovers meanwhile and looks faster; larger regions make that small",
-		len(jobs), s.idle.Round(time.Millisecond)))
+	s.details.Notes = append(s.details.Notes,
+		fmt.Sprintf("between %d pieces, fio paused for %s in all, which is not counted: storage with a burst allowance recovers meanwhile and "+
+			"looks faster; larger regions make that small",
+			len(jobs), s.idle.Round(time.Millisecond)))
 	return sum, nil
 }
 

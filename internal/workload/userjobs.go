@@ -44,11 +44,13 @@ func (u *userJobs) prepare(ctx context.Context, s *session) error {
 		s.unbracketed = "What the counters say is not in the metrics: fio's ramp_time, which its own figures leave out, is in them."
 	}
 	if u.file.Ramps && staged(u.file.File) { // each stage has a ramp of its own, and nothing tells when
-		return invalidf(ReasonJobRefused, "the fio job file cannot be used: ramp_time together with stonewall or wait_for_previous: what the disks did in the "+
-			"ramps of later jobs cannot be told from what is measured: remove ramp_time, or put each job into a phase of its own")
+		return invalidf(ReasonJobRefused,
+			"the fio job file cannot be used: ramp_time together with stonewall or wait_for_previous: what the disks did in the "+
+				"ramps of later jobs cannot be told from what is measured: remove ramp_time, or put each job into a phase of its own")
 	}
 	if u.file.Ramps && u.declared {
-		return invalidf(ReasonNotPossible, "cache: what the ramp_time of the job file reads cannot be told from what is measured: write cache: Any, or remove ramp_time")
+		return invalidf(ReasonNotPossible,
+			"cache: what the ramp_time of the job file reads cannot be told from what is measured: write cache: Any, or remove ramp_time")
 	}
 	if err := u.choosePlace(s); err != nil {
 		return err
@@ -102,7 +104,8 @@ func (u *userJobs) finish(*session, fio.Sum) error { return nil }
 func (s *session) readPhaseFile() ([]byte, error) {
 	file, err := os.Open(s.executor.File)
 	if err != nil {
-		return nil, invalidf(ReasonJobRefused, "the file that the phase names in a ConfigMap is not there: %w: make the ConfigMap with that key", err)
+		return nil, invalidf(ReasonJobRefused, "the file that the phase names in a ConfigMap is not there: %w: make the ConfigMap with that key",
+			err)
 	}
 	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, maxPhaseFile+1))

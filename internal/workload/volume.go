@@ -69,7 +69,8 @@ func (v *volume) sameAsMarked() error {
 	m := v.marker
 	varies := v.shared || compresses(v.mount.FSType) // what others write counts there too
 	if m.FileSystem != v.mount.FSType || !varies && (v.total < m.TotalBytes-m.TotalBytes/50 || v.total > m.TotalBytes+m.TotalBytes/50) {
-		return wrongPlace("the volume %s was %q with %d bytes when it was marked and is %q with %d bytes now: it is another one, or was changed in between",
+		return wrongPlace("the volume %s was %q with %d bytes when it was marked and is %q with %d bytes now: it is another one, or was "+
+			"changed in between",
 			v.path, m.FileSystem, m.TotalBytes, v.mount.FSType, v.total)
 	}
 	return nil

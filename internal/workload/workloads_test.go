@@ -27,7 +27,8 @@ func scanPhase(regions int32) v1alpha1.Phase {
 }
 
 func redoPhase(writers int32, sync string, duration float64, sizes ...v1alpha1.BlockSizeShare) v1alpha1.Phase {
-	return measurePhase(v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{Writers: writers, Sync: sync, Duration: seconds(duration), BlockSizes: sizes}})
+	return measurePhase(v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{Writers: writers, Sync: sync, Duration: seconds(duration),
+		BlockSizes: sizes}})
 }
 
 func userPhase(text string) v1alpha1.Phase {
@@ -182,7 +183,8 @@ func TestFillCompressible(t *testing.T) {
 func TestHoles(t *testing.T) {
 	b := newBench(t)
 	phase := v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("1Mi")}}
-	b.fakeFIO(reportOf(`"write":{"io_bytes":1048576,"total_ios":8,"runtime":30,"lat_ns":{"min":1,"max":9,"mean":5.0,"N":8,"bins":{"5":8}}}`) + "sleep 0.1")
+	b.fakeFIO(reportOf(`"write":{"io_bytes":1048576,"total_ios":8,"runtime":30,"lat_ns":{"min":1,"max":9,"mean":5.0,"N":8,"bins":{"5":8}}}`) +
+		"sleep 0.1")
 	document := b.refused(phase, ReasonNotAllocated, "has a hole at byte 0 of 1048576")
 	if document.Checks[len(document.Checks)-2].Passed {
 		t.Errorf("%+v", document.Checks)
@@ -200,10 +202,12 @@ func TestFragment(t *testing.T) {
 	}
 	document, details := b.valid(fragmentPhase(3))
 	m := document.Metrics
-	if m["rounds"] != 3 || m["writtenBytes"] != 3*8<<20 || m["writeOperations"] != 3*1024 || m["coveragePartsPerMillion"] != 1_000_000 || m["readOperations"] != 0 {
+	if m["rounds"] != 3 || m["writtenBytes"] != 3*8<<20 || m["writeOperations"] != 3*1024 || m["coveragePartsPerMillion"] != 1_000_000 ||
+		m["readOperations"] != 0 {
 		t.Errorf("%v", m)
 	}
-	if seeds := slices.Compact(slices.Sorted(slices.Values(document.Seeds))); len(seeds) != 3 || len(details.Rounds) != 3 || details.Rounds[2].Seed != document.Seeds[2] {
+	if seeds := slices.Compact(slices.Sorted(slices.Values(document.Seeds))); len(seeds) != 3 || len(details.Rounds) != 3 ||
+		details.Rounds[2].Seed != document.Seeds[2] {
 		t.Errorf("seeds %v of rounds %+v", document.Seeds, details.Rounds)
 	}
 	after, err := os.ReadFile(path)
@@ -225,7 +229,8 @@ func TestFragmentConverges(t *testing.T) {
 	pass := `"write":{"io_bytes":4194304,"total_ios":512,"runtime":%s}`
 	b.fakeFIO(reportOf(fmt.Sprintf(pass, "100")) + "sleep 0.2")
 	document, details := b.valid(phase)
-	if m := document.Metrics; m["rounds"] != 5 || m["steadyStateRangePartsPerMillion"] != 0 || m["writeBytesPerSecond"] != 41943040 || len(details.Rounds) != 5 {
+	if m := document.Metrics; m["rounds"] != 5 || m["steadyStateRangePartsPerMillion"] != 0 || m["writeBytesPerSecond"] != 41943040 ||
+		len(details.Rounds) != 5 {
 		t.Errorf("%+v, %v", details.Rounds, m)
 	}
 	// The sixth round is as fast as the second one: only then do five of them hold the rule.
@@ -253,14 +258,16 @@ func TestSteadyStateOfAMeasurement(t *testing.T) {
 		strings.NewReplacer("'EOF'", "EOF", `"total_ios":1000`, `"total_ios":$N`).Replace(reportOf(goodReads)) + "sleep 0.3")
 	document, details := b.valid(phase)
 	m := document.Metrics
-	if m["rounds"] != 4 || m["readOperations"] != 3000 || m["readOperationsPerSecond"] != 5000 || len(document.Seeds) != 4 || len(details.Rounds) != 4 {
+	if m["rounds"] != 4 || m["readOperations"] != 3000 || m["readOperationsPerSecond"] != 5000 || len(document.Seeds) != 4 ||
+		len(details.Rounds) != 4 {
 		t.Errorf("the first round is not of the window: %v, %+v", m, details.Rounds)
 	}
 	if len(document.Measured) != 3 {
 		t.Fatalf("the numbers are from %v", document.Measured)
 	}
 	for i, round := range document.Measured {
-		if long := round.To.Sub(round.From); long != 200*time.Millisecond || round.From.Before(document.StartedAt) || round.To.After(document.FinishedAt) {
+		if long := round.To.Sub(round.From); long != 200*time.Millisecond || round.From.Before(document.StartedAt) ||
+			round.To.After(document.FinishedAt) {
 			t.Errorf("round %d of the window took %s: %v", i, long, round)
 		}
 		if i > 0 && round.From.Before(document.Measured[i-1].To) {
@@ -274,7 +281,8 @@ func TestSteadyStateOfAMeasurement(t *testing.T) {
 func TestRedo(t *testing.T) {
 	b := newBench(t)
 	for _, sync := range []string{"dsync", "fdatasync"} {
-		document, details := b.valid(redoPhase(3, sync, 1, v1alpha1.BlockSizeShare{Size: *block("4Ki"), Percent: 50}, v1alpha1.BlockSizeShare{Size: *block("8Ki"), Percent: 50}))
+		document, details := b.valid(redoPhase(3, sync, 1, v1alpha1.BlockSizeShare{Size: *block("4Ki"), Percent: 50},
+			v1alpha1.BlockSizeShare{Size: *block("8Ki"), Percent: 50}))
 		m := document.Metrics
 		mean := float64(m["writtenBytes"]) / float64(max(m["writeOperations"], 1))
 		over1, known := m["shareOver1MillisecondPartsPerMillion"]
@@ -285,7 +293,8 @@ func TestRedo(t *testing.T) {
 		if sync == "fdatasync" {
 			latency = "syncLatencyMaxNanoseconds"
 		}
-		if m[latency] == 0 || (sync == "dsync") != (len(details.Samples) > 0) || details.SamplesSeen < int64(len(details.Samples)) || len(details.Samples) > keptSamples {
+		if m[latency] == 0 || (sync == "dsync") != (len(details.Samples) > 0) || details.SamplesSeen < int64(len(details.Samples)) ||
+			len(details.Samples) > keptSamples {
 			t.Errorf("%s: %d of %d samples, %v", sync, len(details.Samples), details.SamplesSeen, m)
 		}
 	}
@@ -350,7 +359,8 @@ func TestCacheHonesty(t *testing.T) {
 	phase := scanPhase(4)
 	phase.Measure.Cache = v1alpha1.CacheCold
 	document := b.execute(phase)
-	if document.Outcome != results.OutcomeInvalid || document.Reason != ReasonCacheMismatch || !strings.Contains(document.Message, "90.0%") || asked != "Cold" {
+	if document.Outcome != results.OutcomeInvalid || document.Reason != ReasonCacheMismatch || !strings.Contains(document.Message, "90.0%") ||
+		asked != "Cold" {
 		t.Errorf("%s %s %s, asked for %s", document.Outcome, document.Reason, document.Message, asked)
 	}
 	if document.Metrics["readBytes"] != 8<<20 {
@@ -363,7 +373,8 @@ func TestLoadHonesty(t *testing.T) {
 	b := newBench(t)
 	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("8Mi")}})
 	for name, c := range map[string]struct{ throttled, foreign, reason string }{
-		"throttled": {"held up for 4s", "", ReasonCPUThrottled}, "foreign": {"", "others read 5 MiB", ReasonForeignLoad}, "both": {"held up", "others", ReasonCPUThrottled},
+		"throttled": {"held up for 4s", "", ReasonCPUThrottled}, "foreign": {"", "others read 5 MiB", ReasonForeignLoad},
+		"both": {"held up", "others", ReasonCPUThrottled},
 	} {
 		b.executor.judgeLoad = func(load observe.Load) (string, string) {
 			if load.Elapsed <= 0 {
@@ -371,7 +382,8 @@ func TestLoadHonesty(t *testing.T) {
 			}
 			return c.throttled, c.foreign
 		}
-		if document := b.execute(scanPhase(4)); document.Outcome != results.OutcomeInvalid || document.Reason != c.reason || document.Metrics["readBytes"] != 8<<20 {
+		if document := b.execute(scanPhase(4)); document.Outcome != results.OutcomeInvalid || document.Reason != c.reason ||
+			document.Metrics["readBytes"] != 8<<20 {
 			t.Errorf("%s: %s %s %s %v", name, document.Outcome, document.Reason, document.Message, document.Metrics)
 		}
 	}
@@ -452,7 +464,8 @@ func TestQuietBefore(t *testing.T) {
 		t.Errorf("it waited for the disk for %s, and says that it began %s late", 2*quietWindow, lag)
 	}
 	quietAfter = 1000
-	if document := b.execute(scanPhase(4)); document.Outcome != results.OutcomeInvalid || document.Reason != ReasonDeviceBusy || !strings.Contains(document.Message, "sdb was at work") {
+	if document := b.execute(scanPhase(4)); document.Outcome != results.OutcomeInvalid || document.Reason != ReasonDeviceBusy ||
+		!strings.Contains(document.Message, "sdb was at work") {
 		t.Errorf("%s %s %s", document.Outcome, document.Reason, document.Message)
 	}
 }
@@ -507,7 +520,8 @@ func TestInterrupted(t *testing.T) {
 	b := newBench(t)
 	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("8Mi")}})
 	why := errors.New("the pod was told to end")
-	for _, phase := range []v1alpha1.Phase{oltpPhase(4, 50, 30), redoPhase(2, "dsync", 30), fragmentPhase(90), {Name: "more", Fill: &v1alpha1.FillPhase{Size: amount("4Mi")}}} {
+	for _, phase := range []v1alpha1.Phase{oltpPhase(4, 50, 30), redoPhase(2, "dsync", 30), fragmentPhase(90),
+		{Name: "more", Fill: &v1alpha1.FillPhase{Size: amount("4Mi")}}} {
 		for _, after := range []time.Duration{0, 30 * time.Millisecond, 300 * time.Millisecond} {
 			b.request.Phase = phase
 			if phase.Fill != nil { // what an interrupted fill has left would be refused, rightly
@@ -526,7 +540,8 @@ func TestInterrupted(t *testing.T) {
 			if document.Outcome == results.OutcomeValid && phase.Fill != nil {
 				break // it was faster, and there is more data now
 			}
-			if document.Reason != ReasonInterrupted || !strings.Contains(document.Message, why.Error()) || len(document.Metrics) > 0 || time.Since(started) > 8*time.Second {
+			if document.Reason != ReasonInterrupted || !strings.Contains(document.Message, why.Error()) || len(document.Metrics) > 0 ||
+				time.Since(started) > 8*time.Second {
 				t.Errorf("%s after %s: %s %s, %v", phase.Name, after, document.Reason, document.Message, document.Metrics)
 			}
 			if left := processesIn(t, b.executor.Scratch); len(left) > 0 {

@@ -39,17 +39,27 @@ var calls = map[string][]call{
 		{[]string{"p", d1, d2, "comment", "x", "org:uid", "u-1"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 			return c.CreatePool(ctx, zfs.PoolSpec{Name: a[0], Ashift: 12, Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Mirror, Devices: a[1:3]}}},
 				Properties: map[string]string{a[3]: a[4]}, RootProperties: map[string]string{a[5]: a[6]}})
-		}, "zpool create -o cachefile=none -o autoreplace=off -m none -O canmount=off -O setuid=off -O devices=off -O exec=off -O volmode=dev -o ashift=12 -o comment=x -O org:uid=u-1 p mirror " + d1 + " " + d2},
+		},
+			"zpool create -o cachefile=none -o autoreplace=off -m none -O canmount=off -O setuid=off -O devices=off -O exec=off -O volmode=dev -o " +
+				"ashift=12 -o comment=x -O org:uid=u-1 p mirror " + d1 + " " + d2},
 		{[]string{d1, d2, d3, d4}, func(ctx context.Context, c *zfs.Client, a []string) error {
-			return c.CreatePool(ctx, zfs.PoolSpec{Name: "p", Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Stripe, Devices: []string{"/dev/disk/by-path/x:0"}}},
-				Log: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[:1]}}, Special: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[1:2]}}, Cache: a[2:3], Spare: a[3:4]}})
-		}, "zpool create -o cachefile=none -o autoreplace=off -m none -O canmount=off -O setuid=off -O devices=off -O exec=off -O volmode=dev p /dev/disk/by-path/x:0 special " + d2 + " log " + d1 + " cache " + d3 + " spare " + d4},
+			return c.CreatePool(ctx, zfs.PoolSpec{Name: "p",
+				Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Stripe, Devices: []string{"/dev/disk/by-path/x:0"}}},
+					Log: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[:1]}}, Special: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[1:2]}}, Cache: a[2:3],
+					Spare: a[3:4]}})
+		},
+			"zpool create -o cachefile=none -o autoreplace=off -m none -O canmount=off -O setuid=off -O devices=off -O exec=off -O volmode=dev p " +
+				"/dev/disk/by-path/x:0 special " + d2 + " log " + d1 + " cache " + d3 + " spare " + d4},
 		{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error {
-			return c.CreatePool(ctx, zfs.PoolSpec{Name: a[0], Multihost: true, Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[1:]}}}})
-		}, "zpool create -o cachefile=none -o autoreplace=off -m none -O canmount=off -O setuid=off -O devices=off -O exec=off -O volmode=dev -o multihost=on p " + d1},
+			return c.CreatePool(ctx, zfs.PoolSpec{Name: a[0], Multihost: true,
+				Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[1:]}}}})
+		},
+			"zpool create -o cachefile=none -o autoreplace=off -m none -O canmount=off -O setuid=off -O devices=off -O exec=off -O volmode=dev -o " +
+				"multihost=on p " + d1},
 	},
-	"DestroyPool": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.DestroyPool(ctx, a[0]) }, "zpool destroy p"}},
-	"Export":      {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Export(ctx, a[0]) }, "zpool export p"}},
+	"DestroyPool": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.DestroyPool(ctx, a[0]) },
+		"zpool destroy p"}},
+	"Export": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Export(ctx, a[0]) }, "zpool export p"}},
 	"Import": {
 		{[]string{"123", d1, d2}, func(ctx context.Context, c *zfs.Client, a []string) error {
 			return c.Import(ctx, zfs.ImportOptions{GUID: a[0], Devices: a[1:]})
@@ -66,23 +76,36 @@ var calls = map[string][]call{
 	"Add": {{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		return c.Add(ctx, a[0], 12, zfs.Layout{Log: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[1:]}}})
 	}, "zpool add -o ashift=12 p log " + d1}},
-	"Attach":        {{[]string{"p", d1, d2}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Attach(ctx, a[0], a[1], a[2]) }, "zpool attach p " + d1 + " " + d2}},
-	"Detach":        {{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Detach(ctx, a[0], a[1]) }, "zpool detach p " + d1}},
-	"RemoveVdev":    {{[]string{"p", "mirror-1"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.RemoveVdev(ctx, a[0], a[1]) }, "zpool remove p mirror-1"}},
-	"CancelRemoval": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.CancelRemoval(ctx, a[0]) }, "zpool remove -s p"}},
-	"Replace":       {{[]string{"p", "987", d2}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Replace(ctx, a[0], a[1], a[2]) }, "zpool replace p 987 " + d2}},
-	"Offline":       {{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Offline(ctx, a[0], a[1]) }, "zpool offline p " + d1}},
-	"Online":        {{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Online(ctx, a[0], a[1]) }, "zpool online p " + d1}},
+	"Attach": {{[]string{"p", d1, d2}, func(ctx context.Context, c *zfs.Client, a []string) error {
+		return c.Attach(ctx, a[0], a[1], a[2])
+	}, "zpool attach p " + d1 + " " + d2}},
+	"Detach": {{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Detach(ctx, a[0], a[1]) },
+		"zpool detach p " + d1}},
+	"RemoveVdev": {{[]string{"p", "mirror-1"}, func(ctx context.Context, c *zfs.Client, a []string) error {
+		return c.RemoveVdev(ctx, a[0], a[1])
+	}, "zpool remove p mirror-1"}},
+	"CancelRemoval": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.CancelRemoval(ctx, a[0]) },
+		"zpool remove -s p"}},
+	"Replace": {{[]string{"p", "987", d2}, func(ctx context.Context, c *zfs.Client, a []string) error {
+		return c.Replace(ctx, a[0], a[1], a[2])
+	}, "zpool replace p 987 " + d2}},
+	"Offline": {{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Offline(ctx, a[0], a[1]) },
+		"zpool offline p " + d1}},
+	"Online": {{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Online(ctx, a[0], a[1]) },
+		"zpool online p " + d1}},
 	"Clear": {
 		{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Clear(ctx, a[0], "") }, "zpool clear p"},
-		{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Clear(ctx, a[0], a[1]) }, "zpool clear p " + d1},
+		{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Clear(ctx, a[0], a[1]) },
+			"zpool clear p " + d1},
 	},
 	"Scrub": {
 		{[]string{"p", "start"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 			return c.Scrub(ctx, a[0], zfs.ScrubAct(a[1]))
 		}, "zpool scrub p"},
-		{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Scrub(ctx, a[0], zfs.ScrubPause) }, "zpool scrub -p p"},
-		{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Scrub(ctx, a[0], zfs.ScrubStop) }, "zpool scrub -s p"},
+		{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Scrub(ctx, a[0], zfs.ScrubPause) },
+			"zpool scrub -p p"},
+		{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Scrub(ctx, a[0], zfs.ScrubStop) },
+			"zpool scrub -s p"},
 	},
 	"Trim": {
 		{[]string{"p", "start"}, func(ctx context.Context, c *zfs.Client, a []string) error {
@@ -95,8 +118,9 @@ var calls = map[string][]call{
 			return c.Trim(ctx, a[0], a[1], zfs.TrimCancel)
 		}, "zpool trim -c p " + d1},
 	},
-	"Sync":       {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Sync(ctx, a[0]) }, "zpool sync p"}},
-	"ClearLabel": {{[]string{d1}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.ClearLabel(ctx, a[0]) }, "zpool labelclear " + d1 + "-part1"}},
+	"Sync": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Sync(ctx, a[0]) }, "zpool sync p"}},
+	"ClearLabel": {{[]string{d1}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.ClearLabel(ctx, a[0]) },
+		"zpool labelclear " + d1 + "-part1"}},
 	"SetPoolProperty": {{[]string{"p", "autotrim", "on"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		return c.SetPoolProperty(ctx, a[0], a[1], a[2])
 	}, "zpool set autotrim=on p"}},
@@ -139,8 +163,12 @@ var calls = map[string][]call{
 			return c.CreateDataset(ctx, zfs.DatasetSpec{Name: a[0], VolumeBytes: 1 << 30, Sparse: true})
 		}, "zfs create -s -V 1073741824 p/v"},
 	},
-	"DestroyDataset":  {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.DestroyDataset(ctx, a[0], true) }, "zfs destroy -r p/a"}},
-	"DestroySnapshot": {{[]string{"p/a@s"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.DestroySnapshot(ctx, a[0], false) }, "zfs destroy p/a@s"}},
+	"DestroyDataset": {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error {
+		return c.DestroyDataset(ctx, a[0], true)
+	}, "zfs destroy -r p/a"}},
+	"DestroySnapshot": {{[]string{"p/a@s"}, func(ctx context.Context, c *zfs.Client, a []string) error {
+		return c.DestroySnapshot(ctx, a[0], false)
+	}, "zfs destroy p/a@s"}},
 	"Snapshot": {{[]string{"p/a@s", "org:op", "1"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		return c.Snapshot(ctx, a[0], true, map[string]string{a[1]: a[2]})
 	}, "zfs snapshot -r -o org:op=1 p/a@s"}},
@@ -150,9 +178,13 @@ var calls = map[string][]call{
 	"SetProperty": {{[]string{"p/a", "atime", "off"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		return c.SetProperty(ctx, a[0], a[1], a[2])
 	}, "zfs set atime=off p/a"}},
-	"Mount":           {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Mount(ctx, a[0]) }, "zfs mount -o nosuid,nodev,noexec p/a"}},
-	"Unmount":         {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Unmount(ctx, a[0]) }, "zfs unmount p/a"}},
-	"InheritProperty": {{[]string{"p/a", "atime"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.InheritProperty(ctx, a[0], a[1]) }, "zfs inherit atime p/a"}},
+	"Mount": {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Mount(ctx, a[0]) },
+		"zfs mount -o nosuid,nodev,noexec p/a"}},
+	"Unmount": {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Unmount(ctx, a[0]) },
+		"zfs unmount p/a"}},
+	"InheritProperty": {{[]string{"p/a", "atime"}, func(ctx context.Context, c *zfs.Client, a []string) error {
+		return c.InheritProperty(ctx, a[0], a[1])
+	}, "zfs inherit atime p/a"}},
 	"Datasets": {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		_, err := c.Datasets(ctx, a[0])
 		return err
@@ -179,7 +211,8 @@ var calls = map[string][]call{
 		_, err := c.Resumed(ctx, a[0])
 		return err
 	}, "zfs send -n -v -P -t 1-ab-cd-ef"}},
-	"AbortReceive": {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.AbortReceive(ctx, a[0]) }, "zfs receive -A p/a"}},
+	"AbortReceive": {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.AbortReceive(ctx, a[0]) },
+		"zfs receive -A p/a"}},
 	"RequestSizes": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		_, err := c.RequestSizes(ctx, a[0])
 		return err
@@ -192,7 +225,8 @@ var calls = map[string][]call{
 		_, err := c.Counters(ctx, a[0])
 		return err
 	},
-		"zpool get -Hp -o name,property,value,source read_ops,write_ops,trim_ops,read_bytes,write_bytes,trim_bytes,allocated,size,read_errors,write_errors,checksum_errors,ashift,fragmentation p all-vdevs"}},
+		"zpool get -Hp -o name,property,value,source " +
+			"read_ops,write_ops,trim_ops,read_bytes,write_bytes,trim_bytes,allocated,size,read_errors,write_errors,checksum_errors,ashift,fragmentation p all-vdevs"}},
 	"Rates": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		_, err := c.Rates(ctx, a[0], 1)
 		return err
@@ -240,9 +274,12 @@ func TestArgv(t *testing.T) {
 }
 
 // hostile are strings that no argument may be.
-var hostile = []string{"", "-f", "-F", "-", "--force", "-r", "-o", " p", "p ", "p q", "p\tq", "p\nq", "p -f", "@", "@s", "p@", "p/@s", "p//a", "/p", "p/", "p/a@s@t",
-	"p/-f", "p/a@-f", "p#b", "p%recv", "$(id)", "`id`", "a;b", "a|b", "a&b", "a'b", `a"b`, `a\b`, "a*b", "a=b=-f ", "../etc", "/dev/sda", "/dev/disk/by-id/",
-	"/dev/disk/by-id/../sda", "/dev/disk/by-id/a/b", "/dev/disk/by-id/-f", "/dev/disk/by-id/a b", "/etc/passwd", "mirror", "mirror1", "raidz", "log", "cache\x00", "ü",
+var hostile = []string{"", "-f", "-F", "-", "--force", "-r", "-o", " p", "p ", "p q", "p\tq", "p\nq", "p -f", "@", "@s", "p@", "p/@s",
+	"p//a", "/p", "p/", "p/a@s@t",
+	"p/-f", "p/a@-f", "p#b", "p%recv", "$(id)", "`id`", "a;b", "a|b", "a&b", "a'b", `a"b`, `a\b`, "a*b", "a=b=-f ", "../etc", "/dev/sda",
+	"/dev/disk/by-id/",
+	"/dev/disk/by-id/../sda", "/dev/disk/by-id/a/b", "/dev/disk/by-id/-f", "/dev/disk/by-id/a b", "/etc/passwd", "mirror", "mirror1", "raidz",
+	"log", "cache\x00", "ü",
 	"1-nonsense", strings.Repeat("a", 70000)}
 
 func TestHostileArgumentsRunNothing(t *testing.T) {
@@ -282,7 +319,8 @@ func harmless(place, word string) bool {
 	switch place {
 	case "x", "1", "u-1", "on", "off", "8k":
 		// Values stand behind NAME=, where nothing begins an option: only what breaks words apart is refused.
-		return slices.Contains([]string{"p@", "p//a", "/p", "p/", "p/a@s@t", "p/-f", "p/a@-f", "p/@s", "/dev/sda", "/dev/disk/by-id/", "/dev/disk/by-id/../sda",
+		return slices.Contains([]string{"p@", "p//a", "/p", "p/", "p/a@s@t", "p/-f", "p/a@-f", "p/@s", "/dev/sda", "/dev/disk/by-id/",
+			"/dev/disk/by-id/../sda",
 			"/dev/disk/by-id/a/b", "/dev/disk/by-id/-f", "/etc/passwd", "mirror", "mirror1", "raidz", "log", "1-nonsense"}, word)
 	case "comment", "recordsize", "autotrim", "atime", "size", "org:uid", "org:op":
 		return slices.Contains([]string{"mirror", "mirror1", "raidz", "log"}, word)
@@ -299,21 +337,29 @@ func TestLayouts(t *testing.T) {
 		fails  string
 	}{
 		{name: "stripe", layout: stripe(d1, d2), want: d1 + " " + d2},
-		{name: "two mirrors", layout: zfs.Layout{Data: []zfs.Vdev{vdev(zfs.Mirror, d1, d2), vdev(zfs.Mirror, d3, d4)}}, want: "mirror " + d1 + " " + d2 + " mirror " + d3 + " " + d4},
-		{name: "raidz2", layout: zfs.Layout{Data: []zfs.Vdev{vdev(zfs.Raidz2, d1, d2, d3, d4)}}, want: "raidz2 " + strings.Join([]string{d1, d2, d3, d4}, " ")},
-		{name: "draid", layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Draid1, Devices: []string{d1, d2, d3, d4}, DraidData: 2, DraidSpares: 1}}}, want: "draid1:2d:4c:1s " + strings.Join([]string{d1, d2, d3, d4}, " ")},
-		{name: "draid of its own choice", layout: zfs.Layout{Data: []zfs.Vdev{vdev(zfs.Draid2, d1, d2, d3, d4)}}, want: "draid2:4c:0s " + strings.Join([]string{d1, d2, d3, d4}, " ")},
-		{name: "mirrored log", layout: zfs.Layout{Data: []zfs.Vdev{vdev(zfs.Stripe, d1)}, Log: []zfs.Vdev{vdev(zfs.Mirror, d2, d3)}}, want: d1 + " log mirror " + d2 + " " + d3},
+		{name: "two mirrors", layout: zfs.Layout{Data: []zfs.Vdev{vdev(zfs.Mirror, d1, d2), vdev(zfs.Mirror, d3, d4)}},
+			want: "mirror " + d1 + " " + d2 + " mirror " + d3 + " " + d4},
+		{name: "raidz2", layout: zfs.Layout{Data: []zfs.Vdev{vdev(zfs.Raidz2, d1, d2, d3, d4)}},
+			want: "raidz2 " + strings.Join([]string{d1, d2, d3, d4}, " ")},
+		{name: "draid", layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Draid1, Devices: []string{d1, d2, d3, d4}, DraidData: 2, DraidSpares: 1}}},
+			want: "draid1:2d:4c:1s " + strings.Join([]string{d1, d2, d3, d4}, " ")},
+		{name: "draid of its own choice", layout: zfs.Layout{Data: []zfs.Vdev{vdev(zfs.Draid2, d1, d2, d3, d4)}},
+			want: "draid2:4c:0s " + strings.Join([]string{d1, d2, d3, d4}, " ")},
+		{name: "mirrored log", layout: zfs.Layout{Data: []zfs.Vdev{vdev(zfs.Stripe, d1)}, Log: []zfs.Vdev{vdev(zfs.Mirror, d2, d3)}},
+			want: d1 + " log mirror " + d2 + " " + d3},
 		{name: "nothing", layout: zfs.Layout{}, fails: "without devices"},
 		{name: "mirror of one", layout: zfs.Layout{Data: []zfs.Vdev{vdev(zfs.Mirror, d1)}}, fails: "at least 2"},
 		{name: "raidz3 of three", layout: zfs.Layout{Data: []zfs.Vdev{vdev(zfs.Raidz3, d1, d2, d3)}}, fails: "at least 4"},
 		{name: "twice", layout: zfs.Layout{Data: []zfs.Vdev{vdev(zfs.Stripe, d1)}, Cache: []string{d1}}, fails: "twice"},
 		{name: "unlike", layout: zfs.Layout{Data: []zfs.Vdev{vdev(zfs.Mirror, d1, d2), vdev(zfs.Stripe, d3)}}, fails: "make all alike"},
-		{name: "uneven mirrors", layout: zfs.Layout{Data: []zfs.Vdev{vdev(zfs.Mirror, d1, d2), vdev(zfs.Mirror, d3, d4, "/dev/disk/by-id/d5")}}, fails: "make all alike"},
+		{name: "uneven mirrors", layout: zfs.Layout{Data: []zfs.Vdev{vdev(zfs.Mirror, d1, d2), vdev(zfs.Mirror, d3, d4, "/dev/disk/by-id/d5")}},
+			fails: "make all alike"},
 		{name: "raidz as log", layout: zfs.Layout{Log: []zfs.Vdev{vdev(zfs.Raidz1, d1, d2)}}, fails: "stripe or mirror"},
 		{name: "made up", layout: zfs.Layout{Data: []zfs.Vdev{vdev("raid5", d1, d2)}}, fails: "raid5"},
-		{name: "spares without draid", layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Raidz1, Devices: []string{d1, d2}, DraidSpares: 1}}}, fails: "leave them out"},
-		{name: "draid too wide", layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Draid2, Devices: []string{d1, d2, d3, d4}, DraidData: 2, DraidSpares: 1}}}, fails: "5"},
+		{name: "spares without draid", layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Raidz1, Devices: []string{d1, d2}, DraidSpares: 1}}},
+			fails: "leave them out"},
+		{name: "draid too wide", layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Draid2, Devices: []string{d1, d2, d3, d4}, DraidData: 2,
+			DraidSpares: 1}}}, fails: "5"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			fake := &zfstest.Fake{}
@@ -351,7 +397,8 @@ func TestWhatBelongsToThePackageCannotBeSet(t *testing.T) {
 			t.Errorf("%+v: %v, ran %q", spec, err, fake.Argv())
 		}
 	}
-	for name, value := range map[string]string{"listsnapshots": "on", "multihost": "on", "cachefile": "/etc/zfs/zpool.cache", "autoreplace": "on", "replace": "on", "failmode": "panic"} {
+	for name, value := range map[string]string{"listsnapshots": "on", "multihost": "on", "cachefile": "/etc/zfs/zpool.cache",
+		"autoreplace": "on", "replace": "on", "failmode": "panic"} {
 		fake := &zfstest.Fake{}
 		if err := zfs.New(fake).SetPoolProperty(t.Context(), "p", name, value); !errors.Is(err, zfs.Invalid) || len(fake.Argv()) > 0 {
 			t.Errorf("%s=%s: %v, ran %q", name, value, err, fake.Argv())

@@ -26,8 +26,9 @@ func TestAuxiliaryGUIDs(t *testing.T) {
 		output []byte
 		want   string
 	}{
-		"all":                          {numbered, "DISK-5=10500000000000000005 DISK-6=106 DISK-7=18446744073709551607"},
-		"a cache device has gone":      {bytes.ReplaceAll(numbered, []byte("\t  106                       ONLINE       0     0     0\n"), nil), "DISK-5= DISK-6= DISK-7=18446744073709551607"},
+		"all": {numbered, "DISK-5=10500000000000000005 DISK-6=106 DISK-7=18446744073709551607"},
+		"a cache device has gone": {bytes.ReplaceAll(numbered, []byte("\t  106                       ONLINE       0     0     0\n"), nil),
+			"DISK-5= DISK-6= DISK-7=18446744073709551607"},
 		"it prints names nevertheless": {golden(t, "2.1/auxiliary.txt"), "DISK-5= DISK-6= DISK-7="},
 	} {
 		status, err := parseStatusText(golden(t, "2.1/auxiliary.txt"))

@@ -123,7 +123,8 @@ func (c *Client) onDataset(ctx context.Context, dataset string, args ...string) 
 
 // SetProperty sets one property of a dataset or snapshot.
 func (c *Client) SetProperty(ctx context.Context, object, name, value string) error {
-	if err := checkAll(checkEither(object), checkProperty(name), checkValue(name, value), without(map[string]string{name: value}, nodeProperties...)); err != nil {
+	if err := checkAll(checkEither(object), checkProperty(name), checkValue(name, value),
+		without(map[string]string{name: value}, nodeProperties...)); err != nil {
 		return err
 	}
 	return c.do(ctx, zfs("set", name+"="+value, object))

@@ -88,7 +88,8 @@ func TestHostKeepsWhatProgramsSay(t *testing.T) {
 	if !errors.Is(err, NotFound) || !errors.As(err, &failed) {
 		t.Fatalf("%v", err)
 	}
-	if failed.ExitCode != 1 || failed.Command != "zpool fail cannot open 'p': no such pool" || !strings.Contains(failed.Stderr, "no such pool") {
+	if failed.ExitCode != 1 || failed.Command != "zpool fail cannot open 'p': no such pool" ||
+		!strings.Contains(failed.Stderr, "no such pool") {
 		t.Errorf("%+v", failed)
 	}
 }
@@ -123,7 +124,8 @@ func TestHostEndsPrograms(t *testing.T) {
 			<-ready
 			cancel()
 		}()
-		if _, err := host.Run(ctx, Command{Program: "zpool", Args: []string{how}, Stdout: ready}); !errors.Is(err, Cancelled) || !errors.Is(err, context.Canceled) {
+		if _, err := host.Run(ctx, Command{Program: "zpool", Args: []string{how}, Stdout: ready}); !errors.Is(err, Cancelled) ||
+			!errors.Is(err, context.Canceled) {
 			t.Errorf("%s, cancelled: %v", how, err)
 		}
 		cancel()
@@ -133,7 +135,8 @@ func TestHostEndsPrograms(t *testing.T) {
 	}
 }
 
-// A program in the kernel's hands does not die. The caller must get its answer all the same, and not start more on that pool. Other pools go on.
+// A program in the kernel's hands does not die. The caller must get its answer all the same, and not start more on that pool. Other pools
+// go on.
 func TestHostDoesNotWaitForTheUnkillable(t *testing.T) {
 	host := testHost(t)
 	host.grace = time.Millisecond
@@ -150,7 +153,8 @@ func TestHostDoesNotWaitForTheUnkillable(t *testing.T) {
 			t.Fatalf("waiting for a program that never ends: %v", err)
 		}
 	}
-	if _, err := host.Run(t.Context(), on("stuck")); !errors.Is(err, Suspended) || !strings.Contains(err.Error(), "'zpool args stuck' hangs in the kernel since 2") {
+	if _, err := host.Run(t.Context(), on("stuck")); !errors.Is(err, Suspended) ||
+		!strings.Contains(err.Error(), "'zpool args stuck' hangs in the kernel since 2") {
 		t.Errorf("with %d hanging programs another was started on the pool: %v", hangingPerPool, err)
 	}
 	for _, other := range []string{"fine", ""} {

@@ -14,8 +14,8 @@ type Importable struct {
 	Message string
 }
 
-// Importable lists the pools on some disks that could be imported. Destroyed ones are not listed. It is done for one pool, by whose name it is
-// told if it hangs. Without disks nothing is looked for.
+// Importable lists the pools on some disks that could be imported. Destroyed ones are not listed. It is done for one pool, by whose name it
+// is told if it hangs. Without disks nothing is looked for.
 func (c *Client) Importable(ctx context.Context, pool string, devices []string) ([]Importable, error) {
 	if len(devices) == 0 {
 		return nil, nil

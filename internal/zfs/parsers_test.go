@@ -18,8 +18,9 @@ func TestClassifyRealMessages(t *testing.T) {
 		"no-pool": NotFound, "no-pool-destroy": NotFound, "no-pool-json": NotFound, "no-replicas": NoReplicas, "no-scrub": NotRunning,
 		"no-spare": Unsupported, "nospace-vol": NoSpace, "not-in-pool": NotFound, "permission": Permission, "permission-destroy": Permission,
 		"permission-zfs": Permission, "pool-exists": DeviceInUse, "recv-exists": Exists, "recv-junk": BadStream, "recv-resumable": Exists,
-		"remove-vdev": NoSpace, "create-exported": DeviceInUse, "import-again": Exists, "import-name": NotFound, "labelclear-clean": Unknown, "labelclear-exported": DeviceInUse,
-		"scrub-again": InProgress, "send-token": BadStream, "snap-exists": Exists, "trim-again": InProgress, "usage": Invalid,
+		"remove-vdev": NoSpace, "create-exported": DeviceInUse, "import-again": Exists, "import-name": NotFound, "labelclear-clean": Unknown,
+		"labelclear-exported": DeviceInUse,
+		"scrub-again":         InProgress, "send-token": BadStream, "snap-exists": Exists, "trim-again": InProgress, "usage": Invalid,
 	}
 	files, err := os.ReadDir(filepath.Join("testdata", "2.3.9", "errors"))
 	if err != nil {
@@ -40,8 +41,9 @@ func TestClassifyOtherMessages(t *testing.T) {
 		"cannot create 'p/out of space/x': dataset already exists\n": Exists,
 		"cannot destroy 'is busy': no such pool\n":                   NotFound,
 		"cannot create 'p': pool already exists\n":                   Exists,
-		"cannot import 'p': a pool with that name already exists\nuse the form 'zpool import <pool | id> <newpool>' ...\n":                                                                 Exists,
-		"cannot import 'p': pool was previously in use from another system.\nLast accessed by n2 (hostid=1) at Sat\nThe pool can be imported, use 'zpool import -f' to import the pool.\n": OtherHost,
+		"cannot import 'p': a pool with that name already exists\nuse the form 'zpool import <pool | id> <newpool>' ...\n": Exists,
+		"cannot import 'p': pool was previously in use from another system.\nLast accessed by n2 (hostid=1) at Sat\nThe pool can be imported, " +
+			"use 'zpool import -f' to import the pool.\n": OtherHost,
 		"cannot import '12345': no such pool available\n":                                                                       NotFound,
 		"cannot receive new filesystem stream: out of space\n":                                                                  NoSpace,
 		"invalid vdev specification\nuse '-f' to override the following errors:\n/dev/x-part1 is part of exported pool 'y'\n":   DeviceInUse,
@@ -62,12 +64,14 @@ func TestClassifyOtherMessages(t *testing.T) {
 }
 
 func TestErrorsAreFriendly(t *testing.T) {
-	err := error(&Error{Kind: Busy, Command: "zpool export p", ExitCode: 1, Stderr: "cannot unmount '/x': pool or dataset is busy\n", Err: os.ErrClosed})
+	err := error(&Error{Kind: Busy, Command: "zpool export p", ExitCode: 1, Stderr: "cannot unmount '/x': pool or dataset is busy\n",
+		Err: os.ErrClosed})
 	var typed *Error
 	if !errors.Is(err, Busy) || errors.Is(err, NotFound) || !errors.Is(err, os.ErrClosed) || !errors.As(err, &typed) {
 		t.Errorf("%v cannot be told apart", err)
 	}
-	tempting := &Error{Kind: DeviceInUse, Stderr: "invalid vdev specification\nuse '-f' to override the following errors:\n/dev/x is part of exported pool 'p'\n"}
+	tempting := &Error{Kind: DeviceInUse,
+		Stderr: "invalid vdev specification\nuse '-f' to override the following errors:\n/dev/x is part of exported pool 'p'\n"}
 	if text := tempting.Error(); strings.Contains(text, "-f") || !strings.Contains(text, "exported pool 'p'") {
 		t.Errorf("%q invites to use force, or does not say what is wrong", text)
 	}
@@ -80,10 +84,13 @@ func TestErrorsAreFriendly(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	for output, want := range map[string]Version{
-		string(golden(t, "2.3.9/version")):                 {Major: 2, Minor: 3, Patch: 9, Userland: "zfs-2.3.9-0+deb13u1", Kernel: "zfs-kmod-2.3.9-0+deb13u1"},
-		"zfs-2.1.5-1ubuntu6~22.04.4\nzfs-kmod-2.1.5-1\n":   {Major: 2, Minor: 1, Patch: 5, Userland: "zfs-2.1.5-1ubuntu6~22.04.4", Kernel: "zfs-kmod-2.1.5-1"},
-		"zfs-2.4.0-rc3\nzfs-kmod-2.2.7-1\n":                {Major: 2, Minor: 4, Userland: "zfs-2.4.0-rc3", Kernel: "zfs-kmod-2.2.7-1"},
-		"zfs-2.4.99-12_gabc\nzfs-kmod-2.4.99-12_gabcdef\n": {Major: 2, Minor: 4, Patch: 99, Userland: "zfs-2.4.99-12_gabc", Kernel: "zfs-kmod-2.4.99-12_gabcdef"},
+		string(golden(t, "2.3.9/version")): {Major: 2, Minor: 3, Patch: 9, Userland: "zfs-2.3.9-0+deb13u1",
+			Kernel: "zfs-kmod-2.3.9-0+deb13u1"},
+		"zfs-2.1.5-1ubuntu6~22.04.4\nzfs-kmod-2.1.5-1\n": {Major: 2, Minor: 1, Patch: 5, Userland: "zfs-2.1.5-1ubuntu6~22.04.4",
+			Kernel: "zfs-kmod-2.1.5-1"},
+		"zfs-2.4.0-rc3\nzfs-kmod-2.2.7-1\n": {Major: 2, Minor: 4, Userland: "zfs-2.4.0-rc3", Kernel: "zfs-kmod-2.2.7-1"},
+		"zfs-2.4.99-12_gabc\nzfs-kmod-2.4.99-12_gabcdef\n": {Major: 2, Minor: 4, Patch: 99, Userland: "zfs-2.4.99-12_gabc",
+			Kernel: "zfs-kmod-2.4.99-12_gabcdef"},
 	} {
 		got, err := parseVersion(output)
 		if err != nil {
@@ -99,7 +106,8 @@ func TestVersions(t *testing.T) {
 		}
 	}
 	older, newer := Version{Major: 2, Minor: 1, Patch: 15}, Version{Major: 2, Minor: 3}
-	if older.JSON() || older.VdevProperties() || !newer.JSON() || !newer.VdevProperties() || len(older.Missing()) == 0 || len(newer.Missing()) != 0 {
+	if older.JSON() || older.VdevProperties() || !newer.JSON() || !newer.VdevProperties() || len(older.Missing()) == 0 ||
+		len(newer.Missing()) != 0 {
 		t.Errorf("2.1.15 misses %q, 2.3.0 misses %q", older.Missing(), newer.Missing())
 	}
 }
@@ -110,7 +118,8 @@ func TestPools(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := int64(1)
-	want := []PoolSummary{{Name: "sbz", GUID: "14707078720094928066", Health: StateOnline, Size: 4026531840, Allocated: 102658048, Free: 3923873792,
+	want := []PoolSummary{{Name: "sbz", GUID: "14707078720094928066", Health: StateOnline, Size: 4026531840, Allocated: 102658048,
+		Free:                 3923873792,
 		FragmentationPercent: &one, CapacityPercent: 2, Ashift: 12}}
 	if diff := cmp.Diff(want, pools); diff != "" {
 		t.Error(diff)
@@ -249,7 +258,8 @@ func TestCounters(t *testing.T) {
 	if len(counters) != 3 || counters[0].Vdev != "mirror-0" {
 		t.Errorf("%+v: want the mirror and its disks; the root counts nothing", counters)
 	}
-	if disk.ReadOps != 3 || disk.WriteOps != 2379 || disk.ReadBytes != 24576 || disk.WriteBytes != 111009792 || disk.TrimOps != 13 || disk.Ashift != 12 {
+	if disk.ReadOps != 3 || disk.WriteOps != 2379 || disk.ReadBytes != 24576 || disk.WriteBytes != 111009792 || disk.TrimOps != 13 ||
+		disk.Ashift != 12 {
 		t.Errorf("%+v", disk)
 	}
 }
@@ -288,7 +298,8 @@ func TestMetaslabs(t *testing.T) {
 			t.Fatal(err)
 		}
 		first, three := metaslabs[0], int64(3)
-		want := Metaslab{FreeBytes: 159 << 20, FragmentationPercent: &three, FreeSegments: map[int]int64{12: 9, 13: 4, 14: 1, 15: 5, 16: 3, 27: 1}}
+		want := Metaslab{FreeBytes: 159 << 20, FragmentationPercent: &three, FreeSegments: map[int]int64{12: 9, 13: 4, 14: 1, 15: 5, 16: 3,
+			27: 1}}
 		if diff := cmp.Diff(want, first); diff != "" {
 			t.Errorf("%s: %s", file, diff)
 		}

@@ -12,9 +12,9 @@ import (
 // poolTimeout is for commands that label disks, open them all, or wait for a transaction group.
 const poolTimeout = 10 * time.Minute
 
-// importFrom begins a command that looks for pools on these disks and opens no other. A device behind -d is looked at itself, where a folder
-// would have every disk of the node opened, those of others and those that do not answer too. ZFS has its labels on the first partition. A
-// path that is not there is passed over.
+// importFrom begins a command that looks for pools on these disks and opens no other. A device behind -d is looked at itself, where a
+// folder would have every disk of the node opened, those of others and those that do not answer too. ZFS has its labels on the first
+// partition. A path that is not there is passed over.
 func importFrom(devices []string, args ...string) ([]string, error) {
 	if len(devices) == 0 {
 		return nil, invalid("import without disks: name those that the pool is on")
@@ -60,7 +60,8 @@ func createPool(spec PoolSpec) (Command, error) {
 	root, rootErr := settings("-O", spec.RootProperties)
 	ashift, ashiftErr := ashiftOption(spec.Ashift)
 	if err := checkAll(checkPool(spec.Name), err, propertiesErr, rootErr, ashiftErr,
-		checkPoolProperties(spec.Properties), without(spec.RootProperties, "mountpoint", "canmount"), without(spec.RootProperties, nodeProperties...)); err != nil {
+		checkPoolProperties(spec.Properties), without(spec.RootProperties, "mountpoint", "canmount"),
+		without(spec.RootProperties, nodeProperties...)); err != nil {
 		return Command{}, err
 	}
 	if len(spec.Layout.Data) == 0 {
@@ -304,7 +305,8 @@ func (c *Client) ClearLabel(ctx context.Context, device string) error {
 
 // SetPoolProperty sets one property.
 func (c *Client) SetPoolProperty(ctx context.Context, pool, name, value string) error {
-	if err := checkAll(checkPool(pool), checkProperty(name), checkValue(name, value), checkPoolProperties(map[string]string{name: value})); err != nil {
+	if err := checkAll(checkPool(pool), checkProperty(name), checkValue(name, value),
+		checkPoolProperties(map[string]string{name: value})); err != nil {
 		return err
 	}
 	return c.do(ctx, zpool("set", name+"="+value, pool).onPool(pool))

@@ -152,7 +152,8 @@ func parsePools(command, output string) ([]PoolSummary, error) {
 		// A pool that is suspended or faulted has "-" for what it cannot tell.
 		pool := PoolSummary{Name: fields[0], GUID: fields[1], Health: State(fields[healthColumn])}
 		var fragmentation int64
-		for at, value := range map[int]*int64{2: &pool.Size, 3: &pool.Allocated, 4: &pool.Free, fragmentationColumn: &fragmentation, 6: &pool.CapacityPercent,
+		for at, value := range map[int]*int64{2: &pool.Size, 3: &pool.Allocated, 4: &pool.Free, fragmentationColumn: &fragmentation,
+			6: &pool.CapacityPercent,
 			8: &pool.FreeingBytes, 9: &pool.LeakedBytes, 10: &pool.ExpandableBytes, 11: &pool.CheckpointBytes, 12: &pool.Ashift} {
 			read, err := number(fields[at])
 			if err != nil {

@@ -117,13 +117,14 @@ func TestResumed(t *testing.T) {
 		want zfs.Resumed
 		err  error
 	}{
-		"it can be sent":         {saying{text, nil}, want, nil},
-		"it is not there":        {saying{contents, gone}, want, nil},
-		"nothing is printed":     {saying{"", late}, zfs.Resumed{}, zfs.Timeout},
-		"half is printed":        {saying{"resume token contents:\n\ttoguid = 0xbd18c173811ea427\n", late}, zfs.Resumed{}, zfs.Timeout},
-		"it says no guid":        {saying{"\ttoname = sbz/fs@big\n", nil}, zfs.Resumed{}, zfs.Unknown},
-		"its guid is no number":  {saying{"\ttoguid = x\n\ttoname = sbz/fs@big\n", nil}, zfs.Resumed{}, zfs.Unknown},
-		"a name that looks like": {saying{"\ttoguid = 0x1\n\ttoname = p/a toguid = 0x2@s\n", nil}, zfs.Resumed{Snapshot: "p/a toguid = 0x2@s", GUID: "1"}, nil},
+		"it can be sent":        {saying{text, nil}, want, nil},
+		"it is not there":       {saying{contents, gone}, want, nil},
+		"nothing is printed":    {saying{"", late}, zfs.Resumed{}, zfs.Timeout},
+		"half is printed":       {saying{"resume token contents:\n\ttoguid = 0xbd18c173811ea427\n", late}, zfs.Resumed{}, zfs.Timeout},
+		"it says no guid":       {saying{"\ttoname = sbz/fs@big\n", nil}, zfs.Resumed{}, zfs.Unknown},
+		"its guid is no number": {saying{"\ttoguid = x\n\ttoname = sbz/fs@big\n", nil}, zfs.Resumed{}, zfs.Unknown},
+		"a name that looks like": {saying{"\ttoguid = 0x1\n\ttoname = p/a toguid = 0x2@s\n", nil},
+			zfs.Resumed{Snapshot: "p/a toguid = 0x2@s", GUID: "1"}, nil},
 	} {
 		got, err := zfs.New(c.says).Resumed(t.Context(), "1-ab-cd-ef")
 		if got != c.want || !errors.Is(err, c.err) {

@@ -17,7 +17,8 @@ func tree(status Status) string {
 	draw = func(vdevs []VdevStatus, depth int) {
 		for _, vdev := range vdevs {
 			name := vdev.Name[strings.LastIndex(vdev.Name, "/")+1:]
-			fmt.Fprintf(&drawn, "%s%s %s %s %d/%d/%d", strings.Repeat(" ", depth), name, vdev.Class, vdev.State, vdev.ReadErrors, vdev.WriteErrors, vdev.ChecksumErrors)
+			fmt.Fprintf(&drawn, "%s%s %s %s %d/%d/%d", strings.Repeat(" ", depth), name, vdev.Class, vdev.State, vdev.ReadErrors, vdev.WriteErrors,
+				vdev.ChecksumErrors)
 			if vdev.Note != "" {
 				fmt.Fprintf(&drawn, " %s", vdev.Note)
 			}
@@ -57,7 +58,8 @@ func TestStatusTrees(t *testing.T) {
 		{"2.3.9/mirror", mirrorTree, StateOnline},
 		{"2.3.9/all-classes", classesTree, StateOnline},
 		{"2.3.9/stripe", "f1 normal ONLINE 0/0/0\nf2 normal ONLINE 0/0/0\nf3 log ONLINE 0/0/0\n", StateOnline},
-		{"2.3.9/offline", strings.Replace(strings.Replace(mirrorTree, "ONLINE", "DEGRADED", 1), "disk4-part1 normal ONLINE", "disk4-part1 normal OFFLINE", 1), StateDegraded},
+		{"2.3.9/offline", strings.Replace(strings.Replace(mirrorTree, "ONLINE", "DEGRADED", 1), "disk4-part1 normal ONLINE",
+			"disk4-part1 normal OFFLINE", 1), StateDegraded},
 	} {
 		for extension, parse := range map[string]func([]byte) (Status, error){".json": parseStatusJSON, ".txt": parseStatusText} {
 			status, err := parse(golden(t, test.file+extension))
@@ -143,7 +145,8 @@ func TestProgress(t *testing.T) {
 		"2.3.9/paused.json":    {Function: "scrub", State: Paused, DoneBytes: 35745792, TotalBytes: 102670336, Start: at(1)},
 		"2.3.9/cancelled.json": {Function: "scrub", State: Stopped, DoneBytes: 35745792, TotalBytes: 102670336, Start: at(1), End: at(6)},
 		"2.3.9/scrubbed.json":  {Function: "scrub", State: Finished, DoneBytes: 102625280, TotalBytes: 103112704, Start: at(7), End: at(12)},
-		"2.3.9/trimming.json":  {Function: "resilver", State: Finished, DoneBytes: 135843840, TotalBytes: 238526464, RepairedBytes: 137580544, Start: at(31), End: at(36)},
+		"2.3.9/trimming.json": {Function: "resilver", State: Finished, DoneBytes: 135843840, TotalBytes: 238526464, RepairedBytes: 137580544,
+			Start: at(31), End: at(36)},
 	} {
 		status, err := parseStatusJSON(golden(t, file))
 		if err != nil {
@@ -160,9 +163,11 @@ func TestProgress(t *testing.T) {
 		"2.3.9/scrubbed.txt":  {Function: "scrub", State: Finished, End: at(12)},
 		"2.3.9/trimming.txt":  {Function: "resilver", State: Finished, RepairedBytes: 131 << 20, End: at(36)},
 		"2.1/scrubbing.txt":   {Function: "scrub", State: Running, DoneBytes: 71812251, TotalBytes: 405 << 20, Start: july(7, 49)},
-		"2.1/lost.txt":        {Function: "resilver", State: Running, DoneBytes: 768 << 20, TotalBytes: 3 << 30, RepairedBytes: 512 << 20, Start: july(7, 49)},
-		"2.1/removed.txt":     {Function: "scrub", State: Stopped, End: july(7, 49)},
-		"2.2/scrubbing.txt":   {Function: "scrub", State: Running, DoneBytes: 71722598, TotalBytes: 400 << 20, RepairedBytes: 4096, Start: july(7, 49)},
+		"2.1/lost.txt": {Function: "resilver", State: Running, DoneBytes: 768 << 20, TotalBytes: 3 << 30, RepairedBytes: 512 << 20,
+			Start: july(7, 49)},
+		"2.1/removed.txt": {Function: "scrub", State: Stopped, End: july(7, 49)},
+		"2.2/scrubbing.txt": {Function: "scrub", State: Running, DoneBytes: 71722598, TotalBytes: 400 << 20, RepairedBytes: 4096,
+			Start: july(7, 49)},
 	} {
 		status, err := parseStatusText(golden(t, file))
 		if err != nil {
@@ -189,7 +194,8 @@ scsi-DISK-5-part1 log ONLINE 0/0/0
 	if diff := cmp.Diff(want, tree(lost)); diff != "" {
 		t.Error(diff)
 	}
-	removal := &Progress{Function: "removal", State: Running, DoneBytes: 10 << 20, TotalBytes: 40 << 20, Start: time.Date(2021, 7, 25, 16, 0, 0, 0, time.UTC)}
+	removal := &Progress{Function: "removal", State: Running, DoneBytes: 10 << 20, TotalBytes: 40 << 20,
+		Start: time.Date(2021, 7, 25, 16, 0, 0, 0, time.UTC)}
 	if diff := cmp.Diff(removal, lost.Removal); diff != "" {
 		t.Error(diff)
 	}
@@ -219,7 +225,8 @@ func TestTrims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Progress{Function: "trim", State: Running, DoneBytes: 166924288, TotalBytes: 3787808768, Start: time.Date(2026, 11, 21, 16, 29, 31, 0, time.UTC)}
+	want := &Progress{Function: "trim", State: Running, DoneBytes: 166924288, TotalBytes: 3787808768,
+		Start: time.Date(2026, 11, 21, 16, 29, 31, 0, time.UTC)}
 	if diff := cmp.Diff(want, exact.Leaves()[0].Trim); diff != "" {
 		t.Error(diff)
 	}
@@ -251,13 +258,16 @@ func TestGUIDsAreWhole(t *testing.T) {
 }
 
 func TestBadStatusIsAnError(t *testing.T) {
-	for _, text := range []string{"", "no pools available\n", "  pool: p\n state: ONLINE\n", "  pool: p\n state: ONLINE\nconfig:\n\n\tNAME STATE\n\tp ONLINE 0 0 0\n\t      x ONLINE 0 0 0\nerrors: No known data errors\n",
-		"  pool: p\n state: ONLINE\nconfig:\n\n\tp ONLINE 0 0 0\n\nerrors: something new\n", "  pool: p\n state: ONLINE\nconfig:\n\n\tp ONLINE 0 0 0\n\t  x ONLINE 0 1.2K 0\n"} {
+	for _, text := range []string{"", "no pools available\n", "  pool: p\n state: ONLINE\n",
+		"  pool: p\n state: ONLINE\nconfig:\n\n\tNAME STATE\n\tp ONLINE 0 0 0\n\t      x ONLINE 0 0 0\nerrors: No known data errors\n",
+		"  pool: p\n state: ONLINE\nconfig:\n\n\tp ONLINE 0 0 0\n\nerrors: something new\n",
+		"  pool: p\n state: ONLINE\nconfig:\n\n\tp ONLINE 0 0 0\n\t  x ONLINE 0 1.2K 0\n"} {
 		if status, err := parseStatusText([]byte(text)); err == nil {
 			t.Errorf("%q read as %+v", text, status)
 		}
 	}
-	for _, text := range []string{"", "null", "{}", `{"pools":{}}`, `{"pools":{"p":{}}}`, `{"pools":{"p":{"name":"p","state":"ONLINE","vdevs":{"p":{"name":"p","state":"ONLINE","vdevs":{"x":null}}}}}}`,
+	for _, text := range []string{"", "null", "{}", `{"pools":{}}`, `{"pools":{"p":{}}}`,
+		`{"pools":{"p":{"name":"p","state":"ONLINE","vdevs":{"p":{"name":"p","state":"ONLINE","vdevs":{"x":null}}}}}}`,
 		`{"pools":{"p":{"name":"p","state":"ONLINE"},"q":{"name":"q","state":"ONLINE"}}}`} {
 		if status, err := parseStatusJSON([]byte(text)); err == nil {
 			t.Errorf("%q read as %+v", text, status)

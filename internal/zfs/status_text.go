@@ -35,7 +35,7 @@ func parseStatusText(output []byte) (Status, error) {
 	return status, nil
 }
 
-var headPattern = regexp.MustCompile(`^ {0,4}(pool|state|status|action|see|scan|remove|checkpoint|expand|scrub|config|errors|comment|id): ?(.*)$`)
+var headPattern = regexp.MustCompile(`^ {0,4}(pool|state|status|action|see|scan|remove|checkpoint|expand|scrub|config|errors|comment|id): ?(.*)$`) //nolint:lll // a pattern is one line
 
 // textSections cuts the output at its headings. Lines that belong to a heading are indented with a tab or empty.
 func textSections(output string) map[string]string {

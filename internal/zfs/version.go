@@ -49,7 +49,8 @@ func parseVersion(output string) (Version, error) {
 		}
 	}
 	if version.Kernel == "" {
-		return Version{}, &Error{Kind: NotInstalled, Command: "zfs version", Stderr: "no version of the kernel's module in " + strconv.Quote(shorten(output))}
+		return Version{}, &Error{Kind: NotInstalled, Command: "zfs version", Stderr: "no version of the kernel's module in " +
+			strconv.Quote(shorten(output))}
 	}
 	numbers := versionPattern.FindStringSubmatch(version.Userland)
 	if numbers == nil {

@@ -38,7 +38,8 @@ var invalidOperations = []invalid{
 		"spec.action.destroyDataset.guid", "at least 1 chars"},
 	{"remove-guid", "operation", `spec.action = {removeVdev: {device: /dev/disk/by-id/a, guid: mirror-0}}`,
 		"spec.action.removeVdev.guid", "zpool status -g"},
-	{"replace-guid", "operation", `spec.action = {replaceDevice: {device: /dev/disk/by-id/a, with: /dev/disk/by-id/b, guid: "184467440737095516150"}}`,
+	{"replace-guid", "operation",
+		`spec.action = {replaceDevice: {device: /dev/disk/by-id/a, with: /dev/disk/by-id/b, guid: "184467440737095516150"}}`,
 		"spec.action.replaceDevice.guid", "may not be more than 20"},
 	{"replicate-to-itself", "operation", "spec.action = {replicate: {dataset: a, toPool: bench0, to: b}}",
 		"spec", "another BenchmarkPool"},
@@ -102,6 +103,7 @@ var invalidStatuses = []invalid{
 		"status", "exactly one outcome"},
 	{"verdict", "benchmark", "status = {verdict: Green}",
 		"status.verdict", "supported values"},
-	{"condition", "run", `status = {conditions: [{type: Ready, status: Perhaps, reason: A, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`,
+	{"condition", "run",
+		`status = {conditions: [{type: Ready, status: Perhaps, reason: A, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`,
 		"status.conditions[0].status", "supported values"},
 }

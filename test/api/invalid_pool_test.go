@@ -114,7 +114,9 @@ var invalidDevices = []invalid{
 		"spec.vdevs[0].devices[0]", "letters, digits"},
 	{"partition", "pool", "spec.vdevs[0].devices[0] = /dev/disk/by-id/a-part1",
 		"spec.vdevs[0].devices[0]", "name the whole disk"},
-	{"too-long", "pool", "spec.vdevs[0].devices[0] = /dev/disk/by-id/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+	{"too-long", "pool",
+		"spec.vdevs[0].devices[0] = " +
+			"/dev/disk/by-id/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 		"spec.vdevs[0].devices[0]", "may not be more than 160"},
 	{"twice-in-vdev", "pool", "spec.vdevs[0].devices[1] = /dev/disk/by-id/a",
 		"spec.vdevs[0].devices[1]", "Duplicate value"},
@@ -146,8 +148,10 @@ var invalidDevices = []invalid{
 		"spec.log[0]", "at least 2 devices"},
 	{"draid-fields", "pool", "spec.vdevs[0].draidSpares = 1",
 		"spec.vdevs[0]", "only with a draid type"},
-	{"draid-data", "pool", "spec.vdevs[0] = {type: draid1, devices: [/dev/disk/by-id/a, /dev/disk/by-id/b, /dev/disk/by-id/d], draidDataDevices: 3}",
+	{"draid-data", "pool",
+		"spec.vdevs[0] = {type: draid1, devices: [/dev/disk/by-id/a, /dev/disk/by-id/b, /dev/disk/by-id/d], draidDataDevices: 3}",
 		"spec.vdevs[0]", "draidDataDevices + draidSpares"},
-	{"draid-spares", "pool", "spec.vdevs[0] = {type: draid1, devices: [/dev/disk/by-id/a, /dev/disk/by-id/b, /dev/disk/by-id/d], draidDataDevices: 1, draidSpares: 2}",
+	{"draid-spares", "pool",
+		"spec.vdevs[0] = {type: draid1, devices: [/dev/disk/by-id/a, /dev/disk/by-id/b, /dev/disk/by-id/d], draidDataDevices: 1, draidSpares: 2}",
 		"spec.vdevs[0]", "draidDataDevices + draidSpares"},
 }

@@ -44,13 +44,19 @@ var invalidTargets = []invalid{
 		"spec.target.zfs.reset", "supported values"},
 	{"volume-called-data", "zfs", "spec.target.zfs.volumes = [{name: data, pool: {vdevs: [{devices: [/dev/disk/by-id/x]}]}}]",
 		"spec.target.zfs", "other than 'data'"},
-	{"volume-twice", "zfs", "spec.target.zfs.volumes = [{name: log, pool: {vdevs: [{devices: [/dev/disk/by-id/x]}]}}, {name: log, pool: {vdevs: [{devices: [/dev/disk/by-id/y]}]}}]",
+	{"volume-twice", "zfs",
+		"spec.target.zfs.volumes = [{name: log, pool: {vdevs: [{devices: [/dev/disk/by-id/x]}]}}, {name: log, pool: {vdevs: [{devices: " +
+			"[/dev/disk/by-id/y]}]}}]",
 		"spec.target.zfs.volumes[1]", "Duplicate value"},
 	{"device-in-two-pools", "zfs", "spec.target.zfs.volumes = [{name: log, pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}}]",
 		"spec.target.zfs", "devices of its own"},
-	{"device-in-two-volumes", "zfs", "spec.target.zfs.volumes = [{name: log, pool: {vdevs: [{devices: [/dev/disk/by-id/x]}]}}, {name: arch, pool: {vdevs: [{devices: [/dev/disk/by-id/x]}]}}]",
+	{"device-in-two-volumes", "zfs",
+		"spec.target.zfs.volumes = [{name: log, pool: {vdevs: [{devices: [/dev/disk/by-id/x]}]}}, {name: arch, pool: {vdevs: [{devices: " +
+			"[/dev/disk/by-id/x]}]}}]",
 		"spec.target.zfs", "devices of its own"},
-	{"node-twice", "zfs", "spec.target.zfs.perNode = [{nodeName: n1, pool: {vdevs: [{devices: [/dev/disk/by-id/x]}]}}, {nodeName: n1, pool: {vdevs: [{devices: [/dev/disk/by-id/y]}]}}]",
+	{"node-twice", "zfs",
+		"spec.target.zfs.perNode = [{nodeName: n1, pool: {vdevs: [{devices: [/dev/disk/by-id/x]}]}}, {nodeName: n1, pool: {vdevs: [{devices: " +
+			"[/dev/disk/by-id/y]}]}}]",
 		"spec.target.zfs.perNode[1]", "Duplicate value"},
 	{"node-name", "zfs", "spec.target.zfs.perNode = [{nodeName: n_1, pool: {vdevs: [{devices: [/dev/disk/by-id/x]}]}}]",
 		"spec.target.zfs.perNode[0].nodeName", "kubectl get nodes"},

@@ -64,7 +64,8 @@ func shapes() map[string]shape {
 	for _, member := range unions["Workload"] {
 		all["workload-"+member] = of(map[string]string{"Phase": "Measure", "Workload": member}, onClass, files)
 	}
-	all["workload-Postgres"] = of(map[string]string{"Phase": "Measure", "Workload": "Postgres"}, onClass, files, map[string]any{"MeasurePhase.SteadyState": nil})
+	all["workload-Postgres"] = of(map[string]string{"Phase": "Measure", "Workload": "Postgres"}, onClass, files,
+		map[string]any{"MeasurePhase.SteadyState": nil})
 	for _, member := range unions["Gate"] {
 		all["gate-"+member] = of(map[string]string{"Phase": "Fill", "Gate": member}, onClass)
 	}

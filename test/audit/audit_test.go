@@ -50,7 +50,8 @@ func TestTable(t *testing.T) {
 	}
 	jobs, logs := `{"resource":"jobs","apiGroup":"batch"}`, `{"resource":"pods","subresource":"log"}`
 	text := line("storagebench-manager", "create", jobs, "allow") + line("storagebench-manager", "create", jobs, "allow") +
-		line("storagebench-manager", "get", logs, "forbid") + line("storagebench-agent", "list", jobs, "allow") + line("other", "delete", jobs, "forbid")
+		line("storagebench-manager", "get", logs, "forbid") + line("storagebench-agent", "list", jobs, "allow") + line("other", "delete", jobs,
+		"forbid")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -58,15 +59,18 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := audit.Table(map[string][]rbacv1.PolicyRule{"storagebench-manager": {{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create", "delete"}}}}, log)
+	rows := audit.Table(map[string][]rbacv1.PolicyRule{"storagebench-manager": {{APIGroups: []string{"batch"}, Resources: []string{"jobs"},
+		Verbs: []string{"create", "delete"}}}}, log)
 	if len(rows) != 2 || rows[0].Requests != 2 || rows[1].Requests != 0 {
 		t.Errorf("rows %+v", rows)
 	}
-	if err := log.Missing(); err == nil || !strings.Contains(err.Error(), "manager get pods/log (/somewhere)") || strings.Contains(err.Error(), "delete") {
+	if err := log.Missing(); err == nil || !strings.Contains(err.Error(), "manager get pods/log (/somewhere)") ||
+		strings.Contains(err.Error(), "delete") {
 		t.Errorf("what is missing: %v", err)
 	}
 	problems := audit.Problems(rows, log)
-	for _, want := range []string{"manager delete jobs.batch is granted by storagebench-manager, and no test needs it", "agent list jobs.batch was allowed, but none of our roles grants it",
+	for _, want := range []string{"manager delete jobs.batch is granted by storagebench-manager, and no test needs it",
+		"agent list jobs.batch was allowed, but none of our roles grants it",
 		"manager patch events has a reason"} {
 		if !slices.ContainsFunc(problems, func(problem string) bool { return strings.HasPrefix(problem, want) }) {
 			t.Errorf("not found: %s, in %q", want, problems)

@@ -106,7 +106,8 @@ func (e event) right() (Right, bool) {
 	}
 	for suffix, account := range accounts {
 		if strings.HasSuffix(e.User.Username, suffix) {
-			return Right{Account: account, Verb: e.Verb, Resource: resource(e.ObjectRef.APIGroup, e.ObjectRef.Resource, e.ObjectRef.Subresource)}, true
+			return Right{Account: account, Verb: e.Verb, Resource: resource(e.ObjectRef.APIGroup, e.ObjectRef.Resource, e.ObjectRef.Subresource)},
+				true
 		}
 	}
 	return Right{}, false

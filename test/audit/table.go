@@ -10,15 +10,18 @@ import (
 
 // Unseen are rights that no request in a log stands for, each with why it is granted.
 var Unseen = map[Right]string{
-	{"manager", "update", "storagebenchmarks.storagebench.dev/finalizers"}: "asked for by admission (OwnerReferencesPermissionEnforcement) of whoever makes an object whose owner may not go before it",
-	{"manager", "update", "benchmarkruns.storagebench.dev/finalizers"}:     "the same",
-	{"manager", "patch", "events.events.k8s.io"}:                           "an event that repeats is counted in its series, after some minutes",
-	{"agent", "patch", "events.events.k8s.io"}:                             "the same",
-	{"manager", "patch", "events"}:                                         "the same of the leader's, which changes only when managers do",
+	{"manager", "update",
+		"storagebenchmarks.storagebench.dev/finalizers"}: "asked for by admission (OwnerReferencesPermissionEnforcement) of whoever makes an " +
+		"object whose owner may not go before it",
+	{"manager", "update", "benchmarkruns.storagebench.dev/finalizers"}: "the same",
+	{"manager", "patch", "events.events.k8s.io"}:                       "an event that repeats is counted in its series, after some minutes",
+	{"agent", "patch", "events.events.k8s.io"}:                         "the same",
+	{"manager", "patch", "events"}:                                     "the same of the leader's, which changes only when managers do",
 }
 
 // streamed is why a cache may list a kind that it watches.
-const streamed = "a cache gets what is there by its watch, but from an API server that cannot stream (before Kubernetes 1.34, by default) by a list"
+const streamed = "a cache gets what is there by its watch, but from an API server that cannot stream (before Kubernetes 1.34, by " +
+	"default) by a list"
 
 // reason is why a right is granted that no request stands for.
 func reason(right Right, log Log) string {
@@ -75,7 +78,8 @@ func Problems(rows []Row, log Log) (problems []string) {
 	for _, row := range rows {
 		granted[row.Right] = true
 		if row.Requests == 0 && row.Reason == "" {
-			problems = append(problems, fmt.Sprintf("%s is granted by %s, and no test needs it: remove it, or say in test/audit/table.go why it is there", row.Right, row.Role))
+			problems = append(problems,
+				fmt.Sprintf("%s is granted by %s, and no test needs it: remove it, or say in test/audit/table.go why it is there", row.Right, row.Role))
 		}
 	}
 	for right := range log.Used {

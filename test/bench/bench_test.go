@@ -81,7 +81,8 @@ func TestCompareRefuses(t *testing.T) {
 	good := []float64{1, 1, 1, 1, 1, 1}
 	for name, pair := range map[string][2][]float64{
 		"no pairs": {nil, nil}, "five pairs": {good[:5], good[:5]}, "not paired": {good, append([]float64{1}, good...)},
-		"nothing measured": {good, {1, 1, 0, 1, 1, 1}}, "no number": {{1, 1, math.NaN(), 1, 1, 1}, good}, "infinite": {good, {1, 1, math.Inf(1), 1, 1, 1}},
+		"nothing measured": {good, {1, 1, 0, 1, 1, 1}}, "no number": {{1, 1, math.NaN(), 1, 1, 1}, good},
+		"infinite": {good, {1, 1, math.Inf(1), 1, 1, 1}},
 	} {
 		if ratio, err := Compare(pair[0], pair[1]); err == nil {
 			t.Errorf("%s: got %v", name, ratio)
@@ -94,7 +95,8 @@ func TestPoints(t *testing.T) {
 		limit, measured float64
 		within          bool
 	}{
-		{2000, 2000, true}, {2000, 2039, true}, {2000, 1961, true}, {2000, 2041, false}, {2000, 1959, false}, {2000, 0, false}, {0, 2000, false}, {2000, math.NaN(), false},
+		{2000, 2000, true}, {2000, 2039, true}, {2000, 1961, true}, {2000, 2041, false}, {2000, 1959, false}, {2000, 0, false}, {0, 2000, false},
+		{2000, math.NaN(), false},
 	} {
 		point := Point{Name: "oltp", Unit: "IOPS", Limit: c.limit, Measured: c.measured}
 		if point.Within(0.02) != c.within {

@@ -26,7 +26,8 @@ type Ratio struct {
 func Compare(first, second []float64) (Ratio, error) {
 	n := len(first)
 	if n != len(second) || n < 6 || n > 50 {
-		return Ratio{}, fmt.Errorf("there are %d and %d figures: give 6 to 50 pairs, for fewer have no interval at %.0f%%", n, len(second), 100*confidence)
+		return Ratio{}, fmt.Errorf("there are %d and %d figures: give 6 to 50 pairs, for fewer have no interval at %.0f%%", n, len(second),
+			100*confidence)
 	}
 	differences := make([]float64, n)
 	for i := range first {

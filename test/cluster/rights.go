@@ -37,7 +37,8 @@ var started *envtest.Environment
 
 // User is the configuration of a client that the API server knows by a name, as a member of what service accounts are members of.
 func User(name, namespace string) (*rest.Config, error) {
-	user, err := started.AddUser(envtest.User{Name: name, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}}, nil)
+	user, err := started.AddUser(envtest.User{Name: name, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}},
+		nil)
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate for %s: %w", name, err)
 	}
@@ -63,7 +64,8 @@ func Install(ctx context.Context, config *rest.Config) (*rest.Config, error) {
 	if err := admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ManagerNamespace}}); err != nil {
 		return nil, err
 	}
-	for _, file := range []string{"rbac/service_account", "rbac/manager", "rbac/policies", "rbac/leases", "agent/namespace", "agent/rbac", "agent/manager", "agent/policies", "agent/volumes"} {
+	for _, file := range []string{"rbac/service_account", "rbac/manager", "rbac/policies", "rbac/leases", "agent/namespace", "agent/rbac",
+		"agent/manager", "agent/policies", "agent/volumes"} {
 		objects, err := Manifests(file)
 		if err != nil {
 			return nil, err
@@ -77,7 +79,8 @@ func Install(ctx context.Context, config *rest.Config) (*rest.Config, error) {
 			}
 		}
 	}
-	for resource, group := range map[string]string{"benchmarkpools": "storagebench.dev", "storagebenchmarks": "storagebench.dev", "nodes": ""} {
+	for resource, group := range map[string]string{"benchmarkpools": "storagebench.dev", "storagebenchmarks": "storagebench.dev",
+		"nodes": ""} {
 		if err := waitUntilGranted(ctx, admin, authorizationv1.ResourceAttributes{Verb: "list", Group: group, Resource: resource}); err != nil {
 			return nil, err
 		}
@@ -106,7 +109,8 @@ func Manifests(file string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// GrantLeases gives the manager in a namespace what it has in its own, for a test whose Leases are there. A second time, it changes nothing.
+// GrantLeases gives the manager in a namespace what it has in its own, for a test whose Leases are there. A second time, it changes
+// nothing.
 func GrantLeases(ctx context.Context, admin client.Client, namespace string) error {
 	objects, err := Manifests("rbac/leases")
 	if err != nil {
@@ -118,13 +122,15 @@ func GrantLeases(ctx context.Context, admin client.Client, namespace string) err
 			return fmt.Errorf("make %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
-	return waitUntilGranted(ctx, admin, authorizationv1.ResourceAttributes{Verb: "list", Group: "coordination.k8s.io", Resource: "leases", Namespace: namespace})
+	return waitUntilGranted(ctx, admin, authorizationv1.ResourceAttributes{Verb: "list", Group: "coordination.k8s.io", Resource: "leases",
+		Namespace: namespace})
 }
 
 // waitUntilGranted waits until the API server heeds what it was told: a manager that starts before would be refused its first requests.
 func waitUntilGranted(ctx context.Context, admin client.Client, right authorizationv1.ResourceAttributes) error {
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: ManagerAccount, ResourceAttributes: &right}}
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: ManagerAccount,
+			ResourceAttributes: &right}}
 		err := admin.Create(ctx, review)
 		return review.Status.Allowed, err
 	})
@@ -183,7 +189,8 @@ func Agent(ctx context.Context, config *rest.Config, node string) (*rest.Config,
 		return nil, err
 	}
 	token, err := clients.CoreV1().ServiceAccounts(agents).CreateToken(ctx, agents, &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}},
+		Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod",
+			Name: pod.Name, UID: pod.UID}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("get a token for the agent on node %s: %w", node, err)

@@ -137,7 +137,8 @@ func testManagerAccess(t *testing.T) {
 }
 
 func testManagerAccessWithAgent(t *testing.T) {
-	for _, object := range overlay(t, nil, []string{"agent"}).ofKind("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
+	for _, object := range overlay(t, nil, []string{"agent"}).ofKind("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding",
+		"Role", "RoleBinding",
 		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding") {
 		err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.ForceOwnership)
 		if err != nil {

@@ -196,10 +196,11 @@ limits: {maxHold: 12h, nodesPerNamespace: 2, priorityClasses: [bench, bench-low]
 		"podAnnotations":    got.Spec.Template.Annotations["note"] == "1",
 		"logLevel":          slices.Contains(container.Args, "--zap-log-level=debug"),
 		"limits.maxHold":    slices.Contains(container.Args, "--max-hold=12h"),
-		"limits":            slices.Contains(container.Args, "--nodes-per-namespace=2") && slices.Contains(container.Args, "--line-per-namespace=4"),
-		"limits.classes":    slices.Contains(container.Args, "--priority-classes=bench,bench-low"),
-		"limits.keys":       slices.Contains(container.Args, "--toleration-keys=dedicated,example.com/*"),
-		"logFormat":         slices.Contains(container.Args, "--zap-encoder=json"),
+		"limits": slices.Contains(container.Args, "--nodes-per-namespace=2") &&
+			slices.Contains(container.Args, "--line-per-namespace=4"),
+		"limits.classes": slices.Contains(container.Args, "--priority-classes=bench,bench-low"),
+		"limits.keys":    slices.Contains(container.Args, "--toleration-keys=dedicated,example.com/*"),
+		"logFormat":      slices.Contains(container.Args, "--zap-encoder=json"),
 	} {
 		if !check {
 			t.Errorf("%s does not arrive: %+v", name, got.Spec)
@@ -237,11 +238,13 @@ logFormat: json
 `).Spec.Template
 	container := pod.Spec.Containers[0]
 	want := []string{"--health-probe-bind-address=:8081", "--allow-device=lab=/dev/disk/by-id/nvme-bench-*",
-		"--allow-device=/dev/disk/by-path/pci-0000-*", "--allow-parameter=zfs_txg_timeout=1..60|0", "--allow-parameter=zfs_arc_max=*", "--multihost", "--zap-log-level=debug", "--zap-encoder=json"}
+		"--allow-device=/dev/disk/by-path/pci-0000-*", "--allow-parameter=zfs_txg_timeout=1..60|0", "--allow-parameter=zfs_arc_max=*",
+		"--multihost", "--zap-log-level=debug", "--zap-encoder=json"}
 	if diff := cmp.Diff(want, container.Args); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
 	}
-	if container.Image != "registry.example/agent:v4" || len(pod.Spec.Tolerations) != 1 || pod.Annotations["note"] != "1" || len(pod.Spec.ImagePullSecrets) != 1 {
+	if container.Image != "registry.example/agent:v4" || len(pod.Spec.Tolerations) != 1 || pod.Annotations["note"] != "1" ||
+		len(pod.Spec.ImagePullSecrets) != 1 {
 		t.Errorf("a value does not arrive: %+v", pod)
 	}
 }

@@ -46,7 +46,8 @@ func TestNamedTestsExist(t *testing.T) {
 		}
 		named := namedTest.FindAllStringSubmatch(string(text), -1)
 		if len(named) < atLeast {
-			t.Errorf("docs/%s names %d tests, expected at least %d: the pattern of this test is wrong, or the evidence is gone", page, len(named), atLeast)
+			t.Errorf("docs/%s names %d tests, expected at least %d: the pattern of this test is wrong, or the evidence is gone", page, len(named),
+				atLeast)
 		}
 		for _, match := range named {
 			test, row := match[1], match[2]

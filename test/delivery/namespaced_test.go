@@ -66,9 +66,11 @@ func testNamespaced(t *testing.T) {
 		}
 	}
 	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}
-	checkAccess(t, serviceAccount, groups, []access{{"get list watch create deletecollection", "batch", "jobs", team}, {"list watch", bench, "storagebenchmarks", team}},
+	checkAccess(t, serviceAccount, groups, []access{{"get list watch create deletecollection", "batch", "jobs", team},
+		{"list watch", bench, "storagebenchmarks", team}},
 		[]access{{"list", "batch", "jobs", "team-b"}, {"list watch", bench, "storagebenchmarks", all}, {"get list watch", "", "nodes", all},
-			{"list watch", "storage.k8s.io", "storageclasses", all}, {"list", "", "configmaps", all}, {"create", "authentication.k8s.io", "tokenreviews", all}})
+			{"list watch", "storage.k8s.io", "storageclasses", all}, {"list", "", "configmaps", all},
+			{"create", "authentication.k8s.io", "tokenreviews", all}})
 	playCluster(t)
 	program, log := startManager(t, "--namespaces="+team, "--cluster-reads=false", "--metrics-bind-address=0")
 	anywhere := teamBenchmark(t)

@@ -35,12 +35,20 @@ func testManagerObjects(t *testing.T) {
 	})
 	labelled := &corev1.ConfigMap{ObjectMeta: named("other", true)}
 	labelled.OwnerReferences = nil
-	refused(t, "make a ConfigMap with the label alone", writes, func(ctx context.Context) error { return manager.Create(ctx, labelled.DeepCopy(), client.DryRunAll) })
-	refused(t, "make a claim of nobody's", writes, func(ctx context.Context) error { return manager.Create(ctx, claim("fast", nil), client.DryRunAll) })
+	refused(t, "make a ConfigMap with the label alone", writes, func(ctx context.Context) error {
+		return manager.Create(ctx, labelled.DeepCopy(), client.DryRunAll)
+	})
+	refused(t, "make a claim of nobody's", writes, func(ctx context.Context) error {
+		return manager.Create(ctx, claim("fast", nil), client.DryRunAll)
+	})
 	adopted := theirs.DeepCopy()
 	adopted.Labels, adopted.OwnerReferences = own.Labels, own.OwnerReferences
-	refused(t, "adopt somebody's ConfigMap", changes, func(ctx context.Context) error { return manager.Update(ctx, adopted.DeepCopy(), client.DryRunAll) })
-	refused(t, "delete somebody's ConfigMap", changes, func(ctx context.Context) error { return manager.Delete(ctx, theirs.DeepCopy(), client.DryRunAll) })
+	refused(t, "adopt somebody's ConfigMap", changes, func(ctx context.Context) error {
+		return manager.Update(ctx, adopted.DeepCopy(), client.DryRunAll)
+	})
+	refused(t, "delete somebody's ConfigMap", changes, func(ctx context.Context) error {
+		return manager.Delete(ctx, theirs.DeepCopy(), client.DryRunAll)
+	})
 	if err := manager.Create(t.Context(), own); err != nil {
 		t.Fatalf("results cannot be written: %v", err)
 	}
@@ -50,7 +58,9 @@ func testManagerObjects(t *testing.T) {
 	}
 	loose := own.DeepCopy()
 	loose.OwnerReferences = nil
-	refused(t, "let go of a ConfigMap", writes, func(ctx context.Context) error { return manager.Update(ctx, loose.DeepCopy(), client.DryRunAll) })
+	refused(t, "let go of a ConfigMap", writes, func(ctx context.Context) error {
+		return manager.Update(ctx, loose.DeepCopy(), client.DryRunAll)
+	})
 	if err := manager.Delete(t.Context(), own); err != nil {
 		t.Errorf("results cannot be deleted: %v", err)
 	}
@@ -68,7 +78,8 @@ func testManagerObjects(t *testing.T) {
 	refused(t, "make a Lease without the label", leases, func(ctx context.Context) error {
 		return manager.Create(ctx, lease("storagebench-node-n1", nil), client.DryRunAll)
 	})
-	for _, one := range []client.Object{lease("manager.storagebench.dev", nil), lease("storagebench-node-n1", map[string]string{v1alpha1.LabelNodeLease: "true"})} {
+	for _, one := range []client.Object{lease("manager.storagebench.dev", nil),
+		lease("storagebench-node-n1", map[string]string{v1alpha1.LabelNodeLease: "true"})} {
 		if err := manager.Create(t.Context(), one, client.DryRunAll); err != nil {
 			t.Error(err)
 		}
@@ -100,9 +111,10 @@ func benchmarkPolicy(t *testing.T, manager client.Client) {
 	if err := manager.Patch(t.Context(), finalized, client.MergeFrom(benchmark), client.DryRunAll); err != nil {
 		t.Errorf("the finalizer cannot be set: %v", err)
 	}
-	refused(t, "delete a benchmark without ttlAfterFinished", "deletes only StorageBenchmarks with spec.ttlAfterFinished", func(ctx context.Context) error {
-		return manager.Delete(ctx, benchmark.DeepCopy(), client.DryRunAll)
-	})
+	refused(t, "delete a benchmark without ttlAfterFinished", "deletes only StorageBenchmarks with spec.ttlAfterFinished",
+		func(ctx context.Context) error {
+			return manager.Delete(ctx, benchmark.DeepCopy(), client.DryRunAll)
+		})
 	if err := admin.Delete(t.Context(), benchmark); err != nil {
 		t.Error(err)
 	}
@@ -250,7 +262,9 @@ func managerAndAdminPool(t *testing.T, manager client.Client) {
 	theirs.Spec.DeletionPolicy = v1alpha1.DeletionDestroy
 	create(t, theirs)
 	const writes = "the manager of storagebench writes only pools and operations of benchmark runs"
-	refused(t, "delete an admin's pool", writes, func(ctx context.Context) error { return manager.Delete(ctx, theirs.DeepCopy(), client.DryRunAll) })
+	refused(t, "delete an admin's pool", writes, func(ctx context.Context) error {
+		return manager.Delete(ctx, theirs.DeepCopy(), client.DryRunAll)
+	})
 	loose := func() error {
 		let := theirs.DeepCopy()
 		let.Finalizers = nil

@@ -71,7 +71,8 @@ func playCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(played.Close)
-	if err := errors.Join(client.IgnoreAlreadyExists(played.CreateNodes(t.Context())), client.IgnoreAlreadyExists(played.CreateStorageClass(t.Context(), "delivery", false))); err != nil {
+	if err := errors.Join(client.IgnoreAlreadyExists(played.CreateNodes(t.Context())),
+		client.IgnoreAlreadyExists(played.CreateStorageClass(t.Context(), "delivery", false))); err != nil {
 		t.Fatal(err)
 	}
 	go func() { _ = played.Run(t.Context()) }()
@@ -99,7 +100,8 @@ func onPoolsWithoutAgent(t *testing.T, log *bytes.Buffer) {
 	until(t, log, "the benchmark says that there is no agent", func(ctx context.Context) bool {
 		err := admin.Get(ctx, client.ObjectKeyFromObject(benchmark), benchmark)
 		ready := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionReady)
-		return err == nil && ready != nil && ready.Reason == v1alpha1.ReasonAgentNotInstalled && meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionStalled)
+		return err == nil && ready != nil && ready.Reason == v1alpha1.ReasonAgentNotInstalled &&
+			meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionStalled)
 	})
 	if err := admin.Delete(t.Context(), benchmark); err != nil {
 		t.Fatal(err)
@@ -133,10 +135,12 @@ func runBenchmark(t *testing.T, log *bytes.Buffer, benchmark *v1alpha1.StorageBe
 	until(t, log, "everything is gone", func(ctx context.Context) bool {
 		err := user.Get(ctx, client.ObjectKeyFromObject(benchmark), &v1alpha1.StorageBenchmark{})
 		var claims corev1.PersistentVolumeClaimList
-		return client.IgnoreNotFound(err) == nil && err != nil && user.List(ctx, &claims, client.InNamespace(team)) == nil && len(claims.Items) == 0
+		return client.IgnoreNotFound(err) == nil && err != nil && user.List(ctx, &claims, client.InNamespace(team)) == nil &&
+			len(claims.Items) == 0
 	})
 	var events corev1.EventList
-	if err := user.List(t.Context(), &events, client.InNamespace(team), client.MatchingFields{"involvedObject.kind": "StorageBenchmark"}); err != nil || len(events.Items) == 0 {
+	if err := user.List(t.Context(), &events, client.InNamespace(team),
+		client.MatchingFields{"involvedObject.kind": "StorageBenchmark"}); err != nil || len(events.Items) == 0 {
 		t.Errorf("the manager has announced nothing: %v", err)
 	}
 }
@@ -217,7 +221,8 @@ func metricsToken(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := clients.CoreV1().ServiceAccounts(team).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := clients.CoreV1().ServiceAccounts(team).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

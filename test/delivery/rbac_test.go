@@ -12,8 +12,9 @@ import (
 
 // These would let whoever holds the manager's token take more than the manager has.
 var (
-	forbiddenVerbs     = []string{"*", "bind", "escalate", "impersonate", "approve", "sign", "attest"}
-	forbiddenGroups    = []string{"*", "rbac.authorization.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "certificates.k8s.io"}
+	forbiddenVerbs  = []string{"*", "bind", "escalate", "impersonate", "approve", "sign", "attest"}
+	forbiddenGroups = []string{"*", "rbac.authorization.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io",
+		"certificates.k8s.io"}
 	forbiddenResources = []string{"*", "*/*", "*/status", "*/scale", "secrets", "pods/exec", "pods/attach", "pods/portforward", "pods/proxy",
 		"pods/ephemeralcontainers", "nodes/proxy", "services/proxy", "serviceaccounts", "serviceaccounts/token"}
 )

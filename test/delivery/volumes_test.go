@@ -31,12 +31,14 @@ func testManagerVolumes(t *testing.T) {
 		return &corev1.PersistentVolume{
 			ObjectMeta: ofRun("sb-1a2b3c4d5e6f7081-data"),
 			Spec: corev1.PersistentVolumeSpec{
-				Capacity:    corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
-				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-				PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: path}},
-				ClaimRef:               &corev1.ObjectReference{Namespace: team, Name: "ageing-0a1b2c3d-000"},
+				Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+				AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+				PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: path}},
+				ClaimRef:                      &corev1.ObjectReference{Namespace: team, Name: "ageing-0a1b2c3d-000"},
 				NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"n1"}}}}}}},
+					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn,
+						Values: []string{"n1"}}}}}}},
 			},
 		}
 	}
@@ -78,7 +80,8 @@ func testManagerVolumes(t *testing.T) {
 	if err := nobody.Delete(t.Context(), others); err != nil {
 		t.Errorf("the policy is in the way of others: %v", err)
 	}
-	for _, path := range []string{"/var/lib/storagebench/volumes/sb-1a2b3c4d5e6f7081-data/volume", "/dev/zvol/sb-1a2b3c4d5e6f7081-log/volume"} {
+	for _, path := range []string{"/var/lib/storagebench/volumes/sb-1a2b3c4d5e6f7081-data/volume",
+		"/dev/zvol/sb-1a2b3c4d5e6f7081-log/volume"} {
 		if err := manager.Create(t.Context(), local(path), client.DryRunAll); err != nil {
 			t.Errorf("a PersistentVolume for %s: %v", path, err)
 		}
@@ -112,14 +115,16 @@ func testManagerClasses(t *testing.T) {
 		}),
 	}
 	for name, other := range others {
-		refused(t, "make a StorageClass that is "+name, "the manager of storagebench makes", func(ctx context.Context) error { return manager.Create(ctx, other.DeepCopy(), client.DryRunAll) })
+		refused(t, "make a StorageClass that is "+name, "the manager of storagebench makes",
+			func(ctx context.Context) error { return manager.Create(ctx, other.DeepCopy(), client.DryRunAll) })
 	}
 	for _, name := range []string{"of another driver", "on another's pool"} {
 		other := others[name].DeepCopy()
 		if err := nobody.Create(t.Context(), other); err != nil {
 			t.Fatal(err)
 		}
-		refused(t, "delete a StorageClass that is "+name, "the manager of storagebench makes", func(ctx context.Context) error { return manager.Delete(ctx, other.DeepCopy(), client.DryRunAll) })
+		refused(t, "delete a StorageClass that is "+name, "the manager of storagebench makes",
+			func(ctx context.Context) error { return manager.Delete(ctx, other.DeepCopy(), client.DryRunAll) })
 		if err := nobody.Delete(t.Context(), other); err != nil {
 			t.Errorf("the policy is in the way of others: %v", err)
 		}
@@ -169,7 +174,8 @@ func testClaims(t *testing.T) {
 			t.Errorf("somebody may claim on the pool of a run, %s: %v", name, last)
 		}
 	}
-	for _, class := range []string{"", "fast", "sb-fast", "sb-1a2b3c4d5e6f7081", "sb-1a2b3c4d5e6f708g-data", "sb-1a2b3c4d-data", "my-sb-1a2b3c4d5e6f7081-data"} {
+	for _, class := range []string{"", "fast", "sb-fast", "sb-1a2b3c4d5e6f7081", "sb-1a2b3c4d5e6f708g-data", "sb-1a2b3c4d-data",
+		"my-sb-1a2b3c4d5e6f7081-data"} {
 		if err := somebody.Create(t.Context(), claim(class, nil), client.DryRunAll); err != nil {
 			t.Errorf("the policy is in the way of class %q: %v", class, err)
 		}
@@ -210,7 +216,8 @@ func letClaim(t *testing.T, account string) {
 	t.Helper()
 	named := metav1.ObjectMeta{Name: "claims", Namespace: team}
 	for _, object := range []client.Object{
-		&rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"create"}}}},
+		&rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"},
+			Verbs: []string{"create"}}}},
 		&rbacv1.RoleBinding{ObjectMeta: named, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: team, Name: account}}},
 	} {
@@ -225,12 +232,14 @@ func letClaim(t *testing.T, account string) {
 
 // ofRun is the metadata of what the manager makes for a run.
 func ofRun(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelBenchmarkUID: "b-1", v1alpha1.LabelRunUID: "r-1", v1alpha1.LabelNamespace: team}}
+	return metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelBenchmarkUID: "b-1", v1alpha1.LabelRunUID: "r-1",
+		v1alpha1.LabelNamespace: team}}
 }
 
 // ownedByRun is what makes an object of a namespace the manager's.
 func ownedByRun() []metav1.OwnerReference {
-	return []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BenchmarkRun", Name: "ageing-0a1b2c3d-000", UID: "r-1", Controller: new(true)}}
+	return []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BenchmarkRun", Name: "ageing-0a1b2c3d-000", UID: "r-1",
+		Controller: new(true)}}
 }
 
 // refused tries what a policy has to refuse with a message. The API server takes a moment to heed a policy that is new.

@@ -40,7 +40,8 @@ func TestNodes(t *testing.T) {
 		g.Expect(nodeReady(&node)).To(gomega.BeTrue(), "%s: %v", node.Name, node.Status.Conditions)
 		g.Expect(node.Spec.Taints).To(gomega.BeEmpty(), node.Name)
 		g.Expect(info.KubeletVersion).To(gomega.Equal(version.GitVersion), node.Name)
-		fmt.Printf("node %s: Kubernetes %s, Linux %s, %s, %s\n", node.Name, info.KubeletVersion, info.KernelVersion, info.ContainerRuntimeVersion, info.OSImage)
+		fmt.Printf("node %s: Kubernetes %s, Linux %s, %s, %s\n", node.Name, info.KubeletVersion, info.KernelVersion, info.ContainerRuntimeVersion,
+			info.OSImage)
 	}
 	g.Expect(names).To(gomega.ConsistOf(nodes))
 }
@@ -55,7 +56,8 @@ func nodeReady(node *corev1.Node) bool {
 func TestPodOnEveryNode(t *testing.T) {
 	s := newSpace(t, levelRestricted)
 	pod := s.newPod("apart", command("bash", "-c", `echo "here is $NODE"; exec sleep infinity`))
-	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "NODE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}}
+	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "NODE",
+		ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}}
 	same := &metav1.LabelSelector{MatchLabels: pod.Labels}
 	pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: same, TopologyKey: corev1.LabelHostname}},
@@ -126,5 +128,6 @@ func TestPodSecurity(t *testing.T) {
 	g.Expect(apierrors.IsForbidden(err)).To(gomega.BeTrue(), "%v", err)
 	g.Expect(err.Error()).To(gomega.ContainSubstring("violates PodSecurity"))
 	s.start("ordinary")
-	g.Expect(s.must("ordinary", "id -u; id -g; grep CapEff /proc/self/status")).To(gomega.Equal(fmt.Sprintf("%d\n%d\nCapEff:\t0000000000000000", user, user)))
+	g.Expect(s.must("ordinary",
+		"id -u; id -g; grep CapEff /proc/self/status")).To(gomega.Equal(fmt.Sprintf("%d\n%d\nCapEff:\t0000000000000000", user, user)))
 }

@@ -16,8 +16,8 @@ const (
 	writeBlock = `dd if=/dev/zero of="$1" bs=4k count=1 seek=1000 oflag=direct conv=notrunc status=none`
 )
 
-// breakDisk does something to a disk; throttle takes operations and bytes per second. At the end of the test it is undone, before the pods go: one that waits for its disk
-// cannot end.
+// breakDisk does something to a disk; throttle takes operations and bytes per second. At the end of the test it is undone, before the pods
+// go: one that waits for its disk cannot end.
 func breakDisk(t *testing.T, node string, disk vm.Disk, action string, limits ...int64) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -84,7 +84,8 @@ func TestDiskUnplugged(t *testing.T) {
 	g, s := gomega.NewWithT(t), newSpace(t, levelPrivileged)
 	pod := s.start("disks", on(node), privileged).Name
 	const sum = `dd if="$1" bs=64k count=16 iflag=direct status=none | sha256sum`
-	written := s.must(pod, `head -c 1M /dev/urandom | dd of="$1" bs=64k iflag=fullblock oflag=direct conv=notrunc status=none; `+sum, device(node, disk.Name))
+	written := s.must(pod, `head -c 1M /dev/urandom | dd of="$1" bs=64k iflag=fullblock oflag=direct conv=notrunc status=none; `+sum,
+		device(node, disk.Name))
 	there := func(is string) {
 		t.Helper()
 		eventually(t, device(node, disk.Name)+" is there: "+is, func(g gomega.Gomega) {
@@ -139,7 +140,8 @@ func TestMirror(t *testing.T) {
 	g.Expect(status.Scan.Errors).To(gomega.BeZero(), "%+v", status)
 	g.Expect(status.Vdevs[name].errors()).To(gomega.BeZero(), "%+v", status)
 	// The disk that had missed something now has it all.
-	s.must(pod, `zpool offline "$1" "$2"; zpool export "$1"; zpool import -o cachefile=none -d /dev/disk/by-id "$1"`, name, device(node, taken[0].Name))
+	s.must(pod, `zpool offline "$1" "$2"; zpool export "$1"; zpool import -o cachefile=none -d /dev/disk/by-id "$1"`, name,
+		device(node, taken[0].Name))
 	g.Expect(s.must(pod, `sha256sum "/$1/data/file"`, name)).To(gomega.Equal(sum))
 	g.Expect(s.must(pod, `sha256sum "/$1/data/more"`, name)).To(gomega.Equal(more))
 	s.must(pod, `zpool destroy "$1"`, name)

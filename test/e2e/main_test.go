@@ -56,15 +56,18 @@ func run(m *testing.M) (int, error) {
 		return 0, err
 	}
 	if err := restore(ctx); err != nil {
-		return 0, fmt.Errorf("lab %s cannot be put in order (%w): 'make lab-status LAB=%s' tells what does not work, 'make lab-up LAB=%s' starts what does not run",
-			name, err, name, name)
+		return 0,
+			fmt.Errorf("lab %s cannot be put in order (%w): 'make lab-status LAB=%s' tells what does not work, 'make lab-up LAB=%s' starts what "+
+				"does not run",
+				name, err, name, name)
 	}
 	works, err := theLab.Status(ctx, io.Discard)
 	if err == nil && !works {
 		err = errors.New("a part of it does not run or a node is not ready")
 	}
 	if err != nil {
-		return 0, fmt.Errorf("lab %s does not work (%w): 'make lab-status LAB=%s' tells more, 'make lab-up LAB=%s' starts what does not run", name, err, name, name)
+		return 0, fmt.Errorf("lab %s does not work (%w): 'make lab-status LAB=%s' tells more, 'make lab-up LAB=%s' starts what does not run",
+			name, err, name, name)
 	}
 	return m.Run(), nil
 }

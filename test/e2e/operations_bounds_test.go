@@ -38,7 +38,8 @@ func (p *pools) lateOperation() {
 	g.Expect(p.run("zfs", "get", "-Hpo", "value", "guid", dear)).To(gomega.Equal(guid))
 
 	other := p.operate("late-other", pool, `destroyDataset: {dataset: data/dear, guid: "1"}`, "Failed")
-	g.Expect(meta.FindStatusCondition(other.Status.Conditions, v1alpha1.ConditionReady)).To(gomega.HaveField("Reason", v1alpha1.ReasonGUIDMismatch))
+	g.Expect(meta.FindStatusCondition(other.Status.Conditions, v1alpha1.ConditionReady)).To(gomega.HaveField("Reason",
+		v1alpha1.ReasonGUIDMismatch))
 	g.Expect(p.run("zfs", "get", "-Hpo", "value", "guid", dear)).To(gomega.Equal(guid))
 	p.operate("late-meant", pool, fmt.Sprintf(`destroyDataset: {dataset: data/dear, guid: %q}`, guid), "Succeeded")
 	g.Expect(p.run("zfs", "list", "-Ho", "name", "-r", string(pool.Spec.PoolName))).NotTo(gomega.ContainSubstring("dear"))
@@ -72,7 +73,8 @@ func (p *pools) agentAway(away bool) {
 	label("null")
 	eventually(p.t, "the agent is gone", func(g gomega.Gomega) {
 		var pods corev1.PodList
-		g.Expect(cluster.List(p.t.Context(), &pods, client.InNamespace(agentNamespace), client.MatchingFields{"spec.nodeName": p.node})).To(gomega.Succeed())
+		g.Expect(cluster.List(p.t.Context(), &pods, client.InNamespace(agentNamespace),
+			client.MatchingFields{"spec.nodeName": p.node})).To(gomega.Succeed())
 		g.Expect(pods.Items).To(gomega.BeEmpty())
 	})
 }

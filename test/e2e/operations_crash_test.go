@@ -14,7 +14,8 @@ import (
 // is killed in each. The script then shows that what was to be done has been done, once.
 var crashedOperations = []struct{ name, action, outcome, script, shows string }{
 	{"snapshot", `snapshot: {dataset: data, name: one}`, "Succeeded", `zfs list -Ho name -t snapshot -r e2e-crashed`, "e2e-crashed/data@one"},
-	{"clone", `clone: {dataset: data, snapshot: one, to: clone}`, "Succeeded", `zfs get -Hpo value origin e2e-crashed/clone`, "e2e-crashed/data@one"},
+	{"clone", `clone: {dataset: data, snapshot: one, to: clone}`, "Succeeded", `zfs get -Hpo value origin e2e-crashed/clone`,
+		"e2e-crashed/data@one"},
 	{"destroy", `destroyDataset: {dataset: clone}`, "Succeeded", `zfs list -Ho name -r e2e-crashed | grep -c clone || true`, "0"},
 	{"copy", `copy: {dataset: data, to: other}`, "Succeeded", `cmp /e2e/file /e2e-other/file && ls -A /e2e-other`, "file"},
 	{"replicate", `replicate: {dataset: data, toPool: crashed-to, to: copy, increments: 2}`, "Succeeded",
@@ -28,7 +29,8 @@ var crashedOperations = []struct{ name, action, outcome, script, shows string }{
 	{"score", `layoutScore: {dataset: data}`, "Succeeded", `true`, ""},
 	{"metaslabs", `metaslabMap: {}`, "Succeeded", `true`, ""},
 	{"export", `exportImport: {}`, "Succeeded", `zpool list -Ho health e2e-crashed`, "ONLINE"},
-	{"replace", `replaceDevice: {device: $2, with: $4}`, "Succeeded", `zpool status -P e2e-crashed | grep -o 'virtio[^ ]*disk[0-9]' | sed 's/.*disk//' | tr -d '\n'`, "14"},
+	{"replace", `replaceDevice: {device: $2, with: $4}`, "Succeeded",
+		`zpool status -P e2e-crashed | grep -o 'virtio[^ ]*disk[0-9]' | sed 's/.*disk//' | tr -d '\n'`, "14"},
 }
 
 // operationsCrash kills the agent in every kind of operation, each time at another moment, and more often in those of many steps.
@@ -63,7 +65,8 @@ func (p *pools) operationsCrash() {
 // pair makes a mirror with MiB of data in a mounted dataset and an empty mounted one, and a second pool.
 func (p *pools) pair(name string, mib int) (pool, target *v1alpha1.BenchmarkPool) {
 	p.t.Helper()
-	pool = p.make(name, `{vdevs: [{type: mirror, devices: [$1, $2]}], rootProperties: {compression: "off"}, datasets: [{path: data}, {path: other}]}`)
+	pool = p.make(name,
+		`{vdevs: [{type: mirror, devices: [$1, $2]}], rootProperties: {compression: "off"}, datasets: [{path: data}, {path: other}]}`)
 	target = p.make(name+"-to", `{vdevs: [{devices: [$3]}]}`)
 	p.ready(pool)
 	p.ready(target)
@@ -99,7 +102,8 @@ func (p *pools) resumes(pool, target *v1alpha1.BenchmarkPool) {
 func (p *pools) same(copied string) {
 	p.t.Helper()
 	p.run("zfs", "set", "mountpoint=/e2e-copy", copied)
-	gomega.NewWithT(p.t).Expect(p.script(`mkdir -p /e2e-copy; zfs mount "` + copied + `" 2>/dev/null || true; zfs mount -a; cmp /e2e/file /e2e-copy/file; umount /e2e-copy; echo same`)).To(gomega.Equal("same"))
+	gomega.NewWithT(p.t).Expect(p.script(`mkdir -p /e2e-copy; zfs mount "` + copied +
+		`" 2>/dev/null || true; zfs mount -a; cmp /e2e/file /e2e-copy/file; umount /e2e-copy; echo same`)).To(gomega.Equal("same"))
 }
 
 // unmountLeft unmounts what an import may have mounted.

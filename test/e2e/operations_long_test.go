@@ -67,7 +67,8 @@ func (p *pools) fill(pool *v1alpha1.BenchmarkPool, dataset, path string, mib int
 // changes are operations on the disks of a pool, the end of those that are cancelled, and the destruction of much data.
 func (p *pools) changes() {
 	g := gomega.NewWithT(p.t)
-	pool := p.make("changes", `{vdevs: [{devices: [$1]}], rootProperties: {compression: "off"}, datasets: [{path: data, properties: {recordsize: 8k, primarycache: metadata}}]}`)
+	pool := p.make("changes",
+		`{vdevs: [{devices: [$1]}], rootProperties: {compression: "off"}, datasets: [{path: data, properties: {recordsize: 8k, primarycache: metadata}}]}`)
 	target := p.make("changes-to", `{vdevs: [{devices: [$3]}]}`)
 	p.ready(pool)
 	p.ready(target)
@@ -114,7 +115,8 @@ func (p *pools) cancels(pool, target *v1alpha1.BenchmarkPool) {
 	p.ended(send, "Cancelled")
 	p.quick(1)
 	g.Expect(p.run("zfs", "list", "-H", "-o", "name", "-t", "snapshot", "-r", name)).To(gomega.BeEmpty(), "its snapshot is gone")
-	g.Expect(p.run("zfs", "list", "-H", "-o", "name", "-r", string(target.Spec.PoolName))).NotTo(gomega.ContainSubstring("copy"), "half a dataset is gone")
+	g.Expect(p.run("zfs", "list", "-H", "-o", "name", "-r", string(target.Spec.PoolName))).NotTo(gomega.ContainSubstring("copy"),
+		"half a dataset is gone")
 
 	observe := p.begin("observe-until", pool, `observe: {}`)
 	p.underWay(observe, "observes")
@@ -176,7 +178,8 @@ func (p *pools) many() {
 		p.batch(pool, `destroyDataset: {dataset: clone-%d}`)
 	}
 	filesAfter, threadsAfter, memoryAfter, commandsAfter, recordsAfter := held()
-	fmt.Printf("agent: %d operations; open files %d before, %d after; threads %d, %d; memory %d, %d KiB; commands under way %d, %d; files on the node %d, %d\n",
+	fmt.Printf("agent: %d operations; open files %d before, %d after; threads %d, %d; memory %d, %d KiB; commands under way %d, %d; files "+
+		"on the node %d, %d\n",
 		manyOperations, files, filesAfter, threads, threadsAfter, memory, memoryAfter, commands, commandsAfter, records, recordsAfter)
 	g.Expect(filesAfter).To(gomega.BeNumerically("<=", files+3), "open files")
 	g.Expect(threadsAfter).To(gomega.BeNumerically("<=", threads+5), "threads")

@@ -15,7 +15,8 @@ import (
 // operations are the acts on pools, on real ones: most of them on a mirror with data, the others on what follows from that.
 func (p *pools) operations() {
 	g := gomega.NewWithT(p.t)
-	from := p.make("acts", `{vdevs: [{type: mirror, devices: [$1, $2]}], rootProperties: {compression: "off"}, datasets: [{path: data, properties: {recordsize: 8k}}, {path: other}]}`)
+	from := p.make("acts",
+		`{vdevs: [{type: mirror, devices: [$1, $2]}], rootProperties: {compression: "off"}, datasets: [{path: data, properties: {recordsize: 8k}}, {path: other}]}`)
 	to := p.make("target", `{vdevs: [{devices: [$3]}]}`)
 	p.ready(from)
 	p.ready(to)
@@ -55,7 +56,8 @@ func (p *pools) operations() {
 
 	p.operate("replicate", from, `replicate: {dataset: data, toPool: target, to: copy, increments: 1}`, "Succeeded")
 	g.Expect(p.run("zfs", "list", "-Hpo", "referenced", string(to.Spec.PoolName)+"/copy")).NotTo(gomega.Equal("0"))
-	g.Expect(p.run("zfs", "list", "-Ho", "name", "-t", "snapshot", "-r", name+"/data")).To(gomega.Equal(name+"/data@before"), "its own snapshots are gone at the source")
+	g.Expect(p.run("zfs", "list", "-Ho", "name", "-t", "snapshot", "-r", name+"/data")).To(gomega.Equal(name+"/data@before"),
+		"its own snapshots are gone at the source")
 
 	parameter := p.begin("parameter", from, `moduleParameter: {name: zfs_txg_timeout, value: "7", duration: 10s}`)
 	eventually(p.t, "the parameter is set", func(g gomega.Gomega) {
@@ -91,7 +93,8 @@ func (p *pools) repairs(pool *v1alpha1.BenchmarkPool) {
 		for at in 20 40 60 80 100; do head -c 4M /dev/urandom | dd of="$2-part1" bs=1M seek=$at conv=notrunc,fsync status=none; done`)
 	scrub := p.operate("scrub", pool, `scrub: {}`, "Succeeded")
 	fmt.Printf("scrub: %v\n", scrub.Status.Metrics)
-	gomega.NewWithT(p.t).Expect(metricOf(scrub, "repairedBytes")+metricOf(scrub, "errorsFound")).To(gomega.BeNumerically(">", 0), "%v", scrub.Status.Metrics)
+	gomega.NewWithT(p.t).Expect(metricOf(scrub, "repairedBytes")+metricOf(scrub, "errorsFound")).To(gomega.BeNumerically(">", 0), "%v",
+		scrub.Status.Metrics)
 	p.run("zpool", "clear", string(pool.Spec.PoolName))
 }
 
@@ -151,9 +154,11 @@ func (p *pools) ended(operation *v1alpha1.PoolOperation, outcomes ...string) {
 		g.Expect(operation.Status.Outcome).NotTo(gomega.BeEmpty(), "%v", operation.Status.Conditions)
 	})
 	ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
-	gomega.NewWithT(p.t).Expect(operation.Status.Outcome).To(gomega.BeElementOf(outcomes), "%s: %v", operation.Name, operation.Status.Conditions)
+	gomega.NewWithT(p.t).Expect(operation.Status.Outcome).To(gomega.BeElementOf(outcomes), "%s: %v", operation.Name,
+		operation.Status.Conditions)
 	took := operation.Status.FinishedAt.Sub(operation.CreationTimestamp.Time)
-	fmt.Printf("operation %s: %s after %.0f s: %s\n", operation.Name, operation.Status.Outcome, took.Seconds(), strings.TrimSpace(ready.Message))
+	fmt.Printf("operation %s: %s after %.0f s: %s\n", operation.Name, operation.Status.Outcome, took.Seconds(),
+		strings.TrimSpace(ready.Message))
 }
 
 // operate is one act from its making to its outcome.

@@ -88,7 +88,8 @@ func installOperator(t *testing.T, values ...string) {
 	system := spaceOf(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}, levelRestricted)
 	// Also if the test fails: it runs before the namespace is deleted.
 	t.Cleanup(func() { uninstall(t, before) })
-	helm(t.Context(), t, append([]string{"install", release, "charts/storagebench", "--take-ownership", "--set", "image.pullPolicy=Never"}, values...)...)
+	helm(t.Context(), t, append([]string{"install", release, "charts/storagebench", "--take-ownership", "--set", "image.pullPolicy=Never"},
+		values...)...)
 	managerAvailable(system)
 }
 
@@ -103,7 +104,8 @@ func removeRemains(t *testing.T) {
 	case err != nil:
 		t.Fatal(err)
 	case namespace.Labels[spaceLabel] == "":
-		t.Fatalf("lab %s has an operator that is not this test's: uninstall it (docs/install.md), or test in another lab with LAB=NAME", theLab.Name)
+		t.Fatalf("lab %s has an operator that is not this test's: uninstall it (docs/install.md), or test in another lab with LAB=NAME",
+			theLab.Name)
 	}
 	uninstall(t, nil)
 	(&space{t: t}).stop(namespace)
@@ -116,7 +118,8 @@ func managerAvailable(s *space) {
 	manager := &appsv1.Deployment{}
 	eventually(s.t, "the manager is available", func(g gomega.Gomega) {
 		g.Expect(cluster.Get(s.t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: managerName}, manager)).To(gomega.Succeed())
-		g.Expect(manager.Status.AvailableReplicas).To(gomega.BeEquivalentTo(1), "is %s in the lab? 'make lab-load LAB=%s' brings it", managerImage, theLab.Name)
+		g.Expect(manager.Status.AvailableReplicas).To(gomega.BeEquivalentTo(1), "is %s in the lab? 'make lab-load LAB=%s' brings it",
+			managerImage, theLab.Name)
 	})
 	gomega.NewWithT(s.t).Expect(manager.Spec.Template.Spec.Containers[0].Image).To(gomega.Equal(managerImage))
 	fmt.Printf("operator: the manager is available after %.0f s\n", time.Since(started).Seconds())
@@ -135,7 +138,8 @@ func helm(ctx context.Context, t *testing.T, words ...string) {
 	if err != nil {
 		t.Fatalf("hack/tool helm: %v", err)
 	}
-	command := exec.CommandContext(ctx, strings.TrimSpace(string(program)), append(words, "--namespace", systemNamespace, "--kubeconfig", kubeconfig)...)
+	command := exec.CommandContext(ctx, strings.TrimSpace(string(program)), append(words, "--namespace", systemNamespace, "--kubeconfig",
+		kubeconfig)...)
 	var output bytes.Buffer
 	command.Dir, command.Stdout, command.Stderr = root, &output, &output
 	if err := command.Run(); err != nil {

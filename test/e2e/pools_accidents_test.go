@@ -47,7 +47,8 @@ while [ ! -e /run/e2e-stop ]; do
 	sleep 0.05
 done`
 
-// unmountedUnder: a pod whose dataset is not mounted waits, nothing is written to the node's own disk, and with the dataset the run goes on.
+// unmountedUnder: a pod whose dataset is not mounted waits, nothing is written to the node's own disk, and with the dataset the run goes
+// on.
 func (p *pools) unmountedUnder(s *space) *v1alpha1.StorageBenchmark {
 	g := gomega.NewWithT(p.t)
 	benchmark := s.benchmark("unmounted", p.paths(`
@@ -68,7 +69,8 @@ phases:
 	eventually(p.t, "the pod waits for its volume", func(g gomega.Gomega) {
 		var events corev1.EventList
 		g.Expect(cluster.List(p.t.Context(), &events, client.InNamespace(s.name))).To(gomega.Succeed())
-		g.Expect(events.Items).To(gomega.ContainElement(gomega.And(gomega.HaveField("Reason", "FailedMount"), gomega.HaveField("Message", gomega.ContainSubstring("does not exist")))))
+		g.Expect(events.Items).To(gomega.ContainElement(gomega.And(gomega.HaveField("Reason", "FailedMount"),
+			gomega.HaveField("Message", gomega.ContainSubstring("does not exist")))))
 	})
 	p.run("touch", "/run/e2e-stop")
 	g.Expect(strings.TrimSpace(<-written)).To(gomega.BeEmpty(), "written to the node's own disk")
@@ -127,7 +129,8 @@ maxAttempts: 2
 // runs of a benchmark.
 func (s *space) runs(g gomega.Gomega, benchmark *v1alpha1.StorageBenchmark) []v1alpha1.BenchmarkRun {
 	var runs v1alpha1.BenchmarkRunList
-	g.Expect(cluster.List(s.t.Context(), &runs, client.InNamespace(s.name), client.MatchingLabels{v1alpha1.LabelBenchmark: benchmark.Name})).To(gomega.Succeed())
+	g.Expect(cluster.List(s.t.Context(), &runs, client.InNamespace(s.name),
+		client.MatchingLabels{v1alpha1.LabelBenchmark: benchmark.Name})).To(gomega.Succeed())
 	return runs.Items
 }
 

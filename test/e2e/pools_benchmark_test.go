@@ -111,7 +111,8 @@ gates:
 	o := s.ended(benchmark, v1alpha1.VerdictPassed)
 	metric := func(phase, name string) int64 { return o.documents[phase].Metrics[name] }
 	for _, what := range []struct{ phase, metric string }{
-		{"scan", "readBytesPerSecond"}, {"scan", "diskReadRequestBytes"}, {"scan", "smallDiskReadsPartsPerMillion"}, {"scan", "diskReadsPerReadMilli"}, {"read", "readOperationsPerSecond"}, {"score", "layoutScorePartsPerMillion"},
+		{"scan", "readBytesPerSecond"}, {"scan", "diskReadRequestBytes"}, {"scan", "smallDiskReadsPartsPerMillion"},
+		{"scan", "diskReadsPerReadMilli"}, {"read", "readOperationsPerSecond"}, {"score", "layoutScorePartsPerMillion"},
 	} {
 		fresh, aged := metric("fresh-"+what.phase, what.metric), metric("aged-"+what.phase, what.metric)
 		fmt.Printf("ageing: %s %d fresh, %d aged: %.3f\n", what.metric, fresh, aged, float64(aged)/float64(max(fresh, 1)))

@@ -37,7 +37,8 @@ func moment(round int) { <-time.After(time.Duration(round) * 400 * time.Millisec
 func (p *pools) agentKilled() {
 	g := gomega.NewWithT(p.t)
 	for round := range crashRounds {
-		pool := p.make(fmt.Sprintf("crash-%d", round), `{poolName: e2e-crash, vdevs: [{type: mirror, devices: [$1, $2]}], datasets: [{path: data, properties: {recordsize: 8k}}]}`)
+		pool := p.make(fmt.Sprintf("crash-%d", round),
+			`{poolName: e2e-crash, vdevs: [{type: mirror, devices: [$1, $2]}], datasets: [{path: data, properties: {recordsize: 8k}}]}`)
 		moment(round)
 		p.killAgent()
 		p.ready(pool)
@@ -135,10 +136,12 @@ func (p *pools) idle() {
 		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(pool), pool)).To(gomega.Succeed())
 		g.Expect(pool.Status).To(gomega.Equal(settled.Status))
 		g.Expect(pool.ResourceVersion).To(gomega.Equal(settled.ResourceVersion))
-	}).WithTimeout(idleSeconds*time.Second).WithPolling(10*time.Second).Should(gomega.Succeed(), "the status is written although nothing changes")
+	}).WithTimeout(idleSeconds*time.Second).WithPolling(10*time.Second).Should(gomega.Succeed(),
+		"the status is written although nothing changes")
 	after, memory := cost()
 	perMille := float64(after-before) / idleSeconds / 1000
-	fmt.Printf("agent: idle with a pool for %d s: %.1f per mille of a processor (zpool and zfs included), %d KiB of memory at most\n", idleSeconds, perMille, memory)
+	fmt.Printf("agent: idle with a pool for %d s: %.1f per mille of a processor (zpool and zfs included), %d KiB of memory at most\n",
+		idleSeconds, perMille, memory)
 	g.Expect(memory).To(gomega.BeNumerically("<", idleMemoryKiB))
 	limit := float64(idleCPUPerMille)
 	if vm.Emulated() {

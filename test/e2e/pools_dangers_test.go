@@ -57,15 +57,21 @@ const mbr = `printf '\000\000\000\000\203\000\000\000\000\010\000\000\000\000\00
 
 // The dangers. What the node's own programs make is made by them; other signatures are put where those programs put them.
 var allDangers = []danger{
-	{name: "system disk", prepare: `ln -sf "$(readlink -f "/dev/block/$(mountpoint -d /)")" /dev/disk/by-id/virtio-$(hostname)-other`, device: "other",
-		says: "stands on it", undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other`},
+	{name: "system disk", prepare: `ln -sf "$(readlink -f "/dev/block/$(mountpoint -d /)")" /dev/disk/by-id/virtio-$(hostname)-other`,
+		device: "other",
+		says:   "stands on it", undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other`},
 	{name: "disk of a class's volumes", device: "files", says: "is mounted at"},
 	{name: "not there", device: "nothing", says: "nothing"},
-	{name: "name made by hand", prepare: `ln -s "$(readlink -f "$3")" /dev/disk/by-id/virtio-$(hostname)-other; mkfs.ext4 -q -F -E nodiscard "$3" 64M`, device: "other", says: "other",
+	{name: "name made by hand",
+		prepare: `ln -s "$(readlink -f "$3")" /dev/disk/by-id/virtio-$(hostname)-other; mkfs.ext4 -q -F -E nodiscard "$3" 64M`, device: "other",
+		says: "other",
 		undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other; wipefs -aq "$3"`},
-	{name: "name that leads to a file", prepare: `truncate -s 4G /var/tmp/e2e-file; ln -s /var/tmp/e2e-file /dev/disk/by-id/virtio-$(hostname)-other`, device: "other", says: "other",
+	{name: "name that leads to a file",
+		prepare: `truncate -s 4G /var/tmp/e2e-file; ln -s /var/tmp/e2e-file /dev/disk/by-id/virtio-$(hostname)-other`, device: "other",
+		says: "other",
 		undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other /var/tmp/e2e-file`},
-	{name: "mounted by another path", prepare: twoPaths + `mkfs.ext4 -q -F "/dev/$6"; mkdir -p /run/e2e-twin; mount "/dev/$6" /run/e2e-twin`, device: "other", always: true,
+	{name: "mounted by another path", prepare: twoPaths + `mkfs.ext4 -q -F "/dev/$6"; mkdir -p /run/e2e-twin; mount "/dev/$6" /run/e2e-twin`,
+		device: "other", always: true,
 		says: "has the same WWID", undo: `umount /run/e2e-twin; rmdir /run/e2e-twin; ` + onePath},
 	{name: "two paths, both free", prepare: twoPaths, device: "other", says: "may be two paths to one disk", undo: onePath},
 	{name: "ext4", prepare: `mkfs.ext4 -q -F -E nodiscard "$2" 64M`, says: "ext"},
@@ -92,13 +98,17 @@ var allDangers = []danger{
 	{name: "data before the last MiB", always: true, prepare: noise(-2<<20, 64<<10), says: "has data of an unknown kind"},
 	// As much as no look misses on a disk of 4 GiB: two of the 512 parts into which the middle is divided.
 	{name: "data in the middle", prepare: noise(1234<<20, 17<<20), says: "has data of an unknown kind"},
-	{name: "backup superblock of ext4", always: true, prepare: `mkfs.ext4 -q -F -E nodiscard -b 4096 "$2" 512M; ` + alone(128<<20, 4096), says: "copy of the signature of ext"},
-	{name: "backup superblock of ext2 with blocks of 1 KiB", prepare: `mkfs.ext2 -q -F -E nodiscard -b 1024 "$2" 64M; ` + alone(24<<20, 4096), says: "copy of the signature of ext"},
-	{name: "second superblock of XFS", prepare: `mkfs.xfs -q -f "$2"; ` + `size=$(blockdev --getsize64 "$2"); ` + aloneAt(`$((size / 4))`, 4096), says: "copy of the signature of xfs"},
+	{name: "backup superblock of ext4", always: true, prepare: `mkfs.ext4 -q -F -E nodiscard -b 4096 "$2" 512M; ` + alone(128<<20, 4096),
+		says: "copy of the signature of ext"},
+	{name: "backup superblock of ext2 with blocks of 1 KiB", prepare: `mkfs.ext2 -q -F -E nodiscard -b 1024 "$2" 64M; ` + alone(24<<20, 4096),
+		says: "copy of the signature of ext"},
+	{name: "second superblock of XFS", prepare: `mkfs.xfs -q -f "$2"; ` + `size=$(blockdev --getsize64 "$2"); ` + aloneAt(`$((size / 4))`,
+		4096), says: "copy of the signature of xfs"},
 	{name: "copy of the superblock of btrfs", prepare: mark(64<<20+0x40, "_BHRfS_M"), says: "copy of the signature of btrfs"},
 	{name: "second header of LUKS2", prepare: mark(0x4000, `SKUL\272\276`), says: "crypto_LUKS"},
 	{name: "second header of LUKS2 behind 4 MiB", prepare: mark(0x400000, `SKUL\272\276`), says: "crypto_LUKS"},
-	{name: "dynamic disk of Windows", prepare: mbr + `; printf '\102' | dd of="$2" bs=1 seek=450 conv=notrunc,fsync status=none; ` + mark(3072, "PRIVHEAD"), says: "signature of ldm"},
+	{name: "dynamic disk of Windows", prepare: mbr + `; printf '\102' | dd of="$2" bs=1 seek=450 conv=notrunc,fsync status=none; ` +
+		mark(3072, "PRIVHEAD"), says: "signature of ldm"},
 	{name: "dynamic disk of Windows, end only", prepare: mark(-512, "PRIVHEAD"), says: "signature of ldm"},
 	{name: "VMFS", prepare: mark(1<<20, `\r\320\001\300`), says: "VMFS"},
 	{name: "APFS", prepare: mark(32, "NXSB"), says: "apfs"},
@@ -121,20 +131,26 @@ var allDangers = []danger{
 	{name: "spare of a pool", prepare: foreign(`"$3" spare "$2"`), says: "pool", undo: `zpool destroy e2e-foreign`},
 	{name: "cache of a pool", prepare: foreign(`"$3" cache "$2"`), says: "pool", undo: `zpool destroy e2e-foreign`, restless: true},
 	{name: "log of an exported pool", prepare: foreign(`"$3" log "$2"`) + `; zpool export e2e-foreign`, says: "pool"},
-	{name: "mounted", prepare: `mkfs.ext4 -q -F -E nodiscard "$2" 64M; mkdir -p /mnt/e2e; mount -o ro,noload "$2" /mnt/e2e`, says: "is mounted at /mnt/e2e", undo: `umount /mnt/e2e`},
+	{name: "mounted", prepare: `mkfs.ext4 -q -F -E nodiscard "$2" 64M; mkdir -p /mnt/e2e; mount -o ro,noload "$2" /mnt/e2e`,
+		says: "is mounted at /mnt/e2e", undo: `umount /mnt/e2e`},
 	{name: "mounted elsewhere only", prepare: `mkfs.ext4 -q -F -E nodiscard "$2" 64M; mkdir -p /mnt/e2e; unshare --mount sh -c 'mount -o ro,noload "$1" /mnt/e2e; exec sleep 1000' e2e "$2" </dev/null >/dev/null 2>&1 & echo $! >/run/e2e-mount.pid
 		until grep -q /mnt/e2e /proc/$(cat /run/e2e-mount.pid)/mounts; do sleep 0.1; done`, says: "is mounted at /mnt/e2e", undo: `kill $(cat /run/e2e-mount.pid); while [ -d /proc/$(cat /run/e2e-mount.pid) ]; do sleep 0.1; done; rm /run/e2e-mount.pid`},
-	{name: "mounted partition", prepare: newPartition + `; mkfs.ext4 -q -F -E nodiscard "$2-part1" 64M; mkdir -p /mnt/e2e; mount -o ro,noload "$2-part1" /mnt/e2e`, says: "is mounted at /mnt/e2e",
-		undo: `umount /mnt/e2e`},
+	{name: "mounted partition",
+		prepare: newPartition + `; mkfs.ext4 -q -F -E nodiscard "$2-part1" 64M; mkdir -p /mnt/e2e; mount -o ro,noload "$2-part1" /mnt/e2e`,
+		says:    "is mounted at /mnt/e2e",
+		undo:    `umount /mnt/e2e`},
 	// The API refuses a name that ends in -part1; this one has another.
-	{name: "partition", prepare: newPartition + `; ln -sf "$(readlink -f "$2-part1")" /dev/disk/by-id/virtio-$(hostname)-other`, device: "other",
-		says: "is a partition: name the whole disk", undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other`},
+	{name: "partition", prepare: newPartition + `; ln -sf "$(readlink -f "$2-part1")" /dev/disk/by-id/virtio-$(hostname)-other`,
+		device: "other",
+		says:   "is a partition: name the whole disk", undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other`},
 	{name: "swap in use", prepare: `mkswap -q "$2"; swapon "$2"`, says: "is in use as swap", undo: `swapoff "$2"`},
 	{name: "open in a process", prepare: `sleep 1000 <>"$2" >/dev/null 2>&1 & echo $! >/run/e2e-open.pid`, says: "is open for writing",
 		undo: `kill $(cat /run/e2e-open.pid); while [ -d /proc/$(cat /run/e2e-open.pid) ]; do sleep 0.1; done; rm /run/e2e-open.pid`},
-	{name: "below a loop device by another name", prepare: `mknod /dev/e2e-node b $(cat /sys/class/block/$(basename $(readlink -f "$2"))/dev | tr : ' '); losetup --find /dev/e2e-node; rm /dev/e2e-node`, always: true,
+	{name: "below a loop device by another name",
+		prepare: `mknod /dev/e2e-node b $(cat /sys/class/block/$(basename $(readlink -f "$2"))/dev | tr : ' '); losetup --find /dev/e2e-node; rm /dev/e2e-node`, always: true,
 		says: "is below loop", undo: `losetup --detach-all`},
-	{name: "raw block volume of a pod", prepare: `touch /run/e2e-device; mount --bind "$(readlink -f "$2")" /run/e2e-device`, says: "is mounted at /run/e2e-device",
+	{name: "raw block volume of a pod", prepare: `touch /run/e2e-device; mount --bind "$(readlink -f "$2")" /run/e2e-device`,
+		says: "is mounted at /run/e2e-device",
 		undo: `umount /run/e2e-device; rm /run/e2e-device`},
 	{name: "below a loop device", prepare: `losetup --find "$2"`, says: "is below loop", undo: `losetup --detach-all`},
 	{name: "read-only", prepare: `blockdev --setro "$2"`, says: "read-only", undo: `blockdev --setrw "$2"`},
@@ -185,7 +201,8 @@ func (p *pools) dangers() {
 		p.script(undo + "\n" + empty + "\n" + danger.prepare + "\n" + flushed)
 		undo = danger.undo
 		before := p.contents(2)
-		pool := p.make(fmt.Sprintf("danger-%d", i), fmt.Sprintf(`{poolName: e2e-danger, vdevs: [{devices: [%s]}]%s}`, p.dangerous(danger.device), danger.more))
+		pool := p.make(fmt.Sprintf("danger-%d", i), fmt.Sprintf(`{poolName: e2e-danger, vdevs: [{devices: [%s]}]%s}`, p.dangerous(danger.device),
+			danger.more))
 		message := p.says(pool, v1alpha1.ReasonPoolDeviceRefused)
 		g := gomega.NewWithT(p.t)
 		g.Expect(message).To(gomega.ContainSubstring(p.paths(danger.says)), danger.name)

@@ -47,7 +47,8 @@ maxAttempts: 5
 	claim := naming.VolumeName(run.Name)
 	// A pod that keeps the claim, one that is completed and still names it, and names that the next runs need.
 	greedy.create(greedy.newPod("keeper", on(p.node), mounted(claim)), greedy.newPod("done", on(p.node), mounted(claim), command("true")),
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{tenantLabel: "true"}, Name: naming.PhaseObjectName(naming.RunName(first.Name, run.Spec.Experiment, 0, 2), "fill")}})
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{tenantLabel: "true"},
+			Name: naming.PhaseObjectName(naming.RunName(first.Name, run.Spec.Experiment, 0, 2), "fill")}})
 	greedy.keep()
 	for i := range 6 { // the whole line, with another spec again and again
 		// They wait for the disk of the first. The short startDeadline only keeps the test short: the admin's maxStartDeadline bounds it.
@@ -70,7 +71,8 @@ phases:
 		greedy.keep() // whatever comes next is kept too
 		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(benchmark), benchmark)).To(gomega.Succeed())
 		waited = waited || benchmark.Status.Queue != nil
-		g.Expect(meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionComplete)).To(gomega.BeTrue(), "%v", benchmark.Status.Conditions)
+		g.Expect(meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionComplete)).To(gomega.BeTrue(), "%v",
+			benchmark.Status.Conditions)
 	}).WithTimeout(benchmarkPatience).WithPolling(polling).Should(gomega.Succeed(), "the modest benchmark gets its turn")
 	modest.completed(benchmark)
 	gomega.NewWithT(p.t).Expect(waited).To(gomega.BeTrue(), "it had to wait for the greedy ones: else nothing is shown")
@@ -104,7 +106,8 @@ func (s *space) letGo() {
 	if err := cluster.DeleteAllOf(ctx, &v1alpha1.StorageBenchmark{}, client.InNamespace(s.name)); err != nil {
 		s.t.Error(err)
 	}
-	if err := cluster.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(s.name), client.MatchingLabels{tenantLabel: "true"}); err != nil {
+	if err := cluster.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(s.name),
+		client.MatchingLabels{tenantLabel: "true"}); err != nil {
 		s.t.Error(err)
 	}
 	gomega.NewWithT(s.t).Eventually(func(g gomega.Gomega) {

@@ -121,13 +121,16 @@ func (p *pools) checkGroup(s *space, benchmark *v1alpha1.StorageBenchmark, pair 
 			continue // it has no agreed moment, and may be over in a second
 		}
 		if overlap := earlier(a.FinishedAt, b.FinishedAt).Sub(later(a.StartedAt, b.StartedAt)); phase.Name == "read" {
-			g.Expect(apart.Abs()).To(gomega.BeNumerically("<", inStep), "phase read began %s and %s after the agreed moment: do pods take longer than the allowance to start?", late(a), late(b))
+			g.Expect(apart.Abs()).To(gomega.BeNumerically("<", inStep),
+				"phase read began %s and %s after the agreed moment: do pods take longer than the allowance to start?", late(a), late(b))
 			g.Expect(overlap).To(gomega.BeNumerically(">", 25*time.Second), "the 30 s of phase read")
 			g.Expect(phase.Stragglers).To(gomega.BeEmpty())
-			g.Expect(phase.Metrics["readLatencyP99Nanoseconds"]).To(gomega.Equal(max(a.Metrics["readLatencyP99Nanoseconds"], b.Metrics["readLatencyP99Nanoseconds"])))
+			g.Expect(phase.Metrics["readLatencyP99Nanoseconds"]).To(gomega.Equal(max(a.Metrics["readLatencyP99Nanoseconds"],
+				b.Metrics["readLatencyP99Nanoseconds"])))
 		}
 	}
-	g.Expect(stored.Data["report.md"]).To(gomega.And(gomega.ContainSubstring("## Nodes"), gomega.ContainSubstring("| "+pair[0]+" | "+pair[1]+" |")))
+	g.Expect(stored.Data["report.md"]).To(gomega.And(gomega.ContainSubstring("## Nodes"),
+		gomega.ContainSubstring("| "+pair[0]+" | "+pair[1]+" |")))
 }
 
 // phaseDocument is all that a node said of a phase.

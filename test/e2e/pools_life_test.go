@@ -21,7 +21,8 @@ var poolLayouts = []struct{ name, spec, tree string }{
 	{"raidz1", `{vdevs: [{type: raidz1, devices: [$1, $2, $3]}]}`, "raidz1-0 $1 $2 $3"},
 	{"raidz2", `{vdevs: [{type: raidz2, devices: [$1, $2, $3]}]}`, "raidz2-0 $1 $2 $3"},
 	{"draid1", `{vdevs: [{type: draid1, devices: [$1, $2, $3], draidDataDevices: 1}]}`, "draid1:1d:3c:0s-0 $1 $2 $3"},
-	{"draids", `{vdevs: [{type: draid1, devices: [$1, $2, $3], draidDataDevices: 1, draidSpares: 1}]}`, "draid1:1d:3c:1s-0 $1 $2 $3 draid1-0-0"},
+	{"draids", `{vdevs: [{type: draid1, devices: [$1, $2, $3], draidDataDevices: 1, draidSpares: 1}]}`,
+		"draid1:1d:3c:1s-0 $1 $2 $3 draid1-0-0"},
 	{"log", `{vdevs: [{devices: [$1]}], log: [{devices: [$2]}]}`, "$1 $2"},
 	{"logs", `{vdevs: [{devices: [$1]}], log: [{type: mirror, devices: [$2, $3]}]}`, "$1 mirror-1 $2 $3"},
 	{"cache", `{vdevs: [{devices: [$1]}], cache: [$2], spare: [$3]}`, "$1 $2 $3"},
@@ -46,12 +47,14 @@ func (p *pools) layouts() {
 		}
 		g.Expect(strings.Join(tree, " ")).To(gomega.Equal(p.paths(layout.tree)), layout.name)
 		facts := strings.Fields(p.run("zpool", "list", "-Hp", "-o", "guid,size,health,ashift", name))
-		g.Expect([]string{pool.Status.GUID, strconv.FormatInt(pool.Status.SizeBytes, 10), pool.Status.Health, strconv.Itoa(int(pool.Spec.Ashift))}).
+		g.Expect([]string{pool.Status.GUID, strconv.FormatInt(pool.Status.SizeBytes, 10), pool.Status.Health,
+			strconv.Itoa(int(pool.Spec.Ashift))}).
 			To(gomega.Equal(facts), layout.name)
 		g.Expect(pool.Status.ZFSVersion).To(gomega.ContainSubstring("2."))
 		g.Expect(pool.Status.Preflight).NotTo(gomega.BeEmpty())
 		p.remove(pool)
-		fmt.Printf("pool of layout %s: ready after %.1f s, gone %.1f s later\n", layout.name, made.Seconds(), (time.Since(started) - made).Seconds())
+		fmt.Printf("pool of layout %s: ready after %.1f s, gone %.1f s later\n", layout.name, made.Seconds(),
+			(time.Since(started) - made).Seconds())
 	}
 }
 
@@ -137,7 +140,8 @@ func (p *pools) grows() {
 	fmt.Printf("pool grew from %d to %d bytes\n", before, pool.Status.SizeBytes)
 
 	tree := func() string {
-		return strings.Join(strings.Fields(p.script(`zpool status -P `+string(pool.Spec.PoolName)+` | grep -oE "mirror-[0-9]|disk[0-9]-part1"`)), " ")
+		return strings.Join(strings.Fields(p.script(`zpool status -P `+string(pool.Spec.PoolName)+` | grep -oE "mirror-[0-9]|disk[0-9]-part1"`)),
+			" ")
 	}
 	p.change(pool, vdevs("mirror", []int{1, 3}, []int{2, 4}))
 	p.ready(pool)
@@ -169,7 +173,8 @@ func (p *pools) rivals() {
 	allowed := p.make("allowed", `{namespace: lab, vdevs: [{devices: [$4]}]}`)
 	p.ready(allowed)
 	p.remove(denied, allowed, namesake)
-	g.Expect(p.run("zpool", "list", "-H", "-o", "guid", string(first.Spec.PoolName))).To(gomega.Equal(first.Status.GUID), "nobody has touched the first")
+	g.Expect(p.run("zpool", "list", "-H", "-o", "guid", string(first.Spec.PoolName))).To(gomega.Equal(first.Status.GUID),
+		"nobody has touched the first")
 	p.remove(first)
 	p.ready(second)
 	p.remove(second)
@@ -180,7 +185,8 @@ func (p *pools) reuse() {
 	g := gomega.NewWithT(p.t)
 	p.script(`mkfs.ext4 -q -F -E nodiscard "$1" 64M`)
 	pool := p.make("reuse", `{vdevs: [{devices: [$1]}], reuse: {serials: [`+p.node+`-disk2]}}`)
-	g.Expect(p.says(pool, v1alpha1.ReasonPoolDeviceRefused)).To(gomega.And(gomega.ContainSubstring("ext"), gomega.ContainSubstring("name its serial number "+p.node+"-disk1")))
+	g.Expect(p.says(pool, v1alpha1.ReasonPoolDeviceRefused)).To(gomega.And(gomega.ContainSubstring("ext"),
+		gomega.ContainSubstring("name its serial number "+p.node+"-disk1")))
 	p.change(pool, func() { pool.Spec.Reuse.Serials = []string{p.node + "-disk1"} })
 	p.ready(pool)
 	p.remove(pool)

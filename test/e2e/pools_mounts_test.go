@@ -24,8 +24,10 @@ func (p *pools) cloneInVolume() {
 	p.ready(pool)
 	name := string(pool.Spec.PoolName)
 	point := naming.MountPoint(name, "volume")
-	g.Expect(p.script(`findmnt -no OPTIONS --mountpoint ` + point)).To(gomega.And(gomega.ContainSubstring("nosuid"), gomega.ContainSubstring("nodev"), gomega.ContainSubstring("noexec")))
-	p.script(`mkdir -p /srv/e2e-victim; echo untouched >/srv/e2e-victim/file; ln -s /srv/e2e-victim ` + point + `/c; ln -s /srv/e2e-victim ` + point + `/data/c`)
+	g.Expect(p.script(`findmnt -no OPTIONS --mountpoint ` + point)).To(gomega.And(gomega.ContainSubstring("nosuid"),
+		gomega.ContainSubstring("nodev"), gomega.ContainSubstring("noexec")))
+	p.script(`mkdir -p /srv/e2e-victim; echo untouched >/srv/e2e-victim/file; ln -s /srv/e2e-victim ` + point + `/c; ln -s /srv/e2e-victim ` +
+		point + `/data/c`)
 	p.operate("inside-snapshot", pool, `snapshot: {dataset: volume, name: s}`, "Succeeded")
 	p.operate("inside-clone", pool, `clone: {dataset: volume, snapshot: s, to: volume/c}`, "Succeeded")
 	g.Expect(p.run("zfs", "get", "-Hpo", "value", "mounted,canmount,mountpoint", name+"/volume/c")).To(gomega.Equal("no\nnoauto\nnone"))
@@ -96,10 +98,12 @@ func (p *pools) bareFolder() {
 	eventually(p.t, "the pod waits for its volume", func(g gomega.Gomega) {
 		var events corev1.EventList
 		g.Expect(cluster.List(p.t.Context(), &events, client.InNamespace(s.name))).To(gomega.Succeed())
-		g.Expect(events.Items).To(gomega.ContainElement(gomega.And(gomega.HaveField("Reason", "FailedMount"), gomega.HaveField("Message", gomega.ContainSubstring("does not exist")))))
+		g.Expect(events.Items).To(gomega.ContainElement(gomega.And(gomega.HaveField("Reason", "FailedMount"),
+			gomega.HaveField("Message", gomega.ContainSubstring("does not exist")))))
 	})
 	point := naming.MountPoint(name, "lab")
-	g.Expect(p.script(`findmnt -t zfs `+point+` >/dev/null && echo mounted; ls -A `+point+`; lsattr -d `+point+` | cut -c5; touch `+point+`/x 2>/dev/null || echo refused`)).
+	g.Expect(p.script(`findmnt -t zfs `+point+` >/dev/null && echo mounted; ls -A `+point+`; lsattr -d `+point+` | cut -c5; touch `+point+
+		`/x 2>/dev/null || echo refused`)).
 		To(gomega.Equal("i\nrefused"), "the folder on the node's own disk")
 
 	p.lab(true)
@@ -135,8 +139,10 @@ func localVolume(name, namespace, path, node string) *corev1.PersistentVolume {
 		AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 		PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: path}},
-		ClaimRef:                      &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: namespace, Name: "data"},
+		ClaimRef: &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: namespace,
+			Name: "data"},
 		NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}}}}}},
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn,
+				Values: []string{node}}}}}}},
 	}}
 }

@@ -51,7 +51,8 @@ func (p *pools) openebs() {
 		made := o.experiment.Runs[0].Volumes[0]
 		g.Expect(made.Provisioner).To(gomega.Equal(volume.ProvisionerOpenEBS))
 		if row.Name == "dataset" { // one that the class says, one that only the parent has, and the limit
-			for name, value := range map[string]string{"recordsize": "8192", "compression": "off", "sync": "always", "refquota": "536870912", "quota": "0"} {
+			for name, value := range map[string]string{"recordsize": "8192", "compression": "off", "sync": "always", "refquota": "536870912",
+				"quota": "0"} {
 				g.Expect(made.Properties).To(gomega.HaveKeyWithValue(name, value))
 			}
 		}
@@ -165,7 +166,8 @@ func (p *pools) startNodeService(id string) {
 	}
 	defer func() { _ = file.Close() }()
 	_, _ = theLab.Run(p.t.Context(), p.node, "systemctl", "stop", driverUnit) // of a test that was killed
-	copied, err := theLab.Command(p.t.Context(), p.node, "sh", "-euc", `cat >"$1.new"; chmod 755 "$1.new"; mv "$1.new" "$1"`, "copy", driverProgram)
+	copied, err := theLab.Command(p.t.Context(), p.node, "sh", "-euc", `cat >"$1.new"; chmod 755 "$1.new"; mv "$1.new" "$1"`, "copy",
+		driverProgram)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -180,7 +182,8 @@ func (p *pools) startNodeService(id string) {
 func (p *pools) removeDriver() {
 	ctx, cancel := afterwards(p.t)
 	defer cancel()
-	for _, words := range [][]string{{"systemctl", "stop", driverUnit}, {"rm", "-rf", driverProgram, "/var/lib/kubelet/plugins/" + zfsdriver.Name}} {
+	for _, words := range [][]string{{"systemctl", "stop", driverUnit},
+		{"rm", "-rf", driverProgram, "/var/lib/kubelet/plugins/" + zfsdriver.Name}} {
 		if _, err := theLab.Run(ctx, p.node, words...); err != nil {
 			p.t.Errorf("%v", err)
 		}

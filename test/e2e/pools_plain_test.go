@@ -34,9 +34,11 @@ var plainCases = []plainCase{
 	{name: "fio-two-jobs", phases: twoJobs, metric: "readOperationsPerSecond"},
 	{name: "redo", phases: `{name: it, measure: {workload: {redo: {duration: 5s}}}}`, metric: "writeOperationsPerSecond"},
 	{name: "fio-write", phases: fmt.Sprintf(oneJob, "write"), metric: "writeOperationsPerSecond"},
-	{name: "oltp", phases: `{name: fill, fill: {size: 32Mi}}, {name: it, measure: {workload: {oltp: {duration: 5s}}}}`, metric: "readOperationsPerSecond"},
+	{name: "oltp", phases: `{name: fill, fill: {size: 32Mi}}, {name: it, measure: {workload: {oltp: {duration: 5s}}}}`,
+		metric: "readOperationsPerSecond"},
 	{name: "scan", phases: `{name: fill, fill: {size: 32Mi}}, {name: it, measure: {workload: {scan: {}}}}`, metric: "readBytesPerSecond"},
-	{name: "fio-after-fill", phases: `{name: fill, fill: {size: 32Mi}}, ` + fmt.Sprintf(oneJob, "randwrite"), metric: "writeOperationsPerSecond"},
+	{name: "fio-after-fill", phases: `{name: fill, fill: {size: 32Mi}}, ` + fmt.Sprintf(oneJob, "randwrite"),
+		metric: "writeOperationsPerSecond"},
 }
 
 // plain runs what newcomers try first, on datasets and volumes of the agent.

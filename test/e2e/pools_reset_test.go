@@ -18,8 +18,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// resets keep a pool from one repetition to the next: with Dataset the second begins on a new dataset, with None on what the first has left.
-// What somebody else puts on such a pool keeps it.
+// resets keep a pool from one repetition to the next: with Dataset the second begins on a new dataset, with None on what the first has
+// left. What somebody else puts on such a pool keeps it.
 func (p *pools) resets() {
 	s := p.team()
 	before := s.settled()
@@ -92,13 +92,14 @@ func (p *pools) kept(s *space, before []string, reset v1alpha1.ResetPolicy) {
 	} else {
 		g.Expect(filled).To(gomega.BeNumerically(">=", 64<<20))
 	}
-	fmt.Printf("reset %s: pool %s, dataset %s and then %s, %d bytes filled in the second run\n", reset, first.poolGUID, first.guid, second.guid, filled)
+	fmt.Printf("reset %s: pool %s, dataset %s and then %s, %d bytes filled in the second run\n", reset, first.poolGUID, first.guid,
+		second.guid, filled)
 	g.Expect(p.run("zpool", "list", "-H")).To(gomega.BeEmpty(), "a pool outlives its benchmark")
 	s.leavesNothing(before, benchmark)
 }
 
-// keptWithAStranger puts a dataset on the kept pool by hand. The next run does not begin on it, and it is not destroyed with it, until it is
-// taken away. Then the run goes on, on a new pool.
+// keptWithAStranger puts a dataset on the kept pool by hand. The next run does not begin on it, and it is not destroyed with it, until it
+// is taken away. Then the run goes on, on a new pool.
 func (p *pools) keptWithAStranger(s *space, before []string) {
 	g := gomega.NewWithT(p.t)
 	benchmark := p.twice(s, "kept-stranger", v1alpha1.ResetNone)

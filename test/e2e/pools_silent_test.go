@@ -15,8 +15,8 @@ import (
 // releasePatience is ample for a release, which waits for nothing on the node: less than any look at a disk may take.
 const releasePatience = 25 * time.Second
 
-// silentDisk lets two disks answer nothing any more: one with a pool on it, and one that a pool is to be made on. Other pools of the node are made
-// and destroyed meanwhile, and the stuck one is released.
+// silentDisk lets two disks answer nothing any more: one with a pool on it, and one that a pool is to be made on. Other pools of the node
+// are made and destroyed meanwhile, and the stuck one is released.
 func (p *pools) silentDisk() {
 	g := gomega.NewWithT(p.t)
 	restarts := p.agentPod().Status.ContainerStatuses[0].RestartCount
@@ -31,7 +31,8 @@ func (p *pools) silentDisk() {
 	if err := cluster.Delete(p.t.Context(), stuck); err != nil {
 		p.t.Fatal(err)
 	}
-	g.Expect(p.says(never, v1alpha1.ReasonPoolDeviceRefused)).To(gomega.And(gomega.ContainSubstring(p.on(3)), gomega.ContainSubstring("answer")))
+	g.Expect(p.says(never, v1alpha1.ReasonPoolDeviceRefused)).To(gomega.And(gomega.ContainSubstring(p.on(3)),
+		gomega.ContainSubstring("answer")))
 
 	started := time.Now()
 	fine := p.make("fine", `{vdevs: [{devices: [$4]}], datasets: [{path: data, mounted: true}]}`)

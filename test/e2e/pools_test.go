@@ -121,7 +121,8 @@ func (p *pools) agentAvailable() {
 	agents := &appsv1.DaemonSet{}
 	eventually(p.t, "the agents are available", func(g gomega.Gomega) {
 		g.Expect(cluster.Get(p.t.Context(), client.ObjectKey{Namespace: agentNamespace, Name: "storagebench-agent"}, agents)).To(gomega.Succeed())
-		g.Expect(agents.Status.NumberAvailable).To(gomega.BeEquivalentTo(len(nodes)), "is %s in the lab? 'make lab-load LAB=%s' brings it", agentImage, theLab.Name)
+		g.Expect(agents.Status.NumberAvailable).To(gomega.BeEquivalentTo(len(nodes)), "is %s in the lab? 'make lab-load LAB=%s' brings it",
+			agentImage, theLab.Name)
 		g.Expect(agents.Status.ObservedGeneration).To(gomega.Equal(agents.Generation))
 	})
 	fmt.Printf("operator: %d agents are available after %.0f s\n", len(nodes), time.Since(started).Seconds())
@@ -196,7 +197,8 @@ func (p *pools) change(pool *v1alpha1.BenchmarkPool, change func()) {
 		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(pool), pool)).To(gomega.Succeed())
 		before := pool.DeepCopy()
 		change()
-		g.Expect(cluster.Patch(p.t.Context(), pool, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))).To(gomega.Succeed())
+		g.Expect(cluster.Patch(p.t.Context(), pool,
+			client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))).To(gomega.Succeed())
 	})
 }
 
@@ -239,7 +241,9 @@ func (p *pools) script(text string) string {
 
 // property reads an effective property from the status.
 func property(pool *v1alpha1.BenchmarkPool, dataset, name string) string {
-	at := slices.IndexFunc(pool.Status.Properties, func(one v1alpha1.EffectiveProperty) bool { return one.Dataset == dataset && one.Name == name })
+	at := slices.IndexFunc(pool.Status.Properties, func(one v1alpha1.EffectiveProperty) bool {
+		return one.Dataset == dataset && one.Name == name
+	})
 	if at < 0 {
 		return ""
 	}
@@ -285,7 +289,8 @@ func uninstallPools(t *testing.T) {
 func (p *pools) agentPod() *corev1.Pod {
 	p.t.Helper()
 	var pods corev1.PodList
-	if err := cluster.List(p.t.Context(), &pods, client.InNamespace(agentNamespace), client.MatchingFields{"spec.nodeName": p.node}); err != nil {
+	if err := cluster.List(p.t.Context(), &pods, client.InNamespace(agentNamespace),
+		client.MatchingFields{"spec.nodeName": p.node}); err != nil {
 		p.t.Fatal(err)
 	}
 	for i := range pods.Items {

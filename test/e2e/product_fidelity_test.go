@@ -40,7 +40,9 @@ func TestFidelity(t *testing.T) {
 	s := newSpace(t, levelRestricted)
 	f := &fidelity{space: s, pod: "fidelity"}
 	f.start()
-	f.run(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: ptr.To(v1alpha1.Amount{Quantity: *resource.NewQuantity(fidelitySeconds*fidelityRate, resource.BinarySI)})}})
+	f.run(v1alpha1.Phase{Name: "fill",
+		Fill: &v1alpha1.FillPhase{Size: ptr.To(v1alpha1.Amount{Quantity: *resource.NewQuantity(fidelitySeconds*fidelityRate,
+			resource.BinarySI)})}})
 	lasting := &v1alpha1.Duration{Duration: metav1.Duration{Duration: fidelitySeconds * time.Second}}
 	for _, c := range []struct {
 		name, unit string
@@ -48,7 +50,8 @@ func TestFidelity(t *testing.T) {
 		metrics    []string
 		plain      func(job plainJob) float64
 	}{
-		{"oltp, 8 KiB, 25% updates, 8 workers", "IOPS", v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{Workers: 8, UpdatePercent: 25, Duration: lasting}},
+		{"oltp, 8 KiB, 25% updates, 8 workers", "IOPS",
+			v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{Workers: 8, UpdatePercent: 25, Duration: lasting}},
 			[]string{"readOperationsPerSecond", "writeOperationsPerSecond"}, func(job plainJob) float64 { return job.Read.IOPS + job.Write.IOPS }},
 		{"scan, 128 KiB, one region", "MB/s", v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{Regions: 1}},
 			[]string{"readBytesPerSecond"}, func(job plainJob) float64 { return job.Read.BytesPerSecond }},
@@ -59,7 +62,8 @@ func TestFidelity(t *testing.T) {
 		fmt.Printf("%s: fio by the runner %.2f %s, plain fio %.2f %s; ratio of medians %s\n",
 			c.name, scale*bench.Median(runner), c.unit, scale*bench.Median(plain), c.unit, ratio)
 		if !ratio.Within(fidelityTolerance) {
-			t.Errorf("%s: the ratio or its interval is more than %.0f%% away from 1\nrunner %.0f\nplain %.0f", c.name, 100*fidelityTolerance, runner, plain)
+			t.Errorf("%s: the ratio or its interval is more than %.0f%% away from 1\nrunner %.0f\nplain %.0f", c.name, 100*fidelityTolerance, runner,
+				plain)
 		}
 	}
 }
@@ -79,7 +83,8 @@ func (f *fidelity) start() {
 	f.space.start(f.pod, on(nodes[0]), attached(claim.Name), command("fio", "--server=sock:/tmp/idle"), func(pod *corev1.Pod) {
 		container := &pod.Spec.Containers[0]
 		container.Image, container.SecurityContext.ReadOnlyRootFilesystem = runnerImage, ptr.To(true)
-		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+		pod.Spec.Volumes = append(pod.Spec.Volumes,
+			corev1.Volume{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "scratch", MountPath: "/tmp"})
 	})
 	f.capacity = f.volumeOf(claim.Name).Spec.Capacity.Storage().Value()
@@ -143,14 +148,16 @@ func (f *fidelity) plain(jobFile string) plainJob {
 		Jobs []plainJob `json:"jobs"`
 	}
 	// Warnings come before the JSON.
-	if err := json.Unmarshal([]byte(output[max(strings.Index(output, "{"), 0):]), &report); err != nil || len(report.Jobs) != 1 || report.Jobs[0].Error != 0 {
+	if err := json.Unmarshal([]byte(output[max(strings.Index(output, "{"), 0):]), &report); err != nil || len(report.Jobs) != 1 ||
+		report.Jobs[0].Error != 0 {
 		f.t.Fatalf("plain fio (%v): %s", err, output)
 	}
 	return report.Jobs[0]
 }
 
 // compare measures in pairs. A run before the first pair tells the job file; it is the same every time, for the seed is.
-func (f *fidelity) compare(phase v1alpha1.Phase, metrics []string, figure func(plainJob) float64) (ratio bench.Ratio, runner, plain []float64) {
+func (f *fidelity) compare(phase v1alpha1.Phase, metrics []string,
+	figure func(plainJob) float64) (ratio bench.Ratio, runner, plain []float64) {
 	f.t.Helper()
 	jobFile := f.jobFile(f.run(phase))
 	byRunner := func() {

@@ -46,13 +46,15 @@ func sameThings(t *testing.T) {
 	benchmark := s.concluded("same", fmt.Sprintf(writes, nodes[0])+`
 variants: [{name: a}, {name: b, storageClass: {size: 65Mi}}, {name: c, storageClass: {size: 66Mi}}, {name: d, storageClass: {size: 67Mi}}]
 `)
-	fmt.Printf("%d runs of the same thing took %.0f s\n", len(s.experiment(benchmark).Runs), time.Since(benchmark.CreationTimestamp.Time).Seconds())
+	fmt.Printf("%d runs of the same thing took %.0f s\n", len(s.experiment(benchmark).Runs),
+		time.Since(benchmark.CreationTimestamp.Time).Seconds())
 	for _, metric := range []string{"writeOperationsPerSecond", "writeLatencyMeanNanoseconds"} {
 		fmt.Printf("same thing, %s: %v\n", metric, valuesOf(s.experiment(benchmark), "writes", metric))
 	}
 	verdicts := map[v1alpha1.Verdict]int{}
 	for _, rival := range []v1alpha1.VariantName{"a", "b", "c", "d"} {
-		for _, metric := range []string{"writeOperationsPerSecond", "writeBytesPerSecond", "writeLatencyMeanNanoseconds", "writeLatencyP50Nanoseconds", "writeLatencyP99Nanoseconds"} {
+		for _, metric := range []string{"writeOperationsPerSecond", "writeBytesPerSecond", "writeLatencyMeanNanoseconds",
+			"writeLatencyP50Nanoseconds", "writeLatencyP99Nanoseconds"} {
 			gate := s.judged(benchmark, v1alpha1.Gate{Name: "same", Compare: &v1alpha1.CompareGate{
 				Metric: v1alpha1.MetricPath("writes." + metric), To: "Variant", Variant: rival}})
 			verdicts[gate.Verdict]++
@@ -79,7 +81,8 @@ gates: [{name: no-slower, compare: {metric: writes.writeOperationsPerSecond, to:
 	text, err := baseline.Encode()
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	fmt.Printf("accepted: %v, warnings %v\n", valuesOf(s.experiment(benchmark), "writes", "writeOperationsPerSecond"), warnings)
-	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "accepted", Labels: map[string]string{v1alpha1.LabelBenchmark: benchmark.Name}},
+	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "accepted",
+		Labels: map[string]string{v1alpha1.LabelBenchmark: benchmark.Name}},
 		Data: map[string]string{results.KeyBaseline: string(text)}})
 	eventually(t, "the baseline is compared with itself", func(g gomega.Gomega) {
 		g.Expect(cluster.Get(t.Context(), client.ObjectKeyFromObject(benchmark), benchmark)).To(gomega.Succeed())
@@ -101,7 +104,8 @@ gates: [{name: no-slower, compare: {metric: writes.writeOperationsPerSecond, to:
 		})
 		s.over(benchmark)
 		gate := benchmark.Status.Gates[0]
-		fmt.Printf("%d IOPS instead of %d: %s: %s\n%v\n", disk.IOPS, gatedIOPS, gate.Verdict, gate.Message, valuesOf(s.experiment(benchmark), "writes", "writeOperationsPerSecond"))
+		fmt.Printf("%d IOPS instead of %d: %s: %s\n%v\n", disk.IOPS, gatedIOPS, gate.Verdict, gate.Message,
+			valuesOf(s.experiment(benchmark), "writes", "writeOperationsPerSecond"))
 		if failed := gate.Verdict == v1alpha1.VerdictFailed; failed != step.failed {
 			t.Errorf("slower by %d%%: %s %s: %s", step.percent, gate.Verdict, gate.Reason, gate.Message)
 		}

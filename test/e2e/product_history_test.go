@@ -42,7 +42,8 @@ gates: [{name: no-decline, compare: {metric: writes.`+declining+`, to: History}}
 		})
 		last = benchmark.Status.Experiment
 		points, gate := s.pointsOf(benchmark), benchmark.Status.Gates[0]
-		fmt.Printf("experiment %d: %d writes a second: %s: %s\n", len(points), pointMedian(points[len(points)-1], declining), gate.Verdict, gate.Message)
+		fmt.Printf("experiment %d: %d writes a second: %s: %s\n", len(points), pointMedian(points[len(points)-1], declining), gate.Verdict,
+			gate.Message)
 		if gate.Verdict == v1alpha1.VerdictFailed || len(points) >= allExperiments {
 			g.Expect(gate.Verdict).To(gomega.Equal(v1alpha1.VerdictFailed), gate.Message)
 			g.Expect(throttled).NotTo(gomega.BeZero(), "it was Failed before anything was slower")
@@ -67,7 +68,8 @@ gates: [{name: no-decline, compare: {metric: writes.`+declining+`, to: History}}
 
 func (s *space) historyOf(benchmark *v1alpha1.StorageBenchmark) *history.Series {
 	var stored corev1.ConfigMap
-	if err := cluster.Get(s.t.Context(), client.ObjectKey{Namespace: benchmark.Namespace, Name: naming.HistoryName(benchmark.Name)}, &stored); err != nil {
+	if err := cluster.Get(s.t.Context(), client.ObjectKey{Namespace: benchmark.Namespace, Name: naming.HistoryName(benchmark.Name)},
+		&stored); err != nil {
 		return &history.Series{}
 	}
 	series, err := history.Decode([]byte(stored.Data[history.Key]))

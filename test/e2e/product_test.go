@@ -62,7 +62,9 @@ func (s *space) ended(benchmark *v1alpha1.StorageBenchmark, verdict v1alpha1.Ver
 	g.Expect(string(passed.Status)).To(gomega.Equal(status), passed.Message)
 	g.Expect(benchmark.Status.NodeName).To(gomega.Equal(nodes[0]))
 	image := runnerImage
-	if slices.ContainsFunc(benchmark.Spec.Phases, func(phase v1alpha1.Phase) bool { return phase.Measure != nil && phase.Measure.Workload.Postgres != nil }) {
+	if slices.ContainsFunc(benchmark.Spec.Phases, func(phase v1alpha1.Phase) bool {
+		return phase.Measure != nil && phase.Measure.Workload.Postgres != nil
+	}) {
 		image = postgresImage
 	}
 	g.Expect(benchmark.Status.RunnerImage).To(gomega.Equal(image))
@@ -73,7 +75,8 @@ func (s *space) ended(benchmark *v1alpha1.StorageBenchmark, verdict v1alpha1.Ver
 	g.Expect(o.experiment.State).To(gomega.Equal(state))
 	g.Expect(o.experiment.Verdict).To(gomega.Equal(string(verdict)))
 	g.Expect(o.report).To(gomega.HavePrefix(fmt.Sprintf("# %s/%s: %s\n", s.name, benchmark.Name, verdict)))
-	fmt.Printf("benchmark %s: %s %.0f s after it was made: %s\n", benchmark.Name, verdict, time.Since(benchmark.CreationTimestamp.Time).Seconds(), passed.Message)
+	fmt.Printf("benchmark %s: %s %.0f s after it was made: %s\n", benchmark.Name, verdict,
+		time.Since(benchmark.CreationTimestamp.Time).Seconds(), passed.Message)
 	return o
 }
 
@@ -85,8 +88,10 @@ func (s *space) over(benchmark *v1alpha1.StorageBenchmark) {
 		if stalled := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionStalled); stalled != nil {
 			gomega.StopTrying(stalled.Reason + ": " + stalled.Message).Now()
 		}
-		g.Expect(meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionComplete)).To(gomega.BeTrue(), "%v", benchmark.Status.Conditions)
-	}).WithTimeout(time.Duration(max(1, len(benchmark.Spec.Variants)/2))*benchmarkPatience).WithPolling(polling).Should(gomega.Succeed(), "benchmark "+benchmark.Name+" is complete")
+		g.Expect(meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionComplete)).To(gomega.BeTrue(), "%v",
+			benchmark.Status.Conditions)
+	}).WithTimeout(time.Duration(max(1, len(benchmark.Spec.Variants)/2))*benchmarkPatience).WithPolling(polling).Should(gomega.Succeed(),
+		"benchmark "+benchmark.Name+" is complete")
 }
 
 // completed waits for the results of a benchmark of which no run was given up.
@@ -234,7 +239,8 @@ func (s *space) phasePods(benchmark *v1alpha1.StorageBenchmark, phase string) []
 func (s *space) jobs(benchmark *v1alpha1.StorageBenchmark) []batchv1.Job {
 	s.t.Helper()
 	var jobs batchv1.JobList
-	if err := cluster.List(s.t.Context(), &jobs, client.InNamespace(s.name), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}); err != nil {
+	if err := cluster.List(s.t.Context(), &jobs, client.InNamespace(s.name),
+		client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}); err != nil {
 		s.t.Fatal(err)
 	}
 	return jobs.Items

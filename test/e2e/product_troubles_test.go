@@ -155,7 +155,8 @@ func diskFull(t *testing.T) {
 		}
 	})
 	const room = 600 << 20 // of which the runner leaves a twentieth of the file system to others
-	if _, err := theLab.Run(t.Context(), nodes[0], "sh", "-euc", `free=$(stat -f -c '%a * %S' "$(dirname "$1")"); fallocate -l $(($free - $2)) "$1"`,
+	if _, err := theLab.Run(t.Context(), nodes[0], "sh", "-euc",
+		`free=$(stat -f -c '%a * %S' "$(dirname "$1")"); fallocate -l $(($free - $2)) "$1"`,
 		"sh", ballast, fmt.Sprint(room)); err != nil {
 		t.Fatal(err)
 	}

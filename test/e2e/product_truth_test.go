@@ -57,10 +57,12 @@ func TestTruth(t *testing.T) {
 		throttle(t, disk)
 		points = append(points, s.truth(disk)...)
 	}
-	fmt.Printf("\nA StorageBenchmark on disk %s of node %s, whose limits are known (%.0f s):\n\n%s\n", disk.Name, nodes[0], time.Since(started).Seconds(), bench.Table(points, tolerance))
+	fmt.Printf("\nA StorageBenchmark on disk %s of node %s, whose limits are known (%.0f s):\n\n%s\n", disk.Name, nodes[0],
+		time.Since(started).Seconds(), bench.Table(points, tolerance))
 	for _, point := range points {
 		if !point.Within(tolerance) {
-			t.Errorf("%s: measured %.0f %s at a limit of %.0f, which is %+.2f%% and may be %.0f%%", point.Name, point.Measured, point.Unit, point.Limit, 100*point.Error(), 100*tolerance)
+			t.Errorf("%s: measured %.0f %s at a limit of %.0f, which is %+.2f%% and may be %.0f%%", point.Name, point.Measured, point.Unit,
+				point.Limit, 100*point.Error(), 100*tolerance)
 		}
 	}
 }

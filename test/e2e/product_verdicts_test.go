@@ -68,7 +68,8 @@ gates:
 	iops, bytes := o.documents["oltp"].Metrics["readOperationsPerSecond"], o.documents["scan"].Metrics["readBytesPerSecond"]
 	fmt.Printf("block volume: %d IOPS of %d, %.1f of %.1f MB/s\n", iops, disk.IOPS, float64(bytes)/1e6, float64(disk.BytesPerSecond)/1e6)
 	g.Expect(iops).To(gomega.BeNumerically("~", disk.IOPS, tolerance*float64(disk.IOPS)))
-	g.Expect(bytes).To(gomega.BeNumerically("~", disk.BytesPerSecond, tolerance*float64(disk.BytesPerSecond)), "regions from %d to %d bytes per second",
+	g.Expect(bytes).To(gomega.BeNumerically("~", disk.BytesPerSecond, tolerance*float64(disk.BytesPerSecond)),
+		"regions from %d to %d bytes per second",
 		o.documents["scan"].Metrics["slowestRegionReadBytesPerSecond"], o.documents["scan"].Metrics["fastestRegionReadBytesPerSecond"])
 	g.Expect(o.documents["scan"].Metrics["readBytes"]).To(gomega.BeEquivalentTo(100 << 20))
 	s.leavesNothing(before, benchmark)
@@ -92,7 +93,8 @@ gates:
 	verdicts := map[string]v1alpha1.Verdict{}
 	for _, gate := range benchmark.Status.Gates {
 		verdicts[string(gate.Name)] = gate.Verdict
-		g.Expect(gate.Message).To(gomega.ContainSubstring(fmt.Sprint(o.documents["oltp"].Metrics["readOperationsPerSecond"])), "the figure is told")
+		g.Expect(gate.Message).To(gomega.ContainSubstring(fmt.Sprint(o.documents["oltp"].Metrics["readOperationsPerSecond"])),
+			"the figure is told")
 	}
 	g.Expect(verdicts).To(gomega.Equal(map[string]v1alpha1.Verdict{"reads": v1alpha1.VerdictPassed, "miracle": v1alpha1.VerdictFailed}))
 	g.Expect(o.junitOf(g)).To(gomega.Equal(junit{Tests: 3, Failures: 1}), o.junit)
@@ -120,7 +122,8 @@ func plausible(g *gomega.WithT, document results.PhaseDocument, disk vm.Disk) {
 	}
 	for _, of := range []string{"read", "write"} {
 		if m[of+"Operations"] > 0 {
-			quantiles := []int64{1, m[of+"LatencyP50Nanoseconds"], m[of+"LatencyP95Nanoseconds"], m[of+"LatencyP99Nanoseconds"], m[of+"LatencyMaxNanoseconds"]}
+			quantiles := []int64{1, m[of+"LatencyP50Nanoseconds"], m[of+"LatencyP95Nanoseconds"], m[of+"LatencyP99Nanoseconds"],
+				m[of+"LatencyMaxNanoseconds"]}
 			g.Expect(slices.IsSorted(quantiles)).To(gomega.BeTrue(), "%s latencies of phase %s: %v", of, document.Phase, quantiles)
 		}
 	}

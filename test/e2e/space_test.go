@@ -122,7 +122,8 @@ func (s *space) describe(ctx context.Context) string {
 		fmt.Fprintf(&told, "claim %s: %s, volume %q\n", claim.Name, claim.Status.Phase, claim.Spec.VolumeName)
 	}
 	for _, event := range events.Items {
-		fmt.Fprintf(&told, "event %s %s/%s %s: %s\n", event.LastTimestamp.Format(time.TimeOnly), event.InvolvedObject.Kind, event.InvolvedObject.Name,
+		fmt.Fprintf(&told, "event %s %s/%s %s: %s\n", event.LastTimestamp.Format(time.TimeOnly), event.InvolvedObject.Kind,
+			event.InvolvedObject.Name,
 			event.Reason, event.Message)
 	}
 	return told.String()
@@ -138,7 +139,8 @@ func (s *space) describePod(ctx context.Context, pod *corev1.Pod, told *strings.
 	for _, status := range pod.Status.ContainerStatuses {
 		fmt.Fprintf(told, "  container %s: ready %t, %d restarts, %s\n", status.Name, status.Ready, status.RestartCount, stateOf(status.State))
 		lines := int64(100)
-		log, err := clients.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: status.Name, TailLines: &lines}).DoRaw(ctx)
+		log, err := clients.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: status.Name,
+			TailLines: &lines}).DoRaw(ctx)
 		if err != nil {
 			fmt.Fprintf(told, "  no log: %v\n", err)
 		}

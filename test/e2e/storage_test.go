@@ -34,8 +34,8 @@ wipefs --all --quiet "$device"
 udevadm settle
 `
 
-// blank defines a shell function that leaves nothing on a disk: the agent looks at all of it. A discarded block of the lab's disks is a hole in
-// a file.
+// blank defines a shell function that leaves nothing on a disk: the agent looks at all of it. A discarded block of the lab's disks is a
+// hole in a file.
 const blank = `blank() {
 	blkdiscard -f "$1"
 	blockdev --rereadpt "$1"

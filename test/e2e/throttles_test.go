@@ -103,7 +103,8 @@ func (s *space) fio(pod, device, pattern string, block int) (iops, bytes float64
 		} `json:"jobs"`
 	}
 	// Warnings come before the JSON.
-	if err := json.Unmarshal([]byte(output[max(strings.Index(output, "{"), 0):]), &report); err != nil || len(report.Jobs) != 1 || report.Jobs[0].Error != 0 {
+	if err := json.Unmarshal([]byte(output[max(strings.Index(output, "{"), 0):]), &report); err != nil || len(report.Jobs) != 1 ||
+		report.Jobs[0].Error != 0 {
 		s.t.Fatalf("fio on %s (%v): %s", device, err, output)
 	}
 	return report.Jobs[0].Read.IOPS, report.Jobs[0].Read.Bytes

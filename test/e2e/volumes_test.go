@@ -137,7 +137,8 @@ func TestBlockVolume(t *testing.T) {
 func (s *space) blockContent(pod string, offsets []string, wanted string) {
 	s.t.Helper()
 	for _, flags := range []string{"skip_bytes,direct", "skip_bytes"} {
-		others := s.must(pod, `for offset in "${@:4}"; do dd if="$1" bs=64k count=16 skip="$offset" iflag="$2" status=none; done | LC_ALL=C tr -d "\\$3" | wc -c`,
+		others := s.must(pod,
+			`for offset in "${@:4}"; do dd if="$1" bs=64k count=16 skip="$offset" iflag="$2" status=none; done | LC_ALL=C tr -d "\\$3" | wc -c`,
 			append([]string{blockPath, flags, wanted}, offsets...)...)
 		if others != "0" {
 			s.t.Fatalf("reading %s with %s: %s bytes of %d MiB are not %s", blockPath, flags, others, len(offsets), wanted)

@@ -24,15 +24,18 @@ func TestZFS(t *testing.T) {
 			g, s := gomega.NewWithT(t), newSpace(t, levelPrivileged)
 			pod, name := s.start("zfs", on(node), privileged).Name, poolPrefix+"pool"
 			sum := s.must(pod, makePool, name, disk)
-			g.Expect(s.must(pod, `zpool get -Hp -o value ashift "$1"; zfs get -Hp -o value recordsize "$1/data"`, name)).To(gomega.Equal("12\n16384"))
-			g.Expect(s.must(pod, `zpool list -Hp -o health,fragmentation "$1"; zfs get -Hp -o value mounted "$1/data"`, name)).To(gomega.Equal("ONLINE\t0\nyes"))
+			g.Expect(s.must(pod, `zpool get -Hp -o value ashift "$1"; zfs get -Hp -o value recordsize "$1/data"`,
+				name)).To(gomega.Equal("12\n16384"))
+			g.Expect(s.must(pod, `zpool list -Hp -o health,fragmentation "$1"; zfs get -Hp -o value mounted "$1/data"`,
+				name)).To(gomega.Equal("ONLINE\t0\nyes"))
 			status, err := s.status(pod, name)
 			g.Expect(err).NotTo(gomega.HaveOccurred())
 			g.Expect(status.State).To(gomega.Equal("ONLINE"))
 			g.Expect(status.Vdevs).To(gomega.HaveKey(name))
 			g.Expect(status.Vdevs[name].errors()).To(gomega.BeZero())
 			// Read from the disk: nothing is cached of a pool that was exported.
-			g.Expect(s.must(pod, `zpool export "$1" && zpool import -o cachefile=none -d /dev/disk/by-id "$1" && sha256sum "/$1/data/file"`, name)).To(gomega.Equal(sum))
+			g.Expect(s.must(pod, `zpool export "$1" && zpool import -o cachefile=none -d /dev/disk/by-id "$1" && sha256sum "/$1/data/file"`,
+				name)).To(gomega.Equal(sum))
 			fmt.Printf("pool on %s/%s: %s\n", node, made.Disks[0].Name, s.must(pod, `zpool version | xargs`))
 			s.must(pod, `zpool destroy "$1"`, name)
 			g.Expect(s.must(pod, `zpool list -H -o name`)).NotTo(gomega.ContainSubstring(name))

@@ -102,10 +102,12 @@ func (m *machine) inspect(t *testing.T, executions []sim.Execution) ending {
 	plain := func(text string) string { return strings.ReplaceAll(text, benchmark.Status.Experiment, "HASH") }
 	end := ending{
 		Verdict: benchmark.Status.Verdict, Gates: benchmark.Status.Gates, Summary: benchmark.Status.Summary,
-		Progress: *benchmark.Status.Progress, Leftovers: m.leftovers(t, &batchv1.JobList{}, &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}, &coordinationv1.LeaseList{}),
+		Progress: *benchmark.Status.Progress, Leftovers: m.leftovers(t, &batchv1.JobList{}, &corev1.PodList{},
+			&corev1.PersistentVolumeClaimList{}, &coordinationv1.LeaseList{}),
 	}
 	for _, condition := range benchmark.Status.Conditions {
-		end.Conditions = append(end.Conditions, plain(fmt.Sprintf("%s=%s %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message)))
+		end.Conditions = append(end.Conditions,
+			plain(fmt.Sprintf("%s=%s %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message)))
 	}
 	slices.Sort(end.Conditions)
 	var runs v1alpha1.BenchmarkRunList
@@ -118,7 +120,8 @@ func (m *machine) inspect(t *testing.T, executions []sim.Execution) ending {
 	}
 	for _, run := range runs.Items {
 		valid := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionValid)
-		end.Runs = append(end.Runs, plain(fmt.Sprintf("%s %s valid=%s %s phases=%d", run.Name, run.Spec.Variant, valid.Status, valid.Message, len(run.Status.Phases))))
+		end.Runs = append(end.Runs, plain(fmt.Sprintf("%s %s valid=%s %s phases=%d", run.Name, run.Spec.Variant, valid.Status, valid.Message,
+			len(run.Status.Phases))))
 	}
 	for _, stored := range maps.Items {
 		end.ConfigMaps = append(end.ConfigMaps, plain(stored.Name))

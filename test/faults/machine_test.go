@@ -82,7 +82,8 @@ func newMachine(ctx context.Context, config *rest.Config, name string) (*machine
 	if err := live.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		return nil, err
 	}
-	m.cluster, err = sim.New(config, sim.Options{Namespaces: []string{name}, Nodes: []string{m.node}, Collects: func() bool { return m.deleted }})
+	m.cluster, err = sim.New(config, sim.Options{Namespaces: []string{name}, Nodes: []string{m.node},
+		Collects: func() bool { return m.deleted }})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,8 @@ var (
 
 // wake reconciles an object if a watch has shown something new since the last time. It reports whether a queue would
 // try again by itself.
-func (m *manager) wake(ctx context.Context, object client.Object, watches []reflect.Type, reconciler reconcile.Reconciler) (again bool, err error) {
+func (m *manager) wake(ctx context.Context, object client.Object, watches []reflect.Type,
+	reconciler reconcile.Reconciler) (again bool, err error) {
 	key := fmt.Sprintf("%T %s", object, object.GetUID())
 	shown := m.view.shown(watches)
 	if m.seen[key] == shown {
@@ -187,7 +189,8 @@ func (m *machine) watchWrites(when moment, v *view) client.Client {
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
 			return write("delete", object, func() error { return c.Delete(ctx, object, options...) })
 		},
-		SubResourceUpdate: func(ctx context.Context, c client.Client, subresource string, object client.Object, options ...client.SubResourceUpdateOption) error {
+		SubResourceUpdate: func(ctx context.Context, c client.Client, subresource string, object client.Object,
+			options ...client.SubResourceUpdateOption) error {
 			return write("update "+subresource+" of", object, func() error { return c.SubResource(subresource).Update(ctx, object, options...) })
 		},
 		DeleteAllOf: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteAllOfOption) error {

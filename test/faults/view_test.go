@@ -43,7 +43,8 @@ type kindView struct {
 }
 
 func newView(live client.Client, namespace, node string, lag int, seed uint64) *view {
-	v := &view{live: live, namespace: namespace, node: node, lag: lag, random: rand.New(rand.NewPCG(seed, 1)), kinds: map[reflect.Type]*kindView{}}
+	v := &view{live: live, namespace: namespace, node: node, lag: lag, random: rand.New(rand.NewPCG(seed, 1)),
+		kinds: map[reflect.Type]*kindView{}}
 	for _, list := range []client.ObjectList{
 		&v1alpha1.StorageBenchmarkList{}, &v1alpha1.BenchmarkRunList{}, &batchv1.JobList{}, &corev1.PodList{},
 		&corev1.PersistentVolumeClaimList{}, &corev1.ConfigMapList{}, &corev1.EventList{}, &coordinationv1.LeaseList{},

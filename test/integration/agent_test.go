@@ -41,10 +41,12 @@ func startAgent(l *lab, config *rest.Config, node string) {
 	l.must(err)
 	host, disks, turns := zfs.New(noZFS{}), &guard.Bounded{Disks: device.NewNode(l.t.TempDir())}, &guard.Turns{}
 	recorder := manager.GetEventRecorder("storagebench-agent")
-	pools := &pool.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder, NodeName: node, ZFS: host, Disks: disks, Turns: turns}
+	pools := &pool.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder, NodeName: node, ZFS: host,
+		Disks: disks, Turns: turns}
 	l.must(pools.SetupWithManager(manager))
-	operations := &operation.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder, NodeName: node, Agent: "life-1",
-		ZFS: host, Disks: disks, Root: l.t.TempDir(), Turns: turns, Clock: clock.RealClock{}}
+	operations := &operation.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder, NodeName: node,
+		Agent: "life-1",
+		ZFS:   host, Disks: disks, Root: l.t.TempDir(), Turns: turns, Clock: clock.RealClock{}}
 	l.must(operations.SetupWithManager(manager))
 	l.background("the agent", manager.Start)
 }
@@ -58,10 +60,12 @@ func TestAgentRights(t *testing.T) {
 	startAgent(l, config, node)
 	finalizers := []string{v1alpha1.FinalizerTeardown}
 	objects := []client.Object{
-		&v1alpha1.BenchmarkPool{ObjectMeta: metav1.ObjectMeta{Name: "of-agent", Finalizers: finalizers}, Spec: v1alpha1.BenchmarkPoolSpec{NodeName: node,
-			PoolTemplate: v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/nvme-LAB_A"}}}}}},
-		&v1alpha1.PoolOperation{ObjectMeta: metav1.ObjectMeta{Name: "of-agent", Finalizers: finalizers}, Spec: v1alpha1.PoolOperationSpec{NodeName: node, Pool: "of-agent",
-			Action: v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "7"}}}},
+		&v1alpha1.BenchmarkPool{ObjectMeta: metav1.ObjectMeta{Name: "of-agent", Finalizers: finalizers},
+			Spec: v1alpha1.BenchmarkPoolSpec{NodeName: node,
+				PoolTemplate: v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/nvme-LAB_A"}}}}}},
+		&v1alpha1.PoolOperation{ObjectMeta: metav1.ObjectMeta{Name: "of-agent", Finalizers: finalizers},
+			Spec: v1alpha1.PoolOperationSpec{NodeName: node, Pool: "of-agent",
+				Action: v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "7"}}}},
 	}
 	for _, object := range objects {
 		l.must(l.live.Create(t.Context(), object))

@@ -21,9 +21,10 @@ func TestCacheKeepsLittle(t *testing.T) {
 	const count, size = 20, 250 << 10
 	l := newLab(t, nil)
 	for i := range count {
-		l.must(l.live.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0], Name: fmt.Sprintf("filler-%d", i),
-			Labels:      map[string]string{v1alpha1.LabelBenchmark: "b", v1alpha1.LabelBenchmarkUID: "u", "team": "a"},
-			Annotations: map[string]string{"note": strings.Repeat("x", size), v1alpha1.AnnotationVerdict: "Passed"}}}))
+		l.must(l.live.Create(t.Context(),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0], Name: fmt.Sprintf("filler-%d", i),
+				Labels:      map[string]string{v1alpha1.LabelBenchmark: "b", v1alpha1.LabelBenchmarkUID: "u", "team": "a"},
+				Annotations: map[string]string{"note": strings.Repeat("x", size), v1alpha1.AnnotationVerdict: "Passed"}}}))
 	}
 	scheme, err := controllers.Scheme()
 	l.must(err)

@@ -33,7 +33,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestDeleteWithAnOrphan deletes a benchmark that no longer owns its run, as 'kubectl delete --cascade=orphan' leaves them: the run goes too.
+// TestDeleteWithAnOrphan deletes a benchmark that no longer owns its run, as 'kubectl delete --cascade=orphan' leaves them: the run goes
+// too.
 func TestDeleteWithAnOrphan(t *testing.T) {
 	t.Parallel()
 	l := start(t, inPhase("read", sim.Script{Hold: true}))
@@ -65,7 +66,8 @@ func TestDeleteInTeardown(t *testing.T) {
 	})
 	l.must(l.live.Delete(t.Context(), benchmark))
 	l.waits(benchmark, v1alpha1.ReasonCleaningUp, "1 runs")
-	gomega.NewWithT(t).Expect(l.left(everyKind()...)).To(gomega.ContainElement(gomega.ContainSubstring("Lease")), "the node is kept until the volume is gone")
+	gomega.NewWithT(t).Expect(l.left(everyKind()...)).To(gomega.ContainElement(gomega.ContainSubstring("Lease")),
+		"the node is kept until the volume is gone")
 	l.must(l.live.Get(t.Context(), client.ObjectKeyFromObject(&claim), &claim))
 	l.changeFinalizers(&claim, nil)
 	l.nothingLeft(everyKind()...)

@@ -59,10 +59,12 @@ func TestExpansionThatCannotBe(t *testing.T) {
 	sixteen := "[1%, 2%, 3%, 4%, 5%, 6%, 7%, 8%, 9%, 10%, 11%, 12%, 13%, 14%, 15%, 16%]"
 	phases := "phases: [{name: fill, fill: {to: 50%}}, {name: more, fill: {to: 90%}}]\n"
 	for _, c := range []struct{ name, spec, reason, words string }{
-		{"too-large", phases + "repetitions: 3\nmatrix: {phases.fill.to: " + sixteen + ", phases.more.to: " + sixteen + "}", v1alpha1.ReasonExpansionTooLarge, "768 runs"},
+		{"too-large", phases + "repetitions: 3\nmatrix: {phases.fill.to: " + sixteen + ", phases.more.to: " + sixteen + "}",
+			v1alpha1.ReasonExpansionTooLarge, "768 runs"},
 		{"bad-value", phases + "repetitions: 1\nmatrix: {phases.fill.to: [40%, 800%]}", v1alpha1.ReasonSpecInvalid, "800%"},
 		{"bad-field", phases + "repetitions: 1\nmatrix: {phases.fill.colour: [40%]}", v1alpha1.ReasonMatrixInvalid, "colour"},
-		{"bad-number", "phases: [{name: read, measure: {workload: {oltp: {workers: 2}}}}]\nmatrix: {phases.read.workers: [many]}", v1alpha1.ReasonMatrixInvalid, "many"},
+		{"bad-number", "phases: [{name: read, measure: {workload: {oltp: {workers: 2}}}}]\nmatrix: {phases.read.workers: [many]}",
+			v1alpha1.ReasonMatrixInvalid, "many"},
 		{"never-due", phases + "schedule: {cron: '0 0 30 2 *'}", v1alpha1.ReasonScheduleInvalid, "never due"},
 	} {
 		benchmark := l.submit(c.name, c.spec)

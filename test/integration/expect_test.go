@@ -23,7 +23,8 @@ func workloadKinds() []client.ObjectList {
 
 // everyKind is all that a benchmark may ever make, with itself.
 func everyKind() []client.ObjectList {
-	return append(workloadKinds(), &coordinationv1.LeaseList{}, &v1alpha1.BenchmarkRunList{}, &v1alpha1.StorageBenchmarkList{}, &corev1.ConfigMapList{})
+	return append(workloadKinds(), &coordinationv1.LeaseList{}, &v1alpha1.BenchmarkRunList{}, &v1alpha1.StorageBenchmarkList{},
+		&corev1.ConfigMapList{})
 }
 
 // left lists what there is of the given kinds in the lab, with the volumes behind its claims.
@@ -91,11 +92,13 @@ func (l *lab) checkFinished(benchmark *v1alpha1.StorageBenchmark, verdict v1alph
 	g := gomega.NewWithT(l.t)
 	status := benchmark.Status
 	g.Expect(status.Verdict).To(gomega.Equal(verdict), "verdict (%s)", ready(status.Conditions).Message)
-	passed := map[v1alpha1.Verdict]metav1.ConditionStatus{v1alpha1.VerdictPassed: metav1.ConditionTrue, v1alpha1.VerdictFailed: metav1.ConditionFalse}[verdict]
+	passed := map[v1alpha1.Verdict]metav1.ConditionStatus{v1alpha1.VerdictPassed: metav1.ConditionTrue,
+		v1alpha1.VerdictFailed: metav1.ConditionFalse}[verdict]
 	if passed == "" {
 		passed = metav1.ConditionUnknown
 	}
-	want := map[string]metav1.ConditionStatus{v1alpha1.ConditionReady: metav1.ConditionTrue, v1alpha1.ConditionComplete: metav1.ConditionTrue, v1alpha1.ConditionPassed: passed}
+	want := map[string]metav1.ConditionStatus{v1alpha1.ConditionReady: metav1.ConditionTrue, v1alpha1.ConditionComplete: metav1.ConditionTrue,
+		v1alpha1.ConditionPassed: passed}
 	got := map[string]metav1.ConditionStatus{}
 	for _, condition := range status.Conditions {
 		got[condition.Type] = condition.Status

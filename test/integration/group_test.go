@@ -184,7 +184,8 @@ func TestGroupIsSpoiledByOne(t *testing.T) {
 		g.Expect(run.Valid).To(gomega.BeFalse())
 	}
 	g.Expect(reasons).To(gomega.Equal([]string{v1alpha1.ReasonPeerInvalid, v1alpha1.ReasonPodEvicted, v1alpha1.ReasonPeerInvalid}))
-	g.Expect(experiment.Runs[0].Message).To(gomega.And(gomega.ContainSubstring("-b of the group, on node "+second), gomega.ContainSubstring("evicted")))
+	g.Expect(experiment.Runs[0].Message).To(gomega.And(gomega.ContainSubstring("-b of the group, on node "+second),
+		gomega.ContainSubstring("evicted")))
 	g.Expect([]string{experiment.Groups[0].Reason, experiment.Groups[1].Reason}).To(gomega.Equal([]string{v1alpha1.ReasonPodEvicted, ""}))
 	g.Expect(experiment.Groups[1].Valid).To(gomega.BeTrue())
 }

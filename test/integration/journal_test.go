@@ -32,7 +32,8 @@ func (l *lab) keepJournal() *journal {
 	l.t.Helper()
 	kept := &journal{}
 	for _, namespace := range l.namespaces {
-		for _, list := range []client.ObjectList{&v1alpha1.StorageBenchmarkList{}, &v1alpha1.BenchmarkRunList{}, &batchv1.JobList{}, &corev1.PodList{}, &corev1.EventList{}} {
+		for _, list := range []client.ObjectList{&v1alpha1.StorageBenchmarkList{}, &v1alpha1.BenchmarkRunList{}, &batchv1.JobList{},
+			&corev1.PodList{}, &corev1.EventList{}} {
 			watching, err := l.live.Watch(context.Background(), list, client.InNamespace(namespace))
 			l.must(err)
 			l.t.Cleanup(watching.Stop)

@@ -78,7 +78,8 @@ func newLabOn(t *testing.T, count int, behaviour sim.Behaviour, moreNamespaces .
 	}, strings.TrimPrefix(t.Name(), "Test")), "-")
 	name = strings.Trim(name[:min(len(name), 50)], "-")
 	// weather_test names a PriorityClass that does not exist: that it does not is found out later than that it may not be named.
-	l := &lab{t: t, limits: experiment.Limits{PriorityClasses: []string{"not-there"}}, namespaces: append([]string{name}, moreNamespaces...), node: "node-" + name, class: "class-" + name, stop: func() {}, clock: &movedClock{}}
+	l := &lab{t: t, limits: experiment.Limits{PriorityClasses: []string{"not-there"}}, namespaces: append([]string{name}, moreNamespaces...),
+		node: "node-" + name, class: "class-" + name, stop: func() {}, clock: &movedClock{}}
 	scheme, err := controllers.Scheme()
 	l.must(err)
 	l.live, err = client.NewWithWatch(config, client.Options{Scheme: scheme})

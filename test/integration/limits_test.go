@@ -34,8 +34,9 @@ func TestLimits(t *testing.T) {
 		change func(*v1alpha1.StorageBenchmarkSpec)
 		says   string
 	}{
-		"deadline":      {func(s *v1alpha1.StorageBenchmarkSpec) { s.Deadline = lasts(1000 * time.Hour) }, "spec.deadline is 1000h"},
-		"startdeadline": {func(s *v1alpha1.StorageBenchmarkSpec) { s.Phases[0].StartDeadline = lasts(time.Hour) }, "startDeadline of phase fill is 1h"},
+		"deadline": {func(s *v1alpha1.StorageBenchmarkSpec) { s.Deadline = lasts(1000 * time.Hour) }, "spec.deadline is 1000h"},
+		"startdeadline": {func(s *v1alpha1.StorageBenchmarkSpec) { s.Phases[0].StartDeadline = lasts(time.Hour) },
+			"startDeadline of phase fill is 1h"},
 		"priority": {func(s *v1alpha1.StorageBenchmarkSpec) { s.PodTemplate.PriorityClassName = "system-node-critical" },
 			"only these PriorityClasses may be named: bench"},
 		"everything": {func(s *v1alpha1.StorageBenchmarkSpec) {
@@ -88,7 +89,8 @@ func TestStuckTeardown(t *testing.T) {
 	stuck := l.submit("stuck", small, func(b *v1alpha1.StorageBenchmark) { b.Spec.Repetitions = 2 })
 	claim := &corev1.PersistentVolumeClaim{}
 	l.eventually("a tenant keeps the claim of the run", func(g gomega.Gomega) {
-		g.Expect(l.live.Get(t.Context(), client.ObjectKey{Namespace: l.namespaces[0], Name: naming.VolumeName(l.firstRun("stuck"))}, claim)).To(gomega.Succeed())
+		g.Expect(l.live.Get(t.Context(), client.ObjectKey{Namespace: l.namespaces[0], Name: naming.VolumeName(l.firstRun("stuck"))},
+			claim)).To(gomega.Succeed())
 		before := claim.DeepCopy()
 		claim.Finalizers = append(claim.Finalizers, foreign)
 		g.Expect(l.live.Patch(t.Context(), claim, client.MergeFrom(before))).To(gomega.Succeed())

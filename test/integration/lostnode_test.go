@@ -41,10 +41,12 @@ func TestOperationOfLostNode(t *testing.T) {
 		g.Expect(l.live.Get(t.Context(), client.ObjectKeyFromObject(operation), operation)).To(gomega.Succeed())
 		condition := ready(operation.Status.Conditions)
 		g.Expect(condition.Reason).To(gomega.Equal(v1alpha1.ReasonPoolNodeGone))
-		g.Expect(condition.Message).To(gomega.And(gomega.ContainSubstring("node node-lost-too is not there"), gomega.ContainSubstring("parameter zfs_txg_timeout may keep the value 7"),
+		g.Expect(condition.Message).To(gomega.And(gomega.ContainSubstring("node node-lost-too is not there"),
+			gomega.ContainSubstring("parameter zfs_txg_timeout may keep the value 7"),
 			gomega.ContainSubstring("kubectl annotate pooloperation lost-parameter storagebench.dev/release-pool=node-lost-too")))
 	})
-	gomega.NewWithT(t).Expect(string(operation.Status.Data)).To(gomega.Equal("what it has to show"), "the manager writes no status from its cache")
+	gomega.NewWithT(t).Expect(string(operation.Status.Data)).To(gomega.Equal("what it has to show"),
+		"the manager writes no status from its cache")
 	changed := operation.DeepCopy()
 	changed.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: node.Name}
 	l.must(l.live.Patch(t.Context(), changed, client.MergeFrom(operation)))
@@ -79,8 +81,9 @@ func TestPoolOfLostNode(t *testing.T) {
 	l.must(l.live.Create(t.Context(), node))
 	pool := &v1alpha1.BenchmarkPool{
 		ObjectMeta: metav1.ObjectMeta{Name: "of-lost-node", Finalizers: []string{v1alpha1.FinalizerTeardown}},
-		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: node.Name, PoolName: "bench0", DeletionPolicy: v1alpha1.DeletionDestroy, PoolTemplate: v1alpha1.PoolTemplate{
-			Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/nvme-LAB_A"}}}}},
+		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: node.Name, PoolName: "bench0", DeletionPolicy: v1alpha1.DeletionDestroy,
+			PoolTemplate: v1alpha1.PoolTemplate{
+				Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/nvme-LAB_A"}}}}},
 	}
 	l.must(l.live.Create(t.Context(), pool))
 	pool.Status.GUID = "12345678901234567890"
@@ -104,8 +107,10 @@ func TestPoolOfLostNode(t *testing.T) {
 		g.Expect(l.live.Get(t.Context(), key, pool)).To(gomega.Succeed())
 		condition := ready(pool.Status.Conditions)
 		g.Expect(condition.Reason).To(gomega.Equal(v1alpha1.ReasonPoolNodeGone))
-		g.Expect(condition.Message).To(gomega.And(gomega.ContainSubstring("node node-lost is not there"), gomega.ContainSubstring("pool bench0 (guid 12345678901234567890)"),
-			gomega.ContainSubstring("/dev/disk/by-id/nvme-LAB_A"), gomega.ContainSubstring("kubectl annotate benchmarkpool of-lost-node storagebench.dev/release-pool=node-lost")))
+		g.Expect(condition.Message).To(gomega.And(gomega.ContainSubstring("node node-lost is not there"),
+			gomega.ContainSubstring("pool bench0 (guid 12345678901234567890)"),
+			gomega.ContainSubstring("/dev/disk/by-id/nvme-LAB_A"),
+			gomega.ContainSubstring("kubectl annotate benchmarkpool of-lost-node storagebench.dev/release-pool=node-lost")))
 	})
 	annotate := func(value string) {
 		t.Helper()

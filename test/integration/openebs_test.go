@@ -112,7 +112,8 @@ func (n *zfsNode) look(ctx context.Context, pool *v1alpha1.BenchmarkPool) error 
 	n.datasets[pool.Name+"/"+string(parent.Path)] = map[string]string{}
 	pool.Status.GUID, pool.Status.SizeBytes, pool.Status.Properties = "700", 4<<30, nil
 	add := func(dataset, name, value string) {
-		pool.Status.Properties = append(pool.Status.Properties, v1alpha1.EffectiveProperty{Dataset: dataset, Name: name, Value: value, Source: "local"})
+		pool.Status.Properties = append(pool.Status.Properties, v1alpha1.EffectiveProperty{Dataset: dataset, Name: name, Value: value,
+			Source: "local"})
 	}
 	for _, name := range []string{"compression", "sync"} {
 		add(pool.Name, name, "standard")
@@ -196,14 +197,16 @@ func TestOpenEBS(t *testing.T) {
 	benchmark := l.submit("asked", fmt.Sprintf(onPools, "provisioner: OpenEBS,"))
 	l.eventually("the benchmark says that there is no driver", func(g gomega.Gomega) {
 		g.Expect(ready(l.get(benchmark).Status.Conditions).Reason).To(gomega.Equal(v1alpha1.ReasonDriverNotInstalled))
-		g.Expect(ready(l.get(benchmark).Status.Conditions).Message).To(gomega.And(gomega.ContainSubstring("install OpenEBS ZFS LocalPV"), gomega.ContainSubstring("provisioner: Local")))
+		g.Expect(ready(l.get(benchmark).Status.Conditions).Message).To(gomega.And(gomega.ContainSubstring("install OpenEBS ZFS LocalPV"),
+			gomega.ContainSubstring("provisioner: Local")))
 	})
 	l.must(l.live.Create(t.Context(), &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: volume.DriverName}}))
 	l.eventually("the benchmark says what is missing", func(g gomega.Gomega) {
 		g.Expect(ready(l.get(benchmark).Status.Conditions).Message).To(gomega.ContainSubstring("but not the kind ZFSVolume"))
 	})
 	l.must(zfsdriver.Install(t.Context(), l.live))
-	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Annotations = map[string]string{"look": "again"} }) // it would after half a minute
+	// it would after half a minute
+	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Annotations = map[string]string{"look": "again"} })
 	driver := &zfsdriver.Driver{Client: l.live, NodeID: "id-of-" + l.node, Run: node.run}
 	stop := l.background("the driver", driver.Work)
 	l.finished(benchmark, v1alpha1.VerdictPassed)
@@ -214,7 +217,8 @@ func TestOpenEBS(t *testing.T) {
 	g.Expect(sources[0]).To(gomega.HavePrefix(naming.RunPoolName(&run, "data") + "/parent/pvc-"))
 	guard.Unlock()
 	g.Expect(node.commands).To(gomega.HaveLen(1))
-	g.Expect(node.commands[0]).To(gomega.And(gomega.ContainSubstring("refquota=67108864"), gomega.ContainSubstring("recordsize=8k"), gomega.Not(gomega.ContainSubstring("sync"))))
+	g.Expect(node.commands[0]).To(gomega.And(gomega.ContainSubstring("refquota=67108864"), gomega.ContainSubstring("recordsize=8k"),
+		gomega.Not(gomega.ContainSubstring("sync"))))
 	g.Expect(run.Status.Volumes[0].Properties).To(gomega.ContainElement(gomega.HaveField("Dataset", sources[0])))
 	l.eventually("nothing of the driver is left", func(g gomega.Gomega) { g.Expect(node.drivenLeft(g)).To(gomega.BeEmpty()) })
 	node.mutex.Lock()

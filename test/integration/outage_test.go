@@ -110,7 +110,8 @@ func TestOutage(t *testing.T) {
 		return len(history(l.journal, func(run *v1alpha1.BenchmarkRun) string { return run.ResourceVersion }))
 	}
 	before := versions()
-	gomega.NewWithT(t).Consistently(versions).WithTimeout(away).WithPolling(time.Second).Should(gomega.Equal(before), "the manager cannot write")
+	gomega.NewWithT(t).Consistently(versions).WithTimeout(away).WithPolling(time.Second).Should(gomega.Equal(before),
+		"the manager cannot write")
 	l.cluster.SetBehaviour(nil)
 	w.setCut(false)
 	mended := time.Now()

@@ -26,7 +26,8 @@ import (
 func marksOf(pool *v1alpha1.BenchmarkPool) []v1alpha1.EffectiveProperty {
 	var marks []v1alpha1.EffectiveProperty
 	for _, mark := range naming.RunMarks(pool) {
-		marks = append(marks, v1alpha1.EffectiveProperty{Dataset: mark.Dataset, Name: mark.Name, Value: pool.Labels[v1alpha1.LabelRunUID], Source: "local"})
+		marks = append(marks, v1alpha1.EffectiveProperty{Dataset: mark.Dataset, Name: mark.Name, Value: pool.Labels[v1alpha1.LabelRunUID],
+			Source: "local"})
 	}
 	return marks
 }

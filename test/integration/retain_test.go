@@ -33,7 +33,8 @@ func TestRetain(t *testing.T) {
 				g.Expect(l.left(append(workloadKinds(), &coordinationv1.LeaseList{})...)).To(gomega.HaveLen(c.kept))
 			})
 			for _, run := range l.runs() {
-				if told := strings.Contains(ready(run.Status.Conditions).Message, "are kept"); told != (run.Spec.Attempt == 1 && c.kept > 0 || c.kept > 4) {
+				if told := strings.Contains(ready(run.Status.Conditions).Message, "are kept"); told != (run.Spec.Attempt == 1 && c.kept > 0 ||
+					c.kept > 4) {
 					t.Errorf("run %s says: %s", run.Name, ready(run.Status.Conditions).Message)
 				}
 			}

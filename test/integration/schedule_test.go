@@ -113,7 +113,8 @@ func TestHistory(t *testing.T) {
 	t.Parallel()
 	l := start(t, nil)
 	g := gomega.NewWithT(t)
-	taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0], Name: "bench-history"}, Data: map[string]string{"mine": "yes"}}
+	taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0], Name: "bench-history"},
+		Data: map[string]string{"mine": "yes"}}
 	l.must(l.live.Create(t.Context(), taken))
 	benchmark := l.submit("bench", small)
 	first := l.finished(benchmark, v1alpha1.VerdictPassed)
@@ -149,7 +150,8 @@ func TestHistory(t *testing.T) {
 		})
 	}
 	points := l.history(benchmark).Points
-	g.Expect([]string{points[0].Experiment, points[1].Experiment}).To(gomega.Equal([]string{first.Status.Experiment, second.Status.Experiment}))
+	g.Expect([]string{points[0].Experiment, points[1].Experiment}).To(gomega.Equal([]string{first.Status.Experiment,
+		second.Status.Experiment}))
 	g.Expect(points[0].Metrics).NotTo(gomega.BeEmpty())
 	g.Expect(points[0].Environment).To(gomega.HaveKeyWithValue("node", l.node))
 	g.Expect(points[0].Environment["spec"]).To(gomega.And(gomega.Not(gomega.BeEmpty()), gomega.Equal(points[1].Environment["spec"])))

@@ -74,7 +74,8 @@ func (l *lab) said(fact time.Time, reason string, words ...string) {
 		g.Expect(told).NotTo(gomega.BeZero(), "run says so")
 		g.Expect(passedOn).NotTo(gomega.BeZero(), "benchmark says so")
 	})
-	l.t.Logf("%s: the run says so %v after the fact, the benchmark %v", reason, told.Sub(fact).Round(time.Millisecond), passedOn.Sub(fact).Round(time.Millisecond))
+	l.t.Logf("%s: the run says so %v after the fact, the benchmark %v", reason, told.Sub(fact).Round(time.Millisecond),
+		passedOn.Sub(fact).Round(time.Millisecond))
 	if fact.IsZero() || told.Sub(fact) > soon || passedOn.Sub(fact) > soon {
 		l.t.Errorf("%s is told too late", reason)
 	}
@@ -113,7 +114,8 @@ func TestPodDoesNotStart(t *testing.T) {
 	tooMuch := func(l *lab, b *v1alpha1.StorageBenchmark) {
 		limit := &corev1.LimitRange{}
 		limit.Namespace, limit.Name = l.namespaces[0], "small-pods-only"
-		limit.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}}
+		limit.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer,
+			Max: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}}
 		l.must(l.live.Create(l.t.Context(), limit))
 		cpu := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
 		b.Spec.PodTemplate.Resources = &corev1.ResourceRequirements{Requests: cpu, Limits: cpu}
@@ -127,14 +129,17 @@ func TestPodDoesNotStart(t *testing.T) {
 		reason string
 		words  []string
 	}{
-		{"image", sim.Script{Outcome: sim.ImagePull}, nil, nil, condition("ErrImagePull"), v1alpha1.ReasonImagePullFailed, []string{runnerImage, "not found"}},
+		{"image", sim.Script{Outcome: sim.ImagePull}, nil, nil, condition("ErrImagePull"), v1alpha1.ReasonImagePullFailed,
+			[]string{runnerImage, "not found"}},
 		{"unschedulable", sim.Script{Outcome: sim.Unschedulable, Message: "0/1 nodes are available: 1 Insufficient memory."}, nil, nil,
 			condition(corev1.PodReasonUnschedulable), v1alpha1.ReasonPodUnschedulable, []string{"Insufficient memory"}},
-		{"unbound", sim.Script{Outcome: sim.NeverBind, Message: "pool is out of space"}, nil, nil, event("ProvisioningFailed"), v1alpha1.ReasonVolumeNotBound, []string{"pool is out of space"}},
+		{"unbound", sim.Script{Outcome: sim.NeverBind, Message: "pool is out of space"}, nil, nil, event("ProvisioningFailed"),
+			v1alpha1.ReasonVolumeNotBound, []string{"pool is out of space"}},
 		{"no-volume", sim.Script{}, func(*corev1.PersistentVolumeClaim) string { return "the driver is not there" }, nil,
 			event("ProvisioningFailed"), v1alpha1.ReasonVolumeNotBound, []string{"the driver is not there"}},
 		{"priority", sim.Script{}, nil, missing, event("FailedCreate"), v1alpha1.ReasonPodRejected, []string{"not-there"}},
-		{"limit-range", sim.Script{}, nil, tooMuch, event("FailedCreate"), v1alpha1.ReasonPodRejected, []string{"maximum cpu usage per Container is 1"}},
+		{"limit-range", sim.Script{}, nil, tooMuch, event("FailedCreate"), v1alpha1.ReasonPodRejected,
+			[]string{"maximum cpu usage per Container is 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -202,7 +207,8 @@ func TestRunIsRepeated(t *testing.T) {
 		{"killed", small, sim.Script{Outcome: sim.Kill}, v1alpha1.ReasonPodLost, []string{"phase fill"}},
 		{"node-lost", small, sim.Script{Outcome: sim.LoseNode}, v1alpha1.ReasonPodLost, []string{"node no longer exists"}},
 		{"node-reset", small, sim.Script{Outcome: sim.Reset}, v1alpha1.ReasonNodeRebooted, []string{"phase fill", "rebooted"}},
-		{"failed", small, sim.Script{Outcome: sim.Fail, ExitCode: 42, Message: "fio: no space left"}, v1alpha1.ReasonPodFailed, []string{"exit code 42", "fio: no space left"}},
+		{"failed", small, sim.Script{Outcome: sim.Fail, ExitCode: 42, Message: "fio: no space left"}, v1alpha1.ReasonPodFailed,
+			[]string{"exit code 42", "fio: no space left"}},
 		{"refused", small, sim.Script{Outcome: sim.Reject}, v1alpha1.ReasonPodFailed, []string{"OutOfcpu"}},
 		{"no-result", small, sim.Script{Outcome: sim.NoResult}, v1alpha1.ReasonResultMissing, []string{runnerImage}},
 		{"truncated", small, sim.Script{Outcome: sim.Truncate}, v1alpha1.ReasonResultCorrupt, []string{"phase fill"}},
@@ -330,7 +336,8 @@ func TestForeignNames(t *testing.T) {
 	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0], Name: naming.ResultsName("bench", experiment)}}
 	stored.Data = map[string]string{"precious": "yes"}
 	l.must(l.live.Create(t.Context(), stored))
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0], Name: naming.VolumeName(naming.RunName("bench", experiment, 0, 1))}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0],
+		Name: naming.VolumeName(naming.RunName("bench", experiment, 0, 1))}}
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
 		StorageClassName: &l.class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},

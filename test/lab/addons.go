@@ -98,8 +98,9 @@ func blockVolumes(s *state, n int) []*corev1.PersistentVolume {
 	for _, disk := range s.Options.Volumes {
 		block := corev1.PersistentVolumeBlock
 		volumes = append(volumes, &corev1.PersistentVolume{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"},
-			ObjectMeta: metav1.ObjectMeta{Name: BlockClass + "-" + name + "-" + disk.Name, Labels: map[string]string{labelNode: name, labelDisk: disk.Name}},
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"},
+			ObjectMeta: metav1.ObjectMeta{Name: BlockClass + "-" + name + "-" + disk.Name,
+				Labels: map[string]string{labelNode: name, labelDisk: disk.Name}},
 			Spec: corev1.PersistentVolumeSpec{
 				StorageClassName: BlockClass, VolumeMode: &block, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
@@ -108,7 +109,8 @@ func blockVolumes(s *state, n int) []*corev1.PersistentVolume {
 					Local: &corev1.LocalVolumeSource{Path: "/dev/disk/by-id/virtio-" + name + "-" + disk.Name},
 				},
 				NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{name}}},
+					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn,
+						Values: []string{name}}},
 				}}}},
 			},
 		})

@@ -26,7 +26,8 @@ func (l *Lab) Machine(ctx context.Context, node string) (*vm.Machine, error) {
 	}
 	machine, err := vm.Connect(ctx, l.machine(s, n).Folder)
 	if err != nil {
-		return nil, fmt.Errorf("node %s does not answer (%w): is it switched off? 'make lab-status' tells, 'lab node %s on' starts it", node, err, node)
+		return nil, fmt.Errorf("node %s does not answer (%w): is it switched off? 'make lab-status' tells, 'lab node %s on' starts it", node, err,
+			node)
 	}
 	return machine, nil
 }

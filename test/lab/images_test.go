@@ -74,7 +74,8 @@ func TestServe(t *testing.T) {
 	defer stop()
 	here := strings.Replace(base, controlplane.HostForNodes, "127.0.0.1", 1)
 	root := here[:strings.LastIndex(strings.TrimSuffix(here, "/"), "/")]
-	for url, want := range map[string]string{here + "0": layer + description, here + "1": "", here + "-1": "", here: "", root + "/0": "", root + "/": ""} {
+	for url, want := range map[string]string{here + "0": layer + description, here + "1": "", here + "-1": "", here: "", root + "/0": "",
+		root + "/": ""} {
 		answer, err := http.Get(url) //nolint:gosec,noctx // our own server
 		if err != nil {
 			t.Fatal(err)

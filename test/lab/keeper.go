@@ -38,7 +38,8 @@ func (l *Lab) ensureKeeper() error {
 	if err != nil {
 		return err
 	}
-	if err := proc.Start(exec.Command(program, "keeper", "--name", l.Name), l.Folder, keeperPart, filepath.Join(l.Logs(), keeperPart+".log")); err != nil {
+	if err := proc.Start(exec.Command(program, "keeper", "--name", l.Name), l.Folder, keeperPart,
+		filepath.Join(l.Logs(), keeperPart+".log")); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

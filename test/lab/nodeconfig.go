@@ -75,7 +75,8 @@ func (l *Lab) kubeletFiles(files map[string][]byte, s *state, n int, authority *
 	if err != nil {
 		return err
 	}
-	kubeconfig, err := l.plane(s).IssueKubeconfig(authority, pki.Request{User: "system:node:" + name, Groups: []string{"system:nodes"}}, controlplane.HostForNodes)
+	kubeconfig, err := l.plane(s).IssueKubeconfig(authority, pki.Request{User: "system:node:" + name, Groups: []string{"system:nodes"}},
+		controlplane.HostForNodes)
 	if err != nil {
 		return err
 	}
@@ -102,8 +103,9 @@ func (l *Lab) kubeletFiles(files map[string][]byte, s *state, n int, authority *
 	files["etc/kubernetes/ca.crt"] = authority.Certificate
 	files["etc/kubernetes/kubelet.crt"], files["etc/kubernetes/kubelet.key"] = serving.Certificate, serving.Key
 	// The lab plays the cloud provider: it sets the addresses of the Node object, one of which the node cannot know.
-	files["etc/lab/kubelet.env"] = fmt.Appendf(nil, "KUBELET_ARGS=--config=/etc/kubernetes/kubelet.yaml --kubeconfig=/etc/kubernetes/kubelet.kubeconfig "+
-		"--hostname-override=%s --node-ip=%s --cloud-provider=external\n", name, innerIP(n))
+	files["etc/lab/kubelet.env"] = fmt.Appendf(nil,
+		"KUBELET_ARGS=--config=/etc/kubernetes/kubelet.yaml --kubeconfig=/etc/kubernetes/kubelet.kubeconfig "+
+			"--hostname-override=%s --node-ip=%s --cloud-provider=external\n", name, innerIP(n))
 	return nil
 }
 
@@ -129,15 +131,17 @@ func networkFiles(nodes, n int) map[string][]byte {
 		},
 	}, "", "  ")
 	return map[string][]byte{
-		"etc/hostname":                        []byte(nodeName(n) + "\n"),
-		"etc/hosts":                           []byte(hosts),
-		"etc/resolv.conf":                     []byte("nameserver " + hostDNS + "\n"),
-		"etc/systemd/network/10-eth0.network": []byte("[Match]\nName=eth0\n[Network]\nAddress=" + userIP + "\nGateway=" + controlplane.HostForNodes + "\nLinkLocalAddressing=no\n"),
+		"etc/hostname":    []byte(nodeName(n) + "\n"),
+		"etc/hosts":       []byte(hosts),
+		"etc/resolv.conf": []byte("nameserver " + hostDNS + "\n"),
+		"etc/systemd/network/10-eth0.network": []byte("[Match]\nName=eth0\n[Network]\nAddress=" + userIP + "\nGateway=" +
+			controlplane.HostForNodes + "\nLinkLocalAddressing=no\n"),
 		"etc/systemd/network/20-eth1.network": []byte(inner.String()),
 		"etc/cni/net.d/10-lab.conflist":       conflist,
-		"etc/lab/nftables.conf":               []byte("table ip lab {\n chain out {\n  type nat hook postrouting priority srcnat;\n  oifname \"eth0\" masquerade\n }\n}\n"),
-		"etc/lab/setup":                       []byte(setup),
-		"etc/lab/node":                        fmt.Appendf(nil, "%08x\n", 0x5b000000+n),
+		"etc/lab/nftables.conf": []byte("table ip lab {\n chain out {\n  type nat hook postrouting priority srcnat;\n  oifname " +
+			"\"eth0\" masquerade\n }\n}\n"),
+		"etc/lab/setup": []byte(setup),
+		"etc/lab/node":  fmt.Appendf(nil, "%08x\n", 0x5b000000+n),
 	}
 }
 

@@ -39,11 +39,12 @@ func TestNodeConfig(t *testing.T) {
 	}
 	files, modes := unpack(t, packed)
 	for name, words := range map[string][]string{
-		"etc/hostname":                        {"n2\n"},
-		"etc/hosts":                           {"10.10.0.1 n1\n", "10.10.0.3 n3\n"},
-		"etc/systemd/network/20-eth1.network": {"Address=10.10.0.2/24", "Destination=10.244.1.0/24\nGateway=10.10.0.1", "Destination=10.244.3.0/24\nGateway=10.10.0.3"},
-		"etc/cni/net.d/10-lab.conflist":       {"10.244.2.0/24"},
-		"etc/lab/kubelet.env":                 {"--hostname-override=n2", "--node-ip=10.10.0.2", "--cloud-provider=external"},
+		"etc/hostname": {"n2\n"},
+		"etc/hosts":    {"10.10.0.1 n1\n", "10.10.0.3 n3\n"},
+		"etc/systemd/network/20-eth1.network": {"Address=10.10.0.2/24", "Destination=10.244.1.0/24\nGateway=10.10.0.1",
+			"Destination=10.244.3.0/24\nGateway=10.10.0.3"},
+		"etc/cni/net.d/10-lab.conflist": {"10.244.2.0/24"},
+		"etc/lab/kubelet.env":           {"--hostname-override=n2", "--node-ip=10.10.0.2", "--cloud-provider=external"},
 	} {
 		for _, word := range words {
 			if !strings.Contains(files[name], word) {

@@ -62,7 +62,8 @@ func part(node string) string { return "node-" + node }
 
 // isPart tells a part's log from a step's.
 func isPart(name string) bool {
-	return slices.Contains([]string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", keeperPart}, name) || strings.HasPrefix(name, "node-")
+	return slices.Contains([]string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", keeperPart}, name) ||
+		strings.HasPrefix(name, "node-")
 }
 
 // bootNodes starts the virtual machines that do not run.
@@ -114,7 +115,8 @@ func (l *Lab) formatFiles(ctx context.Context, s *state, n int) error {
 		return err
 	}
 	// Nothing is left to be written later, which would count against the throttle.
-	command := toolroot.Root(s.Tools).Command(ctx, "mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0", disk)
+	command := toolroot.Root(s.Tools).Command(ctx, "mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-E",
+		"lazy_itable_init=0,lazy_journal_init=0", disk)
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("make a file system on %s: %w: %s", disk, err, output)
 	}

@@ -119,7 +119,8 @@ func checkDisk(disk vm.Disk) error {
 		}
 	}
 	if disk.LogicalSector > disk.PhysicalSector {
-		return fmt.Errorf("logical sectors of %d bytes are larger than physical ones of %d bytes: choose larger physical ones", disk.LogicalSector, disk.PhysicalSector)
+		return fmt.Errorf("logical sectors of %d bytes are larger than physical ones of %d bytes: choose larger physical ones",
+			disk.LogicalSector, disk.PhysicalSector)
 	}
 	return nil
 }

@@ -34,7 +34,8 @@ func prerequisites(ctx context.Context, report *progress.Reporter) error {
 	release, _ := os.ReadFile("/etc/os-release")
 	debian := strings.Contains(string(release), "debian")
 	if !debian || os.Getuid() != 0 {
-		return fmt.Errorf("the lab needs %s. On Debian and Ubuntu, run as root: apt-get update && apt-get %s", strings.Join(missing, ", "), strings.Join(words, " "))
+		return fmt.Errorf("the lab needs %s. On Debian and Ubuntu, run as root: apt-get update && apt-get %s", strings.Join(missing, ", "),
+			strings.Join(words, " "))
 	}
 	return report.Step("prerequisites", "installing "+strings.Join(missing, ", "), func(log io.Writer) error {
 		for _, arguments := range [][]string{{"update", "--quiet"}, words} {

@@ -37,7 +37,8 @@ func (l *Lab) Up(ctx context.Context, options Options, until string, out io.Writ
 	existing, err := l.load()
 	switch {
 	case err == nil && existing.Complete && !existing.Options.equal(options):
-		return fmt.Errorf("lab %s exists with other options (see 'make lab-status'): remove it first with 'make lab-down', or take another name with LAB=NAME", l.Name)
+		return fmt.Errorf("lab %s exists with other options (see 'make lab-status'): remove it first with 'make lab-down', or take another "+
+			"name with LAB=NAME", l.Name)
 	case err == nil && existing.Complete:
 		return l.resume(ctx, existing, until, out)
 	}
@@ -113,20 +114,27 @@ func (l *Lab) start(ctx context.Context, s *state, until string, report *progres
 	if err != nil {
 		return err
 	}
-	if err := report.Step("addons", "DNS and storage classes", func(log io.Writer) error { return l.applyAddons(ctx, cluster, s, log) }); err != nil {
+	if err := report.Step("addons", "DNS and storage classes", func(log io.Writer) error {
+		return l.applyAddons(ctx, cluster, s, log)
+	}); err != nil {
 		return l.explain(err)
 	}
-	if err := report.Step("wait-ready", "waiting until the nodes are ready", func(log io.Writer) error { return l.waitNodes(ctx, cluster, s, log) }); err != nil {
+	if err := report.Step("wait-ready", "waiting until the nodes are ready", func(log io.Writer) error {
+		return l.waitNodes(ctx, cluster, s, log)
+	}); err != nil {
 		return l.explain(err)
 	}
 	report.Say("nodes ready %.0f s after power-on", time.Since(begun).Seconds())
 	if until == UntilNodes {
 		return nil
 	}
-	if err := report.Step("wait-addons", "waiting for DNS and the provisioner", func(log io.Writer) error { return l.waitAddons(ctx, cluster, log) }); err != nil {
+	if err := report.Step("wait-addons", "waiting for DNS and the provisioner", func(log io.Writer) error {
+		return l.waitAddons(ctx, cluster, log)
+	}); err != nil {
 		return l.explain(err)
 	}
-	report.Say("lab %s is up with %s of %s each; logs in %s", l.Name, count(s.Options.Nodes, "node"), count(len(s.Options.Disks), "disk"), l.Logs())
+	report.Say("lab %s is up with %s of %s each; logs in %s", l.Name, count(s.Options.Nodes, "node"), count(len(s.Options.Disks), "disk"),
+		l.Logs())
 	report.Say("use it with: export KUBECONFIG=%s", l.plane(s).Kubeconfig())
 	return nil
 }

@@ -27,7 +27,8 @@ func TestSpecs(t *testing.T) {
 	for _, row := range Rows {
 		for _, provisioner := range []string{volume.ProvisionerLocal, volume.ProvisionerOpenEBS} {
 			var spec v1alpha1.StorageBenchmarkSpec
-			if err := yaml.UnmarshalStrict([]byte(row.Spec(provisioner, "/dev/disk/by-id/a")), &spec); err != nil || spec.Target.ZFS.Dataset.Provisioner != provisioner {
+			if err := yaml.UnmarshalStrict([]byte(row.Spec(provisioner, "/dev/disk/by-id/a")), &spec); err != nil ||
+				spec.Target.ZFS.Dataset.Provisioner != provisioner {
 				t.Errorf("%s: %v", row.Name, err)
 			}
 		}
@@ -45,7 +46,8 @@ func TestInstalled(t *testing.T) {
 		t.Fatal("DISK is not set: name an empty disk that the agent may use for namespace storagebench-openebs, such as /dev/disk/by-id/NAME")
 	}
 	cluster := connect(t)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "storagebench-openebs", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "storagebench-openebs",
+		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
 	if err := cluster.Create(t.Context(), namespace); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +93,8 @@ func measure(t *testing.T, cluster client.Client, namespace string, row Row, dis
 	}).WithTimeout(patience).WithPolling(polling).Should(gomega.Succeed(), "benchmark "+row.Name+" ends")
 	g.Expect(benchmark.Status.Verdict).To(gomega.Equal(v1alpha1.VerdictPassed), "%v", benchmark.Status.Conditions)
 	var runs v1alpha1.BenchmarkRunList
-	g.Expect(cluster.List(t.Context(), &runs, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)})).To(gomega.Succeed())
+	g.Expect(cluster.List(t.Context(), &runs, client.InNamespace(namespace),
+		client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)})).To(gomega.Succeed())
 	g.Expect(runs.Items).To(gomega.HaveLen(1))
 	for _, property := range runs.Items[0].Status.Volumes[0].Properties {
 		t.Logf("%s %s=%s (%s)", property.Dataset, property.Name, property.Value, property.Source)

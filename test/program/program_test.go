@@ -32,7 +32,8 @@ func TestCopySelf(t *testing.T) {
 	if err := CopySelf(path); err != nil {
 		t.Fatal(err)
 	}
-	if output, err := exec.CommandContext(t.Context(), path, "-test.list=^TestCopySelf$").CombinedOutput(); err != nil || string(output) != "TestCopySelf\n" {
+	if output, err := exec.CommandContext(t.Context(), path, "-test.list=^TestCopySelf$").CombinedOutput(); err != nil ||
+		string(output) != "TestCopySelf\n" {
 		t.Errorf("%v: %s", err, output)
 	}
 }

@@ -124,7 +124,8 @@ func TestPodsThatDoNotStart(t *testing.T) {
 	}{
 		{Script{Outcome: ImagePull}, "", "ImagePullBackOff", corev1.ClaimBound},
 		{Script{Outcome: NeverStart}, "", "ContainerCreating", corev1.ClaimBound},
-		{Script{Outcome: Unschedulable, Message: "0/1 nodes are available: 1 node(s) had untolerated taint"}, "untolerated taint", "", corev1.ClaimPending},
+		{Script{Outcome: Unschedulable, Message: "0/1 nodes are available: 1 node(s) had untolerated taint"}, "untolerated taint", "",
+			corev1.ClaimPending},
 		{Script{Outcome: NeverBind}, "", "", corev1.ClaimPending},
 	}
 	for _, c := range cases {

@@ -147,7 +147,8 @@ func (g *garbage) hasOtherOwner(ctx context.Context, object *metav1.PartialObjec
 		if owner.UID == than {
 			continue
 		}
-		if seen := g.byUID[owner.UID]; seen != nil && seen.DeletionTimestamp != nil && slices.Contains(seen.Finalizers, metav1.FinalizerDeleteDependents) {
+		if seen := g.byUID[owner.UID]; seen != nil && seen.DeletionTimestamp != nil &&
+			slices.Contains(seen.Finalizers, metav1.FinalizerDeleteDependents) {
 			continue
 		}
 		if there, err := g.there(ctx, object.Namespace, owner); there || err != nil {

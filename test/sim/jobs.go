@@ -69,7 +69,8 @@ func (p *pass) job(ctx context.Context, job *batchv1.Job, pod *corev1.Pod) error
 	case pod == nil:
 		return p.createPod(ctx, job)
 	case pod.Status.Phase == corev1.PodSucceeded:
-		if err := p.finishJob(ctx, job, batchv1.JobComplete, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods"); err != nil {
+		if err := p.finishJob(ctx, job, batchv1.JobComplete, batchv1.JobReasonCompletionsReached,
+			"Reached expected number of succeeded pods"); err != nil {
 			return err
 		}
 		return p.untrack(ctx, pod)

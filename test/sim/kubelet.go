@@ -60,13 +60,15 @@ func (p *pass) startPod(ctx context.Context, pod *corev1.Pod) error {
 	switch {
 	case script.Outcome == Reject:
 		pod.Status.Phase = corev1.PodFailed
-		pod.Status.Reason, pod.Status.Message = or(script.Reason, "OutOfcpu"), or(script.Message, "Pod was rejected: Node didn't have enough resource: cpu")
+		pod.Status.Reason, pod.Status.Message = or(script.Reason, "OutOfcpu"),
+			or(script.Message, "Pod was rejected: Node didn't have enough resource: cpu")
 		p.setPodCondition(pod, corev1.PodReady, corev1.ConditionFalse, "PodFailed", "")
 		return p.writeStatus(ctx, pod)
 	case script.Outcome == ImagePull:
 		message := or(script.Message, fmt.Sprintf("failed to pull and unpack image %q: not found", pod.Spec.Containers[0].Image))
 		if reason := waitingReason(pod); reason == "ErrImagePull" || reason == "ImagePullBackOff" {
-			return p.waiting(ctx, pod, "ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", pod.Spec.Containers[0].Image, message))
+			return p.waiting(ctx, pod, "ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", pod.Spec.Containers[0].Image,
+				message))
 		}
 		return p.waiting(ctx, pod, "ErrImagePull", message)
 	case script.Outcome == NeverStart || !p.bound(pod):
@@ -224,7 +226,8 @@ func (p *pass) setContainers(pod *corev1.Pod, state corev1.ContainerState) {
 // setPodCondition sets a condition of a pod.
 func (p *pass) setPodCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) {
 	condition := corev1.PodCondition{
-		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(p.now), ObservedGeneration: pod.Generation,
+		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(p.now),
+		ObservedGeneration: pod.Generation,
 	}
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == kind {

@@ -55,13 +55,15 @@ func (c *Cluster) readyNode(ctx context.Context, name string) error {
 	}
 	now := metav1.NewTime(c.options.Now())
 	resources := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("32Gi"), corev1.ResourcePods: resource.MustParse("110"),
+		corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("32Gi"),
+		corev1.ResourcePods: resource.MustParse("110"),
 	}
 	node.Status = corev1.NodeStatus{
 		Capacity: resources, Allocatable: resources,
 		Addresses:       []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}},
 		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: c.kubelet.port()}},
-		NodeInfo:        corev1.NodeSystemInfo{KernelVersion: "6.12.0-sim", OperatingSystem: "linux", Architecture: "amd64", KubeletVersion: "v1.36.0-sim", BootID: string(uuid.NewUUID())},
+		NodeInfo: corev1.NodeSystemInfo{KernelVersion: "6.12.0-sim", OperatingSystem: "linux", Architecture: "amd64",
+			KubeletVersion: "v1.36.0-sim", BootID: string(uuid.NewUUID())},
 		Conditions: []corev1.NodeCondition{{
 			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now,
 		}},

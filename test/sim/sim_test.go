@@ -197,7 +197,8 @@ func (l *lab) wantNothing(jobs ...*batchv1.Job) {
 	for _, job := range jobs {
 		l.must(client.IgnoreNotFound(l.client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))))
 	}
-	l.must(client.IgnoreNotFound(l.client.Delete(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "data"}})))
+	l.must(client.IgnoreNotFound(l.client.Delete(ctx,
+		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "data"}})))
 	l.settle()
 	for _, list := range []client.ObjectList{&batchv1.JobList{}, &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}} {
 		l.must(l.client.List(ctx, list, client.InNamespace(l.namespace)))

@@ -76,7 +76,8 @@ func (p *pass) bindClaim(ctx context.Context, claim *corev1.PersistentVolumeClai
 	class, known := p.classes[name]
 	switch {
 	case name == "":
-		return p.warn(ctx, "PersistentVolumeClaim", claim, "FailedBinding", "no persistent volumes available for this claim and no storage class is set")
+		return p.warn(ctx, "PersistentVolumeClaim", claim, "FailedBinding",
+			"no persistent volumes available for this claim and no storage class is set")
 	case !known:
 		return p.warn(ctx, "PersistentVolumeClaim", claim, "ProvisioningFailed", fmt.Sprintf("storageclass.storage.k8s.io %q not found", name))
 	case class.Provisioner == noProvisioner, class.Provisioner == ownProvisioner, p.waitsForPod(claim):
@@ -133,7 +134,8 @@ func (p *pass) provision(ctx context.Context, claim *corev1.PersistentVolumeClai
 	}
 	if node != "" {
 		volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn,
+				Values: []string{node}}},
 		}}}}
 	}
 	p.changed = true
@@ -225,7 +227,8 @@ func (p *pass) reclaim(ctx context.Context, volume *corev1.PersistentVolume) err
 	if client.IgnoreNotFound(err) != nil || (err == nil && claim.UID == of.UID) {
 		return client.IgnoreNotFound(err)
 	}
-	ours := volume.Annotations["sim.storagebench.dev/made"] != "" && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
+	ours := volume.Annotations["sim.storagebench.dev/made"] != "" &&
+		volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
 	switch {
 	case volume.DeletionTimestamp != nil:
 		return p.dropFinalizer(ctx, volume, volumeFinalizer)

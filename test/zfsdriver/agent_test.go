@@ -17,13 +17,17 @@ func TestCreateWords(t *testing.T) {
 		dropped    []string
 		want       string
 	}{
-		"dataset": {"64Mi", map[string]string{"poolname": "p/parent", "fstype": "zfs", "quotatype": "refquota", "thinprovision": "yes", "recordsize": "8k", "sync": "always"}, nil,
+		"dataset": {"64Mi", map[string]string{"poolname": "p/parent", "fstype": "zfs", "quotatype": "refquota", "thinprovision": "yes",
+			"recordsize": "8k", "sync": "always"}, nil,
 			"zfs create -o refquota=67108864 -o mountpoint=legacy -o recordsize=8k p/parent/pvc-1"},
 		"older driver": {"64Mi", map[string]string{"poolname": "p", "fstype": "zfs", "quotatype": "refquota"}, []string{"quotatype"},
 			"zfs create -o quota=67108864 -o mountpoint=legacy p/pvc-1"},
-		"keys in capitals": {"1Mi", map[string]string{"poolName": "p", "fsType": "zfs", "recordSize": "16k"}, nil, "zfs create -o quota=1048576 -o mountpoint=legacy -o recordsize=16k p/pvc-1"},
-		"volume":           {"1536Mi", map[string]string{"poolname": "p", "volblocksize": "16k", "compression": "lz4", "recordsize": "8k"}, nil, "zfs create -V 2147483648 -b 16k -o compression=lz4 p/pvc-1"},
-		"sparse volume":    {"1Gi", map[string]string{"poolname": "p", "fstype": "ext4", "thinprovision": "yes"}, nil, "zfs create -s -V 1073741824 p/pvc-1"},
+		"keys in capitals": {"1Mi", map[string]string{"poolName": "p", "fsType": "zfs", "recordSize": "16k"}, nil,
+			"zfs create -o quota=1048576 -o mountpoint=legacy -o recordsize=16k p/pvc-1"},
+		"volume": {"1536Mi", map[string]string{"poolname": "p", "volblocksize": "16k", "compression": "lz4", "recordsize": "8k"}, nil,
+			"zfs create -V 2147483648 -b 16k -o compression=lz4 p/pvc-1"},
+		"sparse volume": {"1Gi", map[string]string{"poolname": "p", "fstype": "ext4", "thinprovision": "yes"}, nil,
+			"zfs create -s -V 1073741824 p/pvc-1"},
 	} {
 		claim := &corev1.PersistentVolumeClaim{}
 		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(test.size)}

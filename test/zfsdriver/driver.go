@@ -144,8 +144,9 @@ func (d *Driver) scan(ctx context.Context) error {
 
 // parameters of a class that become fields of a ZFSVolume. All others are dropped without a word.
 var parameters = map[string]string{
-	"recordsize": "recordsize", "volblocksize": "volblocksize", "compression": "compression", "dedup": "dedup", "thinprovision": "thinProvision",
-	"encryption": "encryption", "keyformat": "keyformat", "keylocation": "keylocation", "shared": "shared", "quotatype": "quotaType",
+	"recordsize": "recordsize", "volblocksize": "volblocksize", "compression": "compression", "dedup": "dedup",
+	"thinprovision": "thinProvision",
+	"encryption":    "encryption", "keyformat": "keyformat", "keylocation": "keylocation", "shared": "shared", "quotatype": "quotaType",
 	"fstype": "fsType", "atime": "atime", "logbias": "logbias",
 }
 
@@ -172,7 +173,8 @@ func (d *Driver) provision(ctx context.Context) error {
 
 // here says whether a claim is for this node, and its turn has come.
 func (d *Driver) here(class *storagev1.StorageClass, claim *corev1.PersistentVolumeClaim) bool {
-	if ptr.Deref(class.VolumeBindingMode, "") == storagev1.VolumeBindingWaitForFirstConsumer && claim.Annotations["volume.kubernetes.io/selected-node"] == "" {
+	if ptr.Deref(class.VolumeBindingMode, "") == storagev1.VolumeBindingWaitForFirstConsumer &&
+		claim.Annotations["volume.kubernetes.io/selected-node"] == "" {
 		return false
 	}
 	return len(class.AllowedTopologies) == 0 || slices.ContainsFunc(class.AllowedTopologies, func(term corev1.TopologySelectorTerm) bool {
@@ -238,8 +240,9 @@ func rounded(bytes int64) int64 {
 
 func (d *Driver) warn(ctx context.Context, claim *corev1.PersistentVolumeClaim, message string) error {
 	event := &corev1.Event{
-		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
-		Type:           corev1.EventTypeWarning, Reason: "ProvisioningFailed", Message: message, Source: corev1.EventSource{Component: Name},
+		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name,
+			UID: claim.UID},
+		Type: corev1.EventTypeWarning, Reason: "ProvisioningFailed", Message: message, Source: corev1.EventSource{Component: Name},
 	}
 	event.Namespace, event.Name = claim.Namespace, claim.Name+".provisioning"
 	event.LastTimestamp.Time = time.Now()
@@ -247,7 +250,8 @@ func (d *Driver) warn(ctx context.Context, claim *corev1.PersistentVolumeClaim, 
 }
 
 // persistent is the PersistentVolume of a volume that is ready.
-func persistent(class *storagev1.StorageClass, claim *corev1.PersistentVolumeClaim, volume *unstructured.Unstructured) *corev1.PersistentVolume {
+func persistent(class *storagev1.StorageClass, claim *corev1.PersistentVolumeClaim,
+	volume *unstructured.Unstructured) *corev1.PersistentVolume {
 	node, _, _ := unstructured.NestedString(volume.Object, "spec", "ownerNodeID")
 	pool, _, _ := unstructured.NestedString(volume.Object, "spec", "poolName")
 	made := &corev1.PersistentVolume{}
@@ -255,7 +259,8 @@ func persistent(class *storagev1.StorageClass, claim *corev1.PersistentVolumeCla
 	made.Spec = corev1.PersistentVolumeSpec{
 		Capacity: maps.Clone(claim.Spec.Resources.Requests), AccessModes: claim.Spec.AccessModes, VolumeMode: claim.Spec.VolumeMode,
 		StorageClassName: class.Name, PersistentVolumeReclaimPolicy: ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete),
-		ClaimRef: &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
+		ClaimRef: &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name,
+			UID: claim.UID},
 		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 			Driver: Name, VolumeHandle: volume.GetName(), FSType: class.Parameters["fstype"],
 			VolumeAttributes: map[string]string{"openebs.io/cas-type": "localpv-zfs", PoolName: pool},
@@ -275,7 +280,8 @@ func (d *Driver) reclaim(ctx context.Context) error {
 	var failures []error
 	for i := range all.Items {
 		one := &all.Items[i]
-		if one.Annotations[provisions] != Name || one.Status.Phase != corev1.VolumeReleased || one.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
+		if one.Annotations[provisions] != Name || one.Status.Phase != corev1.VolumeReleased ||
+			one.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
 			continue
 		}
 		volume := object("ZFSVolume")

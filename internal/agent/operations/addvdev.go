@@ -34,6 +34,7 @@ func addVdevStage(state State) operationStage {
 			return state.taking(devices, pending("adds %s to pool %s", strings.Join(devices, ", "), state.Live.Name))
 		}
 	}
-	return done([]v1alpha1.OperationMetric{metric("poolSizeBytes", state.Live.Size)}, "%s is in pool %s: name it in the BenchmarkPool's vdevs too, else it reports drift",
+	return done([]v1alpha1.OperationMetric{metric("poolSizeBytes", state.Live.Size)},
+		"%s is in pool %s: name it in the BenchmarkPool's vdevs too, else it reports drift",
 		strings.Join(devices, ", "), state.Live.Name)
 }

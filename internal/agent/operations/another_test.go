@@ -11,7 +11,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestOperationsKeepToTheirPools: an operation begins on the BenchmarkPool that it was first seen with, and on none that got its name later.
+// TestOperationsKeepToTheirPools: an operation begins on the BenchmarkPool that it was first seen with, and on none that got its name
+// later.
 func TestOperationsKeepToTheirPools(t *testing.T) {
 	replicate := v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "a", ToPool: "bench1", To: "copy"}}
 	begins := decided{"AddFinalizer", "", v1alpha1.ReasonOperationRunning, "begins"}
@@ -24,16 +25,21 @@ func TestOperationsKeepToTheirPools(t *testing.T) {
 		change       func(*State)
 		want         decided
 	}{
-		"never seen one":               {destroyAction, "", "", nil, begins},
-		"the one it has seen":          {destroyAction, "uid-1", "", nil, begins},
-		"another":                      {destroyAction, "uid-0", "", nil, lost("BenchmarkPool bench0 with UID uid-0")},
-		"another that is not ready":    {destroyAction, "uid-0", "", notReadyFor(v1alpha1.ReasonPoolUnhealthy), lost("the one of that name now has UID uid-1")},
-		"none any more":                {destroyAction, "uid-1", "", func(s *State) { s.Pool, s.Live = nil, nil }, lost("there is none of that name now")},
-		"none yet":                     {destroyAction, "", "", func(s *State) { s.Pool, s.Live = nil, nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "none of that name"}},
-		"to the one it has seen":       {replicate, "uid-1", "uid-2", nil, begins},
-		"to another":                   {replicate, "uid-1", "uid-0", nil, lost("BenchmarkPool bench1 with UID uid-0")},
-		"to none any more":             {replicate, "uid-1", "uid-2", func(s *State) { s.ToPool, s.ToLive = nil, nil }, lost("BenchmarkPool bench1")},
-		"another, but it is cancelled": {destroyAction, "uid-0", "", func(s *State) { s.Operation.Spec.Cancel = true }, decided{"", v1alpha1.OutcomeCancelled, v1alpha1.ReasonCancelled, ""}},
+		"never seen one":      {destroyAction, "", "", nil, begins},
+		"the one it has seen": {destroyAction, "uid-1", "", nil, begins},
+		"another":             {destroyAction, "uid-0", "", nil, lost("BenchmarkPool bench0 with UID uid-0")},
+		"another that is not ready": {destroyAction, "uid-0", "", notReadyFor(v1alpha1.ReasonPoolUnhealthy),
+			lost("the one of that name now has UID uid-1")},
+		"none any more": {destroyAction, "uid-1", "", func(s *State) { s.Pool, s.Live = nil, nil },
+			lost("there is none of that name now")},
+		"none yet": {destroyAction, "", "", func(s *State) { s.Pool, s.Live = nil, nil },
+			decided{"", "", v1alpha1.ReasonPoolNotReady, "none of that name"}},
+		"to the one it has seen": {replicate, "uid-1", "uid-2", nil, begins},
+		"to another":             {replicate, "uid-1", "uid-0", nil, lost("BenchmarkPool bench1 with UID uid-0")},
+		"to none any more": {replicate, "uid-1", "uid-2", func(s *State) { s.ToPool, s.ToLive = nil, nil },
+			lost("BenchmarkPool bench1")},
+		"another, but it is cancelled": {destroyAction, "uid-0", "", func(s *State) { s.Operation.Spec.Cancel = true },
+			decided{"", v1alpha1.OutcomeCancelled, v1alpha1.ReasonCancelled, ""}},
 		"not its turn, not looked at": {destroyAction, "uid-1", "", func(s *State) {
 			s.Others = []v1alpha1.PoolOperation{*wantedOperation(scrubAction)}
 			s.Others[0].Name, s.Others[0].UID, s.Pool, s.Live = "other", "uid-0", nil, nil
@@ -82,7 +88,8 @@ func TestWhatAnOperationLeaves(t *testing.T) {
 		"not begun": {scrubAction, false, "", "the scrub of pool bench0 has not begun"},
 		"at work":   {scrubAction, true, "", "the scrub of pool bench0 may be half done on node node-a"},
 		"ended":     {scrubAction, true, v1alpha1.OutcomeSucceeded, "the scrub of pool bench0 has ended: Succeeded"},
-		"set":       {setAction, true, v1alpha1.OutcomeFailed, "parameter zfs_txg_timeout may keep the value 9 on node node-a until its module is reloaded or an agent runs there"},
+		"set": {setAction, true, v1alpha1.OutcomeFailed,
+			"parameter zfs_txg_timeout may keep the value 9 on node node-a until its module is reloaded or an agent runs there"},
 	} {
 		operation := wantedOperation(c.action)
 		if operation.Status.Outcome = c.outcome; c.started {

@@ -33,10 +33,12 @@ func isMeant(meant v1alpha1.GUID, what, guid string) *obstacle {
 	case meant == "" || string(meant) == guid:
 		return nil
 	case guid == "":
-		return refuses(v1alpha1.ReasonNotSupported, "the ZFS of this node does not tell the guid of %s, so that nobody knows whether it is the one with guid %s: "+
-			"update to OpenZFS 2.3, or leave out guid", what, meant)
+		return refuses(v1alpha1.ReasonNotSupported,
+			"the ZFS of this node does not tell the guid of %s, so that nobody knows whether it is the one with guid %s: "+
+				"update to OpenZFS 2.3, or leave out guid", what, meant)
 	}
-	return refuses(v1alpha1.ReasonGUIDMismatch, "%s has guid %s, and the one that is meant has guid %s: make another PoolOperation for what is there", what, guid, meant)
+	return refuses(v1alpha1.ReasonGUIDMismatch,
+		"%s has guid %s, and the one that is meant has guid %s: make another PoolOperation for what is there", what, guid, meant)
 }
 
 func refuses(reason, format string, values ...any) *obstacle {
@@ -49,7 +51,8 @@ func lateOperation(state State) Decision {
 	if state.Operation.Spec.Cancel {
 		return cancelledOperation()
 	}
-	message := fmt.Sprintf("it never began within its deadline of %s, and nothing was done: if it is still wanted, make another PoolOperation, with a longer spec.deadline",
+	message := fmt.Sprintf("it never began within its deadline of %s, and nothing was done: if it is still wanted, make another "+
+		"PoolOperation, with a longer spec.deadline",
 		state.deadline())
 	if waited := meta.FindStatusCondition(state.Operation.Status.Conditions, v1alpha1.ConditionReady); waited != nil && waited.Message != "" {
 		message += "; last seen: " + waited.Message
@@ -76,7 +79,8 @@ func waitingOperation(state State) Decision {
 	}
 	switch {
 	case obstacle == nil:
-		return Decision{Begin: true, Handle: strings.TrimSpace(state.Live.GUID + " " + detail), Attempts: state.attempts(), Reason: v1alpha1.ReasonOperationRunning,
+		return Decision{Begin: true, Handle: strings.TrimSpace(state.Live.GUID + " " + detail), Attempts: state.attempts(),
+			Reason:  v1alpha1.ReasonOperationRunning,
 			Message: "begins", Progress: kind.total(state), Actions: []Action{{Kind: AddOperationFinalizer}}, Recheck: pools.AtOnce}
 	case obstacle.final:
 		return Decision{Outcome: v1alpha1.OutcomeFailed, Reason: obstacle.reason, Message: obstacle.message + "; nothing was done"}
@@ -107,7 +111,8 @@ func (s State) foreignPool(pools ...*v1alpha1.BenchmarkPool) *obstacle {
 	namespace := s.Operation.Labels[v1alpha1.LabelNamespace]
 	for _, pool := range pools {
 		if namespace != "" && pool != nil && pool.Spec.Namespace != namespace {
-			return refuses(v1alpha1.ReasonPoolNotAllowed, "BenchmarkPool %s was not made for namespace %s, whose run this operation is for: name a pool of that namespace",
+			return refuses(v1alpha1.ReasonPoolNotAllowed,
+				"BenchmarkPool %s was not made for namespace %s, whose run this operation is for: name a pool of that namespace",
 				pool.Name, namespace)
 		}
 	}
@@ -136,7 +141,8 @@ func (s State) anotherPool() *obstacle {
 		if now != nil {
 			instead = fmt.Sprintf("the one of that name now has UID %s", now.UID)
 		}
-		return refuses(v1alpha1.ReasonPoolLost, "BenchmarkPool %s with UID %s, which this operation waited for, is gone, and %s: make another PoolOperation for what is there",
+		return refuses(v1alpha1.ReasonPoolLost,
+			"BenchmarkPool %s with UID %s, which this operation waited for, is gone, and %s: make another PoolOperation for what is there",
 			name, seen, instead)
 	}
 	if another := refuse(s.Operation.Spec.Pool, s.Operation.Status.PoolUID, s.Pool); another != nil {

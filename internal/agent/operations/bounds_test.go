@@ -45,7 +45,8 @@ func unhindered(action v1alpha1.PoolAction) State {
 
 // TestNothingBeginsPastItsDeadline: an agent that comes back after a week destroys nothing that is dear by now.
 func TestNothingBeginsPastItsDeadline(t *testing.T) {
-	for _, action := range []v1alpha1.PoolAction{scrubAction, trimAction, replaceAction, removeAction, addAction, exportAction, observeAction, copyAction, setAction,
+	for _, action := range []v1alpha1.PoolAction{scrubAction, trimAction, replaceAction, removeAction, addAction, exportAction, observeAction,
+		copyAction, setAction,
 		mapAction, destroyAction, scoreAction, snapshotAction, cloneAction, replicateAction} {
 		t.Run(operate.Name(action), func(t *testing.T) {
 			at := func(after time.Duration) State {
@@ -58,11 +59,13 @@ func TestNothingBeginsPastItsDeadline(t *testing.T) {
 			if decision := Plan(at(time.Hour - time.Second)); !decision.Begin {
 				t.Errorf("in time, it does not begin: %+v", decision)
 			}
-			late := decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeadlineExceeded, "never began within its deadline of 1h0m0s, and nothing was done"}
+			late := decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeadlineExceeded,
+				"never began within its deadline of 1h0m0s, and nothing was done"}
 			for _, after := range []time.Duration{time.Hour, 7 * 24 * time.Hour} {
 				decision := Plan(at(after))
 				late.diff(t, decision)
-				if decision.Begin || !strings.Contains(decision.Message, "spec.deadline") || !strings.Contains(decision.Message, "waiting for PoolOperation other") {
+				if decision.Begin || !strings.Contains(decision.Message, "spec.deadline") ||
+					!strings.Contains(decision.Message, "waiting for PoolOperation other") {
 					t.Errorf("%+v", decision)
 				}
 			}
@@ -141,15 +144,18 @@ func TestOnlyWhatIsMeantIsDestroyed(t *testing.T) {
 		top, leaf string
 		want      decided
 	}{
-		"dataset":                {destroy("5"), "", "", begins},
-		"any dataset":            {destroy(""), "", "", begins},
-		"another dataset":        {destroy("55"), "", "", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonGUIDMismatch, "dataset bench0/a has guid 5, and the one that is meant has guid 55"}},
-		"vdev":                   {remove("81"), "81", "91", begins},
-		"the disk, not its vdev": {remove("91"), "81", "91", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonGUIDMismatch, "has guid 81, and the one that is meant has guid 91"}},
-		"a vdev without guid":    {remove("81"), "", "", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonNotSupported, "OpenZFS 2.3"}},
-		"disk":                   {replace("91"), "81", "91", begins},
-		"another disk":           {replace("92"), "81", "91", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonGUIDMismatch, diskA + " has guid 91, and the one that is meant has guid 92"}},
-		"a disk without guid":    {replace("91"), "", "", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonNotSupported, "leave out guid"}},
+		"dataset":     {destroy("5"), "", "", begins},
+		"any dataset": {destroy(""), "", "", begins},
+		"another dataset": {destroy("55"), "", "", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonGUIDMismatch,
+			"dataset bench0/a has guid 5, and the one that is meant has guid 55"}},
+		"vdev": {remove("81"), "81", "91", begins},
+		"the disk, not its vdev": {remove("91"), "81", "91", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonGUIDMismatch,
+			"has guid 81, and the one that is meant has guid 91"}},
+		"a vdev without guid": {remove("81"), "", "", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonNotSupported, "OpenZFS 2.3"}},
+		"disk":                {replace("91"), "81", "91", begins},
+		"another disk": {replace("92"), "81", "91", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonGUIDMismatch,
+			diskA + " has guid 91, and the one that is meant has guid 92"}},
+		"a disk without guid": {replace("91"), "", "", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonNotSupported, "leave out guid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := unhindered(entry.action)

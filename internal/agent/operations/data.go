@@ -29,7 +29,8 @@ func (s State) targetTaken() *obstacle {
 	if !s.Target.Exists {
 		return nil
 	}
-	return refuses(v1alpha1.ReasonDatasetExists, "there is a dataset %s already, which this operation did not make: choose another path", s.Target.Name)
+	return refuses(v1alpha1.ReasonDatasetExists, "there is a dataset %s already, which this operation did not make: choose another path",
+		s.Target.Name)
 }
 
 func progressOf(doneBytes, total int64) *v1alpha1.OperationProgress {

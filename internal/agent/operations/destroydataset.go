@@ -16,7 +16,8 @@ func beginDestroy(state State) (string, *obstacle) {
 		return "", another
 	}
 	if len(state.Users) > 0 {
-		return "", waits(v1alpha1.ReasonDatasetInUse, operationSoon, "waiting until nobody uses dataset %s: %s", state.Source.Name, pools.SomeOf(state.Users))
+		return "", waits(v1alpha1.ReasonDatasetInUse, operationSoon, "waiting until nobody uses dataset %s: %s", state.Source.Name,
+			pools.SomeOf(state.Users))
 	}
 	return state.Source.GUID, nil
 }
@@ -43,7 +44,8 @@ func destroyStage(state State) operationStage {
 	}
 	total = max(total, state.Live.FreeingBytes)
 	if state.Live.FreeingBytes == 0 {
-		stage := done([]v1alpha1.OperationMetric{metric("freedBytes", total), state.seconds()}, "dataset %s is destroyed and its space is free", name)
+		stage := done([]v1alpha1.OperationMetric{metric("freedBytes", total), state.seconds()}, "dataset %s is destroyed and its space is free",
+			name)
 		stage.progress = progressOf(total, total)
 		return stage
 	}

@@ -31,7 +31,8 @@ func wantedPool() *v1alpha1.BenchmarkPool {
 	return &v1alpha1.BenchmarkPool{
 		ObjectMeta: metav1.ObjectMeta{Name: "bench0", UID: "uid-1", Generation: 2, CreationTimestamp: metav1.NewTime(time.Unix(1000, 0)),
 			Finalizers: []string{v1alpha1.FinalizerTeardown}},
-		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: "node-a", PoolTemplate: v1alpha1.PoolTemplate{Ashift: 12, Vdevs: []v1alpha1.Vdev{mirrorOf(diskA, diskB)}}},
+		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: "node-a", PoolTemplate: v1alpha1.PoolTemplate{Ashift: 12,
+			Vdevs: []v1alpha1.Vdev{mirrorOf(diskA, diskB)}}},
 	}
 }
 

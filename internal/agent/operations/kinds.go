@@ -123,7 +123,8 @@ func (s State) seconds() v1alpha1.OperationMetric {
 func (s State) stage() operationStage {
 	kind, guid := s.kind(), s.handlePool()
 	if s.Live != nil && s.Live.GUID != guid {
-		return failedStage(v1alpha1.ReasonPoolLost, "it began on the pool with guid %s; BenchmarkPool %s has another now, with guid %s", guid, s.Operation.Spec.Pool, s.Live.GUID)
+		return failedStage(v1alpha1.ReasonPoolLost, "it began on the pool with guid %s; BenchmarkPool %s has another now, with guid %s", guid,
+			s.Operation.Spec.Pool, s.Live.GUID)
 	}
 	if s.Live == nil && !kind.offline && (s.Job == nil || !s.Job.Running) {
 		return operationStage{at: stageBlocked, reason: v1alpha1.ReasonPoolNotReady, recheck: operationSoon,

@@ -10,7 +10,8 @@ import (
 
 // OperationReleaseCommand lets a deleted operation go although its agent does not.
 func OperationReleaseCommand(operation *v1alpha1.PoolOperation) string {
-	return fmt.Sprintf("leave it as it is: kubectl annotate pooloperation %s %s=%s", operation.Name, v1alpha1.AnnotationReleasePool, operation.Spec.NodeName)
+	return fmt.Sprintf("leave it as it is: kubectl annotate pooloperation %s %s=%s", operation.Name, v1alpha1.AnnotationReleasePool,
+		operation.Spec.NodeName)
 }
 
 // OperationReleased says that somebody wants a deleted operation to go as it is.

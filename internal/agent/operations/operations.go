@@ -217,9 +217,11 @@ func (s State) lostAgents() *ending {
 	if attempts := s.Operation.Status.Attempts; s.counted() || len(attempts) < operationAttempts {
 		return nil
 	}
-	return &ending{v1alpha1.OutcomeFailed, v1alpha1.ReasonAgentDied, fmt.Sprintf("the agent of node %s ended %d times while it was at work on this %s, which is not begun again: "+
-		"find out why the agent was restarted (kubectl describe its pod: OOMKilled means that it had not enough memory), then make another PoolOperation",
-		s.Operation.Spec.NodeName, operationAttempts, operate.Name(s.Operation.Spec.Action))}
+	return &ending{v1alpha1.OutcomeFailed, v1alpha1.ReasonAgentDied,
+		fmt.Sprintf("the agent of node %s ended %d times while it was at work on this %s, which is not begun again: "+
+			"find out why the agent was restarted (kubectl describe its pod: OOMKilled means that it had not enough memory), then make another "+
+			"PoolOperation",
+			s.Operation.Spec.NodeName, operationAttempts, operate.Name(s.Operation.Spec.Action))}
 }
 
 // counted says whether the work may be begun by this life of the agent: that is written down before.
@@ -237,7 +239,8 @@ func (s State) attempts() []string {
 
 func (s State) run(stage operationStage) Decision {
 	if !s.counted() {
-		return Decision{Attempts: s.attempts(), Reason: v1alpha1.ReasonOperationRunning, Message: "begins again, after an earlier agent has ended",
+		return Decision{Attempts: s.attempts(), Reason: v1alpha1.ReasonOperationRunning,
+			Message:  "begins again, after an earlier agent has ended",
 			Progress: stage.progress, Recheck: pools.AtOnce}
 	}
 	action := s.member(RunOperation, stage)
@@ -324,7 +327,8 @@ func (s State) stop() *ending {
 	case operation.Spec.Cancel:
 		return &ending{v1alpha1.OutcomeCancelled, v1alpha1.ReasonCancelled, "cancelled, as spec.cancel asks"}
 	case s.Pool == nil || !s.Pool.DeletionTimestamp.IsZero():
-		return &ending{v1alpha1.OutcomeFailed, v1alpha1.ReasonPoolLost, fmt.Sprintf("BenchmarkPool %s is being deleted or gone", operation.Spec.Pool)}
+		return &ending{v1alpha1.OutcomeFailed, v1alpha1.ReasonPoolLost, fmt.Sprintf("BenchmarkPool %s is being deleted or gone",
+			operation.Spec.Pool)}
 	case s.untilDeadline() <= 0:
 		return s.overdue()
 	}
@@ -332,13 +336,15 @@ func (s State) stop() *ending {
 }
 
 func (s State) overdue() *ending {
-	return &ending{v1alpha1.OutcomeFailed, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("its deadline of %s has passed; ask for a longer one in spec.deadline", s.deadline())}
+	return &ending{v1alpha1.OutcomeFailed, v1alpha1.ReasonDeadlineExceeded,
+		fmt.Sprintf("its deadline of %s has passed; ask for a longer one in spec.deadline", s.deadline())}
 }
 
 // Late says that an operation has not begun and never will: its deadline has passed. Nothing but the object is needed to know.
 func (s State) Late() bool {
 	operation := s.Operation
-	return operation.Status.Outcome == "" && operation.Status.StartedAt == nil && operation.DeletionTimestamp.IsZero() && s.untilDeadline() <= 0
+	return operation.Status.Outcome == "" && operation.Status.StartedAt == nil && operation.DeletionTimestamp.IsZero() &&
+		s.untilDeadline() <= 0
 }
 
 // NeverBegins says that nothing was done for an operation and nothing will be: neither its pool nor a disk has to be looked at.

@@ -33,7 +33,8 @@ func operationState(action v1alpha1.PoolAction) State {
 	kstatus.Done(&pool.Status.Conditions, pool.Generation, v1alpha1.ReasonPoolReady, "ready")
 	live := livePool()
 	live.Name, live.GUID = "bench0", "700"
-	return State{Operation: wantedOperation(action), Now: operationStart, Agent: "life-1", Policy: pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Pool: pool,
+	return State{Operation: wantedOperation(action), Now: operationStart, Agent: "life-1",
+		Policy: pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, Pool: pool,
 		Live:  &Pool{PoolSummary: live.PoolSummary, LoadGUID: "9", Status: live.Status},
 		Disks: map[string]pools.Disk{diskA: freeDisk(diskA), diskB: freeDisk(diskB), diskC: freeDisk(diskC), diskD: freeDisk(diskD)}}
 }
@@ -110,54 +111,79 @@ func TestOperationsBegin(t *testing.T) {
 		change func(*State)
 		want   decided
 	}{
-		"at once":                 {scrubAction, func(*State) {}, begins},
-		"no pool":                 {scrubAction, func(s *State) { s.Pool, s.Live = nil, nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "none of that name"}},
-		"pool being deleted":      {scrubAction, func(s *State) { s.Pool.DeletionTimestamp = &metav1.Time{Time: operationStart} }, decided{"", "", v1alpha1.ReasonPoolNotReady, "being deleted"}},
-		"pool not imported":       {scrubAction, func(s *State) { s.Live = nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "not imported"}},
-		"drifted, to replace":     {replaceAction, notReadyFor(v1alpha1.ReasonPoolDrifted), begins},
-		"drifted, to trim":        {trimAction, notReadyFor(v1alpha1.ReasonPoolDrifted), decided{"", "", v1alpha1.ReasonPoolNotReady, "Drifted"}},
-		"rebuilding, to observe":  {observeAction, notReadyFor(v1alpha1.ReasonPoolRebuilding), begins},
-		"rebuilding, to snapshot": {trimAction, notReadyFor(v1alpha1.ReasonPoolRebuilding), decided{"", "", v1alpha1.ReasonPoolNotReady, "Rebuilding"}},
-		"unhealthy, to scrub":     {scrubAction, unhealthy, begins},
-		"unhealthy, to replace":   {replaceAction, unhealthy, begins},
-		"unhealthy, to observe":   {observeAction, unhealthy, begins},
-		"unhealthy, to trim":      {trimAction, unhealthy, decided{"", "", v1alpha1.ReasonPoolNotReady, "Unhealthy"}},
-		"cancelled":               {scrubAction, func(s *State) { s.Operation.Spec.Cancel = true }, decided{"", v1alpha1.OutcomeCancelled, v1alpha1.ReasonCancelled, "before it began"}},
+		"at once": {scrubAction, func(*State) {}, begins},
+		"no pool": {scrubAction, func(s *State) {
+			s.Pool, s.Live = nil, nil
+		}, decided{"", "", v1alpha1.ReasonPoolNotReady, "none of that name"}},
+		"pool being deleted": {scrubAction, func(s *State) { s.Pool.DeletionTimestamp = &metav1.Time{Time: operationStart} },
+			decided{"", "", v1alpha1.ReasonPoolNotReady, "being deleted"}},
+		"pool not imported":      {scrubAction, func(s *State) { s.Live = nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "not imported"}},
+		"drifted, to replace":    {replaceAction, notReadyFor(v1alpha1.ReasonPoolDrifted), begins},
+		"drifted, to trim":       {trimAction, notReadyFor(v1alpha1.ReasonPoolDrifted), decided{"", "", v1alpha1.ReasonPoolNotReady, "Drifted"}},
+		"rebuilding, to observe": {observeAction, notReadyFor(v1alpha1.ReasonPoolRebuilding), begins},
+		"rebuilding, to snapshot": {trimAction, notReadyFor(v1alpha1.ReasonPoolRebuilding), decided{"", "", v1alpha1.ReasonPoolNotReady,
+			"Rebuilding"}},
+		"unhealthy, to scrub":   {scrubAction, unhealthy, begins},
+		"unhealthy, to replace": {replaceAction, unhealthy, begins},
+		"unhealthy, to observe": {observeAction, unhealthy, begins},
+		"unhealthy, to trim":    {trimAction, unhealthy, decided{"", "", v1alpha1.ReasonPoolNotReady, "Unhealthy"}},
+		"cancelled": {scrubAction, func(s *State) {
+			s.Operation.Spec.Cancel = true
+		}, decided{"", v1alpha1.OutcomeCancelled, v1alpha1.ReasonCancelled, "before it began"}},
 		"deleted": {scrubAction, func(s *State) { s.Operation.DeletionTimestamp = &metav1.Time{Time: operationStart} },
 			decided{"RemoveFinalizer", "", v1alpha1.ReasonCancelled, ""}},
 		"too late": {scrubAction, func(s *State) { s.Live = nil; s.Now = operationStart.Add(6 * time.Hour) },
 			decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeadlineExceeded, "never began"}},
-		"another of the same moment":   {scrubAction, other(trimAction, same), decided{"", "", v1alpha1.ReasonQueued, "PoolOperation other"}},
-		"another on another pool":      {scrubAction, other(trimAction, func(o *v1alpha1.PoolOperation) { o.Spec.Pool = "bench1" }), begins},
-		"another that has ended":       {scrubAction, other(trimAction, func(o *v1alpha1.PoolOperation) { o.Status.Outcome = v1alpha1.OutcomeFailed }), begins},
-		"another that goes":            {scrubAction, other(trimAction, func(o *v1alpha1.PoolOperation) { o.DeletionTimestamp = &metav1.Time{Time: operationStart} }), begins},
-		"a younger one":                {scrubAction, other(trimAction, func(o *v1alpha1.PoolOperation) { o.CreationTimestamp = metav1.NewTime(operationStart.Add(1)) }), begins},
+		"another of the same moment": {scrubAction, other(trimAction, same), decided{"", "", v1alpha1.ReasonQueued, "PoolOperation other"}},
+		"another on another pool":    {scrubAction, other(trimAction, func(o *v1alpha1.PoolOperation) { o.Spec.Pool = "bench1" }), begins},
+		"another that has ended": {scrubAction,
+			other(trimAction, func(o *v1alpha1.PoolOperation) { o.Status.Outcome = v1alpha1.OutcomeFailed }), begins},
+		"another that goes": {scrubAction,
+			other(trimAction, func(o *v1alpha1.PoolOperation) { o.DeletionTimestamp = &metav1.Time{Time: operationStart} }), begins},
+		"a younger one": {scrubAction,
+			other(trimAction, func(o *v1alpha1.PoolOperation) { o.CreationTimestamp = metav1.NewTime(operationStart.Add(1)) }), begins},
 		"a younger one that has begun": {scrubAction, other(trimAction, younger), decided{"", "", v1alpha1.ReasonQueued, "came first"}},
 		"an observation":               {scrubAction, other(observeAction, younger), begins},
-		"a replication to this pool": {scrubAction, other(v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{ToPool: "bench0"}}, func(o *v1alpha1.PoolOperation) { o.Spec.Pool = "bench1" }),
+		"a replication to this pool": {scrubAction, other(v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{ToPool: "bench0"}},
+			func(o *v1alpha1.PoolOperation) { o.Spec.Pool = "bench1" }),
 			decided{"", "", v1alpha1.ReasonQueued, "came first"}},
 		"the same parameter": {setAction, func(s *State) {
 			s.Parameter = ParameterState{Grants: txgGrant, Found: true}
 			other(setAction, func(o *v1alpha1.PoolOperation) { o.Spec.Pool = "bench1" })(s)
 		}, decided{"", "", v1alpha1.ReasonQueued, "came first"}},
-		"a scrub that runs":           {scrubAction, func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Running, -time.Hour, 0) }, decided{"", "", v1alpha1.ReasonScanRunning, "already"}},
-		"a scrub that just ended":     {scrubAction, func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Second) }, decided{"", "", v1alpha1.ReasonScanRunning, "a moment"}},
-		"a scrub of before":           {scrubAction, func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Minute) }, begins},
-		"users of the pool":           {exportAction, func(s *State) { s.Users = []string{"somebody"} }, decided{"", "", v1alpha1.ReasonPoolInUse, "somebody"}},
-		"disk of the pool itself":     {v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{Devices: []v1alpha1.DevicePath{diskA}}}, func(*State) {}, decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeviceInPool, "nothing was done"}},
-		"disk under another name":     {replaceAction, alias, decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeviceInPool, diskD}},
-		"disk that is not granted":    {addAction, func(s *State) { s.Policy = nil }, decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonPoolDeviceDenied, "allowlist"}},
-		"disk that another claims":    {addAction, rival, decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonPoolConflict, "rival"}},
-		"disk that is refused":        {addAction, refusedDisk, decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonPoolDeviceRefused, "mounted"}},
-		"disk to trim not there":      {v1alpha1.PoolAction{Trim: &v1alpha1.TrimAction{Device: diskD}}, func(*State) {}, decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeviceNotInPool, diskD}},
-		"copy of what is no folder":   {copyAction, copied("volume", true), decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonNotSupported, "replicate"}},
-		"copy onto files":             {copyAction, copied("filesystem", false), decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonTargetNotEmpty, "empty"}},
+		"a scrub that runs": {scrubAction, func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Running, -time.Hour, 0) },
+			decided{"", "", v1alpha1.ReasonScanRunning, "already"}},
+		"a scrub that just ended": {scrubAction, func(s *State) {
+			s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Second)
+		}, decided{"", "", v1alpha1.ReasonScanRunning, "a moment"}},
+		"a scrub of before": {scrubAction, func(s *State) {
+			s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Minute)
+		}, begins},
+		"users of the pool": {exportAction, func(s *State) { s.Users = []string{"somebody"} },
+			decided{"", "", v1alpha1.ReasonPoolInUse, "somebody"}},
+		"disk of the pool itself": {v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{Devices: []v1alpha1.DevicePath{diskA}}}, func(*State) {},
+			decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeviceInPool, "nothing was done"}},
+		"disk under another name": {replaceAction, alias, decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeviceInPool, diskD}},
+		"disk that is not granted": {addAction, func(s *State) {
+			s.Policy = nil
+		}, decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonPoolDeviceDenied, "allowlist"}},
+		"disk that another claims": {addAction, rival, decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonPoolConflict, "rival"}},
+		"disk that is refused":     {addAction, refusedDisk, decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonPoolDeviceRefused, "mounted"}},
+		"disk to trim not there": {v1alpha1.PoolAction{Trim: &v1alpha1.TrimAction{Device: diskD}}, func(*State) {},
+			decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeviceNotInPool, diskD}},
+		"copy of what is no folder": {copyAction, copied("volume", true), decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonNotSupported,
+			"replicate"}},
+		"copy onto files": {copyAction, copied("filesystem", false),
+			decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonTargetNotEmpty, "empty"}},
 		"copy":                        {copyAction, copied("filesystem", true), begins},
 		"parameter within its bounds": {setAction, func(s *State) { s.Parameter = ParameterState{Grants: txgGrant, Found: true} }, begins},
-		"parameter beyond its bounds": {v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "61"}},
+		"parameter beyond its bounds": {v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout",
+			Value: "61"}},
 			func(s *State) { s.Parameter = ParameterState{Grants: txgGrant, Found: true} },
 			decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonParameterNotAllowed, "zfs_txg_timeout only to 1..60, in plain digits, not to 61"}},
-		"parameter not on the list": {setAction, func(s *State) { s.Parameter.Found = true }, decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonParameterNotAllowed, "--allow-parameter=zfs_txg_timeout=9"}},
+		"parameter not on the list": {setAction, func(s *State) {
+			s.Parameter.Found = true
+		}, decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonParameterNotAllowed, "--allow-parameter=zfs_txg_timeout=9"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := operationState(entry.action)
@@ -252,54 +278,87 @@ func TestOperationsGoOn(t *testing.T) {
 	}{
 		"scrub not begun": {scrubAction, "", func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Minute) },
 			decided{runs, "", isRunning, "scrubs"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"scrub begun a coarse moment before": {scrubAction, "", func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Running, -time.Second, 0) },
+		"scrub begun a coarse moment before": {scrubAction, "", func(s *State) {
+			s.Live.Status.Scan = scan("scrub", zfs.Running, -time.Second, 0)
+		},
 			decided{"", "", isRunning, "scrubs"}, "Stop", "Stop", "Stop"},
 		"scrub paused": {scrubAction, "", func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Paused, time.Second, 0) },
 			decided{"", "", isRunning, "paused"}, "Stop", "Stop", "Stop"},
 		"scrub ended, in text": {scrubAction, "", func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Finished, 0, time.Second) },
 			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "no errors"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
-		"scrub stopped by somebody": {scrubAction, "", func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Stopped, time.Second, 2*time.Second) },
+		"scrub stopped by somebody": {scrubAction, "", func(s *State) {
+			s.Live.Status.Scan = scan("scrub", zfs.Stopped, time.Second, 2*time.Second)
+		},
 			decided{"", "Failed", v1alpha1.ReasonStoppedElsewhere, "somebody"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"scrub overtaken by a resilver": {scrubAction, "", func(s *State) { s.Live.Status.Scan = scan("resilver", zfs.Running, time.Second, 0) },
 			decided{"", "", v1alpha1.ReasonScanRunning, "afterwards"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"pool not imported":          {scrubAction, "", func(s *State) { s.Live = nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "not imported"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"another pool":               {scrubAction, "", func(s *State) { s.Live.GUID = "701" }, decided{"", "Failed", v1alpha1.ReasonPoolLost, "guid 700"}, "Failed", "Failed", "RemoveFinalizer"},
-		"pool deleted":               {scrubAction, "", func(s *State) { s.Pool, s.Live = nil, nil }, decided{"", "Failed", v1alpha1.ReasonPoolLost, "gone"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"trim of disks that cannot":  {trimAction, "", func(*State) {}, decided{runs, "", isRunning, "trims"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"trim of an earlier time":    {trimAction, "", trimmed(zfs.Finished, -time.Hour), decided{runs, "", isRunning, "trims"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"trim at work":               {trimAction, "", trimmed(zfs.Running, time.Second), decided{"", "", isRunning, "1 of 1"}, "Stop", "Stop", "Stop"},
-		"trim done":                  {trimAction, "", trimmed(zfs.Finished, time.Second), decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "1 disks"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
-		"replace not begun":          {replaceAction, diskA + "-part1", func(*State) {}, decided{runs, "", isRunning, "puts"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"replace, refused meanwhile": {replaceAction, diskA + "-part1", func(s *State) { s.Policy = nil }, decided{"", "Failed", v1alpha1.ReasonPoolDeviceDenied, "allowlist"}, "Failed", "Failed", "RemoveFinalizer"},
-		"replace at work":            {replaceAction, diskA + "-part1", replacing, decided{"", "", isRunning, "rebuilds"}, "goes on to its end", "may go on", "RemoveFinalizer"},
+		"pool not imported": {scrubAction, "", func(s *State) {
+			s.Live = nil
+		}, decided{"", "", v1alpha1.ReasonPoolNotReady, "not imported"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"another pool": {scrubAction, "", func(s *State) {
+			s.Live.GUID = "701"
+		}, decided{"", "Failed", v1alpha1.ReasonPoolLost, "guid 700"}, "Failed", "Failed", "RemoveFinalizer"},
+		"pool deleted": {scrubAction, "", func(s *State) {
+			s.Pool, s.Live = nil, nil
+		}, decided{"", "Failed", v1alpha1.ReasonPoolLost, "gone"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"trim of disks that cannot": {trimAction, "", func(*State) {}, decided{runs, "", isRunning, "trims"}, "Cancelled", "Failed",
+			"RemoveFinalizer"},
+		"trim of an earlier time": {trimAction, "", trimmed(zfs.Finished, -time.Hour), decided{runs, "", isRunning, "trims"}, "Cancelled",
+			"Failed", "RemoveFinalizer"},
+		"trim at work": {trimAction, "", trimmed(zfs.Running, time.Second), decided{"", "", isRunning, "1 of 1"}, "Stop", "Stop",
+			"Stop"},
+		"trim done": {trimAction, "", trimmed(zfs.Finished, time.Second), decided{"", "Succeeded", v1alpha1.ReasonSucceeded,
+			"1 disks"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
+		"replace not begun": {replaceAction, diskA + "-part1", func(*State) {}, decided{runs, "", isRunning, "puts"}, "Cancelled",
+			"Failed", "RemoveFinalizer"},
+		"replace, refused meanwhile": {replaceAction, diskA + "-part1", func(s *State) { s.Policy = nil },
+			decided{"", "Failed", v1alpha1.ReasonPoolDeviceDenied, "allowlist"}, "Failed", "Failed", "RemoveFinalizer"},
+		"replace at work": {replaceAction, diskA + "-part1", replacing, decided{"", "", isRunning, "rebuilds"}, "goes on to its end", "may go on",
+			"RemoveFinalizer"},
 		"replace done": {replaceAction, diskA + "-part1", func(s *State) { s.Live.Status.Vdevs[0].Children[0] = leaf(diskD) },
 			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "in the place of"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
-		"replace, both gone": {replaceAction, diskA + "-part1", func(s *State) { s.Live.Status.Vdevs[0].Children = []zfs.VdevStatus{leaf(diskB)} },
+		"replace, both gone": {replaceAction, diskA + "-part1", func(s *State) {
+			s.Live.Status.Vdevs[0].Children = []zfs.VdevStatus{leaf(diskB)}
+		},
 			decided{"", "Failed", v1alpha1.ReasonDeviceNotInPool, "neither"}, "Failed", "Failed", "RemoveFinalizer"},
-		"removal not begun": {removeAction, "mirror-0", func(*State) {}, decided{runs, "", isRunning, "takes"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"removal not begun": {removeAction, "mirror-0", func(*State) {}, decided{runs, "", isRunning, "takes"}, "Cancelled", "Failed",
+			"RemoveFinalizer"},
 		"removal at work": {removeAction, "mirror-0", func(s *State) { s.Live.Status.Removal = scan("removal", zfs.Running, time.Second, 0) },
 			decided{"", "", isRunning, "takes"}, "Stop", "Stop", "Stop"},
 		"removal stopped": {removeAction, "mirror-0", func(s *State) {
 			s.Live.Status.Removal = scan("removal", zfs.Stopped, time.Second, 2*time.Second)
 		},
 			decided{"", "Failed", v1alpha1.ReasonStoppedElsewhere, "somebody"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"log removed at once": {removeAction, "mirror-7", func(*State) {}, decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "out of pool"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
-		"vdev not added":      {addAction, "", func(*State) {}, decided{runs, "", isRunning, "adds"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"log removed at once": {removeAction, "mirror-7", func(*State) {}, decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "out of pool"},
+			"Succeeded", "Succeeded", "RemoveFinalizer"},
+		"vdev not added": {addAction, "", func(*State) {}, decided{runs, "", isRunning, "adds"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"vdev added": {addAction, "", func(s *State) {
 			s.Live.Status.Vdevs[0].Children = []zfs.VdevStatus{leaf(diskC), leaf(diskD)}
 		},
 			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "drift"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
-		"export not begun": {exportAction, "9", func(*State) {}, decided{runs, "", isRunning, "exports"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"exported":         {exportAction, "9", func(s *State) { s.Live = nil }, decided{"", "", isRunning, "import follows"}, "goes on to its end", "may go on", "RemoveFinalizer"},
-		"imported again":   {exportAction, "8", func(*State) {}, decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "caches are empty"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
-		"used meanwhile":   {exportAction, "9", func(s *State) { s.Users = []string{"somebody"} }, decided{"", "", v1alpha1.ReasonPoolInUse, "somebody"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"dataset there":    {destroyAction, "5", dataset("5", 0), decided{runs, "", isRunning, "destroys"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"dataset freeing":  {destroyAction, "5", dataset("6", 30), decided{"", "", isRunning, "30 bytes"}, "goes on to its end", "may go on", "RemoveFinalizer"},
-		"dataset freed":    {destroyAction, "5", dataset("6", 0), decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "free"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
-		"job not begun":    {mapAction, "", func(*State) {}, decided{runs, "", isRunning, "metaslabMap"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"job at work":      {mapAction, "", func(s *State) { s.Job = &Job{Running: true} }, decided{"", "", isRunning, "at work"}, "Stop", "Stop", "Stop"},
-		"job refused":      {mapAction, "", failedJob(zfs.NotFound), decided{"", "Failed", v1alpha1.ReasonActionFailed, "not found"}, "Failed", "Failed", "RemoveFinalizer"},
-		"job to try again": {mapAction, "", failedJob(zfs.Busy), decided{"", "", v1alpha1.ReasonActionFailed, "tried again"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"export not begun": {exportAction, "9", func(*State) {}, decided{runs, "", isRunning, "exports"}, "Cancelled", "Failed",
+			"RemoveFinalizer"},
+		"exported": {exportAction, "9", func(s *State) { s.Live = nil }, decided{"", "", isRunning, "import follows"},
+			"goes on to its end", "may go on", "RemoveFinalizer"},
+		"imported again": {exportAction, "8", func(*State) {}, decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "caches are empty"},
+			"Succeeded", "Succeeded", "RemoveFinalizer"},
+		"used meanwhile": {exportAction, "9", func(s *State) {
+			s.Users = []string{"somebody"}
+		}, decided{"", "", v1alpha1.ReasonPoolInUse, "somebody"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"dataset there": {destroyAction, "5", dataset("5", 0), decided{runs, "", isRunning, "destroys"}, "Cancelled", "Failed",
+			"RemoveFinalizer"},
+		"dataset freeing": {destroyAction, "5", dataset("6", 30), decided{"", "", isRunning, "30 bytes"}, "goes on to its end", "may go on",
+			"RemoveFinalizer"},
+		"dataset freed": {destroyAction, "5", dataset("6", 0), decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "free"}, "Succeeded",
+			"Succeeded", "RemoveFinalizer"},
+		"job not begun": {mapAction, "", func(*State) {}, decided{runs, "", isRunning, "metaslabMap"}, "Cancelled", "Failed",
+			"RemoveFinalizer"},
+		"job at work": {mapAction, "", func(s *State) { s.Job = &Job{Running: true} }, decided{"", "", isRunning, "at work"}, "Stop", "Stop",
+			"Stop"},
+		"job refused": {mapAction, "", failedJob(zfs.NotFound), decided{"", "Failed", v1alpha1.ReasonActionFailed, "not found"}, "Failed",
+			"Failed", "RemoveFinalizer"},
+		"job to try again": {mapAction, "", failedJob(zfs.Busy), decided{"", "", v1alpha1.ReasonActionFailed, "tried again"}, "Cancelled",
+			"Failed", "RemoveFinalizer"},
 		"job again": {mapAction, "", func(s *State) {
 			s.Job = &Job{Err: zfs.Busy, EndedAt: s.Now.Add(-operationSoon)}
 		}, decided{runs, "", isRunning, "begins again"}, "Cancelled", "Failed", "RemoveFinalizer"},
@@ -376,13 +435,15 @@ func dataset(guid string, freeing int64) func(*State) {
 
 // TestAnOutcomeIsTheEnd tries every kind with everything that could tempt it.
 func TestAnOutcomeIsTheEnd(t *testing.T) {
-	for _, action := range []v1alpha1.PoolAction{scrubAction, trimAction, replaceAction, removeAction, addAction, exportAction, observeAction, copyAction, setAction, mapAction, destroyAction} {
+	for _, action := range []v1alpha1.PoolAction{scrubAction, trimAction, replaceAction, removeAction, addAction, exportAction, observeAction,
+		copyAction, setAction, mapAction, destroyAction} {
 		for _, outcome := range []string{v1alpha1.OutcomeSucceeded, v1alpha1.OutcomeFailed, v1alpha1.OutcomeCancelled} {
 			state := begun(action, "")
 			state.Operation.Status.Outcome = outcome
 			state.Operation.Spec.Cancel = outcome == v1alpha1.OutcomeCancelled
 			decision := Plan(state)
-			if !decision.Settled || decision.Begin || decision.Outcome != "" || len(decision.Actions) != 1 || decision.Actions[0].Kind != RemoveOperationFinalizer {
+			if !decision.Settled || decision.Begin || decision.Outcome != "" || len(decision.Actions) != 1 ||
+				decision.Actions[0].Kind != RemoveOperationFinalizer {
 				t.Errorf("%s after %s: %+v", operate.Name(action), outcome, decision)
 			}
 			state.Operation.Finalizers = nil
@@ -394,7 +455,8 @@ func TestAnOutcomeIsTheEnd(t *testing.T) {
 }
 
 func TestParameterEndsInTime(t *testing.T) {
-	action := v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "9", Duration: &v1alpha1.Duration{Duration: metav1.Duration{Duration: 2 * time.Minute}}}}
+	action := v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "9",
+		Duration: &v1alpha1.Duration{Duration: metav1.Duration{Duration: 2 * time.Minute}}}}
 	state := begun(action, "")
 	state.Parameter = ParameterState{Grants: txgGrant, Found: true, Record: &ParameterRecord{SameBoot: true, Applied: true, Earlier: "5"}}
 	state.Leftovers = []string{"zfs_txg_timeout was 5 before"}
@@ -411,7 +473,8 @@ func TestParameterEndsInTime(t *testing.T) {
 }
 
 func TestPermanentErrors(t *testing.T) {
-	for err, want := range map[error]bool{zfs.Exists: true, zfs.NoSpace: true, zfs.Invalid: true, zfs.Busy: false, zfs.Timeout: false, zfs.Suspended: false,
+	for err, want := range map[error]bool{zfs.Exists: true, zfs.NoSpace: true, zfs.Invalid: true, zfs.Busy: false, zfs.Timeout: false,
+		zfs.Suspended: false,
 		zfs.Cancelled: false, zfs.InProgress: false, errors.New("x"): false, ErrPermanent: true} {
 		if got := Permanent(err); got != want {
 			t.Errorf("%v: %v", err, got)

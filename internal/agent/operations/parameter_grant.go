@@ -123,8 +123,10 @@ func (p ParameterAllowlist) Refusal(node, name, value string) string {
 		bounds = append(bounds, grant.Bounds())
 	}
 	if len(bounds) == 0 {
-		return fmt.Sprintf("the agent on node %s may not set %s: ask the cluster's admin for a grant, such as --allow-parameter=%s=%s (agent.allowParameters)", node, name, name, value)
+		return fmt.Sprintf("the agent on node %s may not set %s: ask the cluster's admin for a grant, such as --allow-parameter=%s=%s "+
+			"(agent.allowParameters)", node, name, name, value)
 	}
-	return fmt.Sprintf("the agent on node %s may set %s only to %s, in plain digits, not to %s: choose such a value, or ask the cluster's admin for another grant (agent.allowParameters)",
+	return fmt.Sprintf("the agent on node %s may set %s only to %s, in plain digits, not to %s: choose such a value, or ask the cluster's "+
+		"admin for another grant (agent.allowParameters)",
 		node, name, strings.Join(bounds, "|"), value)
 }

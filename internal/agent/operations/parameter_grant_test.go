@@ -38,7 +38,8 @@ func TestParameterGrants(t *testing.T) {
 
 // TestSeveralParameterGrants for one parameter add up; those for another do not count.
 func TestSeveralParameterGrants(t *testing.T) {
-	grants := ParameterAllowlist{{Name: "zfs_a", Values: []ParameterValues{{Min: 1, Max: 2}}}, {Name: "zfs_a", Values: []ParameterValues{{Value: "9"}}}, {Name: "zfs_b", Any: true}}
+	grants := ParameterAllowlist{{Name: "zfs_a", Values: []ParameterValues{{Min: 1, Max: 2}}},
+		{Name: "zfs_a", Values: []ParameterValues{{Value: "9"}}}, {Name: "zfs_b", Any: true}}
 	for value, allowed := range map[string]bool{"1": true, "2": true, "9": true, "3": false, "0": false} {
 		if refusal := grants.Refusal("n", "zfs_a", value); (refusal == "") != allowed {
 			t.Errorf("%s: %q", value, refusal)

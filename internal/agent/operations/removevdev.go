@@ -39,7 +39,8 @@ func removeVdevStage(state State) operationStage {
 			metrics = []v1alpha1.OperationMetric{metric("copiedBytes", removal.DoneBytes), durationOf(*removal, state.seconds())}
 			progress = state.progress(*removal)
 		}
-		stage := done(metrics, "the vdev of %s is out of pool %s: take it out of the BenchmarkPool's spec too, else it reports drift", device, state.Live.Name)
+		stage := done(metrics, "the vdev of %s is out of pool %s: take it out of the BenchmarkPool's spec too, else it reports drift", device,
+			state.Live.Name)
 		stage.progress = progress
 		return stage
 	case mine && removal.State == zfs.Stopped:

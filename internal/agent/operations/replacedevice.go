@@ -38,7 +38,8 @@ func replaceStage(state State) operationStage {
 	with, _, isIn := state.leaf(string(action.With))
 	switch {
 	case !isIn && old < 0:
-		return failedStage(v1alpha1.ReasonDeviceNotInPool, "neither %s nor %s is in pool %s any more: see 'zpool status' on the node", action.Device, action.With, state.Live.Name)
+		return failedStage(v1alpha1.ReasonDeviceNotInPool, "neither %s nor %s is in pool %s any more: see 'zpool status' on the node",
+			action.Device, action.With, state.Live.Name)
 	case !isIn:
 		stage := pending("puts %s in the place of %s in pool %s", action.With, action.Device, state.Live.Name)
 		stage.member = pools.MemberName(leaves[old])
@@ -62,7 +63,9 @@ func replaceStage(state State) operationStage {
 	}
 	metrics := []v1alpha1.OperationMetric{state.seconds()}
 	if mine {
-		metrics = []v1alpha1.OperationMetric{metric("resilveredBytes", scan.RepairedBytes), metric("errorsFound", scan.Errors), durationOf(*scan, state.seconds())}
+		metrics = []v1alpha1.OperationMetric{metric("resilveredBytes", scan.RepairedBytes), metric("errorsFound", scan.Errors),
+			durationOf(*scan, state.seconds())}
 	}
-	return done(metrics, "%s is in the place of %s in pool %s: name it in the BenchmarkPool's spec too, else it reports drift", action.With, action.Device, state.Live.Name)
+	return done(metrics, "%s is in the place of %s in pool %s: name it in the BenchmarkPool's spec too, else it reports drift", action.With,
+		action.Device, state.Live.Name)
 }

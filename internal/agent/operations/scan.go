@@ -33,7 +33,8 @@ func (s State) tooRecent(progress *zfs.Progress) *obstacle {
 		return nil
 	}
 	if progress.State == zfs.Running || progress.State == zfs.Paused {
-		return waits(v1alpha1.ReasonScanRunning, operationSoon, "waiting for the %s that pool %s is doing already", progress.Function, s.Live.Name)
+		return waits(v1alpha1.ReasonScanRunning, operationSoon, "waiting for the %s that pool %s is doing already", progress.Function,
+			s.Live.Name)
 	}
 	limit := s.Now.Truncate(time.Second).Add(-2 * clockSlack)
 	for _, moment := range []time.Time{progress.Start, progress.End} {
@@ -45,7 +46,8 @@ func (s State) tooRecent(progress *zfs.Progress) *obstacle {
 }
 
 func (s State) progress(of zfs.Progress) *v1alpha1.OperationProgress {
-	return &v1alpha1.OperationProgress{Percent: int32(of.Percent()), DoneBytes: of.DoneBytes, TotalBytes: of.TotalBytes} //nolint:gosec // at most 100
+	percent := int32(of.Percent()) //nolint:gosec // at most 100
+	return &v1alpha1.OperationProgress{Percent: percent, DoneBytes: of.DoneBytes, TotalBytes: of.TotalBytes}
 }
 
 func durationOf(of zfs.Progress, otherwise v1alpha1.OperationMetric) v1alpha1.OperationMetric {

@@ -47,9 +47,11 @@ func scrubbed(state State, scan zfs.Progress) operationStage {
 	dataErrors := max(state.Live.Status.DataErrors, 0)
 	message := fmt.Sprintf("pool %s is scrubbed: no errors", state.Live.Name)
 	if scan.Errors > 0 || scan.RepairedBytes > 0 || dataErrors > 0 {
-		message = fmt.Sprintf("pool %s is scrubbed: %d errors found that could not be repaired, %d bytes repaired, %d files or blocks lost; see 'zpool status -v' on the node",
+		message = fmt.Sprintf("pool %s is scrubbed: %d errors found that could not be repaired, %d bytes repaired, %d files or blocks lost; "+
+			"see 'zpool status -v' on the node",
 			state.Live.Name, scan.Errors, scan.RepairedBytes, dataErrors)
 	}
-	return done([]v1alpha1.OperationMetric{metric("scannedBytes", max(scan.TotalBytes, scan.DoneBytes)), metric("repairedBytes", scan.RepairedBytes),
+	return done([]v1alpha1.OperationMetric{metric("scannedBytes", max(scan.TotalBytes, scan.DoneBytes)),
+		metric("repairedBytes", scan.RepairedBytes),
 		metric("errorsFound", scan.Errors), metric("dataErrors", dataErrors), durationOf(scan, state.seconds())}, "%s", message)
 }

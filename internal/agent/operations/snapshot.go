@@ -11,7 +11,8 @@ func beginSnapshot(state State) (string, *obstacle) {
 		return "", missing
 	}
 	if state.Snapshot.Exists {
-		return "", refuses(v1alpha1.ReasonSnapshotExists, "there is a snapshot %s already, which this operation did not take: choose another name", state.Snapshot.Name)
+		return "", refuses(v1alpha1.ReasonSnapshotExists,
+			"there is a snapshot %s already, which this operation did not take: choose another name", state.Snapshot.Name)
 	}
 	return "", nil
 }

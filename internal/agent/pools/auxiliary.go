@@ -32,7 +32,8 @@ func AuxiliaryGUIDs(pool *v1alpha1.BenchmarkPool, live *LivePool) []string {
 
 // OwnAuxiliary says whether a label is that of a cache device or spare with one of these guids.
 func OwnAuxiliary(label device.PoolLabel, guids []string) bool {
-	return (label.State == device.PoolSpare || label.State == device.PoolCache) && slices.Contains(guids, strconv.FormatUint(label.VdevGUID, 10))
+	return (label.State == device.PoolSpare || label.State == device.PoolCache) &&
+		slices.Contains(guids, strconv.FormatUint(label.VdevGUID, 10))
 }
 
 // recorded says whether the status has the guids by which the labels that a destroyed pool leaves are found, also by an agent that starts

@@ -29,7 +29,8 @@ func TestLabelsOfCacheAndSpare(t *testing.T) {
 	cache, spare := v1alpha1.VdevStatus{Class: "cache", GUID: "501"}, v1alpha1.VdevStatus{Class: "spare", GUID: "502"}
 	live := func(vdevs ...v1alpha1.VdevStatus) State {
 		state := liveState()
-		state.Live.Status.Vdevs = append(state.Live.Status.Vdevs, zfs.VdevStatus{Name: diskC, Class: "l2cache", GUID: "501"}, zfs.VdevStatus{Name: "draid1-0-0", Class: "spare", GUID: "9"})
+		state.Live.Status.Vdevs = append(state.Live.Status.Vdevs, zfs.VdevStatus{Name: diskC, Class: "l2cache", GUID: "501"},
+			zfs.VdevStatus{Name: "draid1-0-0", Class: "spare", GUID: "9"})
 		state.Pool.Status.Vdevs = vdevs
 		return state
 	}
@@ -53,9 +54,13 @@ func TestLabelsOfCacheAndSpare(t *testing.T) {
 		"a disk that an operation added": {ended(v1alpha1.VdevStatus{Name: diskE + "-part1"}), func(s *State) {
 			s.Disks[diskE] = labelled(freeDisk(diskE), 77, device.PoolDestroyed)
 		}, clears(diskE)},
-		"an added disk still carries the pool": {ended(v1alpha1.VdevStatus{Name: diskE}), func(s *State) { s.Disks[diskE] = labelled(freeDisk(diskE), 77, device.PoolActive) }, ""},
-		"an added disk carries another's":      {ended(v1alpha1.VdevStatus{Name: diskE}), func(s *State) { s.Disks[diskE] = labelled(freeDisk(diskE), 78, device.PoolDestroyed) }, "RemoveFinalizer"},
-		"an added disk is gone":                {ended(v1alpha1.VdevStatus{Name: diskE}), func(*State) {}, "RemoveFinalizer"},
+		"an added disk still carries the pool": {ended(v1alpha1.VdevStatus{Name: diskE}), func(s *State) {
+			s.Disks[diskE] = labelled(freeDisk(diskE), 77, device.PoolActive)
+		}, ""},
+		"an added disk carries another's": {ended(v1alpha1.VdevStatus{Name: diskE}), func(s *State) {
+			s.Disks[diskE] = labelled(freeDisk(diskE), 78, device.PoolDestroyed)
+		}, "RemoveFinalizer"},
+		"an added disk is gone": {ended(v1alpha1.VdevStatus{Name: diskE}), func(*State) {}, "RemoveFinalizer"},
 		"a data disk with something else since": {ended(spare), func(s *State) {
 			disk := labelled(freeDisk(diskA), 77, device.PoolDestroyed)
 			disk.Findings = []device.Finding{{Reason: device.PoolMember}, {Reason: device.HasHolders, Detail: "a1 is part of md0"}}
@@ -77,10 +82,14 @@ func TestLabelsOfCacheAndSpare(t *testing.T) {
 		}, ""},
 		"none of it was recorded, and none is there": {ended(), func(s *State) { s.Pool.Status.GUID = "" }, "RemoveFinalizer"},
 		"none is recorded":                           {ended(), func(*State) {}, "RemoveFinalizer"},
-		"the guid of another kind of vdev":           {ended(v1alpha1.VdevStatus{Class: "data", GUID: "501"}), func(*State) {}, "RemoveFinalizer"},
-		"a data disk still carries the pool":         {ended(cache), func(s *State) { s.Disks[diskA] = labelled(freeDisk(diskA), 77, device.PoolExported) }, ""},
+		"the guid of another kind of vdev": {ended(v1alpha1.VdevStatus{Class: "data", GUID: "501"}), func(*State) {},
+			"RemoveFinalizer"},
+		"a data disk still carries the pool": {ended(cache), func(s *State) {
+			s.Disks[diskA] = labelled(freeDisk(diskA), 77, device.PoolExported)
+		}, ""},
 		"a data disk is not seen": {ended(cache), func(s *State) {
-			s.Disks[diskA] = Disk{Disk: device.Disk{Path: diskA}, Refusal: &device.RefusedError{Findings: []device.Finding{{Reason: device.Missing}}}}
+			s.Disks[diskA] = Disk{Disk: device.Disk{Path: diskA},
+				Refusal: &device.RefusedError{Findings: []device.Finding{{Reason: device.Missing}}}}
 		}, ""},
 		"recorded first":        {live(), func(*State) {}, ""},
 		"recorded":              {live(cache), func(*State) {}, "DestroyPool"},

@@ -40,7 +40,9 @@ func ParseDeviceGrant(text string) (DeviceGrant, error) {
 		grant = DeviceGrant{Namespace: namespace, Pattern: pattern, Reuse: reuse}
 	}
 	if strings.HasSuffix(grant.Pattern, reuseSuffix) {
-		return DeviceGrant{}, fmt.Errorf("device grant %q: remove '%s', which is for grants to a namespace: an admin's pool may reuse every disk that it may use", text, reuseSuffix)
+		return DeviceGrant{},
+			fmt.Errorf("device grant %q: remove '%s', which is for grants to a namespace: an admin's pool may reuse every disk that it may use",
+				text, reuseSuffix)
 	}
 	if !strings.HasPrefix(grant.Pattern, "/dev/disk/by-id/") && !strings.HasPrefix(grant.Pattern, "/dev/disk/by-path/") {
 		return DeviceGrant{}, fmt.Errorf("device grant %q: begin the pattern with /dev/disk/by-id/ or /dev/disk/by-path/", text)
@@ -85,8 +87,9 @@ func (s State) Take(paths []string) ([]Disk, *Decision) {
 		}
 	}
 	if path := s.reuseDenied(paths); path != "" {
-		return refuse(v1alpha1.ReasonPoolDeviceDenied, "the allowlist of the agent on node %s lets %s use %s, but not lose what is on it: remove spec.reuse, "+
-			"or ask the cluster's admin to end the grant with '%s'", s.Pool.Spec.NodeName, onBehalf(s.Pool), path, reuseSuffix)
+		return refuse(v1alpha1.ReasonPoolDeviceDenied,
+			"the allowlist of the agent on node %s lets %s use %s, but not lose what is on it: remove spec.reuse, "+
+				"or ask the cluster's admin to end the grant with '%s'", s.Pool.Spec.NodeName, onBehalf(s.Pool), path, reuseSuffix)
 	}
 	if problem := s.conflict(paths); problem != "" {
 		return refuse(v1alpha1.ReasonPoolConflict, "%s", problem)
@@ -197,8 +200,8 @@ func (d Disk) missing() bool {
 // silent says that a disk does not answer: what is on it is not known, and a command that waits for it would never end.
 func (d Disk) silent() bool { return errors.Is(d.Refusal, device.Silent) }
 
-// silence says which of the disks of a pool that is not imported do not answer; empty if all do. Such a pool is not imported: the kernel would
-// look for it on those disks, and let no other pool of the node go on meanwhile.
+// silence says which of the disks of a pool that is not imported do not answer; empty if all do. Such a pool is not imported: the kernel
+// would look for it on those disks, and let no other pool of the node go on meanwhile.
 func (s State) silence() string {
 	var told []string
 	for _, path := range append(ClaimedDevices(s.Pool), s.Further...) {

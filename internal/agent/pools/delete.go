@@ -25,7 +25,8 @@ func deletedPool(state State) Decision {
 		return destroyPool(state)
 	}
 	if silence := state.silence(); silence != "" {
-		return stall(v1alpha1.ReasonPoolUnhealthy, "it is not known what is left of pool %s: %s. Bring it back, or %s", naming.PoolName(pool), silence, ReleaseCommand(pool))
+		return stall(v1alpha1.ReasonPoolUnhealthy, "it is not known what is left of pool %s: %s. Bring it back, or %s", naming.PoolName(pool),
+			silence, ReleaseCommand(pool))
 	}
 	if guid := state.ownGUID(); guid != "" && state.Live == nil {
 		decision := importPool(state, guid)
@@ -47,14 +48,16 @@ func destroyPool(state State) Decision {
 		return act("importing pool "+live.Name+" again: it is read-only", Action{Kind: ReimportPool, GUID: live.GUID})
 	}
 	if health := live.Status.Health(); health == zfs.StateSuspended || health == zfs.StateUnavail || health == zfs.StateFaulted {
-		return stall(v1alpha1.ReasonPoolUnhealthy, "pool %s is %s and cannot be destroyed: %s. Bring its disks back, or %s", live.Name, health, troubles(live.Status), ReleaseCommand(state.Pool))
+		return stall(v1alpha1.ReasonPoolUnhealthy, "pool %s is %s and cannot be destroyed: %s. Bring its disks back, or %s", live.Name, health,
+			troubles(live.Status), ReleaseCommand(state.Pool))
 	}
 	if decision := olderSpec(state); decision != nil { // the newer one may have said Retain
 		return *decision
 	}
 	if others := foreignDatasets(state); len(others) > 0 {
 		decision := Decision{Reason: v1alpha1.ReasonPoolDatasetsRemain, Recheck: poolSoon,
-			Message: fmt.Sprintf("waiting for datasets that others made on pool %s: %s; delete the volumes (PersistentVolumeClaims) that they belong to", live.Name, SomeOf(others))}
+			Message: fmt.Sprintf("waiting for datasets that others made on pool %s: %s; delete the volumes (PersistentVolumeClaims) that they "+
+				"belong to", live.Name, SomeOf(others))}
 		return decision
 	}
 	if decision := nestedMounts(state); decision != nil {
@@ -94,7 +97,8 @@ func foreignDatasets(state State) []string {
 func afterPool(state State) Decision {
 	pool := state.Pool
 	guid := pool.Status.GUID
-	done := Decision{Reason: v1alpha1.ReasonPoolChanging, Message: "nothing of the pool is left", Actions: []Action{{Kind: RemovePoolFinalizer}}}
+	done := Decision{Reason: v1alpha1.ReasonPoolChanging, Message: "nothing of the pool is left",
+		Actions: []Action{{Kind: RemovePoolFinalizer}}}
 	if guid == "" {
 		return neverRecorded(state, done)
 	}
@@ -123,18 +127,23 @@ func afterPool(state State) Decision {
 	}
 	switch {
 	case len(whole) > 0:
-		return stall(v1alpha1.ReasonPoolLost, "pool %s (guid %s) cannot be imported to destroy it; it is on %s, and not seen are: %s. Bring its disks back, or %s",
+		return stall(v1alpha1.ReasonPoolLost,
+			"pool %s (guid %s) cannot be imported to destroy it; it is on %s, and not seen are: %s. Bring its disks back, or %s",
 			naming.PoolName(pool), guid, SomeOf(whole), SomeOf(unseen), ReleaseCommand(pool))
 	case len(destroyed) > 0:
-		return act("clearing the labels of pool "+naming.PoolName(pool), Action{Kind: ClearPoolLabels, GUID: guid, Disks: append(destroyed, auxiliary...)})
+		return act("clearing the labels of pool "+naming.PoolName(pool),
+			Action{Kind: ClearPoolLabels, GUID: guid, Disks: append(destroyed, auxiliary...)})
 	case len(unseen) > 0:
-		return stall(v1alpha1.ReasonPoolLost, "disks of pool %s (guid %s) are gone from node %s and may still carry it: %s. Bring them back, or %s",
+		return stall(v1alpha1.ReasonPoolLost,
+			"disks of pool %s (guid %s) are gone from node %s and may still carry it: %s. Bring them back, or %s",
 			naming.PoolName(pool), guid, pool.Spec.NodeName, SomeOf(unseen), ReleaseCommand(pool))
 	case len(auxiliary) > 0:
-		return act("clearing the labels of cache devices and spares of pool "+naming.PoolName(pool), Action{Kind: ClearPoolLabels, GUID: guid, Disks: auxiliary})
+		return act("clearing the labels of cache devices and spares of pool "+naming.PoolName(pool),
+			Action{Kind: ClearPoolLabels, GUID: guid, Disks: auxiliary})
 	}
 	if len(taken) > 0 {
-		done.Message = fmt.Sprintf("nothing is left of the pool but labels on %s, on which there is something else since: they stay", SomeOf(taken))
+		done.Message = fmt.Sprintf("nothing is left of the pool but labels on %s, on which there is something else since: they stay",
+			SomeOf(taken))
 	}
 	return done
 }
@@ -146,7 +155,9 @@ func neverRecorded(state State, done Decision) Decision {
 	for _, path := range SpecDevices(pool) {
 		for _, label := range state.Disks[path].Pools {
 			if label.State == device.PoolActive && label.Name == naming.PoolName(pool) && !label.Left() {
-				return stall(v1alpha1.ReasonPoolLost, "disk %s carries a pool %s (guid %d) that may be this object's and cannot be imported to destroy it: bring its other disks back, or %s",
+				return stall(v1alpha1.ReasonPoolLost,
+					"disk %s carries a pool %s (guid %d) that may be this object's and cannot be imported to destroy it: "+
+						"bring its other disks back, or %s",
 					path, label.Name, label.GUID, ReleaseCommand(pool))
 			}
 		}
@@ -178,7 +189,8 @@ func carried(disk Disk, guid string) device.PoolState {
 
 // ReleaseCommand is what a person types to let a deleted BenchmarkPool go although its pool stays.
 func ReleaseCommand(pool *v1alpha1.BenchmarkPool) string {
-	return fmt.Sprintf("leave it behind: kubectl annotate benchmarkpool %s %s=%s", pool.Name, v1alpha1.AnnotationReleasePool, pool.Spec.NodeName)
+	return fmt.Sprintf("leave it behind: kubectl annotate benchmarkpool %s %s=%s", pool.Name, v1alpha1.AnnotationReleasePool,
+		pool.Spec.NodeName)
 }
 
 // LeftBehind says what may be left where.
@@ -187,7 +199,8 @@ func LeftBehind(pool *v1alpha1.BenchmarkPool) string {
 	if guid == "" {
 		guid = "not known"
 	}
-	return fmt.Sprintf("pool %s (guid %s) may be left on node %s, on %s", naming.PoolName(pool), guid, pool.Spec.NodeName, SomeOf(SpecDevices(pool)))
+	return fmt.Sprintf("pool %s (guid %s) may be left on node %s, on %s", naming.PoolName(pool), guid, pool.Spec.NodeName,
+		SomeOf(SpecDevices(pool)))
 }
 
 // SomeOf joins the first few.

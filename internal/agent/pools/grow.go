@@ -83,7 +83,8 @@ func growPool(state State) *Decision {
 	change := state.layoutChange()
 	asked := change.lacks()
 	if len(change.wrong) > 0 || len(asked) > 0 && !state.disksChanged() {
-		decision := stall(v1alpha1.ReasonPoolDrifted, "the disks of pool %s differ from the spec: %s. Correct the spec, or change the disks with a PoolOperation",
+		decision := stall(v1alpha1.ReasonPoolDrifted,
+			"the disks of pool %s differ from the spec: %s. Correct the spec, or change the disks with a PoolOperation",
 			state.Live.Name, strings.Join(append(change.wrong, asked...), "; "))
 		return &decision
 	}
@@ -92,7 +93,8 @@ func growPool(state State) *Decision {
 		return state.sayDisks()
 	case len(change.attach) > 0: // one by one: the data is rebuilt onto each
 		next := change.attach[0]
-		return state.takes([]string{next.path}, fmt.Sprintf("attaching %s to the mirror of %s in pool %s", next.path, next.member.Name, state.Live.Name),
+		return state.takes([]string{next.path}, fmt.Sprintf("attaching %s to the mirror of %s in pool %s", next.path, next.member.Name,
+			state.Live.Name),
 			Action{Kind: AttachDisk, Member: MemberName(next.member), Device: next.path})
 	case len(change.detach) > 0:
 		return state.detach(change.detach[0])
@@ -115,7 +117,8 @@ func (s State) detach(leaf zfs.VdevStatus) *Decision {
 		}
 	}
 	if len(troubles) > 0 {
-		decision := stall(v1alpha1.ReasonPoolUnhealthy, "%s is not detached from pool %s, which has %s: scrub the pool, see 'zpool status -v', and 'zpool clear' it when all is well",
+		decision := stall(v1alpha1.ReasonPoolUnhealthy,
+			"%s is not detached from pool %s, which has %s: scrub the pool, see 'zpool status -v', and 'zpool clear' it when all is well",
 			leaf.Name, s.Live.Name, strings.Join(troubles, ", "))
 		return &decision
 	}
@@ -187,7 +190,8 @@ func (s State) layoutChange() layoutChange {
 		}
 		return picked
 	}
-	change.extra.Data, change.extra.Log, change.extra.Special = pick(asked.Data, "normal"), pick(asked.Log, "log"), pick(asked.Special, "special")
+	change.extra.Data, change.extra.Log, change.extra.Special = pick(asked.Data, "normal"), pick(asked.Log, "log"),
+		pick(asked.Special, "special")
 	change.extra.Cache, change.extra.Spare = absent(asked.Cache, "l2cache"), absent(asked.Spare, "spare")
 	for _, at := range unnamed {
 		change.wrong = append(change.wrong, fmt.Sprintf("the pool has %s, which the spec does not name", at.leaf.Name))

@@ -9,8 +9,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// nestedMounts unmounts what is mounted below the mount point of a dataset: there pods write, and what is mounted there shows in the volumes
-// of pods, which the kubelet cannot unmount then.
+// nestedMounts unmounts what is mounted below the mount point of a dataset: there pods write, and what is mounted there shows in the
+// volumes of pods, which the kubelet cannot unmount then.
 func nestedMounts(state State) *Decision {
 	if len(state.Nested) == 0 {
 		return nil
@@ -25,7 +25,8 @@ func nestedMounts(state State) *Decision {
 }
 
 // agentProperties are those that no spec sets: where datasets are mounted, and what the node may do with what they hold.
-var agentProperties = []string{"mountpoint", "canmount", "zoned", "sharenfs", "sharesmb", "keylocation", "setuid", "devices", "exec", "volmode"}
+var agentProperties = []string{"mountpoint", "canmount", "zoned", "sharenfs", "sharesmb", "keylocation", "setuid", "devices", "exec",
+	"volmode"}
 
 // unsafeDatasets refuses what the API refuses too: an object may be older than its rules.
 func unsafeDatasets(state State) *Decision {
@@ -47,7 +48,8 @@ func unsafeDatasets(state State) *Decision {
 		}
 		for _, other := range spec.Datasets {
 			if dataset.Mounted && strings.HasPrefix(string(other.Path), string(dataset.Path)+"/") {
-				return refuse("dataset %s lies below %s, which is mounted: pods write where it would be mounted; give it another path", other.Path, dataset.Path)
+				return refuse("dataset %s lies below %s, which is mounted: pods write where it would be mounted; give it another path", other.Path,
+					dataset.Path)
 			}
 		}
 	}
@@ -69,7 +71,8 @@ func mountWanted(state State, dataset v1alpha1.PoolDataset, is zfs.Dataset) *Dec
 		decision := act(message+is.Name, Action{Kind: kind, GUID: state.Live.GUID, Dataset: zfs.DatasetSpec{Name: is.Name}})
 		return &decision
 	}
-	noauto, point := naming.Setting{Dataset: is.Name, Name: "canmount", Value: "noauto"}, naming.Setting{Dataset: is.Name, Name: "mountpoint", Value: ours}
+	noauto, point := naming.Setting{Dataset: is.Name, Name: "canmount", Value: "noauto"}, naming.Setting{Dataset: is.Name, Name: "mountpoint",
+		Value: ours}
 	auto, known := state.Live.Property(is.Name, "canmount")
 	switch {
 	case dataset.Mounted && is.MountPoint != ours && is.Mounted:

@@ -192,7 +192,8 @@ func absentPool(state State) Decision {
 		return importPool(state, guid)
 	}
 	if guid := state.Pool.Status.GUID; guid != "" {
-		return stall(v1alpha1.ReasonPoolLost, "pool %s (guid %s) is not on node %s any more: bring its disks back; it is not recreated, for that delete this object and make another",
+		return stall(v1alpha1.ReasonPoolLost,
+			"pool %s (guid %s) is not on node %s any more: bring its disks back; it is not recreated, for that delete this object and make another",
 			naming.PoolName(state.Pool), guid, state.Pool.Spec.NodeName)
 	}
 	for _, other := range state.Importable {
@@ -250,7 +251,9 @@ func (s State) labelled(guid string) bool {
 
 func importPool(state State, guid string) Decision {
 	if path, host := state.elsewhere(guid); host != "" {
-		return stall(v1alpha1.ReasonPoolLost, "pool %s (guid %s) was last used by host %q, as %s says, and not exported there: it may run there. Export it there; or, if that host is gone for good, import it by hand on node %s (zpool import -f), or %s",
+		return stall(v1alpha1.ReasonPoolLost,
+			"pool %s (guid %s) was last used by host %q, as %s says, and not exported there: it may run there. Export it there; or, if that host "+
+				"is gone for good, import it by hand on node %s (zpool import -f), or %s",
 			naming.PoolName(state.Pool), guid, host, path, state.Pool.Spec.NodeName, ReleaseCommand(state.Pool))
 	}
 	return act(fmt.Sprintf("importing pool %s (guid %s)", naming.PoolName(state.Pool), guid),
@@ -262,7 +265,8 @@ func importPool(state State, guid string) Decision {
 func (s State) elsewhere(guid string) (path, host string) {
 	for _, path := range slices.Sorted(maps.Keys(s.Disks)) {
 		for _, label := range s.Disks[path].Pools {
-			if label.State == device.PoolActive && strconv.FormatUint(label.GUID, 10) == guid && label.HostName != "" && label.HostName != s.HostName {
+			if label.State == device.PoolActive && strconv.FormatUint(label.GUID, 10) == guid && label.HostName != "" &&
+				label.HostName != s.HostName {
 				return path, label.HostName
 			}
 		}
@@ -315,7 +319,8 @@ func livePool(state State) Decision {
 		differs.Actions = []Action{finalizer}
 		return *differs
 	}
-	return Decision{Phase: PoolDone, Reason: v1alpha1.ReasonPoolReady, Message: fmt.Sprintf("pool %s (guid %s) is %s and as asked", live.Name, live.GUID, live.Status.Health()),
+	return Decision{Phase: PoolDone, Reason: v1alpha1.ReasonPoolReady, Message: fmt.Sprintf("pool %s (guid %s) is %s and as asked", live.Name,
+		live.GUID, live.Status.Health()),
 		Recheck: poolRecheck, Actions: []Action{finalizer}}
 }
 

@@ -64,11 +64,14 @@ func liveState() State {
 	state.Live = &LivePool{
 		PoolSummary: zfs.PoolSummary{Name: "bench0", GUID: "77", Health: zfs.StateOnline},
 		Status:      zfs.Status{Pool: "bench0", State: zfs.StateOnline, Vdevs: []zfs.VdevStatus{mirrored("mirror-0", diskA, diskB)}},
-		Properties:  []zfs.Property{{Object: "bench0", Name: "autotrim", Value: "on", Source: "local"}, {Object: "bench0", Name: "readonly", Value: "off", Source: "-"}},
-		Datasets:    []zfs.Dataset{{Name: "bench0", Type: "filesystem"}},
+		Properties: []zfs.Property{{Object: "bench0", Name: "autotrim", Value: "on", Source: "local"},
+			{Object: "bench0", Name: "readonly", Value: "off", Source: "-"}},
+		Datasets: []zfs.Dataset{{Name: "bench0", Type: "filesystem"}},
 		DatasetProperties: []zfs.Property{{Object: "bench0", Name: "recordsize", Value: "8192", Source: "local"},
-			{Object: "bench0", Name: naming.PropertyUID, Value: "uid-1", Source: "local"}, {Object: "bench0", Name: naming.PropertyName, Value: "bench0", Source: "local"},
-			{Object: "bench0", Name: naming.PropertyGeneration, Value: "2", Source: "local"}, {Object: "bench0", Name: PropertySpec, Value: "2", Source: "local"},
+			{Object: "bench0", Name: naming.PropertyUID, Value: "uid-1", Source: "local"}, {Object: "bench0", Name: naming.PropertyName,
+				Value: "bench0", Source: "local"},
+			{Object: "bench0", Name: naming.PropertyGeneration, Value: "2", Source: "local"}, {Object: "bench0", Name: PropertySpec, Value: "2",
+				Source: "local"},
 			{Object: "bench0", Name: naming.PropertyDisks, Value: layoutMark(wantedPool()), Source: "local"}},
 	}
 	return state
@@ -128,10 +131,12 @@ func TestAbsentPool(t *testing.T) {
 		want, reason string
 		says         string
 	}{
-		"is made":                          {func(*State) {}, "AddFinalizer CreatePool", v1alpha1.ReasonPoolChanging, "making pool bench0"},
-		"nothing allowed":                  {func(s *State) { s.Policy = nil }, "", v1alpha1.ReasonPoolDeviceDenied, diskA},
-		"allowed to another namespace":     {func(s *State) { s.Policy = DevicePolicy{{Namespace: "lab", Pattern: "/dev/disk/by-id/*"}} }, "", v1alpha1.ReasonPoolDeviceDenied, "without a namespace"},
-		"a namespace has no general grant": {func(s *State) { s.Pool.Spec.Namespace = "lab" }, "", v1alpha1.ReasonPoolDeviceDenied, "namespace lab"},
+		"is made":         {func(*State) {}, "AddFinalizer CreatePool", v1alpha1.ReasonPoolChanging, "making pool bench0"},
+		"nothing allowed": {func(s *State) { s.Policy = nil }, "", v1alpha1.ReasonPoolDeviceDenied, diskA},
+		"allowed to another namespace": {func(s *State) { s.Policy = DevicePolicy{{Namespace: "lab", Pattern: "/dev/disk/by-id/*"}} }, "",
+			v1alpha1.ReasonPoolDeviceDenied, "without a namespace"},
+		"a namespace has no general grant": {func(s *State) { s.Pool.Spec.Namespace = "lab" }, "", v1alpha1.ReasonPoolDeviceDenied,
+			"namespace lab"},
 		"a disk is refused": {func(s *State) {
 			disk := freeDisk(diskB)
 			disk.Refusal = &device.RefusedError{Path: diskB, Findings: []device.Finding{{Reason: device.Mounted, Detail: "it is mounted at /data"}}}
@@ -148,7 +153,8 @@ func TestAbsentPool(t *testing.T) {
 			s.Pool.Status.GUID = "77"
 			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "78"}, {Name: "bench0", GUID: "77"}}
 		}, "AddFinalizer ImportPool", v1alpha1.ReasonPoolChanging, "guid 77"},
-		"a namesake on other disks": {func(s *State) { s.Importable = []zfs.Importable{{Name: "bench0", GUID: "78"}} }, "", v1alpha1.ReasonPoolNameTaken, "guid 78"},
+		"a namesake on other disks": {func(s *State) { s.Importable = []zfs.Importable{{Name: "bench0", GUID: "78"}} }, "",
+			v1alpha1.ReasonPoolNameTaken, "guid 78"},
 		"made, but not recorded": {func(s *State) {
 			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}
 			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, device.PoolActive), labelled(freeDisk(diskB), 77, device.PoolActive)
@@ -188,8 +194,9 @@ func expectPool(t *testing.T, decision Decision, want, reason, says string) {
 func TestNewPoolsCarryTheirOwner(t *testing.T) {
 	create := Plan(absentState()).Actions[1]
 	want := zfs.PoolSpec{Name: "bench0", Ashift: 12, Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Mirror, Devices: []string{diskA, diskB}}}},
-		Properties:     map[string]string{"autotrim": "on"},
-		RootProperties: map[string]string{"recordsize": "8k", naming.PropertyUID: "uid-1", naming.PropertyName: "bench0", naming.PropertyGeneration: "0", PropertySpec: "2", naming.PropertyDisks: layoutMark(wantedPool())}}
+		Properties: map[string]string{"autotrim": "on"},
+		RootProperties: map[string]string{"recordsize": "8k", naming.PropertyUID: "uid-1", naming.PropertyName: "bench0",
+			naming.PropertyGeneration: "0", PropertySpec: "2", naming.PropertyDisks: layoutMark(wantedPool())}}
 	if diff := cmp.Diff(want, create.Create); diff != "" {
 		t.Error(diff)
 	}
@@ -217,7 +224,8 @@ func TestRivals(t *testing.T) {
 	}{
 		"older, same name and disks": {func(*v1alpha1.BenchmarkPool) {}, true},
 		"older, one disk":            {func(p *v1alpha1.BenchmarkPool) { p.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskC, diskB)} }, true},
-		"older, same name only":      {func(p *v1alpha1.BenchmarkPool) { p.Spec.PoolName = "bench0"; p.Spec.Vdevs[0] = mirrorOf(diskC, diskD) }, true},
+		"older, same name only": {func(p *v1alpha1.BenchmarkPool) { p.Spec.PoolName = "bench0"; p.Spec.Vdevs[0] = mirrorOf(diskC, diskD) },
+			true},
 		"older, nothing in common":   {func(p *v1alpha1.BenchmarkPool) { p.Spec.Vdevs[0] = mirrorOf(diskC, diskD) }, false},
 		"older, on another node":     {func(p *v1alpha1.BenchmarkPool) { p.Spec.NodeName = "node-b" }, false},
 		"older, but may not have it": {func(p *v1alpha1.BenchmarkPool) { p.Spec.Namespace = "other" }, false},
@@ -290,12 +298,15 @@ func TestLivePool(t *testing.T) {
 		want, reason string
 		says         string
 	}{
-		"as asked":                    {func(*State) {}, keep, v1alpha1.ReasonPoolReady, "as asked"},
-		"foreign, without a mark":     {func(s *State) { s.Live.DatasetProperties = nil }, "", v1alpha1.ReasonPoolNameTaken, "no mark"},
-		"foreign, of an earlier life": {func(s *State) { s.Live.change(naming.PropertyUID, "uid-0", "local") }, "", v1alpha1.ReasonPoolNameTaken, "uid-0"},
-		"foreign, an inherited mark":  {func(s *State) { s.Live.change(naming.PropertyUID, "uid-1", "inherited from x") }, "", v1alpha1.ReasonPoolNameTaken, "no mark"},
-		"an object without uid":       {func(s *State) { s.Pool.UID = types.UID(""); s.Live.change(naming.PropertyUID, "", "local") }, "", v1alpha1.ReasonPoolNameTaken, "left alone"},
-		"read-only":                   {func(s *State) { s.Live.change("readonly", "on", "-") }, keep + " ReimportPool", v1alpha1.ReasonPoolChanging, "read-only"},
+		"as asked":                {func(*State) {}, keep, v1alpha1.ReasonPoolReady, "as asked"},
+		"foreign, without a mark": {func(s *State) { s.Live.DatasetProperties = nil }, "", v1alpha1.ReasonPoolNameTaken, "no mark"},
+		"foreign, of an earlier life": {func(s *State) { s.Live.change(naming.PropertyUID, "uid-0", "local") }, "", v1alpha1.ReasonPoolNameTaken,
+			"uid-0"},
+		"foreign, an inherited mark": {func(s *State) { s.Live.change(naming.PropertyUID, "uid-1", "inherited from x") }, "",
+			v1alpha1.ReasonPoolNameTaken, "no mark"},
+		"an object without uid": {func(s *State) { s.Pool.UID = types.UID(""); s.Live.change(naming.PropertyUID, "", "local") }, "",
+			v1alpha1.ReasonPoolNameTaken, "left alone"},
+		"read-only": {func(s *State) { s.Live.change("readonly", "on", "-") }, keep + " ReimportPool", v1alpha1.ReasonPoolChanging, "read-only"},
 		"a disk is faulted": {func(s *State) { s.Live.Status.Vdevs[0].Children[1].State = zfs.StateFaulted }, keep, v1alpha1.ReasonPoolUnhealthy,
 			diskB + "-part1 is FAULTED"},
 		"resilvering": {func(s *State) {
@@ -304,12 +315,16 @@ func TestLivePool(t *testing.T) {
 		}, keep, v1alpha1.ReasonPoolRebuilding, "rebuilds"},
 		"drift is reported": {func(s *State) { s.Live.change("recordsize", "131072", "local") }, keep, v1alpha1.ReasonPoolDrifted,
 			"recordsize of bench0 is 131072 (local), asked for is 8k"},
-		"drift is repaired": {func(s *State) { s.Live.change("autotrim", "off", "default"); s.Pool.Spec.Drift = "Repair" }, keep + " SetProperties", v1alpha1.ReasonPoolChanging,
+		"drift is repaired": {func(s *State) { s.Live.change("autotrim", "off", "default"); s.Pool.Spec.Drift = "Repair" },
+			keep + " SetProperties", v1alpha1.ReasonPoolChanging,
 			"autotrim of pool bench0 is off"},
-		"a new generation is set":          {func(s *State) { s.follow(3); s.Pool.Spec.RootProperties["recordsize"] = "16k" }, keep + " SetProperties", v1alpha1.ReasonPoolChanging, "16k"},
+		"a new generation is set": {func(s *State) { s.follow(3); s.Pool.Spec.RootProperties["recordsize"] = "16k" },
+			keep + " SetProperties", v1alpha1.ReasonPoolChanging, "16k"},
 		"a new generation of other things": {func(s *State) { s.follow(3) }, keep + " SetProperties", v1alpha1.ReasonPoolChanging, ""},
-		"an unknown property":              {func(s *State) { s.Pool.Spec.RootProperties["recsize"] = "8k" }, keep, v1alpha1.ReasonPoolDrifted, "not there"},
-		"a dataset is missing":             {func(s *State) { s.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "p/q"}, {Path: "p"}} }, keep + " CreateDataset", v1alpha1.ReasonPoolChanging, "bench0/p"},
+		"an unknown property": {func(s *State) { s.Pool.Spec.RootProperties["recsize"] = "8k" }, keep, v1alpha1.ReasonPoolDrifted,
+			"not there"},
+		"a dataset is missing": {func(s *State) { s.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "p/q"}, {Path: "p"}} },
+			keep + " CreateDataset", v1alpha1.ReasonPoolChanging, "bench0/p"},
 		"a dataset of other type": {func(s *State) {
 			s.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "p", Type: "Volume"}}
 			s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/p", Type: "filesystem"})
@@ -324,7 +339,8 @@ func TestLivePool(t *testing.T) {
 			s.Policy = DevicePolicy{{Pattern: diskA}, {Pattern: diskB}}
 			s.Pool.Spec.Cache = []v1alpha1.DevicePath{diskC}
 		}, keep, v1alpha1.ReasonPoolDeviceDenied, diskC},
-		"a mirror has lost a side": {func(s *State) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA)} }, keep, v1alpha1.ReasonPoolDrifted, "a mirror lacks " + diskB},
+		"a mirror has lost a side": {func(s *State) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA)} }, keep,
+			v1alpha1.ReasonPoolDrifted, "a mirror lacks " + diskB},
 		"a vdev was taken out": {func(s *State) {
 			s.Pool.Spec.Vdevs = append(s.Pool.Spec.Vdevs, mirrorOf(diskC, diskD))
 			s.Live.change(naming.PropertyDisks, layoutMark(s.Pool), "local")
@@ -376,7 +392,8 @@ func TestLivePool(t *testing.T) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{leaf(diskA)}
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB), mirrorOf(diskC, diskD)}
 		}, keep + " AttachDisk", v1alpha1.ReasonPoolChanging, "attaching " + diskB},
-		"the disks are noted": {func(s *State) { s.Live.change(naming.PropertyDisks, "of an earlier layout", "local") }, keep + " SetProperties", v1alpha1.ReasonPoolChanging,
+		"the disks are noted": {func(s *State) { s.Live.change(naming.PropertyDisks, "of an earlier layout", "local") }, keep + " SetProperties",
+			v1alpha1.ReasonPoolChanging,
 			"its disks are as asked"},
 		"disks differ, and properties are set all the same": {func(s *State) {
 			s.follow(3)
@@ -404,7 +421,8 @@ func TestLivePool(t *testing.T) {
 		"an attached side is rebuilt": {func(s *State) {
 			s.Live.Status.Scan = &zfs.Progress{Function: "resilver", State: zfs.Running}
 		}, keep, v1alpha1.ReasonPoolRebuilding, "rebuilds"},
-		"a disk was replaced": {func(s *State) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)} }, keep, v1alpha1.ReasonPoolDrifted, diskC},
+		"a disk was replaced": {func(s *State) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)} }, keep,
+			v1alpha1.ReasonPoolDrifted, diskC},
 		"a replaced stripe does not grow": {func(s *State) {
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskA}}}
 			s.Live.Status.Vdevs = []zfs.VdevStatus{leaf(diskC)}
@@ -436,7 +454,8 @@ func TestSettingsEndWithTheMark(t *testing.T) {
 	state := liveState()
 	state.follow(3)
 	state.Pool.Spec.RootProperties["recordsize"] = "16k"
-	want := []naming.Setting{{Dataset: "bench0", Name: "recordsize", Value: "16k"}, {Dataset: "bench0", Name: naming.PropertyGeneration, Value: "3"}}
+	want := []naming.Setting{{Dataset: "bench0", Name: "recordsize", Value: "16k"}, {Dataset: "bench0", Name: naming.PropertyGeneration,
+		Value: "3"}}
 	if diff := cmp.Diff(want, Plan(state).Actions[1].Settings); diff != "" {
 		t.Error(diff)
 	}
@@ -444,7 +463,8 @@ func TestSettingsEndWithTheMark(t *testing.T) {
 
 func TestDeletedPool(t *testing.T) {
 	gone := func(path string) Disk {
-		return Disk{Disk: device.Disk{Path: path}, Refusal: &device.RefusedError{Path: path, Findings: []device.Finding{{Reason: device.Missing}}}}
+		return Disk{Disk: device.Disk{Path: path},
+			Refusal: &device.RefusedError{Path: path, Findings: []device.Finding{{Reason: device.Missing}}}}
 	}
 	for name, test := range map[string]struct {
 		state        State
@@ -454,24 +474,36 @@ func TestDeletedPool(t *testing.T) {
 	}{
 		"ours and unused":   {liveState(), func(*State) {}, "DestroyPool", v1alpha1.ReasonPoolChanging, "destroying"},
 		"guid not recorded": {liveState(), func(s *State) { s.Pool.Status.GUID = "" }, "", v1alpha1.ReasonPoolChanging, "recording"},
-		"in use":            {liveState(), func(s *State) { s.Users = []string{"dataset bench0 is mounted at /x"} }, "", v1alpha1.ReasonPoolInUse, "mounted at /x"},
-		"volumes of others": {liveState(), func(s *State) { s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/p/pvc-1"}) }, "", v1alpha1.ReasonPoolDatasetsRemain, "pvc-1"},
+		"in use": {liveState(), func(s *State) { s.Users = []string{"dataset bench0 is mounted at /x"} }, "", v1alpha1.ReasonPoolInUse,
+			"mounted at /x"},
+		"volumes of others": {liveState(), func(s *State) { s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/p/pvc-1"}) }, "",
+			v1alpha1.ReasonPoolDatasetsRemain, "pvc-1"},
 		"made by an operation": {liveState(), func(s *State) {
 			s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/clone"})
-			s.Live.DatasetProperties = append(s.Live.DatasetProperties, zfs.Property{Object: "bench0/clone", Name: naming.PropertyOperation, Value: "uid-op", Source: "local"})
+			s.Live.DatasetProperties = append(s.Live.DatasetProperties, zfs.Property{Object: "bench0/clone", Name: naming.PropertyOperation,
+				Value: "uid-op", Source: "local"})
 		}, "DestroyPool", v1alpha1.ReasonPoolChanging, "destroying"},
 		"volumes below a clone": {liveState(), func(s *State) {
 			s.Live.Datasets = append(s.Live.Datasets, zfs.Dataset{Name: "bench0/clone/pvc-1"})
-			s.Live.DatasetProperties = append(s.Live.DatasetProperties, zfs.Property{Object: "bench0/clone/pvc-1", Name: naming.PropertyOperation, Value: "uid-op", Source: "inherited from bench0/clone"})
+			s.Live.DatasetProperties = append(s.Live.DatasetProperties, zfs.Property{Object: "bench0/clone/pvc-1", Name: naming.PropertyOperation,
+				Value: "uid-op", Source: "inherited from bench0/clone"})
 		}, "", v1alpha1.ReasonPoolDatasetsRemain, "pvc-1"},
-		"suspended":              {liveState(), func(s *State) { s.Live.Status.State = zfs.StateSuspended }, "", v1alpha1.ReasonPoolUnhealthy, v1alpha1.AnnotationReleasePool},
-		"read-only":              {liveState(), func(s *State) { s.Live.change("readonly", "on", "-") }, "ReimportPool", v1alpha1.ReasonPoolChanging, "read-only"},
-		"released":               {liveState(), func(s *State) { s.Pool.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-a"} }, "RemoveFinalizer", v1alpha1.ReasonPoolLeftBehind, diskA},
-		"released for elsewhere": {liveState(), func(s *State) { s.Pool.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-b"} }, "DestroyPool", v1alpha1.ReasonPoolChanging, ""},
-		"no finalizer":           {liveState(), func(s *State) { s.Pool.Finalizers = nil }, "", v1alpha1.ReasonPoolChanging, ""},
-		"foreign, nothing made":  {liveState(), func(s *State) { s.Live.change(naming.PropertyUID, "uid-0", "local"); s.Pool.Status.GUID = "" }, "RemoveFinalizer", v1alpha1.ReasonPoolChanging, ""},
-		"never made":             {absentState(), func(*State) {}, "RemoveFinalizer", v1alpha1.ReasonPoolChanging, "nothing"},
-		"destroyed and cleared":  {absentState(), func(s *State) { s.Pool.Status.GUID = "77" }, "RemoveFinalizer", v1alpha1.ReasonPoolChanging, "nothing"},
+		"suspended": {liveState(), func(s *State) { s.Live.Status.State = zfs.StateSuspended }, "", v1alpha1.ReasonPoolUnhealthy,
+			v1alpha1.AnnotationReleasePool},
+		"read-only": {liveState(), func(s *State) { s.Live.change("readonly", "on", "-") }, "ReimportPool",
+			v1alpha1.ReasonPoolChanging, "read-only"},
+		"released": {liveState(), func(s *State) {
+			s.Pool.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-a"}
+		}, "RemoveFinalizer", v1alpha1.ReasonPoolLeftBehind, diskA},
+		"released for elsewhere": {liveState(), func(s *State) {
+			s.Pool.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-b"}
+		}, "DestroyPool", v1alpha1.ReasonPoolChanging, ""},
+		"no finalizer": {liveState(), func(s *State) { s.Pool.Finalizers = nil }, "", v1alpha1.ReasonPoolChanging, ""},
+		"foreign, nothing made": {liveState(), func(s *State) { s.Live.change(naming.PropertyUID, "uid-0", "local"); s.Pool.Status.GUID = "" },
+			"RemoveFinalizer", v1alpha1.ReasonPoolChanging, ""},
+		"never made": {absentState(), func(*State) {}, "RemoveFinalizer", v1alpha1.ReasonPoolChanging, "nothing"},
+		"destroyed and cleared": {absentState(), func(s *State) { s.Pool.Status.GUID = "77" }, "RemoveFinalizer", v1alpha1.ReasonPoolChanging,
+			"nothing"},
 		"not imported": {absentState(), func(s *State) {
 			s.Pool.Status.GUID = "77"
 			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}
@@ -488,7 +520,8 @@ func TestDeletedPool(t *testing.T) {
 			s.Pool.Status.GUID = "77"
 			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, device.PoolActive), gone(diskB)
 		}, "", v1alpha1.ReasonPoolLost, "not seen are: " + diskB},
-		"disks are gone": {absentState(), func(s *State) { s.Pool.Status.GUID = "77"; s.Disks[diskB] = gone(diskB) }, "", v1alpha1.ReasonPoolLost, v1alpha1.AnnotationReleasePool},
+		"disks are gone": {absentState(), func(s *State) { s.Pool.Status.GUID = "77"; s.Disks[diskB] = gone(diskB) }, "", v1alpha1.ReasonPoolLost,
+			v1alpha1.AnnotationReleasePool},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.change(&test.state)
@@ -502,8 +535,10 @@ func TestSameValue(t *testing.T) {
 		wanted, is string
 		want       bool
 	}{
-		{"8k", "8192", true}, {"8K", "8192", true}, {"1M", "1048576", true}, {"1.5G", "1610612736", true}, {"8KiB", "8192", true}, {"8k", "8193", false},
-		{"none", "0", true}, {"0", "none", true}, {"lz4", "lz4", true}, {"on", "off", false}, {"lz4", "8192", false}, {"9007199254740993", "9007199254740992", false},
+		{"8k", "8192", true}, {"8K", "8192", true}, {"1M", "1048576", true}, {"1.5G", "1610612736", true}, {"8KiB", "8192", true},
+		{"8k", "8193", false},
+		{"none", "0", true}, {"0", "none", true}, {"lz4", "lz4", true}, {"on", "off", false}, {"lz4", "8192", false},
+		{"9007199254740993", "9007199254740992", false},
 		{"off", "0", false}, {"none", "off", false}, {"", "0", false},
 	} {
 		if got := zfs.SameValue(test.wanted, test.is); got != test.want {
@@ -523,7 +558,8 @@ func TestDeviceGrants(t *testing.T) {
 		t.Fatal(err)
 	}
 	policy := DevicePolicy{grant}
-	for path, want := range map[string]bool{"/dev/disk/by-id/nvme-1": true, "/dev/disk/by-id/ata-1": false, "/dev/disk/by-id/nvme-1/../ata-1": false} {
+	for path, want := range map[string]bool{"/dev/disk/by-id/nvme-1": true, "/dev/disk/by-id/ata-1": false,
+		"/dev/disk/by-id/nvme-1/../ata-1": false} {
 		if policy.Allows("lab", path) != want || policy.Allows("", path) || policy.Allows("other", path) {
 			t.Errorf("%s is wrongly granted", path)
 		}
@@ -638,10 +674,13 @@ func TestMountsWithinOthers(t *testing.T) {
 		root     v1alpha1.Properties
 		want     string
 	}{
-		"beside each other":    {[]v1alpha1.PoolDataset{dataset("a", true, nil), dataset("ab", true, nil), dataset("c", false, nil), dataset("c/d", true, nil)}, nil, ""},
-		"within another":       {[]v1alpha1.PoolDataset{dataset("a/b", true, nil), dataset("a", true, nil)}, nil, "dataset a/b lies below a"},
-		"would inherit it":     {[]v1alpha1.PoolDataset{dataset("a", true, nil), dataset("a/b/c", false, nil)}, nil, "dataset a/b/c lies below a"},
-		"programs":             {[]v1alpha1.PoolDataset{dataset("a", true, v1alpha1.Properties{"exec": "on"})}, nil, "remove exec from the properties of dataset a"},
+		"beside each other": {[]v1alpha1.PoolDataset{dataset("a", true, nil), dataset("ab", true, nil), dataset("c", false, nil),
+			dataset("c/d", true, nil)}, nil, ""},
+		"within another": {[]v1alpha1.PoolDataset{dataset("a/b", true, nil), dataset("a", true, nil)}, nil, "dataset a/b lies below a"},
+		"would inherit it": {[]v1alpha1.PoolDataset{dataset("a", true, nil), dataset("a/b/c", false, nil)}, nil,
+			"dataset a/b/c lies below a"},
+		"programs": {[]v1alpha1.PoolDataset{dataset("a", true, v1alpha1.Properties{"exec": "on"})}, nil,
+			"remove exec from the properties of dataset a"},
 		"programs of the root": {nil, v1alpha1.Properties{"setuid": "on"}, "remove setuid from spec.rootProperties"},
 		"partitions":           {[]v1alpha1.PoolDataset{dataset("a", false, v1alpha1.Properties{"volmode": "full"})}, nil, "remove volmode"},
 	} {
@@ -651,22 +690,25 @@ func TestMountsWithinOthers(t *testing.T) {
 			pool.Spec.RootProperties = test.root
 		}
 		decision := unsafeDatasets(State{Pool: pool})
-		if test.want == "" != (decision == nil) || decision != nil && (decision.Reason != v1alpha1.ReasonSpecInvalid || !strings.Contains(decision.Message, test.want)) {
+		if test.want == "" != (decision == nil) || decision != nil && (decision.Reason != v1alpha1.ReasonSpecInvalid ||
+			!strings.Contains(decision.Message, test.want)) {
 			t.Errorf("%s: %+v, want %q", name, decision, test.want)
 		}
 		if absent := Plan(State{Pool: pool}); test.want != "" && (absent.Reason != v1alpha1.ReasonSpecInvalid || len(absent.Actions) > 0) {
 			t.Errorf("%s: before the pool is there: %+v", name, absent)
 		}
 	}
-	state := State{Pool: wantedPool(), Live: &LivePool{PoolSummary: zfs.PoolSummary{Name: "bench0"}}, Nested: []string{"bench0/a/b/c", "bench0/a/b"}}
+	state := State{Pool: wantedPool(), Live: &LivePool{PoolSummary: zfs.PoolSummary{Name: "bench0"}},
+		Nested: []string{"bench0/a/b/c", "bench0/a/b"}}
 	decision := nestedMounts(state)
-	if decision == nil || len(decision.Actions) != 2 || decision.Actions[0].Kind != UnmountDataset || decision.Actions[0].Dataset.Name != "bench0/a/b/c" {
+	if decision == nil || len(decision.Actions) != 2 || decision.Actions[0].Kind != UnmountDataset ||
+		decision.Actions[0].Dataset.Name != "bench0/a/b/c" {
 		t.Errorf("nested mounts: %+v", decision)
 	}
 }
 
-// TestMountsAreProven: what ZFS calls mounted, and the node does not show with its folder for pods, is mounted again; and nothing is left to
-// ZFS to mount by itself.
+// TestMountsAreProven: what ZFS calls mounted, and the node does not show with its folder for pods, is mounted again; and nothing is left
+// to ZFS to mount by itself.
 func TestMountsAreProven(t *testing.T) {
 	pool := wantedPool()
 	pool.Spec.PoolName = "bench0"
@@ -678,7 +720,8 @@ func TestMountsAreProven(t *testing.T) {
 	}
 	auto := &LivePool{DatasetProperties: []zfs.Property{{Object: is.Name, Name: "canmount", Value: "on"}}}
 	decision = mountWanted(State{Pool: pool, Live: auto}, mounted, is)
-	if want := (naming.Setting{Dataset: is.Name, Name: "canmount", Value: "noauto"}); decision == nil || decision.Actions[0].Settings[0] != want {
+	if want := (naming.Setting{Dataset: is.Name, Name: "canmount", Value: "noauto"}); decision == nil ||
+		decision.Actions[0].Settings[0] != want {
 		t.Errorf("canmount=on: %+v", decision)
 	}
 }

@@ -45,7 +45,8 @@ func poolDatasets(state State) *Decision {
 		at := slices.IndexFunc(state.Live.Datasets, func(d zfs.Dataset) bool { return d.Name == name })
 		if at >= 0 {
 			if is, asked := state.Live.Datasets[at].Type, strings.ToLower(dataset.Type); asked != "" && is != asked {
-				decision := stall(v1alpha1.ReasonPoolDrifted, "dataset %s is a %s, not a %s: destroy it, or give the new one another path", name, is, asked)
+				decision := stall(v1alpha1.ReasonPoolDrifted, "dataset %s is a %s, not a %s: destroy it, or give the new one another path", name, is,
+					asked)
 				return &decision
 			}
 			if decision := otherSize(state, dataset, name); decision != nil {
@@ -83,7 +84,8 @@ func otherSize(state State, dataset v1alpha1.PoolDataset, name string) *Decision
 	if size, err := strconv.ParseInt(is.Value, 10, 64); err == nil && size >= asked && size < asked+largestBlock {
 		return nil
 	}
-	decision := stall(v1alpha1.ReasonPoolDrifted, "volume %s has %s bytes, asked for are %d: a volume keeps its size; give the new one another path", name, is.Value, asked)
+	decision := stall(v1alpha1.ReasonPoolDrifted,
+		"volume %s has %s bytes, asked for are %d: a volume keeps its size; give the new one another path", name, is.Value, asked)
 	return &decision
 }
 
@@ -107,7 +109,8 @@ func poolProperties(state State) *Decision {
 		return nil
 	}
 	if isSet && state.Pool.Spec.Drift != "Repair" {
-		decision := stall(v1alpha1.ReasonPoolDrifted, "somebody changed pool %s: %s. Set it back, change the spec, or write drift: Repair", state.Live.Name, strings.Join(words, "; "))
+		decision := stall(v1alpha1.ReasonPoolDrifted, "somebody changed pool %s: %s. Set it back, change the spec, or write drift: Repair",
+			state.Live.Name, strings.Join(words, "; "))
 		return &decision
 	}
 	// The mark comes last: it says that all before it is set.

@@ -25,8 +25,8 @@ func (l *LivePool) localMark(dataset, name string) string {
 	return ""
 }
 
-// OutdatedDataset is a dataset of a kept pool that is still another run's; nil if there is none. Unless both of its marks are its own, it is
-// a stranger's, and none of this one's to reset.
+// OutdatedDataset is a dataset of a kept pool that is still another run's; nil if there is none. Unless both of its marks are its own, it
+// is a stranger's, and none of this one's to reset.
 func (s State) OutdatedDataset() *zfs.Dataset {
 	if s.Live == nil || !naming.KeptPool(s.Pool) {
 		return nil
@@ -53,7 +53,9 @@ func (s State) ours(dataset string) bool {
 func (s State) strangers() []string {
 	var others []string
 	for _, dataset := range s.Live.Datasets {
-		named := slices.ContainsFunc(s.Pool.Spec.Datasets, func(d v1alpha1.PoolDataset) bool { return naming.DatasetName(s.Pool, d) == dataset.Name })
+		named := slices.ContainsFunc(s.Pool.Spec.Datasets, func(d v1alpha1.PoolDataset) bool {
+			return naming.DatasetName(s.Pool, d) == dataset.Name
+		})
 		if dataset.Name != s.Live.Name && (!named || !s.ours(dataset.Name)) {
 			others = append(others, dataset.Name)
 		}
@@ -68,7 +70,9 @@ func resetDatasets(state State) *Decision {
 		return nil
 	}
 	if others := state.strangers(); len(others) > 0 && !state.resetDone() {
-		decision := stall(v1alpha1.ReasonPoolDatasetsRemain, "there is on pool %s what this BenchmarkPool has not made: %s. It is left alone, and no run begins beside it: move it elsewhere, or destroy it",
+		decision := stall(v1alpha1.ReasonPoolDatasetsRemain,
+			"there is on pool %s what this BenchmarkPool has not made: %s. It is left alone, and no run begins beside it: move it elsewhere, or "+
+				"destroy it",
 			state.Live.Name, SomeOf(others))
 		return &decision
 	}
@@ -81,8 +85,9 @@ func resetDatasets(state State) *Decision {
 			v1alpha1.LabelReset, policy, v1alpha1.LabelRunUID, run)
 		return &decision
 	case policy == v1alpha1.ResetNone:
-		decision := act(fmt.Sprintf("handing on dataset %s with what is on it", outdated.Name), Action{Kind: SetPoolProperties, GUID: state.Live.GUID,
-			Settings: []naming.Setting{{Dataset: outdated.Name, Name: naming.PropertyRun, Value: run}}})
+		decision := act(fmt.Sprintf("handing on dataset %s with what is on it", outdated.Name),
+			Action{Kind: SetPoolProperties, GUID: state.Live.GUID,
+				Settings: []naming.Setting{{Dataset: outdated.Name, Name: naming.PropertyRun, Value: run}}})
 		return &decision
 	case len(state.Users) > 0:
 		return &Decision{Reason: v1alpha1.ReasonPoolInUse, Recheck: poolSoon,

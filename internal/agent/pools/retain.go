@@ -26,8 +26,10 @@ func StaysBehind(pool *v1alpha1.BenchmarkPool, guid string) string {
 		return "spec.deletionPolicy is Retain, and no pool is known to have been made: if there is one, it stays as it is"
 	}
 	name := naming.PoolName(pool)
-	return fmt.Sprintf("spec.deletionPolicy is Retain: pool %s (guid %s) stays on node %s as it is, with its data, on %s. To destroy it, run 'zpool destroy %s' on the node, "+
-		"and 'zpool labelclear DISK-part1' for each of the disks. To use it further, make a BenchmarkPool with this poolName: it says how to take the pool over",
+	return fmt.Sprintf("spec.deletionPolicy is Retain: pool %s (guid %s) stays on node %s as it is, with its data, on %s. To destroy it, "+
+		"run 'zpool destroy %s' on the node, "+
+		"and 'zpool labelclear DISK-part1' for each of the disks. To use it further, make a BenchmarkPool with this poolName: it says how to "+
+		"take the pool over",
 		name, guid, pool.Spec.NodeName, SomeOf(SpecDevices(pool)), name)
 }
 
@@ -37,5 +39,6 @@ func leavePool(state State) Decision {
 	if state.Live != nil && state.Live.OwnedBy(string(state.Pool.UID)) {
 		guid = state.Live.GUID
 	}
-	return Decision{Reason: v1alpha1.ReasonPoolLeftBehind, Message: StaysBehind(state.Pool, guid), Actions: []Action{{Kind: RemovePoolFinalizer}}}
+	return Decision{Reason: v1alpha1.ReasonPoolLeftBehind, Message: StaysBehind(state.Pool, guid),
+		Actions: []Action{{Kind: RemovePoolFinalizer}}}
 }

@@ -11,7 +11,8 @@ import (
 
 // TestOnlyDestroyDestroys: a pool goes with its object only where the object says so.
 func TestOnlyDestroyDestroys(t *testing.T) {
-	for policy, destroyed := range map[v1alpha1.DeletionPolicy]bool{v1alpha1.DeletionDestroy: true, v1alpha1.DeletionRetain: false, "": false, "destroy": false} {
+	for policy, destroyed := range map[v1alpha1.DeletionPolicy]bool{v1alpha1.DeletionDestroy: true, v1alpha1.DeletionRetain: false, "": false,
+		"destroy": false} {
 		state := deletedState(liveState())
 		state.Pool.Spec.DeletionPolicy = policy
 		// A first turn may record guids before the pool is destroyed.
@@ -28,14 +29,18 @@ func TestWhatARetainedPoolLeaves(t *testing.T) {
 		change func(*State)
 		says   string
 	}{
-		"the pool, and how to be rid of it":    {func(*State) {}, "pool bench0 (guid 77) stays on node node-a as it is, with its data, on " + diskA + ", " + diskB + ". To destroy it, run 'zpool destroy bench0'"},
-		"and how to use it":                    {func(*State) {}, "make a BenchmarkPool with this poolName"},
-		"not recorded yet":                     {func(s *State) { s.Pool.Status.GUID = "" }, "guid 77"},
-		"another's of that name is not ours":   {func(s *State) { s.Pool.Status.GUID = ""; s.Live.change(naming.PropertyUID, "uid-0", "local") }, "no pool is known to have been made"},
-		"not seen":                             {func(s *State) { s.Live = nil }, "guid 77"},
-		"in use":                               {func(s *State) { s.Users = []string{"a pod"} }, "guid 77"},
-		"suspended":                            {func(s *State) { s.Live.Status.State = "SUSPENDED" }, "guid 77"},
-		"a label of it as if it was destroyed": {func(s *State) { s.Live, s.Disks[diskA] = nil, labelled(freeDisk(diskA), 77, device.PoolDestroyed) }, "guid 77"},
+		"the pool, and how to be rid of it": {func(*State) {}, "pool bench0 (guid 77) stays on node node-a as it is, with its data, on " +
+			diskA + ", " + diskB + ". To destroy it, run 'zpool destroy bench0'"},
+		"and how to use it": {func(*State) {}, "make a BenchmarkPool with this poolName"},
+		"not recorded yet":  {func(s *State) { s.Pool.Status.GUID = "" }, "guid 77"},
+		"another's of that name is not ours": {func(s *State) { s.Pool.Status.GUID = ""; s.Live.change(naming.PropertyUID, "uid-0", "local") },
+			"no pool is known to have been made"},
+		"not seen":  {func(s *State) { s.Live = nil }, "guid 77"},
+		"in use":    {func(s *State) { s.Users = []string{"a pod"} }, "guid 77"},
+		"suspended": {func(s *State) { s.Live.Status.State = "SUSPENDED" }, "guid 77"},
+		"a label of it as if it was destroyed": {func(s *State) {
+			s.Live, s.Disks[diskA] = nil, labelled(freeDisk(diskA), 77, device.PoolDestroyed)
+		}, "guid 77"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := deletedState(liveState())
@@ -64,19 +69,29 @@ func TestOlderSpecs(t *testing.T) {
 		change               func(*State)
 		want, reason, noting string
 	}{
-		"of the pool":                          {func(*State) {}, keep, v1alpha1.ReasonPoolReady, ""},
-		"older":                                {older, held, v1alpha1.ReasonPoolOlderSpec, "5:held"},
-		"older, and noted":                     {func(s *State) { older(s); s.Live.change(PropertySpec, "5:held", "local") }, keep, v1alpha1.ReasonPoolOlderSpec, ""},
-		"older, and changed since then":        {func(s *State) { older(s); s.Live.change(PropertySpec, "5:held", "local"); s.Pool.Generation = 7 }, keep, v1alpha1.ReasonPoolOlderSpec, ""},
-		"older, accepted":                      {func(s *State) { older(s); accept(s, "2") }, held, v1alpha1.ReasonPoolChanging, "2"},
-		"noted, accepted":                      {func(s *State) { s.Live.change(PropertySpec, "5:held", "local"); accept(s, "2") }, held, v1alpha1.ReasonPoolChanging, "2"},
-		"older, another was accepted":          {func(s *State) { older(s); accept(s, "1") }, held, v1alpha1.ReasonPoolOlderSpec, "5:held"},
-		"newer is noted before it is done":     {func(s *State) { attach(s); s.Pool.Generation = 3 }, held, v1alpha1.ReasonPoolChanging, "3"},
-		"newer, noted":                         {func(s *State) { attach(s); s.follow(3) }, keep + " AttachDisk", v1alpha1.ReasonPoolChanging, ""},
-		"a pool without the mark gets it":      {func(s *State) { attach(s); s.Live.change(PropertySpec, "2", "default") }, held, v1alpha1.ReasonPoolChanging, "2"},
-		"a mark that cannot be read":           {func(s *State) { attach(s); s.Live.change(PropertySpec, "x", "local") }, keep, v1alpha1.ReasonPoolOlderSpec, ""},
-		"a mark that cannot be read, accepted": {func(s *State) { s.Live.change(PropertySpec, "x", "local"); accept(s, "2") }, held, v1alpha1.ReasonPoolChanging, "2"},
-		"a negative mark":                      {func(s *State) { attach(s); s.Live.change(PropertySpec, "-5", "local") }, keep, v1alpha1.ReasonPoolOlderSpec, ""},
+		"of the pool": {func(*State) {}, keep, v1alpha1.ReasonPoolReady, ""},
+		"older":       {older, held, v1alpha1.ReasonPoolOlderSpec, "5:held"},
+		"older, and noted": {func(s *State) { older(s); s.Live.change(PropertySpec, "5:held", "local") }, keep,
+			v1alpha1.ReasonPoolOlderSpec, ""},
+		"older, and changed since then": {func(s *State) {
+			older(s)
+			s.Live.change(PropertySpec, "5:held", "local")
+			s.Pool.Generation = 7
+		}, keep, v1alpha1.ReasonPoolOlderSpec, ""},
+		"older, accepted": {func(s *State) { older(s); accept(s, "2") }, held, v1alpha1.ReasonPoolChanging, "2"},
+		"noted, accepted": {func(s *State) { s.Live.change(PropertySpec, "5:held", "local"); accept(s, "2") }, held,
+			v1alpha1.ReasonPoolChanging, "2"},
+		"older, another was accepted":      {func(s *State) { older(s); accept(s, "1") }, held, v1alpha1.ReasonPoolOlderSpec, "5:held"},
+		"newer is noted before it is done": {func(s *State) { attach(s); s.Pool.Generation = 3 }, held, v1alpha1.ReasonPoolChanging, "3"},
+		"newer, noted": {func(s *State) { attach(s); s.follow(3) }, keep + " AttachDisk", v1alpha1.ReasonPoolChanging,
+			""},
+		"a pool without the mark gets it": {func(s *State) { attach(s); s.Live.change(PropertySpec, "2", "default") }, held,
+			v1alpha1.ReasonPoolChanging, "2"},
+		"a mark that cannot be read": {func(s *State) { attach(s); s.Live.change(PropertySpec, "x", "local") }, keep,
+			v1alpha1.ReasonPoolOlderSpec, ""},
+		"a mark that cannot be read, accepted": {func(s *State) { s.Live.change(PropertySpec, "x", "local"); accept(s, "2") }, held,
+			v1alpha1.ReasonPoolChanging, "2"},
+		"a negative mark": {func(s *State) { attach(s); s.Live.change(PropertySpec, "-5", "local") }, keep, v1alpha1.ReasonPoolOlderSpec, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := liveState()

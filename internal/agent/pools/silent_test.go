@@ -23,11 +23,14 @@ func TestASilentDiskIsNoAbsence(t *testing.T) {
 		reason  string
 		says    string
 	}{
-		"never made":             {false, func(s *State) { silent(s, diskA) }, v1alpha1.ReasonPoolDeviceRefused, "neither made nor imported: " + diskA},
-		"made":                   {false, func(s *State) { was(s); silent(s, diskB) }, v1alpha1.ReasonPoolDeviceRefused, diskB},
-		"one that was added":     {false, func(s *State) { was(s); s.Further = []string{diskD}; silent(s, diskD) }, v1alpha1.ReasonPoolDeviceRefused, diskD},
-		"deleted, never made":    {true, func(s *State) { silent(s, diskA) }, v1alpha1.ReasonPoolUnhealthy, "kubectl annotate benchmarkpool"},
-		"deleted":                {true, func(s *State) { was(s); silent(s, diskA) }, v1alpha1.ReasonPoolUnhealthy, "kubectl annotate benchmarkpool"},
+		"never made": {false, func(s *State) { silent(s, diskA) }, v1alpha1.ReasonPoolDeviceRefused, "neither made nor imported: " +
+			diskA},
+		"made": {false, func(s *State) { was(s); silent(s, diskB) }, v1alpha1.ReasonPoolDeviceRefused, diskB},
+		"one that was added": {false, func(s *State) { was(s); s.Further = []string{diskD}; silent(s, diskD) },
+			v1alpha1.ReasonPoolDeviceRefused, diskD},
+		"deleted, never made": {true, func(s *State) { silent(s, diskA) }, v1alpha1.ReasonPoolUnhealthy, "kubectl annotate benchmarkpool"},
+		"deleted": {true, func(s *State) { was(s); silent(s, diskA) }, v1alpha1.ReasonPoolUnhealthy,
+			"kubectl annotate benchmarkpool"},
 		"another's disk":         {false, func(s *State) { silent(s, diskD) }, v1alpha1.ReasonPoolChanging, "making pool"},
 		"deleted, none is there": {true, func(*State) {}, v1alpha1.ReasonPoolChanging, "nothing of the pool is left"},
 		"importable all the same": {false, func(s *State) {
@@ -44,7 +47,8 @@ func TestASilentDiskIsNoAbsence(t *testing.T) {
 		}
 		decision := Plan(state)
 		acts := len(decision.Actions) > 0
-		if decision.Reason != test.reason || !strings.Contains(decision.Message, test.says) || acts != (test.reason == v1alpha1.ReasonPoolChanging) {
+		if decision.Reason != test.reason || !strings.Contains(decision.Message, test.says) ||
+			acts != (test.reason == v1alpha1.ReasonPoolChanging) {
 			t.Errorf("%s: %s: %s, actions %v", name, decision.Reason, decision.Message, decision.Actions)
 		}
 	}

@@ -42,9 +42,11 @@ func olderSpec(state State) *Decision {
 		return nil
 	}
 	decision := stall(v1alpha1.ReasonPoolOlderSpec, "the spec of BenchmarkPool %s is of generation %d, but pool %s was changed for %s: "+
-		"a backup of the cluster has been restored, and nothing is changed. Compare the spec with 'zpool status %s' on node %s and correct it, then accept it: "+
+		"a backup of the cluster has been restored, and nothing is changed. Compare the spec with 'zpool status %s' on node %s and correct it, "+
+		"then accept it: "+
 		"kubectl annotate --overwrite benchmarkpool %s %s=%d",
-		state.Pool.Name, own, state.Live.Name, generationWords(newest), state.Live.Name, state.Pool.Spec.NodeName, state.Pool.Name, v1alpha1.AnnotationAcceptSpec,
+		state.Pool.Name, own, state.Live.Name, generationWords(newest), state.Live.Name, state.Pool.Spec.NodeName, state.Pool.Name,
+		v1alpha1.AnnotationAcceptSpec,
 		own)
 	if !held {
 		decision.Actions = []Action{state.noteSpec(strconv.FormatInt(newest, 10) + heldSuffix)}
@@ -58,12 +60,14 @@ func beginSpec(state State) *Decision {
 	if own := state.Pool.Generation; newest == own && !held {
 		return nil
 	}
-	decision := act("noting on pool "+state.Live.Name+" which generation of the spec it follows", state.noteSpec(strconv.FormatInt(state.Pool.Generation, 10)))
+	decision := act("noting on pool "+state.Live.Name+" which generation of the spec it follows",
+		state.noteSpec(strconv.FormatInt(state.Pool.Generation, 10)))
 	return &decision
 }
 
 func (s State) noteSpec(value string) Action {
-	return Action{Kind: SetPoolProperties, GUID: s.Live.GUID, Settings: []naming.Setting{{Dataset: s.Live.Name, Name: PropertySpec, Value: value}}}
+	return Action{Kind: SetPoolProperties, GUID: s.Live.GUID,
+		Settings: []naming.Setting{{Dataset: s.Live.Name, Name: PropertySpec, Value: value}}}
 }
 
 // acceptsSpec says whether a person has accepted the spec as it is now.

@@ -15,7 +15,9 @@ func foreignPool(state State) Decision {
 	live := state.Live
 	whose, way := "it carries no mark of a BenchmarkPool", "destroy it on the node if its data is not needed"
 	if mark, found := live.Property(live.Name, naming.PropertyUID); found && mark.Local() {
-		at := slices.IndexFunc(state.Rivals, func(other v1alpha1.BenchmarkPool) bool { return mark.Value != "" && string(other.UID) == mark.Value })
+		at := slices.IndexFunc(state.Rivals, func(other v1alpha1.BenchmarkPool) bool {
+			return mark.Value != "" && string(other.UID) == mark.Value
+		})
 		if at >= 0 {
 			whose, way = "it is that of BenchmarkPool "+state.Rivals[at].Name, freeing(&state.Rivals[at])
 		} else {
@@ -32,7 +34,8 @@ func foreignPool(state State) Decision {
 
 // namesake says the same of a pool that is not imported. Whose it is, an import tells.
 func (s State) namesake(other zfs.Importable) Decision {
-	return stall(v1alpha1.ReasonPoolNameTaken, "node %s has a pool %s (guid %s) on its disks that is not imported and not known to be this object's: it is left alone. Either %s; or %s",
+	return stall(v1alpha1.ReasonPoolNameTaken,
+		"node %s has a pool %s (guid %s) on its disks that is not imported and not known to be this object's: it is left alone. Either %s; or %s",
 		s.Pool.Spec.NodeName, other.Name, other.GUID, ImportByHand(other.GUID), s.otherName())
 }
 
@@ -45,7 +48,8 @@ func ImportByHand(guid string) string {
 // and nothing is attached or detached.
 func takeOverCommand(pool *v1alpha1.BenchmarkPool) string {
 	words := []string{"zfs set"}
-	for _, mark := range [][2]string{{naming.PropertyUID, string(pool.UID)}, {naming.PropertyName, pool.Name}, {naming.PropertyDisks, layoutMark(pool)}, {PropertySpec, "0"}, {naming.PropertyGeneration, "0"}} {
+	for _, mark := range [][2]string{{naming.PropertyUID, string(pool.UID)}, {naming.PropertyName, pool.Name},
+		{naming.PropertyDisks, layoutMark(pool)}, {PropertySpec, "0"}, {naming.PropertyGeneration, "0"}} {
 		words = append(words, mark[0]+"="+mark[1])
 	}
 	return strings.Join(append(words, naming.PoolName(pool)), " ")
@@ -79,7 +83,8 @@ func (s State) conflict(paths []string) string {
 			}
 		}
 		way := "name other disks"
-		if s.Live == nil && s.Pool.Status.GUID == "" && naming.PoolName(rival) == naming.PoolName(s.Pool) && prevails(rival, rival.Status.GUID != "", s.Pool, false) {
+		if s.Live == nil && s.Pool.Status.GUID == "" && naming.PoolName(rival) == naming.PoolName(s.Pool) &&
+			prevails(rival, rival.Status.GUID != "", s.Pool, false) {
 			way = "delete this BenchmarkPool and make it again with another poolName"
 			if len(claims) > 0 {
 				way += " and other disks"
@@ -87,7 +92,8 @@ func (s State) conflict(paths []string) string {
 			claims = append(claims, "the pool name "+naming.PoolName(s.Pool))
 		}
 		if len(claims) > 0 {
-			return fmt.Sprintf("BenchmarkPool %s claims %s on this node as well, and came first. Either %s; or %s", rival.Name, SomeOf(claims), way, freeing(rival))
+			return fmt.Sprintf("BenchmarkPool %s claims %s on this node as well, and came first. Either %s; or %s", rival.Name, SomeOf(claims), way,
+				freeing(rival))
 		}
 	}
 	return ""

@@ -19,7 +19,8 @@ func TestWaysOutOfATakenName(t *testing.T) {
 	const again = "delete this BenchmarkPool and make it again with another poolName"
 	used := func(s *State) {
 		disk := freeDisk(diskB)
-		disk.Refusal = &device.RefusedError{Path: diskB, Findings: []device.Finding{{Reason: device.ActivePool, Detail: "it belongs to pool tank"}}}
+		disk.Refusal = &device.RefusedError{Path: diskB,
+			Findings: []device.Finding{{Reason: device.ActivePool, Detail: "it belongs to pool tank"}}}
 		s.Disks[diskB] = disk
 	}
 	foreign := func(more ...func(*State)) State {
@@ -44,12 +45,17 @@ func TestWaysOutOfATakenName(t *testing.T) {
 		"disks in use":   {foreign(used), again + " and other disks, for these are not to be had: "},
 		"which, and why": {foreign(used), "it belongs to pool tank"},
 		"denied disks":   {foreign(func(s *State) { s.Policy = nil }), "not to be had: the allowlist"},
-		"taken over": {foreign(), "zfs set storagebench.dev:uid=uid-1 storagebench.dev:name=bench0 storagebench.dev:disks=" + layoutMark(wantedPool()) +
+		"taken over": {foreign(), "zfs set storagebench.dev:uid=uid-1 storagebench.dev:name=bench0 storagebench.dev:disks=" +
+			layoutMark(wantedPool()) +
 			" storagebench.dev:spec=0 storagebench.dev:generation=0 bench0"},
-		"of an object that is there": {foreign(rival(func(p *v1alpha1.BenchmarkPool) { p.Status.GUID = "77" })), "it is that of BenchmarkPool rival: it is left alone. Either delete BenchmarkPool rival, which destroys"},
-		"of one that retains": {foreign(rival(func(p *v1alpha1.BenchmarkPool) { p.Status.GUID, p.Spec.DeletionPolicy = "77", v1alpha1.DeletionRetain })),
+		"of an object that is there": {foreign(rival(func(p *v1alpha1.BenchmarkPool) { p.Status.GUID = "77" })),
+			"it is that of BenchmarkPool rival: it is left alone. Either delete BenchmarkPool rival, which destroys"},
+		"of one that retains": {foreign(rival(func(p *v1alpha1.BenchmarkPool) {
+			p.Status.GUID, p.Spec.DeletionPolicy = "77", v1alpha1.DeletionRetain
+		})),
 			"Either set spec.deletionPolicy: Destroy on BenchmarkPool rival and delete it"},
-		"of a benchmark": {foreign(rival(func(p *v1alpha1.BenchmarkPool) { p.Labels = map[string]string{v1alpha1.LabelRun: "r"} })), "Either wait until BenchmarkPool rival is gone, which goes with its benchmark"},
+		"of a benchmark": {foreign(rival(func(p *v1alpha1.BenchmarkPool) { p.Labels = map[string]string{v1alpha1.LabelRun: "r"} })),
+			"Either wait until BenchmarkPool rival is gone, which goes with its benchmark"},
 		"of one that goes": {foreign(rival(func(p *v1alpha1.BenchmarkPool) {
 			p.DeletionTimestamp = &metav1.Time{Time: time.Unix(2000, 0)}
 		})), "which is being deleted"},
@@ -65,10 +71,14 @@ func TestWaysOutOfAConflict(t *testing.T) {
 		change func(*v1alpha1.BenchmarkPool)
 		says   string
 	}{
-		"name and disks": {func(p *v1alpha1.BenchmarkPool) { p.Spec.PoolName = "bench0" }, "claims " + diskA + ", " + diskB + ", the pool name bench0 on this node as well, and came first. " +
+		"name and disks": {func(p *v1alpha1.BenchmarkPool) {
+			p.Spec.PoolName = "bench0"
+		}, "claims " + diskA + ", " + diskB + ", the pool name bench0 on this node as well, and came first. " +
 			"Either delete this BenchmarkPool and make it again with another poolName and other disks; or delete BenchmarkPool rival"},
-		"the name": {func(p *v1alpha1.BenchmarkPool) { p.Spec.PoolName = "bench0"; p.Spec.Vdevs[0] = mirrorOf(diskC, diskD) }, "with another poolName; or"},
-		"a disk":   {func(p *v1alpha1.BenchmarkPool) { p.Spec.PoolName = "other"; p.Spec.Vdevs[0] = mirrorOf(diskB, diskD) }, "claims " + diskB + " on this node as well, and came first. Either name other disks; or"},
+		"the name": {func(p *v1alpha1.BenchmarkPool) { p.Spec.PoolName = "bench0"; p.Spec.Vdevs[0] = mirrorOf(diskC, diskD) },
+			"with another poolName; or"},
+		"a disk": {func(p *v1alpha1.BenchmarkPool) { p.Spec.PoolName = "other"; p.Spec.Vdevs[0] = mirrorOf(diskB, diskD) },
+			"claims " + diskB + " on this node as well, and came first. Either name other disks; or"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := absentState()

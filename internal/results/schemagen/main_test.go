@@ -91,12 +91,14 @@ func experimentText(t *testing.T) string {
 func acceptedTexts(t *testing.T) (baseline, calibration string) {
 	t.Helper()
 	e := results.Experiment{
-		Version: results.PhaseVersion, Benchmark: results.RunIdentity{Namespace: "lab", Name: "b"}, Experiment: "abc", State: results.StateComplete,
+		Version: results.PhaseVersion, Benchmark: results.RunIdentity{Namespace: "lab", Name: "b"}, Experiment: "abc",
+		State:   results.StateComplete,
 		Verdict: "Passed", Environment: map[string][]string{"kernel": {"6.12"}}, FinishedAt: &start,
 	}
 	for i := range int32(4) {
 		e.Runs = append(e.Runs, results.RunResult{Variant: "default", Index: i, Repetition: i + 1, Valid: true, Phases: []results.RunPhase{{
-			Name: "scan", Kind: results.KindMeasure, Outcome: results.OutcomeValid, Metrics: map[string]int64{"readBytesPerSecond": 12345, "ioErrors": 0}}}})
+			Name: "scan", Kind: results.KindMeasure, Outcome: results.OutcomeValid, Metrics: map[string]int64{"readBytesPerSecond": 12345,
+				"ioErrors": 0}}}})
 	}
 	options := results.AcceptOptions{AcceptedAt: start, Note: "why"}
 	b, _, err := results.MakeBaseline(e, options)

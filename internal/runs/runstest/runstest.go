@@ -127,16 +127,20 @@ func Problem(state runs.State, decision runs.Decision) string {
 	for _, action := range decision.Actions {
 		count[action.Kind]++
 		switch {
-		case action.Kind == runs.StartPhase && (state.Phases[action.Phase].Job.Exists || state.LeaseHolder != state.Owner || state.LeaseHolder == ""):
+		case action.Kind == runs.StartPhase && (state.Phases[action.Phase].Job.Exists || state.LeaseHolder != state.Owner ||
+			state.LeaseHolder == ""):
 			return "a phase is started twice, or without the node"
 		case action.Kind == runs.StartPhase && len(runs.Companions(state.Run, state.Run.Spec.Phases[action.Phase])) > 0 &&
-			(state.Phases[action.Phase].Companions[runs.Observation] == nil || !runs.HasBegun(state.Phases[action.Phase].Companions[runs.Observation])):
+			(state.Phases[action.Phase].Companions[runs.Observation] == nil ||
+				!runs.HasBegun(state.Phases[action.Phase].Companions[runs.Observation])):
 			return "a phase is started unobserved"
 		case action.Kind == runs.StartCompanion && state.Phases[action.Phase].Companions[action.Companion] != nil:
 			return "a companion is started twice"
-		case action.Kind == runs.EndCompanion && (runs.HasEnded(state.Phases[action.Phase].Companions[action.Companion]) || state.Phases[action.Phase].Companions[action.Companion].Spec.Cancel):
+		case action.Kind == runs.EndCompanion && (runs.HasEnded(state.Phases[action.Phase].Companions[action.Companion]) ||
+			state.Phases[action.Phase].Companions[action.Companion].Spec.Cancel):
 			return "a companion is ended that has ended"
-		case action.Kind == runs.StartPhase && state.Volume.Driven && (!state.Volume.Bound || len(state.Pools.Unread)+len(state.Pools.Differing) > 0):
+		case action.Kind == runs.StartPhase && state.Volume.Driven &&
+			(!state.Volume.Bound || len(state.Pools.Unread)+len(state.Pools.Differing) > 0):
 			return "a phase is started on a volume that nobody has looked at"
 		case action.Kind == runs.CreateVolume && (state.Volume.Exists || state.Volume.Foreign):
 			return "a volume is made that there is"
@@ -146,13 +150,15 @@ func Problem(state runs.State, decision runs.Decision) string {
 			return "pools are deleted under a volume"
 		case action.Kind == runs.DeleteVolume && (jobs > 0 || state.Pods > 0 || !state.Volume.Left()):
 			return "the volume is deleted under a pod, or there is none"
-		case action.Kind == runs.RemoveRunFinalizer && (jobs > 0 || state.Pods > 0 || state.Volume.Left() || state.Pools.Some || state.Run.DeletionTimestamp.IsZero()):
+		case action.Kind == runs.RemoveRunFinalizer && (jobs > 0 || state.Pods > 0 || state.Volume.Left() || state.Pools.Some ||
+			state.Run.DeletionTimestamp.IsZero()):
 			return "the finalizer is removed too early"
 		case action.Kind == runs.StoreResult && (state.Phases[action.Phase].Stored != nil || state.Phases[action.Phase].Received == nil):
 			return "a result is stored that is stored, or is not there"
 		}
 	}
-	making, unmaking := count[runs.CreatePools]+count[runs.CreateVolume]+count[runs.StartPhase]+count[runs.StoreResult], count[runs.DeleteJobs]+count[runs.DeleteVolume]+count[runs.DeletePools]+count[runs.RemoveRunFinalizer]
+	making, unmaking := count[runs.CreatePools]+count[runs.CreateVolume]+count[runs.StartPhase]+count[runs.StoreResult],
+		count[runs.DeleteJobs]+count[runs.DeleteVolume]+count[runs.DeletePools]+count[runs.RemoveRunFinalizer]
 	switch {
 	case count[runs.StartPhase] > 1 || count[runs.StoreResult] > 1 || count[runs.StartPhase]+count[runs.StoreResult] > 1:
 		return "two phases at once"

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Answer reads one block from the disk itself, not from what the kernel remembers of it. A disk that is silent keeps it waiting for ever: run
-// it where that does no harm. A disk that answers with an error has answered.
+// Answer reads one block from the disk itself, not from what the kernel remembers of it. A disk that is silent keeps it waiting for ever:
+// run it where that does no harm. A disk that answers with an error has answered.
 func (n *Node) Answer(path string) error {
 	disk, err := n.Identify(path)
 	if err != nil {
@@ -25,7 +25,8 @@ func (n *Node) Answer(path string) error {
 	}
 	defer file.Close() //nolint:errcheck // opened for reading: nothing is lost
 	// Memory for reads past the cache begins at the border of a page.
-	block, err := unix.Mmap(-1, 0, int(max(disk.LogicalSectorBytes, int64(os.Getpagesize()))), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	block, err := unix.Mmap(-1, 0, int(max(disk.LogicalSectorBytes, int64(os.Getpagesize()))), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return fmt.Errorf("memory for a block of %s: %w", disk.Kernel, err)
 	}
@@ -36,8 +37,8 @@ func (n *Node) Answer(path string) error {
 	return nil
 }
 
-// careful writes to a disk as long as somebody waits for it and its path leads to it. A write that hangs and goes on hours later must be the
-// last one: by then the disk may be somebody else's.
+// careful writes to a disk as long as somebody waits for it and its path leads to it. A write that hangs and goes on hours later must be
+// the last one: by then the disk may be somebody else's.
 type careful struct {
 	*os.File
 	may func() error

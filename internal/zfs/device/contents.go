@@ -156,9 +156,11 @@ func (l PoolLabel) judge(kernel string, imported map[string]bool) (Reason, strin
 	case l.State == PoolActive && imported[l.Name]:
 		return RunningPool, fmt.Sprintf("%s belongs to the running %s", kernel, pool)
 	case l.State == PoolActive:
-		return ActivePool, fmt.Sprintf("%s belongs to %s, which host %q (id %d) had last and did not export: it may run there", kernel, pool, l.HostName, l.HostID)
+		return ActivePool, fmt.Sprintf("%s belongs to %s, which host %q (id %d) had last and did not export: it may run there", kernel, pool,
+			l.HostName, l.HostID)
 	case l.State == PoolSpare || l.State == PoolCache:
-		return ActivePool, fmt.Sprintf("%s is a %s device of a pool that its label does not name: remove it from that pool first", kernel, l.State)
+		return ActivePool, fmt.Sprintf("%s is a %s device of a pool that its label does not name: remove it from that pool first", kernel,
+			l.State)
 	default:
 		return PoolMember, fmt.Sprintf("%s belongs to the %s %s, last of host %q", kernel, l.State, pool, l.HostName)
 	}

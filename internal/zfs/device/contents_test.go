@@ -63,44 +63,64 @@ var buried = []struct {
 	not    string
 	keeps  bool
 }{
-	{name: "data behind the first 4 MiB", spoil: func(n *fakeNode) { n.write("vdb", 5<<20, []byte("data")) }, want: UnknownData, detail: "at byte 5242880"},
-	{name: "data before the last MiB", spoil: func(n *fakeNode) { n.write("vdb", largeSize-2<<20, []byte("data")) }, want: UnknownData, detail: "at byte 266338304"},
-	{name: "data in the middle", spoil: func(n *fakeNode) { n.write("vdb", 200<<20, bytes.Repeat([]byte("data"), 1<<19)) }, want: UnknownData, detail: "data of an unknown kind"},
-	{name: "backup superblock of ext4", spoil: func(n *fakeNode) { n.write("vdb", 128<<20, unpacked(n.t, "ext4-backup.gz")) }, want: Signature, detail: "signature of ext"},
-	{name: "backup superblock of ext4 on a former partition", spoil: func(n *fakeNode) { n.write("vdb", 129<<20, unpacked(n.t, "ext4-backup.gz")) }, want: Signature, detail: "signature of ext"},
+	{name: "data behind the first 4 MiB", spoil: func(n *fakeNode) { n.write("vdb", 5<<20, []byte("data")) }, want: UnknownData,
+		detail: "at byte 5242880"},
+	{name: "data before the last MiB", spoil: func(n *fakeNode) { n.write("vdb", largeSize-2<<20, []byte("data")) }, want: UnknownData,
+		detail: "at byte 266338304"},
+	{name: "data in the middle", spoil: func(n *fakeNode) { n.write("vdb", 200<<20, bytes.Repeat([]byte("data"), 1<<19)) }, want: UnknownData,
+		detail: "data of an unknown kind"},
+	{name: "backup superblock of ext4", spoil: func(n *fakeNode) { n.write("vdb", 128<<20, unpacked(n.t, "ext4-backup.gz")) }, want: Signature,
+		detail: "signature of ext"},
+	{name: "backup superblock of ext4 on a former partition", spoil: func(n *fakeNode) {
+		n.write("vdb", 129<<20, unpacked(n.t, "ext4-backup.gz"))
+	}, want: Signature, detail: "signature of ext"},
 	// Blocks of 1 KiB: group 3 begins behind three groups of 8 MiB and the first block. By hand: magic and number of the group.
 	{name: "backup superblock of ext2", spoil: func(n *fakeNode) {
 		n.write("vdb", 24<<20+1024+0x38, []byte{0x53, 0xef})
 		n.write("vdb", 24<<20+1024+0x5a, []byte{3, 0})
 	}, want: Signature, detail: "signature of ext"},
-	{name: "something else at the place of a backup", spoil: func(n *fakeNode) { n.write("vdb", 128<<20+17, []byte{1}) }, want: UnknownData, detail: "at byte 134217745"},
-	{name: "second superblock of XFS", spoil: func(n *fakeNode) { n.write("vdb", 64<<20, unpacked(n.t, "xfs-group.gz")) }, want: Signature, detail: "signature of xfs"},
-	{name: "copy of the superblock of btrfs", spoil: func(n *fakeNode) { n.write("vdb", 64<<20, unpacked(n.t, "btrfs-copy.gz")) }, want: Signature, detail: "signature of btrfs"},
-	{name: "second header of LUKS2", spoil: func(n *fakeNode) { n.write("vdb", 16<<10, unpacked(n.t, "luks2-second.gz")) }, want: Signature, detail: "crypto_LUKS"},
-	{name: "second header of LUKS2 at its last place", spoil: func(n *fakeNode) { n.write("vdb", 4<<20, unpacked(n.t, "luks2-second.gz")) }, want: Signature, detail: "crypto_LUKS"},
+	{name: "something else at the place of a backup", spoil: func(n *fakeNode) { n.write("vdb", 128<<20+17, []byte{1}) }, want: UnknownData,
+		detail: "at byte 134217745"},
+	{name: "second superblock of XFS", spoil: func(n *fakeNode) { n.write("vdb", 64<<20, unpacked(n.t, "xfs-group.gz")) }, want: Signature,
+		detail: "signature of xfs"},
+	{name: "copy of the superblock of btrfs", spoil: func(n *fakeNode) { n.write("vdb", 64<<20, unpacked(n.t, "btrfs-copy.gz")) },
+		want: Signature, detail: "signature of btrfs"},
+	{name: "second header of LUKS2", spoil: func(n *fakeNode) { n.write("vdb", 16<<10, unpacked(n.t, "luks2-second.gz")) }, want: Signature,
+		detail: "crypto_LUKS"},
+	{name: "second header of LUKS2 at its last place", spoil: func(n *fakeNode) { n.write("vdb", 4<<20, unpacked(n.t, "luks2-second.gz")) },
+		want: Signature, detail: "crypto_LUKS"},
 	{name: "dynamic disk", spoil: func(n *fakeNode) {
 		record := make([]byte, 512)
 		copy(record[446:], []byte{0, 0, 2, 0, 0x42, 0, 0, 0, 63, 0, 0, 0, 0, 0x10, 0, 0})
 		copy(record[510:], []byte{0x55, 0xaa})
 		n.write("vdb", 0, record)
 	}, want: Signature, detail: "signature of ldm", not: "dos"},
-	{name: "dynamic disk without its first sectors", spoil: func(n *fakeNode) { n.write("vdb", largeSize-512, []byte("PRIVHEAD")) }, want: Signature, detail: "signature of ldm"},
-	{name: "partitions that only the kernel remembers", spoil: func(n *fakeNode) { n.partition("vdb", "vdb1", "254:17", 1, 1<<20, 8<<20) }, want: PartitionTable,
-		detail: "its ends are blank, but the kernel still sees 1 partitions of an earlier table: let it read the table again with 'blockdev --rereadpt " + freePath, not: "blank it yourself"},
+	{name: "dynamic disk without its first sectors", spoil: func(n *fakeNode) { n.write("vdb", largeSize-512, []byte("PRIVHEAD")) },
+		want: Signature, detail: "signature of ldm"},
+	{name: "partitions that only the kernel remembers", spoil: func(n *fakeNode) { n.partition("vdb", "vdb1", "254:17", 1, 1<<20, 8<<20) },
+		want: PartitionTable,
+		detail: "its ends are blank, but the kernel still sees 1 partitions of an earlier table: let it read the table again with 'blockdev " +
+			"--rereadpt " + freePath, not: "blank it yourself"},
 	// The partition that ZFS makes on this disk: from sector 2048 to the last round place before the reserved 16384 sectors and the table.
-	{name: "end labels of a pool, no table", spoil: func(n *fakeNode) { n.endLabels(PoolActive, 1<<20, 246<<20) }, want: ActivePool, detail: `pool "sbz"`, keeps: true},
-	{name: "end labels of an exported pool, no table", spoil: func(n *fakeNode) { n.endLabels(PoolExported, 1<<20, 246<<20) }, want: PoolMember, detail: `exported pool "sbz"`},
-	{name: "end labels of a pool on a partition from sector 34", spoil: func(n *fakeNode) { n.endLabels(PoolActive, 34*512, 247<<20) }, want: ActivePool, detail: `pool "sbz"`, keeps: true},
+	{name: "end labels of a pool, no table", spoil: func(n *fakeNode) { n.endLabels(PoolActive, 1<<20, 246<<20) }, want: ActivePool,
+		detail: `pool "sbz"`, keeps: true},
+	{name: "end labels of an exported pool, no table", spoil: func(n *fakeNode) { n.endLabels(PoolExported, 1<<20, 246<<20) },
+		want: PoolMember, detail: `exported pool "sbz"`},
+	{name: "end labels of a pool on a partition from sector 34", spoil: func(n *fakeNode) { n.endLabels(PoolActive, 34*512, 247<<20) },
+		want: ActivePool, detail: `pool "sbz"`, keeps: true},
 	{name: "end labels of a pool on 4 KiB sectors", spoil: func(n *fakeNode) {
 		n.file("/sys/class/block/vdb/queue/logical_block_size", "4096\n")
 		n.endLabels(PoolActive, 8<<20, 176<<20)
 	}, want: ActivePool, detail: `pool "sbz"`, keeps: true},
-	{name: "end labels of illumos on 4 KiB sectors", spoil: func(n *fakeNode) { n.endLabels(PoolActive, 1<<20, largeSize-5*4096-16384*4096-1<<20) }, want: ActivePool, detail: `pool "sbz"`, keeps: true},
+	{name: "end labels of illumos on 4 KiB sectors", spoil: func(n *fakeNode) {
+		n.endLabels(PoolActive, 1<<20, largeSize-5*4096-16384*4096-1<<20)
+	}, want: ActivePool, detail: `pool "sbz"`, keeps: true},
 	{name: "end labels of a pool, table at the end only", spoil: func(n *fakeNode) {
 		n.backupTable(largeSize, 2048, 2048+246<<11-1)
 		n.endLabels(PoolActive, 1<<20, 246<<20)
 	}, want: ActivePool, detail: `pool "sbz"`, keeps: true},
-	{name: "table at the end with a tiny partition", spoil: func(n *fakeNode) { n.backupTable(largeSize, 40, 47) }, want: PartitionTable, detail: "gpt (backup)"},
+	{name: "table at the end with a tiny partition", spoil: func(n *fakeNode) { n.backupTable(largeSize, 40, 47) }, want: PartitionTable,
+		detail: "gpt (backup)"},
 	{name: "labels of a pool in the middle, table at the end only", spoil: func(n *fakeNode) {
 		n.backupTable(largeSize, 100<<11, 200<<11-1)
 		n.endLabels(PoolActive, 100<<20, 100<<20)
@@ -150,7 +170,8 @@ func TestAllOfASmallDiskIsRead(t *testing.T) {
 	n.resize(96<<20 + 512)
 	for _, at := range []int64{16<<20 - 1, 16 << 20, 40<<20 + 12345, 80<<20 - 1, 80 << 20, 80<<20 + 511, 96<<20 + 511} {
 		n.write("vdb", at, []byte{1})
-		if _, err := n.Check(Wish{Path: freePath}); !errors.Is(err, UnknownData) || !strings.Contains(err.Error(), fmt.Sprintf("at byte %d", at)) {
+		if _, err := n.Check(Wish{Path: freePath}); !errors.Is(err, UnknownData) ||
+			!strings.Contains(err.Error(), fmt.Sprintf("at byte %d", at)) {
 			t.Errorf("a byte at %d: %v", at, err)
 		}
 		n.write("vdb", at, []byte{0})
@@ -242,7 +263,8 @@ func TestDirectReads(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = file.Close() }()
-			for _, r := range [][2]int{{0, 1}, {1, 4096}, {511, 512}, {4095, 8194}, {directBuffer - 1, directBuffer + 2}, {17, len(data) - 17}, {len(data) - 512, 512}, {len(data) - 1, 1}} {
+			for _, r := range [][2]int{{0, 1}, {1, 4096}, {511, 512}, {4095, 8194}, {directBuffer - 1, directBuffer + 2}, {17, len(data) - 17},
+				{len(data) - 512, 512}, {len(data) - 1, 1}} {
 				got, err := readAt(file, int64(r[0]), int64(r[1]))
 				if err != nil || !bytes.Equal(got, data[r[0]:r[0]+r[1]]) {
 					t.Errorf("%d bytes at %d: %d, %v", r[1], r[0], len(got), err)

@@ -14,14 +14,15 @@ import (
 
 const configs = "sys/kernel/config"
 
-// exports are targets by which the kernel gives the disk to other machines: NVMe over fabrics, and SCSI (LIO). They open it without claiming it,
-// and no process has it open for them.
+// exports are targets by which the kernel gives the disk to other machines: NVMe over fabrics, and SCSI (LIO). They open it without
+// claiming it, and no process has it open for them.
 func (n *Node) exports(disk *Disk, members map[string]string) error {
 	for module, folder := range map[string]string{"nvmet": "nvmet", "target_core_mod": "target"} {
 		if !n.there("sys/module", module) || n.there(configs, folder) {
 			continue
 		}
-		return fmt.Errorf("the kernel has %s, but what it exports is not to be seen in /%s: 'mount -t configfs none /%s' on the node shows it", module, configs, configs)
+		return fmt.Errorf("the kernel has %s, but what it exports is not to be seen in /%s: 'mount -t configfs none /%s' on the node shows it",
+			module, configs, configs)
 	}
 	return errors.Join(n.nvmeExports(disk, members), n.scsiExports(disk, members))
 }
@@ -55,7 +56,8 @@ func (n *Node) export(disk *Disk, members map[string]string, at, attribute, as s
 	}
 	kernel, err := n.exported(path, members)
 	if err != nil {
-		return fmt.Errorf("finding out what is exported %s: %w: end that export with 'echo 0 > /%s/enable', or make the path lead to its device again", as, err, at)
+		return fmt.Errorf("finding out what is exported %s: %w: end that export with 'echo 0 > /%s/enable', or make the path lead to its "+
+			"device again", as, err, at)
 	}
 	if kernel != "" {
 		disk.find(InUse, "%s is exported to other machines %s: end that with 'echo 0 > /%s/enable'", kernel, as, at)
@@ -98,7 +100,8 @@ func (n *Node) passthrough(disk *Disk, at, subsystem string) error {
 	}
 	return n.each(filepath.Join("sys/class/nvme", filepath.Base(path)), func(name string) error {
 		if onePath.ReplaceAllString(name, "$1$2") == disk.Kernel {
-			disk.find(InUse, "%s is exported to other machines with its controller %s by %s: end that with 'echo 0 > /%s/enable'", disk.Kernel, path, subsystem, at)
+			disk.find(InUse, "%s is exported to other machines with its controller %s by %s: end that with 'echo 0 > /%s/enable'", disk.Kernel, path,
+				subsystem, at)
 		}
 		return nil
 	})

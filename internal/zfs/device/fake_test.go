@@ -81,7 +81,8 @@ func (n *fakeNode) disk(kernel, number, serial string) {
 func (n *fakeNode) partition(disk, kernel, number string, index int, start, size int64) {
 	n.t.Helper()
 	at := "/sys/class/block/" + disk + "/" + kernel
-	for name, text := range map[string]string{"dev": number, "partition": fmt.Sprint(index), "start": fmt.Sprint(start / 512), "size": fmt.Sprint(size / 512)} {
+	for name, text := range map[string]string{"dev": number, "partition": fmt.Sprint(index), "start": fmt.Sprint(start / 512),
+		"size": fmt.Sprint(size / 512)} {
 		n.file(filepath.Join(at, name), text+"\n")
 	}
 	target, err := os.Readlink(n.path("/sys/class/block", disk))

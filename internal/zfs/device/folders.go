@@ -35,7 +35,8 @@ func (n *Node) RemoveFolders(top, folder string) error {
 	return nil
 }
 
-// seal sets or takes away the flag of a mount point, and says whether that was changed. A flag that stays keeps the folder, and rmdir says so.
+// seal sets or takes away the flag of a mount point, and says whether that was changed. A flag that stays keeps the folder, and rmdir says
+// so.
 func (n *Node) seal(top, at string, set bool) bool {
 	found, err := n.walk(top, at, false)
 	if err != nil {

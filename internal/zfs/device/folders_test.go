@@ -40,9 +40,10 @@ func TestMountPointsStay(t *testing.T) {
 		table   string
 		gone    bool
 	}{
-		"on the node":                  {1, root + "30 24 0:40 / /top/sb-1/data rw shared:9 - zfs sb-1/data rw\n", false},
-		"below it":                     {1, root + "30 24 0:40 / /top/sb-1/data/x rw shared:9 - zfs sb-1/data rw\n", false},
-		"in a pod":                     {7, "51 1 254:1 /top /host rw - ext4 /dev/vda1 rw\n52 51 0:40 / /host/sb-1/data rw - zfs sb-1/data rw\n", false},
+		"on the node": {1, root + "30 24 0:40 / /top/sb-1/data rw shared:9 - zfs sb-1/data rw\n", false},
+		"below it":    {1, root + "30 24 0:40 / /top/sb-1/data/x rw shared:9 - zfs sb-1/data rw\n", false},
+		"in a pod": {7, "51 1 254:1 /top /host rw - ext4 /dev/vda1 rw\n52 51 0:40 / /host/sb-1/data rw - zfs sb-1/data rw\n",
+			false},
 		"in a pod that hides its root": {7, "52 51 0:40 / /top/sb-1/data rw - zfs sb-1/data rw\n", false},
 		"elsewhere":                    {1, root + "30 24 0:40 / /top/sb-1/data2 rw shared:9 - zfs sb-1/data rw\n", true},
 		"there in another file system": {7, "51 1 254:9 / / rw - ext4 /dev/vdc rw\n52 51 0:40 / /top/sb-1/data rw - zfs sb-1/data rw\n", true},
@@ -71,7 +72,8 @@ func TestMountPointsOfTheKernelStay(t *testing.T) {
 		t.Skip("SKIP: only root can mount")
 	}
 	top := t.TempDir()
-	script := fmt.Sprintf("mkdir -p %[1]s/sb-1/data %[1]s/sb-1/idle && mount -t tmpfs storagebench-test %[1]s/sb-1/data && echo ready && read end", top)
+	script := fmt.Sprintf("mkdir -p %[1]s/sb-1/data %[1]s/sb-1/idle && mount -t tmpfs storagebench-test %[1]s/sb-1/data && echo ready && "+
+		"read end", top)
 	node := exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script)
 	input, inputErr := node.StdinPipe()
 	output, outputErr := node.StdoutPipe()

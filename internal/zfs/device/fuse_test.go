@@ -16,7 +16,8 @@ func TestFilesOfOthersDoNotStopTheLook(t *testing.T) {
 	}
 	defer channel.Close() //nolint:errcheck // nothing is written
 	folder := t.TempDir()
-	if err := unix.Mount("tenant", folder, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=65534,group_id=65534", channel.Fd())); err != nil {
+	if err := unix.Mount("tenant", folder, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=65534,group_id=65534",
+		channel.Fd())); err != nil {
 		t.Skipf("FUSE cannot be mounted here: %v", err)
 	}
 	defer unix.Unmount(folder, unix.MNT_DETACH) //nolint:errcheck // the test is over

@@ -167,8 +167,8 @@ func (n *Node) udevProperty(number, key string) (string, error) {
 	return "", nil
 }
 
-// notedSerial is the serial number of another disk than the one that is looked at. That of a virtio disk the kernel asks of the disk each time: one
-// that does not answer must not keep the others from being looked at.
+// notedSerial is the serial number of another disk than the one that is looked at. That of a virtio disk the kernel asks of the disk each
+// time: one that does not answer must not keep the others from being looked at.
 func (n *Node) notedSerial(kernel, number string) (string, error) {
 	if strings.HasPrefix(kernel, "vd") {
 		if serial, err := n.udevProperty(number, "ID_SERIAL"); err != nil || serial != "" {
@@ -215,16 +215,20 @@ func (d Disk) Warnings(ashift int) []string {
 	var warnings []string
 	block := int64(1) << max(ashift, 0)
 	if ashift > 0 && block < d.PhysicalSectorBytes {
-		warnings = append(warnings, fmt.Sprintf("ashift %d writes blocks of %d bytes to sectors of %d: the disk reads and writes each again", ashift, block, d.PhysicalSectorBytes))
+		warnings = append(warnings, fmt.Sprintf("ashift %d writes blocks of %d bytes to sectors of %d: the disk reads and writes each again",
+			ashift, block, d.PhysicalSectorBytes))
 	}
 	if ashift > 0 && block < d.LogicalSectorBytes {
-		warnings = append(warnings, fmt.Sprintf("ashift %d is smaller than the disk's sectors of %d bytes: ZFS will refuse it", ashift, d.LogicalSectorBytes))
+		warnings = append(warnings, fmt.Sprintf("ashift %d is smaller than the disk's sectors of %d bytes: ZFS will refuse it", ashift,
+			d.LogicalSectorBytes))
 	}
 	if ashift > 0 && d.PhysicalSectorBytes > 0 && block > 4*d.PhysicalSectorBytes {
-		warnings = append(warnings, fmt.Sprintf("ashift %d makes blocks of %d bytes on sectors of %d: small records take more space", ashift, block, d.PhysicalSectorBytes))
+		warnings = append(warnings, fmt.Sprintf("ashift %d makes blocks of %d bytes on sectors of %d: small records take more space", ashift,
+			block, d.PhysicalSectorBytes))
 	}
 	if d.LogicalSectorBytes < d.PhysicalSectorBytes {
-		warnings = append(warnings, fmt.Sprintf("sectors of %d bytes are shown as %d: the disk emulates the smaller ones", d.PhysicalSectorBytes, d.LogicalSectorBytes))
+		warnings = append(warnings, fmt.Sprintf("sectors of %d bytes are shown as %d: the disk emulates the smaller ones", d.PhysicalSectorBytes,
+			d.LogicalSectorBytes))
 	}
 	if d.Rotational {
 		warnings = append(warnings, "the disk turns, or says so: random reads will be slow")

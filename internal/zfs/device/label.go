@@ -25,7 +25,8 @@ const (
 
 // String is the state in words.
 func (s PoolState) String() string {
-	names := map[PoolState]string{PoolActive: "active", PoolExported: "exported", PoolDestroyed: "destroyed", PoolSpare: "spare", PoolCache: "cache"}
+	names := map[PoolState]string{PoolActive: "active", PoolExported: "exported", PoolDestroyed: "destroyed", PoolSpare: "spare",
+		PoolCache: "cache"}
 	if name := names[s]; name != "" {
 		return name
 	}
@@ -113,7 +114,8 @@ func vdevsOf(entries []gptEntry, disk *Disk, sector int64) []part {
 			continue
 		}
 		if size := int64(entry.last-entry.first+1) * sector; size >= 4*labelSize {
-			vdevs = append(vdevs, part{kernel: fmt.Sprintf("former partition %d of %s", entry.index, disk.Kernel), start: int64(entry.first) * sector, size: size})
+			vdevs = append(vdevs, part{kernel: fmt.Sprintf("former partition %d of %s", entry.index, disk.Kernel),
+				start: int64(entry.first) * sector, size: size})
 		}
 	}
 	return vdevs

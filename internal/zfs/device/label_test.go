@@ -12,15 +12,17 @@ func TestRealLabel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &PoolLabel{Name: "sbz", GUID: 14707078720094928066, VdevGUID: 10327229530796614700, State: PoolActive, Txg: 4, HostID: 1526726657, HostName: "n1",
-		Path: "/dev/disk/by-id/virtio-n1-disk3-part1"}
+	want := &PoolLabel{Name: "sbz", GUID: 14707078720094928066, VdevGUID: 10327229530796614700, State: PoolActive, Txg: 4, HostID: 1526726657,
+		HostName: "n1",
+		Path:     "/dev/disk/by-id/virtio-n1-disk3-part1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestRealStates(t *testing.T) {
-	for file, want := range map[string]PoolState{"label-active.gz": PoolActive, "label-exported.gz": PoolExported, "label-destroyed.gz": PoolDestroyed} {
+	for file, want := range map[string]PoolState{"label-active.gz": PoolActive, "label-exported.gz": PoolExported,
+		"label-destroyed.gz": PoolDestroyed} {
 		if got, err := parseLabel(unpacked(t, file)); err != nil || got.State != want {
 			t.Errorf("%s: %+v, %v", file, got, err)
 		}
@@ -32,7 +34,8 @@ func TestRealTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 2 || entries[0].index != 1 || entries[0].kind != zfsPartition || entries[0].first != 2048 || entries[1].index != 9 || entries[1].kind != zfsReserved {
+	if len(entries) != 2 || entries[0].index != 1 || entries[0].kind != zfsPartition || entries[0].first != 2048 || entries[1].index != 9 ||
+		entries[1].kind != zfsReserved {
 		t.Errorf("%+v", entries)
 	}
 }

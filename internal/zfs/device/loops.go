@@ -34,8 +34,8 @@ func (n *Node) loops(disk *Disk, members map[string]string) error {
 	return nil
 }
 
-// belowLoop asks a loop device what it stands on. The name in /sys may be one of a container, or of a file that is no more. Of a file it is the
-// device of its file system, which may be mounted nowhere any more.
+// belowLoop asks a loop device what it stands on. The name in /sys may be one of a container, or of a file that is no more. Of a file it is
+// the device of its file system, which may be mounted nowhere any more.
 func (n *Node) belowLoop(loop, file string, members map[string]string) (string, error) {
 	if n.files {
 		return n.member(file, members), nil
@@ -46,7 +46,9 @@ func (n *Node) belowLoop(loop, file string, members map[string]string) (string, 
 	}
 	open, err := n.open(loop, number, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("what is below %s cannot be asked: it has no device file. Make one ('mknod /dev/%s b' with the numbers %s), or detach it", loop, loop, number)
+		return "",
+			fmt.Errorf("what is below %s cannot be asked: it has no device file. Make one ('mknod /dev/%s b' with the numbers %s), or detach it",
+				loop, loop, number)
 	}
 	if errors.Is(err, unix.ENXIO) { // detached by now
 		return "", nil

@@ -14,8 +14,8 @@ import (
 // A wipe blanks the ends of a disk and leaves the rest of its old contents, which only a look into the middle meets. So it leaves a marker,
 // with a checksum over samples of the middle as they were then: what was there may be lost, what has been written since may not.
 //
-// The marker excuses nothing but the middle, and only as long as it is as it was. It stands where ZFS writes the first label of a pool, which
-// ends it. Within a pool, or in a file system on it, nobody can write there.
+// The marker excuses nothing but the middle, and only as long as it is as it was. It stands where ZFS writes the first label of a pool,
+// which ends it. Within a pool, or in a file system on it, nobody can write there.
 type marker struct {
 	Serial string `json:"serial"`
 	Bytes  int64  `json:"bytes"`
@@ -73,7 +73,8 @@ func newMarker(disk *Disk, file io.ReaderAt, now func() time.Time) (*marker, err
 	return m, err
 }
 
-// same says whether the middle is as it was. A disk that is slower than it was then is given the long time, but all samples have to be read.
+// same says whether the middle is as it was. A disk that is slower than it was then is given the long time, but all samples have to be
+// read.
 func (m *marker) same(disk *Disk, file io.ReaderAt, now func() time.Time) (bool, error) {
 	from, to := disk.middle()
 	places := seed(m.Seed).places(from, to)
@@ -81,9 +82,12 @@ func (m *marker) same(disk *Disk, file io.ReaderAt, now func() time.Time) (bool,
 		return false, nil
 	}
 	began := now()
-	found, read, err := digest(file, places[:m.Samples], to, func() time.Time { return began.Add(now().Sub(began) * sampleTime / sampleLongTime) })
+	found, read, err := digest(file, places[:m.Samples], to, func() time.Time {
+		return began.Add(now().Sub(began) * sampleTime / sampleLongTime)
+	})
 	if err == nil && read < m.Samples {
-		err = fmt.Errorf("only %d of the %d blocks that were recorded when it was wiped could be read in %.0f s: it is too slow, busy or failing", read, m.Samples, sampleLongTime.Seconds())
+		err = fmt.Errorf("only %d of the %d blocks that were recorded when it was wiped could be read in %.0f s: it is too slow, busy or failing",
+			read, m.Samples, sampleLongTime.Seconds())
 	}
 	return found == m.Digest, err
 }

@@ -154,7 +154,8 @@ func TestAPoolEndsTheMarker(t *testing.T) {
 }
 
 func TestAMarkerIsNoSignature(t *testing.T) {
-	block, err := (&marker{Serial: strings.Repeat("x", 64), Bytes: 1 << 50, Seed: make([]byte, 32), Samples: 4096, Digest: strings.Repeat("0", 64)}).block()
+	block, err := (&marker{Serial: strings.Repeat("x", 64), Bytes: 1 << 50, Seed: make([]byte, 32), Samples: 4096,
+		Digest: strings.Repeat("0", 64)}).block()
 	if err != nil || len(block) != markerSize {
 		t.Fatalf("%d bytes, %v", len(block), err)
 	}

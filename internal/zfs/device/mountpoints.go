@@ -35,7 +35,8 @@ func (f folder) at(name string, how uint64) (folder, error) {
 	at := path.Join(f.path, name)
 	fd, err := unix.Openat2(f.fd(), name, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: how})
 	if err != nil {
-		return folder{}, fmt.Errorf("walk to %s of the node without following links and into mounts: %w", at, &os.PathError{Op: "openat2", Path: at, Err: err})
+		return folder{}, fmt.Errorf("walk to %s of the node without following links and into mounts: %w", at,
+			&os.PathError{Op: "openat2", Path: at, Err: err})
 	}
 	return folder{os.NewFile(uintptr(fd), at), at}, nil
 }
@@ -132,7 +133,8 @@ func (n *Node) MakeMountPoint(top, point string) error {
 
 func (f folder) seal() error {
 	if names, _ := f.Readdirnames(1); len(names) > 0 { // an empty one says EOF
-		return fmt.Errorf("%s of the node holds %s: nothing is mounted on a folder that is not empty; look what it is, and move it away", f.path, names[0])
+		return fmt.Errorf("%s of the node holds %s: nothing is mounted on a folder that is not empty; look what it is, and move it away", f.path,
+			names[0])
 	}
 	if _, err := f.immutable(true); err == nil || !unknown(err) {
 		return err
@@ -140,8 +142,8 @@ func (f folder) seal() error {
 	return f.Chmod(0)
 }
 
-// Mounted looks at one mount point of the node: is the dataset as a whole what shows there, and does it hold the folder for pods? It is asked
-// of the mount itself, and no link in its path is followed.
+// Mounted looks at one mount point of the node: is the dataset as a whole what shows there, and does it hold the folder for pods? It is
+// asked of the mount itself, and no link in its path is followed.
 func (n *Node) Mounted(top, point, dataset string) (bool, error) {
 	place, err := n.openMounted(top, point, dataset)
 	if err != nil || place.File == nil {
@@ -178,7 +180,8 @@ func (n *Node) openMounted(top, point, dataset string) (folder, error) {
 		return folder{}, errors.Join(err, place.Close())
 	}
 	if device := fmt.Sprintf("%d:%d", unix.Major(status.Dev), unix.Minor(status.Dev)); device != found.Device {
-		return folder{}, errors.Join(fmt.Errorf("at %s of the node is file system %s, and dataset %s is %s", point, device, dataset, found.Device), place.Close())
+		return folder{}, errors.Join(fmt.Errorf("at %s of the node is file system %s, and dataset %s is %s", point, device, dataset,
+			found.Device), place.Close())
 	}
 	return place, nil
 }
@@ -206,8 +209,8 @@ func (n *Node) MakeVolumeFolder(top, point, dataset string) error {
 	return errors.Join(err, place.Close())
 }
 
-// NestedMounts are the datasets of a pool that the node has mounted below some mount points, the deepest first: there pods can write, and what
-// is mounted there shows in their volumes too.
+// NestedMounts are the datasets of a pool that the node has mounted below some mount points, the deepest first: there pods can write, and
+// what is mounted there shows in their volumes too.
 func (n *Node) NestedMounts(pool string, points ...string) ([]string, error) {
 	mounts, err := n.mountsOf(nodeProcess)
 	if err != nil {
@@ -228,8 +231,8 @@ func (n *Node) NestedMounts(pool string, points ...string) ([]string, error) {
 	return nested, nil
 }
 
-// OpenDataset mounts a file system where nobody else sees it: nowhere. It is in no mount namespace, and gone with the last file that is open
-// on it. Nothing of it runs, and none of its device files works.
+// OpenDataset mounts a file system where nobody else sees it: nowhere. It is in no mount namespace, and gone with the last file that is
+// open on it. Nothing of it runs, and none of its device files works.
 func (n *Node) OpenDataset(dataset string, readOnly bool) (*os.Root, error) {
 	mounted, err := detached("zfs", dataset, readOnly)
 	if err != nil {

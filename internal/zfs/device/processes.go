@@ -40,8 +40,8 @@ type search struct {
 	found []string
 }
 
-// processes are those that have the disk or a partition of it open to write or mapped, such as a database or a virtual machine on a raw block
-// volume: nothing in the kernel keeps others off what they use. Who only reads, as udev does after each change, is not counted.
+// processes are those that have the disk or a partition of it open to write or mapped, such as a database or a virtual machine on a raw
+// block volume: nothing in the kernel keeps others off what they use. Who only reads, as udev does after each change, is not counted.
 // To read the mappings of a process can hang with that process, which is then not waited for.
 func (n *Node) processes(disk *Disk, members map[string]string) error {
 	return n.processesWithin(disk, members, searchPatience)
@@ -51,7 +51,8 @@ func (n *Node) processesWithin(disk *Disk, members map[string]string, patience t
 	if process := n.hanging.Load(); process != nil {
 		return fmt.Errorf("an earlier search for processes that use a disk still hangs at process %s: end that process", *process)
 	}
-	s := &search{Node: n, disk: disk, members: members, deadline: time.Now().Add(patience), known: map[uint64]bool{}, seed: maphash.MakeSeed(), told: map[string]bool{}}
+	s := &search{Node: n, disk: disk, members: members, deadline: time.Now().Add(patience), known: map[uint64]bool{}, seed: maphash.MakeSeed(),
+		told: map[string]bool{}}
 	none := ""
 	s.at.Store(&none)
 	done := make(chan error, 1)
@@ -76,7 +77,8 @@ func (n *Node) processesWithin(disk *Disk, members map[string]string, patience t
 }
 
 func (s *search) late() error {
-	return fmt.Errorf("the search for processes that use it has not ended in time, at process %s: look what that process has open or mapped, and end it if it is not needed", *s.at.Load())
+	return fmt.Errorf("the search for processes that use it has not ended in time, at process %s: look what that process has open or "+
+		"mapped, and end it if it is not needed", *s.at.Load())
 }
 
 // inTime is asked before each single thing.
@@ -151,8 +153,8 @@ func (s *search) descriptors(process, thread string) error {
 	})
 }
 
-// mappings looks through what is mapped, and stays so when its descriptor is closed. It returns whether there is any. Mappings that move while
-// they are looked at are read again.
+// mappings looks through what is mapped, and stays so when its descriptor is closed. It returns whether there is any. Mappings that move
+// while they are looked at are read again.
 func (s *search) mappings(process, thread string) (read bool, err error) {
 	for range mapsRounds {
 		moved := false

@@ -18,7 +18,8 @@ import (
 
 const userKind = "STORAGEBENCH_TEST_USER"
 
-// TestMain is also the process that uses a device, in a way that its descriptors do not show. It must not have other threads that share them.
+// TestMain is also the process that uses a device, in a way that its descriptors do not show. It must not have other threads that share
+// them.
 func TestMain(m *testing.M) {
 	if kind := os.Getenv(userKind); kind != "" {
 		if err := useDevice(kind, os.Getenv("STORAGEBENCH_TEST_DEVICE")); err != nil {
@@ -101,7 +102,8 @@ func userOf(t *testing.T, n *fakeNode, kind string) string {
 
 // TestHiddenUsers has real processes whose use of a disk /proc/PID/fd does not show.
 func TestHiddenUsers(t *testing.T) {
-	for kind, want := range map[string]string{"idle": "", "thread": "vdb is open for writing in process ", "leaderless": "vdb is open for writing in process ", "mapped": "vdb is mapped in process "} {
+	for kind, want := range map[string]string{"idle": "", "thread": "vdb is open for writing in process ",
+		"leaderless": "vdb is open for writing in process ", "mapped": "vdb is mapped in process "} {
 		t.Run(kind, func(t *testing.T) {
 			n := newFakeNode(t)
 			process := userOf(t, n, kind)
@@ -174,7 +176,8 @@ func TestALookThatFailsRefuses(t *testing.T) {
 	n := newFakeNode(t)
 	n.opened("vdb", "0100000")
 	disk := &Disk{Kernel: "vdb"}
-	if err := n.processesWithin(disk, map[string]string{"254:16": "vdb"}, time.Nanosecond); err == nil || !strings.Contains(err.Error(), "has not ended in time") {
+	if err := n.processesWithin(disk, map[string]string{"254:16": "vdb"}, time.Nanosecond); err == nil ||
+		!strings.Contains(err.Error(), "has not ended in time") {
 		t.Errorf("a search without time: %v", err)
 	}
 	process := "7"
@@ -209,10 +212,12 @@ func TestExports(t *testing.T) {
 		"nvmet, off":            {func(n *fakeNode) { n.nvmet("0", "/dev/vdb") }, ""},
 		"nvmet, another disk":   {func(n *fakeNode) { n.nvmet("1", "/dev/vda") }, ""},
 		"nvmet, a file":         {func(n *fakeNode) { n.file("/srv/image", "x"); n.nvmet("1", "/srv/image") }, ""},
-		"LIO, block":            {lio("iblock_0/a", "Status: ACTIVATED\niBlock device: vdb  UDEV PATH: /dev/x\n        Major: 254 Minor: 16  CLAIMED: IBLOCK"), "LIO as iblock_0/a"},
-		"LIO, another":          {lio("iblock_0/a", "Status: ACTIVATED\n        Major: 254 Minor: 1  CLAIMED: IBLOCK"), ""},
-		"LIO, as a file":        {lio("fileio_1/a", "Status: ACTIVATED\nTCM FILEIO ID: 0        File: /dev/vdb  Size: 1 Mode: O_DSYNC"), "LIO as fileio_1/a"},
-		"LIO, off":              {lio("fileio_1/a", "Status: DEACTIVATED\nTCM FILEIO ID: 0        File: /dev/vdb  Size: 1"), ""},
+		"LIO, block": {lio("iblock_0/a",
+			"Status: ACTIVATED\niBlock device: vdb  UDEV PATH: /dev/x\n        Major: 254 Minor: 16  CLAIMED: IBLOCK"), "LIO as iblock_0/a"},
+		"LIO, another": {lio("iblock_0/a", "Status: ACTIVATED\n        Major: 254 Minor: 1  CLAIMED: IBLOCK"), ""},
+		"LIO, as a file": {lio("fileio_1/a", "Status: ACTIVATED\nTCM FILEIO ID: 0        File: /dev/vdb  Size: 1 Mode: O_DSYNC"),
+			"LIO as fileio_1/a"},
+		"LIO, off": {lio("fileio_1/a", "Status: DEACTIVATED\nTCM FILEIO ID: 0        File: /dev/vdb  Size: 1"), ""},
 	} {
 		n := newFakeNode(t)
 		test.spoil(n)
@@ -259,7 +264,8 @@ func TestLoopDevicesAreAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	disk := &Disk{Kernel: lower}
-	if err := n.loops(disk, map[string]string{number: lower}); err != nil || len(disk.Findings) != 1 || !strings.Contains(disk.Findings[0].Detail, lower+" is below "+upper) {
+	if err := n.loops(disk, map[string]string{number: lower}); err != nil || len(disk.Findings) != 1 ||
+		!strings.Contains(disk.Findings[0].Detail, lower+" is below "+upper) {
 		t.Errorf("%v, %v", err, disk.Findings)
 	}
 	other := &Disk{Kernel: "vdx"}

@@ -140,7 +140,8 @@ func (n *Node) reusable(disk Disk, serial string) (bool, error) {
 		return false, fmt.Errorf("looking for other disks with serial number %s: %w", serial, err)
 	}
 	if len(same) != 1 {
-		return false, fmt.Errorf("serial number %s belongs to %d disks (%s): it does not say which may be lost", serial, len(same), strings.Join(same, ", "))
+		return false, fmt.Errorf("serial number %s belongs to %d disks (%s): it does not say which may be lost", serial, len(same),
+			strings.Join(same, ", "))
 	}
 	return true, nil
 }
@@ -170,7 +171,8 @@ func (n *Node) Verify(checked Disk) error {
 		{"size", fmt.Sprint(checked.SizeBytes), fmt.Sprint(now.SizeBytes)},
 	} {
 		if property.before != property.now {
-			now.find(Changed, "its %s was %q when it was checked and is %q now: the path leads to another disk", property.name, property.before, property.now)
+			now.find(Changed, "its %s was %q when it was checked and is %q now: the path leads to another disk", property.name, property.before,
+				property.now)
 		}
 	}
 	if len(now.Findings) > 0 {

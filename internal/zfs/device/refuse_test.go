@@ -46,9 +46,11 @@ var refusals = []struct {
 	{name: "path with dots", wish: Wish{Path: "/dev/disk/by-id/../../vdb"}, want: NotStable, keeps: true},
 	{name: "by label", wish: Wish{Path: "/dev/disk/by-label/x"}, want: NotStable, keeps: true},
 	{name: "no such disk", wish: Wish{Path: "/dev/disk/by-id/virtio-none"}, want: Missing, keeps: true},
-	{name: "link out of /dev", spoil: func(n *fakeNode) { n.link(freePath, "../../../etc/passwd"); n.file("/etc/passwd", "x") }, want: Unreadable, detail: "no device directly below /dev", keeps: true},
+	{name: "link out of /dev", spoil: func(n *fakeNode) { n.link(freePath, "../../../etc/passwd"); n.file("/etc/passwd", "x") },
+		want: Unreadable, detail: "no device directly below /dev", keeps: true},
 	{name: "links in a circle", spoil: func(n *fakeNode) { n.link(freePath, "virtio-free") }, want: Unreadable, keeps: true},
-	{name: "unknown to the kernel", spoil: func(n *fakeNode) { n.link(freePath, "../../vdx"); n.file("/dev/vdx", "") }, want: Unreadable, detail: "knows no block device vdx", keeps: true},
+	{name: "unknown to the kernel", spoil: func(n *fakeNode) { n.link(freePath, "../../vdx"); n.file("/dev/vdx", "") }, want: Unreadable,
+		detail: "knows no block device vdx", keeps: true},
 	{name: "partition", wish: Wish{Path: "/dev/disk/by-id/part"}, spoil: func(n *fakeNode) {
 		n.partition("vdb", "vdb1", "254:17", 1, 1<<20, 8<<20)
 		n.file("/dev/vdb1", "")
@@ -79,7 +81,8 @@ var refusals = []struct {
 		n.file("/dev/new0", "")
 		n.link("/dev/disk/by-id/new", "../../new0")
 	}, want: NotWholeDisk, detail: "virtual", keeps: true},
-	{name: "node's own disk", wish: Wish{Path: "/dev/disk/by-id/virtio-root"}, want: SystemDisk, detail: "the node itself stands on it: / is there", keeps: true},
+	{name: "node's own disk", wish: Wish{Path: "/dev/disk/by-id/virtio-root"}, want: SystemDisk,
+		detail: "the node itself stands on it: / is there", keeps: true},
 	{name: "node's own disk is mounted too", wish: Wish{Path: "/dev/disk/by-id/virtio-root"}, want: Mounted, keeps: true},
 	{name: "node's own disk below LVM", spoil: func(n *fakeNode) {
 		n.block("virtual/block", "dm-0", "253:0", diskSize)
@@ -99,14 +102,17 @@ var refusals = []struct {
 		n.mountTable(1, "24 1 254:1 / / rw - ext4 /dev/vda1 rw\n30 24 254:17 / /my\\040data rw - ext4 /dev/vdb1 rw\n")
 	}, want: Mounted, detail: "vdb1 is mounted at /my data", keeps: true},
 	{name: "raw block volume of a pod", spoil: func(n *fakeNode) {
-		n.mountTable(4711, "30 24 0:5 /vdb /var/lib/kubelet/pods/6f/volumeDevices/kubernetes.io~local-volume/data rw master:7 - devtmpfs udev rw\n")
+		n.mountTable(4711,
+			"30 24 0:5 /vdb /var/lib/kubelet/pods/6f/volumeDevices/kubernetes.io~local-volume/data rw master:7 - devtmpfs udev rw\n")
 	}, want: Mounted, detail: "vdb is mounted at /var/lib/kubelet/pods", keeps: true},
 	{name: "partition as a raw block volume", spoil: func(n *fakeNode) {
 		n.partition("vdb", "vdb1", "254:17", 1, 1<<20, 8<<20)
 		n.file("/dev/vdb1", "")
 		n.mountTable(4711, "30 24 0:5 /vdb1 /dev/xvda rw - devtmpfs devtmpfs rw\n")
 	}, want: Mounted, detail: "vdb1 is mounted at /dev/xvda", keeps: true},
-	{name: "open for writing", spoil: func(n *fakeNode) { n.opened("vdb", "0100002") }, want: InUse, detail: "vdb is open for writing in process 4711 (qemu)", keeps: true},
+	{name: "open for writing", spoil: func(n *fakeNode) {
+		n.opened("vdb", "0100002")
+	}, want: InUse, detail: "vdb is open for writing in process 4711 (qemu)", keeps: true},
 	{name: "a partition open for writing", spoil: func(n *fakeNode) {
 		n.partition("vdb", "vdb1", "254:17", 1, 1<<20, 8<<20)
 		n.file("/dev/vdb1", "")
@@ -117,11 +123,14 @@ var refusals = []struct {
 		n.block("virtual/block", "loop3", "7:3", diskSize)
 		n.file("/sys/class/block/loop3/loop/backing_file", "/dev/vdb\n")
 	}, want: InUse, detail: "vdb is below loop3", keeps: true},
-	{name: "mounted in another namespace", spoil: func(n *fakeNode) { n.mountTable(4711, "30 24 254:16 / /data rw master:7 - xfs /dev/vdb rw\n") }, want: Mounted, detail: "process 4711", keeps: true},
+	{name: "mounted in another namespace", spoil: func(n *fakeNode) {
+		n.mountTable(4711, "30 24 254:16 / /data rw master:7 - xfs /dev/vdb rw\n")
+	}, want: Mounted, detail: "process 4711", keeps: true},
 	{name: "mounted under a made-up number", spoil: func(n *fakeNode) {
 		n.mountTable(4711, "30 24 0:99 /sub /data rw - btrfs /dev/disk/by-id/virtio-free rw\n")
 	}, want: Mounted, keeps: true},
-	{name: "no process visible", spoil: func(n *fakeNode) { n.must(os.Remove(n.path("/proc/1/mountinfo"))) }, want: Unreadable, detail: "hostPID", keeps: true},
+	{name: "no process visible", spoil: func(n *fakeNode) { n.must(os.Remove(n.path("/proc/1/mountinfo"))) }, want: Unreadable,
+		detail: "hostPID", keeps: true},
 	{name: "holder", spoil: func(n *fakeNode) {
 		n.file("/sys/class/block/vdb/holders/dm-7", "")
 		n.block("virtual/block", "dm-7", "253:7", diskSize)
@@ -143,25 +152,34 @@ var refusals = []struct {
 		n.write("vdb", 0, label(n.t, PoolActive))
 		n.file("/proc/spl/kstat/zfs/sbz/state", "ONLINE\n")
 	}, want: RunningPool, detail: `running pool "sbz"`, keeps: true},
-	{name: "pool of another host", spoil: func(n *fakeNode) { n.write("vdb", 0, label(n.t, PoolActive)) }, want: ActivePool, detail: `host "n1" (id 1526726657)`, keeps: true},
+	{name: "pool of another host", spoil: func(n *fakeNode) { n.write("vdb", 0, label(n.t, PoolActive)) }, want: ActivePool,
+		detail: `host "n1" (id 1526726657)`, keeps: true},
 	{name: "spare of some pool", spoil: func(n *fakeNode) { n.write("vdb", 0, label(n.t, PoolSpare)) }, want: ActivePool, keeps: true},
 	{name: "cache of some pool", spoil: func(n *fakeNode) { n.write("vdb", labelSize, label(n.t, PoolCache)) }, want: ActivePool, keeps: true},
-	{name: "exported pool", spoil: func(n *fakeNode) { n.write("vdb", 0, label(n.t, PoolExported)) }, want: PoolMember, detail: "exported pool"},
-	{name: "exported pool, last label only", spoil: func(n *fakeNode) { n.write("vdb", -labelSize, label(n.t, PoolExported)) }, want: PoolMember, detail: "exported pool"},
+	{name: "exported pool", spoil: func(n *fakeNode) { n.write("vdb", 0, label(n.t, PoolExported)) }, want: PoolMember,
+		detail: "exported pool"},
+	{name: "exported pool, last label only", spoil: func(n *fakeNode) { n.write("vdb", -labelSize, label(n.t, PoolExported)) },
+		want: PoolMember, detail: "exported pool"},
 	{name: "exported pool on a partition", spoil: func(n *fakeNode) {
 		n.partition("vdb", "vdb1", "254:17", 1, 8<<20, 4<<20)
 		n.write("vdb", 12<<20-2*labelSize, label(n.t, PoolExported))
 	}, want: PoolMember, detail: "vdb1 belongs to the exported pool"},
-	{name: "destroyed pool", spoil: func(n *fakeNode) { n.write("vdb", 0, label(n.t, PoolDestroyed)) }, want: PoolMember, detail: "destroyed pool"},
-	{name: "uberblock without a label", spoil: func(n *fakeNode) { n.write("vdb", ringStart+1024, []byte("\x0c\xb1\xba\x00\x00\x00\x00\x00")) }, want: PoolMember, detail: "uberblocks"},
+	{name: "destroyed pool", spoil: func(n *fakeNode) { n.write("vdb", 0, label(n.t, PoolDestroyed)) }, want: PoolMember,
+		detail: "destroyed pool"},
+	{name: "uberblock without a label", spoil: func(n *fakeNode) {
+		n.write("vdb", ringStart+1024, []byte("\x0c\xb1\xba\x00\x00\x00\x00\x00"))
+	}, want: PoolMember, detail: "uberblocks"},
 	{name: "broken label", spoil: func(n *fakeNode) {
 		broken := label(n.t, PoolExported)
 		broken[configStart+12] = 0xff // the size of the first pair
 		n.write("vdb", 0, broken)
 	}, want: PoolMember, detail: "cannot be read"},
-	{name: "unknown data at the beginning", spoil: func(n *fakeNode) { n.write("vdb", 3<<20, []byte{1}) }, want: UnknownData, detail: "at byte 3145728"},
-	{name: "unknown data at the end", spoil: func(n *fakeNode) { n.write("vdb", -1, []byte{1}) }, want: UnknownData, detail: "at byte 16777215"},
-	{name: "partitions that only the kernel sees", spoil: func(n *fakeNode) { n.partition("vdb", "vdb1", "254:17", 1, 1<<20, 8<<20) }, want: PartitionTable, detail: "1 partitions"},
+	{name: "unknown data at the beginning", spoil: func(n *fakeNode) { n.write("vdb", 3<<20, []byte{1}) }, want: UnknownData,
+		detail: "at byte 3145728"},
+	{name: "unknown data at the end", spoil: func(n *fakeNode) { n.write("vdb", -1, []byte{1}) }, want: UnknownData,
+		detail: "at byte 16777215"},
+	{name: "partitions that only the kernel sees", spoil: func(n *fakeNode) { n.partition("vdb", "vdb1", "254:17", 1, 1<<20, 8<<20) },
+		want: PartitionTable, detail: "1 partitions"},
 	{name: "MBR", spoil: func(n *fakeNode) {
 		record := make([]byte, 512)
 		copy(record[446:], []byte{0x80, 0, 2, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0x10, 0, 0})
@@ -169,9 +187,12 @@ var refusals = []struct {
 		n.write("vdb", 0, record)
 	}, want: PartitionTable, detail: "dos"},
 	{name: "backup GPT only", spoil: func(n *fakeNode) { n.write("vdb", -512, []byte("EFI PART")) }, want: PartitionTable, detail: "backup"},
-	{name: "md 1.0 at the end", spoil: func(n *fakeNode) { n.write("vdb", -8192, []byte{0xfc, 0x4e, 0x2b, 0xa9}) }, want: Signature, detail: "linux_raid_member"},
-	{name: "md 0.90 at the end", spoil: func(n *fakeNode) { n.write("vdb", -65536, []byte{0xfc, 0x4e, 0x2b, 0xa9}) }, want: Signature, detail: "linux_raid_member"},
-	{name: "swap of large pages", spoil: func(n *fakeNode) { n.write("vdb", 65536-10, []byte("SWAPSPACE2")) }, want: Signature, detail: "swap"},
+	{name: "md 1.0 at the end", spoil: func(n *fakeNode) { n.write("vdb", -8192, []byte{0xfc, 0x4e, 0x2b, 0xa9}) }, want: Signature,
+		detail: "linux_raid_member"},
+	{name: "md 0.90 at the end", spoil: func(n *fakeNode) { n.write("vdb", -65536, []byte{0xfc, 0x4e, 0x2b, 0xa9}) }, want: Signature,
+		detail: "linux_raid_member"},
+	{name: "swap of large pages", spoil: func(n *fakeNode) { n.write("vdb", 65536-10, []byte("SWAPSPACE2")) }, want: Signature,
+		detail: "swap"},
 	{name: "file system on a partition", spoil: func(n *fakeNode) {
 		n.partition("vdb", "vdb1", "254:17", 1, 8<<20, 4<<20)
 		n.write("vdb", 8<<20+1024+0x38, []byte{0x53, 0xef})
@@ -250,7 +271,8 @@ func TestSerialNumbers(t *testing.T) {
 		return n
 	}
 	n := dirty()
-	for serial, taken := range map[string]bool{"free-serial": true, "free": false, "FREE-SERIAL": false, "root-serial": false, "": false, "*": false} {
+	for serial, taken := range map[string]bool{"free-serial": true, "free": false, "FREE-SERIAL": false, "root-serial": false, "": false,
+		"*": false} {
 		if _, err := n.Check(Wish{Path: freePath, Reuse: serial}); (err == nil) != taken {
 			t.Errorf("reuse of %q: %v", serial, err)
 		}
@@ -300,7 +322,8 @@ func TestVerifyFindsAnotherDisk(t *testing.T) {
 // On a real node only block devices are devices, whatever /sys says.
 func TestFilesAreNoDevices(t *testing.T) {
 	n := newFakeNode(t)
-	if _, err := NewNode(n.root).Check(Wish{Path: freePath}); !errors.Is(err, Unreadable) || !strings.Contains(err.Error(), "no block device") {
+	if _, err := NewNode(n.root).Check(Wish{Path: freePath}); !errors.Is(err, Unreadable) ||
+		!strings.Contains(err.Error(), "no block device") {
 		t.Errorf("%v", err)
 	}
 	n.link("/dev/vdb", "vda")

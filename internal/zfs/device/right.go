@@ -17,7 +17,8 @@ const (
 
 // expendable are the signatures that a namespace may give up: each is one file system, or swap, on the whole disk. In the partitions of a
 // table there may be anything, also what leaves no mark.
-var expendable = []string{"ext", "xfs", "f2fs", "nilfs2", "jfs", "reiserfs", "vfat", "exfat", "ntfs", "hfsplus", "iso9660", "udf", "swap", staleTable}
+var expendable = []string{"ext", "xfs", "f2fs", "nilfs2", "jfs", "reiserfs", "vfat", "exfat", "ntfs", "hfsplus", "iso9660", "udf", "swap",
+	staleTable}
 
 // gives says whether a finding may be set aside.
 func (r Right) gives(f Finding) bool {

@@ -71,7 +71,8 @@ func TestExpendable(t *testing.T) {
 			held = append(held, mark.kind)
 		}
 	}
-	for _, kind := range []string{"LVM2_member", "LVM1_member", "linux_raid_member", "ddf_raid_member", "crypto_LUKS", "BitLocker", "ldm", "drbd", "bcache", "ceph_bluestore",
+	for _, kind := range []string{"LVM2_member", "LVM1_member", "linux_raid_member", "ddf_raid_member", "crypto_LUKS", "BitLocker", "ldm",
+		"drbd", "bcache", "ceph_bluestore",
 		"stratis", "btrfs", "oracleasm", "VMFS_volume_member", "vdo"} {
 		if !slices.Contains(held, kind) || slices.Contains(given, kind) {
 			t.Errorf("a namespace can give up %s", kind)
@@ -80,12 +81,14 @@ func TestExpendable(t *testing.T) {
 	if !slices.Contains(given, "ext") || !slices.Contains(given, "xfs") {
 		t.Errorf("file systems cannot be given up: %v", given)
 	}
-	for _, finding := range []Finding{{Reason: PartitionTable, Type: "gpt"}, {Reason: PartitionTable, Type: "dos"}, {Reason: PoolMember, Type: "zfs_member"}, {Reason: UnknownData}, {Reason: ActivePool, Type: "zfs_member"}, {Reason: InUse}} {
+	for _, finding := range []Finding{{Reason: PartitionTable, Type: "gpt"}, {Reason: PartitionTable, Type: "dos"},
+		{Reason: PoolMember, Type: "zfs_member"}, {Reason: UnknownData}, {Reason: ActivePool, Type: "zfs_member"}, {Reason: InUse}} {
 		if FileSystems.gives(finding) || NoContents.gives(finding) {
 			t.Errorf("a namespace can give up %+v", finding)
 		}
 	}
-	if refused := (&RefusedError{Path: freePath, Serial: "secret", Right: NoContents, Findings: []Finding{{Reason: Signature, Type: "ext"}}}); strings.Contains(refused.Error(), "secret") ||
+	if refused := (&RefusedError{Path: freePath, Serial: "secret", Right: NoContents,
+		Findings: []Finding{{Reason: Signature, Type: "ext"}}}); strings.Contains(refused.Error(), "secret") ||
 		!strings.Contains(refused.Error(), "ask the cluster's admin") || !errors.Is(refused, Signature) {
 		t.Error(refused)
 	}

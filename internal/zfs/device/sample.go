@@ -59,7 +59,8 @@ func sample(file io.ReaderAt, places []int64, to int64, now func() time.Time, se
 	for read, at := range places {
 		switch took := now().Sub(began); {
 		case took >= sampleLongTime && read < least:
-			return read, fmt.Errorf("only %d blocks of it could be read in %.0f s, and at least %d are looked at: it is too slow, busy or failing", read, took.Seconds(), least)
+			return read, fmt.Errorf("only %d blocks of it could be read in %.0f s, and at least %d are looked at: it is too slow, busy or failing",
+				read, took.Seconds(), least)
 		case took >= sampleTime && read >= least:
 			return read, nil
 		}
@@ -143,7 +144,9 @@ func spots(size int64) []spot {
 		all = append(all, extBackups(start)...)
 		all = append(all, xfsGroups(start, size)...)
 		for _, at := range []int64{64 << 20, 256 << 30} {
-			all = append(all, spot{kind: "btrfs", at: start + at, length: directUnit, known: func(data []byte) bool { return has(data, 0x40, "_BHRfS_M") }})
+			all = append(all, spot{kind: "btrfs", at: start + at, length: directUnit, known: func(data []byte) bool {
+				return has(data, 0x40, "_BHRfS_M")
+			}})
 		}
 	}
 	all = slices.DeleteFunc(all, func(s spot) bool { return s.at < endSize || s.at+s.length > size-endSize })
@@ -166,7 +169,8 @@ func extBackups(start int64) []spot {
 				inner = 1 << 10 // its block 0 belongs to no group
 			}
 			all = append(all, spot{kind: "ext", at: at, length: directUnit, known: func(data []byte) bool {
-				return has(data, int(inner)+0x38, "\x53\xef") && has(data, int(inner)+0x5a, string(binary.LittleEndian.AppendUint16(nil, uint16(group))))
+				return has(data, int(inner)+0x38, "\x53\xef") &&
+					has(data, int(inner)+0x5a, string(binary.LittleEndian.AppendUint16(nil, uint16(group))))
 			}})
 		}
 	}
@@ -186,7 +190,8 @@ func xfsGroups(start, size int64) []spot {
 		for _, groups := range []int64{2, 4, 8, 16, 32} {
 			blocks := ((end-start)/block + groups - 1) / groups
 			for group := int64(1); group < min(groups, 4); group++ {
-				all = append(all, spot{kind: "xfs", at: start + group*blocks*block, length: directUnit, known: func(data []byte) bool { return has(data, 0, "XFSB") }})
+				all = append(all, spot{kind: "xfs", at: start + group*blocks*block, length: directUnit,
+					known: func(data []byte) bool { return has(data, 0, "XFSB") }})
 			}
 		}
 	}

@@ -53,7 +53,8 @@ func readTable(disk io.ReaderAt, at, sector int64) ([]gptEntry, error) {
 	}
 	entries := []gptEntry{}
 	for at := 0; at+gptEntrySize <= len(table); at += gptEntrySize {
-		entry := gptEntry{index: at/gptEntrySize + 1, first: binary.LittleEndian.Uint64(table[at+32:]), last: binary.LittleEndian.Uint64(table[at+40:])}
+		entry := gptEntry{index: at/gptEntrySize + 1, first: binary.LittleEndian.Uint64(table[at+32:]),
+			last: binary.LittleEndian.Uint64(table[at+40:])}
 		copy(entry.kind[:], table[at:])
 		if entry.kind != [16]byte{} {
 			entries = append(entries, entry)
@@ -85,7 +86,8 @@ const ldmPartition = 0x42
 
 // dynamicDisk says whether a boot record leaves the disk to the Logical Disk Manager of Windows.
 func dynamicDisk(sector []byte) bool {
-	return bootRecord(sector) && slices.ContainsFunc(slices.Collect(slices.Chunk(sector[446:510], 16)), func(entry []byte) bool { return entry[4] == ldmPartition })
+	return bootRecord(sector) && slices.ContainsFunc(slices.Collect(slices.Chunk(sector[446:510], 16)),
+		func(entry []byte) bool { return entry[4] == ldmPartition })
 }
 
 // bootRecord says whether sector 0 is a table of partitions in the old manner. A boot sector of a file system ends

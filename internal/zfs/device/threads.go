@@ -55,8 +55,8 @@ func (n *Node) eachProcess(use func(process string) error) error {
 	})
 }
 
-// eachThread calls use with the place in /proc of each thread of a process. The process itself is the first: it stands for its first thread,
-// which may have ended while the others live.
+// eachThread calls use with the place in /proc of each thread of a process. The process itself is the first: it stands for its first
+// thread, which may have ended while the others live.
 func (n *Node) eachThread(process string, use func(thread string) error) error {
 	if err := use(process); err != nil {
 		return err

@@ -1,8 +1,8 @@
 package device
 
-// twins refuses a disk that another device of the node passes for. Without multipathd the kernel shows one disk as many devices as there are
-// paths to it, and what uses it by one path, or takes it next, does not show on another. Devices that only claim to be the same, as cheap
-// bridges do, cannot be told from that.
+// twins refuses a disk that another device of the node passes for. Without multipathd the kernel shows one disk as many devices as there
+// are paths to it, and what uses it by one path, or takes it next, does not show on another. Devices that only claim to be the same, as
+// cheap bridges do, cannot be told from that.
 func (n *Node) twins(disk *Disk) error {
 	own, err := n.identities(disk.Kernel, disk.Serial)
 	if err != nil || len(own) == 0 {
@@ -37,8 +37,10 @@ func (n *Node) twins(disk *Disk) error {
 		}
 		for kind, identity := range own {
 			if other[kind] == identity {
-				disk.find(SameIdentity, "%s has the same %s (%s): they may be two paths to one disk, and what uses the one does not show on the other. "+
-					"Leave the node one path to it, or take another disk; if they are different disks, give each a serial number of its own", name, kind, identity)
+				disk.find(SameIdentity,
+					"%s has the same %s (%s): they may be two paths to one disk, and what uses the one does not show on the other. "+
+						"Leave the node one path to it, or take another disk; if they are different disks, give each a serial number of its own", name, kind,
+					identity)
 				break
 			}
 		}

@@ -20,7 +20,8 @@ func (n *Node) usage(disk *Disk) error {
 	for _, partition := range disk.partitions {
 		members[partition.number] = partition.kernel
 	}
-	return errors.Join(n.holders(disk, members), n.swaps(disk, members), n.mounts(disk, members), n.processes(disk, members), n.loops(disk, members),
+	return errors.Join(n.holders(disk, members), n.swaps(disk, members), n.mounts(disk, members), n.processes(disk, members),
+		n.loops(disk, members),
 		n.exports(disk, members), n.systemDisk(disk), n.twins(disk))
 }
 
@@ -164,7 +165,8 @@ func (n *Node) member(path string, members map[string]string) string {
 }
 
 // systemPlaces are where a node keeps itself.
-var systemPlaces = []string{"/", "/boot", "/boot/efi", "/efi", "/usr", "/var", "/etc", "/home", "/var/lib/kubelet", "/var/lib/containerd", "/var/lib/docker", "/var/lib/etcd"}
+var systemPlaces = []string{"/", "/boot", "/boot/efi", "/efi", "/usr", "/var", "/etc", "/home", "/var/lib/kubelet", "/var/lib/containerd",
+	"/var/lib/docker", "/var/lib/etcd"}
 
 // systemDisk follows what the node itself stands on down to the disks, through LVM, LUKS and RAID.
 func (n *Node) systemDisk(disk *Disk) error {

@@ -25,12 +25,16 @@ func TestPoolUsers(t *testing.T) {
 		{"an idle volume", volume, ""},
 		{"another pool with a longer name", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /x rw - zfs bench01/a rw\n") }, ""},
 		{"another file system of that name", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /x rw - tmpfs bench0 rw\n") }, ""},
-		{"a mount in a pod", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /data rw master:3 - zfs bench0/a rw\n") }, "dataset bench0/a is mounted at /data, seen by process 7"},
+		{"a mount in a pod", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /data rw master:3 - zfs bench0/a rw\n") },
+			"dataset bench0/a is mounted at /data, seen by process 7"},
 		{"a mount of the agent", func(n *fakeNode) { n.mountTable(1, nodeMounts) }, ""},
-		{"a mount where the agent has none", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /own rw - zfs bench0/a rw\n") }, "dataset bench0/a is mounted at /own, seen by process 7"},
+		{"a mount where the agent has none", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /own rw - zfs bench0/a rw\n") },
+			"dataset bench0/a is mounted at /own, seen by process 7"},
 		{"a pod that receives the node's mounts", func(n *fakeNode) {
 			n.mountTable(1, nodeMounts)
-			n.mountTable(7, "50 1 0:99 / / rw - overlay overlay rw\n51 50 254:1 / /host rw master:1 - ext4 /dev/vda1 rw\n52 51 0:40 / /host/own rw master:9 - zfs bench0/a rw\n")
+			n.mountTable(7,
+				"50 1 0:99 / / rw - overlay overlay rw\n51 50 254:1 / /host rw master:1 - ext4 /dev/vda1 rw\n52 51 0:40 / /host/own rw master:9 - "+
+					"zfs bench0/a rw\n")
 		}, ""},
 		{"a pod that receives and gives", func(n *fakeNode) {
 			n.mountTable(1, nodeMounts)
@@ -39,7 +43,8 @@ func TestPoolUsers(t *testing.T) {
 		{"a pod in a pod", func(n *fakeNode) {
 			n.mountTable(1, nodeMounts)
 			n.mountTable(2, "61 1 254:1 / /x rw master:50 - ext4 /dev/vda1 rw\n62 61 0:40 / /x/own rw master:51 - zfs bench0/a rw\n")
-			n.mountTable(7, "51 1 254:1 / /host rw shared:50 master:1 - ext4 /dev/vda1 rw\n52 51 0:40 / /host/own rw shared:51 master:9 - zfs bench0/a rw\n")
+			n.mountTable(7,
+				"51 1 254:1 / /host rw shared:50 master:1 - ext4 /dev/vda1 rw\n52 51 0:40 / /host/own rw shared:51 master:9 - zfs bench0/a rw\n")
 		}, ""},
 		{"a pod with a copy of its own", func(n *fakeNode) {
 			n.mountTable(1, nodeMounts)
@@ -56,13 +61,19 @@ func TestPoolUsers(t *testing.T) {
 			n.mountTable(1, nodeMounts)
 			n.mountTable(7, "51 1 254:1 / /host rw master:1 - ext4 /dev/vda1 rw\n52 51 0:40 / /host/x/own rw master:9 - zfs bench0/a rw\n")
 		}, "dataset bench0/a is mounted at /host/x/own, seen by process 7"},
-		{"the root dataset", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /data rw - zfs bench0 rw\n") }, "dataset bench0 is mounted at /data, seen by process 7"},
-		{"a snapshot", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /s rw - zfs bench0/a@s rw\n") }, "dataset bench0/a@s is mounted at /s, seen by process 7"},
+		{"the root dataset", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /data rw - zfs bench0 rw\n") },
+			"dataset bench0 is mounted at /data, seen by process 7"},
+		{"a snapshot", func(n *fakeNode) {
+			n.mountTable(7, "30 24 0:40 / /s rw - zfs bench0/a@s rw\n")
+		}, "dataset bench0/a@s is mounted at /s, seen by process 7"},
 		{"a mounted volume", func(n *fakeNode) {
 			volume(n)
 			n.mountTable(7, "30 24 230:16 / /own rw - ext4 /dev/zd16 rw\n")
 		}, "volume bench0/a/vol (zd16) is mounted at /own, seen by process 7"},
-		{"a held volume", func(n *fakeNode) { volume(n); n.file("/sys/class/block/zd16/holders/dm-3", "") }, "volume bench0/a/vol (zd16) is part of dm-3"},
+		{"a held volume", func(n *fakeNode) {
+			volume(n)
+			n.file("/sys/class/block/zd16/holders/dm-3", "")
+		}, "volume bench0/a/vol (zd16) is part of dm-3"},
 	} {
 		n := newFakeNode(t)
 		test.spoil(n)

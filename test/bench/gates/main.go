@@ -55,7 +55,8 @@ func worlds() (promised, shown []world, err error) {
 		spread spread
 	}{
 		{"normal 0.5%", normal(0.005)}, {"normal 2%", normal(0.02)}, {"normal 5%", normal(0.05)}, {"normal 20%", normal(0.2)},
-		{"log-normal 10%", logNormal(0.1)}, {"bimodal 2%, 1 in 5 at 80%", bimodal(0.02, 0.8, 0.2)}, {"bimodal 1%, half at 90%", bimodal(0.01, 0.9, 0.5)},
+		{"log-normal 10%", logNormal(0.1)}, {"bimodal 2%, 1 in 5 at 80%", bimodal(0.02, 0.8, 0.2)},
+		{"bimodal 1%, half at 90%", bimodal(0.01, 0.9, 0.5)},
 	} {
 		promised = append(promised, world{name: kind.name, spread: kind.spread, order: interleaved},
 			world{name: kind.name, spread: kind.spread, order: interleaved, baseline: true})
@@ -98,9 +99,11 @@ func table(out io.Writer, experiments int, seed uint64) (broken []string, err er
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(out, "%d experiments for each figure, %d repetitions, a tolerance of %g%%; shares of verdicts in %%\n\n", experiments, repetitions, 100*tolerance)
+	fmt.Fprintf(out, "%d experiments for each figure, %d repetitions, a tolerance of %g%%; shares of verdicts in %%\n\n", experiments,
+		repetitions, 100*tolerance)
 	fmt.Fprintf(out, "%-38s %-11s | %17s | %17s | %17s | %17s\n", "", "", "the same", "worse by 3%", "worse by 5%", "worse by 10%")
-	fmt.Fprintf(out, "%-38s %-11s | %8s %8s | %8s %8s | %8s %8s | %8s %8s\n", "runs", "compared", "Failed", "Passed", "Failed", "Passed", "Failed", "Passed", "Failed", "Passed")
+	fmt.Fprintf(out, "%-38s %-11s | %8s %8s | %8s %8s | %8s %8s | %8s %8s\n", "runs", "compared", "Failed", "Passed", "Failed", "Passed",
+		"Failed", "Passed", "Failed", "Passed")
 	for i, w := range promised {
 		failures, passes, err := row(out, w, experiments, rand.New(rand.NewPCG(seed, uint64(i))))
 		if err != nil {
@@ -110,7 +113,9 @@ func table(out io.Writer, experiments int, seed uint64) (broken []string, err er
 			broken = append(broken, fmt.Sprintf("%s, %s", w.name, w.way()))
 		}
 	}
-	fmt.Fprintf(out, "\npromised above: at most %g%% of what is the same Failed, at most %g%% of what is worse by twice the tolerance Passed\n\n", 100*mostFalseFailures, 100*mostFalsePasses)
+	fmt.Fprintf(out,
+		"\npromised above: at most %g%% of what is the same Failed, at most %g%% of what is worse by twice the tolerance Passed\n\n",
+		100*mostFalseFailures, 100*mostFalsePasses)
 	fmt.Fprintf(out, "why variants take turns: the storage drifts, and the runs of one variant come after those of the other\n")
 	for i, w := range shown {
 		if _, _, err := row(out, w, experiments, rand.New(rand.NewPCG(seed, uint64(1000+i)))); err != nil {
@@ -140,7 +145,8 @@ func row(out io.Writer, w world, experiments int, random *rand.Rand) (falseFailu
 		if err != nil {
 			return 0, 0, err
 		}
-		failed, passed := float64(verdicts[v1alpha1.VerdictFailed])/float64(experiments), float64(verdicts[v1alpha1.VerdictPassed])/float64(experiments)
+		failed, passed := float64(verdicts[v1alpha1.VerdictFailed])/float64(experiments),
+			float64(verdicts[v1alpha1.VerdictPassed])/float64(experiments)
 		fmt.Fprintf(out, " | %8.2f %8.2f", 100*failed, 100*passed)
 		switch worse {
 		case 0:

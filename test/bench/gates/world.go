@@ -78,7 +78,8 @@ func (w world) evidence(random *rand.Rand, worse float64) gate.Evidence {
 			level *= 1 - worse
 		}
 		value := int64(math.Round(level))
-		evidence.Runs = append(evidence.Runs, results.RunResult{Variant: variant, Repetition: int32(repetition + 1), Index: int32(moment), Valid: true,
+		evidence.Runs = append(evidence.Runs, results.RunResult{Variant: variant, Repetition: int32(repetition + 1), Index: int32(moment),
+			Valid:  true,
 			Phases: []results.RunPhase{{Name: phase, Outcome: results.OutcomeValid, Metrics: map[string]int64{metric: value}}}})
 		return value
 	}

@@ -95,18 +95,22 @@ func (s series) draw() (string, error) {
 	width := left + groupWidth*len(s.Groups) + 20
 
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" font-family="sans-serif" font-size="13">`+"\n", width, top+height+bottom)
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" font-family="sans-serif" font-size="13">`+
+		"\n", width, top+height+bottom)
 	fmt.Fprintf(&out, `<rect width="100%%" height="100%%" fill="#ffffff"/>`+"\n")
 	fmt.Fprintf(&out, `<text x="%d" y="24" font-size="16">%s</text>`+"\n", left, html.EscapeString(s.Title))
-	fmt.Fprintf(&out, `<rect x="%d" y="%.1f" width="%d" height="%.1f" fill="#ddf4ff"/>`+"\n", left, at(middle), groupWidth*len(s.Groups), at(accepted)-at(middle))
+	fmt.Fprintf(&out, `<rect x="%d" y="%.1f" width="%d" height="%.1f" fill="#ddf4ff"/>`+"\n", left, at(middle), groupWidth*len(s.Groups),
+		at(accepted)-at(middle))
 	for _, line := range []struct {
 		value float64
 		words string
 	}{{middle, fmt.Sprintf("%.0f", middle)}, {accepted, fmt.Sprintf("-%g%%", s.TolerancePercent)}} {
-		fmt.Fprintf(&out, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1[3]f" stroke="#57606a" stroke-dasharray="4 3"/>`+"\n", left, width-20, at(line.value))
+		fmt.Fprintf(&out, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1[3]f" stroke="#57606a" stroke-dasharray="4 3"/>`+"\n", left, width-20,
+			at(line.value))
 		fmt.Fprintf(&out, `<text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n", left-8, at(line.value)+4, line.words)
 	}
-	fmt.Fprintf(&out, `<text x="%d" y="%d">%s, a dot for each run; the band is what is tolerated</text>`+"\n", left, top-14, html.EscapeString(s.Unit))
+	fmt.Fprintf(&out, `<text x="%d" y="%d">%s, a dot for each run; the band is what is tolerated</text>`+"\n", left, top-14,
+		html.EscapeString(s.Unit))
 	for i, g := range s.Groups {
 		g.draw(&out, left+groupWidth*i, at)
 	}
@@ -125,7 +129,8 @@ func (g group) draw(out *strings.Builder, x int, at func(float64) float64) {
 		fmt.Fprintf(out, `<circle cx="%.1f" cy="%.1f" r="4" fill="%s"/>`+"\n", float64(x)+20+step*float64(i), at(value), colour)
 	}
 	for i, words := range []string{g.Name, g.Verdict} {
-		fmt.Fprintf(out, `<text x="%d" y="%d" text-anchor="middle" fill="%s">%s</text>`+"\n", x+groupWidth/2, top+height+24+20*i, colour, html.EscapeString(words))
+		fmt.Fprintf(out, `<text x="%d" y="%d" text-anchor="middle" fill="%s">%s</text>`+"\n", x+groupWidth/2, top+height+24+20*i, colour,
+			html.EscapeString(words))
 	}
 }
 

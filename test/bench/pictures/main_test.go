@@ -26,9 +26,11 @@ func TestPicturesAreDrawn(t *testing.T) {
 }
 
 func TestDraw(t *testing.T) {
-	s := series{Title: "a < b", Unit: "reads/s", TolerancePercent: 5, Groups: []group{{"then", []float64{100, 100}, ""}, {"now", []float64{90, 91}, "Failed"}}}
+	s := series{Title: "a < b", Unit: "reads/s", TolerancePercent: 5, Groups: []group{{"then", []float64{100, 100}, ""},
+		{"now", []float64{90, 91}, "Failed"}}}
 	picture, err := s.draw()
-	if err != nil || strings.Count(picture, "<circle") != 4 || !strings.Contains(picture, "a &lt; b") || !strings.Contains(picture, colours["Failed"]) || strings.Contains(picture, "NaN") {
+	if err != nil || strings.Count(picture, "<circle") != 4 || !strings.Contains(picture, "a &lt; b") ||
+		!strings.Contains(picture, colours["Failed"]) || strings.Contains(picture, "NaN") {
 		t.Errorf("%v\n%s", err, picture)
 	}
 	for name, broken := range map[string]series{"no groups": {}, "no values": {Groups: []group{{Name: "a"}}}} {

@@ -45,7 +45,8 @@ func (d debian) options() []string {
 // make has the tree built and written to target: a tarball, or nothing but for what the hooks take out of it.
 func (d debian) make(ctx context.Context, log io.Writer, target string, extra ...string) error {
 	if _, err := exec.LookPath("mmdebstrap"); err != nil {
-		return fmt.Errorf("the lab's machines are Debian, made by mmdebstrap, and there is none here: install it, for example with 'apt-get install mmdebstrap': %w", err)
+		return fmt.Errorf("the lab's machines are Debian, made by mmdebstrap, and there is none here: install it, for example with 'apt-get "+
+			"install mmdebstrap': %w", err)
 	}
 	args := append(d.options(), extra...)
 	args = append(args, suite, target)

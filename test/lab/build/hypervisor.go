@@ -36,7 +36,8 @@ func (b *builder) buildTools(ctx context.Context) error {
 			return fmt.Errorf("unpack the tools: %w", err)
 		}
 		root := toolroot.Root(dir)
-		for program, argument := range map[string]string{"qemu-system-x86_64": "--version", "qemu-img": "--version", "mke2fs": "-V", "ssh": "-V"} {
+		for program, argument := range map[string]string{"qemu-system-x86_64": "--version", "qemu-img": "--version", "mke2fs": "-V",
+			"ssh": "-V"} {
 			if err := run(root.Command(ctx, program, argument), log); err != nil {
 				return err
 			}

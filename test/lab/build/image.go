@@ -30,7 +30,8 @@ var unwanted = []string{
 // unwantedInImage is what makes a machine of the tree, on top of that.
 var unwantedInImage = append([]string{
 	"etc/systemd", "usr/lib/systemd", "usr/lib/x86_64-linux-gnu/systemd", "var/lib/systemd", "usr/bin/systemd*", "usr/bin/*ctl",
-	"etc/udev", "usr/lib/udev", "usr/bin/udevadm", "usr/lib/modules-load.d", "usr/lib/kernel", "usr/lib/initramfs-tools", "usr/share/initramfs-tools",
+	"etc/udev", "usr/lib/udev", "usr/bin/udevadm", "usr/lib/modules-load.d", "usr/lib/kernel", "usr/lib/initramfs-tools",
+	"usr/share/initramfs-tools",
 	"etc/containerd", "usr/bin/containerd*", "usr/bin/ctr", "usr/sbin/runc", "usr/lib/cni",
 	"etc/ssh", "usr/bin/ssh*", "usr/sbin/sshd", "usr/lib/openssh", "usr/lib/sysusers.d", "usr/lib/tmpfiles.d",
 }, unwanted...)

@@ -26,8 +26,9 @@ var nodeTree = debian{"essential", []string{
 
 // enabled are the units that start, by what wants them.
 var enabled = map[string][]string{
-	"sysinit.target":    {"lab-config.service"},
-	"multi-user.target": {"containerd.service", "kubelet.service", "kube-proxy.service", "ssh.service", "systemd-networkd.service", "zfs-load-module.service"},
+	"sysinit.target": {"lab-config.service"},
+	"multi-user.target": {"containerd.service", "kubelet.service", "kube-proxy.service", "ssh.service", "systemd-networkd.service",
+		"zfs-load-module.service"},
 }
 
 // masked are units that would take time, need what is not there, or touch pools and disks that are the tests'.
@@ -59,7 +60,8 @@ func (b *builder) buildTree(ctx context.Context) (err error) {
 
 // buildRoot makes the image that nodes start from, and is its path.
 func (b *builder) buildRoot(ctx context.Context) (string, error) {
-	parts := append(b.programKeys(onNodes), filepath.Base(b.tree), filepath.Base(b.kernelDir), filepath.Base(b.imageDir), filepath.Base(string(b.tools)))
+	parts := append(b.programKeys(onNodes), filepath.Base(b.tree), filepath.Base(b.kernelDir), filepath.Base(b.imageDir),
+		filepath.Base(string(b.tools)))
 	r := recipe{"root", append(parts, sources("node", "node.go", "prime.go", "tarball.go", "image.go")...)}
 	what := "make the disk image of the nodes, and start it once to import the container image"
 	dir, err := b.store.artifact(ctx, r, what, func(dir string, log io.Writer) error {

@@ -119,13 +119,15 @@ func (p Plane) waitReady(ctx context.Context) error {
 }
 
 func (p Plane) etcd() []string {
-	client, peer := "https://"+net.JoinHostPort(loopback, strconv.Itoa(p.Ports.Etcd)), "https://"+net.JoinHostPort(loopback, strconv.Itoa(p.Ports.EtcdPeer))
+	client, peer := "https://"+net.JoinHostPort(loopback, strconv.Itoa(p.Ports.Etcd)),
+		"https://"+net.JoinHostPort(loopback, strconv.Itoa(p.Ports.EtcdPeer))
 	return []string{
 		"--name=lab", "--data-dir=" + filepath.Join(p.Folder, "etcd"),
 		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=lab=" + peer,
 		"--client-cert-auth", "--trusted-ca-file=" + p.key("etcd-ca.crt"), "--cert-file=" + p.key("etcd.crt"), "--key-file=" + p.key("etcd.key"),
-		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + p.key("etcd-ca.crt"), "--peer-cert-file=" + p.key("etcd.crt"), "--peer-key-file=" + p.key("etcd.key"),
+		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + p.key("etcd-ca.crt"), "--peer-cert-file=" + p.key("etcd.crt"),
+		"--peer-key-file=" + p.key("etcd.key"),
 		"--unsafe-no-fsync", // the data may be lost with the machine
 		"--auto-compaction-mode=periodic", "--auto-compaction-retention=10m", "--log-level=warn",
 	}

@@ -14,7 +14,8 @@ func TestIssue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := authority.Issue(Request{User: "system:node:n1", Groups: []string{"system:nodes"}, Names: []string{"n1"}, IPs: []net.IP{net.IPv4(127, 0, 0, 2)}})
+	pair, err := authority.Issue(Request{User: "system:node:n1", Groups: []string{"system:nodes"}, Names: []string{"n1"},
+		IPs: []net.IP{net.IPv4(127, 0, 0, 2)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,19 +78,25 @@ func TestMistakesInASpec(t *testing.T) {
 		change func(*Spec)
 		wants  []string
 	}{
-		"none":            {func(*Spec) {}, nil},
-		"name":            {func(s *Spec) { s.Name = "N 1" }, []string{`machine name "N 1"`, "lower-case"}},
-		"too much":        {func(s *Spec) { s.CPUs = 0 }, []string{"n1 has 0 CPUs", "at least 1 CPU"}},
-		"many disks":      {func(s *Spec) { s.Disks = make([]Disk, 25) }, []string{"25 disks", "at most 24"}},
-		"relative path":   {func(s *Spec) { s.Kernel = "vmlinuz" }, []string{`kernel of machine n1 is "vmlinuz"`, "absolute"}},
-		"long folder":     {func(s *Spec) { s.Folder = "/" + strings.Repeat("x", 100) }, []string{"110 characters", "shorter folder"}},
-		"long switch":     {func(s *Spec) { s.SwitchSocket = "/" + strings.Repeat("x", 107) }, []string{"108 characters", "shorter folder"}},
-		"same disks":      {func(s *Spec) { s.Disks[1].Name = "disk1" }, []string{`two disks "disk1"`}},
-		"disk name":       {func(s *Spec) { s.Disks[0].Name = "a--b" }, []string{`disk name "a--b"`}},
-		"long serial":     {func(s *Spec) { s.Disks[0].Name = "abcdefghijklmnopqr" }, []string{"n1-abcdefghijklmnopqr", "21 characters", "shorter"}},
-		"odd sector":      {func(s *Spec) { s.Disks[0].PhysicalSector = 520 }, []string{"disk1 has sectors of 520", "power of two"}},
-		"sectors":         {func(s *Spec) { s.Disks[1].PhysicalSector = 512 }, []string{"disk2 has logical sectors of 4096 bytes in physical ones of 512"}},
-		"size":            {func(s *Spec) { s.Disks[0].SizeBytes++ }, []string{"disk1 has 4294967297 bytes", "multiple of its physical sector of 4096"}},
+		"none":          {func(*Spec) {}, nil},
+		"name":          {func(s *Spec) { s.Name = "N 1" }, []string{`machine name "N 1"`, "lower-case"}},
+		"too much":      {func(s *Spec) { s.CPUs = 0 }, []string{"n1 has 0 CPUs", "at least 1 CPU"}},
+		"many disks":    {func(s *Spec) { s.Disks = make([]Disk, 25) }, []string{"25 disks", "at most 24"}},
+		"relative path": {func(s *Spec) { s.Kernel = "vmlinuz" }, []string{`kernel of machine n1 is "vmlinuz"`, "absolute"}},
+		"long folder":   {func(s *Spec) { s.Folder = "/" + strings.Repeat("x", 100) }, []string{"110 characters", "shorter folder"}},
+		"long switch":   {func(s *Spec) { s.SwitchSocket = "/" + strings.Repeat("x", 107) }, []string{"108 characters", "shorter folder"}},
+		"same disks":    {func(s *Spec) { s.Disks[1].Name = "disk1" }, []string{`two disks "disk1"`}},
+		"disk name":     {func(s *Spec) { s.Disks[0].Name = "a--b" }, []string{`disk name "a--b"`}},
+		"long serial": {func(s *Spec) {
+			s.Disks[0].Name = "abcdefghijklmnopqr"
+		}, []string{"n1-abcdefghijklmnopqr", "21 characters", "shorter"}},
+		"odd sector": {func(s *Spec) { s.Disks[0].PhysicalSector = 520 }, []string{"disk1 has sectors of 520", "power of two"}},
+		"sectors": {func(s *Spec) {
+			s.Disks[1].PhysicalSector = 512
+		}, []string{"disk2 has logical sectors of 4096 bytes in physical ones of 512"}},
+		"size": {func(s *Spec) {
+			s.Disks[0].SizeBytes++
+		}, []string{"disk1 has 4294967297 bytes", "multiple of its physical sector of 4096"}},
 		"negative limit":  {func(s *Spec) { s.Disks[0].IOPS = -1 }, []string{"disk1 has a limit of -1", "0 for none"}},
 		"enormous limit":  {func(s *Spec) { s.Disks[0].BytesPerSecond = maxLimit + 1 }, []string{"disk1 has a limit of"}},
 		"all are told of": {func(s *Spec) { s.Name, s.Config = "", "x" }, []string{"machine name", "config of machine"}},

@@ -89,7 +89,8 @@ func (r registrant) GetInfo(context.Context, *registration.InfoRequest) (*regist
 }
 
 // NotifyRegistrationStatus hears whether the kubelet takes it.
-func (r registrant) NotifyRegistrationStatus(_ context.Context, outcome *registration.RegistrationStatus) (*registration.RegistrationStatusResponse, error) {
+func (r registrant) NotifyRegistrationStatus(_ context.Context,
+	outcome *registration.RegistrationStatus) (*registration.RegistrationStatusResponse, error) {
 	if !outcome.GetPluginRegistered() {
 		fmt.Fprintln(os.Stderr, "the kubelet refuses the driver:", outcome.GetError())
 	}
@@ -170,7 +171,8 @@ func publish(ctx context.Context, object, target string, capability *csi.VolumeC
 }
 
 // NodeUnpublishVolume undoes that; done already, it is success.
-func (s *Service) NodeUnpublishVolume(ctx context.Context, request *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
+func (s *Service) NodeUnpublishVolume(ctx context.Context,
+	request *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
 	target := request.GetTargetPath()
 	if run(ctx, "findmnt", "--mountpoint", target) == nil {
 		if err := run(ctx, "umount", target); err != nil {

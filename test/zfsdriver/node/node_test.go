@@ -36,7 +36,8 @@ func TestKubeletFindsIt(t *testing.T) {
 	defer enough()
 	registrar := registration.NewRegistrationClient(dial(filepath.Join(folder, "plugins_registry", name+"-reg.sock")))
 	info, err := registrar.GetInfo(asking, &registration.InfoRequest{})
-	if err != nil || info.GetType() != "CSIPlugin" || info.GetName() != name || info.GetEndpoint() != filepath.Join(folder, "plugins", name, "csi.sock") {
+	if err != nil || info.GetType() != "CSIPlugin" || info.GetName() != name || info.GetEndpoint() != filepath.Join(folder, "plugins", name,
+		"csi.sock") {
 		t.Fatalf("registration: %v %v", info, err)
 	}
 	if _, err := registrar.NotifyRegistrationStatus(asking, &registration.RegistrationStatus{PluginRegistered: true}); err != nil {
@@ -52,10 +53,12 @@ func TestKubeletFindsIt(t *testing.T) {
 	if err != nil || node.GetNodeId() != "id-1" || node.GetAccessibleTopology().GetSegments()[topology] != "id-1" {
 		t.Errorf("node: %v %v", node, err)
 	}
-	if _, err := service.NodePublishVolume(asking, &csi.NodePublishVolumeRequest{VolumeId: "pvc-1"}); status.Code(err) != codes.InvalidArgument {
+	if _, err := service.NodePublishVolume(asking,
+		&csi.NodePublishVolumeRequest{VolumeId: "pvc-1"}); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("a volume without a pool: %v", err)
 	}
-	if _, err := service.NodeUnpublishVolume(asking, &csi.NodeUnpublishVolumeRequest{VolumeId: "pvc-1", TargetPath: filepath.Join(folder, "gone")}); err != nil {
+	if _, err := service.NodeUnpublishVolume(asking, &csi.NodeUnpublishVolumeRequest{VolumeId: "pvc-1",
+		TargetPath: filepath.Join(folder, "gone")}); err != nil {
 		t.Errorf("what is not mounted: %v", err)
 	}
 	cancel()
