@@ -162,7 +162,9 @@ func preflight(path string, disk pools.Disk, ashift int) v1alpha1.PreflightStatu
 		Device: v1alpha1.DevicePath(path), Serial: kstatus.Shorten(disk.Serial, 64), SizeBytes: disk.SizeBytes,
 		LogicalSectorBytes:  int32(disk.LogicalSectorBytes),  //nolint:gosec // sectors are small
 		PhysicalSectorBytes: int32(disk.PhysicalSectorBytes), //nolint:gosec // sectors are small
-		Rotational:          disk.Rotational, WriteCache: kstatus.Shorten(disk.WriteCache, 32), Warnings: warnings[:min(len(warnings), maxWarnings)],
+		Rotational:          disk.Rotational,
+		WriteCache:          kstatus.Shorten(disk.WriteCache, 32),
+		Warnings:            warnings[:min(len(warnings), maxWarnings)],
 	}
 }
 
