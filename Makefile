@@ -86,7 +86,7 @@ demo: ## from nothing to a verdict and its report, in the lab [LAB=lab]; in your
 experiment: ## an experiment on the ZFS node of the lab, with its report: make experiment NAME=ageing [LAB=lab]; the others of experiments/ name classes and disks of your own
 	@EXPERIMENT=$(NAME) TIMEOUT=12h LAB=$(LAB) hack/demo
 
-##@ The lab: a real cluster with ZFS nodes on this machine (docs/lab.md)
+##@ The lab: a real cluster with ZFS nodes on this machine (docs/tasks/lab.md)
 
 # Of the lab that is meant, and of one that lab-up makes.
 LAB ?= lab

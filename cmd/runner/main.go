@@ -1,7 +1,7 @@
 //go:build linux
 
 // The runner executes one phase of a storage benchmark: the one that its pod was made for, or by hand that of a file. It prints
-// progress, the result document and a receipt for it; docs/runner.md has the formats and the exit codes.
+// progress, the result document and a receipt for it; docs/reference/runner.md has the formats and the exit codes.
 package main
 
 import (

@@ -118,7 +118,7 @@ func TestSetIsSafeForConcurrentUse(t *testing.T) {
 }
 
 func TestDocumentationIsComplete(t *testing.T) {
-	page, err := os.ReadFile("../../docs/gates.md")
+	page, err := os.ReadFile("../../docs/reference/gates.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,14 +136,14 @@ func TestDocumentationIsComplete(t *testing.T) {
 	}
 	for _, word := range want {
 		if !strings.Contains(string(page), "`"+word+"`") {
-			t.Errorf("docs/gates.md does not explain `%s`", word)
+			t.Errorf("docs/reference/gates.md does not explain `%s`", word)
 		}
 	}
 }
 
 // The examples of the page are those that this test takes from it: what is shown must work.
 func TestDocumentedExpressionsCompile(t *testing.T) {
-	page, err := os.ReadFile("../../docs/gates.md")
+	page, err := os.ReadFile("../../docs/reference/gates.md")
 	if err != nil {
 		t.Fatal(err)
 	}

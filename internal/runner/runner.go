@@ -1,5 +1,5 @@
 // Package runner is what is around a phase in a workload pod: it turns the end of a phase, whatever that is, into a result
-// document in the log and a receipt in the termination message, as the manager expects them (docs/runner.md).
+// document in the log and a receipt in the termination message, as the manager expects them (docs/reference/runner.md).
 package runner
 
 import (

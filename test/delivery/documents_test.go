@@ -39,7 +39,7 @@ func TestNamedTestsExist(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for page, atLeast := range map[string]int{"safety.md": 40, "security.md": 20} {
+	for page, atLeast := range map[string]int{"explanation/safety.md": 40, "explanation/security.md": 20} {
 		text, err := os.ReadFile(filepath.Join("../../docs", page))
 		if err != nil {
 			t.Fatal(err)

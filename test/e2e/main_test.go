@@ -1,4 +1,4 @@
-// Package e2e tests the lab, and the operator in it: a real cluster whose nodes are virtual machines with OpenZFS (docs/lab.md).
+// Package e2e tests the lab, and the operator in it: a real cluster whose nodes are virtual machines with OpenZFS (docs/tasks/lab.md).
 // It needs a lab that is up; LAB names it (default "lab").
 package e2e
 

@@ -25,7 +25,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Where docs/install.md installs the operator.
+// Where docs/tasks/install.md installs the operator.
 const (
 	release         = "storagebench"
 	systemNamespace = "storagebench-system"
@@ -35,7 +35,7 @@ const (
 	postgresImage   = "localhost/storagebench-postgres:dev"
 )
 
-// TestOperator installs the operator as docs/install.md says, puts it to use, and removes it without a trace.
+// TestOperator installs the operator as docs/tasks/install.md says, puts it to use, and removes it without a trace.
 func TestOperator(t *testing.T) {
 	installOperator(t)
 	for _, use := range []struct {
@@ -104,7 +104,7 @@ func removeRemains(t *testing.T) {
 	case err != nil:
 		t.Fatal(err)
 	case namespace.Labels[spaceLabel] == "":
-		t.Fatalf("lab %s has an operator that is not this test's: uninstall it (docs/install.md), or test in another lab with LAB=NAME",
+		t.Fatalf("lab %s has an operator that is not this test's: uninstall it (docs/tasks/install.md), or test in another lab with LAB=NAME",
 			theLab.Name)
 	}
 	uninstall(t, nil)
@@ -147,7 +147,7 @@ func helm(ctx context.Context, t *testing.T, words ...string) {
 	}
 }
 
-// uninstall does what docs/install.md says: first the benchmarks, for only the manager can let them go, then the release, then
+// uninstall does what docs/tasks/install.md says: first the benchmarks, for only the manager can let them go, then the release, then
 // the CRDs, which Helm keeps. CRDs that were there before the test stay.
 func uninstall(t *testing.T, before []string) {
 	ctx, cancel := afterwards(t)
