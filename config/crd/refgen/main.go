@@ -68,7 +68,8 @@ func generate() ([]byte, error) {
 	w.WriteString(head)
 	for _, kind := range pageOrder {
 		root := kinds[kind].Versions[0].Schema.OpenAPIV3Schema
-		fmt.Fprintf(w, "\n## %s\n%s\n\nScope: %s. Short name: `%s`.\n", kind, prose(root.Description), kinds[kind].Scope, kinds[kind].Names.ShortNames[0])
+		fmt.Fprintf(w, "\n## %s\n%s\n\nScope: %s. Short name: `%s`.\n",
+			kind, prose(root.Description), kinds[kind].Scope, kinds[kind].Names.ShortNames[0])
 		for _, part := range parts {
 			fmt.Fprintf(w, "\n### %s %s\n| field | type | default | description |\n|---|---|---|---|\n", kind, part)
 			w.fields(kind, part, root.Properties[part])
