@@ -12,7 +12,7 @@ import (
 var (
 	namedTest   = regexp.MustCompile(`\b((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)(?:/([a-z][a-z0-9_]*))?`)
 	definedTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)\(`)
-	// namedRow is a row of the tables in test/e2e.
+	// namedRow is a row of the tables in test/lab/e2e.
 	namedRow = regexp.MustCompile(`\{name: "([^"]+)"`)
 )
 
