@@ -23,7 +23,7 @@ help: ## list the targets
 		/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: test
-test: lint ## everything that needs no cluster: lint, unit tests, tests on a real kube-apiserver and etcd
+test: lint cross ## everything that needs no cluster: lint, the plugin on other systems, unit tests, tests on a real kube-apiserver and etcd
 	@hack/ensure-workloads
 	@echo ">> unit and integration tests (race detector on)"
 	@assets=$$(hack/envtest-assets) && for tool in helm kustomize controller-gen; do $(TOOL) $$tool >/dev/null; done && \
@@ -56,6 +56,16 @@ lint: ## go vet, golangci-lint and the words that are not to come back (hack/wor
 	@echo ">> go vet"; for module in $(MODULES); do go vet -C $$module ./...; done
 	@lint=$$($(TOOL) golangci-lint) && for module in $(MODULES); do echo ">> golangci-lint in $$module"; (cd $$module && "$$lint" run); done
 	@echo ">> words"; hack/words
+
+# Where people run the plugin. The other programs run in Linux images only.
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: cross
+cross: ## compile the plugin for Linux, macOS and Windows, amd64 and arm64 (minutes the first time, then seconds)
+	@begun=$$SECONDS; for platform in $(PLATFORMS); do \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -o /dev/null ./cmd/kubectl-storagebench || \
+			{ echo ">> kubectl-storagebench does not compile for $$platform, see above" >&2; exit 1; }; \
+	done; echo ">> kubectl-storagebench compiles for $(PLATFORMS) ($$((SECONDS - begun)) s)"
 
 .PHONY: fmt
 fmt: ## format the Go code
