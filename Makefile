@@ -176,8 +176,17 @@ images: ## the container images, into dist/images/ (docker or buildah)
 	@hack/images
 
 .PHONY: chart
-chart: manifests ## the Helm chart, packaged into dist/
-	@helm=$$($(TOOL) helm) && "$$helm" lint charts/storagebench && "$$helm" package charts/storagebench --destination dist/
+chart: manifests ## the Helm chart, packaged into dist/ [VERSION=1.2.3 for a release, whose images have the tag v1.2.3]
+	@helm=$$($(TOOL) helm) && "$$helm" lint charts/storagebench && \
+		"$$helm" package charts/storagebench $(if $(VERSION),--version $(VERSION) --app-version v$(VERSION)) --destination dist/
+
+.PHONY: plugins
+plugins: ## the plugin for Linux, macOS and Windows, into dist/plugins/ [VERSION=1.2.3 for a release]
+	@mkdir -p dist/plugins; for platform in $(PLATFORMS); do \
+		os=$${platform%/*} arch=$${platform#*/} ending=; [ $$os != windows ] || ending=.exe; \
+		GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 go build -trimpath -ldflags "-s -w$(if $(VERSION), -X main.version=v$(VERSION))" \
+			-o dist/plugins/kubectl-storagebench-$$os-$$arch$$ending ./cmd/kubectl-storagebench || exit 1; \
+	done; ls -1 dist/plugins/
 
 ##@ Measuring the operator itself
 
