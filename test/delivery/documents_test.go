@@ -49,14 +49,21 @@ func TestNamedTestsExist(t *testing.T) {
 			t.Errorf("docs/%s names %d tests, expected at least %d: the pattern of this test is wrong, or the evidence is gone", page, len(named),
 				atLeast)
 		}
+		rows := 0
 		for _, match := range named {
 			test, row := match[1], match[2]
+			if row != "" {
+				rows++
+			}
 			if !defined[test] {
 				t.Errorf("docs/%s names %s, which does not exist", page, match[0])
 			}
 			if strings.HasPrefix(test, "TestPools") && row != "" && !defined[row] {
 				t.Errorf("docs/%s names the row %s of %s, which does not exist", page, row, test)
 			}
+		}
+		if rows < atLeast/10 {
+			t.Errorf("docs/%s names %d rows of tests, expected at least %d: the pattern of this test is wrong", page, rows, atLeast/10)
 		}
 	}
 }
