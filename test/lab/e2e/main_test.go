@@ -24,7 +24,7 @@ import (
 )
 
 // root is the root of the checkout.
-const root = "../.."
+const root = "../../.."
 
 // The lab under test.
 var (

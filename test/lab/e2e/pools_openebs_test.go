@@ -155,8 +155,8 @@ func (p *pools) driver() {
 func (p *pools) startNodeService(id string) {
 	p.t.Helper()
 	program := filepath.Join(p.t.TempDir(), driverUnit)
-	build := exec.CommandContext(p.t.Context(), "go", "build", "-buildvcs=false", "-o", program, "./test/zfsdriver/cmd/zfsdriver-node")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	build := exec.CommandContext(p.t.Context(), "go", "build", "-buildvcs=false", "-o", program, "./cmd/zfsdriver-node")
+	build.Dir, build.Env = filepath.Join(root, "test", "zfsdriver", "node"), append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
 		p.t.Fatalf("build the node service of the driver: %v\n%s", err, output)
 	}
