@@ -39,7 +39,8 @@ func mountFile(pod *corev1.PodSpec, file *v1alpha1.ConfigMapKey) {
 // because the cache holds only ConfigMaps of the operator's own, and only while the pod has not started.
 func (r *Reconciler) observeFile(ctx context.Context, state *runs.State) error {
 	for i, spec := range state.Run.Spec.Phases {
-		phase, file := &state.Phases[i], runs.PhaseFile(spec)
+		traits, _ := workload.PhaseTraits(&spec)
+		phase, file := &state.Phases[i], traits.File
 		if file == nil || !phase.Job.Exists || phase.Pod.Started != nil || phase.Pod.Ended != nil || phase.Stored != nil {
 			continue
 		}

@@ -6,14 +6,20 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/volume"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // checkTarget refuses what cannot be run, before anything is made: to leave it out silently would be a lie.
 func checkTarget(slot *Slot) error {
+	if err := checkWorkloads(slot); err != nil {
+		return err
+	}
 	if err := checkData(slot); err != nil {
 		return err
 	}
@@ -27,6 +33,22 @@ func checkTarget(slot *Slot) error {
 		return err
 	}
 	return checkReplications(slot)
+}
+
+// checkWorkloads refuses what a workload cannot do in its phase or on its volume.
+func checkWorkloads(slot *Slot) error {
+	class := slot.Target.StorageClass
+	block := class != nil && class.VolumeMode == corev1.PersistentVolumeBlock
+	for i := range slot.Phases {
+		traits, measures := workload.PhaseTraits(&slot.Phases[i])
+		if !measures {
+			continue
+		}
+		if problem := traits.Problem(slot.Phases[i].Measure, block); problem != "" {
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q: %s", slot.Phases[i].Name, slot.Variant, problem)}
+		}
+	}
+	return nil
 }
 
 // checkNoPools refuses operations in a variant whose own target has no pools: the API server has seen those of the spec's target.
@@ -47,15 +69,12 @@ func checkData(slot *Slot) error {
 	filled := map[v1alpha1.PhaseName]bool{}
 	for _, phase := range slot.Phases {
 		volume := cmp.Or(phase.Volume, naming.VolumeData)
-		workload := v1alpha1.Workload{}
-		if phase.Measure != nil {
-			workload = phase.Measure.Workload
-		}
+		traits, _ := workload.PhaseTraits(&phase)
 		switch {
 		case phase.Fill != nil:
 			filled[volume] = true
 		case filled[volume]:
-		case phase.Fragment != nil, workload.OLTP != nil, workload.Scan != nil:
+		case phase.Fragment != nil, traits.ReadsFill:
 			return &SpecError{v1alpha1.ReasonSpecInvalid,
 				fmt.Sprintf("phase %s of variant %q works on the data of volume %s, and no phase before it has filled that: put one before it, such "+
 					"as {name: fill, fill: {to: 50%%}}",

@@ -64,22 +64,16 @@ const (
 	PromisedDirectory = "Directory"
 )
 
-// DataFilesFor is how many files the fills of a run have to write, so that each worker of its oltp phases with the layout
-// FilePerWorker has files of its own.
+// DataFilesFor is how many files the fills of a run have to write, so that each workload finds those that it needs.
 func DataFilesFor(phases []v1alpha1.Phase) int32 {
 	files := int32(1)
-	for _, phase := range phases {
-		if phase.Measure == nil || phase.Measure.Workload.OLTP == nil {
-			continue
-		}
-		if load := phase.Measure.Workload.OLTP; load.Layout == LayoutFilePerWorker {
-			files = max(files, load.Workers)
+	for i := range phases {
+		if traits, measures := PhaseTraits(&phases[i]); measures {
+			files = max(files, traits.DataFiles)
 		}
 	}
 	return files
 }
-
-const LayoutFilePerWorker = "FilePerWorker"
 
 // Encode writes the request as one line of JSON.
 func (r Request) Encode() (string, error) {

@@ -23,9 +23,6 @@ type database struct {
 }
 
 func (d *database) prepare(_ context.Context, s *session) error {
-	if s.volume.block {
-		return invalidf(ReasonNotPossible, "postgres needs a file system: write volumeMode: Filesystem")
-	}
 	if d.given.Script == nil {
 		return nil
 	}
@@ -94,7 +91,8 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 	s.details.Postgres = outcome.Details
 	wall := s.bracket.ended.elapsed - s.bracket.began.elapsed
 	sum := fio.Sum{Duration: time.Duration(outcome.Metrics["durationNanoseconds"])}
-	return figures{sum: sum, metrics: outcome.Metrics, throughput: float64(outcome.Metrics["transactionsPerSecond"]), seed: seed},
+	return figures{sum: sum, operations: outcome.Metrics["transactions"], metrics: outcome.Metrics,
+			throughput: float64(outcome.Metrics["transactionsPerSecond"]), seed: seed},
 		s.compareClocks(sum.Duration, wall, 1, expectation{free: true})
 }
 

@@ -47,10 +47,6 @@ func TestDatabaseOptions(t *testing.T) {
 	if o := (&database{}).options(s, 1); o.Mode != postgres.TPCBLike || o.DatabaseBytes != 1<<30 || o.Clients != 8 || !o.DataChecksums {
 		t.Errorf("defaults: %+v", o)
 	}
-	s.volume.block = true
-	if err := d.prepare(t.Context(), s); err == nil || !strings.Contains(err.Error(), "volumeMode: Filesystem") {
-		t.Errorf("a device: %v", err)
-	}
 }
 
 // TestPostgres measures a real PostgreSQL, as another user if the tests are root.

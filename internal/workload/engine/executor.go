@@ -1,5 +1,6 @@
 //go:build linux
 
+// Package engine executes a phase on a volume: it proves the place, fills, fragments and measures. A file for each workload.
 package engine
 
 import (

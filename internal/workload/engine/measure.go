@@ -15,6 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/observe"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/stats"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // load is a workload of a measure phase.
@@ -29,7 +30,9 @@ type load interface {
 
 // figures of one round.
 type figures struct {
-	sum        fio.Sum
+	sum fio.Sum
+	// operations besides the reads and writes in sum.
+	operations int64
 	metrics    map[string]int64
 	throughput float64
 	seed       int64
@@ -211,7 +214,10 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 		return err
 	}
 	delta := s.within(counting)
-	operations := sum.Read.Operations + sum.Write.Operations + s.metrics["transactions"]
+	operations := sum.Read.Operations + sum.Write.Operations
+	for _, one := range m.rounds[first:] {
+		operations += one.operations
+	}
 	delta = delta.WithApplication(sum.Read.Bytes, sum.Write.Bytes, operations)
 	s.details.Counters, s.details.Unavailable = delta.Details, delta.Unavailable
 	if ctx.Err() != nil {
@@ -269,29 +275,29 @@ func (s *session) judgeCache(cache v1alpha1.CacheExpectation, readBytes int64, d
 	return nil
 }
 
+// loads makes the workload of each kind. Those that work on cached data read it once before if the phase declares a warm cache.
+var loads = map[string]func(v1alpha1.MeasurePhase) load{
+	"oltp": func(phase v1alpha1.MeasurePhase) load {
+		return &oltp{given: *phase.Workload.OLTP, warm: phase.Cache == v1alpha1.CacheWarm}
+	},
+	"scan": func(phase v1alpha1.MeasurePhase) load {
+		return &scan{given: *phase.Workload.Scan, warm: phase.Cache == v1alpha1.CacheWarm}
+	},
+	"redo":     func(phase v1alpha1.MeasurePhase) load { return &redo{given: *phase.Workload.Redo} },
+	"metadata": func(phase v1alpha1.MeasurePhase) load { return &metadata{given: *phase.Workload.Metadata} },
+	"postgres": func(phase v1alpha1.MeasurePhase) load { return &database{given: *phase.Workload.Postgres} },
+	"fio": func(phase v1alpha1.MeasurePhase) load {
+		return &userJobs{given: *phase.Workload.FIO, declared: phase.Cache != "" && phase.Cache != v1alpha1.CacheAny}
+	},
+}
+
 // chooseLoad makes the workload that the phase asks for.
 func (s *session) chooseLoad(phase v1alpha1.MeasurePhase) (load, error) {
-	warm := phase.Cache == v1alpha1.CacheWarm
-	declared := phase.Cache != "" && phase.Cache != v1alpha1.CacheAny
-	switch w := phase.Workload; {
-	case w.OLTP != nil:
-		return &oltp{given: *w.OLTP, warm: warm}, nil
-	case w.Scan != nil:
-		return &scan{given: *w.Scan, warm: warm}, nil
-	case w.FIO != nil:
-		return &userJobs{given: *w.FIO, declared: declared}, nil
-	case declared:
-		return nil, invalidf(ReasonNotPossible, "cache: %s: where the reads of this workload came from cannot be told: write cache: Any",
-			phase.Cache)
-	case w.Redo != nil:
-		return &redo{given: *w.Redo}, nil
-	case w.Postgres != nil && phase.SteadyState != nil:
-		return nil, invalidf(ReasonNotPossible,
-			"steadyState: each round of postgres would load its data again: remove it, and set postgres.duration")
-	case w.Postgres != nil:
-		return &database{given: *w.Postgres}, nil
+	traits := workload.TraitsOf(&phase.Workload)
+	if problem := traits.Problem(&phase, s.volume.block); problem != "" {
+		return nil, invalidf(ReasonNotPossible, "%s", problem)
 	}
-	return nil, invalidf(ReasonNotPossible, "the phase names no workload: give one of oltp, scan, redo, postgres and fio")
+	return loads[traits.Name](phase), nil
 }
 
 // measureFIO is a round of a workload that is one job file.

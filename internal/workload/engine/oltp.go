@@ -39,7 +39,7 @@ func (o *oltp) prepare(ctx context.Context, s *session) error {
 	if d := s.volume.marker.Data; d != nil {
 		job.CompressPercent = d.CompressPercent
 	}
-	if err := o.divide(job, extents, s.volume.block); err != nil {
+	if err := o.divide(job, extents); err != nil {
 		return err
 	}
 	if o.warm {
@@ -57,15 +57,13 @@ func (o *oltp) prepare(ctx context.Context, s *session) error {
 }
 
 // divide gives every worker an area of its own: a region of a file, or so many files.
-func (o *oltp) divide(job fio.Job, extents []extent, block bool) error {
+func (o *oltp) divide(job fio.Job, extents []extent) error {
 	workers, files := defaultWorkers, len(extents)
 	if o.given.Workers > 0 {
 		workers = int(o.given.Workers)
 	}
 	apart := o.given.Layout == workload.LayoutFilePerWorker && workers > 1
 	switch {
-	case apart && block:
-		return invalidf(ReasonNotPossible, "layout FilePerWorker: a device has no files: write layout: SharedFile")
 	case apart && files%workers != 0, workers%files != 0 && files%workers != 0:
 		return invalidf(ReasonNotPossible,
 			"the data is in %d files, which cannot be divided evenly among %d workers with layout %s: use the same workers and layout in all oltp "+

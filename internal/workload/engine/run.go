@@ -109,6 +109,6 @@ func inBackground(ctx context.Context, do func() error) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return errors.Join(ctx.Err(), errors.New("the kernel is still writing out what is cached"))
+		return errors.Join(ctx.Err(), errors.New("the kernel has not answered yet"))
 	}
 }

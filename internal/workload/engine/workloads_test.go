@@ -102,7 +102,7 @@ func TestDivide(t *testing.T) {
 		{"too many workers", 1024, "SharedFile", files(1), 0, "too small for 1024 workers"},
 	} {
 		o := oltp{given: v1alpha1.OLTPWorkload{Workers: c.workers, Layout: c.layout, UpdatePercent: 50}}
-		err := o.divide(fio.Job{BlockSize: 8192}, c.extents, false)
+		err := o.divide(fio.Job{BlockSize: 8192}, c.extents)
 		if c.says != "" {
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v", c.name, err)
@@ -126,10 +126,6 @@ func TestDivide(t *testing.T) {
 		if err != nil || total != int(c.workers) || len(o.jobs) != c.jobs || math.Abs(float64(weight)/float64(100*total)-1.0/3) > 0.005 {
 			t.Errorf("%s: %v, %d workers in %d jobs, %.4f writes", c.name, err, total, len(o.jobs), float64(weight)/float64(100*total))
 		}
-	}
-	o := oltp{given: v1alpha1.OLTPWorkload{Workers: 2, Layout: "FilePerWorker"}}
-	if err := o.divide(fio.Job{BlockSize: 8192}, files(1), true); err == nil {
-		t.Error("a device has no files")
 	}
 }
 
@@ -565,4 +561,17 @@ func processesIn(t *testing.T, folder string) (found []string) {
 		}
 	}
 	return found
+}
+
+// TestEveryWorkloadIsExecuted: a workload that has traits but no load would end the runner.
+func TestEveryWorkloadIsExecuted(t *testing.T) {
+	names := workload.Names()
+	if len(names) < 5 || len(names) != len(loads) {
+		t.Fatalf("workloads %v, and %d that can be executed", names, len(loads))
+	}
+	for _, name := range names {
+		if loads[name] == nil {
+			t.Errorf("workload %s cannot be executed", name)
+		}
+	}
 }
