@@ -75,7 +75,7 @@ func TestJoined(t *testing.T) {
 			t.Fatal(err)
 		}
 		if document.Outcome != test.outcome ||
-			(test.outcome == results.OutcomeInvalid) != (document.Reason == v1alpha1.ReasonOperationNotBeside) ||
+			(test.outcome == results.OutcomeInvalid) != (document.Reason == v1alpha1.ReasonOperationDidNotOverlap) ||
 			!strings.Contains(strings.Join(document.Omitted, "\n"), test.says) || (observed != nil) != test.kept {
 			t.Errorf("%s: %+v", name, document)
 		}
