@@ -29,7 +29,7 @@ func TestDataComesFirst(t *testing.T) {
 		"read": {[]v1alpha1.Phase{{Name: "r", Measure: read}, {Name: "f", Fill: fill}},
 			`phase r of variant "v" works on the data of volume data`},
 		"scanned":        {[]v1alpha1.Phase{{Name: "w", Measure: appends}, {Name: "s", Measure: scan}}, "phase s "},
-		"aged":           {[]v1alpha1.Phase{{Name: "a", Fragment: age}}, "put one before it, such as {name: fill, fill: {to: 50%}}"},
+		"aged":           {[]v1alpha1.Phase{{Name: "a", Fragment: age}}, "add one before it, such as {name: fill, fill: {to: 50%}}"},
 		"another volume": {[]v1alpha1.Phase{{Name: "f", Fill: fill, Volume: "log"}, {Name: "s", Measure: scan}}, "volume data"},
 		"its name":       {[]v1alpha1.Phase{{Name: "f", Fill: fill}, {Name: "s", Measure: scan, Volume: naming.VolumeData}}, ""},
 	} {

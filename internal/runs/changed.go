@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// PhaseFile is the key of a ConfigMap that a phase names: a fio job file or a pgbench script.
+// PhaseFile is the ConfigMap key that a phase uses: a fio job file or a pgbench script.
 func PhaseFile(phase v1alpha1.Phase) *v1alpha1.ConfigMapKey {
 	if phase.Measure == nil {
 		return nil
@@ -22,8 +22,8 @@ func PhaseFile(phase v1alpha1.Phase) *v1alpha1.ConfigMapKey {
 	return nil
 }
 
-// ChangedFile says that a phase of a run executed another text of its ConfigMap than the first run that used it: its numbers are those of
-// another workload. First has the text of each key, and gets those of this run; empty if nothing has changed.
+// ChangedFile says that a phase of a run used another text of its ConfigMap than the first run: its metrics belong to another
+// workload. First holds the text of each key, and is extended by those of this run. Empty if nothing has changed.
 func ChangedFile(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument, first map[v1alpha1.ConfigMapKey]string) string {
 	for _, phase := range run.Spec.Phases {
 		file := PhaseFile(phase)
@@ -35,8 +35,8 @@ func ChangedFile(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseD
 			first[*file] = text
 		}
 		if text != first[*file] {
-			return fmt.Sprintf("phase %s executed another text of key %s of ConfigMap %s than the runs before: "+
-				"to measure the new text, make a ConfigMap with another name and write that into the spec", phase.Name, file.Key, file.Name)
+			return fmt.Sprintf("phase %s used another text of key %s of ConfigMap %s than earlier runs: "+
+				"to measure the new text, create a ConfigMap with another name and use that in the spec", phase.Name, file.Key, file.Name)
 		}
 	}
 	return ""

@@ -47,11 +47,11 @@ func TestRunOnPools(t *testing.T) {
 		wake    time.Duration
 	}{
 		{"none is made yet", volume.Pools{Needed: true}, []runChange{jobless(false), volumeGone}, []string{"CreatePools"}, "PreparingVolume", "",
-			"making the pools", 10 * time.Minute},
+			"creating the pools", 10 * time.Minute},
 		{"one of two is made", volume.Pools{Needed: true, Some: true}, []runChange{jobless(false), volumeGone}, []string{"CreatePools"},
 			"PreparingVolume", "", "", 10 * time.Minute},
 		{"the name is taken", volume.Pools{Needed: true, Foreign: "sb-1-data"}, []runChange{jobless(false), volumeGone}, nil, "NameTaken", "",
-			"BenchmarkPool sb-1-data exists", runs.ForeignRecheck},
+			"BenchmarkPool sb-1-data belongs to another owner", runs.ForeignRecheck},
 		{"an earlier one is going", volume.Pools{Needed: true, Some: true, Exist: true, Deleting: true}, []runChange{jobless(false), volumeGone},
 			nil, "PreparingVolume", "", "earlier pool", 10 * time.Minute},
 		{"they are being made", making, []runChange{jobless(false), volumeGone}, nil, "PreparingVolume", "",

@@ -91,7 +91,7 @@ phases:
 		condition := meta.FindStatusCondition(second.Status.Conditions, v1alpha1.ConditionReconciling)
 		g.Expect(condition).NotTo(gomega.BeNil())
 		g.Expect(condition.Reason).To(gomega.Equal(v1alpha1.ReasonQueued))
-		g.Expect(condition.Message).To(gomega.Equal(fmt.Sprintf("number 1 in line for node %s, which %s/first has", nodes[0], s.name)))
+		g.Expect(condition.Message).To(gomega.Equal(fmt.Sprintf("number 1 in the queue for node %s, held by %s/first", nodes[0], s.name)))
 	})
 	earlier, later := s.ended(first, v1alpha1.VerdictPassed), s.ended(second, v1alpha1.VerdictPassed)
 	_, firstEnd := s.podTimes(first)

@@ -118,7 +118,7 @@ func TestHistory(t *testing.T) {
 	l.must(l.live.Create(t.Context(), taken))
 	benchmark := l.submit("bench", small)
 	first := l.finished(benchmark, v1alpha1.VerdictPassed)
-	l.waits(benchmark, v1alpha1.ReasonFinished, "no history is kept: ConfigMap bench-history exists and is not this benchmark's")
+	l.waits(benchmark, v1alpha1.ReasonFinished, "no history is kept: ConfigMap bench-history belongs to another owner")
 	l.must(l.live.Get(t.Context(), client.ObjectKeyFromObject(taken), taken))
 	g.Expect(taken.Data).To(gomega.Equal(map[string]string{"mine": "yes"}))
 	l.must(l.live.Delete(t.Context(), taken))
