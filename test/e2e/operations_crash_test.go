@@ -133,7 +133,7 @@ func (p *pools) operationsReset() {
 
 	p.slow(1)
 	again := p.begin("scrub-again", pool, `scrub: {}`)
-	p.underWay(again, "scrubs pool")
+	p.underWay(again, "scrubbing pool")
 	act(p.t, p.node, "reset")
 	p.quick(1)
 	p.ended(again, "Succeeded")

@@ -102,7 +102,7 @@ func (p *pools) cancels(pool, target *v1alpha1.BenchmarkPool) {
 	g, name := gomega.NewWithT(p.t), string(pool.Spec.PoolName)
 	p.slow(1)
 	scrub := p.begin("scrub-cancelled", pool, `scrub: {}`)
-	p.underWay(scrub, "scrubs pool")
+	p.underWay(scrub, "scrubbing pool")
 	p.cancel(scrub)
 	p.ended(scrub, "Cancelled")
 	g.Expect(p.run("zpool", "status", name)).To(gomega.ContainSubstring("scrub canceled"))

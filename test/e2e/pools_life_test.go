@@ -167,7 +167,7 @@ func (p *pools) rivals() {
 	second := p.make("second", `{vdevs: [{devices: [$1]}]}`)
 	g.Expect(p.says(second, v1alpha1.ReasonPoolConflict)).To(gomega.ContainSubstring("BenchmarkPool first claims"))
 	namesake := p.make("namesake", `{poolName: `+poolPrefix+`first, vdevs: [{devices: [$2]}]}`)
-	g.Expect(p.says(namesake, v1alpha1.ReasonPoolNameTaken)).To(gomega.ContainSubstring("it is that of BenchmarkPool first"))
+	g.Expect(p.says(namesake, v1alpha1.ReasonPoolNameTaken)).To(gomega.ContainSubstring("it belongs to BenchmarkPool first"))
 	denied := p.make("denied", `{namespace: team-a, vdevs: [{devices: [$2]}]}`)
 	g.Expect(p.says(denied, v1alpha1.ReasonPoolDeviceDenied)).To(gomega.ContainSubstring("namespace team-a"))
 	allowed := p.make("allowed", `{namespace: lab, vdevs: [{devices: [$4]}]}`)

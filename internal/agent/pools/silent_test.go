@@ -23,7 +23,7 @@ func TestASilentDiskIsNoAbsence(t *testing.T) {
 		reason  string
 		says    string
 	}{
-		"never made": {false, func(s *State) { silent(s, diskA) }, v1alpha1.ReasonPoolDeviceRefused, "neither made nor imported: " +
+		"never made": {false, func(s *State) { silent(s, diskA) }, v1alpha1.ReasonPoolDeviceRefused, "neither created nor imported: " +
 			diskA},
 		"made": {false, func(s *State) { was(s); silent(s, diskB) }, v1alpha1.ReasonPoolDeviceRefused, diskB},
 		"one that was added": {false, func(s *State) { was(s); s.Further = []string{diskD}; silent(s, diskD) },
