@@ -12,14 +12,14 @@ import (
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
-// What the estimate assumes, for nothing is known of the storage. Only the time that is asked for is certain.
+// Assumptions of the estimate, because the storage is unknown. Only the requested durations are certain.
 const (
 	assumedBytesPerSecond = 100 << 20
 	assumedRounds         = 8
 	phaseOverhead         = 10 * time.Second
 )
 
-// spent is a length of time in its two parts.
+// spent is a duration in its two parts.
 type spent struct {
 	asked, moving time.Duration
 }
@@ -29,14 +29,14 @@ func (s *spent) add(other spent) {
 	s.moving += other.moving
 }
 
-// estimate is a sentence on how long the runs take.
+// estimate is a sentence on the duration of the runs.
 func estimate(slots []experiment.Slot) string {
 	var all spent
 	text := ""
 	for i := range slots {
 		all.add(estimateRun(&slots[i]))
 		if volumeBytes(&slots[i]) == 0 {
-			text = ", and more for what depends on the size of the pool"
+			text = ", plus the phases that depend on the size of the pool"
 		}
 	}
 	if all.moving > 0 {
@@ -45,7 +45,7 @@ func estimate(slots []experiment.Slot) string {
 	return "about " + roughly(all.asked+all.moving) + text
 }
 
-// volumeBytes is the size of the volume of a run; 0 if it is a pool's, which only its disks tell.
+// volumeBytes is the size of the volume of a run. 0 if it is the size of a pool, which depends on its disks.
 func volumeBytes(slot *experiment.Slot) int64 {
 	if class := slot.Target.StorageClass; class != nil {
 		return class.Size.Value()
@@ -101,7 +101,7 @@ func fragmentRounds(fragment *v1alpha1.FragmentPhase) int32 {
 	return min(assumedRounds, max(1, fragment.MaxRounds))
 }
 
-// estimateWorkload is the time that a workload asks for, or needs for the data.
+// estimateWorkload is the duration of a workload, set or estimated from the data.
 func estimateWorkload(workload *v1alpha1.Workload, filled int64) spent {
 	switch {
 	case workload.OLTP != nil:
@@ -128,7 +128,7 @@ func estimateWorkload(workload *v1alpha1.Workload, filled int64) spent {
 
 var fioRuntimePattern = regexp.MustCompile(`(?m)^\s*runtime\s*=\s*(\d{1,6})s?\s*$`)
 
-// fioRuntime adds up the runtimes in seconds that a job file names; one that names none counts as a minute.
+// fioRuntime adds up the runtimes in seconds of a job file. A job without a runtime counts as a minute.
 func fioRuntime(jobFile string) time.Duration {
 	var total time.Duration
 	for _, match := range fioRuntimePattern.FindAllStringSubmatch(jobFile, -1) {
@@ -154,7 +154,7 @@ func length(duration *v1alpha1.Duration) time.Duration {
 	return duration.Duration.Duration
 }
 
-// roughly writes two units at most, rounded as coarsely as the guess is.
+// roughly formats at most two units, rounded as coarsely as the estimate is.
 func roughly(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:

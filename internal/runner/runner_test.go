@@ -123,7 +123,7 @@ func TestEveryEndGivesADocument(t *testing.T) {
 		}, signal: true, code: ExitInterrupted, outcome: results.OutcomeInvalid, reason: workload.ReasonInterrupted,
 			says: "did not stop within 50ms"},
 		{name: "the deadline", executor: untilStopped(good, nil), deadline: time.Millisecond,
-			code: ExitInvalid, outcome: results.OutcomeInvalid, reason: v1alpha1.ReasonPhaseDeadlineExceeded, says: "raise its deadline"},
+			code: ExitInvalid, outcome: results.OutcomeInvalid, reason: v1alpha1.ReasonPhaseDeadlineExceeded, says: "increase its deadline"},
 		{name: "the deadline, and the executor says that it was interrupted", executor: untilStopped(results.PhaseDocument{
 			Outcome: results.OutcomeInvalid, Reason: workload.ReasonInterrupted, Message: "in the third round"}, nil), deadline: time.Millisecond,
 			code: ExitInvalid, outcome: results.OutcomeInvalid, reason: v1alpha1.ReasonPhaseDeadlineExceeded, says: "third round"},
@@ -168,7 +168,7 @@ func TestNoDocument(t *testing.T) {
 		}, "there is no fio"},
 		{"a crash", func(context.Context, workload.Request, func(results.Progress)) (results.PhaseDocument, error) {
 			panic("index out of range")
-		}, "a defect of storagebench: index out of range"},
+		}, "a bug in storagebench: index out of range"},
 		{"a very long error", func(context.Context, workload.Request, func(results.Progress)) (results.PhaseDocument, error) {
 			return results.PhaseDocument{}, errors.New(strings.Repeat("ü", 9000))
 		}, "üüü..."},
