@@ -135,7 +135,7 @@ func TestAcceptNames(t *testing.T) {
 	}
 }
 
-// TestAcceptRefuses: each with its exit code, and without a manifest that somebody might commit.
+// TestAcceptRefuses: each with its exit code, and without a manifest that a user might commit.
 func TestAcceptRefuses(t *testing.T) {
 	failed, superseded := nightly(), nightly()
 	failed.Verdict, failed.Message = "Failed", "too slow"

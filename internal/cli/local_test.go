@@ -206,7 +206,7 @@ func TestLocalInterrupt(t *testing.T) {
 		progress(progressOf(10, "", "", 0))
 		cancel()
 		<-ctx.Done()
-		progress(progressOf(11, "", "", 0)) // nobody listens any more
+		progress(progressOf(11, "", "", 0)) // the listener is gone
 		ended = true
 		return invalid(request, "Interrupted", "it was stopped"), nil
 	}}
@@ -313,7 +313,7 @@ func TestLocalRefusals(t *testing.T) {
 	}
 }
 
-// TestLocalPostgres: root is told before anything is written that PostgreSQL will refuse; others are not.
+// TestLocalPostgres: root gets an error before anything is written, because PostgreSQL would refuse it; others do not.
 func TestLocalPostgres(t *testing.T) {
 	path := file(t, "b.yaml", strings.ReplaceAll(read(t, here(t, "")), "oltp: {workers: 2, duration: 10s}", "postgres: {duration: 10s}"))
 	e := &executor{}

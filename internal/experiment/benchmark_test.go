@@ -115,7 +115,7 @@ func TestBenchmarkEnds(t *testing.T) {
 			reason: "CleaningUp"},
 		{name: "deletion: then the object", state: testState(), change: func(s *State) { deleted(s); freeNode(s) },
 			actions: []string{"RemoveFinalizer"}, position: PositionDeleting, reason: "CleaningUp"},
-		{name: "deletion leaves somebody else's Lease", state: testState(), change: func(s *State) {
+		{name: "deletion leaves another holder's Lease", state: testState(), change: func(s *State) {
 			deleted(s)
 			s.Leases[0].Holder = runstest.Thief
 		}, actions: []string{"RemoveFinalizer"}, position: PositionDeleting, reason: "CleaningUp"},
@@ -214,7 +214,7 @@ func TestBenchmarkRuns(t *testing.T) {
 			says: "cleaning up"},
 		{name: "nor while one is being deleted", state: withRun(testState(), 1, runDeleting), position: PositionRunning, reason: "Progressing",
 			check: tally(0, 0, 0)},
-		{name: "a valid run that somebody deletes is made again", state: withRun(endedRuns(testState(), 0, 3, runstest.ValidEnding), 1,
+		{name: "a valid run that a user deletes is recreated", state: withRun(endedRuns(testState(), 0, 3, runstest.ValidEnding), 1,
 			func(r *v1alpha1.BenchmarkRun) { runstest.Record(r, runstest.ValidEnding, true); runDeleting(r) }),
 			position: PositionRunning, reason: "Progressing", says: "run 4 of 4", check: tally(3, 0, 0)},
 		{name: "an invalid run is tried again", state: endedRuns(testState(), 0, 1, runstest.InvalidEnding), actions: []string{"CreateRun"},

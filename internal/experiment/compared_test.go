@@ -79,7 +79,7 @@ func TestComparedRefuses(t *testing.T) {
 	}
 }
 
-// TestOtherDefinition: numbers of other phases mean something else, unless somebody says that they may.
+// TestOtherDefinition: numbers of other phases mean something else, unless the spec allows it.
 func TestOtherDefinition(t *testing.T) {
 	spec, standards, experiment := compareState()
 	experiment.Variants[0].Definition = "another"

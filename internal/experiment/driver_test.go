@@ -83,7 +83,7 @@ func TestClusterUnread(t *testing.T) {
 	})
 }
 
-// TestClassesOfRunsAreNotTargets: the manager may claim on them, and would for anybody who names one.
+// TestClassesOfRunsAreNotTargets: the manager may claim on them, and would do so for any user who names one.
 func TestClassesOfRunsAreNotTargets(t *testing.T) {
 	run := &v1alpha1.BenchmarkRun{}
 	run.UID = "7c1f"
@@ -96,7 +96,7 @@ func TestClassesOfRunsAreNotTargets(t *testing.T) {
 	ours := naming.RunPoolName(run, "log-2")
 	runBenchmarkTests(t, []benchmarkTest{
 		{"of a run", named(ours), nil, []string{"ReleaseLease"}, PositionStalled, "NotSupported", "names StorageClass " + ours, nil},
-		{"somebody's own", named("sb-fast"), nil, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
+		{"a user's own", named("sb-fast"), nil, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
 	})
 }
 

@@ -146,7 +146,7 @@ func TestLeasesAreTakenInOrder(t *testing.T) {
 		says    string
 	}{
 		{"all are free", nil, nil, false, []string{"TakeLease n1"}, "taking node n1"},
-		{"somebody is before us", nil, []Place{{UID: "0", Since: runstest.Noon.Add(-time.Hour)}}, false, nil, "number 2 in the queue for nodes n1,n2"},
+		{"another is before us", nil, []Place{{UID: "0", Since: runstest.Noon.Add(-time.Hour)}}, false, nil, "number 2 in the queue for nodes n1,n2"},
 		{"the second is not free", []LeaseState{other("n2")}, nil, false, nil, "and lab/thief holds n2"},
 		{"then the second", []LeaseState{mine("n1")}, []Place{{UID: "0", Since: runstest.Noon.Add(-time.Hour)}}, false, []string{"TakeLease n2"},
 			"taking node n2"},

@@ -188,7 +188,7 @@ func TestKeptPoolNames(t *testing.T) {
 	}
 }
 
-// TestKeptFor: only what was made for this experiment, is kept alike, and nobody has changed.
+// TestKeptFor: only what was made for this experiment, is kept alike, and is unchanged.
 func TestKeptFor(t *testing.T) {
 	state := keeping(v1alpha1.ResetNone)
 	run := makeRun(state, state.Slots[0], 1)

@@ -211,7 +211,7 @@ func TestSchedule(t *testing.T) {
 		with(begin, "the time has come", "the time 2026-11-21T13:00:00Z of spec.schedule has come", stands(hour, 2*hour, 0), clock(hour)),
 		with(begin, "of several times the latest counts", "skipped: 2 times before it", stands(3*hour, 4*hour, 0),
 			clock(3*hour+time.Minute)),
-		with(end, "the verdict is told first", "", func(t *testing.T, _ State, d Decision) {
+		with(end, "the verdict is published first", "", func(t *testing.T, _ State, d Decision) {
 			if d.Schedule.LastTime != nil || !d.WakeAt.Equal(runstest.Noon.Add(hour+time.Second)) {
 				t.Errorf("begins %v, wakes at %v", d.Schedule.LastTime, d.WakeAt)
 			}

@@ -186,7 +186,7 @@ func TestNoDocument(t *testing.T) {
 	}
 }
 
-// TestIncompleteRequest: without a run there is nobody whom a document could belong to.
+// TestIncompleteRequest: without a run, a document would belong to none.
 func TestIncompleteRequest(t *testing.T) {
 	one := request(0)
 	one.Run = results.RunIdentity{}
@@ -210,7 +210,7 @@ func TestWithoutKubelet(t *testing.T) {
 	}
 }
 
-// broken is a log that nobody reads any more.
+// broken is a log that is not read any more.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

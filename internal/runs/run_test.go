@@ -140,7 +140,7 @@ func TestRun(t *testing.T) {
 		{name: "the name of the volume is taken", changes: []runChange{jobless(false), func(s *runs.State) {
 			s.Volume = volume.VolumeState{Foreign: true}
 		}}, reason: "NameTaken", says: "belongs to another owner", wake: runs.ForeignRecheck},
-		{name: "nobody has the node", changes: []runChange{jobless(false), func(s *runs.State) { s.LeaseHolder = "" }}, reason: "Queued",
+		{name: "the node has no holder", changes: []runChange{jobless(false), func(s *runs.State) { s.LeaseHolder = "" }}, reason: "Queued",
 			says: "to take node n1"},
 		{name: "another has the node", changes: []runChange{jobless(false), leaseStolen}, reason: "Queued", says: "lab/thief"},
 		{name: "a Job that was never recorded is made again", changes: []runChange{jobless(false)}, actions: []string{"StartPhase 0"},
@@ -182,7 +182,7 @@ func TestRun(t *testing.T) {
 
 		{name: "the node is stolen", changes: []runChange{leaseStolen}, reason: "LeaseLost", ending: "retry", says: "lab/thief"},
 		{name: "the node is stolen and the pod evicted", changes: []runChange{leaseStolen, evicted}, reason: "LeaseLost", ending: "retry"},
-		{name: "the Lease is gone but nobody else has it", changes: []runChange{func(s *runs.State) { s.LeaseHolder = "" }},
+		{name: "the Lease is gone, without another holder", changes: []runChange{func(s *runs.State) { s.LeaseHolder = "" }},
 			reason: "PhaseRunning", wake: 50 * time.Minute},
 		{name: "the node is rebooted in the middle of a phase", changes: []runChange{rebootedSince(0)}, reason: "NodeRebooted", ending: "retry",
 			says: "after phase fill had started (boot b1 then, b2 now)"},
@@ -232,7 +232,7 @@ func TestRun(t *testing.T) {
 		}}, reason: "PodFailed", ending: "retry", says: "exit code 3: disk full"},
 		{name: "failed without words", changes: []runChange{podEnded(time.Second, false, nil),
 			func(s *runs.State) { s.Phases[0].Pod.ExitCode = 137 }}, reason: "PodFailed", ending: "retry", says: "there is no message"},
-		{name: "the result is somebody else's", changes: []runChange{podEnded(0, true, fmt.Errorf("%w: run x", runs.ErrForeign))},
+		{name: "the result belongs to another run", changes: []runChange{podEnded(0, true, fmt.Errorf("%w: run x", runs.ErrForeign))},
 			reason: "ResultForeign", ending: "retry"},
 		{name: "corrupt, in grace", changes: []runChange{podEnded(30*time.Second-1, true, results.ErrCorrupt)}, reason: "ResultUnreadable",
 			wake: 30 * time.Second / 8},
@@ -282,7 +282,7 @@ func TestRun(t *testing.T) {
 		{name: "the file is gone while the phase runs", changes: []runChange{fileMissing}, reason: "PhaseRunning", wake: 50 * time.Minute},
 		{name: "no pod at all", changes: []runChange{notYet(time.Hour, runs.PodState{}, "")}, reason: "PodNotStarted", ending: "final",
 			says: "no pod has been created"},
-		{name: "the volume is not bound, nobody says why", changes: []runChange{notYet(time.Hour, waiting, ""), unbound("")},
+		{name: "the volume is not bound, without a reason", changes: []runChange{notYet(time.Hour, waiting, ""), unbound("")},
 			reason: "PodNotStarted", ending: "final", says: "is not bound yet"},
 	} {
 		t.Run(test.name, test.check)

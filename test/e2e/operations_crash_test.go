@@ -37,7 +37,7 @@ var crashedOperations = []struct{ name, action, outcome, script, shows string }{
 func (p *pools) operationsCrash() {
 	pool, target := p.pair("crashed", 16)
 	for number, row := range crashedOperations {
-		if row.name == "export" { // nobody may use the pool
+		if row.name == "export" { // the pool must be unused
 			p.unmount()
 		}
 		operation := p.submit(row.name, pool, row.action)

@@ -92,7 +92,7 @@ func (p *pools) life() {
 	p.grows()
 }
 
-// mounts is a dataset that the agent keeps mounted: it is mounted again after an export, and goes with its pool unless somebody uses it.
+// mounts is a dataset that the agent keeps mounted: it is mounted again after an export, and goes with its pool unless it is in use.
 func (p *pools) mounts() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("mounts", `{vdevs: [{devices: [$1]}], datasets: [{path: lab}, {path: lab/data, mounted: true}]}`)
@@ -174,7 +174,7 @@ func (p *pools) rivals() {
 	p.ready(allowed)
 	p.remove(denied, allowed, namesake)
 	g.Expect(p.run("zpool", "list", "-H", "-o", "guid", string(first.Spec.PoolName))).To(gomega.Equal(first.Status.GUID),
-		"nobody has touched the first")
+		"the first is untouched")
 	p.remove(first)
 	p.ready(second)
 	p.remove(second)

@@ -122,7 +122,7 @@ func (s *space) podTimes(benchmark *v1alpha1.StorageBenchmark) (start, end time.
 	return start, end
 }
 
-// volumeTooSmall: what does not fit is told before anything is written, and gives no numbers.
+// volumeTooSmall: what does not fit is reported before anything is written, and gives no numbers.
 func volumeTooSmall(t *testing.T) {
 	s := newSpace(t, levelRestricted)
 	before := s.settled()
@@ -154,7 +154,7 @@ func diskFull(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	const room = 600 << 20 // of which the runner leaves a twentieth of the file system to others
+	const room = 600 << 20 // the runner leaves a twentieth of the file system to others
 	if _, err := theLab.Run(t.Context(), nodes[0], "sh", "-euc",
 		`free=$(stat -f -c '%a * %S' "$(dirname "$1")"); fallocate -l $(($free - $2)) "$1"`,
 		"sh", ballast, fmt.Sprint(room)); err != nil {

@@ -97,7 +97,7 @@ func TestStuckTeardown(t *testing.T) {
 	})
 	l.waits(stuck, v1alpha1.ReasonTeardownStuck, "the nodes are released until run", claim.Name+" does not go")
 	l.finished(l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "stuck-other" }), v1alpha1.VerdictPassed)
-	l.eventually("the tenant lets go", func(g gomega.Gomega) {
+	l.eventually("the tenant removes its finalizer", func(g gomega.Gomega) {
 		g.Expect(l.live.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)).To(gomega.Succeed())
 		before := claim.DeepCopy()
 		claim.Finalizers = nil

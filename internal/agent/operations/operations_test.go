@@ -66,7 +66,7 @@ func (d decided) diff(t *testing.T, decision Decision) {
 		t.Errorf("(-want +got)\n%smessage %q", diff, decision.Message)
 	}
 	if decision.Outcome == "" && !decision.Settled && decision.Recheck <= 0 {
-		t.Errorf("nobody looks again: %+v", decision)
+		t.Errorf("no recheck: %+v", decision)
 	}
 }
 

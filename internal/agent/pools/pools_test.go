@@ -171,7 +171,7 @@ func TestAbsentPool(t *testing.T) {
 			s.Pool.Status.GUID, s.HostName, s.Importable = "77", "n1", []zfs.Importable{{Name: "bench0", GUID: "77"}}
 			s.Disks[diskA] = hostOf(labelled(freeDisk(diskA), 77, device.PoolExported), "n2")
 		}, "AddFinalizer ImportPool", v1alpha1.ReasonPoolChanging, "guid 77"},
-		"an exported namesake is nobody's crash": {func(s *State) {
+		"an exported namesake is no crash": {func(s *State) {
 			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}
 			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, device.PoolExported), labelled(freeDisk(diskB), 77, device.PoolExported)
 		}, "", v1alpha1.ReasonPoolNameTaken, "guid 77"},
@@ -408,7 +408,7 @@ func TestLivePool(t *testing.T) {
 			replacing.Children[1].State = zfs.StateFaulted
 			s.Live.Status.Vdevs[0].Children[0] = replacing
 		}, keep, v1alpha1.ReasonPoolUnhealthy, diskC + "-part1 is FAULTED"},
-		"a side too many, which nobody asked to take out": {func(s *State) {
+		"a side too many, which was not to be removed": {func(s *State) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskB, diskC)}
 		}, keep, v1alpha1.ReasonPoolDrifted, "which the spec does not list"},
 		"a side was replaced": {func(s *State) {
@@ -635,13 +635,13 @@ func TestDatasetsAreMounted(t *testing.T) {
 		is      zfs.Dataset
 		want    string
 	}{
-		"at another place":        {true, zfs.Dataset{MountPoint: ""}, "SetProperties canmount=noauto mountpoint=" + ours},
-		"not mounted":             {true, zfs.Dataset{MountPoint: ours}, "MountDataset"},
-		"mounted":                 {true, zfs.Dataset{MountPoint: ours, Mounted: true}, ""},
-		"mounted no more":         {false, zfs.Dataset{MountPoint: ours, Mounted: true}, "SetProperties mountpoint=none"},
-		"somebody's own place":    {false, zfs.Dataset{MountPoint: "/x", Mounted: true}, ""},
-		"never to be mounted":     {false, zfs.Dataset{}, ""},
-		"somebody else's, wanted": {true, zfs.Dataset{MountPoint: "/x", Mounted: true}, "UnmountDataset"},
+		"at another place":       {true, zfs.Dataset{MountPoint: ""}, "SetProperties canmount=noauto mountpoint=" + ours},
+		"not mounted":            {true, zfs.Dataset{MountPoint: ours}, "MountDataset"},
+		"mounted":                {true, zfs.Dataset{MountPoint: ours, Mounted: true}, ""},
+		"mounted no more":        {false, zfs.Dataset{MountPoint: ours, Mounted: true}, "SetProperties mountpoint=none"},
+		"a user's own place":     {false, zfs.Dataset{MountPoint: "/x", Mounted: true}, ""},
+		"never to be mounted":    {false, zfs.Dataset{}, ""},
+		"another user's, wanted": {true, zfs.Dataset{MountPoint: "/x", Mounted: true}, "UnmountDataset"},
 	} {
 		pool := wantedPool()
 		pool.Spec.PoolName = "bench0"

@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
-// TestASilentDiskIsNoAbsence: nothing is made, imported or let go as long as it is not known what is on a disk.
+// TestASilentDiskIsNoAbsence: nothing is created, imported or released while the contents of a disk are unknown.
 func TestASilentDiskIsNoAbsence(t *testing.T) {
 	silent := func(s *State, path string) {
 		disk := s.Disks[path]

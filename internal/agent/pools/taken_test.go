@@ -65,7 +65,7 @@ func TestWaysOutOfATakenName(t *testing.T) {
 	}
 }
 
-// TestWaysOutOfAConflict: who was second is told all that is claimed, for the name alone may not help.
+// TestWaysOutOfAConflict: the younger pool reports all claims, because changing the name alone may not help.
 func TestWaysOutOfAConflict(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*v1alpha1.BenchmarkPool)
