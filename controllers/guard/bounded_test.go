@@ -19,7 +19,7 @@ import (
 
 const silentDisk, sameDisk, goodDisk = "/dev/disk/by-id/silent", "/dev/disk/by-path/silent", "/dev/disk/by-id/good"
 
-// stubborn are disks some of which never answer, until a test lets them.
+// stubborn are disks, some of them silent, until a test lets them.
 type stubborn struct {
 	Disks
 	mutex sync.Mutex
