@@ -1,4 +1,4 @@
-# The images of storagebench. hack/images builds them; docs/images.md says how and why so.
+# The images of storagebench. hack/images builds them; docs/tasks/images.md says how and why so.
 #
 # The programs are built outside, statically, so nothing in an image can go stale. BINARIES is the folder of the built programs
 # for one platform, inside the build context. Every image but the agent's runs as a user who is not root, on a root that may be

@@ -10,7 +10,9 @@ $(if $(GO_PATH),,$(error no usable go command, see above))
 export PATH := $(GO_PATH)
 export GOFLAGS ?= -mod=readonly
 TOOL := hack/tool
-PACKAGES := ./...
+# The Go modules: the product with most of its tests, and what needs modules that the product does not (CONTRIBUTING.md, "Modules").
+TEST_MODULES := test/lab test/zfsdriver/node
+MODULES := . $(TEST_MODULES)
 
 ##@ Everyday
 
@@ -21,14 +23,16 @@ help: ## list the targets
 		/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: test
-test: lint ## everything that needs no cluster: lint, unit tests, tests on a real kube-apiserver and etcd
+test: lint cross ## everything that needs no cluster: lint, the plugin on other systems, unit tests, tests on a real kube-apiserver and etcd
 	@hack/ensure-workloads
 	@echo ">> unit and integration tests (race detector on)"
 	@assets=$$(hack/envtest-assets) && for tool in helm kustomize controller-gen; do $(TOOL) $$tool >/dev/null; done && \
 		echo ">> test control plane: $$assets" && \
 		export KUBEBUILDER_ASSETS=$$assets && \
 		export STORAGEBENCH_AUDIT=$(CURDIR)/dist/audit && \
-		hack/go-test test -race -timeout 20m $$(go list $(PACKAGES) | grep -vE '/test/(faults|e2e|audit)') && \
+		for module in $(TEST_MODULES); do \
+			hack/go-test "test-$$(basename $$module)" -C $$module -race -timeout 20m $$(go list -C $$module ./... | grep -v /e2e) || exit 1; done && \
+		hack/go-test test -race -timeout 20m $$(go list ./... | grep -vE '/test/(faults|audit)') && \
 		echo ">> the rights that are granted, and those that were needed (make audit-rights shows the table)" && \
 		go test -count=1 ./test/audit && \
 		echo ">> crash points (one goroutine a manager: the race detector would find nothing and take minutes)" && \
@@ -43,18 +47,29 @@ audit-rights: ## a table of all rights of the manager and the agent, with the re
 .PHONY: unit
 unit: ## only the tests that need no API server
 	@hack/ensure-workloads
-	@go test -race $$(go list $(PACKAGES) | grep -v /test/)
+	@go test -race $$(go list ./... | grep -v /test/)
+	@for module in $(TEST_MODULES); do go test -C $$module -race $$(go list -C $$module ./... | grep -v /e2e); done
 
 .PHONY: lint
 lint: ## go vet, golangci-lint and the words that are not to come back (hack/words)
 	@hack/ensure-cc
-	@echo ">> go vet"; go vet $(PACKAGES)
-	@lint=$$($(TOOL) golangci-lint) && echo ">> golangci-lint" && "$$lint" run
+	@echo ">> go vet"; for module in $(MODULES); do go vet -C $$module ./...; done
+	@lint=$$($(TOOL) golangci-lint) && for module in $(MODULES); do echo ">> golangci-lint in $$module"; (cd $$module && "$$lint" run); done
 	@echo ">> words"; hack/words
+
+# Where people run the plugin. The other programs run in Linux images only.
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: cross
+cross: ## compile the plugin for Linux, macOS and Windows, amd64 and arm64 (minutes the first time, then seconds)
+	@begun=$$SECONDS; for platform in $(PLATFORMS); do \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -o /dev/null ./cmd/kubectl-storagebench || \
+			{ echo ">> kubectl-storagebench does not compile for $$platform, see above" >&2; exit 1; }; \
+	done; echo ">> kubectl-storagebench compiles for $(PLATFORMS) ($$((SECONDS - begun)) s)"
 
 .PHONY: fmt
 fmt: ## format the Go code
-	@lint=$$($(TOOL) golangci-lint) && "$$lint" fmt
+	@lint=$$($(TOOL) golangci-lint) && "$$lint" fmt # of all modules
 
 ##@ Generated files
 
@@ -65,15 +80,16 @@ generate: ## deep copies, result schemas
 	@go run ./internal/results/schemagen docs/schemas
 
 .PHONY: manifests
-manifests: ## CRDs, in config and in the chart
+manifests: ## CRDs, in config and in the chart, and docs/reference/api.md
 	@generator=$$($(TOOL) controller-gen) && "$$generator" crd paths=./api/v1alpha1 output:crd:dir=config/crd/bases
 	@hack/chart-crds
+	@go run ./config/crd/refgen docs/reference/api.md
 
 .PHONY: verify
 verify: generate manifests ## generated files and go.mod are up to date: the tree must be clean
-	@go mod tidy
+	@for module in $(MODULES); do go mod tidy -C $$module; done
 	@test -z "$$(git status --porcelain)" || { git status --short; git --no-pager diff | head -n 100; \
-		echo ">> generated files differ: run 'make generate manifests', go mod tidy, and commit the result" >&2; exit 1; }
+		echo ">> generated files differ: run 'make generate manifests', go mod tidy in each module, and commit the result" >&2; exit 1; }
 	@echo ">> the tree is clean"
 
 ##@ Seeing it work
@@ -86,7 +102,7 @@ demo: ## from nothing to a verdict and its report, in the lab [LAB=lab]; in your
 experiment: ## an experiment on the ZFS node of the lab, with its report: make experiment NAME=ageing [LAB=lab]; the others of experiments/ name classes and disks of your own
 	@EXPERIMENT=$(NAME) TIMEOUT=12h LAB=$(LAB) hack/demo
 
-##@ The lab: a real cluster with ZFS nodes on this machine (docs/lab.md)
+##@ The lab: a real cluster with ZFS nodes on this machine (docs/tasks/lab.md)
 
 # Of the lab that is meant, and of one that lab-up makes.
 LAB ?= lab
@@ -102,7 +118,7 @@ LAB_PROGRAM := dist/bin/lab
 
 .PHONY: lab-program
 lab-program:
-	@CGO_ENABLED=0 go build -buildvcs=false -o $(LAB_PROGRAM) ./test/lab/cmd/lab
+	@CGO_ENABLED=0 go build -C test/lab -buildvcs=false -o $(CURDIR)/$(LAB_PROGRAM) ./cmd/lab
 
 .PHONY: lab-up
 lab-up: ## make the lab [LAB=lab NODES=1 DISKS=4 DISK_SIZE=4Gi DISK_IOPS=1000 DISK_BPS=50Mi], load the project's images
@@ -161,8 +177,17 @@ images: ## the container images, into dist/images/ (docker or buildah)
 	@hack/images
 
 .PHONY: chart
-chart: manifests ## the Helm chart, packaged into dist/
-	@helm=$$($(TOOL) helm) && "$$helm" lint charts/storagebench && "$$helm" package charts/storagebench --destination dist/
+chart: manifests ## the Helm chart, packaged into dist/ [VERSION=1.2.3 for a release, whose images have the tag v1.2.3]
+	@helm=$$($(TOOL) helm) && "$$helm" lint charts/storagebench && \
+		"$$helm" package charts/storagebench $(if $(VERSION),--version $(VERSION) --app-version v$(VERSION)) --destination dist/
+
+.PHONY: plugins
+plugins: ## the plugin for Linux, macOS and Windows, into dist/plugins/ [VERSION=1.2.3 for a release]
+	@mkdir -p dist/plugins; for platform in $(PLATFORMS); do \
+		os=$${platform%/*} arch=$${platform#*/} ending=; [ $$os != windows ] || ending=.exe; \
+		GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 go build -trimpath -ldflags "-s -w$(if $(VERSION), -X main.version=v$(VERSION))" \
+			-o dist/plugins/kubectl-storagebench-$$os-$$arch$$ending ./cmd/kubectl-storagebench || exit 1; \
+	done; ls -1 dist/plugins/
 
 ##@ Measuring the operator itself
 

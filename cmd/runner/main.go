@@ -1,7 +1,7 @@
 //go:build linux
 
 // The runner executes one phase of a storage benchmark: the phase of its pod, or one from a file. It prints progress, the result
-// document and a receipt for it; docs/runner.md describes the formats and the exit codes.
+// document and a receipt for it; docs/reference/runner.md describes the formats and the exit codes.
 package main
 
 import (

@@ -130,7 +130,8 @@ func explain(doing string, err error) error {
 	case err == nil || errors.Is(err, context.Canceled):
 		return err
 	case meta.IsNoMatchError(err) || isUnknownKind(err):
-		return exitf(ExitUnavailable, "%s: the cluster has no StorageBenchmarks: install storagebench there first, see docs/install.md", doing)
+		return exitf(ExitUnavailable, "%s: the cluster has no StorageBenchmarks: install storagebench there first, see docs/tasks/install.md",
+			doing)
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
 		return exitf(ExitUnavailable, "%s: %w: ask for the cluster role edit in the namespace, or use another context", doing, err)
 	case apierrors.IsConflict(err):

@@ -5,5 +5,5 @@ package cli
 import "errors"
 
 func freeBytes(string) (int64, error) {
-	return 0, errors.New("run --local works on Linux only: run in a cluster")
+	return 0, errors.New("run --local needs Linux: run it on a Linux machine, or in a cluster")
 }

@@ -55,16 +55,16 @@ func TestWorstCode(t *testing.T) {
 	}
 }
 
-// TestHelpNamesEveryExitCode keeps the help, and docs/cli.md, complete.
+// TestHelpNamesEveryExitCode keeps the help, and docs/reference/cli.md, complete.
 func TestHelpNamesEveryExitCode(t *testing.T) {
-	page := read(t, "../../docs/cli.md")
+	page := read(t, "../../docs/reference/cli.md")
 	for _, code := range []int{ExitPassed, ExitFailed, ExitInconclusive, ExitInvalid, ExitTimeout, ExitUsage, ExitRefused, ExitNotFound,
 		ExitUnavailable, ExitError, ExitInterrupted} {
 		if !strings.Contains(exitHelp, fmt.Sprintf("\n  %-4d ", code)) {
 			t.Errorf("the help does not name %d", code)
 		}
 		if !strings.Contains(page, fmt.Sprintf("\n| %d |", code)) {
-			t.Errorf("docs/cli.md does not name %d", code)
+			t.Errorf("docs/reference/cli.md does not name %d", code)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"syscall"
 
@@ -49,7 +50,8 @@ func (a *App) runLocal(ctx context.Context, file string, options runOptions) err
 	defer stop()
 	defer context.AfterFunc(ctx, stop)() // a second Ctrl-C ends this program at once
 	if a.Local.Executor == nil {
-		return exitf(ExitError, "this build of kubectl-storagebench does not include the runner: use a release for Linux, or run in a cluster")
+		return exitf(ExitError, "run --local needs Linux, and this program is built for %s: run it on a Linux machine, or in a cluster",
+			runtime.GOOS)
 	}
 	checked, err := a.localExperiment(ctx, file, options)
 	if err != nil {

@@ -344,7 +344,7 @@ func TestLocalJobFile(t *testing.T) {
 func TestLocalNeedsARunner(t *testing.T) {
 	app, _, errors := testApp()
 	if code := app.Main(t.Context(), []string{"run", here(t, ""), "--local", t.TempDir()}); code != ExitError ||
-		!strings.Contains(errors.String(), "does not include the runner") {
+		!strings.Contains(errors.String(), "run --local needs Linux") {
 		t.Error(code, errors)
 	}
 }

@@ -1,8 +1,10 @@
 package fio
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,39 +74,48 @@ func TestRunEndings(t *testing.T) {
 
 // TestRunCancelled: the end of the context kills also what fio has started, at once, and leaves no file behind.
 func TestRunCancelled(t *testing.T) {
-	pids := filepath.Join(t.TempDir(), "pid")
-	program := fake(t, "trap '' TERM INT\nsleep 60 &\necho $! > "+pids+"\nwait\n")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// All that the program starts holds the pipe open.
+	program := fake(t, "trap '' TERM INT\nexec 3>"+pipe+"\nsleep 60 &\necho started >&3\nwait\n")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("the pod was told to end")
 	started := time.Now()
-	go func() {
-		for {
-			if text, err := os.ReadFile(pids); err == nil && strings.HasSuffix(string(text), "\n") {
-				cancel(why)
-				return
-			}
-			<-time.After(5 * time.Millisecond)
-		}
-	}()
+	ended := make(chan error, 1)
+	go func() { ended <- listen(pipe, func() { cancel(why) }) }()
 	_, err := program.Run(ctx, oneJob(), nil)
 	if !errors.Is(err, why) || time.Since(started) > patience {
 		t.Errorf("%v after %s", err, time.Since(started))
 	}
-	text, _ := os.ReadFile(pids)
-	child := "/proc/" + strings.TrimSpace(string(text))
-	for deadline := time.Now().Add(5 * time.Second); ; {
-		state, err := os.ReadFile(child + "/stat")
-		if err != nil || strings.Contains(string(state), ") Z ") {
-			break
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("a child of the killed program lives on")
-		}
-		<-time.After(10 * time.Millisecond)
+	case <-time.After(5 * time.Second):
+		t.Error("a child of the killed program lives on")
 	}
-	if left, _ := os.ReadDir(program.Scratch); len(left) > 0 {
-		t.Errorf("scratch still holds %v", left)
+	if left, err := os.ReadDir(program.Scratch); err != nil || len(left) > 0 {
+		t.Errorf("scratch still holds %v: %v", left, err)
 	}
+}
+
+// listen reads a line from a pipe, tells it, and returns when nobody has the pipe open for writing any more.
+func listen(pipe string, started func()) error {
+	file, err := os.Open(pipe)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	reader := bufio.NewReader(file)
+	if _, err := reader.ReadString('\n'); err != nil {
+		return err
+	}
+	started()
+	_, err = io.Copy(io.Discard, reader)
+	return err
 }
 
 func TestRealFio(t *testing.T) {

@@ -139,7 +139,8 @@ func readOption(file *UserFile, section *Section, line string, number int, probl
 	case !known && remedies[name] != "":
 		problems.add(number, "%s is not allowed: %s", name, remedies[name])
 	case !known && optionName.MatchString(name):
-		problems.add(number, "%s is not among the options that a job file may set here: remove it, or see docs/runner.md for the list", name)
+		problems.add(number, "%s is not among the options that a job file may set here: remove it, or see docs/reference/runner.md for the list",
+			name)
 	case !known:
 		problems.add(number, "%.60q is no option: write NAME=VALUE with fio's own name in lower case", line)
 	case !pattern.MatchString(value):

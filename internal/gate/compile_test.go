@@ -88,7 +88,7 @@ func TestCompileRefuses(t *testing.T) {
 		"phase without quote": {expression("phase(fill).readBytesPerSecond > 5.0"), []string{"undeclared reference to 'fill'", "in quotes"}},
 		"phase with number":   {expression("phase(1).readBytesPerSecond > 5.0"), []string{"in quotes"}},
 		"phase as a variable": {expression("phase.readBytesPerSecond > 5.0"), []string{"phase('NAME').METRIC"}},
-		"unknown function":    {expression("sqrt(" + aged + ") > 5.0"), []string{"undeclared reference to 'sqrt'", "docs/gates.md"}},
+		"unknown function":    {expression("sqrt(" + aged + ") > 5.0"), []string{"undeclared reference to 'sqrt'", "docs/reference/gates.md"}},
 		"dyn":                 {expression("dyn(" + aged + ") > 5"), []string{"undeclared reference to 'dyn'"}},
 		"double of a text":    {expression("double('NaN') < " + aged), []string{"no matching overload for 'double'"}},
 		"pattern":             {expression("'a'.matches('(a+)+$') && " + aged + " > 5.0"), []string{"undeclared reference to 'matches'"}},

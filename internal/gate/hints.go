@@ -33,13 +33,13 @@ var hints = []struct {
 	{regexp.MustCompile(`invalid (double|int|uint) literal`), "write a number below 1e308, and whole numbers below 9e18"},
 	{regexp.MustCompile(`undeclared reference to '(phase|variant)'`), metricHint},
 	{regexp.MustCompile(`undeclared reference|undefined field`),
-		"names of phases are written in quotes, as in phase('aged-scan').readBytesPerSecond; docs/gates.md lists the functions"},
+		"names of phases are written in quotes, as in phase('aged-scan').readBytesPerSecond; docs/reference/gates.md lists the functions"},
 	{regexp.MustCompile(`token recognition error at: '[=&|]`), "write == for equal, && for and, || for or"},
 	{regexp.MustCompile(`Syntax error.*'%'|expecting <EOF>|extraneous input`),
 		"write numbers out in full: 0.8 for 80%, 100000000.0 for 100M; write && for and, || for or"},
-	{regexp.MustCompile(`no matching overload`), "docs/gates.md lists the functions and what they take"},
+	{regexp.MustCompile(`no matching overload`), "docs/reference/gates.md lists the functions and what they take"},
 	{regexp.MustCompile(`recursion limit|node count|size exceeds`), "the expression is too deep or too long: split it into several gates"},
-	{regexp.MustCompile(`Syntax error`), "docs/gates.md has examples"},
+	{regexp.MustCompile(`Syntax error`), "docs/reference/gates.md has examples"},
 }
 
 // explain turns what CEL says into lines that also say what to write instead.

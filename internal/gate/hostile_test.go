@@ -118,9 +118,13 @@ func TestSetIsSafeForConcurrentUse(t *testing.T) {
 }
 
 func TestDocumentationIsComplete(t *testing.T) {
-	page, err := os.ReadFile("../../docs/gates.md")
-	if err != nil {
-		t.Fatal(err)
+	var page strings.Builder
+	for _, name := range []string{"gates.md", "metrics.md"} {
+		text, err := os.ReadFile("../../docs/reference/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page.Write(text)
 	}
 	want := []string{
 		ReasonHolds, ReasonDoesNotHold, ReasonBelowMinimum, ReasonAboveMaximum, ReasonNoData, ReasonEvaluationFailed,
@@ -135,15 +139,15 @@ func TestDocumentationIsComplete(t *testing.T) {
 		want = append(want, string(verdict))
 	}
 	for _, word := range want {
-		if !strings.Contains(string(page), "`"+word+"`") {
-			t.Errorf("docs/gates.md does not explain `%s`", word)
+		if !strings.Contains(page.String(), "`"+word+"`") {
+			t.Errorf("docs/reference/gates.md and metrics.md do not explain `%s`", word)
 		}
 	}
 }
 
 // The examples of the page are those that this test takes from it: what is shown must work.
 func TestDocumentedExpressionsCompile(t *testing.T) {
-	page, err := os.ReadFile("../../docs/gates.md")
+	page, err := os.ReadFile("../../docs/reference/gates.md")
 	if err != nil {
 		t.Fatal(err)
 	}

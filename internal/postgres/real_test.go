@@ -120,6 +120,9 @@ func nothingLeft(t *testing.T, options Options) {
 func workersIn(folder string) []string {
 	var left []string
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	if len(links) == 0 { // this test is one of them
+		return []string{"unknown: there are no processes in /proc"}
+	}
 	for _, link := range links {
 		if where, err := os.Readlink(link); err == nil && strings.HasPrefix(where, folder) {
 			name, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "cmdline"))

@@ -10,7 +10,7 @@ import (
 
 // ignoredKeys are the parts of the environment that differ each time, or follow from others: names that the kernel and the cluster
 // give, seeds, and how something ended. Everything else counts, also what a later release may add. A test compares them with
-// docs/baselines.md.
+// docs/tasks/baselines.md.
 var ignoredKeys = []string{
 	"beside.outcome", "device.*.name", "devices.foundBy", "mount.root", "mount.source", "operation.pool", "postgres.rampUpSeed",
 	"postgres.seed", "steadyState", "zfs.dataset", "zfs.pool",

@@ -115,7 +115,7 @@ func TestMatches(t *testing.T) {
 
 // TestKeysAreDocumented: what is not compared is in the page on baselines, and each entry of it is a key that is written.
 func TestKeysAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/baselines.md")
+	page, err := os.ReadFile("../../docs/tasks/baselines.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestKeysAreDocumented(t *testing.T) {
 	}
 	for _, key := range keys {
 		if !strings.Contains(string(page), "`"+strings.ReplaceAll(key, "device.*", "device.N")+"`") {
-			t.Errorf("docs/baselines.md does not say how %s is compared", key)
+			t.Errorf("docs/tasks/baselines.md does not say how %s is compared", key)
 		}
 	}
 }

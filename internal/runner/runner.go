@@ -1,5 +1,5 @@
 // Package runner wraps a phase in a workload pod: it turns any end of the phase into a result document in the log and a receipt in
-// the termination message, as the manager expects them (docs/runner.md).
+// the termination message, as the manager expects them (docs/reference/runner.md).
 package runner
 
 import (

@@ -555,8 +555,8 @@ func TestInterrupted(t *testing.T) {
 func processesIn(t *testing.T, folder string) (found []string) {
 	t.Helper()
 	working, err := filepath.Glob("/proc/[0-9]*/cwd")
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(working) == 0 { // this test is one of them
+		t.Fatalf("no processes in /proc: %v", err)
 	}
 	for _, link := range working {
 		if where, err := os.Readlink(link); err == nil && strings.HasPrefix(where, folder) {

@@ -74,12 +74,7 @@ func (h *Host) Run(ctx context.Context, command Command) ([]byte, error) {
 		process.Stdout = command.Stdout
 	}
 	process.Stderr = stderr
-	// A group of its own, so that helpers such as mount end with it.
-	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Chroot: h.root}
-	if h.root != "" {
-		process.Dir = "/"
-	}
-	process.Cancel = func() error { return syscall.Kill(-process.Process.Pid, syscall.SIGTERM) }
+	isolate(process, h.root)
 	process.WaitDelay = h.grace
 	if err := process.Start(); err != nil {
 		return nil, &Error{Kind: notStarted(err), Command: command.String(), ExitCode: -1, Stderr: err.Error(), Err: err}

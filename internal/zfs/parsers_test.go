@@ -23,8 +23,8 @@ func TestClassifyRealMessages(t *testing.T) {
 		"scrub-again":         InProgress, "send-token": BadStream, "snap-exists": Exists, "trim-again": InProgress, "usage": Invalid,
 	}
 	files, err := os.ReadDir(filepath.Join("testdata", "2.3.9", "errors"))
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(files) != len(want) {
+		t.Fatalf("%d files, want one for each of %d errors: %v", len(files), len(want), err)
 	}
 	for _, file := range files {
 		if got := classify(string(golden(t, "2.3.9/errors/"+file.Name()))); got != want[file.Name()] {

@@ -103,6 +103,9 @@ func TestEveryFieldSurvives(t *testing.T) {
 			})
 		}
 	}
+	if len(fields) < 200 {
+		t.Errorf("only %d fields found: eachField does not see them", len(fields))
+	}
 	for field := range fields {
 		if !seen[field] {
 			t.Errorf("no shape fills %s: add one to shapes()", field)

@@ -148,8 +148,15 @@ func TestHelmToggles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for key, object := range parse(t, out) {
-			text, _ := json.Marshal(object)
+		rendered := parse(t, out)
+		if len(rendered) < 6 {
+			t.Errorf("only %d objects", len(rendered))
+		}
+		for key, object := range rendered {
+			text, err := json.Marshal(object)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if strings.Contains(string(text), namespace) {
 				t.Errorf("%s still names %s", key, namespace)
 			}

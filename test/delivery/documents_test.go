@@ -12,7 +12,7 @@ import (
 var (
 	namedTest   = regexp.MustCompile(`\b((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)(?:/([a-z][a-z0-9_]*))?`)
 	definedTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)\(`)
-	// namedRow is a row of the tables in test/e2e.
+	// namedRow is a row of the tables in test/lab/e2e.
 	namedRow = regexp.MustCompile(`\{name: "([^"]+)"`)
 )
 
@@ -39,7 +39,7 @@ func TestNamedTestsExist(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for page, atLeast := range map[string]int{"safety.md": 40, "security.md": 20} {
+	for page, atLeast := range map[string]int{"explanation/safety.md": 40, "explanation/security.md": 20} {
 		text, err := os.ReadFile(filepath.Join("../../docs", page))
 		if err != nil {
 			t.Fatal(err)
@@ -49,14 +49,21 @@ func TestNamedTestsExist(t *testing.T) {
 			t.Errorf("docs/%s names %d tests, expected at least %d: the pattern of this test is wrong, or the evidence is gone", page, len(named),
 				atLeast)
 		}
+		rows := 0
 		for _, match := range named {
 			test, row := match[1], match[2]
+			if row != "" {
+				rows++
+			}
 			if !defined[test] {
 				t.Errorf("docs/%s names %s, which does not exist", page, match[0])
 			}
 			if strings.HasPrefix(test, "TestPools") && row != "" && !defined[row] {
 				t.Errorf("docs/%s names the row %s of %s, which does not exist", page, row, test)
 			}
+		}
+		if rows < atLeast/10 {
+			t.Errorf("docs/%s names %d rows of tests, expected at least %d: the pattern of this test is wrong", page, rows, atLeast/10)
 		}
 	}
 }

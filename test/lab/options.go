@@ -1,5 +1,5 @@
 // Package lab is a real Kubernetes cluster on one Linux machine, whose nodes are virtual machines with real OpenZFS and
-// throttled disks. docs/lab.md tells how to use it.
+// throttled disks. docs/tasks/lab.md tells how to use it.
 package lab
 
 import (

@@ -36,7 +36,7 @@ func TestSpecs(t *testing.T) {
 }
 
 // TestInstalled runs the benchmarks in the cluster of the kubeconfig, which has storagebench with an agent, and the real driver
-// (docs/openebs.md): make e2e-openebs DRIVER=installed DISK=/dev/disk/by-id/NAME
+// (docs/tasks/openebs.md): make e2e-openebs DRIVER=installed DISK=/dev/disk/by-id/NAME
 func TestInstalled(t *testing.T) {
 	if os.Getenv("E2E_OPENEBS") != "installed" {
 		t.Skip("needs a cluster with the real driver: make e2e-openebs DRIVER=installed DISK=/dev/disk/by-id/NAME")

@@ -121,12 +121,7 @@ func TestRun(t *testing.T) {
 	const phases = 3
 	for i := range phases {
 		job := l.job("scan-" + string(rune('a'+i)))
-		for !hasCondition(job, batchv1.JobComplete) {
-			<-time.After(5 * time.Millisecond)
-			if !l.get(job, job.Name) || t.Context().Err() != nil {
-				t.Fatal("the Job is gone, or the test is over")
-			}
-		}
+		l.completes(job)
 	}
 	cancel()
 	l.must(<-ended)

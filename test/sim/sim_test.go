@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -94,6 +95,24 @@ func (l *lab) get(object client.Object, name string) bool {
 	}
 	l.must(err)
 	return true
+}
+
+// completes watches a Job until it is complete.
+func (l *lab) completes(job *batchv1.Job) {
+	l.Helper()
+	jobs, err := l.clientset.BatchV1().Jobs(l.namespace).Watch(l.Context(), metav1.SingleObject(metav1.ObjectMeta{Name: job.Name}))
+	l.must(err)
+	defer jobs.Stop()
+	for event := range jobs.ResultChan() { // begins with what is there
+		seen, is := event.Object.(*batchv1.Job)
+		if !is || event.Type == watch.Deleted {
+			l.Fatalf("the Job %s is gone: %v", job.Name, event)
+		}
+		if hasCondition(seen, batchv1.JobComplete) {
+			return
+		}
+	}
+	l.Fatalf("the watch ended before the Job %s was complete", job.Name)
 }
 
 func (l *lab) claim(class string) {

@@ -166,14 +166,14 @@ func TestDocumentsFollowTheirSchemas(t *testing.T) {
 
 // TestExamplesInTheDocumentation: what users copy must be what the schemas say.
 func TestExamplesInTheDocumentation(t *testing.T) {
-	page, err := os.ReadFile(root + "/docs/results.md")
+	page, err := os.ReadFile(root + "/docs/reference/results.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(page), "```json\n")[1:]
 	schemas := []string{"results.schema.json", "phase.schema.json"}
 	if len(blocks) != len(schemas) {
-		t.Fatalf("docs/results.md has %d JSON examples, want %d", len(blocks), len(schemas))
+		t.Fatalf("docs/reference/results.md has %d JSON examples, want %d", len(blocks), len(schemas))
 	}
 	for i, block := range blocks {
 		text, _, _ := strings.Cut(block, "```")

@@ -1,4 +1,4 @@
-// Command pictures draws the pictures of docs/verdicts.md from figures that were measured in a lab.
+// Command pictures draws the pictures of docs/explanation/verdicts.md from figures that were measured in a lab.
 package main
 
 import (

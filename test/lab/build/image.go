@@ -57,8 +57,8 @@ func (b *builder) buildImage(ctx context.Context) (err error) {
 	r := recipe{"image", append(parts, sources("image.go", "archive.go", "tarball.go", "pause/main.go")...)}
 	b.imageDir, err = b.store.artifact(ctx, r, "make the container image of the lab", func(dir string, log io.Writer) error {
 		pause := filepath.Join(dir, "pause")
-		compile := command(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", pause, "./test/lab/build/pause")
-		compile.Dir = b.checkout
+		compile := command(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", pause, "./build/pause")
+		compile.Dir = filepath.Join(b.checkout, "test", "lab")
 		compile.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if err := run(compile, log); err != nil {
 			return err

@@ -47,7 +47,7 @@ func TestArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s\nif this is meant, run: go test ./test/lab/vm -update", diff)
+		t.Errorf("%s\nif this is meant, run: go test -C test/lab ./vm -update", diff)
 	}
 }
 

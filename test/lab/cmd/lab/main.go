@@ -1,4 +1,4 @@
-// Command lab makes, breaks and removes a real Kubernetes cluster with ZFS nodes on this machine. See docs/lab.md.
+// Command lab makes, breaks and removes a real Kubernetes cluster with ZFS nodes on this machine. See docs/tasks/lab.md.
 package main
 
 import (

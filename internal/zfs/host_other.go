@@ -1,0 +1,13 @@
+//go:build !unix
+
+package zfs
+
+import (
+	"errors"
+	"os/exec"
+)
+
+// isolate refuses: there is no ZFS here. The plugin links this package for its names and limits, and starts nothing.
+func isolate(process *exec.Cmd, _ string) {
+	process.Err = errors.New("the programs of ZFS run on Linux only")
+}
