@@ -20,17 +20,17 @@ type VdevType string
 // +kubebuilder:validation:XValidation:rule="self.type.startsWith('draid') || (!has(self.draidDataDevices) && !has(self.draidSpares))",message="set draidDataDevices and draidSpares only with a draid type"
 // +kubebuilder:validation:XValidation:rule="!has(self.draidDataDevices) || self.draidDataDevices + (has(self.draidSpares) ? self.draidSpares : 0) + (self.type == 'draid1' ? 1 : self.type == 'draid2' ? 2 : 3) <= self.devices.size()",message="give a draid at least as many devices as draidDataDevices + draidSpares + its parity (1, 2 or 3)"
 type Vdev struct {
-	// type of the vdev; stripe is plain disks without redundancy.
+	// type is the redundancy of the vdev. stripe is plain disks without redundancy. Defaults to stripe.
 	// +optional
 	// +default="stripe"
 	Type VdevType `json:"type,omitempty"`
-	// devices by stable path.
+	// devices are the stable paths of the disks.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Devices []DevicePath `json:"devices"`
-	// draidDataDevices is the number of data devices per redundancy group of a draid.
+	// draidDataDevices is the number of data devices in each redundancy group of a draid.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
@@ -47,11 +47,11 @@ type Vdev struct {
 // +kubebuilder:validation:XValidation:rule="self.type != 'mirror' || self.devices.size() >= 2",message="give a mirror at least 2 devices, or write type: stripe"
 // +kubebuilder:validation:XValidation:rule="self.type in ['stripe', 'mirror']",message="write type: stripe or mirror"
 type AuxiliaryVdev struct {
-	// type is stripe or mirror.
+	// type is stripe or mirror. Defaults to stripe.
 	// +optional
 	// +default="stripe"
 	Type VdevType `json:"type,omitempty"`
-	// devices by stable path.
+	// devices are the stable paths of the disks.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -60,62 +60,62 @@ type AuxiliaryVdev struct {
 }
 
 // PoolTemplate is the layout of a pool.
-// +kubebuilder:validation:XValidation:rule="self.vdevs.all(v, v.devices.all(d, self.vdevs.exists_one(w, d in w.devices))) && (!has(self.log) || self.log.all(v, v.devices.all(d, !self.vdevs.exists(w, d in w.devices) && self.log.exists_one(w, d in w.devices)))) && (!has(self.special) || self.special.all(v, v.devices.all(d, !self.vdevs.exists(w, d in w.devices) && (!has(self.log) || !self.log.exists(w, d in w.devices)) && self.special.exists_one(w, d in w.devices)))) && (!has(self.cache) || self.cache.all(d, !self.vdevs.exists(w, d in w.devices) && (!has(self.log) || !self.log.exists(w, d in w.devices)) && (!has(self.special) || !self.special.exists(w, d in w.devices)))) && (!has(self.spare) || self.spare.all(d, !self.vdevs.exists(w, d in w.devices) && (!has(self.log) || !self.log.exists(w, d in w.devices)) && (!has(self.special) || !self.special.exists(w, d in w.devices)) && (!has(self.cache) || !(d in self.cache))))",message="name each device once: one stands in two places of the pool"
+// +kubebuilder:validation:XValidation:rule="self.vdevs.all(v, v.devices.all(d, self.vdevs.exists_one(w, d in w.devices))) && (!has(self.log) || self.log.all(v, v.devices.all(d, !self.vdevs.exists(w, d in w.devices) && self.log.exists_one(w, d in w.devices)))) && (!has(self.special) || self.special.all(v, v.devices.all(d, !self.vdevs.exists(w, d in w.devices) && (!has(self.log) || !self.log.exists(w, d in w.devices)) && self.special.exists_one(w, d in w.devices)))) && (!has(self.cache) || self.cache.all(d, !self.vdevs.exists(w, d in w.devices) && (!has(self.log) || !self.log.exists(w, d in w.devices)) && (!has(self.special) || !self.special.exists(w, d in w.devices)))) && (!has(self.spare) || self.spare.all(d, !self.vdevs.exists(w, d in w.devices) && (!has(self.log) || !self.log.exists(w, d in w.devices)) && (!has(self.special) || !self.special.exists(w, d in w.devices)) && (!has(self.cache) || !(d in self.cache))))",message="name each device only once: a device occurs twice in the pool"
 type PoolTemplate struct {
-	// vdevs that hold the data.
+	// vdevs are the top-level vdevs that hold data.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	Vdevs []Vdev `json:"vdevs"`
-	// log vdevs for the intent log.
+	// log are the vdevs of the separate intent log (SLOG).
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2
 	Log []AuxiliaryVdev `json:"log,omitempty"`
-	// cache devices (L2ARC).
+	// cache are the L2ARC devices.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4
 	Cache []DevicePath `json:"cache,omitempty"`
-	// special vdevs for metadata and small blocks.
+	// special are the vdevs for metadata and small blocks.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2
 	Special []AuxiliaryVdev `json:"special,omitempty"`
-	// spare devices.
+	// spare are the hot spares.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4
 	Spare []DevicePath `json:"spare,omitempty"`
-	// ashift is the power of two of the smallest write: 9 is 512 bytes, 12 is 4 KiB, 13 is 8 KiB.
+	// ashift is the sector size as a power of two: 9 is 512 bytes, 12 is 4 KiB, 13 is 8 KiB. Defaults to 12.
 	// +optional
 	// +default=12
 	// +kubebuilder:validation:Minimum=9
 	// +kubebuilder:validation:Maximum=16
 	Ashift int32 `json:"ashift,omitempty"`
-	// properties of the pool.
+	// properties are the pool properties to set.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['autoexpand','autotrim','comment','compatibility','dedup_table_quota','failmode'])",message="write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode here: other properties of a pool reach beyond it or are the agent's to set, ashift is a field of its own beside properties, and what datasets have belongs into rootProperties"
-	// +kubebuilder:validation:XValidation:rule="!('failmode' in self) || self['failmode'] in ['wait','continue']",message="write failmode: wait or failmode: continue; with panic a lost disk would take the node down"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['autoexpand','autotrim','comment','compatibility','dedup_table_quota','failmode'])",message="write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode here: other pool properties have effects outside the pool or are set by the agent; ashift is a separate field, and dataset properties belong in rootProperties"
+	// +kubebuilder:validation:XValidation:rule="!('failmode' in self) || self['failmode'] in ['wait','continue']",message="write failmode: wait or failmode: continue; with panic, losing a disk would crash the node"
 	// +kubebuilder:validation:XValidation:rule="!('compatibility' in self) || !self['compatibility'].contains('/')",message="write compatibility: off, legacy or the name of a file in compatibility.d, such as openzfs-2.1-linux, without '/'"
 	Properties Properties `json:"properties,omitempty"`
-	// rootProperties are dataset properties of the pool's root dataset, inherited by all others.
+	// rootProperties are properties of the pool's root dataset. All other datasets inherit them.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode: the operator decides where datasets are seen, takes no files of the node, and lets the node run nothing that a dataset holds"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode: the operator controls where datasets are mounted, uses no files of the node, and does not let the node execute files of a dataset"
 	RootProperties Properties `json:"rootProperties,omitempty"`
-	// minDeviceSize refuses devices smaller than this.
+	// minDeviceSize is the smallest device to accept.
 	// +optional
 	MinDeviceSize *Amount `json:"minDeviceSize,omitempty"`
-	// reuse names disks that may be taken although they carry old data. On behalf of a namespace the grant of the disk has to end with
-	// ':reuse'.
+	// reuse names disks that may be taken although they hold old data. For a pool of a namespace, the grant of the disk must also
+	// end with ':reuse'.
 	// +optional
 	Reuse *DeviceReuse `json:"reuse,omitempty"`
 }
 
-// DeviceReuse names disks whose old contents may be lost.
+// DeviceReuse names disks whose old data may be destroyed.
 type DeviceReuse struct {
-	// serials of exactly those disks.
+	// serials are the exact serial numbers of the disks.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -128,50 +128,50 @@ type DeviceReuse struct {
 
 // PoolDataset is a dataset or zvol on the pool.
 //
-// +kubebuilder:validation:XValidation:rule="(self.type == 'Volume') == has(self.size)",message="give size exactly to datasets of type Volume; limit a Filesystem with the property refquota"
-// +kubebuilder:validation:XValidation:rule="self.type == oldSelf.type",message="ZFS cannot change the type of a dataset: give the new one another path"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'Volume') == has(self.size)",message="set size for datasets of type Volume only, and always; limit a Filesystem with the property refquota"
+// +kubebuilder:validation:XValidation:rule="self.type == oldSelf.type",message="ZFS cannot change the type of a dataset: use another path for the new dataset"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Volume' || !has(self.mounted) || !self.mounted",message="remove mounted: a dataset of type Volume is the device /dev/zvol/POOL/PATH"
 type PoolDataset struct {
-	// path below the pool.
+	// path is the name of the dataset below the pool.
 	// +required
 	Path DatasetPath `json:"path"`
-	// type is Filesystem or Volume.
+	// type is Filesystem or Volume (a zvol). Defaults to Filesystem.
 	// +optional
 	// +default="Filesystem"
 	// +kubebuilder:validation:Enum=Filesystem;Volume
 	Type string `json:"type,omitempty"`
-	// size of a Volume.
+	// size is the size of a Volume.
 	// +optional
 	Size *Size `json:"size,omitempty"`
-	// mounted keeps a Filesystem mounted on the node, at /var/lib/storagebench/volumes/POOL/PATH. For a local PersistentVolume take the folder
-	// data in it: that is there only while the dataset is mounted. No other dataset of the pool lies below it.
+	// mounted keeps a Filesystem mounted on the node at /var/lib/storagebench/volumes/POOL/PATH. Use the folder data inside it for
+	// a local PersistentVolume: it exists only while the dataset is mounted. The dataset cannot have child datasets.
 	// +optional
 	Mounted bool `json:"mounted,omitempty"`
-	// properties of the dataset.
+	// properties are the dataset properties to set.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode: the operator decides where datasets are seen, takes no files of the node, and lets the node run nothing that a dataset holds"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode: the operator controls where datasets are mounted, uses no files of the node, and does not let the node execute files of a dataset"
 	Properties Properties `json:"properties,omitempty"`
 }
 
-// DeletionPolicy says what becomes of a pool whose object is deleted.
+// DeletionPolicy says what happens to a pool when its object is deleted.
 //
 // +kubebuilder:validation:Enum=Retain;Destroy
 // +kubebuilder:validation:MaxLength=7
 type DeletionPolicy string
 
-// The deletion policies.
+// The values of DeletionPolicy.
 const (
 	DeletionRetain  DeletionPolicy = "Retain"
 	DeletionDestroy DeletionPolicy = "Destroy"
 )
 
-// BenchmarkPoolSpec is one zpool on one node.
+// BenchmarkPoolSpec is the desired state of one zpool on one node.
 //
-// +kubebuilder:validation:XValidation:rule="self.nodeName == oldSelf.nodeName",message="a pool cannot move: make a BenchmarkPool on the other node"
-// +kubebuilder:validation:XValidation:rule="has(self.poolName) == has(oldSelf.poolName) && (!has(self.poolName) || self.poolName == oldSelf.poolName)",message="a pool keeps its name: make another BenchmarkPool"
-// +kubebuilder:validation:XValidation:rule="self.ashift == oldSelf.ashift",message="ZFS cannot change the ashift of a pool: make another BenchmarkPool"
-// +kubebuilder:validation:XValidation:rule="oldSelf.vdevs.all(o, self.vdevs.all(v, v.type == o.type || (v.type == 'mirror' && o.type == 'stripe' && o.devices.size() == 1) || (v.type == 'stripe' && v.devices.size() == 1 && o.type == 'mirror') || !v.devices.exists(d, d in o.devices)))",message="ZFS cannot change the type of a vdev, except between a single disk and a mirror: make another BenchmarkPool"
-// +kubebuilder:validation:XValidation:rule="has(self.__namespace__) == has(oldSelf.__namespace__) && (!has(self.__namespace__) || self.__namespace__ == oldSelf.__namespace__)",message="a pool cannot change the namespace it was made for: make another BenchmarkPool"
+// +kubebuilder:validation:XValidation:rule="self.nodeName == oldSelf.nodeName",message="a pool cannot move: create a BenchmarkPool on the other node"
+// +kubebuilder:validation:XValidation:rule="has(self.poolName) == has(oldSelf.poolName) && (!has(self.poolName) || self.poolName == oldSelf.poolName)",message="poolName is immutable: create another BenchmarkPool"
+// +kubebuilder:validation:XValidation:rule="self.ashift == oldSelf.ashift",message="ZFS cannot change the ashift of a pool: create another BenchmarkPool"
+// +kubebuilder:validation:XValidation:rule="oldSelf.vdevs.all(o, self.vdevs.all(v, v.type == o.type || (v.type == 'mirror' && o.type == 'stripe' && o.devices.size() == 1) || (v.type == 'stripe' && v.devices.size() == 1 && o.type == 'mirror') || !v.devices.exists(d, d in o.devices)))",message="ZFS cannot change the type of a vdev, except between a single disk and a mirror: create another BenchmarkPool"
+// +kubebuilder:validation:XValidation:rule="has(self.__namespace__) == has(oldSelf.__namespace__) && (!has(self.__namespace__) || self.__namespace__ == oldSelf.__namespace__)",message="namespace is immutable: create another BenchmarkPool"
 type BenchmarkPoolSpec struct {
 	// nodeName is the node that has the disks.
 	// +required
@@ -179,44 +179,45 @@ type BenchmarkPoolSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a node as 'kubectl get nodes' shows it"
 	NodeName string `json:"nodeName"`
-	// poolName is the zpool's name; left out, the object's name.
+	// poolName is the name of the zpool. Defaults to the name of the object.
 	// +optional
 	PoolName PoolName `json:"poolName,omitempty"`
 
 	PoolTemplate `json:",inline"`
 
-	// datasets on the pool.
+	// datasets are the datasets and zvols on the pool.
 	// +optional
 	// +listType=map
 	// +listMapKey=path
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(d, d.type != 'Volume' || !self.exists(e, e.path.startsWith(d.path + '/')))",message="a dataset of type Volume has no datasets below it: choose another path"
-	// +kubebuilder:validation:XValidation:rule="self.all(d, !has(d.mounted) || !d.mounted || !self.exists(e, e.path.startsWith(d.path + '/')))",message="a dataset with mounted: true has no datasets below it, for pods write where those would be mounted: choose another path"
+	// +kubebuilder:validation:XValidation:rule="self.all(d, d.type != 'Volume' || !self.exists(e, e.path.startsWith(d.path + '/')))",message="a dataset of type Volume cannot have child datasets: choose another path"
+	// +kubebuilder:validation:XValidation:rule="self.all(d, !has(d.mounted) || !d.mounted || !self.exists(e, e.path.startsWith(d.path + '/')))",message="a dataset with mounted: true cannot have child datasets, because pods write where those would be mounted: choose another path"
 	Datasets []PoolDataset `json:"datasets,omitempty"`
-	// drift says what happens when somebody changes a property: Report it or Repair it.
+	// drift says what to do when a property was changed outside of storagebench: Report or Repair. Defaults to Report.
 	// +optional
 	// +default="Report"
 	// +kubebuilder:validation:Enum=Report;Repair
 	Drift string `json:"drift,omitempty"`
-	// deletionPolicy says what becomes of the pool when this object is deleted, also by the deletion of the CRD: Retain leaves it on the
-	// node as it is, Destroy destroys it with all data on it. Pools of benchmarks are made with Destroy.
+	// deletionPolicy says what happens to the pool when this object is deleted, including by deletion of the CRD. Retain leaves the
+	// pool on the node. Destroy destroys it with all data. The pools of benchmarks use Destroy. Defaults to Retain.
 	// +optional
 	// +default="Retain"
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
-	// namespace on whose behalf the pool is made; the admin's policy for that namespace decides about the devices.
+	// namespace is the namespace that the pool is created for. The admin's grants to that namespace decide which devices it may
+	// use.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write the name of a namespace, such as lab"
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// VdevStatus is one node of the pool's tree.
+// VdevStatus is one vdev or device of the pool.
 type VdevStatus struct {
-	// name as 'zpool status' prints it.
+	// name is the name that 'zpool status' prints.
 	// +required
 	// +kubebuilder:validation:MaxLength=200
 	Name string `json:"name"`
-	// parent in the tree; empty for top-level vdevs.
+	// parent is the name of the parent vdev. Empty for top-level vdevs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=200
 	Parent string `json:"parent,omitempty"`
@@ -224,77 +225,78 @@ type VdevStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Class string `json:"class,omitempty"`
-	// guid of the vdev. Before OpenZFS 2.3 it is told only of cache devices and spares, whose labels name themselves by nothing else.
+	// guid is the GUID of the vdev. Before OpenZFS 2.3 it is reported only for cache devices and spares, whose labels hold no other
+	// name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	GUID string `json:"guid,omitempty"`
-	// state such as ONLINE or FAULTED.
+	// state is the vdev state, such as ONLINE or FAULTED.
 	// +required
 	// +kubebuilder:validation:MaxLength=16
 	State string `json:"state"`
-	// readErrors counted by ZFS.
+	// readErrors is the number of read errors that ZFS counted.
 	// +optional
 	ReadErrors int64 `json:"readErrors,omitempty"`
-	// writeErrors counted by ZFS.
+	// writeErrors is the number of write errors that ZFS counted.
 	// +optional
 	WriteErrors int64 `json:"writeErrors,omitempty"`
-	// checksumErrors counted by ZFS.
+	// checksumErrors is the number of checksum errors that ZFS counted.
 	// +optional
 	ChecksumErrors int64 `json:"checksumErrors,omitempty"`
-	// ashift of a top-level vdev.
+	// ashift is the ashift of a top-level vdev.
 	// +optional
 	Ashift int32 `json:"ashift,omitempty"`
-	// sizeBytes of the vdev.
+	// sizeBytes is the size of the vdev.
 	// +optional
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
 }
 
 // EffectiveProperty is a property read back from ZFS.
 type EffectiveProperty struct {
-	// dataset that has it; empty for the pool itself.
+	// dataset is the dataset that has the property. Empty for a pool property.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Dataset string `json:"dataset,omitempty"`
-	// name of the property.
+	// name is the name of the property.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Name string `json:"name"`
-	// value in effect.
+	// value is the value in effect.
 	// +required
 	// +kubebuilder:validation:MaxLength=256
 	Value string `json:"value"`
-	// source of the value, such as local or default.
+	// source is the source of the value, such as local or default.
 	// +optional
 	// +kubebuilder:validation:MaxLength=300
 	Source string `json:"source,omitempty"`
 }
 
-// PreflightStatus is what was found out about a device before it was used.
+// PreflightStatus is what the checks before the first use found out about a device.
 type PreflightStatus struct {
-	// device by its stable path.
+	// device is the stable path of the disk.
 	// +required
 	Device DevicePath `json:"device"`
-	// serial of the disk.
+	// serial is the serial number of the disk.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Serial string `json:"serial,omitempty"`
-	// sizeBytes of the disk.
+	// sizeBytes is the size of the disk.
 	// +optional
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
-	// logicalSectorBytes of the disk.
+	// logicalSectorBytes is the logical sector size of the disk.
 	// +optional
 	LogicalSectorBytes int32 `json:"logicalSectorBytes,omitempty"`
-	// physicalSectorBytes of the disk.
+	// physicalSectorBytes is the physical sector size of the disk.
 	// +optional
 	PhysicalSectorBytes int32 `json:"physicalSectorBytes,omitempty"`
-	// rotational is true for disks that turn.
+	// rotational is true for spinning disks.
 	// +optional
 	Rotational bool `json:"rotational,omitempty"`
-	// writeCache as the kernel reports it.
+	// writeCache is the write cache mode that the kernel reports.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	WriteCache string `json:"writeCache,omitempty"`
-	// warnings in words.
+	// warnings are problems that do not prevent the use of the disk.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -302,60 +304,60 @@ type PreflightStatus struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// BenchmarkPoolStatus is what is known of a pool.
+// BenchmarkPoolStatus is the observed state of a pool.
 type BenchmarkPoolStatus struct {
-	// observedGeneration is the generation that the rest of the status speaks of.
+	// observedGeneration is the generation that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready, Reconciling, Stalled.
+	// conditions are Ready, Reconciling and Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// guid of the pool.
+	// guid is the GUID of the pool.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	GUID string `json:"guid,omitempty"`
-	// health such as ONLINE or DEGRADED.
+	// health is the pool health, such as ONLINE or DEGRADED.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Health string `json:"health,omitempty"`
-	// sizeBytes of the pool.
+	// sizeBytes is the size of the pool.
 	// +optional
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
-	// allocatedBytes of it.
+	// allocatedBytes is the allocated space.
 	// +optional
 	AllocatedBytes int64 `json:"allocatedBytes,omitempty"`
-	// freeBytes of it.
+	// freeBytes is the free space.
 	// +optional
 	FreeBytes int64 `json:"freeBytes,omitempty"`
-	// fragmentationPercent of the free space.
+	// fragmentationPercent is the fragmentation of the free space.
 	// +optional
 	FragmentationPercent *int32 `json:"fragmentationPercent,omitempty"`
-	// vdevs is the tree, flattened.
+	// vdevs is the flattened vdev tree.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=160
 	Vdevs []VdevStatus `json:"vdevs,omitempty"`
-	// properties in effect that were asked for or matter.
+	// properties are the requested properties, and other relevant ones, as in effect.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
 	Properties []EffectiveProperty `json:"properties,omitempty"`
-	// preflight of the devices.
+	// preflight is the result of the checks of each device.
 	// +optional
 	// +listType=map
 	// +listMapKey=device
 	// +kubebuilder:validation:MaxItems=160
 	Preflight []PreflightStatus `json:"preflight,omitempty"`
-	// zfsVersion of the node's module and tools.
+	// zfsVersion is the version of the ZFS module and tools on the node.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	ZFSVersion string `json:"zfsVersion,omitempty"`
 }
 
-// BenchmarkPool is one zpool on one node with the datasets on it.
+// BenchmarkPool is a zpool on one node, with its datasets.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -375,10 +377,10 @@ type BenchmarkPool struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the pool asked for.
+	// spec is the desired state of the pool.
 	// +required
 	Spec BenchmarkPoolSpec `json:"spec"`
-	// status is the pool found.
+	// status is the observed state of the pool.
 	// +optional
 	Status BenchmarkPoolStatus `json:"status,omitzero"`
 }

@@ -4,21 +4,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RunGroup is what a run is a part of, if its phases are executed on several nodes at once.
+// RunGroup is the group of a run whose phases execute on several nodes at the same time.
 //
-// +kubebuilder:validation:XValidation:rule="self.index < self.nodes.size()",message="index counts the nodes from 0: make it less than their number"
+// +kubebuilder:validation:XValidation:rule="self.index < self.nodes.size()",message="make index less than the number of nodes: it starts at 0"
 type RunGroup struct {
-	// name that the runs of the group share; each has a letter behind it, -a for the first node.
+	// name is the common name of the group. The name of each run adds a letter, such as -a for the first node.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=61
 	Name string `json:"name"`
-	// index of this run's node in nodes.
+	// index is the index of this run's node in nodes.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=7
 	Index int32 `json:"index"`
-	// nodes of the group, sorted by name; each has one run.
+	// nodes are the nodes of the group, sorted by name. Each has one run.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=2
@@ -28,10 +28,10 @@ type RunGroup struct {
 	Nodes []string `json:"nodes"`
 }
 
-// BenchmarkRunSpec is one execution of one variant, with everything resolved. It never changes.
+// BenchmarkRunSpec is one execution of one variant with all values resolved. It is immutable.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a BenchmarkRun is never changed: change its StorageBenchmark, which makes new runs"
-// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group.index >= self.group.nodes.size() || self.group.nodes[self.group.index] == self.nodeName",message="nodeName is another node than the one of group.nodes that group.index names: make them the same"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a BenchmarkRun is immutable: change its StorageBenchmark, which creates new runs"
+// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group.index >= self.group.nodes.size() || self.group.nodes[self.group.index] == self.nodeName",message="nodeName differs from the node that group.index selects in group.nodes: make them the same"
 type BenchmarkRunSpec struct {
 	// benchmark is the name of the StorageBenchmark.
 	// +required
@@ -43,179 +43,179 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16
 	Experiment string `json:"experiment"`
-	// index of the run in the order of execution.
+	// index is the position of the run in the order of execution.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Index int32 `json:"index"`
-	// variant with its matrix values.
+	// variant is the name of the variant with its matrix values.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Variant string `json:"variant"`
-	// repetition of the variant, from 1.
+	// repetition is the repetition of the variant, starting at 1.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Repetition int32 `json:"repetition"`
-	// attempt at this run, from 1.
+	// attempt is the attempt at this run, starting at 1.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Attempt int32 `json:"attempt"`
-	// seed of everything random in this run.
+	// seed is the seed of all random choices of this run.
 	// +required
 	Seed int64 `json:"seed"`
-	// nodeName is where the run takes place.
+	// nodeName is the node that executes the run.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a node as 'kubectl get nodes' shows it"
 	NodeName string `json:"nodeName"`
-	// group of runs that execute each phase at the same time, each on a node of its own; left out for a run alone.
+	// group is the group of runs that execute each phase at the same time, one run per node. Unset for a single run.
 	// +optional
 	Group *RunGroup `json:"group,omitempty"`
-	// runnerImage of the workload pods.
+	// runnerImage is the image of the workload pods.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	RunnerImage string `json:"runnerImage"`
-	// target with the variant applied.
+	// target is the target with the variant applied.
 	// +required
 	Target Target `json:"target"`
-	// phases with the variant applied.
+	// phases are the phases with the variant applied.
 	// +required
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Phases []Phase `json:"phases"`
-	// retain says whether volume and pods are kept.
+	// retain says whether to keep the volume and pods after the run.
 	// +required
 	Retain RetainPolicy `json:"retain"`
-	// podTemplate of the workload pods.
+	// podTemplate customizes the workload pods.
 	// +optional
 	PodTemplate PodTemplate `json:"podTemplate,omitzero"`
 }
 
-// RunPhaseStatus is what is known of one phase of a run.
+// RunPhaseStatus is the observed state of one phase of a run.
 type RunPhaseStatus struct {
-	// name of the phase.
+	// name is the name of the phase.
 	// +required
 	Name PhaseName `json:"name"`
-	// jobUID of the Job that executes it. A Job that is gone without a result is never silently made again.
+	// jobUID is the UID of the Job that executes the phase. A Job that is lost without a result is never recreated.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	JobUID string `json:"jobUID,omitempty"`
-	// startedAt is when the Job was made.
+	// startedAt is when the Job was created.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// startAt is the moment that the runs of a group have agreed on for the beginning of the workload.
+	// startAt is the time at which the runs of a group agreed to start the workload.
 	// +optional
 	StartAt *metav1.MicroTime `json:"startAt,omitempty"`
-	// startLagMilliseconds is how much later than startAt the workload began, by the node's clock.
+	// startLagMilliseconds is how long after startAt the workload started, by the node's clock.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	StartLagMilliseconds *int64 `json:"startLagMilliseconds,omitempty"`
 	// finishedAt is when the result was stored.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
-	// result is the ConfigMap that holds the phase's result.
+	// result is the name of the ConfigMap that holds the result of the phase.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Result string `json:"result,omitempty"`
-	// digest of the result document.
+	// digest is the digest of the result document.
 	// +optional
 	// +kubebuilder:validation:MaxLength=80
 	Digest string `json:"digest,omitempty"`
 }
 
-// RunReadiness is what a run of a group waits for the others with.
+// RunReadiness is the phase that a run of a group is ready to start.
 type RunReadiness struct {
-	// phase that could begin.
+	// phase is the phase that is ready to start.
 	// +required
 	Phase PhaseName `json:"phase"`
-	// since when; it never changes for a phase. The start is agreed on from those of all runs of the group.
+	// since is when it became ready. It never changes for a phase: all runs of the group compute the start time from it.
 	// +required
 	Since metav1.MicroTime `json:"since"`
 }
 
-// RunVolumeStatus is a volume that was made for a run on a zfs target.
+// RunVolumeStatus is a volume that was created for a run on a zfs target.
 type RunVolumeStatus struct {
-	// name by which phases refer to it.
+	// name is the name that phases use for the volume.
 	// +required
 	Name PhaseName `json:"name"`
-	// pool is its BenchmarkPool.
+	// pool is the name of its BenchmarkPool.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Pool string `json:"pool"`
-	// provisioner that made the dataset.
+	// provisioner is the provisioner that created the dataset.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Provisioner string `json:"provisioner,omitempty"`
-	// guid of the pool.
+	// guid is the GUID of the pool.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	GUID string `json:"guid,omitempty"`
-	// keptFrom is the run that used the pool before, if reset other than Pool kept it for this one: with Dataset only the dataset is
-	// new, with None it holds what that run has left. Empty says that the pool was new.
+	// keptFrom is the run that used the pool before this one, when reset is not Pool. With Dataset only the dataset is new; with
+	// None it holds the data of that run. Empty if the pool was new.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	KeptFrom string `json:"keptFrom,omitempty"`
-	// zfsVersion of the node's module and tools.
+	// zfsVersion is the version of the ZFS module and tools on the node.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	ZFSVersion string `json:"zfsVersion,omitempty"`
-	// properties in effect before the first phase, read back from ZFS: those that were asked for, and those that matter anyway.
+	// properties are the requested properties, and other relevant ones, as ZFS reported them before the first phase.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Properties []EffectiveProperty `json:"properties,omitempty"`
 }
 
-// BenchmarkRunStatus is what is known of a run.
+// BenchmarkRunStatus is the observed state of a run.
 type BenchmarkRunStatus struct {
-	// observedGeneration is the generation that the rest of the status speaks of.
+	// observedGeneration is the generation that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready, Reconciling, Stalled, Complete, Valid.
+	// conditions are Ready, Reconciling, Stalled, Complete and Valid.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// state is one word for people; programs read the conditions.
+	// state is a one-word summary for people. Programs should read the conditions.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	State string `json:"state,omitempty"`
-	// currentPhase of the run.
+	// currentPhase is the phase in progress.
 	// +optional
 	// +kubebuilder:validation:MaxLength=20
 	CurrentPhase string `json:"currentPhase,omitempty"`
-	// volumes that were made for the run; none on a storageClass target.
+	// volumes are the volumes that were created for the run. Empty for a storageClass target.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Volumes []RunVolumeStatus `json:"volumes,omitempty"`
-	// phases that were started.
+	// phases are the phases that were started.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Phases []RunPhaseStatus `json:"phases,omitempty"`
-	// readyFor is the phase that a run of a group is ready to execute, or has begun last.
+	// readyFor is the phase that a run of a group is ready to start, or started last.
 	// +optional
 	ReadyFor *RunReadiness `json:"readyFor,omitempty"`
-	// startedAt is when the run was first acted upon.
+	// startedAt is when the controller first acted on the run.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// finishedAt is when its last phase ended.
+	// finishedAt is when the last phase ended.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
-	// retryable says whether another attempt at an Invalid run makes sense.
+	// retryable says whether another attempt at an Invalid run can succeed.
 	// +optional
 	Retryable bool `json:"retryable,omitempty"`
 }
 
-// BenchmarkRun is one execution of one variant of a StorageBenchmark. It is made by the operator.
+// BenchmarkRun is one execution of one variant of a StorageBenchmark. The operator creates it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -236,7 +236,7 @@ type BenchmarkRun struct {
 	// spec is the resolved run.
 	// +required
 	Spec BenchmarkRunSpec `json:"spec"`
-	// status is what is known of it.
+	// status is the observed state of the run.
 	// +optional
 	Status BenchmarkRunStatus `json:"status,omitzero"`
 }

@@ -1,24 +1,24 @@
 package v1alpha1
 
-// Condition types. Ready, Reconciling and Stalled are read by kstatus: Reconciling and Stalled are present only while True.
+// Condition types. kstatus reads Ready, Reconciling and Stalled: Reconciling and Stalled are present only while True.
 const (
-	// ConditionReady: the object is as its spec wants it; for a benchmark and a run, that it has ended.
+	// ConditionReady: the object matches its spec. For a benchmark or a run: it has finished.
 	ConditionReady = "Ready"
-	// ConditionReconciling: work goes on, or waits for something that is named.
+	// ConditionReconciling: working or waiting; see message.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled: nothing will happen until somebody changes something.
+	// ConditionStalled: no progress is possible without a change by a user; see message.
 	ConditionStalled = "Stalled"
-	// ConditionComplete: all runs have ended and the verdict is out.
+	// ConditionComplete: all runs have finished and the verdict is set.
 	ConditionComplete = "Complete"
-	// ConditionPassed: True and False are verdicts; Unknown is no verdict yet, Inconclusive or Invalid.
+	// ConditionPassed: True and False are verdicts. Unknown means no verdict yet, Inconclusive or Invalid.
 	ConditionPassed = "Passed"
-	// ConditionValid: whether the numbers of a run can be used.
+	// ConditionValid: whether the measurements of a run can be used.
 	ConditionValid = "Valid"
 )
 
 // Condition and event reasons.
 const (
-	// Of a benchmark.
+	// Reasons of a benchmark.
 	ReasonProgressing          = "Progressing"
 	ReasonQueued               = "Queued"
 	ReasonSuspended            = "Suspended"
@@ -44,39 +44,39 @@ const (
 	ReasonLimitExceeded        = "LimitExceeded"
 	ReasonNamespaceLimit       = "NamespaceLimit"
 
-	// Of a run.
-	ReasonPreparingVolume       = "PreparingVolume"
-	ReasonVolumeNotBound        = "VolumeNotBound"
-	ReasonVolumeLost            = "VolumeLost"
-	ReasonPropertiesDiffer      = "PropertiesDiffer"
-	ReasonPhaseRunning          = "PhaseRunning"
-	ReasonPodUnschedulable      = "PodUnschedulable"
-	ReasonPodRejected           = "PodRejected"
-	ReasonImagePullFailed       = "ImagePullFailed"
-	ReasonPodNotStarted         = "PodNotStarted"
-	ReasonPodEvicted            = "PodEvicted"
-	ReasonPodLost               = "PodLost"
-	ReasonPodFailed             = "PodFailed"
-	ReasonNodeRebooted          = "NodeRebooted"
-	ReasonJobLost               = "JobLost"
-	ReasonPhaseDeadlineExceeded = "PhaseDeadlineExceeded"
-	ReasonResultMissing         = "ResultMissing"
-	ReasonResultCorrupt         = "ResultCorrupt"
-	ReasonResultForeign         = "ResultForeign"
-	ReasonResultUnreadable      = "ResultUnreadable"
-	ReasonPhaseInvalid          = "PhaseInvalid"
-	ReasonWorkloadChanged       = "WorkloadChanged"
-	ReasonLeaseLost             = "LeaseLost"
-	ReasonOperationNotBeside    = "OperationNotBeside"
-	ReasonParameterNotSet       = "ParameterNotSet"
-	ReasonMeasured              = "Measured"
-	ReasonWaitingForPeers       = "WaitingForPeers"
-	ReasonPeerInvalid           = "PeerInvalid"
-	ReasonOutOfStep             = "OutOfStep"
-	ReasonTearingDown           = "TearingDown"
-	ReasonTeardownStuck         = "TeardownStuck"
+	// Reasons of a run.
+	ReasonPreparingVolume        = "PreparingVolume"
+	ReasonVolumeNotBound         = "VolumeNotBound"
+	ReasonVolumeLost             = "VolumeLost"
+	ReasonPropertiesDiffer       = "PropertiesDiffer"
+	ReasonPhaseRunning           = "PhaseRunning"
+	ReasonPodUnschedulable       = "PodUnschedulable"
+	ReasonPodRejected            = "PodRejected"
+	ReasonImagePullFailed        = "ImagePullFailed"
+	ReasonPodNotStarted          = "PodNotStarted"
+	ReasonPodEvicted             = "PodEvicted"
+	ReasonPodLost                = "PodLost"
+	ReasonPodFailed              = "PodFailed"
+	ReasonNodeRebooted           = "NodeRebooted"
+	ReasonJobLost                = "JobLost"
+	ReasonPhaseDeadlineExceeded  = "PhaseDeadlineExceeded"
+	ReasonResultMissing          = "ResultMissing"
+	ReasonResultCorrupt          = "ResultCorrupt"
+	ReasonResultForeign          = "ResultForeign"
+	ReasonResultUnreadable       = "ResultUnreadable"
+	ReasonPhaseInvalid           = "PhaseInvalid"
+	ReasonWorkloadChanged        = "WorkloadChanged"
+	ReasonLeaseLost              = "LeaseLost"
+	ReasonOperationDidNotOverlap = "OperationDidNotOverlap"
+	ReasonParameterNotSet        = "ParameterNotSet"
+	ReasonMeasured               = "Measured"
+	ReasonWaitingForPeers        = "WaitingForPeers"
+	ReasonPeerInvalid            = "PeerInvalid"
+	ReasonOutOfStep              = "OutOfStep"
+	ReasonTearingDown            = "TearingDown"
+	ReasonTeardownStuck          = "TeardownStuck"
 
-	// Of a pool.
+	// Reasons of a pool.
 	ReasonPoolReady          = "PoolReady"
 	ReasonPoolChanging       = "PoolChanging"
 	ReasonPoolNameTaken      = "PoolNameTaken"
@@ -93,7 +93,7 @@ const (
 	ReasonPoolNodeGone       = "NodeGone"
 	ReasonPoolOlderSpec      = "OlderSpec"
 
-	// Of an operation.
+	// Reasons of an operation.
 	ReasonOperationRunning       = "Running"
 	ReasonSucceeded              = "Succeeded"
 	ReasonCancelled              = "Cancelled"
@@ -119,61 +119,64 @@ const (
 
 // Labels, annotations and finalizers.
 const (
-	// LabelBenchmark carries the benchmark's name (shortened if over 63 characters) on everything made for it.
+	// LabelBenchmark is the name of the benchmark, shortened to 63 characters, on every object created for it.
 	LabelBenchmark = "storagebench.dev/benchmark"
-	// LabelBenchmarkUID carries its UID.
+	// LabelBenchmarkUID is the UID of the benchmark.
 	LabelBenchmarkUID = "storagebench.dev/benchmark-uid"
-	// LabelRun carries the run's name.
+	// LabelRun is the name of the run.
 	LabelRun = "storagebench.dev/run"
-	// LabelRunUID carries the run's UID: a namesake of an earlier life is not it.
+	// LabelRunUID is the UID of the run. It distinguishes a run from an earlier run of the same name.
 	LabelRunUID = "storagebench.dev/run-uid"
-	// LabelNamespace is the namespace of the run that an object without a namespace was made for.
+	// LabelNamespace is the namespace of the run, on cluster-scoped objects created for it.
 	LabelNamespace = "storagebench.dev/namespace"
-	// LabelPhase carries the phase's name.
+	// LabelPhase is the name of the phase.
 	LabelPhase = "storagebench.dev/phase"
-	// LabelExperiment carries the hash of the experiment.
+	// LabelExperiment is the hash of the experiment.
 	LabelExperiment = "storagebench.dev/experiment"
-	// LabelNodeLease marks the Leases by which benchmarks take nodes.
+	// LabelNodeLease marks the Leases that benchmarks use to reserve nodes.
 	LabelNodeLease = "storagebench.dev/node-lease"
-	// AnnotationRerun repeats a finished benchmark when its value changes.
+	// AnnotationRerun reruns a finished benchmark when its value changes.
 	AnnotationRerun = "storagebench.dev/rerun"
-	// AnnotationScheduledTime is the time of spec.schedule that a run or results belong to; the first experiment has none.
+	// AnnotationScheduledTime is the time of spec.schedule that a run or results belong to. The first experiment has none.
 	AnnotationScheduledTime = "storagebench.dev/scheduled-time"
-	// AnnotationHolder names the holder of a node's Lease in words.
+	// AnnotationHolder names the holder of a node's Lease in readable form.
 	AnnotationHolder = "storagebench.dev/holder"
-	// AnnotationHeldFor is the experiment of the holder that a node's Lease was taken for.
+	// AnnotationHeldFor is the experiment of the holder for which it took the node's Lease.
 	AnnotationHeldFor = "storagebench.dev/held-for"
-	// AnnotationNode names the node of a Lease.
+	// AnnotationNode is the node of a Lease.
 	AnnotationNode = "storagebench.dev/node"
-	// AnnotationFingerprint identifies what went into results.
+	// AnnotationFingerprint identifies the inputs of results.
 	AnnotationFingerprint = "storagebench.dev/fingerprint"
-	// AnnotationStartAt is the moment that the runs of a group have agreed on for the beginning of a phase.
+	// AnnotationStartAt is the time at which the runs of a group agreed to start a phase.
 	AnnotationStartAt = "storagebench.dev/start-at"
-	// AnnotationFolded is on the history of a benchmark and lists the results that went into it, as EXPERIMENT:FINGERPRINT.
+	// AnnotationFolded is set on the history of a benchmark and lists the results merged into it, as EXPERIMENT:FINGERPRINT.
 	AnnotationFolded = "storagebench.dev/folded"
-	// AnnotationQuestion is on results: a hash of what was asked, which is the same for each repetition of an experiment.
+	// AnnotationQuestion is set on results. It is a hash of the measured configuration, the same for each repetition of an
+	// experiment.
 	AnnotationQuestion = "storagebench.dev/question"
-	// AnnotationVerdict is the verdict that results hold.
+	// AnnotationVerdict is the verdict of the results.
 	AnnotationVerdict = "storagebench.dev/verdict"
-	// AnnotationReleasePool lets a deleted BenchmarkPool or PoolOperation go although something may stay behind. Its value is the node's name.
+	// AnnotationReleasePool allows a deleted BenchmarkPool or PoolOperation to go although it may leave traces. Its value is the
+	// node's name.
 	AnnotationReleasePool = "storagebench.dev/release-pool"
-	// AnnotationAcceptSpec lets the agent follow a spec that is older than its pool. Its value is the generation of the object.
+	// AnnotationAcceptSpec makes the agent apply a spec that is older than its pool. Its value is the generation of the object.
 	AnnotationAcceptSpec = "storagebench.dev/accept-spec"
-	// AnnotationReport names a dataset on a BenchmarkPool, by its path, that somebody else made: its properties are reported in the
-	// status too. Setting it makes the agent look.
+	// AnnotationReport is set on a BenchmarkPool and names a dataset that another component created, by its path. The status
+	// reports its properties too. Setting it triggers a reconciliation.
 	AnnotationReport = "storagebench.dev/report-dataset"
-	// AnnotationRescan is set on the ZFSNode of the OpenEBS driver, which looks for new pools when that object changes.
+	// AnnotationRescan is set on the ZFSNode of the OpenEBS driver. A change of that object makes the driver look for new pools.
 	AnnotationRescan = "storagebench.dev/rescan-for"
-	// LabelReset is on a BenchmarkPool that is kept from one run to the next, and says what is recreated on it for each: Dataset or None.
-	// Its labels of a run name the one that uses it, or has used it last.
+	// LabelReset is set on a BenchmarkPool that is kept between runs and says what is recreated for each run: Dataset or None. The
+	// pool's run labels name the run that uses it, or used it last.
 	LabelReset = "storagebench.dev/reset"
-	// AnnotationKeptFrom names the run that used a kept BenchmarkPool before, AnnotationKeptFromUID is its UID. A new pool has none.
+	// AnnotationKeptFrom is the run that used a kept BenchmarkPool before, and AnnotationKeptFromUID its UID. A new pool has
+	// neither.
 	AnnotationKeptFrom    = "storagebench.dev/kept-from"
 	AnnotationKeptFromUID = "storagebench.dev/kept-from-uid"
-	// LabelLabNode marks, with the value "true", the nodes that the agent may run on.
+	// LabelLabNode with the value "true" marks the nodes that the agent may run on.
 	LabelLabNode = "storagebench.dev/lab"
 	// FieldNodeName selects the pools and operations of one node.
 	FieldNodeName = "spec.nodeName"
-	// FinalizerTeardown keeps an object until what was made for it is gone.
+	// FinalizerTeardown keeps an object until everything created for it is gone.
 	FinalizerTeardown = "storagebench.dev/teardown"
 )

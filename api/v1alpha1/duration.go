@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// String is as the API accepts it: Go writes one and a half seconds as 1.5s, which is no whole number of anything.
+// String formats a duration as the API accepts it. Go formats 1500ms as 1.5s, which the pattern rejects.
 func (d Duration) String() string {
 	whole := d.Truncate(time.Second)
 	part := (d.Duration.Duration - whole).Milliseconds()
@@ -19,8 +19,8 @@ func (d Duration) String() string {
 	return fmt.Sprintf("%s%dms", whole, part)
 }
 
-// MarshalJSON writes String.
+// MarshalJSON encodes String.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
 
-// ToUnstructured is MarshalJSON for those who do not go through JSON.
+// ToUnstructured is MarshalJSON for converters that do not use JSON.
 func (d Duration) ToUnstructured() any { return d.String() }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestDurationIsWrittenAsItMayBeRead: what a user may write must come back in what the operator writes.
+// TestDurationIsWrittenAsItMayBeRead: the operator writes every valid duration in a form that the API accepts.
 func TestDurationIsWrittenAsItMayBeRead(t *testing.T) {
 	accepted := regexp.MustCompile(`^([0-9]{1,6}(ms|s|m|h))+$`) // the rule of Duration
 	for text, want := range map[string]string{

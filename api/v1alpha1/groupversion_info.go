@@ -1,5 +1,5 @@
-// Package v1alpha1 is the API of storagebench: experiments (StorageBenchmark), their single executions (BenchmarkRun),
-// and what the node agent owns (BenchmarkPool, PoolOperation).
+// Package v1alpha1 is the API of storagebench: experiments (StorageBenchmark), their executions (BenchmarkRun), and the objects
+// that the node agent reconciles (BenchmarkPool, PoolOperation).
 //
 // +kubebuilder:object:generate=true
 // +groupName=storagebench.dev
@@ -20,7 +20,7 @@ var (
 
 	schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
-	// AddToScheme makes the kinds of this package known to a scheme.
+	// AddToScheme adds the kinds of this package to a scheme.
 	AddToScheme = schemeBuilder.AddToScheme
 )
 

@@ -4,63 +4,63 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PoolAction is one act on a pool: exactly one member is set.
+// PoolAction is an action on a pool: exactly one member is set.
 //
 // +kubebuilder:validation:ExactlyOneOf=observe;snapshot;clone;destroyDataset;replicate;copy;scrub;trim;addVdev;removeVdev;replaceDevice;exportImport;moduleParameter;layoutScore;metaslabMap
 type PoolAction struct {
-	// observe takes node-side counters over a window.
+	// observe records counters of the node during a window.
 	// +optional
 	Observe *ObserveAction `json:"observe,omitempty"`
 	// snapshot takes a snapshot.
 	// +optional
 	Snapshot *SnapshotAction `json:"snapshot,omitempty"`
-	// clone makes a dataset out of a snapshot.
+	// clone creates a dataset from a snapshot.
 	// +optional
 	Clone *CloneAction `json:"clone,omitempty"`
-	// destroyDataset destroys a dataset and follows the freeing of its space.
+	// destroyDataset destroys a dataset and reports how its space is freed.
 	// +optional
 	DestroyDataset *DestroyDatasetAction `json:"destroyDataset,omitempty"`
 	// replicate sends a dataset to another pool.
 	// +optional
 	Replicate *ReplicateAction `json:"replicate,omitempty"`
-	// copy copies the files of a dataset to another.
+	// copy copies the files of a dataset to another dataset.
 	// +optional
 	Copy *CopyAction `json:"copy,omitempty"`
-	// scrub reads and verifies everything.
+	// scrub reads and verifies all data.
 	// +optional
 	Scrub *ScrubAction `json:"scrub,omitempty"`
-	// trim tells the disks what is free.
+	// trim tells the disks which blocks are free.
 	// +optional
 	Trim *TrimAction `json:"trim,omitempty"`
-	// addVdev grows the pool.
+	// addVdev adds a vdev to the pool.
 	// +optional
 	AddVdev *Vdev `json:"addVdev,omitempty"`
-	// removeVdev takes a top-level vdev out.
+	// removeVdev removes a top-level vdev.
 	// +optional
 	RemoveVdev *RemoveVdevAction `json:"removeVdev,omitempty"`
-	// replaceDevice puts another disk in the place of one.
+	// replaceDevice replaces a disk with another one.
 	// +optional
 	ReplaceDevice *ReplaceDeviceAction `json:"replaceDevice,omitempty"`
-	// exportImport empties the caches of a pool that nobody uses.
+	// exportImport exports and imports an unused pool, which empties its caches.
 	// +optional
 	ExportImport *ExportImportAction `json:"exportImport,omitempty"`
 	// moduleParameter sets a module parameter and restores it afterwards.
 	// +optional
 	ModuleParameter *ModuleParameterAction `json:"moduleParameter,omitempty"`
-	// layoutScore tells how much of a file lies in one piece.
+	// layoutScore measures how contiguous the files of a dataset are.
 	// +optional
 	LayoutScore *LayoutScoreAction `json:"layoutScore,omitempty"`
-	// metaslabMap draws the free space.
+	// metaslabMap maps the free space.
 	// +optional
 	MetaslabMap *MetaslabMapAction `json:"metaslabMap,omitempty"`
 }
 
-// ObserveAction takes counters until the duration is over or the operation is cancelled.
+// ObserveAction records counters until the duration ends or the operation is cancelled.
 type ObserveAction struct {
-	// duration of the window; left out, until spec.cancel is set.
+	// duration is the length of the window. Without it, the window ends when spec.cancel is set.
 	// +optional
 	Duration *Duration `json:"duration,omitempty"`
-	// interval between samples.
+	// interval is the time between samples. Defaults to 1s.
 	// +optional
 	// +default="1s"
 	Interval *Duration `json:"interval,omitempty"`
@@ -68,25 +68,25 @@ type ObserveAction struct {
 
 // SnapshotAction takes a snapshot.
 type SnapshotAction struct {
-	// dataset to take it of; left out, the pool's root dataset.
+	// dataset is the dataset to snapshot. Defaults to the pool's root dataset.
 	// +optional
 	Dataset DatasetPath `json:"dataset,omitempty"`
-	// name of the snapshot, without dataset and '@'.
+	// name is the name of the snapshot, without dataset and '@'.
 	// +required
 	Name SnapshotName `json:"name"`
-	// recursive takes it of all children at the same moment too.
+	// recursive includes all child datasets in the same atomic snapshot.
 	// +optional
 	Recursive bool `json:"recursive,omitempty"`
 }
 
-// CloneAction makes a dataset out of a snapshot.
+// CloneAction creates a dataset from a snapshot.
 //
-// +kubebuilder:validation:XValidation:rule="self.to != self.dataset",message="name another dataset in to"
+// +kubebuilder:validation:XValidation:rule="self.to != self.dataset",message="name a different dataset in to"
 type CloneAction struct {
-	// dataset that has the snapshot.
+	// dataset is the dataset that has the snapshot.
 	// +required
 	Dataset DatasetPath `json:"dataset"`
-	// snapshot to clone.
+	// snapshot is the snapshot to clone.
 	// +required
 	Snapshot SnapshotName `json:"snapshot"`
 	// to is the new dataset.
@@ -96,44 +96,44 @@ type CloneAction struct {
 
 // DestroyDatasetAction destroys a dataset.
 type DestroyDatasetAction struct {
-	// dataset to destroy; never the pool's root.
+	// dataset is the dataset to destroy. The root dataset cannot be destroyed.
 	// +required
 	Dataset DatasetPath `json:"dataset"`
 	// recursive destroys children and snapshots too.
 	// +optional
 	Recursive bool `json:"recursive,omitempty"`
-	// guid of the dataset that is meant; another one of that name is left alone.
+	// guid is the GUID of the dataset to destroy. A dataset with another GUID is left alone.
 	// +optional
 	GUID GUID `json:"guid,omitempty"`
 }
 
-// GUID identifies a dataset, a vdev or a disk of a pool to ZFS, whatever its name.
+// GUID identifies a dataset, a vdev or a disk of a pool in ZFS, independent of its name.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=20
 // +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]*$')",message="write the guid in quotes, in digits only, as 'zfs get -H -o value guid DATASET' and 'zpool status -g POOL' show it"
 type GUID string
 
-// ReplicateAction sends a dataset to another BenchmarkPool of the same node.
+// ReplicateAction sends a dataset to another BenchmarkPool on the same node.
 type ReplicateAction struct {
-	// dataset to send.
+	// dataset is the dataset to send.
 	// +required
 	Dataset DatasetPath `json:"dataset"`
-	// toPool is the BenchmarkPool that receives.
+	// toPool is the BenchmarkPool that receives the dataset.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a BenchmarkPool"
 	ToPool string `json:"toPool"`
-	// to is the dataset on that pool.
+	// to is the dataset to create on that pool.
 	// +required
 	To DatasetPath `json:"to"`
-	// increments repeats the sending so many times after the first, with what changed meanwhile.
+	// increments is the number of incremental sends after the full one.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=20
 	Increments int32 `json:"increments,omitempty"`
-	// compressed sends blocks as they are on disk.
+	// compressed sends blocks as they are stored on disk.
 	// +optional
 	Compressed bool `json:"compressed,omitempty"`
 }
@@ -142,7 +142,7 @@ type ReplicateAction struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.to != self.dataset",message="name two different datasets in dataset and to"
 type CopyAction struct {
-	// dataset to read.
+	// dataset is the dataset to read.
 	// +required
 	Dataset DatasetPath `json:"dataset"`
 	// to is the dataset to write.
@@ -150,76 +150,76 @@ type CopyAction struct {
 	To DatasetPath `json:"to"`
 }
 
-// ScrubAction reads and verifies everything.
+// ScrubAction reads and verifies all data.
 type ScrubAction struct{}
 
-// TrimAction tells the disks what is free.
+// TrimAction tells the disks which blocks are free.
 type TrimAction struct {
-	// device to trim; left out, all.
+	// device is the disk to trim. Defaults to all disks.
 	// +optional
 	Device DevicePath `json:"device,omitempty"`
 }
 
-// RemoveVdevAction takes a top-level vdev out.
+// RemoveVdevAction removes a top-level vdev.
 type RemoveVdevAction struct {
-	// device whose top-level vdev is removed.
+	// device is a disk of the top-level vdev to remove.
 	// +required
 	Device DevicePath `json:"device"`
-	// guid of the top-level vdev that is meant; if the device is in another one, nothing is done.
+	// guid is the GUID of the top-level vdev to remove. If the device belongs to another vdev, nothing is removed.
 	// +optional
 	GUID GUID `json:"guid,omitempty"`
 }
 
-// ReplaceDeviceAction puts another disk in the place of one.
+// ReplaceDeviceAction replaces a disk with another one.
 //
 // +kubebuilder:validation:XValidation:rule="self.device != self.with",message="name two different disks in device and with"
 type ReplaceDeviceAction struct {
-	// device to replace.
+	// device is the disk to replace.
 	// +required
 	Device DevicePath `json:"device"`
 	// with is the new disk.
 	// +required
 	With DevicePath `json:"with"`
-	// guid of the disk of the pool that is meant by device; if it is another one, nothing is done.
+	// guid is the GUID of the disk to replace. If device is another disk of the pool, nothing is replaced.
 	// +optional
 	GUID GUID `json:"guid,omitempty"`
 }
 
-// ExportImportAction empties the caches of a pool.
+// ExportImportAction exports and imports a pool, which empties its caches.
 type ExportImportAction struct{}
 
 // ModuleParameterAction sets a module parameter.
 type ModuleParameterAction struct {
-	// name of the parameter.
+	// name is the name of the parameter.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl|zfetch)_[a-z0-9_]+$')",message="write the name of an OpenZFS module parameter, such as zfs_arc_max"
 	Name string `json:"name"`
-	// value while the operation lasts.
+	// value is the value during the operation.
 	// +required
 	Value PropertyValue `json:"value"`
-	// duration for which it is kept; left out, until spec.cancel is set.
+	// duration is how long the value is kept. Without it, the value is kept until spec.cancel is set.
 	// +optional
 	Duration *Duration `json:"duration,omitempty"`
 }
 
-// LayoutScoreAction tells how much of a file lies in one piece.
+// LayoutScoreAction measures how contiguous the files of a dataset are.
 type LayoutScoreAction struct {
-	// dataset to look at.
+	// dataset is the dataset to measure.
 	// +required
 	Dataset DatasetPath `json:"dataset"`
 }
 
-// MetaslabMapAction draws the free space.
+// MetaslabMapAction maps the free space.
 type MetaslabMapAction struct{}
 
-// PoolOperationSpec is one act on one pool.
+// PoolOperationSpec is one operation on one pool.
 //
-// +kubebuilder:validation:XValidation:rule="self.nodeName == oldSelf.nodeName",message="an operation cannot move: make another PoolOperation"
-// +kubebuilder:validation:XValidation:rule="self.pool == oldSelf.pool",message="an operation keeps its pool: make another PoolOperation"
-// +kubebuilder:validation:XValidation:rule="self.action == oldSelf.action",message="an operation keeps its action: make another PoolOperation"
-// +kubebuilder:validation:XValidation:rule="!oldSelf.cancel || self.cancel",message="a cancelled operation stays cancelled: make another PoolOperation"
-// +kubebuilder:validation:XValidation:rule="!has(self.action.replicate) || self.action.replicate.toPool != self.pool",message="replicate to another BenchmarkPool: toPool is this operation's own; within a pool, use copy or clone"
+// +kubebuilder:validation:XValidation:rule="self.nodeName == oldSelf.nodeName",message="an operation cannot move: create another PoolOperation"
+// +kubebuilder:validation:XValidation:rule="self.pool == oldSelf.pool",message="pool is immutable: create another PoolOperation"
+// +kubebuilder:validation:XValidation:rule="self.action == oldSelf.action",message="action is immutable: create another PoolOperation"
+// +kubebuilder:validation:XValidation:rule="!oldSelf.cancel || self.cancel",message="a cancelled operation stays cancelled: create another PoolOperation"
+// +kubebuilder:validation:XValidation:rule="!has(self.action.replicate) || self.action.replicate.toPool != self.pool",message="replicate to another BenchmarkPool: toPool is the pool of this operation; within a pool, use copy or clone"
 type PoolOperationSpec struct {
 	// nodeName is the node that has the pool.
 	// +required
@@ -233,62 +233,62 @@ type PoolOperationSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a BenchmarkPool as 'kubectl get benchmarkpools' shows it"
 	Pool string `json:"pool"`
-	// action to do.
+	// action is what the operation does.
 	// +required
 	Action PoolAction `json:"action"`
-	// deadline for the operation from its start; what it waits for before that may take as long, from its creation. After it, the
-	// operation does not begin.
+	// deadline is the time limit of the operation from its start, and of the wait for that start from its creation. An operation
+	// that does not start in time never starts. Defaults to 6h.
 	// +optional
 	// +default="6h"
 	Deadline *Duration `json:"deadline,omitempty"`
-	// cancel ends the operation early, where ZFS can.
+	// cancel ends the operation early, where ZFS can. Defaults to false.
 	// +optional
 	// +default=false
 	Cancel bool `json:"cancel"`
 }
 
-// OperationProgress says how far an operation is.
+// OperationProgress is the progress of an operation.
 type OperationProgress struct {
-	// percent done.
+	// percent is the completed share.
 	// +optional
 	Percent int32 `json:"percent,omitempty"`
-	// doneBytes so far.
+	// doneBytes is the number of bytes processed so far.
 	// +optional
 	DoneBytes int64 `json:"doneBytes,omitempty"`
-	// totalBytes, if known.
+	// totalBytes is the number of bytes to process, if known.
 	// +optional
 	TotalBytes int64 `json:"totalBytes,omitempty"`
-	// message in words.
+	// message describes the progress.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message,omitempty"`
 }
 
-// OperationMetric is one number of an operation's result.
+// OperationMetric is one metric of an operation.
 type OperationMetric struct {
-	// name with its unit.
+	// name is the name of the metric, with its unit.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Name string `json:"name"`
-	// value of the metric.
+	// value is the value of the metric.
 	// +required
 	Value int64 `json:"value"`
 }
 
-// PoolOperationStatus is what is known of an operation.
+// PoolOperationStatus is the observed state of an operation.
 //
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome)",message="an operation has exactly one outcome: it is never changed"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome)",message="an operation has exactly one outcome: it is immutable"
 type PoolOperationStatus struct {
-	// observedGeneration is the generation that the rest of the status speaks of.
+	// observedGeneration is the generation that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready, Reconciling, Stalled, Complete.
+	// conditions are Ready, Reconciling, Stalled and Complete.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// poolUID of the BenchmarkPool that was first seen under the name in spec.pool: the operation begins on no other.
+	// poolUID is the UID of the first BenchmarkPool seen under the name in spec.pool. The operation starts on no other.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PoolUID string `json:"poolUID,omitempty"`
@@ -296,31 +296,31 @@ type PoolOperationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ToPoolUID string `json:"toPoolUID,omitempty"`
-	// startedAt is when the operation began.
+	// startedAt is when the operation started.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// handle is what identifies the act on the node, written before its first command.
+	// handle identifies the action on the node. It is written before the first command.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Handle string `json:"handle,omitempty"`
-	// attempts are the lives of the agent in which work that takes long was begun, one after each start of the agent. Work that has ended
-	// with two of them is not begun again.
+	// attempts lists the agent processes that started a long-running action, one entry per restart of the agent. After two of them
+	// ended during the action, it is not started again.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=64
 	Attempts []string `json:"attempts,omitempty"`
-	// finishedAt is when it ended.
+	// finishedAt is when the operation ended.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
-	// progress so far.
+	// progress is the progress so far.
 	// +optional
 	Progress *OperationProgress `json:"progress,omitempty"`
-	// outcome is Succeeded, Failed or Cancelled, once and for all.
+	// outcome is Succeeded, Failed or Cancelled. It never changes.
 	// +optional
 	// +kubebuilder:validation:Enum=Succeeded;Failed;Cancelled
 	Outcome string `json:"outcome,omitempty"`
-	// metrics of the result.
+	// metrics are the metrics of the operation.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -330,13 +330,13 @@ type PoolOperationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=393216
 	Data []byte `json:"data,omitempty"`
-	// dataDigest of the uncompressed document.
+	// dataDigest is the digest of the uncompressed document.
 	// +optional
 	// +kubebuilder:validation:MaxLength=80
 	DataDigest string `json:"dataDigest,omitempty"`
 }
 
-// PoolOperation is one act on one pool, with exactly one outcome.
+// PoolOperation is one operation on one pool, with exactly one outcome.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -352,10 +352,10 @@ type PoolOperation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the operation asked for.
+	// spec is the requested operation.
 	// +required
 	Spec PoolOperationSpec `json:"spec"`
-	// status is what became of it.
+	// status is the observed state of the operation.
 	// +optional
 	Status PoolOperationStatus `json:"status,omitzero"`
 }

@@ -15,7 +15,7 @@ type Duration struct {
 	metav1.Duration `json:",inline"`
 }
 
-// Share is a part of a whole in percent, such as 80% or 2.5%.
+// Share is a percentage, such as 80% or 2.5%.
 //
 // +kubebuilder:validation:MaxLength=16
 // +kubebuilder:validation:XValidation:rule="self.matches('^(100|[1-9]?[0-9]([.][0-9]{1,2})?)%$')",message="write a share between 0% and 100% with its percent sign, such as 80% or 2.5%"
@@ -28,7 +28,7 @@ type Share string
 // +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write a variant name in lower-case letters, digits and '-', beginning and ending with a letter or digit, such as r8k"
 type VariantName string
 
-// PhaseName names a phase; it becomes part of Job names, hence short.
+// PhaseName names a phase. It becomes part of Job names and is therefore short.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=20
@@ -42,19 +42,19 @@ type PhaseName string
 // +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write a gate name in lower-case letters, digits and '-', such as keeps-80-percent"
 type GateName string
 
-// DevicePath names one whole disk in a way that survives reboots.
+// DevicePath is the path of a whole disk that is stable across reboots.
 //
 // +kubebuilder:validation:MaxLength=160
 // +kubebuilder:validation:XValidation:rule="self.startsWith('/dev/disk/by-id/') || self.startsWith('/dev/disk/by-path/')",message="name a disk by its stable path, such as /dev/disk/by-id/nvme-SERIAL; names such as /dev/sdb can mean another disk after a reboot"
 // +kubebuilder:validation:XValidation:rule=`!self.startsWith('/dev/disk/by-') || self.matches(r'^/dev/disk/by-\w+/\w[\w.:@+-]*$')`,message="write a device's path in letters, digits and . _ : @ + - only, without further '/', such as /dev/disk/by-id/nvme-SERIAL"
-// +kubebuilder:validation:XValidation:rule="!self.matches('-part[0-9]+$')",message="name the whole disk: leave -partN out; the benchmark takes no partitions"
+// +kubebuilder:validation:XValidation:rule="!self.matches('-part[0-9]+$')",message="name the whole disk: remove -partN; benchmarks do not use partitions"
 type DevicePath string
 
 // PoolName is the name of a zpool.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=64
-// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z][a-zA-Z0-9_.-]*$')",message="begin a pool name with a letter and go on with letters, digits, '_', '.' or '-', such as bench0"
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z][a-zA-Z0-9_.-]*$')",message="start a pool name with a letter, followed by letters, digits, '_', '.' or '-', such as bench0"
 // +kubebuilder:validation:XValidation:rule="!self.matches('^(mirror|raidz|draid|spare|log|cache|special|replacing|c[0-9]).*')",message="choose another pool name: ZFS reserves names beginning with mirror, raidz, draid, spare, log, cache, special, replacing and c0..c9; bench0 is fine"
 type PoolName string
 
@@ -65,11 +65,11 @@ type PoolName string
 // +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9_.:-]*(/[a-zA-Z0-9][a-zA-Z0-9_.:-]*)*$')",message="write a dataset's path below its pool, without a leading '/' and without '@', such as parent/data"
 type DatasetPath string
 
-// SnapshotName is the part of a snapshot's name behind the '@'.
+// SnapshotName is the part of a snapshot's name after the '@'.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=80
-// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9_.:-]*$')",message="write only the part behind the '@', in letters, digits, '_', '.', ':' or '-', such as before-ageing"
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9_.:-]*$')",message="write only the part after the '@', in letters, digits, '_', '.', ':' or '-', such as before-ageing"
 type SnapshotName string
 
 // PropertyValue is the value of a ZFS property or module parameter.
@@ -82,7 +82,7 @@ type PropertyValue string
 // Properties are ZFS properties by name.
 //
 // +kubebuilder:validation:MaxProperties=24
-// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 64 && k.matches('^[a-z][a-z0-9_]*$'))",message="write property names as 'zfs get' prints them, such as recordsize; user properties (with ':') belong to the operator"
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 64 && k.matches('^[a-z][a-z0-9_]*$'))",message="write property names as 'zfs get' prints them, such as recordsize; user properties (with ':') are reserved for the operator"
 type Properties map[string]PropertyValue
 
 // ModuleParameters are OpenZFS module parameters by name.
@@ -122,7 +122,7 @@ type BlockSize struct {
 //
 // +kubebuilder:validation:Type=string
 // +kubebuilder:validation:MaxLength=20
-// +kubebuilder:validation:XValidation:rule="isQuantity(self)",message="write a number in the metric's own unit, with a suffix if you like, in quotes: '5000', 100M"
+// +kubebuilder:validation:XValidation:rule="isQuantity(self)",message="write a number in the metric's own unit, in quotes and optionally with a suffix: '5000', 100M"
 type Bound struct {
 	resource.Quantity `json:",inline"`
 }

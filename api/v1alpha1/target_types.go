@@ -8,75 +8,75 @@ import (
 //
 // +kubebuilder:validation:ExactlyOneOf=storageClass;zfs
 type Target struct {
-	// storageClass tests the volumes of any storage class, whatever is below them.
+	// storageClass tests volumes of any StorageClass.
 	// +optional
 	StorageClass *StorageClassTarget `json:"storageClass,omitempty"`
-	// zfs tests datasets on pools that are made for the benchmark.
+	// zfs tests datasets on ZFS pools that are created for the benchmark.
 	// +optional
 	ZFS *ZFSTarget `json:"zfs,omitempty"`
 }
 
-// StorageClassTarget asks for one volume of a storage class per run.
+// StorageClassTarget requests one volume of a StorageClass per run.
 type StorageClassTarget struct {
-	// name of the StorageClass. Left out, the cluster's default class is taken; status.storageClass says which.
+	// name is the name of the StorageClass. Defaults to the cluster's default class; see status.storageClass.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a StorageClass as 'kubectl get storageclass' shows it, or leave name out to take the default class"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a StorageClass as 'kubectl get storageclass' shows it, or omit name to use the default class"
 	Name string `json:"name,omitempty"`
-	// size of the volume, such as 20Gi.
+	// size is the size of the volume, such as 20Gi.
 	// +required
 	Size Size `json:"size"`
-	// volumeMode is Filesystem or Block.
+	// volumeMode is Filesystem or Block. Defaults to Filesystem.
 	// +optional
 	// +default="Filesystem"
 	// +kubebuilder:validation:Enum=Filesystem;Block
 	VolumeMode corev1.PersistentVolumeMode `json:"volumeMode,omitempty"`
-	// accessMode of the claim.
+	// accessMode is the access mode of the claim. Defaults to ReadWriteOnce.
 	// +optional
 	// +default="ReadWriteOnce"
 	// +kubebuilder:validation:Enum=ReadWriteOnce;ReadWriteOncePod;ReadWriteMany
 	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty"`
 }
 
-// ZFSTarget asks for pools and datasets on nodes that run the agent.
+// ZFSTarget requests pools and datasets on nodes that run the agent.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.volumes) || self.volumes.all(v, v.name != 'data')",message="name additional volumes other than 'data': that is the name of the volume made by pool and dataset"
-// +kubebuilder:validation:XValidation:rule="!has(self.volumes) || self.volumes.all(v, v.pool.vdevs.all(w, w.devices.all(d, !self.pool.vdevs.exists(u, d in u.devices) && self.volumes.exists_one(o, o.pool.vdevs.exists(u, d in u.devices)))))",message="give each pool devices of its own: one stands in two pools of the target"
+// +kubebuilder:validation:XValidation:rule="!has(self.volumes) || self.volumes.all(v, v.name != 'data')",message="name additional volumes other than 'data': pool and dataset already define the volume of that name"
+// +kubebuilder:validation:XValidation:rule="!has(self.volumes) || self.volumes.all(v, v.pool.vdevs.all(w, w.devices.all(d, !self.pool.vdevs.exists(u, d in u.devices) && self.volumes.exists_one(o, o.pool.vdevs.exists(u, d in u.devices)))))",message="do not share devices between pools: a device occurs in two pools of the target"
 type ZFSTarget struct {
-	// nodes says where.
+	// nodes selects the nodes.
 	// +required
 	Nodes NodeChoice `json:"nodes"`
 	// pool is the layout of the pool.
 	// +required
 	Pool PoolTemplate `json:"pool"`
-	// dataset is what the workload gets; left out, a filesystem with inherited properties.
+	// dataset is the dataset for the workload. Defaults to a filesystem with inherited properties.
 	// +optional
 	Dataset *DatasetTemplate `json:"dataset,omitempty"`
-	// volumes are further pools with a dataset each, for example to keep log and archive apart. A phase names the one it
-	// works on; pool and dataset above make the volume called data.
+	// volumes are additional pools with one dataset each, for example to separate log and archive. A phase selects one by name. The
+	// fields pool and dataset above define the volume named data.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=4
 	Volumes []AdditionalVolume `json:"volumes,omitempty"`
-	// perNode replaces the layout on single nodes, whose disks have other names.
+	// perNode replaces the pool layout on single nodes, where disks have other paths.
 	// +optional
 	// +listType=map
 	// +listMapKey=nodeName
 	// +kubebuilder:validation:MaxItems=8
 	PerNode []NodePool `json:"perNode,omitempty"`
-	// moduleParameters are OpenZFS module parameters set during the run and restored after it.
+	// moduleParameters are OpenZFS module parameters that are set during the run and restored after it.
 	// +optional
 	ModuleParameters ModuleParameters `json:"moduleParameters,omitempty"`
-	// reset says what is recreated for each run: the Pool and all on it, only the Dataset, or None of it, so that a run begins on what
-	// the repetition before has left.
+	// reset says what to recreate for each run: the Pool with everything on it, only the Dataset, or None. With None a run starts
+	// with the data of the previous repetition. Defaults to Pool.
 	// +optional
 	// +default="Pool"
 	Reset ResetPolicy `json:"reset,omitempty"`
 }
 
-// ResetPolicy says what is recreated for each run.
+// ResetPolicy says what to recreate for each run.
 //
 // +kubebuilder:validation:Enum=Pool;Dataset;None
 type ResetPolicy string
@@ -90,15 +90,15 @@ const (
 
 // NodeChoice selects nodes by label.
 type NodeChoice struct {
-	// matchLabels that a node must carry.
+	// matchLabels are the labels that a node must have.
 	// +required
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=8
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="write each key as Kubernetes wants it: NAME or PREFIX/NAME, the name of at most 63 letters, digits, '-', '_' and '.', such as example.com/team"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="write each key as NAME or PREFIX/NAME, with a name of at most 63 letters, digits, '-', '_' and '.', such as example.com/team"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 63)",message="write each value in at most 63 characters, as node labels are"
 	MatchLabels map[string]string `json:"matchLabels"`
-	// count of nodes that execute each phase at the same time. With more than one, the runs of all nodes are one measurement:
-	// they begin each phase together, and their figures are joined.
+	// count is the number of nodes that execute each phase at the same time. The runs of all nodes form one measurement: they start
+	// each phase together, and their metrics are combined. Defaults to 1.
 	// +optional
 	// +default=1
 	// +kubebuilder:validation:Minimum=1
@@ -106,104 +106,105 @@ type NodeChoice struct {
 	Count int32 `json:"count,omitempty"`
 }
 
-// AdditionalVolume is a further pool with a dataset of its own.
+// AdditionalVolume is an additional pool with one dataset.
 type AdditionalVolume struct {
-	// name by which phases refer to the volume.
+	// name is the name that phases use for the volume.
 	// +required
 	Name PhaseName `json:"name"`
-	// pool is the layout of its pool.
+	// pool is the layout of the pool.
 	// +required
 	Pool PoolTemplate `json:"pool"`
-	// dataset is what the workload gets.
+	// dataset is the dataset for the workload.
 	// +optional
 	Dataset *DatasetTemplate `json:"dataset,omitempty"`
 }
 
 // NodePool is the pool layout of one node.
 type NodePool struct {
-	// nodeName is the node.
+	// nodeName is the name of the node.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a node as 'kubectl get nodes' shows it"
 	NodeName string `json:"nodeName"`
-	// pool is the layout on that node.
+	// pool is the pool layout on that node.
 	// +required
 	Pool PoolTemplate `json:"pool"`
 }
 
-// DatasetTemplate is the dataset or zvol that a workload gets.
+// DatasetTemplate is the dataset or zvol for a workload.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.fsType) || self.type == 'Volume'",message="set fsType only with type: Volume (a zvol with a file system on it); a Filesystem dataset is ZFS itself"
+// +kubebuilder:validation:XValidation:rule="!has(self.fsType) || self.type == 'Volume'",message="set fsType only with type: Volume (a zvol with a file system on it); a Filesystem dataset needs no file system"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Volume' || has(self.size)",message="give a dataset of type Volume its size, such as 10Gi"
 type DatasetTemplate struct {
-	// provisioner makes the volume: OpenEBS (the ZFS LocalPV driver) or Local (the agent). Left out, OpenEBS if installed.
+	// provisioner creates the volume: OpenEBS (the ZFS LocalPV driver) or Local (the agent). Defaults to OpenEBS if it is
+	// installed.
 	// +optional
 	// +kubebuilder:validation:Enum=OpenEBS;Local
 	Provisioner string `json:"provisioner,omitempty"`
-	// type is Filesystem (a dataset) or Volume (a zvol).
+	// type is Filesystem (a dataset) or Volume (a zvol). Defaults to Filesystem.
 	// +optional
 	// +default="Filesystem"
 	// +kubebuilder:validation:Enum=Filesystem;Volume
 	Type string `json:"type,omitempty"`
-	// fsType is the file system on a zvol; left out, the workload gets the raw block device.
+	// fsType is the file system on a zvol. Without it, the workload gets the raw block device.
 	// +optional
 	// +kubebuilder:validation:Enum=ext4;xfs
 	FSType string `json:"fsType,omitempty"`
 	// size is the refquota of a dataset or the size of a zvol.
 	// +optional
 	Size *Size `json:"size,omitempty"`
-	// properties of the dataset, such as recordsize: 8k.
+	// properties are the dataset properties to set, such as recordsize: 8k.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode: the operator decides where datasets are seen, takes no files of the node, and lets the node run nothing that a dataset holds"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode: the operator controls where datasets are mounted, uses no files of the node, and does not let the node execute files of a dataset"
 	Properties Properties `json:"properties,omitempty"`
 }
 
-// Variant is one of the things compared: the target with some of it replaced.
+// Variant is one of the compared configurations: the target with some fields replaced.
 //
 // +kubebuilder:validation:AtMostOneOf=target;storageClass
-// +kubebuilder:validation:XValidation:rule="!has(self.target) || (!has(self.pool) && !has(self.dataset) && !has(self.moduleParameters))",message="a variant with a target of its own takes no pool, dataset or moduleParameters beside it: write them inside its target"
+// +kubebuilder:validation:XValidation:rule="!has(self.target) || (!has(self.pool) && !has(self.dataset) && !has(self.moduleParameters))",message="a variant with its own target cannot also set pool, dataset or moduleParameters: write them inside its target"
 type Variant struct {
-	// name of the variant, by which gates and reports call it.
+	// name is the name of the variant in gates and reports.
 	// +required
 	Name VariantName `json:"name"`
 	// target replaces the whole target.
 	// +optional
 	Target *Target `json:"target,omitempty"`
-	// storageClass replaces parts of a storageClass target.
+	// storageClass replaces fields of a storageClass target.
 	// +optional
 	StorageClass *StorageClassOverride `json:"storageClass,omitempty"`
-	// pool replaces parts of the pool; properties are merged by name.
+	// pool replaces fields of the pool. Properties are merged by name.
 	// +optional
 	Pool *PoolOverride `json:"pool,omitempty"`
-	// dataset replaces parts of the dataset; properties are merged by name.
+	// dataset replaces fields of the dataset. Properties are merged by name.
 	// +optional
 	Dataset *DatasetOverride `json:"dataset,omitempty"`
-	// moduleParameters are added to those of the target, by name.
+	// moduleParameters are merged with those of the target by name.
 	// +optional
 	ModuleParameters ModuleParameters `json:"moduleParameters,omitempty"`
-	// set replaces single fields by path, with the paths of spec.matrix.
+	// set replaces single fields by path. It accepts the paths of spec.matrix.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=8
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 96 && k.matches('^(storageClass[.](name|size|volumeMode)|pool[.]ashift|pool[.]properties[.][a-z][a-z0-9_]*|dataset[.][a-z][a-z0-9_]*|moduleParameters[.](zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl|zfetch)_[a-z0-9_]+|phases[.][a-z][-a-z0-9]*[.][a-z][A-Za-z]*)$'))",message="write each path as storageClass.name, storageClass.size, storageClass.volumeMode, pool.ashift, pool.properties.NAME, dataset.NAME (a ZFS property), moduleParameters.NAME, or phases.PHASE.FIELD such as phases.fill.to"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('pool.properties.') || k in ['pool.properties.autoexpand','pool.properties.autotrim','pool.properties.comment','pool.properties.compatibility','pool.properties.dedup_table_quota','pool.properties.failmode'])",message="remove this path: as pool.properties.NAME write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode, for others reach beyond the pool or are the agent's to set; ashift is written pool.ashift"
-	// +kubebuilder:validation:XValidation:rule="!('pool.properties.failmode' in self) || self['pool.properties.failmode'] in ['wait','continue']",message="write wait or continue for pool.properties.failmode; with panic a lost disk would take the node down"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('pool.properties.') || k in ['pool.properties.autoexpand','pool.properties.autotrim','pool.properties.comment','pool.properties.compatibility','pool.properties.dedup_table_quota','pool.properties.failmode'])",message="remove this path: as pool.properties.NAME write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode, because others have effects outside the pool or are set by the agent; for ashift write pool.ashift"
+	// +kubebuilder:validation:XValidation:rule="!('pool.properties.failmode' in self) || self['pool.properties.failmode'] in ['wait','continue']",message="write wait or continue for pool.properties.failmode; with panic, losing a disk would crash the node"
 	// +kubebuilder:validation:XValidation:rule="!('pool.properties.compatibility' in self) || !self['pool.properties.compatibility'].contains('/')",message="write off, legacy or the name of a file in compatibility.d for pool.properties.compatibility, such as openzfs-2.1-linux, without '/'"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['dataset.mountpoint','dataset.canmount','dataset.zoned','dataset.sharenfs','dataset.sharesmb','dataset.keylocation','dataset.setuid','dataset.devices','dataset.exec','dataset.volmode']))",message="remove this path: the operator and its agent set mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode themselves"
 	Set map[string]MatrixValue `json:"set,omitempty"`
 }
 
-// StorageClassOverride replaces parts of a storageClass target.
+// StorageClassOverride replaces fields of a storageClass target.
 //
 // +kubebuilder:validation:MinProperties=1
 type StorageClassOverride struct {
-	// name of another StorageClass.
+	// name is the name of another StorageClass.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a StorageClass as 'kubectl get storageclass' shows it"
 	Name string `json:"name,omitempty"`
-	// size of the volume.
+	// size is the size of the volume.
 	// +optional
 	Size *Size `json:"size,omitempty"`
 	// volumeMode is Filesystem or Block.
@@ -212,12 +213,12 @@ type StorageClassOverride struct {
 	VolumeMode corev1.PersistentVolumeMode `json:"volumeMode,omitempty"`
 }
 
-// PoolOverride replaces parts of a pool.
+// PoolOverride replaces fields of a pool.
 //
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="(!has(self.vdevs) || self.vdevs.all(v, v.devices.all(d, self.vdevs.exists_one(w, d in w.devices)))) && (!has(self.log) || self.log.all(v, v.devices.all(d, (!has(self.vdevs) || !self.vdevs.exists(w, d in w.devices)) && self.log.exists_one(w, d in w.devices)))) && (!has(self.cache) || self.cache.all(d, (!has(self.vdevs) || !self.vdevs.exists(w, d in w.devices)) && (!has(self.log) || !self.log.exists(w, d in w.devices))))",message="name each device once: one stands in two places of the pool"
+// +kubebuilder:validation:XValidation:rule="(!has(self.vdevs) || self.vdevs.all(v, v.devices.all(d, self.vdevs.exists_one(w, d in w.devices)))) && (!has(self.log) || self.log.all(v, v.devices.all(d, (!has(self.vdevs) || !self.vdevs.exists(w, d in w.devices)) && self.log.exists_one(w, d in w.devices)))) && (!has(self.cache) || self.cache.all(d, (!has(self.vdevs) || !self.vdevs.exists(w, d in w.devices)) && (!has(self.log) || !self.log.exists(w, d in w.devices))))",message="name each device only once: a device occurs twice in the pool"
 type PoolOverride struct {
-	// vdevs replace the data vdevs.
+	// vdevs replaces the data vdevs.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -233,24 +234,24 @@ type PoolOverride struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4
 	Cache []DevicePath `json:"cache,omitempty"`
-	// ashift of the pool.
+	// ashift replaces the ashift of the pool.
 	// +optional
 	// +kubebuilder:validation:Minimum=9
 	// +kubebuilder:validation:Maximum=16
 	Ashift *int32 `json:"ashift,omitempty"`
-	// properties of the pool, merged by name.
+	// properties are pool properties, merged by name.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['autoexpand','autotrim','comment','compatibility','dedup_table_quota','failmode'])",message="write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode here: other properties of a pool reach beyond it or are the agent's to set, ashift is a field of its own beside properties, and what datasets have belongs into rootProperties"
-	// +kubebuilder:validation:XValidation:rule="!('failmode' in self) || self['failmode'] in ['wait','continue']",message="write failmode: wait or failmode: continue; with panic a lost disk would take the node down"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['autoexpand','autotrim','comment','compatibility','dedup_table_quota','failmode'])",message="write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode here: other pool properties have effects outside the pool or are set by the agent; ashift is a separate field, and dataset properties belong in rootProperties"
+	// +kubebuilder:validation:XValidation:rule="!('failmode' in self) || self['failmode'] in ['wait','continue']",message="write failmode: wait or failmode: continue; with panic, losing a disk would crash the node"
 	// +kubebuilder:validation:XValidation:rule="!('compatibility' in self) || !self['compatibility'].contains('/')",message="write compatibility: off, legacy or the name of a file in compatibility.d, such as openzfs-2.1-linux, without '/'"
 	Properties Properties `json:"properties,omitempty"`
 }
 
-// DatasetOverride replaces parts of a dataset.
+// DatasetOverride replaces fields of a dataset.
 //
 // +kubebuilder:validation:MinProperties=1
 type DatasetOverride struct {
-	// provisioner makes the volume.
+	// provisioner creates the volume: OpenEBS or Local.
 	// +optional
 	// +kubebuilder:validation:Enum=OpenEBS;Local
 	Provisioner string `json:"provisioner,omitempty"`
@@ -262,12 +263,12 @@ type DatasetOverride struct {
 	// +optional
 	// +kubebuilder:validation:Enum=ext4;xfs
 	FSType string `json:"fsType,omitempty"`
-	// size of the dataset or zvol.
+	// size is the size of the dataset or zvol.
 	// +optional
 	Size *Size `json:"size,omitempty"`
-	// properties of the dataset, merged by name.
+	// properties are dataset properties, merged by name.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode: the operator decides where datasets are seen, takes no files of the node, and lets the node run nothing that a dataset holds"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode: the operator controls where datasets are mounted, uses no files of the node, and does not let the node execute files of a dataset"
 	Properties Properties `json:"properties,omitempty"`
 }
 
@@ -286,13 +287,13 @@ type MatrixValue string
 // +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",message="list each value of a matrix path once; use spec.repetitions to repeat a measurement"
 type MatrixValues []MatrixValue
 
-// Matrix is a set of paths into the experiment, each with the values that it takes in turn.
+// Matrix maps paths into the experiment to the values that each takes in turn.
 //
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:MaxProperties=6
 // +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 96 && k.matches('^(storageClass[.](name|size|volumeMode)|pool[.]ashift|pool[.]properties[.][a-z][a-z0-9_]*|dataset[.][a-z][a-z0-9_]*|moduleParameters[.](zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl|zfetch)_[a-z0-9_]+|phases[.][a-z][-a-z0-9]*[.][a-z][A-Za-z]*)$'))",message="write each path as storageClass.name, storageClass.size, storageClass.volumeMode, pool.ashift, pool.properties.NAME, dataset.NAME (a ZFS property), moduleParameters.NAME, or phases.PHASE.FIELD such as phases.fill.to"
-// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('pool.properties.') || k in ['pool.properties.autoexpand','pool.properties.autotrim','pool.properties.comment','pool.properties.compatibility','pool.properties.dedup_table_quota','pool.properties.failmode'])",message="remove this path: as pool.properties.NAME write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode, for others reach beyond the pool or are the agent's to set; ashift is written pool.ashift"
-// +kubebuilder:validation:XValidation:rule="!('pool.properties.failmode' in self) || self['pool.properties.failmode'].all(v, v in ['wait','continue'])",message="write wait or continue for pool.properties.failmode; with panic a lost disk would take the node down"
+// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('pool.properties.') || k in ['pool.properties.autoexpand','pool.properties.autotrim','pool.properties.comment','pool.properties.compatibility','pool.properties.dedup_table_quota','pool.properties.failmode'])",message="remove this path: as pool.properties.NAME write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode, because others have effects outside the pool or are set by the agent; for ashift write pool.ashift"
+// +kubebuilder:validation:XValidation:rule="!('pool.properties.failmode' in self) || self['pool.properties.failmode'].all(v, v in ['wait','continue'])",message="write wait or continue for pool.properties.failmode; with panic, losing a disk would crash the node"
 // +kubebuilder:validation:XValidation:rule="!('pool.properties.compatibility' in self) || self['pool.properties.compatibility'].all(v, !v.contains('/'))",message="write off, legacy or the name of a file in compatibility.d for pool.properties.compatibility, such as openzfs-2.1-linux, without '/'"
 // +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['dataset.mountpoint','dataset.canmount','dataset.zoned','dataset.sharenfs','dataset.sharesmb','dataset.keylocation','dataset.setuid','dataset.devices','dataset.exec','dataset.volmode']))",message="remove this path: the operator and its agent set mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode themselves"
 type Matrix map[string]MatrixValues

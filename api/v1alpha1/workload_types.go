@@ -4,60 +4,60 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Workload is the load of a measure phase: exactly one member is set.
+// Workload is the workload of a measure phase: exactly one member is set.
 //
 // +kubebuilder:validation:ExactlyOneOf=oltp;scan;redo;metadata;postgres;fio
 type Workload struct {
-	// oltp is random reads and updates of many workers.
+	// oltp runs random reads and updates with many workers.
 	// +optional
 	OLTP *OLTPWorkload `json:"oltp,omitempty"`
-	// scan reads everything in one stream.
+	// scan reads all data in one stream.
 	// +optional
 	Scan *ScanWorkload `json:"scan,omitempty"`
-	// redo is small synchronous appends, as a write-ahead log makes them.
+	// redo runs small synchronous appends, like a write-ahead log.
 	// +optional
 	Redo *RedoWorkload `json:"redo,omitempty"`
 	// metadata creates, looks up, lists and removes many small files.
 	// +optional
 	Metadata *MetadataWorkload `json:"metadata,omitempty"`
-	// postgres is a real PostgreSQL under pgbench.
+	// postgres runs PostgreSQL with pgbench.
 	// +optional
 	Postgres *PostgresWorkload `json:"postgres,omitempty"`
-	// fio is a job file of your own.
+	// fio runs a custom fio job file.
 	// +optional
 	FIO *FIOWorkload `json:"fio,omitempty"`
 }
 
-// OLTPWorkload is random reads and updates. An update reads its block before writing it: with U percent updates there are
-// 100 reads to U writes.
+// OLTPWorkload runs random reads and updates. An update reads its block before it writes it: with U percent updates there are 100
+// reads to U writes.
 type OLTPWorkload struct {
-	// workers, each with a region of its own and one request at a time.
+	// workers is the number of workers. Each has its own region and one request in flight. Defaults to 8.
 	// +optional
 	// +default=8
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	Workers int32 `json:"workers,omitempty"`
-	// updatePercent of the operations.
+	// updatePercent is the percentage of operations that are updates. Defaults to 0.
 	// +optional
 	// +default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	UpdatePercent int32 `json:"updatePercent"`
-	// blockSize of the requests.
+	// blockSize is the size of the requests. Defaults to 8Ki.
 	// +optional
 	// +default="8Ki"
 	BlockSize *BlockSize `json:"blockSize,omitempty"`
-	// duration of the measurement.
+	// duration is the length of the measurement. Defaults to 5m.
 	// +optional
 	// +default="5m"
 	Duration *Duration `json:"duration,omitempty"`
-	// rampUp before the measurement, not counted.
+	// rampUp is the time before the measurement that is not counted.
 	// +optional
 	RampUp *Duration `json:"rampUp,omitempty"`
-	// thinkTime between the requests of a worker.
+	// thinkTime is the pause between the requests of a worker.
 	// +optional
 	ThinkTime *Duration `json:"thinkTime,omitempty"`
-	// layout is SharedFile (regions of one file) or FilePerWorker.
+	// layout is SharedFile (regions of one file) or FilePerWorker. Defaults to SharedFile.
 	// +optional
 	// +default="SharedFile"
 	// +kubebuilder:validation:Enum=SharedFile;FilePerWorker
@@ -68,55 +68,55 @@ type OLTPWorkload struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.randomRegions) || self.randomRegions <= self.regions",message="choose at most as many randomRegions as there are regions"
 type ScanWorkload struct {
-	// blockSize of the reads.
+	// blockSize is the size of the reads. Defaults to 128Ki.
 	// +optional
 	// +default="128Ki"
 	BlockSize *BlockSize `json:"blockSize,omitempty"`
-	// regions into which the data is divided; each is timed.
+	// regions is the number of regions that the data is divided into. Each is timed. Defaults to 8.
 	// +optional
 	// +default=8
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	Regions int32 `json:"regions,omitempty"`
-	// randomRegions reads only so many regions, chosen at random with a recorded seed.
+	// randomRegions is the number of regions to read, chosen at random with a recorded seed. Defaults to all.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	RandomRegions *int32 `json:"randomRegions,omitempty"`
 }
 
-// RedoWorkload is small synchronous appends.
+// RedoWorkload runs small synchronous appends.
 type RedoWorkload struct {
-	// writers that append at the same time, each to a file or region of its own.
+	// writers is the number of concurrent writers, each with its own file or region. Defaults to 6.
 	// +optional
 	// +default=6
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	Writers int32 `json:"writers,omitempty"`
-	// blockSizes and their shares; left out, all appends are of 8Ki.
+	// blockSizes are the block sizes and their shares. Defaults to 8Ki for all appends.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.map(b, b.percent).sum() == 100",message="make the percents of blockSizes add up to 100"
 	// +kubebuilder:validation:XValidation:rule="self.all(b, self.exists_one(c, c.size == b.size))",message="name each size of blockSizes once"
 	BlockSizes []BlockSizeShare `json:"blockSizes,omitempty"`
-	// sync is how an append is made durable: dsync (with the write) or fdatasync (after it).
+	// sync says how an append is made durable: dsync (with the write) or fdatasync (after it). Defaults to dsync.
 	// +optional
 	// +default="dsync"
 	// +kubebuilder:validation:Enum=dsync;fdatasync
 	Sync string `json:"sync,omitempty"`
-	// duration of the measurement.
+	// duration is the length of the measurement. Defaults to 5m.
 	// +optional
 	// +default="5m"
 	Duration *Duration `json:"duration,omitempty"`
 }
 
-// BlockSizeShare is a block size with its share of the operations.
+// BlockSizeShare is a block size and its share of the operations.
 type BlockSizeShare struct {
-	// size of the block.
+	// size is the block size.
 	// +required
 	Size BlockSize `json:"size"`
-	// percent of the operations that have this size.
+	// percent is the percentage of operations with this size.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
@@ -152,47 +152,47 @@ type MetadataWorkload struct {
 	Duration *Duration `json:"duration,omitempty"`
 }
 
-// PostgresWorkload starts a PostgreSQL on the volume and drives it with pgbench.
+// PostgresWorkload runs PostgreSQL on the volume with pgbench as its client.
 //
-// +kubebuilder:validation:XValidation:rule="(self.mode == 'Script') == has(self.script)",message="give script exactly when mode is Script; the modes TPCBLike and SelectOnly bring their own"
+// +kubebuilder:validation:XValidation:rule="(self.mode == 'Script') == has(self.script)",message="set script if mode is Script, and only then; TPCBLike and SelectOnly are built in"
 type PostgresWorkload struct {
-	// mode is TPCBLike, SelectOnly or Script.
+	// mode is TPCBLike, SelectOnly or Script. Defaults to TPCBLike.
 	// +optional
 	// +default="TPCBLike"
 	// +kubebuilder:validation:Enum=TPCBLike;SelectOnly;Script
 	Mode string `json:"mode,omitempty"`
-	// script is a pgbench script in a ConfigMap of the same namespace.
+	// script refers to a pgbench script in a ConfigMap in the same namespace.
 	// +optional
 	Script *ConfigMapKey `json:"script,omitempty"`
-	// databaseSize to initialise, rounded up to a whole pgbench scale (about 15Mi each).
+	// databaseSize is the size of the database, rounded up to a whole pgbench scale (about 15Mi each). Defaults to 1Gi.
 	// +optional
 	// +default="1Gi"
 	DatabaseSize *Size `json:"databaseSize,omitempty"`
-	// clients of pgbench.
+	// clients is the number of pgbench clients. Defaults to 8.
 	// +optional
 	// +default=8
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=512
 	Clients int32 `json:"clients,omitempty"`
-	// duration of the measurement.
+	// duration is the length of the measurement. Defaults to 5m.
 	// +optional
 	// +default="5m"
 	Duration *Duration `json:"duration,omitempty"`
-	// rampUp before the measurement, not counted.
+	// rampUp is the time before the measurement that is not counted.
 	// +optional
 	RampUp *Duration `json:"rampUp,omitempty"`
-	// dataChecksums of the cluster.
+	// dataChecksums enables data checksums in the database cluster. Defaults to true.
 	// +optional
 	// +default=true
 	DataChecksums *bool `json:"dataChecksums,omitempty"`
-	// settings of postgresql.conf that shape its I/O.
+	// settings are postgresql.conf settings that affect I/O.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['shared_buffers','wal_level','wal_buffers','wal_compression','wal_sync_method','wal_init_zero','wal_recycle','min_wal_size','max_wal_size','checkpoint_timeout','checkpoint_completion_target','full_page_writes','synchronous_commit','commit_delay','effective_io_concurrency','random_page_cost'])",message="set only what shapes the I/O: shared_buffers, wal_level, wal_buffers, wal_compression, wal_sync_method, wal_init_zero, wal_recycle, min_wal_size, max_wal_size, checkpoint_timeout, checkpoint_completion_target, full_page_writes, synchronous_commit, commit_delay, effective_io_concurrency, random_page_cost"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['shared_buffers','wal_level','wal_buffers','wal_compression','wal_sync_method','wal_init_zero','wal_recycle','min_wal_size','max_wal_size','checkpoint_timeout','checkpoint_completion_target','full_page_writes','synchronous_commit','commit_delay','effective_io_concurrency','random_page_cost'])",message="set only settings that affect I/O: shared_buffers, wal_level, wal_buffers, wal_compression, wal_sync_method, wal_init_zero, wal_recycle, min_wal_size, max_wal_size, checkpoint_timeout, checkpoint_completion_target, full_page_writes, synchronous_commit, commit_delay, effective_io_concurrency, random_page_cost"
 	Settings map[string]PropertyValue `json:"settings,omitempty"`
 }
 
-// FIOWorkload is a job file of the user's own: exactly one of jobFile and jobFileFrom is set.
+// FIOWorkload is a custom fio job file: exactly one of jobFile and jobFileFrom is set.
 //
 // +kubebuilder:validation:ExactlyOneOf=jobFile;jobFileFrom
 type FIOWorkload struct {
@@ -202,20 +202,20 @@ type FIOWorkload struct {
 	// +kubebuilder:validation:MaxLength=16384
 	// +kubebuilder:validation:XValidation:rule="self.contains('[')",message="a fio job file has at least one section in brackets, such as [job1]"
 	JobFile string `json:"jobFile,omitempty"`
-	// jobFileFrom names a ConfigMap of the same namespace that holds it.
+	// jobFileFrom refers to a ConfigMap in the same namespace that holds the job file.
 	// +optional
 	JobFileFrom *ConfigMapKey `json:"jobFileFrom,omitempty"`
 }
 
 // ConfigMapKey is a key of a ConfigMap in the same namespace.
 type ConfigMapKey struct {
-	// name of the ConfigMap.
+	// name is the name of the ConfigMap.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a ConfigMap of the same namespace"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a ConfigMap in the same namespace"
 	Name string `json:"name"`
-	// key within it.
+	// key is the key within the ConfigMap.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -223,51 +223,51 @@ type ConfigMapKey struct {
 	Key string `json:"key"`
 }
 
-// PodTemplate are the parts of the workload pods that a cluster may insist on. Everything about safety (user, privileges,
-// file system) is fixed by the operator.
+// PodTemplate holds the parts of the workload pods that a cluster may require. The operator sets everything related to security
+// (user, privileges, file system).
 type PodTemplate struct {
-	// labels added to the pods.
+	// labels are added to the pods.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=12
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('storagebench.dev/') && !k.startsWith('batch.kubernetes.io/') && !k.startsWith('app.kubernetes.io/'))",message="choose other label keys: storagebench.dev/, batch.kubernetes.io/ and app.kubernetes.io/ are set by controllers"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="write each key as Kubernetes wants it: NAME or PREFIX/NAME, the name of at most 63 letters, digits, '-', '_' and '.', such as example.com/team"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="write each key as NAME or PREFIX/NAME, with a name of at most 63 letters, digits, '-', '_' and '.', such as example.com/team"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 63)",message="write each value in at most 63 characters"
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, !self[k].matches(r'[^\w.-]'))`,message="write each value in letters, digits, '-', '_' and '.' only"
 	Labels map[string]string `json:"labels,omitempty"`
-	// annotations added to the pods.
+	// annotations are added to the pods.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="write each key as Kubernetes wants it: NAME or PREFIX/NAME, the name of at most 63 letters, digits, '-', '_' and '.', such as example.com/team"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="write each key as NAME or PREFIX/NAME, with a name of at most 63 letters, digits, '-', '_' and '.', such as example.com/team"
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// resources of the workload container. Limits throttle the workload: set them only to measure that.
+	// resources are the resources of the workload container. Limits throttle the workload: set them only to measure that.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// nodeSelector restricts the nodes among which one is chosen.
+	// nodeSelector restricts the nodes to choose from.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=12
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="write each key as Kubernetes wants it: NAME or PREFIX/NAME, the name of at most 63 letters, digits, '-', '_' and '.', such as example.com/team"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="write each key as NAME or PREFIX/NAME, with a name of at most 63 letters, digits, '-', '_' and '.', such as example.com/team"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 63)",message="write each value in at most 63 characters"
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, !self[k].matches(r'[^\w.-]'))`,message="write each value in letters, digits, '-', '_' and '.' only"
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// tolerations of the pods, also looked at when a node is chosen.
+	// tolerations are added to the pods and considered when a node is chosen.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator in ['Exists', 'Equal', 'Lt', 'Gt'])",message="write operator: Exists or Equal"
 	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.effect) || t.effect in ['', 'NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="write effect: NoSchedule, PreferNoSchedule or NoExecute"
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-	// priorityClassName of the pods; a class that is not preempted keeps long runs alive.
+	// priorityClassName is the priority class of the pods. A class that is not preempted protects long runs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a PriorityClass as 'kubectl get priorityclass' shows it"
 	PriorityClassName string `json:"priorityClassName,omitempty"`
-	// imagePullSecrets for the runner image.
+	// imagePullSecrets are the pull secrets for the runner image.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
-	// runAsUser of the pods, where a cluster prescribes a range. Never root.
+	// runAsUser is the user ID of the pods, where a cluster requires a range. Never root. Defaults to 65532.
 	// +optional
 	// +default=65532
 	// +kubebuilder:validation:Minimum=1

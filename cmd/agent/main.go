@@ -1,5 +1,5 @@
-// The agent reconciles the BenchmarkPools and PoolOperations of its node. It is the only privileged program of storagebench: it runs the
-// node's zpool and zfs. It touches no other kind and reads no secrets.
+// The agent reconciles the BenchmarkPools and PoolOperations of its node. It is the only privileged program of storagebench: it
+// runs the node's zpool and zfs. It accesses no other kinds and reads no Secrets.
 package main
 
 import (
@@ -56,7 +56,7 @@ func run() error {
 		return err
 	})
 	flag.Func("allow-parameter",
-		"OpenZFS module parameter that operations may set for a while, and to which values, such as zfs_txg_timeout=1..60, "+
+		"OpenZFS module parameter that operations may set temporarily, with the allowed values, such as zfs_txg_timeout=1..60, "+
 			"zfs_arc_max=0|1073741824..8589934592 or, for every value, zfs_txg_timeout=*; may be repeated; none by default",
 		func(text string) error {
 			grant, err := operations.ParseParameterGrant(text)
@@ -64,15 +64,15 @@ func run() error {
 			return err
 		})
 	flag.BoolVar(&s.multihost, "multihost", false,
-		"set multihost=on on the pools that are made: for disks that other hosts see too; the node needs a host id "+
-			"that no other host has (zgenhostid), and each disk is written to about once a second")
+		"set multihost=on on new pools, for disks that other hosts can access too; the node needs a host ID "+
+			"that no other host has (zgenhostid), and each disk is written about once a second")
 	flag.StringVar(&s.probeAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz")
 	s.logs.BindFlags(flag.CommandLine)
 	flag.Parse()
 
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&s.logs)))
 	if s.nodeName == "" {
-		return errors.New("--node-name is not set and there is no NODE_NAME: name the node that the agent runs on")
+		return errors.New("--node-name is not set and there is no NODE_NAME: set it to the node that the agent runs on")
 	}
 	manager, err := newManager(s)
 	if err != nil {
@@ -84,12 +84,12 @@ func run() error {
 	return manager.Start(ctrl.SetupSignalHandler())
 }
 
-// addControllers makes both controllers share turns: between one's look at a pool and its act, the other changes nothing of it.
+// addControllers shares turns between both controllers: between one's check of a pool and its action, the other changes nothing.
 func addControllers(manager ctrl.Manager, s settings) error {
 	programs, disks, turns := zfs.FromPod(), &guard.Bounded{Disks: device.NewNode(device.HostRoot)}, &guard.Turns{}
 	host, watch := zfs.New(programs), &stuck{turns: turns, disks: disks, programs: programs}
 	if err := errors.Join(manager.Add(watch), manager.AddHealthzCheck("turns", watch.check)); err != nil {
-		return fmt.Errorf("watch for what is stuck: %w", err)
+		return fmt.Errorf("watch for stuck work: %w", err)
 	}
 	recorder := manager.GetEventRecorder("storagebench-agent")
 	pools := &pool.Reconciler{
@@ -124,7 +124,7 @@ func newManager(s settings) (ctrl.Manager, error) {
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
 		Cache:  memory,
-		// Metrics would need rights to ask who may read them, and a client for that.
+		// Metrics would need permission to check who may read them, and a client for that.
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: s.probeAddress,
 	})

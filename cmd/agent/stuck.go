@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// reportEvery is how often the log says what hangs.
+	// reportEvery is how often hanging work is logged.
 	reportEvery = 5 * time.Minute
-	// longestTurn is more than all deadlines of a turn's commands together.
+	// longestTurn is longer than all command deadlines of a turn together.
 	longestTurn = 3 * time.Hour
 )
 
-// stuck watches for what hangs in the kernel, and for what is stuck in the agent itself.
+// stuck detects commands that hang in the kernel, and turns that are stuck in the agent itself.
 type stuck struct {
 	turns    interface{ Held() []guard.HeldTurn }
 	disks    interface{ Hanging() []guard.Look }
 	programs interface{ Hanging() []zfs.Hanging }
 }
 
-// report is all that hangs, in words.
+// report describes all hanging work.
 func (s *stuck) report() []string {
 	var all []string
 	for _, look := range s.disks.Hanging() {
@@ -38,8 +38,8 @@ func (s *stuck) report() []string {
 	return all
 }
 
-// check is part of the liveness probe. It fails only if a restart helps: a turn that does not end although nothing hangs in the kernel is a
-// defect of the agent. What hangs in the kernel outlives a restart, which would only keep the other pools waiting.
+// check is part of the liveness probe. It fails only if a restart helps: a turn that does not end although nothing hangs in the
+// kernel is a bug of the agent. What hangs in the kernel outlives a restart, which would only delay the other pools.
 func (s *stuck) check(*http.Request) error {
 	if len(s.report()) > 0 {
 		return nil
@@ -52,7 +52,7 @@ func (s *stuck) check(*http.Request) error {
 	return nil
 }
 
-// Start says in the log what hangs, as long as something does.
+// Start logs hanging work for as long as there is some.
 func (s *stuck) Start(ctx context.Context) error {
 	ticks := time.NewTicker(reportEvery)
 	defer ticks.Stop()
@@ -64,7 +64,7 @@ func (s *stuck) Start(ctx context.Context) error {
 		case <-ticks.C:
 		}
 		for _, what := range s.report() {
-			log.Info("waiting for the kernel; look at 'dmesg' on the node", "what", what)
+			log.Info("waiting for the kernel; see 'dmesg' on the node", "what", what)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
-// local is what run --local needs: the very code that the runner has in a pod, and the check of disks that the agent has.
+// local holds what run --local needs: the runner's code from the pod, and the agent's check of disks.
 func local() cli.Local {
 	return cli.Local{Executor: engine.Executor{}, Disks: cli.Disks{Node: device.NewNode("/")}}
 }

@@ -1,12 +1,12 @@
-// kubectl-storagebench runs storage benchmarks, in a cluster or on this machine. As a file of this name in the PATH it is
-// also the command kubectl storagebench.
+// kubectl-storagebench runs storage benchmarks, in a cluster or on this machine. In the PATH, it also provides the command kubectl
+// storagebench.
 package main
 
 import (
 	"context"
 	"os"
 	"time"
-	_ "time/tzdata" // validate knows the time zones of schedules, also where there are no files of them
+	_ "time/tzdata" // validate needs the time zones of schedules, even without files of them
 
 	"golang.org/x/term"
 
@@ -24,7 +24,7 @@ func main() {
 	os.Exit(app.Main(context.Background(), os.Args[1:]))
 }
 
-// terminal is the size of the standard output if it is a terminal that understands movements of the cursor.
+// terminal is the size of the standard output if it is a terminal with cursor control.
 func terminal() (columns, rows int, is bool) {
 	output := int(os.Stdout.Fd())
 	if !term.IsTerminal(output) || os.Getenv("TERM") == "dumb" {

@@ -53,20 +53,20 @@ func run() error {
 	s.logs.TimeEncoder = zapcore.ISO8601TimeEncoder
 	flag.StringVar(&s.options.RunnerImage, "runner-image", "", "image of the workload pods (required)")
 	flag.StringVar(&s.options.PostgresImage, "postgres-image", "",
-		"image of the workload pods of experiments with the workload postgres; --runner-image by default")
+		"image of the workload pods of experiments with the workload postgres (defaults to --runner-image)")
 	flag.BoolVar(&s.agent, "agent", false,
-		"the agent is installed, and the manager has the rights that targets on pools need; without it such a benchmark is Stalled")
-	flag.Func("namespaces", "namespaces to look after, separated by commas; all by default", func(text string) (err error) {
+		"the agent is installed, and the manager has the permissions for zfs targets; without it, benchmarks with zfs targets are Stalled")
+	flag.Func("namespaces", "comma-separated list of namespaces to watch (defaults to all)", func(text string) (err error) {
 		s.options.Namespaces, err = parseNamespaces(text)
 		return err
 	})
-	flag.BoolVar(&s.clusterReads, "cluster-reads", true, "the manager may read nodes and StorageClasses; without it each benchmark names both")
+	flag.BoolVar(&s.clusterReads, "cluster-reads", true, "the manager may read nodes and StorageClasses; else benchmarks must name both")
 	flag.StringVar(&s.options.LeaseNamespace, "lease-namespace", os.Getenv("POD_NAMESPACE"),
-		"namespace of the Leases by which benchmarks take nodes; the manager's own by default")
-	flag.IntVar(&s.options.Concurrency, "concurrency", 4, "objects that each controller works on at the same time")
-	flag.StringVar(&s.metricsAddress, "metrics-bind-address", ":8443", "address for metrics over HTTPS with authentication; 0 turns them off")
+		"namespace of the node Leases of benchmarks (defaults to the manager's namespace)")
+	flag.IntVar(&s.options.Concurrency, "concurrency", 4, "number of objects that each controller reconciles concurrently")
+	flag.StringVar(&s.metricsAddress, "metrics-bind-address", ":8443", "address for metrics over HTTPS with authentication; 0 disables them")
 	flag.StringVar(&s.probeAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz")
-	flag.BoolVar(&s.leaderElection, "leader-elect", false, "let only one of several managers work")
+	flag.BoolVar(&s.leaderElection, "leader-elect", false, "elect a leader among several managers")
 	bindLimits(&s.options)
 	s.logs.BindFlags(flag.CommandLine)
 	flag.Parse()
@@ -74,16 +74,16 @@ func run() error {
 
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&s.logs)))
 	if s.options.RunnerImage == "" {
-		return errors.New("--runner-image is not set: name the image of the workload pods")
+		return errors.New("--runner-image is not set: set it to the image of the workload pods")
 	}
 	if s.options.LeaseNamespace == "" {
-		return errors.New("--lease-namespace is not set and there is no POD_NAMESPACE: name the manager's own namespace")
+		return errors.New("--lease-namespace is not set and there is no POD_NAMESPACE: set it to the manager's namespace")
 	}
 	if err := s.options.Limits.Validate(); err != nil {
 		return err
 	}
 	if s.options.Timings.TeardownGrace < 0 {
-		return errors.New("--teardown-grace is negative: write 0 to wait for ever")
+		return errors.New("--teardown-grace is negative: write 0 to wait forever")
 	}
 	manager, err := newManager(s)
 	if err != nil {
@@ -95,7 +95,7 @@ func run() error {
 	return manager.Start(ctrl.SetupSignalHandler())
 }
 
-// parseNamespaces takes names separated by commas.
+// parseNamespaces parses a comma-separated list of names.
 func parseNamespaces(text string) ([]string, error) {
 	names := strings.Split(text, ",")
 	for _, name := range names {
@@ -106,28 +106,28 @@ func parseNamespaces(text string) ([]string, error) {
 	return names, nil
 }
 
-// bindLimits are the flags by which the cluster's admin bounds what a benchmark may ask for.
+// bindLimits defines the flags with which the admin limits what a benchmark may request.
 func bindLimits(options *controllers.Options) {
 	options.Limits = experiment.DefaultLimits()
 	limits := &options.Limits
 	flag.DurationVar(&limits.MaxHold, "max-hold", limits.MaxHold,
-		"how long a benchmark may hold its nodes, and the longest deadline that it may ask for; 0 is no limit")
+		"how long a benchmark may hold its nodes, and the longest deadline that it may request; 0 means no limit")
 	flag.DurationVar(&limits.MaxStartDeadline, "max-start-deadline", limits.MaxStartDeadline,
-		"the longest startDeadline that a phase may ask for; 0 is no limit")
+		"the longest startDeadline that a phase may request; 0 means no limit")
 	flag.DurationVar(&options.Timings.TeardownGrace, "teardown-grace", options.Timings.TeardownGrace,
-		"how long a teardown that makes no progress holds the node, when no pod of the run is at work any more; 0 is for ever")
+		"how long a teardown without progress holds the node after the last pod of the run has stopped; 0 means forever")
 	flag.IntVar(&limits.NodesPerNamespace, "nodes-per-namespace", limits.NodesPerNamespace,
-		"nodes that the benchmarks of a namespace may hold and wait for at the same time; 0 is no limit")
+		"nodes that the benchmarks of a namespace may hold and wait for at the same time; 0 means no limit")
 	flag.IntVar(&limits.LinePerNamespace, "line-per-namespace", limits.LinePerNamespace,
-		"benchmarks of a namespace that may hold nodes or stand in line at the same time; 0 is no limit")
-	flag.Func("priority-classes", "PriorityClasses that workload pods may name, with commas between them; none by default",
+		"benchmarks of a namespace that may hold nodes or be queued at the same time; 0 means no limit")
+	flag.Func("priority-classes", "comma-separated list of PriorityClasses that workload pods may use (defaults to none)",
 		words(&limits.PriorityClasses))
 	flag.Func("toleration-keys",
-		"keys of taints that workload pods may tolerate, with commas between them, a '*' at the end for all that begin so; "+
-			"by default all but those of Kubernetes itself", words(&limits.TolerationKeys))
+		"comma-separated list of taint keys that workload pods may tolerate; a trailing '*' matches a prefix "+
+			"(defaults to all except those of Kubernetes itself)", words(&limits.TolerationKeys))
 }
 
-// words reads a list with commas.
+// words parses a comma-separated list.
 func words(list *[]string) func(string) error {
 	return func(text string) error {
 		for _, word := range strings.Split(text, ",") {
@@ -150,7 +150,7 @@ func newManager(s settings) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	// An API server that is away for half a minute must not cost the lead: the next manager would only wait as well.
+	// An API server that is unavailable for half a minute must not cost the leadership: the next manager would only wait as well.
 	lease, renew, retry := time.Minute, 45*time.Second, 5*time.Second
 	manager, err := ctrl.NewManager(controllers.ClientConfig(config), ctrl.Options{
 		Scheme: scheme,
@@ -158,7 +158,7 @@ func newManager(s settings) (ctrl.Manager, error) {
 		Metrics: metricsserver.Options{
 			BindAddress: s.metricsAddress, SecureServing: true,
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
-			// HTTP/2 has a history of cheap denial of service, and a scraper does not need it.
+			// HTTP/2 has a history of cheap denial-of-service attacks, and a scraper does not need it.
 			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 		},
 		HealthProbeBindAddress:        s.probeAddress,

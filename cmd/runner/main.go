@@ -1,7 +1,7 @@
 //go:build linux
 
-// The runner executes one phase of a storage benchmark: the one that its pod was made for, or by hand that of a file. It prints
-// progress, the result document and a receipt for it; docs/reference/runner.md has the formats and the exit codes.
+// The runner executes one phase of a storage benchmark: the phase of its pod, or one from a file. It prints progress, the result
+// document and a receipt for it; docs/reference/runner.md describes the formats and the exit codes.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-// maxRequestBytes is far more than a request with the longest job file takes.
+// maxRequestBytes is far more than a request with the longest job file needs.
 const maxRequestBytes = 1 << 20
 
 func main() { os.Exit(run()) }

@@ -74,7 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, nil
 }
 
-// gone says that the object has been let go or deleted: there is no status left to write.
+// gone says that the object has been released or deleted: there is no status left to write.
 func gone(decision experiment.Decision) bool {
 	for _, action := range decision.Actions {
 		if action.Kind == experiment.RemoveBenchmarkFinalizer || action.Kind == experiment.DeleteBenchmark {

@@ -23,7 +23,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// observeHistory notices a namesake of somebody else's, which the cache does not hold.
+// observeHistory detects a ConfigMap of that name of another owner, which the cache does not hold.
 func (r *Reconciler) observeHistory(ctx context.Context, observed *observation) error {
 	if observed.History.Exists || len(experiment.Foldable(observed.State)) == 0 {
 		return nil
@@ -60,13 +60,12 @@ func (r *Reconciler) historyBefore(ctx context.Context, observed *observation) (
 	}
 	series, err := history.Decode([]byte(stored.Data[history.Key]))
 	if err != nil {
-		return nil, nil //nolint:nilerr // somebody has edited it: it is recreated from the results that are kept
+		return nil, nil //nolint:nilerr // it was edited: it is recreated from the retained results
 	}
 	return series, nil
 }
 
-// writeHistory folds the stored results into the history. One that somebody has deleted or edited is recreated from the results that are
-// kept.
+// writeHistory merges the stored results into the history. A deleted or edited history is recreated from the retained results.
 func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) error {
 	benchmark := observed.Benchmark
 	existing, err := r.liveHistory(ctx, benchmark)
@@ -115,7 +114,7 @@ func (r *Reconciler) fold(ctx context.Context, benchmark *v1alpha1.StorageBenchm
 	}
 	experiment, err := decodeResults(&document)
 	if err != nil || !metav1.IsControlledBy(&document, benchmark) {
-		return nil //nolint:nilerr // somebody has edited them: there is nothing to keep
+		return nil //nolint:nilerr // they were edited: there is nothing to keep
 	}
 	if point, complete := history.PointOf(experiment, map[string]string{"spec": document.Annotations[v1alpha1.AnnotationQuestion]}); complete {
 		series.Append(point)

@@ -48,7 +48,7 @@ func keptPool(pool *v1alpha1.BenchmarkPool) experiment.KeptPool {
 	case ready == nil:
 		kept.Problem = "its agent has not looked at it"
 	case pool.Generation > 1:
-		kept.Message, kept.Problem = ready.Message, "somebody has changed its spec"
+		kept.Message, kept.Problem = ready.Message, "its spec was changed"
 	default:
 		kept.Message = ready.Message
 		if ready.Status != metav1.ConditionTrue {

@@ -67,8 +67,8 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 	return observed, nil
 }
 
-// ofBenchmark says whether a run is the benchmark's. One without an owner was orphaned ('kubectl delete --cascade=orphan') and is at work
-// all the same; nobody in the namespace may make runs or change their labels.
+// ofBenchmark says whether a run belongs to the benchmark. A run without an owner was orphaned ('kubectl delete --cascade=orphan')
+// and still runs; tenants may not create runs or change their labels.
 func ofBenchmark(run, benchmark client.Object) bool {
 	return metav1.IsControlledBy(run, benchmark) || metav1.GetControllerOf(run) == nil &&
 		run.GetLabels()[v1alpha1.LabelBenchmarkUID] == string(benchmark.GetUID())
@@ -233,8 +233,8 @@ func (r *Reconciler) abandoned(ctx context.Context, lease *experiment.LeaseState
 	if slices.ContainsFunc(left.Items, func(run v1alpha1.BenchmarkRun) bool { return !runs.Resting(&run) }) {
 		return true, false, nil
 	}
-	// A run goes after its pods. Should somebody have taken its finalizer, they are waited for, but no longer than any benchmark is: whoever
-	// may make pods may also label them.
+	// A run goes after its pods. If its finalizer was removed, the pods are waited for, but no longer than for any benchmark:
+	// whoever may create pods may also label them.
 	if held := r.Clock.Now().Sub(lease.Since); r.Limits.MaxHold > 0 && held >= r.Limits.MaxHold {
 		return true, true, nil
 	}
@@ -294,8 +294,8 @@ func (r *Reconciler) observeResults(ctx context.Context, observed *observation) 
 	return nil
 }
 
-// readBack reads the results of the current experiment if the status does not speak of them yet, and notices a
-// namesake of somebody else's.
+// readBack reads the results of the current experiment if the status does not contain them yet, and detects a ConfigMap of another
+// owner.
 func (r *Reconciler) readBack(ctx context.Context, observed *observation) error {
 	benchmark, name := observed.Benchmark, naming.ResultsName(observed.Benchmark.Name, observed.Experiment)
 	at := slices.IndexFunc(observed.Results, func(stored experiment.StoredExperiment) bool { return stored.ConfigMap == name })
@@ -319,7 +319,7 @@ func (r *Reconciler) readBack(ctx context.Context, observed *observation) error 
 	case at < 0: // the cache will know it soon
 		return nil
 	}
-	observed.Results[at].Fingerprint = "" // unreadable: somebody has edited them, they are written again
+	observed.Results[at].Fingerprint = "" // unreadable: they were edited and are rewritten
 	if experiment, err := decodeResults(&stored); err == nil {
 		observed.written = experiment
 		observed.Results[at].Fingerprint = stored.Annotations[v1alpha1.AnnotationFingerprint]

@@ -15,7 +15,7 @@ const (
 	lookPatience = 30 * time.Second
 	// A look at all of a disk's contents, and what wipes it, may take so many times as long: the disk has answered right before.
 	contentsPatience, wipePatience = 4, 10
-	// hangingLooks bounds the looks that hang: each is a thread that the kernel does not let go.
+	// hangingLooks limits the hanging checks: each is a thread stuck in the kernel.
 	hangingLooks = 256
 )
 

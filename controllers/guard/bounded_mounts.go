@@ -30,7 +30,7 @@ func (b *Bounded) OpenDataset(dataset string, readOnly bool) (*os.Root, error) {
 		select {
 		case <-givenUp:
 			if root != nil {
-				_ = root.Close() // nobody has it
+				_ = root.Close() // the caller has gone
 			}
 			return nil, err
 		default:

@@ -19,7 +19,7 @@ import (
 
 const silentDisk, sameDisk, goodDisk = "/dev/disk/by-id/silent", "/dev/disk/by-path/silent", "/dev/disk/by-id/good"
 
-// stubborn are disks some of which never answer, until they are told to.
+// stubborn are disks, some of them silent, until a test lets them.
 type stubborn struct {
 	Disks
 	mutex sync.Mutex
@@ -215,7 +215,7 @@ func TestEveryLookIsBounded(t *testing.T) {
 	}
 }
 
-// TestAWipeThatWasGivenUpWritesNothing: by the time that the disk answers it may be somebody else's.
+// TestAWipeThatWasGivenUpWritesNothing: by the time that the disk answers it may belong to others.
 func TestAWipeThatWasGivenUpWritesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	disks, b := bounded("Wipe " + goodDisk)

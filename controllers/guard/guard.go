@@ -63,8 +63,8 @@ func Prove(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, 
 	return nil
 }
 
-// Vacate unmounts what the agent itself has mounted of the pool, and proves then that nobody uses the pool and that it is ours: an
-// export or destroy that fails has unmounted everything by then.
+// Vacate unmounts the agent's own mounts of the pool, and then proves that the pool is unused and ours: an export or destroy that
+// fails has unmounted everything by then.
 func Vacate(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string) error {
 	if err := unmountOwn(ctx, host, disks, pool, guid); err != nil {
 		return err
@@ -101,7 +101,7 @@ func unmountOwn(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alph
 	return unmounted(disks, pool, own)
 }
 
-// Unused makes sure that nobody uses a pool, or a dataset and those below it. Mount points of the agent's own may be left out.
+// Unused checks that a pool, or a dataset and its children, are unused. Mount points of the agent's own may be ignored.
 func Unused(disks Disks, name string, own ...string) error {
 	users, err := disks.PoolUsers(name, own...)
 	if err != nil {
@@ -119,7 +119,7 @@ func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, co
 	var checked []device.Disk
 	for _, disk := range taken {
 		wish := device.Wish{Path: disk.Path, MinBytes: minBytes(template), Reuse: disk.Reuse, Right: disk.Right}
-		prepare := disks.Check // somebody may have begun to use it since it was looked at
+		prepare := disks.Check // it may have been used since the check
 		if disk.Reuse != "" {
 			prepare = disks.Wipe
 		}

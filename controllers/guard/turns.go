@@ -14,12 +14,11 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// turnPatience is how long a turn is waited for, counted from when its holder took it. Nobody waits for a holder that is stuck.
+// turnPatience is how long a turn is waited for, counted from when its holder took it. A stuck holder is not waited for.
 const turnPatience = 15 * time.Second
 
-// Turns let one at a time look at a pool and change it. A turn is for a set of names: those of pools and of disks. Two that have a name in
-// common never have their turns at the same time. All names of a turn are taken at once or none, so that nobody waits for anybody in a
-// ring.
+// Turns serialize the checks and changes of a pool. A turn covers a set of names: those of pools and of disks. Two turns with a
+// common name never overlap. All names of a turn are taken atomically, which rules out deadlocks.
 type Turns struct {
 	// Patience instead of turnPatience.
 	Patience time.Duration
@@ -158,7 +157,7 @@ func TurnNames(disks Disks, further []string, objects ...*v1alpha1.BenchmarkPool
 	return slices.Compact(names)
 }
 
-// Busy says whether an error is that of a turn which somebody else has.
+// Busy says whether an error means that another holder has the turn.
 func Busy(err error) bool {
 	_, busy := err.(*BusyError) //nolint:errorlint // Take never wraps it
 	return busy

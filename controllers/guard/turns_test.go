@@ -81,7 +81,7 @@ func TestAStuckTurnIsNotWaitedFor(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	begun := time.Now()
-	for range 1000 { // it has been held for longer than anybody waits
+	for range 1000 { // it has been held for longer than any caller waits
 		if _, _, err := turns.Take(t.Context(), "BenchmarkPool b", "pool a"); !Busy(err) {
 			t.Fatal(err)
 		}

@@ -1,5 +1,6 @@
-// Package lostnode speaks for BenchmarkPools and PoolOperations whose node has no agent any more. The agent alone ends them, so
-// an object whose node is gone would wait for ever: here it says what is left behind and where, and lets go when it is told to.
+// Package lostnode acts for BenchmarkPools and PoolOperations whose node has no agent any more. Only the agent finalizes them, so
+// an object whose node is gone would wait forever: this package reports what is left behind and where, and releases the object on
+// request.
 package lostnode
 
 import (
@@ -94,7 +95,7 @@ func labelled(node client.Object) bool { return node.GetLabels()[v1alpha1.LabelL
 // letGo removes the finalizer from the version that was seen.
 func (r reconciler) letGo(ctx context.Context, object client.Object, orphan orphan) error {
 	if err := write.Finalizer(ctx, r.Client, object, controllerutil.RemoveFinalizer); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("let go of %s %s: %w", r.kind.name, object.GetName(), err))
+		return client.IgnoreNotFound(fmt.Errorf("release %s %s: %w", r.kind.name, object.GetName(), err))
 	}
 	r.Recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "Release", "%s", orphan.left)
 	return nil

@@ -168,7 +168,7 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State) e
 	return nil
 }
 
-// destroyDataset destroys the very dataset that was meant when the operation began, if nobody uses it.
+// destroyDataset destroys exactly the dataset recorded at the start of the operation, if it is unused.
 func (r *Reconciler) destroyDataset(ctx context.Context, state operations.State) error {
 	name := state.Source.Name
 	if err := r.prove(ctx, state); err != nil {

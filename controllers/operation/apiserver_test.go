@@ -135,7 +135,7 @@ func TestOnAnAPIServer(t *testing.T) {
 		g.Expect(server.Patch(t.Context(), &v1alpha1.PoolOperation{ObjectMeta: metav1.ObjectMeta{Name: name}}, patch)).To(gomega.Succeed())
 		outcome(name, "Succeeded")
 	}
-	// What is let go can be deleted at once.
+	// A released object can be deleted at once.
 	g.Expect(server.DeleteAllOf(t.Context(), &v1alpha1.PoolOperation{})).To(gomega.Succeed())
 	g.Eventually(func(g gomega.Gomega) {
 		var left v1alpha1.PoolOperationList

@@ -149,7 +149,7 @@ func (c *copying) discardHalf(folder string) error {
 	return nil
 }
 
-// taken refuses what somebody else has put where a file belongs: it is not overwritten.
+// taken refuses to overwrite a file of others at the target path.
 func (c *copying) taken(path string) error {
 	return fmt.Errorf("%s is in dataset %s already and is not a copy of the original as that is now; it is left as it is: copy what is at "+
 		"rest, to an empty dataset: %w",
@@ -219,7 +219,7 @@ func (c *copying) write(ctx context.Context, path string, source io.Reader, orig
 	return errors.Join(err, target.Close())
 }
 
-// publish gives a file its name, which nobody else's file may have.
+// publish gives a file its name, and never replaces a file of others.
 func (c *copying) publish(half, path string) error {
 	folder, err := c.to.Open(filepath.Dir(path))
 	if err != nil {

@@ -103,7 +103,7 @@ func noHalves(t *testing.T, w *world) {
 	}
 }
 
-// TestACopyOverwritesNothing that somebody has put into the target since the operation began.
+// TestACopyOverwritesNothing that others have put into the target since the operation began.
 func TestACopyOverwritesNothing(t *testing.T) {
 	for name, put := range map[string]func(t *testing.T, w *world){
 		"large": func(t *testing.T, w *world) { w.node.write(t, "/mnt/copy/large", "theirs") },

@@ -133,8 +133,8 @@ func (j *jobs) stop(operation types.UID) {
 	}
 }
 
-// dropPatience is how long a job may take to end. One that hangs in the kernel is left behind: its context has ended, so that it does
-// nothing more when the kernel lets go of it.
+// dropPatience is how long a job may take to end. One that hangs in the kernel is left behind: its context has ended, so it does
+// nothing more when the kernel returns.
 const dropPatience = 30 * time.Second
 
 // drop ends the job of an operation and forgets it.

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
-// untilCancelled works until somebody ends it.
+// untilCancelled works until it is ended.
 var untilCancelled = work{do: func(ctx context.Context, j *job) (operations.Result, error) {
 	j.report(v1alpha1.OperationProgress{DoneBytes: 7})
 	<-ctx.Done()

@@ -32,8 +32,8 @@ func (r *Reconciler) mountOf(dataset string) (mountinfo.Mount, error) {
 	return mountinfo.Mount{}, nil
 }
 
-// open opens a dataset, wherever it is mounted or not, in a mount that nobody else sees: nothing outside of it is reached through what is
-// returned, and nothing is left when that is closed.
+// open opens a dataset, mounted or not, in a private mount: nothing outside of it is reachable through the result, and nothing
+// remains after closing it.
 func (r *Reconciler) open(dataset string, readOnly bool) (*os.Root, error) {
 	return r.Disks.OpenDataset(dataset, readOnly)
 }

@@ -335,7 +335,7 @@ func (n *fakeNode) Verify(device.Disk) error { return nil }
 
 // Wipe is not for these tests.
 func (n *fakeNode) Wipe(wish device.Wish) (device.Disk, error) {
-	return device.Disk{}, fmt.Errorf("nobody gave up the contents of %s", wish.Path)
+	return device.Disk{}, fmt.Errorf("the contents of %s were not given up", wish.Path)
 }
 
 // PoolUsers are those set by the test.

@@ -52,7 +52,7 @@ func TestAnOperationIsReleased(t *testing.T) {
 			}
 			if message := w.get("op").Status.Conditions[0].Message; !strings.Contains(message,
 				"kubectl annotate pooloperation op storagebench.dev/release-pool=node-a") {
-				t.Errorf("it does not say how to let go: %q", message)
+				t.Errorf("it does not say how to release it: %q", message)
 			}
 			release("node-a")
 			if _, err := w.turn("op"); err != nil || w.get("op") != nil {

@@ -94,7 +94,7 @@ func TestSnapshotsOfOthersStay(t *testing.T) {
 	w.node.pools[0].datasets = append(w.node.pools[0].datasets, w.node.dataset("bench0/data@storagebench-12345678-9", "snapshot"))
 	expect(t, w.settle("op"), "Succeeded", v1alpha1.ReasonSucceeded)
 	if w.node.pools[0].find("bench0/data@storagebench-12345678-9") == nil {
-		t.Error("somebody else's snapshot was destroyed")
+		t.Error("another user's snapshot was destroyed")
 	}
 }
 

@@ -42,8 +42,8 @@ func (h halfReceive) is(snapshot operations.Object) bool {
 	return h.token != "" && snapshot.Exists && snapshot.GUID == h.GUID
 }
 
-// begunBy says whether the operation began it: it is half of one of its snapshots. Of one that somebody has destroyed since, the name
-// tells, in a target that is marked as the operation's.
+// begunBy says whether the operation started it: it is half of one of its snapshots. If that snapshot was destroyed since, the name
+// identifies it, in a target with the operation's mark.
 func (h halfReceive) begunBy(state operations.State, mine []zfs.Dataset) bool {
 	if h.token == "" {
 		return false

@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestHalvesOfOthersStay: somebody began a receive in the target when this operation had a snapshot of its own, but had not sent it. It
+// TestHalvesOfOthersStay: another user began a receive in the target when this operation had a snapshot of its own, but had not sent it. It
 // is neither gone on with nor thrown away.
 func TestHalvesOfOthersStay(t *testing.T) {
 	const snapshot, mark = "@storagebench-12345678-0", "12345678-op"
@@ -34,7 +34,7 @@ func TestHalvesOfOthersStay(t *testing.T) {
 			operation := w.settle("op")
 			expect(t, operation, "Failed", v1alpha1.ReasonActionFailed)
 			if left := w.node.pools[1].find("bench1/received"); left == nil || left.token != strangersToken {
-				t.Errorf("somebody else's half is %+v", left)
+				t.Errorf("another user's half is %+v", left)
 			}
 			if w.node.count("zfs receive") > 0 || w.node.count("zfs send") > 0 {
 				t.Errorf("commands %q", w.node.commands)

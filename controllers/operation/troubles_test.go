@@ -163,7 +163,7 @@ func TestRefusals(t *testing.T) {
 		prepare func(*world)
 		reason  string
 	}{
-		"snapshot of somebody else": {"snapshot", func(w *world) {
+		"snapshot of another user": {"snapshot", func(w *world) {
 			w.node.pools[0].datasets = append(w.node.pools[0].datasets, w.node.dataset("bench0/data@s", "snapshot"))
 		}, v1alpha1.ReasonSnapshotExists},
 		"no dataset":  {"snapshot", func(w *world) { w.node.pools[0].datasets = w.node.pools[0].datasets[:1] }, v1alpha1.ReasonDatasetNotFound},
@@ -307,7 +307,7 @@ type laggingClient struct{ client.Client }
 
 func (laggingClient) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// TestALaggingCacheLetsNothingBegin has another operation at work of which the cache knows nothing yet.
+// TestALaggingCacheLetsNothingBegin has another operation running that is not in the cache yet.
 func TestALaggingCacheLetsNothingBegin(t *testing.T) {
 	other := wanted("other", acts()["trim"].action)
 	other.Status.StartedAt = &metav1.Time{Time: time.Unix(1_800_000_000, 0)}

@@ -22,7 +22,7 @@ import (
 const (
 	// workers look at that many operations of a node beside each other, so that one that waits for a disk does not keep the others waiting.
 	workers = 8
-	// busyRecheck is when a turn that somebody else has is tried again: no watch tells that it ends.
+	// busyRecheck is when a busy turn is retried: no watch reports its end.
 	busyRecheck = 5 * time.Second
 	// parametersTurn is the turn of those that set a module parameter: it holds for all pools.
 	parametersTurn = "module parameters"

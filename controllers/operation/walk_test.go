@@ -44,7 +44,7 @@ func openRoot(t *testing.T, folder string) *os.Root {
 	return root
 }
 
-// manyNames fills a folder with names of 255 bytes, of which many share a file: that is quick, and costs a tenant nothing.
+// manyNames fills a folder with names of 255 bytes, many with the same content file: that is quick, and costs a tenant nothing.
 func manyNames(t *testing.T, folder string, count int) {
 	t.Helper()
 	const linksOfAFile = 10_000 // file systems have a limit

@@ -107,8 +107,8 @@ func (w *window) progress(elapsed time.Duration) v1alpha1.OperationProgress {
 	return v1alpha1.OperationProgress{Percent: percent(int64(elapsed), int64(w.longest)), Message: message}
 }
 
-// sample looks once. Between the first and the last look, the pool must stay the same. A look that took so long that nobody knows when the
-// counters were read is left out, unless the window begins or ends with it.
+// sample takes one sample. From the first to the last, the pool must stay the same. A sample that took so long that its time is
+// uncertain is dropped, unless it is the first or last of the window.
 func (w *window) sample(ctx context.Context, wanted bool) error {
 	var sample poolseries.Sample
 	took, err := w.count(ctx, &sample)

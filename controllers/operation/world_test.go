@@ -165,7 +165,7 @@ func (w *world) get(name string) *v1alpha1.PoolOperation {
 	return &operation
 }
 
-// settle reconciles, lets time pass and starts the agent again when it has died, until the operation has ended and been let go.
+// settle reconciles, lets time pass and starts the agent again when it has died, until the operation has ended and lost its finalizer.
 func (w *world) settle(name string) *v1alpha1.PoolOperation {
 	w.t.Helper()
 	for range 400 {

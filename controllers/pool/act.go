@@ -61,8 +61,8 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []pools.A
 	return nil
 }
 
-// letGo removes the folders that the pool's datasets were mounted on, and the finalizer. A folder that stays is empty or somebody
-// else's, and no reason to keep the object. Those of a pool that stays are left as they are, like the pool.
+// letGo removes the mount point folders of the pool's datasets, and the finalizer. A folder that stays is empty or belongs to
+// others, and no reason to keep the object. The folders of a retained pool stay, like the pool.
 func (r *Reconciler) letGo(ctx context.Context, state *observed) error {
 	points := naming.MountPoints(state.Pool)
 	if state.Live != nil || !pools.Destroys(state.Pool) {
@@ -218,7 +218,7 @@ func (r *Reconciler) mountDataset(ctx context.Context, pool *v1alpha1.BenchmarkP
 	return fmt.Errorf("dataset %s is none of the object's", action.Dataset.Name)
 }
 
-// unmountDataset unmounts what is mounted where it must not be, unless somebody uses it.
+// unmountDataset unmounts a dataset from a wrong place, unless it is in use.
 func (r *Reconciler) unmountDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action pools.Action) error {
 	if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
 		return err
@@ -273,8 +273,8 @@ func (r *Reconciler) condemned(ctx context.Context, pool *v1alpha1.BenchmarkPool
 	return nil
 }
 
-// nothingNew makes sure that a pool has no dataset or snapshot that the planner has not seen: it would go with the pool, and may be
-// somebody's volume. The next turn sees it.
+// nothingNew checks that a pool has no dataset or snapshot that the planner has not seen: it would be destroyed with the pool, and
+// may be a user's volume. The next turn sees it.
 func (r *Reconciler) nothingNew(ctx context.Context, live *pools.LivePool) error {
 	now, err := r.ZFS.Datasets(ctx, live.Name)
 	if err != nil {
@@ -290,7 +290,7 @@ func (r *Reconciler) nothingNew(ctx context.Context, live *pools.LivePool) error
 	}
 	for _, dataset := range now {
 		if !known[object{dataset.Name, dataset.GUID}] && !known[object{name: dataset.Name}] {
-			return fmt.Errorf("pool %s is not destroyed: somebody has just made %s on it", live.Name, dataset.Name)
+			return fmt.Errorf("pool %s is not destroyed: %s was just created on it", live.Name, dataset.Name)
 		}
 	}
 	return nil

@@ -50,6 +50,6 @@ func TestOthersCacheIsLeft(t *testing.T) {
 		told = strings.Contains(<-w.events, "its labels are left") || told
 	}
 	if !told {
-		t.Error("nobody was told of the label that is left")
+		t.Error("the remaining label was not reported")
 	}
 }

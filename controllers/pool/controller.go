@@ -115,8 +115,8 @@ func released(decision pools.Decision) bool {
 	return slices.ContainsFunc(decision.Actions, func(action pools.Action) bool { return action.Kind == pools.RemovePoolFinalizer })
 }
 
-// failed is the decision after its action has failed. What ZFS or the agent refuses stays refused until somebody changes
-// something; the rest may pass.
+// failed is the decision after a failed action. What ZFS or the agent refuses stays refused until a user changes something; other
+// errors may pass.
 func failed(decision pools.Decision, err error) pools.Decision {
 	decision.Phase, decision.Reason = pools.PoolProgressing, v1alpha1.ReasonActionFailed
 	for _, refusal := range []error{guard.ErrNotOurs, zfs.Invalid, zfs.Unsupported, zfs.DeviceInUse, zfs.DeviceTooSmall, zfs.OtherHost,

@@ -132,7 +132,7 @@ func (w *world) expectReady(pool *v1alpha1.BenchmarkPool, reason string) {
 	}
 }
 
-// foreign is a pool that nobody may touch.
+// foreign is a pool that must not be touched.
 func foreign(name string) *fakePool {
 	return &fakePool{name: name, guid: "1", imported: true, properties: map[string]string{}, mirror: [][]string{{diskC, diskD}},
 		datasets: map[string]map[string]string{name: {"storagebench.dev:name": name}}, labels: map[string]bool{diskC: true, diskD: true}}
@@ -179,7 +179,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestReportedDataset: of a dataset that somebody else made, what it has of the properties that were asked for is told, once it is there.
+// TestReportedDataset: the requested properties of a dataset of another component are reported, once it exists.
 func TestReportedDataset(t *testing.T) {
 	pool := wanted("bench0")
 	pool.Annotations = map[string]string{v1alpha1.AnnotationReport: "parent/pvc-1"}
@@ -204,7 +204,7 @@ func TestReportedDataset(t *testing.T) {
 	w.delete(pool)
 	if left := w.settle("bench0"); left == nil || meta.FindStatusCondition(left.Status.Conditions,
 		"Ready").Reason != v1alpha1.ReasonPoolDatasetsRemain {
-		t.Errorf("the pool went with somebody's dataset on it: %+v", left)
+		t.Errorf("the pool went with a user's dataset on it: %+v", left)
 	}
 }
 
@@ -315,7 +315,7 @@ func TestOwnershipIsReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(w.node.commands)
-	// Between the look and the act, somebody puts another pool in its place.
+	// Between the look and the act, another pool takes its place.
 	w.node.pools[0].datasets["bench0"][naming.PropertyUID] = "uid-other"
 	for _, action := range []pools.Action{
 		{Kind: pools.DestroyPool, GUID: "700"}, {Kind: pools.ReimportPool, GUID: "700"},

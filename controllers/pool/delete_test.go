@@ -56,7 +56,7 @@ func TestAUsedPoolIsNotDestroyed(t *testing.T) {
 	}
 }
 
-// TestWhatIsMadeMeanwhileStays: between the look and the act somebody makes a volume on the pool, or another in the place of one that was
+// TestWhatIsMadeMeanwhileStays: between check and action a user creates a volume on the pool, or another in the place of one that was
 // seen.
 func TestWhatIsMadeMeanwhileStays(t *testing.T) {
 	for name, test := range map[string]struct {

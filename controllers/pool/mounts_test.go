@@ -58,14 +58,14 @@ func TestMountsElsewhereAreUndone(t *testing.T) {
 	}
 	w.node.elsewhere = false
 	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
-	w.node.set("/var/lib/storagebench/volumes/bench0/parent", "sealed") // somebody removed the folder for pods
+	w.node.set("/var/lib/storagebench/volumes/bench0/parent", "sealed") // the folder for pods was removed
 	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
 	if w.node.made["/var/lib/storagebench/volumes/bench0/parent"] != "ready" {
 		t.Error("the folder for pods is not made again")
 	}
 }
 
-// TestNestedMountsAreUnmounted, also while somebody uses the pool: the kubelet cannot let go of the volume before.
+// TestNestedMountsAreUnmounted, also while the pool is in use: the kubelet cannot unmount the volume before.
 func TestNestedMountsAreUnmounted(t *testing.T) {
 	for name, deleting := range map[string]bool{"a live pool": false, "one that goes": true} {
 		w := newWorld(t, wanted("bench0"))

@@ -130,7 +130,7 @@ func TestResetOfAUsedDataset(t *testing.T) {
 	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
 }
 
-// TestDatasetIsProvenLast: between the look and the act somebody changes something; and what is destroyed was proven by the commands
+// TestDatasetIsProvenLast: something changes between the check and the action; and what is destroyed was proven by the commands
 // before.
 func TestDatasetIsProvenLast(t *testing.T) {
 	w := newWorld(t, kept(v1alpha1.ResetDataset))

@@ -19,12 +19,12 @@ const (
 	maxWarnings   = 8
 )
 
-// Properties that matter for numbers even if nobody asked for them.
+// Properties that are relevant for measurements even if they were not requested.
 var (
 	poolMatters = []string{"ashift", "autotrim", "multihost"}
 	rootMatters = []string{"recordsize", "compression", "checksum", "logbias", "sync", "primarycache", "secondarycache", "atime", "copies",
 		"dedup", "redundant_metadata", "encryption"}
-	// limits of a dataset that somebody else made: they are not inherited.
+	// limits of a dataset of another component: they are not inherited.
 	limits = []string{"quota", "refquota", "reservation", "refreservation", "volsize", "volblocksize"}
 )
 
@@ -120,8 +120,8 @@ func ashift(known map[string]string, name string) int32 {
 	return int32(number)
 }
 
-// effective are the properties that were asked for, then those that matter anyway. Of a dataset that somebody else made, they are
-// those that were asked for anywhere, for it may inherit them.
+// effective are the requested properties, followed by other relevant ones. For a dataset of another component, they are those
+// requested for any dataset, because it may inherit them.
 func effective(state observed) []v1alpha1.EffectiveProperty {
 	asked := pools.WantedSettings(state.Pool)
 	wanted := slices.Concat(naming.RunMarks(state.Pool), asked)

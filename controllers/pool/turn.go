@@ -31,7 +31,7 @@ import (
 const (
 	// workers reconcile that many pools of a node beside each other, so that one that waits for a disk does not keep the others waiting.
 	workers = 8
-	// busyRecheck is when a turn that somebody else has is tried again: no watch tells that it ends.
+	// busyRecheck is when a busy turn is retried: no watch reports its end.
 	busyRecheck = 5 * time.Second
 	// silentRecheck is when a disk that does not answer is asked again.
 	silentRecheck = time.Minute
@@ -138,8 +138,8 @@ func (r *Reconciler) importOptions(state *observed, guid string) (zfs.ImportOpti
 	return zfs.ImportOptions{GUID: guid, Pool: naming.PoolName(state.Pool), Devices: devices}, guard.Answering(r.Disks, devices)
 }
 
-// release lets go of a pool that stays behind, because of its policy or because a person released it. It takes no turn, looks at no disk
-// and runs no command: what it is for is that one of these hangs. Folders that the pool was mounted on stay too.
+// release finalizes an object whose pool stays behind, because of its policy or because a user released it. It takes no turn,
+// checks no disk and runs no command: it exists for cases where one of these hangs. Mount point folders of the pool stay too.
 func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
 	if !controllerutil.ContainsFinalizer(pool, v1alpha1.FinalizerTeardown) {
 		return nil
@@ -152,7 +152,7 @@ func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	return nil
 }
 
-// mayRelease says whether an object on this node is to be let go.
+// mayRelease says whether an object on this node is to be released.
 func (r *Reconciler) mayRelease(pool *v1alpha1.BenchmarkPool) bool {
 	return pool.Spec.NodeName == r.NodeName && !pool.DeletionTimestamp.IsZero() && pools.LetsGo(pool)
 }

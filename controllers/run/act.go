@@ -38,8 +38,8 @@ const (
 	annotationMessage = "storagebench.dev/message"
 )
 
-// act carries out the decision and notes in state what it has made. Objects are created, never applied: applying would
-// adopt a namesake of somebody else's, and what is ours is deleted one day.
+// act carries out the decision and records in state what it has created. Objects are created, never applied: applying would adopt
+// an object of another owner with the same name, and our objects are deleted one day.
 func (r *Reconciler) act(ctx context.Context, state *runs.State, actions []runs.Action) error {
 	for _, action := range actions {
 		var err error

@@ -209,7 +209,7 @@ func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOp
 func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperation) {
 	invalid := func(message string) {
 		if document.Outcome == results.OutcomeValid {
-			document.Outcome, document.Reason, document.Message = results.OutcomeInvalid, v1alpha1.ReasonOperationNotBeside, message
+			document.Outcome, document.Reason, document.Message = results.OutcomeInvalid, v1alpha1.ReasonOperationDidNotOverlap, message
 		}
 	}
 	if operation == nil {

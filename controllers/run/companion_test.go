@@ -75,7 +75,7 @@ func TestJoined(t *testing.T) {
 			t.Fatal(err)
 		}
 		if document.Outcome != test.outcome ||
-			(test.outcome == results.OutcomeInvalid) != (document.Reason == v1alpha1.ReasonOperationNotBeside) ||
+			(test.outcome == results.OutcomeInvalid) != (document.Reason == v1alpha1.ReasonOperationDidNotOverlap) ||
 			!strings.Contains(strings.Join(document.Omitted, "\n"), test.says) || (observed != nil) != test.kept {
 			t.Errorf("%s: %+v", name, document)
 		}
@@ -95,7 +95,7 @@ func TestJoined(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatLastsHasAPart: of a snapshot no part of the measured time is told, which 0 would be.
+// TestOnlyWhatLastsHasAPart: a snapshot has no share of the measured time, not a share of 0.
 func TestOnlyWhatLastsHasAPart(t *testing.T) {
 	began := time.Unix(1000, 0).UTC()
 	for name, c := range map[string]struct {

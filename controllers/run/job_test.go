@@ -119,7 +119,7 @@ func TestBuildJob(t *testing.T) {
 	}
 }
 
-// TestJobOnPools: each phase gets the volume that it names, and is told what has to be there.
+// TestJobOnPools: each phase gets the volume that it names, and what has to be on it.
 func TestJobOnPools(t *testing.T) {
 	run := testRun("Filesystem")
 	run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{

@@ -27,8 +27,8 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// observe gathers all that is known of a run. Reads come from the cache; what would be concluded from something being
-// absent, or from the Lease being somebody else's, is read again from the API server first.
+// observe reads the state of a run. Reads come from the cache. What would be concluded from an absent object, or from another
+// holder of the Lease, is first confirmed by the API server.
 func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.BenchmarkRun) (runs.State, error) {
 	state := runs.State{Now: r.Clock.Now(), Timings: r.Timings, Run: run, Owner: ownerUID(run)}
 	if err := r.observeLease(ctx, &state); err != nil {

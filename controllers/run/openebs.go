@@ -31,8 +31,9 @@ func driverKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: volume.DriverGroup, Version: volume.DriverVersion, Kind: kind}
 }
 
-// drivenLeft names the ZFSVolume that the driver still has on the run's pool. A ZFSVolume does not know its claim, but nobody else's
-// is on that pool. Where there are no such kinds there are no such objects: kinds that went while the manager ran are a 404 for ever.
+// drivenLeft names the ZFSVolume that the driver still has on the run's pool. A ZFSVolume does not know its claim, but that pool
+// holds only ours. Without these kinds there are no such objects: kinds that are removed while the manager runs give a permanent
+// 404.
 func (r *Reconciler) drivenLeft(ctx context.Context, run *v1alpha1.BenchmarkRun, name string) (string, error) {
 	var volumes unstructured.UnstructuredList
 	volumes.SetGroupVersionKind(driverKind("ZFSVolumeList"))

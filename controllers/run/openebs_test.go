@@ -146,7 +146,7 @@ func TestRescan(t *testing.T) {
 	}
 }
 
-// TestReportDatasets: only the run's own pool is told.
+// TestReportDatasets: only the run's own pool gets the annotation.
 func TestReportDatasets(t *testing.T) {
 	run := drivenRun()
 	name := naming.RunPoolName(run, "data")

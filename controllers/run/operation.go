@@ -22,9 +22,9 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// poolOperation is an operation on the pool of a phase. Where the action names another pool, it names a volume of the target: whatever is
-// written there becomes the name of a pool of this run, and never that of somebody else's. Datasets are the names of those that a driver
-// made, by volume.
+// poolOperation is an operation on the pool of a phase. Where the action names another pool, it names a volume of the target: any
+// value becomes the name of a pool of this run, and never of another user's pool. Datasets are the names of those that a driver
+// created, by volume.
 func poolOperation(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, name string, action v1alpha1.PoolAction,
 	datasets map[string]string) *v1alpha1.PoolOperation {
 	action = *action.DeepCopy()

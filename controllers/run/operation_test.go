@@ -46,7 +46,7 @@ func TestOperationOfAPhase(t *testing.T) {
 	// A run that an earlier manager made may name what is no volume of it.
 	run.Spec.Phases[0].Operate.Replicate.ToPool = "bench0"
 	if got := operateOperation(run).Spec.Action.Replicate.ToPool; got != naming.RunPoolName(run, "bench0") {
-		t.Errorf("somebody else's pool %s is named", got)
+		t.Errorf("another user's pool %s is named", got)
 	}
 	run.Spec.Phases[0].Volume = "log"
 	if got := operateOperation(run).Spec.Pool; got != naming.RunPoolName(run, "log") {

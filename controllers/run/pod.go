@@ -25,8 +25,8 @@ var (
 // reasonPodGC is what the pod garbage collector says of a pod whose node is gone.
 const reasonPodGC = "DeletionByPodGC"
 
-// podsAtWork counts the pods that were made for a run and whose containers may run. Anybody in the namespace can label a pod as one of the
-// run's and name its Job as the owner, with a grace period of years: no such pod was made by the Job, and it does not hold the node.
+// podsAtWork counts the pods that were created for a run and whose containers may run. A tenant can label a pod as one of the run's
+// and name its Job as the owner, with a grace period of years: the Job did not create such a pod, and it does not hold the node.
 func podsAtWork(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pods []corev1.Pod) (count int) {
 	for i := range pods {
 		pod := &pods[i]

@@ -37,7 +37,7 @@ func over(run *v1alpha1.BenchmarkRun, valid metav1.ConditionStatus) {
 	kstatus.Done(&run.Status.Conditions, 1, "X", "x")
 }
 
-// TestTakePools: a pool is taken over from a valid run of the same benchmark, and from nobody else.
+// TestTakePools: a pool is taken over from a valid run of the same benchmark, and only from such a run.
 func TestTakePools(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(before *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkPool)

@@ -19,8 +19,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestLeftBehindANamesake: somebody deleted the run's claim and made one of the same name. What was made for the run's goes all the same,
-// the other claim stays, and nobody waits for its end.
+// TestLeftBehindANamesake: a user deleted the run's claim and created one of the same name. What was made for the run's goes all the same,
+// the other claim stays, and its end is not waited for.
 func TestLeftBehindANamesake(t *testing.T) {
 	local, driven := drivenRun(), drivenRun()
 	local.Spec.Target.ZFS.Dataset.Provisioner = volume.ProvisionerLocal
@@ -35,11 +35,11 @@ func TestLeftBehindANamesake(t *testing.T) {
 		behind client.Object
 		left   bool
 	}{
-		"a PersistentVolume":          {local, &corev1.PersistentVolume{ObjectMeta: labelled(local)}, true},
-		"one that the namesake has":   {local, &corev1.PersistentVolume{ObjectMeta: protected}, true},
-		"a StorageClass":              {driven, &storagev1.StorageClass{ObjectMeta: labelled(driven)}, true},
-		"somebody's PersistentVolume": {local, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}, false},
-		"nothing of the name":         {local, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, false},
+		"a PersistentVolume":        {local, &corev1.PersistentVolume{ObjectMeta: labelled(local)}, true},
+		"one that the namesake has": {local, &corev1.PersistentVolume{ObjectMeta: protected}, true},
+		"a StorageClass":            {driven, &storagev1.StorageClass{ObjectMeta: labelled(driven)}, true},
+		"a user's PersistentVolume": {local, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}, false},
+		"nothing of the name":       {local, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, false},
 	} {
 		namesake := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: test.run.Namespace,
 			Name: naming.ClaimName(test.run, "data")},

@@ -23,7 +23,7 @@ const (
 	maxBytes = 6 << 10
 	// maxKeys bounds their number, and that of owners and finalizers: the manager writes fewer than ten of each.
 	maxKeys = 16
-	// maxMessage bounds what somebody else says in words.
+	// maxMessage limits messages of other components.
 	maxMessage = 1 << 10
 )
 

@@ -37,9 +37,9 @@ type acceptOptions struct {
 func (o *acceptOptions) addAcceptFlags(flags *pflag.FlagSet, suffix string) {
 	o.addFlags(flags)
 	flags.StringVar(&o.from, "from", "",
-		"take the results.json in `FILE`, as run --local writes it, instead of those of a StorageBenchmark; - is the standard input")
+		"use the results.json in `FILE`, as written by run --local, instead of those of a StorageBenchmark; - is the standard input")
 	flags.StringVar(&o.name, "name", "", "`NAME` of the ConfigMap (default: that of the StorageBenchmark with "+suffix+" behind it)")
-	flags.StringVar(&o.note, "note", "", "`TEXT` that says who accepted it, and why")
+	flags.StringVar(&o.note, "note", "", "`TEXT` with who accepted it, and why")
 	flags.BoolVar(&o.evenIfFailed, "even-if-failed", false, "accept results whose verdict is Failed or Invalid too")
 }
 
@@ -47,7 +47,7 @@ func (o *acceptOptions) options(a *App) results.AcceptOptions {
 	return results.AcceptOptions{AcceptedAt: a.Now(), Note: o.note, EvenIfFailed: o.evenIfFailed, SameVariants: o.sameVariants}
 }
 
-// nameOrFile wants one name, or none with --from.
+// nameOrFile requires one name, or none with --from.
 func nameOrFile(usage string, from *string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, arguments []string) error {
 		if *from != "" && len(arguments) > 0 || *from == "" && len(arguments) != 1 {
@@ -57,7 +57,7 @@ func nameOrFile(usage string, from *string) cobra.PositionalArgs {
 	}
 }
 
-// group is a command that only has others below it.
+// group is a command that only has subcommands.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	parent := &cobra.Command{Use: use, Short: short}
 	var names []string
@@ -67,7 +67,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	}
 	parent.Args = func(_ *cobra.Command, arguments []string) error {
 		if len(arguments) > 0 {
-			return exitf(ExitUsage, "there is no command %q in %s: use %s", arguments[0], use, strings.Join(names, ", "))
+			return exitf(ExitUsage, "unknown command %q for %s: use %s", arguments[0], use, strings.Join(names, ", "))
 		}
 		return nil
 	}
@@ -75,7 +75,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return parent
 }
 
-// finishedExperiment is the results that a person means, by name or in a file, with the StorageBenchmark if it is in a cluster.
+// finishedExperiment loads results by name or from a file, with the StorageBenchmark if it is in a cluster.
 func (a *App) finishedExperiment(ctx context.Context, names []string,
 	options acceptOptions) (results.Experiment, *v1alpha1.StorageBenchmark, error) {
 	if options.from != "" {
@@ -98,7 +98,7 @@ func (a *App) finishedExperiment(ctx context.Context, names []string,
 	text, found := stored.Data[reportKeys["json"]]
 	if !found {
 		return results.Experiment{}, nil,
-			exitf(ExitNotFound, "%s has no %s: the operator writes it again if you delete the ConfigMap and the runs are still there",
+			exitf(ExitNotFound, "%s has no %s: the operator rewrites it if you delete the ConfigMap while the runs still exist",
 				where, reportKeys["json"])
 	}
 	experiment, err := decodeExperiment(where, []byte(text))
@@ -115,17 +115,17 @@ func (a *App) finishedExperiment(ctx context.Context, names []string,
 func decodeExperiment(where string, text []byte) (results.Experiment, error) {
 	var experiment results.Experiment
 	if err := json.Unmarshal(text, &experiment); err != nil {
-		return results.Experiment{}, exitf(ExitRefused, "%s: these are not the results of an experiment: %w: give a results.json", where, err)
+		return results.Experiment{}, exitf(ExitRefused, "%s: these are not the results of an experiment: %w: use a results.json", where, err)
 	}
 	if experiment.Version != results.PhaseVersion {
-		return results.Experiment{}, exitf(ExitRefused, "%s: it has version %.80q, this program speaks %q: give a results.json of this release",
+		return results.Experiment{}, exitf(ExitRefused, "%s: it has version %.80q, but this program supports %q: use one of this release",
 			where,
 			experiment.Version, results.PhaseVersion)
 	}
 	return experiment, nil
 }
 
-// configMapManifest is a ConfigMap as people write it, in this order.
+// configMapManifest is a ConfigMap in the usual field order.
 type configMapManifest struct {
 	APIVersion string            `yaml:"apiVersion"`
 	Kind       string            `yaml:"kind"`
@@ -140,7 +140,7 @@ type manifestMetadata struct {
 }
 
 // printAccepted prints the manifest of a ConfigMap with a document. It has no label with the UID of the benchmark: with it, the
-// operator would take it for its own.
+// operator would treat it as its own.
 func (a *App) printAccepted(experiment results.Experiment, options acceptOptions, suffix, key string, text []byte,
 	warnings []string) error {
 	of := experiment.Benchmark
@@ -148,7 +148,7 @@ func (a *App) printAccepted(experiment results.Experiment, options acceptOptions
 		options.name = of.Name + suffix
 	}
 	if problems := validation.IsDNS1123Subdomain(options.name); len(problems) > 0 {
-		return exitf(ExitUsage, "--name %q is no name for a ConfigMap: %s", options.name, problems[0])
+		return exitf(ExitUsage, "--name %q is not a valid ConfigMap name: %s", options.name, problems[0])
 	}
 	namespace := options.Namespace
 	if namespace == "" && of.Namespace != localNamespace {
@@ -156,7 +156,7 @@ func (a *App) printAccepted(experiment results.Experiment, options acceptOptions
 	}
 	if len(text) > maxAnnotationBytes {
 		warnings = append(warnings,
-			fmt.Sprintf("it has %d KiB: apply it with 'kubectl apply --server-side', for otherwise kubectl keeps a copy in an annotation, which "+
+			fmt.Sprintf("it has %d KiB: apply it with 'kubectl apply --server-side', as kubectl otherwise keeps a copy in an annotation, which "+
 				"is limited to 256 KiB",
 				len(text)>>10))
 	}
@@ -173,10 +173,10 @@ func (a *App) printAccepted(experiment results.Experiment, options acceptOptions
 	}), encoder.Close())
 }
 
-// maxAnnotationBytes leaves a little of the 256 KiB for other annotations.
+// maxAnnotationBytes leaves some of the 256 KiB for other annotations.
 const maxAnnotationBytes = 240 << 10
 
-// acceptedData is the data of a ConfigMap that a person means: in a file, or by its name in the cluster.
+// acceptedData is the data of a ConfigMap: in a file, or by its name in the cluster.
 func (a *App) acceptedData(ctx context.Context, nameOrFile, key string,
 	connection Connection) (data map[string]string, where string, err error) {
 	if isFile(nameOrFile) {
@@ -190,7 +190,7 @@ func (a *App) acceptedData(ctx context.Context, nameOrFile, key string,
 	where = "ConfigMap " + cluster.key(nameOrFile).String()
 	err = cluster.Client.Get(ctx, cluster.key(nameOrFile), &stored)
 	if apierrors.IsNotFound(err) {
-		return nil, "", exitf(ExitNotFound, "there is no %s: apply what is in Git; a file is named with its ending, or as ./%s", where,
+		return nil, "", exitf(ExitNotFound, "%s does not exist: apply the manifest from Git; write a file with its extension, or as ./%s", where,
 			nameOrFile)
 	}
 	if err != nil {
@@ -199,7 +199,7 @@ func (a *App) acceptedData(ctx context.Context, nameOrFile, key string,
 	return stored.Data, where, nil
 }
 
-// isFile tells a file from the name of a ConfigMap, which may have points but no slashes.
+// isFile distinguishes a file from the name of a ConfigMap, which may have dots but no slashes.
 func isFile(name string) bool {
 	switch filepath.Ext(name) {
 	case ".yaml", ".yml", ".json":
@@ -221,7 +221,7 @@ func dataInFile(file, key string, a *App) (data map[string]string, where string,
 	for _, one := range manifests {
 		if found := one.configMapData(); found[key] != "" {
 			if data != nil {
-				return nil, "", exitf(ExitRefused, "%s: two ConfigMaps in it have %s: give a file with one", file, key)
+				return nil, "", exitf(ExitRefused, "%s: two ConfigMaps in it have %s: use a file with one", file, key)
 			}
 			data, where = found, one.at("data")
 		}
@@ -253,7 +253,7 @@ func (m *manifest) isAccepted() bool {
 	return data[results.KeyBaseline] != "" || data[results.KeyCalibration] != ""
 }
 
-// checkAccepted reads what is in such a ConfigMap as the operator does.
+// checkAccepted validates such a ConfigMap as the operator does.
 func (m *manifest) checkAccepted() []problem {
 	var problems []problem
 	data := m.configMapData()

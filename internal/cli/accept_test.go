@@ -130,12 +130,12 @@ func TestAcceptNames(t *testing.T) {
 	}
 	h := storedBenchmark(t, nightly(), &v1alpha1.Baseline{ConfigMap: v1alpha1.ConfigMapName{Name: "disks"}})
 	if code, _, warned := called(t, h, "baseline", "accept", "nightly"); code != ExitPassed ||
-		!strings.Contains(warned, "to replace that one, add --name disks") {
+		!strings.Contains(warned, "to replace it, add --name disks") {
 		t.Error(code, warned)
 	}
 }
 
-// TestAcceptRefuses: each with its exit code, and without a manifest that somebody might commit.
+// TestAcceptRefuses: each with its exit code, and without a manifest that a user might commit.
 func TestAcceptRefuses(t *testing.T) {
 	failed, superseded := nightly(), nightly()
 	failed.Verdict, failed.Message = "Failed", "too slow"
@@ -149,18 +149,18 @@ func TestAcceptRefuses(t *testing.T) {
 		{[]string{"baseline", "accept"}, ExitUsage, "baseline accept needs one name, or --from FILE"},
 		{[]string{"calibration", "accept", "a", "b"}, ExitUsage, "calibration accept needs one name"},
 		{[]string{"baseline", "accept", "nightly", "--from", "x"}, ExitUsage, "baseline accept needs one name, or --from FILE"},
-		{[]string{"baseline", "forget"}, ExitUsage, `there is no command "forget" in baseline: use accept, show, diff`},
-		{[]string{"calibration", "diff"}, ExitUsage, `there is no command "diff" in calibration: use accept, show`},
+		{[]string{"baseline", "forget"}, ExitUsage, `unknown command "forget" for baseline: use accept, show, diff`},
+		{[]string{"calibration", "diff"}, ExitUsage, `unknown command "diff" for calibration: use accept, show`},
 		{[]string{"baseline", "accept", "absent"}, ExitNotFound, `"absent" not found`},
-		{[]string{"baseline", "accept", "--from", "/none/results.json"}, ExitNotFound, "there is no such file"},
-		{[]string{"baseline", "accept", "--from", file(t, "x", "[]")}, ExitRefused, "give a results.json"},
+		{[]string{"baseline", "accept", "--from", "/none/results.json"}, ExitNotFound, "no such file"},
+		{[]string{"baseline", "accept", "--from", file(t, "x", "[]")}, ExitRefused, "use a results.json"},
 		{[]string{"baseline", "accept", "--from", file(t, "x", "{}")}, ExitRefused, "of this release"},
 		{[]string{"baseline", "accept", "--from", of(failed)}, ExitRefused, "is Failed: too slow; what is worse than allowed"},
 		{[]string{"calibration", "accept", "--from", of(failed)}, ExitRefused, "--even-if-failed"},
 		{[]string{"baseline", "accept", "--from", of(superseded), "--even-if-failed"}, ExitRefused, "is Superseded"},
 		{[]string{"baseline", "accept", "--from", of(nightly()), "--name", "Not_A_Name"}, ExitUsage,
-			`--name "Not_A_Name" is no name for a ConfigMap`},
-		{[]string{"baseline", "show", "none"}, ExitNotFound, "there is no ConfigMap lab/none: apply what is in Git"},
+			`--name "Not_A_Name" is not a valid ConfigMap name`},
+		{[]string{"baseline", "show", "none"}, ExitNotFound, "ConfigMap lab/none does not exist: apply the manifest from Git"},
 		{[]string{"baseline", "show", "nightly-1"}, ExitNotFound,
 			"ConfigMap lab/nightly-1: baseline.json: no result: the ConfigMap has no such key, only results.json"},
 		{[]string{"calibration", "show", file(t, "c.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: b}\n")}, ExitNotFound,
@@ -216,17 +216,17 @@ func TestBaselineDiff(t *testing.T) {
 		says      []string
 	}{
 		{"differs", spec("kernel", "cpu.*"), []string{"nightly"}, ExitFailed, []string{
-			"\nDiffers, and is allowed:\n  kernel: baseline 6.12.9, now 6.12.12\n",
+			"\nAllowed differences:\n  kernel: baseline 6.12.9, now 6.12.12\n",
 			"\nDiffers:\n  device.0.firmware: baseline 1.0, now 1.1\n  zfs.version: not in the baseline, now 2.3.1\n",
-			"\nAllowed, but nothing of it differs: cpu.*\n", "Measured, but not in the baseline: phase read of variant r1m\n",
+			"\nAllowed, but without differences: cpu.*\n", "Measured, but not in the baseline: phase read of variant r1m\n",
 			"cannot be compared"}},
 		{"all allowed", spec("kernel", "zfs."), []string{"nightly", "--allow", "device.*.firmware"}, ExitPassed,
 			[]string{"These results can be compared"}},
 		{"of files", nil, []string{"--from", ofFile, "--baseline", path, "--allow", "*"}, ExitPassed,
 			[]string{"Results of lab/nightly, experiment 9a8b7c6d", "can be compared"}},
-		{"none named", nil, []string{"nightly"}, ExitUsage, []string{"set spec.baseline.configMap.name, or name it with --baseline"}},
+		{"none named", nil, []string{"nightly"}, ExitUsage, []string{"set spec.baseline.configMap.name, or use --baseline"}},
 		{"none there", &v1alpha1.Baseline{ConfigMap: v1alpha1.ConfigMapName{Name: "absent"}}, []string{"nightly"}, ExitNotFound,
-			[]string{"there is no ConfigMap lab/absent"}},
+			[]string{"ConfigMap lab/absent does not exist"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			code, out, problem := called(t, storedBenchmark(t, later, test.baseline, stored.DeepCopy()),

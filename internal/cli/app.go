@@ -12,21 +12,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// App is the tool with all of the world that it touches: tests put in their own.
+// App is the tool with all its outside dependencies, which tests replace.
 type App struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Terminal is the size of Out if it is a terminal; nil means that it is none.
+	// Terminal is the size of Out if it is a terminal, else nil.
 	Terminal func() (columns, rows int, is bool)
-	// Colour says that a terminal shall show colours.
+	// Colour enables colours on a terminal.
 	Colour bool
 	// Now is the clock.
 	Now func() time.Time
-	// Version of the release; empty takes what the build knows of itself.
+	// Version of the release. Empty means the version of the build.
 	Version string
-	// Connect finds the cluster; nil does it as kubectl does.
+	// Connect connects to the cluster. Nil does it as kubectl does.
 	Connect func(Connection) (*Cluster, error)
-	// Local is what run --local needs.
+	// Local holds what run --local needs.
 	Local Local
 }
 
@@ -53,7 +53,7 @@ func (a *App) rootCommand() *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl storagebench"},
 		Args: func(command *cobra.Command, arguments []string) error {
 			if len(arguments) > 0 {
-				return exitf(ExitUsage, "there is no command %q: use run, report, history, baseline, calibration, validate or version", arguments[0])
+				return exitf(ExitUsage, "unknown command %q: use run, report, history, baseline, calibration, validate or version", arguments[0])
 			}
 			return nil
 		},
@@ -71,7 +71,7 @@ func (a *App) rootCommand() *cobra.Command {
 	return root
 }
 
-// onTerminal says whether a person may be looking.
+// onTerminal says whether the output may be read by a person.
 func (a *App) onTerminal() bool {
 	if a.Terminal == nil {
 		return false
@@ -103,7 +103,7 @@ func exactlyOne(usage string) cobra.PositionalArgs {
 	}
 }
 
-// clean makes text one line that is safe for a terminal: what pods and manifests say may hold escape sequences.
+// clean makes text one line that is safe for a terminal: text from pods and manifests may contain escape sequences.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r == '\r' {
@@ -116,7 +116,7 @@ func clean(text string) string {
 	}, strings.ToValidUTF8(text, "?"))
 }
 
-// cleanLines is clean for a text of several lines.
+// cleanLines is clean for multi-line text.
 func cleanLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

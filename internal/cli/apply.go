@@ -12,17 +12,17 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// fieldOwner is the manager of the fields that run applies.
+// fieldOwner is the field manager of run.
 const fieldOwner = "kubectl-storagebench"
 
-// applied is a StorageBenchmark as the cluster has it now.
+// applied is a StorageBenchmark as it is in the cluster now.
 type applied struct {
 	key types.NamespacedName
-	// before is the experiment that the status may still speak of although it is not the one meant; empty if none.
+	// before is the previous experiment, which the status may still describe. Empty if there is none.
 	before string
 }
 
-// applyAll applies the manifests in their order: what else there is first, so that a benchmark finds its ConfigMap.
+// applyAll applies the manifests in order, StorageBenchmarks last, so that a benchmark finds its ConfigMap.
 func (a *App) applyAll(ctx context.Context, cluster *Cluster, connection Connection, manifests []*manifest, force bool) ([]applied, error) {
 	if err := applicable(manifests, connection.Namespace); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (a *App) applyAll(ctx context.Context, cluster *Cluster, connection Connect
 			return benchmarks, err
 		}
 		benchmark := applied{key: client.ObjectKeyFromObject(one.object)}
-		// A changed spec shows in the generation; a changed wish to run again does not.
+		// A changed spec shows in the generation; a changed rerun annotation does not.
 		if before.Annotations[v1alpha1.AnnotationRerun] != one.object.GetAnnotations()[v1alpha1.AnnotationRerun] {
 			benchmark.before = before.Status.Experiment
 		}
@@ -56,7 +56,7 @@ func (a *App) applyAll(ctx context.Context, cluster *Cluster, connection Connect
 	return benchmarks, nil
 }
 
-// applicable refuses what run does not apply before anything is written.
+// applicable refuses what run cannot apply before anything is written.
 func applicable(manifests []*manifest, namespace string) error {
 	found := false
 	for _, one := range manifests {
@@ -65,21 +65,21 @@ func applicable(manifests []*manifest, namespace string) error {
 			return exitf(ExitRefused, "%s: %s: run applies StorageBenchmarks and their ConfigMaps only: apply the others with kubectl",
 				one.at("kind"), one)
 		case one.object.GetName() == "":
-			return exitf(ExitRefused, "%s: %s has no metadata.name: give it one, so that it is the same object the next time", one.at("metadata"),
+			return exitf(ExitRefused, "%s: %s has no metadata.name: set it, so that it is the same object the next time", one.at("metadata"),
 				one.object.GetKind())
 		case namespace != "" && one.object.GetNamespace() != "" && one.object.GetNamespace() != namespace:
-			return exitf(ExitRefused, "%s: %s is in namespace %s, --namespace says %s: make them the same, or leave one out",
+			return exitf(ExitRefused, "%s: %s is in namespace %s, but --namespace is %s: make them the same, or remove one",
 				one.at("metadata.namespace"), one, one.object.GetNamespace(), namespace)
 		}
 		found = found || one.isBenchmark()
 	}
 	if !found {
-		return exitf(ExitRefused, "%s: there is no StorageBenchmark in it: give a file that has one", manifests[0].file)
+		return exitf(ExitRefused, "%s: it contains no StorageBenchmark: use a file that does", manifests[0].file)
 	}
 	return nil
 }
 
-// apply applies one object and says what became of it; before is filled with the object as it was.
+// apply applies one object and reports the result. before is filled with the previous object.
 func (a *App) apply(ctx context.Context, cluster *Cluster, one *manifest, before client.Object, force bool) error {
 	key := client.ObjectKeyFromObject(one.object)
 	doing := fmt.Sprintf("apply %s %s", one.object.GetKind(), key)

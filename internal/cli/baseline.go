@@ -26,8 +26,8 @@ func (a *App) baselineAcceptCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "accept NAME",
 		Short: "Print a ConfigMap with the baseline of a finished StorageBenchmark",
-		Long: `Print a ConfigMap with the numbers of a finished StorageBenchmark, to be committed and applied beside it. spec.baseline names it.
-Nothing is changed in the cluster. What a person should know is printed to the standard error.
+		Long: `Print a ConfigMap with the metrics of a finished StorageBenchmark, to commit and apply with it. spec.baseline refers to it.
+Nothing is changed in the cluster. Warnings and hints are printed to the standard error.
 
 ` + exitHelp,
 		Example: `  kubectl storagebench baseline accept nightly --note "kernel 6.12.9, accepted by ann" > baseline.yaml
@@ -56,7 +56,7 @@ func (a *App) acceptBaseline(ctx context.Context, names []string, options accept
 	}
 	if options.name == "" && benchmark != nil && benchmark.Spec.Baseline != nil {
 		if named := benchmark.Spec.Baseline.ConfigMap.Name; named != benchmark.Name+baselineSuffix {
-			warnings = append(warnings, fmt.Sprintf("spec.baseline of StorageBenchmark %s names ConfigMap %s: to replace that one, add --name %s",
+			warnings = append(warnings, fmt.Sprintf("spec.baseline of StorageBenchmark %s names ConfigMap %s: to replace it, add --name %s",
 				benchmark.Name, named, named))
 		}
 	}
@@ -86,7 +86,7 @@ func (a *App) baselineShowCommand() *cobra.Command {
 	return command
 }
 
-// readBaseline finds a baseline by its file or the name of its ConfigMap.
+// readBaseline finds a baseline by its file or ConfigMap name.
 func (a *App) readBaseline(ctx context.Context, nameOrFile string, connection Connection) (results.Baseline, error) {
 	data, where, err := a.acceptedData(ctx, nameOrFile, results.KeyBaseline, connection)
 	if err != nil {
@@ -120,7 +120,7 @@ func (a *App) showBaseline(baseline results.Baseline, all bool) {
 	}
 }
 
-// sayAccepted says what an accepted document is from.
+// sayAccepted prints the origin of an accepted document.
 func (a *App) sayAccepted(of results.Accepted, omitted []string) {
 	a.say("%s/%s, experiment %s: %s", of.Benchmark.Namespace, of.Benchmark.Name, of.Experiment, of.Verdict)
 	if of.NodeName != "" {
@@ -160,9 +160,9 @@ func (a *App) baselineDiffCommand() *cobra.Command {
 	var options diffOptions
 	command := &cobra.Command{
 		Use:   "diff NAME",
-		Short: "Say by what the environment of the results differs from that of the baseline",
-		Long: `Compare the environment of a finished StorageBenchmark with that of the baseline that its spec names. Exit code 1 means that
-something differs which spec.baseline.allowDifferences does not allow: then gates cannot be compared.
+		Short: "Show the differences between the environments of the results and the baseline",
+		Long: `Compare the environment of a finished StorageBenchmark with the environment of its baseline. Exit code 1 means that
+there are differences that spec.baseline.allowDifferences does not allow: then gates cannot be compared.
 
 ` + exitHelp,
 		Example: `  kubectl storagebench baseline diff nightly
@@ -173,11 +173,11 @@ something differs which spec.baseline.allowDifferences does not allow: then gate
 		},
 	}
 	options.addFlags(command.Flags())
-	command.Flags().StringVar(&options.from, "from", "", "take the results.json in `FILE` instead of those of a StorageBenchmark")
+	command.Flags().StringVar(&options.from, "from", "", "use the results.json in `FILE` instead of those of a StorageBenchmark")
 	command.Flags().StringVar(&options.baseline, "baseline", "",
 		"compare with the baseline in this `FILE|NAME` instead of the one in spec.baseline")
 	command.Flags().StringArrayVar(&options.allow, "allow", nil,
-		"a `KEY` that may differ besides those in spec.baseline.allowDifferences, such as kernel or zfs.parameter.*")
+		"an additional `KEY` that may differ, besides spec.baseline.allowDifferences, such as kernel or zfs.parameter.*")
 	return command
 }
 
@@ -194,7 +194,7 @@ func (a *App) diffBaseline(ctx context.Context, names []string, options diffOpti
 		}
 	}
 	if options.baseline == "" {
-		return exitf(ExitUsage, "there is no baseline to compare with: set spec.baseline.configMap.name, or name it with --baseline FILE|NAME")
+		return exitf(ExitUsage, "there is no baseline to compare with: set spec.baseline.configMap.name, or use --baseline FILE|NAME")
 	}
 	baseline, err := a.readBaseline(ctx, options.baseline, options.Connection)
 	if err != nil {
@@ -203,7 +203,7 @@ func (a *App) diffBaseline(ctx context.Context, names []string, options diffOpti
 	return silent(a.sayDifferences(baseline, experiment, allow))
 }
 
-// sayDifferences prints what differs and what may, and returns the exit code.
+// sayDifferences prints the differences, allowed ones separately, and returns the exit code.
 func (a *App) sayDifferences(baseline results.Baseline, experiment results.Experiment, allow []string) int {
 	a.say("Baseline of %s/%s, experiment %s, accepted %s", baseline.Benchmark.Namespace, baseline.Benchmark.Name, baseline.Experiment,
 		baseline.AcceptedAt.UTC().Format(time.RFC3339))
@@ -224,7 +224,7 @@ func (a *App) sayDifferences(baseline results.Baseline, experiment results.Exper
 			a.say("  %s", clean(difference.String()))
 		}
 	}
-	list("Differs, and is allowed", allowed)
+	list("Allowed differences", allowed)
 	list("Differs", refused)
 	var unused []string
 	for _, pattern := range allow {
@@ -233,13 +233,13 @@ func (a *App) sayDifferences(baseline results.Baseline, experiment results.Exper
 		}
 	}
 	if len(unused) > 0 {
-		a.say("\nAllowed, but nothing of it differs: %s", strings.Join(unused, ", "))
+		a.say("\nAllowed, but without differences: %s", strings.Join(unused, ", "))
 	}
 	if missing := notInBaseline(baseline, experiment); len(missing) > 0 {
 		a.say("\nMeasured, but not in the baseline: %s", strings.Join(missing, ", "))
 	}
 	if len(refused) > 0 {
-		a.say("\nThese results cannot be compared with the baseline: accept new ones as the baseline, or name what may differ in " +
+		a.say("\nThese results cannot be compared with the baseline: accept new ones as the baseline, or list what may differ in " +
 			"spec.baseline.allowDifferences.")
 		return ExitFailed
 	}
@@ -247,7 +247,7 @@ func (a *App) sayDifferences(baseline results.Baseline, experiment results.Exper
 	return ExitPassed
 }
 
-// notInBaseline are the phases of variants that a gate would find no numbers for.
+// notInBaseline are the phases of variants for which a gate would find no metrics.
 func notInBaseline(baseline results.Baseline, experiment results.Experiment) []string {
 	var missing []string
 	for _, variant := range experiment.Variants {

@@ -15,7 +15,7 @@ import (
 const calibrationSuffix = "-calibration"
 
 func (a *App) calibrationCommand() *cobra.Command {
-	return group("calibration", "Accept by how much runs of the same thing differ, as a file for Git", a.calibrationAcceptCommand(),
+	return group("calibration", "Accept the noise between equal runs, as a file for Git", a.calibrationAcceptCommand(),
 		a.calibrationShowCommand())
 }
 
@@ -24,9 +24,9 @@ func (a *App) calibrationAcceptCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "accept NAME",
 		Short: "Print a ConfigMap with the noise between the runs of a finished StorageBenchmark",
-		Long: `Print a ConfigMap with the noise floors of a finished StorageBenchmark: by how much runs of the same thing differ. Pairs are
+		Long: `Print a ConfigMap with the noise floors of a finished StorageBenchmark: the difference between equal runs. Pairs are
 consecutive repetitions of a variant, the first with the second, the third with the fourth. 38 repetitions cover 95%.
-Nothing is changed in the cluster. What a person should know is printed to the standard error.
+Nothing is changed in the cluster. Warnings and hints are printed to the standard error.
 
 ` + exitHelp,
 		Example: `  kubectl storagebench calibration accept nightly-noise --note "node-a, idle" > calibration.yaml
@@ -38,7 +38,7 @@ Nothing is changed in the cluster. What a person should know is printed to the s
 	}
 	options.addAcceptFlags(command.Flags(), calibrationSuffix)
 	command.Flags().BoolVar(&options.sameVariants, "same-variants", false,
-		"all variants are the same thing: pair runs in the order of execution, whatever their variant")
+		"all variants are equal: pair runs in the order of execution, regardless of their variant")
 	return command
 }
 
@@ -96,7 +96,7 @@ func (a *App) showCalibration(calibration results.Calibration) {
 	table.end()
 }
 
-// shiftPercent is a shift of logarithms as the share by which the larger exceeds the smaller.
+// shiftPercent converts a shift of logarithms to the percentage by which the larger exceeds the smaller.
 func shiftPercent(partsPerMillion int64) string {
 	return strconv.FormatFloat(100*math.Expm1(float64(partsPerMillion)/1e6), 'f', 1, 64) + "%"
 }

@@ -14,18 +14,18 @@ import (
 	"github.com/storagebench/storagebench/internal/gate"
 )
 
-// validated is a StorageBenchmark that was found to be valid, with what follows from it.
+// validated is a valid StorageBenchmark with its runs.
 type validated struct {
 	benchmark *v1alpha1.StorageBenchmark
 	hash      string
-	// slots are its runs; none if this version cannot run it.
+	// slots are its runs. Empty if this version cannot run it.
 	slots []experiment.Slot
 	gates *gate.Set
-	// notes say what a user should know of it, such as why it cannot be run here; it is valid all the same.
+	// notes are hints for the user, such as why it cannot be run here. It is valid all the same.
 	notes []string
 }
 
-// checkBenchmark makes of a manifest an experiment, or says all that is wrong with it.
+// checkBenchmark validates a manifest and expands it into an experiment, or reports all errors.
 func (s schemas) checkBenchmark(ctx context.Context, one *manifest) (*validated, []problem) {
 	admitted, problems := s.admit(ctx, one)
 	if len(problems) > 0 {
@@ -65,7 +65,7 @@ func (s schemas) admit(ctx context.Context, one *manifest) (*unstructured.Unstru
 	return kind.admit(ctx, one.object)
 }
 
-// expansionField is the part of the spec that an error of the expansion is most likely about.
+// expansionField is the field of the spec that most likely caused an expansion error.
 func expansionField(spec *v1alpha1.StorageBenchmarkSpec) string {
 	switch {
 	case len(spec.Matrix) > 0:
@@ -76,12 +76,12 @@ func expansionField(spec *v1alpha1.StorageBenchmarkSpec) string {
 	return "spec.phases"
 }
 
-// compileGates compiles each gate by itself, so that a mistake can be shown where it is.
+// compileGates compiles each gate separately, to report an error at its position.
 func (e *validated) compileGates() []problem {
 	spec := &e.benchmark.Spec
 	variants := e.variantNames()
 	if len(variants) == 0 && len(spec.Gates) > 0 {
-		e.notes = append(e.notes, "its gates were not checked, for the names of its variants depend on the matrix")
+		e.notes = append(e.notes, "its gates were not checked, because the names of its variants depend on the matrix")
 		return nil
 	}
 	var problems []problem
@@ -107,7 +107,7 @@ func (e *validated) compileGates() []problem {
 		}
 		if comparisons, needed := e.gates.Needs(looks); int(most) < needed {
 			e.notes = append(e.notes,
-				fmt.Sprintf("comparisons of the gates: %d; for one of them to be Failed it takes %d repetitions, and there are %d: make more, or "+
+				fmt.Sprintf("comparisons of the gates: %d; one of them needs %d repetitions to be Failed, but there are %d: add repetitions, or "+
 					"compare less",
 					comparisons, needed, most))
 		}
@@ -115,7 +115,7 @@ func (e *validated) compileGates() []problem {
 	return problems
 }
 
-// variantNames are known from the runs; without them, only if there is no matrix.
+// variantNames come from the runs. Without runs, they are known only if there is no matrix.
 func (e *validated) variantNames() []string {
 	spec := &e.benchmark.Spec
 	switch {
@@ -133,8 +133,8 @@ func (e *validated) variantNames() []string {
 	return names
 }
 
-// rehearse checks the run of each variant, as the manager does before it makes the first: a value of the matrix is text
-// until it is put in its place.
+// rehearse validates the run of each variant, as the manager does before it creates the first: a matrix value is only text until it
+// is set in a field.
 func (s schemas) rehearse(ctx context.Context, checked *validated) []problem {
 	var problems []problem
 	seen := map[string]bool{}

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // the login methods that a kubeconfig can name
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // authentication plugins that a kubeconfig can use
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +25,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Connection says which cluster is meant, as kubectl's flags do.
+// Connection selects the cluster with kubectl's flags.
 type Connection struct {
 	Kubeconfig string
 	Context    string
@@ -34,17 +34,17 @@ type Connection struct {
 	Warnings io.Writer
 }
 
-// Cluster is what the tool needs of one.
+// Cluster is the tool's access to a cluster.
 type Cluster struct {
 	Client client.WithWatch
 	Logs   LogReader
-	// Namespace for what names none.
+	// Namespace is the default namespace.
 	Namespace string
 }
 
 // LogReader follows the log of a container.
 type LogReader interface {
-	// FollowLog begins a few lines before the end and goes on until the container has ended.
+	// FollowLog starts a few lines before the end and continues until the container has ended.
 	FollowLog(ctx context.Context, namespace, pod, container string) (io.ReadCloser, error)
 }
 
@@ -64,7 +64,7 @@ func (a *App) connect(connection Connection) (*Cluster, error) {
 	return Connect(connection)
 }
 
-// Connect finds the cluster as kubectl does: flags, then $KUBECONFIG, ~/.kube/config, then the pod's own account.
+// Connect finds the cluster as kubectl does: flags, then $KUBECONFIG, ~/.kube/config, then the pod's service account.
 func Connect(connection Connection) (*Cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = connection.Kubeconfig
@@ -72,18 +72,18 @@ func Connect(connection Connection) (*Cluster, error) {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 	config, err := loader.ClientConfig()
 	if err != nil {
-		return nil, exitf(ExitUnavailable, "find the cluster: %w: name a kubeconfig with --kubeconfig, and its context with --context", err)
+		return nil, exitf(ExitUnavailable, "find the cluster: %w: set --kubeconfig, and --context for its context", err)
 	}
 	namespace := connection.Namespace
 	if namespace == "" {
 		if namespace, _, err = loader.Namespace(); err != nil {
-			return nil, exitf(ExitUnavailable, "find the namespace: %w: name it with --namespace", err)
+			return nil, exitf(ExitUnavailable, "find the namespace: %w: set --namespace", err)
 		}
 	}
 	return ConnectTo(config, namespace, connection.Warnings)
 }
 
-// ConnectTo makes the clients for a cluster.
+// ConnectTo creates the clients for a cluster.
 func ConnectTo(config *rest.Config, namespace string, warnings io.Writer) (*Cluster, error) {
 	ctrllog.SetLogger(logr.Discard())
 	config = rest.CopyConfig(config)
@@ -97,11 +97,11 @@ func ConnectTo(config *rest.Config, namespace string, warnings io.Writer) (*Clus
 	}
 	objects, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("make a client for the cluster: %w", err)
+		return nil, fmt.Errorf("create a client for the cluster: %w", err)
 	}
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for logs: %w", err)
+		return nil, fmt.Errorf("create a client for logs: %w", err)
 	}
 	return &Cluster{Client: objects, Logs: podLogs{clients}, Namespace: namespace}, nil
 }
@@ -123,24 +123,24 @@ func (p podLogs) FollowLog(ctx context.Context, namespace, pod, container string
 		TailLines: &tail}).Stream(ctx)
 }
 
-// explain gives an error of the cluster its exit code, and its words a form for people: one line for each cause.
+// explain adds an exit code to an error of the cluster, and formats it: one line for each cause.
 func explain(doing string, err error) error {
 	var status *apierrors.StatusError
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
 		return err
 	case meta.IsNoMatchError(err) || isUnknownKind(err):
-		return exitf(ExitUnavailable, "%s: the cluster knows no StorageBenchmark: install storagebench there first, see docs/tasks/install.md",
+		return exitf(ExitUnavailable, "%s: the cluster has no StorageBenchmarks: install storagebench there first, see docs/tasks/install.md",
 			doing)
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
-		return exitf(ExitUnavailable, "%s: %w: ask for the cluster role edit in the namespace, or name another context", doing, err)
+		return exitf(ExitUnavailable, "%s: %w: ask for the cluster role edit in the namespace, or use another context", doing, err)
 	case apierrors.IsConflict(err):
 		return exit(ExitRefused, errors.New(doing+":"+causes(err)+
-			"\nUse --force-conflicts to take these fields over, or leave them out of the file"))
+			"\nUse --force-conflicts to take over these fields, or remove them from the file"))
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsAlreadyExists(err):
 		return exit(ExitRefused, errors.New(doing+": refused by the API server:"+causes(err)))
 	case errors.As(err, &status) && strings.HasPrefix(status.ErrStatus.Message, "failed to create typed patch object"):
-		// Server-side apply stumbles over unknown fields and wrong types before any validation, in its own words.
+		// Server-side apply reports unknown fields and wrong types before any validation, with its own messages.
 		return exit(ExitRefused, errors.New(doing+": refused by the API server:"+causes(err)+"\n'kubectl storagebench validate' says more"))
 	case apierrors.IsNotFound(err):
 		return exitf(ExitNotFound, "%s: %w", doing, err)
@@ -150,7 +150,7 @@ func explain(doing string, err error) error {
 	return exitf(ExitError, "%s: %w", doing, err)
 }
 
-// isUnknownKind is a 404 of the API group, not of an object.
+// isUnknownKind is a 404 for the API group, not for an object.
 func isUnknownKind(err error) bool {
 	var status *apierrors.StatusError
 	return errors.As(err, &status) && apierrors.IsNotFound(err) && (status.ErrStatus.Details == nil || status.ErrStatus.Details.Name == "")
@@ -161,7 +161,7 @@ func isUnreachable(err error) bool {
 	return errors.As(err, &network) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
 
-// causes are the sentences of the API server, each on a line of its own.
+// causes are the messages of the API server, one per line.
 func causes(err error) string {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) {

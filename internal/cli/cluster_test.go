@@ -179,7 +179,7 @@ func TestWaitOtherEnds(t *testing.T) {
 				condition(status, v1alpha1.ConditionStalled, true, "NotSupported", "this target is not supported")
 				condition(status, v1alpha1.ConditionReady, false, "NotSupported", "this target is not supported")
 			})
-		}, ExitRefused, []string{"lab/quickstart cannot go on: NotSupported: this target is not supported",
+		}, ExitRefused, []string{"lab/quickstart cannot continue: NotSupported: this target is not supported",
 			"kubectl delete storagebenchmark quickstart -n lab"}},
 		{"deleted", nil, func(h *hub, _ func()) {
 			benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart"}}
@@ -187,11 +187,11 @@ func TestWaitOtherEnds(t *testing.T) {
 				h.t.Error(err)
 			}
 		}, ExitNotFound, []string{"lab/quickstart was deleted before its verdict"}},
-		{"timeout", []string{"--timeout", "10ms"}, func(*hub, func()) {}, ExitTimeout, []string{"No verdict after 0s; it goes on in the cluster",
-			"Look again: kubectl storagebench run"}},
+		{"timeout", []string{"--timeout", "10ms"}, func(*hub, func()) {}, ExitTimeout, []string{"No verdict after 0s; it continues in the cluster",
+			"Check again: kubectl storagebench run"}},
 		{"interrupted", nil, func(_ *hub, cancel func()) {
 			cancel()
-		}, ExitInterrupted, []string{"No longer waiting; it goes on in the cluster", "Stop and delete it: kubectl delete"}},
+		}, ExitInterrupted, []string{"No longer waiting; it continues in the cluster", "Stop and delete it: kubectl delete"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHub(t)
@@ -227,9 +227,9 @@ func TestWaitShowsProgress(t *testing.T) {
 	h.status(func(status *v1alpha1.StorageBenchmarkStatus) {
 		status.State, status.NodeName = "Queued(1)", "node-a"
 		status.Queue = &v1alpha1.QueueStatus{Since: metav1.MicroTime{Time: noon.Add(-time.Minute)}, Position: 1, Holder: "lab/other"}
-		condition(status, v1alpha1.ConditionReady, false, v1alpha1.ReasonQueued, "place 1 in the line for node-a, which lab/other has")
+		condition(status, v1alpha1.ConditionReady, false, v1alpha1.ReasonQueued, "number 1 in the queue for node-a, held by lab/other")
 	})
-	shows("lab/quickstart  Queued(1) on node-a, in line for 1m\n  place 1 in the line for node-a, which lab/other has\n")
+	shows("lab/quickstart  Queued(1) on node-a, queued for 1m\n  number 1 in the queue for node-a, held by lab/other\n")
 	phase := func(name string, done int32) {
 		h.status(func(status *v1alpha1.StorageBenchmarkStatus) {
 			status.State, status.Queue, status.Experiment = "Running", nil, "5c1f0a92"
@@ -277,7 +277,7 @@ func TestRunWithoutWait(t *testing.T) {
 	app, out, errors := testApp()
 	h.connect(app)
 	code := app.Main(t.Context(), []string{"run", "../../config/samples/quickstart.yaml"})
-	want := "StorageBenchmark lab/quickstart created\nLook how it goes: kubectl get storagebenchmark quickstart -n lab\n"
+	want := "StorageBenchmark lab/quickstart created\nFollow its progress: kubectl get storagebenchmark quickstart -n lab\n"
 	if code != 0 || out.String() != want {
 		t.Errorf("%d %q %s", code, out, errors)
 	}
@@ -288,9 +288,9 @@ func TestRunRefusesOtherKinds(t *testing.T) {
 		"apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n": "run applies StorageBenchmarks and their " +
 			"ConfigMaps only",
 		"apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata: {}\n":              "has no metadata.name",
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n":                                     "there is no StorageBenchmark in it",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n":                                     "it contains no StorageBenchmark",
 		"apiVersion: storagebench.dev/v1alpha1\nkind: PoolOperation\nmetadata: {name: x}\n":          "run applies StorageBenchmarks",
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: other}\ndata: {a: \"1\"}\n": "make them the same, or leave one out",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: other}\ndata: {a: \"1\"}\n": "make them the same, or remove one",
 	} {
 		h := newHub(t)
 		app, _, errors := testApp()
@@ -323,7 +323,7 @@ func TestReport(t *testing.T) {
 		{[]string{"quickstart", "--output-dir", folder}, 0, folder + "/report.md\n"},
 		{[]string{"absent"}, ExitNotFound, `"absent" not found`},
 		{[]string{"running"}, ExitNotFound,
-			"has no report yet: waiting for the operator\nThe report of its last experiment is there: kubectl get configmap running-1 -n lab"},
+			"has no report yet: waiting for the operator\nThe report of its last experiment exists: kubectl get configmap running-1 -n lab"},
 		{[]string{"lost"}, ExitNotFound, "should be in ConfigMap lost-1, which was deleted"},
 	} {
 		h := newHub(t, benchmark.DeepCopy(), running.DeepCopy(), lost.DeepCopy(), stored.DeepCopy())
@@ -348,7 +348,7 @@ func TestErrorsOfTheCluster(t *testing.T) {
 	}{
 		{&meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "StorageBenchmark"}}, ExitUnavailable, "install storagebench there first"},
 		{apierrors.NewForbidden(kind, "b", errors.New("no")), ExitUnavailable, "ask for the cluster role edit"},
-		{apierrors.NewUnauthorized("who?"), ExitUnavailable, "name another context"},
+		{apierrors.NewUnauthorized("who?"), ExitUnavailable, "use another context"},
 		{apierrors.NewApplyConflict([]metav1.StatusCause{{Field: ".spec.seed", Message: "conflict with kubectl"}}, "x"), ExitRefused,
 			"\n  spec.seed: conflict with kubectl\nUse --force-conflicts"},
 		{apierrors.NewNotFound(kind, "b"), ExitNotFound, `"b" not found`},
@@ -370,7 +370,7 @@ func TestErrorsOfTheCluster(t *testing.T) {
 func TestNoKubeconfig(t *testing.T) {
 	app, _, errors := testApp()
 	code := app.Main(t.Context(), []string{"report", "x", "--kubeconfig", t.TempDir() + "/none"})
-	if code != ExitUnavailable || !strings.Contains(errors.String(), "name a kubeconfig with --kubeconfig") {
+	if code != ExitUnavailable || !strings.Contains(errors.String(), "set --kubeconfig, and --context") {
 		t.Error(code, errors)
 	}
 }

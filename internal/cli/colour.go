@@ -2,7 +2,7 @@ package cli
 
 import "github.com/storagebench/storagebench/api/v1alpha1"
 
-// mood is what a colour means. The words say the same: nobody needs the colours.
+// mood is the meaning of a colour. The text says the same, so the output does not depend on colours.
 type mood int
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
-// freeBytes is what an unprivileged user may still write into the file system of a folder.
+// freeBytes is what an unprivileged user may still write to the file system of a folder.
 func freeBytes(folder string) (int64, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(folder, &stat); err != nil {
@@ -19,10 +19,10 @@ func freeBytes(folder string) (int64, error) {
 	return int64(stat.Bavail) * stat.Bsize, nil
 }
 
-// Disks accepts disks by the very check that the agent makes before it takes one for a pool.
+// Disks accepts disks with the same check that the agent makes before it uses one for a pool.
 type Disks struct{ Node *device.Node }
 
-// Accept does not tell the serial number that it asks for: that has to come from somewhere else.
+// Accept does not reveal the serial number that it asks for: the user has to know it from another source.
 func (d Disks) Accept(path, serial string) (int64, func() error, error) {
 	stable, err := d.Node.StablePath(path)
 	if err != nil {
@@ -33,39 +33,39 @@ func (d Disks) Accept(path, serial string) (int64, func() error, error) {
 	case err != nil:
 		return 0, nil, inWords(err, path)
 	case known.Serial == "":
-		return 0, nil, errors.New("the kernel and udev know no serial number of it, so it cannot be named twice: use a folder on it instead")
+		return 0, nil, errors.New("the kernel and udev know no serial number for it, so it cannot be identified: use a folder on it instead")
 	case known.Serial != serial:
-		return 0, nil, fmt.Errorf("its serial number is not %s: look which device you mean with 'lsblk -o PATH,SERIAL,SIZE,MODEL'", serial)
+		return 0, nil, fmt.Errorf("its serial number is not %s: check the device with 'lsblk -o PATH,SERIAL,SIZE,MODEL'", serial)
 	}
 	disk, err := d.Node.Check(device.Wish{Path: stable})
 	if err == nil && disk.Number != known.Number {
-		err = fmt.Errorf("%s leads to another disk now", stable)
+		err = fmt.Errorf("%s is another disk now", stable)
 	}
 	if err != nil {
 		return 0, nil, inWords(err, path)
 	}
 	verify := func() error {
 		if now, err := d.Node.StablePath(path); err != nil || now != stable {
-			return errors.Join(fmt.Errorf("it does not lead to %s any more", stable), err)
+			return errors.Join(fmt.Errorf("it is no longer %s", stable), err)
 		}
 		return inWords(d.Node.Verify(disk), path)
 	}
 	return disk.SizeBytes, verify, nil
 }
 
-// inWords is a refusal with the way out that there is here.
+// inWords is a refusal with the possible solutions.
 func inWords(err error, path string) error {
 	var refused *device.RefusedError
 	switch {
 	case !errors.As(err, &refused):
 		return err
 	case refused.OnContents():
-		return fmt.Errorf("%s: name an empty device; if nobody needs what is there, 'blkdiscard --zeroout %s' empties it", refused.Reasons(),
+		return fmt.Errorf("%s: use an empty device; if its data is not needed, 'blkdiscard --zeroout %s' empties it", refused.Reasons(),
 			path)
 	case refused.Is(device.NotWholeDisk):
 		return fmt.Errorf("%s; or use a folder on it", refused.Reasons())
 	case refused.Is(device.Unreadable) && os.Geteuid() != 0:
-		return fmt.Errorf("%s: only root sees who uses a device, so run it as root, or use a folder on it", refused.Reasons())
+		return fmt.Errorf("%s: only root can see the users of a device: run it as root, or use a folder on it", refused.Reasons())
 	}
 	return errors.New(refused.Reasons())
 }

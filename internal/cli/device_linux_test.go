@@ -76,9 +76,9 @@ func TestDeviceIsRefused(t *testing.T) {
 		changes      map[string]string
 		says         string
 	}{
-		{"named once", "", nil, "name it a second time with --serial"},
+		{"named once", "", nil, "confirm it with --serial"},
 		{"another serial", "S12", nil, "its serial number is not S12"},
-		{"no serial", "S123", map[string]string{blockFolder + "device/serial": "-"}, "cannot be named twice"},
+		{"no serial", "S123", map[string]string{blockFolder + "device/serial": "-"}, "cannot be identified"},
 		{"partition", "S123", map[string]string{blockFolder + "partition": "1"}, "is a partition: name the whole disk"},
 		{"read-only", "S123", map[string]string{blockFolder + "ro": "1\n"}, "it is read-only"},
 		{"held", "S123", map[string]string{blockFolder + "holders/dm-0/x": "1"}, "is part of dm-0"},

@@ -12,14 +12,14 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// What the estimate assumes, for nothing is known of the storage. Only the time that is asked for is certain.
+// Assumptions of the estimate, because the storage is unknown. Only the requested durations are certain.
 const (
 	assumedBytesPerSecond = 100 << 20
 	assumedRounds         = 8
 	phaseOverhead         = 10 * time.Second
 )
 
-// spent is a length of time in its two parts.
+// spent is a duration in its two parts.
 type spent struct {
 	asked, moving time.Duration
 }
@@ -29,14 +29,14 @@ func (s *spent) add(other spent) {
 	s.moving += other.moving
 }
 
-// estimate is a sentence on how long the runs take.
+// estimate is a sentence on the duration of the runs.
 func estimate(slots []experiment.Slot) string {
 	var all spent
 	text := ""
 	for i := range slots {
 		all.add(estimateRun(&slots[i]))
 		if volumeBytes(&slots[i]) == 0 {
-			text = ", and more for what depends on the size of the pool"
+			text = ", plus the phases that depend on the size of the pool"
 		}
 	}
 	if all.moving > 0 {
@@ -45,7 +45,7 @@ func estimate(slots []experiment.Slot) string {
 	return "about " + roughly(all.asked+all.moving) + text
 }
 
-// volumeBytes is the size of the volume of a run; 0 if it is a pool's, which only its disks tell.
+// volumeBytes is the size of the volume of a run. 0 if it is the size of a pool, which depends on its disks.
 func volumeBytes(slot *experiment.Slot) int64 {
 	if class := slot.Target.StorageClass; class != nil {
 		return class.Size.Value()

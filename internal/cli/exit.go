@@ -8,25 +8,26 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// The exit codes. Those up to 4 are answers, those from 64 on mean that there is no answer.
+// The exit codes. Codes up to 4 are verdicts, codes from 64 on mean that there is none.
 const (
 	// ExitPassed: all gates hold. Of validate: all files are valid. Of report: it was printed.
 	ExitPassed = 0
-	// ExitFailed: a gate does not hold. Of validate: a file is not valid. Of baseline diff: something differs that may not.
+	// ExitFailed: a gate does not hold. Of validate: a file is not valid. Of baseline diff: there is a difference that is not
+	// allowed.
 	ExitFailed = 1
-	// ExitInconclusive: there are no numbers, or too few.
+	// ExitInconclusive: there are too few measurements, or none.
 	ExitInconclusive = 2
-	// ExitInvalid: there are numbers, but they cannot be used.
+	// ExitInvalid: there are measurements, but they cannot be used.
 	ExitInvalid = 3
-	// ExitTimeout: --timeout was over before the verdict.
+	// ExitTimeout: --timeout expired before the verdict.
 	ExitTimeout = 4
 	// ExitUsage: the command line is wrong.
 	ExitUsage = 64
-	// ExitRefused: the manifest, the results or the device are refused, or the benchmark is stalled: somebody must change something.
+	// ExitRefused: the manifest, the results or the device are refused, or the benchmark is stalled: it needs a change by a user.
 	ExitRefused = 65
-	// ExitNotFound: a file, a benchmark or its report does not exist (any more).
+	// ExitNotFound: a file, a benchmark or its report does not exist.
 	ExitNotFound = 66
-	// ExitUnavailable: the cluster cannot be reached, does not know storagebench, or does not permit it.
+	// ExitUnavailable: the cluster cannot be reached, does not have storagebench, or denies access.
 	ExitUnavailable = 69
 	// ExitError: anything else, such as a folder that cannot be written.
 	ExitError = 70
@@ -37,17 +38,17 @@ const (
 const exitHelp = `Exit codes:
   0    Passed (validate: valid; report: printed)
   1    Failed: a gate does not hold (validate: a file is not valid; baseline diff: something differs)
-  2    Inconclusive: no numbers, or too few
-  3    Invalid: the numbers cannot be used
-  4    --timeout was over before the verdict
+  2    Inconclusive: too few measurements, or none
+  3    Invalid: the measurements cannot be used
+  4    --timeout expired before the verdict
   64   the command line is wrong
   65   refused: the manifest, the device; or the benchmark is stalled
   66   a file, a benchmark or its report does not exist
-  69   the cluster cannot be reached, has no storagebench, or forbids it
+  69   the cluster cannot be reached, has no storagebench, or denies access
   70   any other error
   130  interrupted`
 
-// exitError is an error with the exit code that it asks for. Without a cause it only sets the code: all was said.
+// exitError is an error with its exit code. Without a cause it only sets the code: the reason was already printed.
 type exitError struct {
 	code  int
 	cause error
@@ -62,7 +63,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.cause }
 
-// exit gives an error its code.
+// exit adds an exit code to an error.
 func exit(code int, cause error) error { return &exitError{code, cause} }
 
 // exitf is exit with a formatted message.
@@ -70,7 +71,7 @@ func exitf(code int, format string, arguments ...any) error {
 	return exit(code, fmt.Errorf(format, arguments...))
 }
 
-// silent ends with a code for which the output has given the reason.
+// silent ends with a code whose reason was already printed.
 func silent(code int) error {
 	if code == ExitPassed {
 		return nil
@@ -78,7 +79,7 @@ func silent(code int) error {
 	return &exitError{code: code}
 }
 
-// exitCode of an error; text says whether it still has to be printed.
+// exitCode of an error. text is what still has to be printed.
 func exitCode(err error) (code int, text bool) {
 	var known *exitError
 	switch {
@@ -92,7 +93,7 @@ func exitCode(err error) (code int, text bool) {
 	return ExitError, true
 }
 
-// verdictCode is the exit code of a verdict. No verdict is as little a pass as an unknown one.
+// verdictCode is the exit code of a verdict. A missing or unknown verdict is not a pass.
 func verdictCode(verdict v1alpha1.Verdict) int {
 	switch verdict {
 	case v1alpha1.VerdictPassed:
@@ -106,7 +107,7 @@ func verdictCode(verdict v1alpha1.Verdict) int {
 	}
 }
 
-// worstCode decides over several benchmarks: a failed gate first, then whatever has no answer, then the lesser verdicts.
+// worstCode combines several benchmarks: a failed gate first, then missing verdicts, then the lesser verdicts.
 func worstCode(codes []int) int {
 	rank := func(code int) int {
 		switch {

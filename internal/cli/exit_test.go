@@ -73,12 +73,12 @@ func TestErrorsOfUse(t *testing.T) {
 	for _, test := range []struct {
 		arguments, says string
 	}{
-		{"fly", `there is no command "fly": use run, report, history, baseline, calibration, validate or version`},
+		{"fly", `unknown command "fly": use run, report, history, baseline, calibration, validate or version`},
 		{"run", "run needs one file"},
 		{"run a b", "run needs one file"},
 		{"validate", "validate needs a file"},
 		{"report", "report needs one name"},
-		{"version now", "version needs no argument"},
+		{"version now", "version takes no argument"},
 		{"run --fast x", "unknown flag: --fast: see 'kubectl storagebench run --help'"},
 		{"run x --local=", "--local is empty"},
 		{"run x --serial 1", "--serial is for --local"},
@@ -86,7 +86,7 @@ func TestErrorsOfUse(t *testing.T) {
 		{"run x --local d --wait", "--wait is for a cluster"},
 		{"run x --local d --context c", "--context is for a cluster"},
 		{"run x --timeout 1h", "--timeout needs --wait"},
-		{"run x --wait --timeout -1h", "--timeout needs --wait and a length of time above 0"},
+		{"run x --wait --timeout -1h", "--timeout needs --wait and a duration above 0"},
 		{"run x --wait --timeout soon", "invalid argument"},
 		{"report x -o pdf", "-o pdf: write one of markdown, json, junit, html"},
 	} {

@@ -21,7 +21,7 @@ var (
 	countSteps = []unitStep{{1e9, 1e9, " G"}, {1e6, 1e6, " M"}, {1e4, 1e3, " k"}, {0, 1, ""}}
 )
 
-// figures is "1.20 GiB/s (1.10..1.30, n=6)", as in report.md; a test compares the two.
+// figures is "1.20 GiB/s (1.10..1.30, n=6)", as in report.md. A test compares the two.
 func figures(metric results.MetricResult) string {
 	step := stepFor(metric)
 	return fmt.Sprintf("%s%s (%s..%s, n=%d)", step.write(metric.Median), step.suffix, step.write(metric.Min), step.write(metric.Max),
@@ -62,7 +62,7 @@ func stepFor(metric results.MetricResult) unitStep {
 	return choose(countSteps)
 }
 
-// write gives three significant digits, and what is not divided as it is.
+// write formats three significant digits, and undivided values as they are.
 func (s unitStep) write(value int64) string {
 	if s.divisor == 1 {
 		return strconv.FormatInt(value, 10)

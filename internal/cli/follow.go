@@ -13,23 +13,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// How long to wait before a broken watch is tried again.
+// How long to wait before a broken watch is retried.
 const (
 	firstRetry = time.Second
 	lastRetry  = 15 * time.Second
 )
 
-// follower tells of some objects of the cluster until its context ends. A watch that breaks is resumed with a new list.
+// follower reports changes of some objects of the cluster until its context ends. A broken watch is resumed with a new list.
 type follower struct {
 	client client.WithWatch
-	// list makes an empty list of the kind.
+	// list creates an empty list of the kind.
 	list    func() client.ObjectList
 	options []client.ListOption
 	// listed gets all objects, at the start and after each break.
 	listed func([]runtime.Object)
 	// changed gets each change in between.
 	changed func(watch.EventType, runtime.Object)
-	// trouble gets why nothing is known at the moment, and nil when all is well again.
+	// trouble gets the reason for an outage, and nil when it is over.
 	trouble func(error)
 }
 
@@ -53,8 +53,8 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// once lists and watches until the watch ends, which API servers do every few minutes without any error. began says that
-// the list came.
+// once lists and watches until the watch ends, which API servers do every few minutes without an error. began says that the list
+// succeeded.
 func (f *follower) once(ctx context.Context) (began bool, err error) {
 	list := f.list()
 	if err := f.client.List(ctx, list, f.options...); err != nil {
@@ -89,7 +89,7 @@ func (f *follower) once(ctx context.Context) (began bool, err error) {
 	return true, nil
 }
 
-// pause waits; false means that the context has ended.
+// pause waits. False means that the context has ended.
 func pause(ctx context.Context, length time.Duration) bool {
 	timer := time.NewTimer(length)
 	defer timer.Stop()

@@ -21,10 +21,10 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// leastShare is the smallest change that is worth a line: steady figures have significant ones of no importance.
+// leastShare is the smallest change to report: steady metrics have significant changes of no importance.
 const leastShare = 0.01
 
-// historySeed makes the changes that are shown the same each time.
+// historySeed makes the reported changes reproducible.
 const historySeed = 1
 
 type historyOptions struct {
@@ -36,9 +36,9 @@ func (a *App) historyCommand() *cobra.Command {
 	var options historyOptions
 	command := &cobra.Command{
 		Use:   "history NAME",
-		Short: "Print what a StorageBenchmark has measured from time to time, and where it changed",
-		Long: `Print the primary metrics of all complete experiments of a StorageBenchmark, oldest first, and the points from which on they are
-others, with what is known to have changed in the environment.
+		Short: "Print the history of a StorageBenchmark, and where it changed",
+		Long: `Print the primary metrics of all complete experiments of a StorageBenchmark, oldest first, and the points at which they
+changed, with the known changes of the environment.
 
 ` + exitHelp,
 		Example: `  kubectl storagebench history weekly
@@ -46,13 +46,13 @@ others, with what is known to have changed in the environment.
 		Args: exactlyOne("history needs one name: kubectl storagebench history NAME"),
 		RunE: func(command *cobra.Command, names []string) error {
 			if options.last < 1 {
-				return exitf(ExitUsage, "--last %d: write a number of experiments from 1 on", options.last)
+				return exitf(ExitUsage, "--last %d: write a number of experiments of at least 1", options.last)
 			}
 			return a.history(command.Context(), names[0], options)
 		},
 	}
 	options.addFlags(command.Flags())
-	command.Flags().IntVar(&options.last, "last", 20, "print the last `N` experiments; changes are looked for in all")
+	command.Flags().IntVar(&options.last, "last", 20, "print the last `N` experiments; changes are detected in all")
 	return command
 }
 
@@ -76,17 +76,17 @@ func (a *App) history(ctx context.Context, name string, options historyOptions) 
 	}
 	series, err := history.Decode([]byte(stored.Data[history.Key]))
 	if err == nil && series.Benchmark.UID != string(benchmark.UID) {
-		err = errors.New("it is of another object of that name")
+		err = errors.New("it belongs to another object of that name")
 	}
 	if err != nil {
 		return exitf(ExitNotFound,
-			"ConfigMap %s/%s is not the history of this StorageBenchmark: %w: delete or rename it, and the operator writes the history",
+			"ConfigMap %s/%s is not the history of this StorageBenchmark: %w: delete or rename it, and the operator rewrites the history",
 			stored.Namespace, stored.Name, err)
 	}
 	return a.printHistory(series, options.last)
 }
 
-// printHistory writes a line for each figure of each experiment, then the changes.
+// printHistory prints a line for each metric of each experiment, then the changes.
 func (a *App) printHistory(series *history.Series, last int) error {
 	rows := newTable(a.Out, "EXPERIMENT", "FINISHED", "VERDICT", "VARIANT", "PHASE", "METRIC", "MEDIAN (RUNS)")
 	for _, point := range series.Points[max(0, len(series.Points)-last):] {
@@ -100,7 +100,7 @@ func (a *App) printHistory(series *history.Series, last int) error {
 	rows.end()
 	_, _ = fmt.Fprintln(a.Out)
 	if n := len(series.Points); n < history.LeastPoints {
-		a.say("%d of %d experiments: changes are looked for from %d on", n, history.LeastPoints, history.LeastPoints)
+		a.say("%d of %d experiments: changes are detected from %d on", n, history.LeastPoints, history.LeastPoints)
 		return nil
 	}
 	changes, omitted, err := history.Changes(series, historySeed)
@@ -123,12 +123,12 @@ func (a *App) printHistory(series *history.Series, last int) error {
 		rows.end()
 	}
 	if omitted > 0 {
-		a.say("%d more figures were not looked at: they would take too long.", omitted)
+		a.say("%d more metrics were not evaluated: they would take too long.", omitted)
 	}
 	return nil
 }
 
-// amount writes one value of a metric in a unit for people.
+// amount formats one value of a metric with a readable unit.
 func amount(name string, value int64) string {
 	metric, _ := results.LookupMetric(name)
 	unit := stepFor(results.MetricResult{Name: name, Unit: metric.Unit, Median: value, Min: value, Max: value})

@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// lineOf is the line of a field such as spec.phases[2].fill or spec.matrix[pool.ashift]. A field that is not there has the
-// line of the innermost part that is.
+// lineOf is the line of a field such as spec.phases[2].fill or spec.matrix[pool.ashift]. A missing field has the line of its
+// innermost existing parent.
 func lineOf(root *yaml.Node, path string) int {
 	node, line := root, 1
 	if node.Kind == yaml.DocumentNode && len(node.Content) > 0 {
@@ -25,7 +25,7 @@ func lineOf(root *yaml.Node, path string) int {
 	return line
 }
 
-// childOf follows one step; a field's line is that of its name.
+// childOf follows one step. The line of a field is the line of its name.
 func childOf(node *yaml.Node, step string) (child *yaml.Node, line int) {
 	for node.Kind == yaml.AliasNode && node.Alias != nil {
 		node = node.Alias
@@ -46,7 +46,7 @@ func childOf(node *yaml.Node, step string) (child *yaml.Node, line int) {
 	return nil, 0
 }
 
-// pathSteps splits a path at its points and brackets; what is in brackets may have points of its own.
+// pathSteps splits a path at dots and brackets. Brackets may contain dots.
 func pathSteps(path string) []string {
 	var steps []string
 	for path != "" {

@@ -18,33 +18,33 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// PhaseExecutor executes one phase on this machine, by the code that the runner has in a pod.
+// PhaseExecutor executes one phase on this machine, with the runner's code.
 type PhaseExecutor interface {
-	// Execute returns the document of the phase, with outcome Invalid if the phase did not do what was asked. An error
-	// means that there is no document and that another attempt makes no sense. When the context ends, everything that
-	// was started has ended before Execute returns. progress may be called from any goroutine.
+	// Execute returns the document of the phase, with outcome Invalid if the phase did not do what was requested. An error means
+	// that there is no document and that a retry would fail. When the context ends, everything that was started has ended before
+	// Execute returns. progress may be called from any goroutine.
 	Execute(ctx context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error)
 }
 
 // DiskCheck decides whether a disk of this machine may be overwritten.
 type DiskCheck interface {
-	// Accept returns the size of a disk that is blank and unused and has this serial number, and by which its path is proven to lead to it
-	// still.
+	// Accept returns the size of a disk that is blank and unused and has this serial number, and a function that proves that its
+	// path still leads to it.
 	Accept(path, serial string) (bytes int64, verify func() error, err error)
 }
 
-// Local is what run --local needs.
+// Local holds what run --local needs.
 type Local struct {
-	// Executor executes the phases; without it run --local is refused.
+	// Executor executes the phases. Without it, run --local is refused.
 	Executor PhaseExecutor
-	// Disks guards devices; without it no device is accepted.
+	// Disks guards devices. Without it, no device is accepted.
 	Disks DiskCheck
 }
 
-// localNamespace is where a benchmark without a namespace is, out of a cluster.
+// localNamespace is the namespace of a local benchmark without one.
 const localNamespace = "local"
 
-// runLocal executes the one StorageBenchmark of a file here.
+// runLocal executes the only StorageBenchmark of a file on this machine.
 func (a *App) runLocal(ctx context.Context, file string, options runOptions) error {
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
@@ -78,14 +78,14 @@ func (a *App) runLocal(ctx context.Context, file string, options runOptions) err
 		return err
 	}
 	experimentOutcome(experiment).print(a)
-	a.say("\nReport: %s\nEverything: %s", written, output.folder)
+	a.say("\nReport: %s\nAll results: %s", written, output.folder)
 	for _, path := range run.kept {
-		a.say("Kept, as spec.retain asks: %s", path)
+		a.say("Retained by spec.retain: %s", path)
 	}
 	return silent(verdictCode(v1alpha1.Verdict(experiment.Verdict)))
 }
 
-// endingSignals end a local run in order. A closed terminal is one, unless nohup was asked for.
+// endingSignals end a local run gracefully. A closed terminal is one, except under nohup.
 func endingSignals() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -94,7 +94,7 @@ func endingSignals() []os.Signal {
 	return all
 }
 
-// localExperiment reads, completes and checks the benchmark as the API server and the manager would.
+// localExperiment reads, defaults and validates the benchmark like the API server and the manager.
 func (a *App) localExperiment(ctx context.Context, file string, options runOptions) (*validated, error) {
 	manifests, err := readManifests(file, a.In)
 	if err != nil {
@@ -109,7 +109,7 @@ func (a *App) localExperiment(ctx context.Context, file string, options runOptio
 			continue
 		}
 		if one != nil {
-			return nil, exitf(ExitRefused, "%s: there are several StorageBenchmarks in it: --local runs one at a time, give each a file", file)
+			return nil, exitf(ExitRefused, "%s: it contains several StorageBenchmarks: --local runs one at a time, use one file for each", file)
 		}
 		one = candidate
 	}
@@ -119,7 +119,7 @@ func (a *App) localExperiment(ctx context.Context, file string, options runOptio
 	if one.object.GetNamespace() == "" {
 		one.object.SetNamespace(localNamespace)
 	}
-	// As in a cluster, every new object has new randomness, unless spec.seed says which.
+	// As in a cluster, every new object has a new seed, unless spec.seed is set.
 	one.object.SetUID(newUID())
 	known, err := loadSchemas()
 	if err != nil {
@@ -137,7 +137,7 @@ func (a *App) localExperiment(ctx context.Context, file string, options runOptio
 		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: %s", one.at("spec.target"), checked.notes[0])
 	}
 	if slices.ContainsFunc(checked.slots, func(slot experiment.Slot) bool { return slot.Target.StorageClass == nil }) {
-		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: pools are made by the agents of a cluster",
+		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: pools need the agents of a cluster",
 			one.at("spec.target"))
 	}
 	return checked, inlineFiles(checked, manifests)
@@ -145,7 +145,7 @@ func (a *App) localExperiment(ctx context.Context, file string, options runOptio
 
 var newUID = func() types.UID { return uuid.NewUUID() }
 
-// inlineFiles replaces references to ConfigMaps by their contents: here there is no cluster to look them up in.
+// inlineFiles replaces references to ConfigMaps by their contents: there is no cluster to read them from.
 func inlineFiles(checked *validated, manifests []*manifest) error {
 	for i := range checked.slots {
 		for j := range checked.slots[i].Phases {
@@ -183,5 +183,5 @@ func configMapText(manifests []*manifest, from *v1alpha1.ConfigMapKey) (string, 
 		}
 	}
 	return "", errors.New("ConfigMap " + from.Name + " with the key " + from.Key +
-		" is not in the file: with --local, put it there beside the benchmark")
+		" is not in the file: with --local, add it to the file of the benchmark")
 }

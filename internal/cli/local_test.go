@@ -171,7 +171,7 @@ func TestLocalDeadline(t *testing.T) {
 	}}
 	path := file(t, "b.yaml", strings.ReplaceAll(read(t, here(t, "  maxAttempts: 1\n")), "deadline: 1m", "deadline: 1s"))
 	code, said, volume, _ := runHere(t, e, path)
-	if code != ExitInvalid || !strings.Contains(said, "it was not over after 1s") {
+	if code != ExitInvalid || !strings.Contains(said, "it did not finish within 1s") {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 	empty(t, volume)
@@ -206,7 +206,7 @@ func TestLocalInterrupt(t *testing.T) {
 		progress(progressOf(10, "", "", 0))
 		cancel()
 		<-ctx.Done()
-		progress(progressOf(11, "", "", 0)) // nobody listens any more
+		progress(progressOf(11, "", "", 0)) // the listener is gone
 		ended = true
 		return invalid(request, "Interrupted", "it was stopped"), nil
 	}}
@@ -218,7 +218,7 @@ func TestLocalInterrupt(t *testing.T) {
 		t.Errorf("exit code %d, ended %v: %s", code, ended, out)
 	}
 	want := "Error: interrupted after 0 of 2 runs: the workload has ended and the folder of the run is removed\n" +
-		"The documents of the phases that had ended are in " + output + "\n"
+		"The documents of the finished phases are in " + output + "\n"
 	if diff := cmp.Diff(want, errors.String()); diff != "" {
 		t.Error(diff)
 	}
@@ -258,7 +258,7 @@ func TestLocalTerminal(t *testing.T) {
 func TestLocalRetain(t *testing.T) {
 	code, said, volume, _ := runHere(t, &executor{}, here(t, "  retain: Always\n"))
 	kept, err := os.ReadDir(volume)
-	if code != ExitPassed || err != nil || len(kept) != 2 || strings.Count(said, "Kept, as spec.retain asks: VOLUME/storagebench-here-") != 2 {
+	if code != ExitPassed || err != nil || len(kept) != 2 || strings.Count(said, "Retained by spec.retain: VOLUME/storagebench-here-") != 2 {
 		t.Error(code, kept, err, said)
 	}
 }
@@ -278,13 +278,13 @@ func TestLocalRefusals(t *testing.T) {
 		{"no such folder", base, "missing", "", ExitNotFound, "--local missing does not exist"},
 		{"a file", base, file(t, "f", ""), "", ExitRefused, "is neither a folder nor a block device"},
 		{"not a block device", base, "/dev/null", "", ExitRefused, "is neither a folder nor a block device"},
-		{"earlier results", base, "", full, ExitRefused, "is not empty: name a new folder"},
-		{"too large", strings.ReplaceAll(base, "16Mi", "900Pi"), "", "", ExitRefused, "make storageClass.size smaller"},
+		{"earlier results", base, "", full, ExitRefused, "is not empty: use a new folder"},
+		{"too large", strings.ReplaceAll(base, "16Mi", "900Pi"), "", "", ExitRefused, "reduce storageClass.size"},
 		{"block mode", strings.ReplaceAll(base, "size: 16Mi", "size: 16Mi, volumeMode: Block"), "", "", ExitRefused,
 			"write volumeMode: Filesystem"},
 		{"not valid", strings.ReplaceAll(base, "50%", "500%"), "", "", ExitRefused, "b.yaml:8: spec.phases[0].fill.to: Invalid value"},
-		{"two", base + "---\n" + base, "", "", ExitRefused, "there are several StorageBenchmarks"},
-		{"none", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "", "", ExitRefused, "there is no StorageBenchmark"},
+		{"two", base + "---\n" + base, "", "", ExitRefused, "it contains several StorageBenchmarks"},
+		{"none", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "", "", ExitRefused, "it contains no StorageBenchmark"},
 		{"zfs", read(t, "../../config/samples/zfs-ageing.yaml"), "", "", ExitRefused, "--local needs spec.target.storageClass"},
 		{"a missing job file", strings.ReplaceAll(base, "oltp: {workers: 2, duration: 10s}", "fio: {jobFileFrom: {name: jobs, key: a}}"), "", "",
 			ExitRefused,
@@ -313,7 +313,7 @@ func TestLocalRefusals(t *testing.T) {
 	}
 }
 
-// TestLocalPostgres: root is told before anything is written that PostgreSQL will refuse; others are not.
+// TestLocalPostgres: root gets an error before anything is written, because PostgreSQL would refuse it; others do not.
 func TestLocalPostgres(t *testing.T) {
 	path := file(t, "b.yaml", strings.ReplaceAll(read(t, here(t, "")), "oltp: {workers: 2, duration: 10s}", "postgres: {duration: 10s}"))
 	e := &executor{}
@@ -361,7 +361,7 @@ func TestLocalKilledBefore(t *testing.T) {
 	app.Local.Executor = e
 	before := len(e.requests)
 	code := app.Main(t.Context(), []string{"run", here(t, ""), "--local", volume, "--output", filepath.Join(t.TempDir(), "r")})
-	if code != ExitRefused || len(e.requests) != before || !strings.Contains(errors.String(), "exists already") {
+	if code != ExitRefused || len(e.requests) != before || !strings.Contains(errors.String(), "already exists") {
 		t.Error(code, errors)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// maxLocalResults is no bound that matters on a disk; the format asks for one.
+// maxLocalResults is effectively no limit on a disk; the format requires one.
 const maxLocalResults = 1 << 30
 
 // localOutput is the folder with the results of a local run: results.json, report.md, junit.xml and phases/RUN-PHASE.json.
 type localOutput struct{ folder string }
 
-// newLocalOutput makes the folder. Results of an earlier run are never overwritten.
+// newLocalOutput creates the folder. Results of an earlier run are never overwritten.
 func newLocalOutput(folder string, checked *validated) (*localOutput, error) {
 	if folder == "" {
 		folder = naming.ResultsName(checked.benchmark.Name, checked.hash)
@@ -26,7 +26,7 @@ func newLocalOutput(folder string, checked *validated) (*localOutput, error) {
 		return nil, exit(ExitError, err)
 	}
 	if len(entries) > 0 {
-		return nil, exitf(ExitRefused, "--output %s is not empty: name a new folder, so that earlier results stay", folder)
+		return nil, exitf(ExitRefused, "--output %s is not empty: use a new folder, so that earlier results stay", folder)
 	}
 	if err := os.MkdirAll(filepath.Join(folder, "phases"), 0o755); err != nil {
 		return nil, exit(ExitError, err)
@@ -34,12 +34,12 @@ func newLocalOutput(folder string, checked *validated) (*localOutput, error) {
 	return &localOutput{folder}, nil
 }
 
-// phase writes the whole document of a phase.
+// phase writes the complete document of a phase.
 func (o *localOutput) phase(name string, document []byte) error {
 	return o.write(filepath.Join("phases", name+".json"), document)
 }
 
-// finish writes what is said of all runs, and returns the path of the report.
+// finish writes the results of all runs, and returns the path of the report.
 func (o *localOutput) finish(experiment results.Experiment) (string, error) {
 	text, omitted, err := experiment.Encode(maxLocalResults)
 	if err != nil {
@@ -61,7 +61,7 @@ func (o *localOutput) finish(experiment results.Experiment) (string, error) {
 
 func (o *localOutput) write(name string, text []byte) error {
 	if err := os.WriteFile(filepath.Join(o.folder, name), text, 0o644); err != nil {
-		return exitf(ExitError, "write the results: %w: make room there, or name another folder with --output", err)
+		return exitf(ExitError, "write the results: %w: free some space, or use another folder with --output", err)
 	}
 	return nil
 }

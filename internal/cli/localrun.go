@@ -22,10 +22,10 @@ import (
 )
 
 // errExperimentDeadline is the cause of a context that ends at spec.deadline.
-var errExperimentDeadline = errors.New("spec.deadline is over")
+var errExperimentDeadline = errors.New("spec.deadline has passed")
 
-// localRun executes an experiment here. What comes next, when it is over and what follows from it is decided by the
-// planner, as in the cluster; only the acting is different.
+// localRun executes an experiment on this machine. The planner decides what comes next, when it is over and what follows, as in the
+// cluster; only the actions differ.
 type localRun struct {
 	app       *App
 	checked   *validated
@@ -35,7 +35,7 @@ type localRun struct {
 	node      string
 	state     experiment.State
 	documents map[string]results.PhaseDocument
-	// kept are the folders that retain keeps.
+	// kept are the folders retained by spec.retain.
 	kept []string
 }
 
@@ -51,7 +51,7 @@ func newLocalRun(a *App, checked *validated, storage *localStorage, output *loca
 	}
 }
 
-// execute makes the runs until the planner has no next one, and assembles the results.
+// execute runs until the planner has no next run, and assembles the results.
 func (l *localRun) execute(ctx context.Context) (results.Experiment, error) {
 	defer l.screen.clear()
 	benchmark := l.checked.benchmark
@@ -81,7 +81,7 @@ func (l *localRun) execute(ctx context.Context) (results.Experiment, error) {
 	}
 }
 
-// left says what an interrupted experiment leaves behind; err is that of the run that it interrupted.
+// left describes what an interrupted experiment leaves behind. err is the error of the interrupted run.
 func (l *localRun) left(err error) string {
 	text := "the workload has ended and the folder of the run is removed"
 	if l.storage.mode == corev1.PersistentVolumeBlock {
@@ -91,9 +91,9 @@ func (l *localRun) left(err error) string {
 		text = failed.Error()
 	}
 	for _, path := range l.kept {
-		text += "\nKept, as spec.retain asks: " + path
+		text += "\nRetained by spec.retain: " + path
 	}
-	return text + "\nThe documents of the phases that had ended are in " + l.output.folder
+	return text + "\nThe documents of the finished phases are in " + l.output.folder
 }
 
 // name is that of the benchmark.
@@ -101,7 +101,7 @@ func (l *localRun) name() string {
 	return l.checked.benchmark.Namespace + "/" + l.checked.benchmark.Name
 }
 
-// assemble makes the results. There is no ConfigMap for a phase here, so none is named.
+// assemble computes the results. There is no ConfigMap for a phase here, so none is named.
 func (l *localRun) assemble(tally experiment.Tally) results.Experiment {
 	tally.Expired = tally.Expired || !tally.Over
 	experiment := experiment.Assemble(experiment.Evidence{
@@ -116,7 +116,7 @@ func (l *localRun) assemble(tally experiment.Tally) results.Experiment {
 	return experiment
 }
 
-// run makes one run on storage of its own and records how it ended, as the run controller does.
+// run executes one run on its own storage and records its outcome, as the run controller does.
 func (l *localRun) run(ctx context.Context, tally experiment.Tally) (*v1alpha1.BenchmarkRun, error) {
 	run := runObject(l.checked.benchmark, l.checked.hash, tally.Next, tally.NextAttempt, l.node, fieldOwner+" "+l.app.version())
 	run.Spec.Target.StorageClass.Name = l.storage.String()
@@ -142,7 +142,7 @@ func (l *localRun) run(ctx context.Context, tally experiment.Tally) (*v1alpha1.B
 	return run, nil
 }
 
-// tidy removes the folder of a run unless retain keeps it. An interrupted run is of no use to anybody.
+// tidy removes the folder of a run unless spec.retain keeps it. The folder of an interrupted run is useless.
 func (l *localRun) tidy(run *v1alpha1.BenchmarkRun, ending runs.Ending, path string) error {
 	policy := run.Spec.Retain
 	ended := ending.Reason != ""
@@ -154,7 +154,7 @@ func (l *localRun) tidy(run *v1alpha1.BenchmarkRun, ending runs.Ending, path str
 	return l.storage.remove(path)
 }
 
-// phases executes the phases in their order until one spoils the run.
+// phases executes the phases in order until one invalidates the run.
 func (l *localRun) phases(ctx context.Context, run *v1alpha1.BenchmarkRun, tally experiment.Tally, path string) (runs.Ending, error) {
 	for i := range run.Spec.Phases {
 		phase, view := &run.Spec.Phases[i], newLocalView(l, run, i, tally)
@@ -189,7 +189,7 @@ type localDocument struct {
 	text  []byte
 }
 
-// phase executes one phase. The document takes the way it would take through the log of a pod, with all its checks.
+// phase executes one phase. The document takes the same path as through the log of a pod, with all its checks.
 func (l *localRun) phase(ctx context.Context, run *v1alpha1.BenchmarkRun, phase *v1alpha1.Phase, path string,
 	view *localView) (*localDocument, *runs.Ending) {
 	request := l.storage.request(workload.Request{
@@ -210,7 +210,7 @@ func (l *localRun) phase(ctx context.Context, run *v1alpha1.BenchmarkRun, phase 
 	}
 	switch {
 	case limited.Err() != nil && ctx.Err() == nil && (err != nil || emitted.Outcome != results.OutcomeValid):
-		return nil, spoil(v1alpha1.ReasonPhaseDeadlineExceeded, true, "it was not over after %s: raise its deadline or ask for less",
+		return nil, spoil(v1alpha1.ReasonPhaseDeadlineExceeded, true, "it did not finish within %s: increase its deadline or request less",
 			brief(limit))
 	case err != nil:
 		return nil, spoil(v1alpha1.ReasonPodFailed, false, "it could not be executed: %v", err)

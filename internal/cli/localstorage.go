@@ -12,24 +12,24 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// localStorage is what stands for a volume on this machine.
+// localStorage replaces a volume on this machine.
 type localStorage struct {
-	// path is the folder in which each run gets a folder of its own, or the device on which all runs work.
+	// path is the folder in which each run gets its own folder, or the device that all runs use.
 	path string
-	// mode is what a volume of this kind has as volumeMode.
+	// mode is the volumeMode of such a volume.
 	mode corev1.PersistentVolumeMode
-	// bytes are the size of a device, or what is free in a folder's file system.
+	// bytes are the size of a device, or the free space in the file system of a folder.
 	bytes int64
 	// verify proves that the path of a device still leads to the disk that was accepted.
 	verify func() error
 }
 
-// storageFor accepts a folder or a device, or says why not.
+// storageFor accepts a folder or a device, or returns the reason why not.
 func (l Local) storageFor(path, serial string) (*localStorage, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, exitf(ExitNotFound, "--local %s does not exist: make the folder, or name a device", path)
+		return nil, exitf(ExitNotFound, "--local %s does not exist: create the folder, or use a device", path)
 	case err != nil:
 		return nil, exit(ExitError, err)
 	case info.IsDir():
@@ -37,16 +37,16 @@ func (l Local) storageFor(path, serial string) (*localStorage, error) {
 	case info.Mode()&fs.ModeDevice != 0 && info.Mode()&fs.ModeCharDevice == 0:
 		return l.device(path, serial)
 	}
-	return nil, exitf(ExitRefused, "--local %s is neither a folder nor a block device: name one of them", path)
+	return nil, exitf(ExitRefused, "--local %s is neither a folder nor a block device: use one of them", path)
 }
 
-// device accepts a whole disk that was named twice, that nobody uses and on which nothing is known.
+// device accepts a whole disk that was identified by path and serial number, and that is unused and empty.
 func (l Local) device(path, serial string) (*localStorage, error) {
 	refuse := func(err error) (*localStorage, error) {
 		return nil, exit(ExitRefused, fmt.Errorf("--local %s: %w", path, err))
 	}
 	if serial == "" {
-		return refuse(errors.New("all that is on the device will be lost: name it a second time with --serial, as 'lsblk -o " +
+		return refuse(errors.New("the device will lose all data: confirm it with --serial, as 'lsblk -o " +
 			"PATH,SERIAL,SIZE,MODEL' prints it"))
 	}
 	if l.Disks == nil {
@@ -61,7 +61,7 @@ func (l Local) device(path, serial string) (*localStorage, error) {
 
 func (l Local) folder(path, serial string) (*localStorage, error) {
 	if serial != "" {
-		return nil, exitf(ExitUsage, "--serial %s is for a device, and --local %s is a folder: leave --serial out", serial, path)
+		return nil, exitf(ExitUsage, "--serial %s is for a device, but --local %s is a folder: remove --serial", serial, path)
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -74,7 +74,7 @@ func (l Local) folder(path, serial string) (*localStorage, error) {
 	return &localStorage{path: absolute, mode: corev1.PersistentVolumeFilesystem, bytes: free}, nil
 }
 
-// suits checks that each variant can be run on it.
+// suits checks that each variant can run on it.
 func (s *localStorage) suits(checked *validated) error {
 	classes := map[string]bool{}
 	for i := range checked.slots {
@@ -82,24 +82,24 @@ func (s *localStorage) suits(checked *validated) error {
 		classes[target.Name] = true
 		switch {
 		case target.VolumeMode != s.mode && s.mode == corev1.PersistentVolumeBlock:
-			return exitf(ExitRefused, "variant %q wants volumeMode %s, and %s is a device: write volumeMode: Block, or name a folder",
+			return exitf(ExitRefused, "variant %q needs volumeMode %s, but %s is a device: write volumeMode: Block, or use a folder",
 				checked.slots[i].Variant, target.VolumeMode, s.path)
 		case target.VolumeMode != s.mode:
-			return exitf(ExitRefused, "variant %q wants volumeMode %s, and %s is a folder: write volumeMode: Filesystem, or name a device",
+			return exitf(ExitRefused, "variant %q needs volumeMode %s, but %s is a folder: write volumeMode: Filesystem, or use a device",
 				checked.slots[i].Variant, target.VolumeMode, s.path)
 		case target.Size.Value() > s.bytes:
 			return exitf(ExitRefused,
-				"variant %q wants a volume of %s, and %s has room for %.2f GiB: make storageClass.size smaller, or name larger storage",
+				"variant %q needs a volume of %s, but %s has room for %.2f GiB: reduce storageClass.size, or use larger storage",
 				checked.slots[i].Variant, target.Size.String(), s.path, float64(s.bytes)/(1<<30))
 		}
 	}
 	if len(classes) > 1 {
-		return exitf(ExitRefused, "the variants have %d storage classes, and --local names one place: compare classes in a cluster", len(classes))
+		return exitf(ExitRefused, "the variants have %d storage classes, but --local has one storage: compare classes in a cluster", len(classes))
 	}
 	return nil
 }
 
-// make is the volume of a run: a new folder, or the device.
+// make creates the volume of a run: a new folder, or the device.
 func (s *localStorage) make(run string) (path string, err error) {
 	if s.mode == corev1.PersistentVolumeBlock {
 		if err := s.verify(); err != nil {
@@ -111,26 +111,26 @@ func (s *localStorage) make(run string) (path string, err error) {
 	err = os.Mkdir(path, 0o700)
 	if errors.Is(err, fs.ErrExist) {
 		return "", exitf(ExitRefused,
-			"%s exists already: the same experiment is running there, or was killed; if it was killed, delete the folder by hand", path)
+			"%s already exists: the same experiment is running there, or was killed; if it was killed, delete the folder manually", path)
 	}
 	if err != nil {
-		return "", exitf(ExitError, "make the folder of run %s: %w: is --local writable for you?", run, err)
+		return "", exitf(ExitError, "create the folder of run %s: %w: is --local writable?", run, err)
 	}
 	return path, nil
 }
 
-// remove deletes the folder that make made. A device stays as it is.
+// remove deletes the folder that make created. A device stays as it is.
 func (s *localStorage) remove(path string) error {
 	if s.mode == corev1.PersistentVolumeBlock {
 		return nil
 	}
 	if err := os.RemoveAll(path); err != nil {
-		return exitf(ExitError, "remove the folder of a run: %w: delete %s by hand", err, path)
+		return exitf(ExitError, "remove the folder of a run: %w: delete %s manually", err, path)
 	}
 	return nil
 }
 
-// request is what the runner would be given in a pod, with the path here.
+// request is the runner's request as in a pod, with the local path.
 func (s *localStorage) request(request workload.Request, path string) workload.Request {
 	request.VolumeMode, request.Path = string(s.mode), path
 	if s.mode == corev1.PersistentVolumeFilesystem {
@@ -139,5 +139,5 @@ func (s *localStorage) request(request workload.Request, path string) workload.R
 	return request
 }
 
-// String is how results call it.
+// String is its name in the results.
 func (s *localStorage) String() string { return fmt.Sprintf("local:%s", s.path) }

@@ -13,11 +13,11 @@ import (
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
-// localView shows one phase of a local run while it is executed.
+// localView shows one phase of a local run during its execution.
 type localView struct {
 	run   *localRun
 	tally experiment.Tally
-	// title and sentence name the phase, for a terminal and for a log.
+	// title and sentence identify the phase, for a terminal and for a log.
 	title, sentence string
 	phase           string
 	started         time.Time
@@ -40,7 +40,7 @@ func newLocalView(l *localRun, run *v1alpha1.BenchmarkRun, i int, tally experime
 		sentence: sentence, phase: phase, started: l.app.Now()}
 }
 
-// during shows progress until execute has returned. When the context ends, it says what is waited for.
+// during shows progress until execute has returned. When the context ends, it says what it waits for.
 func (v *localView) during(ctx context.Context,
 	execute func(func(results.Progress)) (results.PhaseDocument, error)) (document results.PhaseDocument, err error) {
 	news, done := make(chan results.Progress), make(chan struct{})
@@ -66,7 +66,7 @@ func (v *localView) during(ctx context.Context,
 			ending = nil
 			v.sentence = "stopping the workload"
 			if errors.Is(ctx.Err(), context.Canceled) {
-				v.sentence += "; Ctrl-C again leaves at once and tidies up nothing"
+				v.sentence += "; press Ctrl-C again to exit without cleanup"
 			}
 			v.live = nil
 		case <-done:
@@ -75,7 +75,7 @@ func (v *localView) during(ctx context.Context,
 	}
 }
 
-// ended says how the phase ended: with its most important figure, or why its numbers cannot be used.
+// ended reports the end of the phase: its most important metric, or why its measurements cannot be used.
 func (v *localView) ended(document results.PhaseDocument, spoilt *runs.Ending) {
 	now := v.run.app.Now()
 	text, how := fmt.Sprintf("%s  done in %s", v.title, brief(now.Sub(v.started))), good
@@ -88,7 +88,7 @@ func (v *localView) ended(document results.PhaseDocument, spoilt *runs.Ending) {
 	v.run.screen.news(v.run.name(), text, how, now)
 }
 
-// mainFigures are the figures that a person looks for first: "read 3.20 k op/s, 25.0 MiB/s".
+// mainFigures are the most important metrics: "read 3.20 k op/s, 25.0 MiB/s".
 func mainFigures(document results.PhaseDocument) string {
 	var parts []string
 	for _, part := range []struct {

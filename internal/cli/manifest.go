@@ -38,7 +38,7 @@ func (m *manifest) isConfigMap() bool {
 	return m.object.GetAPIVersion() == "v1" && m.object.GetKind() == kindConfigMap
 }
 
-// ours says whether it is of this project's API group, whatever version.
+// ours says whether it belongs to this project's API group, in any version.
 func (m *manifest) ours() bool {
 	group, _, _ := strings.Cut(m.object.GetAPIVersion(), "/")
 	return group == v1alpha1.GroupVersion.Group
@@ -52,7 +52,7 @@ func (m *manifest) String() string {
 	return m.object.GetKind() + " " + name
 }
 
-// readManifests reads all documents of a file, "-" being the standard input.
+// readManifests reads all documents of a file. "-" is the standard input.
 func readManifests(file string, stdin io.Reader) ([]*manifest, error) {
 	text, err := readFile(file, stdin)
 	if err != nil {
@@ -69,7 +69,7 @@ func readManifests(file string, stdin io.Reader) ([]*manifest, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, exitf(ExitRefused, "%s: there is no manifest in it: write a StorageBenchmark, such as config/samples/quickstart.yaml", file)
+		return nil, exitf(ExitRefused, "%s: it contains no manifest: write a StorageBenchmark, such as config/samples/quickstart.yaml", file)
 	}
 	return all, nil
 }
@@ -79,7 +79,7 @@ func readFile(file string, stdin io.Reader) ([]byte, error) {
 	if file != "-" {
 		opened, err := os.Open(file)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, exitf(ExitNotFound, "%s: there is no such file", file)
+			return nil, exitf(ExitNotFound, "%s: no such file", file)
 		}
 		if err != nil {
 			return nil, exit(ExitError, err)
@@ -92,13 +92,13 @@ func readFile(file string, stdin io.Reader) ([]byte, error) {
 		return nil, exitf(ExitError, "read %s: %w", file, err)
 	}
 	if len(text) > maxManifestBytes {
-		return nil, exitf(ExitRefused, "%s is larger than %d MiB: give a file of manifests", file, maxManifestBytes>>20)
+		return nil, exitf(ExitRefused, "%s is larger than %d MiB: use a file of manifests", file, maxManifestBytes>>20)
 	}
 	return text, nil
 }
 
-// splitDocuments cuts at lines of "---". Each document begins with as many empty lines as come before it, so that all
-// line numbers are those of the file.
+// splitDocuments splits at lines of "---". Each document starts with as many empty lines as precede it, so that line numbers are
+// those of the file.
 func splitDocuments(text []byte) [][]byte {
 	var documents [][]byte
 	var current bytes.Buffer
@@ -116,7 +116,7 @@ func splitDocuments(text []byte) [][]byte {
 	return append(documents, current.Bytes())
 }
 
-// parseManifest returns nil for a document without contents.
+// parseManifest returns nil for an empty document.
 func parseManifest(file string, text []byte) (*manifest, error) {
 	wrong := func(err error) error { return exit(ExitRefused, errors.New(notYAML(file, err))) }
 	asJSON, err := sigsyaml.YAMLToJSONStrict(text)
@@ -144,7 +144,7 @@ func parseManifest(file string, text []byte) (*manifest, error) {
 	return one, nil
 }
 
-// yamlError is what the parser says, with the line in it if it knows one.
+// yamlError is the message of the parser, with its line number if known.
 var yamlError = regexp.MustCompile(`(?s)^(?:error converting YAML to JSON: )?yaml: (?:unmarshal errors:\s+)?(?:line (\d+): )?(.*)$`)
 
 // notYAML is "FILE:LINE: it is not YAML: ...".
@@ -159,7 +159,7 @@ func notYAML(file string, err error) string {
 	return fmt.Sprintf("%s: it is not YAML: %s", file, parts[2])
 }
 
-// at is FILE:LINE of a field, or of what of its path there is.
+// at is FILE:LINE of a field, or of the existing part of its path.
 func (m *manifest) at(path string) string {
 	return fmt.Sprintf("%s:%d", m.file, m.line(path))
 }

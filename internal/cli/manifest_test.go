@@ -60,8 +60,8 @@ func TestPathSteps(t *testing.T) {
 
 func TestFilesThatAreNoManifests(t *testing.T) {
 	for text, says := range map[string]string{
-		"":                        "there is no manifest in it",
-		"# nothing\n---\n":        "there is no manifest in it",
+		"":                        "it contains no manifest",
+		"# nothing\n---\n":        "it contains no manifest",
 		"a: b\n":                  "apiVersion is missing: write apiVersion: storagebench.dev/v1alpha1",
 		"apiVersion: v1\n":        ":1: kind is missing",
 		"- a\n":                   "a manifest is a map",
@@ -79,7 +79,7 @@ func TestFilesThatAreNoManifests(t *testing.T) {
 			t.Errorf("%.40q: %v", text, err)
 		}
 	}
-	if _, err := readManifests("missing.yaml", nil); err == nil || err.Error() != "missing.yaml: there is no such file" {
+	if _, err := readManifests("missing.yaml", nil); err == nil || err.Error() != "missing.yaml: no such file" {
 		t.Error(err)
 	}
 	if all, err := readManifests("-", strings.NewReader(twoDocuments)); err != nil || len(all) != 2 || all[0].at("kind") != "-:3" {

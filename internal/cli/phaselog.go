@@ -20,16 +20,16 @@ import (
 const (
 	// runnerContainer is the container of a workload pod that writes progress.
 	runnerContainer = "runner"
-	// maxLogLine is longer than any line of progress; the parts of the result, which may be longer, are skipped.
+	// maxLogLine is longer than any line of progress. Parts of the result, which may be longer, are skipped.
 	maxLogLine = 8 << 10
 )
 
 // phaseLogs reads the progress of the workload pods of one benchmark from their logs.
 type phaseLogs struct {
 	cluster *Cluster
-	// progress gets what the pod of a phase says.
+	// progress receives the progress lines of a phase's pod.
 	progress func(run, phase string, progress results.Progress)
-	// trouble gets why nothing can be read, and nil.
+	// trouble receives the reason why nothing can be read, and nil.
 	trouble func(error)
 
 	mutex   sync.Mutex
@@ -55,7 +55,7 @@ func (p *phaseLogs) run(ctx context.Context, namespace, benchmarkUID string) {
 	pods.run(ctx)
 }
 
-// look begins to read the log of a pod that runs, and ends it with the pod.
+// look starts to read the log of a running pod, and stops at the end of the pod.
 func (p *phaseLogs) look(ctx context.Context, kind watch.EventType, object runtime.Object) {
 	pod, isPod := object.(*corev1.Pod)
 	if !isPod || pod.Labels[v1alpha1.LabelPhase] == "" {
@@ -76,7 +76,7 @@ func (p *phaseLogs) look(ctx context.Context, kind watch.EventType, object runti
 	}
 }
 
-// read follows the log of one pod; a stream that breaks is opened again.
+// read follows the log of one pod. A broken stream is reopened.
 func (p *phaseLogs) read(ctx context.Context, pod *corev1.Pod) {
 	for ctx.Err() == nil {
 		stream, err := p.cluster.Logs.FollowLog(ctx, pod.Namespace, pod.Name, runnerContainer)
@@ -94,7 +94,7 @@ func (p *phaseLogs) read(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// eachProgress calls for every line of progress until the log ends or breaks.
+// eachProgress calls a function for every line of progress until the log ends or breaks.
 func eachProgress(log io.Reader, visit func(results.Progress)) {
 	reader := bufio.NewReaderSize(log, maxLogLine)
 	long := false

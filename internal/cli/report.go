@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// reportKeys are the keys of a results ConfigMap by what -o calls them.
+// reportKeys maps the values of -o to the keys of a results ConfigMap.
 var reportKeys = map[string]string{"markdown": "report.md", "json": "results.json", "junit": "junit.xml", "html": "report.html"}
 
 type reportOptions struct {
@@ -30,7 +30,7 @@ func (a *App) reportCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "report NAME",
 		Short: "Print or save the report of a finished StorageBenchmark",
-		Long: `Print the report of a finished StorageBenchmark, or save all that there is into a folder.
+		Long: `Print the report of a finished StorageBenchmark, or save all its formats to a folder.
 
 ` + exitHelp,
 		Example: `  kubectl storagebench report quickstart
@@ -46,7 +46,7 @@ func (a *App) reportCommand() *cobra.Command {
 	}
 	options.addFlags(command.Flags())
 	command.Flags().StringVarP(&options.format, "output", "o", "markdown", "`FORMAT` to print: markdown, json, junit or html")
-	command.Flags().StringVar(&options.folder, "output-dir", "", "save all formats into `DIR` instead of printing one")
+	command.Flags().StringVar(&options.folder, "output-dir", "", "save all formats to `DIR` instead of printing one")
 	return command
 }
 
@@ -71,7 +71,7 @@ func (a *App) report(ctx context.Context, name string, options reportOptions) er
 	return err
 }
 
-// storedReport reads the ConfigMap that the status names.
+// storedReport reads the ConfigMap named in the status.
 func storedReport(ctx context.Context, cluster *Cluster, name string, connection Connection) (*corev1.ConfigMap, error) {
 	t := &tracked{}
 	t.key = cluster.key(name)
@@ -87,7 +87,7 @@ func storedReport(ctx context.Context, cluster *Cluster, name string, connection
 	err := cluster.Client.Get(ctx, cluster.key(benchmark.Status.Results.ConfigMap), &stored)
 	if apierrors.IsNotFound(err) {
 		return nil, exitf(ExitNotFound,
-			"the report of StorageBenchmark %s should be in ConfigMap %s, which was deleted: the operator writes it again if the runs are still "+
+			"the report of StorageBenchmark %s should be in ConfigMap %s, which was deleted: the operator rewrites it if the runs still "+
 				"there",
 			t.key, benchmark.Status.Results.ConfigMap)
 	}
@@ -97,24 +97,24 @@ func storedReport(ctx context.Context, cluster *Cluster, name string, connection
 	return &stored, nil
 }
 
-// earlierReports names the results of earlier experiments, which may be what is looked for.
+// earlierReports names the results of earlier experiments, which the user may be looking for.
 func earlierReports(t *tracked, connection Connection) string {
 	history := t.benchmark.Status.History
 	if len(history) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\nThe report of its last experiment is there: kubectl get configmap %s%s -o go-template='{{index .data "+
+	return fmt.Sprintf("\nThe report of its last experiment exists: kubectl get configmap %s%s -o go-template='{{index .data "+
 		"\"report.md\"}}'",
 		history[0].ConfigMap, connection.flags(t.key.Namespace))
 }
 
-// saveReport writes every key as a file.
+// saveReport writes every key to a file.
 func (a *App) saveReport(stored *corev1.ConfigMap, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return exit(ExitError, err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(stored.Data)) {
-		// The API server allows no slash in a key; ".." would still be a folder.
+		// The API server allows no slash in a key, but ".." would still be a folder.
 		path := filepath.Join(folder, filepath.Base(key))
 		if key == ".." || key == "." {
 			continue

@@ -26,21 +26,21 @@ type runOptions struct {
 	output  string
 }
 
-// errTimeout is the cause of a context whose --timeout is over.
-var errTimeout = errors.New("--timeout is over")
+// errTimeout is the cause of a context whose --timeout expired.
+var errTimeout = errors.New("--timeout expired")
 
 func (a *App) runCommand() *cobra.Command {
 	var options runOptions
 	command := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run the StorageBenchmarks of a file, in the cluster or on this machine",
-		Long: `Run the StorageBenchmarks of a file. FILE can be -, the standard input.
+		Long: `Run the StorageBenchmarks of a file. FILE can be - for the standard input.
 
 In the cluster they are applied (server-side, field owner kubectl-storagebench), with the ConfigMaps of the same file. With
---wait, progress is shown until the verdict. Ctrl-C ends only the waiting: the benchmark goes on.
+--wait, progress is shown until the verdict. Ctrl-C ends only the waiting: the benchmark continues.
 
 With --local, the phases are executed on this machine, in a new folder inside DIR or on a whole DEVICE, which loses all its
-contents. A device must be named twice, by its path and by its serial number, and carry no data that can be recognised.
+contents. A device must be identified by its path and by its serial number, and must not contain recognisable data.
 Ctrl-C ends the benchmark.
 
 ` + exitHelp,
@@ -59,8 +59,8 @@ Ctrl-C ends the benchmark.
 	}
 	flags := command.Flags()
 	options.addFlags(flags)
-	flags.BoolVarP(&options.wait, "wait", "w", false, "show progress until the verdict, which makes the exit code")
-	flags.DurationVar(&options.timeout, "timeout", 0, "give up waiting after so `LONG`, such as 90m (default: never)")
+	flags.BoolVarP(&options.wait, "wait", "w", false, "show progress until the verdict, which determines the exit code")
+	flags.DurationVar(&options.timeout, "timeout", 0, "stop waiting after this `DURATION`, such as 90m (default: never)")
 	flags.BoolVar(&options.force, "force-conflicts", false, "take over fields that another manager has applied")
 	flags.StringVar(&options.local, "local", "", "run on this machine, in `DIR` or on DEVICE")
 	flags.StringVar(&options.serial, "serial", "", "`SERIAL` number of the DEVICE, as 'lsblk -o PATH,SERIAL' prints it")
@@ -68,25 +68,25 @@ Ctrl-C ends the benchmark.
 	return command
 }
 
-// check refuses combinations that mean nothing.
+// check refuses invalid combinations of flags.
 func (o *runOptions) check(command *cobra.Command) error {
 	set := func(name string) bool { return command.Flags().Changed(name) }
 	if set("local") && o.local == "" {
-		return exitf(ExitUsage, "--local is empty: name a folder or a device")
+		return exitf(ExitUsage, "--local is empty: set it to a folder or a device")
 	}
 	local := o.local != ""
 	for _, name := range []string{"serial", "output"} {
 		if set(name) && !local {
-			return exitf(ExitUsage, "--%s is for --local: add --local DIR|DEVICE, or leave it out", name)
+			return exitf(ExitUsage, "--%s is for --local: add --local DIR|DEVICE, or remove it", name)
 		}
 	}
 	for _, name := range []string{"wait", "timeout", "force-conflicts", "context", "kubeconfig"} {
 		if set(name) && local {
-			return exitf(ExitUsage, "--%s is for a cluster: leave it out, or leave out --local", name)
+			return exitf(ExitUsage, "--%s is for a cluster: remove it, or remove --local", name)
 		}
 	}
 	if set("timeout") && (!o.wait || o.timeout <= 0) {
-		return exitf(ExitUsage, "--timeout needs --wait and a length of time above 0, such as 90m")
+		return exitf(ExitUsage, "--timeout needs --wait and a duration above 0, such as 90m")
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (a *App) runInCluster(ctx context.Context, file string, options runOptions)
 	}
 	if !options.wait {
 		for _, one := range benchmarks {
-			a.say("Look how it goes: kubectl get storagebenchmark %s%s", one.key.Name, options.flags(one.key.Namespace))
+			a.say("Follow its progress: kubectl get storagebenchmark %s%s", one.key.Name, options.flags(one.key.Namespace))
 		}
 		return nil
 	}
@@ -121,7 +121,7 @@ func (a *App) runInCluster(ctx context.Context, file string, options runOptions)
 	return a.conclude(all, err, file, options)
 }
 
-// conclude says how each benchmark has ended, or that it goes on.
+// conclude says how each benchmark has ended, or that it continues.
 func (a *App) conclude(all []*tracked, cause error, file string, options runOptions) error {
 	var codes []int
 	for _, t := range all {
@@ -136,7 +136,7 @@ func (a *App) conclude(all []*tracked, cause error, file string, options runOpti
 		case t.complete():
 			a.sayVerdict(t, options)
 		case t.stalled():
-			a.say("\n%s cannot go on: %s", t.key, t.sentence())
+			a.say("\n%s cannot continue: %s", t.key, t.sentence())
 			a.say("Correct it and run it again, or delete it: kubectl delete storagebenchmark %s%s", t.key.Name, options.flags(t.key.Namespace))
 		default:
 			a.sayUnfinished(t, cause, file, options)
@@ -151,7 +151,7 @@ func (a *App) sayVerdict(t *tracked, options runOptions) {
 		a.say("\nReport: kubectl storagebench report %s%s   (ConfigMap %s)", t.key.Name, options.flags(t.key.Namespace), stored.ConfigMap)
 	}
 	if finished := t.benchmark.Status.FinishedAt; finished != nil && t.already {
-		a.say("It had finished at %s already and is not repeated. To repeat it: kubectl annotate storagebenchmark %s%s --overwrite %s=\"$(date "+
+		a.say("It already finished at %s and is not rerun. To rerun it: kubectl annotate storagebenchmark %s%s --overwrite %s=\"$(date "+
 			"+%%s)\"",
 			finished.UTC().Format(time.RFC3339), t.key.Name, options.flags(t.key.Namespace), v1alpha1.AnnotationRerun)
 	}
@@ -166,12 +166,12 @@ func (a *App) sayUnfinished(t *tracked, cause error, file string, options runOpt
 	if file == "-" {
 		again = "kubectl get storagebenchmark " + t.key.Name + " --watch" + options.flags(t.key.Namespace)
 	}
-	a.say("\n%s: %s; it goes on in the cluster: %s", t.key, why, t.sentence())
-	a.say("Look again: %s", again)
+	a.say("\n%s: %s; it continues in the cluster: %s", t.key, why, t.sentence())
+	a.say("Check again: %s", again)
 	a.say("Stop and delete it: kubectl delete storagebenchmark %s%s", t.key.Name, options.flags(t.key.Namespace))
 }
 
-// flags are those by which another command finds the same cluster and namespace.
+// flags are those with which another command finds the same cluster and namespace.
 func (c Connection) flags(namespace string) string {
 	text := " -n " + namespace
 	if c.Context != "" {
@@ -183,7 +183,7 @@ func (c Connection) flags(namespace string) string {
 	return text
 }
 
-// key is a benchmark by its name in the namespace that is meant.
+// key is a benchmark by its name, with its namespace.
 func (c *Cluster) key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: c.Namespace, Name: name}
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// rehearsalName stands for what only a cluster knows, while a run is only looked at.
+// rehearsalName replaces values that only a cluster has, while a run is only validated.
 const rehearsalName = "rehearsal"
 
-// runObject is the BenchmarkRun of a slot, as the manager makes it. Out of a cluster it is the form in which the planner
-// and the API's rules look at a run.
+// runObject is the BenchmarkRun of a slot, as the manager creates it. Outside of a cluster, the planner and the API's rules use it
+// to validate a run.
 func runObject(benchmark *v1alpha1.StorageBenchmark, experiment string, slot *experiment.Slot, attempt int32, node,
 	image string) *v1alpha1.BenchmarkRun {
 	name := naming.RunName(benchmark.Name, experiment, slot.Index, attempt)

@@ -24,11 +24,11 @@ import (
 	"github.com/storagebench/storagebench/config/crd"
 )
 
-// problem is one thing that is wrong with a manifest.
+// problem is one error in a manifest.
 type problem struct {
-	// field is its path, empty for the manifest as a whole.
+	// field is its path. Empty for the manifest as a whole.
 	field string
-	// message is the API server's sentence.
+	// message is the message of the API server.
 	message string
 }
 
@@ -39,7 +39,7 @@ func (p problem) String() string {
 	return p.field + ": " + p.message
 }
 
-// kindSchema validates the objects of one kind as the API server does: with its own code, on the CRD's schema and rules.
+// kindSchema validates the objects of one kind like the API server: with its own code, on the CRD's schema and rules.
 type kindSchema struct {
 	namespaced bool
 	structural *schema.Structural
@@ -50,7 +50,7 @@ type kindSchema struct {
 // schemas by kind.
 type schemas map[string]*kindSchema
 
-// loadSchemas compiles the CRDs that this program carries, once.
+// loadSchemas compiles the embedded CRDs, once.
 var loadSchemas = sync.OnceValues(compileSchemas)
 
 func compileSchemas() (schemas, error) {
@@ -93,8 +93,7 @@ func compileSchema(definition *apiextensionsv1.CustomResourceDefinition) (*kindS
 	}, nil
 }
 
-// admit does to a new object what the API server does: it fills in the defaults and says what is wrong. The object given
-// stays as it is.
+// admit treats a new object like the API server: it sets the defaults and returns the errors. The given object is unchanged.
 func (k *kindSchema) admit(ctx context.Context, given *unstructured.Unstructured) (*unstructured.Unstructured, []problem) {
 	object := given.DeepCopy()
 	delete(object.Object, "status") // the API server ignores it in a create
@@ -111,10 +110,10 @@ func (k *kindSchema) admit(ctx context.Context, given *unstructured.Unstructured
 	return object, problems
 }
 
-// validate makes the checks of a create, in the API server's order.
+// validate makes the checks of a create, in the order of the API server.
 func (k *kindSchema) validate(ctx context.Context, object *unstructured.Unstructured) field.ErrorList {
 	named := object
-	if k.namespaced && object.GetNamespace() == "" { // it goes where the context points
+	if k.namespaced && object.GetNamespace() == "" { // the default namespace is that of the context
 		named = object.DeepCopy()
 		named.SetNamespace("default")
 	}
@@ -124,16 +123,16 @@ func (k *kindSchema) validate(ctx context.Context, object *unstructured.Unstruct
 	for _, wrong := range all {
 		switch wrong.Type {
 		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
-			// The rules may rely on what is broken already: correct that first.
+			// The rules may rely on what is already invalid: correct that first.
 			return all
-		default: // the rules can be asked all the same
+		default: // the rules can be evaluated all the same
 		}
 	}
 	broken, _ := k.rules.Validate(ctx, nil, k.structural, object.Object, nil, celconfig.RuntimeCELCostBudget)
 	return append(all, broken...)
 }
 
-// problemField is the path of an error; the API server writes <nil> for the object as a whole.
+// problemField is the path of an error. The API server writes <nil> for the object as a whole.
 func problemField(wrong *field.Error) string {
 	if wrong.Field == "<nil>" {
 		return ""

@@ -9,13 +9,13 @@ import (
 
 // screen shows progress: a block that is refreshed on a terminal, or a line for each change elsewhere.
 type screen interface {
-	// show shows the present state of all.
+	// show shows the current state of all.
 	show(all []shown, now time.Time)
-	// news says what stays true, such as the end of a phase.
+	// news prints permanent lines, such as the end of a phase.
 	news(name, text string, mood mood, now time.Time)
-	// clear makes room for what is said at the end.
+	// clear makes room for the final output.
 	clear()
-	// interval is how often to show although nothing happened.
+	// interval is how often to refresh without a change.
 	interval() time.Duration
 }
 
@@ -24,15 +24,15 @@ type shown struct {
 	name string
 	// block for a terminal.
 	block []string
-	// sentence says what happens; a change of it is news for a log.
+	// sentence is the current state. A change of it is a line in a log.
 	sentence string
-	// phase and percent are how far a phase is, with the text for a log. Without a phase there is none.
+	// phase and percent are the progress of a phase, with the text for a log. Both are empty without a phase.
 	phase     string
 	percent   int32
 	milestone string
 }
 
-// newScreen fits to where the output goes.
+// newScreen chooses the screen for the output.
 func (a *App) newScreen() screen {
 	if a.onTerminal() {
 		return &terminalScreen{out: a.Out, colour: a.Colour, size: func() (columns, rows int) {
@@ -50,7 +50,7 @@ type plainScreen struct {
 }
 
 type plainState struct {
-	// written is the sentence that was written last, next the one that is to be, since when.
+	// written is the sentence written last, next the pending one, since when it is pending.
 	written, next string
 	since         time.Time
 	phase         string
@@ -59,9 +59,9 @@ type plainState struct {
 }
 
 const (
-	// settleFor is how long a sentence must last to be worth a line.
+	// settleFor is how long a sentence must last before it is written.
 	settleFor = time.Second
-	// quietFor is the shortest time between a line and one that only tells how far a phase is.
+	// quietFor is the shortest time between a line and a line that only reports progress of a phase.
 	quietFor = 10 * time.Second
 )
 
@@ -106,7 +106,7 @@ type terminalScreen struct {
 	out    io.Writer
 	colour bool
 	size   func() (columns, rows int)
-	// painted are the lines of the block, so that their rows can be counted after the window has changed.
+	// painted are the lines of the block, to count their rows after the window size has changed.
 	painted []string
 }
 
@@ -122,7 +122,7 @@ func (s *terminalScreen) news(_, text string, mood mood, _ time.Time) {
 	s.paint("  "+tint(clean(text), mood, s.colour)+"\n", s.painted)
 }
 
-// paint replaces the block, with text above it. It is one write: a terminal that shows half a block flickers.
+// paint replaces the block, with text above it, in one write: otherwise a terminal flickers.
 func (s *terminalScreen) paint(above string, lines []string) {
 	columns, rows := s.size()
 	if most := rows - 1; most > 0 && len(lines) > most {
@@ -138,7 +138,7 @@ func (s *terminalScreen) paint(above string, lines []string) {
 	_, _ = io.WriteString(s.out, text)
 }
 
-// back goes to the first line of the block and erases everything below. In a window that became narrower, lines wrap.
+// back moves to the first line of the block and erases everything below. In a narrower window, lines wrap.
 func (s *terminalScreen) back(columns int) string {
 	if len(s.painted) == 0 {
 		return ""
@@ -158,7 +158,7 @@ func (s *terminalScreen) clear() {
 
 func (s *terminalScreen) interval() time.Duration { return time.Second }
 
-// fit cuts a line to the width, for one that wraps could not be gone back over.
+// fit truncates a line to the width: the cursor could not move back over a wrapped line.
 func fit(line string, columns int) string {
 	if columns <= 0 || cells(line) < columns {
 		return line
@@ -173,7 +173,7 @@ func fit(line string, columns int) string {
 	return line
 }
 
-// cells is the width of a text on a terminal, or more: whatever may be wide counts as wide.
+// cells is an upper bound of the width of a text on a terminal: every possibly wide character counts as wide.
 func cells(text string) int {
 	count := 0
 	for _, r := range text {

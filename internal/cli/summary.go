@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// outcome is how a benchmark ended, in the cluster or here.
+// outcome is how a benchmark ended, in the cluster or locally.
 type outcome struct {
 	name, verdict, sentence string
 	gates                   []results.GateResult
@@ -18,7 +18,7 @@ type outcome struct {
 	omitted int32
 }
 
-// statusOutcome is what the status says.
+// statusOutcome is the outcome from the status.
 func statusOutcome(t *tracked) outcome {
 	status := &t.benchmark.Status
 	end := outcome{name: t.key.String(), verdict: string(status.Verdict), sentence: t.passedMessage(), omitted: status.SummaryOmitted}
@@ -53,7 +53,7 @@ func metricsOf(entry v1alpha1.PhaseSummary) []results.MetricResult {
 	return metrics
 }
 
-// experimentOutcome is what the results say.
+// experimentOutcome is the outcome from the results.
 func experimentOutcome(e results.Experiment) outcome {
 	return outcome{name: e.Benchmark.Namespace + "/" + e.Benchmark.Name, verdict: e.Verdict, sentence: e.Message, gates: e.Gates,
 		variants: e.Variants}

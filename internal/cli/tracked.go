@@ -14,42 +14,42 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// tracked is what is known of a benchmark that is waited for.
+// tracked is the known state of a benchmark that the tool waits for.
 type tracked struct {
 	applied
 	// benchmark is nil until it was seen.
 	benchmark *v1alpha1.StorageBenchmark
-	// already says that it was complete when it was first seen.
+	// already says that it was complete when first seen.
 	already bool
 	// gone says that it was deleted.
 	gone bool
-	// running is the phase that the status names, live the last progress of each run: several at once, if it is a group.
+	// running is the phase in the status. live is the last progress of each run: several for a group.
 	running runningPhase
 	live    map[string]livePhase
-	// outage says why nothing new is known; noRates why there is no progress of the phase.
+	// outage is the reason why there is no new information. noRates is why there is no progress of the phase.
 	outage, noRates string
 }
 
-// livePhase is what the pod of a phase has said last, and when.
+// livePhase is the last progress line of a phase's pod, and its time.
 type livePhase struct {
 	run, phase string
 	at         time.Time
 	results.Progress
 }
 
-// runningPhase is the phase that the status names.
+// runningPhase is the phase in the status.
 type runningPhase struct {
 	run, phase string
-	// since it was seen to begin; zero if it ran already when the benchmark was first seen.
+	// since it was seen to start. Zero if it was already running when the benchmark was first seen.
 	since time.Time
 	// invalid runs before it ended.
 	invalid int32
 }
 
-// see takes in a newer state of the benchmark, and says which phase ended by it, if one did.
+// see records a newer state of the benchmark, and returns the phase that has ended, if one did.
 func (t *tracked) see(benchmark *v1alpha1.StorageBenchmark, now time.Time) (ended string, mood mood) {
 	if t.benchmark != nil && t.benchmark.UID != benchmark.UID {
-		t.gone = true // a namesake was made after it
+		t.gone = true // a benchmark of the same name was created after it
 		return "", neutral
 	}
 	first := t.benchmark == nil
@@ -88,7 +88,7 @@ func (t *tracked) phaseEnd(phase runningPhase, now time.Time) (string, mood) {
 	return text, how
 }
 
-// phaseTitle names a phase by the place of its run, which is in the name of the run.
+// phaseTitle identifies a phase by the position of its run, which is part of the name of the run.
 func (t *tracked) phaseTitle(run, phase string) string {
 	names := make([]string, len(t.benchmark.Spec.Phases))
 	for i := range t.benchmark.Spec.Phases {
@@ -104,7 +104,7 @@ func (t *tracked) phaseTitle(run, phase string) string {
 	return phase
 }
 
-// current says whether the status speaks of what was applied, and not of what was there before.
+// current says whether the status describes what was applied, and not an earlier state.
 func (t *tracked) current() bool {
 	if t.benchmark == nil {
 		return false
@@ -113,12 +113,12 @@ func (t *tracked) current() bool {
 	return status.ObservedGeneration >= t.benchmark.Generation && (t.before == "" || status.Experiment != t.before)
 }
 
-// complete says that the verdict is out.
+// complete says that the verdict is set.
 func (t *tracked) complete() bool {
 	return t.current() && meta.IsStatusConditionTrue(t.benchmark.Status.Conditions, v1alpha1.ConditionComplete)
 }
 
-// stalled says that nothing will happen until somebody changes something.
+// stalled says that nothing will happen until a user changes something.
 func (t *tracked) stalled() bool {
 	return t.current() && meta.IsStatusConditionTrue(t.benchmark.Status.Conditions, v1alpha1.ConditionStalled)
 }
@@ -139,13 +139,13 @@ func (t *tracked) code() int {
 	return ExitTimeout
 }
 
-// sentence says what happens, or what is waited for, in the operator's own words.
+// sentence is the current state, or what is waited for, in the operator's words.
 func (t *tracked) sentence() string {
 	if t.gone {
 		return "it was deleted"
 	}
 	if !t.current() {
-		return "waiting for the operator to see it"
+		return "waiting for the operator to observe it"
 	}
 	ready := meta.FindStatusCondition(t.benchmark.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {
@@ -158,7 +158,7 @@ func (t *tracked) sentence() string {
 	return ready.Reason + ": " + ready.Message
 }
 
-// passedMessage is the sentence of the verdict.
+// passedMessage is the message of the verdict.
 func (t *tracked) passedMessage() string {
 	if passed := meta.FindStatusCondition(t.benchmark.Status.Conditions, v1alpha1.ConditionPassed); passed != nil {
 		return passed.Message
@@ -166,7 +166,7 @@ func (t *tracked) passedMessage() string {
 	return ""
 }
 
-// phase is the progress of the phase that is under way, on several nodes that of the slowest; none if no pod has said anything yet.
+// phase is the progress of the current phase; on several nodes, of the slowest. None before the first progress line of a pod.
 func (t *tracked) phase() (livePhase, bool) {
 	if !t.current() || t.benchmark.Status.Progress == nil {
 		return livePhase{}, false
@@ -190,13 +190,13 @@ func (t *tracked) phase() (livePhase, bool) {
 	return slowest, is
 }
 
-// inGroup says whether a run is the one that the status names, or one of the group that it names.
+// inGroup says whether a run is the one in the status, or belongs to the group in the status.
 func inGroup(run, current string) bool {
 	letter, is := strings.CutPrefix(run, current+"-")
 	return run == current || is && len(letter) == 1 && letter >= "a"
 }
 
-// say keeps what the pod of a run has said. What earlier phases said is of no interest any more.
+// say records a progress line of a run's pod. Lines of earlier phases are discarded.
 func (t *tracked) say(live livePhase) {
 	for run, earlier := range t.live {
 		if earlier.phase != live.phase {

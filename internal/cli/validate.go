@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/experiment"
 )
 
-// maxProblems is how many mistakes in a manifest are shown: one wrong value can spoil hundreds of variants.
+// maxProblems is how many errors in a manifest are shown: one wrong value can invalidate hundreds of variants.
 const maxProblems = 20
 
 func (a *App) validateCommand() *cobra.Command {
@@ -19,7 +19,7 @@ func (a *App) validateCommand() *cobra.Command {
 		Use:   "validate FILE...",
 		Short: "Check manifests without a cluster, with the API server's own rules",
 		Long: `Check manifests without a cluster: the schema and rules of the CRDs as the API server applies them, the gates, and the
-run of every variant. Says how many runs there will be and roughly how long they take. FILE can be -, the standard input.
+run of every variant. Prints the number of runs and their estimated duration. FILE can be - for the standard input.
 
 ` + exitHelp,
 		Args: atLeastOne("validate needs a file: kubectl storagebench validate FILE..."),
@@ -27,7 +27,7 @@ run of every variant. Says how many runs there will be and roughly how long they
 	}
 }
 
-// validate checks all files, also behind the first that is wrong.
+// validate checks all files, even after an error.
 func (a *App) validate(ctx context.Context, files []string) error {
 	known, err := loadSchemas()
 	if err != nil {
@@ -50,7 +50,7 @@ func (a *App) validate(ctx context.Context, files []string) error {
 	return silent(code)
 }
 
-// validateOne prints what there is to say of a manifest, and says whether it is valid.
+// validateOne prints the problems and notes of a manifest, and returns whether it is valid.
 func (a *App) validateOne(ctx context.Context, known schemas, one *manifest) bool {
 	var problems []problem
 	var checked *validated

@@ -15,7 +15,7 @@ func (a *App) versionCommand() *cobra.Command {
 		Short: "Print the version of this program",
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) > 0 {
-				return exitf(ExitUsage, "version needs no argument, and %q is one: leave it out", arguments[0])
+				return exitf(ExitUsage, "version takes no argument: remove %q", arguments[0])
 			}
 			return nil
 		},
@@ -26,7 +26,7 @@ func (a *App) versionCommand() *cobra.Command {
 	}
 }
 
-// version is the release, or the commit that this was built from.
+// version is the release, or the commit of the build.
 func (a *App) version() string {
 	if a.Version != "" {
 		return a.Version

@@ -10,7 +10,7 @@ import (
 
 const barWidth = 24
 
-// blockOf is what a terminal shows of a benchmark: the phase under way, then where the whole of it is.
+// blockOf is the terminal display of a benchmark: the current phase, then the overall state.
 func blockOf(t *tracked, now time.Time) []string {
 	var lines []string
 	if live, is := t.phase(); is {
@@ -24,12 +24,12 @@ func blockOf(t *tracked, now time.Time) []string {
 		lines = append(lines, "  no rates: "+t.noRates)
 	}
 	if t.outage != "" {
-		lines = append(lines, "  connection lost, trying again: "+t.outage)
+		lines = append(lines, "  connection lost, retrying: "+t.outage)
 	}
 	return lines
 }
 
-// phaseTitle is "run 1 of 2  fill", as wide for every phase.
+// phaseTitle is "run 1 of 2 fill", with the same width for every phase.
 func phaseTitle(run, total int, attempt, phase string, phases []string) string {
 	width := 0
 	for _, name := range phases {
@@ -63,12 +63,12 @@ func headLine(t *tracked, now time.Time) string {
 	case status.StartedAt != nil:
 		text += ", " + brief(now.Sub(status.StartedAt.Time))
 	case status.Queue != nil:
-		text += ", in line for " + brief(now.Sub(status.Queue.Since.Time))
+		text += ", queued for " + brief(now.Sub(status.Queue.Since.Time))
 	}
 	return text
 }
 
-// endLine is the estimate of the operator, which it makes from earlier runs.
+// endLine is the operator's estimate, from earlier runs.
 func endLine(t *tracked, now time.Time) string {
 	if !t.current() || t.benchmark.Status.Progress == nil || t.benchmark.Status.Progress.EstimatedEnd == nil {
 		return ""

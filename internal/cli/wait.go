@@ -20,12 +20,12 @@ type waiter struct {
 	cluster *Cluster
 	screen  screen
 	all     []*tracked
-	// news carries changes of what is tracked; only the loop touches that.
+	// news carries changes of the tracked state. Only the loop changes that.
 	news chan func()
 	work sync.WaitGroup
 }
 
-// wait shows progress until the last verdict is out. It ends early with the cause of the context.
+// wait shows progress until the last verdict is set. It ends early with the cause of the context.
 func (a *App) wait(ctx context.Context, cluster *Cluster, benchmarks []applied) ([]*tracked, error) {
 	w := &waiter{app: a, cluster: cluster, screen: a.newScreen(), news: make(chan func())}
 	following, stop := context.WithCancel(ctx)
@@ -71,7 +71,7 @@ func (w *waiter) show() {
 	for _, t := range w.all {
 		one := shown{name: t.key.String(), block: blockOf(t, now), sentence: t.sentence()}
 		if t.outage != "" {
-			one.sentence = "connection lost, trying again: " + t.outage
+			one.sentence = "connection lost, retrying: " + t.outage
 		}
 		if live, is := t.phase(); is {
 			one.phase, one.percent, one.milestone = live.run+"/"+live.phase, live.Percent, milestoneText(live.phase, live.Progress)
@@ -81,7 +81,7 @@ func (w *waiter) show() {
 	w.screen.show(all, now)
 }
 
-// tell lets the loop make a change.
+// tell passes a change to the loop.
 func (w *waiter) tell(ctx context.Context, change func()) {
 	select {
 	case w.news <- change:
@@ -89,7 +89,7 @@ func (w *waiter) tell(ctx context.Context, change func()) {
 	}
 }
 
-// follow watches one benchmark and, as soon as it is known, the logs of its pods.
+// follow watches one benchmark and, once its UID is known, the logs of its pods.
 func (w *waiter) follow(ctx context.Context, t *tracked) {
 	var read types.UID // the benchmark whose logs are read already
 	see := func(object runtime.Object) {
@@ -132,7 +132,7 @@ func (w *waiter) follow(ctx context.Context, t *tracked) {
 	one.run(ctx)
 }
 
-// followLogs reads the rates from the pods of a benchmark. Without them there is still the operator's own progress.
+// followLogs reads the rates from the logs of a benchmark's pods. Without them there is still the operator's own progress.
 func (w *waiter) followLogs(ctx context.Context, t *tracked, benchmark *v1alpha1.StorageBenchmark) {
 	logs := &phaseLogs{
 		cluster: w.cluster,

@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// mostRepetitions is how many there may be of every variant.
+// mostRepetitions is the largest number of repetitions of every variant.
 func mostRepetitions(spec *v1alpha1.StorageBenchmarkSpec) int32 {
 	if spec.Adaptive == nil {
 		return spec.Repetitions
@@ -17,7 +17,7 @@ func mostRepetitions(spec *v1alpha1.StorageBenchmarkSpec) int32 {
 	return max(spec.Repetitions, spec.Adaptive.MaxRepetitions)
 }
 
-// looks is how often the gates may be judged.
+// looks is the number of times that the gates may be judged.
 func looks(spec *v1alpha1.StorageBenchmarkSpec) int {
 	if spec.Adaptive == nil {
 		return 1
@@ -25,7 +25,7 @@ func looks(spec *v1alpha1.StorageBenchmarkSpec) int {
 	return 2
 }
 
-// extended says that more repetitions are to be made than the spec asks for at first: some exist already, or the results say so.
+// extended says that more repetitions are planned than the spec first asks for: some exist already, or the results say so.
 func extended(state State) bool {
 	if state.Benchmark.Spec.Adaptive == nil {
 		return false
@@ -38,7 +38,7 @@ func extended(state State) bool {
 	})
 }
 
-// slotsInUse are those of the repetitions that are to be made as things stand.
+// slotsInUse are the slots of the repetitions that are currently planned.
 func slotsInUse(state State) []Slot {
 	if extended(state) {
 		return state.Slots
@@ -47,10 +47,10 @@ func slotsInUse(state State) []Slot {
 	if state.Benchmark.Spec.Adaptive == nil || asked < 0 {
 		return state.Slots
 	}
-	return state.Slots[:asked] // they take turns, so the further repetitions are the last
+	return state.Slots[:asked] // variants are interleaved, so the additional repetitions come last
 }
 
-// extend says whether more repetitions could decide what is open after the first ones, and fit into the time there is.
+// extend says whether more repetitions could decide the undecided gates and fit into the remaining time.
 func extend(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experiment) bool {
 	if spec.Adaptive == nil || experiment.Repetitions >= mostRepetitions(spec) || experiment.Verdict != string(v1alpha1.VerdictInconclusive) ||
 		experiment.State != results.StateComplete {
@@ -62,7 +62,7 @@ func extend(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experiment)
 	return open && fitsInto(spec, experiment)
 }
 
-// fitsInto says whether all repetitions, at the pace of those so far, are over within the budget and the deadline.
+// fitsInto says whether all repetitions, at the pace so far, finish within the budget and the deadline.
 func fitsInto(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experiment) bool {
 	if experiment.StartedAt == nil || experiment.FinishedAt == nil || experiment.Repetitions < 1 {
 		return false

@@ -14,25 +14,25 @@ import (
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
-// Evidence is what the results of an experiment are made of.
+// Evidence is the input for the results of an experiment.
 type Evidence struct {
 	Now        time.Time
 	Benchmark  *v1alpha1.StorageBenchmark
 	Experiment string
-	// Runs of the experiment, and the stored document of each of their phases by ConfigMap name. One that is missing
-	// was deleted or edited by somebody.
+	// Runs of the experiment, and the stored document of each of their phases by ConfigMap name. A missing one was deleted or
+	// edited.
 	Runs      []v1alpha1.BenchmarkRun
 	Documents map[string]results.PhaseDocument
-	// Gates is nil for a superseded experiment: its gates are gone.
+	// Gates is nil for a superseded experiment: its gates are no longer known.
 	Gates *gate.Set
 	Tally Tally
-	// Standards are what compare gates are judged by, besides the runs.
+	// Standards are the documents that compare gates use, besides the runs.
 	Standards Standards
 	// Definitions of the variants.
 	Definitions map[string]string
 }
 
-// Assemble makes the results of an experiment and its verdict.
+// Assemble computes the results of an experiment and its verdict.
 func Assemble(evidence Evidence) results.Experiment {
 	benchmark := evidence.Benchmark
 	experiment := results.Experiment{
@@ -74,20 +74,20 @@ func Assemble(evidence Evidence) results.Experiment {
 	experiment.Environment = results.MergeEnvironment(documents)
 	if evidence.Gates == nil {
 		experiment.State, experiment.Reason = results.StateSuperseded, v1alpha1.ReasonSuperseded
-		experiment.Message = "the spec changed before the experiment was over; these are the runs that had ended"
+		experiment.Message = "the spec changed before the experiment finished; these are the runs that had finished"
 		return experiment
 	}
 	judge(&experiment, evidence)
 	if experiment.Extended = extend(&benchmark.Spec, &experiment); experiment.Extended {
-		experiment.Message += fmt.Sprintf("; more repetitions are made, up to %d", mostRepetitions(&benchmark.Spec))
+		experiment.Message += fmt.Sprintf("; adding repetitions, up to %d", mostRepetitions(&benchmark.Spec))
 	}
 	if late := countStragglers(experiment.Groups); late > 0 {
-		experiment.Message += fmt.Sprintf("; in %d phases a node began or ended later than the others: see Stragglers in the report", late)
+		experiment.Message += fmt.Sprintf("; in %d phases a node started or finished later than the others: see Stragglers in the report", late)
 	}
 	return experiment
 }
 
-// repetitionsOf is how many there should be: if adaptive has begun to add some, all of them.
+// repetitionsOf is the number of expected repetitions: all of them, if adaptive has started to add some.
 func repetitionsOf(benchmark *v1alpha1.StorageBenchmark, runs []v1alpha1.BenchmarkRun) int32 {
 	for _, run := range runs {
 		if run.Spec.Repetition > benchmark.Spec.Repetitions {
@@ -97,12 +97,12 @@ func repetitionsOf(benchmark *v1alpha1.StorageBenchmark, runs []v1alpha1.Benchma
 	return benchmark.Spec.Repetitions
 }
 
-// CompareRuns puts runs into the order of execution: by index, attempt, and place in the group.
+// CompareRuns sorts runs in the order of execution: by index, attempt, and position in the group.
 func CompareRuns(a, b v1alpha1.BenchmarkRun) int {
 	return cmp.Or(cmp.Compare(a.Spec.Index, b.Spec.Index), cmp.Compare(a.Spec.Attempt, b.Spec.Attempt), strings.Compare(a.Name, b.Name))
 }
 
-// assembleGroups joins the runs of groups. A run whose group is Invalid is not used either. It returns which repetitions have only
+// assembleGroups merges the runs of groups. A run whose group is Invalid is not used either. It returns the repetitions that only
 // now turned out to be Invalid.
 func assembleGroups(experiment *results.Experiment) (givenUp []string) {
 	experiment.Groups = results.Join(experiment.Runs)
@@ -120,7 +120,7 @@ func assembleGroups(experiment *results.Experiment) (givenUp []string) {
 	return givenUp
 }
 
-// countStragglers counts the phases of valid groups in which a node was not in step.
+// countStragglers counts the phases of valid groups in which a node was out of step.
 func countStragglers(groups []results.GroupResult) int {
 	late := 0
 	for _, group := range groups {
@@ -144,7 +144,7 @@ func judge(experiment *results.Experiment, evidence Evidence) {
 		experiment.State = results.StateIncomplete
 		verdict, experiment.Reason, message = incomplete(evidence)
 		for i := range statuses {
-			// Some runs are missing: what the others say is shown, but it decides nothing.
+			// Some runs are missing: the verdict on the others is shown, but decides nothing.
 			statuses[i].Message = fmt.Sprintf("would be %s on the runs there are: %s", statuses[i].Verdict, statuses[i].Message)
 			statuses[i].Verdict, statuses[i].Reason = v1alpha1.VerdictInconclusive, gate.ReasonRunsMissing
 		}
@@ -182,15 +182,15 @@ func incomplete(evidence Evidence) (verdict v1alpha1.Verdict, reason, message st
 	}
 	if tally.Held > 0 {
 		return v1alpha1.VerdictInconclusive, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
-			"only %d of %d runs were over when the benchmark had held its nodes for %s, the limit of the cluster's admin: ask for less, or ask "+
+			"only %d of %d runs had finished when the benchmark had held its nodes for %s, the limit set by the admin: request less, or ask "+
 				"the admin", tally.Done, tally.Total, tally.Held)
 	}
 	return v1alpha1.VerdictInconclusive, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
-		"only %d of %d runs were over by spec.deadline (%s): raise it or ask for less", tally.Done, tally.Total,
+		"only %d of %d runs had finished by spec.deadline (%s): increase it or request less", tally.Done, tally.Total,
 		evidence.Benchmark.Spec.Deadline.Duration.Duration)
 }
 
-// unusable says why the results of a run that was Valid when it ended cannot be used; no words if they can.
+// unusable says why the results of a run that was Valid when it ended cannot be used. Empty if they can.
 func unusable(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument,
 	texts map[v1alpha1.ConfigMapKey]string) (reason, words string) {
 	if ending := runs.RecordedEnding(run); ending == nil || !ending.Valid {
@@ -202,7 +202,7 @@ func unusable(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocu
 	return v1alpha1.ReasonWorkloadChanged, runs.ChangedFile(run, documents, texts)
 }
 
-// lostResult says which result of a run somebody has deleted or edited since it was stored; empty if none.
+// lostResult names the result of a run that was deleted or edited after it was stored. Empty if there is none.
 func lostResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument) string {
 	for _, phase := range run.Status.Phases {
 		if _, found := documents[phase.Result]; phase.Result != "" && !found {
@@ -256,7 +256,7 @@ func runResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDoc
 	return result, used
 }
 
-// runVolume has each property once: what is set on the dataset hides what it inherits.
+// runVolume lists each property once: a property set on the dataset hides an inherited one.
 func runVolume(volume v1alpha1.RunVolumeStatus) results.RunVolume {
 	properties, own := map[string]string{}, map[string]bool{}
 	for _, property := range volume.Properties {

@@ -35,7 +35,7 @@ func TestAssembleWithoutRuns(t *testing.T) {
 	}
 }
 
-// TestAssembleChangedFile: somebody edits the ConfigMap of a job file after the second of four runs. The numbers of both texts are never
+// TestAssembleChangedFile: a user edits the ConfigMap of a job file after the second of four runs. The numbers of both texts are never
 // taken together.
 func TestAssembleChangedFile(t *testing.T) {
 	for name, c := range map[string]struct {

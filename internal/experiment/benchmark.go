@@ -1,5 +1,5 @@
-// Package experiment plans a StorageBenchmark: which runs it has, on which nodes, in which order, when it waits and what it concludes. Its
-// functions are pure: they look at what exists and say what to do next. They read no clock, call no API and keep no state.
+// Package experiment plans a StorageBenchmark: its runs, their nodes and order, when to wait, and the verdict. Its functions are
+// pure: they take the observed state and return the next actions. They read no clock, call no API and keep no state.
 package experiment
 
 import (
@@ -19,19 +19,19 @@ type Action struct {
 	Kind ActionKind
 	// Run is the name of the run for DeleteRun.
 	Run string
-	// Pool is the name of the kept pool for DeletePool, RunUID the run that has had it last.
+	// Pool is the name of the kept pool for DeletePool. RunUID is the run that used it last.
 	Pool, RunUID string
-	// Slot and Attempt describe the run for CreateRun, Member its place in the group.
+	// Slot and Attempt describe the run for CreateRun. Member is its position in the group.
 	Slot    *Slot
 	Attempt int32
 	Member  int32
-	// Node of the Lease that is taken, broken or released.
+	// Node of the Lease to take, break or release.
 	Node string
-	// Experiment whose results are written or deleted, with the ConfigMap and the fingerprint of what goes in.
+	// Experiment whose results are written or deleted, with the ConfigMap and the fingerprint of the inputs.
 	Experiment  string
 	ConfigMap   string
 	Fingerprint string
-	// Superseded says that the results are of an experiment that was given up.
+	// Superseded says that the results belong to a superseded experiment.
 	Superseded bool
 }
 
@@ -54,7 +54,7 @@ const (
 	RemoveBenchmarkFinalizer ActionKind = "RemoveFinalizer"
 )
 
-// Position is where a benchmark stands, for people and for the conditions.
+// Position is the progress of a benchmark, for people and for the conditions.
 type Position string
 
 // The positions of a benchmark.
@@ -68,29 +68,29 @@ const (
 	PositionFinished  Position = "Finished"
 )
 
-// Decision is what follows from a BenchmarkState.
+// Decision is the plan for a State.
 type Decision struct {
 	Actions  []Action
 	Position Position
 	Reason   string
 	Message  string
-	// NodeNames and StorageClass as resolved; NodeName are the names for people.
+	// NodeNames and StorageClass as resolved. NodeName is the readable form.
 	NodeNames    []string
 	NodeName     string
 	StorageClass string
-	// DefaultClass is taken where a variant names no class.
+	// DefaultClass is used for variants that name no class.
 	DefaultClass string
-	// InLine says that the benchmark stands (or joins) in line; Ahead is the number before it.
+	// InLine says that the benchmark is in (or joins) the queue. Ahead is the number of benchmarks before it.
 	InLine bool
 	Ahead  int
-	// Current is the run in progress, of a group the slowest.
+	// Current is the run in progress; for a group, the slowest.
 	Current *v1alpha1.BenchmarkRun
 	Tally   Tally
 	// Fingerprint of the results of a finished experiment.
 	Fingerprint string
-	// Schedule is where the benchmark stands in its schedule, if it has or had one.
+	// Schedule is the state of the schedule, if there is or was one.
 	Schedule *v1alpha1.ScheduleStatus
-	// HoldUntil is when the experiment ends at the latest; nil while it has no nodes.
+	// HoldUntil is when the experiment ends at the latest. Nil while it holds no nodes.
 	HoldUntil *metav1.Time
 	WakeAt    time.Time
 }
@@ -117,7 +117,7 @@ func Plan(state State) Decision {
 	return decision
 }
 
-// wake asks for another turn at a moment, or earlier if somebody has asked for that.
+// wake requests another turn at the given time, or keeps an earlier request.
 func (d *Decision) wake(at time.Time) {
 	if d.WakeAt.IsZero() || at.Before(d.WakeAt) {
 		d.WakeAt = at
@@ -132,7 +132,7 @@ func (d *Decision) do(action Action) {
 	d.Actions = append(d.Actions, action)
 }
 
-// stepDelete stops everything, frees the node and lets the object go.
+// stepDelete stops everything, releases the node and removes the finalizer.
 func stepDelete(state State, decision *Decision) bool {
 	if state.Benchmark.DeletionTimestamp.IsZero() {
 		return false
@@ -155,7 +155,7 @@ func stepDelete(state State, decision *Decision) bool {
 	return true
 }
 
-// stepFinalizer makes sure that a deletion is noticed, before there is anything to clean up.
+// stepFinalizer adds the finalizer before anything is created that needs cleanup.
 func stepFinalizer(state State, decision *Decision) bool {
 	for _, finalizer := range state.Benchmark.Finalizers {
 		if finalizer == v1alpha1.FinalizerTeardown {
@@ -166,7 +166,7 @@ func stepFinalizer(state State, decision *Decision) bool {
 	return false
 }
 
-// stepSuperseded keeps the numbers of an earlier experiment and removes its runs.
+// stepSuperseded stores the results of an earlier experiment and removes its runs.
 func stepSuperseded(state State, decision *Decision) bool {
 	var old []v1alpha1.BenchmarkRun
 	ended := map[string]bool{}
@@ -184,7 +184,7 @@ func stepSuperseded(state State, decision *Decision) bool {
 	}
 	why := "the spec has changed"
 	if TimeOf(old[0].Annotations).Before(state.ScheduledTime) {
-		why = "the next experiment of the schedule begins"
+		why = "the next scheduled experiment starts"
 	}
 	decision.say(PositionWaiting, v1alpha1.ReasonSuperseded, "%s: waiting for %d runs of the earlier experiment to be torn down", why,
 		len(old))
@@ -213,7 +213,7 @@ func stepSpec(state State, decision *Decision) bool {
 	decision.say(PositionStalled, state.SpecError.Reason, "%s", state.SpecError.Message)
 	if at := holdUntil(state); !at.IsZero() && !state.Now.Before(at) {
 		stopUnended(state, decision)
-	} else if current := unsettled(state); current != nil { // a run ends by itself, but half a group would wait for the other half
+	} else if current := unsettled(state); current != nil { // a single run ends by itself, but half a group would wait for the other half
 		if group := attemptOf(state, current); group.broken() {
 			deleteMembers(decision, group)
 		}
@@ -225,19 +225,19 @@ func stepSpec(state State, decision *Decision) bool {
 	return true
 }
 
-// stepSuspend stops the run in progress and frees the node.
+// stepSuspend stops the run in progress and releases the node.
 func stepSuspend(state State, decision *Decision) bool {
 	if !state.Benchmark.Spec.Suspend || (decision.Tally.Over && unsettled(state) == nil) {
 		return false
 	}
-	decision.say(PositionSuspended, v1alpha1.ReasonSuspended, "suspended after %d of %d runs: set spec.suspend to false to go on",
+	decision.say(PositionSuspended, v1alpha1.ReasonSuspended, "suspended after %d of %d runs: set spec.suspend to false to resume",
 		decision.Tally.Done, decision.Tally.Total)
 	stopUnended(state, decision)
 	releaseIfIdle(state, decision)
 	return true
 }
 
-// stepClass resolves the storage classes, those of variants too.
+// stepClass resolves the StorageClasses, including those of variants.
 func stepClass(state State, decision *Decision) bool {
 	known, standard := map[string]bool{}, ""
 	for _, class := range state.Classes {
@@ -262,7 +262,7 @@ func stepClass(state State, decision *Decision) bool {
 				missing = "the manager may not read which StorageClass is the default"
 			}
 			decision.say(PositionWaiting, v1alpha1.ReasonNoDefaultClass,
-				"%s: name one in spec.target.storageClass.name ('kubectl get storageclass' lists them)", missing)
+				"%s: set spec.target.storageClass.name ('kubectl get storageclass' lists them)", missing)
 			releaseIfIdle(state, decision)
 			return true
 		case name == "":
@@ -270,7 +270,7 @@ func stepClass(state State, decision *Decision) bool {
 		}
 		if !known[name] {
 			decision.say(PositionWaiting, v1alpha1.ReasonStorageClassNotFound,
-				"StorageClass %q of variant %q does not exist: make it, or name another ('kubectl get storageclass' lists them)", name, slot.Variant)
+				"StorageClass %q of variant %q does not exist: create it, or name another ('kubectl get storageclass' lists them)", name, slot.Variant)
 			releaseIfIdle(state, decision)
 			return true
 		}
@@ -281,8 +281,8 @@ func stepClass(state State, decision *Decision) bool {
 	return false
 }
 
-// resolvedClass is the default class that the runs of this experiment already use: a later change of the cluster's
-// default must not mix classes within one experiment.
+// resolvedClass is the default class that the runs of this experiment already use. A later change of the cluster's default must not
+// mix classes within one experiment.
 func resolvedClass(state State) string {
 	byIndex := map[int32]string{}
 	for _, slot := range state.Slots {
@@ -298,14 +298,14 @@ func resolvedClass(state State) string {
 	return ""
 }
 
-// stepNode needs a node, or as many as are asked for.
+// stepNode selects a node, or as many as requested.
 func stepNode(state State, decision *Decision) bool {
 	if len(decision.NodeNames) > 0 {
 		return false
 	}
 	if state.ClusterUnread {
 		decision.say(PositionWaiting, v1alpha1.ReasonNoNode,
-			"the manager may not read nodes: name one in podTemplate.nodeSelector, such as kubernetes.io/hostname: worker-1, where that is also "+
+			"the manager may not read nodes: set podTemplate.nodeSelector, such as kubernetes.io/hostname: worker-1, if that is also "+
 				"the name of the node")
 		releaseIfIdle(state, decision)
 		return true
@@ -320,7 +320,7 @@ func stepNode(state State, decision *Decision) bool {
 	return true
 }
 
-// zfsNodes says what a zfs target asks of a node besides.
+// zfsNodes describes the additional requirements of a zfs target on a node.
 func zfsNodes(state State) string {
 	if len(state.Slots) == 0 || state.Slots[0].Target.ZFS == nil {
 		return ""
@@ -328,7 +328,7 @@ func zfsNodes(state State) string {
 	return ", target.zfs.nodes.matchLabels, and the label " + v1alpha1.LabelLabNode + "=true of nodes with an agent"
 }
 
-// stepRun waits for the run in progress or makes the next. Of a group all runs are made, and nothing else beside them.
+// stepRun waits for the run in progress or creates the next. All runs of a group are created together, and no others with them.
 func stepRun(state State, decision *Decision) bool {
 	if current := unsettled(state); current != nil {
 		waitForRun(decision, attemptOf(state, current))
@@ -337,7 +337,7 @@ func stepRun(state State, decision *Decision) bool {
 	}
 	next, number := decision.Tally.Next, decision.Tally.NextAttempt
 	for _, left := range attemptsAt(state, next.Index) {
-		if left.number == number && left.size() > 1 { // its other runs are gone
+		if left.number == number && left.size() > 1 { // the other runs of its group are gone
 			stopGroup(decision, left)
 			return true
 		}
@@ -355,7 +355,7 @@ func stepRun(state State, decision *Decision) bool {
 	return true
 }
 
-// waitForRun says what the run in progress does, and keeps a group whole.
+// waitForRun reports the run in progress, and keeps a group complete.
 func waitForRun(decision *Decision, group attempt) {
 	decision.Current = group.slowest()
 	current, where := decision.Current, ""
@@ -365,7 +365,7 @@ func waitForRun(decision *Decision, group attempt) {
 	decision.say(PositionRunning, v1alpha1.ReasonProgressing, "run %d of %d (%s, repetition %d): %s%s",
 		current.Spec.Index+1, decision.Tally.Total, current.Spec.Variant, current.Spec.Repetition, where, runMessage(current))
 	switch {
-	case !group.broken(): // what is whole ends by itself, and what is Invalid too
+	case !group.broken(): // complete groups end by themselves, and so do Invalid ones
 	case group.stopped() || decision.Tally.Next == nil || decision.Tally.Next.Index != current.Spec.Index:
 		stopGroup(decision, group)
 	default:
@@ -375,11 +375,11 @@ func waitForRun(decision *Decision, group attempt) {
 	}
 }
 
-// stopGroup deletes what is left of a group, so that it is made again as a whole, under its own name.
+// stopGroup deletes the rest of a group, so that the whole group is recreated under its own name.
 func stopGroup(decision *Decision, group attempt) {
 	deleteMembers(decision, group)
 	decision.say(PositionRunning, v1alpha1.ReasonProgressing,
-		"a run of group %s is gone: waiting for the others to be torn down, to make all again", naming.GroupName(group.runs[0]))
+		"a run of group %s is gone: waiting for the teardown of the others, to recreate the group", naming.GroupName(group.runs[0]))
 }
 
 func deleteMembers(decision *Decision, group attempt) {

@@ -7,43 +7,43 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// State is all that is known of a benchmark.
+// State is the observed state of a benchmark.
 type State struct {
 	Now       time.Time
 	Benchmark *v1alpha1.StorageBenchmark
-	// Experiment is the hash of the current experiment, Slots its runs.
+	// Experiment is the hash of the current experiment. Slots are its runs.
 	Experiment string
 	Slots      []Slot
-	// ScheduledTime is the time of the schedule that the experiment belongs to; zero for the first.
+	// ScheduledTime is the scheduled time that the experiment belongs to. Zero for the first.
 	ScheduledTime time.Time
 	// SpecError is set if the spec cannot be expanded or a gate does not compile.
 	SpecError *SpecError
-	// Limits are those of the cluster's admin, and TeardownGrace is how long a teardown that makes no progress holds the nodes.
+	// Limits are set by the admin. TeardownGrace is how long a teardown without progress holds the nodes.
 	Limits        Limits
 	TeardownGrace time.Duration
-	// Neighbours are the other benchmarks of the namespace that have a share of the nodes and lines, or wait for one.
+	// Neighbours are the other benchmarks of the namespace that use part of its share of nodes and queues, or wait for it.
 	Neighbours []Neighbour
-	// Runs are all runs of this benchmark, those of earlier experiments too.
+	// Runs are all runs of this benchmark, including those of earlier experiments.
 	Runs []v1alpha1.BenchmarkRun
-	// Nodes that fit the pods, each with its line.
+	// Nodes that fit the pods, each with its queue.
 	Nodes []NodeState
 	// Classes are the storage classes of the cluster.
 	Classes []ClassState
-	// Driver of OpenEBS, looked for if a target is on pools.
+	// Driver is the OpenEBS driver, observed if a target uses pools.
 	Driver volume.DriverState
 	// WithoutAgent says that no agent is installed.
 	WithoutAgent bool
-	// ClusterUnread says that the manager may read neither nodes nor StorageClasses: it knows of those that the spec names.
+	// ClusterUnread says that the manager may read neither nodes nor StorageClasses. It knows only those that the spec names.
 	ClusterUnread bool
-	// Leases of the chosen nodes that somebody has, and those that the benchmark has on others.
+	// Leases of the chosen nodes held by other benchmarks, and Leases of this benchmark on other nodes.
 	Leases []LeaseState
-	// Waiting are the other benchmarks that stand in line for one of the chosen nodes.
+	// Waiting are the other benchmarks in the queue for one of the chosen nodes.
 	Waiting []Place
-	// Pools are the BenchmarkPools that the benchmark keeps from one run to the next.
+	// Pools are the BenchmarkPools that the benchmark keeps between runs.
 	Pools []KeptPool
 	// Results are the ConfigMaps with results of this benchmark.
 	Results []StoredExperiment
-	// Standards that the gates are judged by, once the runs are over.
+	// Standards are the documents that gates use once the runs have finished.
 	Standards Standards
 	// History is the ConfigMap with the history of this benchmark.
 	History HistoryState
@@ -52,16 +52,16 @@ type State struct {
 // HistoryState is the ConfigMap with the history of a benchmark.
 type HistoryState struct {
 	Exists bool
-	// Folded are the results that have gone into it, by FoldKey.
+	// Folded are the results merged into it, by FoldKey.
 	Folded []string
-	// Foreign says that the name belongs to somebody else's ConfigMap.
+	// Foreign says that a ConfigMap of that name belongs to another owner.
 	Foreign bool
 }
 
 // NodeState is a node on which pods of the benchmark could run.
 type NodeState struct {
 	Name string
-	// Line is the number of benchmarks that have it or wait for it.
+	// Line is the number of benchmarks that hold the node or wait for it.
 	Line int
 }
 
@@ -76,15 +76,15 @@ type LeaseState struct {
 	Node       string
 	Holder     string
 	HolderName string
-	// Since is when it was taken, Experiment for which one of the holder; empty if that is not known.
+	// Since is when the Lease was taken, Experiment the holder's experiment at that time. Empty if unknown.
 	Since      time.Time
 	Experiment string
-	// Vanished says that the holder does not exist any more. Abandoned says that nothing of it can be at work either.
+	// Vanished says that the holder no longer exists. Abandoned says that nothing of it can be running either.
 	Vanished  bool
 	Abandoned bool
 }
 
-// Place is a place in line.
+// Place is a position in the queue.
 type Place struct {
 	UID   string
 	Name  string
@@ -98,10 +98,10 @@ type StoredExperiment struct {
 	Fingerprint string
 	Verdict     string
 	StoredAt    time.Time
-	// Extended says that more repetitions are to be made, for the gates did not come to a verdict.
+	// Extended says that more repetitions are planned, because the gates were undecided.
 	Extended bool
-	// ScheduledTime is the time of the schedule that they belong to.
+	// ScheduledTime is the scheduled time that the results belong to.
 	ScheduledTime time.Time
-	// Foreign says that the name belongs to somebody else's ConfigMap.
+	// Foreign says that a ConfigMap of that name belongs to another owner.
 	Foreign bool
 }

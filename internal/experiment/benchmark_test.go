@@ -115,7 +115,7 @@ func TestBenchmarkEnds(t *testing.T) {
 			reason: "CleaningUp"},
 		{name: "deletion: then the object", state: testState(), change: func(s *State) { deleted(s); freeNode(s) },
 			actions: []string{"RemoveFinalizer"}, position: PositionDeleting, reason: "CleaningUp"},
-		{name: "deletion leaves somebody else's Lease", state: testState(), change: func(s *State) {
+		{name: "deletion leaves another holder's Lease", state: testState(), change: func(s *State) {
 			deleted(s)
 			s.Leases[0].Holder = runstest.Thief
 		}, actions: []string{"RemoveFinalizer"}, position: PositionDeleting, reason: "CleaningUp"},
@@ -163,7 +163,7 @@ func TestBenchmarkEnds(t *testing.T) {
 		}, actions: []string{"WriteResults"}, position: PositionRunning, reason: "Progressing"},
 		{name: "over: the name is taken", state: endedRuns(testState(), 0, 4, runstest.ValidEnding), change: func(s *State) {
 			s.Results = []StoredExperiment{{ConfigMap: naming.ResultsName("ageing", s.Experiment), Foreign: true}}
-		}, actions: []string{"ReleaseLease"}, position: PositionStalled, reason: "NameTaken", says: "not this benchmark's",
+		}, actions: []string{"ReleaseLease"}, position: PositionStalled, reason: "NameTaken", says: "does not belong to this benchmark",
 			check: wakes(runs.ForeignRecheck)},
 		{name: "finished", state: finished(), change: freeNode, position: PositionFinished, reason: "Finished"},
 		{name: "finished: the node is freed", state: finished(), actions: []string{"ReleaseLease"}, position: PositionFinished,
@@ -214,7 +214,7 @@ func TestBenchmarkRuns(t *testing.T) {
 			says: "cleaning up"},
 		{name: "nor while one is being deleted", state: withRun(testState(), 1, runDeleting), position: PositionRunning, reason: "Progressing",
 			check: tally(0, 0, 0)},
-		{name: "a valid run that somebody deletes is made again", state: withRun(endedRuns(testState(), 0, 3, runstest.ValidEnding), 1,
+		{name: "a valid run that a user deletes is recreated", state: withRun(endedRuns(testState(), 0, 3, runstest.ValidEnding), 1,
 			func(r *v1alpha1.BenchmarkRun) { runstest.Record(r, runstest.ValidEnding, true); runDeleting(r) }),
 			position: PositionRunning, reason: "Progressing", says: "run 4 of 4", check: tally(3, 0, 0)},
 		{name: "an invalid run is tried again", state: endedRuns(testState(), 0, 1, runstest.InvalidEnding), actions: []string{"CreateRun"},
@@ -299,7 +299,7 @@ func TestBenchmarkPlaces(t *testing.T) {
 			}
 		}
 	}
-	joining := benchmarkTest{position: PositionQueued, reason: "Queued", says: "joining the line"}
+	joining := benchmarkTest{position: PositionQueued, reason: "Queued", says: "joining the queue"}
 	with := func(test benchmarkTest, name string, change func(*State), check func(*testing.T, State, Decision)) benchmarkTest {
 		test.name, test.state, test.change, test.check = name, testState(), change, check
 		return test
@@ -357,18 +357,18 @@ func TestBenchmarkPlaces(t *testing.T) {
 		{name: "queue: behind the holder", state: testState(), change: func(s *State) {
 			inLine(s)
 			s.Leases = []LeaseState{{Node: "n1", Holder: runstest.Thief, HolderName: "lab/thief"}}
-		}, position: PositionQueued, reason: "Queued", says: "number 1 in line for node n1, which lab/thief has", check: ahead(true, 0)},
+		}, position: PositionQueued, reason: "Queued", says: "number 1 in the queue for node n1, held by lab/thief", check: ahead(true, 0)},
 		{name: "queue: earlier first", state: testState(), change: waiting(Place{UID: "z", Since: runstest.Noon.Add(-1)},
-			Place{UID: "y", Since: runstest.Noon.Add(1)}), position: PositionQueued, reason: "Queued", says: "number 2 in line",
+			Place{UID: "y", Since: runstest.Noon.Add(1)}), position: PositionQueued, reason: "Queued", says: "number 2 in the queue",
 			check: ahead(true, 1)},
 		{name: "queue: a tie goes to the smaller UID, theirs", state: testState(), change: waiting(Place{UID: "0", Since: runstest.Noon}),
-			position: PositionQueued, reason: "Queued", says: "number 2 in line", check: ahead(true, 1)},
+			position: PositionQueued, reason: "Queued", says: "number 2 in the queue", check: ahead(true, 1)},
 		{name: "queue: a tie goes to the smaller UID, ours", state: testState(), change: waiting(Place{UID: "z", Since: runstest.Noon}),
 			actions: []string{"TakeLease"}, position: PositionQueued, reason: "Queued", check: ahead(true, 0)},
 		{name: "queue: a newcomer is behind all", state: testState(), change: func(s *State) {
 			waiting(Place{UID: "y", Since: runstest.Noon.Add(time.Hour)}, Place{UID: "z", Since: runstest.Noon.Add(time.Hour)})(s)
 			s.Benchmark.Status.Queue = nil
-		}, position: PositionQueued, reason: "Queued", says: "number 3 in line", check: ahead(true, 2)},
+		}, position: PositionQueued, reason: "Queued", says: "number 3 in the queue", check: ahead(true, 2)},
 		with(joining, "queue: a place in another line does not count", func(s *State) { inLine(s); s.Nodes = []NodeState{{"n2", 0}} },
 			chosen("n2")),
 		{name: "queue: an abandoned Lease is broken", state: testState(), change: func(s *State) {
@@ -453,7 +453,7 @@ func TestHouseKeeping(t *testing.T) {
 		with("history: the name is taken", func(s *State) { freeNode(s); s.History = HistoryState{Foreign: true} }, nil,
 			func(t *testing.T, s State, d Decision) {
 				wakes(runs.ForeignRecheck)(t, s, d)
-				if !strings.Contains(d.Message, "ConfigMap ageing-history exists and is not this benchmark's: delete or rename it") {
+				if !strings.Contains(d.Message, "ConfigMap ageing-history belongs to another owner: delete or rename it") {
 					t.Error(d.Message)
 				}
 			}),

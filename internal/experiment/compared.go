@@ -14,22 +14,22 @@ import (
 // maxDifferences is how many differences of the environment a message lists.
 const maxDifferences = 4
 
-// Standards are the accepted documents that compare gates are judged by. Of each, one that is asked for and is not there is refused.
+// Standards are the accepted documents that compare gates use. If one is requested but missing, the gate is refused.
 type Standards struct {
 	Baseline           *results.Baseline
 	BaselineRefused    *gate.Refusal
 	Calibration        *results.Calibration
 	CalibrationRefused *gate.Refusal
-	// History of the experiments before this one; nil if there is none.
+	// History of the experiments before this one. Nil if there is none.
 	History *history.Series
-	// Digest of both: other documents make another verdict.
+	// Digest of both. Other documents lead to another verdict.
 	Digest string
 }
 
-// definitionKey is what allowDifferences calls the definition of a variant.
+// definitionKey is the name of a variant's definition in allowDifferences.
 const definitionKey = "definition"
 
-// Definitions are hashes of what is measured in each variant: numbers of other targets or other phases mean something else.
+// Definitions are hashes of what is measured in each variant. Measurements of other targets or phases are not comparable.
 func Definitions(slots []Slot, pods v1alpha1.PodTemplate) map[string]string {
 	definitions := map[string]string{}
 	for _, slot := range slots {
@@ -59,7 +59,7 @@ func compared(spec *v1alpha1.StorageBenchmarkSpec, standards Standards, experime
 	return evidence
 }
 
-// historyFor judges by the experiments before this one.
+// historyFor compares with the earlier experiments.
 func historyFor(series *history.Series, experiment *results.Experiment) func(string, string, string, float64) gate.Trend {
 	complete := *experiment
 	complete.State = results.StateComplete // as it will be, if its gates are worth anything
@@ -91,13 +91,13 @@ func historyFor(series *history.Series, experiment *results.Experiment) func(str
 	}
 }
 
-// unlike says how the environment of a document differs from the experiment's in what it must not; empty if it does not.
+// unlike lists the differences of the environment that are not allowed. Empty if there are none.
 func unlike(what, configMap string, then, now map[string][]string, mayDiffer []string) string {
 	differences := results.Differences(then, now, mayDiffer)
 	if len(differences) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the %s in ConfigMap %s is not from like hardware and versions: %s: accept a newer one, or name what may differ in "+
+	return fmt.Sprintf("the %s in ConfigMap %s comes from different hardware or versions: %s: accept a newer one, or list what may differ in "+
 		"spec.%[1]s.allowDifferences",
 		what, configMap, results.DifferencesInWords(differences, maxDifferences))
 }
@@ -125,8 +125,8 @@ func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *
 			stored.Unit = known.Unit // a baseline in other units is refused when it is read
 		}
 		if then := baseline.Definition(variant); !mayDiffer && then != now[variant] && len(stored.Values) > 0 {
-			stored.Unlike = fmt.Sprintf("variant %s is not what it was in the baseline: its target, phases or pods have changed: accept a newer "+
-				"one, or write %s into spec.baseline.allowDifferences",
+			stored.Unlike = fmt.Sprintf("variant %s differs from the baseline: its target, phases or pods have changed: accept a newer "+
+				"one, or add %s to spec.baseline.allowDifferences",
 				variant, definitionKey)
 		}
 		return stored

@@ -63,7 +63,7 @@ func TestComparedRefuses(t *testing.T) {
 		"other kernel": {func(_ *v1alpha1.StorageBenchmarkSpec, _ *Standards, e *results.Experiment) {
 			e.Environment = map[string][]string{"kernel": {"6.12.4"}}
 		}, gate.ReasonBaselineUnlike, gate.ReasonCalibrationUnlike,
-			"ConfigMap base is not from like hardware and versions: kernel: baseline 6.12.1, now 6.12.4"},
+			"ConfigMap base comes from different hardware or versions: kernel: baseline 6.12.1, now 6.12.4"},
 		"other kernel allowed": {func(s *v1alpha1.StorageBenchmarkSpec, _ *Standards, e *results.Experiment) {
 			e.Environment = map[string][]string{"kernel": {"6.12.4"}}
 			s.Baseline.AllowDifferences, s.Calibration.AllowDifferences = []string{"kernel"}, []string{"kernel"}
@@ -79,7 +79,7 @@ func TestComparedRefuses(t *testing.T) {
 	}
 }
 
-// TestOtherDefinition: numbers of other phases mean something else, unless somebody says that they may.
+// TestOtherDefinition: numbers of other phases mean something else, unless the spec allows it.
 func TestOtherDefinition(t *testing.T) {
 	spec, standards, experiment := compareState()
 	experiment.Variants[0].Definition = "another"

@@ -10,11 +10,11 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// driverRecheck is how often the rest of a driver that is installed in part is looked for. The manager does not watch CRDs.
+// driverRecheck is how often a partly installed driver is checked. The manager does not watch CRDs.
 const driverRecheck = 30 * time.Second
 
-// DefaultProvisioner is taken where a target names none: the one that the runs of this experiment have already, for a driver that
-// comes or goes must not mix provisioners within one experiment; else the driver's, if there is one.
+// DefaultProvisioner is used for targets that name none. The provisioner of existing runs comes first, so that a driver that is
+// installed or removed does not mix provisioners within one experiment. Otherwise it is the driver, if it is installed.
 func DefaultProvisioner(state State) string {
 	byIndex := map[int32]*v1alpha1.ZFSTarget{}
 	for i := range state.Slots {
@@ -47,8 +47,8 @@ func datasetsOf(target *v1alpha1.ZFSTarget) []*v1alpha1.DatasetTemplate {
 	return datasets
 }
 
-// stepDriver stops at a target on pools where no agent is, or that asks the driver for what it cannot do, or for volumes of a driver that
-// is not there. It comes after the end of an experiment: what has been measured stays, also if the driver goes.
+// stepDriver stops at a zfs target if no agent is installed, if the driver cannot do what is requested, or if it is not installed.
+// It runs after the end of an experiment: results stay even if the driver is removed.
 func stepDriver(state State, decision *Decision) bool {
 	if unsettled(state) != nil {
 		return false
@@ -86,18 +86,18 @@ func stepDriver(state State, decision *Decision) bool {
 		default:
 			continue
 		}
-		decision.say(PositionStalled, reason, "variant %q asks for provisioner: OpenEBS: %s", slot.Variant, problem)
+		decision.say(PositionStalled, reason, "variant %q has provisioner: OpenEBS: %s", slot.Variant, problem)
 		releaseIfIdle(state, decision)
 		return true
 	}
 	return false
 }
 
-// driverCannot says what a slot asks of the driver that a StorageClass cannot say and a dataset does not inherit.
+// driverCannot says which request of a slot can neither be set in a StorageClass nor be inherited by a dataset.
 func driverCannot(slot *Slot) string {
 	target := slot.Target.ZFS
 	if naming.KeepsPools(target) {
-		return fmt.Sprintf("reset: %s keeps what the agent makes, and the driver recreates its volumes: write reset: Pool", target.Reset)
+		return fmt.Sprintf("reset: %s needs volumes of the agent, and the driver recreates its own: write reset: Pool", target.Reset)
 	}
 	for i, dataset := range datasetsOf(target) {
 		name := naming.VolumeData
@@ -123,11 +123,11 @@ func driverCannot(slot *Slot) string {
 	return ""
 }
 
-// runClass is how StorageClasses of runs are named, as in the policy storagebench-claims.
+// runClass is the pattern of the StorageClass names of runs, as in the policy storagebench-claims.
 var runClass = regexp.MustCompile(`^sb-[0-9a-f]{16}-[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
-// refuseClassOfRun stops at a target with the StorageClass of a run. The policy lets the manager claim on those, and it must not do so for
-// somebody else: the disks below are granted to one namespace.
+// refuseClassOfRun stops at a target with the StorageClass of a run. The policy lets the manager create claims on those. It must
+// not do so on behalf of others: the disks below are granted to one namespace.
 func refuseClassOfRun(state State, decision *Decision) bool {
 	for i := range state.Slots {
 		slot := &state.Slots[i]
@@ -135,7 +135,7 @@ func refuseClassOfRun(state State, decision *Decision) bool {
 			continue
 		}
 		decision.say(PositionStalled, v1alpha1.ReasonNotSupported,
-			"variant %q names StorageClass %s, which is made for the claims of one run: write the name of another in target.storageClass",
+			"variant %q names StorageClass %s, which is reserved for the claims of one run: name another in target.storageClass",
 			slot.Variant, slot.Target.StorageClass.Name)
 		releaseIfIdle(state, decision)
 		return true

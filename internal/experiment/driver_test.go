@@ -77,13 +77,13 @@ func TestClusterUnread(t *testing.T) {
 	noClass.Classes = nil
 	runBenchmarkTests(t, []benchmarkTest{
 		{"both are named", settle(testState()), unread, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
-		{"no node", settle(testState()), noNode, nil, PositionWaiting, "NoNode", "may not read nodes: name one in podTemplate.nodeSelector", nil},
+		{"no node", settle(testState()), noNode, nil, PositionWaiting, "NoNode", "may not read nodes: set podTemplate.nodeSelector", nil},
 		{"no class", noClass, unread, []string{"ReleaseLease"}, PositionWaiting, "NoDefaultStorageClass",
-			"may not read which StorageClass is the default: name one", nil},
+			"may not read which StorageClass is the default: set", nil},
 	})
 }
 
-// TestClassesOfRunsAreNotTargets: the manager may claim on them, and would for anybody who names one.
+// TestClassesOfRunsAreNotTargets: the manager may claim on them, and would do so for any user who names one.
 func TestClassesOfRunsAreNotTargets(t *testing.T) {
 	run := &v1alpha1.BenchmarkRun{}
 	run.UID = "7c1f"
@@ -96,7 +96,7 @@ func TestClassesOfRunsAreNotTargets(t *testing.T) {
 	ours := naming.RunPoolName(run, "log-2")
 	runBenchmarkTests(t, []benchmarkTest{
 		{"of a run", named(ours), nil, []string{"ReleaseLease"}, PositionStalled, "NotSupported", "names StorageClass " + ours, nil},
-		{"somebody's own", named("sb-fast"), nil, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
+		{"a user's own", named("sb-fast"), nil, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
 	})
 }
 
@@ -148,11 +148,11 @@ func TestWhatADriverCannot(t *testing.T) {
 		"its own limit": {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"refquota": "1G"}}, runstest.Phase("fill"),
 			"write size"},
 		"a quota": {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"quota": "1G"}}, runstest.Phase("fill"),
-			"cannot say quota"},
+			"cannot set quota"},
 		"a sparse volume": {v1alpha1.DatasetTemplate{Type: "Volume", Properties: v1alpha1.Properties{"refreservation": "none",
 			"volblocksize": "16k"}}, runstest.Phase("fill"), ""},
 		"a reservation": {v1alpha1.DatasetTemplate{Type: "Volume", Properties: v1alpha1.Properties{"refreservation": "1G"}},
-			runstest.Phase("fill"), "cannot say refreservation"},
+			runstest.Phase("fill"), "cannot set refreservation"},
 		"a clone": {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "volume"}}),
 			"phase act: a clone of dataset volume"},
 		"a clone of what is above": {v1alpha1.DatasetTemplate{},
@@ -163,7 +163,7 @@ func TestWhatADriverCannot(t *testing.T) {
 		"its end": {v1alpha1.DatasetTemplate{},
 			operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "volume"}}), "destroyDataset"},
 		"the end of what is above": {v1alpha1.DatasetTemplate{},
-			operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parent", Recursive: true}}), "dataset parent is"},
+			operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parent", Recursive: true}}), "dataset parent"},
 		"its end by its own name": {v1alpha1.DatasetTemplate{},
 			operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parent/pvc-1"}}), "dataset parent/pvc-1 is"},
 		"beside a measurement": {v1alpha1.DatasetTemplate{}, v1alpha1.Phase{Name: "act", Measure: &v1alpha1.MeasurePhase{
@@ -206,20 +206,20 @@ func TestEffectiveDifferences(t *testing.T) {
 	}{
 		"not reported": {asked, nil, nil, true},
 		"as asked":     {asked, good, nil, false},
-		"dropped": {asked, changed("sync", "standard"), []string{"sync of " + dataset + " is standard (local), asked for is always"},
+		"dropped": {asked, changed("sync", "standard"), []string{"sync of " + dataset + " is standard (local), requested is always"},
 			false},
-		"a quota instead": {asked, changed("refquota", "0"), []string{"refquota of " + dataset + " is 0 (local), asked for is 1073741824"},
+		"a quota instead": {asked, changed("refquota", "0"), []string{"refquota of " + dataset + " is 0 (local), requested is 1073741824"},
 			false},
-		"a surprise": {asked, changed("compression", "lz4"), []string{"compression of " + dataset + " is lz4 (local), asked for is on"},
+		"a surprise": {asked, changed("compression", "lz4"), []string{"compression of " + dataset + " is lz4 (local), requested is on"},
 			false},
-		"not there": {asked, good[2:], []string{"recordsize of " + dataset + " is not there, asked for is 8k"}, false},
+		"not there": {asked, good[2:], []string{"recordsize of " + dataset + " does not exist, requested is 8k"}, false},
 		"two": {asked, append(changed("sync", "standard"), "logbias", "throughput"),
-			[]string{"logbias of " + dataset + " is throughput (local), asked for is latency",
-				"sync of " + dataset + " is standard (local), asked for is always"}, false},
+			[]string{"logbias of " + dataset + " is throughput (local), requested is latency",
+				"sync of " + dataset + " is standard (local), requested is always"}, false},
 		"the whole pool": {v1alpha1.DatasetTemplate{}, []string{"compression", "on", "refquota", "1"}, nil, false},
 		"a volume":       {v1alpha1.DatasetTemplate{Type: "Volume", Size: sized("64Mi")}, []string{"volsize", "67108864"}, nil, false},
 		"a volume too small": {v1alpha1.DatasetTemplate{Type: "Volume", Size: sized("64Mi")}, []string{"volsize", "1"},
-			[]string{"volsize of " + dataset + " is 1 (local), asked for is 67108864"}, false},
+			[]string{"volsize of " + dataset + " is 1 (local), requested is 67108864"}, false},
 		"limits of the root": {v1alpha1.DatasetTemplate{}, []string{"quota", "0"}, nil, false},
 		"no limit is no wish": {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"refreservation": "none"}},
 			[]string{"refreservation", "0"}, nil, false},

@@ -8,10 +8,10 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// MaxRuns bounds an experiment: more would outgrow the results and any patience.
+// MaxRuns limits an experiment. More runs would exceed the size limit of the results.
 const MaxRuns = 512
 
-// Slot is one run to be made, or a group of them: a variant, a repetition and a place in the order.
+// Slot is one planned run, or a group of them: a variant, a repetition and a position in the order.
 type Slot struct {
 	Index      int32
 	Variant    string
@@ -21,7 +21,7 @@ type Slot struct {
 	Phases     []v1alpha1.Phase
 }
 
-// SpecError says what is wrong with a spec in a way the API server could not.
+// SpecError describes an error in a spec that the API server could not detect.
 type SpecError struct {
 	Reason  string
 	Message string
@@ -29,13 +29,13 @@ type SpecError struct {
 
 func (e *SpecError) Error() string { return e.Message }
 
-// Expand makes the runs of an experiment in the order in which they are executed, with all repetitions that adaptive may add.
+// Expand computes the runs of an experiment in the order of execution, with all repetitions that adaptive may add.
 func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {
 	repetitions := mostRepetitions(spec)
 	total := countVariants(spec) * int(repetitions)
 	if total > MaxRuns {
 		return nil, &SpecError{v1alpha1.ReasonExpansionTooLarge, fmt.Sprintf(
-			"the experiment has %d runs (variants x matrix x repetitions), the limit is %d: take values out of the matrix, or split it into "+
+			"the experiment has %d runs (variants x matrix x repetitions), the limit is %d: remove values from the matrix, or split it into "+
 				"several benchmarks",
 			total, MaxRuns)}
 	}
@@ -45,7 +45,7 @@ func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {
 	}
 	if nodes := variants[0].NodeCount(); total*nodes > MaxRuns {
 		return nil, &SpecError{v1alpha1.ReasonExpansionTooLarge, fmt.Sprintf(
-			"the experiment has %d runs (variants x matrix x repetitions x nodes), the limit is %d: take values out of the matrix, or use fewer "+
+			"the experiment has %d runs (variants x matrix x repetitions x nodes), the limit is %d: remove values from the matrix, or use fewer "+
 				"nodes",
 			total*nodes, MaxRuns)}
 	}
@@ -53,7 +53,7 @@ func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {
 	add := func(variant Slot, repetition int32) {
 		variant.Index = int32(len(slots))
 		variant.Repetition = repetition
-		// All variants of a repetition share its seed, so that they are compared on equal data.
+		// All variants of a repetition share its seed, so that they use equal data.
 		variant.Seed = int64(mix(uint64(seed)+uint64(repetition)) >> 1)
 		slots = append(slots, variant)
 	}
@@ -135,20 +135,20 @@ func expandVariants(spec *v1alpha1.StorageBenchmarkSpec) ([]Slot, error) {
 	return slots, sameNodeCount(slots)
 }
 
-// sameNodeCount makes sure that all variants are measured on as many nodes: they are compared, and they share the nodes.
+// sameNodeCount checks that all variants use the same number of nodes: they are compared, and they share the nodes.
 func sameNodeCount(slots []Slot) error {
 	for _, slot := range slots[1:] {
 		if slot.NodeCount() != slots[0].NodeCount() {
 			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
 				"variant %q is measured on %d nodes at once and variant %q on %d: "+
-					"write the same target.zfs.nodes.count for all, or make two benchmarks",
+					"write the same target.zfs.nodes.count for all, or create two benchmarks",
 				slots[0].Variant, slots[0].NodeCount(), slot.Variant, slot.NodeCount())}
 		}
 	}
 	return nil
 }
 
-// combinations lists every way to take one value for each path, the last path changing fastest.
+// combinations lists all combinations of one value per path. The last path changes fastest.
 func combinations(matrix v1alpha1.Matrix, paths []string) [][]v1alpha1.MatrixValue {
 	all := [][]v1alpha1.MatrixValue{{}}
 	for _, path := range paths {
@@ -177,8 +177,8 @@ func variantName(variant v1alpha1.Variant, paths []string, values []v1alpha1.Mat
 	return strings.Join(parts, ",")
 }
 
-// mix is the finaliser of splitmix64: neighbouring inputs give unrelated outputs. The order of runs must never change
-// between releases, which a library's generator does not promise.
+// mix is the finalizer of splitmix64: neighbouring inputs give unrelated outputs. The order of runs must never change between
+// releases, which a library generator does not guarantee.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9

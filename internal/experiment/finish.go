@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
-// stepFinish writes the results of an experiment that is over, frees the node and keeps the house in order.
+// stepFinish writes the results of a finished experiment, releases the node and prunes old results.
 func stepFinish(state State, decision *Decision) bool {
 	if !decision.Tally.Over {
 		if at := deadlineAt(state); !at.IsZero() {
@@ -26,11 +26,11 @@ func stepFinish(state State, decision *Decision) bool {
 			return true
 		}
 		decision.Current = current
-		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run is over and is being cleaned up after: %s", runMessage(current))
+		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run has finished and is being torn down: %s", runMessage(current))
 		return true
 	}
 	if waiting := giveBack(state, &Decision{}, nil); waiting != "" {
-		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run is over and is being cleaned up after: %s", waiting)
+		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run has finished and is being torn down: %s", waiting)
 		release(state, decision)
 		return true
 	}
@@ -40,7 +40,7 @@ func stepFinish(state State, decision *Decision) bool {
 	for _, other := range state.Results {
 		if other.Foreign && other.ConfigMap == name {
 			decision.say(PositionStalled, v1alpha1.ReasonNameTaken,
-				"ConfigMap %s exists and is not this benchmark's: delete or rename it, so that the results can be written there", name)
+				"ConfigMap %s exists and does not belong to this benchmark: delete or rename it, so that the results can be written there", name)
 			decision.wake(state.Now.Add(runs.ForeignRecheck))
 			releaseIfIdle(state, decision)
 			return true
@@ -59,7 +59,7 @@ func stepFinish(state State, decision *Decision) bool {
 	return true
 }
 
-// fingerprint identifies what goes into the results: other runs, gates or standards make it another.
+// fingerprint identifies the inputs of the results. Other runs, gates or standards change it.
 func fingerprint(state State) string {
 	var runs []string
 	for _, run := range state.Runs {
@@ -81,7 +81,7 @@ func fingerprint(state State) string {
 	}{runs, state.Benchmark.Spec.Gates, state.Standards.Digest, allowedDifferences(&state.Benchmark.Spec)})
 }
 
-// allowedDifferences are all that the spec allows.
+// allowedDifferences are all differences that the spec allows.
 func allowedDifferences(spec *v1alpha1.StorageBenchmarkSpec) []string {
 	var allowed []string
 	if spec.Baseline != nil {
@@ -93,10 +93,10 @@ func allowedDifferences(spec *v1alpha1.StorageBenchmarkSpec) []string {
 	return allowed
 }
 
-// FoldKey names results in the list of those that have gone into the history.
+// FoldKey identifies results in the list of those merged into the history.
 func FoldKey(stored StoredExperiment) string { return stored.Experiment + ":" + stored.Fingerprint }
 
-// Foldable lists the results that belong into the history; those of a superseded experiment have no verdict, and extended ones not yet.
+// Foldable lists the results to merge into the history. Superseded experiments have no verdict, and extended ones have none yet.
 func Foldable(state State) []StoredExperiment {
 	var foldable []StoredExperiment
 	for _, stored := range state.Results {
@@ -107,7 +107,7 @@ func Foldable(state State) []StoredExperiment {
 	return foldable
 }
 
-// keepHistory adds what the history does not have yet. It is not needed for the verdict, so that a namesake is only spoken of.
+// keepHistory adds missing results to the history. The verdict does not need it, so a name conflict is only reported.
 func keepHistory(state State, decision *Decision) {
 	missing := slices.ContainsFunc(Foldable(state), func(stored StoredExperiment) bool {
 		return !slices.Contains(state.History.Folded, FoldKey(stored))
@@ -115,14 +115,14 @@ func keepHistory(state State, decision *Decision) {
 	name := naming.HistoryName(state.Benchmark.Name)
 	switch {
 	case state.History.Foreign:
-		decision.Message += fmt.Sprintf("; no history is kept: ConfigMap %s exists and is not this benchmark's: delete or rename it", name)
+		decision.Message += fmt.Sprintf("; no history is kept: ConfigMap %s belongs to another owner: delete or rename it", name)
 		decision.wake(state.Now.Add(runs.ForeignRecheck))
 	case missing:
 		decision.do(Action{Kind: WriteHistory, ConfigMap: name})
 	}
 }
 
-// pruneResults deletes the oldest results beyond the history that is to be kept.
+// pruneResults deletes the oldest results beyond the retained history.
 func pruneResults(state State, decision *Decision) {
 	old := History(state)
 	keep := 10
@@ -153,7 +153,7 @@ func History(state State) []StoredExperiment {
 	return old
 }
 
-// expire deletes a benchmark whose time after its end is over.
+// expire deletes a benchmark whose ttlAfterFinished is over.
 func expire(state State, decision *Decision) {
 	finished, ttl := state.Benchmark.Status.FinishedAt, state.Benchmark.Spec.TTLAfterFinished
 	if finished == nil || ttl == nil || holds(state) {

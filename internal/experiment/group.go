@@ -17,7 +17,7 @@ func (s Slot) NodeCount() int {
 	return max(1, int(s.Target.ZFS.Nodes.Count))
 }
 
-// nodeCount is that of an experiment: all its variants have the same.
+// nodeCount is the number of nodes of an experiment. It is the same for all variants.
 func nodeCount(state State) int {
 	if len(state.Slots) == 0 {
 		return 1
@@ -25,7 +25,7 @@ func nodeCount(state State) int {
 	return state.Slots[0].NodeCount()
 }
 
-// GroupOf is what the spec of a run says of its group; nil for a run alone.
+// GroupOf is the group in the spec of a run. Nil for a single run.
 func GroupOf(name string, member int32, nodes []string) *v1alpha1.RunGroup {
 	if len(nodes) < 2 {
 		return nil
@@ -41,7 +41,7 @@ func RunNodes(run *v1alpha1.BenchmarkRun) []string {
 	return []string{run.Spec.NodeName}
 }
 
-// StatusNodes are the nodes that a benchmark has, or stands in line for.
+// StatusNodes are the nodes that a benchmark holds or is queued for.
 func StatusNodes(status v1alpha1.StorageBenchmarkStatus) []string {
 	switch {
 	case len(status.NodeNames) > 0:
@@ -52,7 +52,7 @@ func StatusNodes(status v1alpha1.StorageBenchmarkStatus) []string {
 	return nil
 }
 
-// JoinNodes names nodes for people, as many as fit into a status.
+// JoinNodes is a comma-separated list of node names, truncated to fit into a status.
 func JoinNodes(nodes []string) string {
 	const most = 253
 	text := strings.Join(nodes, ",")
@@ -62,13 +62,13 @@ func JoinNodes(nodes []string) string {
 	return text
 }
 
-// attempt is one attempt at a slot: one run, or those of a group.
+// attempt is one attempt at a slot: one run, or the runs of a group.
 type attempt struct {
 	number int32
 	runs   []*v1alpha1.BenchmarkRun
 }
 
-// attemptsAt are the attempts at a slot that there are, the first one first.
+// attemptsAt are the existing attempts at a slot, first one first.
 func attemptsAt(state State, index int32) []attempt {
 	var all []attempt
 	for i := range state.Runs {
@@ -100,11 +100,11 @@ func attemptOf(state State, run *v1alpha1.BenchmarkRun) attempt {
 	return group
 }
 
-// size is the number of runs that there should be.
+// size is the expected number of runs.
 func (a attempt) size() int { return len(RunNodes(a.runs[0])) }
 
-// ending is how the attempt has ended; nil if it has not. It is valid if all its runs are, and Invalid as soon as one is. What is being
-// deleted takes its outcome along.
+// ending is the outcome of the attempt. Nil if it has not ended. It is valid if all its runs are, and Invalid as soon as one is. A
+// run that is being deleted has no outcome.
 func (a attempt) ending() *runs.Ending {
 	valid, failure := 0, (*runs.Ending)(nil)
 	for _, run := range a.runs {
@@ -114,7 +114,7 @@ func (a attempt) ending() *runs.Ending {
 		case ending.Valid:
 			valid++
 		case failure == nil || failure.Reason == v1alpha1.ReasonPeerInvalid:
-			failure = ending // the cause is worth more than its consequences
+			failure = ending // the cause is more useful than its consequences
 		}
 	}
 	if valid >= a.size() {
@@ -123,7 +123,7 @@ func (a attempt) ending() *runs.Ending {
 	return failure
 }
 
-// stopped says that a run of a group is going, or has gone after the work began. The others are worth nothing without it.
+// stopped says that a run of a group is being deleted, or was deleted after the work started. The others are then useless.
 func (a attempt) stopped() bool {
 	begun := false
 	for _, run := range a.runs {
@@ -148,12 +148,12 @@ func (a attempt) missing() []int32 {
 	return missing
 }
 
-// broken says that a group cannot go on as it is: it was stopped, or some of its runs were never made.
+// broken says that a group cannot continue: it was stopped, or some of its runs were never created.
 func (a attempt) broken() bool {
 	return a.size() > 1 && a.ending() == nil && (a.stopped() || len(a.missing()) > 0)
 }
 
-// slowest is the run of a group that is the furthest behind, the first of them.
+// slowest is the run of a group that is furthest behind.
 func (a attempt) slowest() *v1alpha1.BenchmarkRun {
 	slowest, least := a.runs[0], len(a.runs[0].Spec.Phases)+1
 	for _, run := range a.runs {

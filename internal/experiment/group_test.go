@@ -63,8 +63,8 @@ func TestGroupIsMadeAndStoppedAsAWhole(t *testing.T) {
 		{"one is there: the other is made", members(state, untouched), []string{"CreateRun b"}, 1, ""},
 		{"both are at work", members(state, atWork, untouched), nil, 1, "node n1: starting"},
 		{"one vanished before the work began: it is made again", members(state, nil, untouched), []string{"CreateRun a"}, 1, ""},
-		{"one vanished: the other is stopped", members(state, atWork), []string{"DeleteRun " + name + "-a"}, 1, "to make all again"},
-		{"one is going: the other is stopped", members(state, atWork, going), []string{"DeleteRun " + name + "-a"}, 1, "to make all again"},
+		{"one vanished: the other is stopped", members(state, atWork), []string{"DeleteRun " + name + "-a"}, 1, "to recreate the group"},
+		{"one is going: the other is stopped", members(state, atWork, going), []string{"DeleteRun " + name + "-a"}, 1, "to recreate the group"},
 		{"one was valid and is alone", members(state, nil, endsWith(runstest.ValidEnding)), []string{"DeleteRun " + name + "-b"}, 1, ""},
 		{"one is Invalid, the other not yet", members(state, atWork, endsWith(runstest.InvalidEnding)), nil, 2, "node n1"},
 		{"both are Invalid: the next attempt", members(state, endsWith(peerEnding), endsWith(runstest.InvalidEnding)),
@@ -146,12 +146,12 @@ func TestLeasesAreTakenInOrder(t *testing.T) {
 		says    string
 	}{
 		{"all are free", nil, nil, false, []string{"TakeLease n1"}, "taking node n1"},
-		{"somebody is before us", nil, []Place{{UID: "0", Since: runstest.Noon.Add(-time.Hour)}}, false, nil, "number 2 in line for nodes n1,n2"},
-		{"the second is not free", []LeaseState{other("n2")}, nil, false, nil, "and lab/thief has n2"},
+		{"another is before us", nil, []Place{{UID: "0", Since: runstest.Noon.Add(-time.Hour)}}, false, nil, "number 2 in the queue for nodes n1,n2"},
+		{"the second is not free", []LeaseState{other("n2")}, nil, false, nil, "and lab/thief holds n2"},
 		{"then the second", []LeaseState{mine("n1")}, []Place{{UID: "0", Since: runstest.Noon.Add(-time.Hour)}}, false, []string{"TakeLease n2"},
 			"taking node n2"},
 		{"the second was taken meanwhile", []LeaseState{mine("n1"), other("n2")}, nil, false, nil,
-			"has n1 and waits for node n2, which lab/thief has"},
+			"holds n1 and waits for node n2, held by lab/thief"},
 		{"the first was lost", []LeaseState{mine("n2")}, nil, false, []string{"ReleaseLease n2"}, "to take them in order"},
 		{"the first was lost under runs", []LeaseState{mine("n2")}, nil, true, []string{"TakeLease n1"}, "taking node n1"},
 		{"more than we want now", []LeaseState{mine("n1"), mine("n2"), mine("n9")}, nil, false, []string{"ReleaseLease n1", "ReleaseLease n2",
@@ -189,7 +189,7 @@ func TestGroupsInTheSpec(t *testing.T) {
 			s.Variants[1].Target = target(3)
 		}},
 		{"too many", "x nodes), the limit is 512", func(s *v1alpha1.StorageBenchmarkSpec) { s.Target, s.Repetitions = *target(8), 50 }},
-		{"devices of a node", "a target of its own, with perNode", func(s *v1alpha1.StorageBenchmarkSpec) {
+		{"devices of a node", "own target, with perNode", func(s *v1alpha1.StorageBenchmarkSpec) {
 			s.Target.ZFS.PerNode = []v1alpha1.NodePool{{NodeName: "n2"}}
 			s.Variants[0].Pool = &v1alpha1.PoolOverride{Cache: []v1alpha1.DevicePath{"/dev/disk/by-id/c"}}
 		}},

@@ -11,15 +11,15 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// How a benchmark is kept from holding a node for ever, whatever its namespace does to the objects in it:
-//   - Every wait of a run that has the node has a deadline, which the admin bounds.
-//   - The experiment is over at holdUntil: the run at work is deleted, and its pods with it.
-//   - A teardown that makes no progress, because what is to be deleted is used or kept, holds the node for TeardownGrace. Then no pod
-//     and no operation of the run is at work. Only its disks are still in use, and BenchmarkPools keep them from others.
-//   - What the namespace starts itself on the node, it can start without storagebench too: others measure beside it, and find it.
+// How a benchmark is kept from holding a node forever, whatever its namespace does to the objects in it:
+//   - Every wait of a run that holds the node has a deadline, which the admin limits.
+//   - The experiment ends at holdUntil: the run in progress and its pods are deleted.
+//   - A teardown that makes no progress, because objects are in use or have finalizers, holds the node for TeardownGrace. After that no
+//     pod and no operation of the run is running. Only its disks are in use, and BenchmarkPools protect them from others.
+//   - What the namespace starts itself on the node, it can also start without storagebench: other measurements detect it as a neighbour.
 
-// holdUntil is when the experiment ends at the latest; zero if there is no such limit or the nodes are not held yet. Once the nodes are
-// given back the status remembers it: else an experiment that has had its time would begin again.
+// holdUntil is when the experiment ends at the latest. Zero if there is no limit or the nodes are not held yet. After the nodes are
+// released, the status remembers it: otherwise an experiment that has used up its time would start again.
 func holdUntil(state State) time.Time {
 	if nodes := ChosenNodes(state); len(nodes) > 0 && slices.Equal(held(state), nodes) && state.Limits.MaxHold > 0 {
 		var taken time.Time
@@ -38,8 +38,8 @@ func holdUntil(state State) time.Time {
 	return time.Time{}
 }
 
-// holdToReport is what the status says of it: until the end, or after it if that was the reason. Who waits in line or is suspended has no
-// node, and gets its full time again with the next one.
+// holdToReport is the status field: until the end, or after it if the limit was the reason. A queued or suspended benchmark holds
+// no node, and gets its full time again with the next one.
 func holdToReport(state State, decision Decision) *metav1.Time {
 	without := decision.InLine || decision.Position == PositionSuspended || decision.Reason == v1alpha1.ReasonNamespaceLimit
 	if !holds(state) && without || decision.Position == PositionFinished && !decision.Tally.Expired {
@@ -48,19 +48,19 @@ func holdToReport(state State, decision Decision) *metav1.Time {
 	return stampAt(holdUntil(state))
 }
 
-// busy says whether a run may be at work on a node of the benchmark.
+// busy says whether a run may be running on a node of the benchmark.
 func busy(state State) bool {
 	return slices.ContainsFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool { return !runs.Resting(&run) })
 }
 
-// stepStuck gives the nodes back while nothing but a stuck teardown is in the way of the next run. Joining the line again comes after it.
+// stepStuck releases the nodes while a stuck teardown blocks the next run. The benchmark rejoins the queue afterwards.
 func stepStuck(state State, decision *Decision) bool {
 	current := unsettled(state)
 	if current == nil || busy(state) {
 		return false
 	}
 	decision.Current = current
-	decision.say(PositionWaiting, v1alpha1.ReasonTeardownStuck, "the nodes are given back until run %s is torn down: %s", current.Name,
+	decision.say(PositionWaiting, v1alpha1.ReasonTeardownStuck, "the nodes are released until run %s is torn down: %s", current.Name,
 		runMessage(current))
 	releaseIfIdle(state, decision)
 	return true

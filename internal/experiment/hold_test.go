@@ -55,7 +55,7 @@ func stopStarted(w *world, r *worldRun) {
 	}
 }
 
-// TestEveryHoldEnds: whatever a tenant does to its objects, somebody else who waits for the node gets it within a bound.
+// TestEveryHoldEnds: whatever a tenant does to its objects, another benchmark that waits for the node gets it within a bound.
 func TestEveryHoldEnds(t *testing.T) {
 	grace := runs.DefaultTimings().TeardownGrace
 	flip := 0
@@ -118,7 +118,7 @@ func TestEveryHoldEnds(t *testing.T) {
 	}
 }
 
-// holdFor lets a benchmark take the node, begins with the greed, at once or when a pod is at work, and says how long somebody else has to
+// holdFor lets a benchmark take the node, begins with the greed, at once or when a pod is at work, and says how long another one has to
 // wait.
 func holdFor(t *rapid.T, way greed, atWork bool) time.Duration {
 	w := newWorld(t)

@@ -8,23 +8,23 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// Seed of the benchmark: the declared one, or one made from its UID.
+// Seed of the benchmark: the declared one, or one derived from its UID.
 func Seed(benchmark *v1alpha1.StorageBenchmark) int64 {
 	if benchmark.Spec.Seed != nil {
 		return *benchmark.Spec.Seed
 	}
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(benchmark.UID))
-	return int64(hash.Sum64() >> 33) // 31 bits: short enough to be typed into a spec
+	return int64(hash.Sum64() >> 33) // 31 bits: short enough to type into a spec
 }
 
-// ID is the hash of what is measured. Gates, retention and the like are not part of it: changing them does not
-// make the numbers old.
+// ID is the hash of what is measured. Gates, retention and similar fields are not part of it: changing them does not invalidate the
+// measurements.
 func ID(benchmark *v1alpha1.StorageBenchmark) string {
 	return IDAt(benchmark, lastTime(benchmark))
 }
 
-// IDAt is the hash of the experiment for a time of the schedule, which the status need not know.
+// IDAt is the hash of the experiment for a scheduled time, independent of the status.
 func IDAt(benchmark *v1alpha1.StorageBenchmark, scheduled time.Time) string {
 	spec := benchmark.Spec
 	return naming.Digest(struct {
@@ -38,7 +38,7 @@ func IDAt(benchmark *v1alpha1.StorageBenchmark, scheduled time.Time) string {
 		Repetitions int32
 		Order       v1alpha1.RunOrder
 		PodTemplate v1alpha1.PodTemplate
-		// Scheduled is left out of the JSON when empty: without a schedule the hash is what it always was.
+		// Scheduled is omitted from the JSON when empty, so that benchmarks without a schedule keep their hash.
 		Scheduled string             `json:",omitempty"`
 		Adaptive  *v1alpha1.Adaptive `json:",omitempty"`
 	}{
@@ -47,7 +47,8 @@ func IDAt(benchmark *v1alpha1.StorageBenchmark, scheduled time.Time) string {
 	})
 }
 
-// Question is the hash of what is asked, whenever and of whichever object: experiments with the same can be laid side by side.
+// Question is the hash of the measured configuration, independent of time and object. Experiments with the same hash are
+// comparable.
 func Question(benchmark *v1alpha1.StorageBenchmark) string {
 	bare := &v1alpha1.StorageBenchmark{Spec: *benchmark.Spec.DeepCopy()}
 	seed := Seed(benchmark)

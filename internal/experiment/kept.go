@@ -10,21 +10,21 @@ import (
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
-// KeptPool is a BenchmarkPool of the benchmark that outlives the run that made it.
+// KeptPool is a BenchmarkPool of the benchmark that outlives the run that created it.
 type KeptPool struct {
 	Name string
-	// RunUID is the run that has it, or had it last.
+	// RunUID is the run that uses it, or used it last.
 	RunUID string
-	// Problem says in words why no run is to go on with it; empty if it is ready and as it was made.
+	// Problem says why no run can use the pool. Empty if it is ready and unchanged.
 	Problem string
 	// Deleting says that it is being deleted, DeletedAt since when.
 	Deleting  bool
 	DeletedAt time.Time
-	// Message is what its agent says.
+	// Message is the message of its agent.
 	Message string
 }
 
-// user is the run that has a pool, or had it last; nil if it is gone.
+// user is the run that uses a pool, or used it last. Nil if it is gone.
 func (p KeptPool) user(state State) *v1alpha1.BenchmarkRun {
 	for i := range state.Runs {
 		if p.RunUID != "" && string(state.Runs[i].UID) == p.RunUID {
@@ -34,22 +34,22 @@ func (p KeptPool) user(state State) *v1alpha1.BenchmarkRun {
 	return nil
 }
 
-// unfit says why the next run cannot go on with a pool; empty if it can.
+// unfit says why the next run cannot use a pool. Empty if it can.
 func (p KeptPool) unfit(state State) string {
 	user := p.user(state)
 	switch {
 	case p.Deleting:
 		return "it is being deleted"
 	case user == nil:
-		return "the run that had it last is gone"
+		return "the last run that used it is gone"
 	case !runs.HandsOn(user):
-		return fmt.Sprintf("run %s has left it in an unknown state", user.Name)
+		return fmt.Sprintf("run %s left it in an unknown state", user.Name)
 	}
 	return p.Problem
 }
 
-// keepFor returns those of the wanted pools that the next run goes on with: all of them, or none. Pools of unlike age would make a
-// repetition of no known condition.
+// keepFor returns the wanted pools that the next run reuses: all of them, or none. Pools of different age would make the condition
+// of a repetition unknown.
 func keepFor(state State, wanted map[string]bool) map[string]bool {
 	fit := 0
 	for _, pool := range state.Pools {
@@ -63,8 +63,8 @@ func keepFor(state State, wanted map[string]bool) map[string]bool {
 	return wanted
 }
 
-// giveBack deletes the kept pools that nobody is to go on with, and says in words what is waited for; empty if there are none. Those that a
-// run has which is not over are that run's affair.
+// giveBack deletes the kept pools that no run will reuse, and says what it waits for. Empty if there are none. It leaves pools of
+// unfinished runs to those runs.
 func giveBack(state State, decision *Decision, keep map[string]bool) (waiting string) {
 	for _, pool := range state.Pools {
 		user := pool.user(state)
@@ -86,19 +86,19 @@ func giveBack(state State, decision *Decision, keep map[string]bool) (waiting st
 		case pool.Deleting && pool.Message != "":
 			waiting += ": " + pool.Message
 		case why != "":
-			waiting += ": it is not handed on: " + why
+			waiting += ": it is not reused: " + why
 		}
 	}
 	return waiting
 }
 
-// keptForNext gives back what the next run does not go on with, and says what it has to wait for.
+// keptForNext deletes the pools that the next run does not reuse, and says what it waits for.
 func keptForNext(state State, decision *Decision, next *Slot) (waiting string) {
 	wanted := keptPoolNames(state, next.Variant, next.Target.ZFS, decision.NodeNames)
 	return giveBack(state, decision, keepFor(state, wanted))
 }
 
-// giveBackBeside gives back, beside runs that are at work, what they cannot go on with: they recreate it.
+// giveBackBeside deletes, during active runs, the pools that they cannot reuse. The runs recreate them.
 func giveBackBeside(state State, decision *Decision) {
 	wanted := map[string]bool{}
 	for i := range state.Runs {
@@ -109,8 +109,8 @@ func giveBackBeside(state State, decision *Decision) {
 	giveBack(state, decision, wanted)
 }
 
-// KeepsNode says whether a kept pool is in the way of giving the node back: its disks would not be free. One that its agent could not
-// destroy for so long, and one whose run is stuck, keeps its disks alone.
+// KeepsNode says whether a kept pool prevents the release of the node, because its disks are not free. A pool that its agent could
+// not destroy within the grace period, or whose run is stuck, blocks only its disks.
 func KeepsNode(state State) bool {
 	return slices.ContainsFunc(state.Pools, func(pool KeptPool) bool {
 		user := pool.user(state)
@@ -119,7 +119,7 @@ func KeepsNode(state State) bool {
 	})
 }
 
-// SortKept puts pools into an order that does not change.
+// SortKept sorts pools in a stable order.
 func SortKept(pools []KeptPool) {
 	slices.SortFunc(pools, func(a, b KeptPool) int {
 		if a.Name < b.Name {

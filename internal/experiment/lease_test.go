@@ -188,7 +188,7 @@ func (c *contest) remember() {
 	c.seen = append(c.seen, view{slices.Clone(c.status), leases})
 }
 
-// inOrder: where everybody sees everything, nobody is served before one who joined a common line earlier.
+// inOrder: with complete views, no benchmark is served before one that joined a common queue earlier.
 func (c *contest) inOrder(i int) {
 	for k, status := range c.status {
 		shared := slices.ContainsFunc(c.wishes[k], func(node string) bool { return slices.Contains(c.wishes[i], node) })
@@ -199,7 +199,7 @@ func (c *contest) inOrder(i int) {
 }
 
 // TestEverybodyGetsNodes: whatever nodes each benchmark wants, whatever each sees of the others, and whoever takes a Lease away: in the
-// end each has had all of its nodes. Nobody ever has all while somebody else has one of them, for a Lease has one holder.
+// end each has had all of its nodes. None ever has all while another has one of them, for a Lease has one holder.
 func TestEverybodyGetsNodes(t *testing.T) {
 	for _, fresh := range []bool{true, false} {
 		explore(t, "2000", func(t *rapid.T) {
@@ -213,7 +213,7 @@ func TestEverybodyGetsNodes(t *testing.T) {
 			c.fresh = true // caches catch up in the end
 			for round := 0; len(c.had) < len(c.wishes); round++ {
 				if round > 100 {
-					t.Fatalf("nobody gets on: %v have %v, Leases %v, %+v, without a share %v", c.wishes, c.had, c.leases, c.limits, c.told)
+					t.Fatalf("no progress: %v have %v, Leases %v, %+v, without a share %v", c.wishes, c.had, c.leases, c.limits, c.told)
 				}
 				for i := range c.wishes {
 					c.turn(i)

@@ -11,44 +11,44 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Limits are what the cluster's admin lets a benchmark ask for. The zero value limits nothing but priority classes and tolerations.
+// Limits are what the admin lets a benchmark request. The zero value limits only priority classes and tolerations.
 type Limits struct {
 	// MaxHold is how long a benchmark may hold its nodes, and the longest spec.deadline.
 	MaxHold time.Duration
-	// MaxStartDeadline is the longest startDeadline that a phase may ask for: a node is idle while a pod waits to start.
+	// MaxStartDeadline is the longest startDeadline that a phase may request: a node is idle while a pod waits to start.
 	MaxStartDeadline time.Duration
 	// PriorityClasses that workload pods may name.
 	PriorityClasses []string
-	// TolerationKeys are the keys of taints that workload pods may tolerate; one that ends in '*' stands for all that begin so.
-	// Empty allows every key but those of Kubernetes itself.
+	// TolerationKeys are the taint keys that workload pods may tolerate. A key that ends in '*' matches a prefix. Empty allows
+	// every key except those of Kubernetes itself.
 	TolerationKeys []string
-	// NodesPerNamespace are the nodes that the benchmarks of a namespace may hold and wait in line for at the same time.
+	// NodesPerNamespace is the number of nodes that the benchmarks of a namespace may hold and queue for at the same time.
 	NodesPerNamespace int
-	// LinePerNamespace is the number of benchmarks of a namespace that may hold nodes or stand in line at the same time.
+	// LinePerNamespace is the number of benchmarks of a namespace that may hold nodes or be queued at the same time.
 	LinePerNamespace int
 }
 
-// DefaultLimits suit a cluster whose tenants do not know each other.
+// DefaultLimits suit a cluster with independent tenants.
 func DefaultLimits() Limits {
 	return Limits{MaxHold: 24 * time.Hour, MaxStartDeadline: time.Hour, NodesPerNamespace: 8, LinePerNamespace: 4}
 }
 
-// What the API gives to a phase that names no deadlines. The first may be longer than the limit: the limit ends the phase then.
+// Defaults of the API for the deadlines of a phase. The first may exceed the limit: then the limit ends the phase.
 const (
 	defaultDeadline      = 6 * time.Hour
 	defaultStartDeadline = 10 * time.Minute
 )
 
-// Validate refuses limits that would let nothing run, or that are not what they look like.
+// Validate refuses limits that would let nothing run, or that contain mistakes.
 func (l Limits) Validate() error {
 	for _, key := range l.TolerationKeys {
 		if name := strings.TrimSuffix(key, "*"); name == "" || strings.ContainsAny(name, "* \t") {
-			return fmt.Errorf("toleration key %q: write the key of a taint, such as dedicated, or its beginning and one '*', such as example.com/*",
+			return fmt.Errorf("toleration key %q: write the key of a taint, such as dedicated, or a prefix followed by '*', such as example.com/*",
 				key)
 		}
 	}
 	if slices.Contains(l.PriorityClasses, "") {
-		return fmt.Errorf("a priority class without a name: write names of PriorityClasses, with commas between them")
+		return fmt.Errorf("a priority class without a name: write a comma-separated list of PriorityClasses")
 	}
 	if l.MaxStartDeadline > 0 && l.MaxStartDeadline < defaultStartDeadline {
 		return fmt.Errorf("the longest startDeadline is %s, and that of a phase that names none is %s: allow at least as much, or write 0 for "+
@@ -61,7 +61,7 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// Check refuses a spec that could never be run within the limits.
+// Check refuses a spec that could never run within the limits.
 func (l Limits) Check(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot) error {
 	if err := l.checkTime("spec.deadline", spec.Deadline, l.MaxHold, "max-hold"); err != nil {
 		return err
@@ -80,9 +80,9 @@ func (l Limits) Check(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot) error {
 		}
 	}
 	if count := nodeCount(State{Slots: slots}); l.NodesPerNamespace > 0 && count > l.NodesPerNamespace {
-		return exceeds("target.zfs.nodes.count is %d, and the benchmarks of a namespace may hold %d nodes at the same time "+
+		return exceeds("target.zfs.nodes.count is %d, but the benchmarks of a namespace may hold %d nodes at the same time "+
 			"(nodes-per-namespace): "+
-			"ask for fewer nodes", count, l.NodesPerNamespace)
+			"request fewer nodes", count, l.NodesPerNamespace)
 	}
 	if class := spec.PodTemplate.PriorityClassName; class != "" && !slices.Contains(l.PriorityClasses, class) {
 		return exceeds("podTemplate.priorityClassName is %s, and %s (priority-classes): remove it", class,
@@ -103,7 +103,7 @@ func (l Limits) checkTime(field string, asked *v1alpha1.Duration, most time.Dura
 	return exceeds("the %s is %s, and at most %s may be asked for (%s): make it shorter", field, asked, most, limit)
 }
 
-// kubernetesTaints begin the keys of taints by which Kubernetes itself keeps pods off a node, or drives them away.
+// kubernetesTaints are the key prefixes of the taints that Kubernetes itself uses to repel or evict pods.
 var kubernetesTaints = []string{"node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/",
 	"node.cluster.x-k8s.io/"}
 
@@ -115,14 +115,14 @@ func (l Limits) checkToleration(toleration corev1.Toleration) error {
 	})
 	switch {
 	case key == "":
-		return exceeds("podTemplate.tolerations has one without a key, which tolerates every taint: name the key of the taint that is meant")
+		return exceeds("podTemplate.tolerations has one without a key, which tolerates every taint: set the key of the taint")
 	case len(l.TolerationKeys) > 0 && !allowed:
 		return exceeds("podTemplate.tolerations names the taint %s, and only these may be tolerated (toleration-keys): %s", key,
 			strings.Join(l.TolerationKeys, ", "))
 	case len(l.TolerationKeys) == 0 && slices.ContainsFunc(kubernetesTaints, func(beginning string) bool {
 		return strings.HasPrefix(key, beginning)
 	}):
-		return exceeds("podTemplate.tolerations names the taint %s, by which Kubernetes itself keeps pods off a node "+
+		return exceeds("podTemplate.tolerations names the taint %s, which Kubernetes itself uses to keep pods off a node "+
 			"(toleration-keys): remove it", key)
 	}
 	return nil
@@ -135,7 +135,7 @@ func oneOf(none, some string, names []string) string {
 	return some + ": " + strings.Join(names, ", ")
 }
 
-// exceeds says whose limit it is, for a user cannot raise it.
+// exceeds names the owner of a limit, because a user cannot raise it.
 func exceeds(format string, values ...any) *SpecError {
 	return &SpecError{v1alpha1.ReasonLimitExceeded, fmt.Sprintf(format, values...) + ", or ask the cluster's admin, who sets this limit"}
 }

@@ -44,7 +44,7 @@ func TestLimits(t *testing.T) {
 			b.Spec.Phases[1].StartDeadline = runstest.Lasting(2 * time.Hour)
 		}, "startDeadline of phase scan is 2h0m0s, and at most 1h0m0s"},
 		"many nodes": {Limits{NodesPerNamespace: 2}, func(b *v1alpha1.StorageBenchmark) { onNodes(b, 3) },
-			"target.zfs.nodes.count is 3, and the benchmarks of a namespace may hold 2 nodes"},
+			"target.zfs.nodes.count is 3, but the benchmarks of a namespace may hold 2 nodes"},
 		"as many as may be": {Limits{NodesPerNamespace: 3}, func(b *v1alpha1.StorageBenchmark) { onNodes(b, 3) }, ""},
 		"a priority class": {DefaultLimits(), func(b *v1alpha1.StorageBenchmark) {
 			b.Spec.PodTemplate.PriorityClassName = "system-node-critical"
@@ -62,7 +62,7 @@ func TestLimits(t *testing.T) {
 		"everything, with keys": {keys, tolerate(corev1.Toleration{Operator: corev1.TolerationOpExists}), "without a key"},
 		"a node that is not there": {DefaultLimits(), tolerate(corev1.Toleration{Key: "dedicated"},
 			corev1.Toleration{Key: "node.kubernetes.io/unreachable", Operator: corev1.TolerationOpExists}),
-			"the taint node.kubernetes.io/unreachable, by which Kubernetes itself keeps pods off a node"},
+			"the taint node.kubernetes.io/unreachable, which Kubernetes itself uses to keep pods off a node"},
 		"the control plane": {DefaultLimits(), tolerate(corev1.Toleration{Key: "node-role.kubernetes.io/control-plane"}), "toleration-keys"},
 		"a key of the list": {keys, tolerate(corev1.Toleration{Key: "dedicated"}, corev1.Toleration{Key: "example.com/disk"}), ""},
 		"another key": {keys, tolerate(corev1.Toleration{Key: "dedicated2"}),

@@ -37,11 +37,11 @@ type world struct {
 	heldFor   map[string]string
 	limits    Limits
 	neighbour []Neighbour
-	// taken is a name that somebody else's object has, finalizers those that a deleted run is kept by.
+	// taken is a name that another owner's object has, finalizers those that a deleted run is kept by.
 	taken      bool
 	finalizers bool
 	abandoned  bool
-	ahead      bool // somebody who joined the line earlier
+	ahead      bool // a benchmark that joined the queue earlier
 	runs       map[string]*worldRun
 	results    []StoredExperiment
 	history    HistoryState
@@ -359,7 +359,7 @@ func benchmarkProblem(state State, decision Decision) string {
 		case action.Kind == ReleaseLease && (working || !slices.Contains(held(state), action.Node)):
 			return "the Lease is released while a run may be at work, or is not ours"
 		case action.Kind == TakeLease && (leaseOn(state, action.Node) != nil || slices.Contains(held(state), action.Node)):
-			return "a Lease is taken that somebody has"
+			return "a Lease is taken that another holder has"
 		case action.Kind == BreakLease && (leaseOn(state, action.Node) == nil || !leaseOn(state, action.Node).Abandoned):
 			return "a Lease is broken that is not abandoned"
 		case action.Kind == CreateRun && busyElse(action):
@@ -382,7 +382,7 @@ func benchmarkProblem(state State, decision Decision) string {
 // observeRun is what the run's controller would see.
 func (w *world) observeRun(r *worldRun) runs.State {
 	state := runs.State{Now: w.now, Timings: runs.DefaultTimings(), Run: r.run.DeepCopy(), Owner: runstest.OwnUID,
-		LeaseHolder: w.leases[r.run.Spec.NodeName], LeaseHolderName: "somebody", Phases: slices.Clone(r.phases), Pods: r.strays}
+		LeaseHolder: w.leases[r.run.Spec.NodeName], LeaseHolderName: "lab/thief", Phases: slices.Clone(r.phases), Pods: r.strays}
 	if !r.keepPod {
 		state.PodsAtWork = r.strays
 	}

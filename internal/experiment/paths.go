@@ -52,14 +52,14 @@ func applyVariant(slot *Slot, variant v1alpha1.Variant) error {
 	return nil
 }
 
-// overridePools changes the pool of the target, and those of single nodes alike: else these would go on as they were.
+// overridePools changes the pool of the target and those of perNode: otherwise the latter would stay unchanged.
 func overridePools(zfs *v1alpha1.ZFSTarget, variant v1alpha1.Variant) error {
 	overridePool(&zfs.Pool, variant.Pool)
 	for i := range zfs.PerNode {
 		if pool := variant.Pool; pool != nil && (pool.Vdevs != nil || pool.Log != nil || pool.Cache != nil) {
 			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
-				"variant %q replaces devices of the pool, and target.zfs.perNode gives node %s devices of its own: give the variant a target of its "+
-					"own, with perNode",
+				"variant %q replaces devices of the pool, and target.zfs.perNode sets other devices for node %s: give the variant its "+
+					"own target, with perNode",
 				variant.Name, zfs.PerNode[i].NodeName)}
 		}
 		overridePool(&zfs.PerNode[i].Pool, variant.Pool)
@@ -120,7 +120,7 @@ func merged[M ~map[string]v1alpha1.PropertyValue](base, more M) M {
 	return all
 }
 
-// setPath sets one field of the experiment, as the matrix and variants[].set name them.
+// setPath sets one field of the experiment, by a path of the matrix or of variants[].set.
 func setPath(slot *Slot, path string, value v1alpha1.MatrixValue) error {
 	head, rest, _ := strings.Cut(path, ".")
 	var err error
@@ -150,7 +150,7 @@ func setPath(slot *Slot, path string, value v1alpha1.MatrixValue) error {
 	case head == "storageClass":
 		err = fmt.Errorf("it changes a storageClass target, but variant %q has a zfs target", slot.Variant)
 	default:
-		err = fmt.Errorf("begin with storageClass, pool, dataset, moduleParameters or phases")
+		err = fmt.Errorf("start the path with storageClass, pool, dataset, moduleParameters or phases")
 	}
 	if err != nil {
 		return &SpecError{v1alpha1.ReasonMatrixInvalid, fmt.Sprintf("the path %q cannot be set to %q: %v", path, value, err)}
@@ -192,7 +192,7 @@ func setPool(pool *v1alpha1.PoolTemplate, field, value string) error {
 	return nil
 }
 
-// setPhase sets a field of the one member that a phase has: phases.fill.to, phases.age.rounds, phases.read.workers.
+// setPhase sets a field of the member that a phase has: phases.fill.to, phases.age.rounds, phases.read.workers.
 func setPhase(phases []v1alpha1.Phase, rest, value string) error {
 	name, field, found := strings.Cut(rest, ".")
 	if !found {
@@ -209,14 +209,14 @@ func setPhase(phases []v1alpha1.Phase, rest, value string) error {
 		case phase.Fragment != nil:
 			return setField(phase.Fragment, field, value)
 		case phase.Operate != nil:
-			return fmt.Errorf("an operate phase has no fields to vary: make variants with phases of their own benchmarks")
+			return fmt.Errorf("the fields of an operate phase cannot vary: create a separate benchmark for each")
 		case phase.Measure != nil && field == "cache":
 			return setField(phase.Measure, field, value)
 		case phase.Measure != nil:
 			return setField(workload.TraitsOf(&phase.Measure.Workload).Spec, field, value)
 		}
 	}
-	return fmt.Errorf("there is no phase called %q", name)
+	return fmt.Errorf("there is no phase %q", name)
 }
 
 // setField decodes {field: value} onto a struct, as text first and as a number or boolean second, and refuses unknown
@@ -226,7 +226,7 @@ func setField(target any, field, value string) error {
 	var failure error
 	for _, literal := range [][]byte{text, []byte(value)} {
 		name, _ := json.Marshal(field)
-		if !json.Valid(literal) || string(literal) == "null" { // null would change nothing, and nobody would notice
+		if !json.Valid(literal) || string(literal) == "null" { // null would silently change nothing
 			continue
 		}
 		document := fmt.Appendf(nil, "{%s:%s}", name, literal)

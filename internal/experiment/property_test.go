@@ -106,7 +106,7 @@ func (w *world) moveRun(r *worldRun) {
 			w.endPod(r, i, w.draw(4, "how"))
 		}
 	case 6:
-		if phase.Job.Exists && r.recorded(i) { // somebody deletes the Job
+		if phase.Job.Exists && r.recorded(i) { // a user deletes the Job
 			phase.Job.Deleting = true
 		}
 	case 7:
@@ -130,9 +130,9 @@ func (w *world) moveRun(r *worldRun) {
 		}
 	case 11:
 		r.run.DeletionTimestamp = &metav1.Time{Time: w.now}
-	case 12: // a pod of somebody else's names the claim
+	case 12: // a pod of another user names the claim
 		r.keepClaim = !r.keepClaim
-	case 13: // somebody gives pods a finalizer
+	case 13: // a user adds a finalizer to pods
 		r.keepPod = !r.keepPod
 	}
 }
@@ -198,7 +198,7 @@ func (w *world) moveCluster() {
 		w.foreign = !w.foreign
 	case 7:
 		w.results = nil
-	case 8: // somebody restores the benchmark without its status
+	case 8: // a user restores the benchmark without its status
 		if w.benchmark != nil {
 			w.benchmark.Status = v1alpha1.StorageBenchmarkStatus{}
 		}

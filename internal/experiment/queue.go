@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
-// held are the nodes that the benchmark has, sorted.
+// held are the nodes that the benchmark holds, sorted.
 func held(state State) []string {
 	var nodes []string
 	for _, lease := range state.Leases {
@@ -20,19 +20,19 @@ func held(state State) []string {
 	return nodes
 }
 
-// holds says whether the benchmark has a node.
+// holds says whether the benchmark holds a node.
 func holds(state State) bool {
 	return len(held(state)) > 0
 }
 
-// releaseIfIdle gives the nodes back once nothing of the benchmark runs on them.
+// releaseIfIdle releases the nodes once nothing of the benchmark runs on them.
 func releaseIfIdle(state State, decision *Decision) {
 	if !busy(state) {
 		release(state, decision)
 	}
 }
 
-// release gives the nodes back, but not before the disks: kept pools go first, unless one does not go.
+// release releases the nodes after the disks: kept pools are deleted first, unless one is stuck.
 func release(state State, decision *Decision) {
 	giveBack(state, decision, nil)
 	if KeepsNode(state) {
@@ -45,19 +45,19 @@ func release(state State, decision *Decision) {
 	}
 	for _, node := range held(state) {
 		decision.do(Action{Kind: ReleaseLease, Node: node})
-		decision.wake(state.Now.Add(runs.ForeignRecheck)) // should the API server know of something that is at work yet
+		decision.wake(state.Now.Add(runs.ForeignRecheck)) // in case the API server knows of something that is still running
 	}
 }
 
-// releaseBehind gives the nodes back behind runs that are all being deleted.
+// releaseBehind releases the nodes after the runs that are all being deleted.
 func releaseBehind(state State, decision *Decision, runs []v1alpha1.BenchmarkRun) {
 	if !slices.ContainsFunc(runs, func(run v1alpha1.BenchmarkRun) bool { return run.DeletionTimestamp.IsZero() }) {
 		releaseIfIdle(state, decision)
 	}
 }
 
-// ChosenNodes are the nodes of the experiment, sorted: where its runs already are, else what the status says, else those with the
-// shortest lines. All runs are made on the same nodes, for only then can they be compared. Nil if there are not enough.
+// ChosenNodes are the nodes of the experiment, sorted: those of its runs, else those in the status, else those with the shortest
+// queues. All runs use the same nodes, because only then are they comparable. Nil if there are not enough.
 func ChosenNodes(state State) []string {
 	for _, run := range state.Runs {
 		if run.Spec.Experiment == state.Experiment {
@@ -98,21 +98,21 @@ func subset(some, all []string) bool {
 	return !slices.ContainsFunc(some, func(one string) bool { return !slices.Contains(all, one) })
 }
 
-// stepLease stands in line for the nodes and takes them when they are free.
+// stepLease queues for the nodes and takes them when they are free.
 //
-// Why nobody waits for ever, however many nodes each benchmark wants:
-//   - Who has no node yet begins to take only when all of its nodes are free and nobody who has joined earlier waits for one of them. The
-//     places in all lines are in one order, by the time of joining, so the first of all waits for holders alone.
-//   - Nodes are taken one after another in the order of their names, and who has begun does not look at the lines any more. What it has
-//     is the beginning of what it wants; if not, it gives everything back. So it waits only for a node behind all of its own, whose
-//     holder has all of its nodes or waits for one further behind: the last of such a chain has all, and ends by itself.
-//   - While it waits it keeps its place, so that only the few who joined earlier can be served before it.
+// Why every benchmark gets its nodes eventually, however many each wants:
+//   - A benchmark without nodes starts taking them only when all are free and no earlier benchmark waits for one of them. The positions
+//     in all queues follow one order, the time of joining, so the first one waits only for holders.
+//   - Nodes are taken one by one in the order of their names, without regard to the queues. What a benchmark holds is a prefix of what it
+//     wants; if not, it releases everything. It therefore waits only for a node after all of its own, whose holder has all of its nodes
+//     or waits for a later one: the last in such a chain has all of them, and finishes.
+//   - While it waits it keeps its position, so only benchmarks that joined earlier can be served before it.
 func stepLease(state State, decision *Decision) bool {
 	nodes, has := decision.NodeNames, held(state)
 	switch {
 	case len(has) > 0 && heldForAnother(state) && !busy(state):
 		release(state, decision)
-		decision.say(PositionQueued, v1alpha1.ReasonQueued, "the experiment has changed: giving %s back, to join the line again", JoinNodes(has))
+		decision.say(PositionQueued, v1alpha1.ReasonQueued, "the experiment has changed: releasing %s, to join the queue again", JoinNodes(has))
 		return true
 	case slices.Equal(has, nodes):
 		return false
@@ -129,27 +129,28 @@ func stepLease(state State, decision *Decision) bool {
 	return true
 }
 
-// heldForAnother says that a node was taken for an earlier experiment: who changes the spec again and again has to stand in line
-// for each, as who makes a new benchmark has.
+// heldForAnother says that a node was taken for an earlier experiment. Whoever changes the spec has to queue again for each change,
+// as with a new benchmark.
 func heldForAnother(state State) bool {
 	return slices.ContainsFunc(state.Leases, func(lease LeaseState) bool {
 		return lease.Holder == string(state.Benchmark.UID) && lease.Experiment != "" && lease.Experiment != state.Experiment
 	})
 }
 
-// takeRest takes what is missing, in order. Under runs that are at work it takes what it can get: they end if somebody else has it.
+// takeRest takes the missing nodes, in order. During active runs it takes what it can get: they end if another benchmark holds the
+// node.
 func takeRest(state State, decision *Decision, has []string) {
 	nodes := decision.NodeNames
 	if !slices.Equal(has, nodes[:len(has)]) && unsettled(state) == nil {
 		release(state, decision)
-		decision.say(PositionQueued, v1alpha1.ReasonQueued, "one of the nodes %s was lost: giving the others back, to take them in order",
+		decision.say(PositionQueued, v1alpha1.ReasonQueued, "one of the nodes %s was lost: releasing the others, to take them in order",
 			JoinNodes(nodes))
 		return
 	}
 	decision.InLine = true
 	at := slices.IndexFunc(nodes, func(node string) bool { return !slices.Contains(has, node) })
 	if lease := leaseOn(state, nodes[at]); lease != nil {
-		decision.say(PositionQueued, v1alpha1.ReasonQueued, "has %s and waits for node %s, which %s has", JoinNodes(has), nodes[at],
+		decision.say(PositionQueued, v1alpha1.ReasonQueued, "holds %s and waits for node %s, held by %s", JoinNodes(has), nodes[at],
 			lease.HolderName)
 		breakAbandoned(state, decision, lease)
 		return
@@ -158,7 +159,7 @@ func takeRest(state State, decision *Decision, has []string) {
 	decision.say(PositionQueued, v1alpha1.ReasonQueued, "taking node %s", nodes[at])
 }
 
-// joinLine joins the lines of all nodes, and begins to take them when it is the first in each and all are free.
+// joinLine joins the queues of all nodes. It starts to take them when it is first in each queue and all nodes are free.
 func joinLine(state State, decision *Decision) {
 	decision.InLine = true
 	own := state.Benchmark.Status.Queue
@@ -177,26 +178,26 @@ func joinLine(state State, decision *Decision) {
 		if lease == nil {
 			continue
 		}
-		which := "which " + lease.HolderName + " has"
+		which := "held by " + lease.HolderName
 		if len(nodes) > 1 {
-			which = "and " + lease.HolderName + " has " + node
+			which = "and " + lease.HolderName + " holds " + node
 		}
-		decision.say(PositionQueued, v1alpha1.ReasonQueued, "number %d in line for %s, %s", decision.Ahead+1, line, which)
+		decision.say(PositionQueued, v1alpha1.ReasonQueued, "number %d in the queue for %s, %s", decision.Ahead+1, line, which)
 		breakAbandoned(state, decision, lease)
 		return
 	}
 	switch {
 	case decision.Ahead > 0:
-		decision.say(PositionQueued, v1alpha1.ReasonQueued, "number %d in line for %s", decision.Ahead+1, line)
+		decision.say(PositionQueued, v1alpha1.ReasonQueued, "number %d in the queue for %s", decision.Ahead+1, line)
 	case own == nil || !slices.Equal(StatusNodes(state.Benchmark.Status), nodes):
-		decision.say(PositionQueued, v1alpha1.ReasonQueued, "joining the line for %s", line)
+		decision.say(PositionQueued, v1alpha1.ReasonQueued, "joining the queue for %s", line)
 	default:
 		decision.do(Action{Kind: TakeLease, Node: nodes[0]})
 		decision.say(PositionQueued, v1alpha1.ReasonQueued, "taking node %s", nodes[0])
 	}
 }
 
-// leaseOn is the Lease of a node that somebody else has.
+// leaseOn is the Lease that another benchmark holds on a node.
 func leaseOn(state State, node string) *LeaseState {
 	for i := range state.Leases {
 		if lease := &state.Leases[i]; lease.Node == node && lease.Holder != string(state.Benchmark.UID) {
@@ -206,7 +207,7 @@ func leaseOn(state State, node string) *LeaseState {
 	return nil
 }
 
-// breakAbandoned takes a node back from a holder that is gone. No watch tells of the end of what it has left behind.
+// breakAbandoned takes a node from a holder that is gone. No watch reports the end of the holder's leftovers.
 func breakAbandoned(state State, decision *Decision, lease *LeaseState) {
 	if lease.Vanished {
 		decision.wake(state.Now.Add(runs.ForeignRecheck))

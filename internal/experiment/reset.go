@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// keptPoolNames are the names of the pools of a variant on some nodes; none if they are not kept.
+// keptPoolNames are the names of the pools of a variant on some nodes. Empty if they are not kept.
 func keptPoolNames(state State, variant string, target *v1alpha1.ZFSTarget, nodes []string) map[string]bool {
 	if !naming.KeepsPools(target) {
 		return nil
@@ -24,7 +24,7 @@ func keptPoolNames(state State, variant string, target *v1alpha1.ZFSTarget, node
 	return names
 }
 
-// checkReset refuses what cannot be done on a pool that is kept.
+// checkReset refuses what is impossible on a kept pool.
 func checkReset(slot *Slot) error {
 	target := slot.Target.ZFS
 	if !naming.KeepsPools(target) {
@@ -41,7 +41,7 @@ func checkReset(slot *Slot) error {
 		for _, action := range operate.Of(&slot.Phases[i]) {
 			if operate.LeavesTraces(action) {
 				return refuse(v1alpha1.ReasonNotSupported,
-					"phase %s does %s, which would change the pool for the repetitions after it: write reset: Pool, or remove it",
+					"phase %s does %s, which would change the pool for later repetitions: write reset: Pool, or remove it",
 					slot.Phases[i].Name, operate.Name(*action))
 			}
 		}
@@ -49,8 +49,8 @@ func checkReset(slot *Slot) error {
 	return nil
 }
 
-// checkKept refuses an experiment in which a kept pool could not be kept. Variants may need the same disks, so the pool of one goes before
-// another's run is made: repetitions have to follow each other.
+// checkKept refuses an experiment in which a kept pool could not be kept. Variants may need the same disks, so the pool of one is
+// destroyed before a run of another: repetitions have to be consecutive.
 func checkKept(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot) error {
 	at := slices.IndexFunc(variants, func(slot Slot) bool { return naming.KeepsPools(slot.Target.ZFS) })
 	if at < 0 {
@@ -60,12 +60,12 @@ func checkKept(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot) error {
 	switch {
 	case len(variants) > 1 && spec.Repetitions > 1 && spec.Order != v1alpha1.OrderSequential:
 		return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
-			"variant %q has reset: %s, which keeps its pool from one repetition to the next, and in the order Interleaved other variants come "+
-				"between: write order: Sequential, or reset: Pool",
+			"variant %q has reset: %s, which keeps its pool between repetitions, but order: Interleaved runs other variants "+
+				"in between: write order: Sequential, or reset: Pool",
 			variants[at].Variant, reset)}
 	case spec.Retain != "" && spec.Retain != v1alpha1.RetainNever:
 		return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
-			"variant %q has reset: %s, and a run that is retained (retain: %s) could not hand its pool on: write retain: Never, or reset: Pool",
+			"variant %q has reset: %s, but a retained run (retain: %s) cannot pass its pool on: write retain: Never, or reset: Pool",
 			variants[at].Variant, reset, spec.Retain)}
 	}
 	return nil

@@ -104,14 +104,14 @@ func TestKeptPools(t *testing.T) {
 	}{
 		"the next repetition has it":     {at(1, runstest.ValidEnding), []string{"CreateRun"}, "starting run 2"},
 		"another variant has its own":    {at(2, runstest.ValidEnding), []string{"DeletePool"}, "waiting until BenchmarkPool sb-"},
-		"after an Invalid run it is new": {at(1, runstest.InvalidEnding), []string{"DeletePool"}, "has left it in an unknown state"},
+		"after an Invalid run it is new": {at(1, runstest.InvalidEnding), []string{"DeletePool"}, "left it in an unknown state"},
 		"not as it should be": {with(at(1, runstest.ValidEnding), func(s *State) { s.Pools[0].Problem = "Drifted: atime" }),
-			[]string{"DeletePool"}, "it is not handed on: Drifted: atime"},
+			[]string{"DeletePool"}, "it is not reused: Drifted: atime"},
 		"its run is gone": {with(at(1, runstest.ValidEnding), func(s *State) { s.Pools[0].RunUID = "gone" }), []string{"DeletePool"},
-			"the run that had it last is gone"},
+			"the last run that used it is gone"},
 		"it is going": {with(at(2, runstest.ValidEnding), func(s *State) { s.Pools[0].Deleting, s.Pools[0].Message = true, "DatasetsRemain: x" }),
 			nil, "is gone: DatasetsRemain: x"},
-		"the last repetition": {at(4, runstest.ValidEnding), []string{"DeletePool"}, "cleaned up after: waiting until BenchmarkPool"},
+		"the last repetition": {at(4, runstest.ValidEnding), []string{"DeletePool"}, "torn down: waiting until BenchmarkPool"},
 		"suspended": {with(at(1, runstest.ValidEnding), func(s *State) { s.Benchmark.Spec.Suspend = true }), []string{"DeletePool"},
 			"suspended"},
 		"no node": {with(at(1, runstest.ValidEnding), func(s *State) { s.SpecError = &SpecError{"GateInvalid", "x"} }), []string{"DeletePool"},
@@ -188,7 +188,7 @@ func TestKeptPoolNames(t *testing.T) {
 	}
 }
 
-// TestKeptFor: only what was made for this experiment, is kept alike, and nobody has changed.
+// TestKeptFor: only what was made for this experiment, is kept alike, and is unchanged.
 func TestKeptFor(t *testing.T) {
 	state := keeping(v1alpha1.ResetNone)
 	run := makeRun(state, state.Slots[0], 1)

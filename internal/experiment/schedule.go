@@ -9,12 +9,12 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// ScheduledTime is the time of the schedule that the current experiment belongs to; zero for the first, which begins at once. The status
-// has it before anything is begun. Should the status be lost, what was made tells.
+// ScheduledTime is the scheduled time that the current experiment belongs to. Zero for the first, which starts at once. It is in
+// the status before anything starts. If the status is lost, the created objects show it.
 func ScheduledTime(benchmark *v1alpha1.StorageBenchmark, runs []v1alpha1.BenchmarkRun, stored []StoredExperiment, now time.Time) time.Time {
 	known := lastTime(benchmark)
 	consider := func(at time.Time) {
-		if at.After(known) && !at.After(now) { // a time to come was not written by us
+		if at.After(known) && !at.After(now) { // the operator never writes a future time
 			known = at
 		}
 	}
@@ -27,7 +27,7 @@ func ScheduledTime(benchmark *v1alpha1.StorageBenchmark, runs []v1alpha1.Benchma
 	return known
 }
 
-// TimeOf is the time of the schedule in the annotations of a run or of results; zero if there is none.
+// TimeOf is the scheduled time in the annotations of a run or of results. Zero if there is none.
 func TimeOf(annotations map[string]string) time.Time {
 	at, err := time.Parse(time.RFC3339, annotations[v1alpha1.AnnotationScheduledTime])
 	if err != nil {
@@ -36,7 +36,7 @@ func TimeOf(annotations map[string]string) time.Time {
 	return at.UTC()
 }
 
-// TimeText is a time of the schedule as annotations and hashes have it; empty if zero.
+// TimeText is the format of a scheduled time in annotations and hashes. Empty if zero.
 func TimeText(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -44,7 +44,7 @@ func TimeText(at time.Time) string {
 	return at.UTC().Format(time.RFC3339)
 }
 
-// lastTime is what the status says.
+// lastTime is the time in the status.
 func lastTime(benchmark *v1alpha1.StorageBenchmark) time.Time {
 	if status := benchmark.Status.Schedule; status != nil && status.LastTime != nil {
 		return status.LastTime.UTC()
@@ -52,8 +52,8 @@ func lastTime(benchmark *v1alpha1.StorageBenchmark) time.Time {
 	return time.Time{}
 }
 
-// followSchedule says where the benchmark stands in its schedule, after all else was decided. An experiment that is finished gives way
-// to the next when a time has come; that is written into the status first, and the turn after it sees another experiment.
+// followSchedule computes the state of the schedule after all other decisions. A finished experiment gives way to the next when its
+// time has come. That is first written into the status, and the next turn starts the new experiment.
 func followSchedule(state State, decision *Decision) {
 	before, spec := state.Benchmark.Status.Schedule, state.Benchmark.Spec.Schedule
 	status := &v1alpha1.ScheduleStatus{LastTime: stampAt(state.ScheduledTime)}
@@ -84,41 +84,42 @@ func followSchedule(state State, decision *Decision) {
 	switch {
 	case state.Benchmark.Spec.Suspend:
 		if finished {
-			decision.Message += "; suspended: set spec.suspend to false to go on with the schedule"
+			decision.Message += "; suspended: set spec.suspend to false to resume the schedule"
 		}
 	case finished:
 		next(state, decision, times, latestOf(begun, over))
 	default:
-		decision.planNext(times, state.Now) // to say that it is skipped
+		decision.planNext(times, state.Now) // to report that it is skipped
 	}
 }
 
-// next begins the next experiment if a time has come since the end of the last, or says when. Of several times the latest counts.
+// next starts the next experiment if a scheduled time passed since the end of the last one, or says when. The latest of several
+// times counts.
 func next(state State, decision *Decision, times timetable, since time.Time) {
 	decision.planNext(times, state.Now)
 	status, due := decision.Schedule, times.latest(since, state.Now)
 	switch {
 	case due.IsZero():
 		if status.SkippedTimes > 0 {
-			decision.Message += fmt.Sprintf("; skipped, as they came before its end: %s of the schedule, the last %s",
+			decision.Message += fmt.Sprintf("; skipped because the experiment was still running: %s of the schedule, the last %s",
 				plural(int(status.SkippedTimes), "time"), times.say(status.LastSkippedTime.Time))
 		}
 		if status.NextTime != nil {
-			decision.Message += "; the next experiment begins at " + times.say(status.NextTime.Time)
+			decision.Message += "; the next experiment starts at " + times.say(status.NextTime.Time)
 		}
 	case state.Benchmark.Status.FinishedAt == nil || state.Benchmark.Status.Experiment != state.Experiment:
-		decision.wake(state.Now.Add(time.Second)) // the verdict is told before its experiment gives way
+		decision.wake(state.Now.Add(time.Second)) // publish the verdict before its experiment gives way
 	default:
-		decision.say(PositionWaiting, v1alpha1.ReasonScheduled, "the time %s of spec.schedule has come: the next experiment begins",
+		decision.say(PositionWaiting, v1alpha1.ReasonScheduled, "the time %s of spec.schedule has come: the next experiment starts",
 			times.say(due))
 		if missed := times.count(since, due) - 1; missed > 0 {
-			decision.Message += fmt.Sprintf("; not made up for: %s before it", plural(missed, "time"))
+			decision.Message += fmt.Sprintf("; skipped: %s before it", plural(missed, "time"))
 		}
 		status.LastTime, status.SkippedTimes, status.LastSkippedTime = stampAt(due), 0, nil
 	}
 }
 
-// planNext wakes the controller up at the next time.
+// planNext wakes the controller at the next scheduled time.
 func (d *Decision) planNext(times timetable, now time.Time) {
 	if at := times.next(now); !at.IsZero() {
 		d.Schedule.NextTime = stampAt(at)
@@ -126,8 +127,8 @@ func (d *Decision) planNext(times timetable, now time.Time) {
 	}
 }
 
-// overAt is when the experiment was over: when its last run had ended and its results were first written. That they are written
-// again, for other gates, changes nothing.
+// overAt is when the experiment finished: its last run had ended and its results were first written. Rewriting them for other gates
+// does not change it.
 func overAt(state State) time.Time {
 	var over time.Time
 	if stored := findResults(state, state.Experiment); stored != nil {

@@ -67,8 +67,8 @@ func TestTimetable(t *testing.T) {
 
 func TestScheduleThatIsWrong(t *testing.T) {
 	for _, test := range []struct{ name, cron, zone, says string }{
-		{"never", "0 0 30 2 *", "Etc/UTC", "is never due"},
-		{"never either", "0 0 31 4,6,9,11 *", "Etc/UTC", "is never due"},
+		{"never", "0 0 30 2 *", "Etc/UTC", "never matches"},
+		{"never either", "0 0 31 4,6,9,11 *", "Etc/UTC", "never matches"},
 		{"no such zone", "@daily", "Europe/Atlantis", "such as Europe/Berlin"},
 		{"the machine's zone", "@daily", "Local", "such as Europe/Berlin"},
 		{"no such month", "0 0 1 XYZ *", "Etc/UTC", "'0 3 * * 1'"},
@@ -76,7 +76,7 @@ func TestScheduleThatIsWrong(t *testing.T) {
 		{"a step of nothing", "*/0 * * * *", "Etc/UTC", "'0 3 * * 1'"},
 		{"a step of nothing to 7", "0 0 * * 1-7/0", "Etc/UTC", "'0 3 * * 1'"},
 		{"an interval", "@every 1h", "Etc/UTC", "five fields"},
-		{"a zone of its own", "TZ=Europe/Berlin 0 3 * * 1", "Etc/UTC", "into timeZone"},
+		{"a zone of its own", "TZ=Europe/Berlin 0 3 * * 1", "Etc/UTC", "in timeZone"},
 		{"nothing", "", "Etc/UTC", "'0 3 * * 1'"},
 	} {
 		err := CheckSchedule(&v1alpha1.Schedule{Cron: test.cron, TimeZone: test.zone})
@@ -207,27 +207,27 @@ func TestSchedule(t *testing.T) {
 	at12 := func(s *State) { scheduled(s, "0 * * * *", -time.Minute) }
 	unsaid := func(s *State) { s.Benchmark.Status.FinishedAt = nil }
 	runBenchmarkTests(t, []benchmarkTest{
-		with(end, "it says when it goes on", "the next experiment begins at 2026-11-21T13:00:00Z", stands(0, hour, 1), clock(59*time.Minute)),
+		with(end, "it says when it goes on", "the next experiment starts at 2026-11-21T13:00:00Z", stands(0, hour, 1), clock(59*time.Minute)),
 		with(begin, "the time has come", "the time 2026-11-21T13:00:00Z of spec.schedule has come", stands(hour, 2*hour, 0), clock(hour)),
-		with(begin, "of several times the latest counts", "not made up for: 2 times before it", stands(3*hour, 4*hour, 0),
+		with(begin, "of several times the latest counts", "skipped: 2 times before it", stands(3*hour, 4*hour, 0),
 			clock(3*hour+time.Minute)),
-		with(end, "the verdict is told first", "", func(t *testing.T, _ State, d Decision) {
+		with(end, "the verdict is published first", "", func(t *testing.T, _ State, d Decision) {
 			if d.Schedule.LastTime != nil || !d.WakeAt.Equal(runstest.Noon.Add(hour+time.Second)) {
 				t.Errorf("begins %v, wakes at %v", d.Schedule.LastTime, d.WakeAt)
 			}
 		}, clock(hour), unsaid),
 		with(end, "suspended", "set spec.suspend to false", stands(0, 0, 1), clock(3*hour), suspended),
-		with(end, "times before the schedule was seen do not count", "begins at 2026-11-21T16:00:00Z", stands(0, 4*hour, 0),
+		with(end, "times before the schedule was seen do not count", "starts at 2026-11-21T16:00:00Z", stands(0, 4*hour, 0),
 			clock(3*hour+time.Minute),
 			func(s *State) { s.Benchmark.Status.Schedule = nil }),
-		with(end, "nor those before it was changed", "begins at 2026-11-21T15:30:00Z", stands(0, 3*hour+30*time.Minute, 0),
+		with(end, "nor those before it was changed", "starts at 2026-11-21T15:30:00Z", stands(0, 3*hour+30*time.Minute, 0),
 			clock(3*hour+time.Minute),
 			func(s *State) { s.Benchmark.Spec.Schedule.Cron = "30 * * * *" }),
-		with(end, "in another zone the times are others", "begins at 2026-11-21T19:00:00+05:30", nil, clock(30*time.Minute),
+		with(end, "in another zone the times are others", "starts at 2026-11-21T19:00:00+05:30", nil, clock(30*time.Minute),
 			func(s *State) { s.Benchmark.Spec.Schedule.TimeZone = "Asia/Kolkata" }),
 		with(end, "results that were written again do not end later", "", stands(0, 0, 1), clock(3*hour), suspended),
 		with(end, "what came during the experiment is skipped",
-			"skipped, as they came before its end: 2 times of the schedule, the last 2026-11-21T12:00:00Z", stands(0, hour, 2),
+			"skipped because the experiment was still running: 2 times of the schedule, the last 2026-11-21T12:00:00Z", stands(0, hour, 2),
 			clock(time.Minute), func(s *State) { s.Benchmark.Status.Schedule.Since = runstest.Stamp(-hour - time.Minute) }),
 		with(end, "also at the very end of its last run", "", stands(0, 2*hour, 2), clock(hour+10*time.Minute),
 			func(s *State) { s.Runs[3].Status.FinishedAt = runstest.Stamp(hour) }),
@@ -258,7 +258,7 @@ func TestScheduleGoesOn(t *testing.T) {
 	decision := Plan(state)
 	if got := kinds(decision.Actions); decision.Reason != v1alpha1.ReasonSuperseded || len(got) != 4 ||
 		!strings.HasPrefix(got[0], "DeleteRun") ||
-		!strings.Contains(decision.Message, "the next experiment of the schedule begins") {
+		!strings.Contains(decision.Message, "the next scheduled experiment starts") {
 		t.Fatalf("%v %s: %s", got, decision.Reason, decision.Message)
 	}
 	state.Runs = nil

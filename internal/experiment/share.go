@@ -6,20 +6,20 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Neighbour is another benchmark of the same namespace that holds nodes, stands in line, or waits until its namespace may have more.
+// Neighbour is another benchmark of the same namespace that holds nodes, is queued, or waits for the namespace's share.
 type Neighbour struct {
 	UID, Name string
 	Created   time.Time
-	// Holds says that it has a node. Since is when it joined the line; nil if it does not stand in one.
+	// Holds says that it holds a node. Since is when it joined the queue. Nil if it is not queued.
 	Holds bool
 	Since *time.Time
-	// Nodes that it has or wants.
+	// Nodes that it holds or wants.
 	Nodes int
 }
 
-// stepShare lets a benchmark join the line only while its namespace has a share left, so that nobody fills all lines. Who is in has been
-// counted: a place in line is never blocked by the limit of its namespace. Who waits is let in in the order of creation, so that a
-// large benchmark is not passed by small ones for ever.
+// stepShare lets a benchmark join the queue only while its namespace has a share left, so that no namespace fills all queues.
+// Queued benchmarks already count: the limit of a namespace never blocks a position in the queue. Waiting benchmarks are admitted
+// in the order of creation, so that small ones do not overtake a large one forever.
 func stepShare(state State, decision *Decision) bool {
 	if holds(state) || state.Limits.LinePerNamespace == 0 && state.Limits.NodesPerNamespace == 0 {
 		return false
@@ -36,25 +36,25 @@ func stepShare(state State, decision *Decision) bool {
 	namespace := state.Benchmark.Namespace
 	say := func(format string, values ...any) bool {
 		decision.say(PositionWaiting, v1alpha1.ReasonNamespaceLimit,
-			format+": it joins the line when one of them has ended (the cluster's admin sets this limit)", values...)
+			format+": it joins the queue when one of them has finished (the admin sets this limit)", values...)
 		return true
 	}
 	switch wanted := nodeCount(state); {
 	case state.Limits.LinePerNamespace > 0 && benchmarks >= state.Limits.LinePerNamespace:
-		return say("%d benchmarks of namespace %s hold nodes or stand in line, and %d may at the same time", benchmarks, namespace,
+		return say("%d benchmarks of namespace %s hold nodes or are queued, and the limit is %d", benchmarks, namespace,
 			state.Limits.LinePerNamespace)
 	case state.Limits.NodesPerNamespace > 0 && nodes > 0 && nodes+wanted > state.Limits.NodesPerNamespace:
-		return say("the benchmarks of namespace %s hold or wait for %d nodes, and at most %d may be held at the same time; this one wants %d",
+		return say("the benchmarks of namespace %s hold or wait for %d nodes, and the limit is %d; this one wants %d",
 			namespace, nodes, state.Limits.NodesPerNamespace, wanted)
 	case before != "":
-		return say("benchmark %s of the namespace waits for a share in the line already, and is older", before)
+		return say("benchmark %s of the namespace is older and already waits for its share of the queue", before)
 	}
 	return false
 }
 
 func (n Neighbour) admitted() bool { return n.Holds || n.Since != nil }
 
-// admittedBefore says that another benchmark has its share before this one: it has a node, or a place that it has joined for earlier.
+// admittedBefore says that another benchmark was admitted before this one: it holds a node, or an earlier position in the queue.
 func admittedBefore(other Neighbour, own *v1alpha1.StorageBenchmark) bool {
 	queue := own.Status.Queue
 	switch {

@@ -10,32 +10,32 @@ import (
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
-// Tally says how far an experiment is.
+// Tally is the progress of an experiment.
 type Tally struct {
 	Total   int
 	Done    int
 	Invalid int
-	// GivenUp lists, in words, the runs that will not become valid.
+	// GivenUp describes the runs that will not become valid.
 	GivenUp []string
-	// Over says that no further run will be made.
+	// Over says that no further run will be created.
 	Over bool
-	// Expired says that it is over because of spec.deadline, or of the admin's limit: then Held is that.
+	// Expired says that it ended because of spec.deadline, or of the admin's limit: then Held is that limit.
 	Expired bool
 	Held    time.Duration
-	// Next is the run to make, with its attempt, if not Over.
+	// Next is the next run to create, with its attempt, if not Over.
 	Next        *Slot
 	NextAttempt int32
 	// Longest mean duration of a done run, for the estimate.
 	MeanDuration time.Duration
 }
 
-// giveUp takes back runs that were counted as done.
+// giveUp removes runs from the count of done runs.
 func (t *Tally) giveUp(words ...string) {
 	t.Done -= len(words)
 	t.GivenUp = append(t.GivenUp, words...)
 }
 
-// Count goes through the runs of the current experiment. A group counts as one.
+// Count evaluates the runs of the current experiment. A group counts as one.
 func Count(state State) Tally {
 	state.Slots = slotsInUse(state)
 	tally := Tally{Total: len(state.Slots)}
@@ -85,7 +85,7 @@ func (a attempt) took() time.Duration {
 	return ended.Sub(began)
 }
 
-// countSlot looks at the attempts at one slot; hopeless says that trying others makes no sense either.
+// countSlot evaluates the attempts at one slot. hopeless says that further attempts at any slot would fail as well.
 func (t *Tally) countSlot(state State, slot *Slot, attempts []attempt) (hopeless bool) {
 	last := int32(0)
 	var failure *runs.Ending
@@ -95,7 +95,7 @@ func (t *Tally) countSlot(state State, slot *Slot, attempts []attempt) (hopeless
 			return false
 		}
 	}
-	if last > 0 && failure == nil { // in progress, or stopped and to be made again under its own name
+	if last > 0 && failure == nil { // in progress, or stopped and to be recreated under its own name
 		t.offer(slot, last)
 		return false
 	}
@@ -118,7 +118,7 @@ func expired(state State) bool {
 	return !deadlineAt(state).IsZero() && !state.Now.Before(deadlineAt(state))
 }
 
-// deadlineAt is when the whole experiment must be over, by its spec or by the admin's limit; zero if neither says so yet.
+// deadlineAt is when the whole experiment must end, by its spec or by the admin's limit. Zero if neither applies yet.
 func deadlineAt(state State) time.Time {
 	at := holdUntil(state)
 	if begun := begunAt(state); state.Benchmark.Spec.Deadline != nil && !begun.IsZero() {
@@ -129,8 +129,8 @@ func deadlineAt(state State) time.Time {
 	return at
 }
 
-// begunAt is when the first run of the experiment was made. The status remembers it when that run has been deleted:
-// else a deadline that deletes the only run would start again for ever.
+// begunAt is when the first run of the experiment was created. The status remembers it after that run was deleted: otherwise a
+// deadline that deletes the only run would start again forever.
 func begunAt(state State) time.Time {
 	var begun time.Time
 	if status := state.Benchmark.Status; status.Experiment == state.Experiment && status.StartedAt != nil {
@@ -145,7 +145,7 @@ func begunAt(state State) time.Time {
 	return begun
 }
 
-// unsettled is the run that is in progress or being cleaned up after.
+// unsettled is the run that is in progress or being torn down.
 func unsettled(state State) *v1alpha1.BenchmarkRun {
 	for i := range state.Runs {
 		if !runs.Settled(&state.Runs[i]) || !state.Runs[i].DeletionTimestamp.IsZero() {
@@ -155,7 +155,7 @@ func unsettled(state State) *v1alpha1.BenchmarkRun {
 	return nil
 }
 
-// stopUnended deletes the runs that have no outcome yet.
+// stopUnended deletes the runs without an outcome.
 func stopUnended(state State, decision *Decision) {
 	for i := range state.Runs {
 		if runs.RecordedEnding(&state.Runs[i]) == nil {
@@ -164,7 +164,7 @@ func stopUnended(state State, decision *Decision) {
 	}
 }
 
-// deleteRuns asks for the deletion of runs and returns how many there still are.
+// deleteRuns requests the deletion of runs and returns how many are left.
 func deleteRuns(decision *Decision, runs []v1alpha1.BenchmarkRun) int {
 	for _, run := range runs {
 		if run.DeletionTimestamp.IsZero() {

@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// checkTarget refuses what cannot be run, before anything is made: to leave it out silently would be a lie.
+// checkTarget refuses what cannot run before anything is created. Silently skipping a part would be misleading.
 func checkTarget(slot *Slot) error {
 	if err := checkWorkloads(slot); err != nil {
 		return err
@@ -56,7 +56,7 @@ func checkNoPools(slot *Slot) error {
 	for i := range slot.Phases {
 		if actions := operate.Of(&slot.Phases[i]); len(actions) > 0 {
 			return &SpecError{v1alpha1.ReasonSpecInvalid,
-				fmt.Sprintf("phase %s does %s on a pool, and variant %q has a storageClass target: give the variant a zfs target, or remove operate "+
+				fmt.Sprintf("phase %s does %s on a pool, but variant %q has a storageClass target: give the variant a zfs target, or remove operate "+
 					"from the phase",
 					slot.Phases[i].Name, operate.Name(*actions[0]), slot.Variant)}
 		}
@@ -64,7 +64,7 @@ func checkNoPools(slot *Slot) error {
 	return nil
 }
 
-// checkData makes sure that what a phase reads or overwrites was written before, on the same volume.
+// checkData checks that what a phase reads or overwrites was written before, on the same volume.
 func checkData(slot *Slot) error {
 	filled := map[v1alpha1.PhaseName]bool{}
 	for _, phase := range slot.Phases {
@@ -76,7 +76,7 @@ func checkData(slot *Slot) error {
 		case filled[volume]:
 		case phase.Fragment != nil, traits.ReadsFill:
 			return &SpecError{v1alpha1.ReasonSpecInvalid,
-				fmt.Sprintf("phase %s of variant %q works on the data of volume %s, and no phase before it has filled that: put one before it, such "+
+				fmt.Sprintf("phase %s of variant %q works on the data of volume %s, but no earlier phase fills it: add one before it, such "+
 					"as {name: fill, fill: {to: 50%%}}",
 					phase.Name, slot.Variant, volume)}
 		}
@@ -84,7 +84,7 @@ func checkData(slot *Slot) error {
 	return nil
 }
 
-// checkVolumes makes sure that every phase works on a volume that there is.
+// checkVolumes checks that every phase works on an existing volume.
 func checkVolumes(slot *Slot) error {
 	known := map[v1alpha1.PhaseName]bool{"": true, naming.VolumeData: true}
 	for _, volume := range slot.Target.ZFS.Volumes {
@@ -101,8 +101,8 @@ func checkVolumes(slot *Slot) error {
 	return nil
 }
 
-// checkReplications makes sure that what is sent arrives on another volume of the same target: a name that is none would be that of
-// somebody's BenchmarkPool.
+// checkReplications checks that a dataset is sent to another volume of the same target. Any other name could be that of another
+// user's BenchmarkPool.
 func checkReplications(slot *Slot) error {
 	for i := range slot.Phases {
 		phase := &slot.Phases[i]
@@ -122,14 +122,14 @@ func checkReplications(slot *Slot) error {
 				remedy = "add one to target.zfs.volumes, and write its name in toPool"
 			}
 			return &SpecError{v1alpha1.ReasonSpecInvalid,
-				fmt.Sprintf("phase %s of variant %q replicates from volume %s to %q, which is no other volume of its target: %s",
+				fmt.Sprintf("phase %s of variant %q replicates from volume %s to %q, which is not another volume of its target: %s",
 					phase.Name, slot.Variant, own, action.Replicate.ToPool, remedy)}
 		}
 	}
 	return nil
 }
 
-// volumeNames are the names of the volumes of a target, the one called data first.
+// volumeNames are the names of the volumes of a target, data first.
 func volumeNames(target *v1alpha1.ZFSTarget) []string {
 	names := []string{naming.VolumeData}
 	for _, volume := range target.Volumes {
@@ -150,7 +150,7 @@ func usesProvisioner(target *v1alpha1.ZFSTarget, provisioner string) bool {
 	return uses(target.Dataset)
 }
 
-// ResolveTarget is the target of a run on a node, with everything written out that the spec left open.
+// ResolveTarget is the target of a run on a node, with all defaults filled in.
 func ResolveTarget(target v1alpha1.Target, node, defaultClass, defaultProvisioner string) v1alpha1.Target {
 	resolved := *target.DeepCopy()
 	if resolved.StorageClass != nil && resolved.StorageClass.Name == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// TestDataComesFirst: what nobody has written can be neither read nor aged, and saying so takes no run.
+// TestDataComesFirst: data that was not written can be neither read nor aged, and saying so takes no run.
 func TestDataComesFirst(t *testing.T) {
 	fill, age := &v1alpha1.FillPhase{}, &v1alpha1.FragmentPhase{}
 	measure := func(workload v1alpha1.Workload) *v1alpha1.MeasurePhase {
@@ -29,7 +29,7 @@ func TestDataComesFirst(t *testing.T) {
 		"read": {[]v1alpha1.Phase{{Name: "r", Measure: read}, {Name: "f", Fill: fill}},
 			`phase r of variant "v" works on the data of volume data`},
 		"scanned":        {[]v1alpha1.Phase{{Name: "w", Measure: appends}, {Name: "s", Measure: scan}}, "phase s "},
-		"aged":           {[]v1alpha1.Phase{{Name: "a", Fragment: age}}, "put one before it, such as {name: fill, fill: {to: 50%}}"},
+		"aged":           {[]v1alpha1.Phase{{Name: "a", Fragment: age}}, "add one before it, such as {name: fill, fill: {to: 50%}}"},
 		"another volume": {[]v1alpha1.Phase{{Name: "f", Fill: fill, Volume: "log"}, {Name: "s", Measure: scan}}, "volume data"},
 		"its name":       {[]v1alpha1.Phase{{Name: "f", Fill: fill}, {Name: "s", Measure: scan, Volume: naming.VolumeData}}, ""},
 	} {
@@ -40,7 +40,7 @@ func TestDataComesFirst(t *testing.T) {
 	}
 }
 
-// TestReplicationsStayWithinTheTarget: what is no volume of the target would be the name of somebody's BenchmarkPool, and the pool itself
+// TestReplicationsStayWithinTheTarget: what is no volume of the target would be the name of another's BenchmarkPool, and the pool itself
 // is refused by the API server only when a run has begun.
 func TestReplicationsStayWithinTheTarget(t *testing.T) {
 	to := func(pool string) *v1alpha1.PoolAction {
@@ -62,8 +62,8 @@ func TestReplicationsStayWithinTheTarget(t *testing.T) {
 		"another volume":          {several, operate("", "log"), nil},
 		"back to data":            {several, operate("log", "data"), nil},
 		"beside a workload":       {several, beside("old"), nil},
-		"somebody's pool":         {several, operate("", "bench0"), []string{`phase send of variant "v"`, `"bench0"`, "toPool: log, old"}},
-		"somebody's, beside":      {several, beside("bench0"), []string{"phase send", `"bench0"`, "toPool: log, old"}},
+		"another's pool":          {several, operate("", "bench0"), []string{`phase send of variant "v"`, `"bench0"`, "toPool: log, old"}},
+		"another's, beside":       {several, beside("bench0"), []string{"phase send", `"bench0"`, "toPool: log, old"}},
 		"a pool of a run":         {several, operate("", "sb-0a1b2c3d-log"), []string{`"sb-0a1b2c3d-log"`}},
 		"itself":                  {several, operate("data", "data"), []string{"from volume data", "toPool: log, old"}},
 		"itself, by default":      {several, operate("", "data"), []string{"from volume data"}},

@@ -12,13 +12,13 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// timetable is a schedule that was understood: it tells its times, in its zone.
+// timetable is a parsed schedule with its time zone.
 type timetable struct {
 	cron cron.Schedule
 	zone *time.Location
 }
 
-// CheckSchedule says what is wrong with a schedule in a way the API server could not.
+// CheckSchedule describes an error in a schedule that the API server could not detect.
 func CheckSchedule(schedule *v1alpha1.Schedule) error {
 	if schedule == nil {
 		return nil
@@ -27,19 +27,19 @@ func CheckSchedule(schedule *v1alpha1.Schedule) error {
 	return err
 }
 
-// readSchedule understands a schedule. The errors are SpecErrors.
+// readSchedule parses a schedule. The errors are SpecErrors.
 func readSchedule(schedule *v1alpha1.Schedule) (timetable, error) {
 	wrong := func(format string, arguments ...any) (timetable, error) {
 		return timetable{}, &SpecError{v1alpha1.ReasonScheduleInvalid, fmt.Sprintf(format, arguments...)}
 	}
 	zone, err := time.LoadLocation(schedule.TimeZone)
-	if err != nil || schedule.TimeZone == "Local" { // Go takes that for the zone of the manager's machine
-		return wrong("spec.schedule.timeZone %q is not known: write a name of the tz database, such as Europe/Berlin or Etc/UTC",
+	if err != nil || schedule.TimeZone == "Local" { // Go takes that for the time zone of the manager's machine
+		return wrong("spec.schedule.timeZone %q is unknown: write a name of the tz database, such as Europe/Berlin or Etc/UTC",
 			schedule.TimeZone)
 	}
-	// The parser also takes a zone in front and intervals, which have no place in time. The API server lets neither through.
+	// The parser also accepts a time zone prefix and intervals, which are not fixed times. The API server rejects both.
 	if strings.Contains(schedule.Cron, "=") || strings.HasPrefix(schedule.Cron, "@every") {
-		return wrong("spec.schedule.cron %q is not a time: write five fields, such as '0 3 * * 1', and the zone into timeZone", schedule.Cron)
+		return wrong("spec.schedule.cron %q is not a cron expression: write five fields, and the time zone in timeZone", schedule.Cron)
 	}
 	parsed, err := cron.ParseStandard(sundays(schedule.Cron))
 	if err != nil {
@@ -49,12 +49,12 @@ func readSchedule(schedule *v1alpha1.Schedule) (timetable, error) {
 	}
 	times := timetable{parsed, zone}
 	if times.next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-		return wrong("spec.schedule.cron %q is never due: no month that it names has that day; write another day, such as 28", schedule.Cron)
+		return wrong("spec.schedule.cron %q never matches: no listed month has that day; write another day, such as 28", schedule.Cron)
 	}
 	return times, nil
 }
 
-// sundays writes 0 for the weekday 7, which the API takes for Sunday as crontab(5) does, and the parser does not know.
+// sundays writes 0 for the weekday 7, which the API accepts for Sunday as crontab(5) does, and the parser does not.
 func sundays(expression string) string {
 	fields := strings.Fields(expression)
 	if len(fields) != 5 || !strings.Contains(fields[4], "7") {
@@ -73,7 +73,7 @@ func sundays(expression string) string {
 			by, err = strconv.Atoi(step)
 		}
 		if last != "7" || err != nil || by < 1 {
-			continue // the parser will say what is wrong with it, if anything
+			continue // the parser reports any error in it
 		}
 		var list []string
 		for day := from; day <= 7; day += by {
@@ -85,13 +85,13 @@ func sundays(expression string) string {
 	return strings.Join(fields, " ")
 }
 
-// next is the first time after a moment; zero if there is none within five years.
+// next is the first scheduled time after a moment. Zero if there is none within five years.
 func (t timetable) next(after time.Time) time.Time {
 	return t.cron.Next(after.In(t.zone))
 }
 
-// latest is the last time after one moment and not after another; zero if there is none. It halves what lies between, for that may
-// be years of minutes.
+// latest is the last scheduled time after one moment and not after another. Zero if there is none. It uses bisection, because the
+// range may span years of minutes.
 func (t timetable) latest(after, until time.Time) time.Time {
 	in := func(at time.Time) bool { return !at.IsZero() && !at.After(until) }
 	found, end := t.next(after), until
@@ -112,10 +112,10 @@ func (t timetable) latest(after, until time.Time) time.Time {
 	}
 }
 
-// maxSkipped bounds the counting.
+// maxSkipped limits the counting.
 const maxSkipped = 100
 
-// count is the number of times after one moment and not after another, at most maxSkipped.
+// count is the number of scheduled times after one moment and not after another, at most maxSkipped.
 func (t timetable) count(after, until time.Time) int {
 	n := 0
 	for at := t.next(after); n < maxSkipped && !at.IsZero() && !at.After(until); at = t.next(at) {
@@ -124,7 +124,7 @@ func (t timetable) count(after, until time.Time) int {
 	return n
 }
 
-// say writes a time in the zone of the schedule.
+// say formats a time in the time zone of the schedule.
 func (t timetable) say(at time.Time) string {
 	return at.In(t.zone).Format(time.RFC3339)
 }

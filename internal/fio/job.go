@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// compressChunk is the piece of data of which so many percent can be compressed away. Left to itself, fio takes the whole
+// compressChunk is the piece of data that compressPercent refers to. Left to itself, fio takes the whole
 // block, and then the records of a file system hold either all or nothing of it.
 const compressChunk = 4096
 

@@ -93,7 +93,7 @@ func (p Program) command(ctx context.Context, folder string, args ...string) *ex
 // execute starts the command and waits for its end. The thread is held, because Pdeathsig looks at the thread that
 // started the process, and not at the whole program. A process that hangs in the kernel cannot be waited for: it is left.
 func execute(ctx context.Context, command *exec.Cmd, watch func(Usage)) error {
-	started, done := make(chan error, 1), make(chan error, 1) // buffered: nobody may be left to listen
+	started, done := make(chan error, 1), make(chan error, 1) // buffered: the receiver may be gone
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()

@@ -102,7 +102,7 @@ func TestRunCancelled(t *testing.T) {
 	}
 }
 
-// listen reads a line from a pipe, tells it, and returns when nobody has the pipe open for writing any more.
+// listen reads a line from a pipe, reports it, and returns when the last writer has closed the pipe.
 func listen(pipe string, started func()) error {
 	file, err := os.Open(pipe)
 	if err != nil {

@@ -154,7 +154,8 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 	return opinion{comparison: one}
 }
 
-// finest is the smallest tolerance that rates are looked at for: somebody who tolerates nothing still cannot tell 1000 from 1000.4.
+// finest is the smallest tolerance at which rates are evaluated: even with zero tolerance, 1000 cannot be distinguished from
+// 1000.4.
 const finest = 0.01
 
 // coarse refuses to compare rates of a few operations a second: they are whole numbers, and their rounding alone would decide, without

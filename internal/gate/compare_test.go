@@ -287,7 +287,7 @@ func TestCompareDefinitionsAreChecked(t *testing.T) {
 		"no share":       {scanned, "old", "5", "is no share"},
 		"not a number":   {scanned, "old", "NaN%", "is no share"},
 		"no variant":     {scanned, "", "5%", "name the variant"},
-		"nobody else":    {scanned, "only", "5%", `there is no variant "only"`},
+		"no other":       {scanned, "only", "5%", `there is no variant "only"`},
 		"unknown metric": {"aged-scan.speed", "old", "5%", "there is no metric"},
 	} {
 		gate := compareGate(c.metric, toVariant, c.variant)

@@ -47,8 +47,8 @@ func (c *comparison) accepted() float64 {
 	return math.Log1p(c.tolerance)
 }
 
-// failing is from where on the metric is worse: what equal things differ by is no failure. It may be more than what is accepted, for
-// nobody has asked to let so much pass.
+// failing is the change at which the metric counts as worse: differences between equal runs are no failure. It may exceed the
+// accepted change, although no user asked for that.
 func (c *comparison) failing() float64 {
 	if c.noiseKnown {
 		return max(c.accepted(), 2*c.noise)

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// LeastPoints is the number of experiments below which no change can be told from chance: five before and five after can be
-	// dealt in 252 ways, of which two look like a change, which is just below the 1% that is asked for.
+	// LeastPoints is the number of experiments below which no change can be distinguished from chance: five before and five after
+	// can be arranged in 252 ways, and two of these look like a change, which is just below the required 1%.
 	LeastPoints = 10
 	// maxWork bounds what Changes does, in figures times points squared: each figure is shuffled about 500 times for each change, and a
 	// shuffled one takes that many steps. It is 64 figures of 100 points, or all that there may be of 30.

@@ -1,5 +1,5 @@
-// Package kstatus keeps the three conditions by which tools such as Flux, Argo CD and kubectl wait understand any object:
-// Ready, Reconciling and Stalled. Of the latter two, at most one is present, and only while it is true.
+// Package kstatus maintains the three conditions that tools such as Flux, Argo CD and kubectl wait use for any object: Ready,
+// Reconciling and Stalled. At most one of the latter two is present, and only while it is true.
 package kstatus
 
 import (
@@ -16,21 +16,21 @@ import (
 // maxMessage keeps a condition far below the API's own limit of 32 KiB.
 const maxMessage = 1024
 
-// Progress says that work goes on or waits.
+// Progress says that the controller is working or waiting.
 func Progress(conditions *[]metav1.Condition, generation int64, reason, message string) {
 	Set(conditions, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
 	Set(conditions, generation, v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, message)
 	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionStalled)
 }
 
-// Stall says that nothing will happen until somebody changes something.
+// Stall says that nothing will happen until a user changes something.
 func Stall(conditions *[]metav1.Condition, generation int64, reason, message string) {
 	Set(conditions, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
 	Set(conditions, generation, v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
 	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionReconciling)
 }
 
-// Done says that the object is as its spec wants it.
+// Done says that the object matches its spec.
 func Done(conditions *[]metav1.Condition, generation int64, reason, message string) {
 	Set(conditions, generation, v1alpha1.ConditionReady, metav1.ConditionTrue, reason, message)
 	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionReconciling)
@@ -44,8 +44,8 @@ func Set(conditions *[]metav1.Condition, generation int64, kind string, status m
 	})
 }
 
-// Same says that two statuses are the same to the API server. Compared as Go values, a time with a fraction of a second
-// would differ from itself after a round trip, and be written for ever.
+// Same says that two statuses are the same to the API server. Compared as Go values, a time with a fraction of a second would
+// differ from itself after a round trip, and be written forever.
 func Same(a, b any) bool {
 	first, err := json.Marshal(a)
 	if err != nil {
@@ -55,7 +55,7 @@ func Same(a, b any) bool {
 	return err == nil && bytes.Equal(first, second)
 }
 
-// Shorten cuts a text to a number of bytes without breaking a character.
+// Shorten truncates a text to a number of bytes without splitting a character.
 func Shorten(text string, length int) string {
 	if len(text) <= length {
 		return text

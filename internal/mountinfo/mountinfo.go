@@ -1,4 +1,4 @@
-// Package mountinfo reads /proc/<process>/mountinfo, which proc(5) describes.
+// Package mountinfo parses /proc/<process>/mountinfo, see proc(5).
 package mountinfo
 
 import (
@@ -9,19 +9,19 @@ import (
 
 // Mount is one line.
 type Mount struct {
-	// ID of the mount, and of the one that it stands on. They are of the namespace that shows the line.
+	// ID of the mount, and of its parent mount, in the namespace of the process.
 	ID, Parent string
-	// Device is major:minor. File systems of several disks show a made-up number.
+	// Device is major:minor. File systems on several disks have a virtual number.
 	Device string
-	// Root is the folder of the file system that shows at Point.
+	// Root is the folder of the file system that is mounted at Point.
 	Root, Point string
 	Options     string
-	// Shared is the peer group of the mount: what is mounted or unmounted on one of the group is on all. Master is the group that it
-	// receives this from without giving anything back. Both are empty for a private mount, and are the same in all namespaces.
+	// Shared is the peer group of the mount: mounts and unmounts propagate within the group. Master is the group that it receives
+	// them from without propagating any back. Both are empty for a private mount, and are the same in all namespaces.
 	Shared, Master string
 	FSType         string
 	Source         string
-	// SuperOptions are those of the file system, the same for all its mounts.
+	// SuperOptions are the options of the file system, the same for all its mounts.
 	SuperOptions string
 }
 
@@ -29,7 +29,7 @@ func (m Mount) String() string {
 	return fmt.Sprintf("%s from %s (its folder %s)", m.FSType, m.Source, m.Root)
 }
 
-// ReadOnly says whether the mount, or its whole file system, can not be written.
+// ReadOnly says whether the mount, or its whole file system, is read-only.
 func (m Mount) ReadOnly() bool {
 	return slices.Contains(strings.Split(m.Options+","+m.SuperOptions, ","), "ro")
 }
@@ -53,7 +53,7 @@ func ParseLine(line string) (Mount, error) {
 	before, after, found := strings.Cut(line, " - ")
 	head, tail := strings.Fields(before), strings.Split(after, " ")
 	if !found || len(head) < 6 || len(tail) < 2 || !strings.HasPrefix(head[4], "/") {
-		return Mount{}, fmt.Errorf("%.80q is no line of mountinfo", line)
+		return Mount{}, fmt.Errorf("%.80q is not a line of mountinfo", line)
 	}
 	mount := Mount{ID: head[0], Parent: head[1], Device: head[2], Root: Unescape(head[3]), Point: Unescape(head[4]), Options: head[5],
 		FSType: tail[0], Source: Unescape(tail[1])}
@@ -71,7 +71,7 @@ func ParseLine(line string) (Mount, error) {
 	return mount, nil
 }
 
-// Unescape undoes the three octal digits as which the kernel writes blanks and backslashes, in /proc/swaps too.
+// Unescape decodes the three octal digits that the kernel writes for blanks and backslashes, also in /proc/swaps.
 func Unescape(text string) string {
 	var plain strings.Builder
 	for at := 0; at < len(text); at++ {
@@ -87,8 +87,8 @@ func Unescape(text string) string {
 
 func octal(c byte) bool { return c >= '0' && c <= '7' }
 
-// At finds the mount that shows at a path: the one with the longest mount point above it, and of several at the same point
-// the last, which hides the others.
+// At finds the visible mount at a path: the one with the longest mount point above it, and of several at the same point the last,
+// which hides the others.
 func At(mounts []Mount, path string) (Mount, error) {
 	var best Mount
 	for _, mount := range mounts {

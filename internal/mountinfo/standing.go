@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Standing is a mount with the one that it stands on, as one namespace shows them.
+// Standing is a mount with its parent mount, in one namespace.
 type Standing struct {
 	Mount
-	// On is empty if the namespace does not show it, as of its root.
+	// On is empty if the namespace does not show the parent, such as that of its root.
 	On Mount
 }
 
-// Stand finds what each mount of a namespace stands on.
+// Stand finds the parent of each mount of a namespace.
 func Stand(mounts []Mount) []Standing {
 	known := map[string]Mount{}
 	for _, mount := range mounts {
@@ -25,7 +25,7 @@ func Stand(mounts []Mount) []Standing {
 	return standing
 }
 
-// Place is a folder of a file system. It is the same in all namespaces, wherever they show it.
+// Place is a folder of a file system. It is the same in all namespaces, wherever it is mounted.
 type Place struct {
 	// Device is major:minor of the file system.
 	Device string
@@ -33,7 +33,7 @@ type Place struct {
 	Path string
 }
 
-// PlaceOf is where a path below the point of a mount leads to in its file system.
+// PlaceOf is the folder of the file system that a path below the point of a mount leads to.
 func (m Mount) PlaceOf(below string) Place {
 	return Place{Device: m.Device, Path: path.Join(m.Root, strings.TrimPrefix(below, m.Point))}
 }
@@ -43,7 +43,7 @@ func (p Place) Contains(other Place) bool {
 	return p.Device == other.Device && above(p.Path, other.Path)
 }
 
-// Place is the folder that the mount covers; ok is false if it is not known.
+// Place is the folder that the mount covers. ok is false if it is unknown.
 func (s Standing) Place() (place Place, ok bool) {
 	if s.On.Point == "" || !above(s.On.Point, s.Point) {
 		return Place{}, false
@@ -51,16 +51,16 @@ func (s Standing) Place() (place Place, ok bool) {
 	return s.On.PlaceOf(s.Point), true
 }
 
-// Propagation tells which mounts the kernel unmounts together with one of them, in all namespaces.
+// Propagation determines which mounts the kernel unmounts together with one of them, in all namespaces.
 type Propagation struct {
 	from  Standing
 	place Place
-	// groups are the peer groups that hear of what happens on the mount below.
+	// groups are the peer groups that receive the events of the mount below.
 	groups map[string]bool
 }
 
-// NewPropagation follows an unmount through the namespaces. Between two groups it finds its way by those that stand on them: name all
-// mounts of the file system.
+// NewPropagation follows an unmount through the namespaces. It needs all mounts of the file system to find the way between two
+// groups.
 func NewPropagation(from Standing, all []Standing) Propagation {
 	p := Propagation{from: from, groups: map[string]bool{}}
 	place, known := from.Place()
@@ -79,7 +79,7 @@ func NewPropagation(from Standing, all []Standing) Propagation {
 	return p
 }
 
-// Reaches says whether a mount goes with the one that is unmounted. What counts is the mount that it stands on: a bind mount of the same
+// Reaches says whether a mount is unmounted together with the given one. What counts is its parent mount: a bind mount of the same
 // file system elsewhere is a slave of it too, and stays.
 func (p Propagation) Reaches(mount Standing) bool {
 	place, known := mount.Place()

@@ -1,4 +1,4 @@
-// Package naming has the names of everything that the manager and the agent make and find again: objects, pools, datasets, marks and
+// Package naming has the names of everything that the manager and the agent create and look up: objects, pools, datasets, marks and
 // folders.
 package naming
 
@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// MemberName is the name of a run of a group: a letter behind the group's name, which is that of a run alone.
+// MemberName is the name of a run of a group: the name of a single run, followed by a letter.
 func MemberName(group string, member int32) string {
 	return group + "-" + string('a'+member)
 }
@@ -28,7 +28,7 @@ func GroupName(run *v1alpha1.BenchmarkRun) string {
 // Digest is a short hash of a value.
 func Digest(value any) string { return hash(value, 4) }
 
-// hash is the beginning of a hash of a value's JSON, whose maps are sorted.
+// hash is the start of a hash of a value's JSON, with sorted maps.
 func hash(value any, bytes int) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -38,14 +38,14 @@ func hash(value any, bytes int) string {
 	return hex.EncodeToString(sum[:bytes])
 }
 
-// clusterName names a volume's pool and what belongs to it. These names are in no namespace, and a tenant chooses part of what is
-// hashed: 64 bits make a name that two runs share too rare to be made on purpose. At most 40 characters, with a volume's longest name.
+// clusterName names a volume's pool and its objects. These names are cluster-scoped, and a tenant controls part of the hashed
+// value: 64 bits make a deliberate collision too expensive. At most 40 characters, with the longest volume name.
 func clusterName(volume string, identity ...string) string {
 	return "sb-" + hash(append(identity, volume), 8) + "-" + volume
 }
 
-// RunName is the deterministic name of an attempt at a run: at most 42 characters, so that a Job's name still has room
-// for the phase.
+// RunName is the deterministic name of an attempt at a run. It has at most 42 characters, so that a Job's name has room for the
+// phase.
 func RunName(benchmark, experiment string, index, attempt int32) string {
 	name := fmt.Sprintf("%s-%s-%03d", shorten(benchmark, 24), experiment, index)
 	if attempt > 1 {
@@ -59,12 +59,12 @@ func ResultsName(benchmark, experiment string) string {
 	return shorten(benchmark, 50) + "-" + experiment
 }
 
-// HistoryName is the name of the ConfigMap with the history of a benchmark. No experiment is called so.
+// HistoryName is the name of the ConfigMap with the history of a benchmark. No experiment has that name.
 func HistoryName(benchmark string) string {
 	return shorten(benchmark, 50) + "-history"
 }
 
-// PhaseObjectName names what belongs to one phase of a run: its Job and the ConfigMap with its result.
+// PhaseObjectName is the name of the objects of one phase of a run: its Job and the ConfigMap with its result.
 func PhaseObjectName(run string, phase v1alpha1.PhaseName) string {
 	return run + "-" + string(phase)
 }
@@ -74,7 +74,7 @@ func VolumeName(run string) string {
 	return run
 }
 
-// LeaseName is the name of the Lease by which benchmarks take a node.
+// LeaseName is the name of the Lease of a node.
 func LeaseName(node string) string {
 	const prefix = "storagebench-node-"
 	if len(prefix)+len(node) <= 253 {
@@ -83,12 +83,12 @@ func LeaseName(node string) string {
 	return prefix + strings.TrimRight(node[:200], ".-") + "-" + Digest(node)
 }
 
-// BenchmarkLabel makes a benchmark's name fit into a label.
+// BenchmarkLabel shortens a benchmark's name to fit into a label.
 func BenchmarkLabel(name string) string {
 	return shorten(name, 63)
 }
 
-// shorten cuts a name, leaving it a valid one.
+// shorten truncates a name to a valid one.
 func shorten(name string, length int) string {
 	if len(name) <= length {
 		return strings.ReplaceAll(name, ".", "-")
@@ -96,28 +96,28 @@ func shorten(name string, length int) string {
 	return strings.TrimRight(strings.ReplaceAll(name[:length], ".", "-"), "-")
 }
 
-// KeepsPools says whether the pools of a target are kept from one repetition to the next.
+// KeepsPools says whether the pools of a target are kept between repetitions.
 func KeepsPools(target *v1alpha1.ZFSTarget) bool {
 	return target != nil && (target.Reset == v1alpha1.ResetDataset || target.Reset == v1alpha1.ResetNone)
 }
 
-// KeptPoolName is the name of a pool that repetitions of a variant use one after another on a node. The experiment stands for the whole
-// target: a changed spec gets another pool.
+// KeptPoolName is the name of a pool that the repetitions of a variant reuse on a node. It contains the hash of the experiment: a
+// changed spec gets another pool.
 func KeptPoolName(benchmarkUID, experiment, variant, node, volume string) string {
 	return clusterName(volume, benchmarkUID, experiment, variant, node)
 }
 
-// VolumeData is the name of the volume that a target's own pool and dataset make, and that phases work on unless they name another.
+// VolumeData is the name of the volume defined by a target's own pool and dataset, the default volume of phases.
 const VolumeData = "data"
 
-// RunDataset is the path of the dataset that a run gets on each of its pools.
+// RunDataset is the path of a run's dataset on each of its pools.
 const RunDataset v1alpha1.DatasetPath = "volume"
 
 // DatasetVolume is the type of a dataset that is a block device.
 const DatasetVolume = "Volume"
 
-// RunPoolName is the name of the BenchmarkPool of a volume, of the zpool, and of the PersistentVolume on it. They are not in a
-// namespace, so the run's UID makes the name unique, or, of a pool that is kept, the benchmark's.
+// RunPoolName is the name of the BenchmarkPool of a volume, of the zpool, and of its PersistentVolume. They are cluster-scoped, so
+// the UID of the run makes the name unique or, for a kept pool, the UID of the benchmark.
 func RunPoolName(run *v1alpha1.BenchmarkRun, volume string) string {
 	if KeepsPools(run.Spec.Target.ZFS) {
 		return KeptPoolName(run.Labels[v1alpha1.LabelBenchmarkUID], run.Spec.Experiment, run.Spec.Variant, run.Spec.NodeName, volume)
@@ -125,7 +125,7 @@ func RunPoolName(run *v1alpha1.BenchmarkRun, volume string) string {
 	return OwnName(run, volume)
 }
 
-// OwnName is a name in no namespace that no other run has.
+// OwnName is a cluster-scoped name that no other run has.
 func OwnName(run *v1alpha1.BenchmarkRun, volume string) string {
 	return clusterName(volume, string(run.UID))
 }
@@ -143,11 +143,11 @@ func ClaimName(run *v1alpha1.BenchmarkRun, volume string) string {
 	return VolumeName(run.Name) + "-" + volume
 }
 
-// RunDatasetName is the name that ZFS knows the dataset of a volume by.
+// RunDatasetName is the ZFS name of the dataset of a volume.
 func RunDatasetName(run *v1alpha1.BenchmarkRun, volume string) string {
 	return RunPoolName(run, volume) + "/" + string(RunDataset)
 }
 
-// RunParent is the path of the dataset below which a driver makes the dataset of a volume. It carries what a StorageClass of the
-// driver cannot say.
+// RunParent is the path of the dataset below which a driver creates the dataset of a volume. It carries the properties that a
+// StorageClass of the driver cannot set.
 const RunParent v1alpha1.DatasetPath = "parent"

@@ -6,21 +6,20 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// PropertyOperation is the UID of the PoolOperation that made a snapshot or dataset. The command that makes it sets it.
+// PropertyOperation is the UID of the PoolOperation that created a snapshot or dataset. The creating command sets it.
 const PropertyOperation = "storagebench.dev:operation"
 
-// User properties on a pool's root dataset. They are set by the command that makes the pool, so no pool of ours is ever
-// without them.
+// User properties of a pool's root dataset. The command that creates the pool sets them, so no pool of ours ever lacks them.
 const (
-	// PropertyUID is the UID of the BenchmarkPool that made the pool. It alone says whose the pool is.
+	// PropertyUID is the UID of the BenchmarkPool that created the pool. It alone determines the owner.
 	PropertyUID = "storagebench.dev:uid"
-	// PropertyName is that BenchmarkPool's name, for people.
+	// PropertyName is the name of that BenchmarkPool, for people.
 	PropertyName = "storagebench.dev:name"
-	// PropertyGeneration is the generation of the spec whose properties were set last. Values that differ from that
-	// generation's were changed by somebody else.
+	// PropertyGeneration is the generation of the spec whose properties were set last. Values that differ from that generation were
+	// changed outside of storagebench.
 	PropertyGeneration = "storagebench.dev:generation"
-	// PropertyDisks tells which layout of the spec the pool was last brought to. Disks that were changed since then were
-	// changed by somebody else.
+	// PropertyDisks is the layout of the spec that the pool was last changed to. Later changes of its disks were made outside of
+	// storagebench.
 	PropertyDisks = "storagebench.dev:disks"
 )
 
@@ -32,7 +31,7 @@ func PoolName(pool *v1alpha1.BenchmarkPool) string {
 	return pool.Name
 }
 
-// VolumesFolder is where the agent mounts datasets on the node. Their folders go with their pool.
+// VolumesFolder is where the agent mounts datasets on the node. Their folders are removed with their pool.
 const VolumesFolder = "/var/lib/storagebench/volumes"
 
 // MountPoint is where a dataset of a pool is mounted on the node.
@@ -45,7 +44,7 @@ func VolumeDevice(pool string, dataset v1alpha1.DatasetPath) string {
 	return path.Join("/dev/zvol", pool, string(dataset))
 }
 
-// MountPoints are those of all datasets of a BenchmarkPool, also of those that are to be mounted no more.
+// MountPoints are the mount points of all datasets of a BenchmarkPool, including those no longer to be mounted.
 func MountPoints(pool *v1alpha1.BenchmarkPool) []string {
 	var points []string
 	for _, dataset := range pool.Spec.Datasets {
@@ -56,19 +55,19 @@ func MountPoints(pool *v1alpha1.BenchmarkPool) []string {
 	return points
 }
 
-// VolumeFolder is the folder of a mounted dataset that pods get. It is there only while the dataset is mounted: a kubelet that does not
-// find it lets the pod wait.
+// VolumeFolder is the folder for pods in a mounted dataset. It exists only while the dataset is mounted: without it, the kubelet
+// lets the pod wait.
 const VolumeFolder = "data"
 
-// VolumePath is the folder of a mounted dataset that pods get. While the dataset is not mounted there is no such folder, so that the
-// kubelet lets the pod wait, and nothing is written to the node's own disk.
+// VolumePath is the path of the folder for pods in a mounted dataset. While the dataset is not mounted there is no such folder, so
+// the kubelet lets the pod wait, and nothing is written to the node's own disk.
 func VolumePath(pool string, dataset v1alpha1.DatasetPath) string {
 	return path.Join(MountPoint(pool, dataset), VolumeFolder)
 }
 
-// Setting is a property to be set.
+// Setting is a property to set.
 type Setting struct {
-	// Dataset that gets it; empty for the pool itself.
+	// Dataset to set it on. Empty for the pool itself.
 	Dataset string
 	Name    string
 	Value   string
@@ -79,14 +78,14 @@ func DatasetName(pool *v1alpha1.BenchmarkPool, dataset v1alpha1.PoolDataset) str
 	return PoolName(pool) + "/" + string(dataset.Path)
 }
 
-// PropertyRun is the UID of the run that a dataset of a kept pool was made for, or was handed on to. Together with PropertyUID it is set
-// by the command that makes the dataset; without both a dataset of a kept pool is somebody else's.
+// PropertyRun is the UID of the run that a dataset of a kept pool was created for or passed on to. The command that creates the
+// dataset sets it together with PropertyUID. A dataset of a kept pool without both belongs to others.
 const PropertyRun = "storagebench.dev:run"
 
-// KeptPool says whether a BenchmarkPool is kept from one run to the next.
+// KeptPool says whether a BenchmarkPool is kept between runs.
 func KeptPool(pool *v1alpha1.BenchmarkPool) bool { return pool.Labels[v1alpha1.LabelReset] != "" }
 
-// RunMarks are the marks by which a kept pool tells, in its status, for which run its datasets are ready.
+// RunMarks are the marks in the status of a kept pool that say for which run its datasets are ready.
 func RunMarks(pool *v1alpha1.BenchmarkPool) []Setting {
 	if !KeptPool(pool) {
 		return nil

@@ -221,7 +221,7 @@ func (c *comparison) compareTxgs(before, after []txg, wanted bool) {
 	c.details.Sources["zfs.txgs"] = sourceDetail{Changes: into}
 }
 
-// fillCPU takes the CPU time from the cgroup if nobody else is in it, else from the processes.
+// fillCPU takes the CPU time from the cgroup if no other process is in it, else from the processes.
 func (c *comparison) fillCPU(exclusive bool) {
 	for _, name := range []string{"cgroup", "process"} {
 		value, found := c.details.Sources[name].Changes["cpuNanoseconds"]
@@ -295,7 +295,7 @@ func plus(a, b int64) int64 { return clip(uint64(a) + uint64(b)) }
 
 func clip(value uint64) int64 { return int64(min(value, math.MaxInt64)) }
 
-// bounded drops repetitions, and what nobody would read to the end.
+// bounded drops repetitions and limits the length.
 func bounded(sentences []string) []string {
 	var once []string
 	for _, text := range sentences {

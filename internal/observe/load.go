@@ -106,7 +106,7 @@ func JudgeQuiet(load Load) string {
 	if load.Devices == "" || mulDiv(load.Busy.Nanoseconds(), million, load.Elapsed.Nanoseconds()) <= mostBusy {
 		return ""
 	}
-	return fmt.Sprintf("%s was at work for %s of %s before anything was measured: somebody else uses it", load.Devices,
+	return fmt.Sprintf("%s was busy for %s of %s before the measurement: something else uses it", load.Devices,
 		load.Busy.Round(time.Millisecond), load.Elapsed.Round(time.Millisecond))
 }
 

@@ -46,7 +46,7 @@ func tryCaches(t *testing.T, o *Observer, file string, direct bool) {
 	job := []string{"--name=x", "--filename=" + file, "--size=100m", "--bs=128k", "--direct=0"}
 	near(t, between(t, o, append(job, "--rw=write", "--end_fsync=1")...), "deviceWrittenBytes", bytes)
 
-	open, err := os.Open(file) // the kernel drops the cache of a block device that nobody has open
+	open, err := os.Open(file) // the kernel drops the cache of a block device that is not open
 	if err != nil {
 		t.Fatal(err)
 	}

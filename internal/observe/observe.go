@@ -154,7 +154,7 @@ func (o *Observer) findDevices() error {
 	})
 }
 
-// Take reads all counters. It does not fail: what couldn't be read is told by Between. At the end of a workload, take it after
+// Take reads all counters. It does not fail: Between reports what could not be read. At the end of a workload, take it after
 // the last sync: what is still in the page cache has not reached a device.
 func (o *Observer) Take() Snapshot {
 	snapshot := Snapshot{at: time.Now(), groups: map[string]group{}, missing: o.unknown[:len(o.unknown):len(o.unknown)]}

@@ -72,7 +72,7 @@ func (o *Observer) findZFS(dataset string, recordSize uint64) {
 	}
 }
 
-// PoolOnline is what the kernel calls a pool of which nothing is missing.
+// PoolOnline is the kernel's state of a complete pool.
 const PoolOnline = "ONLINE"
 
 // PoolState is what the kernel calls the volume's pool now, such as DEGRADED; empty if it is on none, or that is not known.

@@ -1,4 +1,4 @@
-// Package operate is what the manager and the agent both know of operations on pools.
+// Package operate holds what the manager and the agent share about operations on pools.
 package operate
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Name is the field of a PoolAction that is set, which says what is done.
+// Name is the name of the field of a PoolAction that is set.
 func Name(action v1alpha1.PoolAction) string {
 	value := reflect.ValueOf(action)
 	for i := range value.NumField() {
@@ -21,10 +21,10 @@ func Name(action v1alpha1.PoolAction) string {
 	return ""
 }
 
-// MetricDuration is how long an operation took: as ZFS tells it, or from its start until its end was noticed.
+// MetricDuration is how long an operation took: as ZFS reports it, or from its start until its end was noticed.
 const MetricDuration = "durationSeconds"
 
-// Duration is how long an operation took that tells it.
+// Duration is the reported duration of an operation.
 func Duration(operation *v1alpha1.PoolOperation) (took time.Duration, known bool) {
 	for _, metric := range operation.Status.Metrics {
 		if metric.Name == MetricDuration && metric.Value >= 0 {
@@ -34,13 +34,13 @@ func Duration(operation *v1alpha1.PoolOperation) (took time.Duration, known bool
 	return 0, false
 }
 
-// LeavesTraces says whether an operation makes or removes something beside the data of the workload: a dataset, a snapshot or a disk.
+// LeavesTraces says whether an operation creates or removes something besides the workload's data: a dataset, a snapshot or a disk.
 func LeavesTraces(action *v1alpha1.PoolAction) bool {
 	return action.Snapshot != nil || action.Clone != nil || action.DestroyDataset != nil || action.Replicate != nil || action.Copy != nil ||
 		action.AddVdev != nil || action.RemoveVdev != nil || action.ReplaceDevice != nil
 }
 
-// Of are the operations of a phase: the one that it is, and the one beside it.
+// Of are the operations of a phase: the phase's own and its companion.
 func Of(phase *v1alpha1.Phase) []*v1alpha1.PoolAction {
 	var actions []*v1alpha1.PoolAction
 	if phase.Operate != nil {

@@ -1,5 +1,5 @@
-// Package poolseries is what an observation of a pool has seen: counters over a window as a bounded series, histograms of
-// request sizes and latencies, transaction groups.
+// Package poolseries holds the result of observing a pool: counters over a window as a bounded series, histograms of request sizes
+// and latencies, transaction groups.
 package poolseries
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// Version of the documents. It changes when a reader of the earlier one would go wrong.
+// Version of the documents. It changes when a reader of the earlier version would fail.
 const Version = 1
 
-// MaxPackedBytes is what fits into a status, compressed and not yet written in base64.
+// MaxPackedBytes is what fits into a status, compressed and before base64 encoding.
 const MaxPackedBytes = 280 << 10
 
-// Document is what was seen of a pool over a window.
+// Document is the observation of a pool over a window.
 type Document struct {
 	// Version of this document.
 	Version int `json:"version"`
@@ -48,9 +48,9 @@ type Document struct {
 	TransactionGroups *TransactionGroups `json:"transactionGroups,omitempty"`
 	// Gang counts gang blocks of all pools of the node.
 	Gang *Gang `json:"gang,omitempty"`
-	// Missing names, in words, what this node cannot tell.
+	// Missing lists what this node cannot report.
 	Missing []string `json:"missing,omitempty"`
-	// Omitted names, in words, what did not fit.
+	// Omitted lists what did not fit.
 	Omitted []string `json:"omitted,omitempty"`
 }
 
@@ -58,13 +58,13 @@ type Document struct {
 type Space struct {
 	// SizeBytes of the pool.
 	SizeBytes int64 `json:"sizeBytes"`
-	// AllocatedBytes of it.
+	// AllocatedBytes of the pool.
 	AllocatedBytes int64 `json:"allocatedBytes"`
-	// FragmentationPercent of its free space; absent if ZFS has none.
+	// FragmentationPercent of its free space. Absent if ZFS reports none.
 	FragmentationPercent *int64 `json:"fragmentationPercent,omitempty"`
 }
 
-// Series are lists of equal length, one entry a sample.
+// Series are lists of equal length, one entry per sample.
 type Series struct {
 	// OffsetMilliseconds since startedAt.
 	OffsetMilliseconds []int64 `json:"offsetMilliseconds"`
@@ -72,13 +72,13 @@ type Series struct {
 	AllocatedBytes []int64 `json:"allocatedBytes"`
 }
 
-// Vdev are the counters of a vdev since the first sample: one entry for each of the series.
+// Vdev are the counters of a vdev since the first sample, one entry per sample of the series.
 type Vdev struct {
-	// Name as 'zpool get' has it.
+	// Name as in 'zpool get'.
 	Name string `json:"name"`
 	// TopLevel vdevs add up to the pool.
 	TopLevel bool `json:"topLevel,omitempty"`
-	// Disk is a vdev that is a disk.
+	// Disk says that the vdev is a disk.
 	Disk bool `json:"disk,omitempty"`
 	// Totals over the window.
 	Totals Counters `json:"totals"`
@@ -106,17 +106,17 @@ type Counters struct {
 	WriteBytes int64 `json:"writeBytes"`
 	// TrimBytes of the vdev.
 	TrimBytes int64 `json:"trimBytes"`
-	// Errors of reading, writing and checksums together.
+	// Errors of reads, writes and checksums together.
 	Errors int64 `json:"errors"`
 }
 
 // Histogram counts requests.
 type Histogram struct {
-	// Vdev's name.
+	// Vdev is the name of the vdev.
 	Vdev string `json:"vdev"`
-	// Bounds of the rows: for sizes the least bytes of each, for latencies the most nanoseconds.
+	// Bounds of the rows: for sizes the minimum bytes of each row, for latencies the maximum nanoseconds.
 	Bounds []int64 `json:"bounds"`
-	// Columns by kind of request, with a count for each bound. Kinds without requests are left out.
+	// Columns by kind of request, with a count for each bound. Kinds without requests are omitted.
 	Columns map[string][]int64 `json:"columns"`
 }
 
@@ -124,37 +124,37 @@ type Histogram struct {
 type TransactionGroups struct {
 	// Count of those that ended.
 	Count int64 `json:"count"`
-	// Missed are those that the node's history did not keep long enough to be seen.
+	// Missed are those that the node's history dropped before they were read.
 	Missed int64 `json:"missed"`
 	// DirtyBytes of all.
 	DirtyBytes int64 `json:"dirtyBytes"`
 	// WrittenBytes of all.
 	WrittenBytes int64 `json:"writtenBytes"`
-	// OpenNanoseconds is the time in which they took writes, of all.
+	// OpenNanoseconds is the total time in which they accepted writes.
 	OpenNanoseconds int64 `json:"openNanoseconds"`
-	// WaitNanoseconds is the time in which they waited for the one before, of all.
+	// WaitNanoseconds is the total time in which they waited for the previous one.
 	WaitNanoseconds int64 `json:"waitNanoseconds"`
-	// SyncNanoseconds is the time in which they were written, of all.
+	// SyncNanoseconds is the total time in which they were written.
 	SyncNanoseconds int64 `json:"syncNanoseconds"`
 	// LongestSyncNanoseconds of one.
 	LongestSyncNanoseconds int64 `json:"longestSyncNanoseconds"`
-	// Stride says that every so many-th one is listed.
+	// Stride is n if every n-th one is listed.
 	Stride int64 `json:"stride,omitempty"`
-	// SyncMicroseconds of the listed ones, in their order.
+	// SyncMicroseconds of the listed ones, in order.
 	SyncMicroseconds []int64 `json:"syncMicroseconds,omitempty"`
 }
 
-// Gang counts gang blocks: what found no piece of free space large enough.
+// Gang counts gang blocks: blocks for which there was no free segment large enough.
 type Gang struct {
 	// Writes of gang blocks.
 	Writes int64 `json:"writes"`
-	// Multilevel are gang blocks whose parts are gang blocks again.
+	// Multilevel are gang blocks whose parts are gang blocks themselves.
 	Multilevel int64 `json:"multilevel"`
 	// Allocations of all kinds.
 	Allocations int64 `json:"allocations"`
 }
 
-// Histograms turns what was added within a window into a part of the document.
+// Histograms converts the counts of a window to a part of the document.
 func Histograms(added []zfs.Histogram) []Histogram {
 	var histograms []Histogram
 	for _, histogram := range added {
@@ -169,7 +169,7 @@ func Histograms(added []zfs.Histogram) []Histogram {
 	return histograms
 }
 
-// Pack compresses the document. What does not fit is left out, largest and least needed first, and named. Equal documents give
+// Pack compresses the document. What does not fit is omitted, largest and least important first, and listed. Equal documents give
 // equal bytes.
 func (d Document) Pack() (packed []byte, digest string, err error) {
 	return pack(&d, &d.Omitted, []omission{
@@ -188,7 +188,7 @@ func (d Document) Pack() (packed []byte, digest string, err error) {
 	})
 }
 
-// omission is one thing that can be left out.
+// omission is a part that can be omitted.
 type omission struct {
 	words string
 	apply func()
@@ -204,7 +204,7 @@ func pack(document any, omitted *[]string, omissions []omission) (packed []byte,
 			return packed, results.Digest(text), nil
 		}
 		if len(omissions) == 0 {
-			return nil, "", fmt.Errorf("the document has %d bytes, at most %d fit: observe a smaller pool, or a shorter time: %w", len(packed),
+			return nil, "", fmt.Errorf("the document has %d bytes, but the limit is %d: observe a smaller pool, or a shorter time: %w", len(packed),
 				MaxPackedBytes, results.ErrTooLarge)
 		}
 		omissions[0].apply()

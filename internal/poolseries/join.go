@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// Unpack reads what Pack made.
+// Unpack reads the output of Pack.
 func Unpack(packed []byte, digest string) (Document, error) {
 	var document Document
 	text, err := results.Unpack(packed)
@@ -17,24 +17,23 @@ func Unpack(packed []byte, digest string) (Document, error) {
 		return document, err
 	}
 	if got := results.Digest(text); got != digest {
-		return document, fmt.Errorf("%w: the observation has digest %s, its agent said %.80q", results.ErrCorrupt, got, digest)
+		return document, fmt.Errorf("%w: the observation has digest %s, but its agent reported %.80q", results.ErrCorrupt, got, digest)
 	}
 	if err := json.Unmarshal(text, &document); err != nil {
-		return document, fmt.Errorf("%w: the observation is no JSON: %w", results.ErrCorrupt, err)
+		return document, fmt.Errorf("%w: the observation is not JSON: %w", results.ErrCorrupt, err)
 	}
 	if document.Version != Version {
 		return document,
-			fmt.Errorf("%w: the observation has version %d, this program speaks %d: use the agent image of the same release as the manager",
+			fmt.Errorf("%w: the observation has version %d, but this program supports %d: use the agent image of the same release as the manager",
 				results.ErrVersion, document.Version, Version)
 	}
 	return document, nil
 }
 
-// minCoveredPercent of the measured time has to lie between samples, or nothing is said of the disks.
+// minCoveredPercent is the part of the measured time that must lie between samples for disk metrics.
 const minCoveredPercent = 50
 
-// Join tells in the vocabulary of results what the disks did while a phase was measured. What a version of OpenZFS does not count is
-// absent.
+// Join adds the metrics of the disks during a measured phase. Counters that an OpenZFS version lacks are absent.
 func (d Document) Join(phase results.PhaseDocument) map[string]int64 {
 	const partsPerMillionPerPercent = 10_000
 	metrics := map[string]int64{"poolAllocatedBytes": d.After.AllocatedBytes}
@@ -59,9 +58,9 @@ func (d Document) Join(phase results.PhaseDocument) map[string]int64 {
 	return metrics
 }
 
-// inflation is how many requests to the disks came of 1000 of the workload. The samples do not cover all of the workload's time, hence
-// rates and not counts are compared, and not yet rounded ones: an aged disk may do three reads a second. Both are over the same time by the
-// clock: the workload's own duration leaves out the pauses between its jobs, in which the disks rest too.
+// inflation is the number of disk requests per 1000 requests of the workload. The samples do not cover all of the workload's time,
+// hence it compares rates and not counts, before rounding: an aged disk may do three reads a second. Both refer to the same
+// wall-clock time: the workload's own duration excludes the pauses between its jobs, in which the disks rest too.
 func inflation(metrics map[string]int64, name string, disks, workload float64) {
 	if workload > 0 {
 		metrics[name] = int64(math.Round(disks * 1000 / workload))
@@ -75,8 +74,8 @@ func perSecond(count int64, during time.Duration) float64 {
 	return float64(count) / during.Seconds()
 }
 
-// disksWithin adds up what the disks did in some stretches of time, and says for how long, and how long these are as a whole. Only samples
-// from within them count: one from before would let the disks look less busy than they were.
+// disksWithin adds up the work of the disks in some intervals, and returns the time covered by samples and the total time. Only
+// samples within them count: an earlier one would make the disks look less busy.
 func (d Document) disksWithin(times []results.Interval) (sum Counters, elapsed, whole time.Duration) {
 	for _, interval := range times {
 		whole += interval.To.Sub(interval.From)
@@ -104,7 +103,7 @@ func (d Document) disksWithin(times []results.Interval) (sum Counters, elapsed, 
 	return sum, elapsed, whole
 }
 
-// samplesWithin are the first and the last sample of a stretch of time.
+// samplesWithin are the first and the last sample of an interval.
 func (d Document) samplesWithin(interval results.Interval) (first, last int) {
 	first, last = len(d.Series.OffsetMilliseconds), -1
 	for i, offset := range d.Series.OffsetMilliseconds {
@@ -131,10 +130,10 @@ func (c Counters) rates(metrics map[string]int64, elapsed time.Duration) {
 	}
 }
 
-// smallRequestBytes is the last row of request sizes that counts as small: it ends below twice as much.
+// smallRequestBytes is the last row of request sizes that counts as small: its requests are smaller than twice that.
 const smallRequestBytes = 16 << 10
 
-// smallReads is the share of small ones among the pool's requests to read, over the whole window.
+// smallReads is the share of small requests among the pool's read requests, over the whole window.
 func (d Document) smallReads() (partsPerMillion int64, any bool) {
 	if len(d.RequestSizes) == 0 {
 		return 0, false

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ParseTransactionGroups reads /proc/spl/kstat/zfs/POOL/txgs: names of columns, perhaps with a line of the kstat before, and a
-// line for each transaction group. Those that have not ended are left out.
+// ParseTransactionGroups parses /proc/spl/kstat/zfs/POOL/txgs: column names, possibly after a kstat header line, and a line for
+// each transaction group. Unfinished ones are skipped.
 func ParseTransactionGroups(text string) ([]TransactionGroup, error) {
 	const columns, state = 12, 2
 	var groups []TransactionGroup
@@ -39,7 +39,7 @@ func ParseTransactionGroups(text string) ([]TransactionGroup, error) {
 	return groups, nil
 }
 
-// ParseGang reads /proc/spl/kstat/zfs/zio_stats, which OpenZFS has from 2.3.1 on.
+// ParseGang parses /proc/spl/kstat/zfs/zio_stats, available since OpenZFS 2.3.1.
 func ParseGang(text string) (*Gang, error) {
 	values := map[string]int64{}
 	for line := range strings.Lines(text) {
@@ -59,7 +59,7 @@ func ParseGang(text string) (*Gang, error) {
 	return &Gang{Writes: values["gang_writes"], Multilevel: values["gang_multilevel"], Allocations: values["total_allocations"]}, nil
 }
 
-// counterName is the name that a vdev of the tree has among the counters: without folder and partition.
+// counterName is the name of a vdev in the counters: without folder and partition.
 func counterName(name string) string {
 	return strings.TrimSuffix(name[strings.LastIndex(name, "/")+1:], "-part1")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// MetaslabMap is where the free space of a pool is.
+// MetaslabMap is the distribution of the free space of a pool.
 type MetaslabMap struct {
 	// Version of this document.
 	Version int `json:"version"`
@@ -22,9 +22,9 @@ type MetaslabMap struct {
 	FreeBytes int64 `json:"freeBytes"`
 	// FreeSegments counts free segments by the power of two of their size.
 	FreeSegments map[int]int64 `json:"freeSegments"`
-	// Metaslabs in the order in which they lie on their vdevs.
+	// Metaslabs in the order of their position on the vdevs.
 	Metaslabs []Metaslab `json:"metaslabs,omitempty"`
-	// Omitted names, in words, what did not fit.
+	// Omitted lists what did not fit.
 	Omitted []string `json:"omitted,omitempty"`
 }
 
@@ -38,7 +38,7 @@ type Metaslab struct {
 	Offset int64 `json:"offset"`
 	// FreeBytes in it.
 	FreeBytes int64 `json:"freeBytes"`
-	// FragmentationPercent as last written; absent if ZFS has none.
+	// FragmentationPercent as last written. Absent if ZFS reports none.
 	FragmentationPercent *int64 `json:"fragmentationPercent,omitempty"`
 	// FreeSegments counts free segments by the power of two of their size, as last written.
 	FreeSegments map[int]int64 `json:"freeSegments,omitempty"`
@@ -58,7 +58,7 @@ func NewMetaslabMap(pool, guid, version string, takenAt time.Time, metaslabs []z
 	return made
 }
 
-// Segments are how many free segments there are, and the power of two of the largest's size; -1 if there is none.
+// Segments returns the number of free segments, and the power of two of the largest. -1 if there is none.
 func (m MetaslabMap) Segments() (count int64, largest int) {
 	largest = -1
 	for power, number := range m.FreeSegments {
@@ -68,7 +68,7 @@ func (m MetaslabMap) Segments() (count int64, largest int) {
 	return count, largest
 }
 
-// Pack compresses the document; what does not fit is left out and named.
+// Pack compresses the document. What does not fit is omitted and listed.
 func (m MetaslabMap) Pack() (packed []byte, digest string, err error) {
 	return pack(&m, &m.Omitted, []omission{
 		{"free segments of single metaslabs", func() {

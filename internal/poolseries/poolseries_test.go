@@ -232,7 +232,7 @@ func TestDocumentsMatchTheirSchema(t *testing.T) {
 	checkSchema(t, "poolseries", document)
 }
 
-// checkSchema wants the document to be valid, and one with a field that nobody knows not to be.
+// checkSchema wants the document to be valid, and one with an unknown field to be invalid.
 func checkSchema(t *testing.T, name string, document any) {
 	t.Helper()
 	schema, err := validator.NewCompiler().Compile("../../docs/schemas/" + name + ".schema.json")

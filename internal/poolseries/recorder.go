@@ -8,30 +8,30 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// MaxPoints is how many samples a series keeps. When there would be more, every second one goes: counters are totals, so that
-// nothing is lost but resolution.
+// MaxPoints is how many samples a series keeps. Beyond that, every second one is dropped: counters are totals, so only resolution
+// is lost.
 const MaxPoints = 600
 
-// Sample is one look at a pool.
+// Sample is one reading of a pool.
 type Sample struct {
 	At   time.Time
 	Pool zfs.PoolSummary
-	// Counters of the vdevs; none before OpenZFS 2.2.
+	// Counters of the vdevs. None before OpenZFS 2.2.
 	Counters []zfs.VdevCounters
-	// Groups are the history of transaction groups, as long as the node keeps it.
+	// Groups are the history of transaction groups, as far as the node keeps it.
 	Groups []TransactionGroup
-	// Gang counters since the module was loaded, nil if this version has none.
+	// Gang counters since the module was loaded. Nil if this version has none.
 	Gang *Gang
 }
 
-// TransactionGroup is one that has ended.
+// TransactionGroup is a finished transaction group.
 type TransactionGroup struct {
 	Number                                            int64
 	DirtyBytes, WrittenBytes                          int64
 	OpenNanoseconds, WaitNanoseconds, SyncNanoseconds int64
 }
 
-// Recorder makes a series of samples.
+// Recorder builds a series of samples.
 type Recorder struct {
 	first, last Sample
 	count       int
@@ -47,7 +47,7 @@ type point struct {
 	counters          []zfs.VdevCounters
 }
 
-// Add takes the next sample. An error means that the window has a hole: the pool was imported again, or its disks changed.
+// Add takes the next sample. An error means that the window is incomplete: the pool was imported again, or its disks changed.
 func (r *Recorder) Add(sample Sample) error {
 	if r.count == 0 {
 		r.first, r.stride = sample, 1
@@ -76,10 +76,10 @@ func (r *Recorder) point(sample Sample) point {
 	return point{offset: sample.At.Sub(r.first.At).Milliseconds(), allocated: sample.Pool.Allocated, counters: sample.Counters}
 }
 
-// follows makes sure that a sample continues an earlier one.
+// follows checks that a sample continues the previous one.
 func follows(before, after Sample) error {
 	if before.Pool.GUID != after.Pool.GUID || len(before.Counters) != len(after.Counters) {
-		return fmt.Errorf("pool %s has other vdevs than before", after.Pool.Name)
+		return fmt.Errorf("the vdevs of pool %s have changed", after.Pool.Name)
 	}
 	for i, earlier := range before.Counters {
 		now := after.Counters[i]
@@ -94,7 +94,7 @@ func follows(before, after Sample) error {
 	return nil
 }
 
-// addGroups takes the transaction groups that ended since the last look.
+// addGroups adds the transaction groups that ended since the last sample.
 func (r *Recorder) addGroups(groups []TransactionGroup) {
 	if len(groups) == 0 {
 		return
@@ -127,7 +127,7 @@ func (r *Recorder) addGroups(groups []TransactionGroup) {
 	}
 }
 
-// everySecond keeps half of what there is, in its place: the agent's memory is small.
+// everySecond keeps every second sample, in place: the agent's memory is small.
 func everySecond[T any](values []T) []T {
 	half := values[:0]
 	for at := 0; at < len(values); at += 2 {
@@ -140,8 +140,8 @@ func everySecond[T any](values []T) []T {
 // Elapsed is the time from the first sample to the last.
 func (r *Recorder) Elapsed() time.Duration { return r.last.At.Sub(r.first.At) }
 
-// Document is the series with the last sample, also if that is not on the grid. Top-level vdevs and disks are told from the
-// tree of the pool, in which names have folders and partitions.
+// Document is the series including the last sample, even if that is not on the grid. Top-level vdevs and disks are found in the
+// tree of the pool, where names have folders and partitions.
 func (r *Recorder) Document(status zfs.Status) (Document, error) {
 	if r.count < 2 {
 		return Document{}, fmt.Errorf("%d samples: a window needs two", r.count)
@@ -193,7 +193,7 @@ func spaceOf(pool zfs.PoolSummary) Space {
 	return Space{SizeBytes: pool.Size, AllocatedBytes: pool.Allocated, FragmentationPercent: pool.FragmentationPercent}
 }
 
-// namesOf are the vdevs of a tree by the names that their counters have.
+// namesOf maps the counter names to the vdevs of a tree.
 func namesOf(status zfs.Status) (tops, disks map[string]bool) {
 	tops, disks = map[string]bool{}, map[string]bool{}
 	for _, vdev := range status.Vdevs {

@@ -33,7 +33,7 @@ type spec struct {
 	line func(string)
 	// deathSignal is what the kernel sends it when this process dies; default SIGKILL.
 	deathSignal syscall.Signal
-	// survives says that the end of the context does not kill it: somebody else stops it in an orderly way.
+	// survives says that the end of the context does not kill it: it is stopped gracefully elsewhere.
 	survives bool
 }
 
@@ -160,7 +160,7 @@ func (l *limited) text() (string, error) {
 	return l.kept.String(), nil
 }
 
-// transcript keeps the first and the last lines of what a program says, shortened, and shows each to somebody.
+// transcript keeps the first and the last lines of a program's output, shortened, and forwards each.
 type transcript struct {
 	each func(string)
 

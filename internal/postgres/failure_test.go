@@ -88,7 +88,7 @@ func TestDistrust(t *testing.T) {
 	}
 	for want, change := range map[string]func(*measurement){
 		"":                        func(*measurement) {},
-		"somebody":                func(m *measurement) { m.counted.broken = errors.New("somebody") },
+		"counters":                func(m *measurement) { m.counted.broken = errors.New("counters") },
 		"not one transaction":     func(m *measurement) { m.summary.transactions = 0 },
 		"pgbench counted 2 trans": func(m *measurement) { m.counted.latencies.add(1) },
 		"pgbench counted 2":       func(m *measurement) { m.counted.failed = 0 },

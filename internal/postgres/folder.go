@@ -36,7 +36,7 @@ func Remove(folder string) error {
 	return root.Remove(markerName)
 }
 
-// prepareFolder makes room for a new cluster. The marker is written first: a cluster without one is somebody's.
+// prepareFolder makes room for a new cluster. The marker is written first: a cluster without one belongs to others.
 func prepareFolder(folder string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make the folder for PostgreSQL on the volume: %w", err)
@@ -77,7 +77,7 @@ func removeData(root *os.Root) error {
 	return nil
 }
 
-// marked tells whether the marker is there. A file of that name with another text is somebody's.
+// marked says whether the marker exists. A file of that name with another text belongs to others.
 func marked(root *os.Root) (bool, error) {
 	info, err := root.Lstat(markerName)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -87,7 +87,7 @@ func (s *session) measure(ctx context.Context, measured func(string)) (measureme
 	return result, nil
 }
 
-// bench runs pgbench with logs. Begin is told when all is ready but pgbench, End when it has gone.
+// bench runs pgbench with logs. It calls Begin when everything but pgbench is ready, and End after pgbench has ended.
 func (s *session) bench(ctx context.Context, argv []string, seconds int64, result *measurement, measured func(string)) (string, error) {
 	ctx, cancel := withOverrun(ctx, seconds)
 	defer cancel()
@@ -179,7 +179,7 @@ func (s *session) statisticsSince(ctx context.Context, before counters) (counter
 	return after.since(before)
 }
 
-// check compares pgbench's summary with its logs: a figure that they do not share is not shown to anybody.
+// check compares pgbench's summary with its logs: metrics on which they differ are not reported.
 func (m measurement) check(clients int) error {
 	counted := m.counted
 	switch {

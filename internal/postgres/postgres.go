@@ -88,7 +88,7 @@ func Run(ctx context.Context, options Options, measured func(event string)) (Out
 	if err != nil {
 		return Outcome{}, err
 	}
-	defer func() { _ = os.RemoveAll(scratch) }() // what is left of it harms nobody
+	defer func() { _ = os.RemoveAll(scratch) }() // leftovers are harmless
 	if measured == nil {
 		measured = func(string) {}
 	}

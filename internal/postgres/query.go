@@ -65,7 +65,7 @@ func parseCounters(answer string) (counters, error) {
 	return result, nil
 }
 
-// since returns what was added. A counter that fell was reset by somebody: then nothing is known.
+// since returns the difference of counters. A counter that decreased was reset: then nothing is known.
 func (c counters) since(before counters) (counters, error) {
 	added := counters{}
 	for name, value := range c {
@@ -74,7 +74,7 @@ func (c counters) since(before counters) (counters, error) {
 			continue
 		}
 		if value < earlier {
-			return nil, fmt.Errorf("the counter %s of the server fell from %d to %d during the measurement: somebody has reset it", name, earlier,
+			return nil, fmt.Errorf("the counter %s of the server fell from %d to %d during the measurement: it was reset", name, earlier,
 				value)
 		}
 		added[name] = value - earlier
@@ -132,7 +132,8 @@ func statisticsQuery(major int) string {
 	return strings.Join(parts, " UNION ALL ")
 }
 
-// until asks again until the answer is 0: a server tells nobody when its processes are done. It tells whether that came.
+// until repeats a query until the answer is 0, because a server does not report when its processes are done. It says whether that
+// happened.
 func (s *session) until(ctx context.Context, patience time.Duration, query string) (bool, error) {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()

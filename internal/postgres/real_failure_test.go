@@ -32,7 +32,7 @@ func killMeasuring(t *testing.T) {
 	}
 	uid := os.Geteuid()
 	if uid == 0 {
-		uid = nobody
+		uid = unprivileged
 	}
 	folder := quickFolder(t, uid)
 	command := child(t, uint32(uid), folder)
@@ -66,7 +66,7 @@ func killMeasuring(t *testing.T) {
 
 func TestRealServerDies(t *testing.T) {
 	t.Parallel()
-	folder, here := asUser(t, nobody)
+	folder, here := asUser(t, unprivileged)
 	if !here {
 		return
 	}
@@ -104,7 +104,7 @@ func TestRealFullVolume(t *testing.T) {
 		fullVolumes(t)
 		return
 	}
-	folder, here := asUser(t, nobody)
+	folder, here := asUser(t, unprivileged)
 	if !here {
 		return
 	}
@@ -131,15 +131,15 @@ func fullVolumes(t *testing.T) {
 		t.Skipf("SKIP: no PostgreSQL here: %v", err)
 	}
 	for stage, size := range map[string]string{"make a PostgreSQL cluster": "16m", "load": "100m", "measure": "140m"} {
-		folder := shortFolder(t, nobody, "/tmp")
+		folder := shortFolder(t, unprivileged, "/tmp")
 		volume := filepath.Join(folder, "volume")
 		if err := os.Mkdir(volume, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := syscall.Mount("tmpfs", volume, "tmpfs", 0, fmt.Sprintf("size=%s,uid=%d,gid=%d", size, nobody, nobody)); err != nil {
+		if err := syscall.Mount("tmpfs", volume, "tmpfs", 0, fmt.Sprintf("size=%s,uid=%d,gid=%d", size, unprivileged, unprivileged)); err != nil {
 			t.Skipf("SKIP: no file system can be mounted here: %v", err)
 		}
-		command := child(t, nobody, folder)
+		command := child(t, unprivileged, folder)
 		command.Env = append(command.Env, stageVariable+"="+stage)
 		output, err := command.CombinedOutput()
 		t.Logf("volume of %s:\n%s", size, output)

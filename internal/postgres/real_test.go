@@ -17,8 +17,8 @@ import (
 	"github.com/storagebench/storagebench/test/program"
 )
 
-// nobody is who runs PostgreSQL when the tests are root: it refuses root.
-const nobody = 65534
+// unprivileged is who runs PostgreSQL when the tests are root: it refuses root.
+const unprivileged = 65534
 
 // folderVariable hands the child of a test its folder.
 const folderVariable = "STORAGEBENCH_TEST_FOLDER"
@@ -37,7 +37,7 @@ func asUser(t *testing.T, uid uint32) (string, bool) {
 		return folder, true
 	}
 	if os.Geteuid() != 0 {
-		if uid != nobody {
+		if uid != unprivileged {
 			t.Skip("SKIP: only root can become a user without a name")
 		}
 		return quickFolder(t, os.Geteuid()), true
@@ -134,7 +134,7 @@ func workersIn(folder string) []string {
 
 func TestRealModes(t *testing.T) {
 	t.Parallel()
-	folder, here := asUser(t, nobody)
+	folder, here := asUser(t, unprivileged)
 	if !here {
 		return
 	}
@@ -227,7 +227,7 @@ func plausible(t *testing.T, options Options, outcome Outcome) {
 
 func TestRealScriptErrors(t *testing.T) {
 	t.Parallel()
-	folder, here := asUser(t, nobody)
+	folder, here := asUser(t, unprivileged)
 	if !here {
 		return
 	}
@@ -251,7 +251,7 @@ func TestRealScriptErrors(t *testing.T) {
 
 func TestRealBadSetting(t *testing.T) {
 	t.Parallel()
-	folder, here := asUser(t, nobody)
+	folder, here := asUser(t, unprivileged)
 	if !here {
 		return
 	}
@@ -267,7 +267,7 @@ func TestRealBadSetting(t *testing.T) {
 // TestRealCancel cancels at each stage.
 func TestRealCancel(t *testing.T) {
 	t.Parallel()
-	folder, here := asUser(t, nobody)
+	folder, here := asUser(t, unprivileged)
 	if !here {
 		return
 	}
@@ -287,7 +287,7 @@ func cancelAt(t *testing.T, folder, stage string) {
 		options.RampUp = 0
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	reason := errors.New("somebody pressed a key")
+	reason := errors.New("a key was pressed")
 	options.Progress = func(_ int, rate string, _ time.Duration) {
 		if strings.HasPrefix(rate, stage) || stage == "measure" && strings.Contains(rate, "transactions/s") {
 			cancel(reason)
@@ -295,7 +295,7 @@ func cancelAt(t *testing.T, folder, stage string) {
 	}
 	began := time.Now()
 	_, err := Run(ctx, options, nil)
-	if !errors.Is(err, reason) || !strings.HasPrefix(err.Error(), "stopped: somebody pressed a key") {
+	if !errors.Is(err, reason) || !strings.HasPrefix(err.Error(), "stopped: a key was pressed") {
 		t.Errorf("%s: %v", stage, err)
 	}
 	t.Logf("cancelled at %s, over after %v", stage, time.Since(began).Round(time.Millisecond))

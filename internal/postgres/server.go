@@ -15,7 +15,7 @@ import (
 
 const (
 	startPatience = 5 * time.Minute
-	// cleanPatience is for the checkpoint at the end, abandonPatience for a server whose data nobody needs any more.
+	// cleanPatience is for the final checkpoint, abandonPatience for a server whose data is not needed any more.
 	cleanPatience   = 20 * time.Minute
 	abandonPatience = 8 * time.Second
 	forcePatience   = 8 * time.Second
@@ -76,7 +76,7 @@ func (s *session) startServer(ctx context.Context) error {
 	return nil
 }
 
-// ready waits until postmaster.pid says so, as pg_ctl does. Nothing can be watched: the server tells nobody.
+// ready polls postmaster.pid, as pg_ctl does. Nothing can be watched: the server sends no notification.
 func (s *server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("the server was not ready within %v", startPatience))
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// pipeBytes is the largest pipe that anybody may have. pgbench waits when one is full, so the larger the better.
+// pipeBytes is the largest pipe that unprivileged users may have. pgbench waits when one is full, so the larger the better.
 const pipeBytes = 1 << 20
 
 // transactions counts what pgbench logs of each transaction. The logs are FIFOs: they take no space, however long the run.

@@ -6,7 +6,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// diskColumns are what explains the numbers of a workload on a pool: where its data lies, and what the disks had to do for it.
+// diskColumns are the disk metrics that explain the metrics of a workload: data layout, and the work of the disks.
 var diskColumns = []struct{ title, metric string }{
 	{"Layout score", "layoutScorePartsPerMillion"},
 	{"Free space fragmented", "freeSpaceFragmentationPartsPerMillion"},
@@ -19,8 +19,8 @@ var diskColumns = []struct{ title, metric string }{
 	{"Mean write", "diskWriteRequestBytes"},
 }
 
-// disksSection has a row for each phase and variant of which the node told something, with medians over the runs. Layout score,
-// fragmentation and reads per read are three different things, and stand apart.
+// disksSection has a row for each phase and variant with disk metrics, with medians over the runs. Layout score, fragmentation and
+// reads per read are independent metrics.
 func disksSection(e results.Experiment) *section {
 	s := newSection("What the disks did", disksBytes)
 	var titles []string
@@ -43,7 +43,7 @@ func disksSection(e results.Experiment) *section {
 				continue
 			}
 			if s.text.Len() == 0 {
-				s.frame("As the node counted on the pool; medians. What is empty was not looked at, or is not told by this OpenZFS.\n\n| Phase | " +
+				s.frame("Counters of the pool on the node; medians. Empty cells: not measured, or not reported by this OpenZFS.\n\n| Phase | " +
 					"Variant | " +
 					strings.Join(titles, " | ") + " |\n|---|---|" + strings.Repeat("---|", len(titles)))
 			}

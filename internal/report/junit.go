@@ -57,8 +57,8 @@ type problem struct {
 
 func (c testCase) green() bool { return c.Failure == nil && c.Error == nil }
 
-// renderJUnit returns the XML and how many test cases did not fit. Good ones go first, so that a report never turns green
-// by being shortened.
+// renderJUnit returns the XML and the number of omitted test cases. Passed ones are omitted first, so that truncation never turns a
+// report green.
 func renderJUnit(e results.Experiment) (text []byte, dropped int) {
 	suite := newSuite(e)
 	for {
@@ -76,7 +76,7 @@ func renderJUnit(e results.Experiment) (text []byte, dropped int) {
 	}
 }
 
-// lastGreen is the test case to drop first: the last good one, or else the last.
+// lastGreen is the test case to omit first: the last passed one, or else the last.
 func lastGreen(cases []testCase) int {
 	for i, c := range slices.Backward(cases) {
 		if c.green() {
@@ -105,7 +105,7 @@ func newSuite(e results.Experiment) testSuite {
 	return suite
 }
 
-// encode counts at the end, when it is clear which test cases stay.
+// encode counts at the end, when the included test cases are known.
 func (s testSuite) encode(dropped int) []byte {
 	s.Tests = len(s.Cases)
 	for _, c := range s.Cases {
@@ -120,7 +120,7 @@ func (s testSuite) encode(dropped int) []byte {
 		s.Properties = append(slices.Clone(s.Properties), property{"omittedTestCases", strconv.Itoa(dropped)})
 	}
 	text, err := xml.MarshalIndent(testSuites{Suites: []testSuite{s}}, "", "  ")
-	if err != nil { // cannot happen: there are only strings and integers in it
+	if err != nil { // cannot happen: it contains only strings and integers
 		return []byte(xml.Header +
 			`<testsuites><testsuite name="report" tests="1" errors="1"><testcase name="report"><error/></testcase></testsuite></testsuites>`)
 	}
@@ -155,7 +155,7 @@ func cases(e results.Experiment) []testCase {
 		list = append(list, c)
 	}
 	list = append(list, runsCase(class, e))
-	// A verdict that is worse than everything above must not be lost: it may come from the experiment as a whole.
+	// A verdict that is worse than all gates must not be lost: it may come from the experiment as a whole.
 	allGreen := !slices.ContainsFunc(list, func(c testCase) bool { return !c.green() })
 	if len(e.Gates) == 0 || allGreen && e.Verdict != string(v1alpha1.VerdictPassed) {
 		message := e.Message
@@ -167,8 +167,8 @@ func cases(e results.Experiment) []testCase {
 	return list
 }
 
-// verdictCase makes everything but Passed red. Inconclusive is an error, not skipped: many CI systems show skipped as
-// green, and no data must never be green.
+// verdictCase makes everything but Passed red. Inconclusive is an error, not skipped: many CI systems show skipped as green, and
+// missing data must never be green.
 func verdictCase(class, name, verdict, reason, message string) testCase {
 	c := testCase{ClassName: class, Name: xmlText(name, maxNameBytes), Time: "0"}
 	p := &problem{Type: xmlText(verdict, maxNameBytes), Message: xmlText(message, maxJUnitText), Text: xmlText(reason, maxNameBytes)}
@@ -208,7 +208,7 @@ type slot struct {
 	repetition int32
 }
 
-// missingSlots says in words which repetitions have no valid run, of how many there should be.
+// missingSlots lists the repetitions without a valid run, up to a limit.
 func missingSlots(e results.Experiment) (missing []string, total int) {
 	last := map[slot]results.RunResult{}
 	valid := map[slot]bool{}
@@ -245,12 +245,12 @@ func slotWords(at slot, last map[slot]results.RunResult) string {
 	words := fmt.Sprintf("%s repetition %d", plain(at.variant, maxNameBytes), at.repetition)
 	run, known := last[at]
 	if !known {
-		return words + " was not made"
+		return words + " was not executed"
 	}
 	return words + " (" + plain(run.Reason+": "+run.Message, maxNameBytes) + ")"
 }
 
-// xmlText is text that XML can carry: one line, valid, without control characters.
+// xmlText is text that XML can represent: one line, valid, without control characters.
 func xmlText(text string, most int) string {
 	return strings.Map(func(r rune) rune {
 		if r == 0xFFFE || r == 0xFFFF {

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// How much of the Markdown each section may take; together with the head they stay below MaxMarkdownBytes.
+// The size limit of each section of the Markdown. Together with the head they stay below MaxMarkdownBytes.
 const (
 	gatesBytes       = 48 << 10
 	numbersBytes     = 48 << 10
@@ -24,7 +24,7 @@ const (
 	rawBytes         = 12 << 10
 )
 
-// renderMarkdown also returns in words what did not fit.
+// renderMarkdown also lists what did not fit.
 func renderMarkdown(e results.Experiment) (text string, omitted []string) {
 	sections := []*section{gatesSection(e), comparisonsSection(e), numbersSection(e), nodesSection(e), disksSection(e), invalidSection(e),
 		environmentSection(e), volumesSection(e), howSection(e), rawSection(e)}
@@ -39,7 +39,7 @@ func renderMarkdown(e results.Experiment) (text string, omitted []string) {
 	return out.String(), omitted
 }
 
-// head is the verdict with its sentence, and what a reader must know before believing the rest.
+// head is the verdict with its message, and warnings about the measurements.
 func head(e results.Experiment) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s/%s: %s\n\n**%s**", name(e.Benchmark.Namespace), name(e.Benchmark.Name), name(verdictWord(e)), name(verdictWord(e)))
@@ -92,7 +92,7 @@ func gatesSection(e results.Experiment) *section {
 	return s
 }
 
-// invalidSection lists the attempts whose numbers are not used, with the phases that spoiled them.
+// invalidSection lists the invalid attempts, with the phases that caused them.
 func invalidSection(e results.Experiment) *section {
 	s := newSection("What went wrong", invalidBytes)
 	for _, run := range e.Runs {
@@ -141,7 +141,7 @@ func environmentSection(e results.Experiment) *section {
 	return s
 }
 
-// volumesSection tells of the volumes of each variant what ZFS said of them, from its first valid run, or its first at all.
+// volumesSection lists the volumes of each variant as ZFS reported them, from its first valid run, or its first at all.
 func volumesSection(e results.Experiment) *section {
 	s := newSection("What was made", volumesBytes)
 	chosen := map[string]results.RunResult{}
@@ -192,7 +192,7 @@ func howSection(e results.Experiment) *section {
 	return s
 }
 
-// resetWords say how many of the runs went on with the pool of a run before; empty if each had its own.
+// resetWords says how many runs reused the pool of an earlier run. Empty if each had its own.
 func resetWords(e results.Experiment) string {
 	reset, kept := "", 0
 	for _, run := range e.Runs {
@@ -206,7 +206,7 @@ func resetWords(e results.Experiment) string {
 	if reset == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s: %d of %d runs went on with the pool of the run before, and do not count as independent", reset, kept, len(e.Runs))
+	return fmt.Sprintf("%s: %d of %d runs reused the pool of the previous run, and do not count as independent", reset, kept, len(e.Runs))
 }
 
 func moment(at *time.Time) string {

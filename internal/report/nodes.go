@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// nodesSection shows the nodes of groups beside each other, so that a slow one is seen, and which of them were late.
+// nodesSection compares the nodes of groups, to find slow and late ones.
 func nodesSection(e results.Experiment) *section {
 	s := newSection("Nodes", nodesBytes)
 	if len(e.Groups) == 0 {
@@ -56,7 +56,7 @@ func nodesOf(groups []results.GroupResult) []string {
 	return nodes
 }
 
-// runsOn are the valid runs on a node, each counting by itself.
+// runsOn are the valid runs on a node, counted individually.
 func runsOn(runs []results.RunResult, node string) []results.RunResult {
 	var those []results.RunResult
 	for _, run := range runs {
@@ -68,7 +68,7 @@ func runsOn(runs []results.RunResult, node string) []results.RunResult {
 	return those
 }
 
-// nodeCells are the medians of the nodes, and the slowest as a part of the fastest.
+// nodeCells are the medians of the nodes, and the ratio of the slowest to the fastest.
 func nodeCells(byNode map[string][]results.VariantResult, nodes []string, variant, phase, metric string) string {
 	var cells []string
 	var medians []int64
@@ -93,7 +93,7 @@ func nodeCells(byNode map[string][]results.VariantResult, nodes []string, varian
 	return strings.Join(append(cells, spread), " | ")
 }
 
-// stragglers lists the phases that nodes began or ended late.
+// stragglers lists the phases that nodes started or finished late.
 func (s *section) stragglers(groups []results.GroupResult) {
 	first := true
 	for _, group := range groups {
@@ -102,8 +102,8 @@ func (s *section) stragglers(groups []results.GroupResult) {
 				continue
 			}
 			if first {
-				s.frame("### Stragglers\n\nThese nodes were not in step with the others, so for a while fewer nodes were at work than asked " +
-					"for.\n\n| Group | Phase | What |\n|---|---|---|")
+				s.frame("### Stragglers\n\nThese nodes were not in step with the others, so for some time fewer nodes were active than " +
+					"requested.\n\n| Group | Phase | What |\n|---|---|---|")
 				first = false
 			}
 			s.row("| %s | %s | %s |", name(group.Name), name(phase.Name), cell(strings.Join(phase.Stragglers, "; ")))

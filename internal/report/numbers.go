@@ -6,8 +6,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// numbersSection has one table per phase: the primary metrics of every variant, the first variant being what others are
-// compared with.
+// numbersSection has one table per phase: the primary metrics of every variant, compared with the first variant.
 func numbersSection(e results.Experiment) *section {
 	s := newSection("Numbers", numbersBytes)
 	for _, phase := range phaseNames(e.Variants) {

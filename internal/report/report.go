@@ -1,4 +1,4 @@
-// Package report writes the results of an experiment for people (Markdown) and for CI systems (JUnit).
+// Package report renders the results of an experiment for people (Markdown) and for CI systems (JUnit).
 package report
 
 import (
@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	// MaxMarkdownBytes bounds Report.Markdown.
+	// MaxMarkdownBytes limits Report.Markdown.
 	MaxMarkdownBytes = 200 << 10
-	// MaxJUnitBytes bounds Report.JUnit.
+	// MaxJUnitBytes limits Report.JUnit.
 	MaxJUnitBytes = 200 << 10
 )
 
-// Report is an experiment as it is shown.
+// Report is a rendered experiment.
 type Report struct {
-	// Markdown is read by a person in a minute: the verdict first.
+	// Markdown is for people: the verdict comes first.
 	Markdown string
 	// JUnit is green only if everything is known to be good.
 	JUnit []byte
-	// Omitted says in words what did not fit.
+	// Omitted lists what did not fit.
 	Omitted []string
 }
 
-// Render writes both reports. The same experiment always gives the same bytes.
+// Render renders both reports. The same experiment always gives the same bytes.
 func Render(e results.Experiment) Report {
 	markdown, omitted := renderMarkdown(e)
 	junit, droppedCases := renderJUnit(e)

@@ -216,7 +216,7 @@ func FuzzRender(f *testing.F) {
 // TestResetIsSaid: runs that went on with the pool of another are no independent ones.
 func TestResetIsSaid(t *testing.T) {
 	runs := []results.RunResult{{Reset: "None"}, {Reset: "None", KeptFrom: "a"}, {Reset: "None", KeptFrom: "b"}}
-	if text := howSection(results.Experiment{Runs: runs}).String(); !strings.Contains(text, "None: 2 of 3 runs went on") {
+	if text := howSection(results.Experiment{Runs: runs}).String(); !strings.Contains(text, "None: 2 of 3 runs reused") {
 		t.Error(text)
 	}
 	if text := howSection(results.Experiment{Runs: []results.RunResult{{}}}).String(); strings.Contains(text, "Reset") {

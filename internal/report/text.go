@@ -12,13 +12,13 @@ const (
 	maxNameBytes = 300
 )
 
-// markdownEscapes keep messages from breaking tables and from becoming links, code or HTML. Underscores and dashes stay:
-// the text is also read as it is, in terminals.
+// markdownEscapes prevent messages from breaking tables and from becoming links, code or HTML. Underscores and dashes stay: the
+// text is also read unrendered, in terminals.
 var markdownEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "<", `\<`)
 
-// plain makes one line of valid, printable characters, of at most so many bytes.
+// plain converts text to one line of valid, printable characters, with a limit in bytes.
 func plain(text string, most int) string {
-	// No more work than can be seen: logs of pods end up in messages.
+	// Process no more than can be shown: messages can contain logs of pods.
 	text = text[:min(len(text), 8*most)]
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)
@@ -36,10 +36,10 @@ func plain(text string, most int) string {
 // cell escapes text for a table or a paragraph.
 func cell(text string) string { return markdownEscapes.Replace(plain(text, maxCellBytes)) }
 
-// name escapes the name of something, which is shorter than a message.
+// name escapes the name of an object, which is shorter than a message.
 func name(text string) string { return markdownEscapes.Replace(plain(text, maxNameBytes)) }
 
-// code shows text as code. Inside it nothing can be escaped but, in tables, the bar.
+// code formats text as code. Inside it only the bar, in tables, can be escaped.
 func code(text string) string {
 	text = plain(text, maxCellBytes)
 	if text == "" {
@@ -51,7 +51,7 @@ func code(text string) string {
 	return "`" + strings.ReplaceAll(text, "|", `\|`) + "`"
 }
 
-// section gathers lines up to a number of bytes and counts what did not fit.
+// section collects lines up to a number of bytes and counts the omitted ones.
 type section struct {
 	title   string
 	text    strings.Builder
@@ -61,11 +61,11 @@ type section struct {
 
 func newSection(title string, most int) *section { return &section{title: title, left: most} }
 
-// row adds a row of a table, or whatever else should be counted if it does not fit.
+// row adds a row of a table, or another line that is counted if it does not fit.
 func (s *section) row(format string, args ...any) {
 	line := fmt.Sprintf(format, args...) + "\n"
 	if s.dropped > 0 || len(line) > s.left {
-		// After the first missing row there are no more, so that what is there is whole up to one point.
+		// No rows after the first omitted one, so that the table is complete up to that point.
 		s.dropped++
 		return
 	}
@@ -73,7 +73,7 @@ func (s *section) row(format string, args ...any) {
 	s.left -= len(line)
 }
 
-// frame adds what is not worth counting: headings and the heads of tables.
+// frame adds lines that are not counted: headings and table headers.
 func (s *section) frame(line string) {
 	if s.dropped == 0 && len(line) < s.left {
 		s.text.WriteString(line + "\n")

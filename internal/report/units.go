@@ -7,7 +7,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// scale turns a number into one that people read: divided, with a suffix.
+// scale converts a number to a readable one: divided, with a suffix.
 type scale struct {
 	divisor float64
 	suffix  string
@@ -26,7 +26,7 @@ var (
 	countSteps = []step{{1e9, 1e9, " G"}, {1e6, 1e6, " M"}, {1e4, 1e3, " k"}, {0, 1, ""}}
 )
 
-// scaleFor chooses the scale for a metric by the size of one of its values.
+// scaleFor chooses the scale for a metric by one of its values.
 func scaleFor(metric results.MetricResult) scale {
 	value := float64(metric.Median)
 	switch metric.Unit {
@@ -71,7 +71,7 @@ func choose(steps []step, value float64, per string) scale {
 	return scale{last.divisor, last.suffix + per}
 }
 
-// format writes about three significant digits.
+// format formats about three significant digits.
 func (s scale) format(value int64) string {
 	number := float64(value) / s.divisor
 	if s.divisor == 1 {
@@ -98,7 +98,7 @@ func figures(metric results.MetricResult) string {
 		strconv.Itoa(int(metric.Runs)) + ")"
 }
 
-// ratio of a median to that of the first variant.
+// ratio of a median to the median of the first variant.
 func ratio(median, base int64) string {
 	if base <= 0 {
 		return "-"

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// acceptedKind is a document that somebody has accepted and committed.
+// acceptedKind is a kind of document that a user accepted and committed.
 type acceptedKind struct{ key, version, command string }
 
 // decodeAccepted reads a document strictly: people edit what is in Git, and a field with a typing error would be silently ignored.

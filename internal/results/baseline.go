@@ -30,7 +30,7 @@ type Baseline struct {
 	Omitted []string `json:"omitted,omitempty"`
 }
 
-// Accepted says which results somebody has accepted as a standard, and when.
+// Accepted describes the results that a user accepted as a standard.
 type Accepted struct {
 	// Benchmark that was measured.
 	Benchmark BenchmarkIdentity `json:"benchmark"`
@@ -44,7 +44,7 @@ type Accepted struct {
 	StorageClass string `json:"storageClass,omitempty"`
 	// FinishedAt is when the verdict was out.
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
-	// AcceptedAt is when somebody accepted the results.
+	// AcceptedAt is when the results were accepted.
 	AcceptedAt time.Time `json:"acceptedAt"`
 	// Note says who did, and why.
 	Note string `json:"note,omitempty"`
@@ -211,8 +211,7 @@ func mostValues(phase BaselinePhase) int {
 	return most
 }
 
-// fit leaves metrics out until the document has at most so many bytes: first those that nobody calls better or worse, then those
-// that are not primary.
+// fit omits metrics until the document fits: first those without a better direction, then those that are not primary.
 func (b *Baseline) fit(limitBytes int) (omitted []string, err error) {
 	steps := []struct {
 		words string

@@ -107,7 +107,7 @@ func TestCalibrationPoolsVariants(t *testing.T) {
 		!same.SameVariants {
 		t.Errorf("as the same: %+v", floor)
 	}
-	// Two runs of each of two variants, of which one is not valid: one pair and one run that has none.
+	// Two runs of each of two variants, one of them not valid: one pair and one run that has none.
 	few := complete(2)
 	few.Runs[3].Valid = false
 	if _, _, err := MakeCalibration(few, options); err == nil {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// maxLineBytes is the longest line that can be a part; longer ones are somebody else's and skipped.
+// maxLineBytes is the longest line that can be a part. Longer ones have another origin and are skipped.
 const maxLineBytes = 16 << 10
 
 // Collect finds the document that the receipt speaks of in a log, and returns it with its exact uncompressed bytes.

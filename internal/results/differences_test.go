@@ -113,7 +113,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestKeysAreDocumented: what is not compared is in the page on baselines, and each entry of it is a key that somebody writes.
+// TestKeysAreDocumented: what is not compared is in the page on baselines, and each entry of it is a key that is written.
 func TestKeysAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/tasks/baselines.md")
 	if err != nil {

@@ -184,7 +184,7 @@ func joinMetrics(phases []RunPhase) map[string]int64 {
 				values = append(values, value)
 			}
 		}
-		// Without a place in the vocabulary nobody knows whether to add it.
+		// A metric that is not in the vocabulary cannot be combined: it is unknown whether to add it.
 		if metric, known := LookupMetric(name); known && len(values) == len(phases) {
 			joined[name] = metric.Across().join(values)
 		}

@@ -39,7 +39,7 @@ func TestJoinTakesTheSumOrTheWorst(t *testing.T) {
 	}
 }
 
-// TestEveryMetricCanBeJoined: a new metric gets a place by its unit; what it is, is written here, so that somebody thinks of it.
+// TestEveryMetricCanBeJoined: a new metric gets a place by its unit; what it is, is written here, so that it is not forgotten.
 func TestEveryMetricCanBeJoined(t *testing.T) {
 	values := []int64{1, 4}
 	for _, metric := range Metrics() {
@@ -80,7 +80,7 @@ func TestGroupIsAsGoodAsItsWorstRun(t *testing.T) {
 	}
 }
 
-// TestGroupMeasuresTogether: the rates of two minutes of which only a part is the same do not add up.
+// TestGroupMeasuresTogether: the rates of two partly overlapping minutes do not add up.
 func TestGroupMeasuresTogether(t *testing.T) {
 	for _, test := range []struct {
 		name       string

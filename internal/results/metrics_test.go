@@ -19,7 +19,7 @@ func TestVocabulary(t *testing.T) {
 		case metric.Better != Higher && metric.Better != Lower && metric.Better != Neither:
 			t.Errorf("%s is better %q", metric.Name, metric.Better)
 		case metric.Primary && metric.Better == Neither:
-			t.Errorf("%s is primary, but nobody can gate on it without a direction", metric.Name)
+			t.Errorf("%s is primary, but gates cannot use it without a direction", metric.Name)
 		}
 		seen[metric.Name] = true
 		if metric.Primary {

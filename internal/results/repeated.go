@@ -10,7 +10,7 @@ import (
 
 // AcceptOptions say how results become a baseline or a calibration.
 type AcceptOptions struct {
-	// AcceptedAt is when somebody accepted them.
+	// AcceptedAt is when they were accepted.
 	AcceptedAt time.Time
 	// Note says who did and why; optional.
 	Note string

@@ -163,7 +163,7 @@ func LoadPhase(data map[string]string, binaryData map[string][]byte) (PhaseDocum
 	}
 	// A document that lost its raw output on the way in has another digest than the one that was received.
 	if got := Digest(document); got != data[KeyDigest] && !strings.HasPrefix(data[KeyOmitted], "raw output") {
-		return PhaseDocument{}, fmt.Errorf("%w: %s in the ConfigMap has digest %s, received was %.80q: somebody changed it",
+		return PhaseDocument{}, fmt.Errorf("%w: %s in the ConfigMap has digest %s, received was %.80q: it was changed",
 			ErrCorrupt, KeyDocument, got, data[KeyDigest])
 	}
 	return phase, nil

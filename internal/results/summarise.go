@@ -7,7 +7,7 @@ import (
 
 // Summarise takes the median, smallest and largest value of every metric over the valid phases of the valid runs.
 // Variants and phases come in the order in which runs first show them. A variant without any valid run is listed without
-// phases, so that nobody can take its absence for agreement. A group of runs counts as one.
+// phases, so that its absence cannot be mistaken for agreement. A group of runs counts as one.
 func Summarise(runs []RunResult) []VariantResult {
 	runs = Repetitions(runs)
 	slices.SortStableFunc(runs, func(a, b RunResult) int {

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// maxMessage and maxTermination are below what a document and a termination message may have.
+	// maxMessage and maxTermination are below the limits of a document and a termination message.
 	maxMessage     = 3000
 	maxTermination = 3000
 )
 
-// stopped is the document of a phase whose context has ended: never Valid, for nobody knows how much of the measurement the
-// end has touched. What the executor itself says of its end is kept.
+// stopped is the document of a phase whose context has ended: never Valid, because it is unknown how much of the measurement was
+// affected. The executor's own account of the end is kept.
 func stopped(ctx context.Context, document results.PhaseDocument, err error) results.PhaseDocument {
 	cause := context.Cause(ctx)
 	if err == nil && document.Outcome == results.OutcomeInvalid && document.Reason != "" {
@@ -29,7 +29,7 @@ func stopped(ctx context.Context, document results.PhaseDocument, err error) res
 		return document
 	}
 	document.Outcome, document.Reason = results.OutcomeInvalid, engine.ReasonInterrupted
-	document.Message = fmt.Sprintf("the phase was ended before it was over: %v", cause)
+	document.Message = fmt.Sprintf("the phase was stopped before its end: %v", cause)
 	if errors.Is(cause, errDeadline) {
 		document.Reason, document.Message = v1alpha1.ReasonPhaseDeadlineExceeded, cause.Error()
 	}
@@ -39,8 +39,8 @@ func stopped(ctx context.Context, document results.PhaseDocument, err error) res
 	return document
 }
 
-// addressed gives the document the identity of the request, and times if it has none. The monotonic clock makes the end, so
-// that a step of the clock cannot put it before the start.
+// addressed sets the identity of the request in the document, and times if it has none. The end uses the monotonic clock, so that a
+// clock step cannot put it before the start.
 func addressed(document results.PhaseDocument, request workload.Request, began time.Time) results.PhaseDocument {
 	document.Version = results.PhaseVersion
 	document.Run, document.Phase, document.Kind = request.Run, string(request.Phase.Name), kindOf(request.Phase)
@@ -50,8 +50,8 @@ func addressed(document results.PhaseDocument, request workload.Request, began t
 	return document
 }
 
-// emit writes the document and returns what it has written. A document that breaks the rules is replaced by one that says so:
-// hours of work must not end in silence.
+// emit writes the document and returns what it has written. An invalid document is replaced by one that reports that: hours of work
+// must not end silently.
 func emit(log *log, document results.PhaseDocument) (results.PhaseDocument, results.Receipt, error) {
 	problem := document.Validate()
 	if problem == nil {
@@ -69,13 +69,13 @@ func emit(log *log, document results.PhaseDocument) (results.PhaseDocument, resu
 		Version: document.Version, Run: document.Run, Phase: document.Phase, Kind: document.Kind,
 		StartedAt: document.StartedAt, FinishedAt: end,
 		Outcome: results.OutcomeInvalid, Reason: ReasonResultRefused,
-		Message: bounded(fmt.Sprintf("the result breaks the rules of its own format: %v", problem), maxMessage),
+		Message: bounded(fmt.Sprintf("the result violates its format: %v", problem), maxMessage),
 	}
 	receipt, err := log.result(instead)
 	return instead, receipt, err
 }
 
-// kindOf names the member of a phase that is set.
+// kindOf is the name of the member of a phase that is set.
 func kindOf(phase v1alpha1.Phase) string {
 	switch {
 	case phase.Fill != nil:

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// Lines of progress come at most once in shortestPause at first, and in a long phase once in longestPause. The log must
-	// stay far below the 10 MiB at which kubelet rotates it: a rotation may take a part of the result away.
-	shortestPause = 900 * time.Millisecond // whoever tells every second shall be heard
+	// Lines of progress are written at most once per shortestPause at first, and in a long phase once per longestPause. The log
+	// must stay far below the 10 MiB at which kubelet rotates it: a rotation may remove a part of the result.
+	shortestPause = 900 * time.Millisecond // progress every second must get through
 	longestPause  = 10 * time.Second
-	// pauseShare is which part of the time so far a pause takes.
+	// pauseShare is the pause as a part of the elapsed time.
 	pauseShare = 60
-	// maxNews is how often something new may shorten a pause.
+	// maxNews is how often a new activity may shorten a pause.
 	maxNews = 1000
 )
 
-// log writes whole lines, from several goroutines. After the result it is silent.
+// log writes whole lines, from several goroutines. It is silent after the result.
 type log struct {
 	out   io.Writer
 	began time.Time
@@ -37,14 +37,14 @@ type log struct {
 
 func newLog(out io.Writer) *log { return &log{out: out, began: time.Now()} }
 
-// say writes for a person. A log that cannot be written is not worth ending the phase for; the result tells.
+// say writes a line for people. A failing log is no reason to end the phase; the result will report it.
 func (l *log) say(format string, arguments ...any) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	_, _ = fmt.Fprintf(l.out, format+"\n", arguments...)
 }
 
-// progress writes a line if the last one is long enough ago, or something new is being done.
+// progress writes a line if the last one is old enough, or if the activity is new.
 func (l *log) progress(progress results.Progress) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -60,12 +60,12 @@ func (l *log) progress(progress results.Progress) {
 	_, _ = fmt.Fprintln(l.out, progress.Line())
 }
 
-// pause between two lines of progress, so long after the start.
+// pause between two lines of progress, depending on the time since the start.
 func pause(after time.Duration) time.Duration {
 	return min(max(after/pauseShare, shortestPause), longestPause)
 }
 
-// result writes the document. Nothing of a workload that could not be stopped comes after it.
+// result writes the document. Nothing of a workload that could not be stopped follows it.
 func (l *log) result(document results.PhaseDocument) (results.Receipt, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -73,7 +73,7 @@ func (l *log) result(document results.PhaseDocument) (results.Receipt, error) {
 	return results.Emit(l.out, document)
 }
 
-// writeTermination writes to the file that kubelet has put there, and makes none.
+// writeTermination writes to the file that kubelet has created, and creates none.
 func writeTermination(path, text string) error {
 	if path == "" {
 		return nil
@@ -92,7 +92,7 @@ func writeTermination(path, text string) error {
 	return nil
 }
 
-// bounded cuts a text to so many bytes, at the border of a character.
+// bounded truncates a text to a number of bytes, at a character boundary.
 func bounded(text string, limit int) string {
 	if len(text) <= limit {
 		return strings.ToValidUTF8(text, "?")

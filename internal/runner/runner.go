@@ -1,5 +1,5 @@
-// Package runner is what is around a phase in a workload pod: it turns the end of a phase, whatever that is, into a result
-// document in the log and a receipt in the termination message, as the manager expects them (docs/reference/runner.md).
+// Package runner wraps a phase in a workload pod: it turns any end of the phase into a result document in the log and a receipt in
+// the termination message, as the manager expects them (docs/reference/runner.md).
 package runner
 
 import (
@@ -14,50 +14,50 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// Exit codes. With ExitValid, ExitInvalid and ExitInterrupted there is a document; with the others there is none, and the
+// Exit codes. With ExitValid, ExitInvalid and ExitInterrupted there is a document. With the others there is none, and the
 // termination message is a sentence.
 const (
-	// ExitValid: the phase did what was asked.
+	// ExitValid: the phase did what was requested.
 	ExitValid = 0
 	// ExitFailed: the phase could not be executed, or its result could not be handed over.
 	ExitFailed = 1
 	// ExitUsage: the arguments or the request are wrong.
 	ExitUsage = 2
-	// ExitInvalid: the phase did not do what was asked, and the document says why.
+	// ExitInvalid: the phase did not do what was requested, and the document says why.
 	ExitInvalid = 3
 	// ExitInterrupted: a signal ended the phase, and the document says so.
 	ExitInterrupted = 143
 )
 
 const (
-	// ReasonResultRefused is the reason of a document that stands for one which breaks the rules.
+	// ReasonResultRefused is the reason of a document that replaces an invalid one.
 	ReasonResultRefused = "ResultRefused"
-	// DefaultGrace is how long a phase may take to stop, well inside the 30 seconds that Kubernetes gives to a pod.
+	// DefaultGrace is how long a phase may take to stop, well within the 30 seconds that Kubernetes gives a pod.
 	DefaultGrace = 20 * time.Second
 )
 
 // errDeadline is the cause of a context that ends at the phase's own deadline.
-var errDeadline = errors.New("the deadline of the phase is over")
+var errDeadline = errors.New("the deadline of the phase has passed")
 
-// Executor executes one phase; see workload.Executor. It returns a document for a phase that did not do what was asked too;
-// an error means that there is none.
+// Executor executes one phase; see workload.Executor. It also returns a document for a phase that did not do what was requested. An
+// error means that there is none.
 type Executor interface {
 	Execute(ctx context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error)
 }
 
-// Runner executes one phase and hands its result over.
+// Runner executes one phase and delivers its result.
 type Runner struct {
 	Executor Executor
-	// Log takes the progress and the result; the standard output in a pod.
+	// Log receives the progress and the result. In a pod it is the standard output.
 	Log io.Writer
-	// TerminationLog is the path of the termination message. Where there is no such file there is no kubelet, and nothing is
+	// TerminationLog is the path of the termination message. If the file does not exist there is no kubelet, and nothing is
 	// written.
 	TerminationLog string
 	// Grace is how long the executor may take to stop. Zero is DefaultGrace.
 	Grace time.Duration
 }
 
-// Run executes the phase and returns the exit code. The end of ctx is a signal to stop.
+// Run executes the phase and returns the exit code. The end of ctx requests a stop.
 func (r *Runner) Run(ctx context.Context, request workload.Request) int {
 	log := newLog(r.Log)
 	phase := request.Phase
@@ -82,7 +82,7 @@ func (r *Runner) Run(ctx context.Context, request workload.Request) int {
 		err = writeTermination(r.TerminationLog, text)
 	}
 	switch {
-	case err != nil: // without a receipt nobody will look for the document
+	case err != nil: // without a receipt the document will not be read
 		log.say("storagebench runner: %v", err)
 		return ExitFailed
 	case interrupted:
@@ -94,7 +94,7 @@ func (r *Runner) Run(ctx context.Context, request workload.Request) int {
 	return ExitValid
 }
 
-// Fail tells why there will be no document, in the log and in the termination message, and returns the code.
+// Fail reports why there will be no document, in the log and in the termination message, and returns the code.
 func (r *Runner) Fail(code int, reason error) int {
 	log := newLog(r.Log)
 	log.say("storagebench runner: %v", reason)
@@ -104,31 +104,31 @@ func (r *Runner) Fail(code int, reason error) int {
 	return code
 }
 
-// withDeadline ends the phase at its deadline even while the manager is away. Waiting for other nodes does not count.
+// withDeadline ends the phase at its deadline even without the manager. Waiting for other nodes does not count.
 func withDeadline(ctx context.Context, request workload.Request) (context.Context, context.CancelFunc) {
 	phase := request.Phase
 	if phase.Deadline == nil || phase.Deadline.Duration.Duration <= 0 {
 		return context.WithCancel(ctx)
 	}
 	limit := phase.Deadline.Duration.Duration
-	return context.WithTimeoutCause(ctx, limit+request.StartWait(time.Now()), fmt.Errorf("%w (%s): raise its deadline or ask for less",
+	return context.WithTimeoutCause(ctx, limit+request.StartWait(time.Now()), fmt.Errorf("%w (%s): increase its deadline or request less",
 		errDeadline, limit))
 }
 
-// execute waits for the executor, but after the end of the context only for so long: a document that says so is better than
+// execute waits for the executor, but only for a limited time after the end of the context: a document about that is better than
 // being killed without one.
 func (r *Runner) execute(ctx context.Context, request workload.Request, log *log) (results.PhaseDocument, error) {
 	type end struct {
 		document results.PhaseDocument
 		err      error
 	}
-	ended := make(chan end, 1) // buffered: nobody may be left to listen
+	ended := make(chan end, 1) // buffered: the receiver may be gone
 	go func() {
 		var e end
 		defer func() {
 			if crash := recover(); crash != nil {
 				log.say("%s", debug.Stack())
-				e.err = fmt.Errorf("the runner crashed, which is a defect of storagebench: %v: please report it with the log of the pod", crash)
+				e.err = fmt.Errorf("the runner crashed, which is a bug in storagebench: %v: please report it with the log of the pod", crash)
 			}
 			ended <- e
 		}()

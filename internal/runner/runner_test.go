@@ -125,7 +125,7 @@ func TestEveryEndGivesADocument(t *testing.T) {
 		}, signal: true, code: ExitInterrupted, outcome: results.OutcomeInvalid, reason: engine.ReasonInterrupted,
 			says: "did not stop within 50ms"},
 		{name: "the deadline", executor: untilStopped(good, nil), deadline: time.Millisecond,
-			code: ExitInvalid, outcome: results.OutcomeInvalid, reason: v1alpha1.ReasonPhaseDeadlineExceeded, says: "raise its deadline"},
+			code: ExitInvalid, outcome: results.OutcomeInvalid, reason: v1alpha1.ReasonPhaseDeadlineExceeded, says: "increase its deadline"},
 		{name: "the deadline, and the executor says that it was interrupted", executor: untilStopped(results.PhaseDocument{
 			Outcome: results.OutcomeInvalid, Reason: engine.ReasonInterrupted, Message: "in the third round"}, nil), deadline: time.Millisecond,
 			code: ExitInvalid, outcome: results.OutcomeInvalid, reason: v1alpha1.ReasonPhaseDeadlineExceeded, says: "third round"},
@@ -170,7 +170,7 @@ func TestNoDocument(t *testing.T) {
 		}, "there is no fio"},
 		{"a crash", func(context.Context, workload.Request, func(results.Progress)) (results.PhaseDocument, error) {
 			panic("index out of range")
-		}, "a defect of storagebench: index out of range"},
+		}, "a bug in storagebench: index out of range"},
 		{"a very long error", func(context.Context, workload.Request, func(results.Progress)) (results.PhaseDocument, error) {
 			return results.PhaseDocument{}, errors.New(strings.Repeat("ü", 9000))
 		}, "üüü..."},
@@ -188,7 +188,7 @@ func TestNoDocument(t *testing.T) {
 	}
 }
 
-// TestIncompleteRequest: without a run there is nobody whom a document could belong to.
+// TestIncompleteRequest: without a run, a document would belong to none.
 func TestIncompleteRequest(t *testing.T) {
 	one := request(0)
 	one.Run = results.RunIdentity{}
@@ -212,7 +212,7 @@ func TestWithoutKubelet(t *testing.T) {
 	}
 }
 
-// broken is a log that nobody reads any more.
+// broken is a log that is not read any more.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

@@ -12,14 +12,14 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// StartAllowance is the time that pods get to start and to check their volumes, from the moment when the last run of a group is ready for
-// a phase to the one at which the workloads begin.
+// StartAllowance is the time that pods get to start and to check their volumes: from when the last run of a group is ready for a
+// phase to when the workloads start.
 const StartAllowance = 30 * time.Second
 
-// PeerState is what is known of another run of the group.
+// PeerState is the observed state of another run of the group.
 type PeerState struct {
 	Name, Node string
-	// Exists says that it is there and is not going.
+	// Exists says that the run exists and is not being deleted.
 	Exists bool
 	// Ending is its outcome, once recorded.
 	Ending *Ending
@@ -28,7 +28,7 @@ type PeerState struct {
 	Phases   []v1alpha1.RunPhaseStatus
 }
 
-// Peer reads what a run needs to know of another one of its group; nil if that is not there.
+// Peer reads what a run needs to know of another run of its group. Nil if that does not exist.
 func Peer(name, node string, run *v1alpha1.BenchmarkRun) PeerState {
 	peer := PeerState{Name: name, Node: node}
 	if run == nil || !run.DeletionTimestamp.IsZero() {
@@ -50,8 +50,8 @@ func (p PeerState) finished(phases int) bool {
 	return p.Exists && stored == phases
 }
 
-// PeersDecide says that something follows from the peers: an Invalid one, or that all are where this run is. That is confirmed by the
-// API server, for a namesake of an earlier life may still be in the caches.
+// PeersDecide says that the peers determine the next step: one is Invalid, or all are where this run is. The API server confirms
+// that, because the caches may still hold an earlier object of the same name.
 func PeersDecide(state State) bool {
 	own := state.Run.Status.ReadyFor
 	waits := own != nil && !slices.ContainsFunc(state.Run.Status.Phases, func(phase v1alpha1.RunPhaseStatus) bool {
@@ -68,8 +68,8 @@ func PeersDecide(state State) bool {
 	return len(state.Peers) > 0 && (waits || finished || disagreement(state) != nil)
 }
 
-// groupEnding ends a run of a group because of what happened to the others, or to its node: numbers of fewer nodes than asked for
-// answer another question.
+// groupEnding ends a run of a group because of what happened to the others, or to its node. Measurements on fewer nodes than
+// requested answer another question.
 func groupEnding(state State) *Ending {
 	if state.Run.Spec.Group == nil {
 		return nil
@@ -95,15 +95,15 @@ func groupEnding(state State) *Ending {
 	return disagreement(state)
 }
 
-// disagreement finds a phase for which two runs of a group have another moment of beginning. They agree on it before they begin, so
-// one of them is not what the other has agreed with.
+// disagreement finds a phase for which two runs of a group have different start times. They agree on it before they start, so one
+// of them was recreated.
 func disagreement(state State) *Ending {
 	for _, own := range state.Run.Status.Phases {
 		for _, peer := range state.Peers {
 			for _, other := range peer.Phases {
 				if own.Name == other.Name && !own.StartAt.Equal(other.StartAt) {
 					return invalid(v1alpha1.ReasonOutOfStep, true,
-						"phase %s was to begin at %s here and at %s on node %s: one of the runs was recreated meanwhile",
+						"phase %s was to start at %s here and at %s on node %s: one of the runs was recreated meanwhile",
 						own.Name, startWords(own.StartAt), startWords(other.StartAt), peer.Node)
 				}
 			}
@@ -119,8 +119,8 @@ func startWords(at *metav1.MicroTime) string {
 	return at.UTC().Format(time.RFC3339Nano)
 }
 
-// barrier lets a run of a group start a phase only when all the others are ready for it too. The moment to begin is computed from what
-// the statuses say alone, so that all come to the same.
+// barrier lets a run of a group start a phase only when all others are ready for it. The start time is computed only from the
+// statuses, so that all runs compute the same.
 func barrier(state State, i int, decision Decision) Decision {
 	at := slices.IndexFunc(decision.Actions, func(action Action) bool { return action.Kind == StartPhase })
 	if state.Run.Spec.Group == nil || at < 0 {
@@ -131,7 +131,7 @@ func barrier(state State, i int, decision Decision) Decision {
 	switch {
 	case !state.Volume.Exists:
 		decision.Actions, decision.Reason = []Action{{Kind: CreateVolume}}, v1alpha1.ReasonPreparingVolume
-		decision.Message = "making the volume of the run"
+		decision.Message = "creating the volume of the run"
 		return decision
 	case !ReadyFor(state.Run.Status.ReadyFor, spec.Name):
 		decision.ReadyFor = string(spec.Name)
@@ -165,12 +165,12 @@ func notReady(state State, phase v1alpha1.PhaseName) []string {
 	return nodes
 }
 
-// leftBehind ends a run whose peers have gone on without it: that phase cannot be executed at the same time any more.
+// leftBehind ends a run whose peers have continued without it: the phase can no longer execute at the same time.
 func leftBehind(state State, i int) *Ending {
 	name := state.Run.Spec.Phases[i].Name
 	for _, peer := range state.Peers {
 		if slices.ContainsFunc(peer.Phases, func(phase v1alpha1.RunPhaseStatus) bool { return phase.Name == name && phase.Result != "" }) {
-			return invalid(v1alpha1.ReasonOutOfStep, true, "phase %s is over on node %s and has not begun here", name, peer.Node)
+			return invalid(v1alpha1.ReasonOutOfStep, true, "phase %s has finished on node %s and has not started here", name, peer.Node)
 		}
 	}
 	return nil
@@ -187,7 +187,7 @@ func lastReady(state State) time.Time {
 	return last
 }
 
-// StartAllowanceOf is StartAllowance, and what the phase asks for before it measures. An operation needs no pod.
+// StartAllowanceOf is StartAllowance plus what the phase needs before it measures. An operation needs no pod.
 func StartAllowanceOf(phase v1alpha1.Phase) time.Duration {
 	if phase.Operate != nil {
 		return 0
@@ -196,11 +196,11 @@ func StartAllowanceOf(phase v1alpha1.Phase) time.Duration {
 	return StartAllowance + traits.RampUp
 }
 
-// latenessFactor turns what a pod was late by into what the next one gets more.
+// latenessFactor scales the lag of a pod to the extra time for the next one.
 const latenessFactor = 3
 
-// lateness is what pods get more after one of them was late in an earlier phase. The lags are in the statuses before a run says that it is
-// ready for the next phase, so that all come to the same.
+// lateness is the extra time for pods after one of them was late in an earlier phase. The lags are in the statuses before a run
+// reports that it is ready for the next phase, so that all runs compute the same.
 func lateness(state State) time.Duration {
 	worst := int64(0)
 	look := func(phases []v1alpha1.RunPhaseStatus) {
@@ -217,7 +217,7 @@ func lateness(state State) time.Duration {
 	return latenessFactor * time.Duration(worst) * time.Millisecond
 }
 
-// awaitEnd keeps a run of a group from its end until all of them have come to it: until then one may still spoil them all.
+// awaitEnd delays the end of a run of a group until all runs have reached it: until then one may still invalidate the group.
 func awaitEnd(state State) *Decision {
 	var late []string
 	for _, peer := range state.Peers {
@@ -229,10 +229,10 @@ func awaitEnd(state State) *Decision {
 		return nil
 	}
 	return &Decision{Reason: v1alpha1.ReasonWaitingForPeers,
-		Message: fmt.Sprintf("all %d phases are over here, waiting for node %s", len(state.Phases), strings.Join(late, ", "))}
+		Message: fmt.Sprintf("all %d phases have finished here, waiting for node %s", len(state.Phases), strings.Join(late, ", "))}
 }
 
-// phaseDue is when a phase that has started must be over. Waiting for the agreed moment does not count.
+// phaseDue is when a started phase must end. Waiting for the agreed start time does not count.
 func phaseDue(phase PhaseState, spec v1alpha1.Phase) time.Time {
 	began := *phase.Pod.Started
 	if at := phase.Job.StartAt; at != nil && at.After(began) {

@@ -70,12 +70,12 @@ func TestBarrier(t *testing.T) {
 		{name: "the other is gone", change: func(s *runs.State) { s.Peers[0] = runs.Peer("b", "n2", nil) }, says: "waiting for node n2"},
 		{name: "the other has gone on", change: func(s *runs.State) {
 			s.Peers[0].Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "j", Result: "r"}}
-		}, ending: v1alpha1.ReasonOutOfStep, says: "is over on node n2"},
+		}, ending: v1alpha1.ReasonOutOfStep, says: "has finished on node n2"},
 		{name: "the other has gone on, and our pool is out of order", change: func(s *runs.State) {
 			s.Pools = volume.Pools{Needed: true, Exist: true, Some: true, Broken: true}
 			s.Peers[0].Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "j", Result: "r"}}
 			s.Peers[0].ReadyFor.Phase = "scan"
-		}, ending: v1alpha1.ReasonOutOfStep, says: "is over on node n2"},
+		}, ending: v1alpha1.ReasonOutOfStep, says: "has finished on node n2"},
 		{name: "the other is Invalid", change: func(s *runs.State) { s.Peers[0].Ending = failed("PodLost") }, ending: v1alpha1.ReasonPeerInvalid,
 			says: "run b of the group, on node n2, is Invalid: PodLost: it failed"},
 		{name: "the other is Invalid while we work", change: func(s *runs.State) {
@@ -94,7 +94,7 @@ func TestBarrier(t *testing.T) {
 		}, ending: v1alpha1.ReasonOutOfStep, says: "one of the runs was recreated"},
 		{name: "the end together", change: done, ending: v1alpha1.ReasonMeasured},
 		{name: "the end not before the other's", change: func(s *runs.State) { done(s); s.Peers[0].Phases[1].Result = "" },
-			says: "all 2 phases are over here, waiting for node n2"},
+			says: "all 2 phases have finished here, waiting for node n2"},
 	} {
 		decision := runs.Plan(memberState(test.change))
 		reason := ""

@@ -23,8 +23,8 @@ func ChangedFile(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseD
 			first[*file] = text
 		}
 		if text != first[*file] {
-			return fmt.Sprintf("phase %s executed another text of key %s of ConfigMap %s than the runs before: "+
-				"to measure the new text, make a ConfigMap with another name and write that into the spec", phase.Name, file.Key, file.Name)
+			return fmt.Sprintf("phase %s used another text of key %s of ConfigMap %s than earlier runs: "+
+				"to measure the new text, create a ConfigMap with another name and use that in the spec", phase.Name, file.Key, file.Name)
 		}
 	}
 	return ""

@@ -12,18 +12,18 @@ import (
 	"github.com/storagebench/storagebench/internal/operate"
 )
 
-// Companion is a PoolOperation beside a phase: the observation of its pool, or what a measure phase operates meanwhile.
+// Companion is a PoolOperation during a phase: the observation of its pool, or measure.operate.
 type Companion string
 
 // The companions of a phase.
 const (
-	// Observation is the window in which the agent counts what the disks of the phase's pool do.
+	// Observation is the window in which the agent records the disk counters of the phase's pool.
 	Observation Companion = "observe"
 	// Beside is measure.operate.
 	Beside Companion = "operate"
 )
 
-// Companions of a phase, in the order in which they begin.
+// Companions of a phase, in the order in which they start.
 func Companions(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) []Companion {
 	if run.Spec.Target.ZFS == nil || phase.Operate != nil {
 		return nil
@@ -39,32 +39,32 @@ func CompanionName(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, companion C
 	return naming.RunOperationName(run, phase) + "." + string(companion)
 }
 
-// Lasts says whether an action goes on for a while: a workload is measured beside it only as long as it does.
+// Lasts says whether an action is continuous: a workload is measured with it only while it runs.
 func Lasts(action v1alpha1.PoolAction) bool {
 	return action.Scrub != nil || action.Trim != nil || action.Replicate != nil || action.Copy != nil || action.RemoveVdev != nil ||
 		action.ReplaceDevice != nil || action.ModuleParameter != nil || action.DestroyDataset != nil || action.LayoutScore != nil ||
 		action.MetaslabMap != nil
 }
 
-// minBesidePercent is how much of the measured time a lasting operation must have been at work: it begins with the pod, which takes
-// a moment to begin its measurement.
+// minBesidePercent is the part of the measured time in which a continuous operation must be running. It starts with the pod, whose
+// measurement starts a little later.
 const minBesidePercent = 90
 
-// BesideShare is the part of the measured time in which an operation was at work, in parts per million, and why that is not what was
-// asked for; empty if it is. An operation that does not last has no part.
+// BesideShare is the part of the measured time in which an operation was running, in parts per million, and the reason if that is
+// not enough. Operations that are not continuous have no share.
 func BesideShare(operation *v1alpha1.PoolOperation, from, to time.Time) (partsPerMillion int64, problem string) {
 	name := operate.Name(operation.Spec.Action)
 	if operation.Status.Outcome == v1alpha1.OutcomeFailed {
-		return 0, fmt.Sprintf("the %s beside the workload failed: %s", name, operationWords(operation))
+		return 0, fmt.Sprintf("the %s during the workload failed: %s", name, operationWords(operation))
 	}
 	if !Lasts(operation.Spec.Action) {
 		if operation.Status.Outcome != v1alpha1.OutcomeSucceeded {
-			return 0, fmt.Sprintf("the %s beside the workload was not over when the workload was: %s", name, operationWords(operation))
+			return 0, fmt.Sprintf("the %s during the workload had not finished when the workload had: %s", name, operationWords(operation))
 		}
 		return 0, ""
 	}
 	if operation.Status.StartedAt == nil {
-		return 0, fmt.Sprintf("the %s beside the workload never began: %s", name, operationWords(operation))
+		return 0, fmt.Sprintf("the %s during the workload never started: %s", name, operationWords(operation))
 	}
 	began, ended := operation.Status.StartedAt.Time, to
 	if operation.Status.FinishedAt != nil {
@@ -80,14 +80,14 @@ func BesideShare(operation *v1alpha1.PoolOperation, from, to time.Time) (partsPe
 		partsPerMillion = int64(float64(ended.Sub(began)) / float64(whole) * 1e6)
 	}
 	if partsPerMillion < minBesidePercent*10_000 {
-		problem = fmt.Sprintf("the %s was at work for %d%% of the measured time: measure for a shorter time, or give it more to do", name,
+		problem = fmt.Sprintf("the %s was running for %d%% of the measured time: shorten the measurement, or give it more to do", name,
 			partsPerMillion/10_000)
 	}
 	return partsPerMillion, problem
 }
 
-// endOf is when an operation has ended. Its agent notices that up to ten seconds late; how long it took it may know better, in whole
-// seconds.
+// endOf is when an operation ended. Its agent notices the end up to ten seconds late. The reported duration may be more precise; it
+// is in whole seconds.
 func endOf(operation *v1alpha1.PoolOperation) time.Time {
 	noticed := operation.Status.FinishedAt.Time
 	if took, known := operate.Duration(operation); known {
@@ -98,24 +98,23 @@ func endOf(operation *v1alpha1.PoolOperation) time.Time {
 	return noticed
 }
 
-// HasBegun says that a lasting operation is at work, or has come to its end without: what it does from its start to its end shows
-// progress once it does it.
+// HasBegun says that a continuous operation is running, or ended without starting: a running one reports progress.
 func HasBegun(operation *v1alpha1.PoolOperation) bool {
 	return operation.Status.Progress != nil || HasEnded(operation)
 }
 
-// HasEnded says whether an operation beside a phase has ended.
+// HasEnded says whether a companion of a phase has ended.
 func HasEnded(operation *v1alpha1.PoolOperation) bool { return operation.Status.Outcome != "" }
 
 func operationWords(operation *v1alpha1.PoolOperation) string {
 	ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {
-		return "its agent has not looked at it: is there one on node " + operation.Spec.NodeName + "?"
+		return "its agent has not reconciled it: is an agent running on node " + operation.Spec.NodeName + "?"
 	}
 	return ready.Reason + ": " + ready.Message
 }
 
-// observeFirst has a phase that is about to start wait until the observation of its pool counts.
+// observeFirst delays the start of a phase until the observation of its pool is recording.
 func observeFirst(state State, i int, decision Decision) Decision {
 	spec := state.Run.Spec.Phases[i]
 	observation := state.Phases[i].Companions[Observation]
@@ -129,7 +128,7 @@ func observeFirst(state State, i int, decision Decision) Decision {
 	case observation == nil:
 		decision.Actions = append(decision.Actions, Action{Kind: StartCompanion, Phase: i, Companion: Observation})
 	case !state.Now.Before(overdue):
-		ending := invalid(v1alpha1.ReasonPodNotStarted, false, "the observation of the pool for phase %s did not begin within %s: %s",
+		ending := invalid(v1alpha1.ReasonPodNotStarted, false, "the observation of the pool for phase %s did not start within %s: %s",
 			spec.Name, spec.StartDeadline.Duration.Duration, operationWords(observation))
 		return Decision{Phase: decision.Phase, Ending: ending, Reason: ending.Reason, Message: ending.Message}
 	}
@@ -137,7 +136,7 @@ func observeFirst(state State, i int, decision Decision) Decision {
 	return decision
 }
 
-// operateBeside begins measure.operate once the pod of the phase is at work.
+// operateBeside starts measure.operate once the pod of the phase is running.
 func operateBeside(state State, i int) []Action {
 	spec, phase := state.Run.Spec.Phases[i], state.Phases[i]
 	if spec.Measure == nil || spec.Measure.Operate == nil || phase.Pod.Started == nil || phase.Pod.Ended != nil ||
@@ -147,16 +146,16 @@ func operateBeside(state State, i int) []Action {
 	return []Action{{Kind: StartCompanion, Phase: i, Companion: Beside}}
 }
 
-// brokenBeside ends a run at once if what it measures under has failed.
+// brokenBeside ends a run at once if measure.operate has failed.
 func brokenBeside(state State, i int) *Ending {
 	if operation := state.Phases[i].Companions[Beside]; operation != nil && operation.Status.Outcome == v1alpha1.OutcomeFailed {
-		return invalid(v1alpha1.ReasonPhaseInvalid, true, "phase %s: the %s beside the workload failed: %s", state.Run.Spec.Phases[i].Name,
+		return invalid(v1alpha1.ReasonPhaseInvalid, true, "phase %s: the %s during the workload failed: %s", state.Run.Spec.Phases[i].Name,
 			operate.Name(operation.Spec.Action), operationWords(operation))
 	}
 	return nil
 }
 
-// endCompanions ends the companions of a phase whose result was received, and waits for theirs; nil once they have ended.
+// endCompanions ends the companions of a phase whose result was received, and waits for their results. Nil once they have ended.
 func endCompanions(state State, i int, decision Decision) *Decision {
 	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
 	if phase.Pod.Ended == nil {
@@ -174,9 +173,9 @@ func endCompanions(state State, i int, decision Decision) *Decision {
 		due := phase.Pod.Ended.Add(patience)
 		switch {
 		case !state.Now.Before(due) && companion == Observation:
-			continue // its numbers are left out, and the result says so
+			continue // its metrics are omitted, and the result says so
 		case !state.Now.Before(due):
-			ending := invalid(v1alpha1.ReasonPhaseDeadlineExceeded, true, "the %s beside phase %s was still at work %s after it: %s",
+			ending := invalid(v1alpha1.ReasonPhaseDeadlineExceeded, true, "the %s during phase %s was still running %s after it: %s",
 				operate.Name(operation.Spec.Action), spec.Name, patience, operationWords(operation))
 			return &Decision{Phase: decision.Phase, Ending: ending, Reason: ending.Reason, Message: ending.Message}
 		case !operation.Spec.Cancel:
@@ -193,7 +192,7 @@ func endCompanions(state State, i int, decision Decision) *Decision {
 	return &decision
 }
 
-// restOperations ends what is at work for a run that is kept for a look.
+// restOperations ends running operations of a run that is retained.
 func restOperations(state State) (actions []Action, atRest bool) {
 	atRest = true
 	for i, phase := range state.Phases {

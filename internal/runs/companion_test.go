@@ -47,7 +47,7 @@ func TestCompanions(t *testing.T) {
 		{"which has to count", []runChange{jobless(false)}, runstest.Operation(observe, "", 0, 0), nil, nil, "PhaseRunning", "", "",
 			10 * time.Minute},
 		{"and never does", []runChange{jobless(false), longAgo}, runstest.Operation(observe, "", 0, 0), nil, nil, "PodNotStarted", "final",
-			"is there one on node n1?", 0},
+			"is an agent running on node n1?", 0},
 		{"it counts: the pod", []runChange{jobless(false)}, counting, nil, []string{"StartPhase 0"}, "PhaseRunning", "", "", 0},
 		{"it failed: the pod all the same", []runChange{jobless(false)}, runstest.Operation(observe, v1alpha1.OutcomeFailed, 0, 0), nil,
 			[]string{"StartPhase 0"}, "PhaseRunning", "", "", 0},
@@ -56,7 +56,7 @@ func TestCompanions(t *testing.T) {
 		{"the pod is at work: the scrub", nil, counting, nil, []string{"StartCompanion 0 operate"}, "PhaseRunning", "", "", 50 * time.Minute},
 		{"once", nil, counting, scrubbing, nil, "PhaseRunning", "", "", 50 * time.Minute},
 		{"the scrub fails", nil, counting, runstest.Operation(scrub, v1alpha1.OutcomeFailed, -time.Minute, -time.Second), nil, "PhaseInvalid",
-			"retry", "the scrub beside the workload failed", 0},
+			"retry", "the scrub during the workload failed", 0},
 		{"a received result ends both", []runChange{received}, counting, scrubbing, []string{"EndCompanion 0 observe", "EndCompanion 0 operate"},
 			"PhaseRunning", "", "", 2*time.Minute - time.Second},
 		{"only what is at work", []runChange{received}, counting, scrubbed, []string{"EndCompanion 0 observe"}, "PhaseRunning", "", "",
@@ -68,7 +68,7 @@ func TestCompanions(t *testing.T) {
 		{"a scrub that does not end is waited for longer", []runChange{endedAgo(3 * time.Minute)}, cancelled(counting), cancelled(scrubbing), nil,
 			"PhaseRunning", "", "", 57 * time.Minute},
 		{"but not for ever", []runChange{endedAgo(time.Hour)}, counted, cancelled(scrubbing), nil, "PhaseDeadlineExceeded", "retry",
-			"still at work 1h0m0s after it", 0},
+			"still running 1h0m0s after it", 0},
 		{"without any the result says so", []runChange{received}, nil, nil, []string{"StoreResult 0"}, "PhaseRunning", "", "", 0},
 	} {
 		measuring := func(s *runs.State) {
@@ -139,9 +139,9 @@ func TestBesideShare(t *testing.T) {
 		"the whole time":       {runstest.Operation(scrub, v1alpha1.OutcomeCancelled, -time.Second, 110*time.Second), 1_000_000, ""},
 		"began a little later": {runstest.Operation(scrub, v1alpha1.OutcomeCancelled, 5*time.Second, 110*time.Second), 950_000, ""},
 		"ended too early": {runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, -time.Second, 50*time.Second), 500_000,
-			"at work for 50% of the measured time"},
+			"running for 50% of the measured time"},
 		"ended before":  {runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, -20*time.Second, -10*time.Second), 0, "for 0%"},
-		"never began":   {runstest.Operation(scrub, v1alpha1.OutcomeCancelled, 0, 0), 0, "never began"},
+		"never began":   {runstest.Operation(scrub, v1alpha1.OutcomeCancelled, 0, 0), 0, "never started"},
 		"failed":        {runstest.Operation(scrub, v1alpha1.OutcomeFailed, -time.Second, 110*time.Second), 0, "failed"},
 		"still at work": {runstest.Operation(scrub, "", -time.Second, 0), 1_000_000, ""},
 		"its end is noticed late": {took(80, runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, 5*time.Second, 95*time.Second)), 810_000,
@@ -152,7 +152,7 @@ func TestBesideShare(t *testing.T) {
 		"a short score":          {runstest.Operation(score, v1alpha1.OutcomeSucceeded, -time.Second, 10*time.Second), 100_000, "for 10%"},
 		"a short map":            {runstest.Operation(metaslabs, v1alpha1.OutcomeSucceeded, -time.Second, 10*time.Second), 100_000, "for 10%"},
 		"a snapshot":             {runstest.Operation(snapshot, v1alpha1.OutcomeSucceeded, 5*time.Second, 6*time.Second), 0, ""},
-		"a snapshot not in time": {runstest.Operation(snapshot, v1alpha1.OutcomeCancelled, 0, 0), 0, "was not over"},
+		"a snapshot not in time": {runstest.Operation(snapshot, v1alpha1.OutcomeCancelled, 0, 0), 0, "had not finished"},
 	} {
 		share, problem := runs.BesideShare(test.operation, from, to)
 		if share != test.share || (problem == "") != (test.problem == "") || !strings.Contains(problem, test.problem) {

@@ -9,12 +9,12 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// UnwatchedRecheck is how often it is looked whether a driver has destroyed a volume. Nothing that is watched tells of it: the
-// manager does not watch kinds that a cluster may not have.
+// UnwatchedRecheck is how often the manager checks whether a driver has destroyed a volume. There is no watch: a cluster may not
+// have the driver's kinds.
 const UnwatchedRecheck = 2 * time.Second
 
-// prepareDriven makes volumes of a driver and waits until they are bound and found to be as asked; nil once they are. That comes before
-// the first pod, so that nothing is written to a volume that is another than was asked for.
+// prepareDriven creates the volumes of a driver and waits until they are bound and as requested. Nil once they are. It runs before
+// the first pod, so that nothing is written to a wrong volume.
 func prepareDriven(state State, i int, decision Decision) *Decision {
 	volumes, pools, spec := state.Volume, state.Pools, state.Run.Spec.Phases[i]
 	if !volumes.Driven || volumes.Foreign || volumes.Exists && volumes.Deleting {
@@ -28,15 +28,15 @@ func prepareDriven(state State, i int, decision Decision) *Decision {
 	switch {
 	case !volumes.Exists:
 		decision.Actions = []Action{{Kind: CreateVolume}}
-		decision.Message = "making the volumes of the run"
+		decision.Message = "creating the volumes of the run"
 	case !volumes.Bound:
 		if volumes.Problem != "" {
 			decision.Reason, what = v1alpha1.ReasonVolumeNotBound, volumes.Problem
 		}
-		decision.Message = fmt.Sprintf("phase %s (%d of %d) waits for the driver to make its volume: %s", spec.Name, i+1, len(state.Phases), what)
+		decision.Message = fmt.Sprintf("phase %s (%d of %d): the driver has not created its volume: %s", spec.Name, i+1, len(state.Phases), what)
 	case len(pools.Differing) > 0:
-		// Another attempt would get the same.
-		return end(invalid(v1alpha1.ReasonPropertiesDiffer, false, "nothing was written: the volume is not as asked: %s",
+		// Another attempt would have the same result.
+		return end(invalid(v1alpha1.ReasonPropertiesDiffer, false, "nothing was written: the volume is not as requested: %s",
 			strings.Join(pools.Differing, "; ")))
 	case len(pools.Unread) > 0:
 		reason, what = v1alpha1.ReasonPoolNotReady, "the agent on node "+state.Run.Spec.NodeName+" has not read the properties of "+
@@ -50,7 +50,7 @@ func prepareDriven(state State, i int, decision Decision) *Decision {
 	}
 	overdue := state.startOverdue(i)
 	if !state.Now.Before(overdue) {
-		return end(invalid(reason, false, "the volumes for phase %s were not there within %s: %s", spec.Name,
+		return end(invalid(reason, false, "the volumes for phase %s did not exist within %s: %s", spec.Name,
 			spec.StartDeadline.Duration.Duration, what))
 	}
 	decision.WakeAt = overdue

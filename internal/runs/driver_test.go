@@ -33,7 +33,7 @@ func TestRunOnDriven(t *testing.T) {
 	differing := func(p *volume.Pools) { p.Differing = []string{"sync of sb-1-data/parent/pvc-1 is standard"} }
 	for _, test := range []runCase{
 		{"claims come before the Job", []runChange{made(nil), jobless(false), claims(volume.VolumeState{})}, []string{"CreateVolume"},
-			"PreparingVolume", "", "making", 10 * time.Minute},
+			"PreparingVolume", "", "creating", 10 * time.Minute},
 		{"one of two is there", []runChange{made(nil), jobless(false), claims(volume.VolumeState{Some: true})}, []string{"CreateVolume"},
 			"PreparingVolume", "", "", 10 * time.Minute},
 		{"they are waited for", []runChange{made(nil), jobless(false), claims(volume.VolumeState{Exists: true})}, nil, "PreparingVolume", "",
@@ -52,7 +52,7 @@ func TestRunOnDriven(t *testing.T) {
 		{"not for ever either", []runChange{made(unread(true)), jobless(false), claims(bound), late}, nil, "PoolNotReady", "final",
 			"has not read", 0},
 		{"it is not as asked", []runChange{made(differing), jobless(false), claims(bound)}, nil, "PropertiesDiffer", "final",
-			"nothing was written: the volume is not as asked: sync", 0},
+			"nothing was written: the volume is not as requested: sync", 0},
 		{"it is as asked", []runChange{made(nil), jobless(false), claims(bound)}, []string{"StartPhase 0"}, "PhaseRunning", "", "", 0},
 		{"the name is taken", []runChange{made(nil), jobless(false), claims(volume.VolumeState{Foreign: true})}, nil, "NameTaken", "", "",
 			runs.ForeignRecheck},

@@ -6,8 +6,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// RecordedEnding is the outcome that an earlier reconcile has written down. Its evidence (a pod, a log) may be gone by
-// now, hence the record is the truth.
+// RecordedEnding is the outcome that an earlier turn has recorded. Its evidence (a pod, a log) may be gone by now, so the record is
+// authoritative.
 func RecordedEnding(run *v1alpha1.BenchmarkRun) *Ending {
 	if !meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionComplete) {
 		return nil
@@ -19,7 +19,7 @@ func RecordedEnding(run *v1alpha1.BenchmarkRun) *Ending {
 	return &Ending{Valid: valid.Status == "True", Reason: valid.Reason, Message: valid.Message, Retryable: run.Status.Retryable}
 }
 
-// Settled says that a run has ended and nothing is left to do for it.
+// Settled says that a run has ended and needs no further cleanup.
 func Settled(run *v1alpha1.BenchmarkRun) bool {
 	return RecordedEnding(run) != nil && meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionReady)
 }

@@ -39,10 +39,10 @@ func TestRunOnKeptPools(t *testing.T) {
 		says    string
 		wake    time.Duration
 	}{
-		{"it is taken over", earlier(true), bare, []string{"TakePools"}, "PreparingVolume", "", "going on with BenchmarkPool sb-1-data of run r1",
+		{"it is taken over", earlier(true), bare, []string{"TakePools"}, "PreparingVolume", "", "reusing BenchmarkPool sb-1-data of run r1",
 			10 * time.Minute},
-		{"it is not handed on", earlier(false), bare, nil, "PreparingVolume", "", "does not hand it on", runs.ForeignRecheck},
-		{"it is going", going, bare, nil, "PreparingVolume", "", "to be gone", runs.ForeignRecheck},
+		{"it is not handed on", earlier(false), bare, nil, "PreparingVolume", "", "does not pass it on", runs.ForeignRecheck},
+		{"it is going", going, bare, nil, "PreparingVolume", "", "waiting for the deletion", runs.ForeignRecheck},
 		{"it is not reset yet", unready, bare, nil, "PreparingVolume", "", "not reset yet", 10 * time.Minute},
 		{"it never is: another attempt gets a new one", unready, append(bare, longAgo), nil, "PoolNotReady", "retry", "not reset yet", 0},
 		{"it differs", differs, bare, []string{"DeletePools"}, "PreparingVolume", "", "recreated: Drifted: atime", runs.ForeignRecheck},

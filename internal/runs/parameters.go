@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// RunParameters are the names of the module parameters that a run sets for as long as it lasts.
+// RunParameters are the names of the module parameters that a run sets.
 func RunParameters(run *v1alpha1.BenchmarkRun) []string {
 	if run.Spec.Target.ZFS == nil {
 		return nil
@@ -22,7 +22,7 @@ func ParameterOperationName(run *v1alpha1.BenchmarkRun, parameter string) string
 	return naming.OwnName(run, naming.VolumeData) + ".set." + strings.ReplaceAll(parameter, "_", "-")
 }
 
-// setParameters sets the module parameters of the target and waits until they are; nil once they are, or if there are none.
+// setParameters sets the module parameters of the target and waits for them. Nil once they are set, or if there are none.
 func setParameters(state State, i int, decision Decision) *Decision {
 	spec := state.Run.Spec.Phases[i]
 	overdue := state.startOverdue(i)
@@ -36,7 +36,7 @@ func setParameters(state State, i int, decision Decision) *Decision {
 			decision.Actions = []Action{{Kind: SetParameters}}
 			decision.Message = "setting the module parameters of the target"
 		case HasEnded(operation):
-			// Asking again would bring the same answer, unless it had been set before.
+			// Asking again would have the same result, unless it had been set before.
 			return end(invalid(v1alpha1.ReasonParameterNotSet, operation.Status.StartedAt != nil, "module parameter %s is not set: %s", name,
 				operationWords(operation)))
 		case !HasBegun(operation) && !state.Now.Before(overdue):
@@ -53,7 +53,7 @@ func setParameters(state State, i int, decision Decision) *Decision {
 	return nil
 }
 
-// parametersEnding ends a run whose module parameters do not hold any more.
+// parametersEnding ends a run whose module parameters are no longer in effect.
 func parametersEnding(state State) *Ending {
 	for _, name := range RunParameters(state.Run) {
 		operation := state.Parameters[name]

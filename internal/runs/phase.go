@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// runPhase looks at one phase; over says that its result is stored and usable.
+// runPhase handles one phase. over says that its result is stored and usable.
 func runPhase(state State, i int) (decision Decision, over bool) {
 	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
 	decision = Decision{Phase: string(spec.Name)}
@@ -54,8 +54,8 @@ func runPhase(state State, i int) (decision Decision, over bool) {
 	return waitForPhase(state, i, decision), false
 }
 
-// unsoundEnding ends a run whose pools or parameters are out of order when the result of a phase arrives: nobody knows how long they
-// have been. The claim is not asked for: it cannot go while the pod is at work.
+// unsoundEnding ends a run whose pools or parameters are wrong when the result of a phase arrives: it is unknown since when they
+// are. The claim is not checked: it cannot be deleted while the pod is running.
 func unsoundEnding(state State, i int) *Ending {
 	own := state.Pools.Broken && state.Pools.Reason == v1alpha1.ReasonPoolDrifted && changesDisks(&state.Run.Spec.Phases[i])
 	if ending := poolsEnding(state); ending != nil && (!own || ending.Reason != v1alpha1.ReasonPoolNotReady) {
@@ -64,7 +64,7 @@ func unsoundEnding(state State, i int) *Ending {
 	return parametersEnding(state)
 }
 
-// changesDisks says whether a phase itself gives its pool other disks than the spec names.
+// changesDisks says whether a phase itself gives its pool other disks than in the spec.
 func changesDisks(phase *v1alpha1.Phase) bool {
 	for _, action := range operate.Of(phase) {
 		if action.AddVdev != nil || action.RemoveVdev != nil || action.ReplaceDevice != nil {
@@ -74,13 +74,13 @@ func changesDisks(phase *v1alpha1.Phase) bool {
 	return false
 }
 
-// startPhase makes the volume and then the Job, if nothing forbids it.
+// startPhase creates the volume and then the Job, if nothing prevents it.
 func startPhase(state State, i int, decision Decision) Decision {
 	spec := state.Run.Spec.Phases[i]
 	for _, recorded := range state.Run.Status.Phases {
 		if recorded.Name == spec.Name && recorded.JobUID != "" {
 			ending := invalid(v1alpha1.ReasonJobLost, true,
-				"%s was deleted before its result was read; executing phase %s a second time would measure something else",
+				"%s was deleted before its result was read; executing phase %s again would measure something else",
 				executor(state.Run, spec), spec.Name)
 			decision.Ending, decision.Reason, decision.Message = ending, ending.Reason, ending.Message
 			return decision
@@ -92,11 +92,11 @@ func startPhase(state State, i int, decision Decision) Decision {
 			state.Run.Spec.NodeName)
 		return decision
 	case state.LeaseHolder != state.Owner:
-		decision.Reason, decision.Message = v1alpha1.ReasonQueued, fmt.Sprintf("node %s is taken by %s", state.Run.Spec.NodeName,
+		decision.Reason, decision.Message = v1alpha1.ReasonQueued, fmt.Sprintf("node %s is held by %s", state.Run.Spec.NodeName,
 			state.LeaseHolderName)
 		return decision
 	}
-	// What has gone on without this run does not come back, whatever it still waits for.
+	// A group that continued without this run does not come back, whatever else this run waits for.
 	if ending := leftBehind(state, i); ending != nil {
 		decision.Ending, decision.Reason, decision.Message = ending, ending.Reason, ending.Message
 		return decision
@@ -116,7 +116,7 @@ func startPhase(state State, i int, decision Decision) Decision {
 		return taken(state, i, decision)
 	case state.Volume.Exists && state.Volume.Deleting:
 		return until(state, decision, state.startOverdue(i), v1alpha1.ReasonPreparingVolume,
-			"waiting for an earlier volume of the same name to be gone")
+			"waiting for the deletion of an earlier volume of the same name")
 	case !state.Volume.Exists:
 		decision.Actions = []Action{{Kind: CreateVolume}}
 	}
@@ -125,26 +125,26 @@ func startPhase(state State, i int, decision Decision) Decision {
 	return observeFirst(state, i, barrier(state, i, decision))
 }
 
-// taken waits until somebody else's object does not have a name any more that the run needs, as long as the phase may take to start, or
-// its result to be read: whoever makes such an object must not hold the node with it. No watch tells of its end.
+// taken waits until a name that the run needs is free again, at most as long as the phase may take to start, or its result to be
+// read: an object of another owner must not hold the node. No watch reports its deletion.
 func taken(state State, i int, decision Decision) Decision {
 	due := state.startOverdue(i)
 	if phase := state.Phases[i]; phase.Received != nil && phase.Pod.Ended != nil {
 		due = phase.Pod.Ended.Add(state.Timings.UnreadableGrace)
 	}
-	decision = until(state, decision, due, v1alpha1.ReasonNameTaken, state.Taken+" exists and is not this run's: waiting for it to be gone")
+	decision = until(state, decision, due, v1alpha1.ReasonNameTaken, state.Taken+" belongs to another owner: waiting for its deletion")
 	if decision.Ending == nil {
 		decision.WakeAt = earlier(due, state.Now.Add(ForeignRecheck))
 	}
 	return decision
 }
 
-// startOverdue is when what a phase needs in order to start must be there.
+// startOverdue is when everything that a phase needs to start must be ready.
 func (s State) startOverdue(i int) time.Time {
 	return s.waitingSince(i).Add(s.Run.Spec.Phases[i].StartDeadline.Duration.Duration)
 }
 
-// until waits for something, and gives the run up when it is not there in time. The next attempt needs other names.
+// until waits for something, and gives the run up at the deadline. The next attempt needs other names.
 func until(state State, decision Decision, due time.Time, reason, words string) Decision {
 	decision.Reason, decision.Message, decision.WakeAt = reason, words, due
 	if !state.Now.Before(due) {
@@ -169,17 +169,17 @@ func executor(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) string {
 	return "Job " + naming.PhaseObjectName(run.Name, phase.Name)
 }
 
-// underWay is said of a phase from its start to the storing of its result, so that a phase without trouble costs one
-// write of the status.
+// underWay is the message of a phase from its start to the storing of its result, so that a phase without trouble needs one write
+// of the status.
 func underWay(state State, i int) (reason, message string) {
 	return v1alpha1.ReasonPhaseRunning, fmt.Sprintf("phase %s (%d of %d) is under way", state.Run.Spec.Phases[i].Name, i+1, len(state.Phases))
 }
 
-// brokenPhase finds the reason why a started phase will not bring a usable result.
+// brokenPhase finds the reason why a started phase will not have a usable result.
 func brokenPhase(state State, i int) *Ending {
 	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
 	if state.LeaseHolder != "" && state.LeaseHolder != state.Owner {
-		return invalid(v1alpha1.ReasonLeaseLost, true, "node %s was taken by %s during phase %s: foreign load makes the numbers worthless",
+		return invalid(v1alpha1.ReasonLeaseLost, true, "node %s was taken by %s during phase %s: other load invalidates the measurements",
 			state.Run.Spec.NodeName, state.LeaseHolderName, spec.Name)
 	}
 	if ending := disrupted(phase, spec.Name); ending != nil {
@@ -202,7 +202,7 @@ func brokenPhase(state State, i int) *Ending {
 	return overduePhase(state, i)
 }
 
-// disrupted judges a pod that the cluster took away, by its own account, before there was a result.
+// disrupted evaluates a pod that the cluster removed before there was a result.
 func disrupted(phase PhaseState, name v1alpha1.PhaseName) *Ending {
 	switch phase.Pod.Problem {
 	case v1alpha1.ReasonPodEvicted:
@@ -213,7 +213,7 @@ func disrupted(phase PhaseState, name v1alpha1.PhaseName) *Ending {
 	return nil
 }
 
-// failedPod judges a pod that has ended without a verified document.
+// failedPod evaluates a pod that ended without a verified document.
 func failedPod(state State, i int) *Ending {
 	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
 	since := state.Now.Sub(*phase.Pod.Ended)
@@ -241,7 +241,7 @@ func failedPod(state State, i int) *Ending {
 	return nil
 }
 
-// killed says whether an exit code is that of a container that the kubelet stopped, by SIGTERM or at last by SIGKILL.
+// killed says whether an exit code is that of a container that the kubelet stopped, by SIGTERM or SIGKILL.
 func killed(exitCode int32) bool { return exitCode == 128+15 || exitCode == 128+9 }
 
 // ErrForeign marks a document that belongs to another run or phase.
@@ -264,7 +264,7 @@ func overduePhase(state State, i int) *Ending {
 			return nil
 		}
 		reason, why := notStarted(state, phase)
-		// What keeps one pod from starting keeps the next from it too: no second attempt.
+		// What prevents one pod from starting also prevents the next: no second attempt.
 		what := "pod"
 		if phase.Operation {
 			what = "operation"
@@ -275,11 +275,11 @@ func overduePhase(state State, i int) *Ending {
 	if state.Now.Before(phaseDue(phase, spec)) {
 		return nil
 	}
-	return invalid(v1alpha1.ReasonPhaseDeadlineExceeded, true, "phase %s was not over after %s: raise its deadline or ask for less", spec.Name,
+	return invalid(v1alpha1.ReasonPhaseDeadlineExceeded, true, "phase %s did not finish within %s: increase its deadline", spec.Name,
 		spec.Deadline.Duration.Duration)
 }
 
-// notStarted finds the most telling reason why a pod does not start.
+// notStarted finds the most specific reason why a pod does not start.
 func notStarted(state State, phase PhaseState) (reason, message string) {
 	switch {
 	case phase.Operation:
@@ -295,14 +295,14 @@ func notStarted(state State, phase PhaseState) (reason, message string) {
 	case phase.FileProblem != "":
 		return v1alpha1.ReasonPodRejected, phase.FileProblem
 	case !phase.Pod.Exists:
-		return v1alpha1.ReasonPodNotStarted, "no pod has been made for its Job yet"
+		return v1alpha1.ReasonPodNotStarted, "no pod has been created for its Job yet"
 	case !state.Volume.Bound:
 		return v1alpha1.ReasonPodNotStarted, fmt.Sprintf("PersistentVolumeClaim %s is not bound yet", naming.VolumeName(state.Run.Name))
 	}
-	return v1alpha1.ReasonPodNotStarted, "the pod is being started"
+	return v1alpha1.ReasonPodNotStarted, "the pod is starting"
 }
 
-// waitForPhase says what a phase is waiting for and when to look again.
+// waitForPhase says what a phase waits for and when to check again.
 func waitForPhase(state State, i int, decision Decision) Decision {
 	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
 	switch {
@@ -329,7 +329,7 @@ func waitForPhase(state State, i int, decision Decision) Decision {
 
 func orNone(message string) string {
 	if message == "" {
-		return "no message was left"
+		return "there is no message"
 	}
 	return message
 }

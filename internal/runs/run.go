@@ -1,5 +1,5 @@
-// Package runs plans a BenchmarkRun: its volumes, its phases and what accompanies them, and its teardown. Its functions are pure, as those
-// of experiment are.
+// Package runs plans a BenchmarkRun: its volumes, its phases and their companions, and its teardown. Like those of package
+// experiment, its functions are pure.
 package runs
 
 import (
@@ -12,20 +12,20 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// Timings are the patience of the operator where the spec does not say.
+// Timings are the time limits that the spec does not set.
 type Timings struct {
 	// CollectGrace is how long a result that does not verify is read again: a log may lag behind the end of its pod.
 	CollectGrace time.Duration
-	// UnreadableGrace is how long a log that cannot be read at all is tried.
+	// UnreadableGrace is how long reading a log is retried.
 	UnreadableGrace time.Duration
 	// CompanionGrace is how long the observation of a phase may take to end after the phase.
 	CompanionGrace time.Duration
-	// TeardownGrace is how long a teardown that makes no progress holds the node; zero is for ever.
+	// TeardownGrace is how long a teardown without progress holds the node. Zero is forever.
 	TeardownGrace time.Duration
 }
 
-// ForeignRecheck is how often a name that somebody else's object has is tried again. No watch tells of its end: the caches
-// hold only what carries our labels.
+// ForeignRecheck is how often a name that another owner's object uses is retried. No watch reports its deletion: the caches hold
+// only objects with the operator's labels.
 const ForeignRecheck = 10 * time.Second
 
 // DefaultTimings suit a real cluster.
@@ -34,69 +34,69 @@ func DefaultTimings() Timings {
 		TeardownGrace: 5 * time.Minute}
 }
 
-// State is all that is known of a run.
+// State is the observed state of a run.
 type State struct {
 	Now     time.Time
 	Timings Timings
 	Run     *v1alpha1.BenchmarkRun
-	// LeaseHolder is the UID of the benchmark that has the node, empty if nobody has; LeaseHolderName is for people.
+	// LeaseHolder is the UID of the benchmark that holds the node. Empty if there is none. LeaseHolderName is its readable form.
 	LeaseHolder     string
 	LeaseHolderName string
 	// Owner is the UID of the run's benchmark.
 	Owner string
-	// BootID tells this boot of the node from others; empty if the node does not say.
+	// BootID identifies the current boot of the node. Empty if the node does not report it.
 	BootID string
 	// Pools below the volumes, and the claims of the volumes, taken together.
 	Pools  volume.Pools
 	Volume volume.VolumeState
-	// Parameters are the operations that exist of those that keep the module parameters, by the parameter's name.
+	// Parameters are the existing operations that keep module parameters, by parameter name.
 	Parameters map[string]*v1alpha1.PoolOperation
 	// Phases in the order of the spec.
 	Phases []PhaseState
-	// Peers are the other runs of the group; none for a run alone.
+	// Peers are the other runs of the group. Empty for a single run.
 	Peers []PeerState
 	// Pods of this run that still exist, whatever their phase. PodsAtWork are those whose containers may run.
 	Pods, PodsAtWork int
-	// Taken names an object that this turn was to make, and whose name somebody else's object has.
+	// Taken names an object that this turn tried to create, but whose name an object of another owner uses.
 	Taken string
 }
 
-// PhaseState is what is known of one phase.
+// PhaseState is the observed state of one phase.
 type PhaseState struct {
-	// Operation says that a PoolOperation stands for the Job and the pod.
+	// Operation says that a PoolOperation takes the place of the Job and the pod.
 	Operation bool
 	Job       JobState
 	Pod       PodState
 	Stored    *StoredResult
 	// Companions that exist.
 	Companions map[Companion]*v1alpha1.PoolOperation
-	// FileProblem says why the file of a ConfigMap that the phase names is not there.
+	// FileProblem says why the ConfigMap key that the phase uses cannot be read.
 	FileProblem string
 	// Received is a document that was read from the pod's log and verified, but is not stored yet.
 	Received       *results.PhaseDocument
 	ReceivedBytes  []byte
 	ReceivedDigest string
-	// ReceiveError says why there is none although the pod has ended.
+	// ReceiveError says why there is no document although the pod has ended.
 	ReceiveError error
 }
 
-// JobState is what is known of a phase's Job.
+// JobState is the observed state of a phase's Job.
 type JobState struct {
 	Exists   bool
 	Deleting bool
 	UID      string
 	Created  time.Time
-	// StartAt is the moment that a group has agreed on for the workload to begin.
+	// StartAt is the time at which a group agreed to start the workload.
 	StartAt *time.Time
-	// BootID of the node when the Job was made.
+	// BootID of the node when the Job was created.
 	BootID string
-	// Failed and Succeeded as the Job's own conditions have it.
+	// Failed and Succeeded are the Job's own conditions.
 	Failed    bool
 	Succeeded bool
 	Message   string
 }
 
-// PodState is what is known of a phase's pod.
+// PodState is the observed state of a phase's pod.
 type PodState struct {
 	Exists   bool
 	Name     string
@@ -107,12 +107,12 @@ type PodState struct {
 	ExitCode int32
 	// HasReceipt says that the container left a receipt for its result.
 	HasReceipt bool
-	// Problem is a reason of the API's vocabulary for not starting or for having failed, Message the cluster's words.
+	// Problem is an API reason for not starting or for a failure. Message is the cluster's explanation.
 	Problem string
 	Message string
 }
 
-// StoredResult is a phase's result as kept in its ConfigMap.
+// StoredResult is a phase's result in its ConfigMap.
 type StoredResult struct {
 	ConfigMap string
 	Digest    string
@@ -120,20 +120,20 @@ type StoredResult struct {
 	Reason    string
 	Message   string
 	StoredAt  time.Time
-	// StartLagMilliseconds is how much later than agreed the workload of a group's run began.
+	// StartLagMilliseconds is how late the workload of a group's run started.
 	StartLagMilliseconds *int64
 }
 
 // Action is something to do for a run.
 type Action struct {
 	Kind ActionKind
-	// Phase is the index of the phase for those that are about one.
+	// Phase is the index of the phase, for actions on a phase.
 	Phase int
 	// Companion that is to start or to end.
 	Companion Companion
 	// Parameter that is to be restored.
 	Parameter string
-	// StartAt is when the workload of StartPhase is to begin, at the same moment as on other nodes; zero for a run alone.
+	// StartAt is when the workload of StartPhase is to start, the same time on all nodes. Zero for a single run.
 	StartAt time.Time
 }
 
@@ -166,21 +166,21 @@ type Ending struct {
 	Retryable bool
 }
 
-// Decision is what follows from a RunState.
+// Decision is the plan for a State.
 type Decision struct {
 	Actions []Action
-	// Ending is set when the run has come to its end, now or earlier.
+	// Ending is set when the run has ended, now or earlier.
 	Ending *Ending
-	// Settled says that an ended run has also been cleaned up.
+	// Settled says that a finished run has been torn down.
 	Settled bool
-	// Reason and Message say what is going on or waited for.
+	// Reason and Message describe the current work or wait.
 	Reason  string
 	Message string
-	// Phase that is current.
+	// Phase is the current phase.
 	Phase string
 	// ReadyFor is the phase that a run of a group has just become ready for.
 	ReadyFor string
-	// WakeAt is when a deadline is due; zero if only a watch can change anything.
+	// WakeAt is when a deadline is due. Zero if only a watch can change anything.
 	WakeAt time.Time
 }
 
@@ -217,7 +217,7 @@ func deletedRun(state State) Decision {
 	return decision
 }
 
-// endedRun cleans up after a run whose outcome is recorded, unless it is to be kept for a look.
+// endedRun tears down a run whose outcome is recorded, unless it is retained.
 func endedRun(state State, ending Ending) Decision {
 	retain := state.Run.Spec.Retain
 	if (retain == v1alpha1.RetainAlways || (retain == v1alpha1.RetainOnFailure && !ending.Valid)) && !Restless(state) {
@@ -233,13 +233,13 @@ func endedRun(state State, ending Ending) Decision {
 	return decision
 }
 
-// Restless says that a pod of the run may still be at work. Such a pod is not kept: it would load the node while others
+// Restless says that a pod of the run may still be running. Such a pod is not retained: it would load the node while others
 // measure.
 func Restless(state State) bool {
 	resting := 0
 	for _, phase := range state.Phases {
 		if phase.Pod.Ended != nil {
-			if !phase.Operation { // which has no pod
+			if !phase.Operation { // it has no pod
 				resting++
 			}
 		} else if phase.Job.Exists && !phase.Job.Failed && !phase.Job.Succeeded {
@@ -260,11 +260,11 @@ func teardown(state State) Decision {
 	case state.Volume.Left() && !state.Volume.Deleting:
 		decision.Actions = []Action{{Kind: DeleteVolume}}
 	case state.Volume.Unwatched != "":
-		// A pool that goes first would leave the driver with a volume that it can never let go.
-		decision.Message = fmt.Sprintf("waiting for the driver to destroy %s: is its agent on node %s at work?", state.Volume.Unwatched,
+		// If the pool were deleted first, the driver could never release its volume.
+		decision.Message = fmt.Sprintf("waiting for the driver to destroy %s: is its agent on node %s running?", state.Volume.Unwatched,
 			state.Run.Spec.NodeName)
 		if state.Volume.Foreign {
-			decision.Message += " If it is that of a PersistentVolumeClaim that has taken the name of the run's, delete that claim"
+			decision.Message += " If it belongs to another PersistentVolumeClaim with the name of the run's claim, delete that claim"
 		}
 		decision.WakeAt = state.Now.Add(UnwatchedRecheck)
 	case state.Volume.Left():
@@ -281,7 +281,7 @@ func teardown(state State) Decision {
 	return decision
 }
 
-// jobs counts what may be at work for a run, and how much of it is to be deleted yet.
+// jobs counts what may be running for a run, and how much of it is still to be deleted.
 func (s State) jobs() (all, deletable int) {
 	count := func(deleting bool) {
 		all++
@@ -303,8 +303,8 @@ func (s State) jobs() (all, deletable int) {
 	return all, deletable
 }
 
-// volumeEnding ends a run whose volume vanished after its first phase had begun. It must not be made again: the new
-// one would be empty, and the numbers would speak of something else.
+// volumeEnding ends a run whose volume vanished after its first phase had started. It must not be recreated: the new volume would
+// be empty, and the run would measure something else.
 func volumeEnding(state State) *Ending {
 	if len(state.Run.Status.Phases) == 0 {
 		return nil

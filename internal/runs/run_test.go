@@ -128,24 +128,24 @@ func TestRun(t *testing.T) {
 			reason: "PreparingVolume", ending: "retry", says: "earlier volume"},
 		{name: "the claim's name is taken", changes: []runChange{jobless(false), func(s *runs.State) {
 			s.Volume = volume.VolumeState{Foreign: true}
-		}, startedAgo(time.Minute)}, reason: "NameTaken", says: "is not this run's", wake: 10 * time.Second},
+		}, startedAgo(time.Minute)}, reason: "NameTaken", says: "belongs to another owner", wake: 10 * time.Second},
 		{name: "and stays taken", changes: []runChange{jobless(false), func(s *runs.State) { s.Volume = volume.VolumeState{Foreign: true} },
-			startedAgo(10 * time.Minute)}, reason: "NameTaken", ending: "retry", says: "is not this run's"},
+			startedAgo(10 * time.Minute)}, reason: "NameTaken", ending: "retry", says: "belongs to another owner"},
 		{name: "the Job's name is taken", changes: []runChange{jobless(false), nameTaken("Job x"), startedAgo(time.Minute)}, reason: "NameTaken",
-			says: "Job x exists", wake: 10 * time.Second},
+			says: "Job x belongs to another owner", wake: 10 * time.Second},
 		{name: "the name of a result is taken", changes: []runChange{received, nameTaken("ConfigMap x"), startedAgo(5 * time.Hour)},
-			reason: "NameTaken", says: "ConfigMap x exists", wake: 10 * time.Second},
+			reason: "NameTaken", says: "ConfigMap x belongs to another owner", wake: 10 * time.Second},
 		{name: "and is not given back", changes: []runChange{received, podEnded(10*time.Minute, true, nil), nameTaken("ConfigMap x")},
-			reason: "NameTaken", ending: "retry", says: "ConfigMap x exists"},
+			reason: "NameTaken", ending: "retry", says: "ConfigMap x belongs to another owner"},
 		{name: "the name of the volume is taken", changes: []runChange{jobless(false), func(s *runs.State) {
 			s.Volume = volume.VolumeState{Foreign: true}
-		}}, reason: "NameTaken", says: "not this run's", wake: runs.ForeignRecheck},
-		{name: "nobody has the node", changes: []runChange{jobless(false), func(s *runs.State) { s.LeaseHolder = "" }}, reason: "Queued",
+		}}, reason: "NameTaken", says: "belongs to another owner", wake: runs.ForeignRecheck},
+		{name: "the node has no holder", changes: []runChange{jobless(false), func(s *runs.State) { s.LeaseHolder = "" }}, reason: "Queued",
 			says: "to take node n1"},
 		{name: "another has the node", changes: []runChange{jobless(false), leaseStolen}, reason: "Queued", says: "lab/thief"},
 		{name: "a Job that was never recorded is made again", changes: []runChange{jobless(false)}, actions: []string{"StartPhase 0"},
 			reason: "PhaseRunning"},
-		{name: "a recorded Job is gone", changes: []runChange{jobless(true)}, reason: "JobLost", ending: "retry", says: "a second time"},
+		{name: "a recorded Job is gone", changes: []runChange{jobless(true)}, reason: "JobLost", ending: "retry", says: "again would measure"},
 		{name: "a recorded Job and its volume are gone", changes: []runChange{jobless(true), volumeGone}, reason: "VolumeLost", ending: "retry",
 			says: "was deleted"},
 
@@ -182,10 +182,10 @@ func TestRun(t *testing.T) {
 
 		{name: "the node is stolen", changes: []runChange{leaseStolen}, reason: "LeaseLost", ending: "retry", says: "lab/thief"},
 		{name: "the node is stolen and the pod evicted", changes: []runChange{leaseStolen, evicted}, reason: "LeaseLost", ending: "retry"},
-		{name: "the Lease is gone but nobody else has it", changes: []runChange{func(s *runs.State) { s.LeaseHolder = "" }},
+		{name: "the Lease is gone, without another holder", changes: []runChange{func(s *runs.State) { s.LeaseHolder = "" }},
 			reason: "PhaseRunning", wake: 50 * time.Minute},
 		{name: "the node is rebooted in the middle of a phase", changes: []runChange{rebootedSince(0)}, reason: "NodeRebooted", ending: "retry",
-			says: "after phase fill had begun (boot b1 then, b2 now)"},
+			says: "after phase fill had started (boot b1 then, b2 now)"},
 		{name: "the node is rebooted, and the pod starts again", changes: []runChange{rebootedSince(0), received}, reason: "NodeRebooted",
 			ending: "retry"},
 		{name: "the node is rebooted between phases",
@@ -223,7 +223,7 @@ func TestRun(t *testing.T) {
 		{name: "the Job succeeded without a pod", changes: []runChange{func(s *runs.State) {
 			s.Phases[0].Job.Succeeded, s.Phases[0].Pod = true,
 				runs.PodState{}
-		}}, reason: "PodLost", ending: "retry", says: "no message was left"},
+		}}, reason: "PodLost", ending: "retry", says: "there is no message"},
 
 		{name: "ended well without a receipt", changes: []runChange{podEnded(time.Second, false, nil)}, reason: "ResultMissing", ending: "retry",
 			says: "is runner:1 a storagebench runner?"},
@@ -231,8 +231,8 @@ func TestRun(t *testing.T) {
 			s.Phases[0].Pod.ExitCode, s.Phases[0].Pod.Message = 3, "disk full"
 		}}, reason: "PodFailed", ending: "retry", says: "exit code 3: disk full"},
 		{name: "failed without words", changes: []runChange{podEnded(time.Second, false, nil),
-			func(s *runs.State) { s.Phases[0].Pod.ExitCode = 137 }}, reason: "PodFailed", ending: "retry", says: "no message was left"},
-		{name: "the result is somebody else's", changes: []runChange{podEnded(0, true, fmt.Errorf("%w: run x", runs.ErrForeign))},
+			func(s *runs.State) { s.Phases[0].Pod.ExitCode = 137 }}, reason: "PodFailed", ending: "retry", says: "there is no message"},
+		{name: "the result belongs to another run", changes: []runChange{podEnded(0, true, fmt.Errorf("%w: run x", runs.ErrForeign))},
 			reason: "ResultForeign", ending: "retry"},
 		{name: "corrupt, in grace", changes: []runChange{podEnded(30*time.Second-1, true, results.ErrCorrupt)}, reason: "ResultUnreadable",
 			wake: 30 * time.Second / 8},
@@ -252,10 +252,10 @@ func TestRun(t *testing.T) {
 		{name: "deadline in a moment", changes: []runChange{func(s *runs.State) { s.Phases[0].Pod.Started = runstest.After(-time.Hour + 1) }},
 			reason: "PhaseRunning", wake: 1},
 		{name: "deadline exactly", changes: []runChange{func(s *runs.State) { s.Phases[0].Pod.Started = runstest.After(-time.Hour) }},
-			reason: "PhaseDeadlineExceeded", ending: "retry", says: "after 1h0m0s"},
+			reason: "PhaseDeadlineExceeded", ending: "retry", says: "within 1h0m0s"},
 		{name: "start deadline in a moment", changes: []runChange{notYet(10*time.Minute-1, waiting, "")}, reason: "PhaseRunning", wake: 1},
 		{name: "start deadline exactly", changes: []runChange{notYet(10*time.Minute, waiting, "")}, reason: "PodNotStarted", ending: "final",
-			says: "being started"},
+			says: "is starting"},
 		{name: "image, waiting", changes: []runChange{notYet(time.Minute, runs.PodState{Exists: true, Problem: "ImagePullFailed",
 			Message: "not found"}, "")}, reason: "ImagePullFailed", says: "cannot start: not found", wake: 9 * time.Minute},
 		{name: "image, over", changes: []runChange{notYet(time.Hour, runs.PodState{Exists: true, Problem: "ImagePullFailed",
@@ -281,8 +281,8 @@ func TestRun(t *testing.T) {
 			reason:  "PodUnschedulable", ending: "final"},
 		{name: "the file is gone while the phase runs", changes: []runChange{fileMissing}, reason: "PhaseRunning", wake: 50 * time.Minute},
 		{name: "no pod at all", changes: []runChange{notYet(time.Hour, runs.PodState{}, "")}, reason: "PodNotStarted", ending: "final",
-			says: "no pod has been made"},
-		{name: "the volume is not bound, nobody says why", changes: []runChange{notYet(time.Hour, waiting, ""), unbound("")},
+			says: "no pod has been created"},
+		{name: "the volume is not bound, without a reason", changes: []runChange{notYet(time.Hour, waiting, ""), unbound("")},
 			reason: "PodNotStarted", ending: "final", says: "is not bound yet"},
 	} {
 		t.Run(test.name, test.check)

@@ -47,11 +47,11 @@ func TestRunOnPools(t *testing.T) {
 		wake    time.Duration
 	}{
 		{"none is made yet", volume.Pools{Needed: true}, []runChange{jobless(false), volumeGone}, []string{"CreatePools"}, "PreparingVolume", "",
-			"making the pools", 10 * time.Minute},
+			"creating the pools", 10 * time.Minute},
 		{"one of two is made", volume.Pools{Needed: true, Some: true}, []runChange{jobless(false), volumeGone}, []string{"CreatePools"},
 			"PreparingVolume", "", "", 10 * time.Minute},
 		{"the name is taken", volume.Pools{Needed: true, Foreign: "sb-1-data"}, []runChange{jobless(false), volumeGone}, nil, "NameTaken", "",
-			"BenchmarkPool sb-1-data exists", runs.ForeignRecheck},
+			"BenchmarkPool sb-1-data belongs to another owner", runs.ForeignRecheck},
 		{"an earlier one is going", volume.Pools{Needed: true, Some: true, Exist: true, Deleting: true}, []runChange{jobless(false), volumeGone},
 			nil, "PreparingVolume", "", "earlier pool", 10 * time.Minute},
 		{"they are being made", making, []runChange{jobless(false), volumeGone}, nil, "PreparingVolume", "",
@@ -75,7 +75,7 @@ func TestRunOnPools(t *testing.T) {
 			nil, "PoolLost", "retry", "deleted", 0},
 		{"a phase may change the disks itself", drifted, []runChange{replacing, received}, []string{"StoreResult 0"}, "PhaseRunning", "", "", 0},
 		{"but they have to be good", broken, []runChange{replacing, received}, nil, "PoolNotReady", "retry", "DEGRADED", 0},
-		{"and nobody else may", drifted, []runChange{received}, nil, "PoolNotReady", "retry", "differ", 0},
+		{"and no other phase may", drifted, []runChange{received}, nil, "PoolNotReady", "retry", "differ", 0},
 		{"they go after the volumes", ready, []runChange{deleted, jobless(false)}, []string{"DeleteVolume"}, "TearingDown", "", "", 0},
 		{"a volume that is left half goes too", ready,
 			[]runChange{deleted, jobless(false), func(s *runs.State) { s.Volume = volume.VolumeState{Some: true} }}, []string{"DeleteVolume"},
@@ -138,6 +138,6 @@ func TestOperationsRestAsNoPod(t *testing.T) {
 		t.Error("a pod is left")
 	}
 	if state.Pods = 0; runs.Restless(state) {
-		t.Error("nobody is left")
+		t.Error("nothing is left")
 	}
 }

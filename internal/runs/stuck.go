@@ -11,8 +11,8 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// Resting says that nothing of a run can be at work on its node any more. A run that somebody else's finalizer keeps is nothing but an
-// object, and one whose teardown is stuck has no pod and no operation any more.
+// Resting says that nothing of a run can be running on its node any more. A run that only another owner's finalizer keeps is just
+// an object, and one whose teardown is stuck has no pods and operations left.
 func Resting(run *v1alpha1.BenchmarkRun) bool {
 	switch {
 	case !run.DeletionTimestamp.IsZero() && !slices.Contains(run.Finalizers, v1alpha1.FinalizerTeardown):
@@ -23,14 +23,14 @@ func Resting(run *v1alpha1.BenchmarkRun) bool {
 	return Stuck(run)
 }
 
-// Stuck says that the teardown of a run makes no progress, and that nothing of it is at work.
+// Stuck says that the teardown of a run makes no progress, and that nothing of it is running.
 func Stuck(run *v1alpha1.BenchmarkRun) bool {
 	ready := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && ready.Reason == v1alpha1.ReasonTeardownStuck
 }
 
-// checkTeardown says that the teardown of a run is stuck: it has taken longer than the admin gives it, and no pod and no operation of the
-// run is at work any more. Once said that stays: a deletion that follows begins no new time.
+// checkTeardown says that the teardown of a run is stuck: it has taken longer than the admin's limit, and no pod and no operation
+// of the run is running any more. This state is kept: a later deletion does not restart the time limit.
 func checkTeardown(state State, decision *Decision) {
 	grace := state.Timings.TeardownGrace
 	if decision.Settled || grace == 0 || state.AtWork() {
@@ -45,27 +45,27 @@ func checkTeardown(state State, decision *Decision) {
 		return
 	}
 	decision.Reason = v1alpha1.ReasonTeardownStuck
-	decision.Message = fmt.Sprintf("nothing of the run is at work and its node is free, but its disks are not: %s",
+	decision.Message = fmt.Sprintf("nothing of the run is running and its node is free, but its disks are not: %s",
 		leftWords(state, decision.Message))
 }
 
-// leftWords says what is in the way of a teardown, and what to do about it.
+// leftWords says what blocks a teardown, and what to do about it.
 func leftWords(state State, otherwise string) string {
 	jobs, _ := state.jobs()
 	switch claim := naming.VolumeName(state.Run.Name); {
 	case jobs > 0:
-		return "a Job of the run does not go: remove the finalizers that somebody has given it"
+		return "a Job of the run is not deleted: remove the finalizers that others added to it"
 	case state.Pods > 0:
-		return fmt.Sprintf("%d pods with the labels of the run do not go: delete them, and remove the finalizers that somebody has given them",
+		return fmt.Sprintf("%d pods with the labels of the run are not deleted: delete them, and remove the finalizers that others added to them",
 			state.Pods)
 	case state.Volume.Exists && state.Volume.Deleting:
-		return fmt.Sprintf("PersistentVolumeClaim %s does not go: delete the pods that name it, finished ones too ('kubectl describe pvc %s' "+
-			"lists them), and remove finalizers that somebody has given it", claim, claim)
+		return fmt.Sprintf("PersistentVolumeClaim %s is not deleted: delete the pods that use it, finished ones too ('kubectl describe pvc %s' "+
+			"lists them), and remove the finalizers that others added to it", claim, claim)
 	}
 	return otherwise
 }
 
-// teardownBegan is when a run ended or was deleted, whichever was later; zero if it goes on.
+// teardownBegan is when a run ended or was deleted, whichever was later. Zero if it is still in progress.
 func teardownBegan(run *v1alpha1.BenchmarkRun) (began time.Time) {
 	if run.Status.FinishedAt != nil {
 		began = run.Status.FinishedAt.Time
@@ -76,16 +76,16 @@ func teardownBegan(run *v1alpha1.BenchmarkRun) (began time.Time) {
 	return began
 }
 
-// MadeLate says that a pod or Job was made so long after the end of a run that the run has not made it.
+// MadeLate says that a pod or Job was created too long after the end of a run to belong to it.
 func MadeLate(run *v1alpha1.BenchmarkRun, made time.Time) bool {
 	began := teardownBegan(run)
 	return !began.IsZero() && made.After(began.Add(lateObjects))
 }
 
-// lateObjects is how long after the end of a run its Job may have made a pod, with clocks that differ a little.
+// lateObjects is how long after the end of a run its Job may have created a pod, allowing for clock differences.
 const lateObjects = time.Minute
 
-// AtWork says whether a pod or an operation of the run may load its node. A Job that is being deleted makes no pods.
+// AtWork says whether a pod or an operation of the run may load its node. A Job that is being deleted creates no pods.
 func (s State) AtWork() bool {
 	for _, phase := range s.Phases {
 		job := phase.Job

@@ -35,12 +35,12 @@ func TestStuckTeardown(t *testing.T) {
 		says    string
 	}{
 		"not yet":             {[]runChange{ended(grace - time.Second)}, false, "removing"},
-		"the claim is in use": {[]runChange{ended(grace)}, true, "delete the pods that name it, finished ones too"},
+		"the claim is in use": {[]runChange{ended(grace)}, true, "delete the pods that use it, finished ones too"},
 		"a pod is kept": {[]runChange{ended(grace), func(s *runs.State) { s.Pods = 1 }}, true,
-			"1 pods with the labels of the run do not go"},
+			"1 pods with the labels of the run are not deleted"},
 		"a pod is at work": {[]runChange{ended(10 * grace), func(s *runs.State) { s.Pods, s.PodsAtWork = 1, 1 }}, false, "removing"},
 		"a Job is kept": {[]runChange{ended(grace), func(s *runs.State) { s.Phases[0].Job = runs.JobState{Exists: true, Deleting: true} }},
-			true, "a Job of the run does not go"},
+			true, "a Job of the run is not deleted"},
 		"a Job may make pods": {[]runChange{ended(10 * grace), func(s *runs.State) {
 			s.Phases[0].Job = runs.JobState{Exists: true, Created: runstest.Noon.Add(-20 * grace)}
 		}}, false, ""},
@@ -58,7 +58,7 @@ func TestStuckTeardown(t *testing.T) {
 				Message: "mounted by pod x"}
 		}}, true, "PoolInUse: mounted by pod x"},
 		"deleted just now":          {[]runChange{ended(10 * grace), deletedRun(time.Second)}, false, ""},
-		"deleted when it was stuck": {[]runChange{ended(10 * grace), sayStuck, deletedRun(time.Second)}, true, "does not go"},
+		"deleted when it was stuck": {[]runChange{ended(10 * grace), sayStuck, deletedRun(time.Second)}, true, "is not deleted"},
 		"deleted long ago":          {[]runChange{ended(10 * grace), deletedRun(grace)}, true, ""},
 	} {
 		state := runstest.Underway()

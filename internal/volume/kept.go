@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// addEarlier adds a kept pool that another repetition has had, and that this run has not taken over yet.
+// addEarlier adds a kept pool of an earlier repetition that this run has not taken over yet.
 func addEarlier(state *Pools, pool *v1alpha1.BenchmarkPool) {
 	state.Exist, state.Ready = false, false
 	if !pool.DeletionTimestamp.IsZero() {
@@ -19,7 +19,7 @@ func addEarlier(state *Pools, pool *v1alpha1.BenchmarkPool) {
 	}
 }
 
-// addKept notes from which run a kept pool was taken over; a new one is nobody's.
+// addKept records from which run a kept pool was taken over. A new pool has none.
 func addKept(state *Pools, wanted RunVolume, pool *v1alpha1.BenchmarkPool) {
 	name, uid := pool.Annotations[v1alpha1.AnnotationKeptFrom], pool.Annotations[v1alpha1.AnnotationKeptFromUID]
 	if name == "" || uid == "" {
@@ -31,7 +31,7 @@ func addKept(state *Pools, wanted RunVolume, pool *v1alpha1.BenchmarkPool) {
 	state.KeptFrom[wanted.Name] = results.RunIdentity{Namespace: pool.Labels[v1alpha1.LabelNamespace], Name: name, UID: uid}
 }
 
-// handedOn says whether the agent has reset a kept pool for a run: what it reports of an earlier one is no news of this one's.
+// handedOn says whether the agent has reset a kept pool for a run: a status about an earlier run does not apply.
 func handedOn(run *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkPool) bool {
 	return !slices.ContainsFunc(naming.RunMarks(pool), func(mark naming.Setting) bool {
 		return !slices.ContainsFunc(pool.Status.Properties, func(is v1alpha1.EffectiveProperty) bool {
@@ -40,8 +40,8 @@ func handedOn(run *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkPool) bool {
 	})
 }
 
-// KeptFor says whether a BenchmarkPool is one that is kept for repetitions such as this run, whichever of them has it now. Its spec is the
-// run's as long as nobody has changed it: that gives it another generation.
+// KeptFor says whether a BenchmarkPool is kept for repetitions such as this run, whichever uses it now. Its spec is unchanged while
+// its generation is.
 func KeptFor(pool *v1alpha1.BenchmarkPool, run *v1alpha1.BenchmarkRun) bool {
 	for _, label := range []string{v1alpha1.LabelBenchmarkUID, v1alpha1.LabelExperiment} {
 		if own := run.Labels[label]; own == "" || pool.Labels[label] != own {

@@ -20,11 +20,11 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// driven volumes are made by the ZFS LocalPV driver of OpenEBS, below a dataset of the agent: the StorageClass says what the driver
-// understands, and all that is inherited is on that dataset besides.
+// driven volumes are created by the ZFS LocalPV driver of OpenEBS, below a dataset of the agent. The StorageClass holds the
+// properties that the driver supports; that dataset also holds all inherited ones.
 type driven struct{}
 
-// Dataset is the parent of what the driver makes, with all that is inherited.
+// Dataset is the parent of the driver's dataset, with all inherited properties.
 func (driven) Dataset(volume RunVolume) v1alpha1.PoolDataset {
 	parent := v1alpha1.PoolDataset{Path: naming.RunParent, Type: "Filesystem", Properties: v1alpha1.Properties{}}
 	maps.Copy(parent.Properties, volume.Dataset.Properties)
@@ -32,7 +32,7 @@ func (driven) Dataset(volume RunVolume) v1alpha1.PoolDataset {
 	return parent
 }
 
-// Objects are a StorageClass of the volume's own and the claim.
+// Objects are the volume's own StorageClass and the claim.
 func (driven) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([]client.Object, error) {
 	id, err := NodeID(site.Node)
 	if err != nil {
@@ -47,25 +47,25 @@ func (driven) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) (
 // Behind is the StorageClass.
 func (driven) Behind() client.Object { return &storagev1.StorageClass{} }
 
-// NodeID is the name by which the driver knows a node.
+// NodeID is the driver's name for a node.
 func NodeID(node *corev1.Node) (string, error) {
 	if id := node.Labels[DriverNodeLabel]; id != "" {
 		return id, nil
 	}
-	return "", fmt.Errorf("node %s has no label %s: let the OpenEBS ZFS LocalPV driver run there, or write provisioner: Local", node.Name,
+	return "", fmt.Errorf("node %s has no label %s: run the OpenEBS ZFS LocalPV driver there, or write provisioner: Local", node.Name,
 		DriverNodeLabel)
 }
 
-// What the driver accepts of a property. Other values reach the volume from its parent alone: the driver would not make the volume.
+// Property values that the driver accepts. With others it would not create the volume: those come only from the parent dataset.
 var understood = map[string]*regexp.Regexp{
 	"recordsize":   regexp.MustCompile(`^[0-9]+[kKmM]?$`),
-	"volblocksize": regexp.MustCompile(`.`), // nothing else can say it
+	"volblocksize": regexp.MustCompile(`.`), // nothing else can set it
 	"compression":  regexp.MustCompile(`^(on|off|lzjb|zle|lz4|gzip(-[1-9])?|zstd(-fast|-[1-9]|-1[0-9])?)$`),
 	"dedup":        regexp.MustCompile(`^(on|off)$`),
 }
 
-// Class is the StorageClass of a volume. It binds at once, and names the node itself: a class that waits for its first pod also waits
-// until driver and scheduler have counted the space of the new pool, up to two minutes.
+// Class is the StorageClass of a volume. It binds immediately and names the node: with WaitForFirstConsumer the claim would also
+// wait, up to two minutes, until driver and scheduler have counted the space of the new pool.
 func Class(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, nodeID string) *storagev1.StorageClass {
 	name := naming.RunPoolName(run, volume.Name)
 	parameters := map[string]string{"poolname": name + "/" + string(naming.RunParent)}
@@ -76,14 +76,14 @@ func Class(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]strin
 	}
 	if volume.Dataset.Type == naming.DatasetVolume {
 		delete(parameters, "recordsize")
-		// As the agent makes them: with their space reserved, unless the reservation is taken away.
+		// Like those of the agent: with reserved space, unless the reservation is removed.
 		_, sparse := volume.Dataset.Properties["refreservation"]
 		parameters["thinprovision"] = map[bool]string{true: "yes", false: "no"}[sparse]
 		if volume.Dataset.FSType != "" {
 			parameters["fstype"] = volume.Dataset.FSType
 		}
 	} else {
-		// A quota would count snapshots too.
+		// A quota would also count snapshots.
 		parameters["fstype"], parameters["quotatype"], parameters["thinprovision"] = "zfs", "refquota", "yes"
 	}
 	return &storagev1.StorageClass{
@@ -97,7 +97,7 @@ func Class(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]strin
 	}
 }
 
-// DrivenClaim is the claim for it.
+// DrivenClaim is the claim for such a volume.
 func DrivenClaim(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, owner metav1.OwnerReference,
 	poolBytes int64) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
@@ -113,13 +113,13 @@ func DrivenClaim(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string
 	}
 }
 
-// drivenBytes is the size of a volume of the driver: as asked, or the pool's, which as a limit is none.
+// drivenBytes is the size of a volume of the driver: as requested, or the size of the pool, which is no limit.
 func drivenBytes(volume RunVolume, poolBytes int64) int64 {
 	asked := size(volume, poolBytes)
 	return DriverBytes(asked.Value())
 }
 
-// readDriven compares the dataset that the driver made for a volume with what was asked, once it is there and reported.
+// readDriven compares the dataset that the driver created for a volume with the request, once it exists and is reported.
 func readDriven(state *Pools, wanted RunVolume, pool *v1alpha1.BenchmarkPool, persistent string) {
 	if persistent == "" {
 		state.Unread = append(state.Unread, "the dataset of volume "+wanted.Name)

@@ -86,8 +86,8 @@ func TestDriven(t *testing.T) {
 // TestSiteIsNotFit: what a node lacks is said, with the way out.
 func TestSiteIsNotFit(t *testing.T) {
 	for provisioner, says := range map[string]string{
-		"OpenEBS": "node n1 has no label openebs.io/nodeid: let the OpenEBS ZFS LocalPV driver run there, or write provisioner: Local",
-		"Local":   "node n1 has no label kubernetes.io/hostname, by which a local PersistentVolume names its node",
+		"OpenEBS": "node n1 has no label openebs.io/nodeid: run the OpenEBS ZFS LocalPV driver there, or write provisioner: Local",
+		"Local":   "node n1 has no label kubernetes.io/hostname, which a local PersistentVolume needs",
 	} {
 		run := zfsRun(&v1alpha1.DatasetTemplate{Provisioner: provisioner})
 		wanted := RunVolumes(run)[0]

@@ -1,4 +1,4 @@
-// Package volume makes the volumes that workloads run on.
+// Package volume builds the volumes for workloads.
 package volume
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Claim is the PersistentVolumeClaim of a run on a storageClass target. It belongs to the run, so that it goes with it
-// even if the operator is no longer there.
+// Claim is the PersistentVolumeClaim of a run on a storageClass target. The run owns it, so that it is deleted with the run even
+// without the operator.
 func Claim(run *v1alpha1.BenchmarkRun, labels map[string]string, owner metav1.OwnerReference) *corev1.PersistentVolumeClaim {
 	target := run.Spec.Target.StorageClass
 	return &corev1.PersistentVolumeClaim{
@@ -31,7 +31,7 @@ func Claim(run *v1alpha1.BenchmarkRun, labels map[string]string, owner metav1.Ow
 	}
 }
 
-// State reads what the planner needs to know from a claim of the run with the given UID; nil means that there is none.
+// State reads what the planner needs from a claim of the run with the given UID. Nil means that there is none.
 func State(claim *corev1.PersistentVolumeClaim, runUID, problem string) VolumeState {
 	if claim == nil {
 		return VolumeState{}
@@ -48,7 +48,7 @@ func State(claim *corev1.PersistentVolumeClaim, runUID, problem string) VolumeSt
 	}
 }
 
-// Join takes the volumes of a run together: it has what it needs once all are there, and nothing is left once none is.
+// Join combines the volumes of a run: it is ready once all exist, and nothing is left once none does.
 func Join(states []VolumeState) VolumeState {
 	joined := VolumeState{Exists: true, Bound: true}
 	for _, state := range states {

@@ -66,7 +66,7 @@ func TestState(t *testing.T) {
 		{"bound", claim(corev1.ClaimBound, false, ours), VolumeState{Exists: true, Bound: true, Problem: "p"}},
 		{"lost", claim(corev1.ClaimLost, false, ours), VolumeState{Exists: true, Lost: true, Problem: "p"}},
 		{"bound and going", claim(corev1.ClaimBound, true, ours), VolumeState{Exists: true, Bound: true, Deleting: true, Problem: "p"}},
-		{"nobody's", claim(corev1.ClaimBound, false), VolumeState{Foreign: true}},
+		{"unowned", claim(corev1.ClaimBound, false), VolumeState{Foreign: true}},
 		{"of another run of the same name", claim(corev1.ClaimBound, false, owner("earlier", true)), VolumeState{Foreign: true}},
 		{"owned but not controlled", claim(corev1.ClaimBound, false, owner("run-uid", false)), VolumeState{Foreign: true}},
 		{"foreign and going", claim(corev1.ClaimBound, true), VolumeState{Foreign: true}},

@@ -19,8 +19,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Pool is the BenchmarkPool of a volume of a run. It is in no namespace and so cannot belong to the run: the run's finalizer sees to
-// it that it goes, and its labels say whose it is.
+// Pool is the BenchmarkPool of a volume of a run. It is cluster-scoped, so the run cannot own it: the run's finalizer deletes it,
+// and its labels name its run.
 func Pool(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string) *v1alpha1.BenchmarkPool {
 	name := naming.RunPoolName(run, volume.Name)
 	if target := run.Spec.Target.ZFS; naming.KeepsPools(target) {
@@ -37,10 +37,10 @@ func Pool(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string
 	}
 }
 
-// local volumes are datasets of the agent, which reach the kubelet as local PersistentVolumes.
+// local volumes are datasets of the agent, which the kubelet mounts as local PersistentVolumes.
 type local struct{}
 
-// Dataset is what the workload gets.
+// Dataset is the dataset for the workload.
 func (local) Dataset(volume RunVolume) v1alpha1.PoolDataset {
 	dataset := v1alpha1.PoolDataset{Path: naming.RunDataset, Type: volume.Dataset.Type, Properties: v1alpha1.Properties{}}
 	maps.Copy(dataset.Properties, volume.Dataset.Properties)
@@ -59,7 +59,7 @@ func (local) Dataset(volume RunVolume) v1alpha1.PoolDataset {
 func (local) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([]client.Object, error) {
 	hostname := site.Node.Labels[corev1.LabelHostname]
 	if hostname == "" {
-		return nil, fmt.Errorf("node %s has no label %s, by which a local PersistentVolume names its node", site.Node.Name, corev1.LabelHostname)
+		return nil, fmt.Errorf("node %s has no label %s, which a local PersistentVolume needs", site.Node.Name, corev1.LabelHostname)
 	}
 	return []client.Object{
 		OnNode(run, volume, site.ClusterLabels, hostname, site.PoolBytes),
@@ -70,8 +70,8 @@ func (local) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([
 // Behind is the PersistentVolume.
 func (local) Behind() client.Object { return &corev1.PersistentVolume{} }
 
-// OnNode is the PersistentVolume by which the kubelet of the node finds a run's dataset. It is bound to one claim from the start.
-// Nobody but that claim gets it, and the data goes with the pool, not with it.
+// OnNode is the PersistentVolume for a run's dataset on the node. It is bound to one claim from the start. No other claim gets it,
+// and the data is deleted with the pool, not with it.
 func OnNode(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, hostname string,
 	poolBytes int64) *corev1.PersistentVolume {
 	name := naming.RunPoolName(run, volume.Name)
@@ -100,7 +100,7 @@ func OnNode(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]stri
 	}
 }
 
-// OnNodeClaim is the claim for it. No class: nothing is to be provisioned.
+// OnNodeClaim is the claim for it. No class, because nothing is provisioned.
 func OnNodeClaim(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, owner metav1.OwnerReference,
 	poolBytes int64) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
@@ -115,7 +115,7 @@ func OnNodeClaim(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string
 	}
 }
 
-// Mode is how the workload sees a volume of a zfs target.
+// Mode is the volume mode of a volume of a zfs target.
 func Mode(volume RunVolume) corev1.PersistentVolumeMode {
 	if volume.Dataset.Type == naming.DatasetVolume && volume.Dataset.FSType == "" {
 		return corev1.PersistentVolumeBlock
@@ -123,7 +123,7 @@ func Mode(volume RunVolume) corev1.PersistentVolumeMode {
 	return corev1.PersistentVolumeFilesystem
 }
 
-// size of a volume: as asked, or the whole pool.
+// size of a volume: as requested, or the whole pool.
 func size(volume RunVolume, poolBytes int64) resource.Quantity {
 	if volume.Dataset.Size != nil {
 		return volume.Dataset.Size.Quantity
@@ -131,8 +131,8 @@ func size(volume RunVolume, poolBytes int64) resource.Quantity {
 	return *resource.NewQuantity(poolBytes, resource.BinarySI)
 }
 
-// PoolsState joins what is known of the pools of a run, in the order of its volumes; nil is one that does not exist. The
-// PersistentVolumes are those that claims of the run are bound to, by volume.
+// PoolsState combines the states of the pools of a run, in the order of its volumes. Nil is one that does not exist. The
+// PersistentVolumes are those that the run's claims are bound to, by volume.
 func PoolsState(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, persistent map[string]string) Pools {
 	state := Pools{Needed: true, Exist: true, Ready: true, Datasets: map[string]string{}, Kept: naming.KeepsPools(run.Spec.Target.ZFS)}
 	for i, wanted := range RunVolumes(run) {
@@ -169,34 +169,34 @@ func PoolsState(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, per
 		}
 	}
 	if len(state.Unread) > 0 {
-		state.Volumes = nil // what is in effect is not known yet
+		state.Volumes = nil // the values in effect are not known yet
 	}
 	return state
 }
 
-// poolCondition reads what the agent says of a pool.
+// poolCondition reads the agent's condition of a pool.
 func poolCondition(pool *v1alpha1.BenchmarkPool) (reason, message string, ready, broken bool) {
 	condition := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case condition == nil:
-		return v1alpha1.ReasonPoolNotReady, "no agent has looked at it: is there one on node " + pool.Spec.NodeName +
+		return v1alpha1.ReasonPoolNotReady, "no agent has reconciled it: is an agent running on node " + pool.Spec.NodeName +
 			" (label storagebench.dev/lab=true)?", false, false
 	case condition.ObservedGeneration != pool.Generation:
-		return v1alpha1.ReasonPoolNotReady, "its agent has not looked at it yet", false, false
+		return v1alpha1.ReasonPoolNotReady, "its agent has not reconciled it yet", false, false
 	}
 	return condition.Reason, condition.Message, condition.Status == metav1.ConditionTrue, meta.IsStatusConditionTrue(pool.Status.Conditions,
 		v1alpha1.ConditionStalled)
 }
 
-// maxRunProperties is the API's bound.
+// maxRunProperties is the limit of the API.
 const maxRunProperties = 64
 
-// volumeStatus is what a pool says of a volume of a run.
+// volumeStatus is the status of a pool for a volume of a run.
 func volumeStatus(wanted RunVolume, pool *v1alpha1.BenchmarkPool) v1alpha1.RunVolumeStatus {
 	properties := slices.DeleteFunc(slices.Clone(pool.Status.Properties), func(p v1alpha1.EffectiveProperty) bool {
 		return p.Name == naming.PropertyRun
 	})
-	if Driven(wanted) { // those of the parent are in effect only as far as the dataset has them too
+	if Driven(wanted) { // properties of the parent apply only as far as the dataset has them too
 		parent := naming.PoolName(pool) + "/" + string(naming.RunParent)
 		properties = slices.DeleteFunc(slices.Clone(properties), func(p v1alpha1.EffectiveProperty) bool { return p.Dataset == parent })
 	}

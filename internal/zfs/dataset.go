@@ -109,7 +109,7 @@ func (c *Client) Mount(ctx context.Context, dataset string) error {
 	return c.onDataset(ctx, dataset, "mount", "-o", mountOptions)
 }
 
-// Unmount unmounts a file system, unless somebody uses what is mounted there.
+// Unmount unmounts a file system, unless it is in use.
 func (c *Client) Unmount(ctx context.Context, dataset string) error {
 	return c.onDataset(ctx, dataset, "unmount")
 }

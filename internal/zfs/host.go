@@ -90,7 +90,7 @@ func (h *Host) Run(ctx context.Context, command Command) ([]byte, error) {
 
 var errUnkillable = errors.New("the program does not end although it was killed")
 
-// wait waits for a program, but not for one that cannot die: its goroutine stays until the kernel lets go.
+// wait waits for a program, but not for one that cannot die: its goroutine stays until the kernel returns.
 func (h *Host) wait(ctx context.Context, command Command, ended func() error) error {
 	var result error
 	done := make(chan struct{})

@@ -171,7 +171,7 @@ func TestHostDoesNotWaitForTheUnkillable(t *testing.T) {
 		t.Errorf("with %d hanging programs on the node another was started: %v", hangingOnNode, err)
 	}
 	if !unended.Any() {
-		t.Error("nobody is told of the programs that have not ended")
+		t.Error("the unfinished programs are not reported")
 	}
 	close(release)
 	unended.Wait()

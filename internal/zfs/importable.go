@@ -15,7 +15,7 @@ type Importable struct {
 }
 
 // Importable lists the pools on some disks that could be imported. Destroyed ones are not listed. It is done for one pool, by whose name it
-// is told if it hangs. Without disks nothing is looked for.
+// is reported if it hangs. Without disks it finds nothing.
 func (c *Client) Importable(ctx context.Context, pool string, devices []string) ([]Importable, error) {
 	if len(devices) == 0 {
 		return nil, nil

@@ -54,8 +54,8 @@ func TestClassifyOtherMessages(t *testing.T) {
 		"cannot receive resume stream: checksum mismatch or incomplete stream.\nPartially received snapshot is saved.\n":        BadStream,
 		"cannot set property for 'p': 'recordsize' must be power of 2 from 512B to 1M\n":                                        Invalid,
 		"cannot pause scrubbing p: there is no active scrub\n":                                                                  NotRunning,
-		"something that nobody has seen\n":                                                                                      Unknown,
-		"":                                                                                                                      Unknown,
+		"something unheard of\n": Unknown,
+		"":                       Unknown,
 	} {
 		if got := classify(said); got != want {
 			t.Errorf("%q is %q, want %q", said, got, want)

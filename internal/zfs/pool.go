@@ -125,7 +125,7 @@ func (c *Client) onPool(ctx context.Context, pool string, args []string, behind 
 }
 
 // DestroyPool destroys a pool. If it fails because the pool is busy, everything of it that could be unmounted is
-// unmounted by then, under the feet of running pods too: make sure before that nobody uses it.
+// unmounted by then, even while pods use them: check first that it is unused.
 func (c *Client) DestroyPool(ctx context.Context, pool string) error {
 	return c.onPool(ctx, pool, []string{"destroy"})
 }
@@ -139,7 +139,7 @@ func (c *Client) Export(ctx context.Context, pool string) error {
 type ImportOptions struct {
 	// GUID of the pool: a name can belong to several.
 	GUID string
-	// Pool is its name, by which a hanging import is told.
+	// Pool is its name, to report a hanging import.
 	Pool string
 	// Devices that it is on: no other disk is opened.
 	Devices []string

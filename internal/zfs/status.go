@@ -27,7 +27,7 @@ const (
 var badness = map[State]int{StateOnline: 0, StateAvailable: 0, StateInUse: 0, StateDegraded: 1, StateOffline: 2,
 	StateRemoved: 3, StateFaulted: 4, StateUnavail: 5, StateSuspended: 6}
 
-// worse returns the worse of two states; one that nobody knows is no good news.
+// worse returns the worse of two states. An unknown state counts as bad.
 func worse(a, b State) State {
 	rank := func(state State) int {
 		if rank, known := badness[state]; known {

@@ -155,7 +155,7 @@ func parseStatusJSON(output []byte) (Status, error) {
 	return status, nil
 }
 
-// vdevs turns what is printed into what is told.
+// vdevs converts parsed JSON to VdevStatus.
 func (o ordered[T]) vdevs() ([]VdevStatus, error) {
 	var vdevs []VdevStatus
 	for _, entry := range o {

@@ -22,7 +22,7 @@ type filler struct {
 	devices int
 }
 
-// unions are the types of which exactly one member is set, with their members in the Go struct.
+// unions are the types with exactly one set member, with their members in the Go struct.
 var unions = map[string][]string{
 	"Target": {"StorageClass", "ZFS"},
 	"Phase":  {"Fill", "Fragment", "Measure", "Operate"},

@@ -16,7 +16,7 @@ import (
 // name of its package; test/audit reads them. Without it they are gone after the test.
 const AuditFolder = "STORAGEBENCH_AUDIT"
 
-// auditPolicy lets only the requests of service accounts be logged: those of the tests themselves are somebody else's.
+// auditPolicy lets only the requests of service accounts be logged: those of the tests themselves do not count.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]

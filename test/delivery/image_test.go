@@ -39,7 +39,7 @@ func stages(t *testing.T) []stage {
 	return found
 }
 
-// All but the agent run as somebody who is not root.
+// All but the agent run as an unprivileged user.
 func TestImagesRunAsNonRoot(t *testing.T) {
 	found := stages(t)
 	if len(found) == 0 {

@@ -17,9 +17,9 @@ import (
 	"github.com/storagebench/storagebench/test/cluster"
 )
 
-// The rights to ConfigMaps, Jobs and claims would be to everybody's, were it not for the policies.
+// The rights to ConfigMaps, Jobs and claims would cover those of all users, were it not for the policies.
 func testManagerObjects(t *testing.T) {
-	manager, somebody := as(t, serviceAccount), as(t, "system:admin-of-the-cluster")
+	manager, human := as(t, serviceAccount), as(t, "system:admin-of-the-cluster")
 	named := func(name string, own bool) metav1.ObjectMeta {
 		meta := metav1.ObjectMeta{Name: name, Namespace: team}
 		if own {
@@ -30,7 +30,7 @@ func testManagerObjects(t *testing.T) {
 	theirs, own := &corev1.ConfigMap{ObjectMeta: named("settings", false)}, &corev1.ConfigMap{ObjectMeta: named("ageing-0a1b2c3d", true)}
 	create(t, theirs)
 	const writes, changes = "the manager of storagebench writes only objects", "the manager of storagebench changes and deletes only objects"
-	refused(t, "make a ConfigMap of nobody's", writes, func(ctx context.Context) error {
+	refused(t, "make a ConfigMap without an owner", writes, func(ctx context.Context) error {
 		return manager.Create(ctx, &corev1.ConfigMap{ObjectMeta: named("other", false)}, client.DryRunAll)
 	})
 	labelled := &corev1.ConfigMap{ObjectMeta: named("other", true)}
@@ -38,15 +38,15 @@ func testManagerObjects(t *testing.T) {
 	refused(t, "make a ConfigMap with the label alone", writes, func(ctx context.Context) error {
 		return manager.Create(ctx, labelled.DeepCopy(), client.DryRunAll)
 	})
-	refused(t, "make a claim of nobody's", writes, func(ctx context.Context) error {
+	refused(t, "make a claim without an owner", writes, func(ctx context.Context) error {
 		return manager.Create(ctx, claim("fast", nil), client.DryRunAll)
 	})
 	adopted := theirs.DeepCopy()
 	adopted.Labels, adopted.OwnerReferences = own.Labels, own.OwnerReferences
-	refused(t, "adopt somebody's ConfigMap", changes, func(ctx context.Context) error {
+	refused(t, "adopt another user's ConfigMap", changes, func(ctx context.Context) error {
 		return manager.Update(ctx, adopted.DeepCopy(), client.DryRunAll)
 	})
-	refused(t, "delete somebody's ConfigMap", changes, func(ctx context.Context) error {
+	refused(t, "delete another user's ConfigMap", changes, func(ctx context.Context) error {
 		return manager.Delete(ctx, theirs.DeepCopy(), client.DryRunAll)
 	})
 	if err := manager.Create(t.Context(), own); err != nil {
@@ -58,14 +58,14 @@ func testManagerObjects(t *testing.T) {
 	}
 	loose := own.DeepCopy()
 	loose.OwnerReferences = nil
-	refused(t, "let go of a ConfigMap", writes, func(ctx context.Context) error {
+	refused(t, "orphan a ConfigMap", writes, func(ctx context.Context) error {
 		return manager.Update(ctx, loose.DeepCopy(), client.DryRunAll)
 	})
 	if err := manager.Delete(t.Context(), own); err != nil {
 		t.Errorf("results cannot be deleted: %v", err)
 	}
 	theirs.Data = map[string]string{"a": "b"}
-	for _, try := range []error{somebody.Update(t.Context(), theirs), somebody.Delete(t.Context(), theirs)} {
+	for _, try := range []error{human.Update(t.Context(), theirs), human.Delete(t.Context(), theirs)} {
 		if try != nil {
 			t.Errorf("the policy is in the way of others: %v", try)
 		}
@@ -145,7 +145,7 @@ func testManagerJobs(t *testing.T) {
 		"with a projected token":     mount(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}),
 		"with a folder of the node":  mount(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}),
 		"with a volume of a driver":  mount(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "secrets-store.csi.k8s.io"}}),
-		"on the claim of somebody":   func(s *corev1.PodSpec) { s.Volumes[0].PersistentVolumeClaim.ClaimName = "database" },
+		"on another user's claim":    func(s *corev1.PodSpec) { s.Volumes[0].PersistentVolumeClaim.ClaimName = "database" },
 		"in the network of the node": func(s *corev1.PodSpec) { s.HostNetwork = true },
 		"among the node's processes": func(s *corev1.PodSpec) { s.HostPID = true },
 		"as root":                    func(s *corev1.PodSpec) { s.SecurityContext.RunAsNonRoot = nil },
@@ -270,11 +270,11 @@ func managerAndAdminPool(t *testing.T, manager client.Client) {
 		let.Finalizers = nil
 		return manager.Patch(t.Context(), let, client.MergeFrom(theirs))
 	}
-	refused(t, "let go of an admin's pool", writes, func(context.Context) error { return loose() })
+	refused(t, "release an admin's pool", writes, func(context.Context) error { return loose() })
 	if err := admin.Delete(t.Context(), theirs.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "let go of an admin's pool that is to be destroyed", writes, func(context.Context) error { return loose() })
+	refused(t, "release an admin's pool that is to be destroyed", writes, func(context.Context) error { return loose() })
 	released := theirs.DeepCopy()
 	released.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "n1"}
 	if err := admin.Patch(t.Context(), released, client.MergeFrom(theirs)); err != nil {
@@ -284,7 +284,7 @@ func managerAndAdminPool(t *testing.T, manager client.Client) {
 		t.Fatal(err)
 	}
 	if err := loose(); err != nil {
-		t.Errorf("a released pool cannot be let go: %v", err)
+		t.Errorf("the finalizer of a released pool cannot be removed: %v", err)
 	}
 }
 

@@ -187,7 +187,7 @@ func until(t *testing.T, log fmt.Stringer, what string, condition func(context.C
 // answers is the status code of a GET, 0 if there is no answer.
 func answers(ctx context.Context, address string) int { return answersTo(ctx, address, "") }
 
-// answersTo is the same for somebody who has a token.
+// answersTo is the same for a client with a token.
 func answersTo(ctx context.Context, address, token string) int {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 
 // The right to make PersistentVolumes would be one to any folder of any node, were it not for the policy.
 func testManagerVolumes(t *testing.T) {
-	manager, nobody := as(t, serviceAccount), as(t, "system:admin-of-the-cluster")
+	manager, human := as(t, serviceAccount), as(t, "system:admin-of-the-cluster")
 	local := func(path string) *corev1.PersistentVolume {
 		return &corev1.PersistentVolume{
 			ObjectMeta: ofRun("sb-1a2b3c4d5e6f7081-data"),
@@ -51,10 +51,10 @@ func testManagerVolumes(t *testing.T) {
 		"a folder of the node": changed(func(s *corev1.PersistentVolumeSpec) {
 			s.Local, s.HostPath = nil, &corev1.HostPathVolumeSource{Path: "/"}
 		}),
-		"the disk of somebody": local("/dev/sda"),
-		"another folder":       local("/var/lib/storagebench/parameters"),
-		"another pool":         local("/dev/zvol/tank/data"),
-		"for anybody":          changed(func(s *corev1.PersistentVolumeSpec) { s.ClaimRef = nil }),
+		"the disk of a user": local("/dev/sda"),
+		"another folder":     local("/var/lib/storagebench/parameters"),
+		"another pool":       local("/dev/zvol/tank/data"),
+		"for any claim":      changed(func(s *corev1.PersistentVolumeSpec) { s.ClaimRef = nil }),
 		"deleted with a claim": changed(func(s *corev1.PersistentVolumeSpec) {
 			s.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
 		}),
@@ -71,13 +71,13 @@ func testManagerVolumes(t *testing.T) {
 	}
 	others := local("/mnt/disks/ssd1")
 	others.Name, others.Labels = "local-pv-ssd1", nil
-	if err := nobody.Create(t.Context(), others); err != nil {
+	if err := human.Create(t.Context(), others); err != nil {
 		t.Fatal(err)
 	}
 	refused(t, "delete a PersistentVolume of others", "the manager of storagebench makes and deletes", func(ctx context.Context) error {
 		return manager.Delete(ctx, others.DeepCopy(), client.DryRunAll)
 	})
-	if err := nobody.Delete(t.Context(), others); err != nil {
+	if err := human.Delete(t.Context(), others); err != nil {
 		t.Errorf("the policy is in the way of others: %v", err)
 	}
 	for _, path := range []string{"/var/lib/storagebench/volumes/sb-1a2b3c4d5e6f7081-data/volume",
@@ -86,14 +86,14 @@ func testManagerVolumes(t *testing.T) {
 			t.Errorf("a PersistentVolume for %s: %v", path, err)
 		}
 	}
-	if err := nobody.Create(t.Context(), local("/dev/sda"), client.DryRunAll); err != nil {
+	if err := human.Create(t.Context(), local("/dev/sda"), client.DryRunAll); err != nil {
 		t.Errorf("the policy is in the way of others: %v", err)
 	}
 }
 
-// The right to make and delete StorageClasses would be one to take anybody's, were it not for the policy.
+// The right to make and delete StorageClasses would cover those of all users, were it not for the policy.
 func testManagerClasses(t *testing.T) {
-	manager, nobody := as(t, serviceAccount), as(t, "system:admin-of-the-cluster")
+	manager, human := as(t, serviceAccount), as(t, "system:admin-of-the-cluster")
 	class := func(change func(*storagev1.StorageClass)) *storagev1.StorageClass {
 		made := &storagev1.StorageClass{
 			ObjectMeta:  ofRun("sb-1a2b3c4d5e6f7081-data"),
@@ -110,7 +110,7 @@ func testManagerClasses(t *testing.T) {
 		"on no pool":        class(func(c *storagev1.StorageClass) { c.Parameters = nil }),
 		"of no run":         class(func(c *storagev1.StorageClass) { c.Labels = nil }),
 		"called otherwise":  class(func(c *storagev1.StorageClass) { c.Name = "standard" }),
-		"everybody's choice": class(func(c *storagev1.StorageClass) {
+		"the default class": class(func(c *storagev1.StorageClass) {
 			c.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
 		}),
 	}
@@ -120,12 +120,12 @@ func testManagerClasses(t *testing.T) {
 	}
 	for _, name := range []string{"of another driver", "on another's pool"} {
 		other := others[name].DeepCopy()
-		if err := nobody.Create(t.Context(), other); err != nil {
+		if err := human.Create(t.Context(), other); err != nil {
 			t.Fatal(err)
 		}
 		refused(t, "delete a StorageClass that is "+name, "the manager of storagebench makes",
 			func(ctx context.Context) error { return manager.Delete(ctx, other.DeepCopy(), client.DryRunAll) })
-		if err := nobody.Delete(t.Context(), other); err != nil {
+		if err := human.Delete(t.Context(), other); err != nil {
 			t.Errorf("the policy is in the way of others: %v", err)
 		}
 	}
@@ -137,27 +137,27 @@ func testManagerClasses(t *testing.T) {
 	}
 }
 
-// The StorageClass of a run is for the whole cluster, but the disks below it are one namespace's: nobody but the manager claims on it.
+// The StorageClass of a run is for the whole cluster, but the disks below it are one namespace's: only the manager may create claims on it.
 func testClaims(t *testing.T) {
 	run := &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{UID: "7c1f"}}
 	ours := naming.RunPoolName(run, "data")
 	namesake := as(t, "system:serviceaccount:"+team+":storagebench-manager")
 	letClaim(t, "storagebench-manager")
-	somebody := as(t, "system:admin-of-the-cluster")
+	human := as(t, "system:admin-of-the-cluster")
 	waiting := claim("", nil)
-	if err := somebody.Create(t.Context(), waiting); err != nil {
+	if err := human.Create(t.Context(), waiting); err != nil {
 		t.Fatal(err)
 	}
 	waiting.Spec.StorageClassName = &ours
 	for name, try := range map[string]func(ctx context.Context) error{
-		"by its name": func(ctx context.Context) error { return somebody.Create(ctx, claim(ours, nil), client.DryRunAll) },
+		"by its name": func(ctx context.Context) error { return human.Create(ctx, claim(ours, nil), client.DryRunAll) },
 		"of another volume": func(ctx context.Context) error {
-			return somebody.Create(ctx, claim(naming.RunPoolName(run, "log-2"), nil), client.DryRunAll)
+			return human.Create(ctx, claim(naming.RunPoolName(run, "log-2"), nil), client.DryRunAll)
 		},
 		"by an annotation": func(ctx context.Context) error {
-			return somebody.Create(ctx, claim("", map[string]string{corev1.BetaStorageClassAnnotation: ours}), client.DryRunAll)
+			return human.Create(ctx, claim("", map[string]string{corev1.BetaStorageClassAnnotation: ours}), client.DryRunAll)
 		},
-		"later": func(ctx context.Context) error { return somebody.Update(ctx, waiting.DeepCopy(), client.DryRunAll) },
+		"later": func(ctx context.Context) error { return human.Update(ctx, waiting.DeepCopy(), client.DryRunAll) },
 		"as an account of the manager's name": func(ctx context.Context) error {
 			made := claim(ours, nil)
 			made.Labels, made.OwnerReferences = ofRun("").Labels, ownedByRun() // which lets the other policy for that name be content
@@ -171,12 +171,12 @@ func testClaims(t *testing.T) {
 			return last != nil && strings.Contains(last.Error(), "Write another storageClassName: 'kubectl get storageclass' lists them"), nil
 		})
 		if err != nil {
-			t.Errorf("somebody may claim on the pool of a run, %s: %v", name, last)
+			t.Errorf("a user may create a claim on the pool of a run, %s: %v", name, last)
 		}
 	}
 	for _, class := range []string{"", "fast", "sb-fast", "sb-1a2b3c4d5e6f7081", "sb-1a2b3c4d5e6f708g-data", "sb-1a2b3c4d-data",
 		"my-sb-1a2b3c4d5e6f7081-data"} {
-		if err := somebody.Create(t.Context(), claim(class, nil), client.DryRunAll); err != nil {
+		if err := human.Create(t.Context(), claim(class, nil), client.DryRunAll); err != nil {
 			t.Errorf("the policy is in the way of class %q: %v", class, err)
 		}
 	}
@@ -186,11 +186,11 @@ func testClaims(t *testing.T) {
 		t.Fatalf("the manager may not claim on the pool of a run: %v", err)
 	}
 	made.Labels = map[string]string{"a": "b"}
-	if err := somebody.Update(t.Context(), made); err != nil {
+	if err := human.Update(t.Context(), made); err != nil {
 		t.Errorf("others, such as the one that binds it, may not change a claim of a run: %v", err)
 	}
 	for _, object := range []client.Object{made, waiting} {
-		if err := somebody.Delete(t.Context(), object); err != nil {
+		if err := human.Delete(t.Context(), object); err != nil {
 			t.Error(err)
 		}
 	}
@@ -255,7 +255,7 @@ func refused(t *testing.T, what, says string, try func(ctx context.Context) erro
 	}
 }
 
-// as is a client that acts as somebody else; an account that is none of Kubernetes' gets all rights.
+// as is a client that acts as another user; an account that is none of Kubernetes' gets all rights.
 func as(t *testing.T, user string) client.Client {
 	t.Helper()
 	acting := rest.CopyConfig(config)

@@ -38,7 +38,7 @@ type kindView struct {
 	list      client.ObjectList
 	snapshots [][]client.Object
 	at        int
-	// touched is set when somebody may have written objects of the kind since the last snapshot.
+	// touched is set when objects may have been written of the kind since the last snapshot.
 	touched bool
 }
 

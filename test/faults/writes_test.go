@@ -36,7 +36,7 @@ func writesPerRun(t *testing.T, phases int) string {
 	if perRun > float64(limit) {
 		t.Errorf("%d phases: %.2f writes per run, the limit is %d", phases, perRun, limit)
 	}
-	return fmt.Sprintf("writes: %d phases: %5.2f per run, limit %d (a benchmark of 4 runs: %d, of which %d are its own)\n",
+	return fmt.Sprintf("writes: %d phases: %5.2f per run, limit %d (a benchmark of 4 runs: %d, %d its own)\n",
 		phases, perRun, limit, many, many-int(4*perRun))
 }
 

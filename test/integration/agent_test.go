@@ -51,7 +51,7 @@ func startAgent(l *lab, config *rest.Config, node string) {
 	l.background("the agent", manager.Start)
 }
 
-// TestAgentRights: with its token and its rights, an agent writes what it has found, and lets go what was released.
+// TestAgentRights: with its token and its rights, an agent writes what it has found, and removes the finalizer of what was released.
 func TestAgentRights(t *testing.T) {
 	l := newLab(t, nil)
 	const node = "node-of-agent"
@@ -84,7 +84,7 @@ func TestAgentRights(t *testing.T) {
 		released.SetAnnotations(map[string]string{v1alpha1.AnnotationReleasePool: node})
 		l.must(l.live.Patch(t.Context(), released, client.MergeFrom(object)))
 		l.must(l.live.Delete(t.Context(), object))
-		l.eventually("the object is let go", func(g gomega.Gomega) {
+		l.eventually("the object is released", func(g gomega.Gomega) {
 			g.Expect(apierrors.IsNotFound(l.live.Get(t.Context(), client.ObjectKeyFromObject(object), object))).To(gomega.BeTrue())
 		})
 	}

@@ -65,7 +65,7 @@ func TestExpansionThatCannotBe(t *testing.T) {
 		{"bad-field", phases + "repetitions: 1\nmatrix: {phases.fill.colour: [40%]}", v1alpha1.ReasonMatrixInvalid, "colour"},
 		{"bad-number", "phases: [{name: read, measure: {workload: {oltp: {workers: 2}}}}]\nmatrix: {phases.read.workers: [many]}",
 			v1alpha1.ReasonMatrixInvalid, "many"},
-		{"never-due", phases + "schedule: {cron: '0 0 30 2 *'}", v1alpha1.ReasonScheduleInvalid, "never due"},
+		{"never-due", phases + "schedule: {cron: '0 0 30 2 *'}", v1alpha1.ReasonScheduleInvalid, "never matches"},
 	} {
 		benchmark := l.submit(c.name, c.spec)
 		l.waits(benchmark, c.reason, c.words)

@@ -34,7 +34,7 @@ func TestGateIsJudgedAgain(t *testing.T) {
 	_, written := l.results(second, second.Status.Results.ConfigMap)
 	g.Expect(written.Verdict).To(gomega.Equal("Passed"))
 
-	// An operation of which the phase counts none: no data is no verdict.
+	// A metric that the phase does not have: no data is no verdict.
 	l.change(benchmark, gates("phase('read').readLatencyP50Nanoseconds < 1e9"))
 	third := l.finished(benchmark, v1alpha1.VerdictInconclusive)
 	g.Expect(third.Status.Gates[0].Message).To(gomega.ContainSubstring("readLatencyP50Nanoseconds"))

@@ -22,7 +22,7 @@ import (
 )
 
 // startNodes makes a lab of several nodes with a simulated agent on each, and a manager. These tests do not run beside others: pools are
-// in no namespace, and each manager is told of all.
+// in no namespace, and each manager sees all.
 func startNodes(t *testing.T, count int, behaviour sim.Behaviour) *lab {
 	t.Helper()
 	l := newLabOn(t, count, behaviour)
@@ -190,7 +190,7 @@ func TestGroupIsSpoiledByOne(t *testing.T) {
 	g.Expect(experiment.Groups[1].Valid).To(gomega.BeTrue())
 }
 
-// TestGroupStops: suspension stops all runs and frees all nodes, a run that somebody deletes has all made again, and deletion leaves
+// TestGroupStops: suspension stops all runs and frees all nodes, a run that a user deletes has all recreated, and deletion leaves
 // nothing.
 func TestGroupStops(t *testing.T) {
 	l := startNodes(t, 2, inPhase("read", sim.Script{Hold: true}))

@@ -64,7 +64,7 @@ func TestNamespaceLimit(t *testing.T) {
 	first := l.submit("first", small)
 	l.running("read", 1)
 	second := l.submit("second", small)
-	l.waits(second, v1alpha1.ReasonNamespaceLimit, "1 benchmarks of namespace namespacelimit hold nodes or stand in line, and 1 may")
+	l.waits(second, v1alpha1.ReasonNamespaceLimit, "1 benchmarks of namespace namespacelimit hold nodes or are queued, and the limit is 1")
 	other := l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "limit-other" })
 	l.queued(other, 1, first)
 	l.cluster.Release(nil)
@@ -95,9 +95,9 @@ func TestStuckTeardown(t *testing.T) {
 		claim.Finalizers = append(claim.Finalizers, foreign)
 		g.Expect(l.live.Patch(t.Context(), claim, client.MergeFrom(before))).To(gomega.Succeed())
 	})
-	l.waits(stuck, v1alpha1.ReasonTeardownStuck, "the nodes are given back until run", claim.Name+" does not go")
+	l.waits(stuck, v1alpha1.ReasonTeardownStuck, "the nodes are released until run", claim.Name+" does not go")
 	l.finished(l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "stuck-other" }), v1alpha1.VerdictPassed)
-	l.eventually("the tenant lets go", func(g gomega.Gomega) {
+	l.eventually("the tenant removes its finalizer", func(g gomega.Gomega) {
 		g.Expect(l.live.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)).To(gomega.Succeed())
 		before := claim.DeepCopy()
 		claim.Finalizers = nil
@@ -131,7 +131,7 @@ func TestKeptJob(t *testing.T) {
 	}
 	keep("example.com/kept")
 	l.finished(l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "kept-other" }), v1alpha1.VerdictPassed)
-	l.waits(kept, v1alpha1.ReasonTeardownStuck, "the nodes are given back until run", "remove the finalizers")
+	l.waits(kept, v1alpha1.ReasonTeardownStuck, "the nodes are released until run", "remove the finalizers")
 	keep()
 	l.finished(kept, v1alpha1.VerdictInconclusive)
 	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)

@@ -54,7 +54,7 @@ func TestOperationOfLostNode(t *testing.T) {
 		g.Expect(apierrors.IsNotFound(l.live.Get(t.Context(), client.ObjectKeyFromObject(operation), operation))).To(gomega.BeTrue())
 	})
 	l.must(l.live.Get(t.Context(), client.ObjectKeyFromObject(ended), ended))
-	gomega.NewWithT(t).Expect(ended.Status.Conditions).To(gomega.BeEmpty(), "what has ended needs nobody")
+	gomega.NewWithT(t).Expect(ended.Status.Conditions).To(gomega.BeEmpty(), "what has ended needs no agent")
 }
 
 // TestRetainedPoolOfLostNode deletes a pool that stays: no agent has anything to do for that, and no person to release it.
@@ -73,7 +73,7 @@ func TestRetainedPoolOfLostNode(t *testing.T) {
 	})
 }
 
-// TestPoolOfLostNode deletes a pool whose node goes away: the object says what is left and where, and goes when it is told to,
+// TestPoolOfLostNode deletes a pool whose node goes away: the object says what is left and where, and goes when released,
 // not before.
 func TestPoolOfLostNode(t *testing.T) {
 	l := start(t, nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// operations play the agents' part in PoolOperations on the lab's nodes: what is asked for begins at once, and ends when it is told to.
+// operations play the agents' part in PoolOperations on the lab's nodes: what is requested starts at once, and ends on request.
 func (l *lab) operations(ctx context.Context) error {
 	for {
 		var list v1alpha1.PoolOperationList

@@ -101,7 +101,7 @@ func TestOutage(t *testing.T) {
 	l.running("read", 1)
 	w.setCut(true)
 	l.cluster.Release(nil)
-	l.fact(func(l *lab) time.Time { // the phase ends while nobody looks
+	l.fact(func(l *lab) time.Time { // the phase ends unobserved
 		return firstSeen(l.journal, func(pod *corev1.Pod) bool {
 			return pod.Labels[v1alpha1.LabelPhase] == "read" && pod.Status.Phase == corev1.PodSucceeded
 		})

@@ -72,7 +72,7 @@ func TestResetNone(t *testing.T) {
 	l := startNodes(t, 1, func(request workload.Request, _ *corev1.Pod) sim.Script {
 		guard.Lock()
 		defer guard.Unlock()
-		from := "nobody"
+		from := "none"
 		if request.KeepsDataOf != nil {
 			from = strings.TrimPrefix(request.KeepsDataOf.Name, request.Run.Name[:len("bench-01234567-")])
 		}
@@ -87,8 +87,8 @@ func TestResetNone(t *testing.T) {
 	benchmark := l.kept("bench", v1alpha1.ResetNone, 3, "")
 	l.finished(benchmark, v1alpha1.VerdictPassed)
 	guard.Lock()
-	g.Expect(asked).To(gomega.Equal([]string{"fill from nobody", "read from nobody", "fill from 000", "read from 000",
-		"fill from nobody", "read from nobody", "fill from 001-2", "read from 001-2"}))
+	g.Expect(asked).To(gomega.Equal([]string{"fill from none", "read from none", "fill from 000", "read from 000",
+		"fill from none", "read from none", "fill from 001-2", "read from 001-2"}))
 	guard.Unlock()
 	from := map[string]string{}
 	_, experiment := l.results(benchmark, naming.ResultsName("bench", experiment.ID(l.get(benchmark))))

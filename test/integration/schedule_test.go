@@ -81,7 +81,7 @@ func TestSchedule(t *testing.T) {
 		g.Expect(reasons).To(gomega.HaveKeyWithValue(v1alpha1.ReasonTimeSkipped, gomega.ContainSubstring("still going on")))
 		g.Expect(reasons).To(gomega.HaveKey(v1alpha1.ReasonScheduled))
 	})
-	// Somebody restores the object without its status, and takes the schedule away: the experiment goes on.
+	// A user restores the object without its status, and takes the schedule away: the experiment goes on.
 	current := l.get(benchmark)
 	before := current.DeepCopy()
 	current.Status = v1alpha1.StorageBenchmarkStatus{}
@@ -108,7 +108,7 @@ func (l *lab) history(benchmark *v1alpha1.StorageBenchmark) *past.Series {
 	return series
 }
 
-// TestHistory measures again and again: what is complete is kept, once, also when somebody deletes or blocks the history.
+// TestHistory measures again and again: what is complete is kept, once, also when a user deletes or blocks the history.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	l := start(t, nil)
@@ -118,7 +118,7 @@ func TestHistory(t *testing.T) {
 	l.must(l.live.Create(t.Context(), taken))
 	benchmark := l.submit("bench", small)
 	first := l.finished(benchmark, v1alpha1.VerdictPassed)
-	l.waits(benchmark, v1alpha1.ReasonFinished, "no history is kept: ConfigMap bench-history exists and is not this benchmark's")
+	l.waits(benchmark, v1alpha1.ReasonFinished, "no history is kept: ConfigMap bench-history belongs to another owner")
 	l.must(l.live.Get(t.Context(), client.ObjectKeyFromObject(taken), taken))
 	g.Expect(taken.Data).To(gomega.Equal(map[string]string{"mine": "yes"}))
 	l.must(l.live.Delete(t.Context(), taken))

@@ -77,7 +77,7 @@ func (l *lab) said(fact time.Time, reason string, words ...string) {
 	l.t.Logf("%s: the run says so %v after the fact, the benchmark %v", reason, told.Sub(fact).Round(time.Millisecond),
 		passedOn.Sub(fact).Round(time.Millisecond))
 	if fact.IsZero() || told.Sub(fact) > soon || passedOn.Sub(fact) > soon {
-		l.t.Errorf("%s is told too late", reason)
+		l.t.Errorf("%s is reported too late", reason)
 	}
 }
 
@@ -89,7 +89,7 @@ phases:
 repetitions: 1
 `
 
-// TestPodDoesNotStart has all that keeps a pod from starting: it is told at once, and ends the benchmark at the deadline.
+// TestPodDoesNotStart has all that keeps a pod from starting: it is reported at once, and ends the benchmark at the deadline.
 func TestPodDoesNotStart(t *testing.T) {
 	t.Parallel()
 	condition := func(word string) func(*lab) time.Time {
@@ -214,7 +214,7 @@ func TestRunIsRepeated(t *testing.T) {
 		{"truncated", small, sim.Script{Outcome: sim.Truncate}, v1alpha1.ReasonResultCorrupt, []string{"phase fill"}},
 		{"wrong-digest", small, sim.Script{Outcome: sim.WrongDigest}, v1alpha1.ReasonResultCorrupt, []string{"phase fill"}},
 		{"log-gone", small, sim.Script{Outcome: sim.LogGone}, v1alpha1.ReasonResultCorrupt, []string{"phase fill"}},
-		{"foreign-run", small, sim.Script{Outcome: sim.ForeignRun}, v1alpha1.ReasonResultForeign, []string{"somebody-elses"}},
+		{"foreign-run", small, sim.Script{Outcome: sim.ForeignRun}, v1alpha1.ReasonResultForeign, []string{"another-run"}},
 		{"foreign-phase", small, sim.Script{Outcome: sim.ForeignPhase}, v1alpha1.ReasonResultForeign, []string{"another-fill"}},
 		{"unreadable", small, sim.Script{LogFailures: -1}, v1alpha1.ReasonResultUnreadable, []string{"phase fill"}},
 		{"deadline", held, sim.Script{Hold: true}, v1alpha1.ReasonPhaseDeadlineExceeded, []string{"10s", "deadline"}},
@@ -325,7 +325,7 @@ func (l *lab) nodeReady(status corev1.ConditionStatus) {
 	l.must(l.live.Status().Update(l.t.Context(), &node))
 }
 
-// TestForeignNames has objects of somebody else under names that the benchmark wants: they are left alone, the node is
+// TestForeignNames has objects of another owner under names that the benchmark wants: they are left alone, the node is
 // given to others meanwhile, and the benchmark goes on by itself when they are gone.
 func TestForeignNames(t *testing.T) {
 	t.Parallel()

@@ -106,7 +106,7 @@ func (l *Lab) runtimeReady(ctx context.Context, node string) error {
 	}
 }
 
-// serve offers the files to the nodes, on loopback and under a name that nobody can guess. Plain HTTP: in an emulated node
+// serve offers the files to the nodes, on loopback and under a name that cannot be guessed. Plain HTTP: in an emulated node
 // decryption takes minutes.
 func serve(files []imageFile) (base string, stop func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

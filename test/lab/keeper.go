@@ -109,7 +109,7 @@ func (l *Lab) keepVolumes(ctx context.Context) error {
 	return nil
 }
 
-// takeBack empties a released block volume and offers it again. Nobody has it open then: a claim is deleted only once no
+// takeBack empties a released block volume and offers it again. It is not open then: a claim is deleted only once no
 // pod uses it.
 func (l *Lab) takeBack(ctx context.Context, cluster client.Client, volume *corev1.PersistentVolume) error {
 	if volume.Spec.StorageClassName != BlockClass || volume.Status.Phase != corev1.VolumeReleased {

@@ -102,7 +102,7 @@ func (l *Lab) kubeletFiles(files map[string][]byte, s *state, n int, authority *
 	files["etc/kubernetes/kubelet.kubeconfig"] = kubeconfig
 	files["etc/kubernetes/ca.crt"] = authority.Certificate
 	files["etc/kubernetes/kubelet.crt"], files["etc/kubernetes/kubelet.key"] = serving.Certificate, serving.Key
-	// The lab plays the cloud provider: it sets the addresses of the Node object, one of which the node cannot know.
+	// The lab plays the cloud provider: it sets the addresses of the Node object, and the node cannot know one of them.
 	files["etc/lab/kubelet.env"] = fmt.Appendf(nil,
 		"KUBELET_ARGS=--config=/etc/kubernetes/kubelet.yaml --kubeconfig=/etc/kubernetes/kubelet.kubeconfig "+
 			"--hostname-override=%s --node-ip=%s --cloud-provider=external\n", name, innerIP(n))

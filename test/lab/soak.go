@@ -61,7 +61,7 @@ func surroundings() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Other programs come and go in the folders that everybody shares, so there only what has our name counts; that the
+	// Other programs come and go in shared folders, so there only what has our name counts; that the
 	// lab's processes leave nothing else there is because their TMPDIR lies in the lab's folder.
 	for _, pattern := range []string{base + "/*", os.TempDir() + "/*storagebench*", "/var/tmp/*storagebench*", "/dev/shm/*"} {
 		files, err := filepath.Glob(pattern)

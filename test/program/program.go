@@ -22,7 +22,7 @@ func CopySelf(path string) error {
 	return write(path, self)
 }
 
-// write lets nobody fork while the file is open: a child started just then by a test beside this one would hold it open for writing,
+// write prevents forks while the file is open: a child started just then by a test beside this one would hold it open for writing,
 // and the kernel refuses to run such a file ("text file busy").
 func write(path string, content io.Reader) error {
 	syscall.ForkLock.RLock()

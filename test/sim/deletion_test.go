@@ -176,7 +176,7 @@ func TestStaticVolume(t *testing.T) {
 	l.wantNothing()
 }
 
-// TestRejectedPod: what admission refuses is told by an event, and the Job waits.
+// TestRejectedPod: what admission refuses is reported by an event, and the Job waits.
 func TestRejectedPod(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, Options{})

@@ -76,7 +76,7 @@ func document(request workload.Request, script Script, started, finished time.Ti
 	maps.Copy(d.Metrics, script.Metrics)
 	switch script.Outcome {
 	case ForeignRun:
-		d.Run.UID, d.Run.Name = "00000000-0000-0000-0000-000000000000", "somebody-elses"
+		d.Run.UID, d.Run.Name = "00000000-0000-0000-0000-000000000000", "another-run"
 	case ForeignPhase:
 		d.Phase = "another-" + d.Phase
 	case Truncate:

@@ -111,7 +111,7 @@ func (g *garbage) letGo(ctx context.Context, object *metav1.PartialObjectMetadat
 }
 
 // deleteDependents goes on with a foreground deletion: dependents that block it are deleted or, if they have another owner
-// that stays, taken from this one; with the last of them the object is let go.
+// that stays, taken from this one; with the last of them the object is deleted.
 func (g *garbage) deleteDependents(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	blocked := false
 	for _, dependent := range g.owned[object.UID] {

@@ -31,7 +31,7 @@ func (p *pass) jobs(ctx context.Context) error {
 			known[owner.UID] = pod
 			continue
 		}
-		// A pod whose Job is gone is counted by nobody.
+		// A pod whose Job is gone is not counted.
 		if err := p.untrack(ctx, pod); err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ const (
 	Reject Outcome = "Reject"
 	// Evict: the kubelet evicts the running pod.
 	Evict Outcome = "Evict"
-	// Kill: somebody deletes the running pod; the kubelet stops it with exit code 143.
+	// Kill: a user deletes the running pod; the kubelet stops it with exit code 143.
 	Kill Outcome = "Kill"
 	// LoseNode: the node of the running pod is gone, and the pod garbage collector removes the pod.
 	LoseNode Outcome = "LoseNode"

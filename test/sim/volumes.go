@@ -86,7 +86,7 @@ func (p *pass) bindClaim(ctx context.Context, claim *corev1.PersistentVolumeClai
 	return p.provision(ctx, claim, "")
 }
 
-// volumeFor is the volume, made by somebody else or in a pass that was cut short, that is meant for a claim.
+// volumeFor is the volume, made elsewhere or in a pass that was cut short, that is meant for a claim.
 func (p *pass) volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	for i := range p.pvs {
 		volume := &p.pvs[i]

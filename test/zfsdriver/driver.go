@@ -110,7 +110,7 @@ func object(kind string) *unstructured.Unstructured {
 	return made
 }
 
-// scan writes the pools of the node into its ZFSNode: every minute, and whenever somebody has written to that object.
+// scan writes the pools of the node into its ZFSNode: every minute, and whenever that object is written.
 func (d *Driver) scan(ctx context.Context) error {
 	node := object("ZFSNode")
 	node.SetName(d.NodeID)

@@ -19,22 +19,22 @@ func beginAddVdev(state State) (string, *obstacle) {
 	devices := OperationDevices(state.Operation.Spec.Action)
 	for _, device := range devices {
 		if _, _, found := state.leaf(device); found {
-			return "", refuses(v1alpha1.ReasonDeviceInPool, "%s is in pool %s already: name a disk that is free", device, state.Live.Name)
+			return "", refuses(v1alpha1.ReasonDeviceInPool, "%s is already in pool %s: use a free disk", device, state.Live.Name)
 		}
 	}
 	_, refused := state.take(devices)
 	return "", refused
 }
 
-// addVdevStage: a vdev is added as a whole or not at all.
+// addVdevStage: a vdev is added completely or not at all.
 func addVdevStage(state State) operationStage {
 	devices := OperationDevices(state.Operation.Spec.Action)
 	for _, device := range devices {
 		if _, _, found := state.leaf(device); !found {
-			return state.taking(devices, pending("adds %s to pool %s", strings.Join(devices, ", "), state.Live.Name))
+			return state.taking(devices, pending("adding %s to pool %s", strings.Join(devices, ", "), state.Live.Name))
 		}
 	}
 	return done([]v1alpha1.OperationMetric{metric("poolSizeBytes", state.Live.Size)},
-		"%s is in pool %s: name it in the BenchmarkPool's vdevs too, else it reports drift",
+		"%s is in pool %s: add it to the vdevs of the BenchmarkPool too, or it reports drift",
 		strings.Join(devices, ", "), state.Live.Name)
 }

@@ -29,11 +29,11 @@ func TestOperationsKeepToTheirPools(t *testing.T) {
 		"the one it has seen": {destroyAction, "uid-1", "", nil, begins},
 		"another":             {destroyAction, "uid-0", "", nil, lost("BenchmarkPool bench0 with UID uid-0")},
 		"another that is not ready": {destroyAction, "uid-0", "", notReadyFor(v1alpha1.ReasonPoolUnhealthy),
-			lost("the one of that name now has UID uid-1")},
+			lost("the pool of that name now has UID uid-1")},
 		"none any more": {destroyAction, "uid-1", "", func(s *State) { s.Pool, s.Live = nil, nil },
-			lost("there is none of that name now")},
+			lost("no pool has that name now")},
 		"none yet": {destroyAction, "", "", func(s *State) { s.Pool, s.Live = nil, nil },
-			decided{"", "", v1alpha1.ReasonPoolNotReady, "none of that name"}},
+			decided{"", "", v1alpha1.ReasonPoolNotReady, "it does not exist"}},
 		"to the one it has seen": {replicate, "uid-1", "uid-2", nil, begins},
 		"to another":             {replicate, "uid-1", "uid-0", nil, lost("BenchmarkPool bench1 with UID uid-0")},
 		"to none any more": {replicate, "uid-1", "uid-2", func(s *State) { s.ToPool, s.ToLive = nil, nil },
@@ -43,7 +43,7 @@ func TestOperationsKeepToTheirPools(t *testing.T) {
 		"not its turn, not looked at": {destroyAction, "uid-1", "", func(s *State) {
 			s.Others = []v1alpha1.PoolOperation{*wantedOperation(scrubAction)}
 			s.Others[0].Name, s.Others[0].UID, s.Pool, s.Live = "other", "uid-0", nil, nil
-		}, decided{"", "", v1alpha1.ReasonQueued, "came first"}},
+		}, decided{"", "", v1alpha1.ReasonQueued, "which is older"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := operationState(c.action)
@@ -85,7 +85,7 @@ func TestWhatAnOperationLeaves(t *testing.T) {
 		outcome string
 		want    string
 	}{
-		"not begun": {scrubAction, false, "", "the scrub of pool bench0 has not begun"},
+		"not begun": {scrubAction, false, "", "the scrub of pool bench0 has not started"},
 		"at work":   {scrubAction, true, "", "the scrub of pool bench0 may be half done on node node-a"},
 		"ended":     {scrubAction, true, v1alpha1.OutcomeSucceeded, "the scrub of pool bench0 has ended: Succeeded"},
 		"set": {setAction, true, v1alpha1.OutcomeFailed,

@@ -15,11 +15,11 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// obstacle is what keeps an operation from beginning: for ever, or until it is gone.
+// obstacle is what prevents the start of an operation, permanently or temporarily.
 type obstacle struct {
 	final           bool
 	reason, message string
-	// recheck is when to look again if no watch tells.
+	// recheck is when to check again if no watch reports a change.
 	recheck time.Duration
 }
 
@@ -27,31 +27,31 @@ func waits(reason string, recheck time.Duration, format string, values ...any) *
 	return &obstacle{reason: reason, message: fmt.Sprintf(format, values...), recheck: recheck}
 }
 
-// isMeant refuses to destroy another object than the one that the spec means by its guid; one that is not told is another.
+// isMeant refuses to destroy an object with another guid than in the spec. An unknown guid counts as another one.
 func isMeant(meant v1alpha1.GUID, what, guid string) *obstacle {
 	switch {
 	case meant == "" || string(meant) == guid:
 		return nil
 	case guid == "":
 		return refuses(v1alpha1.ReasonNotSupported,
-			"the ZFS of this node does not tell the guid of %s, so that nobody knows whether it is the one with guid %s: "+
-				"update to OpenZFS 2.3, or leave out guid", what, meant)
+			"the ZFS of this node does not report the guid of %s, so it may not be the one with guid %s: "+
+				"update to OpenZFS 2.3, or remove guid", what, meant)
 	}
 	return refuses(v1alpha1.ReasonGUIDMismatch,
-		"%s has guid %s, and the one that is meant has guid %s: make another PoolOperation for what is there", what, guid, meant)
+		"%s has guid %s, but the spec names guid %s: create another PoolOperation for the existing object", what, guid, meant)
 }
 
 func refuses(reason, format string, values ...any) *obstacle {
 	return &obstacle{final: true, reason: reason, message: fmt.Sprintf(format, values...)}
 }
 
-// lateOperation ends what has not begun in time, whatever it is and whether it could begin now: what was to be destroyed then may be dear
-// by now.
+// lateOperation ends an operation that did not start in time, whatever it is: the object that it was to destroy may be valuable by
+// now.
 func lateOperation(state State) Decision {
 	if state.Operation.Spec.Cancel {
 		return cancelledOperation()
 	}
-	message := fmt.Sprintf("it never began within its deadline of %s, and nothing was done: if it is still wanted, make another "+
+	message := fmt.Sprintf("it did not start within its deadline of %s, and nothing was done: if it is still needed, create another "+
 		"PoolOperation, with a longer spec.deadline",
 		state.deadline())
 	if waited := meta.FindStatusCondition(state.Operation.Status.Conditions, v1alpha1.ConditionReady); waited != nil && waited.Message != "" {
@@ -61,10 +61,10 @@ func lateOperation(state State) Decision {
 }
 
 func cancelledOperation() Decision {
-	return Decision{Outcome: v1alpha1.OutcomeCancelled, Reason: v1alpha1.ReasonCancelled, Message: "cancelled before it began"}
+	return Decision{Outcome: v1alpha1.OutcomeCancelled, Reason: v1alpha1.ReasonCancelled, Message: "cancelled before it started"}
 }
 
-// waitingOperation begins the operation as soon as nothing is in the way.
+// waitingOperation starts the operation as soon as nothing prevents it.
 func waitingOperation(state State) Decision {
 	if state.Operation.Spec.Cancel {
 		return cancelledOperation()
@@ -88,7 +88,7 @@ func waitingOperation(state State) Decision {
 	return Decision{Reason: obstacle.reason, Message: obstacle.message, Recheck: obstacle.recheck}
 }
 
-// poolObstacle wants the pools to be there, ours and in order.
+// poolObstacle requires the pools to exist, to be ours and to be in order.
 func (s State) poolObstacle(kind traits) *obstacle {
 	if foreign := s.foreignPool(s.Pool, s.ToPool); foreign != nil {
 		return foreign
@@ -105,21 +105,21 @@ func (s State) poolObstacle(kind traits) *obstacle {
 	return nil
 }
 
-// foreignPool refuses pools that were not made for the namespace of the run that the operation was made for. The manager makes no such
-// operation: who can write in a namespace must not come to others' pools even if it did.
+// foreignPool refuses pools that were not created for the namespace of the operation's run. The manager creates no such operation.
+// This check holds even if a tenant could: it must not reach the pools of others.
 func (s State) foreignPool(pools ...*v1alpha1.BenchmarkPool) *obstacle {
 	namespace := s.Operation.Labels[v1alpha1.LabelNamespace]
 	for _, pool := range pools {
 		if namespace != "" && pool != nil && pool.Spec.Namespace != namespace {
 			return refuses(v1alpha1.ReasonPoolNotAllowed,
-				"BenchmarkPool %s was not made for namespace %s, whose run this operation is for: name a pool of that namespace",
+				"BenchmarkPool %s was not created for namespace %s, to which the run of this operation belongs: use a pool of that namespace",
 				pool.Name, namespace)
 		}
 	}
 	return nil
 }
 
-// Seen are the UIDs of the BenchmarkPools that the action names, as they were first seen; empty while none of the name was.
+// Seen are the UIDs of the BenchmarkPools that the action names, as first seen. Empty until one of that name exists.
 func (s State) Seen() (pool, toPool string) {
 	first := func(recorded string, now *v1alpha1.BenchmarkPool) string {
 		if recorded == "" && now != nil {
@@ -130,19 +130,19 @@ func (s State) Seen() (pool, toPool string) {
 	return first(s.Operation.Status.PoolUID, s.Pool), first(s.Operation.Status.ToPoolUID, s.ToPool)
 }
 
-// anotherPool refuses BenchmarkPools that were made while the operation waited on others of the same name: what it was asked to do was
-// not meant for them, and what is on them may be dear.
+// anotherPool refuses BenchmarkPools that were recreated under the same name while the operation waited: the request was not meant
+// for them, and their data may be valuable.
 func (s State) anotherPool() *obstacle {
 	refuse := func(name, seen string, now *v1alpha1.BenchmarkPool) *obstacle {
 		if seen == "" || now != nil && string(now.UID) == seen {
 			return nil
 		}
-		instead := "there is none of that name now"
+		instead := "no pool has that name now"
 		if now != nil {
-			instead = fmt.Sprintf("the one of that name now has UID %s", now.UID)
+			instead = fmt.Sprintf("the pool of that name now has UID %s", now.UID)
 		}
 		return refuses(v1alpha1.ReasonPoolLost,
-			"BenchmarkPool %s with UID %s, which this operation waited for, is gone, and %s: make another PoolOperation for what is there",
+			"BenchmarkPool %s with UID %s, which this operation waited for, is gone, and %s: create another PoolOperation for the existing pool",
 			name, seen, instead)
 	}
 	if another := refuse(s.Operation.Spec.Pool, s.Operation.Status.PoolUID, s.Pool); another != nil {
@@ -159,7 +159,7 @@ func (s State) notReady(name string, pool *v1alpha1.BenchmarkPool, live *Pool, k
 		return waits(v1alpha1.ReasonPoolNotReady, 0, "waiting for BenchmarkPool "+name+": "+format, values...)
 	}
 	if pool == nil {
-		return not("there is none of that name")
+		return not("it does not exist")
 	}
 	if pool.Spec.NodeName != s.Operation.Spec.NodeName {
 		return not("it is on node %s, this operation is for node %s", pool.Spec.NodeName, s.Operation.Spec.NodeName)
@@ -169,10 +169,10 @@ func (s State) notReady(name string, pool *v1alpha1.BenchmarkPool, live *Pool, k
 	}
 	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.ObservedGeneration != pool.Generation {
-		return not("its agent has not looked at it yet")
+		return not("its agent has not reconciled it yet")
 	}
 	var allowed []string
-	if kind.disks { // what differs from the spec may be what the operation is there to change
+	if kind.disks { // the operation may be there to change what differs from the spec
 		allowed = append(allowed, v1alpha1.ReasonPoolDrifted)
 	}
 	if kind.unhealthy {
@@ -182,28 +182,28 @@ func (s State) notReady(name string, pool *v1alpha1.BenchmarkPool, live *Pool, k
 		return not("%s: %s", ready.Reason, ready.Message)
 	}
 	if live == nil {
-		// Its status is about to tell.
+		// Its status will soon say.
 		return waits(v1alpha1.ReasonPoolNotReady, operationSoon, "waiting for BenchmarkPool %s: its pool is not imported", name)
 	}
 	return nil
 }
 
-// Queued says whether an operation that has not begun waits for another one. Nothing but Operation and Others is needed to know.
+// Queued says whether an operation that has not started waits for another one. Only Operation and Others are needed to decide.
 func (s State) Queued() bool { return s.queueObstacle() != nil }
 
-// queueObstacle lets one operation at a time change a pool, oldest first, and one set a module parameter.
+// queueObstacle lets one operation at a time change a pool, oldest first, and one at a time set a module parameter.
 func (s State) queueObstacle() *obstacle {
 	for i := range s.Others {
 		other := &s.Others[i]
 		if other.UID == s.Operation.UID || other.Status.Outcome != "" || !collide(s.Operation, other) || !before(other, s.Operation) {
 			continue
 		}
-		return waits(v1alpha1.ReasonQueued, 0, "waiting for PoolOperation %s, which came first", other.Name)
+		return waits(v1alpha1.ReasonQueued, 0, "waiting for PoolOperation %s, which is older", other.Name)
 	}
 	return nil
 }
 
-// before says whether the first operation has its turn before the second, which has not begun.
+// before says whether the first operation precedes the second, which has not started.
 func before(a, b *v1alpha1.PoolOperation) bool {
 	if a.Status.StartedAt != nil {
 		return true
@@ -217,7 +217,7 @@ func before(a, b *v1alpha1.PoolOperation) bool {
 	return a.UID < b.UID
 }
 
-// collide says whether two operations may not run beside each other.
+// collide says whether two operations must not run at the same time.
 func collide(a, b *v1alpha1.PoolOperation) bool {
 	if first, second := a.Spec.Action.ModuleParameter, b.Spec.Action.ModuleParameter; first != nil && second != nil {
 		return first.Name == second.Name

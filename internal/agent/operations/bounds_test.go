@@ -60,7 +60,7 @@ func TestNothingBeginsPastItsDeadline(t *testing.T) {
 				t.Errorf("in time, it does not begin: %+v", decision)
 			}
 			late := decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeadlineExceeded,
-				"never began within its deadline of 1h0m0s, and nothing was done"}
+				"did not start within its deadline of 1h0m0s, and nothing was done"}
 			for _, after := range []time.Duration{time.Hour, 7 * 24 * time.Hour} {
 				decision := Plan(at(after))
 				late.diff(t, decision)
@@ -75,7 +75,7 @@ func TestNothingBeginsPastItsDeadline(t *testing.T) {
 			late.diff(t, Plan(blind))
 			cancelled := at(2 * time.Hour)
 			cancelled.Operation.Spec.Cancel = true
-			decided{"", v1alpha1.OutcomeCancelled, v1alpha1.ReasonCancelled, "before it began"}.diff(t, Plan(cancelled))
+			decided{"", v1alpha1.OutcomeCancelled, v1alpha1.ReasonCancelled, "before it started"}.diff(t, Plan(cancelled))
 			deleted := at(2 * time.Hour)
 			deleted.Operation.DeletionTimestamp = &metav1.Time{Time: operationStart}
 			decided{"RemoveFinalizer", "", v1alpha1.ReasonCancelled, ""}.diff(t, Plan(deleted))
@@ -147,15 +147,15 @@ func TestOnlyWhatIsMeantIsDestroyed(t *testing.T) {
 		"dataset":     {destroy("5"), "", "", begins},
 		"any dataset": {destroy(""), "", "", begins},
 		"another dataset": {destroy("55"), "", "", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonGUIDMismatch,
-			"dataset bench0/a has guid 5, and the one that is meant has guid 55"}},
+			"dataset bench0/a has guid 5, but the spec names guid 55"}},
 		"vdev": {remove("81"), "81", "91", begins},
 		"the disk, not its vdev": {remove("91"), "81", "91", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonGUIDMismatch,
-			"has guid 81, and the one that is meant has guid 91"}},
+			"has guid 81, but the spec names guid 91"}},
 		"a vdev without guid": {remove("81"), "", "", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonNotSupported, "OpenZFS 2.3"}},
 		"disk":                {replace("91"), "81", "91", begins},
 		"another disk": {replace("92"), "81", "91", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonGUIDMismatch,
-			diskA + " has guid 91, and the one that is meant has guid 92"}},
-		"a disk without guid": {replace("91"), "", "", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonNotSupported, "leave out guid"}},
+			diskA + " has guid 91, but the spec names guid 92"}},
+		"a disk without guid": {replace("91"), "", "", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonNotSupported, "remove guid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := unhindered(entry.action)

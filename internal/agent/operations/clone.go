@@ -19,7 +19,7 @@ func cloneStage(state State) operationStage {
 		return done([]v1alpha1.OperationMetric{metric("referencedBytes", state.Target.ReferencedBytes)}, "dataset %s is a clone of %s",
 			state.Target.Name, state.Snapshot.Name)
 	case state.Target.Exists:
-		return failedStage(v1alpha1.ReasonDatasetExists, "somebody else made dataset %s meanwhile: choose another path", state.Target.Name)
+		return failedStage(v1alpha1.ReasonDatasetExists, "dataset %s was created by others meanwhile: choose another path", state.Target.Name)
 	}
-	return pending("clones %s to %s", state.Snapshot.Name, state.Target.Name)
+	return pending("cloning %s to %s", state.Snapshot.Name, state.Target.Name)
 }

@@ -11,7 +11,7 @@ func beginCopy(state State) (string, *obstacle) {
 		return "", missing
 	}
 	if !state.Target.Exists {
-		return "", refuses(v1alpha1.ReasonDatasetNotFound, "there is no dataset %s to copy to: make it first", state.Target.Name)
+		return "", refuses(v1alpha1.ReasonDatasetNotFound, "dataset %s to copy to does not exist: create it first", state.Target.Name)
 	}
 	for _, object := range []Object{state.Source, state.Target} {
 		if object.Type != "filesystem" {
@@ -19,7 +19,7 @@ func beginCopy(state State) (string, *obstacle) {
 		}
 	}
 	if !state.Target.Empty {
-		return "", refuses(v1alpha1.ReasonTargetNotEmpty, "dataset %s has files already: copy to an empty one", state.Target.Name)
+		return "", refuses(v1alpha1.ReasonTargetNotEmpty, "dataset %s already has files: copy to an empty dataset", state.Target.Name)
 	}
 	return state.Target.GUID, nil
 }

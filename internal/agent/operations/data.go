@@ -5,7 +5,7 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// OperationDataset is the full name of a dataset of a pool; the pool's root if the path is empty.
+// OperationDataset is the full name of a dataset of a pool. An empty path is the pool's root.
 func OperationDataset(pool *v1alpha1.BenchmarkPool, path v1alpha1.DatasetPath) string {
 	if path == "" {
 		return naming.PoolName(pool)
@@ -13,7 +13,7 @@ func OperationDataset(pool *v1alpha1.BenchmarkPool, path v1alpha1.DatasetPath) s
 	return naming.PoolName(pool) + "/" + string(path)
 }
 
-// ours says whether an object was made by this operation.
+// ours says whether this operation created an object.
 func (s State) ours(object Object) bool {
 	return object.Exists && object.Mark == string(s.Operation.UID)
 }
@@ -22,14 +22,14 @@ func (s State) sourceMissing() *obstacle {
 	if s.Source.Exists {
 		return nil
 	}
-	return refuses(v1alpha1.ReasonDatasetNotFound, "there is no dataset %s", s.Source.Name)
+	return refuses(v1alpha1.ReasonDatasetNotFound, "dataset %s does not exist", s.Source.Name)
 }
 
 func (s State) targetTaken() *obstacle {
 	if !s.Target.Exists {
 		return nil
 	}
-	return refuses(v1alpha1.ReasonDatasetExists, "there is a dataset %s already, which this operation did not make: choose another path",
+	return refuses(v1alpha1.ReasonDatasetExists, "dataset %s already exists, and this operation did not create it: choose another path",
 		s.Target.Name)
 }
 

@@ -7,7 +7,7 @@ import (
 
 var destroyDatasetKind = traits{job: true, begin: beginDestroy, stage: destroyStage, sized: true}
 
-// beginDestroy remembers the dataset by its guid: one of the same name that is made later is another.
+// beginDestroy records the guid of the dataset: a later dataset of the same name has another.
 func beginDestroy(state State) (string, *obstacle) {
 	if missing := state.sourceMissing(); missing != nil {
 		return "", missing
@@ -16,13 +16,13 @@ func beginDestroy(state State) (string, *obstacle) {
 		return "", another
 	}
 	if len(state.Users) > 0 {
-		return "", waits(v1alpha1.ReasonDatasetInUse, operationSoon, "waiting until nobody uses dataset %s: %s", state.Source.Name,
+		return "", waits(v1alpha1.ReasonDatasetInUse, operationSoon, "waiting until dataset %s is unused: %s", state.Source.Name,
 			pools.SomeOf(state.Users))
 	}
 	return state.Source.GUID, nil
 }
 
-// destroyStage follows the freeing of the space, which goes on in the background. ZFS tells it for the pool as a whole.
+// destroyStage follows the freeing of the space, which ZFS does in the background and reports only for the whole pool.
 func destroyStage(state State) operationStage {
 	name := state.Source.Name
 	total := int64(0)
@@ -37,7 +37,7 @@ func destroyStage(state State) operationStage {
 		case stageRunning:
 			stage.message, stage.stoppable, stage.progress = "destroys "+name, false, &v1alpha1.OperationProgress{TotalBytes: total}
 		case stageDone:
-			return running("destroys %s", name) // what was listed is a moment old
+			return running("destroys %s", name) // the list is slightly out of date
 		case stageBlocked, stageStopped, stageFailed:
 		}
 		return stage
@@ -49,7 +49,7 @@ func destroyStage(state State) operationStage {
 		stage.progress = progressOf(total, total)
 		return stage
 	}
-	stage := running("dataset %s is destroyed; pool %s still frees %d bytes", name, state.Live.Name, state.Live.FreeingBytes)
+	stage := running("dataset %s is destroyed; pool %s is still freeing %d bytes", name, state.Live.Name, state.Live.FreeingBytes)
 	stage.progress = progressOf(total-state.Live.FreeingBytes, total)
 	return stage
 }

@@ -7,7 +7,7 @@ import (
 
 var exportImportKind = traits{offline: true, begin: beginExport, stage: exportStage}
 
-// beginExport remembers the guid of this load of the pool, which is another after each import.
+// beginExport records the load guid of the pool, which changes with each import.
 func beginExport(state State) (string, *obstacle) {
 	return state.Live.LoadGUID, state.inUse()
 }
@@ -16,7 +16,7 @@ func (s State) inUse() *obstacle {
 	if len(s.Users) == 0 {
 		return nil
 	}
-	return waits(v1alpha1.ReasonPoolInUse, operationSoon, "waiting until nobody uses pool %s: %s", s.Live.Name, pools.SomeOf(s.Users))
+	return waits(v1alpha1.ReasonPoolInUse, operationSoon, "waiting until pool %s is unused: %s", s.Live.Name, pools.SomeOf(s.Users))
 }
 
 func exportStage(state State) operationStage {
@@ -29,5 +29,5 @@ func exportStage(state State) operationStage {
 	if used := state.inUse(); used != nil {
 		return operationStage{at: stageBlocked, reason: used.reason, message: used.message, recheck: used.recheck}
 	}
-	return pending("exports and imports pool %s", state.Live.Name)
+	return pending("exporting and importing pool %s", state.Live.Name)
 }

@@ -12,29 +12,29 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// traits are what the planner knows of a kind of action.
+// traits describe a kind of action to the planner.
 type traits struct {
-	// beside says that it runs beside others on the same pool.
+	// beside says that it runs concurrently with others on the same pool.
 	beside bool
-	// unhealthy says that it may begin on a pool that has lost a disk.
+	// unhealthy says that it may start on a pool that has lost a disk.
 	unhealthy bool
-	// disks says that it changes the disks of the pool: it may begin although they differ from the spec.
+	// disks says that it changes the disks of the pool: it may start although they differ from the spec.
 	disks bool
-	// offline says that it goes on although the pool is not imported now.
+	// offline says that it continues although the pool is not imported.
 	offline bool
-	// job says that the agent does it beside its turns, and again after it was restarted.
+	// job says that the agent works on it in the background, and again after a restart.
 	job bool
-	// sized says that the size of the act is known before it begins.
+	// sized says that the size of the work is known before it starts.
 	sized bool
-	// begin tells what is in the way, or what identifies the act.
+	// begin returns what prevents the start, or the handle of the action.
 	begin func(State) (string, *obstacle)
-	// stage tells how far it is, once it has begun.
+	// stage returns the progress after the start.
 	stage func(State) operationStage
 }
 
 func (s State) kind() traits { return kindOf(s.Operation.Spec.Action) }
 
-// kinds are the operations, by the field of a PoolAction that asks for them. Each has a file of its own.
+// kinds are the operations, by the field of PoolAction that requests them. Each has its own file.
 var kinds = map[string]traits{
 	"addVdev":         addVdevKind,
 	"clone":           cloneKind,
@@ -53,10 +53,10 @@ var kinds = map[string]traits{
 	"trim":            trimKind,
 }
 
-// kindOf is how an action is planned. That every field of PoolAction has a kind is tested.
+// kindOf is how an action is planned. A test checks that every field of PoolAction has a kind.
 func kindOf(action v1alpha1.PoolAction) traits { return kinds[operate.Name(action)] }
 
-// total is what is known of the size of the act before it begins.
+// total is the known size of the work before it starts.
 func (k traits) total(state State) *v1alpha1.OperationProgress {
 	if !k.sized {
 		return nil
@@ -66,18 +66,18 @@ func (k traits) total(state State) *v1alpha1.OperationProgress {
 
 type stageKind int
 
-// How far an operation is that has begun. Pending: its command did not run, as ZFS and the node show.
+// The progress of a started operation. Pending: its command did not run, according to ZFS and the node.
 const (
 	stagePending stageKind = iota
 	stageRunning
-	// stageBlocked: nothing can be seen or done now.
+	// stageBlocked: nothing can be observed or done now.
 	stageBlocked
 	stageStopped
 	stageFailed
 	stageDone
 )
 
-// operationStage is how far an operation is.
+// operationStage is the progress of an operation.
 type operationStage struct {
 	at stageKind
 	// stoppable says that ZFS or the agent can end it early.
@@ -85,7 +85,7 @@ type operationStage struct {
 	reason, message string
 	progress        *v1alpha1.OperationProgress
 	result          Result
-	// member and disks are for the action.
+	// member and disks are parameters of the action.
 	member  string
 	disks   []pools.Disk
 	recheck time.Duration
@@ -119,11 +119,11 @@ func (s State) seconds() v1alpha1.OperationMetric {
 	return metric(operate.MetricDuration, int64(s.elapsed()/time.Second))
 }
 
-// stage tells how far the operation is. Of a pool that is not there, nothing can be told.
+// stage returns the progress of the operation. It is unknown without the pool.
 func (s State) stage() operationStage {
 	kind, guid := s.kind(), s.handlePool()
 	if s.Live != nil && s.Live.GUID != guid {
-		return failedStage(v1alpha1.ReasonPoolLost, "it began on the pool with guid %s; BenchmarkPool %s has another now, with guid %s", guid,
+		return failedStage(v1alpha1.ReasonPoolLost, "it started on the pool with guid %s, but BenchmarkPool %s now has a pool with guid %s", guid,
 			s.Operation.Spec.Pool, s.Live.GUID)
 	}
 	if s.Live == nil && !kind.offline && (s.Job == nil || !s.Job.Running) {
@@ -133,7 +133,7 @@ func (s State) stage() operationStage {
 	return kind.stage(s)
 }
 
-// Permanent says whether an error stays until somebody changes something. What ZFS refuses it refuses again.
+// Permanent says whether an error needs a change by a user. What ZFS refuses it refuses again.
 func Permanent(err error) bool {
 	for _, refusal := range []error{zfs.Invalid, zfs.Unsupported, zfs.DeviceInUse, zfs.DeviceTooSmall, zfs.OtherHost, zfs.Exists,
 		zfs.NotFound, zfs.NoSpace, zfs.HasDependents, zfs.NoReplicas, zfs.BadStream, ErrPermanent} {
@@ -144,10 +144,10 @@ func Permanent(err error) bool {
 	return false
 }
 
-// ErrPermanent marks other errors that stay.
+// ErrPermanent marks other permanent errors.
 var ErrPermanent = errors.New("trying again does not help")
 
-// jobStage is that of work done by the agent itself, which is begun again after what may pass.
+// jobStage is the stage of work that the agent does itself. It restarts after temporary errors.
 func jobStage(state State) operationStage {
 	job := state.Job
 	name := operate.Name(state.Operation.Spec.Action)
@@ -157,7 +157,7 @@ func jobStage(state State) operationStage {
 	case job.Running:
 		stage := running("%s", job.Progress.Message)
 		if job.Progress.Message == "" {
-			stage.message = name + " is at work"
+			stage.message = name + " is running"
 		}
 		stage.stoppable, stage.progress = true, &job.Progress
 		return stage
@@ -172,7 +172,7 @@ func jobStage(state State) operationStage {
 	}
 	if again := job.EndedAt.Add(operationSoon); state.Now.Before(again) {
 		return operationStage{at: stageBlocked, reason: v1alpha1.ReasonActionFailed, recheck: again.Sub(state.Now),
-			message: job.Err.Error() + " (will be tried again)"}
+			message: job.Err.Error() + " (will be retried)"}
 	}
-	return pending("begins again after: %v", job.Err)
+	return pending("retrying after: %v", job.Err)
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/storagebench/storagebench/internal/operate"
 )
 
-// OperationReleaseCommand lets a deleted operation go although its agent does not.
+// OperationReleaseCommand releases a deleted operation without its agent.
 func OperationReleaseCommand(operation *v1alpha1.PoolOperation) string {
-	return fmt.Sprintf("leave it as it is: kubectl annotate pooloperation %s %s=%s", operation.Name, v1alpha1.AnnotationReleasePool,
+	return fmt.Sprintf("release it as it is: kubectl annotate pooloperation %s %s=%s", operation.Name, v1alpha1.AnnotationReleasePool,
 		operation.Spec.NodeName)
 }
 
-// OperationReleased says that somebody wants a deleted operation to go as it is.
+// OperationReleased says that a user released a deleted operation.
 func OperationReleased(operation *v1alpha1.PoolOperation) bool {
 	return !operation.DeletionTimestamp.IsZero() && slices.Contains(operation.Finalizers, v1alpha1.FinalizerTeardown) &&
 		operation.Annotations[v1alpha1.AnnotationReleasePool] == operation.Spec.NodeName
 }
 
-// OperationLeftBehind says what an operation that nobody ends may leave where.
+// OperationLeftBehind says what an unfinished operation may leave behind, and where.
 func OperationLeftBehind(operation *v1alpha1.PoolOperation) string {
 	spec := operation.Spec
 	if operation.Status.StartedAt == nil {
-		return fmt.Sprintf("the %s of pool %s has not begun", operate.Name(spec.Action), spec.Pool)
+		return fmt.Sprintf("the %s of pool %s has not started", operate.Name(spec.Action), spec.Pool)
 	}
 	switch {
 	case spec.Action.ModuleParameter != nil:

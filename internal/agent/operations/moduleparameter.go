@@ -9,21 +9,21 @@ import (
 
 var moduleParameterKind = traits{beside: true, offline: true, begin: beginParameter, stage: parameterStage}
 
-// ParameterState is what the node tells of a module parameter.
+// ParameterState is the state of a module parameter on the node.
 type ParameterState struct {
 	// Grants of the admin.
 	Grants ParameterAllowlist
 	// Found on the node.
 	Found bool
-	// Record of what this operation has changed, nil if there is none.
+	// Record of what this operation has changed. Nil if there is none.
 	Record *ParameterRecord
 }
 
-// ParameterRecord is kept on the node, so that the earlier value is not lost with the agent.
+// ParameterRecord is kept on the node, so that the earlier value survives the agent.
 type ParameterRecord struct {
-	// Applied says that the value was set, Restored that the earlier one is back.
+	// Applied says that the value was set, Restored that the earlier value is back.
 	Applied, Restored bool
-	// SameBoot says that the node has not been started again since.
+	// SameBoot says that the node has not been rebooted since.
 	SameBoot bool
 	Earlier  string
 }
@@ -39,11 +39,11 @@ func beginParameter(state State) (string, *obstacle) {
 	return "", nil
 }
 
-// parameterStage: while the record is there and not restored, it counts as left over, and no end is written.
+// parameterStage: while the record exists and is not restored, it counts as a leftover, and no outcome is written.
 func parameterStage(state State) operationStage {
 	action, record := state.Operation.Spec.Action.ModuleParameter, state.Parameter.Record
 	if record == nil || record.SameBoot && !record.Applied && !record.Restored {
-		return pending("sets %s to %s", action.Name, action.Value)
+		return pending("setting %s to %s", action.Name, action.Value)
 	}
 	over := time.Duration(0)
 	if action.Duration != nil {
@@ -53,7 +53,7 @@ func parameterStage(state State) operationStage {
 	inTime := over > 0 && over <= state.deadline() && state.elapsed() >= over
 	switch {
 	case !record.SameBoot && !record.Restored:
-		return failedStage(v1alpha1.ReasonParameterInterrupted, "the node was started again meanwhile: %s is what the node sets", action.Name)
+		return failedStage(v1alpha1.ReasonParameterInterrupted, "the node was rebooted meanwhile: %s has the value of the node", action.Name)
 	case inTime || stop != nil && stop.reason == v1alpha1.ReasonCancelled:
 		return done([]v1alpha1.OperationMetric{state.seconds()}, "%s was %s and is %s again", action.Name, action.Value, record.Earlier)
 	case stop != nil:

@@ -13,7 +13,7 @@ func TestOperationsOfRunsStayInTheirNamespace(t *testing.T) {
 	replicate := v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "a", ToPool: "bench1", To: "copy"}}
 	begins := decided{"AddFinalizer", "", v1alpha1.ReasonOperationRunning, "begins"}
 	refused := func(pool string) decided {
-		return decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonPoolNotAllowed, "BenchmarkPool " + pool + " was not made for namespace lab"}
+		return decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonPoolNotAllowed, "BenchmarkPool " + pool + " was not created for namespace lab"}
 	}
 	for name, c := range map[string]struct {
 		action v1alpha1.PoolAction

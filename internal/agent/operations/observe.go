@@ -8,14 +8,14 @@ var observeKind = traits{beside: true, unhealthy: true, offline: true, begin: be
 
 func beginObserve(state State) (string, *obstacle) { return state.Agent, nil }
 
-// observeStage never joins two halves: a window that its agent did not see through is no window.
+// observeStage never joins two halves: a window that its agent did not observe completely is invalid.
 func observeStage(state State) operationStage {
 	interrupted := func(why string) operationStage {
-		return failedStage(v1alpha1.ReasonObservationInterrupted, "the window has a hole: %s. Observe again", why)
+		return failedStage(v1alpha1.ReasonObservationInterrupted, "the window is incomplete: %s. Create another observation", why)
 	}
 	job := state.Job
 	if state.handleDetail() != state.Agent {
-		return interrupted("the agent was started again meanwhile")
+		return interrupted("the agent was restarted meanwhile")
 	}
 	if job != nil && !job.Running && job.Err != nil && !job.Stopped {
 		return interrupted(job.Err.Error())

@@ -1,4 +1,4 @@
-// Package operations plans what the agent does about a PoolOperation. Its functions are pure. Each kind of operation has a file of its own.
+// Package operations plans a PoolOperation for the agent. Its functions are pure. Each kind of operation has its own file.
 package operations
 
 import (
@@ -14,65 +14,65 @@ import (
 )
 
 const (
-	// operationSoon is how often what no watch can tell is looked at; progress is written no more often.
+	// operationSoon is how often unwatchable state is checked. Progress is not written more often.
 	operationSoon = 10 * time.Second
 	// operationDefaultDeadline is the API's default.
 	operationDefaultDeadline = 6 * time.Hour
 )
 
-// State is all that is known of a PoolOperation.
+// State is the observed state of a PoolOperation.
 type State struct {
 	Operation *v1alpha1.PoolOperation
 	Now       time.Time
-	// Agent identifies this life of the agent.
+	// Agent identifies this agent process.
 	Agent  string
 	Policy pools.DevicePolicy
-	// Pool and ToPool are the BenchmarkPools that the action names, nil if there are none.
+	// Pool and ToPool are the BenchmarkPools that the action names. Nil if they do not exist.
 	Pool, ToPool *v1alpha1.BenchmarkPool
 	// Others are the PoolOperations of the node that have no outcome yet.
 	Others []v1alpha1.PoolOperation
-	// Live is the imported pool, nil unless it carries the mark of Pool; ToLive likewise.
+	// Live is the imported pool. Nil unless it carries the mark of Pool. ToLive likewise.
 	Live, ToLive *Pool
 	// Source, Snapshot and Target are what the action names.
 	Source, Snapshot, Target Object
-	// Users of the pool or dataset that must be unused, in words.
+	// Users of the pool or dataset that must be unused, for messages.
 	Users []string
-	// Disks and Rivals as in PoolState; looked at only by actions that take disks.
+	// Disks and Rivals as in PoolState. Only read for actions that take disks.
 	Disks  map[string]pools.Disk
 	Rivals []v1alpha1.BenchmarkPool
 	// Parameter of the module.
 	Parameter ParameterState
-	// Job is the work of this agent on the operation, nil if there is none.
+	// Job is the background work of this agent on the operation. Nil if there is none.
 	Job *Job
-	// Leftovers are, in words, what is to be cleaned up before the operation may end.
+	// Leftovers describe what to clean up before the operation may end.
 	Leftovers []string
 }
 
 // Pool is a live pool that is ours.
 type Pool struct {
 	zfs.PoolSummary
-	// LoadGUID is another after each import.
+	// LoadGUID changes with each import.
 	LoadGUID string
 	Status   zfs.Status
 }
 
 // Object is a dataset or snapshot.
 type Object struct {
-	// Name in full; empty if the action names none.
+	// Name in full. Empty if the action names none.
 	Name   string
 	Exists bool
 	zfs.Dataset
-	// Mark is the UID of the operation that made it.
+	// Mark is the UID of the operation that created it.
 	Mark string
 	// Empty says that a file system has no files.
 	Empty bool
 }
 
-// Job is work that takes time, done by the agent itself.
+// Job is long-running work of the agent itself.
 type Job struct {
 	Running  bool
 	Progress v1alpha1.OperationProgress
-	// Stopped says that it ended because it was told to.
+	// Stopped says that it ended on request.
 	Stopped bool
 	// Err of its end, which was at EndedAt.
 	Err     error
@@ -80,11 +80,11 @@ type Job struct {
 	Result
 }
 
-// Result is what an operation has to show.
+// Result is the result of an operation.
 type Result struct {
 	Message string
 	Metrics []v1alpha1.OperationMetric
-	// Data is a compressed document, DataDigest that of the document.
+	// Data is a compressed document, DataDigest the digest of the document.
 	Data       []byte
 	DataDigest string
 }
@@ -92,9 +92,9 @@ type Result struct {
 // Action is something to do for a PoolOperation.
 type Action struct {
 	Kind ActionKind
-	// GUID of the pool that is meant, ToGUID of the other one.
+	// GUID of the pool to act on, ToGUID of the other one.
 	GUID, ToGUID string
-	// Member of the pool that is meant.
+	// Member of the pool to act on.
 	Member string
 	// Disks that the action takes.
 	Disks []pools.Disk
@@ -103,8 +103,8 @@ type Action struct {
 // ActionKind is the kind of an OperationAction.
 type ActionKind string
 
-// The kinds of OperationAction. RunOperation does what the spec says; StopOperation ends it early; CleanUpOperation removes what
-// must not stay.
+// The kinds of OperationAction. RunOperation does what the spec says, StopOperation ends it early, and CleanUpOperation removes
+// leftovers.
 const (
 	AddOperationFinalizer    ActionKind = "AddFinalizer"
 	RunOperation             ActionKind = "Run"
@@ -113,7 +113,7 @@ const (
 	RemoveOperationFinalizer ActionKind = "RemoveFinalizer"
 )
 
-// Decision is what follows from an OperationState.
+// Decision is the plan for a State.
 type Decision struct {
 	Actions []Action
 	// Settled says that the status is final.
@@ -125,18 +125,18 @@ type Decision struct {
 	Attempts []string
 	// Outcome ends the operation.
 	Outcome string
-	// Reason and Message say what is going on or how it ended.
+	// Reason and Message describe the current work or the outcome.
 	Reason  string
 	Message string
 	// Progress so far, if it is known.
 	Progress *v1alpha1.OperationProgress
 	Result   Result
-	// Recheck is when to look again if nothing is reported before; zero is never.
+	// Recheck is when to check again if no watch reports a change. Zero is never.
 	Recheck time.Duration
 }
 
-// operationAttempts are the lives of the agent in which the same work is begun at most. What ends two of them, such as work for which the
-// agent has not enough memory, would end the next one too.
+// operationAttempts is the largest number of agent processes that may start the same work. Work that ended two of them, for example
+// by its memory use, would end the next one too.
 const operationAttempts = 2
 
 // Plan decides what to do for a PoolOperation.
@@ -149,7 +149,7 @@ func Plan(state State) Decision {
 	case operation.Status.StartedAt != nil:
 		decision = startedOperation(state)
 	case !operation.DeletionTimestamp.IsZero():
-		decision = releaseOperation(state, "the object is being deleted before it began")
+		decision = releaseOperation(state, "the object was deleted before it started")
 	case state.Late():
 		decision = lateOperation(state)
 	default:
@@ -161,7 +161,7 @@ func Plan(state State) Decision {
 	return decision
 }
 
-// endedOperation lets go of the object: nothing is ever done for it again.
+// endedOperation removes the finalizer. A finished operation is never acted on again.
 func endedOperation(state State) Decision {
 	decision := releaseOperation(state, "")
 	if !slices.Contains(state.Operation.Finalizers, v1alpha1.FinalizerTeardown) && len(state.Leftovers) == 0 {
@@ -179,7 +179,7 @@ func releaseOperation(state State, message string) Decision {
 	return decision
 }
 
-// startedOperation goes on from what ZFS and the node show.
+// startedOperation continues from the state of ZFS and the node.
 func startedOperation(state State) Decision {
 	stage, stop := state.stage(), state.stop()
 	deleted := !state.Operation.DeletionTimestamp.IsZero()
@@ -201,35 +201,35 @@ func startedOperation(state State) Decision {
 		return Decision{Actions: []Action{state.member(StopOperation, stage)}, Reason: v1alpha1.ReasonOperationRunning,
 			Message: stop.message + ": stopping", Progress: stage.progress, Recheck: time.Second}
 	case stage.at == stageRunning && state.Operation.Spec.Cancel && !deleted && state.untilDeadline() > 0:
-		stage.message += "; it cannot be cancelled and goes on to its end"
+		stage.message += "; it cannot be cancelled and runs to its end"
 		return state.goesOn(stage)
 	case stage.at == stageRunning:
 		if !deleted && state.untilDeadline() <= 0 {
 			stop = state.overdue()
 		}
-		stop.message += "; it cannot be stopped and may go on: " + stage.message
+		stop.message += "; it cannot be stopped and may continue: " + stage.message
 	}
 	return state.end(*stop, stage)
 }
 
-// lostAgents ends work that has ended with its agent too often; nil if it may be begun.
+// lostAgents fails work that ended together with its agent too often. Nil if it may start.
 func (s State) lostAgents() *ending {
 	if attempts := s.Operation.Status.Attempts; s.counted() || len(attempts) < operationAttempts {
 		return nil
 	}
 	return &ending{v1alpha1.OutcomeFailed, v1alpha1.ReasonAgentDied,
-		fmt.Sprintf("the agent of node %s ended %d times while it was at work on this %s, which is not begun again: "+
-			"find out why the agent was restarted (kubectl describe its pod: OOMKilled means that it had not enough memory), then make another "+
+		fmt.Sprintf("the agent of node %s ended %d times during this %s, which is not retried: "+
+			"find out why the agent restarted (kubectl describe its pod: OOMKilled means too little memory), then create another "+
 			"PoolOperation",
 			s.Operation.Spec.NodeName, operationAttempts, operate.Name(s.Operation.Spec.Action))}
 }
 
-// counted says whether the work may be begun by this life of the agent: that is written down before.
+// counted says whether this agent process may start the work. That is recorded first.
 func (s State) counted() bool {
 	return !s.kind().job || slices.Contains(s.Operation.Status.Attempts, s.Agent)
 }
 
-// attempts are those recorded and, of work that takes long, this one.
+// attempts are the recorded ones and, for long-running work, this one.
 func (s State) attempts() []string {
 	if s.counted() {
 		return s.Operation.Status.Attempts
@@ -240,7 +240,7 @@ func (s State) attempts() []string {
 func (s State) run(stage operationStage) Decision {
 	if !s.counted() {
 		return Decision{Attempts: s.attempts(), Reason: v1alpha1.ReasonOperationRunning,
-			Message:  "begins again, after an earlier agent has ended",
+			Message:  "restarting after the end of an earlier agent",
 			Progress: stage.progress, Recheck: pools.AtOnce}
 	}
 	action := s.member(RunOperation, stage)
@@ -261,7 +261,7 @@ func (s State) goesOn(stage operationStage) Decision {
 	return Decision{Reason: reason, Message: stage.message, Progress: stage.progress, Recheck: recheck}
 }
 
-// pace looks often at what has just begun and less often later.
+// pace checks often at first and less often later.
 func (s State) pace() time.Duration {
 	return min(max(s.elapsed()/operationPaceShare, time.Second), operationSoon)
 }
@@ -275,7 +275,7 @@ func (s State) elapsed() time.Duration {
 	return s.Now.Sub(s.Operation.Status.StartedAt.Time)
 }
 
-// end writes the outcome once nothing is left that must not stay.
+// end writes the outcome once nothing is left to clean up.
 func (s State) end(as ending, stage operationStage) Decision {
 	if len(s.Leftovers) > 0 {
 		return Decision{Actions: []Action{s.member(CleanUpOperation, stage)}, Reason: v1alpha1.ReasonCleaningUp,
@@ -286,7 +286,7 @@ func (s State) end(as ending, stage operationStage) Decision {
 	}
 	decision := Decision{Outcome: as.outcome, Reason: as.reason, Message: as.message, Progress: stage.progress, Recheck: pools.AtOnce}
 	if as.outcome != v1alpha1.OutcomeSucceeded && s.Target.Exists && s.Target.Mark == string(s.Operation.UID) {
-		decision.Message += "; what has arrived whole stays in " + s.Target.Name
+		decision.Message += "; what was received completely stays in " + s.Target.Name
 	}
 	if as.outcome == v1alpha1.OutcomeSucceeded {
 		decision.Result = stage.result
@@ -318,14 +318,14 @@ func (s State) member(kind ActionKind, stage operationStage) Action {
 // ending is an outcome with its reason.
 type ending struct{ outcome, reason, message string }
 
-// stop says why an operation is to end before its time; nil if it is not.
+// stop says why an operation has to end early. Empty if it has not.
 func (s State) stop() *ending {
 	operation := s.Operation
 	switch {
 	case !operation.DeletionTimestamp.IsZero():
 		return &ending{v1alpha1.OutcomeCancelled, v1alpha1.ReasonCancelled, "the object is being deleted"}
 	case operation.Spec.Cancel:
-		return &ending{v1alpha1.OutcomeCancelled, v1alpha1.ReasonCancelled, "cancelled, as spec.cancel asks"}
+		return &ending{v1alpha1.OutcomeCancelled, v1alpha1.ReasonCancelled, "cancelled by spec.cancel"}
 	case s.Pool == nil || !s.Pool.DeletionTimestamp.IsZero():
 		return &ending{v1alpha1.OutcomeFailed, v1alpha1.ReasonPoolLost, fmt.Sprintf("BenchmarkPool %s is being deleted or gone",
 			operation.Spec.Pool)}
@@ -337,17 +337,17 @@ func (s State) stop() *ending {
 
 func (s State) overdue() *ending {
 	return &ending{v1alpha1.OutcomeFailed, v1alpha1.ReasonDeadlineExceeded,
-		fmt.Sprintf("its deadline of %s has passed; ask for a longer one in spec.deadline", s.deadline())}
+		fmt.Sprintf("its deadline of %s has passed; use a longer spec.deadline", s.deadline())}
 }
 
-// Late says that an operation has not begun and never will: its deadline has passed. Nothing but the object is needed to know.
+// Late says that an operation has not started and never will: its deadline has passed. Only the object is needed to decide.
 func (s State) Late() bool {
 	operation := s.Operation
 	return operation.Status.Outcome == "" && operation.Status.StartedAt == nil && operation.DeletionTimestamp.IsZero() &&
 		s.untilDeadline() <= 0
 }
 
-// NeverBegins says that nothing was done for an operation and nothing will be: neither its pool nor a disk has to be looked at.
+// NeverBegins says that nothing was or will be done for an operation: neither its pool nor a disk has to be read.
 func (s State) NeverBegins() bool {
 	return s.Late() || s.Operation.Status.Outcome != "" && s.Operation.Status.StartedAt == nil
 }
@@ -359,7 +359,7 @@ func (s State) deadline() time.Duration {
 	return s.Operation.Spec.Deadline.Duration.Duration
 }
 
-// untilDeadline counts from the start, or from the creation of what has not begun.
+// untilDeadline counts from the start, or from the creation if it has not started.
 func (s State) untilDeadline() time.Duration {
 	from := s.Operation.CreationTimestamp.Time
 	if s.Operation.Status.StartedAt != nil {
@@ -375,7 +375,7 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// The handle is the guid of the pool, and behind a blank what more identifies the act.
+// The handle is the guid of the pool, followed by a blank and whatever else identifies the action.
 func (s State) handlePool() string {
 	guid, _, _ := strings.Cut(s.Operation.Status.Handle, " ")
 	return guid

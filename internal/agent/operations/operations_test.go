@@ -66,7 +66,7 @@ func (d decided) diff(t *testing.T, decision Decision) {
 		t.Errorf("(-want +got)\n%smessage %q", diff, decision.Message)
 	}
 	if decision.Outcome == "" && !decision.Settled && decision.Recheck <= 0 {
-		t.Errorf("nobody looks again: %+v", decision)
+		t.Errorf("no recheck: %+v", decision)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestOperationsBegin(t *testing.T) {
 		"at once": {scrubAction, func(*State) {}, begins},
 		"no pool": {scrubAction, func(s *State) {
 			s.Pool, s.Live = nil, nil
-		}, decided{"", "", v1alpha1.ReasonPoolNotReady, "none of that name"}},
+		}, decided{"", "", v1alpha1.ReasonPoolNotReady, "it does not exist"}},
 		"pool being deleted": {scrubAction, func(s *State) { s.Pool.DeletionTimestamp = &metav1.Time{Time: operationStart} },
 			decided{"", "", v1alpha1.ReasonPoolNotReady, "being deleted"}},
 		"pool not imported":      {scrubAction, func(s *State) { s.Live = nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "not imported"}},
@@ -129,11 +129,11 @@ func TestOperationsBegin(t *testing.T) {
 		"unhealthy, to trim":    {trimAction, unhealthy, decided{"", "", v1alpha1.ReasonPoolNotReady, "Unhealthy"}},
 		"cancelled": {scrubAction, func(s *State) {
 			s.Operation.Spec.Cancel = true
-		}, decided{"", v1alpha1.OutcomeCancelled, v1alpha1.ReasonCancelled, "before it began"}},
+		}, decided{"", v1alpha1.OutcomeCancelled, v1alpha1.ReasonCancelled, "before it started"}},
 		"deleted": {scrubAction, func(s *State) { s.Operation.DeletionTimestamp = &metav1.Time{Time: operationStart} },
 			decided{"RemoveFinalizer", "", v1alpha1.ReasonCancelled, ""}},
 		"too late": {scrubAction, func(s *State) { s.Live = nil; s.Now = operationStart.Add(6 * time.Hour) },
-			decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeadlineExceeded, "never began"}},
+			decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeadlineExceeded, "did not start"}},
 		"another of the same moment": {scrubAction, other(trimAction, same), decided{"", "", v1alpha1.ReasonQueued, "PoolOperation other"}},
 		"another on another pool":    {scrubAction, other(trimAction, func(o *v1alpha1.PoolOperation) { o.Spec.Pool = "bench1" }), begins},
 		"another that has ended": {scrubAction,
@@ -142,25 +142,25 @@ func TestOperationsBegin(t *testing.T) {
 			other(trimAction, func(o *v1alpha1.PoolOperation) { o.DeletionTimestamp = &metav1.Time{Time: operationStart} }), begins},
 		"a younger one": {scrubAction,
 			other(trimAction, func(o *v1alpha1.PoolOperation) { o.CreationTimestamp = metav1.NewTime(operationStart.Add(1)) }), begins},
-		"a younger one that has begun": {scrubAction, other(trimAction, younger), decided{"", "", v1alpha1.ReasonQueued, "came first"}},
+		"a younger one that has begun": {scrubAction, other(trimAction, younger), decided{"", "", v1alpha1.ReasonQueued, "which is older"}},
 		"an observation":               {scrubAction, other(observeAction, younger), begins},
 		"a replication to this pool": {scrubAction, other(v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{ToPool: "bench0"}},
 			func(o *v1alpha1.PoolOperation) { o.Spec.Pool = "bench1" }),
-			decided{"", "", v1alpha1.ReasonQueued, "came first"}},
+			decided{"", "", v1alpha1.ReasonQueued, "which is older"}},
 		"the same parameter": {setAction, func(s *State) {
 			s.Parameter = ParameterState{Grants: txgGrant, Found: true}
 			other(setAction, func(o *v1alpha1.PoolOperation) { o.Spec.Pool = "bench1" })(s)
-		}, decided{"", "", v1alpha1.ReasonQueued, "came first"}},
+		}, decided{"", "", v1alpha1.ReasonQueued, "which is older"}},
 		"a scrub that runs": {scrubAction, func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Running, -time.Hour, 0) },
 			decided{"", "", v1alpha1.ReasonScanRunning, "already"}},
 		"a scrub that just ended": {scrubAction, func(s *State) {
 			s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Second)
-		}, decided{"", "", v1alpha1.ReasonScanRunning, "a moment"}},
+		}, decided{"", "", v1alpha1.ReasonScanRunning, "just finished"}},
 		"a scrub of before": {scrubAction, func(s *State) {
 			s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Minute)
 		}, begins},
-		"users of the pool": {exportAction, func(s *State) { s.Users = []string{"somebody"} },
-			decided{"", "", v1alpha1.ReasonPoolInUse, "somebody"}},
+		"users of the pool": {exportAction, func(s *State) { s.Users = []string{"kubelet"} },
+			decided{"", "", v1alpha1.ReasonPoolInUse, "kubelet"}},
 		"disk of the pool itself": {v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{Devices: []v1alpha1.DevicePath{diskA}}}, func(*State) {},
 			decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeviceInPool, "nothing was done"}},
 		"disk under another name": {replaceAction, alias, decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeviceInPool, diskD}},
@@ -240,7 +240,7 @@ func copied(kind string, empty bool) func(*State) {
 
 // TestWhatArrivedIsNamed: what a replication brought whole before its end stays, and is not kept secret.
 func TestWhatArrivedIsNamed(t *testing.T) {
-	for mark, named := range map[string]bool{"uid-op": true, "somebody": false} {
+	for mark, named := range map[string]bool{"uid-op": true, "kubelet": false} {
 		state := begun(v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "a", ToPool: "bench1", To: "copy"}}, "701")
 		state.Operation.Spec.Cancel = true
 		state.Target = Object{Name: "bench1/copy", Exists: true, Mark: mark}
@@ -277,19 +277,19 @@ func TestOperationsGoOn(t *testing.T) {
 		cancelled, overdue, deleted string
 	}{
 		"scrub not begun": {scrubAction, "", func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Minute) },
-			decided{runs, "", isRunning, "scrubs"}, "Cancelled", "Failed", "RemoveFinalizer"},
+			decided{runs, "", isRunning, "scrubbing"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"scrub begun a coarse moment before": {scrubAction, "", func(s *State) {
 			s.Live.Status.Scan = scan("scrub", zfs.Running, -time.Second, 0)
 		},
-			decided{"", "", isRunning, "scrubs"}, "Stop", "Stop", "Stop"},
+			decided{"", "", isRunning, "scrubbing"}, "Stop", "Stop", "Stop"},
 		"scrub paused": {scrubAction, "", func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Paused, time.Second, 0) },
 			decided{"", "", isRunning, "paused"}, "Stop", "Stop", "Stop"},
 		"scrub ended, in text": {scrubAction, "", func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Finished, 0, time.Second) },
 			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "no errors"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
-		"scrub stopped by somebody": {scrubAction, "", func(s *State) {
+		"scrub stopped elsewhere": {scrubAction, "", func(s *State) {
 			s.Live.Status.Scan = scan("scrub", zfs.Stopped, time.Second, 2*time.Second)
 		},
-			decided{"", "Failed", v1alpha1.ReasonStoppedElsewhere, "somebody"}, "Cancelled", "Failed", "RemoveFinalizer"},
+			decided{"", "Failed", v1alpha1.ReasonStoppedElsewhere, "outside of this operation"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"scrub overtaken by a resilver": {scrubAction, "", func(s *State) { s.Live.Status.Scan = scan("resilver", zfs.Running, time.Second, 0) },
 			decided{"", "", v1alpha1.ReasonScanRunning, "afterwards"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"pool not imported": {scrubAction, "", func(s *State) {
@@ -301,87 +301,87 @@ func TestOperationsGoOn(t *testing.T) {
 		"pool deleted": {scrubAction, "", func(s *State) {
 			s.Pool, s.Live = nil, nil
 		}, decided{"", "Failed", v1alpha1.ReasonPoolLost, "gone"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"trim of disks that cannot": {trimAction, "", func(*State) {}, decided{runs, "", isRunning, "trims"}, "Cancelled", "Failed",
+		"trim of disks that cannot": {trimAction, "", func(*State) {}, decided{runs, "", isRunning, "trimming"}, "Cancelled", "Failed",
 			"RemoveFinalizer"},
-		"trim of an earlier time": {trimAction, "", trimmed(zfs.Finished, -time.Hour), decided{runs, "", isRunning, "trims"}, "Cancelled",
+		"trim of an earlier time": {trimAction, "", trimmed(zfs.Finished, -time.Hour), decided{runs, "", isRunning, "trimming"}, "Cancelled",
 			"Failed", "RemoveFinalizer"},
 		"trim at work": {trimAction, "", trimmed(zfs.Running, time.Second), decided{"", "", isRunning, "1 of 1"}, "Stop", "Stop",
 			"Stop"},
 		"trim done": {trimAction, "", trimmed(zfs.Finished, time.Second), decided{"", "Succeeded", v1alpha1.ReasonSucceeded,
 			"1 disks"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
-		"replace not begun": {replaceAction, diskA + "-part1", func(*State) {}, decided{runs, "", isRunning, "puts"}, "Cancelled",
+		"replace not begun": {replaceAction, diskA + "-part1", func(*State) {}, decided{runs, "", isRunning, "replacing"}, "Cancelled",
 			"Failed", "RemoveFinalizer"},
 		"replace, refused meanwhile": {replaceAction, diskA + "-part1", func(s *State) { s.Policy = nil },
 			decided{"", "Failed", v1alpha1.ReasonPoolDeviceDenied, "allowlist"}, "Failed", "Failed", "RemoveFinalizer"},
-		"replace at work": {replaceAction, diskA + "-part1", replacing, decided{"", "", isRunning, "rebuilds"}, "goes on to its end", "may go on",
+		"replace at work": {replaceAction, diskA + "-part1", replacing, decided{"", "", isRunning, "rebuilding"}, "runs to its end", "may continue",
 			"RemoveFinalizer"},
 		"replace done": {replaceAction, diskA + "-part1", func(s *State) { s.Live.Status.Vdevs[0].Children[0] = leaf(diskD) },
-			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "in the place of"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
+			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "has replaced"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
 		"replace, both gone": {replaceAction, diskA + "-part1", func(s *State) {
 			s.Live.Status.Vdevs[0].Children = []zfs.VdevStatus{leaf(diskB)}
 		},
 			decided{"", "Failed", v1alpha1.ReasonDeviceNotInPool, "neither"}, "Failed", "Failed", "RemoveFinalizer"},
-		"removal not begun": {removeAction, "mirror-0", func(*State) {}, decided{runs, "", isRunning, "takes"}, "Cancelled", "Failed",
+		"removal not begun": {removeAction, "mirror-0", func(*State) {}, decided{runs, "", isRunning, "removing"}, "Cancelled", "Failed",
 			"RemoveFinalizer"},
 		"removal at work": {removeAction, "mirror-0", func(s *State) { s.Live.Status.Removal = scan("removal", zfs.Running, time.Second, 0) },
-			decided{"", "", isRunning, "takes"}, "Stop", "Stop", "Stop"},
+			decided{"", "", isRunning, "removing"}, "Stop", "Stop", "Stop"},
 		"removal stopped": {removeAction, "mirror-0", func(s *State) {
 			s.Live.Status.Removal = scan("removal", zfs.Stopped, time.Second, 2*time.Second)
 		},
-			decided{"", "Failed", v1alpha1.ReasonStoppedElsewhere, "somebody"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"log removed at once": {removeAction, "mirror-7", func(*State) {}, decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "out of pool"},
+			decided{"", "Failed", v1alpha1.ReasonStoppedElsewhere, "outside of this operation"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"log removed at once": {removeAction, "mirror-7", func(*State) {}, decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "was removed from pool"},
 			"Succeeded", "Succeeded", "RemoveFinalizer"},
-		"vdev not added": {addAction, "", func(*State) {}, decided{runs, "", isRunning, "adds"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"vdev not added": {addAction, "", func(*State) {}, decided{runs, "", isRunning, "adding"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"vdev added": {addAction, "", func(s *State) {
 			s.Live.Status.Vdevs[0].Children = []zfs.VdevStatus{leaf(diskC), leaf(diskD)}
 		},
 			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "drift"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
-		"export not begun": {exportAction, "9", func(*State) {}, decided{runs, "", isRunning, "exports"}, "Cancelled", "Failed",
+		"export not begun": {exportAction, "9", func(*State) {}, decided{runs, "", isRunning, "exporting"}, "Cancelled", "Failed",
 			"RemoveFinalizer"},
 		"exported": {exportAction, "9", func(s *State) { s.Live = nil }, decided{"", "", isRunning, "import follows"},
-			"goes on to its end", "may go on", "RemoveFinalizer"},
+			"runs to its end", "may continue", "RemoveFinalizer"},
 		"imported again": {exportAction, "8", func(*State) {}, decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "caches are empty"},
 			"Succeeded", "Succeeded", "RemoveFinalizer"},
 		"used meanwhile": {exportAction, "9", func(s *State) {
-			s.Users = []string{"somebody"}
-		}, decided{"", "", v1alpha1.ReasonPoolInUse, "somebody"}, "Cancelled", "Failed", "RemoveFinalizer"},
+			s.Users = []string{"kubelet"}
+		}, decided{"", "", v1alpha1.ReasonPoolInUse, "kubelet"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"dataset there": {destroyAction, "5", dataset("5", 0), decided{runs, "", isRunning, "destroys"}, "Cancelled", "Failed",
 			"RemoveFinalizer"},
-		"dataset freeing": {destroyAction, "5", dataset("6", 30), decided{"", "", isRunning, "30 bytes"}, "goes on to its end", "may go on",
+		"dataset freeing": {destroyAction, "5", dataset("6", 30), decided{"", "", isRunning, "30 bytes"}, "runs to its end", "may continue",
 			"RemoveFinalizer"},
 		"dataset freed": {destroyAction, "5", dataset("6", 0), decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "free"}, "Succeeded",
 			"Succeeded", "RemoveFinalizer"},
 		"job not begun": {mapAction, "", func(*State) {}, decided{runs, "", isRunning, "metaslabMap"}, "Cancelled", "Failed",
 			"RemoveFinalizer"},
-		"job at work": {mapAction, "", func(s *State) { s.Job = &Job{Running: true} }, decided{"", "", isRunning, "at work"}, "Stop", "Stop",
+		"job at work": {mapAction, "", func(s *State) { s.Job = &Job{Running: true} }, decided{"", "", isRunning, "is running"}, "Stop", "Stop",
 			"Stop"},
 		"job refused": {mapAction, "", failedJob(zfs.NotFound), decided{"", "Failed", v1alpha1.ReasonActionFailed, "not found"}, "Failed",
 			"Failed", "RemoveFinalizer"},
-		"job to try again": {mapAction, "", failedJob(zfs.Busy), decided{"", "", v1alpha1.ReasonActionFailed, "tried again"}, "Cancelled",
+		"job to try again": {mapAction, "", failedJob(zfs.Busy), decided{"", "", v1alpha1.ReasonActionFailed, "retried"}, "Cancelled",
 			"Failed", "RemoveFinalizer"},
 		"job again": {mapAction, "", func(s *State) {
 			s.Job = &Job{Err: zfs.Busy, EndedAt: s.Now.Add(-operationSoon)}
-		}, decided{runs, "", isRunning, "begins again"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		}, decided{runs, "", isRunning, "retrying after"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"half a receive left": {mapAction, "", func(s *State) {
 			s.Job, s.Leftovers = &Job{Err: zfs.NoSpace}, []string{"half a receive"}
 		}, decided{"CleanUp", "", v1alpha1.ReasonCleaningUp, "half a receive"}, "CleanUp", "CleanUp", "CleanUp"},
 		"observed by this life": {observeAction, "life-1", func(s *State) { s.Job = &Job{Running: true} },
-			decided{"", "", isRunning, "at work"}, "Stop", "Stop", "Stop"},
+			decided{"", "", isRunning, "is running"}, "Stop", "Stop", "Stop"},
 		"observed by another life": {observeAction, "life-0", func(*State) {},
-			decided{"", "Failed", v1alpha1.ReasonObservationInterrupted, "started again"}, "Failed", "Failed", "RemoveFinalizer"},
+			decided{"", "Failed", v1alpha1.ReasonObservationInterrupted, "restarted"}, "Failed", "Failed", "RemoveFinalizer"},
 		"observation disturbed": {observeAction, "life-1", failedJob(zfs.Busy),
-			decided{"", "Failed", v1alpha1.ReasonObservationInterrupted, "hole"}, "Failed", "Failed", "RemoveFinalizer"},
+			decided{"", "Failed", v1alpha1.ReasonObservationInterrupted, "incomplete"}, "Failed", "Failed", "RemoveFinalizer"},
 		"observation stopped": {observeAction, "life-1", func(s *State) { s.Job = &Job{Stopped: true} },
 			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, ""}, "Succeeded", "Failed", "RemoveFinalizer"},
-		"parameter not set": {setAction, "", func(*State) {}, decided{runs, "", isRunning, "sets"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"parameter not set": {setAction, "", func(*State) {}, decided{runs, "", isRunning, "setting"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"parameter half set": {setAction, "", set(ParameterRecord{SameBoot: true, Earlier: "5"}),
-			decided{runs, "", isRunning, "sets"}, "CleanUp", "CleanUp", "CleanUp"},
+			decided{runs, "", isRunning, "setting"}, "CleanUp", "CleanUp", "CleanUp"},
 		"parameter set": {setAction, "", set(ParameterRecord{SameBoot: true, Applied: true, Earlier: "5"}),
 			decided{"", "", isRunning, "instead of 5"}, "CleanUp", "CleanUp", "CleanUp"},
 		"parameter restored": {setAction, "", set(ParameterRecord{SameBoot: true, Applied: true, Restored: true, Earlier: "5"}),
 			decided{"", "Failed", v1alpha1.ReasonParameterInterrupted, "too early"}, "Succeeded", "Failed", "RemoveFinalizer"},
 		"parameter of another boot": {setAction, "", set(ParameterRecord{Applied: true, Earlier: "5"}),
-			decided{"", "Failed", v1alpha1.ReasonParameterInterrupted, "started again"}, "Failed", "Failed", "RemoveFinalizer"},
+			decided{"", "Failed", v1alpha1.ReasonParameterInterrupted, "rebooted"}, "Failed", "Failed", "RemoveFinalizer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := func() State {

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// ParameterAllowlist are the module parameters that the admin lets operations set, and to what. Without a grant, none.
+// ParameterAllowlist lists the module parameters and values that the admin lets operations set. Without a grant, none.
 type ParameterAllowlist []ParameterGrant
 
 // ParameterGrant allows values of one module parameter.
 type ParameterGrant struct {
 	Name string
-	// Any value may be set, or else one of these.
+	// Any allows every value. Otherwise these values are allowed.
 	Any    bool
 	Values []ParameterValues
 }
 
-// ParameterValues are one value, or if that is empty all whole numbers from Min to Max.
+// ParameterValues are one value or, if that is empty, all whole numbers from Min to Max.
 type ParameterValues struct {
 	Value    string
 	Min, Max uint64
@@ -28,18 +28,18 @@ type ParameterValues struct {
 var (
 	parameterName  = regexp.MustCompile(`^(zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl|zfetch)_[a-z0-9_]+$`)
 	parameterValue = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.:/+-]*$`)
-	// plainNumber is what the kernel reads as everybody does: it takes 010 for 8.
+	// plainNumber excludes numbers that the kernel parses differently: it takes 010 for 8.
 	plainNumber = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
 )
 
-// ParseParameterGrant reads NAME=MIN..MAX, NAME=VALUE, NAME=*, or several ranges and values with '|' between them.
+// ParseParameterGrant reads NAME=MIN..MAX, NAME=VALUE, NAME=*, or several ranges and values separated by '|'.
 func ParseParameterGrant(text string) (ParameterGrant, error) {
 	wrong := func(format string, values ...any) error {
 		return fmt.Errorf("parameter grant %q: "+format, append([]any{text}, values...)...)
 	}
 	name, bounds, hasBounds := strings.Cut(text, "=")
 	if !parameterName.MatchString(name) {
-		return ParameterGrant{}, wrong("begin with the name of an OpenZFS module parameter, such as zfs_txg_timeout")
+		return ParameterGrant{}, wrong("start with the name of an OpenZFS module parameter, such as zfs_txg_timeout")
 	}
 	if !hasBounds || bounds == "" {
 		return ParameterGrant{}, wrong("say which values are allowed: %s=1..60, %s=5|30, or %s=* for every value", name, name, name)
@@ -62,18 +62,18 @@ func parseParameterValues(item string) (values ParameterValues, problem string) 
 	from, to, isRange := strings.Cut(item, "..")
 	switch {
 	case !isRange && !parameterValue.MatchString(item):
-		return values, fmt.Sprintf("%q is no value: write MIN..MAX, or plain values with '|' between them; '*' stands alone", item)
+		return values, fmt.Sprintf("%q is not a value: write MIN..MAX, or plain values with '|' between them; '*' stands alone", item)
 	case !isRange:
 		return ParameterValues{Value: item}, ""
 	case !plainNumber.MatchString(from) || !plainNumber.MatchString(to):
-		return values, fmt.Sprintf("%q is no range: write two whole numbers in plain digits, such as 1..60", item)
+		return values, fmt.Sprintf("%q is not a range: write two whole numbers in plain digits, such as 1..60", item)
 	}
 	var errMin, errMax error
 	values.Min, errMin = strconv.ParseUint(from, 10, 64)
 	values.Max, errMax = strconv.ParseUint(to, 10, 64)
 	switch {
 	case errMin != nil || errMax != nil:
-		return values, fmt.Sprintf("%q goes beyond 64 bits: make its numbers smaller", item)
+		return values, fmt.Sprintf("%q exceeds 64 bits: use smaller numbers", item)
 	case values.Min > values.Max:
 		return values, fmt.Sprintf("%q is empty: make MIN at most MAX", item)
 	}
@@ -95,7 +95,7 @@ func (v ParameterValues) String() string {
 	return fmt.Sprintf("%d..%d", v.Min, v.Max)
 }
 
-// Bounds are the allowed values as the admin writes them.
+// Bounds are the allowed values in the admin's notation.
 func (g ParameterGrant) Bounds() string {
 	if g.Any {
 		return "*"
@@ -110,7 +110,7 @@ func (g ParameterGrant) Bounds() string {
 // String is the grant as ParseParameterGrant reads it.
 func (g ParameterGrant) String() string { return g.Name + "=" + g.Bounds() }
 
-// Refusal says why a module parameter may not be set to a value; empty if it may.
+// Refusal says why a module parameter may not have a value. Empty if it may.
 func (p ParameterAllowlist) Refusal(node, name, value string) string {
 	var bounds []string
 	for _, grant := range p {

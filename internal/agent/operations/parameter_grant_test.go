@@ -58,12 +58,12 @@ func TestSeveralParameterGrants(t *testing.T) {
 
 func TestParameterGrantsThatAreWrong(t *testing.T) {
 	for text, says := range map[string]string{
-		"":                              "begin with the name",
+		"":                              "start with the name",
 		"zfs_txg_timeout":               "zfs_txg_timeout=1..60",
 		"zfs_txg_timeout=":              "zfs_txg_timeout=* for every value",
 		"nvme_timeout=1":                "OpenZFS module parameter",
-		"zfs_../../x=1":                 "begin with the name",
-		"=1..2":                         "begin with the name",
+		"zfs_../../x=1":                 "start with the name",
+		"=1..2":                         "start with the name",
 		"zfs_a=1..":                     "two whole numbers",
 		"zfs_a=..5":                     "two whole numbers",
 		"zfs_a=1..2..3":                 "two whole numbers",
@@ -72,10 +72,10 @@ func TestParameterGrantsThatAreWrong(t *testing.T) {
 		"zfs_a=1Mi..2Mi":                "two whole numbers",
 		"zfs_a=5..1":                    "make MIN at most MAX",
 		"zfs_a=0..99999999999999999999": "64 bits",
-		"zfs_a=1|":                      "no value",
+		"zfs_a=1|":                      "not a value",
 		"zfs_a=1|*":                     "stands alone",
-		"zfs_a=1, 2":                    "no value",
-		"zfs_a=$(id)":                   "no value",
+		"zfs_a=1, 2":                    "not a value",
+		"zfs_a=$(id)":                   "not a value",
 	} {
 		grant, err := ParseParameterGrant(text)
 		if err == nil || !strings.Contains(err.Error(), says) || grant.Name != "" {

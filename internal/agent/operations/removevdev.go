@@ -14,7 +14,7 @@ func beginRemoveVdev(state State) (string, *obstacle) {
 	device := string(state.Operation.Spec.Action.RemoveVdev.Device)
 	_, top, found := state.leaf(device)
 	if !found {
-		return "", refuses(v1alpha1.ReasonDeviceNotInPool, "%s is no disk of pool %s", device, state.Live.Name)
+		return "", refuses(v1alpha1.ReasonDeviceNotInPool, "%s is not a disk of pool %s", device, state.Live.Name)
 	}
 	if another := isMeant(state.Operation.Spec.Action.RemoveVdev.GUID, "the vdev of "+device, top.GUID); another != nil {
 		return "", another
@@ -29,7 +29,7 @@ func removeVdevStage(state State) operationStage {
 	mine := state.byUs(removal)
 	switch {
 	case mine && removal.State == zfs.Running:
-		stage := running("takes the vdev of %s out of pool %s", device, state.Live.Name)
+		stage := running("removing the vdev of %s from pool %s", device, state.Live.Name)
 		stage.stoppable, stage.progress = true, state.progress(*removal)
 		return stage
 	case at < 0:
@@ -39,14 +39,14 @@ func removeVdevStage(state State) operationStage {
 			metrics = []v1alpha1.OperationMetric{metric("copiedBytes", removal.DoneBytes), durationOf(*removal, state.seconds())}
 			progress = state.progress(*removal)
 		}
-		stage := done(metrics, "the vdev of %s is out of pool %s: take it out of the BenchmarkPool's spec too, else it reports drift", device,
+		stage := done(metrics, "the vdev of %s was removed from pool %s: change the BenchmarkPool's spec too, or it reports drift", device,
 			state.Live.Name)
 		stage.progress = progress
 		return stage
 	case mine && removal.State == zfs.Stopped:
-		return stopped("somebody stopped the removal of the vdev of %s from pool %s", device, state.Live.Name)
+		return stopped("the removal of the vdev of %s from pool %s was stopped outside of this operation", device, state.Live.Name)
 	}
-	stage := pending("takes the vdev of %s out of pool %s", device, state.Live.Name)
+	stage := pending("removing the vdev of %s from pool %s", device, state.Live.Name)
 	stage.member = pools.MemberName(vdevs[at])
 	return stage
 }

@@ -15,22 +15,22 @@ func beginReplace(state State) (string, *obstacle) {
 	action := state.Operation.Spec.Action.ReplaceDevice
 	leaf, _, found := state.leaf(string(action.Device))
 	if !found {
-		return "", refuses(v1alpha1.ReasonDeviceNotInPool, "%s is no disk of pool %s", action.Device, state.Live.Name)
+		return "", refuses(v1alpha1.ReasonDeviceNotInPool, "%s is not a disk of pool %s", action.Device, state.Live.Name)
 	}
 	if another := isMeant(action.GUID, string(action.Device), leaf.GUID); another != nil {
 		return "", another
 	}
 	if _, _, found := state.leaf(string(action.With)); found {
-		return "", refuses(v1alpha1.ReasonDeviceInPool, "%s is in pool %s already: name a disk that is free", action.With, state.Live.Name)
+		return "", refuses(v1alpha1.ReasonDeviceInPool, "%s is already in pool %s: use a free disk", action.With, state.Live.Name)
 	}
 	if state.Live.Status.Resilvering() {
-		return "", waits(v1alpha1.ReasonScanRunning, operationSoon, "waiting: pool %s rebuilds data onto a disk", state.Live.Name)
+		return "", waits(v1alpha1.ReasonScanRunning, operationSoon, "waiting: pool %s is rebuilding data onto a disk", state.Live.Name)
 	}
 	_, refused := state.take([]string{string(action.With)})
 	return pools.Identity(leaf), refused
 }
 
-// replaceStage: once the new disk is in the tree, the command has run, and ZFS takes the old one out when all is copied.
+// replaceStage: once the new disk is in the tree, the command has run, and ZFS detaches the old one after the copy.
 func replaceStage(state State) operationStage {
 	action := state.Operation.Spec.Action.ReplaceDevice
 	leaves := state.Live.Status.Leaves()
@@ -38,17 +38,17 @@ func replaceStage(state State) operationStage {
 	with, _, isIn := state.leaf(string(action.With))
 	switch {
 	case !isIn && old < 0:
-		return failedStage(v1alpha1.ReasonDeviceNotInPool, "neither %s nor %s is in pool %s any more: see 'zpool status' on the node",
+		return failedStage(v1alpha1.ReasonDeviceNotInPool, "neither %s nor %s is in pool %s: see 'zpool status' on the node",
 			action.Device, action.With, state.Live.Name)
 	case !isIn:
-		stage := pending("puts %s in the place of %s in pool %s", action.With, action.Device, state.Live.Name)
+		stage := pending("replacing %s with %s in pool %s", action.Device, action.With, state.Live.Name)
 		stage.member = pools.MemberName(leaves[old])
 		return state.taking([]string{string(action.With)}, stage)
 	}
 	scan := state.Live.Status.Scan
 	mine := scan != nil && scan.Function == "resilver" && state.byUs(scan)
 	if old >= 0 || state.Live.Status.Resilvering() {
-		message := fmt.Sprintf("rebuilds the data of %s onto %s", action.Device, action.With)
+		message := fmt.Sprintf("rebuilding the data of %s onto %s", action.Device, action.With)
 		if !with.State.Good() {
 			message += fmt.Sprintf(", which is %s", with.State)
 		}
@@ -66,6 +66,6 @@ func replaceStage(state State) operationStage {
 		metrics = []v1alpha1.OperationMetric{metric("resilveredBytes", scan.RepairedBytes), metric("errorsFound", scan.Errors),
 			durationOf(*scan, state.seconds())}
 	}
-	return done(metrics, "%s is in the place of %s in pool %s: name it in the BenchmarkPool's spec too, else it reports drift", action.With,
+	return done(metrics, "%s has replaced %s in pool %s: change the BenchmarkPool's spec too, or it reports drift", action.With,
 		action.Device, state.Live.Name)
 }

@@ -2,7 +2,7 @@ package operations
 
 var replicateKind = traits{job: true, begin: beginReplicate, stage: jobStage}
 
-// beginReplicate remembers the guid of the other pool.
+// beginReplicate records the guid of the other pool.
 func beginReplicate(state State) (string, *obstacle) {
 	if missing := state.sourceMissing(); missing != nil {
 		return "", missing

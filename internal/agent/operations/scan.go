@@ -8,15 +8,15 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// clockSlack is how far the kernel's clock, which is coarse, may be behind ours.
+// clockSlack is the allowance for the kernel's coarse clock, which may be behind ours.
 const clockSlack = time.Second
 
-// since says whether a moment, in whole seconds, belongs to this operation.
+// since says whether a time, in whole seconds, belongs to this operation.
 func (s State) since(moment time.Time) bool {
 	return !moment.IsZero() && !moment.Before(s.Operation.Status.StartedAt.Add(-clockSlack))
 }
 
-// byUs says whether something long was begun by this operation. Before OpenZFS 2.3, only the end of what has ended is told.
+// byUs says whether this operation started a scan, trim or removal. Before OpenZFS 2.3, only the end of a finished one is reported.
 func (s State) byUs(progress *zfs.Progress) bool {
 	if progress == nil {
 		return false
@@ -27,19 +27,19 @@ func (s State) byUs(progress *zfs.Progress) bool {
 	return progress.State == zfs.Running || s.since(progress.End)
 }
 
-// tooRecent keeps what has just ended from being taken for our own.
+// tooRecent prevents a scan that has just ended from being mistaken for our own.
 func (s State) tooRecent(progress *zfs.Progress) *obstacle {
 	if progress == nil {
 		return nil
 	}
 	if progress.State == zfs.Running || progress.State == zfs.Paused {
-		return waits(v1alpha1.ReasonScanRunning, operationSoon, "waiting for the %s that pool %s is doing already", progress.Function,
+		return waits(v1alpha1.ReasonScanRunning, operationSoon, "waiting for a %s already running on pool %s", progress.Function,
 			s.Live.Name)
 	}
 	limit := s.Now.Truncate(time.Second).Add(-2 * clockSlack)
 	for _, moment := range []time.Time{progress.Start, progress.End} {
 		if !moment.IsZero() && !moment.Before(limit) {
-			return waits(v1alpha1.ReasonScanRunning, 2*clockSlack, "waiting a moment: pool %s has just ended a %s", s.Live.Name, progress.Function)
+			return waits(v1alpha1.ReasonScanRunning, 2*clockSlack, "waiting: pool %s has just finished a %s", s.Live.Name, progress.Function)
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ var scrubKind = traits{unhealthy: true, begin: beginScrub, stage: scrubStage}
 
 func beginScrub(state State) (string, *obstacle) {
 	if state.Live.Status.Resilvering() {
-		return "", waits(v1alpha1.ReasonScanRunning, operationSoon, "waiting: pool %s rebuilds data onto a disk", state.Live.Name)
+		return "", waits(v1alpha1.ReasonScanRunning, operationSoon, "waiting: pool %s is rebuilding data onto a disk", state.Live.Name)
 	}
 	return "", state.tooRecent(state.Live.Status.Scan)
 }
@@ -20,21 +20,21 @@ func scrubStage(state State) operationStage {
 	scan := state.Live.Status.Scan
 	if scan != nil && scan.Function != "scrub" && scan.State == zfs.Running {
 		return operationStage{at: stageBlocked, reason: v1alpha1.ReasonScanRunning, recheck: operationSoon,
-			message: fmt.Sprintf("waiting: pool %s rebuilds data onto a disk, and scrubs afterwards", state.Live.Name)}
+			message: fmt.Sprintf("waiting: pool %s is rebuilding data onto a disk, and scrubs afterwards", state.Live.Name)}
 	}
 	if scan == nil || scan.Function != "scrub" || !state.byUs(scan) {
-		return pending("scrubs pool %s", state.Live.Name)
+		return pending("scrubbing pool %s", state.Live.Name)
 	}
 	var stage operationStage
 	switch scan.State {
 	case zfs.Running:
-		stage = running("scrubs pool %s", state.Live.Name)
+		stage = running("scrubbing pool %s", state.Live.Name)
 		stage.stoppable = true
 	case zfs.Paused:
 		stage = running("the scrub of pool %s is paused: 'zpool scrub %s' on the node resumes it", state.Live.Name, state.Live.Name)
 		stage.stoppable = true
 	case zfs.Stopped:
-		stage = stopped("somebody stopped the scrub of pool %s", state.Live.Name)
+		stage = stopped("the scrub of pool %s was stopped outside of this operation", state.Live.Name)
 	default:
 		stage = scrubbed(state, *scan)
 	}
@@ -42,7 +42,7 @@ func scrubStage(state State) operationStage {
 	return stage
 }
 
-// scrubbed is a success also if errors were found: to find them was the task.
+// scrubbed is a success even if errors were found: finding them is its purpose.
 func scrubbed(state State, scan zfs.Progress) operationStage {
 	dataErrors := max(state.Live.Status.DataErrors, 0)
 	message := fmt.Sprintf("pool %s is scrubbed: no errors", state.Live.Name)

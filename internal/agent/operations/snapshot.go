@@ -12,7 +12,7 @@ func beginSnapshot(state State) (string, *obstacle) {
 	}
 	if state.Snapshot.Exists {
 		return "", refuses(v1alpha1.ReasonSnapshotExists,
-			"there is a snapshot %s already, which this operation did not take: choose another name", state.Snapshot.Name)
+			"snapshot %s already exists, and this operation did not take it: choose another name", state.Snapshot.Name)
 	}
 	return "", nil
 }
@@ -23,7 +23,7 @@ func snapshotStage(state State) operationStage {
 	case state.ours(snapshot):
 		return done([]v1alpha1.OperationMetric{metric("referencedBytes", snapshot.ReferencedBytes)}, "snapshot %s is taken", snapshot.Name)
 	case snapshot.Exists:
-		return failedStage(v1alpha1.ReasonSnapshotExists, "somebody else took a snapshot %s meanwhile: choose another name", snapshot.Name)
+		return failedStage(v1alpha1.ReasonSnapshotExists, "snapshot %s was taken by others meanwhile: choose another name", snapshot.Name)
 	}
-	return pending("takes snapshot %s", snapshot.Name)
+	return pending("taking snapshot %s", snapshot.Name)
 }

@@ -8,7 +8,7 @@ import (
 
 var trimKind = traits{begin: beginTrim, stage: trimStage}
 
-// trims are those of the disks that are meant.
+// trims are the trims of the disks in question.
 func (s State) trims() []zfs.Progress {
 	device := string(s.Operation.Spec.Action.Trim.Device)
 	var found []zfs.Progress
@@ -20,7 +20,7 @@ func (s State) trims() []zfs.Progress {
 	return found
 }
 
-// trimmed is how a command names the one disk that is meant; empty for all.
+// trimmed is how a command names the one disk to trim. Empty for all.
 func (s State) trimmed() string {
 	device := string(s.Operation.Spec.Action.Trim.Device)
 	if leaf, _, found := s.leaf(device); device != "" && found {
@@ -32,7 +32,7 @@ func (s State) trimmed() string {
 func beginTrim(state State) (string, *obstacle) {
 	if device := string(state.Operation.Spec.Action.Trim.Device); device != "" {
 		if _, _, found := state.leaf(device); !found {
-			return "", refuses(v1alpha1.ReasonDeviceNotInPool, "%s is no disk of pool %s", device, state.Live.Name)
+			return "", refuses(v1alpha1.ReasonDeviceNotInPool, "%s is not a disk of pool %s", device, state.Live.Name)
 		}
 	}
 	for _, trim := range state.trims() {
@@ -65,18 +65,18 @@ func trimStage(state State) operationStage {
 	var stage operationStage
 	switch {
 	case disks == 0:
-		stage = pending("trims pool %s", state.Live.Name)
+		stage = pending("trimming pool %s", state.Live.Name)
 		stage.member = state.trimmed()
 		return stage
 	case active+paused > 0:
-		stage = running("trims pool %s: %d of %d disks at work, %d paused", state.Live.Name, active, disks, paused)
+		stage = running("trimming pool %s: %d of %d disks active, %d paused", state.Live.Name, active, disks, paused)
 		stage.stoppable, stage.member = true, state.trimmed()
 	case halted > 0:
-		stage = stopped("somebody stopped the trim of %d disks of pool %s", halted, state.Live.Name)
+		stage = stopped("the trim of %d disks of pool %s was stopped outside of this operation", halted, state.Live.Name)
 	default:
 		sum.State = zfs.Finished
 		metrics := []v1alpha1.OperationMetric{metric("trimmedDisks", int64(disks)), metric("errorsFound", sum.Errors), state.seconds()}
-		// Before OpenZFS 2.3 only percents are told.
+		// Before OpenZFS 2.3 only percentages are reported.
 		if sum.TotalBytes > int64(100*disks) {
 			metrics = append(metrics, metric("trimmedBytes", sum.DoneBytes))
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// isDisk says whether a leaf of the pool is the disk of a path: in the same words, or as the same device.
+// isDisk says whether a leaf of the pool is the disk of a path: the same path, or the same device.
 func (s State) isDisk(leaf zfs.VdevStatus, path string) bool {
 	number := s.Disks[path].Number
 	return slices.ContainsFunc(pools.LeafPaths(leaf), func(other string) bool {
@@ -16,7 +16,7 @@ func (s State) isDisk(leaf zfs.VdevStatus, path string) bool {
 	})
 }
 
-// leaf finds a disk in the pool, and the top-level vdev that it is in.
+// leaf finds a disk in the pool, and its top-level vdev.
 func (s State) leaf(path string) (leaf, top zfs.VdevStatus, found bool) {
 	for _, top := range s.Live.Status.Vdevs {
 		for _, leaf := range pools.Disks(zfs.Status{Vdevs: []zfs.VdevStatus{top}}) {
@@ -28,7 +28,7 @@ func (s State) leaf(path string) (leaf, top zfs.VdevStatus, found bool) {
 	return zfs.VdevStatus{}, zfs.VdevStatus{}, false
 }
 
-// take decides about disks as for a pool: allowlist, claims of other pools, what is on them.
+// take decides about disks as for a pool: allowlist, claims of other pools, contents.
 func (s State) take(paths []string) ([]pools.Disk, *obstacle) {
 	pool := pools.State{Pool: s.Pool, Policy: s.Policy, Disks: s.Disks, Rivals: s.Rivals}
 	taken, refused := pool.Take(paths)
@@ -38,7 +38,7 @@ func (s State) take(paths []string) ([]pools.Disk, *obstacle) {
 	return taken, nil
 }
 
-// OperationDevices are the disks that an action names; those it takes come last.
+// OperationDevices are the disks that an action names. Those that it takes come last.
 func OperationDevices(action v1alpha1.PoolAction) []string {
 	switch {
 	case action.AddVdev != nil:
@@ -53,7 +53,7 @@ func OperationDevices(action v1alpha1.PoolAction) []string {
 	return nil
 }
 
-// taking is a stage whose command takes disks, if they may still be taken.
+// taking is a stage whose command takes disks, if they may be taken.
 func (s State) taking(devices []string, stage operationStage) operationStage {
 	taken, refused := s.take(devices)
 	if refused != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
-// AuxiliaryGUIDs are the guids of a pool's cache devices and spares: those that the status has recorded, and those of the live pool, if
-// there is one. Their labels name no pool, so that nothing else tells after its end whose they were.
+// AuxiliaryGUIDs are the guids of a pool's cache devices and spares: those recorded in the status, and those of the live pool, if
+// there is one. Their labels name no pool, so nothing else shows afterwards to which pool they belonged.
 func AuxiliaryGUIDs(pool *v1alpha1.BenchmarkPool, live *LivePool) []string {
 	var guids []string
 	for _, vdev := range pool.Status.Vdevs {
@@ -30,14 +30,14 @@ func AuxiliaryGUIDs(pool *v1alpha1.BenchmarkPool, live *LivePool) []string {
 	return guids
 }
 
-// OwnAuxiliary says whether a label is that of a cache device or spare with one of these guids.
+// OwnAuxiliary says whether a label belongs to a cache device or spare with one of these guids.
 func OwnAuxiliary(label device.PoolLabel, guids []string) bool {
 	return (label.State == device.PoolSpare || label.State == device.PoolCache) &&
 		slices.Contains(guids, strconv.FormatUint(label.VdevGUID, 10))
 }
 
-// recorded says whether the status has the guids by which the labels that a destroyed pool leaves are found, also by an agent that starts
-// after this one. What has been written once with the message and is not there finds no place in the status: it is not waited for.
+// recorded says whether the status has the guids that identify the labels of a destroyed pool, also for a later agent. A guid that
+// was written with the message but is not in the status did not fit: it is not waited for.
 func (s State) recorded(message string) bool {
 	pool := s.Pool
 	if pool.Status.GUID != s.Live.GUID {

@@ -12,20 +12,21 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
-// DevicePolicy is the cluster admin's allowlist. Without a grant, no device is allowed.
+// DevicePolicy is the admin's allowlist. Without a grant, no device is allowed.
 type DevicePolicy []DeviceGrant
 
 // DeviceGrant allows devices.
 type DeviceGrant struct {
-	// Namespace on whose behalf they may be used; empty is for pools that name none.
+	// Namespace that may use them. Empty is for pools without a namespace.
 	Namespace string
-	// Pattern of the stable path; '*' stands for anything but '/'.
+	// Pattern of the stable path. '*' matches anything but '/'.
 	Pattern string
-	// Reuse lets the namespace name disks whose file systems may be lost. Pools that name no namespace are an admin's, and need no such right.
+	// Reuse lets the namespace name disks whose file systems may be lost. Pools without a namespace belong to an admin and need no
+	// such right.
 	Reuse bool
 }
 
-// reuseSuffix ends a grant that lets a namespace give up file systems.
+// reuseSuffix ends a grant that lets a namespace destroy file systems.
 const reuseSuffix = ":reuse"
 
 // ParseDeviceGrant reads PATTERN, NAMESPACE=PATTERN or NAMESPACE=PATTERN:reuse.
@@ -45,7 +46,7 @@ func ParseDeviceGrant(text string) (DeviceGrant, error) {
 				text, reuseSuffix)
 	}
 	if !strings.HasPrefix(grant.Pattern, "/dev/disk/by-id/") && !strings.HasPrefix(grant.Pattern, "/dev/disk/by-path/") {
-		return DeviceGrant{}, fmt.Errorf("device grant %q: begin the pattern with /dev/disk/by-id/ or /dev/disk/by-path/", text)
+		return DeviceGrant{}, fmt.Errorf("device grant %q: start the pattern with /dev/disk/by-id/ or /dev/disk/by-path/", text)
 	}
 	if _, err := path.Match(grant.Pattern, ""); err != nil {
 		return DeviceGrant{}, fmt.Errorf("device grant %q: %w", text, err)
@@ -53,7 +54,7 @@ func ParseDeviceGrant(text string) (DeviceGrant, error) {
 	return grant, nil
 }
 
-// Allows says whether a device may be used on behalf of a namespace. A grant for one is none for another.
+// Allows says whether a namespace may use a device. A grant to one namespace is no grant to another.
 func (p DevicePolicy) Allows(namespace, device string) bool {
 	return slices.ContainsFunc(p, func(grant DeviceGrant) bool { return grant.matches(namespace, device) })
 }
@@ -63,7 +64,7 @@ func (g DeviceGrant) matches(namespace, device string) bool {
 	return err == nil && matched && g.Namespace == namespace
 }
 
-// Right says which old contents of a device may be lost on behalf of a namespace.
+// Right says which old contents of a device a namespace may destroy.
 func (p DevicePolicy) Right(namespace, path string) device.Right {
 	switch {
 	case namespace == "" && p.Allows(namespace, path):
@@ -74,7 +75,7 @@ func (p DevicePolicy) Right(namespace, path string) device.Right {
 	return device.NoContents
 }
 
-// Take decides whether the pool may have disks, all of them, or says why not.
+// Take decides whether the pool may have disks, all of them, or returns the reason why not.
 func (s State) Take(paths []string) ([]Disk, *Decision) {
 	refuse := func(reason, format string, values ...any) ([]Disk, *Decision) {
 		decision := stall(reason, format, values...)
@@ -88,7 +89,7 @@ func (s State) Take(paths []string) ([]Disk, *Decision) {
 	}
 	if path := s.reuseDenied(paths); path != "" {
 		return refuse(v1alpha1.ReasonPoolDeviceDenied,
-			"the allowlist of the agent on node %s lets %s use %s, but not lose what is on it: remove spec.reuse, "+
+			"the allowlist of the agent on node %s lets %s use %s, but not destroy its contents: remove spec.reuse, "+
 				"or ask the cluster's admin to end the grant with '%s'", s.Pool.Spec.NodeName, onBehalf(s.Pool), path, reuseSuffix)
 	}
 	if problem := s.conflict(paths); problem != "" {
@@ -100,10 +101,10 @@ func (s State) Take(paths []string) ([]Disk, *Decision) {
 	for _, path := range paths {
 		disk, seen := s.Disks[path]
 		if !seen {
-			return refuse(v1alpha1.ReasonPoolDeviceRefused, "%s has not been looked at yet", path)
+			return refuse(v1alpha1.ReasonPoolDeviceRefused, "%s has not been checked yet", path)
 		}
 		if other := number[disk.Number]; other != "" && disk.Number != "" {
-			return refuse(v1alpha1.ReasonPoolDeviceRefused, "%s and %s are the same disk (%s): name it once", other, path, disk.Kernel)
+			return refuse(v1alpha1.ReasonPoolDeviceRefused, "%s and %s are the same disk (%s): name it only once", other, path, disk.Kernel)
 		}
 		number[disk.Number] = path
 		if disk.Refusal != nil {
@@ -117,7 +118,7 @@ func (s State) Take(paths []string) ([]Disk, *Decision) {
 	return disks, nil
 }
 
-// reuseDenied is a disk whose contents the pool may not give up although it wants to; empty if there is none.
+// reuseDenied is a disk whose contents the pool wants to destroy but may not. Empty if there is none.
 func (s State) reuseDenied(paths []string) string {
 	if s.Pool.Spec.Reuse == nil {
 		return ""
@@ -136,7 +137,7 @@ func onBehalf(pool *v1alpha1.BenchmarkPool) string {
 	return "namespace " + pool.Spec.Namespace
 }
 
-// claims returns the name by which another BenchmarkPool claims a disk.
+// claims returns the name under which another BenchmarkPool claims a disk.
 func (s State) claims(rival *v1alpha1.BenchmarkPool, path string) string {
 	number := s.Disks[path].Number
 	for _, other := range ClaimedDevices(rival) {
@@ -151,7 +152,7 @@ func holdsDisk(pool *v1alpha1.BenchmarkPool, path string) bool {
 	return slices.ContainsFunc(pool.Status.Vdevs, func(vdev v1alpha1.VdevStatus) bool { return wholeDisk(vdev.Name) == path })
 }
 
-// prevails says whether the first claim is better than the second.
+// prevails says whether the first claim has priority over the second.
 func prevails(a *v1alpha1.BenchmarkPool, aHolds bool, b *v1alpha1.BenchmarkPool, bHolds bool) bool {
 	if aHolds != bHolds {
 		return aHolds
@@ -165,7 +166,7 @@ func prevails(a *v1alpha1.BenchmarkPool, aHolds bool, b *v1alpha1.BenchmarkPool,
 // wholeDisk is the disk whose first partition ZFS uses.
 func wholeDisk(path string) string { return strings.TrimSuffix(path, "-part1") }
 
-// LeafPaths are the paths by which a vdev of a live pool may be known: now, and before it was lost.
+// LeafPaths are the possible paths of a vdev of a live pool: now, and before it was lost.
 func LeafPaths(leaf zfs.VdevStatus) []string {
 	var paths []string
 	for _, text := range []string{leaf.Path, leaf.Name, strings.TrimPrefix(leaf.Note, "was ")} {
@@ -181,7 +182,7 @@ func SpecDevices(pool *v1alpha1.BenchmarkPool) []string {
 	return SpecLayout(pool.Spec.PoolTemplate).Devices()
 }
 
-// ClaimedDevices are those, and the disks that its pool holds although the spec does not name them.
+// ClaimedDevices are those, and the disks that its pool holds although they are not in the spec.
 func ClaimedDevices(pool *v1alpha1.BenchmarkPool) []string {
 	claimed := SpecDevices(pool)
 	for _, vdev := range pool.Status.Vdevs {
@@ -192,16 +193,16 @@ func ClaimedDevices(pool *v1alpha1.BenchmarkPool) []string {
 	return claimed
 }
 
-// missing says that a disk could not be seen at all, so that nothing is known of what is on it.
+// missing says that a disk was not visible, so its contents are unknown.
 func (d Disk) missing() bool {
 	return d.Number == "" || errors.Is(d.Refusal, device.Missing) || errors.Is(d.Refusal, device.Unreadable) || d.silent()
 }
 
-// silent says that a disk does not answer: what is on it is not known, and a command that waits for it would never end.
+// silent says that a disk does not respond: its contents are unknown, and a command that waits for it would never end.
 func (d Disk) silent() bool { return errors.Is(d.Refusal, device.Silent) }
 
-// silence says which of the disks of a pool that is not imported do not answer; empty if all do. Such a pool is not imported: the kernel
-// would look for it on those disks, and let no other pool of the node go on meanwhile.
+// silence says which disks of a pool that is not imported do not respond. Empty if all do. Such a pool is not imported: the kernel
+// would wait for those disks and block all other pools of the node.
 func (s State) silence() string {
 	var told []string
 	for _, path := range append(ClaimedDevices(s.Pool), s.Further...) {

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
-// deletedPool destroys what is surely ours and unused, clears the labels it leaves, and lets the object go.
+// deletedPool destroys a pool that is certainly ours and unused, clears its labels, and removes the finalizer.
 func deletedPool(state State) Decision {
 	pool := state.Pool
 	if !slices.Contains(pool.Finalizers, v1alpha1.FinalizerTeardown) {
@@ -25,19 +25,19 @@ func deletedPool(state State) Decision {
 		return destroyPool(state)
 	}
 	if silence := state.silence(); silence != "" {
-		return stall(v1alpha1.ReasonPoolUnhealthy, "it is not known what is left of pool %s: %s. Bring it back, or %s", naming.PoolName(pool),
+		return stall(v1alpha1.ReasonPoolUnhealthy, "what is left of pool %s is unknown: %s. Bring it back, or %s", naming.PoolName(pool),
 			silence, ReleaseCommand(pool))
 	}
 	if guid := state.ownGUID(); guid != "" && state.Live == nil {
 		decision := importPool(state, guid)
-		decision.Actions = decision.Actions[1:] // an object that is being deleted gets no finalizer
+		decision.Actions = decision.Actions[1:] // finalizers cannot be added to an object that is being deleted
 		decision.Message += " to destroy it"
 		return decision
 	}
 	return afterPool(state)
 }
 
-// Released says that somebody wants a deleted object to go although its pool stays.
+// Released says that a user released a deleted object although its pool stays.
 func Released(pool *v1alpha1.BenchmarkPool) bool {
 	return pool.Annotations[v1alpha1.AnnotationReleasePool] == pool.Spec.NodeName
 }
@@ -51,12 +51,12 @@ func destroyPool(state State) Decision {
 		return stall(v1alpha1.ReasonPoolUnhealthy, "pool %s is %s and cannot be destroyed: %s. Bring its disks back, or %s", live.Name, health,
 			troubles(live.Status), ReleaseCommand(state.Pool))
 	}
-	if decision := olderSpec(state); decision != nil { // the newer one may have said Retain
+	if decision := olderSpec(state); decision != nil { // the newer spec may have said Retain
 		return *decision
 	}
 	if others := foreignDatasets(state); len(others) > 0 {
 		decision := Decision{Reason: v1alpha1.ReasonPoolDatasetsRemain, Recheck: poolSoon,
-			Message: fmt.Sprintf("waiting for datasets that others made on pool %s: %s; delete the volumes (PersistentVolumeClaims) that they "+
+			Message: fmt.Sprintf("waiting for datasets of others on pool %s: %s; delete the volumes (PersistentVolumeClaims) that they "+
 				"belong to", live.Name, SomeOf(others))}
 		return decision
 	}
@@ -65,7 +65,7 @@ func destroyPool(state State) Decision {
 	}
 	if len(state.Users) > 0 {
 		return Decision{Reason: v1alpha1.ReasonPoolInUse, Recheck: poolSoon,
-			Message: fmt.Sprintf("waiting until nobody uses pool %s: %s", live.Name, SomeOf(state.Users))}
+			Message: fmt.Sprintf("waiting until pool %s is unused: %s", live.Name, SomeOf(state.Users))}
 	}
 	if recording := "recording the guids of pool " + live.Name + " before it is destroyed"; !state.recorded(recording) {
 		return act(recording)
@@ -73,8 +73,8 @@ func destroyPool(state State) Decision {
 	return act("destroying pool "+live.Name, Action{Kind: DestroyPool, GUID: live.GUID})
 }
 
-// foreignDatasets are those that neither the spec names nor an operation on this pool has made: somebody else's volumes. What
-// is made below such a dataset inherits the operation's mark, but does not carry it. On a kept pool no operation makes any.
+// foreignDatasets are datasets that neither the spec names nor an operation on this pool created: volumes of others. A dataset
+// below one of an operation inherits its mark, but does not carry it. On a kept pool no operation creates any.
 func foreignDatasets(state State) []string {
 	if naming.KeptPool(state.Pool) {
 		return state.strangers()
@@ -93,7 +93,7 @@ func foreignDatasets(state State) []string {
 	return others
 }
 
-// afterPool clears the labels of our destroyed pool. If all disks of the spec are seen and none carries it, nothing is left.
+// afterPool clears the labels of our destroyed pool. If all disks of the spec are visible and none has a label, nothing is left.
 func afterPool(state State) Decision {
 	pool := state.Pool
 	guid := pool.Status.GUID
@@ -105,7 +105,7 @@ func afterPool(state State) Decision {
 	var destroyed, auxiliary []Disk
 	var whole, unseen, taken []string
 	own, asked := AuxiliaryGUIDs(pool, nil), SpecDevices(pool)
-	for _, path := range ClaimedDevices(pool) { // an operation may have added disks that the spec does not name
+	for _, path := range ClaimedDevices(pool) { // an operation may have added disks that are not in the spec
 		disk := state.Disks[path]
 		if disk.missing() {
 			if slices.Contains(asked, path) {
@@ -128,7 +128,7 @@ func afterPool(state State) Decision {
 	switch {
 	case len(whole) > 0:
 		return stall(v1alpha1.ReasonPoolLost,
-			"pool %s (guid %s) cannot be imported to destroy it; it is on %s, and not seen are: %s. Bring its disks back, or %s",
+			"pool %s (guid %s) cannot be imported to destroy it; it is on %s; missing: %s. Bring its disks back, or %s",
 			naming.PoolName(pool), guid, SomeOf(whole), SomeOf(unseen), ReleaseCommand(pool))
 	case len(destroyed) > 0:
 		return act("clearing the labels of pool "+naming.PoolName(pool),
@@ -142,21 +142,21 @@ func afterPool(state State) Decision {
 			Action{Kind: ClearPoolLabels, GUID: guid, Disks: auxiliary})
 	}
 	if len(taken) > 0 {
-		done.Message = fmt.Sprintf("nothing is left of the pool but labels on %s, on which there is something else since: they stay",
+		done.Message = fmt.Sprintf("nothing is left of the pool but labels on %s, which now have other contents: the labels stay",
 			SomeOf(taken))
 	}
 	return done
 }
 
-// neverRecorded lets an object go of which no pool is known, unless one of that name is on its disks: the agent may have ended between
-// making the pool and recording it, and then it has not been found whole.
+// neverRecorded removes the finalizer of an object without a known pool, unless a pool of that name is on its disks: the agent may
+// have ended after creating the pool and before recording it, and the pool is incomplete.
 func neverRecorded(state State, done Decision) Decision {
 	pool := state.Pool
 	for _, path := range SpecDevices(pool) {
 		for _, label := range state.Disks[path].Pools {
 			if label.State == device.PoolActive && label.Name == naming.PoolName(pool) && !label.Left() {
 				return stall(v1alpha1.ReasonPoolLost,
-					"disk %s carries a pool %s (guid %d) that may be this object's and cannot be imported to destroy it: "+
+					"disk %s carries a pool %s (guid %d) that may belong to this object and cannot be imported to destroy it: "+
 						"bring its other disks back, or %s",
 					path, label.Name, label.GUID, ReleaseCommand(pool))
 			}
@@ -165,18 +165,18 @@ func neverRecorded(state State, done Decision) Decision {
 	return done
 }
 
-// OnlyLabels says that there is nothing on a disk but the table and the labels that a pool leaves, and that nobody uses it. Labels
-// outlive a new table, a file system and a RAID between them, which would suffer if they were cleared.
+// OnlyLabels says that a disk holds only the partition table and labels that a pool leaves, and that it is unused. Labels outlive a
+// new table, a file system or a RAID between them, which clearing would damage.
 func OnlyLabels(disk device.Disk) bool {
 	return disk.AfterPool && !slices.ContainsFunc(disk.Findings, func(f device.Finding) bool {
 		return f.Reason != device.PoolMember && f.Reason != device.ActivePool
 	})
 }
 
-// noLabel is no state that ZFS writes.
+// noLabel is not a state that ZFS writes.
 const noLabel = device.PoolState(1 << 32)
 
-// carried is the most alive state in which a disk carries a pool.
+// carried is the most active state in which a disk carries a pool.
 func carried(disk Disk, guid string) device.PoolState {
 	state := noLabel
 	for _, label := range disk.Pools {
@@ -187,13 +187,13 @@ func carried(disk Disk, guid string) device.PoolState {
 	return state
 }
 
-// ReleaseCommand is what a person types to let a deleted BenchmarkPool go although its pool stays.
+// ReleaseCommand releases a deleted BenchmarkPool although its pool stays.
 func ReleaseCommand(pool *v1alpha1.BenchmarkPool) string {
-	return fmt.Sprintf("leave it behind: kubectl annotate benchmarkpool %s %s=%s", pool.Name, v1alpha1.AnnotationReleasePool,
+	return fmt.Sprintf("release it: kubectl annotate benchmarkpool %s %s=%s", pool.Name, v1alpha1.AnnotationReleasePool,
 		pool.Spec.NodeName)
 }
 
-// LeftBehind says what may be left where.
+// LeftBehind says what may be left, and where.
 func LeftBehind(pool *v1alpha1.BenchmarkPool) string {
 	guid := pool.Status.GUID
 	if guid == "" {

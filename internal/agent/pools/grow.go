@@ -11,15 +11,15 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// place is where a disk stands in a live pool.
+// place is the position of a disk in a live pool.
 type place struct {
-	// top is the position of its top-level vdev, class that vdev's.
+	// top is the position of its top-level vdev, class the class of that vdev.
 	top   int
 	class string
 	leaf  zfs.VdevStatus
 }
 
-// members tells where disks of the spec are in the live pool, and which disks of that are not in the spec.
+// members finds the disks of the spec in the live pool, and the disks of the pool that are not in the spec.
 func (s State) members() (there map[string]place, unnamed []place) {
 	there = map[string]place{}
 	wanted := SpecDevices(s.Pool)
@@ -32,7 +32,7 @@ func (s State) members() (there map[string]place, unnamed []place) {
 					if asked != path && (number == "" || number != s.Disks[path].Number) {
 						continue
 					}
-					// A hot spare at work stands in the place of a disk too: its own comes later.
+					// An active hot spare has the position of a disk too: its own comes later.
 					there[asked], known = at, true
 				}
 			}
@@ -44,15 +44,15 @@ func (s State) members() (there map[string]place, unnamed []place) {
 	return there, unnamed
 }
 
-// layoutChange is what there is to do until a live pool has the disks of the spec.
+// layoutChange is what to do until a live pool has the disks of the spec.
 type layoutChange struct {
-	// extra are vdevs of which no disk is in the pool.
+	// extra are vdevs without any disk in the pool.
 	extra zfs.Layout
-	// attach are disks that a mirror lacks, with a disk that is in it.
+	// attach are disks to attach to a mirror, with a disk that is in it.
 	attach []attachment
-	// detach are disks of a mirror that has all others that the spec names.
+	// detach are disks to detach from a mirror that has all others of the spec.
 	detach []zfs.VdevStatus
-	// wrong is, in words, what is otherwise than asked and not to be mended here.
+	// wrong describes differences that cannot be repaired here.
 	wrong []string
 }
 
@@ -61,7 +61,7 @@ type attachment struct {
 	path   string
 }
 
-// lacks says, in words, what is to be done.
+// lacks describes what is to be done.
 func (c layoutChange) lacks() []string {
 	var parts []string
 	if missing := c.extra.Devices(); len(missing) > 0 {
@@ -71,14 +71,14 @@ func (c layoutChange) lacks() []string {
 		parts = append(parts, "a mirror lacks "+one.path)
 	}
 	for _, leaf := range c.detach {
-		parts = append(parts, fmt.Sprintf("a mirror has %s, which the spec does not name", leaf.Name))
+		parts = append(parts, fmt.Sprintf("a mirror has %s, which the spec does not list", leaf.Name))
 	}
 	return parts
 }
 
-// growPool brings the disks of the pool to what the spec says: it adds vdevs, and attaches disks to mirrors and detaches them. It
-// does so only if every disk of the pool is explained, else a disk that was replaced would come in a second time; and only after
-// the disks of the spec have changed, else what an operation or an admin took out would come back.
+// growPool changes the disks of the pool to those of the spec: it adds vdevs, and attaches disks to mirrors and detaches them. It
+// does so only if every disk of the pool is accounted for, or a replaced disk would be added a second time; and only after the
+// disks of the spec have changed, or disks that an operation or an admin removed would return.
 func growPool(state State) *Decision {
 	change := state.layoutChange()
 	asked := change.lacks()
@@ -91,7 +91,7 @@ func growPool(state State) *Decision {
 	switch {
 	case len(asked) == 0:
 		return state.sayDisks()
-	case len(change.attach) > 0: // one by one: the data is rebuilt onto each
+	case len(change.attach) > 0: // one by one: each needs a rebuild
 		next := change.attach[0]
 		return state.takes([]string{next.path}, fmt.Sprintf("attaching %s to the mirror of %s in pool %s", next.path, next.member.Name,
 			state.Live.Name),
@@ -104,8 +104,8 @@ func growPool(state State) *Decision {
 		Kind: GrowPool, Create: zfs.PoolSpec{Name: state.Live.Name, Layout: change.extra, Ashift: int(state.Pool.Spec.Ashift)}})
 }
 
-// detach takes a disk out of its mirror, unless the others have shown errors: then it may have the only good copy. ZFS knows of
-// writes that a disk has missed, and refuses by itself to detach the last that has them.
+// detach removes a disk from its mirror, unless the others have errors: then it may have the only good copy. ZFS tracks the writes
+// that a disk has missed, and refuses to detach the last disk that has them.
 func (s State) detach(leaf zfs.VdevStatus) *Decision {
 	var troubles []string
 	if s.Live.Status.DataErrors != 0 {
@@ -118,7 +118,7 @@ func (s State) detach(leaf zfs.VdevStatus) *Decision {
 	}
 	if len(troubles) > 0 {
 		decision := stall(v1alpha1.ReasonPoolUnhealthy,
-			"%s is not detached from pool %s, which has %s: scrub the pool, see 'zpool status -v', and 'zpool clear' it when all is well",
+			"%s is not detached from pool %s, which has %s: scrub the pool, see 'zpool status -v', and run 'zpool clear' when all is well",
 			leaf.Name, s.Live.Name, strings.Join(troubles, ", "))
 		return &decision
 	}
@@ -127,12 +127,12 @@ func (s State) detach(leaf zfs.VdevStatus) *Decision {
 	return &decision
 }
 
-// sayDisks marks the pool as one that has the disks of the spec.
+// sayDisks records on the pool that it has the disks of the spec.
 func (s State) sayDisks() *Decision {
 	if !s.disksChanged() {
 		return nil
 	}
-	decision := act("noting on pool "+s.Live.Name+" that its disks are as asked", Action{Kind: SetPoolProperties, GUID: s.Live.GUID,
+	decision := act("noting on pool "+s.Live.Name+" that its disks match the spec", Action{Kind: SetPoolProperties, GUID: s.Live.GUID,
 		Settings: []naming.Setting{{Dataset: s.Live.Name, Name: naming.PropertyDisks, Value: layoutMark(s.Pool)}}})
 	return &decision
 }
@@ -148,18 +148,18 @@ func (s State) takes(devices []string, message string, action Action) *Decision 
 	return &decision
 }
 
-// disksChanged says whether the spec names other disks than those that the pool was last brought to.
+// disksChanged says whether the disks of the spec differ from those that the pool was last changed to.
 func (s State) disksChanged() bool {
 	mark, _ := s.Live.Property(s.Live.Name, naming.PropertyDisks)
 	return !mark.Local() || mark.Value != layoutMark(s.Pool)
 }
 
-// layoutMark is short, and another for each layout.
+// layoutMark is a short hash of a layout.
 func layoutMark(pool *v1alpha1.BenchmarkPool) string {
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%+v", SpecLayout(pool.Spec.PoolTemplate))))[:16]
 }
 
-// layoutChange compares the disks of the live pool with the spec. A stripe is one vdev for each of its disks.
+// layoutChange compares the disks of the live pool with the spec. A stripe is one vdev per disk.
 func (s State) layoutChange() layoutChange {
 	there, unnamed := s.members()
 	asked := SpecLayout(s.Pool.Spec.PoolTemplate)
@@ -194,12 +194,12 @@ func (s State) layoutChange() layoutChange {
 		pick(asked.Special, "special")
 	change.extra.Cache, change.extra.Spare = absent(asked.Cache, "l2cache"), absent(asked.Spare, "spare")
 	for _, at := range unnamed {
-		change.wrong = append(change.wrong, fmt.Sprintf("the pool has %s, which the spec does not name", at.leaf.Name))
+		change.wrong = append(change.wrong, fmt.Sprintf("the pool has %s, which the spec does not list", at.leaf.Name))
 	}
 	return change
 }
 
-// detachable takes those of the unnamed disks that the mirror with that position does not need.
+// detachable removes those unlisted disks that the mirror with that position does not need.
 func (s State) detachable(change *layoutChange, top int, unnamed []place) (rest []place) {
 	vdev := s.Live.Status.Vdevs[top]
 	for _, at := range unnamed {
@@ -213,7 +213,7 @@ func (s State) detachable(change *layoutChange, top int, unnamed []place) (rest 
 	return rest
 }
 
-// attachable takes the disks that a mirror lacks. Other vdevs do not grow by a disk.
+// attachable adds the disks that a mirror lacks. Other vdevs do not grow by a disk.
 func (s State) attachable(change *layoutChange, vdev zfs.Vdev, missing []string, there map[string]place) {
 	var present []string
 	for _, path := range vdev.Devices {
@@ -222,7 +222,7 @@ func (s State) attachable(change *layoutChange, vdev zfs.Vdev, missing []string,
 		}
 	}
 	if vdev.Type != zfs.Mirror {
-		change.wrong = append(change.wrong, fmt.Sprintf("%s of a %s are not in the pool, the others are", strings.Join(missing, ", "), vdev.Type))
+		change.wrong = append(change.wrong, fmt.Sprintf("%s of a %s are missing in the pool", strings.Join(missing, ", "), vdev.Type))
 		return
 	}
 	for _, path := range missing {
@@ -230,7 +230,7 @@ func (s State) attachable(change *layoutChange, vdev zfs.Vdev, missing []string,
 	}
 }
 
-// twice says, in words, which disks of the spec are one and the same.
+// twice describes disks of the spec that are one and the same.
 func twice(asked []string, there map[string]place) (wrong []string) {
 	for i, path := range asked {
 		for _, other := range asked[:i] {
@@ -243,8 +243,8 @@ func twice(asked []string, there map[string]place) (wrong []string) {
 	return wrong
 }
 
-// misplaced says, in words, which vdevs of the spec are others in the pool: of another kind, in more than one, or in one with
-// the disks of another vdev.
+// misplaced describes vdevs of the spec that differ in the pool: of another type, in more than one, or in one with the disks of
+// another vdev.
 func (s State) misplaced(asked zfs.Layout, there map[string]place) (wrong []string) {
 	owner := map[int]int{}
 	for number, vdev := range slices.Concat(asked.Data, asked.Log, asked.Special) {
@@ -269,7 +269,7 @@ func (s State) misplaced(asked zfs.Layout, there map[string]place) (wrong []stri
 	return wrong
 }
 
-// fits says whether a top-level vdev is what is asked for, or can become it: a disk and a mirror can become each other.
+// fits says whether a top-level vdev is as requested, or can become it: a disk and a mirror can be converted to each other.
 func fits(vdev zfs.Vdev, top zfs.VdevStatus) bool {
 	alone := len(top.Children) == 0
 	switch {
@@ -281,7 +281,7 @@ func fits(vdev zfs.Vdev, top zfs.VdevStatus) bool {
 	return strings.HasPrefix(top.Name, string(vdev.Type))
 }
 
-// Identity of a vdev: its guid, or its name before OpenZFS 2.3, which tells none.
+// Identity of a vdev: its guid, or its name before OpenZFS 2.3, which does not report guids.
 func Identity(vdev zfs.VdevStatus) string {
 	if vdev.GUID != "" {
 		return vdev.GUID
@@ -289,5 +289,5 @@ func Identity(vdev zfs.VdevStatus) string {
 	return vdev.Name
 }
 
-// MemberName is how a command names a vdev.
+// MemberName is the name of a vdev in commands.
 func MemberName(vdev zfs.VdevStatus) string { return wholeDisk(Identity(vdev)) }

@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// SpecLayout is the layout that a template asks for.
+// SpecLayout is the layout of a template.
 func SpecLayout(template v1alpha1.PoolTemplate) zfs.Layout {
 	var layout zfs.Layout
 	for _, vdev := range template.Vdevs {
@@ -47,8 +47,7 @@ func Texts(paths []v1alpha1.DevicePath) []string {
 	return all
 }
 
-// SameWords says whether every disk of the spec, and no other, stands in the live pool under the very path of the spec.
-// Then no disk needs to be looked at.
+// SameWords says whether the live pool has exactly the disks of the spec, under the same paths. Then no disk needs to be read.
 func SameWords(pool *v1alpha1.BenchmarkPool, live *LivePool) bool {
 	wanted := SpecDevices(pool)
 	leaves := Disks(live.Status)
@@ -60,7 +59,7 @@ func SameWords(pool *v1alpha1.BenchmarkPool, live *LivePool) bool {
 	return len(leaves) == len(wanted)
 }
 
-// Disks are the leaves that are disks: a draid's own spares are none, and a hot spare at work stands in the tree twice.
+// Disks are the leaves that are disks: the distributed spares of a draid are not, and an active hot spare is in the tree twice.
 func Disks(status zfs.Status) []zfs.VdevStatus {
 	var found []zfs.VdevStatus
 	for _, leaf := range status.Leaves() {

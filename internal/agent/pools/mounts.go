@@ -9,8 +9,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// nestedMounts unmounts what is mounted below the mount point of a dataset: there pods write, and what is mounted there shows in the
-// volumes of pods, which the kubelet cannot unmount then.
+// nestedMounts unmounts what is mounted below the mount point of a dataset: pods write there, and a mount there appears in the
+// volumes of pods, which the kubelet then cannot unmount.
 func nestedMounts(state State) *Decision {
 	if len(state.Nested) == 0 {
 		return nil
@@ -24,11 +24,11 @@ func nestedMounts(state State) *Decision {
 	return &decision
 }
 
-// agentProperties are those that no spec sets: where datasets are mounted, and what the node may do with what they hold.
+// agentProperties are those that no spec sets: where datasets are mounted, and what the node may do with their contents.
 var agentProperties = []string{"mountpoint", "canmount", "zoned", "sharenfs", "sharesmb", "keylocation", "setuid", "devices", "exec",
 	"volmode"}
 
-// unsafeDatasets refuses what the API refuses too: an object may be older than its rules.
+// unsafeDatasets refuses what the API refuses too: an object may be older than the API's rules.
 func unsafeDatasets(state State) *Decision {
 	spec := state.Pool.Spec
 	refuse := func(format string, values ...any) *Decision {
@@ -37,18 +37,18 @@ func unsafeDatasets(state State) *Decision {
 	}
 	for _, name := range agentProperties {
 		if _, set := spec.RootProperties[name]; set {
-			return refuse("remove %s from spec.rootProperties: it is the agent's to set", name)
+			return refuse("remove %s from spec.rootProperties: only the agent sets it", name)
 		}
 	}
 	for _, dataset := range spec.Datasets {
 		for _, name := range agentProperties {
 			if _, set := dataset.Properties[name]; set {
-				return refuse("remove %s from the properties of dataset %s: it is the agent's to set", name, dataset.Path)
+				return refuse("remove %s from the properties of dataset %s: only the agent sets it", name, dataset.Path)
 			}
 		}
 		for _, other := range spec.Datasets {
 			if dataset.Mounted && strings.HasPrefix(string(other.Path), string(dataset.Path)+"/") {
-				return refuse("dataset %s lies below %s, which is mounted: pods write where it would be mounted; give it another path", other.Path,
+				return refuse("dataset %s lies below %s, which is mounted: pods write where it would be mounted; choose another path", other.Path,
 					dataset.Path)
 			}
 		}
@@ -56,8 +56,8 @@ func unsafeDatasets(state State) *Decision {
 	return nil
 }
 
-// mountWanted mounts what is to be mounted; nil if it is. A mount point that somebody else set stays, unless the spec asks for ours. With
-// canmount=noauto, which comes first, setting a mount point mounts nothing: the agent mounts it after a look at the place.
+// mountWanted mounts what is to be mounted. Nil if it is. A mount point that others set stays, unless the spec requests ours. With
+// canmount=noauto, which is set first, setting a mount point mounts nothing: the agent mounts it after checking the place.
 func mountWanted(state State, dataset v1alpha1.PoolDataset, is zfs.Dataset) *Decision {
 	if dataset.Type == naming.DatasetVolume {
 		return nil
@@ -80,7 +80,7 @@ func mountWanted(state State, dataset v1alpha1.PoolDataset, is zfs.Dataset) *Dec
 	case dataset.Mounted && is.MountPoint != ours:
 		return set("setting the mount point of dataset ", noauto, point)
 	case dataset.Mounted && known && auto.Value != noauto.Value:
-		return set("keeping ZFS from mounting by itself dataset ", noauto)
+		return set("preventing ZFS from automatically mounting dataset ", noauto)
 	case dataset.Mounted && (!is.Mounted || slices.Contains(state.Unplaced, is.Name)):
 		return act("mounting dataset ", MountDataset)
 	case !dataset.Mounted && is.MountPoint == ours:

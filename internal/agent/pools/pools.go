@@ -1,4 +1,4 @@
-// Package pools plans what the agent does about a BenchmarkPool. Its functions are pure.
+// Package pools plans a BenchmarkPool for the agent. Its functions are pure.
 package pools
 
 import (
@@ -15,49 +15,49 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
-// Nothing tells of what happens to disks, mounts and properties of a node: they are looked at again after a while.
+// No watch reports changes of the disks, mounts and properties of a node: they are checked periodically.
 const (
 	poolRecheck = time.Minute
 	poolSoon    = 10 * time.Second
 	poolFreed   = time.Second
-	// AtOnce is for the next step, after one that has succeeded.
+	// AtOnce is for the next step, after a successful one.
 	AtOnce = 10 * time.Millisecond
 )
 
-// State is all that is known of a BenchmarkPool.
+// State is the observed state of a BenchmarkPool.
 type State struct {
 	Pool   *v1alpha1.BenchmarkPool
 	Policy DevicePolicy
-	// Multihost is set on pools that are made.
+	// Multihost is set on new pools.
 	Multihost bool
-	// HostName is under which name the node writes labels.
+	// HostName is the host name that the node writes into labels.
 	HostName string
-	// Live is the imported pool of that name, whoever made it.
+	// Live is the imported pool of that name, whoever created it.
 	Live *LivePool
-	// Importable are the pools on the node's disks that are not imported; looked for only without a live pool.
+	// Importable are the pools on the node's disks that are not imported. Only read without a live pool.
 	Importable []zfs.Importable
-	// Disks by path: those of the spec, of the live pool and of the rivals; looked at only if the spec and the live pool
-	// do not name the same disks in the same words.
+	// Disks by path: those of the spec, of the live pool and of the rivals. Only read if the spec and the live pool do not have the
+	// same disks under the same paths.
 	Disks map[string]Disk
-	// Further disks are those that operations on the pool have named, looked at if it is not imported.
+	// Further disks are those that operations on the pool have named. Read if the pool is not imported.
 	Further []string
-	// Rivals are the other BenchmarkPools of the node, read whenever Disks are.
+	// Rivals are the other BenchmarkPools of the node. Read whenever Disks are.
 	Rivals []v1alpha1.BenchmarkPool
-	// Users of the live pool, in words; asked only if the object is being deleted. Of a kept pool those of the outdated dataset, if there
-	// is one.
+	// Users of the live pool, for messages. Only read if the object is being deleted. For a kept pool, the users of the outdated
+	// dataset, if there is one.
 	Users []string
-	// Unplaced are datasets that ZFS calls mounted at their place, and the node does not show there with the folder for pods.
+	// Unplaced are datasets that ZFS reports as mounted, but that are not visible there on the node with the folder for pods.
 	Unplaced []string
-	// Nested are datasets that are mounted below the mount point of another one, where pods write; the deepest first.
+	// Nested are datasets mounted below the mount point of another one, where pods write. The deepest come first.
 	Nested []string
 }
 
-// Disk is a disk that was looked at.
+// Disk is a disk that was checked.
 type Disk struct {
 	device.Disk
-	// Refusal says why it is not taken; nil if it is.
+	// Refusal says why it is not taken. Nil if it is.
 	Refusal error
-	// Reuse is its serial number if the spec gives up its old contents, and Right which of them it may.
+	// Reuse is its serial number if the spec gives up its old contents, and Right says which of them it may.
 	Reuse string
 	Right device.Right
 }
@@ -68,11 +68,11 @@ type LivePool struct {
 	Status zfs.Status
 	// Properties of the pool.
 	Properties []zfs.Property
-	// Datasets on it, the root among them, without snapshots.
+	// Datasets on it, including the root, without snapshots.
 	Datasets []zfs.Dataset
-	// Snapshots of them.
+	// Snapshots on it.
 	Snapshots []string
-	// DatasetProperties of the root, of the datasets that the spec names, and of the one to be reported besides.
+	// DatasetProperties of the root, of the datasets of the spec, and of the one to report additionally.
 	DatasetProperties []zfs.Property
 }
 
@@ -89,7 +89,7 @@ func (l *LivePool) Property(dataset, name string) (zfs.Property, bool) {
 	return properties[at], true
 }
 
-// OwnedBy says whether the pool was made for an object. An inherited mark is none.
+// OwnedBy says whether the pool was created for an object. An inherited mark does not count.
 func (l *LivePool) OwnedBy(uid string) bool {
 	mark, found := l.Property(l.Name, naming.PropertyUID)
 	return found && uid != "" && mark.Local() && mark.Value == uid
@@ -98,19 +98,19 @@ func (l *LivePool) OwnedBy(uid string) bool {
 // Action is something to do for a BenchmarkPool.
 type Action struct {
 	Kind ActionKind
-	// GUID of the pool that is meant; empty for a new one.
+	// GUID of the pool to act on. Empty for a new one.
 	GUID string
-	// Create is the pool to be made; its layout alone is what a pool grows by.
+	// Create is the pool to create. Only its layout is used when a pool grows.
 	Create zfs.PoolSpec
 	// Disks that the action writes to.
 	Disks []Disk
-	// Member of the pool that a Device is attached to, or that is detached.
+	// Member of the pool to attach a Device to, or to detach.
 	Member, Device string
-	// Settings to be made.
+	// Settings to apply.
 	Settings []naming.Setting
-	// Dataset to be made, mounted or destroyed.
+	// Dataset to create, mount or destroy.
 	Dataset zfs.DatasetSpec
-	// DatasetGUID is that of the dataset to be destroyed: one of the same name that was made since is another.
+	// DatasetGUID is the guid of the dataset to destroy: a later one of the same name has another.
 	DatasetGUID string
 }
 
@@ -136,7 +136,7 @@ const (
 	RemovePoolFinalizer ActionKind = "RemoveFinalizer"
 )
 
-// Phase says which of the conditions is true.
+// Phase says which condition is true.
 type Phase int
 
 // The phases of a BenchmarkPool.
@@ -146,14 +146,14 @@ const (
 	PoolDone
 )
 
-// Decision is what follows from a PoolState.
+// Decision is the plan for a State.
 type Decision struct {
 	Actions []Action
 	Phase   Phase
-	// Reason and Message say what is going on or what is wrong.
+	// Reason and Message describe the current work or problem.
 	Reason  string
 	Message string
-	// Recheck is when to look again if nothing is reported before; zero is never.
+	// Recheck is when to check again if no watch reports a change. Zero is never.
 	Recheck time.Duration
 }
 
@@ -179,21 +179,21 @@ func Plan(state State) Decision {
 	return livePool(state)
 }
 
-// absentPool imports the pool, or makes it if it never was. A pool that has been is never made again: what was on it
-// would be lost without a word.
+// absentPool imports the pool, or creates it if it never existed. A pool that existed is never recreated: its data would be lost
+// silently.
 func absentPool(state State) Decision {
 	if silence := state.silence(); silence != "" {
 		if conflict := state.conflict(SpecDevices(state.Pool)); conflict != "" {
 			return stall(v1alpha1.ReasonPoolConflict, "%s", conflict)
 		}
-		return stall(v1alpha1.ReasonPoolDeviceRefused, "pool %s is neither made nor imported: %s", naming.PoolName(state.Pool), silence)
+		return stall(v1alpha1.ReasonPoolDeviceRefused, "pool %s is neither created nor imported: %s", naming.PoolName(state.Pool), silence)
 	}
 	if guid := state.ownGUID(); guid != "" {
 		return importPool(state, guid)
 	}
 	if guid := state.Pool.Status.GUID; guid != "" {
 		return stall(v1alpha1.ReasonPoolLost,
-			"pool %s (guid %s) is not on node %s any more: bring its disks back; it is not recreated, for that delete this object and make another",
+			"pool %s (guid %s) is no longer on node %s: bring its disks back. It is not recreated: for a new pool, delete and recreate this object",
 			naming.PoolName(state.Pool), guid, state.Pool.Spec.NodeName)
 	}
 	for _, other := range state.Importable {
@@ -217,14 +217,13 @@ func absentPool(state State) Decision {
 	action.Create.RootProperties[naming.PropertyName] = state.Pool.Name
 	action.Create.RootProperties[naming.PropertyDisks] = layoutMark(state.Pool)
 	action.Create.RootProperties[PropertySpec] = strconv.FormatInt(state.Pool.Generation, 10)
-	// Generation 0: the datasets' properties are still to be set.
+	// Generation 0: the properties of the datasets are not set yet.
 	action.Create.RootProperties[naming.PropertyGeneration] = "0"
 	return act("making pool "+action.Create.Name, Action{Kind: AddPoolFinalizer}, action)
 }
 
-// ownGUID is the guid of a pool on the disks that is this object's, or that may be: the one recorded, or, should the
-// agent have ended between making the pool and recording it, one of that name on exactly these disks. Whose it is, the
-// import finds out.
+// ownGUID is the guid of a pool on the disks that belongs, or may belong, to this object: the recorded one or, if the agent ended
+// between creation and recording, one of that name on exactly these disks. The import finds out the owner.
 func (s State) ownGUID() string {
 	recorded := s.Pool.Status.GUID
 	for _, pool := range s.Importable {
@@ -252,7 +251,7 @@ func (s State) labelled(guid string) bool {
 func importPool(state State, guid string) Decision {
 	if path, host := state.elsewhere(guid); host != "" {
 		return stall(v1alpha1.ReasonPoolLost,
-			"pool %s (guid %s) was last used by host %q, as %s says, and not exported there: it may run there. Export it there; or, if that host "+
+			"pool %s (guid %s) was last used by host %q, as %s says, and not exported there: it may be in use. Export it there; or, if that host "+
 				"is gone for good, import it by hand on node %s (zpool import -f), or %s",
 			naming.PoolName(state.Pool), guid, host, path, state.Pool.Spec.NodeName, ReleaseCommand(state.Pool))
 	}
@@ -260,8 +259,8 @@ func importPool(state State, guid string) Decision {
 		Action{Kind: AddPoolFinalizer}, Action{Kind: ImportPool, GUID: guid})
 }
 
-// elsewhere is another host that has had the pool last and did not export it. ZFS itself goes by host ids only, which nodes often have none
-// of, or share with those made from the same image.
+// elsewhere is another host that used the pool last and did not export it. ZFS itself compares only host ids, which nodes often
+// lack or share with clones of the same image.
 func (s State) elsewhere(guid string) (path, host string) {
 	for _, path := range slices.Sorted(maps.Keys(s.Disks)) {
 		for _, label := range s.Disks[path].Pools {
@@ -274,17 +273,17 @@ func (s State) elsewhere(guid string) (path, host string) {
 	return "", ""
 }
 
-// livePool brings our imported pool to what the spec says, one step at a time.
+// livePool changes our imported pool to match the spec, one step at a time.
 func livePool(state State) Decision {
 	live := state.Live
 	finalizer := Action{Kind: AddPoolFinalizer}
-	if mode, _ := live.Property("", "readonly"); mode.Value == "on" { // nothing goes on in it before that
+	if mode, _ := live.Property("", "readonly"); mode.Value == "on" { // nothing works in it before that
 		return act("importing pool "+live.Name+" again: it is read-only", finalizer, Action{Kind: ReimportPool, GUID: live.GUID})
 	}
 	health, scan := live.Status.Health(), live.Status.Scan
 	scanning := scan != nil && scan.State == zfs.Running
 	if live.Status.Resilvering() && (scanning || health.Good()) && health != zfs.StateSuspended {
-		message := "pool " + live.Name + " rebuilds data onto a disk"
+		message := "pool " + live.Name + " is rebuilding data onto a disk"
 		if !health.Good() {
 			message += "; " + troubles(live.Status)
 		}
@@ -295,15 +294,15 @@ func livePool(state State) Decision {
 		decision.Actions = []Action{finalizer}
 		return decision
 	}
-	// What is mounted where pods write does not stay. An older spec changes nothing. Before the reset nothing else is done to datasets: one of
-	// them may be a stranger's.
+	// Mounts where pods write are removed. An older spec changes nothing. Nothing is done to datasets before the reset: one of them
+	// may belong to others.
 	for _, step := range []func(State) *Decision{nestedMounts, olderSpec, unsafeDatasets, beginSpec, resetDatasets} {
 		if decision := step(state); decision != nil {
 			decision.Actions = append([]Action{finalizer}, decision.Actions...)
 			return *decision
 		}
 	}
-	// What differs and is not to be mended is told last: the rest of the spec holds all the same.
+	// Differences that cannot be repaired are reported last: the rest of the spec is applied all the same.
 	var differs *Decision
 	for _, step := range []func(State) *Decision{growPool, poolDatasets, poolProperties} {
 		decision := step(state)
@@ -319,7 +318,7 @@ func livePool(state State) Decision {
 		differs.Actions = []Action{finalizer}
 		return *differs
 	}
-	return Decision{Phase: PoolDone, Reason: v1alpha1.ReasonPoolReady, Message: fmt.Sprintf("pool %s (guid %s) is %s and as asked", live.Name,
+	return Decision{Phase: PoolDone, Reason: v1alpha1.ReasonPoolReady, Message: fmt.Sprintf("pool %s (guid %s) is %s, as specified", live.Name,
 		live.GUID, live.Status.Health()),
 		Recheck: poolRecheck, Actions: []Action{finalizer}}
 }

@@ -147,7 +147,7 @@ func TestAbsentPool(t *testing.T) {
 			disk.Number = s.Disks[diskA].Number
 			s.Disks[diskB] = disk
 		}, "", v1alpha1.ReasonPoolDeviceRefused, "same disk"},
-		"a disk not looked at":  {func(s *State) { delete(s.Disks, diskB) }, "", v1alpha1.ReasonPoolDeviceRefused, "not been looked at"},
+		"a disk not looked at":  {func(s *State) { delete(s.Disks, diskB) }, "", v1alpha1.ReasonPoolDeviceRefused, "not been checked"},
 		"was there and is lost": {func(s *State) { s.Pool.Status.GUID = "77" }, "", v1alpha1.ReasonPoolLost, "guid 77"},
 		"was there and can be imported": {func(s *State) {
 			s.Pool.Status.GUID = "77"
@@ -171,7 +171,7 @@ func TestAbsentPool(t *testing.T) {
 			s.Pool.Status.GUID, s.HostName, s.Importable = "77", "n1", []zfs.Importable{{Name: "bench0", GUID: "77"}}
 			s.Disks[diskA] = hostOf(labelled(freeDisk(diskA), 77, device.PoolExported), "n2")
 		}, "AddFinalizer ImportPool", v1alpha1.ReasonPoolChanging, "guid 77"},
-		"an exported namesake is nobody's crash": {func(s *State) {
+		"an exported namesake is no crash": {func(s *State) {
 			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}
 			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, device.PoolExported), labelled(freeDisk(diskB), 77, device.PoolExported)
 		}, "", v1alpha1.ReasonPoolNameTaken, "guid 77"},
@@ -278,7 +278,7 @@ func TestRivalHoldsADiskThatItsSpecDoesNotName(t *testing.T) {
 		p.Status.Vdevs = []v1alpha1.VdevStatus{{Name: diskC + "-part1"}, {Name: diskD + "-part1"}, {Name: diskA + "-part1"}}
 	})
 	state.Rivals = []v1alpha1.BenchmarkPool{rival}
-	expectPool(t, Plan(state), "", v1alpha1.ReasonPoolConflict, "BenchmarkPool rival claims "+diskA)
+	expectPool(t, Plan(state), "", v1alpha1.ReasonPoolConflict, "BenchmarkPool rival also claims "+diskA)
 }
 
 func TestRivalByAnotherNameOfTheDisk(t *testing.T) {
@@ -288,7 +288,7 @@ func TestRivalByAnotherNameOfTheDisk(t *testing.T) {
 	alias.Number = state.Disks[diskA].Number
 	state.Disks[alias.Path] = alias
 	state.Rivals = []v1alpha1.BenchmarkPool{rival}
-	expectPool(t, Plan(state), "", v1alpha1.ReasonPoolConflict, "BenchmarkPool rival claims "+diskA)
+	expectPool(t, Plan(state), "", v1alpha1.ReasonPoolConflict, "BenchmarkPool rival also claims "+diskA)
 }
 
 func TestLivePool(t *testing.T) {
@@ -298,7 +298,7 @@ func TestLivePool(t *testing.T) {
 		want, reason string
 		says         string
 	}{
-		"as asked":                {func(*State) {}, keep, v1alpha1.ReasonPoolReady, "as asked"},
+		"as asked":                {func(*State) {}, keep, v1alpha1.ReasonPoolReady, "as specified"},
 		"foreign, without a mark": {func(s *State) { s.Live.DatasetProperties = nil }, "", v1alpha1.ReasonPoolNameTaken, "no mark"},
 		"foreign, of an earlier life": {func(s *State) { s.Live.change(naming.PropertyUID, "uid-0", "local") }, "", v1alpha1.ReasonPoolNameTaken,
 			"uid-0"},
@@ -312,9 +312,9 @@ func TestLivePool(t *testing.T) {
 		"resilvering": {func(s *State) {
 			s.Live.Status.State = zfs.StateDegraded
 			s.Live.Status.Scan = &zfs.Progress{Function: "resilver", State: zfs.Running}
-		}, keep, v1alpha1.ReasonPoolRebuilding, "rebuilds"},
+		}, keep, v1alpha1.ReasonPoolRebuilding, "rebuilding"},
 		"drift is reported": {func(s *State) { s.Live.change("recordsize", "131072", "local") }, keep, v1alpha1.ReasonPoolDrifted,
-			"recordsize of bench0 is 131072 (local), asked for is 8k"},
+			"recordsize of bench0 is 131072 (local), requested is 8k"},
 		"drift is repaired": {func(s *State) { s.Live.change("autotrim", "off", "default"); s.Pool.Spec.Drift = "Repair" },
 			keep + " SetProperties", v1alpha1.ReasonPoolChanging,
 			"autotrim of pool bench0 is off"},
@@ -322,7 +322,7 @@ func TestLivePool(t *testing.T) {
 			keep + " SetProperties", v1alpha1.ReasonPoolChanging, "16k"},
 		"a new generation of other things": {func(s *State) { s.follow(3) }, keep + " SetProperties", v1alpha1.ReasonPoolChanging, ""},
 		"an unknown property": {func(s *State) { s.Pool.Spec.RootProperties["recsize"] = "8k" }, keep, v1alpha1.ReasonPoolDrifted,
-			"not there"},
+			"does not exist"},
 		"a dataset is missing": {func(s *State) { s.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "p/q"}, {Path: "p"}} },
 			keep + " CreateDataset", v1alpha1.ReasonPoolChanging, "bench0/p"},
 		"a dataset of other type": {func(s *State) {
@@ -394,7 +394,7 @@ func TestLivePool(t *testing.T) {
 		}, keep + " AttachDisk", v1alpha1.ReasonPoolChanging, "attaching " + diskB},
 		"the disks are noted": {func(s *State) { s.Live.change(naming.PropertyDisks, "of an earlier layout", "local") }, keep + " SetProperties",
 			v1alpha1.ReasonPoolChanging,
-			"its disks are as asked"},
+			"its disks match the spec"},
 		"disks differ, and properties are set all the same": {func(s *State) {
 			s.follow(3)
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)}
@@ -408,31 +408,31 @@ func TestLivePool(t *testing.T) {
 			replacing.Children[1].State = zfs.StateFaulted
 			s.Live.Status.Vdevs[0].Children[0] = replacing
 		}, keep, v1alpha1.ReasonPoolUnhealthy, diskC + "-part1 is FAULTED"},
-		"a side too many, which nobody asked to take out": {func(s *State) {
+		"a side too many, which was not to be removed": {func(s *State) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskB, diskC)}
-		}, keep, v1alpha1.ReasonPoolDrifted, "which the spec does not name"},
+		}, keep, v1alpha1.ReasonPoolDrifted, "which the spec does not list"},
 		"a side was replaced": {func(s *State) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)}
-		}, keep, v1alpha1.ReasonPoolDrifted, diskC + "-part1, which the spec does not name"},
+		}, keep, v1alpha1.ReasonPoolDrifted, diskC + "-part1, which the spec does not list"},
 		"a raidz does not grow by a disk": {func(s *State) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("raidz1-0", diskA, diskB)}
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Type: "raidz1", Devices: []v1alpha1.DevicePath{diskA, diskB, diskC}}}
 		}, keep, v1alpha1.ReasonPoolDrifted, diskC + " of a raidz1"},
 		"an attached side is rebuilt": {func(s *State) {
 			s.Live.Status.Scan = &zfs.Progress{Function: "resilver", State: zfs.Running}
-		}, keep, v1alpha1.ReasonPoolRebuilding, "rebuilds"},
+		}, keep, v1alpha1.ReasonPoolRebuilding, "rebuilding"},
 		"a disk was replaced": {func(s *State) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)} }, keep,
 			v1alpha1.ReasonPoolDrifted, diskC},
 		"a replaced stripe does not grow": {func(s *State) {
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskA}}}
 			s.Live.Status.Vdevs = []zfs.VdevStatus{leaf(diskC)}
-		}, keep, v1alpha1.ReasonPoolDrifted, "does not name"},
+		}, keep, v1alpha1.ReasonPoolDrifted, "does not list"},
 		"by another name of the disk": {func(s *State) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)}
 			alias := freeDisk(diskC)
 			alias.Number = s.Disks[diskB].Number
 			s.Disks[diskC] = alias
-		}, keep, v1alpha1.ReasonPoolReady, "as asked"},
+		}, keep, v1alpha1.ReasonPoolReady, "as specified"},
 		"disks in other vdevs": {func(s *State) {
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB), mirrorOf(diskC, diskD)}
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC), mirrored("mirror-1", diskB, diskD)}
@@ -519,7 +519,7 @@ func TestDeletedPool(t *testing.T) {
 		"cannot be imported": {absentState(), func(s *State) {
 			s.Pool.Status.GUID = "77"
 			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, device.PoolActive), gone(diskB)
-		}, "", v1alpha1.ReasonPoolLost, "not seen are: " + diskB},
+		}, "", v1alpha1.ReasonPoolLost, "missing: " + diskB},
 		"disks are gone": {absentState(), func(s *State) { s.Pool.Status.GUID = "77"; s.Disks[diskB] = gone(diskB) }, "", v1alpha1.ReasonPoolLost,
 			v1alpha1.AnnotationReleasePool},
 	} {
@@ -635,13 +635,13 @@ func TestDatasetsAreMounted(t *testing.T) {
 		is      zfs.Dataset
 		want    string
 	}{
-		"at another place":        {true, zfs.Dataset{MountPoint: ""}, "SetProperties canmount=noauto mountpoint=" + ours},
-		"not mounted":             {true, zfs.Dataset{MountPoint: ours}, "MountDataset"},
-		"mounted":                 {true, zfs.Dataset{MountPoint: ours, Mounted: true}, ""},
-		"mounted no more":         {false, zfs.Dataset{MountPoint: ours, Mounted: true}, "SetProperties mountpoint=none"},
-		"somebody's own place":    {false, zfs.Dataset{MountPoint: "/x", Mounted: true}, ""},
-		"never to be mounted":     {false, zfs.Dataset{}, ""},
-		"somebody else's, wanted": {true, zfs.Dataset{MountPoint: "/x", Mounted: true}, "UnmountDataset"},
+		"at another place":       {true, zfs.Dataset{MountPoint: ""}, "SetProperties canmount=noauto mountpoint=" + ours},
+		"not mounted":            {true, zfs.Dataset{MountPoint: ours}, "MountDataset"},
+		"mounted":                {true, zfs.Dataset{MountPoint: ours, Mounted: true}, ""},
+		"mounted no more":        {false, zfs.Dataset{MountPoint: ours, Mounted: true}, "SetProperties mountpoint=none"},
+		"a user's own place":     {false, zfs.Dataset{MountPoint: "/x", Mounted: true}, ""},
+		"never to be mounted":    {false, zfs.Dataset{}, ""},
+		"another user's, wanted": {true, zfs.Dataset{MountPoint: "/x", Mounted: true}, "UnmountDataset"},
 	} {
 		pool := wantedPool()
 		pool.Spec.PoolName = "bench0"

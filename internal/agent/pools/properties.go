@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// ReportedDataset is the full name of a dataset that somebody else made, whose properties are to be reported too; empty if there is none.
+// ReportedDataset is the full name of a dataset of another component whose properties are reported too. Empty if there is none.
 func ReportedDataset(pool *v1alpha1.BenchmarkPool) string {
 	if path := pool.Annotations[v1alpha1.AnnotationReport]; path != "" {
 		return naming.PoolName(pool) + "/" + path
@@ -20,7 +20,7 @@ func ReportedDataset(pool *v1alpha1.BenchmarkPool) string {
 	return ""
 }
 
-// WantedSettings are all properties that the spec asks for, in a stable order.
+// WantedSettings are all properties of the spec, in a stable order.
 func WantedSettings(pool *v1alpha1.BenchmarkPool) []naming.Setting {
 	var wanted []naming.Setting
 	add := func(dataset string, properties v1alpha1.Properties) {
@@ -36,7 +36,7 @@ func WantedSettings(pool *v1alpha1.BenchmarkPool) []naming.Setting {
 	return wanted
 }
 
-// poolDatasets makes the first dataset that is missing, parents before children.
+// poolDatasets creates the first missing dataset, parents before children.
 func poolDatasets(state State) *Decision {
 	datasets := slices.Clone(state.Pool.Spec.Datasets)
 	slices.SortFunc(datasets, func(a, b v1alpha1.PoolDataset) int { return strings.Compare(string(a.Path), string(b.Path)) })
@@ -45,7 +45,7 @@ func poolDatasets(state State) *Decision {
 		at := slices.IndexFunc(state.Live.Datasets, func(d zfs.Dataset) bool { return d.Name == name })
 		if at >= 0 {
 			if is, asked := state.Live.Datasets[at].Type, strings.ToLower(dataset.Type); asked != "" && is != asked {
-				decision := stall(v1alpha1.ReasonPoolDrifted, "dataset %s is a %s, not a %s: destroy it, or give the new one another path", name, is,
+				decision := stall(v1alpha1.ReasonPoolDrifted, "dataset %s is a %s, not a %s: destroy it, or choose another path", name, is,
 					asked)
 				return &decision
 			}
@@ -71,10 +71,10 @@ func poolDatasets(state State) *Decision {
 	return nil
 }
 
-// largestBlock is what ZFS may round the size of a volume up to.
+// largestBlock is the unit that ZFS may round the size of a volume up to.
 const largestBlock = 16 << 20
 
-// otherSize reports a volume of another size. It is not changed: to shrink one is to lose what is at its end.
+// otherSize reports a volume of another size. It is not changed: shrinking a volume loses the data at its end.
 func otherSize(state State, dataset v1alpha1.PoolDataset, name string) *Decision {
 	if dataset.Size == nil {
 		return nil
@@ -85,12 +85,12 @@ func otherSize(state State, dataset v1alpha1.PoolDataset, name string) *Decision
 		return nil
 	}
 	decision := stall(v1alpha1.ReasonPoolDrifted,
-		"volume %s has %s bytes, asked for are %d: a volume keeps its size; give the new one another path", name, is.Value, asked)
+		"volume %s has %s bytes instead of %d: the size of a volume cannot change; choose another path", name, is.Value, asked)
 	return &decision
 }
 
-// poolProperties sets what a new generation asks for. What differs from a generation that was set already was changed by
-// somebody else: that is drift, repaired or reported as the spec says.
+// poolProperties sets the properties of a new generation. Differences from a generation that was already set are drift, repaired or
+// reported as the spec says.
 func poolProperties(state State) *Decision {
 	var differing []naming.Setting
 	var words []string
@@ -109,11 +109,11 @@ func poolProperties(state State) *Decision {
 		return nil
 	}
 	if isSet && state.Pool.Spec.Drift != "Repair" {
-		decision := stall(v1alpha1.ReasonPoolDrifted, "somebody changed pool %s: %s. Set it back, change the spec, or write drift: Repair",
+		decision := stall(v1alpha1.ReasonPoolDrifted, "pool %s was changed: %s. Change it back, change the spec, or write drift: Repair",
 			state.Live.Name, strings.Join(words, "; "))
 		return &decision
 	}
-	// The mark comes last: it says that all before it is set.
+	// The mark comes last: it says that all others are set.
 	settings := append(differing, naming.Setting{Dataset: state.Live.Name, Name: naming.PropertyGeneration, Value: generation})
 	message := "setting the properties of pool " + state.Live.Name
 	if len(words) > 0 {
@@ -121,7 +121,7 @@ func poolProperties(state State) *Decision {
 	}
 	decision := act(message, Action{Kind: SetPoolProperties, GUID: state.Live.GUID, Settings: settings})
 	if isSet {
-		// Somebody may change it back each time, or ZFS may write the value in other words.
+		// Another component may change it back each time, or ZFS may format the value differently.
 		decision.Recheck = poolSoon
 	}
 	return &decision
@@ -133,7 +133,7 @@ func difference(pool string, wanted naming.Setting, is zfs.Property, found bool)
 		object = "pool " + pool
 	}
 	if !found {
-		return fmt.Sprintf("%s of %s is not there, asked for is %s (write names as 'zfs get' prints them)", wanted.Name, object, wanted.Value)
+		return fmt.Sprintf("%s of %s does not exist, requested is %s (write names as 'zfs get' prints them)", wanted.Name, object, wanted.Value)
 	}
-	return fmt.Sprintf("%s of %s is %s (%s), asked for is %s", wanted.Name, object, is.Value, is.Source, wanted.Value)
+	return fmt.Sprintf("%s of %s is %s (%s), requested is %s", wanted.Name, object, is.Value, is.Source, wanted.Value)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// datasetMarks are the user properties that a dataset is made with: none on a pool that serves one run and goes with it.
+// datasetMarks are the user properties of a new dataset. None on a pool that serves only one run.
 func datasetMarks(pool *v1alpha1.BenchmarkPool) map[string]string {
 	if !naming.KeptPool(pool) {
 		return nil
@@ -17,7 +17,7 @@ func datasetMarks(pool *v1alpha1.BenchmarkPool) map[string]string {
 	return map[string]string{naming.PropertyUID: string(pool.UID), naming.PropertyRun: pool.Labels[v1alpha1.LabelRunUID]}
 }
 
-// localMark is a user property that is set on a dataset itself: what is inherited or received proves nothing.
+// localMark is a user property set on a dataset itself: inherited or received ones prove nothing.
 func (l *LivePool) localMark(dataset, name string) string {
 	if mark, found := l.Property(dataset, name); found && mark.Local() {
 		return mark.Value
@@ -25,8 +25,8 @@ func (l *LivePool) localMark(dataset, name string) string {
 	return ""
 }
 
-// OutdatedDataset is a dataset of a kept pool that is still another run's; nil if there is none. Unless both of its marks are its own, it
-// is a stranger's, and none of this one's to reset.
+// OutdatedDataset is a dataset of a kept pool that still belongs to another run. Nil if there is none. Without both marks of its
+// own, it belongs to others and is not reset.
 func (s State) OutdatedDataset() *zfs.Dataset {
 	if s.Live == nil || !naming.KeptPool(s.Pool) {
 		return nil
@@ -42,14 +42,14 @@ func (s State) OutdatedDataset() *zfs.Dataset {
 	return nil
 }
 
-// ours says whether a dataset of a kept pool was made by its BenchmarkPool, for one of its runs.
+// ours says whether a BenchmarkPool created a dataset of its kept pool, for one of its runs.
 func (s State) ours(dataset string) bool {
 	uid := string(s.Pool.UID)
 	return uid != "" && s.Live.localMark(dataset, naming.PropertyUID) == uid && s.Live.localMark(dataset, naming.PropertyRun) != ""
 }
 
-// strangers are what nobody but somebody else can have made on a kept pool: datasets that the spec does not name or that carry no marks,
-// and snapshots.
+// strangers are what only others can have created on a kept pool: datasets that are not in the spec or have no marks, and
+// snapshots.
 func (s State) strangers() []string {
 	var others []string
 	for _, dataset := range s.Live.Datasets {
@@ -63,15 +63,15 @@ func (s State) strangers() []string {
 	return append(others, s.Live.Snapshots...)
 }
 
-// resetDatasets makes a kept pool ready for the run that has it now: as its reset says, the dataset of the run before is destroyed, so that
-// the next step recreates it, or is handed on with what is on it.
+// resetDatasets prepares a kept pool for its current run. According to its reset, the dataset of the previous run is destroyed, and
+// the next step recreates it, or it is passed on with its data.
 func resetDatasets(state State) *Decision {
 	if !naming.KeptPool(state.Pool) {
 		return nil
 	}
 	if others := state.strangers(); len(others) > 0 && !state.resetDone() {
 		decision := stall(v1alpha1.ReasonPoolDatasetsRemain,
-			"there is on pool %s what this BenchmarkPool has not made: %s. It is left alone, and no run begins beside it: move it elsewhere, or "+
+			"pool %s has datasets or snapshots that this BenchmarkPool did not create: %s. They stay, and no run starts: move them, or "+
 				"destroy it",
 			state.Live.Name, SomeOf(others))
 		return &decision
@@ -81,25 +81,25 @@ func resetDatasets(state State) *Decision {
 	case outdated == nil:
 		return awaitFreed(state)
 	case run == "" || policy != v1alpha1.ResetDataset && policy != v1alpha1.ResetNone:
-		decision := stall(v1alpha1.ReasonPoolDrifted, "the label %s=%s or %s=%s of the object is not one of the operator's: nothing is reset",
+		decision := stall(v1alpha1.ReasonPoolDrifted, "the label %s=%s or %s=%s of the object was not set by the operator: nothing is reset",
 			v1alpha1.LabelReset, policy, v1alpha1.LabelRunUID, run)
 		return &decision
 	case policy == v1alpha1.ResetNone:
-		decision := act(fmt.Sprintf("handing on dataset %s with what is on it", outdated.Name),
+		decision := act(fmt.Sprintf("passing on dataset %s with its data", outdated.Name),
 			Action{Kind: SetPoolProperties, GUID: state.Live.GUID,
 				Settings: []naming.Setting{{Dataset: outdated.Name, Name: naming.PropertyRun, Value: run}}})
 		return &decision
 	case len(state.Users) > 0:
 		return &Decision{Reason: v1alpha1.ReasonPoolInUse, Recheck: poolSoon,
-			Message: fmt.Sprintf("waiting until nobody uses dataset %s of the run before: %s", outdated.Name, SomeOf(state.Users))}
+			Message: fmt.Sprintf("waiting until dataset %s of the previous run is unused: %s", outdated.Name, SomeOf(state.Users))}
 	}
-	decision := act("destroying dataset "+outdated.Name+" of the run before", Action{Kind: DestroyDataset, GUID: state.Live.GUID,
+	decision := act("destroying dataset "+outdated.Name+" of the previous run", Action{Kind: DestroyDataset, GUID: state.Live.GUID,
 		Dataset: zfs.DatasetSpec{Name: outdated.Name}, DatasetGUID: outdated.GUID})
 	return &decision
 }
 
-// resetDone says that all datasets are there and the present run's: what somebody makes beside them from then on is reported when the next
-// run is to begin, or the pool to go.
+// resetDone says that all datasets exist and belong to the current run. What others create later is reported when the next run
+// starts, or the pool is destroyed.
 func (s State) resetDone() bool {
 	return !slices.ContainsFunc(s.Pool.Spec.Datasets, func(dataset v1alpha1.PoolDataset) bool {
 		name := naming.DatasetName(s.Pool, dataset)
@@ -107,12 +107,12 @@ func (s State) resetDone() bool {
 	})
 }
 
-// awaitFreed waits, before a dataset is recreated, until what was destroyed is free: ZFS frees in the background, and a run would measure
-// that too.
+// awaitFreed waits, before a dataset is recreated, until destroyed space is free: ZFS frees in the background, which would
+// influence a measurement.
 func awaitFreed(state State) *Decision {
 	if state.Live.FreeingBytes == 0 || state.resetDone() {
 		return nil
 	}
 	return &Decision{Reason: v1alpha1.ReasonPoolChanging, Recheck: poolFreed,
-		Message: fmt.Sprintf("pool %s still frees %d bytes of the dataset of the run before", state.Live.Name, state.Live.FreeingBytes)}
+		Message: fmt.Sprintf("pool %s is still freeing %d bytes of the dataset of the previous run", state.Live.Name, state.Live.FreeingBytes)}
 }

@@ -13,7 +13,7 @@ func TestWaitsUntilFreed(t *testing.T) {
 	state.Pool.Labels = map[string]string{v1alpha1.LabelReset: "Dataset", v1alpha1.LabelRunUID: "r2"}
 	state.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "volume"}}
 	state.Live.FreeingBytes = 7
-	expectPool(t, Plan(state), "AddFinalizer", v1alpha1.ReasonPoolChanging, "still frees 7 bytes")
+	expectPool(t, Plan(state), "AddFinalizer", v1alpha1.ReasonPoolChanging, "still freeing 7 bytes")
 	state.Live.FreeingBytes = 0
 	decision := Plan(state)
 	expectPool(t, decision, "AddFinalizer CreateDataset", v1alpha1.ReasonPoolChanging, "making dataset bench0/volume")

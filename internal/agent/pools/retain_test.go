@@ -31,10 +31,10 @@ func TestWhatARetainedPoolLeaves(t *testing.T) {
 	}{
 		"the pool, and how to be rid of it": {func(*State) {}, "pool bench0 (guid 77) stays on node node-a as it is, with its data, on " +
 			diskA + ", " + diskB + ". To destroy it, run 'zpool destroy bench0'"},
-		"and how to use it": {func(*State) {}, "make a BenchmarkPool with this poolName"},
+		"and how to use it": {func(*State) {}, "create a BenchmarkPool with this poolName"},
 		"not recorded yet":  {func(s *State) { s.Pool.Status.GUID = "" }, "guid 77"},
 		"another's of that name is not ours": {func(s *State) { s.Pool.Status.GUID = ""; s.Live.change(naming.PropertyUID, "uid-0", "local") },
-			"no pool is known to have been made"},
+			"no pool is known to exist"},
 		"not seen":  {func(s *State) { s.Live = nil }, "guid 77"},
 		"in use":    {func(s *State) { s.Users = []string{"a pod"} }, "guid 77"},
 		"suspended": {func(s *State) { s.Live.Status.State = "SUSPENDED" }, "guid 77"},

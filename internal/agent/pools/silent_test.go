@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
-// TestASilentDiskIsNoAbsence: nothing is made, imported or let go as long as it is not known what is on a disk.
+// TestASilentDiskIsNoAbsence: nothing is created, imported or released while the contents of a disk are unknown.
 func TestASilentDiskIsNoAbsence(t *testing.T) {
 	silent := func(s *State, path string) {
 		disk := s.Disks[path]
@@ -23,7 +23,7 @@ func TestASilentDiskIsNoAbsence(t *testing.T) {
 		reason  string
 		says    string
 	}{
-		"never made": {false, func(s *State) { silent(s, diskA) }, v1alpha1.ReasonPoolDeviceRefused, "neither made nor imported: " +
+		"never made": {false, func(s *State) { silent(s, diskA) }, v1alpha1.ReasonPoolDeviceRefused, "neither created nor imported: " +
 			diskA},
 		"made": {false, func(s *State) { was(s); silent(s, diskB) }, v1alpha1.ReasonPoolDeviceRefused, diskB},
 		"one that was added": {false, func(s *State) { was(s); s.Further = []string{diskD}; silent(s, diskD) },

@@ -11,15 +11,15 @@ import (
 )
 
 // PropertySpec is the newest generation of the object that the agent has acted on. It is written before the first change for that
-// generation: an object of a lower one comes from a backup of etcd, and its spec is older than the pool.
+// generation: an object with a lower one comes from a backup of etcd, and its spec is older than the pool.
 const PropertySpec = "storagebench.dev:spec"
 
-// heldSuffix stands behind the generation once an older spec has been seen. Without it, two changes of any kind to the restored object
-// would make its old layout look new.
+// heldSuffix is appended to the generation once an older spec has been seen. Without it, two changes of any kind to the restored
+// object would make its old layout look new.
 const heldSuffix = ":held"
 
-// newestSpec is the newest generation that a pool was changed for. Held says that an older one was seen since, or that the mark cannot be
-// read.
+// newestSpec is the newest generation that a pool was changed for. Held says that an older one was seen since, or that the mark is
+// not readable.
 func (l *LivePool) newestSpec() (generation int64, held bool) {
 	mark, found := l.Property(l.Name, PropertySpec)
 	if !found || !mark.Local() {
@@ -33,7 +33,7 @@ func (l *LivePool) newestSpec() (generation int64, held bool) {
 	return generation, held
 }
 
-// olderSpec stops at a spec that is older than the pool, until a person accepts it.
+// olderSpec stops at a spec that is older than the pool, until a user accepts it.
 func olderSpec(state State) *Decision {
 	newest, held := state.Live.newestSpec()
 	own := state.Pool.Generation
@@ -54,7 +54,7 @@ func olderSpec(state State) *Decision {
 	return &decision
 }
 
-// beginSpec notes on the pool which generation it is going to be changed for.
+// beginSpec records on the pool the generation that it is going to be changed for.
 func beginSpec(state State) *Decision {
 	newest, held := state.Live.newestSpec()
 	if own := state.Pool.Generation; newest == own && !held {
@@ -70,14 +70,14 @@ func (s State) noteSpec(value string) Action {
 		Settings: []naming.Setting{{Dataset: s.Live.Name, Name: PropertySpec, Value: value}}}
 }
 
-// acceptsSpec says whether a person has accepted the spec as it is now.
+// acceptsSpec says whether a user has accepted the current spec.
 func acceptsSpec(pool *v1alpha1.BenchmarkPool) bool {
 	return pool.Annotations[v1alpha1.AnnotationAcceptSpec] == strconv.FormatInt(pool.Generation, 10)
 }
 
 func generationWords(generation int64) string {
 	if generation == math.MaxInt64 {
-		return "one that cannot be read from its property " + PropertySpec
+		return "an unreadable one in its property " + PropertySpec
 	}
 	return fmt.Sprintf("generation %d before", generation)
 }

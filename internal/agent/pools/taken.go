@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// foreignPool says whose the pool of that name is, and which ways there are to get what is asked for.
+// foreignPool says to whom the pool of that name belongs, and lists the ways out.
 func foreignPool(state State) Decision {
 	live := state.Live
 	whose, way := "it carries no mark of a BenchmarkPool", "destroy it on the node if its data is not needed"
@@ -19,33 +19,33 @@ func foreignPool(state State) Decision {
 			return mark.Value != "" && string(other.UID) == mark.Value
 		})
 		if at >= 0 {
-			whose, way = "it is that of BenchmarkPool "+state.Rivals[at].Name, freeing(&state.Rivals[at])
+			whose, way = "it belongs to BenchmarkPool "+state.Rivals[at].Name, freeing(&state.Rivals[at])
 		} else {
-			whose = "it was made for another BenchmarkPool, uid " + mark.Value
+			whose = "it was created for another BenchmarkPool, uid " + mark.Value
 			if name, named := live.Property(live.Name, naming.PropertyName); named {
 				whose += ", then named " + name.Value
 			}
 			way = "take it over as it is by running on the node: " + takeOverCommand(state.Pool)
 		}
 	}
-	return stall(v1alpha1.ReasonPoolNameTaken, "node %s has a pool %s (guid %s) already, and %s: it is left alone. Either %s; or %s",
+	return stall(v1alpha1.ReasonPoolNameTaken, "node %s already has a pool %s (guid %s), and %s: it is left alone. Either %s; or %s",
 		state.Pool.Spec.NodeName, live.Name, live.GUID, whose, way, state.otherName())
 }
 
-// namesake says the same of a pool that is not imported. Whose it is, an import tells.
+// namesake does the same for a pool that is not imported. Only an import shows its owner.
 func (s State) namesake(other zfs.Importable) Decision {
 	return stall(v1alpha1.ReasonPoolNameTaken,
-		"node %s has a pool %s (guid %s) on its disks that is not imported and not known to be this object's: it is left alone. Either %s; or %s",
+		"node %s has a pool %s (guid %s) on its disks that is not imported and may not belong to this object: it is left alone. Either %s; or %s",
 		s.Pool.Spec.NodeName, other.Name, other.GUID, ImportByHand(other.GUID), s.otherName())
 }
 
-// ImportByHand is what a person does with a pool that the agent does not import.
+// ImportByHand is how an admin imports a pool that the agent does not import.
 func ImportByHand(guid string) string {
-	return fmt.Sprintf("import it by hand on the node (zpool import -N -d /dev/disk/by-id %s), and this object says how to go on", guid)
+	return fmt.Sprintf("import it by hand on the node (zpool import -N -d /dev/disk/by-id %s), and this object shows the next step", guid)
 }
 
-// takeOverCommand makes a pool that of another object. The disks are noted as those of its spec: if they are others, that is told,
-// and nothing is attached or detached.
+// takeOverCommand assigns a pool to another object. It records the disks as those of its spec: differences are reported, and
+// nothing is attached or detached.
 func takeOverCommand(pool *v1alpha1.BenchmarkPool) string {
 	words := []string{"zfs set"}
 	for _, mark := range [][2]string{{naming.PropertyUID, string(pool.UID)}, {naming.PropertyName, pool.Name},
@@ -55,17 +55,18 @@ func takeOverCommand(pool *v1alpha1.BenchmarkPool) string {
 	return strings.Join(append(words, naming.PoolName(pool)), " ")
 }
 
-// otherName says whether another poolName is a way out. A pool keeps its name, and as long as this object is there it claims the disks.
+// otherName says whether another poolName is a way out. poolName is immutable, and as long as this object exists it claims the
+// disks.
 func (s State) otherName() string {
-	const again = "delete this BenchmarkPool and make it again with another poolName"
+	const again = "recreate this BenchmarkPool with another poolName"
 	if _, refused := s.Take(SpecDevices(s.Pool)); refused != nil {
-		return again + " and other disks, for these are not to be had: " + refused.Message
+		return again + " and other disks, because these are not available: " + refused.Message
 	}
 	return again
 }
 
-// conflict says which other BenchmarkPool has a better claim on the name or on a disk: the one that has it already, else
-// the older one. A pool that is there has its name.
+// conflict says which other BenchmarkPool has the prior claim on the name or on a disk: the one that already has it, else the older
+// one. An existing pool has its name.
 func (s State) conflict(paths []string) string {
 	for i := range s.Rivals {
 		rival := &s.Rivals[i]
@@ -74,39 +75,39 @@ func (s State) conflict(paths []string) string {
 		}
 		var claims []string
 		for _, path := range paths {
-			// This pool does not hold the disk, or it would not ask for it.
+			// This pool does not hold the disk, or it would not request it.
 			claimed := s.claims(rival, path)
-			// Who may not have the disk cannot keep others from it.
+			// A pool that may not have the disk cannot block others.
 			entitled := s.Policy.Allows(rival.Spec.Namespace, claimed) || holdsDisk(rival, claimed)
 			if claimed != "" && entitled && prevails(rival, holdsDisk(rival, claimed), s.Pool, false) {
 				claims = append(claims, path)
 			}
 		}
-		way := "name other disks"
+		way := "use other disks"
 		if s.Live == nil && s.Pool.Status.GUID == "" && naming.PoolName(rival) == naming.PoolName(s.Pool) &&
 			prevails(rival, rival.Status.GUID != "", s.Pool, false) {
-			way = "delete this BenchmarkPool and make it again with another poolName"
+			way = "recreate this BenchmarkPool with another poolName"
 			if len(claims) > 0 {
 				way += " and other disks"
 			}
 			claims = append(claims, "the pool name "+naming.PoolName(s.Pool))
 		}
 		if len(claims) > 0 {
-			return fmt.Sprintf("BenchmarkPool %s claims %s on this node as well, and came first. Either %s; or %s", rival.Name, SomeOf(claims), way,
+			return fmt.Sprintf("BenchmarkPool %s also claims %s on this node, and is older. Either %s; or %s", rival.Name, SomeOf(claims), way,
 				freeing(rival))
 		}
 	}
 	return ""
 }
 
-// freeing is how the name and the disks of another BenchmarkPool become free.
+// freeing says how the name and the disks of another BenchmarkPool become free.
 func freeing(rival *v1alpha1.BenchmarkPool) string {
 	const data = ", which destroys its pool and all data on it"
 	switch {
 	case !rival.DeletionTimestamp.IsZero():
-		return "wait until BenchmarkPool " + rival.Name + " is gone, which is being deleted"
+		return "wait until BenchmarkPool " + rival.Name + " is gone: it is being deleted"
 	case rival.Labels[v1alpha1.LabelRun] != "":
-		return "wait until BenchmarkPool " + rival.Name + " is gone, which goes with its benchmark"
+		return "wait until BenchmarkPool " + rival.Name + " is gone: its benchmark deletes it"
 	case rival.Status.GUID == "":
 		return "delete BenchmarkPool " + rival.Name
 	case Destroys(rival):

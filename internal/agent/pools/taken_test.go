@@ -16,7 +16,7 @@ import (
 // TestWaysOutOfATakenName: another poolName is advised only together with other disks where those of the spec are not to be had, and
 // the pool of an object that is gone can be taken over.
 func TestWaysOutOfATakenName(t *testing.T) {
-	const again = "delete this BenchmarkPool and make it again with another poolName"
+	const again = "recreate this BenchmarkPool with another poolName"
 	used := func(s *State) {
 		disk := freeDisk(diskB)
 		disk.Refusal = &device.RefusedError{Path: diskB,
@@ -42,30 +42,30 @@ func TestWaysOutOfATakenName(t *testing.T) {
 		says  string
 	}{
 		"free disks":     {foreign(), "or " + again},
-		"disks in use":   {foreign(used), again + " and other disks, for these are not to be had: "},
+		"disks in use":   {foreign(used), again + " and other disks, because these are not available: "},
 		"which, and why": {foreign(used), "it belongs to pool tank"},
-		"denied disks":   {foreign(func(s *State) { s.Policy = nil }), "not to be had: the allowlist"},
+		"denied disks":   {foreign(func(s *State) { s.Policy = nil }), "not available: the allowlist"},
 		"taken over": {foreign(), "zfs set storagebench.dev:uid=uid-1 storagebench.dev:name=bench0 storagebench.dev:disks=" +
 			layoutMark(wantedPool()) +
 			" storagebench.dev:spec=0 storagebench.dev:generation=0 bench0"},
 		"of an object that is there": {foreign(rival(func(p *v1alpha1.BenchmarkPool) { p.Status.GUID = "77" })),
-			"it is that of BenchmarkPool rival: it is left alone. Either delete BenchmarkPool rival, which destroys"},
+			"it belongs to BenchmarkPool rival: it is left alone. Either delete BenchmarkPool rival, which destroys"},
 		"of one that retains": {foreign(rival(func(p *v1alpha1.BenchmarkPool) {
 			p.Status.GUID, p.Spec.DeletionPolicy = "77", v1alpha1.DeletionRetain
 		})),
 			"Either set spec.deletionPolicy: Destroy on BenchmarkPool rival and delete it"},
 		"of a benchmark": {foreign(rival(func(p *v1alpha1.BenchmarkPool) { p.Labels = map[string]string{v1alpha1.LabelRun: "r"} })),
-			"Either wait until BenchmarkPool rival is gone, which goes with its benchmark"},
+			"Either wait until BenchmarkPool rival is gone: its benchmark deletes it"},
 		"of one that goes": {foreign(rival(func(p *v1alpha1.BenchmarkPool) {
 			p.DeletionTimestamp = &metav1.Time{Time: time.Unix(2000, 0)}
-		})), "which is being deleted"},
+		})), "it is being deleted"},
 		"not imported": {absent, "zpool import -N -d /dev/disk/by-id 78"},
 	} {
 		t.Run(name, func(t *testing.T) { expectPool(t, Plan(test.state), "", v1alpha1.ReasonPoolNameTaken, test.says) })
 	}
 }
 
-// TestWaysOutOfAConflict: who was second is told all that is claimed, for the name alone may not help.
+// TestWaysOutOfAConflict: the younger pool reports all claims, because changing the name alone may not help.
 func TestWaysOutOfAConflict(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*v1alpha1.BenchmarkPool)
@@ -73,12 +73,12 @@ func TestWaysOutOfAConflict(t *testing.T) {
 	}{
 		"name and disks": {func(p *v1alpha1.BenchmarkPool) {
 			p.Spec.PoolName = "bench0"
-		}, "claims " + diskA + ", " + diskB + ", the pool name bench0 on this node as well, and came first. " +
-			"Either delete this BenchmarkPool and make it again with another poolName and other disks; or delete BenchmarkPool rival"},
+		}, "also claims " + diskA + ", " + diskB + ", the pool name bench0 on this node, and is older. " +
+			"Either recreate this BenchmarkPool with another poolName and other disks; or delete BenchmarkPool rival"},
 		"the name": {func(p *v1alpha1.BenchmarkPool) { p.Spec.PoolName = "bench0"; p.Spec.Vdevs[0] = mirrorOf(diskC, diskD) },
 			"with another poolName; or"},
 		"a disk": {func(p *v1alpha1.BenchmarkPool) { p.Spec.PoolName = "other"; p.Spec.Vdevs[0] = mirrorOf(diskB, diskD) },
-			"claims " + diskB + " on this node as well, and came first. Either name other disks; or"},
+			"also claims " + diskB + " on this node, and is older. Either use other disks; or"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := absentState()

@@ -1,4 +1,4 @@
-// Package runstest has runs for tests, and what is to be true of every decision about a run.
+// Package runstest has runs for tests, and the invariants of every decision about a run.
 package runstest
 
 import (
@@ -64,7 +64,7 @@ func Target() v1alpha1.Target {
 		Name: "fast", Size: v1alpha1.Size{Quantity: resource.MustParse("1Gi")}, VolumeMode: "Filesystem", AccessMode: "ReadWriteOnce"}}
 }
 
-// Record writes the outcome of a run into its status; settled adds that it has been cleaned up after.
+// Record writes the outcome of a run into its status. settled adds that it has been torn down.
 func Record(run *v1alpha1.BenchmarkRun, ending runs.Ending, settled bool) {
 	valid := metav1.ConditionFalse
 	if ending.Valid {
@@ -111,7 +111,7 @@ func Result(name string) *runs.StoredResult {
 // Thief is another benchmark.
 const Thief = "thief-uid"
 
-// Problem is what contradicts itself in a decision, whatever the state.
+// Problem is a contradiction in a decision, whatever the state.
 func Problem(state runs.State, decision runs.Decision) string {
 	if len(decision.Actions) == 0 && (decision.Reason == "" || decision.Message == "") {
 		return "nothing is said and nothing done"
@@ -141,7 +141,7 @@ func Problem(state runs.State, decision runs.Decision) string {
 			return "a companion is ended that has ended"
 		case action.Kind == runs.StartPhase && state.Volume.Driven &&
 			(!state.Volume.Bound || len(state.Pools.Unread)+len(state.Pools.Differing) > 0):
-			return "a phase is started on a volume that nobody has looked at"
+			return "a phase is started on a volume that was not checked"
 		case action.Kind == runs.CreateVolume && (state.Volume.Exists || state.Volume.Foreign):
 			return "a volume is made that there is"
 		case action.Kind == runs.CreateVolume && state.Pools.Needed && !state.Pools.Ready:
@@ -179,7 +179,7 @@ func Problem(state runs.State, decision runs.Decision) string {
 	return ""
 }
 
-// Run is the first run of a benchmark with the phases fill and scan, as the controller makes it.
+// Run is the first run of a benchmark with the phases fill and scan, as the controller creates it.
 func Run() *v1alpha1.BenchmarkRun {
 	const name = "ageing-0a1b2c3d-000"
 	return &v1alpha1.BenchmarkRun{
@@ -192,7 +192,7 @@ func Run() *v1alpha1.BenchmarkRun {
 	}
 }
 
-// Underway is a run whose first phase has been at work since noon-10m; its volume is bound and the node is ours.
+// Underway is a run whose first phase has been running since noon-10m. Its volume is bound and its benchmark holds the node.
 func Underway() runs.State {
 	run := Run()
 	run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "job-0"}}

@@ -24,7 +24,7 @@ import (
 // userVariable names the folder in which a test goes on as another user, since PostgreSQL refuses root.
 const userVariable = "STORAGEBENCH_TEST_USER_FOLDER"
 
-const nobody = 65534
+const unprivileged = 65534
 
 func postgresPhase(load v1alpha1.PostgresWorkload) v1alpha1.Phase {
 	return measurePhase(v1alpha1.Workload{Postgres: &load})
@@ -55,7 +55,7 @@ func TestPostgres(t *testing.T) {
 	t.Parallel()
 	folder := os.Getenv(userVariable)
 	if folder == "" && os.Geteuid() == 0 {
-		continueAs(t, nobody)
+		continueAs(t, unprivileged)
 		return
 	}
 	if folder == "" {

@@ -26,7 +26,7 @@ var signatures = []struct {
 }
 
 // readDeviceMarker looks at both ends of a device, where everything that uses one leaves a signature. A device whose ends are
-// blank carries nothing; what is neither blank nor marked is somebody's.
+// blank is a device without data. A device that is neither blank nor marked belongs to others.
 func readDeviceMarker(path string, size int64) (found marker, there bool, err error) {
 	head, tail, err := deviceEnds(path, size)
 	if err != nil {
@@ -38,7 +38,7 @@ func readDeviceMarker(path string, size int64) (found marker, there bool, err er
 	}
 	if what := contents(head, tail); what != "" {
 		return marker{}, false,
-			wrongPlace("there is %s on the device %s: choose an empty one, or remove it with 'wipefs --all' and blank both ends if nobody needs it",
+			wrongPlace("there is %s on the device %s: choose an empty one, or remove it with 'wipefs --all' and blank both ends if it is not needed",
 				what, path)
 	}
 	return found, there, nil

@@ -79,7 +79,7 @@ func (s *session) document(ctx context.Context, failure error) results.PhaseDocu
 		Measured: s.measured, Metrics: s.metrics, Seeds: s.random.used, Checks: s.checks,
 	}
 	if failure == nil && ctx.Err() != nil {
-		failure = ctx.Err() // it ended in the last moment, and nobody waits for the numbers
+		failure = ctx.Err() // the context ended at the last moment
 	}
 	if failure == nil && s.kind == results.KindMeasure && len(s.metrics) == 0 {
 		failure = invalidf(ReasonNoNumbers, "the workload ended without any number")

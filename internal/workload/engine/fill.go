@@ -81,7 +81,7 @@ func (s *session) fillMetrics(f *filling) {
 	s.metrics["filledBytes"] = (f.has - f.had) * int64(f.files)
 }
 
-// fillDevice writes a part of a device. What lies below it may compress or thin out, which nobody can see from here.
+// fillDevice writes a part of a device. The layers below may compress or be thin-provisioned, which is not visible here.
 func (s *session) fillDevice(ctx context.Context, f *filling, phase v1alpha1.FillPhase) error {
 	share, err := parseShare(phase.To)
 	if err != nil {

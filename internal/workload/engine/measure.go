@@ -250,7 +250,7 @@ func (s *session) within(rounds []bracket) observe.Delta {
 	return s.counters.Between(before, rounds[len(rounds)-1].after)
 }
 
-// judgeLoad refuses numbers that are those of a CPU limit, or of somebody else on the same devices.
+// judgeLoad refuses measurements that were limited by CPU, or disturbed by other load on the same devices.
 func (s *session) judgeLoad(load observe.Load) error {
 	throttled, foreign := s.executor.judgeLoad(load)
 	if throttled != "" {
@@ -341,7 +341,7 @@ func workers(file fio.File) int {
 
 // warmUp reads everything once through the page cache.
 func (s *session) warmUp(ctx context.Context, extents []extent) error {
-	if s.volume.block { // the kernel forgets what it has cached of a device as soon as nobody has it open
+	if s.volume.block { // the kernel drops the cache of a device when its last user closes it
 		held, err := os.Open(s.volume.path)
 		if err != nil {
 			return err

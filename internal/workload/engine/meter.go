@@ -73,7 +73,7 @@ func (m *meter) watch(usage fio.Usage) {
 	m.report(progress)
 }
 
-// say passes on what somebody else has measured.
+// say forwards a measurement from another source.
 func (m *meter) say(percent int, rate string, left time.Duration) {
 	m.mutex.Lock()
 	m.highest = max(m.highest, int32(percent))

@@ -90,7 +90,7 @@ func TestWrongPlaces(t *testing.T) {
 		"a character device":  {func(b *bench) { b.request.Path, b.request.VolumeMode = "/dev/null", "Block" }, "there is a character device"},
 		"the root":            {func(b *bench) { b.request.Path = "/" }, "no place for a benchmark"},
 		"too small":           {func(b *bench) { b.request.VolumeSizeBytes = 1 << 60 }, "it is another volume"},
-		"somebody's files":    {func(b *bench) { touch(b.t, filepath.Join(b.request.Path, "mail.db"), "x") }, `there is "mail.db" on the volume`},
+		"a user's files":      {func(b *bench) { touch(b.t, filepath.Join(b.request.Path, "mail.db"), "x") }, `there is "mail.db" on the volume`},
 		"a file of that name": {func(b *bench) { touch(b.t, filepath.Join(b.request.Path, markerName), "mine") }, "no marker of this program"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestDevice(t *testing.T) {
 	b.valid(userPhase("[a]\nrw=randwrite\nbs=8k\nsize=1m\noffset=0\n"))
 	b.valid(scanPhase(4)) // the marker is still there, or again
 	b.request.Run.UID = "uid-2"
-	b.refused(scanPhase(4), ReasonNoData, "put a fill phase before") // claimed again: nobody needs what an earlier run has left
+	b.refused(scanPhase(4), ReasonNoData, "put a fill phase before") // claimed again: the data of an earlier run is useless
 	b.request.VolumeSizeBytes = 1 << 30
 	b.refused(fillPhase("50%"), ReasonWrongPlace, "it is another device")
 }

@@ -45,7 +45,7 @@ func TestAgreedStart(t *testing.T) {
 	b.refused(oltpPhase(2, 0, 0.2), ReasonClocksApart, "set the clocks")
 }
 
-// TestWaitEnds: nobody waits for a moment after the phase was stopped.
+// TestWaitEnds: there is no wait after the phase was stopped.
 func TestWaitEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -36,7 +36,7 @@ type extent struct {
 	offset, bytes int64
 }
 
-// claim makes sure that the volume is this run's, or nobody's and empty, and marks it. Until here nothing was written.
+// claim checks that the volume belongs to this run, or is empty and unclaimed, and marks it. Nothing is written before that.
 func claim(p place, request workload.Request) (*volume, error) {
 	read := func() (marker, bool, error) { return readFolderMarker(p.path) }
 	if p.block {
@@ -61,7 +61,7 @@ func claim(p place, request workload.Request) (*volume, error) {
 		return nil, wrongPlace("the volume %s carries the data of run %s/%s (%s): each run needs a volume of its own",
 			p.path, found.Run.Namespace, found.Run.Name, found.Run.UID)
 	}
-	// A device may carry the marker of an earlier run: what that has written is of no use to anybody.
+	// A device may carry the marker of an earlier run, whose data is useless.
 	v.marker = marker{Version: markerVersion, Run: request.Run, FileSystem: p.mount.FSType, TotalBytes: p.total}
 	return v, v.mark()
 }
@@ -185,7 +185,7 @@ func (v *volume) sync() error {
 }
 
 // commit waits until all that was written to our files is in its place on ZFS, and counted. To sync makes it safe in the intent log, which
-// is enough for everybody else. But ZFS also waits for the transaction group when it is asked for a hole in a changed file.
+// is enough elsewhere. But ZFS also waits for the transaction group when it is asked for a hole in a changed file.
 func (v *volume) commit() error {
 	ours, err := filepath.Glob(filepath.Join(v.path, namePrefix+"*"))
 	for _, top := range ours {
@@ -193,7 +193,7 @@ func (v *volume) commit() error {
 			if err == nil && entry.Type().IsRegular() {
 				_, _, _, err = allocation(path)
 			}
-			if errors.Is(err, fs.ErrNotExist) { // somebody may tidy up
+			if errors.Is(err, fs.ErrNotExist) { // it may have been removed
 				err = nil
 			}
 			return err

@@ -467,7 +467,7 @@ func TestQuietBefore(t *testing.T) {
 	}
 }
 
-// TestReadTimes: two files with logs of their own, and three regions of which the second lies in both.
+// TestReadTimes: two files with logs of their own, and three regions, the second in both.
 func TestReadTimes(t *testing.T) {
 	folder := t.TempDir()
 	touch(t, filepath.Join(folder, "scan_lat.1.log"), "10, 9000000, 0, 8192, 0\n30, 19000000, 0, 8192, 0\n60, 29000000, 0, 8192, 0\n")

@@ -37,8 +37,8 @@ func (n *Node) Answer(path string) error {
 	return nil
 }
 
-// careful writes to a disk as long as somebody waits for it and its path leads to it. A write that hangs and goes on hours later must be
-// the last one: by then the disk may be somebody else's.
+// careful writes to a disk as long as the caller waits for it and its path leads to it. A write that hangs and continues hours
+// later must be the last one: by then the disk may belong to others.
 type careful struct {
 	*os.File
 	may func() error
@@ -54,7 +54,7 @@ func (c careful) WriteAt(data []byte, offset int64) (int, error) {
 
 var errAbandoned = errors.New("it took too long and was given up: nothing more is written")
 
-// given says whether nobody waits any more.
+// given says whether the caller has given up.
 func given(up <-chan struct{}) bool {
 	select {
 	case <-up:

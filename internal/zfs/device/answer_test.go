@@ -22,7 +22,7 @@ func TestADiskAnswers(t *testing.T) {
 	}
 }
 
-// TestAWipeEndsWithTheOneThatWaits: what hangs for an hour in a write and goes on then must not write on: the disk may be somebody else's.
+// TestAWipeEndsWithTheOneThatWaits: a write that hangs for an hour must not continue with more writes: the disk may belong to others.
 func TestAWipeEndsWithTheOneThatWaits(t *testing.T) {
 	for name, stop := range map[string]func(n *fakeNode, wish *Wish){
 		"given up": func(_ *fakeNode, wish *Wish) {

@@ -15,7 +15,7 @@ import (
 // with a checksum over samples of the middle as they were then: what was there may be lost, what has been written since may not.
 //
 // The marker excuses nothing but the middle, and only as long as it is as it was. It stands where ZFS writes the first label of a pool,
-// which ends it. Within a pool, or in a file system on it, nobody can write there.
+// which ends it. A user of a pool, or of a file system on it, cannot write there.
 type marker struct {
 	Serial string `json:"serial"`
 	Bytes  int64  `json:"bytes"`

@@ -98,7 +98,7 @@ func (n *Node) walk(top, to string, missing bool) (folder, error) {
 	return here, nil
 }
 
-// immutable sets or takes away the flag by which nobody, not even root, makes anything in a folder or changes its owner. What is mounted on
+// immutable sets or clears the flag that prevents even root from creating anything in a folder or changing its owner. What is mounted on
 // it is not concerned. Some file systems do not have it.
 func (f folder) immutable(set bool) (changed bool, err error) {
 	flags, err := unix.IoctlGetUint32(f.fd(), unix.FS_IOC_GETFLAGS)
@@ -231,7 +231,7 @@ func (n *Node) NestedMounts(pool string, points ...string) ([]string, error) {
 	return nested, nil
 }
 
-// OpenDataset mounts a file system where nobody else sees it: nowhere. It is in no mount namespace, and gone with the last file that is
+// OpenDataset mounts a file system privately, at no path. It is in no mount namespace, and gone with the last file that is
 // open on it. Nothing of it runs, and none of its device files works.
 func (n *Node) OpenDataset(dataset string, readOnly bool) (*os.Root, error) {
 	mounted, err := detached("zfs", dataset, readOnly)

@@ -1,8 +1,8 @@
 // Package device decides whether a disk may be used for a pool.
 //
-// It trusts nobody: a disk is taken only if it is whole, unused by anything the kernel or any process knows, and
+// It trusts no other party: a disk is taken only if it is whole, unused by anything the kernel or any process knows, and
 // blank: at both ends, where known contents leave marks, and wherever samples of the rest meet it. It only reads; the one
-// exception is Wipe, which takes a disk whose serial number somebody wrote down for just that.
+// exception is Wipe, which takes a disk whose serial number a user listed for that purpose.
 package device
 
 import (

@@ -67,7 +67,7 @@ type Wish struct {
 	Reuse string
 	// Right says which contents whoever asks may give up.
 	Right Right
-	// GivenUp is closed when nobody waits for it any more: Wipe writes nothing then. Nil is never.
+	// GivenUp is closed when the caller stops waiting: Wipe then writes nothing more. Nil is never closed.
 	GivenUp <-chan struct{}
 }
 

@@ -2,7 +2,7 @@ package device
 
 import "slices"
 
-// Right says which old contents may be lost on somebody's word.
+// Right says which old contents a user is allowed to destroy.
 type Right int
 
 const (

@@ -72,7 +72,7 @@ func (n *Node) eachThread(process string, use func(thread string) error) error {
 // kcmpFiles is KCMP_FILES of kcmp(2).
 const kcmpFiles = 2
 
-// tables are threads of which each stands for a table of descriptors, in the kernel's order. Most threads share the one of their process,
+// tables are threads that each represent a table of descriptors, in the kernel's order. Most threads share the one of their process,
 // and to look at that once for each of thousands would take for ever.
 type tables struct {
 	threads []int

@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/internal/mountinfo"
 )
 
-// PoolUsers tells who uses a pool, in words; nobody if empty. Ask before each export and destroy: when those fail
+// PoolUsers lists the users of a pool. Empty means unused. Call it before each export and destroy: when those fail
 // because the pool is busy, they have by then unmounted what they could, under the feet of running pods too. What is mounted
 // at one of the agent's own mount points is no use by itself, nor is what other mount namespaces have received of it.
 func (n *Node) PoolUsers(pool string, own ...string) ([]string, error) {

@@ -21,7 +21,7 @@ func TestPoolUsers(t *testing.T) {
 		spoil func(n *fakeNode)
 		want  string
 	}{
-		{"nobody", func(*fakeNode) {}, ""},
+		{"unused", func(*fakeNode) {}, ""},
 		{"an idle volume", volume, ""},
 		{"another pool with a longer name", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /x rw - zfs bench01/a rw\n") }, ""},
 		{"another file system of that name", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /x rw - tmpfs bench0 rw\n") }, ""},
@@ -88,6 +88,6 @@ func TestPoolUsers(t *testing.T) {
 	blind := newFakeNode(t)
 	blind.must(os.Remove(blind.path("/proc/1/mountinfo")))
 	if users, err := blind.PoolUsers("bench0"); err == nil || !strings.Contains(err.Error(), "hostPID") {
-		t.Errorf("without any process in sight nobody uses the pool: %q, %v", users, err)
+		t.Errorf("without any visible process the pool is unused: %q, %v", users, err)
 	}
 }

@@ -54,7 +54,7 @@ func drawFile(file string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(strings.TrimSuffix(file, ".json")+".svg", []byte(picture), 0o644) //nolint:gosec // a picture for everybody
+	return os.WriteFile(strings.TrimSuffix(file, ".json")+".svg", []byte(picture), 0o644) //nolint:gosec // a public picture
 }
 
 func pictureOf(file string) (string, error) {

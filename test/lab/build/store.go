@@ -83,7 +83,7 @@ func (s *store) artifact(ctx context.Context, r recipe, what string, build func(
 		return "", err
 	}
 	defer unlock()
-	if isDir(final) { // somebody else made it meanwhile
+	if isDir(final) { // another process made it meanwhile
 		return final, nil
 	}
 	err = s.report.Step(r.name, what, func(log io.Writer) error {
@@ -105,7 +105,7 @@ func (s *store) artifact(ctx context.Context, r recipe, what string, build func(
 	return final, nil
 }
 
-// lock waits until nobody else builds what will be in the folder final.
+// lock waits until no other process builds what will be in the folder final.
 func (s *store) lock(ctx context.Context, final, what string) (unlock func(), err error) {
 	file, err := os.OpenFile(final+lockFile, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -135,7 +135,7 @@ func tryLock(file *os.File) bool {
 }
 
 // removeLeftovers removes what killed builds of artifacts of this name left: of the one whose lock is held, and of
-// older recipes unless somebody is at them right now.
+// older recipes unless they are in use right now.
 func (s *store) removeLeftovers(name, held string) error {
 	leftovers, err := filepath.Glob(filepath.Join(s.dir, name+"-*"+building+"*"))
 	if err != nil {

@@ -182,7 +182,7 @@ func extract(tarball, dir string, keep func(name string) bool) error {
 		case tar.TypeReg:
 			return writeFile(target, content, fs.FileMode(header.Mode).Perm()|0o600)
 		}
-		return nil // devices, which nobody needs here
+		return nil // devices, which are not needed here
 	})
 }
 

@@ -91,7 +91,7 @@ func (s *space) usable(node string) {
 	})
 }
 
-// TestNodeReset: after the reset button a node is ready in another boot, its pods run again, and a pool that nobody had time to
+// TestNodeReset: after the reset button a node is ready in another boot, its pods run again, and a pool that there was no time to
 // export is imported with what was on it.
 func TestNodeReset(t *testing.T) {
 	node, name := nodes[len(nodes)-1], poolPrefix+"reset"
@@ -109,7 +109,7 @@ func TestNodeReset(t *testing.T) {
 	g.Expect(bootOf(t, node)).NotTo(gomega.Equal(boot))
 	runAgain(t, node, before)
 	s.usable(node)
-	g.Expect(s.must(pod, `zpool list -H -o name`)).NotTo(gomega.ContainSubstring(name), "nobody has imported it yet")
+	g.Expect(s.must(pod, `zpool list -H -o name`)).NotTo(gomega.ContainSubstring(name), "it is not imported yet")
 	s.must(pod, `zpool import -o cachefile=none -d /dev/disk/by-id "$1"`, name)
 	g.Expect(s.must(pod, `sha256sum "/$1/data/file"`, name)).To(gomega.Equal(sum))
 	s.must(pod, `zpool scrub -w "$1"`, name)

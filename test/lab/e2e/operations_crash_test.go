@@ -37,7 +37,7 @@ var crashedOperations = []struct{ name, action, outcome, script, shows string }{
 func (p *pools) operationsCrash() {
 	pool, target := p.pair("crashed", 16)
 	for number, row := range crashedOperations {
-		if row.name == "export" { // nobody may use the pool
+		if row.name == "export" { // the pool must be unused
 			p.unmount()
 		}
 		operation := p.submit(row.name, pool, row.action)
@@ -133,7 +133,7 @@ func (p *pools) operationsReset() {
 
 	p.slow(1)
 	again := p.begin("scrub-again", pool, `scrub: {}`)
-	p.underWay(again, "scrubs pool")
+	p.underWay(again, "scrubbing pool")
 	act(p.t, p.node, "reset")
 	p.quick(1)
 	p.ended(again, "Succeeded")

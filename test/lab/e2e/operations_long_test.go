@@ -102,7 +102,7 @@ func (p *pools) cancels(pool, target *v1alpha1.BenchmarkPool) {
 	g, name := gomega.NewWithT(p.t), string(pool.Spec.PoolName)
 	p.slow(1)
 	scrub := p.begin("scrub-cancelled", pool, `scrub: {}`)
-	p.underWay(scrub, "scrubs pool")
+	p.underWay(scrub, "scrubbing pool")
 	p.cancel(scrub)
 	p.ended(scrub, "Cancelled")
 	g.Expect(p.run("zpool", "status", name)).To(gomega.ContainSubstring("scrub canceled"))
@@ -131,7 +131,7 @@ func (p *pools) cancels(pool, target *v1alpha1.BenchmarkPool) {
 	g.Expect(p.run("cat", "/sys/module/zfs/parameters/zfs_txg_timeout")).To(gomega.Equal("5"), "as before")
 }
 
-// cleared destroys the dataset with the data, once nobody uses it.
+// cleared destroys the dataset with the data, once it is unused.
 func (p *pools) cleared(pool *v1alpha1.BenchmarkPool) *v1alpha1.PoolOperation {
 	p.t.Helper()
 	operation := p.submit("destroy-data", pool, `destroyDataset: {dataset: data}`)

@@ -80,7 +80,7 @@ func (p *pools) operations() {
 	p.remove(to, from)
 }
 
-// unmount lets go of the datasets with data: a pool in use is not destroyed.
+// unmount unmounts the datasets with data: a pool in use is not destroyed.
 func (p *pools) unmount() {
 	p.script(`umount /e2e /e2e-other`)
 }

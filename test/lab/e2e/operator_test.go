@@ -93,7 +93,7 @@ func installOperator(t *testing.T, values ...string) {
 	managerAvailable(system)
 }
 
-// removeRemains removes what a killed run of this test has left. An operator that somebody else installed is left alone.
+// removeRemains removes what a killed run of this test has left. An operator installed by another user is left alone.
 func removeRemains(t *testing.T) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}

@@ -37,7 +37,7 @@ func (p *pools) accidents() {
 }
 
 // unmountLoop is the accident of an export that fails: what the pod is to find at its data path is the node's own disk. What the folder
-// holds while it is the node's own is told.
+// holds while it is the node's own is reported.
 const unmountLoop = `
 rm -f /run/e2e-stop
 while [ ! -e /run/e2e-stop ]; do

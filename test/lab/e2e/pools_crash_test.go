@@ -77,7 +77,7 @@ func (p *pools) nodeReset() {
 	p.remove(pool)
 }
 
-// lostDisk takes the only disk of a pool away: the object cannot go, says what is left and where, and goes when it is told to.
+// lostDisk takes the only disk of a pool away: the object cannot go, says what is left and where, and goes when released.
 func (p *pools) lostDisk() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("lost", `{vdevs: [{devices: [$3]}]}`)

@@ -92,7 +92,7 @@ func (p *pools) life() {
 	p.grows()
 }
 
-// mounts is a dataset that the agent keeps mounted: it is mounted again after an export, and goes with its pool unless somebody uses it.
+// mounts is a dataset that the agent keeps mounted: it is mounted again after an export, and goes with its pool unless it is in use.
 func (p *pools) mounts() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("mounts", `{vdevs: [{devices: [$1]}], datasets: [{path: lab}, {path: lab/data, mounted: true}]}`)
@@ -167,14 +167,14 @@ func (p *pools) rivals() {
 	second := p.make("second", `{vdevs: [{devices: [$1]}]}`)
 	g.Expect(p.says(second, v1alpha1.ReasonPoolConflict)).To(gomega.ContainSubstring("BenchmarkPool first claims"))
 	namesake := p.make("namesake", `{poolName: `+poolPrefix+`first, vdevs: [{devices: [$2]}]}`)
-	g.Expect(p.says(namesake, v1alpha1.ReasonPoolNameTaken)).To(gomega.ContainSubstring("it is that of BenchmarkPool first"))
+	g.Expect(p.says(namesake, v1alpha1.ReasonPoolNameTaken)).To(gomega.ContainSubstring("it belongs to BenchmarkPool first"))
 	denied := p.make("denied", `{namespace: team-a, vdevs: [{devices: [$2]}]}`)
 	g.Expect(p.says(denied, v1alpha1.ReasonPoolDeviceDenied)).To(gomega.ContainSubstring("namespace team-a"))
 	allowed := p.make("allowed", `{namespace: lab, vdevs: [{devices: [$4]}]}`)
 	p.ready(allowed)
 	p.remove(denied, allowed, namesake)
 	g.Expect(p.run("zpool", "list", "-H", "-o", "guid", string(first.Spec.PoolName))).To(gomega.Equal(first.Status.GUID),
-		"nobody has touched the first")
+		"the first is untouched")
 	p.remove(first)
 	p.ready(second)
 	p.remove(second)

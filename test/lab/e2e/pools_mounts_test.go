@@ -36,7 +36,7 @@ func (p *pools) cloneInVolume() {
 	g.Expect(p.script(`findmnt -rno TARGET -S ` + name + `/volume/c || echo nowhere`)).To(gomega.Equal("nowhere"))
 	g.Expect(p.script(`cat /srv/e2e-victim/file; findmnt -rno SOURCE --mountpoint /srv/e2e-victim || echo bare`)).To(gomega.Equal("untouched\nbare"))
 
-	// What is mounted there all the same does not stay, although somebody uses the dataset.
+	// What is mounted there all the same does not stay, although the dataset is in use.
 	p.script(`rm ` + point + `/c; mkdir ` + point + `/c; sleep 1000 <` + point + `/data >/dev/null 2>&1 & echo $! >/run/e2e-user
 		mkdir -p /run/e2e-kubelet; mount --bind ` + point + ` /run/e2e-kubelet; mount -t zfs -o zfsutil ` + name + `/volume/c ` + point + `/c; findmnt --mountpoint /run/e2e-kubelet/c >/dev/null`)
 	eventually(p.t, "the mount within the dataset is gone, with its copies", func(g gomega.Gomega) {

@@ -32,7 +32,7 @@ const (
 	driverUnit    = "zfsdriver-node"
 )
 
-// openebs are the benchmarks on volumes that the OpenEBS driver makes: the stand-in, or, where somebody has installed it in the lab, the
+// openebs are the benchmarks on volumes that the OpenEBS driver makes: the stand-in, or, where it is installed in the lab, the
 // real one (E2E_OPENEBS=installed). What the workload gets and what the results say is as with datasets of the agent.
 func (p *pools) openebs() {
 	if os.Getenv("E2E_OPENEBS") != "installed" {
@@ -194,7 +194,7 @@ func (p *pools) removeDriver() {
 	if err := cluster.Patch(ctx, node, client.RawPatch(types.MergePatchType, unlabel)); err != nil {
 		p.t.Error(err)
 	}
-	// A teardown that failed may have left what nobody lets go any more.
+	// A teardown that failed may have left objects with finalizers.
 	if err := zfsdriver.Release(ctx, cluster); err != nil {
 		p.t.Error(err)
 	}

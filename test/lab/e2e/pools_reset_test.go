@@ -19,7 +19,7 @@ import (
 )
 
 // resets keep a pool from one repetition to the next: with Dataset the second begins on a new dataset, with None on what the first has
-// left. What somebody else puts on such a pool keeps it.
+// left. What another user puts on such a pool keeps it.
 func (p *pools) resets() {
 	s := p.team()
 	before := s.settled()

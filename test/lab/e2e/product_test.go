@@ -94,7 +94,7 @@ func (s *space) over(benchmark *v1alpha1.StorageBenchmark) {
 		"benchmark "+benchmark.Name+" is complete")
 }
 
-// completed waits for the results of a benchmark of which no run was given up.
+// completed waits for the results of a benchmark without given-up runs.
 func (s *space) completed(benchmark *v1alpha1.StorageBenchmark) results.Experiment {
 	s.t.Helper()
 	s.over(benchmark)

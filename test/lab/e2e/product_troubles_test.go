@@ -93,7 +93,7 @@ phases:
 		condition := meta.FindStatusCondition(second.Status.Conditions, v1alpha1.ConditionReconciling)
 		g.Expect(condition).NotTo(gomega.BeNil())
 		g.Expect(condition.Reason).To(gomega.Equal(v1alpha1.ReasonQueued))
-		g.Expect(condition.Message).To(gomega.Equal(fmt.Sprintf("number 1 in line for node %s, which %s/first has", nodes[0], s.name)))
+		g.Expect(condition.Message).To(gomega.Equal(fmt.Sprintf("number 1 in the queue for node %s, held by %s/first", nodes[0], s.name)))
 	})
 	earlier, later := s.ended(first, v1alpha1.VerdictPassed), s.ended(second, v1alpha1.VerdictPassed)
 	_, firstEnd := s.podTimes(first)
@@ -124,7 +124,7 @@ func (s *space) podTimes(benchmark *v1alpha1.StorageBenchmark) (start, end time.
 	return start, end
 }
 
-// volumeTooSmall: what does not fit is told before anything is written, and gives no numbers.
+// volumeTooSmall: what does not fit is reported before anything is written, and gives no numbers.
 func volumeTooSmall(t *testing.T) {
 	s := newSpace(t, levelRestricted)
 	before := s.settled()
@@ -156,7 +156,7 @@ func diskFull(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	const room = 600 << 20 // of which the runner leaves a twentieth of the file system to others
+	const room = 600 << 20 // the runner leaves a twentieth of the file system to others
 	if _, err := theLab.Run(t.Context(), nodes[0], "sh", "-euc",
 		`free=$(stat -f -c '%a * %S' "$(dirname "$1")"); fallocate -l $(($free - $2)) "$1"`,
 		"sh", ballast, fmt.Sprint(room)); err != nil {

@@ -94,7 +94,7 @@ gates:
 	for _, gate := range benchmark.Status.Gates {
 		verdicts[string(gate.Name)] = gate.Verdict
 		g.Expect(gate.Message).To(gomega.ContainSubstring(fmt.Sprint(o.documents["oltp"].Metrics["readOperationsPerSecond"])),
-			"the figure is told")
+			"the figure is reported")
 	}
 	g.Expect(verdicts).To(gomega.Equal(map[string]v1alpha1.Verdict{"reads": v1alpha1.VerdictPassed, "miracle": v1alpha1.VerdictFailed}))
 	g.Expect(o.junitOf(g)).To(gomega.Equal(junit{Tests: 3, Failures: 1}), o.junit)

@@ -38,7 +38,7 @@ func long(t *testing.T) {
 }
 
 // space is a namespace of its own for a test. It is deleted at the end, with all pods; of a test that failed, what was in it
-// is told first.
+// is reported first.
 type space struct {
 	t    *testing.T
 	name string

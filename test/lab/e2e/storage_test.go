@@ -16,7 +16,7 @@ const poolPrefix = "e2e-"
 // device is the name by which a node knows a disk.
 func device(node, disk string) string { return "/dev/disk/by-id/virtio-" + node + "-" + disk }
 
-// wipe empties a disk that nobody uses or a pool of the tests. It stops at what is somebody else's.
+// wipe empties a disk that is unused or has a pool of the tests. It stops at anything else.
 const wipe = `set -eu
 device=$1
 udevadm settle

@@ -180,7 +180,7 @@ func TestASlowPortDoesNotHoldUpOthers(t *testing.T) {
 	connect := start(t)
 	one, two, slow := connect(), connect(), connect()
 	meet(t, one, two, slow)
-	// Far more than the queue and the socket's buffers hold, of which slow reads nothing.
+	// Far more than the queue and the socket's buffers hold, and slow reads nothing of it.
 	payload := string(make([]byte, 60000))
 	for i := range 3 * queueLength {
 		send(t, one, frameOf(machine(3), machine(1), payload))

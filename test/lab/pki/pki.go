@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// validity is longer than anybody keeps a lab.
+// validity is longer than any lab is kept.
 const validity = 5 * 365 * 24 * time.Hour
 
 // Pair is a certificate and its key, both as PEM.

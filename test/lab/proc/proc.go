@@ -79,7 +79,7 @@ func Find(lab string) ([]Process, error) {
 func partOf(pid int, lab string) (part string, belongs bool) {
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
-		return "", false // gone, or somebody else's
+		return "", false // gone, or another process
 	}
 	for variable := range strings.SplitSeq(string(environment), "\x00") {
 		name, value, _ := strings.Cut(variable, "=")

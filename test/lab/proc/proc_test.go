@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLife starts two parts of one lab and one of another, and stops the first two, one of which does not want to.
+// TestLife starts two parts of one lab and one of another, and stops the first two, one of them against its will.
 func TestLife(t *testing.T) {
 	folder := t.TempDir()
 	mine, other := filepath.Join(folder, "mine"), filepath.Join(folder, "other")

@@ -41,7 +41,7 @@ func (r *Reporter) Say(format string, args ...any) {
 // Logs is the folder of the logs.
 func (r *Reporter) Logs() string { return r.logs }
 
-// Step runs a step. What it writes to log goes to the file NAME.log, of which the last lines are printed if it fails.
+// Step runs a step. What it writes to log goes to the file NAME.log, whose last lines are printed if it fails.
 func (r *Reporter) Step(name, what string, do func(log io.Writer) error) error {
 	path := filepath.Join(r.logs, name+".log")
 	file, err := os.Create(path)

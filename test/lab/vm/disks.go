@@ -21,7 +21,7 @@ type DiskState struct {
 	Fault          Fault `json:"fault,omitempty"`
 }
 
-// unplugTime is how long a guest may take to let go of a disk: under software emulation it takes seconds.
+// unplugTime is how long a guest may take to release a disk: under software emulation it takes seconds.
 const unplugTime = time.Minute
 
 // Disks lists the data disks by name.
@@ -57,7 +57,7 @@ func (m *Machine) SetThrottle(ctx context.Context, disk string, iops, bytesPerSe
 	return nil
 }
 
-// Unplug takes the disk away and waits until the guest has let go of it. One that is unplugged already is fine.
+// Unplug takes the disk away and waits until the guest has released it. One that is unplugged already is fine.
 func (m *Machine) Unplug(ctx context.Context, disk string) error {
 	c, err := m.chain(ctx, disk)
 	if err != nil || !c.plugged {
@@ -69,7 +69,7 @@ func (m *Machine) Unplug(ctx context.Context, disk string) error {
 	var refused *commandError
 	switch {
 	case errors.As(err, &refused) && refused.Class == "DeviceNotFound":
-		return nil // let go of just now, after an earlier Unplug
+		return nil // released just now, after an earlier Unplug
 	case errors.As(err, &refused) && strings.Contains(refused.Description, "in the process of unplug"):
 		// An earlier Unplug gave up waiting; the guest may still do it.
 	case err != nil:
@@ -81,11 +81,11 @@ func (m *Machine) Unplug(ctx context.Context, disk string) error {
 		return ours && (e.Name == "DEVICE_DELETED" || e.Name == "DEVICE_UNPLUG_GUEST_ERROR")
 	})
 	if err != nil {
-		return fmt.Errorf("the guest did not let go of disk %s: %w; has it booted, and does no request to the disk hang? "+
+		return fmt.Errorf("the guest did not release disk %s: %w; has it booted, and does no request to the disk hang? "+
 			"It will once it can, or at its next reset", disk, err)
 	}
 	if ended.Name != "DEVICE_DELETED" {
-		return fmt.Errorf("the guest refused to let go of disk %s: look into its kernel's log", disk)
+		return fmt.Errorf("the guest refused to release disk %s: look into its kernel's log", disk)
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ type chain struct {
 	plugged bool
 	// top is the node that the device uses, or would use.
 	top string
-	// faults are the nodes of faults, also of those that somebody who died has not brought into use or removed.
+	// faults are the nodes of faults, also of those that a killed process has not brought into use or removed.
 	faults []string
 }
 

@@ -86,7 +86,7 @@ func (s Spec) image(ctx context.Context, arguments ...string) ([]byte, error) {
 	return output, nil
 }
 
-// prepareDisk makes a sparse file. An empty one is left by somebody who died before giving it its size.
+// prepareDisk makes a sparse file. An empty one is left by a process that died before giving it its size.
 func prepareDisk(path string, disk Disk) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

@@ -233,13 +233,13 @@ func TestLimitsOfARealDisk(t *testing.T) {
 	}
 }
 
-// Without a booted guest a disk is let go of only by a reset, which is a good test of both.
+// Without a booted guest a disk is released only by a reset, which is a good test of both.
 func TestPlugsOfARealDisk(t *testing.T) {
 	machine, s, said := realQEMU(t)
 	err := machine.Unplug(brief(t), "disk1")
-	expectError(t, err, "the guest did not let go of disk disk1", "deadline exceeded", "has it booted", "reset")
+	expectError(t, err, "the guest did not release disk disk1", "deadline exceeded", "has it booted", "reset")
 	err = machine.Unplug(brief(t), "disk1") // the second time QEMU says that it is under way
-	expectError(t, err, "did not let go")
+	expectError(t, err, "did not release")
 	if err := machine.Reset(patient(t)); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// qmp speaks QEMU's machine protocol, one command at a time. Events that come between are kept until somebody waits
+// qmp speaks QEMU's machine protocol, one command at a time. Events that come between are kept until a caller waits
 // for them.
 type qmp struct {
 	mutex      sync.Mutex
@@ -23,7 +23,7 @@ type qmp struct {
 	reader     *bufio.Reader
 	last       int
 	events     []event
-	// partial is the beginning of a message whose rest had not come when somebody gave up waiting.
+	// partial is the beginning of a message whose rest had not come when a caller gave up waiting.
 	partial []byte
 	// broken is why the connection cannot be used any more.
 	broken error
@@ -94,7 +94,7 @@ func (q *qmp) execute(ctx context.Context, command string, arguments, result any
 		case m.Name != "":
 			q.keep(m.event)
 		case m.ID != id && (m.ID != "" || m.Error == nil):
-			// The answer to a command that nobody waits for any more.
+			// The answer to a command that is not waited for any more.
 		case m.Error != nil: // without an ID: QEMU could not read the command
 			m.Error.command = command
 			return m.Error
@@ -182,7 +182,7 @@ func (q *qmp) obey(ctx context.Context) func() {
 	})
 	return func() {
 		if !stop() {
-			<-interrupted // not later, when it would end somebody else's waiting
+			<-interrupted // not later, when it would end another caller's waiting
 		}
 	}
 }
