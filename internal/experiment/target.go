@@ -37,18 +37,34 @@ func checkTarget(slot *Slot) error {
 
 // checkWorkloads refuses what a workload cannot do in its phase or on its volume.
 func checkWorkloads(slot *Slot) error {
-	class := slot.Target.StorageClass
-	block := class != nil && class.VolumeMode == corev1.PersistentVolumeBlock
+	block := blockVolumes(slot.Target)
 	for i := range slot.Phases {
 		traits, measures := workload.PhaseTraits(&slot.Phases[i])
 		if !measures {
 			continue
 		}
-		if problem := traits.Problem(slot.Phases[i].Measure, block); problem != "" {
+		if problem := traits.Problem(slot.Phases[i].Measure, block[slot.Phases[i].Volume]); problem != "" {
 			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q: %s", slot.Phases[i].Name, slot.Variant, problem)}
 		}
 	}
 	return nil
+}
+
+// blockVolumes are the names of those volumes of a target that are devices.
+func blockVolumes(target v1alpha1.Target) map[v1alpha1.PhaseName]bool {
+	if class := target.StorageClass; class != nil {
+		block := class.VolumeMode == corev1.PersistentVolumeBlock
+		return map[v1alpha1.PhaseName]bool{"": block, naming.VolumeData: block}
+	}
+	block := map[v1alpha1.PhaseName]bool{}
+	if target.ZFS == nil {
+		return block
+	}
+	for _, one := range volume.RunVolumes(&v1alpha1.BenchmarkRun{Spec: v1alpha1.BenchmarkRunSpec{Target: target}}) {
+		block[v1alpha1.PhaseName(one.Name)] = volume.Mode(one) == corev1.PersistentVolumeBlock
+	}
+	block[""] = block[naming.VolumeData]
+	return block
 }
 
 // checkNoPools refuses operations in a variant whose own target has no pools: the API server has seen those of the spec's target.

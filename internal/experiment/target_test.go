@@ -144,6 +144,10 @@ func TestWhatIsNotDoneYet(t *testing.T) {
 			(*p)[0].Measure = &v1alpha1.MeasurePhase{
 				Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}, Operate: &v1alpha1.PoolAction{}}
 		}, ""},
+		"postgres on a device": {func(z *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
+			z.Dataset = &v1alpha1.DatasetTemplate{Type: naming.DatasetVolume}
+			(*p)[0].Measure = &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}}}
+		}, "needs a file system"},
 		"cold redo": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
 			(*p)[0].Measure = &v1alpha1.MeasurePhase{Cache: v1alpha1.CacheCold, Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}}
 		}, "write cache: Any"},

@@ -67,7 +67,7 @@ func (t Traits) Problem(phase *v1alpha1.MeasurePhase, block bool) string {
 	case t.Once != "" && phase.SteadyState != nil:
 		return "steadyState: " + t.Once
 	case t.Files && block:
-		return t.Name + " needs a file system: write volumeMode: Filesystem, or choose another workload"
+		return t.Name + " needs a file system: write volumeMode: Filesystem (or dataset.type: Filesystem), or choose another workload"
 	}
 	return ""
 }
