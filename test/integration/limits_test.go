@@ -41,7 +41,7 @@ func TestLimits(t *testing.T) {
 			"only these PriorityClasses may be named: bench"},
 		"everything": {func(s *v1alpha1.StorageBenchmarkSpec) {
 			s.PodTemplate.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-		}, "name the key of the taint"},
+		}, "set the key of the taint"},
 	} {
 		benchmark := l.submit(name, small, func(b *v1alpha1.StorageBenchmark) { test.change(&b.Spec) })
 		l.waits(benchmark, v1alpha1.ReasonLimitExceeded, test.says, "ask the cluster's admin")
@@ -95,7 +95,7 @@ func TestStuckTeardown(t *testing.T) {
 		claim.Finalizers = append(claim.Finalizers, foreign)
 		g.Expect(l.live.Patch(t.Context(), claim, client.MergeFrom(before))).To(gomega.Succeed())
 	})
-	l.waits(stuck, v1alpha1.ReasonTeardownStuck, "the nodes are released until run", claim.Name+" does not go")
+	l.waits(stuck, v1alpha1.ReasonTeardownStuck, "the nodes are released until run", claim.Name+" is not deleted")
 	l.finished(l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "stuck-other" }), v1alpha1.VerdictPassed)
 	l.eventually("the tenant removes its finalizer", func(g gomega.Gomega) {
 		g.Expect(l.live.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)).To(gomega.Succeed())
