@@ -169,7 +169,7 @@ func (s *session) awaitQuiet(ctx context.Context) error {
 			return nil
 		}
 	}
-	return invalidf(ReasonDeviceBusy, "%s: it was so for %s: keep others off it, or measure later", words, s.executor.quietPatience)
+	return invalidf(ReasonDeviceBusy, "%s: this lasted for %s: keep other load off it, or measure later", words, s.executor.quietPatience)
 }
 
 func pause(ctx context.Context, long time.Duration) error {
@@ -281,17 +281,17 @@ func (s *session) chooseLoad(phase v1alpha1.MeasurePhase) (load, error) {
 	case w.FIO != nil:
 		return &userJobs{given: *w.FIO, declared: declared}, nil
 	case declared:
-		return nil, invalidf(ReasonNotPossible, "cache: %s: where the reads of this workload came from cannot be told: write cache: Any",
+		return nil, invalidf(ReasonNotPossible, "cache: %s: the source of the reads of this workload is unknown: write cache: Any",
 			phase.Cache)
 	case w.Redo != nil:
 		return &redo{given: *w.Redo}, nil
 	case w.Postgres != nil && phase.SteadyState != nil:
 		return nil, invalidf(ReasonNotPossible,
-			"steadyState: each round of postgres would load its data again: remove it, and set postgres.duration")
+			"steadyState: each round of postgres would reload its data: remove it, and set postgres.duration")
 	case w.Postgres != nil:
 		return &database{given: *w.Postgres}, nil
 	}
-	return nil, invalidf(ReasonNotPossible, "the phase names no workload: give one of oltp, scan, redo, postgres and fio")
+	return nil, invalidf(ReasonNotPossible, "the phase has no workload: use one of oltp, scan, redo, postgres and fio")
 }
 
 // measureFIO is a round of a workload that is one job file.

@@ -294,7 +294,7 @@ func TestSerialNumbers(t *testing.T) {
 		t.Errorf("serial number %q of udev, want U-2", disk.Serial)
 	}
 	n.must(os.Remove(n.path("/run/udev/data/b254:16")))
-	if _, err := n.Check(Wish{Path: freePath}); err == nil || !strings.Contains(err.Error(), "tells no serial number") {
+	if _, err := n.Check(Wish{Path: freePath}); err == nil || !strings.Contains(err.Error(), "reports no serial number") {
 		t.Errorf("a dirty disk without a serial number: %v", err)
 	}
 }
