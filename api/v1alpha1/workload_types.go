@@ -6,7 +6,7 @@ import (
 
 // Workload is the workload of a measure phase: exactly one member is set.
 //
-// +kubebuilder:validation:ExactlyOneOf=oltp;scan;redo;postgres;fio
+// +kubebuilder:validation:ExactlyOneOf=oltp;scan;redo;metadata;postgres;fio
 type Workload struct {
 	// oltp runs random reads and updates with many workers.
 	// +optional
@@ -17,6 +17,9 @@ type Workload struct {
 	// redo runs small synchronous appends, like a write-ahead log.
 	// +optional
 	Redo *RedoWorkload `json:"redo,omitempty"`
+	// metadata creates, looks up, lists and removes many small files.
+	// +optional
+	Metadata *MetadataWorkload `json:"metadata,omitempty"`
 	// postgres runs PostgreSQL with pgbench.
 	// +optional
 	Postgres *PostgresWorkload `json:"postgres,omitempty"`
@@ -118,6 +121,35 @@ type BlockSizeShare struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Percent int32 `json:"percent"`
+}
+
+// MetadataWorkload creates many small files, looks each up, lists the folders and removes all of them, again and again.
+type MetadataWorkload struct {
+	// workers that do this at the same time, each in folders of its own.
+	// +optional
+	// +default=4
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	Workers int32 `json:"workers,omitempty"`
+	// filesPerWorker is how many files a worker creates before it removes them, 100 to a folder.
+	// +optional
+	// +default=1000
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	FilesPerWorker int32 `json:"filesPerWorker,omitempty"`
+	// fileSize of each file.
+	// +optional
+	// +default="4Ki"
+	FileSize *BlockSize `json:"fileSize,omitempty"`
+	// sync is None, or File to make each file durable with fsync before it is closed.
+	// +optional
+	// +default="None"
+	// +kubebuilder:validation:Enum=None;File
+	Sync string `json:"sync,omitempty"`
+	// duration of the measurement.
+	// +optional
+	// +default="5m"
+	Duration *Duration `json:"duration,omitempty"`
 }
 
 // PostgresWorkload runs PostgreSQL on the volume with pgbench as its client.

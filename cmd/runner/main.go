@@ -16,6 +16,7 @@ import (
 
 	"github.com/storagebench/storagebench/internal/runner"
 	"github.com/storagebench/storagebench/internal/workload"
+	"github.com/storagebench/storagebench/internal/workload/engine"
 )
 
 // version is set by the linker.
@@ -38,7 +39,7 @@ func run() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	one := runner.Runner{Executor: workload.Executor{}, Log: os.Stdout, TerminationLog: *termination}
+	one := runner.Runner{Executor: engine.Executor{}, Log: os.Stdout, TerminationLog: *termination}
 	request, err := readRequest(*file)
 	if err != nil {
 		return one.Fail(runner.ExitUsage, err)

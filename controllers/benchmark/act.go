@@ -9,6 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/workload"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
@@ -211,7 +212,8 @@ func (r *Reconciler) image(observed *observation) string {
 // usesPostgres checks all slots, so that the runs of one experiment differ only in their variant.
 func usesPostgres(slot experiment.Slot) bool {
 	return slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool {
-		return phase.Measure != nil && phase.Measure.Workload.Postgres != nil
+		traits, _ := workload.PhaseTraits(&phase)
+		return traits.Postgres
 	})
 }
 

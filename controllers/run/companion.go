@@ -13,6 +13,7 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/workload"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -32,22 +33,14 @@ const (
 
 // observeInterval is shorter for a short measurement. The duration of a scan is unknown.
 func observeInterval(phase v1alpha1.Phase) time.Duration {
-	if phase.Measure == nil {
+	traits, measures := workload.PhaseTraits(&phase)
+	switch {
+	case !measures:
 		return observeLongest
-	}
-	var asked *v1alpha1.Duration
-	switch load := phase.Measure.Workload; {
-	case load.OLTP != nil:
-		asked = load.OLTP.Duration
-	case load.Redo != nil:
-		asked = load.Redo.Duration
-	case load.Postgres != nil:
-		asked = load.Postgres.Duration
-	}
-	if asked == nil {
+	case traits.Duration == 0:
 		return observeShortest
 	}
-	return min(max(asked.Duration.Duration/10, observeShortest), observeLongest)
+	return min(max(traits.Duration/10, observeShortest), observeLongest)
 }
 
 // operationSlack is how much longer than its phase a companion may take.

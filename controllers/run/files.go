@@ -39,7 +39,8 @@ func mountFile(pod *corev1.PodSpec, file *v1alpha1.ConfigMapKey) {
 // the cache holds only the operator's own ConfigMaps, and only until the pod has started.
 func (r *Reconciler) observeFile(ctx context.Context, state *runs.State) error {
 	for i, spec := range state.Run.Spec.Phases {
-		phase, file := &state.Phases[i], runs.PhaseFile(spec)
+		traits, _ := workload.PhaseTraits(&spec)
+		phase, file := &state.Phases[i], traits.File
 		if file == nil || !phase.Job.Exists || phase.Pod.Started != nil || phase.Pod.Ended != nil || phase.Stored != nil {
 			continue
 		}

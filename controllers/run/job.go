@@ -181,7 +181,8 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("64Mi"))}}},
 		},
 	}
-	mountFile(&pod, runs.PhaseFile(phase))
+	traits, _ := workload.PhaseTraits(&phase)
+	mountFile(&pod, traits.File)
 	return pod
 }
 

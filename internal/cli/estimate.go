@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // Assumptions of the estimate, because the storage is unknown. Only the requested durations are certain.
@@ -101,60 +101,21 @@ func fragmentRounds(fragment *v1alpha1.FragmentPhase) int32 {
 	return min(assumedRounds, max(1, fragment.MaxRounds))
 }
 
-// estimateWorkload is the duration of a workload, set or estimated from the data.
-func estimateWorkload(workload *v1alpha1.Workload, filled int64) spent {
-	switch {
-	case workload.OLTP != nil:
-		return spent{asked: length(workload.OLTP.Duration) + length(workload.OLTP.RampUp)}
-	case workload.Redo != nil:
-		return spent{asked: length(workload.Redo.Duration)}
-	case workload.Postgres != nil:
-		all := spent{asked: length(workload.Postgres.Duration) + length(workload.Postgres.RampUp)}
-		if size := workload.Postgres.DatabaseSize; size != nil {
-			all.moving = 3 * moving(size.Value()) // the tables, their WAL, their vacuum
-		}
-		return all
-	case workload.Scan != nil:
-		bytes := filled
-		if some := workload.Scan.RandomRegions; some != nil && workload.Scan.Regions > 0 {
-			bytes = filled / int64(workload.Scan.Regions) * int64(*some)
-		}
-		return spent{moving: moving(bytes)}
-	case workload.FIO != nil:
-		return spent{asked: fioRuntime(workload.FIO.JobFile)}
+// estimateWorkload is the time that a workload asks for, or needs for the data.
+func estimateWorkload(given *v1alpha1.Workload, filled int64) spent {
+	traits := workload.TraitsOf(given)
+	all := spent{asked: traits.Duration + traits.RampUp + traits.Guess}
+	if traits.Moves != nil {
+		all.moving = moving(traits.Moves(filled))
 	}
-	return spent{}
-}
-
-var fioRuntimePattern = regexp.MustCompile(`(?m)^\s*runtime\s*=\s*(\d{1,6})s?\s*$`)
-
-// fioRuntime adds up the runtimes in seconds of a job file. A job without a runtime counts as a minute.
-func fioRuntime(jobFile string) time.Duration {
-	var total time.Duration
-	for _, match := range fioRuntimePattern.FindAllStringSubmatch(jobFile, -1) {
-		seconds, err := strconv.Atoi(match[1])
-		if err == nil {
-			total += time.Duration(seconds) * time.Second
-		}
-	}
-	if total == 0 {
-		return time.Minute
-	}
-	return total
+	return all
 }
 
 func moving(bytes int64) time.Duration {
 	return time.Duration(float64(bytes) / assumedBytesPerSecond * float64(time.Second))
 }
 
-func length(duration *v1alpha1.Duration) time.Duration {
-	if duration == nil {
-		return 0
-	}
-	return duration.Duration.Duration
-}
-
-// roughly formats at most two units, rounded as coarsely as the estimate is.
+// roughly writes two units at most, rounded as coarsely as the guess is.
 func roughly(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:

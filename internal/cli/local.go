@@ -150,25 +150,23 @@ func inlineFiles(checked *validated, manifests []*manifest) error {
 	for i := range checked.slots {
 		for j := range checked.slots[i].Phases {
 			phase := &checked.slots[i].Phases[j]
-			if phase.Measure == nil {
+			traits, _ := workload.PhaseTraits(phase)
+			if traits.File != nil && traits.Inline == nil {
+				return exitf(ExitRefused, "phase %s: a script of %s in a ConfigMap cannot be used with --local: choose another mode", phase.Name,
+					traits.Name)
+			}
+			if traits.RefusesRoot && os.Geteuid() == 0 {
+				return exitf(ExitRefused, "phase %s: %s refuses to run as root: run this as another user who may write to --local", phase.Name,
+					traits.Name)
+			}
+			if traits.File == nil {
 				continue
 			}
-			load := &phase.Measure.Workload
-			if load.Postgres != nil && load.Postgres.Script != nil {
-				return exitf(ExitRefused, "phase %s: a pgbench script in a ConfigMap cannot be used with --local: use mode TPCBLike or SelectOnly",
-					phase.Name)
-			}
-			if load.Postgres != nil && os.Geteuid() == 0 {
-				return exitf(ExitRefused, "phase %s: PostgreSQL refuses to run as root: use another user with write access to --local", phase.Name)
-			}
-			if load.FIO == nil || load.FIO.JobFileFrom == nil {
-				continue
-			}
-			text, err := configMapText(manifests, load.FIO.JobFileFrom)
+			text, err := configMapText(manifests, traits.File)
 			if err != nil {
 				return exitf(ExitRefused, "phase %s: %w", phase.Name, err)
 			}
-			load.FIO.JobFile, load.FIO.JobFileFrom = text, nil
+			traits.Inline(text)
 		}
 	}
 	return nil

@@ -319,7 +319,7 @@ func TestLocalPostgres(t *testing.T) {
 	e := &executor{}
 	code, said, volume, _ := runHere(t, e, path)
 	if isRoot := os.Geteuid() == 0; isRoot != (code == ExitRefused && len(e.requests) == 0 &&
-		strings.Contains(said, "PostgreSQL refuses to run as root")) {
+		strings.Contains(said, "postgres refuses to run as root")) {
 		t.Errorf("root %v: exit code %d, %d phases: %s", isRoot, code, len(e.requests), said)
 	}
 	empty(t, volume)

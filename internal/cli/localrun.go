@@ -198,7 +198,7 @@ func (l *localRun) phase(ctx context.Context, run *v1alpha1.BenchmarkRun, phase 
 		Phase:   *phase.DeepCopy(), Seed: run.Spec.Seed, VolumeSizeBytes: run.Spec.Target.StorageClass.Size.Value(),
 		DataFiles: workload.DataFilesFor(run.Spec.Phases),
 	}, path)
-	limit := length(phase.Deadline)
+	limit := phase.Deadline.Duration.Duration
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	emitted, err := view.during(limited, func(progress func(results.Progress)) (results.PhaseDocument, error) {

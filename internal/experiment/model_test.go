@@ -603,5 +603,5 @@ var statesTried int
 func countStates(t *testing.T, before int) {
 	t.Helper()
 	t.Logf("%d states tried", statesTried-before)
-	fmt.Printf("internal/plan: %s: %d states tried\n", t.Name(), statesTried-before)
+	fmt.Printf("internal/experiment: %s: %d states tried\n", t.Name(), statesTried-before)
 }

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // applyVariant replaces what the variant names.
@@ -212,29 +213,14 @@ func setPhase(phases []v1alpha1.Phase, rest, value string) error {
 		case phase.Measure != nil && field == "cache":
 			return setField(phase.Measure, field, value)
 		case phase.Measure != nil:
-			return setField(workloadMember(&phase.Measure.Workload), field, value)
+			return setField(workload.TraitsOf(&phase.Measure.Workload).Spec, field, value)
 		}
 	}
 	return fmt.Errorf("there is no phase %q", name)
 }
 
-func workloadMember(workload *v1alpha1.Workload) any {
-	switch {
-	case workload.OLTP != nil:
-		return workload.OLTP
-	case workload.Scan != nil:
-		return workload.Scan
-	case workload.Redo != nil:
-		return workload.Redo
-	case workload.Postgres != nil:
-		return workload.Postgres
-	default:
-		return workload.FIO
-	}
-}
-
-// setField decodes {field: value} into a struct, first as text, then as a number or boolean, and rejects unknown fields. The API
-// server validates the value when the run is created.
+// setField decodes {field: value} onto a struct, as text first and as a number or boolean second, and refuses unknown
+// fields. What the value may be, the API server checks when the run is made.
 func setField(target any, field, value string) error {
 	text, _ := json.Marshal(value)
 	var failure error

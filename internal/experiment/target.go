@@ -6,14 +6,20 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/volume"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // checkTarget refuses what cannot run before anything is created. Silently skipping a part would be misleading.
 func checkTarget(slot *Slot) error {
+	if err := checkWorkloads(slot); err != nil {
+		return err
+	}
 	if err := checkData(slot); err != nil {
 		return err
 	}
@@ -29,7 +35,39 @@ func checkTarget(slot *Slot) error {
 	return checkReplications(slot)
 }
 
-// checkNoPools refuses operations in a variant whose own target has no pools. The API server checks only the target of the spec.
+// checkWorkloads refuses what a workload cannot do in its phase or on its volume.
+func checkWorkloads(slot *Slot) error {
+	block := blockVolumes(slot.Target)
+	for i := range slot.Phases {
+		traits, measures := workload.PhaseTraits(&slot.Phases[i])
+		if !measures {
+			continue
+		}
+		if problem := traits.Problem(slot.Phases[i].Measure, block[slot.Phases[i].Volume]); problem != "" {
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q: %s", slot.Phases[i].Name, slot.Variant, problem)}
+		}
+	}
+	return nil
+}
+
+// blockVolumes are the names of those volumes of a target that are devices.
+func blockVolumes(target v1alpha1.Target) map[v1alpha1.PhaseName]bool {
+	if class := target.StorageClass; class != nil {
+		block := class.VolumeMode == corev1.PersistentVolumeBlock
+		return map[v1alpha1.PhaseName]bool{"": block, naming.VolumeData: block}
+	}
+	block := map[v1alpha1.PhaseName]bool{}
+	if target.ZFS == nil {
+		return block
+	}
+	for _, one := range volume.RunVolumes(&v1alpha1.BenchmarkRun{Spec: v1alpha1.BenchmarkRunSpec{Target: target}}) {
+		block[v1alpha1.PhaseName(one.Name)] = volume.Mode(one) == corev1.PersistentVolumeBlock
+	}
+	block[""] = block[naming.VolumeData]
+	return block
+}
+
+// checkNoPools refuses operations in a variant whose own target has no pools: the API server has seen those of the spec's target.
 func checkNoPools(slot *Slot) error {
 	for i := range slot.Phases {
 		if actions := operate.Of(&slot.Phases[i]); len(actions) > 0 {
@@ -47,15 +85,12 @@ func checkData(slot *Slot) error {
 	filled := map[v1alpha1.PhaseName]bool{}
 	for _, phase := range slot.Phases {
 		volume := cmp.Or(phase.Volume, naming.VolumeData)
-		workload := v1alpha1.Workload{}
-		if phase.Measure != nil {
-			workload = phase.Measure.Workload
-		}
+		traits, _ := workload.PhaseTraits(&phase)
 		switch {
 		case phase.Fill != nil:
 			filled[volume] = true
 		case filled[volume]:
-		case phase.Fragment != nil, workload.OLTP != nil, workload.Scan != nil:
+		case phase.Fragment != nil, traits.ReadsFill:
 			return &SpecError{v1alpha1.ReasonSpecInvalid,
 				fmt.Sprintf("phase %s of variant %q works on the data of volume %s, but no earlier phase fills it: add one before it, such "+
 					"as {name: fill, fill: {to: 50%%}}",

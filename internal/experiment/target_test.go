@@ -141,8 +141,16 @@ func TestWhatIsNotDoneYet(t *testing.T) {
 		}, ""},
 		"operate": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) { (*p)[0].Operate = &v1alpha1.OperatePhase{} }, ""},
 		"beside": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
-			(*p)[0].Measure = &v1alpha1.MeasurePhase{Operate: &v1alpha1.PoolAction{}}
+			(*p)[0].Measure = &v1alpha1.MeasurePhase{
+				Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}, Operate: &v1alpha1.PoolAction{}}
 		}, ""},
+		"postgres on a device": {func(z *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
+			z.Dataset = &v1alpha1.DatasetTemplate{Type: naming.DatasetVolume}
+			(*p)[0].Measure = &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}}}
+		}, "needs a file system"},
+		"cold redo": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
+			(*p)[0].Measure = &v1alpha1.MeasurePhase{Cache: v1alpha1.CacheCold, Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}}
+		}, "write cache: Any"},
 		"no such volume": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) { (*p)[0].Volume = "log" }, `volume "log"`},
 		"a further one": {func(z *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
 			z.Volumes, (*p)[0].Volume = []v1alpha1.AdditionalVolume{{Name: "log"}}, "log"

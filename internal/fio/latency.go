@@ -3,6 +3,7 @@ package fio
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -34,6 +35,28 @@ func (l *Latency) Add(other Latency) {
 		l.bins[value] += count
 	}
 }
+
+// Observe adds one operation. Its bin is at most 1.6% wide, as those of fio.
+func (l *Latency) Observe(nanoseconds int64) {
+	nanoseconds = max(nanoseconds, 1)
+	bin := nanoseconds
+	if shift := bits.Len64(uint64(nanoseconds)) - significantBits; shift > 0 {
+		bin = nanoseconds>>shift<<shift + 1<<(shift-1)
+	}
+	if l.Count == 0 || nanoseconds < l.Min {
+		l.Min = nanoseconds
+	}
+	if l.bins == nil {
+		l.bins = map[int64]int64{}
+	}
+	l.Max = max(l.Max, nanoseconds)
+	l.Count++
+	l.totals += float64(nanoseconds)
+	l.bins[bin]++
+}
+
+// significantBits of a latency tell its bin.
+const significantBits = 7
 
 // Mean in nanoseconds; false if there was no operation.
 func (l Latency) Mean() (int64, bool) {

@@ -42,7 +42,8 @@ type Metric struct {
 }
 
 var (
-	vocabulary = slices.Concat(throughputMetrics(), latencyMetrics(), shareMetrics(), postgresMetrics(), preparationMetrics(), systemMetrics(),
+	vocabulary = slices.Concat(throughputMetrics(), latencyMetrics(), shareMetrics(), metadataMetrics(), postgresMetrics(),
+		preparationMetrics(), systemMetrics(),
 		operationMetrics(), poolMetrics(), groupMetrics())
 	byName = indexMetrics(vocabulary)
 )
@@ -98,11 +99,16 @@ func throughputMetrics() []Metric {
 	}
 }
 
-// latencyMetrics are the same six figures for each thing that takes time; the p99 is what people gate on.
+// latencyMetrics are the same six figures for each thing that takes time. The p99 of what most workloads do is what people gate on.
 func latencyMetrics() []Metric {
 	var metrics []Metric
-	for _, of := range []struct{ prefix, words string }{
-		{"read", "reads"}, {"write", "writes"}, {"sync", "syncs"}, {"transaction", "transactions"},
+	for _, of := range []struct {
+		prefix, words string
+		primary       bool
+	}{
+		{"read", "reads", true}, {"write", "writes", true}, {"sync", "syncs", true}, {"transaction", "transactions", true},
+		{"create", "files that were created, written and closed", false}, {"stat", "lookups of a file", false},
+		{"list", "listings of a folder", false}, {"unlink", "removals of a file", false},
 	} {
 		for _, figure := range []struct{ suffix, words string }{
 			{"Mean", "Mean latency"}, {"P50", "Median latency"}, {"P95", "95th percentile of the latency"},
@@ -110,7 +116,7 @@ func latencyMetrics() []Metric {
 		} {
 			metrics = append(metrics, Metric{
 				Name: of.prefix + "Latency" + figure.suffix + "Nanoseconds", Unit: UnitNanoseconds,
-				Description: fmt.Sprintf("%s of %s.", figure.words, of.words), Better: Lower, Primary: figure.suffix == "P99",
+				Description: fmt.Sprintf("%s of %s.", figure.words, of.words), Better: Lower, Primary: of.primary && figure.suffix == "P99",
 			})
 		}
 	}
@@ -122,6 +128,18 @@ func shareMetrics() []Metric {
 		{"shareOver1MillisecondPartsPerMillion", UnitPartsPerMillion, "Operations that took longer than 1 ms.", Lower, false},
 		{"shareOver10MillisecondsPartsPerMillion", UnitPartsPerMillion, "Operations that took longer than 10 ms.", Lower, false},
 		{"shareOver20MillisecondsPartsPerMillion", UnitPartsPerMillion, "Operations that took longer than 20 ms.", Lower, false},
+	}
+}
+
+// metadataMetrics: each rate is that of the time which the workers spent with this kind of operation.
+func metadataMetrics() []Metric {
+	return []Metric{
+		{"metadataOperationsPerSecond", UnitPerSecond, "Files created, looked up and removed and folders listed per second.", Higher, true},
+		{"metadataOperations", UnitCount, "Files created, looked up and removed and folders listed.", Neither, false},
+		{"createOperationsPerSecond", UnitPerSecond, "Files created, written and closed per second of creating.", Higher, false},
+		{"statOperationsPerSecond", UnitPerSecond, "Files looked up per second of looking up.", Higher, false},
+		{"listOperationsPerSecond", UnitPerSecond, "Folders of up to 100 files listed per second of listing.", Higher, false},
+		{"unlinkOperationsPerSecond", UnitPerSecond, "Files removed per second of removing.", Higher, false},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
+	"github.com/storagebench/storagebench/internal/workload/engine"
 )
 
 const (
@@ -22,12 +23,12 @@ const (
 func stopped(ctx context.Context, document results.PhaseDocument, err error) results.PhaseDocument {
 	cause := context.Cause(ctx)
 	if err == nil && document.Outcome == results.OutcomeInvalid && document.Reason != "" {
-		if errors.Is(cause, errDeadline) && document.Reason == workload.ReasonInterrupted {
+		if errors.Is(cause, errDeadline) && document.Reason == engine.ReasonInterrupted {
 			document.Reason = v1alpha1.ReasonPhaseDeadlineExceeded
 		}
 		return document
 	}
-	document.Outcome, document.Reason = results.OutcomeInvalid, workload.ReasonInterrupted
+	document.Outcome, document.Reason = results.OutcomeInvalid, engine.ReasonInterrupted
 	document.Message = fmt.Sprintf("the phase was stopped before its end: %v", cause)
 	if errors.Is(cause, errDeadline) {
 		document.Reason, document.Message = v1alpha1.ReasonPhaseDeadlineExceeded, cause.Error()

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/workload/engine"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -111,21 +113,21 @@ func TestEveryEndGivesADocument(t *testing.T) {
 			d.Outcome, d.Reason, d.Message = results.OutcomeInvalid, "VolumeFull", "no space"
 		}), code: ExitInvalid, outcome: results.OutcomeInvalid, reason: "VolumeFull", says: "no space"},
 		{name: "a signal, and numbers that look good", executor: untilStopped(good, nil), signal: true,
-			code: ExitInterrupted, outcome: results.OutcomeInvalid, reason: workload.ReasonInterrupted, says: "terminated"},
+			code: ExitInterrupted, outcome: results.OutcomeInvalid, reason: engine.ReasonInterrupted, says: "terminated"},
 		{name: "a signal, and the executor says more", executor: untilStopped(results.PhaseDocument{
 			Outcome: results.OutcomeInvalid, Reason: "Stopped", Message: "in the third round"}, nil), signal: true,
 			code: ExitInterrupted, outcome: results.OutcomeInvalid, reason: "Stopped", says: "third round"},
 		{name: "a signal, and an error", executor: untilStopped(results.PhaseDocument{}, errors.New("fio was stopped")), signal: true,
-			code: ExitInterrupted, outcome: results.OutcomeInvalid, reason: workload.ReasonInterrupted, says: "fio was stopped"},
+			code: ExitInterrupted, outcome: results.OutcomeInvalid, reason: engine.ReasonInterrupted, says: "fio was stopped"},
 		{name: "a signal, and no end", executor: func(context.Context, workload.Request, func(results.Progress)) (results.PhaseDocument, error) {
 			<-release
 			return good, nil
-		}, signal: true, code: ExitInterrupted, outcome: results.OutcomeInvalid, reason: workload.ReasonInterrupted,
+		}, signal: true, code: ExitInterrupted, outcome: results.OutcomeInvalid, reason: engine.ReasonInterrupted,
 			says: "did not stop within 50ms"},
 		{name: "the deadline", executor: untilStopped(good, nil), deadline: time.Millisecond,
 			code: ExitInvalid, outcome: results.OutcomeInvalid, reason: v1alpha1.ReasonPhaseDeadlineExceeded, says: "increase its deadline"},
 		{name: "the deadline, and the executor says that it was interrupted", executor: untilStopped(results.PhaseDocument{
-			Outcome: results.OutcomeInvalid, Reason: workload.ReasonInterrupted, Message: "in the third round"}, nil), deadline: time.Millisecond,
+			Outcome: results.OutcomeInvalid, Reason: engine.ReasonInterrupted, Message: "in the third round"}, nil), deadline: time.Millisecond,
 			code: ExitInvalid, outcome: results.OutcomeInvalid, reason: v1alpha1.ReasonPhaseDeadlineExceeded, says: "third round"},
 		{name: "an unknown metric", executor: wrong(func(d *results.PhaseDocument) { d.Metrics["speed"] = 1 }),
 			code: ExitInvalid, outcome: results.OutcomeInvalid, reason: ReasonResultRefused, says: `"speed" is not in the vocabulary`},

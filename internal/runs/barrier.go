@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // StartAllowance is the time that pods get to start and to check their volumes: from when the last run of a group is ready for a
@@ -191,21 +192,8 @@ func StartAllowanceOf(phase v1alpha1.Phase) time.Duration {
 	if phase.Operate != nil {
 		return 0
 	}
-	allowance := StartAllowance
-	if phase.Measure == nil {
-		return allowance
-	}
-	var rampUp *v1alpha1.Duration
-	switch load := phase.Measure.Workload; {
-	case load.OLTP != nil:
-		rampUp = load.OLTP.RampUp
-	case load.Postgres != nil:
-		rampUp = load.Postgres.RampUp
-	}
-	if rampUp != nil {
-		allowance += rampUp.Duration.Duration
-	}
-	return allowance
+	traits, _ := workload.PhaseTraits(&phase)
+	return StartAllowance + traits.RampUp
 }
 
 // latenessFactor scales the lag of a pod to the extra time for the next one.

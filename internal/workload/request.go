@@ -47,15 +47,15 @@ type Request struct {
 	DataFiles int32 `json:"dataFiles,omitempty"`
 }
 
-// maxStartWait is more than any phase asks for before it begins: an agreed moment beyond is another clock's.
-const maxStartWait = 2 * time.Hour
+// MaxStartWait is more than any phase asks for before it begins: an agreed moment beyond is another clock's.
+const MaxStartWait = 2 * time.Hour
 
 // StartWait is how long a runner that begins now may have to wait for StartAt.
 func (r Request) StartWait(now time.Time) time.Duration {
 	if r.StartAt == nil {
 		return 0
 	}
-	return min(max(0, r.StartAt.Sub(now)), maxStartWait)
+	return min(max(0, r.StartAt.Sub(now)), MaxStartWait)
 }
 
 // The values of Request.Promised.
@@ -64,22 +64,16 @@ const (
 	PromisedDirectory = "Directory"
 )
 
-// DataFilesFor is how many files the fills of a run have to write, so that each worker of its oltp phases with the layout
-// FilePerWorker has files of its own.
+// DataFilesFor is how many files the fills of a run have to write, so that each workload finds those that it needs.
 func DataFilesFor(phases []v1alpha1.Phase) int32 {
 	files := int32(1)
-	for _, phase := range phases {
-		if phase.Measure == nil || phase.Measure.Workload.OLTP == nil {
-			continue
-		}
-		if load := phase.Measure.Workload.OLTP; load.Layout == layoutFilePerWorker {
-			files = max(files, load.Workers)
+	for i := range phases {
+		if traits, measures := PhaseTraits(&phases[i]); measures {
+			files = max(files, traits.DataFiles)
 		}
 	}
 	return files
 }
-
-const layoutFilePerWorker = "FilePerWorker"
 
 // Encode writes the request as one line of JSON.
 func (r Request) Encode() (string, error) {

@@ -125,7 +125,7 @@ func TestStartWait(t *testing.T) {
 		want  time.Duration
 	}{
 		{"alone", nil, 0}, {"early", ptr.To(now.Add(time.Minute)), time.Minute}, {"late", ptr.To(now.Add(-time.Minute)), 0},
-		{"another clock", ptr.To(now.Add(1000 * time.Hour)), maxStartWait},
+		{"another clock", ptr.To(now.Add(1000 * time.Hour)), MaxStartWait},
 	} {
 		if got := (Request{StartAt: test.start}).StartWait(now); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)

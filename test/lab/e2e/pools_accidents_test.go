@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/workload/engine"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // accidents befall runs on pools: each waits, or ends Invalid with the reason and is repeated within its limit, and leaves nothing.
@@ -88,7 +90,7 @@ phases:
 - {name: age, fragment: {blockSize: 128Ki, until: Rounds, rounds: 2}}
 `))
 	o := s.ended(benchmark, v1alpha1.VerdictInvalid)
-	o.broken(p.t, "age", workload.ReasonVolumeFull, "space")
+	o.broken(p.t, "age", engine.ReasonVolumeFull, "space")
 	return benchmark
 }
 

@@ -9,8 +9,12 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/workload/engine"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -121,7 +125,7 @@ func (f *fidelity) run(phase v1alpha1.Phase) results.PhaseDocument {
 // jobFile is the only one that the runner gave to fio, but for the name of its log.
 func (f *fidelity) jobFile(document results.PhaseDocument) string {
 	f.t.Helper()
-	var details workload.Details
+	var details engine.Details
 	g := gomega.NewWithT(f.t)
 	g.Expect(json.Unmarshal(document.Raw, &details)).To(gomega.Succeed())
 	g.Expect(details.JobFiles).To(gomega.HaveLen(1))

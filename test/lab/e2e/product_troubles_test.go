@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+
+	"github.com/storagebench/storagebench/internal/workload/engine"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
-	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/test/lab"
 )
 
@@ -136,7 +138,7 @@ gates:
 - {name: reads, bound: {metric: oltp.readOperationsPerSecond, min: "1"}}
 `)
 	o := s.ended(benchmark, v1alpha1.VerdictInvalid)
-	o.broken(t, "more", workload.ReasonVolumeFull, "do not fit")
+	o.broken(t, "more", engine.ReasonVolumeFull, "do not fit")
 	s.leavesNothing(before, benchmark)
 }
 
@@ -168,7 +170,7 @@ gates:
 - {name: writes, bound: {metric: outgrows.writeOperationsPerSecond, min: "1"}}
 `)
 	o := s.ended(benchmark, v1alpha1.VerdictInvalid)
-	o.broken(t, "outgrows", workload.ReasonVolumeFull, "stopped before they run out of space")
+	o.broken(t, "outgrows", engine.ReasonVolumeFull, "stopped before they run out of space")
 	s.leavesNothing(before, benchmark)
 }
 
@@ -190,7 +192,7 @@ gates:
 	started := time.Now()
 	o := s.ended(benchmark, v1alpha1.VerdictInvalid)
 	fmt.Printf("disk %s: the benchmark was Invalid %.0f s after it broke\n", disk.Name, time.Since(started).Seconds())
-	o.broken(t, "oltp", workload.ReasonIOError, "I/O error")
+	o.broken(t, "oltp", engine.ReasonIOError, "I/O error")
 	breakDisk(t, nodes[0], disk, "heal")
 	s.leavesNothing(before, benchmark)
 }

@@ -1,0 +1,99 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/postgres"
+)
+
+const defaultDatabase = 1 << 30
+
+// database is a real PostgreSQL under pgbench.
+type database struct {
+	given  v1alpha1.PostgresWorkload
+	script []byte
+}
+
+func (d *database) prepare(_ context.Context, s *session) error {
+	if d.given.Script == nil {
+		return nil
+	}
+	var err error
+	d.script, err = s.readPhaseFile()
+	return err
+}
+
+func (d *database) options(s *session, seed int64) postgres.Options {
+	scratch := s.executor.Scratch
+	if scratch == "" {
+		scratch = os.TempDir()
+	}
+	options := postgres.Options{
+		Folder: filepath.Join(s.volume.path, namePrefix+"postgres"), Scratch: scratch, Mode: d.given.Mode, Script: d.script,
+		DatabaseBytes: defaultDatabase, Clients: defaultWorkers, Duration: length(d.given.Duration, defaultDuration),
+		RampUp:        length(d.given.RampUp, 0),
+		DataChecksums: d.given.DataChecksums == nil || *d.given.DataChecksums, Settings: map[string]string{}, Seed: seed,
+		Progress: s.progress.say,
+	}
+	if options.Mode == "" {
+		options.Mode = postgres.TPCBLike
+	}
+	if d.given.DatabaseSize != nil {
+		options.DatabaseBytes = d.given.DatabaseSize.Value()
+	}
+	if d.given.Clients > 0 {
+		options.Clients = int(d.given.Clients)
+	}
+	for name, value := range d.given.Settings {
+		options.Settings[name] = string(value)
+	}
+	return options
+}
+
+func (d *database) round(ctx context.Context, s *session, _ int) (figures, error) {
+	seed := s.random.next()
+	options := d.options(s, seed)
+	room, err := s.volume.room()
+	if err != nil {
+		return figures{}, err
+	}
+	if s.volume.shared && options.DatabaseBytes*2 > room {
+		return figures{}, invalidf(ReasonVolumeFull,
+			"a database of %d bytes needs about twice as much with its logs, but there is room for %d: reduce databaseSize, or enlarge the volume "+
+				"larger",
+			options.DatabaseBytes, room)
+	}
+	s.progress.stretch("postgres", 0, 1, 0, 0)
+	var early error
+	outcome, err := postgres.Run(ctx, options, func(event string) {
+		if event == postgres.Begin { // without a sync: what the server has not written out is a part of what is measured
+			early = s.awaitStart(ctx)
+			s.bracket.before, s.bracket.began = s.counters.Take(), s.clock.start()
+			return
+		}
+		s.bracket.ended = s.clock.start()
+		s.bracket.after = s.counters.Take()
+	})
+	if err := errors.Join(early, err); err != nil {
+		return figures{}, err
+	}
+	for name, value := range outcome.Environment {
+		s.environment[name] = value
+	}
+	s.details.Postgres = outcome.Details
+	wall := s.bracket.ended.elapsed - s.bracket.began.elapsed
+	sum := fio.Sum{Duration: time.Duration(outcome.Metrics["durationNanoseconds"])}
+	return figures{sum: sum, operations: outcome.Metrics["transactions"], metrics: outcome.Metrics,
+			throughput: float64(outcome.Metrics["transactionsPerSecond"]), seed: seed},
+		s.compareClocks(sum.Duration, wall, 1, expectation{free: true})
+}
+
+func (d *database) finish(*session, fio.Sum) error { return nil }

@@ -1,0 +1,117 @@
+//go:build linux
+
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/postgres"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
+	"github.com/storagebench/storagebench/test/program"
+)
+
+// userVariable names the folder in which a test goes on as another user, since PostgreSQL refuses root.
+const userVariable = "STORAGEBENCH_TEST_USER_FOLDER"
+
+const unprivileged = 65534
+
+func postgresPhase(load v1alpha1.PostgresWorkload) v1alpha1.Phase {
+	return measurePhase(v1alpha1.Workload{Postgres: &load})
+}
+
+func TestDatabaseOptions(t *testing.T) {
+	off := false
+	d := database{script: []byte("SELECT 1;"), given: v1alpha1.PostgresWorkload{Mode: "Script",
+		DatabaseSize: &v1alpha1.Size{Quantity: resource.MustParse("3Gi")},
+		Clients:      7, Duration: seconds(9), RampUp: seconds(2), DataChecksums: &off,
+		Settings: map[string]v1alpha1.PropertyValue{"wal_level": "minimal"}}}
+	s := Executor{Scratch: "/scratch"}.newSession(workload.Request{}, results.KindMeasure, nil)
+	s.volume = &volume{place: place{path: "/data"}}
+	o := d.options(s, 5)
+	if o.Folder != "/data/storagebench.postgres" || o.Scratch != "/scratch" || o.Mode != postgres.Script || string(o.Script) != "SELECT 1;" ||
+		o.DatabaseBytes != 3<<30 || o.Clients != 7 || o.Duration.Seconds() != 9 || o.RampUp.Seconds() != 2 || o.DataChecksums ||
+		o.Settings["wal_level"] != "minimal" || o.Seed != 5 {
+		t.Errorf("%+v", o)
+	}
+	if o := (&database{}).options(s, 1); o.Mode != postgres.TPCBLike || o.DatabaseBytes != 1<<30 || o.Clients != 8 || !o.DataChecksums {
+		t.Errorf("defaults: %+v", o)
+	}
+}
+
+// TestPostgres measures a real PostgreSQL, as another user if the tests are root.
+func TestPostgres(t *testing.T) {
+	needFIO(t)
+	t.Parallel()
+	folder := os.Getenv(userVariable)
+	if folder == "" && os.Geteuid() == 0 {
+		continueAs(t, unprivileged)
+		return
+	}
+	if folder == "" {
+		folder = t.TempDir()
+	}
+	b := &bench{t: t, executor: Executor{Scratch: folder},
+		request: workload.Request{Run: results.RunIdentity{Namespace: "lab", Name: "run", UID: "uid-1"}, Seed: 42,
+			VolumeMode: "Filesystem", Path: filepath.Join(folder, "volume"), VolumeSizeBytes: 512 << 20, Promised: workload.PromisedDirectory}}
+	if err := os.Mkdir(b.request.Path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	load := v1alpha1.PostgresWorkload{Mode: postgres.TPCBLike, DatabaseSize: &v1alpha1.Size{Quantity: resource.MustParse("16Mi")}, Clients: 2,
+		Duration: seconds(2)}
+	b.request.Phase = postgresPhase(load)
+	document, err := b.executor.Execute(t.Context(), b.request, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(document.Message, "install PostgreSQL with pgbench") {
+		t.Skipf("no PostgreSQL here: %s", document.Message)
+	}
+	var details Details
+	if err := json.Unmarshal(document.Raw, &details); err != nil {
+		t.Fatal(err)
+	}
+	m := document.Metrics
+	if document.Outcome != results.OutcomeValid || m["transactionsPerSecond"] == 0 || m["walBytes"] == 0 ||
+		m["cpuNanosecondsPerThousandOperations"] == 0 ||
+		len(details.Postgres) == 0 || len(details.Counters) == 0 || len(document.Seeds) != 1 {
+		t.Errorf("%s %s %s, %v", document.Outcome, document.Reason, document.Message, m)
+	}
+	b.request.Phase.Measure.Cache = v1alpha1.CacheWarm
+	b.refused(b.request.Phase, ReasonNotPossible, "write cache: Any")
+}
+
+// continueAs runs this test again as another user, who can read neither the folder of go test nor t.TempDir.
+func continueAs(t *testing.T, user int) {
+	t.Helper()
+	folder, err := os.MkdirTemp("/tmp", "sbw") // short: there will be a socket in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	path := filepath.Join(folder, "test")
+	if err := errors.Join(program.CopySelf(path), os.Chown(folder, user, user)); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), path, "-test.run=^"+t.Name()+"$", "-test.v")
+	command.Env = append(os.Environ(), userVariable+"="+folder)
+	command.Dir = "/"
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
+	output, err := command.CombinedOutput()
+	if strings.Contains(string(output), "--- SKIP") {
+		t.Skipf("as user %d: %s", user, output)
+	}
+	if t.Logf("as user %d: %s", user, output); err != nil {
+		t.Errorf("as user %d: %v", user, err)
+	}
+}

@@ -1,0 +1,184 @@
+//go:build linux
+
+package engine
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+const (
+	maxMessage     = 4000
+	maxEnvironment = 250
+	// maxCompressed bounds Details, so that the whole document stays below 256 KiB when compressed.
+	maxCompressed = 208 << 10
+	keptSamples   = 4000
+)
+
+// Details is the raw part of a document: what the metrics were made from.
+type Details struct {
+	// JobFiles that fio was given, in their order.
+	JobFiles []string `json:"jobFiles,omitempty"`
+	// Rounds of a fragment phase, or of a measure phase until steady state.
+	Rounds []Round `json:"rounds,omitempty"`
+	// Regions of a scan, in the order in which they were read.
+	Regions []Region `json:"regions,omitempty"`
+	// Latencies by operation: how many took about so long.
+	Latencies map[string][]fio.Bin `json:"latencies,omitempty"`
+	// Samples are latencies over time, the largest of each window; SamplesSeen is how many there were to choose from.
+	Samples     []fio.Sample `json:"samples,omitempty"`
+	SamplesSeen int64        `json:"samplesSeen,omitempty"`
+	// Counters of the system around the workload, and what of them is not known.
+	Counters    json.RawMessage `json:"counters,omitempty"`
+	Unavailable []string        `json:"unavailable,omitempty"`
+	// Postgres has the details of a postgres workload.
+	Postgres json.RawMessage `json:"postgres,omitempty"`
+	// FIO are the reports of fio, one for each job file that was measured.
+	FIO []json.RawMessage `json:"fio,omitempty"`
+	// Notes of things that are worth knowing.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Round is one pass.
+type Round struct {
+	Seed                 int64 `json:"seed,omitempty"`
+	Operations           int64 `json:"operations"`
+	Bytes                int64 `json:"bytes"`
+	DurationNanoseconds  int64 `json:"durationNanoseconds"`
+	ThroughputMilli      int64 `json:"throughputMilli"`
+	RangePartsPerMillion int64 `json:"rangePartsPerMillion,omitempty"`
+	SlopePartsPerMillion int64 `json:"slopePartsPerMillion,omitempty"`
+}
+
+// Region is a part of the data that was read in one go.
+type Region struct {
+	Index       int   `json:"index"`
+	Offset      int64 `json:"offset"`
+	Bytes       int64 `json:"bytes"`
+	Nanoseconds int64 `json:"nanoseconds"`
+}
+
+// softReasons are those whose numbers were measured well, but are not of what was asked for. They are kept to be looked at.
+var softReasons = []string{ReasonCacheMismatch, ReasonNotConverged, ReasonClockStepped, ReasonCPUThrottled, ReasonForeignLoad}
+
+// document says all that is known. The times follow the clock that cannot be set, from where the phase began.
+func (s *session) document(ctx context.Context, failure error) results.PhaseDocument {
+	d := results.PhaseDocument{
+		Version: results.PhaseVersion, Run: s.request.Run, Phase: string(s.request.Phase.Name), Kind: s.kind,
+		Outcome: results.OutcomeValid, StartedAt: s.began.day.UTC(), FinishedAt: s.began.day.Add(s.ended.elapsed - s.began.elapsed).UTC(),
+		Measured: s.measured, Metrics: s.metrics, Seeds: s.random.used, Checks: s.checks,
+	}
+	if failure == nil && ctx.Err() != nil {
+		failure = ctx.Err() // the context ended at the last moment
+	}
+	if failure == nil && s.kind == results.KindMeasure && len(s.metrics) == 0 {
+		failure = invalidf(ReasonNoNumbers, "the workload ended without any number")
+	}
+	if failure == nil && !s.passed() {
+		failure = invalidf(ReasonFailed, "a check failed: see checks")
+	}
+	if failure != nil {
+		reason, message := classify(ctx, failure)
+		d.Outcome, d.Reason, d.Message = results.OutcomeInvalid, reason, shorten(message, maxMessage)
+		if !slices.Contains(softReasons, reason) {
+			d.Metrics = onlyErrors(s.metrics)
+		}
+	}
+	d.Environment, d.Omitted = boundEnvironment(s.environment)
+	raw, omitted := s.details.encode()
+	d.Raw, d.Omitted = raw, append(d.Omitted, omitted...)
+	return d
+}
+
+// onlyErrors leaves no number that could be taken for a result.
+func onlyErrors(metrics map[string]int64) map[string]int64 {
+	if count := metrics["ioErrors"]; count > 0 {
+		return map[string]int64{"ioErrors": count}
+	}
+	return nil
+}
+
+func boundEnvironment(all map[string]string) (kept map[string]string, omitted []string) {
+	kept = map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if len(kept) == maxEnvironment {
+			return kept, []string{fmt.Sprintf("%d entries of the environment", len(all)-maxEnvironment)}
+		}
+		kept[shorten(key, 128)] = shorten(all[key], 1024)
+	}
+	return kept, nil
+}
+
+// encode leaves out what does not fit, the least missed first: the numbers are in the metrics in any case.
+func (d Details) encode() (raw json.RawMessage, omitted []string) {
+	steps := []struct {
+		words string
+		apply func(*Details) bool
+	}{
+		{"reports of fio, but the last", func(d *Details) bool {
+			if len(d.FIO) < 2 {
+				return false
+			}
+			d.FIO = d.FIO[len(d.FIO)-1:]
+			return true
+		}},
+		{"all reports of fio", func(d *Details) bool { found := len(d.FIO) > 0; d.FIO = nil; return found }},
+		{"job files, but the last", func(d *Details) bool {
+			if len(d.JobFiles) < 2 {
+				return false
+			}
+			d.JobFiles = d.JobFiles[len(d.JobFiles)-1:]
+			return true
+		}},
+		{"latency samples", func(d *Details) bool { found := len(d.Samples) > 0; d.Samples = nil; return found }},
+		{"all job files", func(d *Details) bool { found := len(d.JobFiles) > 0; d.JobFiles = nil; return found }},
+	}
+	for i := 0; ; i++ {
+		text, err := json.Marshal(d)
+		switch {
+		case err != nil: // a report that is no JSON; it was parsed, so this cannot be
+			return nil, append(omitted, "all raw output: "+shorten(err.Error(), 200))
+		case compressedBytes(text) <= maxCompressed:
+			return text, omitted
+		case i == len(steps):
+			return nil, append(omitted, "all raw output: it is too large")
+		}
+		if steps[i].apply(&d) {
+			omitted = append(omitted, steps[i].words+": too large")
+		}
+	}
+}
+
+func compressedBytes(text []byte) int {
+	var count counter
+	writer := gzip.NewWriter(&count)
+	_, _ = io.Copy(writer, bytes.NewReader(text)) // a counter does not fail
+	_ = writer.Close()
+	return int(count)
+}
+
+type counter int
+
+func (c *counter) Write(data []byte) (int, error) {
+	*c += counter(len(data))
+	return len(data), nil
+}
+
+// shorten cuts a text at a whole character.
+func shorten(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-3], "") + "..."
+}

@@ -1,0 +1,271 @@
+//go:build linux
+
+// Package engine executes a phase on a volume: it proves the place, fills, fragments and measures. A file for each workload.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/observe"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// Executor executes phases on this machine. Its zero value uses the fio of the search path and the system's folder for
+// temporary files.
+type Executor struct {
+	// FIO is the path of fio; empty looks it up.
+	FIO string
+	// Scratch is a small writable folder outside the volume; empty is that of the system.
+	Scratch string
+	// File holds what the phase names in a ConfigMap: a job file or a pgbench script; empty is PhaseFile.
+	File string
+
+	clock     func() clock
+	observe   func(observe.Target) (counters, error)
+	judge     func(expectation string, readBytes int64, delta observe.Delta) (bool, string)
+	judgeLoad func(load observe.Load) (throttled, foreign string)
+	// judgeQuiet is asked for so long, until the devices are quiet.
+	judgeQuiet    func(load observe.Load) string
+	quietPatience time.Duration
+	allowFile     bool // a plain file may stand for a device, in tests
+}
+
+// counters are those around a workload.
+type counters interface {
+	Take() observe.Snapshot
+	Between(before, after observe.Snapshot) observe.Delta
+	Environment(ctx context.Context) map[string]string
+	PoolState() string
+}
+
+// Execute executes one phase and returns its document. A phase that did not do what was asked has a document with the
+// outcome Invalid that says why. An error means that the request itself is broken, so that there is nothing to say it of.
+// When the context ends, all that was started is ended before Execute returns.
+func (e Executor) Execute(ctx context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error) {
+	kind, err := kindOfPhase(request)
+	if err != nil {
+		return results.PhaseDocument{}, err
+	}
+	s := e.newSession(request, kind, progress)
+	err = s.execute(ctx)
+	if s.held != nil {
+		err = errors.Join(err, s.held.Close())
+	}
+	document := s.document(ctx, err)
+	return document, document.Validate()
+}
+
+// kindOfPhase refuses what no document could be made for.
+func kindOfPhase(request workload.Request) (string, error) {
+	if request.Run.Namespace == "" || request.Run.Name == "" || request.Run.UID == "" || request.Phase.Name == "" {
+		return "", fmt.Errorf("the request lacks a run or phase: run %q of %q with uid %q, phase %q", request.Run.Name, request.Run.Namespace,
+			request.Run.UID, request.Phase.Name)
+	}
+	switch phase := request.Phase; {
+	case phase.Fill != nil:
+		return results.KindFill, nil
+	case phase.Fragment != nil:
+		return results.KindFragment, nil
+	case phase.Measure != nil:
+		return results.KindMeasure, nil
+	}
+	return "", fmt.Errorf("phase %s is not fill, fragment or measure: only these are executed on a volume", request.Phase.Name)
+}
+
+// session is one Execute.
+type session struct {
+	executor Executor
+	request  workload.Request
+	kind     string
+	fio      fio.Program
+	clock    clock
+	volume   *volume
+	counters counters
+	progress *meter
+	random   *seeds
+	bracket  *bracket      // around the round that is measured
+	held     *os.File      // a device that is kept open, if any
+	startup  time.Duration // what fio takes to start and to say its version: seconds, on an emulated node
+	// idle is for how long the last fio was there without working.
+	idle time.Duration
+
+	began, ended watch // around the measured part, or all of it
+	measured     []results.Interval
+	// unbracketed says in a sentence why the counters are not of what is measured alone; empty if they are.
+	unbracketed string
+	metrics     map[string]int64
+	checks      []results.Check
+	environment map[string]string
+	details     Details
+}
+
+func (e Executor) newSession(request workload.Request, kind string, progress func(results.Progress)) *session {
+	if e.FIO == "" {
+		e.FIO = "fio"
+	}
+	if e.File == "" {
+		e.File = workload.PhaseFile
+	}
+	if e.clock == nil {
+		e.clock = newClock
+	}
+	if e.observe == nil {
+		e.observe = func(target observe.Target) (counters, error) { return observe.New(target) }
+	}
+	if e.judge == nil {
+		e.judge = observe.JudgeCache
+	}
+	if e.judgeLoad == nil {
+		e.judgeLoad = observe.JudgeLoad
+	}
+	if e.judgeQuiet == nil {
+		e.judgeQuiet = observe.JudgeQuiet
+	}
+	if e.quietPatience == 0 {
+		e.quietPatience = quietPatience
+	}
+	s := &session{
+		executor: e, request: request, kind: kind, clock: e.clock(), fio: fio.Program{Path: e.FIO, Scratch: e.Scratch},
+		progress: newMeter(progress), random: newSeeds(request.Seed, string(request.Phase.Name)),
+		metrics: map[string]int64{}, environment: map[string]string{},
+	}
+	s.began = s.clock.start()
+	s.ended = s.began
+	return s
+}
+
+// execute proves the place and does what the phase asks for.
+func (s *session) execute(ctx context.Context) error {
+	if err := s.preparePlace(ctx); err != nil {
+		return err
+	}
+	timer := s.clock.start()
+	version, err := s.fio.Version(ctx)
+	if err != nil {
+		return err
+	}
+	s.startup = timer.spent()
+	s.environment["fio"] = version
+	if err := s.checkPool("before"); err != nil {
+		return err
+	}
+	began := s.clock.start()
+	switch s.kind {
+	case results.KindFill:
+		err = s.fill(ctx, *s.request.Phase.Fill)
+	case results.KindFragment:
+		err = s.fragment(ctx, *s.request.Phase.Fragment)
+	default:
+		err = s.measure(ctx, *s.request.Phase.Measure)
+	}
+	if err == nil {
+		err = s.checkPool("after")
+	}
+	return errors.Join(err, s.checkClock(began))
+}
+
+// checkPool: a pool that lacks a disk still answers, but with other speeds than the one that was asked for. Who measures beside an
+// operation, such as the replacement of a disk, wants to see just that.
+func (s *session) checkPool(when string) error {
+	state, measure := s.counters.PoolState(), s.request.Phase.Measure
+	whole, beside := state == observe.PoolOnline, measure != nil && measure.Operate != nil
+	if state == "" || beside && !whole {
+		return nil
+	}
+	if s.check("pool", whole, "%s the phase the pool was %s", when, state); whole {
+		return nil
+	}
+	return invalidf(ReasonPoolUnhealthy,
+		"the pool of the volume is %s %s the phase: see 'zpool status' on the node, and replace the failed disk",
+		state, when)
+}
+
+// preparePlace comes before every write. What it learns is part of the result.
+func (s *session) preparePlace(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	found, err := findPlace(s.request, s.executor.allowFile)
+	if err != nil {
+		s.check("place", false, "%v", err)
+		return err
+	}
+	s.volume, err = claim(found, s.request)
+	if err != nil {
+		s.check("place", false, "%v", err)
+		return err
+	}
+	whose := "marked as the volume of this run"
+	if before := s.request.KeepsDataOf; before != nil {
+		whose += ", with what run " + before.Name + " has left on it"
+	}
+	s.check("place", true, "%s, %s", found, whose)
+	s.counters, err = s.executor.observe(observe.Target{Path: found.path, Block: found.block})
+	if err != nil {
+		return wrongPlace("%w", err)
+	}
+	s.environment = s.counters.Environment(ctx)
+	if s.environment == nil {
+		s.environment = map[string]string{}
+	}
+	return nil
+}
+
+// checkClock: fio measures by a clock that cannot be set, but the times of the document would be wrong, and a machine that
+// was suspended has measured its own sleep.
+func (s *session) checkClock(began watch) error {
+	if step := began.step(); step != 0 {
+		s.check("clock", false, "the time of day was set by %s during the phase, or the machine was suspended", step.Round(time.Millisecond))
+		return invalidf(ReasonClockStepped, "the clock of the node was set by %s during the phase, or the machine was suspended: measure again",
+			step.Round(time.Millisecond))
+	}
+	s.check("clock", true, "the time of day was continuous")
+	return nil
+}
+
+// check records one thing that was made sure of.
+func (s *session) check(name string, passed bool, format string, args ...any) {
+	check := results.Check{Name: name, Passed: passed, Message: shorten(fmt.Sprintf(format, args...), 1024)}
+	for i := range s.checks {
+		if s.checks[i].Name == name { // the last round speaks, unless an earlier one has failed
+			if s.checks[i].Passed {
+				s.checks[i] = check
+			}
+			return
+		}
+	}
+	s.checks = append(s.checks, check)
+}
+
+// passed tells whether all checks so far have passed.
+func (s *session) passed() bool {
+	for _, check := range s.checks {
+		if !check.Passed {
+			return false
+		}
+	}
+	return true
+}
+
+// length is a duration of the API, or another one if it is missing.
+func length(given *v1alpha1.Duration, otherwise time.Duration) time.Duration {
+	if given == nil {
+		return otherwise
+	}
+	return given.Duration.Duration
+}
+
+// size is a block size of the API, or another one if it is missing.
+func size(given *v1alpha1.BlockSize, otherwise int64) int64 {
+	if given == nil || given.Value() <= 0 {
+		return otherwise
+	}
+	return given.Value()
+}

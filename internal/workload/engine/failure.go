@@ -1,0 +1,89 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/storagebench/storagebench/internal/fio"
+)
+
+// The reasons of a phase that is Invalid.
+const (
+	ReasonWrongPlace     = "WrongPlace"
+	ReasonNoData         = "NoData"
+	ReasonNotPossible    = "NotPossible"
+	ReasonJobRefused     = "JobRefused"
+	ReasonVolumeFull     = "VolumeFull"
+	ReasonQuotaExceeded  = "QuotaExceeded"
+	ReasonIOError        = "IOError"
+	ReasonReadOnly       = "VolumeReadOnly"
+	ReasonKilled         = "WorkloadKilled"
+	ReasonInterrupted    = "Interrupted"
+	ReasonFailed         = "WorkloadFailed"
+	ReasonNoNumbers      = "NoNumbers"
+	ReasonNotAllocated   = "NotAllocated"
+	ReasonTargetMissed   = "FillTargetMissed"
+	ReasonNotCovered     = "NotCovered"
+	ReasonMixMissed      = "MixMissed"
+	ReasonNotConverged   = "NotConverged"
+	ReasonCacheMismatch  = "CacheMismatch"
+	ReasonCPUThrottled   = "CPUThrottled"
+	ReasonForeignLoad    = "ForeignLoad"
+	ReasonDeviceBusy     = "DeviceBusy"
+	ReasonPoolUnhealthy  = "PoolUnhealthy"
+	ReasonClockStepped   = "ClockStepped"
+	ReasonClocksDisagree = "ClocksDisagree"
+	ReasonClocksApart    = "ClocksApart"
+)
+
+// invalid is the error of a phase that did not do what was asked, with its reason in one word.
+type invalid struct {
+	reason string
+	err    error
+}
+
+func (e *invalid) Error() string { return e.err.Error() }
+func (e *invalid) Unwrap() error { return e.err }
+
+func invalidf(reason, format string, args ...any) error {
+	return &invalid{reason, fmt.Errorf(format, args...)}
+}
+
+// errnoReasons are what the kernel says of a storage that fails, with what a person can do about it.
+var errnoReasons = []struct {
+	errno          syscall.Errno
+	reason, remedy string
+}{
+	{syscall.ENOSPC, ReasonVolumeFull, "the volume is full: fill less, or enlarge it"},
+	{syscall.EDQUOT, ReasonQuotaExceeded, "the quota of the volume is used up: fill less, or increase it"},
+	{syscall.EROFS, ReasonReadOnly, "the volume is read-only: see the kernel log of the node, file systems become read-only after errors"},
+	{syscall.EIO, ReasonIOError, "the storage reported an I/O error: see the kernel's log of the node"},
+	{syscall.ENODATA, ReasonIOError, "the storage reported a medium error: see the kernel's log of the node"},
+	{syscall.EREMOTEIO, ReasonIOError, "the storage reported an I/O error: see the kernel's log of the node"},
+	{syscall.ENXIO, ReasonIOError, "the device is gone: see the kernel's log of the node"},
+	{syscall.ENODEV, ReasonIOError, "the device is gone: see the kernel's log of the node"},
+}
+
+// classify finds the reason and the sentence for whatever ended a phase.
+func classify(ctx context.Context, err error) (reason, message string) {
+	var known *invalid
+	var killed *fio.KilledError
+	switch {
+	case ctx.Err() != nil:
+		return ReasonInterrupted, fmt.Sprintf("the phase was stopped before its end: %v", context.Cause(ctx))
+	case errors.As(err, &known):
+		return known.reason, err.Error()
+	case errors.As(err, &killed):
+		return ReasonKilled, fmt.Sprintf("%v before it finished: check for a lack of memory, or for what ends processes", err)
+	}
+	for _, each := range errnoReasons {
+		if errors.Is(err, each.errno) {
+			return each.reason, fmt.Sprintf("%s (%v)", each.remedy, err)
+		}
+	}
+	return ReasonFailed, err.Error()
+}

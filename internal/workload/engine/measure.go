@@ -1,0 +1,361 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/observe"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// load is a workload of a measure phase.
+type load interface {
+	// prepare does what is not measured: files, a ramp-up, warm caches.
+	prepare(ctx context.Context, s *session) error
+	// round measures once. It calls s.begin and s.end tightly around what is measured.
+	round(ctx context.Context, s *session, number int) (figures, error)
+	// finish adds what is special about the workload, from the rounds that count.
+	finish(s *session, sum fio.Sum) error
+}
+
+// figures of one round.
+type figures struct {
+	sum fio.Sum
+	// operations besides the reads and writes in sum.
+	operations int64
+	metrics    map[string]int64
+	throughput float64
+	seed       int64
+}
+
+// bracket are the counters around one round.
+type bracket struct {
+	began, ended  watch
+	before, after observe.Snapshot
+	// staged: jobs wait for each other, and fio pauses in between. startup is what fio takes before the first begins.
+	staged  bool
+	startup time.Duration
+	// workers at most at once; 0 if that is not known.
+	workers int
+}
+
+// shortPausesPercent of a round are less than what the disks' samples can tell.
+const shortPausesPercent = 5
+
+// measured is the time that a round's numbers are from: the workload's own, which ends with the round, so that the start and a ramp are not
+// in it. With longer pauses between its stages, it is the whole round. All follow the clock that cannot be set, from the beginning of the
+// first.
+func (b bracket) measured(first watch, long time.Duration) results.Interval {
+	to := first.day.Add(b.ended.elapsed - first.elapsed)
+	whole := b.ended.elapsed - b.began.elapsed - b.startup
+	if paused := whole - long; b.staged && paused > long*shortPausesPercent/100 {
+		long = whole
+	}
+	return results.Interval{From: to.Add(-long).UTC(), To: to.UTC()}
+}
+
+// measurement is a measure phase under way.
+type measurement struct {
+	brackets []bracket
+	rounds   []figures
+}
+
+func (s *session) measure(ctx context.Context, phase v1alpha1.MeasurePhase) error {
+	chosen, err := s.chooseLoad(phase)
+	if err != nil {
+		return err
+	}
+	if err := chosen.prepare(ctx, s); err != nil {
+		return err
+	}
+	var m measurement
+	rule, most := stats.SteadyRule{Window: 1}, 1
+	if phase.SteadyState != nil {
+		rule, most = steadyRule(phase.SteadyState), stats.MaxRounds
+	}
+	steady, err := s.rounds(ctx, chosen, &m, rule, most)
+	if err != nil {
+		return err
+	}
+	if err := s.summarise(ctx, chosen, &m, rule.Window, phase.Cache); err != nil {
+		return err
+	}
+	if phase.SteadyState == nil {
+		return nil
+	}
+	s.metrics["rounds"] = int64(len(m.rounds))
+	s.addSteady(steady)
+	s.check("steadyState", steady.Reached, "after %d rounds: %s", len(m.rounds), steady)
+	if !steady.Reached {
+		return invalidf(ReasonNotConverged, "not converged after %d rounds: %s; measure longer, or allow a larger range and slope", len(m.rounds),
+			steady)
+	}
+	return nil
+}
+
+// rounds measures until the rule holds, or once if there is none.
+func (s *session) rounds(ctx context.Context, chosen load, m *measurement, rule stats.SteadyRule, most int) (stats.Steady, error) {
+	var steady stats.Steady
+	var rates []float64
+	for number := range most {
+		m.brackets = append(m.brackets, bracket{})
+		s.progress.from, s.progress.to = float64(number)/float64(most), float64(number+1)/float64(most)
+		one, err := chosen.round(ctx, s.bracketing(m), number)
+		if err != nil {
+			return steady, err
+		}
+		m.rounds = append(m.rounds, one)
+		rates = append(rates, one.throughput)
+		if most == 1 {
+			break
+		}
+		steady = rule.Judge(rates)
+		s.addRound(one.seed, one.sum.Read.Operations+one.sum.Write.Operations, one.sum.Read.Bytes+one.sum.Write.Bytes, one.sum, one.throughput,
+			steady)
+		if steady.Reached {
+			break
+		}
+	}
+	return steady, nil
+}
+
+// bracketing lets the session's begin and end fill in the last bracket.
+func (s *session) bracketing(m *measurement) *session {
+	s.bracket = &m.brackets[len(m.brackets)-1]
+	return s
+}
+
+// begin takes the counters, when nothing of what was written before is still under way and the other nodes begin too.
+func (s *session) begin(ctx context.Context) error {
+	if err := inBackground(ctx, s.volume.sync); err != nil {
+		return err
+	}
+	if err := s.awaitQuiet(ctx); err != nil {
+		return err
+	}
+	if err := s.awaitStart(ctx); err != nil {
+		return err
+	}
+	s.bracket.before = s.counters.Take()
+	s.bracket.began = s.clock.start()
+	return nil
+}
+
+const (
+	// quietWindow is how long the devices are watched at a time, quietPatience for how long in all.
+	quietWindow   = 250 * time.Millisecond
+	quietPatience = 30 * time.Second
+)
+
+// awaitQuiet waits until the volume's own devices are not at work any more: what they still do belongs to what was before.
+func (s *session) awaitQuiet(ctx context.Context) error {
+	words := ""
+	for range s.executor.quietPatience / quietWindow {
+		before := s.counters.Take()
+		if s.counters.Between(before, before).Load.Devices == "" {
+			return nil // it has none for itself
+		}
+		if err := pause(ctx, quietWindow); err != nil {
+			return err
+		}
+		if words = s.executor.judgeQuiet(s.counters.Between(before, s.counters.Take()).Load); words == "" {
+			return nil
+		}
+	}
+	return invalidf(ReasonDeviceBusy, "%s: this lasted for %s: keep other load off it, or measure later", words, s.executor.quietPatience)
+}
+
+func pause(ctx context.Context, long time.Duration) error {
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// end takes the counters, when what the workload has written has reached the devices. The workload's own time is fio's.
+func (s *session) end(ctx context.Context) error {
+	s.bracket.ended = s.clock.start()
+	if err := inBackground(ctx, s.volume.sync); err != nil {
+		return err
+	}
+	s.bracket.after = s.counters.Take()
+	return nil
+}
+
+// summarise makes the metrics of the rounds that count: the last window, or all if they are fewer.
+func (s *session) summarise(ctx context.Context, chosen load, m *measurement, window int, cache v1alpha1.CacheExpectation) error {
+	first := max(0, len(m.rounds)-window)
+	counting := m.brackets[first:]
+	var sum fio.Sum
+	for i, one := range m.rounds[first:] {
+		sum.Add(one.sum)
+		s.measured = append(s.measured, counting[i].measured(counting[0].began, one.sum.Duration))
+		for name, value := range one.metrics { // those that cannot be added: the last round speaks
+			s.metrics[name] = value
+		}
+	}
+	s.began, s.ended = counting[0].began, counting[len(counting)-1].ended
+	s.addFigures(sum)
+	if err := chosen.finish(s, sum); err != nil {
+		return err
+	}
+	delta := s.within(counting)
+	operations := sum.Read.Operations + sum.Write.Operations
+	for _, one := range m.rounds[first:] {
+		operations += one.operations
+	}
+	delta = delta.WithApplication(sum.Read.Bytes, sum.Write.Bytes, operations)
+	s.details.Counters, s.details.Unavailable = delta.Details, delta.Unavailable
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if most := counting[0].workers; most > 0 { // no more CPUs than workers can be held up
+		delta.Load.CPUs = min(delta.Load.CPUs, most)
+	}
+	if err := s.judgeLoad(delta.Load); err != nil {
+		return err
+	}
+	if s.unbracketed != "" {
+		s.details.Unavailable = append(s.details.Unavailable, s.unbracketed)
+		return nil
+	}
+	for name, value := range delta.Metrics {
+		if _, known := results.LookupMetric(name); known {
+			s.metrics[name] = value
+		}
+	}
+	return s.judgeCache(cache, sum.Read.Bytes, delta)
+}
+
+// within is what the counters say of some rounds, without what lies between them.
+func (s *session) within(rounds []bracket) observe.Delta {
+	before := rounds[0].before
+	for i := range rounds[1:] {
+		before = before.Without(rounds[i].after, rounds[i+1].before)
+	}
+	return s.counters.Between(before, rounds[len(rounds)-1].after)
+}
+
+// judgeLoad refuses measurements that were limited by CPU, or disturbed by other load on the same devices.
+func (s *session) judgeLoad(load observe.Load) error {
+	throttled, foreign := s.executor.judgeLoad(load)
+	if throttled != "" {
+		return invalidf(ReasonCPUThrottled, "%s", throttled)
+	}
+	if foreign != "" {
+		return invalidf(ReasonForeignLoad, "%s", foreign)
+	}
+	return nil
+}
+
+// judgeCache compares where the reads came from with what was declared.
+func (s *session) judgeCache(cache v1alpha1.CacheExpectation, readBytes int64, delta observe.Delta) error {
+	if readBytes == 0 && (cache == "" || cache == v1alpha1.CacheAny) {
+		return nil
+	}
+	met, words := s.executor.judge(string(cache), readBytes, delta)
+	s.check("cache", met, "%s", words)
+	if !met {
+		return invalidf(ReasonCacheMismatch, "%s", words)
+	}
+	return nil
+}
+
+// loads makes the workload of each kind. Those that work on cached data read it once before if the phase declares a warm cache.
+var loads = map[string]func(v1alpha1.MeasurePhase) load{
+	"oltp": func(phase v1alpha1.MeasurePhase) load {
+		return &oltp{given: *phase.Workload.OLTP, warm: phase.Cache == v1alpha1.CacheWarm}
+	},
+	"scan": func(phase v1alpha1.MeasurePhase) load {
+		return &scan{given: *phase.Workload.Scan, warm: phase.Cache == v1alpha1.CacheWarm}
+	},
+	"redo":     func(phase v1alpha1.MeasurePhase) load { return &redo{given: *phase.Workload.Redo} },
+	"metadata": func(phase v1alpha1.MeasurePhase) load { return &metadata{given: *phase.Workload.Metadata} },
+	"postgres": func(phase v1alpha1.MeasurePhase) load { return &database{given: *phase.Workload.Postgres} },
+	"fio": func(phase v1alpha1.MeasurePhase) load {
+		return &userJobs{given: *phase.Workload.FIO, declared: phase.Cache != "" && phase.Cache != v1alpha1.CacheAny}
+	},
+}
+
+// chooseLoad makes the workload that the phase asks for.
+func (s *session) chooseLoad(phase v1alpha1.MeasurePhase) (load, error) {
+	traits := workload.TraitsOf(&phase.Workload)
+	if problem := traits.Problem(&phase, s.volume.block); problem != "" {
+		return nil, invalidf(ReasonNotPossible, "%s", problem)
+	}
+	return loads[traits.Name](phase), nil
+}
+
+// measureFIO is a round of a workload that is one job file.
+func (s *session) measureFIO(ctx context.Context, message string, file fio.File, bytes int64,
+	expected expectation) (fio.Sum, fio.Report, error) {
+	s.progress.stretch(message, s.progress.from, s.progress.to, bytes, expected.lasting)
+	if err := s.begin(ctx); err != nil {
+		return fio.Sum{}, fio.Report{}, err
+	}
+	s.bracket.staged, s.bracket.startup, s.bracket.workers = staged(file), s.startup, workers(file)
+	sum, report, err := s.runFIO(ctx, file, expected)
+	if err != nil {
+		return fio.Sum{}, fio.Report{}, err
+	}
+	if sum.Read.Operations+sum.Write.Operations == 0 {
+		return fio.Sum{}, fio.Report{}, invalidf(ReasonNoNumbers, "fio ended without a single read or write: see its report")
+	}
+	return sum, report, s.end(ctx)
+}
+
+// staged says whether jobs of the file wait for others before them.
+func staged(file fio.File) bool {
+	stages := file.Stages()
+	return len(stages) > 0 && stages[len(stages)-1] > 0
+}
+
+// workers are those of all jobs of the file.
+func workers(file fio.File) int {
+	sum := 0
+	for _, section := range file.Sections {
+		count := 1
+		for _, option := range slices.Concat(file.Global, section.Options) {
+			if number, err := strconv.Atoi(option.Value); option.Name == "numjobs" && err == nil {
+				count = number
+			}
+		}
+		sum += count
+	}
+	return sum
+}
+
+// warmUp reads everything once through the page cache.
+func (s *session) warmUp(ctx context.Context, extents []extent) error {
+	if s.volume.block { // the kernel drops the cache of a device when its last user closes it
+		held, err := os.Open(s.volume.path)
+		if err != nil {
+			return err
+		}
+		s.held = held
+	}
+	var jobs []fio.Job
+	var bytes int64
+	for i, e := range extents {
+		jobs = append(jobs, fio.Job{Name: fmt.Sprintf("warm-%d", i), Mode: fio.Read, Paths: []string{e.path}, Offset: e.offset, Size: e.bytes,
+			Workers: 1, BlockSize: min(64<<10, e.bytes), KeepCache: true, After: i > 0})
+		bytes += e.bytes
+	}
+	s.progress.stretch("warming the caches", 0, 0, bytes, 0)
+	_, _, err := s.runFIO(ctx, fio.NewFile(jobs...), expectation{aside: true})
+	return err
+}

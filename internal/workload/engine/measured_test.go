@@ -1,0 +1,75 @@
+//go:build linux
+
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/fio"
+)
+
+// TestMeasured: the start of fio and a ramp are before the measured time, and pauses between jobs that wait for each other are in it.
+func TestMeasured(t *testing.T) {
+	day := time.Unix(1_800_000_000, 0).UTC()
+	first := watch{day: day, elapsed: time.Hour}
+	for name, c := range map[string]struct {
+		staged                   bool
+		startup, whole, workload time.Duration
+		from                     time.Duration
+	}{
+		"one stage":         {false, 0, 10 * time.Second, 9 * time.Second, time.Second},
+		"a slow start":      {false, 6 * time.Second, 40 * time.Second, 30 * time.Second, 10 * time.Second},
+		"a ramp":            {false, 0, 60 * time.Second, 30 * time.Second, 30 * time.Second},
+		"short pauses":      {true, 0, 10400 * time.Millisecond, 10 * time.Second, 400 * time.Millisecond},
+		"a small share":     {true, 0, 104 * time.Second, 100 * time.Second, 4 * time.Second},
+		"pauses":            {true, 0, 20 * time.Second, 10 * time.Second, 0},
+		"pauses, and start": {true, 3 * time.Second, 20 * time.Second, 10 * time.Second, 3 * time.Second},
+		"only a slow start": {true, 10 * time.Second, 20 * time.Second, 10 * time.Second, 10 * time.Second},
+	} {
+		b := bracket{began: first, ended: watch{elapsed: time.Hour + c.whole}, staged: c.staged, startup: c.startup}
+		got := b.measured(first, c.workload)
+		if from := got.From.Sub(day); from != c.from || got.To.Sub(day) != c.whole {
+			t.Errorf("%s: from %s to %s, want from %s to %s", name, from, got.To.Sub(day), c.from, c.whole)
+		}
+	}
+}
+
+func TestStaged(t *testing.T) {
+	alone, after := fio.Job{Name: "a"}, fio.Job{Name: "b", After: true, Workers: 3}
+	for name, c := range map[string]struct {
+		file fio.File
+		want bool
+		many int
+	}{
+		"none":         {fio.File{}, false, 0},
+		"side by side": {fio.NewFile(alone, alone), false, 2},
+		"in turn":      {fio.NewFile(alone, after), true, 4},
+	} {
+		if got, many := staged(c.file), workers(c.file); got != c.want || many != c.many {
+			t.Errorf("%s: %v, %d workers", name, got, many)
+		}
+	}
+}
+
+// TestPausesAreMeasuredTime: fio pauses for long before the second job; alone, the first has no pause.
+func TestPausesAreMeasuredTime(t *testing.T) {
+	b := newBench(t)
+	b.fakeFIO(reportOf(goodReads) + "sleep 0.5")
+	document, _ := b.valid(userPhase("[a]\nrw=read\nsize=1m\n[b]\nstonewall\nrw=read\nsize=1m\n"))
+	if long := document.Measured[0].To.Sub(document.Measured[0].From); long < 450*time.Millisecond {
+		t.Errorf("the numbers are from %s", long)
+	}
+	document, _ = b.valid(userPhase("[a]\nrw=read\nsize=1m\n"))
+	if long := document.Measured[0].To.Sub(document.Measured[0].From); long != 200*time.Millisecond {
+		t.Errorf("the numbers are from %s", long)
+	}
+}
+
+// TestRampsOfStages: each stage would have a ramp of its own.
+func TestRampsOfStages(t *testing.T) {
+	b := newBench(t)
+	for _, wait := range []string{"stonewall", "wait_for_previous"} {
+		b.refused(userPhase("[global]\nrw=read\nsize=1m\nramp_time=1\n[a]\n[b]\n"+wait+"\n"), ReasonJobRefused, "remove ramp_time")
+	}
+}

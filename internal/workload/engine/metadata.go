@@ -1,0 +1,203 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/fio"
+)
+
+const (
+	defaultFileWorkers    = 4
+	defaultFilesPerWorker = 1000
+	defaultFileSize       = 4 << 10
+	filesPerFolder        = 100
+	syncFile              = "File"
+)
+
+// metadata creates many small files, looks them up, lists the folders and removes them, again and again.
+type metadata struct {
+	given   v1alpha1.MetadataWorkload
+	workers int
+	files   int
+	content []byte
+	folder  string
+	// took has the latencies of the last round, by kind of operation.
+	took map[string]*fio.Latency
+}
+
+func (m *metadata) prepare(_ context.Context, s *session) error {
+	m.workers, m.files = defaultFileWorkers, defaultFilesPerWorker
+	if m.given.Workers > 0 {
+		m.workers = int(m.given.Workers)
+	}
+	if m.given.FilesPerWorker > 0 {
+		m.files = int(m.given.FilesPerWorker)
+	}
+	m.content = make([]byte, size(m.given.FileSize, defaultFileSize))
+	for i := range m.content {
+		m.content[i] = byte(i*7 + i>>8) // zeros would be holes on a dataset that compresses
+	}
+	m.folder = filepath.Join(s.volume.path, namePrefix+"metadata")
+	room, err := s.volume.room()
+	if err != nil {
+		return err
+	}
+	if needed := int64(m.workers) * int64(m.files) * int64(len(m.content)); needed > room/2 {
+		return invalidf(ReasonVolumeFull,
+			"%d workers with %d files of %d bytes each need %d bytes, and half of the %d bytes that are free is less: "+
+				"use fewer or smaller files, or make the volume larger", m.workers, m.files, len(m.content), needed, room)
+	}
+	return os.RemoveAll(m.folder)
+}
+
+func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error) {
+	lasting := length(m.given.Duration, defaultDuration)
+	crew := make([]*clerk, m.workers)
+	for i := range crew {
+		crew[i] = &clerk{metadata: m, folder: filepath.Join(m.folder, fmt.Sprint(i)), took: map[string]*fio.Latency{}}
+	}
+	s.progress.stretch("metadata", s.progress.from, s.progress.to, 0, lasting)
+	if err := s.begin(ctx); err != nil {
+		return figures{}, err
+	}
+	s.bracket.workers = m.workers
+	began := time.Now()
+	// A call that a storage never answers cannot be stopped: the runner ends without it.
+	err := inBackground(ctx, func() error {
+		group, ctx := errgroup.WithContext(ctx)
+		for _, one := range crew {
+			group.Go(func() error { return one.work(ctx, began.Add(lasting)) })
+		}
+		return group.Wait()
+	})
+	if err != nil {
+		return figures{}, err
+	}
+	took := time.Since(began)
+	if err := s.end(ctx); err != nil {
+		return figures{}, err
+	}
+	return m.figures(crew, took), os.RemoveAll(m.folder)
+}
+
+// figures adds up what the workers did. The rate of a kind of operation is that of the time which was spent with it.
+func (m *metadata) figures(crew []*clerk, took time.Duration) figures {
+	m.took = map[string]*fio.Latency{}
+	for _, one := range crew {
+		for kind, latency := range one.took {
+			if m.took[kind] == nil {
+				m.took[kind] = &fio.Latency{}
+			}
+			m.took[kind].Add(*latency)
+		}
+	}
+	all := figures{sum: fio.Sum{Duration: took}, metrics: map[string]int64{}}
+	for kind, latency := range m.took {
+		all.operations += latency.Count
+		all.metrics[kind+"OperationsPerSecond"] = perSecond(latency.Count, time.Duration(latency.Total()/int64(len(crew))))
+	}
+	all.metrics["metadataOperations"] = all.operations
+	all.metrics["metadataOperationsPerSecond"] = perSecond(all.operations, took)
+	all.throughput = float64(all.operations) / took.Seconds()
+	return all
+}
+
+func (m *metadata) finish(s *session, _ fio.Sum) error {
+	kinds := slices.Sorted(maps.Keys(m.took))
+	for _, kind := range kinds {
+		s.addLatency(kind, *m.took[kind])
+	}
+	if len(kinds) < 4 {
+		return invalidf(ReasonNoNumbers, "in %s the workers came only to these operations: %v: measure longer, or use fewer filesPerWorker",
+			length(m.given.Duration, defaultDuration), kinds)
+	}
+	return nil
+}
+
+// clerk is one worker.
+type clerk struct {
+	*metadata
+	folder string
+	took   map[string]*fio.Latency
+}
+
+// work repeats the life of the files until the time is over.
+func (c *clerk) work(ctx context.Context, until time.Time) error {
+	paths := make([]string, c.files)
+	var folders []string
+	for i := range paths {
+		folder := filepath.Join(c.folder, fmt.Sprint(i/filesPerFolder))
+		if i%filesPerFolder == 0 {
+			folders = append(folders, folder)
+			if err := os.MkdirAll(folder, 0o700); err != nil {
+				return err
+			}
+		}
+		paths[i] = filepath.Join(folder, fmt.Sprintf("file.%06d", i))
+	}
+	steps := []struct {
+		kind  string
+		paths []string
+		do    func(path string) error
+	}{
+		{"create", paths, c.create},
+		{"stat", paths, func(path string) error { _, err := os.Lstat(path); return err }},
+		{"list", folders, func(path string) error { _, err := os.ReadDir(path); return err }},
+		{"unlink", paths, os.Remove},
+	}
+	for {
+		for _, step := range steps {
+			if over, err := c.each(ctx, step.kind, step.paths, step.do, until); over || err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// each does one kind of operation to all paths, until the time is over.
+func (c *clerk) each(ctx context.Context, kind string, paths []string, do func(path string) error, until time.Time) (over bool, err error) {
+	latency := c.took[kind]
+	if latency == nil {
+		latency = &fio.Latency{}
+		c.took[kind] = latency
+	}
+	for _, path := range paths {
+		began := time.Now()
+		if err := do(path); err != nil {
+			return false, err
+		}
+		ended := time.Now()
+		latency.Observe(ended.Sub(began).Nanoseconds())
+		if ctx.Err() != nil || !ended.Before(until) {
+			return true, ctx.Err()
+		}
+	}
+	return false, nil
+}
+
+// create makes a file that was not there.
+func (c *clerk) create(path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(c.content)
+	if err == nil && c.given.Sync == syncFile {
+		err = file.Sync()
+	}
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	return err
+}

@@ -1,0 +1,85 @@
+//go:build linux
+
+package engine
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// meter tells how far a phase is. A phase has stretches, each a part of the way with an end in bytes or in time.
+type meter struct {
+	report func(results.Progress)
+
+	mutex    sync.Mutex
+	message  string
+	from, to float64
+	bytes    int64
+	lasting  time.Duration
+	began    time.Time
+	last     fio.Usage
+	lastAt   time.Time
+	highest  int32
+}
+
+func newMeter(report func(results.Progress)) *meter {
+	if report == nil {
+		report = func(results.Progress) {}
+	}
+	return &meter{report: report}
+}
+
+// stretch begins a part of the way, from one share to another, that ends after so many bytes or so much time.
+func (m *meter) stretch(message string, from, to float64, bytes int64, lasting time.Duration) {
+	m.mutex.Lock()
+	now := time.Now()
+	m.message, m.from, m.to, m.bytes, m.lasting = message, from, to, bytes, lasting
+	m.began, m.last, m.lastAt = now, fio.Usage{}, now
+	m.highest = max(m.highest, percent(from))
+	progress := results.Progress{Percent: m.highest, Message: message}
+	m.mutex.Unlock()
+	m.report(progress)
+}
+
+// watch is called by fio's runner while fio is at work.
+func (m *meter) watch(usage fio.Usage) {
+	m.mutex.Lock()
+	now := time.Now()
+	spent := now.Sub(m.began)
+	moved := usage.ReadBytes + usage.WrittenBytes
+	done := 0.0
+	switch {
+	case m.lasting > 0:
+		done = spent.Seconds() / m.lasting.Seconds()
+	case m.bytes > 0:
+		done = float64(moved) / float64(m.bytes)
+	}
+	done = min(done, 1)
+	m.highest = max(m.highest, percent(m.from+done*(m.to-m.from)))
+	progress := results.Progress{Percent: m.highest, Message: m.message}
+	if interval := now.Sub(m.lastAt).Seconds(); interval > 0 {
+		rate := float64(moved-m.last.ReadBytes-m.last.WrittenBytes) / interval
+		progress.Rate = fmt.Sprintf("%.1f MiB/s", max(rate, 0)/mib)
+	}
+	if done > 0.01 {
+		progress.SecondsLeft = int64(spent.Seconds() * (1 - done) / done)
+	}
+	m.last, m.lastAt = usage, now
+	m.mutex.Unlock()
+	m.report(progress)
+}
+
+// say forwards a measurement from another source.
+func (m *meter) say(percent int, rate string, left time.Duration) {
+	m.mutex.Lock()
+	m.highest = max(m.highest, int32(percent))
+	progress := results.Progress{Percent: m.highest, Rate: rate, Message: m.message, SecondsLeft: int64(left.Seconds())}
+	m.mutex.Unlock()
+	m.report(progress)
+}
+
+func percent(share float64) int32 { return int32(min(max(share, 0), 1) * 100) }

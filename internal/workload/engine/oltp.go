@@ -1,0 +1,166 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+const (
+	defaultOLTPBlock = 8 << 10
+	defaultWorkers   = 8
+	defaultDuration  = 5 * time.Minute
+)
+
+// oltp is random reads and updates of many workers, each with blocks of its own.
+type oltp struct {
+	given v1alpha1.OLTPWorkload
+	warm  bool
+	jobs  []fio.Job
+	// writes is the share of writes that was asked for, and planned what fio's whole percents make of it.
+	writes, planned float64
+}
+
+func (o *oltp) prepare(ctx context.Context, s *session) error {
+	extents, err := s.volume.data()
+	if err != nil {
+		return err
+	}
+	blockSize := size(o.given.BlockSize, defaultOLTPBlock)
+	job := fio.Job{BlockSize: blockSize, KeepCache: o.warm, Think: length(o.given.ThinkTime, 0),
+		Direct: s.direct(extents[0], blockSize, o.warm)}
+	if d := s.volume.marker.Data; d != nil {
+		job.CompressPercent = d.CompressPercent
+	}
+	if err := o.divide(job, extents); err != nil {
+		return err
+	}
+	if o.warm {
+		if err := s.warmUp(ctx, extents); err != nil {
+			return err
+		}
+	}
+	rampUp := length(o.given.RampUp, 0)
+	if rampUp <= 0 {
+		return nil
+	}
+	s.progress.stretch("ramping up", 0, 0, 0, rampUp)
+	_, _, err = s.runFIO(ctx, o.file(rampUp, s.random.next()), expectation{lasting: rampUp, aside: true})
+	return err
+}
+
+// divide gives every worker an area of its own: a region of a file, or so many files.
+func (o *oltp) divide(job fio.Job, extents []extent) error {
+	workers, files := defaultWorkers, len(extents)
+	if o.given.Workers > 0 {
+		workers = int(o.given.Workers)
+	}
+	apart := o.given.Layout == workload.LayoutFilePerWorker && workers > 1
+	switch {
+	case apart && files%workers != 0, workers%files != 0 && files%workers != 0:
+		return invalidf(ReasonNotPossible,
+			"the data is in %d files, which cannot be divided evenly among %d workers with layout %s: use the same workers and layout in all oltp "+
+				"phases",
+			files, workers, o.given.Layout)
+	}
+	o.writes = float64(o.given.UpdatePercent) / float64(100+o.given.UpdatePercent)
+	low, more := wholePercents(o.writes, workers)
+	o.planned = (float64(low*workers) + float64(more)) / float64(100*workers)
+	if files > workers {
+		each := files / workers
+		for i := range workers {
+			o.add(job, extents[i*each:(i+1)*each], 1, percentOf(low, i >= workers-more))
+		}
+	} else {
+		each := workers / files
+		for i, e := range extents {
+			o.addRegions(job, e, each, low, more*(i+1)/files-more*i/files)
+		}
+	}
+	for _, j := range o.jobs {
+		if j.Size < j.BlockSize {
+			return invalidf(ReasonNotPossible, "the data is too small for %d workers with blocks of %d bytes each: fill more, or use fewer workers",
+				workers, job.BlockSize)
+		}
+	}
+	return nil
+}
+
+// wholePercents: fio knows only whole percents of writes. So many of the workers get one percent more, so that all together
+// come as near as possible to the share.
+func wholePercents(share float64, workers int) (low, more int) {
+	low = int(math.Floor(share*100 + 1e-9))
+	return low, int(math.Round((share*100 - float64(low)) * float64(workers)))
+}
+
+func percentOf(low int, oneMore bool) int {
+	if oneMore {
+		return low + 1
+	}
+	return low
+}
+
+// addRegions divides one extent; the last workers get one percent more.
+func (o *oltp) addRegions(job fio.Job, e extent, workers, low, more int) {
+	region := e.bytes / int64(workers) / job.BlockSize * job.BlockSize
+	job.Stride = region
+	plain := workers - more
+	if plain > 0 {
+		o.add(job, []extent{{e.path, e.offset, region}}, plain, low)
+	}
+	if more > 0 {
+		o.add(job, []extent{{e.path, e.offset + int64(plain)*region, region}}, more, low+1)
+	}
+}
+
+func (o *oltp) add(job fio.Job, extents []extent, workers, writePercent int) {
+	job.Name, job.Workers, job.WritePercent, job.Offset = fmt.Sprintf("oltp-%d", len(o.jobs)), workers, writePercent, extents[0].offset
+	job.Mode = fio.RandomMix
+	if writePercent == 0 {
+		job.Mode = fio.RandomRead
+	}
+	for _, e := range extents {
+		job.Paths = append(job.Paths, e.path)
+		job.Size += e.bytes / job.BlockSize * job.BlockSize
+	}
+	o.jobs = append(o.jobs, job)
+}
+
+func (o *oltp) file(lasting time.Duration, seed int64) fio.File {
+	jobs := make([]fio.Job, len(o.jobs))
+	for i, job := range o.jobs {
+		job.Duration, job.Seed = lasting, seed
+		jobs[i] = job
+	}
+	return fio.NewFile(jobs...)
+}
+
+func (o *oltp) round(ctx context.Context, s *session, _ int) (figures, error) {
+	seed, lasting := s.random.next(), length(o.given.Duration, defaultDuration)
+	sum, _, err := s.measureFIO(ctx, "oltp", o.file(lasting, seed), 0, expectation{lasting: lasting})
+	operations := sum.Read.Operations + sum.Write.Operations
+	return figures{sum: sum, throughput: float64(operations) / max(sum.Duration.Seconds(), 1e-9), seed: seed}, err
+}
+
+// finish checks the translation: U percent updates are 100 reads to U writes.
+func (o *oltp) finish(s *session, sum fio.Sum) error {
+	operations := float64(sum.Read.Operations + sum.Write.Operations)
+	measured := float64(sum.Write.Operations) / operations
+	chance := 4 * math.Sqrt(o.planned*(1-o.planned)/operations) // four standard deviations of throwing dice
+	allowed := 0.01*o.writes + math.Abs(o.planned-o.writes) + chance
+	met := math.Abs(measured-o.writes) <= allowed
+	words := fmt.Sprintf("%d updates to 100 reads are %.2f%% writes, and %.2f%% of %.0f operations were writes", o.given.UpdatePercent,
+		100*o.writes, 100*measured, operations)
+	s.check("mix", met, "%s", words)
+	if !met {
+		return invalidf(ReasonMixMissed, "%s: see the report of fio", words)
+	}
+	return nil
+}

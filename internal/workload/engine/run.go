@@ -1,0 +1,114 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/fio"
+)
+
+// expectation is what is known of a job before it runs.
+type expectation struct {
+	// lasting is how long it runs by the clock; 0 if it ends with its data.
+	lasting time.Duration
+	// free: a user's job, which may wait as it likes.
+	free bool
+	// aside: its figures are not part of the result.
+	aside bool
+}
+
+// runFIO runs one job file to its end, keeps what it was and what came out, and compares fio's clock with ours.
+func (s *session) runFIO(ctx context.Context, file fio.File, expected expectation) (fio.Sum, fio.Report, error) {
+	text, err := file.Text()
+	if err != nil {
+		return fio.Sum{}, fio.Report{}, err
+	}
+	s.details.JobFiles = append(s.details.JobFiles, text)
+	limited, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	timer := s.clock.start()
+	report, err := s.fio.Run(limited, file, func(usage fio.Usage) {
+		s.progress.watch(usage)
+		if full := s.volume.crowded(); full != nil {
+			stop(full)
+		}
+	})
+	wall := timer.spent()
+	sum := report.Sum(file.Stages())
+	s.idle = wall - sum.Duration
+	if cause := context.Cause(limited); cause != nil && ctx.Err() == nil {
+		return fio.Sum{}, fio.Report{}, cause
+	}
+	if err != nil {
+		s.metrics["ioErrors"] = sum.Errors
+		return fio.Sum{}, fio.Report{}, err
+	}
+	if len(report.JSON) > 0 && !expected.aside {
+		s.details.FIO = append(s.details.FIO, report.JSON)
+	}
+	return sum, report, s.compareClocks(sum.Duration, wall, len(file.Sections), expected)
+}
+
+// overhead is what fio takes to start and to end, and to notice that one section is over and the next one can begin. How long it
+// takes to start was measured on this node: half a job's worth of time can go into it.
+func (s *session) overhead(wall time.Duration, sections int) time.Duration {
+	return 5*time.Second + 3*s.startup + wall/20 + time.Duration(sections)*250*time.Millisecond
+}
+
+// compareClocks: a rate is as wrong as the time that it was divided by. fio may count ticks of the CPU.
+func (s *session) compareClocks(told, wall time.Duration, sections int, expected expectation) error {
+	words := fmt.Sprintf("fio says that it worked for %s, and it was there for %s", told, wall.Round(time.Millisecond))
+	wrong := ""
+	switch {
+	case told > wall+wall/1000+20*time.Millisecond:
+		wrong = "it cannot have worked longer than that"
+	case told <= 0 && !expected.aside:
+		wrong = "it did not measure"
+	case expected.free:
+	case wall-told > s.overhead(wall, sections):
+		wrong = "too much of the time is not covered"
+	case expected.lasting > 0 && told < expected.lasting-expected.lasting/100-50*time.Millisecond:
+		wrong = fmt.Sprintf("it was asked to work for %s", expected.lasting)
+	}
+	s.check("duration", wrong == "", "%s", joinWords(words, wrong))
+	if wrong != "" {
+		return invalidf(ReasonClocksDisagree, "%s, but %s: its rates are not reliable", words, wrong)
+	}
+	return nil
+}
+
+func joinWords(first, second string) string {
+	if second == "" {
+		return first
+	}
+	return first + ", but " + second
+}
+
+// crowded guards what does not belong to us: the rest of a file system that is shared.
+func (v *volume) crowded() error {
+	if v.block || !v.shared {
+		return nil
+	}
+	free, least, err := v.othersRoom()
+	if err != nil || free >= min(least, v.freeAtFirst-16*mib) { // a disk that was full before is not our doing
+		return err
+	}
+	return invalidf(ReasonVolumeFull, "only %d bytes are left on %s, which others use too: stopped before they run out of space", free,
+		v.mount.Source)
+}
+
+// inBackground waits for something that cannot be interrupted, but not longer than the context lasts.
+func inBackground(ctx context.Context, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), errors.New("the kernel has not answered yet"))
+	}
+}

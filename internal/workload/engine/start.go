@@ -1,0 +1,36 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// awaitStart waits, once, for the moment that the runs of a group have agreed on, when everything else is ready. It is a moment of the
+// nodes' clocks: nodes whose clocks differ begin as far apart. Whoever is late begins at once, and the metric says by how much.
+func (s *session) awaitStart(ctx context.Context) error {
+	if _, begun := s.metrics[results.MetricStartLag]; begun || s.request.StartAt == nil {
+		return nil // a further round follows the one before it
+	}
+	at := *s.request.StartAt
+	for left := at.Sub(s.clock.day()); left > 0; left = at.Sub(s.clock.day()) {
+		if left > workload.MaxStartWait {
+			return invalidf(ReasonClocksApart, "the workload should start at %s, but here it is %s: synchronize the clocks of the nodes",
+				at.UTC().Format(time.RFC3339), s.clock.day().UTC().Format(time.RFC3339))
+		}
+		s.progress.stretch("waiting for the other nodes", s.progress.from, s.progress.to, 0, 0)
+		timer := time.NewTimer(left)
+		select {
+		case <-timer.C: // and another look at the clock, for it may have been set
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+	s.metrics[results.MetricStartLag] = max(0, s.clock.day().Sub(at).Nanoseconds())
+	return nil
+}

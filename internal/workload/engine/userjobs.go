@@ -1,0 +1,117 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// maxPhaseFile bounds a job file or script that comes from a ConfigMap.
+const maxPhaseFile = 1 << 20
+
+// userJobs is a job file of the user's own.
+type userJobs struct {
+	given v1alpha1.FIOWorkload
+	// declared says that the phase has an expectation of the cache.
+	declared bool
+	file     fio.UserFile
+	place    fio.Place
+}
+
+func (u *userJobs) prepare(ctx context.Context, s *session) error {
+	text := u.given.JobFile
+	if u.given.JobFileFrom != nil {
+		read, err := s.readPhaseFile()
+		if err != nil {
+			return err
+		}
+		text = string(read)
+	}
+	var err error
+	if u.file, err = fio.ParseUserFile(text); err != nil {
+		return &invalid{ReasonJobRefused, err}
+	}
+	if u.file.Ramps {
+		s.unbracketed = "What the counters say is not in the metrics: fio's ramp_time, which its own figures leave out, is in them."
+	}
+	if u.file.Ramps && staged(u.file.File) { // each stage has a ramp of its own, and nothing tells when
+		return invalidf(ReasonJobRefused,
+			"the fio job file cannot be used: ramp_time together with stonewall or wait_for_previous: the work of the disks in the "+
+				"ramps of later jobs cannot be separated from the measurement: remove ramp_time, or put each job into its own phase")
+	}
+	if u.file.Ramps && u.declared {
+		return invalidf(ReasonNotPossible,
+			"cache: the reads during the ramp_time of the job file cannot be separated from the measurement: write cache: Any, or remove ramp_time")
+	}
+	if err := u.choosePlace(s); err != nil {
+		return err
+	}
+	if s.volume.block {
+		return nil
+	}
+	// fio makes its files before it begins, which would be in the counters.
+	file := u.file.On(u.place, 1)
+	file.Global = append(file.Global, fio.Option{Name: "create_only", Value: "1"})
+	s.progress.stretch("creating the files", 0, 0, 0, 0)
+	_, _, err = s.runFIO(ctx, file, expectation{free: true, aside: true})
+	return err
+}
+
+func (u *userJobs) choosePlace(s *session) error {
+	if s.volume.block {
+		area := s.volume.area()
+		u.place = fio.Place{Device: area.path, Offset: area.offset, Bytes: area.bytes}
+		return nil
+	}
+	u.place.Folder = filepath.Join(s.volume.path, namePrefix+"fio")
+	if err := os.Mkdir(u.place.Folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("create a folder for the files of the jobs: %w", err)
+	}
+	if !u.file.UsesData {
+		return nil
+	}
+	extents, err := s.volume.data()
+	for _, e := range extents {
+		u.place.Data = append(u.place.Data, e.path)
+	}
+	return err
+}
+
+func (u *userJobs) round(ctx context.Context, s *session, _ int) (figures, error) {
+	var seed int64
+	if !u.file.Seeded {
+		seed = s.random.next()
+	}
+	sum, _, err := s.measureFIO(ctx, "fio", u.file.On(u.place, seed), 0, expectation{free: true})
+	if s.volume.block { // the jobs may have written anywhere on the device, also over our marker
+		err = errors.Join(err, blankEnds(s.volume.path, s.volume.total), s.volume.mark())
+	}
+	return figures{sum: sum, throughput: float64(sum.Read.Bytes+sum.Write.Bytes) / max(sum.Duration.Seconds(), 1e-9), seed: seed}, err
+}
+
+func (u *userJobs) finish(*session, fio.Sum) error { return nil }
+
+// readPhaseFile reads what the phase names in a ConfigMap, and notes which text it was.
+func (s *session) readPhaseFile() ([]byte, error) {
+	file, err := os.Open(s.executor.File)
+	if err != nil {
+		return nil, invalidf(ReasonJobRefused, "the file of the phase in a ConfigMap does not exist: %w: create the ConfigMap with that key",
+			err)
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, maxPhaseFile+1))
+	if err == nil && len(text) > maxPhaseFile {
+		err = invalidf(ReasonJobRefused, "the file of the phase in a ConfigMap has more than %d bytes: shorten it", maxPhaseFile)
+	}
+	s.environment[results.EnvironmentWorkloadFile] = results.Digest(text)
+	return text, err
+}

@@ -1,0 +1,47 @@
+//go:build linux
+
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/storagebench/storagebench/internal/mountinfo"
+)
+
+// TestCommit: neither an empty file nor a folder or a link that leads nowhere is an error. fio leaves empty files where a file system
+// cannot reserve space, as ZFS cannot.
+func TestCommit(t *testing.T) {
+	folder := t.TempDir()
+	v := &volume{place: place{path: folder, mount: mountinfo.Mount{FSType: "zfs"}}}
+	if err := v.sync(); err != nil {
+		t.Errorf("empty: %v", err)
+	}
+	logs := filepath.Join(folder, namePrefix+"logs")
+	if err := os.Mkdir(logs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{v.dataPath(0), filepath.Join(logs, "0")} {
+		if err := os.WriteFile(path, []byte("data"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty := filepath.Join(logs, "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("nowhere", filepath.Join(logs, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.sync(); err != nil {
+		t.Errorf("files: %v", err)
+	}
+	allocated, hole, size, err := allocation(v.dataPath(0))
+	if err != nil || hole != 4 || size != 4 || allocated < 0 {
+		t.Errorf("%d bytes allocated, a hole at %d of %d: %v", allocated, hole, size, err)
+	}
+	if allocated, hole, size, err := allocation(empty); err != nil || hole != 0 || size != 0 || allocated != 0 {
+		t.Errorf("an empty file: %d bytes allocated, a hole at %d of %d: %v", allocated, hole, size, err)
+	}
+}

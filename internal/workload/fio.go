@@ -1,0 +1,35 @@
+package workload
+
+import (
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+func fio(w *v1alpha1.Workload) (Traits, bool) {
+	if w.FIO == nil {
+		return Traits{}, false
+	}
+	return Traits{
+		Name: "fio", Spec: w.FIO, File: w.FIO.JobFileFrom, Guess: fioRuntime(w.FIO.JobFile),
+		Inline: func(text string) { w.FIO.JobFile, w.FIO.JobFileFrom = text, nil },
+	}, true
+}
+
+var fioRuntimePattern = regexp.MustCompile(`(?m)^\s*runtime\s*=\s*(\d{1,6})s?\s*$`)
+
+// fioRuntime adds up the runtimes in seconds that a job file names. A file that names none counts as a minute.
+func fioRuntime(jobFile string) time.Duration {
+	var total time.Duration
+	for _, match := range fioRuntimePattern.FindAllStringSubmatch(jobFile, -1) {
+		if seconds, err := strconv.Atoi(match[1]); err == nil {
+			total += time.Duration(seconds) * time.Second
+		}
+	}
+	if total == 0 {
+		return time.Minute
+	}
+	return total
+}

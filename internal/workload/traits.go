@@ -1,0 +1,91 @@
+package workload
+
+import (
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// Traits is what plans, checks and estimates ask about a workload without executing it. What it does is in the engine.
+type Traits struct {
+	// Name is the member of the API's Workload, and Spec a pointer to its value.
+	Name string
+	Spec any
+	// Duration of a measurement, zero if the spec does not tell. RampUp comes before it.
+	Duration, RampUp time.Duration
+	// ReadsFill says that it works on what a fill phase wrote.
+	ReadsFill bool
+	// Files says that it needs a file system. RefusesRoot says that it does not run as root.
+	Files, RefusesRoot bool
+	// HidesCache says why a phase cannot declare a Cold or Warm cache, and Once why it cannot repeat until a steady state. Both say what
+	// to write instead, and are empty if it can.
+	HidesCache, Once string
+	// DataFiles is the number of files that a fill has to write for it; 0 if any number will do.
+	DataFiles int32
+	// File is the key of a ConfigMap with its job file or script, if any. Inline puts the text into the spec; nil if that is not possible.
+	File   *v1alpha1.ConfigMapKey
+	Inline func(text string)
+	// Postgres says that it needs the runner image with PostgreSQL.
+	Postgres bool
+	// Moves is about how many bytes it reads and writes besides the measurement's duration, and Guess about how long it takes if the
+	// duration is not known. Both are for estimates only.
+	Moves func(filledBytes int64) int64
+	Guess time.Duration
+}
+
+// kinds has a function for each member of Workload. It answers if that member is set.
+var kinds = []func(*v1alpha1.Workload) (Traits, bool){oltp, scan, redo, metadata, postgres, fio}
+
+// TraitsOf returns those of the member that is set. The name is empty if none is, which the API refuses.
+func TraitsOf(workload *v1alpha1.Workload) Traits {
+	for _, kind := range kinds {
+		if traits, is := kind(workload); is {
+			return traits
+		}
+	}
+	return Traits{}
+}
+
+// PhaseTraits are those of the workload of a measure phase; false for other phases.
+func PhaseTraits(phase *v1alpha1.Phase) (Traits, bool) {
+	if phase.Measure == nil {
+		return Traits{}, false
+	}
+	return TraitsOf(&phase.Measure.Workload), true
+}
+
+// Problem says why a phase cannot measure this workload, and what to write instead; empty if it can.
+func (t Traits) Problem(phase *v1alpha1.MeasurePhase, block bool) string {
+	declared := phase.Cache != "" && phase.Cache != v1alpha1.CacheAny
+	switch {
+	case t.Name == "":
+		return "the phase names no workload: give one of " + strings.Join(Names(), ", ")
+	case t.HidesCache != "" && declared:
+		return "cache: " + string(phase.Cache) + ": " + t.HidesCache
+	case t.Once != "" && phase.SteadyState != nil:
+		return "steadyState: " + t.Once
+	case t.Files && block:
+		return t.Name + " needs a file system: write volumeMode: Filesystem (or dataset.type: Filesystem), or choose another workload"
+	}
+	return ""
+}
+
+// Names are those of all workloads of the API.
+func Names() []string {
+	var names []string
+	api := reflect.TypeFor[v1alpha1.Workload]()
+	for i := range api.NumField() {
+		name, _, _ := strings.Cut(api.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}
+
+func length(given *v1alpha1.Duration) time.Duration {
+	if given == nil {
+		return 0
+	}
+	return given.Duration.Duration
+}

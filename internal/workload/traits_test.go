@@ -1,0 +1,55 @@
+package workload
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// TestEveryWorkloadHasTraits: a workload of the API that is not in the registry would be planned as if it asked for nothing.
+func TestEveryWorkloadHasTraits(t *testing.T) {
+	api := reflect.TypeFor[v1alpha1.Workload]()
+	if api.NumField() < 5 || len(kinds) != api.NumField() {
+		t.Fatalf("%d workloads in the API, %d in the registry", api.NumField(), len(kinds))
+	}
+	for i, name := range Names() {
+		var given v1alpha1.Workload
+		field := reflect.ValueOf(&given).Elem().Field(i)
+		field.Set(reflect.New(field.Type().Elem()))
+		traits := TraitsOf(&given)
+		if traits.Name != name || traits.Spec != field.Interface() {
+			t.Errorf("workload %s has the traits of %q", name, traits.Name)
+		}
+		if problem := traits.Problem(&v1alpha1.MeasurePhase{Workload: given}, false); problem != "" {
+			t.Errorf("workload %s alone: %s", name, problem)
+		}
+	}
+}
+
+// TestProblems covers what a phase cannot ask of its workload.
+func TestProblems(t *testing.T) {
+	redo := v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}
+	postgres := v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}}
+	apart := v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{Layout: LayoutFilePerWorker, Workers: 4}}
+	for _, test := range []struct {
+		name  string
+		phase v1alpha1.MeasurePhase
+		block bool
+		want  string
+	}{
+		{"none", v1alpha1.MeasurePhase{}, false, "give one of oltp, scan, redo"},
+		{"cold redo", v1alpha1.MeasurePhase{Workload: redo, Cache: v1alpha1.CacheCold}, false, "write cache: Any"},
+		{"any", v1alpha1.MeasurePhase{Workload: redo, Cache: v1alpha1.CacheAny}, true, ""},
+		{"postgres in rounds", v1alpha1.MeasurePhase{Workload: postgres, SteadyState: &v1alpha1.SteadyState{}}, false, "set postgres.duration"},
+		{"postgres on a device", v1alpha1.MeasurePhase{Workload: postgres}, true, "volumeMode: Filesystem"},
+		{"files on a device", v1alpha1.MeasurePhase{Workload: apart}, true, "volumeMode: Filesystem"},
+		{"files", v1alpha1.MeasurePhase{Workload: apart}, false, ""},
+	} {
+		got := TraitsOf(&test.phase.Workload).Problem(&test.phase, test.block)
+		if got == "" != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
