@@ -41,7 +41,7 @@ func TestLimits(t *testing.T) {
 			"only these PriorityClasses may be named: bench"},
 		"everything": {func(s *v1alpha1.StorageBenchmarkSpec) {
 			s.PodTemplate.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-		}, "name the key of the taint"},
+		}, "set the key of the taint"},
 	} {
 		benchmark := l.submit(name, small, func(b *v1alpha1.StorageBenchmark) { test.change(&b.Spec) })
 		l.waits(benchmark, v1alpha1.ReasonLimitExceeded, test.says, "ask the cluster's admin")
