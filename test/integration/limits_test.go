@@ -95,7 +95,7 @@ func TestStuckTeardown(t *testing.T) {
 		claim.Finalizers = append(claim.Finalizers, foreign)
 		g.Expect(l.live.Patch(t.Context(), claim, client.MergeFrom(before))).To(gomega.Succeed())
 	})
-	l.waits(stuck, v1alpha1.ReasonTeardownStuck, "the nodes are released until run", claim.Name+" does not go")
+	l.waits(stuck, v1alpha1.ReasonTeardownStuck, "the nodes are released until run", claim.Name+" is not deleted")
 	l.finished(l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "stuck-other" }), v1alpha1.VerdictPassed)
 	l.eventually("the tenant removes its finalizer", func(g gomega.Gomega) {
 		g.Expect(l.live.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)).To(gomega.Succeed())

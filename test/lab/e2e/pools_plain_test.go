@@ -33,7 +33,7 @@ var plainCases = []plainCase{
 		metric: "transactionsPerSecond", folderOnly: true},
 	{name: "fio-two-jobs", phases: twoJobs, metric: "readOperationsPerSecond"},
 	{name: "redo", phases: `{name: it, measure: {workload: {redo: {duration: 5s}}}}`, metric: "writeOperationsPerSecond"},
-	{name: "metadata", phases: `{name: it, measure: {workload: {metadata: {duration: 5s}}}}`, metric: "metadataOperationsPerSecond", folderOnly: true},
+	{name: "metadata", phases: `{name: it, measure: {workload: {metadata: {workers: 2, filesPerWorker: 20, duration: 5s}}}}`, metric: "metadataOperationsPerSecond", folderOnly: true},
 	{name: "fio-write", phases: fmt.Sprintf(oneJob, "write"), metric: "writeOperationsPerSecond"},
 	{name: "oltp", phases: `{name: fill, fill: {size: 32Mi}}, {name: it, measure: {workload: {oltp: {duration: 5s}}}}`,
 		metric: "readOperationsPerSecond"},
