@@ -1,5 +1,5 @@
-// Package controllers puts the reconcilers, their caches and their clients together. It is shared by the manager and by
-// the tests that run the manager against a real API server.
+// Package controllers sets up the reconcilers, their caches and their clients. It is shared by the manager and by the tests that
+// run the manager against a real API server.
 package controllers
 
 import (
@@ -42,29 +42,29 @@ import (
 
 // Options of the controllers.
 type Options struct {
-	// LeaseNamespace holds the Leases by which benchmarks take nodes: the operator's own namespace.
+	// LeaseNamespace holds the Leases of nodes: the operator's own namespace.
 	LeaseNamespace string
 	// RunnerImage of the workload pods.
 	RunnerImage string
-	// PostgresImage of the workload pods of experiments with the workload postgres; empty is RunnerImage.
+	// PostgresImage of the workload pods of experiments with the workload postgres. Defaults to RunnerImage.
 	PostgresImage string
-	// Namespaces to look after; empty means all.
+	// Namespaces to watch. Empty means all.
 	Namespaces []string
-	// WithoutAgent says that no agent is installed. The manager then has no rights to pools, PersistentVolumes and what belongs to them, and
-	// neither watches nor reads them.
+	// WithoutAgent says that no agent is installed. The manager then has no permissions for pools, PersistentVolumes and related
+	// objects, and neither watches nor reads them.
 	WithoutAgent bool
 	// WithoutClusterReads says that the manager may read neither nodes nor StorageClasses.
 	WithoutClusterReads bool
 	Timings             runs.Timings
-	// Limits of what a benchmark may ask for.
+	// Limits of what a benchmark may request.
 	Limits experiment.Limits
 	// Concurrency of each controller.
 	Concurrency int
-	// BenchmarkClock is what schedules go by; nil is the real time.
+	// BenchmarkClock is the clock for schedules. Nil is the real time.
 	BenchmarkClock clock.PassiveClock
 }
 
-// Scheme knows all kinds that the manager deals with.
+// Scheme contains all kinds that the manager uses.
 func Scheme() (*runtime.Scheme, error) {
 	all := runtime.NewScheme()
 	if err := scheme.AddToScheme(all); err != nil {
@@ -73,14 +73,14 @@ func Scheme() (*runtime.Scheme, error) {
 	return all, v1alpha1.AddToScheme(all)
 }
 
-// Cache restricts the manager's memory to what it made itself, what its gates are judged by, and Warnings about that, and of these to what
-// is read from it: much of it can be written by tenants, and bears the manager's labels if they want it to.
+// Cache restricts the manager's memory to what it created itself, the documents for its gates, and Warnings about those, and of
+// these to the fields that it reads: tenants can write much of it, with the manager's labels.
 func Cache(options Options) (cache.Options, error) {
 	made, err := labels.NewRequirement(v1alpha1.LabelBenchmarkUID, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
 	}
-	// Baselines and calibrations in Git speak of a benchmark, but of no life of it.
+	// Baselines and calibrations in Git name a benchmark, but no UID.
 	speaks, err := labels.NewRequirement(v1alpha1.LabelBenchmark, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
@@ -92,7 +92,7 @@ func Cache(options Options) (cache.Options, error) {
 	ours := func(transform toolscache.TransformFunc) cache.ByObject {
 		return cache.ByObject{Label: labels.NewSelector().Add(*made), Transform: transform}
 	}
-	// Of the kinds that may be left out, most Warnings are about pods and nodes.
+	// For kinds that may be filtered: most Warnings are about pods and nodes.
 	concerning := fields.AndSelectors(fields.OneTermEqualSelector("type", corev1.EventTypeWarning),
 		fields.OneTermNotEqualSelector("involvedObject.kind", "Pod"), fields.OneTermNotEqualSelector("involvedObject.kind", "Node"))
 	settings := cache.Options{
@@ -125,7 +125,7 @@ func Cache(options Options) (cache.Options, error) {
 func Setup(manager ctrl.Manager, options Options) error {
 	clients, err := corev1client.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("make a client for pod logs: %w", err)
+		return fmt.Errorf("create a client for pod logs: %w", err)
 	}
 	settings := controller.Options{MaxConcurrentReconciles: max(1, options.Concurrency), ReconciliationTimeout: 2 * time.Minute}
 	runs := &run.Reconciler{
@@ -155,7 +155,7 @@ func Setup(manager ctrl.Manager, options Options) error {
 	}
 	lost := &lostnode.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: manager.GetEventRecorder("storagebench")}
 	if err := lost.SetupWithManager(manager, settings); err != nil {
-		return fmt.Errorf("set up the controllers of what has no node any more: %w", err)
+		return fmt.Errorf("set up the controllers for lost nodes: %w", err)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func Setup(manager ctrl.Manager, options Options) error {
 // PodLogs reads container logs from the API server.
 type PodLogs struct{ Clients corev1client.PodsGetter }
 
-// maxLogBytes bounds what is read of a log: far more than progress lines and a result document need.
+// maxLogBytes limits reading a log: far more than progress lines and a result document need.
 const maxLogBytes = 64 << 20
 
 // ReadLog opens the log of a container.
@@ -172,7 +172,7 @@ func (p PodLogs) ReadLog(ctx context.Context, namespace, pod, container string) 
 	return p.Clients.Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, LimitBytes: &limit}).Stream(ctx)
 }
 
-// ClientConfig raises the client's own throttle, which is meant for command-line tools; the API server has fairness.
+// ClientConfig raises the client-side throttle, which is meant for command-line tools. The API server has its own fairness.
 func ClientConfig(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = 50, 100

@@ -43,7 +43,7 @@ func TestARestartOnlyIfItHelps(t *testing.T) {
 	}
 	told := strings.Join((&stuck{turns(nil), looks{{What: "/dev/disk/by-id/a", Since: early}},
 		programs{{Pool: "a", Command: "zpool status a", Since: early}}}).report(), "\n")
-	if !strings.Contains(told, "/dev/disk/by-id/a, asked at 2") || !strings.Contains(told, "'zpool status a' hangs in the kernel since 2") {
+	if !strings.Contains(told, "/dev/disk/by-id/a, started at 2") || !strings.Contains(told, "'zpool status a' hangs in the kernel since 2") {
 		t.Errorf("told is %q", told)
 	}
 }

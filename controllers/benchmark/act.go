@@ -67,7 +67,7 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision ex
 	return nil
 }
 
-// takeLease takes a node by creating its Lease: of two who try, the API server lets one succeed.
+// takeLease takes a node by creating its Lease: of two attempts, the API server lets one succeed.
 func (r *Reconciler) takeLease(ctx context.Context, observed *observation, node string) error {
 	benchmark := observed.Benchmark
 	lease := &coordinationv1.Lease{
@@ -88,17 +88,17 @@ func (r *Reconciler) takeLease(ctx context.Context, observed *observation, node 
 	return client.IgnoreAlreadyExists(r.Client.Create(ctx, lease))
 }
 
-// releaseLease gives the node back after a last look that none of our runs is still at work.
+// releaseLease releases the node after a final check that none of our runs is still running.
 func (r *Reconciler) releaseLease(ctx context.Context, observed *observation, node string) error {
 	benchmark := observed.Benchmark
 	var own v1alpha1.BenchmarkRunList
 	if err := r.Live.List(ctx, &own, client.InNamespace(benchmark.Namespace),
 		client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}); err != nil {
-		return fmt.Errorf("confirm that no run is at work on node %s: %w", node, err)
+		return fmt.Errorf("confirm that no run is running on node %s: %w", node, err)
 	}
 	for i := range own.Items {
 		if !runs.Resting(&own.Items[i]) {
-			return nil // the cache will show it, and the planner decide again
+			return nil // the cache will show it, and the planner will decide again
 		}
 	}
 	if keeps, err := r.keepsPools(ctx, observed, own.Items); err != nil || keeps {
@@ -107,7 +107,7 @@ func (r *Reconciler) releaseLease(ctx context.Context, observed *observation, no
 	return r.deleteLease(ctx, node, string(benchmark.UID))
 }
 
-// breakLease takes a node from the holder that was found to be gone.
+// breakLease takes a node from a holder that is confirmed gone.
 func (r *Reconciler) breakLease(ctx context.Context, observed *observation, node string) error {
 	for _, lease := range observed.Leases {
 		if lease.Node == node && lease.Abandoned {
@@ -117,7 +117,7 @@ func (r *Reconciler) breakLease(ctx context.Context, observed *observation, node
 	return nil
 }
 
-// deleteLease deletes the Lease of a node if it is still the given holder's.
+// deleteLease deletes the Lease of a node if the given holder still has it.
 func (r *Reconciler) deleteLease(ctx context.Context, node, holder string) error {
 	var lease coordinationv1.Lease
 	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: r.LeaseNamespace, Name: naming.LeaseName(node)}, &lease); err != nil {
@@ -129,7 +129,7 @@ func (r *Reconciler) deleteLease(ctx context.Context, node, holder string) error
 	return client.IgnoreNotFound(r.Client.Delete(ctx, &lease, client.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion}))
 }
 
-// createRun makes a run. That it exists already is success if it is this benchmark's: the cache will show it.
+// createRun creates a run. It is a success if it already exists and belongs to this benchmark: the cache will show it.
 func (r *Reconciler) createRun(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.BenchmarkRun) error {
 	err := r.Client.Create(ctx, run)
 	if !apierrors.IsAlreadyExists(err) {
@@ -140,7 +140,7 @@ func (r *Reconciler) createRun(ctx context.Context, benchmark *v1alpha1.StorageB
 		return client.IgnoreNotFound(err)
 	}
 	if !metav1.IsControlledBy(&existing, benchmark) {
-		return fmt.Errorf("BenchmarkRun %s exists and is not this benchmark's: delete it, so that the run can be made", run.Name)
+		return fmt.Errorf("BenchmarkRun %s exists and does not belong to this benchmark: delete it, so that the run can be created", run.Name)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (r *Reconciler) deleteResults(ctx context.Context, benchmark *v1alpha1.Stor
 	return client.IgnoreNotFound(r.Client.Delete(ctx, &stored, client.Preconditions{UID: &stored.UID}))
 }
 
-// buildRun is the run for a slot, or one of its group, with everything resolved.
+// buildRun is the run for a slot, or one of its group, with all values resolved.
 func (r *Reconciler) buildRun(observed *observation, action experiment.Action, nodes []string, defaultClass string) *v1alpha1.BenchmarkRun {
 	benchmark, slot, node := observed.Benchmark, action.Slot, nodes[action.Member]
 	target := experiment.ResolveTarget(slot.Target, node, defaultClass, experiment.DefaultProvisioner(observed.State))
@@ -195,8 +195,8 @@ func (r *Reconciler) buildRun(observed *observation, action experiment.Action, n
 	}
 }
 
-// image is the runner image of the experiment: that of its first run, for an upgrade of the operator half-way must not
-// change what measures.
+// image is the runner image of the experiment: that of its first run, because an upgrade of the operator during an experiment must
+// not change the runner.
 func (r *Reconciler) image(observed *observation) string {
 	for _, run := range observed.Runs {
 		if run.Spec.Experiment == observed.Experiment {
@@ -209,7 +209,7 @@ func (r *Reconciler) image(observed *observation) string {
 	return r.RunnerImage
 }
 
-// usesPostgres is asked of all slots, so that the runs of one experiment do not differ in more than their variant.
+// usesPostgres checks all slots, so that the runs of one experiment differ only in their variant.
 func usesPostgres(slot experiment.Slot) bool {
 	return slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool {
 		traits, _ := workload.PhaseTraits(&phase)
@@ -217,8 +217,8 @@ func usesPostgres(slot experiment.Slot) bool {
 	})
 }
 
-// rehearse lets the API server validate every variant without making anything, so that a bad value is found before the
-// first run and not in the night.
+// rehearse lets the API server validate every variant with a dry run, so that an invalid value is found before the first run and
+// not in the middle of the experiment.
 func (r *Reconciler) rehearse(ctx context.Context, observed *observation) error {
 	seen := map[string]bool{}
 	for i := range observed.Slots {
@@ -234,13 +234,13 @@ func (r *Reconciler) rehearse(ctx context.Context, observed *observation) error 
 			return &experiment.SpecError{Reason: v1alpha1.ReasonSpecInvalid, Message: fmt.Sprintf("variant %q cannot be run: %v", slot.Variant, err)}
 		}
 		if client.IgnoreAlreadyExists(err) != nil {
-			return fmt.Errorf("rehearse variant %q: %w", slot.Variant, err)
+			return fmt.Errorf("dry run of variant %q: %w", slot.Variant, err)
 		}
 	}
 	return nil
 }
 
-// rehearsalNodes stand for nodes that are not chosen yet.
+// rehearsalNodes are placeholders for nodes that are not chosen yet.
 func rehearsalNodes(slot *experiment.Slot) []string {
 	nodes := []string{"rehearsal"}
 	for len(nodes) < slot.NodeCount() {
@@ -249,7 +249,7 @@ func rehearsalNodes(slot *experiment.Slot) []string {
 	return nodes
 }
 
-// scheduledTime marks what belongs to a time of the schedule.
+// scheduledTime marks what belongs to a scheduled time.
 func scheduledTime(at time.Time) map[string]string {
 	if at.IsZero() {
 		return nil

@@ -1,5 +1,5 @@
-// Package benchmark reconciles StorageBenchmarks: it expands them into runs, takes its turn on a node, makes one run
-// after another, judges their numbers and writes the results.
+// Package benchmark reconciles StorageBenchmarks: it expands them into runs, queues for a node, creates one run after another,
+// judges their metrics and writes the results.
 package benchmark
 
 import (
@@ -20,25 +20,25 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
-// Reconciler brings StorageBenchmarks to their verdict.
+// Reconciler reconciles StorageBenchmarks.
 type Reconciler struct {
 	// Client reads from the cache and writes.
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
-	// Recorder announces what has been written to the status.
+	// Recorder emits events for what has been written to the status.
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	// LeaseNamespace holds the Leases of the nodes.
 	LeaseNamespace string
-	// Limits are the admin's, TeardownGrace is how long a teardown that makes no progress holds the node.
+	// Limits are set by the admin. TeardownGrace is how long a teardown without progress holds the node.
 	Limits        experiment.Limits
 	TeardownGrace time.Duration
 	// RunnerImage of new experiments.
 	RunnerImage string
-	// PostgresImage takes its place in experiments with the workload postgres, if it is set: it can do the same and has PostgreSQL.
+	// PostgresImage replaces it in experiments with the workload postgres, if set: it is the same image with PostgreSQL.
 	PostgresImage string
-	// WithoutAgent says that no agent is installed: the manager has no rights to pools, and asks for nothing that needs them.
+	// WithoutAgent says that no agent is installed: the manager has no permissions for pools, and requests nothing that needs them.
 	WithoutAgent bool
 	// WithoutClusterReads says that the manager may read neither nodes nor StorageClasses.
 	WithoutClusterReads bool
@@ -60,7 +60,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	if actErr != nil && !apierrors.IsConflict(actErr) {
-		decision.Reason, decision.Message = v1alpha1.ReasonActionFailed, actErr.Error()+" (will be tried again)"
+		decision.Reason, decision.Message = v1alpha1.ReasonActionFailed, actErr.Error()+" (will be retried)"
 	}
 	if err := r.writeStatus(ctx, &benchmark, summarise(observed, decision)); err != nil {
 		return reconcile.Result{}, errors.Join(actErr, err)
@@ -84,8 +84,8 @@ func gone(decision experiment.Decision) bool {
 	return false
 }
 
-// writeStatus writes a changed status. The update carries the version that was observed: a status that has changed
-// meanwhile is not overwritten, the conflict brings another reconcile.
+// writeStatus writes a changed status. The update carries the observed resourceVersion: a status that has changed meanwhile is not
+// overwritten, and the conflict causes another reconcile.
 func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, status v1alpha1.StorageBenchmarkStatus) error {
 	if kstatus.Same(benchmark.Status, status) {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// observeDriver finds out whether the cluster has the ZFS LocalPV driver of OpenEBS, if a target is on pools. Its CSIDriver is watched;
-// its own kinds are only asked for, for a cluster need not have them.
+// observeDriver checks whether the cluster has the ZFS LocalPV driver of OpenEBS, if a target uses pools. Its CSIDriver is watched.
+// Its own kinds are only discovered, because a cluster may not have them.
 func (r *Reconciler) observeDriver(ctx context.Context, observed *observation) error {
 	if observed.WithoutAgent = r.WithoutAgent; observed.WithoutAgent {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
-// announce tells of a change that has been written to the status. Event reasons equal condition reasons.
+// announce emits an event for a change written to the status. Event reasons equal condition reasons.
 func (r *Reconciler) announce(benchmark *v1alpha1.StorageBenchmark, before, after v1alpha1.StorageBenchmarkStatus) {
 	r.announceSkipped(benchmark, before.Schedule, after.Schedule)
 	now := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
@@ -29,12 +29,12 @@ func (r *Reconciler) announce(benchmark *v1alpha1.StorageBenchmark, before, afte
 	r.Recorder.Eventf(benchmark, nil, kind, now.Reason, "Reconcile", "%s", kstatus.Shorten(now.Message, 900))
 }
 
-// announceSkipped tells that a time of the schedule came too early.
+// announceSkipped emits an event for a skipped scheduled time.
 func (r *Reconciler) announceSkipped(benchmark *v1alpha1.StorageBenchmark, before, after *v1alpha1.ScheduleStatus) {
 	if after == nil || after.LastSkippedTime == nil || before != nil && before.LastSkippedTime.Equal(after.LastSkippedTime) {
 		return
 	}
 	r.Recorder.Eventf(benchmark, nil, corev1.EventTypeWarning, v1alpha1.ReasonTimeSkipped, "Reconcile",
-		"the time %s of spec.schedule is skipped: the experiment before is still going on; schedule it less often, or make it shorter",
+		"the time %s of spec.schedule is skipped: the previous experiment is still running; schedule it less often, or make it shorter",
 		after.LastSkippedTime.UTC().Format(time.RFC3339))
 }

@@ -33,7 +33,7 @@ func (r *Reconciler) observeHistory(ctx context.Context, observed *observation) 
 	return err
 }
 
-// liveHistory reads the ConfigMap with the history; nil if there is none.
+// liveHistory reads the ConfigMap with the history. Nil if there is none.
 func (r *Reconciler) liveHistory(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (*corev1.ConfigMap, error) {
 	var stored corev1.ConfigMap
 	name := naming.HistoryName(benchmark.Name)
@@ -47,7 +47,7 @@ func (r *Reconciler) liveHistory(ctx context.Context, benchmark *v1alpha1.Storag
 	return &stored, nil
 }
 
-// historyBefore is what gates that compare with the history are judged by; nil if there are none, or no history.
+// historyBefore is the history for gates that compare with it. Nil if there are no such gates, or no history.
 func (r *Reconciler) historyBefore(ctx context.Context, observed *observation) (*history.Series, error) {
 	if !slices.ContainsFunc(observed.Benchmark.Spec.Gates, func(gate v1alpha1.Gate) bool {
 		return gate.Compare != nil && gate.Compare.To == "History"
@@ -75,7 +75,7 @@ func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) er
 	series, known := &history.Series{}, map[string]bool{}
 	if existing != nil {
 		if !metav1.IsControlledBy(existing, benchmark) {
-			return fmt.Errorf("ConfigMap %s exists and is not this benchmark's: delete or rename it", existing.Name)
+			return fmt.Errorf("ConfigMap %s exists and does not belong to this benchmark: delete or rename it", existing.Name)
 		}
 		if decoded, err := history.Decode([]byte(existing.Data[history.Key])); err == nil && decoded.Benchmark.UID == string(benchmark.UID) {
 			series = decoded
@@ -102,7 +102,7 @@ func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) er
 	return r.applyHistory(ctx, benchmark, existing, string(text), strings.Join(folded, " "))
 }
 
-// fold adds the point of stored results. What is gone, unreadable or not complete has none.
+// fold adds the point of stored results. Missing, unreadable and incomplete results have none.
 func (r *Reconciler) fold(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, series *history.Series,
 	stored experiment.StoredExperiment) error {
 	var document corev1.ConfigMap
@@ -138,11 +138,11 @@ func (r *Reconciler) applyHistory(ctx context.Context, benchmark *v1alpha1.Stora
 		Data: map[string]string{history.Key: text},
 	}
 	if existing == nil {
-		return client.IgnoreAlreadyExists(r.Client.Create(ctx, wanted)) // whose it is then, the next turn sees
+		return client.IgnoreAlreadyExists(r.Client.Create(ctx, wanted)) // the next turn finds its owner
 	}
 	if maps.Equal(existing.Data, wanted.Data) && existing.Annotations[v1alpha1.AnnotationFolded] == folded &&
 		existing.Labels[v1alpha1.LabelBenchmarkUID] == string(benchmark.UID) {
-		return nil // written by an earlier turn that the cache does not show yet
+		return nil // an earlier turn wrote it, and the cache does not show it yet
 	}
 	existing.Labels, existing.Annotations, existing.Data = wanted.Labels, wanted.Annotations, wanted.Data
 	return r.Client.Update(ctx, existing)

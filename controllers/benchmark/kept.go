@@ -17,7 +17,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// keptOf selects the BenchmarkPools that a benchmark keeps from one run to the next.
+// keptOf selects the BenchmarkPools that a benchmark keeps between runs.
 func keptOf(benchmark *v1alpha1.StorageBenchmark) []client.ListOption {
 	return []client.ListOption{client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}, client.HasLabels{v1alpha1.LabelReset}}
 }
@@ -46,7 +46,7 @@ func keptPool(pool *v1alpha1.BenchmarkPool) experiment.KeptPool {
 	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case ready == nil:
-		kept.Problem = "its agent has not looked at it"
+		kept.Problem = "its agent has not reconciled it"
 	case pool.Generation > 1:
 		kept.Message, kept.Problem = ready.Message, "its spec was changed"
 	default:
@@ -58,8 +58,8 @@ func keptPool(pool *v1alpha1.BenchmarkPool) experiment.KeptPool {
 	return kept
 }
 
-// deletePool deletes a kept pool that no run is to go on with: after a live look that it is the benchmark's, that the run which had it
-// last still is the one that was planned with, and that this one is over or gone. Its agent destroys it.
+// deletePool deletes a kept pool that no run will reuse, after a live check that it belongs to the benchmark, that its last run is
+// the one in the plan, and that this run is finished or gone. Its agent destroys it.
 func (r *Reconciler) deletePool(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, name, runUID string) error {
 	var pool v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, types.NamespacedName{Name: name}, &pool); err != nil {
@@ -68,12 +68,12 @@ func (r *Reconciler) deletePool(ctx context.Context, benchmark *v1alpha1.Storage
 	ours := pool.Labels[v1alpha1.LabelBenchmarkUID] == string(benchmark.UID) && pool.Labels[v1alpha1.LabelReset] != "" &&
 		pool.Labels[v1alpha1.LabelRunUID] == runUID
 	if !ours || !pool.DeletionTimestamp.IsZero() {
-		return nil // the cache will show it, and the planner decide again
+		return nil // the cache will show it, and the planner will decide again
 	}
 	var user v1alpha1.BenchmarkRun
 	err := r.Live.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: pool.Labels[v1alpha1.LabelRun]}, &user)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("confirm that no run is at work on BenchmarkPool %s: %w", name, err)
+		return fmt.Errorf("confirm that no run is using BenchmarkPool %s: %w", name, err)
 	}
 	if err == nil && string(user.UID) == runUID && !runs.Settled(&user) {
 		return nil
@@ -81,8 +81,8 @@ func (r *Reconciler) deletePool(ctx context.Context, benchmark *v1alpha1.Storage
 	return client.IgnoreNotFound(r.Client.Delete(ctx, &pool, client.Preconditions{UID: &pool.UID, ResourceVersion: &pool.ResourceVersion}))
 }
 
-// keepsPools says, from a live look, whether the benchmark still has kept pools: then their disks are not free. One that does not go, or
-// whose run is not torn down, keeps its disks, but not the node.
+// keepsPools says, from a live read, whether the benchmark still has kept pools: then their disks are not free. A pool that is
+// stuck, or whose run is not torn down, blocks its disks, but not the node.
 func (r *Reconciler) keepsPools(ctx context.Context, observed *observation, runs []v1alpha1.BenchmarkRun) (bool, error) {
 	if r.WithoutAgent {
 		return false, nil

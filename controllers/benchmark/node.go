@@ -18,7 +18,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// nodes lists the nodes of the cluster. A manager that may not read them takes the one that the template names, as it is said to be.
+// nodes lists the nodes of the cluster. A manager that may not read them assumes the node that the template names.
 func (r *Reconciler) nodes(ctx context.Context, template v1alpha1.PodTemplate) ([]corev1.Node, error) {
 	if !r.WithoutClusterReads {
 		var nodes corev1.NodeList
@@ -37,7 +37,7 @@ func (r *Reconciler) nodes(ctx context.Context, template v1alpha1.PodTemplate) (
 	}}, nil
 }
 
-// namedClasses are the StorageClasses that the targets name, for a manager that may not read which there are.
+// namedClasses are the StorageClasses that the targets name, for a manager that may not read StorageClasses.
 func namedClasses(slots []experiment.Slot) (classes []experiment.ClassState) {
 	for _, slot := range slots {
 		if class := slot.Target.StorageClass; class != nil && class.Name != "" {
@@ -47,8 +47,8 @@ func namedClasses(slots []experiment.Slot) (classes []experiment.ClassState) {
 	return classes
 }
 
-// fits says whether pods of the template could run on a node now. The scheduler has the last word; this only keeps a
-// benchmark from choosing a node that can never take it.
+// fits says whether pods of the template could run on a node now. The scheduler decides. This only prevents a benchmark from
+// choosing a node that can never run them.
 func fits(node *corev1.Node, template v1alpha1.PodTemplate) bool {
 	if node.Spec.Unschedulable || !node.DeletionTimestamp.IsZero() || !ready(node) {
 		return false
@@ -64,7 +64,7 @@ func fits(node *corev1.Node, template v1alpha1.PodTemplate) bool {
 	return true
 }
 
-// chosen says whether all zfs targets of an experiment may be on a node: one that their selectors match, and that has an agent.
+// chosen says whether all zfs targets of an experiment may use a node: it matches their selectors and has an agent.
 func chosen(node *corev1.Node, slots []experiment.Slot) bool {
 	return !slices.ContainsFunc(slots, func(slot experiment.Slot) bool {
 		target := slot.Target.ZFS
@@ -82,8 +82,8 @@ func ready(node *corev1.Node) bool {
 	return false
 }
 
-// tolerated follows the rules of the scheduler for NoSchedule and NoExecute. Numeric operators count as tolerating
-// only on clusters that have them; elsewhere the API server refuses them.
+// tolerated follows the rules of the scheduler for NoSchedule and NoExecute. Numeric operators tolerate only on clusters that
+// support them; elsewhere the API server rejects them.
 func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
 	if taint.Effect == corev1.TaintEffectPreferNoSchedule {
 		return true

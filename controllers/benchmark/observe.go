@@ -31,15 +31,15 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// observation is the planner's view with what the planner does not need: the compiled gates and the written results.
+// observation is the planner's State and what the planner does not need: the compiled gates and the written results.
 type observation struct {
 	experiment.State
 	gates *gate.Set
-	// written are the results of the current experiment, read back if the status does not speak of them yet.
+	// written are the results of the current experiment, read if the status does not contain them yet.
 	written *results.Experiment
 }
 
-// observe gathers all that is known of a benchmark.
+// observe reads the state of a benchmark.
 func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (*observation, error) {
 	observed := &observation{State: experiment.State{
 		Now: r.Clock.Now(), Benchmark: benchmark, Limits: r.Limits, TeardownGrace: r.TeardownGrace,
@@ -74,7 +74,7 @@ func ofBenchmark(run, benchmark client.Object) bool {
 		run.GetLabels()[v1alpha1.LabelBenchmarkUID] == string(benchmark.GetUID())
 }
 
-// observeSpec expands the spec, compiles its gates and asks the API server about every variant.
+// observeSpec expands the spec, compiles its gates and validates every variant with the API server.
 func (r *Reconciler) observeSpec(ctx context.Context, observed *observation) error {
 	spec := &observed.Benchmark.Spec
 	fail := func(err error) error {
@@ -109,7 +109,7 @@ func (r *Reconciler) observeSpec(ctx context.Context, observed *observation) err
 	return fail(r.rehearse(ctx, observed))
 }
 
-// begun says that a run of the experiment was made: what the admin limits afterwards does not make its numbers wrong.
+// begun says that a run of the experiment was created: later limits of the admin do not invalidate it.
 func begun(observed *observation) bool {
 	status := observed.Benchmark.Status
 	return status.Experiment == observed.Experiment && status.StartedAt != nil ||
@@ -133,7 +133,7 @@ func (r *Reconciler) observeClasses(ctx context.Context, observed *observation) 
 	return nil
 }
 
-// observeNodesAndLeases finds the nodes that fit, who has them and who waits for them.
+// observeNodesAndLeases finds the nodes that fit, their holders and their queues.
 func (r *Reconciler) observeNodesAndLeases(ctx context.Context, observed *observation) error {
 	nodes, err := r.nodes(ctx, observed.Benchmark.Spec.PodTemplate)
 	if err != nil {
@@ -184,17 +184,17 @@ func (r *Reconciler) observeNodesAndLeases(ctx context.Context, observed *observ
 	return nil
 }
 
-// shares says whether two benchmarks want a node in common.
+// shares says whether two benchmarks want a common node.
 func shares(some, others []string) bool {
 	return slices.ContainsFunc(some, func(node string) bool { return slices.Contains(others, node) })
 }
 
-// waits says whether a benchmark stands in a line.
+// waits says whether a benchmark is in a queue.
 func waits(benchmark *v1alpha1.StorageBenchmark) bool {
 	return benchmark.Status.Queue != nil && benchmark.DeletionTimestamp.IsZero() && !benchmark.Spec.Suspend
 }
 
-// observeHolder finds out who else has a node, and whether that benchmark still exists.
+// observeHolder finds the other holder of a node, and whether that benchmark still exists.
 func (r *Reconciler) observeHolder(ctx context.Context, observed *observation, node string, leases []coordinationv1.Lease,
 	others []v1alpha1.StorageBenchmark) error {
 	at := slices.IndexFunc(leases, func(lease coordinationv1.Lease) bool { return lease.Annotations[v1alpha1.AnnotationNode] == node })
@@ -203,7 +203,7 @@ func (r *Reconciler) observeHolder(ctx context.Context, observed *observation, n
 	}
 	lease := leaseState(&leases[at])
 	if lease.Holder == string(observed.Benchmark.UID) {
-		return nil // known
+		return nil // confirmed
 	}
 	var err error
 	if !slices.ContainsFunc(others, func(other v1alpha1.StorageBenchmark) bool { return string(other.UID) == lease.Holder }) {
@@ -213,7 +213,7 @@ func (r *Reconciler) observeHolder(ctx context.Context, observed *observation, n
 	return err
 }
 
-// abandoned confirms with the API server that a holder is gone, and that nothing of it is at work any more.
+// abandoned confirms with the API server that a holder is gone, and that nothing of it is running any more.
 func (r *Reconciler) abandoned(ctx context.Context, lease *experiment.LeaseState) (vanished, abandoned bool, err error) {
 	key, err := splitName(lease.HolderName)
 	if err != nil {
@@ -221,7 +221,7 @@ func (r *Reconciler) abandoned(ctx context.Context, lease *experiment.LeaseState
 	}
 	var holder v1alpha1.StorageBenchmark
 	if err := r.Live.Get(ctx, key, &holder); client.IgnoreNotFound(err) != nil {
-		return false, false, fmt.Errorf("look for benchmark %s, which has node %s: %w", key, lease.Node, err)
+		return false, false, fmt.Errorf("look for benchmark %s, which holds node %s: %w", key, lease.Node, err)
 	} else if err == nil && string(holder.UID) == lease.Holder {
 		return false, false, nil
 	}
@@ -262,7 +262,7 @@ func leaseState(lease *coordinationv1.Lease) *experiment.LeaseState {
 	return state
 }
 
-// observeResults lists the ConfigMaps with results, by metadata alone.
+// observeResults lists the ConfigMaps with results, metadata only.
 func (r *Reconciler) observeResults(ctx context.Context, observed *observation) error {
 	benchmark := observed.Benchmark
 	ofRuns, err := labels.NewRequirement(v1alpha1.LabelRun, selection.DoesNotExist, nil)
@@ -316,7 +316,7 @@ func (r *Reconciler) readBack(ctx context.Context, observed *observation) error 
 	case !metav1.IsControlledBy(&stored, benchmark):
 		observed.Results = append(observed.Results, experiment.StoredExperiment{ConfigMap: name, Foreign: true})
 		return nil
-	case at < 0: // the cache will know it soon
+	case at < 0: // the cache will show it soon
 		return nil
 	}
 	observed.Results[at].Fingerprint = "" // unreadable: they were edited and are rewritten

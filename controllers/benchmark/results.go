@@ -59,7 +59,7 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 	}
 	annotations := map[string]string{}
 	maps.Copy(annotations, scheduledTime(scheduled))
-	if !action.Superseded { // what that had asked is gone
+	if !action.Superseded { // the question of that experiment is gone
 		annotations[v1alpha1.AnnotationQuestion] = experiment.Question(benchmark)
 	}
 	if evidence.Standards.History, err = r.historyBefore(ctx, observed); err != nil {
@@ -68,7 +68,7 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 	return r.applyResults(ctx, benchmark, experiment.Assemble(evidence), action, annotations)
 }
 
-// loadDocuments reads the stored result of every phase. What is gone or does not match its digest is left out.
+// loadDocuments reads the stored result of every phase. Missing results and those with a wrong digest are omitted.
 func (r *Reconciler) loadDocuments(ctx context.Context, runs []v1alpha1.BenchmarkRun) (map[string]results.PhaseDocument, error) {
 	documents := map[string]results.PhaseDocument{}
 	for i := range runs {
@@ -130,27 +130,27 @@ func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.Stora
 		return err
 	}
 	if !metav1.IsControlledBy(&existing, benchmark) {
-		return fmt.Errorf("ConfigMap %s exists and is not this benchmark's: delete or rename it", wanted.Name)
+		return fmt.Errorf("ConfigMap %s exists and does not belong to this benchmark: delete or rename it", wanted.Name)
 	}
 	if existing.Annotations[v1alpha1.AnnotationFingerprint] == action.Fingerprint && !action.Superseded {
 		if _, err := decodeResults(&existing); err == nil {
-			return nil // written by an earlier reconcile that the cache does not show yet
+			return nil // an earlier turn wrote it, and the cache does not show it yet
 		}
 	}
 	existing.Labels, existing.Annotations, existing.Data = wanted.Labels, wanted.Annotations, wanted.Data
 	return r.Client.Update(ctx, &existing)
 }
 
-// annotationExtended says that more repetitions are made.
+// annotationExtended says that more repetitions follow.
 const annotationExtended = "storagebench.dev/extended"
 
-// annotationOmitted says what did not fit into the results.
+// annotationOmitted lists what did not fit into the results.
 const annotationOmitted = "storagebench.dev/omitted"
 
 func decodeResults(stored *corev1.ConfigMap) (*results.Experiment, error) {
 	var experiment results.Experiment
 	if err := json.Unmarshal([]byte(stored.Data[keyResults]), &experiment); err != nil {
-		return nil, fmt.Errorf("%s in ConfigMap %s is not what was written there: %w", keyResults, stored.Name, err)
+		return nil, fmt.Errorf("%s in ConfigMap %s was changed after it was written: %w", keyResults, stored.Name, err)
 	}
 	if experiment.Version != results.PhaseVersion {
 		return nil, fmt.Errorf("%s in ConfigMap %s has version %q", keyResults, stored.Name, experiment.Version)

@@ -15,8 +15,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// neighbours are the other benchmarks of the namespace that have a share of nodes and lines, or wait for one. A holder that does not exist
-// any more counts as long as its Lease does.
+// neighbours are the other benchmarks of the namespace that use part of its share of nodes and queues, or wait for it. A holder
+// that no longer exists counts as long as its Lease exists.
 func neighbours(benchmark *v1alpha1.StorageBenchmark, leases []coordinationv1.Lease,
 	others []v1alpha1.StorageBenchmark) []experiment.Neighbour {
 	held := map[string]int{}
@@ -50,7 +50,7 @@ func neighbours(benchmark *v1alpha1.StorageBenchmark, leases []coordinationv1.Le
 	return all
 }
 
-// limited says whether a benchmark waits until its namespace has a share left.
+// limited says whether a benchmark waits for a share of its namespace.
 func limited(benchmark *v1alpha1.StorageBenchmark) bool {
 	ready := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && ready.Reason == v1alpha1.ReasonNamespaceLimit && benchmark.DeletionTimestamp.IsZero() && !benchmark.Spec.Suspend
@@ -61,12 +61,12 @@ func (r *Reconciler) limitedIn(ctx context.Context, namespace string) []reconcil
 	return r.selectBenchmarks(ctx, func(other *v1alpha1.StorageBenchmark) bool { return other.Namespace == namespace && limited(other) })
 }
 
-// waitingForShare finds those who wait for what a benchmark had of its namespace's share, or for its turn before theirs.
+// waitingForShare finds the benchmarks that wait for the share that a benchmark used, or for its admission before theirs.
 func (r *Reconciler) waitingForShare(ctx context.Context, object client.Object) []reconcile.Request {
 	return r.limitedIn(ctx, object.GetNamespace())
 }
 
-// shareOfLease finds those who wait for the share of a Lease's holder.
+// shareOfLease finds the benchmarks that wait for the share of a Lease's holder.
 func (r *Reconciler) shareOfLease(ctx context.Context, object client.Object) []reconcile.Request {
 	holder, err := splitName(object.GetAnnotations()[v1alpha1.AnnotationHolder])
 	if err != nil {

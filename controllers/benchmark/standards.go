@@ -21,7 +21,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// observeStandards reads the baseline and the calibration that the spec names, once the runs are over and they are needed.
+// observeStandards reads the baseline and the calibration of the spec, once the runs have finished and they are needed.
 func (r *Reconciler) observeStandards(ctx context.Context, observed *observation) error {
 	spec := &observed.Benchmark.Spec
 	if spec.Baseline == nil && spec.Calibration == nil || !experiment.Count(observed.State).Over {
@@ -49,21 +49,21 @@ func (r *Reconciler) observeStandards(ctx context.Context, observed *observation
 	return nil
 }
 
-// standard is a kind of accepted document: its name, its key in a ConfigMap, and the reasons if there is none, or none that is usable.
+// standard is a kind of accepted document: its name, its ConfigMap key, and the reasons if it is missing or unusable.
 type standard[T any] struct {
 	what, key       string
 	decode          func(map[string]string) (T, error)
 	missing, broken string
 }
 
-// read takes the document from a ConfigMap, or says why there is none, and adds what identifies it to a hash.
+// read reads the document from a ConfigMap, or says why there is none, and adds its identity to a hash.
 func (s standard[T]) read(ctx context.Context, r *Reconciler, namespace, name string, identity io.Writer) (*T, *gate.Refusal, error) {
 	var stored corev1.ConfigMap
 	err := r.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &stored)
 	if apierrors.IsNotFound(err) {
 		_, _ = fmt.Fprintf(identity, "no %s ", s.key)
 		return nil, &gate.Refusal{Reason: s.missing, Message: fmt.Sprintf(
-			"there is no ConfigMap %s with the %s: make it with 'kubectl storagebench %[2]s accept' and apply it, and the gate is judged again",
+			"ConfigMap %s with the %s does not exist: create it with 'kubectl storagebench %[2]s accept' and apply it",
 			name, s.what)}, nil
 	}
 	if err != nil {
@@ -72,7 +72,7 @@ func (s standard[T]) read(ctx context.Context, r *Reconciler, namespace, name st
 	_, _ = fmt.Fprintf(identity, "%s %d %s ", s.key, len(stored.Data[s.key]), stored.Data[s.key])
 	document, err := s.decode(stored.Data)
 	if err != nil {
-		return nil, &gate.Refusal{Reason: s.broken, Invalid: true, Message: fmt.Sprintf("ConfigMap %s holds no usable %s: %v", name, s.what,
+		return nil, &gate.Refusal{Reason: s.broken, Invalid: true, Message: fmt.Sprintf("ConfigMap %s has no usable %s: %v", name, s.what,
 			err)}, nil
 	}
 	return &document, nil, nil

@@ -16,14 +16,14 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// The bounds of the summary in the status.
+// The limits of the summary in the status.
 const (
 	maxSummary        = 128
 	maxSummaryMetrics = 8
 )
 
-// summarise derives the status from what was observed and decided. It is a function of both alone, so that an unchanged
-// world gives an unchanged status, and no write.
+// summarise computes the status from observation and decision only, so that an unchanged world gives an unchanged status, and no
+// write.
 func summarise(observed *observation, decision experiment.Decision) v1alpha1.StorageBenchmarkStatus {
 	benchmark := observed.Benchmark
 	status := *benchmark.Status.DeepCopy()
@@ -66,7 +66,7 @@ func imageInUse(observed *observation, recorded string) string {
 	return recorded
 }
 
-// stateWord is one word for people.
+// stateWord is a one-word summary for people.
 func stateWord(decision experiment.Decision) string {
 	switch decision.Position {
 	case experiment.PositionQueued:
@@ -85,11 +85,11 @@ func progressConditions(generation int64, decision experiment.Decision, status *
 	} else {
 		kstatus.Progress(&status.Conditions, generation, decision.Reason, decision.Message)
 	}
-	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionComplete, metav1.ConditionFalse, decision.Reason, "not all runs have ended")
+	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionComplete, metav1.ConditionFalse, decision.Reason, "some runs are unfinished")
 	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionPassed, metav1.ConditionUnknown, decision.Reason, "there is no verdict yet")
 }
 
-// finish fills in the verdict from the written results. Without them to hand, the status already has them.
+// finish sets the verdict from the written results. If they were not read, the status already has it.
 func finish(observed *observation, decision experiment.Decision, status *v1alpha1.StorageBenchmarkStatus) {
 	generation := observed.Benchmark.Generation
 	if written := observed.written; written != nil {
@@ -151,7 +151,7 @@ func gateComparisons(evidence []results.Comparison) []v1alpha1.GateComparison {
 	return all
 }
 
-// summary takes the primary metrics of as many variants and phases as the status may hold.
+// summary contains the primary metrics of as many variants and phases as fit into the status.
 func summary(variants []results.VariantResult) (entries []v1alpha1.PhaseSummary, omitted int32) {
 	for _, variant := range variants {
 		for _, phase := range variant.Phases {
@@ -188,7 +188,7 @@ func progress(decision experiment.Decision) *v1alpha1.ProgressStatus {
 	return status
 }
 
-// queue keeps the place in line: whoever joined first is served first, whatever happens to the manager meanwhile.
+// queue keeps the position in the queue: the first to join is served first, across restarts of the manager.
 func queue(observed *observation, decision experiment.Decision) *v1alpha1.QueueStatus {
 	if !decision.InLine {
 		return nil

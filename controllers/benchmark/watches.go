@@ -27,7 +27,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// SetupWithManager registers the controller and what it watches: only what the manager has rights to.
+// SetupWithManager registers the controller and its watches, limited to what the manager has permissions for.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.Options) error {
 	registered := ctrl.NewControllerManagedBy(manager).
 		Named("benchmark").
@@ -53,7 +53,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 	return registered.WithOptions(options).Complete(r)
 }
 
-// benchmarkOf finds the benchmark of a run, also of one that has lost its owner.
+// benchmarkOf finds the benchmark of a run, even of one without an owner.
 func benchmarkOf(_ context.Context, object client.Object) []reconcile.Request {
 	run, ok := object.(*v1alpha1.BenchmarkRun)
 	if !ok {
@@ -62,7 +62,7 @@ func benchmarkOf(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: run.Namespace, Name: run.Spec.Benchmark}}}
 }
 
-// select lists the benchmarks for which keep is true.
+// select lists the benchmarks that match keep.
 func (r *Reconciler) selectBenchmarks(ctx context.Context, keep func(*v1alpha1.StorageBenchmark) bool) []reconcile.Request {
 	var benchmarks v1alpha1.StorageBenchmarkList
 	if err := r.Client.List(ctx, &benchmarks); err != nil {
@@ -78,7 +78,7 @@ func (r *Reconciler) selectBenchmarks(ctx context.Context, keep func(*v1alpha1.S
 	return requests
 }
 
-// waitingBehind finds those who stand in the same line as a benchmark.
+// waitingBehind finds the benchmarks in the same queue.
 func (r *Reconciler) waitingBehind(ctx context.Context, object client.Object) []reconcile.Request {
 	moved, ok := object.(*v1alpha1.StorageBenchmark)
 	if !ok || moved.Status.NodeName == "" {
@@ -90,7 +90,7 @@ func (r *Reconciler) waitingBehind(ctx context.Context, object client.Object) []
 	})
 }
 
-// lineMoved lets through what changes other benchmarks' places.
+// lineMoved passes events that change the positions of other benchmarks.
 func lineMoved() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -105,7 +105,7 @@ func lineMoved() predicate.Predicate {
 	}
 }
 
-// waitingForLease finds the holder of a Lease and those who wait for its node.
+// waitingForLease finds the holder of a Lease and the benchmarks that wait for its node.
 func (r *Reconciler) waitingForLease(ctx context.Context, object client.Object) []reconcile.Request {
 	node := object.GetAnnotations()[v1alpha1.AnnotationNode]
 	return r.selectBenchmarks(ctx, func(benchmark *v1alpha1.StorageBenchmark) bool {
@@ -124,7 +124,7 @@ func (r *Reconciler) waitingFor(reasons ...string) handler.MapFunc {
 	}
 }
 
-// nodeChanged lets through what decides about fitting, not every heartbeat.
+// nodeChanged passes events that affect fitting, not every heartbeat.
 func nodeChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(change event.UpdateEvent) bool {
 		before, ok := change.ObjectOld.(*corev1.Node)

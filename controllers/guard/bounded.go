@@ -11,44 +11,45 @@ import (
 )
 
 const (
-	// lookPatience is how long a disk may take to answer. A disk of a storage array that changes over to another path takes some seconds.
+	// lookPatience is how long a disk may take to respond. A disk of a storage array needs some seconds to fail over to another
+	// path.
 	lookPatience = 30 * time.Second
-	// A look at all of a disk's contents, and what wipes it, may take so many times as long: the disk has answered right before.
+	// A read of all of a disk's contents, and a wipe, may take this many times as long: the disk has responded right before.
 	contentsPatience, wipePatience = 4, 10
 	// hangingLooks limits the hanging checks: each is a thread stuck in the kernel.
 	hangingLooks = 256
 )
 
-// ErrSilent says that a disk does not answer.
-var ErrSilent = errors.New("a disk does not answer")
+// ErrSilent says that a disk does not respond.
+var ErrSilent = errors.New("a disk does not respond")
 
-// IsSilent says whether a look has failed because the disk does not answer.
+// IsSilent says whether a check failed because the disk does not respond.
 func IsSilent(err error) bool { return errors.Is(err, device.Silent) }
 
-// Bounded looks at disks for a limited time. A look at a disk that does not answer hangs in the kernel, and nothing ends it: it is left
-// behind, and until it ends no other look at that disk is begun, by whatever path. What it would still do then, it does not: see
+// Bounded checks disks with a time limit. A check of a disk that does not respond hangs in the kernel and cannot be ended: it is
+// left behind, and until it ends no other check of that disk starts, by any path. Afterwards it does nothing more: see
 // device.Wish.GivenUp.
 type Bounded struct {
 	Disks
-	// Patience instead of lookPatience.
+	// Patience overrides lookPatience.
 	Patience time.Duration
 
 	mutex   sync.Mutex
-	hanging map[*Look]string // the keys of what is looked at
+	hanging map[*Look]string // the keys of the checked disks
 }
 
-// Look is a look that hangs.
+// Look is a hanging check.
 type Look struct {
 	What  string
 	Since time.Time
 }
 
-// String says what hangs, and since when.
+// String describes it, with its start time.
 func (l Look) String() string {
-	return fmt.Sprintf("%s, asked at %s, has not answered yet", l.What, l.Since.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s, started at %s, has not finished yet", l.What, l.Since.UTC().Format(time.RFC3339))
 }
 
-// Hanging are the looks that hang, the oldest first.
+// Hanging are the hanging checks, oldest first.
 func (b *Bounded) Hanging() []Look {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -67,7 +68,7 @@ func (b *Bounded) patience() time.Duration {
 	return lookPatience
 }
 
-// Check makes sure first that the disk answers.
+// Check first verifies that the disk responds.
 func (b *Bounded) Check(wish device.Wish) (device.Disk, error) {
 	known, refusal := b.Identify(wish.Path)
 	if refusal == nil {
@@ -81,7 +82,7 @@ func (b *Bounded) Check(wish device.Wish) (device.Disk, error) {
 	return seen(disk, known, err)
 }
 
-// Wipe makes sure first that the disk answers. One that takes too long writes nothing more.
+// Wipe first verifies that the disk responds. A wipe that takes too long writes nothing more.
 func (b *Bounded) Wipe(wish device.Wish) (device.Disk, error) {
 	known, refusal := b.Identify(wish.Path)
 	if refusal == nil {
@@ -98,7 +99,7 @@ func (b *Bounded) Wipe(wish device.Wish) (device.Disk, error) {
 	return seen(disk, known, err)
 }
 
-// seen is the disk as it was seen, or at least as it is known.
+// seen is the disk as it was read, or at least as it is known.
 func seen(disk, known device.Disk, err error) (device.Disk, error) {
 	if IsSilent(err) {
 		return known, err
@@ -106,7 +107,7 @@ func seen(disk, known device.Disk, err error) (device.Disk, error) {
 	return disk, err
 }
 
-// Identify opens nothing, but the kernel may not tell of a disk that it is about to give up.
+// Identify opens nothing, but the kernel may block on a disk that it is about to remove.
 func (b *Bounded) Identify(path string) (device.Disk, error) {
 	disk, err := within(b, path, path, b.patience(), func(<-chan struct{}) (device.Disk, error) { return b.Disks.Identify(path) })
 	disk.Path = path
@@ -121,7 +122,7 @@ func (b *Bounded) Verify(checked device.Disk) error {
 	return err
 }
 
-// Answer asks a disk for one block.
+// Answer reads one block of a disk.
 func (b *Bounded) Answer(path string) error {
 	known, err := b.Identify(path)
 	if err != nil {
@@ -143,7 +144,7 @@ func (b *Bounded) PoolUsers(pool string, own ...string) ([]string, error) {
 		func(<-chan struct{}) ([]string, error) { return b.Disks.PoolUsers(pool, own...) })
 }
 
-// RemoveFolders walks a folder on which a pool may be mounted that does not answer.
+// RemoveFolders walks a folder that may be the mount point of a pool that does not respond.
 func (b *Bounded) RemoveFolders(top, folder string) error {
 	_, err := within(b, folder, folder, b.patience(), func(<-chan struct{}) (struct{}, error) {
 		return struct{}{}, b.Disks.RemoveFolders(top, folder)
@@ -151,7 +152,7 @@ func (b *Bounded) RemoveFolders(top, folder string) error {
 	return err
 }
 
-// key is the disk that a path leads to: the kernel's number of it, whatever the path.
+// key is the disk that a path leads to: its kernel device number, independent of the path.
 func key(path string, known device.Disk) string {
 	if known.Number != "" {
 		return "device " + known.Number
@@ -159,7 +160,7 @@ func key(path string, known device.Disk) string {
 	return path
 }
 
-// within does something for as long as it is waited for.
+// within does something with a time limit.
 func within[T any](b *Bounded, key, what string, patience time.Duration, do func(givenUp <-chan struct{}) (T, error)) (T, error) {
 	var none T
 	if err := b.refuse(key, what); err != nil {
@@ -183,10 +184,10 @@ func within[T any](b *Bounded, key, what string, patience time.Duration, do func
 	}
 	close(givenUp)
 	b.leave(key, &Look{What: what, Since: begun}, func() { <-done })
-	return none, silent(what, fmt.Sprintf("it has not answered within %s", patience))
+	return none, silent(what, fmt.Sprintf("it has not responded within %s", patience))
 }
 
-// leave notes a look that hangs, until it ends.
+// leave records a hanging check until it ends.
 func (b *Bounded) leave(key string, hangs *Look, ended func()) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -202,17 +203,17 @@ func (b *Bounded) leave(key string, hangs *Look, ended func()) {
 	}()
 }
 
-// refuse says why a look is not begun.
+// refuse says why a check is not started.
 func (b *Bounded) refuse(key, what string) error {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	for hangs, at := range b.hanging {
 		if at == key {
-			return silent(what, "it does not answer: "+hangs.String())
+			return silent(what, "it does not respond: "+hangs.String())
 		}
 	}
 	if len(b.hanging) >= hangingLooks {
-		return silent(what, fmt.Sprintf("it was not looked at: %d looks at disks of this node hang in the kernel", len(b.hanging)))
+		return silent(what, fmt.Sprintf("it was not checked: %d disk checks of this node hang in the kernel", len(b.hanging)))
 	}
 	return nil
 }
@@ -220,5 +221,5 @@ func (b *Bounded) refuse(key, what string) error {
 func silent(what, detail string) error {
 	return &device.RefusedError{Path: what, Findings: []device.Finding{{Reason: device.Silent,
 		Detail: detail +
-			". Look at 'dmesg' on the node, and bring it back or unplug it; it is looked at again as soon as the kernel ends that request"}}}
+			". See 'dmesg' on the node, and bring the disk back or unplug it; it is checked again as soon as the kernel ends that request"}}}
 }

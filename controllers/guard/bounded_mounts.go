@@ -2,13 +2,13 @@ package guard
 
 import "os"
 
-// doWithin is within for what returns nothing.
+// doWithin is within for functions without a result.
 func (b *Bounded) doWithin(at string, do func() error) error {
 	_, err := within(b, at, at, b.patience(), func(<-chan struct{}) (struct{}, error) { return struct{}{}, do() })
 	return err
 }
 
-// MakeMountPoint walks to a folder on which a pool may be mounted that does not answer.
+// MakeMountPoint walks to a folder that may be the mount point of a pool that does not respond.
 func (b *Bounded) MakeMountPoint(top, point string) error {
 	return b.doWithin(point, func() error { return b.Disks.MakeMountPoint(top, point) })
 }
@@ -23,7 +23,7 @@ func (b *Bounded) Mounted(top, point, dataset string) (bool, error) {
 	return within(b, point, point, b.patience(), func(<-chan struct{}) (bool, error) { return b.Disks.Mounted(top, point, dataset) })
 }
 
-// OpenDataset mounts a dataset. What comes when it is waited for no more is closed.
+// OpenDataset mounts a dataset. A result that arrives after the time limit is closed.
 func (b *Bounded) OpenDataset(dataset string, readOnly bool) (*os.Root, error) {
 	return within(b, "dataset "+dataset, "dataset "+dataset, b.patience(), func(givenUp <-chan struct{}) (*os.Root, error) {
 		root, err := b.Disks.OpenDataset(dataset, readOnly)

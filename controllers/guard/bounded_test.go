@@ -146,14 +146,14 @@ func TestASilentDiskIsAskedOnce(t *testing.T) {
 		"Wipe":   func(path string) error { _, err := b.Wipe(device.Wish{Path: path, Reuse: "1"}); return err },
 		"Answer": b.Answer,
 	}
-	if err := b.Answer(silentDisk); !IsSilent(err) || !strings.Contains(err.Error(), "it has not answered within 20ms. Look at 'dmesg'") {
+	if err := b.Answer(silentDisk); !IsSilent(err) || !strings.Contains(err.Error(), "it has not responded within 20ms. See 'dmesg'") {
 		t.Fatalf("%v", err)
 	}
 	for range 50 {
 		for name, look := range looks {
 			for _, path := range []string{silentDisk, sameDisk} {
-				if err := look(path); !IsSilent(err) || !strings.Contains(err.Error(), path+" is refused: it does not answer: "+silentDisk+
-					", asked at 2") {
+				if err := look(path); !IsSilent(err) || !strings.Contains(err.Error(), path+" is refused: it does not respond: "+silentDisk+
+					", started at 2") {
 					t.Fatalf("%s of %s: %v", name, path, err)
 				}
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// ProveDataset reads from ZFS, at this moment, that a dataset of a kept pool is the one that was looked at, that this BenchmarkPool has
-// made it, and that it is not the present run's. The pool is proven first. The marks are read last.
+// ProveDataset proves from ZFS, live, that a dataset of a kept pool is the one that was observed, that this BenchmarkPool created
+// it, and that it does not belong to the current run. The pool is proven first. The marks are read last.
 func ProveDataset(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, poolGUID, name, guid string) error {
 	if err := Prove(ctx, host, pool, poolGUID); err != nil {
 		return err
@@ -21,7 +21,7 @@ func ProveDataset(ctx context.Context, host *zfs.Client, pool *v1alpha1.Benchmar
 		return fmt.Errorf("confirm which dataset %s is: %w", name, err)
 	}
 	if len(datasets) != 1 || datasets[0].Name != name || datasets[0].GUID != guid {
-		return fmt.Errorf("dataset %s is not alone, or another than the one with guid %s that was looked at: %w", name, guid, ErrNotOurs)
+		return fmt.Errorf("dataset %s is not unique, or not the observed one with guid %s: %w", name, guid, ErrNotOurs)
 	}
 	marks, err := host.DatasetProperties(ctx, []string{naming.PropertyUID, naming.PropertyRun}, name)
 	if err != nil {

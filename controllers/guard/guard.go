@@ -1,4 +1,4 @@
-// Package guard proves, immediately before a pool or a disk is changed, that it is the one that was meant.
+// Package guard proves, immediately before a pool or a disk is changed, that it is the intended one.
 package guard
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
-// Disks looks at the node's disks. device.Node does so.
+// Disks checks the node's disks. device.Node implements it.
 type Disks interface {
 	Check(wish device.Wish) (device.Disk, error)
 	Identify(path string) (device.Disk, error)
@@ -39,10 +39,10 @@ var (
 	_ Disks = (*Bounded)(nil)
 )
 
-// ErrNotOurs says that a pool does not carry the object's mark, or is another than was looked at.
-var ErrNotOurs = errors.New("the pool is not this BenchmarkPool's")
+// ErrNotOurs says that a pool does not carry the object's mark, or is not the observed one.
+var ErrNotOurs = errors.New("the pool does not belong to this BenchmarkPool")
 
-// Prove reads from ZFS, at this moment, whose a pool is and that it is the one that was meant.
+// Prove proves from ZFS, live, to whom a pool belongs and that it is the intended one.
 func Prove(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, guid string) error {
 	name := naming.PoolName(pool)
 	summary, err := host.Pool(ctx, name)
@@ -50,11 +50,11 @@ func Prove(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, 
 		return fmt.Errorf("confirm which pool %s is: %w", name, err)
 	}
 	if summary.GUID != guid {
-		return fmt.Errorf("pool %s has guid %s, meant was %s: %w", name, summary.GUID, guid, ErrNotOurs)
+		return fmt.Errorf("pool %s has guid %s instead of %s: %w", name, summary.GUID, guid, ErrNotOurs)
 	}
 	marks, err := host.DatasetProperties(ctx, []string{naming.PropertyUID}, name)
 	if err != nil {
-		return fmt.Errorf("confirm whose pool %s is: %w", name, err)
+		return fmt.Errorf("confirm the owner of pool %s: %w", name, err)
 	}
 	live := pools.LivePool{PoolSummary: summary, DatasetProperties: marks}
 	if !live.OwnedBy(string(pool.UID)) {
@@ -105,7 +105,7 @@ func unmountOwn(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alph
 func Unused(disks Disks, name string, own ...string) error {
 	users, err := disks.PoolUsers(name, own...)
 	if err != nil {
-		return fmt.Errorf("find out who uses %s: %w", name, err)
+		return fmt.Errorf("find the users of %s: %w", name, err)
 	}
 	if len(users) > 0 {
 		return fmt.Errorf("%s is in use: %s", name, strings.Join(users, "; "))
@@ -113,8 +113,8 @@ func Unused(disks Disks, name string, own ...string) error {
 	return nil
 }
 
-// OnDisks runs a command that takes disks: checked once more, wiped if they are named for reuse, and verified right before and right
-// after.
+// OnDisks runs a command that takes disks: they are checked again, wiped if they are listed for reuse, and verified right before
+// and right after.
 func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, command func() error) error {
 	var checked []device.Disk
 	for _, disk := range taken {
@@ -127,15 +127,15 @@ func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, co
 		if err != nil {
 			return err
 		}
-		if now.Number != disk.Number || now.Sequence != disk.Sequence { // the turn is for the disk that was looked at
-			return fmt.Errorf("%s leads to another disk since it was looked at: it was %s and is %s now", disk.Path, disk.Number, now.Number)
+		if now.Number != disk.Number || now.Sequence != disk.Sequence { // the turn covers the disk that was checked
+			return fmt.Errorf("%s leads to another disk since it was checked: it was %s and is %s now", disk.Path, disk.Number, now.Number)
 		}
 		checked = append(checked, now)
 	}
 	return Steady(disks, checked, command)
 }
 
-// Steady runs a command that is given paths of disks: each has to lead to the disk that was checked right before and right after.
+// Steady runs a command with paths of disks: each has to lead to the checked disk right before and right after.
 func Steady(disks Disks, checked []device.Disk, command func() error) error {
 	verify := func() error {
 		for _, disk := range checked {
@@ -152,13 +152,13 @@ func Steady(disks Disks, checked []device.Disk, command func() error) error {
 		return err
 	}
 	if err := verify(); err != nil {
-		return fmt.Errorf("the command was run, but a path changed meanwhile; look at 'zpool status' before using the pool: %w", err)
+		return fmt.Errorf("the command was run, but a path changed meanwhile; check 'zpool status' before using the pool: %w", err)
 	}
 	return nil
 }
 
-// Rivals are the other BenchmarkPools of a node. Read them from the API server: who has the older claim on a disk must not
-// depend on a cache that lags.
+// Rivals are the other BenchmarkPools of a node. Read them from the API server: the order of claims on a disk must not depend on a
+// lagging cache.
 func Rivals(ctx context.Context, live client.Reader, pool *v1alpha1.BenchmarkPool) ([]v1alpha1.BenchmarkPool, error) {
 	var pools v1alpha1.BenchmarkPoolList
 	if err := live.List(ctx, &pools, client.MatchingFields{v1alpha1.FieldNodeName: pool.Spec.NodeName}); err != nil {
@@ -167,12 +167,12 @@ func Rivals(ctx context.Context, live client.Reader, pool *v1alpha1.BenchmarkPoo
 	return slices.DeleteFunc(pools.Items, func(other v1alpha1.BenchmarkPool) bool { return other.UID == pool.UID }), nil
 }
 
-// Survey looks at the disks that are wanted for a pool, and identifies those that others claim or that a live pool has: two paths
-// may lead to one disk. Nothing but what is granted is opened: that would keep its owner from mounting it meanwhile.
+// Survey checks the disks that a pool wants, and identifies those that others claim or that a live pool has: two paths may lead to
+// one disk. Only granted disks are opened, because opening prevents their owner from mounting them.
 func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy pools.DevicePolicy, wanted []string, granted func(path string) bool,
 	leaves []zfs.VdevStatus, rivals []v1alpha1.BenchmarkPool) map[string]pools.Disk {
 	seen := map[string]pools.Disk{}
-	// All at once: one after another, each disk that does not answer would be waited for. What was found out is remembered below.
+	// Concurrently: sequential checks would wait for each silent disk. The results are collected below.
 	_ = Answering(disks, slices.DeleteFunc(slices.Clone(wanted), func(path string) bool { return !granted(path) }))
 	for _, path := range wanted {
 		if granted(path) {
@@ -196,16 +196,16 @@ func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy pools.DevicePolicy
 	return seen
 }
 
-// identify tells which disk a path leads to. Such a disk is never taken.
+// identify finds the disk that a path leads to. Such a disk is never taken.
 func identify(disks Disks, path string) pools.Disk {
 	disk, refusal := disks.Identify(path)
 	if refusal == nil {
-		refusal = fmt.Errorf("%s has not been looked into", path)
+		refusal = fmt.Errorf("%s has not been checked", path)
 	}
 	return pools.Disk{Disk: disk, Refusal: refusal}
 }
 
-// look checks a disk, as one for reuse if the spec names its serial number and its old contents are in the way.
+// look checks a disk, for reuse if the spec lists its serial number and its old contents are in the way.
 func look(disks Disks, path string, template v1alpha1.PoolTemplate, right device.Right) pools.Disk {
 	wish := device.Wish{Path: path, MinBytes: minBytes(template), Right: right}
 	disk, refusal := disks.Check(wish)

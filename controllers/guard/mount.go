@@ -10,8 +10,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// Mount mounts a dataset of the spec at its place on the node, with the folder that pods get in it. The place is walked without following a
-// link and made unwritable first; what is mounted is proven to be there and nowhere else.
+// Mount mounts a dataset of the spec at its place on the node, with the folder for pods. The path is walked without following links
+// and made unwritable first. Then it is verified that the dataset is mounted there and nowhere else.
 func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string,
 	dataset v1alpha1.PoolDataset) error {
 	name, point := naming.DatasetName(pool, dataset), naming.MountPoint(naming.PoolName(pool), dataset.Path)
@@ -20,7 +20,7 @@ func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.Be
 	}
 	found, err := host.Datasets(ctx, name)
 	if err != nil || len(found) == 0 || found[0].Name != name {
-		return fmt.Errorf("look for dataset %s before it is mounted: found are %d: %w", name, len(found), err)
+		return fmt.Errorf("look for dataset %s before mounting it: found %d: %w", name, len(found), err)
 	}
 	mounted := found[0].Mounted
 	if !mounted {
@@ -44,7 +44,7 @@ func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.Be
 	return err
 }
 
-// Alone makes sure that no dataset below another is mounted when that is, or gets another mount point: it would be mounted where pods
+// Alone checks that no child dataset is mounted together with a dataset, or gets a new mount point: it would be mounted where pods
 // write.
 func Alone(ctx context.Context, host *zfs.Client, name string) error {
 	all, err := host.Datasets(ctx, name)
@@ -81,7 +81,7 @@ func Alone(ctx context.Context, host *zfs.Client, name string) error {
 	return nil
 }
 
-// unmounted proves, from the mounts of the node, that nothing of a pool is left at the agent's mount points, or below them.
+// unmounted proves, from the mounts of the node, that nothing of a pool is left at or below the agent's mount points.
 func unmounted(disks Disks, pool *v1alpha1.BenchmarkPool, own []string) error {
 	name := naming.PoolName(pool)
 	nested, err := disks.NestedMounts(name, own...)

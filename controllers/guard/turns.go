@@ -20,7 +20,7 @@ const turnPatience = 15 * time.Second
 // Turns serialize the checks and changes of a pool. A turn covers a set of names: those of pools and of disks. Two turns with a
 // common name never overlap. All names of a turn are taken atomically, which rules out deadlocks.
 type Turns struct {
-	// Patience instead of turnPatience.
+	// Patience overrides turnPatience.
 	Patience time.Duration
 
 	mutex sync.Mutex
@@ -37,20 +37,20 @@ type Turn struct {
 	unended *zfs.Unended
 }
 
-// BusyError says who has the turn.
+// BusyError names the holder of the turn.
 type BusyError struct {
 	Who, Name string
 	Since     time.Time
 }
 
-// Error names the holder, and since when.
+// Error names the holder, and since when it has the turn.
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("waiting for %s, which has worked with %s since %s", e.Who, e.Name, e.Since.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("waiting for %s, which has been using %s since %s", e.Who, e.Name, e.Since.UTC().Format(time.RFC3339))
 }
 
-// Take waits for a turn, but not for a holder that is stuck: then it returns a BusyError, and whoever wants the turn comes back later.
-// Programs that are started under the returned context and do not end keep the turn, however long ago End was called: what hangs in the
-// kernel with a disk in its hands may still change it.
+// Take waits for a turn, but not for a stuck holder: then it returns a BusyError, and the caller retries later. Programs that are
+// started under the returned context and do not end keep the turn, however long ago End was called: a program that hangs in the
+// kernel may still change a disk.
 func (t *Turns) Take(ctx context.Context, who string, names ...string) (context.Context, *Turn, error) {
 	patience := t.Patience
 	if patience == 0 {
@@ -75,7 +75,7 @@ func (t *Turns) Take(ctx context.Context, who string, names ...string) (context.
 	}
 }
 
-// try takes all names, or tells who has one of them.
+// try takes all names, or returns a holder of one of them.
 func (t *Turns) try(wanted *Turn) (taken, holder *Turn, name string) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -93,7 +93,7 @@ func (t *Turns) try(wanted *Turn) (taken, holder *Turn, name string) {
 	return wanted, nil, ""
 }
 
-// End gives the turn to the next, at once or when the last program of it has ended.
+// End passes the turn on, at once or when its last program has ended.
 func (turn *Turn) End() {
 	if !turn.unended.Any() {
 		turn.free()
@@ -114,15 +114,15 @@ func (turn *Turn) free() {
 	close(turn.ended)
 }
 
-// HeldTurn tells of a turn for people.
+// HeldTurn describes a turn for people.
 type HeldTurn struct {
 	Who   string
 	Since time.Time
-	// Hanging says that a program of it hangs in the kernel.
+	// Hanging says that one of its programs hangs in the kernel.
 	Hanging bool
 }
 
-// Held are the turns that are taken, the oldest first.
+// Held are the taken turns, oldest first.
 func (t *Turns) Held() []HeldTurn {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -138,8 +138,8 @@ func (t *Turns) Held() []HeldTurn {
 	return all
 }
 
-// TurnNames are the names of a turn with pools: theirs, and those of every disk that they claim, by its path and by the number that the
-// kernel knows it by. Two objects that claim one pool name or one disk, by whatever paths, have one of them in common.
+// TurnNames are the names of a turn with pools: their names, and every disk that they claim, by its path and by its kernel device
+// number. Two objects that claim one pool name or one disk, by any paths, have a name in common.
 func TurnNames(disks Disks, further []string, objects ...*v1alpha1.BenchmarkPool) []string {
 	var names []string
 	paths := slices.Clone(further)
@@ -149,7 +149,7 @@ func TurnNames(disks Disks, further []string, objects ...*v1alpha1.BenchmarkPool
 	}
 	for _, path := range paths {
 		names = append(names, "disk "+path)
-		if disk, _ := disks.Identify(path); disk.Number != "" { // a disk that is refused has its number too
+		if disk, _ := disks.Identify(path); disk.Number != "" { // a refused disk has its number too
 			names = append(names, "device "+disk.Number)
 		}
 	}
@@ -163,20 +163,20 @@ func Busy(err error) bool {
 	return busy
 }
 
-// Covers says whether names that were taken are still all that is needed: an object may have been changed while its turn was waited for.
+// Covers says whether the taken names are still all that is needed: an object may have changed while its turn was waited for.
 func Covers(taken, needed []string) bool {
 	return !slices.ContainsFunc(needed, func(name string) bool { return !slices.Contains(taken, name) })
 }
 
-// StablePaths are those of some paths by which the agent knows disks, each once.
+// StablePaths are the paths by which the agent knows disks, without duplicates.
 func StablePaths(paths []string) []string {
 	stable := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !strings.HasPrefix(path, "/dev/disk/by-") })
 	slices.Sort(stable)
 	return slices.Compact(stable)
 }
 
-// Answering makes sure that the disks of a pool answer, before a command that waits for them while it holds the kernel's lock on all pools:
-// with a silent disk it would stop every pool of the node. A disk that is missing or fails has answered.
+// Answering checks that the disks of a pool respond, before a command that waits for them while it holds the kernel's lock on all
+// pools: a silent disk would block every pool of the node. A missing or failing disk counts as responding.
 func Answering(disks Disks, paths []string) error {
 	errs := make([]error, len(paths))
 	var all sync.WaitGroup

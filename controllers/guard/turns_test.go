@@ -77,7 +77,7 @@ func TestAStuckTurnIsNotWaitedFor(t *testing.T) {
 	var busy *BusyError
 	_, _, err = turns.Take(t.Context(), "BenchmarkPool b", "pool b", "device 8:0")
 	if !errors.As(err, &busy) || !Busy(err) || busy.Who != "BenchmarkPool a" ||
-		!strings.Contains(err.Error(), "BenchmarkPool a, which has worked with device 8:0 since 2") {
+		!strings.Contains(err.Error(), "BenchmarkPool a, which has been using device 8:0 since 2") {
 		t.Fatalf("%v", err)
 	}
 	begun := time.Now()

@@ -29,16 +29,16 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
-// Reconciler looks after the objects of nodes without an agent.
+// Reconciler handles the objects of nodes without an agent.
 type Reconciler struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Live reads from the API server: that a node is gone is not concluded from a cache.
+	// Live reads from the API server: a lost node is never concluded from a cache.
 	Live     client.Reader
 	Recorder events.EventRecorder
 }
 
-// reconciler looks after one kind.
+// reconciler handles one kind.
 type reconciler struct {
 	*Reconciler
 	kind kind
@@ -50,7 +50,7 @@ func (r reconciler) Reconcile(ctx context.Context, request reconcile.Request) (r
 	if err := r.Client.Get(ctx, request.NamespacedName, object); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	// Nearly always the cached node shows an agent. That there is none is asked of the API server too.
+	// Nearly always the cached node shows an agent. Its absence is confirmed by the API server.
 	var why string
 	for _, nodes := range []client.Reader{r.Client, r.Live} {
 		var err error
@@ -58,7 +58,7 @@ func (r reconciler) Reconcile(ctx context.Context, request reconcile.Request) (r
 			return reconcile.Result{}, err
 		}
 	}
-	// The cache does not hold all of an object, and what is written is written whole.
+	// The cache does not hold the complete object, but the write needs it.
 	if err := r.Live.Get(ctx, request.NamespacedName, object); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -75,13 +75,13 @@ func (r reconciler) Reconcile(ctx context.Context, request reconcile.Request) (r
 	return reconcile.Result{}, r.writeStatus(ctx, object, why)
 }
 
-// withoutAgent says why no agent runs on a node; nothing if one may.
+// withoutAgent says why no agent runs on a node. Empty if one may run.
 func withoutAgent(ctx context.Context, nodes client.Reader, name string) (string, error) {
 	var node corev1.Node
 	err := nodes.Get(ctx, client.ObjectKey{Name: name}, &node)
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("node %s is not there", name), nil
+		return fmt.Sprintf("node %s does not exist", name), nil
 	case err != nil:
 		return "", fmt.Errorf("look for node %s: %w", name, err)
 	case !labelled(&node):
@@ -92,7 +92,7 @@ func withoutAgent(ctx context.Context, nodes client.Reader, name string) (string
 
 func labelled(node client.Object) bool { return node.GetLabels()[v1alpha1.LabelLabNode] == "true" }
 
-// letGo removes the finalizer from the version that was seen.
+// letGo removes the finalizer from the observed version.
 func (r reconciler) letGo(ctx context.Context, object client.Object, orphan orphan) error {
 	if err := write.Finalizer(ctx, r.Client, object, controllerutil.RemoveFinalizer); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("release %s %s: %w", r.kind.name, object.GetName(), err))
@@ -101,7 +101,7 @@ func (r reconciler) letGo(ctx context.Context, object client.Object, orphan orph
 	return nil
 }
 
-// writeStatus changes the conditions only: the rest is the last that an agent has seen, and tells what to look for.
+// writeStatus changes only the conditions: the rest is the last observation of an agent, and shows what to look for.
 func (r reconciler) writeStatus(ctx context.Context, object client.Object, message string) error {
 	conditions := r.kind.orphan(object).conditions
 	before := slices.Clone(*conditions)
@@ -117,7 +117,7 @@ func (r reconciler) writeStatus(ctx context.Context, object client.Object, messa
 	return nil
 }
 
-// SetupWithManager registers a controller for each kind, and what they watch.
+// SetupWithManager registers a controller for each kind, and their watches.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.Options) error {
 	for _, kind := range kinds {
 		one := reconciler{Reconciler: r, kind: kind}
@@ -134,7 +134,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 	return nil
 }
 
-// agentGone lets through nodes that have lost what an agent needs.
+// agentGone passes events of nodes that have lost what an agent needs.
 func agentGone() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// kind is one of the kinds that only agents end.
+// kind is one of the kinds that only agents finalize.
 type kind struct {
 	name   string
 	empty  func() client.Object
@@ -18,15 +18,15 @@ type kind struct {
 	orphan func(client.Object) orphan
 }
 
-// orphan is what matters here of an object whose node has no agent.
+// orphan holds what matters here of an object whose node has no agent.
 type orphan struct {
 	node       string
 	conditions *[]metav1.Condition
-	// ended has nothing more to do.
+	// ended needs no more work.
 	ended bool
-	// retained goes without what was made for it.
+	// retained is deleted without the pool.
 	retained bool
-	// left is what may be left where, and release the way to live with that.
+	// left is what may be left, and where. release is the command to accept that.
 	left, release string
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// act carries out the decision. Each command that changes something comes right after the proof that the pool is ours.
+// act carries out the decision. Each command that changes something follows the proof that the pool is ours.
 func (r *Reconciler) act(ctx context.Context, state *operations.State, actions []operations.Action) error {
 	for _, action := range actions {
 		var err error
@@ -42,7 +42,7 @@ func (r *Reconciler) act(ctx context.Context, state *operations.State, actions [
 	return nil
 }
 
-// proof keeps what the proof of ownership says from being taken for the refusal of the command: it may be another next time.
+// proof distinguishes a failed ownership proof from a refused command: the proof may succeed next time.
 func proof(err error) error {
 	if err == nil {
 		return nil
@@ -54,7 +54,7 @@ func (r *Reconciler) prove(ctx context.Context, state operations.State) error {
 	return proof(guard.Prove(ctx, r.ZFS, state.Pool, state.Live.GUID))
 }
 
-// proven runs a command on the pool, if that is ours.
+// proven runs a command on the pool, if it is ours.
 func (r *Reconciler) proven(ctx context.Context, state operations.State, command func() error) error {
 	if err := r.prove(ctx, state); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (r *Reconciler) proven(ctx context.Context, state operations.State, command
 	return command()
 }
 
-// answered runs a command that waits for the disks of the pool, if they answer.
+// answered runs a command that waits for the disks of the pool, if they respond.
 func (r *Reconciler) answered(ctx context.Context, state operations.State, command func() error) error {
 	if err := r.answering(state); err != nil {
 		return err
@@ -70,8 +70,8 @@ func (r *Reconciler) answered(ctx context.Context, state operations.State, comma
 	return r.proven(ctx, state, command)
 }
 
-// made are the properties of a dataset that the operation makes of its source: its mark, and that nothing mounts it. It may lie below what
-// a pod can write.
+// made are the properties of a dataset that the operation creates: its mark, and that it is not mounted. It may be below a place
+// that a pod can write to.
 func made(state operations.State) map[string]string {
 	properties := map[string]string{naming.PropertyOperation: string(state.Operation.UID)}
 	if state.Source.Type == "filesystem" {
@@ -80,7 +80,7 @@ func made(state operations.State) map[string]string {
 	return properties
 }
 
-// run does what the spec says, or begins it.
+// run does what the spec says, or starts it.
 //
 //nolint:gocognit // one case a kind
 func (r *Reconciler) run(ctx context.Context, state operations.State, action operations.Action) error {
@@ -113,7 +113,7 @@ func (r *Reconciler) run(ctx context.Context, state operations.State, action ope
 	return r.jobs.start(state.Operation, r.Clock, r.work(state))
 }
 
-// work is what takes long.
+// work is long-running work.
 func (r *Reconciler) work(state operations.State) work {
 	spec := state.Operation.Spec.Action
 	switch {
@@ -142,7 +142,7 @@ func (r *Reconciler) onDisks(ctx context.Context, state operations.State, action
 	return guard.OnDisks(r.Disks, state.Pool.Spec.PoolTemplate, action.Disks, func() error { return r.proven(ctx, state, command) })
 }
 
-// exportImport takes the pool off the node and brings it back. Should the agent end in between, the pool controller imports it.
+// exportImport exports the pool and imports it again. If the agent ends in between, the pool controller imports it.
 func (r *Reconciler) exportImport(ctx context.Context, state operations.State) error {
 	if err := r.answering(state); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State) e
 	if err := r.ZFS.Export(ctx, state.Live.Name); err != nil {
 		return err
 	}
-	// From here on nothing is refused for good: the pool has to come back.
+	// From here on no refusal is final: the pool has to come back.
 	if err := r.ZFS.Import(ctx, importOptions(state)); err != nil {
 		return proof(err)
 	}
@@ -182,7 +182,7 @@ func (r *Reconciler) destroyDataset(ctx context.Context, state operations.State)
 		return proof(err)
 	}
 	if len(now) == 0 || now[0].Name != name || now[0].GUID != state.Source.GUID {
-		return fmt.Errorf("dataset %s is another than the one with guid %s that was to be destroyed", name, state.Source.GUID)
+		return fmt.Errorf("dataset %s is not the one with guid %s that was to be destroyed", name, state.Source.GUID)
 	}
 	return r.ZFS.DestroyDataset(ctx, name, state.Operation.Spec.Action.DestroyDataset.Recursive)
 }
@@ -207,7 +207,7 @@ func (r *Reconciler) stop(ctx context.Context, state operations.State, action op
 	return err
 }
 
-// cleanUp removes what must not stay when the operation ends.
+// cleanUp removes leftovers before the operation ends.
 func (r *Reconciler) cleanUp(ctx context.Context, state operations.State) error {
 	if state.Operation.Spec.Action.ModuleParameter != nil {
 		return r.restoreParameter(state)

@@ -12,8 +12,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// endJobs ends what this agent is at work on, because the agent is asked to end. That counts as no attempt: only work that an agent does
-// not survive does.
+// endJobs ends the running jobs when the agent is stopped. That does not count as an attempt: only work that ends the agent does.
 func (r *Reconciler) endJobs(ctx context.Context) {
 	const patience = 10 * time.Second
 	interrupted := r.jobs.stopAll()
@@ -21,7 +20,7 @@ func (r *Reconciler) endJobs(ctx context.Context) {
 	defer cancel()
 	for _, name := range interrupted {
 		if err := r.uncount(ctx, name); err != nil {
-			ctrl.Log.Error(err, "an attempt counts although the agent ended as it was asked to")
+			ctrl.Log.Error(err, "an attempt counts although the agent was stopped normally")
 		}
 	}
 }
@@ -37,7 +36,7 @@ func (r *Reconciler) uncount(ctx context.Context, name string) error {
 	}
 	operation.Status.Attempts = slices.Delete(operation.Status.Attempts, at, at+1)
 	if err := r.Client.Status().Update(ctx, &operation); err != nil {
-		return fmt.Errorf("take the attempt back from PoolOperation %s: %w", name, err)
+		return fmt.Errorf("remove the attempt from PoolOperation %s: %w", name, err)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func TestAnOperationDoesNotWaitForAStuckPool(t *testing.T) {
 		t.Errorf("20 turns took %s", spent)
 	}
 	if ready := w.get("op").Status.Conditions[0]; !strings.Contains(ready.Message,
-		"waiting for BenchmarkPool bench0, which has worked with pool bench0 since") {
+		"waiting for BenchmarkPool bench0, which has been using pool bench0 since") {
 		t.Errorf("it says %q", ready.Message)
 	}
 	if len(w.node.commands) > 0 {

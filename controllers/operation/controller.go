@@ -1,5 +1,5 @@
-// Package operation carries out the PoolOperations of one node: each is one act on a pool with one outcome, whenever the agent
-// ends and starts again.
+// Package operation carries out the PoolOperations of one node: each is one action on a pool with one outcome, across restarts of
+// the agent.
 package operation
 
 import (
@@ -37,40 +37,40 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// progressInterval is how often progress is written, at most.
+// progressInterval is the shortest time between writes of progress.
 const progressInterval = 10 * time.Second
 
-// Reconciler does what the PoolOperations of one node say.
+// Reconciler reconciles the PoolOperations of one node.
 type Reconciler struct {
 	// Client reads from the cache and writes.
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
-	// Recorder announces what has been written to the status.
+	// Recorder emits events for what has been written to the status.
 	Recorder events.EventRecorder
 	// NodeName is the node that this agent runs on.
 	NodeName string
-	// Agent identifies this life of the agent: another after each start.
+	// Agent identifies this agent process.
 	Agent  string
 	Policy pools.DevicePolicy
 	// Parameters that operations may set.
 	Parameters operations.ParameterAllowlist
 	ZFS        *zfs.Client
 	Disks      guard.Disks
-	// Root is where the node's file system is found.
+	// Root is the path of the node's file system.
 	Root string
-	// Turns are taken while a pool is looked at and changed: the pool controller shares them with this one.
+	// Turns are taken while a pool is checked and changed. They are shared with the pool controller.
 	Turns *guard.Turns
 	Clock clock.WithTicker
 
 	jobs jobs
-	// written is when the status of an operation was written last.
+	// written is when the status of an operation was last written.
 	written writtenTimes
-	// parameters is held while the record of a module parameter, and the parameter, are changed.
+	// parameters is held while a module parameter and its record are changed.
 	parameters sync.Mutex
 }
 
-// Cached restricts the agent's memory to the operations of its node, without the documents that they have to show.
+// Cached restricts the agent's memory to the operations of its node, without their result documents.
 func Cached(node string) cache.ByObject {
 	return cache.ByObject{Field: fields.OneTermEqualSelector(v1alpha1.FieldNodeName, node), Transform: trim.Operation}
 }
@@ -99,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.inTurn(ctx, &operation)
 }
 
-// step is what is done in the turn of an operation.
+// step is the work of one turn of an operation.
 func (r *Reconciler) step(ctx context.Context, operation *v1alpha1.PoolOperation) (reconcile.Result, error) {
 	state, err := r.observe(ctx, operation)
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *Reconciler) step(ctx context.Context, operation *v1alpha1.PoolOperation
 		return reconcile.Result{}, errors.Join(actErr, err)
 	}
 	if decision.Outcome != "" {
-		// The outcome is out: an error would only bring what is never done again.
+		// The outcome is set: an error would only cause a retry that does nothing.
 		r.forget(operation)
 		return reconcile.Result{RequeueAfter: 10 * time.Millisecond}, nil
 	}
@@ -166,21 +166,21 @@ func (w *writtenTimes) forget(key client.ObjectKey) {
 	delete(w.times, key)
 }
 
-// forget drops what this agent keeps of an operation.
+// forget drops the agent's state of an operation.
 func (r *Reconciler) forget(operation *v1alpha1.PoolOperation) {
 	r.jobs.drop(operation.UID)
 	r.written.forget(client.ObjectKeyFromObject(operation))
 }
 
-// runError is an error of the act itself; others pass.
+// runError is an error of the action itself. Other errors may pass.
 type runError struct{ error }
 
 // Unwrap returns the error below.
 func (e runError) Unwrap() error { return e.error }
 
-// failed is the decision after its action has failed. What ZFS or the agent refuses is the outcome; the rest may pass.
+// failed is the decision after a failed action. A refusal of ZFS or the agent is the outcome; other errors may pass.
 func failed(decision operations.Decision, err error) operations.Decision {
-	after := operations.Decision{Reason: v1alpha1.ReasonActionFailed, Message: err.Error() + " (will be tried again)",
+	after := operations.Decision{Reason: v1alpha1.ReasonActionFailed, Message: err.Error() + " (will be retried)",
 		Progress: decision.Progress}
 	var run runError
 	if errors.As(err, &run) && operations.Permanent(err) {
@@ -189,9 +189,9 @@ func failed(decision operations.Decision, err error) operations.Decision {
 	return after
 }
 
-// writeStatus writes a changed status; one that differs only in how far the work is, not too often: then it says when. The
-// update carries the version that was observed: a status that has changed meanwhile is not overwritten, the conflict brings
-// another reconcile.
+// writeStatus writes a changed status. A status that differs only in progress is not written too often: then it returns the time of
+// the next write. The update carries the observed resourceVersion: a status that has changed meanwhile is not overwritten, and the
+// conflict causes another reconcile.
 func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOperation,
 	status v1alpha1.PoolOperationStatus) (time.Duration, error) {
 	if kstatus.Same(operation.Status, status) {
@@ -211,7 +211,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOp
 	return 0, nil
 }
 
-// onlyProgress says whether two statuses differ only in progress and the words for it.
+// onlyProgress says whether two statuses differ only in progress and its message.
 func onlyProgress(before, after v1alpha1.PoolOperationStatus) bool {
 	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady),
 		meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
@@ -220,16 +220,16 @@ func onlyProgress(before, after v1alpha1.PoolOperationStatus) bool {
 		before.PoolUID == after.PoolUID && before.ToPoolUID == after.ToPoolUID && before.ObservedGeneration == after.ObservedGeneration
 }
 
-// SetupWithManager registers the controller and what it watches. Operations on one pool are looked at one after another, so that two of
-// them never begin at the same time; what takes long is done beside that.
+// SetupWithManager registers the controller and its watches. Operations on one pool are reconciled one after another, so that two
+// never start at the same time. Long-running work happens in the background.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if r.Agent == "" {
-		return errors.New("the agent has no identity for this life")
+		return errors.New("this agent process has no identity")
 	}
 	r.jobs.ended = make(chan event.GenericEvent)
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		if err := r.restoreOrphans(ctx); err != nil {
-			ctrl.Log.Error(err, "restore module parameters of operations that are gone")
+			ctrl.Log.Error(err, "restore module parameters of deleted operations")
 		}
 		<-ctx.Done()
 		r.endJobs(context.WithoutCancel(ctx))

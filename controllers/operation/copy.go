@@ -19,41 +19,41 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
-// unixStat is what the kernel tells of a file.
+// unixStat is the kernel's information about a file.
 func unixStat(info fs.FileInfo) (*syscall.Stat_t, bool) {
 	status, isUnix := info.Sys().(*syscall.Stat_t)
 	return status, isUnix
 }
 
-// copying is the copy of the files of one dataset to another.
+// copying copies the files of one dataset to another.
 type copying struct {
 	from, to *os.Root
-	// half is the name of what is written, in the folder of the file that it becomes. No other operation has it.
+	// half is the name of the temporary file, in the folder of the final one. No other operation uses it.
 	half   string
 	target string
 	job    *job
 	buffer []byte
-	// bytes and files done; skipped are links, sockets, devices.
+	// bytes and files copied. skipped counts links, sockets and devices.
 	bytes, total          int64
 	files, folders, other int64
 	told                  time.Time
 	now                   func() time.Time
 }
 
-// copy goes on after an earlier agent: whole files that it has written stay, and what it has left half done is removed.
+// copy continues after an earlier agent: complete files stay, and incomplete ones are removed.
 func (r *Reconciler) copy(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
 	if err := r.prove(ctx, state); err != nil {
 		return operations.Result{}, err
 	}
 	if _, target, _ := strings.Cut(state.Operation.Status.Handle, " "); target != state.Target.GUID {
-		return operations.Result{}, fmt.Errorf("dataset %s is another than when the operation began: %w", state.Target.Name,
+		return operations.Result{}, fmt.Errorf("dataset %s is not the one that the operation started with: %w", state.Target.Name,
 			operations.ErrPermanent)
 	}
 	from, err := r.open(state.Source.Name, true)
 	if err != nil {
 		return operations.Result{}, err
 	}
-	defer func() { _ = from.Close() }() // only read from
+	defer func() { _ = from.Close() }() // opened read-only
 	to, err := r.open(state.Target.Name, false)
 	if err != nil {
 		return operations.Result{}, err
@@ -69,14 +69,14 @@ func (r *Reconciler) copy(ctx context.Context, state operations.State, j *job) (
 		return operations.Result{}, fmt.Errorf("copy the files of %s to %s: %w", state.Source.Name, state.Target.Name, err)
 	}
 	return operations.Result{
-		Message: fmt.Sprintf("%d files of %s are copied to %s; %d others (links, devices, sockets) are left out", copier.files, state.Source.Name,
+		Message: fmt.Sprintf("%d files of %s are copied to %s; %d others (links, devices, sockets) were skipped", copier.files, state.Source.Name,
 			state.Target.Name, copier.other),
 		Metrics: []v1alpha1.OperationMetric{{Name: "copiedBytes", Value: copier.bytes}, {Name: "copiedFiles", Value: copier.files},
 			{Name: "copiedFolders", Value: copier.folders}, {Name: "skippedEntries", Value: copier.other}},
 	}, nil
 }
 
-// sum adds up what is to be copied, and refuses what is beyond the bounds before anything is written.
+// sum adds up what is to be copied, and refuses to exceed the limits before anything is written.
 func (c *copying) sum(ctx context.Context) error {
 	return eachFile(ctx, c.from, func(_ string, info fs.FileInfo) error {
 		if size := info.Size(); info.Mode().IsRegular() {
@@ -116,16 +116,16 @@ func (c *copying) all(ctx context.Context) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// owner is who a file belongs to, and mode its rights.
+// owner is the owner of a file, and mode its permissions.
 func owner(path string, info fs.FileInfo) (user, group int, mode fs.FileMode, err error) {
 	status, isUnix := unixStat(info)
 	if !isUnix {
-		return 0, 0, 0, fmt.Errorf("the node does not tell the owner of %s", shown(path))
+		return 0, 0, 0, fmt.Errorf("the node does not report the owner of %s", shown(path))
 	}
 	return int(status.Uid), int(status.Gid), info.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky), nil
 }
 
-// folder makes a folder with the owner and the rights of the original. One that is there is used.
+// folder creates a folder with the owner and the permissions of the original. An existing one is used.
 func (c *copying) folder(path string, info fs.FileInfo) error {
 	user, group, mode, err := owner(path, info)
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *copying) folder(path string, info fs.FileInfo) error {
 	return errors.Join(c.to.Lchown(path, user, group), c.to.Chmod(path, mode), c.discardHalf(path))
 }
 
-// discardHalf removes from a folder what an agent that has died did not finish.
+// discardHalf removes incomplete files of an earlier agent from a folder.
 func (c *copying) discardHalf(folder string) error {
 	if err := c.to.Remove(filepath.Join(folder, c.half)); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -151,12 +151,12 @@ func (c *copying) discardHalf(folder string) error {
 
 // taken refuses to overwrite a file of others at the target path.
 func (c *copying) taken(path string) error {
-	return fmt.Errorf("%s is in dataset %s already and is not a copy of the original as that is now; it is left as it is: copy what is at "+
-		"rest, to an empty dataset: %w",
+	return fmt.Errorf("%s already exists in dataset %s and is not a copy of the current original; it stays as it is: copy data that does not "+
+		"change, to an empty dataset: %w",
 		shown(path), c.target, operations.ErrPermanent)
 }
 
-// copied says whether a file is there with the size and the time of the original: what this operation has put there is whole.
+// copied says whether a file has the size and the time of the original: then this operation has copied it completely.
 func (c *copying) copied(path string, original fs.FileInfo) (bool, error) {
 	known, err := c.to.Lstat(path)
 	switch {
@@ -171,18 +171,18 @@ func (c *copying) copied(path string, original fs.FileInfo) (bool, error) {
 }
 
 func (c *copying) file(ctx context.Context, path string, info fs.FileInfo) error {
-	// What the walk has seen may be another file by now: a link is not followed, and a pipe not waited for.
+	// The file may have been replaced since the walk: links are not followed, and pipes not waited for.
 	source, err := c.from.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = source.Close() }() // only read from
+	defer func() { _ = source.Close() }() // opened read-only
 	opened, err := source.Stat()
 	if err != nil {
 		return err
 	}
 	if !os.SameFile(info, opened) {
-		return fmt.Errorf("%s was replaced while it was copied: copy what is at rest", shown(path))
+		return fmt.Errorf("%s was replaced while it was copied: copy data that does not change", shown(path))
 	}
 	if there, err := c.copied(path, opened); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (c *copying) file(ctx context.Context, path string, info fs.FileInfo) error
 	return errors.Join(err, c.discardHalf(filepath.Dir(path)))
 }
 
-// write makes a file with the contents, the owner, the rights and the time of the original, and has it on the disks.
+// write creates a file with the contents, the owner, the permissions and the time of the original, and syncs it to disk.
 func (c *copying) write(ctx context.Context, path string, source io.Reader, original fs.FileInfo) error {
 	user, group, mode, err := owner(path, original)
 	if err != nil {
@@ -213,7 +213,7 @@ func (c *copying) write(ctx context.Context, path string, source io.Reader, orig
 		return err
 	}
 	if err = c.contents(ctx, target, source); err == nil {
-		// The time comes after all that changes it.
+		// The time is set after everything that changes it.
 		err = errors.Join(target.Chown(user, group), target.Chmod(mode), c.to.Chtimes(path, time.Time{}, original.ModTime()), target.Sync())
 	}
 	return errors.Join(err, target.Close())
@@ -240,7 +240,7 @@ func renameNew(folder int, from, to string) error {
 	return unix.Renameat2(folder, from, folder, to, unix.RENAME_NOREPLACE)
 }
 
-// linkNew leaves the old name to be removed: a link replaces nothing either.
+// linkNew leaves the old name to be removed. A link does not replace anything either.
 func linkNew(folder int, from, to string) error {
 	return unix.Linkat(folder, from, folder, to, 0)
 }
@@ -272,6 +272,6 @@ func (c *copying) tell(always bool) {
 	if now := c.now(); always || now.Sub(c.told) >= time.Second {
 		c.told = now
 		c.job.report(v1alpha1.OperationProgress{DoneBytes: c.bytes, TotalBytes: max(c.total, c.bytes), Percent: percent(c.bytes, c.total),
-			Message: fmt.Sprintf("copies: %d files so far", c.files)})
+			Message: fmt.Sprintf("copying: %d files so far", c.files)})
 	}
 }

@@ -126,7 +126,7 @@ func TestACopyOverwritesNothing(t *testing.T) {
 			before := w.node.read(t, filepath.Join("/mnt/copy", name))
 			operation := w.settle("op")
 			expect(t, operation, "Failed", v1alpha1.ReasonActionFailed)
-			if message := operation.Status.Conditions[0].Message; !strings.Contains(message, name+" is in dataset bench0/copy already") {
+			if message := operation.Status.Conditions[0].Message; !strings.Contains(message, name+" already exists in dataset bench0/copy") {
 				t.Errorf("message %q", message)
 			}
 			if now := w.node.read(t, filepath.Join("/mnt/copy", name)); now != before {

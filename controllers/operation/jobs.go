@@ -14,11 +14,11 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
-// jobs are the works of this agent that take time, by the UID of their operation. Each runs in a goroutine of its own.
+// jobs are the background jobs of this agent, by the UID of their operation. Each runs in its own goroutine.
 type jobs struct {
 	mutex sync.Mutex
 	all   map[types.UID]*job
-	// ended brings another reconcile.
+	// ended triggers another reconcile.
 	ended   chan event.GenericEvent
 	closing bool
 }
@@ -26,7 +26,7 @@ type jobs struct {
 type job struct {
 	// name of the operation.
 	name string
-	// stop asks for an early end; cancel enforces it.
+	// stop requests an early end. cancel enforces it.
 	stop   chan struct{}
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -36,21 +36,21 @@ type job struct {
 	stopped sync.Once
 }
 
-// work is what a job does. It ends early when its context ends. What can end early with a result watches stop instead.
+// work is what a job does. It ends early when its context ends. Work that can end early with a result watches stop instead.
 type work struct {
-	// graceful works end by themselves after stop.
+	// graceful work ends by itself after stop.
 	graceful bool
 	do       func(ctx context.Context, j *job) (operations.Result, error)
 }
 
-// report tells how far the job is.
+// report reports the progress of the job.
 func (j *job) report(progress v1alpha1.OperationProgress) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	j.state.Progress = progress
 }
 
-// look tells how far the job of an operation is; nil if there is none.
+// look returns the state of an operation's job. Nil if there is none.
 func (j *jobs) look(operation types.UID) *operations.Job {
 	j.mutex.Lock()
 	found := j.all[operation]
@@ -64,12 +64,12 @@ func (j *jobs) look(operation types.UID) *operations.Job {
 	return &state
 }
 
-// start begins a job, in the place of one that has ended.
+// start starts a job, in place of one that has ended.
 func (j *jobs) start(operation *v1alpha1.PoolOperation, now clock.PassiveClock, what work) error {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	if j.closing {
-		return errors.New("the agent is about to end")
+		return errors.New("the agent is about to stop")
 	}
 	if j.all == nil {
 		j.all = map[types.UID]*job{}
@@ -111,19 +111,19 @@ func (j *job) finish(result operations.Result, err error, at time.Time) {
 	close(j.done)
 }
 
-// announce brings a reconcile, without waiting for it.
+// announce triggers a reconcile, without waiting for it.
 func (j *jobs) announce(operation *v1alpha1.PoolOperation) {
 	if j.ended == nil {
 		return
 	}
-	const patience = time.Minute // after that, the reconciler looks by itself
+	const patience = time.Minute // the reconciler also checks periodically
 	select {
 	case j.ended <- event.GenericEvent{Object: operation}:
 	case <-time.After(patience):
 	}
 }
 
-// stop asks the job of an operation to end.
+// stop requests the end of an operation's job.
 func (j *jobs) stop(operation types.UID) {
 	j.mutex.Lock()
 	found := j.all[operation]
@@ -148,7 +148,7 @@ func (j *jobs) drop(operation types.UID) {
 	}
 }
 
-// end ends a job and waits for it, but not for ever.
+// end ends a job and waits for it, with a time limit.
 func (j *job) end() {
 	j.cancel()
 	timer := time.NewTimer(dropPatience)
@@ -169,7 +169,7 @@ func (j *jobs) abandon(operation types.UID) {
 	delete(j.all, operation)
 }
 
-// only ends the jobs of operations of that name that are not there any more.
+// only ends the jobs of operations of that name that no longer exist.
 func (j *jobs) only(name string, alive types.UID) {
 	j.mutex.Lock()
 	var gone []types.UID
@@ -184,7 +184,7 @@ func (j *jobs) only(name string, alive types.UID) {
 	}
 }
 
-// stopAll ends all jobs, waits for them, and names the operations of those that were at work.
+// stopAll ends all jobs, waits for them, and returns the operations of the running ones.
 func (j *jobs) stopAll() (interrupted []string) {
 	j.mutex.Lock()
 	j.closing = true
@@ -205,7 +205,7 @@ func (j *jobs) stopAll() (interrupted []string) {
 	return interrupted
 }
 
-// percent of a whole that is not known is 0, and of one that is not done at most 99.
+// percent of an unknown total is 0, and of unfinished work at most 99.
 func percent(done, whole int64) int32 {
 	if whole <= 0 {
 		return 0

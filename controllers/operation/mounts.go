@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// mountOf finds where a dataset is mounted as a whole in the node's own namespace; without a point if nowhere.
+// mountOf finds the mount of a dataset's root in the node's own mount namespace. Without a point if there is none.
 func (r *Reconciler) mountOf(dataset string) (mountinfo.Mount, error) {
 	text, err := os.ReadFile(r.onNode("/proc/1/mountinfo"))
 	if err != nil {
@@ -38,7 +38,7 @@ func (r *Reconciler) open(dataset string, readOnly bool) (*os.Root, error) {
 	return r.Disks.OpenDataset(dataset, readOnly)
 }
 
-// deviceNumber is the file system that a file is on, as major:minor.
+// deviceNumber is the file system of a file, as major:minor.
 func deviceNumber(info fs.FileInfo) string {
 	status, isUnix := unixStat(info)
 	if !isUnix {
@@ -47,7 +47,7 @@ func deviceNumber(info fs.FileInfo) string {
 	return fmt.Sprintf("%d:%d", unix.Major(status.Dev), unix.Minor(status.Dev))
 }
 
-// observeTarget finds out whether the target of a copy is empty. The folder for pods in it, if that is empty, does not count.
+// observeTarget checks whether the target of a copy is empty. An empty folder for pods does not count.
 func (r *Reconciler) observeTarget(state *operations.State) error {
 	if state.Operation.Status.StartedAt != nil || !state.Target.Exists || state.Target.Type != "filesystem" {
 		return nil
@@ -65,7 +65,7 @@ func (r *Reconciler) observeTarget(state *operations.State) error {
 	return errors.Join(err, root.Close())
 }
 
-// someNames are up to two of those in a folder.
+// someNames are up to two of the names in a folder.
 func someNames(root *os.Root, folder string) ([]string, error) {
 	opened, err := root.Open(folder)
 	if err != nil {

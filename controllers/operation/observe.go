@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// observe gathers all that is known of an operation.
+// observe reads the state of an operation.
 func (r *Reconciler) observe(ctx context.Context, operation *v1alpha1.PoolOperation) (operations.State, error) {
 	state := operations.State{Operation: operation, Now: r.Clock.Now(), Agent: r.Agent, Policy: r.Policy, Job: r.jobs.look(operation.UID)}
 	if state.Late() {
@@ -35,7 +35,7 @@ func (r *Reconciler) observe(ctx context.Context, operation *v1alpha1.PoolOperat
 		if err := r.Client.List(ctx, &known); err != nil {
 			return state, fmt.Errorf("list PoolOperations: %w", err)
 		}
-		if state.Others = known.Items; state.Queued() { // many may wait: their turn does not depend on what ZFS shows
+		if state.Others = known.Items; state.Queued() { // there may be many: their order does not depend on ZFS
 			return state, nil
 		}
 	}
@@ -55,8 +55,8 @@ func (r *Reconciler) observe(ctx context.Context, operation *v1alpha1.PoolOperat
 	return state, r.observeDisks(ctx, &state)
 }
 
-// observePools reads the BenchmarkPools that the action names, for an operation that waits its turn too: which they are is recorded when
-// they are first seen.
+// observePools reads the BenchmarkPools that the action names, even for an operation that still waits: they are recorded when first
+// seen.
 func (r *Reconciler) observePools(ctx context.Context, state *operations.State) error {
 	var err error
 	if state.Pool, err = r.benchmarkPool(ctx, state.Operation.Spec.Pool); err != nil {
@@ -68,7 +68,7 @@ func (r *Reconciler) observePools(ctx context.Context, state *operations.State) 
 	return err
 }
 
-// benchmarkPool reads a BenchmarkPool from the API server; nil if there is none.
+// benchmarkPool reads a BenchmarkPool from the API server. Nil if it does not exist.
 func (r *Reconciler) benchmarkPool(ctx context.Context, name string) (*v1alpha1.BenchmarkPool, error) {
 	var pool v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKey{Name: name}, &pool); err != nil {
@@ -80,7 +80,7 @@ func (r *Reconciler) benchmarkPool(ctx context.Context, name string) (*v1alpha1.
 	return &pool, nil
 }
 
-// others reads all operations from the API server, a few at a time: their documents are large.
+// others reads all operations from the API server in pages: their documents are large.
 func (r *Reconciler) others(ctx context.Context) ([]v1alpha1.PoolOperation, error) {
 	const few = 16
 	var all []v1alpha1.PoolOperation
@@ -101,7 +101,7 @@ func (r *Reconciler) others(ctx context.Context) ([]v1alpha1.PoolOperation, erro
 	}
 }
 
-// livePool looks at the imported pool of a BenchmarkPool; nil if there is none that carries its mark.
+// livePool reads the imported pool of a BenchmarkPool. Nil if none carries its mark.
 func (r *Reconciler) livePool(ctx context.Context, pool *v1alpha1.BenchmarkPool) (*operations.Pool, error) {
 	if pool == nil || pool.Spec.NodeName != r.NodeName {
 		return nil, nil
@@ -117,7 +117,7 @@ func (r *Reconciler) livePool(ctx context.Context, pool *v1alpha1.BenchmarkPool)
 	}
 	marks, err := r.ZFS.DatasetProperties(ctx, []string{naming.PropertyUID}, name)
 	if err != nil {
-		return nil, fmt.Errorf("find out whose pool %s is: %w", name, err)
+		return nil, fmt.Errorf("find the owner of pool %s: %w", name, err)
 	}
 	known := pools.LivePool{PoolSummary: imported[at], DatasetProperties: marks}
 	if !known.OwnedBy(string(pool.UID)) {
@@ -126,22 +126,22 @@ func (r *Reconciler) livePool(ctx context.Context, pool *v1alpha1.BenchmarkPool)
 	live := &operations.Pool{PoolSummary: imported[at]}
 	loads, err := r.ZFS.PoolProperties(ctx, name, "load_guid")
 	if err != nil {
-		return nil, fmt.Errorf("look at pool %s: %w", name, err)
+		return nil, fmt.Errorf("read pool %s: %w", name, err)
 	}
 	for _, property := range loads {
 		live.LoadGUID = property.Value
 	}
 	version, err := r.ZFS.Version(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("ask for the version of ZFS: %w", err)
+		return nil, fmt.Errorf("read the version of ZFS: %w", err)
 	}
 	if live.Status, err = r.ZFS.Status(ctx, version, name); err != nil {
-		return nil, fmt.Errorf("look at pool %s: %w", name, err)
+		return nil, fmt.Errorf("read pool %s: %w", name, err)
 	}
 	return live, nil
 }
 
-// observeDisks looks at the disks that the action names, those of the pool, and those that others claim.
+// observeDisks checks the disks of the action, those of the pool, and those that others claim.
 func (r *Reconciler) observeDisks(ctx context.Context, state *operations.State) error {
 	devices := operations.OperationDevices(state.Operation.Spec.Action)
 	if len(devices) == 0 {
@@ -157,7 +157,7 @@ func (r *Reconciler) observeDisks(ctx context.Context, state *operations.State) 
 	return nil
 }
 
-// observeObjects looks at the datasets and snapshots that the action names, and at who uses what must be unused.
+// observeObjects reads the datasets and snapshots of the action, and the users of what must be unused.
 func (r *Reconciler) observeObjects(ctx context.Context, state *operations.State) error {
 	action, pool := state.Operation.Spec.Action, state.Pool
 	name := func(path v1alpha1.DatasetPath) string { return operations.OperationDataset(pool, path) }
@@ -193,7 +193,7 @@ func (r *Reconciler) observeObjects(ctx context.Context, state *operations.State
 	return nil
 }
 
-// observeUse finds out who uses a pool or dataset that must be unused.
+// observeUse finds the users of a pool or dataset that must be unused.
 func (r *Reconciler) observeUse(ctx context.Context, state *operations.State, name string, own ...string) error {
 	if state.Source.Name != "" {
 		if err := r.lookUp(ctx, state.Live.Name, &state.Source); err != nil {
@@ -202,12 +202,12 @@ func (r *Reconciler) observeUse(ctx context.Context, state *operations.State, na
 	}
 	var err error
 	if state.Users, err = r.Disks.PoolUsers(name, own...); err != nil {
-		return fmt.Errorf("find out who uses %s: %w", name, err)
+		return fmt.Errorf("find the users of %s: %w", name, err)
 	}
 	return nil
 }
 
-// lookUp looks up datasets and snapshots of a pool by name, with the mark of the operation that made them.
+// lookUp reads datasets and snapshots of a pool by name, with the mark of the operation that created them.
 func (r *Reconciler) lookUp(ctx context.Context, pool string, objects ...*operations.Object) error {
 	all, err := r.ZFS.Datasets(ctx, pool)
 	if err != nil {
@@ -228,11 +228,11 @@ func (r *Reconciler) lookUp(ctx context.Context, pool string, objects ...*operat
 	return nil
 }
 
-// mark is the UID of the operation that made a dataset or snapshot. An inherited one is none.
+// mark is the UID of the operation that created a dataset or snapshot. An inherited one does not count.
 func (r *Reconciler) mark(ctx context.Context, name string) (string, error) {
 	properties, err := r.ZFS.DatasetProperties(ctx, []string{naming.PropertyOperation}, name)
 	if err != nil {
-		return "", fmt.Errorf("find out which operation made %s: %w", name, err)
+		return "", fmt.Errorf("find the operation that created %s: %w", name, err)
 	}
 	for _, property := range properties {
 		if property.Local() {

@@ -17,7 +17,7 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
-// parameterFolder is where the node keeps the earlier values of what operations have set.
+// parameterFolder is where the node keeps the earlier values of parameters that operations have set.
 const parameterFolder = "/var/lib/storagebench/parameters"
 
 // parameterRecord is one such value.
@@ -28,9 +28,9 @@ type parameterRecord struct {
 	// Parameter set, with the value before.
 	Parameter string `json:"parameter"`
 	Earlier   string `json:"earlier"`
-	// InEffect is the bound of the ARC that ZFS kept to before, of a parameter that sets one.
+	// InEffect is the earlier effective bound of the ARC, for a parameter that sets one.
 	InEffect string `json:"inEffect,omitempty"`
-	// BootID of the node then: after a reboot, the module has its own values again.
+	// BootID of the node at that time: after a reboot, the module has its own values again.
 	BootID   string `json:"bootID"`
 	Applied  bool   `json:"applied"`
 	Restored bool   `json:"restored"`
@@ -45,12 +45,12 @@ func (r *Reconciler) recordPath(operation types.UID) string {
 func (r *Reconciler) bootID() (string, error) {
 	text, err := os.ReadFile(r.onNode("/proc/sys/kernel/random/boot_id"))
 	if err != nil {
-		return "", fmt.Errorf("find out which boot of the node this is: %w", err)
+		return "", fmt.Errorf("read the boot ID of the node: %w", err)
 	}
 	return strings.TrimSpace(string(text)), nil
 }
 
-// parameterFile is the file by which the kernel shows and takes a parameter; empty if no module of ZFS has it.
+// parameterFile is the kernel's file of a parameter. Empty if no module of ZFS has it.
 func (r *Reconciler) parameterFile(name string) (string, error) {
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return "", fmt.Errorf("module parameter %q: write a name such as zfs_arc_max: %w", name, operations.ErrPermanent)
@@ -66,7 +66,7 @@ func (r *Reconciler) parameterFile(name string) (string, error) {
 	return "", nil
 }
 
-// observeParameter reads what the node remembers.
+// observeParameter reads the record on the node.
 func (r *Reconciler) observeParameter(state *operations.State) error {
 	action := state.Operation.Spec.Action.ModuleParameter
 	if action == nil {
@@ -88,7 +88,7 @@ func (r *Reconciler) observeParameter(state *operations.State) error {
 	known := &operations.ParameterRecord{Applied: record.Applied, Restored: record.Restored, SameBoot: record.BootID == boot,
 		Earlier: record.Earlier}
 	state.Parameter.Record = known
-	// The record itself stays until the outcome is out.
+	// The record itself stays until the outcome is written.
 	over := state.Operation.Status.Outcome != "" || !state.Operation.DeletionTimestamp.IsZero()
 	if over || known.SameBoot && !known.Restored {
 		state.Leftovers = []string{fmt.Sprintf("%s was %s before", record.Parameter, record.Earlier)}
@@ -96,7 +96,7 @@ func (r *Reconciler) observeParameter(state *operations.State) error {
 	return nil
 }
 
-// setParameter remembers the earlier value, then sets the new one. It can be done again at any point.
+// setParameter records the earlier value, then sets the new one. It can be repeated at any point.
 func (r *Reconciler) setParameter(state operations.State) error {
 	r.parameters.Lock()
 	defer r.parameters.Unlock()
@@ -109,7 +109,7 @@ func (r *Reconciler) setParameter(state operations.State) error {
 		return err
 	}
 	if file == "" {
-		return fmt.Errorf("module parameter %s is not there: %w", action.Name, operations.ErrPermanent)
+		return fmt.Errorf("module parameter %s does not exist: %w", action.Name, operations.ErrPermanent)
 	}
 	record, err := readRecord(r.recordPath(operation.UID))
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *Reconciler) setParameter(state operations.State) error {
 	return r.writeRecord(*record)
 }
 
-// remember writes down what is set now, before it is changed.
+// remember records the current value before it is changed.
 func (r *Reconciler) remember(operation *v1alpha1.PoolOperation, file string) (*parameterRecord, error) {
 	name := operation.Spec.Action.ModuleParameter.Name
 	earlier, err := readParameter(file)
@@ -150,8 +150,8 @@ func (r *Reconciler) remember(operation *v1alpha1.PoolOperation, file string) (*
 	return &record, r.writeRecord(record)
 }
 
-// restoreParameter sets the earlier value again, unless the node has been restarted since, and forgets it once the operation
-// is over.
+// restoreParameter restores the earlier value, unless the node has been rebooted since, and removes the record once the operation
+// has ended.
 func (r *Reconciler) restoreParameter(state operations.State) error {
 	r.parameters.Lock()
 	defer r.parameters.Unlock()
@@ -187,7 +187,7 @@ func (r *Reconciler) restore(record *parameterRecord) error {
 		if err != nil {
 			return err
 		}
-		// What the kernel did not take needs no restoring either.
+		// A value that the kernel rejected needs no restoring either.
 		if now != record.Earlier {
 			if err := r.putBack(file, *record); err != nil {
 				return err
@@ -198,8 +198,8 @@ func (r *Reconciler) restore(record *parameterRecord) error {
 	return r.writeRecord(*record)
 }
 
-// restoreOrphans restores, when the agent starts, what operations have set that are not there any more. The others come to their
-// own turn.
+// restoreOrphans restores, at the start of the agent, the parameters set by operations that no longer exist. The others are handled
+// in their own turn.
 func (r *Reconciler) restoreOrphans(ctx context.Context) error {
 	folder := r.onNode(parameterFolder)
 	entries, err := os.ReadDir(folder)
@@ -232,7 +232,7 @@ func (r *Reconciler) restoreOrphans(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// exists asks the API server: that an operation is gone is not concluded from a cache.
+// exists reads from the API server: the absence of an operation is not concluded from a cache.
 func (r *Reconciler) exists(ctx context.Context, record parameterRecord) (bool, error) {
 	var operation v1alpha1.PoolOperation
 	err := r.Live.Get(ctx, client.ObjectKey{Name: record.Name}, &operation)
@@ -250,7 +250,7 @@ func readParameter(file string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// writeParameter writes in one go, as the kernel wants it, and never makes a file.
+// writeParameter writes with a single write, as the kernel requires, and never creates a file.
 func writeParameter(file, value string) error {
 	opened, err := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
@@ -266,16 +266,16 @@ func readRecord(path string) (*parameterRecord, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what the node remembers of a module parameter: %w", err)
+		return nil, fmt.Errorf("read the record of a module parameter: %w", err)
 	}
 	var record parameterRecord
 	if err := json.Unmarshal(text, &record); err != nil {
-		return nil, fmt.Errorf("%s does not say which module parameter it is about; look at it and remove it: %w", path, err)
+		return nil, fmt.Errorf("%s does not name its module parameter; check it and remove it: %w", path, err)
 	}
 	return &record, nil
 }
 
-// writeRecord is on the disk when it returns, whole or not at all.
+// writeRecord writes durably and atomically.
 func (r *Reconciler) writeRecord(record parameterRecord) error {
 	text, err := json.Marshal(record)
 	if err != nil {
@@ -288,11 +288,11 @@ func (r *Reconciler) writeRecord(record parameterRecord) error {
 	draft := path + ".new"
 	file, err := os.OpenFile(draft, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("remember a module parameter on the node: %w", err)
+		return fmt.Errorf("record a module parameter on the node: %w", err)
 	}
 	_, err = file.Write(text)
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("remember a module parameter on the node: %w", err)
+		return fmt.Errorf("record a module parameter on the node: %w", err)
 	}
 	if err := os.Rename(draft, path); err != nil {
 		return err

@@ -11,34 +11,35 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
-// boundsOfARC are the parameters that the kernel takes and shows whatever their value, and that ZFS keeps to only if it likes it. A
-// counter of arcstats says what it keeps to.
+// boundsOfARC are the parameters that the kernel accepts and shows with any value, but that ZFS may ignore. A counter of arcstats
+// shows the effective value.
 var boundsOfARC = map[string]struct{ counter, valid string }{
 	"zfs_arc_max": {"c_max", "from 64 MiB to less than the memory of the node, and more than c_min of /proc/spl/kstat/zfs/arcstats"},
 	"zfs_arc_min": {"c_min", "from 32 MiB to c_max of /proc/spl/kstat/zfs/arcstats"},
 }
 
-// boundInEffect is the bound that ZFS keeps to.
+// boundInEffect is the bound that ZFS uses.
 func (r *Reconciler) boundInEffect(counter string) (string, error) {
 	text, err := os.ReadFile(r.onNode(filepath.Join(kstats, "arcstats")))
 	if err != nil {
-		return "", fmt.Errorf("find out which bounds the ARC keeps to: %w", err)
+		return "", fmt.Errorf("read the effective bounds of the ARC: %w", err)
 	}
 	for line := range strings.Lines(string(text)) {
 		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == counter {
 			return fields[2], nil
 		}
 	}
-	return "", fmt.Errorf("find out which bounds the ARC keeps to: arcstats has no %s", counter)
+	return "", fmt.Errorf("read the effective bounds of the ARC: arcstats has no %s", counter)
 }
 
-// takenByARC makes sure that a bound of the ARC that was set is in effect. Else the earlier value is put back, and the operation fails.
+// takenByARC checks that a bound of the ARC that was set is in effect. Otherwise the earlier value is restored, and the operation
+// fails.
 func (r *Reconciler) takenByARC(file string, record parameterRecord) error {
 	bound, isBound := boundsOfARC[record.Parameter]
 	if !isBound {
 		return nil
 	}
-	// As the kernel has read it, in plain digits.
+	// As the kernel has parsed it, in plain digits.
 	set, err := readParameter(file)
 	if err != nil || set == "0" {
 		return err
@@ -47,11 +48,11 @@ func (r *Reconciler) takenByARC(file string, record parameterRecord) error {
 	if err != nil || inEffect == set {
 		return err
 	}
-	return errors.Join(fmt.Errorf("module parameter %s was set to %s, and ZFS ignores it: the ARC has %s = %s bytes: write a value %s: %w",
+	return errors.Join(fmt.Errorf("module parameter %s was set to %s, but ZFS ignores it: the ARC has %s = %s bytes: write a value %s: %w",
 		record.Parameter, set, bound.counter, inEffect, bound.valid, operations.ErrPermanent), r.putBack(file, record))
 }
 
-// putBack sets what was set before.
+// putBack restores the earlier value.
 func (r *Reconciler) putBack(file string, record parameterRecord) error {
 	inEffect := ""
 	if bound, isBound := boundsOfARC[record.Parameter]; isBound {
@@ -68,8 +69,8 @@ func (r *Reconciler) putBack(file string, record parameterRecord) error {
 	return nil
 }
 
-// wayBack are the values to write. 0 is what ZFS shows while it keeps to a bound of its own, and writing it changes none: then that bound
-// comes first.
+// wayBack are the values to write. ZFS shows 0 while it uses its own bound, and writing 0 has no effect: then that bound is written
+// first.
 func (r parameterRecord) wayBack(inEffect string) []string {
 	if r.InEffect != "" && r.InEffect != inEffect && r.InEffect != r.Earlier {
 		return []string{r.InEffect, r.Earlier}

@@ -14,16 +14,16 @@ import (
 	"github.com/storagebench/storagebench/controllers/write"
 )
 
-// letGo gives up a deleted operation without asking ZFS, which may be what does not answer, and says what may be left.
+// letGo finalizes a deleted operation without calling ZFS, which may hang, and says what may be left.
 func (r *Reconciler) letGo(ctx context.Context, operation *v1alpha1.PoolOperation) error {
 	r.jobs.abandon(operation.UID)
 	left := operations.OperationLeftBehind(operation)
 	if parameter := operation.Spec.Action.ModuleParameter; parameter != nil {
-		// To set it back takes no pool. If it cannot be, its record stays on the node for the next agent.
+		// Restoring needs no pool. If it fails, its record stays on the node for the next agent.
 		if err := r.restoreParameter(operations.State{Operation: operation}); err != nil {
 			left += ": " + err.Error()
 		} else {
-			left = fmt.Sprintf("parameter %s is as it was before", parameter.Name)
+			left = fmt.Sprintf("parameter %s has its earlier value", parameter.Name)
 		}
 	}
 	if err := write.Finalizer(ctx, r.Client, operation, controllerutil.RemoveFinalizer); err != nil {

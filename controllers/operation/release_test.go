@@ -23,7 +23,7 @@ func (silent) Run(context.Context, zfs.Command) ([]byte, error) {
 func TestAnOperationIsReleased(t *testing.T) {
 	for name, says := range map[string]string{
 		"scrub": "the scrub of pool bench0 may be half done", "observe": "the observe of pool bench0 may be",
-		"moduleParameter": "zfs_txg_timeout is as it was before",
+		"moduleParameter": "zfs_txg_timeout has its earlier value",
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, wanted("op", acts()[name].action))

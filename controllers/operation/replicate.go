@@ -15,15 +15,14 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// snapshotPrefix begins the names of the snapshots that a replication takes.
+// snapshotPrefix is the name prefix of the snapshots that a replication takes.
 func snapshotPrefix(operation *v1alpha1.PoolOperation) string {
 	const part = 8
 	uid := string(operation.UID)
 	return "storagebench-" + uid[:min(part, len(uid))] + "-"
 }
 
-// observeReplication looks at both sides, and at what is to be removed at the end: our snapshots of the source, and half a
-// receive.
+// observeReplication reads both sides, and what to clean up at the end: our snapshots of the source, and a partial receive.
 func (r *Reconciler) observeReplication(ctx context.Context, state *operations.State) error {
 	if err := r.lookUp(ctx, state.Live.Name, &state.Source); err != nil {
 		return err
@@ -46,12 +45,12 @@ func (r *Reconciler) observeReplication(ctx context.Context, state *operations.S
 	}
 	half, err := r.halfReceived(ctx, *state)
 	if err == nil && half.begunBy(*state, mine) {
-		state.Leftovers = append(state.Leftovers, "half a receive in "+state.Target.Name)
+		state.Leftovers = append(state.Leftovers, "a partial receive in "+state.Target.Name)
 	}
 	return err
 }
 
-// ownSnapshots are those of the source that this operation took.
+// ownSnapshots are the snapshots of the source that this operation took.
 func (r *Reconciler) ownSnapshots(ctx context.Context, state operations.State) ([]zfs.Dataset, error) {
 	all, err := r.ZFS.Datasets(ctx, state.Source.Name)
 	if err != nil {
@@ -73,7 +72,7 @@ func (r *Reconciler) ownSnapshots(ctx context.Context, state operations.State) (
 	return mine, nil
 }
 
-// proveBoth proves that both pools are ours, and that they are those that the operation began with.
+// proveBoth proves that both pools are ours, and that they are those that the operation started with.
 func (r *Reconciler) proveBoth(ctx context.Context, state operations.State) error {
 	if err := r.prove(ctx, state); err != nil {
 		return err
@@ -82,23 +81,23 @@ func (r *Reconciler) proveBoth(ctx context.Context, state operations.State) erro
 		return fmt.Errorf("the pool of BenchmarkPool %s is not imported", state.Operation.Spec.Action.Replicate.ToPool)
 	}
 	if _, toGUID, _ := strings.Cut(state.Operation.Status.Handle, " "); toGUID != state.ToLive.GUID {
-		return fmt.Errorf("BenchmarkPool %s has another pool than when the operation began: %w", state.Operation.Spec.Action.Replicate.ToPool,
+		return fmt.Errorf("BenchmarkPool %s has another pool than at the start: %w", state.Operation.Spec.Action.Replicate.ToPool,
 			operations.ErrPermanent)
 	}
 	return proof(guard.Prove(ctx, r.ZFS, state.ToPool, state.ToLive.GUID))
 }
 
-// replication is the sending of one dataset.
+// replication sends one dataset.
 type replication struct {
 	*Reconciler
 	state operations.State
 	job   *job
-	// sent counts bytes; whole says that this agent has sent all of them.
+	// sent counts bytes. whole says that this agent has sent all of them.
 	sent  atomic.Int64
 	whole bool
 }
 
-// replicate sends the dataset and its increments. What the target has already is not sent again, so that it goes on where an
+// replicate sends the dataset and its increments. What the target already has is not sent again, so that it continues where an
 // earlier agent ended.
 func (r *Reconciler) replicate(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
 	action := state.Operation.Spec.Action.Replicate
@@ -123,7 +122,7 @@ func (r *Reconciler) replicate(ctx context.Context, state operations.State, j *j
 	}
 	message := fmt.Sprintf("dataset %s is sent to %s with %d increments", state.Source.Name, state.Target.Name, action.Increments)
 	if !sending.whole {
-		message += "; it was interrupted and resumed, so that the bytes sent are not known"
+		message += "; it was interrupted and resumed, so the number of bytes sent is unknown"
 	}
 	return operations.Result{Message: message, Metrics: metrics}, nil
 }
@@ -132,7 +131,7 @@ func (s *replication) snapshot(of string, number int32) string {
 	return fmt.Sprintf("%s@%s%d", of, snapshotPrefix(s.state.Operation), number)
 }
 
-// step brings one snapshot to the target, if it is not there yet.
+// step sends one snapshot to the target, if it is not there yet.
 func (s *replication) step(ctx context.Context, number int32) error {
 	uid := string(s.state.Operation.UID)
 	source, arrived := operations.Object{Name: s.snapshot(s.state.Source.Name, number)},
@@ -150,13 +149,13 @@ func (s *replication) step(ctx context.Context, number int32) error {
 		if half, err = s.halfReceived(ctx, s.state); err != nil {
 			return err
 		}
-		// The target was not there when the operation began. What has our snapshot, or half of it, came from us.
+		// The target did not exist when the operation started. If it has our snapshot, or part of it, we created it.
 		whole := source.Exists && arrived.Exists && source.GUID == arrived.GUID
 		if target.Mark != uid && !half.is(source) && !whole {
-			return fmt.Errorf("dataset %s was not made by this operation: choose another path: %w", target.Name, zfs.Exists)
+			return fmt.Errorf("dataset %s was not created by this operation: choose another path: %w", target.Name, zfs.Exists)
 		}
 	}
-	if arrived.Exists { // a token is for a later one then
+	if arrived.Exists { // a token is then for a later one
 		s.whole = false
 		if err := s.check(source, arrived); err != nil {
 			return err
@@ -164,7 +163,7 @@ func (s *replication) step(ctx context.Context, number int32) error {
 		return s.claim(ctx, target)
 	}
 	if half.token != "" && !half.is(source) {
-		return fmt.Errorf("dataset %s has half a receive of %s (guid %s), which this operation does not send: end that, or choose another "+
+		return fmt.Errorf("dataset %s has a partial receive of %s (guid %s), which this operation does not send: abort that, or choose another "+
 			"path: %w",
 			target.Name, half.Snapshot, half.GUID, zfs.Exists)
 	}
@@ -177,7 +176,7 @@ func (s *replication) step(ctx context.Context, number int32) error {
 	return s.claim(ctx, target)
 }
 
-// sendOne takes the snapshot if it is not there, and sends it or the rest of it.
+// sendOne takes the snapshot if it does not exist, and sends it or the rest of it.
 func (s *replication) sendOne(ctx context.Context, number int32, source operations.Object, token string) error {
 	mark := map[string]string{naming.PropertyOperation: string(s.state.Operation.UID)}
 	if err := s.proveBoth(ctx, s.state); err != nil {
@@ -200,7 +199,8 @@ func (s *replication) sendOne(ctx context.Context, number int32, source operatio
 	return s.send(ctx, options, properties)
 }
 
-// claim sets the properties of the target and marks it, should the receive not have done so. The mark comes last: it says that all is set.
+// claim sets the properties of the target and marks it, if the receive has not done so. The mark comes last: it says that all are
+// set.
 func (s *replication) claim(ctx context.Context, target operations.Object) error {
 	uid := string(s.state.Operation.UID)
 	if target.Mark == uid {
@@ -221,7 +221,7 @@ func (s *replication) claim(ctx context.Context, target operations.Object) error
 	return nil
 }
 
-// check makes sure that what has arrived is what was sent. Once the source's is gone, that was seen before.
+// check verifies that the received snapshot equals the sent one. Without the source's, that was verified before.
 func (s *replication) check(source, arrived operations.Object) error {
 	if source.Exists && source.GUID != arrived.GUID {
 		return fmt.Errorf("%s (guid %s) is not %s (guid %s): %w", arrived.Name, arrived.GUID, source.Name, source.GUID, zfs.Exists)
@@ -229,7 +229,7 @@ func (s *replication) check(source, arrived operations.Object) error {
 	return nil
 }
 
-// send runs one send and receive, and tells how far it is. What interrupts it is no refusal: a token is left to go on with.
+// send runs one send and receive, and reports progress. An interruption is no refusal: it leaves a resume token.
 func (s *replication) send(ctx context.Context, options zfs.SendOptions, properties map[string]string) error {
 	size, err := s.ZFS.SendSize(ctx, options)
 	if err != nil {
@@ -267,7 +267,7 @@ func (s *replication) send(ctx context.Context, options zfs.SendOptions, propert
 	return err
 }
 
-// cleanUpReplication throws half a receive of ours away and destroys our snapshots of the source. What has been received stays.
+// cleanUpReplication discards our partial receive and destroys our snapshots of the source. Received data stays.
 func (r *Reconciler) cleanUpReplication(ctx context.Context, state operations.State) error {
 	mine, err := r.ownSnapshots(ctx, state)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// halfReceive is what an interrupted receive has left in the target of a replication; without a token there is none.
+// halfReceive is a partial receive in the target of a replication. Without a token there is none.
 type halfReceive struct {
 	token string
 	zfs.Resumed
 }
 
-// halfReceived looks for half a receive in the target, whoever began it.
+// halfReceived finds a partial receive in the target, of any origin.
 func (r *Reconciler) halfReceived(ctx context.Context, state operations.State) (halfReceive, error) {
 	if state.ToLive == nil {
 		return halfReceive{}, nil
@@ -27,17 +27,17 @@ func (r *Reconciler) halfReceived(ctx context.Context, state operations.State) (
 		return halfReceive{}, nil
 	}
 	if err != nil {
-		return halfReceive{}, fmt.Errorf("look for half a receive in %s: %w", state.Target.Name, err)
+		return halfReceive{}, fmt.Errorf("look for a partial receive in %s: %w", state.Target.Name, err)
 	}
 	resumed, err := r.ZFS.Resumed(ctx, token)
 	if err != nil {
-		// Whatever ZFS says against the token is no refusal of what the operation does.
-		return halfReceive{}, proof(fmt.Errorf("find out what half a receive in %s is of: %w", state.Target.Name, err))
+		// An error of ZFS about the token is no refusal of the operation.
+		return halfReceive{}, proof(fmt.Errorf("identify the partial receive in %s: %w", state.Target.Name, err))
 	}
 	return halfReceive{token: token, Resumed: resumed}, nil
 }
 
-// is says whether it is half of a snapshot.
+// is says whether it is a part of a snapshot.
 func (h halfReceive) is(snapshot operations.Object) bool {
 	return h.token != "" && snapshot.Exists && snapshot.GUID == h.GUID
 }

@@ -12,21 +12,21 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
-// Bounds of the API.
+// Limits of the API.
 const (
 	maxMetrics         = 64
 	maxHandle          = 256
 	maxProgressMessage = 256
 )
 
-// summarise derives the status from what was observed and decided, so that an unchanged world gives an unchanged status.
+// summarise computes the status from observation and decision only, so that an unchanged world gives an unchanged status.
 func summarise(state operations.State, decision operations.Decision) v1alpha1.PoolOperationStatus {
 	operation := state.Operation
 	decision.Message = printable(decision.Message)
 	status := *operation.Status.DeepCopy()
 	status.ObservedGeneration = operation.Generation
 	status.PoolUID, status.ToPoolUID = state.Seen()
-	// A moment is kept in whole seconds.
+	// Times have whole seconds.
 	now := metav1.Time{Time: state.Now.UTC().Truncate(1e9)}
 	if decision.Begin {
 		status.StartedAt, status.Handle = &now, kstatus.Shorten(decision.Handle, maxHandle)
@@ -57,7 +57,7 @@ func summarise(state operations.State, decision operations.Decision) v1alpha1.Po
 	return status
 }
 
-// summariseFailure keeps what was known: of the pool nothing new could be seen.
+// summariseFailure keeps the last known state: the pool could not be observed.
 func summariseFailure(state operations.State, err error) v1alpha1.PoolOperationStatus {
 	operation := state.Operation
 	status := *operation.Status.DeepCopy()
@@ -66,7 +66,7 @@ func summariseFailure(state operations.State, err error) v1alpha1.PoolOperationS
 	}
 	status.ObservedGeneration = operation.Generation
 	status.PoolUID, status.ToPoolUID = state.Seen()
-	message := printable(err.Error()) + " (will be tried again)"
+	message := printable(err.Error()) + " (will be retried)"
 	if !operation.DeletionTimestamp.IsZero() {
 		message += "; or " + operations.OperationReleaseCommand(operation)
 	}
@@ -74,7 +74,7 @@ func summariseFailure(state operations.State, err error) v1alpha1.PoolOperationS
 	return status
 }
 
-// printable makes a message one line without what moves the cursor of a terminal: tenants choose the names of files.
+// printable makes a message one line without control characters: tenants choose the names of files.
 func printable(text string) string {
 	return strings.Map(func(letter rune) rune {
 		if letter == unicode.ReplacementChar || !unicode.IsPrint(letter) {

@@ -150,7 +150,7 @@ func TestOwnershipIsReadAgain(t *testing.T) {
 			if job := w.agent.jobs.look(state.Operation.UID); job != nil {
 				err = job.Err
 			}
-			if err == nil || !strings.Contains(err.Error(), "not this BenchmarkPool's") || len(w.node.commands) > 0 {
+			if err == nil || !strings.Contains(err.Error(), "does not belong to this BenchmarkPool") || len(w.node.commands) > 0 {
 				t.Errorf("error %v, commands %q", err, w.node.commands)
 			}
 		})

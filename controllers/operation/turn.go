@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// workers look at that many operations of a node beside each other, so that one that waits for a disk does not keep the others waiting.
+	// workers is the number of concurrent operations of a node, so that one that waits for a disk does not block the others.
 	workers = 8
 	// busyRecheck is when a busy turn is retried: no watch reports its end.
 	busyRecheck = 5 * time.Second
-	// parametersTurn is the turn of those that set a module parameter: it holds for all pools.
+	// parametersTurn is the turn for setting a module parameter: it affects all pools.
 	parametersTurn = "module parameters"
 )
 
-// inTurn takes the turns of all that an operation is about, reads the object again and works on it.
+// inTurn takes the turns of everything that an operation uses, reads the object again and works on it.
 func (r *Reconciler) inTurn(ctx context.Context, operation *v1alpha1.PoolOperation) (reconcile.Result, error) {
 	names, err := r.turnNames(ctx, operation)
 	if err != nil {
@@ -42,7 +42,7 @@ func (r *Reconciler) inTurn(ctx context.Context, operation *v1alpha1.PoolOperati
 		return reconcile.Result{}, err
 	}
 	defer turn.End()
-	// What its status records must not be done twice.
+	// The actions in its status must not be repeated.
 	var now v1alpha1.PoolOperation
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(operation), &now); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -58,8 +58,8 @@ func (r *Reconciler) inTurn(ctx context.Context, operation *v1alpha1.PoolOperati
 	return r.step(under, &now)
 }
 
-// turnNames are the names of the turn that an operation needs: those of its pools, whether they are there or not, and of all disks that
-// these claim or that it names.
+// turnNames are the names of the turn of an operation: its pools, whether they exist or not, and all disks that these claim or that
+// it names.
 func (r *Reconciler) turnNames(ctx context.Context, operation *v1alpha1.PoolOperation) ([]string, error) {
 	action := operation.Spec.Action
 	named := []string{operation.Spec.Pool}
@@ -86,7 +86,7 @@ func (r *Reconciler) turnNames(ctx context.Context, operation *v1alpha1.PoolOper
 	return slices.Compact(names), nil
 }
 
-// sayBusy tells of the wait in the status of an operation that says nothing yet.
+// sayBusy reports the wait in a status that is still empty.
 func (r *Reconciler) sayBusy(ctx context.Context, operation *v1alpha1.PoolOperation, busy error) error {
 	if len(operation.Status.Conditions) > 0 {
 		return nil
@@ -104,17 +104,17 @@ func disksOf(pool *v1alpha1.BenchmarkPool, live *operations.Pool) []string {
 	return guard.StablePaths(paths)
 }
 
-// answering makes sure that all disks of the pool answer, right before a command that waits for them while no other pool can go on.
+// answering checks that all disks of the pool respond, right before a command that blocks all other pools while it waits for them.
 func (r *Reconciler) answering(state operations.State) error {
 	return proof(guard.Answering(r.Disks, disksOf(state.Pool, state.Live)))
 }
 
-// importOptions bring the pool back from its disks.
+// importOptions import the pool from its disks.
 func importOptions(state operations.State) zfs.ImportOptions {
 	return zfs.ImportOptions{GUID: state.Live.GUID, Pool: state.Live.Name, Devices: disksOf(state.Pool, state.Live)}
 }
 
-// releaser is a controller of its own: the worker of the operation may be the one that waits for ZFS.
+// releaser is a separate controller: the worker of the operation may itself wait for ZFS.
 func (r *Reconciler) releaser(manager ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(manager).
 		Named("operation-release").

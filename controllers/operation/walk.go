@@ -13,20 +13,20 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
-// What is in a dataset is written by tenants: a walk through it has bounds of its own.
+// Tenants control the contents of a dataset: a walk through it has limits.
 const (
-	// maxEntries are the files and folders that one walk looks at.
+	// maxEntries is the largest number of files and folders of one walk.
 	maxEntries = 1_000_000
-	// maxDepth is how deep folders lie in each other. Each level has two open descriptors and one batch of names.
+	// maxDepth is the largest nesting depth. Each level has two open descriptors and one batch of names.
 	maxDepth = 64
-	// namesAtOnce are read from a folder in one piece.
+	// namesAtOnce is the batch size of folder reads.
 	namesAtOnce = 128
-	// maxShownName bounds what a message shows of a name, in bytes.
+	// maxShownName limits a name in a message, in bytes.
 	maxShownName = 256
 )
 
-// walk goes through the files and folders of a dataset, parents first, in the order in which the file system names them. It follows no
-// symlink and stays in the file system. Its memory does not depend on what is there.
+// walk visits the files and folders of a dataset, parents first, in the order of the file system. It follows no symlinks and stays
+// in the file system. Its memory use does not depend on the contents.
 type walk struct {
 	device         string
 	use            func(path string, info fs.FileInfo) error
@@ -34,7 +34,7 @@ type walk struct {
 	seen           int
 }
 
-// eachFile calls use for the root of a dataset, as ".", and for all that is in it.
+// eachFile calls use for the root of a dataset, as ".", and for everything in it.
 func eachFile(ctx context.Context, root *os.Root, use func(path string, info fs.FileInfo) error) error {
 	return (&walk{use: use, entries: maxEntries, depth: maxDepth}).all(ctx, root)
 }
@@ -51,7 +51,7 @@ func (w *walk) all(ctx context.Context, root *os.Root) error {
 	return w.folder(ctx, root, ".", 1)
 }
 
-// folder goes through one folder, a batch of names after another.
+// folder visits one folder in batches of names.
 func (w *walk) folder(ctx context.Context, folder *os.Root, path string, depth int) error {
 	opened, err := folder.Open(".")
 	if err != nil {
@@ -79,14 +79,14 @@ func (w *walk) entry(ctx context.Context, folder *os.Root, name, path string, de
 		return err
 	}
 	if w.seen++; w.seen > w.entries {
-		return fmt.Errorf("it has more than %d files and folders, the most that one operation looks at: name a dataset with fewer, "+
+		return fmt.Errorf("it has more than %d files and folders, the limit of one operation: use a smaller dataset, "+
 			"or use replicate, which copies any number: %w", w.entries, operations.ErrPermanent)
 	}
 	if path == ".zfs" { // the snapshots of the dataset
 		return nil
 	}
 	info, err := folder.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) { // removed since it was named
+	if errors.Is(err, fs.ErrNotExist) { // removed since the folder was read
 		return nil
 	}
 	if err != nil {
@@ -99,7 +99,7 @@ func (w *walk) entry(ctx context.Context, folder *os.Root, name, path string, de
 		return w.use(path, info)
 	}
 	if depth >= w.depth {
-		return fmt.Errorf("its folders lie more than %d deep in each other, the most that one operation looks at (%s): name a dataset without "+
+		return fmt.Errorf("its folders are nested more than %d deep, the limit of one operation (%s): use a dataset without "+
 			"such folders: %w",
 			w.depth, shown(path), operations.ErrPermanent)
 	}
@@ -109,7 +109,7 @@ func (w *walk) entry(ctx context.Context, folder *os.Root, name, path string, de
 	return w.below(ctx, folder, name, path, info, depth)
 }
 
-// below goes through a folder in a folder, if it is still the one that was looked at.
+// below visits a subfolder, if it is still the one that was read.
 func (w *walk) below(ctx context.Context, folder *os.Root, name, path string, info fs.FileInfo, depth int) error {
 	inner, err := folder.OpenRoot(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,10 +124,10 @@ func (w *walk) below(ctx context.Context, folder *os.Root, name, path string, in
 		return err
 	}
 	if !os.SameFile(info, opened) {
-		return fmt.Errorf("folder %s was replaced while it was looked at: name a dataset that is at rest", shown(path))
+		return fmt.Errorf("folder %s was replaced while it was read: use a dataset that does not change", shown(path))
 	}
 	return w.folder(ctx, inner, path, depth+1)
 }
 
-// shown is a path as messages show it: tenants choose how long it is.
+// shown is a path for messages: tenants choose its length.
 func shown(path string) string { return kstatus.Shorten(path, maxShownName) }

@@ -18,7 +18,7 @@ import (
 
 const (
 	defaultInterval = time.Second
-	// minInterval bounds what the looking itself costs.
+	// minInterval limits the cost of sampling itself.
 	minInterval = 100 * time.Millisecond
 	kstats      = "/proc/spl/kstat/zfs"
 )
@@ -32,12 +32,13 @@ type window struct {
 	sizes, latencies  []zfs.Histogram
 	interval, longest time.Duration
 	missing           []string
-	// first and latest are the times of the first sample and of the last one that was kept; elapsed is from the first to the last look.
+	// first and latest are the times of the first sample and of the last one that was kept. elapsed is from the first to the last
+	// sample.
 	first, latest time.Time
 	elapsed       time.Duration
 }
 
-// watch takes samples until the duration is over or the operation is to end. What disturbs the window makes it fail.
+// watch takes samples until the duration ends or the operation is to end. It fails if the window is disturbed.
 func (r *Reconciler) watch(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
 	if state.Live == nil {
 		return operations.Result{}, errors.New("the pool is not imported")
@@ -59,7 +60,7 @@ func (r *Reconciler) watch(ctx context.Context, state operations.State, j *job) 
 	return w.result(ctx)
 }
 
-// begin takes the histograms, which are read once before and once after: they are long.
+// begin reads the histograms, which are read only once before and once after: they are long.
 func (w *window) begin(ctx context.Context) error {
 	var err error
 	if w.version, err = w.ZFS.Version(ctx); err != nil {
@@ -100,9 +101,9 @@ func (w *window) sampleUntilEnd(ctx context.Context, j *job) error {
 }
 
 func (w *window) progress(elapsed time.Duration) v1alpha1.OperationProgress {
-	message := "observes until spec.cancel is set"
+	message := "observing until spec.cancel is set"
 	if w.longest > 0 {
-		message = fmt.Sprintf("observes for %s", w.longest)
+		message = fmt.Sprintf("observing for %s", w.longest)
 	}
 	return v1alpha1.OperationProgress{Percent: percent(int64(elapsed), int64(w.longest)), Message: message}
 }
@@ -138,13 +139,14 @@ func (w *window) sample(ctx context.Context, wanted bool) error {
 	if text, found, err := w.kstat("zio_stats"); err != nil {
 		return err
 	} else if found {
-		// An older version has other counters there.
+		// An older version has different counters there.
 		sample.Gang, _ = poolseries.ParseGang(text)
 	}
 	return w.recorder.Add(sample)
 }
 
-// count reads the pool and its counters, and says how long the latter took. On a node that has much to do, that may be seconds: the sample
+// count reads the pool and its counters, and measures how long that took. On a busy node it may take seconds: the sample is
+// assigned to the middle.
 // is of the middle of them.
 func (w *window) count(ctx context.Context, sample *poolseries.Sample) (took time.Duration, err error) {
 	before := w.Clock.Now()
@@ -152,7 +154,7 @@ func (w *window) count(ctx context.Context, sample *poolseries.Sample) (took tim
 		return 0, err
 	}
 	if sample.Pool.GUID != w.pool.GUID {
-		return 0, fmt.Errorf("pool %s is another than before", w.pool.Name)
+		return 0, fmt.Errorf("pool %s has been replaced", w.pool.Name)
 	}
 	if w.version.VdevProperties() {
 		before = w.Clock.Now()
@@ -224,7 +226,7 @@ func (w *window) result(ctx context.Context) (operations.Result, error) {
 	return operations.Result{Message: message, Metrics: summary(document), Data: data, DataDigest: digest}, nil
 }
 
-// summary are the numbers of a window that stand in the status. What this version cannot tell is absent.
+// summary are the metrics of a window for the status. What this version cannot report is absent.
 func summary(document poolseries.Document) []v1alpha1.OperationMetric {
 	metrics := []v1alpha1.OperationMetric{
 		{Name: "windowMilliseconds", Value: document.EndedAt.Sub(document.StartedAt).Milliseconds()},

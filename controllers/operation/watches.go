@@ -13,7 +13,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// unsettled lets through operations with which something is to be done: ended ones are many, and their documents large.
+// unsettled passes operations that need work: finished ones are many, and their documents large.
 func unsettled() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)
@@ -21,12 +21,12 @@ func unsettled() predicate.Predicate {
 	})
 }
 
-// asked lets through changes of what is asked for: in the spec, or by the annotation that releases.
+// asked passes changes of the request: in the spec, or by the release annotation.
 func asked() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 
-// ends lets through operations that make room for others.
+// ends passes operations that make room for others.
 func ends() predicate.Predicate {
 	ended := func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)
@@ -40,7 +40,7 @@ func ends() predicate.Predicate {
 	}
 }
 
-// poolTurns lets through pools that have come, gone, or become ready or not.
+// poolTurns passes pools that were created, deleted, or changed their readiness.
 func poolTurns() predicate.Predicate {
 	reason := func(object client.Object) string {
 		pool, isOne := object.(*v1alpha1.BenchmarkPool)
@@ -58,7 +58,7 @@ func poolTurns() predicate.Predicate {
 	})
 }
 
-// unfinished finds the operations that another may have kept waiting.
+// unfinished finds the operations that another may have blocked.
 func (r *Reconciler) unfinished(ctx context.Context, object client.Object) []reconcile.Request {
 	return r.find(ctx, func(operation *v1alpha1.PoolOperation) bool { return operation.UID != object.GetUID() })
 }

@@ -11,15 +11,14 @@ import (
 	"github.com/storagebench/storagebench/internal/poolseries"
 )
 
-// layoutScore walks the blocks of a volume, of the largest file of a mounted file system, or of all files of one that is not
-// mounted.
+// layoutScore walks the blocks of a volume, of the largest file of a mounted file system, or of all files of an unmounted one.
 func (r *Reconciler) layoutScore(ctx context.Context, state operations.State) (operations.Result, error) {
 	name := state.Source.Name
 	object, what, err := r.largest(ctx, state)
 	if err != nil {
 		return operations.Result{}, err
 	}
-	// zdb reads the disks behind the module's back.
+	// zdb reads the disks directly, bypassing the module.
 	if err := r.proven(ctx, state, func() error { return r.ZFS.Sync(ctx, state.Live.Name) }); err != nil {
 		return operations.Result{}, err
 	}
@@ -28,7 +27,7 @@ func (r *Reconciler) layoutScore(ctx context.Context, state operations.State) (o
 		return operations.Result{}, err
 	}
 	if score.Blocks == 0 {
-		return operations.Result{}, fmt.Errorf("%s has no blocks of its own on disk: there is nothing to score: %w", what,
+		return operations.Result{}, fmt.Errorf("%s has no blocks on disk: there is nothing to score: %w", what,
 			operations.ErrPermanent)
 	}
 	percent := int64(score.Percent())
@@ -39,7 +38,7 @@ func (r *Reconciler) layoutScore(ctx context.Context, state operations.State) (o
 	}, nil
 }
 
-// largest says which object of the dataset to look at; 0 is all.
+// largest is the object of the dataset to score. 0 is all.
 func (r *Reconciler) largest(ctx context.Context, state operations.State) (object uint64, what string, err error) {
 	name := state.Source.Name
 	if state.Source.Type == "volume" {

@@ -18,7 +18,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
-// act carries out the decision. Each action that changes a pool proves first, from ZFS itself, that the pool is ours.
+// act carries out the decision. Each action that changes a pool first proves, from ZFS itself, that the pool is ours.
 func (r *Reconciler) act(ctx context.Context, state *observed, actions []pools.Action) error {
 	for _, action := range actions {
 		var err error
@@ -76,7 +76,7 @@ func (r *Reconciler) letGo(ctx context.Context, state *observed) error {
 	return client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Pool, controllerutil.RemoveFinalizer))
 }
 
-// unchanged makes sure that the object still is what was planned for.
+// unchanged checks that the object is still the planned one.
 func (r *Reconciler) unchanged(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
 	var now v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
@@ -109,7 +109,7 @@ func (r *Reconciler) attach(ctx context.Context, state *observed, action pools.A
 	})
 }
 
-// detach takes a disk out of a mirror. ZFS refuses the last one.
+// detach removes a disk from a mirror. ZFS refuses to detach the last one.
 func (r *Reconciler) detach(ctx context.Context, state *observed, action pools.Action) error {
 	pool := state.Pool
 	if err := r.unchanged(ctx, pool); err != nil {
@@ -124,7 +124,7 @@ func (r *Reconciler) detach(ctx context.Context, state *observed, action pools.A
 	return r.ZFS.Detach(ctx, naming.PoolName(pool), action.Member)
 }
 
-// onDisks runs a command that takes disks for a pool that is there already.
+// onDisks runs a command that takes disks for an existing pool.
 func (r *Reconciler) onDisks(ctx context.Context, state *observed, action pools.Action, command func() error) error {
 	pool := state.Pool
 	if err := r.unchanged(ctx, pool); err != nil {
@@ -141,8 +141,7 @@ func (r *Reconciler) onDisks(ctx context.Context, state *observed, action pools.
 	})
 }
 
-// importPool reads whose the pool is from a read-only import, which writes nothing to its disks, before it is imported
-// for good.
+// importPool identifies the owner of a pool with a read-only import, which writes nothing to its disks, before the real import.
 func (r *Reconciler) importPool(ctx context.Context, state *observed, guid string) error {
 	pool := state.Pool
 	options, err := r.importOptions(state, guid)
@@ -154,7 +153,7 @@ func (r *Reconciler) importPool(ctx context.Context, state *observed, guid strin
 		return err
 	}
 	proof := guard.Prove(ctx, r.ZFS, pool, guid)
-	// Read-only and without mounts, it goes back as it came.
+	// Imported read-only and without mounts, it is exported unchanged.
 	if proof != nil {
 		return errors.Join(fmt.Errorf("%w; to use it, %s", proof, pools.ImportByHand(guid)), r.ZFS.Export(ctx, naming.PoolName(pool)))
 	}
@@ -215,7 +214,7 @@ func (r *Reconciler) mountDataset(ctx context.Context, pool *v1alpha1.BenchmarkP
 			return guard.Mount(ctx, r.ZFS, r.Disks, pool, action.GUID, dataset)
 		}
 	}
-	return fmt.Errorf("dataset %s is none of the object's", action.Dataset.Name)
+	return fmt.Errorf("dataset %s does not belong to the object", action.Dataset.Name)
 }
 
 // unmountDataset unmounts a dataset from a wrong place, unless it is in use.
@@ -226,8 +225,8 @@ func (r *Reconciler) unmountDataset(ctx context.Context, pool *v1alpha1.Benchmar
 	return r.ZFS.Unmount(ctx, action.Dataset.Name)
 }
 
-// destroy destroys the pool and clears the labels of its disks. Should it end between the two, the planner finds the
-// labels by the recorded guids.
+// destroy destroys the pool and clears the labels of its disks. If it ends between the two, the planner finds the labels by the
+// recorded guids.
 func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) error {
 	leaves, auxiliary := state.Live.Status.Leaves(), pools.AuxiliaryGUIDs(state.Pool, state.Live)
 	if err := r.answering(state.Pool, state.Live); err != nil {
@@ -242,7 +241,7 @@ func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) 
 	if err := r.condemned(ctx, state.Pool); err != nil {
 		return err
 	}
-	// Whose it is, is read last of all.
+	// The owner is read last.
 	if err := guard.Prove(ctx, r.ZFS, state.Pool, guid); err != nil {
 		return err
 	}
@@ -252,7 +251,7 @@ func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) 
 	for _, leaf := range leaves {
 		paths := pools.LeafPaths(leaf)
 		if len(paths) == 0 {
-			continue // a draid's own spare, or a disk that was gone
+			continue // a distributed spare of a draid, or a missing disk
 		}
 		if err := r.clearLabel(ctx, paths[0], guid, auxiliary); err != nil {
 			return err
@@ -261,7 +260,7 @@ func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) 
 	return nil
 }
 
-// condemned makes sure that the pool is still to be destroyed: looking at it takes time, in which a person may have decided to keep it.
+// condemned checks that the pool is still to be destroyed: inspecting it takes time, in which a user may have decided to keep it.
 func (r *Reconciler) condemned(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
 	var now v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
@@ -306,10 +305,10 @@ func (r *Reconciler) clearLabels(ctx context.Context, pool *v1alpha1.BenchmarkPo
 	return nil
 }
 
-// clearLabel takes the label of our destroyed pool off a disk, if the disk carries no other. Spares and cache devices do not know
-// their pool, but themselves.
+// clearLabel clears the label of our destroyed pool on a disk, if the disk carries no other. Labels of spares and cache devices
+// identify only themselves.
 func (r *Reconciler) clearLabel(ctx context.Context, path, guid string, auxiliary []string) error {
-	disk, _ := r.Disks.Check(device.Wish{Path: path}) // a label is a reason to refuse the disk, and what is looked for
+	disk, _ := r.Disks.Check(device.Wish{Path: path}) // a label is a reason to refuse the disk, but here it is expected
 	if len(disk.Pools) == 0 {
 		return nil
 	}
@@ -321,7 +320,7 @@ func (r *Reconciler) clearLabel(ctx context.Context, path, guid string, auxiliar
 		}
 	}
 	if !pools.OnlyLabels(disk) {
-		return fmt.Errorf("disk %s has something else on it since pool %s was destroyed, or is in use: its labels are left: %w", path, guid,
+		return fmt.Errorf("disk %s has other contents since pool %s was destroyed, or is in use: its labels are left: %w", path, guid,
 			guard.ErrNotOurs)
 	}
 	if err := guard.Steady(r.Disks, []device.Disk{disk}, func() error { return r.ZFS.ClearLabel(ctx, path) }); err != nil {

@@ -1,5 +1,5 @@
-// Package pool reconciles the BenchmarkPools of one node: zpools that are made, grown and destroyed without touching
-// what is not theirs.
+// Package pool reconciles the BenchmarkPools of one node: it creates, grows and destroys zpools without touching anything that is
+// not theirs.
 package pool
 
 import (
@@ -32,26 +32,26 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// Reconciler brings the pools of one node to what their BenchmarkPools say.
+// Reconciler reconciles the BenchmarkPools of one node.
 type Reconciler struct {
 	// Client reads from the cache and writes.
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
-	// Recorder announces what has been written to the status.
+	// Recorder emits events for what has been written to the status.
 	Recorder events.EventRecorder
 	// NodeName is the node that this agent runs on.
 	NodeName string
 	Policy   pools.DevicePolicy
-	// Multihost is set on the pools that are made.
+	// Multihost is set on new pools.
 	Multihost bool
 	ZFS       *zfs.Client
 	Disks     guard.Disks
-	// Turns are taken while a pool is looked at and changed: operations on it share them with this.
+	// Turns are taken while a pool is checked and changed. They are shared with operations on it.
 	Turns *guard.Turns
 }
 
-// Scheme knows all kinds that the agent deals with.
+// Scheme contains all kinds that the agent uses.
 func Scheme() (*runtime.Scheme, error) {
 	known := runtime.NewScheme()
 	return known, v1alpha1.AddToScheme(known)
@@ -83,13 +83,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.inTurn(ctx, &pool)
 }
 
-// step is what is done in the turn of a pool.
+// step is the work of one turn of a pool.
 func (r *Reconciler) step(ctx context.Context, pool *v1alpha1.BenchmarkPool, names []string) (reconcile.Result, error) {
 	observed, err := r.observe(ctx, pool)
 	if err != nil {
 		return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, pool, summariseFailure(pool, err)))
 	}
-	if !r.covered(pool, names) { // it has been changed, or a disk has appeared, while it waited
+	if !r.covered(pool, names) { // it was changed, or a disk has appeared, while it waited
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
 	decision := pools.Plan(observed.State)
@@ -110,7 +110,7 @@ func (r *Reconciler) step(ctx context.Context, pool *v1alpha1.BenchmarkPool, nam
 	return reconcile.Result{RequeueAfter: decision.Recheck}, actErr
 }
 
-// released says that the finalizer has been removed, and the object with it.
+// released says that the finalizer was removed, and the object with it.
 func released(decision pools.Decision) bool {
 	return slices.ContainsFunc(decision.Actions, func(action pools.Action) bool { return action.Kind == pools.RemovePoolFinalizer })
 }
@@ -125,11 +125,11 @@ func failed(decision pools.Decision, err error) pools.Decision {
 			decision.Phase = pools.PoolStalled
 		}
 	}
-	decision.Message = err.Error() + " (will be tried again)"
+	decision.Message = err.Error() + " (will be retried)"
 	return decision
 }
 
-// silent is the decision after a disk of the pool has not answered: nothing was done.
+// silent is the decision after a disk of the pool has not responded: nothing was done.
 func silent(pool *v1alpha1.BenchmarkPool, decision pools.Decision) pools.Decision {
 	decision.Phase, decision.Reason, decision.Recheck = pools.PoolStalled, v1alpha1.ReasonPoolUnhealthy, silentRecheck
 	if !pool.DeletionTimestamp.IsZero() {
@@ -138,8 +138,8 @@ func silent(pool *v1alpha1.BenchmarkPool, decision pools.Decision) pools.Decisio
 	return decision
 }
 
-// writeStatus writes a changed status. The update carries the version that was observed: a status that has changed
-// meanwhile is not overwritten, the conflict brings another reconcile.
+// writeStatus writes a changed status. The update carries the observed resourceVersion: a status that has changed meanwhile is not
+// overwritten, and the conflict causes another reconcile.
 func (r *Reconciler) writeStatus(ctx context.Context, pool *v1alpha1.BenchmarkPool, status v1alpha1.BenchmarkPoolStatus) error {
 	if kstatus.Same(pool.Status, status) {
 		return nil
@@ -153,8 +153,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, pool *v1alpha1.BenchmarkPo
 	return nil
 }
 
-// SetupWithManager registers the controller and what it watches. Several pools are worked on beside each other; two that claim the same
-// name or disk, and operations on them, have their turns one after another.
+// SetupWithManager registers the controller and its watches. Several pools are reconciled concurrently. Two that claim the same
+// name or disk, and operations on them, take turns.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	if err := r.releaser(manager); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		Complete(r)
 }
 
-// refusedRivals finds the pools that may get what another gives up.
+// refusedRivals finds the pools that may get what another releases.
 func (r *Reconciler) refusedRivals(ctx context.Context, object client.Object) []reconcile.Request {
 	var pools v1alpha1.BenchmarkPoolList
 	if err := r.Client.List(ctx, &pools); err != nil {

@@ -14,23 +14,23 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
-// observed is what the planner decides on, and what only the status tells.
+// observed is the planner's State, and what only the status needs.
 type observed struct {
 	pools.State
 	version zfs.Version
-	// ashifts of vdevs by their name in the tree, where this version of OpenZFS tells.
+	// ashifts of vdevs by their name in the tree, where this OpenZFS version reports them.
 	ashifts map[string]string
-	// lookedOn are the disks on which a pool that is not imported was looked for.
+	// lookedOn are the disks searched for a pool that is not imported.
 	lookedOn []string
 }
 
-// observe gathers all that is known of a pool. That it is not there is concluded only from a list that was printed:
-// programs also say "no such file" when they cannot reach the kernel.
+// observe reads the state of a pool. Its absence is concluded only from a successful list: programs also print "no such file" when
+// they cannot reach the kernel.
 func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) (observed, error) {
 	state := observed{State: pools.State{Pool: pool, Policy: r.Policy, Multihost: r.Multihost}}
 	var err error
 	if state.version, err = r.ZFS.Version(ctx); err != nil {
-		return state, fmt.Errorf("ask for the version of ZFS: %w", err)
+		return state, fmt.Errorf("read the version of ZFS: %w", err)
 	}
 	live, err := r.ZFS.Pools(ctx)
 	if err != nil {
@@ -40,15 +40,15 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	at := slices.IndexFunc(live, func(p zfs.PoolSummary) bool { return p.Name == naming.PoolName(pool) })
 	if at < 0 {
 		if state.HostName, err = r.ZFS.HostName(ctx); err != nil {
-			return state, fmt.Errorf("ask for the name that node %s writes into labels: %w", r.NodeName, err)
+			return state, fmt.Errorf("read the host name that node %s writes into labels: %w", r.NodeName, err)
 		}
 		return state, r.observeAbsent(ctx, &state)
 	}
 	if err := r.observeLive(ctx, &state, live[at]); err != nil {
-		return state, fmt.Errorf("look at pool %s: %w", live[at].Name, err)
+		return state, fmt.Errorf("read pool %s: %w", live[at].Name, err)
 	}
 	if !state.Live.OwnedBy(string(pool.UID)) {
-		// A pool that is being deleted may have left labels elsewhere; else whether the disks are free decides about the way out.
+		// A pool that is being deleted may have left labels elsewhere. Otherwise the way out depends on whether the disks are free.
 		return state, r.observeDisks(ctx, &state)
 	}
 	if err := r.observeMounts(&state); err != nil {
@@ -56,13 +56,13 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	}
 	if deleting {
 		if state.Users, err = r.Disks.PoolUsers(state.Live.Name, naming.MountPoints(pool)...); err != nil {
-			return state, fmt.Errorf("find out who uses pool %s: %w", state.Live.Name, err)
+			return state, fmt.Errorf("find the users of pool %s: %w", state.Live.Name, err)
 		}
 		return state, nil
 	}
 	if outdated := state.OutdatedDataset(); outdated != nil {
 		if state.Users, err = r.Disks.PoolUsers(outdated.Name, naming.MountPoints(pool)...); err != nil {
-			return state, fmt.Errorf("find out who uses dataset %s: %w", outdated.Name, err)
+			return state, fmt.Errorf("find the users of dataset %s: %w", outdated.Name, err)
 		}
 	}
 	if pools.SameWords(pool, state.Live) {
@@ -71,8 +71,8 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	return state, r.observeDisks(ctx, &state)
 }
 
-// observeAbsent looks for the pool on its disks. They are looked at first: on one that does not answer, ZFS would look for ever, and with a
-// disk in its hands it lets no other pool of the node go on.
+// observeAbsent searches for the pool on its disks. They are checked first: on a silent disk ZFS would search forever, and block
+// every other pool of the node meanwhile.
 func (r *Reconciler) observeAbsent(ctx context.Context, state *observed) error {
 	var err error
 	if state.Further, err = r.namedDisks(ctx, state.Pool); err != nil {
@@ -96,7 +96,7 @@ func (r *Reconciler) observeAbsent(ctx context.Context, state *observed) error {
 	return nil
 }
 
-// observeMounts compares what ZFS says of mounts with what the node shows.
+// observeMounts compares the mounts that ZFS reports with those of the node.
 func (r *Reconciler) observeMounts(state *observed) error {
 	var err error
 	if state.Nested, err = r.Disks.NestedMounts(state.Live.Name, naming.MountPoints(state.Pool)...); err != nil {
@@ -120,7 +120,7 @@ func (r *Reconciler) observeMounts(state *observed) error {
 	return nil
 }
 
-// mayOpen says whether a disk is granted. What is left of a pool that was made is found also when its disks are not granted any more.
+// mayOpen says whether a disk is granted. The remains of a created pool are found even if its disks are not granted any more.
 func (r *Reconciler) mayOpen(pool *v1alpha1.BenchmarkPool, path string) bool {
 	return pool.Status.GUID != "" || r.Policy.Allows(pool.Spec.Namespace, path)
 }
@@ -177,7 +177,7 @@ func (r *Reconciler) observeLive(ctx context.Context, state *observed, summary z
 	return err
 }
 
-// observeMarks finds out which of the other datasets operations have made. It matters only when the pool is to be destroyed.
+// observeMarks finds the other datasets that operations have created. It matters only when the pool is to be destroyed.
 func (r *Reconciler) observeMarks(ctx context.Context, state *observed, known []string) error {
 	var others []string
 	for _, dataset := range state.Live.Datasets {
@@ -193,8 +193,8 @@ func (r *Reconciler) observeMarks(ctx context.Context, state *observed, known []
 	return err
 }
 
-// observeDisks looks at the disks of the spec and, for what is left of a pool, at those that it had at last, and finds out which disks
-// the live pool and the other BenchmarkPools of the node mean.
+// observeDisks checks the disks of the spec and, for the remains of a pool, its last known disks, and finds the disks of the live
+// pool and of the other BenchmarkPools of the node.
 func (r *Reconciler) observeDisks(ctx context.Context, state *observed) error {
 	wanted := pools.SpecDevices(state.Pool)
 	if !state.Pool.DeletionTimestamp.IsZero() {
@@ -203,7 +203,7 @@ func (r *Reconciler) observeDisks(ctx context.Context, state *observed) error {
 	return r.survey(ctx, state, wanted)
 }
 
-// survey looks at some disks, and finds out which the live pool and the other BenchmarkPools mean.
+// survey checks some disks, and finds the disks of the live pool and of the other BenchmarkPools.
 func (r *Reconciler) survey(ctx context.Context, state *observed, wanted []string) error {
 	var err error
 	if state.Rivals, err = guard.Rivals(ctx, r.Live, state.Pool); err != nil {

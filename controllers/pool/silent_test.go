@@ -133,7 +133,7 @@ func TestASilentDiskStopsNoOtherPool(t *testing.T) {
 	for range 20 {
 		stuck := w.settle("stuck")
 		w.expectReady(stuck, v1alpha1.ReasonPoolDeviceRefused)
-		if told := message(stuck); !strings.Contains(told, diskA) || !strings.Contains(told, "answer") || !strings.Contains(told, "unplug it") {
+		if told := message(stuck); !strings.Contains(told, diskA) || !strings.Contains(told, "respond") || !strings.Contains(told, "unplug it") {
 			t.Fatalf("it says %q", told)
 		}
 	}
@@ -272,7 +272,7 @@ func TestAHangingCommandKeepsItsDisks(t *testing.T) {
 	}
 	waiting := w.object("rival")
 	w.expectReady(waiting, v1alpha1.ReasonActionFailed)
-	if told := message(waiting); !strings.Contains(told, "waiting for BenchmarkPool stuck, which has worked with") {
+	if told := message(waiting); !strings.Contains(told, "waiting for BenchmarkPool stuck, which has been using") {
 		t.Errorf("it says %q", told)
 	}
 	w.expectReady(w.settle("fine"), v1alpha1.ReasonPoolReady)

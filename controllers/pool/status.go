@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// Bounds of the API.
+// Limits of the API.
 const (
 	maxVdevs      = 160
 	maxProperties = 128
@@ -28,13 +28,13 @@ var (
 	limits = []string{"quota", "refquota", "reservation", "refreservation", "volsize", "volblocksize"}
 )
 
-// summarise derives the status from what was observed and decided, so that an unchanged world gives an unchanged status.
+// summarise computes the status from observation and decision only, so that an unchanged world gives an unchanged status.
 func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolStatus {
 	pool := state.Pool
 	status := *pool.Status.DeepCopy()
 	status.ObservedGeneration = pool.Generation
 	status.ZFSVersion = kstatus.Shorten(state.version.Full(), 128)
-	// The guid and the disks of a pool that is not seen now are kept: they say what to look for.
+	// The guid and the disks of a pool that is not visible now are kept: they show what to look for.
 	status.Health = ""
 	if live := state.Live; live != nil && live.OwnedBy(string(pool.UID)) {
 		status.GUID, status.Health = live.GUID, string(live.Status.Health())
@@ -67,12 +67,12 @@ func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolSt
 	return status
 }
 
-// summariseFailure keeps what was known: nothing new could be seen.
+// summariseFailure keeps the last known state: nothing could be observed.
 func summariseFailure(pool *v1alpha1.BenchmarkPool, err error) v1alpha1.BenchmarkPoolStatus {
 	status := *pool.Status.DeepCopy()
 	status.ObservedGeneration = pool.Generation
 	status.Health = ""
-	kstatus.Progress(&status.Conditions, pool.Generation, v1alpha1.ReasonActionFailed, err.Error()+" (will be tried again)")
+	kstatus.Progress(&status.Conditions, pool.Generation, v1alpha1.ReasonActionFailed, err.Error()+" (will be retried)")
 	return status
 }
 

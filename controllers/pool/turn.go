@@ -29,11 +29,11 @@ import (
 )
 
 const (
-	// workers reconcile that many pools of a node beside each other, so that one that waits for a disk does not keep the others waiting.
+	// workers is the number of concurrent pools of a node, so that one that waits for a disk does not block the others.
 	workers = 8
 	// busyRecheck is when a busy turn is retried: no watch reports its end.
 	busyRecheck = 5 * time.Second
-	// silentRecheck is when a disk that does not answer is asked again.
+	// silentRecheck is when a silent disk is checked again.
 	silentRecheck = time.Minute
 )
 
@@ -48,7 +48,7 @@ func (r *Reconciler) inTurn(ctx context.Context, pool *v1alpha1.BenchmarkPool) (
 		return reconcile.Result{}, err
 	}
 	defer turn.End()
-	// What its status records must not be done twice, and the turn is for what the object claims now.
+	// The actions in its status must not be repeated, and the turn is for the current claims.
 	var now v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -56,7 +56,7 @@ func (r *Reconciler) inTurn(ctx context.Context, pool *v1alpha1.BenchmarkPool) (
 	return r.step(under, &now, names)
 }
 
-// sayBusy tells of the wait in the status of an object that says nothing yet. What a pool has been found to be stays true while it waits.
+// sayBusy reports the wait in a status that is still empty. The observed state of a pool remains valid while it waits.
 func (r *Reconciler) sayBusy(ctx context.Context, pool *v1alpha1.BenchmarkPool, busy error) error {
 	if meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady) != nil {
 		return nil
@@ -64,13 +64,13 @@ func (r *Reconciler) sayBusy(ctx context.Context, pool *v1alpha1.BenchmarkPool, 
 	return r.writeStatus(ctx, pool, summariseFailure(pool, busy))
 }
 
-// covered says whether the turn is for all that the object claims, as the node shows it now.
+// covered says whether the turn covers everything that the object claims, according to the node.
 func (r *Reconciler) covered(pool *v1alpha1.BenchmarkPool, names []string) bool {
 	return guard.Covers(names, guard.TurnNames(r.Disks, nil, pool))
 }
 
-// namedDisks are the disks that operations on a pool name besides those that its object claims: they may have been added right before the
-// agent ended, and the pool is on them too.
+// namedDisks are the disks that operations on a pool name besides those of its object: they may have been added right before the
+// agent ended, so the pool is on them too.
 func (r *Reconciler) namedDisks(ctx context.Context, pool *v1alpha1.BenchmarkPool) ([]string, error) {
 	claimed, paths := pools.ClaimedDevices(pool), []string(nil)
 	var list v1alpha1.PoolOperationList
@@ -103,8 +103,8 @@ func poolDisks(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) []string {
 	return guard.StablePaths(paths)
 }
 
-// takesDisks lets through operations that have just ended and have taken disks into a pool: the object is to claim them at once, for a pool
-// that is not imported is looked for on the disks that its object claims.
+// takesDisks passes operations that have just finished and have added disks to a pool: the object should claim them at once,
+// because a pool that is not imported is searched only on the disks of its object.
 func takesDisks() predicate.Predicate {
 	ended := func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)
@@ -118,7 +118,7 @@ func takesDisks() predicate.Predicate {
 	}
 }
 
-// poolOf is the pool that an operation is about.
+// poolOf is the pool of an operation.
 func poolOf(_ context.Context, object client.Object) []reconcile.Request {
 	operation, isOne := object.(*v1alpha1.PoolOperation)
 	if !isOne {
@@ -127,12 +127,12 @@ func poolOf(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: operation.Spec.Pool}}}
 }
 
-// answering makes sure that all disks of a pool answer, right before a command that waits for them.
+// answering checks that all disks of a pool respond, right before a command that waits for them.
 func (r *Reconciler) answering(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) error {
 	return guard.Answering(r.Disks, poolDisks(pool, live))
 }
 
-// importOptions bring the pool back from its disks, if all of them answer.
+// importOptions import the pool from its disks, if all of them respond.
 func (r *Reconciler) importOptions(state *observed, guid string) (zfs.ImportOptions, error) {
 	devices := guard.StablePaths(append(poolDisks(state.Pool, state.Live), state.lookedOn...))
 	return zfs.ImportOptions{GUID: guid, Pool: naming.PoolName(state.Pool), Devices: devices}, guard.Answering(r.Disks, devices)
@@ -157,7 +157,7 @@ func (r *Reconciler) mayRelease(pool *v1alpha1.BenchmarkPool) bool {
 	return pool.Spec.NodeName == r.NodeName && !pool.DeletionTimestamp.IsZero() && pools.LetsGo(pool)
 }
 
-// releaser is a controller of its own: the worker of the pool may be the one that waits for ZFS.
+// releaser is a separate controller: the worker of the pool may itself wait for ZFS.
 func (r *Reconciler) releaser(manager ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(manager).
 		Named("pool-release").

@@ -30,7 +30,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// Annotations of a stored result, so that its outcome can be seen without reading it.
+// Annotations of a stored result, so that its outcome is visible without decoding it.
 const (
 	annotationDigest  = "storagebench.dev/digest"
 	annotationOutcome = "storagebench.dev/outcome"
@@ -80,8 +80,8 @@ func (r *Reconciler) act(ctx context.Context, state *runs.State, actions []runs.
 	return nil
 }
 
-// create makes an object of the run. That it exists already is success, for names are deterministic and the planner looks
-// again, but only if it is this run's.
+// create creates an object of the run. It is a success if it already exists, because names are deterministic and the planner
+// observes again, but only if it belongs to this run.
 func (r *Reconciler) create(ctx context.Context, run *v1alpha1.BenchmarkRun, object client.Object) error {
 	err := r.Client.Create(ctx, object)
 	if !apierrors.IsAlreadyExists(err) {
@@ -97,11 +97,11 @@ func (r *Reconciler) create(ctx context.Context, run *v1alpha1.BenchmarkRun, obj
 	return nil
 }
 
-// takenError says that an object that is not the run's has a name that the run needs.
+// takenError says that an object of another owner has a name that the run needs.
 type takenError struct{ object string }
 
 func (e *takenError) Error() string {
-	return e.object + " exists and is not this run's: delete or rename it, so that the run can go on"
+	return e.object + " exists and does not belong to this run: delete or rename it, so that the run can continue"
 }
 
 func (r *Reconciler) kindOf(object client.Object) string {
@@ -112,15 +112,15 @@ func (r *Reconciler) kindOf(object client.Object) string {
 	return kind.Kind
 }
 
-// startPhase makes the phase's Job, after a last look whether the node is still ours.
+// startPhase creates the phase's Job, after a final check that the benchmark still holds the node.
 func (r *Reconciler) startPhase(ctx context.Context, state *runs.State, i int, at time.Time) error {
 	var lease coordinationv1.Lease
 	key := types.NamespacedName{Namespace: r.LeaseNamespace, Name: naming.LeaseName(state.Run.Spec.NodeName)}
 	if err := r.Live.Get(ctx, key, &lease); err != nil {
-		return fmt.Errorf("confirm that the benchmark has node %s: %w", state.Run.Spec.NodeName, err)
+		return fmt.Errorf("confirm that the benchmark holds node %s: %w", state.Run.Spec.NodeName, err)
 	}
 	if ptr.Deref(lease.Spec.HolderIdentity, "") != state.Owner {
-		return fmt.Errorf("node %s has just been taken by %s", state.Run.Spec.NodeName, lease.Annotations[v1alpha1.AnnotationHolder])
+		return fmt.Errorf("node %s was just taken by %s", state.Run.Spec.NodeName, lease.Annotations[v1alpha1.AnnotationHolder])
 	}
 	if state.Run.Spec.Phases[i].Operate != nil {
 		return r.startOperation(ctx, state, i, at)
@@ -139,7 +139,7 @@ func (r *Reconciler) startPhase(ctx context.Context, state *runs.State, i int, a
 	return nil
 }
 
-// storeResult keeps a received document in a ConfigMap of the run, with what its companions found.
+// storeResult stores a received document in a ConfigMap of the run, together with the results of its companions.
 func (r *Reconciler) storeResult(ctx context.Context, state *runs.State, i int) error {
 	run, spec := state.Run, state.Run.Spec.Phases[i]
 	if observation := state.Phases[i].Companions[runs.Observation]; observation != nil {
@@ -184,8 +184,8 @@ func (r *Reconciler) storeResult(ctx context.Context, state *runs.State, i int) 
 	return r.create(ctx, run, stored)
 }
 
-// deleteJobs deletes all Jobs of the run in one write, and the operations that stand for Jobs. In the foreground: pods that go after their
-// Job would stay, and load the node, for as long as a tenant's finalizer keeps the Job.
+// deleteJobs deletes all Jobs of the run in one write, and the operations that replace Jobs. In the foreground: otherwise a pod
+// would remain, and load the node, as long as a tenant's finalizer keeps the Job.
 func (r *Reconciler) deleteJobs(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	if err := r.deleteOperations(ctx, run); err != nil {
 		return err

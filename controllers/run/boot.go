@@ -16,13 +16,13 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// annotationBoot is on what executes a phase: the boot of the node when it was made.
+// annotationBoot is set on the executor of a phase: the boot ID of the node at its creation.
 const annotationBoot = "storagebench.dev/boot"
 
-// observeBoot reads which boot of the node it is. Before a result is believed, the API server is asked.
+// observeBoot reads the boot ID of the node. Before a result is stored, it is read from the API server.
 func (r *Reconciler) observeBoot(ctx context.Context, state *runs.State) error {
 	if r.WithoutClusterReads {
-		return nil // a reboot is not noticed
+		return nil // a reboot is not detected
 	}
 	reader := client.Reader(r.Client)
 	if runs.BootDecides(*state) {
@@ -36,13 +36,13 @@ func (r *Reconciler) observeBoot(ctx context.Context, state *runs.State) error {
 	return nil
 }
 
-// noteBoot writes the boot onto what executes a phase.
+// noteBoot sets the boot ID on the executor of a phase.
 func noteBoot(object client.Object, boot string) { annotate(object, annotationBoot, boot) }
 
 // notedBoot reads it back.
 func notedBoot(object client.Object) string { return object.GetAnnotations()[annotationBoot] }
 
-// bootChanged lets through nodes that have been rebooted.
+// bootChanged passes nodes that were rebooted.
 func bootChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

@@ -24,13 +24,14 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// Between two looks at the counters of a pool. A look costs some commands on the node, but only what lies between two looks is known.
+// The interval between two samples of a pool's counters. A sample costs some commands on the node, but only what lies between two
+// samples is known.
 const (
 	observeShortest = 2 * time.Second
 	observeLongest  = 5 * time.Second
 )
 
-// observeInterval has a short measurement looked at more often. How long a scan takes is not known.
+// observeInterval is shorter for a short measurement. The duration of a scan is unknown.
 func observeInterval(phase v1alpha1.Phase) time.Duration {
 	traits, measures := workload.PhaseTraits(&phase)
 	switch {
@@ -42,10 +43,10 @@ func observeInterval(phase v1alpha1.Phase) time.Duration {
 	return min(max(traits.Duration/10, observeShortest), observeLongest)
 }
 
-// operationSlack is what an operation beside a phase may take longer than the phase.
+// operationSlack is how much longer than its phase a companion may take.
 const operationSlack = 10 * time.Minute
 
-// observeOperations finds the operations beside the phases, and those that keep module parameters.
+// observeOperations reads the companions of the phases, and the operations that keep module parameters.
 func (r *Reconciler) observeOperations(ctx context.Context, state *runs.State) error {
 	if state.Run.Spec.Target.ZFS == nil {
 		return nil
@@ -74,7 +75,7 @@ func (r *Reconciler) observeOperations(ctx context.Context, state *runs.State) e
 	for i, phase := range state.Run.Spec.Phases {
 		state.Phases[i].Companions = map[runs.Companion]*v1alpha1.PoolOperation{}
 		for _, companion := range runs.Companions(state.Run, phase) {
-			// Absence decides about what the result of a phase that has run says.
+			// Absence determines what the result of a phase contains.
 			operation, err := find(runs.CompanionName(state.Run, phase, companion), state.Phases[i].Job.Exists && state.Phases[i].Stored == nil)
 			if err != nil {
 				return err
@@ -87,7 +88,7 @@ func (r *Reconciler) observeOperations(ctx context.Context, state *runs.State) e
 	return nil
 }
 
-// operations of a run by name. That a run which is over has none left is confirmed by the API server.
+// operations of a run by name. For a finished run, their absence is confirmed by the API server.
 func (r *Reconciler) operations(ctx context.Context, run *v1alpha1.BenchmarkRun) (map[string]*v1alpha1.PoolOperation, error) {
 	readers := []client.Reader{r.Client}
 	if !run.DeletionTimestamp.IsZero() || meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionComplete) {
@@ -110,7 +111,7 @@ func (r *Reconciler) operations(ctx context.Context, run *v1alpha1.BenchmarkRun)
 	return nil, nil
 }
 
-// startCompanion makes the operation.
+// startCompanion creates the operation.
 func (r *Reconciler) startCompanion(ctx context.Context, state *runs.State, i int, companion runs.Companion) error {
 	phase := state.Run.Spec.Phases[i]
 	action := v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{Interval: lasting(observeInterval(phase))}}
@@ -122,7 +123,7 @@ func (r *Reconciler) startCompanion(ctx context.Context, state *runs.State, i in
 	return r.create(ctx, state.Run, operation)
 }
 
-// setParameters makes the operations that keep the module parameters as long as the run lasts.
+// setParameters creates the operations that keep the module parameters during the run.
 func (r *Reconciler) setParameters(ctx context.Context, state *runs.State) error {
 	patience := operationSlack
 	for _, phase := range state.Run.Spec.Phases {
@@ -149,14 +150,14 @@ func lasting(length time.Duration) *v1alpha1.Duration {
 	return &v1alpha1.Duration{Duration: metav1.Duration{Duration: length}}
 }
 
-// cancel asks the agent to end an operation.
+// cancel requests the end of an operation.
 func (r *Reconciler) cancel(ctx context.Context, operation *v1alpha1.PoolOperation) error {
 	cancelled := operation.DeepCopy()
 	cancelled.Spec.Cancel = true
 	return client.IgnoreNotFound(r.Client.Patch(ctx, cancelled, client.MergeFromWithOptions(operation, client.MergeFromWithOptimisticLock{})))
 }
 
-// join adds to the result of a phase what its companions have found, and returns the observation to be kept beside it.
+// join adds the results of its companions to the result of a phase, and returns the observation to store with it.
 func join(document *results.PhaseDocument, companions map[runs.Companion]*v1alpha1.PoolOperation,
 	wanted []runs.Companion) (observed *v1alpha1.PoolOperation) {
 	document.Metrics, document.Environment = maps.Clone(document.Metrics), maps.Clone(document.Environment)
@@ -181,16 +182,16 @@ func join(document *results.PhaseDocument, companions map[runs.Companion]*v1alph
 	return observed
 }
 
-// joinObservation returns, in words, why there are no numbers of the pool.
+// joinObservation returns the reason why there are no pool metrics.
 func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOperation) (missing string) {
 	switch {
 	case operation == nil:
 		return "its PoolOperation was deleted"
 	case operation.Status.Outcome == "":
-		return "its agent did not end the observation in time"
+		return "its agent did not finish the observation in time"
 	case len(operation.Status.Data) == 0:
 		ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
-		return ptr.Deref(ready, metav1.Condition{Message: "its agent says nothing"}).Message
+		return ptr.Deref(ready, metav1.Condition{Message: "its agent reported nothing"}).Message
 	}
 	series, err := poolseries.Unpack(operation.Status.Data, operation.Status.DataDigest)
 	if err != nil {
@@ -205,7 +206,7 @@ func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOp
 	return ""
 }
 
-// joinBeside makes the result invalid if the workload was not measured beside what was asked for.
+// joinBeside invalidates the result if the requested operation did not run during the workload.
 func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperation) {
 	invalid := func(message string) {
 		if document.Outcome == results.OutcomeValid {
@@ -213,7 +214,7 @@ func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperati
 		}
 	}
 	if operation == nil {
-		invalid("the operation beside the workload was deleted, or the workload was over before it could begin")
+		invalid("the operation during the workload was deleted, or the workload ended before it could start")
 		return
 	}
 	times := document.Times()
@@ -233,7 +234,7 @@ func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperati
 	}
 }
 
-// joined is the received document as it is to be stored: with what its companions found, if it has any.
+// joined is the received document in its stored form: with the results of its companions, if it has any.
 func joined(run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase,
 	phase runs.PhaseState) (document *results.PhaseDocument, text []byte, digest string, observed *v1alpha1.PoolOperation, err error) {
 	wanted := runs.Companions(run, spec)

@@ -48,7 +48,7 @@ func TestJoined(t *testing.T) {
 	}{
 		"both":                    {counted, scrubbed, results.OutcomeValid, "gang blocks", true},
 		"the observation is gone": {nil, scrubbed, results.OutcomeValid, "was deleted", false},
-		"the observation is late": {operation(v1alpha1.PoolAction{}, "", "Running"), scrubbed, results.OutcomeValid, "did not end", false},
+		"the observation is late": {operation(v1alpha1.PoolAction{}, "", "Running"), scrubbed, results.OutcomeValid, "did not finish", false},
 		"the observation has a hole": {operation(v1alpha1.PoolAction{}, v1alpha1.OutcomeFailed, "Interrupted"), scrubbed, results.OutcomeValid,
 			"in words", false},
 		"the observation is spoilt": {spoilt, scrubbed, results.OutcomeValid, "digest", false},

@@ -1,4 +1,4 @@
-// Package run reconciles BenchmarkRuns: one volume, one Job per phase, one verified result per phase, and a clean end.
+// Package run reconciles BenchmarkRuns: one volume, one Job per phase, one verified result per phase, and teardown.
 package run
 
 import (
@@ -40,20 +40,20 @@ type LogReader interface {
 	ReadLog(ctx context.Context, namespace, pod, container string) (io.ReadCloser, error)
 }
 
-// Reconciler brings BenchmarkRuns to their end.
+// Reconciler reconciles BenchmarkRuns.
 type Reconciler struct {
 	// Client reads from the cache and writes.
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
 	Logs LogReader
-	// Recorder announces what has been written to the status.
+	// Recorder emits events for what has been written to the status.
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	// LeaseNamespace holds the Leases of the nodes.
 	LeaseNamespace string
 	Timings        runs.Timings
-	// WithoutAgent says that no agent is installed: the manager has no rights to pools, and asks for nothing that needs them.
+	// WithoutAgent says that no agent is installed: the manager has no permissions for pools, and requests nothing that needs them.
 	WithoutAgent bool
 	// WithoutClusterReads says that the manager may not read nodes.
 	WithoutClusterReads bool
@@ -76,7 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	decision := runs.Plan(state)
 	actErr := r.act(ctx, &state, decision.Actions)
 	var taken *takenError
-	if errors.As(actErr, &taken) { // an error would be tried again for ever: the planner says how long
+	if errors.As(actErr, &taken) { // an error would be retried forever: the planner has the time limit
 		state.Taken, actErr = taken.object, nil
 		decision = runs.Plan(state)
 		decision.Actions = nil
@@ -85,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	if actErr != nil && !apierrors.IsConflict(actErr) && decision.Ending == nil {
-		decision.Reason, decision.Message = v1alpha1.ReasonActionFailed, actErr.Error()+" (will be tried again)"
+		decision.Reason, decision.Message = v1alpha1.ReasonActionFailed, actErr.Error()+" (will be retried)"
 	}
 	status := summarise(state, decision)
 	if err := r.writeStatus(ctx, &run, status); err != nil {
@@ -100,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, nil
 }
 
-// summariseFailure keeps what was known: nothing new could be seen. A run that is settled stays so, for others build on that.
+// summariseFailure keeps the last known state: nothing could be observed. A settled run stays settled, because others rely on that.
 func summariseFailure(run *v1alpha1.BenchmarkRun, err error) v1alpha1.BenchmarkRunStatus {
 	status := *run.Status.DeepCopy()
 	if runs.Settled(run) && run.DeletionTimestamp.IsZero() {
@@ -110,11 +110,12 @@ func summariseFailure(run *v1alpha1.BenchmarkRun, err error) v1alpha1.BenchmarkR
 	if status.FinishedAt == nil { // else the state is how it ended
 		status.State = v1alpha1.ReasonActionFailed
 	}
-	kstatus.Progress(&status.Conditions, run.Generation, v1alpha1.ReasonActionFailed, err.Error()+" (will be tried again)")
+	kstatus.Progress(&status.Conditions, run.Generation, v1alpha1.ReasonActionFailed, err.Error()+" (will be retried)")
 	return status
 }
 
-// summariseWithoutAgent keeps what was known of a run on pools: nothing can be seen, made or torn down. A run that is settled stays so.
+// summariseWithoutAgent keeps the last known state of a run on pools: nothing can be observed, created or torn down. A settled run
+// stays settled.
 func summariseWithoutAgent(run *v1alpha1.BenchmarkRun) v1alpha1.BenchmarkRunStatus {
 	status := *run.Status.DeepCopy()
 	if runs.Settled(run) && run.DeletionTimestamp.IsZero() {
@@ -125,12 +126,12 @@ func summariseWithoutAgent(run *v1alpha1.BenchmarkRun) v1alpha1.BenchmarkRunStat
 		status.State = v1alpha1.ReasonAgentNotInstalled
 	}
 	kstatus.Stall(&status.Conditions, run.Generation, v1alpha1.ReasonAgentNotInstalled,
-		"the agent is off, so pools and volumes of this run can be neither used nor torn down: turn it on again (agent.enabled=true in the "+
+		"the agent is not installed, so pools and volumes of this run can be neither used nor torn down: enable it (agent.enabled=true in the "+
 			"Helm chart, or the component config/agent)")
 	return status
 }
 
-// gone says that the last finalizer has been removed, and the object with it.
+// gone says that the last finalizer was removed, and the object with it.
 func gone(decision runs.Decision) bool {
 	for _, action := range decision.Actions {
 		if action.Kind == runs.RemoveRunFinalizer {
@@ -140,8 +141,8 @@ func gone(decision runs.Decision) bool {
 	return false
 }
 
-// writeStatus writes a changed status. The update carries the version that was observed: a status that has changed
-// meanwhile is not overwritten, the conflict brings another reconcile.
+// writeStatus writes a changed status. The update carries the observed resourceVersion: a status that has changed meanwhile is not
+// overwritten, and the conflict causes another reconcile.
 func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.BenchmarkRun, status v1alpha1.BenchmarkRunStatus) error {
 	if kstatus.Same(run.Status, status) {
 		return nil
@@ -156,7 +157,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.BenchmarkRun
 	return nil
 }
 
-// SetupWithManager registers the controller and what it watches: only what the manager has rights to.
+// SetupWithManager registers the controller and its watches, limited to what the manager has permissions for.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.Options) error {
 	registered := ctrl.NewControllerManagedBy(manager).
 		Named("run").
@@ -187,7 +188,7 @@ func runOfLabel(_ context.Context, object client.Object) []reconcile.Request {
 	return nil
 }
 
-// runOfEvent finds the run whose claim or Job a Warning is about.
+// runOfEvent finds the run of a Warning about a claim or Job.
 func (r *Reconciler) runOfEvent(ctx context.Context, object client.Object) []reconcile.Request {
 	event, ok := object.(*corev1.Event)
 	if !ok {
@@ -204,7 +205,7 @@ func (r *Reconciler) runOfEvent(ctx context.Context, object client.Object) []rec
 	}
 	key := types.NamespacedName{Namespace: event.InvolvedObject.Namespace, Name: event.InvolvedObject.Name}
 	if err := r.Client.Get(ctx, key, involved); err != nil {
-		return nil // not one of ours: the cache holds only what carries our label
+		return nil // not ours: the cache holds only objects with our label
 	}
 	return runOfLabel(ctx, involved)
 }
@@ -214,7 +215,7 @@ func (r *Reconciler) runsOfLease(ctx context.Context, object client.Object) []re
 	return r.unsettled(ctx, func(run *v1alpha1.BenchmarkRun) bool { return naming.LeaseName(run.Spec.NodeName) == object.GetName() })
 }
 
-// unsettled lists the runs for which keep is true and something is left to do.
+// unsettled lists the unsettled runs that match keep.
 func (r *Reconciler) unsettled(ctx context.Context, keep func(*v1alpha1.BenchmarkRun) bool) []reconcile.Request {
 	var list v1alpha1.BenchmarkRunList
 	if err := r.Client.List(ctx, &list); err != nil {

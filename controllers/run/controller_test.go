@@ -58,7 +58,7 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 		if ready == nil || ready.Reason != test.ready || got.Status.State != test.state {
 			t.Errorf("%s: %s, %+v", name, got.Status.State, ready)
 		} else if test.ready == v1alpha1.ReasonActionFailed &&
-			!strings.Contains(ready.Message, "no route to the API server (will be tried again)") {
+			!strings.Contains(ready.Message, "no route to the API server (will be retried)") {
 			t.Errorf("%s: %s", name, ready.Message)
 		}
 		if runs.Settled(&got) != runs.Settled(run) {

@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
-// announce tells of a change that has been written to the status. Event reasons equal condition reasons.
+// announce emits an event for a change written to the status. Event reasons equal condition reasons.
 func (r *Reconciler) announce(run *v1alpha1.BenchmarkRun, before, after v1alpha1.BenchmarkRunStatus) {
 	now := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
 	earlier := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
@@ -23,7 +23,7 @@ func (r *Reconciler) announce(run *v1alpha1.BenchmarkRun, before, after v1alpha1
 	r.Recorder.Eventf(run, nil, kind, now.Reason, "Reconcile", "%s", kstatus.Shorten(now.Message, 900))
 }
 
-// troubled reasons want a person's attention although the run goes on.
+// troubled reasons need a user's attention although the run continues.
 func troubled(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonPodUnschedulable, v1alpha1.ReasonPodRejected, v1alpha1.ReasonImagePullFailed,

@@ -19,8 +19,8 @@ import (
 
 const filesName = "files"
 
-// mountFile gives a pod the file that its phase names, read-only, and no other key of that ConfigMap. It has the same path
-// whatever the key is called.
+// mountFile mounts the file of a phase into a pod, read-only, and no other key of that ConfigMap. Its path does not depend on the
+// key.
 func mountFile(pod *corev1.PodSpec, file *v1alpha1.ConfigMapKey) {
 	if file == nil {
 		return
@@ -35,8 +35,8 @@ func mountFile(pod *corev1.PodSpec, file *v1alpha1.ConfigMapKey) {
 		corev1.VolumeMount{Name: filesName, MountPath: workload.FilesPath, ReadOnly: true})
 }
 
-// observeFile says why the pod of a phase waits for its file: the kubelet tells that only in an event. It is asked for live,
-// because the cache holds only ConfigMaps of the operator's own, and only while the pod has not started.
+// observeFile says why the pod of a phase waits for its file: the kubelet reports that only in an event. It is read live, because
+// the cache holds only the operator's own ConfigMaps, and only until the pod has started.
 func (r *Reconciler) observeFile(ctx context.Context, state *runs.State) error {
 	for i, spec := range state.Run.Spec.Phases {
 		traits, _ := workload.PhaseTraits(&spec)
@@ -48,11 +48,11 @@ func (r *Reconciler) observeFile(ctx context.Context, state *runs.State) error {
 		err := r.Live.Get(ctx, types.NamespacedName{Namespace: state.Run.Namespace, Name: file.Name}, &found)
 		switch _, isText := found.Data[file.Key]; {
 		case apierrors.IsNotFound(err):
-			phase.FileProblem = fmt.Sprintf("ConfigMap %s, which the phase names, does not exist: make it with the key %s", file.Name, file.Key)
+			phase.FileProblem = fmt.Sprintf("ConfigMap %s, used by the phase, does not exist: create it with the key %s", file.Name, file.Key)
 		case err != nil:
 			return fmt.Errorf("read ConfigMap %s/%s: %w", state.Run.Namespace, file.Name, err)
 		case !isText && found.BinaryData[file.Key] == nil:
-			phase.FileProblem = fmt.Sprintf("ConfigMap %s has no key %s, which the phase names: add it", file.Name, file.Key)
+			phase.FileProblem = fmt.Sprintf("ConfigMap %s has no key %s, used by the phase: add it", file.Name, file.Key)
 		}
 	}
 	return nil

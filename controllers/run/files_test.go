@@ -101,7 +101,7 @@ func TestObserveFile(t *testing.T) {
 	}{
 		{name: "there", phase: waiting, live: oneConfigMap{found: configMap(map[string]string{"mixed.fio": ""}, nil)}, asked: 1},
 		{name: "there, binary", phase: waiting, live: oneConfigMap{found: configMap(nil, map[string][]byte{"mixed.fio": {}})}, asked: 1},
-		{name: "no ConfigMap", phase: waiting, says: "ConfigMap jobs, which the phase names, does not exist: make it with the key mixed.fio",
+		{name: "no ConfigMap", phase: waiting, says: "ConfigMap jobs, used by the phase, does not exist: create it with the key mixed.fio",
 			asked: 1},
 		{name: "no key", phase: waiting, live: oneConfigMap{found: configMap(map[string]string{"other": ""}, nil)},
 			says: "ConfigMap jobs has no key mixed.fio", asked: 1},

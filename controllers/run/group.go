@@ -17,11 +17,11 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// annotationStartLag is how many milliseconds later than agreed a phase of a group's run began.
+// annotationStartLag is how many milliseconds late a phase of a group's run started.
 const annotationStartLag = "storagebench.dev/start-lag-milliseconds"
 
-// observePeers reads the other runs of the group: from the cache, and where something follows from it, from the API server. The run that
-// is there under a peer's name may be one of an earlier life.
+// observePeers reads the other runs of the group: from the cache and, before a conclusion, from the API server. The cached run may
+// be an earlier one of the same name.
 func (r *Reconciler) observePeers(ctx context.Context, state *runs.State) error {
 	group := state.Run.Spec.Group
 	if group == nil {
@@ -68,7 +68,7 @@ func peersOf(_ context.Context, object client.Object) []reconcile.Request {
 	return requests
 }
 
-// agreeOnStart writes the moment that a group has agreed on onto what executes the phase.
+// agreeOnStart sets the agreed start time of a group on the executor of the phase.
 func agreeOnStart(object client.Object, at time.Time) {
 	if at.IsZero() {
 		return
@@ -76,7 +76,7 @@ func agreeOnStart(object client.Object, at time.Time) {
 	annotate(object, v1alpha1.AnnotationStartAt, at.UTC().Format(time.RFC3339Nano))
 }
 
-// agreedStart reads it back; nil for a run alone.
+// agreedStart reads it back. Nil for a single run.
 func agreedStart(object client.Object) *time.Time {
 	at, err := time.Parse(time.RFC3339Nano, object.GetAnnotations()[v1alpha1.AnnotationStartAt])
 	if err != nil {
@@ -85,7 +85,7 @@ func agreedStart(object client.Object) *time.Time {
 	return &at
 }
 
-// startLag is how late the workload began, in milliseconds; false for a run alone.
+// startLag is how late the workload started, in milliseconds. False for a single run.
 func startLag(document *results.PhaseDocument) (milliseconds int64, known bool) {
 	lag, known := document.Metrics[results.MetricStartLag]
 	return lag / int64(time.Millisecond), known

@@ -27,12 +27,13 @@ const (
 	volumeName    = "data"
 	scratchName   = "scratch"
 	scratchPath   = "/tmp"
-	// backstopSeconds is how much later than the operator the Job itself would end a phase, should the operator be away.
+	// backstopSeconds is how much later than the operator the Job itself ends a phase, if the operator is down.
 	backstopSeconds = 300
 )
 
-// buildJob is the Job of one phase. Its pod passes the restricted Pod Security level: no token, no privilege, no host
-// path, a read-only root. The pools say which datasets a driver made, and who had them before; at is when the workload of a group begins.
+// buildJob is the Job of one phase. Its pod passes the restricted Pod Security level: no token, no privileges, no host path, a
+// read-only root file system. The pools contain the names of the drivers' datasets, and earlier runs; at is when the workload of a
+// group starts.
 func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools volume.Pools, at time.Time) (*batchv1.Job, error) {
 	asked := phaseRequest(run, phase, pools)
 	if !at.IsZero() {
@@ -51,17 +52,17 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools volume.Poo
 	maps.Copy(podLabels, labels)
 	deadline := int64(phase.StartDeadline.Seconds()+phase.Deadline.Seconds()) + backstopSeconds
 	if !at.IsZero() {
-		deadline += int64(runs.StartAllowance.Seconds()) // which is spent waiting for the others
+		deadline += int64(runs.StartAllowance.Seconds()) // this time is spent waiting for the others
 	}
 	pod := podSpec(run, phase, request)
-	pod.ActiveDeadlineSeconds = &deadline // the kubelet keeps to it, even where a tenant has taken the pod from its Job
+	pod.ActiveDeadlineSeconds = &deadline // the kubelet enforces it, even if a tenant has detached the pod from its Job
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: naming.PhaseObjectName(run.Name, phase.Name), Namespace: run.Namespace, Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{ownerReference(run)},
 		},
 		Spec: batchv1.JobSpec{
-			// A phase is executed once: a second try would meet a volume that the first has changed.
+			// A phase is executed only once: a retry would find a changed volume.
 			BackoffLimit:          ptr.To[int32](0),
 			Completions:           ptr.To[int32](1),
 			Parallelism:           ptr.To[int32](1),
@@ -97,8 +98,8 @@ func phaseRequest(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools volume
 	return request
 }
 
-// promise is what the runner has to find before it writes: the mode of the phase's volume, its size, and, where it is a dataset,
-// which. A dataset without a size of its own has that of its pool, and none is promised.
+// promise is what the runner verifies before it writes: the mode of the phase's volume, its size and, for a dataset, its name. A
+// dataset without a size may use its whole pool, and no size is verified.
 func promise(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase,
 	datasets map[string]string) (mode corev1.PersistentVolumeMode, bytes int64, source string) {
 	if class := run.Spec.Target.StorageClass; class != nil {
@@ -114,7 +115,7 @@ func promise(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase,
 	return volume.Mode(wanted), bytes, source
 }
 
-// phaseVolume is the volume that a phase works on.
+// phaseVolume is the volume of a phase.
 func phaseVolume(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) volume.RunVolume {
 	volumes := volume.RunVolumes(run)
 	for _, wanted := range volumes {
@@ -125,7 +126,7 @@ func phaseVolume(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) volume.RunVol
 	return volumes[0]
 }
 
-// podAnnotations ask node autoscalers to leave a measuring pod alone.
+// podAnnotations tell node autoscalers not to evict a measuring pod.
 func podAnnotations(run *v1alpha1.BenchmarkRun) map[string]string {
 	annotations := map[string]string{
 		"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
@@ -185,8 +186,7 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 	return pod
 }
 
-// nodeAffinity pins the pod through the scheduler. With spec.nodeName instead, a class that waits for its first
-// consumer would never bind.
+// nodeAffinity pins the pod through the scheduler. With spec.nodeName instead, a WaitForFirstConsumer class would never bind.
 func nodeAffinity(node string) *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{

@@ -90,7 +90,7 @@ func (r *Reconciler) observeLease(ctx context.Context, state *runs.State) error 
 	return nil
 }
 
-// lastWarning is the newest Warning event about an object: for some failures the only trace there is.
+// lastWarning is the newest Warning event about an object: for some failures the only evidence.
 func (r *Reconciler) lastWarning(ctx context.Context, namespace, kind, name string) (string, error) {
 	var events corev1.EventList
 	if err := r.Client.List(ctx, &events, client.InNamespace(namespace)); err != nil {
@@ -122,7 +122,7 @@ func eventTime(event *corev1.Event) time.Time {
 	return event.CreationTimestamp.Time
 }
 
-// observeJobs fills the Job of each phase and returns their UIDs.
+// observeJobs reads the Job of each phase and returns their UIDs.
 func (r *Reconciler) observeJobs(ctx context.Context, state *runs.State) (map[types.UID]int, error) {
 	state.Phases = make([]runs.PhaseState, len(state.Run.Spec.Phases))
 	byUID := map[types.UID]int{}
@@ -179,7 +179,7 @@ func jobState(job *batchv1.Job, message string) runs.JobState {
 	return state
 }
 
-// jobMessage is why a Job has no pod: admission tells it only to an event.
+// jobMessage is why a Job has no pod: admission errors appear only in an event.
 func (r *Reconciler) jobMessage(ctx context.Context, job *batchv1.Job) (string, error) {
 	if job.Status.Active > 0 || len(job.Status.Conditions) > 0 {
 		return "", nil
@@ -196,7 +196,7 @@ func (r *Reconciler) observePods(ctx context.Context, state *runs.State, jobs ma
 		}
 		state.Pods, state.PodsAtWork = len(pods.Items), podsAtWork(state.Run, jobs, pods.Items)
 		slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
-		for i := range pods.Items { // newest first, so that the oldest, which is the one that measured, has the last word
+		for i := range pods.Items { // newest first, so that the oldest, which has measured, takes precedence
 			owner := metav1.GetControllerOf(&pods.Items[i])
 			if owner == nil {
 				continue
@@ -212,8 +212,8 @@ func (r *Reconciler) observePods(ctx context.Context, state *runs.State, jobs ma
 	return nil
 }
 
-// podsDoubtful is true where the cached pods would lead to a conclusion that the API server should confirm: that all
-// are gone, or that a finished Job has left nothing.
+// podsDoubtful is true where the cached pods would lead to a conclusion that the API server should confirm: that all are gone, or
+// that a finished Job has none.
 func podsDoubtful(state *runs.State) bool {
 	if state.Pods == 0 {
 		return true
@@ -253,7 +253,7 @@ func (r *Reconciler) observeResults(ctx context.Context, state *runs.State) erro
 	return nil
 }
 
-// receive reads the result of the phase that has ended and is not stored yet.
+// receive reads the result of a phase that has ended and is not stored yet.
 func (r *Reconciler) receive(ctx context.Context, state *runs.State) {
 	for i := range state.Phases {
 		phase := &state.Phases[i]

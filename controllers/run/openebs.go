@@ -25,8 +25,8 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// The kinds of the driver are read live and never cached: a cluster need not have them, and a cache of a kind that is not there
-// would keep the manager from starting.
+// The kinds of the driver are read live and never cached: a cluster may not have them, and a cache of a missing kind would prevent
+// the manager from starting.
 func driverKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: volume.DriverGroup, Version: volume.DriverVersion, Kind: kind}
 }
@@ -55,7 +55,7 @@ func (r *Reconciler) drivenLeft(ctx context.Context, run *v1alpha1.BenchmarkRun,
 	return "", nil
 }
 
-// rescan makes the driver look for the new pool at once, which it else does once a minute: it does so whenever its ZFSNode changes.
+// rescan makes the driver look for the new pool immediately instead of once a minute: it does so when its ZFSNode changes.
 func (r *Reconciler) rescan(ctx context.Context, run *v1alpha1.BenchmarkRun, name string, node *corev1.Node) error {
 	id, err := volume.NodeID(node)
 	if err != nil {
@@ -67,8 +67,8 @@ func (r *Reconciler) rescan(ctx context.Context, run *v1alpha1.BenchmarkRun, nam
 		return fmt.Errorf("look for ZFSNode %s of the driver: %w", id, err)
 	}
 	if len(found.Items) == 0 {
-		return fmt.Errorf("there is no ZFSNode %s: does the agent of the OpenEBS ZFS LocalPV driver run on node %s? "+
-			"Else write provisioner: Local", id, node.Name)
+		return fmt.Errorf("ZFSNode %s does not exist: is the agent of the OpenEBS ZFS LocalPV driver running on node %s? "+
+			"Otherwise write provisioner: Local", id, node.Name)
 	}
 	for i := range found.Items {
 		if err := r.annotate(ctx, &found.Items[i], v1alpha1.AnnotationRescan, naming.RunPoolName(run, name)); err != nil {
@@ -78,7 +78,7 @@ func (r *Reconciler) rescan(ctx context.Context, run *v1alpha1.BenchmarkRun, nam
 	return nil
 }
 
-// reportDatasets tells the agent to read back the properties of what the driver has made.
+// reportDatasets requests that the agent reports the properties of the driver's datasets.
 func (r *Reconciler) reportDatasets(ctx context.Context, state *runs.State) error {
 	for name, dataset := range state.Pools.Datasets {
 		var pool v1alpha1.BenchmarkPool
@@ -95,7 +95,7 @@ func (r *Reconciler) reportDatasets(ctx context.Context, state *runs.State) erro
 	return nil
 }
 
-// annotate sets an annotation of an object, and nothing else; done already, it is no write.
+// annotate sets an annotation of an object. It writes nothing if the annotation is already set.
 func (r *Reconciler) annotate(ctx context.Context, object client.Object, name, value string) error {
 	if object.GetAnnotations()[name] == value {
 		return nil
@@ -110,7 +110,7 @@ func (r *Reconciler) annotate(ctx context.Context, object client.Object, name, v
 	return nil
 }
 
-// renameVolume lets an operation on the volume of a phase be one on the dataset that a driver made for it.
+// renameVolume redirects an operation on the volume of a phase to the dataset that a driver created for it.
 func renameVolume(operation *v1alpha1.PoolOperationSpec, datasets map[string]string) {
 	for _, dataset := range datasets {
 		pool, below, _ := strings.Cut(dataset, "/")

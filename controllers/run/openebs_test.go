@@ -138,7 +138,7 @@ func TestRescan(t *testing.T) {
 		}
 	}
 	if err := drivenReconciler(t, true).rescan(t.Context(), run, "data", node); err == nil ||
-		!strings.Contains(err.Error(), "there is no ZFSNode id-1") {
+		!strings.Contains(err.Error(), "ZFSNode id-1 does not exist") {
 		t.Errorf("without a ZFSNode: %v", err)
 	}
 	if err := drivenReconciler(t, false).rescan(t.Context(), run, "data", node); err == nil {

@@ -43,7 +43,7 @@ func poolOperation(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, name string
 	return operation
 }
 
-// observeOperation lets the PoolOperation of a phase stand for its Job and pod: it is made once, starts, and ends with a result.
+// observeOperation treats the PoolOperation of a phase like its Job and pod: it is created once, starts, and ends with a result.
 func (r *Reconciler) observeOperation(ctx context.Context, state *runs.State, i int, recorded bool) error {
 	phase := state.Run.Spec.Phases[i]
 	readers := []client.Reader{r.Client}
@@ -62,19 +62,19 @@ func (r *Reconciler) observeOperation(ctx context.Context, state *runs.State, i 
 	return nil
 }
 
-// readOperation reads an operation of a run; nil if there is none of that name.
+// readOperation reads an operation of a run. Nil if there is none of that name.
 func readOperation(ctx context.Context, reader client.Reader, run *v1alpha1.BenchmarkRun, name string) (*v1alpha1.PoolOperation, error) {
 	var operation v1alpha1.PoolOperation
 	if err := reader.Get(ctx, types.NamespacedName{Name: name}, &operation); client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("read PoolOperation %s: %w", name, err)
 	}
-	if !ofRun(&operation, run) { // nor is what was not found
+	if !ofRun(&operation, run) { // nor was it found
 		return nil, nil
 	}
 	return &operation, nil
 }
 
-// playOperation reads what the planner needs to know from an operation.
+// playOperation reads what the planner needs from an operation.
 func playOperation(state *runs.PhaseState, run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operation *v1alpha1.PoolOperation) error {
 	state.Operation = true
 	ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
@@ -102,7 +102,7 @@ func playOperation(state *runs.PhaseState, run *v1alpha1.BenchmarkRun, phase v1a
 	return nil
 }
 
-// operationDocument is the result of an operate phase, in the form that runners give to theirs.
+// operationDocument is the result of an operate phase, in the format of the runner.
 func operationDocument(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operation *v1alpha1.PoolOperation) results.PhaseDocument {
 	status := operation.Status
 	document := results.PhaseDocument{
@@ -133,7 +133,7 @@ func operationDocument(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operati
 	return document
 }
 
-// tookOf is how long an operation took; nothing if that cannot be told. Its times are whole seconds, and its end is when its agent looked.
+// tookOf is how long an operation took. Empty if unknown. Its times have whole seconds, and its end is when its agent noticed it.
 func tookOf(operation *v1alpha1.PoolOperation, between time.Duration) time.Duration {
 	const agentLooks = 10 * time.Second
 	if took, known := operate.Duration(operation); known {
@@ -145,7 +145,7 @@ func tookOf(operation *v1alpha1.PoolOperation, between time.Duration) time.Durat
 	return between
 }
 
-// operationMetrics are those that gates and reports know, in their units.
+// operationMetrics are the metrics that gates and reports use, in their units.
 func operationMetrics(measured []v1alpha1.OperationMetric) map[string]int64 {
 	const partsPerMillionPerPercent = 10_000
 	metrics := map[string]int64{}
@@ -160,7 +160,7 @@ func operationMetrics(measured []v1alpha1.OperationMetric) map[string]int64 {
 	return metrics
 }
 
-// startOperation makes the PoolOperation of a phase.
+// startOperation creates the PoolOperation of a phase.
 func (r *Reconciler) startOperation(ctx context.Context, state *runs.State, i int, at time.Time) error {
 	phase := state.Run.Spec.Phases[i]
 	operation := poolOperation(state.Run, phase, naming.RunOperationName(state.Run, phase), phase.Operate.PoolAction, state.Pools.Datasets)
@@ -175,7 +175,7 @@ func (r *Reconciler) startOperation(ctx context.Context, state *runs.State, i in
 	return nil
 }
 
-// deleteOperations deletes the operations of a run; their agent ends what is under way.
+// deleteOperations deletes the operations of a run. Their agent ends running ones.
 func (r *Reconciler) deleteOperations(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	if run.Spec.Target.ZFS == nil {
 		return nil
@@ -192,7 +192,7 @@ func (r *Reconciler) deleteOperations(ctx context.Context, run *v1alpha1.Benchma
 	return nil
 }
 
-// recordedPhase says whether the status knows the Job or operation of a phase.
+// recordedPhase says whether the status contains the Job or operation of a phase.
 func recordedPhase(run *v1alpha1.BenchmarkRun, name v1alpha1.PhaseName) bool {
 	return slices.ContainsFunc(run.Status.Phases, func(p v1alpha1.RunPhaseStatus) bool { return p.Name == name && p.JobUID != "" })
 }

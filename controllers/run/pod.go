@@ -22,7 +22,7 @@ var (
 	rejectedReasons = []string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"}
 )
 
-// reasonPodGC is what the pod garbage collector says of a pod whose node is gone.
+// reasonPodGC is the reason of the pod garbage collector for a pod whose node is gone.
 const reasonPodGC = "DeletionByPodGC"
 
 // podsAtWork counts the pods that were created for a run and whose containers may run. A tenant can label a pod as one of the run's
@@ -38,8 +38,8 @@ func podsAtWork(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pods []corev
 	return count
 }
 
-// madeFor says whether a pod can be that of a Job of the run: those have the grace period of Kubernetes, and none is made long after the
-// end.
+// madeFor says whether a Job of the run can have created a pod: those have the default grace period, and none is created long after
+// the end.
 func madeFor(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil || ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0) > corev1.DefaultTerminationGracePeriodSeconds {
@@ -52,7 +52,7 @@ func madeFor(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pod *corev1.Pod
 	return ours && !runs.MadeLate(run, pod.CreationTimestamp.Time)
 }
 
-// podState reads what the planner needs to know from a pod.
+// podState reads what the planner needs from a pod.
 func podState(pod *corev1.Pod) runs.PodState {
 	state := runs.PodState{Exists: true, Name: pod.Name, Deleting: !pod.DeletionTimestamp.IsZero()}
 	for _, condition := range pod.Status.Conditions {
@@ -99,7 +99,7 @@ func readContainer(state *runs.PodState, status *corev1.ContainerStatus) {
 		_, err := results.ParseReceipt(ended.Message)
 		state.HasReceipt = err == nil
 		switch {
-		case state.HasReceipt: // whatever happened to the pod, its result may have been finished before
+		case state.HasReceipt: // the result may have been complete before the pod was disrupted
 			state.Problem, state.Message = "", ended.Message
 		case state.Problem == "" && ended.Message != "":
 			state.Message = ended.Message
@@ -109,16 +109,16 @@ func readContainer(state *runs.PodState, status *corev1.ContainerStatus) {
 	}
 }
 
-// readRestarts takes a second container for a loss: it works on data that the first one has changed.
+// readRestarts treats a second container as a loss: it works on data that the first one has changed.
 func readRestarts(state *runs.PodState, status *corev1.ContainerStatus) {
 	if status.RestartCount > 0 {
 		state.HasReceipt = false
-		state.Problem, state.Message = v1alpha1.ReasonPodLost, fmt.Sprintf("its container was lost, and %d times started again",
+		state.Problem, state.Message = v1alpha1.ReasonPodLost, fmt.Sprintf("its container was lost and restarted %d times",
 			status.RestartCount)
 	}
 }
 
-// readFailure looks at a pod that failed as a whole: evicted, refused by the kubelet, lost with its node.
+// readFailure evaluates a pod that failed as a whole: evicted, rejected by the kubelet, lost with its node.
 func readFailure(state *runs.PodState, pod *corev1.Pod) {
 	if pod.Status.Reason == "" || state.HasReceipt {
 		return

@@ -108,7 +108,7 @@ func TestPodState(t *testing.T) {
 			started: true, ended: true, exit: 137, says: "could not be located"},
 		{name: "done by a second container",
 			status:  `{phase: Succeeded, containerStatuses: [{name: runner, restartCount: 1, state: {terminated: {exitCode: 0, reason: Completed, startedAt: "2026-11-21T12:00:00Z", finishedAt: "2026-11-21T12:05:00Z", message: 'RECEIPT'}}}]}`,
-			problem: v1alpha1.ReasonPodLost, says: "1 times started again", started: true, ended: true},
+			problem: v1alpha1.ReasonPodLost, says: "restarted 1 times", started: true, ended: true},
 		{name: "being deleted",
 			status: `{phase: Running, containerStatuses: [{name: runner, state: {running: {startedAt: "2026-11-21T12:00:00Z"}}}]}`, started: true,
 			deleting: true},

@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// observeEarlier finds out whether the run before leaves its pool to this one.
+// observeEarlier checks whether the previous run passes its pool on to this one.
 func (r *Reconciler) observeEarlier(ctx context.Context, state *runs.State) error {
 	earlier := state.Pools.Earlier
 	if earlier == nil {
@@ -29,7 +29,7 @@ func (r *Reconciler) observeEarlier(ctx context.Context, state *runs.State) erro
 	return nil
 }
 
-// readBefore reads the run that had a pool; nil unless it is of the same benchmark and hands its pools on.
+// readBefore reads the previous run of a pool. Nil unless it belongs to the same benchmark and passes its pools on.
 func readBefore(ctx context.Context, reader client.Reader, run *v1alpha1.BenchmarkRun, name, uid string) (*v1alpha1.BenchmarkRun, error) {
 	var before v1alpha1.BenchmarkRun
 	err := reader.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: name}, &before)
@@ -37,7 +37,7 @@ func readBefore(ctx context.Context, reader client.Reader, run *v1alpha1.Benchma
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read run %s/%s, which had the pool before: %w", run.Namespace, name, err)
+		return nil, fmt.Errorf("read run %s/%s, which used the pool before: %w", run.Namespace, name, err)
 	}
 	ofBenchmark := ownerUID(&before) != "" && ownerUID(&before) == ownerUID(run)
 	if string(before.UID) != uid || !ofBenchmark || !runs.HandsOn(&before) {
@@ -46,8 +46,8 @@ func readBefore(ctx context.Context, reader client.Reader, run *v1alpha1.Benchma
 	return &before, nil
 }
 
-// takePools makes kept pools this run's: the agent then resets what is on them. Each is taken only as it was read at this moment, from a
-// run that hands it on at this moment.
+// takePools assigns kept pools to this run. The agent then resets them. Each is taken only in its current version, from a run that
+// passes it on now.
 func (r *Reconciler) takePools(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	for _, wanted := range volume.RunVolumes(run) {
 		var pool v1alpha1.BenchmarkPool
@@ -64,7 +64,7 @@ func (r *Reconciler) takePools(ctx context.Context, run *v1alpha1.BenchmarkRun) 
 			return err
 		}
 		if before == nil || !pool.DeletionTimestamp.IsZero() || !volume.KeptFor(&pool, run) {
-			return fmt.Errorf("BenchmarkPool %s was run %s's, which does not hand it on to this one: waiting for it to be gone", pool.Name, name)
+			return fmt.Errorf("BenchmarkPool %s belonged to run %s, which does not pass it on: waiting for its deletion", pool.Name, name)
 		}
 		taken := pool.DeepCopy()
 		taken.Labels[v1alpha1.LabelRun], taken.Labels[v1alpha1.LabelRunUID] = run.Name, string(run.UID)

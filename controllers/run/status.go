@@ -9,8 +9,8 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
-// summarise derives the status from what was observed and decided. It is a function of both alone, so that an unchanged
-// world gives an unchanged status, and no write.
+// summarise computes the status from observation and decision only, so that an unchanged world gives an unchanged status, and no
+// write.
 func summarise(state runs.State, decision runs.Decision) v1alpha1.BenchmarkRunStatus {
 	run := state.Run
 	status := *run.Status.DeepCopy()
@@ -20,7 +20,7 @@ func summarise(state runs.State, decision runs.Decision) v1alpha1.BenchmarkRunSt
 	}
 	status.Phases = phaseStatuses(state)
 	if len(status.Volumes) == 0 && state.Pools.Ready {
-		status.Volumes = state.Pools.Volumes // as they were before the first phase
+		status.Volumes = state.Pools.Volumes // as before the first phase
 	}
 	status.CurrentPhase = decision.Phase
 	if decision.ReadyFor != "" {
@@ -58,7 +58,7 @@ func summariseEnding(state runs.State, decision runs.Decision, status v1alpha1.B
 	return status
 }
 
-// phaseStatuses keeps what was recorded and adds what is seen now: a Job may be gone tomorrow.
+// phaseStatuses keeps recorded values and adds observed ones: a Job may be gone later.
 func phaseStatuses(state runs.State) []v1alpha1.RunPhaseStatus {
 	recorded := map[v1alpha1.PhaseName]v1alpha1.RunPhaseStatus{}
 	for _, phase := range state.Run.Status.Phases {

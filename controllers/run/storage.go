@@ -20,7 +20,7 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// observeStorage looks at the claims of a run, and at the pools and PersistentVolumes below them.
+// observeStorage reads the claims of a run, and the pools and PersistentVolumes below them.
 func (r *Reconciler) observeStorage(ctx context.Context, state *runs.State) error {
 	var claims []volume.VolumeState
 	persistent := map[string]string{}
@@ -47,7 +47,7 @@ func (r *Reconciler) observeStorage(ctx context.Context, state *runs.State) erro
 	return r.observePools(ctx, state, persistent)
 }
 
-// observeClaim reads a claim, and which PersistentVolume it has; one that is absent or going is read again from the API server.
+// observeClaim reads a claim and its PersistentVolume. An absent or deleted one is read again from the API server.
 func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRun,
 	name string) (state volume.VolumeState, persistent string, err error) {
 	key := types.NamespacedName{Namespace: run.Namespace, Name: name}
@@ -76,7 +76,7 @@ func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRu
 	return state, "", nil
 }
 
-// observeBehind finds what is left of a volume without its claim.
+// observeBehind finds the remains of a volume without its claim.
 func (r *Reconciler) observeBehind(ctx context.Context, run *v1alpha1.BenchmarkRun, wanted volume.RunVolume) (volume.VolumeState, error) {
 	if volume.Driven(wanted) {
 		if left, err := r.drivenLeft(ctx, run, wanted.Name); err != nil || left != "" {
@@ -90,8 +90,8 @@ func (r *Reconciler) observeBehind(ctx context.Context, run *v1alpha1.BenchmarkR
 	return volume.VolumeState{Some: ofRun(found, run), Deleting: !found.GetDeletionTimestamp().IsZero()}, nil
 }
 
-// behindNamesake is what is left of a volume whose claim is gone, where another claim may have its name by now. What is being deleted
-// there is not waited for: a PersistentVolume that the other claim is bound to stays as long as that does.
+// behindNamesake finds the remains of a volume whose claim is gone, when another claim may have its name. Objects that are being
+// deleted are not waited for: a PersistentVolume that is bound to the other claim stays as long as that claim.
 func behindNamesake(foreign bool, behind volume.VolumeState) volume.VolumeState {
 	if behind.Foreign = foreign; foreign && behind.Unwatched == "" {
 		behind.Some, behind.Deleting = behind.Some && !behind.Deleting, false
@@ -99,7 +99,7 @@ func behindNamesake(foreign bool, behind volume.VolumeState) volume.VolumeState 
 	return behind
 }
 
-// observePools reads the pools of a run. That one is absent, going or not ready is confirmed by the API server.
+// observePools reads the pools of a run. Absence, deletion and missing readiness are confirmed by the API server.
 func (r *Reconciler) observePools(ctx context.Context, state *runs.State, persistent map[string]string) error {
 	for _, reader := range []client.Reader{r.Client, r.Live} {
 		var pools []*v1alpha1.BenchmarkPool
@@ -123,12 +123,12 @@ func (r *Reconciler) observePools(ctx context.Context, state *runs.State, persis
 	return r.observeEarlier(ctx, state)
 }
 
-// ofRun says whether an object that is in no namespace was made for a run.
+// ofRun says whether a cluster-scoped object was created for a run.
 func ofRun(object client.Object, run *v1alpha1.BenchmarkRun) bool {
 	return object.GetLabels()[v1alpha1.LabelRunUID] == string(run.UID)
 }
 
-// createPools makes the pools of the run; those that are there already are left as they are.
+// createPools creates the pools of the run. Existing ones stay as they are.
 func (r *Reconciler) createPools(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	for _, wanted := range volume.RunVolumes(run) {
 		if err := r.create(ctx, run, volume.Pool(run, wanted, clusterLabelsFor(run))); err != nil {
@@ -138,7 +138,7 @@ func (r *Reconciler) createPools(ctx context.Context, run *v1alpha1.BenchmarkRun
 	return nil
 }
 
-// createVolume makes the claims, and what has to be there before them.
+// createVolume creates the claims, and what they need.
 func (r *Reconciler) createVolume(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	for _, wanted := range volume.RunVolumes(run) {
 		site, err := r.siteOf(ctx, run, wanted)
@@ -163,7 +163,7 @@ func (r *Reconciler) createVolume(ctx context.Context, run *v1alpha1.BenchmarkRu
 	return nil
 }
 
-// siteOf reads what the objects of a volume need to know.
+// siteOf reads what the objects of a volume need.
 func (r *Reconciler) siteOf(ctx context.Context, run *v1alpha1.BenchmarkRun, wanted volume.RunVolume) (volume.Site, error) {
 	site := volume.Site{Labels: labelsFor(run), ClusterLabels: clusterLabelsFor(run), Owner: ownerReference(run)}
 	if wanted.Pool == nil {
@@ -181,8 +181,7 @@ func (r *Reconciler) siteOf(ctx context.Context, run *v1alpha1.BenchmarkRun, wan
 	return site, nil
 }
 
-// deleteVolume deletes the run's own claims, and then what was made for them in no namespace, each read from the API server at this
-// moment.
+// deleteVolume deletes the run's own claims, and then the cluster-scoped objects created for them, each after a live read.
 func (r *Reconciler) deleteVolume(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	gone := true
 	for _, wanted := range volume.RunVolumes(run) {
@@ -213,7 +212,7 @@ func (r *Reconciler) deleteVolume(ctx context.Context, run *v1alpha1.BenchmarkRu
 	return nil
 }
 
-// deletePools deletes the run's own pools; their agent destroys them.
+// deletePools deletes the run's own pools. Their agent destroys them.
 func (r *Reconciler) deletePools(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	for _, wanted := range volume.RunVolumes(run) {
 		if err := r.deleteClusterWide(ctx, run, naming.RunPoolName(run, wanted.Name), &v1alpha1.BenchmarkPool{}); err != nil {
@@ -233,7 +232,7 @@ func (r *Reconciler) deleteClusterWide(ctx context.Context, run *v1alpha1.Benchm
 	return r.deleteExactly(ctx, object)
 }
 
-// deleteExactly deletes an object if it still is what was read.
+// deleteExactly deletes an object if it is still the version that was read.
 func (r *Reconciler) deleteExactly(ctx context.Context, object client.Object) error {
 	if !object.GetDeletionTimestamp().IsZero() {
 		return nil
@@ -242,14 +241,14 @@ func (r *Reconciler) deleteExactly(ctx context.Context, object client.Object) er
 	return client.IgnoreNotFound(r.Client.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 }
 
-// clusterLabelsFor are for what is in no namespace: they say in which one the run is.
+// clusterLabelsFor are the labels of cluster-scoped objects: they include the namespace of the run.
 func clusterLabelsFor(run *v1alpha1.BenchmarkRun) map[string]string {
 	labels := labelsFor(run)
 	labels[v1alpha1.LabelNamespace] = run.Namespace
 	return labels
 }
 
-// runOfClusterWide finds the run that an object in no namespace was made for.
+// runOfClusterWide finds the run of a cluster-scoped object.
 func runOfClusterWide(_ context.Context, object client.Object) []reconcile.Request {
 	labels := object.GetLabels()
 	if labels[v1alpha1.LabelRun] == "" || labels[v1alpha1.LabelNamespace] == "" {

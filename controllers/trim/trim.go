@@ -1,5 +1,5 @@
-// Package trim keeps out of the caches what controllers do not read there, or read from the API server when they need it. Most of these
-// objects can be written by tenants, who could fill the memory with them: what is kept of each is bounded.
+// Package trim removes from the caches what controllers do not read there, or read from the API server when needed. Tenants can
+// write most of these objects and could fill the memory with them: what is kept of each is limited.
 package trim
 
 import (
@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// ours begins the keys of the labels and annotations that are read.
+	// ours is the prefix of the labels and annotations that are read.
 	ours = "storagebench.dev/"
-	// maxBytes bounds the annotations of an object. The longest that is written lists the results that went into a history: 100 of about
-	// 30 characters.
+	// maxBytes limits the annotations of an object. The longest lists the results merged into a history: 100 of about 30
+	// characters.
 	maxBytes = 6 << 10
-	// maxKeys bounds their number, and that of owners and finalizers: the manager writes fewer than ten of each.
+	// maxKeys limits their number, and that of owners and finalizers: the manager writes fewer than ten of each.
 	maxKeys = 16
 	// maxMessage limits messages of other components.
 	maxMessage = 1 << 10
 )
 
-// Metadata drops what others write into the metadata of an object, and all else of a PersistentVolume. It fits an object that is cached
-// as metadata alone.
+// Metadata removes metadata of others from an object, and everything else from a PersistentVolume. It also works for objects that
+// are cached as metadata only.
 func Metadata(object any) (any, error) {
 	if volume, is := object.(*corev1.PersistentVolume); is {
 		volume.Spec, volume.Status = corev1.PersistentVolumeSpec{}, corev1.PersistentVolumeStatus{}
@@ -67,7 +67,7 @@ func keepOurs(all map[string]string) map[string]string {
 	return kept
 }
 
-// Pod keeps how a pod and its containers fare.
+// Pod keeps the state of a pod and its containers.
 func Pod(object any) (any, error) {
 	pod, is := object.(*corev1.Pod)
 	if !is {
@@ -84,7 +84,7 @@ func Pod(object any) (any, error) {
 	return pod, nil
 }
 
-// Claim keeps which volume a claim has.
+// Claim keeps the volume of a claim.
 func Claim(object any) (any, error) {
 	claim, is := object.(*corev1.PersistentVolumeClaim)
 	if !is {
@@ -96,7 +96,7 @@ func Claim(object any) (any, error) {
 	return claim, nil
 }
 
-// Job keeps whether a Job has ended, and how.
+// Job keeps whether and how a Job has ended.
 func Job(object any) (any, error) {
 	job, is := object.(*batchv1.Job)
 	if !is {
@@ -111,7 +111,7 @@ func Job(object any) (any, error) {
 	return job, nil
 }
 
-// Event keeps what a Warning about a claim or a Job says, and of any other only that it is there.
+// Event keeps the contents of a Warning about a claim or a Job, and of any other event only its existence.
 func Event(object any) (any, error) {
 	event, is := object.(*corev1.Event)
 	if !is {
@@ -127,7 +127,7 @@ func Event(object any) (any, error) {
 	return kept, nil
 }
 
-// Node drops the images that a node has, and what others have written onto it.
+// Node removes the images of a node, and the fields of others.
 func Node(object any) (any, error) {
 	node, is := object.(*corev1.Node)
 	if !is {
@@ -135,12 +135,12 @@ func Node(object any) (any, error) {
 	}
 	labels := node.Labels
 	shrink(node)
-	node.Labels = labels // by which nodes are chosen
+	node.Labels = labels // nodes are chosen by labels
 	node.Status = corev1.NodeStatus{Conditions: node.Status.Conditions, NodeInfo: node.Status.NodeInfo}
 	return node, nil
 }
 
-// Benchmark keeps what one benchmark needs to know of another. A benchmark is read from the API server in its own turn.
+// Benchmark keeps what other benchmarks need. A benchmark is read from the API server in its own turn.
 func Benchmark(object any) (any, error) {
 	benchmark, is := object.(*v1alpha1.StorageBenchmark)
 	if !is {
@@ -154,7 +154,7 @@ func Benchmark(object any) (any, error) {
 	return benchmark, nil
 }
 
-// Operation drops what a PoolOperation has to show, which may be a megabyte.
+// Operation removes the result of a PoolOperation, which may be a megabyte.
 func Operation(object any) (any, error) {
 	if operation, is := object.(*v1alpha1.PoolOperation); is {
 		operation.ManagedFields, operation.Status.Data = nil, nil

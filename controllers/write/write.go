@@ -1,5 +1,5 @@
-// Package write holds what controllers write in the same way: nothing is changed but the version that was observed, and an
-// event tells of it only after it is written.
+// Package write holds what controllers write in the same way: only the observed version is changed, and an event follows only after
+// the write.
 package write
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
-// Finalizer adds or removes our finalizer with one of the functions of controllerutil, if the object still is the version at
-// hand, and keeps that up to date.
+// Finalizer adds or removes our finalizer with one of the functions of controllerutil, if the object is still the given version,
+// and updates that.
 func Finalizer(ctx context.Context, writer client.Writer, object client.Object, change func(client.Object, string) bool) error {
 	changed, _ := object.DeepCopyObject().(client.Object)
 	if !change(changed, v1alpha1.FinalizerTeardown) {
@@ -30,7 +30,7 @@ func Finalizer(ctx context.Context, writer client.Writer, object client.Object, 
 	return nil
 }
 
-// Announce tells of another reason of the condition Ready. Event reasons equal condition reasons.
+// Announce emits an event for a changed reason of the condition Ready. Event reasons equal condition reasons.
 func Announce(recorder events.EventRecorder, object client.Object, before, after []metav1.Condition) {
 	earlier, now := meta.FindStatusCondition(before, v1alpha1.ConditionReady), meta.FindStatusCondition(after, v1alpha1.ConditionReady)
 	if now == nil || earlier != nil && earlier.Reason == now.Reason {

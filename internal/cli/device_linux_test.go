@@ -79,7 +79,7 @@ func TestDeviceIsRefused(t *testing.T) {
 		{"named once", "", nil, "confirm it with --serial"},
 		{"another serial", "S12", nil, "its serial number is not S12"},
 		{"no serial", "S123", map[string]string{blockFolder + "device/serial": "-"}, "cannot be identified"},
-		{"partition", "S123", map[string]string{blockFolder + "partition": "1"}, "is a partition: name the whole disk"},
+		{"partition", "S123", map[string]string{blockFolder + "partition": "1"}, "is a partition: use the whole disk"},
 		{"read-only", "S123", map[string]string{blockFolder + "ro": "1\n"}, "it is read-only"},
 		{"held", "S123", map[string]string{blockFolder + "holders/dm-0/x": "1"}, "is part of dm-0"},
 		{"mounted elsewhere", "S123", map[string]string{"proc/77/mountinfo": "9 1 8:16 / /srv rw - ext4 /dev/sdb rw\n"},
@@ -133,7 +133,7 @@ func TestLoopDeviceIsRefused(t *testing.T) {
 	code := app.Main(t.Context(), []string{"run", yaml, "--local", path, "--serial", backing, "--output",
 		filepath.Join(t.TempDir(), fmt.Sprint(time.Now().Unix()))})
 	if code != ExitRefused || len(e.requests) != 0 ||
-		!strings.Contains(said.String(), "is a loop device, no disk: name the disk that is below it") {
+		!strings.Contains(said.String(), "is a loop device, not a disk: use the disk below it") {
 		t.Errorf("exit code %d, %d phases: %s", code, len(e.requests), said)
 	}
 }

@@ -58,7 +58,7 @@ func refusedOptions() map[string]string {
 	options := map[string]string{}
 	for _, group := range []struct{ names, remedy string }{
 		{`exec_prerun exec_postrun trigger trigger_file trigger_timeout trigger_remote`, "remove it: a job file runs no commands"},
-		{`directory filename_format opendir`, "remove it: the runner chooses where files lie on the volume"},
+		{`directory filename_format opendir`, "remove it: the runner chooses the location of files on the volume"},
 		{`write_bw_log write_lat_log write_hist_log write_iops_log log_avg_msec log_hist_msec log_max_value log_offset write_iolog
 			read_iolog replay_redirect merge_blktrace_file per_job_logs`,
 			"remove it: the runner keeps the report; write_*_log and *_iolog name files outside the volume"},
@@ -76,7 +76,7 @@ func refusedOptions() map[string]string {
 		{`ioscheduler cgroup cgroup_weight cgroup_nodelete uid gid nice prio prioclass numa_cpu_nodes numa_mem_policy`,
 			"remove it: a workload pod changes nothing on its node"},
 		{`startdelay`,
-			"remove it: fio leaves the delay out of the time by which it divides; write stonewall for a job that is to wait for those before it"},
+			"remove it: fio excludes the delay from the measured time; use stonewall for a job that waits for earlier ones"},
 		{`include`, "write the options themselves: a job file includes no other file"},
 		{`ramp_size mem iomem mem_align hugepage-size`, "remove it: the runner uses ordinary memory"},
 		{`allow_file_create allow_mounted_write pre_read profile`, "remove it: the runner decides this"},

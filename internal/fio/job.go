@@ -193,13 +193,13 @@ func (f File) Text() (string, error) {
 	sections := append([]Section{{Name: "global", Options: f.Global}}, f.Sections...)
 	for _, section := range sections {
 		if section.Name == "" || strings.ContainsAny(section.Name, "]\\$") || hasControl(section.Name) {
-			return "", fmt.Errorf("fio job %q: name it in letters, digits, '-' and '_'", section.Name)
+			return "", fmt.Errorf("fio job %q: use only letters, digits, '-' and '_'", section.Name)
 		}
 		fmt.Fprintf(&text, "[%s]\n", section.Name)
 		for _, option := range section.Options {
 			if strings.Contains(option.Value, "$") || hasControl(option.Value) || strings.TrimSpace(option.Value) != option.Value {
 				return "",
-					fmt.Errorf("fio job %q: %s=%q holds '$', spaces at an end or control characters, which fio would not take as they are: use another "+
+					fmt.Errorf("fio job %q: %s=%q holds '$', spaces at an end or control characters, which fio would misread: use another "+
 						"name",
 						section.Name, option.Name, option.Value)
 			}

@@ -100,7 +100,7 @@ func Parse(output []byte) (Report, error) {
 	case wire.Version == nil || !strings.HasPrefix(*wire.Version, "fio-"):
 		return Report{}, fmt.Errorf("%w: the JSON names no fio version", ErrNoReport)
 	case len(wire.Jobs) == 0:
-		return Report{}, fmt.Errorf("%w: there is no job in it: %s", ErrNoReport, strings.Join(notes, "; "))
+		return Report{}, fmt.Errorf("%w: it contains no job: %s", ErrNoReport, strings.Join(notes, "; "))
 	case len(wire.Jobs) > maxReportJobs:
 		return Report{}, fmt.Errorf("fio reports %d jobs: at most %d are read, use fewer sections", len(wire.Jobs), maxReportJobs)
 	}

@@ -117,7 +117,7 @@ func execute(ctx context.Context, command *exec.Cmd, watch func(Usage)) error {
 		case <-stopped:
 			stopped, enough = nil, time.After(patience)
 		case <-enough:
-			return fmt.Errorf("fio hangs in the kernel: it is still there %s after it was killed", patience)
+			return fmt.Errorf("fio hangs in the kernel: it is still running %s after it was killed", patience)
 		case <-ticker.C:
 			if usage, err := readUsage(command.Process.Pid); err == nil && watch != nil {
 				watch(usage)
@@ -201,7 +201,7 @@ func firstError(notes []string) string {
 	if len(notes) > 0 {
 		return notes[0]
 	}
-	return "it said nothing about it"
+	return "it printed no reason"
 }
 
 func readBounded(path string) ([]byte, error) {

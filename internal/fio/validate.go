@@ -59,11 +59,11 @@ func ParseUserFile(text string) (UserFile, error) {
 		switch {
 		case line == "" || line[0] == '#' || line[0] == ';':
 		case hasControl(line):
-			problems.add(number, "it holds control characters: write plain text")
+			problems.add(number, "it contains control characters: write plain text")
 		case line[0] == '[':
 			section = file.open(line, number, &problems)
 		case section == nil:
-			problems.add(number, "%.60q stands before the first section: write [global] or [NAME] above it", line)
+			problems.add(number, "%.60q is before the first section: write [global] or [NAME] above it", line)
 		default:
 			readOption(&file, section, line, number, &problems)
 		}
@@ -105,10 +105,10 @@ func (f *UserFile) open(line string, number int, problems *refusals) *Section {
 	spare := &Section{}
 	switch {
 	case "["+name+"]" != line || !sectionName.MatchString(name):
-		problems.add(number, "the section %.80q has no plain name: write it as [NAME] in letters, digits, '.', '-' and '_'", line)
+		problems.add(number, "the section %.80q has an invalid name: write it as [NAME] in letters, digits, '.', '-' and '_'", line)
 		return spare
 	case name == "global" && len(f.Sections) > 0:
-		problems.add(number, "[global] stands behind a job: put all of it first, so that it means the same to every job")
+		problems.add(number, "[global] follows a job: put it first, so that it applies to every job")
 		return spare
 	case name == "global":
 		return spare.asGlobalOf(f)
@@ -139,10 +139,10 @@ func readOption(file *UserFile, section *Section, line string, number int, probl
 	case !known && remedies[name] != "":
 		problems.add(number, "%s is not allowed: %s", name, remedies[name])
 	case !known && optionName.MatchString(name):
-		problems.add(number, "%s is not among the options that a job file may set here: remove it, or see docs/reference/runner.md for the list",
+		problems.add(number, "%s is not an allowed option in a job file: remove it, or see docs/reference/runner.md for the list",
 			name)
 	case !known:
-		problems.add(number, "%.60q is no option: write NAME=VALUE with fio's own name in lower case", line)
+		problems.add(number, "%.60q is not an option: write NAME=VALUE with fio's own name in lower case", line)
 	case !pattern.MatchString(value):
 		problems.add(number, "%s=%.60q is not allowed: %s", name, value, valueRemedy(name))
 	case name == "filename":
@@ -166,7 +166,7 @@ func valueRemedy(name string) string {
 	case "rw", "readwrite":
 		return "write read, write, randread, randwrite, rw or randrw"
 	case "filename":
-		return "leave it out (the jobs get files of their own on the volume), or write filename=data for what a fill phase has written"
+		return "remove it (the jobs get their own files on the volume), or write filename=data for the data of a fill phase"
 	case "fallocate":
 		return "write none, native, posix, keep or truncate"
 	case "sync":
@@ -184,7 +184,7 @@ func (f *UserFile) checkWhole(problems *refusals) {
 	workers, names := 0, map[string]bool{}
 	for _, section := range f.Sections {
 		if names[section.Name] {
-			problems.add(1, "there are two sections [%s]: give each a name of its own", section.Name)
+			problems.add(1, "there are two sections [%s]: give each its own name", section.Name)
 		}
 		names[section.Name] = true
 		count := 1

@@ -23,7 +23,7 @@ func compileBound(bound *v1alpha1.BoundGate, known scope) (rule, []string) {
 	case bound.Min == nil && bound.Max == nil:
 		mistakes = append(mistakes, "bound has neither min nor max: set at least one")
 	case bound.Min != nil && bound.Max != nil && compareQuantities(bound.Min.Quantity, bound.Max.Quantity) > 0:
-		mistakes = append(mistakes, fmt.Sprintf("bound.min %s is larger than bound.max %s, so nothing could pass: exchange them",
+		mistakes = append(mistakes, fmt.Sprintf("bound.min %s is larger than bound.max %s, so nothing could pass: swap them",
 			quantityText(bound.Min), quantityText(bound.Max)))
 	}
 	return boundRule{of, bound.Min.DeepCopy(), bound.Max.DeepCopy()}, mistakes
@@ -61,7 +61,7 @@ func (b boundRule) judgeVariant(measured measurements, variant string) opinion {
 	return opinion{variant: variant, verdict: v1alpha1.VerdictPassed, reason: ReasonHolds, text: text}
 }
 
-// compareQuantities works on copies: comparing changes how a Quantity is held, and a Set is shared.
+// compareQuantities works on copies: comparing modifies a Quantity, and a Set is shared.
 func compareQuantities(a, b resource.Quantity) int {
 	a, b = a.DeepCopy(), b.DeepCopy()
 	return a.Cmp(b)

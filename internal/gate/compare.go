@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// defaultTolerance is that of the API.
+// defaultTolerance is the default of the API.
 const defaultTolerance = "5%"
 
 // The values of CompareGate.To.
@@ -20,14 +20,14 @@ const (
 	toHistory  = "History"
 )
 
-// compareRule asks that a metric is not worse than elsewhere by more than a tolerance.
+// compareRule requires that a metric is not worse than the reference by more than a tolerance.
 type compareRule struct {
 	of     reference
 	metric results.Metric
 	to     string
 	// rival is the variant of the spec to compare with, if to is Variant.
 	rival string
-	// tolerance is the share by which the metric may be worse.
+	// tolerance is the accepted change for the worse.
 	tolerance float64
 }
 
@@ -41,17 +41,17 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 	rule.metric, _ = results.LookupMetric(of.metric)
 	if rule.metric.Better == results.Neither {
 		mistakes = append(mistakes,
-			fmt.Sprintf("compare.metric %q is neither better nor worse when it is higher: write what you expect of it as a bound or an expression",
+			fmt.Sprintf("compare.metric %q has no better direction: use a bound or an expression",
 				compare.Metric))
 	}
 	if known := rule.metric.Name != ""; known && rule.to == toHistory && !rule.metric.Primary {
 		mistakes = append(mistakes,
-			fmt.Sprintf("compare.metric %q: the history keeps primary metrics only: choose one of those, or compare with a baseline",
+			fmt.Sprintf("compare.metric %q: the history has only primary metrics: use one of those, or compare with a baseline",
 				compare.Metric))
 	}
 	tolerance, err := parseTolerance(compare.Tolerance)
 	if err == nil && tolerance >= 1 {
-		err = fmt.Errorf("a tolerance of %s accepts everything: write less, such as %s", compare.Tolerance, defaultTolerance)
+		err = fmt.Errorf("a tolerance of %s accepts everything: use a smaller one, such as %s", compare.Tolerance, defaultTolerance)
 	}
 	if err != nil {
 		mistakes = append(mistakes, "compare.tolerance: "+err.Error())
@@ -63,17 +63,17 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 	return rule, mistakes
 }
 
-// checkRival wants a variant to compare with, and one to compare.
+// checkRival checks that there is a variant to compare with, and one to compare.
 func (c compareRule) checkRival(known scope) []string {
 	// With a matrix, a variant of the spec is the first part of several expanded names.
 	isRival := func(name string) bool { return name == c.rival || strings.HasPrefix(name, c.rival+",") }
 	switch {
 	case c.rival == "":
-		return []string{"compare.variant is empty: name the variant to compare with"}
+		return []string{"compare.variant is empty: set it to the variant to compare with"}
 	case !slices.ContainsFunc(known.variants, isRival):
 		return []string{"compare.variant: " + known.checkVariant(c.rival)}
 	case !slices.ContainsFunc(known.variants, func(name string) bool { return !isRival(name) }):
-		return []string{fmt.Sprintf("compare.variant: there is nothing but %q to compare with it: add a variant", c.rival)}
+		return []string{fmt.Sprintf("compare.variant: %q is the only variant: add another one", c.rival)}
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func parseTolerance(share v1alpha1.Share) (float64, error) {
 	text, percent := strings.CutSuffix(string(share), "%")
 	value, err := strconv.ParseFloat(text, 64)
 	if !percent || err != nil || !(value >= 0 && value <= 100) {
-		return 0, fmt.Errorf("%q is no share: write one such as %s", share, defaultTolerance)
+		return 0, fmt.Errorf("%q is not a percentage: write one such as %s", share, defaultTolerance)
 	}
 	return value / 100, nil
 }
@@ -130,7 +130,7 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 		}
 		if one = compareSamples(before, now, evidence.Order); len(one.now) == 0 {
 			return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: fmt.Sprintf(
-				"no data: %s was never measured in the same repetition in both variants: look at their BenchmarkRuns for the reason", c.of)}
+				"no data: %s was never measured in the same repetition in both variants: see their BenchmarkRuns for the reason", c.of)}
 		}
 		one.than = "in variant " + plain(rival)
 	} else {
@@ -158,20 +158,21 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 // 1000.4.
 const finest = 0.01
 
-// coarse refuses to compare rates of a few operations a second: they are whole numbers, and their rounding alone would decide, without
-// any scatter that could show it.
+// coarse refuses to compare rates of a few operations a second: they are whole numbers, and rounding alone would decide, without
+// any scatter to show it.
 func (c compareRule) coarse(one *comparison) *opinion {
 	least := slices.Min(slices.Concat(one.before, one.now))
 	if c.metric.Unit != results.UnitPerSecond || 1/least <= max(c.tolerance, finest)/2 {
 		return nil
 	}
 	return &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonTooCoarse, text: fmt.Sprintf(
-		"%s is as low as %.0f a second: a step to the next whole number is %s, too much for a tolerance of %s: compare the bytes a second, or "+
+		"%s is as low as %.0f a second: one step of it is %s, too much for a tolerance of %s: compare the bytes a second, or use "+
 			"a larger tolerance",
 		c.of, least, share(1/least), share(c.tolerance))}
 }
 
-// compareSamples makes pairs of variants that took turns; else whatever drifted in between would be taken for a difference of each pair.
+// compareSamples pairs the runs of interleaved variants. In other orders, a drift between them would appear as a difference in each
+// pair.
 func compareSamples(before, now []sample, order v1alpha1.RunOrder) *comparison {
 	if order == v1alpha1.OrderSequential {
 		return &comparison{before: values(before), now: values(now)}
@@ -192,13 +193,13 @@ func (c compareRule) independent(evidence *Evidence, of reference) ([]sample, *o
 		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: missing}
 	case kept != "":
 		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNotIndependent, text: fmt.Sprintf(
-			"run %s of variant %s went on with the pool of another run, so that its numbers are no repetition: set target.zfs.reset to Pool to "+
+			"run %s of variant %s reused the pool of another run, so it is not an independent repetition: set target.zfs.reset to Pool to "+
 				"compare", plain(kept), plain(of.variant))}
 	}
 	return found, nil
 }
 
-// earlier are the values of the baseline, unless it cannot be compared with.
+// earlier are the values of the baseline, unless it is not comparable.
 func (c compareRule) earlier(baseline Earlier, of reference) ([]float64, *opinion) {
 	refused := func(why Refusal) ([]float64, *opinion) {
 		opinion := why.opinion()

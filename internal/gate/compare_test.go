@@ -123,18 +123,18 @@ func TestCompareVariants(t *testing.T) {
 		"tolerance": {evidence: now(scaled(0.9)...), tolerance: "12.5%", verdict: passed, reason: ReasonHolds,
 			message: "within the tolerance of 12.5%"},
 		"a few": {evidence: now(scaled(0.5)[:4]...), verdict: inconclusive, reason: ReasonTooFewRuns,
-			message: "make at least 6 repetitions"},
+			message: "use at least 6 repetitions"},
 		"one": {evidence: now(900000), verdict: inconclusive, reason: ReasonTooFewRuns,
-			message: "1 pair of runs): so few runs cannot show"},
+			message: "1 pair of runs): too few runs to show"},
 		"scattered": {evidence: now(1500000, 500000, 900000, 1100000, 700000, 1300000), verdict: inconclusive, reason: ReasonUnclear,
-			message: "make more repetitions"},
+			message: "add repetitions"},
 		"not measured":   {evidence: now(-1, -1, -1, -1, -1, -1), verdict: inconclusive, reason: ReasonNoData, message: "variant new"},
-		"no valid runs":  {evidence: invalidRun, verdict: inconclusive, reason: ReasonNoData, message: "variant new has no numbers"},
+		"no valid runs":  {evidence: invalidRun, verdict: inconclusive, reason: ReasonNoData, message: "variant new has no metrics"},
 		"nothing at all": {evidence: Evidence{}, verdict: inconclusive, reason: ReasonNoData, message: "no data"},
 		"never together": {evidence: now(-1, -1, -1, -1, -1, -1, 900000), verdict: inconclusive, reason: ReasonNoData,
 			message: "in the same repetition"},
 		"coarse": {evidence: rates(4, 3), metric: operations, verdict: inconclusive, reason: ReasonTooCoarse,
-			message: "is as low as 3 a second: a step to the next whole number is 33.3%, too much for a tolerance of 5%"},
+			message: "is as low as 3 a second: one step of it is 33.3%, too much for a tolerance of 5%"},
 		"not so coarse": {evidence: rates(44, 33), metric: operations, tolerance: "10%", verdict: failed, reason: ReasonWorse},
 		"no tolerance":  {evidence: rates(1000, 900), metric: operations, tolerance: "0%", verdict: failed, reason: ReasonWorse},
 		"zero": {evidence: now(0, 0, 0, 0, 0, 0), verdict: inconclusive, reason: ReasonNoRatio,
@@ -165,7 +165,7 @@ func TestFamily(t *testing.T) {
 	evidence := evidenceOf(measured("old", scanned, scaled(1)...), measured("new", scanned, scaled(0.5)...))
 	for count, want := range map[int]v1alpha1.Verdict{1: failed, 3: failed, 4: inconclusive} {
 		status := judgeOnly(t, evidence, gates[:count], "new", "old")[0]
-		if status.Verdict != want || want == inconclusive && !strings.Contains(status.Message, "make at least 7 repetitions for 4 comparisons") {
+		if status.Verdict != want || want == inconclusive && !strings.Contains(status.Message, "use at least 7 repetitions for 4 comparisons") {
 			t.Errorf("%d comparisons: %+v", count, status)
 		}
 	}
@@ -244,7 +244,7 @@ func TestCompareWithBaseline(t *testing.T) {
 			message: "6 runs, 6 there): worse than the tolerance of 5%, p = 0.0022"},
 		"better": {evidence: with(2, good), verdict: passed, reason: ReasonHolds, message: "100.0% higher than in the baseline"},
 		"one sample": {evidence: with(0.1, stored(results.UnitBytesPerSecond, 1000000)), verdict: inconclusive, reason: ReasonTooFewRuns,
-			message: "make at least 49 repetitions for 2 comparisons, or compare with more than 1 run"},
+			message: "use at least 49 repetitions for 2 comparisons, or compare with more than 1 run"},
 		"nothing":      {evidence: with(1, Earlier{}), verdict: inconclusive, reason: ReasonNoData, message: "baseline accept"},
 		"other metric": {evidence: with(1, stored("", []int64{}...)), verdict: inconclusive, reason: ReasonNoData},
 		"other unit": {evidence: with(1, stored("KiB/s", scaled(1)...)), verdict: invalid, reason: ReasonBaselineInvalid,
@@ -282,11 +282,11 @@ func TestCompareDefinitionsAreChecked(t *testing.T) {
 		tolerance       v1alpha1.Share
 		says            string
 	}{
-		"no direction":   {"aged-scan.readBytes", "old", "5%", "neither better nor worse"},
+		"no direction":   {"aged-scan.readBytes", "old", "5%", "has no better direction"},
 		"all accepted":   {scanned, "old", "100%", "accepts everything"},
-		"no share":       {scanned, "old", "5", "is no share"},
-		"not a number":   {scanned, "old", "NaN%", "is no share"},
-		"no variant":     {scanned, "", "5%", "name the variant"},
+		"no share":       {scanned, "old", "5", "is not a percentage"},
+		"not a number":   {scanned, "old", "NaN%", "is not a percentage"},
+		"no variant":     {scanned, "", "5%", "set it to the variant"},
 		"no other":       {scanned, "only", "5%", `there is no variant "only"`},
 		"unknown metric": {"aged-scan.speed", "old", "5%", "there is no metric"},
 	} {
@@ -297,11 +297,11 @@ func TestCompareDefinitionsAreChecked(t *testing.T) {
 		}
 	}
 	if _, err := Compile([]v1alpha1.Gate{compareGate("aged-scan.readLatencyMeanNanoseconds", toHistory, "")}, somePhases,
-		[]string{"old"}); err == nil || !strings.Contains(err.Error(), "primary metrics only") {
+		[]string{"old"}); err == nil || !strings.Contains(err.Error(), "only primary metrics") {
 		t.Error(err)
 	}
 	if _, err := Compile([]v1alpha1.Gate{compareGate(scanned, toVariant, "old")}, somePhases, []string{"old"}); err == nil ||
-		!strings.Contains(err.Error(), "nothing but") {
+		!strings.Contains(err.Error(), "is the only variant") {
 		t.Error(err)
 	}
 }

@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	// level is the chance of a wrong Failed that is accepted over all comparisons of an experiment, and of a wrong Passed for each.
+	// level is the accepted chance of a wrong Failed over all comparisons of an experiment, and of a wrong Passed for each.
 	level = 0.05
-	// failingLevel is what a Failed needs besides for itself: it keeps those of equal things below 1%, also on storage so noisy that
-	// the tolerance is nothing to it. `make bench-gate` shows it.
+	// failingLevel is an additional condition for each Failed: it keeps wrong ones below 1%, even on storage so noisy that the
+	// tolerance is negligible. `make bench-gate` shows it.
 	failingLevel = 0.02
-	// confidence is that of the intervals that are shown.
+	// confidence is the confidence level of the reported intervals.
 	confidence = 0.95
 )
 
-// comparison is a metric measured twice: how much worse it is now, and how sure that is.
+// comparison is a metric measured twice: how much worse it is now, and how certain that is.
 type comparison struct {
 	of     reference
 	better results.Direction
-	// than says in words what it is compared with.
+	// than names the reference.
 	than string
-	// before and now are the values of the repetitions; paired says that equal places belong together.
+	// before and now are the values of the repetitions. paired says that equal positions belong together.
 	before, now []float64
 	paired      bool
-	// tolerance is the share by which the metric may be worse.
+	// tolerance is the accepted change for the worse.
 	tolerance float64
-	// noise is by how much equal things differ, as a logarithm.
+	// noise is the difference between equal runs, as a logarithm.
 	noise      float64
 	noiseKnown bool
 
@@ -39,7 +39,7 @@ type comparison struct {
 	pWorse, pFamily, pWithin, smallest float64
 }
 
-// accepted is the logarithm of how much worse the metric may be: a share less if it is better high, a share more if it is better low.
+// accepted is the logarithm of the accepted change: a share less if higher is better, a share more if lower is better.
 func (c *comparison) accepted() float64 {
 	if c.better == results.Higher {
 		return -math.Log1p(-c.tolerance)
@@ -56,7 +56,7 @@ func (c *comparison) failing() float64 {
 	return c.accepted()
 }
 
-// test computes how likely the numbers are, for pairs and for samples that have no order in common.
+// test computes the p-values, for pairs and for unpaired samples.
 func (c *comparison) test() error {
 	if c.paired {
 		return c.testPairs()
@@ -121,7 +121,7 @@ func (c *comparison) logarithms() (before, now []float64, err error) {
 	return before, now, err
 }
 
-// sign turns a logarithm so that more is worse, and back.
+// sign converts a logarithm so that more is worse, and back.
 func (c *comparison) sign() float64 {
 	if c.better == results.Higher {
 		return -1

@@ -6,7 +6,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Definition is the gate in words, for reports.
+// Definition describes the gate for reports.
 func Definition(gate v1alpha1.Gate) string {
 	switch {
 	case gate.Expression != "":
@@ -16,7 +16,7 @@ func Definition(gate v1alpha1.Gate) string {
 	case gate.Compare != nil:
 		return defineCompare(gate.Compare)
 	default:
-		return "nothing is asked"
+		return "no condition"
 	}
 }
 

@@ -8,32 +8,32 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// Evidence is what gates are judged by.
+// Evidence is the input for judging gates.
 type Evidence struct {
 	// Summary has the medians, for bounds and expressions.
 	Summary []results.VariantResult
 	// Runs of the experiment, for comparisons: each of their repetitions is a sample.
 	Runs []results.RunResult
-	// Order of the runs: only those of variants that took turns are pairs.
+	// Order of the runs: only interleaved variants form pairs.
 	Order v1alpha1.RunOrder
-	// Looks is how often these gates may be judged while more runs are added; 0 and 1 are once.
+	// Looks is how often these gates may be judged while runs are added. 0 and 1 mean once.
 	Looks int
-	// Baseline is what gates compare with that say so.
+	// Baseline for gates that compare with it.
 	Baseline Earlier
-	// Noise is by how much runs of the same thing differ.
+	// Noise is the difference between equal runs.
 	Noise Noise
-	// History judges a metric of a variant by the experiments before this one.
+	// History judges a metric of a variant by the earlier experiments.
 	History func(variant, phase, metric string, tolerance float64) Trend
 }
 
-// Refusal says in a word and in a sentence why a document is not used.
+// Refusal is the reason and message why a document is not used.
 type Refusal struct {
 	Reason, Message string
-	// Invalid says that it must not be used, rather than that it is not there.
+	// Invalid says that it must not be used, not that it is missing.
 	Invalid bool
 }
 
-// opinion is that of a gate that needs the document.
+// opinion is the opinion of a gate that needs the document.
 func (r Refusal) opinion() opinion {
 	verdict := v1alpha1.VerdictInconclusive
 	if r.Invalid {
@@ -42,19 +42,19 @@ func (r Refusal) opinion() opinion {
 	return opinion{verdict: verdict, reason: r.Reason, text: r.Message}
 }
 
-// Earlier are the numbers of an earlier experiment.
+// Earlier are the values of an earlier experiment.
 type Earlier struct {
-	// Refused says why they cannot be compared with.
+	// Refused says why they are not comparable.
 	Refused *Refusal
 	// Values of the repetitions.
 	Values func(variant, phase, metric string) Stored
 }
 
-// Stored are values of an earlier experiment; none if that was not measured.
+// Stored are values of an earlier experiment. Empty if not measured.
 type Stored struct {
 	Values []int64
 	Unit   string
-	// Unlike says, if it is not empty, why they mean something else.
+	// Unlike, if not empty, says why they are not comparable.
 	Unlike string
 }
 
@@ -62,11 +62,11 @@ type Stored struct {
 type Noise struct {
 	// Refused says why it cannot be used.
 	Refused *Refusal
-	// Floor of a metric as a logarithm, ln(b/a) of equal things. False if that was not measured.
+	// Floor of a metric as a logarithm, ln(b/a) of equal runs. False if not measured.
 	Floor func(phase, metric string) (floor float64, known bool)
 }
 
-// Trend is what earlier experiments say of a metric.
+// Trend is the history's judgement of a metric.
 type Trend struct {
 	Verdict      v1alpha1.Verdict
 	Reason, Text string
@@ -80,8 +80,8 @@ type sample struct {
 	value      int64
 }
 
-// samples are the values of a metric in the valid runs of a variant, by repetition. kept is the name of a run that went on with the
-// pool of another, if there is one.
+// samples are the values of a metric in the valid runs of a variant, by repetition. kept is the name of a run that reused the pool
+// of another, if there is one.
 func (e *Evidence) samples(of reference) (found []sample, kept string) {
 	for _, run := range results.Repetitions(e.Runs) {
 		if run.Variant != of.variant || !run.Valid {

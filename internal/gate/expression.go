@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// maxCost bounds one evaluation; sensible gates cost less than a hundredth of it.
+	// maxCost limits one evaluation. Sensible gates cost less than a hundredth of it.
 	maxCost = 20_000
-	// maxTime bounds all evaluations of a gate, should the cost not.
+	// maxTime limits all evaluations of a gate, in case the cost limit does not.
 	maxTime = 500 * time.Millisecond
-	// interruptEvery is the number of loop steps between looks at the clock.
+	// interruptEvery is the number of loop steps between checks of the clock.
 	interruptEvery = 100
-	// faultsName is the variable by which the guards reach the faults of an evaluation.
+	// faultsName is the variable through which the guards report the faults of an evaluation.
 	faultsName = "@faults"
 )
 
@@ -53,7 +53,7 @@ func compileExpression(text string, known scope) (rule, []string) {
 		return nil, []string{fmt.Sprintf("expression: its value is a %s, not true or false: compare it, for example %s >= 100.0",
 			checked.OutputType(), cut(printable(text), 80))}
 	case len(found.references) == 0:
-		return nil, []string{"expression: it looks at no measurement, so it would judge nothing: use phase('NAME').METRIC"}
+		return nil, []string{"expression: it uses no measurement: use phase('NAME').METRIC"}
 	}
 	found.replaceReferences(tree)
 	program, err := environment.PlanProgram(tree, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(interruptEvery),
@@ -85,7 +85,7 @@ func (e expressionRule) judgeVariant(ctx context.Context, measured measurements,
 	found := &faults{}
 	variables := map[string]any{faultsName: found}
 	figures := make([]string, 0, len(e.references))
-	// All references need data, also those that && and || would not look at.
+	// All references need data, even those that && and || would skip.
 	for i, ref := range e.references {
 		full := ref
 		if full.variant == "" {
@@ -100,7 +100,7 @@ func (e expressionRule) judgeVariant(ctx context.Context, measured measurements,
 	}
 	text := strings.Join(figures, ", ")
 	value, _, err := e.program.ContextEval(ctx, variables)
-	// An error that && or || swallowed counts as well.
+	// An error that && or || ignored counts as well.
 	if found.first != "" {
 		return opinion{variant: variant, verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed,
 			text: fmt.Sprintf("at %s of the expression, %s; %s", e.position(found.id), found.first, text)}

@@ -1,5 +1,5 @@
-// Package gate judges the numbers of an experiment: every gate is checked before anything runs, and a gate that lacks
-// data, or whose arithmetic goes wrong, never passes.
+// Package gate judges the measurements of an experiment: every gate is checked before anything runs, and a gate without data, or
+// with an arithmetic error, never passes.
 package gate
 
 import (
@@ -12,7 +12,7 @@ import (
 
 // The reasons of a GateStatus.
 const (
-	// ReasonHolds: the numbers are as the gate asks.
+	// ReasonHolds: the gate holds.
 	ReasonHolds = "Holds"
 	// ReasonDoesNotHold: the expression is false.
 	ReasonDoesNotHold = "DoesNotHold"
@@ -20,35 +20,35 @@ const (
 	ReasonBelowMinimum = "BelowMinimum"
 	// ReasonAboveMaximum: a median is larger than bound.max.
 	ReasonAboveMaximum = "AboveMaximum"
-	// ReasonNoData: a number that the gate looks at was not measured.
+	// ReasonNoData: a metric of the gate was not measured.
 	ReasonNoData = "NoData"
-	// ReasonEvaluationFailed: the expression has no value for these numbers, such as after a division by zero.
+	// ReasonEvaluationFailed: the expression has no value for these measurements, such as after a division by zero.
 	ReasonEvaluationFailed = "EvaluationFailed"
-	// ReasonWorse: the metric is worse than in what it is compared with, by more than the tolerance.
+	// ReasonWorse: the metric is worse than the reference, by more than the tolerance.
 	ReasonWorse = "Worse"
-	// ReasonUnclear: the runs differ too much among each other to say whether the metric is worse by more than the tolerance.
+	// ReasonUnclear: the runs differ too much to say whether the metric is worse by more than the tolerance.
 	ReasonUnclear = "Unclear"
-	// ReasonRunsMissing: the experiment is incomplete, so that none of its gates is decided.
+	// ReasonRunsMissing: the experiment is incomplete, so its gates are not decided.
 	ReasonRunsMissing = "RunsMissing"
-	// ReasonTooFewRuns: whatever the numbers were, so few would not be enough to say so.
+	// ReasonTooFewRuns: there are too few runs to decide, whatever the values.
 	ReasonTooFewRuns = "TooFewRuns"
-	// ReasonNotIndependent: the runs went on with each other's pools, so they are not repetitions.
+	// ReasonNotIndependent: the runs reused each other's pools, so they are not independent repetitions.
 	ReasonNotIndependent = "NotIndependent"
-	// ReasonBaselineMissing: the ConfigMap of the baseline is not there.
+	// ReasonBaselineMissing: the ConfigMap of the baseline does not exist.
 	ReasonBaselineMissing = "BaselineMissing"
-	// ReasonBaselineInvalid: what is in it is no baseline, or one of other units.
+	// ReasonBaselineInvalid: it contains no baseline, or one with other units.
 	ReasonBaselineInvalid = "BaselineInvalid"
 	// ReasonBaselineUnlike: it was measured on other hardware or with other versions.
 	ReasonBaselineUnlike = "BaselineUnlike"
-	// ReasonCalibrationMissing: the ConfigMap of the calibration is not there.
+	// ReasonCalibrationMissing: the ConfigMap of the calibration does not exist.
 	ReasonCalibrationMissing = "CalibrationMissing"
-	// ReasonCalibrationInvalid: what is in it is no calibration.
+	// ReasonCalibrationInvalid: it contains no calibration.
 	ReasonCalibrationInvalid = "CalibrationInvalid"
 	// ReasonCalibrationUnlike: it was measured on other hardware or with other versions.
 	ReasonCalibrationUnlike = "CalibrationUnlike"
-	// ReasonNoRatio: a value is not above 0, so there is no share by which another one is worse.
+	// ReasonNoRatio: a value is not above 0, so there is no relative difference.
 	ReasonNoRatio = "NoRatio"
-	// ReasonTooCoarse: whole numbers of a rate are too far apart to show so small a difference.
+	// ReasonTooCoarse: the whole numbers of a rate are too coarse to show so small a difference.
 	ReasonTooCoarse = "TooCoarse"
 )
 
@@ -65,29 +65,29 @@ type compiled struct {
 
 // rule is one kind of gate: expression, bound or compare.
 type rule interface {
-	// judge gives an opinion for each variant, or a single one without a variant for all of them.
+	// judge returns an opinion for each variant, or a single one for all of them.
 	judge(evidence *Evidence, variants []string) []opinion
 }
 
-// opinion is what a gate says of one variant.
+// opinion is a gate's opinion of one variant.
 type opinion struct {
 	variant string
 	verdict v1alpha1.Verdict
 	reason  string
 	text    string
-	// comparison is what the opinion of a compare gate rests on: its verdict is out when all of the experiment are known.
+	// comparison is the basis of a compare gate's opinion: its verdict is decided when all comparisons of the experiment are known.
 	comparison *comparison
 }
 
-// Compile checks every gate before anything runs. variants are the expanded variant names. The error holds what is
-// wrong with all of the gates, a line for each mistake.
+// Compile checks every gate before anything runs. variants are the expanded variant names. The error contains all mistakes of all
+// gates, one per line.
 func Compile(gates []v1alpha1.Gate, phases []v1alpha1.Phase, variants []string) (*Set, error) {
 	set := &Set{variants: slices.Clone(variants)}
 	if len(gates) == 0 {
 		return set, nil
 	}
 	if len(variants) == 0 {
-		// With nothing to look at, every gate would hold.
+		// Without a variant, every gate would hold.
 		return nil, errors.New("gates need at least one variant to judge: an experiment without variants has the variant \"default\"")
 	}
 	known := scope{variants: set.variants}
@@ -128,7 +128,7 @@ func compileGate(gate v1alpha1.Gate, known scope) (rule, []string) {
 	}
 }
 
-// Judge says of every gate whether it holds, in the order of the gates.
+// Judge judges every gate, in the order of the gates.
 func (s *Set) Judge(evidence Evidence) []v1alpha1.GateStatus {
 	if s == nil {
 		return nil
@@ -148,7 +148,7 @@ func (s *Set) Judge(evidence Evidence) []v1alpha1.GateStatus {
 	return statuses
 }
 
-// judgeOne turns a panic into an opinion: a gate must not take the controller down.
+// judgeOne converts a panic into an opinion: a gate must not crash the controller.
 func (s *Set) judgeOne(rule rule, evidence *Evidence) (opinions []opinion) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// faults are what went wrong in one evaluation. CEL lets && and || swallow an error; here it is remembered.
+// faults are the errors of one evaluation. CEL lets && and || ignore an error; here it is recorded.
 type faults struct {
 	id    int64
 	first string
@@ -22,8 +22,8 @@ func (f *faults) add(id int64, text string) {
 	}
 }
 
-// guardCalls wraps every call. Measurements and literals are finite, so only calls can make an infinity or NaN: CEL
-// would compare them, and x / 0.0 >= 0.8 would pass.
+// guardCalls wraps every call. Measurements and literals are finite, so only calls can produce an infinity or NaN: CEL would
+// compare them, and x / 0.0 >= 0.8 would pass.
 func guardCalls(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	if call, ok := step.(interpreter.InterpretableCall); ok {
 		return &guardedCall{call}, nil
@@ -59,7 +59,7 @@ func (g *guardedCall) check(value ref.Val, vars interpreter.Activation) ref.Val 
 		return value
 	}
 	if g.Function() == operators.Divide || g.Function() == operators.Modulo {
-		text += ": put a test before the division, such as phase('a').x > 0.0 && phase('b').x / phase('a').x >= 0.8"
+		text += ": add a check before the division, such as phase('a').x > 0.0 && phase('b').x / phase('a').x >= 0.8"
 	}
 	if found, ok := vars.ResolveName(faultsName); ok {
 		if all, ok := found.(*faults); ok {

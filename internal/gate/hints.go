@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// maxIssues bounds the mistakes reported for one gate.
+	// maxIssues limits the mistakes reported for one gate.
 	maxIssues = 5
-	// maxIssue bounds the text of one, in bytes.
+	// maxIssue limits the text of one, in bytes.
 	maxIssue = 400
 
 	doubleHint = "int and double are not mixed in arithmetic: write whole numbers with a decimal point, such as 2.0"
 )
 
-// hints say what to write instead; the first whose pattern matches CEL's text is used.
+// hints say what to write instead. The first one that matches CEL's message is used.
 var hints = []struct {
 	pattern *regexp.Regexp
 	hint    string
@@ -42,7 +42,7 @@ var hints = []struct {
 	{regexp.MustCompile(`Syntax error`), "docs/reference/gates.md has examples"},
 }
 
-// explain turns what CEL says into lines that also say what to write instead.
+// explain extends CEL's messages with what to write instead.
 func explain(issues []*common.Error) []string {
 	var mistakes []string
 	for _, issue := range issues {

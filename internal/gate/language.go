@@ -14,13 +14,13 @@ import (
 const (
 	// maxExpression is the limit of the API, in characters.
 	maxExpression = 1024
-	// maxDepth, maxNodes and maxRecovery bound the work of parsing and checking a hostile expression.
+	// maxDepth, maxNodes and maxRecovery limit the parsing and checking of a hostile expression.
 	maxDepth    = 40
 	maxNodes    = 2000
 	maxRecovery = 4
 )
 
-// The functions by which an expression reaches the numbers.
+// The functions through which an expression reaches the metrics.
 const (
 	phaseFunction   = "phase"
 	variantFunction = "variant"
@@ -28,7 +28,7 @@ const (
 
 var variantType = cel.OpaqueType("variant")
 
-// language is CEL without anything that gates have no use for: no dyn, no text, no times, no patterns.
+// language is CEL without what gates do not need: no dyn, no text, no times, no patterns.
 var language = sync.OnceValues(func() (*cel.Env, error) {
 	medians := cel.MapType(cel.StringType, cel.DoubleType)
 	return cel.NewCustomEnv(
@@ -42,7 +42,7 @@ var language = sync.OnceValues(func() (*cel.Env, error) {
 		cel.ExpressionNodeLimit(maxNodes),
 		equality(operators.Equals),
 		equality(operators.NotEquals),
-		// Declared without implementation: references are replaced before a program is made.
+		// Declared without implementation: references are replaced before a program is built.
 		cel.Function(phaseFunction,
 			cel.Overload("gate_phase", []*cel.Type{cel.StringType}, medians),
 			cel.MemberOverload("gate_variant_phase", []*cel.Type{variantType, cel.StringType}, medians)),
@@ -51,8 +51,8 @@ var language = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// equality declares == or != again; the interpreter brings the implementation. CEL orders numbers across types, but would
-// refuse ioErrors == 0. And it compares nested lists, which can take time without bound and cannot be interrupted.
+// equality redeclares == or !=; the interpreter has the implementation. CEL orders numbers across types, but would reject ioErrors
+// == 0. It would also compare nested lists, which can take unbounded time and cannot be interrupted.
 func equality(operator string) cel.EnvOption {
 	numbers := []*cel.Type{cel.IntType, cel.UintType, cel.DoubleType}
 	pairs := [][]*cel.Type{{cel.BoolType, cel.BoolType}, {cel.StringType, cel.StringType}}
@@ -79,7 +79,7 @@ func standardFunctions() []*env.Function {
 		functions = append(functions, env.NewFunction(name))
 	}
 	return append(functions,
-		// Joining lists is left to the macros map and filter, see checkCall; texts cannot be joined at all.
+		// Only the macros map and filter may join lists, see checkCall. Texts cannot be joined at all.
 		include(operators.Add, overloads.AddDouble, overloads.AddInt64, overloads.AddUint64, overloads.AddList),
 		include(overloads.TypeConvertDouble, overloads.IntToDouble, overloads.UintToDouble, overloads.DoubleToDouble))
 }

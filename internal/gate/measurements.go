@@ -6,20 +6,20 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// measurements finds numbers in the summary of an experiment.
+// measurements finds values in the summary of an experiment.
 type measurements struct {
 	summary []results.VariantResult
 }
 
-// find looks a number up, or says what is missing.
+// find returns a value, or says what is missing.
 func (m measurements) find(ref reference) (metric results.MetricResult, missing string) {
 	variant := byName(m.summary, ref.variant, func(v *results.VariantResult) string { return v.Name })
 	if variant == nil {
-		return metric, fmt.Sprintf("no data: variant %s has no valid runs: look at its BenchmarkRuns for the reason", plain(ref.variant))
+		return metric, fmt.Sprintf("no data: variant %s has no valid runs: see its BenchmarkRuns for the reason", plain(ref.variant))
 	}
 	phase := byName(variant.Phases, ref.phase, func(p *results.PhaseResult) string { return p.Name })
 	if phase == nil {
-		return metric, fmt.Sprintf("no data: variant %s has no numbers for phase %s: look at its BenchmarkRuns for the reason",
+		return metric, fmt.Sprintf("no data: variant %s has no metrics for phase %s: see its BenchmarkRuns for the reason",
 			plain(ref.variant), plain(ref.phase))
 	}
 	found := byName(phase.Metrics, ref.metric, func(r *results.MetricResult) string { return r.Name })

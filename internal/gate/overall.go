@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// severity is the order in which verdicts decide; one that is not listed counts as Inconclusive.
+// severity is the order in which verdicts decide. Others count as Inconclusive.
 var severity = []v1alpha1.Verdict{
 	v1alpha1.VerdictFailed, v1alpha1.VerdictInvalid, v1alpha1.VerdictInconclusive, v1alpha1.VerdictPassed,
 }
@@ -20,8 +20,8 @@ func rank(verdict v1alpha1.Verdict) int {
 	return slices.Index(severity, v1alpha1.VerdictInconclusive)
 }
 
-// Overall is the verdict over all gates: any Failed decides, then any Invalid, then any Inconclusive. The sentence names
-// the gates that decide.
+// Overall is the verdict over all gates: any Failed decides, then any Invalid, then any Inconclusive. The message names the
+// deciding gates.
 func Overall(gates []v1alpha1.GateStatus) (v1alpha1.Verdict, string) {
 	if len(gates) == 0 {
 		return v1alpha1.VerdictPassed, "all runs are valid; there are no gates"
@@ -58,7 +58,7 @@ func consequence(verdict v1alpha1.Verdict) string {
 	}
 }
 
-// combine makes one verdict of the opinions on all variants; those that decide come first in the message.
+// combine merges the opinions on all variants into one verdict. The deciding ones come first in the message.
 func combine(opinions []opinion) (verdict v1alpha1.Verdict, reason, message string) {
 	if len(opinions) == 0 {
 		return v1alpha1.VerdictInconclusive, ReasonNoData, "there is no variant to judge"

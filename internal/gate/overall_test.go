@@ -66,7 +66,7 @@ func TestDefinition(t *testing.T) {
 		"variant":    {compareGate(metric, "Variant", "r8k"), metric + " is at most 5% worse than in variant r8k"},
 		"history":    {relaxed, metric + " is at most 10% worse than in earlier experiments"},
 		"hostile":    {boundGate("<b>\n.x", "1", ""), `"<b>\n.x" is at least 1`},
-		"nothing":    {v1alpha1.Gate{}, "nothing is asked"},
+		"nothing":    {v1alpha1.Gate{}, "no condition"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Definition(test.gate); got != test.want {

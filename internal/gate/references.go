@@ -12,19 +12,19 @@ import (
 
 const metricHint = "write phase('NAME').METRIC, such as phase('aged-scan').readBytesPerSecond"
 
-// findings are what a walk over a checked expression brings to light.
+// findings are the result of a walk over a checked expression.
 type findings struct {
 	tree       *ast.AST
 	known      scope
 	references []reference
 	mistakes   []string
-	// nodes are the selections phase('NAME').METRIC and the reference that each stands for.
+	// nodes are the selections phase('NAME').METRIC and their references.
 	nodes map[ast.Expr]int
-	// used are the calls of phase and variant that are part of a whole reference.
+	// used are the calls of phase and variant that are part of a complete reference.
 	used map[int64]bool
 }
 
-// walk collects all references and checks every one of them; parents come before their children.
+// walk collects all references and checks every one of them, parents before children.
 func walk(tree *ast.AST, known scope) *findings {
 	found := &findings{tree: tree, known: known, nodes: map[ast.Expr]int{}, used: map[int64]bool{}}
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(node ast.Expr) {
@@ -53,7 +53,7 @@ func (f *findings) position(id int64) string {
 	return fmt.Sprintf("%d:%d", max(1, at.Line()), max(0, at.Column())+1)
 }
 
-// checkSelect takes phase('NAME').METRIC and variant('NAME').phase('NAME').METRIC as a whole.
+// checkSelect handles phase('NAME').METRIC and variant('NAME').phase('NAME').METRIC as a whole.
 func (f *findings) checkSelect(node ast.Expr) {
 	selection := node.AsSelect()
 	operand := selection.Operand()
@@ -62,7 +62,7 @@ func (f *findings) checkSelect(node ast.Expr) {
 	}
 	f.used[operand.ID()] = true
 	if selection.IsTestOnly() {
-		f.mistake(node.ID(), "has() is of no use here, a missing number makes the gate Inconclusive in any case: remove it")
+		f.mistake(node.ID(), "has() is useless here, because a missing metric always makes the gate Inconclusive: remove it")
 		return
 	}
 	call, before := operand.AsCall(), len(f.mistakes)
@@ -123,7 +123,7 @@ func (f *findings) checkCall(node ast.Expr) {
 	case operators.In:
 		// Like ==, this must not compare nested lists.
 		if left := call.Args()[0]; !f.scalar(left) {
-			f.mistake(left.ID(), "only numbers, texts and truth values can be looked for in a list")
+			f.mistake(left.ID(), "only numbers, texts and booleans can be searched in a list")
 		}
 	case operators.Add:
 		// The macros map and filter add to their hidden result; written by hand, lists could double without bound.
@@ -147,7 +147,7 @@ func (f *findings) scalar(node ast.Expr) bool {
 	}
 }
 
-// replaceReferences puts a variable in the place of every reference, so that an evaluation works on numbers only.
+// replaceReferences replaces every reference by a variable, so that an evaluation uses only numbers.
 func (f *findings) replaceReferences(tree *ast.AST) {
 	factory := ast.NewExprFactory()
 	for node, at := range f.nodes {
@@ -156,5 +156,5 @@ func (f *findings) replaceReferences(tree *ast.AST) {
 	}
 }
 
-// variableName cannot be written in CEL, so no expression can shadow it.
+// variableName is not valid in CEL, so no expression can shadow it.
 func variableName(at int) string { return fmt.Sprintf("@%d", at) }

@@ -12,9 +12,9 @@ import (
 // maxComparisons is the limit of GateStatus.comparisons.
 const maxComparisons = 16
 
-// settle gives every opinion that rests on a comparison its verdict. The p-values of Failed are corrected together, for among many
+// settle decides every opinion that is based on a comparison. The p-values of Failed are corrected together, because among many
 // comparisons one looks bad by chance. Those of Passed need no correction: a gate passes only if each of its comparisons does.
-// Who looks several times shares the level among the looks.
+// Repeated looks share the level.
 func settle(all [][]opinion, looks int) {
 	var open []*opinion
 	for _, opinions := range all {
@@ -42,7 +42,7 @@ func settle(all [][]opinion, looks int) {
 	}
 }
 
-// decide is what a comparison means, among so many and at this level.
+// decide returns the verdict of a comparison, given the number of comparisons and the level.
 func (c *comparison) decide(one *opinion, family int, level float64) {
 	text := c.words()
 	switch {
@@ -54,16 +54,17 @@ func (c *comparison) decide(one *opinion, family int, level float64) {
 		one.text = fmt.Sprintf("%s: within the tolerance of %s, p = %s", text, share(c.tolerance), probability(c.pWithin))
 	case c.smallest > mostEach(family, level):
 		one.verdict, one.reason = v1alpha1.VerdictInconclusive, ReasonTooFewRuns
-		one.text = fmt.Sprintf("%s: so few runs cannot show that it is worse, however bad they are: %s", text, c.enough(family, level))
+		one.text = fmt.Sprintf("%s: too few runs to show that it is worse, whatever their values: %s", text, c.enough(family, level))
 	default:
 		one.verdict, one.reason = v1alpha1.VerdictInconclusive, ReasonUnclear
 		one.text = fmt.Sprintf("%s: neither worse than %s (p = %s) nor within the tolerance of %s (p = %s): "+
-			"make more repetitions, or accept more",
+			"add repetitions, or increase the tolerance",
 			text, c.limitWords(), probability(c.pFamily), share(c.tolerance), probability(c.pWithin))
 	}
 }
 
-// Needs says how many comparisons the gates make, and from how many repetitions on each of them between variants could be Failed.
+// Needs returns the number of comparisons of the gates, and the number of repetitions from which a comparison between variants can
+// be Failed.
 func (s *Set) Needs(looks int) (comparisons, repetitions int) {
 	pairs := false
 	for _, one := range s.gates {
@@ -84,15 +85,15 @@ func (s *Set) Needs(looks int) (comparisons, repetitions int) {
 	return comparisons, leastPairs(comparisons, level/float64(max(1, looks)))
 }
 
-// leastPairs is how many pairs it takes to decide among so many comparisons.
+// leastPairs is how many pairs a decision needs, given the number of comparisons.
 func leastPairs(family int, level float64) int {
 	return int(math.Ceil(-math.Log2(mostEach(family, level)) - 1e-9))
 }
 
-// mostEach is the p that each of so many comparisons may have to be Failed.
+// mostEach is the largest p of a Failed, given the number of comparisons.
 func mostEach(family int, level float64) float64 { return min(failingLevel, level/float64(family)) }
 
-// limitWords say from where on the metric counts as worse.
+// limitWords describe the limit from which the metric counts as worse.
 func (c *comparison) limitWords() string {
 	if c.failing() > c.accepted() {
 		return fmt.Sprintf("twice the noise of %s, which is more than the tolerance of %s", share(math.Expm1(c.noise)), share(c.tolerance))
@@ -100,24 +101,24 @@ func (c *comparison) limitWords() string {
 	return "the tolerance of " + share(c.tolerance)
 }
 
-// enough says how many runs it takes to decide, with so many comparisons.
+// enough says how many runs a decision needs, given the number of comparisons.
 func (c *comparison) enough(family int, level float64) string {
 	among := ""
 	if family > 1 {
 		among = fmt.Sprintf(" for %d comparisons", family)
 	}
 	if c.paired {
-		return fmt.Sprintf("make at least %d repetitions%s", leastPairs(family, level), among)
+		return fmt.Sprintf("use at least %d repetitions%s", leastPairs(family, level), among)
 	}
 	ways, n := 1.0, 0
 	for 1/ways > mostEach(family, level) { // so many ways are there to part n runs from the earlier ones
 		n++
 		ways = ways * float64(len(c.before)+n) / float64(n)
 	}
-	return fmt.Sprintf("make at least %d repetitions%s, or compare with more than %s", n, among, number(len(c.before), "run"))
+	return fmt.Sprintf("use at least %d repetitions%s, or compare with more than %s", n, among, number(len(c.before), "run"))
 }
 
-// words say what was measured, such as "scan.readBytesPerSecond is 10.4% lower than in variant old (from -11.0% to -9.8% with a
+// words describe the measurement, such as "scan.readBytesPerSecond is 10.4% lower than in variant old (from -11.0% to -9.8% with a
 // confidence of 96.9%; 6 pairs of runs)".
 func (c *comparison) words() string {
 	var text strings.Builder
@@ -133,7 +134,7 @@ func (c *comparison) words() string {
 	return text.String()
 }
 
-// figures are the comparisons behind the opinions, those that decide first.
+// figures are the comparisons behind the opinions, deciding ones first.
 func figures(opinions []opinion) []v1alpha1.GateComparison {
 	var list []v1alpha1.GateComparison
 	for _, one := range opinions {
@@ -162,7 +163,7 @@ func (c *comparison) figures(one opinion) v1alpha1.GateComparison {
 	return figures
 }
 
-// partsPerMillion rounds; what is beyond all numbers is the largest.
+// partsPerMillion rounds. Values out of range become the largest number.
 func partsPerMillion(value float64) int64 {
 	if scaled := math.Round(value * 1e6); math.Abs(scaled) < 1e18 {
 		return int64(scaled)
@@ -170,5 +171,5 @@ func partsPerMillion(value float64) int64 {
 	return int64(math.Copysign(1e18, value))
 }
 
-// ceiling rounds up: nothing is less likely, or less noisy, than it says.
+// ceiling rounds up, to never understate a probability or noise.
 func ceiling(value float64) int64 { return partsPerMillion(math.Ceil(value*1e6) / 1e6) }

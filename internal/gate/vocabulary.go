@@ -14,7 +14,7 @@ type scope struct {
 	variants []string
 }
 
-// reference is a number that a gate looks at; without a variant it is that of the variant being judged.
+// reference is a metric used by a gate. Without a variant it refers to the variant being judged.
 type reference struct {
 	variant, phase, metric string
 }
@@ -27,7 +27,7 @@ func (r reference) String() string {
 	return text
 }
 
-// checkPath says what is wrong with PHASE.METRIC.
+// checkPath checks PHASE.METRIC.
 func (s scope) checkPath(path string) (reference, string) {
 	phase, metric, _ := strings.Cut(path, ".")
 	for _, mistake := range []string{s.checkPhase(phase), checkMetric(metric)} {
@@ -64,7 +64,7 @@ func checkMetric(name string) string {
 	return fmt.Sprintf("there is no metric %q: %s", name, remedy(name, names))
 }
 
-// remedy suggests the nearest name, or lists the names if none is near.
+// remedy suggests the nearest name, or lists the names if none is similar.
 func remedy(name string, names []string) string {
 	best, distance := "", max(2, len(name)/3)+1
 	for _, candidate := range names {
@@ -76,12 +76,12 @@ func remedy(name string, names []string) string {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
 	if len(names) == 0 {
-		return "there is none to choose from"
+		return "there are none"
 	}
 	return "use one of " + list(names)
 }
 
-// editDistance is Levenshtein's, over bytes: the names are ASCII.
+// editDistance is the Levenshtein distance, over bytes: the names are ASCII.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -19,14 +19,14 @@ const (
 	// LeastPoints is the number of experiments below which no change can be distinguished from chance: five before and five after
 	// can be arranged in 252 ways, and two of these look like a change, which is just below the required 1%.
 	LeastPoints = 10
-	// maxWork bounds what Changes does, in figures times points squared: each figure is shuffled about 500 times for each change, and a
-	// shuffled one takes that many steps. It is 64 figures of 100 points, or all that there may be of 30.
+	// maxWork limits Changes, in metrics times points squared: each metric is shuffled about 500 times per change, and a shuffled
+	// one takes that many steps. It allows 64 metrics of 100 points, or all possible ones of 30.
 	maxWork = 64 * MaxPoints * MaxPoints
-	// maxCauses that a sentence names.
+	// maxCauses that a message names.
 	maxCauses = 6
 )
 
-// Change is a point from which on a figure is another.
+// Change is a point at which a metric changed.
 type Change struct {
 	Path
 	// Experiment is the first one after the change, Before the last one before it.
@@ -37,7 +37,7 @@ type Change struct {
 	From, To float64
 	// Share is To/From - 1; infinite if From is 0.
 	Share float64
-	// Worse and Better are by the direction of the metric; neither is true of one without a direction.
+	// Worse and Better follow the direction of the metric. A metric without a direction has neither.
 	Worse, Better bool
 	// Causes are the parts of the environment that differ between Before and Experiment, as "kernel 6.12.1 -> 6.12.4".
 	Causes []string
@@ -58,10 +58,10 @@ func (c Change) String() string {
 		c.Path, figure(c.From), figure(c.To), percent(c.Share), direction, c.Experiment, c.Since.UTC().Format(time.RFC3339), c.Cause())
 }
 
-// Cause says in words what is known of the environment.
+// Cause describes what is known of the environment.
 func (c Change) Cause() string { return causesText(c.Causes) }
 
-// Percent is the share as people write it.
+// Percent is the formatted share.
 func (c Change) Percent() string { return percent(c.Share) }
 
 func causesText(causes []string) string {
@@ -83,7 +83,7 @@ func percent(share float64) string {
 
 func figure(value float64) string { return fmt.Sprintf("%.6g", value) }
 
-// Paths are the figures of the newest point and then those that only older ones have.
+// Paths are the metrics of the newest point, followed by those that only older points have.
 func (s *Series) Paths() []Path {
 	var paths []Path
 	seen := map[Path]bool{}
@@ -98,8 +98,8 @@ func (s *Series) Paths() []Path {
 	return paths
 }
 
-// Changes finds all changes in as many figures as a few seconds allow, the newest first, by E-divisive means; omitted is the number of
-// further figures. The same series and seed give the same changes.
+// Changes finds all changes in as many metrics as a few seconds allow, newest first, by E-divisive means. omitted is the number of
+// further metrics. The same series and seed give the same changes.
 func Changes(series *Series, seed uint64) (changes []Change, omitted int, err error) {
 	paths := series.Paths()
 	most := min(len(paths), maxWork/max(1, len(series.Points)*len(series.Points)))
@@ -120,7 +120,7 @@ func Changes(series *Series, seed uint64) (changes []Change, omitted int, err er
 	return slices.Concat(found...), len(paths) - most, errors.Join(failures...)
 }
 
-// changesOf is Changes for one figure, over the points that have it.
+// changesOf is Changes for one metric, over the points that have it.
 func changesOf(series *Series, path Path, seed uint64) ([]Change, error) {
 	points, values := series.values(path)
 	if len(values) < LeastPoints {
@@ -141,7 +141,7 @@ func changesOf(series *Series, path Path, seed uint64) ([]Change, error) {
 	return changes, nil
 }
 
-// level sets what the figure was and is, and whether that is good.
+// level sets the levels before and after, and the direction.
 func (c *Change) level(from, to float64) {
 	c.From, c.To, c.Share = from, to, share(from, to)
 	metric, _ := results.LookupMetric(c.Metric)
@@ -150,7 +150,7 @@ func (c *Change) level(from, to float64) {
 	c.Better = higher && to > from || lower && to < from
 }
 
-// values of a figure, with the points that have it.
+// values of a metric, with the points that have it.
 func (s *Series) values(path Path) (points []*Point, values []float64) {
 	for i := range s.Points {
 		for _, metric := range s.Points[i].Metrics {
@@ -173,7 +173,7 @@ func share(from, to float64) float64 {
 	return to/from - 1
 }
 
-// differences are the keys that both know and that differ.
+// differences are the keys that both have and that differ.
 func differences(before, after map[string]string) []string {
 	var differing []string
 	for _, key := range slices.Sorted(maps.Keys(after)) {

@@ -99,7 +99,7 @@ func TestJudge(t *testing.T) {
 		want      Outcome
 		says      string
 	}{
-		{"too few", level(good(5), bad(4)), reads, 0.05, TooFew, "let it run 1 more"},
+		{"too few", level(good(5), bad(4)), reads, 0.05, TooFew, "run 1 more"},
 		{"nothing", weekly(1), Path{"default", "scan", "writeBytesPerSecond"}, 0.05, TooFew, "was not measured in this experiment"},
 		{"no change", level(good(20)), reads, 0.05, Unchanged, "has not changed in 20 experiments"},
 		{"worse", level(good(15), bad(4)), reads, 0.05, Worse, "nothing in the environment is known to have changed"},

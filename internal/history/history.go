@@ -1,5 +1,5 @@
-// Package history keeps what a benchmark has measured from one experiment to the next, and finds where it changed. It is pure: it
-// reads no clock and calls no API.
+// Package history keeps the results of a benchmark across experiments, and finds changes. It is pure: it reads no clock and calls
+// no API.
 package history
 
 import (
@@ -19,11 +19,11 @@ const Key = "history.json"
 // Version of the document history.json.
 const Version = "history.storagebench.dev/v1alpha1"
 
-// The bounds of a series. The oldest points go first.
+// The limits of a series. The oldest points are dropped first.
 const (
 	// MaxPoints in a series.
 	MaxPoints = 100
-	// MaxBytes of the document, so that a ConfigMap has room for the rest.
+	// MaxBytes of the document, which leaves room in a ConfigMap for the rest.
 	MaxBytes = 700 << 10
 	// maxMetrics, maxEnvironment and maxValueBytes keep one point well below that.
 	maxMetrics     = 4096
@@ -46,7 +46,7 @@ type Point struct {
 	Experiment string    `json:"experiment"`
 	FinishedAt time.Time `json:"finishedAt"`
 	Verdict    string    `json:"verdict,omitempty"`
-	// Environment has what was the same in all runs of the experiment, and may differ from one experiment to the next.
+	// Environment has values that are the same in all runs of the experiment, and may differ between experiments.
 	Environment map[string]string `json:"environment,omitempty"`
 	// Metrics are the primary ones, in the order of the results.
 	Metrics []Metric `json:"metrics,omitempty"`
@@ -54,25 +54,25 @@ type Point struct {
 	MetricsOmitted int `json:"metricsOmitted,omitempty"`
 }
 
-// Path names one figure of a benchmark.
+// Path identifies one metric of a benchmark.
 type Path struct {
 	Variant string `json:"variant"`
 	Phase   string `json:"phase"`
 	Metric  string `json:"metric"`
 }
 
-// String writes a path as people do.
+// String formats a path.
 func (p Path) String() string { return fmt.Sprintf("%s: %s.%s", p.Variant, p.Phase, p.Metric) }
 
-// Metric is one figure of an experiment.
+// Metric is one metric of an experiment.
 type Metric struct {
 	Path
 	Median int64 `json:"median"`
-	// Runs that went in.
+	// Runs is the number of runs.
 	Runs int32 `json:"runs"`
 }
 
-// PointOf makes the point of an experiment; false for one that is not complete. What more is known of it goes into the environment.
+// PointOf is the point of an experiment. False for an incomplete one. Additional information goes into the environment.
 func PointOf(experiment *results.Experiment, more map[string]string) (Point, bool) {
 	if experiment.State != results.StateComplete || experiment.FinishedAt == nil || experiment.Experiment == "" {
 		return Point{}, false
@@ -97,7 +97,7 @@ func PointOf(experiment *results.Experiment, more map[string]string) (Point, boo
 	return point, true
 }
 
-// environment keeps what has one value, and is about where was measured rather than how this one experiment went.
+// environment keeps keys with a single value that describe the place of the measurement, not this experiment.
 func environment(experiment *results.Experiment, more map[string]string) map[string]string {
 	all := map[string]string{"node": experiment.NodeName, "storageClass": experiment.StorageClass, "runnerImage": experiment.RunnerImage}
 	for key, values := range experiment.Environment {
@@ -115,7 +115,7 @@ func environment(experiment *results.Experiment, more map[string]string) map[str
 	return kept
 }
 
-// lasting is false for keys whose values are others each time, or say how a run went.
+// lasting is false for keys whose values change each time, or that describe a run.
 func lasting(key string) bool {
 	for _, part := range strings.FieldsFunc(strings.ToLower(key), func(r rune) bool { return r == '.' || r == '_' || r == '-' }) {
 		switch part {
@@ -127,7 +127,7 @@ func lasting(key string) bool {
 	return true
 }
 
-// Append adds a point. One of the same experiment is replaced, so that it can be done twice.
+// Append adds a point. A point of the same experiment is replaced, so that it can be repeated.
 func (s *Series) Append(point Point) {
 	s.Points = slices.DeleteFunc(s.Points, func(other Point) bool { return other.Experiment == point.Experiment })
 	s.Points = append(s.Points, point)
@@ -142,7 +142,7 @@ func compare(a, b Point) int {
 	return strings.Compare(a.Experiment, b.Experiment)
 }
 
-// Encode writes the document, without as many of the oldest points as do not fit.
+// Encode writes the document, without the oldest points that do not fit.
 func (s *Series) Encode() ([]byte, error) { return s.encode(MaxBytes) }
 
 func (s *Series) encode(most int) ([]byte, error) {
@@ -158,14 +158,14 @@ func (s *Series) encode(most int) ([]byte, error) {
 			return text, nil
 		}
 		if len(short.Points) == 0 {
-			return nil, fmt.Errorf("the history has %d bytes without any point, at most %d fit", len(text), most)
+			return nil, fmt.Errorf("the history has %d bytes without any point, but the limit is %d", len(text), most)
 		}
-		// As large a part of the points as of the bytes is too much; at least one.
+		// Drop the same share of points as of bytes, which is too many; at least one.
 		short.Points = short.Points[max(1, len(short.Points)*(len(text)-most)/len(text)):]
 	}
 }
 
-// Decode reads the document. What Encode would not have written is an error.
+// Decode reads the document. Anything that Encode would not write is an error.
 func Decode(text []byte) (*Series, error) {
 	var head struct {
 		Version string `json:"version"`
@@ -174,26 +174,26 @@ func Decode(text []byte) (*Series, error) {
 		return nil, fmt.Errorf("the history is not JSON: %w", err)
 	}
 	if head.Version != Version {
-		return nil, fmt.Errorf("the history has version %.80q, and %s can be read", head.Version, Version)
+		return nil, fmt.Errorf("the history has version %.80q, but only %s is supported", head.Version, Version)
 	}
 	var series Series
 	if err := json.Unmarshal(text, &series); err != nil {
-		return nil, fmt.Errorf("the history is not what was written: %w", err)
+		return nil, fmt.Errorf("the history was changed: %w", err)
 	}
 	if len(series.Points) > MaxPoints {
-		return nil, fmt.Errorf("the history has %d points, at most %d are written", len(series.Points), MaxPoints)
+		return nil, fmt.Errorf("the history has %d points, but the limit is %d", len(series.Points), MaxPoints)
 	}
 	seen := map[string]bool{}
 	for i, point := range series.Points {
 		switch {
 		case point.Experiment == "" || seen[point.Experiment]:
-			return nil, fmt.Errorf("point %d of the history is of experiment %.80q: empty, or there twice", i+1, point.Experiment)
+			return nil, fmt.Errorf("point %d of the history is of experiment %.80q: empty or duplicate", i+1, point.Experiment)
 		case i > 0 && compare(series.Points[i-1], point) > 0:
 			return nil, fmt.Errorf("point %d of the history is older than the one before", i+1)
 		case point.FinishedAt.Year() < 1 || point.FinishedAt.Year() > 9999 || point.MetricsOmitted < 0:
-			return nil, fmt.Errorf("point %d of the history cannot be", i+1)
+			return nil, fmt.Errorf("point %d of the history is impossible", i+1)
 		case len(point.Metrics) > maxMetrics || len(point.Environment) > maxEnvironment:
-			return nil, fmt.Errorf("point %d of the history has more than is ever written", i+1)
+			return nil, fmt.Errorf("point %d of the history exceeds the limits", i+1)
 		}
 		seen[point.Experiment] = true
 	}

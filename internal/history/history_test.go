@@ -137,9 +137,9 @@ func TestDecodeRefuses(t *testing.T) {
 	for text, says := range map[string]string{
 		`x`:               "not JSON",
 		`{"version":"2"}`: `version "2"`,
-		`{"version":"` + Version + `","points":3}`:                                                                      "not what was written",
+		`{"version":"` + Version + `","points":3}`:                                                                      "was changed",
 		`{"version":"` + Version + `","points":[{}]}`:                                                                   "empty",
-		`{"version":"` + Version + `","points":[` + point + `,` + point + `]}`:                                          "twice",
+		`{"version":"` + Version + `","points":[` + point + `,` + point + `]}`:                                          "duplicate",
 		`{"version":"` + Version + `","points":[` + point + `,{"experiment":"b","finishedAt":"2025-03-02T03:00:00Z"}]}`: "older",
 	} {
 		if _, err := Decode([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {

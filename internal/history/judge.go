@@ -8,39 +8,39 @@ import (
 	"time"
 )
 
-// Outcome is what a judgement says.
+// Outcome is the result of a judgement.
 type Outcome string
 
 // The values of Outcome.
 const (
-	// Worse: the figure has changed for the worse, by more than is tolerated, a short while ago.
+	// Worse: the metric has changed for the worse recently, by more than the tolerance.
 	Worse Outcome = "Worse"
 	// Better: it has changed for the better.
 	Better Outcome = "Better"
 	// Unchanged: there are enough experiments, and no recent change beyond the tolerance.
 	Unchanged Outcome = "Unchanged"
-	// TooFew: nothing can be said yet. That is never good.
+	// TooFew: there are too few experiments. That is never good.
 	TooFew Outcome = "TooFew"
 )
 
-// RecentPoints is for how many experiments a change is news. After them the new level is what is normal: a gate would otherwise fail
-// for ever.
+// RecentPoints is for how many experiments a change is recent. After them the new level is normal: otherwise a gate would fail
+// forever.
 const RecentPoints = 10
 
-// Judgement is what the history says about one figure of the newest experiment.
+// Judgement is the history's judgement of one metric of the newest experiment.
 type Judgement struct {
 	Outcome Outcome
-	// Sentence says why, with the figures.
+	// Sentence explains it, with values.
 	Sentence string
-	// The recent change, if there is one: its levels, To/From - 1, the first experiment after it and what else had changed.
+	// The recent change, if there is one: its levels, To/From - 1, the first experiment after it and what else changed.
 	From, To, Share float64
 	Since           time.Time
 	Experiment      string
 	Causes          []string
 }
 
-// Judge says whether a figure has changed lately, with the newest experiment as the last value. A change of at most the tolerance, a
-// share such as 0.05, is none. A change shows from the third experiment after it on.
+// Judge says whether a metric has changed recently, with the newest experiment as the last value. A change of at most the
+// tolerance, such as 0.05, does not count. A change is visible from the third experiment after it.
 func Judge(series *Series, current Point, path Path, tolerance float64, seed uint64) (Judgement, error) {
 	with := &Series{Points: append([]Point(nil), series.Points...)}
 	with.Append(current)
@@ -50,7 +50,7 @@ func Judge(series *Series, current Point, path Path, tolerance float64, seed uin
 	}
 	if len(values) < LeastPoints {
 		return Judgement{Outcome: TooFew,
-			Sentence: fmt.Sprintf("%s has %d experiments with this one, and a change can be told from %d on: let it run %d more",
+			Sentence: fmt.Sprintf("%s has %d experiments including this one, but a change is detectable from %d on: run %d more",
 				path, len(values), LeastPoints, LeastPoints-len(values))}, nil
 	}
 	changes, err := changesOf(with, path, seed)
@@ -67,8 +67,8 @@ func Judge(series *Series, current Point, path Path, tolerance float64, seed uin
 	return judge(changes, tolerance), nil
 }
 
-// judge takes the recent changes together: what went down and came up again has not changed, and a small step does not hide a large one
-// right before it. The largest of them says since when, and beside what.
+// judge combines the recent changes: a value that went down and up again has not changed, and a small step does not hide a large
+// one right before it. The largest determines the time and the cause.
 func judge(changes []Change, tolerance float64) Judgement {
 	recent := slices.DeleteFunc(slices.Clone(changes), func(change Change) bool { return change.Ago > RecentPoints })
 	whole := slices.MaxFunc(recent, func(a, b Change) int { return cmp.Compare(math.Abs(a.Share), math.Abs(b.Share)) })
@@ -83,7 +83,7 @@ func judge(changes []Change, tolerance float64) Judgement {
 	case whole.Better:
 		verdict.Outcome = Better
 	default:
-		verdict.Sentence = "changed, for neither better nor worse: " + whole.String()
+		verdict.Sentence = "changed, but is neither better nor worse: " + whole.String()
 	}
 	return verdict
 }

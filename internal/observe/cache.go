@@ -131,7 +131,7 @@ func judgeMemory(read int64, delta Delta) memoryVerdict {
 		consider(share, text)
 	}
 	if hits, found := delta.Metrics["cacheHitPartsPerMillion"]; found && !verdict.known {
-		consider(million-hits, "as its metrics say")
+		consider(million-hits, "according to its metrics")
 	}
 	if !verdict.known {
 		verdict.text = "there are no counters of the devices or of a cache"
@@ -172,7 +172,7 @@ func JudgeCache(expectation string, applicationReadBytes int64, delta Delta) (ok
 	switch expectation {
 	case "Any", "":
 		if !verdict.known {
-			return true, "where the reads came from is not known: " + verdict.text
+			return true, "the source of the reads is unknown: " + verdict.text
 		}
 		if verdict.doubt != "" {
 			stated += "; " + verdict.doubt
@@ -180,7 +180,7 @@ func JudgeCache(expectation string, applicationReadBytes int64, delta Delta) (ok
 		return true, stated
 	case "Cold", "Warm":
 	default:
-		return false, fmt.Sprintf("the expectation %q is not known: say Cold, Warm or Any", shorten(expectation, 40))
+		return false, fmt.Sprintf("the expectation %q is unknown: use Cold, Warm or Any", shorten(expectation, 40))
 	}
 	if !verdict.known {
 		return false, fmt.Sprintf("expected a %s cache, which can't be checked: %s; declare Any if it does not matter",

@@ -114,7 +114,7 @@ func JudgeQuiet(load Load) string {
 func JudgeLoad(load Load) (throttled, foreign string) {
 	held := load.Throttled / time.Duration(max(1, load.CPUs))
 	if share := mulDiv(held.Nanoseconds(), million, load.Elapsed.Nanoseconds()); share > mostThrottled {
-		throttled = fmt.Sprintf("the CPU limit of the pod held the workload up for %s of %s: raise or remove podTemplate.resources.limits.cpu, "+
+		throttled = fmt.Sprintf("the CPU limit of the pod throttled it for %s of %s: raise or remove podTemplate.resources.limits.cpu, "+
 			"or use fewer workers",
 			held.Round(time.Millisecond), load.Elapsed.Round(time.Millisecond))
 	}
@@ -123,7 +123,7 @@ func JudgeLoad(load Load) (throttled, foreign string) {
 		own, others int64
 	}{{"read", load.Read, load.ForeignRead}, {"wrote", load.Written, load.ForeignWritten}} {
 		if foreign == "" && one.others >= leastForeignBytes && mulDiv(one.others, million, max(1, one.own)) > mostForeign {
-			foreign = fmt.Sprintf("while the workload %s %s on %s, others %[1]s %[4]s there: keep them off these disks while they are measured",
+			foreign = fmt.Sprintf("while the workload %s %s on %s, others %[1]s %[4]s there: keep other load off these disks during a measurement",
 				one.word, size(one.own), load.Devices, size(one.others))
 		}
 	}

@@ -70,7 +70,7 @@ func newObserver(sys system, target Target) (*Observer, error) {
 	case target.Block && !found.block:
 		return nil, fmt.Errorf("%s is not a block device: name a block device, or a directory without block", target.Path)
 	case !target.Block && found.block:
-		return nil, fmt.Errorf("%s is a block device: say so, or name the directory where it is mounted", target.Path)
+		return nil, fmt.Errorf("%s is a block device: set block, or use the directory where it is mounted", target.Path)
 	}
 	o := &Observer{system: sys, target: target, place: found, devices: newDeviceTree(sys)}
 	mounts, err := o.findMounts()

@@ -96,7 +96,7 @@ func (p *process) wait(ctx context.Context) error {
 		select {
 		case <-p.done:
 		case <-timer.C:
-			return fmt.Errorf("%s (process %d) was killed but does not go: it waits for a storage that does not answer", p.name, p.pid)
+			return fmt.Errorf("%s (process %d) was killed but does not end: it waits for storage that does not respond", p.name, p.pid)
 		}
 	}
 	if p.err == nil {

@@ -19,32 +19,32 @@ type diagnosis struct {
 
 // storageDiagnoses are those of a storage that fails. A line of them in the server's log spoils any measurement.
 var storageDiagnoses = []diagnosis{
-	{"No space left on device", syscall.ENOSPC, "the volume is full: make databaseSize or max_wal_size smaller, or the volume larger"},
-	{"Check free disk space", syscall.ENOSPC, "the volume is full: make databaseSize or max_wal_size smaller, or the volume larger"},
+	{"No space left on device", syscall.ENOSPC, "the volume is full: reduce databaseSize or max_wal_size, or enlarge the volume"},
+	{"Check free disk space", syscall.ENOSPC, "the volume is full: reduce databaseSize or max_wal_size, or enlarge the volume"},
 	{"Disk quota exceeded", syscall.EDQUOT,
-		"the quota of the volume is used up: make databaseSize or max_wal_size smaller, or the quota larger"},
-	{"Input/output error", syscall.EIO, "the storage has reported an I/O error: look at the log of the node's kernel"},
+		"the quota of the volume is used up: reduce databaseSize or max_wal_size, or increase the quota"},
+	{"Input/output error", syscall.EIO, "the storage has reported an I/O error: see the kernel log of the node"},
 	{"Read-only file system", syscall.EROFS,
-		"the volume is read-only: look at the log of the node's kernel, file systems go read-only after errors"},
-	{"page verification failed", syscall.EBADMSG, "a checksum is wrong: the storage has returned other data than was written"},
-	{"invalid page in block", syscall.EBADMSG, "a page is damaged: the storage has returned other data than was written"},
+		"the volume is read-only: see the kernel log of the node, file systems become read-only after errors"},
+	{"page verification failed", syscall.EBADMSG, "a checksum is wrong: the storage returned other data than was written"},
+	{"invalid page in block", syscall.EBADMSG, "a page is damaged: the storage returned other data than was written"},
 }
 
 // otherDiagnoses are looked for after them: the cause before its consequences.
 var otherDiagnoses = []diagnosis{
 	{"could not map anonymous shared memory", syscall.ENOMEM,
-		"there is not enough memory: make shared_buffers smaller, or the memory of the pod larger"},
+		"there is not enough memory: reduce shared_buffers, or increase the memory of the pod"},
 	{"was terminated by signal 9", syscall.ENOMEM,
-		"a process of the server was killed, probably for want of memory: make shared_buffers smaller, or the memory of the pod larger"},
-	{"out of memory", syscall.ENOMEM, "there is not enough memory: make shared_buffers or clients smaller, or the memory of the pod larger"},
-	{"could not resize shared memory segment", syscall.ENOMEM, "/dev/shm is full: make it larger"},
-	{"invalid value for parameter", syscall.EINVAL, "a setting has a value that this PostgreSQL does not take: correct it in settings"},
+		"a process of the server was killed, probably for lack of memory: reduce shared_buffers, or increase the memory of the pod"},
+	{"out of memory", syscall.ENOMEM, "there is not enough memory: reduce shared_buffers or clients, or increase the memory of the pod"},
+	{"could not resize shared memory segment", syscall.ENOMEM, "/dev/shm is full: enlarge it"},
+	{"invalid value for parameter", syscall.EINVAL, "a setting has a value that this PostgreSQL does not accept: correct it in settings"},
 	{"is outside the valid range for parameter", syscall.EINVAL, "a setting is out of its range: correct it in settings"},
-	{"requires a numeric value", syscall.EINVAL, "a setting wants a number: correct it in settings"},
+	{"requires a numeric value", syscall.EINVAL, "a setting needs a number: correct it in settings"},
 	{"cannot be run as root", syscall.EPERM, "PostgreSQL does not run as root: run it as another user"},
 	{"cannot be executed by", syscall.EPERM, "PostgreSQL does not run as root: run it as another user"},
-	{"Permission denied", syscall.EACCES, "the user of this process may not write there: set fsGroup or the owner of the volume"},
-	{"Operation not permitted", syscall.EPERM, "the file system does not let this user do what PostgreSQL needs"},
+	{"Permission denied", syscall.EACCES, "the user of this process has no write access: set fsGroup or the owner of the volume"},
+	{"Operation not permitted", syscall.EPERM, "the file system denies an operation that PostgreSQL needs"},
 }
 
 // failingStorage tells whether a line of the server's log is about a storage that fails. What a script does wrong is not.

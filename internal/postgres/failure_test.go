@@ -87,13 +87,13 @@ func TestDistrust(t *testing.T) {
 		return m
 	}
 	for want, change := range map[string]func(*measurement){
-		"":                        func(*measurement) {},
-		"counters":                func(m *measurement) { m.counted.broken = errors.New("counters") },
-		"not one transaction":     func(m *measurement) { m.summary.transactions = 0 },
-		"pgbench counted 2 trans": func(m *measurement) { m.counted.latencies.add(1) },
-		"pgbench counted 2":       func(m *measurement) { m.counted.failed = 0 },
-		"pgbench ran 4 clients":   func(m *measurement) { m.summary.clients = 4 },
-		"the write-ahead log":     func(m *measurement) { m.walBytes = -1 },
+		"":                         func(*measurement) {},
+		"counters":                 func(m *measurement) { m.counted.broken = errors.New("counters") },
+		"no transaction succeeded": func(m *measurement) { m.summary.transactions = 0 },
+		"pgbench counted 2 trans":  func(m *measurement) { m.counted.latencies.add(1) },
+		"pgbench counted 2":        func(m *measurement) { m.counted.failed = 0 },
+		"pgbench ran 4 clients":    func(m *measurement) { m.summary.clients = 4 },
+		"the write-ahead log":      func(m *measurement) { m.walBytes = -1 },
 	} {
 		m := good()
 		change(&m)

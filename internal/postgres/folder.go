@@ -66,7 +66,7 @@ func removeData(root *os.Root) error {
 	case err != nil:
 		return fmt.Errorf("look at %s in %s: %w", dataName, root.Name(), err)
 	case !ours || !info.IsDir():
-		return fmt.Errorf("%s in %s is not of storagebench: move it away, or choose an empty folder", dataName, root.Name())
+		return fmt.Errorf("%s in %s does not belong to storagebench: move it, or use an empty folder", dataName, root.Name())
 	}
 	if pid := runningServer(root); pid > 0 {
 		return fmt.Errorf("a PostgreSQL (process %d) still runs in %s of %s: stop it first", pid, dataName, root.Name())
@@ -98,7 +98,7 @@ func marked(root *os.Root) (bool, error) {
 		return false, root.Remove(markerName) // the volume was full when it was written
 	}
 	if text != markerText {
-		return false, fmt.Errorf("%s in %s is not of storagebench: move it away, or choose an empty folder", markerName, root.Name())
+		return false, fmt.Errorf("%s in %s does not belong to storagebench: move it, or use an empty folder", markerName, root.Name())
 	}
 	return true, nil
 }

@@ -28,13 +28,13 @@ func TestFolder(t *testing.T) {
 		{"other things beside it", map[string]string{"lost+found/a": "a", "fill": "b"}, ""},
 		{"an earlier attempt", map[string]string{markerName: markerText, "pgdata/base/1": "x"}, ""},
 		{"an earlier attempt that did not get far", map[string]string{markerName: ""}, ""},
-		{"a cluster of a user", map[string]string{"pgdata/PG_VERSION": "15"}, "pgdata in FOLDER is not of storagebench"},
+		{"a cluster of a user", map[string]string{"pgdata/PG_VERSION": "15"}, "pgdata in FOLDER does not belong to storagebench"},
 		{"a cluster of a user and an empty marker", map[string]string{markerName: "", "pgdata/PG_VERSION": "15"},
-			"pgdata in FOLDER is not of storagebench"},
+			"pgdata in FOLDER does not belong to storagebench"},
 		{"a file of a user", map[string]string{markerName: "mine", "pgdata/PG_VERSION": "15"},
-			"storagebench-postgres in FOLDER is not of storagebench"},
-		{"a long file of a user", map[string]string{markerName: markerText + "x"}, "storagebench-postgres in FOLDER is not of storagebench"},
-		{"a file instead of a cluster", map[string]string{markerName: markerText, "pgdata": "mine"}, "pgdata in FOLDER is not of storagebench"},
+			"storagebench-postgres in FOLDER does not belong to storagebench"},
+		{"a long file of a user", map[string]string{markerName: markerText + "x"}, "storagebench-postgres in FOLDER does not belong to storagebench"},
+		{"a file instead of a cluster", map[string]string{markerName: markerText, "pgdata": "mine"}, "pgdata in FOLDER does not belong to storagebench"},
 	} {
 		folder := filepath.Join(t.TempDir(), "postgres")
 		for name, text := range test.before {

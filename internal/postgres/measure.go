@@ -170,7 +170,7 @@ func (s *session) statisticsSince(ctx context.Context, before counters) (counter
 		return nil, err
 	}
 	if !gone {
-		return nil, fmt.Errorf("connections of pgbench are still there after %v", settlePatience)
+		return nil, fmt.Errorf("connections of pgbench are still open after %v", settlePatience)
 	}
 	after, err := s.statistics(ctx)
 	if err != nil {
@@ -186,9 +186,9 @@ func (m measurement) check(clients int) error {
 	case counted.broken != nil:
 		return counted.broken
 	case m.summary.transactions == 0:
-		return errors.New("not one transaction succeeded: measure longer, or look at the script")
+		return errors.New("no transaction succeeded: measure longer, or check the script")
 	case uint64(m.summary.transactions) != counted.latencies.total || m.summary.failed != counted.failed:
-		return fmt.Errorf("pgbench counted %d transactions and %d failed ones, its logs have %d and %d: the figures cannot be trusted",
+		return fmt.Errorf("pgbench counted %d transactions and %d failed ones, its logs have %d and %d: the metrics are not reliable",
 			m.summary.transactions, m.summary.failed, counted.latencies.total, counted.failed)
 	case m.summary.clients != int64(clients):
 		return fmt.Errorf("pgbench ran %d clients instead of %d", m.summary.clients, clients)

@@ -38,17 +38,17 @@ var (
 func (o Options) check() error {
 	switch {
 	case !filepath.IsAbs(o.Folder):
-		return fmt.Errorf("the folder %q is not absolute: give the path of a folder on the volume", o.Folder)
+		return fmt.Errorf("the folder %q is not absolute: use the path of a folder on the volume", o.Folder)
 	case o.Scratch == "":
-		return errors.New("there is no scratch folder: name a small writable one outside the volume")
+		return errors.New("there is no scratch folder: set a small writable one outside the volume")
 	case o.Clients < 1 || o.Clients > maxClients:
-		return fmt.Errorf("%d clients cannot be started: choose from 1 to %d", o.Clients, maxClients)
+		return fmt.Errorf("%d clients are not possible: use 1 to %d", o.Clients, maxClients)
 	case o.Duration <= 0 || o.Duration > longest:
-		return fmt.Errorf("the duration %v cannot be measured: choose more than 0 and at most %v", o.Duration, longest)
+		return fmt.Errorf("the duration %v is not possible: use more than 0 and at most %v", o.Duration, longest)
 	case o.RampUp < 0 || o.RampUp > longest:
-		return fmt.Errorf("the ramp-up %v is not possible: choose from 0 to %v", o.RampUp, longest)
+		return fmt.Errorf("the ramp-up %v is not possible: use 0 to %v", o.RampUp, longest)
 	case o.DatabaseBytes < 1 || o.scale() > math.MaxInt32:
-		return fmt.Errorf("a database of %d bytes cannot be made: choose from 1 to %d", o.DatabaseBytes, int64(math.MaxInt32)*bytesPerScale)
+		return fmt.Errorf("a database of %d bytes is not possible: use 1 to %d", o.DatabaseBytes, int64(math.MaxInt32)*bytesPerScale)
 	}
 	if err := o.checkScript(); err != nil {
 		return err
@@ -60,18 +60,18 @@ func (o Options) checkScript() error {
 	switch o.Mode {
 	case TPCBLike, SelectOnly:
 		if len(o.Script) > 0 {
-			return fmt.Errorf("mode %s brings its own script: remove yours, or choose mode %s", o.Mode, Script)
+			return fmt.Errorf("mode %s has its own script: remove yours, or use mode %s", o.Mode, Script)
 		}
 		return nil
 	case Script:
 	default:
-		return fmt.Errorf("mode %q is unknown: choose %s, %s or %s", o.Mode, TPCBLike, SelectOnly, Script)
+		return fmt.Errorf("mode %q is unknown: use %s, %s or %s", o.Mode, TPCBLike, SelectOnly, Script)
 	}
 	switch {
 	case len(bytes.TrimSpace(o.Script)) == 0:
 		return errors.New("the script is empty: write at least one SQL command")
 	case len(o.Script) > maxScript:
-		return fmt.Errorf("the script has %d bytes: make it at most %d", len(o.Script), maxScript)
+		return fmt.Errorf("the script has %d bytes: shorten it to %d", len(o.Script), maxScript)
 	case bytes.IndexByte(o.Script, 0) >= 0:
 		return errors.New("the script contains a zero byte: write it as plain text")
 	}
@@ -85,7 +85,7 @@ func (o Options) checkScript() error {
 func checkSettings(settings map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		if !slices.Contains(settingNames, name) {
-			return fmt.Errorf("the setting %q is not allowed: set only what shapes the I/O: %s", name, strings.Join(settingNames, ", "))
+			return fmt.Errorf("the setting %q is not allowed: set only settings that affect I/O: %s", name, strings.Join(settingNames, ", "))
 		}
 		if !settingValue.MatchString(settings[name]) {
 			return fmt.Errorf("the setting %s has the value %q: write a plain one such as 1GB, on or 0.9, of at most 64 letters, digits and _ . : "+

@@ -39,7 +39,7 @@ func findPrograms(ctx context.Context) (programs, error) {
 		return programs{}, err
 	}
 	if !executable(shell) {
-		return programs{}, fmt.Errorf("there is no %s, which initdb needs: use the postgres image of the same release", shell)
+		return programs{}, fmt.Errorf("%s is missing, which initdb needs: use the postgres image of the same release", shell)
 	}
 	found := programs{folder: folder}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -105,7 +105,7 @@ func folderVersion(folder string) int {
 func parseVersion(output string) (version string, major int, err error) {
 	match := versionPattern.FindStringSubmatch(strings.TrimSpace(output))
 	if match == nil {
-		return "", 0, fmt.Errorf("%.100q is not the version of a PostgreSQL: install one", output)
+		return "", 0, fmt.Errorf("%.100q is not a PostgreSQL version: install PostgreSQL", output)
 	}
 	if major, err = strconv.Atoi(match[2]); err != nil {
 		return "", 0, err

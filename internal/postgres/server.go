@@ -136,7 +136,7 @@ func (s *session) abandonServer() error {
 	case <-s.server.process.done:
 		return nil
 	default:
-		return fmt.Errorf("PostgreSQL (process %d) does not go although it was killed: it waits for a storage that does not answer",
+		return fmt.Errorf("PostgreSQL (process %d) does not end although it was killed: it waits for storage that does not respond",
 			s.server.process.pid)
 	}
 }

@@ -13,33 +13,33 @@ import (
 // acceptedKind is a kind of document that a user accepted and committed.
 type acceptedKind struct{ key, version, command string }
 
-// decodeAccepted reads a document strictly: people edit what is in Git, and a field with a typing error would be silently ignored.
+// decodeAccepted reads a document strictly: users edit it in Git, and a mistyped field would be silently ignored.
 func decodeAccepted(data map[string]string, kind acceptedKind, into any) error {
 	text, found := data[kind.key]
 	switch {
 	case !found && len(data) == 0:
-		return fmt.Errorf("%w: the ConfigMap is empty: make one with '%s'", ErrMissing, kind.command)
+		return fmt.Errorf("%w: the ConfigMap is empty: create one with '%s'", ErrMissing, kind.command)
 	case !found:
-		return fmt.Errorf("%w: the ConfigMap has no such key, only %.200s: make one with '%s'", ErrMissing, strings.Join(sortedKeys(data), ", "),
+		return fmt.Errorf("%w: the ConfigMap has no such key, only %.200s: create it with '%s'", ErrMissing, strings.Join(sortedKeys(data), ", "),
 			kind.command)
 	case len(text) > MaxBaselineBytes:
-		return fmt.Errorf("%w: it has %d bytes, at most %d are read", ErrTooLarge, len(text), MaxBaselineBytes)
+		return fmt.Errorf("%w: it has %d bytes, but the limit is %d", ErrTooLarge, len(text), MaxBaselineBytes)
 	}
-	// The version first: a document of another one need not have the same fields. This also finds what follows the document.
+	// The version first: a document of another version may have other fields. This also finds trailing data.
 	var head struct {
 		Version string `json:"version"`
 	}
 	if err := json.Unmarshal([]byte(text), &head); err != nil {
-		return fmt.Errorf("%w: it is not JSON: %w: make it again with '%s'", ErrCorrupt, err, kind.command)
+		return fmt.Errorf("%w: it is not JSON: %w: recreate it with '%s'", ErrCorrupt, err, kind.command)
 	}
 	if head.Version != kind.version {
-		return fmt.Errorf("%w: it has version %.80q, this program speaks %q: accept results again with the kubectl-storagebench of this release",
+		return fmt.Errorf("%w: it has version %.80q, but this program supports %q: accept results again with this release",
 			ErrVersion, head.Version, kind.version)
 	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return fmt.Errorf("%w: %w: correct it, or make it again with '%s'", ErrCorrupt, err, kind.command)
+		return fmt.Errorf("%w: %w: correct it, or recreate it with '%s'", ErrCorrupt, err, kind.command)
 	}
 	return nil
 }
@@ -50,8 +50,8 @@ var (
 	betweenNumbers   = regexp.MustCompile(`\s+`)
 )
 
-// indentedForGit writes lists of numbers, and of one text, in one line: a diff then has a line for each metric. Texts are never
-// touched, for in JSON they hold no line break.
+// indentedForGit writes lists of numbers, and of one text, in one line: a diff then has a line for each metric. Texts are
+// unchanged, because JSON texts contain no line breaks.
 func indentedForGit(document any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -66,7 +66,7 @@ func indentedForGit(document any) ([]byte, error) {
 	return oneOverLines.ReplaceAll(text, []byte("[$1]")), nil
 }
 
-// unique finds names that are empty, too long or there twice.
+// unique finds names that are empty, too long or duplicate.
 type unique struct {
 	what string
 	seen map[string]bool
@@ -75,9 +75,9 @@ type unique struct {
 func (u *unique) add(name string) error {
 	switch {
 	case name == "" || len(name) > maxNameLength:
-		return fmt.Errorf("%s has a name of %d characters: give it 1 to %d", u.what, len(name), maxNameLength)
+		return fmt.Errorf("%s has a name of %d characters: use 1 to %d", u.what, len(name), maxNameLength)
 	case u.seen[name]:
-		return fmt.Errorf("%s %.80q is there twice: remove one", u.what, name)
+		return fmt.Errorf("%s %.80q is a duplicate: remove one", u.what, name)
 	case u.seen == nil:
 		u.seen = map[string]bool{}
 	}
@@ -90,16 +90,16 @@ func (a Accepted) validateAccepted() error {
 		{"benchmark.namespace", a.Benchmark.Namespace}, {"benchmark.name", a.Benchmark.Name}, {"experiment", a.Experiment},
 	} {
 		if field.value == "" || len(field.value) > maxNameLength {
-			return fmt.Errorf("%s has %d characters: give it 1 to %d", field.name, len(field.value), maxNameLength)
+			return fmt.Errorf("%s has %d characters: use 1 to %d", field.name, len(field.value), maxNameLength)
 		}
 	}
 	switch {
 	case !slices.Contains([]string{"Passed", "Failed", "Inconclusive", "Invalid"}, a.Verdict):
 		return fmt.Errorf("verdict is %.80q: write Passed, Failed, Inconclusive or Invalid", a.Verdict)
 	case a.AcceptedAt.IsZero():
-		return errors.New("acceptedAt is missing: give the time, as in 2026-03-01T12:00:00Z")
+		return errors.New("acceptedAt is missing: write the time, such as 2026-03-01T12:00:00Z")
 	case len(a.Note) > maxNoteBytes:
-		return fmt.Errorf("note has %d bytes: say it in %d", len(a.Note), maxNoteBytes)
+		return fmt.Errorf("note has %d bytes: use at most %d", len(a.Note), maxNoteBytes)
 	}
 	return nil
 }
@@ -107,43 +107,43 @@ func (a Accepted) validateAccepted() error {
 func validateEnvironment(environment map[string][]string) error {
 	for _, key := range sortedKeys(environment) {
 		if key == "" || len(key) > maxEnvironmentKeyLength || len(environment[key]) == 0 {
-			return fmt.Errorf("environment %.80q has a key of %d bytes and %d values: give keys 1 to %d, and each a value", key, len(key),
+			return fmt.Errorf("environment %.80q has a key of %d bytes and %d values: use keys up to %d bytes, and at least a value", key, len(key),
 				len(environment[key]), maxEnvironmentKeyLength)
 		}
 		for _, value := range environment[key] {
 			if len(value) > maxEnvironmentValueLength {
-				return fmt.Errorf("environment %.80q has a value of %d bytes: give it at most %d", key, len(value), maxEnvironmentValueLength)
+				return fmt.Errorf("environment %.80q has a value of %d bytes: use at most %d", key, len(value), maxEnvironmentValueLength)
 			}
 		}
 	}
 	return nil
 }
 
-// maxAcceptedOmitted bounds what omitted says; of a calibration it lists metrics.
+// maxAcceptedOmitted limits the entries of omitted; for a calibration it lists metrics.
 const maxAcceptedOmitted = 4096
 
 func validateOmitted(omitted []string) error {
 	if len(omitted) > maxOmitted {
-		return fmt.Errorf("omitted has %d entries: give at most %d", len(omitted), maxOmitted)
+		return fmt.Errorf("omitted has %d entries: use at most %d", len(omitted), maxOmitted)
 	}
 	for _, words := range omitted {
 		if len(words) > maxAcceptedOmitted {
-			return fmt.Errorf("an entry of omitted has %d bytes: give it at most %d", len(words), maxAcceptedOmitted)
+			return fmt.Errorf("an entry of omitted has %d bytes: use at most %d", len(words), maxAcceptedOmitted)
 		}
 	}
 	return nil
 }
 
-// validateMetric compares with the vocabulary. A name that this release does not know may be from another one.
+// validateMetric compares with the vocabulary. A name that this release does not know may come from another one.
 func validateMetric(name, unit, better string) error {
 	metric, known := LookupMetric(name)
 	switch {
 	case known && metric.Unit != unit:
-		return fmt.Errorf("it has the unit %.40q, and should have %q: its numbers would be read wrongly", unit, metric.Unit)
+		return fmt.Errorf("it has the unit %.40q instead of %q: its values would be misread", unit, metric.Unit)
 	case known && better != string(metric.Better):
-		return fmt.Errorf("better is %.40q, and should be %q: worse would be taken for better", better, metric.Better)
+		return fmt.Errorf("better is %.40q instead of %q: worse would count as better", better, metric.Better)
 	case len(unit) > 40:
-		return fmt.Errorf("it has a unit of %d bytes: give it at most 40", len(unit))
+		return fmt.Errorf("it has a unit of %d bytes: use at most 40", len(unit))
 	case !slices.Contains([]Direction{Higher, Lower, Neither}, Direction(better)):
 		return fmt.Errorf("better is %.40q: write Higher, Lower or Neither", better)
 	}

@@ -1,21 +1,21 @@
 package results
 
-// Across says how a metric of several nodes at once becomes one.
+// Across says how the values of a metric on several nodes are combined.
 type Across string
 
 // The values of Across.
 const (
-	// AcrossSum: what all nodes did together.
+	// AcrossSum: the sum over all nodes.
 	AcrossSum Across = "Sum"
-	// AcrossMax and AcrossMin: the one node with the largest or smallest value. For what is measured, that is the worst: percentiles
-	// of nodes cannot be averaged, and a mean would hide the slow one.
+	// AcrossMax and AcrossMin: the node with the largest or smallest value. For measurements, that is the worst: percentiles of
+	// nodes cannot be averaged, and a mean would hide the slow one.
 	AcrossMax Across = "Max"
 	AcrossMin Across = "Min"
-	// AcrossMean: the mean of the nodes, rounded to nearest, where neither a sum nor a worst one makes sense.
+	// AcrossMean: the mean of the nodes, rounded to nearest, where neither a sum nor a worst value is meaningful.
 	AcrossMean Across = "Mean"
 )
 
-// acrossByName are the metrics that do not follow their unit.
+// acrossByName are the metrics that do not follow the rule of their unit.
 var acrossByName = map[string]Across{
 	"slowestRegionReadBytesPerSecond":     AcrossMin,
 	"fastestRegionReadBytesPerSecond":     AcrossMax,
@@ -28,8 +28,8 @@ var acrossByName = map[string]Across{
 	"cpuNanosecondsPerThousandOperations": AcrossMean,
 }
 
-// Across is how the values of several nodes become one: rates, amounts and counts are added, of times the longest is taken, and of
-// shares and ratios the worst, or the mean if there is no worse.
+// Across is how the values of several nodes are combined: rates, amounts and counts are added; times use the longest; shares and
+// ratios use the worst, or the mean if there is no worse direction.
 func (m Metric) Across() Across {
 	if across, special := acrossByName[m.Name]; special {
 		return across
@@ -50,7 +50,7 @@ func (m Metric) Across() Across {
 	}
 }
 
-// join makes one value of those of several nodes.
+// join combines the values of several nodes.
 func (a Across) join(values []int64) int64 {
 	joined, sum := values[0], int64(0)
 	for _, value := range values {
@@ -70,11 +70,11 @@ func (a Across) join(values []int64) int64 {
 	}
 }
 
-// groupMetrics are those of phases that several nodes begin together.
+// groupMetrics are the metrics of phases that several nodes start together.
 func groupMetrics() []Metric {
 	return []Metric{{Name: MetricStartLag, Unit: UnitNanoseconds, Better: Lower,
-		Description: "How much later than agreed the workload began, of several nodes that begin together."}}
+		Description: "How late the workload started, for several nodes that start together."}}
 }
 
-// MetricStartLag is the name of the metric that tells a late start.
+// MetricStartLag is the name of the metric of a late start.
 const MetricStartLag = "startLagNanoseconds"

@@ -16,17 +16,17 @@ const (
 	MaxBaselineBytes = 700<<10 - 1
 )
 
-// Baseline is what accepted results were: later ones are compared with it. It is kept in Git, in a ConfigMap.
+// Baseline is a set of accepted results to compare later ones with. It is kept in Git, in a ConfigMap.
 type Baseline struct {
 	// Version is baseline.storagebench.dev/v1alpha1.
 	Version string `json:"version" jsonschema:"enum=baseline.storagebench.dev/v1alpha1"`
-	// Accepted says what the values are from.
+	// Accepted describes the origin of the values.
 	Accepted
 	// Environment has the distinct values of each key over all runs.
 	Environment map[string][]string `json:"environment,omitempty"`
 	// Variants with the values of their valid repetitions.
 	Variants []BaselineVariant `json:"variants"`
-	// Omitted says what did not fit, in words.
+	// Omitted lists what did not fit.
 	Omitted []string `json:"omitted,omitempty"`
 }
 
@@ -38,19 +38,19 @@ type Accepted struct {
 	Experiment string `json:"experiment"`
 	// Verdict on it.
 	Verdict string `json:"verdict" jsonschema:"enum=Passed,enum=Failed,enum=Inconclusive,enum=Invalid"`
-	// NodeName is where it was measured; of several nodes at once the names, joined by commas.
+	// NodeName is where it was measured. For several nodes it is a comma-separated list of names.
 	NodeName string `json:"nodeName,omitempty"`
 	// StorageClass that was measured.
 	StorageClass string `json:"storageClass,omitempty"`
-	// FinishedAt is when the verdict was out.
+	// FinishedAt is when the verdict was set.
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
 	// AcceptedAt is when the results were accepted.
 	AcceptedAt time.Time `json:"acceptedAt"`
-	// Note says who did, and why.
+	// Note says who accepted them, and why.
 	Note string `json:"note,omitempty"`
 }
 
-// BenchmarkIdentity names a benchmark, whichever life of it.
+// BenchmarkIdentity identifies a benchmark, independent of its UID.
 type BenchmarkIdentity struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -75,13 +75,13 @@ type BaselinePhase struct {
 type BaselineMetric struct {
 	Name string `json:"name"`
 	Unit string `json:"unit,omitempty"`
-	// Better says which way the metric is better.
+	// Better is the direction in which the metric is better.
 	Better string `json:"better" jsonschema:"enum=Higher,enum=Lower,enum=Neither"`
-	// Values of the valid repetitions, in their order. Several nodes at once count as one.
+	// Values of the valid repetitions, in order. Several nodes count as one.
 	Values []int64 `json:"values"`
 }
 
-// Values of a metric in a variant and phase; none if the baseline has none.
+// Values of a metric in a variant and phase. Empty if the baseline has none.
 func (b Baseline) Values(variant, phase, metric string) []int64 {
 	for _, v := range b.Variants {
 		for _, p := range v.Phases {
@@ -95,7 +95,7 @@ func (b Baseline) Values(variant, phase, metric string) []int64 {
 	return nil
 }
 
-// Definition of a variant; empty if the baseline has none.
+// Definition of a variant. Empty if the baseline has none.
 func (b Baseline) Definition(variant string) string {
 	for _, v := range b.Variants {
 		if v.Name == variant {
@@ -105,7 +105,7 @@ func (b Baseline) Definition(variant string) string {
 	return ""
 }
 
-// Summary is the metric as results show it.
+// Summary is the metric in the format of results.
 func (m BaselineMetric) Summary() MetricResult {
 	sorted := slices.Sorted(slices.Values(m.Values))
 	return MetricResult{Name: m.Name, Unit: m.Unit, Better: m.Better, Median: medianOfSorted(sorted), Min: sorted[0],
@@ -132,11 +132,11 @@ func MakeBaseline(e Experiment, options AcceptOptions) (baseline Baseline, warni
 	}
 	for _, variant := range e.Variants {
 		if !slices.ContainsFunc(baseline.Variants, func(made BaselineVariant) bool { return made.Name == variant.Name }) {
-			warnings = append(warnings, fmt.Sprintf("variant %s has no valid run with numbers and is not in it", variant.Name))
+			warnings = append(warnings, fmt.Sprintf("variant %s has no valid run with metrics and is not included", variant.Name))
 		}
 	}
 	if len(baseline.Variants) == 0 {
-		return Baseline{}, nil, fmt.Errorf("experiment %s of %s/%s has no valid run with numbers: there is nothing to compare with",
+		return Baseline{}, nil, fmt.Errorf("experiment %s of %s/%s has no valid run with metrics: there is nothing to compare with",
 			e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name)
 	}
 	warnings = append(warnings, fewValues(baseline)...)
@@ -145,7 +145,7 @@ func MakeBaseline(e Experiment, options AcceptOptions) (baseline Baseline, warni
 		return Baseline{}, nil, err
 	}
 	for _, words := range omitted {
-		warnings = append(warnings, "it did not all fit, and is without "+words)
+		warnings = append(warnings, "it did not fit completely, and lacks "+words)
 	}
 	return baseline, warnings, baseline.Validate()
 }
@@ -188,14 +188,14 @@ func baselineVariant(variant repeatedVariant) BaselineVariant {
 // usefulValues is the number from which on a rank test against as many values can be significant after a correction for a few metrics.
 const usefulValues = 6
 
-// fewValues warns of variants that were repeated too seldom to tell anything.
+// fewValues warns of variants with too few repetitions.
 func fewValues(b Baseline) []string {
 	var warnings []string
 	for _, variant := range b.Variants {
 		for _, phase := range variant.Phases {
 			if most := mostValues(phase); phase.Kind == KindMeasure && most < usefulValues {
 				warnings = append(warnings,
-					fmt.Sprintf("variant %s has %d valid repetitions of phase %s: with fewer than %d a comparison is seldom conclusive",
+					fmt.Sprintf("variant %s has %d valid repetitions of phase %s: with fewer than %d a comparison is rarely conclusive",
 						variant.Name, most, phase.Name, usefulValues))
 			}
 		}
@@ -227,7 +227,7 @@ func (b *Baseline) fit(limitBytes int) (omitted []string, err error) {
 		}
 		if len(steps) == 0 {
 			return nil,
-				fmt.Errorf("%w: the baseline takes %d bytes even with primary metrics alone, at most %d fit: use fewer variants, phases or repetitions",
+				fmt.Errorf("%w: the baseline takes %d bytes with primary metrics alone, but the limit is %d: use fewer variants, phases or repetitions",
 					ErrTooLarge, len(text), limitBytes)
 		}
 		if count := b.drop(steps[0].drop); count > 0 {
@@ -237,7 +237,7 @@ func (b *Baseline) fit(limitBytes int) (omitted []string, err error) {
 	}
 }
 
-// drop removes metrics, and phases and variants that have none left.
+// drop removes metrics, and phases and variants without metrics.
 func (b *Baseline) drop(out func(Metric) bool) int {
 	count := 0
 	for i := range b.Variants {
@@ -256,15 +256,15 @@ func (b *Baseline) drop(out func(Metric) bool) int {
 	return count
 }
 
-// Encode writes the baseline as JSON with one metric in a few lines, so that a change reads well in Git. The same baseline always
-// gives the same bytes.
+// Encode writes the baseline as JSON with one metric in a few lines, for readable diffs in Git. The same baseline always gives the
+// same bytes.
 func (b Baseline) Encode() ([]byte, error) {
 	if err := b.Validate(); err != nil {
 		return nil, err
 	}
 	text, err := b.encode()
 	if err == nil && len(text) > MaxBaselineBytes {
-		err = fmt.Errorf("%w: the baseline takes %d bytes, at most %d fit", ErrTooLarge, len(text), MaxBaselineBytes)
+		err = fmt.Errorf("%w: the baseline takes %d bytes, but the limit is %d", ErrTooLarge, len(text), MaxBaselineBytes)
 	}
 	return text, err
 }
@@ -287,7 +287,7 @@ func DecodeBaseline(data map[string]string) (Baseline, error) {
 // Validate reports what is wrong with the baseline.
 func (b Baseline) Validate() error {
 	if b.Version != BaselineVersion {
-		return fmt.Errorf("%w: it has version %.80q, this program speaks %q", ErrVersion, b.Version, BaselineVersion)
+		return fmt.Errorf("%w: it has version %.80q, but this program supports %q", ErrVersion, b.Version, BaselineVersion)
 	}
 	if err := errors.Join(b.validateAccepted(), validateEnvironment(b.Environment), validateOmitted(b.Omitted)); err != nil {
 		return err
@@ -306,7 +306,7 @@ func (b Baseline) Validate() error {
 
 func (v BaselineVariant) validate() error {
 	if len(v.Phases) == 0 {
-		return fmt.Errorf("variant %.80q has no phases: leave it out", v.Name)
+		return fmt.Errorf("variant %.80q has no phases: remove it", v.Name)
 	}
 	phases := unique{what: fmt.Sprintf("variant %.80q: phase", v.Name)}
 	for _, phase := range v.Phases {
@@ -325,7 +325,7 @@ func (p BaselinePhase) validate() error {
 		return fmt.Errorf("kind is %.80q: write fill, fragment, measure or operate", p.Kind)
 	}
 	if len(p.Metrics) == 0 {
-		return errors.New("it has no metrics: leave it out")
+		return errors.New("it has no metrics: remove it")
 	}
 	metrics := unique{what: "metric"}
 	for _, metric := range p.Metrics {
@@ -347,7 +347,7 @@ func (m BaselineMetric) validate() error {
 		return err
 	}
 	if len(m.Values) == 0 || len(m.Values) > maxBaselineValues {
-		return fmt.Errorf("it has %d values: give 1 to %d, or leave it out", len(m.Values), maxBaselineValues)
+		return fmt.Errorf("it has %d values: use 1 to %d, or remove it", len(m.Values), maxBaselineValues)
 	}
 	for i, value := range m.Values {
 		if value < 0 {

@@ -184,9 +184,9 @@ func TestBaselineWarnsOfLittle(t *testing.T) {
 	e.Variants = Summarise(e.Runs)
 	_, warnings, err := MakeBaseline(e, accepted)
 	want := []string{
-		"variant r1m has no valid run with numbers and is not in it",
-		"variant r8k has 3 valid repetitions of phase scan: with fewer than 6 a comparison is seldom conclusive",
-		"variant r128k has 3 valid repetitions of phase scan: with fewer than 6 a comparison is seldom conclusive",
+		"variant r1m has no valid run with metrics and is not included",
+		"variant r8k has 3 valid repetitions of phase scan: with fewer than 6 a comparison is rarely conclusive",
+		"variant r128k has 3 valid repetitions of phase scan: with fewer than 6 a comparison is rarely conclusive",
 	}
 	if err != nil || !cmp.Equal(warnings, want) {
 		t.Errorf("error %v, (-want +got):\n%s", err, cmp.Diff(want, warnings))
@@ -240,7 +240,7 @@ func TestBaselineIsBounded(t *testing.T) {
 	}
 	b, warnings, err := MakeBaseline(e, accepted)
 	if err != nil || len(b.Omitted) == 0 || !strings.Contains(strings.Join(warnings, "\n"),
-		"is without metrics that have no better direction") {
+		"lacks metrics that have no better direction") {
 		t.Fatalf("omitted %q, warnings %q, error %v", b.Omitted, warnings, err)
 	}
 	if text, err := b.Encode(); err != nil || len(text) > 700<<10 {
@@ -266,15 +266,15 @@ func TestDecodeBaselineIsStrict(t *testing.T) {
 	for _, c := range []struct{ name, old, replacement, want string }{
 		{"as it is", "", "", ""},
 		{"version", "baseline.storagebench.dev/v1alpha1", "baseline.storagebench.dev/v2",
-			"accept results again with the kubectl-storagebench of this release"},
+			"accept results again with this release"},
 		{"unit", `"unit": "bytes/s"`, `"unit": "MB/s"`,
-			`variant "r8k": phase "scan": metric "readBytesPerSecond": it has the unit "MB/s", and should have "bytes/s"`},
-		{"direction", `"better": "Higher"`, `"better": "Lower"`, "worse would be taken for better"},
+			`variant "r8k": phase "scan": metric "readBytesPerSecond": it has the unit "MB/s" instead of "bytes/s"`},
+		{"direction", `"better": "Higher"`, `"better": "Lower"`, "worse would count as better"},
 		{"values of nothing", `"values": [1000, 1010, 1020, 1030, 1040, 1050]`, `"values": []`, "it has 0 values"},
 		{"negative", "[1000, ", "[-1000, ", "value 1 is -1000"},
-		{"float", "[1000, ", "[1000.5, ", "make it again with 'kubectl storagebench baseline accept'"},
-		{"same variant", `"name": "r128k"`, `"name": "r8k"`, `variant "r8k" is there twice`},
-		{"same metric", `"name": "readBytes"`, `"name": "ioErrors"`, `metric "ioErrors" is there twice`},
+		{"float", "[1000, ", "[1000.5, ", "recreate it with 'kubectl storagebench baseline accept'"},
+		{"same variant", `"name": "r128k"`, `"name": "r8k"`, `variant "r8k" is a duplicate`},
+		{"same metric", `"name": "readBytes"`, `"name": "ioErrors"`, `metric "ioErrors" is a duplicate`},
 		{"nameless phase", `"name": "scan"`, `"name": ""`, "phase has a name of 0 characters"},
 		{"kind", `"kind": "measure"`, `"kind": "Measure"`, `kind is "Measure"`},
 		{"unknown field", `"experiment":`, `"acceptedBy": "me", "experiment":`, "acceptedBy"},
@@ -298,7 +298,7 @@ func TestDecodeBaselineIsStrict(t *testing.T) {
 		"it is not JSON":                        {KeyBaseline: "no"},
 		`it has version ""`:                     {KeyBaseline: "null"},
 		"after top-level value":                 {KeyBaseline: baselineText(t) + "{}"},
-		"at most 716799 are read":               {KeyBaseline: strings.Repeat(" ", 700<<10)},
+		"but the limit is 716799":               {KeyBaseline: strings.Repeat(" ", 700<<10)},
 	} {
 		_, err := DecodeBaseline(data)
 		checkDecoded(t, want, err)

@@ -15,42 +15,42 @@ const (
 	CalibrationVersion = "calibration.storagebench.dev/v1alpha1"
 	// KeyCalibration is the key of a ConfigMap that holds a Calibration.
 	KeyCalibration = "calibration.json"
-	// leastShifts is the number from which on a floor can cover 95%.
+	// leastShifts is the number from which a floor can cover 95%.
 	leastShifts = 19
 	million     = 1_000_000
 )
 
-// Calibration is by how much runs of the same thing differ on a node: a change that is no larger than that is none. It is kept in
-// Git, in a ConfigMap.
+// Calibration is the difference between equal runs on a node: a change that is not larger is no change. It is kept in Git, in a
+// ConfigMap.
 type Calibration struct {
 	// Version is calibration.storagebench.dev/v1alpha1.
 	Version string `json:"version" jsonschema:"enum=calibration.storagebench.dev/v1alpha1"`
-	// Accepted says what the floors are from.
+	// Accepted describes the origin of the floors.
 	Accepted
-	// SameVariants says that all variants were declared to be the same thing: then their runs are pairs too.
+	// SameVariants says that all variants were declared equal: then their runs form pairs too.
 	SameVariants bool `json:"sameVariants,omitempty"`
 	// Environment has the distinct values of each key over all runs.
 	Environment map[string][]string `json:"environment,omitempty"`
 	// Floors of noise, by phase and metric.
 	Floors []NoiseFloor `json:"floors"`
-	// Omitted says which metrics have no floor, in words.
+	// Omitted lists the metrics without a floor.
 	Omitted []string `json:"omitted,omitempty"`
 }
 
-// NoiseFloor is by how much one metric differs between runs of the same thing.
+// NoiseFloor is the difference of one metric between equal runs.
 type NoiseFloor struct {
 	Phase  string `json:"phase"`
 	Metric string `json:"metric"`
 	Unit   string `json:"unit,omitempty"`
-	// NoisePartsPerMillion is the absolute shift, ln(B/A), that is seldom exceeded, rounded up.
+	// NoisePartsPerMillion is the absolute shift, ln(B/A), that is rarely exceeded, rounded up.
 	NoisePartsPerMillion int64 `json:"noisePartsPerMillion"`
-	// Shifts is how many pairs of runs it is from.
+	// Shifts is the number of pairs of runs.
 	Shifts int32 `json:"shifts"`
 	// CoveragePartsPerMillion is the chance that one more such pair stays within it, rounded down: 950000 or more from 19 shifts on.
 	CoveragePartsPerMillion int64 `json:"coveragePartsPerMillion"`
 }
 
-// Floor of a metric in a phase; false if the calibration has none.
+// Floor of a metric in a phase. False if the calibration has none.
 func (c Calibration) Floor(phase, metric string) (NoiseFloor, bool) {
 	at := slices.IndexFunc(c.Floors, func(floor NoiseFloor) bool { return floor.Phase == phase && floor.Metric == metric })
 	if at < 0 {
@@ -59,10 +59,10 @@ func (c Calibration) Floor(phase, metric string) (NoiseFloor, bool) {
 	return c.Floors[at], true
 }
 
-// MakeCalibration makes a calibration of the results of an experiment, and says what a person should know before it is used. Pairs are
-// consecutive repetitions of a variant, the first with the second, the third with the fourth. If all variants are declared to be the
-// same thing, they are consecutive runs in the order of execution, whatever their variant: no run is in two pairs, for then they
-// would not be independent and the coverage would not be true.
+// MakeCalibration builds a calibration from the results of an experiment, and returns warnings for the user. Pairs are consecutive
+// repetitions of a variant, the first with the second, the third with the fourth. If all variants are declared equal, they are
+// consecutive runs in the order of execution: no run is in two pairs, because then they would not be independent and the coverage
+// would be wrong.
 func MakeCalibration(e Experiment, options AcceptOptions) (calibration Calibration, warnings []string, err error) {
 	if warnings, err = e.acceptable(options); err != nil {
 		return Calibration{}, nil, err
@@ -79,7 +79,7 @@ func MakeCalibration(e Experiment, options AcceptOptions) (calibration Calibrati
 	left := calibration.measure(variants)
 	if len(calibration.Floors) == 0 {
 		return Calibration{}, nil,
-			fmt.Errorf("experiment %s of %s/%s has no metric with two pairs of valid runs: repeat a variant at least 4 times, better 38%s",
+			fmt.Errorf("experiment %s of %s/%s has no metric with two pairs of valid runs: use at least 4 repetitions of a variant, preferably 38%s",
 				e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name, alsoLeft(left))
 	}
 	for _, words := range left {
@@ -99,7 +99,7 @@ func alsoLeft(left []string) string {
 	return "; left out: " + shorten(strings.Join(left, "; "), maxShownBytes*4)
 }
 
-// asOne puts the runs of all variants into one, in the order of execution: neighbours have met the same circumstances.
+// asOne merges the runs of all variants, in the order of execution: neighbours ran under the same conditions.
 func asOne(variants []repeatedVariant) []repeatedVariant {
 	var one repeatedVariant
 	for _, variant := range variants {
@@ -114,7 +114,7 @@ func asOne(variants []repeatedVariant) []repeatedVariant {
 	return []repeatedVariant{one}
 }
 
-// measure adds the floors of all metrics that are better one way, and says which have none and why.
+// measure adds the floors of all metrics with a better direction, and lists those without a floor and the reason.
 func (c *Calibration) measure(variants []repeatedVariant) (left []string) {
 	var zero, few []string
 	for _, phase := range asOne(variants)[0].phases {
@@ -135,15 +135,15 @@ func (c *Calibration) measure(variants []repeatedVariant) (left []string) {
 		}
 	}
 	if len(zero) > 0 {
-		left = append(left, "what was 0 or not measured in a run: "+strings.Join(zero, ", "))
+		left = append(left, "metrics that were 0 or not measured in a run: "+strings.Join(zero, ", "))
 	}
 	if len(few) > 0 {
-		left = append(left, "what has fewer than two pairs of runs: "+strings.Join(few, ", "))
+		left = append(left, "metrics with fewer than two pairs of runs: "+strings.Join(few, ", "))
 	}
 	return left
 }
 
-// shiftsOf pools the shifts of all variants that have the phase; whole is false if a value is 0 or missing.
+// shiftsOf pools the shifts of all variants that have the phase. whole is false if a value is 0 or missing.
 func shiftsOf(variants []repeatedVariant, phase, metric string) (shifts []float64, whole bool) {
 	for _, variant := range variants {
 		if !slices.Contains(variant.phases, phase) {
@@ -172,18 +172,18 @@ func floorOf(phase string, metric Metric, noise stats.Noise) NoiseFloor {
 	return NoiseFloor{
 		Phase: phase, Metric: metric.Name, Unit: metric.Unit, Shifts: int32(noise.Shifts),
 		NoisePartsPerMillion: int64(math.Ceil(noise.Floor * million)),
-		// The share is a fraction of two small numbers: a millionth of a millionth more undoes its rounding.
+		// The share is a fraction of two small numbers: this correction of 1e-12 undoes its rounding.
 		CoveragePartsPerMillion: int64(math.Floor(noise.Coverage*million + 1e-6)),
 	}
 }
 
-// fewShifts warns of floors that are too low too often.
+// fewShifts warns of floors that are exceeded too often.
 func (c Calibration) fewShifts() string {
 	least := slices.MinFunc(c.Floors, func(a, b NoiseFloor) int { return int(a.Shifts - b.Shifts) })
 	if least.Shifts >= leastShifts {
 		return ""
 	}
-	return fmt.Sprintf("from %d shifts a floor covers %d%% of what equal things differ by, not 95%%: %d shifts are needed, which are %d "+
+	return fmt.Sprintf("with %d shifts a floor covers %d%% of the differences between equal runs, not 95%%: it needs %d shifts, from %d "+
 		"repetitions of one variant",
 		least.Shifts, least.CoveragePartsPerMillion/(million/100), leastShifts, 2*leastShifts)
 }
@@ -195,7 +195,7 @@ func (c Calibration) Encode() ([]byte, error) {
 	}
 	text, err := indentedForGit(c)
 	if err == nil && len(text) > MaxBaselineBytes {
-		err = fmt.Errorf("%w: the calibration takes %d bytes, at most %d fit: use fewer phases", ErrTooLarge, len(text), MaxBaselineBytes)
+		err = fmt.Errorf("%w: the calibration takes %d bytes, but the limit is %d: use fewer phases", ErrTooLarge, len(text), MaxBaselineBytes)
 	}
 	return text, err
 }
@@ -216,7 +216,7 @@ func DecodeCalibration(data map[string]string) (Calibration, error) {
 // Validate reports what is wrong with the calibration.
 func (c Calibration) Validate() error {
 	if c.Version != CalibrationVersion {
-		return fmt.Errorf("%w: it has version %.80q, this program speaks %q", ErrVersion, c.Version, CalibrationVersion)
+		return fmt.Errorf("%w: it has version %.80q, but this program supports %q", ErrVersion, c.Version, CalibrationVersion)
 	}
 	if err := errors.Join(c.validateAccepted(), validateEnvironment(c.Environment), validateOmitted(c.Omitted)); err != nil {
 		return err
@@ -244,13 +244,13 @@ func (f NoiseFloor) validate() error {
 	}
 	switch {
 	case f.Phase == "" || f.Metric == "":
-		return errors.New("phase or metric is missing: give both")
+		return errors.New("phase or metric is missing: set both")
 	case f.Shifts < 2:
-		return fmt.Errorf("shifts is %d: give 2 or more", f.Shifts)
+		return fmt.Errorf("shifts is %d: use 2 or more", f.Shifts)
 	case f.NoisePartsPerMillion < 0:
 		return fmt.Errorf("noisePartsPerMillion is %d: it is never negative", f.NoisePartsPerMillion)
 	case f.CoveragePartsPerMillion <= 0 || f.CoveragePartsPerMillion >= million:
-		return fmt.Errorf("coveragePartsPerMillion is %d: give more than 0 and less than %d", f.CoveragePartsPerMillion, million)
+		return fmt.Errorf("coveragePartsPerMillion is %d: use more than 0 and less than %d", f.CoveragePartsPerMillion, million)
 	}
 	return validateMetric(f.Metric, f.Unit, string(better))
 }

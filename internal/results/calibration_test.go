@@ -38,14 +38,14 @@ func TestMakeCalibration(t *testing.T) {
 		// The pairs are 1000 with 1100, and 2000 with 1900: what is between pairs does not count.
 		{"four", []int64{1000, 1100, 2000, 1900}, NoiseFloor{"scan", "readBytesPerSecond", UnitBytesPerSecond, partsPerMillion(1000, 1100), 2,
 			666666},
-			[]string{"from 2 shifts a floor covers 66% of what equal things differ by, not 95%: 19 shifts are needed, which are 38 repetitions of " +
+			[]string{"with 2 shifts a floor covers 66% of the differences between equal runs, not 95%: it needs 19 shifts, from 38 repetitions of " +
 				"one variant"}},
 		{"five", []int64{1000, 1100, 2000, 1900, 9}, NoiseFloor{"scan", "readBytesPerSecond", UnitBytesPerSecond, partsPerMillion(1000, 1100), 2,
 			666666},
-			[]string{"from 2 shifts a floor covers 66% of what equal things differ by, not 95%: 19 shifts are needed, which are 38 repetitions of " +
+			[]string{"with 2 shifts a floor covers 66% of the differences between equal runs, not 95%: it needs 19 shifts, from 38 repetitions of " +
 				"one variant"}},
 		{"no noise", []int64{7, 7, 7, 7, 7, 7}, NoiseFloor{"scan", "readBytesPerSecond", UnitBytesPerSecond, 0, 3, 750000},
-			[]string{"from 3 shifts a floor covers 75% of what equal things differ by, not 95%: 19 shifts are needed, which are 38 repetitions of " +
+			[]string{"with 3 shifts a floor covers 75% of the differences between equal runs, not 95%: it needs 19 shifts, from 38 repetitions of " +
 				"one variant"}},
 		{"enough", steady, NoiseFloor{"scan", "readBytesPerSecond", UnitBytesPerSecond, partsPerMillion(1000, 1037), 19, 950000}, nil},
 	} {
@@ -81,7 +81,7 @@ func TestMakeCalibration(t *testing.T) {
 func TestCalibrationNeedsPairs(t *testing.T) {
 	for _, rates := range [][]int64{{}, {1}, {1, 2}, {1, 2, 3}} {
 		_, _, err := MakeCalibration(sequence(rates...), accepted)
-		if err == nil || !strings.Contains(err.Error(), "repeat a variant at least 4 times") {
+		if err == nil || !strings.Contains(err.Error(), "use at least 4 repetitions") {
 			t.Errorf("%d runs: %v", len(rates), err)
 		}
 	}
@@ -131,7 +131,7 @@ func TestCalibrationLeavesOutAndSaysSo(t *testing.T) {
 	e := complete(6)
 	e.Runs[0].Phases[0].Metrics["writeBytesPerSecond"] = 5 // in one run only
 	got, warnings, err := MakeCalibration(e, accepted)
-	want := []string{"what was 0 or not measured in a run: scan.writeBytesPerSecond, scan.ioErrors"}
+	want := []string{"metrics that were 0 or not measured in a run: scan.writeBytesPerSecond, scan.ioErrors"}
 	if err != nil || !cmp.Equal(got.Omitted, want) || len(warnings) != 2 || warnings[0] != "no floor for "+want[0] {
 		t.Errorf("omitted %q, warnings %q, error %v", got.Omitted, warnings, err)
 	}
@@ -156,14 +156,14 @@ func calibrationText(t testing.TB) string {
 func TestDecodeCalibrationIsStrict(t *testing.T) {
 	for _, c := range []struct{ name, old, replacement, want string }{
 		{"as it is", "", "", ""},
-		{"version", CalibrationVersion, "calibration.storagebench.dev/v9", "this program speaks"},
-		{"a baseline", CalibrationVersion, BaselineVersion, "this program speaks"},
-		{"unit", `"unit": "bytes/s"`, `"unit": ""`, `the floor of "scan.readBytesPerSecond": it has the unit "", and should have "bytes/s"`},
-		{"twice", "readLatencyMeanNanoseconds", "readBytesPerSecond", `"scan.readBytesPerSecond" is there twice`},
+		{"version", CalibrationVersion, "calibration.storagebench.dev/v9", "this program supports"},
+		{"a baseline", CalibrationVersion, BaselineVersion, "this program supports"},
+		{"unit", `"unit": "bytes/s"`, `"unit": ""`, `the floor of "scan.readBytesPerSecond": it has the unit "" instead of "bytes/s"`},
+		{"twice", "readLatencyMeanNanoseconds", "readBytesPerSecond", `"scan.readBytesPerSecond" is a duplicate`},
 		{"one shift", `"shifts": 40`, `"shifts": 1`, "shifts is 1"},
 		{"certain", `"coveragePartsPerMillion": 951219`, `"coveragePartsPerMillion": 1000000`, "less than 1000000"},
 		{"negative", `"noisePartsPerMillion": `, `"noisePartsPerMillion": -`, "never negative"},
-		{"float", `"shifts": 40`, `"shifts": 40.5`, "make it again with 'kubectl storagebench calibration accept'"},
+		{"float", `"shifts": 40`, `"shifts": 40.5`, "recreate it with 'kubectl storagebench calibration accept'"},
 		{"no phase", `"phase": "scan"`, `"phase": ""`, "phase or metric is missing"},
 		{"unknown field", `"floors":`, `"flours": [], "floors":`, "flours"},
 	} {

@@ -15,8 +15,8 @@ import (
 // maxLineBytes is the longest line that can be a part. Longer ones have another origin and are skipped.
 const maxLineBytes = 16 << 10
 
-// Collect finds the document that the receipt speaks of in a log, and returns it with its exact uncompressed bytes.
-// Other lines, repeated parts and any order are fine.
+// Collect finds the document of a receipt in a log, and returns it with its exact uncompressed bytes. Other lines, repeated parts
+// and any order are allowed.
 func Collect(log io.Reader, receipt Receipt) (PhaseDocument, []byte, error) {
 	if err := receipt.validate(); err != nil {
 		return PhaseDocument{}, nil, err
@@ -30,10 +30,10 @@ func Collect(log io.Reader, receipt Receipt) (PhaseDocument, []byte, error) {
 		return PhaseDocument{}, nil, err
 	}
 	if int64(len(document)) != receipt.SizeBytes {
-		return PhaseDocument{}, nil, fmt.Errorf("%w: it has %d bytes, the receipt says %d", ErrCorrupt, len(document), receipt.SizeBytes)
+		return PhaseDocument{}, nil, fmt.Errorf("%w: it has %d bytes, but the receipt has %d", ErrCorrupt, len(document), receipt.SizeBytes)
 	}
 	if digest := Digest(document); digest != receipt.Digest {
-		return PhaseDocument{}, nil, fmt.Errorf("%w: it has digest %s, the receipt says %s", ErrCorrupt, digest, receipt.Digest)
+		return PhaseDocument{}, nil, fmt.Errorf("%w: it has digest %s, but the receipt has %s", ErrCorrupt, digest, receipt.Digest)
 	}
 	phase, err := decodePhase(document)
 	if err != nil {
@@ -45,7 +45,7 @@ func Collect(log io.Reader, receipt Receipt) (PhaseDocument, []byte, error) {
 	return phase, document, nil
 }
 
-// collectParts returns the parts in their order, joined.
+// collectParts returns the joined parts in order.
 func collectParts(log io.Reader, total int) ([]byte, error) {
 	parts, found := make([][]byte, total), 0
 	err := eachLine(log, func(line string) error {
@@ -83,8 +83,8 @@ func firstMissing(parts [][]byte) int {
 	return 0
 }
 
-// parsePart reads "storagebench-result 1/12 BASE64", wherever in the line it begins: a tool may have written before it.
-// What is not exactly a part of so many is not one; if it was meant to be, it will be missed.
+// parsePart parses "storagebench-result 1/12 BASE64", at any position of the line: a tool may have written before it. An invalid
+// part is ignored; if it was one, it will be missed.
 func parsePart(line string, total int) (number int, data []byte, ok bool) {
 	start := strings.LastIndex(line, resultPrefix)
 	if start < 0 {
@@ -103,7 +103,7 @@ func parsePart(line string, total int) (number int, data []byte, ok bool) {
 	return number, data, true
 }
 
-// eachLine calls for every line that is not too long. A bufio.Scanner would give up at the first long one.
+// eachLine calls a function for every line that is not too long. A bufio.Scanner would stop at the first long one.
 func eachLine(log io.Reader, visit func(line string) error) error {
 	reader := bufio.NewReaderSize(log, maxLineBytes)
 	long := false
@@ -129,7 +129,7 @@ func eachLine(log io.Reader, visit func(line string) error) error {
 	}
 }
 
-// decodePhase looks at the version first: a document of another version need not even have the same fields.
+// decodePhase checks the version first: a document of another version may have other fields.
 func decodePhase(document []byte) (PhaseDocument, error) {
 	var head struct {
 		Version string `json:"version"`

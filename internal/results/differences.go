@@ -16,13 +16,14 @@ var ignoredKeys = []string{
 	"postgres.seed", "steadyState", "zfs.dataset", "zfs.pool",
 }
 
-// aboutKeys are numbers that are never quite the same: the kernel takes some memory before it counts the rest, and derives from that.
+// aboutKeys are numbers that are never quite the same: the kernel reserves some memory before it counts the rest, and derives
+// values from that.
 var aboutKeys = []string{"memory.bytes", "zfs.parameter.zfs_dirty_data_max"}
 
-// alikePercent is how far apart values of aboutKeys may be.
+// alikePercent is how much values of aboutKeys may differ.
 const alikePercent = 1
 
-// essences are the parts of a value that count, by key.
+// essences are the relevant parts of a value, by key.
 var essences = []struct {
 	key     string
 	essence func(string) string
@@ -34,16 +35,16 @@ var essences = []struct {
 	{"warning.*", func(string) string { return "given" }},
 }
 
-// Difference is a part of the environment that is not as it was.
+// Difference is a changed part of the environment.
 type Difference struct {
 	// Key in the environment.
 	Key string
-	// Baseline and Current are the values then and now; none if it was not known.
+	// Baseline and Current are the values then and now. Empty if unknown.
 	Baseline []string
 	Current  []string
 }
 
-// maxShownBytes is how much of a value a sentence shows.
+// maxShownBytes limits a value in a message.
 const maxShownBytes = 120
 
 // String is "kernel: baseline 6.12.1, now 6.12.4".
@@ -52,14 +53,14 @@ func (d Difference) String() string {
 	case len(d.Baseline) == 0:
 		return fmt.Sprintf("%s: not in the baseline, now %s", d.Key, inWords(d.Current))
 	case len(d.Current) == 0:
-		return fmt.Sprintf("%s: baseline %s, now not known", d.Key, inWords(d.Baseline))
+		return fmt.Sprintf("%s: baseline %s, now unknown", d.Key, inWords(d.Baseline))
 	}
 	return fmt.Sprintf("%s: baseline %s, now %s", d.Key, inWords(d.Baseline), inWords(d.Current))
 }
 
-// Differences are the parts of the environment by which results are not from like hardware and like versions, sorted by key: numbers
-// from there and here must not be compared. A part that only one side knows is one too. allow names keys that may differ: whole
-// ones, the beginning of keys with a "." or "*" behind it, and "*" inside for any text.
+// Differences are the parts of the environment that prevent a comparison, sorted by key: other hardware or versions. A part that
+// only one side has counts as different. allow lists keys that may differ: complete ones, prefixes followed by "." or "*", and "*"
+// inside for any text.
 func Differences(baseline, current map[string][]string, allow []string) []Difference {
 	var found []Difference
 	keys := slices.Concat(sortedKeys(baseline), sortedKeys(current))
@@ -73,7 +74,7 @@ func Differences(baseline, current map[string][]string, allow []string) []Differ
 	return found
 }
 
-// DifferenceAllowed says whether one of the entries of allow speaks of the key.
+// DifferenceAllowed says whether one of the entries of allow matches the key.
 func DifferenceAllowed(key string, allow []string) bool {
 	return slices.ContainsFunc(allow, func(pattern string) bool {
 		if strings.HasSuffix(pattern, ".") {
@@ -83,7 +84,7 @@ func DifferenceAllowed(key string, allow []string) bool {
 	})
 }
 
-// DifferencesInWords is one sentence of so many differences at most, and of how many more there are.
+// DifferencesInWords describes up to that many differences, and how many more there are.
 func DifferencesInWords(differences []Difference, most int) string {
 	var words []string
 	for i, difference := range differences {
@@ -115,7 +116,7 @@ func matches(pattern, text string) bool {
 	return strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
-// sameValues compares what counts of the values of a key, in any order.
+// sameValues compares the relevant parts of the values of a key, in any order.
 func sameValues(key string, baseline, current []string) bool {
 	if len(baseline) == 0 || len(current) == 0 {
 		return len(baseline) == len(current)
@@ -126,7 +127,7 @@ func sameValues(key string, baseline, current []string) bool {
 	return slices.Contains(aboutKeys, key) && aboutEqual(slices.Concat(baseline, current))
 }
 
-// distinct are the values of a key that differ in what counts, sorted.
+// distinct are the values of a key with different relevant parts, sorted.
 func distinct(key string, values []string) []string {
 	found := slices.Clone(values)
 	for _, of := range essences {
@@ -144,7 +145,7 @@ func distinct(key string, values []string) []string {
 	return found
 }
 
-// aboutEqual says that all values are whole numbers and lie close together.
+// aboutEqual says that all values are whole numbers and close together.
 func aboutEqual(values []string) bool {
 	var numbers []int64
 	for _, value := range values {
@@ -158,7 +159,7 @@ func aboutEqual(values []string) bool {
 	return high-low <= high/100*alikePercent
 }
 
-// countCPUs makes "0-3,8" "5 CPUs": which ones are free differs from pod to pod.
+// countCPUs converts "0-3,8" to "5 CPUs": the available ones differ between pods.
 func countCPUs(list string) string {
 	count := int64(0)
 	for part := range strings.SplitSeq(list, ",") {
@@ -176,7 +177,7 @@ func countCPUs(list string) string {
 	return fmt.Sprintf("%d CPUs", count)
 }
 
-// deviceNumber is how the kernel names the device of a limit.
+// deviceNumber is the kernel's name of the device of a limit.
 var deviceNumber = regexp.MustCompile(`(^| )\d+:\d+ `)
 
 func withoutDeviceNumbers(limits string) string { return deviceNumber.ReplaceAllString(limits, "$1") }

@@ -29,7 +29,7 @@ func TestDifferences(t *testing.T) {
 			[]string{"kernel: baseline 6.12.1, now 6.12.4", "zfs.version: baseline 2.3.1, now 2.4.0"}},
 		{"old baseline", one("kernel", "6"), one("kernel", "6", "zfs.parameter.zvol_threads", "0"), nil,
 			[]string{"zfs.parameter.zvol_threads: not in the baseline, now 0"}},
-		{"no longer known", one("cpu.governor", "performance"), nil, nil, []string{"cpu.governor: baseline performance, now not known"}},
+		{"no longer known", one("cpu.governor", "performance"), nil, nil, []string{"cpu.governor: baseline performance, now unknown"}},
 		{"not alike", one("kernel", "6.1|6.12"), one("kernel", "6.12"), nil, []string{"kernel: baseline 6.1 and 6.12, now 6.12"}},
 		{"three", one("kernel", "a|b|c"), one("kernel", "d"), nil, []string{"kernel: baseline a, b and c, now d"}},
 		{"any order", one("kernel", "6.12|6.1"), one("kernel", "6.1|6.12"), nil, nil},
@@ -70,7 +70,7 @@ func TestDifferences(t *testing.T) {
 		{"allowed star", one("zfs.version", "1", "zfsx", "1"), one("zfs.version", "2", "zfsx", "2"), []string{"zfs*"}, nil},
 		{"allowed inside", one("device.0.firmware", "1", "device.10.firmware", "1", "device.0.model", "1"), one("device.0.firmware", "2"),
 			[]string{"device.*.firmware"},
-			[]string{"device.0.model: baseline 1, now not known"}},
+			[]string{"device.0.model: baseline 1, now unknown"}},
 		{"no prefix without a sign", one("kernelx", "1"), one("kernelx", "2"), []string{"kernel", ""}, []string{"kernelx: baseline 1, now 2"}},
 		{"all", one("kernel", "1"), one("fio", "2"), []string{"*"}, nil},
 	} {

@@ -12,13 +12,13 @@ const (
 	shortMessageBytes     = 120
 )
 
-// omission is one thing that can be left out: it returns how many times it did so.
+// omission is a part that can be omitted. It returns how many times it did so.
 type omission struct {
 	words string
 	apply func(*Experiment) int
 }
 
-// omissions in the order in which they are tried. Variants, gates and the verdict are never left out.
+// omissions in order. Variants, gates and the verdict are never omitted.
 var omissions = []omission{
 	{"values of the environment beyond two per key", omitEnvironmentValues},
 	{"volumes of runs beyond the first of a variant", omitVolumes},
@@ -30,8 +30,8 @@ var omissions = []omission{
 	{"metrics of groups that are not primary", omitGroupMetrics},
 }
 
-// Encode writes the experiment as indented JSON of at most limitBytes, leaves out what does not fit, and returns in words
-// what that was. The same experiment always gives the same bytes.
+// Encode writes the experiment as indented JSON of at most limitBytes, omits what does not fit, and returns a list of that. The
+// same experiment always gives the same bytes.
 func (e Experiment) Encode(limitBytes int) ([]byte, []string, error) {
 	e = e.cloneForOmission()
 	e.Version = PhaseVersion
@@ -52,14 +52,14 @@ func (e Experiment) Encode(limitBytes int) ([]byte, []string, error) {
 	}
 	if len(text) > limitBytes {
 		return nil, e.Omitted,
-			fmt.Errorf("%w: the results of experiment %s of %s/%s take %d bytes even without the details of runs, at most %d fit: use fewer "+
+			fmt.Errorf("%w: the results of experiment %s of %s/%s take %d bytes even without the details of runs, but the limit is %d: use fewer "+
 				"variants, phases or repetitions",
 				ErrTooLarge, e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name, len(text), limitBytes)
 	}
 	return text, e.Omitted, nil
 }
 
-// indented does not escape < and >, which gate expressions are full of: the document is no HTML.
+// indented does not escape < and >, which are frequent in gate expressions: the document is not HTML.
 func (e Experiment) indented() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -69,7 +69,7 @@ func (e Experiment) indented() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// cloneForOmission copies what omissions write to, so that the caller's experiment stays whole.
+// cloneForOmission copies what omissions modify, so that the caller's experiment stays unchanged.
 func (e Experiment) cloneForOmission() Experiment {
 	e.Omitted = slices.Clone(e.Omitted)
 	e.Runs = slices.Clone(e.Runs)
@@ -99,7 +99,7 @@ func omitEnvironmentValues(e *Experiment) int {
 	return count
 }
 
-// eachPhase adds up what change says of the phases of all runs.
+// eachPhase adds up the results of change over the phases of all runs.
 func eachPhase(e *Experiment, change func(*RunResult, *RunPhase) int) int {
 	count := 0
 	for i := range e.Runs {
@@ -110,7 +110,7 @@ func eachPhase(e *Experiment, change func(*RunResult, *RunPhase) int) int {
 	return count
 }
 
-// omitVolumes keeps those of the first run of each variant that has any: the others have been asked for alike.
+// omitVolumes keeps those of the first run of each variant that has any: the others were requested alike.
 func omitVolumes(e *Experiment) int {
 	count, kept := 0, map[string]bool{}
 	for i := range e.Runs {
@@ -168,7 +168,7 @@ func shortenMessages(e *Experiment) int {
 	return count + eachPhase(e, func(_ *RunResult, phase *RunPhase) int { return cut(&phase.Message) })
 }
 
-// omitGroupMetrics keeps what summaries show; the medians over the groups stay whole.
+// omitGroupMetrics keeps what summaries show. The medians over the groups stay complete.
 func omitGroupMetrics(e *Experiment) int {
 	count := 0
 	for i := range e.Groups {

@@ -4,15 +4,15 @@ import "time"
 
 // The values of Experiment.State.
 const (
-	// StateComplete: all runs have ended and the verdict is out.
+	// StateComplete: all runs have finished and the verdict is set.
 	StateComplete = "Complete"
 	// StateSuperseded: the benchmark was changed before the experiment ended.
 	StateSuperseded = "Superseded"
-	// StateIncomplete: runs are missing, because they were given up or the time was over.
+	// StateIncomplete: runs are missing, because they were given up or a deadline passed.
 	StateIncomplete = "Incomplete"
 )
 
-// Experiment is everything that is known of one experiment: the document results.json.
+// Experiment is the complete result of one experiment: the document results.json.
 type Experiment struct {
 	// Version is results.storagebench.dev/v1alpha1.
 	Version string `json:"version" jsonschema:"enum=results.storagebench.dev/v1alpha1"`
@@ -24,90 +24,90 @@ type Experiment struct {
 	Generation int64 `json:"generation"`
 	// State of the experiment.
 	State string `json:"state" jsonschema:"enum=Complete,enum=Superseded,enum=Incomplete"`
-	// Verdict over all gates; empty if there is none, as for a superseded experiment.
+	// Verdict over all gates. Empty if there is none, as for a superseded experiment.
 	Verdict string `json:"verdict" jsonschema:"enum=Passed,enum=Failed,enum=Inconclusive,enum=Invalid,enum="`
 	// Reason for the verdict in one word.
 	Reason string `json:"reason,omitempty"`
 	// Message with the figures.
 	Message string `json:"message,omitempty"`
-	// Seed of everything random.
+	// Seed of all random choices.
 	Seed int64 `json:"seed"`
 	// Order of the runs.
 	Order string `json:"order,omitempty"`
-	// Repetitions of every variant.
+	// Repetitions of each variant.
 	Repetitions int32 `json:"repetitions"`
-	// Extended says that these results are not the last: a gate is open, and more repetitions are made.
+	// Extended says that these results are preliminary: a gate is undecided, and more repetitions follow.
 	Extended bool `json:"extended,omitempty"`
-	// NodeName is the node on which all runs were made; of several at once the names, joined by commas.
+	// NodeName is the node of all runs. For several nodes it is a comma-separated list of names.
 	NodeName string `json:"nodeName,omitempty"`
 	// StorageClass that was tested.
 	StorageClass string `json:"storageClass,omitempty"`
 	// RunnerImage of the workload pods.
 	RunnerImage string `json:"runnerImage,omitempty"`
-	// StartedAt is when the first run was made.
+	// StartedAt is when the first run was created.
 	StartedAt *time.Time `json:"startedAt,omitempty"`
-	// FinishedAt is when the verdict was out.
+	// FinishedAt is when the verdict was set.
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
 	// Gates with their verdicts.
 	Gates []GateResult `json:"gates,omitempty"`
-	// Variants with what their valid runs say.
+	// Variants with the metrics of their valid runs.
 	Variants []VariantResult `json:"variants,omitempty"`
 	// Runs, with every attempt, in the order of execution.
 	Runs []RunResult `json:"runs,omitempty"`
-	// Groups of runs on several nodes at once. Each counts as one repetition in what is above.
+	// Groups of runs on several nodes. Each counts as one repetition above.
 	Groups []GroupResult `json:"groups,omitempty"`
-	// Environment has the distinct values of each key over all runs: more than one means that runs were not alike.
+	// Environment has the distinct values of each key over all runs: more than one means that runs differed.
 	Environment map[string][]string `json:"environment,omitempty"`
-	// Omitted says what did not fit, in words.
+	// Omitted lists what did not fit.
 	Omitted []string `json:"omitted,omitempty"`
 }
 
 // GateResult is the verdict on one gate.
 type GateResult struct {
 	Name string `json:"name"`
-	// Definition is the expression, or the gate in words.
+	// Definition is the expression, or a description of the gate.
 	Definition string `json:"definition,omitempty"`
 	Verdict    string `json:"verdict" jsonschema:"enum=Passed,enum=Failed,enum=Inconclusive,enum=Invalid"`
 	Reason     string `json:"reason,omitempty"`
 	Message    string `json:"message,omitempty"`
-	// Comparisons are the evidence of a compare gate, a variant each; those that decide come first.
+	// Comparisons are the evidence of a compare gate, one per variant. The deciding ones come first.
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 }
 
-// Comparison is the evidence of a compare gate on one variant.
+// Comparison is the evidence of a compare gate for one variant.
 type Comparison struct {
 	Variant string `json:"variant"`
 	Verdict string `json:"verdict" jsonschema:"enum=Passed,enum=Failed,enum=Inconclusive,enum=Invalid"`
-	// ChangePartsPerMillion of the metric (Hodges-Lehmann estimate): -52000 is 5.2% less than in what it is compared with.
+	// ChangePartsPerMillion of the metric (Hodges-Lehmann estimate). -52000 means 5.2% less than the reference.
 	ChangePartsPerMillion int64 `json:"changePartsPerMillion"`
-	// LowPartsPerMillion and HighPartsPerMillion are the ends of its interval; there is none if the runs are too few.
+	// LowPartsPerMillion and HighPartsPerMillion are the ends of the confidence interval. Unset if there are too few runs.
 	LowPartsPerMillion  *int64 `json:"lowPartsPerMillion,omitempty"`
 	HighPartsPerMillion *int64 `json:"highPartsPerMillion,omitempty"`
-	// ConfidencePartsPerMillion with which the change lies in the interval.
+	// ConfidencePartsPerMillion is the confidence level of the interval.
 	ConfidencePartsPerMillion int64 `json:"confidencePartsPerMillion,omitempty"`
 	// WorseProbabilityPartsPerMillion is p of "worse by more than the tolerance and twice the noise", corrected for all comparisons.
 	WorseProbabilityPartsPerMillion int64 `json:"worseProbabilityPartsPerMillion"`
 	// WithinProbabilityPartsPerMillion is p of "worse by less than the tolerance".
 	WithinProbabilityPartsPerMillion int64 `json:"withinProbabilityPartsPerMillion"`
-	// Runs that went in, and those that they were compared with.
+	// Runs is the number of runs compared, followed by the number of runs compared against.
 	Runs         int32 `json:"runs"`
 	BaselineRuns int32 `json:"baselineRuns"`
-	// TolerancePartsPerMillion is the change for the worse that is accepted.
+	// TolerancePartsPerMillion is the accepted change for the worse.
 	TolerancePartsPerMillion int64 `json:"tolerancePartsPerMillion"`
-	// NoisePartsPerMillion by which equal runs differ, if that was measured.
+	// NoisePartsPerMillion is the measured difference between equal runs, if known.
 	NoisePartsPerMillion *int64 `json:"noisePartsPerMillion,omitempty"`
 }
 
-// VariantResult is what the valid runs of a variant say.
+// VariantResult summarizes the valid runs of a variant.
 type VariantResult struct {
 	Name string `json:"name"`
-	// Definition is a hash of what was measured: target, phases and pods.
+	// Definition is a hash of the measured configuration: target, phases and pods.
 	Definition string `json:"definition,omitempty"`
-	// Phases that have numbers; none if no run of the variant was valid.
+	// Phases with metrics. Empty if no run of the variant was valid.
 	Phases []PhaseResult `json:"phases,omitempty"`
 }
 
-// PhaseResult is what the valid runs of a variant say about a phase.
+// PhaseResult summarizes a phase over the valid runs of a variant.
 type PhaseResult struct {
 	Name string `json:"name"`
 	// Metrics of the phase, primary ones first.

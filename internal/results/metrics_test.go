@@ -13,7 +13,7 @@ func TestVocabulary(t *testing.T) {
 		case !name.MatchString(metric.Name) || len(metric.Name) > 64:
 			t.Errorf("%q is no name that gates and status can carry", metric.Name)
 		case seen[metric.Name]:
-			t.Errorf("%s is there twice", metric.Name)
+			t.Errorf("%s is a duplicate", metric.Name)
 		case metric.Unit == "" || metric.Description == "":
 			t.Errorf("%s has unit %q and description %q, want both", metric.Name, metric.Unit, metric.Description)
 		case metric.Better != Higher && metric.Better != Lower && metric.Better != Neither:

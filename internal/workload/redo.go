@@ -3,7 +3,7 @@ package workload
 import "github.com/storagebench/storagebench/api/v1alpha1"
 
 // noReads is why a workload that only writes, or reads through a cache of its own, tells nothing about caches.
-const noReads = "where the reads of this workload came from is not known: write cache: Any"
+const noReads = "the source of the reads of this workload is unknown: write cache: Any"
 
 func redo(w *v1alpha1.Workload) (Traits, bool) {
 	if w.Redo == nil {

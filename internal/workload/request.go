@@ -89,7 +89,7 @@ func DecodeRequest(text string) (Request, error) {
 		return Request{}, fmt.Errorf("the request in %s is not JSON: %w", RequestVariable, err)
 	}
 	if request.Version != RequestVersion {
-		return Request{}, fmt.Errorf("the request has version %q, this runner speaks %q: use the runner image of the same release as the manager",
+		return Request{}, fmt.Errorf("the request has version %q, this runner has %q: use the runner image of the same release as the manager",
 			request.Version, RequestVersion)
 	}
 	return request, nil

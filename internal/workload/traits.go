@@ -61,7 +61,7 @@ func (t Traits) Problem(phase *v1alpha1.MeasurePhase, block bool) string {
 	declared := phase.Cache != "" && phase.Cache != v1alpha1.CacheAny
 	switch {
 	case t.Name == "":
-		return "the phase names no workload: give one of " + strings.Join(Names(), ", ")
+		return "the phase has no workload: use one of " + strings.Join(Names(), ", ")
 	case t.HidesCache != "" && declared:
 		return "cache: " + string(phase.Cache) + ": " + t.HidesCache
 	case t.Once != "" && phase.SteadyState != nil:

@@ -39,7 +39,7 @@ func TestProblems(t *testing.T) {
 		block bool
 		want  string
 	}{
-		{"none", v1alpha1.MeasurePhase{}, false, "give one of oltp, scan, redo"},
+		{"none", v1alpha1.MeasurePhase{}, false, "use one of oltp, scan, redo"},
 		{"cold redo", v1alpha1.MeasurePhase{Workload: redo, Cache: v1alpha1.CacheCold}, false, "write cache: Any"},
 		{"any", v1alpha1.MeasurePhase{Workload: redo, Cache: v1alpha1.CacheAny}, true, ""},
 		{"postgres in rounds", v1alpha1.MeasurePhase{Workload: postgres, SteadyState: &v1alpha1.SteadyState{}}, false, "set postgres.duration"},

@@ -31,7 +31,7 @@ func (c *Client) CreateDataset(ctx context.Context, spec DatasetSpec) error {
 	args := []string{"create"}
 	switch {
 	case spec.VolumeBytes < 0:
-		return invalid("volume of %d bytes: make it larger than 0", spec.VolumeBytes)
+		return invalid("volume of %d bytes: use a size above 0", spec.VolumeBytes)
 	case spec.VolumeBytes > 0:
 		if spec.Sparse {
 			args = append(args, "-s")
@@ -50,7 +50,7 @@ func (c *Client) DestroyDataset(ctx context.Context, name string, recursive bool
 		return err
 	}
 	if !strings.Contains(name, "/") {
-		return invalid("dataset %q is a pool's root: destroy the pool, or name a dataset below it", name)
+		return invalid("dataset %q is a pool's root: destroy the pool, or use a dataset below it", name)
 	}
 	return c.destroy(ctx, name, recursive)
 }

@@ -38,19 +38,19 @@ func (k Kind) Error() string { return string(k) }
 
 // remedies say what a person can do.
 var remedies = map[Kind]string{
-	Busy:           "find out who uses it (mounts in all namespaces, holders of zvols) and end that use first",
-	Exists:         "choose another name, or look whose it is",
+	Busy:           "find its users (mounts in all namespaces, holders of zvols) and end that use first",
+	Exists:         "choose another name, or check its owner",
 	NoSpace:        "free space, or grow the pool",
-	DeviceInUse:    "name another disk; force is never used",
-	DeviceTooSmall: "name a larger disk",
+	DeviceInUse:    "use another disk; force is never used",
+	DeviceTooSmall: "use a larger disk",
 	Permission:     "run as root with access to /dev/zfs and the disks",
-	Suspended:      "bring the pool's disks back, then run 'zpool clear'; 'dmesg' on the node tells what failed",
+	Suspended:      "bring the pool's disks back, then run 'zpool clear'; 'dmesg' on the node shows what failed",
 	Unavailable:    "bring the missing disks back",
 	OtherHost:      "export it on the other host, or give this node the host id it had (zgenhostid); force is never used",
-	HasDependents:  "remove its children, snapshots or clones first, or ask for recursion",
+	HasDependents:  "remove its children, snapshots or clones first, or set recursive",
 	NoReplicas:     "replace the failed disk first",
 	NotInstalled:   "install OpenZFS on the node and load its module (modprobe zfs)",
-	Timeout:        "look at 'dmesg' and 'zpool status' on the node: a disk may hang",
+	Timeout:        "see 'dmesg' and 'zpool status' on the node: a disk may hang",
 }
 
 // Error is a command that failed, or that was refused before it ran.

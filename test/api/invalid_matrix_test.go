@@ -107,7 +107,7 @@ var invalidRuns = []invalid{
 	{"group-node-twice", "run", "spec.group = {name: r, index: 0, nodes: [n1, n1]}",
 		"spec.group.nodes[1]", "Duplicate value"},
 	{"group-index", "run", "spec.group = {name: r, index: 2, nodes: [n1, n2]}",
-		"spec.group", "index counts the nodes from 0"},
+		"spec.group", "it starts at 0"},
 	{"group-of-others", "run", "spec.group = {name: r, index: 1, nodes: [n1, n2]}",
 		"spec", "make them the same"},
 	{"group-name-missing", "run", "spec.group = {index: 0, nodes: [n1, n2]}",

@@ -49,11 +49,11 @@ var invalidTargets = []invalid{
 			"[/dev/disk/by-id/y]}]}}]",
 		"spec.target.zfs.volumes[1]", "Duplicate value"},
 	{"device-in-two-pools", "zfs", "spec.target.zfs.volumes = [{name: log, pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}}]",
-		"spec.target.zfs", "devices of its own"},
+		"spec.target.zfs", "do not share devices"},
 	{"device-in-two-volumes", "zfs",
 		"spec.target.zfs.volumes = [{name: log, pool: {vdevs: [{devices: [/dev/disk/by-id/x]}]}}, {name: arch, pool: {vdevs: [{devices: " +
 			"[/dev/disk/by-id/x]}]}}]",
-		"spec.target.zfs", "devices of its own"},
+		"spec.target.zfs", "do not share devices"},
 	{"node-twice", "zfs",
 		"spec.target.zfs.perNode = [{nodeName: n1, pool: {vdevs: [{devices: [/dev/disk/by-id/x]}]}}, {nodeName: n1, pool: {vdevs: [{devices: " +
 			"[/dev/disk/by-id/y]}]}}]",
@@ -83,7 +83,7 @@ var invalidTargets = []invalid{
 	{"property-name-shell", "zfs", `spec.target.zfs.dataset.properties = {"recordsize;id": 8k}`,
 		"spec.target.zfs.dataset.properties", "zfs get"},
 	{"user-property", "zfs", `spec.target.zfs.dataset.properties = {"storagebench:uid": x}`,
-		"spec.target.zfs.dataset.properties", "belong to the operator"},
+		"spec.target.zfs.dataset.properties", "reserved for the operator"},
 	{"module-parameter", "zfs", `spec.target.zfs.moduleParameters = {nvme_io_timeout: "1"}`,
 		"spec.target.zfs.moduleParameters", "such as zfs_arc_max"},
 	{"module-parameter-path", "zfs", `spec.target.zfs.moduleParameters = {zfs_/../x: "1"}`,

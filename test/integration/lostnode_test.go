@@ -41,7 +41,7 @@ func TestOperationOfLostNode(t *testing.T) {
 		g.Expect(l.live.Get(t.Context(), client.ObjectKeyFromObject(operation), operation)).To(gomega.Succeed())
 		condition := ready(operation.Status.Conditions)
 		g.Expect(condition.Reason).To(gomega.Equal(v1alpha1.ReasonPoolNodeGone))
-		g.Expect(condition.Message).To(gomega.And(gomega.ContainSubstring("node node-lost-too is not there"),
+		g.Expect(condition.Message).To(gomega.And(gomega.ContainSubstring("node node-lost-too does not exist"),
 			gomega.ContainSubstring("parameter zfs_txg_timeout may keep the value 7"),
 			gomega.ContainSubstring("kubectl annotate pooloperation lost-parameter storagebench.dev/release-pool=node-lost-too")))
 	})
@@ -107,7 +107,7 @@ func TestPoolOfLostNode(t *testing.T) {
 		g.Expect(l.live.Get(t.Context(), key, pool)).To(gomega.Succeed())
 		condition := ready(pool.Status.Conditions)
 		g.Expect(condition.Reason).To(gomega.Equal(v1alpha1.ReasonPoolNodeGone))
-		g.Expect(condition.Message).To(gomega.And(gomega.ContainSubstring("node node-lost is not there"),
+		g.Expect(condition.Message).To(gomega.And(gomega.ContainSubstring("node node-lost does not exist"),
 			gomega.ContainSubstring("pool bench0 (guid 12345678901234567890)"),
 			gomega.ContainSubstring("/dev/disk/by-id/nvme-LAB_A"),
 			gomega.ContainSubstring("kubectl annotate benchmarkpool of-lost-node storagebench.dev/release-pool=node-lost")))

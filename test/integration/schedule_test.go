@@ -78,7 +78,7 @@ func TestSchedule(t *testing.T) {
 		for _, event := range events.Items {
 			reasons[event.Reason] = event.Note
 		}
-		g.Expect(reasons).To(gomega.HaveKeyWithValue(v1alpha1.ReasonTimeSkipped, gomega.ContainSubstring("still going on")))
+		g.Expect(reasons).To(gomega.HaveKeyWithValue(v1alpha1.ReasonTimeSkipped, gomega.ContainSubstring("still running")))
 		g.Expect(reasons).To(gomega.HaveKey(v1alpha1.ReasonScheduled))
 	})
 	// A user restores the object without its status, and takes the schedule away: the experiment goes on.

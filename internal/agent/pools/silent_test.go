@@ -13,7 +13,7 @@ import (
 func TestASilentDiskIsNoAbsence(t *testing.T) {
 	silent := func(s *State, path string) {
 		disk := s.Disks[path]
-		disk.Refusal = &device.RefusedError{Path: path, Findings: []device.Finding{{Reason: device.Silent, Detail: "it does not answer"}}}
+		disk.Refusal = &device.RefusedError{Path: path, Findings: []device.Finding{{Reason: device.Silent, Detail: "it does not respond"}}}
 		s.Disks[path] = disk
 	}
 	was := func(s *State) { s.Pool.Status.GUID = "77" }

@@ -67,7 +67,7 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 	}
 	if s.volume.shared && options.DatabaseBytes*2 > room {
 		return figures{}, invalidf(ReasonVolumeFull,
-			"a database of %d bytes needs about twice as much with its logs, and there is room for %d: make databaseSize smaller, or the volume "+
+			"a database of %d bytes needs about twice as much with its logs, but there is room for %d: reduce databaseSize, or enlarge the volume "+
 				"larger",
 			options.DatabaseBytes, room)
 	}

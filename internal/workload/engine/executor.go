@@ -65,7 +65,7 @@ func (e Executor) Execute(ctx context.Context, request workload.Request, progres
 // kindOfPhase refuses what no document could be made for.
 func kindOfPhase(request workload.Request) (string, error) {
 	if request.Run.Namespace == "" || request.Run.Name == "" || request.Run.UID == "" || request.Phase.Name == "" {
-		return "", fmt.Errorf("the request names no run or no phase: run %q of %q with uid %q, phase %q", request.Run.Name, request.Run.Namespace,
+		return "", fmt.Errorf("the request lacks a run or phase: run %q of %q with uid %q, phase %q", request.Run.Name, request.Run.Namespace,
 			request.Run.UID, request.Phase.Name)
 	}
 	switch phase := request.Phase; {
@@ -76,7 +76,7 @@ func kindOfPhase(request workload.Request) (string, error) {
 	case phase.Measure != nil:
 		return results.KindMeasure, nil
 	}
-	return "", fmt.Errorf("phase %s is no fill, fragment or measure: only these are executed beside a volume", request.Phase.Name)
+	return "", fmt.Errorf("phase %s is not fill, fragment or measure: only these are executed on a volume", request.Phase.Name)
 }
 
 // session is one Execute.
@@ -183,7 +183,7 @@ func (s *session) checkPool(when string) error {
 		return nil
 	}
 	return invalidf(ReasonPoolUnhealthy,
-		"the pool of the volume is %s %s the phase: see 'zpool status' on the node, and mend or replace the disk that has failed",
+		"the pool of the volume is %s %s the phase: see 'zpool status' on the node, and replace the failed disk",
 		state, when)
 }
 
@@ -202,7 +202,7 @@ func (s *session) preparePlace(ctx context.Context) error {
 		s.check("place", false, "%v", err)
 		return err
 	}
-	whose := "marked as that of this run"
+	whose := "marked as the volume of this run"
 	if before := s.request.KeepsDataOf; before != nil {
 		whose += ", with what run " + before.Name + " has left on it"
 	}
@@ -226,7 +226,7 @@ func (s *session) checkClock(began watch) error {
 		return invalidf(ReasonClockStepped, "the clock of the node was set by %s during the phase, or the machine was suspended: measure again",
 			step.Round(time.Millisecond))
 	}
-	s.check("clock", true, "the time of day went on evenly")
+	s.check("clock", true, "the time of day was continuous")
 	return nil
 }
 

@@ -58,9 +58,9 @@ var errnoReasons = []struct {
 	errno          syscall.Errno
 	reason, remedy string
 }{
-	{syscall.ENOSPC, ReasonVolumeFull, "the volume is full: fill less, or make it larger"},
-	{syscall.EDQUOT, ReasonQuotaExceeded, "the quota of the volume is used up: fill less, or make it larger"},
-	{syscall.EROFS, ReasonReadOnly, "the volume is read-only: see the kernel's log of the node, file systems turn read-only after errors"},
+	{syscall.ENOSPC, ReasonVolumeFull, "the volume is full: fill less, or enlarge it"},
+	{syscall.EDQUOT, ReasonQuotaExceeded, "the quota of the volume is used up: fill less, or increase it"},
+	{syscall.EROFS, ReasonReadOnly, "the volume is read-only: see the kernel log of the node, file systems become read-only after errors"},
 	{syscall.EIO, ReasonIOError, "the storage reported an I/O error: see the kernel's log of the node"},
 	{syscall.ENODATA, ReasonIOError, "the storage reported a medium error: see the kernel's log of the node"},
 	{syscall.EREMOTEIO, ReasonIOError, "the storage reported an I/O error: see the kernel's log of the node"},
@@ -78,7 +78,7 @@ func classify(ctx context.Context, err error) (reason, message string) {
 	case errors.As(err, &known):
 		return known.reason, err.Error()
 	case errors.As(err, &killed):
-		return ReasonKilled, fmt.Sprintf("%v before it was done: look for a lack of memory, or for who ends processes", err)
+		return ReasonKilled, fmt.Sprintf("%v before it finished: check for a lack of memory, or for what ends processes", err)
 	}
 	for _, each := range errnoReasons {
 		if errors.Is(err, each.errno) {

@@ -55,7 +55,7 @@ func TestBadEndings(t *testing.T) {
 		"half a report":     {"echo '{' > $OUT", ReasonFailed, "fio wrote no report"},
 		"nothing done":      {reportOf(`"read":{"io_bytes":0,"total_ios":0,"runtime":200}`), ReasonNoNumbers, "without a single read"},
 		"no time": {reportOf(strings.Replace(goodReads, `"runtime":200`, `"runtime":0`, 1)), ReasonClocksDisagree,
-			"did not measure at all"},
+			"did not measure"},
 		"too much time": {reportOf(strings.Replace(goodReads, `"runtime":200`, `"runtime":9000`, 1)), ReasonClocksDisagree,
 			"cannot have worked longer"},
 		"too little time": {reportOf(strings.Replace(goodReads, `"runtime":200`, `"runtime":100`, 1)) + "sleep 0.3", ReasonClocksDisagree,

@@ -36,7 +36,7 @@ func (s *session) fill(ctx context.Context, phase v1alpha1.FillPhase) error {
 	}
 	f.compressPercent = int(math.Round(share * 100))
 	if whole := s.request.Source != "" && s.request.VolumeSizeBytes == 0; phase.Of == "Pool" && !whole {
-		return invalidf(ReasonNotPossible, "of: Pool: the volume is not the whole pool: write of: Volume, or leave out the size of the dataset")
+		return invalidf(ReasonNotPossible, "of: Pool: the volume is not the whole pool: write of: Volume, or remove the size of the dataset")
 	}
 	if !s.volume.block {
 		f.files = int(max(s.request.DataFiles, 1))
@@ -46,7 +46,7 @@ func (s *session) fill(ctx context.Context, phase v1alpha1.FillPhase) error {
 			return err
 		}
 		if d.Files != f.files {
-			return invalidf(ReasonNotPossible, "the volume was filled with %d files and now %d are asked for: fill it again", d.Files, f.files)
+			return invalidf(ReasonNotPossible, "the volume was filled with %d files, but %d are requested: fill it again", d.Files, f.files)
 		}
 		f.had = d.FileBytes
 	}
@@ -90,12 +90,12 @@ func (s *session) fillDevice(ctx context.Context, f *filling, phase v1alpha1.Fil
 	wanted, usable := int64(share*float64(s.volume.total)), s.volume.area().bytes
 	if phase.Size != nil {
 		if wanted = f.had + phase.Size.Value(); wanted > usable {
-			return invalidf(ReasonVolumeFull, "%d bytes do not fit: %s has room for %d; fill less, or make it larger", wanted, s.volume.path, usable)
+			return invalidf(ReasonVolumeFull, "%d bytes do not fit: %s has room for %d; fill less, or enlarge it", wanted, s.volume.path, usable)
 		}
 	}
 	add := min(wanted, usable)/f.blockSize*f.blockSize - f.had
 	if add <= 0 {
-		return invalidf(ReasonTargetMissed, "%s is filled with %d bytes already, and %d are wanted: ask for more", s.volume.path, f.had, wanted)
+		return invalidf(ReasonTargetMissed, "%s already contains %d bytes, but %d are requested: request more", s.volume.path, f.had, wanted)
 	}
 	s.metrics["volumeBytes"] = s.volume.total
 	if err := s.writeMore(ctx, f, add, 0, 1); err != nil {
@@ -136,7 +136,7 @@ func (s *session) fillBytes(ctx context.Context, f *filling, wanted int64) error
 		return err
 	}
 	if all := add * int64(f.files); all > room && !compresses(s.volume.mount.FSType) {
-		return invalidf(ReasonVolumeFull, "%d bytes do not fit: %s has room for %d; fill less, or make the volume larger", all, s.volume.path,
+		return invalidf(ReasonVolumeFull, "%d bytes do not fit: %s has room for %d; fill less, or enlarge the volume", all, s.volume.path,
 			room)
 	}
 	return s.writeMore(ctx, f, add, 0, 1)
@@ -178,7 +178,7 @@ func (s *session) fillShare(ctx context.Context, f *filling, to v1alpha1.Share, 
 			break
 		}
 	}
-	words := fmt.Sprintf("%d of %d bytes (%.2f%%) are allocated, and %s were asked for", used, capacity, 100*float64(used)/float64(capacity),
+	words := fmt.Sprintf("%d of %d bytes (%.2f%%) are allocated, but %s were requested", used, capacity, 100*float64(used)/float64(capacity),
 		to)
 	met := f.has > f.had && (used-target) <= 2*tolerance && (target-used) <= 2*tolerance
 	s.check("filled", met, "%s", words)
@@ -205,7 +205,7 @@ func (s *session) writeMore(ctx context.Context, f *filling, add int64, from, to
 		}
 	}
 	if add > room/int64(f.files) {
-		return invalidf(ReasonVolumeFull, "%d more bytes would leave too little to others on %s: ask for a smaller volume, or make room",
+		return invalidf(ReasonVolumeFull, "%d more bytes would leave too little to others on %s: use a smaller volume, or free some space",
 			add*int64(f.files), s.volume.path)
 	}
 	var jobs []fio.Job
@@ -215,7 +215,7 @@ func (s *session) writeMore(ctx context.Context, f *filling, add int64, from, to
 		if !s.volume.block {
 			e = extent{s.volume.dataPath(i), f.has, add}
 			if err := grow(e.path, f.has+add); err != nil {
-				return fmt.Errorf("make room for the data: %w", err)
+				return fmt.Errorf("allocate space for the data: %w", err)
 			}
 		}
 		jobs = append(jobs, fio.Job{Name: fmt.Sprintf("fill-%d", i), Mode: fio.Write, Paths: []string{e.path}, Offset: e.offset, Size: add,
@@ -245,7 +245,7 @@ func (s *session) verifyAllocation(f *filling) error {
 		}
 		if hole < size {
 			s.check("allocation", false, "%s has a hole at byte %d", s.volume.dataPath(i), hole)
-			return invalidf(ReasonNotAllocated, "%s has a hole at byte %d of %d: what is read there costs nothing, so it measures nothing",
+			return invalidf(ReasonNotAllocated, "%s has a hole at byte %d of %d: reading a hole costs nothing, so it measures nothing",
 				s.volume.dataPath(i), hole, size)
 		}
 		taken, bytes = taken+allocated, bytes+size
@@ -255,7 +255,7 @@ func (s *session) verifyAllocation(f *filling) error {
 	if compresses(s.volume.mount.FSType) && taken > 0 {
 		s.metrics["compressionRatioMilli"] = int64(float64(bytes) / float64(taken) * 1000)
 	} else if thin {
-		return invalidf(ReasonNotAllocated, "%d bytes of data take only %d on %s: it has holes, or does not tell the truth", bytes, taken,
+		return invalidf(ReasonNotAllocated, "%d bytes of data take only %d on %s: it has holes, or reports a wrong size", bytes, taken,
 			s.volume.mount)
 	}
 	return nil
@@ -268,7 +268,7 @@ func parseShare(share v1alpha1.Share) (float64, error) {
 	}
 	value, err := strconv.ParseFloat(strings.TrimSuffix(string(share), "%"), 64)
 	if err != nil || !(value >= 0 && value <= 100) || !strings.HasSuffix(string(share), "%") {
-		return 0, invalidf(ReasonNotPossible, "the share %q is none: write one from 0%% to 100%%, such as 80%%", share)
+		return 0, invalidf(ReasonNotPossible, "%q is not a percentage: write one from 0%% to 100%%, such as 80%%", share)
 	}
 	return value / 100, nil
 }

@@ -33,7 +33,7 @@ func (s *session) fragment(ctx context.Context, phase v1alpha1.FragmentPhase) er
 		CompressPercent: int(math.Round(share * 100)), Direct: s.direct(extents[0], blockSize, false)}
 	jobs, blocks := overwrites(pass, extents)
 	if blocks == 0 {
-		return invalidf(ReasonNotPossible, "the data is smaller than a block of %d bytes: fill more, or make blockSize smaller", blockSize)
+		return invalidf(ReasonNotPossible, "the data is smaller than a block of %d bytes: fill more, or reduce blockSize", blockSize)
 	}
 	var tail int64
 	for _, e := range extents {

@@ -55,7 +55,7 @@ func (s *session) fillKept(ctx context.Context, f *filling, phase v1alpha1.FillP
 		return s.fillFolder(ctx, f, phase)
 	}
 	s.metrics["volumeBytes"] = capacity
-	s.check("filled", true, "%d bytes of data are there from the run before, and no more is asked for: nothing was written",
+	s.check("filled", true, "%d bytes of data exist from the previous run, and no more are requested: nothing was written",
 		f.had*int64(f.files))
 	if s.volume.block {
 		return nil
@@ -101,7 +101,7 @@ func (r *redo) keep(s *session) (bool, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return false, nil
 		case err != nil:
-			return false, fmt.Errorf("look for the logs of the run before: %w", err)
+			return false, fmt.Errorf("look for the logs of the previous run: %w", err)
 		case !info.Mode().IsRegular() || info.Size() < smallestLog || len(logs) > 0 && info.Size() != logs[0].bytes:
 			return false, nil
 		default:
@@ -109,7 +109,7 @@ func (r *redo) keep(s *session) (bool, error) {
 		}
 	}
 	r.logs = logs
-	s.details.Notes = append(s.details.Notes, "the logs are those of the run before: they were not recreated")
+	s.details.Notes = append(s.details.Notes, "the logs are those of the previous run: they were not recreated")
 	return true, nil
 }
 

@@ -35,7 +35,7 @@ func TestKeptData(t *testing.T) {
 	}
 	said := false
 	for _, check := range kept.Checks {
-		said = said || strings.Contains(check.Message, "there from the run before")
+		said = said || strings.Contains(check.Message, "exist from the previous run")
 	}
 	if !said {
 		t.Errorf("nothing says that the data was there: %+v", kept.Checks)

@@ -49,7 +49,7 @@ func (m marker) encode() ([]byte, error) {
 		return nil, err
 	}
 	if len(text) >= markerBytes {
-		return nil, fmt.Errorf("the marker of the volume has %d bytes, %d fit: use shorter names", len(text), markerBytes-1)
+		return nil, fmt.Errorf("the marker of the volume has %d bytes, but the limit is %d: use shorter names", len(text), markerBytes-1)
 	}
 	return append(text, bytes.Repeat([]byte("\n"), markerBytes-len(text))...), nil
 }
@@ -82,7 +82,7 @@ func readFolderMarker(folder string) (found marker, there bool, err error) {
 	}
 	found, ours := decodeMarker(text)
 	if !ours {
-		return marker{}, false, wrongPlace("%s in %s is no marker of this program: choose an empty volume", markerName, folder)
+		return marker{}, false, wrongPlace("%s in %s is not a marker of this program: use an empty volume", markerName, folder)
 	}
 	return found, true, nil
 }
@@ -93,11 +93,11 @@ var systemNames = []string{"lost+found", ".zfs", ".snapshot", ".snapshots", "@GM
 func folderIsEmpty(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return wrongPlace("the volume cannot be read: %w: give the user of the pod the right to it", err)
+		return wrongPlace("the volume cannot be read: %w: give the user of the pod access to it", err)
 	}
 	for _, entry := range entries {
 		if !slices.Contains(systemNames, entry.Name()) {
-			return wrongPlace("there is %.80q on the volume %s, which this program has not written: choose an empty volume", entry.Name(), folder)
+			return wrongPlace("there is %.80q on the volume %s, which this program did not write: use an empty volume", entry.Name(), folder)
 		}
 	}
 	return nil

@@ -172,7 +172,7 @@ func (s *session) awaitQuiet(ctx context.Context) error {
 			return nil
 		}
 	}
-	return invalidf(ReasonDeviceBusy, "%s: it was so for %s: keep others off it, or measure later", words, s.executor.quietPatience)
+	return invalidf(ReasonDeviceBusy, "%s: this lasted for %s: keep other load off it, or measure later", words, s.executor.quietPatience)
 }
 
 func pause(ctx context.Context, long time.Duration) error {

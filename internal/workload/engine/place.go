@@ -62,10 +62,10 @@ func findPlace(request workload.Request, allowFile bool) (place, error) {
 	isDevice := info.Mode()&fs.ModeDevice != 0 && info.Mode()&fs.ModeCharDevice == 0 || allowFile && info.Mode().IsRegular()
 	switch {
 	case p.block && !isDevice:
-		return place{}, wrongPlace("a block device was promised at %s, and there is %s: look at the volumeDevices of the pod", request.Path,
+		return place{}, wrongPlace("a block device was expected at %s, but there is %s: check the volumeDevices of the pod", request.Path,
 			kindOf(info))
 	case !p.block && !info.IsDir():
-		return place{}, wrongPlace("a file system was promised at %s, and there is %s: look at the volumeMounts of the pod", request.Path,
+		return place{}, wrongPlace("a file system was expected at %s, but there is %s: check the volumeMounts of the pod", request.Path,
 			kindOf(info))
 	case p.block:
 		return p.measureDevice()
@@ -94,7 +94,7 @@ func kindOf(info fs.FileInfo) string {
 func (p place) measureDevice() (place, error) {
 	device, err := os.Open(p.path)
 	if err != nil {
-		return place{}, wrongPlace("the device cannot be opened: %w: give the user of the pod the right to it", err)
+		return place{}, wrongPlace("the device cannot be opened: %w: give the user of the pod access to it", err)
 	}
 	defer func() { _ = device.Close() }()
 	p.total, err = device.Seek(0, io.SeekEnd)
@@ -102,7 +102,7 @@ func (p place) measureDevice() (place, error) {
 	case err != nil:
 		return place{}, wrongPlace("the size of %s cannot be found: %w", p.path, err)
 	case p.total < p.promised:
-		return place{}, wrongPlace("%s has %d bytes and %d were promised: it is another device", p.path, p.total, p.promised)
+		return place{}, wrongPlace("%s has %d bytes instead of %d: it is another device", p.path, p.total, p.promised)
 	case p.total < 4*reserved:
 		return place{}, wrongPlace("%s has %d bytes: at least %d are needed", p.path, p.total, 4*reserved)
 	}
@@ -130,17 +130,17 @@ func (p place) measureFolder(plain bool, source string) (place, error) {
 	switch {
 	case !plain && p.mount.Point != p.path:
 		return place{},
-			wrongPlace("%s is a directory on the node's own disk (%s, mounted at %s), and a volume was promised: "+
-				"look at the volumeMounts of the pod",
+			wrongPlace("%s is a directory on the node's own disk (%s, mounted at %s), but a volume was expected: "+
+				"check the volumeMounts of the pod",
 				p.path, p.mount, p.mount.Point)
 	case source != "" && (p.mount.FSType != "zfs" || p.mount.Source != source):
-		return place{}, wrongPlace("the ZFS dataset %s was promised at %s, and there is %s: it is another volume", source, p.path, p.mount)
+		return place{}, wrongPlace("the ZFS dataset %s was expected at %s, but there is %s: it is another volume", source, p.path, p.mount)
 	case plain && p.path == "/":
-		return place{}, wrongPlace("the root of the file system is no place for a benchmark: name a directory of its own")
+		return place{}, wrongPlace("the root of the file system cannot be used for a benchmark: use a separate directory")
 	case p.mount.ReadOnly():
 		return place{}, &invalid{ReasonReadOnly, fmt.Errorf("the volume %s is mounted read-only: %s", p.path, p.mount)}
 	case size < p.promised/2:
-		return place{}, wrongPlace("%s has %d bytes and %d were promised: it is another volume", p.path, size, p.promised)
+		return place{}, wrongPlace("%s has %d bytes instead of %d: it is another volume", p.path, size, p.promised)
 	}
 	bound := p.mount.Root != "/" && strings.HasPrefix(p.mount.Source, "/dev/")
 	whole := source != "" && p.promised == 0 // a dataset without a limit of its own

@@ -72,7 +72,7 @@ func TestDirectoryOfTheNode(t *testing.T) {
 	b.request.Promised = workload.PromisedVolume
 	b.refused(fillPhase("50%"), ReasonWrongPlace, "is a directory on the node's own disk")
 	b.request.Promised = ""
-	b.refused(fillPhase("50%"), ReasonWrongPlace, "and a volume was promised")
+	b.refused(fillPhase("50%"), ReasonWrongPlace, "but a volume was expected")
 	if names := b.entries(); len(names) > 0 {
 		t.Errorf("it wrote %v", names)
 	}
@@ -86,12 +86,12 @@ func TestWrongPlaces(t *testing.T) {
 		"missing": {func(b *bench) { b.request.Path += "/missing" }, "where the volume should be"},
 		"a file": {func(b *bench) { b.request.Path = filepath.Join(b.request.Path, "x"); touch(b.t, b.request.Path, "") },
 			"there is a plain file"},
-		"a directory":         {func(b *bench) { b.request.VolumeMode = "Block" }, "a block device was promised"},
+		"a directory":         {func(b *bench) { b.request.VolumeMode = "Block" }, "a block device was expected"},
 		"a character device":  {func(b *bench) { b.request.Path, b.request.VolumeMode = "/dev/null", "Block" }, "there is a character device"},
-		"the root":            {func(b *bench) { b.request.Path = "/" }, "no place for a benchmark"},
+		"the root":            {func(b *bench) { b.request.Path = "/" }, "cannot be used for a benchmark"},
 		"too small":           {func(b *bench) { b.request.VolumeSizeBytes = 1 << 60 }, "it is another volume"},
 		"a user's files":      {func(b *bench) { touch(b.t, filepath.Join(b.request.Path, "mail.db"), "x") }, `there is "mail.db" on the volume`},
-		"a file of that name": {func(b *bench) { touch(b.t, filepath.Join(b.request.Path, markerName), "mine") }, "no marker of this program"},
+		"a file of that name": {func(b *bench) { touch(b.t, filepath.Join(b.request.Path, markerName), "mine") }, "not a marker of this program"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -112,11 +112,11 @@ func touch(t *testing.T, path, text string) {
 func TestAnotherVolume(t *testing.T) {
 	oltp := oltpPhase(2, 0, 0.2)
 	b := newBench(t)
-	b.refused(oltp, ReasonNoData, "put a fill phase before")
+	b.refused(oltp, ReasonNoData, "add a fill phase before")
 	b.valid(fillPhase("25%"))
 	b.request.Run.UID = "uid-2"
 	b.refused(oltp, ReasonWrongPlace, "carries the data of run lab/run (uid-1)")
-	b.refused(fillPhase("25%"), ReasonWrongPlace, "each run needs a volume of its own")
+	b.refused(fillPhase("25%"), ReasonWrongPlace, "each run needs its own volume")
 	b.request.Run.UID = "uid-1"
 	if err := os.Truncate(filepath.Join(b.request.Path, "storagebench.data.0000"), 4096); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestAnotherVolume(t *testing.T) {
 	if err := os.Remove(filepath.Join(b.request.Path, markerName)); err != nil {
 		t.Fatal(err)
 	}
-	b.refused(oltp, ReasonWrongPlace, "which this program has not written")
+	b.refused(oltp, ReasonWrongPlace, "which this program did not write")
 }
 
 func TestVolumeOfItsOwn(t *testing.T) {
@@ -139,7 +139,7 @@ func TestVolumeOfItsOwn(t *testing.T) {
 		more.Metrics["filledBytes"] > 21<<20 {
 		t.Errorf("%d%% are allocated: %v", share, more.Metrics)
 	}
-	b.refused(fillPhase("30%"), ReasonTargetMissed, "were asked for")
+	b.refused(fillPhase("30%"), ReasonTargetMissed, "were requested")
 	b.valid(oltpPhase(2, 50, 0.3))
 	marked := filepath.Join(b.request.Path, markerName)
 	text, err := os.ReadFile(marked)
@@ -212,7 +212,7 @@ func TestDevice(t *testing.T) {
 	b.valid(userPhase("[a]\nrw=randwrite\nbs=8k\nsize=1m\noffset=0\n"))
 	b.valid(scanPhase(4)) // the marker is still there, or again
 	b.request.Run.UID = "uid-2"
-	b.refused(scanPhase(4), ReasonNoData, "put a fill phase before") // claimed again: the data of an earlier run is useless
+	b.refused(scanPhase(4), ReasonNoData, "add a fill phase before") // claimed again: the data of an earlier run is useless
 	b.request.VolumeSizeBytes = 1 << 30
 	b.refused(fillPhase("50%"), ReasonWrongPlace, "it is another device")
 }

@@ -96,7 +96,7 @@ func (r *redo) place(s *session) error {
 	each := min(room/writers/mib*mib, largestLog)
 	if each < smallestLog {
 		return invalidf(ReasonVolumeFull,
-			"there is room for %d bytes of logs, and %d writers need %d each: fill less, make the volume larger, or use fewer writers",
+			"there is room for %d bytes of logs, and %d writers need %d each: fill less, enlarge the volume, or use fewer writers",
 			room, writers, smallestLog)
 	}
 	for i := range writers {
@@ -128,7 +128,7 @@ func (r *redo) layOut(ctx context.Context, s *session) error {
 	for i, e := range r.logs {
 		if !s.volume.block {
 			if err := grow(e.path, e.bytes); err != nil {
-				return fmt.Errorf("make the logs: %w", err)
+				return fmt.Errorf("create the logs: %w", err)
 			}
 		}
 		jobs = append(jobs, fio.Job{Name: fmt.Sprintf("log-%d", i), Mode: fio.Write, Paths: []string{e.path}, Offset: e.offset, Size: e.bytes,
@@ -136,7 +136,7 @@ func (r *redo) layOut(ctx context.Context, s *session) error {
 			BlockSize: mib, Seed: seed, EndSync: true, After: i > 0})
 		bytes += e.bytes
 	}
-	s.progress.stretch("making the logs", 0, 0, bytes, 0)
+	s.progress.stretch("creating the logs", 0, 0, bytes, 0)
 	_, _, err := s.runFIO(ctx, fio.NewFile(jobs...), expectation{aside: true})
 	return err
 }

@@ -67,16 +67,16 @@ func (s *session) compareClocks(told, wall time.Duration, sections int, expected
 	case told > wall+wall/1000+20*time.Millisecond:
 		wrong = "it cannot have worked longer than that"
 	case told <= 0 && !expected.aside:
-		wrong = "it did not measure at all"
+		wrong = "it did not measure"
 	case expected.free:
 	case wall-told > s.overhead(wall, sections):
-		wrong = "too much of the time is missing"
+		wrong = "too much of the time is not covered"
 	case expected.lasting > 0 && told < expected.lasting-expected.lasting/100-50*time.Millisecond:
 		wrong = fmt.Sprintf("it was asked to work for %s", expected.lasting)
 	}
 	s.check("duration", wrong == "", "%s", joinWords(words, wrong))
 	if wrong != "" {
-		return invalidf(ReasonClocksDisagree, "%s, but %s: its rates cannot be trusted", words, wrong)
+		return invalidf(ReasonClocksDisagree, "%s, but %s: its rates are not reliable", words, wrong)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func (s *session) awaitStart(ctx context.Context) error {
 	at := *s.request.StartAt
 	for left := at.Sub(s.clock.day()); left > 0; left = at.Sub(s.clock.day()) {
 		if left > workload.MaxStartWait {
-			return invalidf(ReasonClocksApart, "the workload should begin at %s, and here it is %s: set the clocks of the nodes by the same source",
+			return invalidf(ReasonClocksApart, "the workload should start at %s, but here it is %s: synchronize the clocks of the nodes",
 				at.UTC().Format(time.RFC3339), s.clock.day().UTC().Format(time.RFC3339))
 		}
 		s.progress.stretch("waiting for the other nodes", s.progress.from, s.progress.to, 0, 0)

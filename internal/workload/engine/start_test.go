@@ -42,7 +42,7 @@ func TestAgreedStart(t *testing.T) {
 	}
 	at = time.Now().Add(24 * time.Hour)
 	b.request.StartAt = &at
-	b.refused(oltpPhase(2, 0, 0.2), ReasonClocksApart, "set the clocks")
+	b.refused(oltpPhase(2, 0, 0.2), ReasonClocksApart, "synchronize the clocks")
 }
 
 // TestWaitEnds: there is no wait after the phase was stopped.

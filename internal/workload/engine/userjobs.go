@@ -45,12 +45,12 @@ func (u *userJobs) prepare(ctx context.Context, s *session) error {
 	}
 	if u.file.Ramps && staged(u.file.File) { // each stage has a ramp of its own, and nothing tells when
 		return invalidf(ReasonJobRefused,
-			"the fio job file cannot be used: ramp_time together with stonewall or wait_for_previous: what the disks did in the "+
-				"ramps of later jobs cannot be told from what is measured: remove ramp_time, or put each job into a phase of its own")
+			"the fio job file cannot be used: ramp_time together with stonewall or wait_for_previous: the work of the disks in the "+
+				"ramps of later jobs cannot be separated from the measurement: remove ramp_time, or put each job into its own phase")
 	}
 	if u.file.Ramps && u.declared {
 		return invalidf(ReasonNotPossible,
-			"cache: what the ramp_time of the job file reads cannot be told from what is measured: write cache: Any, or remove ramp_time")
+			"cache: the reads during the ramp_time of the job file cannot be separated from the measurement: write cache: Any, or remove ramp_time")
 	}
 	if err := u.choosePlace(s); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (u *userJobs) prepare(ctx context.Context, s *session) error {
 	// fio makes its files before it begins, which would be in the counters.
 	file := u.file.On(u.place, 1)
 	file.Global = append(file.Global, fio.Option{Name: "create_only", Value: "1"})
-	s.progress.stretch("making the files", 0, 0, 0, 0)
+	s.progress.stretch("creating the files", 0, 0, 0, 0)
 	_, _, err = s.runFIO(ctx, file, expectation{free: true, aside: true})
 	return err
 }
@@ -74,7 +74,7 @@ func (u *userJobs) choosePlace(s *session) error {
 	}
 	u.place.Folder = filepath.Join(s.volume.path, namePrefix+"fio")
 	if err := os.Mkdir(u.place.Folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("make a folder for the files of the jobs: %w", err)
+		return fmt.Errorf("create a folder for the files of the jobs: %w", err)
 	}
 	if !u.file.UsesData {
 		return nil
@@ -104,13 +104,13 @@ func (u *userJobs) finish(*session, fio.Sum) error { return nil }
 func (s *session) readPhaseFile() ([]byte, error) {
 	file, err := os.Open(s.executor.File)
 	if err != nil {
-		return nil, invalidf(ReasonJobRefused, "the file that the phase names in a ConfigMap is not there: %w: make the ConfigMap with that key",
+		return nil, invalidf(ReasonJobRefused, "the file of the phase in a ConfigMap does not exist: %w: create the ConfigMap with that key",
 			err)
 	}
 	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, maxPhaseFile+1))
 	if err == nil && len(text) > maxPhaseFile {
-		err = invalidf(ReasonJobRefused, "the file that the phase names in a ConfigMap has more than %d bytes: shorten it", maxPhaseFile)
+		err = invalidf(ReasonJobRefused, "the file of the phase in a ConfigMap has more than %d bytes: shorten it", maxPhaseFile)
 	}
 	s.environment[results.EnvironmentWorkloadFile] = results.Digest(text)
 	return text, err

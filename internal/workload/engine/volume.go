@@ -58,7 +58,7 @@ func claim(p place, request workload.Request) (*volume, error) {
 	case kept != nil:
 		return v, v.takeOver(there, *kept, request.Run)
 	case there && !p.block:
-		return nil, wrongPlace("the volume %s carries the data of run %s/%s (%s): each run needs a volume of its own",
+		return nil, wrongPlace("the volume %s carries the data of run %s/%s (%s): each run needs its own volume",
 			p.path, found.Run.Namespace, found.Run.Name, found.Run.UID)
 	}
 	// A device may carry the marker of an earlier run, whose data is useless.
@@ -102,7 +102,7 @@ func (v *volume) dataPath(i int) string {
 func (v *volume) data() ([]extent, error) {
 	d := v.marker.Data
 	if d == nil {
-		return nil, invalidf(ReasonNoData, "there is no data on the volume: put a fill phase before this one")
+		return nil, invalidf(ReasonNoData, "there is no data on the volume: add a fill phase before this one")
 	}
 	if v.block {
 		return []extent{{v.path, reserved, int64(d.Files) * d.FileBytes}}, nil
@@ -130,7 +130,7 @@ func grow(path string, bytes int64) error {
 	}
 	info, err := file.Stat()
 	if err == nil && info.Size() > bytes {
-		err = fmt.Errorf("%s has %d bytes already, more than %d", path, info.Size(), bytes)
+		err = fmt.Errorf("%s already has %d bytes, more than %d", path, info.Size(), bytes)
 	}
 	if err == nil {
 		err = file.Truncate(bytes)

@@ -190,7 +190,7 @@ func TestHoles(t *testing.T) {
 
 func TestFragment(t *testing.T) {
 	b := newBench(t)
-	b.refused(fragmentPhase(1), ReasonNoData, "put a fill phase before")
+	b.refused(fragmentPhase(1), ReasonNoData, "add a fill phase before")
 	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("8Mi")}})
 	path := filepath.Join(b.request.Path, "storagebench.data.0000")
 	before, err := os.ReadFile(path)
@@ -334,10 +334,10 @@ func TestUserJobs(t *testing.T) {
 		t.Errorf("%v, seeds %v", m, document.Seeds)
 	}
 	b.refused(userPhase("[a]\nexec_prerun=id\n"), ReasonJobRefused, "a job file runs no commands")
-	b.refused(userPhase("[a]\nrw=read\nfilename=data\nsize=1m\n"), ReasonNoData, "put a fill phase before")
+	b.refused(userPhase("[a]\nrw=read\nfilename=data\nsize=1m\n"), ReasonNoData, "add a fill phase before")
 	from := measurePhase(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFileFrom: &v1alpha1.ConfigMapKey{Name: "jobs", Key: "a.fio"}}})
 	b.executor.File = filepath.Join(t.TempDir(), "file")
-	b.refused(from, ReasonJobRefused, "make the ConfigMap with that key")
+	b.refused(from, ReasonJobRefused, "create the ConfigMap with that key")
 	touch(t, b.executor.File, "[a]\nrw=read\nbs=4k\nsize=64k\n")
 	if document, _ := b.valid(from); document.Metrics["readOperations"] != 16 {
 		t.Errorf("%v", document.Metrics)

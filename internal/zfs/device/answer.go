@@ -52,7 +52,7 @@ func (c careful) WriteAt(data []byte, offset int64) (int, error) {
 	return c.File.WriteAt(data, offset)
 }
 
-var errAbandoned = errors.New("it took too long and was given up: nothing more is written")
+var errAbandoned = errors.New("it took too long and was aborted: nothing more is written")
 
 // given says whether the caller has given up.
 func given(up <-chan struct{}) bool {

@@ -156,7 +156,7 @@ func (l PoolLabel) judge(kernel string, imported map[string]bool) (Reason, strin
 	case l.State == PoolActive && imported[l.Name]:
 		return RunningPool, fmt.Sprintf("%s belongs to the running %s", kernel, pool)
 	case l.State == PoolActive:
-		return ActivePool, fmt.Sprintf("%s belongs to %s, which host %q (id %d) had last and did not export: it may run there", kernel, pool,
+		return ActivePool, fmt.Sprintf("%s belongs to %s, which host %q (id %d) used last and did not export: it may use it", kernel, pool,
 			l.HostName, l.HostID)
 	case l.State == PoolSpare || l.State == PoolCache:
 		return ActivePool, fmt.Sprintf("%s is a %s device of a pool that its label does not name: remove it from that pool first", kernel,
@@ -242,7 +242,7 @@ func (d *Disk) forgotten() {
 		return
 	}
 	d.add(PartitionTable, staleTable, 0, fmt.Sprintf("its ends are blank, but the kernel still sees %d partitions of an earlier table: "+
-		"let it read the table again with 'blockdev --rereadpt %s' or partprobe", len(d.partitions), d.Path))
+		"reread the table with 'blockdev --rereadpt %s' or partprobe", len(d.partitions), d.Path))
 }
 
 // staleTable is the type of a finding that is about the kernel's memory, not about the disk.
@@ -363,12 +363,12 @@ func (e *RefusedError) wayOut() string {
 		"(wipefs, and zeros over its ends alone, leave remains)", e.Path)
 	switch {
 	case e.Right == NoContents:
-		return ". If all on it may be lost, ask the cluster's admin to blank it, or to end the grant of this disk with ':reuse'"
+		return ". If its data may be lost, ask the cluster's admin to blank it, or to end the grant of this disk with ':reuse'"
 	case e.Right == FileSystems && slices.ContainsFunc(e.Findings, func(f Finding) bool { return !e.Right.gives(f) }):
-		return ". On behalf of a namespace only file systems are given up: ask the cluster's admin to blank it"
+		return ". For a namespace only file systems may be destroyed: ask the cluster's admin to blank it"
 	}
 	if e.Serial != "" {
-		return fmt.Sprintf(". If all on it may be lost, name its serial number %s for reuse, or %s", e.Serial, blank)
+		return fmt.Sprintf(". If its data may be lost, list its serial number %s in reuse, or %s", e.Serial, blank)
 	}
-	return ". The disk tells no serial number by which it could be reused: if all on it may be lost, " + blank
+	return ". The disk reports no serial number for reuse: if its data may be lost, " + blank
 }

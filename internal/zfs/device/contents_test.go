@@ -99,7 +99,7 @@ var buried = []struct {
 		want: Signature, detail: "signature of ldm"},
 	{name: "partitions that only the kernel remembers", spoil: func(n *fakeNode) { n.partition("vdb", "vdb1", "254:17", 1, 1<<20, 8<<20) },
 		want: PartitionTable,
-		detail: "its ends are blank, but the kernel still sees 1 partitions of an earlier table: let it read the table again with 'blockdev " +
+		detail: "its ends are blank, but the kernel still sees 1 partitions of an earlier table: reread the table with 'blockdev " +
 			"--rereadpt " + freePath, not: "blank it yourself"},
 	// The partition that ZFS makes on this disk: from sector 2048 to the last round place before the reserved 16384 sectors and the table.
 	{name: "end labels of a pool, no table", spoil: func(n *fakeNode) { n.endLabels(PoolActive, 1<<20, 246<<20) }, want: ActivePool,
@@ -234,7 +234,7 @@ func TestSlowDisks(t *testing.T) {
 	}
 	// 10 a second: the least is not reached, and the disk not taken.
 	_, reader, err = n.lookAt(100 * time.Millisecond)
-	if err == nil || !strings.Contains(err.Error(), "at least 512 are looked at: it is too slow, busy or failing") {
+	if err == nil || !strings.Contains(err.Error(), "at least 512 are required: it is too slow, busy or failing") {
 		t.Errorf("10 reads a second: %d reads, %v", reader.reads, err)
 	}
 }

@@ -50,7 +50,7 @@ func (n *Node) identify(path string) (Disk, error) {
 	}
 	kernel, err := n.resolve(path)
 	if errors.Is(err, os.ErrNotExist) {
-		disk.find(Missing, "there is no such device on this node")
+		disk.find(Missing, "this device does not exist on this node")
 		return disk, nil
 	}
 	if err != nil {
@@ -83,17 +83,17 @@ func (n *Node) Identify(path string) (Disk, error) {
 // notWhole says why a device is no disk of its own.
 func (n *Node) notWhole(kernel string) string {
 	if index, err := n.text("sys/class/block", kernel, "partition"); err != nil || index != "" {
-		return fmt.Sprintf("%s is a partition: name the whole disk", kernel)
+		return fmt.Sprintf("%s is a partition: use the whole disk", kernel)
 	}
 	for prefix, kind := range map[string]string{"dm-": "a device of the device mapper (LVM, LUKS, multipath)", "md": "a software RAID",
 		"zd": "a ZFS volume", "zram": "compressed memory", "ram": "memory", "sr": "an optical drive", "fd": "a floppy",
 		"nbd": "a network block device", "drbd": "a DRBD device", "bcache": "a bcache device"} {
 		if rest, found := strings.CutPrefix(kernel, prefix); found && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
-			return fmt.Sprintf("%s is %s, no disk", kernel, kind)
+			return fmt.Sprintf("%s is %s, not a disk", kernel, kind)
 		}
 	}
 	if rest, found := strings.CutPrefix(kernel, "loop"); found && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
-		return kernel + " is a loop device, no disk: name the disk that is below it, or give a virtual machine a second disk to try with"
+		return kernel + " is a loop device, not a disk: use the disk below it, or add a second disk to a virtual machine for testing"
 	}
 	// Disks have a bus; what the kernel makes up has none. NVMe with several paths is below virtual/nvme-subsystem.
 	target, err := filepath.EvalSymlinks(n.path("sys/class/block", kernel))
@@ -101,7 +101,7 @@ func (n *Node) notWhole(kernel string) string {
 		return fmt.Sprintf("%s has no place in /sys: %v", kernel, err)
 	}
 	if strings.Contains(target, "/devices/virtual/block/") {
-		return fmt.Sprintf("%s is a virtual device, no disk", kernel)
+		return fmt.Sprintf("%s is a virtual device, not a disk", kernel)
 	}
 	return ""
 }
@@ -231,13 +231,13 @@ func (d Disk) Warnings(ashift int) []string {
 			d.LogicalSectorBytes))
 	}
 	if d.Rotational {
-		warnings = append(warnings, "the disk turns, or says so: random reads will be slow")
+		warnings = append(warnings, "the disk is rotational, according to the kernel: random reads will be slow")
 	}
 	if d.WriteCache == "write back" {
-		warnings = append(warnings, "the disk has a volatile write cache, or says so: flushes cost time, and how much depends on it")
+		warnings = append(warnings, "the disk has a volatile write cache, according to the kernel: the cost of flushes depends on it")
 	}
 	if d.Serial == "" {
-		warnings = append(warnings, "the disk tells no serial number: it cannot be named for reuse")
+		warnings = append(warnings, "the disk reports no serial number: it cannot be listed for reuse")
 	}
 	return warnings
 }

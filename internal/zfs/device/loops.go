@@ -28,7 +28,7 @@ func (n *Node) loops(disk *Disk, members map[string]string) error {
 			return err
 		}
 		if kernel != "" {
-			disk.find(InUse, "%s is below %s: 'losetup --detach /dev/%s' on the node takes that away, once nothing uses it", kernel, loop, loop)
+			disk.find(InUse, "%s is below %s: 'losetup --detach /dev/%s' on the node removes that, once it is unused", kernel, loop, loop)
 		}
 	}
 	return nil

@@ -133,7 +133,7 @@ func (n *Node) MakeMountPoint(top, point string) error {
 
 func (f folder) seal() error {
 	if names, _ := f.Readdirnames(1); len(names) > 0 { // an empty one says EOF
-		return fmt.Errorf("%s of the node holds %s: nothing is mounted on a folder that is not empty; look what it is, and move it away", f.path,
+		return fmt.Errorf("%s of the node contains %s: nothing is mounted on a folder that is not empty; check it, and move it", f.path,
 			names[0])
 	}
 	if _, err := f.immutable(true); err == nil || !unknown(err) {

@@ -77,7 +77,7 @@ func (n *Node) processesWithin(disk *Disk, members map[string]string, patience t
 }
 
 func (s *search) late() error {
-	return fmt.Errorf("the search for processes that use it has not ended in time, at process %s: look what that process has open or "+
+	return fmt.Errorf("the search for processes that use it did not finish in time, at process %s: check what that process has open or "+
 		"mapped, and end it if it is not needed", *s.at.Load())
 }
 
@@ -180,7 +180,7 @@ func (s *search) mappings(process, thread string) (read bool, err error) {
 			return read, err
 		}
 	}
-	return false, errors.New("its mappings change while they are read: look again later, or end it")
+	return false, errors.New("its mappings change while they are read: try again later, or end it")
 }
 
 // mapping looks at a line of maps: "from-to perms offset device inode path". A file is shared with the disk only if its pages are.

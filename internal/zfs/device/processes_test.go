@@ -177,7 +177,7 @@ func TestALookThatFailsRefuses(t *testing.T) {
 	n.opened("vdb", "0100000")
 	disk := &Disk{Kernel: "vdb"}
 	if err := n.processesWithin(disk, map[string]string{"254:16": "vdb"}, time.Nanosecond); err == nil ||
-		!strings.Contains(err.Error(), "has not ended in time") {
+		!strings.Contains(err.Error(), "did not finish in time") {
 		t.Errorf("a search without time: %v", err)
 	}
 	process := "7"

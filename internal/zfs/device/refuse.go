@@ -116,7 +116,7 @@ func (n *Node) Check(wish Wish) (Disk, error) {
 		disk.find(Unreadable, "%v", err)
 	}
 	if disk.Kernel != "" && disk.SizeBytes < wish.MinBytes {
-		disk.find(TooSmall, "it has %d bytes, asked for are at least %d", disk.SizeBytes, wish.MinBytes)
+		disk.find(TooSmall, "it has %d bytes, but at least %d are required", disk.SizeBytes, wish.MinBytes)
 	}
 	refused := disk.Findings
 	if reusable, err := n.reusable(disk, wish.Reuse); err != nil {
@@ -140,7 +140,7 @@ func (n *Node) reusable(disk Disk, serial string) (bool, error) {
 		return false, fmt.Errorf("looking for other disks with serial number %s: %w", serial, err)
 	}
 	if len(same) != 1 {
-		return false, fmt.Errorf("serial number %s belongs to %d disks (%s): it does not say which may be lost", serial, len(same),
+		return false, fmt.Errorf("serial number %s belongs to %d disks (%s): it is ambiguous which data may be lost", serial, len(same),
 			strings.Join(same, ", "))
 	}
 	return true, nil

@@ -294,7 +294,7 @@ func TestSerialNumbers(t *testing.T) {
 		t.Errorf("serial number %q of udev, want U-2", disk.Serial)
 	}
 	n.must(os.Remove(n.path("/run/udev/data/b254:16")))
-	if _, err := n.Check(Wish{Path: freePath}); err == nil || !strings.Contains(err.Error(), "tells no serial number") {
+	if _, err := n.Check(Wish{Path: freePath}); err == nil || !strings.Contains(err.Error(), "reports no serial number") {
 		t.Errorf("a dirty disk without a serial number: %v", err)
 	}
 }
@@ -335,7 +335,7 @@ func TestFilesAreNoDevices(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	disk := Disk{SizeBytes: 1, LogicalSectorBytes: 512, PhysicalSectorBytes: 4096, Rotational: true, WriteCache: "write back"}
 	warnings := strings.Join(disk.Warnings(9), "\n")
-	for _, part := range []string{"ashift 9", "emulates", "turns", "write cache", "no serial number"} {
+	for _, part := range []string{"ashift 9", "emulates", "rotational", "write cache", "no serial number"} {
 		if !strings.Contains(warnings, part) {
 			t.Errorf("%q does not say %q", warnings, part)
 		}

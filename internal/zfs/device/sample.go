@@ -59,7 +59,7 @@ func sample(file io.ReaderAt, places []int64, to int64, now func() time.Time, se
 	for read, at := range places {
 		switch took := now().Sub(began); {
 		case took >= sampleLongTime && read < least:
-			return read, fmt.Errorf("only %d blocks of it could be read in %.0f s, and at least %d are looked at: it is too slow, busy or failing",
+			return read, fmt.Errorf("only %d blocks of it could be read in %.0f s, but at least %d are required: it is too slow, busy or failing",
 				read, took.Seconds(), least)
 		case took >= sampleTime && read >= least:
 			return read, nil

@@ -38,8 +38,8 @@ func (n *Node) twins(disk *Disk) error {
 		for kind, identity := range own {
 			if other[kind] == identity {
 				disk.find(SameIdentity,
-					"%s has the same %s (%s): they may be two paths to one disk, and what uses the one does not show on the other. "+
-						"Leave the node one path to it, or take another disk; if they are different disks, give each a serial number of its own", name, kind,
+					"%s has the same %s (%s): they may be two paths to one disk, and users of one are not visible on the other. "+
+						"Keep only one path to it, or use another disk; if they are different disks, give each its own serial number", name, kind,
 					identity)
 				break
 			}

@@ -127,7 +127,7 @@ func (n *Node) volumeUsers(kernel, number, name string, tell func(format string,
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("looking who uses volume %s: %w", name, err)
+		return fmt.Errorf("looking for users of volume %s: %w", name, err)
 	}
 	return file.Close()
 }

@@ -15,7 +15,7 @@ import (
 // the node has that number; and it looks at all of that again immediately before.
 func (n *Node) Wipe(wish Wish) (Disk, error) {
 	if wish.Reuse == "" {
-		return Disk{}, fmt.Errorf("wiping %s: name its serial number", wish.Path)
+		return Disk{}, fmt.Errorf("wiping %s: its serial number is required", wish.Path)
 	}
 	disk, err := n.Check(wish)
 	if err != nil {

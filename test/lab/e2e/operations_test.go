@@ -38,7 +38,7 @@ func (p *pools) operations() {
 	observation := p.begin("observe", from, `observe: {duration: 40s, interval: 1s}`)
 	eventually(p.t, "the window is open", func(g gomega.Gomega) {
 		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(observation), observation)).To(gomega.Succeed())
-		g.Expect(observation.Status.Progress).To(gomega.HaveField("Message", gomega.HavePrefix("observes for")))
+		g.Expect(observation.Status.Progress).To(gomega.HaveField("Message", gomega.HavePrefix("observing for")))
 	})
 	p.script(`head -c 8M /dev/urandom >/e2e/observed; zpool sync`)
 	p.ended(observation, "Succeeded")

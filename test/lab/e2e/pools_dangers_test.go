@@ -142,7 +142,7 @@ var allDangers = []danger{
 	// The API refuses a name that ends in -part1; this one has another.
 	{name: "partition", prepare: newPartition + `; ln -sf "$(readlink -f "$2-part1")" /dev/disk/by-id/virtio-$(hostname)-other`,
 		device: "other",
-		says:   "is a partition: name the whole disk", undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other`},
+		says:   "is a partition: use the whole disk", undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other`},
 	{name: "swap in use", prepare: `mkswap -q "$2"; swapon "$2"`, says: "is in use as swap", undo: `swapoff "$2"`},
 	{name: "open in a process", prepare: `sleep 1000 <>"$2" >/dev/null 2>&1 & echo $! >/run/e2e-open.pid`, says: "is open for writing",
 		undo: `kill $(cat /run/e2e-open.pid); while [ -d /proc/$(cat /run/e2e-open.pid) ]; do sleep 0.1; done; rm /run/e2e-open.pid`},
@@ -154,7 +154,7 @@ var allDangers = []danger{
 		undo: `umount /run/e2e-device; rm /run/e2e-device`},
 	{name: "below a loop device", prepare: `losetup --find "$2"`, says: "is below loop", undo: `losetup --detach-all`},
 	{name: "read-only", prepare: `blockdev --setro "$2"`, says: "read-only", undo: `blockdev --setrw "$2"`},
-	{name: "too small", more: `, minDeviceSize: 1Ti`, says: "asked for are at least"},
+	{name: "too small", more: `, minDeviceSize: 1Ti`, says: "but at least"},
 }
 
 // cutOff keeps both ends of a disk of a pool as they were before the pool was exported.
@@ -212,7 +212,7 @@ func (p *pools) dangers() {
 			g.Expect(p.contents(2)).To(gomega.Equal(before), "%s: the disk was written to", danger.name)
 		}
 		_, why, _ := strings.Cut(message, "is refused: ")
-		why, _, _ = strings.Cut(why, ". If all on it")
+		why, _, _ = strings.Cut(why, ". If its data")
 		fmt.Printf("refused, unchanged | %-46s | %s\n", danger.name, why)
 	}
 	p.script(undo + "\n" + empty)

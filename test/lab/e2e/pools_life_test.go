@@ -186,7 +186,7 @@ func (p *pools) reuse() {
 	p.script(`mkfs.ext4 -q -F -E nodiscard "$1" 64M`)
 	pool := p.make("reuse", `{vdevs: [{devices: [$1]}], reuse: {serials: [`+p.node+`-disk2]}}`)
 	g.Expect(p.says(pool, v1alpha1.ReasonPoolDeviceRefused)).To(gomega.And(gomega.ContainSubstring("ext"),
-		gomega.ContainSubstring("name its serial number "+p.node+"-disk1")))
+		gomega.ContainSubstring("list its serial number "+p.node+"-disk1")))
 	p.change(pool, func() { pool.Spec.Reuse.Serials = []string{p.node + "-disk1"} })
 	p.ready(pool)
 	p.remove(pool)
