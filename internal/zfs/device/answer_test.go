@@ -34,7 +34,7 @@ func TestAWipeEndsWithTheOneThatWaits(t *testing.T) {
 	} {
 		n := newFakeNode(t)
 		n.write("vdb", 0, []byte("XFSB"))
-		wish := Wish{Path: freePath, Reuse: "free-serial"}
+		wish := Wish{Path: freePath, Reuse: "free-serial", Right: AnyContents}
 		stop(n, &wish)
 		_, err := n.Wipe(wish)
 		data, readErr := os.ReadFile(n.path("/dev/vdb"))

@@ -366,6 +366,8 @@ func (e *RefusedError) wayOut() string {
 		return ". If its data may be lost, ask the cluster's admin to blank it, or to end the grant of this disk with ':reuse'"
 	case e.Right == FileSystems && slices.ContainsFunc(e.Findings, func(f Finding) bool { return !e.Right.gives(f) }):
 		return ". For a namespace only file systems may be destroyed: ask the cluster's admin to blank it"
+	case slices.ContainsFunc(e.Findings, func(f Finding) bool { return slices.Contains(shared, f.Type) }):
+		return ". Other hosts may have it in use at this moment, so reuse does not apply. If its data may be lost, " + blank
 	}
 	if e.Serial != "" {
 		return fmt.Sprintf(". If its data may be lost, list its serial number %s in reuse, or %s", e.Serial, blank)

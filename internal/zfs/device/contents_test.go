@@ -140,12 +140,12 @@ func TestBuriedContents(t *testing.T) {
 			if test.not != "" && strings.Contains(err.Error(), test.not) {
 				t.Errorf("%v: must not say %q", err, test.not)
 			}
-			_, err = n.Check(Wish{Path: freePath, Reuse: "free-serial"})
+			_, err = n.Check(Wish{Path: freePath, Reuse: "free-serial", Right: AnyContents})
 			if (err != nil) != test.keeps {
 				t.Errorf("named for reuse: %v", err)
 			}
 			if test.keeps {
-				if _, err := n.Wipe(Wish{Path: freePath, Reuse: "free-serial"}); err == nil {
+				if _, err := n.Wipe(Wish{Path: freePath, Reuse: "free-serial", Right: AnyContents}); err == nil {
 					t.Error("it was wiped")
 				}
 			}
@@ -155,7 +155,7 @@ func TestBuriedContents(t *testing.T) {
 			if test.keeps {
 				return
 			}
-			_, err = n.Wipe(Wish{Path: freePath, Reuse: "free-serial"})
+			_, err = n.Wipe(Wish{Path: freePath, Reuse: "free-serial", Right: AnyContents})
 			n.must(os.RemoveAll(n.path("/sys/class/block/vdb/vdb1"))) // the kernel of a fake node does not forget partitions
 			if _, again := n.Check(Wish{Path: freePath}); again != nil {
 				t.Errorf("after it was wiped: %v, %v", err, again)

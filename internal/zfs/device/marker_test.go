@@ -24,11 +24,11 @@ func wipedDisk(t *testing.T) *fakeNode {
 	// What the former user has put where a look searches goes with it.
 	n.write("vdb", 128<<20, unpacked(t, "ext4-backup.gz"))
 	n.endLabels(PoolActive, 8<<20, 176<<20)
-	if _, err := n.Check(Wish{Path: freePath, Reuse: "free-serial"}); !errors.Is(err, ActivePool) {
+	if _, err := n.Check(Wish{Path: freePath, Reuse: "free-serial", Right: AnyContents}); !errors.Is(err, ActivePool) {
 		t.Fatalf("a label in its middle: %v", err)
 	}
 	n.endLabels(PoolExported, 8<<20, 176<<20)
-	if _, err := n.Wipe(Wish{Path: freePath, Reuse: "free-serial"}); err != nil {
+	if _, err := n.Wipe(Wish{Path: freePath, Reuse: "free-serial", Right: AnyContents}); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -217,7 +217,7 @@ func TestRefusals(t *testing.T) {
 			if !strings.Contains(err.Error(), test.detail) || !strings.Contains(err.Error(), wish.Path) {
 				t.Errorf("%v: want %q and the path in it", err, test.detail)
 			}
-			wish.Reuse = "free-serial"
+			wish.Reuse, wish.Right = "free-serial", AnyContents
 			if disk.Serial != "" {
 				wish.Reuse = disk.Serial
 			}
@@ -273,12 +273,12 @@ func TestSerialNumbers(t *testing.T) {
 	n := dirty()
 	for serial, taken := range map[string]bool{"free-serial": true, "free": false, "FREE-SERIAL": false, "root-serial": false, "": false,
 		"*": false} {
-		if _, err := n.Check(Wish{Path: freePath, Reuse: serial}); (err == nil) != taken {
+		if _, err := n.Check(Wish{Path: freePath, Reuse: serial, Right: AnyContents}); (err == nil) != taken {
 			t.Errorf("reuse of %q: %v", serial, err)
 		}
 	}
 	n.disk("vdc", "254:32", "free-serial")
-	if _, err := n.Check(Wish{Path: freePath, Reuse: "free-serial"}); err == nil || !strings.Contains(err.Error(), "2 disks (vdb, vdc)") {
+	if _, err := n.Check(Wish{Path: freePath, Reuse: "free-serial", Right: AnyContents}); err == nil || !strings.Contains(err.Error(), "2 disks (vdb, vdc)") {
 		t.Errorf("a serial number of two disks: %v", err)
 	}
 
@@ -294,7 +294,7 @@ func TestSerialNumbers(t *testing.T) {
 		t.Errorf("serial number %q of udev, want U-2", disk.Serial)
 	}
 	n.must(os.Remove(n.path("/run/udev/data/b254:16")))
-	if _, err := n.Check(Wish{Path: freePath}); err == nil || !strings.Contains(err.Error(), "reports no serial number") {
+	if _, err := n.Check(Wish{Path: freePath, Right: AnyContents}); err == nil || !strings.Contains(err.Error(), "reports no serial number") {
 		t.Errorf("a dirty disk without a serial number: %v", err)
 	}
 }

@@ -57,6 +57,36 @@ func TestWhatANamespaceMayGiveUp(t *testing.T) {
 	}
 }
 
+// TestNotEvenAnAdmin: what other hosts may have in use at this moment is never set aside, nor wiped, and a machine that sleeps in its swap
+// space is no namespace's to give up.
+func TestNotEvenAnAdmin(t *testing.T) {
+	tried := 0
+	for _, mark := range marks {
+		if !slices.Contains(shared, mark.kind) || mark.at < 0 {
+			continue
+		}
+		tried++
+		n := newFakeNode(t)
+		n.write("vdb", mark.at, []byte(mark.magic))
+		wish := Wish{Path: freePath, Reuse: "free-serial", Right: AnyContents}
+		if _, err := n.Check(wish); err == nil || !strings.Contains(err.Error(), "Other hosts may have it in use") {
+			t.Errorf("%s: %v", mark.kind, err)
+		}
+		before := n.sum()
+		if _, err := n.Wipe(wish); err == nil || n.sum() != before {
+			t.Errorf("%s: wiped: %v", mark.kind, err)
+		}
+	}
+	if tried < len(shared) {
+		t.Errorf("%d marks were tried, want at least one for each of %v", tried, shared)
+	}
+	for magic, kind := range swapMarks {
+		if FileSystems.gives(Finding{Reason: Signature, Type: kind}) != strings.HasPrefix(magic, "SWAP") {
+			t.Errorf("%s is %s: wrong right of a namespace", magic, kind)
+		}
+	}
+}
+
 // TestExpendable: of all signatures, a namespace gives up no member of something larger.
 func TestExpendable(t *testing.T) {
 	var given, held []string

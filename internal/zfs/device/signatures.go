@@ -88,8 +88,10 @@ var marks = []mark{
 		table: true},
 }
 
-// swapMarks stand at the end of the first page, whose size depends on the machine that wrote it.
-var swapMarks = []string{"SWAPSPACE2", "SWAP-SPACE", "S1SUSPEND", "S2SUSPEND", "ULSUSPEND", "LINHIB0001"}
+// swapMarks stand at the end of the first page, whose size depends on the machine that wrote it. Those of swsuspend say that a machine
+// sleeps there, with its file systems mounted.
+var swapMarks = map[string]string{"SWAPSPACE2": "swap", "SWAP-SPACE": "swap", "S1SUSPEND": "swsuspend", "S2SUSPEND": "swsuspend",
+	"ULSUSPEND": "swsuspend", "LINHIB0001": "swsuspend"}
 
 // named gives names to what a device of that size begins and ends with.
 func named(head, tail []byte, size int64) []mark {
@@ -100,9 +102,9 @@ func named(head, tail []byte, size int64) []mark {
 		}
 	}
 	for page := int64(4096); page <= 65536; page *= 2 {
-		for _, magic := range swapMarks {
+		for magic, kind := range swapMarks {
 			if bytes.HasPrefix(piece(head, tail, size, page-10), []byte(magic)) {
-				found = append(found, mark{kind: "swap", at: page - 10})
+				found = append(found, mark{kind: kind, at: page - 10})
 			}
 		}
 	}

@@ -1,10 +1,12 @@
 package device
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -41,7 +43,7 @@ func (n *Node) Wipe(wish Wish) (Disk, error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return disk, fmt.Errorf("wiping %s (%s): %w", disk.Path, disk.Serial, err)
 	}
-	return n.Check(Wish{Path: wish.Path, MinBytes: wish.MinBytes})
+	return n.Check(Wish{Path: wish.Path, MinBytes: wish.MinBytes, Right: wish.Right})
 }
 
 // blank writes zeros to both ends of the disk and of its partitions, to the places in between that a look searches, and wherever else
@@ -72,6 +74,8 @@ func (n *Node) blank(disk Disk, file careful) error {
 	for _, finding := range disk.Findings {
 		areas = append(areas, part{start: finding.Offset, size: 4096})
 	}
+	// From behind: what an agent that dies meanwhile leaves still has its first labels, and can be wiped again.
+	slices.SortStableFunc(areas, func(a, b part) int { return cmp.Compare(b.start, a.start) })
 	for _, area := range areas {
 		var failed error
 		err := eachChunk(reader, area.start, min(area.start+area.size, disk.SizeBytes), func(at int64, chunk []byte) bool {

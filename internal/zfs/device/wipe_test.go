@@ -135,10 +135,10 @@ func TestWipeMakesADiskFree(t *testing.T) {
 			if _, err := n.Wipe(Wish{Path: freePath}); err == nil {
 				t.Fatal("wiped without its serial number")
 			}
-			if _, err := n.Wipe(Wish{Path: freePath, Reuse: "root-serial"}); err == nil {
+			if _, err := n.Wipe(Wish{Path: freePath, Reuse: "root-serial", Right: AnyContents}); err == nil {
 				t.Fatal("wiped with the serial number of another disk")
 			}
-			disk, err := n.Wipe(Wish{Path: freePath, Reuse: "free-serial"})
+			disk, err := n.Wipe(Wish{Path: freePath, Reuse: "free-serial", Right: AnyContents})
 			// The kernel of a fake node does not forget partitions.
 			if len(disk.partitions) > 0 {
 				n.must(os.RemoveAll(n.path("/sys/class/block/vdb/vdb1")))
@@ -158,7 +158,7 @@ func TestWipeLeavesOtherDisksAlone(t *testing.T) {
 	before, err := os.ReadFile(n.path("/dev/vda"))
 	n.must(err)
 	n.write("vdb", 0, []byte("XFSB"))
-	if _, err := n.Wipe(Wish{Path: freePath, Reuse: "free-serial"}); err != nil {
+	if _, err := n.Wipe(Wish{Path: freePath, Reuse: "free-serial", Right: AnyContents}); err != nil {
 		t.Fatal(err)
 	}
 	after, err := os.ReadFile(n.path("/dev/vda"))
@@ -171,7 +171,7 @@ func TestWipeLeavesOtherDisksAlone(t *testing.T) {
 func TestWipeOfABlankDiskWritesNothing(t *testing.T) {
 	n := newFakeNode(t)
 	n.must(os.Chmod(n.path("/dev/vdb"), 0o444))
-	if _, err := n.Wipe(Wish{Path: freePath, Reuse: "free-serial"}); err != nil {
+	if _, err := n.Wipe(Wish{Path: freePath, Reuse: "free-serial", Right: AnyContents}); err != nil {
 		t.Error(err)
 	}
 }
