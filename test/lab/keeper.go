@@ -20,7 +20,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab/proc"
 )
 
-// keeperPart is the lab's own process: the switch between the nodes, and the one who takes block volumes back.
+// keeperPart is the lab's own process: the switch between the nodes, the server of slow disks, and what takes block volumes back.
 const keeperPart = "keeper"
 
 func (l *Lab) switchSocket() string { return l.path("switch.sock") }
@@ -52,11 +52,15 @@ func (l *Lab) ensureKeeper() error {
 
 // Keep is the keeper. It ends with its context.
 func (l *Lab) Keep(ctx context.Context) error {
+	// The switch comes last: its socket says that all listen.
+	group, ctx := errgroup.WithContext(ctx)
+	if err := l.serveSlowDisks(ctx, group); err != nil {
+		return err
+	}
 	listener, err := net.Listen("unix", l.switchSocket())
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return netswitch.Serve(ctx, listener) })
 	group.Go(func() error {
 		for ctx.Err() == nil {
@@ -71,6 +75,31 @@ func (l *Lab) Keep(ctx context.Context) error {
 		return nil
 	})
 	return group.Wait()
+}
+
+// serveSlowDisks listens for the machines' disks with service times.
+func (l *Lab) serveSlowDisks(ctx context.Context, group *errgroup.Group) error {
+	s, err := l.load()
+	if err != nil {
+		return err
+	}
+	for n := 1; n <= s.Options.Nodes; n++ {
+		machine := l.machine(s, n)
+		if err := os.MkdirAll(machine.Folder, 0o700); err != nil {
+			return err
+		}
+		for socket, disk := range machine.SlowDisks() {
+			if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+			listener, err := net.Listen("unix", socket)
+			if err != nil {
+				return err
+			}
+			group.Go(func() error { return disk.Serve(ctx, listener) })
+		}
+	}
+	return nil
 }
 
 // keepVolumes takes released block volumes back, until the watch ends.

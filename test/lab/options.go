@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -73,6 +74,13 @@ func (o *Options) override(text string) error {
 	disk := &o.Disks[n-1]
 	for setting := range strings.SplitSeq(settings, ",") {
 		key, value, _ := strings.Cut(setting, "=")
+		if delay := delays(disk)[key]; delay != nil {
+			var err error
+			if *delay, err = time.ParseDuration(value); err != nil {
+				return fmt.Errorf("%s: %q is not a duration like 5ms", key, value)
+			}
+			continue
+		}
 		quantity, err := ParseQuantity(value)
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
@@ -89,10 +97,15 @@ func (o *Options) override(text string) error {
 		case "physical":
 			disk.PhysicalSector = int(quantity)
 		default:
-			return fmt.Errorf("there is no %q; there are size, iops, bps, logical and physical", key)
+			return fmt.Errorf("there is no %q; there are size, iops, bps, logical, physical, delay, flush and unaligned", key)
 		}
 	}
 	return checkDisk(*disk)
+}
+
+// delays of a disk, by the key that sets them.
+func delays(disk *vm.Disk) map[string]*time.Duration {
+	return map[string]*time.Duration{"delay": &disk.Delay, "flush": &disk.FlushDelay, "unaligned": &disk.UnalignedDelay}
 }
 
 // ParseQuantity reads a whole number, also as 100Mi.

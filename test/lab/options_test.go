@@ -3,6 +3,7 @@ package lab
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -24,6 +25,17 @@ func TestNewOptions(t *testing.T) {
 	}
 	if difference := cmp.Diff(want, options.all()); difference != "" {
 		t.Error(difference)
+	}
+}
+
+func TestServiceTimesOfADisk(t *testing.T) {
+	options, err := NewOptions(1, 1, 0, plainDisk, []string{"1:delay=5ms,flush=1ms,unaligned=8ms"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := options.Disks[0]
+	if disk.Delay != 5*time.Millisecond || disk.FlushDelay != time.Millisecond || disk.UnalignedDelay != 8*time.Millisecond || !disk.Slow() {
+		t.Errorf("got %+v", disk)
 	}
 }
 
@@ -49,6 +61,7 @@ func TestNewOptionsRefuses(t *testing.T) {
 		"no such key":     {func(p *parts) { p.overrides = []string{"1:speed=1"} }, "there are size, iops, bps"},
 		"no value":        {func(p *parts) { p.overrides = []string{"1:iops"} }, "not a number"},
 		"negative":        {func(p *parts) { p.overrides = []string{"1:iops=-1"} }, "at least 0"},
+		"no duration":     {func(p *parts) { p.overrides = []string{"1:delay=5"} }, "not a duration like 5ms"},
 		"fraction":        {func(p *parts) { p.overrides = []string{"1:iops=0.5"} }, "whole number"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,6 +47,18 @@ func fileNode(id, path string, readOnly bool) map[string]any {
 	return node
 }
 
+// dataNode is what a data disk is kept in: a file, or the server of a file with service times.
+func (s Spec) dataNode(disk Disk) map[string]any {
+	if !disk.Slow() {
+		return fileNode(fileID(disk.Name), s.diskPath(disk), false)
+	}
+	return map[string]any{"driver": "nbd", "node-name": fileID(disk.Name), "discard": "unmap", "reconnect-delay": reconnectSeconds,
+		"server": map[string]string{"type": "unix", "path": s.slowSocket(disk)}}
+}
+
+// reconnectSeconds is how long requests wait for a server that was started again.
+const reconnectSeconds = 20
+
 func throttleNode(id, group, below string) map[string]any {
 	return map[string]any{"driver": "throttle", "node-name": id, "throttle-group": group, "file": below, "discard": "unmap"}
 }

@@ -42,7 +42,7 @@ func (s Spec) arguments(accelerator []string) []string {
 	for n, disk := range s.Disks {
 		a = append(a,
 			"-object", encode(object{Type: "throttle-group", ID: limitID(disk.Name), Limits: &limits{disk.IOPS, disk.BytesPerSecond}}),
-			"-blockdev", encode(fileNode(fileID(disk.Name), s.diskPath(disk), false)),
+			"-blockdev", encode(s.dataNode(disk)),
 			"-blockdev", encode(throttleNode(throttleID(disk.Name), limitID(disk.Name), fileID(disk.Name))),
 			"-device", encode(s.dataDevice(n)))
 	}

@@ -13,7 +13,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"time"
 
+	"github.com/storagebench/storagebench/test/lab/slowdisk"
 	"github.com/storagebench/storagebench/test/lab/toolroot"
 )
 
@@ -47,7 +49,17 @@ type Disk struct {
 	BytesPerSecond int64 `json:"bytesPerSecond"`
 	LogicalSector  int   `json:"logicalSector"`
 	PhysicalSector int   `json:"physicalSector"`
+	// Service times. A disk with one of them is served by the package slowdisk, at the socket that SlowDisks names.
+	Delay          time.Duration `json:"delay,omitempty"`
+	FlushDelay     time.Duration `json:"flushDelay,omitempty"`
+	UnalignedDelay time.Duration `json:"unalignedDelay,omitempty"`
 }
+
+// Slow says that the disk has service times.
+func (d Disk) Slow() bool { return d.Delay > 0 || d.FlushDelay > 0 || d.UnalignedDelay > 0 }
+
+// maxDelay is well below the 30 seconds after which a guest's kernel takes a disk for dead.
+const maxDelay = 5 * time.Second
 
 // A Forward makes a TCP port of the machine reachable on an address of the host.
 type Forward struct {
@@ -102,6 +114,9 @@ func (s Spec) validate() error {
 	seen := map[string]bool{}
 	for _, disk := range s.Disks {
 		errs = append(errs, disk.validate(s.Name))
+		if disk.Slow() {
+			errs = append(errs, checkSocket(s.slowSocket(disk)))
+		}
 		if seen[disk.Name] {
 			errs = append(errs, fmt.Errorf("machine %s has two disks %q: give each a name of its own", s.Name, disk.Name))
 		}
@@ -130,6 +145,11 @@ func (d Disk) validate(machine string) error {
 	if d.SizeBytes < minDisk || d.SizeBytes%int64(d.PhysicalSector) != 0 {
 		return fmt.Errorf("disk %s has %d bytes: choose a multiple of its physical sector of %d bytes, at least %d",
 			d.Name, d.SizeBytes, d.PhysicalSector, minDisk)
+	}
+	for _, delay := range []time.Duration{d.Delay, d.FlushDelay, d.UnalignedDelay} {
+		if delay < 0 || delay > maxDelay {
+			return fmt.Errorf("disk %s has a delay of %s: choose at most %s", d.Name, delay, maxDelay)
+		}
 	}
 	return checkLimits(d.Name, d.IOPS, d.BytesPerSecond)
 }
@@ -164,3 +184,17 @@ func checkSocket(path string) error {
 func serialOf(machine, disk string) string { return machine + "-" + disk }
 
 func (s Spec) diskPath(d Disk) string { return filepath.Join(s.Folder, d.Name+".raw") }
+
+func (s Spec) slowSocket(d Disk) string { return filepath.Join(s.Folder, d.Name+".sock") }
+
+// SlowDisks are the disks with service times, by the socket at which QEMU expects each.
+func (s Spec) SlowDisks() map[string]slowdisk.Disk {
+	disks := map[string]slowdisk.Disk{}
+	for _, d := range s.Disks {
+		if d.Slow() {
+			disks[s.slowSocket(d)] = slowdisk.Disk{Path: s.diskPath(d), Delay: d.Delay, FlushDelay: d.FlushDelay,
+				UnalignedDelay: d.UnalignedDelay, SectorBytes: int64(d.PhysicalSector)}
+		}
+	}
+	return disks
+}

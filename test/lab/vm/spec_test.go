@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/storagebench/storagebench/test/lab/slowdisk"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -48,6 +51,29 @@ func TestArguments(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s\nif this is meant, run: go test -C test/lab ./vm -update", diff)
+	}
+}
+
+// TestSlowDisks: QEMU looks for a disk with service times at the socket by which SlowDisks names it.
+func TestSlowDisks(t *testing.T) {
+	s := example()
+	s.Disks[1].Delay, s.Disks[1].UnalignedDelay = 5*time.Millisecond, 8*time.Millisecond
+	if err := s.validate(); err != nil {
+		t.Fatal(err)
+	}
+	served := s.SlowDisks()
+	const socket = "/lab/nodes/n1/disk2.sock"
+	want := slowdisk.Disk{Path: "/lab/nodes/n1/disk2.raw", Delay: 5 * time.Millisecond, UnalignedDelay: 8 * time.Millisecond, SectorBytes: 4096}
+	if len(served) != 1 || served[socket] != want {
+		t.Errorf("served are %+v", served)
+	}
+	all := strings.Join(s.arguments(nil), "\n")
+	if !strings.Contains(all, `"path":"`+socket+`"`) || strings.Contains(all, "disk2.raw") || !strings.Contains(all, "disk1.raw") {
+		t.Error(all)
+	}
+	s.Disks[1].Delay = time.Minute
+	if err := s.validate(); err == nil || !strings.Contains(err.Error(), "choose at most 5s") {
+		t.Errorf("a delay of a minute: %v", err)
 	}
 }
 

@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/test/lab/vm"
+)
+
+// emulation is what a request may take longer than the disk takes for it, in the guest and in QEMU, without KVM.
+const emulation = 8 * time.Millisecond
+
+// TestServiceTimes: plain fio finds how long a disk with service times takes for a request, alone and beside others.
+func TestServiceTimes(t *testing.T) {
+	at := slices.IndexFunc(made.Disks, vm.Disk.Slow)
+	if at < 0 {
+		t.Skip("no disk of this lab has service times: make one with LAB_FLAGS='--disk 1:delay=20ms,flush=10ms,unaligned=30ms'")
+	}
+	disk := made.Disks[at]
+	s := newSpace(t, levelPrivileged)
+	s.create(s.newPod("fio", on(nodes[0]), privileged))
+	pod := s.ready("fio").Name
+	for _, test := range []struct {
+		name, arguments string
+		want            time.Duration
+	}{
+		{"a read", "--rw=randread --bs=4k", disk.Delay},
+		{"eight reads at once", "--rw=randread --bs=4k --iodepth=8", disk.Delay},
+		{"a write", "--rw=randwrite --bs=4k", disk.Delay},
+		{"a write of half a sector", "--rw=randwrite --bs=512 --blockalign=4k", disk.Delay + disk.UnalignedDelay},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := s.in(t).meanLatency(pod, device(nodes[0], disk.Name), test.arguments)
+			fmt.Printf("disk %s, %s: %s of %s\n", disk.Name, test.name, got.Round(10*time.Microsecond), test.want)
+			if got < test.want || got > test.want+emulation {
+				t.Errorf("%s takes %s, want %s and at most %s more", test.name, got, test.want, emulation)
+			}
+		})
+	}
+	t.Run("a flush", func(t *testing.T) {
+		got := s.in(t).meanLatency(pod, device(nodes[0], disk.Name), "--rw=randwrite --bs=4k --fdatasync=1")
+		fmt.Printf("disk %s, a write and its flush: %s\n", disk.Name, got.Round(10*time.Microsecond))
+		if want := disk.FlushDelay; got < want || got > want+emulation {
+			t.Errorf("a flush takes %s, want %s and at most %s more", got, want, emulation)
+		}
+	})
+}
+
+// meanLatency of what fio does for a few seconds: of its flushes if it makes some, else of its reads and writes.
+func (s *space) meanLatency(pod, device, arguments string) time.Duration {
+	s.t.Helper()
+	output := s.must(pod, `fio --name=latency --filename="$1" --direct=1 --ioengine=libaio --norandommap --randrepeat=0 --time_based \
+		--runtime=5 --output-format=json `+arguments, device)
+	type side struct {
+		Latency struct {
+			Mean    float64 `json:"mean"`
+			Samples int     `json:"N"`
+		} `json:"lat_ns"`
+	}
+	var report struct {
+		Jobs []struct {
+			Error int  `json:"error"`
+			Read  side `json:"read"`
+			Write side `json:"write"`
+			Sync  side `json:"sync"`
+		} `json:"jobs"`
+	}
+	if err := json.Unmarshal([]byte(output[max(strings.Index(output, "{"), 0):]), &report); err != nil || len(report.Jobs) != 1 ||
+		report.Jobs[0].Error != 0 {
+		s.t.Fatalf("fio %s on %s (%v): %s", arguments, device, err, output)
+	}
+	for _, side := range []side{report.Jobs[0].Sync, report.Jobs[0].Write, report.Jobs[0].Read} {
+		if side.Latency.Samples > 20 {
+			return time.Duration(side.Latency.Mean)
+		}
+	}
+	s.t.Fatalf("fio %s on %s counted no latencies: %s", arguments, device, output)
+	return 0
+}
