@@ -11,7 +11,7 @@ export PATH := $(GO_PATH)
 export GOFLAGS ?= -mod=readonly
 TOOL := hack/tool
 # The Go modules: the product with most of its tests, and what needs modules that the product does not (CONTRIBUTING.md, "Modules").
-TEST_MODULES := test/lab test/zfsdriver/node
+TEST_MODULES := test/lab test/zfsdriver/node hack/releaser
 MODULES := . $(TEST_MODULES)
 
 ##@ Everyday
@@ -51,11 +51,16 @@ unit: ## only the tests that need no API server
 	@for module in $(TEST_MODULES); do go test -C $$module -race $$(go list -C $$module ./... | grep -v /e2e); done
 
 .PHONY: lint
-lint: ## go vet, golangci-lint and the words that are not to come back (hack/words)
+lint: ## go vet, golangci-lint, the words that are not to come back (hack/words) and the workflows of .github
 	@hack/ensure-cc
 	@echo ">> go vet"; for module in $(MODULES); do go vet -C $$module ./...; done
 	@lint=$$($(TOOL) golangci-lint) && for module in $(MODULES); do echo ">> golangci-lint in $$module"; (cd $$module && "$$lint" run); done
 	@echo ">> words"; hack/words
+	@echo ">> workflows"; "$$($(TOOL) actionlint)" .github/workflows/*.yaml
+
+.PHONY: vulnerabilities
+vulnerabilities: ## known vulnerabilities in what the programs call; needs the Internet
+	@check=$$($(TOOL) govulncheck) && for module in $(MODULES); do echo ">> govulncheck in $$module"; "$$check" -C $$module ./... || exit 1; done
 
 # Where people run the plugin. The other programs run in Linux images only.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
@@ -181,13 +186,22 @@ chart: manifests ## the Helm chart, packaged into dist/ [VERSION=1.2.3 for a rel
 	@helm=$$($(TOOL) helm) && "$$helm" lint charts/storagebench && \
 		"$$helm" package charts/storagebench $(if $(VERSION),--version $(VERSION) --app-version v$(VERSION)) --destination dist/
 
+PLUGINS ?= dist/plugins
 .PHONY: plugins
 plugins: ## the plugin for Linux, macOS and Windows, into dist/plugins/ [VERSION=1.2.3 for a release]
-	@mkdir -p dist/plugins; for platform in $(PLATFORMS); do \
+	@mkdir -p $(PLUGINS); for platform in $(PLATFORMS); do \
 		os=$${platform%/*} arch=$${platform#*/} ending=; [ $$os != windows ] || ending=.exe; \
 		GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 go build -trimpath -ldflags "-s -w$(if $(VERSION), -X main.version=v$(VERSION))" \
-			-o dist/plugins/kubectl-storagebench-$$os-$$arch$$ending ./cmd/kubectl-storagebench || exit 1; \
-	done; ls -1 dist/plugins/
+			-o $(PLUGINS)/kubectl-storagebench-$$os-$$arch$$ending ./cmd/kubectl-storagebench || exit 1; \
+	done; ls -1 $(PLUGINS)
+
+.PHONY: release
+release: ## everything of a release, into dist/release/: VERSION=1.2.3 [REGISTRY=registry.example.org/storagebench] (docs/releasing.md)
+	@VERSION="$(VERSION)" REGISTRY="$(REGISTRY)" hack/release
+
+.PHONY: release-push
+release-push: ## push the images and the chart of dist/release/: REGISTRY=registry.example.org/storagebench
+	@go run -C hack/releaser . push -release $(CURDIR)/dist/release -registry "$(REGISTRY)"
 
 ##@ Measuring the operator itself
 
