@@ -10,7 +10,10 @@ import (
 // makePool makes a pool in a privileged pod, with a dataset at /NAME that holds a file with a known checksum. The pool is in
 // no cache file, so that no node imports it at boot by itself.
 const makePool = `pool=$1; shift
-	zpool create -o ashift=12 -o cachefile=none -O compression=off -O mountpoint="/$pool" "$pool" "$@"
+	# When zpool has written the table of partitions, udev makes the links of the disk again. If that happens just when zpool opens the
+	# partition by one, it says that there is no such pool. Then the table is there, and the next try finds the link.
+	make() { zpool create -f -o ashift=12 -o cachefile=none -O compression=off -O mountpoint="/$pool" "$pool" "$@"; }
+	make "$@" || { sleep 3; make "$@"; }
 	zfs create -o recordsize=16K "$pool/data"
 	head -c 8M /dev/urandom >"/$pool/data/file"
 	zpool sync "$pool"
