@@ -16,6 +16,7 @@ const emulation = 8 * time.Millisecond
 
 // TestServiceTimes: plain fio finds how long a disk with service times takes for a request, alone and beside others.
 func TestServiceTimes(t *testing.T) {
+	long(t)
 	at := slices.IndexFunc(made.Disks, vm.Disk.Slow)
 	if at < 0 {
 		t.Skip("no disk of this lab has service times: make one with LAB_FLAGS='--disk 1:delay=20ms,flush=10ms,unaligned=30ms'")
@@ -32,22 +33,27 @@ func TestServiceTimes(t *testing.T) {
 		{"eight reads at once", "--rw=randread --bs=4k --iodepth=8", disk.Delay},
 		{"a write", "--rw=randwrite --bs=4k", disk.Delay},
 		{"a write of half a sector", "--rw=randwrite --bs=512 --blockalign=4k", disk.Delay + disk.UnalignedDelay},
+		{"a flush", "--rw=randwrite --bs=4k --fdatasync=1", disk.FlushDelay},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			got := s.in(t).meanLatency(pod, device(nodes[0], disk.Name), test.arguments)
-			fmt.Printf("disk %s, %s: %s of %s\n", disk.Name, test.name, got.Round(10*time.Microsecond), test.want)
-			if got < test.want || got > test.want+emulation {
-				t.Errorf("%s takes %s, want %s and at most %s more", test.name, got, test.want, emulation)
-			}
-		})
+		t.Run(test.name, func(t *testing.T) { s.in(t).takes(pod, device(nodes[0], disk.Name), test.arguments, test.want) })
 	}
-	t.Run("a flush", func(t *testing.T) {
-		got := s.in(t).meanLatency(pod, device(nodes[0], disk.Name), "--rw=randwrite --bs=4k --fdatasync=1")
-		fmt.Printf("disk %s, a write and its flush: %s\n", disk.Name, got.Round(10*time.Microsecond))
-		if want := disk.FlushDelay; got < want || got > want+emulation {
-			t.Errorf("a flush takes %s, want %s and at most %s more", got, want, emulation)
+}
+
+// takes measures a latency and compares. A machine that does something else meanwhile may be slower, but none is faster than the disk.
+func (s *space) takes(pod, device, arguments string, want time.Duration) {
+	s.t.Helper()
+	for attempt := 1; ; attempt++ {
+		got := s.meanLatency(pod, device, arguments)
+		fmt.Printf("%s, fio %s: %s of %s\n", device, arguments, got.Round(10*time.Microsecond), want)
+		switch {
+		case got < want:
+			s.t.Fatalf("fio %s takes %s, less than the %s of the disk", arguments, got, want)
+		case got <= want+emulation:
+			return
+		case attempt == attempts:
+			s.t.Fatalf("fio %s takes %s, want at most %s more than %s", arguments, got, emulation, want)
 		}
-	})
+	}
 }
 
 // meanLatency of what fio does for a few seconds: of its flushes if it makes some, else of its reads and writes.
