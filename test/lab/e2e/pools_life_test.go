@@ -165,7 +165,7 @@ func (p *pools) rivals() {
 	first := p.make("first", `{vdevs: [{devices: [$1]}]}`)
 	p.ready(first)
 	second := p.make("second", `{vdevs: [{devices: [$1]}]}`)
-	g.Expect(p.says(second, v1alpha1.ReasonPoolConflict)).To(gomega.ContainSubstring("BenchmarkPool first claims"))
+	g.Expect(p.says(second, v1alpha1.ReasonPoolConflict)).To(gomega.ContainSubstring("BenchmarkPool first also claims"))
 	namesake := p.make("namesake", `{poolName: `+poolPrefix+`first, vdevs: [{devices: [$2]}]}`)
 	g.Expect(p.says(namesake, v1alpha1.ReasonPoolNameTaken)).To(gomega.ContainSubstring("it belongs to BenchmarkPool first"))
 	denied := p.make("denied", `{namespace: team-a, vdevs: [{devices: [$2]}]}`)
