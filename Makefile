@@ -217,6 +217,14 @@ bench-fidelity: ## fio run by the runner against plain fio, in pairs: the ratio 
 bench-gate: ## how often compare gates are wrong, on simulated experiments whose truth is known; about two minutes [EXPERIMENTS=20000]
 	@go run ./test/bench/gates -experiments $(or $(EXPERIMENTS),20000)
 
+.PHONY: bench-report
+bench-report: ## what the end of an experiment of 1,000 and of 10,000 runs costs: documents, gates, results and reports
+	@go run ./test/bench/report
+
+.PHONY: bench-agent
+bench-agent: ## what 50 pools and 500 datasets cost the agent of a node, on a simulated ZFS: calls, processor time, memory, a silent disk
+	@STORAGEBENCH_BENCH=agent go test ./controllers/pool ./controllers/operation -run '^TestBench' -count=1 -v | grep -vE '^(=== |--- |PASS|ok)'
+
 .PHONY: pictures
 pictures: ## draw docs/pictures from the figures beside them
 	@go run ./test/bench/pictures docs/pictures
@@ -224,6 +232,11 @@ pictures: ## draw docs/pictures from the figures beside them
 .PHONY: bench-writes
 bench-writes: ## API writes per run, against the limit of 12 + 4 per phase
 	@assets=$$(hack/envtest-assets) && KUBEBUILDER_ASSETS=$$assets go test ./test/faults -run TestWritesPerRun -count=1 -v | grep -E '^(\s*writes|---|FAIL|ok|PASS)|writes'
+
+.PHONY: bench-scale
+bench-scale: ## the manager with many benchmarks on a real kube-apiserver and etcd, against bare Jobs [N=100 NODES=10]
+	@assets=$$(hack/envtest-assets) && KUBEBUILDER_ASSETS=$$assets go run ./test/bench/scale -n $(or $(N),100) -nodes $(or $(NODES),0) -timeout 30m
+	@assets=$$(hack/envtest-assets) && KUBEBUILDER_ASSETS=$$assets go run ./test/bench/scale -n $(or $(N),100) -nodes 1 -finish 20 -bare=false -timeout 30m
 
 .PHONY: crash-points
 crash-points: ## stop the manager before and after every single write, with fresh and lagging caches, and compare the ends

@@ -35,6 +35,8 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/benchmark"
+	"github.com/storagebench/storagebench/controllers/fresh"
+	"github.com/storagebench/storagebench/controllers/line"
 	"github.com/storagebench/storagebench/controllers/lostnode"
 	"github.com/storagebench/storagebench/controllers/run"
 	"github.com/storagebench/storagebench/controllers/trim"
@@ -128,7 +130,9 @@ func Setup(manager ctrl.Manager, options Options) error {
 		return fmt.Errorf("create a client for pod logs: %w", err)
 	}
 	settings := controller.Options{MaxConcurrentReconciles: max(1, options.Concurrency), ReconciliationTimeout: 2 * time.Minute}
+	memory := &fresh.Memory[*v1alpha1.BenchmarkRun]{}
 	runs := &run.Reconciler{
+		Memory: memory,
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Logs: PodLogs{clients},
 		Recorder: manager.GetEventRecorder("storagebench"), Clock: clock.RealClock{},
 		LeaseNamespace: options.LeaseNamespace, Timings: options.Timings,
@@ -140,14 +144,20 @@ func Setup(manager ctrl.Manager, options Options) error {
 	if options.BenchmarkClock == nil {
 		options.BenchmarkClock = clock.RealClock{}
 	}
-	benchmarks := &benchmark.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(),
-		Recorder: manager.GetEventRecorder("storagebench"), Clock: options.BenchmarkClock,
-		LeaseNamespace: options.LeaseNamespace, RunnerImage: options.RunnerImage, PostgresImage: options.PostgresImage,
-		WithoutAgent: options.WithoutAgent, WithoutClusterReads: options.WithoutClusterReads,
-		Limits: options.Limits, TeardownGrace: options.Timings.TeardownGrace,
+	documents, err := documentReader(manager)
+	if err != nil {
+		return fmt.Errorf("create a client for the results of phases: %w", err)
 	}
-	if err := benchmarks.SetupWithManager(manager, settings); err != nil {
+	benchmarks := &benchmark.Reconciler{
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Documents: documents,
+		Recorder: manager.GetEventRecorder("storagebench"), Clock: options.BenchmarkClock,
+		LeaseNamespace: options.LeaseNamespace,
+		Images:         experiment.Images{Runner: options.RunnerImage, Postgres: options.PostgresImage},
+		WithoutAgent:   options.WithoutAgent, WithoutClusterReads: options.WithoutClusterReads,
+		Runs: memory, Line: line.New(options.Limits), Limits: options.Limits, TeardownGrace: options.Timings.TeardownGrace,
+	}
+	// Its turns have a deadline of their own, which reading thousands of documents extends.
+	if err := benchmarks.SetupWithManager(manager, controller.Options{MaxConcurrentReconciles: settings.MaxConcurrentReconciles}); err != nil {
 		return fmt.Errorf("set up the benchmark controller: %w", err)
 	}
 	if options.WithoutAgent {
@@ -158,6 +168,14 @@ func Setup(manager ctrl.Manager, options Options) error {
 		return fmt.Errorf("set up the controllers for lost nodes: %w", err)
 	}
 	return nil
+}
+
+// documentReader reads from the API server without a throttle: its few reads at a time are the limit.
+func documentReader(manager ctrl.Manager) (client.Reader, error) {
+	config := rest.CopyConfig(manager.GetConfig())
+	config.QPS = -1
+	return client.New(config, client.Options{HTTPClient: manager.GetHTTPClient(), Scheme: manager.GetScheme(),
+		Mapper: manager.GetRESTMapper()})
 }
 
 // PodLogs reads container logs from the API server.
@@ -175,6 +193,6 @@ func (p PodLogs) ReadLog(ctx context.Context, namespace, pod, container string) 
 // ClientConfig raises the client-side throttle, which is meant for command-line tools. The API server has its own fairness.
 func ClientConfig(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = 50, 100
+	config.QPS, config.Burst = 200, 400
 	return config
 }

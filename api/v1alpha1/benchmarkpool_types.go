@@ -276,6 +276,10 @@ type PreflightStatus struct {
 	// device is the stable path of the disk.
 	// +required
 	Device DevicePath `json:"device"`
+	// number is major:minor of the disk on its node, such as 254:80, when its agent last saw it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Number string `json:"number,omitempty"`
 	// serial is the serial number of the disk.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64

@@ -100,11 +100,12 @@ type RunPhaseStatus struct {
 	// name is the name of the phase.
 	// +required
 	Name PhaseName `json:"name"`
-	// jobUID is the UID of the Job that executes the phase. A Job that is lost without a result is never recreated.
+	// executorUID is the UID of the Job or PoolOperation that executes the phase. If it is lost without a result, it is never
+	// recreated.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	JobUID string `json:"jobUID,omitempty"`
-	// startedAt is when the Job was created.
+	ExecutorUID string `json:"executorUID,omitempty"`
+	// startedAt is when the Job or PoolOperation was created.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// startAt is the time at which the runs of a group agreed to start the workload.
@@ -141,7 +142,7 @@ type RunReadiness struct {
 type RunVolumeStatus struct {
 	// name is the name that phases use for the volume.
 	// +required
-	Name PhaseName `json:"name"`
+	Name VolumeName `json:"name"`
 	// pool is the name of its BenchmarkPool.
 	// +required
 	// +kubebuilder:validation:MaxLength=64

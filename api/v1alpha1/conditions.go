@@ -58,7 +58,7 @@ const (
 	ReasonPodLost                = "PodLost"
 	ReasonPodFailed              = "PodFailed"
 	ReasonNodeRebooted           = "NodeRebooted"
-	ReasonJobLost                = "JobLost"
+	ReasonExecutorLost           = "ExecutorLost"
 	ReasonPhaseDeadlineExceeded  = "PhaseDeadlineExceeded"
 	ReasonResultMissing          = "ResultMissing"
 	ReasonResultCorrupt          = "ResultCorrupt"
@@ -143,6 +143,8 @@ const (
 	AnnotationHolder = "storagebench.dev/holder"
 	// AnnotationHeldFor is the experiment of the holder for which it took the node's Lease.
 	AnnotationHeldFor = "storagebench.dev/held-for"
+	// AnnotationTurn is the holder's turn in the queue of the node, for those who join it.
+	AnnotationTurn = "storagebench.dev/turn"
 	// AnnotationNode is the node of a Lease.
 	AnnotationNode = "storagebench.dev/node"
 	// AnnotationFingerprint identifies the inputs of results.

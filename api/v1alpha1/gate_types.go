@@ -40,10 +40,10 @@ type Gate struct {
 	Compare *CompareGate `json:"compare,omitempty"`
 }
 
-// MetricPath is PHASE.METRIC.
+// MetricPath is PHASE.METRIC, or PHASE.JOB.METRIC of one job of a fio job file.
 //
 // +kubebuilder:validation:MaxLength=100
-// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][-a-z0-9]*[.][a-z][A-Za-z0-9]*$')",message="write a metric as PHASE.METRIC, such as aged-scan.readBytesPerSecond"
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][-a-z0-9]*[.]([A-Za-z0-9][-A-Za-z0-9_.]*[.])?[a-z][A-Za-z0-9]*$')",message="write a metric as PHASE.METRIC, such as aged-scan.readBytesPerSecond, or PHASE.JOB.METRIC"
 type MetricPath string
 
 // BoundGate limits a metric to a range.
@@ -126,7 +126,7 @@ type GateComparison struct {
 	// confidencePartsPerMillion is the confidence level of the interval.
 	// +optional
 	ConfidencePartsPerMillion int64 `json:"confidencePartsPerMillion,omitempty"`
-	// worseProbabilityPartsPerMillion is p of "worse by more than the tolerance and twice the noise", corrected for all
+	// worseProbabilityPartsPerMillion is p of "worse by more than the tolerance and the noise", corrected for all
 	// comparisons.
 	// +required
 	WorseProbabilityPartsPerMillion int64 `json:"worseProbabilityPartsPerMillion"`

@@ -22,7 +22,7 @@ type Phase struct {
 	// volume is the volume that the phase works on. Defaults to data.
 	// +optional
 	// +default="data"
-	Volume PhaseName `json:"volume,omitempty"`
+	Volume VolumeName `json:"volume,omitempty"`
 	// deadline is the time limit of the phase, from the start of its pod. A run that exceeds it is Invalid. Defaults to 6h.
 	// +optional
 	// +default="6h"
@@ -157,10 +157,13 @@ type MeasurePhase struct {
 	SteadyState *SteadyState `json:"steadyState,omitempty"`
 	// operate runs a pool operation during the workload, such as a scrub. Only for zfs targets.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.replicate) || has(self.replicate.toVolume)",message="write toVolume, the name of another volume of the target: a phase replicates only within its target"
 	Operate *PoolAction `json:"operate,omitempty"`
 }
 
 // OperatePhase runs a pool operation.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.replicate) || has(self.replicate.toVolume)",message="write toVolume, the name of another volume of the target: a phase replicates only within its target"
 type OperatePhase struct {
 	PoolAction `json:",inline"`
 }

@@ -114,17 +114,22 @@ type DestroyDatasetAction struct {
 // +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]*$')",message="write the guid in quotes, in digits only, as 'zfs get -H -o value guid DATASET' and 'zpool status -g POOL' show it"
 type GUID string
 
-// ReplicateAction sends a dataset to another BenchmarkPool on the same node.
+// ReplicateAction sends a dataset to another pool on the same node.
+//
+// +kubebuilder:validation:ExactlyOneOf=toVolume;toPool
 type ReplicateAction struct {
 	// dataset is the dataset to send.
 	// +required
 	Dataset DatasetPath `json:"dataset"`
-	// toPool is the BenchmarkPool that receives the dataset.
-	// +required
+	// toVolume is the volume of the target whose pool receives the dataset. Only in phases.
+	// +optional
+	ToVolume VolumeName `json:"toVolume,omitempty"`
+	// toPool is the BenchmarkPool that receives the dataset. Only in a PoolOperation.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a BenchmarkPool"
-	ToPool string `json:"toPool"`
+	ToPool string `json:"toPool,omitempty"`
 	// to is the dataset to create on that pool.
 	// +required
 	To DatasetPath `json:"to"`
@@ -219,7 +224,8 @@ type MetaslabMapAction struct{}
 // +kubebuilder:validation:XValidation:rule="self.pool == oldSelf.pool",message="pool is immutable: create another PoolOperation"
 // +kubebuilder:validation:XValidation:rule="self.action == oldSelf.action",message="action is immutable: create another PoolOperation"
 // +kubebuilder:validation:XValidation:rule="!oldSelf.cancel || self.cancel",message="a cancelled operation stays cancelled: create another PoolOperation"
-// +kubebuilder:validation:XValidation:rule="!has(self.action.replicate) || self.action.replicate.toPool != self.pool",message="replicate to another BenchmarkPool: toPool is the pool of this operation; within a pool, use copy or clone"
+// +kubebuilder:validation:XValidation:rule="!has(self.action.replicate) || has(self.action.replicate.toPool)",message="write the name of a BenchmarkPool in toPool: volumes have names only in the phases of a benchmark"
+// +kubebuilder:validation:XValidation:rule="!has(self.action.replicate) || !has(self.action.replicate.toPool) || self.action.replicate.toPool != self.pool",message="replicate to another BenchmarkPool: toPool is the pool of this operation; within a pool, use copy or clone"
 type PoolOperationSpec struct {
 	// nodeName is the node that has the pool.
 	// +required

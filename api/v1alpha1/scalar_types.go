@@ -35,6 +35,13 @@ type VariantName string
 // +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="write a phase name in lower-case letters, digits and '-', beginning with a letter, such as aged-scan"
 type PhaseName string
 
+// VolumeName names a volume of a target: data, or one of target.zfs.volumes. It becomes part of pool names and is therefore short.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=20
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="write a volume name in lower-case letters, digits and '-', beginning with a letter, such as log"
+type VolumeName string
+
 // GateName names a gate.
 //
 // +kubebuilder:validation:MinLength=1

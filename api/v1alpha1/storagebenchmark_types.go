@@ -107,7 +107,7 @@ type StorageBenchmarkSpec struct {
 	// baseline refers to earlier results that gates can compare with.
 	// +optional
 	Baseline *Baseline `json:"baseline,omitempty"`
-	// calibration refers to the measured noise between equal runs. No compare gate fails for a change below twice the noise.
+	// calibration refers to the measured noise between equal runs. No compare gate fails for a change below the noise.
 	// +optional
 	Calibration *Calibration `json:"calibration,omitempty"`
 	// schedule reruns the benchmark. The first experiment starts at once, each further one at the next scheduled time after the
@@ -131,6 +131,11 @@ type StorageBenchmarkSpec struct {
 	// on resume.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+	// priority goes first in the queue for a node: a higher one before a lower one. The admin limits it for each namespace.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Priority int32 `json:"priority,omitempty"`
 	// deadline is the time limit of the whole experiment, from its first run.
 	// +optional
 	Deadline *Duration `json:"deadline,omitempty"`
@@ -260,10 +265,14 @@ type QueueStatus struct {
 	// since is when the benchmark joined the queue.
 	// +required
 	Since metav1.MicroTime `json:"since"`
-	// position is the position in the queue. 1 is next.
-	// +required
-	Position int32 `json:"position"`
-	// holder is the benchmark that holds the node, as namespace/name.
+	// turn orders the queue within a priority: the lowest is next. The benchmarks of a namespace get turns one after another, so that
+	// namespaces take turns.
+	// +optional
+	Turn int64 `json:"turn,omitempty"`
+	// position is the position in the queue. 1 is next. Unset behind the first 10.
+	// +optional
+	Position int32 `json:"position,omitempty"`
+	// holder is the benchmark that holds the node, as namespace/name. Only set for the next one; the node's Lease always names it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Holder string `json:"holder,omitempty"`
@@ -368,6 +377,7 @@ type MetricSummary struct {
 // +kubebuilder:printcolumn:name="Runs",type=integer,JSONPath=`.status.progress.runsTotal`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.progress.currentPhase`
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.nodeName`
+// +kubebuilder:printcolumn:name="Waits for",type=string,JSONPath=`.status.queue.holder`,priority=1
 // +kubebuilder:printcolumn:name="Ends",type=date,JSONPath=`.status.progress.estimatedEnd`,priority=1
 // +kubebuilder:printcolumn:name="Report",type=string,JSONPath=`.status.results.configMap`,priority=1
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1

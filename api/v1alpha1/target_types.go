@@ -110,7 +110,7 @@ type NodeChoice struct {
 type AdditionalVolume struct {
 	// name is the name that phases use for the volume.
 	// +required
-	Name PhaseName `json:"name"`
+	Name VolumeName `json:"name"`
 	// pool is the layout of the pool.
 	// +required
 	Pool PoolTemplate `json:"pool"`

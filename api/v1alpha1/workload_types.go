@@ -28,8 +28,7 @@ type Workload struct {
 	FIO *FIOWorkload `json:"fio,omitempty"`
 }
 
-// OLTPWorkload runs random reads and updates. An update reads its block before it writes it: with U percent updates there are 100
-// reads to U writes.
+// OLTPWorkload runs random reads and updates. An update is a read and a write: with U percent updates there are 100 reads to U writes.
 type OLTPWorkload struct {
 	// workers is the number of workers. Each has its own region and one request in flight. Defaults to 8.
 	// +optional
@@ -37,7 +36,8 @@ type OLTPWorkload struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	Workers int32 `json:"workers,omitempty"`
-	// updatePercent is the percentage of operations that are updates. Defaults to 0.
+	// updatePercent is the number of updates in 100 reads and updates. An update reads and writes: 100 makes as many writes as reads.
+	// Defaults to 0.
 	// +optional
 	// +default=0
 	// +kubebuilder:validation:Minimum=0

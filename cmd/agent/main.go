@@ -25,8 +25,8 @@ import (
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/controllers/operation"
 	"github.com/storagebench/storagebench/controllers/pool"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 type settings struct {
@@ -86,15 +86,15 @@ func run() error {
 
 // addControllers shares turns between both controllers: between one's check of a pool and its action, the other changes nothing.
 func addControllers(manager ctrl.Manager, s settings) error {
-	programs, disks, turns := zfs.FromPod(), &guard.Bounded{Disks: device.NewNode(device.HostRoot)}, &guard.Turns{}
-	host, watch := zfs.New(programs), &stuck{turns: turns, disks: disks, programs: programs}
+	programs, disks, turns := zfs.FromPod(), &guard.Bounded{Disks: host.NewNode(host.NodeRoot)}, &guard.Turns{}
+	client, watch := zfs.New(programs), &stuck{turns: turns, disks: disks, programs: programs}
 	if err := errors.Join(manager.Add(watch), manager.AddHealthzCheck("turns", watch.check)); err != nil {
 		return fmt.Errorf("watch for stuck work: %w", err)
 	}
 	recorder := manager.GetEventRecorder("storagebench-agent")
 	pools := &pool.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder,
-		NodeName: s.nodeName, Policy: s.policy, Multihost: s.multihost, ZFS: host, Disks: disks, Turns: turns,
+		NodeName: s.nodeName, Policy: s.policy, Multihost: s.multihost, ZFS: client, Disks: disks, Turns: turns,
 	}
 	if err := pools.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up the pool controller: %w", err)
@@ -102,7 +102,7 @@ func addControllers(manager ctrl.Manager, s settings) error {
 	operations := &operation.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder,
 		NodeName: s.nodeName, Agent: string(uuid.NewUUID()), Policy: s.policy, Parameters: s.parameters,
-		ZFS: host, Disks: disks, Root: device.HostRoot, Turns: turns, Clock: clock.RealClock{},
+		ZFS: client, Disks: disks, Root: host.NodeRoot, Turns: turns, Clock: clock.RealClock{},
 	}
 	if err := operations.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up the operation controller: %w", err)

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -120,11 +121,33 @@ func bindLimits(options *controllers.Options) {
 		"nodes that the benchmarks of a namespace may hold and wait for at the same time; 0 means no limit")
 	flag.IntVar(&limits.LinePerNamespace, "line-per-namespace", limits.LinePerNamespace,
 		"benchmarks of a namespace that may hold nodes or be queued at the same time; 0 means no limit")
+	flag.Func("max-priority", "comma-separated list of NAMESPACE=NUMBER, or *=NUMBER for all others: the highest spec.priority of the "+
+		"benchmarks of a namespace (defaults to 0)", numbers(&limits.MaxPriority))
+	flag.Func("queue-weights", "comma-separated list of NAMESPACE=NUMBER, or *=NUMBER for all others: how many benchmarks of a namespace "+
+		"get a node for one of another namespace that waits for it (defaults to 1)", numbers(&limits.QueueWeights))
 	flag.Func("priority-classes", "comma-separated list of PriorityClasses that workload pods may use (defaults to none)",
 		words(&limits.PriorityClasses))
 	flag.Func("toleration-keys",
 		"comma-separated list of taint keys that workload pods may tolerate; a trailing '*' matches a prefix "+
 			"(defaults to all except those of Kubernetes itself)", words(&limits.TolerationKeys))
+}
+
+// numbers parses a comma-separated list of NAMESPACE=NUMBER.
+func numbers(into *map[string]int32) func(string) error {
+	return func(text string) error {
+		for _, word := range strings.Split(text, ",") {
+			namespace, number, found := strings.Cut(strings.TrimSpace(word), "=")
+			value, err := strconv.ParseInt(number, 10, 32)
+			if !found || err != nil {
+				return fmt.Errorf("%q: write NAMESPACE=NUMBER, or *=NUMBER for all others", word)
+			}
+			if *into == nil {
+				*into = map[string]int32{}
+			}
+			(*into)[namespace] = int32(value)
+		}
+		return nil
+	}
 }
 
 // words parses a comma-separated list.

@@ -23,3 +23,18 @@ func TestParseNamespaces(t *testing.T) {
 		}
 	}
 }
+
+func TestParseNumbers(t *testing.T) {
+	var got map[string]int32
+	if err := numbers(&got)("team-a=10, *=2"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int32{"team-a": 10, "*": 2}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, text := range []string{"", "team-a", "team-a=", "team-a=much", "team-a=1,", "team-a=99999999999"} {
+		if err := numbers(&got)(text); err == nil {
+			t.Errorf("%q was accepted", text)
+		}
+	}
+}

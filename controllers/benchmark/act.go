@@ -3,13 +3,11 @@ package benchmark
 import (
 	"context"
 	"fmt"
-	"slices"
-	"time"
+	"strconv"
 
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
-	"github.com/storagebench/storagebench/internal/workload"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
@@ -33,6 +31,8 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision ex
 	for _, action := range decision.Actions {
 		var err error
 		switch action.Kind {
+		case experiment.Rehearse:
+			err = r.rehearse(ctx, observed, action.Rehearsal)
 		case experiment.AddFinalizer:
 			err = write.Finalizer(ctx, r.Client, benchmark, controllerutil.AddFinalizer)
 		case experiment.RemoveBenchmarkFinalizer:
@@ -44,8 +44,7 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision ex
 		case experiment.ReleaseLease:
 			err = r.releaseLease(ctx, observed, action.Node)
 		case experiment.CreateRun:
-			run := r.buildRun(observed, action, decision.NodeNames, decision.DefaultClass)
-			err = r.createRun(ctx, benchmark, run)
+			err = r.createRun(ctx, benchmark, experiment.NewRun(observed.State, action, decision.NodeNames, decision.DefaultClass))
 		case experiment.DeleteRun:
 			err = r.deleteRun(ctx, observed, action.Run)
 		case experiment.DeletePool:
@@ -78,6 +77,7 @@ func (r *Reconciler) takeLease(ctx context.Context, observed *observation, node 
 				v1alpha1.AnnotationNode:    node,
 				v1alpha1.AnnotationHolder:  benchmark.Namespace + "/" + benchmark.Name,
 				v1alpha1.AnnotationHeldFor: observed.Experiment,
+				v1alpha1.AnnotationTurn:    strconv.FormatInt(turnOf(benchmark), 10),
 			},
 		},
 		Spec: coordinationv1.LeaseSpec{
@@ -86,6 +86,13 @@ func (r *Reconciler) takeLease(ctx context.Context, observed *observation, node 
 		},
 	}
 	return client.IgnoreAlreadyExists(r.Client.Create(ctx, lease))
+}
+
+func turnOf(benchmark *v1alpha1.StorageBenchmark) int64 {
+	if queue := benchmark.Status.Queue; queue != nil {
+		return queue.Turn
+	}
+	return 0
 }
 
 // releaseLease releases the node after a final check that none of our runs is still running.
@@ -132,6 +139,10 @@ func (r *Reconciler) deleteLease(ctx context.Context, node, holder string) error
 // createRun creates a run. It is a success if it already exists and belongs to this benchmark: the cache will show it.
 func (r *Reconciler) createRun(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.BenchmarkRun) error {
 	err := r.Client.Create(ctx, run)
+	if err == nil {
+		r.Runs.Keep(run)
+		return nil
+	}
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
@@ -165,101 +176,18 @@ func (r *Reconciler) deleteResults(ctx context.Context, benchmark *v1alpha1.Stor
 	return client.IgnoreNotFound(r.Client.Delete(ctx, &stored, client.Preconditions{UID: &stored.UID}))
 }
 
-// buildRun is the run for a slot, or one of its group, with all values resolved.
-func (r *Reconciler) buildRun(observed *observation, action experiment.Action, nodes []string, defaultClass string) *v1alpha1.BenchmarkRun {
-	benchmark, slot, node := observed.Benchmark, action.Slot, nodes[action.Member]
-	target := experiment.ResolveTarget(slot.Target, node, defaultClass, experiment.DefaultProvisioner(observed.State))
-	name := naming.RunName(benchmark.Name, observed.Experiment, slot.Index, action.Attempt)
-	group := experiment.GroupOf(name, action.Member, nodes)
-	if group != nil {
-		name = naming.MemberName(name, action.Member)
+// rehearse lets the API server validate a run, with a dry run. The first refusal is enough.
+func (r *Reconciler) rehearse(ctx context.Context, observed *observation, run *v1alpha1.BenchmarkRun) error {
+	observed.Rehearsed = true
+	var err error
+	if observed.SpecError == nil {
+		err = r.Client.Create(ctx, run, client.DryRunAll)
 	}
-	return &v1alpha1.BenchmarkRun{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: benchmark.Namespace,
-			Labels: map[string]string{
-				v1alpha1.LabelBenchmark:    naming.BenchmarkLabel(benchmark.Name),
-				v1alpha1.LabelBenchmarkUID: string(benchmark.UID),
-				v1alpha1.LabelExperiment:   observed.Experiment,
-			},
-			Annotations:     scheduledTime(observed.ScheduledTime),
-			Finalizers:      []string{v1alpha1.FinalizerTeardown},
-			OwnerReferences: []metav1.OwnerReference{ownerReference(benchmark)},
-		},
-		Spec: v1alpha1.BenchmarkRunSpec{
-			Benchmark: benchmark.Name, Experiment: observed.Experiment,
-			Index: slot.Index, Variant: slot.Variant, Repetition: slot.Repetition, Attempt: action.Attempt, Seed: slot.Seed,
-			NodeName: node, Group: group, RunnerImage: r.image(observed), Target: target, Phases: slot.Phases,
-			Retain: benchmark.Spec.Retain, PodTemplate: *benchmark.Spec.PodTemplate.DeepCopy(),
-		},
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		observed.SpecError, err = experiment.RefusedRun(run, err), nil
 	}
-}
-
-// image is the runner image of the experiment: that of its first run, because an upgrade of the operator during an experiment must
-// not change the runner.
-func (r *Reconciler) image(observed *observation) string {
-	for _, run := range observed.Runs {
-		if run.Spec.Experiment == observed.Experiment {
-			return run.Spec.RunnerImage
-		}
+	if err = client.IgnoreAlreadyExists(err); err != nil {
+		err = fmt.Errorf("dry run of variant %q: %w", run.Spec.Variant, err)
 	}
-	if r.PostgresImage != "" && slices.ContainsFunc(observed.Slots, usesPostgres) {
-		return r.PostgresImage
-	}
-	return r.RunnerImage
-}
-
-// usesPostgres checks all slots, so that the runs of one experiment differ only in their variant.
-func usesPostgres(slot experiment.Slot) bool {
-	return slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool {
-		traits, _ := workload.PhaseTraits(&phase)
-		return traits.Postgres
-	})
-}
-
-// rehearse lets the API server validate every variant with a dry run, so that an invalid value is found before the first run and
-// not in the middle of the experiment.
-func (r *Reconciler) rehearse(ctx context.Context, observed *observation) error {
-	seen := map[string]bool{}
-	for i := range observed.Slots {
-		slot := &observed.Slots[i]
-		if seen[slot.Variant] {
-			continue
-		}
-		seen[slot.Variant] = true
-		run := r.buildRun(observed, experiment.Action{Slot: slot, Attempt: 1}, rehearsalNodes(slot), "rehearsal")
-		run.Name += "-rehearsal"
-		err := r.Client.Create(ctx, run, client.DryRunAll)
-		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-			return &experiment.SpecError{Reason: v1alpha1.ReasonSpecInvalid, Message: fmt.Sprintf("variant %q cannot be run: %v", slot.Variant, err)}
-		}
-		if client.IgnoreAlreadyExists(err) != nil {
-			return fmt.Errorf("dry run of variant %q: %w", slot.Variant, err)
-		}
-	}
-	return nil
-}
-
-// rehearsalNodes are placeholders for nodes that are not chosen yet.
-func rehearsalNodes(slot *experiment.Slot) []string {
-	nodes := []string{"rehearsal"}
-	for len(nodes) < slot.NodeCount() {
-		nodes = append(nodes, fmt.Sprintf("rehearsal-%d", len(nodes)))
-	}
-	return nodes
-}
-
-// scheduledTime marks what belongs to a scheduled time.
-func scheduledTime(at time.Time) map[string]string {
-	if at.IsZero() {
-		return nil
-	}
-	return map[string]string{v1alpha1.AnnotationScheduledTime: experiment.TimeText(at)}
-}
-
-func ownerReference(benchmark *v1alpha1.StorageBenchmark) metav1.OwnerReference {
-	return metav1.OwnerReference{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "StorageBenchmark", Name: benchmark.Name, UID: benchmark.UID,
-		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
-	}
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/storagebench/storagebench/internal/experiment"
@@ -17,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/fresh"
+	"github.com/storagebench/storagebench/controllers/line"
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
@@ -26,18 +29,25 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
+	// Documents reads the results of phases from the API server: thousands at the end of an experiment, which a client-side throttle
+	// would stretch to minutes.
+	Documents client.Reader
 	// Recorder emits events for what has been written to the status.
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	// LeaseNamespace holds the Leases of the nodes.
 	LeaseNamespace string
+	// Line holds the queues of the nodes. The watches keep it up to date.
+	Line *line.Index
+	// Runs learns of the runs that this controller creates.
+	Runs *fresh.Memory[*v1alpha1.BenchmarkRun]
+	// memory spares live reads of the benchmarks that hold nodes.
+	memory fresh.Memory[*v1alpha1.StorageBenchmark]
 	// Limits are set by the admin. TeardownGrace is how long a teardown without progress holds the node.
 	Limits        experiment.Limits
 	TeardownGrace time.Duration
-	// RunnerImage of new experiments.
-	RunnerImage string
-	// PostgresImage replaces it in experiments with the workload postgres, if set: it is the same image with PostgreSQL.
-	PostgresImage string
+	// Images of new experiments.
+	Images experiment.Images
 	// WithoutAgent says that no agent is installed: the manager has no permissions for pools, and requests nothing that needs them.
 	WithoutAgent bool
 	// WithoutClusterReads says that the manager may read neither nodes nor StorageClasses.
@@ -46,15 +56,30 @@ type Reconciler struct {
 
 // Reconcile observes, plans, acts and summarises.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (result reconcile.Result, err error) {
-	var benchmark v1alpha1.StorageBenchmark
-	if err := r.Live.Get(ctx, request.NamespacedName, &benchmark); err != nil {
+	ctx, end := patiently(ctx)
+	defer end()
+	read, err := r.memory.Get(ctx, r.Client, r.Live, request.NamespacedName, &v1alpha1.StorageBenchmark{})
+	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	benchmark := *read.DeepCopy()
+	r.keep(read)
 	observed, err := r.observe(ctx, &benchmark)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	decision := experiment.Plan(observed.State)
+	if decision.Position == experiment.PositionRehearsing { // nothing is changed: the turn continues with what the API server says
+		if err := r.act(ctx, observed, decision); err != nil {
+			return reconcile.Result{}, err
+		}
+		decision = experiment.Plan(observed.State)
+	}
+	if experiment.Joins(observed.State, decision) {
+		entry := EntryOf(&benchmark, r.Limits)
+		entry.Nodes = decision.NodeNames
+		observed.Turn = r.Line.Turn(entry)
+	}
 	actErr := r.act(ctx, observed, decision)
 	if actErr == nil && gone(decision) {
 		return reconcile.Result{}, nil
@@ -62,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if actErr != nil && !apierrors.IsConflict(actErr) {
 		decision.Reason, decision.Message = v1alpha1.ReasonActionFailed, actErr.Error()+" (will be retried)"
 	}
-	if err := r.writeStatus(ctx, &benchmark, summarise(observed, decision)); err != nil {
+	if err := r.writeStatus(ctx, &benchmark, summarise(observed, decision), actErr == nil && betweenRuns(&benchmark, decision)); err != nil {
 		return reconcile.Result{}, errors.Join(actErr, err)
 	}
 	if actErr != nil {
@@ -72,6 +97,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		result.RequeueAfter = max(decision.WakeAt.Sub(r.Clock.Now()), 10*time.Millisecond)
 	}
 	return result, nil
+}
+
+// keep remembers a benchmark that holds a node, or is the next one. The cache holds only a part of its spec, and of all others the
+// spec would fill the memory.
+func (r *Reconciler) keep(benchmark *v1alpha1.StorageBenchmark) {
+	if key := client.ObjectKeyFromObject(benchmark); r.Line.Urgency(key) > 0 {
+		r.memory.Keep(benchmark)
+	} else {
+		r.memory.Forget(key)
+	}
+}
+
+// betweenRuns says that a benchmark that is already running has just created its next run.
+func betweenRuns(benchmark *v1alpha1.StorageBenchmark, decision experiment.Decision) bool {
+	return benchmark.Status.State == string(experiment.PositionRunning) && decision.Position == experiment.PositionRunning &&
+		slices.ContainsFunc(decision.Actions, func(action experiment.Action) bool { return action.Kind == experiment.CreateRun })
 }
 
 // gone says that the object has been released or deleted: there is no status left to write.
@@ -85,9 +126,10 @@ func gone(decision experiment.Decision) bool {
 }
 
 // writeStatus writes a changed status. The update carries the observed resourceVersion: a status that has changed meanwhile is not
-// overwritten, and the conflict causes another reconcile.
-func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, status v1alpha1.StorageBenchmarkStatus) error {
-	if kstatus.Same(benchmark.Status, status) {
+// overwritten, and the conflict causes another reconcile. Between two runs, the first status of the next one causes a write anyway.
+func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, status v1alpha1.StorageBenchmarkStatus,
+	next bool) error {
+	if kstatus.Same(benchmark.Status, status) || next && kstatus.Same(remembered(benchmark.Status), remembered(status)) {
 		return nil
 	}
 	before := benchmark.Status
@@ -96,6 +138,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.Storag
 	if err := r.Client.Status().Update(ctx, changed); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the status of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err))
 	}
+	r.keep(changed)
 	r.announce(benchmark, before, status)
 	return nil
 }

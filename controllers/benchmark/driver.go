@@ -16,33 +16,42 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// observeDriver checks whether the cluster has the ZFS LocalPV driver of OpenEBS, if a target uses pools. Its CSIDriver is watched.
-// Its own kinds are only discovered, because a cluster may not have them.
-func (r *Reconciler) observeDriver(ctx context.Context, observed *observation) error {
+// observeDrivers checks whether the cluster has the drivers of the provisioners, if a target uses pools. Their CSIDrivers are watched.
+// Their own kinds are only discovered, because a cluster may not have them.
+func (r *Reconciler) observeDrivers(ctx context.Context, observed *observation) error {
 	if observed.WithoutAgent = r.WithoutAgent; observed.WithoutAgent {
 		return nil
 	}
 	if !slices.ContainsFunc(observed.Slots, func(slot experiment.Slot) bool { return slot.Target.ZFS != nil }) {
 		return nil
 	}
-	var driver storagev1.CSIDriver
-	if err := r.Client.Get(ctx, types.NamespacedName{Name: volume.DriverName}, &driver); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil
+	observed.Drivers = map[string]volume.DriverState{}
+	for provisioner, driver := range volume.Drivers() {
+		state, err := r.driverState(ctx, driver)
+		if err != nil {
+			return err
 		}
-		return fmt.Errorf("look for CSIDriver %s: %w", volume.DriverName, err)
+		observed.Drivers[provisioner] = state
 	}
-	for _, kind := range []string{"ZFSVolume", "ZFSNode"} {
-		_, err := r.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: volume.DriverGroup, Kind: kind}, volume.DriverVersion)
+	return nil
+}
+
+func (r *Reconciler) driverState(ctx context.Context, driver *volume.Driver) (volume.DriverState, error) {
+	var found storagev1.CSIDriver
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: driver.Name}, &found); err != nil {
+		if apierrors.IsNotFound(err) {
+			return volume.DriverState{}, nil
+		}
+		return volume.DriverState{}, fmt.Errorf("look for CSIDriver %s: %w", driver.Name, err)
+	}
+	for _, kind := range []schema.GroupVersionKind{driver.Volumes, driver.Nodes} {
+		_, err := r.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 		switch {
 		case meta.IsNoMatchError(err):
-			observed.Driver.Missing = fmt.Sprintf("the cluster has CSIDriver %s, but not the kind %s of %s/%s", volume.DriverName, kind,
-				volume.DriverGroup, volume.DriverVersion)
-			return nil
+			return volume.DriverState{Lacks: kind.Kind}, nil
 		case err != nil:
-			return fmt.Errorf("look for the kind %s of the driver: %w", kind, err)
+			return volume.DriverState{}, fmt.Errorf("look for the kind %s of the driver: %w", kind.Kind, err)
 		}
 	}
-	observed.Driver.Installed = true
-	return nil
+	return volume.DriverState{Installed: true}, nil
 }

@@ -19,8 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/history"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
+	"github.com/storagebench/storagebench/internal/verdict/history"
 )
 
 // observeHistory detects a ConfigMap of that name of another owner, which the cache does not hold.
@@ -49,9 +50,7 @@ func (r *Reconciler) liveHistory(ctx context.Context, benchmark *v1alpha1.Storag
 
 // historyBefore is the history for gates that compare with it. Nil if there are no such gates, or no history.
 func (r *Reconciler) historyBefore(ctx context.Context, observed *observation) (*history.Series, error) {
-	if !slices.ContainsFunc(observed.Benchmark.Spec.Gates, func(gate v1alpha1.Gate) bool {
-		return gate.Compare != nil && gate.Compare.To == "History"
-	}) {
+	if !slices.ContainsFunc(observed.Benchmark.Spec.Gates, gate.AsksHistory) {
 		return nil, nil
 	}
 	stored, err := r.liveHistory(ctx, observed.Benchmark)
@@ -72,34 +71,30 @@ func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) er
 	if err != nil {
 		return err
 	}
-	series, known := &history.Series{}, map[string]bool{}
+	var text string
+	var known, folded []string
 	if existing != nil {
 		if !metav1.IsControlledBy(existing, benchmark) {
 			return fmt.Errorf("ConfigMap %s exists and does not belong to this benchmark: delete or rename it", existing.Name)
 		}
-		if decoded, err := history.Decode([]byte(existing.Data[history.Key])); err == nil && decoded.Benchmark.UID == string(benchmark.UID) {
-			series = decoded
-			for _, key := range strings.Fields(existing.Annotations[v1alpha1.AnnotationFolded]) {
-				known[key] = true
-			}
-		}
+		text, known = existing.Data[history.Key], strings.Fields(existing.Annotations[v1alpha1.AnnotationFolded])
 	}
-	series.Benchmark = results.RunIdentity{Namespace: benchmark.Namespace, Name: benchmark.Name, UID: string(benchmark.UID)}
-	var folded []string
+	series, continued := history.Continue(text,
+		results.RunIdentity{Namespace: benchmark.Namespace, Name: benchmark.Name, UID: string(benchmark.UID)})
 	for _, stored := range experiment.Foldable(observed.State) {
 		key := experiment.FoldKey(stored)
 		folded = append(folded, key)
-		if !known[key] {
+		if !continued || !slices.Contains(known, key) {
 			if err := r.fold(ctx, benchmark, series, stored); err != nil {
 				return err
 			}
 		}
 	}
-	text, err := series.Encode()
+	encoded, err := series.Encode()
 	if err != nil {
 		return err
 	}
-	return r.applyHistory(ctx, benchmark, existing, string(text), strings.Join(folded, " "))
+	return r.applyHistory(ctx, benchmark, existing, string(encoded), strings.Join(folded, " "))
 }
 
 // fold adds the point of stored results. Missing, unreadable and incomplete results have none.
@@ -133,7 +128,7 @@ func (r *Reconciler) applyHistory(ctx context.Context, benchmark *v1alpha1.Stora
 				v1alpha1.LabelBenchmarkUID: string(benchmark.UID),
 			},
 			Annotations:     map[string]string{v1alpha1.AnnotationFolded: folded},
-			OwnerReferences: []metav1.OwnerReference{ownerReference(benchmark)},
+			OwnerReferences: []metav1.OwnerReference{experiment.OwnerReference(benchmark)},
 		},
 		Data: map[string]string{history.Key: text},
 	}

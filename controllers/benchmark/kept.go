@@ -4,15 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/runs"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -32,30 +28,10 @@ func (r *Reconciler) observeKept(ctx context.Context, observed *observation) err
 		return fmt.Errorf("list the BenchmarkPools of benchmark %s/%s: %w", observed.Benchmark.Namespace, observed.Benchmark.Name, err)
 	}
 	for i := range pools.Items {
-		observed.Pools = append(observed.Pools, keptPool(&pools.Items[i]))
+		observed.Pools = append(observed.Pools, experiment.KeptPoolOf(&pools.Items[i]))
 	}
 	experiment.SortKept(observed.Pools)
 	return nil
-}
-
-func keptPool(pool *v1alpha1.BenchmarkPool) experiment.KeptPool {
-	kept := experiment.KeptPool{Name: pool.Name, RunUID: pool.Labels[v1alpha1.LabelRunUID], Deleting: !pool.DeletionTimestamp.IsZero()}
-	if kept.Deleting {
-		kept.DeletedAt = pool.DeletionTimestamp.Time
-	}
-	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
-	switch {
-	case ready == nil:
-		kept.Problem = "its agent has not reconciled it"
-	case pool.Generation > 1:
-		kept.Message, kept.Problem = ready.Message, "its spec was changed"
-	default:
-		kept.Message = ready.Message
-		if ready.Status != metav1.ConditionTrue {
-			kept.Problem = ready.Reason + ": " + ready.Message
-		}
-	}
-	return kept
 }
 
 // deletePool deletes a kept pool that no run will reuse, after a live check that it belongs to the benchmark, that its last run is
@@ -94,18 +70,16 @@ func (r *Reconciler) keepsPools(ctx context.Context, observed *observation, runs
 	state := observed.State
 	state.Runs, state.Pools = runs, nil
 	for i := range pools.Items {
-		state.Pools = append(state.Pools, keptPool(&pools.Items[i]))
+		state.Pools = append(state.Pools, experiment.KeptPoolOf(&pools.Items[i]))
 	}
 	return experiment.KeepsNode(state), nil
 }
 
 // keeperOf finds the benchmark that keeps a pool.
-func (r *Reconciler) keeperOf(ctx context.Context, object client.Object) []reconcile.Request {
+func (r *Reconciler) keeperOf(object client.Object) []types.NamespacedName {
 	labels := object.GetLabels()
 	if labels[v1alpha1.LabelReset] == "" {
 		return nil
 	}
-	return r.selectBenchmarks(ctx, func(benchmark *v1alpha1.StorageBenchmark) bool {
-		return string(benchmark.UID) == labels[v1alpha1.LabelBenchmarkUID]
-	})
+	return r.Line.Key(labels[v1alpha1.LabelBenchmarkUID])
 }

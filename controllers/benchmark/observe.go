@@ -2,9 +2,9 @@ package benchmark
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/storagebench/storagebench/internal/experiment"
@@ -27,8 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/gate"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
 // observation is the planner's State and what the planner does not need: the compiled gates and the written results.
@@ -42,7 +42,7 @@ type observation struct {
 // observe reads the state of a benchmark.
 func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (*observation, error) {
 	observed := &observation{State: experiment.State{
-		Now: r.Clock.Now(), Benchmark: benchmark, Limits: r.Limits, TeardownGrace: r.TeardownGrace,
+		Now: r.Clock.Now(), Benchmark: benchmark, Limits: r.Limits, TeardownGrace: r.TeardownGrace, Images: r.Images,
 	}}
 	var runs v1alpha1.BenchmarkRunList
 	if err := r.Client.List(ctx, &runs, client.InNamespace(benchmark.Namespace),
@@ -56,8 +56,12 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 	}
 	observed.ScheduledTime = experiment.ScheduledTime(benchmark, observed.Runs, observed.Results, observed.Now)
 	observed.Experiment = experiment.IDAt(benchmark, observed.ScheduledTime)
+	var err error
+	if observed.gates, err = experiment.Understand(&observed.State); err != nil {
+		return nil, err
+	}
 	for _, step := range []func(context.Context, *observation) error{
-		r.observeSpec, r.observeClasses, r.observeDriver, r.observeNodesAndLeases, r.observeKept, r.readBack, r.observeHistory,
+		r.observeClasses, r.observeDrivers, r.observeNodesAndLeases, r.observeKept, r.readBack, r.observeHistory,
 		r.observeStandards,
 	} {
 		if err := step(ctx, observed); err != nil {
@@ -74,51 +78,9 @@ func ofBenchmark(run, benchmark client.Object) bool {
 		run.GetLabels()[v1alpha1.LabelBenchmarkUID] == string(benchmark.GetUID())
 }
 
-// observeSpec expands the spec, compiles its gates and validates every variant with the API server.
-func (r *Reconciler) observeSpec(ctx context.Context, observed *observation) error {
-	spec := &observed.Benchmark.Spec
-	fail := func(err error) error {
-		var wrong *experiment.SpecError
-		if !errors.As(err, &wrong) {
-			return err
-		}
-		observed.SpecError = wrong
-		return nil
-	}
-	slots, err := experiment.Expand(spec, experiment.Seed(observed.Benchmark))
-	if err != nil {
-		return fail(err)
-	}
-	observed.Slots = slots
-	if err := experiment.CheckSchedule(spec.Schedule); err != nil {
-		return fail(err)
-	}
-	observed.gates, err = gate.Compile(spec.Gates, spec.Phases, experiment.VariantNames(slots))
-	if err != nil {
-		return fail(&experiment.SpecError{Reason: v1alpha1.ReasonGateInvalid, Message: err.Error()})
-	}
-	if !begun(observed) {
-		if err := r.Limits.Check(spec, slots); err != nil {
-			return fail(err)
-		}
-	}
-	if observed.Benchmark.Status.Experiment == observed.Experiment && !stalled(observed.Benchmark) ||
-		!observed.Benchmark.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	return fail(r.rehearse(ctx, observed))
-}
-
-// begun says that a run of the experiment was created: later limits of the admin do not invalidate it.
-func begun(observed *observation) bool {
-	status := observed.Benchmark.Status
-	return status.Experiment == observed.Experiment && status.StartedAt != nil ||
-		slices.ContainsFunc(observed.Runs, func(run v1alpha1.BenchmarkRun) bool { return run.Spec.Experiment == observed.Experiment })
-}
-
 func (r *Reconciler) observeClasses(ctx context.Context, observed *observation) error {
 	if r.WithoutClusterReads {
-		observed.ClusterUnread, observed.Classes = true, namedClasses(observed.Slots)
+		observed.ClusterUnread, observed.Classes = true, experiment.NamedClasses(observed.Slots)
 		return nil
 	}
 	var classes storagev1.StorageClassList
@@ -131,86 +93,6 @@ func (r *Reconciler) observeClasses(ctx context.Context, observed *observation) 
 		})
 	}
 	return nil
-}
-
-// observeNodesAndLeases finds the nodes that fit, their holders and their queues.
-func (r *Reconciler) observeNodesAndLeases(ctx context.Context, observed *observation) error {
-	nodes, err := r.nodes(ctx, observed.Benchmark.Spec.PodTemplate)
-	if err != nil {
-		return err
-	}
-	var leases coordinationv1.LeaseList
-	if err := r.Client.List(ctx, &leases, client.InNamespace(r.LeaseNamespace), client.HasLabels{v1alpha1.LabelNodeLease}); err != nil {
-		return fmt.Errorf("list the Leases of nodes: %w", err)
-	}
-	var others v1alpha1.StorageBenchmarkList
-	if err := r.Client.List(ctx, &others); err != nil {
-		return fmt.Errorf("list benchmarks: %w", err)
-	}
-	lines := map[string]int{}
-	for i := range leases.Items {
-		lease := leaseState(&leases.Items[i])
-		lines[lease.Node]++
-		if lease.Holder == string(observed.Benchmark.UID) {
-			observed.Leases = append(observed.Leases, *lease)
-		}
-	}
-	for i := range others.Items {
-		if waits(&others.Items[i]) && others.Items[i].UID != observed.Benchmark.UID {
-			for _, node := range experiment.StatusNodes(others.Items[i].Status) {
-				lines[node]++
-			}
-		}
-	}
-	for i := range nodes {
-		if fits(&nodes[i], observed.Benchmark.Spec.PodTemplate) && chosen(&nodes[i], observed.Slots) {
-			observed.Nodes = append(observed.Nodes, experiment.NodeState{Name: nodes[i].Name, Line: lines[nodes[i].Name]})
-		}
-	}
-	observed.Neighbours = neighbours(observed.Benchmark, leases.Items, others.Items)
-	wanted := experiment.ChosenNodes(observed.State)
-	for i := range others.Items {
-		if other := &others.Items[i]; waits(other) && other.UID != observed.Benchmark.UID && shares(experiment.StatusNodes(other.Status),
-			wanted) {
-			observed.Waiting = append(observed.Waiting, experiment.Place{
-				UID: string(other.UID), Name: other.Namespace + "/" + other.Name, Since: other.Status.Queue.Since.Time})
-		}
-	}
-	for _, node := range wanted {
-		if err := r.observeHolder(ctx, observed, node, leases.Items, others.Items); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// shares says whether two benchmarks want a common node.
-func shares(some, others []string) bool {
-	return slices.ContainsFunc(some, func(node string) bool { return slices.Contains(others, node) })
-}
-
-// waits says whether a benchmark is in a queue.
-func waits(benchmark *v1alpha1.StorageBenchmark) bool {
-	return benchmark.Status.Queue != nil && benchmark.DeletionTimestamp.IsZero() && !benchmark.Spec.Suspend
-}
-
-// observeHolder finds the other holder of a node, and whether that benchmark still exists.
-func (r *Reconciler) observeHolder(ctx context.Context, observed *observation, node string, leases []coordinationv1.Lease,
-	others []v1alpha1.StorageBenchmark) error {
-	at := slices.IndexFunc(leases, func(lease coordinationv1.Lease) bool { return lease.Annotations[v1alpha1.AnnotationNode] == node })
-	if at < 0 {
-		return nil
-	}
-	lease := leaseState(&leases[at])
-	if lease.Holder == string(observed.Benchmark.UID) {
-		return nil // confirmed
-	}
-	var err error
-	if !slices.ContainsFunc(others, func(other v1alpha1.StorageBenchmark) bool { return string(other.UID) == lease.Holder }) {
-		lease.Vanished, lease.Abandoned, err = r.abandoned(ctx, lease)
-	}
-	observed.Leases = append(observed.Leases, *lease)
-	return err
 }
 
 // abandoned confirms with the API server that a holder is gone, and that nothing of it is running any more.
@@ -248,13 +130,17 @@ func (r *Reconciler) abandoned(ctx context.Context, lease *experiment.LeaseState
 	}), nil
 }
 
-func leaseState(lease *coordinationv1.Lease) *experiment.LeaseState {
+// LeaseState is what a Lease says.
+func LeaseState(lease *coordinationv1.Lease) *experiment.LeaseState {
 	state := &experiment.LeaseState{
 		Node:       lease.Annotations[v1alpha1.AnnotationNode],
 		Holder:     ptr.Deref(lease.Spec.HolderIdentity, ""),
 		HolderName: lease.Annotations[v1alpha1.AnnotationHolder],
 		Since:      lease.CreationTimestamp.Time,
 		Experiment: lease.Annotations[v1alpha1.AnnotationHeldFor],
+	}
+	if turn, err := strconv.ParseInt(lease.Annotations[v1alpha1.AnnotationTurn], 10, 64); err == nil {
+		state.Turn = turn
 	}
 	if lease.Spec.AcquireTime != nil {
 		state.Since = lease.Spec.AcquireTime.Time

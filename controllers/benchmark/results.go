@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -39,10 +38,10 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 	benchmark := observed.Benchmark
 	evidence := experiment.Evidence{
 		Now: r.Clock.Now(), Benchmark: benchmark, Experiment: action.Experiment, Gates: observed.gates, Tally: decision.Tally,
-		Standards: observed.Standards, Definitions: experiment.Definitions(observed.Slots, benchmark.Spec.PodTemplate),
+		Standards: observed.Standards, Slots: observed.Slots,
 	}
 	if action.Superseded {
-		evidence.Gates = nil
+		evidence.Gates, evidence.Slots = nil, nil
 	}
 	for i := range observed.Runs {
 		if observed.Runs[i].Spec.Experiment == action.Experiment {
@@ -58,7 +57,7 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 		scheduled = experiment.TimeOf(evidence.Runs[0].Annotations)
 	}
 	annotations := map[string]string{}
-	maps.Copy(annotations, scheduledTime(scheduled))
+	maps.Copy(annotations, experiment.ScheduledAnnotation(scheduled))
 	if !action.Superseded { // the question of that experiment is gone
 		annotations[v1alpha1.AnnotationQuestion] = experiment.Question(benchmark)
 	}
@@ -68,39 +67,14 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 	return r.applyResults(ctx, benchmark, experiment.Assemble(evidence), action, annotations)
 }
 
-// loadDocuments reads the stored result of every phase. Missing results and those with a wrong digest are omitted.
-func (r *Reconciler) loadDocuments(ctx context.Context, runs []v1alpha1.BenchmarkRun) (map[string]results.PhaseDocument, error) {
-	documents := map[string]results.PhaseDocument{}
-	for i := range runs {
-		for _, phase := range runs[i].Status.Phases {
-			if phase.Result == "" {
-				continue
-			}
-			var stored corev1.ConfigMap
-			err := r.Live.Get(ctx, types.NamespacedName{Namespace: runs[i].Namespace, Name: phase.Result}, &stored)
-			if apierrors.IsNotFound(err) {
-				continue
-			}
-			if err != nil {
-				return nil, fmt.Errorf("read the result of phase %s of run %s in ConfigMap %s: %w", phase.Name, runs[i].Name, phase.Result, err)
-			}
-			document, err := results.LoadPhase(stored.Data, stored.BinaryData)
-			if err == nil && stored.Data[results.KeyDigest] == phase.Digest {
-				documents[phase.Result] = document
-			}
-		}
-	}
-	return documents, nil
-}
-
 // applyResults creates the ConfigMap, or replaces the contents of one that is ours.
-func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, experiment results.Experiment,
+func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, judged results.Experiment,
 	action experiment.Action, annotations map[string]string) error {
-	text, omitted, err := experiment.Encode(maxResultsBytes)
+	text, omitted, err := judged.Encode(maxResultsBytes)
 	if err != nil {
 		return err
 	}
-	rendered := report.Render(experiment)
+	rendered := report.Render(judged)
 	omitted = append(omitted, rendered.Omitted...)
 	wanted := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
@@ -112,11 +86,11 @@ func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.Stora
 			},
 			Annotations: map[string]string{
 				v1alpha1.AnnotationFingerprint: action.Fingerprint,
-				v1alpha1.AnnotationVerdict:     experiment.Verdict,
-				annotationExtended:             strconv.FormatBool(experiment.Extended),
+				v1alpha1.AnnotationVerdict:     judged.Verdict,
+				annotationExtended:             strconv.FormatBool(judged.Extended),
 				annotationOmitted:              strings.Join(omitted, "; "),
 			},
-			OwnerReferences: []metav1.OwnerReference{ownerReference(benchmark)},
+			OwnerReferences: []metav1.OwnerReference{experiment.OwnerReference(benchmark)},
 		},
 		Data: map[string]string{keyResults: string(text), keyReport: rendered.Markdown, keyJUnit: string(rendered.JUnit)},
 	}

@@ -38,9 +38,11 @@ func summarise(observed *observation, decision experiment.Decision) v1alpha1.Sto
 	if len(decision.NodeNames) > 1 {
 		status.NodeNames = decision.NodeNames
 	}
-	status.RunnerImage = imageInUse(observed, status.RunnerImage)
+	if image := experiment.ImageInUse(observed.State); image != "" {
+		status.RunnerImage = image
+	}
 	status.Progress = progress(decision)
-	status.Queue = queue(observed, decision)
+	status.Queue = queueStatus(observed, decision)
 	status.History = earlierResults(observed)
 	status.Schedule, status.HoldUntil = decision.Schedule, decision.HoldUntil
 	for _, run := range observed.Runs {
@@ -57,19 +59,13 @@ func summarise(observed *observation, decision experiment.Decision) v1alpha1.Sto
 	return status
 }
 
-func imageInUse(observed *observation, recorded string) string {
-	for _, run := range observed.Runs {
-		if run.Spec.Experiment == observed.Experiment {
-			return run.Spec.RunnerImage
-		}
-	}
-	return recorded
-}
-
 // stateWord is a one-word summary for people.
 func stateWord(decision experiment.Decision) string {
 	switch decision.Position {
 	case experiment.PositionQueued:
+		if decision.Ahead >= experiment.PlacesShown {
+			return string(decision.Position)
+		}
 		return fmt.Sprintf("Queued(%d)", decision.Ahead+1)
 	case experiment.PositionWaiting, experiment.PositionStalled:
 		return decision.Reason
@@ -188,18 +184,21 @@ func progress(decision experiment.Decision) *v1alpha1.ProgressStatus {
 	return status
 }
 
-// queue keeps the position in the queue: the first to join is served first, across restarts of the manager.
-func queue(observed *observation, decision experiment.Decision) *v1alpha1.QueueStatus {
+// queueStatus keeps the place in the queue, across restarts of the manager. What changes with every completion is only told to the
+// first ones, and who holds the node to the next one.
+func queueStatus(observed *observation, decision experiment.Decision) *v1alpha1.QueueStatus {
 	if !decision.InLine {
 		return nil
 	}
-	status := &v1alpha1.QueueStatus{Since: metav1.NewMicroTime(observed.Now), Position: int32(decision.Ahead + 1)}
-	earlier := observed.Benchmark.Status
-	if earlier.Queue != nil && earlier.NodeName == decision.NodeName {
-		status.Since = earlier.Queue.Since
+	status := &v1alpha1.QueueStatus{Since: metav1.NewMicroTime(observed.Now), Turn: observed.Turn}
+	if !experiment.Joins(observed.State, decision) {
+		status.Since, status.Turn = observed.Benchmark.Status.Queue.Since, observed.Benchmark.Status.Queue.Turn
+	}
+	if decision.Ahead < experiment.PlacesShown {
+		status.Position = int32(decision.Ahead + 1)
 	}
 	for _, lease := range observed.Leases {
-		if lease.Holder != string(observed.Benchmark.UID) && status.Holder == "" {
+		if decision.Ahead == 0 && lease.Holder != string(observed.Benchmark.UID) && status.Holder == "" {
 			status.Holder = lease.HolderName
 		}
 	}
@@ -217,8 +216,4 @@ func earlierResults(observed *observation) []v1alpha1.ResultsReference {
 			Fingerprint: stored.Fingerprint, FinishedAt: &metav1.Time{Time: stored.StoredAt}})
 	}
 	return references
-}
-
-func stalled(benchmark *v1alpha1.StorageBenchmark) bool {
-	return meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionStalled)
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/storagebench/storagebench/internal/zfs/device"
+	"github.com/storagebench/storagebench/internal/host"
 )
 
 const (
@@ -24,11 +24,11 @@ const (
 var ErrSilent = errors.New("a disk does not respond")
 
 // IsSilent says whether a check failed because the disk does not respond.
-func IsSilent(err error) bool { return errors.Is(err, device.Silent) }
+func IsSilent(err error) bool { return errors.Is(err, host.Silent) }
 
 // Bounded checks disks with a time limit. A check of a disk that does not respond hangs in the kernel and cannot be ended: it is
 // left behind, and until it ends no other check of that disk starts, by any path. Afterwards it does nothing more: see
-// device.Wish.GivenUp.
+// host.Wish.GivenUp.
 type Bounded struct {
 	Disks
 	// Patience overrides lookPatience.
@@ -69,7 +69,7 @@ func (b *Bounded) patience() time.Duration {
 }
 
 // Check first verifies that the disk responds.
-func (b *Bounded) Check(wish device.Wish) (device.Disk, error) {
+func (b *Bounded) Check(wish host.Wish) (host.Disk, error) {
 	known, refusal := b.Identify(wish.Path)
 	if refusal == nil {
 		refusal = b.answer(wish.Path, known)
@@ -78,12 +78,12 @@ func (b *Bounded) Check(wish device.Wish) (device.Disk, error) {
 		return known, refusal
 	}
 	disk, err := within(b, key(wish.Path, known), wish.Path, contentsPatience*b.patience(),
-		func(<-chan struct{}) (device.Disk, error) { return b.Disks.Check(wish) })
+		func(<-chan struct{}) (host.Disk, error) { return b.Disks.Check(wish) })
 	return seen(disk, known, err)
 }
 
 // Wipe first verifies that the disk responds. A wipe that takes too long writes nothing more.
-func (b *Bounded) Wipe(wish device.Wish) (device.Disk, error) {
+func (b *Bounded) Wipe(wish host.Wish) (host.Disk, error) {
 	known, refusal := b.Identify(wish.Path)
 	if refusal == nil {
 		refusal = b.answer(wish.Path, known)
@@ -91,7 +91,7 @@ func (b *Bounded) Wipe(wish device.Wish) (device.Disk, error) {
 	if IsSilent(refusal) {
 		return known, refusal
 	}
-	disk, err := within(b, key(wish.Path, known), wish.Path, wipePatience*b.patience(), func(givenUp <-chan struct{}) (device.Disk, error) {
+	disk, err := within(b, key(wish.Path, known), wish.Path, wipePatience*b.patience(), func(givenUp <-chan struct{}) (host.Disk, error) {
 		wish := wish
 		wish.GivenUp = givenUp
 		return b.Disks.Wipe(wish)
@@ -100,7 +100,7 @@ func (b *Bounded) Wipe(wish device.Wish) (device.Disk, error) {
 }
 
 // seen is the disk as it was read, or at least as it is known.
-func seen(disk, known device.Disk, err error) (device.Disk, error) {
+func seen(disk, known host.Disk, err error) (host.Disk, error) {
 	if IsSilent(err) {
 		return known, err
 	}
@@ -108,14 +108,14 @@ func seen(disk, known device.Disk, err error) (device.Disk, error) {
 }
 
 // Identify opens nothing, but the kernel may block on a disk that it is about to remove.
-func (b *Bounded) Identify(path string) (device.Disk, error) {
-	disk, err := within(b, path, path, b.patience(), func(<-chan struct{}) (device.Disk, error) { return b.Disks.Identify(path) })
+func (b *Bounded) Identify(path string) (host.Disk, error) {
+	disk, err := within(b, path, path, b.patience(), func(<-chan struct{}) (host.Disk, error) { return b.Disks.Identify(path) })
 	disk.Path = path
 	return disk, err
 }
 
 // Verify opens nothing either.
-func (b *Bounded) Verify(checked device.Disk) error {
+func (b *Bounded) Verify(checked host.Disk) error {
 	_, err := within(b, checked.Path, checked.Path, b.patience(), func(<-chan struct{}) (struct{}, error) {
 		return struct{}{}, b.Disks.Verify(checked)
 	})
@@ -131,7 +131,7 @@ func (b *Bounded) Answer(path string) error {
 	return b.answer(path, known)
 }
 
-func (b *Bounded) answer(path string, known device.Disk) error {
+func (b *Bounded) answer(path string, known host.Disk) error {
 	_, err := within(b, key(path, known), path, b.patience(), func(<-chan struct{}) (struct{}, error) {
 		return struct{}{}, b.Disks.Answer(path)
 	})
@@ -153,7 +153,7 @@ func (b *Bounded) RemoveFolders(top, folder string) error {
 }
 
 // key is the disk that a path leads to: its kernel device number, independent of the path.
-func key(path string, known device.Disk) string {
+func key(path string, known host.Disk) string {
 	if known.Number != "" {
 		return "device " + known.Number
 	}
@@ -219,7 +219,7 @@ func (b *Bounded) refuse(key, what string) error {
 }
 
 func silent(what, detail string) error {
-	return &device.RefusedError{Path: what, Findings: []device.Finding{{Reason: device.Silent,
+	return &host.RefusedError{Path: what, Findings: []host.Finding{{Reason: host.Silent,
 		Detail: detail +
 			". See 'dmesg' on the node, and bring the disk back or unplug it; it is checked again as soon as the kernel ends that request"}}}
 }

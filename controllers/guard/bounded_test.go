@@ -14,7 +14,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/pools"
-	"github.com/storagebench/storagebench/internal/zfs/device"
+	"github.com/storagebench/storagebench/internal/host"
 )
 
 const silentDisk, sameDisk, goodDisk = "/dev/disk/by-id/silent", "/dev/disk/by-path/silent", "/dev/disk/by-id/good"
@@ -40,21 +40,21 @@ func (s *stubborn) at(method, path string) {
 	}
 }
 
-func (s *stubborn) Check(wish device.Wish) (device.Disk, error) {
+func (s *stubborn) Check(wish host.Wish) (host.Disk, error) {
 	s.at("Check", wish.Path)
 	return s.Identify(wish.Path)
 }
 
-func (s *stubborn) Identify(path string) (device.Disk, error) {
+func (s *stubborn) Identify(path string) (host.Disk, error) {
 	s.at("Identify", path)
 	number := path
 	if path == sameDisk {
 		number = silentDisk
 	}
-	return device.Disk{Path: path, Number: number, Sequence: number}, nil
+	return host.Disk{Path: path, Number: number, Sequence: number}, nil
 }
 
-func (s *stubborn) Verify(checked device.Disk) error {
+func (s *stubborn) Verify(checked host.Disk) error {
 	s.at("Verify", checked.Path)
 	return nil
 }
@@ -64,7 +64,7 @@ func (s *stubborn) Answer(path string) error {
 	return nil
 }
 
-func (s *stubborn) Wipe(wish device.Wish) (device.Disk, error) {
+func (s *stubborn) Wipe(wish host.Wish) (host.Disk, error) {
 	s.at("Wipe", wish.Path)
 	select {
 	case <-wish.GivenUp:
@@ -142,8 +142,8 @@ func TestASilentDiskIsAskedOnce(t *testing.T) {
 	before := runtime.NumGoroutine()
 	disks, b := bounded("Answer " + silentDisk)
 	looks := map[string]func(path string) error{
-		"Check":  func(path string) error { _, err := b.Check(device.Wish{Path: path}); return err },
-		"Wipe":   func(path string) error { _, err := b.Wipe(device.Wish{Path: path, Reuse: "1"}); return err },
+		"Check":  func(path string) error { _, err := b.Check(host.Wish{Path: path}); return err },
+		"Wipe":   func(path string) error { _, err := b.Wipe(host.Wish{Path: path, Reuse: "1"}); return err },
 		"Answer": b.Answer,
 	}
 	if err := b.Answer(silentDisk); !IsSilent(err) || !strings.Contains(err.Error(), "it has not responded within 20ms. See 'dmesg'") {
@@ -171,7 +171,7 @@ func TestASilentDiskIsAskedOnce(t *testing.T) {
 	}
 	close(disks.hangs["Answer "+silentDisk])
 	settled(t, b, before)
-	if _, err := b.Check(device.Wish{Path: sameDisk}); err != nil {
+	if _, err := b.Check(host.Wish{Path: sameDisk}); err != nil {
 		t.Errorf("it answers again, but: %v", err)
 	}
 }
@@ -181,9 +181,9 @@ func TestEveryLookIsBounded(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for look, do := range map[string]func(b *Bounded) error{
 		"Identify " + goodDisk:    func(b *Bounded) error { _, err := b.Identify(goodDisk); return err },
-		"Verify " + goodDisk:      func(b *Bounded) error { return b.Verify(device.Disk{Path: goodDisk}) },
-		"Check " + goodDisk:       func(b *Bounded) error { _, err := b.Check(device.Wish{Path: goodDisk}); return err },
-		"Wipe " + goodDisk:        func(b *Bounded) error { _, err := b.Wipe(device.Wish{Path: goodDisk}); return err },
+		"Verify " + goodDisk:      func(b *Bounded) error { return b.Verify(host.Disk{Path: goodDisk}) },
+		"Check " + goodDisk:       func(b *Bounded) error { _, err := b.Check(host.Wish{Path: goodDisk}); return err },
+		"Wipe " + goodDisk:        func(b *Bounded) error { _, err := b.Wipe(host.Wish{Path: goodDisk}); return err },
 		"Answer " + goodDisk:      func(b *Bounded) error { return b.Answer(goodDisk) },
 		"PoolUsers tank":          func(b *Bounded) error { _, err := b.PoolUsers("tank"); return err },
 		"MakeMountPoint /point":   func(b *Bounded) error { return b.MakeMountPoint("/", "/point") },
@@ -219,7 +219,7 @@ func TestEveryLookIsBounded(t *testing.T) {
 func TestAWipeThatWasGivenUpWritesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	disks, b := bounded("Wipe " + goodDisk)
-	if _, err := b.Wipe(device.Wish{Path: goodDisk, Reuse: "1"}); !IsSilent(err) {
+	if _, err := b.Wipe(host.Wish{Path: goodDisk, Reuse: "1"}); !IsSilent(err) {
 		t.Fatal(err)
 	}
 	close(disks.hangs["Wipe "+goodDisk])
@@ -227,7 +227,7 @@ func TestAWipeThatWasGivenUpWritesNothing(t *testing.T) {
 	if disks.written != 0 {
 		t.Error("it wrote after it had been given up")
 	}
-	if _, err := b.Wipe(device.Wish{Path: goodDisk, Reuse: "1"}); err != nil || disks.written != 1 {
+	if _, err := b.Wipe(host.Wish{Path: goodDisk, Reuse: "1"}); err != nil || disks.written != 1 {
 		t.Errorf("a wipe that is waited for: %v, written %d times", err, disks.written)
 	}
 }
@@ -243,7 +243,7 @@ func TestHangingLooksAreBounded(t *testing.T) {
 		disks.mutex.Lock()
 		disks.hangs["Verify "+path] = wait
 		disks.mutex.Unlock()
-		if err := b.Verify(device.Disk{Path: path}); !IsSilent(err) {
+		if err := b.Verify(host.Disk{Path: path}); !IsSilent(err) {
 			t.Fatal(err)
 		}
 	}
@@ -273,7 +273,7 @@ func TestASurveyAsksAllAtOnce(t *testing.T) {
 	}
 	silent := 0
 	for _, path := range wanted {
-		if errors.Is(seen[path].Refusal, device.Silent) {
+		if errors.Is(seen[path].Refusal, host.Silent) {
 			silent++
 		}
 	}
@@ -296,7 +296,7 @@ func TestNothingWaitsForASilentDisk(t *testing.T) {
 		t.Error(err)
 	}
 	ran := false
-	taken := []pools.Disk{{Disk: device.Disk{Path: silentDisk, Number: silentDisk, Sequence: silentDisk}}}
+	taken := []pools.Disk{{Disk: host.Disk{Path: silentDisk, Number: silentDisk, Sequence: silentDisk}}}
 	if err := OnDisks(b, v1alpha1.PoolTemplate{}, taken, func() error { ran = true; return nil }); !IsSilent(err) || ran {
 		t.Errorf("%v, ran: %v", err, ran)
 	}
@@ -307,11 +307,11 @@ func TestASwappedDiskIsNotTaken(t *testing.T) {
 	_, b := bounded()
 	ran := 0
 	run := func() error { ran++; return nil }
-	taken := pools.Disk{Disk: device.Disk{Path: goodDisk, Number: goodDisk, Sequence: goodDisk}}
+	taken := pools.Disk{Disk: host.Disk{Path: goodDisk, Number: goodDisk, Sequence: goodDisk}}
 	if err := OnDisks(b, v1alpha1.PoolTemplate{}, []pools.Disk{taken}, run); err != nil || ran != 1 {
 		t.Errorf("the same disk: %v, ran %d times", err, ran)
 	}
-	for _, change := range []func(d *device.Disk){func(d *device.Disk) { d.Number = "8:0" }, func(d *device.Disk) { d.Sequence = "7" }} {
+	for _, change := range []func(d *host.Disk){func(d *host.Disk) { d.Number = "8:0" }, func(d *host.Disk) { d.Sequence = "7" }} {
 		other := taken
 		change(&other.Disk)
 		if err := OnDisks(b, v1alpha1.PoolTemplate{}, []pools.Disk{other}, run); err == nil || ran != 1 {

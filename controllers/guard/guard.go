@@ -13,17 +13,17 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
-// Disks checks the node's disks. device.Node implements it.
+// Disks checks the node's disks. host.Node implements it.
 type Disks interface {
-	Check(wish device.Wish) (device.Disk, error)
-	Identify(path string) (device.Disk, error)
-	Verify(checked device.Disk) error
-	Wipe(wish device.Wish) (device.Disk, error)
+	Check(wish host.Wish) (host.Disk, error)
+	Identify(path string) (host.Disk, error)
+	Verify(checked host.Disk) error
+	Wipe(wish host.Wish) (host.Disk, error)
 	Answer(path string) error
 	PoolUsers(pool string, own ...string) ([]string, error)
 	RemoveFolders(top, folder string) error
@@ -35,7 +35,7 @@ type Disks interface {
 }
 
 var (
-	_ Disks = (*device.Node)(nil)
+	_ Disks = (*host.Node)(nil)
 	_ Disks = (*Bounded)(nil)
 )
 
@@ -116,9 +116,9 @@ func Unused(disks Disks, name string, own ...string) error {
 // OnDisks runs a command that takes disks: they are checked again, wiped if they are listed for reuse, and verified right before
 // and right after.
 func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, command func() error) error {
-	var checked []device.Disk
+	var checked []host.Disk
 	for _, disk := range taken {
-		wish := device.Wish{Path: disk.Path, MinBytes: minBytes(template), Reuse: disk.Reuse, Right: disk.Right}
+		wish := host.Wish{Path: disk.Path, MinBytes: minBytes(template), Reuse: disk.Reuse, Right: disk.Right}
 		prepare := disks.Check // it may have been used since the check
 		if disk.Reuse != "" {
 			prepare = disks.Wipe
@@ -136,7 +136,7 @@ func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, co
 }
 
 // Steady runs a command with paths of disks: each has to lead to the checked disk right before and right after.
-func Steady(disks Disks, checked []device.Disk, command func() error) error {
+func Steady(disks Disks, checked []host.Disk, command func() error) error {
 	verify := func() error {
 		for _, disk := range checked {
 			if err := disks.Verify(disk); err != nil {
@@ -206,8 +206,8 @@ func identify(disks Disks, path string) pools.Disk {
 }
 
 // look checks a disk, for reuse if the spec lists its serial number and its old contents are in the way.
-func look(disks Disks, path string, template v1alpha1.PoolTemplate, right device.Right) pools.Disk {
-	wish := device.Wish{Path: path, MinBytes: minBytes(template), Right: right}
+func look(disks Disks, path string, template v1alpha1.PoolTemplate, right host.Right) pools.Disk {
+	wish := host.Wish{Path: path, MinBytes: minBytes(template), Right: right}
 	disk, refusal := disks.Check(wish)
 	if refusal == nil || template.Reuse == nil || !slices.Contains(template.Reuse.Serials, disk.Serial) {
 		return pools.Disk{Disk: disk, Refusal: refusal}

@@ -10,13 +10,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // TestTurnsExclude: of many who want overlapping names, no two ever have one at the same time, and all of them get their turn.
@@ -68,26 +69,28 @@ func TestTurnsExclude(t *testing.T) {
 }
 
 // TestAStuckTurnIsNotWaitedFor: whoever needs it comes back later, others go on.
-func TestAStuckTurnIsNotWaitedFor(t *testing.T) {
+func TestAStuckTurnIsNotWaitedFor(t *testing.T) { synctest.Test(t, stuckTurn) }
+
+func stuckTurn(t *testing.T) {
 	turns := &Turns{Patience: 10 * time.Millisecond}
 	_, stuck, err := turns.Take(t.Context(), "BenchmarkPool a", "pool a", "device 8:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	begun := time.Now()
 	var busy *BusyError
 	_, _, err = turns.Take(t.Context(), "BenchmarkPool b", "pool b", "device 8:0")
 	if !errors.As(err, &busy) || !Busy(err) || busy.Who != "BenchmarkPool a" ||
 		!strings.Contains(err.Error(), "BenchmarkPool a, which has been using device 8:0 since 2") {
 		t.Fatalf("%v", err)
 	}
-	begun := time.Now()
 	for range 1000 { // it has been held for longer than any caller waits
 		if _, _, err := turns.Take(t.Context(), "BenchmarkPool b", "pool a"); !Busy(err) {
 			t.Fatal(err)
 		}
 	}
-	if spent := time.Since(begun); spent > 5*time.Second {
-		t.Errorf("1000 tries took %s", spent)
+	if spent := time.Since(begun); spent != turns.Patience {
+		t.Errorf("1001 tries took %s, want those of the first", spent)
 	}
 	_, other, err := turns.Take(t.Context(), "BenchmarkPool b", "pool b") // what was refused has kept nothing
 	if err != nil {
@@ -103,17 +106,20 @@ func TestAStuckTurnIsNotWaitedFor(t *testing.T) {
 }
 
 func TestAWaitEndsWithItsContext(t *testing.T) {
-	turns := &Turns{Patience: time.Hour}
-	_, held, err := turns.Take(t.Context(), "a", "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.End()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if _, _, err := turns.Take(ctx, "b", "x"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		turns := &Turns{Patience: time.Hour}
+		_, held, err := turns.Take(t.Context(), "a", "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.End()
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, _, err := turns.Take(ctx, "b", "x"); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Minute {
+			t.Errorf("after %s: %v", time.Since(begun), err)
+		}
+	})
 }
 
 // TestAnUnendedProgramKeepsTheTurn: a command that hangs in the kernel may still take the disks that it was given.
@@ -147,8 +153,8 @@ type aliases struct {
 	numbers map[string]string
 }
 
-func (a aliases) Identify(path string) (device.Disk, error) {
-	return device.Disk{Path: path, Number: a.numbers[path]}, nil
+func (a aliases) Identify(path string) (host.Disk, error) {
+	return host.Disk{Path: path, Number: a.numbers[path]}, nil
 }
 
 // TestWhoSharesADiskSharesATurn, also by another path to it, by a disk that the spec does not name any more, or by the pool's name.

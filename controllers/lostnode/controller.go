@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,6 +27,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/write"
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
@@ -52,9 +54,10 @@ func (r reconciler) Reconcile(ctx context.Context, request reconcile.Request) (r
 	}
 	// Nearly always the cached node shows an agent. Its absence is confirmed by the API server.
 	var why string
+	seen, _ := r.kind.orphan(object)
 	for _, nodes := range []client.Reader{r.Client, r.Live} {
 		var err error
-		if why, err = withoutAgent(ctx, nodes, r.kind.orphan(object).node); err != nil || why == "" {
+		if why, err = withoutAgent(ctx, nodes, seen.Node); err != nil || why == "" {
 			return reconcile.Result{}, err
 		}
 	}
@@ -62,48 +65,40 @@ func (r reconciler) Reconcile(ctx context.Context, request reconcile.Request) (r
 	if err := r.Live.Get(ctx, request.NamespacedName, object); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	orphan := r.kind.orphan(object)
-	deleted := object.GetDeletionTimestamp() != nil && controllerutil.ContainsFinalizer(object, v1alpha1.FinalizerTeardown)
-	switch {
-	case deleted && (orphan.retained || object.GetAnnotations()[v1alpha1.AnnotationReleasePool] == orphan.node):
+	orphan, conditions := r.kind.orphan(object)
+	switch letGo, report := orphan.Decide(why); {
+	case letGo:
 		return reconcile.Result{}, r.letGo(ctx, object, orphan)
-	case deleted:
-		why += ": " + orphan.left + ". Bring the node back, or " + orphan.release
-	case orphan.ended:
-		return reconcile.Result{}, nil
+	case report != "":
+		return reconcile.Result{}, r.writeStatus(ctx, object, conditions, report)
 	}
-	return reconcile.Result{}, r.writeStatus(ctx, object, why)
+	return reconcile.Result{}, nil
 }
 
-// withoutAgent says why no agent runs on a node. Empty if one may run.
+// withoutAgent reads a node and says why no agent runs on it. Empty if one may run.
 func withoutAgent(ctx context.Context, nodes client.Reader, name string) (string, error) {
 	var node corev1.Node
 	err := nodes.Get(ctx, client.ObjectKey{Name: name}, &node)
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("node %s does not exist", name), nil
+		return objects.WithoutAgent(name, nil), nil
 	case err != nil:
 		return "", fmt.Errorf("look for node %s: %w", name, err)
-	case !labelled(&node):
-		return fmt.Sprintf("node %s has no agent: kubectl label node %s %s=true", name, name, v1alpha1.LabelLabNode), nil
 	}
-	return "", nil
+	return objects.WithoutAgent(name, &node), nil
 }
 
-func labelled(node client.Object) bool { return node.GetLabels()[v1alpha1.LabelLabNode] == "true" }
-
 // letGo removes the finalizer from the observed version.
-func (r reconciler) letGo(ctx context.Context, object client.Object, orphan orphan) error {
+func (r reconciler) letGo(ctx context.Context, object client.Object, orphan objects.Orphan) error {
 	if err := write.Finalizer(ctx, r.Client, object, controllerutil.RemoveFinalizer); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("release %s %s: %w", r.kind.name, object.GetName(), err))
 	}
-	r.Recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "Release", "%s", orphan.left)
+	r.Recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "Release", "%s", orphan.Left)
 	return nil
 }
 
 // writeStatus changes only the conditions: the rest is the last observation of an agent, and shows what to look for.
-func (r reconciler) writeStatus(ctx context.Context, object client.Object, message string) error {
-	conditions := r.kind.orphan(object).conditions
+func (r reconciler) writeStatus(ctx context.Context, object client.Object, conditions *[]metav1.Condition, message string) error {
 	before := slices.Clone(*conditions)
 	kstatus.Stall(conditions, object.GetGeneration(), v1alpha1.ReasonPoolNodeGone, message)
 	if kstatus.Same(before, *conditions) {
@@ -139,7 +134,9 @@ func agentGone() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
-		UpdateFunc:  func(change event.UpdateEvent) bool { return labelled(change.ObjectOld) && !labelled(change.ObjectNew) },
+		UpdateFunc: func(change event.UpdateEvent) bool {
+			return objects.HasAgent(change.ObjectOld) && !objects.HasAgent(change.ObjectNew)
+		},
 	}
 }
 
@@ -152,8 +149,10 @@ func (r reconciler) ofNode(ctx context.Context, node client.Object) []reconcile.
 	}
 	var requests []reconcile.Request
 	_ = meta.EachListItem(list, func(item runtime.Object) error {
-		if object, is := item.(client.Object); is && r.kind.orphan(object).node == node.GetName() {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+		if object, is := item.(client.Object); is {
+			if orphan, _ := r.kind.orphan(object); orphan.Node == node.GetName() {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+			}
 		}
 		return nil
 	})

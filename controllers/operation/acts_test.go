@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/packing"
 	"github.com/storagebench/storagebench/internal/poolseries"
-	"github.com/storagebench/storagebench/internal/results"
 )
 
 // act is an operation with what it must leave behind, whatever dies in between.
@@ -128,11 +128,11 @@ func acts() map[string]act {
 
 func unpack[T any](t *testing.T, operation *v1alpha1.PoolOperation) T {
 	t.Helper()
-	text, err := results.Unpack(operation.Status.Data)
+	text, err := packing.Unpack(operation.Status.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if digest := results.Digest(text); digest != operation.Status.DataDigest {
+	if digest := packing.Digest(text); digest != operation.Status.DataDigest {
 		t.Errorf("digest %s, recorded is %s", digest, operation.Status.DataDigest)
 	}
 	var document T

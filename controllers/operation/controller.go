@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/agent/operations"
 	"github.com/storagebench/storagebench/internal/agent/pools"
 
@@ -90,7 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if operation.Spec.NodeName != r.NodeName {
 		return reconcile.Result{}, nil
 	}
-	if operations.OperationReleased(&operation) {
+	if objects.OperationReleased(&operation) {
 		return reconcile.Result{}, r.letGo(ctx, &operation)
 	}
 	if known := (operations.State{Operation: &operation, Now: r.Clock.Now()}); known.NeverBegins() {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/storagebench/storagebench/internal/agent/operations"
-	"github.com/storagebench/storagebench/internal/mountinfo"
+	"github.com/storagebench/storagebench/internal/host/mountinfo"
 	"github.com/storagebench/storagebench/internal/naming"
 )
 

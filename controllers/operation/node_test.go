@@ -15,9 +15,9 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/storagebench/storagebench/internal/mountinfo"
+	"github.com/storagebench/storagebench/internal/host"
+	"github.com/storagebench/storagebench/internal/host/mountinfo"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 const diskA, diskB, diskC, diskD = "/dev/disk/by-id/a", "/dev/disk/by-id/b", "/dev/disk/by-id/c", "/dev/disk/by-id/d"
@@ -294,8 +294,8 @@ func (n *fakeNode) advance() {
 }
 
 // Check finds the disks of pools.
-func (n *fakeNode) Check(wish device.Wish) (device.Disk, error) {
-	disk := device.Disk{Path: wish.Path, Number: wish.Path, Kernel: wish.Path, Serial: "serial", SizeBytes: 1 << 30, LogicalSectorBytes: 512,
+func (n *fakeNode) Check(wish host.Wish) (host.Disk, error) {
+	disk := host.Disk{Path: wish.Path, Number: wish.Path, Kernel: wish.Path, Serial: "serial", SizeBytes: 1 << 30, LogicalSectorBytes: 512,
 		PhysicalSectorBytes: 4096}
 	if err := n.refused[wish.Path]; err != nil {
 		return disk, err
@@ -304,8 +304,8 @@ func (n *fakeNode) Check(wish device.Wish) (device.Disk, error) {
 	defer n.mutex.Unlock()
 	for _, pool := range n.pools {
 		if _, taken := pool.disk(wish.Path); taken != nil {
-			return disk, &device.RefusedError{Path: wish.Path,
-				Findings: []device.Finding{{Reason: device.RunningPool, Detail: "it belongs to pool " + pool.name}}}
+			return disk, &host.RefusedError{Path: wish.Path,
+				Findings: []host.Finding{{Reason: host.RunningPool, Detail: "it belongs to pool " + pool.name}}}
 		}
 	}
 	return disk, nil
@@ -323,19 +323,19 @@ func (p *fakePool) disk(path string) (*fakeTop, *fakeDisk) {
 }
 
 // Identify opens nothing.
-func (n *fakeNode) Identify(path string) (device.Disk, error) {
-	return device.Disk{Path: path, Number: path, Kernel: path, Serial: "serial", SizeBytes: 1 << 30}, n.refused[path]
+func (n *fakeNode) Identify(path string) (host.Disk, error) {
+	return host.Disk{Path: path, Number: path, Kernel: path, Serial: "serial", SizeBytes: 1 << 30}, n.refused[path]
 }
 
 // Answer answers.
 func (n *fakeNode) Answer(string) error { return nil }
 
 // Verify believes.
-func (n *fakeNode) Verify(device.Disk) error { return nil }
+func (n *fakeNode) Verify(host.Disk) error { return nil }
 
 // Wipe is not for these tests.
-func (n *fakeNode) Wipe(wish device.Wish) (device.Disk, error) {
-	return device.Disk{}, fmt.Errorf("the contents of %s were not given up", wish.Path)
+func (n *fakeNode) Wipe(wish host.Wish) (host.Disk, error) {
+	return host.Disk{}, fmt.Errorf("the contents of %s were not given up", wish.Path)
 }
 
 // PoolUsers are those set by the test.

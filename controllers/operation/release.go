@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/agent/operations"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +18,7 @@ import (
 // letGo finalizes a deleted operation without calling ZFS, which may hang, and says what may be left.
 func (r *Reconciler) letGo(ctx context.Context, operation *v1alpha1.PoolOperation) error {
 	r.jobs.abandon(operation.UID)
-	left := operations.OperationLeftBehind(operation)
+	left := objects.OperationLeftBehind(operation)
 	if parameter := operation.Spec.Action.ModuleParameter; parameter != nil {
 		// Restoring needs no pool. If it fails, its record stays on the node for the next agent.
 		if err := r.restoreParameter(operations.State{Operation: operation}); err != nil {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/agent/operations"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,7 +69,7 @@ func summariseFailure(state operations.State, err error) v1alpha1.PoolOperationS
 	status.PoolUID, status.ToPoolUID = state.Seen()
 	message := printable(err.Error()) + " (will be retried)"
 	if !operation.DeletionTimestamp.IsZero() {
-		message += "; or " + operations.OperationReleaseCommand(operation)
+		message += "; or " + objects.OperationReleaseCommand(operation)
 	}
 	kstatus.Progress(&status.Conditions, operation.Generation, v1alpha1.ReasonActionFailed, message)
 	return status

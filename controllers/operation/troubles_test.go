@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/zfs/device"
+	"github.com/storagebench/storagebench/internal/host"
 )
 
 func TestCancel(t *testing.T) {
@@ -172,7 +172,7 @@ func TestRefusals(t *testing.T) {
 			w.node.pools[1].datasets = append(w.node.pools[1].datasets, w.node.dataset("bench1/received", "filesystem"))
 		}, v1alpha1.ReasonDatasetExists},
 		"denied": {"addVdev", func(w *world) { w.agent.Policy = nil }, v1alpha1.ReasonPoolDeviceDenied},
-		"refused": {"replaceDevice", func(w *world) { w.node.refused[diskD] = &device.RefusedError{Path: diskD} },
+		"refused": {"replaceDevice", func(w *world) { w.node.refused[diskD] = &host.RefusedError{Path: diskD} },
 			v1alpha1.ReasonPoolDeviceRefused},
 		"not in pool": {"removeVdev", func(w *world) { w.node.pools[0].tops[0].disks = w.node.pools[0].tops[0].disks[:1] },
 			v1alpha1.ReasonDeviceNotInPool},

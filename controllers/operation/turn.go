@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/agent/operations"
 	"github.com/storagebench/storagebench/internal/agent/pools"
 
@@ -120,14 +121,14 @@ func (r *Reconciler) releaser(manager ctrl.Manager) error {
 		Named("operation-release").
 		For(&v1alpha1.PoolOperation{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(object client.Object) bool {
 			operation, isOne := object.(*v1alpha1.PoolOperation)
-			return isOne && operations.OperationReleased(operation)
+			return isOne && objects.OperationReleased(operation)
 		}))).
 		Complete(reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 			var operation v1alpha1.PoolOperation
 			if err := r.Live.Get(ctx, request.NamespacedName, &operation); err != nil {
 				return reconcile.Result{}, client.IgnoreNotFound(err)
 			}
-			if operation.Spec.NodeName != r.NodeName || !operations.OperationReleased(&operation) {
+			if operation.Spec.NodeName != r.NodeName || !objects.OperationReleased(&operation) {
 				return reconcile.Result{}, nil
 			}
 			return reconcile.Result{}, r.letGo(ctx, &operation)

@@ -13,9 +13,10 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/controllers/write"
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/naming"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // act carries out the decision. Each action that changes a pool first proves, from ZFS itself, that the pool is ours.
@@ -65,7 +66,7 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []pools.A
 // others, and no reason to keep the object. The folders of a retained pool stay, like the pool.
 func (r *Reconciler) letGo(ctx context.Context, state *observed) error {
 	points := naming.MountPoints(state.Pool)
-	if state.Live != nil || !pools.Destroys(state.Pool) {
+	if state.Live != nil || !objects.Destroys(state.Pool) {
 		points = nil
 	}
 	for _, point := range points {
@@ -266,7 +267,7 @@ func (r *Reconciler) condemned(ctx context.Context, pool *v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
 		return fmt.Errorf("confirm that pool %s is to be destroyed: %w", naming.PoolName(pool), err)
 	}
-	if now.UID != pool.UID || now.DeletionTimestamp.IsZero() || pools.LetsGo(&now) {
+	if now.UID != pool.UID || now.DeletionTimestamp.IsZero() || objects.LetsGo(&now) {
 		return fmt.Errorf("pool %s is not destroyed: the object has just been changed", naming.PoolName(pool))
 	}
 	return nil
@@ -308,12 +309,12 @@ func (r *Reconciler) clearLabels(ctx context.Context, pool *v1alpha1.BenchmarkPo
 // clearLabel clears the label of our destroyed pool on a disk, if the disk carries no other. Labels of spares and cache devices
 // identify only themselves.
 func (r *Reconciler) clearLabel(ctx context.Context, path, guid string, auxiliary []string) error {
-	disk, _ := r.Disks.Check(device.Wish{Path: path}) // a label is a reason to refuse the disk, but here it is expected
+	disk, _ := r.Disks.Check(host.Wish{Path: path}) // a label is a reason to refuse the disk, but here it is expected
 	if len(disk.Pools) == 0 {
 		return nil
 	}
 	for _, label := range disk.Pools {
-		ours := label.State == device.PoolDestroyed && strconv.FormatUint(label.GUID, 10) == guid
+		ours := label.State == host.PoolDestroyed && strconv.FormatUint(label.GUID, 10) == guid
 		if !ours && !pools.OwnAuxiliary(label, auxiliary) {
 			return fmt.Errorf("disk %s carries a label of the %s pool %q (guid %d), which is not the destroyed pool %s: its labels are left: %w",
 				path, label.State, label.Name, label.GUID, guid, guard.ErrNotOurs)
@@ -323,10 +324,10 @@ func (r *Reconciler) clearLabel(ctx context.Context, path, guid string, auxiliar
 		return fmt.Errorf("disk %s has other contents since pool %s was destroyed, or is in use: its labels are left: %w", path, guid,
 			guard.ErrNotOurs)
 	}
-	if err := guard.Steady(r.Disks, []device.Disk{disk}, func() error { return r.ZFS.ClearLabel(ctx, path) }); err != nil {
+	if err := guard.Steady(r.Disks, []host.Disk{disk}, func() error { return r.ZFS.ClearLabel(ctx, path) }); err != nil {
 		return err
 	}
-	if after, _ := r.Disks.Check(device.Wish{Path: path}); len(after.Pools) > 0 {
+	if after, _ := r.Disks.Check(host.Wish{Path: path}); len(after.Pools) > 0 {
 		return fmt.Errorf("disk %s still carries a label of pool %s after clearing it", path, guid)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/agent/pools"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -133,7 +134,7 @@ func failed(decision pools.Decision, err error) pools.Decision {
 func silent(pool *v1alpha1.BenchmarkPool, decision pools.Decision) pools.Decision {
 	decision.Phase, decision.Reason, decision.Recheck = pools.PoolStalled, v1alpha1.ReasonPoolUnhealthy, silentRecheck
 	if !pool.DeletionTimestamp.IsZero() {
-		decision.Message += ". Bring it back, or " + pools.ReleaseCommand(pool)
+		decision.Message += ". Bring it back, or " + objects.ReleaseCommand(pool)
 	}
 	return decision
 }

@@ -145,7 +145,7 @@ func TestLife(t *testing.T) {
 	status := pool.Status
 	if status.GUID != "700" || status.Health != "ONLINE" || status.SizeBytes != 1000 || *status.FragmentationPercent != 3 ||
 		len(status.Vdevs) != 3 || status.Vdevs[0].Ashift != 12 || status.Vdevs[1].Parent != "mirror-0" || status.Vdevs[1].Class != "data" ||
-		len(status.Preflight) != 2 || status.ZFSVersion != "zfs-2.3.9-1 zfs-kmod-2.3.9-1" {
+		len(status.Preflight) != 2 || status.Preflight[0].Number == "" || status.ZFSVersion != "zfs-2.3.9-1 zfs-kmod-2.3.9-1" {
 		t.Errorf("status %+v", status)
 	}
 	compression := v1alpha1.EffectiveProperty{Dataset: "bench0", Name: "compression", Value: "lz4", Source: "local"}

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // fakeNode plays the zpool and zfs of a node, and its disks.
@@ -296,8 +296,8 @@ func (n *fakeNode) reset() {
 }
 
 // Check finds labels of pools on a disk.
-func (n *fakeNode) Check(wish device.Wish) (device.Disk, error) {
-	disk := device.Disk{Path: wish.Path, Number: wish.Path, Kernel: wish.Path, Serial: "serial", SizeBytes: 1 << 30, LogicalSectorBytes: 512,
+func (n *fakeNode) Check(wish host.Wish) (host.Disk, error) {
+	disk := host.Disk{Path: wish.Path, Number: wish.Path, Kernel: wish.Path, Serial: "serial", SizeBytes: 1 << 30, LogicalSectorBytes: 512,
 		PhysicalSectorBytes: 4096, AfterPool: true}
 	if err := n.refused[wish.Path]; err != nil {
 		return disk, err
@@ -308,24 +308,24 @@ func (n *fakeNode) Check(wish device.Wish) (device.Disk, error) {
 			continue
 		}
 		disk.Pools = append(disk.Pools, pool.label(wish.Path))
-		disk.Findings = append(disk.Findings, device.Finding{Reason: device.PoolMember, Detail: "it belongs to pool " + pool.name})
+		disk.Findings = append(disk.Findings, host.Finding{Reason: host.PoolMember, Detail: "it belongs to pool " + pool.name})
 	}
 	if len(disk.Findings) > 0 {
-		return disk, &device.RefusedError{Path: wish.Path, Serial: disk.Serial, Findings: disk.Findings}
+		return disk, &host.RefusedError{Path: wish.Path, Serial: disk.Serial, Findings: disk.Findings}
 	}
 	return disk, nil
 }
 
 // Identify opens nothing.
-func (n *fakeNode) Identify(path string) (device.Disk, error) {
-	return device.Disk{Path: path, Number: path, Kernel: path, Serial: "serial", SizeBytes: 1 << 30}, n.refused[path]
+func (n *fakeNode) Identify(path string) (host.Disk, error) {
+	return host.Disk{Path: path, Number: path, Kernel: path, Serial: "serial", SizeBytes: 1 << 30}, n.refused[path]
 }
 
 // Verify refuses every disk once they have been swapped.
-func (n *fakeNode) Verify(checked device.Disk) error {
+func (n *fakeNode) Verify(checked host.Disk) error {
 	if n.swapped {
-		return &device.RefusedError{Path: checked.Path,
-			Findings: []device.Finding{{Reason: device.Changed, Detail: "the path leads to another disk"}}}
+		return &host.RefusedError{Path: checked.Path,
+			Findings: []host.Finding{{Reason: host.Changed, Detail: "the path leads to another disk"}}}
 	}
 	return nil
 }
@@ -334,8 +334,8 @@ func (n *fakeNode) Verify(checked device.Disk) error {
 func (n *fakeNode) Answer(string) error { return nil }
 
 // Wipe is not for these tests.
-func (n *fakeNode) Wipe(wish device.Wish) (device.Disk, error) {
-	return device.Disk{}, fmt.Errorf("the contents of %s were not given up", wish.Path)
+func (n *fakeNode) Wipe(wish host.Wish) (host.Disk, error) {
+	return host.Disk{}, fmt.Errorf("the contents of %s were not given up", wish.Path)
 }
 
 // PoolUsers are those set by the test, and what is mounted elsewhere than at the agent's own mount points.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/storagebench/storagebench/internal/zfs/device"
+	"github.com/storagebench/storagebench/internal/host"
 )
 
 // created is a pool of one mirror, with cache devices and spares.
@@ -45,19 +45,19 @@ func (p *fakePool) in(devices []string) bool {
 }
 
 // label is what a disk carries of the pool. Cache devices and spares do not know it, neither before nor after its end.
-func (p *fakePool) label(disk string) device.PoolLabel {
+func (p *fakePool) label(disk string) host.PoolLabel {
 	guid, _ := strconv.ParseUint(p.guid, 10, 64)
 	switch {
 	case slices.Contains(p.cache, disk) && p.swappedCache:
-		return device.PoolLabel{State: device.PoolCache, VdevGUID: 1}
+		return host.PoolLabel{State: host.PoolCache, VdevGUID: 1}
 	case slices.Contains(p.cache, disk):
-		return device.PoolLabel{State: device.PoolCache, VdevGUID: uint64(leafGUID(disk))}
+		return host.PoolLabel{State: host.PoolCache, VdevGUID: uint64(leafGUID(disk))}
 	case slices.Contains(p.spare, disk):
-		return device.PoolLabel{State: device.PoolSpare, VdevGUID: uint64(leafGUID(disk))}
+		return host.PoolLabel{State: host.PoolSpare, VdevGUID: uint64(leafGUID(disk))}
 	case p.destroyed:
-		return device.PoolLabel{Name: p.name, GUID: guid, State: device.PoolDestroyed, Txg: 4}
+		return host.PoolLabel{Name: p.name, GUID: guid, State: host.PoolDestroyed, Txg: 4}
 	}
-	return device.PoolLabel{Name: p.name, GUID: guid, State: device.PoolActive, Txg: 4}
+	return host.PoolLabel{Name: p.name, GUID: guid, State: host.PoolActive, Txg: 4}
 }
 
 // status prints JSON, or text as OpenZFS before 2.3.

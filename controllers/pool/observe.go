@@ -8,10 +8,11 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // observed is the planner's State, and what only the status needs.
@@ -83,7 +84,7 @@ func (r *Reconciler) observeAbsent(ctx context.Context, state *observed) error {
 		return err
 	}
 	for _, path := range guard.StablePaths(claimed) {
-		if errors.Is(state.Disks[path].Refusal, device.Silent) {
+		if errors.Is(state.Disks[path].Refusal, host.Silent) {
 			return nil
 		}
 		if r.mayOpen(state.Pool, path) {
@@ -196,7 +197,7 @@ func (r *Reconciler) observeMarks(ctx context.Context, state *observed, known []
 // observeDisks checks the disks of the spec and, for the remains of a pool, its last known disks, and finds the disks of the live
 // pool and of the other BenchmarkPools of the node.
 func (r *Reconciler) observeDisks(ctx context.Context, state *observed) error {
-	wanted := pools.SpecDevices(state.Pool)
+	wanted := objects.SpecDevices(state.Pool)
 	if !state.Pool.DeletionTimestamp.IsZero() {
 		wanted = pools.ClaimedDevices(state.Pool)
 	}

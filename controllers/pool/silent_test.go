@@ -19,8 +19,8 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // hangingNode is a node on which a disk does not answer, or a command does not end.
@@ -49,9 +49,9 @@ func (n *hangingNode) Answer(path string) error {
 // waiting says whether a command waits for a silent disk.
 func (n *hangingNode) waiting() bool { return n.asked.Load() > 0 }
 
-func (n *hangingNode) Check(wish device.Wish) (device.Disk, error) {
+func (n *hangingNode) Check(wish host.Wish) (host.Disk, error) {
 	if err := n.Answer(wish.Path); err != nil {
-		return device.Disk{}, err
+		return host.Disk{}, err
 	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

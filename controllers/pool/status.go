@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/naming"
@@ -47,7 +48,7 @@ func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolSt
 		status.Vdevs = vdevStatuses(state)
 		status.Properties = effective(state)
 	}
-	for _, path := range pools.SpecDevices(pool) {
+	for _, path := range objects.SpecDevices(pool) {
 		if disk, seen := state.Disks[path]; seen && disk.Number != "" && state.Policy.Allows(pool.Spec.Namespace, path) {
 			setPreflight(&status, preflight(path, disk, int(pool.Spec.Ashift)))
 		}
@@ -159,7 +160,8 @@ func effective(state observed) []v1alpha1.EffectiveProperty {
 func preflight(path string, disk pools.Disk, ashift int) v1alpha1.PreflightStatus {
 	warnings := disk.Warnings(ashift)
 	return v1alpha1.PreflightStatus{
-		Device: v1alpha1.DevicePath(path), Serial: kstatus.Shorten(disk.Serial, 64), SizeBytes: disk.SizeBytes,
+		Device: v1alpha1.DevicePath(path), Number: kstatus.Shorten(disk.Number, 16), Serial: kstatus.Shorten(disk.Serial, 64),
+		SizeBytes:           disk.SizeBytes,
 		LogicalSectorBytes:  int32(disk.LogicalSectorBytes),  //nolint:gosec // sectors are small
 		PhysicalSectorBytes: int32(disk.PhysicalSectorBytes), //nolint:gosec // sectors are small
 		Rotational:          disk.Rotational,

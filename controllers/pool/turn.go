@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/agent/operations"
 	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/naming"
@@ -148,13 +149,13 @@ func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 		return client.IgnoreNotFound(err)
 	}
 	r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "Release", "%s",
-		kstatus.Shorten(pools.StaysBehind(pool, pool.Status.GUID), 900))
+		kstatus.Shorten(objects.StaysBehind(pool, pool.Status.GUID), 900))
 	return nil
 }
 
 // mayRelease says whether an object on this node is to be released.
 func (r *Reconciler) mayRelease(pool *v1alpha1.BenchmarkPool) bool {
-	return pool.Spec.NodeName == r.NodeName && !pool.DeletionTimestamp.IsZero() && pools.LetsGo(pool)
+	return pool.Spec.NodeName == r.NodeName && !pool.DeletionTimestamp.IsZero() && objects.LetsGo(pool)
 }
 
 // releaser is a separate controller: the worker of the pool may itself wait for ZFS.

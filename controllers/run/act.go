@@ -36,6 +36,8 @@ const (
 	annotationOutcome = "storagebench.dev/outcome"
 	annotationReason  = "storagebench.dev/reason"
 	annotationMessage = "storagebench.dev/message"
+	// annotationStartLag is how many milliseconds late a phase of a group's run started.
+	annotationStartLag = "storagebench.dev/start-lag-milliseconds"
 )
 
 // act carries out the decision and records in state what it has created. Objects are created, never applied: applying would adopt
@@ -49,25 +51,25 @@ func (r *Reconciler) act(ctx context.Context, state *runs.State, actions []runs.
 		case runs.TakePools:
 			err = r.takePools(ctx, state.Run)
 		case runs.SetParameters:
-			err = r.setParameters(ctx, state)
+			err = r.setParameters(ctx, state.Run)
 		case runs.RestoreParameter:
 			err = r.cancel(ctx, state.Parameters[action.Parameter])
-		case runs.CreateVolume:
-			err = r.createVolume(ctx, state.Run)
+		case runs.CreateVolumes:
+			err = r.createVolumes(ctx, state.Run)
 		case runs.ReportDatasets:
 			err = r.reportDatasets(ctx, state)
 		case runs.StartPhase:
 			err = r.startPhase(ctx, state, action.Phase, action.StartAt)
 		case runs.StartCompanion:
-			err = r.startCompanion(ctx, state, action.Phase, action.Companion)
+			err = r.create(ctx, state.Run, runs.CompanionOperation(*state, action.Phase, action.Companion))
 		case runs.EndCompanion:
 			err = r.cancel(ctx, state.Phases[action.Phase].Companions[action.Companion])
 		case runs.StoreResult:
 			err = r.storeResult(ctx, state, action.Phase)
-		case runs.DeleteJobs:
-			err = r.deleteJobs(ctx, state.Run)
-		case runs.DeleteVolume:
-			err = r.deleteVolume(ctx, state.Run)
+		case runs.DeleteJobsAndOperations:
+			err = r.deleteJobsAndOperations(ctx, state.Run)
+		case runs.DeleteVolumes:
+			err = r.deleteVolumes(ctx, state.Run)
 		case runs.DeletePools:
 			err = r.deletePools(ctx, state.Run)
 		case runs.RemoveRunFinalizer:
@@ -112,7 +114,7 @@ func (r *Reconciler) kindOf(object client.Object) string {
 	return kind.Kind
 }
 
-// startPhase creates the phase's Job, after a final check that the benchmark still holds the node.
+// startPhase creates the Job or PoolOperation of a phase, after a final check that the benchmark still holds the node.
 func (r *Reconciler) startPhase(ctx context.Context, state *runs.State, i int, at time.Time) error {
 	var lease coordinationv1.Lease
 	key := types.NamespacedName{Namespace: r.LeaseNamespace, Name: naming.LeaseName(state.Run.Spec.NodeName)}
@@ -123,18 +125,23 @@ func (r *Reconciler) startPhase(ctx context.Context, state *runs.State, i int, a
 		return fmt.Errorf("node %s was just taken by %s", state.Run.Spec.NodeName, lease.Annotations[v1alpha1.AnnotationHolder])
 	}
 	if state.Run.Spec.Phases[i].Operate != nil {
-		return r.startOperation(ctx, state, i, at)
+		operation := runs.PhaseOperation(*state, i)
+		runs.Mark(operation, at, state.BootID)
+		if err := r.create(ctx, state.Run, operation); err != nil || operation.UID == "" {
+			return err
+		}
+		return state.Phases[i].ExecuteByOperation(state.Run, state.Run.Spec.Phases[i], operation)
 	}
 	job, err := buildJob(state.Run, state.Run.Spec.Phases[i], state.Pools, at)
 	if err != nil {
 		return err
 	}
-	noteBoot(job, state.BootID)
+	runs.Mark(job, at, state.BootID)
 	if err := r.create(ctx, state.Run, job); err != nil {
 		return err
 	}
 	if job.UID != "" {
-		state.Phases[i].Job = jobState(job, "")
+		state.Phases[i].Executor = runs.JobExecutor(job, "")
 	}
 	return nil
 }
@@ -150,46 +157,53 @@ func (r *Reconciler) storeResult(ctx context.Context, state *runs.State, i int) 
 		}
 		state.Phases[i].Companions[runs.Observation] = fresh
 	}
-	document, whole, digest, observed, err := joined(run, spec, state.Phases[i])
+	result, err := runs.Joined(*state, i)
 	if err != nil {
 		return err
 	}
-	binary, text, _, err := results.StoredPhase(whole, digest)
+	binary, text, _, err := results.StoredPhase(result.Text, result.Digest)
 	if err != nil {
 		return err
 	}
-	if observed != nil {
-		binary[results.KeyPool], text[results.KeyPoolDigest] = observed.Status.Data, observed.Status.DataDigest
+	if result.Observed != nil {
+		binary[results.KeyPool], text[results.KeyPoolDigest] = result.Observed.Status.Data, result.Observed.Status.DataDigest
 	}
-	labels := labelsFor(run)
-	labels[v1alpha1.LabelPhase] = document.Phase
+	labels := runs.Labels(run)
+	labels[v1alpha1.LabelPhase] = result.Document.Phase
 	stored := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: naming.PhaseObjectName(run.Name, spec.Name), Namespace: run.Namespace, Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{ownerReference(run)},
 			Annotations: map[string]string{
-				annotationDigest:  digest,
-				annotationOutcome: string(document.Outcome),
-				annotationReason:  document.Reason,
-				annotationMessage: kstatus.Shorten(document.Message, 512),
+				annotationDigest:  result.Digest,
+				annotationOutcome: string(result.Document.Outcome),
+				annotationReason:  result.Document.Reason,
+				annotationMessage: kstatus.Shorten(result.Document.Message, 512),
 			},
 		},
 		Immutable:  ptr.To(true),
 		Data:       text,
 		BinaryData: binary,
 	}
-	if lag, known := startLag(document); known {
-		stored.Annotations[annotationStartLag] = strconv.FormatInt(lag, 10)
+	if lag := result.StartLagMilliseconds; lag != nil {
+		stored.Annotations[annotationStartLag] = strconv.FormatInt(*lag, 10)
 	}
 	return r.create(ctx, run, stored)
 }
 
-// deleteJobs deletes all Jobs of the run in one write, and the operations that replace Jobs. In the foreground: otherwise a pod
-// would remain, and load the node, as long as a tenant's finalizer keeps the Job.
-func (r *Reconciler) deleteJobs(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
+// deleteJobsAndOperations deletes all Jobs of the run in one write, and all its operations, whatever they are for. Jobs go in the
+// foreground: otherwise a pod would remain, and load the node, as long as a tenant's finalizer keeps the Job.
+func (r *Reconciler) deleteJobsAndOperations(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	if err := r.deleteOperations(ctx, run); err != nil {
 		return err
 	}
-	return r.Client.DeleteAllOf(ctx, &batchv1.Job{}, client.InNamespace(run.Namespace),
-		client.MatchingLabels{v1alpha1.LabelRunUID: string(run.UID)}, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	if r.Memory.Noted(run, jobsEnding) { // the cache will show it
+		return nil
+	}
+	if err := r.Client.DeleteAllOf(ctx, &batchv1.Job{}, client.InNamespace(run.Namespace),
+		client.MatchingLabels{v1alpha1.LabelRunUID: string(run.UID)}, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+		return err
+	}
+	r.Memory.Note(run, jobsEnding, true)
+	return nil
 }

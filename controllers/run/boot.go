@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,12 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	"github.com/storagebench/storagebench/api/v1alpha1"
 )
-
-// annotationBoot is set on the executor of a phase: the boot ID of the node at its creation.
-const annotationBoot = "storagebench.dev/boot"
 
 // observeBoot reads the boot ID of the node. Before a result is stored, it is read from the API server.
 func (r *Reconciler) observeBoot(ctx context.Context, state *runs.State) error {
@@ -36,12 +32,6 @@ func (r *Reconciler) observeBoot(ctx context.Context, state *runs.State) error {
 	return nil
 }
 
-// noteBoot sets the boot ID on the executor of a phase.
-func noteBoot(object client.Object, boot string) { annotate(object, annotationBoot, boot) }
-
-// notedBoot reads it back.
-func notedBoot(object client.Object) string { return object.GetAnnotations()[annotationBoot] }
-
 // bootChanged passes nodes that were rebooted.
 func bootChanged() predicate.Predicate {
 	return predicate.Funcs{
@@ -58,5 +48,5 @@ func bootChanged() predicate.Predicate {
 
 // runsOn finds the runs on a node.
 func (r *Reconciler) runsOn(ctx context.Context, node client.Object) []reconcile.Request {
-	return r.unsettled(ctx, func(run *v1alpha1.BenchmarkRun) bool { return run.Spec.NodeName == node.GetName() })
+	return r.unsettled(ctx, naming.LeaseName(node.GetName()))
 }

@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/fresh"
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
@@ -53,6 +54,8 @@ type Reconciler struct {
 	// LeaseNamespace holds the Leases of the nodes.
 	LeaseNamespace string
 	Timings        runs.Timings
+	// Memory spares live reads of runs that this process wrote last. Nil reads all of them.
+	Memory *fresh.Memory[*v1alpha1.BenchmarkRun]
 	// WithoutAgent says that no agent is installed: the manager has no permissions for pools, and requests nothing that needs them.
 	WithoutAgent bool
 	// WithoutClusterReads says that the manager may not read nodes.
@@ -61,17 +64,25 @@ type Reconciler struct {
 
 // Reconcile observes, plans, acts and summarises.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (result reconcile.Result, err error) {
-	// The run itself is always read fresh: its status holds what must not be done twice.
-	var run v1alpha1.BenchmarkRun
-	if err := r.Live.Get(ctx, request.NamespacedName, &run); err != nil {
+	// A run at rest needs no turn, whatever else changes.
+	var cached v1alpha1.BenchmarkRun
+	if err := r.Client.Get(ctx, request.NamespacedName, &cached, client.UnsafeDisableDeepCopy); err == nil && atRest(&cached) {
+		r.Memory.Forget(request.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	// The run itself is read fresh: its status holds what must not be done twice.
+	read, err := r.Memory.Get(ctx, r.Client, r.Live, request.NamespacedName, &v1alpha1.BenchmarkRun{})
+	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	r.Memory.Keep(read)
+	run := *read.DeepCopy()
 	if r.WithoutAgent && run.Spec.Target.ZFS != nil {
-		return reconcile.Result{}, r.writeStatus(ctx, &run, summariseWithoutAgent(&run))
+		return reconcile.Result{}, r.writeStatus(ctx, &run, runs.SummariseWithoutAgent(&run))
 	}
 	state, err := r.observe(ctx, &run)
 	if err != nil {
-		return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, &run, summariseFailure(&run, err)))
+		return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, &run, runs.SummariseFailure(&run, err)))
 	}
 	decision := runs.Plan(state)
 	actErr := r.act(ctx, &state, decision.Actions)
@@ -87,7 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if actErr != nil && !apierrors.IsConflict(actErr) && decision.Ending == nil {
 		decision.Reason, decision.Message = v1alpha1.ReasonActionFailed, actErr.Error()+" (will be retried)"
 	}
-	status := summarise(state, decision)
+	status := runs.Summarise(state, decision)
 	if err := r.writeStatus(ctx, &run, status); err != nil {
 		return reconcile.Result{}, errors.Join(actErr, err)
 	}
@@ -100,35 +111,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, nil
 }
 
-// summariseFailure keeps the last known state: nothing could be observed. A settled run stays settled, because others rely on that.
-func summariseFailure(run *v1alpha1.BenchmarkRun, err error) v1alpha1.BenchmarkRunStatus {
-	status := *run.Status.DeepCopy()
-	if runs.Settled(run) && run.DeletionTimestamp.IsZero() {
-		return status
-	}
-	status.ObservedGeneration = run.Generation
-	if status.FinishedAt == nil { // else the state is how it ended
-		status.State = v1alpha1.ReasonActionFailed
-	}
-	kstatus.Progress(&status.Conditions, run.Generation, v1alpha1.ReasonActionFailed, err.Error()+" (will be retried)")
-	return status
-}
-
-// summariseWithoutAgent keeps the last known state of a run on pools: nothing can be observed, created or torn down. A settled run
-// stays settled.
-func summariseWithoutAgent(run *v1alpha1.BenchmarkRun) v1alpha1.BenchmarkRunStatus {
-	status := *run.Status.DeepCopy()
-	if runs.Settled(run) && run.DeletionTimestamp.IsZero() {
-		return status
-	}
-	status.ObservedGeneration = run.Generation
-	if status.FinishedAt == nil {
-		status.State = v1alpha1.ReasonAgentNotInstalled
-	}
-	kstatus.Stall(&status.Conditions, run.Generation, v1alpha1.ReasonAgentNotInstalled,
-		"the agent is not installed, so pools and volumes of this run can be neither used nor torn down: enable it (agent.enabled=true in the "+
-			"Helm chart, or the component config/agent)")
-	return status
+// atRest says that a run has ended, is torn down and is not being deleted: nothing changes it any more.
+func atRest(run *v1alpha1.BenchmarkRun) bool {
+	return run.DeletionTimestamp.IsZero() && runs.Settled(run) && run.Status.ObservedGeneration == run.Generation
 }
 
 // gone says that the last finalizer was removed, and the object with it.
@@ -153,12 +138,19 @@ func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.BenchmarkRun
 	if err := r.Client.Status().Update(ctx, changed); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the status of run %s/%s: %w", run.Namespace, run.Name, err))
 	}
+	r.Memory.Keep(changed)
 	r.announce(run, before, status)
 	return nil
 }
 
 // SetupWithManager registers the controller and its watches, limited to what the manager has permissions for.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.Options) error {
+	if err := indexRuns(context.Background(), manager.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("index runs by their node: %w", err)
+	}
+	if err := indexEvents(context.Background(), manager.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("index events by their object: %w", err)
+	}
 	registered := ctrl.NewControllerManagedBy(manager).
 		Named("run").
 		For(&v1alpha1.BenchmarkRun{}).
@@ -210,23 +202,35 @@ func (r *Reconciler) runOfEvent(ctx context.Context, object client.Object) []rec
 	return runOfLabel(ctx, involved)
 }
 
-// runsOfLease finds the runs that wait for a node.
-func (r *Reconciler) runsOfLease(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.unsettled(ctx, func(run *v1alpha1.BenchmarkRun) bool { return naming.LeaseName(run.Spec.NodeName) == object.GetName() })
+// byNode is the index of the runs that are not settled, by their node's Lease.
+const byNode = "lease"
+
+// indexRuns indexes the runs that are at work, or may be, by the Lease of their node.
+func indexRuns(ctx context.Context, indexer client.FieldIndexer) error {
+	return indexer.IndexField(ctx, &v1alpha1.BenchmarkRun{}, byNode, func(object client.Object) []string {
+		run, is := object.(*v1alpha1.BenchmarkRun)
+		if !is || runs.Settled(run) {
+			return nil
+		}
+		return []string{naming.LeaseName(run.Spec.NodeName)}
+	})
 }
 
-// unsettled lists the unsettled runs that match keep.
-func (r *Reconciler) unsettled(ctx context.Context, keep func(*v1alpha1.BenchmarkRun) bool) []reconcile.Request {
+// runsOfLease finds the runs that wait for a node.
+func (r *Reconciler) runsOfLease(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.unsettled(ctx, object.GetName())
+}
+
+// unsettled finds the unsettled runs on the node of a Lease.
+func (r *Reconciler) unsettled(ctx context.Context, lease string) []reconcile.Request {
 	var list v1alpha1.BenchmarkRunList
-	if err := r.Client.List(ctx, &list); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "list runs for a watch")
+	if err := r.Client.List(ctx, &list, client.MatchingFields{byNode: lease}, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list the runs on a node for a watch")
 		return nil
 	}
-	var requests []reconcile.Request
+	requests := make([]reconcile.Request, len(list.Items))
 	for i := range list.Items {
-		if run := &list.Items[i]; keep(run) && !runs.Settled(run) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(run)})
-		}
+		requests[i].NamespacedName = client.ObjectKeyFromObject(&list.Items[i])
 	}
 	return requests
 }

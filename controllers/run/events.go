@@ -3,32 +3,28 @@ package run
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/runs"
 )
 
-// announce emits an event for a change written to the status. Event reasons equal condition reasons.
+// announce emits an event for trouble and for the end of a run that is not valid. Its status shows all other steps. Event reasons equal
+// condition reasons.
 func (r *Reconciler) announce(run *v1alpha1.BenchmarkRun, before, after v1alpha1.BenchmarkRunStatus) {
 	now := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
 	earlier := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
-	if now == nil || (earlier != nil && earlier.Reason == now.Reason && before.CurrentPhase == after.CurrentPhase) {
+	if now == nil {
 		return
 	}
-	kind := corev1.EventTypeNormal
-	if valid := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionValid); (valid != nil && valid.Status != "True") ||
-		troubled(now.Reason) {
-		kind = corev1.EventTypeWarning
+	reason, message := now.Reason, now.Message
+	valid := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionValid)
+	switch {
+	case before.FinishedAt == nil && after.FinishedAt != nil && valid != nil && valid.Status != metav1.ConditionTrue:
+		reason, message = valid.Reason, valid.Message
+	case !runs.Troubled(reason) || earlier != nil && earlier.Reason == reason:
+		return
 	}
-	r.Recorder.Eventf(run, nil, kind, now.Reason, "Reconcile", "%s", kstatus.Shorten(now.Message, 900))
-}
-
-// troubled reasons need a user's attention although the run continues.
-func troubled(reason string) bool {
-	switch reason {
-	case v1alpha1.ReasonPodUnschedulable, v1alpha1.ReasonPodRejected, v1alpha1.ReasonImagePullFailed,
-		v1alpha1.ReasonVolumeNotBound, v1alpha1.ReasonResultUnreadable, v1alpha1.ReasonNameTaken, v1alpha1.ReasonTeardownStuck:
-		return true
-	}
-	return false
+	r.Recorder.Eventf(run, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", kstatus.Shorten(message, 900))
 }

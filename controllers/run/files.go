@@ -9,9 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/workload"
@@ -40,20 +40,16 @@ func mountFile(pod *corev1.PodSpec, file *v1alpha1.ConfigMapKey) {
 func (r *Reconciler) observeFile(ctx context.Context, state *runs.State) error {
 	for i, spec := range state.Run.Spec.Phases {
 		traits, _ := workload.PhaseTraits(&spec)
-		phase, file := &state.Phases[i], traits.File
-		if file == nil || !phase.Job.Exists || phase.Pod.Started != nil || phase.Pod.Ended != nil || phase.Stored != nil {
+		file := traits.File
+		if file == nil || !state.Phases[i].Starting() {
 			continue
 		}
 		var found corev1.ConfigMap
 		err := r.Live.Get(ctx, types.NamespacedName{Namespace: state.Run.Namespace, Name: file.Name}, &found)
-		switch _, isText := found.Data[file.Key]; {
-		case apierrors.IsNotFound(err):
-			phase.FileProblem = fmt.Sprintf("ConfigMap %s, used by the phase, does not exist: create it with the key %s", file.Name, file.Key)
-		case err != nil:
+		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("read ConfigMap %s/%s: %w", state.Run.Namespace, file.Name, err)
-		case !isText && found.BinaryData[file.Key] == nil:
-			phase.FileProblem = fmt.Sprintf("ConfigMap %s has no key %s, used by the phase: add it", file.Name, file.Key)
 		}
+		state.Phases[i].FileProblem = runs.FileProblem(file, &found, err == nil)
 	}
 	return nil
 }

@@ -88,8 +88,8 @@ func TestObserveFile(t *testing.T) {
 		return one
 	}
 	now := time.Now()
-	waiting := runs.PhaseState{Job: runs.JobState{Exists: true}, Pod: runs.PodState{Exists: true}}
-	running := runs.PhaseState{Job: runs.JobState{Exists: true}, Pod: runs.PodState{Exists: true, Started: &now}}
+	waiting := runs.PhaseState{Executor: runs.ExecutorState{Exists: true}, Pod: runs.PodState{Exists: true}}
+	running := runs.PhaseState{Executor: runs.ExecutorState{Exists: true}, Pod: runs.PodState{Exists: true, Started: &now}}
 	refused := errors.New("refused")
 	for _, test := range []struct {
 		name  string
@@ -108,9 +108,9 @@ func TestObserveFile(t *testing.T) {
 		{name: "trouble", phase: waiting, live: oneConfigMap{err: refused}, asked: 1, err: refused},
 		{name: "no Job yet", live: oneConfigMap{err: refused}},
 		{name: "the phase runs", phase: running, live: oneConfigMap{err: refused}},
-		{name: "the phase has ended", phase: runs.PhaseState{Job: runs.JobState{Exists: true}, Pod: runs.PodState{Ended: &now}},
+		{name: "the phase has ended", phase: runs.PhaseState{Executor: runs.ExecutorState{Exists: true}, Pod: runs.PodState{Ended: &now}},
 			live: oneConfigMap{err: refused}},
-		{name: "the result is stored", phase: runs.PhaseState{Job: runs.JobState{Exists: true}, Stored: &runs.StoredResult{}},
+		{name: "the result is stored", phase: runs.PhaseState{Executor: runs.ExecutorState{Exists: true}, Stored: &runs.StoredResult{}},
 			live: oneConfigMap{err: refused}},
 	} {
 		run := testRun(corev1.PersistentVolumeFilesystem)

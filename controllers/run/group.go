@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
@@ -14,11 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/results"
 )
-
-// annotationStartLag is how many milliseconds late a phase of a group's run started.
-const annotationStartLag = "storagebench.dev/start-lag-milliseconds"
 
 // observePeers reads the other runs of the group: from the cache and, before a conclusion, from the API server. The cached run may
 // be an earlier one of the same name.
@@ -66,27 +61,4 @@ func peersOf(_ context.Context, object client.Object) []reconcile.Request {
 		}
 	}
 	return requests
-}
-
-// agreeOnStart sets the agreed start time of a group on the executor of the phase.
-func agreeOnStart(object client.Object, at time.Time) {
-	if at.IsZero() {
-		return
-	}
-	annotate(object, v1alpha1.AnnotationStartAt, at.UTC().Format(time.RFC3339Nano))
-}
-
-// agreedStart reads it back. Nil for a single run.
-func agreedStart(object client.Object) *time.Time {
-	at, err := time.Parse(time.RFC3339Nano, object.GetAnnotations()[v1alpha1.AnnotationStartAt])
-	if err != nil {
-		return nil
-	}
-	return &at
-}
-
-// startLag is how late the workload started, in milliseconds. False for a single run.
-func startLag(document *results.PhaseDocument) (milliseconds int64, known bool) {
-	lag, known := document.Metrics[results.MetricStartLag]
-	return lag / int64(time.Millisecond), known
 }

@@ -5,12 +5,10 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/internal/runs"
-	"github.com/storagebench/storagebench/internal/volume"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
@@ -18,7 +16,7 @@ import (
 func TestAgreedStartTravels(t *testing.T) {
 	run := testRun("Filesystem")
 	at := time.Date(2026, 3, 1, 12, 0, 20, 123456000, time.UTC)
-	job, err := buildJob(run, run.Spec.Phases[0], volume.Pools{}, at)
+	job, err := buildJob(run, run.Spec.Phases[0], runs.Pools{}, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,24 +27,22 @@ func TestAgreedStartTravels(t *testing.T) {
 	if *job.Spec.ActiveDeadlineSeconds != 3600+60+backstopSeconds+int64(runs.StartAllowance.Seconds()) {
 		t.Errorf("the Job ends after %d s", *job.Spec.ActiveDeadlineSeconds)
 	}
+	runs.Mark(job, at, "")
 	job.UID = "job"
 	state := runs.State{Now: at, Run: run, Phases: make([]runs.PhaseState, len(run.Spec.Phases))}
-	state.Phases[0].Job = jobState(job, "")
+	state.Phases[0].Executor = runs.JobExecutor(job, "")
 	lag := int64(1234)
 	state.Phases[0].Stored = &runs.StoredResult{ConfigMap: "c", StartLagMilliseconds: &lag}
-	status := summarise(state, runs.Decision{Reason: "R", Message: "m", ReadyFor: "scan"})
+	status := runs.Summarise(state, runs.Decision{Reason: "R", Message: "m", ReadyFor: "scan"})
 	if got := status.Phases[0]; got.StartAt == nil || !got.StartAt.Time.Equal(at) || *got.StartLagMilliseconds != lag {
 		t.Errorf("the status says %+v", got)
 	}
 	if ready := status.ReadyFor; ready == nil || ready.Phase != "scan" || !ready.Since.Time.Equal(at) {
 		t.Errorf("ready for %+v", ready)
 	}
-	alone, err := buildJob(run, run.Spec.Phases[0], volume.Pools{}, time.Time{})
-	if err != nil || len(alone.Annotations) > 0 || agreedStart(alone) != nil {
+	alone, err := buildJob(run, run.Spec.Phases[0], runs.Pools{}, time.Time{})
+	if err != nil || len(alone.Annotations) > 0 || runs.JobExecutor(alone, "").StartAt != nil {
 		t.Errorf("a run alone has agreed on %v, %v", alone.Annotations, err)
-	}
-	if _, known := startLag(&results.PhaseDocument{}); known {
-		t.Error("a run alone is late")
 	}
 }
 

@@ -14,19 +14,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/results"
-	"github.com/storagebench/storagebench/internal/volume"
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
 const (
-	containerName = "runner"
-	volumeName    = "data"
-	scratchName   = "scratch"
-	scratchPath   = "/tmp"
+	volumeName  = "data"
+	scratchName = "scratch"
+	scratchPath = "/tmp"
 	// backstopSeconds is how much later than the operator the Job itself ends a phase, if the operator is down.
 	backstopSeconds = 300
 )
@@ -34,8 +30,11 @@ const (
 // buildJob is the Job of one phase. Its pod passes the restricted Pod Security level: no token, no privileges, no host path, a
 // read-only root file system. The pools contain the names of the drivers' datasets, and earlier runs; at is when the workload of a
 // group starts.
-func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools volume.Pools, at time.Time) (*batchv1.Job, error) {
-	asked := phaseRequest(run, phase, pools)
+func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools runs.Pools, at time.Time) (*batchv1.Job, error) {
+	asked, err := runs.Request(run, phase, pools)
+	if err != nil {
+		return nil, err
+	}
 	if !at.IsZero() {
 		asked.StartAt = &at
 	}
@@ -43,7 +42,7 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools volume.Poo
 	if err != nil {
 		return nil, err
 	}
-	labels := labelsFor(run)
+	labels := runs.Labels(run)
 	labels[v1alpha1.LabelPhase] = string(phase.Name)
 	podLabels := maps.Clone(run.Spec.PodTemplate.Labels)
 	if podLabels == nil {
@@ -56,7 +55,7 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools volume.Poo
 	}
 	pod := podSpec(run, phase, request)
 	pod.ActiveDeadlineSeconds = &deadline // the kubelet enforces it, even if a tenant has detached the pod from its Job
-	job := &batchv1.Job{
+	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: naming.PhaseObjectName(run.Name, phase.Name), Namespace: run.Namespace, Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{ownerReference(run)},
@@ -73,57 +72,7 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools volume.Poo
 				Spec:       pod,
 			},
 		},
-	}
-	agreeOnStart(job, at)
-	return job, nil
-}
-
-func phaseRequest(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools volume.Pools) workload.Request {
-	mode, promised, source := promise(run, phase, pools.Datasets)
-	path := workload.DataPath
-	if mode == corev1.PersistentVolumeBlock {
-		path = workload.DevicePath
-	}
-	request := workload.Request{
-		Run:   results.RunIdentity{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
-		Phase: phase, Seed: run.Spec.Seed,
-		VolumeMode: string(mode), Path: path, VolumeSizeBytes: promised, Source: source,
-		Promised: workload.PromisedVolume, DataFiles: workload.DataFilesFor(run.Spec.Phases),
-	}
-	if target := run.Spec.Target.ZFS; target != nil && target.Reset == v1alpha1.ResetNone {
-		if before, kept := pools.KeptFrom[phaseVolume(run, phase).Name]; kept {
-			request.KeepsDataOf = &before
-		}
-	}
-	return request
-}
-
-// promise is what the runner verifies before it writes: the mode of the phase's volume, its size and, for a dataset, its name. A
-// dataset without a size may use its whole pool, and no size is verified.
-func promise(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase,
-	datasets map[string]string) (mode corev1.PersistentVolumeMode, bytes int64, source string) {
-	if class := run.Spec.Target.StorageClass; class != nil {
-		return class.VolumeMode, class.Size.Value(), ""
-	}
-	wanted := phaseVolume(run, phase)
-	if wanted.Dataset.Size != nil {
-		bytes = wanted.Dataset.Size.Value()
-	}
-	if wanted.Dataset.Type != naming.DatasetVolume {
-		source = volume.VolumeDatasetName(run, wanted, datasets)
-	}
-	return volume.Mode(wanted), bytes, source
-}
-
-// phaseVolume is the volume of a phase.
-func phaseVolume(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) volume.RunVolume {
-	volumes := volume.RunVolumes(run)
-	for _, wanted := range volumes {
-		if wanted.Name == string(phase.Volume) {
-			return wanted
-		}
-	}
-	return volumes[0]
+	}, nil
 }
 
 // podAnnotations tell node autoscalers not to evict a measuring pod.
@@ -140,7 +89,7 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 	template := run.Spec.PodTemplate
 	user := ptr.Deref(template.RunAsUser, 65532)
 	container := corev1.Container{
-		Name:  containerName,
+		Name:  runs.ContainerName,
 		Image: run.Spec.RunnerImage,
 		Env:   []corev1.EnvVar{{Name: workload.RequestVariable, Value: request}},
 		SecurityContext: &corev1.SecurityContext{
@@ -153,7 +102,7 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 	if template.Resources != nil {
 		container.Resources = *template.Resources
 	}
-	if mode, _, _ := promise(run, phase, nil); mode == corev1.PersistentVolumeBlock {
+	if mode := runs.VolumeMode(run, phase); mode == corev1.PersistentVolumeBlock {
 		container.VolumeDevices = []corev1.VolumeDevice{{Name: volumeName, DevicePath: workload.DevicePath}}
 	} else {
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volumeName, MountPath: workload.DataPath})
@@ -176,7 +125,7 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 		Containers:        []corev1.Container{container},
 		Volumes: []corev1.Volume{
 			{Name: volumeName, VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: naming.ClaimName(run, phaseVolume(run, phase).Name)}}},
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: naming.ClaimName(run, runs.PhaseVolume(run, phase).Name)}}},
 			{Name: scratchName, VolumeSource: corev1.VolumeSource{
 				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("64Mi"))}}},
 		},
@@ -204,27 +153,4 @@ func ownerReference(run *v1alpha1.BenchmarkRun) metav1.OwnerReference {
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "BenchmarkRun", Name: run.Name, UID: run.UID,
 		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
 	}
-}
-
-func labelsFor(run *v1alpha1.BenchmarkRun) map[string]string {
-	return map[string]string{
-		v1alpha1.LabelBenchmark:    run.Labels[v1alpha1.LabelBenchmark],
-		v1alpha1.LabelBenchmarkUID: run.Labels[v1alpha1.LabelBenchmarkUID],
-		v1alpha1.LabelExperiment:   run.Spec.Experiment,
-		v1alpha1.LabelRun:          run.Name,
-		v1alpha1.LabelRunUID:       string(run.UID),
-	}
-}
-
-// annotate sets an annotation, unless it is empty.
-func annotate(object client.Object, key, value string) {
-	if value == "" {
-		return
-	}
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[key] = value
-	object.SetAnnotations(annotations)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
-	"github.com/storagebench/storagebench/internal/volume"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -19,8 +18,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/kstatus"
-	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
@@ -89,7 +86,7 @@ func TestBuildJob(t *testing.T) {
 	for _, mode := range []corev1.PersistentVolumeMode{corev1.PersistentVolumeFilesystem, corev1.PersistentVolumeBlock} {
 		t.Run(string(mode), func(t *testing.T) {
 			run := testRun(mode)
-			job, err := buildJob(run, run.Spec.Phases[0], volume.Pools{}, time.Time{})
+			job, err := buildJob(run, run.Spec.Phases[0], runs.Pools{}, time.Time{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,10 +124,10 @@ func TestJobOnPools(t *testing.T) {
 			Size: &v1alpha1.Size{Quantity: resource.MustParse("1Gi")}}}}}}
 	run.Spec.Phases[1].Volume = "log"
 	for i, want := range []workload.Request{
-		{VolumeMode: "Filesystem", Path: workload.DataPath, Source: naming.RunPoolName(run, "data") + "/volume"},
+		{VolumeMode: "Filesystem", Path: workload.DataPath, Source: naming.RunPoolName(run, "data") + "/data"},
 		{VolumeMode: "Block", Path: workload.DevicePath, VolumeSizeBytes: 1 << 30},
 	} {
-		job, err := buildJob(run, run.Spec.Phases[i], volume.Pools{}, time.Time{})
+		job, err := buildJob(run, run.Spec.Phases[i], runs.Pools{Datasets: map[string]string{"data": naming.RunPoolName(run, "data") + "/data"}}, time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,6 +143,9 @@ func TestJobOnPools(t *testing.T) {
 		if claim := pod.Volumes[0].PersistentVolumeClaim.ClaimName; claim != naming.ClaimName(run, []string{"data", "log"}[i]) {
 			t.Errorf("claim %s", claim)
 		}
+	}
+	if _, err := buildJob(run, run.Spec.Phases[0], runs.Pools{}, time.Time{}); err == nil {
+		t.Error("a Job is created whose runner cannot verify its dataset")
 	}
 }
 
@@ -179,52 +179,5 @@ func checkVolume(t *testing.T, pod corev1.PodSpec, mode corev1.PersistentVolumeM
 	}
 	if mounted == (mode == corev1.PersistentVolumeBlock) || (len(container.VolumeDevices) == 1) != (mode == corev1.PersistentVolumeBlock) {
 		t.Errorf("the volume is in the wrong place: %+v", container)
-	}
-}
-
-// TestSummarise: the record survives what it speaks of, and an unchanged world gives an unchanged status.
-func TestSummarise(t *testing.T) {
-	run := testRun("Filesystem")
-	now := time.Date(2026, 11, 21, 12, 0, 0, 123, time.UTC)
-	state := runs.State{Now: now, Timings: runs.DefaultTimings(), Run: run, Owner: "bench-uid", LeaseHolder: "bench-uid",
-		Volume: volume.VolumeState{Exists: true, Bound: true},
-		Phases: []runs.PhaseState{{Job: runs.JobState{Exists: true, UID: "job-0", Created: now}}, {}}}
-	step := func() {
-		t.Helper()
-		decision := runs.Plan(state)
-		status := summarise(state, decision)
-		run.Status = *status.DeepCopy()
-		state.Now = state.Now.Add(time.Second)
-		if again := summarise(state, runs.Plan(state)); decision.Ending == nil && len(decision.Actions) == 0 && !kstatus.Same(status, again) {
-			t.Errorf("an unchanged world gives another status:\n%+v\n%+v", status, again)
-		}
-	}
-	step()
-	if len(run.Status.Phases) != 1 || run.Status.Phases[0].JobUID != "job-0" || run.Status.CurrentPhase != "fill" {
-		t.Fatalf("%+v", run.Status)
-	}
-	stored := func(name string) *runs.StoredResult {
-		return &runs.StoredResult{ConfigMap: name, Digest: "sha256:1", Outcome: results.OutcomeValid, StoredAt: now}
-	}
-	state.Phases = []runs.PhaseState{{Stored: stored("c0")}, {Job: runs.JobState{Exists: true, UID: "job-1", Created: now}}}
-	step()
-	if len(run.Status.Phases) != 2 || run.Status.Phases[0].JobUID != "job-0" || run.Status.Phases[0].Result != "c0" ||
-		run.Status.CurrentPhase != "scan" {
-		t.Fatalf("%+v", run.Status)
-	}
-	state.Phases = []runs.PhaseState{{Stored: stored("c0")}, {Stored: stored("c1")}}
-	step()
-	if run.Status.State != "Valid" || run.Status.FinishedAt == nil || runs.Settled(run) {
-		t.Fatalf("%+v", run.Status)
-	}
-	finished := run.Status.FinishedAt.Time
-	state.Volume, state.Phases = volume.VolumeState{}, make([]runs.PhaseState, 2) // all evidence is gone
-	step()
-	if !runs.Settled(run) || run.Status.Phases[1].Result != "c1" || !run.Status.FinishedAt.Time.Equal(finished) ||
-		run.Status.State != "Valid" {
-		t.Fatalf("%+v", run.Status)
-	}
-	if again := summarise(state, runs.Plan(state)); !kstatus.Same(run.Status, again) {
-		t.Errorf("a settled run changes:\n%+v\n%+v", run.Status, again)
 	}
 }

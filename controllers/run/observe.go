@@ -30,7 +30,11 @@ import (
 // observe reads the state of a run. Reads come from the cache. What would be concluded from an absent object, or from another
 // holder of the Lease, is first confirmed by the API server.
 func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.BenchmarkRun) (runs.State, error) {
-	state := runs.State{Now: r.Clock.Now(), Timings: r.Timings, Run: run, Owner: ownerUID(run)}
+	state := runs.State{Now: r.Clock.Now(), Timings: r.Timings, Run: run, Owner: ownerUID(run),
+		Phases: make([]runs.PhaseState, len(run.Spec.Phases))}
+	if err := r.observeResults(ctx, &state); err != nil {
+		return state, err
+	}
 	if err := r.observeLease(ctx, &state); err != nil {
 		return state, err
 	}
@@ -42,9 +46,6 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.BenchmarkRun) (r
 		return state, err
 	}
 	if err := r.observePods(ctx, &state, jobs); err != nil {
-		return state, err
-	}
-	if err := r.observeResults(ctx, &state); err != nil {
 		return state, err
 	}
 	if err := r.observeOperations(ctx, &state); err != nil {
@@ -90,10 +91,27 @@ func (r *Reconciler) observeLease(ctx context.Context, state *runs.State) error 
 	return nil
 }
 
+// byObject is the index of events by the object that they are about.
+const byObject = "about"
+
+// indexEvents indexes the Warnings about claims and Jobs.
+func indexEvents(ctx context.Context, indexer client.FieldIndexer) error {
+	return indexer.IndexField(ctx, &corev1.Event{}, byObject, aboutObject)
+}
+
+func aboutObject(object client.Object) []string {
+	event, is := object.(*corev1.Event)
+	if !is || event.InvolvedObject.Name == "" || event.Type != corev1.EventTypeWarning {
+		return nil
+	}
+	return []string{event.InvolvedObject.Kind + "/" + event.InvolvedObject.Name}
+}
+
 // lastWarning is the newest Warning event about an object: for some failures the only evidence.
 func (r *Reconciler) lastWarning(ctx context.Context, namespace, kind, name string) (string, error) {
 	var events corev1.EventList
-	if err := r.Client.List(ctx, &events, client.InNamespace(namespace)); err != nil {
+	if err := r.Client.List(ctx, &events, client.InNamespace(namespace), client.MatchingFields{byObject: kind + "/" + name},
+		client.UnsafeDisableDeepCopy); err != nil {
 		return "", fmt.Errorf("list events of namespace %s: %w", namespace, err)
 	}
 	var newest *corev1.Event
@@ -124,11 +142,10 @@ func eventTime(event *corev1.Event) time.Time {
 
 // observeJobs reads the Job of each phase and returns their UIDs.
 func (r *Reconciler) observeJobs(ctx context.Context, state *runs.State) (map[types.UID]int, error) {
-	state.Phases = make([]runs.PhaseState, len(state.Run.Spec.Phases))
 	byUID := map[types.UID]int{}
 	for i, phase := range state.Run.Spec.Phases {
 		key := types.NamespacedName{Namespace: state.Run.Namespace, Name: naming.PhaseObjectName(state.Run.Name, phase.Name)}
-		recorded := recordedPhase(state.Run, phase.Name)
+		recorded := runs.Recorded(state.Run, phase.Name)
 		if phase.Operate != nil {
 			if err := r.observeOperation(ctx, state, i, recorded); err != nil {
 				return nil, err
@@ -136,7 +153,7 @@ func (r *Reconciler) observeJobs(ctx context.Context, state *runs.State) (map[ty
 			continue
 		}
 		readers := []client.Reader{r.Client}
-		if recorded {
+		if recorded && state.Phases[i].Stored == nil && !ending(state.Run) {
 			readers = append(readers, r.Live)
 		}
 		for _, reader := range readers {
@@ -150,33 +167,13 @@ func (r *Reconciler) observeJobs(ctx context.Context, state *runs.State) (map[ty
 				if err != nil {
 					return nil, err
 				}
-				state.Phases[i].Job = jobState(&job, message)
+				state.Phases[i].Executor = runs.JobExecutor(&job, message)
 				byUID[job.UID] = i
 				break
 			}
 		}
 	}
 	return byUID, nil
-}
-
-func jobState(job *batchv1.Job, message string) runs.JobState {
-	state := runs.JobState{
-		Exists: true, Deleting: !job.DeletionTimestamp.IsZero(), UID: string(job.UID),
-		Created: job.CreationTimestamp.Time, Message: message, StartAt: agreedStart(job), BootID: notedBoot(job),
-	}
-	for _, condition := range job.Status.Conditions {
-		if condition.Status != corev1.ConditionTrue {
-			continue
-		}
-		switch condition.Type {
-		case batchv1.JobComplete:
-			state.Succeeded = true
-		case batchv1.JobFailed:
-			state.Failed, state.Message = true, condition.Reason+": "+condition.Message
-		default: // on its way to one of the two
-		}
-	}
-	return state
 }
 
 // jobMessage is why a Job has no pod: admission errors appear only in an event.
@@ -187,39 +184,89 @@ func (r *Reconciler) jobMessage(ctx context.Context, job *batchv1.Job) (string, 
 	return r.lastWarning(ctx, job.Namespace, "Job", job.Name)
 }
 
+// observePods lists the pods of a run. What would be concluded from their absence is confirmed by the API server: that a finished Job
+// has none, that a teardown is stuck without them, and once, that all Jobs and pods are gone.
 func (r *Reconciler) observePods(ctx context.Context, state *runs.State, jobs map[types.UID]int) error {
-	for _, reader := range []client.Reader{r.Client, r.Live} {
-		var pods corev1.PodList
-		if err := reader.List(ctx, &pods, client.InNamespace(state.Run.Namespace),
-			client.MatchingLabels{v1alpha1.LabelRun: state.Run.Name}); err != nil {
-			return fmt.Errorf("list the pods of run %s/%s: %w", state.Run.Namespace, state.Run.Name, err)
-		}
-		state.Pods, state.PodsAtWork = len(pods.Items), podsAtWork(state.Run, jobs, pods.Items)
-		slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
-		for i := range pods.Items { // newest first, so that the oldest, which has measured, takes precedence
-			owner := metav1.GetControllerOf(&pods.Items[i])
-			if owner == nil {
-				continue
+	if err := r.listPods(ctx, r.Client, state, jobs); err != nil {
+		return err
+	}
+	switch {
+	case !ending(state.Run) && podsDoubtful(state), ending(state.Run) && len(jobs) > 0 && state.Pods == 0 && runs.TeardownOverdue(*state):
+		return r.listPods(ctx, r.Live, state, jobs)
+	case !ending(state.Run) || len(jobs) > 0 || state.Pods > 0 || r.Memory.Noted(state.Run, podsGone):
+		return nil
+	}
+	if left, err := r.liveJobs(ctx, state, jobs); err != nil || left {
+		return err
+	}
+	if err := r.listPods(ctx, r.Live, state, jobs); err != nil {
+		return err
+	}
+	if state.Pods == 0 { // and without Jobs there will be no others
+		r.Memory.Note(state.Run, podsGone, true)
+	}
+	return nil
+}
+
+// Facts about a run that is being torn down. Nothing is created for it any more.
+const (
+	podsGone   = "no Jobs and pods exist"
+	jobsEnding = "all Jobs are being deleted"
+)
+
+// ending says that a run is being torn down, or will be: nothing is created for it any more.
+func ending(run *v1alpha1.BenchmarkRun) bool {
+	return !run.DeletionTimestamp.IsZero() || runs.RecordedEnding(run) != nil
+}
+
+// liveJobs adds the Jobs of a run that the cache does not show.
+func (r *Reconciler) liveJobs(ctx context.Context, state *runs.State, byUID map[types.UID]int) (left bool, err error) {
+	var jobs batchv1.JobList
+	if err := r.Live.List(ctx, &jobs, client.InNamespace(state.Run.Namespace),
+		client.MatchingLabels{v1alpha1.LabelRunUID: string(state.Run.UID)}); err != nil {
+		return false, fmt.Errorf("list the Jobs of run %s/%s: %w", state.Run.Namespace, state.Run.Name, err)
+	}
+	all := true
+	for i := range jobs.Items {
+		job := &jobs.Items[i]
+		for k, phase := range state.Run.Spec.Phases {
+			if job.Name == naming.PhaseObjectName(state.Run.Name, phase.Name) && metav1.IsControlledBy(job, state.Run) {
+				state.Phases[k].Executor, byUID[job.UID], left = runs.JobExecutor(job, ""), k, true
+				all = all && !job.DeletionTimestamp.IsZero()
 			}
-			if phase, ours := jobs[owner.UID]; ours {
-				state.Phases[phase].Pod = podState(&pods.Items[i])
-			}
 		}
-		if !podsDoubtful(state) {
-			return nil
+	}
+	if left {
+		r.Memory.Note(state.Run, jobsEnding, all)
+	}
+	return left, nil
+}
+
+func (r *Reconciler) listPods(ctx context.Context, reader client.Reader, state *runs.State, jobs map[types.UID]int) error {
+	var pods corev1.PodList
+	if err := reader.List(ctx, &pods, client.InNamespace(state.Run.Namespace),
+		client.MatchingLabels{v1alpha1.LabelRun: state.Run.Name}); err != nil {
+		return fmt.Errorf("list the pods of run %s/%s: %w", state.Run.Namespace, state.Run.Name, err)
+	}
+	state.Pods, state.PodsAtWork = len(pods.Items), runs.PodsAtWork(state.Run, jobs, pods.Items)
+	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	for i := range pods.Items { // newest first, so that the oldest, which has measured, takes precedence
+		owner := metav1.GetControllerOf(&pods.Items[i])
+		if owner == nil {
+			continue
+		}
+		if phase, ours := jobs[owner.UID]; ours {
+			state.Phases[phase].Pod = runs.PodOf(&pods.Items[i])
 		}
 	}
 	return nil
 }
 
-// podsDoubtful is true where the cached pods would lead to a conclusion that the API server should confirm: that all are gone, or
-// that a finished Job has none.
+// podsDoubtful is true where the cached pods would lead to a conclusion that the API server should confirm: that a finished Job has
+// none.
 func podsDoubtful(state *runs.State) bool {
-	if state.Pods == 0 {
-		return true
-	}
 	return slices.ContainsFunc(state.Phases, func(phase runs.PhaseState) bool {
-		return (phase.Job.Failed || phase.Job.Succeeded) && phase.Pod.Ended == nil
+		return (phase.Executor.Failed || phase.Executor.Succeeded) && phase.Pod.Ended == nil
 	})
 }
 
@@ -266,22 +313,18 @@ func (r *Reconciler) receive(ctx context.Context, state *runs.State) {
 			continue
 		}
 		document, raw, err := r.collect(ctx, state.Run.Namespace, phase.Pod.Name, receipt)
-		switch {
-		case err != nil:
+		if err != nil {
 			phase.ReceiveError = err
-		case document.Run.UID != string(state.Run.UID) || document.Phase != string(state.Run.Spec.Phases[i].Name):
-			phase.ReceiveError = fmt.Errorf("%w: it says run %s (%s), phase %s", runs.ErrForeign, document.Run.Name, document.Run.UID,
-				document.Phase)
-		default:
-			phase.Received, phase.ReceivedBytes, phase.ReceivedDigest = &document, raw, receipt.Digest
+			continue
 		}
+		phase.Receive(state.Run, state.Run.Spec.Phases[i].Name, document, raw, receipt.Digest)
 	}
 }
 
 func (r *Reconciler) collect(ctx context.Context, namespace, pod string, receipt results.Receipt) (results.PhaseDocument, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	log, err := r.Logs.ReadLog(ctx, namespace, pod, containerName)
+	log, err := r.Logs.ReadLog(ctx, namespace, pod, runs.ContainerName)
 	if err != nil {
 		return results.PhaseDocument{}, nil, fmt.Errorf("read the log of pod %s/%s: %w", namespace, pod, err)
 	}

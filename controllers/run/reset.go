@@ -63,7 +63,7 @@ func (r *Reconciler) takePools(ctx context.Context, run *v1alpha1.BenchmarkRun) 
 		if err != nil {
 			return err
 		}
-		if before == nil || !pool.DeletionTimestamp.IsZero() || !volume.KeptFor(&pool, run) {
+		if before == nil || !pool.DeletionTimestamp.IsZero() || !runs.KeptFor(&pool, run) {
 			return fmt.Errorf("BenchmarkPool %s belonged to run %s, which does not pass it on: waiting for its deletion", pool.Name, name)
 		}
 		taken := pool.DeepCopy()

@@ -14,6 +14,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
@@ -58,7 +59,7 @@ func TestTakePools(t *testing.T) {
 	} {
 		before, run := repetition("r1", v1alpha1.ResetNone), repetition("r2", v1alpha1.ResetNone)
 		over(before, metav1.ConditionTrue)
-		pool := volume.Pool(before, volume.RunVolumes(before)[0], clusterLabelsFor(before))
+		pool := volume.Pool(before, volume.RunVolumes(before)[0], runs.ClusterLabels(before))
 		test.change(before, pool)
 		kinds := runtime.NewScheme()
 		if err := v1alpha1.AddToScheme(kinds); err != nil {
@@ -94,19 +95,19 @@ func TestTakePools(t *testing.T) {
 // TestKeptPoolsState follows a pool from one run to the next.
 func TestKeptPoolsState(t *testing.T) {
 	before, run := repetition("r1", v1alpha1.ResetNone), repetition("r2", v1alpha1.ResetNone)
-	pool := volume.Pool(before, volume.RunVolumes(before)[0], clusterLabelsFor(before))
+	pool := volume.Pool(before, volume.RunVolumes(before)[0], runs.ClusterLabels(before))
 	if pool.Labels[v1alpha1.LabelReset] != "None" {
 		t.Errorf("labels %v", pool.Labels)
 	}
 	kstatus.Done(&pool.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
-	look := func() volume.Pools { return volume.PoolsState(run, []*v1alpha1.BenchmarkPool{pool}, nil) }
+	look := func() runs.Pools { return runs.PoolsOf(run, []*v1alpha1.BenchmarkPool{pool}, nil) }
 	if got := look(); got.Exist || got.Some || got.Ready || got.Foreign != "" || got.Earlier == nil || got.Earlier.RunName != "r1" ||
 		got.Earlier.RunUID != "uid-r1" {
 		t.Errorf("of the run before: %+v", got)
 	}
 	pool.Labels[v1alpha1.LabelRunUID] = "uid-r2"
 	pool.Annotations = map[string]string{v1alpha1.AnnotationKeptFrom: "r1", v1alpha1.AnnotationKeptFromUID: "uid-r1"}
-	mark := v1alpha1.EffectiveProperty{Dataset: pool.Name + "/volume", Name: naming.PropertyRun, Value: "uid-r1", Source: "local"}
+	mark := v1alpha1.EffectiveProperty{Dataset: pool.Name + "/data", Name: naming.PropertyRun, Value: "uid-r1", Source: "local"}
 	pool.Status.Properties = []v1alpha1.EffectiveProperty{mark}
 	if got := look(); got.Ready || got.Broken || !got.Exist || got.Earlier != nil || got.Reason != v1alpha1.ReasonPoolNotReady {
 		t.Errorf("taken, not reset: %+v", got)
@@ -119,8 +120,9 @@ func TestKeptPoolsState(t *testing.T) {
 	}
 	for reset, keeps := range map[v1alpha1.ResetPolicy]bool{v1alpha1.ResetNone: true, v1alpha1.ResetDataset: false} {
 		run.Spec.Target.ZFS.Reset = reset
-		if data := phaseRequest(run, run.Spec.Phases[0], got).KeepsDataOf; (data != nil) != keeps || keeps && *data != wanted {
-			t.Errorf("%s: the runner is to keep the data of %v", reset, data)
+		request, err := runs.Request(run, run.Spec.Phases[0], got)
+		if data := request.KeepsDataOf; err != nil || (data != nil) != keeps || keeps && *data != wanted {
+			t.Errorf("%s: the runner is to keep the data of %v: %v", reset, data, err)
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 // observeStorage reads the claims of a run, and the pools and PersistentVolumes below them.
 func (r *Reconciler) observeStorage(ctx context.Context, state *runs.State) error {
-	var claims []volume.VolumeState
+	var claims []runs.Claims
 	persistent := map[string]string{}
 	for _, wanted := range volume.RunVolumes(state.Run) {
 		claim, bound, err := r.observeClaim(ctx, state.Run, naming.ClaimName(state.Run, wanted.Name))
@@ -34,29 +34,30 @@ func (r *Reconciler) observeStorage(ctx context.Context, state *runs.State) erro
 			if err != nil {
 				return err
 			}
-			claim = behindNamesake(claim.Foreign, behind)
+			claim = claim.WithBehind(behind)
 		}
-		claim.Driven = volume.Driven(wanted)
+		claim.BindFirst = volume.Of(wanted).BindsFirst()
 		persistent[wanted.Name] = bound
 		claims = append(claims, claim)
 	}
-	state.Volume = volume.Join(claims)
+	state.Claims = runs.JoinClaims(claims)
 	if state.Run.Spec.Target.ZFS == nil {
 		return nil
 	}
 	return r.observePools(ctx, state, persistent)
 }
 
-// observeClaim reads a claim and its PersistentVolume. An absent or deleted one is read again from the API server.
+// observeClaim reads a claim and its PersistentVolume. An absent or deleted one is read again from the API server, unless nothing
+// follows from that: before the first phase the creation finds out, and during the teardown a deleted one of the run is waited for.
 func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRun,
-	name string) (state volume.VolumeState, persistent string, err error) {
+	name string) (state runs.Claims, persistent string, err error) {
 	key := types.NamespacedName{Namespace: run.Namespace, Name: name}
 	for _, reader := range []client.Reader{r.Client, r.Live} {
 		var claim corev1.PersistentVolumeClaim
 		err := reader.Get(ctx, key, &claim)
 		switch {
 		case apierrors.IsNotFound(err):
-			state = volume.VolumeState{}
+			state = runs.Claims{}
 		case err != nil:
 			return state, "", fmt.Errorf("read PersistentVolumeClaim %s: %w", key, err)
 		default:
@@ -67,9 +68,11 @@ func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRu
 			if err != nil {
 				return state, "", err
 			}
-			state = volume.State(&claim, string(run.UID), problem)
+			state = runs.ClaimOf(&claim, string(run.UID), problem)
 		}
-		if state.Exists && !state.Deleting {
+		expected := state.Deleting && ending(run) && !state.Foreign
+		unmade := !state.Exists && run.Spec.Target.ZFS == nil && len(run.Status.Phases) == 0 && !ending(run)
+		if state.Exists && !state.Deleting || expected || unmade {
 			return state, claim.Spec.VolumeName, nil
 		}
 	}
@@ -77,26 +80,18 @@ func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRu
 }
 
 // observeBehind finds the remains of a volume without its claim.
-func (r *Reconciler) observeBehind(ctx context.Context, run *v1alpha1.BenchmarkRun, wanted volume.RunVolume) (volume.VolumeState, error) {
-	if volume.Driven(wanted) {
-		if left, err := r.drivenLeft(ctx, run, wanted.Name); err != nil || left != "" {
-			return volume.VolumeState{Some: left != "", Deleting: true, Unwatched: left}, err
+func (r *Reconciler) observeBehind(ctx context.Context, run *v1alpha1.BenchmarkRun, wanted volume.RunVolume) (runs.Claims, error) {
+	provisioner := volume.Of(wanted)
+	if driver := provisioner.Driver(); driver != nil {
+		if left, err := r.driverLeft(ctx, run, wanted.Name, driver); err != nil || left != "" {
+			return runs.Claims{Some: left != "", Deleting: true, Unwatched: left}, err
 		}
 	}
-	found := volume.Of(wanted).Behind()
+	found := provisioner.Behind()
 	if err := r.Live.Get(ctx, types.NamespacedName{Name: naming.RunPoolName(run, wanted.Name)}, found); err != nil {
-		return volume.VolumeState{}, client.IgnoreNotFound(err)
+		return runs.Claims{}, client.IgnoreNotFound(err)
 	}
-	return volume.VolumeState{Some: ofRun(found, run), Deleting: !found.GetDeletionTimestamp().IsZero()}, nil
-}
-
-// behindNamesake finds the remains of a volume whose claim is gone, when another claim may have its name. Objects that are being
-// deleted are not waited for: a PersistentVolume that is bound to the other claim stays as long as that claim.
-func behindNamesake(foreign bool, behind volume.VolumeState) volume.VolumeState {
-	if behind.Foreign = foreign; foreign && behind.Unwatched == "" {
-		behind.Some, behind.Deleting = behind.Some && !behind.Deleting, false
-	}
-	return behind
+	return runs.Claims{Some: ofRun(found, run), Deleting: !found.GetDeletionTimestamp().IsZero()}, nil
 }
 
 // observePools reads the pools of a run. Absence, deletion and missing readiness are confirmed by the API server.
@@ -116,7 +111,7 @@ func (r *Reconciler) observePools(ctx context.Context, state *runs.State, persis
 			}
 			pools = append(pools, &pool)
 		}
-		if state.Pools = volume.PoolsState(state.Run, pools, persistent); state.Pools.Exist && !state.Pools.Deleting {
+		if state.Pools = runs.PoolsOf(state.Run, pools, persistent); state.Pools.Exist && !state.Pools.Deleting {
 			return nil
 		}
 	}
@@ -131,26 +126,27 @@ func ofRun(object client.Object, run *v1alpha1.BenchmarkRun) bool {
 // createPools creates the pools of the run. Existing ones stay as they are.
 func (r *Reconciler) createPools(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	for _, wanted := range volume.RunVolumes(run) {
-		if err := r.create(ctx, run, volume.Pool(run, wanted, clusterLabelsFor(run))); err != nil {
+		if err := r.create(ctx, run, volume.Pool(run, wanted, runs.ClusterLabels(run))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// createVolume creates the claims, and what they need.
-func (r *Reconciler) createVolume(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
+// createVolumes creates the claims, and what they need.
+func (r *Reconciler) createVolumes(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	for _, wanted := range volume.RunVolumes(run) {
 		site, err := r.siteOf(ctx, run, wanted)
 		if err != nil {
 			return err
 		}
-		objects, err := volume.Of(wanted).Objects(run, wanted, site)
+		provisioner := volume.Of(wanted)
+		objects, err := provisioner.Objects(run, wanted, site)
 		if err != nil {
 			return err
 		}
-		if volume.Driven(wanted) {
-			if err := r.rescan(ctx, run, wanted.Name, site.Node); err != nil {
+		if driver := provisioner.Driver(); driver != nil {
+			if err := r.rescan(ctx, run, wanted.Name, site.Node, driver); err != nil {
 				return err
 			}
 		}
@@ -165,7 +161,7 @@ func (r *Reconciler) createVolume(ctx context.Context, run *v1alpha1.BenchmarkRu
 
 // siteOf reads what the objects of a volume need.
 func (r *Reconciler) siteOf(ctx context.Context, run *v1alpha1.BenchmarkRun, wanted volume.RunVolume) (volume.Site, error) {
-	site := volume.Site{Labels: labelsFor(run), ClusterLabels: clusterLabelsFor(run), Owner: ownerReference(run)}
+	site := volume.Site{Labels: runs.Labels(run), ClusterLabels: runs.ClusterLabels(run), Owner: ownerReference(run)}
 	if wanted.Pool == nil {
 		return site, nil
 	}
@@ -181,25 +177,15 @@ func (r *Reconciler) siteOf(ctx context.Context, run *v1alpha1.BenchmarkRun, wan
 	return site, nil
 }
 
-// deleteVolume deletes the run's own claims, and then the cluster-scoped objects created for them, each after a live read.
-func (r *Reconciler) deleteVolume(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
+// deleteVolumes deletes the run's own claims, and then the cluster-scoped objects created for them.
+func (r *Reconciler) deleteVolumes(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	gone := true
 	for _, wanted := range volume.RunVolumes(run) {
-		var claim corev1.PersistentVolumeClaim
-		err := r.Live.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: naming.ClaimName(run, wanted.Name)}, &claim)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
+		left, err := r.deleteClaim(ctx, run, naming.ClaimName(run, wanted.Name))
 		if err != nil {
 			return err
 		}
-		if !metav1.IsControlledBy(&claim, run) {
-			continue
-		}
-		gone = false
-		if err := r.deleteExactly(ctx, &claim); err != nil {
-			return err
-		}
+		gone = gone && !left
 	}
 	if !gone || run.Spec.Target.ZFS == nil {
 		return nil
@@ -210,6 +196,28 @@ func (r *Reconciler) deleteVolume(ctx context.Context, run *v1alpha1.BenchmarkRu
 		}
 	}
 	return nil
+}
+
+// deleteClaim deletes a claim of the run. The deletion names the UID and the version that were checked to be the run's. If the API
+// server has another version than the cache, it is read live, and checked again.
+func (r *Reconciler) deleteClaim(ctx context.Context, run *v1alpha1.BenchmarkRun, name string) (left bool, err error) {
+	key := types.NamespacedName{Namespace: run.Namespace, Name: name}
+	for _, reader := range []client.Reader{r.Client, r.Live} {
+		var claim corev1.PersistentVolumeClaim
+		if err = reader.Get(ctx, key, &claim); apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if !metav1.IsControlledBy(&claim, run) {
+			continue
+		}
+		if err = r.deleteExactly(ctx, &claim); !apierrors.IsConflict(err) {
+			return true, err
+		}
+	}
+	return false, client.IgnoreNotFound(err)
 }
 
 // deletePools deletes the run's own pools. Their agent destroys them.
@@ -239,13 +247,6 @@ func (r *Reconciler) deleteExactly(ctx context.Context, object client.Object) er
 	}
 	uid, version := object.GetUID(), object.GetResourceVersion()
 	return client.IgnoreNotFound(r.Client.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}))
-}
-
-// clusterLabelsFor are the labels of cluster-scoped objects: they include the namespace of the run.
-func clusterLabelsFor(run *v1alpha1.BenchmarkRun) map[string]string {
-	labels := labelsFor(run)
-	labels[v1alpha1.LabelNamespace] = run.Namespace
-	return labels
 }
 
 // runOfClusterWide finds the run of a cluster-scoped object.

@@ -26,7 +26,7 @@ func TestLeftBehindANamesake(t *testing.T) {
 	local.Spec.Target.ZFS.Dataset.Provisioner = volume.ProvisionerLocal
 	name := naming.RunPoolName(local, "data")
 	labelled := func(run *v1alpha1.BenchmarkRun) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Name: name, Labels: clusterLabelsFor(run)}
+		return metav1.ObjectMeta{Name: name, Labels: runs.ClusterLabels(run)}
 	}
 	protected := labelled(local)
 	protected.Finalizers = []string{"kubernetes.io/pv-protection"} // the namesake is bound to it
@@ -45,21 +45,21 @@ func TestLeftBehindANamesake(t *testing.T) {
 			Name: naming.ClaimName(test.run, "data")},
 			Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}}
 		r := drivenReconciler(t, true, namesake, test.behind)
-		look := func() volume.VolumeState {
+		look := func() runs.Claims {
 			t.Helper()
 			state := runs.State{Run: test.run}
 			if err := r.observeStorage(t.Context(), &state); err != nil {
 				t.Fatal(err)
 			}
-			if !state.Volume.Foreign || state.Volume.Exists || state.Volume.Deleting {
-				t.Errorf("%s: %+v", title, state.Volume)
+			if !state.Claims.Foreign || state.Claims.Exists || state.Claims.Deleting {
+				t.Errorf("%s: %+v", title, state.Claims)
 			}
-			return state.Volume
+			return state.Claims
 		}
 		if got := look(); got.Left() != test.left {
 			t.Errorf("%s: %+v, left should be %v", title, got, test.left)
 		}
-		if err := r.deleteVolume(t.Context(), test.run); err != nil {
+		if err := r.deleteVolumes(t.Context(), test.run); err != nil {
 			t.Fatal(err)
 		}
 		if got := look(); got.Left() {
@@ -84,7 +84,7 @@ func TestADriverMayStillHaveItBehindANamesake(t *testing.T) {
 	if err := r.observeStorage(t.Context(), &state); err != nil {
 		t.Fatal(err)
 	}
-	if got := state.Volume; !got.Foreign || !got.Left() || !got.Deleting || got.Unwatched != "ZFSVolume openebs/pvc-1" {
+	if got := state.Claims; !got.Foreign || !got.Left() || !got.Deleting || got.Unwatched != "ZFSVolume openebs/pvc-1" {
 		t.Errorf("%+v", got)
 	}
 }

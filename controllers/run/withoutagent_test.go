@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/runs"
 )
 
 // TestRunWithoutAgent: a run on pools says what it waits for, also while it is deleted; one that is settled stays so.
@@ -16,7 +17,7 @@ func TestRunWithoutAgent(t *testing.T) {
 	run := &v1alpha1.BenchmarkRun{}
 	run.Generation = 3
 	stalled := func() *metav1.Condition {
-		return meta.FindStatusCondition(summariseWithoutAgent(run).Conditions, v1alpha1.ConditionStalled)
+		return meta.FindStatusCondition(runs.SummariseWithoutAgent(run).Conditions, v1alpha1.ConditionStalled)
 	}
 	if condition := stalled(); condition == nil || condition.Reason != v1alpha1.ReasonAgentNotInstalled ||
 		!strings.Contains(condition.Message, "agent.enabled=true") {

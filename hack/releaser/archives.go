@@ -24,14 +24,17 @@ func (r *release) archives() error {
 		return err
 	}
 	var platforms []krewPlatform
-	for _, platform := range plugins {
-		system, architecture, _ := strings.Cut(platform, "/")
+	for _, built := range r.plugins {
+		platform, ours := strings.CutPrefix(strings.TrimSuffix(built, ".exe"), plugin+"-")
+		system, architecture, whole := strings.Cut(platform, "-")
+		if !ours || !whole {
+			return fmt.Errorf("%s among the plugins: its name must be %s-SYSTEM-ARCHITECTURE", built, plugin)
+		}
 		program, name := plugin, fmt.Sprintf("%s-v%s-%s-%s", plugin, r.version, system, architecture)
 		pack, ending := r.pack, ".tar.gz"
 		if system == "windows" {
 			program, pack, ending = program+".exe", r.packZIP, ".zip"
 		}
-		built := fmt.Sprintf("%s-%s-%s%s", plugin, system, architecture, filepath.Ext(program))
 		binary, err := os.ReadFile(filepath.Join(r.inputs, "plugins", built))
 		if err != nil {
 			return err

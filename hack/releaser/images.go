@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -20,26 +19,22 @@ const refName = "org.opencontainers.image.ref.name"
 func (r *release) images() error {
 	for _, name := range imageNames {
 		index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-		for _, platform := range r.platforms {
-			os, architecture, found := strings.Cut(platform, "/")
-			if !found {
-				return fmt.Errorf("platform %q: write OS/ARCHITECTURE, such as linux/amd64", platform)
-			}
+		for _, architecture := range r.architectures {
 			image, err := readImage(filepath.Join(r.inputs, "images", architecture, name+".tar"))
 			if err != nil {
-				return fmt.Errorf("%s for %s: %w", name, platform, err)
+				return fmt.Errorf("%s for %s: %w", name, architecture, err)
 			}
 			config, err := image.ConfigFile()
 			if err != nil {
 				return err
 			}
-			if config.OS != os || config.Architecture != architecture {
-				return fmt.Errorf("the archive of %s for %s contains an image for %s/%s", name, platform, config.OS, config.Architecture)
+			if config.OS != "linux" || config.Architecture != architecture {
+				return fmt.Errorf("the archive of %s for linux/%s contains an image for %s/%s", name, architecture, config.OS, config.Architecture)
 			}
 			index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image,
-				Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: os, Architecture: architecture}}})
+				Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: architecture}}})
 			if err := r.imageSBOM(name, architecture, image); err != nil {
-				return fmt.Errorf("SBOM of %s for %s: %w", name, platform, err)
+				return fmt.Errorf("SBOM of %s for %s: %w", name, architecture, err)
 			}
 		}
 		digest, err := index.Digest()

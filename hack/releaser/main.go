@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"time"
 )
 
@@ -19,12 +18,8 @@ var semanticVersion = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|
 // commitHash is a whole one: a short one may name another commit later.
 var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// The images of a release, and the platforms of the images and of the plugin.
-var (
-	imageNames     = []string{"manager", "agent", "runner", "postgres"}
-	imagePlatforms = []string{"linux/amd64", "linux/arm64"}
-	plugins        = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
-)
+// imageNames are the images of a release.
+var imageNames = []string{"manager", "agent", "runner", "postgres"}
 
 // release is what a release is made of, and where.
 type release struct {
@@ -34,8 +29,8 @@ type release struct {
 	// source is the checkout, inputs the folder with images/ARCH/NAME.tar and plugins/, out the folder of the release.
 	source, inputs, out string
 	helm                string
-	// platforms of the images.
-	platforms []string
+	// architectures are those of the images, and plugins the files with the plugin: what inputs has.
+	architectures, plugins []string
 	// digests of the images' indexes, by name.
 	digests map[string]string
 }
@@ -86,11 +81,10 @@ func parseBuild(arguments []string) (*release, error) {
 	flags.StringVar(&r.inputs, "inputs", "", "the folder with images/ARCH/NAME.tar and plugins/")
 	flags.StringVar(&r.out, "out", "", "the folder to write; it must not exist")
 	flags.StringVar(&r.helm, "helm", "helm", "the helm to render install.yaml with")
-	platforms := flags.String("platforms", strings.Join(imagePlatforms, ","), "the platforms of the images, comma-separated")
 	if err := flags.Parse(arguments); err != nil {
 		return nil, err
 	}
-	r.date, r.platforms = time.Unix(*epoch, 0).UTC(), strings.Split(*platforms, ",")
+	r.date = time.Unix(*epoch, 0).UTC()
 	switch {
 	case !semanticVersion.MatchString(r.version):
 		return nil, fmt.Errorf("-version %q is not a semantic version: write one without a leading v, such as 1.2.3", r.version)
@@ -104,10 +98,33 @@ func parseBuild(arguments []string) (*release, error) {
 	return r, nil
 }
 
+// made lists what a folder of inputs has: at least one thing.
+func (r *release) made(folder string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(r.inputs, folder))
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) == 0 {
+		return nil, fmt.Errorf("%s is empty: build the %s first", filepath.Join(r.inputs, folder), folder)
+	}
+	names := make([]string, len(entries))
+	for i, entry := range entries {
+		names[i] = entry.Name()
+	}
+	return names, nil
+}
+
 // build makes the pieces. Later ones contain the digests of earlier ones.
 func (r *release) build() error {
 	if _, err := os.Stat(r.out); err == nil {
 		return fmt.Errorf("%s exists: remove it first, so that nothing of an older release gets into this one", r.out)
+	}
+	var err error
+	if r.architectures, err = r.made("images"); err != nil {
+		return err
+	}
+	if r.plugins, err = r.made("plugins"); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err

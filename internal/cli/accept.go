@@ -176,6 +176,23 @@ func (a *App) printAccepted(experiment results.Experiment, options acceptOptions
 // maxAnnotationBytes leaves some of the 256 KiB for other annotations.
 const maxAnnotationBytes = 240 << 10
 
+// readAccepted finds a baseline or calibration by its file or ConfigMap name.
+func readAccepted[T any](ctx context.Context, a *App, nameOrFile, key string, decode func(map[string]string) (T, error),
+	connection Connection) (document T, err error) {
+	data, where, err := a.acceptedData(ctx, nameOrFile, key, connection)
+	if err != nil {
+		return document, err
+	}
+	document, err = decode(data)
+	switch {
+	case errors.Is(err, results.ErrMissing):
+		err = exitf(ExitNotFound, "%s: %w", where, err)
+	case err != nil:
+		err = exitf(ExitRefused, "%s: %w", where, err)
+	}
+	return document, err
+}
+
 // acceptedData is the data of a ConfigMap: in a file, or by its name in the cluster.
 func (a *App) acceptedData(ctx context.Context, nameOrFile, key string,
 	connection Connection) (data map[string]string, where string, err error) {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -73,7 +72,7 @@ func (a *App) baselineShowCommand() *cobra.Command {
   kubectl storagebench baseline show nightly-baseline --all`,
 		Args: exactlyOne("baseline show needs one file, or the name of one ConfigMap: kubectl storagebench baseline show baseline.yaml"),
 		RunE: func(command *cobra.Command, names []string) error {
-			baseline, err := a.readBaseline(command.Context(), names[0], connection)
+			baseline, err := readAccepted(command.Context(), a, names[0], results.KeyBaseline, results.DecodeBaseline, connection)
 			if err != nil {
 				return err
 			}
@@ -84,22 +83,6 @@ func (a *App) baselineShowCommand() *cobra.Command {
 	connection.addFlags(command.Flags())
 	command.Flags().BoolVar(&all, "all", false, "all metrics instead of the primary ones, and the environment")
 	return command
-}
-
-// readBaseline finds a baseline by its file or ConfigMap name.
-func (a *App) readBaseline(ctx context.Context, nameOrFile string, connection Connection) (results.Baseline, error) {
-	data, where, err := a.acceptedData(ctx, nameOrFile, results.KeyBaseline, connection)
-	if err != nil {
-		return results.Baseline{}, err
-	}
-	baseline, err := results.DecodeBaseline(data)
-	switch {
-	case errors.Is(err, results.ErrMissing):
-		return results.Baseline{}, exitf(ExitNotFound, "%s: %w", where, err)
-	case err != nil:
-		return results.Baseline{}, exitf(ExitRefused, "%s: %w", where, err)
-	}
-	return baseline, nil
 }
 
 func (a *App) showBaseline(baseline results.Baseline, all bool) {
@@ -196,7 +179,7 @@ func (a *App) diffBaseline(ctx context.Context, names []string, options diffOpti
 	if options.baseline == "" {
 		return exitf(ExitUsage, "there is no baseline to compare with: set spec.baseline.configMap.name, or use --baseline FILE|NAME")
 	}
-	baseline, err := a.readBaseline(ctx, options.baseline, options.Connection)
+	baseline, err := readAccepted(ctx, a, options.baseline, results.KeyBaseline, results.DecodeBaseline, options.Connection)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -67,16 +66,9 @@ func (a *App) calibrationShowCommand() *cobra.Command {
 		Args: exactlyOne("calibration show needs one file, or the name of one ConfigMap: kubectl storagebench calibration show " +
 			"calibration.yaml"),
 		RunE: func(command *cobra.Command, names []string) error {
-			data, where, err := a.acceptedData(command.Context(), names[0], results.KeyCalibration, connection)
+			calibration, err := readAccepted(command.Context(), a, names[0], results.KeyCalibration, results.DecodeCalibration, connection)
 			if err != nil {
 				return err
-			}
-			calibration, err := results.DecodeCalibration(data)
-			switch {
-			case errors.Is(err, results.ErrMissing):
-				return exitf(ExitNotFound, "%s: %w", where, err)
-			case err != nil:
-				return exitf(ExitRefused, "%s: %w", where, err)
 			}
 			a.showCalibration(calibration)
 			return nil

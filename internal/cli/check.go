@@ -11,7 +11,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
-	"github.com/storagebench/storagebench/internal/gate"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
 // validated is a valid StorageBenchmark with its runs.
@@ -133,30 +133,27 @@ func (e *validated) variantNames() []string {
 	return names
 }
 
+// state is what the planner knows of the benchmark outside of a cluster.
+func (e *validated) state() experiment.State {
+	return experiment.State{Benchmark: e.benchmark, Experiment: e.hash, Slots: e.slots}
+}
+
 // rehearse validates the run of each variant, as the manager does before it creates the first: a matrix value is only text until it
 // is set in a field.
 func (s schemas) rehearse(ctx context.Context, checked *validated) []problem {
 	var problems []problem
-	seen := map[string]bool{}
-	for i := range checked.slots {
-		slot := &checked.slots[i]
-		if seen[slot.Variant] {
-			continue
-		}
-		seen[slot.Variant] = true
-		run := runObject(checked.benchmark, checked.hash, slot, 1, rehearsalName, rehearsalName)
-		run.UID = ""
-		if class := run.Spec.Target.StorageClass; class != nil && class.Name == "" {
-			class.Name = rehearsalName
-		}
+	state := checked.state()
+	state.Images.Runner = "rehearsal" // only the manager knows it
+	for _, run := range experiment.Rehearsals(state) {
+		run.OwnerReferences = nil // the benchmark has no UID yet
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(run)
 		if err != nil {
 			return append(problems, problem{"", err.Error()})
 		}
 		_, wrong := s["BenchmarkRun"].admit(ctx, &unstructured.Unstructured{Object: fields})
 		for _, one := range wrong {
-			problems = append(problems, problem{expansionField(&checked.benchmark.Spec), fmt.Sprintf("variant %q cannot be run: %s", slot.Variant,
-				one)})
+			problems = append(problems, problem{expansionField(&checked.benchmark.Spec),
+				experiment.RefusedRun(run, errors.New(one.String())).Message})
 		}
 	}
 	return problems

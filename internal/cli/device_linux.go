@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/storagebench/storagebench/internal/zfs/device"
+	"github.com/storagebench/storagebench/internal/host"
 )
 
 // freeBytes is what an unprivileged user may still write to the file system of a folder.
@@ -20,7 +20,7 @@ func freeBytes(folder string) (int64, error) {
 }
 
 // Disks accepts disks with the same check that the agent makes before it uses one for a pool.
-type Disks struct{ Node *device.Node }
+type Disks struct{ Node *host.Node }
 
 // Accept does not reveal the serial number that it asks for: the user has to know it from another source.
 func (d Disks) Accept(path, serial string) (int64, func() error, error) {
@@ -37,7 +37,7 @@ func (d Disks) Accept(path, serial string) (int64, func() error, error) {
 	case known.Serial != serial:
 		return 0, nil, fmt.Errorf("its serial number is not %s: check the device with 'lsblk -o PATH,SERIAL,SIZE,MODEL'", serial)
 	}
-	disk, err := d.Node.Check(device.Wish{Path: stable})
+	disk, err := d.Node.Check(host.Wish{Path: stable})
 	if err == nil && disk.Number != known.Number {
 		err = fmt.Errorf("%s is another disk now", stable)
 	}
@@ -55,16 +55,16 @@ func (d Disks) Accept(path, serial string) (int64, func() error, error) {
 
 // inWords is a refusal with the possible solutions.
 func inWords(err error, path string) error {
-	var refused *device.RefusedError
+	var refused *host.RefusedError
 	switch {
 	case !errors.As(err, &refused):
 		return err
 	case refused.OnContents():
 		return fmt.Errorf("%s: use an empty device; if its data is not needed, 'blkdiscard --zeroout %s' empties it", refused.Reasons(),
 			path)
-	case refused.Is(device.NotWholeDisk):
+	case refused.Is(host.NotWholeDisk):
 		return fmt.Errorf("%s; or use a folder on it", refused.Reasons())
-	case refused.Is(device.Unreadable) && os.Geteuid() != 0:
+	case refused.Is(host.Unreadable) && os.Geteuid() != 0:
 		return fmt.Errorf("%s: only root can see the users of a device: run it as root, or use a folder on it", refused.Reasons())
 	}
 	return errors.New(refused.Reasons())

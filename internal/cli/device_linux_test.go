@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/storagebench/storagebench/internal/zfs/device"
+	"github.com/storagebench/storagebench/internal/host"
 )
 
 const blockFolder = "sys/devices/pci0000:00/block/sdb/"
@@ -45,7 +45,7 @@ func disk(t *testing.T, changes map[string]string) Local {
 			t.Fatal(err)
 		}
 	}
-	return Local{Disks: Disks{Node: device.NewFake(root)}}
+	return Local{Disks: Disks{Node: host.NewFake(root)}}
 }
 
 func TestDeviceIsAccepted(t *testing.T) {
@@ -128,7 +128,7 @@ func TestLoopDeviceIsRefused(t *testing.T) {
 	})
 	app, _, said := testApp()
 	e := &executor{}
-	app.Local = Local{Executor: e, Disks: Disks{Node: device.NewNode("/")}}
+	app.Local = Local{Executor: e, Disks: Disks{Node: host.NewNode("/")}}
 	yaml := file(t, "b.yaml", strings.ReplaceAll(read(t, here(t, "")), "size: 16Mi", "size: 16Mi, volumeMode: Block"))
 	code := app.Main(t.Context(), []string{"run", yaml, "--local", path, "--serial", backing, "--output",
 		filepath.Join(t.TempDir(), fmt.Sprint(time.Now().Unix()))})

@@ -139,7 +139,7 @@ func TestLocalVerdicts(t *testing.T) {
 			document := measured(r, 5000)
 			document.Phase = "other"
 			return document
-		}), fastEnough, ExitInvalid, []string{"its result is that of phase other"}},
+		}), fastEnough, ExitInvalid, []string{"the result belongs to something else", "phase other"}},
 		{"cannot be executed", &executor{execute: func(context.Context, workload.Request, func(results.Progress)) (results.PhaseDocument, error) {
 			return results.PhaseDocument{}, errors.New("fio is not installed")
 		}}, fastEnough, ExitInvalid, []string{"it could not be executed: fio is not installed"}},
@@ -171,7 +171,7 @@ func TestLocalDeadline(t *testing.T) {
 	}}
 	path := file(t, "b.yaml", strings.ReplaceAll(read(t, here(t, "  maxAttempts: 1\n")), "deadline: 1m", "deadline: 1s"))
 	code, said, volume, _ := runHere(t, e, path)
-	if code != ExitInvalid || !strings.Contains(said, "it did not finish within 1s") {
+	if code != ExitInvalid || !strings.Contains(said, "phase read did not finish within 1s: increase its deadline") {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 	empty(t, volume)

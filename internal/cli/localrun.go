@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/naming"
@@ -14,18 +15,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/results"
-	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// errExperimentDeadline is the cause of a context that ends at spec.deadline.
+// errExperimentDeadline is the cause of a context that ends when the planner gives the experiment up.
 var errExperimentDeadline = errors.New("spec.deadline has passed")
 
-// localRun executes an experiment on this machine. The planner decides what comes next, when it is over and what follows, as in the
-// cluster; only the actions differ.
+// localRun executes an experiment on this machine. The planners decide what comes next, what a phase and a run are worth, when they are
+// over and what follows, as in the cluster; only the actions differ.
 type localRun struct {
 	app       *App
 	checked   *validated
@@ -44,9 +44,10 @@ func newLocalRun(a *App, checked *validated, storage *localStorage, output *loca
 	if err != nil || node == "" {
 		node = "localhost"
 	}
+	state := checked.state()
+	state.Images.Runner = fieldOwner + " " + a.version()
 	return &localRun{
-		app: a, checked: checked, storage: storage, output: output, screen: a.newScreen(), node: node,
-		state:     experiment.State{Benchmark: checked.benchmark, Experiment: checked.hash, Slots: checked.slots},
+		app: a, checked: checked, storage: storage, output: output, screen: a.newScreen(), node: node, state: state,
 		documents: map[string]results.PhaseDocument{},
 	}
 }
@@ -56,15 +57,19 @@ func (l *localRun) execute(ctx context.Context) (results.Experiment, error) {
 	defer l.screen.clear()
 	benchmark := l.checked.benchmark
 	benchmark.Status.Experiment, benchmark.Status.StartedAt = l.checked.hash, &metav1.Time{Time: l.app.Now()}
-	if limit := benchmark.Spec.Deadline; limit != nil {
+	deadline := experiment.DeadlineAt(l.state)
+	if !deadline.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit.Duration.Duration, errExperimentDeadline)
+		ctx, cancel = context.WithTimeoutCause(ctx, deadline.Sub(l.app.Now()), errExperimentDeadline)
 		defer cancel()
 	}
 	for {
 		l.state.Now = l.app.Now()
+		if errors.Is(context.Cause(ctx), errExperimentDeadline) {
+			l.state.Now = latest(l.state.Now, deadline)
+		}
 		tally := experiment.Count(l.state)
-		if tally.Over || errors.Is(context.Cause(ctx), errExperimentDeadline) {
+		if tally.Over {
 			return l.assemble(tally), nil
 		}
 		run, err := l.run(ctx, tally)
@@ -79,6 +84,13 @@ func (l *localRun) execute(ctx context.Context) (results.Experiment, error) {
 			l.state.Runs = append(l.state.Runs, *run)
 		}
 	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // left describes what an interrupted experiment leaves behind. err is the error of the interrupted run.
@@ -103,10 +115,9 @@ func (l *localRun) name() string {
 
 // assemble computes the results. There is no ConfigMap for a phase here, so none is named.
 func (l *localRun) assemble(tally experiment.Tally) results.Experiment {
-	tally.Expired = tally.Expired || !tally.Over
 	experiment := experiment.Assemble(experiment.Evidence{
 		Now: l.app.Now(), Benchmark: l.checked.benchmark, Experiment: l.checked.hash,
-		Runs: l.state.Runs, Documents: l.documents, Gates: l.checked.gates, Tally: tally,
+		Runs: l.state.Runs, Documents: l.documents, Gates: l.checked.gates, Slots: l.checked.slots, Tally: tally,
 	})
 	for i := range experiment.Runs {
 		for j := range experiment.Runs[i].Phases {
@@ -116,118 +127,166 @@ func (l *localRun) assemble(tally experiment.Tally) results.Experiment {
 	return experiment
 }
 
-// run executes one run on its own storage and records its outcome, as the run controller does.
+// localTurn is a run in progress.
+type localTurn struct {
+	*localRun
+	state runs.State
+	tally experiment.Tally
+	// path is the storage of the run.
+	path string
+	// view shows the phase at work. Nil if there is none.
+	view  *localView
+	phase int
+}
+
+// run executes one run on its own storage, in the turns of the run controller: what exists is planned for, acted on and summarised. When
+// the context ends, the run is deleted like one in a cluster.
 func (l *localRun) run(ctx context.Context, tally experiment.Tally) (*v1alpha1.BenchmarkRun, error) {
-	run := runObject(l.checked.benchmark, l.checked.hash, tally.Next, tally.NextAttempt, l.node, fieldOwner+" "+l.app.version())
+	run := experiment.NewRun(l.state, experiment.Action{Slot: tally.Next, Attempt: tally.NextAttempt}, []string{l.node}, "")
 	run.Spec.Target.StorageClass.Name = l.storage.String()
-	now := metav1.Time{Time: l.app.Now()}
-	run.CreationTimestamp, run.Status.StartedAt = now, &now
-	path, err := l.storage.make(run.Name)
-	if err != nil {
-		return nil, err
+	run.UID, run.CreationTimestamp = types.UID(string(l.checked.benchmark.UID)+"/"+run.Name), metav1.Time{Time: l.app.Now()}
+	owner := string(l.checked.benchmark.UID)
+	turn := &localTurn{localRun: l, tally: tally, state: runs.State{Run: run, Now: l.app.Now(), Owner: owner, LeaseHolder: owner,
+		Phases: make([]runs.PhaseState, len(run.Spec.Phases))}}
+	for !runs.Settled(run) {
+		turn.state.Now = latest(turn.state.Now, l.app.Now())
+		if ctx.Err() != nil && run.DeletionTimestamp.IsZero() {
+			run.DeletionTimestamp = &metav1.Time{Time: l.app.Now()}
+		}
+		decision := runs.Plan(turn.state)
+		if over, err := turn.act(decision); over || err != nil {
+			return run, errors.Join(ctx.Err(), err)
+		}
+		run.Status = runs.Summarise(turn.state, decision)
+		turn.show(decision)
+		if decision.Ending == nil && run.DeletionTimestamp.IsZero() && len(decision.Actions) == 0 {
+			if turn.view == nil {
+				return nil, exitf(ExitError, "run %s: %s: --local cannot wait for that", run.Name, decision.Message)
+			}
+			turn.work(ctx, decision.WakeAt)
+		}
 	}
-	ending, err := l.phases(ctx, run, tally, path)
-	if err := errors.Join(err, l.tidy(run, ending, path)); err != nil {
-		return nil, err
+	if turn.state.Claims.Exists && l.storage.mode == corev1.PersistentVolumeFilesystem {
+		l.kept = append(l.kept, turn.path)
 	}
-	end := metav1.Time{Time: l.app.Now()}
-	run.Status.FinishedAt, run.Status.Retryable = &end, ending.Retryable
-	valid := metav1.ConditionFalse
-	if ending.Valid {
-		valid = metav1.ConditionTrue
-	}
-	kstatus.Set(&run.Status.Conditions, 0, v1alpha1.ConditionComplete, metav1.ConditionTrue, ending.Reason, ending.Message)
-	kstatus.Set(&run.Status.Conditions, 0, v1alpha1.ConditionValid, valid, ending.Reason, ending.Message)
-	kstatus.Done(&run.Status.Conditions, 0, ending.Reason, ending.Message)
 	return run, nil
 }
 
-// tidy removes the folder of a run unless spec.retain keeps it. The folder of an interrupted run is useless.
-func (l *localRun) tidy(run *v1alpha1.BenchmarkRun, ending runs.Ending, path string) error {
-	policy := run.Spec.Retain
-	ended := ending.Reason != ""
-	if ended && l.storage.mode == corev1.PersistentVolumeFilesystem &&
-		(policy == v1alpha1.RetainAlways || policy == v1alpha1.RetainOnFailure && !ending.Valid) {
-		l.kept = append(l.kept, path)
-		return nil
-	}
-	return l.storage.remove(path)
-}
-
-// phases executes the phases in order until one invalidates the run.
-func (l *localRun) phases(ctx context.Context, run *v1alpha1.BenchmarkRun, tally experiment.Tally, path string) (runs.Ending, error) {
-	for i := range run.Spec.Phases {
-		phase, view := &run.Spec.Phases[i], newLocalView(l, run, i, tally)
-		document, spoilt := l.phase(ctx, run, phase, path, view)
-		if ctx.Err() != nil {
-			return runs.Ending{}, ctx.Err()
+// act carries out a decision. over says that the run is gone.
+func (l *localTurn) act(decision runs.Decision) (over bool, err error) {
+	for _, action := range decision.Actions {
+		switch action.Kind {
+		case runs.CreateVolumes:
+			l.path, err = l.storage.make(l.state.Run.Name)
+			l.state.Claims = runs.Claims{Exists: err == nil, Bound: err == nil}
+		case runs.StartPhase:
+			l.startPhase(action.Phase)
+		case runs.StoreResult:
+			err = l.storeResult(action.Phase)
+		case runs.DeleteJobsAndOperations: // nothing is at work between two turns
+			l.forget()
+		case runs.DeleteVolumes:
+			err = l.storage.remove(l.path)
+			l.state.Claims = runs.Claims{}
+		case runs.RemoveRunFinalizer:
+			over = true
+		default:
+			err = exitf(ExitError, "--local cannot do %s", action.Kind)
 		}
-		if document == nil {
-			view.ended(results.PhaseDocument{}, spoilt)
-			return *spoilt, nil
-		}
-		view.ended(document.phase, spoilt)
-		name := naming.PhaseObjectName(run.Name, phase.Name)
-		if err := l.output.phase(name, document.text); err != nil {
-			return runs.Ending{}, err
-		}
-		l.documents[name] = document.phase
-		started, finished := metav1.Time{Time: view.started}, metav1.Time{Time: l.app.Now()}
-		run.Status.Phases = append(run.Status.Phases, v1alpha1.RunPhaseStatus{
-			Name: phase.Name, StartedAt: &started, FinishedAt: &finished, Result: name, Digest: results.Digest(document.text)})
-		if spoilt != nil {
-			return *spoilt, nil
+		if err != nil {
+			return true, err
 		}
 	}
-	return runs.Ending{Valid: true, Reason: v1alpha1.ReasonMeasured, Message: fmt.Sprintf("all %d phases have usable results",
-		len(run.Spec.Phases))}, nil
+	if decision.Ending != nil {
+		l.forget()
+	}
+	return over, nil
 }
 
-// localDocument is a document with its exact bytes.
-type localDocument struct {
-	phase results.PhaseDocument
-	text  []byte
+// forget drops what has executed the phases: it has ended.
+func (l *localTurn) forget() {
+	for i := range l.state.Phases {
+		l.state.Phases[i].Executor = runs.ExecutorState{}
+	}
 }
 
-// phase executes one phase. The document takes the same path as through the log of a pod, with all its checks.
-func (l *localRun) phase(ctx context.Context, run *v1alpha1.BenchmarkRun, phase *v1alpha1.Phase, path string,
-	view *localView) (*localDocument, *runs.Ending) {
-	request := l.storage.request(workload.Request{
-		Version: workload.RequestVersion,
-		Run:     results.RunIdentity{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
-		Phase:   *phase.DeepCopy(), Seed: run.Spec.Seed, VolumeSizeBytes: run.Spec.Target.StorageClass.Size.Value(),
-		DataFiles: workload.DataFilesFor(run.Spec.Phases),
-	}, path)
-	limit := phase.Deadline.Duration.Duration
-	limited, cancel := context.WithTimeout(ctx, limit)
+// startPhase notes that the phase is at work. It is executed while the planner waits for it.
+func (l *localTurn) startPhase(i int) {
+	now := l.app.Now()
+	l.phase, l.view = i, newLocalView(l.localRun, l.state.Run, i, l.tally)
+	name := naming.PhaseObjectName(l.state.Run.Name, l.state.Run.Spec.Phases[i].Name)
+	l.state.Phases[i].Executor = runs.ExecutorState{Exists: true, UID: name, Created: now}
+	l.state.Phases[i].Pod = runs.PodState{Exists: true, Started: &now}
+}
+
+// storeResult writes the document of a phase.
+func (l *localTurn) storeResult(i int) error {
+	phase := &l.state.Phases[i]
+	name := naming.PhaseObjectName(l.state.Run.Name, l.state.Run.Spec.Phases[i].Name)
+	if err := l.output.phase(name, phase.ReceivedBytes); err != nil {
+		return err
+	}
+	l.documents[name] = *phase.Received
+	phase.Stored = &runs.StoredResult{ConfigMap: name, Digest: phase.ReceivedDigest, Outcome: phase.Received.Outcome,
+		Reason: phase.Received.Reason, Message: phase.Received.Message, StoredAt: l.app.Now()}
+	return nil
+}
+
+// show reports the end of a phase, once the planner has decided what it is worth.
+func (l *localTurn) show(decision runs.Decision) {
+	if l.view == nil {
+		return
+	}
+	phase := l.state.Phases[l.phase]
+	var document results.PhaseDocument
+	if phase.Received != nil {
+		document = *phase.Received
+	}
+	if stored := phase.Stored != nil && phase.Stored.Outcome == results.OutcomeValid; stored || decision.Ending != nil {
+		ending := decision.Ending
+		if stored {
+			ending = nil
+		}
+		l.view.ended(document, ending)
+		l.view = nil
+	}
+}
+
+// work executes the phase that has started until it ends, or until the planner wants to look again. The document takes the same path as
+// through the log of a pod, with all its checks.
+func (l *localTurn) work(ctx context.Context, due time.Time) {
+	spec, phase := l.state.Run.Spec.Phases[l.phase], &l.state.Phases[l.phase]
+	request, err := runs.Request(l.state.Run, spec, l.state.Pools)
+	request = l.storage.request(request, l.path)
+	limited, cancel := context.WithTimeout(ctx, due.Sub(l.app.Now()))
 	defer cancel()
-	emitted, err := view.during(limited, func(progress func(results.Progress)) (results.PhaseDocument, error) {
-		return l.app.Local.Executor.Execute(limited, request, progress)
-	})
-	spoil := func(reason string, retryable bool, format string, arguments ...any) *runs.Ending {
-		return &runs.Ending{Reason: reason, Retryable: retryable, Message: fmt.Sprintf("phase %s: ", phase.Name) + fmt.Sprintf(format,
-			arguments...)}
+	var emitted results.PhaseDocument
+	if err == nil {
+		emitted, err = l.view.during(limited, func(progress func(results.Progress)) (results.PhaseDocument, error) {
+			return l.app.Local.Executor.Execute(limited, request, progress)
+		})
 	}
-	switch {
-	case limited.Err() != nil && ctx.Err() == nil && (err != nil || emitted.Outcome != results.OutcomeValid):
-		return nil, spoil(v1alpha1.ReasonPhaseDeadlineExceeded, true, "it did not finish within %s: increase its deadline or request less",
-			brief(limit))
-	case err != nil:
-		return nil, spoil(v1alpha1.ReasonPodFailed, false, "it could not be executed: %v", err)
+	if limited.Err() != nil && (err != nil || emitted.Outcome != results.OutcomeValid) {
+		if ctx.Err() == nil {
+			l.state.Now = latest(l.app.Now(), due)
+		}
+		return
+	}
+	ended := latest(l.state.Now, l.app.Now())
+	phase.Pod.Ended = &ended
+	if err != nil {
+		phase.Pod.Hopeless, phase.Pod.Message = true, err.Error()
+		return
 	}
 	var log bytes.Buffer
 	receipt, err := results.Emit(&log, emitted)
+	phase.Pod.HasReceipt = true
 	if err != nil {
-		return nil, spoil(v1alpha1.ReasonResultCorrupt, true, "%v", err)
+		phase.ReceiveError = fmt.Errorf("%w: %w", results.ErrCorrupt, err)
+		return
 	}
-	collected, text, err := results.Collect(&log, receipt)
-	switch {
-	case err != nil:
-		return nil, spoil(v1alpha1.ReasonResultCorrupt, true, "%v", err)
-	case collected.Run != request.Run || collected.Phase != string(phase.Name):
-		return nil, spoil(v1alpha1.ReasonResultForeign, true, "its result is that of phase %s of run %s", collected.Phase, collected.Run.Name)
-	case collected.Outcome != results.OutcomeValid:
-		return &localDocument{collected, text}, spoil(v1alpha1.ReasonPhaseInvalid, true, "%s: %s", collected.Reason, collected.Message)
+	document, text, err := results.Collect(&log, receipt)
+	if phase.ReceiveError = err; err == nil {
+		phase.Receive(l.state.Run, spec.Name, document, text, receipt.Digest)
 	}
-	return &localDocument{collected, text}, nil
 }

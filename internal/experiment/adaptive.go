@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/gate"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
 // mostRepetitions is the largest number of repetitions of every variant.
@@ -15,14 +15,6 @@ func mostRepetitions(spec *v1alpha1.StorageBenchmarkSpec) int32 {
 		return spec.Repetitions
 	}
 	return max(spec.Repetitions, spec.Adaptive.MaxRepetitions)
-}
-
-// looks is the number of times that the gates may be judged.
-func looks(spec *v1alpha1.StorageBenchmarkSpec) int {
-	if spec.Adaptive == nil {
-		return 1
-	}
-	return 2
 }
 
 // extended says that more repetitions are planned than the spec first asks for: some exist already, or the results say so.

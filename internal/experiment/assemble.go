@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/gate"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/verdict"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
 // Evidence is the input for the results of an experiment.
@@ -27,9 +28,9 @@ type Evidence struct {
 	Gates *gate.Set
 	Tally Tally
 	// Standards are the documents that compare gates use, besides the runs.
-	Standards Standards
-	// Definitions of the variants.
-	Definitions map[string]string
+	Standards verdict.Standards
+	// Slots of the experiment. Nil for a superseded one: they are no longer known.
+	Slots []Slot
 }
 
 // Assemble computes the results of an experiment and its verdict.
@@ -67,10 +68,7 @@ func Assemble(evidence Evidence) results.Experiment {
 		}
 	}
 	evidence.Tally.giveUp(assembleGroups(&experiment)...)
-	experiment.Variants = results.Summarise(experiment.Runs)
-	for i := range experiment.Variants {
-		experiment.Variants[i].Definition = evidence.Definitions[experiment.Variants[i].Name]
-	}
+	experiment.Variants = summarise(experiment.Runs, evidence)
 	experiment.Environment = results.MergeEnvironment(documents)
 	if evidence.Gates == nil {
 		experiment.State, experiment.Reason = results.StateSuperseded, v1alpha1.ReasonSuperseded
@@ -85,6 +83,19 @@ func Assemble(evidence Evidence) results.Experiment {
 		experiment.Message += fmt.Sprintf("; in %d phases a node started or finished later than the others: see Stragglers in the report", late)
 	}
 	return experiment
+}
+
+// summarise lists the variants in the order of the spec, whatever the order of execution: readers compare with the first.
+func summarise(runs []results.RunResult, evidence Evidence) []results.VariantResult {
+	variants, names := results.Summarise(runs), VariantNames(evidence.Slots)
+	slices.SortStableFunc(variants, func(a, b results.VariantResult) int {
+		return cmp.Compare(slices.Index(names, a.Name), slices.Index(names, b.Name))
+	})
+	hashes := definitions(evidence.Slots, evidence.Benchmark.Spec.PodTemplate)
+	for i := range variants {
+		variants[i].Definition = hashes[variants[i].Name]
+	}
+	return variants
 }
 
 // repetitionsOf is the number of expected repetitions: all of them, if adaptive has started to add some.
@@ -135,42 +146,14 @@ func countStragglers(groups []results.GroupResult) int {
 
 // judge sets the gates and the verdict.
 func judge(experiment *results.Experiment, evidence Evidence) {
-	statuses := evidence.Gates.Judge(compared(&evidence.Benchmark.Spec, evidence.Standards, experiment))
-	complete := len(evidence.Tally.GivenUp) == 0 && !evidence.Tally.Expired
+	decision := verdict.Judge(&evidence.Benchmark.Spec, evidence.Gates, evidence.Standards, experiment)
 	experiment.State = results.StateComplete
-	verdict, message := gate.Overall(statuses)
-	experiment.Reason = string(verdict)
-	if !complete {
+	if len(evidence.Tally.GivenUp) > 0 || evidence.Tally.Expired {
 		experiment.State = results.StateIncomplete
-		verdict, experiment.Reason, message = incomplete(evidence)
-		for i := range statuses {
-			// Some runs are missing: the verdict on the others is shown, but decides nothing.
-			statuses[i].Message = fmt.Sprintf("would be %s on the runs there are: %s", statuses[i].Verdict, statuses[i].Message)
-			statuses[i].Verdict, statuses[i].Reason = v1alpha1.VerdictInconclusive, gate.ReasonRunsMissing
-		}
+		decision.Incomplete(incomplete(evidence))
 	}
-	experiment.Verdict, experiment.Message = string(verdict), message
-	for i, status := range statuses {
-		experiment.Gates = append(experiment.Gates, results.GateResult{
-			Name: string(status.Name), Definition: gate.Definition(evidence.Benchmark.Spec.Gates[i]),
-			Verdict: string(status.Verdict), Reason: status.Reason, Message: status.Message, Comparisons: comparisons(status.Comparisons),
-		})
-	}
-}
-
-func comparisons(evidence []v1alpha1.GateComparison) []results.Comparison {
-	var all []results.Comparison
-	for _, c := range evidence {
-		all = append(all, results.Comparison{
-			Variant: c.Variant, Verdict: string(c.Verdict), ChangePartsPerMillion: c.ChangePartsPerMillion,
-			LowPartsPerMillion: c.LowPartsPerMillion, HighPartsPerMillion: c.HighPartsPerMillion,
-			ConfidencePartsPerMillion:       c.ConfidencePartsPerMillion,
-			WorseProbabilityPartsPerMillion: c.WorseProbabilityPartsPerMillion, WithinProbabilityPartsPerMillion: c.WithinProbabilityPartsPerMillion,
-			Runs: c.Runs, BaselineRuns: c.BaselineRuns, TolerancePartsPerMillion: c.TolerancePartsPerMillion,
-			NoisePartsPerMillion: c.NoisePartsPerMillion,
-		})
-	}
-	return all
+	experiment.Verdict, experiment.Reason, experiment.Message = string(decision.Verdict), decision.Reason, decision.Message
+	experiment.Gates = decision.Gates
 }
 
 // incomplete is the verdict on an experiment with missing runs.

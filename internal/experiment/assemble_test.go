@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/gate"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
 // TestAssembleWithoutRuns: a deadline may stop the only run, and then there is nothing to judge.
@@ -52,7 +52,7 @@ func TestAssembleChangedFile(t *testing.T) {
 			run.Spec.Phases = []v1alpha1.Phase{{Name: "jobs", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{
 				FIO: &v1alpha1.FIOWorkload{JobFileFrom: &v1alpha1.ConfigMapKey{Name: "mine", Key: "job.fio"}}}}}}
 			result := naming.PhaseObjectName(run.Name, "jobs")
-			run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "jobs", JobUID: "u", Result: result}}
+			run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "jobs", ExecutorUID: "u", Result: result}}
 			documents[result] = results.PhaseDocument{Phase: "jobs", Kind: results.KindMeasure, Outcome: results.OutcomeValid,
 				StartedAt: runstest.Noon, FinishedAt: runstest.Noon,
 				Metrics: map[string]int64{"readBytes": 1}, Environment: map[string]string{results.EnvironmentWorkloadFile: c.texts[i]}}
@@ -90,7 +90,7 @@ func TestAssembleCountsAGroupOnce(t *testing.T) {
 			run.Spec.Phases = []v1alpha1.Phase{{Name: "jobs", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{
 				FIO: &v1alpha1.FIOWorkload{JobFileFrom: &v1alpha1.ConfigMapKey{Name: "mine", Key: "job.fio"}}}}}}
 			result := naming.PhaseObjectName(run.Name, "jobs")
-			run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "jobs", JobUID: "u", Result: result}}
+			run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "jobs", ExecutorUID: "u", Result: result}}
 			state.Runs = append(state.Runs, run)
 			if text != "" {
 				documents[result] = results.PhaseDocument{Phase: "jobs", Kind: results.KindMeasure, Outcome: results.OutcomeValid,
@@ -109,6 +109,32 @@ func TestAssembleCountsAGroupOnce(t *testing.T) {
 	if want := fmt.Sprintf("%d of %d runs", tally.Done-1, tally.Total); e.Verdict != string(v1alpha1.VerdictInvalid) ||
 		!strings.Contains(e.Message, want) {
 		t.Errorf("%s: %s, want %s", e.Verdict, e.Message, want)
+	}
+}
+
+// TestVariantsInTheOrderOfTheSpec: reports compare with the first variant, which must not depend on the order of execution.
+func TestVariantsInTheOrderOfTheSpec(t *testing.T) {
+	firsts := map[string]bool{}
+	for seed := range int64(20) {
+		state := testState()
+		state.Benchmark.Spec.Variants = []v1alpha1.Variant{{Name: "z"}, {Name: "a"}, {Name: "m"}}
+		state.Slots = mustExpand(t, &state.Benchmark.Spec, seed)
+		firsts[state.Slots[0].Variant] = true
+		state = endedRuns(state, 0, len(state.Slots), runstest.ValidEnding)
+		e := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Runs: state.Runs, Slots: state.Slots})
+		var names []string
+		for _, variant := range e.Variants {
+			names = append(names, variant.Name)
+			if variant.Definition == "" {
+				t.Errorf("variant %s has no definition", variant.Name)
+			}
+		}
+		if !slices.Equal(names, []string{"z", "a", "m"}) {
+			t.Errorf("seed %d: %v", seed, names)
+		}
+	}
+	if len(firsts) < 2 {
+		t.Errorf("all seeds execute %v first: this shows nothing", firsts)
 	}
 }
 

@@ -25,6 +25,8 @@ type Action struct {
 	Slot    *Slot
 	Attempt int32
 	Member  int32
+	// Rehearsal is the run that is only checked, for Rehearse.
+	Rehearsal *v1alpha1.BenchmarkRun
 	// Node of the Lease to take, break or release.
 	Node string
 	// Experiment whose results are written or deleted, with the ConfigMap and the fingerprint of the inputs.
@@ -40,6 +42,7 @@ type ActionKind string
 
 // The kinds of BenchmarkAction.
 const (
+	Rehearse                 ActionKind = "Rehearse"
 	AddFinalizer             ActionKind = "AddFinalizer"
 	TakeLease                ActionKind = "TakeLease"
 	BreakLease               ActionKind = "BreakLease"
@@ -59,13 +62,15 @@ type Position string
 
 // The positions of a benchmark.
 const (
-	PositionDeleting  Position = "Deleting"
-	PositionStalled   Position = "Stalled"
-	PositionSuspended Position = "Suspended"
-	PositionWaiting   Position = "Waiting"
-	PositionQueued    Position = "Queued"
-	PositionRunning   Position = "Running"
-	PositionFinished  Position = "Finished"
+	// PositionRehearsing is followed by another position in the same turn.
+	PositionRehearsing Position = "Rehearsing"
+	PositionDeleting   Position = "Deleting"
+	PositionStalled    Position = "Stalled"
+	PositionSuspended  Position = "Suspended"
+	PositionWaiting    Position = "Waiting"
+	PositionQueued     Position = "Queued"
+	PositionRunning    Position = "Running"
+	PositionFinished   Position = "Finished"
 )
 
 // Decision is the plan for a State.
@@ -105,7 +110,7 @@ func Plan(state State) Decision {
 	}
 	decision.NodeName = JoinNodes(decision.NodeNames)
 	for _, step := range []func(State, *Decision) bool{
-		stepDelete, stepFinalizer, stepSuperseded, stepSpec, stepSuspend, stepFinish,
+		stepRehearse, stepDelete, stepFinalizer, stepSuperseded, stepSpec, stepSuspend, stepFinish,
 		stepClass, stepDriver, stepNode, stepStuck, stepShare, stepLease, stepRun,
 	} {
 		if step(state, &decision) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/verdict"
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
@@ -18,6 +19,10 @@ type State struct {
 	ScheduledTime time.Time
 	// SpecError is set if the spec cannot be expanded or a gate does not compile.
 	SpecError *SpecError
+	// Rehearsed says that the API server was asked in this turn about a run of each variant.
+	Rehearsed bool
+	// Images of new experiments.
+	Images Images
 	// Limits are set by the admin. TeardownGrace is how long a teardown without progress holds the nodes.
 	Limits        Limits
 	TeardownGrace time.Duration
@@ -29,22 +34,24 @@ type State struct {
 	Nodes []NodeState
 	// Classes are the storage classes of the cluster.
 	Classes []ClassState
-	// Driver is the OpenEBS driver, observed if a target uses pools.
-	Driver volume.DriverState
+	// Drivers of the provisioners, by provisioner, observed if a target uses pools.
+	Drivers map[string]volume.DriverState
 	// WithoutAgent says that no agent is installed.
 	WithoutAgent bool
 	// ClusterUnread says that the manager may read neither nodes nor StorageClasses. It knows only those that the spec names.
 	ClusterUnread bool
 	// Leases of the chosen nodes held by other benchmarks, and Leases of this benchmark on other nodes.
 	Leases []LeaseState
-	// Waiting are the other benchmarks in the queue for one of the chosen nodes.
+	// Waiting are the other benchmarks in the queue for one of the chosen nodes: all, or the first PlacesShown before this one.
 	Waiting []Place
+	// Turn is what the benchmark gets if it joins the queue in this turn of its controller.
+	Turn int64
 	// Pools are the BenchmarkPools that the benchmark keeps between runs.
 	Pools []KeptPool
 	// Results are the ConfigMaps with results of this benchmark.
 	Results []StoredExperiment
 	// Standards are the documents that gates use once the runs have finished.
-	Standards Standards
+	Standards verdict.Standards
 	// History is the ConfigMap with the history of this benchmark.
 	History HistoryState
 }
@@ -76,19 +83,14 @@ type LeaseState struct {
 	Node       string
 	Holder     string
 	HolderName string
-	// Since is when the Lease was taken, Experiment the holder's experiment at that time. Empty if unknown.
+	// Since is when the Lease was taken, Experiment the holder's experiment at that time, and Turn its turn in the queue. Empty if
+	// unknown.
 	Since      time.Time
 	Experiment string
+	Turn       int64
 	// Vanished says that the holder no longer exists. Abandoned says that nothing of it can be running either.
 	Vanished  bool
 	Abandoned bool
-}
-
-// Place is a position in the queue.
-type Place struct {
-	UID   string
-	Name  string
-	Since time.Time
 }
 
 // StoredExperiment is a ConfigMap with results.

@@ -254,6 +254,7 @@ func TestBenchmarkRuns(t *testing.T) {
 		{name: "deadline: another experiment's beginning does not count", state: testState(), change: func(s *State) {
 			deadline(time.Hour)(s)
 			s.Benchmark.Status.StartedAt, s.Benchmark.Status.Experiment = runstest.Stamp(-time.Hour), "0ld0ld0l"
+			s.Rehearsed = true
 		}, actions: []string{"CreateRun"}, position: PositionRunning, reason: "Progressing"},
 		{name: "no deadline before the first run", state: testState(), change: deadline(time.Minute), actions: []string{"CreateRun"},
 			position: PositionRunning, reason: "Progressing", check: func(t *testing.T, _ State, d Decision) {

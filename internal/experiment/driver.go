@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"time"
@@ -14,7 +15,7 @@ import (
 const driverRecheck = 30 * time.Second
 
 // DefaultProvisioner is used for targets that name none. The provisioner of existing runs comes first, so that a driver that is
-// installed or removed does not mix provisioners within one experiment. Otherwise it is the driver, if it is installed.
+// installed or removed does not mix provisioners within one experiment. Otherwise it is the preferred one that the cluster has.
 func DefaultProvisioner(state State) string {
 	byIndex := map[int32]*v1alpha1.ZFSTarget{}
 	for i := range state.Slots {
@@ -25,30 +26,18 @@ func DefaultProvisioner(state State) string {
 		if run.Spec.Experiment != state.Experiment || run.Spec.Target.ZFS == nil || asked == nil {
 			continue
 		}
-		left, resolved := datasetsOf(asked), datasetsOf(run.Spec.Target.ZFS)
-		for k := range left {
-			if left[k].Provisioner == "" && k < len(resolved) && resolved[k].Provisioner != "" {
-				return resolved[k].Provisioner
+		resolved := volume.RunVolumes(run)
+		for k, left := range volume.TargetVolumes(v1alpha1.Target{ZFS: asked}) {
+			if left.Dataset.Provisioner == "" && k < len(resolved) && resolved[k].Dataset.Provisioner != "" {
+				return resolved[k].Dataset.Provisioner
 			}
 		}
 	}
-	if state.Driver.Installed {
-		return volume.ProvisionerOpenEBS
-	}
-	return volume.ProvisionerLocal
+	return volume.Default(state.Drivers)
 }
 
-// datasetsOf are the datasets of a target, in the order of its volumes.
-func datasetsOf(target *v1alpha1.ZFSTarget) []*v1alpha1.DatasetTemplate {
-	datasets := []*v1alpha1.DatasetTemplate{volume.DatasetOrDefault(target.Dataset)}
-	for i := range target.Volumes {
-		datasets = append(datasets, volume.DatasetOrDefault(target.Volumes[i].Dataset))
-	}
-	return datasets
-}
-
-// stepDriver stops at a zfs target if no agent is installed, if the driver cannot do what is requested, or if it is not installed.
-// It runs after the end of an experiment: results stay even if the driver is removed.
+// stepDriver stops at a zfs target if no agent is installed, if its provisioner cannot do what is requested, or if the driver of that
+// is not installed. It runs after the end of an experiment: results stay even if the driver is removed.
 func stepDriver(state State, decision *Decision) bool {
 	if unsettled(state) != nil {
 		return false
@@ -70,57 +59,58 @@ func stepDriver(state State, decision *Decision) bool {
 		}
 		resolved := *slot
 		resolved.Target = ResolveTarget(slot.Target, "", "", DefaultProvisioner(state))
-		if !usesProvisioner(resolved.Target.ZFS, volume.ProvisionerOpenEBS) {
+		refusal := refusedVolume(state, &resolved)
+		if refusal == nil {
 			continue
 		}
-		reason, problem := "", driverCannot(&resolved)
-		switch {
-		case problem != "":
-			reason = v1alpha1.ReasonNotSupported
-			problem += "; or write provisioner: Local"
-		case !state.Driver.Installed:
-			reason, problem = v1alpha1.ReasonDriverNotInstalled, volume.DriverMissing(state.Driver)
-			if state.Driver.Missing != "" {
-				decision.WakeAt = state.Now.Add(driverRecheck)
-			}
-		default:
-			continue
+		if refusal.recheck {
+			decision.WakeAt = state.Now.Add(driverRecheck)
 		}
-		decision.say(PositionStalled, reason, "variant %q has provisioner: OpenEBS: %s", slot.Variant, problem)
+		decision.say(PositionStalled, refusal.reason, "variant %q has provisioner: %s: %s", slot.Variant, refusal.provisioner, refusal.problem)
 		releaseIfIdle(state, decision)
 		return true
 	}
 	return false
 }
 
-// driverCannot says which request of a slot can neither be set in a StorageClass nor be inherited by a dataset.
-func driverCannot(slot *Slot) string {
-	target := slot.Target.ZFS
-	if naming.KeepsPools(target) {
-		return fmt.Sprintf("reset: %s needs volumes of the agent, and the driver recreates its own: write reset: Pool", target.Reset)
-	}
-	for i, dataset := range datasetsOf(target) {
-		name := naming.VolumeData
-		if i > 0 {
-			name = string(target.Volumes[i-1].Name)
+// refusal is why a volume of a slot cannot be provided.
+type refusal struct {
+	provisioner, reason, problem string
+	recheck                      bool
+}
+
+// refusedVolume finds a volume of a slot that its provisioner refuses, or whose driver is not installed. Nil if there is none.
+func refusedVolume(state State, slot *Slot) *refusal {
+	var missing *refusal
+	for _, wanted := range volume.TargetVolumes(slot.Target) {
+		provisioner, name := volume.Of(wanted), wanted.Dataset.Provisioner
+		if problem := cannotProvide(slot, wanted); problem != "" {
+			return &refusal{provisioner: name, reason: v1alpha1.ReasonNotSupported,
+				problem: problem + "; or write provisioner: " + volume.WithoutDriver}
 		}
-		if dataset.Provisioner != volume.ProvisionerOpenEBS {
+		driver, observed := provisioner.Driver(), state.Drivers[name]
+		if driver == nil || observed.Installed || missing != nil {
 			continue
 		}
-		if problem := volume.DriverCannotMake(dataset); problem != "" {
-			return fmt.Sprintf("volume %s: %s", name, problem)
-		}
-		for k := range slot.Phases {
-			phase := &slot.Phases[k]
-			if on := string(phase.Volume); on != name && (on != "" || name != naming.VolumeData) {
-				continue
-			}
-			if problem := volume.DriverCannotBear(phase); problem != "" {
-				return fmt.Sprintf("phase %s: %s", phase.Name, problem)
-			}
+		missing = &refusal{provisioner: name, reason: v1alpha1.ReasonDriverNotInstalled, problem: driver.Missing(observed),
+			recheck: observed.Lacks != ""}
+	}
+	return missing
+}
+
+// cannotProvide says why the provisioner of a volume cannot do what a slot requests of it. Empty if it can.
+func cannotProvide(slot *Slot, wanted volume.RunVolume) string {
+	provisioner, target := volume.Of(wanted), slot.Target.ZFS
+	if naming.KeepsPools(target) && !provisioner.Keeps() {
+		return fmt.Sprintf("reset: %s needs volumes of the agent, and the driver recreates its own: write reset: Pool", target.Reset)
+	}
+	var phases []v1alpha1.Phase
+	for i := range slot.Phases {
+		if cmp.Or(string(slot.Phases[i].Volume), naming.VolumeData) == wanted.Name {
+			phases = append(phases, slot.Phases[i])
 		}
 	}
-	return ""
+	return provisioner.Refuses(wanted, phases)
 }
 
 // runClass is the pattern of the StorageClass names of runs, as in the policy storagebench-claims.

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,8 +23,13 @@ func onDriver(provisioner string) State {
 	return settle(state)
 }
 
+// openEBS is a cluster with the driver of that provisioner in the given state.
+func openEBS(state volume.DriverState) map[string]volume.DriverState {
+	return map[string]volume.DriverState{volume.ProvisionerOpenEBS: state}
+}
+
 func TestDriverIsMissing(t *testing.T) {
-	installed := func(s *State) { s.Driver.Installed = true }
+	installed := func(s *State) { s.Drivers = openEBS(volume.DriverState{Installed: true}) }
 	oddSize := func(s *State) {
 		installed(s)
 		for i := range s.Slots {
@@ -37,8 +41,8 @@ func TestDriverIsMissing(t *testing.T) {
 			"no CSIDriver zfs.csi.openebs.io: install OpenEBS ZFS LocalPV", nil},
 		{"the way out", onDriver("OpenEBS"), nil, []string{"ReleaseLease"}, PositionStalled, "DriverNotInstalled", "write provisioner: Local",
 			nil},
-		{"a part of it is there", onDriver("OpenEBS"), func(s *State) { s.Driver.Missing = "no kind ZFSVolume" }, []string{"ReleaseLease"},
-			PositionStalled, "DriverNotInstalled", "no kind ZFSVolume: install", wakes(10 * time.Second)},
+		{"a part of it is there", onDriver("OpenEBS"), func(s *State) { s.Drivers = openEBS(volume.DriverState{Lacks: "ZFSVolume"}) }, []string{"ReleaseLease"},
+			PositionStalled, "DriverNotInstalled", "but not the kind ZFSVolume of zfs.openebs.io/v1: install", wakes(10 * time.Second)},
 		{"it is there", onDriver("OpenEBS"), installed, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
 		{"it is left open and not there", onDriver(""), nil, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
 		{"it is left open and there, but cannot", onDriver(""), oddSize, []string{"ReleaseLease"}, PositionStalled, "NotSupported",
@@ -119,13 +123,13 @@ func TestDefaultProvisioner(t *testing.T) {
 		"named ones do not tell": {withRun(onDriver("Local"), 1, with("")), true, "OpenEBS"},
 		"another target":         {testState(), true, "OpenEBS"},
 	} {
-		test.state.Driver.Installed = test.installed
+		test.state.Drivers = openEBS(volume.DriverState{Installed: test.installed})
 		if got := DefaultProvisioner(test.state); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
 	other := withRun(onDriver(""), 1, with("Local"))
-	other.Runs[0].Spec.Experiment, other.Driver.Installed = "earlier", true
+	other.Runs[0].Spec.Experiment, other.Drivers = "earlier", openEBS(volume.DriverState{Installed: true})
 	if got := DefaultProvisioner(other); got != volume.ProvisionerOpenEBS {
 		t.Errorf("a run of another experiment decides: %s", got)
 	}
@@ -153,15 +157,15 @@ func TestWhatADriverCannot(t *testing.T) {
 			"volblocksize": "16k"}}, runstest.Phase("fill"), ""},
 		"a reservation": {v1alpha1.DatasetTemplate{Type: "Volume", Properties: v1alpha1.Properties{"refreservation": "1G"}},
 			runstest.Phase("fill"), "cannot set refreservation"},
-		"a clone": {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "volume"}}),
-			"phase act: a clone of dataset volume"},
+		"a clone": {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "data"}}),
+			"phase act: a clone of dataset data"},
 		"a clone of what is above": {v1alpha1.DatasetTemplate{},
 			operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "parent", To: "copy"}}), "a clone of dataset parent"},
 		"a clone beside it": {v1alpha1.DatasetTemplate{},
 			operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "copy", To: "parent/copy"}}), "write another path in to"},
 		"a clone elsewhere": {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "copy"}}), ""},
 		"its end": {v1alpha1.DatasetTemplate{},
-			operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "volume"}}), "destroyDataset"},
+			operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "data"}}), "destroyDataset"},
 		"the end of what is above": {v1alpha1.DatasetTemplate{},
 			operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parent", Recursive: true}}), "dataset parent"},
 		"its end by its own name": {v1alpha1.DatasetTemplate{},
@@ -172,64 +176,17 @@ func TestWhatADriverCannot(t *testing.T) {
 			operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parents"}}), ""},
 		"of the other volume": {v1alpha1.DatasetTemplate{},
 			v1alpha1.Phase{Volume: "log",
-				Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "volume"}}}}, ""},
+				Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "log"}}}}, ""},
 	} {
 		test.dataset.Provisioner = volume.ProvisionerOpenEBS
 		slot := &Slot{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Dataset: &test.dataset}}, Phases: []v1alpha1.Phase{test.phase}}
 		slot.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Dataset: &v1alpha1.DatasetTemplate{Provisioner: "Local"}}}
-		if got := driverCannot(slot); (got == "") != (test.says == "") || !strings.Contains(got, test.says) {
+		got := ""
+		if refusal := refusedVolume(State{Drivers: openEBS(volume.DriverState{Installed: true})}, slot); refusal != nil {
+			got = refusal.problem
+		}
+		if (got == "") != (test.says == "") || !strings.Contains(got, test.says) {
 			t.Errorf("%s: %q, want ...%q...", name, got, test.says)
-		}
-	}
-}
-
-func TestEffectiveDifferences(t *testing.T) {
-	const root, dataset = "sb-1-data", "sb-1-data/parent/pvc-1"
-	reported := func(object string, values ...string) (properties []v1alpha1.EffectiveProperty) {
-		for i := 0; i < len(values); i += 2 {
-			properties = append(properties, v1alpha1.EffectiveProperty{Dataset: object, Name: values[i], Value: values[i+1], Source: "local"})
-		}
-		return properties
-	}
-	asked := v1alpha1.DatasetTemplate{Size: sized("1Gi"), Properties: v1alpha1.Properties{"recordsize": "8k", "sync": "always"}}
-	good := []string{"recordsize", "8192", "sync", "always", "refquota", "1073741824", "quota", "0", "compression", "on"}
-	changed := func(name, value string) []string {
-		values := slices.Clone(good)
-		values[slices.Index(values, name)+1] = value
-		return values
-	}
-	for name, test := range map[string]struct {
-		dataset v1alpha1.DatasetTemplate
-		is      []string
-		want    []string
-		unread  bool
-	}{
-		"not reported": {asked, nil, nil, true},
-		"as asked":     {asked, good, nil, false},
-		"dropped": {asked, changed("sync", "standard"), []string{"sync of " + dataset + " is standard (local), requested is always"},
-			false},
-		"a quota instead": {asked, changed("refquota", "0"), []string{"refquota of " + dataset + " is 0 (local), requested is 1073741824"},
-			false},
-		"a surprise": {asked, changed("compression", "lz4"), []string{"compression of " + dataset + " is lz4 (local), requested is on"},
-			false},
-		"not there": {asked, good[2:], []string{"recordsize of " + dataset + " does not exist, requested is 8k"}, false},
-		"two": {asked, append(changed("sync", "standard"), "logbias", "throughput"),
-			[]string{"logbias of " + dataset + " is throughput (local), requested is latency",
-				"sync of " + dataset + " is standard (local), requested is always"}, false},
-		"the whole pool": {v1alpha1.DatasetTemplate{}, []string{"compression", "on", "refquota", "1"}, nil, false},
-		"a volume":       {v1alpha1.DatasetTemplate{Type: "Volume", Size: sized("64Mi")}, []string{"volsize", "67108864"}, nil, false},
-		"a volume too small": {v1alpha1.DatasetTemplate{Type: "Volume", Size: sized("64Mi")}, []string{"volsize", "1"},
-			[]string{"volsize of " + dataset + " is 1 (local), requested is 67108864"}, false},
-		"limits of the root": {v1alpha1.DatasetTemplate{}, []string{"quota", "0"}, nil, false},
-		"no limit is no wish": {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"refreservation": "none"}},
-			[]string{"refreservation", "0"}, nil, false},
-	} {
-		pool := &v1alpha1.BenchmarkPool{Spec: v1alpha1.BenchmarkPoolSpec{PoolName: root}}
-		pool.Status.Properties = append(reported(root, "compression", "on", "logbias", "latency", "quota", "1G"),
-			reported(dataset, test.is...)...)
-		got, read := volume.EffectiveDifferences(volume.RunVolume{Dataset: &test.dataset}, pool, dataset)
-		if !slices.Equal(got, test.want) || read == test.unread {
-			t.Errorf("%s: %q %t, want %q", name, got, read, test.want)
 		}
 	}
 }

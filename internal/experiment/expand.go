@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,9 @@ const MaxRuns = 512
 
 // Slot is one planned run, or a group of them: a variant, a repetition and a position in the order.
 type Slot struct {
-	Index      int32
+	Index int32
+	// Rank is the place of its variant in the spec: the order of execution may be another.
+	Rank       int32
 	Variant    string
 	Repetition int32
 	Seed       int64
@@ -76,12 +79,11 @@ func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {
 // VariantNames are the names of all variants in the order of the spec.
 func VariantNames(slots []Slot) []string {
 	names := []string{}
-	for _, slot := range slots {
+	for _, slot := range slices.SortedStableFunc(slices.Values(slots), func(a, b Slot) int { return cmp.Compare(a.Rank, b.Rank) }) {
 		if !slices.Contains(names, slot.Variant) {
 			names = append(names, slot.Variant)
 		}
 	}
-	slices.Sort(names)
 	return names
 }
 
@@ -111,7 +113,7 @@ func expandVariants(spec *v1alpha1.StorageBenchmarkSpec) ([]Slot, error) {
 	var slots []Slot
 	for _, variant := range variants {
 		for _, values := range combinations(spec.Matrix, paths) {
-			slot := Slot{Variant: variantName(variant, paths, values), Target: *spec.Target.DeepCopy()}
+			slot := Slot{Rank: int32(len(slots)), Variant: variantName(variant, paths, values), Target: *spec.Target.DeepCopy()}
 			for _, phase := range spec.Phases {
 				slot.Phases = append(slot.Phases, *phase.DeepCopy())
 			}

@@ -290,7 +290,7 @@ func TestNames(t *testing.T) {
 					t.Errorf("%s and %s have the same run %s", where, other, run)
 				}
 				seen[run] = where
-				for _, name := range []string{run, naming.VolumeName(run), naming.PhaseObjectName(run, "twenty-characters-xx"), run + "-rehearsal"} {
+				for _, name := range []string{run, run, naming.PhaseObjectName(run, "twenty-characters-xx"), run + "-rehearsal"} {
 					if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
 						t.Errorf("%s: %v", name, problems)
 					}
@@ -370,5 +370,16 @@ func TestExperimentHash(t *testing.T) {
 	}
 	if !slices.Equal(validation.IsDNS1123Label(base), nil) || len(base) != 8 {
 		t.Errorf("the hash is %q", base)
+	}
+}
+
+// TestDefinitionsFollowThePhases: numbers of other phases mean something else.
+func TestDefinitionsFollowThePhases(t *testing.T) {
+	state := testState()
+	before := definitions(state.Slots, state.Benchmark.Spec.PodTemplate)
+	state.Slots[0].Phases[0].Name = "renamed"
+	after := definitions(state.Slots, state.Benchmark.Spec.PodTemplate)
+	if first := state.Slots[0].Variant; before[first] == "" || before[first] == after[first] {
+		t.Errorf("definition %q before and after", before[first])
 	}
 }

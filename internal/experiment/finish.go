@@ -13,7 +13,7 @@ import (
 // stepFinish writes the results of a finished experiment, releases the node and prunes old results.
 func stepFinish(state State, decision *Decision) bool {
 	if !decision.Tally.Over {
-		if at := deadlineAt(state); !at.IsZero() {
+		if at := DeadlineAt(state); !at.IsZero() {
 			decision.wake(at)
 		}
 		return false

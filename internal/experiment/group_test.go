@@ -41,7 +41,7 @@ func members(state State, change ...func(*v1alpha1.BenchmarkRun)) State {
 
 func untouched(*v1alpha1.BenchmarkRun) {}
 func atWork(run *v1alpha1.BenchmarkRun) {
-	run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "job"}}
+	run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", ExecutorUID: "job"}}
 }
 func going(run *v1alpha1.BenchmarkRun) { run.DeletionTimestamp = runstest.Stamp(0) }
 func endsWith(ending runs.Ending) func(*v1alpha1.BenchmarkRun) {

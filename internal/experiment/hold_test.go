@@ -9,7 +9,6 @@ import (
 
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
-	"github.com/storagebench/storagebench/internal/volume"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
@@ -40,7 +39,7 @@ func toRuns(do func(w *world, r *worldRun)) func(*world) {
 
 func work(w *world, r *worldRun) {
 	for i := range r.phases {
-		if phase := r.phases[i]; phase.Job.Exists && phase.Stored == nil && !phase.Job.Failed && !phase.Job.Succeeded {
+		if phase := r.phases[i]; phase.Executor.Exists && phase.Stored == nil && !phase.Executor.Failed && !phase.Executor.Succeeded {
 			w.advance(r, i)
 		}
 	}
@@ -49,7 +48,7 @@ func work(w *world, r *worldRun) {
 // stopStarted lets pods start and never end.
 func stopStarted(w *world, r *worldRun) {
 	for i := range r.phases {
-		if r.phases[i].Pod.Started == nil && r.phases[i].Job.Exists {
+		if r.phases[i].Pod.Started == nil && r.phases[i].Executor.Exists {
 			w.advance(r, i)
 		}
 	}
@@ -84,8 +83,8 @@ func TestEveryHoldEnds(t *testing.T) {
 			work(w, r)
 		}), heldAtMost + 10*time.Minute},
 		{"the claim's name is taken", toRuns(func(_ *world, r *worldRun) {
-			if !r.phases[0].Job.Exists {
-				r.volume = &volume.VolumeState{Foreign: true}
+			if !r.phases[0].Executor.Exists {
+				r.volume = &runs.Claims{Foreign: true}
 			}
 		}), heldAtMost + 10*time.Minute},
 		{"suspended and resumed", func(w *world) { w.benchmark.Spec.Suspend = !w.benchmark.Spec.Suspend; toRuns(stopStarted)(w) },

@@ -55,3 +55,18 @@ func Question(benchmark *v1alpha1.StorageBenchmark) string {
 	bare.Spec.Seed = &seed
 	return IDAt(bare, time.Time{})
 }
+
+// definitions are hashes of what is measured in each variant. Measurements of other targets or phases are not comparable.
+func definitions(slots []Slot, pods v1alpha1.PodTemplate) map[string]string {
+	definitions := map[string]string{}
+	for _, slot := range slots {
+		if definitions[slot.Variant] == "" {
+			definitions[slot.Variant] = naming.Digest(struct {
+				Target v1alpha1.Target
+				Phases []v1alpha1.Phase
+				Pods   v1alpha1.PodTemplate
+			}{slot.Target, slot.Phases, pods})
+		}
+	}
+	return definitions
+}

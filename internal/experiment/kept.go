@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/runs"
 )
@@ -22,6 +25,27 @@ type KeptPool struct {
 	DeletedAt time.Time
 	// Message is the message of its agent.
 	Message string
+}
+
+// KeptPoolOf reads what the planner needs from a kept pool.
+func KeptPoolOf(pool *v1alpha1.BenchmarkPool) KeptPool {
+	kept := KeptPool{Name: pool.Name, RunUID: pool.Labels[v1alpha1.LabelRunUID], Deleting: !pool.DeletionTimestamp.IsZero()}
+	if kept.Deleting {
+		kept.DeletedAt = pool.DeletionTimestamp.Time
+	}
+	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil:
+		kept.Problem = "its agent has not reconciled it"
+	case pool.Generation > 1:
+		kept.Message, kept.Problem = ready.Message, "its spec was changed"
+	default:
+		kept.Message = ready.Message
+		if ready.Status != metav1.ConditionTrue {
+			kept.Problem = ready.Reason + ": " + ready.Message
+		}
+	}
+	return kept
 }
 
 // user is the run that uses a pool, or used it last. Nil if it is gone.

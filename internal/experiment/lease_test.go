@@ -105,7 +105,7 @@ func (c *contest) state(i int) (State, Decision) {
 	for k, status := range old.status {
 		shared := slices.ContainsFunc(c.wishes[k], func(node string) bool { return slices.Contains(c.wishes[i], node) })
 		if k != i && shared && status.Queue != nil {
-			state.Waiting = append(state.Waiting, Place{UID: c.uid(k), Since: status.Queue.Since.Time})
+			state.Waiting = append(state.Waiting, Place{UID: c.uid(k), Turn: status.Queue.Turn, Since: status.Queue.Since.Time})
 		}
 	}
 	return state, Decision{NodeNames: c.wishes[i]}
@@ -131,9 +131,9 @@ func (c *contest) turn(i int) {
 	}
 	status := v1alpha1.StorageBenchmarkStatus{NodeNames: c.wishes[i]}
 	if decision.InLine {
-		status.Queue = &v1alpha1.QueueStatus{Since: metav1.NewMicroTime(c.now)}
+		status.Queue = &v1alpha1.QueueStatus{Since: metav1.NewMicroTime(c.now), Turn: rapid.Int64Range(0, 3).Draw(c.t, "place")}
 		if c.status[i].Queue != nil {
-			status.Queue.Since = c.status[i].Queue.Since
+			status.Queue = c.status[i].Queue
 		}
 	}
 	c.remember()
@@ -188,12 +188,13 @@ func (c *contest) remember() {
 	c.seen = append(c.seen, view{slices.Clone(c.status), leases})
 }
 
-// inOrder: with complete views, no benchmark is served before one that joined a common queue earlier.
+// inOrder: with complete views, no benchmark is served before one that joined a common queue earlier and is before it there.
 func (c *contest) inOrder(i int) {
 	for k, status := range c.status {
 		shared := slices.ContainsFunc(c.wishes[k], func(node string) bool { return slices.Contains(c.wishes[i], node) })
-		if c.strict && k != i && shared && status.Queue != nil && status.Queue.Since.Before(&c.status[i].Queue.Since) {
-			c.t.Fatalf("benchmark %d had %v before benchmark %d, which had joined the line earlier", i, c.wishes[i], k)
+		if c.strict && k != i && shared && status.Queue != nil && status.Queue.Since.Before(&c.status[i].Queue.Since) &&
+			PlaceOf(c.benchmark(k), c.limits).Before(PlaceOf(c.benchmark(i), c.limits)) {
+			c.t.Fatalf("benchmark %d had %v before benchmark %d, which is before it in the queue", i, c.wishes[i], k)
 		}
 	}
 }

@@ -17,6 +17,9 @@ type Limits struct {
 	MaxHold time.Duration
 	// MaxStartDeadline is the longest startDeadline that a phase may request: a node is idle while a pod waits to start.
 	MaxStartDeadline time.Duration
+	// MaxPriority is the highest spec.priority of a namespace, and QueueWeights are the shares of the queues, by namespace. The key
+	// "*" is for all others. Defaults to 0 and to equal shares.
+	MaxPriority, QueueWeights map[string]int32
 	// PriorityClasses that workload pods may name.
 	PriorityClasses []string
 	// TolerationKeys are the taint keys that workload pods may tolerate. A key that ends in '*' matches a prefix. Empty allows
@@ -58,7 +61,7 @@ func (l Limits) Validate() error {
 	if l.MaxHold < 0 || l.MaxStartDeadline < 0 || l.NodesPerNamespace < 0 || l.LinePerNamespace < 0 {
 		return fmt.Errorf("a limit is negative: write 0 for no limit")
 	}
-	return nil
+	return l.validateShares()
 }
 
 // Check refuses a spec that could never run within the limits.

@@ -97,10 +97,40 @@ func TestLimitsAreValid(t *testing.T) {
 		"toleration key \"a*b\"": {TolerationKeys: []string{"a*b"}},
 		"without a name":         {PriorityClasses: []string{""}},
 		"negative":               {LinePerNamespace: -1},
+		"maximum priority":       {MaxPriority: map[string]int32{"a": -1}},
+		"queue weight":           {QueueWeights: map[string]int32{"a": 0}},
 	} {
 		err := limits.Validate()
 		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%+v: %v, want %q", limits, err, says)
 		}
+	}
+}
+
+// TestPriorityIsLimited: a namespace gets the priority that the admin allows, and no other is refused for it.
+func TestPriorityIsLimited(t *testing.T) {
+	limits := Limits{MaxPriority: map[string]int32{"lab": 5, "*": 1}, QueueWeights: map[string]int32{"lab": 3}}
+	for _, test := range []struct {
+		namespace string
+		asked     int32
+		gets      int32
+		says      string
+	}{
+		{"lab", 0, 0, ""}, {"lab", 5, 5, ""}, {"other", 1, 1, ""},
+		{"lab", 6, 5, "spec.priority is 6, and namespace lab may request at most 5 (max-priority): set spec.priority to at most 5"},
+		{"other", 5, 1, "namespace other may request at most 1"},
+	} {
+		benchmark := testBenchmark()
+		benchmark.Namespace, benchmark.Spec.Priority = test.namespace, test.asked
+		err := limits.CheckPriority(benchmark)
+		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s asks for %d: %v", test.namespace, test.asked, err)
+		}
+		if got := PlaceOf(benchmark, limits).Priority; got != test.gets {
+			t.Errorf("%s asks for %d and gets %d", test.namespace, test.asked, got)
+		}
+	}
+	if limits.Weight("lab") != 3 || limits.Weight("other") != 1 {
+		t.Errorf("weights %d and %d", limits.Weight("lab"), limits.Weight("other"))
 	}
 }

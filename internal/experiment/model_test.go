@@ -12,7 +12,6 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
-	"github.com/storagebench/storagebench/internal/volume"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,7 +58,7 @@ type world struct {
 
 type worldRun struct {
 	run    v1alpha1.BenchmarkRun
-	volume *volume.VolumeState
+	volume *runs.Claims
 	phases []runs.PhaseState
 	// arrives says whether the document of a phase can be read.
 	arrives []bool
@@ -183,6 +182,13 @@ func (w *world) reconcile(crash bool) {
 	}
 	state := w.observe()
 	decision := Plan(state)
+	if decision.Position == PositionRehearsing { // a question that changes nothing, and the same turn goes on with the answer
+		if i := slices.IndexFunc(decision.Actions, func(a Action) bool { return a.Kind != Rehearse }); i >= 0 || len(decision.Actions) == 0 {
+			w.t.Fatalf("a rehearsal is asked for with %v", kinds(decision.Actions))
+		}
+		state.Rehearsed = true
+		decision = Plan(state)
+	}
 	w.decisions++
 	if again := Plan(state); !reflect.DeepEqual(decision, again) {
 		w.t.Fatalf("two decisions on the same state differ:\n%+v\n%+v", decision, again)
@@ -395,7 +401,7 @@ func (w *world) observeRun(r *worldRun) runs.State {
 		state.Peers = append(state.Peers, runs.Peer(name, peer.run.Spec.NodeName, peer.run.DeepCopy()))
 	}
 	if r.volume != nil {
-		state.Volume = *r.volume
+		state.Claims = *r.volume
 	}
 	for i := range state.Phases {
 		phase := &state.Phases[i]
@@ -479,7 +485,7 @@ func (w *world) reconcileRun(r *worldRun, crash bool) {
 		return
 	}
 	for _, action := range runs.Plan(w.observeRun(r)).Actions {
-		creation := action.Kind == runs.CreateVolume || action.Kind == runs.StartPhase || action.Kind == runs.StoreResult
+		creation := action.Kind == runs.CreateVolumes || action.Kind == runs.StartPhase || action.Kind == runs.StoreResult
 		if creation && slices.Contains(decision.Actions, action) {
 			w.t.Fatalf("%+v is asked for again although it was done", action)
 		}
@@ -524,16 +530,16 @@ func (w *world) summariseRun(r *worldRun, state runs.State, decision runs.Decisi
 				entry = recorded
 			}
 		}
-		if r.phases[i].Job.Exists && entry.JobUID == "" {
-			entry.JobUID = r.phases[i].Job.UID
-			if at := r.phases[i].Job.StartAt; at != nil {
+		if r.phases[i].Executor.Exists && entry.ExecutorUID == "" {
+			entry.ExecutorUID = r.phases[i].Executor.UID
+			if at := r.phases[i].Executor.StartAt; at != nil {
 				entry.StartAt = &metav1.MicroTime{Time: *at}
 			}
 		}
 		if state.Phases[i].Stored != nil {
 			entry.Result, entry.Digest = state.Phases[i].Stored.ConfigMap, state.Phases[i].Stored.Digest
 		}
-		if entry.JobUID != "" || entry.Result != "" {
+		if entry.ExecutorUID != "" || entry.Result != "" {
 			status.Phases = append(status.Phases, entry)
 		}
 	}
@@ -555,14 +561,14 @@ func (w *world) summariseRun(r *worldRun, state runs.State, decision runs.Decisi
 
 func (w *world) applyRun(r *worldRun, action runs.Action) {
 	switch action.Kind {
-	case runs.CreateVolume:
-		r.volume = &volume.VolumeState{Exists: true}
+	case runs.CreateVolumes:
+		r.volume = &runs.Claims{Exists: true}
 	case runs.StartPhase:
 		w.uids++
 		r.starts[action.Phase]++
-		r.phases[action.Phase].Job = runs.JobState{Exists: true, UID: fmt.Sprintf("job-%d", w.uids), Created: w.now}
+		r.phases[action.Phase].Executor = runs.ExecutorState{Exists: true, UID: fmt.Sprintf("job-%d", w.uids), Created: w.now}
 		if r.startedAt[action.Phase] = action.StartAt; r.run.Spec.Group != nil {
-			r.phases[action.Phase].Job.StartAt = &action.StartAt
+			r.phases[action.Phase].Executor.StartAt = &action.StartAt
 		}
 	case runs.StoreResult:
 		r.phases[action.Phase].Stored = &runs.StoredResult{ConfigMap: naming.PhaseObjectName(r.run.Name, r.run.Spec.Phases[action.Phase].Name),
@@ -573,14 +579,14 @@ func (w *world) applyRun(r *worldRun, action runs.Action) {
 	case runs.EndCompanion:
 		r.phases[action.Phase].Companions = map[runs.Companion]*v1alpha1.PoolOperation{action.Companion: runstest.Operation(v1alpha1.PoolAction{},
 			v1alpha1.OutcomeCancelled, -time.Minute, 0)}
-	case runs.DeleteJobs:
+	case runs.DeleteJobsAndOperations:
 		for i := range r.phases {
 			r.phases[i].Companions = nil
-			if r.phases[i].Job.Exists {
-				r.phases[i].Job.Deleting = true
+			if r.phases[i].Executor.Exists {
+				r.phases[i].Executor.Deleting = true
 			}
 		}
-	case runs.DeleteVolume:
+	case runs.DeleteVolumes:
 		r.volume.Deleting = true
 	case runs.RemoveRunFinalizer:
 		if r.run.Finalizers = nil; !w.finalizers {
@@ -592,7 +598,7 @@ func (w *world) applyRun(r *worldRun, action runs.Action) {
 // recorded says whether the making of a phase's Job is in the status.
 func (r *worldRun) recorded(i int) bool {
 	return slices.ContainsFunc(r.run.Status.Phases, func(p v1alpha1.RunPhaseStatus) bool {
-		return p.Name == r.run.Spec.Phases[i].Name && p.JobUID != ""
+		return p.Name == r.run.Spec.Phases[i].Name && p.ExecutorUID != ""
 	})
 }
 

@@ -106,13 +106,13 @@ func (w *world) moveRun(r *worldRun) {
 			w.endPod(r, i, w.draw(4, "how"))
 		}
 	case 6:
-		if phase.Job.Exists && r.recorded(i) { // a user deletes the Job
-			phase.Job.Deleting = true
+		if phase.Executor.Exists && r.recorded(i) { // a user deletes the Job
+			phase.Executor.Deleting = true
 		}
 	case 7:
 		if phase.Pod.Exists { // the node is lost, and the pod with it
 			phase.Pod = runs.PodState{}
-			phase.Job.Failed, phase.Job.Message = true, "BackoffLimitExceeded"
+			phase.Executor.Failed, phase.Executor.Message = true, "BackoffLimitExceeded"
 		}
 	case 8:
 		if r.volume != nil {
@@ -123,8 +123,8 @@ func (w *world) moveRun(r *worldRun) {
 			r.volume.Deleting = true
 		}
 	case 10:
-		if phase.Job.Exists && !phase.Pod.Exists {
-			phase.Job.Message = "pods is forbidden: exceeded quota"
+		if phase.Executor.Exists && !phase.Pod.Exists {
+			phase.Executor.Message = "pods is forbidden: exceeded quota"
 		} else if phase.Pod.Exists && phase.Pod.Started == nil {
 			phase.Pod.Problem, phase.Pod.Message = v1alpha1.ReasonImagePullFailed, "not found"
 		}
@@ -149,7 +149,7 @@ func (w *world) advance(r *worldRun, i int) {
 		r.volume.Bound = true
 	}
 	switch {
-	case !phase.Job.Exists || phase.Job.Failed || phase.Job.Deleting:
+	case !phase.Executor.Exists || phase.Executor.Failed || phase.Executor.Deleting:
 	case !phase.Pod.Exists:
 		phase.Pod = runs.PodState{Exists: true, Name: "pod"}
 	case phase.Pod.Started == nil:
@@ -157,8 +157,8 @@ func (w *world) advance(r *worldRun, i int) {
 	case phase.Pod.Ended == nil:
 		w.endPod(r, i, 0)
 	default:
-		phase.Job.Succeeded = phase.Pod.ExitCode == 0
-		phase.Job.Failed = !phase.Job.Succeeded
+		phase.Executor.Succeeded = phase.Pod.ExitCode == 0
+		phase.Executor.Failed = !phase.Executor.Succeeded
 	}
 	w.changed = true
 }
@@ -254,11 +254,11 @@ func (w *world) collect() {
 		pods := false
 		for i := range r.phases {
 			phase := &r.phases[i]
-			if phase.Job.Deleting {
+			if phase.Executor.Deleting {
 				if phase.Pod.Exists && (!r.keepPod || phase.Pod.Ended != nil) {
 					r.strays++
 				}
-				phase.Job, phase.Pod, w.changed = runs.JobState{}, runs.PodState{}, true
+				phase.Executor, phase.Pod, w.changed = runs.ExecutorState{}, runs.PodState{}, true
 			}
 			pods = pods || phase.Pod.Exists
 		}
@@ -294,7 +294,7 @@ func (w *world) behave() {
 			r := w.runs[name]
 			w.reconcileRun(r, false)
 			for i := range r.phases {
-				if phase := r.phases[i]; phase.Job.Exists && phase.Stored == nil && !phase.Job.Failed && !phase.Job.Succeeded {
+				if phase := r.phases[i]; phase.Executor.Exists && phase.Stored == nil && !phase.Executor.Failed && !phase.Executor.Succeeded {
 					w.advance(r, i)
 				}
 			}

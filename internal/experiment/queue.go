@@ -64,14 +64,10 @@ func ChosenNodes(state State) []string {
 			return RunNodes(&run)
 		}
 	}
-	wish := StatusNodes(state.Benchmark.Status)
-	if has := held(state); len(has) > 0 && !subset(has, wish) {
-		wish = has
+	if wishFits(state) {
+		return slices.Sorted(slices.Values(Wish(state)))
 	}
 	count, fitting := nodeCount(state), slices.Clone(state.Nodes)
-	if len(wish) == count && !slices.ContainsFunc(wish, func(node string) bool { return !offered(fitting, node) }) {
-		return slices.Sorted(slices.Values(wish))
-	}
 	slices.SortStableFunc(fitting, func(a, b NodeState) int {
 		if a.Line != b.Line {
 			return a.Line - b.Line
@@ -90,6 +86,32 @@ func ChosenNodes(state State) []string {
 	return nodes
 }
 
+// Wish are the nodes that a benchmark without runs keeps if they still fit: those that it holds, or those in its status.
+func Wish(state State) []string {
+	wish := StatusNodes(state.Benchmark.Status)
+	if has := held(state); len(has) > 0 && !subset(has, wish) {
+		return has
+	}
+	return wish
+}
+
+func wishFits(state State) bool {
+	wish := Wish(state)
+	return len(wish) == nodeCount(state) && !slices.ContainsFunc(wish, func(node string) bool { return !offered(state.Nodes, node) })
+}
+
+// Chooses says that the benchmark chooses among all nodes: it has no run, and those that it would keep do not fit.
+func Chooses(state State) bool {
+	return !wishFits(state) && !slices.ContainsFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool {
+		return run.Spec.Experiment == state.Experiment
+	})
+}
+
+// Next says whether no benchmark is ahead of this one, or it already holds a node: then it matters whether a holder is gone.
+func Next(state State) bool {
+	return holds(state) || ahead(state, state.Benchmark.Status.Queue != nil) == 0
+}
+
 func offered(nodes []NodeState, name string) bool {
 	return slices.ContainsFunc(nodes, func(node NodeState) bool { return node.Name == name })
 }
@@ -101,12 +123,13 @@ func subset(some, all []string) bool {
 // stepLease queues for the nodes and takes them when they are free.
 //
 // Why every benchmark gets its nodes eventually, however many each wants:
-//   - A benchmark without nodes starts taking them only when all are free and no earlier benchmark waits for one of them. The positions
-//     in all queues follow one order, the time of joining, so the first one waits only for holders.
+//   - A benchmark without nodes starts taking them only when all are free and no benchmark before it waits for one of them. The positions
+//     in all queues follow one order (Place.Before), so the first one waits only for holders.
 //   - Nodes are taken one by one in the order of their names, without regard to the queues. What a benchmark holds is a prefix of what it
 //     wants; if not, it releases everything. It therefore waits only for a node after all of its own, whose holder has all of its nodes
 //     or waits for a later one: the last in such a chain has all of them, and finishes.
-//   - While it waits it keeps its position, so only benchmarks that joined earlier can be served before it.
+//   - While it waits it keeps its turn, and every namespace's later benchmarks get later turns: only a limited number can be served
+//     before it. The exception is a higher priority, which the admin limits.
 func stepLease(state State, decision *Decision) bool {
 	nodes, has := decision.NodeNames, held(state)
 	switch {
@@ -162,39 +185,54 @@ func takeRest(state State, decision *Decision, has []string) {
 // joinLine joins the queues of all nodes. It starts to take them when it is first in each queue and all nodes are free.
 func joinLine(state State, decision *Decision) {
 	decision.InLine = true
-	own := state.Benchmark.Status.Queue
-	for _, other := range state.Waiting {
-		if own == nil || other.Since.Before(own.Since.Time) || (other.Since.Equal(own.Since.Time) && other.UID < string(state.Benchmark.UID)) {
-			decision.Ahead++
-		}
-	}
-	nodes := decision.NodeNames
+	nodes, joined := decision.NodeNames, state.Benchmark.Status.Queue != nil && slices.Equal(StatusNodes(state.Benchmark.Status),
+		decision.NodeNames)
+	decision.Ahead = ahead(state, joined)
 	line := "node " + nodes[0]
 	if len(nodes) > 1 {
 		line = "nodes " + JoinNodes(nodes)
 	}
-	for _, node := range nodes {
-		lease := leaseOn(state, node)
-		if lease == nil {
-			continue
-		}
-		which := "held by " + lease.HolderName
-		if len(nodes) > 1 {
-			which = "and " + lease.HolderName + " holds " + node
-		}
-		decision.say(PositionQueued, v1alpha1.ReasonQueued, "number %d in the queue for %s, %s", decision.Ahead+1, line, which)
-		breakAbandoned(state, decision, lease)
-		return
-	}
 	switch {
+	case decision.Ahead >= PlacesShown:
+		decision.say(PositionQueued, v1alpha1.ReasonQueued, "at least %d benchmarks are ahead in the queue for %s", PlacesShown, line)
 	case decision.Ahead > 0:
 		decision.say(PositionQueued, v1alpha1.ReasonQueued, "number %d in the queue for %s", decision.Ahead+1, line)
-	case own == nil || !slices.Equal(StatusNodes(state.Benchmark.Status), nodes):
+	case waitForHolder(state, decision, line):
+	case !joined:
 		decision.say(PositionQueued, v1alpha1.ReasonQueued, "joining the queue for %s", line)
 	default:
 		decision.do(Action{Kind: TakeLease, Node: nodes[0]})
 		decision.say(PositionQueued, v1alpha1.ReasonQueued, "taking node %s", nodes[0])
 	}
+}
+
+// ahead counts the benchmarks that are served before this one. One that joins now may be behind all of them.
+func ahead(state State, joined bool) (count int) {
+	own := PlaceOf(state.Benchmark, state.Limits)
+	for _, other := range state.Waiting {
+		if !joined || other.Before(own) {
+			count++
+		}
+	}
+	return count
+}
+
+// waitForHolder names the holder of a node, for the one that comes next.
+func waitForHolder(state State, decision *Decision, line string) bool {
+	for _, node := range decision.NodeNames {
+		lease := leaseOn(state, node)
+		if lease == nil {
+			continue
+		}
+		which := "held by " + lease.HolderName
+		if len(decision.NodeNames) > 1 {
+			which = "and " + lease.HolderName + " holds " + node
+		}
+		decision.say(PositionQueued, v1alpha1.ReasonQueued, "number 1 in the queue for %s, %s", line, which)
+		breakAbandoned(state, decision, lease)
+		return true
+	}
+	return false
 }
 
 // leaseOn is the Lease that another benchmark holds on a node.

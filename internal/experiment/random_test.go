@@ -11,7 +11,6 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
-	"github.com/storagebench/storagebench/internal/volume"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,34 +60,36 @@ func (d dice) runState() runs.State {
 	}
 	switch d.roll(4) {
 	case 0:
-		state.Volume.Foreign = true
+		state.Claims.Foreign = true
 	case 1:
-		state.Volume = volume.VolumeState{Exists: true, Deleting: d.yes(), Bound: d.yes(), Lost: d.yes(), Problem: d.pick("", "no space")}
+		state.Claims = runs.Claims{Exists: true, Deleting: d.yes(), Bound: d.yes(), Lost: d.yes(), Problem: d.pick("", "no space")}
 	case 2:
-		state.Volume = volume.VolumeState{Exists: true, Bound: true}
+		state.Claims = runs.Claims{Exists: true, Bound: true}
 	}
 	if d.yes() {
-		state.Pools = volume.Pools{Needed: true, Foreign: d.pick("", "", "sb-x"), Exist: d.yes(), Some: d.yes(), Deleting: d.yes(),
+		state.Pools = runs.Pools{Needed: true, Foreign: d.pick("", "", "sb-x"), Exist: d.yes(), Some: d.yes(), Deleting: d.yes(),
 			Ready: d.yes(), Broken: d.yes(), Reason: "R", Message: "m"}
 	}
 	onPools := state.Pools.Needed
 	if onPools {
 		run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}
 	}
-	if onPools && state.Volume.Foreign { // what the run's own claim has left behind
-		state.Volume.Some = d.yes()
+	if onPools && state.Claims.Foreign { // what the run's own claim has left behind
+		state.Claims.Some = d.yes()
 	}
 	if state.Pools.Needed && d.yes() {
-		state.Volume.Driven = true
-		if !state.Volume.Exists && d.yes() {
-			state.Volume.Some, state.Volume.Deleting, state.Volume.Unwatched = true, true, d.pick("", "ZFSVolume openebs/pvc-1")
+		state.Claims.BindFirst = true
+		if !state.Claims.Exists && d.yes() {
+			state.Claims.Some, state.Claims.Deleting, state.Claims.Unwatched = true, true, d.pick("", "ZFSVolume openebs/pvc-1")
 		}
 		for _, words := range []*[]string{&state.Pools.Unread, &state.Pools.Differing} {
 			if d.yes() {
 				*words = []string{"w"}
 			}
 		}
-		state.Pools.Unasked = d.yes()
+		if d.yes() {
+			state.Pools.Unasked = map[string]v1alpha1.DatasetPath{"data": "parent/pvc-1"}
+		}
 	}
 	for i := range run.Spec.Phases {
 		state.Phases = append(state.Phases, d.phase())
@@ -96,7 +97,7 @@ func (d dice) runState() runs.State {
 			state.Phases[i].Companions = d.companions(runs.Companions(&run, run.Spec.Phases[i]))
 		}
 		if d.yes() {
-			run.Status.Phases = append(run.Status.Phases, v1alpha1.RunPhaseStatus{Name: run.Spec.Phases[i].Name, JobUID: d.pick("", "job"),
+			run.Status.Phases = append(run.Status.Phases, v1alpha1.RunPhaseStatus{Name: run.Spec.Phases[i].Name, ExecutorUID: d.pick("", "job"),
 				Result: d.pick("", "map")})
 		}
 	}
@@ -106,7 +107,7 @@ func (d dice) runState() runs.State {
 func (d dice) phase() runs.PhaseState {
 	phase := runs.PhaseState{}
 	if d.yes() {
-		phase.Job = runs.JobState{Exists: true, Deleting: d.yes(), UID: "job", Created: d.moment(), Failed: d.yes(), Succeeded: d.yes(),
+		phase.Executor = runs.ExecutorState{Exists: true, Deleting: d.yes(), UID: "job", Created: d.moment(), Failed: d.yes(), Succeeded: d.yes(),
 			Message: d.pick("", "quota")}
 	}
 	if d.yes() {

@@ -33,9 +33,12 @@ func checkReset(slot *Slot) error {
 	refuse := func(reason, format string, values ...any) error {
 		return &SpecError{reason, fmt.Sprintf("variant %q has reset: %s, and ", slot.Variant, target.Reset) + fmt.Sprintf(format, values...)}
 	}
-	if usesProvisioner(target, volume.ProvisionerOpenEBS) {
-		return refuse(v1alpha1.ReasonNotSupported,
-			"provisioner: OpenEBS: only datasets of the agent can be kept; write provisioner: Local, or reset: Pool")
+	for _, one := range volume.TargetVolumes(slot.Target) {
+		if !volume.Of(one).Keeps() {
+			return refuse(v1alpha1.ReasonNotSupported,
+				"provisioner: %s: only datasets of the agent can be kept; write provisioner: %s, or reset: Pool",
+				one.Dataset.Provisioner, volume.WithoutDriver)
+		}
 	}
 	for i := range slot.Phases {
 		for _, action := range operate.Of(&slot.Phases[i]) {

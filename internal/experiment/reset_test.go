@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
@@ -73,7 +74,7 @@ func TestResetInTheSpec(t *testing.T) {
 		}
 	}
 	driven := keeping(v1alpha1.ResetNone)
-	driven.Driver.Installed = true
+	driven.Drivers = openEBS(volume.DriverState{Installed: true})
 	if got := Plan(driven); got.Reason != v1alpha1.ReasonNotSupported ||
 		!strings.Contains(got.Message, "write reset: Pool; or write provisioner: Local") {
 		t.Errorf("a default that is the driver: %s %s", got.Reason, got.Message)
@@ -214,8 +215,40 @@ func TestKeptFor(t *testing.T) {
 			v1alpha1.LabelExperiment: state.Experiment,
 			v1alpha1.LabelNamespace:  "lab", v1alpha1.LabelReset: "None"}
 		test.change(pool, own)
-		if got := volume.KeptFor(pool, own); got != test.want {
+		if got := runs.KeptFor(pool, own); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+}
+
+// TestKeptPoolOf: only a pool that its agent reports Ready, with the spec of its creation, has no problem.
+func TestKeptPoolOf(t *testing.T) {
+	pool := func(changes ...func(*v1alpha1.BenchmarkPool)) *v1alpha1.BenchmarkPool {
+		made := &v1alpha1.BenchmarkPool{ObjectMeta: metav1.ObjectMeta{Name: "sb-1-data", Generation: 1,
+			Labels: map[string]string{v1alpha1.LabelRunUID: "u1"}}}
+		kstatus.Done(&made.Status.Conditions, 1, v1alpha1.ReasonPoolReady, "ready")
+		for _, change := range changes {
+			change(made)
+		}
+		return made
+	}
+	for name, test := range map[string]struct {
+		pool    *v1alpha1.BenchmarkPool
+		problem string
+	}{
+		"it is ready":      {pool(), ""},
+		"without an agent": {pool(func(p *v1alpha1.BenchmarkPool) { p.Status.Conditions = nil }), "its agent has not reconciled it"},
+		"another spec":     {pool(func(p *v1alpha1.BenchmarkPool) { p.Generation = 2 }), "its spec was changed"},
+		"it is degraded": {pool(func(p *v1alpha1.BenchmarkPool) {
+			kstatus.Stall(&p.Status.Conditions, 1, v1alpha1.ReasonPoolUnhealthy, "DEGRADED")
+		}), v1alpha1.ReasonPoolUnhealthy + ": DEGRADED"},
+	} {
+		if got := KeptPoolOf(test.pool); got.Problem != test.problem || got.RunUID != "u1" || got.Name != "sb-1-data" || got.Deleting {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	going := KeptPoolOf(pool(func(p *v1alpha1.BenchmarkPool) { p.DeletionTimestamp = runstest.Stamp(0) }))
+	if !going.Deleting || !going.DeletedAt.Equal(runstest.Noon) {
+		t.Errorf("one that is deleted: %+v", going)
 	}
 }

@@ -58,7 +58,7 @@ func Count(state State) Tally {
 	if tally.Done > 0 {
 		tally.MeanDuration = spent / time.Duration(tally.Done)
 	}
-	if tally.Expired = expired(state) && tally.Next != nil; tally.Expired && deadlineAt(state).Equal(holdUntil(state)) {
+	if tally.Expired = expired(state) && tally.Next != nil; tally.Expired && DeadlineAt(state).Equal(holdUntil(state)) {
 		tally.Held = state.Limits.MaxHold
 	}
 	tally.Over = tally.Next == nil || hopeless || tally.Expired
@@ -115,11 +115,11 @@ func (t *Tally) offer(slot *Slot, attempt int32) {
 }
 
 func expired(state State) bool {
-	return !deadlineAt(state).IsZero() && !state.Now.Before(deadlineAt(state))
+	return !DeadlineAt(state).IsZero() && !state.Now.Before(DeadlineAt(state))
 }
 
-// deadlineAt is when the whole experiment must end, by its spec or by the admin's limit. Zero if neither applies yet.
-func deadlineAt(state State) time.Time {
+// DeadlineAt is when the whole experiment must end, by its spec or by the admin's limit. Zero if neither applies yet.
+func DeadlineAt(state State) time.Time {
 	at := holdUntil(state)
 	if begun := begunAt(state); state.Benchmark.Spec.Deadline != nil && !begun.IsZero() {
 		if due := begun.Add(state.Benchmark.Spec.Deadline.Duration.Duration); at.IsZero() || due.Before(at) {

@@ -51,17 +51,17 @@ func checkWorkloads(slot *Slot) error {
 }
 
 // blockVolumes are the names of those volumes of a target that are devices.
-func blockVolumes(target v1alpha1.Target) map[v1alpha1.PhaseName]bool {
+func blockVolumes(target v1alpha1.Target) map[v1alpha1.VolumeName]bool {
 	if class := target.StorageClass; class != nil {
 		block := class.VolumeMode == corev1.PersistentVolumeBlock
-		return map[v1alpha1.PhaseName]bool{"": block, naming.VolumeData: block}
+		return map[v1alpha1.VolumeName]bool{"": block, naming.VolumeData: block}
 	}
-	block := map[v1alpha1.PhaseName]bool{}
+	block := map[v1alpha1.VolumeName]bool{}
 	if target.ZFS == nil {
 		return block
 	}
-	for _, one := range volume.RunVolumes(&v1alpha1.BenchmarkRun{Spec: v1alpha1.BenchmarkRunSpec{Target: target}}) {
-		block[v1alpha1.PhaseName(one.Name)] = volume.Mode(one) == corev1.PersistentVolumeBlock
+	for _, one := range volume.TargetVolumes(target) {
+		block[v1alpha1.VolumeName(one.Name)] = volume.Mode(one) == corev1.PersistentVolumeBlock
 	}
 	block[""] = block[naming.VolumeData]
 	return block
@@ -82,7 +82,7 @@ func checkNoPools(slot *Slot) error {
 
 // checkData checks that what a phase reads or overwrites was written before, on the same volume.
 func checkData(slot *Slot) error {
-	filled := map[v1alpha1.PhaseName]bool{}
+	filled := map[v1alpha1.VolumeName]bool{}
 	for _, phase := range slot.Phases {
 		volume := cmp.Or(phase.Volume, naming.VolumeData)
 		traits, _ := workload.PhaseTraits(&phase)
@@ -102,7 +102,7 @@ func checkData(slot *Slot) error {
 
 // checkVolumes checks that every phase works on an existing volume.
 func checkVolumes(slot *Slot) error {
-	known := map[v1alpha1.PhaseName]bool{"": true, naming.VolumeData: true}
+	known := map[v1alpha1.VolumeName]bool{"": true, naming.VolumeData: true}
 	for _, volume := range slot.Target.ZFS.Volumes {
 		known[volume.Name] = true
 	}
@@ -130,16 +130,16 @@ func checkReplications(slot *Slot) error {
 			}
 		}
 		for _, action := range operate.Of(phase) {
-			if action.Replicate == nil || slices.Contains(others, action.Replicate.ToPool) {
+			if action.Replicate == nil || slices.Contains(others, string(action.Replicate.ToVolume)) {
 				continue
 			}
-			remedy := "write one of these in toPool: " + strings.Join(others, ", ")
+			remedy := "write one of these in toVolume: " + strings.Join(others, ", ")
 			if len(others) == 0 {
-				remedy = "add one to target.zfs.volumes, and write its name in toPool"
+				remedy = "add one to target.zfs.volumes, and write its name in toVolume"
 			}
 			return &SpecError{v1alpha1.ReasonSpecInvalid,
 				fmt.Sprintf("phase %s of variant %q replicates from volume %s to %q, which is not another volume of its target: %s",
-					phase.Name, slot.Variant, own, action.Replicate.ToPool, remedy)}
+					phase.Name, slot.Variant, own, action.Replicate.ToVolume, remedy)}
 		}
 	}
 	return nil
@@ -152,18 +152,6 @@ func volumeNames(target *v1alpha1.ZFSTarget) []string {
 		names = append(names, string(volume.Name))
 	}
 	return names
-}
-
-func usesProvisioner(target *v1alpha1.ZFSTarget, provisioner string) bool {
-	uses := func(dataset *v1alpha1.DatasetTemplate) bool {
-		return dataset != nil && dataset.Provisioner == provisioner
-	}
-	for _, volume := range target.Volumes {
-		if uses(volume.Dataset) {
-			return true
-		}
-	}
-	return uses(target.Dataset)
 }
 
 // ResolveTarget is the target of a run on a node, with all defaults filled in.

@@ -44,9 +44,10 @@ func TestDataComesFirst(t *testing.T) {
 // is refused by the API server only when a run has begun.
 func TestReplicationsStayWithinTheTarget(t *testing.T) {
 	to := func(pool string) *v1alpha1.PoolAction {
-		return &v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: naming.RunDataset, ToPool: pool, To: "copy"}}
+		return &v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "data",
+			ToVolume: v1alpha1.VolumeName(pool), To: "copy"}}
 	}
-	operate := func(on v1alpha1.PhaseName, pool string) v1alpha1.Phase {
+	operate := func(on v1alpha1.VolumeName, pool string) v1alpha1.Phase {
 		return v1alpha1.Phase{Name: "send", Volume: on, Operate: &v1alpha1.OperatePhase{PoolAction: *to(pool)}}
 	}
 	beside := func(pool string) v1alpha1.Phase {
@@ -62,12 +63,12 @@ func TestReplicationsStayWithinTheTarget(t *testing.T) {
 		"another volume":          {several, operate("", "log"), nil},
 		"back to data":            {several, operate("log", "data"), nil},
 		"beside a workload":       {several, beside("old"), nil},
-		"another's pool":          {several, operate("", "bench0"), []string{`phase send of variant "v"`, `"bench0"`, "toPool: log, old"}},
-		"another's, beside":       {several, beside("bench0"), []string{"phase send", `"bench0"`, "toPool: log, old"}},
+		"another's pool":          {several, operate("", "bench0"), []string{`phase send of variant "v"`, `"bench0"`, "toVolume: log, old"}},
+		"another's, beside":       {several, beside("bench0"), []string{"phase send", `"bench0"`, "toVolume: log, old"}},
 		"a pool of a run":         {several, operate("", "sb-0a1b2c3d-log"), []string{`"sb-0a1b2c3d-log"`}},
-		"itself":                  {several, operate("data", "data"), []string{"from volume data", "toPool: log, old"}},
+		"itself":                  {several, operate("data", "data"), []string{"from volume data", "toVolume: log, old"}},
 		"itself, by default":      {several, operate("", "data"), []string{"from volume data"}},
-		"itself, another":         {several, operate("old", "old"), []string{"from volume old", "toPool: data, log"}},
+		"itself, another":         {several, operate("old", "old"), []string{"from volume old", "toVolume: data, log"}},
 		"nothing":                 {several, operate("", ""), []string{`""`}},
 		"no other volume to name": {nil, operate("", "log"), []string{"add one to target.zfs.volumes"}},
 	} {
@@ -79,14 +80,14 @@ func TestReplicationsStayWithinTheTarget(t *testing.T) {
 
 // TestVariantsBringTheirOwnVolumes: each variant is looked at with the target that it ends up with.
 func TestVariantsBringTheirOwnVolumes(t *testing.T) {
-	replicate := v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: naming.RunDataset, ToPool: "log", To: "copy"}}
+	replicate := v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: naming.RunDataset(naming.VolumeData), ToVolume: "log", To: "copy"}}
 	for name, c := range map[string]struct {
 		target v1alpha1.Target
 		says   []string
 	}{
 		"the volume is there": {v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log"}}}}, nil},
 		"it is called another": {v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "other"}}}},
-			[]string{`variant "own"`, "toPool: other"}},
+			[]string{`variant "own"`, "toVolume: other"}},
 		"no pools at all": {v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}, []string{"phase send does replicate on a pool",
 			`variant "own" has a storageClass target`}},
 	} {

@@ -12,7 +12,9 @@ type Sum struct {
 	Sync        Latency
 	// Duration is that of all stages, one after another; within a stage, the longest job counts.
 	Duration time.Duration
-	Errors   int64
+	// Flush is the end of Duration in which the jobs were over, but not all that they wrote was on the disk.
+	Flush  time.Duration
+	Errors int64
 }
 
 // Sum adds up the report of a job file. Latencies are merged, so that percentiles are those of all operations.
@@ -36,12 +38,29 @@ func (r Report) Sum(stages []int) Sum {
 	return sum
 }
 
+// ForgetLatencies leaves only counts and bytes.
+func (s *Sum) ForgetLatencies() {
+	s.Read.Latency, s.Write.Latency, s.Sync = Latency{}, Latency{}, Latency{}
+}
+
+// ForgetLatencies leaves only counts and bytes.
+func (j *JobReport) ForgetLatencies() {
+	j.Read.Latency, j.Write.Latency, j.Sync = Latency{}, Latency{}, Latency{}
+}
+
+// Flushed says how long it took until what was written was on the disk. Writes to a cache take their time there.
+func (s *Sum) Flushed(took time.Duration) {
+	s.Flush += took
+	s.Duration += took
+}
+
 // Add merges the figures of a later report.
 func (s *Sum) Add(other Sum) {
 	s.Read.add(other.Read)
 	s.Write.add(other.Write)
 	s.Sync.Add(other.Sync)
 	s.Duration += other.Duration
+	s.Flush += other.Flush
 	s.Errors += other.Errors
 }
 

@@ -175,6 +175,23 @@ func valueRemedy(name string) string {
 	return "write a plain value as in fio's manual, without '$', quotes or paths"
 }
 
+// Paced are the jobs that send their requests by a schedule.
+func (f UserFile) Paced() []string {
+	var names []string
+	for _, section := range f.Sections {
+		paced := map[string]bool{}
+		for _, option := range slices.Concat(f.Global, section.Options) {
+			if option.Name == "rate" || option.Name == "rate_iops" {
+				paced[option.Name] = strings.Trim(option.Value, "0,") != ""
+			}
+		}
+		if paced["rate"] || paced["rate_iops"] {
+			names = append(names, section.Name)
+		}
+	}
+	return names
+}
+
 // checkWhole looks at what no single line shows.
 func (f *UserFile) checkWhole(problems *refusals) {
 	if len(f.Sections) == 0 && len(problems.errs) == 0 {
@@ -220,6 +237,11 @@ func (f UserFile) On(place Place, random int64) File {
 		own, data := withoutFilename(section.Options)
 		options := append([]Option{{"new_group", "1"}}, place.options(data || globalData)...)
 		file.Sections = append(file.Sections, Section{Name: section.Name, Options: append(options, own...)})
+	}
+	if stages := file.Stages(); len(stages) > 0 && stages[len(stages)-1] > 0 { // else a job would leave its writes to the next one
+		for i := range file.Sections {
+			file.Sections[i].Options = append(file.Sections[i].Options, Option{"end_fsync", "1"})
+		}
 	}
 	return file
 }

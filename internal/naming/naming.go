@@ -69,11 +69,6 @@ func PhaseObjectName(run string, phase v1alpha1.PhaseName) string {
 	return run + "-" + string(phase)
 }
 
-// VolumeName is the name of the claim of a run.
-func VolumeName(run string) string {
-	return run
-}
-
 // LeaseName is the name of the Lease of a node.
 func LeaseName(node string) string {
 	const prefix = "storagebench-node-"
@@ -110,8 +105,8 @@ func KeptPoolName(benchmarkUID, experiment, variant, node, volume string) string
 // VolumeData is the name of the volume defined by a target's own pool and dataset, the default volume of phases.
 const VolumeData = "data"
 
-// RunDataset is the path of a run's dataset on each of its pools.
-const RunDataset v1alpha1.DatasetPath = "volume"
+// RunDataset is the path of the dataset of a volume on its pool: it has the name of the volume.
+func RunDataset(volume string) v1alpha1.DatasetPath { return v1alpha1.DatasetPath(volume) }
 
 // DatasetVolume is the type of a dataset that is a block device.
 const DatasetVolume = "Volume"
@@ -138,14 +133,9 @@ func RunOperationName(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) string {
 // ClaimName is the name of the claim of a volume of a run.
 func ClaimName(run *v1alpha1.BenchmarkRun, volume string) string {
 	if volume == VolumeData {
-		return VolumeName(run.Name)
+		return run.Name
 	}
-	return VolumeName(run.Name) + "-" + volume
-}
-
-// RunDatasetName is the ZFS name of the dataset of a volume.
-func RunDatasetName(run *v1alpha1.BenchmarkRun, volume string) string {
-	return RunPoolName(run, volume) + "/" + string(RunDataset)
+	return run.Name + "-" + volume
 }
 
 // RunParent is the path of the dataset below which a driver creates the dataset of a volume. It carries the properties that a

@@ -120,17 +120,19 @@ func TestLoopDevicesHideACache(t *testing.T) {
 	}
 }
 
-// onPool are the files of a machine with the dataset tank/data, whose pool has a disk that is labelled.
+// onPool are the files of a machine with the dataset tank/data.
 func onPool() map[string]string {
 	stat := "9 1 0x01 3 816 1 2\nname type data\n"
 	return map[string]string{
 		"/proc/self/mountinfo":                   "1 0 0:40 / /data rw - zfs tank/data rw\n",
 		"/proc/spl/kstat/zfs/tank/state":         "ONLINE\n",
 		"/proc/spl/kstat/zfs/arcstats":           stat + "c_min 4 100\nc_max 4 8000\n",
-		"/sys/class/block/sdb1/uevent":           "DEVNAME=sdb1\nPARTNAME=zfs-1234\n",
-		"/sys/class/block/sdb1/dev":              "8:17\n",
-		"/sys/dev/block/8:17/uevent":             "DEVNAME=sdb1\n",
-		"/sys/dev/block/8:17/dev":                "8:17\n",
+		"/sys/class/block/sda1/uevent":           "DEVNAME=sda1\nPARTNAME=zfs-1234\n",
+		"/sys/class/block/sda1/dev":              "8:1\n",
+		"/sys/dev/block/8:1/uevent":              "DEVNAME=sda1\n",
+		"/sys/dev/block/8:16/uevent":             "DEVNAME=sdb\n",
+		"/sys/dev/block/8:16/dev":                "8:16\n",
+		"/sys/dev/block/8:16/device/serial":      "S1\n",
 		"/sys/module/zfs/parameters/zfs_arc_max": "0\n",
 		"/sys/module/zfs/parameters/zfs_arc_min": "0\n",
 		"/sys/devices/system/cpu/online":         "0-3\n",
@@ -144,17 +146,17 @@ func onDataset(t *testing.T, more map[string]string) *Observer {
 	maps.Copy(files, more)
 	sys := plant(t, files)
 	sys.probe = placeProbe{place{path: "/data", blockSize: 128 << 10}}
-	o, err := newObserver(sys, Target{Path: "/data"})
+	o, err := newObserver(sys, Target{Path: "/data", Disks: []Disk{{Path: "/dev/disk/by-id/b", Number: "8:16", Serial: "S1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
-// TestInferredDisksAreNotMeasured: a pool may have disks that carry no label, and a part would pass for all.
-func TestInferredDisksAreNotMeasured(t *testing.T) {
+// TestDisksOfAPoolAreNotMeasured: the agent counts what they did. Here they describe the machine.
+func TestDisksOfAPoolAreNotMeasured(t *testing.T) {
 	o := onDataset(t, nil)
-	delta := changed(o, map[string]map[string]uint64{"device.sdb1": {"readBytes": 5 << 20, "writtenBytes": 5 << 20},
+	delta := changed(o, map[string]map[string]uint64{"device.sdb": {"readBytes": 5 << 20, "writtenBytes": 5 << 20},
 		"zfs.arc": {"demand_data_hits": 0, "demand_data_misses": 80, "prefetch_data_misses": 0}}).WithApplication(10<<20, 10<<20, 1)
 	if diff := cmp.Diff(map[string]int64{"cacheHitPartsPerMillion": 0}, delta.Metrics); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -162,18 +164,45 @@ func TestInferredDisksAreNotMeasured(t *testing.T) {
 	if met, words := JudgeCache("Cold", 10<<20, delta); !met {
 		t.Error(words)
 	}
-	if words := strings.Join(delta.Unavailable, "\n"); !strings.Contains(words, "the pool tank may have others") {
+	if words := strings.Join(delta.Unavailable, "\n"); !strings.Contains(words, "the agent of the node counts it") {
 		t.Errorf("nothing says why: %s", words)
 	}
 	facts := o.Environment(t.Context())
-	if facts["devices.count"] != "1" || !strings.Contains(facts["devices.foundBy"], "labelled zfs-") || facts["device.0.name"] != "sdb1" {
+	if facts["devices.count"] != "1" || facts["device.0.name"] != "sdb" || facts["device.0.path"] != "/dev/disk/by-id/b" ||
+		facts["device.0.serial"] != "S1" {
 		t.Errorf("%v", facts)
 	}
 }
 
-// TestZvolOnInferredDisks: neither the zvol, which is above the cache, nor the disks below it are the devices.
-func TestZvolOnInferredDisks(t *testing.T) {
-	zvol, disk := &device{name: "zd0", kind: kindZvol}, &device{name: "sdb1", inferred: true}
+// TestDisksOfAPoolAreNotGuessed: a label is left on a disk of a pool that is gone, and a number may be that of another disk by now.
+func TestDisksOfAPoolAreNotGuessed(t *testing.T) {
+	for name, c := range map[string]struct {
+		disks []Disk
+		says  string
+	}{
+		"not told":     {nil, "are known only if it is a BenchmarkPool"},
+		"another disk": {[]Disk{{Path: "/dev/disk/by-id/b", Number: "8:16", Serial: "S2"}}, "has the serial number S2, but device 8:16 now has S1"},
+		"one is gone":  {[]Disk{{Path: "/dev/disk/by-id/b", Number: "8:16"}, {Path: "/dev/disk/by-id/c", Number: "8:32"}}, "/dev/disk/by-id/c"},
+	} {
+		sys := plant(t, onPool())
+		sys.probe = placeProbe{place{path: "/data", blockSize: 128 << 10}}
+		o, err := newObserver(sys, Target{Path: "/data", Disks: c.disks})
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts := o.Environment(t.Context())
+		if facts["devices.count"] != "" || facts["device.0.name"] != "" {
+			t.Errorf("%s: %v", name, facts)
+		}
+		if words := strings.Join(changed(o, nil).Unavailable, "\n"); !strings.Contains(words, c.says) {
+			t.Errorf("%s: %s", name, words)
+		}
+	}
+}
+
+// TestZvolOnDisksOfAPool: neither the zvol, which is above the cache, nor the disks below it are the devices.
+func TestZvolOnDisksOfAPool(t *testing.T) {
+	zvol, disk := &device{name: "zd0", kind: kindZvol}, &device{name: "sdb", told: &Disk{}}
 	zvol.below = []*device{disk}
 	tree := &deviceTree{top: []*device{zvol}, all: []*device{zvol, disk}}
 	if got := namesOf(tree.counted()); got != nil {

@@ -47,7 +47,6 @@ type volumeDetails struct {
 	Pool       string         `json:"pool,omitempty"`
 	RecordSize int64          `json:"recordSizeBytes,omitempty"`
 	Devices    []deviceDetail `json:"devices,omitempty"`
-	FoundBy    string         `json:"devicesFoundBy,omitempty"`
 }
 
 // deviceDetail is one device; the counted ones are those that the metrics are of.

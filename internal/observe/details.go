@@ -9,7 +9,7 @@ import (
 
 // describe says what lies below the volume.
 func (o *Observer) describe() volumeDetails {
-	into := volumeDetails{FoundBy: o.devices.inferred}
+	var into volumeDetails
 	if o.mount != nil {
 		into.FileSystem = shorten(o.mount.FSType, 40)
 	}

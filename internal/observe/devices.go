@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/storagebench/storagebench/internal/mountinfo"
+	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
 
 // Kinds of devices.
@@ -34,8 +34,8 @@ type device struct {
 	shared bool   // others are on it too
 	hidden string // why what is below it is not known
 	cached string // how its reads may come from memory that is not seen here, with the way out
-	// inferred devices were found by their labels: there may be others of the pool.
-	inferred bool
+	// told is set for a disk of a pool. It describes the machine. What it did is counted by the agent of the node, not here.
+	told *Disk
 }
 
 // deviceTree is all block devices below a volume.
@@ -44,7 +44,6 @@ type deviceTree struct {
 	top      []*device // the volume itself
 	all      []*device // from the volume down, each once
 	byNumber map[string]*device
-	inferred string // how the devices were found, if not by following links
 }
 
 func newDeviceTree(sys system) *deviceTree {
@@ -75,7 +74,7 @@ func (t *deviceTree) resolve(number string) (*device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &device{number: number, name: parseUevent(text)["DEVNAME"], disk: folder, inferred: t.inferred != ""}
+	d := &device{number: number, name: parseUevent(text)["DEVNAME"], disk: folder}
 	if d.name == "" {
 		return nil, fmt.Errorf("%s/uevent has no DEVNAME", folder)
 	}
@@ -205,13 +204,13 @@ func (t *deviceTree) descendLoop(d *device, folder string) error {
 
 // counted is the lowest level of devices that belong to this volume alone: members of a RAID, but not the disk below a logical
 // volume that others share, and not what is below a loop device, which has a cache in between.
-// A zvol is nothing: it is above the cache of ZFS. Disks that were inferred are not either: a part of them would pass for all.
+// A zvol is nothing: it is above the cache of ZFS. Disks of a pool are not either: the agent of the node counts what they did.
 func (t *deviceTree) counted() []*device {
 	var level []*device
 	for _, d := range t.top {
 		level = append(level, lowestOwn(d)...)
 	}
-	return slices.DeleteFunc(unique(level), func(d *device) bool { return isZvol(d.name) || d.inferred })
+	return slices.DeleteFunc(unique(level), func(d *device) bool { return isZvol(d.name) || d.told != nil })
 }
 
 func lowestOwn(d *device) []*device {

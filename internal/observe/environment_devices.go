@@ -33,7 +33,6 @@ func (o *Observer) disks() []disk {
 
 // describeDevices gives devices numbers instead of names, so that the same machine has the same keys after a reboot.
 func (o *Observer) describeDevices(facts fingerprint) {
-	facts.put("devices.foundBy", o.devices.inferred)
 	if count := len(o.devices.all); count > 0 {
 		facts.put("devices.count", strconv.Itoa(count))
 	}
@@ -41,6 +40,10 @@ func (o *Observer) describeDevices(facts fingerprint) {
 		put := func(key, value string) { facts.put(fmt.Sprintf("device.%d.%s", i, key), value) }
 		word := func(file string) string { return o.system.word(path.Join(d.folder, file)) }
 		put("name", d.device.name)
+		if told := d.device.told; told != nil {
+			put("path", told.Path)
+			put("serial", told.Serial)
+		}
 		put("kind", d.device.kind)
 		put("vendor", word("device/vendor"))
 		put("model", word("device/model"))

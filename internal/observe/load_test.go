@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/storagebench/storagebench/internal/mountinfo"
+	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
 
 func TestJudgeLoad(t *testing.T) {

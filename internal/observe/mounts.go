@@ -6,7 +6,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/storagebench/storagebench/internal/mountinfo"
+	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
 
 // devicesOfMount names the block devices of a file system that is not ZFS.

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/storagebench/storagebench/internal/mountinfo"
+	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
 
 // Target is the volume that a workload runs on.
@@ -17,6 +17,14 @@ type Target struct {
 	Path string
 	// Block says that Path is a block device.
 	Block bool
+	// Disks of the pool that holds the volume; empty if they are not known.
+	Disks []Disk
+}
+
+// Disk is a disk of a pool, as the agent of its node saw it last.
+type Disk struct {
+	// Path is the one that the BenchmarkPool names, Number major:minor on the node.
+	Path, Number, Serial string
 }
 
 // Observer knows what is below one volume and where its counters are.
@@ -129,11 +137,7 @@ func (o *Observer) findDevices() error {
 	case o.mount.FSType == "zfs":
 		o.findZFS(o.mount.Source, o.place.blockSize)
 		disks, err := o.poolDisks()
-		for _, number := range disks {
-			if err == nil {
-				err = o.devices.add(number)
-			}
-		}
+		o.devices.top = append(o.devices.top, disks...)
 		return err
 	}
 	numbers, err := devicesOfMount(o.system, *o.mount)

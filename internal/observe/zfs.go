@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -42,14 +43,7 @@ func (o *Observer) noticeZvol(ask func() (string, error)) error {
 	if err != nil {
 		return err
 	}
-	for _, number := range disks {
-		lower, err := o.devices.resolve(number)
-		if err != nil {
-			return err
-		}
-		zvol.below = append(zvol.below, lower)
-	}
-	zvol.hidden = ""
+	zvol.below, zvol.hidden = append(zvol.below, disks...), ""
 	return nil
 }
 
@@ -120,31 +114,35 @@ func (z *zfsVolume) findObjset(sys system) error {
 	return fmt.Errorf("no file in %s is of %s", folder, z.dataset)
 }
 
-// poolDisks finds the disks of the pool. Nothing in /proc or /sys names them. But zpool labels the partition that it makes on a
-// whole disk zfs-NUMBER, and with one pool imported all disks that are labelled so and busy are of that pool. It may have others, in
-// partitions or files that were given to it: these disks describe the machine, and nothing is measured by them.
-func (o *Observer) poolDisks() ([]string, error) {
-	if pools := o.pools(); len(pools) != 1 || pools[0] != o.zfs.pool {
-		return nil, fmt.Errorf("which disks are of the pool %s can be told only if it is the only pool on the node, and there are %d",
-			o.zfs.pool, len(pools))
+// poolDisks are the disks that the pool was made of, as the request says. Nothing in /proc or /sys names them, and labels on disks may
+// be of a pool that is gone.
+func (o *Observer) poolDisks() ([]*device, error) {
+	if len(o.target.Disks) == 0 {
+		return nil, fmt.Errorf("the disks of the pool %s are known only if it is a BenchmarkPool whose agent has the release of this runner",
+			orUnknown(o.zfs.pool))
 	}
-	var numbers []string
-	for _, name := range o.system.list("/sys/class/block") {
-		folder := path.Join("/sys/class/block", name)
-		text, err := o.system.read(path.Join(folder, "uevent"))
-		if err == nil && strings.HasPrefix(parseUevent(text)["PARTNAME"], "zfs-") {
-			numbers = append(numbers, o.system.word(path.Join(folder, "dev")))
+	for _, told := range o.target.Disks { // all, or none is described
+		folder := path.Join("/sys/dev/block", told.Number)
+		serial := cmp.Or(o.system.word(path.Join(folder, "serial")), o.system.word(path.Join(folder, "device/serial")))
+		switch {
+		case !o.system.exists(path.Join(folder, "uevent")):
+			return nil, fmt.Errorf("the disk %s of the pool is not device %s any more", told.Path, told.Number)
+		case serial != "" && told.Serial != "" && serial != told.Serial:
+			return nil, fmt.Errorf("the disk %s of the pool has the serial number %s, but device %s now has %s", told.Path, told.Serial,
+				told.Number, serial)
 		}
 	}
-	if len(numbers) == 0 {
-		return nil, fmt.Errorf("no partition on the node is labelled zfs-, as zpool does on whole disks: the pool %s lies on "+
-			"partitions or files that were given to it", o.zfs.pool)
+	var disks []*device
+	for i := range o.target.Disks {
+		d, err := o.devices.resolve(o.target.Disks[i].Number)
+		if err != nil {
+			return nil, err
+		}
+		d.told = &o.target.Disks[i]
+		disks = append(disks, d)
 	}
-	o.devices.inferred = fmt.Sprintf("partitions labelled zfs-, and %s is the only pool on the node", o.zfs.pool)
-	o.cannot("What the disks of the volume read and wrote",
-		fmt.Errorf("they were inferred from partitions labelled zfs-, and the pool %s may "+
-			"have others; what each of them did is in pool.json.gz, if the benchmark made the pool", o.zfs.pool))
-	return numbers, nil
+	o.cannot("What the disks of the volume read and wrote", errors.New("the agent of the node counts it: see pool.json.gz"))
+	return disks, nil
 }
 
 // sources are the kstats that matter, each with the name of its group.

@@ -34,10 +34,12 @@ func Duration(operation *v1alpha1.PoolOperation) (took time.Duration, known bool
 	return 0, false
 }
 
-// LeavesTraces says whether an operation creates or removes something besides the workload's data: a dataset, a snapshot or a disk.
+// LeavesTraces says whether an operation creates or removes something besides the workload's data: a dataset, a snapshot or a disk. One
+// that is not listed is taken to do so.
 func LeavesTraces(action *v1alpha1.PoolAction) bool {
-	return action.Snapshot != nil || action.Clone != nil || action.DestroyDataset != nil || action.Replicate != nil || action.Copy != nil ||
-		action.AddVdev != nil || action.RemoveVdev != nil || action.ReplaceDevice != nil
+	none := action.Observe != nil || action.Scrub != nil || action.Trim != nil || action.ExportImport != nil ||
+		action.ModuleParameter != nil || action.LayoutScore != nil || action.MetaslabMap != nil
+	return !none
 }
 
 // Of are the operations of a phase: the phase's own and its companion.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/packing"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -200,15 +200,36 @@ func pack(document any, omitted *[]string, omissions []omission) (packed []byte,
 		if err != nil {
 			return nil, "", fmt.Errorf("write the document: %w", err)
 		}
-		if packed, err = results.Pack(text); err == nil && len(packed) <= MaxPackedBytes {
-			return packed, results.Digest(text), nil
+		if packed, err = packing.Pack(text); err == nil && len(packed) <= MaxPackedBytes {
+			return packed, packing.Digest(text), nil
 		}
 		if len(omissions) == 0 {
 			return nil, "", fmt.Errorf("the document has %d bytes, but the limit is %d: observe a smaller pool, or a shorter time: %w", len(packed),
-				MaxPackedBytes, results.ErrTooLarge)
+				MaxPackedBytes, packing.ErrTooLarge)
 		}
 		omissions[0].apply()
 		*omitted = append(*omitted, omissions[0].words)
 		omissions = omissions[1:]
 	}
+}
+
+// Unpack reads the output of Pack.
+func Unpack(packed []byte, digest string) (Document, error) {
+	var document Document
+	text, err := packing.Unpack(packed)
+	if err != nil {
+		return document, err
+	}
+	if got := packing.Digest(text); got != digest {
+		return document, fmt.Errorf("%w: the observation has digest %s, but its agent reported %.80q", packing.ErrCorrupt, got, digest)
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		return document, fmt.Errorf("%w: the observation is not JSON: %w", packing.ErrCorrupt, err)
+	}
+	if document.Version != Version {
+		return document,
+			fmt.Errorf("%w: the observation has version %d, but this program supports %d: use the agent image of the same release as the manager",
+				packing.ErrVersion, document.Version, Version)
+	}
+	return document, nil
 }

@@ -2,6 +2,7 @@ package poolseries
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/packing"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -184,7 +185,7 @@ func TestPack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := results.Unpack(packed)
+	text, err := packing.Unpack(packed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func TestPack(t *testing.T) {
 	if err := json.Unmarshal(text, &kept); err != nil {
 		t.Fatal(err)
 	}
-	if len(packed) > MaxPackedBytes || results.Digest(text) != digest ||
+	if len(packed) > MaxPackedBytes || packing.Digest(text) != digest ||
 		!slices.Equal(kept.Omitted, []string{"histograms of vdevs other than the pool", "series of vdevs"}) ||
 		len(kept.RequestSizes) != 1 || len(kept.Vdevs[0].ReadOperations) != 0 || kept.Vdevs[0].Totals.ReadOperations == 0 {
 		t.Errorf("%d bytes, omitted %q", len(packed), kept.Omitted)
@@ -254,5 +255,27 @@ func checkSchema(t *testing.T, name string, document any) {
 		if err := schema.Validate(value); (err == nil) != entry.valid {
 			t.Errorf("%.80s: %v", entry.text, err)
 		}
+	}
+}
+
+func TestUnpack(t *testing.T) {
+	text, digest, err := recorded(t, 3).Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if document, err := Unpack(text, digest); err != nil || document.Pool != "bench0" {
+		t.Errorf("%+v: %v", document, err)
+	}
+	if _, err := Unpack(text, "sha256:0"); !errors.Is(err, packing.ErrCorrupt) {
+		t.Errorf("another digest: %v", err)
+	}
+	if _, err := Unpack([]byte("x"), digest); !errors.Is(err, packing.ErrCorrupt) {
+		t.Errorf("no gzip: %v", err)
+	}
+	later := recorded(t, 3)
+	later.Version++
+	text, digest, _ = later.Pack()
+	if _, err := Unpack(text, digest); !errors.Is(err, packing.ErrVersion) {
+		t.Errorf("a later version: %v", err)
 	}
 }

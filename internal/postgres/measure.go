@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strconv"
 	"time"
+
+	"github.com/storagebench/storagebench/internal/stats"
 )
 
 const (
@@ -213,7 +215,9 @@ func (m measurement) metrics() map[string]int64 {
 		"checkpoints":                                    m.statistic["checkpoints"],
 	}
 	for suffix, perMille := range map[string]uint64{"P50": 500, "P95": 950, "P99": 990, "P999": 999} {
-		metrics["transactionLatency"+suffix+"Nanoseconds"] = latencies.quantile(perMille) * 1000
+		if m.summary.transactions >= stats.NeededFor(int64(perMille)*1000) {
+			metrics["transactionLatency"+suffix+"Nanoseconds"] = latencies.quantile(perMille) * 1000
+		}
 	}
 	return metrics
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
 	"github.com/storagebench/storagebench/test/program"
 )
 
@@ -193,7 +194,16 @@ func plausible(t *testing.T, options Options, outcome Outcome) {
 	t.Logf("%s: %d transactions/s, mean %d ns, p99 %d ns, max %d ns, %d bytes of log a transaction, database %d bytes", options.Mode,
 		m["transactionsPerSecond"], m["transactionLatencyMeanNanoseconds"], m["transactionLatencyP99Nanoseconds"],
 		m["transactionLatencyMaxNanoseconds"], m["walBytesPerTransaction"], m["databaseBytes"])
-	if len(m) != 16 || m["transactions"] < 1 || m["databaseBytes"] < options.DatabaseBytes || m["failedTransactions"] != 0 {
+	expected := 12 // and the percentiles that so many transactions tell
+	for name, share := range map[string]int64{"P50": 500_000, "P95": 950_000, "P99": 990_000, "P999": 999_000} {
+		_, there := m["transactionLatency"+name+"Nanoseconds"]
+		if told := m["transactions"] >= stats.NeededFor(share); told {
+			expected++
+		} else if there {
+			t.Errorf("%s: %s of %d transactions", options.Mode, name, m["transactions"])
+		}
+	}
+	if len(m) != expected || m["transactions"] < 1 || m["databaseBytes"] < options.DatabaseBytes || m["failedTransactions"] != 0 {
 		t.Errorf("%s: %v", options.Mode, m)
 	}
 	// pgbench's own time begins with its connections, which take long on a busy machine, and the time that it divides by after them.

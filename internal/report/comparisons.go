@@ -15,7 +15,7 @@ func comparisonsSection(e results.Experiment) *section {
 	for _, gate := range e.Gates {
 		for _, c := range gate.Comparisons {
 			if s.text.Len() == 0 {
-				s.frame("p of \"worse\" is small if the metric is worse by more than the tolerance and twice the noise; it is corrected for all " +
+				s.frame("p of \"worse\" is small if the metric is worse by more than the tolerance and the noise; it is corrected for all " +
 					"comparisons. p of\n" +
 					"\"within\" is small if it is worse by less than the tolerance.\n\n" +
 					"| Gate | Variant | Verdict | Change | Interval | Confidence | p of worse | p of within | Runs | Tolerance | Noise " +

@@ -13,8 +13,35 @@ import (
 // acceptedKind is a kind of document that a user accepted and committed.
 type acceptedKind struct{ key, version, command string }
 
-// decodeAccepted reads a document strictly: users edit it in Git, and a mistyped field would be silently ignored.
-func decodeAccepted(data map[string]string, kind acceptedKind, into any) error {
+// acceptedDocument is a document of such a kind.
+type acceptedDocument interface{ Validate() error }
+
+// decodeAccepted reads and validates a document from the data of a ConfigMap.
+func decodeAccepted[T acceptedDocument](data map[string]string, kind acceptedKind) (document T, err error) {
+	if err = kind.read(data, &document); err == nil {
+		err = document.Validate()
+	}
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("%s: %w", kind.key, err)
+	}
+	return document, nil
+}
+
+// encodeAccepted writes a document as JSON, for Git. The same document always gives the same bytes.
+func encodeAccepted(document acceptedDocument, remedy string) ([]byte, error) {
+	if err := document.Validate(); err != nil {
+		return nil, err
+	}
+	text, err := indentedForGit(document)
+	if err == nil && len(text) > MaxBaselineBytes {
+		err = fmt.Errorf("%w: the document takes %d bytes, but the limit is %d: %s", ErrTooLarge, len(text), MaxBaselineBytes, remedy)
+	}
+	return text, err
+}
+
+// read reads a document strictly: users edit it in Git, and a mistyped field would be silently ignored.
+func (kind acceptedKind) read(data map[string]string, into any) error {
 	text, found := data[kind.key]
 	switch {
 	case !found && len(data) == 0:

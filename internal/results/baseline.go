@@ -221,7 +221,7 @@ func (b *Baseline) fit(limitBytes int) (omitted []string, err error) {
 		{"metrics that are not primary", func(m Metric) bool { return !m.Primary }},
 	}
 	for {
-		text, err := b.encode()
+		text, err := indentedForGit(b)
 		if err != nil || len(text) <= limitBytes {
 			return b.Omitted, err
 		}
@@ -259,29 +259,12 @@ func (b *Baseline) drop(out func(Metric) bool) int {
 // Encode writes the baseline as JSON with one metric in a few lines, for readable diffs in Git. The same baseline always gives the
 // same bytes.
 func (b Baseline) Encode() ([]byte, error) {
-	if err := b.Validate(); err != nil {
-		return nil, err
-	}
-	text, err := b.encode()
-	if err == nil && len(text) > MaxBaselineBytes {
-		err = fmt.Errorf("%w: the baseline takes %d bytes, but the limit is %d", ErrTooLarge, len(text), MaxBaselineBytes)
-	}
-	return text, err
+	return encodeAccepted(b, "use fewer variants, phases or repetitions")
 }
-
-func (b Baseline) encode() ([]byte, error) { return indentedForGit(b) }
 
 // DecodeBaseline reads a baseline from the data of a ConfigMap.
 func DecodeBaseline(data map[string]string) (Baseline, error) {
-	var baseline Baseline
-	err := decodeAccepted(data, acceptedKind{KeyBaseline, BaselineVersion, "kubectl storagebench baseline accept"}, &baseline)
-	if err == nil {
-		err = baseline.Validate()
-	}
-	if err != nil {
-		return Baseline{}, fmt.Errorf("%s: %w", KeyBaseline, err)
-	}
-	return baseline, nil
+	return decodeAccepted[Baseline](data, acceptedKind{KeyBaseline, BaselineVersion, "kubectl storagebench baseline accept"})
 }
 
 // Validate reports what is wrong with the baseline.

@@ -190,27 +190,12 @@ func (c Calibration) fewShifts() string {
 
 // Encode writes the calibration as JSON. The same calibration always gives the same bytes.
 func (c Calibration) Encode() ([]byte, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	text, err := indentedForGit(c)
-	if err == nil && len(text) > MaxBaselineBytes {
-		err = fmt.Errorf("%w: the calibration takes %d bytes, but the limit is %d: use fewer phases", ErrTooLarge, len(text), MaxBaselineBytes)
-	}
-	return text, err
+	return encodeAccepted(c, "use fewer phases")
 }
 
 // DecodeCalibration reads a calibration from the data of a ConfigMap.
 func DecodeCalibration(data map[string]string) (Calibration, error) {
-	var calibration Calibration
-	err := decodeAccepted(data, acceptedKind{KeyCalibration, CalibrationVersion, "kubectl storagebench calibration accept"}, &calibration)
-	if err == nil {
-		err = calibration.Validate()
-	}
-	if err != nil {
-		return Calibration{}, fmt.Errorf("%s: %w", KeyCalibration, err)
-	}
-	return calibration, nil
+	return decodeAccepted[Calibration](data, acceptedKind{KeyCalibration, CalibrationVersion, "kubectl storagebench calibration accept"})
 }
 
 // Validate reports what is wrong with the calibration.

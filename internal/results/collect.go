@@ -10,6 +10,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/storagebench/storagebench/internal/packing"
 )
 
 // maxLineBytes is the longest line that can be a part. Longer ones have another origin and are skipped.
@@ -25,14 +27,14 @@ func Collect(log io.Reader, receipt Receipt) (PhaseDocument, []byte, error) {
 	if err != nil {
 		return PhaseDocument{}, nil, err
 	}
-	document, err := unpack(gz, receipt.SizeBytes)
+	document, err := packing.UnpackAtMost(gz, receipt.SizeBytes)
 	if err != nil {
 		return PhaseDocument{}, nil, err
 	}
 	if int64(len(document)) != receipt.SizeBytes {
 		return PhaseDocument{}, nil, fmt.Errorf("%w: it has %d bytes, but the receipt has %d", ErrCorrupt, len(document), receipt.SizeBytes)
 	}
-	if digest := Digest(document); digest != receipt.Digest {
+	if digest := packing.Digest(document); digest != receipt.Digest {
 		return PhaseDocument{}, nil, fmt.Errorf("%w: it has digest %s, but the receipt has %s", ErrCorrupt, digest, receipt.Digest)
 	}
 	phase, err := decodePhase(document)

@@ -10,6 +10,8 @@ import (
 const (
 	keptEnvironmentValues = 2
 	shortMessageBytes     = 120
+	// keptRuns of an experiment fit without their phases, whatever their names.
+	keptRuns = 512
 )
 
 // omission is a part that can be omitted. It returns how many times it did so.
@@ -18,7 +20,7 @@ type omission struct {
 	apply func(*Experiment) int
 }
 
-// omissions in order. Variants, gates and the verdict are never omitted.
+// omissions in order. Variants with their primary metrics, gates and the verdict are never omitted.
 var omissions = []omission{
 	{"values of the environment beyond two per key", omitEnvironmentValues},
 	{"volumes of runs beyond the first of a variant", omitVolumes},
@@ -28,6 +30,8 @@ var omissions = []omission{
 	{"parts of the messages of runs", shortenMessages},
 	{"phases of single runs", omitPhases},
 	{"metrics of groups that are not primary", omitGroupMetrics},
+	{fmt.Sprintf("runs beyond the first %d", keptRuns), omitRuns},
+	{"metrics of variants that are not primary", omitVariantMetrics},
 }
 
 // Encode writes the experiment as indented JSON of at most limitBytes, omits what does not fit, and returns a list of that. The
@@ -35,7 +39,7 @@ var omissions = []omission{
 func (e Experiment) Encode(limitBytes int) ([]byte, []string, error) {
 	e = e.cloneForOmission()
 	e.Version = PhaseVersion
-	text, err := e.indented()
+	text, err := e.indented(limitBytes)
 	for _, omission := range omissions {
 		if err != nil || len(text) <= limitBytes {
 			break
@@ -45,7 +49,7 @@ func (e Experiment) Encode(limitBytes int) ([]byte, []string, error) {
 			continue
 		}
 		e.Omitted = append(e.Omitted, fmt.Sprintf("%s (%d)", omission.words, count))
-		text, err = e.indented()
+		text, err = e.indented(limitBytes)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("results of experiment %s of %s/%s: %w", e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name, err)
@@ -59,13 +63,16 @@ func (e Experiment) Encode(limitBytes int) ([]byte, []string, error) {
 	return text, e.Omitted, nil
 }
 
-// indented does not escape < and >, which are frequent in gate expressions: the document is not HTML.
-func (e Experiment) indented() ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
+// indented does not escape < and >, which are frequent in gate expressions: the document is not HTML. It does not indent what is over
+// the limit already.
+func (e Experiment) indented(limitBytes int) ([]byte, error) {
+	var compact, out bytes.Buffer
+	encoder := json.NewEncoder(&compact)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	err := encoder.Encode(e)
+	if err := encoder.Encode(e); err != nil || compact.Len() > limitBytes {
+		return compact.Bytes(), err
+	}
+	err := json.Indent(&out, compact.Bytes(), "", "  ")
 	return out.Bytes(), err
 }
 
@@ -75,6 +82,10 @@ func (e Experiment) cloneForOmission() Experiment {
 	e.Runs = slices.Clone(e.Runs)
 	for i := range e.Runs {
 		e.Runs[i].Phases = slices.Clone(e.Runs[i].Phases)
+	}
+	e.Variants = slices.Clone(e.Variants)
+	for i := range e.Variants {
+		e.Variants[i].Phases = slices.Clone(e.Variants[i].Phases)
 	}
 	e.Groups = slices.Clone(e.Groups)
 	for i := range e.Groups {
@@ -198,6 +209,29 @@ func omitPhases(e *Experiment) int {
 	for i := range e.Runs {
 		count += len(e.Runs[i].Phases)
 		e.Runs[i].Phases = nil
+	}
+	return count
+}
+
+// omitRuns keeps the first ones. The medians over all runs stay.
+func omitRuns(e *Experiment) int {
+	count := max(0, len(e.Runs)-keptRuns)
+	e.Runs = e.Runs[:len(e.Runs)-count]
+	return count
+}
+
+func omitVariantMetrics(e *Experiment) int {
+	count := 0
+	for i := range e.Variants {
+		for j := range e.Variants[i].Phases {
+			phase := &e.Variants[i].Phases[j]
+			before := len(phase.Metrics)
+			phase.Metrics = slices.DeleteFunc(slices.Clone(phase.Metrics), func(metric MetricResult) bool {
+				known, _ := LookupMetric(metric.Name)
+				return !known.Primary
+			})
+			count += before - len(phase.Metrics)
+		}
 	}
 	return count
 }

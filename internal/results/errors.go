@@ -1,6 +1,10 @@
 package results
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/storagebench/storagebench/internal/packing"
+)
 
 // The ways in which a document can fail to arrive, for errors.Is.
 var (
@@ -8,10 +12,10 @@ var (
 	ErrMissing = errors.New("no result")
 	// ErrTruncated: a part of the document is missing.
 	ErrTruncated = errors.New("result is incomplete")
-	// ErrCorrupt: the document is not what was sent, or not a document.
-	ErrCorrupt = errors.New("result is corrupt")
-	// ErrTooLarge: the document is larger than its bound.
-	ErrTooLarge = errors.New("result is too large")
-	// ErrVersion: the document is of another version.
-	ErrVersion = errors.New("result has another version")
+	// ErrCorrupt is that of all packed documents.
+	ErrCorrupt = packing.ErrCorrupt
+	// ErrTooLarge is that of all packed documents.
+	ErrTooLarge = packing.ErrTooLarge
+	// ErrVersion is that of all packed documents.
+	ErrVersion = packing.ErrVersion
 )

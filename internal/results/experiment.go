@@ -85,7 +85,7 @@ type Comparison struct {
 	HighPartsPerMillion *int64 `json:"highPartsPerMillion,omitempty"`
 	// ConfidencePartsPerMillion is the confidence level of the interval.
 	ConfidencePartsPerMillion int64 `json:"confidencePartsPerMillion,omitempty"`
-	// WorseProbabilityPartsPerMillion is p of "worse by more than the tolerance and twice the noise", corrected for all comparisons.
+	// WorseProbabilityPartsPerMillion is p of "worse by more than the tolerance and the noise", corrected for all comparisons.
 	WorseProbabilityPartsPerMillion int64 `json:"worseProbabilityPartsPerMillion"`
 	// WithinProbabilityPartsPerMillion is p of "worse by less than the tolerance".
 	WithinProbabilityPartsPerMillion int64 `json:"withinProbabilityPartsPerMillion"`

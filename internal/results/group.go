@@ -226,7 +226,7 @@ func stragglers(members []RunResult, phases []RunPhase) []string {
 
 // Repetitions are the runs as they count: a group is one, with its joined figures. A run of a group is never counted by itself.
 func Repetitions(runs []RunResult) []RunResult {
-	var counted []RunResult
+	counted := make([]RunResult, 0, len(runs))
 	for _, run := range runs {
 		if run.Group == nil {
 			counted = append(counted, run)

@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -51,11 +52,19 @@ var (
 // Metrics returns the whole vocabulary, primary metrics first, then by name.
 func Metrics() []Metric { return slices.Clone(vocabulary) }
 
-// LookupMetric returns the metric with that name.
+// LookupMetric returns the metric with that name. JOB.METRIC is a metric of one job of several in a fio job file.
 func LookupMetric(name string) (Metric, bool) {
 	metric, found := byName[name]
+	if at := strings.LastIndexByte(name, '.'); !found && jobName.MatchString(name[:max(at, 0)]) {
+		if metric, found = byName[name[at+1:]]; found {
+			metric.Name, metric.Description, metric.Primary = name, "Of the fio job "+name[:at]+": "+metric.Description, false
+		}
+	}
 	return metric, found
 }
+
+// jobName is what a section of a job file may be called.
+var jobName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 func indexMetrics(metrics []Metric) map[string]Metric {
 	slices.SortFunc(metrics, compareMetrics)
@@ -92,6 +101,8 @@ func throughputMetrics() []Metric {
 		{"durationNanoseconds", UnitNanoseconds,
 			"Time that was measured, without ramp-up; of an operate phase, how long the operation took, in whole seconds, left out if it cannot " +
 				"be told.", Neither, false},
+		{"flushNanoseconds", UnitNanoseconds,
+			"Time from the end of the workload until all that it wrote was on the disk; the measured time and the rates contain it.", Lower, false},
 		{"regions", UnitCount, "Regions that a scan timed.", Neither, false},
 		{"slowestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the slowest region of a scan.", Higher, false},
 		{"fastestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the fastest region of a scan.", Higher, false},

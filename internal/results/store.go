@@ -1,12 +1,11 @@
 package results
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
+
+	"github.com/storagebench/storagebench/internal/packing"
 )
 
 // Keys of the ConfigMap that holds the result of a phase.
@@ -31,47 +30,9 @@ const (
 	maxStoredBytes = 640 << 10
 )
 
-// Pack compresses a document; equal documents give equal bytes.
-func Pack(document []byte) ([]byte, error) {
-	if len(document) > MaxDocumentBytes {
-		return nil, fmt.Errorf("%w: it has %d bytes, at most %d are kept: shorten raw", ErrTooLarge, len(document), MaxDocumentBytes)
-	}
-	var out bytes.Buffer
-	writer, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := writer.Write(document); err != nil {
-		return nil, err
-	}
-	if err := writer.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
-}
-
-// Unpack decompresses what Pack compressed.
-func Unpack(gz []byte) ([]byte, error) { return unpack(gz, MaxDocumentBytes) }
-
-// unpack stops right after most bytes, whatever the compressed data would grow to.
-func unpack(gz []byte, most int64) ([]byte, error) {
-	reader, err := gzip.NewReader(bytes.NewReader(gz))
-	if err != nil {
-		return nil, fmt.Errorf("%w: it is not gzip: %w", ErrCorrupt, err)
-	}
-	document, err := io.ReadAll(io.LimitReader(reader, most+1))
-	if err != nil {
-		return nil, fmt.Errorf("%w: it does not decompress: %w", ErrCorrupt, err)
-	}
-	if int64(len(document)) > MaxDocumentBytes {
-		return nil, fmt.Errorf("%w: it decompresses to more than %d bytes", ErrTooLarge, MaxDocumentBytes)
-	}
-	return document, nil
-}
-
 // StoredPhase returns the contents of the ConfigMap for a received document, and in words what did not fit.
 func StoredPhase(document []byte, digest string) (binaryData map[string][]byte, data map[string]string, omitted string, err error) {
-	if got := Digest(document); got != digest {
+	if got := packing.Digest(document); got != digest {
 		return nil, nil, "", fmt.Errorf("%w: it has digest %s and is to be stored as %.80q", ErrCorrupt, got, digest)
 	}
 	phase, err := decodePhase(document)
@@ -79,7 +40,7 @@ func StoredPhase(document []byte, digest string) (binaryData map[string][]byte, 
 		return nil, nil, "", err
 	}
 	var words []string
-	gz, err := Pack(document)
+	gz, err := packing.Pack(document)
 	if err != nil {
 		return nil, nil, "", err
 	}
@@ -107,7 +68,7 @@ func packWithoutRaw(phase PhaseDocument, why string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	gz, err := Pack(text)
+	gz, err := packing.Pack(text)
 	if err == nil && len(gz) > maxStoredBytes {
 		err = fmt.Errorf("%w: even without raw it takes %d bytes compressed, at most %d are kept", ErrTooLarge, len(gz), maxStoredBytes)
 	}
@@ -145,24 +106,28 @@ func summaryOf(phase PhaseDocument) (summary []byte, dropped []string, err error
 
 // LoadPhase reads what StoredPhase made: the whole document if it is there, else the summary.
 func LoadPhase(data map[string]string, binaryData map[string][]byte) (PhaseDocument, error) {
+	return loadPhase(data, binaryData, decodePhase)
+}
+
+func loadPhase(data map[string]string, binaryData map[string][]byte, decode func([]byte) (PhaseDocument, error)) (PhaseDocument, error) {
 	gz, whole := binaryData[KeyDocument]
 	if !whole {
 		summary, found := data[KeySummary]
 		if !found {
 			return PhaseDocument{}, fmt.Errorf("%w: the ConfigMap has neither %s nor %s", ErrMissing, KeyDocument, KeySummary)
 		}
-		return decodePhase([]byte(summary))
+		return decode([]byte(summary))
 	}
-	document, err := Unpack(gz)
+	document, err := packing.Unpack(gz)
 	if err != nil {
 		return PhaseDocument{}, err
 	}
-	phase, err := decodePhase(document)
+	phase, err := decode(document)
 	if err != nil {
 		return PhaseDocument{}, err
 	}
 	// A document that lost its raw output on the way in has another digest than the one that was received.
-	if got := Digest(document); got != data[KeyDigest] && !strings.HasPrefix(data[KeyOmitted], "raw output") {
+	if got := packing.Digest(document); got != data[KeyDigest] && !strings.HasPrefix(data[KeyOmitted], "raw output") {
 		return PhaseDocument{}, fmt.Errorf("%w: %s in the ConfigMap has digest %s, received was %.80q: it was changed",
 			ErrCorrupt, KeyDocument, got, data[KeyDigest])
 	}

@@ -2,19 +2,17 @@ package results
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+
+	"github.com/storagebench/storagebench/internal/packing"
 )
 
 const (
-	// MaxDocumentBytes bounds the uncompressed JSON of a document.
-	MaxDocumentBytes = 8 << 20
 	// MaxCompressedBytes bounds its compressed form, which travels through the log and is kept in a ConfigMap.
 	MaxCompressedBytes = 512 << 10
 
@@ -37,12 +35,6 @@ type Receipt struct {
 	Parts     int    `json:"parts"`
 }
 
-// Digest of the exact bytes of a document.
-func Digest(document []byte) string {
-	sum := sha256.Sum256(document)
-	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
 // Emit writes the document as lines for a log. If it is too large with Raw, it goes without it and says so in Omitted:
 // hours of measuring must not be lost for the sake of a tool's own output.
 func Emit(w io.Writer, d PhaseDocument) (Receipt, error) {
@@ -59,7 +51,7 @@ func Emit(w io.Writer, d PhaseDocument) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("result of phase %q of run %s/%s: %w", d.Phase, d.Run.Namespace, d.Run.Name, err)
 	}
 	receipt := Receipt{
-		Version: PhaseVersion, Digest: Digest(document), SizeBytes: int64(len(document)),
+		Version: PhaseVersion, Digest: packing.Digest(document), SizeBytes: int64(len(document)),
 		Parts: (len(gz) + partBytes - 1) / partBytes,
 	}
 	return receipt, writeParts(w, gz, receipt.Parts)
@@ -69,7 +61,7 @@ func encodePhase(d PhaseDocument) (document, gz []byte, err error) {
 	if document, err = json.Marshal(d); err != nil {
 		return nil, nil, err
 	}
-	if gz, err = Pack(document); err != nil {
+	if gz, err = packing.Pack(document); err != nil {
 		return nil, nil, err
 	}
 	if len(gz) > MaxCompressedBytes {
@@ -134,8 +126,8 @@ func (r Receipt) validate() error {
 			ErrVersion, r.Version, PhaseVersion)
 	case !digestPattern.MatchString(r.Digest):
 		return fmt.Errorf("%w: the receipt has digest %.80q: it should be sha256: and 64 hexadecimal digits", ErrCorrupt, r.Digest)
-	case r.SizeBytes > MaxDocumentBytes:
-		return fmt.Errorf("%w: the receipt speaks of %d bytes, at most %d are read", ErrTooLarge, r.SizeBytes, MaxDocumentBytes)
+	case r.SizeBytes > packing.MaxDocumentBytes:
+		return fmt.Errorf("%w: the receipt speaks of %d bytes, at most %d are read", ErrTooLarge, r.SizeBytes, packing.MaxDocumentBytes)
 	case r.Parts > maxParts:
 		return fmt.Errorf("%w: the receipt speaks of %d parts, at most %d are read", ErrTooLarge, r.Parts, maxParts)
 	case r.SizeBytes < 1 || r.Parts < 1:

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/storagebench/storagebench/internal/packing"
 )
 
 func TestEmittedLinesAreShort(t *testing.T) {
@@ -51,7 +53,7 @@ func TestRoundTripOfRandomDocuments(t *testing.T) {
 		if diff := cmp.Diff(want, got, sameRaw); diff != "" {
 			t.Fatalf("document %d (-want +got):\n%s", i, diff)
 		}
-		if Digest(document) != receipt.Digest {
+		if packing.Digest(document) != receipt.Digest {
 			t.Fatalf("document %d: the bytes do not have the digest of the receipt", i)
 		}
 	}
@@ -93,10 +95,10 @@ func TestCollectErrors(t *testing.T) {
 		{"last part cut", log[:len(log)-11], nil, ErrTruncated},
 		{"two parts swapped", strings.NewReplacer("result 1/", "result 2/", "result 2/", "result 1/").Replace(log), nil, ErrCorrupt},
 		{"same part, other contents", log + strings.Replace(lines[1], "result 2/", "result 1/", 1), nil, ErrCorrupt},
-		{"other digest", log, func(r Receipt) Receipt { r.Digest = Digest(nil); return r }, ErrCorrupt},
+		{"other digest", log, func(r Receipt) Receipt { r.Digest = packing.Digest(nil); return r }, ErrCorrupt},
 		{"larger than said", log, func(r Receipt) Receipt { r.SizeBytes--; return r }, ErrCorrupt},
 		{"smaller than said", log, func(r Receipt) Receipt { r.SizeBytes++; return r }, ErrCorrupt},
-		{"said to be huge", log, func(r Receipt) Receipt { r.SizeBytes = MaxDocumentBytes + 1; return r }, ErrTooLarge},
+		{"said to be huge", log, func(r Receipt) Receipt { r.SizeBytes = packing.MaxDocumentBytes + 1; return r }, ErrTooLarge},
 		{"said to be of many parts", log, func(r Receipt) Receipt { r.Parts = 1 << 30; return r }, ErrTooLarge},
 		{"receipt of another version", log, func(r Receipt) Receipt { r.Version = "v0"; return r }, ErrVersion},
 	}
@@ -116,7 +118,7 @@ func TestCollectErrors(t *testing.T) {
 // sent wraps any bytes as Emit would, to see what Collect makes of documents that no Emit would send.
 func sent(t *testing.T, document []byte) (string, Receipt) {
 	t.Helper()
-	gz, err := Pack(document)
+	gz, err := packing.Pack(document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +127,7 @@ func sent(t *testing.T, document []byte) (string, Receipt) {
 	if err := writeParts(&log, gz, parts); err != nil {
 		t.Fatal(err)
 	}
-	return log.String(), Receipt{Version: PhaseVersion, Digest: Digest(document), SizeBytes: int64(len(document)), Parts: parts}
+	return log.String(), Receipt{Version: PhaseVersion, Digest: packing.Digest(document), SizeBytes: int64(len(document)), Parts: parts}
 }
 
 func TestCollectRefusesWrongDocuments(t *testing.T) {
@@ -153,7 +155,7 @@ func TestCollectRefusesWrongDocuments(t *testing.T) {
 }
 
 func TestCollectStopsAtABomb(t *testing.T) {
-	log, receipt := sent(t, bytes.Repeat([]byte(" "), MaxDocumentBytes))
+	log, receipt := sent(t, bytes.Repeat([]byte(" "), packing.MaxDocumentBytes))
 	receipt.SizeBytes = 100
 	if _, _, err := Collect(strings.NewReader(log), receipt); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("got %v, want ErrCorrupt", err)
@@ -170,7 +172,7 @@ func TestCollectReportsReadErrors(t *testing.T) {
 }
 
 func TestEmitLeavesOutHugeRaw(t *testing.T) {
-	for _, raw := range []json.RawMessage{noise(2 << 20), json.RawMessage(`"` + strings.Repeat("a", MaxDocumentBytes) + `"`)} {
+	for _, raw := range []json.RawMessage{noise(2 << 20), json.RawMessage(`"` + strings.Repeat("a", packing.MaxDocumentBytes) + `"`)} {
 		d := validPhase()
 		d.Raw = raw
 		log, receipt := mustEmit(t, d)
@@ -206,7 +208,7 @@ func TestReceipt(t *testing.T) {
 }
 
 func TestParseReceiptErrors(t *testing.T) {
-	digest := Digest(nil)
+	digest := packing.Digest(nil)
 	cases := []struct {
 		message string
 		want    error
@@ -278,7 +280,7 @@ func FuzzCollect(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, log []byte, size int64, parts int) {
 		_, document, err := Collect(bytes.NewReader(log), Receipt{Version: PhaseVersion, Digest: receipt.Digest, SizeBytes: size, Parts: parts})
-		if err == nil && Digest(document) != receipt.Digest {
+		if err == nil && packing.Digest(document) != receipt.Digest {
 			t.Fatal("accepted bytes with another digest")
 		}
 		known := []error{ErrMissing, ErrTruncated, ErrCorrupt, ErrTooLarge, ErrVersion}

@@ -43,7 +43,7 @@ func stopped(ctx context.Context, document results.PhaseDocument, err error) res
 // clock step cannot put it before the start.
 func addressed(document results.PhaseDocument, request workload.Request, began time.Time) results.PhaseDocument {
 	document.Version = results.PhaseVersion
-	document.Run, document.Phase, document.Kind = request.Run, string(request.Phase.Name), kindOf(request.Phase)
+	document.Run, document.Phase, document.Kind = request.Run, string(request.Phase.Name), workload.KindOf(&request.Phase)
 	if document.StartedAt.IsZero() || document.FinishedAt.IsZero() {
 		document.StartedAt, document.FinishedAt = began, began.Add(time.Since(began))
 	}
@@ -73,17 +73,4 @@ func emit(log *log, document results.PhaseDocument) (results.PhaseDocument, resu
 	}
 	receipt, err := log.result(instead)
 	return instead, receipt, err
-}
-
-// kindOf is the name of the member of a phase that is set.
-func kindOf(phase v1alpha1.Phase) string {
-	switch {
-	case phase.Fill != nil:
-		return results.KindFill
-	case phase.Fragment != nil:
-		return results.KindFragment
-	case phase.Operate != nil:
-		return results.KindOperate
-	}
-	return results.KindMeasure
 }

@@ -62,7 +62,7 @@ func (r *Runner) Run(ctx context.Context, request workload.Request) int {
 	log := newLog(r.Log)
 	phase := request.Phase
 	log.say("storagebench runner: %s phase %s of run %s/%s on %s (%s)",
-		kindOf(phase), phase.Name, request.Run.Namespace, request.Run.Name, request.Path, request.VolumeMode)
+		workload.KindOf(&phase), phase.Name, request.Run.Namespace, request.Run.Name, request.Path, request.VolumeMode)
 	began := time.Now()
 	limited, cancel := withDeadline(ctx, request)
 	defer cancel()

@@ -129,8 +129,8 @@ func barrier(state State, i int, decision Decision) Decision {
 	spec, actions := state.Run.Spec.Phases[i], decision.Actions
 	decision.Actions, decision.Reason = nil, v1alpha1.ReasonWaitingForPeers
 	switch {
-	case !state.Volume.Exists:
-		decision.Actions, decision.Reason = []Action{{Kind: CreateVolume}}, v1alpha1.ReasonPreparingVolume
+	case !state.Claims.Exists:
+		decision.Actions, decision.Reason = []Action{{Kind: CreateVolumes}}, v1alpha1.ReasonPreparingVolume
 		decision.Message = "creating the volume of the run"
 		return decision
 	case !ReadyFor(state.Run.Status.ReadyFor, spec.Name):
@@ -235,7 +235,7 @@ func awaitEnd(state State) *Decision {
 // phaseDue is when a started phase must end. Waiting for the agreed start time does not count.
 func phaseDue(phase PhaseState, spec v1alpha1.Phase) time.Time {
 	began := *phase.Pod.Started
-	if at := phase.Job.StartAt; at != nil && at.After(began) {
+	if at := phase.Executor.StartAt; at != nil && at.After(began) {
 		began = *at
 	}
 	return began.Add(spec.Deadline.Duration.Duration)

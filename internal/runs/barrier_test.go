@@ -13,7 +13,6 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
-	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // memberState is a run of a group of two that is ready to begin but for what change does.
@@ -26,7 +25,7 @@ func memberState(change func(*runs.State)) runs.State {
 	run.Status.ReadyFor = &v1alpha1.RunReadiness{Phase: "fill", Since: metav1.NewMicroTime(runstest.Noon)}
 	state := runs.State{Now: runstest.Noon.Add(time.Second), Timings: runs.DefaultTimings(), Run: run, Owner: runstest.OwnUID,
 		LeaseHolder: runstest.OwnUID,
-		Volume:      volume.VolumeState{Exists: true}, Phases: make([]runs.PhaseState, len(run.Spec.Phases)),
+		Claims:      runs.Claims{Exists: true}, Phases: make([]runs.PhaseState, len(run.Spec.Phases)),
 		Peers: []runs.PeerState{{Name: "b", Node: "n2", Exists: true, ReadyFor: &v1alpha1.RunReadiness{Phase: "fill",
 			Since: metav1.NewMicroTime(runstest.Noon.Add(3 * time.Second))}}}}
 	for i := range state.Phases {
@@ -45,7 +44,7 @@ func TestBarrier(t *testing.T) {
 	done := func(s *runs.State) {
 		for i := range s.Phases {
 			s.Phases[i].Stored = runstest.Result("x")
-			s.Peers[0].Phases = append(s.Peers[0].Phases, v1alpha1.RunPhaseStatus{Name: s.Run.Spec.Phases[i].Name, JobUID: "j", Result: "r"})
+			s.Peers[0].Phases = append(s.Peers[0].Phases, v1alpha1.RunPhaseStatus{Name: s.Run.Spec.Phases[i].Name, ExecutorUID: "j", Result: "r"})
 		}
 	}
 	for _, test := range []struct {
@@ -60,8 +59,8 @@ func TestBarrier(t *testing.T) {
 		{name: "the observation after the barrier", change: func(s *runs.State) { s.Phases[0].Companions = nil },
 			actions: []runs.Action{{Kind: runs.StartCompanion, Companion: runs.Observation}}},
 		{name: "the storage first", change: func(s *runs.State) {
-			s.Volume = volume.VolumeState{}
-		}, actions: []runs.Action{{Kind: runs.CreateVolume}}},
+			s.Claims = runs.Claims{}
+		}, actions: []runs.Action{{Kind: runs.CreateVolumes}}},
 		{name: "say so", change: func(s *runs.State) { s.Run.Status.ReadyFor = nil }, ready: "fill", says: "ready for phase fill (1 of 2)"},
 		{name: "not for the phase before", change: func(s *runs.State) { s.Phases[0].Stored = runstest.Result("x") }, ready: "scan"},
 		{name: "the other is not", change: func(s *runs.State) { s.Peers[0].ReadyFor = nil }, says: "waiting for node n2"},
@@ -69,17 +68,17 @@ func TestBarrier(t *testing.T) {
 			says: "waiting for node n2"},
 		{name: "the other is gone", change: func(s *runs.State) { s.Peers[0] = runs.Peer("b", "n2", nil) }, says: "waiting for node n2"},
 		{name: "the other has gone on", change: func(s *runs.State) {
-			s.Peers[0].Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "j", Result: "r"}}
+			s.Peers[0].Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", ExecutorUID: "j", Result: "r"}}
 		}, ending: v1alpha1.ReasonOutOfStep, says: "has finished on node n2"},
 		{name: "the other has gone on, and our pool is out of order", change: func(s *runs.State) {
-			s.Pools = volume.Pools{Needed: true, Exist: true, Some: true, Broken: true}
-			s.Peers[0].Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "j", Result: "r"}}
+			s.Pools = runs.Pools{Needed: true, Exist: true, Some: true, Broken: true}
+			s.Peers[0].Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", ExecutorUID: "j", Result: "r"}}
 			s.Peers[0].ReadyFor.Phase = "scan"
 		}, ending: v1alpha1.ReasonOutOfStep, says: "has finished on node n2"},
 		{name: "the other is Invalid", change: func(s *runs.State) { s.Peers[0].Ending = failed("PodLost") }, ending: v1alpha1.ReasonPeerInvalid,
 			says: "run b of the group, on node n2, is Invalid: PodLost: it failed"},
 		{name: "the other is Invalid while we work", change: func(s *runs.State) {
-			s.Phases[0].Job, s.Peers[0].Ending = runs.JobState{Exists: true, Created: runstest.Noon}, failed("PodLost")
+			s.Phases[0].Executor, s.Peers[0].Ending = runs.ExecutorState{Exists: true, Created: runstest.Noon}, failed("PodLost")
 		}, ending: v1alpha1.ReasonPeerInvalid},
 		{name: "a cause before a consequence", change: func(s *runs.State) {
 			s.Peers = append([]runs.PeerState{{Name: "c", Node: "n3", Ending: failed(v1alpha1.ReasonPeerInvalid)}}, s.Peers...)
@@ -88,9 +87,9 @@ func TestBarrier(t *testing.T) {
 		{name: "the node is lost", change: func(s *runs.State) { s.LeaseHolder, s.LeaseHolderName = runstest.Thief, "lab/thief" },
 			ending: v1alpha1.ReasonLeaseLost, says: "lab/thief"},
 		{name: "another moment", change: func(s *runs.State) {
-			s.Phases[0].Job = runs.JobState{Exists: true, Created: runstest.Noon}
-			s.Run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "j", StartAt: &metav1.MicroTime{Time: runstest.Noon}}}
-			s.Peers[0].Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "k", StartAt: &metav1.MicroTime{Time: start}}}
+			s.Phases[0].Executor = runs.ExecutorState{Exists: true, Created: runstest.Noon}
+			s.Run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", ExecutorUID: "j", StartAt: &metav1.MicroTime{Time: runstest.Noon}}}
+			s.Peers[0].Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", ExecutorUID: "k", StartAt: &metav1.MicroTime{Time: start}}}
 		}, ending: v1alpha1.ReasonOutOfStep, says: "one of the runs was recreated"},
 		{name: "the end together", change: done, ending: v1alpha1.ReasonMeasured},
 		{name: "the end not before the other's", change: func(s *runs.State) { done(s); s.Peers[0].Phases[1].Result = "" },
@@ -123,7 +122,7 @@ func TestAllComputeTheSameStart(t *testing.T) {
 // TestLatePodsGetMoreTime: both sides add the same for the worst lag of an earlier phase.
 func TestLatePodsGetMoreTime(t *testing.T) {
 	lag := func(milliseconds int64) []v1alpha1.RunPhaseStatus {
-		return []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "j", Result: "r", StartLagMilliseconds: &milliseconds}}
+		return []v1alpha1.RunPhaseStatus{{Name: "fill", ExecutorUID: "j", Result: "r", StartLagMilliseconds: &milliseconds}}
 	}
 	second := func(own, other int64) runs.State {
 		return memberState(func(s *runs.State) {
@@ -163,7 +162,7 @@ func TestStartAllowance(t *testing.T) {
 // TestDeadlineBeginsWithTheWork: what is spent waiting for others does not count.
 func TestDeadlineBeginsWithTheWork(t *testing.T) {
 	state := memberState(func(s *runs.State) {
-		s.Phases[0].Job = runs.JobState{Exists: true, Created: runstest.Noon, StartAt: runstest.After(time.Minute)}
+		s.Phases[0].Executor = runs.ExecutorState{Exists: true, Created: runstest.Noon, StartAt: runstest.After(time.Minute)}
 		s.Phases[0].Pod = runs.PodState{Exists: true, Started: runstest.After(0)}
 		s.Now = runstest.Noon.Add(time.Hour + 30*time.Second)
 	})

@@ -130,7 +130,7 @@ func observeFirst(state State, i int, decision Decision) Decision {
 	case !state.Now.Before(overdue):
 		ending := invalid(v1alpha1.ReasonPodNotStarted, false, "the observation of the pool for phase %s did not start within %s: %s",
 			spec.Name, spec.StartDeadline.Duration.Duration, operationWords(observation))
-		return Decision{Phase: decision.Phase, Ending: ending, Reason: ending.Reason, Message: ending.Message}
+		return decision.endsWith(ending)
 	}
 	decision.WakeAt = overdue
 	return decision
@@ -177,7 +177,8 @@ func endCompanions(state State, i int, decision Decision) *Decision {
 		case !state.Now.Before(due):
 			ending := invalid(v1alpha1.ReasonPhaseDeadlineExceeded, true, "the %s during phase %s was still running %s after it: %s",
 				operate.Name(operation.Spec.Action), spec.Name, patience, operationWords(operation))
-			return &Decision{Phase: decision.Phase, Ending: ending, Reason: ending.Reason, Message: ending.Message}
+			ended := decision.endsWith(ending)
+			return &ended
 		case !operation.Spec.Cancel:
 			decision.Actions = append(decision.Actions, Action{Kind: EndCompanion, Phase: i, Companion: companion})
 		}

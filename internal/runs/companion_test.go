@@ -11,7 +11,6 @@ import (
 	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
-	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // TestCompanions covers what begins and ends beside a measure phase, and when.
@@ -41,7 +40,7 @@ func TestCompanions(t *testing.T) {
 		wake           time.Duration
 	}{
 		{"the volume and the observation come first", []runChange{jobless(false), volumeGone}, nil, nil,
-			[]string{"CreateVolume", "StartCompanion 0 observe"}, "PhaseRunning", "", "", 10 * time.Minute},
+			[]string{"CreateVolumes", "StartCompanion 0 observe"}, "PhaseRunning", "", "", 10 * time.Minute},
 		{"then the observation", []runChange{jobless(false)}, nil, nil, []string{"StartCompanion 0 observe"}, "PhaseRunning", "", "",
 			10 * time.Minute},
 		{"which has to count", []runChange{jobless(false)}, runstest.Operation(observe, "", 0, 0), nil, nil, "PhaseRunning", "", "",
@@ -72,7 +71,7 @@ func TestCompanions(t *testing.T) {
 		{"without any the result says so", []runChange{received}, nil, nil, []string{"StoreResult 0"}, "PhaseRunning", "", "", 0},
 	} {
 		measuring := func(s *runs.State) {
-			s.Pools = volume.Pools{Needed: true, Exist: true, Some: true, Ready: true}
+			s.Pools = runs.Pools{Needed: true, Exist: true, Some: true, Ready: true}
 			s.Run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{}
 			s.Run.Spec.Phases[0].Fill, s.Run.Spec.Phases[0].Measure = nil, &v1alpha1.MeasurePhase{Operate: &scrub}
 		}
@@ -101,7 +100,7 @@ func TestCompanionsGoWithTheJobs(t *testing.T) {
 		actions   []string
 		settled   bool
 	}{
-		"is there":             {"Never", runstest.Operation(v1alpha1.PoolAction{}, "", 0, 0), []string{"DeleteJobs"}, false},
+		"is there":             {"Never", runstest.Operation(v1alpha1.PoolAction{}, "", 0, 0), []string{"DeleteJobsAndOperations"}, false},
 		"is going":             {"Never", going, nil, false},
 		"kept, and at work":    {"Always", runstest.Operation(v1alpha1.PoolAction{}, "", 0, 0), []string{"EndCompanion 1 observe"}, false},
 		"kept, and at its end": {"Always", runstest.Operation(v1alpha1.PoolAction{}, v1alpha1.OutcomeCancelled, 0, 0), nil, true},
@@ -110,7 +109,7 @@ func TestCompanionsGoWithTheJobs(t *testing.T) {
 	} {
 		state := runstest.Underway()
 		state.Run.Spec.Retain, state.Run.Spec.Target.ZFS = v1alpha1.RetainPolicy(test.retain), &v1alpha1.ZFSTarget{}
-		state.Pools, state.Volume = volume.Pools{Needed: true, Exist: true, Some: true, Ready: true}, volume.VolumeState{}
+		state.Pools, state.Claims = runs.Pools{Needed: true, Exist: true, Some: true, Ready: true}, runs.Claims{}
 		allStored(&state)
 		runstest.Record(state.Run, runstest.InvalidEnding, false)
 		state.Phases[1].Companions = map[runs.Companion]*v1alpha1.PoolOperation{runs.Observation: test.companion}

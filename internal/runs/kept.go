@@ -20,13 +20,14 @@ func takeEarlier(state State, decision *Decision) {
 	decision.WakeAt = state.Now.Add(ForeignRecheck)
 }
 
-// makeAnew deletes kept pools that turn out to be wrong, as long as no phase has started on them. They are then recreated as for a
+// recreateKept deletes kept pools that turn out to be wrong, as long as no phase has started on them. They are then recreated as for a
 // first run.
-func makeAnew(state State, decision Decision) *Decision {
+func recreateKept(state State, decision Decision) *Decision {
 	pools := state.Pools
-	if jobs, _ := state.jobs(); jobs > 0 || state.Volume.Left() || state.Pods > 0 {
+	if jobs, _ := state.work(); jobs > 0 || state.Claims.Left() || state.Pods > 0 {
 		ending := invalid(v1alpha1.ReasonPoolNotReady, true, "the kept pool is not as requested: %s: %s", pools.Reason, orNone(pools.Message))
-		return &Decision{Phase: decision.Phase, Ending: ending, Reason: ending.Reason, Message: ending.Message}
+		ended := decision.endsWith(ending)
+		return &ended
 	}
 	decision.Actions = []Action{{Kind: DeletePools}}
 	decision.Message = fmt.Sprintf("the kept pool is not as requested and is recreated: %s: %s", pools.Reason, pools.Message)

@@ -9,16 +9,15 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
-	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // TestRunOnKeptPools covers what a run waits for, takes over and leaves.
 func TestRunOnKeptPools(t *testing.T) {
-	earlier := func(handsOn bool) volume.Pools {
-		return volume.Pools{Needed: true, Kept: true, Earlier: &volume.EarlierPool{Name: "sb-1-data", RunName: "r1", RunUID: "u1",
+	earlier := func(handsOn bool) runs.Pools {
+		return runs.Pools{Needed: true, Kept: true, Earlier: &runs.EarlierPool{Name: "sb-1-data", RunName: "r1", RunUID: "u1",
 			HandsOn: handsOn}}
 	}
-	taken := volume.Pools{Needed: true, Kept: true, Exist: true, Some: true, Ready: true,
+	taken := runs.Pools{Needed: true, Kept: true, Exist: true, Some: true, Ready: true,
 		KeptFrom: map[string]results.RunIdentity{"data": {Name: "r1"}}}
 	differs, unready, going, fresh := taken, taken, earlier(true), taken
 	differs.Ready, differs.Broken, differs.Reason, differs.Message = false, true, "Drifted", "atime"
@@ -31,7 +30,7 @@ func TestRunOnKeptPools(t *testing.T) {
 	deleted := func(s *runs.State) { s.Run.DeletionTimestamp = &metav1.Time{Time: runstest.Noon} }
 	for _, test := range []struct {
 		name    string
-		pools   volume.Pools
+		pools   runs.Pools
 		changes []runChange
 		actions []string
 		reason  string
@@ -48,9 +47,9 @@ func TestRunOnKeptPools(t *testing.T) {
 		{"it differs", differs, bare, []string{"DeletePools"}, "PreparingVolume", "", "recreated: Drifted: atime", runs.ForeignRecheck},
 		{"a new one that is refused stays", fresh, bare, nil, "PreparingVolume", "", "DeviceRefused", 10 * time.Minute},
 		{"it differs once a volume is there", differs, []runChange{jobless(false)}, nil, "PoolNotReady", "retry", "Drifted: atime", 0},
-		{"it is ready", taken, bare, []string{"CreateVolume", "StartPhase 0"}, "PhaseRunning", "", "", 0},
+		{"it is ready", taken, bare, []string{"CreateVolumes", "StartPhase 0"}, "PhaseRunning", "", "", 0},
 		{"at the end it stays", taken, append(bare, ended), nil, "Measured", "valid", "measured", 0},
-		{"after its volume", taken, []runChange{jobless(false), ended}, []string{"DeleteVolume"}, "TearingDown", "valid", "", 0},
+		{"after its volume", taken, []runChange{jobless(false), ended}, []string{"DeleteVolumes"}, "TearingDown", "valid", "", 0},
 		{"with a deleted run it goes", taken, append(bare, deleted), []string{"DeletePools"}, "TearingDown", "", "", 0},
 	} {
 		onPools := func(s *runs.State) { s.Pools = test.pools }

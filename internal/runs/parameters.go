@@ -26,9 +26,7 @@ func ParameterOperationName(run *v1alpha1.BenchmarkRun, parameter string) string
 func setParameters(state State, i int, decision Decision) *Decision {
 	spec := state.Run.Spec.Phases[i]
 	overdue := state.startOverdue(i)
-	end := func(ending *Ending) *Decision {
-		return &Decision{Phase: decision.Phase, Ending: ending, Reason: ending.Reason, Message: ending.Message}
-	}
+	end := func(ending *Ending) *Decision { ended := decision.endsWith(ending); return &ended }
 	for _, name := range RunParameters(state.Run) {
 		operation := state.Parameters[name]
 		switch {

@@ -7,7 +7,6 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
-	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // TestParameters: a run begins once its module parameters are set, and ends if they are kept no more.
@@ -35,7 +34,7 @@ func TestParameters(t *testing.T) {
 		{"and waited for", []runChange{jobless(false), volumeGone}, waiting, nil, "PreparingVolume", "", "zfs_txg_timeout", 10 * time.Minute},
 		{"not for ever", []runChange{jobless(false), longAgo}, waiting, nil, "ParameterNotSet", "final", "within 10m0s", 0},
 		{"the agent refuses", []runChange{jobless(false)}, refused, nil, "ParameterNotSet", "final", "is not set", 0},
-		{"then the volume", []runChange{jobless(false), volumeGone}, set, []string{"CreateVolume", "StartCompanion 0 observe"}, "PhaseRunning",
+		{"then the volume", []runChange{jobless(false), volumeGone}, set, []string{"CreateVolumes", "StartCompanion 0 observe"}, "PhaseRunning",
 			"", "", 10 * time.Minute},
 		{"during a phase", nil, set, nil, "PhaseRunning", "", "", 50 * time.Minute},
 		{"restored during a phase", nil, undone, nil, "ParameterNotSet", "retry", "was not kept", 0},
@@ -46,7 +45,7 @@ func TestParameters(t *testing.T) {
 		{"deleted during a phase", nil, nil, nil, "ParameterNotSet", "retry", "was deleted", 0},
 	} {
 		setting := func(s *runs.State) {
-			s.Pools = volume.Pools{Needed: true, Exist: true, Some: true, Ready: true}
+			s.Pools = runs.Pools{Needed: true, Exist: true, Some: true, Ready: true}
 			s.Run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{ModuleParameters: v1alpha1.ModuleParameters{"zfs_txg_timeout": "7"}}
 			if test.operation != nil {
 				s.Parameters = map[string]*v1alpha1.PoolOperation{"zfs_txg_timeout": test.operation}
@@ -59,10 +58,10 @@ func TestParameters(t *testing.T) {
 
 // TestParametersAreRestored: of a run that is kept, and before the pool of one that is not.
 func TestParametersAreRestored(t *testing.T) {
-	for retain, want := range map[v1alpha1.RetainPolicy]string{"Always": "RestoreParameter", "Never": "DeleteJobs"} {
+	for retain, want := range map[v1alpha1.RetainPolicy]string{"Always": "RestoreParameter", "Never": "DeleteJobsAndOperations"} {
 		state := runstest.Underway()
 		state.Run.Spec.Retain, state.Run.Spec.Target.ZFS = retain, &v1alpha1.ZFSTarget{ModuleParameters: v1alpha1.ModuleParameters{"zfs_a": "1"}}
-		state.Pools, state.Volume = volume.Pools{Needed: true, Exist: true, Some: true, Ready: true}, volume.VolumeState{}
+		state.Pools, state.Claims = runs.Pools{Needed: true, Exist: true, Some: true, Ready: true}, runs.Claims{}
 		allStored(&state)
 		runstest.Record(state.Run, runstest.ValidEnding, false)
 		state.Parameters = map[string]*v1alpha1.PoolOperation{"zfs_a": runstest.Operation(v1alpha1.PoolAction{}, "", -time.Minute, 0)}

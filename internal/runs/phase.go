@@ -15,10 +15,7 @@ import (
 func runPhase(state State, i int) (decision Decision, over bool) {
 	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
 	decision = Decision{Phase: string(spec.Name)}
-	end := func(ending *Ending) (Decision, bool) {
-		decision.Ending, decision.Reason, decision.Message = ending, ending.Reason, ending.Message
-		return decision, false
-	}
+	end := func(ending *Ending) (Decision, bool) { return decision.endsWith(ending), false }
 	switch {
 	case phase.Stored != nil && phase.Stored.Outcome == results.OutcomeValid:
 		return Decision{}, true
@@ -45,7 +42,7 @@ func runPhase(state State, i int) (decision Decision, over bool) {
 	if ending := volumeEnding(state); ending != nil {
 		return end(ending)
 	}
-	if !phase.Job.Exists {
+	if !phase.Executor.Exists {
 		return startPhase(state, i, decision), false
 	}
 	if ending := brokenPhase(state, i); ending != nil {
@@ -78,12 +75,10 @@ func changesDisks(phase *v1alpha1.Phase) bool {
 func startPhase(state State, i int, decision Decision) Decision {
 	spec := state.Run.Spec.Phases[i]
 	for _, recorded := range state.Run.Status.Phases {
-		if recorded.Name == spec.Name && recorded.JobUID != "" {
-			ending := invalid(v1alpha1.ReasonJobLost, true,
+		if recorded.Name == spec.Name && recorded.ExecutorUID != "" {
+			return decision.endsWith(invalid(v1alpha1.ReasonExecutorLost, true,
 				"%s was deleted before its result was read; executing phase %s again would measure something else",
-				executor(state.Run, spec), spec.Name)
-			decision.Ending, decision.Reason, decision.Message = ending, ending.Reason, ending.Message
-			return decision
+				executor(state.Run, spec), spec.Name))
 		}
 	}
 	switch {
@@ -98,8 +93,7 @@ func startPhase(state State, i int, decision Decision) Decision {
 	}
 	// A group that continued without this run does not come back, whatever else this run waits for.
 	if ending := leftBehind(state, i); ending != nil {
-		decision.Ending, decision.Reason, decision.Message = ending, ending.Reason, ending.Message
-		return decision
+		return decision.endsWith(ending)
 	}
 	if preparing := preparePools(state, i, decision); preparing != nil {
 		return *preparing
@@ -107,18 +101,18 @@ func startPhase(state State, i int, decision Decision) Decision {
 	if setting := setParameters(state, i, decision); setting != nil {
 		return *setting
 	}
-	if preparing := prepareDriven(state, i, decision); preparing != nil {
+	if preparing := bindFirst(state, i, decision); preparing != nil {
 		return *preparing
 	}
 	switch {
-	case state.Volume.Foreign:
-		state.Taken = "PersistentVolumeClaim " + naming.VolumeName(state.Run.Name)
+	case state.Claims.Foreign:
+		state.Taken = "PersistentVolumeClaim " + naming.ClaimName(state.Run, naming.VolumeData)
 		return taken(state, i, decision)
-	case state.Volume.Exists && state.Volume.Deleting:
+	case state.Claims.Exists && state.Claims.Deleting:
 		return until(state, decision, state.startOverdue(i), v1alpha1.ReasonPreparingVolume,
 			"waiting for the deletion of an earlier volume of the same name")
-	case !state.Volume.Exists:
-		decision.Actions = []Action{{Kind: CreateVolume}}
+	case !state.Claims.Exists:
+		decision.Actions = []Action{{Kind: CreateVolumes}}
 	}
 	decision.Actions = append(decision.Actions, Action{Kind: StartPhase, Phase: i})
 	decision.Reason, decision.Message = underWay(state, i)
@@ -192,12 +186,13 @@ func brokenPhase(state State, i int) *Ending {
 		return ending
 	}
 	switch {
-	case phase.Job.Deleting:
-		return invalid(v1alpha1.ReasonJobLost, true, "%s was deleted before phase %s had ended", executor(state.Run, spec), spec.Name)
+	case phase.Executor.Deleting:
+		return invalid(v1alpha1.ReasonExecutorLost, true, "%s was deleted before phase %s had ended", executor(state.Run, spec), spec.Name)
 	case phase.Pod.Deleting && phase.Pod.Started != nil:
 		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s was deleted before it had ended", spec.Name)
-	case phase.Job.Failed || phase.Job.Succeeded:
-		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s is gone without a result: %s", spec.Name, orNone(phase.Job.Message))
+	case phase.Executor.Failed || phase.Executor.Succeeded:
+		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s is gone without a result: %s", spec.Name,
+			orNone(phase.Executor.Message))
 	}
 	return overduePhase(state, i)
 }
@@ -218,6 +213,8 @@ func failedPod(state State, i int) *Ending {
 	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
 	since := state.Now.Sub(*phase.Pod.Ended)
 	switch {
+	case phase.Pod.Hopeless:
+		return invalid(v1alpha1.ReasonPodFailed, false, "phase %s: it could not be executed: %s", spec.Name, phase.Pod.Message)
 	case !phase.Pod.HasReceipt && phase.Pod.Deleting && killed(phase.Pod.ExitCode):
 		return invalid(v1alpha1.ReasonPodLost, true, "the pod of phase %s was deleted before it had ended: exit code %d", spec.Name,
 			phase.Pod.ExitCode)
@@ -247,6 +244,16 @@ func killed(exitCode int32) bool { return exitCode == 128+15 || exitCode == 128+
 // ErrForeign marks a document that belongs to another run or phase.
 var ErrForeign = errors.New("the result belongs to something else")
 
+// Receive takes a document that was read for a phase, if it is that of this run and phase.
+func (s *PhaseState) Receive(run *v1alpha1.BenchmarkRun, phase v1alpha1.PhaseName, document results.PhaseDocument, text []byte,
+	digest string) {
+	if document.Run.UID != string(run.UID) || document.Phase != string(phase) {
+		s.ReceiveError = fmt.Errorf("%w: it says run %s (%s), phase %s", ErrForeign, document.Run.Name, document.Run.UID, document.Phase)
+		return
+	}
+	s.Received, s.ReceivedBytes, s.ReceivedDigest = &document, text, digest
+}
+
 func isCorrupt(err error) bool {
 	for _, target := range []error{results.ErrMissing, results.ErrTruncated, results.ErrCorrupt, results.ErrTooLarge, results.ErrVersion} {
 		if errors.Is(err, target) {
@@ -260,7 +267,7 @@ func isCorrupt(err error) bool {
 func overduePhase(state State, i int) *Ending {
 	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
 	if phase.Pod.Started == nil {
-		if state.Now.Before(phase.Job.Created.Add(spec.StartDeadline.Duration.Duration)) {
+		if state.Now.Before(phase.Executor.Created.Add(spec.StartDeadline.Duration.Duration)) {
 			return nil
 		}
 		reason, why := notStarted(state, phase)
@@ -283,21 +290,22 @@ func overduePhase(state State, i int) *Ending {
 func notStarted(state State, phase PhaseState) (reason, message string) {
 	switch {
 	case phase.Operation:
-		return v1alpha1.ReasonPodNotStarted, orNone(phase.Job.Message)
+		return v1alpha1.ReasonPodNotStarted, orNone(phase.Executor.Message)
 	case phase.Pod.Problem == v1alpha1.ReasonImagePullFailed || phase.Pod.Problem == v1alpha1.ReasonPodRejected:
 		return phase.Pod.Problem, phase.Pod.Message
-	case !state.Volume.Bound && state.Volume.Problem != "":
-		return v1alpha1.ReasonVolumeNotBound, state.Volume.Problem
+	case !state.Claims.Bound && state.Claims.Problem != "":
+		return v1alpha1.ReasonVolumeNotBound, state.Claims.Problem
 	case phase.Pod.Problem != "":
 		return phase.Pod.Problem, phase.Pod.Message
-	case !phase.Pod.Exists && phase.Job.Message != "":
-		return v1alpha1.ReasonPodRejected, phase.Job.Message
+	case !phase.Pod.Exists && phase.Executor.Message != "":
+		return v1alpha1.ReasonPodRejected, phase.Executor.Message
 	case phase.FileProblem != "":
 		return v1alpha1.ReasonPodRejected, phase.FileProblem
 	case !phase.Pod.Exists:
 		return v1alpha1.ReasonPodNotStarted, "no pod has been created for its Job yet"
-	case !state.Volume.Bound:
-		return v1alpha1.ReasonPodNotStarted, fmt.Sprintf("PersistentVolumeClaim %s is not bound yet", naming.VolumeName(state.Run.Name))
+	case !state.Claims.Bound:
+		return v1alpha1.ReasonPodNotStarted, fmt.Sprintf("PersistentVolumeClaim %s is not bound yet",
+			naming.ClaimName(state.Run, naming.VolumeData))
 	}
 	return v1alpha1.ReasonPodNotStarted, "the pod is starting"
 }
@@ -319,10 +327,10 @@ func waitForPhase(state State, i int, decision Decision) Decision {
 		if reason, why := notStarted(state, phase); reason != v1alpha1.ReasonPodNotStarted {
 			decision.Reason, decision.Message = reason, fmt.Sprintf("phase %s (%d of %d) cannot start: %s", spec.Name, i+1, len(state.Phases), why)
 		}
-		decision.WakeAt = phase.Job.Created.Add(spec.StartDeadline.Duration.Duration)
+		decision.WakeAt = phase.Executor.Created.Add(spec.StartDeadline.Duration.Duration)
 	}
-	if phase.Operation && phase.Job.Message != "" {
-		decision.Message += ": " + phase.Job.Message
+	if phase.Operation && phase.Executor.Message != "" {
+		decision.Message += ": " + phase.Executor.Message
 	}
 	return decision
 }

@@ -13,7 +13,7 @@ func rebooted(state State) *Ending {
 		return nil
 	}
 	for i, phase := range slices.Backward(state.Phases) {
-		if began := phase.Job.BootID; began != "" && began != state.BootID {
+		if began := phase.Executor.BootID; began != "" && began != state.BootID {
 			return invalid(v1alpha1.ReasonNodeRebooted, true, "node %s was rebooted after phase %s had started (boot %s then, %s now): "+
 				"its measurements are not comparable any more", state.Run.Spec.NodeName, state.Run.Spec.Phases[i].Name, began, state.BootID)
 		}

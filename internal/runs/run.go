@@ -9,7 +9,6 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
-	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // Timings are the time limits that the spec does not set.
@@ -46,9 +45,9 @@ type State struct {
 	Owner string
 	// BootID identifies the current boot of the node. Empty if the node does not report it.
 	BootID string
-	// Pools below the volumes, and the claims of the volumes, taken together.
-	Pools  volume.Pools
-	Volume volume.VolumeState
+	// Pools below the volumes, and the claims of the volumes, each taken together.
+	Pools  Pools
+	Claims Claims
 	// Parameters are the existing operations that keep module parameters, by parameter name.
 	Parameters map[string]*v1alpha1.PoolOperation
 	// Phases in the order of the spec.
@@ -63,9 +62,9 @@ type State struct {
 
 // PhaseState is the observed state of one phase.
 type PhaseState struct {
-	// Operation says that a PoolOperation takes the place of the Job and the pod.
+	// Operation says that the executor is a PoolOperation. Pod then has when it started and ended.
 	Operation bool
-	Job       JobState
+	Executor  ExecutorState
 	Pod       PodState
 	Stored    *StoredResult
 	// Companions that exist.
@@ -80,17 +79,17 @@ type PhaseState struct {
 	ReceiveError error
 }
 
-// JobState is the observed state of a phase's Job.
-type JobState struct {
+// ExecutorState is the observed state of what executes a phase: a Job, or a PoolOperation.
+type ExecutorState struct {
 	Exists   bool
 	Deleting bool
 	UID      string
 	Created  time.Time
 	// StartAt is the time at which a group agreed to start the workload.
 	StartAt *time.Time
-	// BootID of the node when the Job was created.
+	// BootID of the node when the executor was created.
 	BootID string
-	// Failed and Succeeded are the Job's own conditions.
+	// Failed and Succeeded are its own conditions.
 	Failed    bool
 	Succeeded bool
 	Message   string
@@ -107,6 +106,8 @@ type PodState struct {
 	ExitCode int32
 	// HasReceipt says that the container left a receipt for its result.
 	HasReceipt bool
+	// Hopeless says that it could not do its work, and that another attempt would end in the same way.
+	Hopeless bool
 	// Problem is an API reason for not starting or for a failure. Message is the cluster's explanation.
 	Problem string
 	Message string
@@ -142,20 +143,20 @@ type ActionKind string
 
 // The kinds of RunAction.
 const (
-	CreatePools        ActionKind = "CreatePools"
-	TakePools          ActionKind = "TakePools"
-	SetParameters      ActionKind = "SetParameters"
-	RestoreParameter   ActionKind = "RestoreParameter"
-	CreateVolume       ActionKind = "CreateVolume"
-	ReportDatasets     ActionKind = "ReportDatasets"
-	StartPhase         ActionKind = "StartPhase"
-	StartCompanion     ActionKind = "StartCompanion"
-	EndCompanion       ActionKind = "EndCompanion"
-	StoreResult        ActionKind = "StoreResult"
-	DeleteJobs         ActionKind = "DeleteJobs"
-	DeleteVolume       ActionKind = "DeleteVolume"
-	DeletePools        ActionKind = "DeletePools"
-	RemoveRunFinalizer ActionKind = "RemoveFinalizer"
+	CreatePools             ActionKind = "CreatePools"
+	TakePools               ActionKind = "TakePools"
+	SetParameters           ActionKind = "SetParameters"
+	RestoreParameter        ActionKind = "RestoreParameter"
+	CreateVolumes           ActionKind = "CreateVolumes"
+	ReportDatasets          ActionKind = "ReportDatasets"
+	StartPhase              ActionKind = "StartPhase"
+	StartCompanion          ActionKind = "StartCompanion"
+	EndCompanion            ActionKind = "EndCompanion"
+	StoreResult             ActionKind = "StoreResult"
+	DeleteJobsAndOperations ActionKind = "DeleteJobsAndOperations"
+	DeleteVolumes           ActionKind = "DeleteVolumes"
+	DeletePools             ActionKind = "DeletePools"
+	RemoveRunFinalizer      ActionKind = "RemoveFinalizer"
 )
 
 // Ending is the end of a run.
@@ -193,7 +194,7 @@ func Plan(state State) Decision {
 		return endedRun(state, *ending)
 	}
 	if ending := groupEnding(state); ending != nil {
-		return Decision{Ending: ending, Reason: ending.Reason, Message: ending.Message}
+		return Decision{}.endsWith(ending)
 	}
 	for i := range state.Phases {
 		if decision, over := runPhase(state, i); !over {
@@ -203,9 +204,8 @@ func Plan(state State) Decision {
 	if waiting := awaitEnd(state); waiting != nil {
 		return *waiting
 	}
-	ending := Ending{Valid: true, Reason: v1alpha1.ReasonMeasured,
-		Message: fmt.Sprintf("all %d phases have been executed and their results are stored", len(state.Phases))}
-	return Decision{Ending: &ending, Reason: ending.Reason, Message: ending.Message}
+	return Decision{}.endsWith(&Ending{Valid: true, Reason: v1alpha1.ReasonMeasured,
+		Message: fmt.Sprintf("all %d phases have been executed and their results are stored", len(state.Phases))})
 }
 
 // deletedRun removes everything in the safe order: pods, then volume, then the object.
@@ -242,7 +242,7 @@ func Restless(state State) bool {
 			if !phase.Operation { // it has no pod
 				resting++
 			}
-		} else if phase.Job.Exists && !phase.Job.Failed && !phase.Job.Succeeded {
+		} else if phase.Executor.Exists && !phase.Executor.Failed && !phase.Executor.Succeeded {
 			return true
 		}
 	}
@@ -252,22 +252,22 @@ func Restless(state State) bool {
 // teardown deletes Jobs and operations, waits for them and their pods, deletes the volumes and waits for them, and then the pools.
 func teardown(state State) Decision {
 	decision := Decision{Reason: v1alpha1.ReasonTearingDown, Message: "removing the pods and the volume of the run"}
-	jobs, deletable := state.jobs()
+	jobs, deletable := state.work()
 	switch {
 	case deletable > 0:
-		decision.Actions = []Action{{Kind: DeleteJobs}}
+		decision.Actions = []Action{{Kind: DeleteJobsAndOperations}}
 	case jobs > 0 || state.Pods > 0: // wait: a volume must not go while a pod may still write to it
-	case state.Volume.Left() && !state.Volume.Deleting:
-		decision.Actions = []Action{{Kind: DeleteVolume}}
-	case state.Volume.Unwatched != "":
+	case state.Claims.Left() && !state.Claims.Deleting:
+		decision.Actions = []Action{{Kind: DeleteVolumes}}
+	case state.Claims.Unwatched != "":
 		// If the pool were deleted first, the driver could never release its volume.
-		decision.Message = fmt.Sprintf("waiting for the driver to destroy %s: is its agent on node %s running?", state.Volume.Unwatched,
+		decision.Message = fmt.Sprintf("waiting for the driver to destroy %s: is its agent on node %s running?", state.Claims.Unwatched,
 			state.Run.Spec.NodeName)
-		if state.Volume.Foreign {
+		if state.Claims.Foreign {
 			decision.Message += " If it belongs to another PersistentVolumeClaim with the name of the run's claim, delete that claim"
 		}
 		decision.WakeAt = state.Now.Add(UnwatchedRecheck)
-	case state.Volume.Left():
+	case state.Claims.Left():
 	case state.handsPoolsOn():
 		decision.Settled = true
 	case state.Pools.Some && !state.Pools.Deleting:
@@ -281,8 +281,8 @@ func teardown(state State) Decision {
 	return decision
 }
 
-// jobs counts what may be running for a run, and how much of it is still to be deleted.
-func (s State) jobs() (all, deletable int) {
+// work counts what may be running for a run, and how much of it is still to be deleted.
+func (s State) work() (all, deletable int) {
 	count := func(deleting bool) {
 		all++
 		if !deleting {
@@ -290,8 +290,8 @@ func (s State) jobs() (all, deletable int) {
 		}
 	}
 	for _, phase := range s.Phases {
-		if phase.Job.Exists {
-			count(phase.Job.Deleting)
+		if phase.Executor.Exists {
+			count(phase.Executor.Deleting)
 		}
 		for _, operation := range phase.Companions {
 			count(!operation.DeletionTimestamp.IsZero())
@@ -315,14 +315,19 @@ func volumeEnding(state State) *Ending {
 	if ending := parametersEnding(state); ending != nil {
 		return ending
 	}
-	name := naming.VolumeName(state.Run.Name)
+	name := naming.ClaimName(state.Run, naming.VolumeData)
 	switch {
-	case !state.Volume.Exists || state.Volume.Deleting:
+	case !state.Claims.Exists || state.Claims.Deleting:
 		return invalid(v1alpha1.ReasonVolumeLost, true, "PersistentVolumeClaim %s was deleted while the run needed it", name)
-	case state.Volume.Lost:
+	case state.Claims.Lost:
 		return invalid(v1alpha1.ReasonVolumeLost, true, "PersistentVolumeClaim %s has lost its volume", name)
 	}
 	return nil
+}
+
+// endsWith is the decision to end the run now.
+func (d Decision) endsWith(ending *Ending) Decision {
+	return Decision{Phase: d.Phase, Ending: ending, Reason: ending.Reason, Message: ending.Message}
 }
 
 func (d *Decision) wake(at time.Time) {

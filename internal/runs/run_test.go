@@ -10,7 +10,6 @@ import (
 
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
-	"github.com/storagebench/storagebench/internal/volume"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -42,13 +41,13 @@ func leaseStolen(s *runs.State) { s.LeaseHolder, s.LeaseHolderName = runstest.Th
 
 // rebootedSince has the node in its second boot, and a phase begun in its first.
 func rebootedSince(i int) runChange {
-	return func(s *runs.State) { s.Phases[i].Job.BootID, s.BootID = "b1", "b2" }
+	return func(s *runs.State) { s.Phases[i].Executor.BootID, s.BootID = "b1", "b2" }
 }
-func volumeLost(s *runs.State)     { s.Volume.Lost = true }
-func volumeGone(s *runs.State)     { s.Volume = volume.VolumeState{} }
-func volumeDeleting(s *runs.State) { s.Volume.Deleting = true }
+func volumeLost(s *runs.State)     { s.Claims.Lost = true }
+func volumeGone(s *runs.State)     { s.Claims = runs.Claims{} }
+func volumeDeleting(s *runs.State) { s.Claims.Deleting = true }
 func unbound(problem string) runChange {
-	return func(s *runs.State) { s.Volume.Bound, s.Volume.Problem = false, problem }
+	return func(s *runs.State) { s.Claims.Bound, s.Claims.Problem = false, problem }
 }
 func fileMissing(s *runs.State) { s.Phases[0].FileProblem = "no job.fio" }
 func evicted(s *runs.State) {
@@ -58,7 +57,7 @@ func evicted(s *runs.State) {
 // notYet has the Job made so long ago, and no container started.
 func notYet(ago time.Duration, pod runs.PodState, message string) runChange {
 	return func(s *runs.State) {
-		s.Phases[0].Job.Created, s.Phases[0].Job.Message, s.Phases[0].Pod = runstest.Noon.Add(-ago), message, pod
+		s.Phases[0].Executor.Created, s.Phases[0].Executor.Message, s.Phases[0].Pod = runstest.Noon.Add(-ago), message, pod
 	}
 }
 
@@ -118,7 +117,7 @@ func TestRun(t *testing.T) {
 	waiting := runs.PodState{Exists: true, Name: "pod"}
 	for _, test := range []runCase{
 		{name: "a phase is under way", reason: "PhaseRunning", says: "phase fill (1 of 2) is under way", wake: 50 * time.Minute},
-		{name: "nothing is made yet", changes: []runChange{jobless(false), volumeGone}, actions: []string{"CreateVolume", "StartPhase 0"},
+		{name: "nothing is made yet", changes: []runChange{jobless(false), volumeGone}, actions: []string{"CreateVolumes", "StartPhase 0"},
 			reason: "PhaseRunning"},
 		{name: "the volume is made, the Job is not", changes: []runChange{jobless(false)}, actions: []string{"StartPhase 0"},
 			reason: "PhaseRunning"},
@@ -127,9 +126,9 @@ func TestRun(t *testing.T) {
 		{name: "an earlier volume does not go", changes: []runChange{jobless(false), volumeDeleting, startedAgo(10 * time.Minute)},
 			reason: "PreparingVolume", ending: "retry", says: "earlier volume"},
 		{name: "the claim's name is taken", changes: []runChange{jobless(false), func(s *runs.State) {
-			s.Volume = volume.VolumeState{Foreign: true}
+			s.Claims = runs.Claims{Foreign: true}
 		}, startedAgo(time.Minute)}, reason: "NameTaken", says: "belongs to another owner", wake: 10 * time.Second},
-		{name: "and stays taken", changes: []runChange{jobless(false), func(s *runs.State) { s.Volume = volume.VolumeState{Foreign: true} },
+		{name: "and stays taken", changes: []runChange{jobless(false), func(s *runs.State) { s.Claims = runs.Claims{Foreign: true} },
 			startedAgo(10 * time.Minute)}, reason: "NameTaken", ending: "retry", says: "belongs to another owner"},
 		{name: "the Job's name is taken", changes: []runChange{jobless(false), nameTaken("Job x"), startedAgo(time.Minute)}, reason: "NameTaken",
 			says: "Job x belongs to another owner", wake: 10 * time.Second},
@@ -138,21 +137,21 @@ func TestRun(t *testing.T) {
 		{name: "and is not given back", changes: []runChange{received, podEnded(10*time.Minute, true, nil), nameTaken("ConfigMap x")},
 			reason: "NameTaken", ending: "retry", says: "ConfigMap x belongs to another owner"},
 		{name: "the name of the volume is taken", changes: []runChange{jobless(false), func(s *runs.State) {
-			s.Volume = volume.VolumeState{Foreign: true}
+			s.Claims = runs.Claims{Foreign: true}
 		}}, reason: "NameTaken", says: "belongs to another owner", wake: runs.ForeignRecheck},
 		{name: "the node has no holder", changes: []runChange{jobless(false), func(s *runs.State) { s.LeaseHolder = "" }}, reason: "Queued",
 			says: "to take node n1"},
 		{name: "another has the node", changes: []runChange{jobless(false), leaseStolen}, reason: "Queued", says: "lab/thief"},
 		{name: "a Job that was never recorded is made again", changes: []runChange{jobless(false)}, actions: []string{"StartPhase 0"},
 			reason: "PhaseRunning"},
-		{name: "a recorded Job is gone", changes: []runChange{jobless(true)}, reason: "JobLost", ending: "retry", says: "again would measure"},
+		{name: "a recorded Job is gone", changes: []runChange{jobless(true)}, reason: "ExecutorLost", ending: "retry", says: "again would measure"},
 		{name: "a recorded Job and its volume are gone", changes: []runChange{jobless(true), volumeGone}, reason: "VolumeLost", ending: "retry",
 			says: "was deleted"},
 
 		{name: "the volume is lost", changes: []runChange{volumeLost}, reason: "VolumeLost", ending: "retry", says: "has lost its volume"},
 		{name: "the volume is deleted", changes: []runChange{volumeGone}, reason: "VolumeLost", ending: "retry"},
 		{name: "the volume is being deleted", changes: []runChange{volumeDeleting}, reason: "VolumeLost", ending: "retry"},
-		{name: "the volume's name passed to another", changes: []runChange{func(s *runs.State) { s.Volume = volume.VolumeState{Foreign: true} }},
+		{name: "the volume's name passed to another", changes: []runChange{func(s *runs.State) { s.Claims = runs.Claims{Foreign: true} }},
 			reason: "VolumeLost", ending: "retry"},
 		{name: "a volume that is lost before the first Job is no loss", changes: []runChange{jobless(false), volumeLost},
 			actions: []string{"StartPhase 0"}, reason: "PhaseRunning"},
@@ -164,7 +163,7 @@ func TestRun(t *testing.T) {
 			reason: "PhaseRunning"},
 		{name: "received wins over a lost volume", changes: []runChange{received, volumeGone}, actions: []string{"StoreResult 0"},
 			reason: "PhaseRunning"},
-		{name: "received wins over a failed Job", changes: []runChange{received, func(s *runs.State) { s.Phases[0].Job.Failed = true }},
+		{name: "received wins over a failed Job", changes: []runChange{received, func(s *runs.State) { s.Phases[0].Executor.Failed = true }},
 			actions: []string{"StoreResult 0"}, reason: "PhaseRunning"},
 		{name: "stored wins over received", changes: []runChange{received, func(s *runs.State) { s.Phases[0].Stored = runstest.Result("m") }},
 			actions: []string{"StartPhase 1"}, reason: "PhaseRunning", says: "phase scan (2 of 2)"},
@@ -202,7 +201,7 @@ func TestRun(t *testing.T) {
 		{name: "lost with its node", changes: []runChange{func(s *runs.State) {
 			s.Phases[0].Pod.Problem, s.Phases[0].Pod.Message = v1alpha1.ReasonPodLost, "node no longer exists"
 		}}, reason: "PodLost", ending: "retry", says: "is lost: node no longer exists"},
-		{name: "the Job is being deleted", changes: []runChange{func(s *runs.State) { s.Phases[0].Job.Deleting = true }}, reason: "JobLost",
+		{name: "the Job is being deleted", changes: []runChange{func(s *runs.State) { s.Phases[0].Executor.Deleting = true }}, reason: "ExecutorLost",
 			ending: "retry"},
 		{name: "the pod is being deleted", changes: []runChange{func(s *runs.State) { s.Phases[0].Pod.Deleting = true }}, reason: "PodLost",
 			ending: "retry"},
@@ -214,14 +213,17 @@ func TestRun(t *testing.T) {
 			ended := s.Now
 			s.Phases[0].Pod.Deleting, s.Phases[0].Pod.Ended, s.Phases[0].Pod.ExitCode = true, &ended, 3
 		}}, reason: "PodFailed", ending: "retry", says: "exit code 3"},
+		{name: "the work cannot be done at all", changes: []runChange{podEnded(0, false, nil), func(s *runs.State) {
+			s.Phases[0].Pod.Hopeless, s.Phases[0].Pod.Message = true, "fio is not installed"
+		}}, reason: "PodFailed", ending: "final", says: "it could not be executed: fio is not installed"},
 		{name: "a pod deleted before its start is replaced",
 			changes: []runChange{notYet(time.Minute, runs.PodState{Exists: true, Deleting: true}, "")}, reason: "PhaseRunning",
 			wake: 9 * time.Minute},
 		{name: "the Job failed without a pod", changes: []runChange{func(s *runs.State) {
-			s.Phases[0].Job.Failed, s.Phases[0].Job.Message, s.Phases[0].Pod = true, "BackoffLimitExceeded", runs.PodState{}
+			s.Phases[0].Executor.Failed, s.Phases[0].Executor.Message, s.Phases[0].Pod = true, "BackoffLimitExceeded", runs.PodState{}
 		}}, reason: "PodLost", ending: "retry", says: "BackoffLimitExceeded"},
 		{name: "the Job succeeded without a pod", changes: []runChange{func(s *runs.State) {
-			s.Phases[0].Job.Succeeded, s.Phases[0].Pod = true,
+			s.Phases[0].Executor.Succeeded, s.Phases[0].Pod = true,
 				runs.PodState{}
 		}}, reason: "PodLost", ending: "retry", says: "there is no message"},
 
@@ -303,11 +305,11 @@ func endingWord(ending *runs.Ending) string {
 
 // TestTeardown covers the order in which things go, what is kept, and deletion.
 func TestTeardown(t *testing.T) {
-	job := runs.PhaseState{Job: runs.JobState{Exists: true, UID: "j"}}
-	rested := runs.PhaseState{Job: runs.JobState{Exists: true, Succeeded: true},
+	job := runs.PhaseState{Executor: runs.ExecutorState{Exists: true, UID: "j"}}
+	rested := runs.PhaseState{Executor: runs.ExecutorState{Exists: true, Succeeded: true},
 		Pod: runs.PodState{Exists: true, Ended: runstest.After(-time.Hour)}}
-	dying := runs.PhaseState{Job: runs.JobState{Exists: true, Deleting: true}}
-	there, going := volume.VolumeState{Exists: true, Bound: true}, volume.VolumeState{Exists: true, Deleting: true}
+	dying := runs.PhaseState{Executor: runs.ExecutorState{Exists: true, Deleting: true}}
+	there, going := runs.Claims{Exists: true, Bound: true}, runs.Claims{Exists: true, Deleting: true}
 	for _, test := range []struct {
 		name    string
 		retain  v1alpha1.RetainPolicy
@@ -315,45 +317,45 @@ func TestTeardown(t *testing.T) {
 		deleted bool
 		phase   runs.PhaseState
 		pods    int
-		volume  volume.VolumeState
+		volume  runs.Claims
 		actions []string
 		settled bool
 		reason  string
 	}{
-		{"Jobs go first", "Never", &runstest.ValidEnding, false, rested, 1, there, []string{"DeleteJobs"}, false, "TearingDown"},
+		{"Jobs go first", "Never", &runstest.ValidEnding, false, rested, 1, there, []string{"DeleteJobsAndOperations"}, false, "TearingDown"},
 		{"then one waits for them", "Never", &runstest.ValidEnding, false, dying, 1, there, nil, false, "TearingDown"},
 		{"and for their pods", "Never", &runstest.ValidEnding, false, runs.PhaseState{}, 1, there, nil, false, "TearingDown"},
-		{"then the volume goes", "Never", &runstest.ValidEnding, false, runs.PhaseState{}, 0, there, []string{"DeleteVolume"}, false,
+		{"then the volume goes", "Never", &runstest.ValidEnding, false, runs.PhaseState{}, 0, there, []string{"DeleteVolumes"}, false,
 			"TearingDown"},
 		{"and is waited for", "Never", &runstest.ValidEnding, false, runs.PhaseState{}, 0, going, nil, false, "TearingDown"},
-		{"then it is settled", "Never", &runstest.ValidEnding, false, runs.PhaseState{}, 0, volume.VolumeState{}, nil, true, "Measured"},
-		{"a foreign volume is left alone", "Never", &runstest.InvalidEnding, false, runs.PhaseState{}, 0, volume.VolumeState{Foreign: true}, nil,
+		{"then it is settled", "Never", &runstest.ValidEnding, false, runs.PhaseState{}, 0, runs.Claims{}, nil, true, "Measured"},
+		{"a foreign volume is left alone", "Never", &runstest.InvalidEnding, false, runs.PhaseState{}, 0, runs.Claims{Foreign: true}, nil,
 			true, "PodEvicted"},
 		{"but not what the run's own has left behind", "Never", &runstest.InvalidEnding, false, runs.PhaseState{}, 0,
-			volume.VolumeState{Foreign: true, Some: true}, []string{"DeleteVolume"}, false, "TearingDown"},
+			runs.Claims{Foreign: true, Some: true}, []string{"DeleteVolumes"}, false, "TearingDown"},
 		{"which the driver may still have", "Never", &runstest.InvalidEnding, false, runs.PhaseState{}, 0,
-			volume.VolumeState{Foreign: true, Some: true, Deleting: true, Unwatched: "ZFSVolume x"}, nil, false, "TearingDown"},
-		{"OnFailure cleans up after a valid run", "OnFailure", &runstest.ValidEnding, false, rested, 1, there, []string{"DeleteJobs"}, false,
+			runs.Claims{Foreign: true, Some: true, Deleting: true, Unwatched: "ZFSVolume x"}, nil, false, "TearingDown"},
+		{"OnFailure cleans up after a valid run", "OnFailure", &runstest.ValidEnding, false, rested, 1, there, []string{"DeleteJobsAndOperations"}, false,
 			"TearingDown"},
 		{"OnFailure keeps an invalid one", "OnFailure", &runstest.InvalidEnding, false, rested, 1, there, nil, true, "PodEvicted"},
 		{"Always keeps a valid one", "Always", &runstest.ValidEnding, false, rested, 1, there, nil, true, "Measured"},
-		{"what is kept must not go on working", "Always", &runstest.InvalidEnding, false, job, 1, there, []string{"DeleteJobs"}, false,
+		{"what is kept must not go on working", "Always", &runstest.InvalidEnding, false, job, 1, there, []string{"DeleteJobsAndOperations"}, false,
 			"TearingDown"},
 		{"nor must a pod without a Job", "Always", &runstest.InvalidEnding, false, runs.PhaseState{}, 1, there, nil, false, "TearingDown"},
 		{"after which the volume is still kept", "Always", &runstest.InvalidEnding, false, runs.PhaseState{}, 0, there, nil, true, "PodEvicted"},
-		{"deletion: Jobs", "Always", &runstest.ValidEnding, true, rested, 1, there, []string{"DeleteJobs"}, false, "TearingDown"},
-		{"deletion without an end: Jobs", "Never", nil, true, job, 1, there, []string{"DeleteJobs"}, false, "TearingDown"},
+		{"deletion: Jobs", "Always", &runstest.ValidEnding, true, rested, 1, there, []string{"DeleteJobsAndOperations"}, false, "TearingDown"},
+		{"deletion without an end: Jobs", "Never", nil, true, job, 1, there, []string{"DeleteJobsAndOperations"}, false, "TearingDown"},
 		{"deletion: pods", "Always", nil, true, runs.PhaseState{}, 2, there, nil, false, "TearingDown"},
-		{"deletion: volume", "Always", &runstest.ValidEnding, true, runs.PhaseState{}, 0, there, []string{"DeleteVolume"}, false, "TearingDown"},
+		{"deletion: volume", "Always", &runstest.ValidEnding, true, runs.PhaseState{}, 0, there, []string{"DeleteVolumes"}, false, "TearingDown"},
 		{"deletion: wait for the volume", "Always", &runstest.ValidEnding, true, runs.PhaseState{}, 0, going, nil, false, "TearingDown"},
-		{"deletion: the object", "Always", nil, true, runs.PhaseState{}, 0, volume.VolumeState{}, []string{"RemoveFinalizer"}, true,
+		{"deletion: the object", "Always", nil, true, runs.PhaseState{}, 0, runs.Claims{}, []string{"RemoveFinalizer"}, true,
 			"TearingDown"},
-		{"deletion leaves a foreign volume", "Never", nil, true, runs.PhaseState{}, 0, volume.VolumeState{Foreign: true},
+		{"deletion leaves a foreign volume", "Never", nil, true, runs.PhaseState{}, 0, runs.Claims{Foreign: true},
 			[]string{"RemoveFinalizer"}, true, "TearingDown"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			state := runstest.Underway()
-			state.Phases[0], state.Pods, state.Volume = test.phase, test.pods, test.volume
+			state.Phases[0], state.Pods, state.Claims = test.phase, test.pods, test.volume
 			state.Run.Spec.Retain = test.retain
 			if test.ending != nil {
 				runstest.Record(state.Run, *test.ending, false)
@@ -379,7 +381,7 @@ func TestTeardown(t *testing.T) {
 func TestRecordIsTheTruth(t *testing.T) {
 	state := runstest.Underway()
 	allStored(&state)
-	state.Volume = volume.VolumeState{}
+	state.Claims = runs.Claims{}
 	runstest.Record(state.Run, runstest.InvalidEnding, true)
 	if decision := runs.Plan(state); *decision.Ending != runstest.InvalidEnding || !decision.Settled {
 		t.Errorf("got %+v", decision)

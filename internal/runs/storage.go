@@ -26,7 +26,7 @@ func preparePools(state State, i int, decision Decision) *Decision {
 	case pools.Earlier != nil:
 		takeEarlier(state, &decision)
 	case pools.KeptFrom != nil && pools.Broken:
-		return makeAnew(state, decision)
+		return recreateKept(state, decision)
 	case !pools.Exist:
 		decision.Actions = []Action{{Kind: CreatePools}}
 		decision.Message = "creating the pools of the run"
@@ -38,7 +38,8 @@ func preparePools(state State, i int, decision Decision) *Decision {
 		// Another attempt would get the same disks; in place of a kept pool, a new one.
 		ending := invalid(v1alpha1.ReasonPoolNotReady, pools.KeptFrom != nil, "the pools for phase %s were not ready within %s: %s: %s",
 			spec.Name, spec.StartDeadline.Duration.Duration, pools.Reason, orNone(pools.Message))
-		return &Decision{Phase: decision.Phase, Ending: ending, Reason: ending.Reason, Message: ending.Message}
+		ended := decision.endsWith(ending)
+		return &ended
 	} else if decision.WakeAt.IsZero() {
 		decision.WakeAt = overdue
 	}

@@ -49,16 +49,22 @@ func checkTeardown(state State, decision *Decision) {
 		leftWords(state, decision.Message))
 }
 
+// TeardownOverdue says that the teardown of a run may be stuck.
+func TeardownOverdue(state State) bool {
+	began, grace := teardownBegan(state.Run), state.Timings.TeardownGrace
+	return grace > 0 && !began.IsZero() && !state.Now.Before(began.Add(grace))
+}
+
 // leftWords says what blocks a teardown, and what to do about it.
 func leftWords(state State, otherwise string) string {
-	jobs, _ := state.jobs()
-	switch claim := naming.VolumeName(state.Run.Name); {
+	jobs, _ := state.work()
+	switch claim := naming.ClaimName(state.Run, naming.VolumeData); {
 	case jobs > 0:
 		return "a Job of the run is not deleted: remove the finalizers that others added to it"
 	case state.Pods > 0:
 		return fmt.Sprintf("%d pods with the labels of the run are not deleted: delete them, and remove the finalizers that others added to them",
 			state.Pods)
-	case state.Volume.Exists && state.Volume.Deleting:
+	case state.Claims.Exists && state.Claims.Deleting:
 		return fmt.Sprintf("PersistentVolumeClaim %s is not deleted: delete the pods that use it, finished ones too ('kubectl describe pvc %s' "+
 			"lists them), and remove the finalizers that others added to it", claim, claim)
 	}
@@ -88,7 +94,7 @@ const lateObjects = time.Minute
 // AtWork says whether a pod or an operation of the run may load its node. A Job that is being deleted creates no pods.
 func (s State) AtWork() bool {
 	for _, phase := range s.Phases {
-		job := phase.Job
+		job := phase.Executor
 		if job.Exists && (phase.Operation || !job.Deleting && !MadeLate(s.Run, job.Created)) || len(phase.Companions) > 0 {
 			return true
 		}

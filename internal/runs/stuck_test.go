@@ -11,7 +11,6 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
-	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // TestStuckTeardown: the run says when nothing of it is at work any more, what is in the way, and says no such thing while something is.
@@ -23,7 +22,7 @@ func TestStuckTeardown(t *testing.T) {
 			runstest.Record(s.Run, runstest.ValidEnding, false)
 			s.Run.Status.FinishedAt = runstest.Stamp(-ago)
 			allStored(s)
-			s.Volume.Deleting = true
+			s.Claims.Deleting = true
 		}
 	}
 	deletedRun := func(ago time.Duration) runChange {
@@ -39,22 +38,22 @@ func TestStuckTeardown(t *testing.T) {
 		"a pod is kept": {[]runChange{ended(grace), func(s *runs.State) { s.Pods = 1 }}, true,
 			"1 pods with the labels of the run are not deleted"},
 		"a pod is at work": {[]runChange{ended(10 * grace), func(s *runs.State) { s.Pods, s.PodsAtWork = 1, 1 }}, false, "removing"},
-		"a Job is kept": {[]runChange{ended(grace), func(s *runs.State) { s.Phases[0].Job = runs.JobState{Exists: true, Deleting: true} }},
+		"a Job is kept": {[]runChange{ended(grace), func(s *runs.State) { s.Phases[0].Executor = runs.ExecutorState{Exists: true, Deleting: true} }},
 			true, "a Job of the run is not deleted"},
 		"a Job may make pods": {[]runChange{ended(10 * grace), func(s *runs.State) {
-			s.Phases[0].Job = runs.JobState{Exists: true, Created: runstest.Noon.Add(-20 * grace)}
+			s.Phases[0].Executor = runs.ExecutorState{Exists: true, Created: runstest.Noon.Add(-20 * grace)}
 		}}, false, ""},
 		"a Job that the run did not make": {[]runChange{ended(10 * grace), func(s *runs.State) {
-			s.Phases[0].Job = runs.JobState{Exists: true, Created: runstest.Noon}
+			s.Phases[0].Executor = runs.ExecutorState{Exists: true, Created: runstest.Noon}
 		}}, true, "Job"},
 		"an operation is at work": {[]runChange{ended(10 * grace), func(s *runs.State) {
-			s.Phases[0].Operation, s.Phases[0].Job = true, runs.JobState{Exists: true, Deleting: true}
+			s.Phases[0].Operation, s.Phases[0].Executor = true, runs.ExecutorState{Exists: true, Deleting: true}
 		}}, false, ""},
 		"a parameter is not restored": {[]runChange{ended(10 * grace), func(s *runs.State) {
 			s.Parameters = map[string]*v1alpha1.PoolOperation{"p": {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: runstest.Stamp(0)}}}
 		}}, false, ""},
 		"a pool does not go": {[]runChange{ended(grace), func(s *runs.State) {
-			s.Volume, s.Pools = volume.VolumeState{}, volume.Pools{Needed: true, Some: true, Deleting: true, Reason: "PoolInUse",
+			s.Claims, s.Pools = runs.Claims{}, runs.Pools{Needed: true, Some: true, Deleting: true, Reason: "PoolInUse",
 				Message: "mounted by pod x"}
 		}}, true, "PoolInUse: mounted by pod x"},
 		"deleted just now":          {[]runChange{ended(10 * grace), deletedRun(time.Second)}, false, ""},

@@ -5,8 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-
-	"github.com/storagebench/storagebench/internal/naming"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,41 +13,112 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// driven volumes are created by the ZFS LocalPV driver of OpenEBS, below a dataset of the agent. The StorageClass holds the
-// properties that the driver supports; that dataset also holds all inherited ones.
-type driven struct{}
+// ProvisionerOpenEBS is the provisioner whose volumes are created by the ZFS LocalPV driver of OpenEBS, below a dataset of the agent.
+// The StorageClass holds the properties that the driver supports; that dataset also holds all inherited ones.
+const ProvisionerOpenEBS = "OpenEBS"
+
+// The ZFS LocalPV driver of OpenEBS.
+const (
+	// DriverName is the name of its CSIDriver and the provisioner of its classes.
+	DriverName = "zfs.csi.openebs.io"
+	// DriverNodeLabel is the label of a node that has the driver. Its value is the driver's name for the node.
+	DriverNodeLabel = "openebs.io/nodeid"
+	// DriverGroup and DriverVersion are those of the driver's kinds.
+	DriverGroup   = "zfs.openebs.io"
+	DriverVersion = "v1"
+)
+
+type openebs struct{}
+
+// Driver is ZFS LocalPV.
+func (openebs) Driver() *Driver {
+	kind := func(name string) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: DriverGroup, Version: DriverVersion, Kind: name}
+	}
+	return &Driver{
+		Name: DriverName, Volumes: kind("ZFSVolume"), Nodes: kind("ZFSNode"), NodeID: nodeID, Title: "the OpenEBS ZFS LocalPV driver",
+		PoolOf: func(object map[string]any) (string, error) {
+			on, _, err := unstructured.NestedString(object, "spec", "poolName")
+			pool, _, _ := strings.Cut(on, "/")
+			return pool, err
+		},
+		Install: "install OpenEBS ZFS LocalPV (https://openebs.io/docs), or write provisioner: Local, for which the agent creates the dataset",
+	}
+}
+
+// Refuses what can neither be set in a StorageClass nor be inherited by a dataset, and operations that the driver does not allow.
+func (openebs) Refuses(volume RunVolume, phases []v1alpha1.Phase) string {
+	if problem := cannotMake(volume.Dataset); problem != "" {
+		return fmt.Sprintf("volume %s: %s", volume.Name, problem)
+	}
+	for i := range phases {
+		if problem := cannotBear(volume.Name, &phases[i]); problem != "" {
+			return fmt.Sprintf("phase %s: %s", phases[i].Name, problem)
+		}
+	}
+	return ""
+}
+
+// Keeps is false: the driver recreates its datasets.
+func (openebs) Keeps() bool { return false }
 
 // Dataset is the parent of the driver's dataset, with all inherited properties.
-func (driven) Dataset(volume RunVolume) v1alpha1.PoolDataset {
+func (openebs) Dataset(volume RunVolume) v1alpha1.PoolDataset {
 	parent := v1alpha1.PoolDataset{Path: naming.RunParent, Type: "Filesystem", Properties: v1alpha1.Properties{}}
 	maps.Copy(parent.Properties, volume.Dataset.Properties)
-	maps.DeleteFunc(parent.Properties, func(name string, _ v1alpha1.PropertyValue) bool { return !Inherited(name) })
+	maps.DeleteFunc(parent.Properties, func(name string, _ v1alpha1.PropertyValue) bool { return !inherited(name) })
 	return parent
 }
 
 // Objects are the volume's own StorageClass and the claim.
-func (driven) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([]client.Object, error) {
-	id, err := NodeID(site.Node)
+func (openebs) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([]client.Object, error) {
+	id, err := nodeID(site.Node)
 	if err != nil {
 		return nil, err
 	}
-	return []client.Object{
-		Class(run, volume, site.ClusterLabels, id),
-		DrivenClaim(run, volume, site.Labels, site.Owner, site.PoolBytes),
-	}, nil
+	class := openebsClass(run, volume, site.ClusterLabels, id)
+	asked := size(volume, site.PoolBytes) // the size of the pool is no limit
+	bytes := resource.NewQuantity(driverBytes(asked.Value()), resource.BinarySI)
+	return []client.Object{class, claimOn(run, volume, site, class.Name, *bytes)}, nil
 }
 
 // Behind is the StorageClass.
-func (driven) Behind() client.Object { return &storagev1.StorageClass{} }
+func (openebs) Behind() client.Object { return &storagev1.StorageClass{} }
 
-// NodeID is the driver's name for a node.
-func NodeID(node *corev1.Node) (string, error) {
+// BindsFirst is true: the driver creates the dataset after the claim, and may not set all that is requested.
+func (openebs) BindsFirst() bool { return true }
+
+// Made is the dataset that the driver has created for the PersistentVolume. The agent reports its properties when asked to.
+func (openebs) Made(volume RunVolume, pool *v1alpha1.BenchmarkPool, persistent string) (made Made) {
+	if persistent == "" {
+		return Made{Unread: "the dataset of volume " + volume.Name}
+	}
+	path := naming.RunParent + "/" + v1alpha1.DatasetPath(persistent)
+	made.Dataset = datasetOn(pool, path)
+	differing, read := effectiveDifferences(volume, pool, made.Dataset)
+	if made.Differing = differing; read {
+		return made
+	}
+	made.Unread = made.Dataset
+	if pool.Annotations[v1alpha1.AnnotationReport] != string(path) {
+		made.Report = path
+	}
+	return made
+}
+
+// nodeID is the driver's name for a node.
+func nodeID(node *corev1.Node) (string, error) {
 	if id := node.Labels[DriverNodeLabel]; id != "" {
 		return id, nil
 	}
@@ -64,9 +134,9 @@ var understood = map[string]*regexp.Regexp{
 	"dedup":        regexp.MustCompile(`^(on|off)$`),
 }
 
-// Class is the StorageClass of a volume. It binds immediately and names the node: with WaitForFirstConsumer the claim would also
+// openebsClass is the StorageClass of a volume. It binds immediately and names the node: with WaitForFirstConsumer the claim would also
 // wait, up to two minutes, until driver and scheduler have counted the space of the new pool.
-func Class(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, nodeID string) *storagev1.StorageClass {
+func openebsClass(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, nodeID string) *storagev1.StorageClass {
 	name := naming.RunPoolName(run, volume.Name)
 	parameters := map[string]string{"poolname": name + "/" + string(naming.RunParent)}
 	for property, accepted := range understood {
@@ -97,41 +167,110 @@ func Class(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]strin
 	}
 }
 
-// DrivenClaim is the claim for such a volume.
-func DrivenClaim(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, owner metav1.OwnerReference,
-	poolBytes int64) *corev1.PersistentVolumeClaim {
-	return &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: naming.ClaimName(run, volume.Name), Namespace: run.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{owner},
-		},
-		Spec: corev1.PersistentVolumeClaimSpec{
-			StorageClassName: ptr.To(naming.RunPoolName(run, volume.Name)), VolumeMode: ptr.To(Mode(volume)),
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{
-				corev1.ResourceStorage: *resource.NewQuantity(drivenBytes(volume, poolBytes), resource.BinarySI)}},
-		},
+// notInherited are the properties that a dataset does not inherit from its parent. A StorageClass can set volblocksize.
+var notInherited = []string{"quota", "refquota", "reservation", "refreservation", "volsize", "volblocksize", "filesystem_limit",
+	"snapshot_limit", "version", "volthreading"}
+
+// inherited says whether datasets inherit a property from their parent.
+func inherited(property string) bool { return !slices.Contains(notInherited, property) }
+
+// cannotMake says why the driver cannot create a dataset.
+func cannotMake(dataset *v1alpha1.DatasetTemplate) string {
+	for _, name := range notInherited {
+		value, asked := dataset.Properties[name]
+		switch {
+		case !asked || name == "volblocksize" || name == "refreservation" && dataset.Type == naming.DatasetVolume &&
+			zfs.SameValue(string(value), "0"):
+		case name == "refquota":
+			return "the driver sets refquota from the size: write size instead of the property refquota"
+		default:
+			return fmt.Sprintf("a StorageClass of the driver cannot set %s: remove it from the properties", name)
+		}
 	}
+	if dataset.Size != nil {
+		if bytes := dataset.Size.Value(); driverBytes(bytes) != bytes {
+			return fmt.Sprintf("the driver rounds the size of %d bytes up to %d: use a multiple of 1Gi, or of 1Mi up to 1Gi", bytes,
+				driverBytes(bytes))
+		}
+	}
+	return ""
 }
 
-// drivenBytes is the size of a volume of the driver: as requested, or the size of the pool, which is no limit.
-func drivenBytes(volume RunVolume, poolBytes int64) int64 {
-	asked := size(volume, poolBytes)
-	return DriverBytes(asked.Value())
+// driverBytes is the size that the driver gives a volume: whole Mi up to 1 Gi, whole Gi above.
+func driverBytes(bytes int64) int64 {
+	unit := int64(1 << 20)
+	if bytes > 1<<30 {
+		unit = 1 << 30
+	}
+	return (bytes + unit - 1) / unit * unit
 }
 
-// readDriven compares the dataset that the driver created for a volume with the request, once it exists and is reported.
-func readDriven(state *Pools, wanted RunVolume, pool *v1alpha1.BenchmarkPool, persistent string) {
-	if persistent == "" {
-		state.Unread = append(state.Unread, "the dataset of volume "+wanted.Name)
-		return
+// cannotBear says which operations on the driver's dataset, or those above it, are not allowed: a clone would prevent the
+// driver from destroying it, and without the dataset the driver would not find its volume.
+func cannotBear(volume string, phase *v1alpha1.Phase) string {
+	for _, action := range operate.Of(phase) {
+		if clone := action.Clone; clone != nil {
+			if ofDriver(volume, clone.Dataset) {
+				return fmt.Sprintf("a clone of dataset %s would prevent the driver from destroying its volume: remove the clone", clone.Dataset)
+			}
+			if ofDriver(volume, clone.To) {
+				return fmt.Sprintf("the driver creates its volume in dataset %s: write another path in to, such as copy", clone.To)
+			}
+		}
+		if destroy := action.DestroyDataset; destroy != nil && ofDriver(volume, destroy.Dataset) {
+			return fmt.Sprintf("dataset %s is or contains the volume of the driver, which only the driver may destroy: remove destroyDataset",
+				destroy.Dataset)
+		}
 	}
-	path := DrivenPath(persistent)
-	dataset := naming.PoolName(pool) + "/" + string(path)
-	state.Datasets[wanted.Name] = dataset
-	differences, read := EffectiveDifferences(wanted, pool, dataset)
-	state.Differing = slices.Concat(state.Differing, differences)
-	if !read {
-		state.Unread = append(state.Unread, dataset)
-		state.Unasked = state.Unasked || pool.Annotations[v1alpha1.AnnotationReport] != string(path)
+	return ""
+}
+
+// ofDriver says whether a dataset is the volume of a driver, by the name that phases use, its parent, or anything in it.
+func ofDriver(volume string, path v1alpha1.DatasetPath) bool {
+	return path == naming.RunDataset(volume) || path == naming.RunParent || strings.HasPrefix(string(path), string(naming.RunParent)+"/")
+}
+
+// effectiveDifferences compares the dataset that a driver created with the request, and the properties that were not requested with
+// the pool's root, from which they are inherited. Nothing is known of the dataset until read is true.
+func effectiveDifferences(volume RunVolume, pool *v1alpha1.BenchmarkPool, dataset string) (differences []string, read bool) {
+	is, root := map[string]v1alpha1.EffectiveProperty{}, map[string]string{}
+	for _, property := range pool.Status.Properties {
+		switch property.Dataset {
+		case dataset:
+			is[property.Name] = property
+		case naming.PoolName(pool):
+			root[property.Name] = property.Value
+		}
 	}
+	if len(is) == 0 {
+		return nil, false
+	}
+	wanted := map[string]string{}
+	for name, value := range root {
+		if _, has := is[name]; has && inherited(name) { // a volume has no recordsize, for example
+			wanted[name] = value
+		}
+	}
+	for name, value := range volume.Dataset.Properties {
+		wanted[name] = string(value)
+	}
+	switch size := volume.Dataset.Size; {
+	case size == nil: // the size of the pool, which is no limit
+	case volume.Dataset.Type == naming.DatasetVolume:
+		wanted["volsize"] = fmt.Sprint(size.Value())
+	default:
+		wanted["refquota"] = fmt.Sprint(size.Value())
+	}
+	for name, value := range wanted {
+		property, found := is[name]
+		switch {
+		case !found:
+			differences = append(differences, fmt.Sprintf("%s of %s does not exist, requested is %s", name, dataset, value))
+		case !zfs.SameValue(value, property.Value):
+			differences = append(differences, fmt.Sprintf("%s of %s is %s (%s), requested is %s", name, dataset, property.Value, property.Source,
+				value))
+		}
+	}
+	slices.Sort(differences)
+	return differences, true
 }

@@ -1,11 +1,10 @@
 package volume
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/storagebench/storagebench/internal/naming"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -15,15 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
 func nodeOf(labels map[string]string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: labels}}
 }
 
-// TestDriven follows what a user asks of a dataset to the parent, the StorageClass and the claim.
-func TestDriven(t *testing.T) {
+// TestOpenEBS follows what a user asks of a dataset to the parent, the StorageClass and the claim.
+func TestOpenEBS(t *testing.T) {
 	gib := &v1alpha1.Size{Quantity: resource.MustParse("1Gi")}
 	for name, test := range map[string]struct {
 		dataset    v1alpha1.DatasetTemplate
@@ -102,39 +100,54 @@ func TestSiteIsNotFit(t *testing.T) {
 	}
 }
 
-// TestDrivenPools: a dataset of the driver is unread until the agent has reported it, and is asked for once.
-func TestDrivenPools(t *testing.T) {
-	run := zfsRun(&v1alpha1.DatasetTemplate{Provisioner: ProvisionerOpenEBS, Properties: v1alpha1.Properties{"sync": "always"}})
-	name := naming.RunPoolName(run, "data")
-	dataset := name + "/parent/pvc-1"
-	is := func(of, value string) v1alpha1.EffectiveProperty {
-		return v1alpha1.EffectiveProperty{Dataset: of, Name: "sync", Value: value, Source: "inherited"}
-	}
-	for test, c := range map[string]struct {
-		persistent, annotation string
-		properties             []v1alpha1.EffectiveProperty
-		unread, unasked        bool
-		differing              int
-	}{
-		"not made":       {"", "", nil, true, false, 0},
-		"not asked for":  {"pvc-1", "", nil, true, true, 0},
-		"an earlier one": {"pvc-1", "parent/pvc-0", nil, true, true, 0},
-		"asked for":      {"pvc-1", "parent/pvc-1", nil, true, false, 0},
-		"as it should": {"pvc-1", "parent/pvc-1", []v1alpha1.EffectiveProperty{is(name+"/parent", "always"), is(dataset, "always")}, false,
-			false, 0},
-		"otherwise": {"pvc-1", "parent/pvc-1", []v1alpha1.EffectiveProperty{is(dataset, "standard")}, false, false, 1},
-	} {
-		pool := Pool(run, RunVolumes(run)[0], map[string]string{v1alpha1.LabelRunUID: "run-uid"})
-		kstatus.Done(&pool.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
-		pool.Annotations, pool.Status.Properties = map[string]string{v1alpha1.AnnotationReport: c.annotation}, c.properties
-		got := PoolsState(run, []*v1alpha1.BenchmarkPool{pool}, map[string]string{"data": c.persistent})
-		if (len(got.Unread) > 0) != c.unread || got.Unasked != c.unasked || len(got.Differing) != c.differing ||
-			(got.Volumes == nil) != c.unread ||
-			(got.Datasets["data"] == dataset) != (c.persistent != "") {
-			t.Errorf("%s: %+v", test, got)
+func TestEffectiveDifferences(t *testing.T) {
+	sized := func(text string) *v1alpha1.Size { return &v1alpha1.Size{Quantity: resource.MustParse(text)} }
+	const root, dataset = "sb-1-data", "sb-1-data/parent/pvc-1"
+	reported := func(object string, values ...string) (properties []v1alpha1.EffectiveProperty) {
+		for i := 0; i < len(values); i += 2 {
+			properties = append(properties, v1alpha1.EffectiveProperty{Dataset: object, Name: values[i], Value: values[i+1], Source: "local"})
 		}
-		if !c.unread && (len(got.Volumes[0].Properties) != 1 || got.Volumes[0].Properties[0].Dataset != dataset) {
-			t.Errorf("%s: of the volume are reported %+v", test, got.Volumes[0].Properties)
+		return properties
+	}
+	asked := v1alpha1.DatasetTemplate{Size: sized("1Gi"), Properties: v1alpha1.Properties{"recordsize": "8k", "sync": "always"}}
+	good := []string{"recordsize", "8192", "sync", "always", "refquota", "1073741824", "quota", "0", "compression", "on"}
+	changed := func(name, value string) []string {
+		values := slices.Clone(good)
+		values[slices.Index(values, name)+1] = value
+		return values
+	}
+	for name, test := range map[string]struct {
+		dataset v1alpha1.DatasetTemplate
+		is      []string
+		want    []string
+		unread  bool
+	}{
+		"not reported": {asked, nil, nil, true},
+		"as asked":     {asked, good, nil, false},
+		"dropped": {asked, changed("sync", "standard"), []string{"sync of " + dataset + " is standard (local), requested is always"},
+			false},
+		"a quota instead": {asked, changed("refquota", "0"), []string{"refquota of " + dataset + " is 0 (local), requested is 1073741824"},
+			false},
+		"a surprise": {asked, changed("compression", "lz4"), []string{"compression of " + dataset + " is lz4 (local), requested is on"},
+			false},
+		"not there": {asked, good[2:], []string{"recordsize of " + dataset + " does not exist, requested is 8k"}, false},
+		"two": {asked, append(changed("sync", "standard"), "logbias", "throughput"),
+			[]string{"logbias of " + dataset + " is throughput (local), requested is latency",
+				"sync of " + dataset + " is standard (local), requested is always"}, false},
+		"the whole pool": {v1alpha1.DatasetTemplate{}, []string{"compression", "on", "refquota", "1"}, nil, false},
+		"a volume":       {v1alpha1.DatasetTemplate{Type: "Volume", Size: sized("64Mi")}, []string{"volsize", "67108864"}, nil, false},
+		"a volume too small": {v1alpha1.DatasetTemplate{Type: "Volume", Size: sized("64Mi")}, []string{"volsize", "1"},
+			[]string{"volsize of " + dataset + " is 1 (local), requested is 67108864"}, false},
+		"limits of the root": {v1alpha1.DatasetTemplate{}, []string{"quota", "0"}, nil, false},
+		"no limit is no wish": {v1alpha1.DatasetTemplate{Properties: v1alpha1.Properties{"refreservation": "none"}},
+			[]string{"refreservation", "0"}, nil, false},
+	} {
+		pool := &v1alpha1.BenchmarkPool{Spec: v1alpha1.BenchmarkPoolSpec{PoolName: root}}
+		pool.Status.Properties = append(reported(root, "compression", "on", "logbias", "latency", "quota", "1G"),
+			reported(dataset, test.is...)...)
+		got, read := effectiveDifferences(RunVolume{Dataset: &test.dataset}, pool, dataset)
+		if !slices.Equal(got, test.want) || read == test.unread {
+			t.Errorf("%s: %q %t, want %q", name, got, read, test.want)
 		}
 	}
 }

@@ -1,67 +1,96 @@
-// Package volume builds the volumes for workloads.
+// Package volume knows how the volumes of a run are provided: what each provisioner creates, needs and refuses.
 package volume
 
 import (
-	"github.com/storagebench/storagebench/internal/naming"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// Claim is the PersistentVolumeClaim of a run on a storageClass target. The run owns it, so that it is deleted with the run even
-// without the operator.
-func Claim(run *v1alpha1.BenchmarkRun, labels map[string]string, owner metav1.OwnerReference) *corev1.PersistentVolumeClaim {
-	target := run.Spec.Target.StorageClass
+// RunVolume is one volume of a run. For a zfs target it is a dataset on its own pool.
+type RunVolume struct {
+	Name string
+	// Pool and Dataset of a zfs target. Nil for a storageClass target.
+	Pool    *v1alpha1.PoolTemplate
+	Dataset *v1alpha1.DatasetTemplate
+}
+
+// RunVolumes are the volumes of a run, data first.
+func RunVolumes(run *v1alpha1.BenchmarkRun) []RunVolume { return TargetVolumes(run.Spec.Target) }
+
+// TargetVolumes are the volumes of a target, data first.
+func TargetVolumes(of v1alpha1.Target) []RunVolume {
+	target := of.ZFS
+	if target == nil {
+		return []RunVolume{{Name: naming.VolumeData}}
+	}
+	volumes := []RunVolume{{Name: naming.VolumeData, Pool: &target.Pool, Dataset: DatasetOrDefault(target.Dataset)}}
+	for i := range target.Volumes {
+		volume := &target.Volumes[i]
+		volumes = append(volumes, RunVolume{Name: string(volume.Name), Pool: &volume.Pool, Dataset: DatasetOrDefault(volume.Dataset)})
+	}
+	return volumes
+}
+
+// DatasetOrDefault is the dataset of a volume, or the default if the target names none.
+func DatasetOrDefault(dataset *v1alpha1.DatasetTemplate) *v1alpha1.DatasetTemplate {
+	if dataset == nil {
+		return &v1alpha1.DatasetTemplate{Type: "Filesystem"}
+	}
+	return dataset
+}
+
+// Pool is the BenchmarkPool of a volume of a run. It is cluster-scoped, so the run cannot own it: the run's finalizer deletes it,
+// and its labels name its run.
+func Pool(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string) *v1alpha1.BenchmarkPool {
+	name := naming.RunPoolName(run, volume.Name)
+	if target := run.Spec.Target.ZFS; naming.KeepsPools(target) {
+		labels = maps.Clone(labels)
+		labels[v1alpha1.LabelReset] = string(target.Reset)
+	}
+	return &v1alpha1.BenchmarkPool{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec: v1alpha1.BenchmarkPoolSpec{
+			NodeName: run.Spec.NodeName, PoolName: v1alpha1.PoolName(name), PoolTemplate: *volume.Pool.DeepCopy(),
+			Datasets: []v1alpha1.PoolDataset{Of(volume).Dataset(volume)}, Drift: "Report", DeletionPolicy: v1alpha1.DeletionDestroy,
+			Namespace: run.Namespace,
+		},
+	}
+}
+
+// Mode is the volume mode of a volume of a zfs target.
+func Mode(volume RunVolume) corev1.PersistentVolumeMode {
+	if volume.Dataset.Type == naming.DatasetVolume && volume.Dataset.FSType == "" {
+		return corev1.PersistentVolumeBlock
+	}
+	return corev1.PersistentVolumeFilesystem
+}
+
+// size of a volume: as requested, or the whole pool.
+func size(volume RunVolume, poolBytes int64) resource.Quantity {
+	if volume.Dataset.Size != nil {
+		return volume.Dataset.Size.Quantity
+	}
+	return *resource.NewQuantity(poolBytes, resource.BinarySI)
+}
+
+// claimOn is the claim of a volume of a zfs target on a StorageClass. An empty class is none: nothing is provisioned.
+func claimOn(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site, class string, bytes resource.Quantity) *corev1.PersistentVolumeClaim {
+	mode := Mode(volume)
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: naming.VolumeName(run.Name), Namespace: run.Namespace, Labels: labels,
-			OwnerReferences: []metav1.OwnerReference{owner},
+			Name: naming.ClaimName(run, volume.Name), Namespace: run.Namespace, Labels: site.Labels,
+			OwnerReferences: []metav1.OwnerReference{site.Owner},
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{
-			StorageClassName: &target.Name,
-			VolumeMode:       &target.VolumeMode,
-			AccessModes:      []corev1.PersistentVolumeAccessMode{target.AccessMode},
-			Resources: corev1.VolumeResourceRequirements{
-				Requests: corev1.ResourceList{corev1.ResourceStorage: target.Size.Quantity},
-			},
+			StorageClassName: &class, VolumeMode: &mode, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: bytes}},
 		},
 	}
-}
-
-// State reads what the planner needs from a claim of the run with the given UID. Nil means that there is none.
-func State(claim *corev1.PersistentVolumeClaim, runUID, problem string) VolumeState {
-	if claim == nil {
-		return VolumeState{}
-	}
-	if owner := metav1.GetControllerOf(claim); owner == nil || string(owner.UID) != runUID {
-		return VolumeState{Foreign: true}
-	}
-	return VolumeState{
-		Exists:   true,
-		Deleting: !claim.DeletionTimestamp.IsZero(),
-		Bound:    claim.Status.Phase == corev1.ClaimBound,
-		Lost:     claim.Status.Phase == corev1.ClaimLost,
-		Problem:  problem,
-	}
-}
-
-// Join combines the volumes of a run: it is ready once all exist, and nothing is left once none does.
-func Join(states []VolumeState) VolumeState {
-	joined := VolumeState{Exists: true, Bound: true}
-	for _, state := range states {
-		joined.Foreign = joined.Foreign || state.Foreign
-		joined.Exists, joined.Bound = joined.Exists && state.Exists, joined.Bound && state.Bound
-		joined.Some, joined.Deleting, joined.Lost = joined.Some || state.Left(), joined.Deleting || state.Deleting, joined.Lost || state.Lost
-		joined.Driven = joined.Driven || state.Driven
-		if joined.Problem == "" {
-			joined.Problem = state.Problem
-		}
-		if joined.Unwatched == "" {
-			joined.Unwatched = state.Unwatched
-		}
-	}
-	return joined
 }

@@ -39,12 +39,23 @@ type Request struct {
 	Source string `json:"source,omitempty"`
 	// Promised is what Path was said to be: a Volume of its own, also if it is empty, or a plain Directory.
 	Promised string `json:"promised,omitempty"`
+	// Disks of the pool that holds the volume; empty if they are not known.
+	Disks []Disk `json:"disks,omitempty"`
 	// KeepsDataOf is the run that has left its data on the volume for this one, which goes on with it; nil on a new volume.
 	KeepsDataOf *results.RunIdentity `json:"keepsDataOf,omitempty"`
 	// StartAt is when the workload has to begin, if others begin on other nodes at the same moment.
 	StartAt *time.Time `json:"startAt,omitempty"`
 	// DataFiles is how many files a fill writes, see DataFilesFor; 0 is one.
 	DataFiles int32 `json:"dataFiles,omitempty"`
+}
+
+// Disk is a disk of a pool, as the agent of its node saw it last.
+type Disk struct {
+	// Path is the one that the BenchmarkPool names.
+	Path string `json:"path"`
+	// Number is major:minor on the node.
+	Number string `json:"number"`
+	Serial string `json:"serial,omitempty"`
 }
 
 // MaxStartWait is more than any phase asks for before it begins: an agreed moment beyond is another clock's.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // Traits is what plans, checks and estimates ask about a workload without executing it. What it does is in the engine.
@@ -46,6 +47,21 @@ func TraitsOf(workload *v1alpha1.Workload) Traits {
 		}
 	}
 	return Traits{}
+}
+
+// KindOf names the member of a phase that says what it does. Empty if it has none that this release knows.
+func KindOf(phase *v1alpha1.Phase) string {
+	switch {
+	case phase.Fill != nil:
+		return results.KindFill
+	case phase.Fragment != nil:
+		return results.KindFragment
+	case phase.Measure != nil:
+		return results.KindMeasure
+	case phase.Operate != nil:
+		return results.KindOperate
+	}
+	return ""
 }
 
 // PhaseTraits are those of the workload of a measure phase; false for other phases.

@@ -28,6 +28,29 @@ func TestEveryWorkloadHasTraits(t *testing.T) {
 	}
 }
 
+// TestEveryPhaseHasAKind: a phase of the API without a kind would be taken for another one.
+func TestEveryPhaseHasAKind(t *testing.T) {
+	api, members := reflect.TypeFor[v1alpha1.Phase](), 0
+	for i := range api.NumField() {
+		field := api.Field(i)
+		if field.Type.Kind() != reflect.Pointer || !strings.HasSuffix(field.Type.Elem().Name(), "Phase") {
+			continue
+		}
+		members++
+		var phase v1alpha1.Phase
+		reflect.ValueOf(&phase).Elem().Field(i).Set(reflect.New(field.Type.Elem()))
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); KindOf(&phase) != name {
+			t.Errorf("phase %s has the kind %q: add it to KindOf", name, KindOf(&phase))
+		}
+	}
+	if members < 4 {
+		t.Errorf("only %d members of a phase were compared", members)
+	}
+	if kind := KindOf(&v1alpha1.Phase{}); kind != "" {
+		t.Errorf("a phase without a member has the kind %q", kind)
+	}
+}
+
 // TestProblems covers what a phase cannot ask of its workload.
 func TestProblems(t *testing.T) {
 	redo := v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}

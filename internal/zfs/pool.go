@@ -295,7 +295,7 @@ func (c *Client) Sync(ctx context.Context, pool string) error {
 
 // ClearLabel takes the ZFS label off a disk whose pool was destroyed, so that the next pool needs no force. ZFS puts
 // it on the disk's first partition. A disk of a pool that is imported, exported or perhaps in use is refused. It fails
-// too if there is no label to clear: what counts is whether device.Node.Check takes the disk afterwards.
+// too if there is no label to clear: what counts is whether host.Node.Check takes the disk afterwards.
 func (c *Client) ClearLabel(ctx context.Context, device string) error {
 	if err := checkDevice(device); err != nil {
 		return err

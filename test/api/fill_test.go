@@ -28,10 +28,11 @@ var unions = map[string][]string{
 	"Phase":  {"Fill", "Fragment", "Measure", "Operate"},
 	"PoolAction": {"Observe", "Snapshot", "Clone", "DestroyDataset", "Replicate", "Copy", "Scrub", "Trim", "AddVdev",
 		"RemoveVdev", "ReplaceDevice", "ExportImport", "ModuleParameter", "LayoutScore", "MetaslabMap"},
-	"Workload":    {"OLTP", "Scan", "Redo", "Metadata", "Postgres", "FIO"},
-	"FIOWorkload": {"JobFile", "JobFileFrom"},
-	"FillPhase":   {"To", "Size"},
-	"Gate":        {"Expression", "Bound", "Compare"},
+	"ReplicateAction": {"ToVolume", "ToPool"},
+	"Workload":        {"OLTP", "Scan", "Redo", "Metadata", "Postgres", "FIO"},
+	"FIOWorkload":     {"JobFile", "JobFileFrom"},
+	"FillPhase":       {"To", "Size"},
+	"Gate":            {"Expression", "Bound", "Compare"},
 }
 
 func (f *filler) fill(value reflect.Value, path string) {
@@ -161,7 +162,7 @@ func valid() map[string]any {
 		"ModuleParameters": v1alpha1.ModuleParameters{"zfs_arc_max": "1"}, "Phase.Volume": "data",
 		"PoolTemplate.Ashift": 13, "PoolOverride.Ashift": 9, "BlockSizeShare.Percent": 100,
 		"PoolTemplate.Properties": allPoolProperties, "PoolOverride.Properties": allPoolProperties,
-		"CloneAction.To": "copy", "CopyAction.To": "copy", "ReplicateAction.ToPool": "other",
+		"CloneAction.To": "copy", "CopyAction.To": "copy", "ReplicateAction.ToVolume": "log", "ReplicateAction.ToPool": "other",
 		"RunGroup.Nodes": []string{"a0", "a1"}, "RunGroup.Index": 1,
 		"DeviceReuse.Serials": []string{"WD-1234"}, "AdditionalVolume.Name": "log",
 		"Matrix":                    v1alpha1.Matrix{"phases.a1.to": {"60%", "90%"}},

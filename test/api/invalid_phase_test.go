@@ -40,6 +40,13 @@ var invalidPhases = []invalid{
 		"spec", "operate works on pools"},
 	{"operate-beside-on-class", "benchmark", "spec.phases[2].measure.operate = {scrub: {}}",
 		"spec", "operate works on pools"},
+	{"operate-on-a-pool", "zfs", "spec.phases[0] = {name: s, operate: {replicate: {dataset: data, toPool: bench0, to: copy}}}",
+		"spec.phases[0].operate", "write toVolume, the name of another volume of the target"},
+	{"operate-beside-on-a-pool", "zfs", "spec.phases[0] = {name: s, measure: {workload: {redo: {}}, " +
+		"operate: {replicate: {dataset: data, toPool: bench0, to: copy}}}}",
+		"spec.phases[0].measure.operate", "write toVolume, the name of another volume of the target"},
+	{"operate-to-volume", "zfs", "spec.phases[0] = {name: s, operate: {replicate: {dataset: data, toVolume: Log, to: copy}}}",
+		"spec.phases[0].operate.replicate.toVolume", "write a volume name in lower-case letters"},
 	{"operate-empty", "zfs", "spec.phases[0] = {name: s, operate: {}}",
 		"spec.phases[0].operate", "exactly one of the fields in [observe"},
 	{"operate-two", "zfs", "spec.phases[0] = {name: s, operate: {scrub: {}, trim: {}}}",

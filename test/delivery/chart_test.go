@@ -181,7 +181,7 @@ priorityClassName: important
 podAnnotations: {note: "1"}
 logLevel: debug
 logFormat: json
-limits: {maxHold: 12h, nodesPerNamespace: 2, priorityClasses: [bench, bench-low], tolerationKeys: [dedicated, example.com/*]}
+limits: {maxHold: 12h, nodesPerNamespace: 2, maxPriority: {team-a: 10, "*": 1}, queueWeights: {team-a: 2}, priorityClasses: [bench, bench-low], tolerationKeys: [dedicated, example.com/*]}
 `
 	if err := os.WriteFile(values, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -205,6 +205,8 @@ limits: {maxHold: 12h, nodesPerNamespace: 2, priorityClasses: [bench, bench-low]
 		"limits.maxHold":    slices.Contains(container.Args, "--max-hold=12h"),
 		"limits": slices.Contains(container.Args, "--nodes-per-namespace=2") &&
 			slices.Contains(container.Args, "--line-per-namespace=4"),
+		"limits.shares": slices.Contains(container.Args, "--max-priority=*=1,team-a=10") &&
+			slices.Contains(container.Args, "--queue-weights=team-a=2"),
 		"limits.classes": slices.Contains(container.Args, "--priority-classes=bench,bench-low"),
 		"limits.keys":    slices.Contains(container.Args, "--toleration-keys=dedicated,example.com/*"),
 		"logFormat":      slices.Contains(container.Args, "--zap-encoder=json"),

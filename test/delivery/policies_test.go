@@ -295,7 +295,7 @@ func runPool(name, node string) *v1alpha1.BenchmarkPool {
 
 func runOperation(name, pool, node string) *v1alpha1.PoolOperation {
 	return &v1alpha1.PoolOperation{ObjectMeta: ofRun(name), Spec: v1alpha1.PoolOperationSpec{NodeName: node, Pool: pool,
-		Action: v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{Dataset: "volume", Name: "s"}}}}
+		Action: v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{Dataset: "data", Name: "s"}}}}
 }
 
 // A token of one node's agent is of no use for the pools of another, nor is one that names no node.

@@ -43,7 +43,7 @@ func testManagerVolumes(t *testing.T) {
 		}
 	}
 	changed := func(change func(*corev1.PersistentVolumeSpec)) *corev1.PersistentVolume {
-		volume := local("/dev/zvol/sb-1a2b3c4d5e6f7081-data/volume")
+		volume := local("/dev/zvol/sb-1a2b3c4d5e6f7081-data/data")
 		change(&volume.Spec)
 		return volume
 	}
@@ -60,7 +60,7 @@ func testManagerVolumes(t *testing.T) {
 		}),
 		"for another namespace": changed(func(s *corev1.PersistentVolumeSpec) { s.ClaimRef.Namespace = "team-b" }),
 		"of no run": func() *corev1.PersistentVolume {
-			volume := local("/dev/zvol/sb-1a2b3c4d5e6f7081-data/volume")
+			volume := local("/dev/zvol/sb-1a2b3c4d5e6f7081-data/data")
 			volume.Labels = nil
 			return volume
 		}(),
@@ -80,8 +80,8 @@ func testManagerVolumes(t *testing.T) {
 	if err := human.Delete(t.Context(), others); err != nil {
 		t.Errorf("the policy is in the way of others: %v", err)
 	}
-	for _, path := range []string{"/var/lib/storagebench/volumes/sb-1a2b3c4d5e6f7081-data/volume",
-		"/dev/zvol/sb-1a2b3c4d5e6f7081-log/volume"} {
+	for _, path := range []string{"/var/lib/storagebench/volumes/sb-1a2b3c4d5e6f7081-data/data",
+		"/dev/zvol/sb-1a2b3c4d5e6f7081-log/log"} {
 		if err := manager.Create(t.Context(), local(path), client.DryRunAll); err != nil {
 			t.Errorf("a PersistentVolume for %s: %v", path, err)
 		}

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 }
 
 // experiment is a complete one: several variants, several phases, one run that fails at first and is repeated.
-const experiment = `
+const experimentText = `
 apiVersion: storagebench.dev/v1alpha1
 kind: StorageBenchmark
 metadata: {name: bench}
@@ -72,7 +72,7 @@ func failFirst(request workload.Request, _ *corev1.Pod) sim.Script {
 func parse(t *testing.T, namespace string) *v1alpha1.StorageBenchmark {
 	t.Helper()
 	var wanted v1alpha1.StorageBenchmark
-	if err := yaml.UnmarshalStrict([]byte(experiment), &wanted); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(experimentText), &wanted); err != nil {
 		t.Fatal(err)
 	}
 	wanted.Namespace = namespace

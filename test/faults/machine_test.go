@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	planner "github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/runs"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -32,6 +33,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers"
 	"github.com/storagebench/storagebench/controllers/benchmark"
+	"github.com/storagebench/storagebench/controllers/fresh"
 	"github.com/storagebench/storagebench/controllers/run"
 	"github.com/storagebench/storagebench/test/sim"
 )
@@ -139,11 +141,13 @@ func (m *machine) startManager(when moment, lag int, seed uint64) (*manager, err
 	writer := m.watchWrites(when, v)
 	recorder := &events.FakeRecorder{}
 	timings := runs.DefaultTimings()
+	memory := &fresh.Memory[*v1alpha1.BenchmarkRun]{}
 	return &manager{
 		view: v, seen: map[string]string{},
-		benchmarks: &benchmark.Reconciler{Client: writer, Live: m.live, Recorder: recorder, Clock: clock.RealClock{},
-			LeaseNamespace: m.namespace, RunnerImage: "runner:test"},
-		runs: &run.Reconciler{Client: writer, Live: m.live, Logs: controllers.PodLogs{Clients: clients.CoreV1()}, Recorder: recorder,
+		benchmarks: &benchmark.Reconciler{Client: writer, Live: m.live, Documents: m.live, Recorder: recorder,
+			Clock: clock.RealClock{}, LeaseNamespace: m.namespace, Images: planner.Images{Runner: "runner:test"},
+			Runs: memory},
+		runs: &run.Reconciler{Memory: memory, Client: writer, Live: m.live, Logs: controllers.PodLogs{Clients: clients.CoreV1()}, Recorder: recorder,
 			Clock: clock.RealClock{}, LeaseNamespace: m.namespace, Timings: timings},
 	}, nil
 }
@@ -222,6 +226,7 @@ func (m *machine) pass(ctx context.Context, manager *manager) (busy bool, err er
 	if err != nil {
 		return false, err
 	}
+	manager.benchmarks.Line = manager.view.line()
 	before := m.writes.Load()
 	retried := false
 	for _, object := range manager.view.newest(reflect.TypeFor[*v1alpha1.StorageBenchmarkList]()) {

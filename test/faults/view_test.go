@@ -21,6 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/benchmark"
+	"github.com/storagebench/storagebench/controllers/line"
+	"github.com/storagebench/storagebench/internal/experiment"
 )
 
 // view is a cache as a manager has it: for each kind the objects as they were at some moment. With a lag, each kind is
@@ -114,6 +117,20 @@ func (v *view) shown(lists []reflect.Type) string {
 		text.WriteString(";")
 	}
 	return text.String()
+}
+
+// line are the queues as these caches show them.
+func (v *view) line() *line.Index {
+	x := line.New(experiment.Limits{})
+	benchmarks, _ := v.objects(reflect.TypeFor[*v1alpha1.StorageBenchmarkList]())
+	for _, object := range benchmarks {
+		x.Put(benchmark.EntryOf(object.(*v1alpha1.StorageBenchmark), experiment.Limits{}))
+	}
+	leases, _ := v.objects(reflect.TypeFor[*coordinationv1.LeaseList]())
+	for _, object := range leases {
+		x.PutLease(*benchmark.LeaseState(object.(*coordinationv1.Lease)))
+	}
+	return x
 }
 
 // newest are the objects of a kind as they are now, whatever the lag.

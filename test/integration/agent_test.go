@@ -18,8 +18,8 @@ import (
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/controllers/operation"
 	"github.com/storagebench/storagebench/controllers/pool"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 	"github.com/storagebench/storagebench/test/cluster"
 )
 
@@ -39,7 +39,7 @@ func startAgent(l *lab, config *rest.Config, node string) {
 	memory.ByObject[&v1alpha1.PoolOperation{}] = operation.Cached(node)
 	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Cache: memory, Metrics: metricsserver.Options{BindAddress: "0"}})
 	l.must(err)
-	host, disks, turns := zfs.New(noZFS{}), &guard.Bounded{Disks: device.NewNode(l.t.TempDir())}, &guard.Turns{}
+	host, disks, turns := zfs.New(noZFS{}), &guard.Bounded{Disks: host.NewNode(l.t.TempDir())}, &guard.Turns{}
 	recorder := manager.GetEventRecorder("storagebench-agent")
 	pools := &pool.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder, NodeName: node, ZFS: host,
 		Disks: disks, Turns: turns}

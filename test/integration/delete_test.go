@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,4 +98,24 @@ func TestRunDeletedByHand(t *testing.T) {
 	l.cluster.Release(nil)
 	l.finished(benchmark, v1alpha1.VerdictPassed)
 	l.executedOnce(4)
+}
+
+// TestJobDeletedByHand deletes the Job of a phase under way: the API server confirms that it is gone, and the run is repeated.
+func TestJobDeletedByHand(t *testing.T) {
+	t.Parallel()
+	l := start(t, inPhase("read", sim.Script{Hold: true}))
+	benchmark := l.submit("bench", small)
+	l.running("read", 1)
+	lost := l.runs()[0]
+	l.must(l.live.DeleteAllOf(t.Context(), &batchv1.Job{}, client.InNamespace(lost.Namespace),
+		client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	l.eventually("the run ends, and another begins", func(g gomega.Gomega) {
+		g.Expect(l.runs()).To(gomega.HaveLen(2))
+		g.Expect(l.live.Get(t.Context(), client.ObjectKeyFromObject(&lost), &lost)).To(gomega.Succeed())
+		g.Expect(lost.Status.Conditions).To(gomega.ContainElement(gomega.HaveField("Reason", v1alpha1.ReasonExecutorLost)))
+	})
+	l.running("read", 1)
+	l.cluster.Release(nil)
+	l.finished(benchmark, v1alpha1.VerdictPassed)
+	l.nothingLeft(workloadKinds()...)
 }

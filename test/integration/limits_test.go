@@ -7,7 +7,6 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/storagebench/storagebench/internal/experiment"
-	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/workload"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -89,7 +88,7 @@ func TestStuckTeardown(t *testing.T) {
 	stuck := l.submit("stuck", small, func(b *v1alpha1.StorageBenchmark) { b.Spec.Repetitions = 2 })
 	claim := &corev1.PersistentVolumeClaim{}
 	l.eventually("a tenant keeps the claim of the run", func(g gomega.Gomega) {
-		g.Expect(l.live.Get(t.Context(), client.ObjectKey{Namespace: l.namespaces[0], Name: naming.VolumeName(l.firstRun("stuck"))},
+		g.Expect(l.live.Get(t.Context(), client.ObjectKey{Namespace: l.namespaces[0], Name: l.firstRun("stuck")},
 			claim)).To(gomega.Succeed())
 		before := claim.DeepCopy()
 		claim.Finalizers = append(claim.Finalizers, foreign)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/runs"
 )
 
 // meter notes the requests of a manager.
@@ -72,7 +73,7 @@ func (l *lab) touch(m *meter, object client.Object, resource string) {
 		looked := m.reconciles(object, resource)
 		l.must(l.live.Get(l.t.Context(), client.ObjectKeyFromObject(object), object))
 		before := object.DeepCopyObject().(client.Object)
-		object.SetAnnotations(map[string]string{"example.com/irrelevant": fmt.Sprint(i)})
+		object.SetAnnotations(map[string]string{"storagebench.dev/irrelevant": fmt.Sprint(i)}) // others are not even watched
 		l.must(l.live.Patch(l.t.Context(), object, client.MergeFrom(before)))
 		l.eventually("a reconcile", func(g gomega.Gomega) { g.Expect(m.reconciles(object, resource)).To(gomega.BeNumerically(">", looked)) })
 	}
@@ -110,8 +111,23 @@ func TestQuiet(t *testing.T) {
 	for _, benchmark := range []*v1alpha1.StorageBenchmark{holder, atWork, inLine, waiting, stalled, suspended} {
 		l.touch(m, benchmark, "storagebenchmarks")
 	}
+	settled, working := 0, 0
 	for _, run := range l.runs() {
+		if runs.Settled(&run) { // it is not even read
+			looked, changed := m.reconciles(&run, "benchmarkruns"), run.DeepCopy()
+			changed.Annotations = map[string]string{"example.com/irrelevant": "yes"}
+			l.must(l.live.Patch(t.Context(), changed, client.MergeFrom(&run)))
+			defer func() {
+				gomega.NewWithT(t).Expect(m.reconciles(&run, "benchmarkruns")).To(gomega.Equal(looked), "reads of a run at rest")
+			}()
+			settled++
+			continue
+		}
 		l.touch(m, &run, "benchmarkruns")
+		working++
+	}
+	if settled == 0 || working == 0 {
+		t.Errorf("%d runs are settled and %d are not: one of each is to be looked at", settled, working)
 	}
 	node := &corev1.Node{}
 	l.must(l.live.Get(t.Context(), client.ObjectKey{Name: l.node}, node))

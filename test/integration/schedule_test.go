@@ -19,7 +19,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 
-	past "github.com/storagebench/storagebench/internal/history"
+	past "github.com/storagebench/storagebench/internal/verdict/history"
 	"github.com/storagebench/storagebench/test/sim"
 )
 
@@ -39,7 +39,7 @@ func (c *movedClock) set(now time.Time) { c.by.Store(int64(time.Until(now))) }
 func (l *lab) wake(benchmark *v1alpha1.StorageBenchmark) {
 	l.t.Helper()
 	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) {
-		b.Labels = map[string]string{"woken": strconv.FormatInt(l.clock.Now().UnixNano(), 10)}
+		b.Annotations = map[string]string{"storagebench.dev/woken": strconv.FormatInt(l.clock.Now().UnixNano(), 10)}
 	})
 }
 

@@ -337,7 +337,7 @@ func TestForeignNames(t *testing.T) {
 	stored.Data = map[string]string{"precious": "yes"}
 	l.must(l.live.Create(t.Context(), stored))
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0],
-		Name: naming.VolumeName(naming.RunName("bench", experiment, 0, 1))}}
+		Name: naming.RunName("bench", experiment, 0, 1)}}
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
 		StorageClassName: &l.class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},

@@ -49,9 +49,9 @@ target:
 phases:
 - {name: fill, fill: {size: 64Mi}}
 - {name: age, fragment: {blockSize: 8Ki, until: Rounds, rounds: 1}}
-- {name: score, operate: {layoutScore: {dataset: volume}}}
+- {name: score, operate: {layoutScore: {dataset: data}}}
 - {name: cold, operate: {exportImport: {}}}
-- {name: read, measure: {workload: {oltp: {workers: 4, duration: 10s}}, operate: {snapshot: {dataset: volume, name: meanwhile}}}}
+- {name: read, measure: {workload: {oltp: {workers: 4, duration: 10s}}, operate: {snapshot: {dataset: data, name: meanwhile}}}}
 gates:
 - {name: reads, bound: {metric: read.readOperationsPerSecond, min: "1"}}
 - {name: scored, bound: {metric: score.layoutScorePartsPerMillion, min: "0"}}

@@ -12,23 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
 )
-
-// KindOf names the member of a phase that is set.
-func KindOf(phase v1alpha1.Phase) string {
-	switch {
-	case phase.Fill != nil:
-		return results.KindFill
-	case phase.Fragment != nil:
-		return results.KindFragment
-	case phase.Operate != nil:
-		return results.KindOperate
-	}
-	return results.KindMeasure
-}
 
 // Metrics are the numbers that a phase gets: the same for the same kind, name and seed, and within 1% of round numbers.
 func Metrics(request workload.Request) map[string]int64 {
@@ -38,7 +24,7 @@ func Metrics(request workload.Request) map[string]int64 {
 		return value + value*(int64(hash.Sum64()%2001)-1000)/100_000
 	}
 	var round map[string]int64
-	switch KindOf(request.Phase) {
+	switch workload.KindOf(&request.Phase) {
 	case results.KindFill:
 		round = map[string]int64{"writeBytesPerSecond": 200_000_000, "filledBytes": 8 << 30}
 	case results.KindFragment:
@@ -66,7 +52,7 @@ func Metrics(request workload.Request) map[string]int64 {
 // document is the result of a phase as the script wants it.
 func document(request workload.Request, script Script, started, finished time.Time) results.PhaseDocument {
 	d := results.PhaseDocument{
-		Version: results.PhaseVersion, Run: request.Run, Phase: string(request.Phase.Name), Kind: KindOf(request.Phase),
+		Version: results.PhaseVersion, Run: request.Run, Phase: string(request.Phase.Name), Kind: workload.KindOf(&request.Phase),
 		Outcome: results.OutcomeValid, StartedAt: started, FinishedAt: latest(started, finished), Metrics: Metrics(request),
 		Seeds:       []int64{request.Seed},
 		Environment: map[string]string{"kernel": "6.12.0-sim", "runner": "sim"},

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -12,7 +12,7 @@ var addVdevKind = traits{disks: true, begin: beginAddVdev, stage: addVdevStage}
 
 // AddedLayout is the layout that an addVdev adds.
 func AddedLayout(vdev v1alpha1.Vdev) zfs.Layout {
-	return pools.SpecLayout(v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{vdev}})
+	return objects.SpecLayout(v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{vdev}})
 }
 
 func beginAddVdev(state State) (string, *obstacle) {

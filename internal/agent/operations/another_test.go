@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/operate"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,7 +96,7 @@ func TestWhatAnOperationLeaves(t *testing.T) {
 		if operation.Status.Outcome = c.outcome; c.started {
 			operation.Status.StartedAt = &metav1.Time{Time: operationStart}
 		}
-		if got := OperationLeftBehind(operation); got != c.want {
+		if got := objects.OperationLeftBehind(operation); got != c.want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -121,7 +122,7 @@ func TestReleasedOperations(t *testing.T) {
 		if c.kept {
 			operation.Finalizers = []string{v1alpha1.FinalizerTeardown}
 		}
-		if got := OperationReleased(operation); got != c.want {
+		if got := objects.OperationReleased(operation); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -2,7 +2,7 @@ package operations
 
 import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/agent/objects"
 )
 
 var destroyDatasetKind = traits{job: true, begin: beginDestroy, stage: destroyStage, sized: true}
@@ -17,7 +17,7 @@ func beginDestroy(state State) (string, *obstacle) {
 	}
 	if len(state.Users) > 0 {
 		return "", waits(v1alpha1.ReasonDatasetInUse, operationSoon, "waiting until dataset %s is unused: %s", state.Source.Name,
-			pools.SomeOf(state.Users))
+			objects.SomeOf(state.Users))
 	}
 	return state.Source.GUID, nil
 }

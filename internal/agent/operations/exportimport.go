@@ -2,7 +2,7 @@ package operations
 
 import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/agent/objects"
 )
 
 var exportImportKind = traits{offline: true, begin: beginExport, stage: exportStage}
@@ -16,7 +16,7 @@ func (s State) inUse() *obstacle {
 	if len(s.Users) == 0 {
 		return nil
 	}
-	return waits(v1alpha1.ReasonPoolInUse, operationSoon, "waiting until pool %s is unused: %s", s.Live.Name, pools.SomeOf(s.Users))
+	return waits(v1alpha1.ReasonPoolInUse, operationSoon, "waiting until pool %s is unused: %s", s.Live.Name, objects.SomeOf(s.Users))
 }
 
 func exportStage(state State) operationStage {

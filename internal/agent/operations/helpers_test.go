@@ -7,9 +7,9 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 const diskA, diskB, diskC, diskD = "/dev/disk/by-id/a", "/dev/disk/by-id/b", "/dev/disk/by-id/c", "/dev/disk/by-id/d"
@@ -19,7 +19,7 @@ func mirrorOf(paths ...v1alpha1.DevicePath) v1alpha1.Vdev {
 }
 
 func freeDisk(path string) pools.Disk {
-	return pools.Disk{Disk: device.Disk{Path: path, Number: "8:" + path, Kernel: "sd" + path[len(path)-1:], SizeBytes: 1 << 30}}
+	return pools.Disk{Disk: host.Disk{Path: path, Number: "8:" + path, Kernel: "sd" + path[len(path)-1:], SizeBytes: 1 << 30}}
 }
 
 func leaf(path string) zfs.VdevStatus {

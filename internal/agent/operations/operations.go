@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/zfs"
@@ -279,7 +280,7 @@ func (s State) elapsed() time.Duration {
 func (s State) end(as ending, stage operationStage) Decision {
 	if len(s.Leftovers) > 0 {
 		return Decision{Actions: []Action{s.member(CleanUpOperation, stage)}, Reason: v1alpha1.ReasonCleaningUp,
-			Message: "cleaning up: " + pools.SomeOf(s.Leftovers), Recheck: pools.AtOnce}
+			Message: "cleaning up: " + objects.SomeOf(s.Leftovers), Recheck: pools.AtOnce}
 	}
 	if !s.Operation.DeletionTimestamp.IsZero() {
 		return releaseOperation(s, as.message)

@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 var operationStart = time.Unix(2000, 0).UTC()
@@ -227,7 +227,7 @@ func rival(s *State) {
 
 func refusedDisk(s *State) {
 	disk := s.Disks[diskC]
-	disk.Refusal = &device.RefusedError{Path: diskC, Findings: []device.Finding{{Reason: device.Mounted, Detail: "it is mounted"}}}
+	disk.Refusal = &host.RefusedError{Path: diskC, Findings: []host.Finding{{Reason: host.Mounted, Detail: "it is mounted"}}}
 	s.Disks[diskC] = disk
 }
 

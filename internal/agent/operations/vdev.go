@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -42,7 +43,7 @@ func (s State) take(paths []string) ([]pools.Disk, *obstacle) {
 func OperationDevices(action v1alpha1.PoolAction) []string {
 	switch {
 	case action.AddVdev != nil:
-		return pools.Texts(action.AddVdev.Devices)
+		return objects.Texts(action.AddVdev.Devices)
 	case action.ReplaceDevice != nil:
 		return []string{string(action.ReplaceDevice.Device), string(action.ReplaceDevice.With)}
 	case action.RemoveVdev != nil:

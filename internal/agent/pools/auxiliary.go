@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/zfs/device"
+	"github.com/storagebench/storagebench/internal/host"
 )
 
 // AuxiliaryGUIDs are the guids of a pool's cache devices and spares: those recorded in the status, and those of the live pool, if
@@ -31,8 +31,8 @@ func AuxiliaryGUIDs(pool *v1alpha1.BenchmarkPool, live *LivePool) []string {
 }
 
 // OwnAuxiliary says whether a label belongs to a cache device or spare with one of these guids.
-func OwnAuxiliary(label device.PoolLabel, guids []string) bool {
-	return (label.State == device.PoolSpare || label.State == device.PoolCache) &&
+func OwnAuxiliary(label host.PoolLabel, guids []string) bool {
+	return (label.State == host.PoolSpare || label.State == host.PoolCache) &&
 		slices.Contains(guids, strconv.FormatUint(label.VdevGUID, 10))
 }
 

@@ -8,8 +8,9 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/objects"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // DevicePolicy is the admin's allowlist. Without a grant, no device is allowed.
@@ -65,14 +66,14 @@ func (g DeviceGrant) matches(namespace, device string) bool {
 }
 
 // Right says which old contents of a device a namespace may destroy.
-func (p DevicePolicy) Right(namespace, path string) device.Right {
+func (p DevicePolicy) Right(namespace, path string) host.Right {
 	switch {
 	case namespace == "" && p.Allows(namespace, path):
-		return device.AnyContents
+		return host.AnyContents
 	case slices.ContainsFunc(p, func(grant DeviceGrant) bool { return grant.Reuse && grant.matches(namespace, path) }):
-		return device.FileSystems
+		return host.FileSystems
 	}
-	return device.NoContents
+	return host.NoContents
 }
 
 // Take decides whether the pool may have disks, all of them, or returns the reason why not.
@@ -123,7 +124,7 @@ func (s State) reuseDenied(paths []string) string {
 	if s.Pool.Spec.Reuse == nil {
 		return ""
 	}
-	at := slices.IndexFunc(paths, func(path string) bool { return s.Policy.Right(s.Pool.Spec.Namespace, path) == device.NoContents })
+	at := slices.IndexFunc(paths, func(path string) bool { return s.Policy.Right(s.Pool.Spec.Namespace, path) == host.NoContents })
 	if at < 0 {
 		return ""
 	}
@@ -177,14 +178,9 @@ func LeafPaths(leaf zfs.VdevStatus) []string {
 	return paths
 }
 
-// SpecDevices are the paths of all disks of a BenchmarkPool.
-func SpecDevices(pool *v1alpha1.BenchmarkPool) []string {
-	return SpecLayout(pool.Spec.PoolTemplate).Devices()
-}
-
 // ClaimedDevices are those, and the disks that its pool holds although they are not in the spec.
 func ClaimedDevices(pool *v1alpha1.BenchmarkPool) []string {
-	claimed := SpecDevices(pool)
+	claimed := objects.SpecDevices(pool)
 	for _, vdev := range pool.Status.Vdevs {
 		if path := wholeDisk(vdev.Name); strings.HasPrefix(path, "/dev/") && !slices.Contains(claimed, path) {
 			claimed = append(claimed, path)
@@ -195,11 +191,11 @@ func ClaimedDevices(pool *v1alpha1.BenchmarkPool) []string {
 
 // missing says that a disk was not visible, so its contents are unknown.
 func (d Disk) missing() bool {
-	return d.Number == "" || errors.Is(d.Refusal, device.Missing) || errors.Is(d.Refusal, device.Unreadable) || d.silent()
+	return d.Number == "" || errors.Is(d.Refusal, host.Missing) || errors.Is(d.Refusal, host.Unreadable) || d.silent()
 }
 
 // silent says that a disk does not respond: its contents are unknown, and a command that waits for it would never end.
-func (d Disk) silent() bool { return errors.Is(d.Refusal, device.Silent) }
+func (d Disk) silent() bool { return errors.Is(d.Refusal, host.Silent) }
 
 // silence says which disks of a pool that is not imported do not respond. Empty if all do. Such a pool is not imported: the kernel
 // would wait for those disks and block all other pools of the node.

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/objects"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // deletedPool destroys a pool that is certainly ours and unused, clears its labels, and removes the finalizer.
@@ -18,7 +18,7 @@ func deletedPool(state State) Decision {
 	if !slices.Contains(pool.Finalizers, v1alpha1.FinalizerTeardown) {
 		return Decision{Reason: v1alpha1.ReasonPoolChanging, Message: "the object is being deleted"}
 	}
-	if LetsGo(pool) {
+	if objects.LetsGo(pool) {
 		return leavePool(state)
 	}
 	if state.Live != nil && state.Live.OwnedBy(string(pool.UID)) {
@@ -26,7 +26,7 @@ func deletedPool(state State) Decision {
 	}
 	if silence := state.silence(); silence != "" {
 		return stall(v1alpha1.ReasonPoolUnhealthy, "what is left of pool %s is unknown: %s. Bring it back, or %s", naming.PoolName(pool),
-			silence, ReleaseCommand(pool))
+			silence, objects.ReleaseCommand(pool))
 	}
 	if guid := state.ownGUID(); guid != "" && state.Live == nil {
 		decision := importPool(state, guid)
@@ -37,11 +37,6 @@ func deletedPool(state State) Decision {
 	return afterPool(state)
 }
 
-// Released says that a user released a deleted object although its pool stays.
-func Released(pool *v1alpha1.BenchmarkPool) bool {
-	return pool.Annotations[v1alpha1.AnnotationReleasePool] == pool.Spec.NodeName
-}
-
 func destroyPool(state State) Decision {
 	live := state.Live
 	if mode, _ := live.Property("", "readonly"); mode.Value == "on" {
@@ -49,7 +44,7 @@ func destroyPool(state State) Decision {
 	}
 	if health := live.Status.Health(); health == zfs.StateSuspended || health == zfs.StateUnavail || health == zfs.StateFaulted {
 		return stall(v1alpha1.ReasonPoolUnhealthy, "pool %s is %s and cannot be destroyed: %s. Bring its disks back, or %s", live.Name, health,
-			troubles(live.Status), ReleaseCommand(state.Pool))
+			troubles(live.Status), objects.ReleaseCommand(state.Pool))
 	}
 	if decision := olderSpec(state); decision != nil { // the newer spec may have said Retain
 		return *decision
@@ -57,7 +52,7 @@ func destroyPool(state State) Decision {
 	if others := foreignDatasets(state); len(others) > 0 {
 		decision := Decision{Reason: v1alpha1.ReasonPoolDatasetsRemain, Recheck: poolSoon,
 			Message: fmt.Sprintf("waiting for datasets of others on pool %s: %s; delete the volumes (PersistentVolumeClaims) that they "+
-				"belong to", live.Name, SomeOf(others))}
+				"belong to", live.Name, objects.SomeOf(others))}
 		return decision
 	}
 	if decision := nestedMounts(state); decision != nil {
@@ -65,7 +60,7 @@ func destroyPool(state State) Decision {
 	}
 	if len(state.Users) > 0 {
 		return Decision{Reason: v1alpha1.ReasonPoolInUse, Recheck: poolSoon,
-			Message: fmt.Sprintf("waiting until pool %s is unused: %s", live.Name, SomeOf(state.Users))}
+			Message: fmt.Sprintf("waiting until pool %s is unused: %s", live.Name, objects.SomeOf(state.Users))}
 	}
 	if recording := "recording the guids of pool " + live.Name + " before it is destroyed"; !state.recorded(recording) {
 		return act(recording)
@@ -104,7 +99,7 @@ func afterPool(state State) Decision {
 	}
 	var destroyed, auxiliary []Disk
 	var whole, unseen, taken []string
-	own, asked := AuxiliaryGUIDs(pool, nil), SpecDevices(pool)
+	own, asked := AuxiliaryGUIDs(pool, nil), objects.SpecDevices(pool)
 	for _, path := range ClaimedDevices(pool) { // an operation may have added disks that are not in the spec
 		disk := state.Disks[path]
 		if disk.missing() {
@@ -113,13 +108,13 @@ func afterPool(state State) Decision {
 			}
 			continue
 		}
-		served := slices.ContainsFunc(disk.Pools, func(label device.PoolLabel) bool { return OwnAuxiliary(label, own) })
+		served := slices.ContainsFunc(disk.Pools, func(label host.PoolLabel) bool { return OwnAuxiliary(label, own) })
 		switch state := carried(disk, guid); {
-		case state == device.PoolActive, state == device.PoolExported:
+		case state == host.PoolActive, state == host.PoolExported:
 			whole = append(whole, path)
-		case (state == device.PoolDestroyed || served) && !OnlyLabels(disk.Disk):
+		case (state == host.PoolDestroyed || served) && !OnlyLabels(disk.Disk):
 			taken = append(taken, path)
-		case state == device.PoolDestroyed:
+		case state == host.PoolDestroyed:
 			destroyed = append(destroyed, disk)
 		case served:
 			auxiliary = append(auxiliary, disk)
@@ -129,21 +124,21 @@ func afterPool(state State) Decision {
 	case len(whole) > 0:
 		return stall(v1alpha1.ReasonPoolLost,
 			"pool %s (guid %s) cannot be imported to destroy it; it is on %s; missing: %s. Bring its disks back, or %s",
-			naming.PoolName(pool), guid, SomeOf(whole), SomeOf(unseen), ReleaseCommand(pool))
+			naming.PoolName(pool), guid, objects.SomeOf(whole), objects.SomeOf(unseen), objects.ReleaseCommand(pool))
 	case len(destroyed) > 0:
 		return act("clearing the labels of pool "+naming.PoolName(pool),
 			Action{Kind: ClearPoolLabels, GUID: guid, Disks: append(destroyed, auxiliary...)})
 	case len(unseen) > 0:
 		return stall(v1alpha1.ReasonPoolLost,
 			"disks of pool %s (guid %s) are gone from node %s and may still carry it: %s. Bring them back, or %s",
-			naming.PoolName(pool), guid, pool.Spec.NodeName, SomeOf(unseen), ReleaseCommand(pool))
+			naming.PoolName(pool), guid, pool.Spec.NodeName, objects.SomeOf(unseen), objects.ReleaseCommand(pool))
 	case len(auxiliary) > 0:
 		return act("clearing the labels of cache devices and spares of pool "+naming.PoolName(pool),
 			Action{Kind: ClearPoolLabels, GUID: guid, Disks: auxiliary})
 	}
 	if len(taken) > 0 {
 		done.Message = fmt.Sprintf("nothing is left of the pool but labels on %s, which now have other contents: the labels stay",
-			SomeOf(taken))
+			objects.SomeOf(taken))
 	}
 	return done
 }
@@ -152,13 +147,13 @@ func afterPool(state State) Decision {
 // have ended after creating the pool and before recording it, and the pool is incomplete.
 func neverRecorded(state State, done Decision) Decision {
 	pool := state.Pool
-	for _, path := range SpecDevices(pool) {
+	for _, path := range objects.SpecDevices(pool) {
 		for _, label := range state.Disks[path].Pools {
-			if label.State == device.PoolActive && label.Name == naming.PoolName(pool) && !label.Left() {
+			if label.State == host.PoolActive && label.Name == naming.PoolName(pool) && !label.Left() {
 				return stall(v1alpha1.ReasonPoolLost,
 					"disk %s carries a pool %s (guid %d) that may belong to this object and cannot be imported to destroy it: "+
 						"bring its other disks back, or %s",
-					path, label.Name, label.GUID, ReleaseCommand(pool))
+					path, label.Name, label.GUID, objects.ReleaseCommand(pool))
 			}
 		}
 	}
@@ -167,17 +162,17 @@ func neverRecorded(state State, done Decision) Decision {
 
 // OnlyLabels says that a disk holds only the partition table and labels that a pool leaves, and that it is unused. Labels outlive a
 // new table, a file system or a RAID between them, which clearing would damage.
-func OnlyLabels(disk device.Disk) bool {
-	return disk.AfterPool && !slices.ContainsFunc(disk.Findings, func(f device.Finding) bool {
-		return f.Reason != device.PoolMember && f.Reason != device.ActivePool
+func OnlyLabels(disk host.Disk) bool {
+	return disk.AfterPool && !slices.ContainsFunc(disk.Findings, func(f host.Finding) bool {
+		return f.Reason != host.PoolMember && f.Reason != host.ActivePool && f.Reason != host.PoolRemains
 	})
 }
 
 // noLabel is not a state that ZFS writes.
-const noLabel = device.PoolState(1 << 32)
+const noLabel = host.PoolState(1 << 32)
 
 // carried is the most active state in which a disk carries a pool.
-func carried(disk Disk, guid string) device.PoolState {
+func carried(disk Disk, guid string) host.PoolState {
 	state := noLabel
 	for _, label := range disk.Pools {
 		if strconv.FormatUint(label.GUID, 10) == guid && !label.Left() {
@@ -187,30 +182,12 @@ func carried(disk Disk, guid string) device.PoolState {
 	return state
 }
 
-// ReleaseCommand releases a deleted BenchmarkPool although its pool stays.
-func ReleaseCommand(pool *v1alpha1.BenchmarkPool) string {
-	return fmt.Sprintf("release it: kubectl annotate benchmarkpool %s %s=%s", pool.Name, v1alpha1.AnnotationReleasePool,
-		pool.Spec.NodeName)
-}
-
-// LeftBehind says what may be left, and where.
-func LeftBehind(pool *v1alpha1.BenchmarkPool) string {
-	guid := pool.Status.GUID
-	if guid == "" {
-		guid = "not known"
+// leavePool removes the finalizer without destroying the pool.
+func leavePool(state State) Decision {
+	guid := state.Pool.Status.GUID
+	if state.Live != nil && state.Live.OwnedBy(string(state.Pool.UID)) {
+		guid = state.Live.GUID
 	}
-	return fmt.Sprintf("pool %s (guid %s) may be left on node %s, on %s", naming.PoolName(pool), guid, pool.Spec.NodeName,
-		SomeOf(SpecDevices(pool)))
-}
-
-// SomeOf joins the first few.
-func SomeOf(items []string) string {
-	const few = 4
-	if len(items) == 0 {
-		return "none"
-	}
-	if len(items) > few {
-		return strings.Join(items[:few], ", ") + fmt.Sprintf(" and %d more", len(items)-few)
-	}
-	return strings.Join(items, ", ")
+	return Decision{Reason: v1alpha1.ReasonPoolLeftBehind, Message: objects.StaysBehind(state.Pool, guid),
+		Actions: []Action{{Kind: RemovePoolFinalizer}}}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -22,7 +23,7 @@ type place struct {
 // members finds the disks of the spec in the live pool, and the disks of the pool that are not in the spec.
 func (s State) members() (there map[string]place, unnamed []place) {
 	there = map[string]place{}
-	wanted := SpecDevices(s.Pool)
+	wanted := objects.SpecDevices(s.Pool)
 	for top, vdev := range s.Live.Status.Vdevs {
 		for _, leaf := range Disks(zfs.Status{Vdevs: []zfs.VdevStatus{vdev}}) {
 			known, at := false, place{top: top, class: vdev.Class, leaf: leaf}
@@ -156,13 +157,13 @@ func (s State) disksChanged() bool {
 
 // layoutMark is a short hash of a layout.
 func layoutMark(pool *v1alpha1.BenchmarkPool) string {
-	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%+v", SpecLayout(pool.Spec.PoolTemplate))))[:16]
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%+v", objects.SpecLayout(pool.Spec.PoolTemplate))))[:16]
 }
 
 // layoutChange compares the disks of the live pool with the spec. A stripe is one vdev per disk.
 func (s State) layoutChange() layoutChange {
 	there, unnamed := s.members()
-	asked := SpecLayout(s.Pool.Spec.PoolTemplate)
+	asked := objects.SpecLayout(s.Pool.Spec.PoolTemplate)
 	change := layoutChange{wrong: append(twice(asked.Devices(), there), s.misplaced(asked, there)...)}
 	absent := func(devices []string, class string) (missing []string) {
 		for _, path := range devices {

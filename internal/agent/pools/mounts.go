@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -19,7 +20,7 @@ func nestedMounts(state State) *Decision {
 	for _, name := range state.Nested {
 		actions = append(actions, Action{Kind: UnmountDataset, GUID: state.Live.GUID, Dataset: zfs.DatasetSpec{Name: name}})
 	}
-	decision := act("unmounting what is mounted within other datasets of pool "+state.Live.Name+": "+SomeOf(state.Nested), actions...)
+	decision := act("unmounting what is mounted within other datasets of pool "+state.Live.Name+": "+objects.SomeOf(state.Nested), actions...)
 	decision.Recheck = poolSoon
 	return &decision
 }

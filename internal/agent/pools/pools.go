@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/objects"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // No watch reports changes of the disks, mounts and properties of a node: they are checked periodically.
@@ -54,12 +55,12 @@ type State struct {
 
 // Disk is a disk that was checked.
 type Disk struct {
-	device.Disk
+	host.Disk
 	// Refusal says why it is not taken. Nil if it is.
 	Refusal error
 	// Reuse is its serial number if the spec gives up its old contents, and Right says which of them it may.
 	Reuse string
-	Right device.Right
+	Right host.Right
 }
 
 // LivePool is an imported pool.
@@ -183,7 +184,7 @@ func Plan(state State) Decision {
 // silently.
 func absentPool(state State) Decision {
 	if silence := state.silence(); silence != "" {
-		if conflict := state.conflict(SpecDevices(state.Pool)); conflict != "" {
+		if conflict := state.conflict(objects.SpecDevices(state.Pool)); conflict != "" {
 			return stall(v1alpha1.ReasonPoolConflict, "%s", conflict)
 		}
 		return stall(v1alpha1.ReasonPoolDeviceRefused, "pool %s is neither created nor imported: %s", naming.PoolName(state.Pool), silence)
@@ -204,7 +205,7 @@ func absentPool(state State) Decision {
 	if decision := unsafeDatasets(state); decision != nil {
 		return *decision
 	}
-	layout := SpecLayout(state.Pool.Spec.PoolTemplate)
+	layout := objects.SpecLayout(state.Pool.Spec.PoolTemplate)
 	disks, refused := state.Take(layout.Devices())
 	if refused != nil {
 		return *refused
@@ -238,8 +239,8 @@ func (s State) ownGUID() string {
 func (s State) labelled(guid string) bool {
 	for _, vdev := range s.Pool.Spec.Vdevs {
 		for _, path := range vdev.Devices {
-			if !slices.ContainsFunc(s.Disks[string(path)].Pools, func(label device.PoolLabel) bool {
-				return label.State == device.PoolActive && strconv.FormatUint(label.GUID, 10) == guid
+			if !slices.ContainsFunc(s.Disks[string(path)].Pools, func(label host.PoolLabel) bool {
+				return label.State == host.PoolActive && strconv.FormatUint(label.GUID, 10) == guid
 			}) {
 				return false
 			}
@@ -249,11 +250,11 @@ func (s State) labelled(guid string) bool {
 }
 
 func importPool(state State, guid string) Decision {
-	if path, host := state.elsewhere(guid); host != "" {
+	if path, other := state.elsewhere(guid); other != "" {
 		return stall(v1alpha1.ReasonPoolLost,
 			"pool %s (guid %s) was last used by host %q, as %s says, and not exported there: it may be in use. Export it there; or, if that host "+
 				"is gone for good, import it by hand on node %s (zpool import -f), or %s",
-			naming.PoolName(state.Pool), guid, host, path, state.Pool.Spec.NodeName, ReleaseCommand(state.Pool))
+			naming.PoolName(state.Pool), guid, other, path, state.Pool.Spec.NodeName, objects.ReleaseCommand(state.Pool))
 	}
 	return act(fmt.Sprintf("importing pool %s (guid %s)", naming.PoolName(state.Pool), guid),
 		Action{Kind: AddPoolFinalizer}, Action{Kind: ImportPool, GUID: guid})
@@ -261,10 +262,10 @@ func importPool(state State, guid string) Decision {
 
 // elsewhere is another host that used the pool last and did not export it. ZFS itself compares only host ids, which nodes often
 // lack or share with clones of the same image.
-func (s State) elsewhere(guid string) (path, host string) {
+func (s State) elsewhere(guid string) (path, other string) {
 	for _, path := range slices.Sorted(maps.Keys(s.Disks)) {
 		for _, label := range s.Disks[path].Pools {
-			if label.State == device.PoolActive && strconv.FormatUint(label.GUID, 10) == guid && label.HostName != "" &&
+			if label.State == host.PoolActive && strconv.FormatUint(label.GUID, 10) == guid && label.HostName != "" &&
 				label.HostName != s.HostName {
 				return path, label.HostName
 			}

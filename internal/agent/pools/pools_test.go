@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/naming"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 const diskA, diskB, diskC, diskD = "/dev/disk/by-id/a", "/dev/disk/by-id/b", "/dev/disk/by-id/c", "/dev/disk/by-id/d"
@@ -36,7 +37,7 @@ func wantedPool() *v1alpha1.BenchmarkPool {
 }
 
 func freeDisk(path string) Disk {
-	return Disk{Disk: device.Disk{Path: path, Number: "8:" + path, Kernel: "sd" + path[len(path)-1:], SizeBytes: 1 << 30}}
+	return Disk{Disk: host.Disk{Path: path, Number: "8:" + path, Kernel: "sd" + path[len(path)-1:], SizeBytes: 1 << 30}}
 }
 
 // absentState is a node with free disks and no pool.
@@ -114,9 +115,9 @@ func deletedState(state State) State {
 	return state
 }
 
-func labelled(disk Disk, guid uint64, state device.PoolState) Disk {
-	disk.Pools, disk.AfterPool = []device.PoolLabel{{Name: "bench0", GUID: guid, State: state, Txg: 4}}, true
-	disk.Refusal = &device.RefusedError{Path: disk.Path, Findings: []device.Finding{{Reason: device.PoolMember, Detail: "it has a label"}}}
+func labelled(disk Disk, guid uint64, state host.PoolState) Disk {
+	disk.Pools, disk.AfterPool = []host.PoolLabel{{Name: "bench0", GUID: guid, State: state, Txg: 4}}, true
+	disk.Refusal = &host.RefusedError{Path: disk.Path, Findings: []host.Finding{{Reason: host.PoolMember, Detail: "it has a label"}}}
 	return disk
 }
 
@@ -139,7 +140,7 @@ func TestAbsentPool(t *testing.T) {
 			"namespace lab"},
 		"a disk is refused": {func(s *State) {
 			disk := freeDisk(diskB)
-			disk.Refusal = &device.RefusedError{Path: diskB, Findings: []device.Finding{{Reason: device.Mounted, Detail: "it is mounted at /data"}}}
+			disk.Refusal = &host.RefusedError{Path: diskB, Findings: []host.Finding{{Reason: host.Mounted, Detail: "it is mounted at /data"}}}
 			s.Disks[diskB] = disk
 		}, "", v1alpha1.ReasonPoolDeviceRefused, "mounted at /data"},
 		"one disk by two names": {func(s *State) {
@@ -157,23 +158,23 @@ func TestAbsentPool(t *testing.T) {
 			v1alpha1.ReasonPoolNameTaken, "guid 78"},
 		"made, but not recorded": {func(s *State) {
 			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}
-			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, device.PoolActive), labelled(freeDisk(diskB), 77, device.PoolActive)
+			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, host.PoolActive), labelled(freeDisk(diskB), 77, host.PoolActive)
 		}, "AddFinalizer ImportPool", v1alpha1.ReasonPoolChanging, "guid 77"},
 		"another host had it last": {func(s *State) {
 			s.Pool.Status.GUID, s.HostName, s.Importable = "77", "n1", []zfs.Importable{{Name: "bench0", GUID: "77"}}
-			s.Disks[diskA] = hostOf(labelled(freeDisk(diskA), 77, device.PoolActive), "n2")
+			s.Disks[diskA] = hostOf(labelled(freeDisk(diskA), 77, host.PoolActive), "n2")
 		}, "", v1alpha1.ReasonPoolLost, `last used by host "n2"`},
 		"this host had it last": {func(s *State) {
 			s.Pool.Status.GUID, s.HostName, s.Importable = "77", "n1", []zfs.Importable{{Name: "bench0", GUID: "77"}}
-			s.Disks[diskA] = hostOf(labelled(freeDisk(diskA), 77, device.PoolActive), "n1")
+			s.Disks[diskA] = hostOf(labelled(freeDisk(diskA), 77, host.PoolActive), "n1")
 		}, "AddFinalizer ImportPool", v1alpha1.ReasonPoolChanging, "guid 77"},
 		"another host exported it": {func(s *State) {
 			s.Pool.Status.GUID, s.HostName, s.Importable = "77", "n1", []zfs.Importable{{Name: "bench0", GUID: "77"}}
-			s.Disks[diskA] = hostOf(labelled(freeDisk(diskA), 77, device.PoolExported), "n2")
+			s.Disks[diskA] = hostOf(labelled(freeDisk(diskA), 77, host.PoolExported), "n2")
 		}, "AddFinalizer ImportPool", v1alpha1.ReasonPoolChanging, "guid 77"},
 		"an exported namesake is no crash": {func(s *State) {
 			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}
-			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, device.PoolExported), labelled(freeDisk(diskB), 77, device.PoolExported)
+			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, host.PoolExported), labelled(freeDisk(diskB), 77, host.PoolExported)
 		}, "", v1alpha1.ReasonPoolNameTaken, "guid 77"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -265,7 +266,7 @@ func holding(created int64) func(*v1alpha1.BenchmarkPool) {
 }
 
 func shares(rival v1alpha1.BenchmarkPool) bool {
-	devices := SpecDevices(&rival)
+	devices := objects.SpecDevices(&rival)
 	return rival.Spec.NodeName == "node-a" && (slices.Contains(devices, diskA) || slices.Contains(devices, diskB))
 }
 
@@ -463,8 +464,8 @@ func TestSettingsEndWithTheMark(t *testing.T) {
 
 func TestDeletedPool(t *testing.T) {
 	gone := func(path string) Disk {
-		return Disk{Disk: device.Disk{Path: path},
-			Refusal: &device.RefusedError{Path: path, Findings: []device.Finding{{Reason: device.Missing}}}}
+		return Disk{Disk: host.Disk{Path: path},
+			Refusal: &host.RefusedError{Path: path, Findings: []host.Finding{{Reason: host.Missing}}}}
 	}
 	for name, test := range map[string]struct {
 		state        State
@@ -510,15 +511,15 @@ func TestDeletedPool(t *testing.T) {
 		}, "ImportPool", v1alpha1.ReasonPoolChanging, "to destroy it"},
 		"labels are left": {absentState(), func(s *State) {
 			s.Pool.Status.GUID = "77"
-			s.Disks[diskB] = labelled(freeDisk(diskB), 77, device.PoolDestroyed)
+			s.Disks[diskB] = labelled(freeDisk(diskB), 77, host.PoolDestroyed)
 		}, "ClearLabels", v1alpha1.ReasonPoolChanging, "labels"},
 		"another pool's labels are left": {absentState(), func(s *State) {
 			s.Pool.Status.GUID = "77"
-			s.Disks[diskB] = labelled(freeDisk(diskB), 78, device.PoolDestroyed)
+			s.Disks[diskB] = labelled(freeDisk(diskB), 78, host.PoolDestroyed)
 		}, "RemoveFinalizer", v1alpha1.ReasonPoolChanging, "nothing"},
 		"cannot be imported": {absentState(), func(s *State) {
 			s.Pool.Status.GUID = "77"
-			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, device.PoolActive), gone(diskB)
+			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, host.PoolActive), gone(diskB)
 		}, "", v1alpha1.ReasonPoolLost, "missing: " + diskB},
 		"disks are gone": {absentState(), func(s *State) { s.Pool.Status.GUID = "77"; s.Disks[diskB] = gone(diskB) }, "", v1alpha1.ReasonPoolLost,
 			v1alpha1.AnnotationReleasePool},
@@ -568,24 +569,24 @@ func TestDeviceGrants(t *testing.T) {
 
 // TestReuseIsARight: a namespace gives up old contents only where its grant says so, and then only file systems.
 func TestReuseIsARight(t *testing.T) {
-	for text, want := range map[string]device.Right{
-		"lab=/dev/disk/by-id/*":         device.NoContents,
-		"lab=/dev/disk/by-id/*:reuse":   device.FileSystems,
-		"other=/dev/disk/by-id/*:reuse": device.NoContents,
-		"lab=/dev/disk/by-id/b:reuse":   device.NoContents,
+	for text, want := range map[string]host.Right{
+		"lab=/dev/disk/by-id/*":         host.NoContents,
+		"lab=/dev/disk/by-id/*:reuse":   host.FileSystems,
+		"other=/dev/disk/by-id/*:reuse": host.NoContents,
+		"lab=/dev/disk/by-id/b:reuse":   host.NoContents,
 	} {
 		grant, err := ParseDeviceGrant(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		policy := DevicePolicy{{Namespace: "lab", Pattern: "/dev/disk/by-id/*"}, {Pattern: "/dev/disk/by-id/*"}, grant}
-		if got := policy.Right("lab", diskA); got != want || policy.Right("", diskA) != device.AnyContents {
+		if got := policy.Right("lab", diskA); got != want || policy.Right("", diskA) != host.AnyContents {
 			t.Errorf("%s: %d, want %d", text, got, want)
 		}
 		state := absentState()
 		state.Policy, state.Pool.Spec.Namespace, state.Pool.Spec.Reuse = policy, "lab", &v1alpha1.DeviceReuse{Serials: []string{"1234"}}
 		decision := Plan(state)
-		if denied := decision.Reason == v1alpha1.ReasonPoolDeviceDenied; denied != (want == device.NoContents) {
+		if denied := decision.Reason == v1alpha1.ReasonPoolDeviceDenied; denied != (want == host.NoContents) {
 			t.Errorf("%s: %s: %s", text, decision.Reason, decision.Message)
 		} else if denied && !strings.Contains(decision.Message, "':reuse'") {
 			t.Errorf("%s: the message names no way out: %s", text, decision.Message)
@@ -622,7 +623,7 @@ func FuzzDeviceGrant(f *testing.F) {
 // TestADiskThatLeftThePoolIsNotIt: its label says that it was in the pool, and nothing of that is on it any more.
 func TestADiskThatLeftThePoolIsNotIt(t *testing.T) {
 	disk := freeDisk(diskA)
-	disk.Pools = []device.PoolLabel{{Name: "bench0", GUID: 77, State: device.PoolActive}}
+	disk.Pools = []host.PoolLabel{{Name: "bench0", GUID: 77, State: host.PoolActive}}
 	if got := carried(disk, "77"); got != noLabel {
 		t.Errorf("it carries %v", got)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -73,7 +74,7 @@ func resetDatasets(state State) *Decision {
 		decision := stall(v1alpha1.ReasonPoolDatasetsRemain,
 			"pool %s has datasets or snapshots that this BenchmarkPool did not create: %s. They stay, and no run starts: move them, or "+
 				"destroy it",
-			state.Live.Name, SomeOf(others))
+			state.Live.Name, objects.SomeOf(others))
 		return &decision
 	}
 	outdated, run := state.OutdatedDataset(), state.Pool.Labels[v1alpha1.LabelRunUID]
@@ -91,7 +92,7 @@ func resetDatasets(state State) *Decision {
 		return &decision
 	case len(state.Users) > 0:
 		return &Decision{Reason: v1alpha1.ReasonPoolInUse, Recheck: poolSoon,
-			Message: fmt.Sprintf("waiting until dataset %s of the previous run is unused: %s", outdated.Name, SomeOf(state.Users))}
+			Message: fmt.Sprintf("waiting until dataset %s of the previous run is unused: %s", outdated.Name, objects.SomeOf(state.Users))}
 	}
 	decision := act("destroying dataset "+outdated.Name+" of the previous run", Action{Kind: DestroyDataset, GUID: state.Live.GUID,
 		Dataset: zfs.DatasetSpec{Name: outdated.Name}, DatasetGUID: outdated.GUID})

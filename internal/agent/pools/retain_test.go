@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/naming"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // TestOnlyDestroyDestroys: a pool goes with its object only where the object says so.
@@ -39,7 +39,7 @@ func TestWhatARetainedPoolLeaves(t *testing.T) {
 		"in use":    {func(s *State) { s.Users = []string{"a pod"} }, "guid 77"},
 		"suspended": {func(s *State) { s.Live.Status.State = "SUSPENDED" }, "guid 77"},
 		"a label of it as if it was destroyed": {func(s *State) {
-			s.Live, s.Disks[diskA] = nil, labelled(freeDisk(diskA), 77, device.PoolDestroyed)
+			s.Live, s.Disks[diskA] = nil, labelled(freeDisk(diskA), 77, host.PoolDestroyed)
 		}, "guid 77"},
 	} {
 		t.Run(name, func(t *testing.T) {

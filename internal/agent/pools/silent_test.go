@@ -5,15 +5,15 @@ import (
 	"testing"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // TestASilentDiskIsNoAbsence: nothing is created, imported or released while the contents of a disk are unknown.
 func TestASilentDiskIsNoAbsence(t *testing.T) {
 	silent := func(s *State, path string) {
 		disk := s.Disks[path]
-		disk.Refusal = &device.RefusedError{Path: path, Findings: []device.Finding{{Reason: device.Silent, Detail: "it does not respond"}}}
+		disk.Refusal = &host.RefusedError{Path: path, Findings: []host.Finding{{Reason: host.Silent, Detail: "it does not respond"}}}
 		s.Disks[path] = disk
 	}
 	was := func(s *State) { s.Pool.Status.GUID = "77" }

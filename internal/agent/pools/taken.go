@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -59,7 +60,7 @@ func takeOverCommand(pool *v1alpha1.BenchmarkPool) string {
 // disks.
 func (s State) otherName() string {
 	const again = "recreate this BenchmarkPool with another poolName"
-	if _, refused := s.Take(SpecDevices(s.Pool)); refused != nil {
+	if _, refused := s.Take(objects.SpecDevices(s.Pool)); refused != nil {
 		return again + " and other disks, because these are not available: " + refused.Message
 	}
 	return again
@@ -93,7 +94,8 @@ func (s State) conflict(paths []string) string {
 			claims = append(claims, "the pool name "+naming.PoolName(s.Pool))
 		}
 		if len(claims) > 0 {
-			return fmt.Sprintf("BenchmarkPool %s also claims %s on this node, and is older. Either %s; or %s", rival.Name, SomeOf(claims), way,
+			return fmt.Sprintf("BenchmarkPool %s also claims %s on this node, and is older. Either %s; or %s", rival.Name,
+				objects.SomeOf(claims), way,
 				freeing(rival))
 		}
 	}
@@ -110,7 +112,7 @@ func freeing(rival *v1alpha1.BenchmarkPool) string {
 		return "wait until BenchmarkPool " + rival.Name + " is gone: its benchmark deletes it"
 	case rival.Status.GUID == "":
 		return "delete BenchmarkPool " + rival.Name
-	case Destroys(rival):
+	case objects.Destroys(rival):
 		return "delete BenchmarkPool " + rival.Name + data
 	}
 	return "set spec.deletionPolicy: Destroy on BenchmarkPool " + rival.Name + " and delete it" + data

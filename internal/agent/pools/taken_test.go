@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/zfs"
-	"github.com/storagebench/storagebench/internal/zfs/device"
 )
 
 // TestWaysOutOfATakenName: another poolName is advised only together with other disks where those of the spec are not to be had, and
@@ -19,8 +19,8 @@ func TestWaysOutOfATakenName(t *testing.T) {
 	const again = "recreate this BenchmarkPool with another poolName"
 	used := func(s *State) {
 		disk := freeDisk(diskB)
-		disk.Refusal = &device.RefusedError{Path: diskB,
-			Findings: []device.Finding{{Reason: device.ActivePool, Detail: "it belongs to pool tank"}}}
+		disk.Refusal = &host.RefusedError{Path: diskB,
+			Findings: []host.Finding{{Reason: host.ActivePool, Detail: "it belongs to pool tank"}}}
 		s.Disks[diskB] = disk
 	}
 	foreign := func(more ...func(*State)) State {

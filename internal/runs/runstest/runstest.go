@@ -12,7 +12,6 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/runs"
-	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // Operation makes an operation as its agent leaves it. Times are from noon; zero is not yet.
@@ -118,7 +117,7 @@ func Problem(state runs.State, decision runs.Decision) string {
 	}
 	jobs := len(state.Parameters)
 	for _, phase := range state.Phases {
-		if phase.Job.Exists {
+		if phase.Executor.Exists {
 			jobs++
 		}
 		jobs += len(phase.Companions)
@@ -127,7 +126,7 @@ func Problem(state runs.State, decision runs.Decision) string {
 	for _, action := range decision.Actions {
 		count[action.Kind]++
 		switch {
-		case action.Kind == runs.StartPhase && (state.Phases[action.Phase].Job.Exists || state.LeaseHolder != state.Owner ||
+		case action.Kind == runs.StartPhase && (state.Phases[action.Phase].Executor.Exists || state.LeaseHolder != state.Owner ||
 			state.LeaseHolder == ""):
 			return "a phase is started twice, or without the node"
 		case action.Kind == runs.StartPhase && len(runs.Companions(state.Run, state.Run.Spec.Phases[action.Phase])) > 0 &&
@@ -139,26 +138,26 @@ func Problem(state runs.State, decision runs.Decision) string {
 		case action.Kind == runs.EndCompanion && (runs.HasEnded(state.Phases[action.Phase].Companions[action.Companion]) ||
 			state.Phases[action.Phase].Companions[action.Companion].Spec.Cancel):
 			return "a companion is ended that has ended"
-		case action.Kind == runs.StartPhase && state.Volume.Driven &&
-			(!state.Volume.Bound || len(state.Pools.Unread)+len(state.Pools.Differing) > 0):
+		case action.Kind == runs.StartPhase && state.Claims.BindFirst &&
+			(!state.Claims.Bound || len(state.Pools.Unread)+len(state.Pools.Differing) > 0):
 			return "a phase is started on a volume that was not checked"
-		case action.Kind == runs.CreateVolume && (state.Volume.Exists || state.Volume.Foreign):
+		case action.Kind == runs.CreateVolumes && (state.Claims.Exists || state.Claims.Foreign):
 			return "a volume is made that there is"
-		case action.Kind == runs.CreateVolume && state.Pools.Needed && !state.Pools.Ready:
+		case action.Kind == runs.CreateVolumes && state.Pools.Needed && !state.Pools.Ready:
 			return "a volume is made before its pool is ready"
-		case action.Kind == runs.DeletePools && (jobs > 0 || state.Pods > 0 || state.Volume.Left()):
+		case action.Kind == runs.DeletePools && (jobs > 0 || state.Pods > 0 || state.Claims.Left()):
 			return "pools are deleted under a volume"
-		case action.Kind == runs.DeleteVolume && (jobs > 0 || state.Pods > 0 || !state.Volume.Left()):
+		case action.Kind == runs.DeleteVolumes && (jobs > 0 || state.Pods > 0 || !state.Claims.Left()):
 			return "the volume is deleted under a pod, or there is none"
-		case action.Kind == runs.RemoveRunFinalizer && (jobs > 0 || state.Pods > 0 || state.Volume.Left() || state.Pools.Some ||
+		case action.Kind == runs.RemoveRunFinalizer && (jobs > 0 || state.Pods > 0 || state.Claims.Left() || state.Pools.Some ||
 			state.Run.DeletionTimestamp.IsZero()):
 			return "the finalizer is removed too early"
 		case action.Kind == runs.StoreResult && (state.Phases[action.Phase].Stored != nil || state.Phases[action.Phase].Received == nil):
 			return "a result is stored that is stored, or is not there"
 		}
 	}
-	making, unmaking := count[runs.CreatePools]+count[runs.CreateVolume]+count[runs.StartPhase]+count[runs.StoreResult],
-		count[runs.DeleteJobs]+count[runs.DeleteVolume]+count[runs.DeletePools]+count[runs.RemoveRunFinalizer]
+	making, unmaking := count[runs.CreatePools]+count[runs.CreateVolumes]+count[runs.StartPhase]+count[runs.StoreResult],
+		count[runs.DeleteJobsAndOperations]+count[runs.DeleteVolumes]+count[runs.DeletePools]+count[runs.RemoveRunFinalizer]
 	switch {
 	case count[runs.StartPhase] > 1 || count[runs.StoreResult] > 1 || count[runs.StartPhase]+count[runs.StoreResult] > 1:
 		return "two phases at once"
@@ -195,13 +194,13 @@ func Run() *v1alpha1.BenchmarkRun {
 // Underway is a run whose first phase has been running since noon-10m. Its volume is bound and its benchmark holds the node.
 func Underway() runs.State {
 	run := Run()
-	run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", JobUID: "job-0"}}
+	run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", ExecutorUID: "job-0"}}
 	timings := runs.DefaultTimings()
 	timings.TeardownGrace = 0 // that has its own tests
 	return runs.State{Now: Noon, Timings: timings, Run: run, Owner: OwnUID, LeaseHolder: OwnUID, LeaseHolderName: "lab/ageing",
-		Volume: volume.VolumeState{Exists: true, Bound: true}, Pods: 1,
+		Claims: runs.Claims{Exists: true, Bound: true}, Pods: 1,
 		Phases: []runs.PhaseState{{
-			Job: runs.JobState{Exists: true, UID: "job-0", Created: Noon.Add(-11 * time.Minute)},
-			Pod: runs.PodState{Exists: true, Name: "pod", Started: After(-10 * time.Minute)},
+			Executor: runs.ExecutorState{Exists: true, UID: "job-0", Created: Noon.Add(-11 * time.Minute)},
+			Pod:      runs.PodState{Exists: true, Name: "pod", Started: After(-10 * time.Minute)},
 		}, {}}}
 }

@@ -75,7 +75,7 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 	var early error
 	outcome, err := postgres.Run(ctx, options, func(event string) {
 		if event == postgres.Begin { // without a sync: what the server has not written out is a part of what is measured
-			early = s.awaitStart(ctx)
+			early = s.awaitStart(ctx, 0)
 			s.bracket.before, s.bracket.began = s.counters.Take(), s.clock.start()
 			return
 		}

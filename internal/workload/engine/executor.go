@@ -28,6 +28,7 @@ type Executor struct {
 	File string
 
 	clock     func() clock
+	sync      func(*volume) error
 	observe   func(observe.Target) (counters, error)
 	judge     func(expectation string, readBytes int64, delta observe.Delta) (bool, string)
 	judgeLoad func(load observe.Load) (throttled, foreign string)
@@ -68,13 +69,9 @@ func kindOfPhase(request workload.Request) (string, error) {
 		return "", fmt.Errorf("the request lacks a run or phase: run %q of %q with uid %q, phase %q", request.Run.Name, request.Run.Namespace,
 			request.Run.UID, request.Phase.Name)
 	}
-	switch phase := request.Phase; {
-	case phase.Fill != nil:
-		return results.KindFill, nil
-	case phase.Fragment != nil:
-		return results.KindFragment, nil
-	case phase.Measure != nil:
-		return results.KindMeasure, nil
+	switch kind := workload.KindOf(&request.Phase); kind {
+	case results.KindFill, results.KindFragment, results.KindMeasure:
+		return kind, nil
 	}
 	return "", fmt.Errorf("phase %s is not fill, fragment or measure: only these are executed on a volume", request.Phase.Name)
 }
@@ -91,6 +88,7 @@ type session struct {
 	progress *meter
 	random   *seeds
 	bracket  *bracket      // around the round that is measured
+	ramped   bool          // a ramp has just ended, and the round goes on from there
 	held     *os.File      // a device that is kept open, if any
 	startup  time.Duration // what fio takes to start and to say its version: seconds, on an emulated node
 	// idle is for how long the last fio was there without working.
@@ -115,6 +113,9 @@ func (e Executor) newSession(request workload.Request, kind string, progress fun
 	}
 	if e.clock == nil {
 		e.clock = newClock
+	}
+	if e.sync == nil {
+		e.sync = (*volume).sync
 	}
 	if e.observe == nil {
 		e.observe = func(target observe.Target) (counters, error) { return observe.New(target) }
@@ -207,7 +208,11 @@ func (s *session) preparePlace(ctx context.Context) error {
 		whose += ", with what run " + before.Name + " has left on it"
 	}
 	s.check("place", true, "%s, %s", found, whose)
-	s.counters, err = s.executor.observe(observe.Target{Path: found.path, Block: found.block})
+	target := observe.Target{Path: found.path, Block: found.block}
+	for _, disk := range s.request.Disks {
+		target.Disks = append(target.Disks, observe.Disk(disk))
+	}
+	s.counters, err = s.executor.observe(target)
 	if err != nil {
 		return wrongPlace("%w", err)
 	}
@@ -252,6 +257,11 @@ func (s *session) passed() bool {
 		}
 	}
 	return true
+}
+
+// sync waits until all that was written to the volume is on the disk.
+func (s *session) sync(ctx context.Context) error {
+	return inBackground(ctx, func() error { return s.executor.sync(s.volume) })
 }
 
 // length is a duration of the API, or another one if it is missing.

@@ -3,20 +3,30 @@
 package engine
 
 import (
+	"fmt"
+	"maps"
 	"math/bits"
+	"strings"
 	"time"
 
 	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/stats"
 )
 
 // addFigures puts what fio has measured into the metrics. What did not happen has no figures.
-func (s *session) addFigures(sum fio.Sum) {
+func (s *session) addFigures(sum fio.Sum) { s.addFiguresOf("", sum) }
+
+// addFiguresOf puts them there under the name of their job.
+func (s *session) addFiguresOf(job string, sum fio.Sum) {
 	nanoseconds := sum.Duration.Nanoseconds()
 	if nanoseconds <= 0 {
 		return
 	}
-	s.metrics["durationNanoseconds"] = nanoseconds
-	s.metrics["ioErrors"] = sum.Errors
+	s.metrics[job+"durationNanoseconds"] = nanoseconds
+	s.metrics[job+"ioErrors"] = sum.Errors
+	if sum.Flush > 0 {
+		s.metrics[job+"flushNanoseconds"] = sum.Flush.Nanoseconds()
+	}
 	for _, d := range []struct {
 		direction                            fio.Direction
 		prefix, bytes, operations, perSecond string
@@ -27,31 +37,54 @@ func (s *session) addFigures(sum fio.Sum) {
 		if d.direction.Operations == 0 {
 			continue
 		}
-		s.metrics[d.bytes], s.metrics[d.operations] = d.direction.Bytes, d.direction.Operations
-		s.metrics[d.prefix+"BytesPerSecond"] = perSecond(d.direction.Bytes, sum.Duration)
-		s.metrics[d.perSecond] = perSecond(d.direction.Operations, sum.Duration)
-		s.addLatency(d.prefix, d.direction.Latency)
+		s.metrics[job+d.bytes], s.metrics[job+d.operations] = d.direction.Bytes, d.direction.Operations
+		s.metrics[job+d.prefix+"BytesPerSecond"] = perSecond(d.direction.Bytes, sum.Duration)
+		s.metrics[job+d.perSecond] = perSecond(d.direction.Operations, sum.Duration)
+		s.addLatency(job+d.prefix, d.direction.Latency)
 	}
 	if sum.Sync.Count > 0 {
-		s.metrics["syncOperations"], s.metrics["syncOperationsPerSecond"] = sum.Sync.Count, perSecond(sum.Sync.Count, sum.Duration)
-		s.addLatency("sync", sum.Sync)
+		s.metrics[job+"syncOperations"], s.metrics[job+"syncOperationsPerSecond"] = sum.Sync.Count, perSecond(sum.Sync.Count, sum.Duration)
+		s.addLatency(job+"sync", sum.Sync)
 	}
 }
 
+// dropTotals keeps only what can be added of jobs that ran one after another: a rate of all of them is none of any.
+func (s *session) dropTotals() {
+	maps.DeleteFunc(s.metrics, func(name string, _ int64) bool {
+		return strings.HasSuffix(name, "PerSecond") || strings.Contains(name, "Latency")
+	})
+	s.details.Latencies = nil
+}
+
 func (s *session) addLatency(prefix string, latency fio.Latency) {
+	if latency.Count == 0 {
+		return
+	}
 	if mean, known := latency.Mean(); known {
 		s.metrics[prefix+"LatencyMeanNanoseconds"] = mean
 		s.metrics[prefix+"LatencyMaxNanoseconds"] = latency.Max
 	}
-	for suffix, share := range map[string]int64{"P50": 500_000, "P95": 950_000, "P99": 990_000, "P999": 999_000} {
-		if value, known := latency.Percentile(share); known {
-			s.metrics[prefix+"Latency"+suffix+"Nanoseconds"] = value
-		}
-	}
+	s.addPercentiles(prefix, latency)
 	if s.details.Latencies == nil {
 		s.details.Latencies = map[string][]fio.Bin{}
 	}
 	s.details.Latencies[prefix] = latency.Bins()
+}
+
+// addPercentiles leaves out those that so few operations do not tell, and says so.
+func (s *session) addPercentiles(prefix string, latency fio.Latency) {
+	for _, one := range []struct {
+		suffix string
+		share  int64
+	}{{"P50", 500_000}, {"P95", 950_000}, {"P99", 990_000}, {"P999", 999_000}} {
+		name := prefix + "Latency" + one.suffix + "Nanoseconds"
+		if needed := stats.NeededFor(one.share); latency.Count < needed {
+			s.details.Notes = append(s.details.Notes, fmt.Sprintf("%s is left out: it needs %d operations, and there were %d: measure longer", name,
+				needed, latency.Count))
+		} else if value, known := latency.Percentile(one.share); known {
+			s.metrics[name] = value
+		}
+	}
 }
 
 // addShares of slow operations.

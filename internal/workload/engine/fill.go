@@ -51,7 +51,7 @@ func (s *session) fill(ctx context.Context, phase v1alpha1.FillPhase) error {
 		f.had = d.FileBytes
 	}
 	f.has = f.had
-	if err := s.awaitStart(ctx); err != nil {
+	if err := s.awaitStart(ctx, 0); err != nil {
 		return err
 	}
 	s.began = s.clock.start()
@@ -190,7 +190,7 @@ func (s *session) fillShare(ctx context.Context, f *filling, to v1alpha1.Share, 
 
 // usedAfterSync is what is allocated when all data is on the disk: file systems count what they have written, and write late.
 func (s *session) usedAfterSync(ctx context.Context) (int64, error) {
-	if err := inBackground(ctx, s.volume.sync); err != nil {
+	if err := s.sync(ctx); err != nil {
 		return 0, err
 	}
 	return s.volume.used()

@@ -44,7 +44,7 @@ func (s *session) fragment(ctx context.Context, phase v1alpha1.FragmentPhase) er
 			tail))
 	}
 	rounds, rule := plannedRounds(phase)
-	if err := s.awaitStart(ctx); err != nil {
+	if err := s.awaitStart(ctx, 0); err != nil {
 		return err
 	}
 	s.began = s.clock.start()

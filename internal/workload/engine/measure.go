@@ -135,17 +135,25 @@ func (s *session) bracketing(m *measurement) *session {
 	return s
 }
 
-// begin takes the counters, when nothing of what was written before is still under way and the other nodes begin too.
-func (s *session) begin(ctx context.Context) error {
-	if err := inBackground(ctx, s.volume.sync); err != nil {
+// settle waits until nothing of what was written before is still under way, and the other nodes begin too, ramp before the agreed time.
+func (s *session) settle(ctx context.Context, ramp time.Duration) error {
+	if err := s.sync(ctx); err != nil {
 		return err
 	}
 	if err := s.awaitQuiet(ctx); err != nil {
 		return err
 	}
-	if err := s.awaitStart(ctx); err != nil {
-		return err
+	return s.awaitStart(ctx, ramp)
+}
+
+// begin takes the counters. A measurement follows its ramp at once: a sync between them would empty the caches that the ramp has filled.
+func (s *session) begin(ctx context.Context) error {
+	if !s.ramped {
+		if err := s.settle(ctx, 0); err != nil {
+			return err
+		}
 	}
+	s.ramped = false
 	s.bracket.before = s.counters.Take()
 	s.bracket.began = s.clock.start()
 	return nil
@@ -186,14 +194,19 @@ func pause(ctx context.Context, long time.Duration) error {
 	}
 }
 
-// end takes the counters, when what the workload has written has reached the devices. The workload's own time is fio's.
-func (s *session) end(ctx context.Context) error {
+// end takes the counters, when what the workload has written has reached the devices. If it wrote, the round lasts until then, and flush
+// is how long that took.
+func (s *session) end(ctx context.Context, wrote bool) (flush time.Duration, err error) {
 	s.bracket.ended = s.clock.start()
-	if err := inBackground(ctx, s.volume.sync); err != nil {
-		return err
+	if err := s.sync(ctx); err != nil {
+		return 0, err
+	}
+	if wrote {
+		flush = s.bracket.ended.spent()
+		s.bracket.ended = s.clock.start()
 	}
 	s.bracket.after = s.counters.Take()
-	return nil
+	return flush, nil
 }
 
 // summarise makes the metrics of the rounds that count: the last window, or all if they are fewer.
@@ -315,7 +328,9 @@ func (s *session) measureFIO(ctx context.Context, message string, file fio.File,
 	if sum.Read.Operations+sum.Write.Operations == 0 {
 		return fio.Sum{}, fio.Report{}, invalidf(ReasonNoNumbers, "fio ended without a single read or write: see its report")
 	}
-	return sum, report, s.end(ctx)
+	flush, err := s.end(ctx, sum.Write.Operations > 0)
+	sum.Flushed(flush)
+	return sum, report, err
 }
 
 // staged says whether jobs of the file wait for others before them.

@@ -85,14 +85,15 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 		return figures{}, err
 	}
 	took := time.Since(began)
-	if err := s.end(ctx); err != nil {
+	flush, err := s.end(ctx, true)
+	if err != nil {
 		return figures{}, err
 	}
-	return m.figures(crew, took), os.RemoveAll(m.folder)
+	return m.figures(crew, took, flush), os.RemoveAll(m.folder)
 }
 
 // figures adds up what the workers did. The rate of a kind of operation is that of the time which was spent with it.
-func (m *metadata) figures(crew []*clerk, took time.Duration) figures {
+func (m *metadata) figures(crew []*clerk, took, flush time.Duration) figures {
 	m.took = map[string]*fio.Latency{}
 	for _, one := range crew {
 		for kind, latency := range one.took {
@@ -103,13 +104,14 @@ func (m *metadata) figures(crew []*clerk, took time.Duration) figures {
 		}
 	}
 	all := figures{sum: fio.Sum{Duration: took}, metrics: map[string]int64{}}
+	all.sum.Flushed(flush)
 	for kind, latency := range m.took {
 		all.operations += latency.Count
 		all.metrics[kind+"OperationsPerSecond"] = perSecond(latency.Count, time.Duration(latency.Total()/int64(len(crew))))
 	}
 	all.metrics["metadataOperations"] = all.operations
-	all.metrics["metadataOperationsPerSecond"] = perSecond(all.operations, took)
-	all.throughput = float64(all.operations) / took.Seconds()
+	all.metrics["metadataOperationsPerSecond"] = perSecond(all.operations, all.sum.Duration)
+	all.throughput = float64(all.operations) / all.sum.Duration.Seconds()
 	return all
 }
 

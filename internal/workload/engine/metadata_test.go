@@ -69,7 +69,7 @@ func TestMetadataFigures(t *testing.T) {
 		}
 		crew[i] = &clerk{took: map[string]*fio.Latency{"create": &latency}}
 	}
-	got := (&metadata{}).figures(crew, 2*time.Second)
+	got := (&metadata{}).figures(crew, 2*time.Second, 0)
 	// Three files in 0.6 s of work of two workers.
 	if got.operations != 3 || got.metrics["createOperationsPerSecond"] != 10 || got.metrics["metadataOperationsPerSecond"] != 2 {
 		t.Errorf("%+v", got)

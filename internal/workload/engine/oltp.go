@@ -47,12 +47,23 @@ func (o *oltp) prepare(ctx context.Context, s *session) error {
 			return err
 		}
 	}
-	rampUp := length(o.given.RampUp, 0)
-	if rampUp <= 0 {
+	return o.ramp(ctx, s, length(o.given.RampUp, 0))
+}
+
+// ramp runs the workload without counting it. What it leaves in caches stays there: the measurement goes on from that.
+func (o *oltp) ramp(ctx context.Context, s *session, lasting time.Duration) error {
+	if lasting <= 0 {
 		return nil
 	}
-	s.progress.stretch("ramping up", 0, 0, 0, rampUp)
-	_, _, err = s.runFIO(ctx, o.file(rampUp, s.random.next()), expectation{lasting: rampUp, aside: true})
+	if err := s.settle(ctx, lasting); err != nil {
+		return err
+	}
+	s.progress.stretch("ramping up", 0, 0, 0, lasting)
+	_, _, err := s.runFIO(ctx, o.file(lasting, s.random.next()), expectation{lasting: lasting, aside: true})
+	for i := range o.jobs {
+		o.jobs[i].KeepCache = true
+	}
+	s.ramped = err == nil
 	return err
 }
 

@@ -11,12 +11,13 @@ import (
 )
 
 // awaitStart waits, once, for the moment that the runs of a group have agreed on, when everything else is ready. It is a moment of the
-// nodes' clocks: nodes whose clocks differ begin as far apart. Whoever is late begins at once, and the metric says by how much.
-func (s *session) awaitStart(ctx context.Context) error {
+// nodes' clocks: nodes whose clocks differ begin as far apart. Whoever is late begins at once, and the metric says by how much. A ramp
+// begins before that moment, and ends with it.
+func (s *session) awaitStart(ctx context.Context, ramp time.Duration) error {
 	if _, begun := s.metrics[results.MetricStartLag]; begun || s.request.StartAt == nil {
 		return nil // a further round follows the one before it
 	}
-	at := *s.request.StartAt
+	at := s.request.StartAt.Add(-ramp)
 	for left := at.Sub(s.clock.day()); left > 0; left = at.Sub(s.clock.day()) {
 		if left > workload.MaxStartWait {
 			return invalidf(ReasonClocksApart, "the workload should start at %s, but here it is %s: synchronize the clocks of the nodes",

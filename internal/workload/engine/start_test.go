@@ -51,13 +51,13 @@ func TestWaitEnds(t *testing.T) {
 	cancel()
 	at := time.Now().Add(time.Hour)
 	s := Executor{}.newSession(workload.Request{StartAt: &at}, results.KindMeasure, func(results.Progress) {})
-	if err := s.awaitStart(ctx); !errors.Is(err, context.Canceled) {
+	if err := s.awaitStart(ctx, 0); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	// The clock is set forward while it waits.
 	looks := 0
 	s.clock.day = func() time.Time { looks++; return at.Add(time.Duration(looks-2) * 10 * time.Millisecond) }
-	if err := s.awaitStart(t.Context()); err != nil || looks != 3 || s.metrics[results.MetricStartLag] != int64(10*time.Millisecond) {
+	if err := s.awaitStart(t.Context(), 0); err != nil || looks != 3 || s.metrics[results.MetricStartLag] != int64(10*time.Millisecond) {
 		t.Errorf("%v after %d looks, lag %d", err, looks, s.metrics[results.MetricStartLag])
 	}
 }

@@ -9,9 +9,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/packing"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -25,6 +28,9 @@ type userJobs struct {
 	declared bool
 	file     fio.UserFile
 	place    fio.Place
+	// jobs are those of the last round, and flush how long what they wrote took to the disk.
+	jobs  []fio.JobReport
+	flush time.Duration
 }
 
 func (u *userJobs) prepare(ctx context.Context, s *session) error {
@@ -91,14 +97,47 @@ func (u *userJobs) round(ctx context.Context, s *session, _ int) (figures, error
 	if !u.file.Seeded {
 		seed = s.random.next()
 	}
-	sum, _, err := s.measureFIO(ctx, "fio", u.file.On(u.place, seed), 0, expectation{free: true})
+	file := u.file.On(u.place, seed)
+	sum, report, err := s.measureFIO(ctx, "fio", file, 0, expectation{free: true})
+	u.jobs, u.flush = report.Jobs, sum.Flush
+	for _, paced := range u.file.Paced() {
+		// fio times a paced request from when it was sent, and not from when it should have been: what waited behind a stop looks fast.
+		for i := range u.jobs {
+			if u.jobs[i].Name == paced {
+				u.jobs[i].ForgetLatencies()
+			}
+		}
+		sum.ForgetLatencies()
+	}
 	if s.volume.block { // the jobs may have written anywhere on the device, also over our marker
 		err = errors.Join(err, blankEnds(s.volume.path, s.volume.total), s.volume.mark())
 	}
 	return figures{sum: sum, throughput: float64(sum.Read.Bytes+sum.Write.Bytes) / max(sum.Duration.Seconds(), 1e-9), seed: seed}, err
 }
 
-func (u *userJobs) finish(*session, fio.Sum) error { return nil }
+// finish gives each of several jobs figures under its name: those of the last round. Totals are of jobs that ran at the same time.
+func (u *userJobs) finish(s *session, _ fio.Sum) error {
+	if paced := u.file.Paced(); len(paced) > 0 {
+		s.details.Notes = append(s.details.Notes, fmt.Sprintf("latencies are left out: rate or rate_iops of %s paces the requests, and fio does "+
+			"not count how long they wait to be sent; remove it to measure latencies", strings.Join(paced, ", ")))
+	}
+	if len(u.jobs) < 2 {
+		return nil
+	}
+	stages := u.file.On(u.place, 0).Stages()
+	last := stages[len(stages)-1]
+	if last > 0 {
+		s.dropTotals()
+	}
+	for i, job := range u.jobs {
+		sum := fio.Report{Jobs: []fio.JobReport{job}}.Sum(nil)
+		if i < len(stages) && stages[i] == last && sum.Write.Operations > 0 {
+			sum.Flushed(u.flush)
+		}
+		s.addFiguresOf(job.Name+".", sum)
+	}
+	return nil
+}
 
 // readPhaseFile reads what the phase names in a ConfigMap, and notes which text it was.
 func (s *session) readPhaseFile() ([]byte, error) {
@@ -112,6 +151,6 @@ func (s *session) readPhaseFile() ([]byte, error) {
 	if err == nil && len(text) > maxPhaseFile {
 		err = invalidf(ReasonJobRefused, "the file of the phase in a ConfigMap has more than %d bytes: shorten it", maxPhaseFile)
 	}
-	s.environment[results.EnvironmentWorkloadFile] = results.Digest(text)
+	s.environment[results.EnvironmentWorkloadFile] = packing.Digest(text)
 	return text, err
 }

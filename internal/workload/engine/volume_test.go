@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/storagebench/storagebench/internal/mountinfo"
+	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
 
 // TestCommit: neither an empty file nor a folder or a link that leads nowhere is an error. fio leaves empty files where a file system

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/gate"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
 const (
@@ -55,6 +55,18 @@ type world struct {
 	order v1alpha1.RunOrder
 	// baseline compares with stored results instead of a variant.
 	baseline bool
+	// repetitions, if not the default.
+	repetitions int
+	// noise is the floor of a calibration, if there is one.
+	noise float64
+}
+
+// runs is the number of runs of each variant.
+func (w world) runs() int {
+	if w.repetitions > 0 {
+		return w.repetitions
+	}
+	return repetitions
 }
 
 // gateOf compiles the gate that a world is judged by.
@@ -70,6 +82,9 @@ func (w world) gateOf() (*gate.Set, error) {
 // evidence is one experiment in which the new variant is worse by a share.
 func (w world) evidence(random *rand.Rand, worse float64) gate.Evidence {
 	evidence := gate.Evidence{Order: w.order}
+	if w.noise > 0 {
+		evidence.Noise.Floor = func(_, _ string) (float64, bool) { return w.noise, true }
+	}
 	moment := 0
 	run := func(variant string, repetition int) int64 {
 		level := typical * w.spread(random) * math.Pow(1-w.drift, float64(moment))
@@ -86,11 +101,11 @@ func (w world) evidence(random *rand.Rand, worse float64) gate.Evidence {
 	switch {
 	case w.baseline:
 		var stored []int64
-		for repetition := range repetitions {
+		for repetition := range w.runs() {
 			stored = append(stored, run("old", repetition))
 		}
 		evidence.Runs = nil
-		for repetition := range repetitions {
+		for repetition := range w.runs() {
 			run("new", repetition)
 		}
 		evidence.Baseline.Values = func(_, _, _ string) gate.Stored {
@@ -98,12 +113,12 @@ func (w world) evidence(random *rand.Rand, worse float64) gate.Evidence {
 		}
 	case w.order == v1alpha1.OrderSequential:
 		for _, variant := range []string{"old", "new"} {
-			for repetition := range repetitions {
+			for repetition := range w.runs() {
 				run(variant, repetition)
 			}
 		}
 	default:
-		for repetition := range repetitions {
+		for repetition := range w.runs() {
 			order := []string{"old", "new"}
 			if random.IntN(2) == 1 {
 				order[0], order[1] = order[1], order[0]

@@ -29,6 +29,7 @@ import (
 const (
 	release         = "storagebench"
 	systemNamespace = "storagebench-system"
+	managerLease    = "leases.coordination.k8s.io " + systemNamespace + "/manager.storagebench.dev"
 	managerName     = "storagebench-manager"
 	managerImage    = "localhost/storagebench-manager:dev"
 	runnerImage     = "localhost/storagebench-runner:dev"

@@ -41,7 +41,7 @@ func (p *pools) accidents() {
 const unmountLoop = `
 rm -f /run/e2e-stop
 while [ ! -e /run/e2e-stop ]; do
-	for folder in /var/lib/storagebench/volumes/sb-*/volume; do
+	for folder in /var/lib/storagebench/volumes/sb-*/data; do
 		[ -d "$folder" ] || continue
 		if findmnt -rno TARGET -t zfs "$folder" >/dev/null; then umount "$folder" 2>/dev/null || continue; fi
 		ls -A "$folder"
@@ -86,7 +86,7 @@ func (p *pools) fullPool(s *space) *v1alpha1.StorageBenchmark {
 target: {zfs: {nodes: {matchLabels: {storagebench.dev/lab: "true"}}, pool: {vdevs: [{devices: [$5]}]}, dataset: {properties: {compression: "off"}}}}
 phases:
 - {name: fill, fill: {size: 500Mi}}
-- {name: keep, operate: {snapshot: {dataset: volume, name: keep}}}
+- {name: keep, operate: {snapshot: {dataset: data, name: keep}}}
 - {name: age, fragment: {blockSize: 128Ki, until: Rounds, rounds: 2}}
 `))
 	o := s.ended(benchmark, v1alpha1.VerdictInvalid)
@@ -198,7 +198,7 @@ target:
 phases:
 - {name: fill, fill: {size: 256Mi}}
 - {name: age, fragment: {blockSize: 8Ki, until: Rounds, rounds: 50}}
-- {name: score, operate: {layoutScore: {dataset: volume}}}
+- {name: score, operate: {layoutScore: {dataset: data}}}
 - {name: read, measure: {workload: {oltp: {workers: 4, duration: 10m}}, operate: {scrub: {}}}}
 `)
 	short := strings.Replace(spec, "rounds: 50", "rounds: 1", 1)

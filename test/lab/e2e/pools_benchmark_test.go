@@ -56,6 +56,10 @@ func (p *pools) benchmark(s *space, before []string, row openebs.Row, provisione
 	for name, document := range o.documents {
 		if document.Kind != results.KindOperate {
 			g.Expect(document.Environment["mount.type"]).To(gomega.Equal(row.FileSystem), name)
+			if row.FileSystem == "zfs" {
+				g.Expect(document.Environment).To(gomega.And(gomega.HaveKeyWithValue("device.0.path", p.on(1)),
+					gomega.HaveKeyWithValue("device.0.serial", p.node+"-disk1"), gomega.HaveKeyWithValue("devices.count", "1")), name)
+			}
 			g.Expect(document.Omitted).To(gomega.BeEmpty(), name)
 			g.Expect(document.Metrics).To(gomega.HaveKey("poolAllocatedBytes"), name)
 		}
@@ -92,13 +96,13 @@ target:
     moduleParameters: {zfs_dirty_data_max: "8388608", zfetch_max_distance: "131072"}
 phases:
 - {name: fill, fill: {size: 64Mi}}
-- {name: fresh-score, operate: {layoutScore: {dataset: volume}}}
+- {name: fresh-score, operate: {layoutScore: {dataset: data}}}
 - {name: fresh-cold, operate: {exportImport: {}}}
 - {name: fresh-scan, measure: {cache: Cold, workload: {scan: {regions: 8}}}}
 - {name: fresh-colder, operate: {exportImport: {}}}
 - {name: fresh-read, measure: {workload: {oltp: {workers: 8, duration: 10s}}}}
 - {name: age, fragment: {blockSize: 8Ki, until: Rounds, rounds: 1}}
-- {name: aged-score, operate: {layoutScore: {dataset: volume}}}
+- {name: aged-score, operate: {layoutScore: {dataset: data}}}
 - {name: aged-cold, operate: {exportImport: {}}}
 - {name: aged-scan, measure: {cache: Cold, workload: {scan: {regions: 8}}}}
 - {name: aged-colder, operate: {exportImport: {}}}

@@ -44,7 +44,7 @@ maxAttempts: 5
 	first := greedy.benchmark("greedy", spec)
 	greedy.inPhase(first, "read")
 	run := greedy.runs(gomega.NewWithT(p.t), first)[0]
-	claim := naming.VolumeName(run.Name)
+	claim := run.Name
 	// A pod that keeps the claim, one that is completed and still names it, and names that the next runs need.
 	greedy.create(greedy.newPod("keeper", on(p.node), mounted(claim)), greedy.newPod("done", on(p.node), mounted(claim), command("true")),
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{tenantLabel: "true"},

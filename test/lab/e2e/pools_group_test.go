@@ -38,7 +38,7 @@ target:
     dataset: {size: 512Mi, properties: {recordsize: 8k, compression: "off"}}
 phases:
 - {name: fill, fill: {size: 64Mi}}
-- {name: score, operate: {layoutScore: {dataset: volume}}}
+- {name: score, operate: {layoutScore: {dataset: data}}}
 - {name: read, measure: {workload: {oltp: {workers: 4, duration: 30s}}}}
 repetitions: 1
 maxAttempts: 1

@@ -20,27 +20,27 @@ import (
 // benchmark that does so ends and gives its node back.
 func (p *pools) cloneInVolume() {
 	g := gomega.NewWithT(p.t)
-	pool := p.make("inside", `{vdevs: [{devices: [$1]}], datasets: [{path: volume, mounted: true}]}`)
+	pool := p.make("inside", `{vdevs: [{devices: [$1]}], datasets: [{path: data, mounted: true}]}`)
 	p.ready(pool)
 	name := string(pool.Spec.PoolName)
-	point := naming.MountPoint(name, "volume")
+	point := naming.MountPoint(name, "data")
 	g.Expect(p.script(`findmnt -no OPTIONS --mountpoint ` + point)).To(gomega.And(gomega.ContainSubstring("nosuid"),
 		gomega.ContainSubstring("nodev"), gomega.ContainSubstring("noexec")))
 	p.script(`mkdir -p /srv/e2e-victim; echo untouched >/srv/e2e-victim/file; ln -s /srv/e2e-victim ` + point + `/c; ln -s /srv/e2e-victim ` +
 		point + `/data/c`)
-	p.operate("inside-snapshot", pool, `snapshot: {dataset: volume, name: s}`, "Succeeded")
-	p.operate("inside-clone", pool, `clone: {dataset: volume, snapshot: s, to: volume/c}`, "Succeeded")
-	g.Expect(p.run("zfs", "get", "-Hpo", "value", "mounted,canmount,mountpoint", name+"/volume/c")).To(gomega.Equal("no\nnoauto\nnone"))
+	p.operate("inside-snapshot", pool, `snapshot: {dataset: data, name: s}`, "Succeeded")
+	p.operate("inside-clone", pool, `clone: {dataset: data, snapshot: s, to: data/c}`, "Succeeded")
+	g.Expect(p.run("zfs", "get", "-Hpo", "value", "mounted,canmount,mountpoint", name+"/data/c")).To(gomega.Equal("no\nnoauto\nnone"))
 	p.operate("inside-again", pool, `exportImport: {}`, "Succeeded")
 	p.run("zfs", "mount", "-a")
-	g.Expect(p.script(`findmnt -rno TARGET -S ` + name + `/volume/c || echo nowhere`)).To(gomega.Equal("nowhere"))
+	g.Expect(p.script(`findmnt -rno TARGET -S ` + name + `/data/c || echo nowhere`)).To(gomega.Equal("nowhere"))
 	g.Expect(p.script(`cat /srv/e2e-victim/file; findmnt -rno SOURCE --mountpoint /srv/e2e-victim || echo bare`)).To(gomega.Equal("untouched\nbare"))
 
 	// What is mounted there all the same does not stay, although the dataset is in use.
 	p.script(`rm ` + point + `/c; mkdir ` + point + `/c; sleep 1000 <` + point + `/data >/dev/null 2>&1 & echo $! >/run/e2e-user
-		mkdir -p /run/e2e-kubelet; mount --bind ` + point + ` /run/e2e-kubelet; mount -t zfs -o zfsutil ` + name + `/volume/c ` + point + `/c; findmnt --mountpoint /run/e2e-kubelet/c >/dev/null`)
+		mkdir -p /run/e2e-kubelet; mount --bind ` + point + ` /run/e2e-kubelet; mount -t zfs -o zfsutil ` + name + `/data/c ` + point + `/c; findmnt --mountpoint /run/e2e-kubelet/c >/dev/null`)
 	eventually(p.t, "the mount within the dataset is gone, with its copies", func(g gomega.Gomega) {
-		g.Expect(p.script(`findmnt -rno TARGET -S ` + name + `/volume/c || echo nowhere`)).To(gomega.Equal("nowhere"))
+		g.Expect(p.script(`findmnt -rno TARGET -S ` + name + `/data/c || echo nowhere`)).To(gomega.Equal("nowhere"))
 	})
 	p.script(`umount /run/e2e-kubelet; kill $(cat /run/e2e-user); rm -r /run/e2e-user /run/e2e-kubelet /srv/e2e-victim`)
 	p.remove(pool)
@@ -52,8 +52,8 @@ func (p *pools) cloneInVolume() {
 target: {zfs: {nodes: {matchLabels: {storagebench.dev/lab: "true"}}, pool: {vdevs: [{devices: [$1]}]}}}
 phases:
 - {name: fill, fill: {size: 16Mi}}
-- {name: snapshot, operate: {snapshot: {dataset: volume, name: s}}}
-- {name: clone, operate: {clone: {dataset: volume, snapshot: s, to: volume/c}}}
+- {name: snapshot, operate: {snapshot: {dataset: data, name: s}}}
+- {name: clone, operate: {clone: {dataset: data, snapshot: s, to: data/c}}}
 - {name: again, fragment: {blockSize: 8Ki, until: Rounds, rounds: 1}}
 `))
 	s.completed(benchmark)

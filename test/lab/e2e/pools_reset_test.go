@@ -69,8 +69,8 @@ func (p *pools) repetition(s *space, benchmark *v1alpha1.StorageBenchmark, numbe
 	}).WithTimeout(benchmarkPatience).WithPolling(polling).Should(gomega.Succeed(), "repetition %d is measured", number)
 	g := gomega.NewWithT(p.t)
 	g.Expect(p.run("zpool", "get", "-H", "-o", "value", "guid", found.pool)).To(gomega.Equal(found.poolGUID))
-	g.Expect(p.run("zfs", "get", "-H", "-o", "value,source", naming.PropertyRun, found.pool+"/volume")).To(gomega.Equal(found.run + "\tlocal"))
-	found.guid = p.run("zfs", "get", "-H", "-o", "value", "guid", found.pool+"/volume")
+	g.Expect(p.run("zfs", "get", "-H", "-o", "value,source", naming.PropertyRun, found.pool+"/data")).To(gomega.Equal(found.run + "\tlocal"))
+	found.guid = p.run("zfs", "get", "-H", "-o", "value", "guid", found.pool+"/data")
 	return found
 }
 

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/history"
+	"github.com/storagebench/storagebench/internal/verdict/history"
 )
 
 // goodExperiments come before the disk is made slower, and the change is to be found by the last of so many.

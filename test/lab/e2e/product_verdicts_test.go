@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
 	"github.com/storagebench/storagebench/test/lab"
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
@@ -122,8 +123,16 @@ func plausible(g *gomega.WithT, document results.PhaseDocument, disk vm.Disk) {
 	}
 	for _, of := range []string{"read", "write"} {
 		if m[of+"Operations"] > 0 {
-			quantiles := []int64{1, m[of+"LatencyP50Nanoseconds"], m[of+"LatencyP95Nanoseconds"], m[of+"LatencyP99Nanoseconds"],
-				m[of+"LatencyMaxNanoseconds"]}
+			quantiles := []int64{1}
+			for _, percent := range []int64{50, 95, 99} {
+				latency, known := m[fmt.Sprintf("%sLatencyP%dNanoseconds", of, percent)]
+				g.Expect(known).To(gomega.Equal(m[of+"Operations"] >= stats.NeededFor(percent*10_000)),
+					"P%d of %d %s operations of phase %s", percent, m[of+"Operations"], of, document.Phase)
+				if known {
+					quantiles = append(quantiles, latency)
+				}
+			}
+			quantiles = append(quantiles, m[of+"LatencyMaxNanoseconds"])
 			g.Expect(slices.IsSorted(quantiles)).To(gomega.BeTrue(), "%s latencies of phase %s: %v", of, document.Phase, quantiles)
 		}
 	}

@@ -1,0 +1,100 @@
+package benchmark
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/packing"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// slowServer takes its time for each document.
+type slowServer struct {
+	client.Reader
+	stored map[string]*corev1.ConfigMap
+	takes  time.Duration
+}
+
+func (s slowServer) Get(ctx context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	timer := time.NewTimer(s.takes)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+	}
+	stored, found := s.stored[key.Name]
+	if !found {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, key.Name)
+	}
+	stored.DeepCopyInto(object.(*corev1.ConfigMap))
+	return nil
+}
+
+// storedRuns are runs of one phase each, with their documents.
+func storedRuns(t *testing.T, count int) (runs []v1alpha1.BenchmarkRun, stored map[string]*corev1.ConfigMap) {
+	t.Helper()
+	stored = map[string]*corev1.ConfigMap{}
+	for i := range count {
+		name := fmt.Sprintf("run-%d", i)
+		text, err := json.Marshal(results.PhaseDocument{Version: results.PhaseVersion, Phase: "read", Metrics: map[string]int64{"readBytes": int64(i)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		binary, data, _, err := results.StoredPhase(text, packing.Digest(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored[name] = &corev1.ConfigMap{Data: data, BinaryData: binary}
+		stored[name].Name = name
+		run := v1alpha1.BenchmarkRun{}
+		run.Name, run.Namespace = name, "tests"
+		run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "read", Result: name, Digest: packing.Digest(text)}, {Name: "pending"}}
+		runs = append(runs, run)
+	}
+	return runs, stored
+}
+
+// TestManyDocumentsTakeLongerThanATurn: a slow API server delays the results of a large experiment, but does not prevent them.
+func TestManyDocumentsTakeLongerThanATurn(t *testing.T) {
+	runs, stored := storedRuns(t, 300)
+	delete(stored, "run-7")
+	stored["run-8"].Data[results.KeyDigest] = packing.Digest([]byte("edited"))
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := patiently(t.Context())
+		defer end()
+		began := time.Now()
+		loaded, err := (&Reconciler{Documents: slowServer{stored: stored, takes: 30 * time.Second}}).loadDocuments(ctx, runs)
+		if err != nil || len(loaded) != 298 || loaded["run-299"].Metrics["readBytes"] != 299 {
+			t.Errorf("%d documents, error %v: want 298, without the missing and the edited one", len(loaded), err)
+		}
+		if took := time.Since(began); took < 5*turnPatience {
+			t.Errorf("it took %s, which a fixed deadline would allow too", took)
+		}
+	})
+}
+
+// TestATurnWithoutProgressEnds: an API server that does not answer does not keep a worker for ever.
+func TestATurnWithoutProgressEnds(t *testing.T) {
+	runs, stored := storedRuns(t, 20)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := patiently(t.Context())
+		defer end()
+		began := time.Now()
+		_, err := (&Reconciler{Documents: slowServer{stored: stored, takes: time.Hour}}).loadDocuments(ctx, runs)
+		if !errors.Is(err, errTurnStuck) || time.Since(began) != turnPatience {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}

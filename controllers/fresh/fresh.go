@@ -1,0 +1,100 @@
+// Package fresh spares live reads of an object that this process has read or written last. An object's own turn must see what the
+// last turn has recorded, and a cache may not show it yet. If the cache shows exactly the version that this process knows, nothing is
+// newer as far as any watch says, and the update of a status still refuses a version that is not the newest.
+package fresh
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Memory holds the last known versions of objects of one kind. It is not authoritative: without it, everything is read live, also if
+// the pointer to it is nil.
+type Memory[T client.Object] struct {
+	mutex sync.Mutex
+	known map[types.NamespacedName]T
+	// facts about objects that cannot change any more, so that they need not be found out twice.
+	facts map[types.UID]map[string]bool
+}
+
+// Get reads an object into the given one: from memory if the cache shows the same version, else live.
+func (m *Memory[T]) Get(ctx context.Context, cached, live client.Reader, key types.NamespacedName, into T) (T, error) {
+	if known, have := m.find(key); have {
+		seen, _ := into.DeepCopyObject().(T)
+		err := cached.Get(ctx, key, seen)
+		if err == nil && seen.GetUID() == known.GetUID() && seen.GetResourceVersion() == known.GetResourceVersion() {
+			copied, _ := known.DeepCopyObject().(T)
+			return copied, nil
+		}
+	}
+	if err := live.Get(ctx, key, into); err != nil {
+		m.Forget(key)
+		return into, err
+	}
+	return into, nil
+}
+
+func (m *Memory[T]) find(key types.NamespacedName) (known T, have bool) {
+	if m == nil {
+		return known, false
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	known, have = m.known[key]
+	return known, have
+}
+
+// Keep remembers a version that was read live or returned by a write. The object must not be changed afterwards.
+func (m *Memory[T]) Keep(object T) {
+	if m == nil {
+		return
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.known == nil {
+		m.known, m.facts = map[types.NamespacedName]T{}, map[types.UID]map[string]bool{}
+	}
+	m.known[client.ObjectKeyFromObject(object)] = object
+}
+
+// Forget forgets an object that needs no further turns.
+func (m *Memory[T]) Forget(key types.NamespacedName) {
+	if m == nil {
+		return
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if known, have := m.known[key]; have {
+		delete(m.facts, known.GetUID())
+	}
+	delete(m.known, key)
+}
+
+// Note remembers whether a fact is known about an object, until the object is forgotten. It does nothing for others.
+func (m *Memory[T]) Note(object T, fact string, known bool) {
+	if m == nil {
+		return
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if _, have := m.known[client.ObjectKeyFromObject(object)]; !have {
+		return
+	}
+	if m.facts[object.GetUID()] == nil {
+		m.facts[object.GetUID()] = map[string]bool{}
+	}
+	m.facts[object.GetUID()][fact] = known
+}
+
+// Noted says whether it is.
+func (m *Memory[T]) Noted(object T, fact string) bool {
+	if m == nil {
+		return false
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.facts[object.GetUID()][fact]
+}

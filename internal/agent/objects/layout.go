@@ -1,0 +1,50 @@
+package objects
+
+import (
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// SpecLayout is the layout of a template.
+func SpecLayout(template v1alpha1.PoolTemplate) zfs.Layout {
+	var layout zfs.Layout
+	for _, vdev := range template.Vdevs {
+		made := zfs.Vdev{Type: vdevType(vdev.Type), Devices: Texts(vdev.Devices)}
+		if vdev.DraidDataDevices != nil {
+			made.DraidData = int(*vdev.DraidDataDevices)
+		}
+		if vdev.DraidSpares != nil {
+			made.DraidSpares = int(*vdev.DraidSpares)
+		}
+		layout.Data = append(layout.Data, made)
+	}
+	for _, vdev := range template.Log {
+		layout.Log = append(layout.Log, zfs.Vdev{Type: vdevType(vdev.Type), Devices: Texts(vdev.Devices)})
+	}
+	for _, vdev := range template.Special {
+		layout.Special = append(layout.Special, zfs.Vdev{Type: vdevType(vdev.Type), Devices: Texts(vdev.Devices)})
+	}
+	layout.Cache, layout.Spare = Texts(template.Cache), Texts(template.Spare)
+	return layout
+}
+
+func vdevType(asked v1alpha1.VdevType) zfs.VdevType {
+	if asked == "" {
+		return zfs.Stripe
+	}
+	return zfs.VdevType(asked)
+}
+
+// Texts are paths as plain text.
+func Texts(paths []v1alpha1.DevicePath) []string {
+	var all []string
+	for _, path := range paths {
+		all = append(all, string(path))
+	}
+	return all
+}
+
+// SpecDevices are the paths of all disks of a BenchmarkPool.
+func SpecDevices(pool *v1alpha1.BenchmarkPool) []string {
+	return SpecLayout(pool.Spec.PoolTemplate).Devices()
+}

@@ -1,0 +1,70 @@
+// Package objects says what the objects of the agent say by themselves, without a look at the node: the disks that they ask for, and what
+// they leave when they go. The manager asks it where a node has no agent.
+package objects
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+)
+
+// Destroys says whether a pool is destroyed with its object, which requires an explicit policy.
+func Destroys(pool *v1alpha1.BenchmarkPool) bool {
+	return pool.Spec.DeletionPolicy == v1alpha1.DeletionDestroy
+}
+
+// LetsGo says whether a deleted object goes without its pool: because of its policy, or because a user released it.
+func LetsGo(pool *v1alpha1.BenchmarkPool) bool {
+	return Released(pool) || !Destroys(pool)
+}
+
+// StaysBehind says what remains after an object goes without its pool, and how to deal with it.
+func StaysBehind(pool *v1alpha1.BenchmarkPool, guid string) string {
+	switch {
+	case Released(pool):
+		return "released by its annotation: " + LeftBehind(pool)
+	case guid == "":
+		return "spec.deletionPolicy is Retain, and no pool is known to exist: if there is one, it stays as it is"
+	}
+	name := naming.PoolName(pool)
+	return fmt.Sprintf("spec.deletionPolicy is Retain: pool %s (guid %s) stays on node %s as it is, with its data, on %s. To destroy it, "+
+		"run 'zpool destroy %s' on the node, "+
+		"and 'zpool labelclear DISK-part1' for each of the disks. To keep using it, create a BenchmarkPool with this poolName: it says how to "+
+		"take the pool over",
+		name, guid, pool.Spec.NodeName, SomeOf(SpecDevices(pool)), name)
+}
+
+// Released says that a user released a deleted object although its pool stays.
+func Released(pool *v1alpha1.BenchmarkPool) bool {
+	return pool.Annotations[v1alpha1.AnnotationReleasePool] == pool.Spec.NodeName
+}
+
+// ReleaseCommand releases a deleted BenchmarkPool although its pool stays.
+func ReleaseCommand(pool *v1alpha1.BenchmarkPool) string {
+	return fmt.Sprintf("release it: kubectl annotate benchmarkpool %s %s=%s", pool.Name, v1alpha1.AnnotationReleasePool,
+		pool.Spec.NodeName)
+}
+
+// LeftBehind says what may be left, and where.
+func LeftBehind(pool *v1alpha1.BenchmarkPool) string {
+	guid := pool.Status.GUID
+	if guid == "" {
+		guid = "not known"
+	}
+	return fmt.Sprintf("pool %s (guid %s) may be left on node %s, on %s", naming.PoolName(pool), guid, pool.Spec.NodeName,
+		SomeOf(SpecDevices(pool)))
+}
+
+// SomeOf joins the first few.
+func SomeOf(items []string) string {
+	const few = 4
+	if len(items) == 0 {
+		return "none"
+	}
+	if len(items) > few {
+		return strings.Join(items[:few], ", ") + fmt.Sprintf(" and %d more", len(items)-few)
+	}
+	return strings.Join(items, ", ")
+}

@@ -1,0 +1,70 @@
+// Package documents reads the documents that phases have stored in ConfigMaps, many at the same time.
+package documents
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// parallel reads hide the latency of the API server. Each holds one document in memory, of at most 8 MiB unpacked.
+const parallel = 6
+
+// Each reads ConfigMaps by name. For each of them it calls visit, from several goroutines; ConfigMaps that do not exist are omitted.
+// It has no deadline of its own: the time is proportional to the number of documents.
+func Each(ctx context.Context, reader client.Reader, namespace string, names []string, visit func(*corev1.ConfigMap)) error {
+	group, reading := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for _, name := range names {
+		if reading.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			var stored corev1.ConfigMap
+			err := reader.Get(reading, types.NamespacedName{Namespace: namespace, Name: name}, &stored)
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("read the result of a phase in ConfigMap %s/%s: %w", namespace, name, err)
+			}
+			visit(&stored)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// Phases reads the results of phases without the tools' own output, by the name of their ConfigMap. Missing ones are omitted, and
+// those that do not have the digest that was recorded. It calls progressed after each.
+func Phases(ctx context.Context, reader client.Reader, namespace string, digests map[string]string,
+	progressed func()) (map[string]results.PhaseDocument, error) {
+	var loader results.Loader
+	var mutex sync.Mutex
+	loaded := make(map[string]results.PhaseDocument, len(digests))
+	names := slices.Sorted(maps.Keys(digests))
+	err := Each(ctx, reader, namespace, names, func(stored *corev1.ConfigMap) {
+		defer progressed()
+		document, err := loader.Load(stored.Data, stored.BinaryData)
+		if err != nil || stored.Data[results.KeyDigest] != digests[stored.Name] {
+			return
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		loaded[stored.Name] = document
+	})
+	return loaded, err
+}

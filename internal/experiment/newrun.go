@@ -1,0 +1,144 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// Images are the runner images of new experiments.
+type Images struct {
+	Runner string
+	// Postgres replaces it in experiments with the workload postgres, if set: it is the same image with PostgreSQL.
+	Postgres string
+}
+
+// NewRun is the run for a slot, or one of its group, with all values resolved.
+func NewRun(state State, action Action, nodes []string, defaultClass string) *v1alpha1.BenchmarkRun {
+	benchmark, slot, node := state.Benchmark, action.Slot, nodes[action.Member]
+	name := naming.RunName(benchmark.Name, state.Experiment, slot.Index, action.Attempt)
+	group := GroupOf(name, action.Member, nodes)
+	if group != nil {
+		name = naming.MemberName(name, action.Member)
+	}
+	var phases []v1alpha1.Phase
+	for _, phase := range slot.Phases {
+		phases = append(phases, *phase.DeepCopy())
+	}
+	return &v1alpha1.BenchmarkRun{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BenchmarkRun"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: benchmark.Namespace,
+			Labels: map[string]string{
+				v1alpha1.LabelBenchmark:    naming.BenchmarkLabel(benchmark.Name),
+				v1alpha1.LabelBenchmarkUID: string(benchmark.UID),
+				v1alpha1.LabelExperiment:   state.Experiment,
+			},
+			Annotations:     ScheduledAnnotation(state.ScheduledTime),
+			Finalizers:      []string{v1alpha1.FinalizerTeardown},
+			OwnerReferences: []metav1.OwnerReference{OwnerReference(benchmark)},
+		},
+		Spec: v1alpha1.BenchmarkRunSpec{
+			Benchmark: benchmark.Name, Experiment: state.Experiment,
+			Index: slot.Index, Variant: slot.Variant, Repetition: slot.Repetition, Attempt: action.Attempt, Seed: slot.Seed,
+			NodeName: node, Group: group, RunnerImage: runnerImage(state), Phases: phases,
+			Target: ResolveTarget(slot.Target, node, defaultClass, DefaultProvisioner(state)),
+			Retain: benchmark.Spec.Retain, PodTemplate: *benchmark.Spec.PodTemplate.DeepCopy(),
+		},
+	}
+}
+
+// ImageInUse is the runner image of the first run of the experiment. Empty before that run exists.
+func ImageInUse(state State) string {
+	for _, run := range state.Runs {
+		if run.Spec.Experiment == state.Experiment {
+			return run.Spec.RunnerImage
+		}
+	}
+	return ""
+}
+
+// runnerImage is the image of the next run: that of the first run, because an upgrade of the operator during an experiment must not
+// change the runner. All slots are checked, so that the runs of one experiment differ only in their variant.
+func runnerImage(state State) string {
+	if used := ImageInUse(state); used != "" {
+		return used
+	}
+	if state.Images.Postgres != "" && slices.ContainsFunc(state.Slots, func(slot Slot) bool {
+		return slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool {
+			traits, _ := workload.PhaseTraits(&phase)
+			return traits.Postgres
+		})
+	}) {
+		return state.Images.Postgres
+	}
+	return state.Images.Runner
+}
+
+// ScheduledAnnotation marks what belongs to a scheduled time.
+func ScheduledAnnotation(at time.Time) map[string]string {
+	if at.IsZero() {
+		return nil
+	}
+	return map[string]string{v1alpha1.AnnotationScheduledTime: TimeText(at)}
+}
+
+// OwnerReference makes a benchmark the controller of an object.
+func OwnerReference(benchmark *v1alpha1.StorageBenchmark) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "StorageBenchmark", Name: benchmark.Name, UID: benchmark.UID,
+		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+	}
+}
+
+// stepRehearse asks the API server about a run of each variant, so that an invalid value is found before the first run and not in the
+// middle of the experiment. A Stalled benchmark is asked about again in every turn.
+func stepRehearse(state State, decision *Decision) bool {
+	status := state.Benchmark.Status
+	if state.Rehearsed || state.SpecError != nil || !state.Benchmark.DeletionTimestamp.IsZero() ||
+		status.Experiment == state.Experiment && !stalled(state.Benchmark) {
+		return false
+	}
+	rehearsals := Rehearsals(state)
+	if len(rehearsals) == 0 {
+		return false
+	}
+	decision.say(PositionRehearsing, v1alpha1.ReasonProgressing, "checking the runs of %d variants", len(rehearsals))
+	for _, run := range rehearsals {
+		decision.do(Action{Kind: Rehearse, Rehearsal: run})
+	}
+	return true
+}
+
+// Rehearsals are runs of all variants that are only checked, with placeholders for what is not chosen yet.
+func Rehearsals(state State) (rehearsals []*v1alpha1.BenchmarkRun) {
+	const placeholder = "rehearsal"
+	seen := map[string]bool{}
+	for i := range state.Slots {
+		slot := &state.Slots[i]
+		if seen[slot.Variant] {
+			continue
+		}
+		seen[slot.Variant] = true
+		nodes := []string{placeholder}
+		for len(nodes) < slot.NodeCount() {
+			nodes = append(nodes, fmt.Sprintf("%s-%d", placeholder, len(nodes)))
+		}
+		run := NewRun(state, Action{Slot: slot, Attempt: 1}, nodes, placeholder)
+		run.Name += "-" + placeholder
+		rehearsals = append(rehearsals, run)
+	}
+	return rehearsals
+}
+
+// RefusedRun is the error of a spec after the API server has refused one of its runs.
+func RefusedRun(run *v1alpha1.BenchmarkRun, refusal error) *SpecError {
+	return &SpecError{Reason: v1alpha1.ReasonSpecInvalid, Message: fmt.Sprintf("variant %q cannot be run: %v", run.Spec.Variant, refusal)}
+}

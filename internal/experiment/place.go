@@ -1,0 +1,69 @@
+package experiment
+
+import (
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// PlacesShown is how many places of a queue are exact. A benchmark further back is only told that it is: its place changes with
+// every completion, and each change would be a write.
+const PlacesShown = 10
+
+// Round is how many turns a namespace with weight 1 moves on with each benchmark that joins a queue.
+const Round = 1000
+
+// Place is a position in the queue.
+type Place struct {
+	UID string
+	// Name is NAMESPACE/NAME.
+	Name string
+	// Priority decides first, then Turn, which goes around the namespaces, then Since, the time of joining, and last the UID.
+	Priority int32
+	Turn     int64
+	Since    time.Time
+}
+
+// Before says whether a place comes before another. The order is the same for all nodes. If it were not, two benchmarks on several
+// nodes could wait for each other.
+func (p Place) Before(other Place) bool {
+	switch {
+	case p.Priority != other.Priority:
+		return p.Priority > other.Priority
+	case p.Turn != other.Turn:
+		return p.Turn < other.Turn
+	case !p.Since.Equal(other.Since):
+		return p.Since.Before(other.Since)
+	}
+	return p.UID < other.UID
+}
+
+// NextTurn is the turn of a benchmark that joins a queue now: that of the benchmark being served, or if its namespace has joined
+// with others, a step behind the last of them. A namespace cannot get ahead by submitting more benchmarks or by joining earlier.
+func NextTurn(served int64, last *int64, weight int64) int64 {
+	if last == nil {
+		return served
+	}
+	return max(served, *last+max(1, Round/max(1, weight)))
+}
+
+// PlaceOf is the place of a benchmark that is queued.
+func PlaceOf(benchmark *v1alpha1.StorageBenchmark, limits Limits) Place {
+	place := Place{UID: string(benchmark.UID), Name: benchmark.Namespace + "/" + benchmark.Name,
+		Priority: limits.priority(benchmark.Namespace, benchmark.Spec.Priority)}
+	if queue := benchmark.Status.Queue; queue != nil {
+		place.Turn, place.Since = queue.Turn, queue.Since.Time
+	}
+	return place
+}
+
+// Waits says whether a benchmark is in a queue.
+func Waits(benchmark *v1alpha1.StorageBenchmark) bool {
+	return benchmark.Status.Queue != nil && benchmark.DeletionTimestamp.IsZero() && !benchmark.Spec.Suspend
+}
+
+// Joins says whether a decision gives the benchmark a new place, because it had none, or one in other queues.
+func Joins(state State, decision Decision) bool {
+	status := state.Benchmark.Status
+	return decision.InLine && (status.Queue == nil || status.NodeName != decision.NodeName)
+}

@@ -1,0 +1,55 @@
+package experiment
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
+)
+
+// Understand expands the spec of a benchmark into its slots, compiles its gates and checks the limits of the admin. What is wrong with
+// the spec becomes its SpecError.
+func Understand(state *State) (*gate.Set, error) {
+	gates, err := understand(state)
+	if wrong := (*SpecError)(nil); errors.As(err, &wrong) {
+		state.SpecError = wrong
+		return gates, nil
+	}
+	return gates, err
+}
+
+func understand(state *State) (*gate.Set, error) {
+	spec := &state.Benchmark.Spec
+	slots, err := Expand(spec, Seed(state.Benchmark))
+	if err != nil {
+		return nil, err
+	}
+	state.Slots = slots
+	if err := CheckSchedule(spec.Schedule); err != nil {
+		return nil, err
+	}
+	gates, err := gate.Compile(spec.Gates, spec.Phases, VariantNames(slots))
+	if err != nil {
+		return gates, &SpecError{Reason: v1alpha1.ReasonGateInvalid, Message: err.Error()}
+	}
+	if begun(*state) {
+		return gates, nil
+	}
+	return gates, cmp.Or(state.Limits.Check(spec, slots), state.Limits.CheckPriority(state.Benchmark))
+}
+
+// begun says that a run of the experiment was created: later limits of the admin do not invalidate it.
+func begun(state State) bool {
+	status := state.Benchmark.Status
+	return status.Experiment == state.Experiment && status.StartedAt != nil ||
+		slices.ContainsFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool { return run.Spec.Experiment == state.Experiment })
+}
+
+// stalled says that an earlier turn has stopped at the spec, or at what the cluster lacks.
+func stalled(benchmark *v1alpha1.StorageBenchmark) bool {
+	return meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionStalled)
+}

@@ -1,0 +1,405 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// headSize and tailSize hold the marks of all that is known, and the labels of ZFS.
+	headSize = 4 << 20
+	tailSize = 1 << 20
+	// endSize is read as a whole at either end of a disk.
+	endSize = 16 << 20
+	// gptSize is a table with its header, at either end.
+	gptSize = 128 * gptEntrySize
+)
+
+// contents finds what is written on a disk.
+func (n *Node) contents(disk *Disk) error {
+	file, err := n.openDirect(disk.Kernel, disk.Number, unix.O_EXCL)
+	if errors.Is(err, unix.EBUSY) {
+		disk.find(InUse, "the kernel has it in exclusive use: a mount in some namespace, a pool, swap, or a device made of it")
+		// What is on it is still worth telling.
+		file, err = n.openDirect(disk.Kernel, disk.Number, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", disk.Kernel, err)
+	}
+	defer file.Close() //nolint:errcheck // opened for reading: nothing is lost
+	if err := n.writeOut(disk); err != nil {
+		return err
+	}
+	return n.search(disk, file, time.Now)
+}
+
+// search looks into a disk, first where marks are left, and if nothing is there, at samples of all of it.
+func (n *Node) search(disk *Disk, file io.ReaderAt, now func() time.Time) error {
+	if disk.SizeBytes < headSize+tailSize {
+		disk.find(TooSmall, "it has %d bytes, less than any pool needs", disk.SizeBytes)
+		return nil
+	}
+	sector := max(disk.LogicalSectorBytes, sectorUnit)
+	entries, err := readGPT(file, sector)
+	if err != nil {
+		disk.find(PartitionTable, "it has %v", err)
+	}
+	disk.AfterPool = err == nil && afterPool(entries, disk.partitions, sector)
+	if disk.wiped, err = disk.readMarker(file); err != nil {
+		return err
+	}
+	ends := ends{data: unknownEnds}
+	if !disk.AfterPool { // behind a pool, its data may look like anything
+		if ends, err = searchEnds(file, disk); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(n.labels(disk, file, ends), areas(disk, file, ends.data)); err != nil || len(disk.Findings) > 0 {
+		return err
+	}
+	if disk.AfterPool {
+		if cleared, err := labelsCleared(file, disk.partitions[0]); err != nil || cleared {
+			return err
+		}
+	}
+	return disk.searchMiddle(file, now)
+}
+
+// labels looks for the labels of ZFS on the disk, on each partition that the kernel or a table knows, and wherever else
+// the ends of the disk seem to have one.
+func (n *Node) labels(disk *Disk, file io.ReaderAt, ends ends) error {
+	imported, err := n.importedPools()
+	if err != nil {
+		return err
+	}
+	vdevs := append([]part{{kernel: disk.Kernel, size: disk.SizeBytes}}, disk.partitions...)
+	if !disk.AfterPool {
+		former, err := formerPartitions(disk, file)
+		if err != nil {
+			return err
+		}
+		vdevs = append(vdevs, former...)
+	}
+	look := labelLook{ends: ends, disk: disk, file: file, looked: map[int64]bool{}, front: map[int64]bool{}}
+	for _, vdev := range vdevs {
+		for at, offset := range labelOffsets(vdev.size) {
+			if offset < 0 {
+				continue
+			}
+			if err := look.at(vdev.kernel, vdev.start+offset, at < 2); err != nil {
+				return err
+			}
+		}
+	}
+	for _, offset := range ends.labels {
+		if err := look.at(disk.Kernel, offset, false); err != nil {
+			return err
+		}
+	}
+	look.tell(imported)
+	return nil
+}
+
+// labelLook remembers what was seen.
+type labelLook struct {
+	disk   *Disk
+	ends   ends
+	file   io.ReaderAt
+	looked map[int64]bool
+	// front are places at which a vdev would have one of its first two labels.
+	front map[int64]bool
+	found []foundLabel
+}
+
+type foundLabel struct {
+	PoolLabel
+	kernel string
+}
+
+// at looks for a label at a place of the disk.
+func (l *labelLook) at(kernel string, offset int64, front bool) error {
+	l.front[offset] = l.front[offset] || front
+	from, to := l.disk.middle()
+	inBlankEnd := l.ends.data == blankEnds && (offset+labelSize <= from || offset >= to)
+	if l.looked[offset] || inBlankEnd || offset < 0 || offset+labelSize > l.disk.SizeBytes {
+		return nil
+	}
+	l.looked[offset] = true
+	label, err := readLabel(l.file, offset)
+	if errors.Is(err, unix.EIO) {
+		return err
+	}
+	if err != nil {
+		l.disk.add(PoolRemains, "zfs_member", offset, fmt.Sprintf("%s has %v: whether its pool was exported is unknown", kernel, err))
+		return nil
+	}
+	if label != nil {
+		l.disk.Pools = append(l.disk.Pools, *label)
+		l.found = append(l.found, foundLabel{*label, kernel})
+	}
+	return nil
+}
+
+// tell adds what was found, each thing once.
+func (l *labelLook) tell(imported map[string]bool) {
+	told := map[string]bool{}
+	for _, label := range l.found {
+		reason, detail := label.judge(label.kernel, imported)
+		if reason == PoolMember && !l.hasFront(label.PoolLabel) {
+			reason, detail = PoolRemains, detail+"; only labels at its end are left, and what the others said is unknown"
+		}
+		if !told[detail] {
+			told[detail] = true
+			l.disk.add(reason, "zfs_member", label.Offset, detail)
+		}
+	}
+}
+
+// hasFront says whether one of the first two labels of a vdev is there: where a vdev may begin, or far before another label of the
+// same vdev.
+func (l *labelLook) hasFront(label PoolLabel) bool {
+	same := slices.DeleteFunc(slices.Clone(l.found), func(f foundLabel) bool { return f.GUID != label.GUID || f.VdevGUID != label.VdevGUID })
+	return slices.ContainsFunc(same, func(f foundLabel) bool {
+		return l.front[f.Offset] || slices.ContainsFunc(same, func(other foundLabel) bool { return other.Offset >= f.Offset+2*labelSize })
+	})
+}
+
+// Left says whether the disk was taken out of its pool: ZFS then writes a label of no transaction group.
+func (l PoolLabel) Left() bool { return l.State == PoolActive && l.Txg == 0 }
+
+// judge says what a label means. That of an active pool is never set aside: the pool may run on another node.
+func (l PoolLabel) judge(kernel string, imported map[string]bool) (Reason, string) {
+	pool := fmt.Sprintf("pool %q (guid %d)", l.Name, l.GUID)
+	switch {
+	case l.Left():
+		return PoolMember, fmt.Sprintf("%s was taken out of %s", kernel, pool)
+	case l.State == PoolActive && imported[l.Name]:
+		return RunningPool, fmt.Sprintf("%s belongs to the running %s", kernel, pool)
+	case l.State == PoolActive:
+		return ActivePool, fmt.Sprintf("%s belongs to %s, which host %q (id %d) used last and did not export: it may use it", kernel, pool,
+			l.HostName, l.HostID)
+	case l.State == PoolSpare || l.State == PoolCache:
+		return ActivePool, fmt.Sprintf("%s is a %s device of a pool that its label does not name: remove it from that pool first", kernel,
+			l.State)
+	default:
+		return PoolMember, fmt.Sprintf("%s belongs to the %s %s, last of host %q", kernel, l.State, pool, l.HostName)
+	}
+}
+
+func (d *Disk) add(reason Reason, kind string, offset int64, detail string) {
+	d.Findings = append(d.Findings, Finding{Reason: reason, Type: kind, Offset: offset, Detail: detail})
+}
+
+// buffers for both ends of a device. They are used again: an agent that looks at many disks would else hold many.
+var buffers = sync.Pool{New: func() any { return new([headSize + tailSize]byte) }}
+
+// areas looks at where marks are left: both ends of the disk and of each partition. All must be blank, but for the
+// table that ZFS makes and the marker of a wipe. data is where the ends of the disk have some, or negative.
+func areas(disk *Disk, file io.ReaderAt, data int64) error {
+	buffer := buffers.Get().(*[headSize + tailSize]byte)
+	defer buffers.Put(buffer)
+	devices := append([]part{{kernel: disk.Kernel, size: disk.SizeBytes}}, disk.partitions...)
+	for at, device := range devices {
+		head, err := readInto(buffer[:min(headSize, device.size)], file, device.start)
+		if err != nil {
+			return err
+		}
+		tail, err := readInto(buffer[headSize:][:min(tailSize, device.size)], file, device.start+max(device.size-tailSize, 0))
+		if err != nil {
+			return err
+		}
+		disk.forgive(head, device.start)
+		whole := at == 0
+		known := false
+		marks := named(head, tail, device.size)
+		if !disk.AfterPool { // there may be anything behind a pool's labels: its users wrote it
+			marks = withDistant(file, device, marks)
+		}
+		for _, mark := range marks {
+			if whole && disk.AfterPool && mark.table {
+				continue
+			}
+			known = true
+			disk.mark(device, mark)
+		}
+		if known || len(disk.Pools) > 0 {
+			continue
+		}
+		offset := disk.firstData(device, head, tail, whole)
+		if offset < 0 && whole {
+			offset = data
+		}
+		if offset >= 0 {
+			disk.unknown(device.kernel, offset)
+		}
+	}
+	if disk.AfterPool && len(disk.Pools) == 0 {
+		return disk.behindPool(file)
+	}
+	if len(disk.partitions) > 0 && !disk.AfterPool && !disk.has(PartitionTable) {
+		disk.forgotten()
+	}
+	return nil
+}
+
+// behindPool wants nothing between the partition of a pool and the second table.
+func (d *Disk) behindPool(file io.ReaderAt) error {
+	data := d.partitions[0]
+	end := d.SizeBytes - max(d.LogicalSectorBytes, sectorUnit) - gptSize
+	return eachChunk(file, data.start+data.size, end, func(at int64, chunk []byte) bool {
+		found := nonZero(chunk, 0, int64(len(chunk)))
+		if found >= 0 && !d.has(UnknownData) && !d.has(Signature) {
+			d.unknown(d.Kernel, at+found)
+		}
+		return found < 0
+	})
+}
+
+// forgotten tells of partitions that the kernel still knows although no table on the disk has them.
+func (d *Disk) forgotten() {
+	if len(d.Findings) > 0 {
+		d.find(PartitionTable, "the kernel sees %d partitions on it", len(d.partitions))
+		return
+	}
+	d.add(PartitionTable, staleTable, 0, fmt.Sprintf("its ends are blank, but the kernel still sees %d partitions of an earlier table: "+
+		"reread the table with 'blockdev --rereadpt %s' or partprobe", len(d.partitions), d.Path))
+}
+
+// staleTable is the type of a finding that is about the kernel's memory, not about the disk.
+const staleTable = "kernel"
+
+// forgive blanks the marker of a wipe in what was read from a place on.
+func (d *Disk) forgive(data []byte, start int64) {
+	at := markerPlace(d.LogicalSectorBytes) - start
+	if d.wiped != nil && at+markerSize > 0 && at < int64(len(data)) {
+		clear(data[max(at, 0):min(at+markerSize, int64(len(data)))])
+	}
+}
+
+func (d *Disk) has(reason Reason) bool {
+	for _, finding := range d.Findings {
+		if finding.Reason == reason {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *Disk) mark(device part, mark mark) {
+	at := mark.at
+	if at < 0 {
+		at += device.size
+	}
+	if mark.table {
+		d.add(PartitionTable, mark.kind, device.start+at, fmt.Sprintf("%s has a partition table (%s)", device.kernel, mark.kind))
+		return
+	}
+	d.add(Signature, mark.kind, device.start+at, fmt.Sprintf("%s has the signature of %s", device.kernel, mark.kind))
+}
+
+// withDistant adds marks that stand behind what was read of the head.
+func withDistant(file io.ReaderAt, device part, found []mark) []mark {
+	for _, mark := range marks {
+		if mark.at >= headSize && mark.at+int64(len(mark.magic)) < device.size {
+			if data, err := readAt(file, device.start+mark.at, int64(len(mark.magic))); err == nil && string(data) == mark.magic {
+				found = append(found, mark)
+			}
+		}
+	}
+	return found
+}
+
+// firstData is the place of the first byte that is not blank, or -1. Behind a pool whose label was cleared, the table
+// may stand, and between the labels the pool's own data.
+func (d *Disk) firstData(device part, head, tail []byte, whole bool) int64 {
+	skipHead, skipTail := int64(0), int64(0)
+	switch {
+	case d.AfterPool && whole:
+		sector := max(d.LogicalSectorBytes, sectorUnit)
+		skipHead, skipTail = 2*sector+gptSize, sector+gptSize
+		head = head[:min(int64(len(head)), d.partitions[0].start)]
+	case d.AfterPool:
+		// The labels at the end stand on round places.
+		start := device.size - int64(len(tail))
+		labels := min(max(labelOffsets(device.size)[2]-start, 0), int64(len(tail)))
+		head, tail = cleared(head[:min(len(head), 2*labelSize)]), cleared(tail[labels:])
+	}
+	if at := nonZero(head, skipHead, int64(len(head))); at >= 0 {
+		return at
+	}
+	if at := nonZero(tail, 0, int64(len(tail))-skipTail); at >= 0 {
+		return device.size - int64(len(tail)) + at
+	}
+	return -1
+}
+
+// checksumMagic begins the checksum of the boot area of a label.
+var checksumMagic = []byte{0x11, 0x7a, 0x0c, 0xb1, 0x7a, 0xda, 0x10, 0x02}
+
+const checksumSize = 40
+
+var zeros [4096]byte
+
+// cleared blanks, in what was read of labels, the checksum of their empty boot area: zpool labelclear leaves it.
+func cleared(labels []byte) []byte {
+	for end := configStart; end <= len(labels); end += labelSize {
+		if checksum := labels[end-checksumSize : end]; bytes.HasPrefix(checksum, checksumMagic) {
+			clear(checksum)
+		}
+	}
+	return labels
+}
+
+// labelsCleared says whether zpool labelclear has been at all four labels of a vdev: it leaves the checksum of their empty boot areas.
+func labelsCleared(file io.ReaderAt, vdev part) (bool, error) {
+	for _, offset := range labelOffsets(vdev.size) {
+		left, err := readAt(file, vdev.start+offset+configStart-checksumSize, checksumSize)
+		if err != nil || !bytes.HasPrefix(left, checksumMagic) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// nonZero is the place of the first byte that is not zero, or -1.
+func nonZero(data []byte, from, to int64) int64 {
+	for to-from >= int64(len(zeros)) && from >= 0 && bytes.Equal(data[from:from+int64(len(zeros))], zeros[:]) {
+		from += int64(len(zeros))
+	}
+	for at := max(from, 0); at < to; at++ {
+		if data[at] != 0 {
+			return at
+		}
+	}
+	return -1
+}
+
+// wayOut says what to do about a disk that only its contents speak against.
+func (e *RefusedError) wayOut() string {
+	if !slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Type != staleTable }) {
+		return ""
+	}
+	blank := fmt.Sprintf("blank it yourself: 'blkdiscard %[1]s', or 'blkdiscard --zeroout %[1]s' if it does not return zeros then "+
+		"(wipefs, and zeros over its ends alone, leave remains)", e.Path)
+	switch {
+	case e.Right == NoContents:
+		return ". If its data may be lost, ask the cluster's admin to blank it, or to end the grant of this disk with ':reuse'"
+	case e.Right == FileSystems && slices.ContainsFunc(e.Findings, func(f Finding) bool { return !e.Right.gives(f) }):
+		return ". For a namespace only file systems may be destroyed: ask the cluster's admin to blank it"
+	case errors.Is(e, PoolRemains):
+		return ". It may be in use by a pool on another host, so reuse does not apply. If its data may be lost, " + blank
+	case slices.ContainsFunc(e.Findings, func(f Finding) bool { return slices.Contains(shared, f.Type) }):
+		return ". Other hosts may have it in use at this moment, so reuse does not apply. If its data may be lost, " + blank
+	}
+	if e.Serial != "" {
+		return fmt.Sprintf(". If its data may be lost, list its serial number %s in reuse, or %s", e.Serial, blank)
+	}
+	return ". The disk reports no serial number for reuse: if its data may be lost, " + blank
+}

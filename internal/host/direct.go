@@ -1,0 +1,88 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// directUnit is a multiple of every disk's sectors: reads past the page cache begin and end there.
+	directUnit = 4096
+	// directBuffer is read at a time.
+	directBuffer = 1 << 20
+)
+
+// direct reads a disk past its page cache. The cache of a disk is another than those of its partitions: a look through it can show
+// zeros where a file system has been written since, and a label that was cleared.
+type direct struct {
+	file   *os.File
+	buffer []byte
+}
+
+// openDirect opens a disk like open, for reading. A regular file in the place of a disk may lie on a file system that has no direct reads.
+func (n *Node) openDirect(kernel, number string, flags int) (*direct, error) {
+	file, err := n.open(kernel, number, os.O_RDONLY|unix.O_DIRECT|flags)
+	if n.files && errors.Is(err, unix.EINVAL) {
+		file, err = n.open(kernel, number, os.O_RDONLY|flags)
+	}
+	if err != nil {
+		return nil, err
+	}
+	buffer, err := unix.Mmap(-1, 0, directBuffer, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON) // begins with a page
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("getting memory to read %s: %w", kernel, err), file.Close())
+	}
+	return &direct{file: file, buffer: buffer}, nil
+}
+
+// Close the disk, which was opened for reading.
+func (d *direct) Close() error { return errors.Join(d.file.Close(), unix.Munmap(d.buffer)) }
+
+// ReadAt reads any range, by whole units.
+func (d *direct) ReadAt(data []byte, offset int64) (int, error) {
+	done := 0
+	for done < len(data) {
+		at := offset + int64(done)
+		start := at &^ (directUnit - 1)
+		end := min((offset+int64(len(data))+directUnit-1)&^(directUnit-1), start+directBuffer)
+		count, err := d.pread(d.buffer[:end-start], start)
+		if err != nil {
+			return done, fmt.Errorf("reading %s at byte %d: %w", d.file.Name(), at, err)
+		}
+		if int64(count) <= at-start {
+			return done, io.EOF
+		}
+		done += copy(data[done:], d.buffer[at-start:count])
+	}
+	return done, nil
+}
+
+func (d *direct) pread(buffer []byte, offset int64) (int, error) {
+	for {
+		count, err := unix.Pread(int(d.file.Fd()), buffer, offset)
+		if !errors.Is(err, unix.EINTR) {
+			return count, err
+		}
+	}
+}
+
+// writeOut brings to the disk what its partitions still have in their page caches.
+func (n *Node) writeOut(disk *Disk) error {
+	if n.files {
+		return nil
+	}
+	for _, partition := range disk.partitions {
+		file, err := n.open(partition.kernel, partition.number, os.O_RDONLY)
+		if err != nil {
+			return fmt.Errorf("opening %s: %w", partition.kernel, err)
+		}
+		if err := errors.Join(file.Sync(), file.Close()); err != nil {
+			return fmt.Errorf("writing out what is cached for %s: %w", partition.kernel, err)
+		}
+	}
+	return nil
+}

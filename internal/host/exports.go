@@ -1,0 +1,149 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const configs = "sys/kernel/config"
+
+// exports are targets by which the kernel gives the disk to other machines: NVMe over fabrics, and SCSI (LIO). They open it without
+// claiming it, and no process has it open for them.
+func (n *Node) exports(disk *Disk, members map[string]string) error {
+	for module, folder := range map[string]string{"nvmet": "nvmet", "target_core_mod": "target"} {
+		if !n.there("sys/module", module) || n.there(configs, folder) {
+			continue
+		}
+		return fmt.Errorf("the kernel has %s, but what it exports is not to be seen in /%s: 'mount -t configfs none /%s' on the node shows it",
+			module, configs, configs)
+	}
+	return errors.Join(n.nvmeExports(disk, members), n.scsiExports(disk, members))
+}
+
+func (n *Node) there(parts ...string) bool {
+	_, err := os.Stat(n.path(parts...))
+	return !errors.Is(err, fs.ErrNotExist) // what cannot be looked at fails when it is read
+}
+
+func (n *Node) nvmeExports(disk *Disk, members map[string]string) error {
+	subsystems := filepath.Join(configs, "nvmet/subsystems")
+	return n.each(subsystems, func(subsystem string) error {
+		namespaces := filepath.Join(subsystems, subsystem, "namespaces")
+		err := n.each(namespaces, func(namespace string) error {
+			at := filepath.Join(namespaces, namespace)
+			return n.export(disk, members, at, "device_path", "as namespace "+namespace+" of "+subsystem)
+		})
+		return errors.Join(err, n.passthrough(disk, filepath.Join(subsystems, subsystem, "passthru"), subsystem))
+	})
+}
+
+// export looks at an export that is on.
+func (n *Node) export(disk *Disk, members map[string]string, at, attribute, as string) error {
+	enabled, err := n.text(at, "enable")
+	if err != nil || enabled == "0" || enabled == "" {
+		return err
+	}
+	path, err := n.text(at, attribute)
+	if err != nil {
+		return err
+	}
+	kernel, err := n.exported(path, members)
+	if err != nil {
+		return fmt.Errorf("finding out what is exported %s: %w: end that export with 'echo 0 > /%s/enable', or make the path lead to its "+
+			"device again", as, err, at)
+	}
+	if kernel != "" {
+		disk.find(InUse, "%s is exported to other machines %s: end that with 'echo 0 > /%s/enable'", kernel, as, at)
+	}
+	return nil
+}
+
+// exported is which of the members a path leads to.
+func (n *Node) exported(path string, members map[string]string) (string, error) {
+	if kernel := n.member(path, members); kernel != "" {
+		return kernel, nil
+	}
+	if strings.HasPrefix(path, "/dev/") {
+		if _, err := n.resolve(path); err == nil {
+			return "", nil
+		}
+	}
+	var status unix.Stat_t
+	if err := unix.Stat(n.path(path), &status); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	if status.Mode&unix.S_IFMT != unix.S_IFBLK {
+		return "", nil
+	}
+	return members[fmt.Sprintf("%d:%d", unix.Major(status.Rdev), unix.Minor(status.Rdev))], nil
+}
+
+// onePath is what makes the name of one path to a namespace of NVMe out of the name of the disk.
+var onePath = regexp.MustCompile(`^(nvme\d+)c\d+(n\d+)$`)
+
+// passthrough exports a whole controller, with all disks behind it.
+func (n *Node) passthrough(disk *Disk, at, subsystem string) error {
+	enabled, err := n.text(at, "enable")
+	if err != nil || enabled == "0" || enabled == "" {
+		return err
+	}
+	path, err := n.text(at, "device_path")
+	if err != nil {
+		return err
+	}
+	return n.each(filepath.Join("sys/class/nvme", filepath.Base(path)), func(name string) error {
+		if onePath.ReplaceAllString(name, "$1$2") == disk.Kernel {
+			disk.find(InUse, "%s is exported to other machines with its controller %s by %s: end that with 'echo 0 > /%s/enable'", disk.Kernel, path,
+				subsystem, at)
+		}
+		return nil
+	})
+}
+
+var (
+	scsiNumber = regexp.MustCompile(`Major: (\d+) Minor: (\d+)`)
+	scsiFile   = regexp.MustCompile(`File: (/\S+)`)
+)
+
+func (n *Node) scsiExports(disk *Disk, members map[string]string) error {
+	core := filepath.Join(configs, "target/core")
+	return n.each(core, func(adapter string) error {
+		return n.each(filepath.Join(core, adapter), func(device string) error {
+			return n.scsiExport(disk, members, filepath.Join(core, adapter, device), adapter+"/"+device)
+		})
+	})
+}
+
+// scsiExport looks at one device of LIO, by its numbers, by the file that it says it has open, and by the path that was told to it.
+func (n *Node) scsiExport(disk *Disk, members map[string]string, at, name string) error {
+	info, err := n.text(at, "info")
+	if errors.Is(err, unix.ENOTDIR) { // an attribute of the adapter
+		return nil
+	}
+	if err != nil || info == "" || strings.Contains(info, "DEACTIVATED") {
+		return err // "info" is of devices only; the folder has other things in it
+	}
+	udev, err := n.text(at, "udev_path")
+	if err != nil {
+		return err
+	}
+	kernel := n.member(udev, members)
+	if number := scsiNumber.FindStringSubmatch(info); number != nil {
+		kernel = members[number[1]+":"+number[2]]
+	} else if file := scsiFile.FindStringSubmatch(info); file != nil && kernel == "" {
+		if kernel, err = n.exported(file[1], members); err != nil {
+			return fmt.Errorf("finding out what LIO exports as %s: %w: delete that backstore with targetcli", name, err)
+		}
+	}
+	if kernel != "" {
+		disk.find(InUse, "%s is exported to other machines by LIO as %s: delete that backstore with targetcli", kernel, name)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/storagebench/storagebench/internal/host/mountinfo"
+)
+
+// RemoveFolders removes a folder of the node and those above it, below a top one that stays. One that is not empty, or that something is
+// mounted on or below in any mount namespace, stays as well, and with it those above.
+func (n *Node) RemoveFolders(top, folder string) error {
+	for folder = path.Clean(folder); strings.HasPrefix(folder, path.Clean(top)+"/"); folder = path.Dir(folder) {
+		if covered, err := n.covered(folder); err != nil || covered {
+			return err
+		}
+		sealed := n.seal(top, folder, false)
+		err := unix.Rmdir(n.path(folder)) // never a file, and never what is in it
+		if err != nil && sealed {
+			n.seal(top, folder, true)
+		}
+		switch {
+		case errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) || errors.Is(err, unix.EBUSY):
+			return nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("remove the folder %s of the node: %w", folder, &os.PathError{Op: "rmdir", Path: folder, Err: err})
+		}
+	}
+	return nil
+}
+
+// seal sets or takes away the flag of a mount point, and says whether that was changed. A flag that stays keeps the folder, and rmdir says
+// so.
+func (n *Node) seal(top, at string, set bool) bool {
+	found, err := n.walk(top, at, false)
+	if err != nil {
+		return false
+	}
+	changed, err := found.immutable(set)
+	return errors.Join(err, found.Close()) == nil && changed
+}
+
+// covered says whether something is mounted on a folder of the node or below it, in any mount namespace. The kernel refuses to remove
+// such a folder only in the namespace that asks, which is the pod's; what is mounted on it elsewhere, it unmounts.
+func (n *Node) covered(folder string) (bool, error) {
+	mounts, err := n.mountsOf(nodeProcess)
+	if err != nil {
+		return false, err
+	}
+	// What is removed is the folder below a mount, not what is mounted there.
+	above, err := mountinfo.At(mounts, path.Dir(folder))
+	if err != nil {
+		return false, err
+	}
+	place, covered := above.PlaceOf(folder), false
+	err = n.eachMount(func(mount seenMount) {
+		if at, known := mount.Place(); known {
+			covered = covered || place.Contains(at)
+		} else { // as by its path
+			covered = covered || mountinfo.Place{Path: folder}.Contains(mountinfo.Place{Path: mount.Point})
+		}
+	})
+	return covered, err
+}

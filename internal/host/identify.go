@@ -1,0 +1,243 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Disk is what is known of a disk.
+type Disk struct {
+	// Path is the stable path that was asked for.
+	Path string
+	// Kernel is its name now, such as sdb; it can be another after a reboot.
+	Kernel string
+	// Number is major:minor.
+	Number string
+	// Sequence is a number that the kernel gives to each disk that appears, never twice; empty on old kernels.
+	Sequence            string
+	Serial              string
+	Model               string
+	SizeBytes           int64
+	LogicalSectorBytes  int64
+	PhysicalSectorBytes int64
+	Rotational          bool
+	ReadOnly            bool
+	// WriteCache as the kernel says it: "write back" or "write through".
+	WriteCache string
+	// Findings are all that speaks against using it.
+	Findings []Finding
+	// Pools that have left labels on it.
+	Pools []PoolLabel
+	// AfterPool says that it carries the empty partitions that ZFS leaves on a disk whose label was cleared.
+	AfterPool bool
+
+	partitions []part
+	// wiped is the marker of a wipe.
+	wiped *marker
+}
+
+// identify reads what the disk is. What it is not yet good for is added to the findings.
+func (n *Node) identify(path string) (Disk, error) {
+	disk := Disk{Path: path}
+	if !stablePattern.MatchString(path) {
+		disk.find(NotStable, "the path is not below /dev/disk/by-id or /dev/disk/by-path: it can mean another disk after a reboot")
+		return disk, nil
+	}
+	kernel, err := n.resolve(path)
+	if errors.Is(err, os.ErrNotExist) {
+		disk.find(Missing, "this device does not exist on this node")
+		return disk, nil
+	}
+	if err != nil {
+		return disk, fmt.Errorf("following %s: %w", path, err)
+	}
+	disk.Kernel = kernel
+	block := filepath.Join("sys/class/block", kernel)
+	if disk.Number, err = n.text(block, "dev"); err != nil || disk.Number == "" {
+		return disk, errors.Join(fmt.Errorf("the kernel knows no block device %s", kernel), err)
+	}
+	if reason := n.notWhole(kernel); reason != "" {
+		disk.find(NotWholeDisk, "%s", reason)
+		return disk, nil
+	}
+	return disk, errors.Join(n.measure(&disk, block), n.name(&disk, block))
+}
+
+// Identify tells which disk a path leads to, without opening it: what is on it, and who uses it, is not known then.
+func (n *Node) Identify(path string) (Disk, error) {
+	disk, err := n.identify(path)
+	if err != nil {
+		disk.find(Unreadable, "%v", err)
+	}
+	if len(disk.Findings) > 0 {
+		return disk, &RefusedError{Path: path, Serial: disk.Serial, Findings: disk.Findings}
+	}
+	return disk, nil
+}
+
+// notWhole says why a device is no disk of its own.
+func (n *Node) notWhole(kernel string) string {
+	if index, err := n.text("sys/class/block", kernel, "partition"); err != nil || index != "" {
+		return fmt.Sprintf("%s is a partition: use the whole disk", kernel)
+	}
+	for prefix, kind := range map[string]string{"dm-": "a device of the device mapper (LVM, LUKS, multipath)", "md": "a software RAID",
+		"zd": "a ZFS volume", "zram": "compressed memory", "ram": "memory", "sr": "an optical drive", "fd": "a floppy",
+		"nbd": "a network block device", "drbd": "a DRBD device", "bcache": "a bcache device"} {
+		if rest, found := strings.CutPrefix(kernel, prefix); found && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
+			return fmt.Sprintf("%s is %s, not a disk", kernel, kind)
+		}
+	}
+	if rest, found := strings.CutPrefix(kernel, "loop"); found && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
+		return kernel + " is a loop device, not a disk: use the disk below it, or add a second disk to a virtual machine for testing"
+	}
+	// Disks have a bus; what the kernel makes up has none. NVMe with several paths is below virtual/nvme-subsystem.
+	target, err := filepath.EvalSymlinks(n.path("sys/class/block", kernel))
+	if err != nil {
+		return fmt.Sprintf("%s has no place in /sys: %v", kernel, err)
+	}
+	if strings.Contains(target, "/devices/virtual/block/") {
+		return fmt.Sprintf("%s is a virtual device, not a disk", kernel)
+	}
+	return ""
+}
+
+func (n *Node) measure(disk *Disk, block string) error {
+	size, sizeErr := n.number(block, "size")
+	logical, logicalErr := n.number(block, "queue/logical_block_size")
+	physical, physicalErr := n.number(block, "queue/physical_block_size")
+	rotational, rotationalErr := n.number(block, "queue/rotational")
+	readOnly, readOnlyErr := n.number(block, "ro")
+	cache, cacheErr := n.text(block, "queue/write_cache")
+	sequence, sequenceErr := n.text(block, "diskseq")
+	partitions, partitionsErr := n.partitions(disk.Kernel)
+	disk.SizeBytes, disk.LogicalSectorBytes, disk.PhysicalSectorBytes = size*sectorUnit, logical, physical
+	disk.Rotational, disk.ReadOnly, disk.WriteCache, disk.Sequence = rotational == 1, readOnly == 1, cache, sequence
+	disk.partitions = partitions
+	return errors.Join(sizeErr, logicalErr, physicalErr, rotationalErr, readOnlyErr, cacheErr, sequenceErr, partitionsErr)
+}
+
+// name reads model and serial number. Each kind of disk keeps the latter elsewhere.
+func (n *Node) name(disk *Disk, block string) error {
+	model, err := n.text(block, "device/model")
+	if err != nil {
+		return err
+	}
+	disk.Model = model
+	disk.Serial, err = n.serial(disk.Kernel, disk.Number)
+	return err
+}
+
+func (n *Node) serial(kernel, number string) (string, error) {
+	for _, file := range []string{"serial", "device/serial"} {
+		serial, err := n.text("sys/class/block", kernel, file)
+		if err != nil {
+			return "", err
+		}
+		if serial != "" {
+			return serial, nil
+		}
+	}
+	// SCSI and SATA: page 0x80 of the vital product data, four bytes of header before the number.
+	page, err := os.ReadFile(n.path("sys/class/block", kernel, "device/vpd_pg80"))
+	if err == nil && len(page) > 4 && page[1] == 0x80 {
+		length := min(int(page[2])<<8|int(page[3]), len(page)-4)
+		if serial := string(bytes.Trim(page[4:4+length], " \x00")); serial != "" {
+			return serial, nil
+		}
+	}
+	return n.udevProperty(number, "ID_SERIAL_SHORT")
+}
+
+// udevProperty is what udev has noted of a device when it appeared.
+func (n *Node) udevProperty(number, key string) (string, error) {
+	properties, err := n.text("run/udev/data", "b"+number)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(properties) {
+		if value, found := strings.CutPrefix(strings.TrimSpace(line), "E:"+key+"="); found {
+			return value, nil
+		}
+	}
+	return "", nil
+}
+
+// notedSerial is the serial number of another disk than the one that is looked at. That of a virtio disk the kernel asks of the disk each
+// time: one that does not answer must not keep the others from being looked at.
+func (n *Node) notedSerial(kernel, number string) (string, error) {
+	if strings.HasPrefix(kernel, "vd") {
+		if serial, err := n.udevProperty(number, "ID_SERIAL"); err != nil || serial != "" {
+			return serial, err
+		}
+	}
+	return n.serial(kernel, number)
+}
+
+// special is what udev replaces in serial numbers.
+var special = regexp.MustCompile(`[^a-zA-Z0-9]`)
+
+// plainSerial is a serial number as it can be compared with what udev has noted.
+func plainSerial(serial string) string { return special.ReplaceAllString(serial, "_") }
+
+// sameSerial are the node's disks that have a serial number, which should be one.
+func (n *Node) sameSerial(serial string) ([]string, error) {
+	names, err := n.names("sys/block")
+	if err != nil {
+		return nil, err
+	}
+	var same []string
+	for _, name := range names {
+		number, err := n.text("sys/class/block", name, "dev")
+		if err != nil {
+			return nil, err
+		}
+		other, err := n.notedSerial(name, number)
+		if err != nil {
+			return nil, err
+		}
+		if plainSerial(other) == plainSerial(serial) {
+			same = append(same, name)
+		}
+	}
+	return same, nil
+}
+
+// Warnings are what a person should know of the disk before numbers are taken from it.
+func (d Disk) Warnings(ashift int) []string {
+	if d.SizeBytes == 0 {
+		return nil
+	}
+	var warnings []string
+	block := int64(1) << max(ashift, 0)
+	if ashift > 0 && block < d.PhysicalSectorBytes {
+		warnings = append(warnings, fmt.Sprintf("ashift %d writes blocks of %d bytes to sectors of %d: the disk reads and writes each again",
+			ashift, block, d.PhysicalSectorBytes))
+	}
+	if ashift > 0 && block < d.LogicalSectorBytes {
+		warnings = append(warnings, fmt.Sprintf("ashift %d is smaller than the disk's sectors of %d bytes: ZFS will refuse it", ashift,
+			d.LogicalSectorBytes))
+	}
+	if ashift > 0 && d.PhysicalSectorBytes > 0 && block > 4*d.PhysicalSectorBytes {
+		warnings = append(warnings, fmt.Sprintf("ashift %d makes blocks of %d bytes on sectors of %d: small records take more space", ashift,
+			block, d.PhysicalSectorBytes))
+	}
+	if d.LogicalSectorBytes < d.PhysicalSectorBytes {
+		warnings = append(warnings, fmt.Sprintf("sectors of %d bytes are shown as %d: the disk emulates the smaller ones", d.PhysicalSectorBytes,
+			d.LogicalSectorBytes))
+	}
+	if d.Rotational {
+		warnings = append(warnings, "the disk is rotational, according to the kernel: random reads will be slow")
+	}
+	if d.WriteCache == "write back" {
+		warnings = append(warnings, "the disk has a volatile write cache, according to the kernel: the cost of flushes depends on it")
+	}
+	if d.Serial == "" {
+		warnings = append(warnings, "the disk reports no serial number: it cannot be listed for reuse")
+	}
+	return warnings
+}

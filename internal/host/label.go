@@ -1,0 +1,318 @@
+package host
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// PoolState is what a label says of its pool.
+type PoolState uint64
+
+// The states of OpenZFS.
+const (
+	PoolActive    PoolState = 0
+	PoolExported  PoolState = 1
+	PoolDestroyed PoolState = 2
+	PoolSpare     PoolState = 3
+	PoolCache     PoolState = 4
+)
+
+// String is the state in words.
+func (s PoolState) String() string {
+	names := map[PoolState]string{PoolActive: "active", PoolExported: "exported", PoolDestroyed: "destroyed", PoolSpare: "spare",
+		PoolCache: "cache"}
+	if name := names[s]; name != "" {
+		return name
+	}
+	return fmt.Sprintf("in state %d", uint64(s))
+}
+
+// PoolLabel is a label of ZFS: which pool the disk belongs to.
+type PoolLabel struct {
+	// Name and GUID of the pool; a spare or cache device knows neither.
+	Name string
+	GUID uint64
+	// VdevGUID of this device.
+	VdevGUID uint64
+	State    PoolState
+	// Txg is the transaction group of the label.
+	Txg uint64
+	// HostID and HostName of the node that had the pool last.
+	HostID   uint64
+	HostName string
+	// Path at which the node that had it last saw the device.
+	Path string
+	// Offset on the disk in bytes where the label stands.
+	Offset int64
+}
+
+// A vdev has four labels: two at its beginning and two at its end.
+const (
+	labelSize   = 256 << 10
+	configStart = 16 << 10
+	configSize  = 112 << 10
+	ringStart   = 128 << 10
+	uberMagic   = 0x00bab10c
+)
+
+// labelOffsets are where the labels of a vdev of that size stand.
+func labelOffsets(size int64) []int64 {
+	size -= size % labelSize
+	return []int64{0, labelSize, size - 2*labelSize, size - labelSize}
+}
+
+// likelyLabels are the places at which labels may begin whose configurations begin within a piece of a disk.
+func likelyLabels(start int64, data []byte) []int64 {
+	var places []int64
+	const name = 24 // where the first pair has its name
+	for at := 0; at+name+9 <= len(data); at += sectorUnit {
+		if data[at] == 1 && (string(data[at+name:at+name+7]) == "version" || string(data[at+name:at+name+9]) == "pool_guid") {
+			places = append(places, start+int64(at)-configStart)
+		}
+	}
+	return places
+}
+
+// formerPartitions are those that a table at either end has although the kernel may not see them, and those that ZFS makes on a whole disk
+// of that size, whatever has become of its tables. What lies in the ends of the disk is found there too.
+func formerPartitions(disk *Disk, file io.ReaderAt) ([]part, error) {
+	var former []part
+	for _, sector := range []int64{512, 4096} {
+		sectors := disk.SizeBytes / sector
+		for _, header := range []int64{1, sectors - 1} {
+			entries, err := readTable(file, header*sector, sector)
+			if errors.Is(err, unix.EIO) {
+				return nil, err
+			}
+			former = append(former, vdevsOf(entries, disk, sector)...) // a broken table has been told already, or is at the end: there is data
+		}
+		// The table takes 16 KiB and its header a sector; behind the data are 16384 sectors, and all begins on round places.
+		const round, reserved = 2048, 16384
+		usable := sectors - gptSize/sector - 1 - reserved
+		for _, start := range []int64{round, 256} {
+			for _, length := range []int64{usable - start, (usable - start) / round * round} {
+				if length*sector > 4*labelSize {
+					former = append(former, part{kernel: "former partition 1 of " + disk.Kernel, start: start * sector, size: length * sector})
+				}
+			}
+		}
+	}
+	return former, nil
+}
+
+// vdevsOf are the partitions of a table on which a vdev has room for its labels.
+func vdevsOf(entries []gptEntry, disk *Disk, sector int64) []part {
+	var vdevs []part
+	for _, entry := range entries {
+		if entry.last < entry.first || entry.last >= uint64(disk.SizeBytes/sector) {
+			continue
+		}
+		if size := int64(entry.last-entry.first+1) * sector; size >= 4*labelSize {
+			vdevs = append(vdevs, part{kernel: fmt.Sprintf("former partition %d of %s", entry.index, disk.Kernel),
+				start: int64(entry.first) * sector, size: size})
+		}
+	}
+	return vdevs
+}
+
+// readLabel reads one label. It returns nil where there is none, and an error where something is that it cannot read.
+func readLabel(disk io.ReaderAt, offset int64) (*PoolLabel, error) {
+	data, err := readAt(disk, offset, labelSize)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) < labelSize {
+		return nil, nil
+	}
+	config := data[configStart : configStart+configSize]
+	if !bytes.Contains(config[:4096], []byte("version")) && !bytes.Contains(config[:4096], []byte("pool_guid")) {
+		if hasUberblock(data[ringStart:]) {
+			return nil, errors.New("uberblocks of a pool without its label")
+		}
+		return nil, nil
+	}
+	label, err := parseLabel(config)
+	if err != nil {
+		return nil, fmt.Errorf("a label of ZFS that cannot be read: %w", err)
+	}
+	label.Offset = offset
+	return label, nil
+}
+
+func hasUberblock(ring []byte) bool {
+	for at := 0; at+8 <= len(ring); at += 1024 {
+		if binary.LittleEndian.Uint64(ring[at:]) == uberMagic || binary.BigEndian.Uint64(ring[at:]) == uberMagic {
+			return true
+		}
+	}
+	return false
+}
+
+// parseLabel reads the name-value list of a label.
+func parseLabel(config []byte) (*PoolLabel, error) {
+	// Encoding XDR is 1; the byte order of the writer does not matter to it.
+	if len(config) < 4 || config[0] != 1 {
+		return nil, errors.New("its encoding is not XDR")
+	}
+	reader := &xdr{data: config[4:]}
+	values := map[string]any{}
+	if err := reader.list("", values, 0); err != nil {
+		return nil, err
+	}
+	label := &PoolLabel{}
+	_, hasState := values["state"]
+	_, hasGUID := values["guid"]
+	if !hasState && !hasGUID {
+		return nil, errors.New("it has neither state nor guid")
+	}
+	for name, field := range map[string]*uint64{"pool_guid": &label.GUID, "guid": &label.VdevGUID, "state": (*uint64)(&label.State),
+		"txg": &label.Txg, "hostid": &label.HostID} {
+		if value, ok := values[name].(uint64); ok {
+			*field = value
+		}
+	}
+	for name, field := range map[string]*string{"name": &label.Name, "hostname": &label.HostName} {
+		if value, ok := values[name].(string); ok {
+			*field = value
+		}
+	}
+	label.Path = ownPath(values, label.VdevGUID)
+	return label, nil
+}
+
+// ownPath finds this device in the tree of its top-level vdev.
+func ownPath(values map[string]any, guid uint64) string {
+	for name, value := range values {
+		prefix, isGUID := strings.CutSuffix(name, "/guid")
+		if isGUID && value == guid {
+			if path, ok := values[prefix+"/path"].(string); ok {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// xdr reads the external data representation of name-value lists.
+type xdr struct {
+	data []byte
+}
+
+// The types that a label needs; all others are skipped.
+const (
+	xdrUint64 = 8
+	xdrString = 9
+	xdrList   = 19
+	xdrLists  = 20
+
+	xdrDepth = 8
+	xdrPairs = 4096
+)
+
+var errShort = errors.New("it ends within a value")
+
+func (x *xdr) take(count int) ([]byte, error) {
+	if count < 0 || count > len(x.data) {
+		return nil, errShort
+	}
+	taken := x.data[:count]
+	x.data = x.data[count:]
+	return taken, nil
+}
+
+func (x *xdr) uint32() (uint32, error) {
+	data, err := x.take(4)
+	if err != nil {
+		return 0, err
+	}
+	return binary.BigEndian.Uint32(data), nil
+}
+
+func (x *xdr) string() (string, error) {
+	length, err := x.uint32()
+	if err != nil || length > uint32(len(x.data)) {
+		return "", errShort
+	}
+	data, err := x.take(int(length+3) &^ 3)
+	if err != nil {
+		return "", err
+	}
+	return string(data[:length]), nil
+}
+
+// list reads pairs into values, those of inner lists under PATH/NAME.
+func (x *xdr) list(path string, values map[string]any, depth int) error {
+	if depth > xdrDepth {
+		return errors.New("its lists are nested too deep")
+	}
+	if _, err := x.take(8); err != nil { // version and flags
+		return err
+	}
+	for range xdrPairs {
+		before := len(x.data)
+		size, err := x.uint32()
+		if err != nil {
+			return err
+		}
+		if _, err := x.uint32(); err != nil {
+			return err
+		}
+		if size == 0 {
+			return nil
+		}
+		if size < 8 || int64(size) > int64(before) {
+			return errShort
+		}
+		pair := &xdr{data: x.data[:size-8]}
+		x.data = x.data[size-8:]
+		if err := pair.pair(path, values, depth); err != nil {
+			return err
+		}
+	}
+	return errors.New("its list does not end")
+}
+
+func (x *xdr) pair(path string, values map[string]any, depth int) error {
+	name, err := x.string()
+	if err != nil {
+		return err
+	}
+	kind, kindErr := x.uint32()
+	count, countErr := x.uint32()
+	if err := errors.Join(kindErr, countErr); err != nil {
+		return err
+	}
+	if path != "" {
+		name = path + "/" + name
+	}
+	switch kind {
+	case xdrUint64:
+		data, err := x.take(8)
+		if err != nil {
+			return err
+		}
+		values[name] = binary.BigEndian.Uint64(data)
+	case xdrString:
+		text, err := x.string()
+		if err != nil {
+			return err
+		}
+		values[name] = text
+	case xdrList, xdrLists:
+		if kind == xdrList {
+			count = 1
+		}
+		for at := range min(count, xdrPairs) {
+			if err := x.list(fmt.Sprintf("%s[%d]", name, at), values, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

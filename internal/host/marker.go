@@ -1,0 +1,117 @@
+package host
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// A wipe blanks the ends of a disk and leaves the rest of its old contents, which only a look into the middle meets. So it leaves a marker,
+// with a checksum over samples of the middle as they were then: what was there may be lost, what has been written since may not.
+//
+// The marker excuses nothing but the middle, and only as long as it is as it was. It stands where ZFS writes the first label of a pool,
+// which ends it. A user of a pool, or of a file system on it, cannot write there.
+type marker struct {
+	Serial string `json:"serial"`
+	Bytes  int64  `json:"bytes"`
+	Seed   []byte `json:"seed"`
+	// Samples that were read, of those that the seed chooses.
+	Samples int    `json:"samples"`
+	Digest  string `json:"digest"`
+}
+
+const (
+	markerMagic = "storagebench.dev/wiped\n"
+	markerSize  = 4096
+)
+
+// markerPlace is within the first label of the partition that ZFS makes, behind what zpool blanks before it writes the label.
+func markerPlace(sector int64) int64 { return 2048*max(sector, sectorUnit) + configStart }
+
+// readMarker returns nil if there is none that is of this disk.
+func (d *Disk) readMarker(file io.ReaderAt) (*marker, error) {
+	data, err := readAt(file, markerPlace(d.LogicalSectorBytes), markerSize)
+	if err != nil {
+		return nil, err
+	}
+	m := parseMarker(data)
+	if m == nil || d.Serial == "" || m.Serial != d.Serial || m.Bytes != d.SizeBytes || len(m.Seed) != len(seed{}) {
+		return nil, nil
+	}
+	from, to := d.middle()
+	if m.Samples < min(sampleCells, len(seed(m.Seed).places(from, to))) {
+		return nil, nil
+	}
+	return m, nil
+}
+
+// parseMarker returns nil if a block is no marker, and nothing but a marker.
+func parseMarker(block []byte) *marker {
+	text, found := bytes.CutPrefix(block, []byte(markerMagic))
+	text, rest, ended := bytes.Cut(text, []byte("\n"))
+	m := &marker{}
+	if !found || !ended || len(block) != markerSize || nonZero(rest, 0, int64(len(rest))) >= 0 || json.Unmarshal(text, m) != nil {
+		return nil
+	}
+	return m
+}
+
+// newMarker describes the middle of a disk as it is now.
+func newMarker(disk *Disk, file io.ReaderAt, now func() time.Time) (*marker, error) {
+	s, err := newSeed()
+	if err != nil {
+		return nil, err
+	}
+	m := &marker{Serial: disk.Serial, Bytes: disk.SizeBytes, Seed: s[:]}
+	from, to := disk.middle()
+	m.Digest, m.Samples, err = digest(file, s.places(from, to), to, now)
+	return m, err
+}
+
+// same says whether the middle is as it was. A disk that is slower than it was then is given the long time, but all samples have to be
+// read.
+func (m *marker) same(disk *Disk, file io.ReaderAt, now func() time.Time) (bool, error) {
+	from, to := disk.middle()
+	places := seed(m.Seed).places(from, to)
+	if m.Samples > len(places) {
+		return false, nil
+	}
+	began := now()
+	found, read, err := digest(file, places[:m.Samples], to, func() time.Time {
+		return began.Add(now().Sub(began) * sampleTime / sampleLongTime)
+	})
+	if err == nil && read < m.Samples {
+		err = fmt.Errorf("only %d of the %d blocks that were recorded when it was wiped could be read in %.0f s: it is too slow, busy or failing",
+			read, m.Samples, sampleLongTime.Seconds())
+	}
+	return found == m.Digest, err
+}
+
+// digest is a checksum over samples and their places.
+func digest(file io.ReaderAt, places []int64, to int64, now func() time.Time) (string, int, error) {
+	hash := sha256.New()
+	read, err := sample(file, places, to, now, func(at int64, block []byte) bool {
+		hash.Write(binary.BigEndian.AppendUint64(nil, uint64(at)))
+		hash.Write(block)
+		return true
+	})
+	return hex.EncodeToString(hash.Sum(nil)), read, err
+}
+
+// block is the marker as it stands on the disk.
+func (m *marker) block() ([]byte, error) {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	block := make([]byte, markerSize)
+	if copy(block, markerMagic+string(text)+"\n") < len(markerMagic)+len(text)+1 {
+		return nil, fmt.Errorf("the marker of the wipe has %d bytes and does not fit", len(text))
+	}
+	return block, nil
+}

@@ -1,0 +1,241 @@
+package host
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// searchPatience is for the search through all processes. Tenants can make it long, not endless: what is not seen in time is refused.
+	searchPatience = 30 * time.Second
+	// mapsRounds is how often the mappings of a process are read until none moves away while it is looked at.
+	mapsRounds = 5
+	// knownFiles bounds the memory for files that were looked at.
+	knownFiles = 100_000
+)
+
+// search looks for processes that use a disk or a partition of it.
+type search struct {
+	*Node
+	disk     *Disk
+	members  map[string]string
+	deadline time.Time
+	// at is the process that is looked at.
+	at atomic.Pointer[string]
+	// known are mapped files that are none of the members, by hashes of what /proc says of them.
+	known map[uint64]bool
+	seed  maphash.Seed
+	told  map[string]bool
+	found []string
+}
+
+// processes are those that have the disk or a partition of it open to write or mapped, such as a database or a virtual machine on a raw
+// block volume: nothing in the kernel keeps others off what they use. Who only reads, as udev does after each change, is not counted.
+// To read the mappings of a process can hang with that process, which is then not waited for.
+func (n *Node) processes(disk *Disk, members map[string]string) error {
+	return n.processesWithin(disk, members, searchPatience)
+}
+
+func (n *Node) processesWithin(disk *Disk, members map[string]string, patience time.Duration) error {
+	if process := n.hanging.Load(); process != nil {
+		return fmt.Errorf("an earlier search for processes that use a disk still hangs at process %s: end that process", *process)
+	}
+	s := &search{Node: n, disk: disk, members: members, deadline: time.Now().Add(patience), known: map[uint64]bool{}, seed: maphash.MakeSeed(),
+		told: map[string]bool{}}
+	none := ""
+	s.at.Store(&none)
+	done := make(chan error, 1)
+	go func() { done <- n.eachProcess(s.process) }()
+	timer := time.NewTimer(patience + patience/2) // it ends by itself at the deadline unless the kernel keeps it
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		for _, text := range s.found {
+			disk.find(InUse, "%s", text)
+		}
+		return err
+	case <-timer.C:
+		at := s.at.Load()
+		n.hanging.Store(at)
+		go func() {
+			<-done //nolint:errcheck // too late for whoever asked
+			n.hanging.CompareAndSwap(at, nil)
+		}()
+		return s.late()
+	}
+}
+
+func (s *search) late() error {
+	return fmt.Errorf("the search for processes that use it did not finish in time, at process %s: check what that process has open or "+
+		"mapped, and end it if it is not needed", *s.at.Load())
+}
+
+// inTime is asked before each single thing.
+func (s *search) inTime() error {
+	if time.Now().After(s.deadline) {
+		return s.late()
+	}
+	return nil
+}
+
+// process looks at what the threads of a process have open, and at what it has mapped.
+func (s *search) process(process string) error {
+	s.at.Store(&process)
+	tables, mapped := s.newTables(), false
+	return s.eachThread(process, func(thread string) error {
+		if err := s.inTime(); err != nil {
+			return err
+		}
+		// All threads have the same memory, but the first has none any more if it has ended.
+		if !mapped {
+			read, err := s.mappings(process, filepath.Base(thread))
+			if err != nil {
+				return fmt.Errorf("reading what process %s has mapped: %w", process, err)
+			}
+			mapped = read
+		}
+		if number, err := strconv.Atoi(filepath.Base(thread)); err == nil && tables != nil && !tables.add(number) {
+			return nil
+		}
+		if err := s.descriptors(process, thread); err != nil {
+			return fmt.Errorf("reading what process %s has open: %w", process, err)
+		}
+		return nil
+	})
+}
+
+// tell notes a use once.
+func (s *search) tell(kernel, use, process string) error {
+	if s.told[kernel+use+process] {
+		return nil
+	}
+	s.told[kernel+use+process] = true
+	name, err := s.text("proc", process, "comm")
+	if err != nil && !gone(err) {
+		return err
+	}
+	s.found = append(s.found, fmt.Sprintf("%s is %s in process %s (%s)", kernel, use, process, name))
+	return nil
+}
+
+// descriptors are looked through for those that are open to write.
+func (s *search) descriptors(process, thread string) error {
+	return s.each(filepath.Join("proc", thread, "fd"), func(descriptor string) error {
+		if err := s.inTime(); err != nil {
+			return err
+		}
+		kernel, err := s.behind(s.path("proc", thread, "fd", descriptor), s.members)
+		if gone(err) || err == nil && kernel == "" {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		state, err := s.text("proc", thread, "fdinfo", descriptor)
+		if gone(err) {
+			return nil
+		}
+		if err != nil || !forWriting(state) {
+			return err
+		}
+		return s.tell(kernel, "open for writing", process)
+	})
+}
+
+// mappings looks through what is mapped, and stays so when its descriptor is closed. It returns whether there is any. Mappings that move
+// while they are looked at are read again.
+func (s *search) mappings(process, thread string) (read bool, err error) {
+	for range mapsRounds {
+		moved := false
+		file, err := os.Open(s.path("proc", thread, "maps"))
+		if gone(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		lines := bufio.NewScanner(file)
+		for lines.Scan() && err == nil {
+			read = true
+			var away bool
+			away, err = s.mapping(process, thread, lines.Text())
+			moved = moved || away
+		}
+		err = errors.Join(err, lines.Err(), file.Close())
+		if gone(err) {
+			return false, nil
+		}
+		if err != nil || !moved {
+			return read, err
+		}
+	}
+	return false, errors.New("its mappings change while they are read: try again later, or end it")
+}
+
+// mapping looks at a line of maps: "from-to perms offset device inode path". A file is shared with the disk only if its pages are.
+func (s *search) mapping(process, thread, line string) (moved bool, err error) {
+	if err := s.inTime(); err != nil {
+		return false, err
+	}
+	place, rest, _ := strings.Cut(line, " ")
+	permissions, rest, _ := strings.Cut(rest, " ")
+	_, file, found := strings.Cut(rest, " ")
+	if !found || len(permissions) != 4 {
+		return false, fmt.Errorf("%.80q is no line of maps", line)
+	}
+	fields := strings.Fields(file)
+	if len(fields) < 2 {
+		return false, fmt.Errorf("%.80q is no line of maps", line)
+	}
+	key := maphash.String(s.seed, file)
+	if permissions[3] != 's' || fields[1] == "0" || s.known[key] {
+		return false, nil
+	}
+	kernel, err := s.behind(s.path("proc", thread, "map_files", canonical(place)), s.members)
+	switch {
+	case gone(err):
+		return s.movedAway(thread)
+	case err != nil:
+		return false, err
+	case kernel != "":
+		return false, s.tell(kernel, "mapped", process)
+	}
+	if len(s.known) < knownFiles {
+		s.known[key] = true
+	}
+	return false, nil
+}
+
+// canonical is a range as map_files has it: without leading zeros.
+func canonical(place string) string {
+	from, to, _ := strings.Cut(place, "-")
+	trim := func(number string) string {
+		if trimmed := strings.TrimLeft(number, "0"); trimmed != "" {
+			return trimmed
+		}
+		return "0"
+	}
+	return trim(from) + "-" + trim(to)
+}
+
+// movedAway tells a mapping that is gone from a kernel that does not show mapped files.
+func (s *search) movedAway(thread string) (bool, error) {
+	if _, err := os.Stat(s.path("proc", thread, "map_files")); !errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if _, err := os.Stat(s.path("proc", thread)); gone(err) {
+		return false, unix.ESRCH
+	}
+	return false, errors.New("this kernel does not show which files are mapped (map_files)")
+}

@@ -1,0 +1,183 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Reason why a disk is refused.
+type Reason string
+
+// The reasons. Those of Contents can be set aside by naming the disk's serial number; the others never.
+const (
+	NotStable      Reason = "NotAStablePath"
+	Missing        Reason = "Missing"
+	NotWholeDisk   Reason = "NotAWholeDisk"
+	ReadOnly       Reason = "ReadOnly"
+	TooSmall       Reason = "TooSmall"
+	SystemDisk     Reason = "SystemDisk"
+	Mounted        Reason = "Mounted"
+	HasHolders     Reason = "HasHolders"
+	Swap           Reason = "Swap"
+	RunningPool    Reason = "RunningPool"
+	InUse          Reason = "InUse"
+	SameIdentity   Reason = "SameIdentity"
+	ActivePool     Reason = "PoolNotExported"
+	Unreadable     Reason = "Unreadable"
+	Silent         Reason = "DoesNotAnswer"
+	Changed        Reason = "Changed"
+	PoolRemains    Reason = "PoolRemains"
+	PoolMember     Reason = "PoolMember"
+	PartitionTable Reason = "PartitionTable"
+	Signature      Reason = "Signature"
+	UnknownData    Reason = "UnknownData"
+)
+
+// Contents says whether the reason is only about what is written on the disk.
+func (r Reason) Contents() bool {
+	return r == PoolMember || r == PartitionTable || r == Signature || r == UnknownData
+}
+
+// Error lets a reason stand as the target of errors.Is.
+func (r Reason) Error() string { return string(r) }
+
+// Finding is one thing that speaks against using a disk.
+type Finding struct {
+	Reason Reason
+	// Detail in words.
+	Detail string
+	// Type of a signature, such as ext4 or LVM2_member.
+	Type string
+	// Offset on the disk in bytes where it was found.
+	Offset int64
+}
+
+func (d *Disk) find(reason Reason, format string, values ...any) {
+	d.Findings = append(d.Findings, Finding{Reason: reason, Detail: fmt.Sprintf(format, values...)})
+}
+
+// Wish says which disk is wanted and what is allowed.
+type Wish struct {
+	// Path below /dev/disk/by-id or by-path.
+	Path string
+	// MinBytes of size; 0 takes all.
+	MinBytes int64
+	// Reuse is the serial number of the one disk whose old contents may be lost, if it is this one.
+	Reuse string
+	// Right says which contents whoever asks may give up.
+	Right Right
+	// GivenUp is closed when the caller stops waiting: Wipe then writes nothing more. Nil is never closed.
+	GivenUp <-chan struct{}
+}
+
+// RefusedError says why a disk is not taken.
+type RefusedError struct {
+	Path     string
+	Serial   string
+	Right    Right
+	Findings []Finding
+}
+
+// Error names the disk, every reason, and the way out.
+func (e *RefusedError) Error() string {
+	text := fmt.Sprintf("%s is refused: %s", e.Path, e.Reasons())
+	if e.OnContents() {
+		text += e.wayOut()
+	}
+	return text
+}
+
+// OnContents says whether only what is written on the disk speaks against it.
+func (e *RefusedError) OnContents() bool {
+	return !slices.ContainsFunc(e.Findings, func(f Finding) bool { return !f.Reason.Contents() && f.Reason != PoolRemains })
+}
+
+// Reasons are all that speaks against the disk, in words, without a way out.
+func (e *RefusedError) Reasons() string {
+	var reasons []string
+	for _, finding := range e.Findings {
+		reasons = append(reasons, finding.Detail)
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// Is finds a Reason among the findings.
+func (e *RefusedError) Is(target error) bool {
+	reason, isReason := target.(Reason) //nolint:errorlint // a Reason is never wrapped: it is the target
+	return isReason && slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Reason == reason })
+}
+
+// Check looks at a disk and refuses it, with a RefusedError, unless it is blank and unused; or unused, and named for
+// reuse, in which case Wipe comes next. The disk is returned also when refused.
+func (n *Node) Check(wish Wish) (Disk, error) {
+	disk, err := n.inspect(wish.Path)
+	if err != nil {
+		disk.find(Unreadable, "%v", err)
+	}
+	if disk.Kernel != "" && disk.SizeBytes < wish.MinBytes {
+		disk.find(TooSmall, "it has %d bytes, but at least %d are required", disk.SizeBytes, wish.MinBytes)
+	}
+	refused := disk.Findings
+	if reusable, err := n.reusable(disk, wish.Reuse); err != nil {
+		return disk, err
+	} else if reusable {
+		refused = slices.DeleteFunc(slices.Clone(refused), wish.Right.gives)
+	}
+	if len(refused) > 0 {
+		return disk, &RefusedError{Path: disk.Path, Serial: disk.Serial, Right: wish.Right, Findings: refused}
+	}
+	return disk, nil
+}
+
+// reusable says whether a serial number names this disk and no other.
+func (n *Node) reusable(disk Disk, serial string) (bool, error) {
+	if serial == "" || disk.Serial != serial {
+		return false, nil
+	}
+	same, err := n.sameSerial(serial)
+	if err != nil {
+		return false, fmt.Errorf("looking for other disks with serial number %s: %w", serial, err)
+	}
+	if len(same) != 1 {
+		return false, fmt.Errorf("serial number %s belongs to %d disks (%s): it is ambiguous which data may be lost", serial, len(same),
+			strings.Join(same, ", "))
+	}
+	return true, nil
+}
+
+// inspect gathers everything about a disk. An error means that not all could be seen.
+func (n *Node) inspect(path string) (Disk, error) {
+	disk, err := n.identify(path)
+	if err != nil || len(disk.Findings) > 0 {
+		return disk, err
+	}
+	if disk.ReadOnly {
+		disk.find(ReadOnly, "it is read-only")
+	}
+	return disk, errors.Join(n.usage(&disk), n.contents(&disk))
+}
+
+// Verify makes sure that a path still leads to the disk that was checked. Call it immediately before and after each
+// command that is given the path.
+func (n *Node) Verify(checked Disk) error {
+	now, err := n.identify(checked.Path)
+	if err != nil {
+		return fmt.Errorf("looking at %s again: %w", checked.Path, err)
+	}
+	for _, property := range []struct{ name, before, now string }{
+		{"kernel's name", checked.Kernel, now.Kernel}, {"device number", checked.Number, now.Number},
+		{"sequence number", checked.Sequence, now.Sequence}, {"serial number", checked.Serial, now.Serial},
+		{"size", fmt.Sprint(checked.SizeBytes), fmt.Sprint(now.SizeBytes)},
+	} {
+		if property.before != property.now {
+			now.find(Changed, "its %s was %q when it was checked and is %q now: the path leads to another disk", property.name, property.before,
+				property.now)
+		}
+	}
+	if len(now.Findings) > 0 {
+		return &RefusedError{Path: checked.Path, Findings: now.Findings}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package host
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// nodeMounts is what the node sees when the agent has mounted a dataset.
+const nodeMounts = "24 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n30 24 0:40 / /own rw shared:9 - zfs bench0/a rw\n"
+
+func TestPoolUsers(t *testing.T) {
+	volume := func(n *fakeNode) {
+		n.block("virtual/block", "zd16", "230:16", diskSize)
+		n.file("/dev/zd16", "")
+		n.link("/dev/zvol/bench0/a/vol", "../../../zd16")
+	}
+	for _, test := range []struct {
+		name  string
+		spoil func(n *fakeNode)
+		want  string
+	}{
+		{"unused", func(*fakeNode) {}, ""},
+		{"an idle volume", volume, ""},
+		{"another pool with a longer name", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /x rw - zfs bench01/a rw\n") }, ""},
+		{"another file system of that name", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /x rw - tmpfs bench0 rw\n") }, ""},
+		{"a mount in a pod", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /data rw master:3 - zfs bench0/a rw\n") },
+			"dataset bench0/a is mounted at /data, seen by process 7"},
+		{"a mount of the agent", func(n *fakeNode) { n.mountTable(1, nodeMounts) }, ""},
+		{"a mount where the agent has none", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /own rw - zfs bench0/a rw\n") },
+			"dataset bench0/a is mounted at /own, seen by process 7"},
+		{"a pod that receives the node's mounts", func(n *fakeNode) {
+			n.mountTable(1, nodeMounts)
+			n.mountTable(7,
+				"50 1 0:99 / / rw - overlay overlay rw\n51 50 254:1 / /host rw master:1 - ext4 /dev/vda1 rw\n52 51 0:40 / /host/own rw master:9 - "+
+					"zfs bench0/a rw\n")
+		}, ""},
+		{"a pod that receives and gives", func(n *fakeNode) {
+			n.mountTable(1, nodeMounts)
+			n.mountTable(7, "51 1 254:1 / /host rw shared:1 - ext4 /dev/vda1 rw\n52 51 0:40 / /host/own rw shared:9 - zfs bench0/a rw\n")
+		}, ""},
+		{"a pod in a pod", func(n *fakeNode) {
+			n.mountTable(1, nodeMounts)
+			n.mountTable(2, "61 1 254:1 / /x rw master:50 - ext4 /dev/vda1 rw\n62 61 0:40 / /x/own rw master:51 - zfs bench0/a rw\n")
+			n.mountTable(7,
+				"51 1 254:1 / /host rw shared:50 master:1 - ext4 /dev/vda1 rw\n52 51 0:40 / /host/own rw shared:51 master:9 - zfs bench0/a rw\n")
+		}, ""},
+		{"a pod with a copy of its own", func(n *fakeNode) {
+			n.mountTable(1, nodeMounts)
+			n.mountTable(7, "51 1 254:1 / /host rw - ext4 /dev/vda1 rw\n52 51 0:40 / /host/own rw - zfs bench0/a rw\n")
+		}, "dataset bench0/a is mounted at /host/own, seen by process 7"},
+		{"a copy at the agent's own mount point", func(n *fakeNode) {
+			n.mountTable(1, nodeMounts)
+			n.mountTable(7, "51 1 254:1 / / rw - ext4 /dev/vda1 rw\n52 51 0:40 / /own rw - zfs bench0/a rw\n")
+		}, "dataset bench0/a is mounted at /own, seen by process 7"},
+		{"the kubelet's bind for a pod", func(n *fakeNode) {
+			n.mountTable(1, nodeMounts+"31 24 0:40 / /kubelet/own rw shared:9 - zfs bench0/a rw\n")
+		}, "dataset bench0/a is mounted at /kubelet/own, seen by process 1"},
+		{"a pod that is given it", func(n *fakeNode) {
+			n.mountTable(1, nodeMounts)
+			n.mountTable(7, "51 1 254:1 / /host rw master:1 - ext4 /dev/vda1 rw\n52 51 0:40 / /host/x/own rw master:9 - zfs bench0/a rw\n")
+		}, "dataset bench0/a is mounted at /host/x/own, seen by process 7"},
+		{"the root dataset", func(n *fakeNode) { n.mountTable(7, "30 24 0:40 / /data rw - zfs bench0 rw\n") },
+			"dataset bench0 is mounted at /data, seen by process 7"},
+		{"a snapshot", func(n *fakeNode) {
+			n.mountTable(7, "30 24 0:40 / /s rw - zfs bench0/a@s rw\n")
+		}, "dataset bench0/a@s is mounted at /s, seen by process 7"},
+		{"a mounted volume", func(n *fakeNode) {
+			volume(n)
+			n.mountTable(7, "30 24 230:16 / /own rw - ext4 /dev/zd16 rw\n")
+		}, "volume bench0/a/vol (zd16) is mounted at /own, seen by process 7"},
+		{"a held volume", func(n *fakeNode) {
+			volume(n)
+			n.file("/sys/class/block/zd16/holders/dm-3", "")
+		}, "volume bench0/a/vol (zd16) is part of dm-3"},
+	} {
+		n := newFakeNode(t)
+		test.spoil(n)
+		users, err := n.PoolUsers("bench0", "/own")
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if test.want == "" && len(users) > 0 || test.want != "" && !slices.Equal(users, []string{test.want}) {
+			t.Errorf("%s: %q, want %q", test.name, users, test.want)
+		}
+	}
+	blind := newFakeNode(t)
+	blind.must(os.Remove(blind.path("/proc/1/mountinfo")))
+	if users, err := blind.PoolUsers("bench0"); err == nil || !strings.Contains(err.Error(), "hostPID") {
+		t.Errorf("without any visible process the pool is unused: %q, %v", users, err)
+	}
+}

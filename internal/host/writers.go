@@ -1,0 +1,54 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// behind is which of the members an open file is. A file of a server that does not answer is not waited for.
+func (n *Node) behind(path string, members map[string]string) (string, error) {
+	var status unix.Statx_t
+	const flags = unix.AT_STATX_DONT_SYNC | unix.AT_NO_AUTOMOUNT
+	err := unix.Statx(unix.AT_FDCWD, path, flags, unix.STATX_TYPE|unix.STATX_INO, &status)
+	if errors.Is(err, unix.EACCES) {
+		// A FUSE file system that admits only its own user tells even root nothing, unless nothing is asked. Disks it cannot hold.
+		if err := unix.Statx(unix.AT_FDCWD, path, flags, 0, &status); err == nil && status.Mask&unix.STATX_TYPE == 0 {
+			return "", nil
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	if status.Mode&unix.S_IFMT == unix.S_IFBLK {
+		return members[fmt.Sprintf("%d:%d", status.Rdev_major, status.Rdev_minor)], nil
+	}
+	if !n.files || status.Mode&unix.S_IFMT != unix.S_IFREG {
+		return "", nil
+	}
+	open, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	for _, kernel := range members {
+		if device, err := os.Stat(n.path("dev", kernel)); err == nil && os.SameFile(open, device) {
+			return kernel, nil
+		}
+	}
+	return "", nil
+}
+
+// forWriting reads the flags of an open file.
+func forWriting(state string) bool {
+	for line := range strings.Lines(state) {
+		if text, found := strings.CutPrefix(line, "flags:"); found {
+			flags, err := strconv.ParseUint(strings.TrimSpace(text), 8, 64)
+			return err != nil || flags&unix.O_ACCMODE != unix.O_RDONLY
+		}
+	}
+	return state != ""
+}

@@ -1,0 +1,34 @@
+package operate
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// TestLeavesTraces: whoever adds an operation decides what a pool that is kept has of it.
+func TestLeavesTraces(t *testing.T) {
+	want := map[string]bool{
+		"observe": false, "scrub": false, "trim": false, "exportImport": false, "moduleParameter": false, "layoutScore": false,
+		"metaslabMap": false,
+		"snapshot":    true, "clone": true, "destroyDataset": true, "replicate": true, "copy": true, "addVdev": true, "removeVdev": true,
+		"replaceDevice": true,
+	}
+	fields := reflect.TypeFor[v1alpha1.PoolAction]()
+	for i := range fields.NumField() {
+		var action v1alpha1.PoolAction
+		field := reflect.ValueOf(&action).Elem().Field(i)
+		field.Set(reflect.New(field.Type().Elem()))
+		name := Name(action)
+		if leaves, listed := want[name]; !listed || leaves != LeavesTraces(&action) {
+			t.Errorf("%s leaves traces: %v; listed in this test: %v", name, LeavesTraces(&action), listed)
+		}
+	}
+	if fields.NumField() != len(want) {
+		t.Errorf("%d actions in the API, %d in this test", fields.NumField(), len(want))
+	}
+	if !LeavesTraces(&v1alpha1.PoolAction{}) {
+		t.Error("an unknown operation is taken to leave nothing")
+	}
+}

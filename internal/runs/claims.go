@@ -1,0 +1,72 @@
+package runs
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Claims is the observed state of the claims of a run, and of what was created for them.
+type Claims struct {
+	// Foreign says that a claim of another owner has one of the names. It is never touched.
+	Foreign bool
+	// Exists says that all exist, Some that something of them does.
+	Exists   bool
+	Some     bool
+	Deleting bool
+	Bound    bool
+	Lost     bool
+	// Problem is the cluster's reason for not binding one.
+	Problem string
+	// BindFirst says that they are bound and checked before a pod is created.
+	BindFirst bool
+	// Unwatched names leftovers of a driver for a volume whose claim is gone.
+	Unwatched string
+}
+
+// Left says that something of the volumes still exists.
+func (c Claims) Left() bool { return c.Exists || c.Some }
+
+// ClaimOf reads what the planner needs from a claim of the run with the given UID. Nil means that there is none.
+func ClaimOf(claim *corev1.PersistentVolumeClaim, runUID, problem string) Claims {
+	if claim == nil {
+		return Claims{}
+	}
+	if owner := metav1.GetControllerOf(claim); owner == nil || string(owner.UID) != runUID {
+		return Claims{Foreign: true}
+	}
+	return Claims{
+		Exists:   true,
+		Deleting: !claim.DeletionTimestamp.IsZero(),
+		Bound:    claim.Status.Phase == corev1.ClaimBound,
+		Lost:     claim.Status.Phase == corev1.ClaimLost,
+		Problem:  problem,
+	}
+}
+
+// WithBehind is the state of a claim that does not exist, with what was created for it. When another claim has its name, objects that
+// are being deleted are not waited for: a PersistentVolume that is bound to the other claim stays as long as that claim.
+func (c Claims) WithBehind(behind Claims) Claims {
+	if behind.Foreign = c.Foreign; c.Foreign && behind.Unwatched == "" {
+		behind.Some, behind.Deleting = behind.Some && !behind.Deleting, false
+	}
+	return behind
+}
+
+// JoinClaims combines the claims of a run: they exist once all do, and nothing is left once none does.
+func JoinClaims(states []Claims) Claims {
+	joined := Claims{Exists: true, Bound: true}
+	for _, state := range states {
+		joined.Foreign = joined.Foreign || state.Foreign
+		joined.Exists, joined.Bound = joined.Exists && state.Exists, joined.Bound && state.Bound
+		joined.Some, joined.Deleting, joined.Lost = joined.Some || state.Left(), joined.Deleting || state.Deleting, joined.Lost || state.Lost
+		joined.BindFirst = joined.BindFirst || state.BindFirst
+		if joined.Problem == "" {
+			joined.Problem = state.Problem
+		}
+		if joined.Unwatched == "" {
+			joined.Unwatched = state.Unwatched
+		}
+	}
+	return joined
+}

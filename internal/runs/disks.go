@@ -1,0 +1,133 @@
+package runs
+
+import (
+	"math"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/poolseries"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// minCoveredPercent is the part of the measured time that must lie between samples for disk metrics.
+const minCoveredPercent = 50
+
+// diskMetrics are the metrics of a pool and its disks during a measured phase. Counters that an OpenZFS version lacks are absent.
+func diskMetrics(d poolseries.Document, phase results.PhaseDocument) map[string]int64 {
+	const partsPerMillionPerPercent = 10_000
+	metrics := map[string]int64{"poolAllocatedBytes": d.After.AllocatedBytes}
+	if percent := d.After.FragmentationPercent; percent != nil {
+		metrics["freeSpaceFragmentationPartsPerMillion"] = *percent * partsPerMillionPerPercent
+	}
+	if groups := d.TransactionGroups; groups != nil {
+		metrics["longestTransactionGroupNanoseconds"] = groups.LongestSyncNanoseconds
+	}
+	if d.Gang != nil {
+		metrics["gangBlocks"] = d.Gang.Writes
+	}
+	if share, any := smallReads(d); any {
+		metrics["smallDiskReadsPartsPerMillion"] = share
+	}
+	if disks, elapsed, whole := disksWithin(d, phase.Times()); elapsed > 0 {
+		rates(metrics, disks, elapsed)
+		inflation(metrics, "diskReadsPerReadMilli", perSecond(disks.ReadOperations, elapsed), perSecond(phase.Metrics["readOperations"], whole))
+		inflation(metrics, "diskWritesPerWriteMilli", perSecond(disks.WriteOperations, elapsed),
+			perSecond(phase.Metrics["writeOperations"], whole))
+	}
+	return metrics
+}
+
+// inflation is the number of disk requests per 1000 requests of the workload. The samples do not cover all of the workload's time,
+// hence it compares rates and not counts, before rounding: an aged disk may do three reads a second. Both refer to the same
+// wall-clock time: the workload's own duration excludes the pauses between its jobs, in which the disks rest too.
+func inflation(metrics map[string]int64, name string, disks, workload float64) {
+	if workload > 0 {
+		metrics[name] = int64(math.Round(disks * 1000 / workload))
+	}
+}
+
+func perSecond(count int64, during time.Duration) float64 {
+	if during <= 0 {
+		return 0
+	}
+	return float64(count) / during.Seconds()
+}
+
+// disksWithin adds up the work of the disks in some intervals, and returns the time covered by samples and the total time. Only
+// samples within them count: an earlier one would make the disks look less busy.
+func disksWithin(d poolseries.Document, times []results.Interval) (sum poolseries.Counters, elapsed, whole time.Duration) {
+	for _, interval := range times {
+		whole += interval.To.Sub(interval.From)
+	}
+	for _, vdev := range d.Vdevs {
+		if !vdev.Disk || len(vdev.ReadOperations) != len(d.Series.OffsetMilliseconds) {
+			continue
+		}
+		elapsed = 0
+		for _, interval := range times {
+			first, last := samplesWithin(d, interval)
+			if last <= first {
+				continue
+			}
+			sum.ReadOperations += vdev.ReadOperations[last] - vdev.ReadOperations[first]
+			sum.WriteOperations += vdev.WriteOperations[last] - vdev.WriteOperations[first]
+			sum.ReadBytes += vdev.ReadBytes[last] - vdev.ReadBytes[first]
+			sum.WriteBytes += vdev.WriteBytes[last] - vdev.WriteBytes[first]
+			elapsed += time.Duration(d.Series.OffsetMilliseconds[last]-d.Series.OffsetMilliseconds[first]) * time.Millisecond
+		}
+	}
+	if elapsed < whole*minCoveredPercent/100 {
+		return poolseries.Counters{}, 0, whole
+	}
+	return sum, elapsed, whole
+}
+
+// samplesWithin are the first and the last sample of an interval.
+func samplesWithin(d poolseries.Document, interval results.Interval) (first, last int) {
+	first, last = len(d.Series.OffsetMilliseconds), -1
+	for i, offset := range d.Series.OffsetMilliseconds {
+		at := d.StartedAt.Add(time.Duration(offset) * time.Millisecond)
+		if at.Before(interval.From) || at.After(interval.To) {
+			continue
+		}
+		first, last = min(first, i), i
+	}
+	return first, last
+}
+
+func rates(metrics map[string]int64, c poolseries.Counters, elapsed time.Duration) {
+	rate := func(count int64) int64 { return int64(math.Round(perSecond(count, elapsed))) }
+	metrics["diskReadOperationsPerSecond"] = rate(c.ReadOperations)
+	metrics["diskWriteOperationsPerSecond"] = rate(c.WriteOperations)
+	metrics["diskReadBytesPerSecond"] = rate(c.ReadBytes)
+	metrics["diskWrittenBytesPerSecond"] = rate(c.WriteBytes)
+	if c.ReadOperations > 0 {
+		metrics["diskReadRequestBytes"] = c.ReadBytes / c.ReadOperations
+	}
+	if c.WriteOperations > 0 {
+		metrics["diskWriteRequestBytes"] = c.WriteBytes / c.WriteOperations
+	}
+}
+
+// smallRequestBytes is the last row of request sizes that counts as small: its requests are smaller than twice that.
+const smallRequestBytes = 16 << 10
+
+// smallReads is the share of small requests among the pool's read requests, over the whole window.
+func smallReads(d poolseries.Document) (partsPerMillion int64, any bool) {
+	if len(d.RequestSizes) == 0 {
+		return 0, false
+	}
+	var small, all int64
+	sizes := d.RequestSizes[0]
+	for _, column := range []string{"sync_read_ind", "sync_read_agg", "async_read_ind", "async_read_agg"} {
+		for at, count := range sizes.Columns[column] {
+			all += count
+			if sizes.Bounds[at] <= smallRequestBytes {
+				small += count
+			}
+		}
+	}
+	if all == 0 {
+		return 0, false
+	}
+	return int64(float64(small) / float64(all) * 1e6), true
+}

@@ -1,0 +1,133 @@
+package runs
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storagebench/storagebench/internal/poolseries"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// TestDiskMetrics: a disk that does nothing until the measurement begins, then 100 reads of 8 KiB and 10 writes of 64 KiB a second.
+func TestDiskMetrics(t *testing.T) {
+	percent := int64(7)
+	document := poolseries.Document{Version: poolseries.Version, StartedAt: start,
+		After:             poolseries.Space{AllocatedBytes: 5, FragmentationPercent: &percent},
+		Gang:              &poolseries.Gang{Writes: 3},
+		TransactionGroups: &poolseries.TransactionGroups{LongestSyncNanoseconds: 9},
+		RequestSizes: []poolseries.Histogram{{Bounds: []int64{8 << 10, 16 << 10, 32 << 10}, Columns: map[string][]int64{
+			"sync_read_ind": {2, 1, 0}, "async_read_agg": {0, 0, 1}, "sync_write_ind": {50, 0, 0}}}}}
+	disk, mirror := poolseries.Vdev{Name: "a", Disk: true}, poolseries.Vdev{Name: "mirror-0", TopLevel: true}
+	for second := int64(0); second <= 40; second += 5 {
+		busy := max(second-10, 0)
+		document.Series.OffsetMilliseconds = append(document.Series.OffsetMilliseconds, second*1000)
+		disk.ReadOperations, disk.ReadBytes = append(disk.ReadOperations, 100*busy), append(disk.ReadBytes, 100*busy*8192)
+		disk.WriteOperations, disk.WriteBytes = append(disk.WriteOperations, 10*busy), append(disk.WriteBytes, 10*busy*65536)
+		mirror.ReadOperations = append(mirror.ReadOperations, 1e9)
+	}
+	document.Vdevs = []poolseries.Vdev{mirror, disk}
+	phase := results.PhaseDocument{Kind: results.KindMeasure, StartedAt: start.Add(2 * time.Second), FinishedAt: start.Add(39 * time.Second),
+		Measured: []results.Interval{{From: start.Add(11 * time.Second), To: start.Add(39 * time.Second)}},
+		Metrics:  map[string]int64{"durationNanoseconds": int64(28 * time.Second), "readOperations": 40 * 28}}
+	want := map[string]int64{
+		"poolAllocatedBytes": 5, "freeSpaceFragmentationPartsPerMillion": 70_000, "longestTransactionGroupNanoseconds": 9, "gangBlocks": 3,
+		"smallDiskReadsPartsPerMillion": 750_000,
+		"diskReadOperationsPerSecond":   100, "diskReadBytesPerSecond": 819_200, "diskReadRequestBytes": 8192,
+		"diskWriteOperationsPerSecond": 10, "diskWrittenBytesPerSecond": 655_360, "diskWriteRequestBytes": 65_536,
+		"diskReadsPerReadMilli": 2500,
+	}
+	if diff := cmp.Diff(want, diskMetrics(document, phase)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for name := range want {
+		if _, known := results.LookupMetric(name); !known {
+			t.Errorf("metric %s is not in the vocabulary", name)
+		}
+	}
+	document.Vdevs, document.RequestSizes, document.Gang, document.TransactionGroups, document.After.FragmentationPercent = nil, nil, nil, nil,
+		nil
+	if diff := cmp.Diff(map[string]int64{"poolAllocatedBytes": 5}, diskMetrics(document, phase)); diff != "" {
+		t.Errorf("of an OpenZFS that counts nothing (-want +got)\n%s", diff)
+	}
+}
+
+// TestDiskMetricsOfRounds: what the disks do between two rounds is not joined, and a few reads a second are not rounded before they divide.
+func TestDiskMetricsOfRounds(t *testing.T) {
+	document := poolseries.Document{Version: poolseries.Version, StartedAt: start,
+		Series: poolseries.Series{OffsetMilliseconds: []int64{0, 10_000, 20_000, 30_000}},
+		Vdevs: []poolseries.Vdev{{Name: "a", Disk: true, ReadOperations: []int64{0, 4277, 900_000, 904_277}, WriteOperations: make([]int64, 4),
+			ReadBytes: make([]int64, 4), WriteBytes: make([]int64, 4)}}}
+	rounds := []results.Interval{{From: start, To: start.Add(10 * time.Second)},
+		{From: start.Add(20 * time.Second), To: start.Add(30 * time.Second)}}
+	phase := results.PhaseDocument{Kind: results.KindMeasure, StartedAt: start, FinishedAt: start.Add(30 * time.Second), Measured: rounds,
+		Metrics: map[string]int64{"durationNanoseconds": int64(20 * time.Second), "readOperations": 67, "readOperationsPerSecond": 3}}
+	metrics := diskMetrics(document, phase)
+	if metrics["diskReadOperationsPerSecond"] != 428 || metrics["diskReadsPerReadMilli"] != 127_672 {
+		t.Errorf("4277 reads of the disk in each of two rounds, for 67 reads in all: %v", metrics)
+	}
+}
+
+// TestInflationOverPauses: of 20 s by the clock, the workload counts 10 s of its own. Its 1000 reads, or writes, are two requests each.
+func TestInflationOverPauses(t *testing.T) {
+	document := poolseries.Document{Version: poolseries.Version, StartedAt: start,
+		Series: poolseries.Series{OffsetMilliseconds: []int64{0, 10_000, 20_000}},
+		Vdevs: []poolseries.Vdev{{Name: "a", Disk: true, ReadOperations: []int64{0, 1000, 2000}, WriteOperations: []int64{0, 1000, 2000},
+			ReadBytes: make([]int64, 3), WriteBytes: make([]int64, 3)}}}
+	end := start.Add(20 * time.Second)
+	for _, phase := range []results.PhaseDocument{
+		{Kind: results.KindMeasure, StartedAt: start, FinishedAt: end, Measured: []results.Interval{{From: start, To: end}}},
+		{Kind: results.KindFill, StartedAt: start, FinishedAt: end},
+	} {
+		phase.Metrics = map[string]int64{"durationNanoseconds": int64(10 * time.Second), "readOperations": 1000, "writeOperations": 1000}
+		metrics := diskMetrics(document, phase)
+		if metrics["diskReadsPerReadMilli"] != 2000 || metrics["diskWritesPerWriteMilli"] != 2000 {
+			t.Errorf("%s: %v", phase.Kind, metrics)
+		}
+	}
+}
+
+// TestDiskMetricsLeaveOutWhatWasBefore: the disks did nothing before the phase, and 100 reads a second during it.
+func TestDiskMetricsLeaveOutWhatWasBefore(t *testing.T) {
+	document := poolseries.Document{Version: poolseries.Version, StartedAt: start,
+		Series: poolseries.Series{OffsetMilliseconds: []int64{0, 5000, 10_000, 15_000, 20_000}},
+		Vdevs: []poolseries.Vdev{{Name: "a", Disk: true, ReadOperations: []int64{0, 0, 270, 770, 1030}, WriteOperations: make([]int64, 5),
+			ReadBytes: make([]int64, 5), WriteBytes: make([]int64, 5)}}}
+	phase := results.PhaseDocument{Kind: results.KindMeasure,
+		Measured: []results.Interval{{From: start.Add(7300 * time.Millisecond), To: start.Add(17600 * time.Millisecond)}}}
+	if got, known := diskMetrics(document, phase)["diskReadOperationsPerSecond"]; known {
+		t.Errorf("%d reads a second from 5 s of 10.3", got)
+	}
+	phase.Measured[0].To = start.Add(17200 * time.Millisecond)
+	if got := diskMetrics(document, phase)["diskReadOperationsPerSecond"]; got != 100 {
+		t.Errorf("%d reads a second", got)
+	}
+}
+
+// TestDiskMetricsOfAShortWindow: a phase without two samples in it has no rate.
+func TestDiskMetricsOfAShortWindow(t *testing.T) {
+	document := poolseries.Document{Version: poolseries.Version, StartedAt: start}
+	disk := poolseries.Vdev{Name: "a", Disk: true,
+		WriteOperations: make([]int64, 11), ReadBytes: make([]int64, 11), WriteBytes: make([]int64, 11)}
+	for second := range int64(11) {
+		document.Series.OffsetMilliseconds = append(document.Series.OffsetMilliseconds, second*1000)
+		disk.ReadOperations = append(disk.ReadOperations, second)
+	}
+	document.Vdevs = []poolseries.Vdev{disk}
+	phase := results.PhaseDocument{Kind: results.KindFill, StartedAt: start.Add(5 * time.Second),
+		FinishedAt: start.Add(5100 * time.Millisecond)}
+	if _, known := diskMetrics(document, phase)["diskReadOperationsPerSecond"]; known {
+		t.Error("a rate over no time")
+	}
+	phase.FinishedAt = start.Add(12 * time.Second)
+	if got := diskMetrics(document, phase)["diskReadOperationsPerSecond"]; got != 1 {
+		t.Errorf("the last seconds are not covered: %d", got)
+	}
+	phase.FinishedAt = start.Add(time.Hour)
+	if got, known := diskMetrics(document, phase)["diskReadOperationsPerSecond"]; known {
+		t.Errorf("%d, though nearly all of the phase is not covered", got)
+	}
+}

@@ -1,0 +1,126 @@
+package runs
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/packing"
+	"github.com/storagebench/storagebench/internal/poolseries"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// Storable is the result of a phase as it is stored.
+type Storable struct {
+	Document *results.PhaseDocument
+	Text     []byte
+	Digest   string
+	// Observed is the observation to store with it. Nil if there is none.
+	Observed *v1alpha1.PoolOperation
+	// StartLagMilliseconds is how late the workload of a group's run started. Nil for a single run.
+	StartLagMilliseconds *int64
+}
+
+// Joined is the received document of a phase in its stored form: with the results of its companions, if it has any.
+func Joined(state State, i int) (Storable, error) {
+	phase := state.Phases[i]
+	storable := Storable{Document: phase.Received, Text: phase.ReceivedBytes, Digest: phase.ReceivedDigest}
+	if wanted := Companions(state.Run, state.Run.Spec.Phases[i]); len(wanted) > 0 {
+		whole := *phase.Received
+		storable.Document, storable.Observed = &whole, join(&whole, phase.Companions, wanted)
+		text, err := json.Marshal(whole)
+		if err != nil {
+			return Storable{}, err
+		}
+		storable.Text, storable.Digest = text, packing.Digest(text)
+	}
+	if lag, known := storable.Document.Metrics[results.MetricStartLag]; known {
+		storable.StartLagMilliseconds = ptr.To(lag / int64(time.Millisecond))
+	}
+	return storable, nil
+}
+
+// join adds the results of its companions to the result of a phase, and returns the observation to store with it.
+func join(document *results.PhaseDocument, companions map[Companion]*v1alpha1.PoolOperation,
+	wanted []Companion) (observed *v1alpha1.PoolOperation) {
+	document.Metrics, document.Environment = maps.Clone(document.Metrics), maps.Clone(document.Environment)
+	if document.Metrics == nil {
+		document.Metrics = map[string]int64{}
+	}
+	if document.Environment == nil {
+		document.Environment = map[string]string{}
+	}
+	for _, companion := range wanted {
+		operation := companions[companion]
+		if companion == Beside {
+			joinBeside(document, operation)
+			continue
+		}
+		if missing := joinObservation(document, operation); missing != "" {
+			document.Omit("what the pool's disks did: " + missing)
+			continue
+		}
+		observed = operation
+	}
+	return observed
+}
+
+// joinObservation returns the reason why there are no pool metrics.
+func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOperation) (missing string) {
+	switch {
+	case operation == nil:
+		return "its PoolOperation was deleted"
+	case operation.Status.Outcome == "":
+		return "its agent did not finish the observation in time"
+	case len(operation.Status.Data) == 0:
+		ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
+		return ptr.Deref(ready, metav1.Condition{Message: "its agent reported nothing"}).Message
+	}
+	series, err := poolseries.Unpack(operation.Status.Data, operation.Status.DataDigest)
+	if err != nil {
+		return err.Error()
+	}
+	for _, missing := range slices.Concat(series.Missing, series.Omitted) {
+		document.Omit(missing)
+	}
+	if document.Outcome == results.OutcomeValid {
+		maps.Copy(document.Metrics, diskMetrics(series, *document))
+	}
+	return ""
+}
+
+// joinBeside invalidates the result if the requested operation did not run during the workload.
+func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperation) {
+	invalid := func(message string) {
+		if document.Outcome == results.OutcomeValid {
+			document.Outcome, document.Reason, document.Message = results.OutcomeInvalid, v1alpha1.ReasonOperationDidNotOverlap, message
+		}
+	}
+	if operation == nil {
+		invalid("the operation during the workload was deleted, or the workload ended before it could start")
+		return
+	}
+	times := document.Times()
+	share, problem := BesideShare(operation, times[0].From, times[len(times)-1].To)
+	if problem != "" {
+		invalid(problem)
+	}
+	document.Environment["beside"] = operate.Name(operation.Spec.Action)
+	document.Environment["beside.outcome"] = operation.Status.Outcome
+	if Lasts(operation.Spec.Action) {
+		document.Metrics["besidePartsPerMillion"] = share
+	}
+	for name, value := range operationMetrics(operation.Status.Metrics) {
+		if _, taken := document.Metrics[name]; !taken {
+			document.Metrics[name] = value
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package runs
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/poolseries"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// fillRun is a run with one phase.
+func fillRun() *v1alpha1.BenchmarkRun {
+	return &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "ageing-0a1b2c3d-000", Namespace: "lab", UID: "run-uid"},
+		Spec: v1alpha1.BenchmarkRunSpec{NodeName: "n1", Phases: []v1alpha1.Phase{{Name: "fill", Fill: &v1alpha1.FillPhase{To: "80%"},
+			Deadline: lasting(time.Hour), StartDeadline: lasting(time.Minute)}}}}
+}
+
+// TestJoined: the result of a phase on a pool tells what its companions found, or that they found nothing.
+func TestJoined(t *testing.T) {
+	began := time.Unix(1000, 0).UTC()
+	series := poolseries.Document{Version: poolseries.Version, After: poolseries.Space{AllocatedBytes: 77}, Missing: []string{"gang blocks"}}
+	data, digest, err := series.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	operation := func(action v1alpha1.PoolAction, outcome, reason string) *v1alpha1.PoolOperation {
+		made := &v1alpha1.PoolOperation{Spec: v1alpha1.PoolOperationSpec{Action: action}}
+		made.Status.Outcome, made.Status.StartedAt = outcome, &metav1.Time{Time: began}
+		kstatus.Stall(&made.Status.Conditions, 1, reason, "in words")
+		return made
+	}
+	scrub := v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
+	counted := operation(v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}, v1alpha1.OutcomeCancelled, "Cancelled")
+	counted.Status.Data, counted.Status.DataDigest = data, digest
+	spoilt := counted.DeepCopy()
+	spoilt.Status.DataDigest = "sha256:0"
+	scrubbed := operation(scrub, v1alpha1.OutcomeCancelled, "Cancelled")
+	scrubbed.Status.Metrics = []v1alpha1.OperationMetric{{Name: "scannedBytes", Value: 9}, {Name: "readBytes", Value: 1}}
+	short := scrubbed.DeepCopy()
+	short.Status.FinishedAt = &metav1.Time{Time: began.Add(time.Second)}
+	for name, test := range map[string]struct {
+		observed, under *v1alpha1.PoolOperation
+		outcome         results.Outcome
+		says            string
+		kept            bool
+	}{
+		"both":                    {counted, scrubbed, results.OutcomeValid, "gang blocks", true},
+		"the observation is gone": {nil, scrubbed, results.OutcomeValid, "was deleted", false},
+		"the observation is late": {operation(v1alpha1.PoolAction{}, "", "Running"), scrubbed, results.OutcomeValid, "did not finish", false},
+		"the observation has a hole": {operation(v1alpha1.PoolAction{}, v1alpha1.OutcomeFailed, "Interrupted"), scrubbed, results.OutcomeValid,
+			"in words", false},
+		"the observation is spoilt": {spoilt, scrubbed, results.OutcomeValid, "digest", false},
+		"the scrub is gone":         {counted, nil, results.OutcomeInvalid, "", true},
+		"the scrub was too short":   {counted, short, results.OutcomeInvalid, "", true},
+	} {
+		run := fillRun()
+		run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}
+		spec := run.Spec.Phases[0]
+		spec.Fill, spec.Measure = nil, &v1alpha1.MeasurePhase{Operate: &scrub}
+		received := &results.PhaseDocument{Version: results.PhaseVersion, Run: results.RunIdentity{Namespace: "lab", Name: "r", UID: "u"},
+			Phase: "fill",
+			Kind:  results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: began, FinishedAt: began.Add(10 * time.Second),
+			Metrics: map[string]int64{"readBytes": 5}}
+		companions := map[Companion]*v1alpha1.PoolOperation{}
+		if test.observed != nil {
+			companions[Observation] = test.observed
+		}
+		if test.under != nil {
+			companions[Beside] = test.under
+		}
+		run.Spec.Phases[0] = spec
+		joined, err := Joined(State{Run: run, Phases: []PhaseState{{Received: received, Companions: companions}}}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		document := joined.Document
+		if document.Outcome != test.outcome ||
+			(test.outcome == results.OutcomeInvalid) != (document.Reason == v1alpha1.ReasonOperationDidNotOverlap) ||
+			!strings.Contains(strings.Join(document.Omitted, "\n"), test.says) || (joined.Observed != nil) != test.kept {
+			t.Errorf("%s: %+v", name, document)
+		}
+		if _, known := document.Metrics["poolAllocatedBytes"]; known != test.kept {
+			t.Errorf("%s: metrics %v", name, document.Metrics)
+		}
+		if test.under == scrubbed && (document.Metrics["scannedBytes"] != 9 || document.Metrics["readBytes"] != 5 ||
+			document.Metrics["besidePartsPerMillion"] != 1_000_000) {
+			t.Errorf("%s: metrics %v", name, document.Metrics)
+		}
+		if len(received.Metrics) != 1 || len(received.Omitted) != 0 {
+			t.Errorf("%s: the received document was changed", name)
+		}
+		if _, _, _, err := results.StoredPhase(joined.Text, joined.Digest); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOnlyWhatLastsHasAPart: a snapshot has no share of the measured time, not a share of 0.
+func TestOnlyWhatLastsHasAPart(t *testing.T) {
+	began := time.Unix(1000, 0).UTC()
+	for name, c := range map[string]struct {
+		action v1alpha1.PoolAction
+		told   bool
+	}{
+		"a snapshot":           {v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{}}, false},
+		"a scrub":              {v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}, true},
+		"the end of a dataset": {v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{}}, true},
+	} {
+		operation := &v1alpha1.PoolOperation{Spec: v1alpha1.PoolOperationSpec{Action: c.action}}
+		operation.Status.Outcome, operation.Status.StartedAt = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: began}
+		document := &results.PhaseDocument{Outcome: results.OutcomeValid, StartedAt: began, FinishedAt: began.Add(10 * time.Second),
+			Metrics: map[string]int64{}, Environment: map[string]string{}}
+		joinBeside(document, operation)
+		if _, told := document.Metrics["besidePartsPerMillion"]; told != c.told || document.Outcome != results.OutcomeValid {
+			t.Errorf("%s: %+v", name, document)
+		}
+	}
+}
+
+// TestUnchangedWithoutCompanions: what a runner on a storage class said is stored as it was received.
+func TestUnchangedWithoutCompanions(t *testing.T) {
+	run := fillRun()
+	state := PhaseState{Received: &results.PhaseDocument{}, ReceivedBytes: []byte("x"), ReceivedDigest: "d"}
+	joined, err := Joined(State{Run: run, Phases: []PhaseState{state}}, 0)
+	if err != nil || joined.Document != state.Received || string(joined.Text) != "x" || joined.Digest != "d" || joined.Observed != nil ||
+		joined.StartLagMilliseconds != nil {
+		t.Errorf("%+v %v", joined, err)
+	}
+}
+
+func TestObserveInterval(t *testing.T) {
+	oltp := func(seconds time.Duration) v1alpha1.Workload {
+		return v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{Duration: lasting(seconds * time.Second)}}
+	}
+	for name, c := range map[string]struct {
+		phase v1alpha1.Phase
+		want  time.Duration
+	}{
+		"a short one":   {v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: oltp(10)}}, 2 * time.Second},
+		"half a minute": {v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: oltp(30)}}, 3 * time.Second},
+		"a long one":    {v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: oltp(300)}}, 5 * time.Second},
+		"a scan": {v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}}},
+			2 * time.Second},
+		"a fill": {v1alpha1.Phase{Fill: &v1alpha1.FillPhase{}}, 5 * time.Second},
+	} {
+		if got := observeInterval(c.phase); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package runs
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/volume"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// The interval between two samples of a pool's counters. A sample costs some commands on the node, but only what lies between two
+// samples is known.
+const (
+	observeShortest = 2 * time.Second
+	observeLongest  = 5 * time.Second
+)
+
+// observeInterval is shorter for a short measurement. The duration of a scan is unknown.
+func observeInterval(phase v1alpha1.Phase) time.Duration {
+	traits, measures := workload.PhaseTraits(&phase)
+	switch {
+	case !measures:
+		return observeLongest
+	case traits.Duration == 0:
+		return observeShortest
+	}
+	return min(max(traits.Duration/10, observeShortest), observeLongest)
+}
+
+// operationSlack is how much longer than its phase a companion may take.
+const operationSlack = 10 * time.Minute
+
+// PhaseOperation is the operation of an operate phase.
+func PhaseOperation(state State, i int) *v1alpha1.PoolOperation {
+	phase := state.Run.Spec.Phases[i]
+	return operationOn(state, phase, naming.RunOperationName(state.Run, phase), phase.Operate.PoolAction, phase.Deadline)
+}
+
+// CompanionOperation is the operation of a companion of a phase.
+func CompanionOperation(state State, i int, companion Companion) *v1alpha1.PoolOperation {
+	phase := state.Run.Spec.Phases[i]
+	action := v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{Interval: lasting(observeInterval(phase))}}
+	if companion == Beside {
+		action = *phase.Measure.Operate
+	}
+	return operationOn(state, phase, CompanionName(state.Run, phase, companion), action,
+		lasting(phase.StartDeadline.Duration.Duration+phase.Deadline.Duration.Duration+operationSlack))
+}
+
+// ParameterOperations keep the module parameters of a run while its phases execute.
+func ParameterOperations(run *v1alpha1.BenchmarkRun) []*v1alpha1.PoolOperation {
+	patience := operationSlack
+	for _, phase := range run.Spec.Phases {
+		patience += phase.StartDeadline.Duration.Duration + phase.Deadline.Duration.Duration
+	}
+	var operations []*v1alpha1.PoolOperation
+	for _, name := range RunParameters(run) {
+		operations = append(operations, &v1alpha1.PoolOperation{
+			ObjectMeta: metav1.ObjectMeta{Name: ParameterOperationName(run, name), Labels: ClusterLabels(run)},
+			Spec: v1alpha1.PoolOperationSpec{
+				NodeName: run.Spec.NodeName, Pool: naming.RunPoolName(run, naming.VolumeData),
+				Action: v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: name,
+					Value: run.Spec.Target.ZFS.ModuleParameters[name]}},
+				Deadline: lasting(patience),
+			},
+		})
+	}
+	return operations
+}
+
+func lasting(length time.Duration) *v1alpha1.Duration {
+	return &v1alpha1.Duration{Duration: metav1.Duration{Duration: length}}
+}
+
+// operationOn is an operation on the pool of a phase. An action of a phase names volumes of the target: any name becomes that of a pool
+// of this run, and never of another user's pool.
+func operationOn(state State, phase v1alpha1.Phase, name string, action v1alpha1.PoolAction,
+	deadline *v1alpha1.Duration) *v1alpha1.PoolOperation {
+	run := state.Run
+	action = *action.DeepCopy()
+	if to := action.Replicate; to != nil {
+		to.ToPool, to.ToVolume = naming.RunPoolName(run, string(to.ToVolume)), ""
+	}
+	labels := ClusterLabels(run)
+	labels[v1alpha1.LabelPhase] = string(phase.Name)
+	on := PhaseVolume(run, phase).Name
+	nameDataset(&action, on, state.Pools.Datasets[on])
+	return &v1alpha1.PoolOperation{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec: v1alpha1.PoolOperationSpec{NodeName: run.Spec.NodeName, Pool: naming.RunPoolName(run, on), Action: action,
+			Deadline: deadline},
+	}
+}
+
+// nameDataset replaces the name of a volume in an action by the path of the dataset that holds it: a driver chooses its own.
+func nameDataset(action *v1alpha1.PoolAction, volume, dataset string) {
+	_, path, made := strings.Cut(dataset, "/")
+	if !made {
+		return
+	}
+	for _, named := range []*v1alpha1.DatasetPath{
+		at(action.Snapshot, func(a *v1alpha1.SnapshotAction) *v1alpha1.DatasetPath { return &a.Dataset }),
+		at(action.Replicate, func(a *v1alpha1.ReplicateAction) *v1alpha1.DatasetPath { return &a.Dataset }),
+		at(action.Copy, func(a *v1alpha1.CopyAction) *v1alpha1.DatasetPath { return &a.Dataset }),
+		at(action.LayoutScore, func(a *v1alpha1.LayoutScoreAction) *v1alpha1.DatasetPath { return &a.Dataset }),
+	} {
+		if named != nil && *named == naming.RunDataset(volume) {
+			*named = v1alpha1.DatasetPath(path)
+		}
+	}
+}
+
+// at is a field of an action that may not be there.
+func at[T any](action *T, field func(*T) *v1alpha1.DatasetPath) *v1alpha1.DatasetPath {
+	if action == nil {
+		return nil
+	}
+	return field(action)
+}
+
+// PhaseVolume is the volume of a phase.
+func PhaseVolume(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) volume.RunVolume {
+	volumes := volume.RunVolumes(run)
+	for _, wanted := range volumes {
+		if wanted.Name == string(phase.Volume) {
+			return wanted
+		}
+	}
+	return volumes[0]
+}
+
+// operationDocument is the result of an operate phase, in the format of the runner.
+func operationDocument(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operation *v1alpha1.PoolOperation) results.PhaseDocument {
+	status := operation.Status
+	document := results.PhaseDocument{
+		Version: results.PhaseVersion, Run: results.RunIdentity{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
+		Phase: string(phase.Name), Kind: results.KindOperate, Outcome: results.OutcomeValid,
+		StartedAt: operation.CreationTimestamp.UTC(), FinishedAt: operation.CreationTimestamp.UTC(),
+		Metrics:     operationMetrics(status.Metrics),
+		Environment: map[string]string{"operation": operate.Name(operation.Spec.Action), "operation.pool": operation.Spec.Pool},
+	}
+	if status.StartedAt != nil {
+		document.StartedAt, document.FinishedAt = status.StartedAt.UTC(), status.StartedAt.UTC()
+	}
+	if status.FinishedAt != nil && status.FinishedAt.After(document.StartedAt) {
+		document.FinishedAt = status.FinishedAt.UTC()
+	}
+	if took := tookOf(operation, document.FinishedAt.Sub(document.StartedAt)); took > 0 {
+		document.Metrics["durationNanoseconds"] = int64(took)
+	}
+	if ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		document.Reason, document.Message = ready.Reason, ready.Message
+	}
+	if status.Outcome != v1alpha1.OutcomeSucceeded {
+		document.Outcome = results.OutcomeInvalid
+		if document.Reason == "" {
+			document.Reason = v1alpha1.ReasonActionFailed
+		}
+	}
+	return document
+}
+
+// tookOf is how long an operation took. Empty if unknown. Its times have whole seconds, and its end is when its agent noticed it.
+func tookOf(operation *v1alpha1.PoolOperation, between time.Duration) time.Duration {
+	const agentLooks = 10 * time.Second
+	if took, known := operate.Duration(operation); known {
+		return took
+	}
+	if between < agentLooks {
+		return 0
+	}
+	return between
+}
+
+// operationMetrics are the metrics that gates and reports use, in their units.
+func operationMetrics(measured []v1alpha1.OperationMetric) map[string]int64 {
+	const partsPerMillionPerPercent = 10_000
+	metrics := map[string]int64{}
+	for _, metric := range measured {
+		if metric.Name == "layoutScorePercent" {
+			metrics["layoutScorePartsPerMillion"] = metric.Value * partsPerMillionPerPercent
+		}
+		if _, known := results.LookupMetric(metric.Name); known && metric.Value >= 0 {
+			metrics[metric.Name] = metric.Value
+		}
+	}
+	return metrics
+}

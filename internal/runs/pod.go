@@ -1,0 +1,163 @@
+package runs
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+var (
+	imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+		"RegistryUnavailable", "SignatureValidationFailed"}
+	rejectedReasons = []string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"}
+)
+
+// ContainerName is the name of the container that executes a phase.
+const ContainerName = "runner"
+
+// reasonPodGC is the reason of the pod garbage collector for a pod whose node is gone.
+const reasonPodGC = "DeletionByPodGC"
+
+// PodsAtWork counts the pods that were created for a run and whose containers may run. jobs are the phases by the UIDs of their
+// Jobs. A tenant can label a pod as one of the run's and name its Job as the owner, with a grace period of years: the Job did not create
+// such a pod, and it does not hold the node.
+func PodsAtWork(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pods []corev1.Pod) (count int) {
+	for i := range pods {
+		pod := &pods[i]
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if !ended && madeFor(run, jobs, pod) {
+			count++
+		}
+	}
+	return count
+}
+
+// madeFor says whether a Job of the run can have created a pod: those have the default grace period, and none is created long after
+// the end.
+func madeFor(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil || ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0) > corev1.DefaultTerminationGracePeriodSeconds {
+		return false
+	}
+	_, ours := jobs[owner.UID]
+	ours = ours || slices.ContainsFunc(run.Status.Phases, func(phase v1alpha1.RunPhaseStatus) bool {
+		return phase.ExecutorUID == string(owner.UID)
+	})
+	return ours && !MadeLate(run, pod.CreationTimestamp.Time)
+}
+
+// PodOf reads what the planner needs from a pod.
+func PodOf(pod *corev1.Pod) PodState {
+	state := PodState{Exists: true, Name: pod.Name, Deleting: !pod.DeletionTimestamp.IsZero()}
+	for _, condition := range pod.Status.Conditions {
+		switch {
+		case condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse &&
+			condition.Reason == corev1.PodReasonUnschedulable:
+			state.Problem, state.Message = v1alpha1.ReasonPodUnschedulable, condition.Message
+		case condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue:
+			state.Problem, state.Message = v1alpha1.ReasonPodEvicted, condition.Reason+": "+condition.Message
+			if condition.Reason == reasonPodGC {
+				state.Problem = v1alpha1.ReasonPodLost
+			}
+		}
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if status := &pod.Status.ContainerStatuses[i]; status.Name == ContainerName {
+			readContainer(&state, status)
+			readRestarts(&state, status)
+		}
+	}
+	if pod.Status.Phase == corev1.PodFailed {
+		readFailure(&state, pod)
+	}
+	return state
+}
+
+func readContainer(state *PodState, status *corev1.ContainerStatus) {
+	switch {
+	case status.State.Waiting != nil:
+		waiting := status.State.Waiting
+		message := fmt.Sprintf("%s: %s", waiting.Reason, waiting.Message)
+		if slices.Contains(imageReasons, waiting.Reason) {
+			state.Problem, state.Message = v1alpha1.ReasonImagePullFailed, fmt.Sprintf("image %s: %s", status.Image, message)
+		} else if slices.Contains(rejectedReasons, waiting.Reason) {
+			state.Problem, state.Message = v1alpha1.ReasonPodRejected, message
+		}
+	case status.State.Running != nil:
+		started := status.State.Running.StartedAt.Time
+		state.Started = &started
+	case status.State.Terminated != nil:
+		ended := status.State.Terminated
+		state.Started, state.Ended = &ended.StartedAt.Time, &ended.FinishedAt.Time
+		state.ExitCode = ended.ExitCode
+		_, err := results.ParseReceipt(ended.Message)
+		state.HasReceipt = err == nil
+		switch {
+		case state.HasReceipt: // the result may have been complete before the pod was disrupted
+			state.Problem, state.Message = "", ended.Message
+		case state.Problem == "" && ended.Message != "":
+			state.Message = ended.Message
+		case state.Problem == "":
+			state.Message = ended.Reason
+		}
+	}
+}
+
+// readRestarts treats a second container as a loss: it works on data that the first one has changed.
+func readRestarts(state *PodState, status *corev1.ContainerStatus) {
+	if status.RestartCount > 0 {
+		state.HasReceipt = false
+		state.Problem, state.Message = v1alpha1.ReasonPodLost, fmt.Sprintf("its container was lost and restarted %d times",
+			status.RestartCount)
+	}
+}
+
+// readFailure evaluates a pod that failed as a whole: evicted, rejected by the kubelet, lost with its node.
+func readFailure(state *PodState, pod *corev1.Pod) {
+	if pod.Status.Reason == "" || state.HasReceipt {
+		return
+	}
+	state.Message = fmt.Sprintf("%s: %s", pod.Status.Reason, pod.Status.Message)
+	if pod.Status.Reason == "Evicted" || pod.Status.Reason == "Preempting" {
+		state.Problem = v1alpha1.ReasonPodEvicted
+	}
+	if state.Ended == nil {
+		ended := failedAt(pod)
+		state.Ended, state.ExitCode = &ended.Time, -1
+	}
+}
+
+func failedAt(pod *corev1.Pod) metav1.Time {
+	latest := pod.CreationTimestamp
+	for _, condition := range pod.Status.Conditions {
+		if latest.Before(&condition.LastTransitionTime) {
+			latest = condition.LastTransitionTime
+		}
+	}
+	return latest
+}
+
+// Starting says that the executor of a phase exists and has not started to work.
+func (s PhaseState) Starting() bool {
+	return s.Executor.Exists && s.Pod.Started == nil && s.Pod.Ended == nil && s.Stored == nil
+}
+
+// FileProblem says why a pod waits for its file: the kubelet reports that only in an event. Empty if the file exists.
+func FileProblem(file *v1alpha1.ConfigMapKey, found *corev1.ConfigMap, exists bool) string {
+	_, isText := found.Data[file.Key]
+	switch {
+	case !exists:
+		return fmt.Sprintf("ConfigMap %s, used by the phase, does not exist: create it with the key %s", file.Name, file.Key)
+	case !isText && found.BinaryData[file.Key] == nil:
+		return fmt.Sprintf("ConfigMap %s has no key %s, used by the phase: add it", file.Name, file.Key)
+	}
+	return ""
+}

@@ -1,0 +1,212 @@
+package runs
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/volume"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// EarlierPool is a kept pool that still belongs to the previous run.
+type EarlierPool struct {
+	Name string
+	// RunName and RunUID identify that run. HandsOn says that it passes the pool on to this one.
+	RunName, RunUID string
+	HandsOn         bool
+}
+
+// Pools is the observed state of the BenchmarkPools of a run. The zero value is for a run without pools.
+type Pools struct {
+	// Needed says that the target uses pools.
+	Needed bool
+	// Foreign names one that belongs to another owner. It is never touched.
+	Foreign string
+	// Exist says that all exist, Some that at least one does.
+	Exist, Some bool
+	Deleting    bool
+	// Ready says that all match their specs.
+	Ready bool
+	// Broken says that one will not become ready by itself.
+	Broken bool
+	// Kept says that the pools outlive the run. Earlier is the first that another run has used and this one is to reuse. KeptFrom
+	// are the previous runs of the pools, by volume.
+	Kept     bool
+	Earlier  *EarlierPool
+	KeptFrom map[string]results.RunIdentity
+	// Volumes as they are once all pools are ready.
+	Volumes []v1alpha1.RunVolumeStatus
+	// Datasets are the ZFS names of the datasets that hold the volumes, by volume.
+	Datasets map[string]string
+	// Disks are those of the pools, by volume. Missing if one of them is not known.
+	Disks map[string][]workload.Disk
+	// Unread are those whose properties have to be known and are not yet. Unasked are the paths of those that the agent has not been
+	// asked to report, by volume.
+	Unread  []string
+	Unasked map[string]v1alpha1.DatasetPath
+	// Differing describes how they differ from the request.
+	Differing []string
+	// Reason and Message of the first that is not ready, or not deleted.
+	Reason, Message string
+}
+
+// PoolsOf combines the states of the pools of a run, in the order of its volumes. Nil is one that does not exist. The
+// PersistentVolumes are those that the run's claims are bound to, by volume.
+func PoolsOf(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, persistent map[string]string) Pools {
+	state := Pools{Needed: true, Exist: true, Ready: true, Datasets: map[string]string{}, Disks: map[string][]workload.Disk{},
+		Kept: naming.KeepsPools(run.Spec.Target.ZFS)}
+	for i, wanted := range volume.RunVolumes(run) {
+		pool := pools[i]
+		if pool == nil {
+			state.Exist, state.Ready = false, false
+			continue
+		}
+		if pool.Labels[v1alpha1.LabelRunUID] != string(run.UID) && KeptFor(pool, run) {
+			state.addEarlier(pool)
+			continue
+		}
+		if pool.Labels[v1alpha1.LabelRunUID] != string(run.UID) {
+			state.Exist, state.Ready, state.Foreign = false, false, naming.RunPoolName(run, wanted.Name)
+			continue
+		}
+		state.Some = true
+		state.Deleting = state.Deleting || !pool.DeletionTimestamp.IsZero()
+		reason, message, ready, broken := poolCondition(pool)
+		if state.Kept {
+			state.addKept(wanted, pool)
+			if ready && !handedOn(run, pool) {
+				reason, message, ready = v1alpha1.ReasonPoolNotReady,
+					"its agent has not made the dataset ready for this run: is it of the same release as the manager?", false
+			}
+		}
+		state.Ready, state.Broken = state.Ready && ready, state.Broken || broken
+		made := volume.Of(wanted).Made(wanted, pool, persistent[wanted.Name])
+		state.Volumes = append(state.Volumes, volumeStatus(wanted, pool, made))
+		state.addMade(wanted, made)
+		if disks := disksOf(pool); len(disks) > 0 {
+			state.Disks[wanted.Name] = disks
+		}
+		if !ready && state.Reason == "" {
+			state.Reason, state.Message = reason, "BenchmarkPool "+pool.Name+": "+message
+		}
+	}
+	if len(state.Unread) > 0 {
+		state.Volumes = nil // the values in effect are not known yet
+	}
+	return state
+}
+
+// disksOf are the disks of a pool, all of them, or none if the agent does not say where one of them is.
+func disksOf(pool *v1alpha1.BenchmarkPool) []workload.Disk {
+	var disks []workload.Disk
+	for _, vdev := range pool.Spec.Vdevs {
+		for _, device := range vdev.Devices {
+			at := slices.IndexFunc(pool.Status.Preflight, func(p v1alpha1.PreflightStatus) bool { return p.Device == device })
+			if at < 0 || pool.Status.Preflight[at].Number == "" {
+				return nil
+			}
+			found := pool.Status.Preflight[at]
+			disks = append(disks, workload.Disk{Path: string(device), Number: found.Number, Serial: found.Serial})
+		}
+	}
+	return disks
+}
+
+// addMade adds the dataset that holds a volume.
+func (p *Pools) addMade(wanted volume.RunVolume, made volume.Made) {
+	if made.Dataset != "" {
+		p.Datasets[wanted.Name] = made.Dataset
+	}
+	p.Differing = slices.Concat(p.Differing, made.Differing)
+	if made.Unread != "" {
+		p.Unread = append(p.Unread, made.Unread)
+	}
+	if made.Report != "" {
+		if p.Unasked == nil {
+			p.Unasked = map[string]v1alpha1.DatasetPath{}
+		}
+		p.Unasked[wanted.Name] = made.Report
+	}
+}
+
+// addEarlier adds a kept pool of an earlier repetition that this run has not taken over yet.
+func (p *Pools) addEarlier(pool *v1alpha1.BenchmarkPool) {
+	p.Exist, p.Ready = false, false
+	if !pool.DeletionTimestamp.IsZero() {
+		p.Deleting = true
+	}
+	if p.Earlier == nil {
+		p.Earlier = &EarlierPool{Name: pool.Name, RunName: pool.Labels[v1alpha1.LabelRun], RunUID: pool.Labels[v1alpha1.LabelRunUID]}
+	}
+}
+
+// addKept records from which run a kept pool was taken over. A new pool has none.
+func (p *Pools) addKept(wanted volume.RunVolume, pool *v1alpha1.BenchmarkPool) {
+	name, uid := pool.Annotations[v1alpha1.AnnotationKeptFrom], pool.Annotations[v1alpha1.AnnotationKeptFromUID]
+	if name == "" || uid == "" {
+		return
+	}
+	if p.KeptFrom == nil {
+		p.KeptFrom = map[string]results.RunIdentity{}
+	}
+	p.KeptFrom[wanted.Name] = results.RunIdentity{Namespace: pool.Labels[v1alpha1.LabelNamespace], Name: name, UID: uid}
+}
+
+// handedOn says whether the agent has reset a kept pool for a run: a status about an earlier run does not apply.
+func handedOn(run *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkPool) bool {
+	return !slices.ContainsFunc(naming.RunMarks(pool), func(mark naming.Setting) bool {
+		return !slices.ContainsFunc(pool.Status.Properties, func(is v1alpha1.EffectiveProperty) bool {
+			return is.Dataset == mark.Dataset && is.Name == mark.Name && is.Value == string(run.UID)
+		})
+	})
+}
+
+// KeptFor says whether a BenchmarkPool is kept for repetitions such as this run, whichever uses it now. Its spec is unchanged while
+// its generation is.
+func KeptFor(pool *v1alpha1.BenchmarkPool, run *v1alpha1.BenchmarkRun) bool {
+	for _, label := range []string{v1alpha1.LabelBenchmarkUID, v1alpha1.LabelExperiment} {
+		if own := run.Labels[label]; own == "" || pool.Labels[label] != own {
+			return false
+		}
+	}
+	target := run.Spec.Target.ZFS
+	return naming.KeepsPools(target) && pool.Labels[v1alpha1.LabelReset] == string(target.Reset) &&
+		pool.Labels[v1alpha1.LabelNamespace] == run.Namespace &&
+		pool.Spec.NodeName == run.Spec.NodeName && pool.Generation <= 1
+}
+
+// poolCondition reads the agent's condition of a pool.
+func poolCondition(pool *v1alpha1.BenchmarkPool) (reason, message string, ready, broken bool) {
+	condition := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case condition == nil:
+		return v1alpha1.ReasonPoolNotReady, "no agent has reconciled it: is an agent running on node " + pool.Spec.NodeName +
+			" (label storagebench.dev/lab=true)?", false, false
+	case condition.ObservedGeneration != pool.Generation:
+		return v1alpha1.ReasonPoolNotReady, "its agent has not reconciled it yet", false, false
+	}
+	return condition.Reason, condition.Message, condition.Status == metav1.ConditionTrue, meta.IsStatusConditionTrue(pool.Status.Conditions,
+		v1alpha1.ConditionStalled)
+}
+
+// maxRunProperties is the limit of the API.
+const maxRunProperties = 64
+
+// volumeStatus is the status of a pool for a volume of a run. Properties of a dataset above the one that holds the volume apply only as
+// far as that has them too.
+func volumeStatus(wanted volume.RunVolume, pool *v1alpha1.BenchmarkPool, made volume.Made) v1alpha1.RunVolumeStatus {
+	above := naming.DatasetName(pool, volume.Of(wanted).Dataset(wanted))
+	properties := slices.DeleteFunc(slices.Clone(pool.Status.Properties), func(p v1alpha1.EffectiveProperty) bool {
+		return p.Name == naming.PropertyRun || p.Dataset == above && above != made.Dataset
+	})
+	return v1alpha1.RunVolumeStatus{
+		Name: v1alpha1.VolumeName(wanted.Name), Pool: pool.Name, Provisioner: wanted.Dataset.Provisioner, GUID: pool.Status.GUID,
+		KeptFrom: pool.Annotations[v1alpha1.AnnotationKeptFrom], ZFSVersion: pool.Status.ZFSVersion,
+		Properties: properties[:min(len(properties), maxRunProperties)],
+	}
+}

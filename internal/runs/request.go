@@ -1,0 +1,56 @@
+package runs
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/volume"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// Request is what the runner is asked to do in a phase, and what it verifies before it writes: the mode of the phase's volume, its size
+// and, for a dataset, its name. A dataset without a size may use its whole pool, and no size is verified.
+func Request(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools Pools) (workload.Request, error) {
+	mode := VolumeMode(run, phase)
+	path := workload.DataPath
+	if mode == corev1.PersistentVolumeBlock {
+		path = workload.DevicePath
+	}
+	request := workload.Request{
+		Version: workload.RequestVersion,
+		Run:     results.RunIdentity{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
+		Phase:   phase, Seed: run.Spec.Seed,
+		VolumeMode: string(mode), Path: path,
+		Promised: workload.PromisedVolume, DataFiles: workload.DataFilesFor(run.Spec.Phases),
+	}
+	if class := run.Spec.Target.StorageClass; class != nil {
+		request.VolumeSizeBytes = class.Size.Value()
+		return request, nil
+	}
+	wanted := PhaseVolume(run, phase)
+	if wanted.Dataset.Size != nil {
+		request.VolumeSizeBytes = wanted.Dataset.Size.Value()
+	}
+	if wanted.Dataset.Type != naming.DatasetVolume {
+		if request.Source = pools.Datasets[wanted.Name]; request.Source == "" {
+			return request, fmt.Errorf("the dataset of volume %s is not known, so that the runner could not verify it", wanted.Name)
+		}
+	}
+	request.Disks = pools.Disks[wanted.Name]
+	if before, kept := pools.KeptFrom[wanted.Name]; kept && run.Spec.Target.ZFS.Reset == v1alpha1.ResetNone {
+		request.KeepsDataOf = &before
+	}
+	return request, nil
+}
+
+// VolumeMode is the mode of the volume of a phase.
+func VolumeMode(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) corev1.PersistentVolumeMode {
+	if class := run.Spec.Target.StorageClass; class != nil {
+		return class.VolumeMode
+	}
+	return volume.Mode(PhaseVolume(run, phase))
+}

@@ -1,0 +1,13 @@
+package stats
+
+const (
+	million = 1_000_000
+	// leastBeyond is how many values have to lie beyond a percentile. With fewer, it is little more than the largest value.
+	leastBeyond = 10
+)
+
+// NeededFor is how many values a percentile needs.
+func NeededFor(partsPerMillion int64) int64 {
+	beyond := max(million-partsPerMillion, 1)
+	return (leastBeyond*million + beyond - 1) / beyond
+}

@@ -1,0 +1,244 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// defaultTolerance is the default of the API.
+const defaultTolerance = "5%"
+
+// The values of CompareGate.To.
+const (
+	toVariant  = "Variant"
+	toBaseline = "Baseline"
+	toHistory  = "History"
+)
+
+// AsksHistory says whether a gate compares with earlier experiments.
+func AsksHistory(gate v1alpha1.Gate) bool { return gate.Compare != nil && gate.Compare.To == toHistory }
+
+// compareRule requires that a metric is not worse than the reference by more than a tolerance.
+type compareRule struct {
+	of     reference
+	metric results.Metric
+	to     string
+	// rival is the variant of the spec to compare with, if to is Variant.
+	rival string
+	// tolerance is the accepted change for the worse.
+	tolerance float64
+}
+
+func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string) {
+	var mistakes []string
+	of, mistake := known.checkPath(string(compare.Metric))
+	if mistake != "" {
+		mistakes = append(mistakes, "compare."+mistake)
+	}
+	rule := compareRule{of: of, to: compare.To, rival: string(compare.Variant)}
+	rule.metric, _ = results.LookupMetric(of.metric)
+	if rule.metric.Better == results.Neither {
+		mistakes = append(mistakes,
+			fmt.Sprintf("compare.metric %q has no better direction: use a bound or an expression",
+				compare.Metric))
+	}
+	if known := rule.metric.Name != ""; known && rule.to == toHistory && !rule.metric.Primary {
+		mistakes = append(mistakes,
+			fmt.Sprintf("compare.metric %q: the history has only primary metrics: use one of those, or compare with a baseline",
+				compare.Metric))
+	}
+	tolerance, err := parseTolerance(compare.Tolerance)
+	if err == nil && tolerance >= 1 {
+		err = fmt.Errorf("a tolerance of %s accepts everything: use a smaller one, such as %s", compare.Tolerance, defaultTolerance)
+	}
+	if err != nil {
+		mistakes = append(mistakes, "compare.tolerance: "+err.Error())
+	}
+	rule.tolerance = tolerance
+	if rule.to == toVariant {
+		mistakes = append(mistakes, rule.checkRival(known)...)
+	}
+	return rule, mistakes
+}
+
+// checkRival checks that there is a variant to compare with, and one to compare.
+func (c compareRule) checkRival(known scope) []string {
+	// With a matrix, a variant of the spec is the first part of several expanded names.
+	isRival := func(name string) bool { return name == c.rival || strings.HasPrefix(name, c.rival+",") }
+	switch {
+	case c.rival == "":
+		return []string{"compare.variant is empty: set it to the variant to compare with"}
+	case !slices.ContainsFunc(known.variants, isRival):
+		return []string{"compare.variant: " + known.checkVariant(c.rival)}
+	case !slices.ContainsFunc(known.variants, func(name string) bool { return !isRival(name) }):
+		return []string{fmt.Sprintf("compare.variant: %q is the only variant: add another one", c.rival)}
+	}
+	return nil
+}
+
+func parseTolerance(share v1alpha1.Share) (float64, error) {
+	if share == "" {
+		share = defaultTolerance
+	}
+	text, percent := strings.CutSuffix(string(share), "%")
+	value, err := strconv.ParseFloat(text, 64)
+	if !percent || err != nil || !(value >= 0 && value <= 100) {
+		return 0, fmt.Errorf("%q is not a percentage: write one such as %s", share, defaultTolerance)
+	}
+	return value / 100, nil
+}
+
+func (c compareRule) judge(evidence *Evidence, variants []string) []opinion {
+	var opinions []opinion
+	for _, variant := range variants {
+		rival := ""
+		if c.to == toVariant {
+			name, rest, matrix := strings.Cut(variant, ",")
+			if name == c.rival {
+				continue
+			}
+			if rival = c.rival; matrix {
+				rival += "," + rest
+			}
+		}
+		opinion := c.judgeVariant(evidence, variant, rival)
+		opinion.variant = variant
+		opinions = append(opinions, opinion)
+	}
+	return opinions
+}
+
+func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opinion {
+	of := reference{variant, c.of.phase, c.of.metric}
+	if c.to == toHistory {
+		return c.judgeHistory(evidence, variant)
+	}
+	if refused := evidence.Noise.Refused; refused != nil {
+		return refused.opinion()
+	}
+	now, unknown := c.independent(evidence, of)
+	if unknown != nil {
+		return *unknown
+	}
+	var one *comparison
+	if c.to == toVariant {
+		before, unknown := c.independent(evidence, reference{rival, c.of.phase, c.of.metric})
+		if unknown != nil {
+			return *unknown
+		}
+		if one = compareSamples(before, now, evidence.Order); len(one.now) == 0 {
+			return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: fmt.Sprintf(
+				"no data: %s was never measured in the same repetition in both variants: see their BenchmarkRuns for the reason", c.of)}
+		}
+		one.than = "in variant " + plain(rival)
+	} else {
+		earlier, unknown := c.earlier(evidence.Baseline, of)
+		if unknown != nil {
+			return *unknown
+		}
+		one = &comparison{before: earlier, now: values(now), than: "in the baseline"}
+	}
+	one.of, one.better, one.tolerance, one.level = c.of, c.metric.Better, c.tolerance, levelAt(evidence.Looks)
+	if evidence.Noise.Floor != nil {
+		one.noise, one.noiseKnown = evidence.Noise.Floor(c.of.phase, c.of.metric)
+	}
+	if err := one.test(); err != nil {
+		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoRatio, text: fmt.Sprintf(
+			"%s cannot be compared as a share: %v: use a bound or an expression", c.of, err)}
+	}
+	if coarse := c.coarse(one); coarse != nil {
+		return *coarse
+	}
+	return opinion{comparison: one}
+}
+
+// finest is the smallest tolerance at which rates are evaluated: even with zero tolerance, 1000 cannot be distinguished from
+// 1000.4.
+const finest = 0.01
+
+// coarse refuses to compare rates of a few operations a second: they are whole numbers, and rounding alone would decide, without
+// any scatter to show it.
+func (c compareRule) coarse(one *comparison) *opinion {
+	least := slices.Min(slices.Concat(one.before, one.now))
+	if c.metric.Unit != results.UnitPerSecond || 1/least <= max(c.tolerance, finest)/2 {
+		return nil
+	}
+	return &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonTooCoarse, text: fmt.Sprintf(
+		"%s is as low as %.0f a second: one step of it is %s, too much for a tolerance of %s: compare the bytes a second, or use "+
+			"a larger tolerance",
+		c.of, least, share(1/least), share(c.tolerance))}
+}
+
+// compareSamples pairs the runs of interleaved variants. In other orders, a drift between them would appear as a difference in each
+// pair.
+func compareSamples(before, now []sample, order v1alpha1.RunOrder) *comparison {
+	if order == v1alpha1.OrderSequential {
+		return &comparison{before: values(before), now: values(now)}
+	}
+	a, b := pairs(before, now)
+	return &comparison{before: a, now: b, paired: true}
+}
+
+// independent are the samples of a metric, unless there are none or they depend on each other.
+func (c compareRule) independent(evidence *Evidence, of reference) ([]sample, *opinion) {
+	_, missing := evidence.measured().find(of)
+	found, kept := evidence.samples(of)
+	switch {
+	case missing != "" || len(found) == 0:
+		if missing == "" {
+			missing = fmt.Sprintf("no data: no valid run of variant %s has measured %s", plain(of.variant), plain(of.phase)+"."+plain(of.metric))
+		}
+		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: missing}
+	case kept != "":
+		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNotIndependent, text: fmt.Sprintf(
+			"run %s of variant %s reused the pool of another run, so it is not an independent repetition: set target.zfs.reset to Pool to "+
+				"compare", plain(kept), plain(of.variant))}
+	}
+	return found, nil
+}
+
+// earlier are the values of the baseline, unless it is not comparable.
+func (c compareRule) earlier(baseline Earlier, of reference) ([]float64, *opinion) {
+	refused := func(why Refusal) ([]float64, *opinion) {
+		opinion := why.opinion()
+		return nil, &opinion
+	}
+	if baseline.Refused != nil {
+		return refused(*baseline.Refused)
+	}
+	var stored Stored
+	if baseline.Values != nil {
+		stored = baseline.Values(of.variant, of.phase, of.metric)
+	}
+	switch {
+	case len(stored.Values) == 0:
+		return refused(Refusal{Reason: ReasonNoData, Message: fmt.Sprintf(
+			"no data: the baseline has no %s of variant %s: accept a newer one with 'kubectl storagebench baseline accept'", c.of,
+			plain(of.variant))})
+	case stored.Unlike != "":
+		return refused(Refusal{ReasonBaselineUnlike, stored.Unlike, true})
+	case stored.Unit != c.metric.Unit:
+		return refused(Refusal{ReasonBaselineInvalid, fmt.Sprintf(
+			"the baseline has %s in %s, but it is measured in %s: accept a newer one with 'kubectl storagebench baseline accept'", c.of,
+			plain(stored.Unit), c.metric.Unit), true})
+	}
+	converted := make([]float64, 0, len(stored.Values))
+	for _, value := range stored.Values {
+		converted = append(converted, float64(value))
+	}
+	return converted, nil
+}
+
+func (c compareRule) judgeHistory(evidence *Evidence, variant string) opinion {
+	if evidence.History == nil {
+		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData,
+			text: "no data: there are no earlier experiments of this benchmark"}
+	}
+	trend := evidence.History(variant, c.of.phase, c.of.metric, c.tolerance)
+	return opinion{verdict: trend.Verdict, reason: trend.Reason, text: trend.Text}
+}

@@ -1,0 +1,308 @@
+package gate
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+const scanned = "aged-scan.readBytesPerSecond"
+
+// measured are valid runs of a variant, one for each value of the metric PHASE.METRIC; a negative one is a run without it.
+func measured(variant, path string, values ...int64) []results.RunResult {
+	phase, metric, _ := strings.Cut(path, ".")
+	var runs []results.RunResult
+	for i, value := range values {
+		run := results.RunResult{Name: variant, Variant: variant, Repetition: int32(i + 1), Attempt: 1, Index: int32(i), Valid: true}
+		if value >= 0 {
+			run.Phases = []results.RunPhase{{Name: phase, Outcome: results.OutcomeValid, Metrics: map[string]int64{metric: value}}}
+		}
+		runs = append(runs, run)
+	}
+	return runs
+}
+
+// scaled are six values with a spread of 1%, at a level.
+func scaled(level float64) []int64 {
+	var values []int64
+	for _, unit := range []float64{1.004, 0.997, 1.001, 0.995, 1.003, 1.000} {
+		values = append(values, int64(math.Round(1e6*level*unit)))
+	}
+	return values
+}
+
+func evidenceOf(runs ...[]results.RunResult) Evidence {
+	evidence := Evidence{Order: v1alpha1.OrderInterleaved}
+	for _, some := range runs {
+		evidence.Runs = append(evidence.Runs, some...)
+	}
+	evidence.Summary = results.Summarise(evidence.Runs)
+	return evidence
+}
+
+func judgeOnly(t *testing.T, evidence Evidence, gates []v1alpha1.Gate, variants ...string) []v1alpha1.GateStatus {
+	t.Helper()
+	set, err := Compile(gates, somePhases, variants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	statuses := set.Judge(evidence)
+	for _, status := range statuses {
+		t.Log(status.Verdict, status.Reason, status.Message)
+	}
+	return statuses
+}
+
+type comparing struct {
+	evidence        Evidence
+	metric          string // scanned, if empty
+	tolerance       v1alpha1.Share
+	verdict         v1alpha1.Verdict
+	reason, message string
+}
+
+func (c comparing) check(t *testing.T, to string) {
+	t.Helper()
+	metric := scanned
+	if c.metric != "" {
+		metric = c.metric
+	}
+	gate := compareGate(metric, to, "")
+	if to == toVariant {
+		gate = compareGate(metric, to, "old")
+	}
+	gate.Compare.Tolerance = c.tolerance
+	got := judgeOnly(t, c.evidence, []v1alpha1.Gate{gate}, "new", "old")[0]
+	if got.Verdict != c.verdict || got.Reason != c.reason || !strings.Contains(got.Message, c.message) {
+		t.Errorf("%s %s %q, want %s %s %q", got.Verdict, got.Reason, got.Message, c.verdict, c.reason, c.message)
+	}
+}
+
+func TestCompareVariants(t *testing.T) {
+	old := measured("old", scanned, scaled(1)...)
+	now := func(values ...int64) Evidence { return evidenceOf(old, measured("new", scanned, values...)) }
+	latency := "aged-scan.readLatencyP99Nanoseconds"
+	slower := func(level float64) Evidence {
+		return evidenceOf(measured("old", latency, scaled(1)...), measured("new", latency, scaled(level)...))
+	}
+	kept := now(scaled(1)...)
+	kept.Runs[2].KeptFrom = "old"
+	invalidRun := now(scaled(1)...)
+	for i := range invalidRun.Runs {
+		invalidRun.Runs[i].Valid = invalidRun.Runs[i].Variant == "old"
+	}
+	invalidRun.Summary = results.Summarise(invalidRun.Runs)
+	noisy := func(level, noise float64) Evidence {
+		evidence := now(scaled(level)...)
+		evidence.Noise.Floor = func(_, _ string) (float64, bool) { return noise, true }
+		return evidence
+	}
+	sequential := now(scaled(0.85)...)
+	sequential.Order = v1alpha1.OrderSequential
+	operations := "aged-scan.readOperationsPerSecond"
+	rates := func(before, after int64) Evidence {
+		six := func(value int64) []int64 { return []int64{value, value, value, value, value, value} }
+		return evidenceOf(measured("old", operations, six(before)...), measured("new", operations, six(after)...))
+	}
+	equal := evidenceOf(measured("old", scanned, 7, 7, 7, 7, 7, 7), measured("new", scanned, 7, 7, 7, 7, 7, 7))
+	for name, c := range map[string]comparing{
+		"same": {evidence: now(scaled(1)...), verdict: passed, reason: ReasonHolds,
+			message: scanned +
+				" is as high as in variant old (from 0.0% to 0.0% with a confidence of 90.6%; 6 pairs of runs): within the tolerance of 5%, p = 0.016"},
+		"better":   {evidence: now(scaled(1.3)...), verdict: passed, reason: ReasonHolds, message: "is 30.0% higher than in variant old"},
+		"3% worse": {evidence: now(scaled(0.97)...), verdict: passed, reason: ReasonHolds, message: "is 3.0% lower than"},
+		"10% worse": {evidence: now(scaled(0.9)...), verdict: failed, reason: ReasonWorse,
+			message: "is 10.0% lower than in variant old (from -10.0% to -10.0% with a confidence of 90.6%; 6 pairs of runs): worse than the " +
+				"tolerance of 5%, p = 0.016"},
+		"at the limit": {evidence: now(1, 1, 1, 1, 1, 1), tolerance: "0%", verdict: failed, reason: ReasonWorse},
+		"exactly so": {evidence: now(scaled(0.95)...), verdict: inconclusive, reason: ReasonUnclear,
+			message: "neither worse than the tolerance of 5% (p ="},
+		"tolerance": {evidence: now(scaled(0.9)...), tolerance: "12.5%", verdict: passed, reason: ReasonHolds,
+			message: "within the tolerance of 12.5%"},
+		"a few": {evidence: now(scaled(0.5)[:4]...), verdict: inconclusive, reason: ReasonTooFewRuns,
+			message: "use at least 6 repetitions"},
+		"one": {evidence: now(900000), verdict: inconclusive, reason: ReasonTooFewRuns,
+			message: "1 pair of runs): too few runs to show"},
+		"scattered": {evidence: now(1500000, 500000, 900000, 1100000, 700000, 1300000), verdict: inconclusive, reason: ReasonUnclear,
+			message: "add repetitions"},
+		"not measured":   {evidence: now(-1, -1, -1, -1, -1, -1), verdict: inconclusive, reason: ReasonNoData, message: "variant new"},
+		"no valid runs":  {evidence: invalidRun, verdict: inconclusive, reason: ReasonNoData, message: "variant new has no metrics"},
+		"nothing at all": {evidence: Evidence{}, verdict: inconclusive, reason: ReasonNoData, message: "no data"},
+		"never together": {evidence: now(-1, -1, -1, -1, -1, -1, 900000), verdict: inconclusive, reason: ReasonNoData,
+			message: "in the same repetition"},
+		"coarse": {evidence: rates(4, 3), metric: operations, verdict: inconclusive, reason: ReasonTooCoarse,
+			message: "is as low as 3 a second: one step of it is 33.3%, too much for a tolerance of 5%"},
+		"not so coarse": {evidence: rates(44, 33), metric: operations, tolerance: "10%", verdict: failed, reason: ReasonWorse},
+		"no tolerance":  {evidence: rates(1000, 900), metric: operations, tolerance: "0%", verdict: failed, reason: ReasonWorse},
+		"zero": {evidence: now(0, 0, 0, 0, 0, 0), verdict: inconclusive, reason: ReasonNoRatio,
+			message: "only values above 0 have a ratio: use a bound"},
+		"kept pool":       {evidence: kept, verdict: inconclusive, reason: ReasonNotIndependent, message: "set target.zfs.reset to Pool"},
+		"no spread":       {evidence: equal, verdict: passed, reason: ReasonHolds, message: "p = 0.016"},
+		"no spread, less": {evidence: now(1, 1, 1, 1, 1, 1), verdict: failed, reason: ReasonWorse},
+		"within noise": {evidence: noisy(0.9, 0.3), verdict: inconclusive, reason: ReasonUnclear,
+			message: "neither worse than the noise of 13% with so many runs, which is more than the tolerance of 5%"},
+		"beyond noise":         {evidence: noisy(0.8, 0.3), verdict: failed, reason: ReasonWorse, message: "worse than the noise"},
+		"noise of six is less": {evidence: noisy(0.9, 0.06), verdict: failed, reason: ReasonWorse, message: "worse than the tolerance of 5%"},
+		"little noise":         {evidence: noisy(0.9, 0.01), verdict: failed, reason: ReasonWorse, message: "worse than the tolerance of 5%"},
+		"noise, same":          {evidence: noisy(1, 0.06), verdict: passed, reason: ReasonHolds, message: "within the tolerance of 5%"},
+		"sequential": {evidence: sequential, verdict: failed, reason: ReasonWorse,
+			message: "6 runs, 6 there)"},
+		"higher latency": {metric: latency, evidence: slower(1.1), verdict: failed, reason: ReasonWorse, message: "is 10.0% higher than"},
+		"lower latency":  {metric: latency, evidence: slower(0.5), verdict: passed, reason: ReasonHolds, message: "is 50.0% lower than"},
+	} {
+		t.Run(name, func(t *testing.T) { c.check(t, toVariant) })
+	}
+}
+
+// TestFamily: many comparisons are corrected together, and one that passes needs all variants to.
+func TestFamily(t *testing.T) {
+	var gates []v1alpha1.Gate
+	for range 4 {
+		gates = append(gates, compareGate(scanned, toVariant, "old"))
+	}
+	evidence := evidenceOf(measured("old", scanned, scaled(1)...), measured("new", scanned, scaled(0.5)...))
+	for count, want := range map[int]v1alpha1.Verdict{1: failed, 3: failed, 4: inconclusive} {
+		status := judgeOnly(t, evidence, gates[:count], "new", "old")[0]
+		if status.Verdict != want || want == inconclusive && !strings.Contains(status.Message, "use at least 7 repetitions for 4 comparisons") {
+			t.Errorf("%d comparisons: %+v", count, status)
+		}
+	}
+	evidence.Looks = 2
+	if status := judgeOnly(t, evidence, gates[:2], "new", "old")[0]; status.Verdict != inconclusive {
+		t.Errorf("two looks share the level: %+v", status)
+	}
+	two := evidenceOf(measured("old", scanned, scaled(1)...), measured("new", scanned, scaled(1)...),
+		measured("newer", scanned, scaled(0.9)...))
+	status := judgeOnly(t, two, gates[:1], "new", "newer", "old")[0]
+	if status.Verdict != failed || len(status.Comparisons) != 2 || status.Comparisons[0].Variant != "newer" ||
+		status.Comparisons[1].Verdict != passed {
+		t.Errorf("%+v", status)
+	}
+}
+
+// TestNeeds: what a verdict takes is known before anything runs.
+func TestNeeds(t *testing.T) {
+	for count, want := range map[int]int{1: 6, 3: 6, 4: 7, 6: 7, 7: 8} {
+		var gates []v1alpha1.Gate
+		for range count {
+			gates = append(gates, compareGate(scanned, toVariant, "old"))
+		}
+		set, err := Compile(append(gates, compareGate(scanned, toHistory, "")), somePhases, []string{"new", "old"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if comparisons, repetitions := set.Needs(1); comparisons != count || repetitions != want {
+			t.Errorf("%d gates: %d comparisons need %d repetitions, want %d", count, comparisons, repetitions, want)
+		}
+	}
+	set, err := Compile([]v1alpha1.Gate{compareGate(scanned, toBaseline, "")}, somePhases, []string{"new", "old"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if comparisons, repetitions := set.Needs(2); comparisons != 2 || repetitions != 0 {
+		t.Errorf("baseline: %d comparisons, %d repetitions", comparisons, repetitions)
+	}
+}
+
+func TestMatrixVariantsAreComparedWithTheirLike(t *testing.T) {
+	evidence := evidenceOf(
+		measured("old,dataset.recordsize=8k", scanned, scaled(1)...), measured("new,dataset.recordsize=8k", scanned, scaled(1)...),
+		measured("old,dataset.recordsize=128k", scanned, scaled(4)...), measured("new,dataset.recordsize=128k", scanned, scaled(2)...))
+	status := judgeOnly(t, evidence, []v1alpha1.Gate{compareGate(scanned, toVariant, "old")},
+		"new,dataset.recordsize=128k", "new,dataset.recordsize=8k", "old,dataset.recordsize=128k", "old,dataset.recordsize=8k")[0]
+	if status.Verdict != failed || len(status.Comparisons) != 2 || status.Comparisons[0].Variant != "new,dataset.recordsize=128k" ||
+		status.Comparisons[0].ChangePartsPerMillion != -500000 || status.Comparisons[1].ChangePartsPerMillion != 0 {
+		t.Errorf("%+v", status)
+	}
+}
+
+func TestCompareWithBaseline(t *testing.T) {
+	with := func(level float64, baseline Earlier) Evidence {
+		evidence := evidenceOf(measured("new", scanned, scaled(level)...), measured("old", scanned, scaled(level)...))
+		evidence.Baseline = baseline
+		return evidence
+	}
+	stored := func(unit string, values ...int64) Earlier {
+		return Earlier{Values: func(_, phase, metric string) Stored {
+			if phase+"."+metric != scanned {
+				return Stored{}
+			}
+			return Stored{Values: values, Unit: unit}
+		}}
+	}
+	changed := Earlier{Values: func(_, _, _ string) Stored {
+		return Stored{Values: scaled(1), Unit: results.UnitBytesPerSecond, Unlike: "other phases"}
+	}}
+	uncalibrated := with(1, Earlier{})
+	uncalibrated.Noise = Noise{Refused: &Refusal{ReasonCalibrationUnlike, "another node", true}}
+	good := stored(results.UnitBytesPerSecond, scaled(1)...)
+	for name, c := range map[string]comparing{
+		"same": {evidence: with(1, good), verdict: passed, reason: ReasonHolds, message: "in the baseline (from"},
+		"worse": {evidence: with(0.85, good), verdict: failed, reason: ReasonWorse,
+			message: "6 runs, 6 there): worse than the tolerance of 5%, p = 0.0022"},
+		"better": {evidence: with(2, good), verdict: passed, reason: ReasonHolds, message: "100.0% higher than in the baseline"},
+		"one sample": {evidence: with(0.1, stored(results.UnitBytesPerSecond, 1000000)), verdict: inconclusive, reason: ReasonTooFewRuns,
+			message: "use at least 49 repetitions for 2 comparisons, or compare with more than 1 run"},
+		"nothing":      {evidence: with(1, Earlier{}), verdict: inconclusive, reason: ReasonNoData, message: "baseline accept"},
+		"other metric": {evidence: with(1, stored("", []int64{}...)), verdict: inconclusive, reason: ReasonNoData},
+		"other unit": {evidence: with(1, stored("KiB/s", scaled(1)...)), verdict: invalid, reason: ReasonBaselineInvalid,
+			message: "measured in bytes/s"},
+		"zeros":        {evidence: with(1, stored(results.UnitBytesPerSecond, 0, 0, 0, 0, 0, 0)), verdict: inconclusive, reason: ReasonNoRatio},
+		"changed":      {evidence: with(1, changed), verdict: invalid, reason: ReasonBaselineUnlike, message: "other phases"},
+		"uncalibrated": {evidence: uncalibrated, verdict: invalid, reason: ReasonCalibrationUnlike, message: "another node"},
+		"missing": {evidence: with(1, Earlier{Refused: &Refusal{ReasonBaselineMissing, "ConfigMap b is not there", false}}),
+			verdict: inconclusive, reason: ReasonBaselineMissing, message: "ConfigMap b is not there"},
+		"unlike": {evidence: with(1, Earlier{Refused: &Refusal{ReasonBaselineUnlike, "another kernel", true}}), verdict: invalid,
+			reason: ReasonBaselineUnlike, message: "another kernel"},
+	} {
+		t.Run(name, func(t *testing.T) { c.check(t, toBaseline) })
+	}
+}
+
+func TestCompareWithHistory(t *testing.T) {
+	evidence := evidenceOf(measured("new", scanned, scaled(1)...), measured("old", scanned, scaled(1)...))
+	comparing{evidence: evidence, verdict: inconclusive, reason: ReasonNoData, message: "no earlier experiments"}.check(t, toHistory)
+	evidence.History = func(variant, phase, metric string, tolerance float64) Trend {
+		if phase+"."+metric != scanned || tolerance != 0.05 {
+			t.Errorf("asked for %s.%s, %g", phase, metric, tolerance)
+		}
+		if variant == "new" {
+			return Trend{failed, ReasonWorse, "since Monday"}
+		}
+		return Trend{passed, ReasonHolds, "as ever"}
+	}
+	comparing{evidence: evidence, verdict: failed, reason: ReasonWorse, message: "new: since Monday"}.check(t, toHistory)
+}
+
+func TestCompareDefinitionsAreChecked(t *testing.T) {
+	for name, c := range map[string]struct {
+		metric, variant string
+		tolerance       v1alpha1.Share
+		says            string
+	}{
+		"no direction":   {"aged-scan.readBytes", "old", "5%", "has no better direction"},
+		"all accepted":   {scanned, "old", "100%", "accepts everything"},
+		"no share":       {scanned, "old", "5", "is not a percentage"},
+		"not a number":   {scanned, "old", "NaN%", "is not a percentage"},
+		"no variant":     {scanned, "", "5%", "set it to the variant"},
+		"no other":       {scanned, "only", "5%", `there is no variant "only"`},
+		"unknown metric": {"aged-scan.speed", "old", "5%", "there is no metric"},
+	} {
+		gate := compareGate(c.metric, toVariant, c.variant)
+		gate.Compare.Tolerance = c.tolerance
+		if _, err := Compile([]v1alpha1.Gate{gate}, somePhases, []string{"new", "old"}); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+	if _, err := Compile([]v1alpha1.Gate{compareGate("aged-scan.readLatencyMeanNanoseconds", toHistory, "")}, somePhases,
+		[]string{"old"}); err == nil || !strings.Contains(err.Error(), "only primary metrics") {
+		t.Error(err)
+	}
+	if _, err := Compile([]v1alpha1.Gate{compareGate(scanned, toVariant, "old")}, somePhases, []string{"old"}); err == nil ||
+		!strings.Contains(err.Error(), "is the only variant") {
+		t.Error(err)
+	}
+}

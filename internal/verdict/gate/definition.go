@@ -1,0 +1,44 @@
+package gate
+
+import (
+	"fmt"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// Definition describes the gate for reports.
+func Definition(gate v1alpha1.Gate) string {
+	if of := kindsOf(gate); len(of) == 1 {
+		return of[0].define(gate)
+	}
+	return "no condition"
+}
+
+func defineBound(bound *v1alpha1.BoundGate) string {
+	metric := plain(string(bound.Metric))
+	switch {
+	case bound.Min != nil && bound.Max != nil:
+		return fmt.Sprintf("%s is at least %s and at most %s", metric, quantityText(bound.Min), quantityText(bound.Max))
+	case bound.Min != nil:
+		return fmt.Sprintf("%s is at least %s", metric, quantityText(bound.Min))
+	case bound.Max != nil:
+		return fmt.Sprintf("%s is at most %s", metric, quantityText(bound.Max))
+	default:
+		return metric + " has no bound"
+	}
+}
+
+func defineCompare(compare *v1alpha1.CompareGate) string {
+	other := "the baseline"
+	switch compare.To {
+	case toVariant:
+		other = "variant " + plain(string(compare.Variant))
+	case toHistory:
+		other = "earlier experiments"
+	}
+	tolerance := string(compare.Tolerance)
+	if tolerance == "" {
+		tolerance = defaultTolerance
+	}
+	return fmt.Sprintf("%s is at most %s worse than in %s", plain(string(compare.Metric)), plain(tolerance), other)
+}

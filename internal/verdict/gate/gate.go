@@ -1,0 +1,148 @@
+// Package gate judges the measurements of an experiment: every gate is checked before anything runs, and a gate without data, or
+// with an arithmetic error, never passes.
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// The reasons of a GateStatus.
+const (
+	// ReasonHolds: the gate holds.
+	ReasonHolds = "Holds"
+	// ReasonDoesNotHold: the expression is false.
+	ReasonDoesNotHold = "DoesNotHold"
+	// ReasonBelowMinimum: a median is smaller than bound.min.
+	ReasonBelowMinimum = "BelowMinimum"
+	// ReasonAboveMaximum: a median is larger than bound.max.
+	ReasonAboveMaximum = "AboveMaximum"
+	// ReasonNoData: a metric of the gate was not measured.
+	ReasonNoData = "NoData"
+	// ReasonEvaluationFailed: the expression has no value for these measurements, such as after a division by zero.
+	ReasonEvaluationFailed = "EvaluationFailed"
+	// ReasonWorse: the metric is worse than the reference, by more than the tolerance.
+	ReasonWorse = "Worse"
+	// ReasonUnclear: the runs differ too much to say whether the metric is worse by more than the tolerance.
+	ReasonUnclear = "Unclear"
+	// ReasonRunsMissing: the experiment is incomplete, so its gates are not decided.
+	ReasonRunsMissing = "RunsMissing"
+	// ReasonTooFewRuns: there are too few runs to decide, whatever the values.
+	ReasonTooFewRuns = "TooFewRuns"
+	// ReasonNotIndependent: the runs reused each other's pools, so they are not independent repetitions.
+	ReasonNotIndependent = "NotIndependent"
+	// ReasonBaselineMissing: the ConfigMap of the baseline does not exist.
+	ReasonBaselineMissing = "BaselineMissing"
+	// ReasonBaselineInvalid: it contains no baseline, or one with other units.
+	ReasonBaselineInvalid = "BaselineInvalid"
+	// ReasonBaselineUnlike: it was measured on other hardware or with other versions.
+	ReasonBaselineUnlike = "BaselineUnlike"
+	// ReasonCalibrationMissing: the ConfigMap of the calibration does not exist.
+	ReasonCalibrationMissing = "CalibrationMissing"
+	// ReasonCalibrationInvalid: it contains no calibration.
+	ReasonCalibrationInvalid = "CalibrationInvalid"
+	// ReasonCalibrationUnlike: it was measured on other hardware or with other versions.
+	ReasonCalibrationUnlike = "CalibrationUnlike"
+	// ReasonNoRatio: a value is not above 0, so there is no relative difference.
+	ReasonNoRatio = "NoRatio"
+	// ReasonTooCoarse: the whole numbers of a rate are too coarse to show so small a difference.
+	ReasonTooCoarse = "TooCoarse"
+)
+
+// Set is the compiled gates of an experiment. It is safe for concurrent use.
+type Set struct {
+	variants []string
+	gates    []compiled
+}
+
+type compiled struct {
+	name v1alpha1.GateName
+	rule rule
+}
+
+// rule is one kind of gate: expression, bound or compare.
+type rule interface {
+	// judge returns an opinion for each variant, or a single one for all of them.
+	judge(evidence *Evidence, variants []string) []opinion
+}
+
+// opinion is a gate's opinion of one variant.
+type opinion struct {
+	variant string
+	verdict v1alpha1.Verdict
+	reason  string
+	text    string
+	// comparison is the basis of a compare gate's opinion: its verdict is decided when all comparisons of the experiment are known.
+	comparison *comparison
+}
+
+// Compile checks every gate before anything runs. variants are the expanded variant names. The error contains all mistakes of all
+// gates, one per line.
+func Compile(gates []v1alpha1.Gate, phases []v1alpha1.Phase, variants []string) (*Set, error) {
+	set := &Set{variants: slices.Clone(variants)}
+	if len(gates) == 0 {
+		return set, nil
+	}
+	if len(variants) == 0 {
+		// Without a variant, every gate would hold.
+		return nil, errors.New("gates need at least one variant to judge: an experiment without variants has the variant \"default\"")
+	}
+	known := scope{variants: set.variants}
+	for _, phase := range phases {
+		known.phases = append(known.phases, string(phase.Name))
+	}
+	var all []error
+	for _, gate := range gates {
+		rule, mistakes := compileGate(gate, known)
+		for _, mistake := range mistakes {
+			all = append(all, fmt.Errorf("gate %q: %s", gate.Name, mistake))
+		}
+		set.gates = append(set.gates, compiled{gate.Name, rule})
+	}
+	if len(all) > 0 {
+		return nil, errors.Join(all...)
+	}
+	return set, nil
+}
+
+func compileGate(gate v1alpha1.Gate, known scope) (rule, []string) {
+	of := kindsOf(gate)
+	if len(of) != 1 {
+		return nil, []string{fmt.Sprintf("%d of %s are set: set exactly one", len(of), kindNames())}
+	}
+	return of[0].compile(gate, known)
+}
+
+// Judge judges every gate, in the order of the gates.
+func (s *Set) Judge(evidence Evidence) []v1alpha1.GateStatus {
+	if s == nil {
+		return nil
+	}
+	all := make([][]opinion, 0, len(s.gates))
+	for _, gate := range s.gates {
+		all = append(all, s.judgeOne(gate.rule, &evidence))
+	}
+	settle(all, evidence.Looks)
+	statuses := make([]v1alpha1.GateStatus, 0, len(s.gates))
+	for i, gate := range s.gates {
+		verdict, reason, message := combine(all[i])
+		statuses = append(statuses, v1alpha1.GateStatus{
+			Name: gate.name, Verdict: verdict, Reason: reason, Message: cut(message, maxMessage), Comparisons: figures(all[i]),
+		})
+	}
+	return statuses
+}
+
+// judgeOne converts a panic into an opinion: a gate must not crash the controller.
+func (s *Set) judgeOne(rule rule, evidence *Evidence) (opinions []opinion) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			opinions = []opinion{{verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed,
+				text: fmt.Sprintf("the gate could not be judged: %v: please report this with the gate's definition", cause)}}
+		}
+	}()
+	return rule.judge(evidence, s.variants)
+}

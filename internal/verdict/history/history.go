@@ -1,0 +1,212 @@
+// Package history keeps the results of a benchmark across experiments, and finds changes. It is pure: it reads no clock and calls
+// no API.
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// Key of the ConfigMap that holds a history.
+const Key = "history.json"
+
+// Version of the document history.json.
+const Version = "history.storagebench.dev/v1alpha1"
+
+// The limits of a series. The oldest points are dropped first.
+const (
+	// MaxPoints in a series.
+	MaxPoints = 100
+	// MaxBytes of the document, which leaves room in a ConfigMap for the rest.
+	MaxBytes = 700 << 10
+	// maxMetrics, maxEnvironment and maxValueBytes keep one point well below that.
+	maxMetrics     = 4096
+	maxEnvironment = 200
+	maxValueBytes  = 240
+)
+
+// Series is the history of one benchmark, oldest first: the document history.json.
+type Series struct {
+	// Version is history.storagebench.dev/v1alpha1.
+	Version string `json:"version"`
+	// Benchmark that was measured.
+	Benchmark results.RunIdentity `json:"benchmark"`
+	Points    []Point             `json:"points,omitempty"`
+}
+
+// Point is one complete experiment.
+type Point struct {
+	// Experiment is its hash.
+	Experiment string    `json:"experiment"`
+	FinishedAt time.Time `json:"finishedAt"`
+	Verdict    string    `json:"verdict,omitempty"`
+	// Environment has values that are the same in all runs of the experiment, and may differ between experiments.
+	Environment map[string]string `json:"environment,omitempty"`
+	// Metrics are the primary ones, in the order of the results.
+	Metrics []Metric `json:"metrics,omitempty"`
+	// MetricsOmitted is the number of those that did not fit.
+	MetricsOmitted int `json:"metricsOmitted,omitempty"`
+}
+
+// Path identifies one metric of a benchmark.
+type Path struct {
+	Variant string `json:"variant"`
+	Phase   string `json:"phase"`
+	Metric  string `json:"metric"`
+}
+
+// String formats a path.
+func (p Path) String() string { return fmt.Sprintf("%s: %s.%s", p.Variant, p.Phase, p.Metric) }
+
+// Metric is one metric of an experiment.
+type Metric struct {
+	Path
+	Median int64 `json:"median"`
+	// Runs is the number of runs.
+	Runs int32 `json:"runs"`
+}
+
+// PointOf is the point of an experiment. False for an incomplete one. Additional information goes into the environment.
+func PointOf(experiment *results.Experiment, more map[string]string) (Point, bool) {
+	if experiment.State != results.StateComplete || experiment.FinishedAt == nil || experiment.Experiment == "" {
+		return Point{}, false
+	}
+	point := Point{Experiment: experiment.Experiment, FinishedAt: experiment.FinishedAt.UTC().Truncate(time.Second),
+		Verdict:     experiment.Verdict,
+		Environment: environment(experiment, more)}
+	for _, variant := range experiment.Variants {
+		for _, phase := range variant.Phases {
+			for _, metric := range phase.Metrics {
+				if known, found := results.LookupMetric(metric.Name); !found || !known.Primary {
+					continue
+				}
+				if len(point.Metrics) == maxMetrics {
+					point.MetricsOmitted++
+					continue
+				}
+				point.Metrics = append(point.Metrics, Metric{Path{variant.Name, phase.Name, metric.Name}, metric.Median, metric.Runs})
+			}
+		}
+	}
+	return point, true
+}
+
+// environment keeps keys with a single value that describe the place of the measurement, not this experiment.
+func environment(experiment *results.Experiment, more map[string]string) map[string]string {
+	all := map[string]string{"node": experiment.NodeName, "storageClass": experiment.StorageClass, "runnerImage": experiment.RunnerImage}
+	for key, values := range experiment.Environment {
+		if len(values) == 1 && lasting(key) {
+			all[key] = values[0]
+		}
+	}
+	maps.Copy(all, more)
+	kept := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if value := all[key]; value != "" && len(kept) < maxEnvironment {
+			kept[key] = strings.ToValidUTF8(value[:min(len(value), maxValueBytes)], "")
+		}
+	}
+	return kept
+}
+
+// lasting is false for keys whose values change each time, or that describe a run.
+func lasting(key string) bool {
+	for _, part := range strings.FieldsFunc(strings.ToLower(key), func(r rune) bool { return r == '.' || r == '_' || r == '-' }) {
+		switch part {
+		case "warning", "steadystate", "boot", "bootid", "uptime", "load", "outcome", "pool", "dataset", "source", "guid", "uuid", "seed",
+			"random_seed":
+			return false
+		}
+	}
+	return true
+}
+
+// Append adds a point. A point of the same experiment is replaced, so that it can be repeated.
+func (s *Series) Append(point Point) {
+	s.Points = slices.DeleteFunc(s.Points, func(other Point) bool { return other.Experiment == point.Experiment })
+	s.Points = append(s.Points, point)
+	slices.SortFunc(s.Points, compare)
+	s.Points = s.Points[max(0, len(s.Points)-MaxPoints):]
+}
+
+func compare(a, b Point) int {
+	if order := a.FinishedAt.Compare(b.FinishedAt); order != 0 {
+		return order
+	}
+	return strings.Compare(a.Experiment, b.Experiment)
+}
+
+// Encode writes the document, without the oldest points that do not fit.
+func (s *Series) Encode() ([]byte, error) { return s.encode(MaxBytes) }
+
+func (s *Series) encode(most int) ([]byte, error) {
+	short := *s
+	short.Version = Version
+	short.Points = s.Points[max(0, len(s.Points)-MaxPoints):]
+	for {
+		text, err := json.Marshal(short)
+		if err != nil {
+			return nil, fmt.Errorf("write the history: %w", err)
+		}
+		if len(text) <= most {
+			return text, nil
+		}
+		if len(short.Points) == 0 {
+			return nil, fmt.Errorf("the history has %d bytes without any point, but the limit is %d", len(text), most)
+		}
+		// Drop the same share of points as of bytes, which is too many; at least one.
+		short.Points = short.Points[max(1, len(short.Points)*(len(text)-most)/len(text)):]
+	}
+}
+
+// Continue returns the stored series of a benchmark. A text that is missing, edited or of another benchmark is not continued: the series is
+// empty then, to be made again from the results that are still there.
+func Continue(text string, benchmark results.RunIdentity) (series *Series, continued bool) {
+	decoded, err := Decode([]byte(text))
+	if err != nil || decoded.Benchmark.UID != benchmark.UID {
+		return &Series{Benchmark: benchmark}, false
+	}
+	decoded.Benchmark = benchmark
+	return decoded, true
+}
+
+// Decode reads the document. Anything that Encode would not write is an error.
+func Decode(text []byte) (*Series, error) {
+	var head struct {
+		Version string `json:"version"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, fmt.Errorf("the history is not JSON: %w", err)
+	}
+	if head.Version != Version {
+		return nil, fmt.Errorf("the history has version %.80q, but only %s is supported", head.Version, Version)
+	}
+	var series Series
+	if err := json.Unmarshal(text, &series); err != nil {
+		return nil, fmt.Errorf("the history was changed: %w", err)
+	}
+	if len(series.Points) > MaxPoints {
+		return nil, fmt.Errorf("the history has %d points, but the limit is %d", len(series.Points), MaxPoints)
+	}
+	seen := map[string]bool{}
+	for i, point := range series.Points {
+		switch {
+		case point.Experiment == "" || seen[point.Experiment]:
+			return nil, fmt.Errorf("point %d of the history is of experiment %.80q: empty or duplicate", i+1, point.Experiment)
+		case i > 0 && compare(series.Points[i-1], point) > 0:
+			return nil, fmt.Errorf("point %d of the history is older than the one before", i+1)
+		case point.FinishedAt.Year() < 1 || point.FinishedAt.Year() > 9999 || point.MetricsOmitted < 0:
+			return nil, fmt.Errorf("point %d of the history is impossible", i+1)
+		case len(point.Metrics) > maxMetrics || len(point.Environment) > maxEnvironment:
+			return nil, fmt.Errorf("point %d of the history exceeds the limits", i+1)
+		}
+		seen[point.Experiment] = true
+	}
+	return &series, nil
+}

@@ -1,0 +1,199 @@
+package history
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+var monday = time.Date(2026, 3, 2, 3, 0, 0, 0, time.UTC)
+
+var (
+	reads   = Path{"default", "scan", "readBytesPerSecond"}
+	latency = Path{"default", "scan", "readLatencyP99Nanoseconds"}
+)
+
+// weekly has a point for each value of reads, and latencies that are the other way round.
+func weekly(values ...int64) *Series {
+	series := &Series{Version: Version, Benchmark: results.RunIdentity{Namespace: "lab", Name: "weekly", UID: "u"}}
+	for i, value := range values {
+		series.Append(Point{Experiment: fmt.Sprintf("e%03d", i), FinishedAt: monday.AddDate(0, 0, 7*i), Verdict: "Passed",
+			Environment: map[string]string{"kernel": "6.12.1", "zfs.version": "2.3.8", "node": "node-a"},
+			Metrics:     []Metric{{reads, value, 6}, {latency, 1_000_000_000_000 / value, 6}}})
+	}
+	return series
+}
+
+// noisy values around a level, by 1%.
+func noisy(source *rand.Rand, level int64, n int) []int64 {
+	values := make([]int64, n)
+	for i := range values {
+		values[i] = level + int64(source.NormFloat64()*float64(level)/100)
+	}
+	return values
+}
+
+func update(series *Series, from int, environment map[string]string) {
+	for i := from; i < len(series.Points); i++ {
+		series.Points[i].Environment = environment
+	}
+}
+
+func TestPointOf(t *testing.T) {
+	finished := monday.Add(time.Millisecond)
+	experiment := &results.Experiment{State: results.StateComplete, Experiment: "abc", FinishedAt: &finished, Verdict: "Failed",
+		NodeName: "n1",
+		Environment: map[string][]string{"kernel": {"6.12"}, "fio": {"3.33", "3.39"}, "warning.clockSource": {"hpet"}, "zfs.pool": {"sb-1"},
+			"system.boot-id": {"x"}, "long": {strings.Repeat("ä", 200)}},
+		Variants: []results.VariantResult{{Name: "default", Phases: []results.PhaseResult{{Name: "scan", Metrics: []results.MetricResult{
+			{Name: "readBytesPerSecond", Median: 7, Runs: 3}, {Name: "readBytes", Median: 8, Runs: 3}, {Name: "unheardOf", Median: 9, Runs: 3}}}}},
+			{Name: "empty"}},
+	}
+	point, complete := PointOf(experiment, map[string]string{"spec": "q"})
+	want := Point{Experiment: "abc", FinishedAt: monday, Verdict: "Failed", Metrics: []Metric{{reads, 7, 3}},
+		Environment: map[string]string{"kernel": "6.12", "node": "n1", "spec": "q", "long": strings.Repeat("ä", 120)}}
+	if !complete || !reflect.DeepEqual(point, want) {
+		t.Errorf("%+v, want %+v", point, want)
+	}
+	for _, state := range []string{results.StateIncomplete, results.StateSuperseded} {
+		if experiment.State = state; true {
+			if _, complete := PointOf(experiment, nil); complete {
+				t.Errorf("%s is taken", state)
+			}
+		}
+	}
+}
+
+func TestAppend(t *testing.T) {
+	series := weekly(1, 2, 3)
+	late := series.Points[1]
+	late.Verdict = "Failed"
+	series.Append(late)
+	series.Append(Point{Experiment: "first", FinishedAt: monday.Add(-time.Hour)})
+	var got []string
+	for _, point := range series.Points {
+		got = append(got, point.Experiment+point.Verdict)
+	}
+	if want := "first e000Passed e001Failed e002Passed"; strings.Join(got, " ") != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+	for i := range 2 * MaxPoints {
+		series.Append(Point{Experiment: fmt.Sprint("x", i), FinishedAt: monday.AddDate(1, 0, i)})
+	}
+	if n := len(series.Points); n != MaxPoints || series.Points[n-1].Experiment != fmt.Sprint("x", 2*MaxPoints-1) {
+		t.Errorf("%d points, the last is %s", n, series.Points[n-1].Experiment)
+	}
+}
+
+func TestEncode(t *testing.T) {
+	series := weekly(noisy(rand.New(rand.NewPCG(1, 1)), 1_000_000, 40)...)
+	whole, err := series.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Decode(whole)
+	if err != nil || !reflect.DeepEqual(back, series) {
+		t.Fatalf("%v: %+v", err, back)
+	}
+	for _, most := range []int{len(whole) - 1, len(whole) / 2, 1000, 200} {
+		text, err := series.encode(most)
+		if err != nil || len(text) > most {
+			t.Fatalf("%d bytes of %d: %v", len(text), most, err)
+		}
+		short, err := Decode(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := len(short.Points)
+		if kept > 0 && short.Points[kept-1].Experiment != "e039" || most > 1000 && kept < 40*most/len(whole)-2 {
+			t.Errorf("%d points in %d bytes", kept, most)
+		}
+	}
+	if _, err := series.encode(20); err == nil {
+		t.Error("nothing fits into 20 bytes")
+	}
+	largest := &Series{}
+	for i := range MaxPoints {
+		point := Point{Experiment: fmt.Sprint("e", i), FinishedAt: monday.AddDate(0, 0, i)}
+		for k := range maxMetrics {
+			point.Metrics = append(point.Metrics, Metric{Path{fmt.Sprint("variant", k), "scan", "readBytesPerSecond"}, 1 << 62, 50})
+		}
+		largest.Append(point)
+	}
+	text, err := largest.Encode()
+	if err != nil || len(text) > MaxBytes || len(text) < MaxBytes/3 {
+		t.Errorf("%d bytes: %v", len(text), err)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	point := `{"experiment":"a","finishedAt":"2026-03-02T03:00:00Z"}`
+	for text, says := range map[string]string{
+		`x`:               "not JSON",
+		`{"version":"2"}`: `version "2"`,
+		`{"version":"` + Version + `","points":3}`:                                                                      "was changed",
+		`{"version":"` + Version + `","points":[{}]}`:                                                                   "empty",
+		`{"version":"` + Version + `","points":[` + point + `,` + point + `]}`:                                          "duplicate",
+		`{"version":"` + Version + `","points":[` + point + `,{"experiment":"b","finishedAt":"2025-03-02T03:00:00Z"}]}`: "older",
+	} {
+		if _, err := Decode([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestContinue: a series goes on only if it is whole and of this very benchmark, which may have moved.
+func TestContinue(t *testing.T) {
+	text, err := weekly(100, 101).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, text, uid string
+		points          int
+	}{
+		{"ours", string(text), "u", 2},
+		{"of an earlier benchmark of that name", string(text), "v", 0},
+		{"edited", strings.Replace(string(text), "e001", "e000", 1), "u", 0},
+		{"none", "", "u", 0},
+	} {
+		benchmark := results.RunIdentity{Namespace: "lab", Name: "renamed", UID: test.uid}
+		series, continued := Continue(test.text, benchmark)
+		if continued != (test.points > 0) || len(series.Points) != test.points || series.Benchmark != benchmark {
+			t.Errorf("%s: %v, %+v", test.name, continued, series)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	text, err := weekly(1, 2, 3).Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add([]byte(`{"version":"` + Version + `"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		series, err := Decode(text)
+		if err != nil {
+			return
+		}
+		again, err := series.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Decode(again)
+		if err != nil {
+			t.Fatalf("what was read cannot be read again: %v", err)
+		}
+		third, err := back.Encode()
+		if err != nil || !bytes.Equal(again, third) {
+			t.Fatalf("%v\n%s\n%s", err, again, third)
+		}
+	})
+}

@@ -1,0 +1,138 @@
+// Package verdict decides what the results of an experiment say: its gates, the documents that they compare with, and their sum.
+// It is pure: it reads no clock and calls no API.
+package verdict
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
+	"github.com/storagebench/storagebench/internal/verdict/history"
+)
+
+// maxDifferences is how many differences of the environment a message lists.
+const maxDifferences = 4
+
+// Standards are the accepted documents that compare gates use. If one is requested but missing, the gate is refused.
+type Standards struct {
+	Baseline           *results.Baseline
+	BaselineRefused    *gate.Refusal
+	Calibration        *results.Calibration
+	CalibrationRefused *gate.Refusal
+	// History of the experiments before this one. Nil if there is none.
+	History *history.Series
+	// Digest of both. Other documents lead to another verdict.
+	Digest string
+}
+
+// definitionKey is the name of a variant's definition in allowDifferences.
+const definitionKey = "definition"
+
+// compared is what compare gates need besides the runs.
+func compared(spec *v1alpha1.StorageBenchmarkSpec, standards Standards, experiment *results.Experiment) gate.Evidence {
+	evidence := gate.Evidence{
+		Summary: experiment.Variants, Runs: experiment.Runs, Order: spec.Order, Looks: Looks(spec),
+	}
+	if spec.Baseline != nil {
+		evidence.Baseline = baselineFor(spec.Baseline, standards, experiment)
+	}
+	if spec.Calibration != nil {
+		evidence.Noise = noiseFor(spec.Calibration, standards, experiment)
+	}
+	evidence.History = historyFor(standards.History, experiment)
+	return evidence
+}
+
+// historyFor compares with the earlier experiments.
+func historyFor(series *history.Series, experiment *results.Experiment) func(string, string, string, float64) gate.Trend {
+	complete := *experiment
+	complete.State = results.StateComplete // as it will be, if its gates are worth anything
+	current, usable := history.PointOf(&complete, nil)
+	if series == nil {
+		series = &history.Series{}
+	}
+	return func(variant, phase, metric string, tolerance float64) gate.Trend {
+		if !usable {
+			return gate.Trend{Verdict: v1alpha1.VerdictInconclusive, Reason: gate.ReasonNoData,
+				Text: "no data: this experiment has no point in the history"}
+		}
+		judgement, err := history.Judge(series, current, history.Path{Variant: variant, Phase: phase, Metric: metric}, tolerance,
+			uint64(experiment.Seed))
+		if err != nil {
+			return gate.Trend{Verdict: v1alpha1.VerdictInconclusive, Reason: gate.ReasonNoData, Text: err.Error()}
+		}
+		trend := gate.Trend{Verdict: v1alpha1.VerdictPassed, Reason: gate.ReasonHolds, Text: judgement.Sentence}
+		switch judgement.Outcome {
+		case history.Worse:
+			trend.Verdict, trend.Reason = v1alpha1.VerdictFailed, gate.ReasonWorse
+		case history.TooFew:
+			trend.Verdict, trend.Reason = v1alpha1.VerdictInconclusive, gate.ReasonTooFewRuns
+		case history.Better, history.Unchanged:
+		default:
+			trend.Verdict, trend.Reason = v1alpha1.VerdictInconclusive, gate.ReasonNoData
+		}
+		return trend
+	}
+}
+
+// unlike lists the differences of the environment that are not allowed. Empty if there are none.
+func unlike(what, configMap string, then, now map[string][]string, mayDiffer []string) string {
+	differences := results.Differences(then, now, mayDiffer)
+	if len(differences) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the %s in ConfigMap %s comes from different hardware or versions: %s: accept a newer one, or list what may differ in "+
+		"spec.%[1]s.allowDifferences",
+		what, configMap, results.DifferencesInWords(differences, maxDifferences))
+}
+
+func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *results.Experiment) gate.Earlier {
+	baseline := standards.Baseline
+	switch {
+	case standards.BaselineRefused != nil:
+		return gate.Earlier{Refused: standards.BaselineRefused}
+	case baseline == nil:
+		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineMissing, Message: "the baseline was not read"}}
+	}
+	if words := unlike("baseline", reference.ConfigMap.Name, baseline.Environment, experiment.Environment,
+		reference.AllowDifferences); words != "" {
+		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineUnlike, Invalid: true, Message: words}}
+	}
+	now := map[string]string{}
+	for _, variant := range experiment.Variants {
+		now[variant.Name] = variant.Definition
+	}
+	mayDiffer := results.DifferenceAllowed(definitionKey, reference.AllowDifferences)
+	return gate.Earlier{Values: func(variant, phase, metric string) gate.Stored {
+		stored := gate.Stored{Values: baseline.Values(variant, phase, metric)}
+		if known, found := results.LookupMetric(metric); found {
+			stored.Unit = known.Unit // a baseline in other units is refused when it is read
+		}
+		if then := baseline.Definition(variant); !mayDiffer && then != now[variant] && len(stored.Values) > 0 {
+			stored.Unlike = fmt.Sprintf("variant %s differs from the baseline: its target, phases or pods have changed: accept a newer "+
+				"one, or add %s to spec.baseline.allowDifferences",
+				variant, definitionKey)
+		}
+		return stored
+	}}
+}
+
+func noiseFor(reference *v1alpha1.Calibration, standards Standards, experiment *results.Experiment) gate.Noise {
+	calibration := standards.Calibration
+	switch {
+	case standards.CalibrationRefused != nil:
+		return gate.Noise{Refused: standards.CalibrationRefused}
+	case calibration == nil:
+		return gate.Noise{Refused: &gate.Refusal{Reason: gate.ReasonCalibrationMissing, Message: "the calibration was not read"}}
+	}
+	if words := unlike("calibration", reference.ConfigMap.Name, calibration.Environment, experiment.Environment,
+		reference.AllowDifferences); words != "" {
+		return gate.Noise{Refused: &gate.Refusal{Reason: gate.ReasonCalibrationUnlike, Invalid: true, Message: words}}
+	}
+	return gate.Noise{Floor: func(phase, metric string) (float64, bool) {
+		floor, found := calibration.Floor(phase, metric)
+		return math.Abs(float64(floor.NoisePartsPerMillion)) / 1e6, found
+	}}
+}

@@ -1,0 +1,131 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/runs/runstest"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
+	"github.com/storagebench/storagebench/internal/verdict/history"
+)
+
+// compareState is what a finished experiment with a baseline and a calibration is judged by.
+func compareState() (*v1alpha1.StorageBenchmarkSpec, Standards, *results.Experiment) {
+	spec := v1alpha1.StorageBenchmarkSpec{}
+	spec.Baseline = &v1alpha1.Baseline{ConfigMap: v1alpha1.ConfigMapName{Name: "base"}}
+	spec.Calibration = &v1alpha1.Calibration{ConfigMap: v1alpha1.ConfigMapName{Name: "noise"}}
+	environment := map[string][]string{"kernel": {"6.12.1"}}
+	standards := Standards{
+		Baseline: &results.Baseline{Environment: environment, Variants: []results.BaselineVariant{{Name: "v", Definition: "d",
+			Phases: []results.BaselinePhase{{Name: "scan",
+				Metrics: []results.BaselineMetric{{Name: "readBytesPerSecond", Unit: "bytes/s", Values: []int64{5, 6}}}}}}}},
+		Calibration: &results.Calibration{Environment: environment,
+			Floors: []results.NoiseFloor{{Phase: "scan", Metric: "readBytesPerSecond", NoisePartsPerMillion: 12345}}},
+	}
+	return &spec, standards, &results.Experiment{Environment: environment, Variants: []results.VariantResult{{Name: "v", Definition: "d"}}}
+}
+
+func TestComparedFindsTheValues(t *testing.T) {
+	evidence := compared(compareState())
+	stored := evidence.Baseline.Values("v", "scan", "readBytesPerSecond")
+	if len(stored.Values) != 2 || stored.Unit != results.UnitBytesPerSecond || stored.Unlike != "" || evidence.Looks != 1 {
+		t.Errorf("%+v, %d looks", stored, evidence.Looks)
+	}
+	if floor, known := evidence.Noise.Floor("scan", "readBytesPerSecond"); !known || floor != 0.012345 {
+		t.Errorf("noise %g, %v", floor, known)
+	}
+	if _, known := evidence.Noise.Floor("scan", "writeBytesPerSecond"); known {
+		t.Error("a noise that was not measured")
+	}
+	if stored := evidence.Baseline.Values("other", "scan", "readBytesPerSecond"); len(stored.Values) > 0 {
+		t.Errorf("%+v", stored)
+	}
+}
+
+// TestComparedRefuses: what cannot be compared with says why, and what to do.
+func TestComparedRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		change                func(*v1alpha1.StorageBenchmarkSpec, *Standards, *results.Experiment)
+		baseline, calibration string // reasons
+		says                  string
+	}{
+		"no documents": {func(_ *v1alpha1.StorageBenchmarkSpec, s *Standards, _ *results.Experiment) { *s = Standards{} },
+			gate.ReasonBaselineMissing, gate.ReasonCalibrationMissing, ""},
+		"refused": {func(_ *v1alpha1.StorageBenchmarkSpec, s *Standards, _ *results.Experiment) {
+			s.BaselineRefused, s.CalibrationRefused = &gate.Refusal{Reason: "A", Message: "not there"}, &gate.Refusal{Reason: "B", Message: "broken",
+				Invalid: true}
+		}, "A", "B", "not there"},
+		"other kernel": {func(_ *v1alpha1.StorageBenchmarkSpec, _ *Standards, e *results.Experiment) {
+			e.Environment = map[string][]string{"kernel": {"6.12.4"}}
+		}, gate.ReasonBaselineUnlike, gate.ReasonCalibrationUnlike,
+			"ConfigMap base comes from different hardware or versions: kernel: baseline 6.12.1, now 6.12.4"},
+		"other kernel allowed": {func(s *v1alpha1.StorageBenchmarkSpec, _ *Standards, e *results.Experiment) {
+			e.Environment = map[string][]string{"kernel": {"6.12.4"}}
+			s.Baseline.AllowDifferences, s.Calibration.AllowDifferences = []string{"kernel"}, []string{"kernel"}
+		}, "", "", ""},
+	} {
+		spec, standards, experiment := compareState()
+		c.change(spec, &standards, experiment)
+		evidence := compared(spec, standards, experiment)
+		baseline, calibration := cmp.Or(evidence.Baseline.Refused, &gate.Refusal{}), cmp.Or(evidence.Noise.Refused, &gate.Refusal{})
+		if baseline.Reason != c.baseline || calibration.Reason != c.calibration || !strings.Contains(baseline.Message, c.says) {
+			t.Errorf("%s: %+v, %+v", name, baseline, calibration)
+		}
+	}
+}
+
+// TestOtherDefinition: numbers of other phases mean something else, unless the spec allows it.
+func TestOtherDefinition(t *testing.T) {
+	spec, standards, experiment := compareState()
+	experiment.Variants[0].Definition = "another"
+	if stored := compared(spec, standards, experiment).Baseline.Values("v", "scan", "readBytesPerSecond"); !strings.Contains(stored.Unlike,
+		"phases or pods have changed") {
+		t.Errorf("%+v", stored)
+	}
+	spec.Baseline.AllowDifferences = []string{"definition"}
+	if stored := compared(spec, standards, experiment).Baseline.Values("v", "scan", "readBytesPerSecond"); stored.Unlike != "" {
+		t.Errorf("%+v", stored)
+	}
+}
+
+// TestHistoryIsJudged: the experiment at hand is the last of the series.
+func TestHistoryIsJudged(t *testing.T) {
+	spec, standards, experiment := compareState()
+	finished := runstest.Noon
+	experiment.FinishedAt, experiment.Experiment = &finished, "now"
+	experiment.Variants[0].Phases = []results.PhaseResult{{Name: "scan", Metrics: []results.MetricResult{
+		{Name: "readBytesPerSecond", Unit: "bytes/s", Better: "Higher", Median: 800, Runs: 6}}}}
+	judge := func(series *history.Series) gate.Trend {
+		standards.History = series
+		return compared(spec, standards, experiment).History("v", "scan", "readBytesPerSecond", 0.05)
+	}
+	if trend := judge(nil); trend.Verdict != v1alpha1.VerdictInconclusive || trend.Reason != gate.ReasonTooFewRuns {
+		t.Errorf("without a history: %+v", trend)
+	}
+	series := func(levels ...int64) *history.Series {
+		s := &history.Series{}
+		for i, level := range levels {
+			earlier := *experiment
+			at := runstest.Noon.Add(time.Duration(i-len(levels)) * time.Hour)
+			earlier.FinishedAt, earlier.Experiment, earlier.State, earlier.Verdict = &at, fmt.Sprint(i), results.StateComplete, "Passed"
+			earlier.Variants = []results.VariantResult{{Name: "v", Phases: []results.PhaseResult{{Name: "scan", Metrics: []results.MetricResult{
+				{Name: "readBytesPerSecond", Unit: "bytes/s", Better: "Higher", Median: level, Runs: 6}}}}}}
+			if point, complete := history.PointOf(&earlier, nil); complete {
+				s.Append(point)
+			}
+		}
+		return s
+	}
+	if trend := judge(series(1000, 1003, 998, 1001, 999, 1002, 1000, 997, 1001, 1000, 801, 799)); trend.Verdict != v1alpha1.VerdictFailed ||
+		trend.Reason != gate.ReasonWorse {
+		t.Errorf("slower for three experiments: %+v", trend)
+	}
+	if trend := judge(series(800, 803, 798, 801, 799, 802, 800, 797, 801, 800, 801, 799)); trend.Verdict != v1alpha1.VerdictPassed {
+		t.Errorf("as ever: %+v", trend)
+	}
+}

@@ -1,0 +1,97 @@
+package volume
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+
+	"github.com/storagebench/storagebench/internal/naming"
+
+	corev1 "k8s.io/api/core/v1"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// ProvisionerLocal is the provisioner whose volumes are datasets of the agent, which the kubelet mounts as local PersistentVolumes.
+const ProvisionerLocal = "Local"
+
+type local struct{}
+
+// Driver is none.
+func (local) Driver() *Driver { return nil }
+
+// Refuses nothing: the agent sets any property.
+func (local) Refuses(RunVolume, []v1alpha1.Phase) string { return "" }
+
+// Keeps is true: the agent resets its own datasets.
+func (local) Keeps() bool { return true }
+
+// Dataset is the dataset for the workload.
+func (local) Dataset(volume RunVolume) v1alpha1.PoolDataset {
+	dataset := v1alpha1.PoolDataset{Path: naming.RunDataset(volume.Name), Type: volume.Dataset.Type, Properties: v1alpha1.Properties{}}
+	maps.Copy(dataset.Properties, volume.Dataset.Properties)
+	if volume.Dataset.Type == naming.DatasetVolume {
+		dataset.Size = volume.Dataset.Size
+		return dataset
+	}
+	dataset.Mounted = true
+	if _, limited := dataset.Properties["refquota"]; volume.Dataset.Size != nil && !limited {
+		dataset.Properties["refquota"] = v1alpha1.PropertyValue(strconv.FormatInt(volume.Dataset.Size.Value(), 10))
+	}
+	return dataset
+}
+
+// Objects are a PersistentVolume for one claim, and that claim.
+func (local) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([]client.Object, error) {
+	hostname := site.Node.Labels[corev1.LabelHostname]
+	if hostname == "" {
+		return nil, fmt.Errorf("node %s has no label %s, which a local PersistentVolume needs", site.Node.Name, corev1.LabelHostname)
+	}
+	claim := claimOn(run, volume, site, "", size(volume, site.PoolBytes))
+	claim.Spec.VolumeName = naming.RunPoolName(run, volume.Name)
+	return []client.Object{onNode(run, volume, site, hostname), claim}, nil
+}
+
+// Behind is the PersistentVolume.
+func (local) Behind() client.Object { return &corev1.PersistentVolume{} }
+
+// BindsFirst is false: claim and PersistentVolume name each other from the start.
+func (local) BindsFirst() bool { return false }
+
+// Made is the dataset of the agent. Its pool is Ready only if that is as requested.
+func (p local) Made(volume RunVolume, pool *v1alpha1.BenchmarkPool, _ string) Made {
+	return Made{Dataset: datasetOn(pool, p.Dataset(volume).Path)}
+}
+
+// onNode is the PersistentVolume for a run's dataset on the node. It is bound to one claim from the start. No other claim gets it,
+// and the data is deleted with the pool, not with it.
+func onNode(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site, hostname string) *corev1.PersistentVolume {
+	name := naming.RunPoolName(run, volume.Name)
+	local := &corev1.LocalVolumeSource{Path: naming.VolumePath(name, naming.RunDataset(volume.Name))}
+	if volume.Dataset.Type == naming.DatasetVolume {
+		local.Path = naming.VolumeDevice(name, naming.RunDataset(volume.Name))
+		if volume.Dataset.FSType != "" {
+			local.FSType = ptr.To(volume.Dataset.FSType)
+		}
+	}
+	return &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: site.ClusterLabels},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: size(volume, site.PoolBytes)},
+			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: local},
+			VolumeMode:                    ptr.To(Mode(volume)),
+			ClaimRef: &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: run.Namespace,
+				Name: naming.ClaimName(run, volume.Name)},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{
+					Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{hostname}}},
+			}}}},
+		},
+	}
+}

@@ -1,0 +1,67 @@
+//go:build linux
+
+package engine
+
+import (
+	"strings"
+	"testing"
+)
+
+// twoJobs wrote at 10 and read at 20 MiB/s for a second each.
+const twoJobs = `cat >$OUT <<'EOF'
+{
+"fio version":"fio-3.33","jobs":[
+{"jobname":"w","write":{"io_bytes":10485760,"total_ios":2000,"runtime":1000,"lat_ns":{"min":100,"max":100,"mean":100.0,"N":2000,"bins":{"100":2000}}}},
+{"jobname":"r","read":{"io_bytes":20971520,"total_ios":2000,"runtime":1000,"lat_ns":{"min":300,"max":300,"mean":300.0,"N":2000,"bins":{"300":2000}}}}]}
+EOF
+`
+
+// TestFiguresOfJobs: each of several jobs has its own figures. Only jobs that ran at the same time have a total.
+func TestFiguresOfJobs(t *testing.T) {
+	b := newBench(t)
+	for name, c := range map[string]struct {
+		text, script string
+		totals       bool
+	}{
+		"in turn":      {"[w]\nrw=write\nsize=1m\n[r]\nstonewall\nrw=read\nsize=1m\n", twoJobs + "sleep 2", false},
+		"side by side": {"[w]\nrw=write\nsize=1m\n[r]\nrw=read\nsize=1m\n", twoJobs + "sleep 1", true},
+	} {
+		b.fakeFIO(c.script)
+		document, _ := b.valid(userPhase(c.text))
+		m := document.Metrics
+		if m["r.readBytesPerSecond"] != 20<<20 || m["r.readLatencyP99Nanoseconds"] != 300 || m["r.flushNanoseconds"] != 0 {
+			t.Errorf("%s: the reader: %v", name, m)
+		}
+		writes := m["w.writeBytesPerSecond"]
+		if writes > 10<<20 || writes < 5<<20 || !c.totals && writes != 10<<20 || m["w.writeLatencyMeanNanoseconds"] != 100 {
+			t.Errorf("%s: the writer: %v", name, m)
+		}
+		if m["writtenBytes"] != 10<<20 || m["readBytes"] != 20<<20 || m["durationNanoseconds"] == 0 {
+			t.Errorf("%s: the counts: %v", name, m)
+		}
+		for _, total := range []string{"readBytesPerSecond", "writeBytesPerSecond", "readLatencyP99Nanoseconds", "writeOperationsPerSecond"} {
+			if _, there := m[total]; there != c.totals {
+				t.Errorf("%s: %s is there: %v", name, total, there)
+			}
+		}
+	}
+}
+
+// TestPacedJobsHaveNoLatency: fio shows 0.1 µs for requests that may have waited for seconds behind a stop.
+func TestPacedJobsHaveNoLatency(t *testing.T) {
+	b := newBench(t)
+	for name, c := range map[string]struct {
+		option string
+		known  bool
+	}{"requests": {"rate_iops=200", false}, "bytes": {"rate=1m", false}, "no limit": {"rate_iops=0", true}, "least": {"rate_iops_min=1", true}} {
+		b.fakeFIO(reportOf(goodReads) + "sleep 0.2")
+		document, details := b.valid(userPhase("[a]\nrw=read\nsize=1m\n" + c.option + "\n"))
+		_, there := document.Metrics["readLatencyMeanNanoseconds"]
+		if said := strings.Contains(strings.Join(details.Notes, "\n"), "latencies are left out"); there != c.known || said == c.known {
+			t.Errorf("%s: latencies are there: %v, said to be left out: %v", name, there, said)
+		}
+		if document.Metrics["readOperationsPerSecond"] != 5000 {
+			t.Errorf("%s: %v", name, document.Metrics)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/test/sim"
+)
+
+// counter counts the requests of a manager by verb and resource, but for its watches and the lists that begin them.
+type counter struct {
+	next  http.RoundTripper
+	mutex sync.Mutex
+	made  map[string]int
+}
+
+func (c *counter) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := c.next.RoundTrip(request)
+	path, query := request.URL.Path, request.URL.Query()
+	if !query.Has("watch") && !query.Has("resourceVersion") && (strings.Contains(path, "/namespaces/") || strings.Contains(path, "/nodes/")) {
+		what := request.Method + " nodes"
+		if _, namespaced, is := strings.Cut(path, "/namespaces/"); is {
+			parts := strings.Split(namespaced, "/")
+			what = request.Method + " " + strings.Join(append(parts[1:2], parts[min(3, len(parts)):]...), "/")
+		}
+		if query.Has("dryRun") {
+			what += " (dry run)"
+		}
+		if err == nil && response.StatusCode == http.StatusNotFound {
+			what += " (not found)"
+		}
+		c.mutex.Lock()
+		c.made[what]++
+		c.mutex.Unlock()
+	}
+	return response, err
+}
+
+// take returns what was counted since the last time, and in total.
+func (c *counter) take() (made map[string]int, total int) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	made, c.made = c.made, map[string]int{}
+	for _, count := range made {
+		total += count
+	}
+	return made, total
+}
+
+func table(made map[string]int, runs int) (text string) {
+	for _, what := range slices.Sorted(maps.Keys(made)) {
+		text += fmt.Sprintf("  %6.2f %s\n", float64(made[what])/float64(runs), what)
+	}
+	return text
+}
+
+// counted starts the manager with a counter.
+func (l *lab) counted() *counter {
+	l.t.Helper()
+	c := &counter{made: map[string]int{}}
+	counted := rest.CopyConfig(config)
+	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		c.next = next
+		return c
+	})
+	l.startManager(counted)
+	return c
+}
+
+// TestRequestsPerRun counts all requests of a run with two phases, from the creation of a benchmark with few and with many runs.
+func TestRequestsPerRun(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, nil)
+	l.limits = experiment.Limits{}
+	c := l.counted()
+	measure := func(name string, repetitions int32) (map[string]int, int) {
+		c.take()
+		l.finished(l.submit(name, small, func(b *v1alpha1.StorageBenchmark) { b.Spec.Repetitions = repetitions }), v1alpha1.VerdictPassed)
+		l.nothingLeft(&coordinationv1.LeaseList{})
+		return c.take()
+	}
+	_, few := measure("few", 2)
+	made, many := measure("many", 6)
+	perRun := float64(many-few) / 4
+	t.Logf("%.1f requests per run of two phases; a benchmark of 6 runs makes, per run:\n%s", perRun, table(made, 6))
+	// 26 are intended. On a busy machine a watch is late, and a read is repeated now and then.
+	if limit := 12.0 + 7*2 + 2; perRun > limit || perRun < 16 {
+		t.Errorf("%.1f requests per run, want 16 to %.0f", perRun, limit)
+	}
+	if made["POST events"] > 5 {
+		t.Errorf("%d events of a benchmark with 6 runs, want a handful", made["POST events"])
+	}
+}
+
+// TestRequestsPerCompletion counts what a completion costs with 40 benchmarks behind one node: their number must not matter, but for
+// the first ten.
+func TestRequestsPerCompletion(t *testing.T) {
+	t.Parallel()
+	const queued, completed = 40, 5
+	l := newLab(t, nil)
+	l.limits = experiment.Limits{}
+	c := l.counted()
+	l.cluster.SetBehaviour(inPhase("read", sim.Script{Hold: true}))
+	l.submit("first", small)
+	l.running("read", 1)
+	for i := range queued {
+		l.submit(fmt.Sprintf("q-%02d", i), small)
+	}
+	count := func() (waiting, done, exact int) {
+		var all v1alpha1.StorageBenchmarkList
+		l.must(l.live.List(t.Context(), &all, client.InNamespace(l.namespaces[0])))
+		for _, one := range all.Items {
+			if one.Status.Queue != nil {
+				waiting++
+			}
+			if one.Status.Queue != nil && one.Status.Queue.Position > 0 {
+				exact++
+			}
+			if one.Status.Verdict != "" {
+				done++
+			}
+		}
+		return waiting, done, exact
+	}
+	l.eventually("all stand in the queue", func(g gomega.Gomega) {
+		waiting, _, exact := count()
+		g.Expect(waiting).To(gomega.Equal(queued))
+		g.Expect(exact).To(gomega.Equal(experiment.PlacesShown), "those who know their place exactly")
+	})
+	c.take()
+	l.cluster.SetBehaviour(nil)
+	l.cluster.Release(nil)
+	done := 0
+	l.eventually("some are completed", func(g gomega.Gomega) {
+		_, done, _ = count()
+		g.Expect(done).To(gomega.BeNumerically(">=", completed))
+	})
+	made, total := c.take()
+	perCompletion := float64(total) / float64(done)
+	t.Logf("%.1f requests per completion with about %d queued:\n%s", perCompletion, queued, table(made, done))
+	if perCompletion > 100 || perCompletion < 20 {
+		t.Errorf("%.1f requests per completion, want 20 to 100", perCompletion)
+	}
+}
