@@ -213,6 +213,10 @@ bench-truth: ## the product measures disks with known limits: limit, measured, e
 bench-fidelity: ## fio run by the runner against plain fio, in pairs: the ratio with its interval, within 1%; in the lab [LAB=lab]
 	@LAB=$(LAB) hack/bench fidelity
 
+.PHONY: bench-overhead
+bench-overhead: ## a StorageBenchmark against a bare claim and the same Jobs, in 10 pairs, with where the time goes; in the lab [LAB=lab]
+	@LAB=$(LAB) hack/bench overhead
+
 .PHONY: bench-gate
 bench-gate: ## how often compare gates are wrong, on simulated experiments whose truth is known; about two minutes [EXPERIMENTS=20000]
 	@go run ./test/bench/gates -experiments $(or $(EXPERIMENTS),20000)
