@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +44,9 @@ var truthPoints = []struct {
 	{"large", "oltp, 128 KiB, 50% updates", []string{"readBytesPerSecond", "writeBytesPerSecond"}, false},
 	{"writes", "fio, 4 KiB random writes", []string{"writeOperationsPerSecond"}, true},
 }
+
+// truthWorkers of the random reads have one request under way each.
+const truthWorkers = 8
 
 // TestTruth lets the product measure disks whose limits are known, and compares.
 func TestTruth(t *testing.T) {
@@ -111,8 +115,62 @@ phases:
 		}
 		points = append(points, point)
 	}
+	// With all workers waiting all the time, the throttle says how long each of them waits.
+	waits, found := medianOf(o, "reads", "readLatencyMeanNanoseconds")
+	if !found {
+		s.t.Fatalf("phase reads has no mean latency: %s", o.report)
+	}
+	points = append(points, bench.Point{Name: "oltp, 8 KiB reads, mean latency", Unit: "ms", Limit: 1e3 * truthWorkers / float64(disk.IOPS),
+		Measured: float64(waits) / 1e6})
 	s.stop(benchmark)
 	return points
+}
+
+// TestTruthOfLatencies lets the product measure a disk whose service times are known, through OpenZFS: a read that misses the cache takes as
+// long as the disk, and a synchronous write as long as a write and a flush of the disk.
+func TestTruthOfLatencies(t *testing.T) {
+	onlyAsBench(t, "truth")
+	at := slices.IndexFunc(made.Disks, vm.Disk.Slow)
+	if at < 0 {
+		t.Skip("no disk of this lab has service times: make one with LAB_FLAGS='--disk 1:delay=20ms,flush=10ms,unaligned=30ms'")
+	}
+	p := &pools{t: t, node: nodes[0], disks: takeDisks(t, nodes[0], at+1)}
+	disk := p.disks[at]
+	installOperator(t, "--set", "agent.enabled=true", "--set", "agent.allowDevices={"+teamNamespace+"="+p.on(at+1)+"}")
+	p.agentAvailable()
+	s := p.team()
+	benchmark := s.benchmark("latencies", fmt.Sprintf(`
+target:
+  zfs:
+    nodes: {matchLabels: {storagebench.dev/lab: "true"}}
+    pool: {vdevs: [{devices: [%s]}]}
+    dataset: {properties: {recordsize: 16k, compression: "off", primarycache: metadata}}
+phases:
+- {name: fill, fill: {size: 64Mi}}
+- {name: reads, measure: {workload: {oltp: {workers: 1, blockSize: 16Ki, rampUp: 2s, duration: %ds}}}}
+- {name: log, measure: {workload: {redo: {writers: 1, duration: %[2]ds}}}}
+`, p.on(at+1), truthSeconds))
+	o := s.ended(benchmark, v1alpha1.VerdictPassed)
+	for _, point := range []struct {
+		name, phase, metric string
+		want                time.Duration
+	}{
+		{"a read of a record", "reads", "readLatencyMeanNanoseconds", disk.Delay},
+		{"the median read", "reads", "readLatencyP50Nanoseconds", disk.Delay},
+		{"a synchronous write", "log", "writeLatencyMeanNanoseconds", disk.Delay + disk.FlushDelay},
+		{"the median synchronous write", "log", "writeLatencyP50Nanoseconds", disk.Delay + disk.FlushDelay},
+	} {
+		got, found := medianOf(o, point.phase, point.metric)
+		if !found {
+			t.Fatalf("phase %s has no %s: %s", point.phase, point.metric, o.report)
+		}
+		took := time.Duration(got)
+		fmt.Printf("%-30s %8s of the disk, measured %8s\n", point.name, point.want, took.Round(10*time.Microsecond))
+		if took < point.want || took > point.want+emulation {
+			t.Errorf("%s: measured %s, want %s and at most %s more, which the emulated machine may take", point.name, took, point.want, emulation)
+		}
+	}
+	s.stop(benchmark)
 }
 
 // medianOf finds a figure where the report has it from.
