@@ -48,12 +48,34 @@ gates:
 }
 
 // blockVolume: on a whole disk, random and sequential reads find the limits that the disk has. These are ones that an emulated
-// machine reaches with ease, also when others work beside it: then it is the disk that is measured.
+// machine reaches with ease, also when others work beside it: then it is the disk that is measured. A machine that is busy may be slower, so
+// less is measured again; more is wrong at once.
 func blockVolume(t *testing.T) {
 	disk := needsBlockVolume(t, 300, 10<<20)
 	g, s := gomega.NewWithT(t), newSpace(t, levelRestricted)
 	before := s.settled()
-	benchmark := s.benchmark("block", `
+	for attempt := 1; ; attempt++ {
+		o := s.wholeDisk(fmt.Sprintf("block-%d", attempt), disk)
+		iops, bytes := o.documents["oltp"].Metrics["readOperationsPerSecond"], o.documents["scan"].Metrics["readBytesPerSecond"]
+		fmt.Printf("block volume: %d IOPS of %d, %.1f of %.1f MB/s\n", iops, disk.IOPS, float64(bytes)/1e6, float64(disk.BytesPerSecond)/1e6)
+		g.Expect(float64(iops)).To(gomega.BeNumerically("<=", (1+tolerance)*float64(disk.IOPS)))
+		g.Expect(float64(bytes)).To(gomega.BeNumerically("<=", (1+tolerance)*float64(disk.BytesPerSecond)))
+		if float64(iops) >= (1-tolerance)*float64(disk.IOPS) && float64(bytes) >= (1-tolerance)*float64(disk.BytesPerSecond) {
+			break
+		}
+		if attempt == attempts {
+			t.Fatalf("%d times less was measured than the disk does; the regions of the last scan reached from %d to %d bytes per second", attempts,
+				o.documents["scan"].Metrics["slowestRegionReadBytesPerSecond"], o.documents["scan"].Metrics["fastestRegionReadBytesPerSecond"])
+		}
+	}
+	s.leavesNothing(before)
+}
+
+// wholeDisk fills a block volume and reads it at random and in order.
+func (s *space) wholeDisk(name string, disk vm.Disk) outcome {
+	s.t.Helper()
+	g := gomega.NewWithT(s.t)
+	benchmark := s.benchmark(name, `
 target: {storageClass: {name: `+lab.BlockClass+`, volumeMode: Block, size: 100Mi}}
 phases:
 - {name: fill, fill: {size: 100Mi}}
@@ -66,14 +88,9 @@ gates:
 	for _, document := range o.documents {
 		plausible(g, document, disk)
 	}
-	iops, bytes := o.documents["oltp"].Metrics["readOperationsPerSecond"], o.documents["scan"].Metrics["readBytesPerSecond"]
-	fmt.Printf("block volume: %d IOPS of %d, %.1f of %.1f MB/s\n", iops, disk.IOPS, float64(bytes)/1e6, float64(disk.BytesPerSecond)/1e6)
-	g.Expect(iops).To(gomega.BeNumerically("~", disk.IOPS, tolerance*float64(disk.IOPS)))
-	g.Expect(bytes).To(gomega.BeNumerically("~", disk.BytesPerSecond, tolerance*float64(disk.BytesPerSecond)),
-		"regions from %d to %d bytes per second",
-		o.documents["scan"].Metrics["slowestRegionReadBytesPerSecond"], o.documents["scan"].Metrics["fastestRegionReadBytesPerSecond"])
 	g.Expect(o.documents["scan"].Metrics["readBytes"]).To(gomega.BeEquivalentTo(100 << 20))
-	s.leavesNothing(before, benchmark)
+	s.stop(benchmark)
+	return o
 }
 
 // failedGate: numbers that are good, and not good enough.
