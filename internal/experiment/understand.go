@@ -24,7 +24,7 @@ func Understand(state *State) (*gate.Set, error) {
 
 func understand(state *State) (*gate.Set, error) {
 	spec := &state.Benchmark.Spec
-	slots, err := Expand(spec, Seed(state.Benchmark))
+	slots, err := SlotsAt(state.Benchmark, state.ScheduledTime)
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,22 @@ func TestABrokenPromiseIsSeen(t *testing.T) {
 	}
 }
 
+// TestDrift: in balanced order a drift of 6% a run, more than the tolerance, fails nothing that is the same, and passes nothing that is
+// worse by twice the tolerance. A loss of 30% is still seen.
+func TestDrift(t *testing.T) {
+	for _, repetitions := range []int{6, 7, 12} {
+		w := world{name: "drifting", spread: normal(0.01), drift: 0.06, order: v1alpha1.OrderInterleaved, repetitions: repetitions}
+		failures, passes, err := row(io.Discard, w, 1000, rand.New(rand.NewPCG(3, 3)))
+		if err != nil || failures > 0 || passes > 0 {
+			t.Errorf("%d repetitions: %v: %g Failed, %g Passed", repetitions, err, failures, passes)
+		}
+		verdicts, err := w.tally(rand.New(rand.NewPCG(4, 4)), 0.3, 200)
+		if err != nil || verdicts[v1alpha1.VerdictFailed] < 180 {
+			t.Errorf("%d repetitions: %v: a loss of 30%% gives %v", repetitions, err, verdicts)
+		}
+	}
+}
+
 func TestAroundMedian(t *testing.T) {
 	if got := aroundMedian([]float64{4, 1, 2, 8}); got[0] != 4.0/3 || got[1] != 1.0/3 {
 		t.Error(got)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
@@ -118,13 +119,9 @@ func (w world) evidence(random *rand.Rand, worse float64) gate.Evidence {
 			}
 		}
 	default:
-		for repetition := range w.runs() {
-			order := []string{"old", "new"}
-			if random.IntN(2) == 1 {
-				order[0], order[1] = order[1], order[0]
-			}
+		for repetition, order := range experiment.Order(2, w.runs(), random.Uint64()) {
 			for _, variant := range order {
-				run(variant, repetition)
+				run([]string{"old", "new"}[variant], repetition)
 			}
 		}
 	}
