@@ -16,33 +16,37 @@ const (
 	leastSample = 4
 )
 
-// Outliers says of each value, as a logarithm, whether it is far from the median of its sample. The typical deviation is the median over
-// all samples. It does not depend on which sample is larger, so it favours none.
+// Outliers says of each value, as a logarithm, whether it is far from the median of its sample: further than is typical of the sample, and of
+// all samples. Typical is the median deviation.
 func Outliers(samples ...[]float64) [][]bool {
 	far, sizes := make([][]bool, len(samples)), []float64{}
-	deviations := make([][]float64, len(samples))
+	deviations, typical := make([][]float64, len(samples)), make([]float64, len(samples))
 	for i, sample := range samples {
-		far[i], deviations[i] = make([]bool, len(sample)), make([]float64, len(sample))
+		far[i] = make([]bool, len(sample))
 		if len(sample) < leastSample || check(sample, 1) != nil {
 			continue
 		}
 		middle := quantile(slices.Sorted(slices.Values(sample)), 0.5)
-		for j, value := range sample {
-			deviations[i][j] = math.Abs(value - middle)
-			sizes = append(sizes, deviations[i][j])
+		for _, value := range sample {
+			deviations[i] = append(deviations[i], math.Abs(value-middle))
 		}
+		typical[i] = quantile(slices.Sorted(slices.Values(deviations[i])), 0.5)
+		sizes = append(sizes, deviations[i]...)
 	}
 	if len(sizes) == 0 {
 		return far
 	}
-	slices.Sort(sizes)
-	limit := max(leastAway, farAway*quantile(sizes, 0.5))
-	if beyond := len(sizes) - upTo(sizes, limit); float64(beyond) > fewOutliers*float64(len(sizes)) {
-		return far
-	}
+	ofAll, count := quantile(slices.Sorted(slices.Values(sizes)), 0.5), 0
 	for i := range deviations {
 		for j, size := range deviations[i] {
-			far[i][j] = size > limit
+			if far[i][j] = size > max(leastAway, farAway*max(ofAll, typical[i])); far[i][j] {
+				count++
+			}
+		}
+	}
+	if float64(count) > fewOutliers*float64(len(sizes)) {
+		for i := range far {
+			clear(far[i])
 		}
 	}
 	return far

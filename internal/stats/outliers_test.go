@@ -15,6 +15,8 @@ func TestOutliers(t *testing.T) {
 		"none": {[][]float64{few(1, 1.01, 0.99, 1, 1.02, 1)}, "[[false false false false false false]]"},
 		"one hangs": {[][]float64{few(1, 1.01, 0.99, 1, -1.3, 1), few(2, 2.01, 1.99, 2, 2.02, 2)},
 			"[[false false false false true false] [false false false false false false]]"},
+		"a noisy sample beside a quiet one": {[][]float64{few(1, 1.2, 0.8, 1.1, 0.9, 1.3), few(1, 1, 1, 1, 1, 1, 1, 1)},
+			"[[false false false false false false] [false false false false false false false false]]"},
 		"one of a noisy sample": {[][]float64{few(1, 1.2, 0.8, 1.1, 0.9, 1.3)}, "[[false false false false false false]]"},
 		"two levels are none":   {[][]float64{few(1, 1, 1, 1, 2, 2, 2, 1)}, "[[false false false false false false false false]]"},
 		"rounding is none":      {[][]float64{few(1, 1, 1, 1, 1, 1.001)}, "[[false false false false false false]]"},

@@ -33,8 +33,8 @@ func compareState() (*v1alpha1.StorageBenchmarkSpec, Standards, *results.Experim
 func TestComparedFindsTheValues(t *testing.T) {
 	evidence := compared(compareState())
 	stored := evidence.Baseline.Values("v", "scan", "readBytesPerSecond")
-	if len(stored.Values) != 2 || stored.Unit != results.UnitBytesPerSecond || stored.Unlike != "" || evidence.Looks != 1 {
-		t.Errorf("%+v, %d looks", stored, evidence.Looks)
+	if len(stored.Values) != 2 || stored.Unit != results.UnitBytesPerSecond || stored.Unlike != "" || evidence.Share != 1 {
+		t.Errorf("%+v, a share of %g", stored, evidence.Share)
 	}
 	if floor, known := evidence.Noise.Floor("scan", "readBytesPerSecond"); !known || floor != 0.012345 {
 		t.Errorf("noise %g, %v", floor, known)
