@@ -44,6 +44,9 @@ func Joint(members []Member, level float64) (JointTest, error) {
 	if err != nil {
 		return JointTest{}, err
 	}
+	if len(members) == 1 { // the signs of one are counted already
+		return JointTest{P: family.p, Level: level}, nil
+	}
 	beyond := make([]int, len(members)) // of each member in the order of p: flips in which it, or one after it, looks as bad
 	flips := family.each(func(smallest []float64) {
 		for i, at := range family.order {

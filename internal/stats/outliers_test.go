@@ -9,24 +9,47 @@ import (
 func TestOutliers(t *testing.T) {
 	few := func(values ...float64) []float64 { return values }
 	for name, c := range map[string]struct {
-		samples [][]float64
-		want    string
+		values []float64
+		want   string
 	}{
-		"none": {[][]float64{few(1, 1.01, 0.99, 1, 1.02, 1)}, "[[false false false false false false]]"},
-		"one hangs": {[][]float64{few(1, 1.01, 0.99, 1, -1.3, 1), few(2, 2.01, 1.99, 2, 2.02, 2)},
-			"[[false false false false true false] [false false false false false false]]"},
-		"a noisy sample beside a quiet one": {[][]float64{few(1, 1.2, 0.8, 1.1, 0.9, 1.3), few(1, 1, 1, 1, 1, 1, 1, 1)},
-			"[[false false false false false false] [false false false false false false false false]]"},
-		"one of a noisy sample": {[][]float64{few(1, 1.2, 0.8, 1.1, 0.9, 1.3)}, "[[false false false false false false]]"},
-		"two levels are none":   {[][]float64{few(1, 1, 1, 1, 2, 2, 2, 1)}, "[[false false false false false false false false]]"},
-		"rounding is none":      {[][]float64{few(1, 1, 1, 1, 1, 1.001)}, "[[false false false false false false]]"},
-		"too few":               {[][]float64{few(1, 1, 9), few(1, 1.01)}, "[[false false false] [false false]]"},
-		"nothing":               {[][]float64{nil, {}}, "[[] []]"},
-		"no number":             {[][]float64{few(1, 1, 1, math.NaN(), 1)}, "[[false false false false false]]"},
+		"none":                  {few(1, 1.01, 0.99, 1, 1.02, 1), "[false false false false false false]"},
+		"one hangs":             {few(1, 1.01, 0.99, 1, -1.3, 1), "[false false false false true false]"},
+		"one of a noisy sample": {few(1, 1.2, 0.8, 1.1, 0.9, 1.3), "[false false false false false false]"},
+		"two levels are none":   {few(1, 2, 1, 1, 2, 2, 2, 1), "[false false false false false false false false]"},
+		"rounding is none":      {few(1, 1, 1, 1, 1, 1.001), "[false false false false false false]"},
+		"too few":               {few(1, 1, 9), "[false false false]"},
+		"nothing":               {nil, "[]"},
+		"no number":             {few(1, 1, 1, math.NaN(), 1), "[false false false false false]"},
 	} {
-		if got := fmt.Sprint(Outliers(c.samples...)); got != c.want {
+		if got := fmt.Sprint(Outliers(c.values)); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
+	}
+}
+
+// TestOutlyingPairsDoNotDependOnSigns, that is, on which of both runs is which after any shift is taken off.
+func TestOutlyingPairsDoNotDependOnSigns(t *testing.T) {
+	r, marked := seeded(25), 0
+	for range 500 {
+		before, now, delta := sample(r, 8, false), sample(r, 8, false), r.NormFloat64()
+		if r.IntN(2) == 0 {
+			now[r.IntN(8)] -= 30
+		}
+		want := OutlyingPairs(before, now)
+		for i := range before {
+			if r.IntN(2) == 0 {
+				before[i], now[i] = now[i]-delta, before[i]+delta
+			}
+		}
+		if got := OutlyingPairs(before, now); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("%v, after a swap %v", want, got)
+		}
+		if fmt.Sprint(want) != fmt.Sprint(make([]bool, 8)) {
+			marked++
+		}
+	}
+	if marked < 100 {
+		t.Errorf("%d marked: the cases show nothing", marked)
 	}
 }
 

@@ -129,3 +129,33 @@ func TestHistoryIsJudged(t *testing.T) {
 		t.Errorf("as ever: %+v", trend)
 	}
 }
+
+// TestLooksShareTheLevels: with adaptive, a look at the first repetitions and one at all of them.
+func TestLooksShareTheLevels(t *testing.T) {
+	spec, standards, experiment := compareState()
+	spec.Repetitions, spec.Adaptive = 6, &v1alpha1.Adaptive{MaxRepetitions: 12}
+	var sum float64
+	for repetitions, want := range map[int32]float64{6: gate.FirstShare, 12: gate.LastShare} {
+		experiment.Repetitions = repetitions
+		got := compared(spec, standards, experiment).Share
+		if got != want {
+			t.Errorf("%d repetitions: a share of %g, want %g", repetitions, got, want)
+		}
+		sum += got
+	}
+	if sum != 1 {
+		t.Errorf("together %g", sum)
+	}
+	gates, err := gate.Compile([]v1alpha1.Gate{{Name: "g", Bound: &v1alpha1.BoundGate{Metric: "scan.readBytesPerSecond",
+		Min: &v1alpha1.Bound{}}}}, []v1alpha1.Phase{{Name: "scan"}}, []string{"v"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Undecidable(spec, gates); got != "" {
+		t.Error(got)
+	}
+	spec.Adaptive, spec.Repetitions = nil, 4
+	if got := Undecidable(spec, gates); got != "gates cannot be decided with 4 repetitions: bounds need at least 5 repetitions" {
+		t.Error(got)
+	}
+}

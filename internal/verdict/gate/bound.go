@@ -53,17 +53,17 @@ func (b boundRule) judgeVariant(evidence *Evidence, of reference) opinion {
 		values = append(values, one.value)
 	}
 	slices.Sort(values)
-	at := levelsAt(evidence.Share).passing
-	outside := stats.MedianOutside(len(values), at)
+	at := levelsAt(evidence.Share)
+	outside := stats.MedianOutside(len(values), at.passing)
 	text := figure(b.of, metric)
 	if outside == 0 {
 		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonTooFewRuns, text: fmt.Sprintf(
 			"%s: too few runs to know the median: use at least %d repetitions, or an expression, which does not ask how certain the median is",
-			text, leastPairs(at))}
+			text, leastPairs(at.passing))}
 	}
 	low, high := values[outside-1], values[len(values)-outside]
 	text += fmt.Sprintf(", the median lies between %d and %d with a confidence of %s", low, high,
-		share(1-2*stats.Binomial(len(values), outside-1)))
+		share(1-2*stats.Binomial(len(values), outside-1)-2*(level-at.passing)))
 	verdict, reason, words := b.decide(*resource.NewQuantity(low, resource.DecimalSI), *resource.NewQuantity(high, resource.DecimalSI))
 	return opinion{verdict: verdict, reason: reason, text: text + ": " + words}
 }

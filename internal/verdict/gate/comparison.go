@@ -84,17 +84,15 @@ func (c *comparison) test() error {
 	return err
 }
 
-// rankPairs marks the pairs with a run that is far from the others of its variant, such as one that hung: they count least.
+// rankPairs marks the pairs with a run that is far from the others, such as one that hung: they count least.
 func (c *comparison) rankPairs(before, now []float64) (err error) {
 	if c.shifts, err = stats.LogRatios(c.before, c.now); err != nil {
 		return err
 	}
-	far := stats.Outliers(before, now)
-	c.outlying = far[0]
 	for i := range c.shifts {
 		c.shifts[i] *= c.sign()
-		c.outlying[i] = far[0][i] || far[1][i]
 	}
+	c.outlying = stats.OutlyingPairs(before, now)
 	c.ranked, err = stats.NewPaired(c.shifts, c.outlying)
 	return err
 }

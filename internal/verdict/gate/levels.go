@@ -23,13 +23,15 @@ const (
 type levels struct {
 	// failing is the largest p of a single Failed, family the largest p corrected for all comparisons, passing that of Passed.
 	failing, family, passing float64
+	// elsewhere is the chance that other looks may be wrong: an interval holds with less confidence, because it is seen after all looks.
+	elsewhere float64
 }
 
 func levelsAt(share float64) levels {
 	if share <= 0 || share > 1 {
 		share = 1
 	}
-	return levels{failingLevel * share, level * share, level * share}
+	return levels{failingLevel * share, level * share, level * share, (1 - share) * (failingLevel + level)}
 }
 
 // best is the largest p of a Failed unpaired comparison, of so many.

@@ -121,6 +121,7 @@ func (c *comparison) interval(at levels) {
 		c.worse = c.ranked.Shift(at.passing, at.passing)
 		c.worse.Interval.Low = min(c.worse.Interval.Low, c.limit())
 	}
+	c.worse.Interval.Confidence = max(0, c.worse.Interval.Confidence-at.elsewhere)
 	c.shift = c.turn(c.worse)
 }
 
