@@ -43,7 +43,7 @@ phases:
 repetitions: 1
 maxAttempts: 1
 gates:
-- {name: reads, bound: {metric: read.readOperationsPerSecond, min: "1"}}
+- {name: reads, expression: "phase('read').readOperationsPerSecond >= 1"}
 `)), &benchmark.Spec); err != nil {
 		p.t.Fatal(err)
 	}

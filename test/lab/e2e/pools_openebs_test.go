@@ -87,7 +87,7 @@ phases:
 - {name: cold, operate: {exportImport: {}}}
 - {name: read, measure: {workload: {oltp: {workers: 8, duration: 10s}}}}
 gates:
-- {name: reads, bound: {metric: read.readOperationsPerSecond, min: "1"}}
+- {name: reads, expression: "phase('read').readOperationsPerSecond >= 1"}
 `))
 		o := s.ended(benchmark, v1alpha1.VerdictPassed)
 		properties[provisioner] = o.experiment.Runs[0].Volumes[0].Properties

@@ -67,7 +67,7 @@ func (p *pools) plainCase(s *space, before []string, plain plainCase, kind, data
 target: {zfs: {nodes: {matchLabels: {storagebench.dev/lab: "true"}}, pool: {vdevs: [{devices: [$1]}]}, dataset: `+dataset+`}}
 phases: [`+strings.TrimSpace(plain.phases)+`]
 gates:
-- {name: anything, bound: {metric: it.`+plain.metric+`, min: "1"}}
+- {name: anything, expression: "phase('it').`+plain.metric+` >= 1"}
 `))
 	o := s.ended(benchmark, v1alpha1.VerdictPassed)
 	value := o.documents["it"].Metrics[plain.metric]

@@ -135,7 +135,7 @@ phases:
 - {name: more, fill: {size: 60Mi}}
 - {name: oltp, measure: {workload: {oltp: {duration: 5s}}}}
 gates:
-- {name: reads, bound: {metric: oltp.readOperationsPerSecond, min: "1"}}
+- {name: reads, expression: "phase('oltp').readOperationsPerSecond >= 1"}
 `)
 	o := s.ended(benchmark, v1alpha1.VerdictInvalid)
 	o.broken(t, "more", engine.ReasonVolumeFull, "do not fit")
@@ -167,7 +167,7 @@ target: {storageClass: {name: `+lab.PathClass+`, size: 64Mi}}
 phases:
 - {name: outgrows, measure: {workload: {fio: {jobFile: "[outgrows]\nrw=write\nbs=1m\ndirect=1\nsize=2g\n"}}}}
 gates:
-- {name: writes, bound: {metric: outgrows.writeOperationsPerSecond, min: "1"}}
+- {name: writes, expression: "phase('outgrows').writeOperationsPerSecond >= 1"}
 `)
 	o := s.ended(benchmark, v1alpha1.VerdictInvalid)
 	o.broken(t, "outgrows", engine.ReasonVolumeFull, "stopped before they run out of space")
@@ -185,7 +185,7 @@ phases:
 - {name: fill, fill: {size: 64Mi}}
 - {name: oltp, measure: {workload: {oltp: {workers: 4, updatePercent: 25, duration: 10m}}}}
 gates:
-- {name: reads, bound: {metric: oltp.readOperationsPerSecond, min: "1"}}
+- {name: reads, expression: "phase('oltp').readOperationsPerSecond >= 1"}
 `)
 	s.working(benchmark, "oltp", 1)
 	breakDisk(t, nodes[0], disk, "fail")

@@ -32,7 +32,7 @@ phases:
 - {name: redo, measure: {workload: {redo: {writers: 2, duration: 5s}}}}
 gates:
 - {name: three-reads-per-write, expression: "phase('oltp').readOperationsPerSecond >= 3.0 * phase('oltp').writeOperationsPerSecond"}
-- {name: scans, bound: {metric: scan.readBytesPerSecond, min: 1M}}
+- {name: scans, expression: "phase('scan').readBytesPerSecond >= 1000000"}
 `)
 	o := s.ended(benchmark, v1alpha1.VerdictPassed)
 	g.Expect(benchmark.Status.StorageClass).To(gomega.Equal(lab.PathClass))
@@ -60,7 +60,7 @@ phases:
 - {name: oltp, measure: {workload: {oltp: {workers: 4, rampUp: 2s, duration: 10s}}}}
 - {name: scan, measure: {workload: {scan: {}}}}
 gates:
-- {name: reads, bound: {metric: oltp.readOperationsPerSecond, min: "1"}}
+- {name: reads, expression: "phase('oltp').readOperationsPerSecond >= 1"}
 `)
 	o := s.ended(benchmark, v1alpha1.VerdictPassed)
 	for _, document := range o.documents {
@@ -86,8 +86,8 @@ phases:
 - {name: fill, fill: {to: 50%}}
 - {name: oltp, measure: {workload: {oltp: {workers: 2, duration: 5s}}}}
 gates:
-- {name: reads, bound: {metric: oltp.readOperationsPerSecond, min: "1"}}
-- {name: miracle, bound: {metric: oltp.readOperationsPerSecond, min: 100M}}
+- {name: reads, expression: "phase('oltp').readOperationsPerSecond >= 1"}
+- {name: miracle, expression: "phase('oltp').readOperationsPerSecond >= 100000000"}
 `)
 	o := s.ended(benchmark, v1alpha1.VerdictFailed)
 	g.Expect(o.experiment.Runs[0].Valid).To(gomega.BeTrue(), o.experiment.Runs[0].Message)
