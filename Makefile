@@ -218,8 +218,8 @@ bench-overhead: ## a StorageBenchmark against a bare claim and the same Jobs, in
 	@LAB=$(LAB) hack/bench overhead
 
 .PHONY: bench-gate
-bench-gate: ## how often compare gates are wrong, on simulated experiments whose truth is known; about two minutes [EXPERIMENTS=20000]
-	@go run ./test/bench/gates -experiments $(or $(EXPERIMENTS),20000)
+bench-gate: ## how often gates are wrong, beside what is promised, on simulated experiments whose truth is known; about two minutes [EXPERIMENTS=6000]
+	@go run ./test/bench/gates -experiments $(or $(EXPERIMENTS),6000)
 
 .PHONY: bench-report
 bench-report: ## what the end of an experiment of 1,000 and of 10,000 runs costs: documents, gates, results and reports

@@ -11,8 +11,8 @@ type RunOrder string
 
 // The values of RunOrder.
 const (
-	// OrderInterleaved executes one run of each variant per repetition, in an order shuffled with the seed. A drift over time then
-	// affects all variants alike.
+	// OrderInterleaved executes one run of each variant per repetition, in a balanced order: each second repetition is the reverse of
+	// the one before it. A drift over time then affects all variants alike.
 	OrderInterleaved RunOrder = "Interleaved"
 	// OrderSequential executes all repetitions of a variant before the next variant.
 	OrderSequential RunOrder = "Sequential"

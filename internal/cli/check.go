@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/verdict"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
@@ -101,15 +102,8 @@ func (e *validated) compileGates() []problem {
 		if e.gates, err = gate.Compile(spec.Gates, spec.Phases, variants); err != nil {
 			return []problem{{"spec.gates", err.Error()}}
 		}
-		looks, most := 1, spec.Repetitions
-		if spec.Adaptive != nil {
-			looks, most = 2, spec.Adaptive.MaxRepetitions
-		}
-		if comparisons, needed := e.gates.Needs(looks); int(most) < needed {
-			e.notes = append(e.notes,
-				fmt.Sprintf("comparisons of the gates: %d; one of them needs %d repetitions to be Failed, but there are %d: add repetitions, or "+
-					"compare less",
-					comparisons, needed, most))
+		if advice := verdict.Undecidable(spec, e.gates); advice != "" {
+			e.notes = append(e.notes, advice)
 		}
 	}
 	return problems

@@ -4,6 +4,7 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/storagebench/storagebench/internal/naming"
@@ -117,6 +118,7 @@ func Plan(state State) Decision {
 			break
 		}
 	}
+	decision.warn(state)
 	followSchedule(state, &decision)
 	decision.HoldUntil = holdToReport(state, decision)
 	return decision
@@ -135,6 +137,13 @@ func (d *Decision) say(position Position, reason, format string, arguments ...an
 
 func (d *Decision) do(action Action) {
 	d.Actions = append(d.Actions, action)
+}
+
+// warn says early that gates cannot be decided, while the repetitions can still be changed.
+func (d *Decision) warn(state State) {
+	if state.Undecidable != "" && slices.Contains([]Position{PositionWaiting, PositionQueued, PositionRunning}, d.Position) {
+		d.Message += "; " + state.Undecidable
+	}
 }
 
 // stepDelete stops everything, releases the node and removes the finalizer.

@@ -469,3 +469,28 @@ func TestHouseKeeping(t *testing.T) {
 		}, []string{"ReleaseLease"}, nil),
 	})
 }
+
+// TestUndecidableGatesAreReportedEarly, while the repetitions can be changed, and not once there is a verdict.
+func TestUndecidableGatesAreReportedEarly(t *testing.T) {
+	state := testState()
+	state.Benchmark.Spec.Variants, state.Benchmark.Spec.Repetitions = fourVariants().Variants, 4
+	state.Benchmark.Spec.Gates = []v1alpha1.Gate{{Name: "g", Compare: &v1alpha1.CompareGate{Metric: "scan.readBytesPerSecond", To: "Variant",
+		Variant: "a", Tolerance: "5%"}}}
+	state = settle(state)
+	if _, err := Understand(&state); err != nil || state.SpecError != nil {
+		t.Fatal(err, state.SpecError)
+	}
+	const want = "; gates cannot be decided with 4 repetitions: comparisons of variants need at least 6 repetitions"
+	if decision := Plan(state); !strings.HasSuffix(decision.Message, want) {
+		t.Errorf("%s: %q", decision.Position, decision.Message)
+	}
+	finished := Decision{Position: PositionFinished, Message: "done"}
+	if finished.warn(state); finished.Message != "done" {
+		t.Error(finished.Message)
+	}
+	state.Benchmark.Spec.Repetitions = 6
+	state = settle(state)
+	if _, err := Understand(&state); err != nil || strings.Contains(Plan(state).Message, "cannot be decided") {
+		t.Errorf("%v: %q", err, Plan(state).Message)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -32,8 +33,12 @@ type SpecError struct {
 
 func (e *SpecError) Error() string { return e.Message }
 
-// Expand computes the runs of an experiment in the order of execution, with all repetitions that adaptive may add.
+// Expand computes the runs of a single experiment in the order of execution, with all repetitions that adaptive may add.
 func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {
+	return expand(spec, seed, orderSeed(seed, time.Time{}))
+}
+
+func expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64, turns uint64) ([]Slot, error) {
 	repetitions := mostRepetitions(spec)
 	total := countVariants(spec) * int(repetitions)
 	if total > MaxRuns {
@@ -68,9 +73,9 @@ func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {
 		}
 		return slots, nil
 	}
-	for repetition := int32(1); repetition <= repetitions; repetition++ {
-		for _, i := range shuffled(len(variants), uint64(seed)^mix(uint64(repetition))) {
-			add(variants[i], repetition)
+	for i, order := range Order(len(variants), int(repetitions), turns) {
+		for _, variant := range order {
+			add(variants[variant], int32(i+1))
 		}
 	}
 	return slots, nil

@@ -43,7 +43,7 @@ func settle(state State) State {
 	state.ScheduledTime = ScheduledTime(state.Benchmark, state.Runs, state.Results, state.Now)
 	state.Experiment = IDAt(state.Benchmark, state.ScheduledTime)
 	state.Slots, state.SpecError = nil, nil
-	slots, err := Expand(&state.Benchmark.Spec, Seed(state.Benchmark))
+	slots, err := SlotsAt(state.Benchmark, state.ScheduledTime)
 	if err != nil {
 		state.SpecError = err.(*SpecError) //nolint:errorlint // Expand returns nothing else
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/verdict"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
@@ -24,7 +25,7 @@ func Understand(state *State) (*gate.Set, error) {
 
 func understand(state *State) (*gate.Set, error) {
 	spec := &state.Benchmark.Spec
-	slots, err := Expand(spec, Seed(state.Benchmark))
+	slots, err := SlotsAt(state.Benchmark, state.ScheduledTime)
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +37,7 @@ func understand(state *State) (*gate.Set, error) {
 	if err != nil {
 		return gates, &SpecError{Reason: v1alpha1.ReasonGateInvalid, Message: err.Error()}
 	}
+	state.Undecidable = verdict.Undecidable(spec, gates)
 	if begun(*state) {
 		return gates, nil
 	}

@@ -7,10 +7,10 @@ import (
 )
 
 // numbersSection has one table per phase: the primary metrics of every variant, compared with the first variant.
-func numbersSection(e results.Experiment) *section {
+func numbersSection(e results.Experiment, all samples) *section {
 	s := newSection("Numbers", numbersBytes)
 	for _, phase := range phaseNames(e.Variants) {
-		s.phaseTable(e.Variants, phase)
+		s.phaseTable(e.Variants, phase, all)
 	}
 	return s
 }
@@ -29,7 +29,7 @@ func phaseNames(variants []results.VariantResult) []string {
 	return names
 }
 
-func (s *section) phaseTable(variants []results.VariantResult, phase string) {
+func (s *section) phaseTable(variants []results.VariantResult, phase string, all samples) {
 	metrics := primaryMetrics(variants, phase)
 	if len(metrics) == 0 {
 		s.frame("### " + name(phase) + "\n\nThis phase has no primary metrics; the others are in results.json.\n")
@@ -38,7 +38,7 @@ func (s *section) phaseTable(variants []results.VariantResult, phase string) {
 	several := len(variants) > 1
 	frame := "### " + name(phase) + "\n\n| Metric | Better | Variant | Median (min..max, runs) |"
 	if several {
-		s.frame(frame + " Against " + name(variants[0].Name) + " |\n|---|---|---|---|---|")
+		s.frame(frame + " Against " + name(variants[0].Name) + " (95% interval) |\n|---|---|---|---|---|")
 	} else {
 		s.frame(frame + "\n|---|---|---|---|")
 	}
@@ -50,6 +50,9 @@ func (s *section) phaseTable(variants []results.VariantResult, phase string) {
 			if found, ok := find(variant, phase, metric); ok {
 				shown, better = figures(found), found.Better
 				against = ratio(found.Median, base.Median)
+				if words, known := all.against(source{variants[0].Name, phase, metric}, source{variant.Name, phase, metric}); known {
+					against = words
+				}
 			}
 			if i == 0 && several {
 				against = ""

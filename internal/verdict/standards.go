@@ -33,7 +33,8 @@ const definitionKey = "definition"
 // compared is what compare gates need besides the runs.
 func compared(spec *v1alpha1.StorageBenchmarkSpec, standards Standards, experiment *results.Experiment) gate.Evidence {
 	evidence := gate.Evidence{
-		Summary: experiment.Variants, Runs: experiment.Runs, Order: spec.Order, Looks: Looks(spec),
+		Summary: experiment.Variants, Runs: experiment.Runs, Order: spec.Order,
+		Share: shareAt(spec, experiment.Repetitions),
 	}
 	if spec.Baseline != nil {
 		evidence.Baseline = baselineFor(spec.Baseline, standards, experiment)

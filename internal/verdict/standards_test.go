@@ -33,8 +33,8 @@ func compareState() (*v1alpha1.StorageBenchmarkSpec, Standards, *results.Experim
 func TestComparedFindsTheValues(t *testing.T) {
 	evidence := compared(compareState())
 	stored := evidence.Baseline.Values("v", "scan", "readBytesPerSecond")
-	if len(stored.Values) != 2 || stored.Unit != results.UnitBytesPerSecond || stored.Unlike != "" || evidence.Looks != 1 {
-		t.Errorf("%+v, %d looks", stored, evidence.Looks)
+	if len(stored.Values) != 2 || stored.Unit != results.UnitBytesPerSecond || stored.Unlike != "" || evidence.Share != 1 {
+		t.Errorf("%+v, a share of %g", stored, evidence.Share)
 	}
 	if floor, known := evidence.Noise.Floor("scan", "readBytesPerSecond"); !known || floor != 0.012345 {
 		t.Errorf("noise %g, %v", floor, known)
@@ -127,5 +127,35 @@ func TestHistoryIsJudged(t *testing.T) {
 	}
 	if trend := judge(series(800, 803, 798, 801, 799, 802, 800, 797, 801, 800, 801, 799)); trend.Verdict != v1alpha1.VerdictPassed {
 		t.Errorf("as ever: %+v", trend)
+	}
+}
+
+// TestLooksShareTheLevels: with adaptive, a look at the first repetitions and one at all of them.
+func TestLooksShareTheLevels(t *testing.T) {
+	spec, standards, experiment := compareState()
+	spec.Repetitions, spec.Adaptive = 6, &v1alpha1.Adaptive{MaxRepetitions: 12}
+	var sum float64
+	for repetitions, want := range map[int32]float64{6: gate.FirstShare, 12: gate.LastShare} {
+		experiment.Repetitions = repetitions
+		got := compared(spec, standards, experiment).Share
+		if got != want {
+			t.Errorf("%d repetitions: a share of %g, want %g", repetitions, got, want)
+		}
+		sum += got
+	}
+	if sum != 1 {
+		t.Errorf("together %g", sum)
+	}
+	gates, err := gate.Compile([]v1alpha1.Gate{{Name: "g", Bound: &v1alpha1.BoundGate{Metric: "scan.readBytesPerSecond",
+		Min: &v1alpha1.Bound{}}}}, []v1alpha1.Phase{{Name: "scan"}}, []string{"v"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Undecidable(spec, gates); got != "" {
+		t.Error(got)
+	}
+	spec.Adaptive, spec.Repetitions = nil, 4
+	if got := Undecidable(spec, gates); got != "gates cannot be decided with 4 repetitions: bounds need at least 5 repetitions" {
+		t.Error(got)
 	}
 }

@@ -15,12 +15,30 @@ type Decision struct {
 	Gates           []results.GateResult
 }
 
-// Looks is the number of times that the gates of a spec may be judged.
-func Looks(spec *v1alpha1.StorageBenchmarkSpec) int {
-	if spec.Adaptive == nil {
-		return 1
+// looks are the times at which the gates of a spec may be judged.
+func looks(spec *v1alpha1.StorageBenchmarkSpec) []gate.Look {
+	if spec.Adaptive == nil || spec.Adaptive.MaxRepetitions <= spec.Repetitions {
+		return []gate.Look{{Repetitions: int(spec.Repetitions), Share: 1}}
 	}
-	return 2
+	return []gate.Look{{Repetitions: int(spec.Repetitions), Share: gate.FirstShare},
+		{Repetitions: int(spec.Adaptive.MaxRepetitions), Share: gate.LastShare}}
+}
+
+// Undecidable says which gates of a spec cannot be decided with its repetitions, and how many it takes. Empty if all can.
+func Undecidable(spec *v1alpha1.StorageBenchmarkSpec, gates *gate.Set) string {
+	if gates == nil {
+		return ""
+	}
+	return gates.Undecidable(spec.Order, looks(spec)...)
+}
+
+// shareAt is the share of the levels that a look at so many repetitions may use.
+func shareAt(spec *v1alpha1.StorageBenchmarkSpec, repetitions int32) float64 {
+	all := looks(spec)
+	if int(repetitions) > all[0].Repetitions {
+		return all[len(all)-1].Share
+	}
+	return all[0].Share
 }
 
 // Judge judges the gates of a spec by an experiment, whose gates they were compiled from.

@@ -53,8 +53,8 @@ phases:
 - {name: cold, operate: {exportImport: {}}}
 - {name: read, measure: {workload: {oltp: {workers: 4, duration: 10s}}, operate: {snapshot: {dataset: data, name: meanwhile}}}}
 gates:
-- {name: reads, bound: {metric: read.readOperationsPerSecond, min: "1"}}
-- {name: scored, bound: {metric: score.layoutScorePartsPerMillion, min: "0"}}
+- {name: reads, expression: "phase('read').readOperationsPerSecond >= 1"}
+- {name: scored, expression: "phase('score').layoutScorePartsPerMillion >= 0"}
 repetitions: 1
 `, disk, provisioner, r.Dataset)
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -143,7 +144,7 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 		}
 		one = &comparison{before: earlier, now: values(now), than: "in the baseline"}
 	}
-	one.of, one.better, one.tolerance, one.level = c.of, c.metric.Better, c.tolerance, levelAt(evidence.Looks)
+	one.of, one.better, one.tolerance = c.of, c.metric.Better, c.tolerance
 	if evidence.Noise.Floor != nil {
 		one.noise, one.noiseKnown = evidence.Noise.Floor(c.of.phase, c.of.metric)
 	}
@@ -180,8 +181,8 @@ func compareSamples(before, now []sample, order v1alpha1.RunOrder) *comparison {
 	if order == v1alpha1.OrderSequential {
 		return &comparison{before: values(before), now: values(now)}
 	}
-	a, b := pairs(before, now)
-	return &comparison{before: a, now: b, paired: true}
+	a, b, repetitions := pairs(before, now)
+	return &comparison{before: a, now: b, repetitions: repetitions}
 }
 
 // independent are the samples of a metric, unless there are none or they depend on each other.
@@ -190,16 +191,17 @@ func (c compareRule) independent(evidence *Evidence, of reference) ([]sample, *o
 	found, kept := evidence.samples(of)
 	switch {
 	case missing != "" || len(found) == 0:
-		if missing == "" {
-			missing = fmt.Sprintf("no data: no valid run of variant %s has measured %s", plain(of.variant), plain(of.phase)+"."+plain(of.metric))
-		}
-		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: missing}
+		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: cmp.Or(missing, noRun(of))}
 	case kept != "":
 		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNotIndependent, text: fmt.Sprintf(
 			"run %s of variant %s reused the pool of another run, so it is not an independent repetition: set target.zfs.reset to Pool to "+
 				"compare", plain(kept), plain(of.variant))}
 	}
 	return found, nil
+}
+
+func noRun(of reference) string {
+	return fmt.Sprintf("no data: no valid run of variant %s has measured %s", plain(of.variant), plain(of.phase)+"."+plain(of.metric))
 }
 
 // earlier are the values of the baseline, unless it is not comparable.

@@ -111,11 +111,11 @@ func TestCompareVariants(t *testing.T) {
 	for name, c := range map[string]comparing{
 		"same": {evidence: now(scaled(1)...), verdict: passed, reason: ReasonHolds,
 			message: scanned +
-				" is as high as in variant old (from 0.0% to 0.0% with a confidence of 90.6%; 6 pairs of runs): within the tolerance of 5%, p = 0.016"},
+				" is as high as in variant old (from 0.0% to 0.0% with a confidence of 93.8%; 6 pairs of runs): within the tolerance of 5%, p = 0.016"},
 		"better":   {evidence: now(scaled(1.3)...), verdict: passed, reason: ReasonHolds, message: "is 30.0% higher than in variant old"},
 		"3% worse": {evidence: now(scaled(0.97)...), verdict: passed, reason: ReasonHolds, message: "is 3.0% lower than"},
 		"10% worse": {evidence: now(scaled(0.9)...), verdict: failed, reason: ReasonWorse,
-			message: "is 10.0% lower than in variant old (from -10.0% to -10.0% with a confidence of 90.6%; 6 pairs of runs): worse than the " +
+			message: "is 10.0% lower than in variant old (from -10.0% to -10.0% with a confidence of 93.8%; 6 pairs of runs): worse than the " +
 				"tolerance of 5%, p = 0.016"},
 		"at the limit": {evidence: now(1, 1, 1, 1, 1, 1), tolerance: "0%", verdict: failed, reason: ReasonWorse},
 		"exactly so": {evidence: now(scaled(0.95)...), verdict: inconclusive, reason: ReasonUnclear,
@@ -127,7 +127,7 @@ func TestCompareVariants(t *testing.T) {
 		"one": {evidence: now(900000), verdict: inconclusive, reason: ReasonTooFewRuns,
 			message: "1 pair of runs): too few runs to show"},
 		"scattered": {evidence: now(1500000, 500000, 900000, 1100000, 700000, 1300000), verdict: inconclusive, reason: ReasonUnclear,
-			message: "add repetitions"},
+			message: "not even 50 repetitions would decide"},
 		"not measured":   {evidence: now(-1, -1, -1, -1, -1, -1), verdict: inconclusive, reason: ReasonNoData, message: "variant new"},
 		"no valid runs":  {evidence: invalidRun, verdict: inconclusive, reason: ReasonNoData, message: "variant new has no metrics"},
 		"nothing at all": {evidence: Evidence{}, verdict: inconclusive, reason: ReasonNoData, message: "no data"},
@@ -157,22 +157,26 @@ func TestCompareVariants(t *testing.T) {
 	}
 }
 
-// TestFamily: many comparisons are corrected together, and one that passes needs all variants to.
+// TestFamily: many comparisons are tested together, and one that passes needs all variants to.
 func TestFamily(t *testing.T) {
-	var gates []v1alpha1.Gate
-	for range 4 {
-		gates = append(gates, compareGate(scanned, toVariant, "old"))
+	gates := make([]v1alpha1.Gate, 30)
+	for i := range gates {
+		gates[i] = compareGate(scanned, toVariant, "old")
 	}
 	evidence := evidenceOf(measured("old", scanned, scaled(1)...), measured("new", scanned, scaled(0.5)...))
-	for count, want := range map[int]v1alpha1.Verdict{1: failed, 3: failed, 4: inconclusive} {
-		status := judgeOnly(t, evidence, gates[:count], "new", "old")[0]
-		if status.Verdict != want || want == inconclusive && !strings.Contains(status.Message, "use at least 7 repetitions for 4 comparisons") {
+	for _, count := range []int{1, 4, 30} {
+		if status := judgeOnly(t, evidence, gates[:count], "new", "old")[0]; status.Verdict != failed {
 			t.Errorf("%d comparisons: %+v", count, status)
 		}
 	}
-	evidence.Looks = 2
-	if status := judgeOnly(t, evidence, gates[:2], "new", "old")[0]; status.Verdict != inconclusive {
-		t.Errorf("two looks share the level: %+v", status)
+	evidence.Share = FirstShare
+	if status := judgeOnly(t, evidence, gates[:2], "new", "old")[0]; status.Verdict != failed {
+		t.Errorf("at the first look: %+v", status)
+	}
+	evidence.Share = LastShare
+	if status := judgeOnly(t, evidence, gates[:2], "new", "old")[0]; status.Verdict != inconclusive ||
+		!strings.Contains(status.Message, "use at least 8 repetitions for 2 comparisons") {
+		t.Errorf("at the last look: %+v", status)
 	}
 	two := evidenceOf(measured("old", scanned, scaled(1)...), measured("new", scanned, scaled(1)...),
 		measured("newer", scanned, scaled(0.9)...))
@@ -183,27 +187,42 @@ func TestFamily(t *testing.T) {
 	}
 }
 
-// TestNeeds: what a verdict takes is known before anything runs.
-func TestNeeds(t *testing.T) {
-	for count, want := range map[int]int{1: 6, 3: 6, 4: 7, 6: 7, 7: 8} {
-		var gates []v1alpha1.Gate
+// TestUndecidable: what a verdict takes is known before anything runs.
+func TestUndecidable(t *testing.T) {
+	gates := func(count int, to string) (gates []v1alpha1.Gate) {
 		for range count {
-			gates = append(gates, compareGate(scanned, toVariant, "old"))
+			gates = append(gates, compareGate(scanned, to, map[string]string{toVariant: "old"}[to]))
 		}
-		set, err := Compile(append(gates, compareGate(scanned, toHistory, "")), somePhases, []string{"new", "old"})
+		return gates
+	}
+	const interleaved, sequential = v1alpha1.OrderInterleaved, v1alpha1.OrderSequential
+	for name, c := range map[string]struct {
+		gates []v1alpha1.Gate
+		order v1alpha1.RunOrder
+		looks []Look
+		want  string
+	}{
+		"five":      {gates(1, toVariant), interleaved, []Look{{5, 1}}, "gates cannot be decided with 5 repetitions: comparisons of variants need at least 6 repetitions"},
+		"six":       {gates(1, toVariant), interleaved, []Look{{6, 1}}, ""},
+		"many":      {gates(30, toVariant), interleaved, []Look{{6, 1}}, ""},
+		"mixed":     {append(gates(1, toVariant), gates(3, toBaseline)...), interleaved, []Look{{6, 1}}, "at least 8 repetitions"},
+		"sequence":  {gates(1, toVariant), sequential, []Look{{4, 1}}, ""},
+		"sequences": {gates(10, toVariant), sequential, []Look{{4, 1}}, "at least 5 repetitions"},
+		"adaptive":  {gates(1, toVariant), interleaved, []Look{{6, FirstShare}, {7, LastShare}}, ""},
+		"few looks": {gates(1, toVariant), interleaved, []Look{{5, FirstShare}, {7, LastShare}}, "at least 8 repetitions"},
+		"baseline":  {gates(3, toBaseline), interleaved, []Look{{3, 1}}, ""},
+		"history":   {gates(3, toHistory), interleaved, []Look{{1, 1}}, ""},
+		"bound":     {[]v1alpha1.Gate{boundGate(scanned, "1", "")}, interleaved, []Look{{4, 1}}, "bounds need at least 5 repetitions"},
+		"bounded":   {[]v1alpha1.Gate{boundGate(scanned, "1", "")}, interleaved, []Look{{5, 1}}, ""},
+		"no gates":  {nil, interleaved, []Look{{1, 1}}, ""},
+	} {
+		set, err := Compile(c.gates, somePhases, []string{"new", "old"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if comparisons, repetitions := set.Needs(1); comparisons != count || repetitions != want {
-			t.Errorf("%d gates: %d comparisons need %d repetitions, want %d", count, comparisons, repetitions, want)
+		if got := set.Undecidable(c.order, c.looks...); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
-	}
-	set, err := Compile([]v1alpha1.Gate{compareGate(scanned, toBaseline, "")}, somePhases, []string{"new", "old"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if comparisons, repetitions := set.Needs(2); comparisons != 2 || repetitions != 0 {
-		t.Errorf("baseline: %d comparisons, %d repetitions", comparisons, repetitions)
 	}
 }
 

@@ -7,38 +7,37 @@ import (
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
-const (
-	// level is the accepted chance of a wrong Failed over all comparisons of an experiment, and of a wrong Passed for each.
-	level = 0.05
-	// failingLevel is an additional condition for each Failed: it keeps wrong ones below 1%, even on storage so noisy that the
-	// tolerance is negligible. `make bench-gate` shows it.
-	failingLevel = 0.02
-)
-
 // comparison is a metric measured twice: how much worse it is now, and how certain that is.
 type comparison struct {
 	of     reference
 	better results.Direction
 	// than names the reference.
 	than string
-	// before and now are the values of the repetitions. paired says that equal positions belong together.
+	// before and now are the values of the repetitions. If they are pairs, equal positions belong together: repetitions are those of the
+	// pairs.
 	before, now []float64
-	paired      bool
+	repetitions []int32
 	// tolerance is the accepted change for the worse.
 	tolerance float64
 	// noise is the difference between equal runs, as a logarithm.
 	noise      float64
 	noiseKnown bool
 
-	// level of the test on each side, at one look. The interval leaves out as much on each side, so that it belongs to the decision.
-	level float64
+	// What test finds out. pWorse is the chance of the numbers if the metric were worse by no more than the tolerance and the noise,
+	// pWithin that if it were worse by the tolerance; smallest is what they can be at best.
+	pWorse, pWithin, smallest float64
+	ranked                    *stats.Ranked
+	// shifts of the pairs, more being worse, and which of them have a run that is far from the others.
+	shifts   []float64
+	outlying []bool
 
-	// What test finds out. shift is ln(now/before), pWorse the chance of the numbers if the metric were worse by no more than the
-	// tolerance and the noise, pWithin that if it were worse by the tolerance; smallest is what they can be at best.
-	// pFamily is pWorse corrected for all comparisons of the experiment.
-	shift                              stats.Shift
-	pWorse, pFamily, pWithin, smallest float64
+	// What the family of all comparisons adds: pWorse corrected for it, and the largest pWorse that is Failed, in this experiment and
+	// at best. shift is ln(now/before), worse the same with more being worse; the interval ends where the verdict changes.
+	pFamily, failing, failingAtBest float64
+	shift, worse                    stats.Shift
 }
+
+func (c *comparison) paired() bool { return c.repetitions != nil }
 
 // accepted is the logarithm of the accepted change: a share less if higher is better, a share more if lower is better.
 func (c *comparison) accepted() float64 {
@@ -48,9 +47,9 @@ func (c *comparison) accepted() float64 {
 	return math.Log1p(c.tolerance)
 }
 
-// failing is the change at which the metric counts as worse: differences between equal runs are no failure. It may exceed the
+// limit is the change at which the metric counts as worse: differences between equal runs are no failure. It may exceed the
 // accepted change, although no user asked for that.
-func (c *comparison) failing() float64 {
+func (c *comparison) limit() float64 {
 	if c.noiseKnown {
 		return max(c.accepted(), c.estimateNoise())
 	}
@@ -64,47 +63,47 @@ func (c *comparison) estimateNoise() float64 {
 
 // test computes the p-values, for pairs and for unpaired samples.
 func (c *comparison) test() error {
-	if c.paired {
-		return c.testPairs()
-	}
 	before, now, err := c.logarithms()
 	if err != nil {
 		return err
 	}
-	above, err := stats.MannWhitney(before, now, c.failing())
+	if c.paired() {
+		err = c.rankPairs(before, now)
+	} else {
+		c.ranked, err = stats.NewUnpaired(before, now)
+	}
 	if err != nil {
 		return err
 	}
-	below, err := stats.MannWhitney(before, now, c.accepted())
+	above, err := c.ranked.Test(c.limit())
 	if err != nil {
 		return err
 	}
+	below, err := c.ranked.Test(c.accepted())
 	c.pWorse, c.pWithin, c.smallest = above.Greater, below.Less, above.Smallest
-	c.shift, err = stats.UnpairedShift(before, now, 1-2*c.level)
-	c.shift = c.turn(c.shift)
 	return err
 }
 
-func (c *comparison) testPairs() error {
-	shifts, err := stats.LogRatios(c.before, c.now)
-	if err != nil {
+// rankPairs marks the pairs with a run that is far from the others, such as one that hung: they count least.
+func (c *comparison) rankPairs(before, now []float64) (err error) {
+	if c.shifts, err = stats.LogRatios(c.before, c.now); err != nil {
 		return err
 	}
-	for i := range shifts {
-		shifts[i] *= c.sign()
+	for i := range c.shifts {
+		c.shifts[i] *= c.sign()
 	}
-	above, err := stats.SignedRank(shifts, c.failing())
-	if err != nil {
-		return err
-	}
-	below, err := stats.SignedRank(shifts, c.accepted())
-	if err != nil {
-		return err
-	}
-	c.pWorse, c.pWithin, c.smallest = above.Greater, below.Less, above.Smallest
-	c.shift, err = stats.PairedShift(shifts, 1-2*c.level)
-	c.shift = c.turn(c.shift)
+	c.outlying = stats.OutlyingPairs(before, now)
+	c.ranked, err = stats.NewPaired(c.shifts, c.outlying)
 	return err
+}
+
+// member is the comparison as one of a family.
+func (c *comparison) member() stats.Member {
+	beyond := make([]float64, len(c.shifts))
+	for i, shift := range c.shifts {
+		beyond[i] = shift - c.limit()
+	}
+	return stats.Member{Shifts: beyond, Outlying: c.outlying, Repetitions: c.repetitions}
 }
 
 // logarithms of both samples, turned so that more is worse. The first value is taken off all: near 0 they keep more digits.

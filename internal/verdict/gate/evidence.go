@@ -16,8 +16,8 @@ type Evidence struct {
 	Runs []results.RunResult
 	// Order of the runs: only interleaved variants form pairs.
 	Order v1alpha1.RunOrder
-	// Looks is how often these gates may be judged while runs are added. 0 and 1 mean once.
-	Looks int
+	// Share of the levels that this look at the runs may use. 0 and 1 mean all: there is no other look.
+	Share float64
 	// Baseline for gates that compare with it.
 	Baseline Earlier
 	// Noise is the difference between equal runs.
@@ -113,17 +113,17 @@ func phaseMetric(run results.RunResult, of reference) (int64, bool) {
 }
 
 // pairs are the values of the repetitions that both have.
-func pairs(before, now []sample) (a, b []float64) {
+func pairs(before, now []sample) (a, b []float64, repetitions []int32) {
 	byRepetition := map[int32]int64{}
 	for _, one := range before {
 		byRepetition[one.repetition] = one.value
 	}
 	for _, one := range now {
 		if value, both := byRepetition[one.repetition]; both {
-			a, b = append(a, float64(value)), append(b, float64(one.value))
+			a, b, repetitions = append(a, float64(value)), append(b, float64(one.value)), append(repetitions, one.repetition)
 		}
 	}
-	return a, b
+	return a, b, repetitions
 }
 
 func values(all []sample) []float64 {

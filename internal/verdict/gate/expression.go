@@ -24,6 +24,9 @@ const (
 	faultsName = "@faults"
 )
 
+// uncertain is what the message of an expression that was decided ends with.
+const uncertain = "; an expression judges medians without their uncertainty"
+
 type expressionRule struct {
 	program    cel.Program
 	references []reference

@@ -125,10 +125,15 @@ func (s *Set) Judge(evidence Evidence) []v1alpha1.GateStatus {
 	for _, gate := range s.gates {
 		all = append(all, s.judgeOne(gate.rule, &evidence))
 	}
-	settle(all, evidence.Looks)
+	settle(all, levelsAt(evidence.Share))
 	statuses := make([]v1alpha1.GateStatus, 0, len(s.gates))
 	for i, gate := range s.gates {
 		verdict, reason, message := combine(all[i])
+		if reason == ReasonHolds || reason == ReasonDoesNotHold {
+			if _, is := gate.rule.(expressionRule); is {
+				message = cut(message, maxMessage-len(uncertain)) + uncertain
+			}
+		}
 		statuses = append(statuses, v1alpha1.GateStatus{
 			Name: gate.name, Verdict: verdict, Reason: reason, Message: cut(message, maxMessage), Comparisons: figures(all[i]),
 		})

@@ -46,6 +46,27 @@ type judgement struct {
 	parts   []string
 }
 
+// runsOf are runs with the medians of a summary as their values.
+func runsOf(summary []results.VariantResult) []results.RunResult {
+	var runs []results.RunResult
+	for _, variant := range summary {
+		for repetition := int32(1); repetition <= 6; repetition++ {
+			run := results.RunResult{Name: variant.Name, Variant: variant.Name, Repetition: repetition, Valid: true}
+			for _, phase := range variant.Phases {
+				values := map[string]int64{}
+				for _, metric := range phase.Metrics {
+					if repetition <= metric.Runs {
+						values[metric.Name] = metric.Median
+					}
+				}
+				run.Phases = append(run.Phases, results.RunPhase{Name: phase.Name, Outcome: results.OutcomeValid, Metrics: values})
+			}
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
 // judgeAll compiles and judges the gate of each case; without variants, they are those of the summary.
 func judgeAll(t *testing.T, tests map[string]judgement, variants ...string) {
 	for name, test := range tests {
@@ -54,11 +75,13 @@ func judgeAll(t *testing.T, tests map[string]judgement, variants ...string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := set.Judge(Evidence{Summary: test.summary})[0]
+			got := set.Judge(Evidence{Summary: test.summary, Runs: runsOf(test.summary)})[0]
 			t.Log(got.Verdict, got.Reason, got.Message)
 			want := v1alpha1.GateStatus{Name: "g", Verdict: test.verdict, Reason: test.reason, Message: test.message}
 			if test.message == "" {
 				want.Message = got.Message
+			} else if test.gate.Expression != "" && (test.verdict == passed || test.verdict == failed) {
+				want.Message += uncertain
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
@@ -178,17 +201,21 @@ func TestJudgeBounds(t *testing.T) {
 	one := func(median int64) []results.VariantResult {
 		return []results.VariantResult{numbers("default", 100, median)}
 	}
+	known := func(value string) string {
+		return metric + " = " + value + " (6 runs), the median lies between " + value + " and " + value +
+			" with a confidence of 96.9%: "
+	}
 	judgeAll(t, map[string]judgement{
 		"min": {gate: boundGate(metric, "100M", ""), summary: one(100_000_000), verdict: passed, reason: ReasonHolds,
-			message: metric + " = 100000000 (6 runs), at least 100M"},
+			message: known("100000000") + "at least 100M"},
 		"below min": {gate: boundGate(metric, "100M", ""), summary: one(99_999_999), verdict: failed, reason: ReasonBelowMinimum,
-			message: metric + " = 99999999 (6 runs), below the minimum of 100M"},
+			message: known("99999999") + "below the minimum of 100M"},
 		"max": {gate: boundGate(metric, "", "5k"), summary: one(5000), verdict: passed, reason: ReasonHolds,
-			message: metric + " = 5000 (6 runs), at most 5k"},
+			message: known("5000") + "at most 5k"},
 		"above max": {gate: boundGate(metric, "", "5k"), summary: one(5001), verdict: failed, reason: ReasonAboveMaximum,
-			message: metric + " = 5001 (6 runs), above the maximum of 5k"},
+			message: known("5001") + "above the maximum of 5k"},
 		"between": {gate: boundGate(metric, "1Ki", "2Ki"), summary: one(1024), verdict: passed, reason: ReasonHolds,
-			message: metric + " = 1024 (6 runs), between 1Ki and 2Ki"},
+			message: known("1024") + "between 1Ki and 2Ki"},
 		"fraction": {gate: boundGate(metric, "1500m", ""), summary: one(1), verdict: failed, reason: ReasonBelowMinimum},
 		"exact": {gate: boundGate(metric, "9223372036854775807", ""), summary: one(math.MaxInt64 - 1), verdict: failed,
 			reason: ReasonBelowMinimum},
@@ -196,7 +223,37 @@ func TestJudgeBounds(t *testing.T) {
 		"huge":        {gate: boundGate(metric, "", "1e30"), summary: one(math.MaxInt64), verdict: passed, reason: ReasonHolds},
 		"zero":        {gate: boundGate(metric, "", "0"), summary: one(0), verdict: passed, reason: ReasonHolds},
 		"no data":     {gate: boundGate(metric, "1", ""), summary: one(-1), verdict: inconclusive, reason: ReasonNoData},
+		"one run": {gate: boundGate("fill.writtenBytes", "1", ""), summary: one(1), verdict: inconclusive, reason: ReasonTooFewRuns,
+			parts: []string{"use at least 5 repetitions, or an expression"}},
 	}, "default")
+}
+
+// TestBoundsAskForTheIntervalOfTheMedian: a bound inside of it is undecided, wherever the median of these runs lies.
+func TestBoundsAskForTheIntervalOfTheMedian(t *testing.T) {
+	for name, c := range map[string]struct {
+		min, max string
+		values   []int64
+		share    float64
+		verdict  v1alpha1.Verdict
+		reason   string
+		message  string
+	}{
+		"all above":     {"100", "", []int64{101, 105, 110, 120, 103, 104}, 1, passed, ReasonHolds, "between 101 and 120 with a confidence of 96.9%: at least"},
+		"one below":     {"100", "", []int64{99, 105, 110, 120, 103, 104}, 1, inconclusive, ReasonUnclear, "either side of the minimum of 100"},
+		"one above":     {"100", "", []int64{99, 95, 90, 80, 93, 101}, 1, inconclusive, ReasonUnclear, "either side of the minimum of 100"},
+		"all below":     {"100", "", []int64{99, 95, 90, 80, 93, 94}, 1, failed, ReasonBelowMinimum, "below the minimum of 100"},
+		"over the top":  {"1", "100", []int64{99, 95, 90, 80, 93, 101}, 1, inconclusive, ReasonUnclear, "either side of the maximum of 100"},
+		"eight, one up": {"", "100", []int64{99, 95, 90, 80, 93, 94, 96, 1000}, 1, passed, ReasonHolds, "between 90 and 99 with a confidence of 93%"},
+		"four":          {"1", "", []int64{99, 95, 90, 80}, 1, inconclusive, ReasonTooFewRuns, "use at least 5 repetitions"},
+		"a last look":   {"1", "", []int64{99, 95, 90, 80, 93, 94}, 0.2, inconclusive, ReasonTooFewRuns, "use at least 7 repetitions"},
+	} {
+		evidence := evidenceOf(measured("new", scanned, c.values...))
+		evidence.Share = c.share
+		got := judgeOnly(t, evidence, []v1alpha1.Gate{boundGate(scanned, c.min, c.max)}, "new")[0]
+		if got.Verdict != c.verdict || got.Reason != c.reason || !strings.Contains(got.Message, c.message) {
+			t.Errorf("%s: %s %s %q", name, got.Verdict, got.Reason, got.Message)
+		}
+	}
 }
 
 func TestJudgeSeveralVariants(t *testing.T) {

@@ -1,8 +1,10 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -14,91 +16,118 @@ const maxComparisons = 16
 
 // settle decides every opinion that is based on a comparison. The p-values of Failed are corrected together, because among many
 // comparisons one looks bad by chance. Those of Passed need no correction: a gate passes only if each of its comparisons does.
-// Repeated looks share the level.
-func settle(all [][]opinion, looks int) {
-	var open []*opinion
+func settle(all [][]opinion, at levels) {
+	var open, paired, others []*opinion
 	for _, opinions := range all {
 		for i := range opinions {
-			if opinions[i].comparison != nil {
-				open = append(open, &opinions[i])
+			switch one := &opinions[i]; {
+			case one.comparison == nil:
+				continue
+			case one.comparison.paired():
+				paired = append(paired, one)
+			default:
+				others = append(others, one)
 			}
+			open = append(open, &opinions[i])
 		}
 	}
-	if len(open) == 0 {
-		return
-	}
-	worse := make([]float64, 0, len(open))
+	// Pairs and others share the level by their number: only pairs of the same repetitions are tested together.
+	err := errors.Join(joinPaired(paired, len(open), at), joinOthers(others, len(open), at))
 	for _, one := range open {
-		worse = append(worse, one.comparison.pWorse)
-	}
-	adjusted, err := stats.Holm(worse)
-	for i, one := range open {
 		if err != nil {
 			one.verdict, one.reason, one.text = v1alpha1.VerdictInvalid, ReasonEvaluationFailed, err.Error()
 			continue
 		}
-		one.comparison.pFamily = adjusted[i]
-		one.comparison.decide(one, len(open), levelAt(looks))
+		one.comparison.decide(one, len(open), at)
 	}
 }
 
-// levelAt is the level of each of so many looks.
-func levelAt(looks int) float64 { return level / float64(max(1, looks)) }
+// joinPaired tests the comparisons of pairs jointly.
+func joinPaired(paired []*opinion, family int, at levels) error {
+	if len(paired) == 0 {
+		return nil
+	}
+	members := make([]stats.Member, 0, len(paired))
+	for _, one := range paired {
+		members = append(members, one.comparison.member())
+	}
+	part := float64(len(paired)) / float64(family)
+	joint, err := stats.Joint(members, at.family*part)
+	for i, one := range paired {
+		if err == nil {
+			one.comparison.join(joint.P[i]/part, min(at.failing, joint.Level), min(at.failing, at.family*part))
+		}
+	}
+	return err
+}
 
-// decide returns the verdict of a comparison, given the number of comparisons and the level.
-func (c *comparison) decide(one *opinion, family int, level float64) {
+// joinOthers corrects the p-values of unpaired comparisons by Holm's method.
+func joinOthers(others []*opinion, family int, at levels) error {
+	if len(others) == 0 {
+		return nil
+	}
+	p := make([]float64, 0, len(others))
+	for _, one := range others {
+		p = append(p, one.comparison.pWorse)
+	}
+	adjusted, err := stats.Holm(p)
+	part, rejected := float64(len(others))/float64(family), 0
+	for i := range adjusted {
+		if adjusted[i] /= part; adjusted[i] <= at.family {
+			rejected++
+		}
+	}
+	left := max(1, len(others)-rejected)
+	for i, one := range others {
+		if err == nil {
+			one.comparison.join(adjusted[i], min(at.failing, at.family*part/float64(left)), at.best(family))
+		}
+	}
+	return err
+}
+
+// join sets what the family says of the comparison.
+func (c *comparison) join(p, failing, atBest float64) {
+	c.pFamily, c.failing, c.failingAtBest = min(1, p), failing, atBest
+}
+
+// decide returns the verdict of a comparison, given the number of comparisons and the levels.
+func (c *comparison) decide(one *opinion, family int, at levels) {
+	c.interval(at)
 	text := c.words()
 	switch {
-	case c.pFamily <= level && c.pWorse <= failingLevel:
+	case c.pFamily <= at.family && c.pWorse <= at.failing:
 		one.verdict, one.reason = v1alpha1.VerdictFailed, ReasonWorse
 		one.text = fmt.Sprintf("%s: worse than %s, p = %s", text, c.limitWords(), probability(c.pFamily))
-	case c.pWithin <= level:
+	case c.pWithin <= at.passing:
 		one.verdict, one.reason = v1alpha1.VerdictPassed, ReasonHolds
 		one.text = fmt.Sprintf("%s: within the tolerance of %s, p = %s", text, share(c.tolerance), probability(c.pWithin))
-	case c.smallest > mostEach(family, level):
+	case c.smallest > c.failingAtBest:
 		one.verdict, one.reason = v1alpha1.VerdictInconclusive, ReasonTooFewRuns
-		one.text = fmt.Sprintf("%s: too few runs to show that it is worse, whatever their values: %s", text, c.enough(family, level))
+		one.text = fmt.Sprintf("%s: too few runs to show that it is worse, whatever their values: %s", text, c.enough(family))
 	default:
 		one.verdict, one.reason = v1alpha1.VerdictInconclusive, ReasonUnclear
-		one.text = fmt.Sprintf("%s: neither worse than %s (p = %s) nor within the tolerance of %s (p = %s): "+
-			"add repetitions, or increase the tolerance",
-			text, c.limitWords(), probability(c.pFamily), share(c.tolerance), probability(c.pWithin))
+		one.text = fmt.Sprintf("%s: neither worse than %s (p = %s) nor within the tolerance of %s (p = %s): %s",
+			text, c.limitWords(), probability(c.pFamily), share(c.tolerance), probability(c.pWithin), c.advice())
 	}
 }
 
-// Needs returns the number of comparisons of the gates, and the number of repetitions from which a comparison between variants can
-// be Failed.
-func (s *Set) Needs(looks int) (comparisons, repetitions int) {
-	pairs := false
-	for _, one := range s.gates {
-		rule, is := one.rule.(compareRule)
-		if !is || rule.to == toHistory {
-			continue
-		}
-		for _, variant := range s.variants {
-			if name, _, _ := strings.Cut(variant, ","); rule.to != toVariant || name != rule.rival {
-				comparisons++
-				pairs = pairs || rule.to == toVariant
-			}
-		}
+// interval ends where the verdict changes: with a tolerance beyond its better end the metric is Failed, beyond its worse end Passed. If
+// too few runs are at the level of Failed, the better end is that of Passed, but no further than what was not shown to be worse.
+func (c *comparison) interval(at levels) {
+	if c.smallest <= c.failing {
+		c.worse = c.ranked.Shift(c.failing, at.passing)
+	} else {
+		c.worse = c.ranked.Shift(at.passing, at.passing)
+		c.worse.Interval.Low = min(c.worse.Interval.Low, c.limit())
 	}
-	if !pairs {
-		return comparisons, 0
-	}
-	return comparisons, leastPairs(comparisons, levelAt(looks))
+	c.worse.Interval.Confidence = max(0, c.worse.Interval.Confidence-at.elsewhere)
+	c.shift = c.turn(c.worse)
 }
-
-// leastPairs is how many pairs a decision needs, given the number of comparisons.
-func leastPairs(family int, level float64) int {
-	return int(math.Ceil(-math.Log2(mostEach(family, level)) - 1e-9))
-}
-
-// mostEach is the largest p of a Failed, given the number of comparisons.
-func mostEach(family int, level float64) float64 { return min(failingLevel, level/float64(family)) }
 
 // limitWords describe the limit from which the metric counts as worse.
 func (c *comparison) limitWords() string {
-	if c.failing() > c.accepted() {
+	if c.limit() > c.accepted() {
 		return fmt.Sprintf("the noise of %s with so many runs, which is more than the tolerance of %s",
 			share(math.Expm1(c.estimateNoise())), share(c.tolerance))
 	}
@@ -106,18 +135,17 @@ func (c *comparison) limitWords() string {
 }
 
 // enough says how many runs a decision needs, given the number of comparisons.
-func (c *comparison) enough(family int, level float64) string {
+func (c *comparison) enough(family int) string {
 	among := ""
 	if family > 1 {
 		among = fmt.Sprintf(" for %d comparisons", family)
 	}
-	if c.paired {
-		return fmt.Sprintf("use at least %d repetitions%s", leastPairs(family, level), among)
+	if c.paired() {
+		return fmt.Sprintf("use at least %d repetitions%s", leastPairs(c.failingAtBest), among)
 	}
-	ways, n := 1.0, 0
-	for 1/ways > mostEach(family, level) { // so many ways are there to part n runs from the earlier ones
+	n := 1
+	for 1/ways(len(c.before), n) > c.failingAtBest {
 		n++
-		ways = ways * float64(len(c.before)+n) / float64(n)
 	}
 	return fmt.Sprintf("use at least %d repetitions%s, or compare with more than %s", n, among, number(len(c.before), "run"))
 }
@@ -130,12 +158,27 @@ func (c *comparison) words() string {
 	if interval := c.shift.Interval; interval.Known {
 		fmt.Fprintf(&text, "from %s to %s with a confidence of %s; ", signed(interval.Low), signed(interval.High), share(interval.Confidence))
 	}
-	if c.paired {
-		fmt.Fprintf(&text, "%s of runs)", number(len(c.now), "pair"))
+	if c.paired() {
+		fmt.Fprintf(&text, "%s of runs", number(len(c.now), "pair"))
 	} else {
-		fmt.Fprintf(&text, "%s, %d there)", number(len(c.now), "run"), len(c.before))
+		fmt.Fprintf(&text, "%s, %d there", number(len(c.now), "run"), len(c.before))
 	}
+	if far := c.far(); len(far) > 0 {
+		fmt.Fprintf(&text, "; an outlying run in repetition %s, which counts least", strings.Join(far, ", "))
+	}
+	text.WriteString(")")
 	return text.String()
+}
+
+// far are the repetitions with an outlying run.
+func (c *comparison) far() []string {
+	var far []string
+	for i, outlying := range c.outlying {
+		if outlying {
+			far = append(far, strconv.Itoa(int(c.repetitions[i])))
+		}
+	}
+	return far
 }
 
 // figures are the comparisons behind the opinions, deciding ones first.

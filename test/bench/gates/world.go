@@ -1,16 +1,17 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
 const (
-	phase     = "scan"
 	metric    = "readBytesPerSecond"
 	tolerance = 0.05
 	// repetitions is the default of the API.
@@ -30,7 +31,7 @@ func logNormal(deviation float64) spread {
 	return func(random *rand.Rand) float64 { return math.Exp(deviation * random.NormFloat64()) }
 }
 
-// bimodal is of a disk that is slower in one run of so many, as after its cache was full.
+// bimodal is of a disk that is slower in one run of so many, as after its cache was full, or when it hangs.
 func bimodal(deviation, slower, often float64) spread {
 	return func(random *rand.Rand) float64 {
 		value := 1 + deviation*random.NormFloat64()
@@ -55,92 +56,169 @@ type world struct {
 	order v1alpha1.RunOrder
 	// baseline compares with stored results instead of a variant.
 	baseline bool
-	// repetitions, if not the default.
-	repetitions int
+	// repetitions, if not the default. mostRepetitions is how many adaptive adds up to, if it is used.
+	repetitions, mostRepetitions int
 	// noise is the floor of a calibration, if there is one.
 	noise float64
+	// gates is the number of phases with a gate each, if not one. Their noise has this correlation; only the first is worse, unless all are.
+	gates       int
+	correlation float64
+	allWorse    bool
+	// bound judges the new variant by a lower bound, instead of comparing it.
+	bound bool
 }
 
 // runs is the number of runs of each variant.
-func (w world) runs() int {
-	if w.repetitions > 0 {
-		return w.repetitions
-	}
-	return repetitions
-}
+func (w world) runs() int { return max(w.mostRepetitions, orElse(w.repetitions, repetitions)) }
 
-// gateOf compiles the gate that a world is judged by.
-func (w world) gateOf() (*gate.Set, error) {
-	compare := v1alpha1.CompareGate{Metric: phase + "." + metric, To: "Variant", Variant: "old", Tolerance: "5%"}
-	variants := []string{"new", "old"}
-	if w.baseline {
-		compare.To, compare.Variant, variants = "Baseline", "", []string{"new"}
-	}
-	return gate.Compile([]v1alpha1.Gate{{Name: "g", Compare: &compare}}, []v1alpha1.Phase{{Name: phase}}, variants)
-}
-
-// evidence is one experiment in which the new variant is worse by a share.
-func (w world) evidence(random *rand.Rand, worse float64) gate.Evidence {
-	evidence := gate.Evidence{Order: w.order}
-	if w.noise > 0 {
-		evidence.Noise.Floor = func(_, _ string) (float64, bool) { return w.noise, true }
-	}
-	moment := 0
-	run := func(variant string, repetition int) int64 {
-		level := typical * w.spread(random) * math.Pow(1-w.drift, float64(moment))
-		moment++
-		if variant == "new" {
-			level *= 1 - worse
-		}
-		value := int64(math.Round(level))
-		evidence.Runs = append(evidence.Runs, results.RunResult{Variant: variant, Repetition: int32(repetition + 1), Index: int32(moment),
-			Valid:  true,
-			Phases: []results.RunPhase{{Name: phase, Outcome: results.OutcomeValid, Metrics: map[string]int64{metric: value}}}})
+func orElse(value, otherwise int) int {
+	if value > 0 {
 		return value
 	}
+	return otherwise
+}
+
+func phaseName(i int) string { return fmt.Sprintf("p%d", i) }
+
+// gatesOf compiles the gates that a world is judged by.
+func (w world) gatesOf() (*gate.Set, error) {
+	var gates []v1alpha1.Gate
+	var phases []v1alpha1.Phase
+	variants := []string{"new", "old"}
+	for i := range orElse(w.gates, 1) {
+		of := v1alpha1.MetricPath(phaseName(i) + "." + metric)
+		one := v1alpha1.Gate{Name: v1alpha1.GateName(phaseName(i))}
+		switch compare := (v1alpha1.CompareGate{Metric: of, To: "Variant", Variant: "old", Tolerance: "5%"}); {
+		case w.bound:
+			one.Bound, variants = &v1alpha1.BoundGate{Metric: of, Min: boundAt(typical)}, []string{"new"}
+		case w.baseline:
+			compare.To, compare.Variant, variants = "Baseline", "", []string{"new"}
+			one.Compare = &compare
+		default:
+			one.Compare = &compare
+		}
+		gates, phases = append(gates, one), append(phases, v1alpha1.Phase{Name: v1alpha1.PhaseName(phaseName(i))})
+	}
+	return gate.Compile(gates, phases, variants)
+}
+
+// turns is the order of the runs: variants by repetition.
+func (w world) turns(random *rand.Rand) [][]string {
+	var turns [][]string
 	switch {
-	case w.baseline:
-		var stored []int64
-		for repetition := range w.runs() {
-			stored = append(stored, run("old", repetition))
-		}
-		evidence.Runs = nil
-		for repetition := range w.runs() {
-			run("new", repetition)
-		}
-		evidence.Baseline.Values = func(_, _, _ string) gate.Stored {
-			return gate.Stored{Values: stored, Unit: results.UnitBytesPerSecond}
-		}
-	case w.order == v1alpha1.OrderSequential:
+	case w.baseline || w.order == v1alpha1.OrderSequential:
 		for _, variant := range []string{"old", "new"} {
-			for repetition := range w.runs() {
-				run(variant, repetition)
+			for range w.runs() {
+				turns = append(turns, []string{variant})
 			}
 		}
 	default:
-		for repetition := range w.runs() {
-			order := []string{"old", "new"}
-			if random.IntN(2) == 1 {
-				order[0], order[1] = order[1], order[0]
+		for _, order := range experiment.Order(2, w.runs(), random.Uint64()) {
+			turns = append(turns, []string{[]string{"old", "new"}[order[0]], []string{"old", "new"}[order[1]]})
+		}
+	}
+	return turns
+}
+
+// measure makes the runs of one experiment in which the new variant is worse by a share.
+func (w world) measure(random *rand.Rand, worse float64) []results.RunResult {
+	var runs []results.RunResult
+	done := map[string]int32{}
+	for _, turn := range w.turns(random) {
+		for _, variant := range turn {
+			done[variant]++
+			run := results.RunResult{Name: variant, Variant: variant, Repetition: done[variant], Index: int32(len(runs)), Valid: true}
+			common, drifted := w.spread(random), math.Pow(1-w.drift, float64(len(runs)))
+			for i := range orElse(w.gates, 1) {
+				deviation := common
+				if w.correlation < 1 && w.gates > 1 {
+					deviation = math.Pow(common, math.Sqrt(w.correlation)) * math.Pow(w.spread(random), math.Sqrt(1-w.correlation))
+				}
+				level := typical * deviation * drifted
+				if variant == "new" && (i == 0 || w.allWorse) {
+					level *= 1 - worse
+				}
+				run.Phases = append(run.Phases, results.RunPhase{Name: phaseName(i), Outcome: results.OutcomeValid,
+					Metrics: map[string]int64{metric: int64(math.Round(level))}})
 			}
-			for _, variant := range order {
-				run(variant, repetition)
-			}
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
+// evidence is what gates see of runs, up to a repetition.
+func (w world) evidence(runs []results.RunResult, repetitions int, share float64) gate.Evidence {
+	evidence := gate.Evidence{Order: w.order, Share: share}
+	if w.noise > 0 {
+		evidence.Noise.Floor = func(_, _ string) (float64, bool) { return w.noise, true }
+	}
+	var stored []int64
+	for _, run := range runs {
+		switch {
+		case int(run.Repetition) > repetitions:
+		case w.baseline && run.Variant == "old":
+			stored = append(stored, run.Phases[0].Metrics[metric])
+		default:
+			evidence.Runs = append(evidence.Runs, run)
+		}
+	}
+	if w.baseline {
+		evidence.Baseline.Values = func(_, _, _ string) gate.Stored {
+			return gate.Stored{Values: stored, Unit: results.UnitBytesPerSecond}
 		}
 	}
 	evidence.Summary = results.Summarise(evidence.Runs)
 	return evidence
 }
 
-// tally counts the verdicts of so many experiments.
-func (w world) tally(random *rand.Rand, worse float64, experiments int) (map[v1alpha1.Verdict]int, error) {
-	set, err := w.gateOf()
+// judge is the outcome of one experiment: at two looks, if it is adaptive.
+func (w world) judge(set *gate.Set, random *rand.Rand, worse float64) []v1alpha1.GateStatus {
+	runs, first := w.measure(random, worse), orElse(w.repetitions, repetitions)
+	if w.mostRepetitions == 0 {
+		return set.Judge(w.evidence(runs, first, 1))
+	}
+	statuses := set.Judge(w.evidence(runs, first, gate.FirstShare))
+	if verdict, _ := gate.Overall(statuses); verdict != v1alpha1.VerdictInconclusive {
+		return statuses
+	}
+	return set.Judge(w.evidence(runs, w.mostRepetitions, gate.LastShare))
+}
+
+// tallied are shares of experiments.
+type tallied struct {
+	failed, passed float64
+	// held is how often the interval of the first comparison holds the truth, and promised the mean of its confidence.
+	held, confidence float64
+}
+
+// tally judges so many experiments.
+func (w world) tally(random *rand.Rand, worse float64, experiments int) (tallied, error) {
+	set, err := w.gatesOf()
 	if err != nil {
-		return nil, err
+		return tallied{}, err
 	}
-	verdicts := map[v1alpha1.Verdict]int{}
+	var failed, passed, intervals, held int
+	var confidence float64
 	for range experiments {
-		verdicts[set.Judge(w.evidence(random, worse))[0].Verdict]++
+		statuses := w.judge(set, random, worse)
+		switch verdict, _ := gate.Overall(statuses); verdict {
+		case v1alpha1.VerdictFailed:
+			failed++
+		case v1alpha1.VerdictPassed:
+			passed++
+		}
+		for _, one := range statuses[0].Comparisons {
+			if one.LowPartsPerMillion == nil {
+				continue
+			}
+			intervals++
+			confidence += float64(one.ConfidencePartsPerMillion) / 1e6
+			if truth := int64(math.Round(-worse * 1e6)); truth >= *one.LowPartsPerMillion && truth <= *one.HighPartsPerMillion {
+				held++
+			}
+		}
 	}
-	return verdicts, nil
+	share := func(count, of int) float64 { return float64(count) / float64(max(1, of)) }
+	return tallied{share(failed, experiments), share(passed, experiments), share(held, intervals), confidence / float64(max(1, intervals))}, nil
 }

@@ -1,0 +1,158 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
+)
+
+const (
+	// outside is the chance that the true ratio lies beyond one end of its interval.
+	outside      = 0.025
+	outlierBytes = 4 << 10
+)
+
+// source is where a sample comes from.
+type source struct{ variant, phase, metric string }
+
+// samples are the values of the valid runs by repetition.
+type samples struct {
+	values map[source]map[int32]int64
+	paired bool
+	// kept are variants with runs that went on with the pool of another.
+	kept map[string]bool
+}
+
+func samplesOf(e results.Experiment) samples {
+	s := samples{values: map[source]map[int32]int64{}, paired: e.Order != "Sequential", kept: map[string]bool{}}
+	for _, run := range e.Runs {
+		s.kept[run.Variant] = s.kept[run.Variant] || run.KeptFrom != ""
+	}
+	for _, run := range results.Repetitions(e.Runs) {
+		for _, phase := range run.Phases {
+			if !run.Valid || phase.Outcome != results.OutcomeValid {
+				continue
+			}
+			for metric, value := range phase.Metrics {
+				from := source{run.Variant, phase.Name, metric}
+				if s.values[from] == nil {
+					s.values[from] = map[int32]int64{}
+				}
+				s.values[from][run.Repetition] = value
+			}
+		}
+	}
+	return s
+}
+
+// against is the ratio of two variants with its interval, as "×0.902 (0.893..0.921)". Pairs of repetitions are compared as in gates. False if the
+// runs are too few, or not independent.
+func (s samples) against(base, other source) (string, bool) {
+	if s.kept[base.variant] || s.kept[other.variant] {
+		return "", false
+	}
+	before, now := s.logarithms(base, other)
+	if len(before) == 0 || len(now) == 0 {
+		return "", false
+	}
+	var ranked *stats.Ranked
+	var err error
+	if s.paired {
+		shifts := make([]float64, len(before))
+		for i := range shifts {
+			shifts[i] = now[i] - before[i]
+		}
+		ranked, err = stats.NewPaired(shifts, stats.OutlyingPairs(before, now))
+	} else {
+		ranked, err = stats.NewUnpaired(before, now)
+	}
+	if err != nil {
+		return "", false
+	}
+	shift := ranked.Shift(outside, outside)
+	return fmt.Sprintf("×%.3f (%.3f..%.3f)", math.Exp(shift.Estimate), math.Exp(shift.Interval.Low), math.Exp(shift.Interval.High)),
+		shift.Interval.Known
+}
+
+// logarithms of two samples: of the repetitions that both have, if they are pairs. Empty if a value has none.
+func (s samples) logarithms(base, other source) (before, now []float64) {
+	take := func(from, with source) (logarithms []float64) {
+		for _, repetition := range slices.Sorted(maps.Keys(s.values[from])) {
+			_, both := s.values[with][repetition]
+			value := s.values[from][repetition]
+			switch {
+			case s.paired && !both:
+			case value <= 0:
+				return nil
+			default:
+				logarithms = append(logarithms, math.Log(float64(value)))
+			}
+		}
+		return logarithms
+	}
+	if before, now = take(base, other), take(other, base); s.paired && len(before) != len(now) {
+		return nil, nil
+	}
+	return before, now
+}
+
+// outliersSection names the runs that are far from the others of their variant, in a primary metric.
+func outliersSection(e results.Experiment, s samples) *section {
+	out := newSection("Outlying runs", outlierBytes)
+	for _, variant := range e.Variants {
+		for _, phase := range variant.Phases {
+			for _, metric := range phase.Metrics {
+				if known, _ := results.LookupMetric(metric.Name); known.Primary {
+					out.outliers(s, source{variant.Name, phase.Name, metric.Name}, metric)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (s *section) outliers(all samples, from source, metric results.MetricResult) {
+	repetitions := slices.Sorted(maps.Keys(all.values[from]))
+	logarithms := make([]float64, 0, len(repetitions))
+	for _, repetition := range repetitions {
+		logarithms = append(logarithms, math.Log(float64(all.values[from][repetition]))) // of 0 it is infinite, and nothing is an outlier
+	}
+	for i, far := range stats.Outliers(logarithms) {
+		if !far {
+			continue
+		}
+		if s.text.Len() == 0 {
+			s.frame("These are far from the other runs of their variant. They are part of every number of this report. In comparisons of pairs they count " +
+				"least.\nLook for the reason: storage that hangs now and then is a finding too.\n\n| Variant | Repetition | Phase | Metric | Value | Of " +
+				"the median |\n|---|---|---|---|---|---|")
+		}
+		value, unit := all.values[from][repetitions[i]], scaleFor(metric)
+		s.row("| %s | %d | %s | %s | %s%s | %s |", name(from.variant), repetitions[i], name(from.phase), name(from.metric), unit.format(value),
+			unit.suffix, ratio(value, metric.Median))
+	}
+}
+
+// repeatedAttempts counts the attempts that were made again, by variant. Empty if there are none.
+func repeatedAttempts(e results.Experiment) string {
+	again, total := map[string]int{}, 0
+	for _, run := range e.Runs {
+		if run.Attempt > 1 && (run.Group == nil || run.Group.Index == 0) {
+			again[run.Variant]++
+			total++
+		}
+	}
+	if total == 0 {
+		return ""
+	}
+	var words []string
+	for _, variant := range e.Variants {
+		words = append(words, fmt.Sprintf("%s %d", name(variant.Name), again[variant.Name]))
+	}
+	return "Repeated attempts: " + strings.Join(words, ", ") + ". A variant that is repeated more often than the others may look better than it is: what " +
+		"made its runs Invalid is not in its numbers.\n\n"
+}

@@ -1,0 +1,70 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// hanging is an experiment without gates in which a run of the second variant hung, and was not repeated.
+func hanging(repetitions int32) results.Experiment {
+	e := experiment(repetitions, "old", "new")
+	for i := range e.Runs {
+		if e.Runs[i].Variant == "new" && e.Runs[i].Repetition == 3 {
+			e.Runs[i].Phases[1].Metrics["readBytesPerSecond"] /= 10
+		}
+	}
+	e.Variants = results.Summarise(e.Runs)
+	return e
+}
+
+func TestRatiosHaveIntervals(t *testing.T) {
+	sequential, kept, zero := hanging(8), hanging(8), hanging(8)
+	sequential.Order = "Sequential"
+	kept.Runs[2].KeptFrom = "another"
+	zero.Runs[0].Phases[1].Metrics["readBytesPerSecond"] = 0
+	for name, c := range map[string]struct {
+		e    results.Experiment
+		want string
+	}{
+		"pairs":       {hanging(8), "×0.886 (0.885..0.888) |"},
+		"sequential":  {sequential, "×0.885 (0.866..0.901) |"},
+		"too few":     {hanging(5), "×0.8"},
+		"kept pools":  {kept, "×0.89 |"},
+		"not a ratio": {zero, "×0.89 |"},
+	} {
+		rows := 0
+		for line := range strings.Lines(Render(c.e).Markdown) {
+			if strings.HasPrefix(line, "| readBytesPerSecond |") && strings.Contains(line, "| new |") {
+				if rows++; !strings.Contains(line, c.want) {
+					t.Errorf("%s: %s, want %s", name, line, c.want)
+				}
+			}
+		}
+		if rows != 1 {
+			t.Errorf("%s: %d rows", name, rows)
+		}
+	}
+}
+
+func TestOutlyingRunsAreNamed(t *testing.T) {
+	text := Render(hanging(8)).Markdown
+	_, section, found := strings.Cut(text, "## Outlying runs")
+	if !found || !strings.Contains(section, "| new | 3 | aged-scan | readBytesPerSecond | ") || strings.Contains(section, "| old |") ||
+		strings.Contains(section, "| new | 4 |") {
+		t.Errorf("%s", section)
+	}
+	if strings.Contains(Render(experiment(8, "old", "new")).Markdown, "Outlying") {
+		t.Error("runs without an outlier have some")
+	}
+}
+
+func TestRepeatedAttemptsAreCounted(t *testing.T) {
+	if got := repeatedAttempts(invalidCase()); !strings.HasPrefix(got, "Repeated attempts: r8k 1, r128k 1. ") {
+		t.Error(got)
+	}
+	if got := repeatedAttempts(experiment(2, "a")); got != "" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,207 @@
+package stats
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+)
+
+const (
+	// maxAllFlips is up to how many repetitions all signs are counted.
+	maxAllFlips = 13
+	// someFlips is how many are drawn beyond, these included that were measured.
+	someFlips = 1 << maxAllFlips
+)
+
+// Member is one of several comparisons of pairs. Its shifts are taken off its own limit: those above 0 speak against it.
+type Member struct {
+	Shifts   []float64
+	Outlying []bool
+	// Repetitions that the pairs come from: the members of a family share them, and with them their noise.
+	Repetitions []int32
+}
+
+// JointTest is what Joint says.
+type JointTest struct {
+	// P of each member, adjusted: the chance that any of the members that are within their limit looks as bad as this one.
+	P []float64
+	// Level is the largest p of a single member with an adjusted P within the level of the family.
+	Level float64
+}
+
+// Joint tests a family of comparisons together, after Westfall and Young, step by step down from the smallest p. If no member were beyond
+// its limit, all shifts of a repetition could as well have had the other sign: p of each member is counted over all such flips of whole
+// repetitions. So members that rise and fall together count like one, where Holm counts each.
+func Joint(members []Member, level float64) (JointTest, error) {
+	if len(members) == 0 {
+		return JointTest{}, errors.New("no comparisons")
+	}
+	family, err := newFamily(members)
+	if err != nil {
+		return JointTest{}, err
+	}
+	if len(members) == 1 { // the signs of one are counted already
+		return JointTest{P: family.p, Level: level}, nil
+	}
+	beyond := make([]int, len(members)) // of each member in the order of p: flips in which it, or one after it, looks as bad
+	flips := family.each(func(smallest []float64) {
+		for i, at := range family.order {
+			if smallest[i] <= family.p[at]*(1+closeness) {
+				beyond[i]++
+			}
+		}
+	})
+	test, last := JointTest{P: make([]float64, len(members))}, len(members)-1
+	var before float64
+	for i, at := range family.order {
+		before = max(before, family.p[at], float64(beyond[i])/float64(flips))
+		test.P[at] = before
+		if before > level {
+			last = min(last, i)
+		} else {
+			test.Level = family.p[at]
+		}
+	}
+	var smallest []float64
+	family.each(func(all []float64) { smallest = append(smallest, all[last]) })
+	slices.Sort(smallest)
+	// Ties of the first flip too many are beyond the level.
+	allowed := int(level*float64(flips)*(1+closeness)) + 1
+	if allowed > len(smallest) {
+		test.Level = level
+	} else if within := sort.SearchFloat64s(smallest, smallest[allowed-1]*(1-closeness)); within > 0 {
+		test.Level = max(test.Level, min(level, smallest[within-1]))
+	}
+	return test, nil
+}
+
+// family has the members of a joint test with all that does not depend on signs.
+type family struct {
+	members []ranking
+	// p of each member, and the members in its order.
+	p     []float64
+	order []int
+	signs int // number of repetitions
+}
+
+// ranking is a member with its pairs in the order of their ranks.
+type ranking struct {
+	below []float64
+	ties  []tie
+}
+
+// tie are pairs that share a rank: most often one.
+type tie struct {
+	// lower is the number of pairs with lower ranks.
+	lower int
+	pairs []signed
+	zero  bool
+}
+
+// signed is the sign of a pair, and the repetition it comes from.
+type signed struct {
+	positive   bool
+	repetition int
+}
+
+func newFamily(members []Member) (*family, error) {
+	var all []int32
+	for i, member := range members {
+		if err := check(member.Shifts, 1); err != nil {
+			return nil, err
+		}
+		if len(member.Repetitions) != len(member.Shifts) || member.Outlying != nil && len(member.Outlying) != len(member.Shifts) {
+			return nil, fmt.Errorf("comparison %d has %d shifts of %d repetitions", i+1, len(member.Shifts), len(member.Repetitions))
+		}
+		all = append(all, member.Repetitions...)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	f := &family{signs: len(all), p: make([]float64, len(members)), order: make([]int, len(members))}
+	measured := make([]bool, len(all))
+	for i, member := range members {
+		f.members = append(f.members, newRanking(member, all))
+		f.p[i], f.order[i] = f.members[i].chance(measured), i
+	}
+	slices.SortStableFunc(f.order, func(a, b int) int { return cmp.Compare(f.p[a], f.p[b]) })
+	return f, nil
+}
+
+func newRanking(member Member, repetitions []int32) ranking {
+	places := make([]int, len(member.Shifts))
+	var size float64
+	for i := range places {
+		places[i] = i
+		size = max(size, math.Abs(member.Shifts[i]))
+	}
+	regular := func(i int) int { // outlying pairs have the lowest ranks
+		if member.Outlying != nil && member.Outlying[i] {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(places, func(a, b int) int {
+		return cmp.Or(cmp.Compare(regular(a), regular(b)), cmp.Compare(math.Abs(member.Shifts[a]), math.Abs(member.Shifts[b])))
+	})
+	slack := 4 * closeness * size
+	r := ranking{below: signedRanksBelow(len(places))}
+	for first := 0; first < len(places); {
+		smallest := math.Abs(member.Shifts[places[first]])
+		one := tie{lower: first, zero: smallest <= slack}
+		next := first
+		for next < len(places) && regular(places[next]) == regular(places[first]) && math.Abs(member.Shifts[places[next]])-smallest <= slack {
+			at, _ := slices.BinarySearch(repetitions, member.Repetitions[places[next]])
+			one.pairs = append(one.pairs, signed{member.Shifts[places[next]] > 0, at})
+			next++
+		}
+		r.ties, first = append(r.ties, one), next
+	}
+	return r
+}
+
+// chance is p of a member with the signs of some repetitions flipped. It counts the averages of two pairs that are not above 0.
+func (r *ranking) chance(flipped []bool) float64 {
+	notAbove := 0
+	for _, tie := range r.ties {
+		negative := 0
+		for _, pair := range tie.pairs {
+			if tie.zero || pair.positive == flipped[pair.repetition] {
+				negative++
+			}
+		}
+		size := len(tie.pairs)
+		positive := size - negative
+		notAbove += negative*(tie.lower+1) + size*(size-1)/2 - positive*(positive-1)/2
+	}
+	return r.below[notAbove]
+}
+
+// each calls with the smallest p of each member and those after it in the order, for each flip. It returns the number of flips.
+func (f *family) each(call func(smallest []float64)) int {
+	flipped, smallest := make([]bool, f.signs), make([]float64, len(f.members))
+	count, random := someFlips, rand.New(rand.NewPCG(uint64(f.signs), uint64(len(f.members))))
+	if f.signs <= maxAllFlips {
+		count = 1 << f.signs
+	}
+	for flip := range count {
+		for i := range flipped {
+			switch {
+			case f.signs <= maxAllFlips:
+				flipped[i] = flip>>i&1 == 1
+			case flip > 0: // the first is what was measured
+				flipped[i] = random.Uint64()&1 == 1
+			}
+		}
+		least := 1.0
+		for i := len(f.order) - 1; i >= 0; i-- {
+			least = min(least, f.members[f.order[i]].chance(flipped))
+			smallest[i] = least
+		}
+		call(smallest)
+	}
+	return count
+}

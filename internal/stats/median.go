@@ -1,0 +1,25 @@
+package stats
+
+// Binomial is the chance that at most k of n values lie below their median: P(K <= k) of n tosses of a coin.
+func Binomial(n, k int) float64 {
+	chance, sum := 1.0, 0.0
+	for range n {
+		chance /= 2
+	}
+	for i := 0; i <= k && i <= n; i++ {
+		sum += chance
+		chance = chance * float64(n-i) / float64(i+1)
+	}
+	return min(1, sum)
+}
+
+// MedianOutside is how many sorted values can be left out at each end, counted from 1, so that the true median lies below the
+// last of them with at most this chance, and as seldom above at the other end. 0 if the values are too few to say. It needs no assumption on
+// how they are distributed.
+func MedianOutside(n int, level float64) int {
+	outside := 0
+	for outside < n && Binomial(n, outside) <= level*(1+closeness) {
+		outside++
+	}
+	return outside
+}

@@ -1,0 +1,107 @@
+package stats
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+)
+
+// Ranked are measured shifts, ready to be tested against any delta. Test and Shift come from one statistic: a delta is rejected on a side,
+// at some level, exactly if it lies beyond that end of the interval at this level.
+type Ranked struct {
+	// values are sorted. The statistic is the number of them beyond delta, and below[s] the chance of at most s, if delta is true.
+	values, below []float64
+	exact         bool
+	// slack is by how much equal values may differ by rounding.
+	slack float64
+}
+
+// NewPaired ranks the shifts of pairs for Wilcoxon's signed-rank test. Outlying pairs, if there are any, get the lowest ranks instead of
+// the highest: how the ranks are given to the pairs does not change the chances of their sums, as long as it does not depend on signs.
+// The values are Walsh averages (d_i + d_j)/2, i <= j: of the outlying pairs among each other, and of the others. Each of the others stands
+// above all outlying ones.
+func NewPaired(shifts []float64, outlying []bool) (*Ranked, error) {
+	if err := check(shifts, 1); err != nil {
+		return nil, err
+	}
+	n := len(shifts)
+	if n > maxAverages/n {
+		return nil, fmt.Errorf("%d pairs have too many averages", n)
+	}
+	var lower, upper []float64
+	for i, shift := range shifts {
+		if outlying != nil && outlying[i] {
+			lower = append(lower, shift)
+		} else {
+			upper = append(upper, shift)
+		}
+	}
+	values := make([]float64, 0, n*(n+1)/2)
+	for _, group := range [][]float64{lower, upper} {
+		for i, a := range group {
+			for _, b := range group[i:] {
+				values = append(values, (a+b)/2)
+			}
+		}
+	}
+	for range lower {
+		values = append(values, upper...)
+	}
+	return newRanked(values, signedRanksBelow(n), n <= exactValues), nil
+}
+
+// NewUnpaired ranks the differences b_j - a_i of all values of two samples for the test of Mann and Whitney.
+func NewUnpaired(a, b []float64) (*Ranked, error) {
+	if err := errors.Join(check(a, 1), check(b, 1)); err != nil {
+		return nil, err
+	}
+	if len(a) > maxAverages/len(b) {
+		return nil, fmt.Errorf("samples of %d and %d values have too many differences", len(a), len(b))
+	}
+	values := make([]float64, 0, len(a)*len(b))
+	for _, from := range a {
+		for _, to := range b {
+			values = append(values, to-from)
+		}
+	}
+	return newRanked(values, mannWhitneyBelow(len(a), len(b)), len(a)+len(b) <= exactValues), nil
+}
+
+func newRanked(values, below []float64, exact bool) *Ranked {
+	slices.Sort(values)
+	return &Ranked{values, below, exact, closeness * 2 * max(math.Abs(values[0]), math.Abs(values[len(values)-1]))}
+}
+
+// Test tests whether the middle of the shifts lies below or above delta. Values of exactly delta count against both sides, which keeps
+// ties on the safe side.
+func (r *Ranked) Test(delta float64) (Tails, error) {
+	if !finite(delta) {
+		return Tails{}, fmt.Errorf("a delta of %g", delta)
+	}
+	slack := r.slack + closeness*math.Abs(delta)
+	notAbove := upTo(r.values, delta+slack)
+	notBelow := len(r.values) - sort.SearchFloat64s(r.values, delta-slack)
+	return tails(r.below[notBelow], r.below[notAbove], r.below[0]), nil
+}
+
+// Shift is the median of the values. Its interval leaves out at most the given chances at its lower and its upper end.
+func (r *Ranked) Shift(lower, upper float64) Shift {
+	estimate := quantile(r.values, 0.5)
+	cut := func(level float64) int { // a confidence of 0.9 is not held by floating point, but by 3 against 3 values
+		return sort.Search(len(r.values), func(k int) bool { return r.below[k] > level*(1+closeness)+closeness/2 })
+	}
+	low, high := cut(lower), cut(upper)
+	if low == 0 || high == 0 {
+		most := max(0, 1-2*r.below[0])
+		return Shift{estimate, Interval{Low: math.Inf(-1), High: math.Inf(1), Confidence: most, Exact: r.exact}}
+	}
+	return Shift{estimate, Interval{Known: true, Exact: r.exact, Low: r.values[low-1], High: r.values[len(r.values)-high],
+		Confidence: 1 - r.below[low-1] - r.below[high-1]}}
+}
+
+// upTo counts the sorted values that are no larger than a limit.
+func upTo(sorted []float64, limit float64) int {
+	return sort.Search(len(sorted), func(i int) bool { return sorted[i] > limit })
+}
