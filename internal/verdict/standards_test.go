@@ -100,11 +100,11 @@ func TestHistoryIsJudged(t *testing.T) {
 	experiment.FinishedAt, experiment.Experiment = &finished, "now"
 	experiment.Variants[0].Phases = []results.PhaseResult{{Name: "scan", Metrics: []results.MetricResult{
 		{Name: "readBytesPerSecond", Unit: "bytes/s", Better: "Higher", Median: 800, Runs: 6}}}}
-	judge := func(series *history.Series) gate.Trend {
+	ask := func(series *history.Series, since time.Time) gate.Trend {
 		standards.History = series
-		return compared(spec, standards, experiment).History("v", "scan", "readBytesPerSecond", 0.05)
+		return compared(spec, standards, experiment).History("v", "scan", "readBytesPerSecond", since)
 	}
-	if trend := judge(nil); trend.Verdict != v1alpha1.VerdictInconclusive || trend.Reason != gate.ReasonTooFewRuns {
+	if trend := ask(nil, time.Time{}); trend.Refused != nil || len(trend.Values) != 1 || trend.Values[0] != 800 {
 		t.Errorf("without a history: %+v", trend)
 	}
 	series := func(levels ...int64) *history.Series {
@@ -121,11 +121,16 @@ func TestHistoryIsJudged(t *testing.T) {
 		}
 		return s
 	}
-	if trend := judge(series(1000, 1003, 998, 1001, 999, 1002, 1000, 997, 1001, 1000, 801, 799)); trend.Verdict != v1alpha1.VerdictFailed ||
-		trend.Reason != gate.ReasonWorse {
+	levels := []int64{1000, 1003, 998, 1001, 999, 1002, 1000, 997, 1001, 1000, 801, 799}
+	if trend := ask(series(levels...), time.Time{}); len(trend.Values) != 13 || trend.Values[12] != 800 ||
+		!strings.Contains(trend.Change(), "worse") {
 		t.Errorf("slower for three experiments: %+v", trend)
 	}
-	if trend := judge(series(800, 803, 798, 801, 799, 802, 800, 797, 801, 800, 801, 799)); trend.Verdict != v1alpha1.VerdictPassed {
-		t.Errorf("as ever: %+v", trend)
+	if trend := ask(series(levels...), runstest.Noon.Add(-2*time.Hour)); len(trend.Values) != 3 || trend.Change() != "" {
+		t.Errorf("since the change: %+v", trend)
+	}
+	experiment.FinishedAt = nil
+	if trend := ask(nil, time.Time{}); trend.Refused == nil || trend.Refused.Reason != gate.ReasonNoData {
+		t.Errorf("without a point: %+v", trend)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
@@ -32,6 +33,10 @@ type compareRule struct {
 	rival string
 	// tolerance is the accepted change for the worse.
 	tolerance float64
+	// since is when a history begins to count. Zero means all of it.
+	since time.Time
+	// acceptOneDay decides against a baseline of one experiment.
+	acceptOneDay bool
 }
 
 func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string) {
@@ -40,7 +45,10 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 	if mistake != "" {
 		mistakes = append(mistakes, "compare."+mistake)
 	}
-	rule := compareRule{of: of, to: compare.To, rival: string(compare.Variant)}
+	rule := compareRule{of: of, to: compare.To, rival: string(compare.Variant), acceptOneDay: compare.AcceptSingleDay}
+	if compare.Since != nil {
+		rule.since = compare.Since.Time
+	}
 	rule.metric, _ = results.LookupMetric(of.metric)
 	if rule.metric.Better == results.Neither {
 		mistakes = append(mistakes,
@@ -115,9 +123,6 @@ func (c compareRule) judge(evidence *Evidence, variants []string) []opinion {
 
 func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opinion {
 	of := reference{variant, c.of.phase, c.of.metric}
-	if c.to == toHistory {
-		return c.judgeHistory(evidence, variant)
-	}
 	if refused := evidence.Noise.Refused; refused != nil {
 		return refused.opinion()
 	}
@@ -126,7 +131,12 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 		return *unknown
 	}
 	var one *comparison
-	if c.to == toVariant {
+	switch c.to {
+	case toHistory:
+		if one, unknown = c.history(evidence, variant); unknown != nil {
+			return *unknown
+		}
+	case toVariant:
 		before, unknown := c.independent(evidence, reference{rival, c.of.phase, c.of.metric})
 		if unknown != nil {
 			return *unknown
@@ -136,7 +146,7 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 				"no data: %s was never measured in the same repetition in both variants: see their BenchmarkRuns for the reason", c.of)}
 		}
 		one.than = "in variant " + plain(rival)
-	} else {
+	default:
 		earlier, unknown := c.earlier(evidence.Baseline, of)
 		if unknown != nil {
 			return *unknown
@@ -232,13 +242,4 @@ func (c compareRule) earlier(baseline Earlier, of reference) ([]float64, *opinio
 		converted = append(converted, float64(value))
 	}
 	return converted, nil
-}
-
-func (c compareRule) judgeHistory(evidence *Evidence, variant string) opinion {
-	if evidence.History == nil {
-		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData,
-			text: "no data: there are no earlier experiments of this benchmark"}
-	}
-	trend := evidence.History(variant, c.of.phase, c.of.metric, c.tolerance)
-	return opinion{verdict: trend.Verdict, reason: trend.Reason, text: trend.Text}
 }

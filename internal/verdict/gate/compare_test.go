@@ -262,21 +262,6 @@ func TestCompareWithBaseline(t *testing.T) {
 	}
 }
 
-func TestCompareWithHistory(t *testing.T) {
-	evidence := evidenceOf(measured("new", scanned, scaled(1)...), measured("old", scanned, scaled(1)...))
-	comparing{evidence: evidence, verdict: inconclusive, reason: ReasonNoData, message: "no earlier experiments"}.check(t, toHistory)
-	evidence.History = func(variant, phase, metric string, tolerance float64) Trend {
-		if phase+"."+metric != scanned || tolerance != 0.05 {
-			t.Errorf("asked for %s.%s, %g", phase, metric, tolerance)
-		}
-		if variant == "new" {
-			return Trend{failed, ReasonWorse, "since Monday"}
-		}
-		return Trend{passed, ReasonHolds, "as ever"}
-	}
-	comparing{evidence: evidence, verdict: failed, reason: ReasonWorse, message: "new: since Monday"}.check(t, toHistory)
-}
-
 func TestCompareDefinitionsAreChecked(t *testing.T) {
 	for name, c := range map[string]struct {
 		metric, variant string

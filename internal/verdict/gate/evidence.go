@@ -22,8 +22,8 @@ type Evidence struct {
 	Baseline Earlier
 	// Noise is the difference between equal runs.
 	Noise Noise
-	// History judges a metric of a variant by the earlier experiments.
-	History func(variant, phase, metric string, tolerance float64) Trend
+	// History has the values of a metric in the earlier experiments.
+	History historyOf
 }
 
 // Refusal is the reason and message why a document is not used.
@@ -64,12 +64,6 @@ type Noise struct {
 	Refused *Refusal
 	// Floor of a metric as a logarithm, ln(b/a) of equal runs. False if not measured.
 	Floor func(phase, metric string) (floor float64, known bool)
-}
-
-// Trend is the history's judgement of a metric.
-type Trend struct {
-	Verdict      v1alpha1.Verdict
-	Reason, Text string
 }
 
 func (e *Evidence) measured() measurements { return measurements{e.Summary} }

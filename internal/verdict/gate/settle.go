@@ -39,6 +39,7 @@ func settle(all [][]opinion, looks int) {
 		}
 		one.comparison.pFamily = adjusted[i]
 		one.comparison.decide(one, len(open), levelAt(looks))
+		one.comparison.explain(one)
 	}
 }
 
@@ -130,7 +131,9 @@ func (c *comparison) words() string {
 	if interval := c.shift.Interval; interval.Known {
 		fmt.Fprintf(&text, "from %s to %s with a confidence of %s; ", signed(interval.Low), signed(interval.High), share(interval.Confidence))
 	}
-	if c.paired {
+	if c.levels != nil {
+		fmt.Fprintf(&text, "%s)", c.levels.words())
+	} else if c.paired {
 		fmt.Fprintf(&text, "%s of runs)", number(len(c.now), "pair"))
 	} else {
 		fmt.Fprintf(&text, "%s, %d there)", number(len(c.now), "run"), len(c.before))

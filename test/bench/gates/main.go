@@ -34,6 +34,11 @@ func main() {
 	flag.Parse()
 	out := bufio.NewWriter(os.Stdout)
 	broken, err := table(out, *experiments, *seed)
+	if err == nil {
+		var others []string
+		others, err = keep(out, historyPromises(), *experiments, *seed)
+		broken = append(broken, others...)
+	}
 	if flushErr := out.Flush(); err == nil {
 		err = flushErr
 	}
