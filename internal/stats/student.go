@@ -53,7 +53,7 @@ func studentQuantile(share, freedom float64) float64 {
 	for studentAbove(high, freedom) > share && high < largest {
 		high *= 2
 	}
-	for range 200 {
+	for high-low > closeness*high {
 		middle := (low + high) / 2
 		if studentAbove(middle, freedom) > share {
 			low = middle

@@ -105,9 +105,10 @@ func aroundLine(values []float64) []float64 {
 
 // meanVariance is the variance of the mean of n neighbours with variance 1 and this correlation, which falls by its power.
 func meanVariance(n int, correlation float64) float64 {
-	sum := float64(n)
+	sum, power := float64(n), 1.0
 	for lag := 1; lag < n; lag++ {
-		sum += 2 * float64(n-lag) * math.Pow(correlation, float64(lag))
+		power *= correlation
+		sum += 2 * float64(n-lag) * power
 	}
 	return sum / float64(n*n)
 }

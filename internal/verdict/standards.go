@@ -20,7 +20,7 @@ const maxDifferences = 4
 type Standards struct {
 	Baseline           *results.Baseline
 	BaselineRefused    *gate.Refusal
-	Calibration        *results.Calibration
+	Calibration        *results.Baseline
 	CalibrationRefused *gate.Refusal
 	// History of the experiments before this one. Nil if there is none.
 	History *history.Series
@@ -91,6 +91,10 @@ func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *
 		reference.AllowDifferences); words != "" {
 		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineUnlike, Invalid: true, Message: words}}
 	}
+	if len(baseline.Experiments) > 1 {
+		others := baseline.Without(experiment.Experiment) // an experiment that was accepted is not its own reference
+		baseline = &others
+	}
 	now := map[string]string{}
 	for _, variant := range experiment.Variants {
 		now[variant.Name] = variant.Definition
@@ -122,7 +126,7 @@ func noiseFor(reference *v1alpha1.Calibration, standards Standards, experiment *
 		reference.AllowDifferences); words != "" {
 		return gate.Noise{Refused: &gate.Refusal{Reason: gate.ReasonCalibrationUnlike, Invalid: true, Message: words}}
 	}
-	return gate.Noise{Floor: func(phase, metric string) (float64, bool) {
+	return gate.Noise{Days: calibration.Days, Floor: func(phase, metric string) (float64, bool) {
 		floor, found := calibration.Floor(phase, metric)
 		return math.Abs(float64(floor.NoisePartsPerMillion)) / 1e6, found
 	}}

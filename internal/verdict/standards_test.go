@@ -3,6 +3,7 @@ package verdict
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -23,9 +24,10 @@ func compareState() (*v1alpha1.StorageBenchmarkSpec, Standards, *results.Experim
 	standards := Standards{
 		Baseline: &results.Baseline{Environment: environment, Variants: []results.BaselineVariant{{Name: "v", Definition: "d",
 			Phases: []results.BaselinePhase{{Name: "scan",
-				Metrics: []results.BaselineMetric{{Name: "readBytesPerSecond", Unit: "bytes/s", Values: []int64{5, 6}}}}}}}},
-		Calibration: &results.Calibration{Environment: environment,
-			Floors: []results.NoiseFloor{{Phase: "scan", Metric: "readBytesPerSecond", NoisePartsPerMillion: 12345}}},
+				Metrics: []results.BaselineMetric{{Name: "readBytesPerSecond", Unit: "bytes/s", Values: [][]int64{{5, 6}}}}}}}}},
+		Calibration: &results.Baseline{Environment: environment, Experiments: make([]results.Accepted, 2), Variants: []results.BaselineVariant{
+			{Name: "v", Phases: []results.BaselinePhase{{Name: "scan", Metrics: []results.BaselineMetric{
+				{Name: "readBytesPerSecond", Unit: "bytes/s", Better: "Higher", Values: [][]int64{{1000, 1010}, {2000, 1990}}}}}}}}},
 	}
 	return &spec, standards, &results.Experiment{Environment: environment, Variants: []results.VariantResult{{Name: "v", Definition: "d"}}}
 }
@@ -33,11 +35,14 @@ func compareState() (*v1alpha1.StorageBenchmarkSpec, Standards, *results.Experim
 func TestComparedFindsTheValues(t *testing.T) {
 	evidence := compared(compareState())
 	stored := evidence.Baseline.Values("v", "scan", "readBytesPerSecond")
-	if len(stored.Values) != 2 || stored.Unit != results.UnitBytesPerSecond || stored.Unlike != "" || evidence.Looks != 1 {
+	if len(stored.Values) != 1 || len(stored.Values[0]) != 2 || stored.Unit != results.UnitBytesPerSecond || stored.Unlike != "" || evidence.Looks != 1 {
 		t.Errorf("%+v, %d looks", stored, evidence.Looks)
 	}
-	if floor, known := evidence.Noise.Floor("scan", "readBytesPerSecond"); !known || floor != 0.012345 {
+	if floor, known := evidence.Noise.Floor("scan", "readBytesPerSecond"); !known || floor < math.Log(1.01) || floor > math.Log(1.01)+1e-6 {
 		t.Errorf("noise %g, %v", floor, known)
+	}
+	if days := evidence.Noise.Days("scan", "readBytesPerSecond"); days.LevelFreedom != 1 || days.Levels < 0.2 || days.Levels > 0.3 {
+		t.Errorf("days %+v", days)
 	}
 	if _, known := evidence.Noise.Floor("scan", "writeBytesPerSecond"); known {
 		t.Error("a noise that was not measured")
@@ -76,6 +81,22 @@ func TestComparedRefuses(t *testing.T) {
 		if baseline.Reason != c.baseline || calibration.Reason != c.calibration || !strings.Contains(baseline.Message, c.says) {
 			t.Errorf("%s: %+v, %+v", name, baseline, calibration)
 		}
+	}
+}
+
+// TestNotItsOwnReference: the days of a baseline are other days, if there are others.
+func TestNotItsOwnReference(t *testing.T) {
+	spec, standards, experiment := compareState()
+	experiment.Experiment = "this"
+	standards.Baseline.Experiments = []results.Accepted{{Experiment: "this"}}
+	if stored := compared(spec, standards, experiment).Baseline.Values("v", "scan", "readBytesPerSecond"); len(stored.Values) != 1 {
+		t.Errorf("alone: %v", stored.Values)
+	}
+	standards.Baseline.Experiments = append(standards.Baseline.Experiments, results.Accepted{Experiment: "other"})
+	standards.Baseline.Variants[0].Phases[0].Metrics[0].Values = [][]int64{{5, 6}, {7, 8}}
+	if stored := compared(spec, standards, experiment).Baseline.Values("v", "scan", "readBytesPerSecond"); len(stored.Values) != 1 ||
+		stored.Values[0][0] != 7 {
+		t.Errorf("with another: %v", stored.Values)
 	}
 }
 

@@ -147,11 +147,9 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 		}
 		one.than = "in variant " + plain(rival)
 	default:
-		earlier, unknown := c.earlier(evidence.Baseline, of)
-		if unknown != nil {
+		if one, unknown = c.baseline(evidence, of, now); unknown != nil {
 			return *unknown
 		}
-		one = &comparison{before: earlier, now: values(now), than: "in the baseline"}
 	}
 	one.of, one.better, one.tolerance, one.level = c.of, c.metric.Better, c.tolerance, levelAt(evidence.Looks)
 	if evidence.Noise.Floor != nil {
@@ -212,9 +210,9 @@ func (c compareRule) independent(evidence *Evidence, of reference) ([]sample, *o
 	return found, nil
 }
 
-// earlier are the values of the baseline, unless it is not comparable.
-func (c compareRule) earlier(baseline Earlier, of reference) ([]float64, *opinion) {
-	refused := func(why Refusal) ([]float64, *opinion) {
+// earlier are the values of the experiments of the baseline, unless it is not comparable.
+func (c compareRule) earlier(baseline Earlier, of reference) ([][]float64, *opinion) {
+	refused := func(why Refusal) ([][]float64, *opinion) {
 		opinion := why.opinion()
 		return nil, &opinion
 	}
@@ -237,9 +235,11 @@ func (c compareRule) earlier(baseline Earlier, of reference) ([]float64, *opinio
 			"the baseline has %s in %s, but it is measured in %s: accept a newer one with 'kubectl storagebench baseline accept'", c.of,
 			plain(stored.Unit), c.metric.Unit), true})
 	}
-	converted := make([]float64, 0, len(stored.Values))
-	for _, value := range stored.Values {
-		converted = append(converted, float64(value))
+	converted := make([][]float64, len(stored.Values))
+	for i, values := range stored.Values {
+		for _, value := range values {
+			converted[i] = append(converted[i], float64(value))
+		}
 	}
 	return converted, nil
 }

@@ -36,7 +36,7 @@ func main() {
 	broken, err := table(out, *experiments, *seed)
 	if err == nil {
 		var others []string
-		others, err = keep(out, historyPromises(), *experiments, *seed)
+		others, err = keep(out, slices.Concat(baselinePromises(), historyPromises()), *experiments, *seed)
 		broken = append(broken, others...)
 	}
 	if flushErr := out.Flush(); err == nil {

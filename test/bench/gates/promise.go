@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 )
 
@@ -22,11 +23,16 @@ type promise struct {
 // seriesShare is how many simulations one series stands for.
 const seriesShare = 40
 
+// simulations that are made for so many of the others.
+func (p promise) simulations(others int) int {
+	if p.series {
+		return max(10, others/seriesShare)
+	}
+	return others
+}
+
 // measure is the rate over so many simulations.
 func (p promise) measure(random *rand.Rand, simulations int) (float64, error) {
-	if p.series {
-		simulations = max(20, simulations/seriesShare)
-	}
 	count := 0
 	for range simulations {
 		happened, err := p.happens(random)
@@ -40,16 +46,18 @@ func (p promise) measure(random *rand.Rand, simulations int) (float64, error) {
 	return float64(count) / float64(simulations), nil
 }
 
-// broken says that a measured rate does not hold the promise.
-func (p promise) broken(measured float64) bool {
-	return p.atLeast && measured < p.promised || !p.atLeast && measured > p.promised
+// broken says that a measured rate does not hold the promise, by more than chance explains with so many simulations.
+func (p promise) broken(measured float64, simulations int) bool {
+	chance := 3 * math.Sqrt(p.promised*(1-p.promised)/float64(simulations))
+	return p.atLeast && measured < p.promised-chance || !p.atLeast && measured > p.promised+chance
 }
 
 // keep prints the promised and the measured rate of each promise, and returns those that are broken.
 func keep(out io.Writer, promises []promise, simulations int, seed uint64) (broken []string, err error) {
 	fmt.Fprintf(out, "\n%-52s %-44s %12s %9s\n", "world", "share of", "promised", "measured")
 	for i, p := range promises {
-		measured, err := p.measure(rand.New(rand.NewPCG(seed, uint64(2000+i))), simulations)
+		made := p.simulations(simulations)
+		measured, err := p.measure(rand.New(rand.NewPCG(seed, uint64(2000+i))), made)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +66,7 @@ func keep(out io.Writer, promises []promise, simulations int, seed uint64) (brok
 			bound = "at least"
 		}
 		fmt.Fprintf(out, "%-52s %-44s %8s %2g%% %8.2f%%\n", p.world, p.rate, bound, 100*p.promised, 100*measured)
-		if p.broken(measured) {
+		if p.broken(measured, made) {
 			broken = append(broken, p.world+": "+p.rate)
 		}
 	}

@@ -53,3 +53,26 @@ func TestNightlyIsAsStated(t *testing.T) {
 		t.Errorf("12 nights are %s", verdict)
 	}
 }
+
+// TestBaselinePromises are those of make bench-gate in small.
+func TestBaselinePromises(t *testing.T) {
+	var out strings.Builder
+	broken, err := keep(&out, baselinePromises(), 400, 3)
+	t.Log(out.String())
+	if err != nil || len(broken) > 0 {
+		t.Errorf("%v: broken: %q", err, broken)
+	}
+}
+
+// TestASingleDayIsWrong: why a baseline of one experiment decides only if the gate accepts that.
+func TestASingleDayIsWrong(t *testing.T) {
+	of := daily{day: 0.04, within: 0.01, experiments: 1, acceptSingleDay: true}
+	failed, err := promise{happens: of.is(v1alpha1.VerdictFailed)}.measure(rand.New(rand.NewPCG(1, 1)), 1000)
+	if err != nil || failed < 0.08 {
+		t.Errorf("%v: %g of what is equal Failed", err, failed)
+	}
+	of.acceptSingleDay = false
+	if failed, err = (promise{happens: of.is(v1alpha1.VerdictFailed)}).measure(rand.New(rand.NewPCG(1, 1)), 1000); err != nil || failed != 0 {
+		t.Errorf("%v: %g Failed without being accepted", err, failed)
+	}
+}

@@ -75,6 +75,7 @@ func (w world) gateOf() (*gate.Set, error) {
 	variants := []string{"new", "old"}
 	if w.baseline {
 		compare.To, compare.Variant, variants = "Baseline", "", []string{"new"}
+		compare.AcceptSingleDay = true // in these worlds, days do not differ
 	}
 	return gate.Compile([]v1alpha1.Gate{{Name: "g", Compare: &compare}}, []v1alpha1.Phase{{Name: phase}}, variants)
 }
@@ -109,7 +110,7 @@ func (w world) evidence(random *rand.Rand, worse float64) gate.Evidence {
 			run("new", repetition)
 		}
 		evidence.Baseline.Values = func(_, _, _ string) gate.Stored {
-			return gate.Stored{Values: stored, Unit: results.UnitBytesPerSecond}
+			return gate.Stored{Values: [][]int64{stored}, Unit: results.UnitBytesPerSecond}
 		}
 	case w.order == v1alpha1.OrderSequential:
 		for _, variant := range []string{"old", "new"} {

@@ -44,7 +44,7 @@ func historyGate() (*gate.Set, error) {
 	return gate.Compile([]v1alpha1.Gate{{Name: "g", Compare: &compare}}, []v1alpha1.Phase{{Name: phase}}, []string{"new"})
 }
 
-// judged is the verdict on the last night of a series, of which a history keeps so many.
+// judged is the verdict on the last night of a series, which a history cuts to the newest points.
 func judged(set *gate.Set, series []float64) v1alpha1.Verdict {
 	series = series[max(0, len(series)-history.MaxPoints):]
 	value := int64(series[len(series)-1])
