@@ -17,13 +17,13 @@ func (c compareRule) baseline(evidence *Evidence, of reference, now []sample) (*
 		return nil, unknown
 	}
 	one := &comparison{better: c.metric.Better, before: slices.Concat(earlier...), now: values(now), than: "in the baseline"}
-	test, known, err := one.days(earlier, evidence.Noise.variation(of))
+	test, known, err := one.variationTest(earlier, evidence.Noise.variation(of))
 	switch {
 	case err != nil:
 		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoRatio, text: fmt.Sprintf(
 			"%s cannot be compared as a share: %v: use a bound or an expression", c.of, err)}
 	case known:
-		one.levels = &levels{test: test, before: len(earlier), now: 1}
+		one.ofDays = &dayTest{test: test, before: len(earlier), now: 1}
 	default:
 		one.oneDay, one.oneDayAccepted = true, c.acceptOneDay
 	}
@@ -38,8 +38,8 @@ func (n Noise) variation(of reference) stats.Days {
 	return n.Days(of.phase, of.metric)
 }
 
-// days tests the level of this experiment against those before. False if nothing shows how levels vary.
-func (c *comparison) days(earlier [][]float64, calibrated stats.Days) (test stats.LevelTest, known bool, err error) {
+// variationTest tests the level of this experiment against those before. False if nothing shows how levels vary.
+func (c *comparison) variationTest(earlier [][]float64, calibrated stats.Days) (test stats.LevelTest, known bool, err error) {
 	first := c.before[0]
 	var before []stats.Day
 	for _, values := range earlier {

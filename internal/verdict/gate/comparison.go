@@ -24,9 +24,9 @@ type comparison struct {
 	// before and now are the values of the repetitions. paired says that equal positions belong together.
 	before, now []float64
 	paired      bool
-	// levels, if set, are tested instead of single runs. oneDay says that the variation between days is not known, and oneDayAccepted
+	// ofDays, if set, are tested instead of single runs. oneDay says that the variation between days is not known, and oneDayAccepted
 	// that the user decides without it.
-	levels                 *levels
+	ofDays                 *dayTest
 	oneDay, oneDayAccepted bool
 	// tolerance is the accepted change for the worse.
 	tolerance float64
@@ -68,8 +68,8 @@ func (c *comparison) estimateNoise() float64 {
 
 // test computes the p-values, for pairs and for unpaired samples.
 func (c *comparison) test() error {
-	if c.levels != nil {
-		return c.testLevels()
+	if c.ofDays != nil {
+		return c.testDays()
 	}
 	if c.paired {
 		return c.testPairs()

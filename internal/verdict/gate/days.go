@@ -8,8 +8,8 @@ import (
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
-// levels makes a comparison one of experiments instead of runs: days differ by more than the runs of one day show.
-type levels struct {
+// dayTest makes a comparison one of experiments instead of runs: days differ by more than the runs of one day show.
+type dayTest struct {
 	test stats.LevelTest
 	// before and now are the numbers of experiments.
 	before, now int
@@ -21,9 +21,9 @@ type levels struct {
 	span int
 }
 
-// testLevels computes the p-values from the levels of experiments.
-func (c *comparison) testLevels() error {
-	of := c.levels
+// testDays computes the p-values from the levels of experiments.
+func (c *comparison) testDays() error {
+	of := c.ofDays
 	c.pWorse, c.pWithin = of.test.Above(c.failing()), of.test.Below(c.accepted())
 	if of.trend != nil {
 		c.pWorse, of.span = of.trend.Year(c.failing())
@@ -49,8 +49,8 @@ func (c *comparison) logarithmsOf(values []float64, first float64) ([]float64, e
 }
 
 // words count what was compared.
-func (l *levels) words() string {
-	return fmt.Sprintf("%s, %d there", number(l.now, "experiment"), l.before)
+func (d *dayTest) words() string {
+	return fmt.Sprintf("%s, %d there", number(d.now, "experiment"), d.before)
 }
 
 // explain completes the message of a decided comparison with what its p value has or lacks, and says what would decide an open one.
@@ -58,24 +58,24 @@ func (c *comparison) explain(one *opinion) {
 	switch {
 	case c.oneDay:
 		c.explainOneDay(one)
-	case c.levels == nil:
-	case one.verdict == v1alpha1.VerdictFailed && c.levels.trend != nil:
-		one.text += fmt.Sprintf(" in a year of nights, by the last %d experiments", c.levels.span)
-		if change := c.levels.change(); change != "" {
+	case c.ofDays == nil:
+	case one.verdict == v1alpha1.VerdictFailed && c.ofDays.trend != nil:
+		one.text += fmt.Sprintf(" in a year of nights, by the last %d experiments", c.ofDays.span)
+		if change := c.ofDays.change(); change != "" {
 			one.text += "; " + change
 		}
-	case one.verdict == v1alpha1.VerdictInconclusive && c.levels.trend != nil:
+	case one.verdict == v1alpha1.VerdictInconclusive && c.ofDays.trend != nil:
 		one.reason, one.text = ReasonDaysDiffer, c.openTrend()
 	case one.verdict == v1alpha1.VerdictInconclusive:
 		one.reason, one.text = ReasonDaysDiffer, fmt.Sprintf("%s: neither worse than %s (p = %s) nor within the tolerance of %s (p = %s), as experiments of the same thing "+
 			"differ by %s: %s", c.words(), c.limitWords(), probability(c.pFamily), share(c.tolerance), probability(c.pWithin),
-			share(math.Expm1(c.levels.test.Error)), "accept more experiments into the baseline, or interleave both as variants of one experiment")
+			share(math.Expm1(c.ofDays.test.Error)), "accept more experiments into the baseline, or interleave both as variants of one experiment")
 	}
 }
 
 // openTrend says what a history lacks.
 func (c *comparison) openTrend() string {
-	trend := c.levels.trend
+	trend := c.ofDays.trend
 	advice := ""
 	more, found := trend.MoreUntil(c.accepted(), c.level, mostReference)
 	switch least := math.Expm1(trend.Reach(c.level)); {

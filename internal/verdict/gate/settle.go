@@ -131,8 +131,8 @@ func (c *comparison) words() string {
 	if interval := c.shift.Interval; interval.Known {
 		fmt.Fprintf(&text, "from %s to %s with a confidence of %s; ", signed(interval.Low), signed(interval.High), share(interval.Confidence))
 	}
-	if c.levels != nil {
-		fmt.Fprintf(&text, "%s)", c.levels.words())
+	if c.ofDays != nil {
+		fmt.Fprintf(&text, "%s)", c.ofDays.words())
 	} else if c.paired {
 		fmt.Fprintf(&text, "%s of runs)", number(len(c.now), "pair"))
 	} else {

@@ -59,6 +59,6 @@ func (c compareRule) history(evidence *Evidence, variant string) (*comparison, *
 	if err != nil {
 		return nil, inconclusive(ReasonNoRatio, fmt.Sprintf("%s cannot be compared as a share: %v: use a bound or an expression", c.of, err))
 	}
-	one.levels = &levels{test: found.LevelTest, before: reference, now: newestExperiments, trend: &found, change: trend.Change}
+	one.ofDays = &dayTest{test: found.LevelTest, before: reference, now: newestExperiments, trend: &found, change: trend.Change}
 	return one, nil
 }
