@@ -34,8 +34,8 @@ func (b Baseline) Encode() ([]byte, error) {
 	}
 	text, err := indentedForGit(b)
 	if err == nil && len(text) > MaxBaselineBytes {
-		err = fmt.Errorf("%w: the document takes %d bytes, but the limit is %d: use fewer variants, phases or repetitions", ErrTooLarge, len(text),
-			MaxBaselineBytes)
+		err = fmt.Errorf("%w: the document takes %d bytes, but the limit is %d: use fewer variants, phases or repetitions", ErrTooLarge,
+			len(text), MaxBaselineBytes)
 	}
 	return text, err
 }

@@ -58,8 +58,8 @@ func historyFor(series *history.Series, experiment *results.Experiment) func(str
 		missing := "no data: this experiment has no point in the history"
 		var trend gate.Trend
 		if usable {
-			trend.Values, trend.Change, missing = history.Levels(series, current, history.Path{Variant: variant, Phase: phase, Metric: metric}, since,
-				uint64(experiment.Seed))
+			path := history.Path{Variant: variant, Phase: phase, Metric: metric}
+			trend.Values, trend.Change, missing = history.Levels(series, current, path, since, uint64(experiment.Seed))
 		}
 		if missing != "" {
 			trend.Refused = &gate.Refusal{Reason: gate.ReasonNoData, Message: missing}

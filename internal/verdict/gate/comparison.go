@@ -116,21 +116,10 @@ func (c *comparison) testPairs() error {
 
 // logarithms of both samples, turned so that more is worse. The first value is taken off all: near 0 they keep more digits.
 func (c *comparison) logarithms() (before, now []float64, err error) {
-	turned := func(values []float64) ([]float64, error) {
-		unit := make([]float64, len(values))
-		for i := range unit {
-			unit[i] = c.before[0]
-		}
-		shifts, err := stats.LogRatios(unit, values)
-		for i := range shifts {
-			shifts[i] *= c.sign()
-		}
-		return shifts, err
-	}
-	if before, err = turned(c.before); err != nil {
+	if before, err = c.logarithmsOf(c.before, c.before[0]); err != nil {
 		return nil, nil, err
 	}
-	now, err = turned(c.now)
+	now, err = c.logarithmsOf(c.now, c.before[0])
 	return before, now, err
 }
 

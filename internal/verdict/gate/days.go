@@ -67,9 +67,11 @@ func (c *comparison) explain(one *opinion) {
 	case one.verdict == v1alpha1.VerdictInconclusive && c.ofDays.trend != nil:
 		one.reason, one.text = ReasonDaysDiffer, c.openTrend()
 	case one.verdict == v1alpha1.VerdictInconclusive:
-		one.reason, one.text = ReasonDaysDiffer, fmt.Sprintf("%s: neither worse than %s (p = %s) nor within the tolerance of %s (p = %s), as experiments of the same thing "+
-			"differ by %s: %s", c.words(), c.limitWords(), probability(c.pFamily), share(c.tolerance), probability(c.pWithin),
-			share(math.Expm1(c.ofDays.test.Error)), "accept more experiments into the baseline, or interleave both as variants of one experiment")
+		one.reason = ReasonDaysDiffer
+		one.text = fmt.Sprintf("%s: neither worse than %s (p = %s) nor within the tolerance of %s (p = %s), as the difference from day to day "+
+			"has a standard error of %s: accept more experiments into the baseline, or interleave both as variants of one experiment",
+			c.words(), c.limitWords(), probability(c.pFamily), share(c.tolerance), probability(c.pWithin),
+			share(math.Expm1(c.ofDays.test.Error)))
 	}
 }
 

@@ -45,8 +45,9 @@ func (c compareRule) history(evidence *Evidence, variant string) (*comparison, *
 	}
 	n := len(trend.Values)
 	if n < LeastHistory {
-		return nil, inconclusive(ReasonTooFewExperiments, fmt.Sprintf("%s has %s including this one, but the history is judged from %d on: run %d more",
-			c.of, number(n, "experiment"), LeastHistory, LeastHistory-n))
+		return nil, inconclusive(ReasonTooFewExperiments, fmt.Sprintf(
+			"%s has %s including this one, but the history is judged from %d on: run %d more", c.of, number(n, "experiment"),
+			LeastHistory, LeastHistory-n))
 	}
 	reference := min(n-newestExperiments, mostReference)
 	one := &comparison{better: c.metric.Better, before: trend.Values[:reference], now: trend.Values[n-newestExperiments:],

@@ -8,7 +8,8 @@ import (
 
 // Levels are the values of a metric since a time, with the current experiment as the last one. missing says why there are none. change
 // describes the last change for the worse, which takes longer to find.
-func Levels(series *Series, current Point, path Path, since time.Time, seed uint64) (values []float64, change func() string, missing string) {
+func Levels(series *Series, current Point, path Path, since time.Time,
+	seed uint64) (values []float64, change func() string, missing string) {
 	with := &Series{Points: slices.DeleteFunc(slices.Clone(series.Points), func(point Point) bool { return point.FinishedAt.Before(since) })}
 	with.Append(current)
 	points, values := with.values(path)

@@ -110,6 +110,8 @@ func baselinePromises() []promise {
 		{"baseline: days 30%, runs 30%, 10 experiments", daily{day: 0.3, within: 0.3, experiments: 10}},
 	} {
 		all = append(all, promise{world: c.name, rate: "equal: Failed", promised: 0.05, happens: c.of.is(failed)},
+			promise{world: c.name, rate: "worse by 5%: Failed", promised: 0.05, happens: worse(c.of, 0.05).is(failed)},
+			promise{world: c.name, rate: "worse by 5%: Passed", promised: 0.05, happens: worse(c.of, 0.05).is(passed)},
 			promise{world: c.name, rate: "worse by 10%: Passed", promised: 0.05, happens: worse(c.of, 0.1).is(passed)},
 			promise{world: c.name, rate: "worse by 20%: Passed", promised: 0.05, happens: worse(c.of, 0.2).is(passed)},
 			promise{world: c.name, rate: "half: Passed", promised: 0.01, happens: worse(c.of, 0.5).is(passed)})
