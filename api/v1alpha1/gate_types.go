@@ -1,5 +1,7 @@
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // Verdict is the result of a gate or of a benchmark.
 //
 // +kubebuilder:validation:Enum=Passed;Failed;Inconclusive;Invalid
@@ -65,6 +67,8 @@ type BoundGate struct {
 // CompareGate compares a metric with another measurement of it.
 //
 // +kubebuilder:validation:XValidation:rule="(self.to == 'Variant') == has(self.variant)",message="set variant if to is Variant, and only then"
+// +kubebuilder:validation:XValidation:rule="!has(self.acceptSingleDay) || self.to == 'Baseline'",message="acceptSingleDay is about baselines: remove it, or set to: Baseline"
+// +kubebuilder:validation:XValidation:rule="!has(self.since) || self.to == 'History'",message="since is about the history: remove it, or set to: History"
 type CompareGate struct {
 	// metric is the metric to compare.
 	// +required
@@ -80,6 +84,13 @@ type CompareGate struct {
 	// +optional
 	// +default="5%"
 	Tolerance Share `json:"tolerance,omitempty"`
+	// acceptSingleDay decides with a baseline of a single experiment, although a day alone can differ that much. Without it such
+	// a gate is Inconclusive.
+	// +optional
+	AcceptSingleDay bool `json:"acceptSingleDay,omitempty"`
+	// since is when the history begins to count. Set it to accept a new level: its first experiments are the reference.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
 }
 
 // GateStatus is the verdict on one gate.
@@ -133,7 +144,7 @@ type GateComparison struct {
 	// withinProbabilityPartsPerMillion is p of "worse by less than the tolerance".
 	// +required
 	WithinProbabilityPartsPerMillion int64 `json:"withinProbabilityPartsPerMillion"`
-	// runs is the number of runs compared. Runs of two interleaved variants count as pairs.
+	// runs is the number of runs compared. Runs of two interleaved variants count as pairs, and experiments of a history as runs.
 	// +required
 	Runs int32 `json:"runs"`
 	// baselineRuns is the number of runs compared against.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,8 @@ type acceptOptions struct {
 	note         string
 	evenIfFailed bool
 	sameVariants bool
+	addTo        string
+	replace      bool
 }
 
 func (o *acceptOptions) addAcceptFlags(flags *pflag.FlagSet, suffix string) {
@@ -40,11 +43,100 @@ func (o *acceptOptions) addAcceptFlags(flags *pflag.FlagSet, suffix string) {
 		"use the results.json in `FILE`, as written by run --local, instead of those of a StorageBenchmark; - is the standard input")
 	flags.StringVar(&o.name, "name", "", "`NAME` of the ConfigMap (default: that of the StorageBenchmark with "+suffix+" behind it)")
 	flags.StringVar(&o.note, "note", "", "`TEXT` with who accepted it, and why")
+	flags.StringVar(&o.addTo, "add-to", "", "add the results to the document in this `FILE|NAME` (default: the ConfigMap of that name in the "+
+		"cluster, if it exists)")
+	flags.BoolVar(&o.replace, "replace", false, "start over, without the experiments that were accepted before")
+	flags.BoolVar(&o.sameVariants, "same-variants", false,
+		"all variants are equal: the noise is between neighbouring runs in the order of execution, regardless of their variant")
 	flags.BoolVar(&o.evenIfFailed, "even-if-failed", false, "accept results whose verdict is Failed or Invalid too")
 }
 
 func (o *acceptOptions) options(a *App) results.AcceptOptions {
 	return results.AcceptOptions{AcceptedAt: a.Now(), Note: o.note, EvenIfFailed: o.evenIfFailed, SameVariants: o.sameVariants}
+}
+
+// acceptance is a use of accepted results.
+type acceptance struct {
+	what, suffix string
+	make         func(results.Experiment, results.AcceptOptions) (results.Baseline, []string, error)
+	// named is the ConfigMap that a spec names for it.
+	named func(*v1alpha1.StorageBenchmarkSpec) string
+}
+
+// acceptCommand completes a command that accepts results for a use.
+func (a *App) acceptCommand(of acceptance, command *cobra.Command) *cobra.Command {
+	var options acceptOptions
+	command.Use = "accept NAME"
+	command.Args = nameOrFile(fmt.Sprintf("%s accept needs one name, or --from FILE: kubectl storagebench %[1]s accept NAME", of.what),
+		&options.from)
+	command.RunE = func(command *cobra.Command, names []string) error {
+		if options.addTo != "" && options.replace {
+			return exitf(ExitUsage, "--add-to and --replace contradict each other: use one of them")
+		}
+		return a.accept(command.Context(), of, names, options)
+	}
+	options.addAcceptFlags(command.Flags(), of.suffix)
+	return command
+}
+
+func (a *App) accept(ctx context.Context, of acceptance, names []string, options acceptOptions) error {
+	experiment, benchmark, err := a.finishedExperiment(ctx, names, options)
+	if err != nil {
+		return err
+	}
+	making := options.options(a)
+	if making.AddTo, err = a.acceptedBefore(ctx, experiment.Benchmark.Name+of.suffix, benchmark != nil, options); err != nil {
+		return err
+	}
+	baseline, warnings, err := of.make(experiment, making)
+	if err != nil {
+		return exit(ExitRefused, err)
+	}
+	text, err := baseline.Encode()
+	if err != nil {
+		return exit(ExitRefused, err)
+	}
+	if options.name == "" && benchmark != nil {
+		if named := of.named(&benchmark.Spec); named != "" && named != benchmark.Name+of.suffix {
+			warnings = append(warnings, fmt.Sprintf("spec.%s of StorageBenchmark %s names ConfigMap %s: to use it, add --name %s",
+				of.what, benchmark.Name, named, named))
+		}
+	}
+	if count := len(baseline.Experiments); count > 1 {
+		_, _ = fmt.Fprintf(a.Err, "It has %d experiments of at most %d; --replace would start over.\n", count, results.MaxBaselineExperiments)
+	}
+	return a.printAccepted(experiment, options, of.suffix, text, warnings)
+}
+
+// acceptedBefore is what the results are added to: the document that the user names, or the one in the cluster that would be overwritten.
+// Nil if there is none.
+func (a *App) acceptedBefore(ctx context.Context, defaultName string, inCluster bool, options acceptOptions) (*results.Baseline, error) {
+	name := options.addTo
+	if name == "" {
+		if options.replace || !inCluster {
+			return nil, nil //nolint:nilnil // nothing was accepted before
+		}
+		name = cmp.Or(options.name, defaultName)
+		cluster, err := a.connect(options.Connection)
+		if err != nil {
+			return nil, err
+		}
+		var stored corev1.ConfigMap
+		err = cluster.Client.Get(ctx, cluster.key(name), &stored)
+		if apierrors.IsNotFound(err) || err == nil && stored.Data[results.KeyBaseline] == "" {
+			return nil, nil //nolint:nilnil // as above
+		}
+		if err != nil {
+			return nil, explain("read ConfigMap "+cluster.key(name).String(), err)
+		}
+		before, err := results.DecodeBaseline(stored.Data)
+		if err != nil {
+			return nil, exitf(ExitRefused, "ConfigMap %s: %w: correct it, or start over with --replace", cluster.key(name), err)
+		}
+		return &before, nil
+	}
+	before, err := a.readAccepted(ctx, name, options.Connection)
+	return &before, err
 }
 
 // nameOrFile requires one name, or none with --from.
@@ -141,8 +233,7 @@ type manifestMetadata struct {
 
 // printAccepted prints the manifest of a ConfigMap with a document. It has no label with the UID of the benchmark: with it, the
 // operator would treat it as its own.
-func (a *App) printAccepted(experiment results.Experiment, options acceptOptions, suffix, key string, text []byte,
-	warnings []string) error {
+func (a *App) printAccepted(experiment results.Experiment, options acceptOptions, suffix string, text []byte, warnings []string) error {
 	of := experiment.Benchmark
 	if options.name == "" {
 		options.name = of.Name + suffix
@@ -169,21 +260,20 @@ func (a *App) printAccepted(experiment results.Experiment, options acceptOptions
 		APIVersion: "v1", Kind: kindConfigMap,
 		Metadata: manifestMetadata{Name: options.name, Namespace: namespace, Labels: map[string]string{
 			v1alpha1.LabelBenchmark: naming.BenchmarkLabel(of.Name), v1alpha1.LabelExperiment: experiment.Experiment}},
-		Data: map[string]string{key: string(text)},
+		Data: map[string]string{results.KeyBaseline: string(text)},
 	}), encoder.Close())
 }
 
 // maxAnnotationBytes leaves some of the 256 KiB for other annotations.
 const maxAnnotationBytes = 240 << 10
 
-// readAccepted finds a baseline or calibration by its file or ConfigMap name.
-func readAccepted[T any](ctx context.Context, a *App, nameOrFile, key string, decode func(map[string]string) (T, error),
-	connection Connection) (document T, err error) {
-	data, where, err := a.acceptedData(ctx, nameOrFile, key, connection)
+// readAccepted finds a baseline by its file or ConfigMap name.
+func (a *App) readAccepted(ctx context.Context, nameOrFile string, connection Connection) (results.Baseline, error) {
+	data, where, err := a.acceptedData(ctx, nameOrFile, connection)
 	if err != nil {
-		return document, err
+		return results.Baseline{}, err
 	}
-	document, err = decode(data)
+	document, err := results.DecodeBaseline(data)
 	switch {
 	case errors.Is(err, results.ErrMissing):
 		err = exitf(ExitNotFound, "%s: %w", where, err)
@@ -194,10 +284,10 @@ func readAccepted[T any](ctx context.Context, a *App, nameOrFile, key string, de
 }
 
 // acceptedData is the data of a ConfigMap: in a file, or by its name in the cluster.
-func (a *App) acceptedData(ctx context.Context, nameOrFile, key string,
+func (a *App) acceptedData(ctx context.Context, nameOrFile string,
 	connection Connection) (data map[string]string, where string, err error) {
 	if isFile(nameOrFile) {
-		return dataInFile(nameOrFile, key, a)
+		return dataInFile(nameOrFile, results.KeyBaseline, a)
 	}
 	cluster, err := a.connect(connection)
 	if err != nil {
@@ -264,21 +354,13 @@ func (m *manifest) configMapData() map[string]string {
 	return data
 }
 
-// isAccepted says whether it is a ConfigMap with a baseline or a calibration.
-func (m *manifest) isAccepted() bool {
-	data := m.configMapData()
-	return data[results.KeyBaseline] != "" || data[results.KeyCalibration] != ""
-}
+// isAccepted says whether it is a ConfigMap with a baseline.
+func (m *manifest) isAccepted() bool { return m.configMapData()[results.KeyBaseline] != "" }
 
 // checkAccepted validates such a ConfigMap as the operator does.
 func (m *manifest) checkAccepted() []problem {
-	var problems []problem
-	data := m.configMapData()
-	if _, err := results.DecodeBaseline(data); data[results.KeyBaseline] != "" && err != nil {
-		problems = append(problems, problem{"data[" + results.KeyBaseline + "]", err.Error()})
+	if _, err := results.DecodeBaseline(m.configMapData()); err != nil {
+		return []problem{{"data[" + results.KeyBaseline + "]", err.Error()}}
 	}
-	if _, err := results.DecodeCalibration(data); data[results.KeyCalibration] != "" && err != nil {
-		problems = append(problems, problem{"data[" + results.KeyCalibration + "]", err.Error()})
-	}
-	return problems
+	return nil
 }

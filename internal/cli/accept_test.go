@@ -66,7 +66,7 @@ func called(t *testing.T, h *hub, arguments ...string) (code int, out, errors st
 
 // TestAcceptPrintsAManifest: what is printed can be applied, checked and shown, from the cluster as from a file.
 func TestAcceptPrintsAManifest(t *testing.T) {
-	for kind, key := range map[string]string{"baseline": results.KeyBaseline, "calibration": results.KeyCalibration} {
+	for _, kind := range []string{"baseline", "calibration"} {
 		h := storedBenchmark(t, nightly(), nil)
 		code, manifest, warnings := called(t, h, kind, "accept", "nightly", "--note", "first of the new disks\nann")
 		if code != ExitPassed {
@@ -88,7 +88,7 @@ func TestAcceptPrintsAManifest(t *testing.T) {
 			objects[0].object.GetLabels()[v1alpha1.LabelBenchmarkUID] != "" {
 			t.Fatalf("%s: labels %v, error %v", kind, objects[0].object.GetLabels(), err)
 		}
-		stored := configMap("nightly-"+kind, key, objects[0].configMapData()[key])
+		stored := configMap("nightly-"+kind, results.KeyBaseline, objects[0].configMapData()[results.KeyBaseline])
 		if code, again, problem := called(t, newHub(t, stored), kind, "show", "nightly-"+kind); code != ExitPassed || again != shown {
 			t.Errorf("%s: from the cluster it is %d %s%s", kind, code, again, problem)
 		}
@@ -130,7 +130,7 @@ func TestAcceptNames(t *testing.T) {
 	}
 	h := storedBenchmark(t, nightly(), &v1alpha1.Baseline{ConfigMap: v1alpha1.ConfigMapName{Name: "disks"}})
 	if code, _, warned := called(t, h, "baseline", "accept", "nightly"); code != ExitPassed ||
-		!strings.Contains(warned, "to replace it, add --name disks") {
+		!strings.Contains(warned, "to use it, add --name disks") {
 		t.Error(code, warned)
 	}
 }
@@ -164,7 +164,7 @@ func TestAcceptRefuses(t *testing.T) {
 		{[]string{"baseline", "show", "nightly-1"}, ExitNotFound,
 			"ConfigMap lab/nightly-1: baseline.json: no result: the ConfigMap has no such key, only results.json"},
 		{[]string{"calibration", "show", file(t, "c.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: b}\n")}, ExitNotFound,
-			"no ConfigMap in it has calibration.json"},
+			"no ConfigMap in it has baseline.json"},
 		{[]string{"baseline", "show", file(t, "b.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {baseline.json: '{}'}\n")},
 			ExitRefused, "b.yaml:4: baseline.json: result has another version"},
 	} {
@@ -180,12 +180,11 @@ func TestAcceptRefuses(t *testing.T) {
 }
 
 func TestValidateReadsAccepted(t *testing.T) {
-	for _, key := range []string{results.KeyBaseline, results.KeyCalibration} {
-		path := file(t, "a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  "+key+": '{\"version\": \"v0\"}'\n")
-		code, said, _ := called(t, newHub(t), "validate", path)
-		if code != ExitFailed || !strings.Contains(said, "a.yaml:5: data["+key+"]: "+key+`: result has another version: it has version "v0"`) {
-			t.Errorf("%s: %d %s", key, code, said)
-		}
+	const key = results.KeyBaseline
+	path := file(t, "a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  "+key+": '{\"version\": \"v0\"}'\n")
+	code, said, _ := called(t, newHub(t), "validate", path)
+	if code != ExitFailed || !strings.Contains(said, "a.yaml:5: data["+key+"]: "+key+`: result has another version: it has version "v0"`) {
+		t.Errorf("%d %s", code, said)
 	}
 }
 
@@ -240,6 +239,49 @@ func TestBaselineDiff(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAcceptAdds: what was accepted before stays, from the cluster as from a file, unless the user starts over.
+func TestAcceptAdds(t *testing.T) {
+	for _, kind := range []string{"baseline", "calibration"} {
+		_, manifest, _ := called(t, storedBenchmark(t, nightly(), nil), kind, "accept", "nightly")
+		path := file(t, "before.yaml", manifest)
+		objects, err := readManifests(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored := configMap("nightly-"+kind, results.KeyBaseline, objects[0].configMapData()[results.KeyBaseline])
+		elsewhere := configMap("other", results.KeyBaseline, stored.Data[results.KeyBaseline])
+		broken := configMap("nightly-"+kind, results.KeyBaseline, "{")
+		later := nightly()
+		later.Experiment = "9a8b7c6d"
+		changed := nightly()
+		changed.Experiment, changed.Environment["kernel"] = "9a8b7c6d", []string{"6.13"}
+		for name, test := range map[string]struct {
+			results   results.Experiment
+			there     *corev1.ConfigMap
+			arguments []string
+			code      int
+			says      string
+			count     int
+		}{
+			"in the cluster": {later, stored, nil, ExitPassed, "It has 2 experiments of at most 20; --replace would start over", 2},
+			"start over":     {later, stored, []string{"--replace"}, ExitPassed, "", 1},
+			"of a file":      {later, elsewhere, []string{"--add-to", path}, ExitPassed, "It has 2 experiments", 2},
+			"of a ConfigMap": {later, elsewhere, []string{"--add-to", "other"}, ExitPassed, "It has 2 experiments", 2},
+			"by its name":    {later, elsewhere, []string{"--name", "other"}, ExitPassed, "It has 2 experiments", 2},
+			"the same again": {nightly(), stored, nil, ExitPassed, "", 1},
+			"other kernel":   {changed, stored, nil, ExitRefused, "kernel: baseline 6.12.9, now 6.13: start over with --replace", 0},
+			"broken":         {later, broken, nil, ExitRefused, "start over with --replace", 0},
+			"contradiction":  {later, stored, []string{"--replace", "--add-to", path}, ExitUsage, "contradict each other", 0},
+		} {
+			code, out, said := called(t, storedBenchmark(t, test.results, nil, test.there.DeepCopy()),
+				append([]string{kind, "accept", "nightly"}, test.arguments...)...)
+			if code != test.code || !strings.Contains(said, test.says) || strings.Count(out, `"experiment": `) != test.count {
+				t.Errorf("%s, %s: %d %s\n%.900s", kind, name, code, said, out)
+			}
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -21,45 +22,24 @@ func (a *App) baselineCommand() *cobra.Command {
 }
 
 func (a *App) baselineAcceptCommand() *cobra.Command {
-	var options acceptOptions
-	command := &cobra.Command{
-		Use:   "accept NAME",
+	of := acceptance{what: "baseline", suffix: baselineSuffix, make: results.MakeBaseline,
+		named: func(spec *v1alpha1.StorageBenchmarkSpec) string {
+			if spec.Baseline == nil {
+				return ""
+			}
+			return spec.Baseline.ConfigMap.Name
+		}}
+	return a.acceptCommand(of, &cobra.Command{
 		Short: "Print a ConfigMap with the baseline of a finished StorageBenchmark",
 		Long: `Print a ConfigMap with the metrics of a finished StorageBenchmark, to commit and apply with it. spec.baseline refers to it.
-Nothing is changed in the cluster. Warnings and hints are printed to the standard error.
+The results are added to those in the ConfigMap of that name, or in --add-to: a baseline keeps up to 20 experiments, as days differ.
+--replace starts over. Nothing is changed in the cluster. Warnings and hints are printed to the standard error.
 
 ` + exitHelp,
 		Example: `  kubectl storagebench baseline accept nightly --note "kernel 6.12.9, accepted by ann" > baseline.yaml
-  kubectl storagebench baseline accept --from results/results.json > baseline.yaml`,
-		Args: nameOrFile("baseline accept needs one name, or --from FILE: kubectl storagebench baseline accept NAME", &options.from),
-		RunE: func(command *cobra.Command, names []string) error {
-			return a.acceptBaseline(command.Context(), names, options)
-		},
-	}
-	options.addAcceptFlags(command.Flags(), baselineSuffix)
-	return command
-}
-
-func (a *App) acceptBaseline(ctx context.Context, names []string, options acceptOptions) error {
-	experiment, benchmark, err := a.finishedExperiment(ctx, names, options)
-	if err != nil {
-		return err
-	}
-	baseline, warnings, err := results.MakeBaseline(experiment, options.options(a))
-	if err != nil {
-		return exit(ExitRefused, err)
-	}
-	text, err := baseline.Encode()
-	if err != nil {
-		return exit(ExitRefused, err)
-	}
-	if options.name == "" && benchmark != nil && benchmark.Spec.Baseline != nil {
-		if named := benchmark.Spec.Baseline.ConfigMap.Name; named != benchmark.Name+baselineSuffix {
-			warnings = append(warnings, fmt.Sprintf("spec.baseline of StorageBenchmark %s names ConfigMap %s: to replace it, add --name %s",
-				benchmark.Name, named, named))
-		}
-	}
-	return a.printAccepted(experiment, options, baselineSuffix, results.KeyBaseline, text, warnings)
+  kubectl storagebench baseline accept nightly --replace --note "other disks" > baseline.yaml
+  kubectl storagebench baseline accept --from results/results.json --add-to old.yaml > baseline.yaml`,
+	})
 }
 
 func (a *App) baselineShowCommand() *cobra.Command {
@@ -72,7 +52,7 @@ func (a *App) baselineShowCommand() *cobra.Command {
   kubectl storagebench baseline show nightly-baseline --all`,
 		Args: exactlyOne("baseline show needs one file, or the name of one ConfigMap: kubectl storagebench baseline show baseline.yaml"),
 		RunE: func(command *cobra.Command, names []string) error {
-			baseline, err := readAccepted(command.Context(), a, names[0], results.KeyBaseline, results.DecodeBaseline, connection)
+			baseline, err := a.readAccepted(command.Context(), names[0], connection)
 			if err != nil {
 				return err
 			}
@@ -86,7 +66,7 @@ func (a *App) baselineShowCommand() *cobra.Command {
 }
 
 func (a *App) showBaseline(baseline results.Baseline, all bool) {
-	a.sayAccepted(baseline.Accepted, baseline.Omitted)
+	a.sayAccepted(baseline)
 	table := newTable(a.Out, "VARIANT", "PHASE", "METRIC", "MEDIAN (MIN..MAX, RUNS)")
 	for _, variant := range baseline.Variants {
 		for _, phase := range variant.Phases {
@@ -103,23 +83,25 @@ func (a *App) showBaseline(baseline results.Baseline, all bool) {
 	}
 }
 
-// sayAccepted prints the origin of an accepted document.
-func (a *App) sayAccepted(of results.Accepted, omitted []string) {
-	a.say("%s/%s, experiment %s: %s", of.Benchmark.Namespace, of.Benchmark.Name, of.Experiment, of.Verdict)
-	if of.NodeName != "" {
-		a.say("Node: %s", of.NodeName)
+// sayAccepted prints the origin of a baseline: the experiments that were accepted.
+func (a *App) sayAccepted(baseline results.Baseline) {
+	for _, of := range baseline.Experiments {
+		a.say("%s/%s, experiment %s: %s", of.Benchmark.Namespace, of.Benchmark.Name, of.Experiment, of.Verdict)
+		if of.NodeName != "" {
+			a.say("Node: %s", of.NodeName)
+		}
+		if of.StorageClass != "" {
+			a.say("StorageClass: %s", of.StorageClass)
+		}
+		if of.FinishedAt != nil {
+			a.say("Finished: %s", of.FinishedAt.UTC().Format(time.RFC3339))
+		}
+		a.say("Accepted: %s", of.AcceptedAt.UTC().Format(time.RFC3339))
+		if of.Note != "" {
+			a.say("Note: %s", clean(of.Note))
+		}
 	}
-	if of.StorageClass != "" {
-		a.say("StorageClass: %s", of.StorageClass)
-	}
-	if of.FinishedAt != nil {
-		a.say("Finished: %s", of.FinishedAt.UTC().Format(time.RFC3339))
-	}
-	a.say("Accepted: %s", of.AcceptedAt.UTC().Format(time.RFC3339))
-	if of.Note != "" {
-		a.say("Note: %s", clean(of.Note))
-	}
-	for _, words := range omitted {
+	for _, words := range baseline.Omitted {
 		a.say("Left out: %s", clean(words))
 	}
 }
@@ -179,7 +161,7 @@ func (a *App) diffBaseline(ctx context.Context, names []string, options diffOpti
 	if options.baseline == "" {
 		return exitf(ExitUsage, "there is no baseline to compare with: set spec.baseline.configMap.name, or use --baseline FILE|NAME")
 	}
-	baseline, err := readAccepted(ctx, a, options.baseline, results.KeyBaseline, results.DecodeBaseline, options.Connection)
+	baseline, err := a.readAccepted(ctx, options.baseline, options.Connection)
 	if err != nil {
 		return err
 	}
@@ -188,8 +170,10 @@ func (a *App) diffBaseline(ctx context.Context, names []string, options diffOpti
 
 // sayDifferences prints the differences, allowed ones separately, and returns the exit code.
 func (a *App) sayDifferences(baseline results.Baseline, experiment results.Experiment, allow []string) int {
-	a.say("Baseline of %s/%s, experiment %s, accepted %s", baseline.Benchmark.Namespace, baseline.Benchmark.Name, baseline.Experiment,
-		baseline.AcceptedAt.UTC().Format(time.RFC3339))
+	for _, of := range baseline.Experiments {
+		a.say("Baseline of %s/%s, experiment %s, accepted %s", of.Benchmark.Namespace, of.Benchmark.Name, of.Experiment,
+			of.AcceptedAt.UTC().Format(time.RFC3339))
+	}
 	a.say("Results of %s/%s, experiment %s", experiment.Benchmark.Namespace, experiment.Benchmark.Name, experiment.Experiment)
 	refused := results.Differences(baseline.Environment, experiment.Environment, allow)
 	var allowed []results.Difference

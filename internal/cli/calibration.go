@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -19,42 +19,24 @@ func (a *App) calibrationCommand() *cobra.Command {
 }
 
 func (a *App) calibrationAcceptCommand() *cobra.Command {
-	var options acceptOptions
-	command := &cobra.Command{
-		Use:   "accept NAME",
-		Short: "Print a ConfigMap with the noise between the runs of a finished StorageBenchmark",
-		Long: `Print a ConfigMap with the noise floors of a finished StorageBenchmark: the difference between equal runs. Pairs are
-consecutive repetitions of a variant, the first with the second, the third with the fourth. 38 repetitions cover 95%.
-Nothing is changed in the cluster. Warnings and hints are printed to the standard error.
+	of := acceptance{what: "calibration", suffix: calibrationSuffix, make: results.MakeCalibration,
+		named: func(spec *v1alpha1.StorageBenchmarkSpec) string {
+			if spec.Calibration == nil {
+				return ""
+			}
+			return spec.Calibration.ConfigMap.Name
+		}}
+	return a.acceptCommand(of, &cobra.Command{
+		Short: "Print a ConfigMap with the runs of a finished StorageBenchmark, to measure the noise by",
+		Long: `Print a ConfigMap with the metrics of a finished StorageBenchmark, which show the difference between equal runs. Pairs are
+consecutive repetitions of a variant, the first with the second, the third with the fourth. 38 repetitions cover 95%. The document is that
+of a baseline. The results are added to those in the ConfigMap of that name, or in --add-to: several experiments show how days differ.
+--replace starts over. Nothing is changed in the cluster. Warnings and hints are printed to the standard error.
 
 ` + exitHelp,
 		Example: `  kubectl storagebench calibration accept nightly-noise --note "node-a, idle" > calibration.yaml
   kubectl storagebench calibration accept twins --same-variants > calibration.yaml`,
-		Args: nameOrFile("calibration accept needs one name, or --from FILE: kubectl storagebench calibration accept NAME", &options.from),
-		RunE: func(command *cobra.Command, names []string) error {
-			return a.acceptCalibration(command.Context(), names, options)
-		},
-	}
-	options.addAcceptFlags(command.Flags(), calibrationSuffix)
-	command.Flags().BoolVar(&options.sameVariants, "same-variants", false,
-		"all variants are equal: pair runs in the order of execution, regardless of their variant")
-	return command
-}
-
-func (a *App) acceptCalibration(ctx context.Context, names []string, options acceptOptions) error {
-	experiment, _, err := a.finishedExperiment(ctx, names, options)
-	if err != nil {
-		return err
-	}
-	calibration, warnings, err := results.MakeCalibration(experiment, options.options(a))
-	if err != nil {
-		return exit(ExitRefused, err)
-	}
-	text, err := calibration.Encode()
-	if err != nil {
-		return exit(ExitRefused, err)
-	}
-	return a.printAccepted(experiment, options, calibrationSuffix, results.KeyCalibration, text, warnings)
+	})
 }
 
 func (a *App) calibrationShowCommand() *cobra.Command {
@@ -66,7 +48,7 @@ func (a *App) calibrationShowCommand() *cobra.Command {
 		Args: exactlyOne("calibration show needs one file, or the name of one ConfigMap: kubectl storagebench calibration show " +
 			"calibration.yaml"),
 		RunE: func(command *cobra.Command, names []string) error {
-			calibration, err := readAccepted(command.Context(), a, names[0], results.KeyCalibration, results.DecodeCalibration, connection)
+			calibration, err := a.readAccepted(command.Context(), names[0], connection)
 			if err != nil {
 				return err
 			}
@@ -78,12 +60,20 @@ func (a *App) calibrationShowCommand() *cobra.Command {
 	return command
 }
 
-func (a *App) showCalibration(calibration results.Calibration) {
-	a.sayAccepted(calibration.Accepted, calibration.Omitted)
-	table := newTable(a.Out, "PHASE", "METRIC", "NOISE", "COVERS", "SHIFTS")
-	for _, floor := range calibration.Floors {
+func (a *App) showCalibration(calibration results.Baseline) {
+	a.sayAccepted(calibration)
+	floors, left := calibration.Floors()
+	for _, words := range left {
+		a.say("No floor for %s", clean(words))
+	}
+	table := newTable(a.Out, "PHASE", "METRIC", "NOISE", "COVERS", "SHIFTS", "BETWEEN DAYS")
+	for _, floor := range floors {
+		days := "-"
+		if variation := calibration.Days(floor.Phase, floor.Metric); variation.LevelFreedom > 0 {
+			days = shiftPercent(int64(math.Ceil(1e6 * math.Sqrt(variation.Levels))))
+		}
 		table.row(floor.Phase, floor.Metric, shiftPercent(floor.NoisePartsPerMillion), fmt.Sprintf("%d%%", floor.CoveragePartsPerMillion/10_000),
-			strconv.Itoa(int(floor.Shifts)))
+			strconv.Itoa(int(floor.Shifts)), days)
 	}
 	table.end()
 }

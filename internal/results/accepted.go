@@ -10,65 +10,64 @@ import (
 	"strings"
 )
 
-// acceptedKind is a kind of document that a user accepted and committed.
-type acceptedKind struct{ key, version, command string }
+// acceptCommand makes a baseline.
+const acceptCommand = "kubectl storagebench baseline accept"
 
-// acceptedDocument is a document of such a kind.
-type acceptedDocument interface{ Validate() error }
-
-// decodeAccepted reads and validates a document from the data of a ConfigMap.
-func decodeAccepted[T acceptedDocument](data map[string]string, kind acceptedKind) (document T, err error) {
-	if err = kind.read(data, &document); err == nil {
-		err = document.Validate()
+// DecodeBaseline reads a baseline from the data of a ConfigMap, strictly: users edit it in Git, and a mistyped field would be silently
+// ignored.
+func DecodeBaseline(data map[string]string) (Baseline, error) {
+	baseline, err := readBaseline(data)
+	if err == nil {
+		err = baseline.Validate()
 	}
 	if err != nil {
-		var none T
-		return none, fmt.Errorf("%s: %w", kind.key, err)
+		return Baseline{}, fmt.Errorf("%s: %w", KeyBaseline, err)
 	}
-	return document, nil
+	return baseline, nil
 }
 
-// encodeAccepted writes a document as JSON, for Git. The same document always gives the same bytes.
-func encodeAccepted(document acceptedDocument, remedy string) ([]byte, error) {
-	if err := document.Validate(); err != nil {
+// Encode writes the baseline as JSON with one metric in a few lines, for readable diffs in Git. The same baseline always gives the
+// same bytes.
+func (b Baseline) Encode() ([]byte, error) {
+	if err := b.Validate(); err != nil {
 		return nil, err
 	}
-	text, err := indentedForGit(document)
+	text, err := indentedForGit(b)
 	if err == nil && len(text) > MaxBaselineBytes {
-		err = fmt.Errorf("%w: the document takes %d bytes, but the limit is %d: %s", ErrTooLarge, len(text), MaxBaselineBytes, remedy)
+		err = fmt.Errorf("%w: the document takes %d bytes, but the limit is %d: use fewer variants, phases or repetitions", ErrTooLarge,
+			len(text), MaxBaselineBytes)
 	}
 	return text, err
 }
 
-// read reads a document strictly: users edit it in Git, and a mistyped field would be silently ignored.
-func (kind acceptedKind) read(data map[string]string, into any) error {
-	text, found := data[kind.key]
+func readBaseline(data map[string]string) (baseline Baseline, err error) {
+	text, found := data[KeyBaseline]
 	switch {
 	case !found && len(data) == 0:
-		return fmt.Errorf("%w: the ConfigMap is empty: create one with '%s'", ErrMissing, kind.command)
+		return baseline, fmt.Errorf("%w: the ConfigMap is empty: create one with '%s'", ErrMissing, acceptCommand)
 	case !found:
-		return fmt.Errorf("%w: the ConfigMap has no such key, only %.200s: create it with '%s'", ErrMissing, strings.Join(sortedKeys(data), ", "),
-			kind.command)
+		return baseline, fmt.Errorf("%w: the ConfigMap has no such key, only %.200s: create it with '%s'", ErrMissing,
+			strings.Join(sortedKeys(data), ", "), acceptCommand)
 	case len(text) > MaxBaselineBytes:
-		return fmt.Errorf("%w: it has %d bytes, but the limit is %d", ErrTooLarge, len(text), MaxBaselineBytes)
+		return baseline, fmt.Errorf("%w: it has %d bytes, but the limit is %d", ErrTooLarge, len(text), MaxBaselineBytes)
 	}
 	// The version first: a document of another version may have other fields. This also finds trailing data.
 	var head struct {
 		Version string `json:"version"`
 	}
 	if err := json.Unmarshal([]byte(text), &head); err != nil {
-		return fmt.Errorf("%w: it is not JSON: %w: recreate it with '%s'", ErrCorrupt, err, kind.command)
+		return baseline, fmt.Errorf("%w: it is not JSON: %w: recreate it with '%s'", ErrCorrupt, err, acceptCommand)
 	}
-	if head.Version != kind.version {
-		return fmt.Errorf("%w: it has version %.80q, but this program supports %q: accept results again with this release",
-			ErrVersion, head.Version, kind.version)
+	if head.Version != BaselineVersion {
+		return baseline, fmt.Errorf("%w: it has version %.80q, but this program supports %q: accept results again with this release",
+			ErrVersion, head.Version, BaselineVersion)
 	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return fmt.Errorf("%w: %w: correct it, or recreate it with '%s'", ErrCorrupt, err, kind.command)
+	if err := decoder.Decode(&baseline); err != nil {
+		return baseline, fmt.Errorf("%w: %w: correct it, or recreate it with '%s'", ErrCorrupt, err, acceptCommand)
 	}
-	return nil
+	return baseline, nil
 }
 
 var (
@@ -146,7 +145,7 @@ func validateEnvironment(environment map[string][]string) error {
 	return nil
 }
 
-// maxAcceptedOmitted limits the entries of omitted; for a calibration it lists metrics.
+// maxAcceptedOmitted limits the entries of omitted.
 const maxAcceptedOmitted = 4096
 
 func validateOmitted(omitted []string) error {

@@ -16,13 +16,19 @@ const (
 	MaxBaselineBytes = 700<<10 - 1
 )
 
-// Baseline is a set of accepted results to compare later ones with. It is kept in Git, in a ConfigMap.
+// MaxBaselineExperiments is how many experiments a Baseline keeps. The oldest are dropped first.
+const MaxBaselineExperiments = 20
+
+// Baseline is a set of accepted results: what later ones are compared with, and what the noise of a node is measured by. It keeps
+// several experiments, as days differ by more than the runs of a day show. It is kept in Git, in a ConfigMap.
 type Baseline struct {
 	// Version is baseline.storagebench.dev/v1alpha1.
 	Version string `json:"version" jsonschema:"enum=baseline.storagebench.dev/v1alpha1"`
-	// Accepted describes the origin of the values.
-	Accepted
-	// Environment has the distinct values of each key over all runs.
+	// Experiments are where the values come from, in the order in which they were accepted.
+	Experiments []Accepted `json:"experiments"`
+	// SameVariants says that all variants were declared equal: then the noise is that between neighbouring runs of any variant.
+	SameVariants bool `json:"sameVariants,omitempty"`
+	// Environment has the distinct values of each key over all runs of all experiments.
 	Environment map[string][]string `json:"environment,omitempty"`
 	// Variants with the values of their valid repetitions.
 	Variants []BaselineVariant `json:"variants"`
@@ -66,28 +72,33 @@ type BaselineVariant struct {
 
 // BaselinePhase is a phase with its metrics, primary ones first.
 type BaselinePhase struct {
-	Name    string           `json:"name"`
-	Kind    string           `json:"kind" jsonschema:"enum=fill,enum=fragment,enum=measure,enum=operate"`
+	Name string `json:"name"`
+	Kind string `json:"kind" jsonschema:"enum=fill,enum=fragment,enum=measure,enum=operate"`
+	// Order has, for each experiment, when its runs were executed among those of all variants. Only with sameVariants.
+	Order   [][]int32        `json:"order,omitempty"`
 	Metrics []BaselineMetric `json:"metrics"`
 }
 
-// BaselineMetric is one metric in all repetitions.
+// BaselineMetric is one metric in all repetitions of all experiments.
 type BaselineMetric struct {
 	Name string `json:"name"`
 	Unit string `json:"unit,omitempty"`
 	// Better is the direction in which the metric is better.
 	Better string `json:"better" jsonschema:"enum=Higher,enum=Lower,enum=Neither"`
-	// Values of the valid repetitions, in order. Several nodes count as one.
-	Values []int64 `json:"values"`
+	// Values of the valid repetitions, in order: a list for each experiment, empty if it has none. Several nodes count as one.
+	Values [][]int64 `json:"values"`
 }
 
-// Values of a metric in a variant and phase. Empty if the baseline has none.
-func (b Baseline) Values(variant, phase, metric string) []int64 {
+// Newest is the experiment that was accepted last.
+func (b Baseline) Newest() Accepted { return b.Experiments[len(b.Experiments)-1] }
+
+// Values of a metric in a variant and phase, for each experiment that has some. Empty if the baseline has none.
+func (b Baseline) Values(variant, phase, metric string) [][]int64 {
 	for _, v := range b.Variants {
 		for _, p := range v.Phases {
 			for _, m := range p.Metrics {
 				if v.Name == variant && p.Name == phase && m.Name == metric {
-					return m.Values
+					return slices.DeleteFunc(slices.Clone(m.Values), func(of []int64) bool { return len(of) == 0 })
 				}
 			}
 		}
@@ -105,9 +116,9 @@ func (b Baseline) Definition(variant string) string {
 	return ""
 }
 
-// Summary is the metric in the format of results.
+// Summary is the metric in the format of results, over all experiments.
 func (m BaselineMetric) Summary() MetricResult {
-	sorted := slices.Sorted(slices.Values(m.Values))
+	sorted := slices.Sorted(slices.Values(slices.Concat(m.Values...)))
 	return MetricResult{Name: m.Name, Unit: m.Unit, Better: m.Better, Median: medianOfSorted(sorted), Min: sorted[0],
 		Max:  sorted[len(sorted)-1],
 		Runs: int32(len(sorted))}
@@ -116,6 +127,18 @@ func (m BaselineMetric) Summary() MetricResult {
 // MakeBaseline makes a baseline of the results of an experiment, and says what a person should know before it is used. Only what is
 // Complete has one.
 func MakeBaseline(e Experiment, options AcceptOptions) (baseline Baseline, warnings []string, err error) {
+	if baseline, warnings, err = accept(e, options); err != nil {
+		return Baseline{}, nil, err
+	}
+	if days := len(baseline.Experiments); days == 1 {
+		warnings = append(warnings, "with a single experiment, gates are Inconclusive unless they set acceptSingleDay: how days differ is "+
+			"not known; accept the results of other days too")
+	}
+	return baseline, append(warnings, fewValues(baseline)...), nil
+}
+
+// accept makes the document of an experiment, and adds it to the one in the options.
+func accept(e Experiment, options AcceptOptions) (baseline Baseline, warnings []string, err error) {
 	if warnings, err = e.acceptable(options); err != nil {
 		return Baseline{}, nil, err
 	}
@@ -123,9 +146,10 @@ func MakeBaseline(e Experiment, options AcceptOptions) (baseline Baseline, warni
 	if err != nil {
 		return Baseline{}, nil, err
 	}
-	baseline = Baseline{Version: BaselineVersion, Accepted: e.accepted(options), Environment: e.Environment}
+	baseline = Baseline{Version: BaselineVersion, Experiments: []Accepted{e.accepted(options)}, SameVariants: options.SameVariants,
+		Environment: e.Environment}
 	for _, variant := range variants {
-		if made := baselineVariant(variant); len(made.Phases) > 0 {
+		if made := baselineVariant(variant, options.SameVariants); len(made.Phases) > 0 {
 			made.Definition = e.definition(made.Name)
 			baseline.Variants = append(baseline.Variants, made)
 		}
@@ -139,7 +163,11 @@ func MakeBaseline(e Experiment, options AcceptOptions) (baseline Baseline, warni
 		return Baseline{}, nil, fmt.Errorf("experiment %s of %s/%s has no valid run with metrics: there is nothing to compare with",
 			e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name)
 	}
-	warnings = append(warnings, fewValues(baseline)...)
+	if options.AddTo != nil {
+		if baseline, err = options.AddTo.with(baseline); err != nil {
+			return Baseline{}, nil, err
+		}
+	}
 	omitted, err := baseline.fit(MaxBaselineBytes)
 	if err != nil {
 		return Baseline{}, nil, err
@@ -167,18 +195,23 @@ func (e Experiment) accepted(options AcceptOptions) Accepted {
 	}
 }
 
-func baselineVariant(variant repeatedVariant) BaselineVariant {
+func baselineVariant(variant repeatedVariant, ordered bool) BaselineVariant {
 	made := BaselineVariant{Name: variant.name}
 	for _, name := range variant.phases {
 		phase := BaselinePhase{Name: name}
+		var order []int32
 		for _, run := range variant.runs {
 			if found, usable := run.phase(name); usable {
 				phase.Kind = found.Kind
+				order = append(order, run.Index)
 			}
+		}
+		if ordered {
+			phase.Order = [][]int32{order}
 		}
 		for _, metric := range metricsOf(variant.runs, name) {
 			phase.Metrics = append(phase.Metrics, BaselineMetric{Name: metric.Name, Unit: metric.Unit, Better: string(metric.Better),
-				Values: valuesOf(variant.runs, name, metric.Name)})
+				Values: [][]int64{valuesOf(variant.runs, name, metric.Name)}})
 		}
 		made.Phases = append(made.Phases, phase)
 	}
@@ -206,7 +239,7 @@ func fewValues(b Baseline) []string {
 func mostValues(phase BaselinePhase) int {
 	most := 0
 	for _, metric := range phase.Metrics {
-		most = max(most, len(metric.Values))
+		most = max(most, len(metric.Values[len(metric.Values)-1]))
 	}
 	return most
 }
@@ -256,23 +289,21 @@ func (b *Baseline) drop(out func(Metric) bool) int {
 	return count
 }
 
-// Encode writes the baseline as JSON with one metric in a few lines, for readable diffs in Git. The same baseline always gives the
-// same bytes.
-func (b Baseline) Encode() ([]byte, error) {
-	return encodeAccepted(b, "use fewer variants, phases or repetitions")
-}
-
-// DecodeBaseline reads a baseline from the data of a ConfigMap.
-func DecodeBaseline(data map[string]string) (Baseline, error) {
-	return decodeAccepted[Baseline](data, acceptedKind{KeyBaseline, BaselineVersion, "kubectl storagebench baseline accept"})
-}
-
 // Validate reports what is wrong with the baseline.
 func (b Baseline) Validate() error {
 	if b.Version != BaselineVersion {
 		return fmt.Errorf("%w: it has version %.80q, but this program supports %q", ErrVersion, b.Version, BaselineVersion)
 	}
-	if err := errors.Join(b.validateAccepted(), validateEnvironment(b.Environment), validateOmitted(b.Omitted)); err != nil {
+	if len(b.Experiments) == 0 || len(b.Experiments) > MaxBaselineExperiments {
+		return fmt.Errorf("it has %d experiments: use 1 to %d", len(b.Experiments), MaxBaselineExperiments)
+	}
+	experiments := unique{what: "experiment"}
+	for _, accepted := range b.Experiments {
+		if err := errors.Join(accepted.validateAccepted(), experiments.add(accepted.Experiment)); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(validateEnvironment(b.Environment), validateOmitted(b.Omitted)); err != nil {
 		return err
 	}
 	if len(b.Variants) == 0 {
@@ -280,14 +311,14 @@ func (b Baseline) Validate() error {
 	}
 	variants := unique{what: "variant"}
 	for _, variant := range b.Variants {
-		if err := errors.Join(variants.add(variant.Name), variant.validate()); err != nil {
+		if err := errors.Join(variants.add(variant.Name), variant.validate(len(b.Experiments), b.SameVariants)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v BaselineVariant) validate() error {
+func (v BaselineVariant) validate(experiments int, ordered bool) error {
 	if len(v.Phases) == 0 {
 		return fmt.Errorf("variant %.80q has no phases: remove it", v.Name)
 	}
@@ -296,26 +327,30 @@ func (v BaselineVariant) validate() error {
 		if err := phases.add(phase.Name); err != nil {
 			return err
 		}
-		if err := phase.validate(); err != nil {
+		if err := phase.validate(experiments, ordered); err != nil {
 			return fmt.Errorf("variant %.80q: phase %.80q: %w", v.Name, phase.Name, err)
 		}
 	}
 	return nil
 }
 
-func (p BaselinePhase) validate() error {
+func (p BaselinePhase) validate(experiments int, ordered bool) error {
 	if !slices.Contains([]string{KindFill, KindFragment, KindMeasure, KindOperate}, p.Kind) {
 		return fmt.Errorf("kind is %.80q: write fill, fragment, measure or operate", p.Kind)
 	}
 	if len(p.Metrics) == 0 {
 		return errors.New("it has no metrics: remove it")
 	}
+	if ordered && len(p.Order) != experiments || !ordered && len(p.Order) > 0 {
+		return fmt.Errorf("order has %d lists: use one for each of the %d experiments with sameVariants, and none without it", len(p.Order),
+			experiments)
+	}
 	metrics := unique{what: "metric"}
 	for _, metric := range p.Metrics {
 		if err := metrics.add(metric.Name); err != nil {
 			return err
 		}
-		if err := metric.validate(); err != nil {
+		if err := metric.validate(experiments); err != nil {
 			return fmt.Errorf("metric %.80q: %w", metric.Name, err)
 		}
 	}
@@ -325,17 +360,26 @@ func (p BaselinePhase) validate() error {
 // maxBaselineValues is the most runs that a benchmark can have.
 const maxBaselineValues = 512
 
-func (m BaselineMetric) validate() error {
+func (m BaselineMetric) validate(experiments int) error {
 	if err := validateMetric(m.Name, m.Unit, m.Better); err != nil {
 		return err
 	}
-	if len(m.Values) == 0 || len(m.Values) > maxBaselineValues {
-		return fmt.Errorf("it has %d values: use 1 to %d, or remove it", len(m.Values), maxBaselineValues)
+	if len(m.Values) != experiments {
+		return fmt.Errorf("it has %d lists of values: use one for each of the %d experiments", len(m.Values), experiments)
 	}
-	for i, value := range m.Values {
-		if value < 0 {
-			return fmt.Errorf("value %d is %d: metrics are never negative", i+1, value)
+	count := 0
+	for i, values := range m.Values {
+		if count += len(values); len(values) > maxBaselineValues {
+			return fmt.Errorf("list %d has %d values: use at most %d", i+1, len(values), maxBaselineValues)
 		}
+		for j, value := range values {
+			if value < 0 {
+				return fmt.Errorf("value %d of list %d is %d: metrics are never negative", j+1, i+1, value)
+			}
+		}
+	}
+	if count == 0 {
+		return errors.New("it has no values: remove it")
 	}
 	return nil
 }

@@ -16,8 +16,10 @@ type AcceptOptions struct {
 	Note string
 	// EvenIfFailed accepts results whose verdict is Failed or Invalid too.
 	EvenIfFailed bool
-	// SameVariants declares that all variants are the same thing: a calibration pairs their runs too. A baseline does not look at it.
+	// SameVariants declares that all variants are the same thing: the noise is that between neighbouring runs of any of them.
 	SameVariants bool
+	// AddTo is the baseline that the results are added to. Nil starts a new one.
+	AddTo *Baseline
 }
 
 // maxNoteBytes keeps a note a note.

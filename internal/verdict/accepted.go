@@ -22,16 +22,14 @@ func ReadStandards(spec *v1alpha1.StorageBenchmarkSpec, read ReadData) (standard
 	}
 	identity := sha256.New()
 	if spec.Baseline != nil {
-		of := accepted[results.Baseline]{"baseline", results.KeyBaseline, results.DecodeBaseline, gate.ReasonBaselineMissing,
-			gate.ReasonBaselineInvalid}
+		of := accepted{"baseline", gate.ReasonBaselineMissing, gate.ReasonBaselineInvalid}
 		standards.Baseline, standards.BaselineRefused, err = of.from(spec.Baseline.ConfigMap.Name, read, identity)
 		if err != nil {
 			return Standards{}, err
 		}
 	}
 	if spec.Calibration != nil {
-		of := accepted[results.Calibration]{"calibration", results.KeyCalibration, results.DecodeCalibration, gate.ReasonCalibrationMissing,
-			gate.ReasonCalibrationInvalid}
+		of := accepted{"calibration", gate.ReasonCalibrationMissing, gate.ReasonCalibrationInvalid}
 		standards.Calibration, standards.CalibrationRefused, err = of.from(spec.Calibration.ConfigMap.Name, read, identity)
 		if err != nil {
 			return Standards{}, err
@@ -41,26 +39,23 @@ func ReadStandards(spec *v1alpha1.StorageBenchmarkSpec, read ReadData) (standard
 	return standards, nil
 }
 
-// accepted is a kind of accepted document: its name, its ConfigMap key, and the reasons if it is missing or unusable.
-type accepted[T any] struct {
-	what, key       string
-	decode          func(map[string]string) (T, error)
-	missing, broken string
-}
+// accepted is a use of an accepted document: its name, and the reasons if it is missing or unusable.
+type accepted struct{ what, missing, broken string }
 
 // from decodes the document of a ConfigMap, or refuses it, and adds what it read to an identity.
-func (a accepted[T]) from(configMap string, read ReadData, identity io.Writer) (*T, *gate.Refusal, error) {
+func (a accepted) from(configMap string, read ReadData, identity io.Writer) (*results.Baseline, *gate.Refusal, error) {
 	data, found, err := read(configMap)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !found {
-		_, _ = fmt.Fprintf(identity, "no %s ", a.key)
+		_, _ = fmt.Fprintf(identity, "no %s ", a.what)
 		return nil, &gate.Refusal{Reason: a.missing, Message: fmt.Sprintf(
 			"ConfigMap %s with the %s does not exist: create it with 'kubectl storagebench %[2]s accept' and apply it", configMap, a.what)}, nil
 	}
-	_, _ = fmt.Fprintf(identity, "%s %d %s ", a.key, len(data[a.key]), data[a.key])
-	document, err := a.decode(data)
+	text := data[results.KeyBaseline]
+	_, _ = fmt.Fprintf(identity, "%s %d %s ", a.what, len(text), text)
+	document, err := results.DecodeBaseline(data)
 	if err != nil {
 		return nil, &gate.Refusal{Reason: a.broken, Invalid: true,
 			Message: fmt.Sprintf("ConfigMap %s has no usable %s: %v", configMap, a.what, err)}, nil

@@ -5,6 +5,7 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
@@ -19,7 +20,7 @@ const maxDifferences = 4
 type Standards struct {
 	Baseline           *results.Baseline
 	BaselineRefused    *gate.Refusal
-	Calibration        *results.Calibration
+	Calibration        *results.Baseline
 	CalibrationRefused *gate.Refusal
 	// History of the experiments before this one. Nil if there is none.
 	History *history.Series
@@ -47,32 +48,22 @@ func compared(spec *v1alpha1.StorageBenchmarkSpec, standards Standards, experime
 }
 
 // historyFor compares with the earlier experiments.
-func historyFor(series *history.Series, experiment *results.Experiment) func(string, string, string, float64) gate.Trend {
+func historyFor(series *history.Series, experiment *results.Experiment) func(string, string, string, time.Time) gate.Trend {
 	complete := *experiment
 	complete.State = results.StateComplete // as it will be, if its gates are worth anything
 	current, usable := history.PointOf(&complete, nil)
 	if series == nil {
 		series = &history.Series{}
 	}
-	return func(variant, phase, metric string, tolerance float64) gate.Trend {
-		if !usable {
-			return gate.Trend{Verdict: v1alpha1.VerdictInconclusive, Reason: gate.ReasonNoData,
-				Text: "no data: this experiment has no point in the history"}
+	return func(variant, phase, metric string, since time.Time) gate.Trend {
+		missing := "no data: this experiment has no point in the history"
+		var trend gate.Trend
+		if usable {
+			path := history.Path{Variant: variant, Phase: phase, Metric: metric}
+			trend.Values, trend.Change, missing = history.Levels(series, current, path, since, uint64(experiment.Seed))
 		}
-		judgement, err := history.Judge(series, current, history.Path{Variant: variant, Phase: phase, Metric: metric}, tolerance,
-			uint64(experiment.Seed))
-		if err != nil {
-			return gate.Trend{Verdict: v1alpha1.VerdictInconclusive, Reason: gate.ReasonNoData, Text: err.Error()}
-		}
-		trend := gate.Trend{Verdict: v1alpha1.VerdictPassed, Reason: gate.ReasonHolds, Text: judgement.Sentence}
-		switch judgement.Outcome {
-		case history.Worse:
-			trend.Verdict, trend.Reason = v1alpha1.VerdictFailed, gate.ReasonWorse
-		case history.TooFew:
-			trend.Verdict, trend.Reason = v1alpha1.VerdictInconclusive, gate.ReasonTooFewRuns
-		case history.Better, history.Unchanged:
-		default:
-			trend.Verdict, trend.Reason = v1alpha1.VerdictInconclusive, gate.ReasonNoData
+		if missing != "" {
+			trend.Refused = &gate.Refusal{Reason: gate.ReasonNoData, Message: missing}
 		}
 		return trend
 	}
@@ -100,6 +91,10 @@ func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *
 	if words := unlike("baseline", reference.ConfigMap.Name, baseline.Environment, experiment.Environment,
 		reference.AllowDifferences); words != "" {
 		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineUnlike, Invalid: true, Message: words}}
+	}
+	if len(baseline.Experiments) > 1 {
+		others := baseline.Without(experiment.Experiment) // an experiment that was accepted is not its own reference
+		baseline = &others
 	}
 	now := map[string]string{}
 	for _, variant := range experiment.Variants {
@@ -132,7 +127,7 @@ func noiseFor(reference *v1alpha1.Calibration, standards Standards, experiment *
 		reference.AllowDifferences); words != "" {
 		return gate.Noise{Refused: &gate.Refusal{Reason: gate.ReasonCalibrationUnlike, Invalid: true, Message: words}}
 	}
-	return gate.Noise{Floor: func(phase, metric string) (float64, bool) {
+	return gate.Noise{Days: calibration.Days, Floor: func(phase, metric string) (float64, bool) {
 		floor, found := calibration.Floor(phase, metric)
 		return math.Abs(float64(floor.NoisePartsPerMillion)) / 1e6, found
 	}}

@@ -3,6 +3,7 @@ package verdict
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -23,9 +24,10 @@ func compareState() (*v1alpha1.StorageBenchmarkSpec, Standards, *results.Experim
 	standards := Standards{
 		Baseline: &results.Baseline{Environment: environment, Variants: []results.BaselineVariant{{Name: "v", Definition: "d",
 			Phases: []results.BaselinePhase{{Name: "scan",
-				Metrics: []results.BaselineMetric{{Name: "readBytesPerSecond", Unit: "bytes/s", Values: []int64{5, 6}}}}}}}},
-		Calibration: &results.Calibration{Environment: environment,
-			Floors: []results.NoiseFloor{{Phase: "scan", Metric: "readBytesPerSecond", NoisePartsPerMillion: 12345}}},
+				Metrics: []results.BaselineMetric{{Name: "readBytesPerSecond", Unit: "bytes/s", Values: [][]int64{{5, 6}}}}}}}}},
+		Calibration: &results.Baseline{Environment: environment, Experiments: make([]results.Accepted, 2), Variants: []results.BaselineVariant{
+			{Name: "v", Phases: []results.BaselinePhase{{Name: "scan", Metrics: []results.BaselineMetric{
+				{Name: "readBytesPerSecond", Unit: "bytes/s", Better: "Higher", Values: [][]int64{{1000, 1010}, {2000, 1990}}}}}}}}},
 	}
 	return &spec, standards, &results.Experiment{Environment: environment, Variants: []results.VariantResult{{Name: "v", Definition: "d"}}}
 }
@@ -33,11 +35,15 @@ func compareState() (*v1alpha1.StorageBenchmarkSpec, Standards, *results.Experim
 func TestComparedFindsTheValues(t *testing.T) {
 	evidence := compared(compareState())
 	stored := evidence.Baseline.Values("v", "scan", "readBytesPerSecond")
-	if len(stored.Values) != 2 || stored.Unit != results.UnitBytesPerSecond || stored.Unlike != "" || evidence.Share != 1 {
+	if len(stored.Values) != 1 || len(stored.Values[0]) != 2 || stored.Unit != results.UnitBytesPerSecond || stored.Unlike != "" ||
+		evidence.Share != 1 {
 		t.Errorf("%+v, a share of %g", stored, evidence.Share)
 	}
-	if floor, known := evidence.Noise.Floor("scan", "readBytesPerSecond"); !known || floor != 0.012345 {
+	if floor, known := evidence.Noise.Floor("scan", "readBytesPerSecond"); !known || floor < math.Log(1.01) || floor > math.Log(1.01)+1e-6 {
 		t.Errorf("noise %g, %v", floor, known)
+	}
+	if days := evidence.Noise.Days("scan", "readBytesPerSecond"); days.LevelFreedom != 1 || days.Levels < 0.2 || days.Levels > 0.3 {
+		t.Errorf("days %+v", days)
 	}
 	if _, known := evidence.Noise.Floor("scan", "writeBytesPerSecond"); known {
 		t.Error("a noise that was not measured")
@@ -79,6 +85,22 @@ func TestComparedRefuses(t *testing.T) {
 	}
 }
 
+// TestNotItsOwnReference: the days of a baseline are other days, if there are others.
+func TestNotItsOwnReference(t *testing.T) {
+	spec, standards, experiment := compareState()
+	experiment.Experiment = "this"
+	standards.Baseline.Experiments = []results.Accepted{{Experiment: "this"}}
+	if stored := compared(spec, standards, experiment).Baseline.Values("v", "scan", "readBytesPerSecond"); len(stored.Values) != 1 {
+		t.Errorf("alone: %v", stored.Values)
+	}
+	standards.Baseline.Experiments = append(standards.Baseline.Experiments, results.Accepted{Experiment: "other"})
+	standards.Baseline.Variants[0].Phases[0].Metrics[0].Values = [][]int64{{5, 6}, {7, 8}}
+	if stored := compared(spec, standards, experiment).Baseline.Values("v", "scan", "readBytesPerSecond"); len(stored.Values) != 1 ||
+		stored.Values[0][0] != 7 {
+		t.Errorf("with another: %v", stored.Values)
+	}
+}
+
 // TestOtherDefinition: numbers of other phases mean something else, unless the spec allows it.
 func TestOtherDefinition(t *testing.T) {
 	spec, standards, experiment := compareState()
@@ -100,11 +122,11 @@ func TestHistoryIsJudged(t *testing.T) {
 	experiment.FinishedAt, experiment.Experiment = &finished, "now"
 	experiment.Variants[0].Phases = []results.PhaseResult{{Name: "scan", Metrics: []results.MetricResult{
 		{Name: "readBytesPerSecond", Unit: "bytes/s", Better: "Higher", Median: 800, Runs: 6}}}}
-	judge := func(series *history.Series) gate.Trend {
+	ask := func(series *history.Series, since time.Time) gate.Trend {
 		standards.History = series
-		return compared(spec, standards, experiment).History("v", "scan", "readBytesPerSecond", 0.05)
+		return compared(spec, standards, experiment).History("v", "scan", "readBytesPerSecond", since)
 	}
-	if trend := judge(nil); trend.Verdict != v1alpha1.VerdictInconclusive || trend.Reason != gate.ReasonTooFewRuns {
+	if trend := ask(nil, time.Time{}); trend.Refused != nil || len(trend.Values) != 1 || trend.Values[0] != 800 {
 		t.Errorf("without a history: %+v", trend)
 	}
 	series := func(levels ...int64) *history.Series {
@@ -121,12 +143,17 @@ func TestHistoryIsJudged(t *testing.T) {
 		}
 		return s
 	}
-	if trend := judge(series(1000, 1003, 998, 1001, 999, 1002, 1000, 997, 1001, 1000, 801, 799)); trend.Verdict != v1alpha1.VerdictFailed ||
-		trend.Reason != gate.ReasonWorse {
+	levels := []int64{1000, 1003, 998, 1001, 999, 1002, 1000, 997, 1001, 1000, 801, 799}
+	if trend := ask(series(levels...), time.Time{}); len(trend.Values) != 13 || trend.Values[12] != 800 ||
+		!strings.Contains(trend.Change(), "worse") {
 		t.Errorf("slower for three experiments: %+v", trend)
 	}
-	if trend := judge(series(800, 803, 798, 801, 799, 802, 800, 797, 801, 800, 801, 799)); trend.Verdict != v1alpha1.VerdictPassed {
-		t.Errorf("as ever: %+v", trend)
+	if trend := ask(series(levels...), runstest.Noon.Add(-2*time.Hour)); len(trend.Values) != 3 || trend.Change() != "" {
+		t.Errorf("since the change: %+v", trend)
+	}
+	experiment.FinishedAt = nil
+	if trend := ask(nil, time.Time{}); trend.Refused == nil || trend.Refused.Reason != gate.ReasonNoData {
+		t.Errorf("without a point: %+v", trend)
 	}
 }
 

@@ -20,7 +20,7 @@ func TestBaseline(t *testing.T) {
 phases: [{name: log, measure: {workload: {redo: {}}}}]
 repetitions: 4
 baseline: {configMap: {name: base}}
-gates: [{name: no-worse, compare: {metric: log.writeBytesPerSecond, to: Baseline, tolerance: 20%}}]
+gates: [{name: no-worse, compare: {metric: log.writeBytesPerSecond, to: Baseline, tolerance: 20%, acceptSingleDay: true}}]
 `)
 	first := l.finished(benchmark, v1alpha1.VerdictInconclusive)
 	g.Expect(first.Status.Gates[0].Reason).To(gomega.Equal("BaselineMissing"))

@@ -58,8 +58,7 @@ func generate(root string) (map[string][]byte, error) {
 	}{
 		{"phase.schema.json", "What a runner says about one executed phase", results.PhaseDocument{}},
 		{"results.schema.json", "Everything that is known of one experiment", results.Experiment{}},
-		{"baseline.schema.json", "What accepted results were", results.Baseline{}},
-		{"calibration.schema.json", "By how much runs of the same thing differ", results.Calibration{}},
+		{"baseline.schema.json", "Accepted results: what later ones are compared with, and how much the same thing differs", results.Baseline{}},
 		{"poolseries.schema.json", "What an Observe operation has seen of a pool", poolseries.Document{}},
 		{"metaslabs.schema.json", "Where a MetaslabMap operation has found free space", poolseries.MetaslabMap{}},
 	}

@@ -87,7 +87,7 @@ func experimentText(t *testing.T) string {
 	return string(text)
 }
 
-// acceptedTexts are a baseline and a calibration of four runs.
+// acceptedTexts are a baseline and a calibration of four runs, which is of several variants that are the same.
 func acceptedTexts(t *testing.T) (baseline, calibration string) {
 	t.Helper()
 	e := results.Experiment{
@@ -105,6 +105,7 @@ func acceptedTexts(t *testing.T) (baseline, calibration string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	options.SameVariants = true
 	c, _, err := results.MakeCalibration(e, options)
 	if err != nil {
 		t.Fatal(err)
@@ -139,9 +140,9 @@ func TestDocumentsFollowTheirSchemas(t *testing.T) {
 		{"baseline of another version", "baseline.schema.json", baseline, "v1alpha1", "v9", false},
 		{"baseline without a time", "baseline.schema.json", baseline, `"acceptedAt": "2026-03-01T`, `"acceptedAt": "yesterday `, false},
 		{"baseline without values", "baseline.schema.json", baseline, `"values"`, `"value"`, false},
-		{"calibration", "calibration.schema.json", calibration, "", "", true},
-		{"calibration with a float", "calibration.schema.json", calibration, `"noisePartsPerMillion": 0`, `"noisePartsPerMillion": 0.5`, false},
-		{"calibration with an unknown field", "calibration.schema.json", calibration, `"floors":`, `"flours": [], "floors":`, false},
+		{"calibration", "baseline.schema.json", calibration, "", "", true},
+		{"calibration with a float", "baseline.schema.json", calibration, `12345`, `123.5`, false},
+		{"calibration with an unknown field", "baseline.schema.json", calibration, `"sameVariants":`, `"floors": [], "sameVariants":`, false},
 		{"experiment in an unknown state", "results.schema.json", experiment, `"Complete"`, `"Done"`, false},
 	}
 	for _, c := range cases {

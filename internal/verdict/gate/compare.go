@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
@@ -33,6 +34,10 @@ type compareRule struct {
 	rival string
 	// tolerance is the accepted change for the worse.
 	tolerance float64
+	// since is when a history begins to count. Zero means all of it.
+	since time.Time
+	// acceptOneDay decides against a baseline of one experiment.
+	acceptOneDay bool
 }
 
 func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string) {
@@ -41,7 +46,10 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 	if mistake != "" {
 		mistakes = append(mistakes, "compare."+mistake)
 	}
-	rule := compareRule{of: of, to: compare.To, rival: string(compare.Variant)}
+	rule := compareRule{of: of, to: compare.To, rival: string(compare.Variant), acceptOneDay: compare.AcceptSingleDay}
+	if compare.Since != nil {
+		rule.since = compare.Since.Time
+	}
 	rule.metric, _ = results.LookupMetric(of.metric)
 	if rule.metric.Better == results.Neither {
 		mistakes = append(mistakes,
@@ -116,9 +124,6 @@ func (c compareRule) judge(evidence *Evidence, variants []string) []opinion {
 
 func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opinion {
 	of := reference{variant, c.of.phase, c.of.metric}
-	if c.to == toHistory {
-		return c.judgeHistory(evidence, variant)
-	}
 	if refused := evidence.Noise.Refused; refused != nil {
 		return refused.opinion()
 	}
@@ -127,7 +132,12 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 		return *unknown
 	}
 	var one *comparison
-	if c.to == toVariant {
+	switch c.to {
+	case toHistory:
+		if one, unknown = c.history(evidence, variant); unknown != nil {
+			return *unknown
+		}
+	case toVariant:
 		before, unknown := c.independent(evidence, reference{rival, c.of.phase, c.of.metric})
 		if unknown != nil {
 			return *unknown
@@ -137,12 +147,10 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 				"no data: %s was never measured in the same repetition in both variants: see their BenchmarkRuns for the reason", c.of)}
 		}
 		one.than = "in variant " + plain(rival)
-	} else {
-		earlier, unknown := c.earlier(evidence.Baseline, of)
-		if unknown != nil {
+	default:
+		if one, unknown = c.baseline(evidence, of, now); unknown != nil {
 			return *unknown
 		}
-		one = &comparison{before: earlier, now: values(now), than: "in the baseline"}
 	}
 	one.of, one.better, one.tolerance = c.of, c.metric.Better, c.tolerance
 	if evidence.Noise.Floor != nil {
@@ -204,9 +212,9 @@ func noRun(of reference) string {
 	return fmt.Sprintf("no data: no valid run of variant %s has measured %s", plain(of.variant), plain(of.phase)+"."+plain(of.metric))
 }
 
-// earlier are the values of the baseline, unless it is not comparable.
-func (c compareRule) earlier(baseline Earlier, of reference) ([]float64, *opinion) {
-	refused := func(why Refusal) ([]float64, *opinion) {
+// earlier are the values of the experiments of the baseline, unless it is not comparable.
+func (c compareRule) earlier(baseline Earlier, of reference) ([][]float64, *opinion) {
+	refused := func(why Refusal) ([][]float64, *opinion) {
 		opinion := why.opinion()
 		return nil, &opinion
 	}
@@ -229,18 +237,11 @@ func (c compareRule) earlier(baseline Earlier, of reference) ([]float64, *opinio
 			"the baseline has %s in %s, but it is measured in %s: accept a newer one with 'kubectl storagebench baseline accept'", c.of,
 			plain(stored.Unit), c.metric.Unit), true})
 	}
-	converted := make([]float64, 0, len(stored.Values))
-	for _, value := range stored.Values {
-		converted = append(converted, float64(value))
+	converted := make([][]float64, len(stored.Values))
+	for i, values := range stored.Values {
+		for _, value := range values {
+			converted[i] = append(converted[i], float64(value))
+		}
 	}
 	return converted, nil
-}
-
-func (c compareRule) judgeHistory(evidence *Evidence, variant string) opinion {
-	if evidence.History == nil {
-		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData,
-			text: "no data: there are no earlier experiments of this benchmark"}
-	}
-	trend := evidence.History(variant, c.of.phase, c.of.metric, c.tolerance)
-	return opinion{verdict: trend.Verdict, reason: trend.Reason, text: trend.Text}
 }

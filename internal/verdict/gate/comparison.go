@@ -17,6 +17,10 @@ type comparison struct {
 	// pairs.
 	before, now []float64
 	repetitions []int32
+	// ofDays, if set, are tested instead of single runs. oneDay says that the variation between days is not known, and oneDayAccepted
+	// that the user decides without it.
+	ofDays                 *dayTest
+	oneDay, oneDayAccepted bool
 	// tolerance is the accepted change for the worse.
 	tolerance float64
 	// noise is the difference between equal runs, as a logarithm.
@@ -63,6 +67,9 @@ func (c *comparison) estimateNoise() float64 {
 
 // test computes the p-values, for pairs and for unpaired samples.
 func (c *comparison) test() error {
+	if c.ofDays != nil {
+		return c.testDays()
+	}
 	before, now, err := c.logarithms()
 	if err != nil {
 		return err
@@ -108,21 +115,10 @@ func (c *comparison) member() stats.Member {
 
 // logarithms of both samples, turned so that more is worse. The first value is taken off all: near 0 they keep more digits.
 func (c *comparison) logarithms() (before, now []float64, err error) {
-	turned := func(values []float64) ([]float64, error) {
-		unit := make([]float64, len(values))
-		for i := range unit {
-			unit[i] = c.before[0]
-		}
-		shifts, err := stats.LogRatios(unit, values)
-		for i := range shifts {
-			shifts[i] *= c.sign()
-		}
-		return shifts, err
-	}
-	if before, err = turned(c.before); err != nil {
+	if before, err = c.logarithmsOf(c.before, c.before[0]); err != nil {
 		return nil, nil, err
 	}
-	now, err = turned(c.now)
+	now, err = c.logarithmsOf(c.now, c.before[0])
 	return before, now, err
 }
 

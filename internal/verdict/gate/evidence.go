@@ -6,6 +6,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
 )
 
 // Evidence is the input for judging gates.
@@ -22,8 +23,8 @@ type Evidence struct {
 	Baseline Earlier
 	// Noise is the difference between equal runs.
 	Noise Noise
-	// History judges a metric of a variant by the earlier experiments.
-	History func(variant, phase, metric string, tolerance float64) Trend
+	// History has the values of a metric in the earlier experiments.
+	History historyOf
 }
 
 // Refusal is the reason and message why a document is not used.
@@ -42,7 +43,7 @@ func (r Refusal) opinion() opinion {
 	return opinion{verdict: verdict, reason: r.Reason, text: r.Message}
 }
 
-// Earlier are the values of an earlier experiment.
+// Earlier are the values of earlier experiments.
 type Earlier struct {
 	// Refused says why they are not comparable.
 	Refused *Refusal
@@ -50,9 +51,9 @@ type Earlier struct {
 	Values func(variant, phase, metric string) Stored
 }
 
-// Stored are values of an earlier experiment. Empty if not measured.
+// Stored are the values of each earlier experiment that has some. Empty if not measured.
 type Stored struct {
-	Values []int64
+	Values [][]int64
 	Unit   string
 	// Unlike, if not empty, says why they are not comparable.
 	Unlike string
@@ -64,12 +65,8 @@ type Noise struct {
 	Refused *Refusal
 	// Floor of a metric as a logarithm, ln(b/a) of equal runs. False if not measured.
 	Floor func(phase, metric string) (floor float64, known bool)
-}
-
-// Trend is the history's judgement of a metric.
-type Trend struct {
-	Verdict      v1alpha1.Verdict
-	Reason, Text string
+	// Days is how a metric varies between experiments. Nil if not known.
+	Days func(phase, metric string) stats.Days
 }
 
 func (e *Evidence) measured() measurements { return measurements{e.Summary} }

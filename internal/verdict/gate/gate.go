@@ -32,8 +32,14 @@ const (
 	ReasonRunsMissing = "RunsMissing"
 	// ReasonTooFewRuns: there are too few runs to decide, whatever the values.
 	ReasonTooFewRuns = "TooFewRuns"
+	// ReasonTooFewExperiments: the history is too short to decide, whatever the values.
+	ReasonTooFewExperiments = "TooFewExperiments"
+	// ReasonDaysDiffer: experiments of the same thing differ too much to say whether the metric is worse by more than the tolerance.
+	ReasonDaysDiffer = "DaysDiffer"
 	// ReasonNotIndependent: the runs reused each other's pools, so they are not independent repetitions.
 	ReasonNotIndependent = "NotIndependent"
+	// ReasonSingleDay: the baseline has a single experiment, so it does not show how days differ.
+	ReasonSingleDay = "SingleDay"
 	// ReasonBaselineMissing: the ConfigMap of the baseline does not exist.
 	ReasonBaselineMissing = "BaselineMissing"
 	// ReasonBaselineInvalid: it contains no baseline, or one with other units.

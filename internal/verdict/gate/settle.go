@@ -39,6 +39,7 @@ func settle(all [][]opinion, at levels) {
 			continue
 		}
 		one.comparison.decide(one, len(open), at)
+		one.comparison.explain(one)
 	}
 }
 
@@ -115,9 +116,13 @@ func (c *comparison) decide(one *opinion, family int, at levels) {
 // interval ends where the verdict changes: with a tolerance beyond its better end the metric is Failed, beyond its worse end Passed. If
 // too few runs are at the level of Failed, the better end is that of Passed, but no further than what was not shown to be worse.
 func (c *comparison) interval(at levels) {
-	if c.smallest <= c.failing {
+	switch {
+	case c.ofDays != nil: // a symmetric interval, at the level of Passed
+		c.ofDays.passing = at.passing
+		c.worse = c.ofDays.test.Shift(1 - 2*at.passing)
+	case c.smallest <= c.failing:
 		c.worse = c.ranked.Shift(c.failing, at.passing)
-	} else {
+	default:
 		c.worse = c.ranked.Shift(at.passing, at.passing)
 		c.worse.Interval.Low = min(c.worse.Interval.Low, c.limit())
 	}
@@ -158,7 +163,9 @@ func (c *comparison) words() string {
 	if interval := c.shift.Interval; interval.Known {
 		fmt.Fprintf(&text, "from %s to %s with a confidence of %s; ", signed(interval.Low), signed(interval.High), share(interval.Confidence))
 	}
-	if c.paired() {
+	if c.ofDays != nil {
+		text.WriteString(c.ofDays.words())
+	} else if c.paired() {
 		fmt.Fprintf(&text, "%s of runs", number(len(c.now), "pair"))
 	} else {
 		fmt.Fprintf(&text, "%s, %d there", number(len(c.now), "run"), len(c.before))

@@ -81,72 +81,29 @@ func TestLeastPoints(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+// TestLevels: the current experiment is the last one, whether the series has it or not, and nothing before the given time counts.
+func TestLevels(t *testing.T) {
 	source := rand.New(rand.NewPCG(5, 6))
-	level := func(parts ...[]int64) *Series {
-		var all []int64
-		for _, part := range parts {
-			all = append(all, part...)
+	series := weekly(append(noisy(source, 1_000_000, 15), noisy(source, 700_000, 4)...)...)
+	update(series, 15, map[string]string{"kernel": "6.12.4"})
+	n := len(series.Points) - 1
+	for name, before := range map[string]*Series{"with it": series, "without it": {Points: series.Points[:n]}} {
+		values, change, missing := Levels(before, series.Points[n], reads, time.Time{}, 9)
+		if missing != "" || len(values) != 19 || values[18] != float64(series.Points[n].Metrics[0].Median) ||
+			!strings.HasSuffix(change(), "worse) since experiment e015 of 2026-06-15T03:00:00Z: kernel 6.12.1 -> 6.12.4") {
+			t.Errorf("%s: %v %s %s", name, values, missing, change())
 		}
-		return weekly(all...)
-	}
-	good, bad := func(n int) []int64 { return noisy(source, 1_000_000, n) }, func(n int) []int64 { return noisy(source, 700_000, n) }
-	for _, test := range []struct {
-		name      string
-		series    *Series
-		path      Path
-		tolerance float64
-		want      Outcome
-		says      string
-	}{
-		{"too few", level(good(5), bad(4)), reads, 0.05, TooFew, "run 1 more"},
-		{"nothing", weekly(1), Path{"default", "scan", "writeBytesPerSecond"}, 0.05, TooFew, "was not measured in this experiment"},
-		{"no change", level(good(20)), reads, 0.05, Unchanged, "has not changed in 20 experiments"},
-		{"worse", level(good(15), bad(4)), reads, 0.05, Worse, "nothing in the environment is known to have changed"},
-		{"worse the other way round", level(good(15), bad(4)), latency, 0.05, Worse, "since experiment e015"},
-		{"better", level(bad(15), good(4)), reads, 0.05, Better, "since experiment e015"},
-		{"tolerated", level(good(15), bad(4)), reads, 0.5, Unchanged, "within the tolerance of 50%"},
-		{"long ago", level(good(15), bad(11)), reads, 0.05, Unchanged, "no change in the last 10 experiments"},
-		{"one outlier is no change yet", level(good(15), bad(1)), reads, 0.05, Unchanged, "has not changed"},
-	} {
-		n := len(test.series.Points) - 1
-		current := test.series.Points[n]
-		for name, before := range map[string]*Series{"with it": test.series, "without it": {Points: test.series.Points[:n]}} {
-			got, err := Judge(before, current, test.path, test.tolerance, 9)
-			if err != nil || got.Outcome != test.want || !strings.Contains(got.Sentence, test.says) {
-				t.Errorf("%s, %s: %v %s: %s", test.name, name, err, got.Outcome, got.Sentence)
-			}
-			if len(before.Points) < n {
-				t.Errorf("%s: the series was changed", test.name)
-			}
+		if len(before.Points) < n {
+			t.Errorf("%s: the series was changed", name)
 		}
 	}
-}
-
-// TestJudgeSeveral: recent changes count together, older ones not at all.
-func TestJudgeSeveral(t *testing.T) {
-	change := func(experiment string, ago int, from, to float64) Change {
-		one := Change{Path: reads, Experiment: experiment, Ago: ago, Causes: []string{"of " + experiment}}
-		one.level(from, to)
-		return one
+	values, change, missing := Levels(series, series.Points[n], latency, series.Points[15].FinishedAt, 9)
+	if missing != "" || len(values) != 4 || change() != "" {
+		t.Errorf("since the change: %v %s %s", values, missing, change())
 	}
-	for _, test := range []struct {
-		name    string
-		changes []Change
-		want    Outcome
-		share   float64
-		since   string
-	}{
-		{"down and up again", []Change{change("a", 9, 100, 70), change("b", 4, 70, 98)}, Unchanged, -0.02, "b"},
-		{"a small step hides no large one", []Change{change("a", 9, 100, 70), change("b", 4, 70, 71)}, Worse, -0.29, "a"},
-		{"in small steps", []Change{change("a", 9, 100, 97), change("b", 4, 97, 93)}, Worse, -0.07, "b"},
-		{"what was long ago is normal", []Change{change("a", 11, 100, 70), change("b", 10, 70, 80)}, Better, 80.0/70 - 1, "b"},
-	} {
-		got := judge(test.changes, 0.05)
-		if got.Outcome != test.want || math.Abs(got.Share-test.share) > 1e-9 || got.Experiment != test.since || got.Causes[0] != "of "+
-			test.since {
-			t.Errorf("%s: %+v", test.name, got)
-		}
+	if _, _, missing := Levels(series, series.Points[n], Path{"default", "scan", "writeBytesPerSecond"}, time.Time{}, 9); !strings.Contains(missing,
+		"was not measured in this experiment") {
+		t.Error(missing)
 	}
 }
 

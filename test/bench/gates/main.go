@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -19,6 +20,11 @@ func main() {
 	flag.Parse()
 	out := bufio.NewWriter(os.Stdout)
 	broken, err := report(out, *experiments, *seed)
+	if err == nil {
+		var others []string
+		others, err = keep(out, slices.Concat(baselinePromises(), historyPromises()), *experiments, *seed)
+		broken = append(broken, others...)
+	}
 	if flushErr := out.Flush(); err == nil {
 		err = flushErr
 	}

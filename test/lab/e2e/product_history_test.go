@@ -18,7 +18,7 @@ import (
 )
 
 // goodExperiments come before the disk is made slower, and the change is to be found by the last of so many.
-const goodExperiments, allExperiments = 8, 16
+const goodExperiments, allExperiments = 14, 20
 
 const declining = "writeOperationsPerSecond"
 

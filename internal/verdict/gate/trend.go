@@ -1,0 +1,65 @@
+package gate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/stats"
+)
+
+const (
+	// newestExperiments of a history are judged together.
+	newestExperiments = 3
+	// leastReference and mostReference are the sizes of the reference of a history: its first experiments. Fewer cannot show how much
+	// neighbours depend on each other. A fixed reference shows a decline that each night hides from the one after it.
+	leastReference, mostReference = 10, 30
+)
+
+// LeastHistory is the number of experiments, with the newest, from which on a history is judged.
+const LeastHistory = leastReference + newestExperiments
+
+// Trend are the values of a metric in the earlier experiments and in this one, which is the last.
+type Trend struct {
+	// Refused says why there are none.
+	Refused *Refusal
+	Values  []float64
+	// Change describes the last change for the worse, and what changed in the environment. Empty if there is none.
+	Change func() string
+}
+
+// historyOf asks for the values of a metric since a time.
+type historyOf func(variant, phase, metric string, since time.Time) Trend
+
+func (c compareRule) history(evidence *Evidence, variant string) (*comparison, *opinion) {
+	inconclusive := func(reason, text string) *opinion {
+		return &opinion{verdict: v1alpha1.VerdictInconclusive, reason: reason, text: text}
+	}
+	if evidence.History == nil {
+		return nil, inconclusive(ReasonNoData, "no data: there are no earlier experiments of this benchmark")
+	}
+	trend := evidence.History(variant, c.of.phase, c.of.metric, c.since)
+	if trend.Refused != nil {
+		opinion := trend.Refused.opinion()
+		return nil, &opinion
+	}
+	n := len(trend.Values)
+	if n < LeastHistory {
+		return nil, inconclusive(ReasonTooFewExperiments, fmt.Sprintf(
+			"%s has %s including this one, but the history is judged from %d on: run %d more", c.of, number(n, "experiment"),
+			LeastHistory, LeastHistory-n))
+	}
+	reference := min(n-newestExperiments, mostReference)
+	one := &comparison{better: c.metric.Better, before: trend.Values[:reference], now: trend.Values[n-newestExperiments:],
+		than: "in the first experiments"}
+	logarithms, err := one.logarithmsOf(trend.Values, trend.Values[0])
+	var found stats.Trend
+	if err == nil {
+		found, err = stats.LevelTrend(logarithms, reference, newestExperiments)
+	}
+	if err != nil {
+		return nil, inconclusive(ReasonNoRatio, fmt.Sprintf("%s cannot be compared as a share: %v: use a bound or an expression", c.of, err))
+	}
+	one.ofDays = &dayTest{test: found.LevelTest, before: reference, now: newestExperiments, trend: &found, change: trend.Change}
+	return one, nil
+}

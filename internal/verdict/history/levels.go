@@ -1,0 +1,31 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Levels are the values of a metric since a time, with the current experiment as the last one. missing says why there are none. change
+// describes the last change for the worse, which takes longer to find.
+func Levels(series *Series, current Point, path Path, since time.Time,
+	seed uint64) (values []float64, change func() string, missing string) {
+	with := &Series{Points: slices.DeleteFunc(slices.Clone(series.Points), func(point Point) bool { return point.FinishedAt.Before(since) })}
+	with.Append(current)
+	points, values := with.values(path)
+	if n := len(points); n == 0 || points[n-1].Experiment != current.Experiment {
+		return nil, nil, fmt.Sprintf("%s was not measured in this experiment", path)
+	}
+	return values, func() string {
+		changes, err := changesOf(with, path, seed)
+		if err != nil {
+			return ""
+		}
+		for _, one := range slices.Backward(changes) {
+			if one.Worse {
+				return one.String()
+			}
+		}
+		return ""
+	}, ""
+}
