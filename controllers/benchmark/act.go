@@ -44,7 +44,7 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision ex
 		case experiment.ReleaseLease:
 			err = r.releaseLease(ctx, observed, action.Node)
 		case experiment.CreateRun:
-			err = r.createRun(ctx, benchmark, experiment.NewRun(observed.State, action, decision.NodeNames, decision.DefaultClass))
+			err = r.createRun(ctx, observed, experiment.NewRun(observed.State, action, decision.NodeNames, decision.DefaultClass))
 		case experiment.DeleteRun:
 			err = r.deleteRun(ctx, observed, action.Run)
 		case experiment.DeletePool:
@@ -151,11 +151,19 @@ func (r *Reconciler) deleteLease(ctx context.Context, node, holder string) (err 
 	return client.IgnoreNotFound(err)
 }
 
-// createRun creates a run. It is a success if it already exists and belongs to this benchmark: the cache will show it.
-func (r *Reconciler) createRun(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.BenchmarkRun) error {
+// createRun creates a run. It is a success if it already exists and belongs to this benchmark: the cache will show it. If the last turn has
+// just created it, this one leaves it at that, and a later one looks again.
+func (r *Reconciler) createRun(ctx context.Context, observed *observation, run *v1alpha1.BenchmarkRun) error {
+	benchmark, created := observed.Benchmark, "created "+run.Name
+	if r.memory.Noted(benchmark, created) {
+		r.memory.Note(benchmark, created, false)
+		observed.again = true
+		return nil
+	}
 	err := r.Client.Create(ctx, run)
 	if err == nil {
 		r.Runs.Keep(run)
+		r.memory.Note(benchmark, created, true)
 		return nil
 	}
 	if !apierrors.IsAlreadyExists(err) {

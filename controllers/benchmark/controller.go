@@ -87,6 +87,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !decision.WakeAt.IsZero() {
 		result.RequeueAfter = max(decision.WakeAt.Sub(r.Clock.Now()), 10*time.Millisecond)
 	}
+	if observed.again && (result.RequeueAfter == 0 || result.RequeueAfter > time.Second) {
+		result.RequeueAfter = time.Second
+	}
 	return result, nil
 }
 

@@ -38,8 +38,8 @@ type observation struct {
 	// written are the results of the current experiment, read if the status does not contain them yet. document is their ConfigMap.
 	written  *results.Experiment
 	document *corev1.ConfigMap
-	// changed says that an action has changed the State.
-	changed bool
+	// changed says that an action has changed the State, and again that a cache should soon show more.
+	changed, again bool
 }
 
 // noteResults adds results of the current experiment that were just written or read to those that the cache shows.
