@@ -239,8 +239,8 @@ bench-writes: ## API writes per run, against the limit of 12 + 4 per phase
 
 .PHONY: bench-scale
 bench-scale: ## the manager with many benchmarks on a real kube-apiserver and etcd, against bare Jobs [N=100 NODES=10]
-	@assets=$$(hack/envtest-assets) && KUBEBUILDER_ASSETS=$$assets go run ./test/bench/scale -n $(or $(N),100) -nodes $(or $(NODES),0) -timeout 30m
-	@assets=$$(hack/envtest-assets) && KUBEBUILDER_ASSETS=$$assets go run ./test/bench/scale -n $(or $(N),100) -nodes 1 -finish 20 -bare=false -timeout 30m
+	@assets=$$(hack/envtest-assets) && KUBEBUILDER_ASSETS=$$assets go run ./test/bench/scale -n $(or $(N),100) -nodes $(or $(NODES),0) -foreign 1000 -restart -timeout 30m
+	@assets=$$(hack/envtest-assets) && KUBEBUILDER_ASSETS=$$assets go run ./test/bench/scale -n $(or $(N),100) -nodes 1 -queue -finish 20 -bare=false -timeout 30m
 
 .PHONY: crash-points
 crash-points: ## stop the manager before and after every single write, with fresh and lagging caches, and compare the ends

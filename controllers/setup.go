@@ -130,9 +130,9 @@ func Setup(manager ctrl.Manager, options Options) error {
 		return fmt.Errorf("create a client for pod logs: %w", err)
 	}
 	settings := controller.Options{MaxConcurrentReconciles: max(1, options.Concurrency), ReconciliationTimeout: 2 * time.Minute}
-	memory := &fresh.Memory[*v1alpha1.BenchmarkRun]{}
+	memory, stored := &fresh.Memory[*v1alpha1.BenchmarkRun]{}, &fresh.Stored{}
 	runs := &run.Reconciler{
-		Memory: memory,
+		Memory: memory, Stored: stored,
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Logs: PodLogs{clients},
 		Recorder: manager.GetEventRecorder("storagebench"), Clock: clock.RealClock{},
 		LeaseNamespace: options.LeaseNamespace, Timings: options.Timings,
@@ -149,7 +149,7 @@ func Setup(manager ctrl.Manager, options Options) error {
 		return fmt.Errorf("create a client for the results of phases: %w", err)
 	}
 	benchmarks := &benchmark.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Documents: documents,
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Documents: stored.Reader(manager.GetClient(), documents),
 		Recorder: manager.GetEventRecorder("storagebench"), Clock: options.BenchmarkClock,
 		LeaseNamespace: options.LeaseNamespace,
 		Images:         experiment.Images{Runner: options.RunnerImage, Postgres: options.PostgresImage},

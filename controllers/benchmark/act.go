@@ -44,7 +44,7 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision ex
 		case experiment.ReleaseLease:
 			err = r.releaseLease(ctx, observed, action.Node)
 		case experiment.CreateRun:
-			err = r.createRun(ctx, benchmark, experiment.NewRun(observed.State, action, decision.NodeNames, decision.DefaultClass))
+			err = r.createRun(ctx, observed, experiment.NewRun(observed.State, action, decision.NodeNames, decision.DefaultClass))
 		case experiment.DeleteRun:
 			err = r.deleteRun(ctx, observed, action.Run)
 		case experiment.DeletePool:
@@ -66,7 +66,7 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision ex
 	return nil
 }
 
-// takeLease takes a node by creating its Lease: of two attempts, the API server lets one succeed.
+// takeLease takes a node by creating its Lease: of two attempts, the API server lets one succeed, and the turn goes on with the node.
 func (r *Reconciler) takeLease(ctx context.Context, observed *observation, node string) error {
 	benchmark := observed.Benchmark
 	lease := &coordinationv1.Lease{
@@ -85,7 +85,11 @@ func (r *Reconciler) takeLease(ctx context.Context, observed *observation, node 
 			AcquireTime:    &metav1.MicroTime{Time: r.Clock.Now()},
 		},
 	}
-	return client.IgnoreAlreadyExists(r.Client.Create(ctx, lease))
+	if err := r.Client.Create(ctx, lease); err != nil {
+		return client.IgnoreAlreadyExists(err)
+	}
+	observed.Leases, observed.changed = append(observed.Leases, *LeaseState(lease)), true
+	return nil
 }
 
 func turnOf(benchmark *v1alpha1.StorageBenchmark) int64 {
@@ -124,23 +128,42 @@ func (r *Reconciler) breakLease(ctx context.Context, observed *observation, node
 	return nil
 }
 
-// deleteLease deletes the Lease of a node if the given holder still has it.
-func (r *Reconciler) deleteLease(ctx context.Context, node, holder string) error {
-	var lease coordinationv1.Lease
-	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: r.LeaseNamespace, Name: naming.LeaseName(node)}, &lease); err != nil {
-		return client.IgnoreNotFound(err)
+// deleteLease deletes the Lease of a node if the given holder still has it. The deletion names the version that was checked. If the API
+// server has another one than the cache, it is read live, and checked again.
+func (r *Reconciler) deleteLease(ctx context.Context, node, holder string) (err error) {
+	key := types.NamespacedName{Namespace: r.LeaseNamespace, Name: naming.LeaseName(node)}
+	for _, reader := range []client.Reader{r.Client, r.Live} {
+		var lease coordinationv1.Lease
+		if err = reader.Get(ctx, key, &lease); apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if ptr.Deref(lease.Spec.HolderIdentity, "") != holder {
+			continue
+		}
+		err = r.Client.Delete(ctx, &lease, client.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion})
+		if !apierrors.IsConflict(err) {
+			break
+		}
 	}
-	if ptr.Deref(lease.Spec.HolderIdentity, "") != holder {
-		return nil
-	}
-	return client.IgnoreNotFound(r.Client.Delete(ctx, &lease, client.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion}))
+	return client.IgnoreNotFound(err)
 }
 
-// createRun creates a run. It is a success if it already exists and belongs to this benchmark: the cache will show it.
-func (r *Reconciler) createRun(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.BenchmarkRun) error {
+// createRun creates a run. It is a success if it already exists and belongs to this benchmark: the cache will show it. If the last turn has
+// just created it, this one leaves it at that, and a later one looks again.
+func (r *Reconciler) createRun(ctx context.Context, observed *observation, run *v1alpha1.BenchmarkRun) error {
+	benchmark, created := observed.Benchmark, "created "+run.Name
+	if r.memory.Noted(benchmark, created) {
+		r.memory.Note(benchmark, created, false)
+		observed.again = true
+		return nil
+	}
 	err := r.Client.Create(ctx, run)
 	if err == nil {
 		r.Runs.Keep(run)
+		r.memory.Note(benchmark, created, true)
 		return nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
@@ -178,7 +201,7 @@ func (r *Reconciler) deleteResults(ctx context.Context, benchmark *v1alpha1.Stor
 
 // rehearse lets the API server validate a run, with a dry run. The first refusal is enough.
 func (r *Reconciler) rehearse(ctx context.Context, observed *observation, run *v1alpha1.BenchmarkRun) error {
-	observed.Rehearsed = true
+	observed.Rehearsed, observed.changed = true, true
 	var err error
 	if observed.SpecError == nil {
 		err = r.Client.Create(ctx, run, client.DryRunAll)

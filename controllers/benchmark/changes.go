@@ -49,15 +49,15 @@ func remembered(status v1alpha1.StorageBenchmarkStatus) v1alpha1.StorageBenchmar
 	return kept
 }
 
-// runChange passes changes of a run that its benchmark depends on, or shows: the phase and troubles, not every step. The end of a
-// single run matters once it is torn down.
+// runChange passes changes of a run that its benchmark depends on, or shows: its first status, the phase and troubles, not every step.
+// The end of a single run matters once it is torn down.
 func runChange() predicate.Predicate {
 	changes := updates(func(before, after *v1alpha1.BenchmarkRun) bool {
 		reason, words := readyReason(before)
 		now, newWords := readyReason(after)
 		return before.UID != after.UID || !before.DeletionTimestamp.Equal(after.DeletionTimestamp) ||
 			!slices.Equal(before.Finalizers, after.Finalizers) ||
-			after.Status.CurrentPhase != "" && before.Status.CurrentPhase != after.Status.CurrentPhase ||
+			reason == "" && now != "" || after.Status.CurrentPhase != "" && before.Status.CurrentPhase != after.Status.CurrentPhase ||
 			runs.Resting(before) != runs.Resting(after) || runs.Settled(before) != runs.Settled(after) ||
 			after.Spec.Group != nil && (runs.RecordedEnding(before) == nil) != (runs.RecordedEnding(after) == nil) ||
 			(reason != now || words != newWords) && (runs.Troubled(reason) || runs.Troubled(now))

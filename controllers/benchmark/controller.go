@@ -30,7 +30,7 @@ type Reconciler struct {
 	// Live reads from the API server.
 	Live client.Reader
 	// Documents reads the results of phases from the API server: thousands at the end of an experiment, which a client-side throttle
-	// would stretch to minutes.
+	// would stretch to minutes. Those that the manager has just stored are in its memory.
 	Documents client.Reader
 	// Recorder emits events for what has been written to the status.
 	Recorder events.EventRecorder
@@ -68,26 +68,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	decision := experiment.Plan(observed.State)
-	if decision.Position == experiment.PositionRehearsing { // nothing is changed: the turn continues with what the API server says
-		if err := r.act(ctx, observed, decision); err != nil {
-			return reconcile.Result{}, err
-		}
-		decision = experiment.Plan(observed.State)
+	decision, actErr := r.decide(ctx, observed)
+	if actErr != nil && decision.Position == experiment.PositionRehearsing {
+		return reconcile.Result{}, actErr
 	}
-	if experiment.Joins(observed.State, decision) {
-		entry := EntryOf(&benchmark, r.Limits)
-		entry.Nodes = decision.NodeNames
-		observed.Turn = r.Line.Turn(entry)
-	}
-	actErr := r.act(ctx, observed, decision)
 	if actErr == nil && gone(decision) {
 		return reconcile.Result{}, nil
 	}
 	if actErr != nil && !apierrors.IsConflict(actErr) {
 		decision.Reason, decision.Message = v1alpha1.ReasonActionFailed, actErr.Error()+" (will be retried)"
 	}
-	if err := r.writeStatus(ctx, &benchmark, summarise(observed, decision), actErr == nil && betweenRuns(&benchmark, decision)); err != nil {
+	if err := r.writeStatus(ctx, &benchmark, summarise(observed, decision), actErr == nil && begins(decision)); err != nil {
 		return reconcile.Result{}, errors.Join(actErr, err)
 	}
 	if actErr != nil {
@@ -96,23 +87,49 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !decision.WakeAt.IsZero() {
 		result.RequeueAfter = max(decision.WakeAt.Sub(r.Clock.Now()), 10*time.Millisecond)
 	}
+	if observed.again && (result.RequeueAfter == 0 || result.RequeueAfter > time.Second) {
+		result.RequeueAfter = time.Second
+	}
 	return result, nil
+}
+
+// decide plans and acts. As long as the planner's own State has changed by that, it does so again: what a turn has just written need
+// not be shown by a cache first.
+func (r *Reconciler) decide(ctx context.Context, observed *observation) (experiment.Decision, error) {
+	for {
+		decision := experiment.Plan(observed.State)
+		if experiment.Joins(observed.State, decision) {
+			entry := EntryOf(observed.Benchmark, r.Limits)
+			entry.Nodes = decision.NodeNames
+			observed.Turn = r.Line.Turn(entry)
+		}
+		observed.changed = false
+		if err := r.act(ctx, observed, decision); err != nil || !observed.changed {
+			return decision, err
+		}
+	}
 }
 
 // keep remembers a benchmark that holds a node, or is the next one. The cache holds only a part of its spec, and of all others the
 // spec would fill the memory.
 func (r *Reconciler) keep(benchmark *v1alpha1.StorageBenchmark) {
-	if key := client.ObjectKeyFromObject(benchmark); r.Line.Urgency(key) > 0 {
+	if key := client.ObjectKeyFromObject(benchmark); r.Line.Urgency(key) > line.Usual {
 		r.memory.Keep(benchmark)
 	} else {
 		r.memory.Forget(key)
 	}
 }
 
-// betweenRuns says that a benchmark that is already running has just created its next run.
-func betweenRuns(benchmark *v1alpha1.StorageBenchmark, decision experiment.Decision) bool {
-	return benchmark.Status.State == string(experiment.PositionRunning) && decision.Position == experiment.PositionRunning &&
-		slices.ContainsFunc(decision.Actions, func(action experiment.Action) bool { return action.Kind == experiment.CreateRun })
+// begins says that a run was just created, or has no status yet.
+func begins(decision experiment.Decision) bool {
+	if decision.Position != experiment.PositionRunning {
+		return false
+	}
+	if decision.Current != nil {
+		reason, _ := readyReason(decision.Current)
+		return reason == ""
+	}
+	return slices.ContainsFunc(decision.Actions, func(action experiment.Action) bool { return action.Kind == experiment.CreateRun })
 }
 
 // gone says that the object has been released or deleted: there is no status left to write.
@@ -126,10 +143,11 @@ func gone(decision experiment.Decision) bool {
 }
 
 // writeStatus writes a changed status. The update carries the observed resourceVersion: a status that has changed meanwhile is not
-// overwritten, and the conflict causes another reconcile. Between two runs, the first status of the next one causes a write anyway.
+// overwritten, and the conflict causes another reconcile. When a run begins, its first status causes a write anyway: until then, the
+// Lease and the run say all that the planner needs to know of an experiment that is recorded.
 func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, status v1alpha1.StorageBenchmarkStatus,
-	next bool) error {
-	if kstatus.Same(benchmark.Status, status) || next && kstatus.Same(remembered(benchmark.Status), remembered(status)) {
+	begins bool) error {
+	if kstatus.Same(benchmark.Status, status) || begins && benchmark.Status.Experiment == status.Experiment {
 		return nil
 	}
 	before := benchmark.Status
@@ -138,7 +156,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.Storag
 	if err := r.Client.Status().Update(ctx, changed); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the status of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err))
 	}
-	r.keep(changed)
+	if r.keep(changed); !kstatus.Same(remembered(before), remembered(status)) {
+		r.memory.Keep(changed) // until the turn that this causes
+	}
 	r.announce(benchmark, before, status)
 	return nil
 }

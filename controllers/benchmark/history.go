@@ -24,14 +24,25 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/history"
 )
 
-// observeHistory detects a ConfigMap of that name of another owner, which the cache does not hold.
+// observeHistory looks for a history that the cache does not show: one of another owner, or a new one. Before the first verdict there is
+// none, and its creation shows whether the name is free.
 func (r *Reconciler) observeHistory(ctx context.Context, observed *observation) error {
-	if observed.History.Exists || len(experiment.Foldable(observed.State)) == 0 {
+	if observed.History.Exists || observed.Benchmark.Status.Verdict == "" || len(experiment.Foldable(observed.State)) == 0 {
 		return nil
 	}
 	stored, err := r.liveHistory(ctx, observed.Benchmark)
-	observed.History.Foreign = stored != nil && !metav1.IsControlledBy(stored, observed.Benchmark)
-	return err
+	if err != nil || stored == nil {
+		return err
+	}
+	observed.History = historyState(stored, observed.Benchmark)
+	return nil
+}
+
+func historyState(document, benchmark metav1.Object) experiment.HistoryState {
+	if !metav1.IsControlledBy(document, benchmark) {
+		return experiment.HistoryState{Foreign: true}
+	}
+	return experiment.HistoryState{Exists: true, Folded: strings.Fields(document.GetAnnotations()[v1alpha1.AnnotationFolded])}
 }
 
 // liveHistory reads the ConfigMap with the history. Nil if there is none.
@@ -66,17 +77,29 @@ func (r *Reconciler) historyBefore(ctx context.Context, observed *observation) (
 
 // writeHistory merges the stored results into the history. A deleted or edited history is recreated from the retained results.
 func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) error {
-	benchmark := observed.Benchmark
-	existing, err := r.liveHistory(ctx, benchmark)
+	var existing *corev1.ConfigMap
+	if !observed.History.Exists { // most likely it is the first
+		if err := r.mergeHistory(ctx, observed, nil); !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	existing, err := r.liveHistory(ctx, observed.Benchmark)
 	if err != nil {
 		return err
 	}
+	if existing != nil && !metav1.IsControlledBy(existing, observed.Benchmark) {
+		observed.History, observed.changed = experiment.HistoryState{Foreign: true}, true
+		return nil
+	}
+	return client.IgnoreAlreadyExists(r.mergeHistory(ctx, observed, existing)) // the next turn finds its owner
+}
+
+// mergeHistory merges the stored results into the given ConfigMap, or into a new one.
+func (r *Reconciler) mergeHistory(ctx context.Context, observed *observation, existing *corev1.ConfigMap) error {
+	benchmark := observed.Benchmark
 	var text string
 	var known, folded []string
 	if existing != nil {
-		if !metav1.IsControlledBy(existing, benchmark) {
-			return fmt.Errorf("ConfigMap %s exists and does not belong to this benchmark: delete or rename it", existing.Name)
-		}
 		text, known = existing.Data[history.Key], strings.Fields(existing.Annotations[v1alpha1.AnnotationFolded])
 	}
 	series, continued := history.Continue(text,
@@ -85,7 +108,7 @@ func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) er
 		key := experiment.FoldKey(stored)
 		folded = append(folded, key)
 		if !continued || !slices.Contains(known, key) {
-			if err := r.fold(ctx, benchmark, series, stored); err != nil {
+			if err := r.fold(ctx, observed, series, stored); err != nil {
 				return err
 			}
 		}
@@ -98,17 +121,19 @@ func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) er
 }
 
 // fold adds the point of stored results. Missing, unreadable and incomplete results have none.
-func (r *Reconciler) fold(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, series *history.Series,
-	stored experiment.StoredExperiment) error {
-	var document corev1.ConfigMap
-	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: stored.ConfigMap}, &document); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil
+func (r *Reconciler) fold(ctx context.Context, observed *observation, series *history.Series, stored experiment.StoredExperiment) error {
+	benchmark, document := observed.Benchmark, observed.document
+	if document == nil || document.Name != stored.ConfigMap { // not written or read in this turn
+		document = &corev1.ConfigMap{}
+		if err := r.Live.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: stored.ConfigMap}, document); err != nil {
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("read the results in ConfigMap %s for the history: %w", stored.ConfigMap, err)
 		}
-		return fmt.Errorf("read the results in ConfigMap %s for the history: %w", stored.ConfigMap, err)
 	}
-	experiment, err := decodeResults(&document)
-	if err != nil || !metav1.IsControlledBy(&document, benchmark) {
+	experiment, err := decodeResults(document)
+	if err != nil || !metav1.IsControlledBy(document, benchmark) {
 		return nil //nolint:nilerr // they were edited: there is nothing to keep
 	}
 	if point, complete := history.PointOf(experiment, map[string]string{"spec": document.Annotations[v1alpha1.AnnotationQuestion]}); complete {
@@ -133,7 +158,7 @@ func (r *Reconciler) applyHistory(ctx context.Context, benchmark *v1alpha1.Stora
 		Data: map[string]string{history.Key: text},
 	}
 	if existing == nil {
-		return client.IgnoreAlreadyExists(r.Client.Create(ctx, wanted)) // the next turn finds its owner
+		return r.Client.Create(ctx, wanted)
 	}
 	if maps.Equal(existing.Data, wanted.Data) && existing.Annotations[v1alpha1.AnnotationFolded] == folded &&
 		existing.Labels[v1alpha1.LabelBenchmarkUID] == string(benchmark.UID) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/naming"
@@ -18,6 +17,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -35,8 +35,18 @@ import (
 type observation struct {
 	experiment.State
 	gates *gate.Set
-	// written are the results of the current experiment, read if the status does not contain them yet.
-	written *results.Experiment
+	// written are the results of the current experiment, read if the status does not contain them yet. document is their ConfigMap.
+	written  *results.Experiment
+	document *corev1.ConfigMap
+	// changed says that an action has changed the State, and again that a cache should soon show more.
+	changed, again bool
+}
+
+// noteResults adds results of the current experiment that were just written or read to those that the cache shows.
+func (o *observation) noteResults(stored *corev1.ConfigMap, decoded *results.Experiment) {
+	o.Results = append(slices.DeleteFunc(o.Results, func(other experiment.StoredExperiment) bool { return other.ConfigMap == stored.Name }),
+		storedExperiment(stored))
+	o.written, o.document = decoded, stored
 }
 
 // observe reads the state of a benchmark.
@@ -167,29 +177,36 @@ func (r *Reconciler) observeResults(ctx context.Context, observed *observation) 
 		switch {
 		case !metav1.IsControlledBy(item, benchmark) || !item.DeletionTimestamp.IsZero():
 		case item.Name == naming.HistoryName(benchmark.Name):
-			observed.History = experiment.HistoryState{Exists: true, Folded: strings.Fields(item.Annotations[v1alpha1.AnnotationFolded])}
+			observed.History = historyState(item, benchmark)
 		case item.Labels[v1alpha1.LabelExperiment] != "":
-			observed.Results = append(observed.Results, experiment.StoredExperiment{
-				ConfigMap: item.Name, Experiment: item.Labels[v1alpha1.LabelExperiment], StoredAt: item.CreationTimestamp.Time,
-				Fingerprint: item.Annotations[v1alpha1.AnnotationFingerprint], Verdict: item.Annotations[v1alpha1.AnnotationVerdict],
-				Extended:      item.Annotations[annotationExtended] == "true",
-				ScheduledTime: experiment.TimeOf(item.Annotations),
-			})
+			observed.Results = append(observed.Results, storedExperiment(item))
 		}
 	}
 	return nil
 }
 
-// readBack reads the results of the current experiment if the status does not contain them yet, and detects a ConfigMap of another
-// owner.
+func storedExperiment(document metav1.Object) experiment.StoredExperiment {
+	annotations := document.GetAnnotations()
+	return experiment.StoredExperiment{
+		ConfigMap: document.GetName(), Experiment: document.GetLabels()[v1alpha1.LabelExperiment],
+		StoredAt:    document.GetCreationTimestamp().Time,
+		Fingerprint: annotations[v1alpha1.AnnotationFingerprint], Verdict: annotations[v1alpha1.AnnotationVerdict],
+		Extended:      annotations[annotationExtended] == "true",
+		ScheduledTime: experiment.TimeOf(annotations),
+	}
+}
+
+// readBack reads the results of the current experiment if the status does not contain them yet, or the cache does not. It does not look
+// for those that were never reported: their creation shows whether the name is free.
 func (r *Reconciler) readBack(ctx context.Context, observed *observation) error {
 	benchmark, name := observed.Benchmark, naming.ResultsName(observed.Benchmark.Name, observed.Experiment)
 	at := slices.IndexFunc(observed.Results, func(stored experiment.StoredExperiment) bool { return stored.ConfigMap == name })
-	reported := benchmark.Status.Results
-	if at >= 0 && reported != nil && reported.Experiment == observed.Experiment && reported.Fingerprint == observed.Results[at].Fingerprint {
+	reported := benchmark.Status.Results != nil && benchmark.Status.Results.Experiment == observed.Experiment
+	if at >= 0 && reported && benchmark.Status.Results.Fingerprint == observed.Results[at].Fingerprint {
 		return nil
 	}
-	if at < 0 && !experiment.Count(observed.State).Over {
+	if ready := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionReady); at < 0 &&
+		(!experiment.Count(observed.State).Over || !reported && (ready == nil || ready.Reason != v1alpha1.ReasonNameTaken)) {
 		return nil
 	}
 	var stored corev1.ConfigMap
@@ -202,13 +219,12 @@ func (r *Reconciler) readBack(ctx context.Context, observed *observation) error 
 	case !metav1.IsControlledBy(&stored, benchmark):
 		observed.Results = append(observed.Results, experiment.StoredExperiment{ConfigMap: name, Foreign: true})
 		return nil
-	case at < 0: // the cache will show it soon
-		return nil
 	}
-	observed.Results[at].Fingerprint = "" // unreadable: they were edited and are rewritten
-	if experiment, err := decodeResults(&stored); err == nil {
-		observed.written = experiment
-		observed.Results[at].Fingerprint = stored.Annotations[v1alpha1.AnnotationFingerprint]
+	decoded, err := decodeResults(&stored)
+	if err != nil {
+		decoded = nil
+		delete(stored.Annotations, v1alpha1.AnnotationFingerprint) // they were edited and are rewritten
 	}
+	observed.noteResults(&stored, decoded)
 	return nil
 }

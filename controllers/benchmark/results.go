@@ -64,15 +64,19 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 	if evidence.Standards.History, err = r.historyBefore(ctx, observed); err != nil {
 		return err
 	}
-	return r.applyResults(ctx, benchmark, experiment.Assemble(evidence), action, annotations)
-}
-
-// applyResults creates the ConfigMap, or replaces the contents of one that is ours.
-func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, judged results.Experiment,
-	action experiment.Action, annotations map[string]string) error {
-	text, omitted, err := judged.Encode(maxResultsBytes)
+	wanted, err := resultsOf(benchmark, experiment.Assemble(evidence), action, annotations)
 	if err != nil {
 		return err
+	}
+	return r.applyResults(ctx, observed, wanted, action)
+}
+
+// resultsOf is the ConfigMap with the results of an experiment.
+func resultsOf(benchmark *v1alpha1.StorageBenchmark, judged results.Experiment, action experiment.Action,
+	annotations map[string]string) (*corev1.ConfigMap, error) {
+	text, omitted, err := judged.Encode(maxResultsBytes)
+	if err != nil {
+		return nil, err
 	}
 	rendered := report.Render(judged)
 	omitted = append(omitted, rendered.Omitted...)
@@ -95,24 +99,51 @@ func (r *Reconciler) applyResults(ctx context.Context, benchmark *v1alpha1.Stora
 		Data: map[string]string{keyResults: string(text), keyReport: rendered.Markdown, keyJUnit: string(rendered.JUnit)},
 	}
 	maps.Copy(wanted.Annotations, annotations)
-	err = r.Client.Create(ctx, wanted)
-	if !apierrors.IsAlreadyExists(err) {
+	return wanted, nil
+}
+
+// applyResults creates the ConfigMap, or replaces the contents of one that is ours. The turn goes on with what is stored then.
+func (r *Reconciler) applyResults(ctx context.Context, observed *observation, wanted *corev1.ConfigMap, action experiment.Action) error {
+	err := r.Client.Create(ctx, wanted)
+	if apierrors.IsAlreadyExists(err) {
+		wanted, err = r.replaceResults(ctx, observed, wanted, action)
+	}
+	if err != nil || action.Superseded {
 		return err
 	}
+	observed.changed = true
+	if wanted == nil {
+		observed.Results = append(observed.Results, experiment.StoredExperiment{ConfigMap: action.ConfigMap, Foreign: true})
+		return nil
+	}
+	decoded, err := decodeResults(wanted)
+	if err != nil {
+		return err
+	}
+	observed.noteResults(wanted, decoded)
+	return nil
+}
+
+// replaceResults returns what is stored under the name, after replacing other results of the benchmark. Nil if it belongs to another owner.
+func (r *Reconciler) replaceResults(ctx context.Context, observed *observation, wanted *corev1.ConfigMap,
+	action experiment.Action) (*corev1.ConfigMap, error) {
 	var existing corev1.ConfigMap
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(wanted), &existing); err != nil {
-		return err
+		return nil, err
 	}
-	if !metav1.IsControlledBy(&existing, benchmark) {
-		return fmt.Errorf("ConfigMap %s exists and does not belong to this benchmark: delete or rename it", wanted.Name)
+	switch mine := metav1.IsControlledBy(&existing, observed.Benchmark); {
+	case !mine && action.Superseded:
+		return nil, fmt.Errorf("ConfigMap %s exists and does not belong to this benchmark: delete or rename it", wanted.Name)
+	case !mine:
+		return nil, nil
 	}
 	if existing.Annotations[v1alpha1.AnnotationFingerprint] == action.Fingerprint && !action.Superseded {
 		if _, err := decodeResults(&existing); err == nil {
-			return nil // an earlier turn wrote it, and the cache does not show it yet
+			return &existing, nil // an earlier turn wrote it, and the cache does not show it yet
 		}
 	}
 	existing.Labels, existing.Annotations, existing.Data = wanted.Labels, wanted.Annotations, wanted.Data
-	return r.Client.Update(ctx, &existing)
+	return &existing, r.Client.Update(ctx, &existing)
 }
 
 // annotationExtended says that more repetitions follow.

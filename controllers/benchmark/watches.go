@@ -2,6 +2,7 @@ package benchmark
 
 import (
 	"context"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/line"
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
@@ -51,7 +53,23 @@ const (
 	priorityNext   = 10
 )
 
+// placeDelay is how long a benchmark may show an old place in a queue, unless it is the next one. So a queue that moves fast costs no more
+// than one that moves every placeDelay.
+const placeDelay = 5 * time.Second
+
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// moved adds those whose part in the queues has changed. Those that have only moved to another place have their turn later, and
+// once for several changes.
+func (r *Reconciler) moved(queue queue, keys []types.NamespacedName) {
+	for _, key := range keys {
+		if r.Line.Urgency(key) == line.Behind {
+			queue.AddAfter(reconcile.Request{NamespacedName: key}, placeDelay)
+			continue
+		}
+		r.enqueue(queue, []types.NamespacedName{key})
+	}
+}
 
 // enqueue adds requests with the priority that the queues for nodes give them.
 func (r *Reconciler) enqueue(queue queue, keys []types.NamespacedName) {
@@ -67,10 +85,11 @@ func (r *Reconciler) enqueue(queue queue, keys []types.NamespacedName) {
 
 func (r *Reconciler) priorityOf(key types.NamespacedName) int {
 	switch r.Line.Urgency(key) {
-	case 2:
+	case line.Holder:
 		return priorityHolder
-	case 1:
+	case line.NextOne:
 		return priorityNext
+	case line.Usual, line.Behind:
 	}
 	return 0
 }
@@ -95,19 +114,19 @@ func (r *Reconciler) urgent(find func(client.Object) []types.NamespacedName) han
 func (r *Reconciler) followBenchmarks() handler.EventHandler {
 	put := func(object client.Object, queue queue) {
 		if benchmark, is := object.(*v1alpha1.StorageBenchmark); is {
-			r.enqueue(queue, r.Line.Put(EntryOf(benchmark, r.Limits)))
+			r.moved(queue, r.Line.Put(EntryOf(benchmark, r.Limits)))
 		}
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, queue queue) { put(e.Object, queue) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue queue) {
 			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // recreated while the watch was interrupted
-				r.enqueue(queue, r.Line.Remove(string(e.ObjectOld.GetUID())))
+				r.moved(queue, r.Line.Remove(string(e.ObjectOld.GetUID())))
 			}
 			put(e.ObjectNew, queue)
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue queue) {
-			r.enqueue(queue, r.Line.Remove(string(e.Object.GetUID())))
+			r.moved(queue, r.Line.Remove(string(e.Object.GetUID())))
 		},
 	}
 }
@@ -116,7 +135,7 @@ func (r *Reconciler) followBenchmarks() handler.EventHandler {
 func (r *Reconciler) followLeases() handler.EventHandler {
 	put := func(object client.Object, queue queue) {
 		if lease, is := object.(*coordinationv1.Lease); is && ofNode(lease) {
-			r.enqueue(queue, r.Line.PutLease(*LeaseState(lease)))
+			r.moved(queue, r.Line.PutLease(*LeaseState(lease)))
 		}
 	}
 	return handler.Funcs{
@@ -124,7 +143,7 @@ func (r *Reconciler) followLeases() handler.EventHandler {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue queue) { put(e.ObjectNew, queue) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue queue) {
 			if ofNode(e.Object) {
-				r.enqueue(queue, r.Line.RemoveLease(e.Object.GetAnnotations()[v1alpha1.AnnotationNode]))
+				r.moved(queue, r.Line.RemoveLease(e.Object.GetAnnotations()[v1alpha1.AnnotationNode]))
 			}
 		},
 	}

@@ -156,20 +156,33 @@ func (x *Index) Neighbours(uid, namespace string) []experiment.Neighbour {
 	return all
 }
 
-// Urgency says how much the turns of a benchmark matter: 2 if it holds a node, 1 if it is the next one for a node, else 0.
-func (x *Index) Urgency(key types.NamespacedName) int {
+// Urgency says how much the turns of a benchmark matter.
+type Urgency int
+
+// The urgencies. A change of the queues moves one that is Behind to another place, and no more.
+const (
+	Behind Urgency = iota
+	Usual
+	NextOne
+	Holder
+)
+
+// Urgency of a benchmark.
+func (x *Index) Urgency(key types.NamespacedName) Urgency {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
 	entry := x.names[key]
 	switch {
 	case entry == nil:
-		return 0
+		return Usual
 	case len(x.held[entry.UID]) > 0:
-		return 2
-	case entry.Waits && slices.ContainsFunc(entry.Nodes, func(node string) bool { return x.lines[node][0] == entry }):
-		return 1
+		return Holder
+	case !entry.Waits:
+		return Usual
+	case slices.ContainsFunc(entry.Nodes, func(node string) bool { return x.lines[node][0] == entry }):
+		return NextOne
 	}
-	return 0
+	return Behind
 }
 
 // Key finds a benchmark by its UID.

@@ -188,7 +188,11 @@ func (r *Reconciler) storeResult(ctx context.Context, state *runs.State, i int) 
 	if lag := result.StartLagMilliseconds; lag != nil {
 		stored.Annotations[annotationStartLag] = strconv.FormatInt(*lag, 10)
 	}
-	return r.create(ctx, run, stored)
+	if err := r.create(ctx, run, stored); err != nil {
+		return err
+	}
+	r.Stored.Keep(stored)
+	return nil
 }
 
 // deleteJobsAndOperations deletes all Jobs of the run in one write, and all its operations, whatever they are for. Jobs go in the

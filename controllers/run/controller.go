@@ -56,6 +56,8 @@ type Reconciler struct {
 	Timings        runs.Timings
 	// Memory spares live reads of runs that this process wrote last. Nil reads all of them.
 	Memory *fresh.Memory[*v1alpha1.BenchmarkRun]
+	// Stored learns of the results that this controller stores. Nil forgets them.
+	Stored *fresh.Stored
 	// WithoutAgent says that no agent is installed: the manager has no permissions for pools, and requests nothing that needs them.
 	WithoutAgent bool
 	// WithoutClusterReads says that the manager may not read nodes.

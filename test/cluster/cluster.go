@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -22,7 +23,12 @@ func Root() string {
 }
 
 // Start brings up a control plane. The caller calls stop at its end.
-func Start() (config *rest.Config, stop func(), err error) {
+func Start() (config *rest.Config, stop func(), err error) { return start(false) }
+
+// StartWithWatchCache brings up one that serves watches and lists from memory, as a usual one does.
+func StartWithWatchCache() (config *rest.Config, stop func(), err error) { return start(true) }
+
+func start(watchCache bool) (config *rest.Config, stop func(), err error) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return nil, nil, fmt.Errorf("KUBEBUILDER_ASSETS is not set: run the tests with 'make test', " +
 			"or set it with: export KUBEBUILDER_ASSETS=$(hack/envtest-assets)")
@@ -41,7 +47,7 @@ func Start() (config *rest.Config, stop func(), err error) {
 	environment.ControlPlane.GetAPIServer().Configure().
 		Append("disable-admission-plugins", "ServiceAccount").
 		// With it, a List just after a write of another kind waits up to 100 ms for the cache to catch up.
-		Append("watch-cache", "false").
+		Append("watch-cache", strconv.FormatBool(watchCache)).
 		Append("enable-priority-and-fairness", "false")
 	// A test's data may be lost with the machine: no need to wait for the disk.
 	environment.ControlPlane.Etcd = &envtest.Etcd{}

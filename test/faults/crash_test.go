@@ -202,7 +202,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 			}
 			points := crashPoints(writes)
 			if lag > 0 && os.Getenv("CRASH_POINTS") != "all" {
-				points = sample(points, 5)
+				points = sample(points, 3)
 			}
 			crashed := crashAll(t, points, lag, want)
 			fmt.Printf("crash points: %d tried with caches %d refreshes behind, %d crashes, all ended in the same state: %t\n",

@@ -141,13 +141,13 @@ func (m *machine) startManager(when moment, lag int, seed uint64) (*manager, err
 	writer := m.watchWrites(when, v)
 	recorder := &events.FakeRecorder{}
 	timings := runs.DefaultTimings()
-	memory := &fresh.Memory[*v1alpha1.BenchmarkRun]{}
+	memory, stored := &fresh.Memory[*v1alpha1.BenchmarkRun]{}, &fresh.Stored{}
 	return &manager{
 		view: v, seen: map[string]string{},
-		benchmarks: &benchmark.Reconciler{Client: writer, Live: m.live, Documents: m.live, Recorder: recorder,
+		benchmarks: &benchmark.Reconciler{Client: writer, Live: m.live, Documents: stored.Reader(writer, m.live), Recorder: recorder,
 			Clock: clock.RealClock{}, LeaseNamespace: m.namespace, Images: planner.Images{Runner: "runner:test"},
 			Runs: memory},
-		runs: &run.Reconciler{Memory: memory, Client: writer, Live: m.live, Logs: controllers.PodLogs{Clients: clients.CoreV1()}, Recorder: recorder,
+		runs: &run.Reconciler{Memory: memory, Stored: stored, Client: writer, Live: m.live, Logs: controllers.PodLogs{Clients: clients.CoreV1()}, Recorder: recorder,
 			Clock: clock.RealClock{}, LeaseNamespace: m.namespace, Timings: timings},
 	}, nil
 }

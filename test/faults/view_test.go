@@ -156,6 +156,7 @@ var listTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[*corev1.PersistentVolumeClaim]():     reflect.TypeFor[*corev1.PersistentVolumeClaimList](),
 	reflect.TypeFor[*coordinationv1.Lease]():             reflect.TypeFor[*coordinationv1.LeaseList](),
 	reflect.TypeFor[*corev1.ConfigMap]():                 reflect.TypeFor[*corev1.ConfigMapList](),
+	reflect.TypeFor[*metav1.PartialObjectMetadata]():     reflect.TypeFor[*corev1.ConfigMapList](),
 	reflect.TypeFor[*metav1.PartialObjectMetadataList](): reflect.TypeFor[*corev1.ConfigMapList](),
 }
 
@@ -169,10 +170,15 @@ func (v *view) Get(ctx context.Context, key client.ObjectKey, into client.Object
 		return fmt.Errorf("the view has no %T", into)
 	}
 	for _, object := range objects {
-		if client.ObjectKeyFromObject(object) == key {
-			reflect.ValueOf(into).Elem().Set(reflect.ValueOf(object.DeepCopyObject()).Elem())
+		if client.ObjectKeyFromObject(object) != key {
+			continue
+		}
+		if metadata, is := into.(*metav1.PartialObjectMetadata); is {
+			meta.AsPartialObjectMetadata(object).DeepCopyInto(metadata)
 			return nil
 		}
+		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(object.DeepCopyObject()).Elem())
+		return nil
 	}
 	return apierrors.NewNotFound(schema.GroupResource{Resource: fmt.Sprintf("%T", into)}, key.Name)
 }

@@ -91,12 +91,18 @@ func TestRequestsPerRun(t *testing.T) {
 		l.nothingLeft(&coordinationv1.LeaseList{})
 		return c.take()
 	}
+	single, alone := measure("single", 1)
+	t.Logf("%d requests of a benchmark with one run of two phases:\n%s", alone, table(single, 1))
+	// 40 are usual, and 58 were before the turn went on with what it had written.
+	if alone > 46 || alone < 30 {
+		t.Errorf("%d requests of a benchmark with one run, want 30 to 46", alone)
+	}
 	_, few := measure("few", 2)
 	made, many := measure("many", 6)
 	perRun := float64(many-few) / 4
 	t.Logf("%.1f requests per run of two phases; a benchmark of 6 runs makes, per run:\n%s", perRun, table(made, 6))
-	// 26 are intended. On a busy machine a watch is late, and a read is repeated now and then.
-	if limit := 12.0 + 7*2 + 2; perRun > limit || perRun < 16 {
+	// 24 are intended, and 23 usual. On a busy machine a watch is late, and a read is repeated now and then.
+	if limit := 12.0 + 6*2 + 2; perRun > limit || perRun < 16 {
 		t.Errorf("%.1f requests per run, want 16 to %.0f", perRun, limit)
 	}
 	if made["POST events"] > 5 {
@@ -150,7 +156,7 @@ func TestRequestsPerCompletion(t *testing.T) {
 	made, total := c.take()
 	perCompletion := float64(total) / float64(done)
 	t.Logf("%.1f requests per completion with about %d queued:\n%s", perCompletion, queued, table(made, done))
-	if perCompletion > 100 || perCompletion < 20 {
-		t.Errorf("%.1f requests per completion, want 20 to 100", perCompletion)
+	if perCompletion > 50 || perCompletion < 20 {
+		t.Errorf("%.1f requests per completion, want 20 to 50", perCompletion)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -44,6 +45,7 @@ type field struct {
 	freed             map[string]time.Time
 	toLease, handover []time.Duration
 	jobs              map[string]chan struct{}
+	joined            map[string]bool
 }
 
 func newField(ctx context.Context, config *rest.Config, n, nodes int) (*field, error) {
@@ -58,16 +60,16 @@ func newField(ctx context.Context, config *rest.Config, n, nodes int) (*field, e
 		return nil, err
 	}
 	f := &field{live: live, logs: logs, n: n, created: map[string]time.Time{}, finished: map[string]time.Time{},
-		freed: map[string]time.Time{}, jobs: map[string]chan struct{}{}}
+		freed: map[string]time.Time{}, jobs: map[string]chan struct{}{}, joined: map[string]bool{}}
 	for i := range nodes {
 		f.nodes = append(f.nodes, fmt.Sprintf("node-%d", i))
 	}
-	for _, name := range []string{namespace, leaseNamespace} {
+	for _, name := range []string{namespace, otherNamespace, leaseNamespace} {
 		if err := live.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 			return nil, err
 		}
 	}
-	if f.sim, err = sim.New(config, sim.Options{Namespaces: []string{namespace}, Nodes: f.nodes}); err != nil {
+	if f.sim, err = sim.New(config, sim.Options{Namespaces: []string{namespace, otherNamespace}, Nodes: f.nodes}); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(f.sim.CreateNodes(ctx), f.sim.CreateStorageClass(ctx, class, false)); err != nil {
@@ -79,7 +81,8 @@ func newField(ctx context.Context, config *rest.Config, n, nodes int) (*field, e
 
 func (f *field) close() { f.sim.Close() }
 
-// watch notes when Leases come and go, and when benchmarks and Jobs are done.
+// watch notes when Leases come and go, and when benchmarks and Jobs are done. An API server ends a watch whose client is slow: it begins again
+// with all that exists.
 func (f *field) watch(ctx context.Context) error {
 	for _, list := range []client.ObjectList{&coordinationv1.LeaseList{}, &v1alpha1.StorageBenchmarkList{}, &batchv1.JobList{}} {
 		watching, err := f.live.Watch(ctx, list)
@@ -87,8 +90,14 @@ func (f *field) watch(ctx context.Context) error {
 			return err
 		}
 		go func() {
-			for event := range watching.ResultChan() {
-				f.note(event, time.Now())
+			for err == nil && ctx.Err() == nil {
+				for event := range watching.ResultChan() {
+					f.note(event, time.Now())
+				}
+				watching, err = f.live.Watch(ctx, list)
+			}
+			if ctx.Err() == nil {
+				fmt.Fprintln(os.Stderr, "scale: watch:", err)
 			}
 		}()
 	}
@@ -111,9 +120,14 @@ func (f *field) note(event watch.Event, now time.Time) {
 			if since, waited := f.freed[node]; waited {
 				f.handover = append(f.handover, now.Sub(since))
 			}
-			f.toLease = append(f.toLease, now.Sub(f.created[object.Annotations[v1alpha1.AnnotationHolder]]))
+			if created, known := f.created[object.Annotations[v1alpha1.AnnotationHolder]]; known {
+				f.toLease = append(f.toLease, now.Sub(created))
+			}
 		}
 	case *v1alpha1.StorageBenchmark:
+		if object.Status.Queue != nil {
+			f.joined[object.Name] = true
+		}
 		if object.Status.Verdict != "" && f.finished[object.Name].IsZero() {
 			f.finished[object.Name] = now
 		}
@@ -136,36 +150,30 @@ const phases = `
 - {name: read, measure: {workload: {oltp: {workers: 2}}}}
 `
 
-// benchmarks creates all and waits until so many are finished. It returns how many were completed per second.
-func (f *field) benchmarks(ctx context.Context, finish int) (float64, error) {
-	began := time.Now()
+// benchmark is one with a single run of two phases.
+func (f *field) benchmark(namespace, name, node string) (*v1alpha1.StorageBenchmark, error) {
+	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	benchmark.Spec.Repetitions = 1
+	benchmark.Spec.PodTemplate.NodeSelector = map[string]string{corev1.LabelHostname: node}
+	return benchmark, errors.Join(yaml.Unmarshal([]byte(phases), &benchmark.Spec.Phases),
+		yaml.Unmarshal(fmt.Appendf(nil, "storageClass: {name: %s, size: 64Mi}", class), &benchmark.Spec.Target))
+}
+
+// create creates all benchmarks, in turn on each node.
+func (f *field) create(ctx context.Context) error {
 	for i := range f.n {
-		benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("b-%d", i)}}
-		if err := yaml.Unmarshal([]byte(phases), &benchmark.Spec.Phases); err != nil {
-			return 0, err
+		benchmark, err := f.benchmark(namespace, fmt.Sprintf("b-%d", i), f.nodes[i%len(f.nodes)])
+		if err != nil {
+			return err
 		}
-		benchmark.Spec.Repetitions = 1
-		if err := yaml.Unmarshal(fmt.Appendf(nil, "storageClass: {name: %s, size: 64Mi}", class), &benchmark.Spec.Target); err != nil {
-			return 0, err
-		}
-		benchmark.Spec.PodTemplate.NodeSelector = map[string]string{corev1.LabelHostname: f.nodes[i%len(f.nodes)]}
 		f.mutex.Lock()
 		f.created[namespace+"/"+benchmark.Name] = time.Now()
 		f.mutex.Unlock()
 		if err := f.live.Create(ctx, benchmark); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for f.done() < finish {
-		select {
-		case <-ctx.Done():
-			return float64(f.done()) / time.Since(began).Seconds(), fmt.Errorf("%d of %d finished: %w", f.done(), finish, ctx.Err())
-		case <-ticker.C:
-		}
-	}
-	return float64(f.done()) / time.Since(began).Seconds(), nil
+	return nil
 }
 
 // bareJobs does the same work without the manager: on each node one after another a claim, two Jobs and their logs.
@@ -254,6 +262,12 @@ func (c *counter) total() (total int) {
 		total += count
 	}
 	return total
+}
+
+func (c *counter) reset() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	clear(c.made)
 }
 
 func (c *counter) table(runs int) (text string) {

@@ -4,12 +4,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	runtimeconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/go-logr/logr"
@@ -30,72 +33,138 @@ import (
 const leaseNamespace = "scale-system"
 
 func main() {
-	n := flag.Int("n", 30, "benchmarks, and bare claims with Jobs")
-	nodes := flag.Int("nodes", 0, "nodes (defaults to n/10)")
-	bare := flag.Bool("bare", true, "measure bare Jobs too")
-	finish := flag.Int("finish", 0, "stop after this many completions (defaults to n)")
-	timeout := flag.Duration("timeout", 10*time.Minute, "give up after this time")
+	var asked settings
+	flag.IntVar(&asked.n, "n", 30, "benchmarks, and bare claims with Jobs")
+	flag.IntVar(&asked.nodes, "nodes", 0, "nodes (defaults to n/10)")
+	flag.BoolVar(&asked.bare, "bare", true, "measure bare Jobs too")
+	flag.BoolVar(&asked.queue, "queue", false, "let all benchmarks and one of another namespace queue before the first one ends, and count from then on")
+	flag.BoolVar(&asked.restart, "restart", false, "at the end, start another manager")
+	flag.IntVar(&asked.foreign, "foreign", 0, "create this many pods and events of others before the benchmarks")
+	flag.IntVar(&asked.finish, "finish", 0, "stop after this many completions (defaults to n)")
+	flag.DurationVar(&asked.timeout, "timeout", 10*time.Minute, "give up after this time")
+	flag.StringVar(&asked.profile, "profile", "", "write a profile of this program's processor time with the manager to this file")
 	flag.Parse()
-	if *nodes == 0 {
-		*nodes = max(1, *n/10)
+	if asked.nodes == 0 {
+		asked.nodes = max(1, asked.n/10)
 	}
-	if *finish == 0 {
-		*finish = *n
+	if asked.finish == 0 {
+		asked.finish = asked.n
 	}
 	ctrl.SetLogger(logr.Discard())
-	if err := run(*n, *nodes, *finish, *bare, *timeout); err != nil {
+	if err := run(asked); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
 }
 
-func run(n, nodes, finish int, bare bool, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+// settings are the flags.
+type settings struct {
+	n, nodes, finish, foreign int
+	bare, queue, restart      bool
+	timeout                   time.Duration
+	profile                   string
+}
+
+func run(asked settings) error {
+	ctx, cancel := context.WithTimeout(context.Background(), asked.timeout)
 	defer cancel()
-	config, stop, err := cluster.Start()
+	config, stop, err := cluster.StartWithWatchCache()
 	if err != nil {
 		return err
 	}
 	defer func() { cancel(); stop() }() // watches keep the API server from stopping
 	commit, _ := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
 	fmt.Printf("commit %s, %s/%s, %d CPUs; %d benchmarks of one run with two phases, %d nodes\n", strings.TrimSpace(string(commit)),
-		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), n, nodes)
-	field, err := newField(ctx, config, n, nodes)
+		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), asked.n, asked.nodes)
+	field, err := newField(ctx, config, asked.n, asked.nodes)
 	if err != nil {
 		return err
 	}
 	defer field.close()
 	bareRate := 0.0
-	if bare {
+	if asked.bare {
+		before := used()
 		if bareRate, err = field.bareJobs(ctx); err != nil {
-			return fmt.Errorf("bare Jobs: %w", err)
+			return fmt.Errorf("measure bare Jobs: %w", err)
 		}
+		fmt.Printf("CPU of bare Jobs, each  %s\n", used().since(before, asked.n))
 	}
 	count := &counter{made: map[string]int{}}
-	if err := startManager(ctx, config, count); err != nil {
-		return err
-	}
-	rate, err := field.benchmarks(ctx, finish)
+	stopManager, err := startManager(ctx, config, count)
 	if err != nil {
 		return err
 	}
-	made := count.total()
-	fmt.Printf("completed per second  %8.2f (bare Jobs: %.2f, ratio %.2f)\n", rate, bareRate, rate/max(bareRate, 1e-9))
-	fmt.Printf("requests per run      %8.1f\n", float64(made)/float64(field.done()))
-	fmt.Printf("creation to Lease     %8s p50 %8s p99\n", quantile(field.toLease, 0.5), quantile(field.toLease, 0.99))
-	fmt.Printf("node handover         %8s p50 %8s p99\n", quantile(field.handover, 0.5), quantile(field.handover, 0.99))
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err == nil {
-		seconds := float64(usage.Utime.Sec+usage.Stime.Sec) + float64(usage.Utime.Usec+usage.Stime.Usec)/1e6
-		fmt.Printf("CPU                   %8.2f s, peak memory %d MiB (manager, simulated cluster and this program together)\n", seconds,
-			usage.Maxrss>>10)
+	if asked.foreign > 0 {
+		if err := field.foreign(ctx, asked.foreign); err != nil {
+			return err
+		}
 	}
-	fmt.Print(count.table(field.done()))
+	if err := field.measure(ctx, asked, count, bareRate); err != nil || !asked.restart {
+		return err
+	}
+	stopManager()
+	return field.restart(ctx, config)
+}
+
+// measure lets the manager work, and prints what that cost.
+func (f *field) measure(ctx context.Context, asked settings, count *counter, bareRate float64) error {
+	stopProfile, err := startProfile(asked.profile)
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
+	before, began := used(), time.Now()
+	if asked.queue {
+		err = f.queue(ctx, count)
+		before, began = used(), time.Now()
+	} else {
+		err = f.create(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if err := until(ctx, "enough have finished", func() bool { return f.done() >= asked.finish }); err != nil {
+		return fmt.Errorf("%d of %d: %w", f.done(), asked.finish, err)
+	}
+	rate := float64(f.done()) / time.Since(began).Seconds()
+	fmt.Printf("CPU of benchmarks, each %s\n", used().since(before, f.done()))
+	fmt.Printf("completed per second  %8.2f\n", rate)
+	if bareRate > 0 {
+		fmt.Printf("bare Jobs per second  %8.2f, ratio %.2f\n", bareRate, rate/bareRate)
+	}
+	f.print(count)
 	return nil
 }
 
-// startManager starts the real manager, without limits for namespaces.
-func startManager(ctx context.Context, config *rest.Config, count *counter) error {
+func (f *field) print(count *counter) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	done := len(f.finished)
+	fmt.Printf("requests per completion %6.1f\n", float64(count.total())/float64(done))
+	fmt.Printf("creation to Lease     %8s p50 %8s p99\n", quantile(f.toLease, 0.5), quantile(f.toLease, 0.99))
+	fmt.Printf("node handover         %8s p50 %8s p99\n", quantile(f.handover, 0.5), quantile(f.handover, 0.99))
+	var self syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err == nil {
+		fmt.Printf("peak memory           %8d MiB (manager, simulated cluster and this program together)\n", self.Maxrss>>10)
+	}
+	fmt.Print(count.table(done))
+}
+
+// startProfile writes a profile until the returned function is called.
+func startProfile(path string) (stop func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return func() { pprof.StopCPUProfile(); _ = file.Close() }, pprof.StartCPUProfile(file)
+}
+
+// startManager starts the real manager, without limits for namespaces, and waits for its caches. The returned function stops it, and waits for
+// that.
+func startManager(ctx context.Context, config *rest.Config, count *counter) (stop func(), err error) {
 	config = controllers.ClientConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		count.next = next
@@ -105,25 +174,33 @@ func startManager(ctx context.Context, config *rest.Config, count *counter) erro
 		Timings: runs.DefaultTimings(), WithoutAgent: true}
 	scheme, err := controllers.Scheme()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	caches, err := controllers.Cache(options)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Cache: caches, Metrics: metricsserver.Options{BindAddress: "0"}})
+	skip := true // there may be a second one
+	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Cache: caches, Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: runtimeconfig.Controller{SkipNameValidation: &skip}})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := controllers.Setup(manager, options); err != nil {
-		return err
+		return nil, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	stopped := make(chan struct{})
 	go func() {
+		defer close(stopped)
 		if err := manager.Start(ctx); err != nil {
 			fmt.Fprintln(os.Stderr, "the manager:", err)
 		}
 	}()
-	return nil
+	if !manager.GetCache().WaitForCacheSync(ctx) {
+		err = errors.New("the caches of the manager are not filled")
+	}
+	return func() { cancel(); <-stopped }, err
 }
 
 // counter counts the requests of the manager, but for its watches.

@@ -1,0 +1,62 @@
+package benchmark
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/line"
+	"github.com/storagebench/storagebench/internal/experiment"
+)
+
+// notes records what is added to a work queue, and when it is due.
+type notes struct {
+	priorityqueue.PriorityQueue[reconcile.Request]
+	now, later []string
+}
+
+func (n *notes) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Request) {
+	for _, request := range requests {
+		n.now = append(n.now, fmt.Sprintf("%s at %d", request.Name, *o.Priority))
+	}
+}
+
+func (n *notes) AddAfter(request reconcile.Request, after time.Duration) {
+	n.later = append(n.later, fmt.Sprintf("%s in %s", request.Name, after))
+}
+
+// TestOnlyTheNextOneIsWokenAtOnce: of those that move up in a queue, only the first has something to do.
+func TestOnlyTheNextOneIsWokenAtOnce(t *testing.T) {
+	r := &Reconciler{Line: line.New(experiment.Limits{})}
+	for i := range 4 {
+		r.Line.Put(EntryOf(waiting(i), r.Limits))
+	}
+	gone, limited := &notes{}, waiting(9)
+	r.followBenchmarks().Delete(t.Context(), event.DeleteEvent{Object: waiting(0)}, gone)
+	if want := []string{"b1 at 10"}; !slices.Equal(gone.now, want) {
+		t.Errorf("after the first has left, %q are woken, want %q", gone.now, want)
+	}
+	if want := []string{"b2 in 5s", "b3 in 5s"}; !slices.Equal(gone.later, want) {
+		t.Errorf("after the first has left, %q are woken later, want %q", gone.later, want)
+	}
+	limited.Status.Queue, limited.Status.Conditions = nil, []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: v1alpha1.ReasonNamespaceLimit}}
+	r.Line.Put(EntryOf(limited, r.Limits))
+	share := &notes{}
+	r.followBenchmarks().Delete(t.Context(), event.DeleteEvent{Object: waiting(3)}, share)
+	if want := []string{"b9 at 0"}; !slices.Equal(share.now, want) || len(share.later) > 0 {
+		t.Errorf("after a share was given back, %q are woken, and %q later; want %q", share.now, share.later, want)
+	}
+}
+
+func waiting(i int) *v1alpha1.StorageBenchmark {
+	return &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: fmt.Sprint("b", i), UID: types.UID(fmt.Sprint("u", i))},
+		Status: v1alpha1.StorageBenchmarkStatus{NodeName: "n1", Queue: &v1alpha1.QueueStatus{Turn: int64(i), Since: metav1.NewMicroTime(noon)}}}
+}
