@@ -9,16 +9,17 @@ import (
 	"syscall"
 
 	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // The reasons of a phase that is Invalid.
 const (
 	ReasonWrongPlace     = "WrongPlace"
-	ReasonNoData         = "NoData"
-	ReasonNotPossible    = "NotPossible"
-	ReasonJobRefused     = "JobRefused"
-	ReasonVolumeFull     = "VolumeFull"
-	ReasonQuotaExceeded  = "QuotaExceeded"
+	ReasonNoData         = results.ReasonNoData
+	ReasonNotPossible    = results.ReasonNotPossible
+	ReasonJobRefused     = results.ReasonJobRefused
+	ReasonVolumeFull     = results.ReasonVolumeFull
+	ReasonQuotaExceeded  = results.ReasonQuotaExceeded
 	ReasonIOError        = "IOError"
 	ReasonReadOnly       = "VolumeReadOnly"
 	ReasonKilled         = "WorkloadKilled"
