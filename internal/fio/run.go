@@ -1,3 +1,5 @@
+//go:build linux
+
 package fio
 
 import (
@@ -187,21 +189,6 @@ func signalled(notes []string) bool {
 		}
 	}
 	return false
-}
-
-// firstError is the line of fio that says most.
-func firstError(notes []string) string {
-	for _, word := range []string{"error", "fail", "fio:"} {
-		for _, note := range notes {
-			if strings.Contains(strings.ToLower(note), word) {
-				return note
-			}
-		}
-	}
-	if len(notes) > 0 {
-		return notes[0]
-	}
-	return "it printed no reason"
 }
 
 func readBounded(path string) ([]byte, error) {
