@@ -178,6 +178,8 @@ func preparationMetrics() []Metric {
 		{"steadyStateRangePartsPerMillion", UnitPartsPerMillion, "(Largest - smallest) / mean over the last window of rounds.", Lower, false},
 		{"steadyStateSlopePartsPerMillion", UnitPartsPerMillion, "Rise or fall of the best line over the last window of rounds / mean.", Lower,
 			false},
+		{"steadyStateDriftPartsPerMillion", UnitPartsPerMillion, "Rise or fall of the best line over the later half of all rounds / mean.", Lower,
+			false},
 	}
 }
 

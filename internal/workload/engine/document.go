@@ -58,6 +58,7 @@ type Round struct {
 	ThroughputMilli      int64 `json:"throughputMilli"`
 	RangePartsPerMillion int64 `json:"rangePartsPerMillion,omitempty"`
 	SlopePartsPerMillion int64 `json:"slopePartsPerMillion,omitempty"`
+	DriftPartsPerMillion int64 `json:"driftPartsPerMillion,omitempty"`
 }
 
 // Region is a part of the data that was read in one go.

@@ -97,7 +97,7 @@ func (s *session) measure(ctx context.Context, phase v1alpha1.MeasurePhase) erro
 	s.addSteady(steady)
 	s.check("steadyState", steady.Reached, "after %d rounds: %s", len(m.rounds), steady)
 	if !steady.Reached {
-		return invalidf(ReasonNotConverged, "not converged after %d rounds: %s; measure longer, or allow a larger range and slope", len(m.rounds),
+		return invalidf(ReasonNotConverged, "not converged after %d rounds: %s; measure longer, or allow a larger range, slope or drift", len(m.rounds),
 			steady)
 	}
 	return nil
