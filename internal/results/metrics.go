@@ -103,6 +103,9 @@ func throughputMetrics() []Metric {
 				"be told.", Neither, false},
 		{"flushNanoseconds", UnitNanoseconds,
 			"Time from the end of the workload until all that it wrote was on the disk; the measured time and the rates contain it.", Lower, false},
+		{"workersBusyPartsPerMillion", UnitPartsPerMillion,
+			"Part of the time in which the workers waited for the storage: rate times mean latency / workers. Below 800,000 the rate is also that of " +
+				"the node's CPU.", Neither, false},
 		{"regions", UnitCount, "Regions that a scan timed.", Neither, false},
 		{"slowestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the slowest region of a scan.", Higher, false},
 		{"fastestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the fastest region of a scan.", Higher, false},

@@ -91,7 +91,9 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 	s.details.Postgres = outcome.Details
 	wall := s.bracket.ended.elapsed - s.bracket.began.elapsed
 	sum := fio.Sum{Duration: time.Duration(outcome.Metrics["durationNanoseconds"])}
-	return figures{sum: sum, operations: outcome.Metrics["transactions"], metrics: outcome.Metrics,
+	s.bracket.loop = loop{workers: options.Clients}
+	waited := time.Duration(outcome.Metrics["transactions"] * outcome.Metrics["transactionLatencyMeanNanoseconds"])
+	return figures{sum: sum, operations: outcome.Metrics["transactions"], metrics: outcome.Metrics, waited: waited,
 			throughput: float64(outcome.Metrics["transactionsPerSecond"]), seed: seed},
 		s.compareClocks(sum.Duration, wall, 1, expectation{free: true})
 }

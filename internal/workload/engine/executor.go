@@ -36,6 +36,8 @@ type Executor struct {
 	judgeQuiet    func(load observe.Load) string
 	quietPatience time.Duration
 	allowFile     bool // a plain file may stand for a device, in tests
+	// delay is called within each operation of a metadata workload, in tests.
+	delay func(kind string)
 }
 
 // counters are those around a workload.

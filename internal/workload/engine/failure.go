@@ -39,6 +39,7 @@ const (
 	ReasonClockStepped   = "ClockStepped"
 	ReasonClocksDisagree = "ClocksDisagree"
 	ReasonClocksApart    = "ClocksApart"
+	ReasonLoopBroken     = "LatenciesImpossible"
 )
 
 // invalid is the error of a phase that did not do what was asked, with its reason in one word.

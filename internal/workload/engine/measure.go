@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -36,6 +37,8 @@ type figures struct {
 	metrics    map[string]int64
 	throughput float64
 	seed       int64
+	// waited is the sum of the latencies of operations.
+	waited time.Duration
 }
 
 // bracket are the counters around one round.
@@ -47,6 +50,7 @@ type bracket struct {
 	startup time.Duration
 	// workers at most at once; 0 if that is not known.
 	workers int
+	loop    loop
 }
 
 // shortPausesPercent of a round are less than what the disks' samples can tell.
@@ -223,7 +227,7 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 	}
 	s.began, s.ended = counting[0].began, counting[len(counting)-1].ended
 	s.addFigures(sum)
-	if err := chosen.finish(s, sum); err != nil {
+	if err := errors.Join(chosen.finish(s, sum), s.checkLoop(m.rounds[first:], counting)); err != nil {
 		return err
 	}
 	delta := s.within(counting)
@@ -321,6 +325,7 @@ func (s *session) measureFIO(ctx context.Context, message string, file fio.File,
 		return fio.Sum{}, fio.Report{}, err
 	}
 	s.bracket.staged, s.bracket.startup, s.bracket.workers = staged(file), s.startup, workers(file)
+	s.bracket.loop = loopOf(file, expected.free)
 	sum, report, err := s.runFIO(ctx, file, expected)
 	if err != nil {
 		return fio.Sum{}, fio.Report{}, err

@@ -32,12 +32,14 @@ type metadata struct {
 	files   int
 	content []byte
 	folder  string
+	// delay is called within each operation, in tests.
+	delay func(kind string)
 	// took has the latencies of the last round, by kind of operation.
 	took map[string]*fio.Latency
 }
 
 func (m *metadata) prepare(_ context.Context, s *session) error {
-	m.workers, m.files = defaultFileWorkers, defaultFilesPerWorker
+	m.workers, m.files, m.delay = defaultFileWorkers, defaultFilesPerWorker, s.executor.delay
 	if m.given.Workers > 0 {
 		m.workers = int(m.given.Workers)
 	}
@@ -71,7 +73,7 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 	if err := s.begin(ctx); err != nil {
 		return figures{}, err
 	}
-	s.bracket.workers = m.workers
+	s.bracket.workers, s.bracket.loop = m.workers, loop{workers: m.workers}
 	began := time.Now()
 	// A call that a storage never answers cannot be stopped: the runner ends without it.
 	err := inBackground(ctx, func() error {
@@ -107,6 +109,7 @@ func (m *metadata) figures(crew []*clerk, took, flush time.Duration) figures {
 	all.sum.Flushed(flush)
 	for kind, latency := range m.took {
 		all.operations += latency.Count
+		all.waited += time.Duration(latency.Total())
 		all.metrics[kind+"OperationsPerSecond"] = perSecond(latency.Count, time.Duration(latency.Total()/int64(len(crew))))
 	}
 	all.metrics["metadataOperations"] = all.operations
@@ -160,10 +163,21 @@ func (c *clerk) work(ctx context.Context, until time.Time) error {
 	}
 	for {
 		for _, step := range steps {
-			if over, err := c.each(ctx, step.kind, step.paths, step.do, until); over || err != nil {
+			if over, err := c.each(ctx, step.kind, step.paths, c.slowed(step.kind, step.do), until); over || err != nil {
 				return err
 			}
 		}
+	}
+}
+
+// slowed is an operation on a storage that takes longer, in tests.
+func (c *clerk) slowed(kind string, do func(path string) error) func(path string) error {
+	if c.delay == nil {
+		return do
+	}
+	return func(path string) error {
+		c.delay(kind)
+		return do(path)
 	}
 }
 
