@@ -34,8 +34,8 @@ type Program struct {
 	Scratch string
 }
 
-// Usage is how many bytes fio has asked the kernel to read and write so far.
-type Usage struct{ ReadBytes, WrittenBytes int64 }
+// Usage is how many bytes fio has asked the kernel to read and write so far, and by how many calls.
+type Usage struct{ ReadBytes, WrittenBytes, Operations int64 }
 
 // KilledError means that a signal from outside has ended fio.
 type KilledError struct{ Signal syscall.Signal }
@@ -146,6 +146,8 @@ func readUsage(pid int) (Usage, error) {
 			usage.ReadBytes = number
 		case "wchar":
 			usage.WrittenBytes = number
+		case "syscr", "syscw":
+			usage.Operations += number
 		}
 	}
 	return usage, nil

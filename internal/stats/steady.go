@@ -21,8 +21,8 @@ func SNIA() SteadyRule {
 	return SteadyRule{Window: 5, MaxRange: 0.20, MaxSlope: 0.10, MaxDrift: math.Inf(1)}
 }
 
-// DefaultSteady is the rule of SNIA, and 5% of drift. What decays with a time constant of up to 15 rounds is not called steady while more than
-// 5% of it is left, if the noise of a round is 1%.
+// DefaultSteady is the rule of SNIA, and 5% of drift. What decays with a time constant of up to 15 rounds is not called steady while more
+// than 5% of it is left, if the noise of a round is 1%.
 func DefaultSteady() SteadyRule {
 	rule := SNIA()
 	rule.MaxDrift = 0.05

@@ -89,6 +89,7 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 		s.environment[name] = value
 	}
 	s.details.Postgres = outcome.Details
+	s.recorder.addDatabase(outcome.Details, s.bracket.began)
 	wall := s.bracket.ended.elapsed - s.bracket.began.elapsed
 	sum := fio.Sum{Duration: time.Duration(outcome.Metrics["durationNanoseconds"])}
 	s.bracket.loop = loop{workers: options.Clients}

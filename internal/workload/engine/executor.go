@@ -88,6 +88,7 @@ type session struct {
 	volume   *volume
 	counters counters
 	progress *meter
+	recorder recorder
 	random   *seeds
 	bracket  *bracket      // around the round that is measured
 	ramped   bool          // a ramp has just ended, and the round goes on from there

@@ -11,9 +11,9 @@ import (
 	"github.com/storagebench/storagebench/internal/fio"
 )
 
-// Workers that wait for each operation have as many under way as there are workers: rate times mean latency. More than that cannot be, so a
-// clock or a count is wrong, and the phase is Invalid. Less is the time that the workers spend beside the storage: their latencies are right,
-// but the rate is also that of the node's CPU. That is what fast storage looks like, so it is a warning, and a metric to gate on.
+// Workers that wait for each operation have as many under way as there are workers: rate times mean latency. More than that cannot be, so
+// a clock or a count is wrong, and the phase is Invalid. Less is the time that the workers spend beside the storage: their latencies are
+// right, but the rate is also that of the node's CPU. That is what fast storage looks like, so it is a warning, and a metric to gate on.
 const (
 	loopTolerance = 0.02
 	// loopTick is what fio cuts off the time of a job, and what its last operation may take longer.

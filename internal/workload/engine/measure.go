@@ -101,8 +101,8 @@ func (s *session) measure(ctx context.Context, phase v1alpha1.MeasurePhase) erro
 	s.addSteady(steady)
 	s.check("steadyState", steady.Reached, "after %d rounds: %s", len(m.rounds), steady)
 	if !steady.Reached {
-		return invalidf(ReasonNotConverged, "not converged after %d rounds: %s; measure longer, or allow a larger range, slope or drift", len(m.rounds),
-			steady)
+		return invalidf(ReasonNotConverged, "not converged after %d rounds: %s; measure longer, or allow a larger range, slope or drift",
+			len(m.rounds), steady)
 	}
 	return nil
 }
@@ -160,6 +160,7 @@ func (s *session) begin(ctx context.Context) error {
 	s.ramped = false
 	s.bracket.before = s.counters.Take()
 	s.bracket.began = s.clock.start()
+	s.recorder.start(s.bracket.began)
 	return nil
 }
 
@@ -201,6 +202,7 @@ func pause(ctx context.Context, long time.Duration) error {
 // end takes the counters, when what the workload has written has reached the devices. If it wrote, the round lasts until then, and flush
 // is how long that took.
 func (s *session) end(ctx context.Context, wrote bool) (flush time.Duration, err error) {
+	s.recorder.stop()
 	s.bracket.ended = s.clock.start()
 	if err := s.sync(ctx); err != nil {
 		return 0, err
@@ -227,6 +229,7 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 	}
 	s.began, s.ended = counting[0].began, counting[len(counting)-1].ended
 	s.addFigures(sum)
+	s.addSeries(counting, m.rounds)
 	if err := errors.Join(chosen.finish(s, sum), s.checkLoop(m.rounds[first:], counting)); err != nil {
 		return err
 	}

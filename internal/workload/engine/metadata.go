@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -36,6 +38,8 @@ type metadata struct {
 	delay func(kind string)
 	// took has the latencies of the last round, by kind of operation.
 	took map[string]*fio.Latency
+	// done are the operations of all workers in this round.
+	done atomic.Int64
 }
 
 func (m *metadata) prepare(_ context.Context, s *session) error {
@@ -76,6 +80,7 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 	s.bracket.workers, s.bracket.loop = m.workers, loop{workers: m.workers}
 	began := time.Now()
 	// A call that a storage never answers cannot be stopped: the runner ends without it.
+	defer m.record(s)()
 	err := inBackground(ctx, func() error {
 		group, ctx := errgroup.WithContext(ctx)
 		for _, one := range crew {
@@ -92,6 +97,29 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 		return figures{}, err
 	}
 	return m.figures(crew, took, flush), os.RemoveAll(m.folder)
+}
+
+// record shows the series how many operations are done, each second until it is stopped.
+func (m *metadata) record(s *session) (stop func()) {
+	m.done.Store(0)
+	over := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		ticker := time.NewTicker(everyPoint)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-ticker.C:
+				s.recorder.sample(fio.Usage{Operations: m.done.Load()})
+			}
+		}
+	})
+	return func() {
+		close(over)
+		watching.Wait()
+	}
 }
 
 // figures adds up what the workers did. The rate of a kind of operation is that of the time which was spent with it.
@@ -195,6 +223,7 @@ func (c *clerk) each(ctx context.Context, kind string, paths []string, do func(p
 		}
 		ended := time.Now()
 		latency.Observe(ended.Sub(began).Nanoseconds())
+		c.done.Add(1)
 		if ctx.Err() != nil || !ended.Before(until) {
 			return true, ctx.Err()
 		}
