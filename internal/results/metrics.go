@@ -104,8 +104,8 @@ func throughputMetrics() []Metric {
 		{"flushNanoseconds", UnitNanoseconds,
 			"Time from the end of the workload until all that it wrote was on the disk; the measured time and the rates contain it.", Lower, false},
 		{"workersBusyPartsPerMillion", UnitPartsPerMillion,
-			"Part of the time in which the workers waited for the storage: rate times mean latency / workers. Below 800,000 the rate is also that of " +
-				"the node's CPU.", Neither, false},
+			"Part of the time in which the workers waited for the storage: rate times mean latency / workers. Below 800,000 the rate is also that " +
+				"of the node's CPU.", Neither, false},
 		{"regions", UnitCount, "Regions that a scan timed.", Neither, false},
 		{"slowestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the slowest region of a scan.", Higher, false},
 		{"fastestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the fastest region of a scan.", Higher, false},
@@ -157,6 +157,9 @@ func metadataMetrics() []Metric {
 	}
 }
 
+// MetricCheckpoints is a number in which repetitions should not differ: each checkpoint costs them.
+const MetricCheckpoints = "checkpoints"
+
 func postgresMetrics() []Metric {
 	return []Metric{
 		{"transactionsPerSecond", UnitPerSecond, "Transactions per second.", Higher, true},
@@ -165,7 +168,13 @@ func postgresMetrics() []Metric {
 		{"transactionLatencyStandardDeviationNanoseconds", UnitNanoseconds, "Standard deviation of the latency of transactions.", Lower, false},
 		{"walBytes", UnitBytes, "Write-ahead log written.", Neither, false},
 		{"walBytesPerTransaction", UnitBytes, "Write-ahead log written per transaction.", Lower, false},
-		{"checkpoints", UnitCount, "Checkpoints during the measurement.", Neither, false},
+		{"commitLatencyMeanNanoseconds", UnitNanoseconds, "Mean latency of the commits of transactions, a part of their latency.", Lower, false},
+		{MetricCheckpoints, UnitCount, "Checkpoints during the measurement.", Neither, false},
+		{"checkpointsRequested", UnitCount, "Checkpoints that came before their time, as max_wal_size was used up.", Neither, false},
+		{"checkpointBuffers", UnitCount, "Blocks that checkpoints have written.", Neither, false},
+		{"databaseMemoryPartsPerMillion", UnitPartsPerMillion,
+			"Size of the database / memory of the node. Below 1,000,000 it may fit in memory, and reads then do not reach the storage.", Neither,
+			false},
 		{"databaseBytes", UnitBytes, "Size of the database after it was initialised.", Neither, false},
 		{"initialiseNanoseconds", UnitNanoseconds, "Time to initialise the database.", Lower, false},
 	}
