@@ -240,6 +240,13 @@ func systemMetrics() []Metric {
 	return []Metric{
 		{"cpuNanoseconds", UnitNanoseconds, "CPU time of the workload.", Lower, false},
 		{"cpuNanosecondsPerThousandOperations", UnitNanoseconds, "CPU time of the workload per 1000 operations.", Lower, false},
+		{"nodeUserNanoseconds", UnitNanoseconds, "User CPU time of all processes of the node.", Lower, false},
+		{"nodeSystemNanoseconds", UnitNanoseconds, "CPU time of the node's kernel, with interrupts and the threads of ZFS.", Lower, false},
+		{"nodeUserNanosecondsPerThousandOperations", UnitNanoseconds, "User CPU time of the node per 1000 operations.", Lower, false},
+		{"nodeSystemNanosecondsPerThousandOperations", UnitNanoseconds, "CPU time of the node's kernel per 1000 operations.", Lower, false},
+		{"nodeUserNanosecondsPerMebibyte", UnitNanoseconds, "User CPU time of the node per MiB that the workload read or wrote.", Lower, false},
+		{"nodeSystemNanosecondsPerMebibyte", UnitNanoseconds, "CPU time of the node's kernel per MiB that the workload read or wrote.", Lower,
+			false},
 		{"cacheHitPartsPerMillion", UnitPartsPerMillion, "Reads served from the cache of the storage.", Neither, false},
 		{"deviceReadBytes", UnitBytes, "Bytes read from the devices below.", Neither, false},
 		{"deviceWrittenBytes", UnitBytes, "Bytes written to the devices below.", Neither, false},
