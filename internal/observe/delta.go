@@ -233,7 +233,8 @@ func (c *comparison) fillCPU(exclusive bool) {
 	}
 }
 
-// fillNodeCPU takes what all CPUs of the node did: threads of the kernel, such as those of ZFS that compress, sum and write, are in no cgroup.
+// fillNodeCPU takes what all CPUs of the node did: threads of the kernel, such as those of ZFS that compress, sum and write, are in no
+// cgroup.
 func (c *comparison) fillNodeCPU() {
 	changes := c.details.Sources["node"].Changes
 	for metric, of := range map[string][]string{

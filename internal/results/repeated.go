@@ -65,8 +65,8 @@ func (e Experiment) acceptable(options AcceptOptions) (warnings []string, err er
 	return slices.Concat(warnings, unlike(e.Environment), e.UnlikeCheckpoints()), nil
 }
 
-// UnlikeCheckpoints names the phases in which valid runs had different numbers of checkpoints. One more or less is chance: it depends on when
-// the measurement began.
+// UnlikeCheckpoints names the phases in which valid runs had different numbers of checkpoints. One more or less is chance: it depends on
+// when the measurement began.
 func (e Experiment) UnlikeCheckpoints() []string {
 	fewest, most := map[string]int64{}, map[string]int64{}
 	for _, run := range e.Runs {
@@ -84,7 +84,8 @@ func (e Experiment) UnlikeCheckpoints() []string {
 	var warnings []string
 	for _, name := range slices.Sorted(maps.Keys(fewest)) {
 		if most[name]-fewest[name] > 1 {
-			warnings = append(warnings, fmt.Sprintf("the runs were not alike: phase %s had from %d to %d checkpoints", name, fewest[name], most[name]))
+			warnings = append(warnings, fmt.Sprintf("the runs were not alike: phase %s had from %d to %d checkpoints", name, fewest[name],
+				most[name]))
 		}
 	}
 	return warnings

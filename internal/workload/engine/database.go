@@ -117,8 +117,8 @@ func checkpointTimeout(duration time.Duration) string {
 // finish says what the figures do not contain.
 func (d *database) finish(s *session, _ fio.Sum) error {
 	if done := s.metrics[results.MetricCheckpoints]; done < 2 && d.given.Mode != postgres.SelectOnly {
-		s.details.Notes = append(s.details.Notes, fmt.Sprintf("%d checkpoints were in the measured time, so their cost is hardly in the figures: "+
-			"measure for 3m or longer, or write a smaller checkpoint_timeout or max_wal_size in settings", done))
+		s.details.Notes = append(s.details.Notes, fmt.Sprintf("%d checkpoints were in the measured time, so their cost is hardly in the "+
+			"figures: measure for 3m or longer, or write a smaller checkpoint_timeout or max_wal_size in settings", done))
 	}
 	memory, err := strconv.ParseInt(s.environment["memory.bytes"], 10, 64)
 	if bytes := s.metrics["databaseBytes"]; err == nil && memory > 0 && bytes > 0 {

@@ -16,8 +16,8 @@ const (
 	// maxPoints bounds a series: when it is full, neighbours are joined.
 	maxPoints  = 480
 	everyPoint = time.Second
-	// steadyParts are what a round is divided into to find its steady part. Each is of some seconds at least: the transaction groups of ZFS make
-	// the rates of single seconds saw-toothed.
+	// steadyParts are what a round is divided into to find its steady part. Each is of some seconds at least: the transaction groups of ZFS
+	// make the rates of single seconds saw-toothed.
 	steadyParts    = 20
 	leastPart      = 5 * time.Second
 	leastPartCount = 5
@@ -198,13 +198,14 @@ func (s *session) addSeries(counting []bracket, rounds []figures) {
 		done += one.sum.Read.Bytes + one.sum.Write.Bytes
 	}
 	if last := series.Points[len(series.Points)-1]; done > 0 && seen < done/2 && last.ToMilliseconds > 3000 {
-		s.details.Notes = append(s.details.Notes, "there is no series over time: the kernel does not count what this ioengine of fio does; use psync")
+		s.details.Notes = append(s.details.Notes,
+			"there is no series over time: the kernel does not count what this ioengine of fio does; use psync")
 		return
 	}
 	s.details.Series = series
 	if series.Steady == nil {
-		s.details.Notes = append(s.details.Notes, fmt.Sprintf("no part of the series is marked as steady: the rate changes by more than the rule "+
-			"allows, or there is less than %s of it", leastPart*leastPartCount))
+		s.details.Notes = append(s.details.Notes, fmt.Sprintf("no part of the series is marked as steady: the rate changes by more than the "+
+			"rule allows, or there is less than %s of it", leastPart*leastPartCount))
 	}
 }
 
