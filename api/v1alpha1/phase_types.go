@@ -111,7 +111,7 @@ type FragmentPhase struct {
 }
 
 // SteadyState is the rule of the SNIA performance test specification: over a window of rounds, both the range and the slope of the
-// best-fit line stay within a share of the mean.
+// best-fit line stay within a share of the mean. In addition, the drift over the later half of all rounds is limited.
 type SteadyState struct {
 	// windowRounds is the number of rounds in the window. Defaults to 5.
 	// +optional
@@ -127,6 +127,11 @@ type SteadyState struct {
 	// +optional
 	// +default="10%"
 	MaxSlope Share `json:"maxSlope,omitempty"`
+	// maxDrift is the largest change of the best-fit line through the later half of all rounds, divided by their mean. Write 100% for the
+	// rule of SNIA alone. Defaults to 5%.
+	// +optional
+	// +default="5%"
+	MaxDrift Share `json:"maxDrift,omitempty"`
 }
 
 // CacheExpectation says where the reads of a workload should come from.

@@ -178,14 +178,15 @@ type PostgresWorkload struct {
 	// +optional
 	// +default="5m"
 	Duration *Duration `json:"duration,omitempty"`
-	// rampUp is the time before the measurement that is not counted.
+	// rampUp is the time before the measurement that is not counted. Defaults to 1m.
 	// +optional
+	// +default="1m"
 	RampUp *Duration `json:"rampUp,omitempty"`
 	// dataChecksums enables data checksums in the database cluster. Defaults to true.
 	// +optional
 	// +default=true
 	DataChecksums *bool `json:"dataChecksums,omitempty"`
-	// settings are postgresql.conf settings that affect I/O.
+	// settings are postgresql.conf settings that affect I/O. checkpoint_timeout defaults to a fifth of the duration, within 30s and 5m.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['shared_buffers','wal_level','wal_buffers','wal_compression','wal_sync_method','wal_init_zero','wal_recycle','min_wal_size','max_wal_size','checkpoint_timeout','checkpoint_completion_target','full_page_writes','synchronous_commit','commit_delay','effective_io_concurrency','random_page_cost'])",message="set only settings that affect I/O: shared_buffers, wal_level, wal_buffers, wal_compression, wal_sync_method, wal_init_zero, wal_recycle, min_wal_size, max_wal_size, checkpoint_timeout, checkpoint_completion_target, full_page_writes, synchronous_commit, commit_delay, effective_io_concurrency, random_page_cost"

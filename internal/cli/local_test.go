@@ -132,9 +132,12 @@ func TestLocalVerdicts(t *testing.T) {
 			document.Metrics = map[string]int64{"filledBytes": 1}
 			return document
 		}), fastEnough, ExitInconclusive, []string{"here: Inconclusive:"}},
-		{"invalid", answer(func(r workload.Request) results.PhaseDocument { return invalid(r, "VolumeFull", "the volume is full") }), fastEnough,
+		{"invalid", answer(func(r workload.Request) results.PhaseDocument { return invalid(r, "IOError", "the disk is broken") }), fastEnough,
 			ExitInvalid,
-			[]string{"here: Invalid:", "cannot be used", "VolumeFull: the volume is full", "attempt 2"}},
+			[]string{"here: Invalid:", "cannot be used", "IOError: the disk is broken", "attempt 2"}},
+		{"hopeless", answer(func(r workload.Request) results.PhaseDocument { return invalid(r, "VolumeFull", "the volume is full") }), fastEnough,
+			ExitInvalid,
+			[]string{"here: Invalid:", "attempt 1 of", "VolumeFull: the volume is full"}},
 		{"of another phase", answer(func(r workload.Request) results.PhaseDocument {
 			document := measured(r, 5000)
 			document.Phase = "other"

@@ -23,16 +23,19 @@ func checkTarget(slot *Slot) error {
 	if err := checkData(slot); err != nil {
 		return err
 	}
-	if slot.Target.ZFS == nil {
-		return checkNoPools(slot)
-	}
 	if err := checkVolumes(slot); err != nil {
 		return err
+	}
+	if slot.Target.ZFS == nil {
+		return checkNoPools(slot)
 	}
 	if err := checkReset(slot); err != nil {
 		return err
 	}
-	return checkReplications(slot)
+	if err := checkReplications(slot); err != nil {
+		return err
+	}
+	return checkDatasets(slot)
 }
 
 // checkWorkloads refuses what a workload cannot do in its phase or on its volume.
@@ -43,7 +46,7 @@ func checkWorkloads(slot *Slot) error {
 		if !measures {
 			continue
 		}
-		if problem := traits.Problem(slot.Phases[i].Measure, block[slot.Phases[i].Volume]); problem != "" {
+		if problem := cmp.Or(traits.Problem(slot.Phases[i].Measure, block[slot.Phases[i].Volume]), traits.Refusal()); problem != "" {
 			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q: %s", slot.Phases[i].Name, slot.Variant, problem)}
 		}
 	}
@@ -103,15 +106,18 @@ func checkData(slot *Slot) error {
 // checkVolumes checks that every phase works on an existing volume.
 func checkVolumes(slot *Slot) error {
 	known := map[v1alpha1.VolumeName]bool{"": true, naming.VolumeData: true}
-	for _, volume := range slot.Target.ZFS.Volumes {
-		known[volume.Name] = true
+	remedy := "write volume: data, for only a zfs target has several"
+	if slot.Target.ZFS != nil {
+		remedy = "add it to target.zfs.volumes, or write volume: data"
+		for _, volume := range slot.Target.ZFS.Volumes {
+			known[volume.Name] = true
+		}
 	}
 	for _, phase := range slot.Phases {
 		if !known[phase.Volume] {
 			return &SpecError{v1alpha1.ReasonSpecInvalid,
-				fmt.Sprintf("phase %s works on volume %q, which the target of variant %q does not have: add it to target.zfs.volumes, or write "+
-					"volume: data",
-					phase.Name, phase.Volume, slot.Variant)}
+				fmt.Sprintf("phase %s works on volume %q, which the target of variant %q does not have: %s", phase.Name, phase.Volume,
+					slot.Variant, remedy)}
 		}
 	}
 	return nil

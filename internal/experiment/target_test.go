@@ -1,7 +1,9 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -43,16 +45,16 @@ func TestDataComesFirst(t *testing.T) {
 // TestReplicationsStayWithinTheTarget: what is no volume of the target would be the name of another's BenchmarkPool, and the pool itself
 // is refused by the API server only when a run has begun.
 func TestReplicationsStayWithinTheTarget(t *testing.T) {
-	to := func(pool string) *v1alpha1.PoolAction {
-		return &v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "data",
+	to := func(on v1alpha1.VolumeName, pool string) *v1alpha1.PoolAction {
+		return &v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: naming.RunDataset(string(on)),
 			ToVolume: v1alpha1.VolumeName(pool), To: "copy"}}
 	}
 	operate := func(on v1alpha1.VolumeName, pool string) v1alpha1.Phase {
-		return v1alpha1.Phase{Name: "send", Volume: on, Operate: &v1alpha1.OperatePhase{PoolAction: *to(pool)}}
+		return v1alpha1.Phase{Name: "send", Volume: on, Operate: &v1alpha1.OperatePhase{PoolAction: *to(cmp.Or(on, "data"), pool)}}
 	}
 	beside := func(pool string) v1alpha1.Phase {
 		return v1alpha1.Phase{Name: "send", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}},
-			Operate: to(pool)}}
+			Operate: to("data", pool)}}
 	}
 	several := []v1alpha1.AdditionalVolume{{Name: "log"}, {Name: "old"}}
 	for name, c := range map[string]struct {
@@ -99,6 +101,71 @@ func TestVariantsBringTheirOwnVolumes(t *testing.T) {
 		}
 		_, err := Expand(spec, 1)
 		checkRefusal(t, name, err, c.says)
+	}
+}
+
+// TestDatasetsExistByThen: an operation that names what is not there is refused before the first run, and not after each fill.
+func TestDatasetsExistByThen(t *testing.T) {
+	snapshot := func(dataset v1alpha1.DatasetPath, name v1alpha1.SnapshotName) v1alpha1.PoolAction {
+		return v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{Dataset: dataset, Name: name}}
+	}
+	clone := func(snapshot v1alpha1.SnapshotName, to v1alpha1.DatasetPath) v1alpha1.PoolAction {
+		return v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "data", Snapshot: snapshot, To: to}}
+	}
+	score := func(dataset v1alpha1.DatasetPath) v1alpha1.PoolAction {
+		return v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{Dataset: dataset}}
+	}
+	destroy := v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "copy"}}
+	files := v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", To: "copy"}}
+	all := v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{Name: "s", Recursive: true}}
+	for name, c := range map[string]struct {
+		actions []v1alpha1.PoolAction
+		says    []string
+	}{
+		"the volume":            {[]v1alpha1.PoolAction{score("data")}, nil},
+		"a wrong name":          {[]v1alpha1.PoolAction{score("date")}, []string{`phase p0 of variant "v"`, `no dataset "date"`, "one of these: data"}},
+		"a clone":               {[]v1alpha1.PoolAction{snapshot("data", "s"), clone("s", "copy"), score("copy")}, nil},
+		"a clone, too early":    {[]v1alpha1.PoolAction{snapshot("data", "s"), score("copy"), clone("s", "copy")}, []string{"phase p1", `"copy"`}},
+		"of no snapshot":        {[]v1alpha1.PoolAction{clone("s", "copy")}, []string{`data has no snapshot "s"`, "operate: {snapshot:"}},
+		"of another's snapshot": {[]v1alpha1.PoolAction{snapshot("", "s"), clone("s", "copy")}, []string{"phase p1", "no snapshot"}},
+		"of all":                {[]v1alpha1.PoolAction{all, clone("s", "copy")}, nil},
+		"a snapshot twice":      {[]v1alpha1.PoolAction{all, snapshot("data", "s")}, []string{"phase p1", "choose another name"}},
+		"a clone twice":         {[]v1alpha1.PoolAction{all, clone("s", "copy"), clone("s", "copy")}, []string{"phase p2", "another path"}},
+		"again, after its end":  {[]v1alpha1.PoolAction{all, clone("s", "copy"), destroy, clone("s", "copy")}, nil},
+		"gone":                  {[]v1alpha1.PoolAction{all, clone("s", "copy"), destroy, score("copy")}, []string{"phase p3"}},
+		"never there":           {[]v1alpha1.PoolAction{destroy}, []string{"destroyDataset", `"copy"`}},
+		"to nowhere":            {[]v1alpha1.PoolAction{files}, []string{`no dataset "copy"`}},
+		"no dataset at all":     {[]v1alpha1.PoolAction{{Scrub: &v1alpha1.ScrubAction{}}}, nil},
+	} {
+		slot := &Slot{Variant: "v", Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetPool}}}
+		for i, action := range c.actions {
+			slot.Phases = append(slot.Phases, v1alpha1.Phase{Name: v1alpha1.PhaseName(fmt.Sprint("p", i)),
+				Operate: &v1alpha1.OperatePhase{PoolAction: action}})
+		}
+		checkRefusal(t, name, checkTarget(slot), c.says)
+	}
+}
+
+// TestJobFilesAreReadFirst: what the runner would refuse is refused before the first run.
+func TestJobFilesAreReadFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		fio  v1alpha1.FIOWorkload
+		says []string
+	}{
+		"good":    {v1alpha1.FIOWorkload{JobFile: "[a]\nrw=read\nsize=1m\n"}, nil},
+		"bad":     {v1alpha1.FIOWorkload{JobFile: "[a]\nrw=read\nexec_prerun=reboot\n"}, []string{`phase m of variant "v"`, "line 3", "exec_prerun"}},
+		"unknown": {v1alpha1.FIOWorkload{JobFileFrom: &v1alpha1.ConfigMapKey{Name: "jobs", Key: "a"}}, nil},
+	} {
+		checkRefusal(t, name, checkTarget(&Slot{Variant: "v", Target: v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}},
+			Phases: []v1alpha1.Phase{{Name: "m", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{FIO: &c.fio}}}}}), c.says)
+	}
+}
+
+// TestAClassHasOneVolume: the phases of a storageClass target name no other.
+func TestAClassHasOneVolume(t *testing.T) {
+	for volume, says := range map[v1alpha1.VolumeName][]string{"": nil, "data": nil, "log": {`volume "log"`, "write volume: data"}} {
+		checkRefusal(t, string(volume), checkTarget(&Slot{Variant: "v", Target: v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}},
+			Phases: []v1alpha1.Phase{{Name: "f", Volume: volume, Fill: &v1alpha1.FillPhase{}}}}), says)
 	}
 }
 

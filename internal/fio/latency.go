@@ -2,6 +2,7 @@ package fio
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -94,19 +95,35 @@ func (l Latency) binned() int64 {
 	return sum
 }
 
-// Percentile is the smallest latency that the given share of the operations does not exceed; false if it is not known.
+// Percentile is the latency that the given share of the operations does not exceed; false if it is not known. A bin tells only that its
+// operations took between its two ends, which are 0.8% to 1.6% apart: the percentile lies between them as its rank does among them. It is
+// never further from the true one than the bin is wide, and far less if latencies vary within a bin as they do around it.
 func (l Latency) Percentile(partsPerMillion int64) (int64, bool) {
 	if l.Count == 0 || l.binned() != l.Count {
 		return 0, false
 	}
 	rank := max(int64(math.Ceil(float64(l.Count)*float64(partsPerMillion)/1e6)), 1)
 	var seen int64
-	for _, bin := range l.Bins() {
-		if seen += bin.Count; seen >= rank {
-			return bin.Nanoseconds, true
+	for _, middle := range slices.Sorted(maps.Keys(l.bins)) {
+		count := l.bins[middle]
+		if seen+count < rank {
+			seen += count
+			continue
 		}
+		low, width := binOf(middle)
+		inside := (float64(rank-seen) - 0.5) / float64(count)
+		return min(max(low+int64(math.Round(inside*float64(width))), l.Min), l.Max), true
 	}
 	return l.Max, true
+}
+
+// binOf is where the bin begins that has this value in its middle, and how wide it is: 0 if the value is exact.
+func binOf(middle int64) (low, width int64) {
+	shift := bits.Len64(uint64(middle)) - significantBits
+	if shift <= 0 {
+		return middle, 0
+	}
+	return middle >> shift << shift, 1 << shift
 }
 
 // ShareOver is the share of operations, in parts per million, that took longer; false if it is not known.

@@ -166,8 +166,9 @@ func TestLatencyOfKnownSamples(t *testing.T) {
 	}
 	for share, want := range map[int64]int64{1: 500_000, 500_000: 500_000, 980_000: 500_000, 985_000: 2_000_000, 990_000: 2_000_000,
 		991_000: 24_900_000, 1_000_000: 24_900_000} {
-		if got, ok := all.Percentile(share); !ok || got != want {
-			t.Errorf("percentile %d: %d, want %d", share, got, want)
+		low, width := binOf(want)
+		if got, ok := all.Percentile(share); !ok || got < low || got > low+width {
+			t.Errorf("percentile %d: %d, want one from %d, %d wide", share, got, low, width)
 		}
 	}
 	if mean, ok := all.Mean(); !ok || mean != 760_000 {

@@ -1,3 +1,5 @@
+//go:build linux
+
 package fio
 
 import (
@@ -32,8 +34,8 @@ type Program struct {
 	Scratch string
 }
 
-// Usage is how many bytes fio has asked the kernel to read and write so far.
-type Usage struct{ ReadBytes, WrittenBytes int64 }
+// Usage is how many bytes fio has asked the kernel to read and write so far, and by how many calls.
+type Usage struct{ ReadBytes, WrittenBytes, Operations int64 }
 
 // KilledError means that a signal from outside has ended fio.
 type KilledError struct{ Signal syscall.Signal }
@@ -144,6 +146,8 @@ func readUsage(pid int) (Usage, error) {
 			usage.ReadBytes = number
 		case "wchar":
 			usage.WrittenBytes = number
+		case "syscr", "syscw":
+			usage.Operations += number
 		}
 	}
 	return usage, nil
@@ -187,21 +191,6 @@ func signalled(notes []string) bool {
 		}
 	}
 	return false
-}
-
-// firstError is the line of fio that says most.
-func firstError(notes []string) string {
-	for _, word := range []string{"error", "fail", "fio:"} {
-		for _, note := range notes {
-			if strings.Contains(strings.ToLower(note), word) {
-				return note
-			}
-		}
-	}
-	if len(notes) > 0 {
-		return notes[0]
-	}
-	return "it printed no reason"
 }
 
 func readBounded(path string) ([]byte, error) {

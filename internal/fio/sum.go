@@ -2,6 +2,7 @@ package fio
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -114,4 +115,19 @@ func errno(code int) syscall.Errno {
 		code = -code
 	}
 	return syscall.Errno(code)
+}
+
+// firstError is the line of fio that says most.
+func firstError(notes []string) string {
+	for _, word := range []string{"error", "fail", "fio:"} {
+		for _, note := range notes {
+			if strings.Contains(strings.ToLower(note), word) {
+				return note
+			}
+		}
+	}
+	if len(notes) > 0 {
+		return notes[0]
+	}
+	return "it printed no reason"
 }

@@ -121,6 +121,7 @@ func (o *Observer) Between(before, after Snapshot) Delta {
 	c.nodeShares()
 	c.compareTxgs(before.txgs, after.txgs, o.zfs != nil)
 	c.fillCPU(before.exclusive && after.exclusive)
+	c.fillNodeCPU()
 	c.fillDevices(o)
 	found := o.collectEvidence(c.details.Sources)
 	if found.doubt != "" {
@@ -232,6 +233,32 @@ func (c *comparison) fillCPU(exclusive bool) {
 	}
 }
 
+// fillNodeCPU takes what all CPUs of the node did: threads of the kernel, such as those of ZFS that compress, sum and write, are in no
+// cgroup.
+func (c *comparison) fillNodeCPU() {
+	changes := c.details.Sources["node"].Changes
+	for metric, of := range map[string][]string{
+		metricNodeUser:   {"userNanoseconds", "niceNanoseconds"},
+		metricNodeSystem: {"systemNanoseconds", "irqNanoseconds", "softirqNanoseconds"},
+	} {
+		sum, all := int64(0), true
+		for _, key := range of {
+			change, found := changes[key]
+			sum, all = plus(sum, change), all && found
+		}
+		if all {
+			c.metrics[metric] = sum
+			c.details.MetricSources[metric] = "node"
+		}
+	}
+}
+
+// CPU time of the whole node.
+const (
+	metricNodeUser   = "nodeUserNanoseconds"
+	metricNodeSystem = "nodeSystemNanoseconds"
+)
+
 // fillDevices sums what the counted devices read and wrote.
 func (c *comparison) fillDevices(o *Observer) {
 	counted := o.devices.counted()
@@ -270,6 +297,10 @@ func (d Delta) WithApplication(readBytes, writtenBytes, operations int64) Delta 
 	relate("readBytesPerApplicationByteMilli", "deviceReadBytes", 1000, readBytes)
 	relate("writtenBytesPerApplicationByteMilli", "deviceWrittenBytes", 1000, writtenBytes)
 	relate("cpuNanosecondsPerThousandOperations", "cpuNanoseconds", 1000, operations)
+	for _, side := range []string{metricNodeUser, metricNodeSystem} {
+		relate(side+"PerThousandOperations", side, 1000, operations)
+		relate(side+"PerMebibyte", side, 1<<20, plus(readBytes, writtenBytes))
+	}
 	if verdict := judgeMemory(readBytes, d); verdict.known && verdict.doubt == "" {
 		d.Metrics["cacheHitPartsPerMillion"] = million - verdict.fromDevices
 	}

@@ -3,6 +3,8 @@ package observe
 import (
 	"testing"
 	"time"
+
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // TestWithout measures two rounds of a second each, with ten seconds between them in which much more is read.
@@ -23,5 +25,36 @@ func TestWithout(t *testing.T) {
 	}
 	if _, known := counters["other"]; known || len(before.missing) != 1 {
 		t.Errorf("a counter that was reset in between is still compared: %v, %v", counters, before.missing)
+	}
+}
+
+// TestNodeCPU: the time of the whole node, for each thousand operations and MiB. The threads of ZFS are in no cgroup.
+func TestNodeCPU(t *testing.T) {
+	at := func(user, nice, system, irq, softirq uint64) Snapshot {
+		node := newGroup()
+		node.counters = map[string]uint64{"userNanoseconds": user, "niceNanoseconds": nice, "systemNanoseconds": system, "irqNanoseconds": irq,
+			"softirqNanoseconds": softirq, "idleNanoseconds": 5e9}
+		return Snapshot{at: time.Unix(0, 0), groups: map[string]group{"node": node}}
+	}
+	observer := &Observer{devices: &deviceTree{}}
+	delta := observer.Between(at(1e9, 0, 2e9, 0, 0), at(3e9, 1e9, 8e9, 1e9, 1e9)).WithApplication(3<<20, 1<<20, 2000)
+	for metric, want := range map[string]int64{
+		"nodeUserNanoseconds": 3e9, "nodeSystemNanoseconds": 8e9,
+		"nodeUserNanosecondsPerThousandOperations": 15e8, "nodeSystemNanosecondsPerThousandOperations": 4e9,
+		"nodeUserNanosecondsPerMebibyte": 75e7, "nodeSystemNanosecondsPerMebibyte": 2e9,
+	} {
+		if got := delta.Metrics[metric]; got != want {
+			t.Errorf("%s is %d, want %d", metric, got, want)
+		}
+		if _, known := results.LookupMetric(metric); !known {
+			t.Errorf("%s is not in the vocabulary", metric)
+		}
+	}
+	reset := observer.Between(at(3e9, 0, 2e9, 0, 0), at(1e9, 0, 3e9, 0, 0))
+	if _, known := reset.Metrics["nodeUserNanoseconds"]; known || reset.Metrics["nodeSystemNanoseconds"] != 1e9 {
+		t.Errorf("a counter that fell: %v", reset.Metrics)
+	}
+	if none := observer.Between(at(1, 0, 0, 0, 0), at(2, 0, 0, 0, 0)).WithApplication(0, 0, 5); len(none.Metrics) != 4 {
+		t.Errorf("no bytes: %v", none.Metrics)
 	}
 }

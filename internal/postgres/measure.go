@@ -29,6 +29,8 @@ type measurement struct {
 	series    *series
 	threads   int
 	began     time.Time
+	// commit is the mean latency of commits in milliseconds, 0 if there are none in the script.
+	commit float64
 }
 
 func (s *session) rampUp(ctx context.Context) error {
@@ -80,6 +82,7 @@ func (s *session) measure(ctx context.Context, measured func(string)) (measureme
 	if result.summary, err = parseSummary(text); err != nil {
 		return measurement{}, err
 	}
+	result.commit, _ = commitMilliseconds(text)
 	if err := result.check(s.options.Clients); err != nil {
 		return measurement{}, err
 	}
@@ -123,7 +126,7 @@ func (s *session) bench(ctx context.Context, argv []string, seconds int64, resul
 func (s *session) benchArguments(seconds int64, seed uint64) ([]string, error) {
 	argv := []string{s.programs.path("pgbench"), "--no-vacuum", "--client", strconv.Itoa(s.options.Clients), "--jobs",
 		strconv.Itoa(s.threads()),
-		"--time", strconv.FormatInt(seconds, 10), "--progress", "1", "--random-seed", strconv.FormatUint(seed, 10),
+		"--time", strconv.FormatInt(seconds, 10), "--progress", "1", "--report-per-command", "--random-seed", strconv.FormatUint(seed, 10),
 		"--host", s.scratch, "--port", "5432", "--username", owner}
 	switch s.options.Mode {
 	case SelectOnly:
@@ -213,6 +216,11 @@ func (m measurement) metrics() map[string]int64 {
 		"walBytes":                                       m.walBytes,
 		"walBytesPerTransaction":                         int64(math.Round(float64(m.walBytes) / float64(m.summary.transactions))),
 		"checkpoints":                                    m.statistic["checkpoints"],
+		"checkpointsRequested":                           m.statistic["checkpointsRequested"],
+		"checkpointBuffers":                              m.statistic["checkpointBuffers"],
+	}
+	if m.commit > 0 {
+		metrics["commitLatencyMeanNanoseconds"] = int64(math.Round(m.commit * 1e6))
 	}
 	for suffix, perMille := range map[string]uint64{"P50": 500, "P95": 950, "P99": 990, "P999": 999} {
 		if m.summary.transactions >= stats.NeededFor(int64(perMille)*1000) {

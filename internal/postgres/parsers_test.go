@@ -52,6 +52,22 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// TestCommitLatency reads what pgbench of each version prints with --report-per-command.
+func TestCommitLatency(t *testing.T) {
+	for text, want := range map[string]float64{
+		"statement latencies in milliseconds:\n         0.002  \\set aid random(1, 100000 * :scale)\n" +
+			"         0.042  BEGIN;\n         3.125  END;\n": 3.125,
+		"statement latencies in milliseconds and failures:\n         0.055           0  BEGIN;\n         7.250           0  END;\n":           7.25,
+		"statement latencies in milliseconds, failures and retries:\n  0.055  0  0  BEGIN;\n  1.000  0  3  COMMIT;\n  2.000  0  0  commit;\n": 1.5,
+		"         0.042           0  SELECT 'the end';\n  0.3  UPDATE pgbench_accounts SET filler = 'commit';\n":                              0,
+		"": 0,
+	} {
+		if got, found := commitMilliseconds(text); found != (want > 0) || found && got != want {
+			t.Errorf("%q: %g, %v", text, got, found)
+		}
+	}
+}
+
 func TestProgress(t *testing.T) {
 	for name, want := range map[string][]sample{
 		"15.18-tpcb.err":         {{1, 670.9, 5.731, 5.187, 0}, {2, 685, 5.8, 4.649, 0}, {3, 776, 5.17, 4.637, 0}, {4, 788.6, 4.924, 6.052, 0}},

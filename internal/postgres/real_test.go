@@ -194,7 +194,7 @@ func plausible(t *testing.T, options Options, outcome Outcome) {
 	t.Logf("%s: %d transactions/s, mean %d ns, p99 %d ns, max %d ns, %d bytes of log a transaction, database %d bytes", options.Mode,
 		m["transactionsPerSecond"], m["transactionLatencyMeanNanoseconds"], m["transactionLatencyP99Nanoseconds"],
 		m["transactionLatencyMaxNanoseconds"], m["walBytesPerTransaction"], m["databaseBytes"])
-	expected := 12 // and the percentiles that so many transactions tell
+	expected := 14 // and the percentiles that so many transactions tell
 	for name, share := range map[string]int64{"P50": 500_000, "P95": 950_000, "P99": 990_000, "P999": 999_000} {
 		_, there := m["transactionLatency"+name+"Nanoseconds"]
 		if told := m["transactions"] >= stats.NeededFor(share); told {
@@ -202,6 +202,14 @@ func plausible(t *testing.T, options Options, outcome Outcome) {
 		} else if there {
 			t.Errorf("%s: %s of %d transactions", options.Mode, name, m["transactions"])
 		}
+	}
+	if commit, there := m["commitLatencyMeanNanoseconds"]; there {
+		expected++
+		if options.Mode != TPCBLike || commit <= 0 || commit >= m["transactionLatencyMeanNanoseconds"] {
+			t.Errorf("%s: a commit takes %d ns", options.Mode, commit)
+		}
+	} else if options.Mode == TPCBLike {
+		t.Error("no latency of commits")
 	}
 	if len(m) != expected || m["transactions"] < 1 || m["databaseBytes"] < options.DatabaseBytes || m["failedTransactions"] != 0 {
 		t.Errorf("%s: %v", options.Mode, m)

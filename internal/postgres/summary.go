@@ -80,6 +80,24 @@ func (s *summary) take(line string) error {
 	return nil
 }
 
+// commitLine is the mean latency of a statement that ends a transaction, as pgbench says it with --report-per-command. From version 15 on
+// there are numbers of failures and retries in between.
+var commitLine = regexp.MustCompile(`(?mi)^\s*(\d+\.\d+)(?:\s+\d+){0,2}\s+(?:end|commit)\b`)
+
+// commitMilliseconds is the mean latency of the statements that end a transaction; false if the script has none.
+func commitMilliseconds(text string) (float64, bool) {
+	found := commitLine.FindAllStringSubmatch(text, -1)
+	var sum float64
+	for _, match := range found {
+		number, ok := parseNumber(match[1])
+		if !ok {
+			return 0, false
+		}
+		sum += number
+	}
+	return sum / float64(max(len(found), 1)), len(found) > 0
+}
+
 // parseNumber reads a number that is neither negative nor infinite. C prints what cannot be divided as nan or -nan: that is 0.
 func parseNumber(text string) (float64, bool) {
 	if strings.EqualFold(strings.TrimPrefix(text, "-"), "nan") {

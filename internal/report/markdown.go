@@ -140,6 +140,9 @@ func environmentSection(e results.Experiment) *section {
 		}
 		s.row("| %s | %s |", name(key), strings.Join(shown, ", "))
 	}
+	for _, words := range e.UnlikeCheckpoints() {
+		s.row("\n%s: each costs a run, so a comparison is also one of their numbers.", cell(words))
+	}
 	return s
 }
 

@@ -242,3 +242,18 @@ func TestVolumesAreShown(t *testing.T) {
 		t.Errorf("without volumes: %q", text)
 	}
 }
+
+// TestCheckpointsAreCompared: the reader learns that some runs had more to do.
+func TestCheckpointsAreCompared(t *testing.T) {
+	var e results.Experiment
+	for _, count := range []int64{2, 6} {
+		e.Runs = append(e.Runs, results.RunResult{Valid: true, Phases: []results.RunPhase{{Name: "pg", Outcome: results.OutcomeValid,
+			Metrics: map[string]int64{results.MetricCheckpoints: count}}}})
+	}
+	if got := environmentSection(e).String(); !strings.Contains(got, "phase pg had from 2 to 6 checkpoints") {
+		t.Errorf("%q", got)
+	}
+	if got := environmentSection(results.Experiment{}).String(); got != "" {
+		t.Errorf("%q", got)
+	}
+}

@@ -17,15 +17,21 @@ const (
 
 // acrossByName are the metrics that do not follow the rule of their unit.
 var acrossByName = map[string]Across{
-	"slowestRegionReadBytesPerSecond":     AcrossMin,
-	"fastestRegionReadBytesPerSecond":     AcrossMax,
-	"walBytesPerTransaction":              AcrossMax,
-	"largestFreeSegmentBytes":             AcrossMin,
-	"diskReadRequestBytes":                AcrossMin,
-	"diskWriteRequestBytes":               AcrossMin,
-	"rounds":                              AcrossMax,
-	"cpuNanoseconds":                      AcrossSum,
-	"cpuNanosecondsPerThousandOperations": AcrossMean,
+	"slowestRegionReadBytesPerSecond":            AcrossMin,
+	"fastestRegionReadBytesPerSecond":            AcrossMax,
+	"walBytesPerTransaction":                     AcrossMax,
+	"largestFreeSegmentBytes":                    AcrossMin,
+	"diskReadRequestBytes":                       AcrossMin,
+	"diskWriteRequestBytes":                      AcrossMin,
+	"rounds":                                     AcrossMax,
+	"cpuNanoseconds":                             AcrossSum,
+	"cpuNanosecondsPerThousandOperations":        AcrossMean,
+	"nodeUserNanoseconds":                        AcrossSum,
+	"nodeSystemNanoseconds":                      AcrossSum,
+	"nodeUserNanosecondsPerThousandOperations":   AcrossMean,
+	"nodeSystemNanosecondsPerThousandOperations": AcrossMean,
+	"nodeUserNanosecondsPerMebibyte":             AcrossMean,
+	"nodeSystemNanosecondsPerMebibyte":           AcrossMean,
 }
 
 // Across is how the values of several nodes are combined: rates, amounts and counts are added; times use the longest; shares and

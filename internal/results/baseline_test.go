@@ -364,3 +364,20 @@ func FuzzDecodeBaseline(f *testing.F) {
 		}
 	})
 }
+
+// TestUnlikeCheckpoints: runs with more of them did more. One is chance, and runs that do not count are not looked at.
+func TestUnlikeCheckpoints(t *testing.T) {
+	run := func(valid bool, counts ...int64) RunResult {
+		result := RunResult{Valid: valid}
+		for i, count := range counts {
+			result.Phases = append(result.Phases, RunPhase{Name: []string{"a", "b"}[i], Outcome: OutcomeValid,
+				Metrics: map[string]int64{MetricCheckpoints: count}})
+		}
+		return result
+	}
+	experiment := Experiment{Runs: []RunResult{run(true, 4, 4), run(true, 5, 9), run(false, 90, 4), run(true, 4)}}
+	want := []string{"the runs were not alike: phase b had from 4 to 9 checkpoints"}
+	if got := experiment.UnlikeCheckpoints(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

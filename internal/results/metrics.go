@@ -103,6 +103,9 @@ func throughputMetrics() []Metric {
 				"be told.", Neither, false},
 		{"flushNanoseconds", UnitNanoseconds,
 			"Time from the end of the workload until all that it wrote was on the disk; the measured time and the rates contain it.", Lower, false},
+		{"workersBusyPartsPerMillion", UnitPartsPerMillion,
+			"Part of the time in which the workers waited for the storage: rate times mean latency / workers. Below 800,000 the rate is also that " +
+				"of the node's CPU.", Neither, false},
 		{"regions", UnitCount, "Regions that a scan timed.", Neither, false},
 		{"slowestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the slowest region of a scan.", Higher, false},
 		{"fastestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the fastest region of a scan.", Higher, false},
@@ -154,6 +157,9 @@ func metadataMetrics() []Metric {
 	}
 }
 
+// MetricCheckpoints is a number in which repetitions should not differ: each checkpoint costs them.
+const MetricCheckpoints = "checkpoints"
+
 func postgresMetrics() []Metric {
 	return []Metric{
 		{"transactionsPerSecond", UnitPerSecond, "Transactions per second.", Higher, true},
@@ -162,7 +168,13 @@ func postgresMetrics() []Metric {
 		{"transactionLatencyStandardDeviationNanoseconds", UnitNanoseconds, "Standard deviation of the latency of transactions.", Lower, false},
 		{"walBytes", UnitBytes, "Write-ahead log written.", Neither, false},
 		{"walBytesPerTransaction", UnitBytes, "Write-ahead log written per transaction.", Lower, false},
-		{"checkpoints", UnitCount, "Checkpoints during the measurement.", Neither, false},
+		{"commitLatencyMeanNanoseconds", UnitNanoseconds, "Mean latency of the commits of transactions, a part of their latency.", Lower, false},
+		{MetricCheckpoints, UnitCount, "Checkpoints during the measurement.", Neither, false},
+		{"checkpointsRequested", UnitCount, "Checkpoints that came before their time, as max_wal_size was used up.", Neither, false},
+		{"checkpointBuffers", UnitCount, "Blocks that checkpoints have written.", Neither, false},
+		{"databaseMemoryPartsPerMillion", UnitPartsPerMillion,
+			"Size of the database / memory of the node. Below 1,000,000 it may fit in memory, and reads then do not reach the storage.", Neither,
+			false},
 		{"databaseBytes", UnitBytes, "Size of the database after it was initialised.", Neither, false},
 		{"initialiseNanoseconds", UnitNanoseconds, "Time to initialise the database.", Lower, false},
 	}
@@ -177,6 +189,8 @@ func preparationMetrics() []Metric {
 		{"rounds", UnitCount, "Rounds until steady state, or as many as asked.", Neither, false},
 		{"steadyStateRangePartsPerMillion", UnitPartsPerMillion, "(Largest - smallest) / mean over the last window of rounds.", Lower, false},
 		{"steadyStateSlopePartsPerMillion", UnitPartsPerMillion, "Rise or fall of the best line over the last window of rounds / mean.", Lower,
+			false},
+		{"steadyStateDriftPartsPerMillion", UnitPartsPerMillion, "Rise or fall of the best line over the later half of all rounds / mean.", Lower,
 			false},
 	}
 }
@@ -226,6 +240,13 @@ func systemMetrics() []Metric {
 	return []Metric{
 		{"cpuNanoseconds", UnitNanoseconds, "CPU time of the workload.", Lower, false},
 		{"cpuNanosecondsPerThousandOperations", UnitNanoseconds, "CPU time of the workload per 1000 operations.", Lower, false},
+		{"nodeUserNanoseconds", UnitNanoseconds, "User CPU time of all processes of the node.", Lower, false},
+		{"nodeSystemNanoseconds", UnitNanoseconds, "CPU time of the node's kernel, with interrupts and the threads of ZFS.", Lower, false},
+		{"nodeUserNanosecondsPerThousandOperations", UnitNanoseconds, "User CPU time of the node per 1000 operations.", Lower, false},
+		{"nodeSystemNanosecondsPerThousandOperations", UnitNanoseconds, "CPU time of the node's kernel per 1000 operations.", Lower, false},
+		{"nodeUserNanosecondsPerMebibyte", UnitNanoseconds, "User CPU time of the node per MiB that the workload read or wrote.", Lower, false},
+		{"nodeSystemNanosecondsPerMebibyte", UnitNanoseconds, "CPU time of the node's kernel per MiB that the workload read or wrote.", Lower,
+			false},
 		{"cacheHitPartsPerMillion", UnitPartsPerMillion, "Reads served from the cache of the storage.", Neither, false},
 		{"deviceReadBytes", UnitBytes, "Bytes read from the devices below.", Neither, false},
 		{"deviceWrittenBytes", UnitBytes, "Bytes written to the devices below.", Neither, false},

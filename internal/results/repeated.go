@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -63,7 +64,33 @@ func (e Experiment) acceptable(options AcceptOptions) (warnings []string, err er
 	for _, words := range e.Omitted {
 		warnings = append(warnings, "results.json is itself without "+words)
 	}
-	return append(warnings, unlike(e.Environment)...), nil
+	return slices.Concat(warnings, unlike(e.Environment), e.UnlikeCheckpoints()), nil
+}
+
+// UnlikeCheckpoints names the phases in which valid runs had different numbers of checkpoints. One more or less is chance: it depends on
+// when the measurement began.
+func (e Experiment) UnlikeCheckpoints() []string {
+	fewest, most := map[string]int64{}, map[string]int64{}
+	for _, run := range e.Runs {
+		for _, phase := range run.Phases {
+			count, counted := phase.Metrics[MetricCheckpoints]
+			if !run.Valid || !phase.usable() || !counted {
+				continue
+			}
+			if least, seen := fewest[phase.Name]; !seen || count < least {
+				fewest[phase.Name] = count
+			}
+			most[phase.Name] = max(most[phase.Name], count)
+		}
+	}
+	var warnings []string
+	for _, name := range slices.Sorted(maps.Keys(fewest)) {
+		if most[name]-fewest[name] > 1 {
+			warnings = append(warnings, fmt.Sprintf("the runs were not alike: phase %s had from %d to %d checkpoints", name, fewest[name],
+				most[name]))
+		}
+	}
+	return warnings
 }
 
 // unlike says which parts of the environment differed between the runs.

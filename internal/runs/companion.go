@@ -149,8 +149,9 @@ func operateBeside(state State, i int) []Action {
 // brokenBeside ends a run at once if measure.operate has failed.
 func brokenBeside(state State, i int) *Ending {
 	if operation := state.Phases[i].Companions[Beside]; operation != nil && operation.Status.Outcome == v1alpha1.OutcomeFailed {
-		return invalid(v1alpha1.ReasonPhaseInvalid, true, "phase %s: the %s during the workload failed: %s", state.Run.Spec.Phases[i].Name,
-			operate.Name(operation.Spec.Action), operationWords(operation))
+		ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
+		return invalid(v1alpha1.ReasonPhaseInvalid, ready != nil && passing[ready.Reason], "phase %s: the %s during the workload failed: %s",
+			state.Run.Spec.Phases[i].Name, operate.Name(operation.Spec.Action), operationWords(operation))
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
@@ -23,6 +25,11 @@ func TestCompanions(t *testing.T) {
 	cancelled := func(operation *v1alpha1.PoolOperation) *v1alpha1.PoolOperation {
 		operation = operation.DeepCopy()
 		operation.Spec.Cancel = true
+		return operation
+	}
+	failed := func(reason string) *v1alpha1.PoolOperation {
+		operation := runstest.Operation(scrub, v1alpha1.OutcomeFailed, -time.Minute, -time.Second)
+		operation.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: reason}}
 		return operation
 	}
 	longAgo := func(s *runs.State) { s.Run.Status.StartedAt = runstest.Stamp(-10 * time.Minute) }
@@ -54,8 +61,10 @@ func TestCompanions(t *testing.T) {
 			9 * time.Minute},
 		{"the pod is at work: the scrub", nil, counting, nil, []string{"StartCompanion 0 operate"}, "PhaseRunning", "", "", 50 * time.Minute},
 		{"once", nil, counting, scrubbing, nil, "PhaseRunning", "", "", 50 * time.Minute},
-		{"the scrub fails", nil, counting, runstest.Operation(scrub, v1alpha1.OutcomeFailed, -time.Minute, -time.Second), nil, "PhaseInvalid",
-			"retry", "the scrub during the workload failed", 0},
+		{"the scrub fails", nil, counting, failed(v1alpha1.ReasonActionFailed), nil, "PhaseInvalid", "final",
+			"the scrub during the workload failed", 0},
+		{"the scrub is stopped on the node", nil, counting, failed(v1alpha1.ReasonStoppedElsewhere), nil, "PhaseInvalid", "retry",
+			"the scrub during the workload failed", 0},
 		{"a received result ends both", []runChange{received}, counting, scrubbing, []string{"EndCompanion 0 observe", "EndCompanion 0 operate"},
 			"PhaseRunning", "", "", 2*time.Minute - time.Second},
 		{"only what is at work", []runChange{received}, counting, scrubbed, []string{"EndCompanion 0 observe"}, "PhaseRunning", "", "",

@@ -20,7 +20,8 @@ func runPhase(state State, i int) (decision Decision, over bool) {
 	case phase.Stored != nil && phase.Stored.Outcome == results.OutcomeValid:
 		return Decision{}, true
 	case phase.Stored != nil:
-		return end(invalid(v1alpha1.ReasonPhaseInvalid, true, "phase %s: %s: %s", spec.Name, phase.Stored.Reason, phase.Stored.Message))
+		return end(invalid(v1alpha1.ReasonPhaseInvalid, mayPass(&spec, phase.Stored.Reason), "phase %s: %s: %s", spec.Name, phase.Stored.Reason,
+			phase.Stored.Message))
 	}
 	if ending := rebooted(state); ending != nil {
 		return end(ending)

@@ -172,6 +172,17 @@ func TestRun(t *testing.T) {
 		{name: "stored as invalid", changes: []runChange{func(s *runs.State) {
 			s.Phases[0].Stored = &runs.StoredResult{Outcome: results.OutcomeInvalid, Reason: "NotConverged", Message: "after 25 rounds"}
 		}}, reason: "PhaseInvalid", ending: "retry", says: "NotConverged: after 25 rounds"},
+		{name: "the workload is refused", changes: []runChange{func(s *runs.State) {
+			s.Phases[0].Stored = &runs.StoredResult{Outcome: results.OutcomeInvalid, Reason: results.ReasonJobRefused, Message: "line 3"}
+		}}, reason: "PhaseInvalid", ending: "final", says: "JobRefused: line 3"},
+		{name: "the operation is refused", changes: []runChange{func(s *runs.State) {
+			s.Run.Spec.Phases[0].Fill, s.Run.Spec.Phases[0].Operate = nil, &v1alpha1.OperatePhase{}
+			s.Phases[0].Stored = &runs.StoredResult{Outcome: results.OutcomeInvalid, Reason: v1alpha1.ReasonDatasetNotFound, Message: "b0/x"}
+		}}, reason: "PhaseInvalid", ending: "final", says: "DatasetNotFound: b0/x"},
+		{name: "the agent of the operation dies", changes: []runChange{func(s *runs.State) {
+			s.Run.Spec.Phases[0].Fill, s.Run.Spec.Phases[0].Operate = nil, &v1alpha1.OperatePhase{}
+			s.Phases[0].Stored = &runs.StoredResult{Outcome: results.OutcomeInvalid, Reason: v1alpha1.ReasonAgentDied}
+		}}, reason: "PhaseInvalid", ending: "retry"},
 		{name: "stored as invalid wins over a lost volume", changes: []runChange{volumeGone, func(s *runs.State) {
 			s.Phases[0].Stored = &runs.StoredResult{Outcome: results.OutcomeInvalid, Reason: "NotConverged"}
 		}}, reason: "PhaseInvalid", ending: "retry"},

@@ -7,16 +7,27 @@ import (
 	"slices"
 )
 
-// SteadyRule is the rule of the SNIA performance test specification: over the last Window rounds, the largest and the smallest
-// value differ by at most MaxRange of the mean, and the best straight line through them rises or falls by at most MaxSlope of
-// the mean from the first to the last of these rounds.
+// SteadyRule says when a series has stopped changing. The rule of the SNIA performance test specification looks at the last Window rounds:
+// the largest and the smallest value differ by at most MaxRange of the mean, and the best straight line through them rises or falls by at
+// most MaxSlope of the mean from the first to the last of these rounds. A slow decay passes that while most of it is still to come. So the
+// line through the later half of all rounds, and at least through the window, rises or falls by at most MaxDrift of its mean.
 type SteadyRule struct {
-	Window             int
-	MaxRange, MaxSlope float64
+	Window                       int
+	MaxRange, MaxSlope, MaxDrift float64
 }
 
-// SNIA is the rule with the figures of the specification.
-func SNIA() SteadyRule { return SteadyRule{Window: 5, MaxRange: 0.20, MaxSlope: 0.10} }
+// SNIA is the rule with the figures of the specification, which knows no drift.
+func SNIA() SteadyRule {
+	return SteadyRule{Window: 5, MaxRange: 0.20, MaxSlope: 0.10, MaxDrift: math.Inf(1)}
+}
+
+// DefaultSteady is the rule of SNIA, and 5% of drift. What decays with a time constant of up to 15 rounds is not called steady while more
+// than 5% of it is left, if the noise of a round is 1%.
+func DefaultSteady() SteadyRule {
+	rule := SNIA()
+	rule.MaxDrift = 0.05
+	return rule
+}
 
 // MaxRounds is how many rounds the specification waits for steady state.
 const MaxRounds = 25
@@ -27,6 +38,8 @@ type Steady struct {
 	Reached, Known bool
 	// Range and Slope are shares of Mean, which is that of the window.
 	Range, Slope, Mean float64
+	// Drift is what the line through the later half of the rounds gains over that half, as a share of its mean; negative if it falls.
+	Drift float64
 }
 
 // Judge looks at the last rounds of a series.
@@ -35,14 +48,16 @@ func (r SteadyRule) Judge(values []float64) Steady {
 		return Steady{}
 	}
 	window := values[len(values)-r.Window:]
-	mean := mean(window)
-	if !(mean > 0) || math.IsInf(mean, 0) {
+	half := values[len(values)-max(r.Window, (len(values)+1)/2):]
+	mean, level := mean(window), mean(half)
+	if !(mean > 0) || math.IsInf(mean, 0) || !(level > 0) || math.IsInf(level, 0) {
 		return Steady{}
 	}
 	steady := Steady{Known: true, Mean: mean}
 	steady.Range = (slices.Max(window) - slices.Min(window)) / mean
 	steady.Slope = math.Abs(slope(window)) * float64(len(window)-1) / mean
-	steady.Reached = steady.Range <= r.MaxRange && steady.Slope <= r.MaxSlope
+	steady.Drift = slope(half) * float64(len(half)) / level
+	steady.Reached = steady.Range <= r.MaxRange && steady.Slope <= r.MaxSlope && math.Abs(steady.Drift) <= r.MaxDrift
 	return steady
 }
 
@@ -51,7 +66,8 @@ func (s Steady) String() string {
 	if !s.Known {
 		return "too few rounds to tell"
 	}
-	return fmt.Sprintf("range %.1f%% and slope %.1f%% of the mean", 100*s.Range, 100*s.Slope)
+	return fmt.Sprintf("range %.1f%% and slope %.1f%% of the mean, drift %+.1f%% over the later half of the rounds", 100*s.Range, 100*s.Slope,
+		100*s.Drift)
 }
 
 func mean(values []float64) float64 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	fiofile "github.com/storagebench/storagebench/internal/fio"
 )
 
 func fio(w *v1alpha1.Workload) (Traits, bool) {
@@ -14,8 +15,20 @@ func fio(w *v1alpha1.Workload) (Traits, bool) {
 	}
 	return Traits{
 		Name: "fio", Spec: w.FIO, File: w.FIO.JobFileFrom, Guess: fioRuntime(w.FIO.JobFile),
-		Inline: func(text string) { w.FIO.JobFile, w.FIO.JobFileFrom = text, nil },
+		Inline:  func(text string) { w.FIO.JobFile, w.FIO.JobFileFrom = text, nil },
+		Refused: func() string { return refusedJobs(w.FIO) },
 	}, true
+}
+
+// refusedJobs says what the runner would refuse in a job file that is in the spec.
+func refusedJobs(given *v1alpha1.FIOWorkload) string {
+	if given.JobFileFrom != nil {
+		return ""
+	}
+	if _, err := fiofile.ParseUserFile(given.JobFile); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 var fioRuntimePattern = regexp.MustCompile(`(?m)^\s*runtime\s*=\s*(\d{1,6})s?\s*$`)

@@ -28,6 +28,8 @@ type Traits struct {
 	// File is the key of a ConfigMap with its job file or script, if any. Inline puts the text into the spec; nil if that is not possible.
 	File   *v1alpha1.ConfigMapKey
 	Inline func(text string)
+	// Refused says what in the spec of the workload cannot be executed; nil if the API has seen all of it.
+	Refused func() string
 	// Postgres says that it needs the runner image with PostgreSQL.
 	Postgres bool
 	// Moves is about how many bytes it reads and writes besides the measurement's duration, and Guess about how long it takes if the
@@ -86,6 +88,14 @@ func (t Traits) Problem(phase *v1alpha1.MeasurePhase, block bool) string {
 		return t.Name + " needs a file system: write volumeMode: Filesystem (or dataset.type: Filesystem), or choose another workload"
 	}
 	return ""
+}
+
+// Refusal is what Refused says, if there is anything to ask.
+func (t Traits) Refusal() string {
+	if t.Refused == nil {
+		return ""
+	}
+	return t.Refused()
 }
 
 // Names are those of all workloads of the API.

@@ -34,7 +34,7 @@ var (
 	files    = map[string]any{"PersistentVolumeMode": "Filesystem", "OLTPWorkload.Layout": "FilePerWorker"}
 	mounted  = map[string]any{"PoolDataset.Type": "Filesystem", "PoolDataset.Size": nil, "PoolDataset.Mounted": true}
 	converge = map[string]any{"FragmentUntil": "Converged", "FragmentPhase.Rounds": nil, "FragmentPhase.SteadyState": v1alpha1.SteadyState{
-		WindowRounds: 7, MaxRange: "12.5%", MaxSlope: "12.5%"}}
+		WindowRounds: 7, MaxRange: "12.5%", MaxSlope: "12.5%", MaxDrift: "12.5%"}}
 )
 
 func of(members map[string]string, values ...map[string]any) shape {

@@ -5,6 +5,7 @@ package engine
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/fio"
 	"github.com/storagebench/storagebench/internal/postgres"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
@@ -46,6 +48,16 @@ func TestDatabaseOptions(t *testing.T) {
 	}
 	if o := (&database{}).options(s, 1); o.Mode != postgres.TPCBLike || o.DatabaseBytes != 1<<30 || o.Clients != 8 || !o.DataChecksums {
 		t.Errorf("defaults: %+v", o)
+	}
+	for duration, want := range map[float64]string{10: "30s", 300: "60s", 1800: "300s"} {
+		d.given.Duration = seconds(duration)
+		if got := d.options(s, 1).Settings["checkpoint_timeout"]; got != want {
+			t.Errorf("a checkpoint every %s in %g s, want %s", got, duration, want)
+		}
+	}
+	d.given.Settings["checkpoint_timeout"] = "1h"
+	if got := d.options(s, 1).Settings["checkpoint_timeout"]; got != "1h" {
+		t.Errorf("a checkpoint every %s, 1h was asked for", got)
 	}
 }
 
@@ -84,11 +96,38 @@ func TestPostgres(t *testing.T) {
 	m := document.Metrics
 	if document.Outcome != results.OutcomeValid || m["transactionsPerSecond"] == 0 || m["walBytes"] == 0 ||
 		m["cpuNanosecondsPerThousandOperations"] == 0 ||
-		len(details.Postgres) == 0 || len(details.Counters) == 0 || len(document.Seeds) != 1 {
+		m["commitLatencyMeanNanoseconds"] == 0 || m["databaseMemoryPartsPerMillion"] == 0 || m["workersBusyPartsPerMillion"] == 0 ||
+		m["nodeUserNanosecondsPerThousandOperations"] == 0 || details.Series == nil || len(details.Postgres) == 0 || len(details.Counters) == 0 || len(document.Seeds) != 1 {
 		t.Errorf("%s %s %s, %v", document.Outcome, document.Reason, document.Message, m)
+	}
+	for _, words := range []string{"0 checkpoints were in the measured time", "may fit in the memory of the node"} {
+		if !strings.Contains(strings.Join(details.Notes, "\n"), words) {
+			t.Errorf("no note says %q: %q", words, details.Notes)
+		}
 	}
 	b.request.Phase.Measure.Cache = v1alpha1.CacheWarm
 	b.refused(b.request.Phase, ReasonNotPossible, "write cache: Any")
+}
+
+// TestDatabaseNotes: what is in the figures needs no note.
+func TestDatabaseNotes(t *testing.T) {
+	for name, c := range map[string]struct {
+		mode                string
+		checkpoints, memory int64
+		notes               int
+	}{
+		"as it should be": {postgres.TPCBLike, 4, 1 << 30, 0}, "no checkpoints": {postgres.TPCBLike, 1, 1 << 30, 1},
+		"only reads": {postgres.SelectOnly, 0, 1 << 30, 0}, "in memory": {postgres.TPCBLike, 2, 1 << 33, 1},
+	} {
+		s := Executor{}.newSession(workload.Request{}, results.KindMeasure, nil)
+		s.environment["memory.bytes"] = fmt.Sprint(c.memory)
+		s.metrics["databaseBytes"], s.metrics["checkpoints"] = 2<<30, c.checkpoints
+		err := (&database{given: v1alpha1.PostgresWorkload{Mode: c.mode}}).finish(s, fio.Sum{})
+		if want := (2 << 30) * 1_000_000 / c.memory; err != nil || len(s.details.Notes) != c.notes ||
+			s.metrics["databaseMemoryPartsPerMillion"] != want {
+			t.Errorf("%s: %v, %q, %v", name, err, s.details.Notes, s.metrics)
+		}
+	}
 }
 
 // continueAs runs this test again as another user, who can read neither the folder of go test nor t.TempDir.

@@ -38,6 +38,8 @@ type Details struct {
 	// Samples are latencies over time, the largest of each window; SamplesSeen is how many there were to choose from.
 	Samples     []fio.Sample `json:"samples,omitempty"`
 	SamplesSeen int64        `json:"samplesSeen,omitempty"`
+	// Series is the rate over time.
+	Series *Series `json:"series,omitempty"`
 	// Counters of the system around the workload, and what of them is not known.
 	Counters    json.RawMessage `json:"counters,omitempty"`
 	Unavailable []string        `json:"unavailable,omitempty"`
@@ -58,6 +60,7 @@ type Round struct {
 	ThroughputMilli      int64 `json:"throughputMilli"`
 	RangePartsPerMillion int64 `json:"rangePartsPerMillion,omitempty"`
 	SlopePartsPerMillion int64 `json:"slopePartsPerMillion,omitempty"`
+	DriftPartsPerMillion int64 `json:"driftPartsPerMillion,omitempty"`
 }
 
 // Region is a part of the data that was read in one go.
@@ -140,6 +143,7 @@ func (d Details) encode() (raw json.RawMessage, omitted []string) {
 			d.JobFiles = d.JobFiles[len(d.JobFiles)-1:]
 			return true
 		}},
+		{"the series over time", func(d *Details) bool { found := d.Series != nil; d.Series = nil; return found }},
 		{"latency samples", func(d *Details) bool { found := len(d.Samples) > 0; d.Samples = nil; return found }},
 		{"all job files", func(d *Details) bool { found := len(d.JobFiles) > 0; d.JobFiles = nil; return found }},
 	}

@@ -36,6 +36,8 @@ type Executor struct {
 	judgeQuiet    func(load observe.Load) string
 	quietPatience time.Duration
 	allowFile     bool // a plain file may stand for a device, in tests
+	// delay is called within each operation of a metadata workload, in tests.
+	delay func(kind string)
 }
 
 // counters are those around a workload.
@@ -86,6 +88,7 @@ type session struct {
 	volume   *volume
 	counters counters
 	progress *meter
+	recorder recorder
 	random   *seeds
 	bracket  *bracket      // around the round that is measured
 	ramped   bool          // a ramp has just ended, and the round goes on from there

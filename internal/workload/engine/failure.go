@@ -9,16 +9,17 @@ import (
 	"syscall"
 
 	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // The reasons of a phase that is Invalid.
 const (
 	ReasonWrongPlace     = "WrongPlace"
-	ReasonNoData         = "NoData"
-	ReasonNotPossible    = "NotPossible"
-	ReasonJobRefused     = "JobRefused"
-	ReasonVolumeFull     = "VolumeFull"
-	ReasonQuotaExceeded  = "QuotaExceeded"
+	ReasonNoData         = results.ReasonNoData
+	ReasonNotPossible    = results.ReasonNotPossible
+	ReasonJobRefused     = results.ReasonJobRefused
+	ReasonVolumeFull     = results.ReasonVolumeFull
+	ReasonQuotaExceeded  = results.ReasonQuotaExceeded
 	ReasonIOError        = "IOError"
 	ReasonReadOnly       = "VolumeReadOnly"
 	ReasonKilled         = "WorkloadKilled"
@@ -38,6 +39,7 @@ const (
 	ReasonClockStepped   = "ClockStepped"
 	ReasonClocksDisagree = "ClocksDisagree"
 	ReasonClocksApart    = "ClocksApart"
+	ReasonLoopBroken     = "LatenciesImpossible"
 )
 
 // invalid is the error of a phase that did not do what was asked, with its reason in one word.

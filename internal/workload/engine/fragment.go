@@ -55,7 +55,7 @@ func (s *session) fragment(ctx context.Context, phase v1alpha1.FragmentPhase) er
 	}
 	s.check("steadyState", steady.Reached, "after %d rounds: %s", len(s.details.Rounds), steady)
 	if !steady.Reached {
-		return invalidf(ReasonNotConverged, "not converged after %d rounds: %s; allow more rounds, or a larger range and slope",
+		return invalidf(ReasonNotConverged, "not converged after %d rounds: %s; allow more rounds, or a larger range, slope or drift",
 			len(s.details.Rounds), steady)
 	}
 	return nil
@@ -75,7 +75,7 @@ func plannedRounds(phase v1alpha1.FragmentPhase) (int, *stats.SteadyRule) {
 }
 
 func steadyRule(given *v1alpha1.SteadyState) stats.SteadyRule {
-	rule := stats.SNIA()
+	rule := stats.DefaultSteady()
 	if given == nil {
 		return rule
 	}
@@ -85,7 +85,7 @@ func steadyRule(given *v1alpha1.SteadyState) stats.SteadyRule {
 	for _, limit := range []struct {
 		share v1alpha1.Share
 		into  *float64
-	}{{given.MaxRange, &rule.MaxRange}, {given.MaxSlope, &rule.MaxSlope}} {
+	}{{given.MaxRange, &rule.MaxRange}, {given.MaxSlope, &rule.MaxSlope}, {given.MaxDrift, &rule.MaxDrift}} {
 		if value, err := parseShare(limit.share); err == nil && limit.share != "" {
 			*limit.into = value
 		}
@@ -166,6 +166,7 @@ func (s *session) addRound(seed, operations, bytes int64, sum fio.Sum, rate floa
 	s.details.Rounds = append(s.details.Rounds, Round{
 		Seed: seed, Operations: operations, Bytes: bytes, DurationNanoseconds: sum.Duration.Nanoseconds(), ThroughputMilli: int64(rate * 1000),
 		RangePartsPerMillion: int64(steady.Range * 1e6), SlopePartsPerMillion: int64(steady.Slope * 1e6),
+		DriftPartsPerMillion: int64(steady.Drift * 1e6),
 	})
 }
 
@@ -173,5 +174,6 @@ func (s *session) addSteady(steady stats.Steady) {
 	if steady.Known {
 		s.metrics["steadyStateRangePartsPerMillion"] = int64(steady.Range * 1e6)
 		s.metrics["steadyStateSlopePartsPerMillion"] = int64(steady.Slope * 1e6)
+		s.metrics["steadyStateDriftPartsPerMillion"] = int64(math.Abs(steady.Drift) * 1e6)
 	}
 }

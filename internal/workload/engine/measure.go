@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -36,6 +37,8 @@ type figures struct {
 	metrics    map[string]int64
 	throughput float64
 	seed       int64
+	// waited is the sum of the latencies of operations.
+	waited time.Duration
 }
 
 // bracket are the counters around one round.
@@ -47,6 +50,7 @@ type bracket struct {
 	startup time.Duration
 	// workers at most at once; 0 if that is not known.
 	workers int
+	loop    loop
 }
 
 // shortPausesPercent of a round are less than what the disks' samples can tell.
@@ -97,8 +101,8 @@ func (s *session) measure(ctx context.Context, phase v1alpha1.MeasurePhase) erro
 	s.addSteady(steady)
 	s.check("steadyState", steady.Reached, "after %d rounds: %s", len(m.rounds), steady)
 	if !steady.Reached {
-		return invalidf(ReasonNotConverged, "not converged after %d rounds: %s; measure longer, or allow a larger range and slope", len(m.rounds),
-			steady)
+		return invalidf(ReasonNotConverged, "not converged after %d rounds: %s; measure longer, or allow a larger range, slope or drift",
+			len(m.rounds), steady)
 	}
 	return nil
 }
@@ -156,6 +160,7 @@ func (s *session) begin(ctx context.Context) error {
 	s.ramped = false
 	s.bracket.before = s.counters.Take()
 	s.bracket.began = s.clock.start()
+	s.recorder.start(s.bracket.began)
 	return nil
 }
 
@@ -197,6 +202,7 @@ func pause(ctx context.Context, long time.Duration) error {
 // end takes the counters, when what the workload has written has reached the devices. If it wrote, the round lasts until then, and flush
 // is how long that took.
 func (s *session) end(ctx context.Context, wrote bool) (flush time.Duration, err error) {
+	s.recorder.stop()
 	s.bracket.ended = s.clock.start()
 	if err := s.sync(ctx); err != nil {
 		return 0, err
@@ -223,7 +229,8 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 	}
 	s.began, s.ended = counting[0].began, counting[len(counting)-1].ended
 	s.addFigures(sum)
-	if err := chosen.finish(s, sum); err != nil {
+	s.addSeries(counting, m.rounds)
+	if err := errors.Join(chosen.finish(s, sum), s.checkLoop(m.rounds[first:], counting)); err != nil {
 		return err
 	}
 	delta := s.within(counting)
@@ -321,6 +328,7 @@ func (s *session) measureFIO(ctx context.Context, message string, file fio.File,
 		return fio.Sum{}, fio.Report{}, err
 	}
 	s.bracket.staged, s.bracket.startup, s.bracket.workers = staged(file), s.startup, workers(file)
+	s.bracket.loop = loopOf(file, expected.free)
 	sum, report, err := s.runFIO(ctx, file, expected)
 	if err != nil {
 		return fio.Sum{}, fio.Report{}, err

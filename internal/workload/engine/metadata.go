@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,12 +34,16 @@ type metadata struct {
 	files   int
 	content []byte
 	folder  string
+	// delay is called within each operation, in tests.
+	delay func(kind string)
 	// took has the latencies of the last round, by kind of operation.
 	took map[string]*fio.Latency
+	// done are the operations of all workers in this round.
+	done atomic.Int64
 }
 
 func (m *metadata) prepare(_ context.Context, s *session) error {
-	m.workers, m.files = defaultFileWorkers, defaultFilesPerWorker
+	m.workers, m.files, m.delay = defaultFileWorkers, defaultFilesPerWorker, s.executor.delay
 	if m.given.Workers > 0 {
 		m.workers = int(m.given.Workers)
 	}
@@ -71,9 +77,10 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 	if err := s.begin(ctx); err != nil {
 		return figures{}, err
 	}
-	s.bracket.workers = m.workers
+	s.bracket.workers, s.bracket.loop = m.workers, loop{workers: m.workers}
 	began := time.Now()
 	// A call that a storage never answers cannot be stopped: the runner ends without it.
+	defer m.record(s)()
 	err := inBackground(ctx, func() error {
 		group, ctx := errgroup.WithContext(ctx)
 		for _, one := range crew {
@@ -92,6 +99,29 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 	return m.figures(crew, took, flush), os.RemoveAll(m.folder)
 }
 
+// record shows the series how many operations are done, each second until it is stopped.
+func (m *metadata) record(s *session) (stop func()) {
+	m.done.Store(0)
+	over := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		ticker := time.NewTicker(everyPoint)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-ticker.C:
+				s.recorder.sample(fio.Usage{Operations: m.done.Load()})
+			}
+		}
+	})
+	return func() {
+		close(over)
+		watching.Wait()
+	}
+}
+
 // figures adds up what the workers did. The rate of a kind of operation is that of the time which was spent with it.
 func (m *metadata) figures(crew []*clerk, took, flush time.Duration) figures {
 	m.took = map[string]*fio.Latency{}
@@ -107,6 +137,7 @@ func (m *metadata) figures(crew []*clerk, took, flush time.Duration) figures {
 	all.sum.Flushed(flush)
 	for kind, latency := range m.took {
 		all.operations += latency.Count
+		all.waited += time.Duration(latency.Total())
 		all.metrics[kind+"OperationsPerSecond"] = perSecond(latency.Count, time.Duration(latency.Total()/int64(len(crew))))
 	}
 	all.metrics["metadataOperations"] = all.operations
@@ -160,10 +191,21 @@ func (c *clerk) work(ctx context.Context, until time.Time) error {
 	}
 	for {
 		for _, step := range steps {
-			if over, err := c.each(ctx, step.kind, step.paths, step.do, until); over || err != nil {
+			if over, err := c.each(ctx, step.kind, step.paths, c.slowed(step.kind, step.do), until); over || err != nil {
 				return err
 			}
 		}
+	}
+}
+
+// slowed is an operation on a storage that takes longer, in tests.
+func (c *clerk) slowed(kind string, do func(path string) error) func(path string) error {
+	if c.delay == nil {
+		return do
+	}
+	return func(path string) error {
+		c.delay(kind)
+		return do(path)
 	}
 }
 
@@ -181,6 +223,7 @@ func (c *clerk) each(ctx context.Context, kind string, paths []string, do func(p
 		}
 		ended := time.Now()
 		latency.Observe(ended.Sub(began).Nanoseconds())
+		c.done.Add(1)
 		if ctx.Err() != nil || !ended.Before(until) {
 			return true, ctx.Err()
 		}

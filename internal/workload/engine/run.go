@@ -33,6 +33,7 @@ func (s *session) runFIO(ctx context.Context, file fio.File, expected expectatio
 	timer := s.clock.start()
 	report, err := s.fio.Run(limited, file, func(usage fio.Usage) {
 		s.progress.watch(usage)
+		s.recorder.sample(usage)
 		if full := s.volume.crowded(); full != nil {
 			stop(full)
 		}

@@ -259,6 +259,12 @@ func TestSteadyStateOfAMeasurement(t *testing.T) {
 		len(details.Rounds) != 4 {
 		t.Errorf("the first round is not of the window: %v, %+v", m, details.Rounds)
 	}
+	if drift, known := m["steadyStateDriftPartsPerMillion"]; !known || drift != 0 {
+		t.Errorf("a drift of %d over the last three rounds, known: %v", drift, known)
+	}
+	if rule := steadyRule(&v1alpha1.SteadyState{MaxDrift: "12.5%"}); rule.MaxDrift != 0.125 || steadyRule(nil).MaxDrift != 0.05 {
+		t.Errorf("the rule is %+v", rule)
+	}
 	if len(document.Measured) != 3 {
 		t.Fatalf("the numbers are from %v", document.Measured)
 	}

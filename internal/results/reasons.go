@@ -1,0 +1,15 @@
+package results
+
+// Reasons of an Invalid phase that a run reads: with these the same spec fails again.
+const (
+	// ReasonJobRefused: a job file or script cannot be used.
+	ReasonJobRefused = "JobRefused"
+	// ReasonNotPossible: what is asked for does not fit the volume.
+	ReasonNotPossible = "NotPossible"
+	// ReasonNoData: the phase works on data that no phase has written.
+	ReasonNoData = "NoData"
+	// ReasonVolumeFull: the volume has no room for what is asked for.
+	ReasonVolumeFull = "VolumeFull"
+	// ReasonQuotaExceeded: nor has its quota.
+	ReasonQuotaExceeded = "QuotaExceeded"
+)

@@ -1,0 +1,29 @@
+package runs
+
+import (
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// passing are the reasons of operations that have failed for what may be gone at the next attempt. What ZFS or the agent refuses for any
+// other reason is refused again.
+var passing = map[string]bool{
+	v1alpha1.ReasonAgentDied: true, v1alpha1.ReasonObservationInterrupted: true, v1alpha1.ReasonParameterInterrupted: true,
+	v1alpha1.ReasonStoppedElsewhere: true, v1alpha1.ReasonCancelled: true, v1alpha1.ReasonDeadlineExceeded: true,
+	v1alpha1.ReasonPhaseDeadlineExceeded: true, v1alpha1.ReasonPoolNotReady: true, v1alpha1.ReasonPoolLost: true,
+	v1alpha1.ReasonDatasetInUse: true, v1alpha1.ReasonScanRunning: true,
+}
+
+// refused are the reasons of workloads for which only another spec helps.
+var refused = map[string]bool{
+	results.ReasonJobRefused: true, results.ReasonNotPossible: true, results.ReasonNoData: true, results.ReasonVolumeFull: true,
+	results.ReasonQuotaExceeded: true,
+}
+
+// mayPass says whether another attempt at a phase may end otherwise.
+func mayPass(phase *v1alpha1.Phase, reason string) bool {
+	if phase.Operate != nil {
+		return passing[reason]
+	}
+	return !refused[reason]
+}

@@ -1,0 +1,181 @@
+//go:build linux
+
+package engine
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/observe"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/test/program"
+)
+
+// slowFiles lets fio find files whose reads (r), writes (w) or syncs (s) take a known time.
+func (b *bench) slowFiles(kinds string, usual, rarely time.Duration, every int) {
+	b.t.Helper()
+	compiler, err := exec.LookPath("cc")
+	if err != nil {
+		b.t.Skip("there is no C compiler: install gcc")
+	}
+	library := filepath.Join(b.t.TempDir(), "slow.so")
+	if said, err := exec.CommandContext(b.t.Context(), compiler, "-shared", "-fPIC", "-O1", "-o", library, "testdata/slow.c", "-ldl").
+		CombinedOutput(); err != nil {
+		b.t.Fatalf("compile slow.c: %v: %s", err, said)
+	}
+	path := filepath.Join(b.t.TempDir(), "fio")
+	if err := program.Script(path, fmt.Sprintf("#!/bin/sh\nexport LD_PRELOAD=%s SLOW_PATH=%s SLOW_KINDS=%s SLOW_MICROSECONDS=%d SLOW_EVERY=%d "+
+		"SLOW_RARELY_MICROSECONDS=%d\nexec fio \"$@\"\n", library, b.request.Path, kinds, usual.Microseconds(), every,
+		rarely.Microseconds())); err != nil {
+		b.t.Fatal(err)
+	}
+	b.executor.FIO = path
+}
+
+// near: a latency is what was injected, and what this machine adds to it: some milliseconds if it is busy, and more in the tail.
+func near(t *testing.T, document results.PhaseDocument, name string, want time.Duration) {
+	t.Helper()
+	got, known := document.Metrics[name]
+	low, high := want*98/100, want*125/100+5*time.Millisecond
+	if strings.Contains(name, "P9") {
+		high = 5 * want
+	}
+	if !known || got < low.Nanoseconds() || got > high.Nanoseconds() {
+		t.Errorf("%s is %s, %s was injected", name, time.Duration(got), want)
+	}
+}
+
+// rateNear: so many workers that wait for each operation have this rate.
+func rateNear(t *testing.T, document results.PhaseDocument, rate, latency string, workers int) {
+	t.Helper()
+	product := float64(document.Metrics[rate]) * float64(document.Metrics[latency]) / 1e9
+	if math.Abs(product/float64(workers)-1) > 0.06 {
+		t.Errorf("%s of %d and %s of %d ns are %.2f workers, and there are %d", rate, document.Metrics[rate], latency, document.Metrics[latency],
+			product, workers)
+	}
+	if busy := document.Metrics["workersBusyPartsPerMillion"]; busy < 940_000 || busy > 1e6 {
+		t.Errorf("the workers were busy for %d ppm of the time", busy)
+	}
+}
+
+// TestKnownLatencies injects delays into the files below fio, and reads them back as means, percentiles and rates.
+func TestKnownLatencies(t *testing.T) {
+	const usual, rarely, every = 10 * time.Millisecond, 50 * time.Millisecond, 10
+	mean := (usual*(every-1) + rarely) / every
+	for _, c := range []struct {
+		name, kinds   string
+		phase         v1alpha1.Phase
+		latency, rate string
+		workers       int
+	}{
+		{"oltp reads", "r", oltpPhase(4, 0, 5), "read", "readOperationsPerSecond", 4},
+		{"redo, dsync", "w", redoPhase(4, "dsync", 5), "write", "writeOperationsPerSecond", 4},
+		{"redo, fdatasync", "s", redoPhase(4, "fdatasync", 5), "sync", "syncOperationsPerSecond", 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.executor.judge = func(string, int64, observe.Delta) (bool, string) { return true, "not judged here" }
+			if c.kinds == "r" {
+				b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("4Mi")}})
+			}
+			b.slowFiles(c.kinds, usual, rarely, every)
+			document, _ := b.valid(c.phase)
+			near(t, document, c.latency+"LatencyMeanNanoseconds", mean)
+			near(t, document, c.latency+"LatencyP50Nanoseconds", usual)
+			near(t, document, c.latency+"LatencyP95Nanoseconds", rarely)
+			near(t, document, c.latency+"LatencyP99Nanoseconds", rarely)
+			if c.kinds != "s" { // a sync has a write before it
+				rateNear(t, document, c.rate, c.latency+"LatencyMeanNanoseconds", c.workers)
+			}
+			if c.kinds != "r" {
+				if share := document.Metrics["shareOver20MillisecondsPartsPerMillion"]; share < 100_000-20_000 {
+					t.Errorf("%d ppm took longer than 20 ms, at least a tenth did", share)
+				}
+			}
+		})
+	}
+}
+
+// TestKnownMetadataLatencies has each operation on files take a known time.
+func TestKnownMetadataLatencies(t *testing.T) {
+	b := newBench(t)
+	usual := map[string]time.Duration{"create": 8 * time.Millisecond, "stat": 4 * time.Millisecond, "list": 30 * time.Millisecond,
+		"unlink": 6 * time.Millisecond}
+	var creates atomic.Int64
+	b.executor.delay = func(kind string) {
+		long := usual[kind]
+		if kind == "create" && creates.Add(1)%5 == 0 {
+			long = 40 * time.Millisecond
+		}
+		_ = pause(t.Context(), long) // the test ends with it
+	}
+	document, _ := b.valid(metadataPhase(func(m *v1alpha1.MetadataWorkload) {
+		m.Workers, m.FilesPerWorker, m.Duration = 4, 50, seconds(6)
+	}))
+	near(t, document, "createLatencyMeanNanoseconds", (8*4+40)*time.Millisecond/5)
+	near(t, document, "createLatencyP50Nanoseconds", 8*time.Millisecond)
+	near(t, document, "createLatencyP95Nanoseconds", 40*time.Millisecond)
+	for kind, want := range usual {
+		if kind != "create" {
+			near(t, document, kind+"LatencyMeanNanoseconds", want)
+		}
+	}
+	if busy := document.Metrics["workersBusyPartsPerMillion"]; busy < 950_000 {
+		t.Errorf("the workers were busy for %d ppm of the time", busy)
+	}
+}
+
+// TestClosedLoop: latencies that cannot have fitted into the time of the workers make a phase Invalid, and workers that were mostly elsewhere
+// are named.
+func TestClosedLoop(t *testing.T) {
+	b := newBench(t)
+	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("4Mi")}})
+	// 1000 reads in 0.2 s by two workers: 0.4 ms each is all there is.
+	report := func(mean int) string {
+		return reportOf(strings.NewReplacer(`"mean":200.0`, fmt.Sprintf(`"mean":%d.0`, mean), `"max":300`, `"max":900000`).Replace(goodReads)) +
+			"sleep 0.3"
+	}
+	for _, c := range []struct {
+		mean int
+		busy int64
+		note bool
+	}{{400_000, 1_000_000, false}, {330_000, 825_000, false}, {300_000, 750_000, true}, {200, 500, true}} {
+		b.fakeFIO(report(c.mean))
+		document, details := b.valid(oltpPhase(2, 0, 0.2))
+		noted := strings.Contains(strings.Join(details.Notes, "\n"), "the node's CPU")
+		if busy := document.Metrics["workersBusyPartsPerMillion"]; busy != c.busy || noted != c.note {
+			t.Errorf("reads of %d ns: busy for %d ppm, noted: %v", c.mean, busy, noted)
+		}
+	}
+	b.fakeFIO(report(420_000))
+	b.refused(oltpPhase(2, 0, 0.2), ReasonLoopBroken, "on average 2.10 operations were under way, and 2 at most can be")
+}
+
+// TestLoopOf: how many operations the jobs of a file can have under way.
+func TestLoopOf(t *testing.T) {
+	for text, want := range map[string]int{
+		"[a]\nrw=read\nsize=1m\n":                                                       1,
+		"[a]\nnumjobs=4\nsize=1m\n[b]\nnumjobs=2\nsize=1m\n":                            6,
+		"[a]\nnumjobs=4\nsize=1m\n[b]\nstonewall\nnumjobs=2\nsize=1m\n":                 4,
+		"[a]\nnumjobs=2\nioengine=libaio\niodepth=16\nsize=1m\n":                        32,
+		"[a]\nnumjobs=2\niodepth=16\nsize=1m\n":                                         2,
+		"[global]\nioengine=io_uring\niodepth=8\n[a]\nsize=1m\n[b]\niodepth=1\nsize=1m": 9,
+	} {
+		parsed, err := fio.ParseUserFile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := loopOf(parsed.On(fio.Place{Folder: os.TempDir()}, 1), true); got.workers != want {
+			t.Errorf("%q: %d, want %d", text, got.workers, want)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+//go:build linux
+
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/stats"
+)
+
+const (
+	// maxPoints bounds a series: when it is full, neighbours are joined.
+	maxPoints  = 480
+	everyPoint = time.Second
+	// steadyParts are what a round is divided into to find its steady part. Each is of some seconds at least: the transaction groups of ZFS
+	// make the rates of single seconds saw-toothed.
+	steadyParts    = 20
+	leastPart      = 5 * time.Second
+	leastPartCount = 5
+)
+
+// Series is the rate of a workload over time, as the runner saw it each second.
+type Series struct {
+	Points []Point `json:"points"`
+	// Measured are the rounds whose figures are the result.
+	Measured []Span `json:"measured"`
+	// Steady is the end of the last of these rounds in which the rate is steady; missing if it is not, or too short to tell.
+	Steady *Span `json:"steady,omitempty"`
+}
+
+// Span is a part of a series, from the beginning of the first round.
+type Span struct {
+	FromMilliseconds int64 `json:"fromMilliseconds"`
+	ToMilliseconds   int64 `json:"toMilliseconds"`
+}
+
+// Point is what was done in some time: a second, or more of them together. Bytes are those that the workload asked the kernel for.
+type Point struct {
+	Span
+
+	ReadBytes    int64 `json:"readBytes,omitempty"`
+	WrittenBytes int64 `json:"writtenBytes,omitempty"`
+	Operations   int64 `json:"operations,omitempty"`
+	seconds      int
+}
+
+// recorder collects a series. Its methods may be called at the same time.
+type recorder struct {
+	mutex  sync.Mutex
+	points []Point
+	every  int // seconds in a full point
+	began  watch
+	last   fio.Usage
+	at     time.Duration
+	active bool
+}
+
+// start begins a round.
+func (r *recorder) start(now watch) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.every == 0 {
+		r.began, r.every = now, 1
+	}
+	r.last, r.at, r.active = fio.Usage{}, now.elapsed-r.began.elapsed, true
+}
+
+func (r *recorder) stop() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.active = false
+}
+
+// sample adds what was done since the last one. The first sample of a round has its beginning before it.
+func (r *recorder) sample(usage fio.Usage) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if !r.active {
+		return
+	}
+	at := r.began.spent()
+	r.add(Point{Span: Span{r.at.Milliseconds(), at.Milliseconds()}, ReadBytes: max(0, usage.ReadBytes-r.last.ReadBytes),
+		WrittenBytes: max(0, usage.WrittenBytes-r.last.WrittenBytes), Operations: max(0, usage.Operations-r.last.Operations), seconds: 1})
+	r.last, r.at = usage, at
+}
+
+func (r *recorder) add(next Point) {
+	if last := len(r.points) - 1; last >= 0 && r.points[last].seconds < r.every && r.points[last].ToMilliseconds == next.FromMilliseconds {
+		r.points[last].join(next)
+		return
+	}
+	if len(r.points) == maxPoints {
+		r.points = halved(r.points)
+		r.every *= 2
+	}
+	r.points = append(r.points, next)
+}
+
+// halved joins neighbours, but not over the pause between two rounds, unless that would leave too many.
+func halved(points []Point) []Point {
+	var joined []Point
+	for i := 0; i < len(points); i++ {
+		next := points[i]
+		if i+1 < len(points) && (points[i+1].FromMilliseconds == next.ToMilliseconds || len(joined) >= maxPoints/2) {
+			next.join(points[i+1])
+			i++
+		}
+		joined = append(joined, next)
+	}
+	return joined
+}
+
+func (p *Point) join(other Point) {
+	p.ToMilliseconds = other.ToMilliseconds
+	p.ReadBytes += other.ReadBytes
+	p.WrittenBytes += other.WrittenBytes
+	p.Operations += other.Operations
+	p.seconds += other.seconds
+}
+
+// work is what the rate of a point is of: operations where the kernel counts them, else bytes.
+func (p Point) work() float64 {
+	if p.Operations > 0 {
+		return float64(p.Operations)
+	}
+	return float64(p.ReadBytes + p.WrittenBytes)
+}
+
+// document is the series with the rounds that count.
+func (r *recorder) document(counting []bracket) *Series {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if len(r.points) == 0 {
+		return nil
+	}
+	series := &Series{Points: r.points}
+	for _, one := range counting {
+		series.Measured = append(series.Measured, Span{(one.began.elapsed - r.began.elapsed).Milliseconds(),
+			(one.ended.elapsed - r.began.elapsed).Milliseconds()})
+	}
+	series.Steady = steadyPart(series.Points, series.Measured[len(series.Measured)-1])
+	return series
+}
+
+// steadyPart divides a round into equal parts, and finds the first of them from which on the rate holds the rule of steady state.
+func steadyPart(points []Point, round Span) *Span {
+	var within []Point
+	for _, point := range points {
+		if point.FromMilliseconds >= round.FromMilliseconds && point.ToMilliseconds <= round.ToMilliseconds {
+			within = append(within, point)
+		}
+	}
+	if len(within) == 0 {
+		return nil
+	}
+	from, to := within[0].FromMilliseconds, within[len(within)-1].ToMilliseconds
+	count := min(steadyParts, (to-from)/leastPart.Milliseconds(), int64(len(within)))
+	if count < leastPartCount {
+		return nil
+	}
+	done, long := make([]float64, count), make([]float64, count)
+	for _, point := range within {
+		middle := (point.FromMilliseconds + point.ToMilliseconds) / 2
+		at := min((middle-from)*count/(to-from), count-1)
+		done[at] += point.work()
+		long[at] += float64(point.ToMilliseconds - point.FromMilliseconds)
+	}
+	for i := range done {
+		done[i] /= max(long[i], 1)
+	}
+	rule := stats.DefaultSteady()
+	for first := int64(0); first+leastPartCount <= count; first++ {
+		rule.Window = int(count - first)
+		if rule.Judge(done[first:]).Reached {
+			return &Span{from + (to-from)*first/count, to}
+		}
+	}
+	return nil
+}
+
+// addSeries puts it into the details, unless the kernel did not see what the workload did: requests that are submitted in batches are in no
+// counter of the process.
+func (s *session) addSeries(counting []bracket, rounds []figures) {
+	series := s.recorder.document(counting)
+	if series == nil {
+		s.details.Notes = append(s.details.Notes, "there is no series over time: the measurement was shorter than a second")
+		return
+	}
+	var seen, done int64
+	for _, point := range series.Points {
+		seen += point.ReadBytes + point.WrittenBytes
+	}
+	for _, one := range rounds {
+		done += one.sum.Read.Bytes + one.sum.Write.Bytes
+	}
+	if last := series.Points[len(series.Points)-1]; done > 0 && seen < done/2 && last.ToMilliseconds > 3000 {
+		s.details.Notes = append(s.details.Notes,
+			"there is no series over time: the kernel does not count what this ioengine of fio does; use psync")
+		return
+	}
+	s.details.Series = series
+	if series.Steady == nil {
+		s.details.Notes = append(s.details.Notes, fmt.Sprintf("no part of the series is marked as steady: the rate changes by more than the "+
+			"rule allows, or there is less than %s of it", leastPart*leastPartCount))
+	}
+}
+
+// addDatabase takes over the series of pgbench, whose transactions the kernel does not count.
+func (r *recorder) addDatabase(details json.RawMessage, now watch) {
+	var found struct {
+		Series []struct {
+			EndMilliseconds, TransactionsPerSecondMilli int64
+		}
+	}
+	if json.Unmarshal(details, &found) != nil {
+		return
+	}
+	r.start(now)
+	defer r.stop()
+	last := int64(0)
+	for _, one := range found.Series {
+		long := one.EndMilliseconds - last
+		r.add(Point{Span: Span{last, one.EndMilliseconds}, Operations: (one.TransactionsPerSecondMilli*long + 500_000) / 1_000_000,
+			seconds: r.every})
+		last = one.EndMilliseconds
+	}
+}

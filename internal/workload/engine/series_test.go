@@ -1,0 +1,166 @@
+//go:build linux
+
+package engine
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/observe"
+)
+
+// fakeClock goes on when a test sets it.
+func fakeClock() (clock, *time.Duration) {
+	now := new(time.Duration)
+	return clock{day: func() time.Time { return time.Unix(0, 0).Add(*now) }, elapsed: func() time.Duration { return *now }}, now
+}
+
+// TestSeriesIsBounded: a day of seconds in two rounds stays within the bound and loses nothing, and no point covers the pause.
+func TestSeriesIsBounded(t *testing.T) {
+	clock, now := fakeClock()
+	var r recorder
+	r.sample(fio.Usage{ReadBytes: 99}) // before the measurement
+	var brackets []bracket
+	for range 2 {
+		one := bracket{began: clock.start()}
+		r.start(one.began)
+		for second := range int64(43_200) {
+			*now += time.Second
+			r.sample(fio.Usage{ReadBytes: 8192 * (second + 1), WrittenBytes: 4096 * (second + 1), Operations: 3 * (second + 1)})
+		}
+		r.stop()
+		one.ended = clock.start()
+		brackets = append(brackets, one)
+		*now += time.Hour
+		r.sample(fio.Usage{ReadBytes: 1 << 40})
+	}
+	series := r.document(brackets[1:])
+	var read, written, operations, covered, last int64
+	for _, point := range series.Points {
+		read, written, operations = read+point.ReadBytes, written+point.WrittenBytes, operations+point.Operations
+		covered += point.ToMilliseconds - point.FromMilliseconds
+		if point.FromMilliseconds < last || point.ToMilliseconds <= point.FromMilliseconds {
+			t.Fatalf("%+v follows %d ms", point, last)
+		}
+		last = point.ToMilliseconds
+	}
+	if len(series.Points) > maxPoints || len(series.Points) < maxPoints/4 {
+		t.Errorf("%d points", len(series.Points))
+	}
+	if read != 86_400*8192 || written != 86_400*4096 || operations != 86_400*3 || covered != 86_400_000 {
+		t.Errorf("read %d, written %d, operations %d in %d ms", read, written, operations, covered)
+	}
+	if want := (Span{46_800_000, 90_000_000}); len(series.Measured) != 1 || series.Measured[0] != want || series.Steady == nil ||
+		series.Steady.ToMilliseconds != want.ToMilliseconds {
+		t.Errorf("measured %+v, steady %+v", series.Measured, series.Steady)
+	}
+	if text, err := json.Marshal(series); err != nil || len(text) > 64<<10 {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+}
+
+// TestSteadyPart: where a known shape becomes steady.
+func TestSteadyPart(t *testing.T) {
+	for name, c := range map[string]struct {
+		seconds        int
+		rate           func(second float64) float64
+		earliest, last int64 // in seconds; 0, 0 is never
+	}{
+		"flat":              {200, func(float64) float64 { return 1000 }, 0, 1},
+		"a burst":           {200, func(s float64) float64 { return 1000 + 2000*math.Exp(-s/10) }, 30, 80},
+		"warms up":          {200, func(s float64) float64 { return 1000 - 800*math.Exp(-s/10) }, 20, 80},
+		"saw-toothed":       {200, func(s float64) float64 { return 1000 + 600*float64(int(s)%5-2) }, 0, 1},
+		"falls to the end":  {200, func(s float64) float64 { return 2000 - 8*s }, 0, 0},
+		"decays to the end": {200, func(s float64) float64 { return 1000 + 2000*math.Exp(-s/100) }, 0, 0},
+		"too short":         {20, func(float64) float64 { return 1000 }, 0, 0},
+	} {
+		var points []Point
+		for second := range c.seconds {
+			points = append(points, Point{Span: Span{int64(second) * 1000, int64(second+1) * 1000}, Operations: int64(c.rate(float64(second)))})
+		}
+		round := Span{0, int64(c.seconds) * 1000}
+		got := steadyPart(points, round)
+		switch {
+		case c.last == 0 && got != nil:
+			t.Errorf("%s: steady from %+v", name, *got)
+		case c.last != 0 && (got == nil || got.FromMilliseconds < c.earliest*1000 || got.FromMilliseconds > c.last*1000 ||
+			got.ToMilliseconds != round.ToMilliseconds):
+			t.Errorf("%s: steady %+v, want from %d to %d s", name, got, c.earliest, c.last)
+		}
+	}
+}
+
+// TestEveryWorkloadHasASeries, whose sum is what the workload did.
+func TestEveryWorkloadHasASeries(t *testing.T) {
+	if missing := len(loads) - 6; missing != 0 {
+		t.Errorf("%d workloads are new: add them", missing)
+	}
+	scan := measurePhase(v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{Regions: 2}})
+	for name, phase := range map[string]v1alpha1.Phase{
+		"oltp": oltpPhase(2, 50, 3.5), "redo": redoPhase(2, "dsync", 3.5), "scan": scan,
+		"metadata": metadataPhase(func(m *v1alpha1.MetadataWorkload) { m.Duration = seconds(3.5) }),
+		"fio":      userPhase("[a]\nrw=randwrite\nbs=8k\nsize=4m\ntime_based\nruntime=3500ms\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.executor.judge = func(string, int64, observe.Delta) (bool, string) { return true, "not judged here" }
+			b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("8Mi")}})
+			if name == "scan" {
+				b.slowFiles("r", 55*time.Millisecond, 0, 0)
+			}
+			document, details := b.valid(phase)
+			if details.Series == nil || len(details.Series.Points) < 2 {
+				t.Fatalf("%+v, %v", details.Series, details.Notes)
+			}
+			var bytes, operations int64
+			for _, point := range details.Series.Points {
+				bytes, operations = bytes+point.ReadBytes+point.WrittenBytes, operations+point.Operations
+			}
+			m := document.Metrics
+			all, count := m["readBytes"]+m["writtenBytes"], m["readOperations"]+m["writeOperations"]+m["metadataOperations"]
+			// What fio does in its last part of a second is in no point, and what it reads to start is in the first one.
+			for what, c := range map[string][3]int64{"bytes": {bytes, all, 8 << 20}, "operations": {operations, count, 500}} {
+				if least := c[1] * 6 / 10; c[0] < least || c[0] > c[1]*105/100+c[2] {
+					t.Errorf("%d %s in the series, of %d in all", c[0], what, c[1])
+				}
+			}
+		})
+	}
+}
+
+// TestSeriesOfADatabase takes over what pgbench has said.
+func TestSeriesOfADatabase(t *testing.T) {
+	clock, now := fakeClock()
+	var r recorder
+	one := bracket{began: clock.start()}
+	r.addDatabase(json.RawMessage(`{"series":[{"endMilliseconds":1000,"transactionsPerSecondMilli":250000},
+		{"endMilliseconds":3000,"transactionsPerSecondMilli":100500}]}`), one.began)
+	*now = 3 * time.Second
+	one.ended = clock.start()
+	series := r.document([]bracket{one})
+	if len(series.Points) != 2 || series.Points[0].Operations != 250 || series.Points[1].Operations != 201 ||
+		series.Points[1].Span != (Span{1000, 3000}) {
+		t.Errorf("%+v", series)
+	}
+}
+
+// TestNoSeriesOfBatches: what is submitted in batches is in no counter, and is not shown as nothing.
+func TestNoSeriesOfBatches(t *testing.T) {
+	clock, now := fakeClock()
+	s := &session{clock: clock}
+	one := bracket{began: clock.start()}
+	s.recorder.start(one.began)
+	for range 5 {
+		*now += time.Second
+		s.recorder.sample(fio.Usage{ReadBytes: 100})
+	}
+	s.addSeries([]bracket{one}, []figures{{sum: fio.Sum{Read: fio.Direction{Bytes: 1 << 30}}}})
+	if s.details.Series != nil || !strings.Contains(strings.Join(s.details.Notes, ""), "use psync") {
+		t.Errorf("%+v, %v", s.details.Series, s.details.Notes)
+	}
+}
