@@ -27,8 +27,8 @@ const (
 // renderMarkdown also lists what did not fit.
 func renderMarkdown(e results.Experiment) (text string, omitted []string) {
 	all := samplesOf(e)
-	sections := []*section{gatesSection(e), comparisonsSection(e), numbersSection(e, all), outliersSection(e, all), nodesSection(e), disksSection(e),
-		invalidSection(e),
+	sections := []*section{gatesSection(e), comparisonsSection(e), numbersSection(e, all), outliersSection(e, all), nodesSection(e),
+		disksSection(e), invalidSection(e),
 		environmentSection(e), volumesSection(e), howSection(e), rawSection(e)}
 	var out strings.Builder
 	out.WriteString(head(e))
@@ -102,8 +102,8 @@ func invalidSection(e results.Experiment) *section {
 			continue
 		}
 		if s.text.Len() == 0 {
-			s.frame("These attempts were not used in any number above.\n\n" + repeatedAttempts(e) + "| Run | Variant | Repetition | Attempt | Reason | Message " +
-				"|\n|---|---|---|---|---|---|")
+			s.frame("These attempts were not used in any number above.\n\n" + repeatedAttempts(e) + "| Run | Variant | Repetition | Attempt | " +
+				"Reason | Message |\n|---|---|---|---|---|---|")
 		}
 		s.row("| %s | %s | %d | %d | %s | %s |", name(run.Name), name(run.Variant), run.Repetition, run.Attempt, name(run.Reason),
 			cell(invalidMessage(run)))

@@ -50,8 +50,8 @@ func samplesOf(e results.Experiment) samples {
 	return s
 }
 
-// against is the ratio of two variants with its interval, as "×0.902 (0.893..0.921)". Pairs of repetitions are compared as in gates. False if the
-// runs are too few, or not independent.
+// against is the ratio of two variants with its interval, as "×0.902 (0.893..0.921)". Pairs of repetitions are compared as in gates.
+// False if the runs are too few, or not independent.
 func (s samples) against(base, other source) (string, bool) {
 	if s.kept[base.variant] || s.kept[other.variant] {
 		return "", false
@@ -127,9 +127,9 @@ func (s *section) outliers(all samples, from source, metric results.MetricResult
 			continue
 		}
 		if s.text.Len() == 0 {
-			s.frame("These are far from the other runs of their variant. They are part of every number of this report. In comparisons of pairs they count " +
-				"least.\nLook for the reason: storage that hangs now and then is a finding too.\n\n| Variant | Repetition | Phase | Metric | Value | Of " +
-				"the median |\n|---|---|---|---|---|---|")
+			s.frame("These are far from the other runs of their variant. They are part of every number of this report. In comparisons of " +
+				"pairs they count least.\nLook for the reason: storage that hangs now and then is a finding too.\n\n" +
+				"| Variant | Repetition | Phase | Metric | Value | Of the median |\n|---|---|---|---|---|---|")
 		}
 		value, unit := all.values[from][repetitions[i]], scaleFor(metric)
 		s.row("| %s | %d | %s | %s | %s%s | %s |", name(from.variant), repetitions[i], name(from.phase), name(from.metric), unit.format(value),
@@ -153,6 +153,6 @@ func repeatedAttempts(e results.Experiment) string {
 	for _, variant := range e.Variants {
 		words = append(words, fmt.Sprintf("%s %d", name(variant.Name), again[variant.Name]))
 	}
-	return "Repeated attempts: " + strings.Join(words, ", ") + ". A variant that is repeated more often than the others may look better than it is: what " +
-		"made its runs Invalid is not in its numbers.\n\n"
+	return "Repeated attempts: " + strings.Join(words, ", ") + ". A variant that is repeated more often than the others may look better than it " +
+		"is: what made its runs Invalid is not in its numbers.\n\n"
 }

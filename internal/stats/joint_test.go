@@ -107,9 +107,9 @@ func TestJointKeepsItsLevel(t *testing.T) {
 		n           int
 		correlation float64
 	}{{6, 0}, {6, 0.9}, {10, 0}, {10, 0.9}, {16, 0.5}} {
-		wrong, turns := 0, 800
+		wrong, turns := 0, 300
 		if c.n > maxAllFlips {
-			turns = 60
+			turns = 25
 		}
 		for range turns {
 			members := make([]Member, 8)

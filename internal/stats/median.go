@@ -13,9 +13,8 @@ func Binomial(n, k int) float64 {
 	return min(1, sum)
 }
 
-// MedianOutside is how many sorted values can be left out at each end, counted from 1, so that the true median lies below the
-// last of them with at most this chance, and as seldom above at the other end. 0 if the values are too few to say. It needs no assumption on
-// how they are distributed.
+// MedianOutside is the place of the sorted value, counted from each end, beyond which the true median lies with at most this
+// chance. 0 if the values are too few to say. It needs no assumption on how they are distributed.
 func MedianOutside(n int, level float64) int {
 	outside := 0
 	for outside < n && Binomial(n, outside) <= level*(1+closeness) {

@@ -162,7 +162,12 @@ func TestLooksShareTheLevels(t *testing.T) {
 	spec, standards, experiment := compareState()
 	spec.Repetitions, spec.Adaptive = 6, &v1alpha1.Adaptive{MaxRepetitions: 12}
 	var sum float64
-	for repetitions, want := range map[int32]float64{6: gate.FirstShare, 12: gate.LastShare} {
+	spec.Repetitions = 2
+	if all := looks(spec); all[0].Share != gate.SmallShare || all[1].Share != gate.LargeShare {
+		t.Errorf("a look that can decide little has a share of %g", all[0].Share)
+	}
+	spec.Repetitions = 6
+	for repetitions, want := range map[int32]float64{6: gate.LargeShare, 12: gate.SmallShare} {
 		experiment.Repetitions = repetitions
 		got := compared(spec, standards, experiment).Share
 		if got != want {

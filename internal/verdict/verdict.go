@@ -20,8 +20,11 @@ func looks(spec *v1alpha1.StorageBenchmarkSpec) []gate.Look {
 	if spec.Adaptive == nil || spec.Adaptive.MaxRepetitions <= spec.Repetitions {
 		return []gate.Look{{Repetitions: int(spec.Repetitions), Share: 1}}
 	}
-	return []gate.Look{{Repetitions: int(spec.Repetitions), Share: gate.FirstShare},
-		{Repetitions: int(spec.Adaptive.MaxRepetitions), Share: gate.LastShare}}
+	first, last := gate.LargeShare, gate.SmallShare
+	if spec.Repetitions < gate.LeastPairs { // the first look can decide little: it leaves more to the last
+		first, last = last, first
+	}
+	return []gate.Look{{Repetitions: int(spec.Repetitions), Share: first}, {Repetitions: int(spec.Adaptive.MaxRepetitions), Share: last}}
 }
 
 // Undecidable says which gates of a spec cannot be decided with its repetitions, and how many it takes. Empty if all can.

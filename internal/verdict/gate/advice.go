@@ -20,8 +20,8 @@ func (c *comparison) advice() string {
 	case n == 0:
 		return "add repetitions, or increase the tolerance"
 	case n > mostAdvised:
-		return fmt.Sprintf("the change is so close to it that not even %d repetitions would decide: increase the tolerance, or find what makes the "+
-			"runs differ", mostAdvised)
+		return fmt.Sprintf("the change is so close to it that not even %d repetitions would decide: increase the tolerance, or find "+
+			"what makes the runs differ", mostAdvised)
 	default:
 		return fmt.Sprintf("about %d repetitions would decide, if the runs go on to differ as much: add them, or increase the tolerance", n)
 	}

@@ -170,11 +170,11 @@ func TestFamily(t *testing.T) {
 			t.Errorf("%d comparisons: %+v", count, status)
 		}
 	}
-	evidence.Share = FirstShare
+	evidence.Share = LargeShare
 	if status := judgeOnly(t, evidence, gates[:2], "new", "old")[0]; status.Verdict != failed {
 		t.Errorf("at the first look: %+v", status)
 	}
-	evidence.Share = LastShare
+	evidence.Share = SmallShare
 	if status := judgeOnly(t, evidence, gates[:2], "new", "old")[0]; status.Verdict != inconclusive ||
 		!strings.Contains(status.Message, "use at least 8 repetitions for 2 comparisons") {
 		t.Errorf("at the last look: %+v", status)
@@ -209,8 +209,8 @@ func TestUndecidable(t *testing.T) {
 		"mixed":     {append(gates(1, toVariant), gates(3, toBaseline)...), interleaved, []Look{{6, 1}}, "at least 8 repetitions"},
 		"sequence":  {gates(1, toVariant), sequential, []Look{{4, 1}}, ""},
 		"sequences": {gates(10, toVariant), sequential, []Look{{4, 1}}, "at least 5 repetitions"},
-		"adaptive":  {gates(1, toVariant), interleaved, []Look{{6, FirstShare}, {7, LastShare}}, ""},
-		"few looks": {gates(1, toVariant), interleaved, []Look{{5, FirstShare}, {7, LastShare}}, "at least 8 repetitions"},
+		"adaptive":  {gates(1, toVariant), interleaved, []Look{{6, LargeShare}, {7, SmallShare}}, ""},
+		"few looks": {gates(1, toVariant), interleaved, []Look{{5, LargeShare}, {7, SmallShare}}, "at least 8 repetitions"},
 		"baseline":  {gates(3, toBaseline), interleaved, []Look{{3, 1}}, ""},
 		"history":   {gates(3, toHistory), interleaved, []Look{{1, 1}}, ""},
 		"bound":     {[]v1alpha1.Gate{boundGate(scanned, "1", "")}, interleaved, []Look{{4, 1}}, "bounds need at least 5 repetitions"},

@@ -14,9 +14,12 @@ const (
 	// failingLevel is an additional condition for each Failed: it keeps wrong ones below 1%, even on storage so noisy that the
 	// tolerance is negligible. `make bench-gate` shows it.
 	failingLevel = 0.02
-	// FirstShare and LastShare are the parts of both levels that two looks at an experiment may use. Together they are all. The first is
-	// so large that six pairs can be Failed at it.
-	FirstShare, LastShare = 0.8, 0.2
+	// LargeShare is the part of both levels of one of two looks at an experiment. SmallShare is the rest, for the other look.
+	LargeShare = 0.8
+	// SmallShare is what LargeShare leaves.
+	SmallShare = 0.2
+	// LeastPairs is how many pairs can be Failed with the large share: fewer have no p as small.
+	LeastPairs = 6
 )
 
 // levels are those of one look at an experiment.

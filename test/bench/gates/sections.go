@@ -137,7 +137,7 @@ func (s *simulation) growth(t *table) func() {
 		for _, n := range sizes() {
 			fmt.Fprintf(t.out, " | %7d", n)
 		}
-		fmt.Fprintln(t.out)
+		fmt.Fprintf(t.out, "\n")
 		for _, row := range rows {
 			fmt.Fprintf(t.out, "%-38s", row[0].world.name)
 			most := 0.0
@@ -151,7 +151,7 @@ func (s *simulation) growth(t *table) func() {
 				most = max(most, f.failed)
 				fmt.Fprintf(t.out, " | %6.2f%s", 100*f.failed, mark)
 			}
-			fmt.Fprintln(t.out)
+			fmt.Fprintf(t.out, "\n")
 		}
 	}
 }

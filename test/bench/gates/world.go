@@ -181,11 +181,11 @@ func (w world) judge(set *gate.Set, random *rand.Rand, worse float64) []v1alpha1
 	if w.mostRepetitions == 0 {
 		return set.Judge(w.evidence(runs, first, 1))
 	}
-	statuses := set.Judge(w.evidence(runs, first, gate.FirstShare))
+	statuses := set.Judge(w.evidence(runs, first, gate.LargeShare))
 	if verdict, _ := gate.Overall(statuses); verdict != v1alpha1.VerdictInconclusive {
 		return statuses
 	}
-	return set.Judge(w.evidence(runs, w.mostRepetitions, gate.LastShare))
+	return set.Judge(w.evidence(runs, w.mostRepetitions, gate.SmallShare))
 }
 
 // tallied are shares of experiments.
