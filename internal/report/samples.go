@@ -153,6 +153,6 @@ func repeatedAttempts(e results.Experiment) string {
 	for _, variant := range e.Variants {
 		words = append(words, fmt.Sprintf("%s %d", name(variant.Name), again[variant.Name]))
 	}
-	return "Repeated attempts: " + strings.Join(words, ", ") + ". A variant that is repeated more often than the others may look better than it " +
-		"is: what made its runs Invalid is not in its numbers.\n\n"
+	return "Repeated attempts: " + strings.Join(words, ", ") + ". A variant that is repeated more often than the others may look " +
+		"better than it is: what made its runs Invalid is not in its numbers.\n\n"
 }
