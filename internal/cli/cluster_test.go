@@ -302,6 +302,9 @@ func TestRunRefusesOtherKinds(t *testing.T) {
 	}
 }
 
+const resultsText = `{"version":"results.storagebench.dev/v1alpha1","benchmark":{"namespace":"lab","name":"quickstart"},"verdict":"Passed",` +
+	`"message":"all gates hold","seed":4711}`
+
 func TestReport(t *testing.T) {
 	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart"}}
 	finished(v1alpha1.VerdictPassed)(&benchmark.Status)
@@ -310,23 +313,30 @@ func TestReport(t *testing.T) {
 	lost := benchmark.DeepCopy()
 	lost.Name, lost.Status.Results.ConfigMap = "lost", "lost-1"
 	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart-5c1f0a92"},
-		Data: map[string]string{"report.md": "# Passed\n", "results.json": "{}", "junit.xml": "<x/>"}}
+		Data: map[string]string{"report.md": "# Passed\n", "results.json": resultsText, "junit.xml": "<x/>"}}
+	old := stored.DeepCopy()
+	old.Name, old.Data["results.json"] = "lost-2", `{"version":"results.storagebench.dev/v9"}`
+	future := benchmark.DeepCopy()
+	future.Name, future.Status.Results.ConfigMap = "future", old.Name
 	folder := t.TempDir()
 	for _, test := range []struct {
 		arguments []string
 		code      int
 		says      string
 	}{
+		{[]string{"future", "-o", "html"}, ExitRefused, "use one of this release"},
+		{[]string{"future", "-o", "markdown"}, 0, "# Passed\n"},
 		{[]string{"quickstart"}, 0, "# Passed\n"},
 		{[]string{"quickstart", "-o", "junit"}, 0, "<x/>"},
-		{[]string{"quickstart", "-o", "html"}, ExitNotFound, "has no report.html: it has junit.xml, report.md, results.json"},
+		{[]string{"quickstart", "-o", "html"}, 0, "<title>lab/quickstart: Passed</title>"},
+		{[]string{"quickstart", "-o", "html"}, 0, "seed: 4711"},
 		{[]string{"quickstart", "--output-dir", folder}, 0, folder + "/report.md\n"},
 		{[]string{"absent"}, ExitNotFound, `"absent" not found`},
 		{[]string{"running"}, ExitNotFound,
 			"has no report yet: waiting for the operator\nThe report of its last experiment exists: kubectl get configmap running-1 -n lab"},
 		{[]string{"lost"}, ExitNotFound, "should be in ConfigMap lost-1, which was deleted"},
 	} {
-		h := newHub(t, benchmark.DeepCopy(), running.DeepCopy(), lost.DeepCopy(), stored.DeepCopy())
+		h := newHub(t, benchmark.DeepCopy(), running.DeepCopy(), lost.DeepCopy(), stored.DeepCopy(), future.DeepCopy(), old.DeepCopy())
 		app, out, errors := testApp()
 		h.connect(app)
 		code := app.Main(t.Context(), append([]string{"report"}, test.arguments...))
@@ -334,7 +344,10 @@ func TestReport(t *testing.T) {
 			t.Errorf("%v: %d %s%s", test.arguments, code, out, errors)
 		}
 	}
-	if got := read(t, folder+"/results.json"); got != "{}" {
+	if got := read(t, folder+"/results.json"); got != resultsText {
+		t.Error(got)
+	}
+	if got := read(t, folder+"/report.html"); !strings.Contains(got, "All gates hold.") {
 		t.Error(got)
 	}
 }

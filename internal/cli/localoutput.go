@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/results"
@@ -13,7 +14,7 @@ import (
 // maxLocalResults is effectively no limit on a disk; the format requires one.
 const maxLocalResults = 1 << 30
 
-// localOutput is the folder with the results of a local run: results.json, report.md, junit.xml and phases/RUN-PHASE.json.
+// localOutput is the folder with the results of a local run: results.json, report.md, report.html, junit.xml and phases/RUN-PHASE.json.
 type localOutput struct{ folder string }
 
 // newLocalOutput creates the folder. Results of an earlier run are never overwritten.
@@ -40,17 +41,21 @@ func (o *localOutput) phase(name string, document []byte) error {
 }
 
 // finish writes the results of all runs, and returns the path of the report.
-func (o *localOutput) finish(experiment results.Experiment) (string, error) {
+func (o *localOutput) finish(experiment results.Experiment, benchmark *v1alpha1.StorageBenchmark) (string, error) {
 	text, omitted, err := experiment.Encode(maxLocalResults)
 	if err != nil {
 		return "", exit(ExitError, err)
 	}
 	experiment.Omitted = append(experiment.Omitted, omitted...)
 	rendered := report.Render(experiment)
+	page, _, err := report.HTML(report.Page{Experiment: experiment, Manifest: repeatable(benchmark, experiment.Seed)})
+	if err != nil {
+		return "", exit(ExitError, err)
+	}
 	files := []struct {
 		name string
 		text []byte
-	}{{"results.json", text}, {"report.md", []byte(rendered.Markdown)}, {"junit.xml", rendered.JUnit}}
+	}{{keyResults, text}, {"report.md", []byte(rendered.Markdown)}, {"junit.xml", rendered.JUnit}, {keyPage, page}}
 	for _, file := range files {
 		if err := o.write(file.name, file.text); err != nil {
 			return "", err

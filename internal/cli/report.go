@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -16,8 +17,14 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
+const (
+	formatHTML = "html"
+	keyResults = "results.json"
+	keyPage    = "report.html"
+)
+
 // reportKeys maps the values of -o to the keys of a results ConfigMap.
-var reportKeys = map[string]string{"markdown": "report.md", "json": "results.json", "junit": "junit.xml", "html": "report.html"}
+var reportKeys = map[string]string{"markdown": "report.md", "json": keyResults, "junit": "junit.xml", formatHTML: keyPage}
 
 type reportOptions struct {
 	Connection
@@ -34,6 +41,7 @@ func (a *App) reportCommand() *cobra.Command {
 
 ` + exitHelp,
 		Example: `  kubectl storagebench report quickstart
+  kubectl storagebench report quickstart -o html > report.html
   kubectl storagebench report quickstart -o junit > junit.xml
   kubectl storagebench report quickstart --output-dir results`,
 		Args: exactlyOne("report needs one name: kubectl storagebench report NAME"),
@@ -55,12 +63,17 @@ func (a *App) report(ctx context.Context, name string, options reportOptions) er
 	if err != nil {
 		return err
 	}
-	stored, err := storedReport(ctx, cluster, name, options.Connection)
+	benchmark, stored, err := storedReport(ctx, cluster, name, options.Connection)
 	if err != nil {
 		return err
 	}
 	if options.folder != "" {
-		return a.saveReport(stored, options.folder)
+		return errors.Join(addPage(stored, benchmark), a.saveReport(stored, options.folder))
+	}
+	if options.format == formatHTML {
+		if err := addPage(stored, benchmark); err != nil {
+			return err
+		}
 	}
 	text, found := stored.Data[reportKeys[options.format]]
 	if !found {
@@ -71,30 +84,31 @@ func (a *App) report(ctx context.Context, name string, options reportOptions) er
 	return err
 }
 
-// storedReport reads the ConfigMap named in the status.
-func storedReport(ctx context.Context, cluster *Cluster, name string, connection Connection) (*corev1.ConfigMap, error) {
+// storedReport reads the benchmark, and the ConfigMap named in its status.
+func storedReport(ctx context.Context, cluster *Cluster, name string, connection Connection) (*v1alpha1.StorageBenchmark,
+	*corev1.ConfigMap, error) {
 	t := &tracked{}
 	t.key = cluster.key(name)
 	var benchmark v1alpha1.StorageBenchmark
 	if err := cluster.Client.Get(ctx, t.key, &benchmark); err != nil {
-		return nil, explain("find StorageBenchmark "+t.key.String(), err)
+		return nil, nil, explain("find StorageBenchmark "+t.key.String(), err)
 	}
 	t.benchmark = &benchmark
 	if benchmark.Status.Results == nil {
-		return nil, exitf(ExitNotFound, "StorageBenchmark %s has no report yet: %s%s", t.key, t.sentence(), earlierReports(t, connection))
+		return nil, nil, exitf(ExitNotFound, "StorageBenchmark %s has no report yet: %s%s", t.key, t.sentence(), earlierReports(t, connection))
 	}
 	var stored corev1.ConfigMap
 	err := cluster.Client.Get(ctx, cluster.key(benchmark.Status.Results.ConfigMap), &stored)
 	if apierrors.IsNotFound(err) {
-		return nil, exitf(ExitNotFound,
+		return nil, nil, exitf(ExitNotFound,
 			"the report of StorageBenchmark %s should be in ConfigMap %s, which was deleted: the operator rewrites it if the runs still "+
 				"there",
 			t.key, benchmark.Status.Results.ConfigMap)
 	}
 	if err != nil {
-		return nil, explain("read the report in ConfigMap "+benchmark.Status.Results.ConfigMap, err)
+		return nil, nil, explain("read the report in ConfigMap "+benchmark.Status.Results.ConfigMap, err)
 	}
-	return &stored, nil
+	return &benchmark, &stored, nil
 }
 
 // earlierReports names the results of earlier experiments, which the user may be looking for.

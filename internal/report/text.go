@@ -20,7 +20,7 @@ var markdownEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "`", "\\`", "*",
 func plain(text string, most int) string {
 	// Process no more than can be shown: messages can contain logs of pods.
 	text = text[:min(len(text), 8*most)]
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
+	text = strings.Join(strings.FieldsFunc(visible(text), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)
 	}), " ")
 	if len(text) <= most {
@@ -31,6 +31,20 @@ func plain(text string, most int) string {
 		cut--
 	}
 	return text[:cut] + "..."
+}
+
+// visible drops what has no form of its own. Among that are the characters that reverse the direction of writing, with which one text
+// reads as another.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Cf, r):
+			return -1
+		case r == 0xFFFE || r == 0xFFFF: // no XML may contain them
+			return '\uFFFD'
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 // cell escapes text for a table or a paragraph.
