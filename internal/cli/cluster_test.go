@@ -23,6 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/packing"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // hub is a fake cluster in which a test plays the operator.
@@ -349,6 +351,53 @@ func TestReport(t *testing.T) {
 	}
 	if got := read(t, folder+"/report.html"); !strings.Contains(got, "All gates hold.") {
 		t.Error(got)
+	}
+}
+
+// TestReportWithPictures: they are made from the documents of the phases, and without those there are fewer.
+func TestReportWithPictures(t *testing.T) {
+	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart"}}
+	finished(v1alpha1.VerdictPassed)(&benchmark.Status)
+	experiment := results.Experiment{Version: results.PhaseVersion, Benchmark: results.RunIdentity{Namespace: "lab", Name: "quickstart"}}
+	for _, phase := range []string{"scan", "lost"} {
+		experiment.Runs = append(experiment.Runs, results.RunResult{Name: "r-" + phase, Variant: "v", Valid: true, Phases: []results.RunPhase{{
+			Name: phase, Kind: results.KindMeasure, Outcome: results.OutcomeValid, ConfigMap: "r-" + phase,
+			Metrics: map[string]int64{"readBytesPerSecond": 5 << 20}}}})
+	}
+	experiment.Variants = results.Summarise(experiment.Runs)
+	text, _, err := experiment.Encode(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart-5c1f0a92"},
+		Data: map[string]string{"report.md": "# Passed\n", "results.json": string(text), "junit.xml": "<x/>"}}
+	document := []byte(`{"version":"` + results.PhaseVersion + `","run":{"namespace":"lab","name":"r-scan","uid":"u"},"phase":"scan","kind":"measure",` +
+		`"outcome":"Valid","startedAt":"2026-03-01T12:00:00Z","finishedAt":"2026-03-01T12:00:10Z","metrics":{"readBytesPerSecond":5242880},` +
+		`"raw":{"regions":[{"index":0,"bytes":100,"nanoseconds":10},{"index":1,"bytes":100,"nanoseconds":20}]}}`)
+	binary, data, _, err := results.StoredPhase(document, packing.Digest(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	phase := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "r-scan"}, Data: data, BinaryData: binary}
+	h, folder := newHub(t, benchmark, stored, phase), t.TempDir()
+	app, out, errors := testApp()
+	h.connect(app)
+	if code := app.Main(t.Context(), []string{"report", "quickstart", "--output-dir", folder}); code != 0 {
+		t.Fatal(code, out, errors)
+	}
+	if !strings.Contains(errors.String(), "without 1 phase whose ConfigMap is gone") {
+		t.Error(errors)
+	}
+	for _, name := range []string{"regions-scan", "metric-readbytespersecond"} {
+		if picture := read(t, folder+"/pictures/"+name+".svg"); !strings.HasPrefix(picture, "<svg ") {
+			t.Errorf("%s: %.100s", name, picture)
+		}
+		if !strings.Contains(read(t, folder+"/report.md"), "](pictures/"+name+".svg)") {
+			t.Errorf("report.md does not show %s", name)
+		}
+	}
+	if page := read(t, folder+"/report.html"); strings.Count(page, "<figure>") != 2 {
+		t.Errorf("%d pictures", strings.Count(page, "<figure>"))
 	}
 }
 

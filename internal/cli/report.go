@@ -15,16 +15,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/report"
 )
 
-const (
-	formatHTML = "html"
-	keyResults = "results.json"
-	keyPage    = "report.html"
-)
+const formatHTML = "html"
 
 // reportKeys maps the values of -o to the keys of a results ConfigMap.
-var reportKeys = map[string]string{"markdown": "report.md", "json": keyResults, "junit": "junit.xml", formatHTML: keyPage}
+var reportKeys = map[string]string{"markdown": keyMarkdown, "json": "results.json", "junit": "junit.xml", formatHTML: keyPage}
 
 type reportOptions struct {
 	Connection
@@ -68,10 +65,11 @@ func (a *App) report(ctx context.Context, name string, options reportOptions) er
 		return err
 	}
 	if options.folder != "" {
-		return errors.Join(addPage(stored, benchmark), a.saveReport(stored, options.folder))
+		drawn, err := a.addPage(ctx, cluster, stored, benchmark)
+		return errors.Join(err, a.saveReport(stored, options.folder, drawn))
 	}
 	if options.format == formatHTML {
-		if err := addPage(stored, benchmark); err != nil {
+		if _, err := a.addPage(ctx, cluster, stored, benchmark); err != nil {
 			return err
 		}
 	}
@@ -122,11 +120,15 @@ func earlierReports(t *tracked, connection Connection) string {
 		history[0].ConfigMap, connection.flags(t.key.Namespace))
 }
 
-// saveReport writes every key to a file.
-func (a *App) saveReport(stored *corev1.ConfigMap, folder string) error {
+// saveReport writes every key to a file, and the pictures into a folder beside them.
+func (a *App) saveReport(stored *corev1.ConfigMap, folder string, drawn []report.Picture) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return exit(ExitError, err)
 	}
+	if err := writePictures(folder, drawn); err != nil {
+		return err
+	}
+	stored.Data[keyMarkdown] += report.MarkdownPictures(folderPictures, drawn)
 	for _, key := range slices.Sorted(maps.Keys(stored.Data)) {
 		// The API server allows no slash in a key, but ".." would still be a folder.
 		path := filepath.Join(folder, filepath.Base(key))

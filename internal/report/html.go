@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"html/template"
+	"strings"
 	"unicode"
 
 	"github.com/storagebench/storagebench/internal/results"
@@ -52,6 +53,22 @@ type Picture struct {
 	Caption string
 	// SVG is the drawing. It is put into the page as it is.
 	SVG string
+}
+
+// MarkdownPictures refers to pictures that are files in a folder.
+func MarkdownPictures(folder string, pictures []Picture) string {
+	if len(pictures) == 0 {
+		return ""
+	}
+	var out strings.Builder
+	out.WriteString("\n## Pictures\n")
+	for _, picture := range pictures {
+		fmt.Fprintf(&out, "\n![%s](%s/%s.svg)\n", name(picture.Title), folder, picture.Name)
+		if picture.Caption != "" {
+			fmt.Fprintf(&out, "\n%s\n", cell(picture.Caption))
+		}
+	}
+	return out.String()
 }
 
 // HTML renders a page: one file that asks for nothing else. It also lists what did not fit. The same page always gives the same bytes.

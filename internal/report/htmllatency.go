@@ -116,12 +116,12 @@ func latencyRow(variant results.VariantResult, phase, operation string, all []st
 		text := ""
 		if metric, found := find(variant, phase, operation+"Latency"+which+"Nanoseconds"); found {
 			s := scaleFor(metric)
-			text, any = s.format(metric.Median)+s.suffix, true
+			text, any = strings.ReplaceAll(s.format(metric.Median)+s.suffix, " ", "\u00a0"), true
 			if metric.Min != metric.Max {
 				text += " (" + s.format(metric.Min) + ".." + s.format(metric.Max) + ")"
 			}
 		}
-		row = append(row, figure(text))
+		row = append(row, tableCell{Text: text})
 	}
 	return row, any
 }
@@ -173,8 +173,8 @@ func (m *maker) nodes() pageSection {
 			}
 		}
 	}
-	return pageSection{Notes: []string{"Each phase was executed on these nodes at once. The numbers above are of all together: sums of rates " +
-		"and amounts, of times and shares the worst node's."},
+	return pageSection{Notes: []string{"Each phase was executed on these nodes at once. The numbers above are of all together: sums of " +
+		"rates and amounts, of times and shares the worst node's."},
 		After: tables(m.rows(table{Caption: "Medians of each node", Head: []string{"Metric", "Phase", "Variant", "Node", "Median",
 			"Smallest to largest", "Runs"}}, rows...), m.rows(table{Caption: "Stragglers", Head: []string{"Group", "Phase", "What"}}, late...))}
 }

@@ -106,8 +106,8 @@ func (m *maker) runs() pageSection {
 		}
 	}
 	section := pageSection{After: tables(
-		m.rows(table{Caption: "Every attempt, in the order of execution", Head: []string{"Run", "Variant", "Repetition", "Attempt", "Node", "Outcome",
-			"Why", "Took"}}, rows...),
+		m.rows(table{Caption: "Every attempt, in the order of execution", Head: []string{"Run", "Variant", "Repetition", "Attempt", "Node",
+			"Outcome", "Why", "Took"}}, rows...),
 		m.rows(table{Caption: "ConfigMaps with everything that was measured", Closed: true, Head: []string{"Run", "ConfigMaps"}}, raw...))}
 	if countValid(e.Runs) < len(e.Runs) {
 		section.Notes = []string{"Invalid attempts are in no number above."}
@@ -141,7 +141,8 @@ func (m *maker) repeat() pageSection {
 		"are the same again."}
 	section.Texts = []verbatim{
 		{"In a cluster", "kubectl storagebench run benchmark.yaml --wait"},
-		{"On one machine, in a folder of the storage to measure", "kubectl-storagebench run benchmark.yaml --local /path/to/folder --output results"},
+		{"On one machine, in a folder of the storage to measure",
+			"kubectl-storagebench run benchmark.yaml --local /path/to/folder --output results"},
 		{"benchmark.yaml", lines(m.Manifest, manifestBytes)},
 	}
 	return section
@@ -153,8 +154,8 @@ func lines(text string, most int) string {
 		if r != '\n' && unicode.IsControl(r) {
 			return ' '
 		}
-		return r
-	}, visible(text))
+		return visible(r)
+	}, strings.ToValidUTF8(text, "\uFFFD"))
 	for i, r := range text {
 		if most -= len(html.EscapeString(string(r))); most < 0 {
 			return text[:i] + "\n# The rest did not fit here."
