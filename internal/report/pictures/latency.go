@@ -108,9 +108,9 @@ func (s *samples) add(one seen) {
 	}
 	chart := svg.Chart{ID: slug("samples-" + title), Title: title,
 		Description: "A dot for each of some operations, by the time at which it ended.",
-		X:     svg.Axis{Label: "time since the start of the workload", Unit: svg.Seconds, FromZero: true},
-		Y:     svg.Axis{Label: "latency", Unit: svg.Nanoseconds, Log: true},
-		Marks: []svg.Mark{svg.Dots{Points: points, Small: true}}}
+		X:           svg.Axis{Label: "time since the start of the workload", Unit: svg.Seconds, FromZero: true},
+		Y:           svg.Axis{Label: "latency", Unit: svg.Nanoseconds, Log: true},
+		Marks:       []svg.Mark{svg.Dots{Points: points, Small: true}}}
 	words := "Of " + svg.Numbers.Format(float64(max(one.raw.SamplesSeen, int64(len(one.raw.Samples))))) + " samples of run " + one.Run +
 		", the slowest and a random choice."
 	s.drawn = append(s.drawn, picture("time", title, title, words, chart))

@@ -204,3 +204,52 @@ func TestManyDots(t *testing.T) {
 		t.Error("few dots are sampled")
 	}
 }
+
+var colourOf = regexp.MustCompile(`--([a-z0-9]+):#([0-9a-f]{6})`)
+
+// TestContrast: text is readable on the background, and on bands, in both themes; lines and dots can be seen.
+func TestContrast(t *testing.T) {
+	light, dark, found := strings.Cut(style, "@media")
+	if !found {
+		t.Fatal("there is one theme only")
+	}
+	for name, theme := range map[string]string{"light": light, "dark": dark} {
+		colours := map[string]float64{}
+		for _, one := range colourOf.FindAllStringSubmatch(theme, -1) {
+			colours[one[1]] = luminance(t, one[2])
+		}
+		if len(colours) != 5+SeriesColours {
+			t.Fatalf("%s: %d colours", name, len(colours))
+		}
+		for _, of := range []struct {
+			front, back string
+			least       float64
+		}{{"t", "b", 7}, {"t", "w", 4.5}, {"m", "b", 4.5}, {"m", "w", 4.5}, {"s0", "b", 3}, {"s1", "b", 3}, {"s2", "b", 3}, {"s3", "b", 3},
+			{"s4", "b", 3}, {"s5", "b", 3}, {"s0", "w", 3}, {"s1", "w", 3}} {
+			a, b := colours[of.front], colours[of.back]
+			if got := (max(a, b) + 0.05) / (min(a, b) + 0.05); got < of.least {
+				t.Errorf("%s: %s on %s has a contrast of %.1f, want %.1f", name, of.front, of.back, got, of.least)
+			}
+		}
+	}
+}
+
+// luminance as WCAG defines it.
+func luminance(t *testing.T, hex string) float64 {
+	t.Helper()
+	sum := 0.0
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		value, err := strconv.ParseUint(hex[2*i:2*i+2], 16, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := float64(value) / 255
+		if part <= 0.04045 {
+			part /= 12.92
+		} else {
+			part = math.Pow((part+0.055)/1.055, 2.4)
+		}
+		sum += weight * part
+	}
+	return sum
+}
