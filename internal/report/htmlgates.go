@@ -128,7 +128,7 @@ func (m *maker) allMetrics() table {
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
 				known, _ := results.LookupMetric(metric.Name)
-				if _, _, isLatency := latencyOf(metric.Name); !known.Primary && !isLatency {
+				if _, _, isLatency := LatencyOf(metric.Name); !known.Primary && !isLatency {
 					rows = append(rows, append([]tableCell{words(metric.Name), words(phase.Name), words(variant.Name)}, spread(metric)...))
 				}
 			}

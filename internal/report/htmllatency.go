@@ -13,8 +13,8 @@ import (
 // latencyName is what metrics of latencies are called: JOB.readLatencyP99Nanoseconds.
 var latencyName = regexp.MustCompile(`^(.*?)(?:Latency)(Mean|P[0-9]+|Max)Nanoseconds$`)
 
-// latencyOf returns which operation a metric is the latency of, and which figure.
-func latencyOf(metric string) (operation, which string, is bool) {
+// LatencyOf returns which operation a metric is the latency of, and which figure.
+func LatencyOf(metric string) (operation, which string, is bool) {
 	found := latencyName.FindStringSubmatch(metric)
 	if found == nil {
 		return "", "", false
@@ -65,7 +65,7 @@ func (m *maker) latency() pageSection {
 	for _, variant := range m.Experiment.Variants {
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
-				if _, which, is := latencyOf(metric.Name); is && !slices.Contains(figures, which) {
+				if _, which, is := LatencyOf(metric.Name); is && !slices.Contains(figures, which) {
 					figures = append(figures, which)
 				}
 			}
@@ -99,7 +99,7 @@ func operationsOf(variants []results.VariantResult, phase string) []string {
 	for _, variant := range variants {
 		for _, candidate := range variant.Phases {
 			for _, metric := range candidate.Metrics {
-				operation, _, is := latencyOf(metric.Name)
+				operation, _, is := LatencyOf(metric.Name)
 				if candidate.Name == phase && is && !slices.Contains(operations, operation) {
 					operations = append(operations, operation)
 				}

@@ -17,7 +17,8 @@ const (
 	numbersBytes     = 48 << 10
 	nodesBytes       = 16 << 10
 	invalidBytes     = 24 << 10
-	environmentBytes = 16 << 10
+	environmentBytes = 12 << 10
+	whereBytes       = 4 << 10
 	volumesBytes     = 12 << 10
 	disksBytes       = 16 << 10
 	howBytes         = 8 << 10
@@ -27,7 +28,7 @@ const (
 // renderMarkdown also lists what did not fit.
 func renderMarkdown(e results.Experiment) (text string, omitted []string) {
 	sections := []*section{gatesSection(e), comparisonsSection(e), numbersSection(e), nodesSection(e), disksSection(e), invalidSection(e),
-		environmentSection(e), volumesSection(e), howSection(e), rawSection(e)}
+		environmentSection(e), whereSection(e), volumesSection(e), howSection(e), rawSection(e)}
 	var out strings.Builder
 	out.WriteString(head(e))
 	for _, s := range sections {
@@ -137,6 +138,18 @@ func environmentSection(e results.Experiment) *section {
 			shown = append(shown, code(value))
 		}
 		s.row("| %s | %s |", name(key), strings.Join(shown, ", "))
+	}
+	return s
+}
+
+// whereSection says what everyone asks about an environment, also if it was always the same.
+func whereSection(e results.Experiment) *section {
+	s := newSection("Where it was measured", whereBytes)
+	for i, row := range mainRows(e.Environment) {
+		if i == 0 {
+			s.frame("| | |\n|---|---|")
+		}
+		s.row("| %s | %s |", markdownEscapes.Replace(row[0].Text), code(row[1].Text))
 	}
 	return s
 }

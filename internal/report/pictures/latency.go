@@ -1,6 +1,7 @@
 package pictures
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -12,21 +13,19 @@ import (
 
 // percentiles shows latencies by the share of operations that were faster, of all runs together.
 type percentiles struct {
-	lines map[string]*lineIDs
-	bins  map[string]map[line]map[int64]int64
+	variants []results.VariantResult
+	lines    map[string]*lineIDs
+	bins     map[string]map[line]map[int64]int64
 }
 
-func newPercentiles(results.Experiment) room {
-	return &percentiles{map[string]*lineIDs{}, map[string]map[line]map[int64]int64{}}
+func newPercentiles(e results.Experiment) room {
+	return &percentiles{e.Variants, map[string]*lineIDs{}, map[string]map[line]map[int64]int64{}}
 }
 
 func (p *percentiles) add(one seen) {
 	of := line{one.Document.Phase, one.Variant}
 	for operation, bins := range one.raw.Latencies {
-		if p.lines[operation] == nil {
-			p.lines[operation], p.bins[operation] = &lineIDs{}, map[line]map[int64]int64{}
-		}
-		p.lines[operation].add(of)
+		p.line(operation, of)
 		if p.bins[operation][of] == nil {
 			p.bins[operation][of] = map[int64]int64{}
 		}
@@ -36,6 +35,36 @@ func (p *percentiles) add(one seen) {
 	}
 }
 
+// line makes a place for the bins of an operation.
+func (p *percentiles) line(operation string, of line) {
+	if p.lines[operation] == nil {
+		p.lines[operation], p.bins[operation] = &lineIDs{}, map[line]map[int64]int64{}
+	}
+	p.lines[operation].add(of)
+}
+
+// fromResults are the medians of the percentiles: what is known without the documents, and of workloads that keep no bins.
+func (p *percentiles) fromResults() map[string]map[line][]svg.Point {
+	known := map[string]map[line][]svg.Point{}
+	for _, variant := range p.variants {
+		for _, phase := range variant.Phases {
+			of := line{phase.Name, variant.Name}
+			for _, metric := range phase.Metrics {
+				operation, which, is := report.LatencyOf(metric.Name)
+				share := report.Percentile(which) / 100
+				if !is || share <= 0 || share >= 1 || len(p.bins[operation][of]) > 0 {
+					continue
+				}
+				if known[operation] == nil {
+					known[operation] = map[line][]svg.Point{}
+				}
+				known[operation][of] = append(known[operation][of], svg.Point{X: -math.Log10(1 - share), Y: float64(metric.Median)})
+			}
+		}
+	}
+	return known
+}
+
 // binOf joins latencies that differ by less than 2%: the ends of bins of several runs are not the same.
 func binOf(nanoseconds int64) int64 {
 	return int64(math.Round(math.Pow(1.02, math.Round(math.Log(float64(max(nanoseconds, 1)))/math.Log(1.02)))))
@@ -43,6 +72,17 @@ func binOf(nanoseconds int64) int64 {
 
 func (p *percentiles) pictures() []report.Picture {
 	var drawn []report.Picture
+	known := p.fromResults()
+	for _, variant := range p.variants { // in their order
+		for _, phase := range variant.Phases {
+			for operation, lines := range known {
+				if of := (line{phase.Name, variant.Name}); len(lines[of]) > 1 {
+					slices.SortFunc(lines[of], func(a, b svg.Point) int { return cmp.Compare(a.X, b.X) })
+					p.line(operation, of)
+				}
+			}
+		}
+	}
 	for _, operation := range slices.Sorted(maps.Keys(p.lines)) {
 		for _, lines := range p.lines[operation].charts() {
 			title := operation + " latency: " + about(lines)
@@ -51,10 +91,12 @@ func (p *percentiles) pictures() []report.Picture {
 				X: svg.Axis{Label: "share of operations that took at most this long", Ticks: nines},
 				Y: svg.Axis{Label: "latency", Unit: svg.Nanoseconds, Log: true}}
 			for i, of := range lines {
-				chart.Marks = append(chart.Marks, svg.Line{Name: label(of, lines), Series: i, Points: curve(p.bins[operation][of])})
+				points := curve(p.bins[operation][of])
+				chart.Marks = append(chart.Marks, svg.Line{Name: label(of, lines), Series: i, Points: append(points, known[operation][of]...),
+					Marked: len(points) == 0})
 			}
 			drawn = append(drawn, picture("latency", title, title,
-				"All runs together. A curve ends where fewer than ten operations were slower.", chart))
+				"All runs together; dots are medians of percentiles. A curve ends where fewer than ten operations were slower.", chart))
 		}
 	}
 	return drawn

@@ -149,6 +149,26 @@ func TestEveryRoomDraws(t *testing.T) {
 	}
 }
 
+// TestPercentilesWithoutDocuments: the results have some points of the curve.
+func TestPercentilesWithoutDocuments(t *testing.T) {
+	e := experiment(6, "a")
+	for i := range e.Runs {
+		for j := range e.Runs[i].Phases {
+			e.Runs[i].Phases[j].Metrics["transactionLatencyP50Nanoseconds"], e.Runs[i].Phases[j].Metrics["transactionLatencyP99Nanoseconds"] = 1e6, 9e6
+		}
+	}
+	e.Variants = results.Summarise(e.Runs)
+	drawn := New(e).Pictures()
+	if picture := find(t, drawn, "percentiles-transaction-latency-fresh-aged"); strings.Count(picture.SVG, `<path class="d s`) != 2 {
+		t.Error(picture.SVG)
+	}
+	for _, picture := range drawn {
+		if strings.HasPrefix(picture.Name, "percentiles-read") {
+			t.Error("one point is no curve")
+		}
+	}
+}
+
 // TestCurve: the share that was faster is where it is expected, and ends where ten operations are left.
 func TestCurve(t *testing.T) {
 	points := curve(map[int64]int64{100: 500, 200: 400, 300: 90, 400: 9, 500: 1})
