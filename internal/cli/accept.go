@@ -182,7 +182,7 @@ func (a *App) finishedExperiment(ctx context.Context, names []string,
 	if err != nil {
 		return results.Experiment{}, nil, err
 	}
-	stored, err := storedReport(ctx, cluster, names[0], options.Connection)
+	_, stored, err := storedReport(ctx, cluster, names[0], options.Connection)
 	if err != nil {
 		return results.Experiment{}, nil, err
 	}

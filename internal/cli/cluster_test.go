@@ -23,6 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/packing"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // hub is a fake cluster in which a test plays the operator.
@@ -302,6 +304,9 @@ func TestRunRefusesOtherKinds(t *testing.T) {
 	}
 }
 
+const resultsText = `{"version":"results.storagebench.dev/v1alpha1","benchmark":{"namespace":"lab","name":"quickstart"},"verdict":"Passed",` +
+	`"message":"all gates hold","seed":4711}`
+
 func TestReport(t *testing.T) {
 	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart"}}
 	finished(v1alpha1.VerdictPassed)(&benchmark.Status)
@@ -310,23 +315,30 @@ func TestReport(t *testing.T) {
 	lost := benchmark.DeepCopy()
 	lost.Name, lost.Status.Results.ConfigMap = "lost", "lost-1"
 	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart-5c1f0a92"},
-		Data: map[string]string{"report.md": "# Passed\n", "results.json": "{}", "junit.xml": "<x/>"}}
+		Data: map[string]string{"report.md": "# Passed\n", "results.json": resultsText, "junit.xml": "<x/>"}}
+	old := stored.DeepCopy()
+	old.Name, old.Data["results.json"] = "lost-2", `{"version":"results.storagebench.dev/v9"}`
+	future := benchmark.DeepCopy()
+	future.Name, future.Status.Results.ConfigMap = "future", old.Name
 	folder := t.TempDir()
 	for _, test := range []struct {
 		arguments []string
 		code      int
 		says      string
 	}{
+		{[]string{"future", "-o", "html"}, ExitRefused, "use one of this release"},
+		{[]string{"future", "-o", "markdown"}, 0, "# Passed\n"},
 		{[]string{"quickstart"}, 0, "# Passed\n"},
 		{[]string{"quickstart", "-o", "junit"}, 0, "<x/>"},
-		{[]string{"quickstart", "-o", "html"}, ExitNotFound, "has no report.html: it has junit.xml, report.md, results.json"},
+		{[]string{"quickstart", "-o", "html"}, 0, "<title>lab/quickstart: Passed</title>"},
+		{[]string{"quickstart", "-o", "html"}, 0, "seed: 4711"},
 		{[]string{"quickstart", "--output-dir", folder}, 0, folder + "/report.md\n"},
 		{[]string{"absent"}, ExitNotFound, `"absent" not found`},
 		{[]string{"running"}, ExitNotFound,
 			"has no report yet: waiting for the operator\nThe report of its last experiment exists: kubectl get configmap running-1 -n lab"},
 		{[]string{"lost"}, ExitNotFound, "should be in ConfigMap lost-1, which was deleted"},
 	} {
-		h := newHub(t, benchmark.DeepCopy(), running.DeepCopy(), lost.DeepCopy(), stored.DeepCopy())
+		h := newHub(t, benchmark.DeepCopy(), running.DeepCopy(), lost.DeepCopy(), stored.DeepCopy(), future.DeepCopy(), old.DeepCopy())
 		app, out, errors := testApp()
 		h.connect(app)
 		code := app.Main(t.Context(), append([]string{"report"}, test.arguments...))
@@ -334,8 +346,58 @@ func TestReport(t *testing.T) {
 			t.Errorf("%v: %d %s%s", test.arguments, code, out, errors)
 		}
 	}
-	if got := read(t, folder+"/results.json"); got != "{}" {
+	if got := read(t, folder+"/results.json"); got != resultsText {
 		t.Error(got)
+	}
+	if got := read(t, folder+"/report.html"); !strings.Contains(got, "All gates hold.") {
+		t.Error(got)
+	}
+}
+
+// TestReportWithPictures: they are made from the documents of the phases, and without those there are fewer.
+func TestReportWithPictures(t *testing.T) {
+	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart"}}
+	finished(v1alpha1.VerdictPassed)(&benchmark.Status)
+	experiment := results.Experiment{Version: results.PhaseVersion, Benchmark: results.RunIdentity{Namespace: "lab", Name: "quickstart"}}
+	for _, phase := range []string{"scan", "lost"} {
+		experiment.Runs = append(experiment.Runs, results.RunResult{Name: "r-" + phase, Variant: "v", Valid: true, Phases: []results.RunPhase{{
+			Name: phase, Kind: results.KindMeasure, Outcome: results.OutcomeValid, ConfigMap: "r-" + phase,
+			Metrics: map[string]int64{"readBytesPerSecond": 5 << 20}}}})
+	}
+	experiment.Variants = results.Summarise(experiment.Runs)
+	text, _, err := experiment.Encode(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart-5c1f0a92"},
+		Data: map[string]string{"report.md": "# Passed\n", "results.json": string(text), "junit.xml": "<x/>"}}
+	document := []byte(`{"version":"` + results.PhaseVersion + `","run":{"namespace":"lab","name":"r-scan","uid":"u"},"phase":"scan","kind":"measure",` +
+		`"outcome":"Valid","startedAt":"2026-03-01T12:00:00Z","finishedAt":"2026-03-01T12:00:10Z","metrics":{"readBytesPerSecond":5242880},` +
+		`"raw":{"regions":[{"index":0,"bytes":100,"nanoseconds":10},{"index":1,"bytes":100,"nanoseconds":20}]}}`)
+	binary, data, _, err := results.StoredPhase(document, packing.Digest(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	phase := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "r-scan"}, Data: data, BinaryData: binary}
+	h, folder := newHub(t, benchmark, stored, phase), t.TempDir()
+	app, out, errors := testApp()
+	h.connect(app)
+	if code := app.Main(t.Context(), []string{"report", "quickstart", "--output-dir", folder}); code != 0 {
+		t.Fatal(code, out, errors)
+	}
+	if !strings.Contains(errors.String(), "without 1 phase whose ConfigMap is gone") {
+		t.Error(errors)
+	}
+	for _, name := range []string{"regions-scan", "metric-readbytespersecond"} {
+		if picture := read(t, folder+"/pictures/"+name+".svg"); !strings.HasPrefix(picture, "<svg ") {
+			t.Errorf("%s: %.100s", name, picture)
+		}
+		if !strings.Contains(read(t, folder+"/report.md"), "](pictures/"+name+".svg)") {
+			t.Errorf("report.md does not show %s", name)
+		}
+	}
+	if page := read(t, folder+"/report.html"); strings.Count(page, "<figure>") != 2 {
+		t.Errorf("%d pictures", strings.Count(page, "<figure>"))
 	}
 }
 

@@ -73,7 +73,7 @@ func (a *App) runLocal(ctx context.Context, file string, options runOptions) err
 	if err != nil {
 		return err
 	}
-	written, err := output.finish(experiment)
+	written, err := output.finish(experiment, checked.benchmark, run.documents)
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func checkResults(t *testing.T, output string) {
 	if experiment.Verdict != "Passed" || len(experiment.Runs) != 2 || len(experiment.Runs[0].Phases) != 2 {
 		t.Errorf("%+v", experiment)
 	}
-	for _, name := range []string{"report.md", "junit.xml"} {
+	for _, name := range []string{"report.md", "junit.xml", "report.html"} {
 		if !strings.Contains(read(t, filepath.Join(output, name)), "fast-enough") {
 			t.Errorf("%s does not name the gate", name)
 		}

@@ -5,15 +5,18 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/report"
+	"github.com/storagebench/storagebench/internal/report/pictures"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
 // maxLocalResults is effectively no limit on a disk; the format requires one.
 const maxLocalResults = 1 << 30
 
-// localOutput is the folder with the results of a local run: results.json, report.md, junit.xml and phases/RUN-PHASE.json.
+// localOutput is the folder with the results of a local run: results.json, report.md, report.html, junit.xml, pictures/NAME.svg and
+// phases/RUN-PHASE.json.
 type localOutput struct{ folder string }
 
 // newLocalOutput creates the folder. Results of an earlier run are never overwritten.
@@ -40,23 +43,39 @@ func (o *localOutput) phase(name string, document []byte) error {
 }
 
 // finish writes the results of all runs, and returns the path of the report.
-func (o *localOutput) finish(experiment results.Experiment) (string, error) {
+func (o *localOutput) finish(experiment results.Experiment, benchmark *v1alpha1.StorageBenchmark,
+	documents map[string]results.PhaseDocument) (string, error) {
 	text, omitted, err := experiment.Encode(maxLocalResults)
 	if err != nil {
 		return "", exit(ExitError, err)
 	}
 	experiment.Omitted = append(experiment.Omitted, omitted...)
 	rendered := report.Render(experiment)
+	album := pictures.New(experiment)
+	for _, wanted := range pictures.WantedOf(experiment) {
+		if document, found := documents[naming.PhaseObjectName(wanted.Run, v1alpha1.PhaseName(wanted.Phase))]; found {
+			album.Add(pictures.Phase{Run: wanted.Run, Variant: wanted.Variant, Document: document})
+		}
+	}
+	drawn := album.Pictures()
+	page, _, err := report.HTML(report.Page{Experiment: experiment, Manifest: repeatable(benchmark, experiment.Seed), Pictures: drawn})
+	if err != nil {
+		return "", exit(ExitError, err)
+	}
+	if err := writePictures(o.folder, drawn); err != nil {
+		return "", err
+	}
 	files := []struct {
 		name string
 		text []byte
-	}{{"results.json", text}, {"report.md", []byte(rendered.Markdown)}, {"junit.xml", rendered.JUnit}}
+	}{{"results.json", text}, {keyMarkdown, []byte(rendered.Markdown + report.MarkdownPictures(folderPictures, drawn))},
+		{"junit.xml", rendered.JUnit}, {keyPage, page}}
 	for _, file := range files {
 		if err := o.write(file.name, file.text); err != nil {
 			return "", err
 		}
 	}
-	return filepath.Join(o.folder, "report.md"), nil
+	return filepath.Join(o.folder, keyPage), nil
 }
 
 func (o *localOutput) write(name string, text []byte) error {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -14,10 +15,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/report"
 )
 
+const formatHTML = "html"
+
 // reportKeys maps the values of -o to the keys of a results ConfigMap.
-var reportKeys = map[string]string{"markdown": "report.md", "json": "results.json", "junit": "junit.xml", "html": "report.html"}
+var reportKeys = map[string]string{"markdown": keyMarkdown, "json": "results.json", "junit": "junit.xml", formatHTML: keyPage}
 
 type reportOptions struct {
 	Connection
@@ -34,6 +38,7 @@ func (a *App) reportCommand() *cobra.Command {
 
 ` + exitHelp,
 		Example: `  kubectl storagebench report quickstart
+  kubectl storagebench report quickstart -o html > report.html
   kubectl storagebench report quickstart -o junit > junit.xml
   kubectl storagebench report quickstart --output-dir results`,
 		Args: exactlyOne("report needs one name: kubectl storagebench report NAME"),
@@ -55,12 +60,18 @@ func (a *App) report(ctx context.Context, name string, options reportOptions) er
 	if err != nil {
 		return err
 	}
-	stored, err := storedReport(ctx, cluster, name, options.Connection)
+	benchmark, stored, err := storedReport(ctx, cluster, name, options.Connection)
 	if err != nil {
 		return err
 	}
 	if options.folder != "" {
-		return a.saveReport(stored, options.folder)
+		drawn, err := a.addPage(ctx, cluster, stored, benchmark)
+		return errors.Join(err, a.saveReport(stored, options.folder, drawn))
+	}
+	if options.format == formatHTML {
+		if _, err := a.addPage(ctx, cluster, stored, benchmark); err != nil {
+			return err
+		}
 	}
 	text, found := stored.Data[reportKeys[options.format]]
 	if !found {
@@ -71,30 +82,31 @@ func (a *App) report(ctx context.Context, name string, options reportOptions) er
 	return err
 }
 
-// storedReport reads the ConfigMap named in the status.
-func storedReport(ctx context.Context, cluster *Cluster, name string, connection Connection) (*corev1.ConfigMap, error) {
+// storedReport reads the benchmark, and the ConfigMap named in its status.
+func storedReport(ctx context.Context, cluster *Cluster, name string, connection Connection) (*v1alpha1.StorageBenchmark,
+	*corev1.ConfigMap, error) {
 	t := &tracked{}
 	t.key = cluster.key(name)
 	var benchmark v1alpha1.StorageBenchmark
 	if err := cluster.Client.Get(ctx, t.key, &benchmark); err != nil {
-		return nil, explain("find StorageBenchmark "+t.key.String(), err)
+		return nil, nil, explain("find StorageBenchmark "+t.key.String(), err)
 	}
 	t.benchmark = &benchmark
 	if benchmark.Status.Results == nil {
-		return nil, exitf(ExitNotFound, "StorageBenchmark %s has no report yet: %s%s", t.key, t.sentence(), earlierReports(t, connection))
+		return nil, nil, exitf(ExitNotFound, "StorageBenchmark %s has no report yet: %s%s", t.key, t.sentence(), earlierReports(t, connection))
 	}
 	var stored corev1.ConfigMap
 	err := cluster.Client.Get(ctx, cluster.key(benchmark.Status.Results.ConfigMap), &stored)
 	if apierrors.IsNotFound(err) {
-		return nil, exitf(ExitNotFound,
+		return nil, nil, exitf(ExitNotFound,
 			"the report of StorageBenchmark %s should be in ConfigMap %s, which was deleted: the operator rewrites it if the runs still "+
 				"there",
 			t.key, benchmark.Status.Results.ConfigMap)
 	}
 	if err != nil {
-		return nil, explain("read the report in ConfigMap "+benchmark.Status.Results.ConfigMap, err)
+		return nil, nil, explain("read the report in ConfigMap "+benchmark.Status.Results.ConfigMap, err)
 	}
-	return &stored, nil
+	return &benchmark, &stored, nil
 }
 
 // earlierReports names the results of earlier experiments, which the user may be looking for.
@@ -108,11 +120,15 @@ func earlierReports(t *tracked, connection Connection) string {
 		history[0].ConfigMap, connection.flags(t.key.Namespace))
 }
 
-// saveReport writes every key to a file.
-func (a *App) saveReport(stored *corev1.ConfigMap, folder string) error {
+// saveReport writes every key to a file, and the pictures into a folder beside them.
+func (a *App) saveReport(stored *corev1.ConfigMap, folder string, drawn []report.Picture) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return exit(ExitError, err)
 	}
+	if err := writePictures(folder, drawn); err != nil {
+		return err
+	}
+	stored.Data[keyMarkdown] += report.MarkdownPictures(folderPictures, drawn)
 	for _, key := range slices.Sorted(maps.Keys(stored.Data)) {
 		// The API server allows no slash in a key, but ".." would still be a folder.
 		path := filepath.Join(folder, filepath.Base(key))

@@ -17,7 +17,8 @@ const (
 	numbersBytes     = 48 << 10
 	nodesBytes       = 16 << 10
 	invalidBytes     = 24 << 10
-	environmentBytes = 16 << 10
+	environmentBytes = 12 << 10
+	whereBytes       = 4 << 10
 	volumesBytes     = 12 << 10
 	disksBytes       = 16 << 10
 	howBytes         = 8 << 10
@@ -28,8 +29,7 @@ const (
 func renderMarkdown(e results.Experiment) (text string, omitted []string) {
 	all := samplesOf(e)
 	sections := []*section{gatesSection(e), comparisonsSection(e), numbersSection(e, all), outliersSection(e, all), nodesSection(e),
-		disksSection(e), invalidSection(e),
-		environmentSection(e), volumesSection(e), howSection(e), rawSection(e)}
+		disksSection(e), invalidSection(e), environmentSection(e), whereSection(e), volumesSection(e), howSection(e), rawSection(e)}
 	var out strings.Builder
 	out.WriteString(head(e))
 	for _, s := range sections {
@@ -146,12 +146,23 @@ func environmentSection(e results.Experiment) *section {
 	return s
 }
 
-// volumesSection lists the volumes of each variant as ZFS reported them, from its first valid run, or its first at all.
-func volumesSection(e results.Experiment) *section {
-	s := newSection("What was made", volumesBytes)
+// whereSection says what everyone asks about an environment, also if it was always the same.
+func whereSection(e results.Experiment) *section {
+	s := newSection("Where it was measured", whereBytes)
+	for i, row := range mainRows(e.Environment) {
+		if i == 0 {
+			s.frame("| | |\n|---|---|")
+		}
+		s.row("| %s | %s |", markdownEscapes.Replace(row[0].Text), code(row[1].Text))
+	}
+	return s
+}
+
+// volumeRuns are the runs whose volumes are shown: of each variant the first valid one, or the first at all.
+func volumeRuns(runs []results.RunResult) []results.RunResult {
 	chosen := map[string]results.RunResult{}
 	var variants []string
-	for _, run := range e.Runs {
+	for _, run := range runs {
 		known, seen := chosen[run.Variant]
 		if !seen {
 			variants = append(variants, run.Variant)
@@ -161,8 +172,18 @@ func volumesSection(e results.Experiment) *section {
 		}
 	}
 	slices.Sort(variants)
+	var shown []results.RunResult
 	for _, variant := range variants {
-		for _, volume := range chosen[variant].Volumes {
+		shown = append(shown, chosen[variant])
+	}
+	return shown
+}
+
+// volumesSection lists the volumes of each variant as ZFS reported them.
+func volumesSection(e results.Experiment) *section {
+	s := newSection("What was made", volumesBytes)
+	for _, run := range volumeRuns(e.Runs) {
+		for _, volume := range run.Volumes {
 			if s.text.Len() == 0 {
 				s.frame("As read back from ZFS before the first phase.\n\n| Variant | Volume | Properties | OpenZFS |\n|---|---|---|---|")
 			}
@@ -170,23 +191,29 @@ func volumesSection(e results.Experiment) *section {
 			for _, property := range slices.Sorted(maps.Keys(volume.Properties)) {
 				properties = append(properties, code(property+"="+volume.Properties[property]))
 			}
-			s.row("| %s | %s | %s | %s |", name(variant), name(volume.Name), strings.Join(properties, ", "), cell(volume.ZFSVersion))
+			s.row("| %s | %s | %s | %s |", name(run.Variant), name(volume.Name), strings.Join(properties, ", "), cell(volume.ZFSVersion))
 		}
 	}
 	return s
 }
 
-func howSection(e results.Experiment) *section {
-	s := newSection("How it was run", howBytes)
-	s.frame("| | |\n|---|---|")
-	lines := []struct{ what, value string }{
+// howLine is a fact about how an experiment was run. Without a value it is not known.
+type howLine struct{ what, value string }
+
+func howLines(e results.Experiment) []howLine {
+	return []howLine{
 		{"Experiment", e.Experiment}, {"State", e.State}, {"Generation", strconv.FormatInt(e.Generation, 10)},
 		{"Seed", strconv.FormatInt(e.Seed, 10)},
 		{"Order", e.Order}, {"Repetitions", strconv.Itoa(int(e.Repetitions))}, {"Node", e.NodeName}, {"StorageClass", e.StorageClass},
 		{"Reset", resetWords(e)}, {"Runner image", e.RunnerImage}, {"Started", moment(e.StartedAt)}, {"Finished", moment(e.FinishedAt)},
 		{"Took", took(e)},
 	}
-	for _, line := range lines {
+}
+
+func howSection(e results.Experiment) *section {
+	s := newSection("How it was run", howBytes)
+	s.frame("| | |\n|---|---|")
+	for _, line := range howLines(e) {
 		if line.value != "" {
 			s.row("| %s | %s |", line.what, code(line.value))
 		}

@@ -16,21 +16,47 @@ const (
 // text is also read unrendered, in terminals.
 var markdownEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "<", `\<`)
 
-// plain converts text to one line of valid, printable characters, with a limit in bytes.
+// plain converts text to one line of valid, visible characters, with a limit in bytes. It reads no more than can be shown: messages can
+// contain logs of pods.
 func plain(text string, most int) string {
-	// Process no more than can be shown: messages can contain logs of pods.
-	text = text[:min(len(text), 8*most)]
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r)
-	}), " ")
-	if len(text) <= most {
-		return text
+	var out strings.Builder
+	space, broken := false, false
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		i += size
+		wasBroken := broken
+		if broken = r == utf8.RuneError && size == 1; broken && wasBroken {
+			continue // one mark for all bytes that are no text
+		}
+		if r = visible(r); r < 0 {
+			continue
+		}
+		if unicode.IsSpace(r) || unicode.IsControl(r) {
+			space = out.Len() > 0
+			continue
+		}
+		if space {
+			out.WriteByte(' ')
+			space = false
+		}
+		out.WriteRune(r)
+		if out.Len() > most {
+			return strings.ToValidUTF8(out.String()[:most], "") + "..."
+		}
 	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
+	return out.String()
+}
+
+// visible drops what has no form of its own, by a negative rune. Among that are the characters that reverse the direction of writing, with
+// which one text reads as another.
+func visible(r rune) rune {
+	switch {
+	case unicode.Is(unicode.Cf, r):
+		return -1
+	case r == 0xFFFE || r == 0xFFFF: // no XML may contain them
+		return utf8.RuneError
 	}
-	return text[:cut] + "..."
+	return r
 }
 
 // cell escapes text for a table or a paragraph.

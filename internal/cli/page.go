@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/documents"
+	"github.com/storagebench/storagebench/internal/poolseries"
+	"github.com/storagebench/storagebench/internal/report"
+	"github.com/storagebench/storagebench/internal/report/pictures"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// keyPage is the file of the HTML report, folderPictures that of its pictures as files.
+const (
+	keyPage        = "report.html"
+	keyMarkdown    = "report.md"
+	folderPictures = "pictures"
+	// documentsAtOnce are read and held in memory together.
+	documentsAtOnce = 6
+)
+
+// addPage makes the HTML report, which is too large for the ConfigMap, from what is in it and the documents of the phases.
+func (a *App) addPage(ctx context.Context, cluster *Cluster, stored *corev1.ConfigMap,
+	benchmark *v1alpha1.StorageBenchmark) ([]report.Picture, error) {
+	text, found := stored.Data[reportKeys["json"]]
+	if !found {
+		return nil, exitf(ExitNotFound, "ConfigMap %s/%s has no %s, from which the HTML report is made", stored.Namespace, stored.Name,
+			reportKeys["json"])
+	}
+	experiment, err := decodeExperiment("ConfigMap "+stored.Namespace+"/"+stored.Name, []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	manifest := ""
+	if benchmark.Generation == experiment.Generation {
+		manifest = repeatable(benchmark, experiment.Seed)
+	}
+	album, missing, err := albumOf(ctx, cluster, stored.Namespace, experiment)
+	if err != nil {
+		return nil, explain("read the documents of the phases", err)
+	}
+	if missing > 0 {
+		_, _ = fmt.Fprintf(a.Err, "The pictures are without %s whose ConfigMap is gone or cannot be read.\n", counted(missing, "phase"))
+	}
+	drawn := album.Pictures()
+	page, _, err := report.HTML(report.Page{Experiment: experiment, Manifest: manifest, Pictures: drawn})
+	if err != nil {
+		return nil, exit(ExitError, err)
+	}
+	stored.Data[keyPage] = string(page)
+	return drawn, nil
+}
+
+// albumOf reads the documents that pictures are made from, a few at a time: each may take megabytes.
+func albumOf(ctx context.Context, cluster *Cluster, namespace string, experiment results.Experiment) (*pictures.Album, int, error) {
+	album, missing := pictures.New(experiment), 0
+	for some := range slices.Chunk(pictures.WantedOf(experiment), documentsAtOnce) {
+		var mutex sync.Mutex
+		read := map[string]*corev1.ConfigMap{}
+		var names []string
+		for _, wanted := range some {
+			if wanted.ConfigMap != "" {
+				names = append(names, wanted.ConfigMap)
+			}
+		}
+		err := documents.Each(ctx, cluster.Client, namespace, names, func(stored *corev1.ConfigMap) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			read[stored.Name] = stored
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, wanted := range some {
+			phase, err := phaseOf(wanted, read[wanted.ConfigMap])
+			if err != nil {
+				missing++
+				continue
+			}
+			album.Add(phase)
+		}
+	}
+	return album, missing, nil
+}
+
+// phaseOf reads what is stored about a phase. Without what was counted on the pool there are fewer pictures.
+func phaseOf(wanted pictures.Wanted, stored *corev1.ConfigMap) (pictures.Phase, error) {
+	if stored == nil {
+		return pictures.Phase{}, results.ErrMissing
+	}
+	document, err := results.LoadPhase(stored.Data, stored.BinaryData)
+	phase := pictures.Phase{Run: wanted.Run, Variant: wanted.Variant, Document: document}
+	if packed := stored.BinaryData[results.KeyPool]; err == nil && len(packed) > 0 {
+		if pool, unpacking := poolseries.Unpack(packed, stored.Data[results.KeyPoolDigest]); unpacking == nil {
+			phase.Pool = &pool
+		}
+	}
+	return phase, err
+}
+
+// writePictures saves them as files.
+func writePictures(folder string, drawn []report.Picture) error {
+	if len(drawn) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Join(folder, folderPictures), 0o755); err != nil {
+		return exit(ExitError, err)
+	}
+	for _, picture := range drawn {
+		if err := os.WriteFile(filepath.Join(folder, folderPictures, picture.Name+".svg"), []byte(picture.SVG), 0o644); err != nil {
+			return exit(ExitError, err)
+		}
+	}
+	return nil
+}
+
+// repeatable is the manifest of a benchmark with the seed of its runs. Empty if it cannot be written.
+func repeatable(benchmark *v1alpha1.StorageBenchmark, seed int64) string {
+	spec := benchmark.Spec.DeepCopy()
+	spec.Seed = ptr.To(seed)
+	text, err := yaml.Marshal(struct {
+		metav1.TypeMeta `json:",inline"`
+		Metadata        map[string]string              `json:"metadata"`
+		Spec            *v1alpha1.StorageBenchmarkSpec `json:"spec"`
+	}{
+		metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "StorageBenchmark"},
+		map[string]string{"namespace": benchmark.Namespace, "name": benchmark.Name}, spec,
+	})
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}

@@ -1,0 +1,239 @@
+// Package pictures draws what an experiment has measured: from its results, and from the documents of its phases.
+package pictures
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/internal/poolseries"
+	"github.com/storagebench/storagebench/internal/report"
+	"github.com/storagebench/storagebench/internal/report/svg"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// Bounds of what pictures are made from. More could not be told apart.
+const (
+	// maxVariants and maxRuns of each have their documents read.
+	maxVariants = svg.SeriesColours
+	maxRuns     = 8
+	// maxPictures of a room, and maxRows of one picture.
+	maxPictures = 12
+	maxRows     = 24
+)
+
+// Phase is one executed phase.
+type Phase struct {
+	// Run and Variant that it belongs to.
+	Run, Variant string
+	// Document of the phase, with its raw part.
+	Document results.PhaseDocument
+	// Pool is what the node counted meanwhile. Nil if there is nothing.
+	Pool *poolseries.Document
+}
+
+// Wanted is a phase whose document pictures are made from.
+type Wanted struct{ Run, Variant, Phase, ConfigMap string }
+
+// WantedOf an experiment are the Valid phases of the first valid runs of the first variants, in the order of the runs.
+func WantedOf(e results.Experiment) []Wanted {
+	var variants []string
+	runs := map[string]int{}
+	var wanted []Wanted
+	for _, run := range e.Runs {
+		if !run.Valid {
+			continue
+		}
+		if !slices.Contains(variants, run.Variant) {
+			variants = append(variants, run.Variant)
+		}
+		if runs[run.Variant]++; runs[run.Variant] > maxRuns || slices.Index(variants, run.Variant) >= maxVariants {
+			continue
+		}
+		for _, phase := range run.Phases {
+			if phase.Outcome == results.OutcomeValid {
+				wanted = append(wanted, Wanted{run.Name, run.Variant, phase.Name, phase.ConfigMap})
+			}
+		}
+	}
+	return wanted
+}
+
+// room draws one kind of picture. It sees one phase after another and keeps little of each.
+type room interface {
+	add(seen)
+	pictures() []report.Picture
+}
+
+// rooms by kind, in the order in which their pictures are shown.
+var rooms = []struct {
+	kind string
+	make func(results.Experiment) room
+}{
+	{"gate", newGates},
+	{"metric", newMetrics},
+	{"percentiles", newPercentiles},
+	{"rounds", newRounds},
+	{"regions", newRegions},
+	{"samples", newSamples},
+	{"pool", newPool},
+	{"requests", newRequests},
+}
+
+// seen is a phase with the parts of its raw output that are drawn.
+type seen struct {
+	Phase
+	raw raw
+}
+
+// raw is what pictures use of the details of a workload.
+type raw struct {
+	Rounds []struct {
+		Bytes               int64 `json:"bytes"`
+		DurationNanoseconds int64 `json:"durationNanoseconds"`
+	} `json:"rounds"`
+	Regions []struct {
+		Index       int   `json:"index"`
+		Bytes       int64 `json:"bytes"`
+		Nanoseconds int64 `json:"nanoseconds"`
+	} `json:"regions"`
+	Latencies map[string][]struct{ Nanoseconds, Count int64 } `json:"latencies"`
+	Samples   []struct{ Milliseconds, Nanoseconds int64 }     `json:"samples"`
+	// SamplesSeen is how many there were to choose from.
+	SamplesSeen int64 `json:"samplesSeen"`
+}
+
+// Album collects what the pictures of an experiment show.
+type Album struct{ rooms []room }
+
+// New begins an album. What the results say by themselves is already in it.
+func New(e results.Experiment) *Album {
+	var a Album
+	for _, of := range rooms {
+		a.rooms = append(a.rooms, of.make(e))
+	}
+	return &a
+}
+
+// Add takes the document of a phase. A raw part that is not understood is taken as none: the numbers are elsewhere.
+func (a *Album) Add(phase Phase) {
+	one := seen{Phase: phase}
+	if err := json.Unmarshal(phase.Document.Raw, &one.raw); err != nil {
+		one.raw = raw{}
+	}
+	one.Document.Raw = nil
+	for _, of := range a.rooms {
+		of.add(one)
+	}
+}
+
+// Pictures of all that was added. Their names are different, and good for files.
+func (a *Album) Pictures() []report.Picture {
+	var all []report.Picture
+	used := map[string]int{}
+	for i, of := range a.rooms {
+		drawn := of.pictures()
+		for _, picture := range drawn[:min(len(drawn), maxPictures)] {
+			name := slug(rooms[i].kind + "-" + picture.Name)
+			if used[name]++; used[name] > 1 {
+				name = fmt.Sprintf("%s-%d", name, used[name])
+			}
+			picture.Name = name
+			all = append(all, picture)
+		}
+	}
+	return all
+}
+
+// slug keeps what is good in the name of a file and in an id.
+func slug(text string) string {
+	parts := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	joined := strings.Join(parts, "-")
+	return strings.Trim(joined[:min(len(joined), 80)], "-")
+}
+
+// drawing is a chart or a strip.
+type drawing interface{ Draw() string }
+
+func picture(section, name, title, caption string, of drawing) report.Picture {
+	return report.Picture{Section: section, Name: name, Title: title, Caption: caption, SVG: of.Draw()}
+}
+
+// line is what one series is of.
+type line struct{ phase, variant string }
+
+// lineIDs are lines in the order in which they were seen.
+type lineIDs []line
+
+func (l *lineIDs) add(one line) {
+	if !slices.Contains(*l, one) {
+		*l = append(*l, one)
+	}
+}
+
+// charts puts lines that fit into one picture together; else those of each phase.
+func (l lineIDs) charts() [][]line {
+	if len(l) <= svg.SeriesColours {
+		return [][]line{l}
+	}
+	var charts [][]line
+	at := map[string]int{}
+	for _, one := range l {
+		i, known := at[one.phase]
+		if !known {
+			i, charts = len(charts), append(charts, nil)
+			at[one.phase] = i
+		}
+		if len(charts[i]) < svg.SeriesColours {
+			charts[i] = append(charts[i], one)
+		}
+	}
+	return charts
+}
+
+// label names a line by what tells it from the others.
+func label(one line, among []line) string {
+	phases, variants := map[string]bool{}, map[string]bool{}
+	for _, other := range among {
+		phases[other.phase], variants[other.variant] = true, true
+	}
+	switch {
+	case len(variants) == 1:
+		return one.phase
+	case len(phases) == 1:
+		return one.variant
+	default:
+		return one.phase + ", " + one.variant
+	}
+}
+
+// about names the phases of lines, for a title.
+func about(lines []line) string {
+	var phases []string
+	for _, one := range lines {
+		if !slices.Contains(phases, one.phase) {
+			phases = append(phases, one.phase)
+		}
+	}
+	return strings.Join(phases, ", ")
+}
+
+// unitOf a metric on an axis.
+func unitOf(metric string) svg.Unit {
+	known, _ := results.LookupMetric(metric)
+	switch known.Unit {
+	case results.UnitBytes:
+		return svg.Bytes
+	case results.UnitBytesPerSecond:
+		return svg.BytesPerSecond
+	case results.UnitNanoseconds:
+		return svg.Nanoseconds
+	case results.UnitPartsPerMillion:
+		return svg.PartsPerMillion
+	case results.UnitMilli:
+		return svg.Milli
+	default:
+		return svg.Numbers
+	}
+}

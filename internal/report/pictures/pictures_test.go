@@ -1,0 +1,230 @@
+package pictures
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/poolseries"
+	"github.com/storagebench/storagebench/internal/report"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// experiment has runs of two phases, with a gate of each kind.
+func experiment(runs int, variants ...string) results.Experiment {
+	var e results.Experiment
+	for i := range runs {
+		for v, variant := range variants {
+			phase := func(name string, rate int64) results.RunPhase {
+				return results.RunPhase{Name: name, Kind: results.KindMeasure, Outcome: results.OutcomeValid, ConfigMap: fmt.Sprint(name, i, variant),
+					Metrics: map[string]int64{"readBytesPerSecond": rate + int64(i%7)<<20, "readLatencyP99Nanoseconds": 2_000_000 + int64(i%5)*1000,
+						"layoutScorePartsPerMillion": 900_000}}
+			}
+			e.Runs = append(e.Runs, results.RunResult{Name: fmt.Sprintf("run-%d-%d", i, v), Variant: variant, Repetition: int32(i + 1), Valid: true,
+				Phases: []results.RunPhase{phase("fresh", 600<<20), phase("aged", 100<<20)}})
+		}
+	}
+	e.Variants = results.Summarise(e.Runs)
+	low, high := int64(-110_000), int64(-98_000)
+	e.Gates = []results.GateResult{
+		{Name: "keeps", Definition: "phase('aged').readBytesPerSecond >= 0.8 * phase('fresh').readBytesPerSecond"},
+		{Name: "tail", Definition: "aged.readLatencyP99Nanoseconds is at least 1M and at most 10M"},
+		{Name: "no-worse", Definition: "fresh.readBytesPerSecond is at most 5% worse than in variant a", Comparisons: []results.Comparison{
+			{Variant: "b", Verdict: "Failed", ChangePartsPerMillion: -104_000, LowPartsPerMillion: &low, HighPartsPerMillion: &high,
+				TolerancePartsPerMillion: 50_000}}},
+	}
+	return e
+}
+
+// document has all that rooms draw.
+func document(t *testing.T, phase string, rate int64) results.PhaseDocument {
+	t.Helper()
+	raw := map[string]any{"samplesSeen": 90_000}
+	var rounds, regions, samples, bins []map[string]int64
+	for i := range int64(12) {
+		rounds = append(rounds, map[string]int64{"bytes": rate * (20 - i), "durationNanoseconds": 1e9})
+		regions = append(regions, map[string]int64{"index": i, "offset": i << 20, "bytes": rate, "nanoseconds": 1e9 + i*1e7})
+	}
+	for i := range int64(4000) {
+		samples = append(samples, map[string]int64{"Milliseconds": i, "Nanoseconds": 100_000 + i*i%977*1000})
+	}
+	for i := range int64(300) {
+		bins = append(bins, map[string]int64{"Nanoseconds": 50_000 + i*1000, "Count": 30_000 / (i + 1)})
+	}
+	raw["rounds"], raw["regions"], raw["samples"], raw["latencies"] = rounds, regions, samples, map[string]any{"read": bins}
+	text, err := json.Marshal(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results.PhaseDocument{Phase: phase, Kind: results.KindMeasure, Outcome: results.OutcomeValid, Raw: text, Measured: []results.Interval{
+		{From: start.Add(3 * time.Second), To: start.Add(8 * time.Second)}, {From: start.Add(9 * time.Second), To: start.Add(10 * time.Second)}}}
+}
+
+func observed() *poolseries.Document {
+	pool := &poolseries.Document{StartedAt: start, Vdevs: []poolseries.Vdev{{Name: "d", TopLevel: true}}, RequestSizes: []poolseries.Histogram{{
+		Bounds: []int64{512, 4096, 131072}, Columns: map[string][]int64{"sync_read_ind": {1, 30, 500}, "async_write_agg": {0, 7, 9}}}}}
+	for i := range int64(1000) {
+		pool.Series.OffsetMilliseconds = append(pool.Series.OffsetMilliseconds, i*2000)
+		pool.Vdevs[0].ReadBytes = append(pool.Vdevs[0].ReadBytes, i*i<<10)
+		pool.Vdevs[0].WriteBytes = append(pool.Vdevs[0].WriteBytes, i<<20)
+	}
+	return pool
+}
+
+func album(t *testing.T, e results.Experiment, names ...string) []report.Picture {
+	t.Helper()
+	a := New(e)
+	for _, wanted := range WantedOf(e) {
+		a.Add(Phase{Run: wanted.Run, Variant: wanted.Variant, Document: document(t, wanted.Phase, 50<<20), Pool: observed()})
+	}
+	drawn := a.Pictures()
+	known := map[string]string{}
+	for _, picture := range drawn {
+		if known[picture.Name] != "" || strings.ContainsAny(picture.Name, "/. ") || picture.Title == "" {
+			t.Errorf("picture %q, %q", picture.Name, picture.Title)
+		}
+		known[picture.Name] = picture.SVG
+		decoder := xml.NewDecoder(strings.NewReader(picture.SVG))
+		var err error
+		for err == nil {
+			_, err = decoder.Token()
+		}
+		if !errors.Is(err, io.EOF) || strings.Contains(picture.SVG, "NaN") {
+			t.Errorf("%s: %v", picture.Name, err)
+		}
+	}
+	for _, name := range names {
+		if known[name] == "" {
+			t.Errorf("there is no picture %s", name)
+		}
+	}
+	return drawn
+}
+
+func find(t *testing.T, drawn []report.Picture, name string) report.Picture {
+	t.Helper()
+	for _, picture := range drawn {
+		if picture.Name == name {
+			return picture
+		}
+	}
+	t.Fatalf("there is no picture %s", name)
+	return report.Picture{}
+}
+
+func TestEveryRoomDraws(t *testing.T) {
+	drawn := album(t, experiment(6, "a", "b"), "gate-keeps-runs", "gate-tail-runs", "gate-no-worse", "gate-no-worse-runs",
+		"metric-readbytespersecond", "metric-layoutscorepartspermillion", "percentiles-read-latency-fresh-aged", "rounds-fresh",
+		"regions-fresh-aged", "samples-fresh-a-single-latencies", "pool-fresh-a-the-pool-over-time", "requests-read-fresh-aged",
+		"requests-write-fresh-aged")
+	for name, want := range map[string][]string{
+		"gate-tail-runs":                      {"at least 1 ms", "at most 10 ms", ">a<"},
+		"gate-no-worse":                       {"tolerated", "interval", ">b: Failed<", "-10%"},
+		"gate-keeps-runs":                     {">aged, a<", ">fresh, b<", "MiB/s"},
+		"percentiles-read-latency-fresh-aged": {"99%", "fresh, a", "aged, b"},
+		"pool-fresh-a-the-pool-over-time":     {"measured", "read", "written"},
+		"requests-read-fresh-aged":            {"4 KiB", "128 KiB", "fresh, a"},
+	} {
+		for _, words := range want {
+			if picture := find(t, drawn, name); !strings.Contains(picture.SVG, words) {
+				t.Errorf("%s does not say %q", name, words)
+			}
+		}
+	}
+	if caption := find(t, drawn, "rounds-fresh").Caption; !strings.Contains(caption, "only they count") {
+		t.Error(caption)
+	}
+	for _, section := range []string{"gates", "numbers", "latency", "time", "disks"} {
+		if !strings.Contains(fmt.Sprint(drawn), "{"+section+" ") {
+			t.Errorf("section %s has no picture", section)
+		}
+	}
+}
+
+// TestPercentilesWithoutDocuments: the results have some points of the curve.
+func TestPercentilesWithoutDocuments(t *testing.T) {
+	e := experiment(6, "a")
+	for i := range e.Runs {
+		for j := range e.Runs[i].Phases {
+			e.Runs[i].Phases[j].Metrics["transactionLatencyP50Nanoseconds"], e.Runs[i].Phases[j].Metrics["transactionLatencyP99Nanoseconds"] = 1e6, 9e6
+		}
+	}
+	e.Variants = results.Summarise(e.Runs)
+	drawn := New(e).Pictures()
+	if picture := find(t, drawn, "percentiles-transaction-latency-fresh-aged"); strings.Count(picture.SVG, `<path class="d s`) != 2 {
+		t.Error(picture.SVG)
+	}
+	for _, picture := range drawn {
+		if strings.HasPrefix(picture.Name, "percentiles-read") {
+			t.Error("one point is no curve")
+		}
+	}
+}
+
+// TestCurve: the share that was faster is where it is expected, and ends where ten operations are left.
+func TestCurve(t *testing.T) {
+	points := curve(map[int64]int64{100: 500, 200: 400, 300: 90, 400: 9, 500: 1})
+	if len(points) != 4 {
+		t.Fatal(points)
+	}
+	for i, share := range []float64{1, 0.5, 0.1, 0.01} {
+		if math.Abs(points[i].X+math.Log10(share)) > 1e-9 || points[i].Y != float64(100*(i+1)) {
+			t.Errorf("point %d is %v", i, points[i])
+		}
+	}
+}
+
+func TestHostileNamesDoNothing(t *testing.T) {
+	hostile := "</svg><script>alert(1)</script>\"'\x1b[31m\u202e/../../x"
+	e := experiment(6, hostile, "b")
+	e.Gates[0].Name, e.Gates[2].Comparisons[0].Variant = hostile, hostile
+	drawn := album(t, e)
+	if len(drawn) < 10 {
+		t.Fatalf("%d pictures", len(drawn))
+	}
+	for _, picture := range drawn {
+		if strings.Contains(picture.SVG, "<script") || strings.ContainsAny(picture.SVG, "\x1b\u202e") {
+			t.Errorf("%s: %.300s", picture.Name, picture.SVG)
+		}
+	}
+	a := New(e)
+	a.Add(Phase{Run: "r", Variant: "b", Document: results.PhaseDocument{Raw: json.RawMessage(`{"rounds": "none", "regions": 7}`)}})
+	if len(a.Pictures()) == 0 {
+		t.Error("a raw part of another form takes all pictures away")
+	}
+}
+
+// TestManyRuns: pictures stay small, and few documents are read.
+func TestManyRuns(t *testing.T) {
+	e := experiment(100, "a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
+	if wanted := WantedOf(e); len(wanted) != maxVariants*maxRuns*2 {
+		t.Errorf("%d documents are wanted", len(wanted))
+	}
+	began := time.Now()
+	drawn := album(t, e, "gate-keeps-runs", "metric-readbytespersecond")
+	page, _, err := report.HTML(report.Page{Experiment: e, Pictures: drawn})
+	if err != nil || len(page) > report.MaxHTMLBytes || len(page) < 200<<10 || strings.Count(string(page), "<figure>") < 15 {
+		t.Errorf("%v: %d bytes, %d pictures", err, len(page), strings.Count(string(page), "<figure>"))
+	}
+	t.Logf("%d runs: %d bytes, %d pictures, %s with the documents", len(e.Runs), len(page), len(drawn), time.Since(began))
+}
+
+// BenchmarkPage is the time and memory of a report of 1000 runs without its documents.
+func BenchmarkPage(b *testing.B) {
+	e := experiment(250, "a", "b", "c", "d")
+	b.ReportAllocs()
+	for b.Loop() {
+		page, _, err := report.HTML(report.Page{Experiment: e, Pictures: New(e).Pictures()})
+		if err != nil || len(page) < 100<<10 {
+			b.Fatal(len(page), err)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package pictures
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/workload/engine"
+)
+
+// TestRawIsWhatTheEngineWrites: a renamed field would take a picture away without a word.
+func TestRawIsWhatTheEngineWrites(t *testing.T) {
+	text, err := json.Marshal(engine.Details{
+		Rounds:    []engine.Round{{Bytes: 1, DurationNanoseconds: 2}},
+		Regions:   []engine.Region{{Index: 3, Bytes: 4, Nanoseconds: 5}},
+		Latencies: map[string][]fio.Bin{"read": {{Nanoseconds: 6, Count: 7}}},
+		Samples:   []fio.Sample{{Milliseconds: 8, Nanoseconds: 9}}, SamplesSeen: 10,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got raw
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Rounds[0].Bytes != 1 || got.Rounds[0].DurationNanoseconds != 2 || got.Regions[0].Index != 3 || got.Regions[0].Bytes != 4 ||
+		got.Regions[0].Nanoseconds != 5 || got.Latencies["read"][0].Nanoseconds != 6 || got.Latencies["read"][0].Count != 7 ||
+		got.Samples[0].Milliseconds != 8 || got.Samples[0].Nanoseconds != 9 || got.SamplesSeen != 10 {
+		t.Errorf("%+v of %s", got, text)
+	}
+}
