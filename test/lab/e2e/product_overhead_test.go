@@ -93,9 +93,7 @@ var partsOfTime = []string{partPrepare, partStart, partWork, partBetween, partVe
 func (o *overhead) learn() {
 	benchmark := o.benchmark("template", fmt.Sprintf(overheadSpec, lab.BlockClass, v1alpha1.RetainAlways))
 	o.ended(benchmark, v1alpha1.VerdictPassed)
-	for _, job := range o.space.jobs(benchmark) {
-		o.templates = append(o.templates, job)
-	}
+	o.templates = append(o.templates, o.space.jobs(benchmark)...)
 	slices.SortFunc(o.templates, func(a, b batchv1.Job) int {
 		return strings.Compare(a.Labels[v1alpha1.LabelPhase], b.Labels[v1alpha1.LabelPhase]) // fill, reads
 	})
