@@ -74,6 +74,7 @@ var rooms = []struct {
 	{"gate", newGates},
 	{"metric", newMetrics},
 	{"percentiles", newPercentiles},
+	{"series", newSeries},
 	{"rounds", newRounds},
 	{"regions", newRegions},
 	{"samples", newSamples},
@@ -100,6 +101,18 @@ type raw struct {
 	} `json:"regions"`
 	Latencies map[string][]struct{ Nanoseconds, Count int64 } `json:"latencies"`
 	Samples   []struct{ Milliseconds, Nanoseconds int64 }     `json:"samples"`
+	Series    *struct {
+		Points []struct {
+			FromMilliseconds int64 `json:"fromMilliseconds"`
+			ToMilliseconds   int64 `json:"toMilliseconds"`
+			ReadBytes        int64 `json:"readBytes"`
+			WrittenBytes     int64 `json:"writtenBytes"`
+		} `json:"points"`
+		// Steady is the part in which the rate is steady, if it is.
+		Steady *struct {
+			FromMilliseconds int64 `json:"fromMilliseconds"`
+		} `json:"steady"`
+	} `json:"series"`
 	// SamplesSeen is how many there were to choose from.
 	SamplesSeen int64 `json:"samplesSeen"`
 }

@@ -48,7 +48,7 @@ func experiment(runs int, variants ...string) results.Experiment {
 func document(t *testing.T, phase string, rate int64) results.PhaseDocument {
 	t.Helper()
 	raw := map[string]any{"samplesSeen": 90_000}
-	var rounds, regions, samples, bins []map[string]int64
+	var rounds, regions, samples, bins, points []map[string]int64
 	for i := range int64(12) {
 		rounds = append(rounds, map[string]int64{"bytes": rate * (20 - i), "durationNanoseconds": 1e9})
 		regions = append(regions, map[string]int64{"index": i, "offset": i << 20, "bytes": rate, "nanoseconds": 1e9 + i*1e7})
@@ -59,6 +59,10 @@ func document(t *testing.T, phase string, rate int64) results.PhaseDocument {
 	for i := range int64(300) {
 		bins = append(bins, map[string]int64{"Nanoseconds": 50_000 + i*1000, "Count": 30_000 / (i + 1)})
 	}
+	for i := range int64(480) {
+		points = append(points, map[string]int64{"fromMilliseconds": i * 1000, "toMilliseconds": (i + 1) * 1000, "readBytes": rate + rate/(i+1)})
+	}
+	raw["series"] = map[string]any{"points": points, "steady": map[string]int64{"fromMilliseconds": 100_000, "toMilliseconds": 480_000}}
 	raw["rounds"], raw["regions"], raw["samples"], raw["latencies"] = rounds, regions, samples, map[string]any{"read": bins}
 	text, err := json.Marshal(raw)
 	if err != nil {
@@ -123,6 +127,7 @@ func find(t *testing.T, drawn []report.Picture, name string) report.Picture {
 func TestEveryRoomDraws(t *testing.T) {
 	drawn := album(t, experiment(6, "a", "b"), "gate-keeps-runs", "gate-tail-runs", "gate-no-worse", "gate-no-worse-runs",
 		"metric-readbytespersecond", "metric-layoutscorepartspermillion", "percentiles-read-latency-fresh-aged", "rounds-fresh",
+		"series-aged", "series-fresh",
 		"regions-fresh-aged", "samples-fresh-a-single-latencies", "pool-fresh-a-the-pool-over-time", "requests-read-fresh-aged",
 		"requests-write-fresh-aged")
 	for name, want := range map[string][]string{
@@ -140,6 +145,9 @@ func TestEveryRoomDraws(t *testing.T) {
 		}
 	}
 	if caption := find(t, drawn, "rounds-fresh").Caption; !strings.Contains(caption, "only they count") {
+		t.Error(caption)
+	}
+	if caption := find(t, drawn, "series-fresh").Caption; !strings.Contains(caption, "steady") {
 		t.Error(caption)
 	}
 	for _, section := range []string{"gates", "numbers", "latency", "time", "disks"} {

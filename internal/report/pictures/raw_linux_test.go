@@ -14,7 +14,9 @@ func TestRawIsWhatTheEngineWrites(t *testing.T) {
 		Rounds:    []engine.Round{{Bytes: 1, DurationNanoseconds: 2}},
 		Regions:   []engine.Region{{Index: 3, Bytes: 4, Nanoseconds: 5}},
 		Latencies: map[string][]fio.Bin{"read": {{Nanoseconds: 6, Count: 7}}},
-		Samples:   []fio.Sample{{Milliseconds: 8, Nanoseconds: 9}}, SamplesSeen: 10,
+		Series: &engine.Series{Points: []engine.Point{{Span: engine.Span{FromMilliseconds: 11, ToMilliseconds: 12}, ReadBytes: 13, WrittenBytes: 14}},
+			Steady: &engine.Span{FromMilliseconds: 15}},
+		Samples: []fio.Sample{{Milliseconds: 8, Nanoseconds: 9}}, SamplesSeen: 10,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -27,5 +29,9 @@ func TestRawIsWhatTheEngineWrites(t *testing.T) {
 		got.Regions[0].Nanoseconds != 5 || got.Latencies["read"][0].Nanoseconds != 6 || got.Latencies["read"][0].Count != 7 ||
 		got.Samples[0].Milliseconds != 8 || got.Samples[0].Nanoseconds != 9 || got.SamplesSeen != 10 {
 		t.Errorf("%+v of %s", got, text)
+	}
+	if point := got.Series.Points[0]; point.FromMilliseconds != 11 || point.ToMilliseconds != 12 || point.ReadBytes != 13 || point.WrittenBytes != 14 ||
+		got.Series.Steady.FromMilliseconds != 15 {
+		t.Errorf("%+v of %s", got.Series, text)
 	}
 }
