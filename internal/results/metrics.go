@@ -63,6 +63,12 @@ func LookupMetric(name string) (Metric, bool) {
 	return metric, found
 }
 
+// binned are the percentiles that fio reads from bins.
+var binned = regexp.MustCompile(`(^|\.)(read|write|sync)LatencyP[0-9]+Nanoseconds$`)
+
+// Binned says that the metric is only as exact as a bin of fio is wide: up to 1.6%.
+func (m Metric) Binned() bool { return binned.MatchString(m.Name) }
+
 // jobName is what a section of a job file may be called.
 var jobName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 

@@ -62,6 +62,10 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 				compare.Metric))
 	}
 	tolerance, err := parseTolerance(compare.Tolerance)
+	if err == nil && rule.metric.Binned() && tolerance < leastBinned {
+		err = fmt.Errorf("fio counts latencies in bins that are up to 1.6%% wide, so %s is too small for a percentile: write at least 3%%, or compare a mean",
+			cmp.Or(compare.Tolerance, defaultTolerance))
+	}
 	if err == nil && tolerance >= 1 {
 		err = fmt.Errorf("a tolerance of %s accepts everything: use a smaller one, such as %s", compare.Tolerance, defaultTolerance)
 	}
@@ -165,6 +169,9 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 	}
 	return opinion{comparison: one}
 }
+
+// leastBinned is the smallest tolerance for a percentile that fio reads from a bin: that of two runs may each be wrong by half of it.
+const leastBinned = 0.03
 
 // finest is the smallest tolerance at which rates are evaluated: even with zero tolerance, 1000 cannot be distinguished from
 // 1000.4.

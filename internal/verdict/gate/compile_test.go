@@ -41,11 +41,18 @@ func compareGate(metric, to, variant string) v1alpha1.Gate {
 		Metric: v1alpha1.MetricPath(metric), To: to, Variant: v1alpha1.VariantName(variant)}}
 }
 
+func tolerating(gate v1alpha1.Gate, tolerance v1alpha1.Share) v1alpha1.Gate {
+	gate.Compare.Tolerance = tolerance
+	return gate
+}
+
 func TestCompileRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		gate v1alpha1.Gate
 		want []string // parts of the message; the gate's name is asked for in any case
 	}{
+		"within a bin": {tolerating(compareGate("aged-scan.readLatencyP99Nanoseconds", "Baseline", ""), "2%"),
+			[]string{"compare.tolerance", "up to 1.6% wide", "2% is too small", "at least 3%"}},
 		"syntax":              {expression(aged + " >= "), []string{"1:42", "Syntax error"}},
 		"single equals":       {expression(aged + " = 5.0"), []string{"1:39", "write == for equal"}},
 		"words for operators": {expression(aged + " > 1.0 and " + fresh + " > 1.0"), []string{"write && for and"}},
@@ -149,6 +156,8 @@ func TestCompileAccepts(t *testing.T) {
 		"exists":         expression("[1.0, 2.0].exists_one(x, x < " + aged + ") || 3.0 in [" + aged + "]"),
 		"compare":        compareGate("aged-scan.readBytesPerSecond", "Baseline", ""),
 		"compare matrix": compareGate("aged-scan.readBytesPerSecond", "Variant", "r8k"),
+		"a bin apart":    tolerating(compareGate("aged-scan.readLatencyP99Nanoseconds", "Baseline", ""), "3%"),
+		"a mean":         tolerating(compareGate("aged-scan.readLatencyMeanNanoseconds", "Baseline", ""), "1%"),
 		"equal bounds":   boundGate("aged-scan.ioErrors", "0", "0"),
 	} {
 		t.Run(name, func(t *testing.T) {
