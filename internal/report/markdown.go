@@ -206,7 +206,7 @@ func howLines(e results.Experiment) []howLine {
 		{"Seed", strconv.FormatInt(e.Seed, 10)},
 		{"Order", e.Order}, {"Repetitions", strconv.Itoa(int(e.Repetitions))}, {"Node", e.NodeName}, {"StorageClass", e.StorageClass},
 		{"Reset", resetWords(e)}, {"Runner image", e.RunnerImage}, {"Started", moment(e.StartedAt)}, {"Finished", moment(e.FinishedAt)},
-		{"Took", took(e)},
+		{"Took", took(e)}, {"Drift", driftWords(e)},
 	}
 }
 

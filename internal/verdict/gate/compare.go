@@ -63,8 +63,8 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 	}
 	tolerance, err := parseTolerance(compare.Tolerance)
 	if err == nil && rule.metric.Binned() && tolerance < leastBinned {
-		err = fmt.Errorf("fio counts latencies in bins that are up to 1.6%% wide, so %s is too small for a percentile: write at least 3%%, or compare a mean",
-			cmp.Or(compare.Tolerance, defaultTolerance))
+		err = fmt.Errorf("fio counts latencies in bins that are up to 1.6%% wide, so %s is too small for a percentile: write at least 3%%, or "+
+			"compare a mean", cmp.Or(compare.Tolerance, defaultTolerance))
 	}
 	if err == nil && tolerance >= 1 {
 		err = fmt.Errorf("a tolerance of %s accepts everything: use a smaller one, such as %s", compare.Tolerance, defaultTolerance)
