@@ -269,13 +269,3 @@ func (p Place) options(data bool) []Option {
 	}
 	return []Option{{"directory", joinPaths([]string{p.Folder})}}
 }
-
-// Allowed lists the options that a job file may set, for the documentation.
-func Allowed() []string {
-	names := make([]string, 0, len(allowed))
-	for name := range allowed {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}

@@ -17,25 +17,6 @@ const (
 	markerText = "storagebench made the folder pgdata beside this file, and removes it at its next attempt.\n"
 )
 
-// Remove removes the cluster that Run has left in a folder. What is not of storagebench is refused.
-func Remove(folder string) error {
-	root, err := os.OpenRoot(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("open the folder for PostgreSQL: %w", err)
-	}
-	defer func() { _ = root.Close() }()
-	if err := removeData(root); err != nil {
-		return err
-	}
-	if ours, err := marked(root); err != nil || !ours {
-		return err
-	}
-	return root.Remove(markerName)
-}
-
 // prepareFolder makes room for a new cluster. The marker is written first: a cluster without one belongs to others.
 func prepareFolder(folder string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

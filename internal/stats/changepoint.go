@@ -147,8 +147,3 @@ func splitPart(part []float64, least int) (at int, score float64) {
 	}
 	return at, score
 }
-
-// String says it in words; a person counts from 1.
-func (c Change) String() string {
-	return fmt.Sprintf("from value %d on %.4g instead of %.4g, p = %.4g", c.At+1, c.After, c.Before, c.P)
-}

@@ -35,6 +35,22 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
+// paired and unpaired are the tests against delta.
+func paired(t *testing.T, shifts []float64, delta float64) Tails {
+	t.Helper()
+	return must[Tails](t)(must[*Ranked](t)(NewPaired(shifts, nil)).Test(delta))
+}
+
+func unpaired(t *testing.T, a, b []float64, delta float64) Tails {
+	t.Helper()
+	return must[Tails](t)(must[*Ranked](t)(NewUnpaired(a, b)).Test(delta))
+}
+
+func unpairedShift(t *testing.T, a, b []float64, confidence float64) Shift {
+	t.Helper()
+	return must[*Ranked](t)(NewUnpaired(a, b)).Shift((1-confidence)/2, (1-confidence)/2)
+}
+
 // subsets calls with each set of so many of n, as bits; with any number for a negative one.
 func subsets(n, size int, each func(set uint)) {
 	for set := range uint(1) << n {

@@ -37,19 +37,6 @@ func PairedShift(shifts []float64, confidence float64) (Shift, error) {
 	return ranked.Shift((1-confidence)/2, (1-confidence)/2), nil
 }
 
-// UnpairedShift is the median of the differences b_j - a_i of all values of two samples. The interval holds what the exact test of
-// Mann and Whitney does not reject, so the samples should differ by a shift only.
-func UnpairedShift(a, b []float64, confidence float64) (Shift, error) {
-	if err := checkConfidence(confidence); err != nil {
-		return Shift{}, err
-	}
-	ranked, err := NewUnpaired(a, b)
-	if err != nil {
-		return Shift{}, err
-	}
-	return ranked.Shift((1-confidence)/2, (1-confidence)/2), nil
-}
-
 // checkConfidence wants one of at least 0.5: less is as good as a coin, and its bounds would cross.
 func checkConfidence(confidence float64) error {
 	if !(confidence >= 0.5 && confidence < 1) {

@@ -20,19 +20,25 @@ func functions(values []float64) map[string]error {
 	failed := map[string]error{}
 	_, failed["LogRatios before"] = LogRatios(values, good[:min(len(values), len(good))])
 	_, failed["LogRatios after"] = LogRatios(good[:min(len(values), len(good))], values)
-	_, failed["Quantile"] = Quantile(values, 0.9)
-	_, failed["Median"] = Median(values)
-	_, failed["CoefficientOfVariation"] = CoefficientOfVariation(values)
 	_, failed["ConsecutiveShifts"] = ConsecutiveShifts(values)
 	_, failed["NoiseFloor"] = NoiseFloor(values)
-	_, failed["SignFlip"] = SignFlip(values, 0)
 	_, failed["PairedShift"] = PairedShift(values, 0.95)
-	_, failed["UnpairedShift from"] = UnpairedShift(values, good, 0.95)
-	_, failed["UnpairedShift to"] = UnpairedShift(good, values, 0.95)
-	_, failed["MannWhitney before"] = MannWhitney(values, good, 0)
-	_, failed["MannWhitney after"] = MannWhitney(good, values, 0)
+	_, failed["NewPaired"] = NewPaired(values, nil)
+	_, failed["NewUnpaired from"] = NewUnpaired(values, good)
+	_, failed["NewUnpaired to"] = NewUnpaired(good, values)
+	_, failed["Joint of one"] = Joint([]Member{memberOf(values)}, 0.05)
+	_, failed["Joint of two"] = Joint([]Member{memberOf(good), memberOf(values)}, 0.05)
 	_, failed["Find"] = Changes(1).Find(values)
 	return failed
+}
+
+// memberOf takes each shift from its own repetition.
+func memberOf(shifts []float64) Member {
+	member := Member{Shifts: shifts}
+	for i := range shifts {
+		member.Repetitions = append(member.Repetitions, int32(i+1))
+	}
+	return member
 }
 
 func TestHostileValues(t *testing.T) {
@@ -57,19 +63,13 @@ func TestHostileArguments(t *testing.T) {
 	_, failed["the logarithm of less"] = LogRatios([]float64{1, -1}, good[:2])
 	_, failed["a ratio beyond numbers"] = LogRatios([]float64{5e-324}, []float64{1e150})
 	_, failed["a ratio below numbers"] = LogRatios([]float64{1e150}, []float64{5e-324})
-	_, failed["quantile above 1"] = Quantile(good, 1.1)
-	_, failed["quantile NaN"] = Quantile(good, math.NaN())
-	_, failed["variation of one"] = CoefficientOfVariation(good[:1])
-	_, failed["variation about 0"] = CoefficientOfVariation([]float64{-1, 1})
-	_, failed["variation of nothing"] = CoefficientOfVariation([]float64{0, 0})
-	_, failed["variation about next to 0"] = CoefficientOfVariation([]float64{1e150, -1e150, 1e-300})
 	_, failed["noise of one"] = NoiseFloor(good[:1])
 	_, failed["shifts of one run"] = ConsecutiveShifts(good[:1])
 	_, failed["shifts from 0"] = ConsecutiveShifts([]float64{0, 1})
-	_, failed["delta NaN for signs"] = SignFlip(good, math.NaN())
-	_, failed["delta infinite for ranks"] = MannWhitney(good, good, math.Inf(1))
+	_, failed["delta NaN"] = must[*Ranked](t)(NewPaired(good, nil)).Test(math.NaN())
+	_, failed["delta infinite"] = must[*Ranked](t)(NewUnpaired(good, good)).Test(math.Inf(1))
 	_, failed["confidence 1"] = PairedShift(good, 1)
-	_, failed["confidence NaN"] = UnpairedShift(good, good, math.NaN())
+	_, failed["confidence NaN"] = PairedShift(good, math.NaN())
 	_, failed["confidence in percent"] = PairedShift(good, 95)
 	_, failed["confidence like a coin's"] = PairedShift(good, 0.4)
 	_, failed["no p-values"] = Holm(nil)
@@ -96,13 +96,8 @@ func TestHostileArguments(t *testing.T) {
 }
 
 func TestNothingInWords(t *testing.T) {
-	for got, want := range map[string]string{
-		SignFlipTest{}.String(): "not tested", MannWhitneyTest{}.String(): "not tested", Noise{}.String(): "noise not known",
-		Shift{}.String(): "+0, no interval: so few values give a confidence of at most 0.0%",
-	} {
-		if got != want {
-			t.Errorf("%q, not %q", got, want)
-		}
+	if got := (Shift{}).String(); got != "+0, no interval: so few values give a confidence of at most 0.0%" {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -114,24 +109,18 @@ func FuzzTests(f *testing.F) {
 	f.Add(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 	f.Fuzz(func(t *testing.T, a, b, c, d, e, g, delta float64) {
 		values := []float64{a, b, c, d, e, g}
-		bad := check(append(values, delta), 1) != nil
-		signs, err := SignFlip(values, delta)
-		wants(t, err, bad, signs.Tails)
-		ranks, err := MannWhitney(values[:3], values[3:], delta)
-		wants(t, err, bad, ranks.Tails)
-		bad = check(values, 1) != nil
-		for _, confidence := range []float64{0.5, 0.95} {
-			paired, err := PairedShift(values, confidence)
-			wantsShift(t, err, bad, paired)
-			unpaired, err := UnpairedShift(values[:3], values[3:], confidence)
-			wantsShift(t, err, bad, unpaired)
-		}
+		bad := check(values, 1) != nil
+		paired, err := NewPaired(values, nil)
+		wantsRanked(t, err, bad, paired, delta)
+		outlying, err := NewPaired(values, []bool{false, true, false, false, true, false})
+		wantsRanked(t, err, bad, outlying, delta)
+		unpaired, err := NewUnpaired(values[:3], values[3:])
+		wantsRanked(t, err, bad, unpaired, delta)
+		joint, err := Joint([]Member{memberOf(values), memberOf(values[1:])}, 0.05)
+		wantsJoint(t, err, bad, joint)
 		noise, err := NoiseFloor(values)
 		if (err != nil) != bad || !(noise.Floor >= 0) || noise.Known {
 			t.Errorf("%v: %+v, %v", values, noise, err)
-		}
-		if variation, err := CoefficientOfVariation(values); err == nil && !(variation >= 0 && variation < math.Inf(1)) {
-			t.Errorf("%v: %g", values, variation)
 		}
 		rule := ChangeRule{MinSize: 2, Significance: 0.1, Permutations: 19}
 		if changes, err := rule.Find(values); (err != nil) != bad {
@@ -144,22 +133,40 @@ func FuzzTests(f *testing.F) {
 	})
 }
 
-func wants(t *testing.T, err error, bad bool, got Tails) {
+func wantsRanked(t *testing.T, err error, bad bool, ranked *Ranked, delta float64) {
 	t.Helper()
 	if (err != nil) != bad {
-		t.Fatalf("%v", err)
+		t.Fatal(err)
+	}
+	if err != nil {
+		return
+	}
+	got, err := ranked.Test(delta)
+	if (err == nil) != finite(delta) {
+		t.Fatal(err)
 	}
 	for _, p := range []float64{got.Less, got.Greater, got.TwoSided} {
 		if err == nil && !(p >= got.Smallest && p <= 1 && got.Smallest > 0) {
 			t.Fatalf("%+v", got)
 		}
 	}
+	for _, level := range []float64{0.25, 0.025} {
+		shift := ranked.Shift(level, level)
+		i := shift.Interval
+		if !(i.Low <= shift.Estimate && shift.Estimate <= i.High) || i.Known && math.IsInf(i.High-i.Low, 0) {
+			t.Fatalf("%+v", shift)
+		}
+	}
 }
 
-func wantsShift(t *testing.T, err error, bad bool, got Shift) {
+func wantsJoint(t *testing.T, err error, bad bool, got JointTest) {
 	t.Helper()
-	i := got.Interval
-	if (err != nil) != bad || err == nil && (!(i.Low <= got.Estimate && got.Estimate <= i.High) || i.Known && math.IsInf(i.High-i.Low, 0)) {
-		t.Fatalf("%+v, %v", got, err)
+	if (err != nil) != bad {
+		t.Fatal(err)
+	}
+	for _, p := range got.P {
+		if !(p >= 1.0/64 && p <= 1) || !(got.Level >= 0 && got.Level <= 0.05) {
+			t.Fatalf("%+v", got)
+		}
 	}
 }

@@ -1,34 +1,12 @@
 package stats
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 )
 
 // noiseShare is which share of the shifts between equal things the noise floor should cover.
 const noiseShare = 0.95
-
-// CoefficientOfVariation is the deviation as a share of the mean: sqrt(sum of (x/mean - 1)^2 / (n-1)). Without a mean above 0
-// it has no meaning.
-func CoefficientOfVariation(values []float64) (float64, error) {
-	if err := check(values, 2); err != nil {
-		return 0, err
-	}
-	mean := mean(values)
-	if !(mean > 0) {
-		return 0, fmt.Errorf("a mean of %g: a share of it needs one above 0", mean)
-	}
-	var squares float64
-	for _, value := range values {
-		squares += (value/mean - 1) * (value/mean - 1)
-	}
-	if math.IsInf(squares, 0) {
-		return 0, errors.New("the values cancel each other out")
-	}
-	return math.Sqrt(squares / float64(len(values)-1)), nil
-}
 
 // ConsecutiveShifts are ln(second/first) of runs of the same thing, the first with the second, the third with the fourth: no run
 // counts twice, and a slow drift counts little. The last of an odd number has no partner and is left out.
@@ -72,16 +50,4 @@ func NoiseFloor(shifts []float64) (Noise, error) {
 	known := rank <= n
 	rank = min(rank, n)
 	return Noise{Floor: sizes[rank-1], Shifts: n, Coverage: float64(rank) / float64(n+1), Known: known}, nil
-}
-
-// String says it of shifts of logarithms.
-func (n Noise) String() string {
-	switch {
-	case n.Shifts == 0:
-		return "noise not known"
-	case !n.Known:
-		return fmt.Sprintf("noise of %.1f%%, the largest of %d shifts: covers %.0f%%, 19 shifts are needed for 95%%",
-			100*math.Expm1(n.Floor), n.Shifts, 100*n.Coverage)
-	}
-	return fmt.Sprintf("noise of %.1f%%, from %d shifts: covers %.0f%%", 100*math.Expm1(n.Floor), n.Shifts, 100*n.Coverage)
 }

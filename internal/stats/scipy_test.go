@@ -3,28 +3,28 @@ package stats
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"testing"
 )
+
+// pValues are those of less, greater and two-sided.
+type pValues struct{ P [3]float64 }
+
+func (p pValues) want() Tails { return Tails{Less: p.P[0], Greater: p.P[1], TwoSided: p.P[2]} }
 
 // scipy are values by SciPy and others; the file says how they were made.
 type scipy struct {
 	MannWhitney []struct {
-		Kind          string
 		Before, After []float64
-		P             [3]float64
-	}
-	SignFlip []struct {
-		Shifts []float64
-		Delta  float64
-		P      [3]float64
+		pValues
 	}
 	SignedRank []struct {
 		Shifts []float64
-		P      [3]float64
+		pValues
 	}
 	Describe []struct {
-		Values                             []float64
-		Share, Quantile, Median, Variation float64
+		Values                  []float64
+		Share, Quantile, Median float64
 	}
 	Split []struct {
 		Values    []float64
@@ -46,45 +46,42 @@ func readSciPy(t *testing.T) scipy {
 	return table
 }
 
-func TestTestsAgainstSciPy(t *testing.T) {
+// TestRankedAgainstSciPy: of values without ties, the tests for pairs and for samples have the p-values of SciPy. So have joint tests of
+// the same pairs, once and twice.
+func TestRankedAgainstSciPy(t *testing.T) {
 	table := readSciPy(t)
 	for _, c := range table.MannWhitney {
-		got := must[MannWhitneyTest](t)(MannWhitney(c.Before, c.After, 0))
-		if want := (Tails{Less: c.P[0], Greater: c.P[1], TwoSided: c.P[2]}); !sameTails(got.Tails, want) || got.Exact == (c.Kind == "normal") {
-			t.Errorf("%s %v and %v: %+v, not %+v", c.Kind, c.Before, c.After, got, want)
+		if got := unpaired(t, c.Before, c.After, 0); !sameTails(got, c.want()) {
+			t.Errorf("%v and %v: %+v, not %v", c.Before, c.After, got, c.P)
 		}
 	}
-	for _, c := range table.SignFlip {
-		got := must[SignFlipTest](t)(SignFlip(c.Shifts, c.Delta))
-		if want := (Tails{Less: c.P[0], Greater: c.P[1], TwoSided: c.P[2]}); !sameTails(got.Tails, want) {
-			t.Errorf("%v against %g: %+v, not %+v", c.Shifts, c.Delta, got, want)
-		}
-	}
+	twice := 0
 	for _, c := range table.SignedRank {
-		below, w := signedRanksBelow(len(c.Shifts)), 0
-		for i, a := range c.Shifts { // W is the number of Walsh averages above 0
-			for _, b := range c.Shifts[i:] {
-				if a+b > 0 {
-					w++
-				}
-			}
+		if got := paired(t, c.Shifts, 0); !sameTails(got, c.want()) {
+			t.Errorf("%v: %+v, not %v", c.Shifts, got, c.P)
 		}
-		greater := 1.0
-		if w > 0 {
-			greater = 1 - below[w-1]
+		member := memberOf(c.Shifts)
+		if got := must[JointTest](t)(Joint([]Member{member}, 0.05)); !near(got.P[0], c.P[1]) {
+			t.Errorf("%v, joint: %+v, not %v", c.Shifts, got, c.P)
 		}
-		if !near(below[w], c.P[0]) || !near(greater, c.P[1]) || !near(min(1, 2*below[w], 2*greater), c.P[2]) {
-			t.Errorf("%v: W = %d, P(W <= w) = %g, P(W >= w) = %g, not %v", c.Shifts, w, below[w], greater, c.P)
+		if len(c.Shifts) > maxAllFlips {
+			continue
 		}
+		twice++
+		if got := must[JointTest](t)(Joint([]Member{member, member}, 0.05)); !near(got.P[0], c.P[1]) || !near(got.P[1], c.P[1]) {
+			t.Errorf("%v, joint with itself: %+v, not %v", c.Shifts, got, c.P)
+		}
+	}
+	if len(table.MannWhitney) < 80 || len(table.SignedRank) < 60 || twice < 16 {
+		t.Errorf("%d unpaired, %d paired, %d joint: the table has lost values", len(table.MannWhitney), len(table.SignedRank), twice)
 	}
 }
 
-func TestDescriptionsAgainstNumPy(t *testing.T) {
+func TestQuantilesAgainstNumPy(t *testing.T) {
 	for _, c := range readSciPy(t).Describe {
-		quantile, median := must[float64](t)(Quantile(c.Values, c.Share)), must[float64](t)(Median(c.Values))
-		variation := must[float64](t)(CoefficientOfVariation(c.Values))
-		if !near(quantile, c.Quantile) || !near(median, c.Median) || !near(variation, c.Variation) {
-			t.Errorf("%v at %g: %g, %g, %g, not %+v", c.Values, c.Share, quantile, median, variation, c)
+		sorted := slices.Sorted(slices.Values(c.Values))
+		if at, middle := quantile(sorted, c.Share), quantile(sorted, 0.5); !near(at, c.Quantile) || !near(middle, c.Median) {
+			t.Errorf("%v at %g: %g, %g, not %+v", c.Values, c.Share, at, middle, c)
 		}
 	}
 }
