@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/storagebench/storagebench/internal/results"
-	"github.com/storagebench/storagebench/internal/stats"
 )
 
 // leastDriftRuns is the number of runs from which on a drift can be told from the scatter of a few.
@@ -72,8 +71,8 @@ func driftSamples(e results.Experiment) map[source][]driftPoint {
 		for _, point := range points {
 			values = append(values, point.away)
 		}
-		middle, err := stats.Median(values)
-		if err != nil {
+		middle, known := middleOf(values)
+		if !known {
 			delete(all, from)
 			continue
 		}
@@ -104,6 +103,15 @@ func drift(points []driftPoint) (float64, bool) {
 			}
 		}
 	}
-	slope, err := stats.Median(slopes)
-	return slope * float64(last-first), err == nil && len(points) >= leastDriftRuns
+	slope, known := middleOf(slopes)
+	return slope * float64(last-first), known && len(points) >= leastDriftRuns
+}
+
+// middleOf finite values is their median.
+func middleOf(values []float64) (float64, bool) {
+	sorted := slices.Sorted(slices.Values(values))
+	if len(sorted) == 0 || math.IsInf(sorted[0], 0) {
+		return 0, false
+	}
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2, true
 }
