@@ -156,6 +156,7 @@ func valid() map[string]any {
 		"DatasetTemplate.Provisioner": "Local", "DatasetOverride.Provisioner": "Local",
 		"FillPhase.Of": "Volume", "OLTPWorkload.Layout": "SharedFile", "RedoWorkload.Sync": "fdatasync", "MetadataWorkload.Sync": "File",
 		"PostgresWorkload.Mode": "Script", "PostgresWorkload.DataChecksums": false, "CompareGate.To": "Variant",
+		"CompareGate.AcceptSingleDay": nil, "CompareGate.Since": nil,
 		"PoolOperationStatus.Outcome": "Cancelled", "GUID": "7",
 		"Schedule.Cron": "0 3 * * 1", "Schedule.TimeZone": "Europe/Berlin", "FIOWorkload.JobFile": "[job1]\nrw=read",
 		"Gate.Expression": "phase('a1').readBytesPerSecond >= 100e6", "ModuleParameterAction.Name": "zfs_arc_max",

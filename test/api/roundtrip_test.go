@@ -69,7 +69,12 @@ func shapes() map[string]shape {
 	for _, member := range unions["Gate"] {
 		all["gate-"+member] = of(map[string]string{"Phase": "Fill", "Gate": member}, onClass)
 	}
-	all["adaptive"] = of(map[string]string{"Phase": "Fill", "Gate": "Compare"}, onClass, adaptive)
+	compare := map[string]string{"Phase": "Fill", "Gate": "Compare"}
+	all["gate-baseline"] = of(compare, onClass, map[string]any{"CompareGate.To": "Baseline", "CompareGate.Variant": nil,
+		"CompareGate.AcceptSingleDay": true})
+	all["gate-history"] = of(compare, onClass, map[string]any{"CompareGate.To": "History", "CompareGate.Variant": nil,
+		"CompareGate.Since": metav1.Unix(1767225600, 0)})
+	all["adaptive"] = of(compare, onClass, adaptive)
 	for _, member := range unions["PoolAction"] {
 		members := map[string]string{"Target": "ZFS", "Phase": "Operate", "PoolAction": member}
 		all["operate-"+member] = of(members, onZFS)
