@@ -93,10 +93,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, nil
 }
 
+// mostRounds of one turn. Three are usual: a Lease and a run, or results, history and release. A turn that would never end would take
+// a worker from all others.
+const mostRounds = 8
+
 // decide plans and acts. As long as the planner's own State has changed by that, it does so again: what a turn has just written need
 // not be shown by a cache first.
 func (r *Reconciler) decide(ctx context.Context, observed *observation) (experiment.Decision, error) {
-	for {
+	for round := 1; ; round++ {
 		decision := experiment.Plan(observed.State)
 		if experiment.Joins(observed.State, decision) {
 			entry := EntryOf(observed.Benchmark, r.Limits)
@@ -106,6 +110,10 @@ func (r *Reconciler) decide(ctx context.Context, observed *observation) (experim
 		observed.changed = false
 		if err := r.act(ctx, observed, decision); err != nil || !observed.changed {
 			return decision, err
+		}
+		if round == mostRounds {
+			observed.again = true
+			return decision, nil
 		}
 	}
 }
