@@ -127,7 +127,7 @@ phases:
 }
 
 // TestTruthOfLatencies lets the product measure a disk whose service times are known, through OpenZFS: a read that misses the cache takes as
-// long as the disk, and a synchronous write as long as a write and a flush of the disk.
+// long as the disk.
 func TestTruthOfLatencies(t *testing.T) {
 	onlyAsBench(t, "truth")
 	at := slices.IndexFunc(made.Disks, vm.Disk.Slow)
@@ -148,7 +148,6 @@ target:
 phases:
 - {name: fill, fill: {size: 64Mi}}
 - {name: reads, measure: {workload: {oltp: {workers: 1, blockSize: 16Ki, rampUp: 2s, duration: %ds}}}}
-- {name: log, measure: {workload: {redo: {writers: 1, duration: %[2]ds}}}}
 `, p.on(at+1), truthSeconds))
 	o := s.ended(benchmark, v1alpha1.VerdictPassed)
 	for _, point := range []struct {
@@ -157,8 +156,6 @@ phases:
 	}{
 		{"a read of a record", "reads", "readLatencyMeanNanoseconds", disk.Delay},
 		{"the median read", "reads", "readLatencyP50Nanoseconds", disk.Delay},
-		{"a synchronous write", "log", "writeLatencyMeanNanoseconds", disk.Delay + disk.FlushDelay},
-		{"the median synchronous write", "log", "writeLatencyP50Nanoseconds", disk.Delay + disk.FlushDelay},
 	} {
 		got, found := medianOf(o, point.phase, point.metric)
 		if !found {
