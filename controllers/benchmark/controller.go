@@ -93,29 +93,36 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, nil
 }
 
-// mostRounds of one turn. Three are usual: a Lease and a run, or results, history and release. A turn that would never end would take
-// a worker from all others.
-const mostRounds = 8
-
 // decide plans and acts. As long as the planner's own State has changed by that, it does so again: what a turn has just written need
 // not be shown by a cache first.
-func (r *Reconciler) decide(ctx context.Context, observed *observation) (experiment.Decision, error) {
-	for round := 1; ; round++ {
-		decision := experiment.Plan(observed.State)
+func (r *Reconciler) decide(ctx context.Context, observed *observation) (decision experiment.Decision, err error) {
+	more, err := rounds(func() (bool, error) {
+		decision = experiment.Plan(observed.State)
 		if experiment.Joins(observed.State, decision) {
 			entry := EntryOf(observed.Benchmark, r.Limits)
 			entry.Nodes = decision.NodeNames
 			observed.Turn = r.Line.Turn(entry)
 		}
 		observed.changed = false
-		if err := r.act(ctx, observed, decision); err != nil || !observed.changed {
-			return decision, err
-		}
-		if round == mostRounds {
-			observed.again = true
-			return decision, nil
+		err := r.act(ctx, observed, decision)
+		return observed.changed, err
+	})
+	observed.again = observed.again || more
+	return decision, err
+}
+
+// mostRounds of one turn. Three are usual: a Lease and a run, or results, history and release. A turn that would never end would take
+// a worker from all others.
+const mostRounds = 8
+
+// rounds repeats a step as long as it changes something. More is true if it still did in the last round.
+func rounds(step func() (changed bool, err error)) (more bool, err error) {
+	for range mostRounds {
+		if more, err = step(); err != nil || !more {
+			return false, err
 		}
 	}
+	return more, nil
 }
 
 // keep remembers a benchmark that holds a node, or is the next one. The cache holds only a part of its spec, and of all others the
