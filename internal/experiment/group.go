@@ -169,3 +169,16 @@ func (a attempt) slowest() *v1alpha1.BenchmarkRun {
 	}
 	return slowest
 }
+
+// stopGroup deletes the rest of a group, so that the whole group is recreated under its own name.
+func stopGroup(decision *Decision, group attempt) {
+	deleteMembers(decision, group)
+	decision.say(PositionRunning, v1alpha1.ReasonProgressing,
+		"a run of group %s is gone: waiting for the teardown of the others, to recreate the group", naming.GroupName(group.runs[0]))
+}
+
+func deleteMembers(decision *Decision, group attempt) {
+	for _, run := range group.runs {
+		deleteRuns(decision, []v1alpha1.BenchmarkRun{*run})
+	}
+}
