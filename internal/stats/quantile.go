@@ -1,6 +1,17 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"slices"
+)
+
+// Median of finite values. NaN if there are none.
+func Median(values []float64) float64 {
+	if check(values, 1) != nil {
+		return math.NaN()
+	}
+	return quantile(slices.Sorted(slices.Values(values)), 0.5)
+}
 
 // quantile is the value below which a share of the sorted values lies, on the straight line between the two values x next to (n-1)*share:
 // type 7 of Hyndman and Fan, as in R, NumPy and spreadsheets.

@@ -8,58 +8,105 @@ import (
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/report/svg"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
 )
 
-// rounds shows the throughput of each round of a phase: of the first run of each variant.
-type rounds struct {
+// timeline is a line of throughput, with dots on some of its points.
+type timeline struct{ points, dots []svg.Point }
+
+// timelines show the throughput in the course of a phase: of the first run of each variant. Their caption ends with dotted if there are dots.
+type timelines struct {
+	kind, title     string
+	x               svg.Axis
+	caption, dotted string
+	read            func(seen) timeline
+
 	phases []string
-	first  map[line]seen
+	first  map[line]timeline
 	lines  lineIDs
 }
 
-func newRounds(results.Experiment) room { return &rounds{first: map[line]seen{}} }
-
-func (r *rounds) add(one seen) {
-	of := line{one.Document.Phase, one.Variant}
-	if _, known := r.first[of]; known || len(one.raw.Rounds) < 2 {
-		return
-	}
-	if !slices.Contains(r.phases, of.phase) {
-		r.phases = append(r.phases, of.phase)
-	}
-	r.first[of] = one
-	r.lines.add(of)
+func newSeries(results.Experiment) room {
+	return &timelines{kind: "series", title: "throughput over time", first: map[line]timeline{}, read: overTime,
+		x:       svg.Axis{Label: "time since the workload started", Unit: svg.Nanoseconds, FromZero: true},
+		caption: "The first run of each variant, as the workload saw it: what the system still holds in memory counts too.",
+		dotted:  " From the dot on, the rate is steady."}
 }
 
-func (r *rounds) pictures() []report.Picture {
+func newRounds(results.Experiment) room {
+	return &timelines{kind: "rounds", title: "throughput of each round", first: map[line]timeline{}, read: byRound,
+		x:       svg.Axis{Label: "round", Unit: svg.Whole},
+		caption: "The first run of each variant.", dotted: " Rounds with a dot are the steady part: only they count."}
+}
+
+func overTime(one seen) (of timeline) {
+	if one.raw.Series == nil {
+		return of
+	}
+	for _, point := range one.raw.Series.Points {
+		lasts := point.ToMilliseconds - point.FromMilliseconds
+		if lasts <= 0 {
+			continue
+		}
+		at := svg.Point{X: float64(point.FromMilliseconds+point.ToMilliseconds) / 2 * 1e6,
+			Y: float64(point.ReadBytes+point.WrittenBytes) * 1e3 / float64(lasts)}
+		of.points = append(of.points, at)
+		if steady := one.raw.Series.Steady; steady != nil && len(of.dots) == 0 && point.FromMilliseconds >= steady.FromMilliseconds {
+			of.dots = []svg.Point{at}
+		}
+	}
+	return of
+}
+
+func byRound(one seen) (of timeline) {
+	for i, round := range one.raw.Rounds {
+		if round.DurationNanoseconds > 0 {
+			of.points = append(of.points, svg.Point{X: float64(i + 1), Y: float64(round.Bytes) * 1e9 / float64(round.DurationNanoseconds)})
+		}
+	}
+	if counted := len(one.Document.Measured); one.Document.Kind == results.KindMeasure && counted <= len(of.points) {
+		of.dots = of.points[len(of.points)-counted:]
+	}
+	return of
+}
+
+func (t *timelines) add(one seen) {
+	of := line{one.Document.Phase, one.Variant}
+	if _, known := t.first[of]; known {
+		return
+	}
+	drawn := t.read(one)
+	if len(drawn.points) < 2 {
+		return
+	}
+	if !slices.Contains(t.phases, of.phase) {
+		t.phases = append(t.phases, of.phase)
+	}
+	t.first[of] = drawn
+	t.lines.add(of)
+}
+
+func (t *timelines) pictures() []report.Picture {
 	var drawn []report.Picture
-	for _, phase := range r.phases {
-		title := phase + ": throughput of each round"
-		chart := svg.Chart{ID: slug("rounds-" + phase), Title: title, Description: "One line for each variant, of its first run.",
-			X: svg.Axis{Label: "round", Unit: svg.Whole},
-			Y: svg.Axis{Label: "bytes read and written per second", Unit: svg.BytesPerSecond, FromZero: true}}
-		var steady []svg.Mark
-		for _, of := range r.lines {
+	for _, phase := range t.phases {
+		title, caption := phase+": "+t.title, t.caption
+		chart := svg.Chart{ID: slug(t.kind + "-" + phase), Title: title, Description: "One line for each variant, of its first run.",
+			X: t.x, Y: svg.Axis{Label: "bytes read and written per second", Unit: svg.BytesPerSecond, FromZero: true}}
+		var dots []svg.Mark
+		for _, of := range t.lines {
 			if of.phase != phase || len(chart.Marks) == maxVariants {
 				continue
 			}
-			one := r.first[of]
-			var points []svg.Point
-			for i, round := range one.raw.Rounds {
-				if round.DurationNanoseconds > 0 {
-					points = append(points, svg.Point{X: float64(i + 1), Y: float64(round.Bytes) * 1e9 / float64(round.DurationNanoseconds)})
-				}
+			one := t.first[of]
+			if len(one.dots) > 0 {
+				dots = append(dots, svg.Dots{Series: len(chart.Marks), Points: one.dots})
 			}
-			chart.Marks = append(chart.Marks, svg.Line{Name: of.variant, Series: len(chart.Marks), Points: points})
-			if counted := len(one.Document.Measured); one.Document.Kind == results.KindMeasure && counted > 0 && counted <= len(points) {
-				steady = append(steady, svg.Dots{Series: len(chart.Marks) - 1, Points: points[len(points)-counted:]})
-			}
+			chart.Marks = append(chart.Marks, svg.Line{Name: of.variant, Series: len(chart.Marks), Points: one.points})
 		}
-		caption := "The first run of each variant."
-		if len(steady) > 0 {
-			caption += " Rounds with a dot are the steady part: only they count."
+		if len(dots) > 0 {
+			caption += t.dotted
 		}
-		chart.Marks = append(chart.Marks, steady...)
+		chart.Marks = append(chart.Marks, dots...)
 		drawn = append(drawn, picture("time", phase, title, caption, chart))
 	}
 	return drawn
@@ -100,16 +147,11 @@ func (r *regions) pictures() []report.Picture {
 		for i, of := range lines {
 			var points []svg.Point
 			for _, index := range slices.Sorted(maps.Keys(r.rates[of])) {
-				points = append(points, svg.Point{X: float64(index + 1), Y: middle(r.rates[of][index])})
+				points = append(points, svg.Point{X: float64(index + 1), Y: stats.Median(r.rates[of][index])})
 			}
 			chart.Marks = append(chart.Marks, svg.Line{Name: label(of, lines), Series: i, Points: points, Marked: true})
 		}
 		drawn = append(drawn, picture("time", about(lines), title, fmt.Sprintf("Medians of up to %d runs.", maxRuns), chart))
 	}
 	return drawn
-}
-
-func middle(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/storagebench/storagebench/test/bench"
 )
 
 // series is what one picture shows: the runs of several experiments beside each other.
@@ -86,7 +88,7 @@ func (s series) draw() (string, error) {
 	for _, g := range s.Groups {
 		low, high = min(low, slices.Min(g.Values)), max(high, slices.Max(g.Values))
 	}
-	middle := median(s.Groups[0].Values)
+	middle := bench.Median(s.Groups[0].Values)
 	accepted := middle * (1 - s.TolerancePercent/100)
 	low, high = min(low, accepted), max(high, middle)
 	margin := max(high-low, 0.01*high) * 0.1
@@ -132,9 +134,4 @@ func (g group) draw(out *strings.Builder, x int, at func(float64) float64) {
 		fmt.Fprintf(out, `<text x="%d" y="%d" text-anchor="middle" fill="%s">%s</text>`+"\n", x+groupWidth/2, top+height+24+20*i, colour,
 			html.EscapeString(words))
 	}
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
