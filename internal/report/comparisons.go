@@ -21,20 +21,26 @@ func comparisonsSection(e results.Experiment) *section {
 					"| Gate | Variant | Verdict | Change | Interval | Confidence | p of worse | p of within | Runs | Tolerance | Noise " +
 					"|\n|---|---|---|---|---|---|---|---|---|---|---|")
 			}
-			interval, confidence, noise := "too few runs", "", "not measured"
-			if c.LowPartsPerMillion != nil && c.HighPartsPerMillion != nil {
-				interval = signedPercent(*c.LowPartsPerMillion) + " to " + signedPercent(*c.HighPartsPerMillion)
-				confidence = percentOf(c.ConfidencePartsPerMillion)
-			}
-			if c.NoisePartsPerMillion != nil {
-				noise = percentOf(*c.NoisePartsPerMillion)
-			}
+			interval, confidence, noise := certainty(c)
 			s.row("| %s | %s | **%s** | %s | %s | %s | %s | %s | %d and %d | %s | %s |", name(gate.Name), name(c.Variant), name(c.Verdict),
 				signedPercent(c.ChangePartsPerMillion), interval, confidence, probability(c.WorseProbabilityPartsPerMillion),
 				probability(c.WithinProbabilityPartsPerMillion), c.Runs, c.BaselineRuns, percentOf(c.TolerancePartsPerMillion), noise)
 		}
 	}
 	return s
+}
+
+// certainty is the interval of a comparison with its confidence, and the noise, in words.
+func certainty(c results.Comparison) (interval, confidence, noise string) {
+	interval, noise = "too few runs", "not measured"
+	if c.LowPartsPerMillion != nil && c.HighPartsPerMillion != nil {
+		interval = signedPercent(*c.LowPartsPerMillion) + " to " + signedPercent(*c.HighPartsPerMillion)
+		confidence = percentOf(c.ConfidencePartsPerMillion)
+	}
+	if c.NoisePartsPerMillion != nil {
+		noise = percentOf(*c.NoisePartsPerMillion)
+	}
+	return interval, confidence, noise
 }
 
 func signedPercent(partsPerMillion int64) string {

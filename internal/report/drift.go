@@ -1,117 +1,84 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
 )
 
-// leastDriftRuns is the number of runs from which on a drift can be told from the scatter of a few.
-const leastDriftRuns = 6
+const (
+	// leastDriftRuns is the number of runs from which on a drift can be told from the scatter of a few.
+	leastDriftRuns = 6
+	// mostDriftRuns of a variant are compared with each other: of more, evenly chosen ones.
+	mostDriftRuns = 400
+)
 
-// mostDriftRuns are compared with each other: of more, evenly chosen ones.
-const mostDriftRuns = 400
-
-// driftPoint is the place of a run in the order of execution, and how far its value is from the median of its variant, as a logarithm.
+// driftPoint is the place of a run in the order of execution, and the logarithm of its value.
 type driftPoint struct {
 	index int32
-	away  float64
+	value float64
 }
 
-// driftWords say which primary metric drifted most from the first run to the last, over all variants. Empty if there are too few runs. The
-// drift is the median of the slopes between any two runs, so a run that hung plays no part.
+// driftWords say which primary metric drifted most from the first run to the last. Empty if there are too few runs.
 func driftWords(e results.Experiment) string {
-	type metricOf struct{ phase, metric string }
-	points := map[metricOf][]driftPoint{}
-	var order []metricOf
-	for from, found := range driftSamples(e) {
-		of := metricOf{from.phase, from.metric}
-		if points[of] == nil {
-			order = append(order, of)
-		}
-		points[of] = append(points[of], found...)
-	}
-	slices.SortFunc(order, func(a, b metricOf) int {
-		return slices.Compare([]string{a.phase, a.metric}, []string{b.phase, b.metric})
-	})
+	all := driftPoints(e)
+	byName := func(a, b source) int { return slices.Compare([]string{a.phase, a.metric}, []string{b.phase, b.metric}) }
 	var most float64
 	words := ""
-	for _, of := range order {
-		drift, known := drift(points[of])
-		if known && (words == "" || math.Abs(drift) > math.Abs(most)) {
+	for _, of := range slices.SortedFunc(maps.Keys(all), byName) {
+		drift, runs := drift(all[of])
+		if !math.IsNaN(drift) && runs >= leastDriftRuns && (words == "" || math.Abs(drift) > math.Abs(most)) {
 			most = drift
 			words = fmt.Sprintf("%+.1f%% from the first to the last of %d runs: %s.%s, of all primary metrics the most", 100*math.Expm1(drift),
-				len(points[of]), of.phase, of.metric)
+				runs, of.phase, of.metric)
 		}
 	}
 	return words
 }
 
-// driftSamples are the values of each variant, phase and primary metric. Values of 0 have no logarithm, so their sample is left out.
-func driftSamples(e results.Experiment) map[source][]driftPoint {
-	all := map[source][]driftPoint{}
+// driftPoints of each phase and primary metric, by variant and in the order of execution.
+func driftPoints(e results.Experiment) map[source]map[string][]driftPoint {
+	all := map[source]map[string][]driftPoint{}
 	for _, run := range results.Repetitions(e.Runs) {
 		for _, phase := range run.Phases {
 			if !run.Valid || phase.Outcome != results.OutcomeValid {
 				continue
 			}
 			for metric, value := range phase.Metrics {
-				if known, _ := results.LookupMetric(metric); known.Primary {
-					from := source{run.Variant, phase.Name, metric}
-					all[from] = append(all[from], driftPoint{run.Index, math.Log(float64(value))})
+				if known, _ := results.LookupMetric(metric); !known.Primary || value <= 0 {
+					continue
 				}
+				of := source{phase: phase.Name, metric: metric}
+				if all[of] == nil {
+					all[of] = map[string][]driftPoint{}
+				}
+				all[of][run.Variant] = append(all[of][run.Variant], driftPoint{run.Index, math.Log(float64(value))})
 			}
-		}
-	}
-	for from, points := range all {
-		values := make([]float64, 0, len(points))
-		for _, point := range points {
-			values = append(values, point.away)
-		}
-		middle, known := middleOf(values)
-		if !known {
-			delete(all, from)
-			continue
-		}
-		for i := range points {
-			points[i].away -= middle
 		}
 	}
 	return all
 }
 
-// drift from the first to the last point.
-func drift(points []driftPoint) (float64, bool) {
-	slices.SortFunc(points, func(a, b driftPoint) int { return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.away, b.away)) })
-	if step := (len(points) + mostDriftRuns - 1) / mostDriftRuns; step > 1 {
-		var some []driftPoint
-		for i := 0; i < len(points); i += step {
-			some = append(some, points[i])
-		}
-		points = some
-	}
+// drift is the median of the slopes between any two runs of the same variant, so neither the variants nor a run that hung play a part,
+// times the distance from the first run to the last. NaN if there is none.
+func drift(variants map[string][]driftPoint) (drift float64, runs int) {
 	var slopes []float64
 	first, last := int32(math.MaxInt32), int32(math.MinInt32)
-	for i, a := range points {
-		first, last = min(first, a.index), max(last, a.index)
-		for _, b := range points[i+1:] {
-			if a.index != b.index {
-				slopes = append(slopes, (b.away-a.away)/float64(b.index-a.index))
+	for _, points := range variants {
+		runs += len(points)
+		step := (len(points) + mostDriftRuns - 1) / mostDriftRuns
+		for i := 0; i < len(points); i += step {
+			first, last = min(first, points[i].index), max(last, points[i].index)
+			for j := i + step; j < len(points); j += step {
+				if apart := points[j].index - points[i].index; apart != 0 {
+					slopes = append(slopes, (points[j].value-points[i].value)/float64(apart))
+				}
 			}
 		}
 	}
-	slope, known := middleOf(slopes)
-	return slope * float64(last-first), known && len(points) >= leastDriftRuns
-}
-
-// middleOf finite values is their median.
-func middleOf(values []float64) (float64, bool) {
-	sorted := slices.Sorted(slices.Values(values))
-	if len(sorted) == 0 || math.IsInf(sorted[0], 0) {
-		return 0, false
-	}
-	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2, true
+	return stats.Median(slopes) * float64(last-first), runs
 }

@@ -38,6 +38,14 @@ func TestDrift(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
+	sequential := experiment(12, func(i int) float64 { return math.Pow(0.98, float64(i)) })
+	for i := range sequential.Runs {
+		sequential.Runs[i].Variant = []string{"old", "new"}[i/6] // the same storage, one variant after the other
+		sequential.Runs[i].Phases[0].Metrics["readBytesPerSecond"] = int64(1e9 * math.Pow(0.98, float64(i)))
+	}
+	if got := driftWords(sequential); !strings.HasPrefix(got, "-19.9%") {
+		t.Errorf("sequential variants: %q", got)
+	}
 	if got := driftWords(experiment(12, func(int) float64 { return 0 })); !strings.Contains(got, "writeBytesPerSecond") {
 		t.Errorf("values of 0 have no drift, others do: %q", got)
 	}

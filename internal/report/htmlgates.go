@@ -37,14 +37,7 @@ func (m *maker) gates() pageSection {
 }
 
 func comparisonRow(gate string, c results.Comparison) []tableCell {
-	interval, confidence, noise := "too few runs", "", "not measured"
-	if c.LowPartsPerMillion != nil && c.HighPartsPerMillion != nil {
-		interval = signedPercent(*c.LowPartsPerMillion) + " to " + signedPercent(*c.HighPartsPerMillion)
-		confidence = percentOf(c.ConfidencePartsPerMillion)
-	}
-	if c.NoisePartsPerMillion != nil {
-		noise = percentOf(*c.NoisePartsPerMillion)
-	}
+	interval, confidence, noise := certainty(c)
 	return []tableCell{{Text: plain(gate, maxNameBytes)}, words(c.Variant), verdictCell(c.Verdict),
 		figure(signedPercent(c.ChangePartsPerMillion)),
 		figure(interval), figure(confidence), figure(probability(c.WorseProbabilityPartsPerMillion)),
