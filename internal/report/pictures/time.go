@@ -14,7 +14,7 @@ import (
 // timeline is a line of throughput, with dots on some of its points.
 type timeline struct{ points, dots []svg.Point }
 
-// timelines show the throughput in the course of a phase: of the first run of each variant. Their caption ends with dotted if there are dots.
+// timelines show the throughput in the course of a phase: of the first run of each variant. With dots, dotted is a part of the caption.
 type timelines struct {
 	kind, title     string
 	x               svg.Axis
