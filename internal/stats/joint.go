@@ -48,7 +48,9 @@ func Joint(members []Member, level float64) (JointTest, error) {
 		return JointTest{P: family.p, Level: level}, nil
 	}
 	beyond := make([]int, len(members)) // of each member in the order of p: flips in which it, or one after it, looks as bad
-	flips := family.each(func(smallest []float64) {
+	var least []float64                 // smallest p of those from last on, in each flip
+	flips := family.each(0, func(smallest []float64) {
+		least = append(least, smallest[0])
 		for i, at := range family.order {
 			if smallest[i] <= family.p[at]*(1+closeness) {
 				beyond[i]++
@@ -66,15 +68,17 @@ func Joint(members []Member, level float64) (JointTest, error) {
 			test.Level = family.p[at]
 		}
 	}
-	var smallest []float64
-	family.each(func(all []float64) { smallest = append(smallest, all[last]) })
-	slices.Sort(smallest)
+	if last > 0 {
+		least = least[:0]
+		family.each(last, func(smallest []float64) { least = append(least, smallest[last]) })
+	}
+	slices.Sort(least)
 	// Ties of the first flip too many are beyond the level.
 	allowed := int(level*float64(flips)*(1+closeness)) + 1
-	if allowed > len(smallest) {
+	if allowed > len(least) {
 		test.Level = level
-	} else if within := sort.SearchFloat64s(smallest, smallest[allowed-1]*(1-closeness)); within > 0 {
-		test.Level = max(test.Level, min(level, smallest[within-1]))
+	} else if within := sort.SearchFloat64s(least, least[allowed-1]*(1-closeness)); within > 0 {
+		test.Level = max(test.Level, min(level, least[within-1]))
 	}
 	return test, nil
 }
@@ -88,13 +92,17 @@ type family struct {
 	signs int // number of repetitions
 }
 
-// ranking is a member with its pairs in the order of their ranks.
+// ranking is a member with the ranks of its pairs, so that the statistic of each flip is a sum of whole numbers: a tenant may have hundreds of
+// members with 50 pairs, and each has thousands of flips.
 type ranking struct {
 	below []float64
-	ties  []tie
+	// unflipped is the statistic without flips, and byFlip what the flip of a repetition adds to it, for pairs with a rank of their own.
+	unflipped int
+	byFlip    []int
+	ties      []tie
 }
 
-// tie are pairs that share a rank: most often one.
+// tie are several pairs that share a rank.
 type tie struct {
 	// lower is the number of pairs with lower ranks.
 	lower int
@@ -148,7 +156,7 @@ func newRanking(member Member, repetitions []int32) ranking {
 		return cmp.Or(cmp.Compare(regular(a), regular(b)), cmp.Compare(math.Abs(member.Shifts[a]), math.Abs(member.Shifts[b])))
 	})
 	slack := 4 * closeness * size
-	r := ranking{below: signedRanksBelow(len(places))}
+	r := ranking{below: signedRanksBelow(len(places)), byFlip: make([]int, len(repetitions))}
 	for first := 0; first < len(places); {
 		smallest := math.Abs(member.Shifts[places[first]])
 		one := tie{lower: first, zero: smallest <= slack}
@@ -158,14 +166,36 @@ func newRanking(member Member, repetitions []int32) ranking {
 			one.pairs = append(one.pairs, signed{member.Shifts[places[next]] > 0, at})
 			next++
 		}
-		r.ties, first = append(r.ties, one), next
+		r.add(one)
+		first = next
 	}
 	return r
 }
 
+// add takes the pairs of one rank. The averages of a pair with those of lower ranks and with itself have its sign.
+func (r *ranking) add(one tie) {
+	rank, only := one.lower+1, one.pairs[0]
+	switch {
+	case len(one.pairs) > 1:
+		r.ties = append(r.ties, one)
+	case one.zero:
+		r.unflipped += rank
+	case only.positive:
+		r.byFlip[only.repetition] += rank
+	default:
+		r.unflipped += rank
+		r.byFlip[only.repetition] -= rank
+	}
+}
+
 // chance is p of a member with the signs of some repetitions flipped. It counts the averages of two pairs that are not above 0.
 func (r *ranking) chance(flipped []bool) float64 {
-	notAbove := 0
+	notAbove := r.unflipped
+	for repetition, more := range r.byFlip {
+		if flipped[repetition] {
+			notAbove += more
+		}
+	}
 	for _, tie := range r.ties {
 		negative := 0
 		for _, pair := range tie.pairs {
@@ -180,8 +210,9 @@ func (r *ranking) chance(flipped []bool) float64 {
 	return r.below[notAbove]
 }
 
-// each calls with the smallest p of each member and those after it in the order, for each flip. It returns the number of flips.
-func (f *family) each(call func(smallest []float64)) int {
+// each calls with the smallest p of each member and those after it in the order, from a place in the order on, for each flip. It returns
+// the number of flips.
+func (f *family) each(from int, call func(smallest []float64)) int {
 	flipped, smallest := make([]bool, f.signs), make([]float64, len(f.members))
 	count, random := someFlips, rand.New(rand.NewPCG(uint64(f.signs), uint64(len(f.members))))
 	if f.signs <= maxAllFlips {
@@ -197,7 +228,7 @@ func (f *family) each(call func(smallest []float64)) int {
 			}
 		}
 		least := 1.0
-		for i := len(f.order) - 1; i >= 0; i-- {
+		for i := len(f.order) - 1; i >= from; i-- {
 			least = min(least, f.members[f.order[i]].chance(flipped))
 			smallest[i] = least
 		}
