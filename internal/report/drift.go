@@ -14,7 +14,7 @@ const (
 	// leastDriftRuns is the number of runs from which on a drift can be told from the scatter of a few.
 	leastDriftRuns = 6
 	// mostDriftRuns of a variant are compared with each other: of more, evenly chosen ones.
-	mostDriftRuns = 400
+	mostDriftRuns = 100
 )
 
 // driftPoint is the place of a run in the order of execution, and the logarithm of its value.
@@ -70,9 +70,11 @@ func drift(variants map[string][]driftPoint) (drift float64, runs int) {
 	first, last := int32(math.MaxInt32), int32(math.MinInt32)
 	for _, points := range variants {
 		runs += len(points)
+		for _, point := range points {
+			first, last = min(first, point.index), max(last, point.index)
+		}
 		step := (len(points) + mostDriftRuns - 1) / mostDriftRuns
 		for i := 0; i < len(points); i += step {
-			first, last = min(first, points[i].index), max(last, points[i].index)
 			for j := i + step; j < len(points); j += step {
 				if apart := points[j].index - points[i].index; apart != 0 {
 					slopes = append(slopes, (points[j].value-points[i].value)/float64(apart))
