@@ -67,9 +67,10 @@ type worldRun struct {
 	starts []int
 	// startedAt are the moments that the phases of a group began by.
 	startedAt []time.Time
-	// strays are pods whose Job is gone. A claim that is kept does not go, nor do pods, which have ended.
-	strays             int
-	keepClaim, keepPod bool
+	// strays are pods whose Job is gone, and straysAtWork those of them that have not ended. A claim that is kept does not go, nor do pods,
+	// which end all the same.
+	strays, straysAtWork int
+	keepClaim, keepPod   bool
 }
 
 func newWorld(t *rapid.T) *world {
@@ -388,10 +389,8 @@ func benchmarkProblem(state State, decision Decision) string {
 // observeRun is what the run's controller would see.
 func (w *world) observeRun(r *worldRun) runs.State {
 	state := runs.State{Now: w.now, Timings: runs.DefaultTimings(), Run: r.run.DeepCopy(), Owner: runstest.OwnUID,
-		LeaseHolder: w.leases[r.run.Spec.NodeName], LeaseHolderName: "lab/thief", Phases: slices.Clone(r.phases), Pods: r.strays}
-	if !r.keepPod {
-		state.PodsAtWork = r.strays
-	}
+		LeaseHolder: w.leases[r.run.Spec.NodeName], LeaseHolderName: "lab/thief", Phases: slices.Clone(r.phases), Pods: r.strays,
+		PodsAtWork: r.straysAtWork}
 	for _, name := range w.peers(r) {
 		peer := w.runs[name]
 		if peer == nil {
@@ -513,8 +512,8 @@ func (w *world) checkRun(r *worldRun, state runs.State, decision runs.Decision) 
 					w.t.Fatalf("phase %d of run %s is started while a pod of run %s is at work", action.Phase, r.run.Name, name)
 				}
 			}
-			if other.strays > 0 && other != r {
-				w.t.Fatalf("phase %d of run %s is started while run %s still has pods", action.Phase, r.run.Name, name)
+			if other.straysAtWork > 0 && other != r {
+				w.t.Fatalf("phase %d of run %s is started while run %s still has pods at work", action.Phase, r.run.Name, name)
 			}
 		}
 	}

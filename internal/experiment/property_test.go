@@ -248,8 +248,10 @@ func (w *world) movePeople() {
 func (w *world) collect() {
 	for _, name := range w.names() {
 		r := w.runs[name]
-		if r.strays > 0 && !r.keepPod {
-			r.strays, w.changed = 0, true // strays live for one step
+		if r.straysAtWork > 0 || r.strays > 0 && !r.keepPod { // they work for one step
+			if r.straysAtWork, w.changed = 0, true; !r.keepPod {
+				r.strays = 0
+			}
 		}
 		pods := false
 		for i := range r.phases {
@@ -257,6 +259,9 @@ func (w *world) collect() {
 			if phase.Executor.Deleting {
 				if phase.Pod.Exists && (!r.keepPod || phase.Pod.Ended != nil) {
 					r.strays++
+					if phase.Pod.Ended == nil {
+						r.straysAtWork++
+					}
 				}
 				phase.Executor, phase.Pod, w.changed = runs.ExecutorState{}, runs.PodState{}, true
 			}
