@@ -192,6 +192,7 @@ func (r *Reconciler) storeResult(ctx context.Context, state *runs.State, i int) 
 		return err
 	}
 	r.Stored.Keep(stored)
+	r.Memory.Note(run, storedFact(spec.Name), true)
 	return nil
 }
 

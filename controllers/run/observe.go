@@ -278,26 +278,49 @@ func (r *Reconciler) observeResults(ctx context.Context, state *runs.State) erro
 		return fmt.Errorf("list the results of run %s/%s: %w", state.Run.Namespace, state.Run.Name, err)
 	}
 	for i := range stored.Items {
-		item := &stored.Items[i]
-		if !metav1.IsControlledBy(item, state.Run) {
+		noteStored(state, &stored.Items[i])
+	}
+	for k, phase := range state.Run.Spec.Phases {
+		if state.Phases[k].Stored != nil || !r.Memory.Noted(state.Run, storedFact(phase.Name)) {
 			continue
 		}
-		for k, phase := range state.Run.Spec.Phases {
-			if item.Name == naming.PhaseObjectName(state.Run.Name, phase.Name) {
-				state.Phases[k].Stored = &runs.StoredResult{
-					ConfigMap: item.Name, StoredAt: item.CreationTimestamp.Time,
-					Digest:  item.Annotations[annotationDigest],
-					Outcome: results.Outcome(item.Annotations[annotationOutcome]),
-					Reason:  item.Annotations[annotationReason],
-					Message: item.Annotations[annotationMessage],
-				}
-				if lag, err := strconv.ParseInt(item.Annotations[annotationStartLag], 10, 64); err == nil {
-					state.Phases[k].Stored.StartLagMilliseconds = &lag
-				}
-			}
+		// The cache does not show yet what an earlier turn has stored: else the log would be read again, and the result stored again.
+		var item metav1.PartialObjectMetadata
+		item.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+		key := types.NamespacedName{Namespace: state.Run.Namespace, Name: naming.PhaseObjectName(state.Run.Name, phase.Name)}
+		if err := r.Live.Get(ctx, key, &item); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read the result %s: %w", key, err)
 		}
+		noteStored(state, &item)
 	}
 	return nil
+}
+
+// storedFact is the fact that the result of a phase was stored.
+func storedFact(phase v1alpha1.PhaseName) string {
+	return "the result of " + string(phase) + " is stored"
+}
+
+// noteStored takes a ConfigMap for the result of its phase, if it belongs to the run.
+func noteStored(state *runs.State, item *metav1.PartialObjectMetadata) {
+	if !metav1.IsControlledBy(item, state.Run) {
+		return
+	}
+	for k, phase := range state.Run.Spec.Phases {
+		if item.Name != naming.PhaseObjectName(state.Run.Name, phase.Name) {
+			continue
+		}
+		state.Phases[k].Stored = &runs.StoredResult{
+			ConfigMap: item.Name, StoredAt: item.CreationTimestamp.Time,
+			Digest:  item.Annotations[annotationDigest],
+			Outcome: results.Outcome(item.Annotations[annotationOutcome]),
+			Reason:  item.Annotations[annotationReason],
+			Message: item.Annotations[annotationMessage],
+		}
+		if lag, err := strconv.ParseInt(item.Annotations[annotationStartLag], 10, 64); err == nil {
+			state.Phases[k].Stored.StartLagMilliseconds = &lag
+		}
+	}
 }
 
 // receive reads the result of a phase that has ended and is not stored yet.

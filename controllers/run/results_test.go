@@ -1,0 +1,68 @@
+package run
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/fresh"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+)
+
+// TestStoredResultIsSeen: a result that an earlier turn has stored is seen although the cache does not show it yet; then its log is not read
+// again. The API server is asked only then, and decides.
+func TestStoredResultIsSeen(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	one := &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "b-000", UID: "u"},
+		Spec: v1alpha1.BenchmarkRunSpec{Phases: []v1alpha1.Phase{{Name: "fill"}}}}
+	document := func(owner metav1.OwnerReference) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: naming.PhaseObjectName(one.Name, "fill"),
+			Labels: map[string]string{v1alpha1.LabelRun: one.Name}, Annotations: map[string]string{annotationDigest: "sha256:1"},
+			OwnerReferences: []metav1.OwnerReference{owner}}}
+	}
+	other := one.DeepCopy()
+	other.UID = "other"
+	own, foreign := document(ownerReference(one)), document(ownerReference(other))
+	for name, test := range map[string]struct {
+		cached, live []client.Object
+		noted        bool
+		stored       bool
+		reads        int
+	}{
+		"the cache shows it":         {[]client.Object{own}, []client.Object{own}, true, true, 0},
+		"the cache does not show it": {nil, []client.Object{own}, true, true, 1},
+		"it was deleted meanwhile":   {nil, nil, true, false, 1},
+		"another has the name":       {nil, []client.Object{foreign}, true, false, 1},
+		"nothing was stored":         {nil, []client.Object{own}, false, false, 0},
+	} {
+		reads := 0
+		r := &Reconciler{Memory: &fresh.Memory[*v1alpha1.BenchmarkRun]{},
+			Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(test.cached...).Build(),
+			Live: interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(test.live...).Build(), interceptor.Funcs{
+				Get: func(ctx context.Context, server client.WithWatch, key client.ObjectKey, object client.Object,
+					options ...client.GetOption) error {
+					reads++
+					return server.Get(ctx, key, object, options...)
+				}})}
+		r.Memory.Keep(one)
+		r.Memory.Note(one, storedFact("fill"), test.noted)
+		state := runs.State{Run: one, Phases: make([]runs.PhaseState, 1)}
+		if err := r.observeResults(t.Context(), &state); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if stored := state.Phases[0].Stored; (stored != nil) != test.stored || stored != nil && stored.Digest != "sha256:1" || reads != test.reads {
+			t.Errorf("%s: %+v after %d live reads", name, stored, reads)
+		}
+	}
+}
