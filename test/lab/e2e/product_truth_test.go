@@ -126,8 +126,39 @@ phases:
 	return points
 }
 
+// latencyTruths are what a disk with service times makes known through OpenZFS. Appends and commits change a part of a record: with
+// primarycache: metadata, each would read its record first, so they have a benchmark of their own.
+var latencyTruths = []struct {
+	benchmark, properties, phases string
+	points                        []latencyPoint
+}{
+	{"reads", "primarycache: metadata", `
+- {name: fill, fill: {size: 64Mi}}
+- {name: reads, measure: {workload: {oltp: {workers: 1, blockSize: 16Ki, rampUp: 2s, duration: 20s}}}}`, []latencyPoint{
+		{"a read of a record", "reads", "readLatencyMeanNanoseconds", false},
+		{"the median read", "reads", "readLatencyP50Nanoseconds", false},
+	}},
+	{"commits", "primarycache: all", `
+- {name: log, measure: {workload: {redo: {writers: 1, duration: 20s}}}}
+- name: tx
+  measure:
+    workload:
+      postgres: {databaseSize: 16Mi, clients: 1, rampUp: 5s, duration: 40s, settings: {full_page_writes: "off", checkpoint_timeout: 5min}}`,
+		[]latencyPoint{
+			{"an append to a log", "log", "writeLatencyMeanNanoseconds", true},
+			{"the median append", "log", "writeLatencyP50Nanoseconds", true},
+			{"a commit of PostgreSQL", "tx", "commitLatencyMeanNanoseconds", true},
+		}},
+}
+
+// latencyPoint is a figure that takes as long as the disk: for a request, and if it is synced also for a flush.
+type latencyPoint struct {
+	name, phase, metric string
+	synced              bool
+}
+
 // TestTruthOfLatencies lets the product measure a disk whose service times are known, through OpenZFS: a read that misses the cache takes as
-// long as the disk.
+// long as the disk, and a synchronous write as long as a write to the intent log and a flush.
 func TestTruthOfLatencies(t *testing.T) {
 	onlyAsBench(t, "truth")
 	at := slices.IndexFunc(made.Disks, vm.Disk.Slow)
@@ -135,39 +166,40 @@ func TestTruthOfLatencies(t *testing.T) {
 		t.Skip("no disk of this lab has service times: make one with LAB_FLAGS='--disk 1:delay=20ms,flush=10ms,unaligned=30ms'")
 	}
 	p := &pools{t: t, node: nodes[0], disks: takeDisks(t, nodes[0], at+1)}
-	disk := p.disks[at]
 	installOperator(t, "--set", "agent.enabled=true", "--set", "agent.allowDevices={"+teamNamespace+"="+p.on(at+1)+"}")
 	p.agentAvailable()
 	s := p.team()
-	benchmark := s.benchmark("latencies", fmt.Sprintf(`
+	for _, truth := range latencyTruths {
+		benchmark := s.benchmark(truth.benchmark, fmt.Sprintf(`
 target:
   zfs:
     nodes: {matchLabels: {storagebench.dev/lab: "true"}}
     pool: {vdevs: [{devices: [%s]}]}
-    dataset: {properties: {recordsize: 16k, compression: "off", primarycache: metadata}}
-phases:
-- {name: fill, fill: {size: 64Mi}}
-- {name: reads, measure: {workload: {oltp: {workers: 1, blockSize: 16Ki, rampUp: 2s, duration: %ds}}}}
-`, p.on(at+1), truthSeconds))
-	o := s.ended(benchmark, v1alpha1.VerdictPassed)
-	for _, point := range []struct {
-		name, phase, metric string
-		want                time.Duration
-	}{
-		{"a read of a record", "reads", "readLatencyMeanNanoseconds", disk.Delay},
-		{"the median read", "reads", "readLatencyP50Nanoseconds", disk.Delay},
-	} {
-		got, found := medianOf(o, point.phase, point.metric)
-		if !found {
-			t.Fatalf("phase %s has no %s: %s", point.phase, point.metric, o.report)
+    dataset: {properties: {recordsize: 16k, compression: "off", %s}}
+phases:%s
+`, p.on(at+1), truth.properties, truth.phases))
+		o := s.ended(benchmark, v1alpha1.VerdictPassed)
+		for _, point := range truth.points {
+			point.check(t, o, p.disks[at])
 		}
-		took := time.Duration(got)
-		fmt.Printf("%-30s %8s of the disk, measured %8s\n", point.name, point.want, took.Round(10*time.Microsecond))
-		if took < point.want || took > point.want+emulation {
-			t.Errorf("%s: measured %s, want %s and at most %s more, which the emulated machine may take", point.name, took, point.want, emulation)
-		}
+		s.stop(benchmark)
 	}
-	s.stop(benchmark)
+}
+
+func (point latencyPoint) check(t *testing.T, o outcome, disk vm.Disk) {
+	t.Helper()
+	got, found := medianOf(o, point.phase, point.metric)
+	if !found {
+		t.Fatalf("phase %s has no %s: %s", point.phase, point.metric, o.report)
+	}
+	want, took := disk.Delay, time.Duration(got)
+	if point.synced {
+		want += disk.FlushDelay
+	}
+	fmt.Printf("%-30s %8s of the disk, measured %8s\n", point.name, want, took.Round(10*time.Microsecond))
+	if took < want || took > want+emulation {
+		t.Errorf("%s: measured %s, want %s and at most %s more, which the emulated machine may take", point.name, took, want, emulation)
+	}
 }
 
 // medianOf finds a figure where the report has it from.
