@@ -79,6 +79,7 @@ type BenchmarkRunSpec struct {
 	RunnerImage string `json:"runnerImage"`
 	// target is the target with the variant applied.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(self.ref)",message="write the content of the StorageTarget instead of ref"
 	Target Target `json:"target"`
 	// phases are the phases with the variant applied.
 	// +required

@@ -35,6 +35,8 @@ const (
 	ReasonSpecInvalid          = "SpecInvalid"
 	ReasonNotSupported         = "NotSupported"
 	ReasonNoNode               = "NoNode"
+	ReasonTargetNotFound       = "TargetNotFound"
+	ReasonTargetChanged        = "TargetChanged"
 	ReasonStorageClassNotFound = "StorageClassNotFound"
 	ReasonNoDefaultClass       = "NoDefaultStorageClass"
 	ReasonDriverNotInstalled   = "DriverNotInstalled"

@@ -30,6 +30,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&BenchmarkRun{}, &BenchmarkRunList{},
 		&BenchmarkPool{}, &BenchmarkPoolList{},
 		&PoolOperation{}, &PoolOperationList{},
+		&StorageTarget{}, &StorageTargetList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

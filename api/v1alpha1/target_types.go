@@ -6,7 +6,7 @@ import (
 
 // Target is the storage under test: exactly one member is set.
 //
-// +kubebuilder:validation:ExactlyOneOf=storageClass;zfs
+// +kubebuilder:validation:ExactlyOneOf=storageClass;zfs;ref
 type Target struct {
 	// storageClass tests volumes of any StorageClass.
 	// +optional
@@ -14,6 +14,19 @@ type Target struct {
 	// zfs tests datasets on ZFS pools that are created for the benchmark.
 	// +optional
 	ZFS *ZFSTarget `json:"zfs,omitempty"`
+	// ref uses the storage of a StorageTarget.
+	// +optional
+	Ref *TargetRef `json:"ref,omitempty"`
+}
+
+// TargetRef refers to a StorageTarget in the same namespace.
+type TargetRef struct {
+	// name is the name of the StorageTarget.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a StorageTarget as 'kubectl get storagetargets' shows it"
+	Name string `json:"name"`
 }
 
 // StorageClassTarget requests one volume of a StorageClass per run.

@@ -65,8 +65,11 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 		return nil, err
 	}
 	observed.ScheduledTime = experiment.ScheduledTime(benchmark, observed.Runs, observed.Results, observed.Now)
-	observed.Experiment = experiment.IDAt(benchmark, observed.ScheduledTime)
-	var err error
+	targets, err := r.storageTargets(ctx, benchmark)
+	if err != nil {
+		return nil, err
+	}
+	experiment.Identify(&observed.State, targets)
 	if observed.gates, err = experiment.Understand(&observed.State); err != nil {
 		return nil, err
 	}
@@ -86,6 +89,23 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 func ofBenchmark(run, benchmark client.Object) bool {
 	return metav1.IsControlledBy(run, benchmark) || metav1.GetControllerOf(run) == nil &&
 		run.GetLabels()[v1alpha1.LabelBenchmarkUID] == string(benchmark.GetUID())
+}
+
+// storageTargets reads those that the benchmark refers to.
+func (r *Reconciler) storageTargets(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (map[string]v1alpha1.Target, error) {
+	found := map[string]v1alpha1.Target{}
+	for _, name := range experiment.TargetNames(&benchmark.Spec) {
+		var target v1alpha1.StorageTarget
+		err := r.Client.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: name}, &target)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read StorageTarget %s/%s: %w", benchmark.Namespace, name, err)
+		}
+		found[name] = target.Spec
+	}
+	return found, nil
 }
 
 func (r *Reconciler) observeClasses(ctx context.Context, observed *observation) error {

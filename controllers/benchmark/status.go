@@ -32,6 +32,7 @@ func summarise(observed *observation, decision experiment.Decision) v1alpha1.Sto
 	}
 	status.ObservedGeneration = benchmark.Generation
 	status.Experiment = observed.Experiment
+	status.TargetDigest = observed.TargetDigest
 	seed := experiment.Seed(benchmark)
 	status.Seed = &seed
 	status.NodeName, status.NodeNames, status.StorageClass = decision.NodeName, nil, decision.StorageClass

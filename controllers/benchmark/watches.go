@@ -31,6 +31,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 		Watches(&v1alpha1.StorageBenchmark{}, r.followBenchmarks()).
 		Watches(&coordinationv1.Lease{}, r.followLeases()).
 		Watches(&v1alpha1.BenchmarkRun{}, r.urgent(benchmarkOf), builder.WithPredicates(runChange())).
+		Watches(&v1alpha1.StorageTarget{}, r.urgent(r.waitingFor(v1alpha1.ReasonTargetNotFound, v1alpha1.ReasonTargetChanged))).
 		Watches(&corev1.ConfigMap{}, r.urgent(ownerOf), builder.OnlyMetadata).
 		Watches(&corev1.ConfigMap{}, r.urgent(r.judgedBy), builder.OnlyMetadata)
 	if !r.WithoutAgent {

@@ -22,7 +22,7 @@ type applied struct {
 	before string
 }
 
-// applyAll applies the manifests in order, StorageBenchmarks last, so that a benchmark finds its ConfigMap.
+// applyAll applies the manifests in order, StorageBenchmarks last, so that a benchmark finds what it refers to.
 func (a *App) applyAll(ctx context.Context, cluster *Cluster, connection Connection, manifests []*manifest, force bool) ([]applied, error) {
 	if err := applicable(manifests, connection.Namespace); err != nil {
 		return nil, err
@@ -31,10 +31,17 @@ func (a *App) applyAll(ctx context.Context, cluster *Cluster, connection Connect
 		if one.object.GetNamespace() == "" {
 			one.object.SetNamespace(cluster.Namespace)
 		}
-		if one.isConfigMap() {
-			if err := a.apply(ctx, cluster, one, &corev1.ConfigMap{}, force); err != nil {
-				return nil, err
-			}
+		var before client.Object
+		switch {
+		case one.isConfigMap():
+			before = &corev1.ConfigMap{}
+		case one.isTarget():
+			before = &v1alpha1.StorageTarget{}
+		default:
+			continue
+		}
+		if err := a.apply(ctx, cluster, one, before, force); err != nil {
+			return nil, err
 		}
 	}
 	var benchmarks []applied
@@ -61,8 +68,8 @@ func applicable(manifests []*manifest, namespace string) error {
 	found := false
 	for _, one := range manifests {
 		switch {
-		case !one.isBenchmark() && !one.isConfigMap():
-			return exitf(ExitRefused, "%s: %s: run applies StorageBenchmarks and their ConfigMaps only: apply the others with kubectl",
+		case !one.isBenchmark() && !one.isConfigMap() && !one.isTarget():
+			return exitf(ExitRefused, "%s: %s: run applies StorageBenchmarks, their StorageTargets and ConfigMaps only: apply the others with kubectl",
 				one.at("kind"), one)
 		case one.object.GetName() == "":
 			return exitf(ExitRefused, "%s: %s has no metadata.name: set it, so that it is the same object the next time", one.at("metadata"),

@@ -26,8 +26,23 @@ type validated struct {
 	notes []string
 }
 
-// checkBenchmark validates a manifest and expands it into an experiment, or reports all errors.
-func (s schemas) checkBenchmark(ctx context.Context, one *manifest) (*validated, []problem) {
+// storageTargets are the valid ones among manifests, by name.
+func (s schemas) storageTargets(ctx context.Context, manifests []*manifest) map[string]v1alpha1.Target {
+	found := map[string]v1alpha1.Target{}
+	for _, one := range manifests {
+		if !one.isTarget() {
+			continue
+		}
+		target := &v1alpha1.StorageTarget{}
+		if admitted, problems := s.admit(ctx, one); len(problems) == 0 && decode(admitted, target) == nil {
+			found[target.Name] = target.Spec
+		}
+	}
+	return found
+}
+
+// checkBenchmark validates a manifest and expands it into an experiment, or reports all errors. It may use the given StorageTargets.
+func (s schemas) checkBenchmark(ctx context.Context, one *manifest, targets map[string]v1alpha1.Target) (*validated, []problem) {
 	admitted, problems := s.admit(ctx, one)
 	if len(problems) > 0 {
 		return nil, problems
@@ -38,6 +53,11 @@ func (s schemas) checkBenchmark(ctx context.Context, one *manifest) (*validated,
 	}
 	checked := &validated{benchmark: benchmark, hash: experiment.ID(benchmark)}
 	spec := &benchmark.Spec
+	if missing := experiment.ReplaceTargets(spec, targets); len(missing) > 0 {
+		checked.notes = append(checked.notes, fmt.Sprintf("only its own fields were checked, because StorageTarget %s is in none of the files",
+			strings.Join(missing, ", ")))
+		return checked, checked.compileGates()
+	}
 	slots, err := experiment.Expand(spec, experiment.Seed(benchmark))
 	var wrong *experiment.SpecError
 	switch {

@@ -287,8 +287,8 @@ func TestRunWithoutWait(t *testing.T) {
 
 func TestRunRefusesOtherKinds(t *testing.T) {
 	for text, says := range map[string]string{
-		"apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n": "run applies StorageBenchmarks and their " +
-			"ConfigMaps only",
+		"apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n": "run applies StorageBenchmarks, their " +
+			"StorageTargets and ConfigMaps only",
 		"apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata: {}\n":              "has no metadata.name",
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n":                                     "it contains no StorageBenchmark",
 		"apiVersion: storagebench.dev/v1alpha1\nkind: PoolOperation\nmetadata: {name: x}\n":          "run applies StorageBenchmarks",

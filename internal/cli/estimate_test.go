@@ -37,7 +37,7 @@ func TestEstimate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checked, problems := known.checkBenchmark(t.Context(), manifests[0])
+		checked, problems := known.checkBenchmark(t.Context(), manifests[0], nil)
 		if len(problems) > 0 {
 			t.Errorf("%s: %v", test.phases, problems)
 			continue

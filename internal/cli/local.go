@@ -125,7 +125,7 @@ func (a *App) localExperiment(ctx context.Context, file string, options runOptio
 	if err != nil {
 		return nil, err
 	}
-	checked, problems := known.checkBenchmark(ctx, one)
+	checked, problems := known.checkBenchmark(ctx, one, known.storageTargets(ctx, manifests))
 	if len(problems) > 0 {
 		text := one.String() + " is not valid:"
 		for _, wrong := range problems {

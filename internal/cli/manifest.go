@@ -21,6 +21,7 @@ import (
 const (
 	maxManifestBytes = 8 << 20
 	kindBenchmark    = "StorageBenchmark"
+	kindTarget       = "StorageTarget"
 	kindConfigMap    = "ConfigMap"
 )
 
@@ -33,6 +34,8 @@ type manifest struct {
 }
 
 func (m *manifest) isBenchmark() bool { return m.ours() && m.object.GetKind() == kindBenchmark }
+
+func (m *manifest) isTarget() bool { return m.ours() && m.object.GetKind() == kindTarget }
 
 func (m *manifest) isConfigMap() bool {
 	return m.object.GetAPIVersion() == "v1" && m.object.GetKind() == kindConfigMap

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
 )
 
@@ -19,7 +20,8 @@ func (a *App) validateCommand() *cobra.Command {
 		Use:   "validate FILE...",
 		Short: "Check manifests without a cluster, with the API server's own rules",
 		Long: `Check manifests without a cluster: the schema and rules of the CRDs as the API server applies them, the gates, and the
-run of every variant. Prints the number of runs and their estimated duration. FILE can be - for the standard input.
+run of every variant. Prints the number of runs and their estimated duration. FILE can be - for the standard input. A StorageTarget that
+a benchmark refers to is looked for in all the files.
 
 ` + exitHelp,
 		Args: atLeastOne("validate needs a file: kubectl storagebench validate FILE..."),
@@ -34,24 +36,26 @@ func (a *App) validate(ctx context.Context, files []string) error {
 		return err
 	}
 	code := ExitPassed
+	var manifests []*manifest
 	for _, file := range files {
-		manifests, err := readManifests(file, a.In)
+		read, err := readManifests(file, a.In)
 		if err != nil {
 			a.say("%v", err)
 			code = ExitFailed
-			continue
 		}
-		for _, one := range manifests {
-			if !a.validateOne(ctx, known, one) {
-				code = ExitFailed
-			}
+		manifests = append(manifests, read...)
+	}
+	targets := known.storageTargets(ctx, manifests)
+	for _, one := range manifests {
+		if !a.validateOne(ctx, known, one, targets) {
+			code = ExitFailed
 		}
 	}
 	return silent(code)
 }
 
 // validateOne prints the problems and notes of a manifest, and returns whether it is valid.
-func (a *App) validateOne(ctx context.Context, known schemas, one *manifest) bool {
+func (a *App) validateOne(ctx context.Context, known schemas, one *manifest, targets map[string]v1alpha1.Target) bool {
 	var problems []problem
 	var checked *validated
 	switch {
@@ -61,7 +65,7 @@ func (a *App) validateOne(ctx context.Context, known schemas, one *manifest) boo
 		a.say("%s: %s: not of %s, skipped", one.at("kind"), one, "storagebench.dev")
 		return true
 	case one.isBenchmark():
-		checked, problems = known.checkBenchmark(ctx, one)
+		checked, problems = known.checkBenchmark(ctx, one, targets)
 	default:
 		_, problems = known.admit(ctx, one)
 	}

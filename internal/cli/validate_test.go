@@ -80,6 +80,37 @@ func TestValidateGoesOn(t *testing.T) {
 }
 
 // TestHostileTextIsHarmless: what stands in a manifest reaches no terminal as a command.
+// TestValidateWithStorageTargets: a StorageTarget may be in another file. Without it, only the benchmark's own fields are checked.
+func TestValidateWithStorageTargets(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte("apiVersion: storagebench.dev/v1alpha1\n"+text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	class := write("class.yaml", "kind: StorageTarget\nmetadata: {name: disks}\nspec: {storageClass: {size: 1Gi, volumeMode: Block}}")
+	pages := write("files.yaml", "kind: StorageTarget\nmetadata: {name: disks}\nspec: {storageClass: {size: 1Gi}}")
+	benchmark := write("benchmark.yaml", "kind: StorageBenchmark\nmetadata: {name: it}\nspec:\n  target: {ref: {name: disks}}\n"+
+		"  phases: [{name: small, measure: {workload: {metadata: {}}}}]")
+	for _, c := range []struct {
+		files []string
+		code  int
+		says  string
+	}{
+		{[]string{benchmark}, ExitPassed, "StorageTarget disks is in none of the files"},
+		{[]string{benchmark, pages}, ExitPassed, "6 runs"},
+		{[]string{benchmark, class}, ExitFailed, "phase small"},
+	} {
+		app, out, errors := testApp()
+		if code := app.Main(t.Context(), append([]string{"validate"}, c.files...)); code != c.code ||
+			!strings.Contains(out.String()+errors.String(), c.says) {
+			t.Errorf("exit code %d, want %d and %q: %s%s", code, c.code, c.says, out, errors)
+		}
+	}
+}
+
 func TestHostileTextIsHarmless(t *testing.T) {
 	path := file(t, "evil.yaml",
 		"apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata: {name: \"\\e]0;evil\\a\\u202Ex\"}\n")

@@ -19,6 +19,9 @@ type State struct {
 	ScheduledTime time.Time
 	// SpecError is set if the spec cannot be expanded or a gate does not compile.
 	SpecError *SpecError
+	// TargetDigest is the digest of the StorageTargets of the experiment. TargetError is set if they are not what it needs.
+	TargetDigest string
+	TargetError  *SpecError
 	// Undecidable says which gates cannot be decided with the repetitions of the spec. Empty if all can.
 	Undecidable string
 	// Rehearsed says that the API server was asked in this turn about a run of each variant.

@@ -70,9 +70,14 @@ func blockVolumes(target v1alpha1.Target) map[v1alpha1.VolumeName]bool {
 	return block
 }
 
-// checkNoPools refuses operations in a variant whose own target has no pools: the API server has seen those of the spec's target.
+// checkNoPools refuses what needs pools in a variant whose own target, or whose StorageTarget, has none: the API server has seen only the
+// spec's target.
 func checkNoPools(slot *Slot) error {
 	for i := range slot.Phases {
+		if fill := slot.Phases[i].Fill; fill != nil && fill.Of == "Pool" {
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s fills a share of the Pool, but variant %q has a storageClass "+
+				"target: write of: Volume", slot.Phases[i].Name, slot.Variant)}
+		}
 		if actions := operate.Of(&slot.Phases[i]); len(actions) > 0 {
 			return &SpecError{v1alpha1.ReasonSpecInvalid,
 				fmt.Sprintf("phase %s does %s on a pool, but variant %q has a storageClass target: give the variant a zfs target, or remove operate "+

@@ -24,6 +24,9 @@ func Understand(state *State) (*gate.Set, error) {
 }
 
 func understand(state *State) (*gate.Set, error) {
+	if state.TargetError != nil {
+		return nil, state.TargetError
+	}
 	spec := &state.Benchmark.Spec
 	slots, err := SlotsAt(state.Benchmark, state.ScheduledTime)
 	if err != nil {

@@ -24,7 +24,7 @@ type filler struct {
 
 // unions are the types with exactly one set member, with their members in the Go struct.
 var unions = map[string][]string{
-	"Target": {"StorageClass", "ZFS"},
+	"Target": {"StorageClass", "ZFS", "Ref"},
 	"Phase":  {"Fill", "Fragment", "Measure", "Operate"},
 	"PoolAction": {"Observe", "Snapshot", "Clone", "DestroyDataset", "Replicate", "Copy", "Scrub", "Trim", "AddVdev",
 		"RemoveVdev", "ReplaceDevice", "ExportImport", "ModuleParameter", "LayoutScore", "MetaslabMap"},

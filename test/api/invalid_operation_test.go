@@ -73,6 +73,8 @@ var invalidUpdates = []invalid{
 		"spec", "a BenchmarkRun is immutable"},
 	{"target", "run", "spec.target.storageClass.size = 2Gi",
 		"spec", "a BenchmarkRun is immutable"},
+	{"storage-target", "target", "spec.storageClass.size = 2Gi",
+		"spec", "a StorageTarget is immutable"},
 	{"pool", "operation", "spec.pool = bench1",
 		"spec", "pool is immutable"},
 	{"operation-node", "operation", "spec.nodeName = n2",

@@ -36,13 +36,14 @@ var bases = map[string]string{
   log: [{devices: [/dev/disk/by-id/l]}], cache: [/dev/disk/by-id/c], datasets: [{path: data}]}}`,
 	"two-vdevs": `{apiVersion: storagebench.dev/v1alpha1, kind: BenchmarkPool, metadata: {name: bench2}, spec: {
   nodeName: n1, vdevs: [{devices: [/dev/disk/by-id/a]}, {devices: [/dev/disk/by-id/b]}]}}`,
+	"target":    `{apiVersion: storagebench.dev/v1alpha1, kind: StorageTarget, metadata: {name: t, namespace: default}, spec: {storageClass: {name: fast, size: 1Gi}}}`,
 	"cancelled": `{apiVersion: storagebench.dev/v1alpha1, kind: PoolOperation, metadata: {name: c}, spec: {nodeName: n1, pool: bench0, action: {scrub: {}}, cancel: true}}`,
 	"operation": `{apiVersion: storagebench.dev/v1alpha1, kind: PoolOperation, metadata: {name: o}, spec: {nodeName: n1, pool: bench0, action: {scrub: {}}}}`,
 }
 
 var resources = map[string]string{
 	"StorageBenchmark": "storagebenchmarks", "BenchmarkRun": "benchmarkruns",
-	"BenchmarkPool": "benchmarkpools", "PoolOperation": "pooloperations",
+	"StorageTarget": "storagetargets", "BenchmarkPool": "benchmarkpools", "PoolOperation": "pooloperations",
 }
 
 // parse reads one manifest.

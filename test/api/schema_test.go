@@ -49,7 +49,7 @@ func TestCRDsFitIntoKubectlApply(t *testing.T) {
 // TestSchemasAndTypesAgree finds a CRD that was not generated again, and fields that the generator left out.
 func TestSchemasAndTypesAgree(t *testing.T) {
 	for plural, kind := range map[string]any{"storagebenchmarks": v1alpha1.StorageBenchmark{}, "benchmarkruns": v1alpha1.BenchmarkRun{},
-		"benchmarkpools": v1alpha1.BenchmarkPool{}, "pooloperations": v1alpha1.PoolOperation{}} {
+		"benchmarkpools": v1alpha1.BenchmarkPool{}, "pooloperations": v1alpha1.PoolOperation{}, "storagetargets": v1alpha1.StorageTarget{}} {
 		version := readCRD(t, plural)["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
 		schema := version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
 		if fields := agree(t, reflect.TypeOf(kind), schema, plural); fields < 40 {

@@ -30,6 +30,7 @@ const (
 var managerMay = []access{
 	{"get list watch patch delete", bench, "storagebenchmarks", all},
 	{"update", bench, "storagebenchmarks/status", all},
+	{"list watch", bench, "storagetargets", all},
 	{"update", bench, "storagebenchmarks/finalizers", all},
 	{"get list watch create patch delete", bench, "benchmarkruns", all},
 	{"update", bench, "benchmarkruns/status", all},
@@ -161,7 +162,8 @@ func testUserAccess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	reads := []access{{"get list watch", bench, "storagebenchmarks", team}, {"get list watch", bench, "benchmarkruns", team}}
+	reads := []access{{"get list watch", bench, "storagebenchmarks", team}, {"get list watch", bench, "benchmarkruns", team},
+		{"get list watch", bench, "storagetargets", team}}
 	never := []access{
 		{"create update patch delete deletecollection", bench, "benchmarkruns", team},
 		{"update patch", bench, "storagebenchmarks/status", team},

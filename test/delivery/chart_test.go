@@ -56,7 +56,7 @@ func TestHelmKeepsCRDs(t *testing.T) {
 	for _, test := range []struct {
 		args []string
 		want int
-	}{{nil, 4}, {[]string{"--set", "crds.keep=false"}, 0}} {
+	}{{nil, 5}, {[]string{"--set", "crds.keep=false"}, 0}} {
 		out, err := helmTemplate(test.args...)
 		if err != nil {
 			t.Fatal(err)

@@ -71,8 +71,8 @@ func testHelmLifecycle(t *testing.T) {
 	}
 	crds := &unstructured.UnstructuredList{}
 	crds.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
-	if err := admin.List(t.Context(), crds); err != nil || len(crds.Items) != 4 {
-		t.Errorf("after the uninstallation there are %d CRDs, want all 4 kept: %v", len(crds.Items), err)
+	if err := admin.List(t.Context(), crds); err != nil || len(crds.Items) != 5 {
+		t.Errorf("after the uninstallation there are %d CRDs, want all 5 kept: %v", len(crds.Items), err)
 	}
 	for _, crd := range crds.Items {
 		if crd.GetDeletionTimestamp() != nil {

@@ -23,9 +23,9 @@ var head string
 
 var (
 	// pageOrder is the order of the kinds on the page.
-	pageOrder = []string{"StorageBenchmark", "BenchmarkRun", "BenchmarkPool", "PoolOperation"}
+	pageOrder = []string{"StorageBenchmark", "StorageTarget", "BenchmarkRun", "BenchmarkPool", "PoolOperation"}
 	// homes is the order in which structures are looked for: those that several kinds share are listed with the first.
-	homes = []string{"BenchmarkPool", "PoolOperation", "StorageBenchmark", "BenchmarkRun"}
+	homes = []string{"BenchmarkPool", "PoolOperation", "StorageBenchmark", "StorageTarget", "BenchmarkRun"}
 	parts = []string{"spec", "status"}
 )
 

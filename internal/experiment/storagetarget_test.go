@@ -1,0 +1,97 @@
+package experiment
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/runs/runstest"
+)
+
+func referring(names ...string) *v1alpha1.StorageBenchmark {
+	benchmark := testBenchmark()
+	benchmark.Spec.Target = v1alpha1.Target{Ref: &v1alpha1.TargetRef{Name: names[0]}}
+	benchmark.Spec.Variants = nil
+	for _, name := range names[1:] {
+		benchmark.Spec.Variants = append(benchmark.Spec.Variants, v1alpha1.Variant{Name: v1alpha1.VariantName(name),
+			Target: &v1alpha1.Target{Ref: &v1alpha1.TargetRef{Name: name}}})
+	}
+	return benchmark
+}
+
+func TestReplaceTargets(t *testing.T) {
+	benchmark := referring("b", "a", "b", "c")
+	if diff := cmp.Diff([]string{"a", "b", "c"}, TargetNames(&benchmark.Spec)); diff != "" {
+		t.Error(diff)
+	}
+	missing := ReplaceTargets(&benchmark.Spec, map[string]v1alpha1.Target{"b": runstest.Target()})
+	if diff := cmp.Diff([]string{"a", "c"}, missing); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(runstest.Target(), benchmark.Spec.Target); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(runstest.Target(), *benchmark.Spec.Variants[1].Target); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestIdentify: what a StorageTarget holds is part of the experiment, and one that has begun or ended stays what it is.
+func TestIdentify(t *testing.T) {
+	first, second := map[string]v1alpha1.Target{"a": runstest.Target()}, map[string]v1alpha1.Target{"a": runstest.Target()}
+	other := runstest.Target()
+	other.StorageClass = &v1alpha1.StorageClassTarget{Name: "other", Size: other.StorageClass.Size}
+	second["a"] = other
+	identify := func(status v1alpha1.StorageBenchmarkStatus, found map[string]v1alpha1.Target, runs ...v1alpha1.BenchmarkRun) State {
+		state := State{Benchmark: referring("a"), Runs: runs}
+		state.Benchmark.Status = status
+		Identify(&state, found)
+		return state
+	}
+	fresh := identify(v1alpha1.StorageBenchmarkStatus{}, first)
+	known := v1alpha1.StorageBenchmarkStatus{Experiment: fresh.Experiment, TargetDigest: fresh.TargetDigest}
+	begun := known
+	begun.StartedAt = &metav1.Time{Time: runstest.Noon}
+	ended := begun
+	ended.FinishedAt = &metav1.Time{Time: runstest.Noon}
+	run := v1alpha1.BenchmarkRun{Spec: v1alpha1.BenchmarkRunSpec{Experiment: fresh.Experiment, Target: first["a"]}}
+	for _, c := range []struct {
+		name   string
+		status v1alpha1.StorageBenchmarkStatus
+		found  map[string]v1alpha1.Target
+		runs   []v1alpha1.BenchmarkRun
+		same   bool
+		reason string
+	}{
+		{"as it was", begun, first, nil, true, ""},
+		{"missing from the start", v1alpha1.StorageBenchmarkStatus{}, nil, nil, false, v1alpha1.ReasonTargetNotFound},
+		{"changed before it began", known, second, nil, false, ""},
+		{"changed after it began", begun, second, nil, true, v1alpha1.ReasonTargetChanged},
+		{"changed after a run was made", known, second, []v1alpha1.BenchmarkRun{run}, true, v1alpha1.ReasonTargetChanged},
+		{"deleted after it began", begun, nil, nil, true, v1alpha1.ReasonTargetNotFound},
+		{"changed after it ended", ended, second, []v1alpha1.BenchmarkRun{run}, true, ""},
+		{"deleted after it ended", ended, nil, []v1alpha1.BenchmarkRun{run}, true, ""},
+		{"deleted with its runs after it ended", ended, nil, nil, true, v1alpha1.ReasonTargetNotFound},
+	} {
+		state := identify(c.status, c.found, c.runs...)
+		if same := state.Experiment == fresh.Experiment; same != c.same {
+			t.Errorf("%s: the same experiment: %t, want %t", c.name, same, c.same)
+		}
+		reason := ""
+		if state.TargetError != nil {
+			reason = state.TargetError.Reason
+		}
+		if reason != c.reason {
+			t.Errorf("%s: reason %q, want %q", c.name, reason, c.reason)
+		}
+		if reason == "" && state.Benchmark.Spec.Target.Ref != nil {
+			t.Errorf("%s: the reference is still there", c.name)
+		}
+	}
+	changed := identify(known, second)
+	if changed.TargetDigest == fresh.TargetDigest || changed.TargetDigest == "" {
+		t.Errorf("digest %q of another StorageTarget", changed.TargetDigest)
+	}
+}
