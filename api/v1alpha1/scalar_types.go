@@ -52,7 +52,7 @@ type GateName string
 // DevicePath is the path of a whole disk that is stable across reboots.
 //
 // +kubebuilder:validation:MaxLength=160
-// +kubebuilder:validation:XValidation:rule=`self.startsWith('/dev/disk/by-') && self.matches(r'^.{13}(id|path)/\w[\w.:@+-]*$')`,message="name a disk by its stable path in letters, digits and . _ : @ + -, such as /dev/disk/by-id/nvme-SERIAL; names such as /dev/sdb can mean another disk after a reboot"
+// +kubebuilder:validation:XValidation:rule=`self.startsWith('/dev/disk/by-') && self.matches(r'^.{13}(id|path)/\w[\w.:@+-]*$')`,message="name a disk by its stable path in letters, digits and . _ : @ + -, such as /dev/disk/by-id/nvme-SERIAL; /dev/sdb can mean another disk after a reboot"
 // +kubebuilder:validation:XValidation:rule="!self.matches('-part[0-9]+$')",message="name the whole disk: remove -partN; benchmarks do not use partitions"
 type DevicePath string
 

@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -109,12 +110,10 @@ func expandVariants(spec *v1alpha1.StorageBenchmarkSpec) ([]Slot, error) {
 	if len(variants) == 0 {
 		variants = []v1alpha1.Variant{{}}
 	}
-	paths := make([]string, 0, len(spec.Matrix))
-	for path := range spec.Matrix {
-		paths = append(paths, path)
+	paths := slices.Sorted(maps.Keys(spec.Matrix))
+	if err := sameField(paths); err != nil {
+		return nil, err
 	}
-	slices.Sort(paths)
-
 	var slots []Slot
 	for _, variant := range variants {
 		for _, values := range combinations(spec.Matrix, paths) {
