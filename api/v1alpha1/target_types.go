@@ -311,7 +311,6 @@ type MatrixValue string
 // +listType=atomic
 // +kubebuilder:validation:MinItems=1
 // +kubebuilder:validation:MaxItems=16
-// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",message="list each value of a matrix path once; use spec.repetitions to repeat a measurement"
 type MatrixValues []MatrixValue
 
 // Matrix maps paths into the experiment to the values that each takes in turn.
@@ -324,3 +323,22 @@ type MatrixValues []MatrixValue
 // +kubebuilder:validation:XValidation:rule="self.all(k, !k.endsWith('pool.properties.compatibility') || self[k].all(v, !v.contains('/')))",message="write off, legacy or the name of a file in compatibility.d for pool.properties.compatibility, such as openzfs-2.1-linux, without '/'"
 // +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^(volumes[.].*)?dataset[.](mountpoint|canmount|zoned|sharenfs|sharesmb|keylocation|setuid|devices|exec|volmode)$'))",message="remove this path: the operator and its agent set mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode themselves"
 type Matrix map[string]MatrixValues
+
+// MatrixMode says how the values of the matrix combine.
+//
+// +kubebuilder:validation:Enum=Product;Zip
+type MatrixMode string
+
+// The values of MatrixMode.
+const (
+	// MatrixProduct combines each value of a path with each value of the others.
+	MatrixProduct MatrixMode = "Product"
+	// MatrixZip combines the first values of all paths, the second values and so on.
+	MatrixZip MatrixMode = "Zip"
+)
+
+// MatrixEntry is a combination of the matrix, or a part of one: values by path.
+//
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=6
+type MatrixEntry map[string]MatrixValue

@@ -356,8 +356,15 @@ func TestExperimentHash(t *testing.T) {
 		"size": func(b *v1alpha1.StorageBenchmark) {
 			b.Spec.Target.StorageClass.Size.Quantity = resource.MustParse("2Gi")
 		},
-		"variants":     func(b *v1alpha1.StorageBenchmark) { b.Spec.Variants = b.Spec.Variants[:1] },
-		"matrix":       func(b *v1alpha1.StorageBenchmark) { b.Spec.Matrix = v1alpha1.Matrix{"phases.fill.to": {"1%"}} },
+		"variants":    func(b *v1alpha1.StorageBenchmark) { b.Spec.Variants = b.Spec.Variants[:1] },
+		"matrix":      func(b *v1alpha1.StorageBenchmark) { b.Spec.Matrix = v1alpha1.Matrix{"phases.fill.to": {"1%"}} },
+		"matrix mode": func(b *v1alpha1.StorageBenchmark) { b.Spec.MatrixMode = v1alpha1.MatrixZip },
+		"exclude": func(b *v1alpha1.StorageBenchmark) {
+			b.Spec.MatrixExclude = []v1alpha1.MatrixEntry{{"phases.fill.to": "1%"}}
+		},
+		"include": func(b *v1alpha1.StorageBenchmark) {
+			b.Spec.MatrixInclude = []v1alpha1.MatrixEntry{{"phases.fill.to": "1%"}}
+		},
 		"phases":       func(b *v1alpha1.StorageBenchmark) { b.Spec.Phases[0].Fill.To = "70%" },
 		"phase limits": func(b *v1alpha1.StorageBenchmark) { b.Spec.Phases[0].Deadline = runstest.Lasting(1) },
 		"repetitions":  func(b *v1alpha1.StorageBenchmark) { b.Spec.Repetitions = 3 },

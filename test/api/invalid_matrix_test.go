@@ -105,7 +105,37 @@ var invalidMatrices = []invalid{
 	{"matrix-no-values", "zfs", "spec.matrix = {pool.ashift: []}",
 		"spec.matrix.pool.ashift", "at least 1 items"},
 	{"matrix-value-twice", "zfs", `spec.matrix = {pool.ashift: ["9", "12", "9"]}`,
-		"spec.matrix[pool.ashift]", "each value of a matrix path once"},
+		"spec", "each value of a matrix path once"},
+	{"matrix-mode", "zfs", "spec.matrixMode = Sum",
+		"spec.matrixMode", "supported values"},
+	{"matrix-mode-alone", "zfs", "spec.matrixMode = Zip",
+		"spec", "add spec.matrix, or remove them"},
+	{"matrix-exclude-alone", "zfs", `spec.matrixExclude = [{pool.ashift: "9"}]`,
+		"spec", "add spec.matrix, or remove them"},
+	{"matrix-zip-lengths", "zfs", `spec.matrix = {pool.ashift: ["9", "12"], dataset.recordsize: [8k]}
+spec.matrixMode = Zip`,
+		"spec", "the same number of values"},
+	{"matrix-exclude-path", "zfs", `spec.matrix = {pool.ashift: ["9", "12"]}
+spec.matrixExclude = [{dataset.recordsize: 8k}]`,
+		"spec", "a path or value that is not in the matrix"},
+	{"matrix-exclude-value", "zfs", `spec.matrix = {pool.ashift: ["9", "12"]}
+spec.matrixExclude = [{pool.ashift: "13"}]`,
+		"spec", "a path or value that is not in the matrix"},
+	{"matrix-exclude-empty", "zfs", `spec.matrix = {pool.ashift: ["9", "12"]}
+spec.matrixExclude = [{}]`,
+		"spec.matrixExclude[0]", "at least 1 properties"},
+	{"matrix-exclude-list", "zfs", `spec.matrix = {pool.ashift: ["9", "12"]}
+spec.matrixExclude = [{pool.ashift: ["9"]}]`,
+		"spec.matrixExclude[0].pool.ashift", "must be of type string"},
+	{"matrix-include-part", "zfs", `spec.matrix = {pool.ashift: ["9", "12"], dataset.recordsize: [8k]}
+spec.matrixInclude = [{pool.ashift: "13"}]`,
+		"spec", "one value for each path of the matrix"},
+	{"matrix-include-path", "zfs", `spec.matrix = {pool.ashift: ["9", "12"]}
+spec.matrixInclude = [{dataset.recordsize: 8k}]`,
+		"spec", "one value for each path of the matrix"},
+	{"matrix-include-value", "zfs", `spec.matrix = {dataset.recordsize: [8k]}
+spec.matrixInclude = [{dataset.recordsize: "8k;id"}]`,
+		"spec.matrixInclude[0][dataset.recordsize]", "plain value"},
 	{"matrix-value-shell", "zfs", "spec.matrix = {dataset.recordsize: [8k;id]}",
 		"spec.matrix[dataset.recordsize][0]", "plain value"},
 	{"matrix-value-number", "zfs", "spec.matrix = {pool.ashift: [9]}",
