@@ -1208,6 +1208,11 @@ func (in *Phase) DeepCopyInto(out *Phase) {
 		*out = new(OperatePhase)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.OnlyFor != nil {
+		in, out := &in.OnlyFor, &out.OnlyFor
+		*out = make([]VariantName, len(*in))
+		copy(*out, *in)
+	}
 	if in.Deadline != nil {
 		in, out := &in.Deadline, &out.Deadline
 		*out = new(Duration)

@@ -114,8 +114,9 @@ func expandVariants(spec *v1alpha1.StorageBenchmarkSpec, rows []row) ([]Slot, er
 	for _, variant := range variants {
 		for _, values := range rows {
 			slot := Slot{Rank: int32(len(slots)), Variant: variantName(variant, paths, values), Target: *spec.Target.DeepCopy()}
-			for _, phase := range spec.Phases {
-				slot.Phases = append(slot.Phases, *phase.DeepCopy())
+			if slot.Phases = phasesFor(spec.Phases, variant.Name); len(slot.Phases) == 0 {
+				return nil, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
+					"variant %q has no phase: add it to onlyFor of one, or remove the variant", slot.Variant)}
 			}
 			if err := applyVariant(&slot, variant); err != nil {
 				return nil, err
@@ -135,6 +136,19 @@ func expandVariants(spec *v1alpha1.StorageBenchmarkSpec, rows []row) ([]Slot, er
 		return nil, err
 	}
 	return slots, sameNodeCount(slots)
+}
+
+// phasesFor are the phases of a variant. They do not say for whom else they are: what a run measures does not depend on that.
+func phasesFor(all []v1alpha1.Phase, variant v1alpha1.VariantName) []v1alpha1.Phase {
+	var phases []v1alpha1.Phase
+	for i := range all {
+		if only := all[i].OnlyFor; len(only) == 0 || slices.Contains(only, variant) {
+			phase := all[i].DeepCopy()
+			phase.OnlyFor = nil
+			phases = append(phases, *phase)
+		}
+	}
+	return phases
 }
 
 // sameNodeCount checks that all variants use the same number of nodes: they are compared, and they share the nodes.

@@ -195,7 +195,7 @@ func setPhase(phases []v1alpha1.Phase, rest, value string) error {
 			return setField(workload.TraitsOf(&phase.Measure.Workload).Spec, field, value)
 		}
 	}
-	return fmt.Errorf("there is no phase %q", name)
+	return fmt.Errorf("there is no phase %q in this variant: leave the variants out that its onlyFor leaves out, or remove onlyFor", name)
 }
 
 // setField decodes {field: value} onto a struct, as text first and as a number or boolean second, and refuses unknown
