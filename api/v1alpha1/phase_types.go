@@ -19,6 +19,12 @@ type Phase struct {
 	// operate runs a pool operation. Only for zfs targets.
 	// +optional
 	Operate *OperatePhase `json:"operate,omitempty"`
+	// onlyFor limits the phase to these variants, by their names in spec.variants. The others skip it. Defaults to all variants.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	OnlyFor []VariantName `json:"onlyFor,omitempty"`
 	// volume is the volume that the phase works on. Defaults to data.
 	// +optional
 	// +default="data"

@@ -49,12 +49,11 @@ type VolumeName string
 // +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write a gate name in lower-case letters, digits and '-', such as keeps-80-percent"
 type GateName string
 
-// DevicePath is the path of a whole disk that is stable across reboots.
+// DevicePath is the stable path of a whole disk.
 //
 // +kubebuilder:validation:MaxLength=160
-// +kubebuilder:validation:XValidation:rule="self.startsWith('/dev/disk/by-id/') || self.startsWith('/dev/disk/by-path/')",message="name a disk by its stable path, such as /dev/disk/by-id/nvme-SERIAL; names such as /dev/sdb can mean another disk after a reboot"
-// +kubebuilder:validation:XValidation:rule=`!self.startsWith('/dev/disk/by-') || self.matches(r'^/dev/disk/by-\w+/\w[\w.:@+-]*$')`,message="write a device's path in letters, digits and . _ : @ + - only, without further '/', such as /dev/disk/by-id/nvme-SERIAL"
-// +kubebuilder:validation:XValidation:rule="!self.matches('-part[0-9]+$')",message="name the whole disk: remove -partN; benchmarks do not use partitions"
+// +kubebuilder:validation:XValidation:rule=`self.startsWith('/dev/disk/by-') && self.matches(r'^.{13}(id|path)/\w[\w.:@+-]*$')`,message="name a disk by its stable path in letters, digits and . _ : @ + -, such as /dev/disk/by-id/nvme-SERIAL; /dev/sdb can mean another disk after a reboot"
+// +kubebuilder:validation:XValidation:rule="!self.matches('-part[0-9]+$')",message="name the whole disk: remove -partN"
 type DevicePath string
 
 // PoolName is the name of a zpool.

@@ -41,10 +41,16 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.target.storageClass) || self.phases.all(p, p.volume == 'data')",message="a storageClass target has one volume, named data: remove volume from the phases"
 // +kubebuilder:validation:XValidation:rule="!has(self.target.zfs) || self.phases.all(p, p.volume == 'data' || (has(self.target.zfs.volumes) && self.target.zfs.volumes.exists(v, v.name == p.volume)))",message="a phase names a volume that is not in target.zfs.volumes: use data or a name from target.zfs.volumes"
 // +kubebuilder:validation:XValidation:rule="!has(self.target.zfs) || !has(self.variants) || self.variants.all(v, !has(v.storageClass))",message="variants[].storageClass changes a storageClass target: use it with target.storageClass, or give the variant its own target"
-// +kubebuilder:validation:XValidation:rule="!has(self.target.storageClass) || !has(self.variants) || self.variants.all(v, !has(v.pool) && !has(v.dataset) && !has(v.moduleParameters))",message="pool, dataset and moduleParameters of a variant change a zfs target: use them with target.zfs, or give the variant its own target"
+// +kubebuilder:validation:XValidation:rule="!has(self.target.storageClass) || !has(self.variants) || self.variants.all(v, !has(v.pool) && !has(v.dataset) && !has(v.volumes) && !has(v.moduleParameters))",message="pool, dataset, volumes and moduleParameters of a variant change a zfs target: use them with target.zfs, or give the variant its own target"
 // +kubebuilder:validation:XValidation:rule="!has(self.matrix) || self.matrix.all(k, !k.startsWith('phases.') || self.phases.exists(p, k.startsWith('phases.' + p.name + '.')))",message="a path of the matrix names a phase that is not in spec.phases: write phases.PHASE.FIELD with a name from spec.phases"
 // +kubebuilder:validation:XValidation:rule="!has(self.variants) || self.variants.all(v, !has(v.set) || v.set.all(k, !k.startsWith('phases.') || self.phases.exists(p, k.startsWith('phases.' + p.name + '.'))))",message="a path of variants[].set names a phase that is not in spec.phases: write phases.PHASE.FIELD with a name from spec.phases"
-// +kubebuilder:validation:XValidation:rule="!has(self.matrix) || !has(self.target.storageClass) || has(self.variants) || self.matrix.all(k, k.startsWith('phases.') || k.startsWith('storageClass.'))",message="pool, dataset and moduleParameters in the matrix change a zfs target: use them with target.zfs"
+// +kubebuilder:validation:XValidation:rule="self.phases.all(p, !has(p.onlyFor) || p.onlyFor.all(n, has(self.variants) && self.variants.exists(v, v.name == n)))",message="onlyFor of a phase names a variant that is not in spec.variants: write names from spec.variants, or remove onlyFor"
+// +kubebuilder:validation:XValidation:rule="has(self.matrix) || (self.matrixMode == 'Product' && !has(self.matrixExclude) && !has(self.matrixInclude))",message="matrixMode, matrixExclude and matrixInclude change the matrix: add spec.matrix, or remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.matrix) || self.matrixMode == 'Zip' || self.matrix.all(k, self.matrix[k].all(v, self.matrix[k].exists_one(w, w == v)))",message="list each value of a matrix path once, or set matrixMode: Zip; use spec.repetitions to repeat a measurement"
+// +kubebuilder:validation:XValidation:rule="!has(self.matrix) || self.matrixMode != 'Zip' || self.matrix.all(k, self.matrix.all(l, self.matrix[k].size() == self.matrix[l].size()))",message="with matrixMode: Zip give all paths of the matrix the same number of values"
+// +kubebuilder:validation:XValidation:rule="!has(self.matrix) || !has(self.matrixExclude) || self.matrixExclude.all(e, e.all(k, k in self.matrix && e[k] in self.matrix[k]))",message="matrixExclude names a path or value that is not in the matrix: write those of the combinations to remove"
+// +kubebuilder:validation:XValidation:rule="!has(self.matrix) || !has(self.matrixInclude) || self.matrixInclude.all(e, e.size() == self.matrix.size() && e.all(k, k in self.matrix))",message="give each entry of matrixInclude one value for each path of the matrix, and no other path"
+// +kubebuilder:validation:XValidation:rule="!has(self.matrix) || !has(self.target.storageClass) || has(self.variants) || self.matrix.all(k, k.startsWith('phases.') || k.startsWith('storageClass.'))",message="pool, dataset, volumes and moduleParameters in the matrix change a zfs target: use them with target.zfs"
 // +kubebuilder:validation:XValidation:rule="!has(self.matrix) || !has(self.target.zfs) || has(self.variants) || self.matrix.all(k, !k.startsWith('storageClass.'))",message="storageClass in the matrix changes a storageClass target: use it with target.storageClass"
 // +kubebuilder:validation:XValidation:rule="!has(self.target.storageClass) || has(self.variants) || has(self.matrix) || self.phases.all(p, !has(p.fill) || !has(p.fill.size) || !isQuantity(p.fill.size) || !isQuantity(self.target.storageClass.size) || !quantity(p.fill.size).isGreaterThan(quantity(self.target.storageClass.size)))",message="fill.size is larger than the volume: make it at most target.storageClass.size, or write a share in fill.to"
 // +kubebuilder:validation:XValidation:rule="!has(self.target.storageClass) || self.target.storageClass.volumeMode != 'Block' || self.phases.all(p, !has(p.measure) || (!has(p.measure.workload.postgres) && !has(p.measure.workload.metadata) && (!has(p.measure.workload.oltp) || p.measure.workload.oltp.layout != 'FilePerWorker')))",message="postgres, metadata and layout: FilePerWorker need a file system: write volumeMode: Filesystem, or choose another workload"
@@ -65,9 +71,26 @@ type StorageBenchmarkSpec struct {
 	Variants []Variant `json:"variants,omitempty"`
 	// matrix multiplies the variants: each path takes each of its values. Paths: storageClass.name, storageClass.size, pool.ashift,
 	// pool.properties.NAME, dataset.NAME, moduleParameters.NAME, and phases.PHASE.FIELD such as phases.fill.to or
-	// phases.age.rounds.
+	// phases.tx.settings.shared_buffers. volumes.VOLUME. before pool or dataset names another volume than data.
 	// +optional
 	Matrix Matrix `json:"matrix,omitempty"`
+	// matrixMode is Product (each value of a path with each value of the others) or Zip (the first values of all paths together, then
+	// the second values, and so on). Defaults to Product.
+	// +optional
+	// +default="Product"
+	MatrixMode MatrixMode `json:"matrixMode,omitempty"`
+	// matrixExclude removes combinations of the matrix: those that have all values of an entry.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	MatrixExclude []MatrixEntry `json:"matrixExclude,omitempty"`
+	// matrixInclude adds combinations to the matrix. Each has a value for every path of it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	MatrixInclude []MatrixEntry `json:"matrixInclude,omitempty"`
 	// phases are executed in the given order.
 	// +required
 	// +listType=map

@@ -176,7 +176,7 @@ type DatasetTemplate struct {
 // Variant is one of the compared configurations: the target with some fields replaced.
 //
 // +kubebuilder:validation:AtMostOneOf=target;storageClass
-// +kubebuilder:validation:XValidation:rule="!has(self.target) || (!has(self.pool) && !has(self.dataset) && !has(self.moduleParameters))",message="a variant with its own target cannot also set pool, dataset or moduleParameters: write them inside its target"
+// +kubebuilder:validation:XValidation:rule="!has(self.target) || (!has(self.pool) && !has(self.dataset) && !has(self.volumes) && !has(self.moduleParameters))",message="a variant with its own target cannot also set pool, dataset, volumes or moduleParameters: write them inside its target"
 type Variant struct {
 	// name is the name of the variant in gates and reports.
 	// +required
@@ -193,17 +193,23 @@ type Variant struct {
 	// dataset replaces fields of the dataset. Properties are merged by name.
 	// +optional
 	Dataset *DatasetOverride `json:"dataset,omitempty"`
+	// volumes replaces fields of volumes in target.zfs.volumes, by their names.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=4
+	Volumes []VolumeOverride `json:"volumes,omitempty"`
 	// moduleParameters are merged with those of the target by name.
 	// +optional
 	ModuleParameters ModuleParameters `json:"moduleParameters,omitempty"`
 	// set replaces single fields by path. It accepts the paths of spec.matrix.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=8
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 96 && k.matches('^(storageClass[.](name|size|volumeMode)|pool[.]ashift|pool[.]properties[.][a-z][a-z0-9_]*|dataset[.][a-z][a-z0-9_]*|moduleParameters[.](zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl|zfetch)_[a-z0-9_]+|phases[.][a-z][-a-z0-9]*[.][a-z][A-Za-z]*)$'))",message="write each path as storageClass.name, storageClass.size, storageClass.volumeMode, pool.ashift, pool.properties.NAME, dataset.NAME (a ZFS property), moduleParameters.NAME, or phases.PHASE.FIELD such as phases.fill.to"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('pool.properties.') || k in ['pool.properties.autoexpand','pool.properties.autotrim','pool.properties.comment','pool.properties.compatibility','pool.properties.dedup_table_quota','pool.properties.failmode'])",message="remove this path: as pool.properties.NAME write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode, because others have effects outside the pool or are set by the agent; for ashift write pool.ashift"
-	// +kubebuilder:validation:XValidation:rule="!('pool.properties.failmode' in self) || self['pool.properties.failmode'] in ['wait','continue']",message="write wait or continue for pool.properties.failmode; with panic, losing a disk would crash the node"
-	// +kubebuilder:validation:XValidation:rule="!('pool.properties.compatibility' in self) || !self['pool.properties.compatibility'].contains('/')",message="write off, legacy or the name of a file in compatibility.d for pool.properties.compatibility, such as openzfs-2.1-linux, without '/'"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['dataset.mountpoint','dataset.canmount','dataset.zoned','dataset.sharenfs','dataset.sharesmb','dataset.keylocation','dataset.setuid','dataset.devices','dataset.exec','dataset.volmode']))",message="remove this path: the operator and its agent set mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode themselves"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 96 && k.matches('^(storageClass[.](name|size|volumeMode)|(volumes[.][a-z][-a-z0-9]*[.])?(pool[.]ashift|pool[.]properties[.][a-z][a-z0-9_]*|dataset[.][a-z][a-z0-9_]*)|moduleParameters[.](zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl|zfetch)_[a-z0-9_]+|phases[.][a-z][-a-z0-9]*([.][a-z][A-Za-z_]*){1,2})$'))",message="write each path as storageClass.name, storageClass.size, storageClass.volumeMode, pool.ashift, pool.properties.NAME, dataset.NAME (a ZFS property), moduleParameters.NAME, or phases.PHASE.FIELD such as phases.fill.to; for another volume than data write volumes.VOLUME. before pool or dataset"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.contains('pool.properties.') || k.matches('[.](autoexpand|autotrim|comment|compatibility|dedup_table_quota|failmode)$'))",message="remove this path: as pool.properties.NAME write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode, because others have effects outside the pool or are set by the agent; for ashift write pool.ashift"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.endsWith('pool.properties.failmode') || self[k] in ['wait','continue'])",message="write wait or continue for pool.properties.failmode; with panic, losing a disk would crash the node"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.endsWith('pool.properties.compatibility') || !self[k].contains('/'))",message="write off, legacy or the name of a file in compatibility.d for pool.properties.compatibility, such as openzfs-2.1-linux, without '/'"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^(volumes[.].*)?dataset[.](mountpoint|canmount|zoned|sharenfs|sharesmb|keylocation|setuid|devices|exec|volmode)$'))",message="remove this path: the operator and its agent set mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode themselves"
 	Set map[string]MatrixValue `json:"set,omitempty"`
 }
 
@@ -229,7 +235,7 @@ type StorageClassOverride struct {
 // PoolOverride replaces fields of a pool.
 //
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="(!has(self.vdevs) || self.vdevs.all(v, v.devices.all(d, self.vdevs.exists_one(w, d in w.devices)))) && (!has(self.log) || self.log.all(v, v.devices.all(d, (!has(self.vdevs) || !self.vdevs.exists(w, d in w.devices)) && self.log.exists_one(w, d in w.devices)))) && (!has(self.cache) || self.cache.all(d, (!has(self.vdevs) || !self.vdevs.exists(w, d in w.devices)) && (!has(self.log) || !self.log.exists(w, d in w.devices))))",message="name each device only once: a device occurs twice in the pool"
+// +kubebuilder:validation:XValidation:rule="(!has(self.vdevs) || self.vdevs.all(v, v.devices.all(d, self.vdevs.exists_one(w, d in w.devices)))) && (!has(self.log) || self.log.all(v, v.devices.all(d, (!has(self.vdevs) || !self.vdevs.exists(w, d in w.devices)) && self.log.exists_one(w, d in w.devices)))) && (!has(self.cache) || self.cache.all(d, (!has(self.vdevs) || !self.vdevs.exists(w, d in w.devices)) && (!has(self.log) || !self.log.exists(w, d in w.devices)))) && (!has(self.special) || self.special.all(v, v.devices.all(d, (!has(self.vdevs) || !self.vdevs.exists(w, d in w.devices)) && (!has(self.log) || !self.log.exists(w, d in w.devices)) && (!has(self.cache) || !(d in self.cache)) && self.special.exists_one(w, d in w.devices))))",message="name each device only once: a device occurs twice in the pool"
 type PoolOverride struct {
 	// vdevs replaces the data vdevs.
 	// +optional
@@ -237,16 +243,21 @@ type PoolOverride struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	Vdevs []Vdev `json:"vdevs,omitempty"`
-	// log replaces the log vdevs.
+	// log replaces the log vdevs. An empty list removes them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2
-	Log []AuxiliaryVdev `json:"log,omitempty"`
-	// cache replaces the cache devices.
+	Log []AuxiliaryVdev `json:"log,omitzero"`
+	// cache replaces the cache devices. An empty list removes them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4
-	Cache []DevicePath `json:"cache,omitempty"`
+	Cache []DevicePath `json:"cache,omitzero"`
+	// special replaces the special vdevs. An empty list removes them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2
+	Special []AuxiliaryVdev `json:"special,omitzero"`
 	// ashift replaces the ashift of the pool.
 	// +optional
 	// +kubebuilder:validation:Minimum=9
@@ -285,6 +296,22 @@ type DatasetOverride struct {
 	Properties Properties `json:"properties,omitempty"`
 }
 
+// VolumeOverride replaces fields of a volume of target.zfs.volumes.
+//
+// +kubebuilder:validation:AtLeastOneOf=pool;dataset
+// +kubebuilder:validation:XValidation:rule="self.name != 'data'",message="write pool and dataset of the variant itself for the volume data"
+type VolumeOverride struct {
+	// name is the name of the volume.
+	// +required
+	Name VolumeName `json:"name"`
+	// pool replaces fields of its pool. Properties are merged by name.
+	// +optional
+	Pool *PoolOverride `json:"pool,omitempty"`
+	// dataset replaces fields of its dataset. Properties are merged by name.
+	// +optional
+	Dataset *DatasetOverride `json:"dataset,omitempty"`
+}
+
 // MatrixValue is one value of a matrix path, written as in the field it replaces.
 //
 // +kubebuilder:validation:MinLength=1
@@ -297,16 +324,34 @@ type MatrixValue string
 // +listType=atomic
 // +kubebuilder:validation:MinItems=1
 // +kubebuilder:validation:MaxItems=16
-// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w == v))",message="list each value of a matrix path once; use spec.repetitions to repeat a measurement"
 type MatrixValues []MatrixValue
 
 // Matrix maps paths into the experiment to the values that each takes in turn.
 //
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:MaxProperties=6
-// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 96 && k.matches('^(storageClass[.](name|size|volumeMode)|pool[.]ashift|pool[.]properties[.][a-z][a-z0-9_]*|dataset[.][a-z][a-z0-9_]*|moduleParameters[.](zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl|zfetch)_[a-z0-9_]+|phases[.][a-z][-a-z0-9]*[.][a-z][A-Za-z]*)$'))",message="write each path as storageClass.name, storageClass.size, storageClass.volumeMode, pool.ashift, pool.properties.NAME, dataset.NAME (a ZFS property), moduleParameters.NAME, or phases.PHASE.FIELD such as phases.fill.to"
-// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('pool.properties.') || k in ['pool.properties.autoexpand','pool.properties.autotrim','pool.properties.comment','pool.properties.compatibility','pool.properties.dedup_table_quota','pool.properties.failmode'])",message="remove this path: as pool.properties.NAME write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode, because others have effects outside the pool or are set by the agent; for ashift write pool.ashift"
-// +kubebuilder:validation:XValidation:rule="!('pool.properties.failmode' in self) || self['pool.properties.failmode'].all(v, v in ['wait','continue'])",message="write wait or continue for pool.properties.failmode; with panic, losing a disk would crash the node"
-// +kubebuilder:validation:XValidation:rule="!('pool.properties.compatibility' in self) || self['pool.properties.compatibility'].all(v, !v.contains('/'))",message="write off, legacy or the name of a file in compatibility.d for pool.properties.compatibility, such as openzfs-2.1-linux, without '/'"
-// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['dataset.mountpoint','dataset.canmount','dataset.zoned','dataset.sharenfs','dataset.sharesmb','dataset.keylocation','dataset.setuid','dataset.devices','dataset.exec','dataset.volmode']))",message="remove this path: the operator and its agent set mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode themselves"
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 96 && k.matches('^(storageClass[.](name|size|volumeMode)|(volumes[.][a-z][-a-z0-9]*[.])?(pool[.]ashift|pool[.]properties[.][a-z][a-z0-9_]*|dataset[.][a-z][a-z0-9_]*)|moduleParameters[.](zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl|zfetch)_[a-z0-9_]+|phases[.][a-z][-a-z0-9]*([.][a-z][A-Za-z_]*){1,2})$'))",message="write each path as storageClass.name, storageClass.size, storageClass.volumeMode, pool.ashift, pool.properties.NAME, dataset.NAME (a ZFS property), moduleParameters.NAME, or phases.PHASE.FIELD such as phases.fill.to; for another volume than data write volumes.VOLUME. before pool or dataset"
+// +kubebuilder:validation:XValidation:rule="self.all(k, !k.contains('pool.properties.') || k.matches('[.](autoexpand|autotrim|comment|compatibility|dedup_table_quota|failmode)$'))",message="remove this path: as pool.properties.NAME write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode, because others have effects outside the pool or are set by the agent; for ashift write pool.ashift"
+// +kubebuilder:validation:XValidation:rule="self.all(k, !k.endsWith('pool.properties.failmode') || self[k].all(v, v in ['wait','continue']))",message="write wait or continue for pool.properties.failmode; with panic, losing a disk would crash the node"
+// +kubebuilder:validation:XValidation:rule="self.all(k, !k.endsWith('pool.properties.compatibility') || self[k].all(v, !v.contains('/')))",message="write off, legacy or the name of a file in compatibility.d for pool.properties.compatibility, such as openzfs-2.1-linux, without '/'"
+// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^(volumes[.].*)?dataset[.](mountpoint|canmount|zoned|sharenfs|sharesmb|keylocation|setuid|devices|exec|volmode)$'))",message="remove this path: the operator and its agent set mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode themselves"
 type Matrix map[string]MatrixValues
+
+// MatrixMode says how the values of the matrix combine.
+//
+// +kubebuilder:validation:Enum=Product;Zip
+type MatrixMode string
+
+// The values of MatrixMode.
+const (
+	// MatrixProduct combines each value of a path with each value of the others.
+	MatrixProduct MatrixMode = "Product"
+	// MatrixZip combines the first values of all paths, the second values and so on.
+	MatrixZip MatrixMode = "Zip"
+)
+
+// MatrixEntry is a combination of the matrix, or a part of one: values by path.
+//
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=6
+type MatrixEntry map[string]MatrixValue

@@ -149,7 +149,7 @@ func Benchmark(object any) (any, error) {
 	shrink(benchmark)
 	spec, status := &benchmark.Spec, &benchmark.Status
 	spec.Target, spec.Variants, spec.Matrix, spec.Phases, spec.Gates = v1alpha1.Target{}, nil, nil, nil, nil
-	spec.PodTemplate = v1alpha1.PodTemplate{}
+	spec.MatrixExclude, spec.MatrixInclude, spec.PodTemplate = nil, nil, v1alpha1.PodTemplate{}
 	status.Gates, status.Summary, status.History, status.Results = nil, nil, nil, nil
 	return benchmark, nil
 }

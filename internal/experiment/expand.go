@@ -40,14 +40,15 @@ func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {
 
 func expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64, turns uint64) ([]Slot, error) {
 	repetitions := mostRepetitions(spec)
-	total := countVariants(spec) * int(repetitions)
-	if total > MaxRuns {
-		return nil, &SpecError{v1alpha1.ReasonExpansionTooLarge, fmt.Sprintf(
-			"the experiment has %d runs (variants x matrix x repetitions), the limit is %d: remove values from the matrix, or split it into "+
-				"several benchmarks",
-			total, MaxRuns)}
+	rows, err := matrixRows(spec)
+	if err != nil {
+		return nil, err
 	}
-	variants, err := expandVariants(spec)
+	total := max(1, len(spec.Variants)) * len(rows) * int(repetitions)
+	if total > MaxRuns {
+		return nil, tooManyRuns(total)
+	}
+	variants, err := expandVariants(spec, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +82,13 @@ func expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64, turns uint64) ([]Sl
 	return slots, nil
 }
 
+func tooManyRuns(total int) error {
+	return &SpecError{v1alpha1.ReasonExpansionTooLarge, fmt.Sprintf(
+		"the experiment has %d runs (variants x matrix x repetitions), the limit is %d: remove values from the matrix, or split it into "+
+			"several benchmarks",
+		total, MaxRuns)}
+}
+
 // VariantNames are the names of all variants in the order of the spec.
 func VariantNames(slots []Slot) []string {
 	names := []string{}
@@ -92,35 +100,23 @@ func VariantNames(slots []Slot) []string {
 	return names
 }
 
-func countVariants(spec *v1alpha1.StorageBenchmarkSpec) int {
-	count := max(1, len(spec.Variants))
-	for _, values := range spec.Matrix {
-		count *= len(values)
-		if count > MaxRuns {
-			return count // already too many: no overflow
-		}
-	}
-	return count
-}
-
 // expandVariants applies variants x matrix to the target and phases.
-func expandVariants(spec *v1alpha1.StorageBenchmarkSpec) ([]Slot, error) {
+func expandVariants(spec *v1alpha1.StorageBenchmarkSpec, rows []row) ([]Slot, error) {
 	variants := spec.Variants
 	if len(variants) == 0 {
 		variants = []v1alpha1.Variant{{}}
 	}
-	paths := make([]string, 0, len(spec.Matrix))
-	for path := range spec.Matrix {
-		paths = append(paths, path)
+	paths := matrixPaths(spec)
+	if err := sameField(paths); err != nil {
+		return nil, err
 	}
-	slices.Sort(paths)
-
 	var slots []Slot
 	for _, variant := range variants {
-		for _, values := range combinations(spec.Matrix, paths) {
+		for _, values := range rows {
 			slot := Slot{Rank: int32(len(slots)), Variant: variantName(variant, paths, values), Target: *spec.Target.DeepCopy()}
-			for _, phase := range spec.Phases {
-				slot.Phases = append(slot.Phases, *phase.DeepCopy())
+			if slot.Phases = phasesFor(spec.Phases, variant.Name); len(slot.Phases) == 0 {
+				return nil, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
+					"variant %q has no phase: add it to onlyFor of one, or remove the variant", slot.Variant)}
 			}
 			if err := applyVariant(&slot, variant); err != nil {
 				return nil, err
@@ -142,6 +138,19 @@ func expandVariants(spec *v1alpha1.StorageBenchmarkSpec) ([]Slot, error) {
 	return slots, sameNodeCount(slots)
 }
 
+// phasesFor are the phases of a variant. They do not say for whom else they are: what a run measures does not depend on that.
+func phasesFor(all []v1alpha1.Phase, variant v1alpha1.VariantName) []v1alpha1.Phase {
+	var phases []v1alpha1.Phase
+	for i := range all {
+		if only := all[i].OnlyFor; len(only) == 0 || slices.Contains(only, variant) {
+			phase := all[i].DeepCopy()
+			phase.OnlyFor = nil
+			phases = append(phases, *phase)
+		}
+	}
+	return phases
+}
+
 // sameNodeCount checks that all variants use the same number of nodes: they are compared, and they share the nodes.
 func sameNodeCount(slots []Slot) error {
 	for _, slot := range slots[1:] {
@@ -155,28 +164,13 @@ func sameNodeCount(slots []Slot) error {
 	return nil
 }
 
-// combinations lists all combinations of one value per path. The last path changes fastest.
-func combinations(matrix v1alpha1.Matrix, paths []string) [][]v1alpha1.MatrixValue {
-	all := [][]v1alpha1.MatrixValue{{}}
-	for _, path := range paths {
-		var longer [][]v1alpha1.MatrixValue
-		for _, head := range all {
-			for _, value := range matrix[path] {
-				longer = append(longer, append(slices.Clone(head), value))
-			}
-		}
-		all = longer
-	}
-	return all
-}
-
-func variantName(variant v1alpha1.Variant, paths []string, values []v1alpha1.MatrixValue) string {
+func variantName(variant v1alpha1.Variant, paths []string, values row) string {
 	var parts []string
 	if variant.Name != "" {
 		parts = append(parts, string(variant.Name))
 	}
-	for i, path := range paths {
-		parts = append(parts, fmt.Sprintf("%s=%s", path, values[i]))
+	if len(paths) > 0 {
+		parts = append(parts, rowName(paths, values))
 	}
 	if len(parts) == 0 {
 		return "default"

@@ -184,7 +184,8 @@ func pathPhases() []v1alpha1.Phase {
 		runstest.Phase("fill"), {Name: "age", Fragment: &v1alpha1.FragmentPhase{}}, {Name: "scrub", Operate: &v1alpha1.OperatePhase{}},
 		measure("oltp", v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{}}), measure("scan", v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}),
 		measure("redo", v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}),
-		measure("pg", v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}}),
+		measure("pg", v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{
+			Settings: map[string]v1alpha1.PropertyValue{"wal_level": "minimal"}}}),
 		measure("fio", v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{}}),
 	}
 }
@@ -193,7 +194,7 @@ func TestPaths(t *testing.T) {
 	slotOf := func(zfs bool) *Slot {
 		slot := &Slot{Variant: "v", Target: runstest.Target(), Phases: pathPhases()}
 		if zfs {
-			slot.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}
+			slot.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "wal"}}}}
 		}
 		return slot
 	}
@@ -227,6 +228,37 @@ func TestPaths(t *testing.T) {
 			return s.Target.ZFS.ModuleParameters["zfs_arc_max"]
 		}},
 
+		{path: "volumes.data.pool.ashift", value: "12", zfs: true, read: func(s *Slot) any { return s.Target.ZFS.Pool.Ashift }},
+		{path: "volumes.data.dataset.atime", value: "off", zfs: true, read: func(s *Slot) any { return s.Target.ZFS.Dataset.Properties["atime"] }},
+		{path: "volumes.wal.pool.ashift", value: "9", zfs: true, read: func(s *Slot) any { return s.Target.ZFS.Volumes[0].Pool.Ashift }},
+		{path: "volumes.wal.pool.properties.autotrim", value: "on", zfs: true, read: func(s *Slot) any {
+			return s.Target.ZFS.Volumes[0].Pool.Properties["autotrim"]
+		}},
+		{path: "volumes.wal.dataset.logbias", value: "throughput", zfs: true, read: func(s *Slot) any {
+			return s.Target.ZFS.Volumes[0].Dataset.Properties["logbias"]
+		}},
+		{path: "phases.age.steadyState.windowRounds", value: "7", read: func(s *Slot) any {
+			return s.Phases[1].Fragment.SteadyState.WindowRounds
+		}},
+		{path: "phases.oltp.steadyState.maxRange", value: "30%", read: func(s *Slot) any { return s.Phases[3].Measure.SteadyState.MaxRange }},
+		{path: "phases.pg.settings.shared_buffers", value: "1GB", read: func(s *Slot) any {
+			settings := s.Phases[6].Measure.Workload.Postgres.Settings
+			if settings["wal_level"] != "minimal" {
+				return "the other settings are gone"
+			}
+			return settings["shared_buffers"]
+		}},
+		{path: "phases.pg.settings.random_page_cost", value: "2", read: func(s *Slot) any {
+			return s.Phases[6].Measure.Workload.Postgres.Settings["random_page_cost"]
+		}},
+
+		{path: "volumes.log.pool.ashift", value: "9", zfs: true, wrong: `no volume "log": write one of data, wal`},
+		{path: "volumes.wal.pool.vdevs", value: "9", zfs: true, wrong: "pool has ashift and properties.NAME"},
+		{path: "volumes.wal.recordsize", value: "8k", zfs: true, wrong: "write volumes.VOLUME.pool.ashift"},
+		{path: "volumes.wal.pool.ashift", value: "9", wrong: "has a storageClass target"},
+		{path: "phases.pg.settings.a.b", value: "1", wrong: "does not fit"},
+		{path: "phases.pg.duration.Duration", value: "1", wrong: "does not fit"},
+		{path: "phases.oltp.settings.shared_buffers", value: "1GB", wrong: `no field "settings.shared_buffers"`},
 		{path: "storageClass.size", value: "big", wrong: "write a size such as 20Gi"},
 		{path: "storageClass.accessMode", value: "x", wrong: "storageClass has name, size and volumeMode"},
 		{path: "storageClass.name", value: "x", zfs: true, wrong: "has a zfs target"},
@@ -324,8 +356,15 @@ func TestExperimentHash(t *testing.T) {
 		"size": func(b *v1alpha1.StorageBenchmark) {
 			b.Spec.Target.StorageClass.Size.Quantity = resource.MustParse("2Gi")
 		},
-		"variants":     func(b *v1alpha1.StorageBenchmark) { b.Spec.Variants = b.Spec.Variants[:1] },
-		"matrix":       func(b *v1alpha1.StorageBenchmark) { b.Spec.Matrix = v1alpha1.Matrix{"phases.fill.to": {"1%"}} },
+		"variants":    func(b *v1alpha1.StorageBenchmark) { b.Spec.Variants = b.Spec.Variants[:1] },
+		"matrix":      func(b *v1alpha1.StorageBenchmark) { b.Spec.Matrix = v1alpha1.Matrix{"phases.fill.to": {"1%"}} },
+		"matrix mode": func(b *v1alpha1.StorageBenchmark) { b.Spec.MatrixMode = v1alpha1.MatrixZip },
+		"exclude": func(b *v1alpha1.StorageBenchmark) {
+			b.Spec.MatrixExclude = []v1alpha1.MatrixEntry{{"phases.fill.to": "1%"}}
+		},
+		"include": func(b *v1alpha1.StorageBenchmark) {
+			b.Spec.MatrixInclude = []v1alpha1.MatrixEntry{{"phases.fill.to": "1%"}}
+		},
 		"phases":       func(b *v1alpha1.StorageBenchmark) { b.Spec.Phases[0].Fill.To = "70%" },
 		"phase limits": func(b *v1alpha1.StorageBenchmark) { b.Spec.Phases[0].Deadline = runstest.Lasting(1) },
 		"repetitions":  func(b *v1alpha1.StorageBenchmark) { b.Spec.Repetitions = 3 },

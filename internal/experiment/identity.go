@@ -39,11 +39,14 @@ func IDAt(benchmark *v1alpha1.StorageBenchmark, scheduled time.Time) string {
 		Order       v1alpha1.RunOrder
 		PodTemplate v1alpha1.PodTemplate
 		// Scheduled is omitted from the JSON when empty, so that benchmarks without a schedule keep their hash.
-		Scheduled string             `json:",omitempty"`
-		Adaptive  *v1alpha1.Adaptive `json:",omitempty"`
+		Scheduled        string                 `json:",omitempty"`
+		Adaptive         *v1alpha1.Adaptive     `json:",omitempty"`
+		Zip              bool                   `json:",omitempty"`
+		Exclude, Include []v1alpha1.MatrixEntry `json:",omitempty"`
 	}{
 		string(benchmark.UID), benchmark.Annotations[v1alpha1.AnnotationRerun], Seed(benchmark),
 		spec.Target, spec.Variants, spec.Matrix, spec.Phases, spec.Repetitions, spec.Order, spec.PodTemplate, TimeText(scheduled), spec.Adaptive,
+		spec.MatrixMode == v1alpha1.MatrixZip, spec.MatrixExclude, spec.MatrixInclude,
 	})
 }
 

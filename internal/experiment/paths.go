@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,39 +31,19 @@ func applyVariant(slot *Slot, variant v1alpha1.Variant) error {
 		}
 	}
 	if zfs := slot.Target.ZFS; zfs != nil && variant.Target == nil {
-		if err := overridePools(zfs, variant); err != nil {
+		if err := overrideVolumes(zfs, variant); err != nil {
 			return err
 		}
-		if variant.Dataset != nil && zfs.Dataset == nil {
-			zfs.Dataset = &v1alpha1.DatasetTemplate{}
-		}
-		overrideDataset(zfs.Dataset, variant.Dataset)
 		zfs.ModuleParameters = merged(zfs.ModuleParameters, variant.ModuleParameters)
 	}
-	paths := make([]string, 0, len(variant.Set))
-	for path := range variant.Set {
-		paths = append(paths, path)
+	paths := slices.Sorted(maps.Keys(variant.Set))
+	if err := sameField(paths); err != nil {
+		return err
 	}
-	slices.Sort(paths)
 	for _, path := range paths {
 		if err := setPath(slot, path, variant.Set[path]); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// overridePools changes the pool of the target and those of perNode: otherwise the latter would stay unchanged.
-func overridePools(zfs *v1alpha1.ZFSTarget, variant v1alpha1.Variant) error {
-	overridePool(&zfs.Pool, variant.Pool)
-	for i := range zfs.PerNode {
-		if pool := variant.Pool; pool != nil && (pool.Vdevs != nil || pool.Log != nil || pool.Cache != nil) {
-			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
-				"variant %q replaces devices of the pool, and target.zfs.perNode sets other devices for node %s: give the variant its "+
-					"own target, with perNode",
-				variant.Name, zfs.PerNode[i].NodeName)}
-		}
-		overridePool(&zfs.PerNode[i].Pool, variant.Pool)
 	}
 	return nil
 }
@@ -80,16 +61,23 @@ func overridePool(pool *v1alpha1.PoolTemplate, override *v1alpha1.PoolOverride) 
 	if override.Cache != nil {
 		pool.Cache = override.Cache
 	}
+	if override.Special != nil {
+		pool.Special = override.Special
+	}
 	if override.Ashift != nil {
 		pool.Ashift = *override.Ashift
 	}
 	pool.Properties = merged(pool.Properties, override.Properties)
 }
 
-func overrideDataset(dataset *v1alpha1.DatasetTemplate, override *v1alpha1.DatasetOverride) {
+func overrideDataset(at **v1alpha1.DatasetTemplate, override *v1alpha1.DatasetOverride) {
 	if override == nil {
 		return
 	}
+	if *at == nil {
+		*at = &v1alpha1.DatasetTemplate{}
+	}
+	dataset := *at
 	dataset.Provisioner = either(override.Provisioner, dataset.Provisioner)
 	dataset.Type = either(override.Type, dataset.Type)
 	dataset.FSType = either(override.FSType, dataset.FSType)
@@ -127,30 +115,21 @@ func setPath(slot *Slot, path string, value v1alpha1.MatrixValue) error {
 	switch {
 	case head == "storageClass" && slot.Target.StorageClass != nil:
 		err = setStorageClass(slot.Target.StorageClass, rest, string(value))
-	case head == "pool" && slot.Target.ZFS != nil:
-		err = setPool(&slot.Target.ZFS.Pool, rest, string(value))
-		for i := range slot.Target.ZFS.PerNode {
-			if err == nil {
-				err = setPool(&slot.Target.ZFS.PerNode[i].Pool, rest, string(value))
-			}
-		}
-	case head == "dataset" && slot.Target.ZFS != nil:
-		if slot.Target.ZFS.Dataset == nil {
-			slot.Target.ZFS.Dataset = &v1alpha1.DatasetTemplate{Type: "Filesystem"}
-		}
-		dataset := slot.Target.ZFS.Dataset
-		dataset.Properties = merged(dataset.Properties, v1alpha1.Properties{rest: v1alpha1.PropertyValue(value)})
+	case head == "volumes" && slot.Target.ZFS != nil:
+		err = setVolume(slot.Target.ZFS, rest, string(value))
+	case (head == "pool" || head == "dataset") && slot.Target.ZFS != nil:
+		err = dataOf(slot.Target.ZFS).set(path, string(value))
 	case head == "moduleParameters" && slot.Target.ZFS != nil:
 		zfs := slot.Target.ZFS
 		zfs.ModuleParameters = merged(zfs.ModuleParameters, v1alpha1.ModuleParameters{rest: v1alpha1.PropertyValue(value)})
 	case head == "phases":
 		err = setPhase(slot.Phases, rest, string(value))
-	case slices.Contains([]string{"pool", "dataset", "moduleParameters"}, head):
+	case slices.Contains([]string{"pool", "dataset", "volumes", "moduleParameters"}, head):
 		err = fmt.Errorf("it changes a zfs target, but variant %q has a storageClass target", slot.Variant)
 	case head == "storageClass":
 		err = fmt.Errorf("it changes a storageClass target, but variant %q has a zfs target", slot.Variant)
 	default:
-		err = fmt.Errorf("start the path with storageClass, pool, dataset, moduleParameters or phases")
+		err = fmt.Errorf("start the path with storageClass, pool, dataset, volumes, moduleParameters or phases")
 	}
 	if err != nil {
 		return &SpecError{v1alpha1.ReasonMatrixInvalid, fmt.Sprintf("the path %q cannot be set to %q: %v", path, value, err)}
@@ -192,7 +171,7 @@ func setPool(pool *v1alpha1.PoolTemplate, field, value string) error {
 	return nil
 }
 
-// setPhase sets a field of the member that a phase has: phases.fill.to, phases.age.rounds, phases.read.workers.
+// setPhase sets a field of the member that a phase has: phases.fill.to, phases.age.steadyState.maxRange, phases.read.workers.
 func setPhase(phases []v1alpha1.Phase, rest, value string) error {
 	name, field, found := strings.Cut(rest, ".")
 	if !found {
@@ -210,26 +189,30 @@ func setPhase(phases []v1alpha1.Phase, rest, value string) error {
 			return setField(phase.Fragment, field, value)
 		case phase.Operate != nil:
 			return fmt.Errorf("the fields of an operate phase cannot vary: create a separate benchmark for each")
-		case phase.Measure != nil && field == "cache":
+		case phase.Measure != nil && (field == "cache" || strings.HasPrefix(field, "steadyState.")):
 			return setField(phase.Measure, field, value)
 		case phase.Measure != nil:
 			return setField(workload.TraitsOf(&phase.Measure.Workload).Spec, field, value)
 		}
 	}
-	return fmt.Errorf("there is no phase %q", name)
+	return fmt.Errorf("there is no phase %q in this variant: leave the variants out that its onlyFor leaves out, or remove onlyFor", name)
 }
 
 // setField decodes {field: value} onto a struct, as text first and as a number or boolean second, and refuses unknown
-// fields. What the value may be, the API server checks when the run is made.
+// fields. A field such as settings.shared_buffers is decoded as {settings: {shared_buffers: value}}: what is beside it stays. What the
+// value may be, the API server checks when the run is made.
 func setField(target any, field, value string) error {
 	text, _ := json.Marshal(value)
 	var failure error
 	for _, literal := range [][]byte{text, []byte(value)} {
-		name, _ := json.Marshal(field)
 		if !json.Valid(literal) || string(literal) == "null" { // null would silently change nothing
 			continue
 		}
-		document := fmt.Appendf(nil, "{%s:%s}", name, literal)
+		document := literal
+		for _, name := range slices.Backward(strings.Split(field, ".")) {
+			key, _ := json.Marshal(name)
+			document = fmt.Appendf(nil, "{%s:%s}", key, document)
+		}
 		decoder := json.NewDecoder(bytes.NewReader(document))
 		decoder.DisallowUnknownFields()
 		if failure = decoder.Decode(target); failure == nil {

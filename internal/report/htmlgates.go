@@ -66,20 +66,21 @@ func (m *maker) warnings() pageSection {
 func (m *maker) numbers() pageSection {
 	e := m.Experiment
 	var section pageSection
-	several := len(e.Variants) > 1
 	for _, phase := range phaseNames(e.Variants) {
+		variants := having(e.Variants, phase)
+		several := len(variants) > 1
 		head := []string{"Metric", "Better", "Variant", "Median", "Smallest to largest", "Runs"}
 		if several {
-			head = append(head, "Against "+plain(e.Variants[0].Name, maxNameBytes))
+			head = append(head, "Against "+plain(variants[0].Name, maxNameBytes))
 		}
 		var rows [][]tableCell
-		for _, metric := range primaryMetrics(e.Variants, phase) {
-			rows = append(rows, metricRows(e.Variants, phase, metric, several)...)
+		for _, metric := range primaryMetrics(variants, phase) {
+			rows = append(rows, metricRows(variants, phase, metric, several)...)
 		}
 		section.After = append(section.After, m.rows(table{Caption: "Phase " + plain(phase, maxNameBytes), Head: head}, rows...))
 	}
 	section.After = append(tables(section.After...), tables(m.allMetrics())...)
-	if len(section.After) > 0 && several {
+	if len(section.After) > 0 && len(e.Variants) > 1 {
 		section.Notes = []string{"Medians over the valid runs. The last column is the ratio of the median to that of the first variant."}
 	}
 	return section

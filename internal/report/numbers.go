@@ -6,11 +6,11 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// numbersSection has one table per phase: the primary metrics of every variant, compared with the first variant.
+// numbersSection has one table per phase: the primary metrics of every variant, compared with the first variant that has the phase.
 func numbersSection(e results.Experiment, all samples) *section {
 	s := newSection("Numbers", numbersBytes)
 	for _, phase := range phaseNames(e.Variants) {
-		s.phaseTable(e.Variants, phase, all)
+		s.phaseTable(having(e.Variants, phase), phase, all)
 	}
 	return s
 }
@@ -27,6 +27,13 @@ func phaseNames(variants []results.VariantResult) []string {
 		}
 	}
 	return names
+}
+
+// having are the variants that have a phase. One without any valid run may have it: its row says that there is no valid run.
+func having(variants []results.VariantResult, phase string) []results.VariantResult {
+	return slices.DeleteFunc(slices.Clone(variants), func(variant results.VariantResult) bool {
+		return len(variant.Phases) > 0 && !slices.ContainsFunc(variant.Phases, func(one results.PhaseResult) bool { return one.Name == phase })
+	})
 }
 
 func (s *section) phaseTable(variants []results.VariantResult, phase string, all samples) {

@@ -257,3 +257,29 @@ func TestCheckpointsAreCompared(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestPhasesOfSomeVariants: a variant that does not have a phase has no row in its table, and the next one is the base.
+func TestPhasesOfSomeVariants(t *testing.T) {
+	e := experiment(6, "plain", "aged", "old")
+	for i := range e.Runs {
+		if run := &e.Runs[i]; run.Variant == "plain" {
+			run.Phases = run.Phases[:1]
+		}
+	}
+	e.Variants = results.Summarise(e.Runs)
+	section := numbersSection(e, samplesOf(e)).text.String()
+	fill, scan, _ := strings.Cut(section, "### aged-scan")
+	if !strings.Contains(fill, "Against plain") || !strings.Contains(fill, "| plain |") {
+		t.Errorf("the phase of all variants lacks one:\n%s", fill)
+	}
+	if strings.Contains(scan, "plain") || !strings.Contains(scan, "Against aged") || strings.Contains(scan, "no valid run") {
+		t.Errorf("the phase of two variants:\n%s", scan)
+	}
+	for i := range e.Runs {
+		e.Runs[i].Valid = e.Runs[i].Variant != "old"
+	}
+	e.Variants = results.Summarise(e.Runs)
+	if section = numbersSection(e, samplesOf(e)).text.String(); strings.Count(section, "no valid run") < 2 {
+		t.Errorf("a variant without valid runs is not shown:\n%s", section)
+	}
+}

@@ -165,8 +165,9 @@ func valid() map[string]any {
 		"PoolTemplate.Properties": allPoolProperties, "PoolOverride.Properties": allPoolProperties,
 		"CloneAction.To": "copy", "CopyAction.To": "copy", "ReplicateAction.ToVolume": "log", "ReplicateAction.ToPool": "other",
 		"RunGroup.Nodes": []string{"a0", "a1"}, "RunGroup.Index": 1,
-		"DeviceReuse.Serials": []string{"WD-1234"}, "AdditionalVolume.Name": "log",
-		"Matrix":                    v1alpha1.Matrix{"phases.a1.to": {"60%", "90%"}},
+		"DeviceReuse.Serials": []string{"WD-1234"}, "AdditionalVolume.Name": "log", "VolumeOverride.Name": "log",
+		"Matrix":     v1alpha1.Matrix{"phases.a1.to": {"60%", "90%"}},
+		"MatrixMode": "Zip", "MatrixEntry": v1alpha1.MatrixEntry{"phases.a1.to": "60%"},
 		"Variant.Set":               map[string]v1alpha1.MatrixValue{"phases.a1.to": "50%"},
 		"PostgresWorkload.Settings": map[string]v1alpha1.PropertyValue{"shared_buffers": "1GB"},
 	}

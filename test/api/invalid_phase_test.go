@@ -2,6 +2,14 @@ package api
 
 // invalidPhases are wrong in what is done.
 var invalidPhases = []invalid{
+	{"only-for-none", "zfs", "spec.phases[0].onlyFor = []",
+		"spec.phases[0].onlyFor", "at least 1 items"},
+	{"only-for-twice", "zfs", "spec.phases[0].onlyFor = [r8k, r8k]",
+		"spec.phases[0].onlyFor[1]", "Duplicate value"},
+	{"only-for-unknown", "zfs", "spec.phases[0].onlyFor = [r9k]",
+		"spec", "onlyFor of a phase names a variant that is not in spec.variants"},
+	{"only-for-without-variants", "benchmark", "spec.phases[0].onlyFor = [default]",
+		"spec", "onlyFor of a phase names a variant that is not in spec.variants"},
 	{"no-phases", "benchmark", "spec.phases = []",
 		"spec.phases", "at least 1 items"},
 	{"phases-missing", "benchmark", "spec.phases -",

@@ -99,7 +99,7 @@ var invalidDevices = []invalid{
 	{"by-uuid", "pool", "spec.vdevs[0].devices[0] = /dev/disk/by-uuid/a",
 		"spec.vdevs[0].devices[0]", "name a disk by its stable path"},
 	{"parent", "pool", "spec.vdevs[0].devices[0] = /dev/disk/by-id/../../sdb",
-		"spec.vdevs[0].devices[0]", "without further '/'"},
+		"spec.vdevs[0].devices[0]", "in letters, digits and . _ : @ + -"},
 	{"dots", "pool", "spec.vdevs[0].devices[0] = /dev/disk/by-id/..",
 		"spec.vdevs[0].devices[0]", "letters, digits"},
 	{"shell", "pool", "spec.vdevs[0].devices[0] = /dev/disk/by-id/a;reboot",

@@ -26,11 +26,14 @@ type shape struct {
 // A target of one kind forbids what belongs to the other.
 var (
 	onClass = map[string]any{"MeasurePhase.Operate": nil, "Variant.Target": nil, "Variant.Pool": nil, "Variant.Dataset": nil,
-		"Variant.ModuleParameters": nil, "StorageBenchmarkSpec.TTLAfterFinished": nil}
+		"Variant.Volumes": nil, "Variant.ModuleParameters": nil, "StorageBenchmarkSpec.TTLAfterFinished": nil}
 	onZFS = map[string]any{"Variant.Target": nil, "Variant.StorageClass": nil, "Phase.Volume": "log", "FillPhase.Of": "Pool",
 		"StorageBenchmarkSpec.Schedule": nil}
 	ownTarget = map[string]any{"Variant.StorageClass": nil, "Variant.Pool": nil, "Variant.Dataset": nil,
-		"Variant.ModuleParameters": nil, "StorageBenchmarkSpec.Schedule": nil, "MeasurePhase.Operate": nil}
+		"Variant.Volumes": nil, "Variant.ModuleParameters": nil, "StorageBenchmarkSpec.Schedule": nil, "MeasurePhase.Operate": nil}
+	// removed are lists whose being empty says something.
+	removed = map[string]any{"PoolOverride.Log": []v1alpha1.AuxiliaryVdev{}, "PoolOverride.Cache": []v1alpha1.DevicePath{},
+		"PoolOverride.Special": []v1alpha1.AuxiliaryVdev{}}
 	files    = map[string]any{"PersistentVolumeMode": "Filesystem", "OLTPWorkload.Layout": "FilePerWorker"}
 	mounted  = map[string]any{"PoolDataset.Type": "Filesystem", "PoolDataset.Size": nil, "PoolDataset.Mounted": true}
 	converge = map[string]any{"FragmentUntil": "Converged", "FragmentPhase.Rounds": nil, "FragmentPhase.SteadyState": v1alpha1.SteadyState{
@@ -57,6 +60,7 @@ func shapes() map[string]shape {
 		"own-target":         of(map[string]string{"Phase": "Fill"}, ownTarget),
 		"zfs":                of(map[string]string{"Target": "ZFS", "Phase": "Fill"}, onZFS),
 		"ref":                of(map[string]string{"Target": "Ref", "Phase": "Fill"}, onClass, map[string]any{"Variant.StorageClass": nil}),
+		"removed-devices":    of(map[string]string{"Target": "ZFS", "Phase": "Fill"}, onZFS, removed),
 		"files":              of(map[string]string{"Phase": "Measure", "Workload": "OLTP"}, onClass, files),
 		"mounted":            of(map[string]string{"Phase": "Fill"}, onClass, mounted),
 		"fill-size":          of(map[string]string{"Phase": "Fill", "FillPhase": "Size"}, onClass),

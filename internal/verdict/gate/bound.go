@@ -32,6 +32,8 @@ func compileBound(bound *v1alpha1.BoundGate, known scope) (rule, []string) {
 	return boundRule{of, bound.Min.DeepCopy(), bound.Max.DeepCopy()}, mistakes
 }
 
+func (b boundRule) uses() []reference { return []reference{b.of} }
+
 func (b boundRule) judge(evidence *Evidence, variants []string) []opinion {
 	opinions := make([]opinion, 0, len(variants))
 	for _, variant := range variants {

@@ -88,8 +88,10 @@ func (c compareRule) checkRival(known scope) []string {
 		return []string{"compare.variant is empty: set it to the variant to compare with"}
 	case !slices.ContainsFunc(known.variants, isRival):
 		return []string{"compare.variant: " + known.checkVariant(c.rival)}
-	case !slices.ContainsFunc(known.variants, func(name string) bool { return !isRival(name) }):
-		return []string{fmt.Sprintf("compare.variant: %q is the only variant: add another one", c.rival)}
+	case !known.has(c.rival, c.of.phase):
+		return []string{"compare.variant: " + known.without(c.rival, c.of.phase)}
+	case !slices.ContainsFunc(known.having(c.of.phase), func(name string) bool { return !isRival(name) }):
+		return []string{fmt.Sprintf("compare.variant: %q is the only variant with phase %q: add another one", c.rival, c.of.phase)}
 	}
 	return nil
 }
@@ -105,6 +107,8 @@ func parseTolerance(share v1alpha1.Share) (float64, error) {
 	}
 	return value / 100, nil
 }
+
+func (c compareRule) uses() []reference { return []reference{c.of} }
 
 func (c compareRule) judge(evidence *Evidence, variants []string) []opinion {
 	var opinions []opinion

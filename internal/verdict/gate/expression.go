@@ -71,6 +71,8 @@ func compileExpression(text string, known scope) (rule, []string) {
 	return rule, nil
 }
 
+func (e expressionRule) uses() []reference { return e.references }
+
 func (e expressionRule) judge(evidence *Evidence, variants []string) []opinion {
 	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
 	defer cancel()

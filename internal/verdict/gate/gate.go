@@ -60,19 +60,22 @@ const (
 
 // Set is the compiled gates of an experiment. It is safe for concurrent use.
 type Set struct {
-	variants []string
-	gates    []compiled
+	gates []compiled
 }
 
 type compiled struct {
 	name v1alpha1.GateName
 	rule rule
+	// variants that have the phases of the rule.
+	variants []string
 }
 
 // rule is one kind of gate: expression, bound or compare.
 type rule interface {
 	// judge returns an opinion for each variant, or a single one for all of them.
 	judge(evidence *Evidence, variants []string) []opinion
+	// uses are the measurements that it needs.
+	uses() []reference
 }
 
 // opinion is a gate's opinion of one variant.
@@ -88,7 +91,7 @@ type opinion struct {
 // Compile checks every gate before anything runs. variants are the expanded variant names. The error contains all mistakes of all
 // gates, one per line.
 func Compile(gates []v1alpha1.Gate, phases []v1alpha1.Phase, variants []string) (*Set, error) {
-	set := &Set{variants: slices.Clone(variants)}
+	set := &Set{}
 	if len(gates) == 0 {
 		return set, nil
 	}
@@ -96,17 +99,22 @@ func Compile(gates []v1alpha1.Gate, phases []v1alpha1.Phase, variants []string) 
 		// Without a variant, every gate would hold.
 		return nil, errors.New("gates need at least one variant to judge: an experiment without variants has the variant \"default\"")
 	}
-	known := scope{variants: set.variants}
+	known := scope{variants: slices.Clone(variants), only: map[string][]v1alpha1.VariantName{}}
 	for _, phase := range phases {
 		known.phases = append(known.phases, string(phase.Name))
+		known.only[string(phase.Name)] = phase.OnlyFor
 	}
 	var all []error
 	for _, gate := range gates {
 		rule, mistakes := compileGate(gate, known)
+		var judged []string
+		if len(mistakes) == 0 {
+			judged, mistakes = known.judgedBy(rule)
+		}
 		for _, mistake := range mistakes {
 			all = append(all, fmt.Errorf("gate %q: %s", gate.Name, mistake))
 		}
-		set.gates = append(set.gates, compiled{gate.Name, rule})
+		set.gates = append(set.gates, compiled{gate.Name, rule, judged})
 	}
 	if len(all) > 0 {
 		return nil, errors.Join(all...)
@@ -129,7 +137,7 @@ func (s *Set) Judge(evidence Evidence) []v1alpha1.GateStatus {
 	}
 	all := make([][]opinion, 0, len(s.gates))
 	for _, gate := range s.gates {
-		all = append(all, s.judgeOne(gate.rule, &evidence))
+		all = append(all, gate.judge(&evidence))
 	}
 	settle(all, levelsAt(evidence.Share))
 	statuses := make([]v1alpha1.GateStatus, 0, len(s.gates))
@@ -147,13 +155,13 @@ func (s *Set) Judge(evidence Evidence) []v1alpha1.GateStatus {
 	return statuses
 }
 
-// judgeOne converts a panic into an opinion: a gate must not crash the controller.
-func (s *Set) judgeOne(rule rule, evidence *Evidence) (opinions []opinion) {
+// judge converts a panic into an opinion: a gate must not crash the controller.
+func (c compiled) judge(evidence *Evidence) (opinions []opinion) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			opinions = []opinion{{verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed,
 				text: fmt.Sprintf("the gate could not be judged: %v: please report this with the gate's definition", cause)}}
 		}
 	}()
-	return rule.judge(evidence, s.variants)
+	return c.rule.judge(evidence, c.variants)
 }

@@ -341,8 +341,10 @@ type panicking struct{}
 
 func (panicking) judge(*Evidence, []string) []opinion { panic("<boom>") }
 
+func (panicking) uses() []reference { return nil }
+
 func TestJudgeSurvivesAPanic(t *testing.T) {
-	set := &Set{gates: []compiled{{"g", panicking{}}}}
+	set := &Set{gates: []compiled{{name: "g", rule: panicking{}}}}
 	if got := set.Judge(Evidence{})[0]; got.Verdict != invalid || !strings.Contains(got.Message, "<boom>") {
 		t.Errorf("got %+v", got)
 	}

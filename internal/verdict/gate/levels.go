@@ -101,7 +101,7 @@ func (s *Set) count() (comparisons, variants, bounds int) {
 		case boundRule:
 			bounds++
 		case compareRule:
-			for _, variant := range s.variants {
+			for _, variant := range one.variants {
 				name, _, _ := strings.Cut(variant, ",")
 				switch {
 				case rule.to == toVariant && name != rule.rival:

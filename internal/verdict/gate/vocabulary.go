@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -12,6 +13,50 @@ import (
 type scope struct {
 	phases   []string
 	variants []string
+	// only has the variants of the spec that a phase is limited to.
+	only map[string][]v1alpha1.VariantName
+}
+
+// has says whether a variant has a phase. With a matrix, the variant of the spec is the first part of its name.
+func (s scope) has(variant, phase string) bool {
+	base, _, _ := strings.Cut(variant, ",")
+	only := s.only[phase]
+	return len(only) == 0 || slices.Contains(only, v1alpha1.VariantName(base))
+}
+
+// having are the variants that have all of these phases.
+func (s scope) having(phases ...string) []string {
+	return slices.DeleteFunc(slices.Clone(s.variants), func(variant string) bool {
+		return slices.ContainsFunc(phases, func(phase string) bool { return !s.has(variant, phase) })
+	})
+}
+
+// judgedBy are the variants that a rule judges: those that have every phase of the rule. It refuses a rule without any, and one that asks
+// a variant for a phase that it does not have.
+func (s scope) judgedBy(rule rule) (variants, mistakes []string) {
+	var phases []string
+	for _, ref := range rule.uses() {
+		switch {
+		case ref.variant == "":
+			phases = append(phases, ref.phase)
+		case !s.has(ref.variant, ref.phase):
+			mistakes = append(mistakes, s.without(ref.variant, ref.phase))
+		}
+	}
+	if variants = s.having(phases...); len(variants) == 0 {
+		mistakes = append(mistakes, fmt.Sprintf("no variant has all of its phases %s: change their onlyFor, or name variants, as in "+
+			"variant('NAME').phase('NAME').METRIC", list(phases)))
+	}
+	return variants, mistakes
+}
+
+// without says that a variant does not have a phase.
+func (s scope) without(variant, phase string) string {
+	var names []string
+	for _, name := range s.only[phase] {
+		names = append(names, string(name))
+	}
+	return fmt.Sprintf("variant %q does not have phase %q: add it to onlyFor of the phase, or use one of %s", variant, phase, list(names))
 }
 
 // reference is a metric used by a gate. Without a variant it refers to the variant being judged.
