@@ -61,7 +61,7 @@ func accepted(t *testing.T, file string) {
 		if resources[object.GetKind()] == "" {
 			continue // a ConfigMap beside a benchmark
 		}
-		if object.GetKind() == "StorageBenchmark" {
+		if kind := object.GetKind(); kind == "StorageBenchmark" || kind == "StorageTarget" {
 			object.SetNamespace("default") // samples name none: they go where kubectl's context points
 		}
 		if err := dryCreate(t, object); err != nil {
