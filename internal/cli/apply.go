@@ -69,8 +69,8 @@ func applicable(manifests []*manifest, namespace string) error {
 	for _, one := range manifests {
 		switch {
 		case !one.isBenchmark() && !one.isConfigMap() && !one.isTarget():
-			return exitf(ExitRefused, "%s: %s: run applies StorageBenchmarks, their StorageTargets and ConfigMaps only: apply the others with kubectl",
-				one.at("kind"), one)
+			return exitf(ExitRefused, "%s: %s: run applies StorageBenchmarks, their StorageTargets and ConfigMaps only: "+
+				"apply the others with kubectl", one.at("kind"), one)
 		case one.object.GetName() == "":
 			return exitf(ExitRefused, "%s: %s has no metadata.name: set it, so that it is the same object the next time", one.at("metadata"),
 				one.object.GetKind())
