@@ -2,6 +2,7 @@ package benchmark
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -165,7 +166,11 @@ func benchmarkOf(object client.Object) []types.NamespacedName {
 	return []types.NamespacedName{{Namespace: run.Namespace, Name: run.Spec.Benchmark}}
 }
 
-// waitingFor finds the benchmarks that wait for one of the given reasons.
+// waitingFor finds the benchmarks that wait for one of the given reasons: all of them, or those in the namespace of an object that has one.
 func (r *Reconciler) waitingFor(reasons ...string) func(client.Object) []types.NamespacedName {
-	return func(client.Object) []types.NamespacedName { return r.Line.Because(reasons...) }
+	return func(object client.Object) []types.NamespacedName {
+		return slices.DeleteFunc(r.Line.Because(reasons...), func(key types.NamespacedName) bool {
+			return object.GetNamespace() != "" && object.GetNamespace() != key.Namespace
+		})
+	}
 }

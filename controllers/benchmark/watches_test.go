@@ -56,6 +56,25 @@ func TestOnlyTheNextOneIsWokenAtOnce(t *testing.T) {
 	}
 }
 
+// TestStorageTargetsWakeTheirNamespace: the StorageTargets of one namespace are no work for the benchmarks of another.
+func TestStorageTargetsWakeTheirNamespace(t *testing.T) {
+	r := &Reconciler{Line: line.New(experiment.Limits{})}
+	for i, namespace := range []string{"a", "b", "a"} {
+		benchmark := waiting(i)
+		benchmark.Namespace = namespace
+		benchmark.Status.Queue = nil
+		benchmark.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: v1alpha1.ReasonTargetNotFound}}
+		r.Line.Put(EntryOf(benchmark, r.Limits))
+	}
+	find := r.waitingFor(v1alpha1.ReasonTargetNotFound, v1alpha1.ReasonTargetChanged)
+	for namespace, want := range map[string]int{"a": 2, "b": 1, "c": 0, "": 3} {
+		found := find(&v1alpha1.StorageTarget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "disks"}})
+		if len(found) != want {
+			t.Errorf("an object in namespace %q wakes %v, want %d", namespace, found, want)
+		}
+	}
+}
+
 func waiting(i int) *v1alpha1.StorageBenchmark {
 	return &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: fmt.Sprint("b", i), UID: types.UID(fmt.Sprint("u", i))},
 		Status: v1alpha1.StorageBenchmarkStatus{NodeName: "n1", Queue: &v1alpha1.QueueStatus{Turn: int64(i), Since: metav1.NewMicroTime(noon)}}}
