@@ -60,15 +60,13 @@ func Identify(state *State, found map[string]v1alpha1.Target) {
 	}
 	state.TargetDigest = digestOf(names, found)
 	state.Experiment = idWith(benchmark, state.ScheduledTime, state.TargetDigest)
-	if pinned := benchmark.Status.TargetDigest; pinned != "" && pinned != state.TargetDigest &&
-		idWith(benchmark, state.ScheduledTime, pinned) == benchmark.Status.Experiment {
-		state.Experiment, state.TargetDigest = benchmark.Status.Experiment, pinned
-		if begun(*state) {
-			keepTargets(state, names, found)
-			return
-		}
-		state.TargetDigest = digestOf(names, found)
-		state.Experiment = idWith(benchmark, state.ScheduledTime, state.TargetDigest)
+	kept := *state
+	kept.Experiment, kept.TargetDigest = benchmark.Status.Experiment, benchmark.Status.TargetDigest
+	if kept.TargetDigest != "" && kept.TargetDigest != state.TargetDigest && begun(kept) &&
+		idWith(benchmark, state.ScheduledTime, kept.TargetDigest) == kept.Experiment {
+		*state = kept
+		keepTargets(state, names, found)
+		return
 	}
 	if missing := ReplaceTargets(&benchmark.Spec, found); len(missing) > 0 {
 		state.TargetError = &SpecError{v1alpha1.ReasonTargetNotFound, fmt.Sprintf("there is no StorageTarget %s in namespace %s: create it, "+
