@@ -65,6 +65,17 @@ func TestMountsElsewhereAreUndone(t *testing.T) {
 	}
 }
 
+// TestDatasetBelowOneThatIsNotMounted is no nested mount: pods write only to what is mounted.
+func TestDatasetBelowOneThatIsNotMounted(t *testing.T) {
+	wish := wanted("bench0")
+	wish.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "parent"}, {Path: "parent/data", Mounted: true}}
+	w := newWorld(t, wish)
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
+	if !w.node.pools[0].mounted["bench0/parent/data"] {
+		t.Errorf("it is not mounted: %q", w.node.commands)
+	}
+}
+
 // TestNestedMountsAreUnmounted, also while the pool is in use: the kubelet cannot unmount the volume before.
 func TestNestedMountsAreUnmounted(t *testing.T) {
 	for name, deleting := range map[string]bool{"a live pool": false, "one that goes": true} {

@@ -383,10 +383,20 @@ func (n *fakeNode) MakeVolumeFolder(_, point, dataset string) error {
 // Mounted says whether there is the folder for pods.
 func (n *fakeNode) Mounted(_, point, _ string) (bool, error) { return n.made[point] == "ready", nil }
 
-// NestedMounts are those set by the test, until they are unmounted.
-func (n *fakeNode) NestedMounts(name string, _ ...string) ([]string, error) {
+// NestedMounts are the datasets mounted below the points, and those set by the test, until they are unmounted.
+func (n *fakeNode) NestedMounts(name string, points ...string) ([]string, error) {
 	pool := n.find(name)
-	return slices.DeleteFunc(slices.Clone(n.nested), func(dataset string) bool { return pool == nil || !pool.mounted[dataset] }), nil
+	if pool == nil {
+		return nil, nil
+	}
+	nested := slices.DeleteFunc(slices.Clone(n.nested), func(dataset string) bool { return !pool.mounted[dataset] })
+	for dataset, is := range pool.mounted {
+		below := func(point string) bool { return strings.HasPrefix(pool.datasets[dataset]["mountpoint"], point+"/") }
+		if is && slices.ContainsFunc(points, below) {
+			nested = append(nested, dataset)
+		}
+	}
+	return nested, nil
 }
 
 // OpenDataset is not for these tests.

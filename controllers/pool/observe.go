@@ -100,7 +100,7 @@ func (r *Reconciler) observeAbsent(ctx context.Context, state *observed) error {
 // observeMounts compares the mounts that ZFS reports with those of the node.
 func (r *Reconciler) observeMounts(state *observed) error {
 	var err error
-	if state.Nested, err = r.Disks.NestedMounts(state.Live.Name, naming.MountPoints(state.Pool)...); err != nil {
+	if state.Nested, err = r.Disks.NestedMounts(state.Live.Name, naming.MountedPoints(state.Pool)...); err != nil {
 		return fmt.Errorf("look for mounts within the datasets of pool %s: %w", state.Live.Name, err)
 	}
 	for _, dataset := range state.Pool.Spec.Datasets {

@@ -55,6 +55,17 @@ func MountPoints(pool *v1alpha1.BenchmarkPool) []string {
 	return points
 }
 
+// MountedPoints are the mount points that the agent keeps mounted. Pods write there.
+func MountedPoints(pool *v1alpha1.BenchmarkPool) []string {
+	var points []string
+	for _, dataset := range pool.Spec.Datasets {
+		if dataset.Mounted {
+			points = append(points, MountPoint(PoolName(pool), dataset.Path))
+		}
+	}
+	return points
+}
+
 // VolumeFolder is the folder for pods in a mounted dataset. It exists only while the dataset is mounted: without it, the kubelet
 // lets the pod wait.
 const VolumeFolder = "data"

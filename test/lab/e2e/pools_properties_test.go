@@ -33,7 +33,7 @@ phases:
 - {name: warm, measure: {workload: {oltp: {workers: 4, duration: 5s}}}}
 - {name: redo, measure: {workload: {redo: {duration: 5s}}}}
 - {name: cold, operate: {exportImport: {}}}
-- {name: read, measure: {workload: {oltp: {workers: 4, duration: 5s}}}}
+- {name: read, measure: {workload: {oltp: {workers: 4, rampUp: 0s, duration: 5s}}}} # a ramp would read all of it into memory
 `))
 	experiment := s.completed(benchmark)
 	property := func(variant, name string) string {
