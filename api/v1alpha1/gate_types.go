@@ -56,12 +56,12 @@ type BoundGate struct {
 	// metric is the metric to check, in each variant.
 	// +required
 	Metric MetricPath `json:"metric"`
-	// min is the smallest median that passes, such as 100M.
+	// min is the smallest median that passes, such as 100M or 100MB/s.
 	// +optional
-	Min *Bound `json:"min,omitempty"`
-	// max is the largest median that passes.
+	Min Bound `json:"min,omitempty"`
+	// max is the largest median that passes, such as 10ms.
 	// +optional
-	Max *Bound `json:"max,omitempty"`
+	Max Bound `json:"max,omitempty"`
 }
 
 // CompareGate compares a metric with another measurement of it.

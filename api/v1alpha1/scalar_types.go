@@ -127,11 +127,8 @@ type BlockSize struct {
 	resource.Quantity `json:",inline"`
 }
 
-// Bound is a number with an optional decimal suffix, such as 100M or 5k.
+// Bound is a number in the unit of its metric, such as 100M or 5k, or one with a unit, such as 10ms, 200MiB/s, 1.5% or 3x.
 //
-// +kubebuilder:validation:Type=string
 // +kubebuilder:validation:MaxLength=20
-// +kubebuilder:validation:XValidation:rule="isQuantity(self)",message="write a number in the metric's own unit, in quotes and optionally with a suffix: '5000', 100M"
-type Bound struct {
-	resource.Quantity `json:",inline"`
-}
+// +kubebuilder:validation:XValidation:rule="isQuantity(self) || self.matches('^[0-9]+([.][0-9]+)? ?((n|u|µ|m)?s|min|h|%|x|([kMGT]|[KMGT]i)?B(/s)?|[kMG]? ?(op|tx)?/s)$')",message="write a number in the metric's own unit, in quotes and optionally with a suffix: '5000', 100M; or one with a unit that fits the metric: 10ms, 200MiB/s, 1.5GB, 5k/s, 1.5%, 3x"
+type Bound string

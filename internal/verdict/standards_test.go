@@ -179,7 +179,7 @@ func TestLooksShareTheLevels(t *testing.T) {
 		t.Errorf("together %g", sum)
 	}
 	gates, err := gate.Compile([]v1alpha1.Gate{{Name: "g", Bound: &v1alpha1.BoundGate{Metric: "scan.readBytesPerSecond",
-		Min: &v1alpha1.Bound{}}}}, []v1alpha1.Phase{{Name: "scan"}}, []string{"v"})
+		Min: "0"}}}, []v1alpha1.Phase{{Name: "scan"}}, []string{"v"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,6 +51,17 @@ func TestBasesAreValid(t *testing.T) {
 	}
 }
 
+// TestBoundsWithUnits are accepted as people write them, and kept as they are.
+func TestBoundsWithUnits(t *testing.T) {
+	for _, bound := range []string{"5000", "100M", "1.5", "1e9", "12ns", "250us", "250 µs", "10ms", "1.5s", "2min", "1h", "1.04%", "3x", "7B",
+		"64kB", "1.5GB", "200MiB/s", "1.5GB/s", "500/s", "5k/s", "30.2 k op/s", "2ktx/s"} {
+		object := patched(t, "benchmark", `spec.gates[0] = {name: g, bound: {metric: read.x, max: "`+bound+`"}}`)
+		if err := dryCreate(t, object); err != nil {
+			t.Errorf("%s: %v", bound, err)
+		}
+	}
+}
+
 func checkRejection(t *testing.T, err error, want invalid) {
 	t.Helper()
 	if err == nil {

@@ -5,31 +5,39 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
 type boundRule struct {
 	of       reference
-	min, max *v1alpha1.Bound
+	min, max *limit
 }
 
 func compileBound(bound *v1alpha1.BoundGate, known scope) (rule, []string) {
 	of, mistake := known.checkPath(string(bound.Metric))
-	var mistakes []string
 	if mistake != "" {
-		mistakes = append(mistakes, "bound."+mistake)
+		return nil, []string{"bound." + mistake}
+	}
+	metric, _ := results.LookupMetric(of.metric)
+	least, wrongMin := parseLimit(bound.Min, metric)
+	most, wrongMax := parseLimit(bound.Max, metric)
+	var mistakes []string
+	if wrongMin != nil {
+		mistakes = append(mistakes, "bound.min "+wrongMin.Error())
+	}
+	if wrongMax != nil {
+		mistakes = append(mistakes, "bound.max "+wrongMax.Error())
 	}
 	switch {
-	case bound.Min == nil && bound.Max == nil:
+	case bound.Min == "" && bound.Max == "":
 		mistakes = append(mistakes, "bound has neither min nor max: set at least one")
-	case bound.Min != nil && bound.Max != nil && compareQuantities(bound.Min.Quantity, bound.Max.Quantity) > 0:
+	case least != nil && most != nil && least.value.Cmp(most.value) > 0:
 		mistakes = append(mistakes, fmt.Sprintf("bound.min %s is larger than bound.max %s, so nothing could pass: swap them",
-			quantityText(bound.Min), quantityText(bound.Max)))
+			least.text, most.text))
 	}
-	return boundRule{of, bound.Min.DeepCopy(), bound.Max.DeepCopy()}, mistakes
+	return boundRule{of, least, most}, mistakes
 }
 
 func (b boundRule) uses() []reference { return []reference{b.of} }
@@ -66,46 +74,28 @@ func (b boundRule) judgeVariant(evidence *Evidence, of reference) opinion {
 	low, high := values[outside-1], values[len(values)-outside]
 	text += fmt.Sprintf(", the median lies between %d and %d with a confidence of %s", low, high,
 		share(1-2*stats.Binomial(len(values), outside-1)-2*(level-at.passing)))
-	verdict, reason, words := b.decide(*resource.NewQuantity(low, resource.DecimalSI), *resource.NewQuantity(high, resource.DecimalSI))
+	verdict, reason, words := b.decide(low, high)
 	return opinion{verdict: verdict, reason: reason, text: text + ": " + words}
 }
 
 // decide compares both ends of the interval of the median with the bounds.
-func (b boundRule) decide(low, high resource.Quantity) (verdict v1alpha1.Verdict, reason, words string) {
-	below := func(value resource.Quantity) bool {
-		return b.min != nil && compareQuantities(value, b.min.Quantity) < 0
-	}
-	above := func(value resource.Quantity) bool {
-		return b.max != nil && compareQuantities(value, b.max.Quantity) > 0
-	}
+func (b boundRule) decide(low, high int64) (verdict v1alpha1.Verdict, reason, words string) {
 	switch {
-	case below(high):
-		return v1alpha1.VerdictFailed, ReasonBelowMinimum, "below the minimum of " + quantityText(b.min)
-	case above(low):
-		return v1alpha1.VerdictFailed, ReasonAboveMaximum, "above the maximum of " + quantityText(b.max)
-	case below(low):
+	case b.min.below(high):
+		return v1alpha1.VerdictFailed, ReasonBelowMinimum, "below the minimum of " + b.min.text
+	case b.max.above(low):
+		return v1alpha1.VerdictFailed, ReasonAboveMaximum, "above the maximum of " + b.max.text
+	case b.min.below(low):
 		return v1alpha1.VerdictInconclusive, ReasonUnclear, fmt.Sprintf("it may be on either side of the minimum of %s: add repetitions",
-			quantityText(b.min))
-	case above(high):
+			b.min.text)
+	case b.max.above(high):
 		return v1alpha1.VerdictInconclusive, ReasonUnclear, fmt.Sprintf("it may be on either side of the maximum of %s: add repetitions",
-			quantityText(b.max))
+			b.max.text)
 	case b.min != nil && b.max != nil:
-		return v1alpha1.VerdictPassed, ReasonHolds, fmt.Sprintf("between %s and %s", quantityText(b.min), quantityText(b.max))
+		return v1alpha1.VerdictPassed, ReasonHolds, fmt.Sprintf("between %s and %s", b.min.text, b.max.text)
 	case b.min != nil:
-		return v1alpha1.VerdictPassed, ReasonHolds, "at least " + quantityText(b.min)
+		return v1alpha1.VerdictPassed, ReasonHolds, "at least " + b.min.text
 	default:
-		return v1alpha1.VerdictPassed, ReasonHolds, "at most " + quantityText(b.max)
+		return v1alpha1.VerdictPassed, ReasonHolds, "at most " + b.max.text
 	}
-}
-
-// compareQuantities works on copies: comparing modifies a Quantity, and a Set is shared.
-func compareQuantities(a, b resource.Quantity) int {
-	a, b = a.DeepCopy(), b.DeepCopy()
-	return a.Cmp(b)
-}
-
-// quantityText works on a copy: String caches in the Quantity.
-func quantityText(bound *v1alpha1.Bound) string {
-	quantity := bound.Quantity.DeepCopy()
-	return quantity.String()
 }

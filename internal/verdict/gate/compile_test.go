@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
@@ -23,17 +21,9 @@ func expression(text string) v1alpha1.Gate {
 	return v1alpha1.Gate{Name: "g", Expression: text}
 }
 
-// amount is a bound; none for an empty text.
-func amount(text string) *v1alpha1.Bound {
-	if text == "" {
-		return nil
-	}
-	return &v1alpha1.Bound{Quantity: resource.MustParse(text)}
-}
-
 func boundGate(metric, smallest, largest string) v1alpha1.Gate {
 	return v1alpha1.Gate{Name: "g", Bound: &v1alpha1.BoundGate{
-		Metric: v1alpha1.MetricPath(metric), Min: amount(smallest), Max: amount(largest)}}
+		Metric: v1alpha1.MetricPath(metric), Min: v1alpha1.Bound(smallest), Max: v1alpha1.Bound(largest)}}
 }
 
 func compareGate(metric, to, variant string) v1alpha1.Gate {
@@ -114,6 +104,8 @@ func TestCompileRefuses(t *testing.T) {
 		"bound: phase":         {boundGate("old-scan.readBytesPerSecond", "1", ""), []string{`phase "old-scan"`, "use one of fill, fresh-scan"}},
 		"bound: no metric":     {boundGate("aged-scan", "1", ""), []string{`metric "aged-scan"`}},
 		"bound: min over max":  {boundGate("aged-scan.readBytesPerSecond", "2G", "1G"), []string{"min 2G", "max 1G", "swap"}},
+		"bound: units":         {boundGate("aged-scan.readBytesPerSecond", "10ms", "1MB"), []string{"bound.min", "a duration", "bound.max", "data"}},
+		"bound: units swapped": {boundGate("aged-scan.readBytesPerSecond", "2GiB/s", "2GB/s"), []string{"min 2GiB/s", "max 2GB/s", "swap"}},
 		"bound: neither":       {boundGate("aged-scan.readBytesPerSecond", "", ""), []string{"neither min nor max"}},
 		"compare: metric":      {compareGate("aged-scan.nope", "Baseline", ""), []string{"compare.metric", `metric "nope"`}},
 		"compare: phase":       {compareGate("aged-scam.readBytesPerSecond", "History", ""), []string{`did you mean "aged-scan"`}},
@@ -159,6 +151,7 @@ func TestCompileAccepts(t *testing.T) {
 		"a bin apart":    tolerating(compareGate("aged-scan.readLatencyP99Nanoseconds", "Baseline", ""), "3%"),
 		"a mean":         tolerating(compareGate("aged-scan.readLatencyMeanNanoseconds", "Baseline", ""), "1%"),
 		"equal bounds":   boundGate("aged-scan.ioErrors", "0", "0"),
+		"equal in units": boundGate("aged-scan.readLatencyP99Nanoseconds", "10000us", "10ms"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Compile([]v1alpha1.Gate{gate}, somePhases, matrix); err != nil {

@@ -17,12 +17,12 @@ func Definition(gate v1alpha1.Gate) string {
 func defineBound(bound *v1alpha1.BoundGate) string {
 	metric := plain(string(bound.Metric))
 	switch {
-	case bound.Min != nil && bound.Max != nil:
-		return fmt.Sprintf("%s is at least %s and at most %s", metric, quantityText(bound.Min), quantityText(bound.Max))
-	case bound.Min != nil:
-		return fmt.Sprintf("%s is at least %s", metric, quantityText(bound.Min))
-	case bound.Max != nil:
-		return fmt.Sprintf("%s is at most %s", metric, quantityText(bound.Max))
+	case bound.Min != "" && bound.Max != "":
+		return fmt.Sprintf("%s is at least %s and at most %s", metric, printable(string(bound.Min)), printable(string(bound.Max)))
+	case bound.Min != "":
+		return fmt.Sprintf("%s is at least %s", metric, printable(string(bound.Min)))
+	case bound.Max != "":
+		return fmt.Sprintf("%s is at most %s", metric, printable(string(bound.Max)))
 	default:
 		return metric + " has no bound"
 	}

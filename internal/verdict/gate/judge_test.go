@@ -216,7 +216,7 @@ func TestJudgeBounds(t *testing.T) {
 			message: known("5001") + "above the maximum of 5k"},
 		"between": {gate: boundGate(metric, "1Ki", "2Ki"), summary: one(1024), verdict: passed, reason: ReasonHolds,
 			message: known("1024") + "between 1Ki and 2Ki"},
-		"fraction": {gate: boundGate(metric, "1500m", ""), summary: one(1), verdict: failed, reason: ReasonBelowMinimum},
+		"fraction": {gate: boundGate(metric, "1.5", ""), summary: one(1), verdict: failed, reason: ReasonBelowMinimum},
 		"exact": {gate: boundGate(metric, "9223372036854775807", ""), summary: one(math.MaxInt64 - 1), verdict: failed,
 			reason: ReasonBelowMinimum},
 		"exact, just": {gate: boundGate(metric, "9223372036854775807", ""), summary: one(math.MaxInt64), verdict: passed, reason: ReasonHolds},

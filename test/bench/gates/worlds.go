@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -25,11 +26,7 @@ const (
 //go:embed measured.json
 var measuredRuns []byte
 
-func boundAt(value int64) *v1alpha1.Bound {
-	bound := &v1alpha1.Bound{}
-	bound.Set(value)
-	return bound
-}
+func boundAt(value int64) v1alpha1.Bound { return v1alpha1.Bound(strconv.FormatInt(value, 10)) }
 
 func spreads() ([]world, error) {
 	worlds := []world{

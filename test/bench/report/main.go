@@ -15,8 +15,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/documents"
 	"github.com/storagebench/storagebench/internal/experiment"
@@ -142,12 +140,11 @@ func measure(ctx context.Context, count int) (measured, error) {
 func newEvidence(runs []v1alpha1.BenchmarkRun) (experiment.Evidence, error) {
 	benchmark := &v1alpha1.StorageBenchmark{}
 	benchmark.Name, benchmark.Namespace, benchmark.UID = "bench", "bench", "uid"
-	bound := v1alpha1.Bound{Quantity: resource.MustParse("1")}
 	benchmark.Spec = v1alpha1.StorageBenchmarkSpec{
 		Order: v1alpha1.OrderInterleaved, Repetitions: repetitions,
 		Phases: []v1alpha1.Phase{{Name: "read", Measure: &v1alpha1.MeasurePhase{}}},
 		Gates: []v1alpha1.Gate{
-			{Name: "fast", Bound: &v1alpha1.BoundGate{Metric: "read.readBytesPerSecond", Min: &bound}},
+			{Name: "fast", Bound: &v1alpha1.BoundGate{Metric: "read.readBytesPerSecond", Min: "1"}},
 			{Name: "prompt", Expression: "phase('read').readLatencyP99Nanoseconds < 1e9"},
 			{Name: "not-slower", Compare: &v1alpha1.CompareGate{Metric: "read.readBytesPerSecond", To: "Variant", Variant: "old", Tolerance: "5%"}},
 			{Name: "tail", Compare: &v1alpha1.CompareGate{Metric: "read.readLatencyP99Nanoseconds", To: "Variant", Variant: "old", Tolerance: "20%"}},

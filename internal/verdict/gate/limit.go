@@ -1,0 +1,123 @@
+package gate
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// limit is the min or max of a bound, exact, in the unit of its metric.
+type limit struct {
+	value *big.Rat
+	// text is the bound as written, and its value if it was written in another unit.
+	text string
+}
+
+// measure is a way to write bounds: the units of one kind, and how many of a metric's own unit each is.
+type measure struct {
+	// of is the unit of the metrics.
+	of string
+	// what is the kind, and example what to write.
+	what, example string
+	units         map[string]int64
+}
+
+// measures are those of all units of metrics. TestEveryUnitHasAMeasure compares them with the metrics.
+var measures = []measure{
+	{results.UnitNanoseconds, "a duration", "10ms", map[string]int64{"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9,
+		"h": 3600e9}},
+	{results.UnitBytes, "an amount of data", "1.5GB or 1GiB", sizes("B")},
+	{results.UnitBytesPerSecond, "a data rate", "200MB/s or 200MiB/s", sizes("B/s")},
+	{results.UnitPerSecond, "a rate", "500/s or 5k/s", rates()},
+	{results.UnitPartsPerMillion, "a share", "1.5% or 3x", map[string]int64{"%": 1e4, "x": 1e6}},
+	{results.UnitMilli, "a ratio", "1.5x or 150%", map[string]int64{"%": 10, "x": 1e3}},
+	{results.UnitCount, "a count", "5000 or 5k", nil},
+}
+
+func sizes(unit string) map[string]int64 {
+	all := map[string]int64{unit: 1}
+	for i, prefix := range []string{"k", "M", "G", "T"} {
+		decimal := int64(1)
+		for range i + 1 {
+			decimal *= 1000
+		}
+		all[prefix+unit], all[strings.ToUpper(prefix)+"i"+unit] = decimal, 1<<(10*(i+1))
+	}
+	return all
+}
+
+func rates() map[string]int64 {
+	all := map[string]int64{}
+	for _, of := range []string{"/s", "op/s", "tx/s"} {
+		all[of], all["k"+of], all["M"+of], all["G"+of] = 1, 1e3, 1e6, 1e9
+	}
+	return all
+}
+
+func measureOf(unit string) measure {
+	at := slices.IndexFunc(measures, func(m measure) bool { return m.of == unit })
+	return measures[at]
+}
+
+// parseLimit reads a bound on a metric: a number in the metric's own unit, or one with a unit that fits. Nil without a bound.
+func parseLimit(bound v1alpha1.Bound, metric results.Metric) (*limit, error) {
+	if bound == "" {
+		return nil, nil
+	}
+	text := string(bound)
+	own := measureOf(metric.Unit)
+	if quantity, err := resource.ParseQuantity(text); err == nil {
+		if last := text[len(text)-1:]; strings.Contains("num", last) { // a thousandth, and not a million or a minute
+			return nil, fmt.Errorf("%q is a fraction of a %s, because of its suffix %s: write one such as %s", text, metric.Unit, last, own.example)
+		}
+		value, _ := new(big.Rat).SetString(quantity.AsDec().String())
+		return &limit{value, text}, nil
+	}
+	rest := strings.TrimLeft(text, "0123456789.")
+	unit := strings.ReplaceAll(rest, " ", "")
+	value, known := new(big.Rat).SetString(strings.TrimSuffix(text, rest))
+	if !known || whatIs(unit) == "" {
+		return nil, fmt.Errorf("%q is not a number with a unit: write one such as %s", text, own.example)
+	}
+	factor, fits := own.units[unit]
+	if !fits {
+		return nil, fmt.Errorf("%q is %s, but %s is in %s: write one such as %s", text, whatIs(unit), metric.Name, metric.Unit, own.example)
+	}
+	value.Mul(value, new(big.Rat).SetInt64(factor))
+	if factor != 1 {
+		text += fmt.Sprintf(" (%s)", decimal(value))
+	}
+	return &limit{value, text}, nil
+}
+
+// whatIs says what a unit measures. Empty for an unknown one.
+func whatIs(unit string) string {
+	for _, m := range measures {
+		if _, is := m.units[unit]; is {
+			return m.what
+		}
+	}
+	return ""
+}
+
+// decimal is a number without needless zeros.
+func decimal(value *big.Rat) string {
+	if value.IsInt() {
+		return value.Num().String()
+	}
+	return strings.TrimRight(value.FloatString(9), "0")
+}
+
+// below says that a value is smaller than the limit. Without a limit it is not.
+func (l *limit) below(value int64) bool { return l != nil && l.compare(value) > 0 }
+
+// above says that a value is larger than the limit.
+func (l *limit) above(value int64) bool { return l != nil && l.compare(value) < 0 }
+
+func (l *limit) compare(value int64) int { return l.value.Cmp(new(big.Rat).SetInt64(value)) }
