@@ -1,5 +1,7 @@
 package results
 
+import "strings"
+
 // Across says how the values of a metric on several nodes are combined.
 type Across string
 
@@ -37,7 +39,8 @@ var acrossByName = map[string]Across{
 // Across is how the values of several nodes are combined: rates, amounts and counts are added; times use the longest; shares and
 // ratios use the worst, or the mean if there is no worse direction.
 func (m Metric) Across() Across {
-	if across, special := acrossByName[m.Name]; special {
+	alone := m.Name[strings.LastIndexByte(m.Name, '.')+1:] // without the name of a job or workload
+	if across, special := acrossByName[alone]; special {
 		return across
 	}
 	switch m.Unit {

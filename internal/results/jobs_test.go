@@ -2,6 +2,20 @@ package results
 
 import "testing"
 
+// TestNodesJoinWorkloads: several nodes combine a metric of a workload as they do if it is alone.
+func TestNodesJoinWorkloads(t *testing.T) {
+	if len(acrossByName) < 10 {
+		t.Error("there are no exceptions to compare")
+	}
+	for _, name := range append(sortedKeys(acrossByName), "readBytes", "readLatencyP99Nanoseconds", "besidePartsPerMillion") {
+		alone, known := LookupMetric(name)
+		of, too := LookupMetric("log." + name)
+		if !known || !too || alone.Across() != of.Across() {
+			t.Errorf("%s: %s alone, %s of a workload", name, alone.Across(), of.Across())
+		}
+	}
+}
+
 // TestMetricsOfJobs: a job of a job file has the metrics of a phase, but people gate on totals first.
 func TestMetricsOfJobs(t *testing.T) {
 	for name, want := range map[string]bool{
