@@ -152,13 +152,24 @@ const (
 	CacheAny  CacheExpectation = "Any"
 )
 
-// MeasurePhase runs a workload and records its metrics.
+// MeasurePhase runs a workload, or several together, and records their metrics.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.steadyState) || !has(self.workload.postgres)",message="remove steadyState, and set postgres.duration: each round of postgres would reload its data"
+// +kubebuilder:validation:ExactlyOneOf=workload;workloads
+// +kubebuilder:validation:XValidation:rule="!has(self.steadyState) || !has(self.workload) || !has(self.workload.postgres)",message="remove steadyState, and set postgres.duration: each round of postgres would reload its data"
+// +kubebuilder:validation:XValidation:rule="!has(self.steadyState) || !has(self.workloads)",message="remove steadyState, and write longer durations: workloads that run together are measured once"
+// +kubebuilder:validation:XValidation:rule="!has(self.workloads) || self.cache == 'Any'",message="write cache: Any, or measure each workload in a phase of its own: the counters of caches do not tell whose reads they served"
 type MeasurePhase struct {
 	// workload is the workload to run.
-	// +required
-	Workload Workload `json:"workload"`
+	// +optional
+	Workload Workload `json:"workload,omitzero"`
+	// workloads run together, from one moment on and for the same time.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=2
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:XValidation:rule="self.exists(w, !has(w.scan))",message="add an oltp or redo workload: a scan lasts as long as those beside it"
+	Workloads []NamedWorkload `json:"workloads,omitempty"`
 	// cache is the expected cache state: Cold, Warm or Any. Evidence against it makes the run Invalid. Defaults to Any.
 	// +optional
 	// +default="Any"

@@ -28,6 +28,36 @@ type Workload struct {
 	FIO *FIOWorkload `json:"fio,omitempty"`
 }
 
+// NamedWorkload is one of several workloads that run together: exactly one of oltp, scan and redo is set. Other workloads do not last for
+// a fixed time, and have phases of their own.
+//
+// +kubebuilder:validation:ExactlyOneOf=oltp;scan;redo
+type NamedWorkload struct {
+	// name of the workload in metrics: PHASE.NAME.METRIC.
+	// +required
+	Name VolumeName `json:"name"`
+	// volume that it works on. Defaults to that of the phase.
+	// +optional
+	Volume VolumeName `json:"volume,omitempty"`
+	// oltp runs random reads and updates with many workers.
+	// +optional
+	OLTP *OLTPWorkload `json:"oltp,omitempty"`
+	// scan reads all data in one stream, from the start again and again.
+	// +optional
+	Scan *RepeatedScan `json:"scan,omitempty"`
+	// redo runs small synchronous appends, like a write-ahead log.
+	// +optional
+	Redo *RedoWorkload `json:"redo,omitempty"`
+}
+
+// RepeatedScan reads all data in one stream until the workloads beside it end.
+type RepeatedScan struct {
+	// blockSize is the size of the reads. Defaults to 128Ki.
+	// +optional
+	// +default="128Ki"
+	BlockSize *BlockSize `json:"blockSize,omitempty"`
+}
+
 // OLTPWorkload runs random reads and updates. An update is a read and a write: with U percent updates there are 100 reads to U writes.
 type OLTPWorkload struct {
 	// workers is the number of workers. Each has its own region and one request in flight. Defaults to 8.

@@ -149,13 +149,16 @@ func (r *Reconciler) startPhase(ctx context.Context, state *runs.State, i int, a
 // storeResult stores a received document in a ConfigMap of the run, together with the results of its companions.
 func (r *Reconciler) storeResult(ctx context.Context, state *runs.State, i int) error {
 	run, spec := state.Run, state.Run.Spec.Phases[i]
-	if observation := state.Phases[i].Companions[runs.Observation]; observation != nil {
+	for companion, observation := range state.Phases[i].Companions {
+		if _, observes := companion.Observes(); !observes {
+			continue
+		}
 		// The cache keeps no data of operations.
 		fresh, err := readOperation(ctx, r.Live, run, observation.Name)
 		if err != nil {
 			return err
 		}
-		state.Phases[i].Companions[runs.Observation] = fresh
+		state.Phases[i].Companions[companion] = fresh
 	}
 	result, err := runs.Joined(*state, i)
 	if err != nil {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"maps"
 	"time"
 
@@ -36,7 +37,7 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools runs.Pools
 		return nil, err
 	}
 	if !at.IsZero() {
-		asked.StartAt = &at
+		asked.SetStart(at)
 	}
 	request, err := asked.Encode()
 	if err != nil {
@@ -102,11 +103,6 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 	if template.Resources != nil {
 		container.Resources = *template.Resources
 	}
-	if mode := runs.VolumeMode(run, phase); mode == corev1.PersistentVolumeBlock {
-		container.VolumeDevices = []corev1.VolumeDevice{{Name: volumeName, DevicePath: workload.DevicePath}}
-	} else {
-		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volumeName, MountPath: workload.DataPath})
-	}
 	pod := corev1.PodSpec{
 		RestartPolicy:                corev1.RestartPolicyNever,
 		AutomountServiceAccountToken: ptr.To(false),
@@ -123,16 +119,30 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 		PriorityClassName: template.PriorityClassName,
 		ImagePullSecrets:  template.ImagePullSecrets,
 		Containers:        []corev1.Container{container},
-		Volumes: []corev1.Volume{
-			{Name: volumeName, VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: naming.ClaimName(run, runs.PhaseVolume(run, phase).Name)}}},
-			{Name: scratchName, VolumeSource: corev1.VolumeSource{
-				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("64Mi"))}}},
-		},
 	}
+	for i, one := range runs.PodVolumes(run, phase) {
+		mountVolume(&pod, i, one, naming.ClaimName(run, one.Name))
+	}
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: scratchName, VolumeSource: corev1.VolumeSource{
+		EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("64Mi"))}}})
 	traits, _ := workload.PhaseTraits(&phase)
 	mountFile(&pod, traits.File)
 	return pod
+}
+
+// mountVolume adds a volume of the phase to its pod. The name of the first one is always the same.
+func mountVolume(pod *corev1.PodSpec, i int, one runs.PodVolume, claim string) {
+	name, container := volumeName, &pod.Containers[0]
+	if i > 0 {
+		name = fmt.Sprintf("%s-%d", volumeName, i)
+	}
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}})
+	if one.Block {
+		container.VolumeDevices = append(container.VolumeDevices, corev1.VolumeDevice{Name: name, DevicePath: one.Path})
+		return
+	}
+	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: one.Path})
 }
 
 // nodeAffinity pins the pod through the scheduler. With spec.nodeName instead, a WaitForFirstConsumer class would never bind.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +147,58 @@ func TestJobOnPools(t *testing.T) {
 	}
 	if _, err := buildJob(run, run.Spec.Phases[0], runs.Pools{}, time.Time{}); err == nil {
 		t.Error("a Job is created whose runner cannot verify its dataset")
+	}
+}
+
+// TestJobOfWorkloads: a pod that runs several workloads has each of their volumes once, at the path that each request names.
+func TestJobOfWorkloads(t *testing.T) {
+	run := testRun("Filesystem")
+	run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{
+		Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Dataset: &v1alpha1.DatasetTemplate{Type: "Volume",
+			Size: &v1alpha1.Size{Quantity: resource.MustParse("1Gi")}}}}}}
+	phase := run.Spec.Phases[0]
+	phase.Fill, phase.Measure = nil, &v1alpha1.MeasurePhase{Workloads: []v1alpha1.NamedWorkload{
+		{Name: "reads", OLTP: &v1alpha1.OLTPWorkload{}}, {Name: "redo", Volume: "log", Redo: &v1alpha1.RedoWorkload{}},
+		{Name: "scan", Scan: &v1alpha1.RepeatedScan{}}}}
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	job, err := buildJob(run, phase, runs.Pools{Datasets: map[string]string{"data": "pool/data"}}, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := job.Spec.Template.Spec
+	for _, wrong := range restricted(pod) {
+		t.Error(wrong)
+	}
+	var claims []string
+	for _, one := range pod.Volumes {
+		if one.PersistentVolumeClaim != nil {
+			claims = append(claims, one.Name+" "+one.PersistentVolumeClaim.ClaimName)
+		}
+	}
+	if want := []string{"data " + naming.ClaimName(run, "data"), "data-1 " + naming.ClaimName(run, "log")}; !slices.Equal(claims, want) {
+		t.Errorf("claims %v", claims)
+	}
+	container := pod.Containers[0]
+	request, err := workload.DecodeRequest(container.Env[0].Value)
+	if err != nil || len(request.Parts) != 3 {
+		t.Fatalf("%v %+v", err, request)
+	}
+	if mounted := container.VolumeMounts[1]; mounted.Name != "data" || mounted.MountPath != "/data-data" {
+		t.Errorf("%+v", container.VolumeMounts)
+	}
+	if device := container.VolumeDevices; len(device) != 1 || device[0].Name != "data-1" || device[0].DevicePath != "/dev/storagebench-log" {
+		t.Errorf("%+v", device)
+	}
+	for i, want := range []string{"reads Filesystem /data-data pool/data", "redo Block /dev/storagebench-log ",
+		"scan Filesystem /data-data pool/data"} {
+		part := request.Parts[i]
+		if got := strings.Join([]string{part.Name, part.VolumeMode, part.Path, part.Source}, " "); got != want || part.StartAt == nil ||
+			!part.StartAt.Equal(at) || part.Run != request.Run {
+			t.Errorf("part %d: %q, %+v", i, got, part)
+		}
+	}
+	if _, err := buildJob(run, phase, runs.Pools{}, at); err == nil {
+		t.Error("a Job is created whose runner cannot verify its datasets")
 	}
 }
 

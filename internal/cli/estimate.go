@@ -72,7 +72,7 @@ func estimateRun(slot *experiment.Slot) spent {
 		case phase.Fragment != nil:
 			all.moving += moving(filled) * time.Duration(fragmentRounds(phase.Fragment))
 		case phase.Measure != nil:
-			once := estimateWorkload(&phase.Measure.Workload, filled)
+			once := estimateMeasure(&phase, filled)
 			rounds := time.Duration(1)
 			if rule := phase.Measure.SteadyState; rule != nil {
 				rounds = time.Duration(max(1, rule.WindowRounds))
@@ -101,9 +101,9 @@ func fragmentRounds(fragment *v1alpha1.FragmentPhase) int32 {
 	return min(assumedRounds, max(1, fragment.MaxRounds))
 }
 
-// estimateWorkload is the time that a workload asks for, or needs for the data.
-func estimateWorkload(given *v1alpha1.Workload, filled int64) spent {
-	traits := workload.TraitsOf(given)
+// estimateMeasure is the time that a workload asks for, or needs for the data. Several together are as long as the longest of them.
+func estimateMeasure(phase *v1alpha1.Phase, filled int64) spent {
+	traits, _ := workload.PhaseTraits(phase)
 	all := spent{asked: traits.Duration + traits.RampUp + traits.Guess}
 	if traits.Moves != nil {
 		all.moving = moving(traits.Moves(filled))

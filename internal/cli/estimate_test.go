@@ -17,6 +17,8 @@ func TestEstimate(t *testing.T) {
 		{"{name: p, fill: {size: 100Mi}}", overhead, time.Second},
 		{"{name: f, fill: {to: 50%}}\n  - {name: p, measure: {workload: {oltp: {duration: 5m, rampUp: 1m}}}}", 2*overhead + 6*time.Minute,
 			5 * time.Second},
+		{"{name: f, fill: {to: 50%}}\n  - {name: p, measure: {workloads: [{name: a, oltp: {duration: 5m, rampUp: 1m}}, " +
+			"{name: b, redo: {duration: 5m}}]}}", 2*overhead + 6*time.Minute, 5 * time.Second},
 		{"{name: p, measure: {workload: {redo: {duration: 5m}}}}", overhead + 5*time.Minute, 0},
 		{"{name: f, fill: {to: 50%}}\n  - {name: p, measure: {workload: {scan: {}}}}", 2 * overhead, 10 * time.Second},
 		{"{name: f, fill: {to: 50%}}\n  - {name: p, measure: {workload: {scan: {regions: 10, randomRegions: 1}}}}", 2 * overhead,

@@ -132,6 +132,9 @@ func (s *localStorage) remove(path string) error {
 
 // request is the runner's request as in a pod, with the local path.
 func (s *localStorage) request(request workload.Request, path string) workload.Request {
+	for i := range request.Parts {
+		request.Parts[i].Request = s.request(request.Parts[i].Request, path)
+	}
 	request.VolumeMode, request.Path = string(s.mode), path
 	if s.mode == corev1.PersistentVolumeFilesystem {
 		request.Promised = workload.PromisedDirectory

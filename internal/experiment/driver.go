@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"time"
@@ -105,9 +104,9 @@ func cannotProvide(slot *Slot, wanted volume.RunVolume) string {
 		return fmt.Sprintf("reset: %s needs volumes of the agent, and the driver recreates its own: write reset: Pool", target.Reset)
 	}
 	var phases []v1alpha1.Phase
-	for i := range slot.Phases {
-		if cmp.Or(string(slot.Phases[i].Volume), naming.VolumeData) == wanted.Name {
-			phases = append(phases, slot.Phases[i])
+	for _, phase := range volumePhases(slot) {
+		if string(volumeOf(&phase)) == wanted.Name {
+			phases = append(phases, phase)
 		}
 	}
 	return provisioner.Refuses(wanted, phases)

@@ -187,6 +187,8 @@ func pathPhases() []v1alpha1.Phase {
 		measure("pg", v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{
 			Settings: map[string]v1alpha1.PropertyValue{"wal_level": "minimal"}}}),
 		measure("fio", v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{}}),
+		{Name: "busy", Measure: &v1alpha1.MeasurePhase{Workloads: []v1alpha1.NamedWorkload{{Name: "data", OLTP: &v1alpha1.OLTPWorkload{}},
+			{Name: "log", Redo: &v1alpha1.RedoWorkload{}}, {Name: "scan", Scan: &v1alpha1.RepeatedScan{}}}}},
 	}
 }
 
@@ -221,6 +223,13 @@ func TestPaths(t *testing.T) {
 			return *s.Phases[6].Measure.Workload.Postgres.DataChecksums
 		}},
 		{path: "phases.fio.jobFile", value: "x", read: func(s *Slot) any { return s.Phases[7].Measure.Workload.FIO.JobFile }},
+		{path: "phases.busy.log.writers", value: "3", read: func(s *Slot) any { return s.Phases[8].Measure.Workloads[1].Redo.Writers }},
+		{path: "phases.busy.scan.blockSize", value: "8Ki", read: func(s *Slot) any {
+			return s.Phases[8].Measure.Workloads[2].Scan.BlockSize.String()
+		}},
+		{path: "phases.busy.data.workers", value: "3", read: func(s *Slot) any { return s.Phases[8].Measure.Workloads[0].OLTP.Workers }},
+		{path: "phases.busy.writers", value: "3", wrong: "with one of these workloads: data, log, scan"},
+		{path: "phases.busy.log.workers", value: "3", wrong: `no field "workers"`},
 		{path: "pool.ashift", value: "12", zfs: true, read: func(s *Slot) any { return s.Target.ZFS.Pool.Ashift }},
 		{path: "pool.properties.autotrim", value: "on", zfs: true, read: func(s *Slot) any { return s.Target.ZFS.Pool.Properties["autotrim"] }},
 		{path: "dataset.recordsize", value: "8k", zfs: true, read: func(s *Slot) any { return s.Target.ZFS.Dataset.Properties["recordsize"] }},

@@ -191,11 +191,34 @@ func setPhase(phases []v1alpha1.Phase, rest, value string) error {
 			return fmt.Errorf("the fields of an operate phase cannot vary: create a separate benchmark for each")
 		case phase.Measure != nil && (field == "cache" || strings.HasPrefix(field, "steadyState.")):
 			return setField(phase.Measure, field, value)
+		case phase.Measure != nil && len(phase.Measure.Workloads) > 0:
+			return setWorkload(phase.Measure.Workloads, field, value)
 		case phase.Measure != nil:
 			return setField(workload.TraitsOf(&phase.Measure.Workload).Spec, field, value)
 		}
 	}
 	return fmt.Errorf("there is no phase %q in this variant: leave the variants out that its onlyFor leaves out, or remove onlyFor", name)
+}
+
+// setWorkload sets a field of one of several workloads: phases.busy.log.writers.
+func setWorkload(workloads []v1alpha1.NamedWorkload, rest, value string) error {
+	name, field, _ := strings.Cut(rest, ".")
+	var names []string
+	for i := range workloads {
+		one := &workloads[i]
+		if names = append(names, string(one.Name)); string(one.Name) != name {
+			continue
+		}
+		switch {
+		case one.OLTP != nil:
+			return setField(one.OLTP, field, value)
+		case one.Scan != nil:
+			return setField(one.Scan, field, value)
+		case one.Redo != nil:
+			return setField(one.Redo, field, value)
+		}
+	}
+	return fmt.Errorf("write phases.PHASE.WORKLOAD.FIELD, with one of these workloads: %s", strings.Join(names, ", "))
 }
 
 // setField decodes {field: value} onto a struct, as text first and as a number or boolean second, and refuses unknown

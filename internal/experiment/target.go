@@ -40,17 +40,42 @@ func checkTarget(slot *Slot) error {
 
 // checkWorkloads refuses what a workload cannot do in its phase or on its volume.
 func checkWorkloads(slot *Slot) error {
-	block := blockVolumes(slot.Target)
 	for i := range slot.Phases {
-		traits, measures := workload.PhaseTraits(&slot.Phases[i])
-		if !measures {
-			continue
-		}
-		if problem := cmp.Or(traits.Problem(slot.Phases[i].Measure, block[slot.Phases[i].Volume]), traits.Refusal()); problem != "" {
+		if problem := workloadProblem(slot, &slot.Phases[i]); problem != "" {
 			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q: %s", slot.Phases[i].Name, slot.Variant, problem)}
 		}
 	}
 	return nil
+}
+
+// workloadProblem says what a workload, or one of several together, cannot do; empty if there is nothing.
+func workloadProblem(slot *Slot, phase *v1alpha1.Phase) string {
+	if phase.Measure == nil {
+		return ""
+	}
+	block, own := blockVolumes(slot.Target), false
+	for _, part := range workload.Measured(phase) {
+		traits, _ := workload.PhaseTraits(&part.Phase)
+		if problem := cmp.Or(traits.Problem(part.Phase.Measure, block[part.Phase.Volume]), traits.Refusal()); problem != "" {
+			if part.Name != "" {
+				problem = "workload " + part.Name + ": " + problem
+			}
+			return problem
+		}
+		own = own || volumeOf(&part.Phase) == volumeOf(phase)
+	}
+	if parts := workload.PartsOf(phase); len(parts) > 0 {
+		if !own {
+			return fmt.Sprintf("none of its workloads is on volume %s, which is that of the phase: write volume: %s in the phase",
+				volumeOf(phase), volumeOf(&parts[0].Phase))
+		}
+		return workload.Apart(parts)
+	}
+	return ""
+}
+
+func volumeOf(phase *v1alpha1.Phase) v1alpha1.VolumeName {
+	return cmp.Or(phase.Volume, naming.VolumeData)
 }
 
 // blockVolumes are the names of those volumes of a target that are devices.
@@ -91,8 +116,8 @@ func checkNoPools(slot *Slot) error {
 // checkData checks that what a phase reads or overwrites was written before, on the same volume.
 func checkData(slot *Slot) error {
 	filled := map[v1alpha1.VolumeName]bool{}
-	for _, phase := range slot.Phases {
-		volume := cmp.Or(phase.Volume, naming.VolumeData)
+	for _, phase := range volumePhases(slot) {
+		volume := volumeOf(&phase)
 		traits, _ := workload.PhaseTraits(&phase)
 		switch {
 		case phase.Fill != nil:
@@ -108,6 +133,16 @@ func checkData(slot *Slot) error {
 	return nil
 }
 
+// volumePhases are the phases of a slot, and each of several workloads like a phase: every one works on one volume.
+func volumePhases(slot *Slot) (phases []v1alpha1.Phase) {
+	for i := range slot.Phases {
+		for _, part := range workload.Measured(&slot.Phases[i]) {
+			phases = append(phases, part.Phase)
+		}
+	}
+	return phases
+}
+
 // checkVolumes checks that every phase works on an existing volume.
 func checkVolumes(slot *Slot) error {
 	known := map[v1alpha1.VolumeName]bool{"": true, naming.VolumeData: true}
@@ -118,7 +153,7 @@ func checkVolumes(slot *Slot) error {
 			known[volume.Name] = true
 		}
 	}
-	for _, phase := range slot.Phases {
+	for _, phase := range volumePhases(slot) {
 		if !known[phase.Volume] {
 			return &SpecError{v1alpha1.ReasonSpecInvalid,
 				fmt.Sprintf("phase %s works on volume %q, which the target of variant %q does not have: %s", phase.Name, phase.Volume,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
@@ -189,6 +190,14 @@ func checkRefusal(t *testing.T, name string, err error, says []string) {
 	}
 }
 
+// together is a phase that reads one volume while it writes a log to another.
+func together(reads, log v1alpha1.VolumeName) v1alpha1.Phase {
+	return v1alpha1.Phase{Name: "busy", Measure: &v1alpha1.MeasurePhase{Workloads: []v1alpha1.NamedWorkload{
+		{Name: "reads", Volume: reads, OLTP: &v1alpha1.OLTPWorkload{Duration: runstest.Lasting(time.Minute)}},
+		{Name: "log", Volume: log, Redo: &v1alpha1.RedoWorkload{Duration: runstest.Lasting(time.Minute)}},
+	}}}
+}
+
 func TestWhatIsNotDoneYet(t *testing.T) {
 	phases := []v1alpha1.Phase{runstest.Phase("fill")}
 	for name, test := range map[string]struct {
@@ -220,6 +229,28 @@ func TestWhatIsNotDoneYet(t *testing.T) {
 			(*p)[0].Measure = &v1alpha1.MeasurePhase{Cache: v1alpha1.CacheCold, Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}}
 		}, "write cache: Any"},
 		"no such volume": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) { (*p)[0].Volume = "log" }, `volume "log"`},
+		"workloads together": {func(z *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
+			z.Volumes, *p = []v1alpha1.AdditionalVolume{{Name: "log"}}, append(*p, together("data", "log"))
+		}, ""},
+		"workloads on no such volume": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) { *p = append(*p, together("data", "log")) },
+			`volume "log"`},
+		"workloads on a device": {func(z *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
+			z.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Dataset: &v1alpha1.DatasetTemplate{Type: naming.DatasetVolume}}}
+			*p = append(*p, v1alpha1.Phase{Name: "fill-log", Volume: "log", Fill: &v1alpha1.FillPhase{}}, together("log", "data"))
+			(*p)[2].Volume = "log"
+			(*p)[2].Measure.Workloads[0].OLTP.Workers, (*p)[2].Measure.Workloads[0].OLTP.Layout = 4, "FilePerWorker"
+		}, "workload reads: oltp needs a file system"},
+		"workloads without data": {func(z *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
+			z.Volumes, *p = []v1alpha1.AdditionalVolume{{Name: "log"}}, append(*p, together("log", "data"))
+		}, "works on the data of volume log"},
+		"workloads elsewhere": {func(z *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
+			z.Volumes, *p = []v1alpha1.AdditionalVolume{{Name: "log"}}, append(*p, together("data", "data"))
+			(*p)[1].Volume = "log"
+		}, "write volume: data in the phase"},
+		"workloads apart": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
+			*p = append(*p, together("data", "data"))
+			(*p)[1].Measure.Workloads[1].Redo.Duration = runstest.Lasting(time.Hour)
+		}, "write the same duration"},
 		"a further one": {func(z *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
 			z.Volumes, (*p)[0].Volume = []v1alpha1.AdditionalVolume{{Name: "log"}}, "log"
 		}, ""},

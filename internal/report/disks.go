@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/storagebench/storagebench/internal/results"
@@ -27,13 +28,13 @@ func disksSection(e results.Experiment) *section {
 	for _, column := range diskColumns {
 		titles = append(titles, column.title)
 	}
-	for _, phase := range phaseNames(e.Variants) {
+	for _, of := range withDisks(e.Variants) {
 		for _, variant := range e.Variants {
 			var cells []string
 			known := false
 			for _, column := range diskColumns {
 				shown := ""
-				if metric, found := find(variant, phase, column.metric); found {
+				if metric, found := find(variant, of.phase, of.prefix+column.metric); found {
 					scale := scaleFor(metric)
 					shown, known = scale.format(metric.Median)+scale.suffix, true
 				}
@@ -47,8 +48,41 @@ func disksSection(e results.Experiment) *section {
 					"Variant | " +
 					strings.Join(titles, " | ") + " |\n|---|---|" + strings.Repeat("---|", len(titles)))
 			}
-			s.row("| %s | %s | %s |", name(phase), name(variant.Name), strings.Join(cells, " | "))
+			s.row("| %s | %s | %s |", name(of.String()), name(variant.Name), strings.Join(cells, " | "))
 		}
 	}
 	return s
+}
+
+// part is a phase, or one of several workloads in it, whose metrics have a prefix.
+type part struct{ phase, prefix string }
+
+func (p part) String() string { return strings.TrimSuffix(p.phase+"."+p.prefix, ".") }
+
+// withDisks are those that have metrics of disks: a phase as a whole, or each of its workloads.
+func withDisks(variants []results.VariantResult) []part {
+	var parts []part
+	for _, phase := range phaseNames(variants) {
+		for _, variant := range variants {
+			for _, candidate := range variant.Phases {
+				for _, metric := range candidate.Metrics {
+					at := strings.LastIndexByte(metric.Name, '.') + 1
+					one := part{phase, metric.Name[:at]}
+					if candidate.Name == phase && isDiskMetric(metric.Name[at:]) && !slices.Contains(parts, one) {
+						parts = append(parts, one)
+					}
+				}
+			}
+		}
+	}
+	return parts
+}
+
+func isDiskMetric(metric string) bool {
+	for _, column := range diskColumns {
+		if column.metric == metric {
+			return true
+		}
+	}
+	return false
 }

@@ -121,8 +121,7 @@ func (m *maker) allMetrics() table {
 	for _, variant := range m.Experiment.Variants {
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
-				known, _ := results.LookupMetric(metric.Name)
-				if _, _, isLatency := LatencyOf(metric.Name); !known.Primary && !isLatency {
+				if _, _, isLatency := LatencyOf(metric.Name); !isPrimary(metric.Name) && !isLatency {
 					rows = append(rows, append([]tableCell{words(metric.Name), words(phase.Name), words(variant.Name)}, spread(metric)...))
 				}
 			}

@@ -131,11 +131,11 @@ func (m *maker) overTime() pageSection { return pageSection{} }
 // disks has the metrics of the pool's disks, one row for each.
 func (m *maker) disks() pageSection {
 	var rows [][]tableCell
-	for _, phase := range phaseNames(m.Experiment.Variants) {
+	for _, of := range withDisks(m.Experiment.Variants) {
 		for _, column := range diskColumns {
 			for _, variant := range m.Experiment.Variants {
-				if metric, found := find(variant, phase, column.metric); found {
-					rows = append(rows, append([]tableCell{words(column.title), words(phase), words(variant.Name)}, spread(metric)...))
+				if metric, found := find(variant, of.phase, of.prefix+column.metric); found {
+					rows = append(rows, append([]tableCell{words(column.title), words(of.String()), words(variant.Name)}, spread(metric)...))
 				}
 			}
 		}

@@ -283,3 +283,24 @@ func TestPhasesOfSomeVariants(t *testing.T) {
 		t.Errorf("a variant without valid runs is not shown:\n%s", section)
 	}
 }
+
+// TestRowsOfWorkloads: each of several workloads has rows for its figures and for the disks of its pool.
+func TestRowsOfWorkloads(t *testing.T) {
+	e := experiment(6, "a", "b")
+	for i := range e.Runs {
+		e.Runs[i].Phases = append(e.Runs[i].Phases, results.RunPhase{Name: "busy", Kind: results.KindMeasure, Outcome: results.OutcomeValid,
+			Metrics: map[string]int64{"writeOperationsPerSecond": 5000, "log.writeOperationsPerSecond": 4000,
+				"log.writeLatencyP99Nanoseconds": 3_000_000, "log.diskWriteOperationsPerSecond": 70, "data.diskWriteOperationsPerSecond": 90}})
+	}
+	e.Variants = results.Summarise(e.Runs)
+	text := Render(e).Markdown
+	for _, want := range []string{"| log.writeOperationsPerSecond | Higher | a |", "| log.writeLatencyP99Nanoseconds | Lower | b |",
+		"| busy.log | a |", "| busy.data | b |"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no row %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "| busy | a |") {
+		t.Error("there is a row of disks for the whole phase")
+	}
+}

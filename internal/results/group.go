@@ -125,37 +125,48 @@ func apart(phases []RunPhase) string {
 	if phases[0].Kind != KindMeasure {
 		return ""
 	}
-	var from, to time.Time
-	var shortest, longest time.Duration
-	for i, phase := range phases {
+	var times []Interval
+	for _, phase := range phases {
 		if phase.StartedAt == nil || phase.FinishedAt == nil {
 			return ""
 		}
-		long := phase.FinishedAt.Sub(*phase.StartedAt)
-		if i == 0 {
-			from, to, shortest = *phase.StartedAt, *phase.FinishedAt, long
+		times = append(times, Interval{From: *phase.StartedAt, To: *phase.FinishedAt})
+	}
+	common, longest, enough := Together(times)
+	if enough {
+		return ""
+	}
+	return fmt.Sprintf("all nodes measured together for %s only, and the longest took %s: measure longer, or give all nodes the same to "+
+		"do, before and in the phase",
+		common.Long().Round(time.Second), longest.Round(time.Second))
+}
+
+// Together is the time that all intervals have in common, and how long the longest of them is. It is enough if it is most of each.
+func Together(all []Interval) (common Interval, longest time.Duration, enough bool) {
+	if len(all) == 0 {
+		return Interval{}, 0, false
+	}
+	common, shortest := all[0], all[0].Long()
+	for _, one := range all {
+		shortest, longest = min(shortest, one.Long()), max(longest, one.Long())
+		if one.From.After(common.From) {
+			common.From = one.From
 		}
-		shortest, longest = min(shortest, long), max(longest, long)
-		if phase.StartedAt.After(from) {
-			from = *phase.StartedAt
-		}
-		if phase.FinishedAt.Before(to) {
-			to = *phase.FinishedAt
+		if one.To.Before(common.To) {
+			common.To = one.To
 		}
 	}
-	common := max(0, to.Sub(from))
-	if common < shortest*togetherPercent/100 || common < longest*togetherPercent/100 && longest-common > togetherSlack {
-		return fmt.Sprintf("all nodes measured together for %s only, and the longest took %s: measure longer, or give all nodes the same to "+
-			"do, before and in the phase",
-			common.Round(time.Second), longest.Round(time.Second))
+	if common.To.Before(common.From) {
+		common.To = common.From
 	}
-	return ""
+	long := common.Long()
+	return common, longest, long >= shortest*togetherPercent/100 && (long >= longest*togetherPercent/100 || longest-long <= togetherSlack)
 }
 
 // consequence says that a run is Invalid only because another one is: the cause is worth more.
 func consequence(reason string) bool { return reason == ReasonPeerInvalid }
 
-// ReasonNotTogether is the reason of a group whose runs are Valid each for itself, but were not made together.
+// ReasonNotTogether is the reason of what is Valid by itself, but was not measured together: runs of a group, or workloads of a phase.
 const ReasonNotTogether = "NotTogether"
 
 // ReasonPeerInvalid is the reason of a run that is Invalid only because another one of its group is.

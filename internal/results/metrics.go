@@ -52,12 +52,13 @@ var (
 // Metrics returns the whole vocabulary, primary metrics first, then by name.
 func Metrics() []Metric { return slices.Clone(vocabulary) }
 
-// LookupMetric returns the metric with that name. JOB.METRIC is a metric of one job of several in a fio job file.
+// LookupMetric returns the metric with that name. JOB.METRIC is a metric of one job of several in a fio job file, or of one workload of
+// several that ran together.
 func LookupMetric(name string) (Metric, bool) {
 	metric, found := byName[name]
 	if at := strings.LastIndexByte(name, '.'); !found && jobName.MatchString(name[:max(at, 0)]) {
 		if metric, found = byName[name[at+1:]]; found {
-			metric.Name, metric.Description, metric.Primary = name, "Of the fio job "+name[:at]+": "+metric.Description, false
+			metric.Name, metric.Description, metric.Primary = name, "Of "+name[:at]+", a job or workload: "+metric.Description, false
 		}
 	}
 	return metric, found

@@ -68,6 +68,9 @@ type Interval struct {
 	To time.Time `json:"to"`
 }
 
+// Long is how long it is.
+func (i Interval) Long() time.Duration { return i.To.Sub(i.From) }
+
 // PhaseDocument is what a runner says about one executed phase.
 type PhaseDocument struct {
 	// Version is results.storagebench.dev/v1alpha1.

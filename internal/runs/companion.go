@@ -1,8 +1,10 @@
 package runs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -10,6 +12,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // Companion is a PoolOperation during a phase: the observation of its pool, or measure.operate.
@@ -17,21 +20,49 @@ type Companion string
 
 // The companions of a phase.
 const (
-	// Observation is the window in which the agent records the disk counters of the phase's pool.
+	// Observation is the window in which the agent records the disk counters of the phase's pool. Workloads on other volumes have one for
+	// each of these, see ObservationOf.
 	Observation Companion = "observe"
 	// Beside is measure.operate.
 	Beside Companion = "operate"
 )
+
+// otherVolume begins the name of an observation of another volume than that of the phase.
+const otherVolume = Observation + "-"
+
+// ObservationOf is the observation of the pool of a volume, in a phase that works on it.
+func ObservationOf(phase v1alpha1.Phase, volume v1alpha1.VolumeName) Companion {
+	if orData(volume) == orData(phase.Volume) {
+		return Observation
+	}
+	return otherVolume + Companion(volume)
+}
+
+func orData(volume v1alpha1.VolumeName) v1alpha1.VolumeName { return cmp.Or(volume, naming.VolumeData) }
+
+// Observes says whether it is an observation, and names the volume if that is not the phase's own.
+func (c Companion) Observes() (other v1alpha1.VolumeName, is bool) {
+	if name, found := strings.CutPrefix(string(c), string(otherVolume)); found {
+		return v1alpha1.VolumeName(name), true
+	}
+	return "", c == Observation
+}
 
 // Companions of a phase, in the order in which they start.
 func Companions(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) []Companion {
 	if run.Spec.Target.ZFS == nil || phase.Operate != nil {
 		return nil
 	}
-	if phase.Measure != nil && phase.Measure.Operate != nil {
-		return []Companion{Observation, Beside}
+	companions := []Companion{Observation}
+	for _, part := range workload.PartsOf(&phase) {
+		if one := ObservationOf(phase, part.Phase.Volume); !slices.Contains(companions, one) {
+			companions = append(companions, one)
+		}
 	}
-	return []Companion{Observation}
+	if phase.Measure != nil && phase.Measure.Operate != nil {
+		companions = append(companions, Beside)
+	}
+	return companions
 }
 
 // CompanionName is the name of its PoolOperation. No phase has a dot in its name.
@@ -114,19 +145,24 @@ func operationWords(operation *v1alpha1.PoolOperation) string {
 	return ready.Reason + ": " + ready.Message
 }
 
-// observeFirst delays the start of a phase until the observation of its pool is recording.
+// observeFirst delays the start of a phase until the observations of its pools are recording.
 func observeFirst(state State, i int, decision Decision) Decision {
 	spec := state.Run.Spec.Phases[i]
-	observation := state.Phases[i].Companions[Observation]
 	start := slices.IndexFunc(decision.Actions, func(action Action) bool { return action.Kind == StartPhase })
-	if start < 0 || len(Companions(state.Run, spec)) == 0 || observation != nil && HasBegun(observation) {
+	late := slices.IndexFunc(Companions(state.Run, spec), func(one Companion) bool {
+		_, observes := one.Observes()
+		return observes && (state.Phases[i].Companions[one] == nil || !HasBegun(state.Phases[i].Companions[one]))
+	})
+	if start < 0 || late < 0 {
 		return decision
 	}
+	waited := Companions(state.Run, spec)[late]
+	observation := state.Phases[i].Companions[waited]
 	decision.Actions = slices.Delete(slices.Clone(decision.Actions), start, start+1)
 	overdue := state.waitingSince(i).Add(spec.StartDeadline.Duration.Duration)
 	switch {
 	case observation == nil:
-		decision.Actions = append(decision.Actions, Action{Kind: StartCompanion, Phase: i, Companion: Observation})
+		decision.Actions = append(decision.Actions, Action{Kind: StartCompanion, Phase: i, Companion: waited})
 	case !state.Now.Before(overdue):
 		ending := invalid(v1alpha1.ReasonPodNotStarted, false, "the observation of the pool for phase %s did not start within %s: %s",
 			spec.Name, spec.StartDeadline.Duration.Duration, operationWords(observation))
@@ -168,12 +204,13 @@ func endCompanions(state State, i int, decision Decision) *Decision {
 			continue
 		}
 		patience := spec.Deadline.Duration.Duration
-		if companion == Observation {
+		_, observes := companion.Observes()
+		if observes {
 			patience = state.Timings.CompanionGrace
 		}
 		due := phase.Pod.Ended.Add(patience)
 		switch {
-		case !state.Now.Before(due) && companion == Observation:
+		case !state.Now.Before(due) && observes:
 			continue // its metrics are omitted, and the result says so
 		case !state.Now.Before(due):
 			ending := invalid(v1alpha1.ReasonPhaseDeadlineExceeded, true, "the %s during phase %s was still running %s after it: %s",

@@ -99,6 +99,60 @@ func TestCompanions(t *testing.T) {
 	}
 }
 
+// severalVolumes makes the first phase one that runs workloads on two pools.
+func severalVolumes(s *runs.State) {
+	s.Pools = runs.Pools{Needed: true, Exist: true, Some: true, Ready: true}
+	s.Run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log"}}}
+	s.Run.Spec.Phases[0].Fill, s.Run.Spec.Phases[0].Measure = nil, &v1alpha1.MeasurePhase{
+		Workloads: []v1alpha1.NamedWorkload{{Name: "reads", OLTP: &v1alpha1.OLTPWorkload{Duration: runstest.Lasting(time.Minute)}},
+			{Name: "redo", Volume: "log", Redo: &v1alpha1.RedoWorkload{Duration: runstest.Lasting(time.Minute)}},
+			{Name: "more", Volume: "log", Scan: &v1alpha1.RepeatedScan{}}},
+		Operate: &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}}
+}
+
+// TestEachPoolIsObserved: a phase of several workloads begins when the pools of all of them are observed, and ends with all of these.
+func TestEachPoolIsObserved(t *testing.T) {
+	observe := v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}
+	counting := runstest.Operation(observe, "", -time.Minute, 0)
+	with := func(companions map[runs.Companion]*v1alpha1.PoolOperation) runChange {
+		return func(s *runs.State) { s.Phases[0].Companions = companions }
+	}
+	type of = map[runs.Companion]*v1alpha1.PoolOperation
+	const log = runs.Companion("observe-log")
+	for _, test := range []struct {
+		name    string
+		changes []runChange
+		actions []string
+		wake    time.Duration
+	}{
+		{"first its own", []runChange{severalVolumes, jobless(false), with(nil)}, []string{"StartCompanion 0 observe"}, 10 * time.Minute},
+		{"then the other", []runChange{severalVolumes, jobless(false), with(of{runs.Observation: counting})},
+			[]string{"StartCompanion 0 observe-log"}, 10 * time.Minute},
+		{"which has to count", []runChange{severalVolumes, jobless(false), with(of{runs.Observation: counting,
+			log: runstest.Operation(observe, "", 0, 0)})}, nil, 10 * time.Minute},
+		{"then the pod", []runChange{severalVolumes, jobless(false), with(of{runs.Observation: counting, log: counting})},
+			[]string{"StartPhase 0"}, 0},
+		{"and both end", []runChange{severalVolumes, received, with(of{runs.Observation: counting, log: counting})},
+			[]string{"EndCompanion 0 observe", "EndCompanion 0 observe-log"}, 2*time.Minute - time.Second},
+	} {
+		t.Run(test.name, runCase{changes: test.changes, actions: test.actions, reason: "PhaseRunning", wake: test.wake}.check)
+	}
+	state := runs.State{Run: &v1alpha1.BenchmarkRun{}}
+	state.Run.Spec.Phases = []v1alpha1.Phase{runstest.Phase("busy")}
+	state.Phases = make([]runs.PhaseState, 1)
+	severalVolumes(&state)
+	for companion, volume := range map[runs.Companion]string{runs.Observation: "data", log: "log", runs.Beside: "data"} {
+		operation := runs.CompanionOperation(state, 0, companion)
+		if operation.Spec.Pool != naming.RunPoolName(state.Run, volume) || operation.Name != runs.CompanionName(state.Run,
+			state.Run.Spec.Phases[0], companion) || (operation.Spec.Action.Observe == nil) != (companion == runs.Beside) {
+			t.Errorf("%s: %+v", companion, operation)
+		}
+	}
+	if got := runs.Companions(state.Run, state.Run.Spec.Phases[0]); !slices.Equal(got, []runs.Companion{runs.Observation, log, runs.Beside}) {
+		t.Errorf("companions %v", got)
+	}
+}
+
 // TestCompanionsGoWithTheJobs: what is at work beside a phase is deleted before the pool below it, or ended if the run is kept.
 func TestCompanionsGoWithTheJobs(t *testing.T) {
 	going := runstest.Operation(v1alpha1.PoolAction{}, "", 0, 0)

@@ -2,7 +2,9 @@ package runs
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/storagebench/storagebench/internal/packing"
 	"github.com/storagebench/storagebench/internal/poolseries"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // Storable is the result of a phase as it is stored.
@@ -35,7 +38,7 @@ func Joined(state State, i int) (Storable, error) {
 	storable := Storable{Document: phase.Received, Text: phase.ReceivedBytes, Digest: phase.ReceivedDigest}
 	if wanted := Companions(state.Run, state.Run.Spec.Phases[i]); len(wanted) > 0 {
 		whole := *phase.Received
-		storable.Document, storable.Observed = &whole, join(&whole, phase.Companions, wanted)
+		storable.Document, storable.Observed = &whole, join(&whole, state.Run.Spec.Phases[i], phase.Companions, wanted)
 		text, err := json.Marshal(whole)
 		if err != nil {
 			return Storable{}, err
@@ -48,8 +51,9 @@ func Joined(state State, i int) (Storable, error) {
 	return storable, nil
 }
 
-// join adds the results of its companions to the result of a phase, and returns the observation to store with it.
-func join(document *results.PhaseDocument, companions map[Companion]*v1alpha1.PoolOperation,
+// join adds the results of its companions to the result of a phase, and returns the observation to store with it: that of the phase's
+// own volume.
+func join(document *results.PhaseDocument, spec v1alpha1.Phase, companions map[Companion]*v1alpha1.PoolOperation,
 	wanted []Companion) (observed *v1alpha1.PoolOperation) {
 	document.Metrics, document.Environment = maps.Clone(document.Metrics), maps.Clone(document.Environment)
 	if document.Metrics == nil {
@@ -64,17 +68,32 @@ func join(document *results.PhaseDocument, companions map[Companion]*v1alpha1.Po
 			joinBeside(document, operation)
 			continue
 		}
-		if missing := joinObservation(document, operation); missing != "" {
+		missing := joinObservation(document, operation, workloadsOn(spec, companion))
+		switch other, _ := companion.Observes(); {
+		case missing != "" && other != "":
+			document.Omit(fmt.Sprintf("what the disks of the pool of volume %s did: %s", other, missing))
+		case missing != "":
 			document.Omit("what the pool's disks did: " + missing)
-			continue
+		case other == "":
+			observed = operation
 		}
-		observed = operation
 	}
 	return observed
 }
 
-// joinObservation returns the reason why there are no pool metrics.
-func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOperation) (missing string) {
+// workloadsOn are the workloads, of several together, on the volume whose pool a companion observes. None if the phase has one.
+func workloadsOn(spec v1alpha1.Phase, companion Companion) (names []string) {
+	for _, part := range workload.PartsOf(&spec) {
+		if ObservationOf(spec, part.Phase.Volume) == companion {
+			names = append(names, part.Name)
+		}
+	}
+	return names
+}
+
+// joinObservation returns the reason why there are no pool metrics. Those of a phase with several workloads have the names of the
+// workloads on that pool: if there are more than one, each has what all of them caused.
+func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOperation, workloads []string) (missing string) {
 	switch {
 	case operation == nil:
 		return "its PoolOperation was deleted"
@@ -91,10 +110,36 @@ func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOp
 	for _, missing := range slices.Concat(series.Missing, series.Omitted) {
 		document.Omit(missing)
 	}
-	if document.Outcome == results.OutcomeValid {
+	if document.Outcome != results.OutcomeValid {
+		return ""
+	}
+	if len(workloads) == 0 {
 		maps.Copy(document.Metrics, diskMetrics(series, *document))
+		return ""
+	}
+	for metric, value := range diskMetrics(series, caused(*document, workloads)) {
+		for _, name := range workloads {
+			document.Metrics[name+"."+metric] = value
+		}
 	}
 	return ""
+}
+
+// caused is a document as if some of its workloads had been alone, at their own rates, in the time that all have in common.
+func caused(document results.PhaseDocument, workloads []string) results.PhaseDocument {
+	var common time.Duration
+	for _, interval := range document.Times() {
+		common += interval.Long()
+	}
+	metrics := map[string]int64{}
+	for _, name := range workloads {
+		lasted := time.Duration(document.Metrics[name+".durationNanoseconds"])
+		for _, count := range []string{"readOperations", "writeOperations"} {
+			metrics[count] += int64(math.Round(perSecond(document.Metrics[name+"."+count], lasted) * common.Seconds()))
+		}
+	}
+	document.Metrics = metrics
+	return document
 }
 
 // joinBeside invalidates the result if the requested operation did not run during the workload.

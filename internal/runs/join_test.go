@@ -122,6 +122,59 @@ func TestOnlyWhatLastsHasAPart(t *testing.T) {
 	}
 }
 
+// TestJoinedOfWorkloads: what the disks of a pool did is said of the workloads on it, and of no other.
+func TestJoinedOfWorkloads(t *testing.T) {
+	operation := func(reads int64) *v1alpha1.PoolOperation {
+		series := poolseries.Document{Version: poolseries.Version, StartedAt: start, After: poolseries.Space{AllocatedBytes: reads},
+			Series: poolseries.Series{OffsetMilliseconds: []int64{0, 10_000}}, Vdevs: []poolseries.Vdev{{Name: "a", Disk: true,
+				ReadOperations: []int64{0, 10 * reads}, WriteOperations: []int64{0, 0}, ReadBytes: []int64{0, 0}, WriteBytes: []int64{0, 0}}}}
+		made := &v1alpha1.PoolOperation{}
+		var err error
+		if made.Status.Data, made.Status.DataDigest, err = series.Pack(); err != nil {
+			t.Fatal(err)
+		}
+		made.Status.Outcome = v1alpha1.OutcomeCancelled
+		return made
+	}
+	run := fillRun()
+	run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}
+	run.Spec.Phases[0].Fill, run.Spec.Phases[0].Measure = nil, &v1alpha1.MeasurePhase{Workloads: []v1alpha1.NamedWorkload{
+		{Name: "reads", OLTP: &v1alpha1.OLTPWorkload{}}, {Name: "more", OLTP: &v1alpha1.OLTPWorkload{}},
+		{Name: "other", Volume: "log", OLTP: &v1alpha1.OLTPWorkload{}}}}
+	received := &results.PhaseDocument{Version: results.PhaseVersion, Run: results.RunIdentity{Namespace: "lab", Name: "r", UID: "u"},
+		Phase: "fill", Kind: results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: start, FinishedAt: start.Add(10 * time.Second),
+		Metrics: map[string]int64{"readOperations": 10_000,
+			"reads.readOperations": 1000, "reads.durationNanoseconds": int64(10 * time.Second),
+			"more.readOperations": 1100, "more.durationNanoseconds": int64(11 * time.Second), // 100 a second, and a second longer than the others
+			"other.readOperations": 500, "other.durationNanoseconds": int64(10 * time.Second)}}
+	companions := map[Companion]*v1alpha1.PoolOperation{Observation: operation(400), "observe-log": operation(100)}
+	joined, err := Joined(State{Run: run, Phases: []PhaseState{{Received: received, Companions: companions}}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int64{"reads.diskReadOperationsPerSecond": 400, "more.diskReadOperationsPerSecond": 400,
+		"other.diskReadOperationsPerSecond": 100, "reads.diskReadsPerReadMilli": 2000, "more.diskReadsPerReadMilli": 2000,
+		"other.diskReadsPerReadMilli": 2000, "other.poolAllocatedBytes": 100, "reads.poolAllocatedBytes": 400} {
+		if got := joined.Document.Metrics[name]; got != want {
+			t.Errorf("%s is %d, not %d", name, got, want)
+		}
+	}
+	for name := range joined.Document.Metrics {
+		if strings.HasPrefix(name, "disk") || strings.HasPrefix(name, "pool") {
+			t.Errorf("%s is of one pool of two", name)
+		}
+	}
+	if joined.Observed != companions[Observation] {
+		t.Error("the series of another pool is stored")
+	}
+	delete(companions, "observe-log")
+	joined, err = Joined(State{Run: run, Phases: []PhaseState{{Received: received, Companions: companions}}}, 0)
+	if said := strings.Join(joined.Document.Omitted, "\n"); err != nil || joined.Document.Metrics["other.poolAllocatedBytes"] != 0 ||
+		!strings.Contains(said, "the pool of volume log did: its PoolOperation was deleted") {
+		t.Errorf("%v %q", err, said)
+	}
+}
+
 // TestUnchangedWithoutCompanions: what a runner on a storage class said is stored as it was received.
 func TestUnchangedWithoutCompanions(t *testing.T) {
 	run := fillRun()

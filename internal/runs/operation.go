@@ -48,10 +48,14 @@ func PhaseOperation(state State, i int) *v1alpha1.PoolOperation {
 func CompanionOperation(state State, i int, companion Companion) *v1alpha1.PoolOperation {
 	phase := state.Run.Spec.Phases[i]
 	action := v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{Interval: lasting(observeInterval(phase))}}
+	on := phase
+	if other, _ := companion.Observes(); other != "" {
+		on.Volume = other
+	}
 	if companion == Beside {
 		action = *phase.Measure.Operate
 	}
-	return operationOn(state, phase, CompanionName(state.Run, phase, companion), action,
+	return operationOn(state, on, CompanionName(state.Run, phase, companion), action,
 		lasting(phase.StartDeadline.Duration.Duration+phase.Deadline.Duration.Duration+operationSlack))
 }
 

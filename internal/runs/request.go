@@ -1,7 +1,9 @@
 package runs
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,12 +16,23 @@ import (
 
 // Request is what the runner is asked to do in a phase, and what it verifies before it writes: the mode of the phase's volume, its size
 // and, for a dataset, its name. A dataset without a size may use its whole pool, and no size is verified.
+//
+// Of several workloads that run together, each has a request of its own.
 func Request(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools Pools) (workload.Request, error) {
-	mode := VolumeMode(run, phase)
-	path := workload.DataPath
-	if mode == corev1.PersistentVolumeBlock {
-		path = workload.DevicePath
+	parts := workload.PartsOf(&phase)
+	request, err := requestOn(run, phase, pools, len(parts) > 0)
+	for i := range parts {
+		one, problem := requestOn(run, parts[i].Phase, pools, true)
+		request.Parts = append(request.Parts, workload.PartRequest{Name: parts[i].Name, Request: one})
+		err = errors.Join(err, problem)
 	}
+	return request, err
+}
+
+// requestOn is a request to work on the volume of a phase, which may be one of several in its pod.
+func requestOn(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools Pools, several bool) (workload.Request, error) {
+	mode := VolumeMode(run, phase)
+	path := workload.PathOf(mode == corev1.PersistentVolumeBlock, PhaseVolume(run, phase).Name, several)
 	request := workload.Request{
 		Version: workload.RequestVersion,
 		Run:     results.RunIdentity{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
@@ -45,6 +58,30 @@ func Request(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools Pools) (wor
 		request.KeepsDataOf = &before
 	}
 	return request, nil
+}
+
+// PodVolume is a volume in the pod of a phase.
+type PodVolume struct {
+	// Name of the volume of the run.
+	Name string
+	// Block says that it appears as a device.
+	Block bool
+	// Path where it appears.
+	Path string
+}
+
+// PodVolumes are those that the phase works on, its own first.
+func PodVolumes(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) []PodVolume {
+	parts := workload.PartsOf(&phase)
+	var volumes []PodVolume
+	for _, part := range append([]workload.Part{{Phase: phase}}, parts...) {
+		one := PodVolume{Name: PhaseVolume(run, part.Phase).Name, Block: VolumeMode(run, part.Phase) == corev1.PersistentVolumeBlock}
+		one.Path = workload.PathOf(one.Block, one.Name, len(parts) > 0)
+		if !slices.Contains(volumes, one) {
+			volumes = append(volumes, one)
+		}
+	}
+	return volumes
 }
 
 // VolumeMode is the mode of the volume of a phase.

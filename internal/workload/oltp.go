@@ -16,5 +16,8 @@ func oltp(w *v1alpha1.Workload) (Traits, bool) {
 	if w.OLTP.Layout == LayoutFilePerWorker {
 		traits.DataFiles = w.OLTP.Workers
 	}
+	if w.OLTP.UpdatePercent > 0 {
+		traits.Writes = "data"
+	}
 	return traits, true
 }

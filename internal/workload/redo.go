@@ -9,5 +9,5 @@ func redo(w *v1alpha1.Workload) (Traits, bool) {
 	if w.Redo == nil {
 		return Traits{}, false
 	}
-	return Traits{Name: "redo", Spec: w.Redo, Duration: length(w.Redo.Duration), HidesCache: noReads}, true
+	return Traits{Name: "redo", Spec: w.Redo, Duration: length(w.Redo.Duration), HidesCache: noReads, Writes: "logs"}, true
 }

@@ -47,6 +47,26 @@ type Request struct {
 	StartAt *time.Time `json:"startAt,omitempty"`
 	// DataFiles is how many files a fill writes, see DataFilesFor; 0 is one.
 	DataFiles int32 `json:"dataFiles,omitempty"`
+	// Parts are the workloads of a phase that runs several together. Each is on a volume of its own or the same one as others.
+	Parts []PartRequest `json:"parts,omitempty"`
+}
+
+// PartRequest is one of several workloads that run together, as a request with one workload.
+type PartRequest struct {
+	Name    string `json:"name"`
+	Request `json:"request"`
+}
+
+// PathOf is where a volume appears in the pod of a phase. Among several volumes, each has its name there.
+func PathOf(block bool, name string, several bool) string {
+	path := DataPath
+	if block {
+		path = DevicePath
+	}
+	if several {
+		path += "-" + name
+	}
+	return path
 }
 
 // Disk is a disk of a pool, as the agent of its node saw it last.
@@ -56,6 +76,14 @@ type Disk struct {
 	// Number is major:minor on the node.
 	Number string `json:"number"`
 	Serial string `json:"serial,omitempty"`
+}
+
+// SetStart says when the workload, or all of several, has to begin.
+func (r *Request) SetStart(at time.Time) {
+	r.StartAt = &at
+	for i := range r.Parts {
+		r.Parts[i].SetStart(at)
+	}
 }
 
 // MaxStartWait is more than any phase asks for before it begins: an agreed moment beyond is another clock's.

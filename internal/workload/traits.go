@@ -18,6 +18,8 @@ type Traits struct {
 	Duration, RampUp time.Duration
 	// ReadsFill says that it works on what a fill phase wrote.
 	ReadsFill bool
+	// Writes names what it writes to on its volume, if another workload can do that at the same time: the data, or logs.
+	Writes string
 	// Files says that it needs a file system. RefusesRoot says that it does not run as root.
 	Files, RefusesRoot bool
 	// HidesCache says why a phase cannot declare a Cold or Warm cache, and Once why it cannot repeat until a steady state. Both say what
@@ -66,10 +68,13 @@ func KindOf(phase *v1alpha1.Phase) string {
 	return ""
 }
 
-// PhaseTraits are those of the workload of a measure phase; false for other phases.
+// PhaseTraits are those of the workload of a measure phase, or of several together; false for other phases.
 func PhaseTraits(phase *v1alpha1.Phase) (Traits, bool) {
 	if phase.Measure == nil {
 		return Traits{}, false
+	}
+	if parts := PartsOf(phase); len(parts) > 0 {
+		return together(parts), true
 	}
 	return TraitsOf(&phase.Measure.Workload), true
 }

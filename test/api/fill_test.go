@@ -29,6 +29,7 @@ var unions = map[string][]string{
 	"PoolAction": {"Observe", "Snapshot", "Clone", "DestroyDataset", "Replicate", "Copy", "Scrub", "Trim", "AddVdev",
 		"RemoveVdev", "ReplaceDevice", "ExportImport", "ModuleParameter", "LayoutScore", "MetaslabMap"},
 	"ReplicateAction": {"ToVolume", "ToPool"},
+	"MeasurePhase":    {"Workload", "Workloads"},
 	"Workload":        {"OLTP", "Scan", "Redo", "Metadata", "Postgres", "FIO"},
 	"FIOWorkload":     {"JobFile", "JobFileFrom"},
 	"FillPhase":       {"To", "Size"},

@@ -66,6 +66,14 @@ func shapes() map[string]shape {
 		"fill-size":          of(map[string]string{"Phase": "Fill", "FillPhase": "Size"}, onClass),
 		"fio-config-map":     of(map[string]string{"Phase": "Measure", "Workload": "FIO", "FIOWorkload": "JobFileFrom"}, onClass),
 	}
+	block := &v1alpha1.BlockSize{Quantity: resource.MustParse("16Ki")}
+	long := &v1alpha1.Duration{Duration: metav1.Duration{Duration: 90e9}}
+	all["workloads"] = of(map[string]string{"Phase": "Measure", "MeasurePhase": "Workloads"}, onClass, map[string]any{
+		"MeasurePhase.SteadyState": nil, "CacheExpectation": "Any", "MeasurePhase.Workloads": []v1alpha1.NamedWorkload{
+			{Name: "a1", Volume: "log", OLTP: &v1alpha1.OLTPWorkload{Workers: 7, UpdatePercent: 7, BlockSize: block, Duration: long,
+				Layout: "SharedFile"}},
+			{Name: "a2", Volume: "data", Scan: &v1alpha1.RepeatedScan{BlockSize: block}},
+			{Name: "a3", Volume: "log", Redo: &v1alpha1.RedoWorkload{Writers: 7, Sync: "fdatasync", Duration: long}}}})
 	for _, member := range unions["Workload"] {
 		all["workload-"+member] = of(map[string]string{"Phase": "Measure", "Workload": member}, onClass, files)
 	}

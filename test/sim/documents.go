@@ -43,6 +43,11 @@ func Metrics(request workload.Request) map[string]int64 {
 			metrics[name] = noisy(name, value)
 		}
 	}
+	for _, part := range request.Parts { // each of several workloads is as fast as if it were alone
+		for name, value := range round {
+			metrics[part.Name+"."+name] = noisy(part.Name+"."+name, value)
+		}
+	}
 	if request.StartAt != nil { // simulated workloads do not wait, and are never late
 		metrics[results.MetricStartLag] = 0
 	}

@@ -186,13 +186,17 @@ func (g *gates) pictures() []report.Picture {
 }
 
 // metricPath is how definitions name a metric of a phase.
-var metricPath = regexp.MustCompile(`(?:phase\(['"]([^'"]+)['"]\)|\b([a-z0-9][-a-z0-9]*))\.([A-Za-z][A-Za-z0-9_.-]*)`)
+var metricPath = regexp.MustCompile(`(?:phase\(['"]([^'"]+)['"]\)(?:\.workload\(['"]([^'"]+)['"]\))?|\b([a-z0-9][-a-z0-9]*))` +
+	`\.([A-Za-z][A-Za-z0-9_.-]*)`)
 
 // paths are those metrics in a definition that there are numbers of.
 func (g *gates) paths(definition string) []path {
 	var paths []path
 	for _, found := range metricPath.FindAllStringSubmatch(definition, -1) {
-		of := path{found[1] + found[2], strings.TrimRight(found[3], ".")}
+		of := path{found[1] + found[3], strings.TrimRight(found[4], ".")}
+		if found[2] != "" {
+			of.metric = found[2] + "." + of.metric
+		}
 		for i := range g.variants {
 			if _, known := g.row(of, i); known && !slices.Contains(paths, of) {
 				paths = append(paths, of)

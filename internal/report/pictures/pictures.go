@@ -4,6 +4,7 @@ package pictures
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -115,6 +116,8 @@ type raw struct {
 	} `json:"series"`
 	// SamplesSeen is how many there were to choose from.
 	SamplesSeen int64 `json:"samplesSeen"`
+	// Workloads are those of several that ran together, by their names.
+	Workloads map[string]raw `json:"workloads"`
 }
 
 // Album collects what the pictures of an experiment show.
@@ -136,8 +139,16 @@ func (a *Album) Add(phase Phase) {
 		one.raw = raw{}
 	}
 	one.Document.Raw = nil
+	all := []seen{one}
+	for _, name := range slices.Sorted(maps.Keys(one.raw.Workloads)) { // each like a phase
+		part := seen{Phase: phase, raw: one.raw.Workloads[name]}
+		part.Pool, part.Document = nil, results.PhaseDocument{Kind: phase.Document.Kind, Phase: phase.Document.Phase + "." + name}
+		all = append(all, part)
+	}
 	for _, of := range a.rooms {
-		of.add(one)
+		for _, part := range all {
+			of.add(part)
+		}
 	}
 }
 

@@ -157,6 +157,32 @@ func TestEveryRoomDraws(t *testing.T) {
 	}
 }
 
+// TestEachWorkloadIsDrawn: several workloads of a phase have pictures of their own.
+func TestEachWorkloadIsDrawn(t *testing.T) {
+	e := experiment(1, "a")
+	one := document(t, "busy", 50<<20)
+	one.Raw = []byte(fmt.Sprintf(`{"workloads": {"data": %s, "log": {"series": null}}}`, one.Raw))
+	a := New(e)
+	a.Add(Phase{Run: "r", Variant: "a", Document: one, Pool: observed()})
+	drawn := a.Pictures()
+	if got := find(t, drawn, "series-busy-data"); !strings.Contains(got.Title, "busy.data: throughput over time") {
+		t.Error(got.Title)
+	}
+	find(t, drawn, "samples-busy-data-a-single-latencies")
+	pools := 0
+	for _, picture := range drawn {
+		if strings.HasPrefix(picture.Name, "pool-") {
+			pools++
+		}
+		if strings.Contains(picture.Name, "series-busy-log") {
+			t.Error("there is a picture of nothing")
+		}
+	}
+	if pools != 1 {
+		t.Errorf("the pool is drawn %d times", pools)
+	}
+}
+
 // TestPercentilesWithoutDocuments: the results have some points of the curve.
 func TestPercentilesWithoutDocuments(t *testing.T) {
 	e := experiment(6, "a")

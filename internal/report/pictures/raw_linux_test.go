@@ -17,6 +17,7 @@ func TestRawIsWhatTheEngineWrites(t *testing.T) {
 		Series: &engine.Series{Points: []engine.Point{{Span: engine.Span{FromMilliseconds: 11, ToMilliseconds: 12}, ReadBytes: 13, WrittenBytes: 14}},
 			Steady: &engine.Span{FromMilliseconds: 15}},
 		Samples: []fio.Sample{{Milliseconds: 8, Nanoseconds: 9}}, SamplesSeen: 10,
+		Workloads: map[string]engine.Details{"log": {SamplesSeen: 16}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +28,8 @@ func TestRawIsWhatTheEngineWrites(t *testing.T) {
 	}
 	if got.Rounds[0].Bytes != 1 || got.Rounds[0].DurationNanoseconds != 2 || got.Regions[0].Index != 3 || got.Regions[0].Bytes != 4 ||
 		got.Regions[0].Nanoseconds != 5 || got.Latencies["read"][0].Nanoseconds != 6 || got.Latencies["read"][0].Count != 7 ||
-		got.Samples[0].Milliseconds != 8 || got.Samples[0].Nanoseconds != 9 || got.SamplesSeen != 10 {
+		got.Samples[0].Milliseconds != 8 || got.Samples[0].Nanoseconds != 9 || got.SamplesSeen != 10 ||
+		got.Workloads["log"].SamplesSeen != 16 {
 		t.Errorf("%+v of %s", got, text)
 	}
 	if point := got.Series.Points[0]; point.FromMilliseconds != 11 || point.ToMilliseconds != 12 || point.ReadBytes != 13 || point.WrittenBytes != 14 ||

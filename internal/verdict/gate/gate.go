@@ -99,11 +99,7 @@ func Compile(gates []v1alpha1.Gate, phases []v1alpha1.Phase, variants []string) 
 		// Without a variant, every gate would hold.
 		return nil, errors.New("gates need at least one variant to judge: an experiment without variants has the variant \"default\"")
 	}
-	known := scope{variants: slices.Clone(variants), only: map[string][]v1alpha1.VariantName{}}
-	for _, phase := range phases {
-		known.phases = append(known.phases, string(phase.Name))
-		known.only[string(phase.Name)] = phase.OnlyFor
-	}
+	known := scopeOf(phases, slices.Clone(variants))
 	var all []error
 	for _, gate := range gates {
 		rule, mistakes := compileGate(gate, known)
@@ -120,6 +116,22 @@ func Compile(gates []v1alpha1.Gate, phases []v1alpha1.Phase, variants []string) 
 		return nil, errors.Join(all...)
 	}
 	return set, nil
+}
+
+func scopeOf(phases []v1alpha1.Phase, variants []string) scope {
+	known := scope{variants: variants, only: map[string][]v1alpha1.VariantName{}, workloads: map[string][]string{}}
+	for _, phase := range phases {
+		name := string(phase.Name)
+		known.phases = append(known.phases, name)
+		known.only[name] = phase.OnlyFor
+		if phase.Measure == nil {
+			continue
+		}
+		for _, one := range phase.Measure.Workloads {
+			known.workloads[name] = append(known.workloads[name], string(one.Name))
+		}
+	}
+	return known
 }
 
 func compileGate(gate v1alpha1.Gate, known scope) (rule, []string) {

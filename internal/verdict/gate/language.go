@@ -22,8 +22,9 @@ const (
 
 // The functions through which an expression reaches the metrics.
 const (
-	phaseFunction   = "phase"
-	variantFunction = "variant"
+	phaseFunction    = "phase"
+	variantFunction  = "variant"
+	workloadFunction = "workload"
 )
 
 var variantType = cel.OpaqueType("variant")
@@ -46,6 +47,8 @@ var language = sync.OnceValues(func() (*cel.Env, error) {
 		cel.Function(phaseFunction,
 			cel.Overload("gate_phase", []*cel.Type{cel.StringType}, medians),
 			cel.MemberOverload("gate_variant_phase", []*cel.Type{variantType, cel.StringType}, medians)),
+		cel.Function(workloadFunction,
+			cel.MemberOverload("gate_phase_workload", []*cel.Type{medians, cel.StringType}, medians)),
 		cel.Function(variantFunction,
 			cel.Overload("gate_variant", []*cel.Type{cel.StringType}, variantType)),
 	)

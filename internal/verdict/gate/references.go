@@ -53,10 +53,14 @@ func (f *findings) position(id int64) string {
 	return fmt.Sprintf("%d:%d", max(1, at.Line()), max(0, at.Column())+1)
 }
 
-// checkSelect handles phase('NAME').METRIC and variant('NAME').phase('NAME').METRIC as a whole.
+// checkSelect handles phase('NAME').METRIC and variant('NAME').phase('NAME').METRIC as a whole, both also with workload('NAME') before the
+// metric.
 func (f *findings) checkSelect(node ast.Expr) {
 	selection := node.AsSelect()
-	operand := selection.Operand()
+	operand, of := selection.Operand(), ast.Expr(nil)
+	if operand.Kind() == ast.CallKind && operand.AsCall().FunctionName() == workloadFunction {
+		of, operand = operand, operand.AsCall().Target()
+	}
 	if operand.Kind() != ast.CallKind || operand.AsCall().FunctionName() != phaseFunction {
 		return
 	}
@@ -72,6 +76,11 @@ func (f *findings) checkSelect(node ast.Expr) {
 		ref.variant = f.nameIn(call.Target(), f.known.checkVariant)
 	}
 	ref.phase = f.nameIn(operand, f.known.checkPhase)
+	if of != nil {
+		f.used[of.ID()] = true
+		name := f.nameIn(of, func(name string) string { return f.known.checkWorkload(ref.phase, name) })
+		ref.metric = name + "." + ref.metric
+	}
 	if text := checkMetric(ref.metric); text != "" {
 		f.mistake(node.ID(), text)
 	}
@@ -115,6 +124,10 @@ func (f *findings) checkCall(node ast.Expr) {
 			if call.IsMemberFunction() {
 				f.used[call.Target().ID()] = true
 			}
+		}
+	case workloadFunction:
+		if !f.used[node.ID()] {
+			f.mistake(node.ID(), "workload() is only part of a reference: write phase('NAME').workload('NAME').METRIC")
 		}
 	case variantFunction:
 		if !f.used[node.ID()] {

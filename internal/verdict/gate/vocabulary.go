@@ -15,6 +15,8 @@ type scope struct {
 	variants []string
 	// only has the variants of the spec that a phase is limited to.
 	only map[string][]v1alpha1.VariantName
+	// workloads of the phases that run several together. The jobs of other phases are not known before they run.
+	workloads map[string][]string
 }
 
 // has says whether a variant has a phase. With a matrix, the variant of the spec is the first part of its name.
@@ -75,7 +77,11 @@ func (r reference) String() string {
 // checkPath checks PHASE.METRIC.
 func (s scope) checkPath(path string) (reference, string) {
 	phase, metric, _ := strings.Cut(path, ".")
-	for _, mistake := range []string{s.checkPhase(phase), checkMetric(metric)} {
+	mistakes := []string{s.checkPhase(phase), checkMetric(metric)}
+	if at := strings.LastIndexByte(metric, '.'); at > 0 {
+		mistakes = append(mistakes, s.checkWorkload(phase, metric[:at]))
+	}
+	for _, mistake := range mistakes {
 		if mistake != "" {
 			return reference{}, fmt.Sprintf("metric %q: %s", path, mistake)
 		}
@@ -88,6 +94,15 @@ func (s scope) checkPhase(name string) string {
 		return ""
 	}
 	return fmt.Sprintf("phase %q is not in spec.phases: %s", name, remedy(name, s.phases))
+}
+
+// checkWorkload checks the name of one of several workloads, as far as those of the phase are known.
+func (s scope) checkWorkload(phase, name string) string {
+	names := s.workloads[phase]
+	if len(names) == 0 || slices.Contains(names, name) {
+		return ""
+	}
+	return fmt.Sprintf("phase %q has no workload %q: %s", phase, name, remedy(name, names))
 }
 
 func (s scope) checkVariant(name string) string {

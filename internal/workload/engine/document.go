@@ -47,6 +47,8 @@ type Details struct {
 	Postgres json.RawMessage `json:"postgres,omitempty"`
 	// FIO are the reports of fio, one for each job file that was measured.
 	FIO []json.RawMessage `json:"fio,omitempty"`
+	// Workloads are the details of each of several workloads that ran together, by their names.
+	Workloads map[string]Details `json:"workloads,omitempty"`
 	// Notes of things that are worth knowing.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -72,7 +74,8 @@ type Region struct {
 }
 
 // softReasons are those whose numbers were measured well, but are not of what was asked for. They are kept to be looked at.
-var softReasons = []string{ReasonCacheMismatch, ReasonNotConverged, ReasonClockStepped, ReasonCPUThrottled, ReasonForeignLoad}
+var softReasons = []string{ReasonCacheMismatch, ReasonNotConverged, ReasonClockStepped, ReasonCPUThrottled, ReasonForeignLoad,
+	results.ReasonNotTogether}
 
 // document says all that is known. The times follow the clock that cannot be set, from where the phase began.
 func (s *session) document(ctx context.Context, failure error) results.PhaseDocument {
@@ -122,31 +125,34 @@ func boundEnvironment(all map[string]string) (kept map[string]string, omitted []
 	return kept, nil
 }
 
+// omissions are what can be left out of a document, the least missed first.
+var omissions = []struct {
+	words string
+	apply func(*Details) bool
+}{
+	{"reports of fio, but the last", func(d *Details) bool {
+		if len(d.FIO) < 2 {
+			return false
+		}
+		d.FIO = d.FIO[len(d.FIO)-1:]
+		return true
+	}},
+	{"all reports of fio", func(d *Details) bool { found := len(d.FIO) > 0; d.FIO = nil; return found }},
+	{"job files, but the last", func(d *Details) bool {
+		if len(d.JobFiles) < 2 {
+			return false
+		}
+		d.JobFiles = d.JobFiles[len(d.JobFiles)-1:]
+		return true
+	}},
+	{"the series over time", func(d *Details) bool { found := d.Series != nil; d.Series = nil; return found }},
+	{"latency samples", func(d *Details) bool { found := len(d.Samples) > 0; d.Samples = nil; return found }},
+	{"all job files", func(d *Details) bool { found := len(d.JobFiles) > 0; d.JobFiles = nil; return found }},
+}
+
 // encode leaves out what does not fit, the least missed first: the numbers are in the metrics in any case.
 func (d Details) encode() (raw json.RawMessage, omitted []string) {
-	steps := []struct {
-		words string
-		apply func(*Details) bool
-	}{
-		{"reports of fio, but the last", func(d *Details) bool {
-			if len(d.FIO) < 2 {
-				return false
-			}
-			d.FIO = d.FIO[len(d.FIO)-1:]
-			return true
-		}},
-		{"all reports of fio", func(d *Details) bool { found := len(d.FIO) > 0; d.FIO = nil; return found }},
-		{"job files, but the last", func(d *Details) bool {
-			if len(d.JobFiles) < 2 {
-				return false
-			}
-			d.JobFiles = d.JobFiles[len(d.JobFiles)-1:]
-			return true
-		}},
-		{"the series over time", func(d *Details) bool { found := d.Series != nil; d.Series = nil; return found }},
-		{"latency samples", func(d *Details) bool { found := len(d.Samples) > 0; d.Samples = nil; return found }},
-		{"all job files", func(d *Details) bool { found := len(d.JobFiles) > 0; d.JobFiles = nil; return found }},
-	}
+	d.Workloads = maps.Clone(d.Workloads)
 	for i := 0; ; i++ {
 		text, err := json.Marshal(d)
 		switch {
@@ -154,13 +160,23 @@ func (d Details) encode() (raw json.RawMessage, omitted []string) {
 			return nil, append(omitted, "all raw output: "+shorten(err.Error(), 200))
 		case compressedBytes(text) <= maxCompressed:
 			return text, omitted
-		case i == len(steps):
+		case i == len(omissions):
 			return nil, append(omitted, "all raw output: it is too large")
 		}
-		if steps[i].apply(&d) {
-			omitted = append(omitted, steps[i].words+": too large")
+		if d.omit(omissions[i].apply) {
+			omitted = append(omitted, omissions[i].words+": too large")
 		}
 	}
+}
+
+// omit leaves something out of the details, and of those of each workload.
+func (d *Details) omit(apply func(*Details) bool) bool {
+	found := apply(d)
+	for name, one := range d.Workloads {
+		found = apply(&one) || found
+		d.Workloads[name] = one
+	}
+	return found
 }
 
 func compressedBytes(text []byte) int {

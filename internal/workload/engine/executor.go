@@ -96,6 +96,10 @@ type session struct {
 	startup  time.Duration // what fio takes to start and to say its version: seconds, on an emulated node
 	// idle is for how long the last fio was there without working.
 	idle time.Duration
+	// beside is set in a workload that runs together with others: with delta, what the counters say, and at most so many workers.
+	beside  *beside
+	delta   observe.Delta
+	workers int
 
 	began, ended watch // around the measured part, or all of it
 	measured     []results.Interval
@@ -147,9 +151,17 @@ func (e Executor) newSession(request workload.Request, kind string, progress fun
 
 // execute proves the place and does what the phase asks for.
 func (s *session) execute(ctx context.Context) error {
+	if len(s.request.Parts) > 0 {
+		return s.together(ctx)
+	}
 	if err := s.preparePlace(ctx); err != nil {
 		return err
 	}
+	return s.work(ctx)
+}
+
+// work does what the phase asks for, in a place that was proven.
+func (s *session) work(ctx context.Context) error {
 	timer := s.clock.start()
 	version, err := s.fio.Version(ctx)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 // load is a workload of a measure phase.
 type load interface {
-	// prepare does what is not measured: files, a ramp-up, warm caches.
+	// prepare does what is not measured: files, warm caches.
 	prepare(ctx context.Context, s *session) error
 	// round measures once. It calls s.begin and s.end tightly around what is measured.
 	round(ctx context.Context, s *session, number int) (figures, error)
@@ -82,6 +82,9 @@ func (s *session) measure(ctx context.Context, phase v1alpha1.MeasurePhase) erro
 	if err := chosen.prepare(ctx, s); err != nil {
 		return err
 	}
+	if err := s.rampUp(ctx, chosen, workload.TraitsOf(&phase.Workload).RampUp); err != nil {
+		return err
+	}
 	var m measurement
 	rule, most := stats.SteadyRule{Window: 1}, 1
 	if phase.SteadyState != nil {
@@ -140,22 +143,24 @@ func (s *session) bracketing(m *measurement) *session {
 }
 
 // settle waits until nothing of what was written before is still under way, and the other nodes begin too, ramp before the agreed time.
+// Of workloads that run together, none looks at its devices while another one prepares, and none begins while another one looks.
 func (s *session) settle(ctx context.Context, ramp time.Duration) error {
-	if err := s.sync(ctx); err != nil {
-		return err
-	}
-	if err := s.awaitQuiet(ctx); err != nil {
-		return err
+	for _, step := range []func(context.Context) error{s.sync, s.meet, s.awaitQuiet, s.meet} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	return s.awaitStart(ctx, ramp)
 }
 
 // begin takes the counters. A measurement follows its ramp at once: a sync between them would empty the caches that the ramp has filled.
 func (s *session) begin(ctx context.Context) error {
+	ready := s.meet
 	if !s.ramped {
-		if err := s.settle(ctx, 0); err != nil {
-			return err
-		}
+		ready = func(ctx context.Context) error { return s.settle(ctx, 0) }
+	}
+	if err := ready(ctx); err != nil {
+		return err
 	}
 	s.ramped = false
 	s.bracket.before = s.counters.Take()
@@ -238,13 +243,18 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 	for _, one := range m.rounds[first:] {
 		operations += one.operations
 	}
+	s.delta, s.workers = delta, counting[0].workers
 	delta = delta.WithApplication(sum.Read.Bytes, sum.Write.Bytes, operations)
 	s.details.Counters, s.details.Unavailable = delta.Details, delta.Unavailable
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if most := counting[0].workers; most > 0 { // no more CPUs than workers can be held up
-		delta.Load.CPUs = min(delta.Load.CPUs, most)
+	if s.beside != nil { // the rest is judged of all workloads
+		s.keepOwn(delta)
+		return nil
+	}
+	if s.workers > 0 { // no more CPUs than workers can be held up
+		delta.Load.CPUs = min(delta.Load.CPUs, s.workers)
 	}
 	if err := s.judgeLoad(delta.Load); err != nil {
 		return err
@@ -316,6 +326,9 @@ func (s *session) chooseLoad(phase v1alpha1.MeasurePhase) (load, error) {
 	traits := workload.TraitsOf(&phase.Workload)
 	if problem := traits.Problem(&phase, s.volume.block); problem != "" {
 		return nil, invalidf(ReasonNotPossible, "%s", problem)
+	}
+	if made := repeated[traits.Name]; made != nil && s.beside != nil {
+		return made(phase), nil
 	}
 	return loads[traits.Name](phase), nil
 }

@@ -43,28 +43,15 @@ func (o *oltp) prepare(ctx context.Context, s *session) error {
 		return err
 	}
 	if o.warm {
-		if err := s.warmUp(ctx, extents); err != nil {
-			return err
-		}
+		return s.warmUp(ctx, extents)
 	}
-	return o.ramp(ctx, s, length(o.given.RampUp, 0))
+	return nil
 }
 
-// ramp runs the workload without counting it. What it leaves in caches stays there: the measurement goes on from that.
-func (o *oltp) ramp(ctx context.Context, s *session, lasting time.Duration) error {
-	if lasting <= 0 {
-		return nil
-	}
-	if err := s.settle(ctx, lasting); err != nil {
-		return err
-	}
-	s.progress.stretch("ramping up", 0, 0, 0, lasting)
-	_, _, err := s.runFIO(ctx, o.file(lasting, s.random.next()), expectation{lasting: lasting, aside: true})
+func (o *oltp) ramped() {
 	for i := range o.jobs {
 		o.jobs[i].KeepCache = true
 	}
-	s.ramped = err == nil
-	return err
 }
 
 // divide gives every worker an area of its own: a region of a file, or so many files.

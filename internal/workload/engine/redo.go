@@ -148,16 +148,11 @@ func (r *redo) round(ctx context.Context, s *session, _ int) (figures, error) {
 		return figures{}, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	window := max(leastWait, lasting*time.Duration(len(r.logs))/maxWindows)
-	var jobs []fio.Job
-	for i, e := range r.logs {
-		job := r.job
-		job.Name, job.Paths, job.Offset, job.Size = fmt.Sprintf("redo-%d", i), []string{e.path}, e.offset, e.bytes
-		job.Duration, job.Seed = lasting, seed
-		if r.job.Sync == syncWithWrite { // of the syncs behind writes, fio keeps no log
-			job.LatencyLog, job.LogWindow = filepath.Join(folder, "redo"), window
+	jobs := r.jobs(lasting, seed)
+	if r.job.Sync == syncWithWrite { // of the syncs behind writes, fio keeps no log
+		for i := range jobs {
+			jobs[i].LatencyLog, jobs[i].LogWindow = filepath.Join(folder, "redo"), max(leastWait, lasting*time.Duration(len(jobs))/maxWindows)
 		}
-		jobs = append(jobs, job)
 	}
 	sum, _, err := s.measureFIO(ctx, "redo", fio.NewFile(jobs...), 0, expectation{lasting: lasting})
 	if err != nil {
@@ -172,6 +167,24 @@ func (r *redo) round(ctx context.Context, s *session, _ int) (figures, error) {
 	}
 	return figures{sum: sum, throughput: float64(sum.Write.Operations) / sum.Duration.Seconds(), seed: seed}, nil
 }
+
+// jobs are the writers, each with its log.
+func (r *redo) jobs(lasting time.Duration, seed int64) []fio.Job {
+	var jobs []fio.Job
+	for i, e := range r.logs {
+		job := r.job
+		job.Name, job.Paths, job.Offset, job.Size = fmt.Sprintf("redo-%d", i), []string{e.path}, e.offset, e.bytes
+		job.Duration, job.Seed = lasting, seed
+		jobs = append(jobs, job)
+	}
+	return jobs
+}
+
+func (r *redo) file(lasting time.Duration, seed int64) fio.File {
+	return fio.NewFile(r.jobs(lasting, seed)...)
+}
+
+func (r *redo) ramped() { r.job.KeepCache = true }
 
 // logFolder is a new folder in the scratch space.
 func (s *session) logFolder() (string, error) {

@@ -1,0 +1,278 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/observe"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// beside is what a workload knows of those that run together with it.
+type beside struct {
+	name string
+	// lasting is how long all of them are measured, and ramp how long all of them work before that.
+	lasting, ramp time.Duration
+	// alone says that no other of them works on the same volume: the counters of its devices are of this workload.
+	alone bool
+	*meeting
+}
+
+// repeated are the workloads that end with their data, as they are beside others: they last as long as these.
+var repeated = map[string]func(v1alpha1.MeasurePhase) load{
+	"scan": func(phase v1alpha1.MeasurePhase) load { return &stream{given: *phase.Workload.Scan} },
+}
+
+// meeting is a place where several workloads wait for each other, as often as they like.
+type meeting struct {
+	mutex      sync.Mutex
+	size, came int
+	open       chan struct{}
+}
+
+func newMeeting(size int) *meeting { return &meeting{size: size, open: make(chan struct{})} }
+
+// meet returns when all have come, or when one of them has failed.
+func (m *meeting) meet(ctx context.Context) error {
+	m.mutex.Lock()
+	open := m.open
+	if m.came++; m.came == m.size {
+		m.came, m.open = 0, make(chan struct{})
+		close(open)
+	}
+	m.mutex.Unlock()
+	select {
+	case <-open:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// meet waits for the workloads beside this one, if there are any.
+func (s *session) meet(ctx context.Context) error {
+	if s.beside == nil {
+		return nil
+	}
+	return s.beside.meet(ctx)
+}
+
+// together runs several workloads at the same time, each in a session of its own, with the counters of its own volume. Their places are
+// proven one after another: two workloads may share one.
+func (s *session) together(ctx context.Context) error {
+	if problem := workload.Apart(workload.PartsOf(&s.request.Phase)); problem != "" {
+		return invalidf(ReasonNotPossible, "%s", problem)
+	}
+	parts := s.parts()
+	for _, part := range parts {
+		if err := part.preparePlace(ctx); err != nil {
+			s.checks = append(s.checks, part.namedChecks()...)
+			return part.blame(err)
+		}
+	}
+	limited, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var all sync.WaitGroup
+	for _, part := range parts {
+		all.Go(func() {
+			if err := part.work(limited); err != nil {
+				stop(part.blame(err)) // the first one is the cause; the others end because of it
+			}
+		})
+	}
+	all.Wait()
+	s.gather(parts)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := context.Cause(limited); err != nil {
+		return err
+	}
+	return s.judgeTogether(parts)
+}
+
+// parts are the sessions of the workloads. They have one clock. The first one tells how far the phase is.
+func (s *session) parts() []*session {
+	var lasting, ramp time.Duration
+	volumes := map[string]int{}
+	for i := range s.request.Parts {
+		traits, _ := workload.PhaseTraits(&s.request.Parts[i].Phase)
+		lasting, ramp = max(lasting, traits.Duration), max(ramp, traits.RampUp)
+		volumes[s.request.Parts[i].Path]++
+	}
+	met := newMeeting(len(s.request.Parts))
+	var parts []*session
+	for i, one := range s.request.Parts {
+		var progress func(results.Progress)
+		if i == 0 {
+			progress = s.progress.report
+		}
+		part := s.executor.newSession(one.Request, s.kind, progress)
+		part.clock, part.began, part.ended = s.clock, s.began, s.began
+		part.random = newSeeds(one.Seed, string(one.Phase.Name)+"."+one.Name)
+		part.beside = &beside{name: one.Name, lasting: lasting, ramp: ramp, alone: volumes[one.Path] == 1, meeting: met}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// blame names the workload of an error.
+func (s *session) blame(err error) error { return fmt.Errorf("workload %s: %w", s.beside.name, err) }
+
+// namedChecks are the checks of a workload under its name.
+func (s *session) namedChecks() []results.Check {
+	named := slices.Clone(s.checks)
+	for i := range named {
+		named[i].Name = s.beside.name + "." + named[i].Name
+	}
+	return named
+}
+
+// ofVolume are those counters that are of the devices of one volume. The others are of the node, or of all processes of the pod.
+var ofVolume = []string{"deviceReadBytes", "deviceWrittenBytes", "readBytesPerApplicationByteMilli", "writtenBytesPerApplicationByteMilli"}
+
+// keepOwn keeps the counters that belong to this workload. Those of a volume on which others work too belong to none of them.
+func (s *session) keepOwn(delta observe.Delta) {
+	if !s.beside.alone {
+		s.details.Notes = append(s.details.Notes, "the counters of the devices are left out: other workloads of the phase use the same volume")
+		return
+	}
+	for _, name := range ofVolume {
+		if value, known := delta.Metrics[name]; known {
+			s.metrics[name] = value
+		}
+	}
+}
+
+// gather makes one result of all workloads: the figures of each under its name, and what can be added of all.
+func (s *session) gather(parts []*session) {
+	s.details.Workloads = map[string]Details{}
+	totals := map[string]int64{}
+	for i, part := range parts {
+		name := part.beside.name
+		for metric, value := range part.metrics {
+			if metric == results.MetricStartLag {
+				s.metrics[metric] = max(s.metrics[metric], value)
+				continue
+			}
+			s.metrics[name+"."+metric] = value
+			if slices.Contains(added, metric) {
+				totals[metric] += value
+			}
+		}
+		s.checks = append(s.checks, part.namedChecks()...)
+		s.random.used = append(s.random.used, part.random.used...)
+		for key, value := range part.environment {
+			if known, taken := s.environment[key]; taken && known != value || !taken && i > 0 {
+				key = name + "." + key
+			}
+			s.environment[key] = value
+		}
+		s.gatherDetails(name, part.details)
+	}
+	maps.Copy(s.metrics, totals)
+}
+
+// added are the figures that mean something as a sum of workloads that run together. Latencies do not.
+var added = []string{"readBytesPerSecond", "writeBytesPerSecond", "readOperationsPerSecond", "writeOperationsPerSecond", "readBytes",
+	"writtenBytes", "readOperations", "writeOperations", "ioErrors"}
+
+// gatherDetails keeps the details of a workload under its name; its latencies and notes are where those of other phases are.
+func (s *session) gatherDetails(name string, details Details) {
+	for operation, bins := range details.Latencies {
+		if s.details.Latencies == nil {
+			s.details.Latencies = map[string][]fio.Bin{}
+		}
+		s.details.Latencies[name+"."+operation] = bins
+	}
+	for _, note := range details.Notes {
+		s.details.Notes = append(s.details.Notes, name+": "+note)
+	}
+	details.Latencies, details.Notes = nil, nil
+	s.details.Workloads[name] = details
+}
+
+// judgeTogether finds the time that all workloads have in common: it has to be most of the time that each was measured for.
+func (s *session) judgeTogether(parts []*session) error {
+	var measured []results.Interval
+	for i, part := range parts {
+		measured = append(measured, part.measured...)
+		if i == 0 || part.began.elapsed < s.began.elapsed {
+			s.began = part.began
+		}
+		if i == 0 || part.ended.elapsed > s.ended.elapsed {
+			s.ended = part.ended
+		}
+	}
+	common, longest, enough := results.Together(measured)
+	s.check("together", enough, "all workloads were measured together for %s, and the longest took %s", common.Long().Round(time.Millisecond),
+		longest.Round(time.Millisecond))
+	s.measured = []results.Interval{common}
+	s.metrics["durationNanoseconds"] = common.Long().Nanoseconds()
+	if !enough {
+		return invalidf(results.ReasonNotTogether,
+			"all workloads were measured together for %s only, and the longest took %s: measure longer, or write shorter jobs on the slower volume",
+			common.Long().Round(time.Millisecond), longest.Round(time.Millisecond))
+	}
+	return s.judgeNode(parts)
+}
+
+// judgeNode takes what belongs to all workloads from the counters around the first: the CPU of the pod and of the node. What others did on
+// its devices is only known if all work on the same.
+func (s *session) judgeNode(parts []*session) error {
+	delta := parts[0].delta
+	load, workers := delta.Load, 0
+	for _, part := range parts {
+		load.Elapsed, load.Throttled = max(load.Elapsed, part.delta.Load.Elapsed), max(load.Throttled, part.delta.Load.Throttled)
+		if part.delta.Load.Devices != load.Devices {
+			load = observe.Load{Elapsed: load.Elapsed, Throttled: load.Throttled, CPUs: load.CPUs}
+		}
+		workers += part.workers
+	}
+	if workers > 0 {
+		load.CPUs = min(load.CPUs, workers)
+	}
+	delta = delta.WithApplication(s.metrics["readBytes"], s.metrics["writtenBytes"], s.metrics["readOperations"]+s.metrics["writeOperations"])
+	for name, value := range delta.Metrics {
+		if _, known := results.LookupMetric(name); known && (strings.HasPrefix(name, "cpu") || strings.HasPrefix(name, "node")) {
+			s.metrics[name] = value
+		}
+	}
+	return s.judgeLoad(load)
+}
+
+// rampUp runs the workload without counting it. What it leaves in caches stays there: the measurement goes on from that.
+func (s *session) rampUp(ctx context.Context, chosen load, lasting time.Duration) error {
+	if s.beside != nil {
+		lasting = s.beside.ramp
+	}
+	ramping, can := chosen.(ramping)
+	if lasting <= 0 || !can {
+		return nil
+	}
+	if err := s.settle(ctx, lasting); err != nil {
+		return err
+	}
+	s.progress.stretch("ramping up", 0, 0, 0, lasting)
+	_, _, err := s.runFIO(ctx, ramping.file(lasting, s.random.next()), expectation{lasting: lasting, aside: true})
+	ramping.ramped()
+	s.ramped = err == nil
+	return err
+}
+
+// ramping is a workload that can work before it is measured.
+type ramping interface {
+	file(lasting time.Duration, seed int64) fio.File
+	// ramped is called after a ramp: what that has left in caches stays there.
+	ramped()
+}

@@ -1,0 +1,84 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+func lasting(long time.Duration) *v1alpha1.Duration {
+	return &v1alpha1.Duration{Duration: metav1.Duration{Duration: long}}
+}
+
+func several(given ...v1alpha1.NamedWorkload) *v1alpha1.Phase {
+	return &v1alpha1.Phase{Name: "busy", Volume: "data", Measure: &v1alpha1.MeasurePhase{Cache: v1alpha1.CacheAny, Workloads: given}}
+}
+
+func data(name string, updates int32, long time.Duration) v1alpha1.NamedWorkload {
+	return v1alpha1.NamedWorkload{Name: v1alpha1.VolumeName(name), OLTP: &v1alpha1.OLTPWorkload{UpdatePercent: updates, Duration: lasting(long),
+		RampUp: lasting(time.Second), Workers: 4, Layout: LayoutFilePerWorker}}
+}
+
+func redoOn(name, volume string, long time.Duration) v1alpha1.NamedWorkload {
+	return v1alpha1.NamedWorkload{Name: v1alpha1.VolumeName(name), Volume: v1alpha1.VolumeName(volume),
+		Redo: &v1alpha1.RedoWorkload{Duration: lasting(long)}}
+}
+
+// TestPartsOf: each of several workloads is like a phase with one workload, and the phase has what the longest of them needs.
+func TestPartsOf(t *testing.T) {
+	scan := v1alpha1.NamedWorkload{Name: "scan", Scan: &v1alpha1.RepeatedScan{BlockSize: &v1alpha1.BlockSize{}}}
+	phase := several(data("data", 0, time.Minute), redoOn("redo", "log", time.Minute), scan)
+	parts := PartsOf(phase)
+	if len(parts) != 3 || parts[0].Phase.Volume != "data" || parts[1].Phase.Volume != "log" || parts[2].Phase.Volume != "data" {
+		t.Fatalf("%+v", parts)
+	}
+	for i, want := range []string{"oltp", "redo", "scan"} {
+		part := parts[i]
+		if traits, measures := PhaseTraits(&part.Phase); !measures || traits.Name != want || len(part.Phase.Measure.Workloads) > 0 ||
+			part.Phase.Name != "busy" || part.Name != string(phase.Measure.Workloads[i].Name) {
+			t.Errorf("part %d is %s: %+v", i, traits.Name, part)
+		}
+	}
+	if parts[2].Phase.Measure.Workload.Scan.BlockSize != scan.Scan.BlockSize {
+		t.Error("the block size of the scan is lost")
+	}
+	traits, measures := PhaseTraits(phase)
+	if !measures || traits.Duration != time.Minute || traits.RampUp != time.Second || !traits.ReadsFill || traits.DataFiles != 4 {
+		t.Errorf("%+v", traits)
+	}
+	if DataFilesFor([]v1alpha1.Phase{*phase}) != 4 || len(Measured(phase)) != 3 {
+		t.Error("the fill would not write the files that a part needs")
+	}
+	alone := v1alpha1.Phase{Name: "one", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}}}
+	if len(PartsOf(&alone)) > 0 || len(Measured(&alone)) != 1 || len(PartsOf(&v1alpha1.Phase{})) > 0 {
+		t.Error("a phase with one workload has parts")
+	}
+}
+
+func TestApart(t *testing.T) {
+	scan := v1alpha1.NamedWorkload{Name: "scan", Scan: &v1alpha1.RepeatedScan{}}
+	for _, test := range []struct {
+		name  string
+		given []v1alpha1.NamedWorkload
+		says  string
+	}{
+		{"a database", []v1alpha1.NamedWorkload{data("data", 20, time.Minute), redoOn("redo", "log", 60*time.Second), scan}, ""},
+		{"all on one volume", []v1alpha1.NamedWorkload{data("data", 20, time.Minute), redoOn("redo", "", time.Minute)}, ""},
+		{"two that read", []v1alpha1.NamedWorkload{data("a", 0, time.Minute), data("b", 0, time.Minute), data("c", 5, time.Minute)}, ""},
+		{"two logs", []v1alpha1.NamedWorkload{redoOn("a", "log", time.Minute), redoOn("b", "archive", time.Minute)}, ""},
+		{"other times", []v1alpha1.NamedWorkload{data("data", 0, time.Minute), redoOn("redo", "log", time.Hour)},
+			"(data 1m0s, redo 1h0m0s): write the same duration"},
+		{"scans", []v1alpha1.NamedWorkload{scan, {Name: "other", Scan: &v1alpha1.RepeatedScan{}}}, "add an oltp or redo workload"},
+		{"two write", []v1alpha1.NamedWorkload{data("a", 1, time.Minute), data("b", 1, time.Minute)},
+			"a and b both write to the data of volume data"},
+		{"one log", []v1alpha1.NamedWorkload{redoOn("a", "", time.Minute), redoOn("b", "data", time.Minute)}, "the logs of volume data"},
+	} {
+		if got := Apart(PartsOf(several(test.given...))); got == "" != (test.says == "") || !strings.Contains(got, test.says) {
+			t.Errorf("%s: %q, want %q", test.name, got, test.says)
+		}
+	}
+}
