@@ -86,6 +86,16 @@ func (l Latency) Bins() []Bin {
 	return bins
 }
 
+// Ranges visits the bins in the order of their latency: where each begins and ends, and how many operations are in it. They end where
+// the shortest and the longest latency lie.
+func (l Latency) Ranges(visit func(from, to, count int64)) {
+	for _, middle := range slices.Sorted(maps.Keys(l.bins)) {
+		low, width := binOf(middle)
+		from, to := min(max(low, l.Min), l.Max), max(min(low+width, l.Max), l.Min)
+		visit(from, to, l.bins[middle])
+	}
+}
+
 // binned is the number of operations in bins. A percentile is known only if all operations are in them.
 func (l Latency) binned() int64 {
 	var sum int64

@@ -43,6 +43,9 @@ func (m Metric) Across() Across {
 	if across, special := acrossByName[alone]; special {
 		return across
 	}
+	if strings.HasSuffix(m.Name, "."+StatisticMode) || strings.HasSuffix(m.Name, "."+StatisticCount) {
+		return AcrossMin
+	}
 	switch m.Unit {
 	case UnitBytes, UnitBytesPerSecond, UnitCount, UnitPerSecond:
 		return AcrossSum

@@ -53,13 +53,16 @@ var (
 func Metrics() []Metric { return slices.Clone(vocabulary) }
 
 // LookupMetric returns the metric with that name. JOB.METRIC is a metric of one job of several in a fio job file, or of one workload of
-// several that ran together.
+// several that ran together. DISTRIBUTION.STATISTIC is a statistic of a distribution.
 func LookupMetric(name string) (Metric, bool) {
 	metric, found := byName[name]
 	if at := strings.LastIndexByte(name, '.'); !found && jobName.MatchString(name[:max(at, 0)]) {
 		if metric, found = byName[name[at+1:]]; found {
 			metric.Name, metric.Description, metric.Primary = name, "Of "+name[:at]+", a job or workload: "+metric.Description, false
 		}
+	}
+	if derived, err := ParseDerived(name); !found && err == nil {
+		return derived.Metric, true
 	}
 	return metric, found
 }

@@ -95,6 +95,8 @@ type PhaseDocument struct {
 	Measured []Interval `json:"measured,omitempty"`
 	// Metrics by name; the unit is part of the name.
 	Metrics map[string]int64 `json:"metrics,omitempty"`
+	// Distributions by name, of the same times as the metrics.
+	Distributions map[string]Distribution `json:"distributions,omitempty"`
 	// Seeds of everything random, in the order of their use.
 	Seeds []int64 `json:"seeds,omitempty"`
 	// Environment is what the numbers depend on: kernel, versions, effective settings.
@@ -128,7 +130,7 @@ func (d *PhaseDocument) Omit(words string) {
 // Validate reports everything that is wrong with the document.
 func (d PhaseDocument) Validate() error {
 	problems := []error{d.validateVersion(), d.validateNames(), d.validateOutcome(), d.validateTimes(), d.validateMetrics(),
-		d.validateBounds()}
+		d.validateDistributions(), d.validateBounds()}
 	if err := errors.Join(problems...); err != nil {
 		return fmt.Errorf("result of phase %q of run %s/%s: %w", d.Phase, d.Run.Namespace, d.Run.Name, err)
 	}

@@ -10,7 +10,7 @@ import (
 
 // Keys of the ConfigMap that holds the result of a phase.
 const (
-	// KeySummary is the document without the tool's own output.
+	// KeySummary is the document without the tool's own output and the distributions.
 	KeySummary = "summary.json"
 	// KeyDocument is the whole document, compressed.
 	KeyDocument = "document.json.gz"
@@ -77,7 +77,7 @@ func packWithoutRaw(phase PhaseDocument, why string) ([]byte, error) {
 
 // summaryOf drops the bulkiest parts until the rest fits; the metrics always stay.
 func summaryOf(phase PhaseDocument) (summary []byte, dropped []string, err error) {
-	phase.Raw = nil
+	phase.Raw, phase.Distributions = nil, nil
 	steps := []struct {
 		words string
 		drop  func()

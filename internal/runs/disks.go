@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"maps"
 	"math"
 	"time"
 
@@ -118,7 +119,7 @@ func smallReads(d poolseries.Document) (partsPerMillion int64, any bool) {
 	}
 	var small, all int64
 	sizes := d.RequestSizes[0]
-	for _, column := range []string{"sync_read_ind", "sync_read_agg", "async_read_ind", "async_read_agg"} {
+	for _, column := range columnsOf("read") {
 		for at, count := range sizes.Columns[column] {
 			all += count
 			if sizes.Bounds[at] <= smallRequestBytes {
@@ -130,4 +131,30 @@ func smallReads(d poolseries.Document) (partsPerMillion int64, any bool) {
 		return 0, false
 	}
 	return int64(float64(small) / float64(all) * 1e6), true
+}
+
+// columnsOf are the counts of the requests of a direction that the disks got: single ones and those that several were joined to.
+func columnsOf(direction string) []string {
+	return []string{"sync_" + direction + "_ind", "sync_" + direction + "_agg", "async_" + direction + "_ind", "async_" + direction + "_agg"}
+}
+
+// withRequestSizes adds the sizes of the disks' requests, over the whole window. prefix is "NAME." of one of several workloads.
+func withRequestSizes(known map[string]results.Distribution, d poolseries.Document, prefix string) map[string]results.Distribution {
+	if len(d.RequestSizes) == 0 {
+		return known
+	}
+	all, sizes := maps.Clone(known), d.RequestSizes[0]
+	for name, direction := range map[string]string{"diskReadRequestSize": "read", "diskWriteRequestSize": "write"} {
+		var columns [][]int64
+		for _, column := range columnsOf(direction) {
+			columns = append(columns, sizes.Columns[column])
+		}
+		if one := results.Requests(sizes.Bounds, columns...); len(one.Counts) > 0 && len(all) < results.MaxDistributions {
+			if all == nil {
+				all = map[string]results.Distribution{}
+			}
+			all[prefix+name] = one
+		}
+	}
+	return all
 }

@@ -55,6 +55,33 @@ func TestDiskMetrics(t *testing.T) {
 	}
 }
 
+// TestRequestSizes: of the pool's disks, in both directions, beside the distributions that the runner has sent and without changing them.
+func TestRequestSizes(t *testing.T) {
+	document := poolseries.Document{RequestSizes: []poolseries.Histogram{
+		{Vdev: "pool", Bounds: []int64{512, 1024, 2048, 4096, 8192, 16384}, Columns: map[string][]int64{
+			"sync_read_ind": {0, 0, 60, 0, 1, 0}, "async_read_agg": {0, 0, 0, 0, 39, 0}, "scrub_ind": {9, 9, 9, 9, 9, 9},
+			"async_write_ind": {0, 0, 0, 0, 0, 7}}},
+		{Vdev: "disk", Bounds: []int64{512}, Columns: map[string][]int64{"sync_read_ind": {1000}}}}}
+	known := map[string]results.Distribution{"readLatency": {Unit: results.UnitNanoseconds}}
+	got := withRequestSizes(known, document, "")
+	reads, writes := got["diskReadRequestSize"], got["diskWriteRequestSize"]
+	mode, _ := reads.Mode()
+	small, _ := reads.Below(8192)
+	if len(known) != 1 || len(got) != 3 || mode != 2048 || small != 600_000 || reads.Count() != 100 || writes.Count() != 7 || writes.From[0] != 16384 {
+		t.Errorf("%+v, mode %d, %d ppm below 8 KiB", got, mode, small)
+	}
+	if got := withRequestSizes(nil, document, ""); len(got) != 2 {
+		t.Errorf("%+v", got)
+	}
+	document.RequestSizes[0].Columns = nil
+	if got := withRequestSizes(nil, document, ""); len(got) != 0 {
+		t.Errorf("nothing was counted: %+v", got)
+	}
+	if got := withRequestSizes(known, poolseries.Document{}, ""); len(got) != 1 {
+		t.Errorf("an older OpenZFS: %+v", got)
+	}
+}
+
 // TestDiskMetricsOfRounds: what the disks do between two rounds is not joined, and a few reads a second are not rounded before they divide.
 func TestDiskMetricsOfRounds(t *testing.T) {
 	document := poolseries.Document{Version: poolseries.Version, StartedAt: start,

@@ -115,10 +115,13 @@ func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOp
 	}
 	if len(workloads) == 0 {
 		maps.Copy(document.Metrics, diskMetrics(series, *document))
+		document.Distributions = withRequestSizes(document.Distributions, series, "")
 		return ""
 	}
-	for metric, value := range diskMetrics(series, caused(*document, workloads)) {
-		for _, name := range workloads {
+	metrics := diskMetrics(series, caused(*document, workloads))
+	for _, name := range workloads {
+		document.Distributions = withRequestSizes(document.Distributions, series, name+".")
+		for metric, value := range metrics {
 			document.Metrics[name+"."+metric] = value
 		}
 	}

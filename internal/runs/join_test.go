@@ -126,7 +126,8 @@ func TestOnlyWhatLastsHasAPart(t *testing.T) {
 func TestJoinedOfWorkloads(t *testing.T) {
 	operation := func(reads int64) *v1alpha1.PoolOperation {
 		series := poolseries.Document{Version: poolseries.Version, StartedAt: start, After: poolseries.Space{AllocatedBytes: reads},
-			Series: poolseries.Series{OffsetMilliseconds: []int64{0, 10_000}}, Vdevs: []poolseries.Vdev{{Name: "a", Disk: true,
+			RequestSizes: []poolseries.Histogram{{Bounds: []int64{8192}, Columns: map[string][]int64{"sync_read_ind": {reads}}}},
+			Series:       poolseries.Series{OffsetMilliseconds: []int64{0, 10_000}}, Vdevs: []poolseries.Vdev{{Name: "a", Disk: true,
 				ReadOperations: []int64{0, 10 * reads}, WriteOperations: []int64{0, 0}, ReadBytes: []int64{0, 0}, WriteBytes: []int64{0, 0}}}}
 		made := &v1alpha1.PoolOperation{}
 		var err error
@@ -162,6 +163,11 @@ func TestJoinedOfWorkloads(t *testing.T) {
 	for name := range joined.Document.Metrics {
 		if strings.HasPrefix(name, "disk") || strings.HasPrefix(name, "pool") {
 			t.Errorf("%s is of one pool of two", name)
+		}
+	}
+	for name, want := range map[string]int64{"reads": 400, "more": 400, "other": 100} {
+		if got := joined.Document.Distributions[name+".diskReadRequestSize"].Count(); got != want {
+			t.Errorf("the disks of %s read %d requests, not %d", name, got, want)
 		}
 	}
 	if joined.Observed != companions[Observation] {

@@ -82,7 +82,7 @@ func (s *session) document(ctx context.Context, failure error) results.PhaseDocu
 	d := results.PhaseDocument{
 		Version: results.PhaseVersion, Run: s.request.Run, Phase: string(s.request.Phase.Name), Kind: s.kind,
 		Outcome: results.OutcomeValid, StartedAt: s.began.day.UTC(), FinishedAt: s.began.day.Add(s.ended.elapsed - s.began.elapsed).UTC(),
-		Measured: s.measured, Metrics: s.metrics, Seeds: s.random.used, Checks: s.checks,
+		Measured: s.measured, Metrics: s.metrics, Distributions: s.distributions, Seeds: s.random.used, Checks: s.checks,
 	}
 	if failure == nil && ctx.Err() != nil {
 		failure = ctx.Err() // the context ended at the last moment
@@ -97,7 +97,7 @@ func (s *session) document(ctx context.Context, failure error) results.PhaseDocu
 		reason, message := classify(ctx, failure)
 		d.Outcome, d.Reason, d.Message = results.OutcomeInvalid, reason, shorten(message, maxMessage)
 		if !slices.Contains(softReasons, reason) {
-			d.Metrics = onlyErrors(s.metrics)
+			d.Metrics, d.Distributions = onlyErrors(s.metrics), nil
 		}
 	}
 	d.Environment, d.Omitted = boundEnvironment(s.environment)

@@ -104,11 +104,12 @@ type session struct {
 	began, ended watch // around the measured part, or all of it
 	measured     []results.Interval
 	// unbracketed says in a sentence why the counters are not of what is measured alone; empty if they are.
-	unbracketed string
-	metrics     map[string]int64
-	checks      []results.Check
-	environment map[string]string
-	details     Details
+	unbracketed   string
+	metrics       map[string]int64
+	distributions map[string]results.Distribution
+	checks        []results.Check
+	environment   map[string]string
+	details       Details
 }
 
 func (e Executor) newSession(request workload.Request, kind string, progress func(results.Progress)) *session {

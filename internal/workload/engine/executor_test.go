@@ -157,6 +157,9 @@ func TestFillScanOLTP(t *testing.T) {
 	if len(details.Regions) != 4 || scanned.Metrics["regions"] != 4 || scanned.Metrics["readBytes"] < 31<<20 {
 		t.Errorf("%+v, %v", details.Regions, scanned.Metrics)
 	}
+	if times := scanned.Distributions["scanRegionTime"]; times.Count() != 4 || times.From[0] <= 0 {
+		t.Errorf("the times of regions are %+v", times)
+	}
 	measured, _ := b.valid(oltpPhase(4, 25, 1))
 	for _, name := range []string{"readOperationsPerSecond", "writeOperationsPerSecond", "readLatencyP50Nanoseconds",
 		"writeLatencyMaxNanoseconds"} {

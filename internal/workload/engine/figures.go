@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
@@ -53,7 +54,7 @@ func (s *session) dropTotals() {
 	maps.DeleteFunc(s.metrics, func(name string, _ int64) bool {
 		return strings.HasSuffix(name, "PerSecond") || strings.Contains(name, "Latency")
 	})
-	s.details.Latencies = nil
+	s.details.Latencies, s.distributions = nil, nil
 }
 
 func (s *session) addLatency(prefix string, latency fio.Latency) {
@@ -69,6 +70,22 @@ func (s *session) addLatency(prefix string, latency fio.Latency) {
 		s.details.Latencies = map[string][]fio.Bin{}
 	}
 	s.details.Latencies[prefix] = latency.Bins()
+	var distribution results.Distribution
+	latency.Ranges(distribution.Add)
+	s.addDistribution(prefix+"Latency", results.UnitNanoseconds, distribution)
+}
+
+// addDistribution keeps as many as fit into a document.
+func (s *session) addDistribution(name, unit string, distribution results.Distribution) {
+	if s.distributions == nil {
+		s.distributions = map[string]results.Distribution{}
+	}
+	if _, known := results.LookupDistribution(name); !known || len(s.distributions) >= results.MaxDistributions {
+		s.details.Notes = append(s.details.Notes, fmt.Sprintf("the distribution %s is left out", name))
+		return
+	}
+	distribution.Unit = unit
+	s.distributions[name] = distribution.Bounded()
 }
 
 // addPercentiles leaves out those that so few operations do not tell, and says so.

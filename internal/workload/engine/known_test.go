@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -93,6 +94,13 @@ func TestKnownLatencies(t *testing.T) {
 			near(t, document, c.latency+"LatencyP50Nanoseconds", usual)
 			near(t, document, c.latency+"LatencyP95Nanoseconds", rarely)
 			near(t, document, c.latency+"LatencyP99Nanoseconds", rarely)
+			told := document.Distributions[c.latency+"Latency"]
+			above, _ := told.Over((rarely - time.Millisecond).Nanoseconds())
+			below, _ := told.Below(usual.Nanoseconds())
+			if above < 100_000-20_000 || above > 100_000+60_000 || below > 1000 || told.Count() < 100 {
+				t.Errorf("of %d operations %d ppm took %s and more, a tenth did, and %d ppm less than %s, none did", told.Count(), above, rarely, below,
+					usual)
+			}
 			if c.kinds != "s" { // a sync has a write before it
 				rateNear(t, document, c.rate, c.latency+"LatencyMeanNanoseconds", c.workers)
 			}
@@ -102,6 +110,39 @@ func TestKnownLatencies(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestKnownRequestSizes: of the requests that fio made with known sizes, the mode and the shares are read back.
+func TestKnownRequestSizes(t *testing.T) {
+	if _, err := exec.LookPath("fio"); err != nil {
+		t.Skip("fio is not installed: apt-get install fio")
+	}
+	folder := t.TempDir()
+	command := exec.CommandContext(t.Context(), "fio", "--name=sizes", "--rw=randwrite", "--filename=data", "--filesize=32m", "--io_size=24m",
+		"--bssplit=2k/60:8k/30:64k/10", "--randseed=7", "--norandommap", "--write_lat_log=sizes", "--thread")
+	command.Dir = folder
+	if said, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	log, err := os.ReadFile(filepath.Join(folder, "sizes_lat.1.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, counts := []int64{512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072}, make([]int64, 9)
+	for line := range strings.Lines(string(log)) { // milliseconds, latency, direction, size
+		var milliseconds, latency, direction, bytes int64
+		if _, err := fmt.Sscanf(line, "%d, %d, %d, %d,", &milliseconds, &latency, &direction, &bytes); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		counts[slices.Index(rows, bytes)]++
+	}
+	sizes := results.Requests(rows, counts)
+	mode, _ := sizes.Mode()
+	small, _ := sizes.Below(8 << 10)
+	most, _ := sizes.Below(64 << 10)
+	if mode != 2048 || sizes.Count() < 1000 || math.Abs(float64(small)-600_000) > 50_000 || math.Abs(float64(most)-900_000) > 30_000 {
+		t.Errorf("of %d requests most have %d bytes, %d ppm are below 8 KiB, %d ppm below 64 KiB: %v", sizes.Count(), mode, small, most, sizes)
 	}
 }
 

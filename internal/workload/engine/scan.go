@@ -14,6 +14,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 const (
@@ -221,10 +222,16 @@ func took(d fio.Direction) int64 {
 func (c *scan) finish(s *session, _ fio.Sum) error {
 	s.details.Regions = c.timed
 	s.metrics["regions"] = int64(len(c.timed))
-	var rates []int64
+	var rates, times []int64
 	for _, region := range c.timed {
 		rates = append(rates, perSecond(region.Bytes, time.Duration(region.Nanoseconds)))
+		times = append(times, region.Nanoseconds)
 	}
+	var distribution results.Distribution
+	for _, nanoseconds := range slices.Sorted(slices.Values(times)) {
+		distribution.Add(nanoseconds, nanoseconds, 1)
+	}
+	s.addDistribution("scanRegionTime", results.UnitNanoseconds, distribution)
 	s.metrics["slowestRegionReadBytesPerSecond"], s.metrics["fastestRegionReadBytesPerSecond"] = slices.Min(rates), slices.Max(rates)
 	return nil
 }

@@ -170,6 +170,9 @@ func (s *session) gather(parts []*session) {
 				totals[metric] += value
 			}
 		}
+		for of, distribution := range part.distributions {
+			s.addDistribution(name+"."+of, distribution.Unit, distribution)
+		}
 		s.checks = append(s.checks, part.namedChecks()...)
 		s.random.used = append(s.random.used, part.random.used...)
 		for key, value := range part.environment {

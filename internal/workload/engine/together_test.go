@@ -4,9 +4,11 @@ package engine
 
 import (
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +100,9 @@ func TestTogether(t *testing.T) {
 	}
 	if none != 0 || noReads != 0 || document.Metrics["redo.readOperations"] != 0 || document.Metrics["data.writeOperations"] != 0 {
 		t.Errorf("figures of one workload are in the other: %v", document.Metrics)
+	}
+	if of := document.Distributions; of["redo.writeLatency"].Count() == 0 || of["data.readLatency"].Count() == 0 || of["readLatency"].Count() != 0 {
+		t.Errorf("distributions %v", slices.Sorted(maps.Keys(of)))
 	}
 	common := time.Duration(document.Metrics["durationNanoseconds"])
 	if len(document.Measured) != 1 || document.Measured[0].Long() != common || common < 7*time.Second || common > 9*time.Second {

@@ -339,6 +339,9 @@ func TestUserJobs(t *testing.T) {
 	if m := document.Metrics; m["readOperations"] != 256 || m["writeOperations"] != 8 || len(document.Seeds) != 1 {
 		t.Errorf("%v, seeds %v", m, document.Seeds)
 	}
+	if of := document.Distributions; of["a.readLatency"].Count() != 256 || of["b.writeLatency"].Count() != 8 || len(of) != 2 {
+		t.Errorf("the jobs have the distributions %v", of)
+	}
 	b.refused(userPhase("[a]\nexec_prerun=id\n"), ReasonJobRefused, "a job file runs no commands")
 	b.refused(userPhase("[a]\nrw=read\nfilename=data\nsize=1m\n"), ReasonNoData, "add a fill phase before")
 	from := measurePhase(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFileFrom: &v1alpha1.ConfigMapKey{Name: "jobs", Key: "a.fio"}}})

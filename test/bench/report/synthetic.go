@@ -77,7 +77,18 @@ func document(kind int) results.PhaseDocument {
 	}
 	return results.PhaseDocument{Version: results.PhaseVersion, Run: results.RunIdentity{Namespace: "bench", Name: "run", UID: "uid"},
 		Phase: "read", Kind: results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: began, FinishedAt: began.Add(time.Minute),
-		Metrics: metrics, Seeds: []int64{1, 2, 3}, Environment: environment, Raw: raw}
+		Metrics: metrics, Distributions: map[string]results.Distribution{"readLatency": distribution(random)}, Seeds: []int64{1, 2, 3},
+		Environment: environment, Raw: raw}
+}
+
+// distribution has about as many bins as fio fills.
+func distribution(random *rand.Rand) results.Distribution {
+	d := results.Distribution{Unit: results.UnitNanoseconds}
+	for i := range 400 {
+		from := int64(1e5 * math.Exp(float64(i)/64))
+		d.Add(from, from+from/64, 1+random.Int64N(10_000))
+	}
+	return d
 }
 
 // details have the form of those of the workloads.

@@ -1,0 +1,148 @@
+package results
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Derived is a metric that a distribution tells: DISTRIBUTION.STATISTIC, such as writeLatency.shareOver10ms.
+type Derived struct {
+	// Metric with the whole name.
+	Metric Metric
+	// Distribution by its name, with that of its job if it has one.
+	Distribution string
+	// Share says that the metric is a part of the operations.
+	Share bool
+	// Kind of the distribution.
+	Kind DistributionKind
+	take func(Distribution) (int64, bool)
+}
+
+// Statistics of a distribution.
+const (
+	StatisticOver  = "shareOver"
+	StatisticBelow = "shareBelow"
+	StatisticMode  = "mode"
+	StatisticCount = "count"
+)
+
+var (
+	shareBegins = regexp.MustCompile(`\.share(Over|Below)[0-9]`)
+	shareName   = regexp.MustCompile(`^(shareOver|shareBelow)(.*)$`)
+	boundText   = regexp.MustCompile(`^([1-9][0-9]{0,9})(ns|us|ms|s|B|KiB|MiB)$`)
+	unitSizes   = map[string]struct {
+		unit string
+		size int64
+	}{
+		"ns": {UnitNanoseconds, 1}, "us": {UnitNanoseconds, 1e3}, "ms": {UnitNanoseconds, 1e6}, "s": {UnitNanoseconds, 1e9},
+		"B": {UnitBytes, 1}, "KiB": {UnitBytes, 1 << 10}, "MiB": {UnitBytes, 1 << 20},
+	}
+)
+
+// the sizes at which ZFS parts its counts of requests.
+const smallestRow, largestRow = 512, 16 << 20
+
+// ParseDerived reads the name of such a metric, and says what to write instead if it is none.
+func ParseDerived(name string) (Derived, error) {
+	at := strings.LastIndexByte(name, '.')
+	if bound := shareBegins.FindStringIndex(name); bound != nil { // 1.5ms has a point as well
+		at = bound[0]
+	}
+	of, statistic := name[:max(at, 0)], name[at+1:]
+	kind, known := LookupDistribution(of)
+	if !known {
+		return Derived{}, fmt.Errorf("there is no distribution %q: use one of %s", of, distributionNames())
+	}
+	derived := Derived{Metric: Metric{Name: name, Better: Lower}, Distribution: of, Kind: kind}
+	lower := strings.ToLower(kind.Description[:1]) + strings.TrimSuffix(kind.Description[1:], ".")
+	share := shareName.FindStringSubmatch(statistic)
+	switch {
+	case statistic == StatisticCount:
+		derived.Metric.Unit, derived.Metric.Better = UnitCount, Neither
+		derived.Metric.Description = "Number of operations: " + lower + "."
+		derived.take = func(d Distribution) (int64, bool) { return d.Count(), true }
+	case statistic == StatisticMode && kind.Unit == UnitBytes:
+		derived.Metric.Unit, derived.Metric.Better = UnitBytes, Higher
+		derived.Metric.Description = "Most frequent " + lower + "."
+		derived.take = Distribution.Mode
+	case statistic == StatisticMode:
+		return Derived{}, fmt.Errorf("%s has no mode, for its bins are narrow: use a percentile, a mean or a share", of)
+	case share != nil:
+		bound, err := parseBound(kind, share[1], share[2])
+		if err != nil {
+			return Derived{}, fmt.Errorf("%s of %s: %w", statistic, of, err)
+		}
+		derived.Metric.Unit, derived.Share = UnitPartsPerMillion, true
+		derived.Metric.Description = "Part above " + share[2] + ": " + lower + "."
+		derived.take = func(d Distribution) (int64, bool) { return d.Over(bound) }
+		if share[1] == StatisticBelow {
+			derived.Metric.Description = "Part below " + share[2] + ": " + lower + "."
+			derived.take = func(d Distribution) (int64, bool) { return d.Below(bound) }
+			if kind.Unit == UnitNanoseconds {
+				derived.Metric.Better = Higher
+			}
+		}
+	default:
+		return Derived{}, fmt.Errorf("%q says nothing of the distribution %s: write %s", statistic, of, exampleOf(kind))
+	}
+	return derived, nil
+}
+
+// parseBound reads the bound of a share, such as 10ms.
+func parseBound(kind DistributionKind, statistic, text string) (int64, error) {
+	parts := boundText.FindStringSubmatch(text)
+	if parts == nil || unitSizes[parts[2]].unit != kind.Unit {
+		return 0, fmt.Errorf("%q is no whole number with its unit, in %s: write %s", text, kind.Unit, exampleOf(kind))
+	}
+	number, err := strconv.ParseInt(parts[1], 10, 64)
+	bound := number * unitSizes[parts[2]].size // ten digits of seconds or MiB do not overflow by much: see the limit below
+	switch {
+	case err != nil || number > 1e6 && unitSizes[parts[2]].size > 1e6:
+		return 0, fmt.Errorf("%q is too large: write less than a million seconds or MiB", text)
+	case kind.Unit == UnitBytes && statistic == StatisticOver:
+		return 0, fmt.Errorf("a row of sizes begins at its bound, so it cannot tell what is over it: write %s, and 1 less that for the others",
+			exampleOf(kind))
+	case kind.Unit == UnitBytes && (bound&(bound-1) != 0 || bound < smallestRow || bound > largestRow):
+		return 0, fmt.Errorf("sizes are counted between powers of two, from 512B to 16MiB, and %q is none of them: write %s", text,
+			exampleOf(kind))
+	}
+	return bound, nil
+}
+
+func exampleOf(kind DistributionKind) string {
+	if kind.Unit == UnitBytes {
+		return "shareBelow8KiB, mode or count"
+	}
+	return "shareOver10ms, shareBelow500us or count"
+}
+
+func distributionNames() string {
+	var names []string
+	for _, kind := range distributionKinds {
+		names = append(names, kind.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Reduce replaces the distributions by those derived metrics that are asked for. What a phase has not counted it does not have.
+func (d PhaseDocument) Reduce(wanted []string) PhaseDocument {
+	metrics := make(map[string]int64, len(d.Metrics)+len(wanted))
+	for name, value := range d.Metrics {
+		metrics[name] = value
+	}
+	for _, name := range wanted {
+		derived, err := ParseDerived(name)
+		if err != nil {
+			continue
+		}
+		if one, counted := d.Distributions[derived.Distribution]; counted && one.validate() == nil {
+			if value, known := derived.take(one); known {
+				metrics[name] = value
+			}
+		}
+	}
+	d.Metrics, d.Distributions = metrics, nil
+	return d
+}
