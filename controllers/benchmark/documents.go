@@ -8,6 +8,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/documents"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
 // turnPatience is how long a turn may take from its beginning, or from the last document that it has read. A fixed deadline would
@@ -37,8 +38,9 @@ func progressed(ctx context.Context) {
 }
 
 // loadDocuments reads the stored result of every phase, without the tools' own output. Missing results and those with a wrong digest
-// are omitted.
-func (r *Reconciler) loadDocuments(ctx context.Context, runs []v1alpha1.BenchmarkRun) (map[string]results.PhaseDocument, error) {
+// are omitted. gates say which metrics of distributions they ask for.
+func (r *Reconciler) loadDocuments(ctx context.Context, runs []v1alpha1.BenchmarkRun,
+	gates *gate.Set) (map[string]results.PhaseDocument, error) {
 	digests, namespace := map[string]string{}, ""
 	for i := range runs {
 		namespace = runs[i].Namespace
@@ -48,5 +50,5 @@ func (r *Reconciler) loadDocuments(ctx context.Context, runs []v1alpha1.Benchmar
 			}
 		}
 	}
-	return documents.Phases(ctx, r.Documents, namespace, digests, func() { progressed(ctx) })
+	return documents.Phases(ctx, r.Documents, namespace, digests, gates.Derived(), func() { progressed(ctx) })
 }

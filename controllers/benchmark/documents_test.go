@@ -75,7 +75,7 @@ func TestManyDocumentsTakeLongerThanATurn(t *testing.T) {
 		ctx, end := patiently(t.Context())
 		defer end()
 		began := time.Now()
-		loaded, err := (&Reconciler{Documents: slowServer{stored: stored, takes: 30 * time.Second}}).loadDocuments(ctx, runs)
+		loaded, err := (&Reconciler{Documents: slowServer{stored: stored, takes: 30 * time.Second}}).loadDocuments(ctx, runs, nil)
 		if err != nil || len(loaded) != 298 || loaded["run-299"].Metrics["readBytes"] != 299 {
 			t.Errorf("%d documents, error %v: want 298, without the missing and the edited one", len(loaded), err)
 		}
@@ -92,7 +92,7 @@ func TestATurnWithoutProgressEnds(t *testing.T) {
 		ctx, end := patiently(t.Context())
 		defer end()
 		began := time.Now()
-		_, err := (&Reconciler{Documents: slowServer{stored: stored, takes: time.Hour}}).loadDocuments(ctx, runs)
+		_, err := (&Reconciler{Documents: slowServer{stored: stored, takes: time.Hour}}).loadDocuments(ctx, runs, nil)
 		if !errors.Is(err, errTurnStuck) || time.Since(began) != turnPatience {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}

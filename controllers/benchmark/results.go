@@ -49,7 +49,7 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 		}
 	}
 	var err error
-	if evidence.Documents, err = r.loadDocuments(ctx, evidence.Runs); err != nil {
+	if evidence.Documents, err = r.loadDocuments(ctx, evidence.Runs, evidence.Gates); err != nil {
 		return err
 	}
 	scheduled := observed.ScheduledTime

@@ -115,9 +115,13 @@ func (l *localRun) name() string {
 
 // assemble computes the results. There is no ConfigMap for a phase here, so none is named.
 func (l *localRun) assemble(tally experiment.Tally) results.Experiment {
+	documents, derived := make(map[string]results.PhaseDocument, len(l.documents)), l.checked.gates.Derived()
+	for name, document := range l.documents {
+		documents[name] = document.Reduce(derived[document.Phase])
+	}
 	experiment := experiment.Assemble(experiment.Evidence{
 		Now: l.app.Now(), Benchmark: l.checked.benchmark, Experiment: l.checked.hash,
-		Runs: l.state.Runs, Documents: l.documents, Gates: l.checked.gates, Slots: l.checked.slots, Tally: tally,
+		Runs: l.state.Runs, Documents: documents, Gates: l.checked.gates, Slots: l.checked.slots, Tally: tally,
 	})
 	for i := range experiment.Runs {
 		for j := range experiment.Runs[i].Phases {

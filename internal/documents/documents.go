@@ -49,10 +49,11 @@ func Each(ctx context.Context, reader client.Reader, namespace string, names []s
 }
 
 // Phases reads the results of phases without the tools' own output, by the name of their ConfigMap. Missing ones are omitted, and
-// those that do not have the digest that was recorded. It calls progressed after each.
-func Phases(ctx context.Context, reader client.Reader, namespace string, digests map[string]string,
+// those that do not have the digest that was recorded. Of distributions they have the metrics that are asked for, by phase. It calls
+// progressed after each.
+func Phases(ctx context.Context, reader client.Reader, namespace string, digests map[string]string, derived map[string][]string,
 	progressed func()) (map[string]results.PhaseDocument, error) {
-	var loader results.Loader
+	loader := results.Loader{Derived: derived}
 	var mutex sync.Mutex
 	loaded := make(map[string]results.PhaseDocument, len(digests))
 	names := slices.Sorted(maps.Keys(digests))

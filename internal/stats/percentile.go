@@ -11,3 +11,11 @@ func NeededFor(partsPerMillion int64) int64 {
 	beyond := max(million-partsPerMillion, 1)
 	return (leastBeyond*million + beyond - 1) / beyond
 }
+
+// ShareOfTen is the part, in parts per million, that leastBeyond of so many values are: of a smaller one is not known how large it is.
+func ShareOfTen(count int64) int64 {
+	if count <= leastBeyond {
+		return million
+	}
+	return (leastBeyond*million + count - 1) / count
+}

@@ -58,24 +58,35 @@ func (b boundRule) judgeVariant(evidence *Evidence, of reference) opinion {
 	if missing != "" || len(found) == 0 {
 		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: cmp.Or(missing, noRun(of))}
 	}
-	values := make([]int64, 0, len(found))
-	for _, one := range found {
-		values = append(values, one.value)
-	}
-	slices.Sort(values)
+	lows, highs := evidence.ends(of, found)
+	slices.Sort(lows)
+	slices.Sort(highs)
 	at := levelsAt(evidence.Share)
-	outside := stats.MedianOutside(len(values), at.passing)
+	outside := stats.MedianOutside(len(found), at.passing)
 	text := figure(b.of, metric)
 	if outside == 0 {
 		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonTooFewRuns, text: fmt.Sprintf(
 			"%s: too few runs to know the median: use at least %d repetitions, or an expression, which does not ask how certain the median is",
 			text, leastPairs(at.passing))}
 	}
-	low, high := values[outside-1], values[len(values)-outside]
+	low, high := lows[outside-1], highs[len(highs)-outside]
 	text += fmt.Sprintf(", the median lies between %d and %d with a confidence of %s", low, high,
-		share(1-2*stats.Binomial(len(values), outside-1)-2*(level-at.passing)))
+		share(1-2*stats.Binomial(len(found), outside-1)-2*(level-at.passing)))
 	verdict, reason, words := b.decide(low, high)
+	if few := doubted(found, low, high, outside); few && reason == ReasonUnclear {
+		return opinion{verdict: verdict, reason: ReasonTooFewOperations, text: fmt.Sprintf("%s: %s: %s", text, fewBeyond, moreOperations)}
+	}
 	return opinion{verdict: verdict, reason: reason, text: text + ": " + words}
+}
+
+// doubted says that the interval would be narrower if more operations had told.
+func doubted(found []sample, low, high int64, outside int) bool {
+	var plain []int64
+	for _, one := range found {
+		plain = append(plain, one.value)
+	}
+	slices.Sort(plain)
+	return low < plain[outside-1] || high > plain[len(plain)-outside]
 }
 
 // decide compares both ends of the interval of the median with the bounds.

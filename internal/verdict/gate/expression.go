@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 const (
@@ -87,9 +89,9 @@ func (e expressionRule) judge(evidence *Evidence, variants []string) []opinion {
 }
 
 func (e expressionRule) judgeVariant(ctx context.Context, measured measurements, variant string) opinion {
-	found := &faults{}
-	variables := map[string]any{faultsName: found}
+	variables := map[string]any{}
 	figures := make([]string, 0, len(e.references))
+	var doubts []doubt
 	// All references need data, even those that && and || would skip.
 	for i, ref := range e.references {
 		full := ref
@@ -100,27 +102,61 @@ func (e expressionRule) judgeVariant(ctx context.Context, measured measurements,
 		if missing != "" {
 			return opinion{variant: variant, verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: missing}
 		}
-		variables[variableName(i)] = types.Double(metric.Median)
+		variables[variableName(i)] = types.Double(asPart(ref, metric.Median))
 		figures = append(figures, figure(ref, metric))
+		for _, other := range measured.doubts(full, metric.Median) {
+			doubts = append(doubts, doubt{variableName(i), asPart(ref, other)})
+		}
 	}
-	text := strings.Join(figures, ", ")
+	decided := e.evaluate(ctx, variables, strings.Join(figures, ", "))
+	decided.variant = variant
+	for _, doubt := range doubts {
+		// A share that so few operations tell decides only if the expression says the same of what it may be as well.
+		others := maps.Clone(variables)
+		others[doubt.variable] = types.Double(doubt.value)
+		if other := e.evaluate(ctx, others, ""); other.verdict != decided.verdict && decided.reason != ReasonEvaluationFailed {
+			return opinion{variant: variant, verdict: v1alpha1.VerdictInconclusive, reason: ReasonTooFewOperations, text: fmt.Sprintf(
+				"%s: %s: with %v the expression says the opposite: %s", decided.text, fewBeyond, doubt.value, moreOperations)}
+		}
+	}
+	return decided
+}
+
+// asPart is a share as a part of 1, and anything else as it is.
+func asPart(of reference, value int64) float64 {
+	if derived, err := results.ParseDerived(of.metric); err == nil && derived.Share {
+		return float64(value) / 1e6
+	}
+	return float64(value)
+}
+
+// doubt is another value that a reference may have.
+type doubt struct {
+	variable string
+	value    float64
+}
+
+// evaluate returns the opinion on these values. text names them.
+func (e expressionRule) evaluate(ctx context.Context, variables map[string]any, text string) opinion {
+	found := &faults{}
+	variables[faultsName] = found
 	value, _, err := e.program.ContextEval(ctx, variables)
 	// An error that && or || ignored counts as well.
 	if found.first != "" {
-		return opinion{variant: variant, verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed,
+		return opinion{verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed,
 			text: fmt.Sprintf("at %s of the expression, %s; %s", e.position(found.id), found.first, text)}
 	}
 	if err != nil {
-		return opinion{variant: variant, verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed,
+		return opinion{verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed,
 			text: fmt.Sprintf("%s; %s", evaluationError(err), text)}
 	}
 	switch value {
 	case types.True:
-		return opinion{variant: variant, verdict: v1alpha1.VerdictPassed, reason: ReasonHolds, text: text}
+		return opinion{verdict: v1alpha1.VerdictPassed, reason: ReasonHolds, text: text}
 	case types.False:
-		return opinion{variant: variant, verdict: v1alpha1.VerdictFailed, reason: ReasonDoesNotHold, text: text}
+		return opinion{verdict: v1alpha1.VerdictFailed, reason: ReasonDoesNotHold, text: text}
 	default:
-		return opinion{variant: variant, verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed,
+		return opinion{verdict: v1alpha1.VerdictInvalid, reason: ReasonEvaluationFailed,
 			text: "the expression is neither true nor false; " + text}
 	}
 }

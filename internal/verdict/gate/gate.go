@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // The reasons of a GateStatus.
@@ -30,6 +31,8 @@ const (
 	ReasonUnclear = "Unclear"
 	// ReasonRunsMissing: the experiment is incomplete, so its gates are not decided.
 	ReasonRunsMissing = "RunsMissing"
+	// ReasonTooFewOperations: so few operations lie beyond the bound of a share that it is not known.
+	ReasonTooFewOperations = "TooFewOperations"
 	// ReasonTooFewRuns: there are too few runs to decide, whatever the values.
 	ReasonTooFewRuns = "TooFewRuns"
 	// ReasonTooFewExperiments: the history is too short to decide, whatever the values.
@@ -140,6 +143,26 @@ func compileGate(gate v1alpha1.Gate, known scope) (rule, []string) {
 		return nil, []string{fmt.Sprintf("%d of %s are set: set exactly one", len(of), kindNames())}
 	}
 	return of[0].compile(gate, known)
+}
+
+// Derived are the metrics that gates ask of distributions, by phase: what they judge, and how many operations it is of.
+func (s *Set) Derived() map[string][]string {
+	derived := map[string][]string{}
+	if s == nil {
+		return derived
+	}
+	for _, gate := range s.gates {
+		for _, of := range gate.rule.uses() {
+			if one, err := results.ParseDerived(of.metric); err == nil {
+				derived[of.phase] = append(derived[of.phase], of.metric, one.Distribution+"."+results.StatisticCount)
+			}
+		}
+	}
+	for phase, names := range derived {
+		slices.Sort(names)
+		derived[phase] = slices.Compact(names)
+	}
+	return derived
 }
 
 // Judge judges every gate, in the order of the gates.

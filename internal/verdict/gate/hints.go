@@ -23,6 +23,7 @@ var hints = []struct {
 	hint    string
 }{
 	{regexp.MustCompile(`overload for '(phase|variant)'`), "names are written in quotes: " + metricHint},
+	{regexp.MustCompile(`overload for '(share|mode)'|reference to '(share|mode)'`), statisticHint},
 	{regexp.MustCompile(`applied to '.*map\(string, double\)`), "choose a metric of the phase: " + metricHint},
 	{regexp.MustCompile(`applied to '.*variant`), "go on from the variant: variant('NAME').phase('NAME').METRIC"},
 	{regexp.MustCompile(`applied to '\(.*\b(int|uint)\b.*\bdouble\b|applied to '\(.*\bdouble\b.*\b(int|uint)\b`), doubleHint},

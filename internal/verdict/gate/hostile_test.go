@@ -40,6 +40,10 @@ func hostile() []string {
 		".phase('aged-scan').readBytesPerSecond > 1.0", "[1.0].all(phase, phase('aged-scan').readBytesPerSecond > phase)",
 		"variant('default').phase('aged-scan').readBytesPerSecond > 1.0", "has(" + aged + ".x)", "phase('aged-scan').?readBytesPerSecond",
 		"math.greatest(" + strings.Repeat("1.0,", 200) + aged + ") > 1.0", "math.bitShiftLeft(1, 1000000000) > " + aged,
+		"phase('fill').share('readLatency', '>', '" + strings.Repeat("9", 300) + "ms') > 0.0", "phase('fill').share(phase('fill'), '>', '1ms') > 0.0",
+		"phase('fill').share('\\x00\\n" + strings.Repeat("a.", 300) + "', '>', '1ms') > 0.0", "phase('fill').mode().mode() > 0.0",
+		"[phase('fill')].all(p, p.share('readLatency', '>', '1ms') > 0.0)", "variant('default').share('readLatency', '>', '1ms') > 0.0",
+		strings.Repeat("phase('fill').share('readLatency', '>', '1ms') > 0.0 || ", 18) + "true",
 		"\xff\xfe\x00", "\u202e" + aged + " > 1.0", "'\\x00' == '" + strings.Repeat("\\n", 100) + "'", "", " ", "//",
 	}
 }
@@ -128,12 +132,18 @@ func TestDocumentationIsComplete(t *testing.T) {
 	}
 	want := []string{
 		ReasonHolds, ReasonDoesNotHold, ReasonBelowMinimum, ReasonAboveMaximum, ReasonNoData, ReasonEvaluationFailed,
-		ReasonWorse, ReasonUnclear, ReasonTooFewRuns, ReasonNotIndependent, ReasonNoRatio, ReasonTooCoarse, ReasonRunsMissing,
+		ReasonWorse, ReasonUnclear, ReasonTooFewRuns, ReasonTooFewOperations, ReasonNotIndependent, ReasonNoRatio, ReasonTooCoarse, ReasonRunsMissing,
 		ReasonBaselineMissing, ReasonBaselineInvalid, ReasonBaselineUnlike,
 		ReasonCalibrationMissing, ReasonCalibrationInvalid, ReasonCalibrationUnlike,
 	}
 	for _, metric := range results.Metrics() {
 		want = append(want, metric.Name)
+	}
+	for _, kind := range results.Distributions() {
+		want = append(want, kind.Name)
+		if !strings.Contains(page.String(), "| "+kind.Description) {
+			t.Errorf("docs/reference/metrics.md does not say of %s: %s", kind.Name, kind.Description)
+		}
 	}
 	for _, verdict := range severity {
 		want = append(want, string(verdict))

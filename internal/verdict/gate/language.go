@@ -25,6 +25,8 @@ const (
 	phaseFunction    = "phase"
 	variantFunction  = "variant"
 	workloadFunction = "workload"
+	shareFunction    = "share"
+	modeFunction     = "mode"
 )
 
 var variantType = cel.OpaqueType("variant")
@@ -49,6 +51,9 @@ var language = sync.OnceValues(func() (*cel.Env, error) {
 			cel.MemberOverload("gate_variant_phase", []*cel.Type{variantType, cel.StringType}, medians)),
 		cel.Function(workloadFunction,
 			cel.MemberOverload("gate_phase_workload", []*cel.Type{medians, cel.StringType}, medians)),
+		cel.Function(shareFunction, cel.MemberOverload("gate_phase_share",
+			[]*cel.Type{medians, cel.StringType, cel.StringType, cel.StringType}, cel.DoubleType)),
+		cel.Function(modeFunction, cel.MemberOverload("gate_phase_mode", []*cel.Type{medians, cel.StringType}, cel.DoubleType)),
 		cel.Function(variantFunction,
 			cel.Overload("gate_variant", []*cel.Type{cel.StringType}, variantType)),
 	)

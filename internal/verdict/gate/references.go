@@ -8,9 +8,14 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+
+	"github.com/storagebench/storagebench/internal/results"
 )
 
-const metricHint = "write phase('NAME').METRIC, such as phase('aged-scan').readBytesPerSecond"
+const (
+	metricHint    = "write phase('NAME').METRIC, such as phase('aged-scan').readBytesPerSecond"
+	statisticHint = "write phase('redo').share('writeLatency', '>', '10ms') or phase('redo').mode('diskWriteRequestSize')"
+)
 
 // findings are the result of a walk over a checked expression.
 type findings struct {
@@ -18,7 +23,7 @@ type findings struct {
 	known      scope
 	references []reference
 	mistakes   []string
-	// nodes are the selections phase('NAME').METRIC and their references.
+	// nodes are the selections phase('NAME').METRIC, the shares and modes, and their references.
 	nodes map[ast.Expr]int
 	// used are the calls of phase and variant that are part of a complete reference.
 	used map[int64]bool
@@ -57,20 +62,70 @@ func (f *findings) position(id int64) string {
 // metric.
 func (f *findings) checkSelect(node ast.Expr) {
 	selection := node.AsSelect()
-	operand, of := selection.Operand(), ast.Expr(nil)
-	if operand.Kind() == ast.CallKind && operand.AsCall().FunctionName() == workloadFunction {
-		of, operand = operand, operand.AsCall().Target()
-	}
-	if operand.Kind() != ast.CallKind || operand.AsCall().FunctionName() != phaseFunction {
+	if !readsPhase(selection.Operand()) {
 		return
 	}
-	f.used[operand.ID()] = true
+	f.used[selection.Operand().ID()] = true
 	if selection.IsTestOnly() {
 		f.mistake(node.ID(), "has() is useless here, because a missing metric always makes the gate Inconclusive: remove it")
 		return
 	}
+	f.refer(node, selection.Operand(), selection.FieldName(), checkMetric)
+}
+
+// readsPhase says whether a call is phase('NAME') or phase('NAME').workload('NAME').
+func readsPhase(operand ast.Expr) bool {
+	calls := func(name string) bool {
+		return operand.Kind() == ast.CallKind && operand.AsCall().FunctionName() == name
+	}
+	if calls(workloadFunction) {
+		operand = operand.AsCall().Target()
+	}
+	return calls(phaseFunction)
+}
+
+// checkStatistic handles phase('NAME').share('DISTRIBUTION', '>', 'BOUND') and phase('NAME').mode('DISTRIBUTION') as a whole.
+func (f *findings) checkStatistic(node ast.Expr) {
+	call := node.AsCall()
+	var texts []string
+	for _, argument := range call.Args() {
+		if text, literal := literalText(argument); literal {
+			texts = append(texts, text)
+		}
+	}
+	phase := call.Target()
+	if !readsPhase(phase) || len(texts) != len(call.Args()) {
+		f.mistake(node.ID(), fmt.Sprintf("%s() needs a phase before it and texts in quotes, so that they can be checked before anything runs: %s",
+			call.FunctionName(), statisticHint))
+		return
+	}
+	f.used[phase.ID()] = true
+	statistic := results.StatisticMode
+	if call.FunctionName() == shareFunction {
+		of := map[string]string{">": results.StatisticOver, "<": results.StatisticBelow}[texts[1]]
+		if of == "" {
+			f.mistake(call.Args()[1].ID(), fmt.Sprintf("a share is of what is above or below a bound, %q is neither: write '>' or '<'", texts[1]))
+			return
+		}
+		statistic = of + texts[2]
+	}
+	f.refer(node, phase, texts[0]+"."+statistic, func(name string) string {
+		if _, err := results.ParseDerived(name); err != nil {
+			return cut(printable(err.Error()), maxIssue)
+		}
+		return ""
+	})
+}
+
+// refer notes that a node is a metric of a phase, or of one of its workloads.
+func (f *findings) refer(node, operand ast.Expr, metric string, check func(string) string) {
+	of := ast.Expr(nil)
+	if operand.AsCall().FunctionName() == workloadFunction {
+		of, operand = operand, operand.AsCall().Target()
+		f.used[operand.ID()] = true
+	}
 	call, before := operand.AsCall(), len(f.mistakes)
-	ref := reference{metric: selection.FieldName()}
+	ref := reference{metric: metric}
 	if call.IsMemberFunction() {
 		f.used[call.Target().ID()] = true
 		ref.variant = f.nameIn(call.Target(), f.known.checkVariant)
@@ -81,7 +136,7 @@ func (f *findings) checkSelect(node ast.Expr) {
 		name := f.nameIn(of, func(name string) string { return f.known.checkWorkload(ref.phase, name) })
 		ref.metric = name + "." + ref.metric
 	}
-	if text := checkMetric(ref.metric); text != "" {
+	if text := check(ref.metric); text != "" {
 		f.mistake(node.ID(), text)
 	}
 	if len(f.mistakes) > before {
@@ -102,17 +157,23 @@ func (f *findings) nameIn(node ast.Expr, check func(string) string) string {
 		return ""
 	}
 	argument := node.AsCall().Args()[0]
-	if argument.Kind() == ast.LiteralKind {
-		if name, ok := argument.AsLiteral().(types.String); ok {
-			if text := check(string(name)); text != "" {
-				f.mistake(argument.ID(), text)
-			}
-			return string(name)
+	if name, literal := literalText(argument); literal {
+		if text := check(name); text != "" {
+			f.mistake(argument.ID(), text)
 		}
+		return name
 	}
 	f.mistake(argument.ID(), fmt.Sprintf("%s() needs a name in quotes, so that it can be checked before anything runs: %s",
 		node.AsCall().FunctionName(), metricHint))
 	return ""
+}
+
+func literalText(node ast.Expr) (string, bool) {
+	if node.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	text, is := node.AsLiteral().(types.String)
+	return string(text), is
 }
 
 func (f *findings) checkCall(node ast.Expr) {
@@ -129,6 +190,8 @@ func (f *findings) checkCall(node ast.Expr) {
 		if !f.used[node.ID()] {
 			f.mistake(node.ID(), "workload() is only part of a reference: write phase('NAME').workload('NAME').METRIC")
 		}
+	case shareFunction, modeFunction:
+		f.checkStatistic(node)
 	case variantFunction:
 		if !f.used[node.ID()] {
 			f.mistake(node.ID(), "variant() is only part of a reference: write variant('NAME').phase('NAME').METRIC")

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -78,8 +79,8 @@ func (r reference) String() string {
 func (s scope) checkPath(path string) (reference, string) {
 	phase, metric, _ := strings.Cut(path, ".")
 	mistakes := []string{s.checkPhase(phase), checkMetric(metric)}
-	if at := strings.LastIndexByte(metric, '.'); at > 0 {
-		mistakes = append(mistakes, s.checkWorkload(phase, metric[:at]))
+	if name := workloadOf(metric); name != "" {
+		mistakes = append(mistakes, s.checkWorkload(phase, name))
 	}
 	for _, mistake := range mistakes {
 		if mistake != "" {
@@ -87,6 +88,14 @@ func (s scope) checkPath(path string) (reference, string) {
 		}
 	}
 	return reference{phase: phase, metric: metric}, ""
+}
+
+// workloadOf is the job or workload whose metric it is, if it names one.
+func workloadOf(metric string) string {
+	if derived, err := results.ParseDerived(metric); err == nil {
+		metric = derived.Distribution
+	}
+	return metric[:max(strings.LastIndexByte(metric, '.'), 0)]
 }
 
 func (s scope) checkPhase(name string) string {
@@ -112,9 +121,18 @@ func (s scope) checkVariant(name string) string {
 	return fmt.Sprintf("there is no variant %q: %s", name, remedy(name, s.variants))
 }
 
+// statistic is what a name ends with that is meant to be one of a distribution.
+var statistic = regexp.MustCompile(`^(share.*|mode|count)$`)
+
 func checkMetric(name string) string {
 	if _, known := results.LookupMetric(name); known {
 		return ""
+	}
+	if at := strings.LastIndexByte(name, '.'); at > 0 {
+		_, counted := results.LookupDistribution(name[:at])
+		if _, err := results.ParseDerived(name); err != nil && (counted || statistic.MatchString(name[at+1:])) {
+			return err.Error()
+		}
 	}
 	all := results.Metrics()
 	names := make([]string, 0, len(all))

@@ -17,7 +17,9 @@ func TestGatesOfWorkloads(t *testing.T) {
 	phase := func(value int64) []results.PhaseResult {
 		return []results.PhaseResult{{Name: "busy", Metrics: []results.MetricResult{
 			{Name: "data.writeOperationsPerSecond", Unit: "1/s", Better: "Higher", Median: 5, Runs: 6},
-			{Name: "redo-log.writeOperationsPerSecond", Unit: "1/s", Better: "Higher", Median: value, Runs: 6}}}}
+			{Name: "redo-log.writeOperationsPerSecond", Unit: "1/s", Better: "Higher", Median: value, Runs: 6},
+			{Name: "redo-log.writeLatency.shareOver1500us", Unit: "ppm", Better: "Lower", Median: 20_000, Runs: 6},
+			{Name: "redo-log.writeLatency.count", Unit: "count", Better: "Neither", Median: 1_000_000, Runs: 6}}}}
 	}
 	summary := []results.VariantResult{{Name: "a", Phases: phase(100)}, {Name: "b", Phases: phase(50)}}
 	for name, test := range map[string]struct {
@@ -31,6 +33,8 @@ func TestGatesOfWorkloads(t *testing.T) {
 		"of a variant": {expression("variant('a').phase('busy').workload('redo-log').writeOperationsPerSecond == 100.0"), passed},
 		"two of them": {expression("phase('busy').workload('data').writeOperationsPerSecond < " +
 			"phase('busy').workload('redo-log').writeOperationsPerSecond"), passed},
+		"share":            {expression("phase('busy').workload('redo-log').share('writeLatency', '>', '1500us') <= 0.01"), failed},
+		"share in a bound": {boundGate("busy.redo-log.writeLatency.shareOver1500us", "", "3%"), passed},
 	} {
 		set, err := Compile([]v1alpha1.Gate{test.gate}, busyPhases, []string{"a", "b"})
 		if err != nil {
@@ -50,6 +54,8 @@ func TestGatesOfWorkloads(t *testing.T) {
 		"[phase('busy'), phase('alone')][0].workload('data').readBytes > 1.0":     "choose one",
 		"phase('busy').all(x, phase('busy').workload('data')[x] > 1.0)":           "only part of a reference",
 		"phase('busy').workload('a b').readBytes > 1.0":                           `no workload "a b"`,
+		"phase('busy').workload('lgo').share('writeLatency', '>', '1ms') < 1.0":   `phase "busy" has no workload "lgo"`,
+		"workload('data').share('writeLatency', '>', '1ms') < 1.0":                "no matching overload",
 		"workload('data').readBytes > 1.0":                                        "no matching overload",
 		"phase('busy').readBytes.workload('data').writeOperationsPerSecond > 1.0": "no matching overload",
 	} {
@@ -58,6 +64,10 @@ func TestGatesOfWorkloads(t *testing.T) {
 		}
 	}
 	if _, err := Compile([]v1alpha1.Gate{boundGate("busy.lgo.readBytes", "1", "")}, busyPhases, []string{"a"}); err == nil ||
+		!strings.Contains(err.Error(), `phase "busy" has no workload "lgo"`) {
+		t.Error(err)
+	}
+	if _, err := Compile([]v1alpha1.Gate{boundGate("busy.lgo.writeLatency.shareOver1500us", "1", "")}, busyPhases, []string{"a"}); err == nil ||
 		!strings.Contains(err.Error(), `phase "busy" has no workload "lgo"`) {
 		t.Error(err)
 	}

@@ -111,7 +111,7 @@ func measure(ctx context.Context, count int) (measured, error) {
 		lap = time.Now()
 		return took
 	}
-	if evidence.Documents, err = documents.Phases(ctx, stored, "bench", digests, func() {}); err != nil {
+	if evidence.Documents, err = documents.Phases(ctx, stored, "bench", digests, evidence.Gates.Derived(), func() {}); err != nil {
 		return m, err
 	}
 	m.read = next()

@@ -1,0 +1,132 @@
+package gate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+const (
+	overTen = "writeLatency.shareOver10ms"
+	writes  = "writeLatency.count"
+	half    = "scanRegionTime.shareOver120ms"
+)
+
+// appended has shares of appends above 10 ms, in parts per million, one of each repetition, and how many appends there were.
+func appended(operations int64, partsPerMillion ...int64) []results.RunResult {
+	var runs []results.RunResult
+	for i, value := range partsPerMillion {
+		runs = append(runs, results.RunResult{Name: "r", Variant: "default", Repetition: int32(i + 1), Valid: true, Phases: []results.RunPhase{
+			{Name: "redo", Outcome: results.OutcomeValid, Metrics: map[string]int64{overTen: value, writes: operations,
+				half: value, "scanRegionTime.count": operations, "diskWriteRequestSize.mode": 8192}}}})
+	}
+	return runs
+}
+
+var redoPhases = []v1alpha1.Phase{{Name: "redo"}, {Name: "scan"}}
+
+// TestShares: a share is as sure as the operations behind it, whichever kind of gate reads it.
+func TestShares(t *testing.T) {
+	is := func(text string) v1alpha1.Gate { return expression("phase('redo')." + text) }
+	tail := boundGate("redo."+overTen, "", "10400")
+	for name, test := range map[string]struct {
+		gate    v1alpha1.Gate
+		runs    []results.RunResult
+		verdict v1alpha1.Verdict
+		reason  string
+		says    string
+	}{
+		"few above":            {tail, appended(1e6, 100, 110, 90, 100, 120, 95), passed, ReasonHolds, "redo.writeLatency.shareOver10ms = 100"},
+		"many above":           {tail, appended(1e6, 20_000, 21_000, 19_000, 20_500, 20_100, 19_900), failed, ReasonAboveMaximum, ""},
+		"too few operations":   {tail, appended(900, 0, 0, 0, 0, 0, 0), inconclusive, ReasonTooFewOperations, "fewer than ten operations lie beyond"},
+		"enough operations":    {tail, appended(1000, 0, 0, 0, 0, 0, 0), passed, ReasonHolds, "between 0 and 10000"},
+		"a hundred operations": {boundGate("redo."+overTen, "", "100"), appended(100, 0, 0, 0, 0, 0), inconclusive, ReasonTooFewOperations, ""},
+		"many of a few":        {tail, appended(100, 5e5, 5e5, 5e5, 5e5, 5e5), failed, ReasonAboveMaximum, ""},
+		"nearly all of a few":  {boundGate("redo."+overTen, "990k", ""), appended(100, 1e6, 1e6, 1e6, 1e6, 1e6), inconclusive, ReasonTooFewOperations, ""},
+		"scattered":            {tail, appended(1e6, 9000, 9500, 10_000, 10_500, 11_000, 11_500), inconclusive, ReasonUnclear, "add repetitions"},
+		"regions are all":      {boundGate("redo."+half, "400k", "600k"), appended(16, 5e5, 5e5, 5e5, 5e5, 5e5), passed, ReasonHolds, ""},
+		"as an expression": {is("share('writeLatency', '>', '10ms') <= 0.0104"), appended(1e6, 100, 100), passed, ReasonHolds,
+			"redo.writeLatency.shareOver10ms = 100 (2 runs)"},
+		"and false": {is("share('writeLatency', '>', '10ms') <= 0.0104"), appended(1e6, 20_000), failed, ReasonDoesNotHold, ""},
+		"an expression on few": {is("share('writeLatency', '>', '10ms') <= 0.0104"), appended(100, 0), inconclusive, ReasonTooFewOperations,
+			"with 0.1 the expression says the opposite"},
+		"on few, but clear": {is("share('writeLatency', '>', '10ms') <= 0.5"), appended(100, 0), passed, ReasonHolds, ""},
+		"of a variant": {expression("variant('default').phase('redo').share('writeLatency', '>', '10ms') == 0.0001"), appended(1e6, 100), passed,
+			ReasonHolds, "of variant default"},
+		"regions":      {is("share('scanRegionTime', '>', '120ms') == 0.5"), appended(16, 5e5), passed, ReasonHolds, ""},
+		"mode":         {is("mode('diskWriteRequestSize') >= 8192"), appended(16, 0), passed, ReasonHolds, "mode = 8192"},
+		"in a loop":    {expression("[phase('redo').share('writeLatency', '>', '10ms')].all(x, x < 0.01)"), appended(1e6, 100), passed, ReasonHolds, ""},
+		"not measured": {is("share('readLatency', '>', '10ms') < 0.5"), appended(1e6, 100), inconclusive, ReasonNoData, "measured no readLatency.shareOver10ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, err := Compile([]v1alpha1.Gate{test.gate}, redoPhases, []string{"default"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := set.Judge(Evidence{Summary: results.Summarise(test.runs), Runs: test.runs})[0]
+			if got.Verdict != test.verdict || got.Reason != test.reason || !strings.Contains(got.Message, test.says) {
+				t.Errorf("%s, %s: %s", got.Verdict, got.Reason, got.Message)
+			}
+		})
+	}
+}
+
+// TestSharesRefused: a mistake in a name or bound is told before anything runs, with what to write.
+func TestSharesRefused(t *testing.T) {
+	for text, says := range map[string]string{
+		"phase('redo').share('appendLatency', '>', '10ms') < 0.1":      `no distribution "appendLatency": use one of readLatency, writeLatency`,
+		"phase('redo').share('writeLatency', '>', '10 parsecs') < 0.1": "write shareOver10ms",
+		"phase('redo').share('writeLatency', '>=', '10ms') < 0.1":      "write '>' or '<'",
+		"phase('redo').share('writeLatency', '10ms') < 0.1":            statisticHint,
+		"phase('redo').share('writeLatency', '>', 10) < 0.1":           statisticHint,
+		"phase('rodo').share('writeLatency', '>', '10ms') < 0.1":       `did you mean "redo"`,
+		"phase('redo').share < 0.1":                                    "there is no metric",
+		"phase('redo').mode('writeLatency') < 1.0":                     "use a percentile",
+		"phase('redo').mode('diskReadRequestSize' + 'x') < 1.0":        "one piece",
+		"['a'].all(n, phase('redo').mode(n) < 1.0)":                    "texts in quotes",
+		"[phase('redo')].all(p, p.mode('diskReadRequestSize') > 1.0)":  "needs a phase before it",
+		"phase('redo').readBytes.mode('diskReadRequestSize') > 1.0":    statisticHint,
+		"share('writeLatency', '>', '10ms') < 0.1":                     statisticHint,
+		"variant('v').phase('redo').mode('diskReadRequestSize') < 1.0": `there is no variant "v"`,
+	} {
+		_, err := Compile([]v1alpha1.Gate{expression(text)}, redoPhases, []string{"default"})
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for path, says := range map[string]string{
+		"redo.appendLatency.shareOver10ms":     "use one of readLatency",
+		"redo.writeLatency.shareOver10":        "write shareOver10ms",
+		"redo.job.writeLatency.median":         "write shareOver10ms",
+		"redo.diskReadRequestSize.shareBelow9": "write shareBelow8KiB",
+		"redo.job.readByte":                    "there is no metric",
+	} {
+		_, err := Compile([]v1alpha1.Gate{boundGate(path, "1", "")}, redoPhases, []string{"default"})
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// TestDerived: what the gates ask of distributions is what the documents are reduced to.
+func TestDerived(t *testing.T) {
+	set, err := Compile([]v1alpha1.Gate{
+		boundGate("redo."+overTen, "", "5"), expression("phase('redo').share('writeLatency', '>', '10ms') < 0.1 && phase('scan').readBytes > 0.0"),
+		compareGate("redo.writeLatency.shareOver1ms", "Baseline", ""), expression("phase('scan').mode('diskReadRequestSize') > 1.0"),
+	}, redoPhases, []string{"default"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{"redo": {writes, overTen, "writeLatency.shareOver1ms"},
+		"scan": {"diskReadRequestSize.count", "diskReadRequestSize.mode"}}
+	if diff := cmp.Diff(want, set.Derived()); diff != "" {
+		t.Error(diff)
+	}
+	if len((*Set)(nil).Derived()) > 0 {
+		t.Error("no gates ask for nothing")
+	}
+}
