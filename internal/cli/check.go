@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +24,8 @@ type validated struct {
 	// slots are its runs. Empty if this version cannot run it.
 	slots []experiment.Slot
 	gates *gate.Set
+	// warnings are about what this release does not know, at their fields.
+	warnings []problem
 	// notes are hints for the user, such as why it cannot be run here. It is valid all the same.
 	notes []string
 }
@@ -41,36 +45,96 @@ func (s schemas) storageTargets(ctx context.Context, manifests []*manifest) map[
 	return found
 }
 
+// checkTarget validates a StorageTarget, or reports all errors.
+func (s schemas) checkTarget(ctx context.Context, one *manifest) (*validated, []problem) {
+	admitted, problems := s.admit(ctx, one)
+	target, checked := &v1alpha1.StorageTarget{}, &validated{benchmark: &v1alpha1.StorageBenchmark{}}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	if err := decode(admitted, target); err != nil {
+		return nil, []problem{{"", err.Error()}}
+	}
+	return checked, checked.note(experiment.ForeseeTarget(&target.Spec))
+}
+
 // checkBenchmark validates a manifest and expands it into an experiment, or reports all errors. It may use the given StorageTargets.
 func (s schemas) checkBenchmark(ctx context.Context, one *manifest, targets map[string]v1alpha1.Target) (*validated, []problem) {
 	admitted, problems := s.admit(ctx, one)
-	if len(problems) > 0 {
+	if admitted == nil {
 		return nil, problems
 	}
 	benchmark := &v1alpha1.StorageBenchmark{}
 	if err := decode(admitted, benchmark); err != nil {
-		return nil, []problem{{"", err.Error()}}
+		if len(problems) == 0 {
+			problems = []problem{{"", err.Error()}}
+		}
+		return nil, problems
 	}
-	checked := &validated{benchmark: benchmark, hash: experiment.ID(benchmark)}
 	spec := &benchmark.Spec
+	checked := &validated{benchmark: benchmark, hash: experiment.ID(benchmark)}
+	if len(problems) > 0 { // its runs cannot be known, but what is written can be read
+		return nil, append(problems, unlessBefore(problems, checked.foreseen())...)
+	}
 	if missing := experiment.ReplaceTargets(spec, targets); len(missing) > 0 {
 		checked.notes = append(checked.notes, fmt.Sprintf("only its own fields were checked, because StorageTarget %s is in none of the files",
 			strings.Join(missing, ", ")))
-		return checked, checked.compileGates()
+		return checked, checked.foreseen()
 	}
 	slots, err := experiment.Expand(spec, experiment.Seed(benchmark))
-	var wrong *experiment.SpecError
-	switch {
-	case errors.As(err, &wrong) && wrong.Reason == v1alpha1.ReasonNotSupported:
-		checked.notes = append(checked.notes, wrong.Message)
-	case err != nil:
-		return nil, []problem{{expansionField(spec), err.Error()}}
-	}
-	if err := experiment.CheckSchedule(spec.Schedule); err != nil {
-		return nil, []problem{{"spec.schedule", err.Error()}}
+	for _, wrong := range experiment.Mistakes(err) {
+		if wrong.Reason == v1alpha1.ReasonNotSupported {
+			checked.notes = append(checked.notes, wrong.Message)
+		} else {
+			problems = append(problems, listed(&wrong, spec)...)
+		}
 	}
 	checked.slots = slots
-	return checked, append(checked.compileGates(), s.rehearse(ctx, checked)...)
+	if err := experiment.CheckSchedule(spec.Schedule); err != nil {
+		problems = append(problems, problem{"spec.schedule", err.Error()})
+	}
+	problems = append(problems, checked.foreseen()...)
+	if err != nil {
+		checked.slots = nil
+	}
+	if len(problems) == 0 { // else the API server would say the same again, about each variant
+		problems = s.rehearse(ctx, checked)
+	}
+	return checked, problems
+}
+
+// foreseen are the mistakes that show before anything runs: those of the gates, and what the planner foresees for the known runs.
+func (e *validated) foreseen() []problem {
+	return append(e.compileGates(), e.note(experiment.Foresee(&e.benchmark.Spec, e.slots))...)
+}
+
+// note keeps the warnings, and returns the mistakes.
+func (e *validated) note(foresight *experiment.Foresight) []problem {
+	for _, warning := range foresight.Warnings {
+		e.warnings = append(e.warnings, problem{warning.Field, warning.Message})
+	}
+	return listed(foresight.Err(), &e.benchmark.Spec)
+}
+
+// listed are the mistakes in an error of the planner.
+func listed(err error, spec *v1alpha1.StorageBenchmarkSpec) (problems []problem) {
+	for _, wrong := range experiment.Mistakes(err) {
+		field := cmp.Or(wrong.Field, expansionField(spec))
+		problems = append(problems, problem{field, strings.TrimPrefix(wrong.Message, field+": ")})
+	}
+	return problems
+}
+
+// unlessBefore leaves out problems of a field that has one already, or whose parent has.
+func unlessBefore(before, more []problem) (news []problem) {
+	for _, one := range more {
+		if !slices.ContainsFunc(before, func(other problem) bool {
+			return other.field != "" && other.field != "spec" && strings.HasPrefix(one.field, other.field)
+		}) {
+			news = append(news, one)
+		}
+	}
+	return news
 }
 
 // admit checks an object against the CRD of its kind.

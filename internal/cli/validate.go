@@ -66,6 +66,8 @@ func (a *App) validateOne(ctx context.Context, known schemas, one *manifest, tar
 		return true
 	case one.isBenchmark():
 		checked, problems = known.checkBenchmark(ctx, one, targets)
+	case one.isTarget():
+		checked, problems = known.checkTarget(ctx, one)
 	default:
 		_, problems = known.admit(ctx, one)
 	}
@@ -85,6 +87,9 @@ func (a *App) validateOne(ctx context.Context, known schemas, one *manifest, tar
 		return true
 	}
 	a.say("%s: %s is valid%s", one.at("kind"), one, checked.extent())
+	for _, warning := range checked.warnings {
+		a.say("  %s: warning: %s", one.at(warning.field), warning)
+	}
 	for _, note := range checked.notes {
 		a.say("  note: %s", note)
 	}

@@ -139,10 +139,17 @@ func (d *Decision) do(action Action) {
 	d.Actions = append(d.Actions, action)
 }
 
-// warn says early that gates cannot be decided, while the repetitions can still be changed.
+// warn says early that gates cannot be decided, while the repetitions can still be changed, and what this release does not know.
 func (d *Decision) warn(state State) {
 	if state.Undecidable != "" && slices.Contains([]Position{PositionWaiting, PositionQueued, PositionRunning}, d.Position) {
 		d.Message += "; " + state.Undecidable
+	}
+	if len(state.Warnings) > 0 && slices.Contains([]Position{PositionWaiting, PositionQueued}, d.Position) {
+		first := state.Warnings[0]
+		d.Message += fmt.Sprintf("; %s: %s", first.Field, first.Message)
+		if more := len(state.Warnings) - 1; more > 0 {
+			d.Message += fmt.Sprintf("; and %d more: 'kubectl storagebench validate' lists all", more)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ type datasets map[v1alpha1.DatasetPath][]v1alpha1.SnapshotName
 // checkDatasets follows the operations of a run in their order. One that names what is not there would fail in each repetition, after the
 // fill of each.
 func checkDatasets(slot *Slot) error {
+	var problems []error
 	pools := map[string]datasets{}
 	for _, one := range volume.TargetVolumes(slot.Target) {
 		pools[one.Name] = datasets{"": nil, naming.RunDataset(one.Name): nil, volume.Of(one).Dataset(one).Path: nil}
@@ -28,12 +30,12 @@ func checkDatasets(slot *Slot) error {
 		on := cmp.Or(string(phase.Volume), naming.VolumeData)
 		for _, action := range operate.Of(phase) {
 			if problem := pools[on].after(action, pools); problem != "" {
-				return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q: %s on the pool of volume %s: %s", phase.Name,
-					slot.Variant, operate.Name(*action), on, problem)}
+				problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
+					"phase %s of variant %q: %s on the pool of volume %s: %s", phase.Name, slot.Variant, operate.Name(*action), on, problem)}))
 			}
 		}
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // after changes the datasets as the action does, or says why it would fail, and what to write instead.

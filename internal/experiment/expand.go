@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,8 @@ type Slot struct {
 	Seed       int64
 	Target     v1alpha1.Target
 	Phases     []v1alpha1.Phase
+	// written are the positions of the phases in the spec.
+	written []int
 }
 
 // SpecError describes an error in a spec that the API server could not detect.
@@ -33,7 +36,8 @@ type SpecError struct {
 
 func (e *SpecError) Error() string { return e.Message }
 
-// Expand computes the runs of a single experiment in the order of execution, with all repetitions that adaptive may add.
+// Expand computes the runs of a single experiment in the order of execution, with all repetitions that adaptive may add. With an error it
+// may return one slot for each variant, for more checks.
 func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {
 	return expand(spec, seed, orderSeed(seed, time.Time{}))
 }
@@ -50,7 +54,7 @@ func expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64, turns uint64) ([]Sl
 	}
 	variants, err := expandVariants(spec, rows)
 	if err != nil {
-		return nil, err
+		return variants, err
 	}
 	if nodes := variants[0].NodeCount(); total*nodes > MaxRuns {
 		return nil, &SpecError{v1alpha1.ReasonExpansionTooLarge, fmt.Sprintf(
@@ -100,7 +104,7 @@ func VariantNames(slots []Slot) []string {
 	return names
 }
 
-// expandVariants applies variants x matrix to the target and phases.
+// expandVariants applies variants x matrix to the target and phases. With an error, the slots are only good for more checks.
 func expandVariants(spec *v1alpha1.StorageBenchmarkSpec, rows []row) ([]Slot, error) {
 	variants := spec.Variants
 	if len(variants) == 0 {
@@ -111,44 +115,36 @@ func expandVariants(spec *v1alpha1.StorageBenchmarkSpec, rows []row) ([]Slot, er
 		return nil, err
 	}
 	var slots []Slot
+	var problems []error
+	var seen unlike
 	for _, variant := range variants {
 		for _, values := range rows {
 			slot := Slot{Rank: int32(len(slots)), Variant: variantName(variant, paths, values), Target: *spec.Target.DeepCopy()}
-			if slot.Phases = phasesFor(spec.Phases, variant.Name); len(slot.Phases) == 0 {
+			if slot.Phases, slot.written = phasesFor(spec.Phases, variant.Name); len(slot.Phases) == 0 {
 				return nil, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
 					"variant %q has no phase: add it to onlyFor of one, or remove the variant", slot.Variant)}
 			}
-			if err := applyVariant(&slot, variant); err != nil {
-				return nil, err
-			}
+			err := applyVariant(&slot, variant)
 			for i, path := range paths {
-				if err := setPath(&slot, path, values[i]); err != nil {
-					return nil, err
-				}
+				err = errors.Join(err, atMatrix(spec, path, values[i], setPath(&slot, path, values[i])))
 			}
-			if err := checkTarget(&slot); err != nil {
-				return nil, err
-			}
+			problems = append(problems, seen.of(&slot, errors.Join(err, checkTarget(&slot)))...)
 			slots = append(slots, slot)
 		}
 	}
-	if err := checkKept(spec, slots); err != nil {
-		return nil, err
-	}
-	return slots, sameNodeCount(slots)
+	return slots, errors.Join(append(problems, checkKept(spec, slots), sameNodeCount(slots))...)
 }
 
 // phasesFor are the phases of a variant. They do not say for whom else they are: what a run measures does not depend on that.
-func phasesFor(all []v1alpha1.Phase, variant v1alpha1.VariantName) []v1alpha1.Phase {
-	var phases []v1alpha1.Phase
+func phasesFor(all []v1alpha1.Phase, variant v1alpha1.VariantName) (phases []v1alpha1.Phase, written []int) {
 	for i := range all {
 		if only := all[i].OnlyFor; len(only) == 0 || slices.Contains(only, variant) {
 			phase := all[i].DeepCopy()
 			phase.OnlyFor = nil
-			phases = append(phases, *phase)
+			phases, written = append(phases, *phase), append(written, i)
 		}
 	}
-	return phases
+	return phases, written
 }
 
 // sameNodeCount checks that all variants use the same number of nodes: they are compared, and they share the nodes.

@@ -122,7 +122,7 @@ func TestExpansionLimit(t *testing.T) {
 	}
 	spec.Repetitions = 9
 	_, err := Expand(spec, 1)
-	if err == nil || err.(*SpecError).Reason != v1alpha1.ReasonExpansionTooLarge || !strings.Contains(err.Error(), "576 runs") { //nolint:errorlint // never wrapped
+	if err == nil || combined(err).Reason != v1alpha1.ReasonExpansionTooLarge || !strings.Contains(err.Error(), "576 runs") {
 		t.Errorf("got %v", err)
 	}
 	for i := range 6 { // 16^7 combinations must not be made to be counted

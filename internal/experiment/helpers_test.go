@@ -44,9 +44,7 @@ func settle(state State) State {
 	state.Experiment = IDAt(state.Benchmark, state.ScheduledTime)
 	state.Slots, state.SpecError = nil, nil
 	slots, err := SlotsAt(state.Benchmark, state.ScheduledTime)
-	if err != nil {
-		state.SpecError = err.(*SpecError) //nolint:errorlint // Expand returns nothing else
-	}
+	state.SpecError = combined(err)
 	state.Slots = slots
 	state.Benchmark.Status.Experiment = state.Experiment
 	return state

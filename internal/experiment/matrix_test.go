@@ -103,8 +103,8 @@ func TestWrongCombinations(t *testing.T) {
 		spec := matrixSpec()
 		test.change(spec)
 		_, err := Expand(spec, 1)
-		wrong, ok := err.(*SpecError) //nolint:errorlint // never wrapped
-		if !ok || wrong.Reason != test.reason || !strings.Contains(wrong.Message, test.message) {
+		wrong := combined(err)
+		if wrong == nil || wrong.Reason != test.reason || !strings.Contains(wrong.Message, test.message) {
 			t.Errorf("%s: got %v, want ...%s...", name, err, test.message)
 		}
 	}

@@ -2,7 +2,9 @@ package experiment
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -17,61 +19,57 @@ import (
 
 // checkTarget refuses what cannot run before anything is created. Silently skipping a part would be misleading.
 func checkTarget(slot *Slot) error {
-	if err := checkWorkloads(slot); err != nil {
-		return err
-	}
-	if err := checkData(slot); err != nil {
-		return err
-	}
-	if err := checkVolumes(slot); err != nil {
-		return err
-	}
+	volumes := checkVolumes(slot)
+	problems := errors.Join(checkWorkloads(slot), checkData(slot), volumes)
 	if slot.Target.ZFS == nil {
-		return checkNoPools(slot)
+		return errors.Join(problems, checkNoPools(slot))
 	}
-	if err := checkReset(slot); err != nil {
-		return err
+	replications := checkReplications(slot)
+	problems = errors.Join(problems, checkReset(slot), replications)
+	if volumes != nil || replications != nil {
+		return problems
 	}
-	if err := checkReplications(slot); err != nil {
-		return err
-	}
-	return checkDatasets(slot)
+	return errors.Join(problems, checkDatasets(slot))
 }
 
 // checkWorkloads refuses what a workload cannot do in its phase or on its volume.
 func checkWorkloads(slot *Slot) error {
+	var problems []error
 	for i := range slot.Phases {
-		if problem := workloadProblem(slot, &slot.Phases[i]); problem != "" {
-			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q: %s", slot.Phases[i].Name, slot.Variant, problem)}
+		field, problem := workloadProblem(slot, &slot.Phases[i])
+		if problem != "" {
+			problems = append(problems, &Mistake{slot.phaseField(i) + ".measure." + field, &SpecError{v1alpha1.ReasonSpecInvalid,
+				fmt.Sprintf("phase %s of variant %q: %s", slot.Phases[i].Name, slot.Variant, problem)}})
 		}
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
-// workloadProblem says what a workload, or one of several together, cannot do; empty if there is nothing.
-func workloadProblem(slot *Slot, phase *v1alpha1.Phase) string {
+// workloadProblem says what a workload, or one of several together, cannot do, and where it is written. Empty if there is nothing.
+func workloadProblem(slot *Slot, phase *v1alpha1.Phase) (field, problem string) {
 	if phase.Measure == nil {
-		return ""
+		return "", ""
 	}
 	block, own := blockVolumes(slot.Target), false
-	for _, part := range workload.Measured(phase) {
+	for i, part := range workload.Measured(phase) {
 		traits, _ := workload.PhaseTraits(&part.Phase)
 		if problem := cmp.Or(traits.Problem(part.Phase.Measure, block[part.Phase.Volume]), traits.Refusal()); problem != "" {
 			if part.Name != "" {
-				problem = "workload " + part.Name + ": " + problem
+				return fmt.Sprintf("workloads[%d].%s", i, traits.Name), "workload " + part.Name + ": " + problem
 			}
-			return problem
+			return "workload." + traits.Name, problem
 		}
 		own = own || volumeOf(&part.Phase) == volumeOf(phase)
 	}
-	if parts := workload.PartsOf(phase); len(parts) > 0 {
-		if !own {
-			return fmt.Sprintf("none of its workloads is on volume %s, which is that of the phase: write volume: %s in the phase",
-				volumeOf(phase), volumeOf(&parts[0].Phase))
-		}
-		return workload.Apart(parts)
+	parts := workload.PartsOf(phase)
+	switch {
+	case len(parts) == 0:
+		return "", ""
+	case !own:
+		return "workloads", fmt.Sprintf("none of its workloads is on volume %s, which is that of the phase: write volume: %s in the phase",
+			volumeOf(phase), volumeOf(&parts[0].Phase))
 	}
-	return ""
+	return "workloads", workload.Apart(parts)
 }
 
 func volumeOf(phase *v1alpha1.Phase) v1alpha1.VolumeName {
@@ -98,25 +96,28 @@ func blockVolumes(target v1alpha1.Target) map[v1alpha1.VolumeName]bool {
 // checkNoPools refuses what needs pools in a variant whose own target, or whose StorageTarget, has none: the API server has seen only the
 // spec's target.
 func checkNoPools(slot *Slot) error {
+	var problems []error
 	for i := range slot.Phases {
 		if fill := slot.Phases[i].Fill; fill != nil && fill.Of == "Pool" {
-			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s fills a share of the Pool, but variant %q has a storageClass "+
-				"target: write of: Volume", slot.Phases[i].Name, slot.Variant)}
+			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
+				fmt.Sprintf("phase %s fills a share of the Pool, but variant %q has a storageClass target: write of: Volume", slot.Phases[i].Name,
+					slot.Variant)}))
 		}
 		if actions := operate.Of(&slot.Phases[i]); len(actions) > 0 {
-			return &SpecError{v1alpha1.ReasonSpecInvalid,
+			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
 				fmt.Sprintf("phase %s does %s on a pool, but variant %q has a storageClass target: give the variant a zfs target, or remove operate "+
 					"from the phase",
-					slot.Phases[i].Name, operate.Name(*actions[0]), slot.Variant)}
+					slot.Phases[i].Name, operate.Name(*actions[0]), slot.Variant)}))
 		}
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // checkData checks that what a phase reads or overwrites was written before, on the same volume.
 func checkData(slot *Slot) error {
+	var problems []error
 	filled := map[v1alpha1.VolumeName]bool{}
-	for _, phase := range volumePhases(slot) {
+	for i, phase := range volumePhases(slot) {
 		volume := volumeOf(&phase)
 		traits, _ := workload.PhaseTraits(&phase)
 		switch {
@@ -124,27 +125,31 @@ func checkData(slot *Slot) error {
 			filled[volume] = true
 		case filled[volume]:
 		case phase.Fragment != nil, traits.ReadsFill:
-			return &SpecError{v1alpha1.ReasonSpecInvalid,
+			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
 				fmt.Sprintf("phase %s of variant %q works on the data of volume %s, but no earlier phase fills it: add one before it, such "+
 					"as {name: fill, fill: {to: 50%%}}",
-					phase.Name, slot.Variant, volume)}
+					phase.Name, slot.Variant, volume)}))
 		}
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
-// volumePhases are the phases of a slot, and each of several workloads like a phase: every one works on one volume.
-func volumePhases(slot *Slot) (phases []v1alpha1.Phase) {
-	for i := range slot.Phases {
-		for _, part := range workload.Measured(&slot.Phases[i]) {
-			phases = append(phases, part.Phase)
+// volumePhases are the phases of a slot with their index. Each of several workloads is like a phase: every one works on one volume.
+func volumePhases(slot *Slot) iter.Seq2[int, v1alpha1.Phase] {
+	return func(yield func(int, v1alpha1.Phase) bool) {
+		for i := range slot.Phases {
+			for _, part := range workload.Measured(&slot.Phases[i]) {
+				if !yield(i, part.Phase) {
+					return
+				}
+			}
 		}
 	}
-	return phases
 }
 
 // checkVolumes checks that every phase works on an existing volume.
 func checkVolumes(slot *Slot) error {
+	var problems []error
 	known := map[v1alpha1.VolumeName]bool{"": true, naming.VolumeData: true}
 	remedy := "write volume: data, for only a zfs target has several"
 	if slot.Target.ZFS != nil {
@@ -153,19 +158,20 @@ func checkVolumes(slot *Slot) error {
 			known[volume.Name] = true
 		}
 	}
-	for _, phase := range volumePhases(slot) {
+	for i, phase := range volumePhases(slot) {
 		if !known[phase.Volume] {
-			return &SpecError{v1alpha1.ReasonSpecInvalid,
+			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
 				fmt.Sprintf("phase %s works on volume %q, which the target of variant %q does not have: %s", phase.Name, phase.Volume,
-					slot.Variant, remedy)}
+					slot.Variant, remedy)}))
 		}
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // checkReplications checks that a dataset is sent to another volume of the same target. Any other name could be that of another
 // user's BenchmarkPool.
 func checkReplications(slot *Slot) error {
+	var problems []error
 	for i := range slot.Phases {
 		phase := &slot.Phases[i]
 		own := cmp.Or(phase.Volume, naming.VolumeData)
@@ -183,12 +189,12 @@ func checkReplications(slot *Slot) error {
 			if len(others) == 0 {
 				remedy = "add one to target.zfs.volumes, and write its name in toVolume"
 			}
-			return &SpecError{v1alpha1.ReasonSpecInvalid,
+			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
 				fmt.Sprintf("phase %s of variant %q replicates from volume %s to %q, which is not another volume of its target: %s",
-					phase.Name, slot.Variant, own, action.Replicate.ToVolume, remedy)}
+					phase.Name, slot.Variant, own, action.Replicate.ToVolume, remedy)}))
 		}
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // volumeNames are the names of the volumes of a target, data first.

@@ -16,7 +16,7 @@ import (
 // the spec becomes its SpecError.
 func Understand(state *State) (*gate.Set, error) {
 	gates, err := understand(state)
-	if wrong := (*SpecError)(nil); errors.As(err, &wrong) {
+	if wrong := combined(err); wrong != nil {
 		state.SpecError = wrong
 		return gates, nil
 	}
@@ -29,20 +29,27 @@ func understand(state *State) (*gate.Set, error) {
 	}
 	spec := &state.Benchmark.Spec
 	slots, err := SlotsAt(state.Benchmark, state.ScheduledTime)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		state.Slots = slots
 	}
-	state.Slots = slots
-	if err := CheckSchedule(spec.Schedule); err != nil {
-		return nil, err
+	err = errors.Join(err, CheckSchedule(spec.Schedule))
+	var gates *gate.Set
+	if len(slots) > 0 {
+		var wrong error
+		if gates, wrong = gate.Compile(spec.Gates, spec.Phases, VariantNames(slots)); wrong != nil {
+			err = errors.Join(err, &SpecError{Reason: v1alpha1.ReasonGateInvalid, Message: wrong.Error()})
+		}
 	}
-	gates, err := gate.Compile(spec.Gates, spec.Phases, VariantNames(slots))
-	if err != nil {
-		return gates, &SpecError{Reason: v1alpha1.ReasonGateInvalid, Message: err.Error()}
+	if err == nil {
+		state.Undecidable = verdict.Undecidable(spec, gates)
 	}
-	state.Undecidable = verdict.Undecidable(spec, gates)
 	if begun(*state) {
-		return gates, nil
+		return gates, err
+	}
+	foresight := Foresee(spec, slots)
+	state.Warnings = foresight.Warnings
+	if err = errors.Join(err, foresight.Err()); err != nil {
+		return gates, err
 	}
 	return gates, cmp.Or(state.Limits.Check(spec, slots), state.Limits.CheckPriority(state.Benchmark))
 }

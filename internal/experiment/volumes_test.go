@@ -89,8 +89,8 @@ func TestVariantsOfVolumesAreRefused(t *testing.T) {
 		benchmark := volumesBenchmark(test.variants)
 		benchmark.Spec.Matrix = test.matrix
 		_, err := Expand(&benchmark.Spec, 1)
-		wrong, ok := err.(*SpecError) //nolint:errorlint // never wrapped
-		if !ok || wrong.Reason != test.reason || !strings.Contains(wrong.Message, test.message) {
+		wrong := combined(err)
+		if wrong == nil || wrong.Reason != test.reason || !strings.Contains(wrong.Message, test.message) {
 			t.Errorf("%s: got %v, want ...%s...", name, err, test.message)
 		}
 	}

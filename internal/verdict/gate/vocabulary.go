@@ -8,6 +8,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // scope is what gates can refer to besides the metrics.
@@ -144,38 +145,11 @@ func checkMetric(name string) string {
 
 // remedy suggests the nearest name, or lists the names if none is similar.
 func remedy(name string, names []string) string {
-	best, distance := "", max(2, len(name)/3)+1
-	for _, candidate := range names {
-		if d := editDistance(strings.ToLower(name), strings.ToLower(candidate)); d < distance {
-			best, distance = candidate, d
-		}
-	}
-	if best != "" {
+	if best := spelling.Nearest(name, names); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
 	if len(names) == 0 {
 		return "there are none"
 	}
 	return "use one of " + list(names)
-}
-
-// editDistance is the Levenshtein distance, over bytes: the names are ASCII.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitute := diagonal
-			if a[i] != b[j] {
-				substitute++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -1,0 +1,56 @@
+package experiment
+
+import (
+	"errors"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// Warning is a part of a spec that this release does not know, but a newer OpenZFS may.
+type Warning struct {
+	Field, Message string
+}
+
+// Foresight is what is known before anything runs.
+type Foresight struct {
+	Warnings []Warning
+	mistakes []error
+	seen     unlike
+}
+
+// Err lists all mistakes; see Mistakes. Nil if there are none.
+func (f *Foresight) Err() error { return errors.Join(f.mistakes...) }
+
+// refuse notes a mistake in a field.
+func (f *Foresight) refuse(field, message string) {
+	f.mistakes = append(f.mistakes, &Mistake{field, &SpecError{v1alpha1.ReasonSpecInvalid, field + ": " + message}})
+}
+
+func (f *Foresight) warn(field, message string) {
+	f.Warnings = append(f.Warnings, Warning{field, message})
+}
+
+// specChecks look at the spec as it is written, and slotChecks at each variant.
+var (
+	specChecks = []func(*v1alpha1.StorageBenchmarkSpec, *Foresight){foreseeSettings}
+	slotChecks = []func(*v1alpha1.StorageBenchmarkSpec, *Slot) error{checkKinds}
+)
+
+// Foresee looks for what cannot work although it is well formed. An experiment that has begun is not asked: a newer release may know more,
+// and what it would refuse now has been decided.
+func Foresee(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot) *Foresight {
+	f := &Foresight{}
+	for _, check := range specChecks {
+		check(spec, f)
+	}
+	looked := map[string]bool{}
+	for i := range slots {
+		if slot := &slots[i]; !looked[slot.Variant] {
+			looked[slot.Variant] = true
+			for _, check := range slotChecks {
+				f.mistakes = append(f.mistakes, f.seen.of(slot, check(spec, slot))...)
+			}
+		}
+	}
+	return f
+}

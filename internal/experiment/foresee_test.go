@@ -1,0 +1,211 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// zfsSpec is an experiment on a pool: fill, scan.
+func zfsSpec() *v1alpha1.StorageBenchmarkSpec {
+	return &v1alpha1.StorageBenchmarkSpec{
+		Repetitions: 1,
+		Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{
+			Pool:    v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Type: "stripe", Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/a"}}}},
+			Dataset: &v1alpha1.DatasetTemplate{Type: "Filesystem"},
+		}},
+		Phases: []v1alpha1.Phase{
+			{Name: "fill", Fill: &v1alpha1.FillPhase{To: "50%"}},
+			{Name: "scan", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}}},
+		},
+	}
+}
+
+type foreseen struct {
+	change func(*v1alpha1.StorageBenchmarkSpec)
+	// want is "FIELD: PART OF THE MESSAGE", of a mistake or, after "warning: ", of a warning. Empty if all is well.
+	want string
+}
+
+// foresee compares what is foreseen for changes of a spec.
+func foresee(t *testing.T, cases map[string]foreseen) {
+	t.Helper()
+	for name, c := range cases {
+		spec := zfsSpec()
+		c.change(spec)
+		slots, err := Expand(spec, 1)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		f := Foresee(spec, slots)
+		var said []string
+		for _, one := range Mistakes(f.Err()) {
+			if !strings.HasPrefix(one.Message, one.Field+": ") {
+				t.Errorf("%s: the message %q does not begin with the field %s", name, one.Message, one.Field)
+			}
+			said = append(said, one.Message)
+		}
+		for _, one := range f.Warnings {
+			said = append(said, fmt.Sprintf("warning: %s: %s", one.Field, one.Message))
+		}
+		if c.want == "" && len(said) == 0 {
+			continue
+		}
+		if field, part, _ := strings.Cut(strings.TrimPrefix(c.want, "warning: "), ": "); c.want == "" || len(said) != 1 ||
+			strings.HasPrefix(c.want, "warning: ") != strings.HasPrefix(said[0], "warning: ") ||
+			!strings.HasPrefix(strings.TrimPrefix(said[0], "warning: "), field+": ") || !strings.Contains(said[0], part) {
+			t.Errorf("%s: %q, want %q", name, said, c.want)
+		}
+	}
+}
+
+// TestSettings: each place in which a property or a module parameter can be written is looked at, and named.
+func TestSettings(t *testing.T) {
+	type spec = v1alpha1.StorageBenchmarkSpec
+	wrong, good := v1alpha1.Properties{"recordsze": "8k"}, v1alpha1.Properties{"recordsize": "8k", "compression": "zstd-3"}
+	const unknown = ".recordsze: did you mean recordsize?"
+	foresee(t, map[string]foreseen{
+		"good": {func(s *spec) {
+			s.Target.ZFS.Dataset.Properties, s.Target.ZFS.Pool.RootProperties = good, good
+			s.Target.ZFS.Pool.Properties = v1alpha1.Properties{"autotrim": "on"}
+			s.Target.ZFS.ModuleParameters = v1alpha1.ModuleParameters{"zfs_txg_timeout": "5"}
+			s.Matrix = v1alpha1.Matrix{"dataset.recordsize": {"8k", "1M"}, "moduleParameters.zfs_arc_max": {"1073741824"}}
+		}, ""},
+		"dataset": {func(s *spec) { s.Target.ZFS.Dataset.Properties = wrong }, "spec.target.zfs.dataset.properties" + unknown},
+		"root":    {func(s *spec) { s.Target.ZFS.Pool.RootProperties = wrong }, "spec.target.zfs.pool.rootProperties" + unknown},
+		"pool": {func(s *spec) { s.Target.ZFS.Pool.Properties = v1alpha1.Properties{"autotrim": "yes"} },
+			"spec.target.zfs.pool.properties.autotrim: write on or off"},
+		"parameter": {func(s *spec) { s.Target.ZFS.ModuleParameters = v1alpha1.ModuleParameters{"zfs_arc_max": "4G"} },
+			"spec.target.zfs.moduleParameters.zfs_arc_max: write '4294967296'"},
+		"volume": {func(s *spec) {
+			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Dataset: &v1alpha1.DatasetTemplate{Properties: wrong}}}
+		}, "spec.target.zfs.volumes[0].dataset.properties" + unknown},
+		"pool of a volume": {func(s *spec) {
+			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: v1alpha1.PoolTemplate{RootProperties: wrong}}}
+		}, "spec.target.zfs.volumes[0].pool.rootProperties" + unknown},
+		"pool of a node": {func(s *spec) {
+			s.Target.ZFS.PerNode = []v1alpha1.NodePool{{NodeName: "n", Pool: v1alpha1.PoolTemplate{RootProperties: wrong}}}
+		}, "spec.target.zfs.perNode[0].pool.rootProperties" + unknown},
+		"variant's dataset": {func(s *spec) {
+			s.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b", Dataset: &v1alpha1.DatasetOverride{Properties: wrong}}}
+		}, "spec.variants[1].dataset.properties" + unknown},
+		"variant's volume": {func(s *spec) {
+			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: v1alpha1.PoolTemplate{Vdevs: s.Target.ZFS.Pool.Vdevs}}}
+			s.Variants = []v1alpha1.Variant{{Name: "a", Volumes: []v1alpha1.VolumeOverride{{Name: "log",
+				Dataset: &v1alpha1.DatasetOverride{Properties: wrong}}}}}
+		}, "spec.variants[0].volumes[0].dataset.properties" + unknown},
+		"path of a volume": {func(s *spec) {
+			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: v1alpha1.PoolTemplate{Vdevs: s.Target.ZFS.Pool.Vdevs}}}
+			s.Matrix = v1alpha1.Matrix{"volumes.log.dataset.recordsize": {"8k", "9k"}}
+		}, "spec.matrix[volumes.log.dataset.recordsize][1]: "},
+		"variant's pool": {func(s *spec) {
+			s.Variants = []v1alpha1.Variant{{Name: "a", Pool: &v1alpha1.PoolOverride{Properties: v1alpha1.Properties{"autoexpand": "1"}}}}
+		}, "spec.variants[0].pool.properties.autoexpand: write on or off"},
+		"variant's parameter": {func(s *spec) {
+			s.Variants = []v1alpha1.Variant{{Name: "a", ModuleParameters: v1alpha1.ModuleParameters{"zfs_txg_timeout": "soon"}}}
+		}, "spec.variants[0].moduleParameters.zfs_txg_timeout: whole number"},
+		"variant's path": {func(s *spec) {
+			s.Variants = []v1alpha1.Variant{{Name: "a", Set: map[string]v1alpha1.MatrixValue{"dataset.logbias": "fast"}}}
+		}, "spec.variants[0].set[dataset.logbias]: write latency or throughput"},
+		"variant's target": {func(s *spec) {
+			target := s.Target.DeepCopy()
+			target.ZFS.Dataset.Properties = wrong
+			s.Variants = []v1alpha1.Variant{{Name: "a", Target: target}}
+		}, "spec.variants[0].target.zfs.dataset.properties" + unknown},
+		"matrix": {func(s *spec) { s.Matrix = v1alpha1.Matrix{"dataset.recordsize": {"8k", "9k"}} },
+			"spec.matrix[dataset.recordsize][1]: power of two from 512 to 16M"},
+		"matrix of a pool": {func(s *spec) { s.Matrix = v1alpha1.Matrix{"pool.properties.failmode": {"wait", "panic"}} },
+			"spec.matrix[pool.properties.failmode][1]: write wait or continue"},
+		"operation": {func(s *spec) {
+			s.Phases[1].Measure.Operate = &v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_arc_max", Value: "1G"}}
+		}, "spec.phases[1]: zfs_arc_max: \"1G\" is not a whole number"},
+		"new property": {func(s *spec) { s.Target.ZFS.Dataset.Properties = v1alpha1.Properties{"fastwrites": "on"} },
+			"warning: spec.target.zfs.dataset.properties.fastwrites: no dataset has such a property"},
+		"new value": {func(s *spec) { s.Matrix = v1alpha1.Matrix{"dataset.compression": {"lz4", "brotli"}} },
+			"warning: spec.matrix[dataset.compression][1]: \"brotli\" is not one of its values up to OpenZFS"},
+		"new parameter": {func(s *spec) { s.Target.ZFS.ModuleParameters = v1alpha1.ModuleParameters{"zfs_arcmax": "1"} },
+			"warning: spec.target.zfs.moduleParameters.zfs_arcmax: did you mean zfs_arc_max?"},
+		"block of a volume": {func(s *spec) { s.Target.ZFS.Dataset.Properties = v1alpha1.Properties{"volblocksize": "8k"} },
+			"spec.target.zfs.dataset.properties.volblocksize: write recordsize"},
+		"records of a volume, by the matrix": {func(s *spec) {
+			s.Target.ZFS.Dataset.Type = "Volume"
+			s.Matrix = v1alpha1.Matrix{"dataset.recordsize": {"8k", "16k"}}
+		}, "spec.matrix[dataset.recordsize]: only a dataset of type Filesystem has it, and this one is a Volume: write volblocksize"},
+		"records of a volume, by a variant": {func(s *spec) {
+			s.Target.ZFS.Dataset.Properties = good
+			s.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b", Dataset: &v1alpha1.DatasetOverride{Type: "Volume"}}}
+		}, "spec.target.zfs.dataset.properties.recordsize: (variant \"b\")"},
+	})
+}
+
+// TestAllMistakesAtOnce: the status names the first ones, and says how to see the others.
+func TestAllMistakesAtOnce(t *testing.T) {
+	state := testState()
+	onNodes(state.Benchmark, 1)
+	state.Benchmark.Spec.Variants = nil
+	state.Benchmark.Spec.Target.ZFS.Dataset = &v1alpha1.DatasetTemplate{Type: "Filesystem", Properties: v1alpha1.Properties{
+		"atime": "no", "compresion": "on", "logbias": "fast", "recordsize": "9k", "sync": "never", "xatr": "sa", "new_one": "on"}}
+	state.Benchmark.Spec.Gates = []v1alpha1.Gate{{Name: "g", Expression: "phase('none').readBytesPerSecond > 1.0"}}
+	state.Benchmark.Status.Experiment = ""
+	if _, err := Understand(&state); err != nil || state.SpecError == nil {
+		t.Fatal(err, state.SpecError)
+	}
+	message := Plan(state).Message
+	for _, part := range []string{`phase "none" is not in spec.phases`, "properties.atime: ", "compression?; ", "logbias: ", "recordsize: ",
+		"and 2 more: 'kubectl storagebench validate' lists all"} {
+		if !strings.Contains(message, part) {
+			t.Errorf("it does not say %q: %s", part, message)
+		}
+	}
+}
+
+// TestWarningsAreShown until the experiment begins.
+func TestWarningsAreShown(t *testing.T) {
+	decision := Decision{Position: PositionQueued, Message: "waiting"}
+	state := State{Warnings: []Warning{{"spec.x", "not known"}, {"spec.y", "neither"}}}
+	decision.warn(state)
+	if want := "waiting; spec.x: not known; and 1 more: 'kubectl storagebench validate' lists all"; decision.Message != want {
+		t.Errorf("%q", decision.Message)
+	}
+	decision = Decision{Position: PositionRunning, Message: "running"}
+	if decision.warn(state); decision.Message != "running" {
+		t.Errorf("%q", decision.Message)
+	}
+}
+
+// TestWhatHasBegunIsNotAskedAgain: a newer release may know more, but does not stop what runs.
+func TestWhatHasBegunIsNotAskedAgain(t *testing.T) {
+	state := testState()
+	onNodes(state.Benchmark, 1)
+	state.Benchmark.Spec.Variants = nil
+	state.Benchmark.Spec.Target.ZFS.ModuleParameters = v1alpha1.ModuleParameters{"zfs_arc_max": "4G"}
+	state = settle(state)
+	if _, err := Understand(&state); err != nil || state.SpecError == nil {
+		t.Fatal("it is not refused at all", err)
+	}
+	state.SpecError = nil
+	state.Runs = append(state.Runs, makeRun(state, state.Slots[0], 1))
+	if _, err := Understand(&state); err != nil || state.SpecError != nil {
+		t.Error(err, state.SpecError)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	one, two := &SpecError{"A", "a"}, &SpecError{"B", "b"}
+	err := fmt.Errorf("wrapped: %w", errors.Join(one, errors.Join((&Slot{written: []int{1, 3}}).atPhase(1, two), nil)))
+	got := Mistakes(err)
+	if !slices.Equal(got, []Mistake{{"", one}, {"spec.phases[3]", two}}) {
+		t.Error(got)
+	}
+	if both := combined(err); both.Reason != "A" || both.Message != "a; b" {
+		t.Error(both)
+	}
+	if other := errors.New("no mistake"); combined(other) != nil || len(Mistakes(other)) != 0 {
+		t.Error("another error is taken for a mistake")
+	}
+}

@@ -1,0 +1,99 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// Mistake is a SpecError of one field.
+type Mistake struct {
+	// Field is its path in the benchmark, such as spec.phases[1]. Empty if it is not one field that is wrong.
+	Field string
+	*SpecError
+}
+
+func (m *Mistake) Unwrap() error { return m.SpecError }
+
+// atPhase says which phase of the variant is wrong.
+func (s *Slot) atPhase(i int, wrong *SpecError) error { return &Mistake{s.phaseField(i), wrong} }
+
+// phaseField is where a phase of the variant is written.
+func (s *Slot) phaseField(i int) string {
+	if i < len(s.written) {
+		i = s.written[i]
+	}
+	return phaseField(i)
+}
+
+// atMatrix says which value of the matrix is wrong.
+func atMatrix(spec *v1alpha1.StorageBenchmarkSpec, path string, value v1alpha1.MatrixValue, err error) error {
+	var wrong *SpecError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	if at := slices.Index(spec.Matrix[path], value); at >= 0 {
+		return &Mistake{fmt.Sprintf("spec.matrix[%s][%d]", path, at), wrong}
+	}
+	return &Mistake{"spec.matrixInclude", wrong}
+}
+
+func phaseField(i int) string { return fmt.Sprintf("spec.phases[%d]", i) }
+
+// Mistakes are all that an error of this package lists. Empty if it is of another kind.
+func Mistakes(err error) []Mistake {
+	switch known := err.(type) { //nolint:errorlint // this walks the tree itself
+	case nil:
+		return nil
+	case *Mistake:
+		return []Mistake{*known}
+	case *SpecError:
+		return []Mistake{{"", known}}
+	case interface{ Unwrap() []error }:
+		var all []Mistake
+		for _, one := range known.Unwrap() {
+			all = append(all, Mistakes(one)...)
+		}
+		return all
+	}
+	return Mistakes(errors.Unwrap(err))
+}
+
+// mostMentioned is how many mistakes a condition mentions. The plugin lists all.
+const mostMentioned = 5
+
+// combined is one SpecError of all mistakes. Nil if the error is of another kind.
+func combined(err error) *SpecError {
+	all := Mistakes(err)
+	if len(all) == 0 {
+		return nil
+	}
+	var messages []string
+	for _, one := range all[:min(mostMentioned, len(all))] {
+		messages = append(messages, one.Message)
+	}
+	if more := len(all) - mostMentioned; more > 0 {
+		messages = append(messages, fmt.Sprintf("and %d more: 'kubectl storagebench validate' lists all", more))
+	}
+	return &SpecError{all[0].Reason, strings.Join(messages, "; ")}
+}
+
+// unlike leaves out what another variant has as well: they differ only in the name of the variant.
+type unlike struct{ seen map[string]bool }
+
+func (o *unlike) of(slot *Slot, err error) (news []error) {
+	if o.seen == nil {
+		o.seen = map[string]bool{}
+	}
+	for _, one := range Mistakes(err) {
+		key := one.Field + "\n" + strings.ReplaceAll(one.Message, fmt.Sprintf("variant %q", slot.Variant), "")
+		if !o.seen[key] {
+			o.seen[key] = true
+			news = append(news, &one)
+		}
+	}
+	return news
+}

@@ -1,0 +1,197 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/volume"
+	"github.com/storagebench/storagebench/internal/zfs/settings"
+)
+
+// setting is a property or module parameter where it is written.
+type setting struct {
+	field, name, value string
+	check              func(name, value string) settings.Answer
+}
+
+// foreseeSettings checks each setting at the place where it is written: in a target, a variant, the matrix or an operation.
+func foreseeSettings(spec *v1alpha1.StorageBenchmarkSpec, f *Foresight) {
+	f.checkSettings(settingsOf(spec))
+}
+
+// ForeseeTarget looks for settings in a StorageTarget that cannot work.
+func ForeseeTarget(target *v1alpha1.Target) *Foresight {
+	f := &Foresight{}
+	f.checkSettings(targetSettings("spec", target))
+	return f
+}
+
+func (f *Foresight) checkSettings(all []setting) {
+	for _, one := range all {
+		answer := one.check(one.name, one.value)
+		if answer.Refusal != "" {
+			f.refuse(one.field, answer.Refusal)
+		}
+		if answer.Warning != "" {
+			f.warn(one.field, answer.Warning)
+		}
+	}
+}
+
+func settingsOf(spec *v1alpha1.StorageBenchmarkSpec) []setting {
+	all := targetSettings("spec.target", &spec.Target)
+	for i := range spec.Variants {
+		variant, at := &spec.Variants[i], fmt.Sprintf("spec.variants[%d]", i)
+		if variant.Target != nil {
+			all = append(all, targetSettings(at+".target", variant.Target)...)
+		}
+		if variant.Pool != nil {
+			all = append(all, each(at+".pool.properties", variant.Pool.Properties, settings.Pool)...)
+		}
+		if variant.Dataset != nil {
+			all = append(all, each(at+".dataset.properties", variant.Dataset.Properties, settings.Dataset)...)
+		}
+		for j, change := range variant.Volumes {
+			one := fmt.Sprintf("%s.volumes[%d]", at, j)
+			if change.Pool != nil {
+				all = append(all, each(one+".pool.properties", change.Pool.Properties, settings.Pool)...)
+			}
+			if change.Dataset != nil {
+				all = append(all, each(one+".dataset.properties", change.Dataset.Properties, settings.Dataset)...)
+			}
+		}
+		all = append(all, each(at+".moduleParameters", variant.ModuleParameters, settings.Parameter)...)
+		for _, path := range slices.Sorted(maps.Keys(variant.Set)) {
+			all = append(all, pathSetting(fmt.Sprintf("%s.set[%s]", at, path), path, string(variant.Set[path]))...)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(spec.Matrix)) {
+		for i, value := range spec.Matrix[path] {
+			all = append(all, pathSetting(fmt.Sprintf("spec.matrix[%s][%d]", path, i), path, string(value))...)
+		}
+	}
+	for i := range spec.Phases {
+		for _, action := range operate.Of(&spec.Phases[i]) {
+			if set := action.ModuleParameter; set != nil {
+				all = append(all, setting{phaseField(i), set.Name, string(set.Value), named(settings.Parameter)})
+			}
+		}
+	}
+	return all
+}
+
+func targetSettings(at string, target *v1alpha1.Target) []setting {
+	zfs := target.ZFS
+	if zfs == nil {
+		return nil
+	}
+	all := slices.Concat(poolSettings(at+".zfs.pool", &zfs.Pool), datasetSettings(at+".zfs.dataset", zfs.Dataset),
+		each(at+".zfs.moduleParameters", zfs.ModuleParameters, settings.Parameter))
+	for i := range zfs.Volumes {
+		one := fmt.Sprintf("%s.zfs.volumes[%d]", at, i)
+		all = slices.Concat(all, poolSettings(one+".pool", &zfs.Volumes[i].Pool), datasetSettings(one+".dataset", zfs.Volumes[i].Dataset))
+	}
+	for i := range zfs.PerNode {
+		all = append(all, poolSettings(fmt.Sprintf("%s.zfs.perNode[%d].pool", at, i), &zfs.PerNode[i].Pool)...)
+	}
+	return all
+}
+
+func poolSettings(at string, pool *v1alpha1.PoolTemplate) []setting {
+	return append(each(at+".properties", pool.Properties, settings.Pool), each(at+".rootProperties", pool.RootProperties, settings.Dataset)...)
+}
+
+func datasetSettings(at string, dataset *v1alpha1.DatasetTemplate) []setting {
+	if dataset == nil {
+		return nil
+	}
+	return each(at+".properties", dataset.Properties, settings.Dataset)
+}
+
+// each lists settings in the order of their names.
+func each[M ~map[string]v1alpha1.PropertyValue](at string, all M, check func(name, value string) settings.Answer) (found []setting) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		found = append(found, setting{at + "." + name, name, string(all[name]), check})
+	}
+	return found
+}
+
+// pathSetting is what a path of the matrix or of variants[].set changes. Empty if it is no setting of ZFS.
+func pathSetting(field, path, value string) []setting {
+	if below, is := strings.CutPrefix(path, "volumes."); is {
+		_, path, _ = strings.Cut(below, ".")
+	}
+	for _, kind := range []struct {
+		prefix string
+		check  func(name, value string) settings.Answer
+	}{{"dataset.", settings.Dataset}, {"pool.properties.", settings.Pool}, {"moduleParameters.", settings.Parameter}} {
+		if name, is := strings.CutPrefix(path, kind.prefix); is {
+			return []setting{{field, name, value, kind.check}}
+		}
+	}
+	return nil
+}
+
+// named puts the name in front, where the field does not end with it.
+func named(check func(name, value string) settings.Answer) func(name, value string) settings.Answer {
+	return func(name, value string) settings.Answer {
+		answer := check(name, value)
+		for _, text := range []*string{&answer.Refusal, &answer.Warning} {
+			if *text != "" {
+				*text = name + ": " + *text
+			}
+		}
+		return answer
+	}
+}
+
+// checkKinds refuses properties of filesystems on volumes, and the other way round.
+func checkKinds(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
+	if slot.Target.ZFS == nil {
+		return nil
+	}
+	f := &Foresight{}
+	for i, one := range volume.TargetVolumes(slot.Target) {
+		for _, name := range slices.Sorted(maps.Keys(one.Dataset.Properties)) {
+			problem := settings.On(name, cmp.Or(one.Dataset.Type, settings.Filesystem))
+			if problem == "" {
+				continue
+			}
+			field := fmt.Sprintf("spec.target.zfs.volumes[%d].dataset.properties.%s", i-1, name)
+			if i == 0 {
+				field = datasetField(spec, slot, name)
+			}
+			f.refuse(field, fmt.Sprintf("%s (variant %q)", problem, slot.Variant))
+		}
+	}
+	return f.Err()
+}
+
+// datasetField is where a property of the first dataset of a variant is written.
+func datasetField(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot, name string) string {
+	path := "dataset." + name
+	if _, is := spec.Matrix[path]; is {
+		return fmt.Sprintf("spec.matrix[%s]", path)
+	}
+	for i, variant := range spec.Variants {
+		if of := string(variant.Name); slot.Variant != of && !strings.HasPrefix(slot.Variant, of+",") {
+			continue
+		}
+		at := fmt.Sprintf("spec.variants[%d]", i)
+		if _, is := variant.Set[path]; is {
+			return fmt.Sprintf("%s.set[%s]", at, path)
+		}
+		if variant.Target != nil {
+			return at + ".target.zfs.dataset.properties." + name
+		}
+		if variant.Dataset != nil && variant.Dataset.Properties[name] != "" {
+			return at + ".dataset.properties." + name
+		}
+	}
+	return "spec.target.zfs.dataset.properties." + name
+}

@@ -1,0 +1,36 @@
+package spelling
+
+import "testing"
+
+func TestNearest(t *testing.T) {
+	names := []string{"recordsize", "redundant_metadata", "sync", "lz4", "readBytesPerSecond"}
+	for given, want := range map[string]struct{ nearest, slip string }{
+		"recordsze":          {"recordsize", "recordsize"},
+		"RecordSize":         {"recordsize", "recordsize"},
+		"record_siz":         {"recordsize", "recordsize"},
+		"readBytesPerSec":    {"readBytesPerSecond", ""},
+		"lz5":                {"lz4", "lz4"},
+		"synk":               {"sync", "sync"},
+		"snappy":             {"", ""},
+		"zfs_something_else": {"", ""},
+		"":                   {"", ""},
+	} {
+		if got := Nearest(given, names); got != want.nearest {
+			t.Errorf("Nearest(%q) is %q instead of %q", given, got, want.nearest)
+		}
+		if got := Slip(given, names); got != want.slip {
+			t.Errorf("Slip(%q) is %q instead of %q", given, got, want.slip)
+		}
+	}
+}
+
+func TestEditDistance(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"kitten", "sitting", 3}, {"abc", "acb", 2}, {"flaw", "lawn", 2}} {
+		if got := editDistance(test.a, test.b); got != test.want {
+			t.Errorf("from %q to %q it is %d, want %d", test.a, test.b, got, test.want)
+		}
+	}
+}

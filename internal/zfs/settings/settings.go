@@ -1,0 +1,149 @@
+// Package settings knows the names and values of ZFS properties and of the parameters of the ZFS module, those of OpenZFS 2.1 to 2.4, so
+// that a slip is found before anything runs. A later OpenZFS may have more of them: what only that could know is a warning.
+package settings
+
+import (
+	"fmt"
+	"math/bits"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/internal/spelling"
+)
+
+// Newest is the version of OpenZFS whose names and values this release knows.
+const Newest = "2.4"
+
+// Answer says what is wrong with a setting, and what to write instead. Both are empty if it is known to be right.
+type Answer struct {
+	// Refusal is why no OpenZFS takes it.
+	Refusal string
+	// Warning is why those that this release knows do not take it.
+	Warning string
+}
+
+func refused(format string, values ...any) Answer {
+	return Answer{Refusal: fmt.Sprintf(format, values...)}
+}
+
+// values says which values a property takes: what to write instead, and nothing if the value is one of them.
+type values interface {
+	check(value string) Answer
+}
+
+// words are the values of a property. More may come if OpenZFS has added some since its first release.
+type words struct {
+	known []string
+	more  bool
+	// text replaces a long list in messages.
+	text string
+}
+
+func (w words) check(value string) Answer {
+	if slices.Contains(w.known, value) {
+		return Answer{}
+	}
+	list := w.text
+	if list == "" {
+		list = listed(w.known)
+	}
+	if meant := spelling.Slip(value, w.known); meant != "" {
+		return refused("%q is not one of its values: did you mean %s? It takes %s", value, meant, list)
+	}
+	if w.more {
+		return Answer{Warning: fmt.Sprintf("%q is not one of its values up to OpenZFS %s, which takes %s: if the OpenZFS of the node does not "+
+			"take it either, no run can begin", value, Newest, list)}
+	}
+	return refused("%q is not one of its values: write %s", value, list)
+}
+
+// power is a size that is a power of two.
+type power struct{ from, to uint64 }
+
+func (p power) check(value string) Answer {
+	bytes, valid := Bytes(value)
+	if !valid || bytes < p.from || bytes > p.to || bits.OnesCount64(bytes) != 1 {
+		return refused("%q is not one of its values: write a power of two from %s to %s, such as 8k or 128k", value, Size(p.from), Size(p.to))
+	}
+	return Answer{}
+}
+
+// size is any size, or one of the words.
+type size struct {
+	words []string
+	to    uint64
+}
+
+func (s size) check(value string) Answer {
+	bytes, valid := Bytes(value)
+	switch {
+	case slices.Contains(s.words, value):
+		return Answer{}
+	case !valid:
+		return refused("%q is not one of its values: write a size such as 10G%s", value, orWords(s.words))
+	case s.to > 0 && bytes > s.to:
+		return refused("%q is too large: write at most %s", value, Size(s.to))
+	}
+	return Answer{}
+}
+
+// count is a whole number, or one of the words.
+type count struct{ words []string }
+
+func (c count) check(value string) Answer {
+	if _, err := strconv.ParseUint(value, 10, 64); err != nil && !slices.Contains(c.words, value) {
+		return refused("%q is not one of its values: write a whole number%s", value, orWords(c.words))
+	}
+	return Answer{}
+}
+
+// anything is what only the node can judge.
+type anything struct{}
+
+func (anything) check(string) Answer { return Answer{} }
+
+var sizePattern = regexp.MustCompile(`^([0-9]+)([kmgtp]?)(i?b)?$`)
+
+// Bytes reads a size as ZFS does: 8k, 8K, 8KiB and 8192 are the same. Fractions are not read.
+func Bytes(text string) (bytes uint64, valid bool) {
+	parts := sizePattern.FindStringSubmatch(strings.ToLower(text))
+	if parts == nil || parts[2] == "" && parts[3] == "ib" {
+		return 0, false
+	}
+	number, err := strconv.ParseUint(parts[1], 10, 64)
+	shift := uint(0)
+	if parts[2] != "" {
+		shift = 10 * uint(strings.Index("kmgtp", parts[2])+1) //nolint:gosec // at most 50
+	}
+	if err != nil || bits.Len64(number)+int(shift) > 64 { //nolint:gosec // at most 50
+		return 0, false
+	}
+	return number << shift, true
+}
+
+// Size writes a number of bytes as ZFS users do, such as 128k.
+func Size(bytes uint64) string {
+	unit := 0
+	for ; bytes >= 1024 && bytes%1024 == 0 && unit < 5; unit++ {
+		bytes /= 1024
+	}
+	return strconv.FormatUint(bytes, 10) + []string{"", "k", "M", "G", "T", "P"}[unit]
+}
+
+// listed is "a, b or c".
+func listed(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+func orWords(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return ", or " + listed(names)
+}
