@@ -43,6 +43,7 @@ func Foresee(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot) *Foresight {
 	for _, check := range specChecks {
 		check(spec, f)
 	}
+	foreseeGates(spec, slots, f)
 	looked := map[string]bool{}
 	for i := range slots {
 		if slot := &slots[i]; !looked[slot.Variant] {

@@ -209,3 +209,49 @@ func TestMistakes(t *testing.T) {
 		t.Error("another error is taken for a mistake")
 	}
 }
+
+// TestGatesOnMetrics that a phase cannot have are refused, in the variant in which it cannot.
+func TestGatesOnMetrics(t *testing.T) {
+	type spec = v1alpha1.StorageBenchmarkSpec
+	bound := func(metric string) func(*spec) {
+		return func(s *spec) {
+			s.Gates = []v1alpha1.Gate{{Name: "g", Bound: &v1alpha1.BoundGate{Metric: v1alpha1.MetricPath(metric), Min: "1"}}}
+		}
+	}
+	expression := func(text string) func(*spec) {
+		return func(s *spec) { s.Gates = []v1alpha1.Gate{{Name: "a", Expression: text}} }
+	}
+	oltp := func(updates int32) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: "oltp", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{
+			OLTP: &v1alpha1.OLTPWorkload{UpdatePercent: updates}}}}
+	}
+	foresee(t, map[string]foreseen{
+		"reads":         {bound("scan.readBytesPerSecond"), ""},
+		"disks":         {bound("scan.diskReadsPerReadMilli"), ""},
+		"filled":        {expression("phase('fill').filledBytes > 0 && phase('scan').ioErrors == 0"), ""},
+		"unknown":       {bound("scan.readBytes_"), ""}, // the gate itself is wrong
+		"writes":        {bound("scan.writeBytesPerSecond"), "spec.gates[0].bound.metric: never has writeBytesPerSecond: did you mean readBytesPerSecond? It has readBytesPerSecond, "},
+		"transactions":  {bound("scan.transactionsPerSecond"), "spec.gates[0].bound.metric: phase scan (scan on a zfs target) of variant \"default\" never has transactionsPerSecond: it has readBytesPerSecond, readLatencyP99Nanoseconds"},
+		"in expression": {expression("phase('scan').walBytes > 1.0"), "spec.gates[0].expression: phase scan"},
+		"of the fill":   {expression("phase('fill').readBytesPerSecond > 1.0"), "spec.gates[0].expression: phase fill (fill on a zfs target)"},
+		"compare": {func(s *spec) {
+			s.Gates = []v1alpha1.Gate{{Name: "g", Compare: &v1alpha1.CompareGate{Metric: "scan.metadataOperationsPerSecond", To: "History"}}}
+		}, "spec.gates[0].compare.metric: never has metadataOperationsPerSecond"},
+		"pools of a class": {func(s *spec) {
+			s.Target = v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}
+			bound("scan.diskReadRequestBytes")(s)
+		}, "spec.gates[0].bound.metric: (scan on a storageClass target)"},
+		"one variant": {func(s *spec) {
+			s.Phases = append(s.Phases, oltp(0))
+			s.Matrix = v1alpha1.Matrix{"phases.oltp.updatePercent": {"25", "0"}}
+			bound("oltp.writeBytesPerSecond")(s)
+		}, "spec.gates[0].bound.metric: of variant \"phases.oltp.updatePercent=0\" never has writeBytesPerSecond"},
+		"a share":           {bound("scan.scanRegionTime.shareOver10ms"), ""},
+		"a share of writes": {expression("phase('scan').share('writeLatency', '>', '10ms') < 0.5"), "spec.gates[0].expression: never has writeLatency.shareOver10ms"},
+		"another variant": {func(s *spec) {
+			s.Phases = append(s.Phases, oltp(0))
+			s.Variants = []v1alpha1.Variant{{Name: "r"}, {Name: "w", Set: map[string]v1alpha1.MatrixValue{"phases.oltp.updatePercent": "9"}}}
+			expression("variant('w').phase('oltp').writeBytesPerSecond > phase('oltp').readBytesPerSecond")(s)
+		}, ""},
+	})
+}

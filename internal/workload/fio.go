@@ -14,7 +14,7 @@ func fio(w *v1alpha1.Workload) (Traits, bool) {
 		return Traits{}, false
 	}
 	return Traits{
-		Name: "fio", Spec: w.FIO, File: w.FIO.JobFileFrom, Guess: fioRuntime(w.FIO.JobFile),
+		Name: "fio", Spec: w.FIO, Yields: reads + "|" + writes + "|" + syncs, File: w.FIO.JobFileFrom, Guess: fioRuntime(w.FIO.JobFile),
 		Inline:  func(text string) { w.FIO.JobFile, w.FIO.JobFileFrom = text, nil },
 		Refused: func() string { return refusedJobs(w.FIO) },
 	}, true

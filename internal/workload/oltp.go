@@ -11,13 +11,15 @@ func oltp(w *v1alpha1.Workload) (Traits, bool) {
 	}
 	traits := Traits{
 		Name: "oltp", Spec: w.OLTP, Duration: length(w.OLTP.Duration), RampUp: length(w.OLTP.RampUp), ReadsFill: true,
-		Files: w.OLTP.Layout == LayoutFilePerWorker && w.OLTP.Workers > 1,
+		Yields: reads,
+		Files:  w.OLTP.Layout == LayoutFilePerWorker && w.OLTP.Workers > 1,
 	}
 	if w.OLTP.Layout == LayoutFilePerWorker {
 		traits.DataFiles = w.OLTP.Workers
 	}
 	if w.OLTP.UpdatePercent > 0 {
 		traits.Writes = "data"
+		traits.Yields += "|" + writes
 	}
 	return traits, true
 }

@@ -9,5 +9,9 @@ func redo(w *v1alpha1.Workload) (Traits, bool) {
 	if w.Redo == nil {
 		return Traits{}, false
 	}
-	return Traits{Name: "redo", Spec: w.Redo, Duration: length(w.Redo.Duration), HidesCache: noReads, Writes: "logs"}, true
+	yields := writes + "|" + appends
+	if w.Redo.Sync == "fdatasync" {
+		yields += "|" + syncs
+	}
+	return Traits{Name: "redo", Spec: w.Redo, Duration: length(w.Redo.Duration), HidesCache: noReads, Writes: "logs", Yields: yields}, true
 }

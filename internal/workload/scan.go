@@ -12,5 +12,5 @@ func scan(w *v1alpha1.Workload) (Traits, bool) {
 		}
 		return filled
 	}
-	return Traits{Name: "scan", Spec: w.Scan, ReadsFill: true, Moves: moves}, true
+	return Traits{Name: "scan", Spec: w.Scan, ReadsFill: true, Moves: moves, Yields: reads + "|" + regions}, true
 }

@@ -20,6 +20,8 @@ type Traits struct {
 	ReadsFill bool
 	// Writes names what it writes to on its volume, if another workload can do that at the same time: the data, or logs.
 	Writes string
+	// Yields are the beginnings of the names of the metrics that it has, and most others have not; see CanMeasure.
+	Yields string
 	// Files says that it needs a file system. RefusesRoot says that it does not run as root.
 	Files, RefusesRoot bool
 	// HidesCache says why a phase cannot declare a Cold or Warm cache, and Once why it cannot repeat until a steady state. Both say what

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
@@ -178,5 +180,20 @@ func TestCompileNeedsVariants(t *testing.T) {
 	}
 	if _, err := Compile(nil, somePhases, nil); err != nil {
 		t.Errorf("no gates, so nothing is wrong: %v", err)
+	}
+}
+
+// TestReferences are those of each gate, in their order.
+func TestReferences(t *testing.T) {
+	gates := []v1alpha1.Gate{expression(aged + " > 0.8 * variant('r8k,pool.ashift=12').phase('fresh-scan').readBytes"),
+		boundGate("age.rounds", "1", ""), compareGate("aged-scan.readBytesPerSecond", "Variant", "r8k")}
+	set, err := Compile(gates, somePhases, matrix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]Reference{{{"", "aged-scan", "readBytesPerSecond"}, {"r8k,pool.ashift=12", "fresh-scan", "readBytes"}},
+		{{"", "age", "rounds"}}, {{"", "aged-scan", "readBytesPerSecond"}}}
+	if diff := cmp.Diff(want, set.References()); diff != "" {
+		t.Error(diff)
 	}
 }

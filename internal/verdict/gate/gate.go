@@ -137,6 +137,20 @@ func scopeOf(phases []v1alpha1.Phase, variants []string) scope {
 	return known
 }
 
+// Reference is a metric that a gate needs. Without a variant it needs it of each.
+type Reference struct{ Variant, Phase, Metric string }
+
+// References are the metrics that each gate needs, in the order of the gates.
+func (s *Set) References() [][]Reference {
+	all := make([][]Reference, len(s.gates))
+	for i, gate := range s.gates {
+		for _, ref := range gate.rule.uses() {
+			all[i] = append(all[i], Reference{ref.variant, ref.phase, ref.metric})
+		}
+	}
+	return all
+}
+
 func compileGate(gate v1alpha1.Gate, known scope) (rule, []string) {
 	of := kindsOf(gate)
 	if len(of) != 1 {

@@ -161,7 +161,7 @@ func TestDocumentedExpressionsCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	phases := append(slices.Clone(somePhases), v1alpha1.Phase{Name: "oltp"})
+	phases := append(slices.Clone(somePhases), v1alpha1.Phase{Name: "oltp"}, v1alpha1.Phase{Name: "tpcb"})
 	examples := 0
 	for line := range strings.Lines(string(page)) {
 		_, text, found := strings.Cut(strings.TrimSpace(line), `expression: "`)

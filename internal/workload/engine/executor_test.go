@@ -101,6 +101,11 @@ func (b *bench) valid(phase v1alpha1.Phase) (results.PhaseDocument, Details) {
 	if err := json.Unmarshal(document.Raw, &details); err != nil {
 		b.t.Fatalf("%s: %v", phase.Name, err)
 	}
+	for name := range document.Metrics {
+		if !workload.CanMeasure(&phase, false, name) {
+			b.t.Errorf("%s has %s, and a gate on it would be refused", phase.Name, name)
+		}
+	}
 	return document, details
 }
 

@@ -1,0 +1,82 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/spelling"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// foreseeGates refuses gates on metrics that their phase cannot have: they would be Inconclusive, after the last run.
+func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, f *Foresight) {
+	variants := VariantNames(slots)
+	for i, one := range spec.Gates {
+		set, err := gate.Compile([]v1alpha1.Gate{one}, spec.Phases, variants)
+		if err != nil {
+			continue // it is reported as it is
+		}
+		for _, ref := range set.References()[0] {
+			if problem := cannotHave(slots, ref); problem != "" {
+				f.refuse(gateField(i, one), problem)
+			}
+		}
+	}
+}
+
+// gateField is where a gate names its metrics.
+func gateField(i int, one v1alpha1.Gate) string {
+	at := fmt.Sprintf("spec.gates[%d]", i)
+	switch {
+	case one.Expression != "":
+		return at + ".expression"
+	case one.Bound != nil:
+		return at + ".bound.metric"
+	case one.Compare != nil:
+		return at + ".compare.metric"
+	}
+	return at
+}
+
+// cannotHave names the first variant in which a phase cannot have the metric that a gate needs, and says what it has.
+func cannotHave(slots []Slot, ref gate.Reference) string {
+	for i := range slots {
+		slot := &slots[i]
+		if ref.Variant != "" && ref.Variant != slot.Variant {
+			continue
+		}
+		at := slices.IndexFunc(slot.Phases, func(phase v1alpha1.Phase) bool { return string(phase.Name) == ref.Phase })
+		onPool := slot.Target.ZFS != nil
+		if at < 0 || workload.CanMeasure(&slot.Phases[at], onPool, ref.Metric) {
+			continue
+		}
+		what := workload.KindOf(&slot.Phases[at])
+		if traits, measures := workload.PhaseTraits(&slot.Phases[at]); measures {
+			what = traits.Name
+		}
+		target := "storageClass"
+		if onPool {
+			target = "zfs"
+		}
+		return fmt.Sprintf("phase %s (%s on a %s target) of variant %q never has %s: %s", ref.Phase, what, target, slot.Variant, ref.Metric,
+			instead(ref.Metric, workload.Metrics(&slot.Phases[at], onPool)))
+	}
+	return ""
+}
+
+// instead says which metric was meant, if one is similar, and which there are.
+func instead(metric string, names []string) string {
+	const shown = 8
+	text := "it has "
+	if meant := spelling.Nearest(metric, names); meant != "" {
+		text = fmt.Sprintf("did you mean %s? It has ", meant)
+	}
+	text += strings.Join(names[:min(shown, len(names))], ", ")
+	if more := len(names) - shown; more > 0 {
+		text += fmt.Sprintf(" and %d more (docs/reference/metrics.md)", more)
+	}
+	return text
+}

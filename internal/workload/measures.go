@@ -1,0 +1,139 @@
+package workload
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	fiofile "github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// Beginnings of the names of metrics that only some phases have.
+const (
+	reads        = `readBytes|readOperations|readLatency`
+	writes       = `writeBytes|writtenBytes|writeOperations|writeLatency`
+	syncs        = `syncOperations|syncLatency`
+	regions      = `regions|slowestRegion|fastestRegion|scanRegion`
+	appends      = `shareOver`
+	files        = `metadataOperations|(create|stat|list|unlink)(Operations|Latency)`
+	transactions = `transaction|failedTransactions|walBytes|commitLatency|checkpoint|database|initialise`
+	filling      = `filledBytes|volumeBytes|allocatedBytes|compressionRatio`
+	coverage     = `coverage`
+	rounds       = `rounds|steadyState`
+	operations   = `referencedBytes|freedBytes|sentBytes|receivedReferencedBytes|copied|scannedBytes|repairedBytes|errorsFound|dataErrors|` +
+		`trimmedBytes|resilveredBytes|freeSegments|largestFreeSegment|layoutScore`
+	beside  = `besidePartsPerMillion`
+	pools   = `disk|smallDiskReads|poolAllocatedBytes|longestTransactionGroup|gangBlocks|freeSpaceFragmentation`
+	devices = `device`
+	pods    = devices + `|` + hosts + `|workersBusy`
+	hosts   = `cpuNanoseconds|node(User|System)|cacheHit|flushNanoseconds`
+	// totals are what a phase has of several workloads as a whole. The rest is of one of them.
+	totals = `(read|write|written)(Bytes|Operations)(PerSecond)?$`
+)
+
+// CanMeasure says whether a phase can have a metric, on a target with or without pools. What is not known to be impossible is possible.
+func CanMeasure(phase *v1alpha1.Phase, onPool bool, metric string) bool {
+	kind := KindOf(phase)
+	if kind == "" {
+		return true
+	}
+	if derived, err := results.ParseDerived(metric); err == nil {
+		metric = derived.Distribution
+	}
+	if parts := PartsOf(phase); len(parts) > 0 {
+		return togetherCanMeasure(parts, onPool, metric)
+	}
+	if at := strings.LastIndexByte(metric, '.'); at >= 0 {
+		return hasJob(phase, metric[:at]) && begins(metric[at+1:], reads+"|"+writes+"|"+syncs+"|durationNanoseconds|flushNanoseconds|ioErrors")
+	}
+	possible := map[string]string{
+		results.KindFill:     strings.Join([]string{filling, writes, syncs, pods}, "|"),
+		results.KindFragment: strings.Join([]string{coverage, rounds, writes, syncs, pods, filling}, "|"),
+		results.KindOperate:  operations,
+		results.KindMeasure:  pods,
+	}[kind]
+	if traits, measures := PhaseTraits(phase); measures {
+		if traits.Yields == "" { // a workload that says nothing
+			return true
+		}
+		possible += "|" + traits.Yields
+		if phase.Measure.SteadyState != nil {
+			possible += "|" + rounds
+		}
+		if phase.Measure.Operate != nil {
+			possible += "|" + beside + "|" + operations
+		}
+	}
+	if onPool {
+		possible += "|" + pools
+	}
+	return begins(metric, possible) || !begins(metric, owned)
+}
+
+// togetherCanMeasure says it of a phase with several workloads: each has its metrics under its name.
+func togetherCanMeasure(parts []Part, onPool bool, metric string) bool {
+	name, own, named := strings.Cut(metric, ".")
+	for i := range parts {
+		switch {
+		case named && parts[i].Name == name:
+			return CanMeasure(&parts[i].Phase, onPool, own)
+		case !named && begins(metric, totals) && CanMeasure(&parts[i].Phase, onPool, metric):
+			return true
+		}
+	}
+	return !named && (begins(metric, hosts) || !begins(metric, owned))
+}
+
+// owned are the beginnings of all metrics that not every phase has.
+var owned = strings.Join([]string{reads, writes, syncs, regions, appends, files, transactions, filling, coverage, rounds, operations,
+	beside, pools, pods}, "|")
+
+// Metrics are the names of those that a phase can have: the primary ones, others of its workload, and the rest.
+func Metrics(phase *v1alpha1.Phase, onPool bool) []string {
+	var primary, own, rest []string
+	for _, part := range PartsOf(phase) {
+		for _, name := range Metrics(&part.Phase, onPool) {
+			primary = append(primary, part.Name+"."+name)
+		}
+	}
+	traits, measures := PhaseTraits(phase)
+	for _, metric := range results.Metrics() {
+		switch {
+		case !CanMeasure(phase, onPool, metric.Name):
+		case metric.Primary:
+			primary = append(primary, metric.Name)
+		case measures && begins(metric.Name, traits.Yields):
+			own = append(own, metric.Name)
+		default:
+			rest = append(rest, metric.Name)
+		}
+	}
+	return slices.Concat(primary, own, rest)
+}
+
+func begins(name, patterns string) bool {
+	return regexp.MustCompile(`^(` + patterns + `)`).MatchString(name)
+}
+
+// hasJob says whether a phase can have metrics of a single job: a fio job file with several jobs, if its text is known.
+func hasJob(phase *v1alpha1.Phase, job string) bool {
+	traits, measures := PhaseTraits(phase)
+	if !measures || traits.Name == "" || traits.Name == "fio" && phase.Measure.Workload.FIO.JobFile == "" {
+		return measures
+	}
+	if traits.Name != "fio" {
+		return false
+	}
+	file, err := fiofile.ParseUserFile(phase.Measure.Workload.FIO.JobFile)
+	if err != nil {
+		return true // that is another mistake
+	}
+	for _, section := range file.Sections {
+		if section.Name == job {
+			return len(file.Sections) > 1
+		}
+	}
+	return false
+}

@@ -1,0 +1,111 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+func measuring(workload v1alpha1.Workload) v1alpha1.Phase {
+	return v1alpha1.Phase{Name: "p", Measure: &v1alpha1.MeasurePhase{Workload: workload}}
+}
+
+// TestCanMeasure: the tests of the engine compare it with each document that they make.
+func TestCanMeasure(t *testing.T) {
+	const jobs = "[log]\nrw=write\nsize=1m\n[data]\nrw=read\nsize=1m\n"
+	fill, fragment := v1alpha1.Phase{Fill: &v1alpha1.FillPhase{}}, v1alpha1.Phase{Fragment: &v1alpha1.FragmentPhase{}}
+	operate := v1alpha1.Phase{Operate: &v1alpha1.OperatePhase{}}
+	scan := measuring(v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}})
+	beside, steady := scan, scan
+	beside.Measure = &v1alpha1.MeasurePhase{Workload: scan.Measure.Workload, Operate: &v1alpha1.PoolAction{}}
+	steady.Measure = &v1alpha1.MeasurePhase{Workload: scan.Measure.Workload, SteadyState: &v1alpha1.SteadyState{}}
+	reading, updating := measuring(v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{}}),
+		measuring(v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{UpdatePercent: 5}})
+	dsync, fdatasync := measuring(v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{Sync: "dsync"}}),
+		measuring(v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{Sync: "fdatasync"}})
+	metadata, postgres := measuring(v1alpha1.Workload{Metadata: &v1alpha1.MetadataWorkload{}}),
+		measuring(v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}})
+	fio := measuring(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: jobs}})
+	one := measuring(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: "[log]\nrw=write\nsize=1m\n"}})
+	elsewhere := measuring(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFileFrom: &v1alpha1.ConfigMapKey{Name: "c", Key: "k"}}})
+	together := v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workloads: []v1alpha1.NamedWorkload{
+		{Name: "data", OLTP: &v1alpha1.OLTPWorkload{}}, {Name: "redo-log", Redo: &v1alpha1.RedoWorkload{Sync: "dsync"}}}}}
+	for _, c := range []struct {
+		of         string
+		phase      v1alpha1.Phase
+		onPool     bool
+		has, lacks string
+	}{
+		{"scan", scan, false, "readBytesPerSecond slowestRegionReadBytesPerSecond cacheHitPartsPerMillion durationNanoseconds ioErrors",
+			"writeBytesPerSecond transactionsPerSecond diskReadBytesPerSecond rounds filledBytes a.readBytes"},
+		{"scan on a pool", scan, true, "diskReadBytesPerSecond gangBlocks freeSpaceFragmentationPartsPerMillion",
+			"besidePartsPerMillion scannedBytes"},
+		{"scan beside a scrub", beside, true, "besidePartsPerMillion scannedBytes", "rounds"},
+		{"scan in rounds", steady, false, "rounds steadyStateSlopePartsPerMillion", "besidePartsPerMillion"},
+		{"reads", reading, false, "readLatencyP99Nanoseconds", "writeLatencyP99Nanoseconds writtenBytes"},
+		{"updates", updating, false, "readLatencyP99Nanoseconds writeLatencyP99Nanoseconds writtenBytesPerApplicationByteMilli",
+			"syncOperations"},
+		{"dsync", dsync, false, "writeLatencyP99Nanoseconds shareOver1MillisecondPartsPerMillion", "syncLatencyP99Nanoseconds readBytes"},
+		{"fdatasync", fdatasync, false, "writeLatencyP99Nanoseconds syncLatencyP99Nanoseconds", "transactions"},
+		{"metadata", metadata, false, "metadataOperationsPerSecond createLatencyMeanNanoseconds unlinkOperationsPerSecond",
+			"readBytesPerSecond"},
+		{"postgres", postgres, false, "transactionsPerSecond checkpoints walBytes databaseBytes", "readBytesPerSecond metadataOperations"},
+		{"fio", fio, false, "readBytes syncOperations log.writeBytesPerSecond data.readLatencyP99Nanoseconds",
+			"logs.writeBytes log.transactions"},
+		{"one job", one, false, "writeBytesPerSecond", "log.writeBytesPerSecond"},
+		{"jobs of a ConfigMap", elsewhere, false, "any.readBytes readBytes", "any.transactions"},
+		{"fill", fill, false, "filledBytes allocatedBytes writeBytesPerSecond compressionRatioMilli", "readBytesPerSecond poolAllocatedBytes"},
+		{"fragment", fragment, true, "rounds coveragePartsPerMillion writeBytesPerSecond diskWriteRequestBytes", "transactions"},
+		{"operate", operate, true, "copiedBytes durationNanoseconds layoutScorePartsPerMillion", "readBytesPerSecond cpuNanoseconds"},
+		{"distributions", dsync, true, "writeLatency.shareOver10ms diskWriteRequestSize.mode", "readLatency.shareOver10ms scanRegionTime.count"},
+		{"no pool", scan, false, "scanRegionTime.shareOver10ms", "diskReadRequestSize.mode"},
+		{"together", together, true, "data.readLatencyP99Nanoseconds redo-log.writeLatency.shareOver10ms redo-log.diskWriteBytesPerSecond " +
+			"readBytesPerSecond writtenBytes cpuNanoseconds durationNanoseconds",
+			"readLatencyP99Nanoseconds diskWriteBytesPerSecond writeLatency.shareOver10ms data.writtenBytes log.writtenBytes deviceReadBytes"},
+		{"a phase of a newer release", v1alpha1.Phase{}, false, "readBytesPerSecond transactionsPerSecond a.readBytes", ""},
+	} {
+		for _, name := range strings.Fields(c.has) {
+			if !CanMeasure(&c.phase, c.onPool, name) {
+				t.Errorf("%s cannot have %s", c.of, name)
+			}
+		}
+		for _, name := range strings.Fields(c.lacks) {
+			if CanMeasure(&c.phase, c.onPool, name) {
+				t.Errorf("%s can have %s", c.of, name)
+			}
+		}
+	}
+}
+
+// TestMetricsOfWorkloads: each workload says which metrics are its own, and has primary ones. Each metric is one that some phase can have.
+func TestMetricsOfWorkloads(t *testing.T) {
+	all := map[string]bool{}
+	note := func(phase v1alpha1.Phase) []string {
+		names := Metrics(&phase, true)
+		for _, name := range names {
+			all[name] = true
+		}
+		return names
+	}
+	note(v1alpha1.Phase{Fill: &v1alpha1.FillPhase{}})
+	note(v1alpha1.Phase{Fragment: &v1alpha1.FragmentPhase{}})
+	note(v1alpha1.Phase{Operate: &v1alpha1.OperatePhase{}})
+	for _, given := range []v1alpha1.Workload{{OLTP: &v1alpha1.OLTPWorkload{}}, {Scan: &v1alpha1.ScanWorkload{}},
+		{Redo: &v1alpha1.RedoWorkload{}}, {Metadata: &v1alpha1.MetadataWorkload{}}, {Postgres: &v1alpha1.PostgresWorkload{}},
+		{FIO: &v1alpha1.FIOWorkload{JobFile: "[a]"}}} {
+		phase := measuring(given)
+		phase.Measure.Operate = &v1alpha1.PoolAction{}
+		traits, _ := PhaseTraits(&phase)
+		names := note(phase)
+		if first, _ := results.LookupMetric(names[0]); traits.Yields == "" || !first.Primary || len(names) == len(results.Metrics()) {
+			t.Errorf("%s has %d metrics, the first is %s", traits.Name, len(names), names[0])
+		}
+	}
+	for _, metric := range results.Metrics() {
+		if !all[metric.Name] {
+			t.Errorf("no phase can have %s", metric.Name)
+		}
+	}
+}
