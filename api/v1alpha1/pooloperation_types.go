@@ -6,7 +6,7 @@ import (
 
 // PoolAction is an action on a pool: exactly one member is set.
 //
-// +kubebuilder:validation:ExactlyOneOf=observe;snapshot;clone;destroyDataset;replicate;copy;scrub;trim;addVdev;removeVdev;replaceDevice;exportImport;moduleParameter;layoutScore;metaslabMap
+// +kubebuilder:validation:ExactlyOneOf=observe;snapshot;clone;destroyDataset;replicate;copy;scrub;trim;addVdev;removeVdev;replaceDevice;exportImport;moduleParameter;setProperty;layoutScore;metaslabMap
 type PoolAction struct {
 	// observe records counters of the node during a window.
 	// +optional
@@ -47,6 +47,9 @@ type PoolAction struct {
 	// moduleParameter sets a module parameter and restores it afterwards.
 	// +optional
 	ModuleParameter *ModuleParameterAction `json:"moduleParameter,omitempty"`
+	// setProperty changes properties of a dataset.
+	// +optional
+	SetProperty *SetPropertyAction `json:"setProperty,omitempty"`
 	// layoutScore measures how contiguous the files of a dataset are.
 	// +optional
 	LayoutScore *LayoutScoreAction `json:"layoutScore,omitempty"`
@@ -207,6 +210,23 @@ type ModuleParameterAction struct {
 	// +optional
 	Duration *Duration `json:"duration,omitempty"`
 }
+
+// SetPropertyAction changes properties of a dataset. Blocks that are already written stay as they are.
+type SetPropertyAction struct {
+	// dataset is the dataset to change.
+	// +required
+	Dataset DatasetPath `json:"dataset"`
+	// properties are the new values. They hold until the dataset is destroyed or its BenchmarkPool changes.
+	// +required
+	Properties LiveProperties `json:"properties"`
+}
+
+// LiveProperties are properties that a dataset can change while it is in use, such as recordsize: 128k.
+//
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=13
+// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['atime','checksum','compression','copies','dedup','logbias','primarycache','recordsize','redundant_metadata','relatime','secondarycache','special_small_blocks','sync'])",message="write only atime, checksum, compression, copies, dedup, logbias, primarycache, recordsize, redundant_metadata, relatime, secondarycache, special_small_blocks and sync here, or the others into the target"
+type LiveProperties map[string]PropertyValue
 
 // LayoutScoreAction measures how contiguous the files of a dataset are.
 type LayoutScoreAction struct {

@@ -109,6 +109,8 @@ func (r *Reconciler) run(ctx context.Context, state operations.State, action ope
 		return r.exportImport(ctx, state)
 	case spec.ModuleParameter != nil:
 		return r.setParameter(state)
+	case spec.SetProperty != nil:
+		return r.proven(ctx, state, func() error { return r.ZFS.SetProperties(ctx, state.Source.Name, state.Setting()) })
 	}
 	return r.jobs.start(state.Operation, r.Clock, r.work(state))
 }

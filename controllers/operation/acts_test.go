@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/packing"
 	"github.com/storagebench/storagebench/internal/poolseries"
 )
@@ -121,9 +122,19 @@ func acts() map[string]act {
 		"moduleParameter": {action: v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "30",
 			Duration: seconds(20)}}, events: 3,
 			check: checkParameter},
+		"setProperty": {action: v1alpha1.PoolAction{SetProperty: &v1alpha1.SetPropertyAction{Dataset: "data",
+			Properties: v1alpha1.LiveProperties{"recordsize": "128k", "sync": "disabled"}}}, events: 4, prepare: prepareProperties,
+			once: []string{"zfs set recordsize=128k storagebench.dev:changed=12345678-op,logbias=throughput,recordsize=128k,sync=disabled " +
+				"sync=disabled bench0/data"}},
 		"observe": {action: v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{Duration: seconds(20), Interval: seconds(1)}}, events: 3,
 			interrupted: v1alpha1.ReasonObservationInterrupted, check: checkObservation},
 	}
+}
+
+// prepareProperties leaves what an earlier operation has set: it stays in force.
+func prepareProperties(_ *testing.T, w *world) {
+	w.node.pools[0].find("bench0/data").properties = map[string]string{"recordsize": "8k", "sync": "standard", "logbias": "throughput",
+		pools.PropertyChanged: "12345678-before,logbias=throughput,recordsize=16k"}
 }
 
 func unpack[T any](t *testing.T, operation *v1alpha1.PoolOperation) T {

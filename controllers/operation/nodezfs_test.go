@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,6 +87,12 @@ func (n *fakeNode) properties(pool *fakePool, command zfs.Command) ([]byte, erro
 	dataset := pool.find(command.Args[5])
 	if dataset == nil {
 		return nil, refusal(zfs.NotFound, command)
+	}
+	if name == "all" {
+		for _, set := range slices.Sorted(maps.Keys(dataset.properties)) {
+			text += dataset.name + "\t" + set + "\t" + dataset.properties[set] + "\tlocal\n"
+		}
+		return []byte(text), nil
 	}
 	value, source := "-", "-"
 	if set, isSet := dataset.properties[name]; isSet {
@@ -283,8 +290,10 @@ func (n *fakeNode) changeDataset(pool *fakePool, command zfs.Command) error {
 			pool.freeing, pool.freeUntil = 40, n.clock.Now().Add(scanSeconds*time.Second)
 		}
 	case "zfs set":
-		name, value, _ := strings.Cut(args[1], "=")
-		pool.find(last).properties[name] = value
+		for _, setting := range args[1 : len(args)-1] {
+			name, value, _ := strings.Cut(setting, "=")
+			pool.find(last).properties[name] = value
+		}
 	case "zfs receive": // -A
 		target := pool.find(last)
 		if target == nil || target.token == "" {

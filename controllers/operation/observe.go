@@ -177,6 +177,9 @@ func (r *Reconciler) observeObjects(ctx context.Context, state *operations.State
 		return r.observeReplication(ctx, state)
 	case action.Copy != nil:
 		state.Source.Name, state.Target.Name = name(action.Copy.Dataset), name(action.Copy.To)
+	case action.SetProperty != nil:
+		state.Source.Name = name(action.SetProperty.Dataset)
+		return r.observeProperties(ctx, state)
 	case action.LayoutScore != nil:
 		state.Source.Name = name(action.LayoutScore.Dataset)
 	case action.ExportImport != nil:
@@ -203,6 +206,18 @@ func (r *Reconciler) observeUse(ctx context.Context, state *operations.State, na
 	var err error
 	if state.Users, err = r.Disks.PoolUsers(name, own...); err != nil {
 		return fmt.Errorf("find the users of %s: %w", name, err)
+	}
+	return nil
+}
+
+// observeProperties reads the properties of a dataset.
+func (r *Reconciler) observeProperties(ctx context.Context, state *operations.State) error {
+	err := r.lookUp(ctx, state.Live.Name, &state.Source)
+	if err != nil || !state.Source.Exists {
+		return err
+	}
+	if state.Properties, err = r.ZFS.DatasetProperties(ctx, []string{"all"}, state.Source.Name); err != nil {
+		return fmt.Errorf("read the properties of %s: %w", state.Source.Name, err)
 	}
 	return nil
 }

@@ -190,9 +190,12 @@ func (r *Reconciler) setProperties(ctx context.Context, pool *v1alpha1.Benchmark
 			}
 		}
 		var err error
-		if setting.Dataset == "" {
+		switch {
+		case setting.Dataset == "":
 			err = r.ZFS.SetPoolProperty(ctx, naming.PoolName(pool), setting.Name, setting.Value)
-		} else {
+		case setting.Value == "":
+			err = r.ZFS.InheritProperty(ctx, setting.Dataset, setting.Name)
+		default:
 			err = r.ZFS.SetProperty(ctx, setting.Dataset, setting.Name, setting.Value)
 		}
 		if err != nil {

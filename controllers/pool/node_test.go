@@ -246,6 +246,8 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 		if property == "mountpoint" && (value == "none" || pool.datasets[last]["canmount"] != "noauto") { // from none, it is mounted at once
 			pool.mount(last, value != "none")
 		}
+	case "zfs inherit":
+		delete(pool.datasets[last], args[0])
 	case "zfs mount", "zfs unmount":
 		pool.mount(last, key == "zfs mount")
 		if key == "zfs mount" && n.made[pool.datasets[last]["mountpoint"]] != "sealed" {

@@ -180,6 +180,22 @@ func TestDatasetIsProvenLast(t *testing.T) {
 	}
 }
 
+// changedByOperation is what a setProperty leaves: one property of the spec, and one that the spec does not name.
+func changedByOperation(node *fakeNode) {
+	dataset := node.find("bench0").datasets[keptDataset]
+	dataset["logbias"], dataset["sync"] = "latency", "disabled"
+	dataset[pools.PropertyChanged] = "uid-op,logbias=latency,sync=disabled"
+}
+
+// expectSetBack wants the properties of the spec, and nothing of an operation of the run before.
+func expectSetBack(t *testing.T, node *fakeNode, at int) {
+	t.Helper()
+	dataset := node.find("bench0").datasets[keptDataset]
+	if dataset["logbias"] != "throughput" || dataset["sync"] != "" || dataset[pools.PropertyChanged] != "" {
+		t.Errorf("crash after change %d: the next run has %v", at, dataset)
+	}
+}
+
 // TestCrashesOfTheReset ends the agent, and in half of the cases the node, after each command from the first run to the end of the second.
 func TestCrashesOfTheReset(t *testing.T) {
 	for _, reset := range []v1alpha1.ResetPolicy{v1alpha1.ResetDataset, v1alpha1.ResetNone} {
@@ -189,9 +205,12 @@ func TestCrashesOfTheReset(t *testing.T) {
 				w.node.pools = []*fakePool{foreign("other")}
 				w.node.diesAfter, w.node.resets = at, resets
 				w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
+				changedByOperation(w.node)
+				w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
 				w.handOn("run-2")
 				pool := w.settle("bench0")
 				w.expectReady(pool, v1alpha1.ReasonPoolReady)
+				expectSetBack(t, w.node, at)
 				if got := readyFor(pool); got != "run-2" {
 					t.Errorf("%s, crash after change %d: ready for %q", reset, at, got)
 				}

@@ -124,7 +124,7 @@ func ashift(known map[string]string, name string) int32 {
 // effective are the requested properties, followed by other relevant ones. For a dataset of another component, they are those
 // requested for any dataset, because it may inherit them.
 func effective(state observed) []v1alpha1.EffectiveProperty {
-	asked := pools.WantedSettings(state.Pool)
+	asked := state.InForce()
 	wanted := slices.Concat(naming.RunMarks(state.Pool), asked)
 	for _, name := range poolMatters {
 		wanted = append(wanted, naming.Setting{Name: name})

@@ -49,6 +49,8 @@ func (d datasets) after(action *v1alpha1.PoolAction, pools map[string]datasets) 
 		return cmp.Or(d.missing(action.Replicate.Dataset), pools[string(action.Replicate.ToVolume)].add(action.Replicate.To))
 	case action.Copy != nil:
 		return cmp.Or(d.missing(action.Copy.Dataset), d.missing(action.Copy.To))
+	case action.SetProperty != nil:
+		return d.missing(action.SetProperty.Dataset)
 	case action.LayoutScore != nil:
 		return d.missing(action.LayoutScore.Dataset)
 	case action.DestroyDataset != nil:

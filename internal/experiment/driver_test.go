@@ -163,6 +163,8 @@ func TestWhatADriverCannot(t *testing.T) {
 			operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "parent", To: "copy"}}), "a clone of dataset parent"},
 		"a clone beside it": {v1alpha1.DatasetTemplate{},
 			operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "copy", To: "parent/copy"}}), "write another path in to"},
+		"properties of its volume": {v1alpha1.DatasetTemplate{},
+			operate(v1alpha1.PoolAction{SetProperty: &v1alpha1.SetPropertyAction{Dataset: "data"}}), "remove setProperty"},
 		"a clone elsewhere": {v1alpha1.DatasetTemplate{}, operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "copy"}}), ""},
 		"its end": {v1alpha1.DatasetTemplate{},
 			operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "data"}}), "destroyDataset"},

@@ -116,6 +116,9 @@ func TestDatasetsExistByThen(t *testing.T) {
 	score := func(dataset v1alpha1.DatasetPath) v1alpha1.PoolAction {
 		return v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{Dataset: dataset}}
 	}
+	set := func(dataset v1alpha1.DatasetPath) v1alpha1.PoolAction {
+		return v1alpha1.PoolAction{SetProperty: &v1alpha1.SetPropertyAction{Dataset: dataset}}
+	}
 	destroy := v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "copy"}}
 	files := v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", To: "copy"}}
 	all := v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{Name: "s", Recursive: true}}
@@ -136,6 +139,8 @@ func TestDatasetsExistByThen(t *testing.T) {
 		"gone":                  {[]v1alpha1.PoolAction{all, clone("s", "copy"), destroy, score("copy")}, []string{"phase p3"}},
 		"never there":           {[]v1alpha1.PoolAction{destroy}, []string{"destroyDataset", `"copy"`}},
 		"to nowhere":            {[]v1alpha1.PoolAction{files}, []string{`no dataset "copy"`}},
+		"set on a clone":        {[]v1alpha1.PoolAction{all, clone("s", "copy"), set("copy")}, nil},
+		"set on none":           {[]v1alpha1.PoolAction{set("copy")}, []string{"setProperty", `no dataset "copy"`, "one of these: data"}},
 		"no dataset at all":     {[]v1alpha1.PoolAction{{Scrub: &v1alpha1.ScrubAction{}}}, nil},
 	} {
 		slot := &Slot{Variant: "v", Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetPool}}}

@@ -76,7 +76,7 @@ func VolumePath(pool string, dataset v1alpha1.DatasetPath) string {
 	return path.Join(MountPoint(pool, dataset), VolumeFolder)
 }
 
-// Setting is a property to set.
+// Setting is a property to set. Without a value, a dataset inherits it.
 type Setting struct {
 	// Dataset to set it on. Empty for the pool itself.
 	Dataset string

@@ -35,10 +35,10 @@ func Duration(operation *v1alpha1.PoolOperation) (took time.Duration, known bool
 }
 
 // LeavesTraces says whether an operation creates or removes something besides the workload's data: a dataset, a snapshot or a disk. One
-// that is not listed is taken to do so.
+// that is not listed is taken to do so. Changed properties are set back before the next run.
 func LeavesTraces(action *v1alpha1.PoolAction) bool {
 	none := action.Observe != nil || action.Scrub != nil || action.Trim != nil || action.ExportImport != nil ||
-		action.ModuleParameter != nil || action.LayoutScore != nil || action.MetaslabMap != nil
+		action.ModuleParameter != nil || action.SetProperty != nil || action.LayoutScore != nil || action.MetaslabMap != nil
 	return !none
 }
 

@@ -178,6 +178,9 @@ var calls = map[string][]call{
 	"SetProperty": {{[]string{"p/a", "atime", "off"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		return c.SetProperty(ctx, a[0], a[1], a[2])
 	}, "zfs set atime=off p/a"}},
+	"SetProperties": {{[]string{"p/a", "atime", "off"}, func(ctx context.Context, c *zfs.Client, a []string) error {
+		return c.SetProperties(ctx, a[0], map[string]string{a[1]: a[2], "org:mark": "u,atime=off"})
+	}, "zfs set atime=off org:mark=u,atime=off p/a"}},
 	"Mount": {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Mount(ctx, a[0]) },
 		"zfs mount -o nosuid,nodev,noexec p/a"}},
 	"Unmount": {{[]string{"p/a"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Unmount(ctx, a[0]) },

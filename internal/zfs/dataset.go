@@ -130,6 +130,21 @@ func (c *Client) SetProperty(ctx context.Context, object, name, value string) er
 	return c.do(ctx, zfs("set", name+"="+value, object))
 }
 
+// SetProperties sets properties of a dataset in one command, and ZFS sets them in one transaction group. Properties that it sets in a
+// transaction of their own are refused.
+func (c *Client) SetProperties(ctx context.Context, dataset string, properties map[string]string) error {
+	values, err := settings("", properties)
+	if err := checkAll(err, checkDataset(dataset), without(properties, nodeProperties...), without(properties, oneByOne...)); err != nil {
+		return err
+	}
+	args := slices.DeleteFunc(values, func(argument string) bool { return argument == "" })
+	return c.do(ctx, zfs(slices.Concat([]string{"set"}, args, []string{dataset})...))
+}
+
+// oneByOne are the properties that ZFS sets in a transaction of their own.
+var oneByOne = []string{"quota", "refquota", "reservation", "refreservation", "volsize", "filesystem_limit", "snapshot_limit", "version",
+	"mountpoint", "canmount", "zoned"}
+
 // InheritProperty forgets what was set on a dataset.
 func (c *Client) InheritProperty(ctx context.Context, object, name string) error {
 	if err := checkAll(checkEither(object), checkProperty(name)); err != nil {

@@ -63,6 +63,16 @@ var invalidOperations = []invalid{
 		"spec.action.moduleParameter.name", "such as zfs_arc_max"},
 	{"module-parameter-value", "operation", `spec.action = {moduleParameter: {name: zfs_arc_max, value: "$(id)"}}`,
 		"spec.action.moduleParameter.value", "plain value"},
+	{"set-nothing", "operation", `spec.action = {setProperty: {dataset: a, properties: {}}}`,
+		"spec.action.setProperty.properties", "at least 1 properties"},
+	{"set-no-dataset", "operation", `spec.action = {setProperty: {properties: {sync: always}}}`,
+		"spec.action.setProperty.dataset", "Required value"},
+	{"set-mountpoint", "operation", `spec.action = {setProperty: {dataset: a, properties: {mountpoint: /etc}}}`,
+		"spec.action.setProperty.properties", "write only atime, checksum"},
+	{"set-quota", "operation", `spec.action = {setProperty: {dataset: a, properties: {sync: always, refquota: 1G}}}`,
+		"spec.action.setProperty.properties", "the others into the target"},
+	{"set-shell", "operation", `spec.action = {setProperty: {dataset: a, properties: {sync: "$(id)"}}}`,
+		"spec.action.setProperty.properties[sync]", "plain value"},
 }
 
 // invalidUpdates change what never changes.

@@ -49,6 +49,7 @@ var kinds = map[string]traits{
 	"replaceDevice":   replaceDeviceKind,
 	"replicate":       replicateKind,
 	"scrub":           scrubKind,
+	"setProperty":     setPropertyKind,
 	"snapshot":        snapshotKind,
 	"trim":            trimKind,
 }

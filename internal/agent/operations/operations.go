@@ -36,6 +36,8 @@ type State struct {
 	Live, ToLive *Pool
 	// Source, Snapshot and Target are what the action names.
 	Source, Snapshot, Target Object
+	// Properties of Source. Only read for actions that set some.
+	Properties []zfs.Property
 	// Users of the pool or dataset that must be unused, for messages.
 	Users []string
 	// Disks and Rivals as in PoolState. Only read for actions that take disks.

@@ -94,7 +94,7 @@ func otherSize(state State, dataset v1alpha1.PoolDataset, name string) *Decision
 func poolProperties(state State) *Decision {
 	var differing []naming.Setting
 	var words []string
-	for _, wanted := range WantedSettings(state.Pool) {
+	for _, wanted := range state.InForce() {
 		is, found := state.Live.Property(wanted.Dataset, wanted.Name)
 		if found && zfs.SameValue(wanted.Value, is.Value) {
 			continue
@@ -102,9 +102,7 @@ func poolProperties(state State) *Decision {
 		differing = append(differing, wanted)
 		words = append(words, difference(state.Live.Name, wanted, is, found))
 	}
-	generation := strconv.FormatInt(state.Pool.Generation, 10)
-	mark, _ := state.Live.Property(state.Live.Name, naming.PropertyGeneration)
-	isSet := mark.Local() && mark.Value == generation
+	isSet := state.specIsSet()
 	if isSet && len(differing) == 0 {
 		return nil
 	}
@@ -114,7 +112,14 @@ func poolProperties(state State) *Decision {
 		return &decision
 	}
 	// The mark comes last: it says that all others are set.
-	settings := append(differing, naming.Setting{Dataset: state.Live.Name, Name: naming.PropertyGeneration, Value: generation})
+	settings := differing
+	if !isSet { // a newer spec replaces what operations have changed
+		for _, dataset := range state.Pool.Spec.Datasets {
+			settings = append(settings, state.setBack(naming.DatasetName(state.Pool, dataset))...)
+		}
+	}
+	settings = append(settings, naming.Setting{Dataset: state.Live.Name, Name: naming.PropertyGeneration,
+		Value: strconv.FormatInt(state.Pool.Generation, 10)})
 	message := "setting the properties of pool " + state.Live.Name
 	if len(words) > 0 {
 		message += ": " + strings.Join(words, "; ")
@@ -125,6 +130,12 @@ func poolProperties(state State) *Decision {
 		decision.Recheck = poolSoon
 	}
 	return &decision
+}
+
+// specIsSet says whether the properties of this generation of the spec have been set.
+func (s State) specIsSet() bool {
+	mark, _ := s.Live.Property(s.Live.Name, naming.PropertyGeneration)
+	return mark.Local() && mark.Value == strconv.FormatInt(s.Pool.Generation, 10)
 }
 
 func difference(pool string, wanted naming.Setting, is zfs.Property, found bool) string {

@@ -65,7 +65,7 @@ func (s State) strangers() []string {
 }
 
 // resetDatasets prepares a kept pool for its current run. According to its reset, the dataset of the previous run is destroyed, and
-// the next step recreates it, or it is passed on with its data.
+// the next step recreates it, or it is passed on with its data and the properties of the spec.
 func resetDatasets(state State) *Decision {
 	if !naming.KeptPool(state.Pool) {
 		return nil
@@ -88,7 +88,7 @@ func resetDatasets(state State) *Decision {
 	case policy == v1alpha1.ResetNone:
 		decision := act(fmt.Sprintf("passing on dataset %s with its data", outdated.Name),
 			Action{Kind: SetPoolProperties, GUID: state.Live.GUID,
-				Settings: []naming.Setting{{Dataset: outdated.Name, Name: naming.PropertyRun, Value: run}}})
+				Settings: append(state.setBack(outdated.Name), naming.Setting{Dataset: outdated.Name, Name: naming.PropertyRun, Value: run})})
 		return &decision
 	case len(state.Users) > 0:
 		return &Decision{Reason: v1alpha1.ReasonPoolInUse, Recheck: poolSoon,

@@ -54,6 +54,7 @@ func (p *pools) operations() {
 	g.Expect(metricOf(copied, "copiedBytes")).To(gomega.BeEquivalentTo(24 << 20))
 	g.Expect(p.script(`sha256sum </e2e-other/file`)).To(gomega.Equal(p.script(`cat /run/e2e.sum`)))
 
+	p.setsProperties(from)
 	p.operate("replicate", from, `replicate: {dataset: data, toPool: target, to: copy, increments: 1}`, "Succeeded")
 	g.Expect(p.run("zfs", "list", "-Hpo", "referenced", string(to.Spec.PoolName)+"/copy")).NotTo(gomega.Equal("0"))
 	g.Expect(p.run("zfs", "list", "-Ho", "name", "-t", "snapshot", "-r", name+"/data")).To(gomega.Equal(name+"/data@before"),
@@ -78,6 +79,29 @@ func (p *pools) operations() {
 	p.ready(from)
 	p.unmountLeft()
 	p.remove(to, from)
+}
+
+// setsProperties changes a dataset that is in use: its pool stays as it is, and a newer spec sets it back.
+func (p *pools) setsProperties(pool *v1alpha1.BenchmarkPool) {
+	p.t.Helper()
+	g := gomega.NewWithT(p.t)
+	dataset := string(pool.Spec.PoolName) + "/data"
+	values := func() string { return p.run("zfs", "get", "-Hpo", "value", "recordsize,logbias", dataset) }
+	g.Expect(values()).To(gomega.Equal("8192\nlatency"))
+	set := p.operate("set", pool, `setProperty: {dataset: data, properties: {recordsize: 64k, logbias: throughput}}`, "Succeeded")
+	g.Expect(values()).To(gomega.Equal("65536\nthroughput"))
+	g.Expect(p.run("zfs", "get", "-Hpo", "value", "storagebench.dev:changed", dataset)).To(
+		gomega.Equal(string(set.UID) + ",logbias=throughput,recordsize=64k"))
+	p.operate("set-another", pool, `setProperty: {dataset: data, properties: {logbias: latency}}`, "Succeeded")
+	g.Expect(p.run("zfs", "get", "-Hpo", "value", "storagebench.dev:changed", dataset)).To(
+		gomega.HaveSuffix(",logbias=latency,recordsize=64k"))
+	p.operate("set-nonsense", pool, `setProperty: {dataset: data, properties: {recordsize: 3k}}`, "Failed")
+	g.Expect(values()).To(gomega.Equal("65536\nlatency"))
+	p.operate("set-nowhere", pool, `setProperty: {dataset: date, properties: {recordsize: 4k}}`, "Failed")
+	p.change(pool, func() { pool.Spec.Datasets[0].Properties["atime"] = "off" })
+	p.ready(pool)
+	g.Expect(values()).To(gomega.Equal("8192\nlatency"), "a newer spec")
+	g.Expect(p.run("zfs", "get", "-Hpo", "value", "storagebench.dev:changed", dataset)).To(gomega.Equal("-"))
 }
 
 // unmount unmounts the datasets with data: a pool in use is not destroyed.

@@ -1,0 +1,117 @@
+package pools
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/zfs"
+)
+
+// PropertyChanged is what operations have set on a dataset: the UID of the last one and all values, such as
+// "UID,recordsize=128k,sync=disabled". The command that sets the values sets it too, in the same transaction group. It is gone with its
+// dataset.
+const PropertyChanged = "storagebench.dev:changed"
+
+// Changed is what operations have set on a dataset. It takes the place of the spec.
+type Changed struct {
+	// Operation is the UID of the last one.
+	Operation  string
+	Properties map[string]string
+}
+
+// ChangedBy reads the mark of a dataset. An inherited or received one says nothing about it.
+func ChangedBy(mark zfs.Property) Changed {
+	changed := Changed{Properties: map[string]string{}}
+	if !mark.Local() {
+		return changed
+	}
+	operation, values, _ := strings.Cut(mark.Value, ",")
+	changed.Operation = operation
+	for text := range strings.SplitSeq(values, ",") {
+		if name, value, isSetting := strings.Cut(text, "="); isSetting && value != "" && !slices.Contains(agentProperties, name) {
+			changed.Properties[name] = value
+		}
+	}
+	return changed
+}
+
+// With is the same after another operation.
+func (c Changed) With(operation string, properties map[string]string) Changed {
+	after := Changed{Operation: operation, Properties: map[string]string{}}
+	maps.Copy(after.Properties, c.Properties)
+	maps.Copy(after.Properties, properties)
+	return after
+}
+
+// Mark is the value of PropertyChanged.
+func (c Changed) Mark() string {
+	words := []string{c.Operation}
+	for _, name := range slices.Sorted(maps.Keys(c.Properties)) {
+		words = append(words, name+"="+c.Properties[name])
+	}
+	return strings.Join(words, ",")
+}
+
+func (l *LivePool) changed(dataset string) Changed {
+	mark, _ := l.Property(dataset, PropertyChanged)
+	return ChangedBy(mark)
+}
+
+// InForce are the settings of the spec, with what operations have changed since it was last applied.
+func (s State) InForce() []naming.Setting {
+	wanted := WantedSettings(s.Pool)
+	if !s.specIsSet() {
+		return wanted
+	}
+	for _, dataset := range s.Pool.Spec.Datasets {
+		name := naming.DatasetName(s.Pool, dataset)
+		properties := s.Live.changed(name).Properties
+		wanted = slices.DeleteFunc(wanted, func(setting naming.Setting) bool {
+			_, replaced := properties[setting.Name]
+			return setting.Dataset == name && replaced
+		})
+		for _, property := range slices.Sorted(maps.Keys(properties)) {
+			wanted = append(wanted, naming.Setting{Dataset: name, Name: property, Value: properties[property]})
+		}
+	}
+	return wanted
+}
+
+// setBack brings a dataset that operations have changed back to the spec. The mark goes last: it says what is left to do. A setting without
+// a value is inherited.
+func (s State) setBack(dataset string) []naming.Setting {
+	properties := s.Live.changed(dataset).Properties
+	if len(properties) == 0 {
+		return nil
+	}
+	specified := map[string]string{}
+	for _, setting := range WantedSettings(s.Pool) {
+		if setting.Dataset == dataset {
+			specified[setting.Name] = setting.Value
+		}
+	}
+	var settings []naming.Setting
+	for _, property := range slices.Sorted(maps.Keys(properties)) {
+		settings = append(settings, naming.Setting{Dataset: dataset, Name: property, Value: specified[property]})
+	}
+	return append(settings, naming.Setting{Dataset: dataset, Name: PropertyChanged})
+}
+
+// changedWords say what operations have changed.
+func (s State) changedWords() string {
+	var words []string
+	for _, dataset := range s.Pool.Spec.Datasets {
+		name := naming.DatasetName(s.Pool, dataset)
+		properties := s.Live.changed(name).Properties
+		for _, property := range slices.Sorted(maps.Keys(properties)) {
+			words = append(words, fmt.Sprintf("%s of %s to %s", property, name, properties[property]))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "; operations have set " + strings.Join(words, ", ")
+}
