@@ -179,13 +179,13 @@ type MeasurePhase struct {
 	SteadyState *SteadyState `json:"steadyState,omitempty"`
 	// operate runs a pool operation during the workload, such as a scrub. Only for zfs targets.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!has(self.replicate) || has(self.replicate.toVolume)",message="write toVolume, the name of another volume of the target: a phase replicates only within its target"
+	// +kubebuilder:validation:XValidation:rule="(!has(self.replicate) || has(self.replicate.toVolume)) && (!has(self.copy) || !has(self.copy.toPool))",message="write toVolume, the name of another volume of the target: a phase replicates and copies only within its target"
 	Operate *PoolAction `json:"operate,omitempty"`
 }
 
 // OperatePhase runs a pool operation.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.replicate) || has(self.replicate.toVolume)",message="write toVolume, the name of another volume of the target: a phase replicates only within its target"
+// +kubebuilder:validation:XValidation:rule="(!has(self.replicate) || has(self.replicate.toVolume)) && (!has(self.copy) || !has(self.copy.toPool))",message="write toVolume, the name of another volume of the target: a phase replicates and copies only within its target"
 type OperatePhase struct {
 	PoolAction `json:",inline"`
 }

@@ -148,14 +148,29 @@ type ReplicateAction struct {
 
 // CopyAction copies the files of a dataset.
 //
-// +kubebuilder:validation:XValidation:rule="self.to != self.dataset",message="name two different datasets in dataset and to"
+// +kubebuilder:validation:AtMostOneOf=toVolume;toPool
+// +kubebuilder:validation:XValidation:rule="self.to != self.dataset || has(self.toVolume) || has(self.toPool)",message="name two different datasets in dataset and to"
 type CopyAction struct {
 	// dataset is the dataset to read.
 	// +required
 	Dataset DatasetPath `json:"dataset"`
-	// to is the dataset to write.
+	// toVolume is the volume of the target whose pool has the dataset to write. Defaults to the phase's volume. Only in phases.
+	// +optional
+	ToVolume VolumeName `json:"toVolume,omitempty"`
+	// toPool is the BenchmarkPool that has the dataset to write. Defaults to the operation's pool. Only in a PoolOperation.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a BenchmarkPool"
+	ToPool string `json:"toPool,omitempty"`
+	// to is the dataset to write. It is created if it does not exist.
 	// +required
 	To DatasetPath `json:"to"`
+	// properties are set on a dataset that is created.
+	// +optional
+	Properties LiveProperties `json:"properties,omitempty"`
+	// overwrite writes into files that exist. Without it, the dataset must be empty.
+	// +optional
+	Overwrite bool `json:"overwrite,omitempty"`
 }
 
 // ScrubAction reads and verifies all data.
@@ -245,6 +260,8 @@ type MetaslabMapAction struct{}
 // +kubebuilder:validation:XValidation:rule="self.action == oldSelf.action",message="action is immutable: create another PoolOperation"
 // +kubebuilder:validation:XValidation:rule="!oldSelf.cancel || self.cancel",message="a cancelled operation stays cancelled: create another PoolOperation"
 // +kubebuilder:validation:XValidation:rule="!has(self.action.replicate) || has(self.action.replicate.toPool)",message="write the name of a BenchmarkPool in toPool: volumes have names only in the phases of a benchmark"
+// +kubebuilder:validation:XValidation:rule="!has(self.action.copy) || !has(self.action.copy.toVolume)",message="write the name of a BenchmarkPool in toPool: volumes have names only in the phases of a benchmark"
+// +kubebuilder:validation:XValidation:rule="!has(self.action.copy) || !has(self.action.copy.toPool) || self.action.copy.toPool != self.pool",message="remove toPool, or write another BenchmarkPool: without it, copy stays within the pool of this operation"
 // +kubebuilder:validation:XValidation:rule="!has(self.action.replicate) || !has(self.action.replicate.toPool) || self.action.replicate.toPool != self.pool",message="replicate to another BenchmarkPool: toPool is the pool of this operation; within a pool, use copy or clone"
 type PoolOperationSpec struct {
 	// nodeName is the node that has the pool.
@@ -318,7 +335,7 @@ type PoolOperationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PoolUID string `json:"poolUID,omitempty"`
-	// toPoolUID is the same for spec.action.replicate.toPool.
+	// toPoolUID is the same for toPool of a replicate or copy.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ToPoolUID string `json:"toPoolUID,omitempty"`

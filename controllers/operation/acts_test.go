@@ -116,6 +116,19 @@ func acts() map[string]act {
 					t.Error("the link was copied")
 				}
 			}},
+		"copy elsewhere": {action: v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", ToPool: "bench1", To: "new",
+			Properties: v1alpha1.LiveProperties{"recordsize": "128k"}}}, events: 4,
+			prepare: func(t *testing.T, w *world) {
+				prepareCopy(t, w)
+				mounted(t, w, "bench1/new", "/mnt/new")
+			},
+			once: []string{"zfs create -u -o canmount=noauto -o mountpoint=none -o recordsize=128k " +
+				"-o storagebench.dev:operation=12345678-op bench1/new"},
+			check: func(t *testing.T, w *world, operation *v1alpha1.PoolOperation) {
+				if w.node.read(t, "/mnt/new/folder/small") != "y" || metricOf(operation, "copiedBytes") != 3001 || w.node.count("zfs ") != 1 {
+					t.Errorf("status %+v", operation.Status)
+				}
+			}},
 		"replicate": {action: v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "data", ToPool: "bench1", To: "received",
 			Increments: 2}}, events: 15,
 			check: checkReplication},

@@ -4,50 +4,59 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"math"
-	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/internal/agent/operations"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// unixStat is the kernel's information about a file.
-func unixStat(info fs.FileInfo) (*syscall.Stat_t, bool) {
-	status, isUnix := info.Sys().(*syscall.Stat_t)
-	return status, isUnix
+// observeCopy reads both sides of a copy.
+func (r *Reconciler) observeCopy(ctx context.Context, state *operations.State) error {
+	if err := r.lookUp(ctx, state.Live.Name, &state.Source); err != nil {
+		return err
+	}
+	pool, live := state.Destination()
+	if live == nil {
+		return nil
+	}
+	state.Target.Name = operations.OperationDataset(pool, state.Operation.Spec.Action.Copy.To)
+	if err := r.lookUp(ctx, live.Name, &state.Target); err != nil {
+		return err
+	}
+	return r.observeTarget(state)
 }
 
-// copying copies the files of one dataset to another.
-type copying struct {
-	from, to *os.Root
-	// half is the name of the temporary file, in the folder of the final one. No other operation uses it.
-	half   string
-	target string
-	job    *job
-	buffer []byte
-	// bytes and files copied. skipped counts links, sockets and devices.
-	bytes, total          int64
-	files, folders, other int64
-	told                  time.Time
-	now                   func() time.Time
-}
-
-// copy continues after an earlier agent: complete files stay, and incomplete ones are removed.
-func (r *Reconciler) copy(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
+// proveCopy proves that both pools are ours, and that the target is the one that the operation started with.
+func (r *Reconciler) proveCopy(ctx context.Context, state operations.State) error {
 	if err := r.prove(ctx, state); err != nil {
+		return err
+	}
+	pool, live := state.Destination()
+	if live == nil {
+		return fmt.Errorf("the pool of BenchmarkPool %s is not imported", pool.Name)
+	}
+	if other := state.OtherTarget(); other != "" {
+		return fmt.Errorf("%s: %w", other, operations.ErrPermanent)
+	}
+	return proof(guard.Prove(ctx, r.ZFS, pool, live.GUID))
+}
+
+// copy continues after an earlier agent: complete files stay, and incomplete ones are removed. What is overwritten is written again.
+func (r *Reconciler) copy(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
+	if err := r.proveCopy(ctx, state); err != nil {
 		return operations.Result{}, err
 	}
-	if _, target, _ := strings.Cut(state.Operation.Status.Handle, " "); target != state.Target.GUID {
-		return operations.Result{}, fmt.Errorf("dataset %s is not the one that the operation started with: %w", state.Target.Name,
-			operations.ErrPermanent)
+	if !state.Target.Exists {
+		properties := made(state)
+		for name, value := range state.Operation.Spec.Action.Copy.Properties {
+			properties[name] = string(value)
+		}
+		if err := r.ZFS.CreateDataset(ctx, zfs.DatasetSpec{Name: state.Target.Name, Properties: properties}); err != nil {
+			return operations.Result{}, err
+		}
 	}
 	from, err := r.open(state.Source.Name, true)
 	if err != nil {
@@ -60,218 +69,60 @@ func (r *Reconciler) copy(ctx context.Context, state operations.State, j *job) (
 	}
 	const bufferBytes = 1 << 20
 	copier := &copying{from: from, to: to, half: ".storagebench-copy-" + string(state.Operation.UID), target: state.Target.Name, job: j,
-		buffer: make([]byte, bufferBytes), now: r.Clock.Now}
-	err = errors.Join(copier.all(ctx), to.Close())
+		buffer: make([]byte, bufferBytes), now: r.Clock.Now, overwrite: state.Operation.Spec.Action.Copy.Overwrite}
+	result, err := r.measured(ctx, state, copier)
+	err = errors.Join(err, to.Close())
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		err = errors.Join(err, operations.ErrPermanent)
 	}
 	if err != nil {
 		return operations.Result{}, fmt.Errorf("copy the files of %s to %s: %w", state.Source.Name, state.Target.Name, err)
 	}
-	return operations.Result{
-		Message: fmt.Sprintf("%d files of %s are copied to %s; %d others (links, devices, sockets) were skipped", copier.files, state.Source.Name,
-			state.Target.Name, copier.other),
-		Metrics: []v1alpha1.OperationMetric{{Name: "copiedBytes", Value: copier.bytes}, {Name: "copiedFiles", Value: copier.files},
-			{Name: "copiedFolders", Value: copier.folders}, {Name: "skippedEntries", Value: copier.other}},
-	}, nil
+	return result, nil
 }
 
-// sum adds up what is to be copied, and refuses to exceed the limits before anything is written.
-func (c *copying) sum(ctx context.Context) error {
-	return eachFile(ctx, c.from, func(_ string, info fs.FileInfo) error {
-		if size := info.Size(); info.Mode().IsRegular() {
-			c.total += min(size, math.MaxInt64-c.total) // sparse files may claim any size
-		}
-		return nil
-	})
+// measured copies between two looks at the counters of the pools. Before the second one everything is on the disks.
+func (r *Reconciler) measured(ctx context.Context, state operations.State, copier *copying) (operations.Result, error) {
+	if err := copier.sum(ctx); err != nil {
+		return operations.Result{}, err
+	}
+	_, to := state.Destination()
+	disks := r.meters(state.Live, to)
+	unknown := errors.Join(r.ZFS.Sync(ctx, to.Name), disks.look(ctx))
+	began := r.Clock.Now()
+	if err := errors.Join(copier.all(ctx), ctx.Err()); err != nil {
+		return operations.Result{}, err
+	}
+	if err := r.ZFS.Sync(ctx, to.Name); err != nil {
+		return operations.Result{}, err
+	}
+	took := r.Clock.Since(began)
+	result := copier.result(state)
+	unknown = errors.Join(unknown, disks.look(ctx))
+	switch interrupted := copier.found > 0 || state.Job != nil || len(state.Operation.Status.Attempts) > 1; {
+	case copier.bytes == 0 || took <= 0:
+		return result, nil
+	case interrupted:
+		result.Message += "; it was interrupted and began again, so its rate is unknown"
+		return result, nil
+	case unknown != nil:
+		result.Message += "; what the disks did is unknown: " + unknown.Error()
+	default:
+		result.Metrics = append(result.Metrics, disks.perCopied(copier.bytes)...)
+	}
+	result.Metrics = append(result.Metrics, v1alpha1.OperationMetric{Name: operate.MetricDurationNanoseconds, Value: int64(took)},
+		v1alpha1.OperationMetric{Name: "copiedBytesPerSecond", Value: int64(float64(copier.bytes) / took.Seconds())})
+	return result, nil
 }
 
-func (c *copying) all(ctx context.Context) error {
-	if err := c.sum(ctx); err != nil {
-		return err
+// result is what was copied.
+func (c *copying) result(state operations.State) operations.Result {
+	message := fmt.Sprintf("%d files of %s are copied to %s; %d others (links, devices, sockets) were skipped", c.files, state.Source.Name,
+		state.Target.Name, c.other)
+	if c.overwritten > 0 {
+		message += fmt.Sprintf("; %d of the files were there before and are overwritten", c.overwritten)
 	}
-	c.tell(true)
-	err := eachFile(ctx, c.from, func(path string, info fs.FileInfo) error {
-		switch {
-		case path == ".":
-			return c.discardHalf(path)
-		case info.IsDir():
-			c.folders++
-			return c.folder(path, info)
-		case info.Mode().IsRegular():
-			c.files++
-			return c.file(ctx, path, info)
-		}
-		c.other++
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	c.tell(true)
-	folder, err := c.to.Open(".")
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
-}
-
-// owner is the owner of a file, and mode its permissions.
-func owner(path string, info fs.FileInfo) (user, group int, mode fs.FileMode, err error) {
-	status, isUnix := unixStat(info)
-	if !isUnix {
-		return 0, 0, 0, fmt.Errorf("the node does not report the owner of %s", shown(path))
-	}
-	return int(status.Uid), int(status.Gid), info.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky), nil
-}
-
-// folder creates a folder with the owner and the permissions of the original. An existing one is used.
-func (c *copying) folder(path string, info fs.FileInfo) error {
-	user, group, mode, err := owner(path, info)
-	if err != nil {
-		return err
-	}
-	if err := c.to.Mkdir(path, 0o700); errors.Is(err, fs.ErrExist) {
-		if known, err := c.to.Lstat(path); err != nil || !known.IsDir() {
-			return errors.Join(err, c.taken(path))
-		}
-	} else if err != nil {
-		return err
-	}
-	return errors.Join(c.to.Lchown(path, user, group), c.to.Chmod(path, mode), c.discardHalf(path))
-}
-
-// discardHalf removes incomplete files of an earlier agent from a folder.
-func (c *copying) discardHalf(folder string) error {
-	if err := c.to.Remove(filepath.Join(folder, c.half)); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// taken refuses to overwrite a file of others at the target path.
-func (c *copying) taken(path string) error {
-	return fmt.Errorf("%s already exists in dataset %s and is not a copy of the current original; it stays as it is: copy data that does not "+
-		"change, to an empty dataset: %w",
-		shown(path), c.target, operations.ErrPermanent)
-}
-
-// copied says whether a file has the size and the time of the original: then this operation has copied it completely.
-func (c *copying) copied(path string, original fs.FileInfo) (bool, error) {
-	known, err := c.to.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, err
-	case !known.Mode().IsRegular() || known.Size() != original.Size() || !known.ModTime().Equal(original.ModTime()):
-		return false, c.taken(path)
-	}
-	return true, nil
-}
-
-func (c *copying) file(ctx context.Context, path string, info fs.FileInfo) error {
-	// The file may have been replaced since the walk: links are not followed, and pipes not waited for.
-	source, err := c.from.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = source.Close() }() // opened read-only
-	opened, err := source.Stat()
-	if err != nil {
-		return err
-	}
-	if !os.SameFile(info, opened) {
-		return fmt.Errorf("%s was replaced while it was copied: copy data that does not change", shown(path))
-	}
-	if there, err := c.copied(path, opened); err != nil {
-		return err
-	} else if there {
-		c.bytes += opened.Size()
-		c.tell(false)
-		return nil
-	}
-	half := filepath.Join(filepath.Dir(path), c.half)
-	if err := c.write(ctx, half, source, opened); err != nil {
-		return errors.Join(err, c.discardHalf(filepath.Dir(path)))
-	}
-	err = c.publish(half, path)
-	if errors.Is(err, fs.ErrExist) {
-		err = c.taken(path)
-	}
-	return errors.Join(err, c.discardHalf(filepath.Dir(path)))
-}
-
-// write creates a file with the contents, the owner, the permissions and the time of the original, and syncs it to disk.
-func (c *copying) write(ctx context.Context, path string, source io.Reader, original fs.FileInfo) error {
-	user, group, mode, err := owner(path, original)
-	if err != nil {
-		return err
-	}
-	target, err := c.to.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	if err = c.contents(ctx, target, source); err == nil {
-		// The time is set after everything that changes it.
-		err = errors.Join(target.Chown(user, group), target.Chmod(mode), c.to.Chtimes(path, time.Time{}, original.ModTime()), target.Sync())
-	}
-	return errors.Join(err, target.Close())
-}
-
-// publish gives a file its name, and never replaces a file of others.
-func (c *copying) publish(half, path string) error {
-	folder, err := c.to.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	at := int(folder.Fd()) //nolint:gosec // a file descriptor
-	err = renameNew(at, filepath.Base(half), filepath.Base(path))
-	if errors.Is(err, unix.EINVAL) { // OpenZFS before 2.2
-		err = linkNew(at, filepath.Base(half), filepath.Base(path))
-	}
-	if err != nil {
-		err = fmt.Errorf("name %s: %w", shown(path), err)
-	}
-	return errors.Join(err, folder.Close())
-}
-
-func renameNew(folder int, from, to string) error {
-	return unix.Renameat2(folder, from, folder, to, unix.RENAME_NOREPLACE)
-}
-
-// linkNew leaves the old name to be removed. A link does not replace anything either.
-func linkNew(folder int, from, to string) error {
-	return unix.Linkat(folder, from, folder, to, 0)
-}
-
-func (c *copying) contents(ctx context.Context, target io.Writer, source io.Reader) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		count, err := source.Read(c.buffer)
-		if count > 0 {
-			if _, err := target.Write(c.buffer[:count]); err != nil {
-				return err
-			}
-			c.bytes += int64(count)
-			c.tell(false)
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// tell reports progress once a second.
-func (c *copying) tell(always bool) {
-	if now := c.now(); always || now.Sub(c.told) >= time.Second {
-		c.told = now
-		c.job.report(v1alpha1.OperationProgress{DoneBytes: c.bytes, TotalBytes: max(c.total, c.bytes), Percent: percent(c.bytes, c.total),
-			Message: fmt.Sprintf("copying: %d files so far", c.files)})
-	}
+	return operations.Result{Message: message,
+		Metrics: []v1alpha1.OperationMetric{{Name: "copiedBytes", Value: c.bytes}, {Name: "copiedFiles", Value: c.files},
+			{Name: "copiedFolders", Value: c.folders}, {Name: "skippedEntries", Value: c.other}, {Name: "overwrittenFiles", Value: c.overwritten}}}
 }

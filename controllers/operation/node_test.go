@@ -50,6 +50,8 @@ type fakeNode struct {
 	marksNothing bool
 	// interrupted receives are left half done, so many times.
 	interrupted int
+	// syncs is how long a sync of a pool takes.
+	syncs time.Duration
 	// sampled is when a sample was timed last.
 	sampled time.Time
 }

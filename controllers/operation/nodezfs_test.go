@@ -42,6 +42,7 @@ func (n *fakeNode) look(command zfs.Command) (output []byte, isLook bool, err er
 		_, err := io.WriteString(command.Stdout, text)
 		return nil, true, err
 	case "zpool sync":
+		n.clock.Step(n.syncs)
 		return nil, true, nil
 	}
 	if command.Program == "zfs" && args[0] == "send" {
@@ -59,8 +60,9 @@ func (n *fakeNode) look(command zfs.Command) (output []byte, isLook bool, err er
 	case "zpool get":
 		if last == "all-vdevs" {
 			seconds := n.clock.Now().Unix() - 1_800_000_000
-			return []byte(fmt.Sprintf("mirror-0\tread_ops\t%d\t-\nmirror-0\twrite_bytes\t%d\t-\na\tread_ops\t%d\t-\nb\tread_ops\t0\t-\n", seconds,
-				10*seconds, seconds)), true, nil
+			return []byte(fmt.Sprintf("mirror-0\tread_ops\t%d\t-\nmirror-0\twrite_bytes\t%d\t-\na\tread_ops\t%d\t-\nb\tread_ops\t0\t-\n"+
+				"a\twrite_bytes\t%d\t-\nb\twrite_ops\t%d\t-\na\tread_bytes\t%d\t-\n", seconds, 10*seconds, seconds, 9003*seconds,
+				3*seconds, 3001*seconds)), true, nil
 		}
 		return []byte(fmt.Sprintf("%s\tload_guid\t%d\t-\n", pool.name, pool.loads)), true, nil
 	case "zfs list":
@@ -277,6 +279,13 @@ func (n *fakeNode) changeDataset(pool *fakePool, command zfs.Command) error {
 		}
 		kind := map[string]string{"snapshot": "snapshot", "clone": "filesystem"}[args[0]]
 		made := n.dataset(last, kind)
+		made.properties = options(args)
+		pool.datasets = append(pool.datasets, made)
+	case "zfs create":
+		if pool.find(last) != nil {
+			return refusal(zfs.Exists, command)
+		}
+		made := n.dataset(last, "filesystem")
 		made.properties = options(args)
 		pool.datasets = append(pool.datasets, made)
 	case "zfs destroy":

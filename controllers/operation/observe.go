@@ -12,6 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/operations"
 	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -62,8 +63,8 @@ func (r *Reconciler) observePools(ctx context.Context, state *operations.State) 
 	if state.Pool, err = r.benchmarkPool(ctx, state.Operation.Spec.Pool); err != nil {
 		return err
 	}
-	if replicate := state.Operation.Spec.Action.Replicate; replicate != nil {
-		state.ToPool, err = r.benchmarkPool(ctx, replicate.ToPool)
+	if to := operate.ToPool(&state.Operation.Spec.Action); to != "" {
+		state.ToPool, err = r.benchmarkPool(ctx, to)
 	}
 	return err
 }
@@ -176,7 +177,8 @@ func (r *Reconciler) observeObjects(ctx context.Context, state *operations.State
 		state.Source.Name = name(action.Replicate.Dataset)
 		return r.observeReplication(ctx, state)
 	case action.Copy != nil:
-		state.Source.Name, state.Target.Name = name(action.Copy.Dataset), name(action.Copy.To)
+		state.Source.Name = name(action.Copy.Dataset)
+		return r.observeCopy(ctx, state)
 	case action.SetProperty != nil:
 		state.Source.Name = name(action.SetProperty.Dataset)
 		return r.observeProperties(ctx, state)
@@ -187,13 +189,7 @@ func (r *Reconciler) observeObjects(ctx context.Context, state *operations.State
 	default:
 		return nil
 	}
-	if err := r.lookUp(ctx, state.Live.Name, &state.Source, &state.Snapshot, &state.Target); err != nil {
-		return err
-	}
-	if action.Copy != nil {
-		return r.observeTarget(state)
-	}
-	return nil
+	return r.lookUp(ctx, state.Live.Name, &state.Source, &state.Snapshot, &state.Target)
 }
 
 // observeUse finds the users of a pool or dataset that must be unused.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -64,8 +65,8 @@ func (r *Reconciler) inTurn(ctx context.Context, operation *v1alpha1.PoolOperati
 func (r *Reconciler) turnNames(ctx context.Context, operation *v1alpha1.PoolOperation) ([]string, error) {
 	action := operation.Spec.Action
 	named := []string{operation.Spec.Pool}
-	if action.Replicate != nil {
-		named = append(named, action.Replicate.ToPool)
+	if to := operate.ToPool(&action); to != "" {
+		named = append(named, to)
 	}
 	var names []string
 	var pools []*v1alpha1.BenchmarkPool

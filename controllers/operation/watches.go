@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/operate"
 )
 
 // unsettled passes operations that need work: finished ones are many, and their documents large.
@@ -66,8 +67,7 @@ func (r *Reconciler) unfinished(ctx context.Context, object client.Object) []rec
 // operationsOf finds the operations on a pool.
 func (r *Reconciler) operationsOf(ctx context.Context, pool client.Object) []reconcile.Request {
 	return r.find(ctx, func(operation *v1alpha1.PoolOperation) bool {
-		replicate := operation.Spec.Action.Replicate
-		return operation.Spec.Pool == pool.GetName() || replicate != nil && replicate.ToPool == pool.GetName()
+		return operation.Spec.Pool == pool.GetName() || operate.ToPool(&operation.Spec.Action) == pool.GetName()
 	})
 }
 

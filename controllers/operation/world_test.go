@@ -199,7 +199,7 @@ func (w *world) rest(name string) {
 	deadline := time.Now().Add(10 * time.Second)
 	for time.Now().Before(deadline) {
 		job := w.agent.jobs.look(operation.UID)
-		if job == nil || !job.Running || w.sampled() {
+		if job == nil || !job.Running || operation.Spec.Action.Observe != nil && w.sampled() {
 			return
 		}
 		runtime.Gosched()

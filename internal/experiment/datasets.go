@@ -48,7 +48,11 @@ func (d datasets) after(action *v1alpha1.PoolAction, pools map[string]datasets) 
 	case action.Replicate != nil:
 		return cmp.Or(d.missing(action.Replicate.Dataset), pools[string(action.Replicate.ToVolume)].add(action.Replicate.To))
 	case action.Copy != nil:
-		return cmp.Or(d.missing(action.Copy.Dataset), d.missing(action.Copy.To))
+		to := d
+		if volume := action.Copy.ToVolume; volume != "" {
+			to = pools[string(volume)]
+		}
+		return cmp.Or(d.missing(action.Copy.Dataset), to.receive(action.Copy))
 	case action.SetProperty != nil:
 		return d.missing(action.SetProperty.Dataset)
 	case action.LayoutScore != nil:
@@ -94,6 +98,18 @@ func (d datasets) snapshot(action *v1alpha1.SnapshotAction) string {
 		if path == action.Dataset || action.Recursive && below(path, action.Dataset) {
 			d[path] = append(d[path], action.Name)
 		}
+	}
+	return ""
+}
+
+// receive takes the files of a copy, into a dataset that exists or a new one.
+func (d datasets) receive(action *v1alpha1.CopyAction) string {
+	if _, known := d[action.To]; !known {
+		return d.add(action.To)
+	}
+	if len(action.Properties) > 0 {
+		return fmt.Sprintf("dataset %s exists by then, and copy sets properties only on a dataset that it creates: write another path in to, "+
+			"or use setProperty in an earlier phase", action.To)
 	}
 	return ""
 }

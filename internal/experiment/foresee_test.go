@@ -124,6 +124,10 @@ func TestSettings(t *testing.T) {
 		"operation": {func(s *spec) {
 			s.Phases[1].Measure.Operate = &v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_arc_max", Value: "1G"}}
 		}, "spec.phases[1]: zfs_arc_max: \"1G\" is not a whole number"},
+		"property changed": {func(s *spec) {
+			s.Phases = append(s.Phases, v1alpha1.Phase{Name: "cure", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{
+				SetProperty: &v1alpha1.SetPropertyAction{Dataset: "data", Properties: v1alpha1.LiveProperties{"recordsize": "9k"}}}}})
+		}, "spec.phases[2].operate.setProperty.properties.recordsize: "},
 		"new property": {func(s *spec) { s.Target.ZFS.Dataset.Properties = v1alpha1.Properties{"fastwrites": "on"} },
 			"warning: spec.target.zfs.dataset.properties.fastwrites: no dataset has such a property"},
 		"new value": {func(s *spec) { s.Matrix = v1alpha1.Matrix{"dataset.compression": {"lz4", "brotli"}} },

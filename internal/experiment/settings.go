@@ -76,10 +76,25 @@ func settingsOf(spec *v1alpha1.StorageBenchmarkSpec) []setting {
 		}
 	}
 	for i := range spec.Phases {
-		for _, action := range operate.Of(&spec.Phases[i]) {
-			if set := action.ModuleParameter; set != nil {
-				all = append(all, setting{phaseField(i), set.Name, string(set.Value), named(settings.Parameter)})
-			}
+		all = append(all, actionSettings(i, &spec.Phases[i])...)
+	}
+	return all
+}
+
+// actionSettings are those of the operations of a phase.
+func actionSettings(i int, phase *v1alpha1.Phase) (all []setting) {
+	at := phaseField(i) + ".operate."
+	if phase.Operate == nil {
+		at = phaseField(i) + ".measure.operate."
+	}
+	for _, action := range operate.Of(phase) {
+		switch {
+		case action.ModuleParameter != nil:
+			all = append(all, setting{phaseField(i), action.ModuleParameter.Name, string(action.ModuleParameter.Value), named(settings.Parameter)})
+		case action.SetProperty != nil:
+			all = append(all, each(at+"setProperty.properties", action.SetProperty.Properties, settings.Change)...)
+		case action.Copy != nil:
+			all = append(all, each(at+"copy.properties", action.Copy.Properties, settings.Dataset)...)
 		}
 	}
 	return all

@@ -24,9 +24,9 @@ func checkTarget(slot *Slot) error {
 	if slot.Target.ZFS == nil {
 		return errors.Join(problems, checkNoPools(slot))
 	}
-	replications := checkReplications(slot)
-	problems = errors.Join(problems, checkReset(slot), replications)
-	if volumes != nil || replications != nil {
+	destinations := checkDestinations(slot)
+	problems = errors.Join(problems, checkReset(slot), destinations)
+	if volumes != nil || destinations != nil {
 		return problems
 	}
 	return errors.Join(problems, checkDatasets(slot))
@@ -120,14 +120,17 @@ func checkData(slot *Slot) error {
 	for i, phase := range volumePhases(slot) {
 		volume := volumeOf(&phase)
 		traits, _ := workload.PhaseTraits(&phase)
+		if to, copies := copiesFill(&phase, volume); copies && filled[volume] {
+			filled[to] = true
+		}
 		switch {
 		case phase.Fill != nil:
 			filled[volume] = true
 		case filled[volume]:
 		case phase.Fragment != nil, traits.ReadsFill:
 			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
-				fmt.Sprintf("phase %s of variant %q works on the data of volume %s, but no earlier phase fills it: add one before it, such "+
-					"as {name: fill, fill: {to: 50%%}}",
+				fmt.Sprintf("phase %s of variant %q works on the data of volume %s, but no earlier phase fills it or copies data to it: add "+
+					"one before it, such as {name: fill, fill: {to: 50%%}}",
 					phase.Name, slot.Variant, volume)}))
 		}
 	}
@@ -168,9 +171,9 @@ func checkVolumes(slot *Slot) error {
 	return errors.Join(problems...)
 }
 
-// checkReplications checks that a dataset is sent to another volume of the same target. Any other name could be that of another
+// checkDestinations checks that a dataset is sent or copied to a volume of the same target. Any other name could be that of another
 // user's BenchmarkPool.
-func checkReplications(slot *Slot) error {
+func checkDestinations(slot *Slot) error {
 	var problems []error
 	for i := range slot.Phases {
 		phase := &slot.Phases[i]
@@ -182,6 +185,10 @@ func checkReplications(slot *Slot) error {
 			}
 		}
 		for _, action := range operate.Of(phase) {
+			if problem := checkCopy(action.Copy, own, others); problem != "" {
+				problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
+					fmt.Sprintf("phase %s of variant %q: %s", phase.Name, slot.Variant, problem)}))
+			}
 			if action.Replicate == nil || slices.Contains(others, string(action.Replicate.ToVolume)) {
 				continue
 			}
@@ -195,6 +202,30 @@ func checkReplications(slot *Slot) error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// checkCopy says why a copy cannot go where it is to go.
+func checkCopy(action *v1alpha1.CopyAction, own v1alpha1.VolumeName, others []string) string {
+	switch {
+	case action == nil:
+		return ""
+	case action.ToVolume != "" && action.ToVolume != own && !slices.Contains(others, string(action.ToVolume)):
+		return fmt.Sprintf("copy goes to volume %q, which is not a volume of its target: write one of these in toVolume: %s", action.ToVolume,
+			strings.Join(append(others, string(own)), ", "))
+	case action.To == action.Dataset && (action.ToVolume == "" || action.ToVolume == own):
+		return fmt.Sprintf("copy goes from dataset %s to itself: name another dataset in to, or another volume in toVolume", action.To)
+	}
+	return ""
+}
+
+// copiesFill says to which volume a phase copies the data of its volume, if it does.
+func copiesFill(phase *v1alpha1.Phase, from v1alpha1.VolumeName) (to v1alpha1.VolumeName, copies bool) {
+	if phase.Operate == nil || phase.Operate.Copy == nil {
+		return "", false
+	}
+	action := phase.Operate.Copy
+	to = cmp.Or(action.ToVolume, from)
+	return to, action.Dataset == naming.RunDataset(string(from)) && action.To == naming.RunDataset(string(to))
 }
 
 // volumeNames are the names of the volumes of a target, data first.

@@ -138,10 +138,17 @@ func TestDatasetsExistByThen(t *testing.T) {
 		"again, after its end":  {[]v1alpha1.PoolAction{all, clone("s", "copy"), destroy, clone("s", "copy")}, nil},
 		"gone":                  {[]v1alpha1.PoolAction{all, clone("s", "copy"), destroy, score("copy")}, []string{"phase p3"}},
 		"never there":           {[]v1alpha1.PoolAction{destroy}, []string{"destroyDataset", `"copy"`}},
-		"to nowhere":            {[]v1alpha1.PoolAction{files}, []string{`no dataset "copy"`}},
-		"set on a clone":        {[]v1alpha1.PoolAction{all, clone("s", "copy"), set("copy")}, nil},
-		"set on none":           {[]v1alpha1.PoolAction{set("copy")}, []string{"setProperty", `no dataset "copy"`, "one of these: data"}},
-		"no dataset at all":     {[]v1alpha1.PoolAction{{Scrub: &v1alpha1.ScrubAction{}}}, nil},
+		"to a new one":          {[]v1alpha1.PoolAction{files, score("copy")}, nil},
+		"from nowhere":          {[]v1alpha1.PoolAction{{Copy: &v1alpha1.CopyAction{Dataset: "copy", To: "data"}}}, []string{`no dataset "copy"`}},
+		"properties of a known one": {[]v1alpha1.PoolAction{all, clone("s", "copy"), {Copy: &v1alpha1.CopyAction{Dataset: "data", To: "copy",
+			Properties: v1alpha1.LiveProperties{"sync": "always"}}}}, []string{"phase p2", "use setProperty in an earlier phase"}},
+		"to itself": {[]v1alpha1.PoolAction{{Copy: &v1alpha1.CopyAction{Dataset: "data", ToVolume: "data", To: "data"}}},
+			[]string{"copy goes from dataset data to itself"}},
+		"to another's pool": {[]v1alpha1.PoolAction{{Copy: &v1alpha1.CopyAction{Dataset: "data", ToVolume: "bench0", To: "x"}}},
+			[]string{`volume "bench0"`, "in toVolume: data"}},
+		"set on a clone":    {[]v1alpha1.PoolAction{all, clone("s", "copy"), set("copy")}, nil},
+		"set on none":       {[]v1alpha1.PoolAction{set("copy")}, []string{"setProperty", `no dataset "copy"`, "one of these: data"}},
+		"no dataset at all": {[]v1alpha1.PoolAction{{Scrub: &v1alpha1.ScrubAction{}}}, nil},
 	} {
 		slot := &Slot{Variant: "v", Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetPool}}}
 		for i, action := range c.actions {
@@ -289,5 +296,30 @@ func TestTargetIsResolved(t *testing.T) {
 	if class := ResolveTarget(v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}, "n1", "fast",
 		"").StorageClass.Name; class != "fast" {
 		t.Errorf("class %q", class)
+	}
+}
+
+// TestACopyOfTheDataIsData: what a fill wrote and a copy brought to another volume can be measured there.
+func TestACopyOfTheDataIsData(t *testing.T) {
+	fill := v1alpha1.Phase{Name: "f", Fill: &v1alpha1.FillPhase{}}
+	files := func(action v1alpha1.CopyAction) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: "c", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{Copy: &action}}}
+	}
+	scan := v1alpha1.Phase{Name: "s", Volume: "fresh", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}}}
+	whole := v1alpha1.CopyAction{Dataset: "data", ToVolume: "fresh", To: "fresh"}
+	nothing := []string{"volume fresh", "copies data to it"}
+	for name, c := range map[string]struct {
+		phases []v1alpha1.Phase
+		says   []string
+	}{
+		"copied":                 {[]v1alpha1.Phase{fill, files(whole), scan}, nil},
+		"not copied":             {[]v1alpha1.Phase{fill, scan}, nothing},
+		"nothing to copy":        {[]v1alpha1.Phase{files(whole), fill, scan}, nothing},
+		"later":                  {[]v1alpha1.Phase{fill, scan, files(whole)}, nothing},
+		"beside it":              {[]v1alpha1.Phase{fill, files(v1alpha1.CopyAction{Dataset: "data", ToVolume: "fresh", To: "old"}), scan}, nothing},
+		"on the pool it is from": {[]v1alpha1.Phase{fill, files(v1alpha1.CopyAction{Dataset: "data", To: "fresh"}), scan}, nothing},
+	} {
+		target := v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetPool, Volumes: []v1alpha1.AdditionalVolume{{Name: "fresh"}}}}
+		checkRefusal(t, name, checkTarget(&Slot{Variant: "v", Target: target, Phases: c.phases}), c.says)
 	}
 }

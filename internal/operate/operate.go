@@ -24,8 +24,16 @@ func Name(action v1alpha1.PoolAction) string {
 // MetricDuration is how long an operation took: as ZFS reports it, or from its start until its end was noticed.
 const MetricDuration = "durationSeconds"
 
-// Duration is the reported duration of an operation.
+// MetricDurationNanoseconds is how long the work itself took, for operations that measure it.
+const MetricDurationNanoseconds = "durationNanoseconds"
+
+// Duration is the reported duration of an operation, as precise as it is known.
 func Duration(operation *v1alpha1.PoolOperation) (took time.Duration, known bool) {
+	for _, metric := range operation.Status.Metrics {
+		if metric.Name == MetricDurationNanoseconds && metric.Value > 0 {
+			return time.Duration(metric.Value), true
+		}
+	}
 	for _, metric := range operation.Status.Metrics {
 		if metric.Name == MetricDuration && metric.Value >= 0 {
 			return time.Duration(metric.Value) * time.Second, true
@@ -40,6 +48,17 @@ func LeavesTraces(action *v1alpha1.PoolAction) bool {
 	none := action.Observe != nil || action.Scrub != nil || action.Trim != nil || action.ExportImport != nil ||
 		action.ModuleParameter != nil || action.SetProperty != nil || action.LayoutScore != nil || action.MetaslabMap != nil
 	return !none
+}
+
+// ToPool is the other BenchmarkPool that an action writes to. Empty if there is none.
+func ToPool(action *v1alpha1.PoolAction) string {
+	switch {
+	case action.Replicate != nil:
+		return action.Replicate.ToPool
+	case action.Copy != nil:
+		return action.Copy.ToPool
+	}
+	return ""
 }
 
 // Of are the operations of a phase: the phase's own and its companion.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -145,6 +146,9 @@ func caused(document results.PhaseDocument, workloads []string) results.PhaseDoc
 	return document
 }
 
+// perCopied marks what the disks did for each copied byte. Beside a workload they did it for the workload too.
+const perCopied = "PerCopied"
+
 // joinBeside invalidates the result if the requested operation did not run during the workload.
 func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperation) {
 	invalid := func(message string) {
@@ -167,7 +171,7 @@ func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperati
 		document.Metrics["besidePartsPerMillion"] = share
 	}
 	for name, value := range operationMetrics(operation.Status.Metrics) {
-		if _, taken := document.Metrics[name]; !taken {
+		if _, taken := document.Metrics[name]; !taken && name != operate.MetricDurationNanoseconds && !strings.Contains(name, perCopied) {
 			document.Metrics[name] = value
 		}
 	}

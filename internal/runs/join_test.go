@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -210,5 +211,27 @@ func TestObserveInterval(t *testing.T) {
 		if got := observeInterval(c.phase); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
+	}
+}
+
+// TestACopyBesideAWorkload: what the disks did for the copy cannot be told from what they did for the workload.
+func TestACopyBesideAWorkload(t *testing.T) {
+	from := time.Unix(1000, 0)
+	document := results.PhaseDocument{Outcome: results.OutcomeValid, StartedAt: from, FinishedAt: from.Add(10 * time.Second),
+		Metrics: map[string]int64{}, Environment: map[string]string{}}
+	operation := &v1alpha1.PoolOperation{Spec: v1alpha1.PoolOperationSpec{Action: v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{}}}}
+	operation.Status = v1alpha1.PoolOperationStatus{Outcome: v1alpha1.OutcomeSucceeded, StartedAt: &metav1.Time{Time: from},
+		FinishedAt: &metav1.Time{Time: from.Add(10 * time.Second)}, Metrics: []v1alpha1.OperationMetric{
+			{Name: "durationNanoseconds", Value: 10e9}, {Name: "copiedBytesPerSecond", Value: 7}, {Name: "copiedBytes", Value: 70},
+			{Name: "diskWrittenBytesPerCopiedBytePartsPerMillion", Value: 9}, {Name: "diskWritesPerCopiedMebibyteMilli", Value: 9},
+			{Name: "diskReadBytesPerCopiedBytePartsPerMillion", Value: 9}}}
+	alone := operationMetrics(operation.Status.Metrics)
+	if len(alone) != 6 {
+		t.Errorf("alone, it yields %v", alone)
+	}
+	joinBeside(&document, operation)
+	want := map[string]int64{"besidePartsPerMillion": 1_000_000, "copiedBytes": 70, "copiedBytesPerSecond": 7}
+	if diff := cmp.Diff(want, document.Metrics); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -90,17 +91,32 @@ func operationOn(state State, phase v1alpha1.Phase, name string, action v1alpha1
 	deadline *v1alpha1.Duration) *v1alpha1.PoolOperation {
 	run := state.Run
 	action = *action.DeepCopy()
+	on := PhaseVolume(run, phase).Name
 	if to := action.Replicate; to != nil {
 		to.ToPool, to.ToVolume = naming.RunPoolName(run, string(to.ToVolume)), ""
 	}
+	if to := action.Copy; to != nil {
+		copyTo(state, to, on)
+	}
 	labels := ClusterLabels(run)
 	labels[v1alpha1.LabelPhase] = string(phase.Name)
-	on := PhaseVolume(run, phase).Name
 	nameDataset(&action, on, state.Pools.Datasets[on])
 	return &v1alpha1.PoolOperation{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec: v1alpha1.PoolOperationSpec{NodeName: run.Spec.NodeName, Pool: naming.RunPoolName(run, on), Action: action,
 			Deadline: deadline},
+	}
+}
+
+// copyTo names the pool and the dataset that a copy writes to. Without a volume, or with that of its phase, it stays within the pool.
+func copyTo(state State, to *v1alpha1.CopyAction, on string) {
+	volume := cmp.Or(string(to.ToVolume), on)
+	to.ToVolume, to.ToPool = "", ""
+	if volume != on {
+		to.ToPool = naming.RunPoolName(state.Run, volume)
+	}
+	if _, path, made := strings.Cut(state.Pools.Datasets[volume], "/"); made && to.To == naming.RunDataset(volume) {
+		to.To = v1alpha1.DatasetPath(path)
 	}
 }
 

@@ -132,3 +132,30 @@ func TestOperationNamesTheDataset(t *testing.T) {
 		t.Errorf("an operation on another pool was changed: %s", got)
 	}
 }
+
+// TestWhereACopyGoes: only to pools of its run, whatever the phase names.
+func TestWhereACopyGoes(t *testing.T) {
+	datasets := map[string]string{"data": "sb-1/data", "log": "sb-2/parent/pvc-7"}
+	for name, c := range map[string]struct {
+		action   v1alpha1.CopyAction
+		toVolume string
+		to       v1alpha1.DatasetPath
+	}{
+		"within":              {v1alpha1.CopyAction{Dataset: "data", To: "copy"}, "", "copy"},
+		"to its own volume":   {v1alpha1.CopyAction{Dataset: "x", ToVolume: "data", To: "data"}, "", "data"},
+		"to another":          {v1alpha1.CopyAction{Dataset: "data", ToVolume: "log", To: "copy"}, "log", "copy"},
+		"onto a driver's":     {v1alpha1.CopyAction{Dataset: "data", ToVolume: "log", To: "log"}, "log", "parent/pvc-7"},
+		"to a pool of others": {v1alpha1.CopyAction{Dataset: "data", ToPool: "bench0", To: "copy"}, "", "copy"},
+	} {
+		run := operateRun(v1alpha1.PoolAction{Copy: &c.action})
+		state := State{Run: run}
+		state.Pools.Datasets = datasets
+		got, pool := PhaseOperation(state, 0).Spec.Action.Copy, ""
+		if c.toVolume != "" {
+			pool = naming.RunPoolName(run, c.toVolume)
+		}
+		if got.ToPool != pool || got.ToVolume != "" || got.To != c.to {
+			t.Errorf("%s: it goes to %+v, want dataset %s on pool %q", name, got, c.to, pool)
+		}
+	}
+}

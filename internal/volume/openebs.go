@@ -217,6 +217,9 @@ func cannotBear(volume string, phase *v1alpha1.Phase) string {
 				return fmt.Sprintf("the driver creates its volume in dataset %s: write another path in to, such as copy", clone.To)
 			}
 		}
+		if files := action.Copy; files != nil && ofDriver(volume, files.To) && files.To != naming.RunDataset(volume) {
+			return fmt.Sprintf("the driver creates its volume in dataset %s: write another path in to, such as copy", files.To)
+		}
 		if set := action.SetProperty; set != nil && ofDriver(volume, set.Dataset) {
 			return fmt.Sprintf("the driver sets the properties of dataset %s: write provisioner: Local, or remove setProperty", set.Dataset)
 		}

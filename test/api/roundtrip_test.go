@@ -147,7 +147,7 @@ func survives(t *testing.T, door client.Client, kind client.Object, shape shape,
 	want := kind.DeepCopyObject().(client.Object)
 	members := maps.Clone(shape.members)
 	if _, is := kind.(*v1alpha1.PoolOperation); is { // a phase names a volume, an operation a pool
-		members["ReplicateAction"] = "ToPool"
+		members["ReplicateAction"], members["CopyAction"] = "ToPool", "ToPool"
 	}
 	filler := &filler{values: shape.values, members: members}
 	filler.fill(reflect.ValueOf(want).Elem(), "")

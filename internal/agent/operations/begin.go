@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/operate"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -99,8 +100,8 @@ func (s State) poolObstacle(kind traits) *obstacle {
 	if problem := s.notReady(s.Operation.Spec.Pool, s.Pool, s.Live, kind); problem != nil {
 		return problem
 	}
-	if replicate := s.Operation.Spec.Action.Replicate; replicate != nil {
-		return s.notReady(replicate.ToPool, s.ToPool, s.ToLive, traits{})
+	if to := operate.ToPool(&s.Operation.Spec.Action); to != "" {
+		return s.notReady(to, s.ToPool, s.ToLive, traits{})
 	}
 	return nil
 }
@@ -148,8 +149,8 @@ func (s State) anotherPool() *obstacle {
 	if another := refuse(s.Operation.Spec.Pool, s.Operation.Status.PoolUID, s.Pool); another != nil {
 		return another
 	}
-	if replicate := s.Operation.Spec.Action.Replicate; replicate != nil {
-		return refuse(replicate.ToPool, s.Operation.Status.ToPoolUID, s.ToPool)
+	if to := operate.ToPool(&s.Operation.Spec.Action); to != "" {
+		return refuse(to, s.Operation.Status.ToPoolUID, s.ToPool)
 	}
 	return nil
 }
@@ -231,8 +232,8 @@ func collide(a, b *v1alpha1.PoolOperation) bool {
 
 func poolsOf(operation *v1alpha1.PoolOperation) []string {
 	pools := []string{operation.Spec.Pool}
-	if replicate := operation.Spec.Action.Replicate; replicate != nil {
-		pools = append(pools, replicate.ToPool)
+	if to := operate.ToPool(&operation.Spec.Action); to != "" {
+		pools = append(pools, to)
 	}
 	return pools
 }

@@ -1,25 +1,66 @@
 package operations
 
 import (
+	"strings"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
 var copyKind = traits{job: true, begin: beginCopy, stage: jobStage}
 
+// newTarget stands in the handle for the guid of a dataset that the operation creates.
+const newTarget = "new"
+
+// beginCopy records where it goes: the guid of the other pool, if it is another one, and that of the dataset, if it exists.
 func beginCopy(state State) (string, *obstacle) {
 	if missing := state.sourceMissing(); missing != nil {
 		return "", missing
 	}
-	if !state.Target.Exists {
-		return "", refuses(v1alpha1.ReasonDatasetNotFound, "dataset %s to copy to does not exist: create it first", state.Target.Name)
+	target, copied := newTarget, []Object{state.Source}
+	if state.Target.Exists {
+		target, copied = state.Target.GUID, append(copied, state.Target)
 	}
-	for _, object := range []Object{state.Source, state.Target} {
+	for _, object := range copied {
 		if object.Type != "filesystem" {
 			return "", refuses(v1alpha1.ReasonNotSupported, "dataset %s is a %s: copy takes file systems; use replicate", object.Name, object.Type)
 		}
 	}
-	if !state.Target.Empty {
-		return "", refuses(v1alpha1.ReasonTargetNotEmpty, "dataset %s already has files: copy to an empty dataset", state.Target.Name)
+	action := state.Operation.Spec.Action.Copy
+	switch {
+	case state.Target.Exists && !state.Target.Empty && !action.Overwrite:
+		return "", refuses(v1alpha1.ReasonTargetNotEmpty,
+			"dataset %s already has files: copy to an empty dataset, or write overwrite: true", state.Target.Name)
+	case state.Target.Exists && len(action.Properties) > 0:
+		return "", refuses(v1alpha1.ReasonDatasetExists, "dataset %s already exists, and copy sets properties only on a dataset that it "+
+			"creates: choose another path, or remove properties and use setProperty before", state.Target.Name)
 	}
-	return state.Target.GUID, nil
+	if state.ToLive != nil {
+		target = state.ToLive.GUID + " " + target
+	}
+	return target, nil
+}
+
+// Destination is the pool that the action writes to. Live is nil if it is not imported.
+func (s State) Destination() (pool *v1alpha1.BenchmarkPool, live *Pool) {
+	if s.ToPool != nil {
+		return s.ToPool, s.ToLive
+	}
+	return s.Pool, s.Live
+}
+
+// OtherTarget says why the target of a copy is not the one that the operation started with. Empty if it is, or is to be created.
+func (s State) OtherTarget() string {
+	toPool, target := "", s.handleDetail()
+	if s.ToPool != nil {
+		toPool, target, _ = strings.Cut(target, " ")
+	}
+	switch {
+	case s.ToPool != nil && toPool != s.ToLive.GUID:
+		return "BenchmarkPool " + s.ToPool.Name + " has another pool than at the start"
+	case target == newTarget && s.Target.Exists && !s.ours(s.Target):
+		return "dataset " + s.Target.Name + " was created by others meanwhile: choose another path"
+	case target != newTarget && (!s.Target.Exists || target != s.Target.GUID):
+		return "dataset " + s.Target.Name + " is not the one that the operation started with"
+	}
+	return ""
 }

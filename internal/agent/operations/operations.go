@@ -289,7 +289,7 @@ func (s State) end(as ending, stage operationStage) Decision {
 	}
 	decision := Decision{Outcome: as.outcome, Reason: as.reason, Message: as.message, Progress: stage.progress, Recheck: pools.AtOnce}
 	if as.outcome != v1alpha1.OutcomeSucceeded && s.Target.Exists && s.Target.Mark == string(s.Operation.UID) {
-		decision.Message += "; what was received completely stays in " + s.Target.Name
+		decision.Message += "; what has arrived completely stays in " + s.Target.Name
 	}
 	if as.outcome == v1alpha1.OutcomeSucceeded {
 		decision.Result = stage.result

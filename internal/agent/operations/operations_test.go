@@ -79,6 +79,7 @@ var (
 	exportAction  = v1alpha1.PoolAction{ExportImport: &v1alpha1.ExportImportAction{}}
 	observeAction = v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}
 	copyAction    = v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "a", To: "b"}}
+	overAction    = v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "a", To: "b", Overwrite: true}}
 	setAction     = v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "9"}}
 	mapAction     = v1alpha1.PoolAction{MetaslabMap: &v1alpha1.MetaslabMapAction{}}
 	txgGrant      = ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []ParameterValues{{Min: 1, Max: 60}}}}
@@ -175,7 +176,11 @@ func TestOperationsBegin(t *testing.T) {
 			"replicate"}},
 		"copy onto files": {copyAction, copied("filesystem", false),
 			decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonTargetNotEmpty, "empty"}},
-		"copy":                        {copyAction, copied("filesystem", true), begins},
+		"copy":              {copyAction, copied("filesystem", true), begins},
+		"copy to a new one": {copyAction, func(s *State) { copied("filesystem", true)(s); s.Target = Object{Name: "bench0/b"} }, begins},
+		"copy over files":   {overAction, copied("filesystem", false), begins},
+		"copy with properties": {v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "a", To: "b", Properties: v1alpha1.LiveProperties{"sync": "always"}}},
+			copied("filesystem", true), decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDatasetExists, "use setProperty"}},
 		"parameter within its bounds": {setAction, func(s *State) { s.Parameter = ParameterState{Grants: txgGrant, Found: true} }, begins},
 		"parameter beyond its bounds": {v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout",
 			Value: "61"}},
@@ -478,6 +483,41 @@ func TestPermanentErrors(t *testing.T) {
 		zfs.Cancelled: false, zfs.InProgress: false, errors.New("x"): false, ErrPermanent: true} {
 		if got := Permanent(err); got != want {
 			t.Errorf("%v: %v", err, got)
+		}
+	}
+}
+
+// TestACopyKnowsItsTarget: a copy goes on only into the dataset that it began with, or that it has made.
+func TestACopyKnowsItsTarget(t *testing.T) {
+	target := func(guid, mark string) Object {
+		return Object{Name: "bench1/b", Exists: guid != "", Dataset: zfs.Dataset{GUID: guid}, Mark: mark}
+	}
+	elsewhere := wantedPool()
+	elsewhere.Name = "bench1"
+	for name, c := range map[string]struct {
+		handle string
+		pool   bool
+		target Object
+		says   string
+	}{
+		"as it began":      {"5", false, target("5", ""), ""},
+		"another":          {"5", false, target("6", "uid-op"), "not the one"},
+		"gone":             {"5", false, target("", ""), "not the one"},
+		"to be made":       {"new", false, target("", ""), ""},
+		"made":             {"new", false, target("6", "uid-op"), ""},
+		"made by others":   {"new", false, target("6", "uid-0"), "created by others"},
+		"elsewhere":        {"701 5", true, target("5", ""), ""},
+		"elsewhere, made":  {"701 new", true, target("6", "uid-op"), ""},
+		"on a newer pool":  {"702 5", true, target("5", ""), "another pool than at the start"},
+		"elsewhere, other": {"701 5", true, target("6", ""), "not the one"},
+	} {
+		state := begun(copyAction, c.handle)
+		state.Target = c.target
+		if c.pool {
+			state.ToPool, state.ToLive = elsewhere, &Pool{PoolSummary: zfs.PoolSummary{Name: "bench1", GUID: "701"}}
+		}
+		if got := state.OtherTarget(); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%s: %q, want %q", name, got, c.says)
 		}
 	}
 }

@@ -319,8 +319,8 @@ func livePool(state State) Decision {
 		differs.Actions = []Action{finalizer}
 		return *differs
 	}
-	return Decision{Phase: PoolDone, Reason: v1alpha1.ReasonPoolReady, Message: fmt.Sprintf("pool %s (guid %s) is %s, as specified%s", live.Name,
-		live.GUID, live.Status.Health(), state.changedWords()),
+	return Decision{Phase: PoolDone, Reason: v1alpha1.ReasonPoolReady,
+		Message: fmt.Sprintf("pool %s (guid %s) is %s, as specified%s", live.Name, live.GUID, live.Status.Health(), state.changedWords()),
 		Recheck: poolRecheck, Actions: []Action{finalizer}}
 }
 

@@ -54,6 +54,7 @@ func (p *pools) operations() {
 	g.Expect(metricOf(copied, "copiedBytes")).To(gomega.BeEquivalentTo(24 << 20))
 	g.Expect(p.script(`sha256sum </e2e-other/file`)).To(gomega.Equal(p.script(`cat /run/e2e.sum`)))
 
+	p.copiesElsewhere(from, to)
 	p.setsProperties(from)
 	p.operate("replicate", from, `replicate: {dataset: data, toPool: target, to: copy, increments: 1}`, "Succeeded")
 	g.Expect(p.run("zfs", "list", "-Hpo", "referenced", string(to.Spec.PoolName)+"/copy")).NotTo(gomega.Equal("0"))
@@ -79,6 +80,31 @@ func (p *pools) operations() {
 	p.ready(from)
 	p.unmountLeft()
 	p.remove(to, from)
+}
+
+// copiesElsewhere copies to a dataset that it makes on another pool, and writes over files. Incompressible data is written once, with some
+// metadata; without a redundant disk that is all.
+func (p *pools) copiesElsewhere(from, to *v1alpha1.BenchmarkPool) {
+	p.t.Helper()
+	g := gomega.NewWithT(p.t)
+	name := string(to.Spec.PoolName) + "/files"
+	copied := p.operate("copy-elsewhere", from,
+		`copy: {dataset: data, toPool: target, to: files, properties: {recordsize: 128k, compression: "off"}}`, "Succeeded")
+	fmt.Printf("copy: %v\n", copied.Status.Metrics)
+	g.Expect(p.run("zfs", "get", "-Hpo", "value", "recordsize,storagebench.dev:operation,mounted", name)).To(
+		gomega.Equal("131072\n" + string(copied.UID) + "\nno"))
+	g.Expect(metricOf(copied, "copiedBytes")).To(gomega.BeEquivalentTo(24 << 20))
+	g.Expect(metricOf(copied, "copiedBytesPerSecond")).To(gomega.BeNumerically(">", 0))
+	g.Expect(metricOf(copied, "diskWrittenBytesPerCopiedBytePartsPerMillion")).To(gomega.And(gomega.BeNumerically(">=", 1_000_000),
+		gomega.BeNumerically("<", 1_500_000)), "%v", copied.Status.Metrics)
+	g.Expect(metricOf(copied, "diskWritesPerCopiedMebibyteMilli")).To(gomega.BeNumerically(">", 0))
+	p.operate("copy-again", from, `copy: {dataset: data, toPool: target, to: files}`, "Failed")
+	over := p.operate("copy-over", from, `copy: {dataset: data, toPool: target, to: files, overwrite: true}`, "Succeeded")
+	g.Expect(metricOf(over, "overwrittenFiles")).To(gomega.BeEquivalentTo(2))
+	p.run("mkdir", "-p", "/run/e2e-files")
+	p.run("mount", "-t", "zfs", "-o", "zfsutil", name, "/run/e2e-files")
+	g.Expect(p.script(`sha256sum </run/e2e-files/file`)).To(gomega.Equal(p.script(`cat /run/e2e.sum`)))
+	p.run("umount", "/run/e2e-files")
 }
 
 // setsProperties changes a dataset that is in use: its pool stays as it is, and a newer spec sets it back.
