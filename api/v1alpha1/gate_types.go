@@ -42,8 +42,8 @@ type Gate struct {
 	Compare *CompareGate `json:"compare,omitempty"`
 }
 
-// MetricPath is PHASE.METRIC, or PHASE.JOB.METRIC of one job of a fio job file or one of several workloads. PHASE.DISTRIBUTION.shareOver10ms
-// asks a distribution.
+// MetricPath is PHASE.METRIC, or PHASE.JOB.METRIC of one job of a fio job file or one of several workloads.
+// PHASE.DISTRIBUTION.shareOver10ms is a statistic of a distribution.
 //
 // +kubebuilder:validation:MaxLength=100
 // +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][-a-z0-9]*[.]([A-Za-z0-9][-A-Za-z0-9_.]*[.])?[a-z][A-Za-z0-9]*$')",message="write a metric as PHASE.METRIC, such as aged-scan.readBytesPerSecond, or PHASE.JOB.METRIC"

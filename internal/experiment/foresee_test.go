@@ -153,7 +153,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	onNodes(state.Benchmark, 1)
 	state.Benchmark.Spec.Variants = nil
 	state.Benchmark.Spec.Target.ZFS.Dataset = &v1alpha1.DatasetTemplate{Type: "Filesystem", Properties: v1alpha1.Properties{
-		"atime": "no", "compresion": "on", "logbias": "fast", "recordsize": "9k", "sync": "never", "xatr": "sa", "new_one": "on"}}
+		"atime": "no", "compressio": "on", "logbias": "fast", "recordsize": "9k", "sync": "never", "xatr": "sa", "new_one": "on"}}
 	state.Benchmark.Spec.Gates = []v1alpha1.Gate{{Name: "g", Expression: "phase('none').readBytesPerSecond > 1.0"}}
 	state.Benchmark.Status.Experiment = ""
 	if _, err := Understand(&state); err != nil || state.SpecError == nil {

@@ -16,9 +16,8 @@ import (
 // the spec becomes its SpecError.
 func Understand(state *State) (*gate.Set, error) {
 	gates, err := understand(state)
-	if wrong := combined(err); wrong != nil {
-		state.SpecError = wrong
-		return gates, nil
+	if state.SpecError = combined(err); state.SpecError != nil {
+		err = nil
 	}
 	return gates, err
 }

@@ -210,7 +210,7 @@ func (d Distribution) validate() error {
 	last, sum := int64(0), int64(0)
 	for i, from := range d.From {
 		if from < last || d.To[i] < from || d.Counts[i] < 0 || d.Counts[i] > most-sum {
-			return fmt.Errorf("bin %d from %d to %d with %d operations: give bins in order, none of which overlap, with counts above 0", i, from,
+			return fmt.Errorf("bin %d from %d to %d with %d operations: give bins in order that do not overlap, with counts above 0", i, from,
 				d.To[i], d.Counts[i])
 		}
 		last, sum = d.To[i], sum+d.Counts[i]

@@ -66,8 +66,8 @@ func (l *Loader) decode(document []byte) (PhaseDocument, error) {
 	return phase.Reduce(wanted), nil
 }
 
-// cutMember replaces the value of a member, such as "raw", which is most of a document, with null. It only looks for strings and brackets, which
-// takes a tenth of the time of parsing it. What it does not understand it returns unchanged.
+// cutMember replaces the value of a member, such as "raw", which is most of a document, with null. It only looks for strings and brackets,
+// which takes a tenth of the time of parsing it. What it does not understand it returns unchanged.
 func cutMember(document []byte, key string) []byte {
 	depth, from := 0, -1
 	for i := 0; i < len(document); i++ {

@@ -75,7 +75,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestSharesRefused: a mistake in a name or bound is told before anything runs, with what to write.
+// TestSharesRefused: a mistake in a name or bound is reported before anything runs, with what to write.
 func TestSharesRefused(t *testing.T) {
 	for text, says := range map[string]string{
 		"phase('redo').share('appendLatency', '>', '10ms') < 0.1":      `no distribution "appendLatency": use one of readLatency, writeLatency`,
