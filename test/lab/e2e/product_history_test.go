@@ -17,12 +17,12 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/history"
 )
 
-// goodExperiments come before the disk is made slower, and the change is to be found by the last of so many.
-const goodExperiments, allExperiments = 14, 20
+// goodExperiments come before the disk is made slower, and the change is to be found by the last of so many. A reference has ten at least.
+const goodExperiments, allExperiments = 11, 16
 
 const declining = "writeOperationsPerSecond"
 
-// degrading: a disk that is measured each minute becomes slower by a fifth. The history says from which experiment on, and the gate fails.
+// degrading: a disk that is measured each minute becomes half as fast. The history says from which experiment on, and the gate fails.
 func degrading(t *testing.T) {
 	disk := needsBlockVolume(t, gatedIOPS, 10<<20)
 	g, s := gomega.NewWithT(t), newSpace(t, levelRestricted)
@@ -50,7 +50,7 @@ gates: [{name: no-decline, compare: {metric: writes.`+declining+`, to: History}}
 			break
 		}
 		if len(points) >= goodExperiments && throttled.IsZero() {
-			throttled, disk.IOPS = time.Now(), gatedIOPS*8/10
+			throttled, disk.IOPS = time.Now(), gatedIOPS/2
 			throttle(t, disk)
 		}
 	}
