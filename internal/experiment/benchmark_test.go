@@ -474,6 +474,7 @@ func TestHouseKeeping(t *testing.T) {
 func TestUndecidableGatesAreReportedEarly(t *testing.T) {
 	state := testState()
 	state.Benchmark.Spec.Variants, state.Benchmark.Spec.Repetitions = fourVariants().Variants, 4
+	state.Benchmark.Spec.Phases[0].Fill.To = "5%"
 	state.Benchmark.Spec.Gates = []v1alpha1.Gate{{Name: "g", Compare: &v1alpha1.CompareGate{Metric: "scan.writeBytesPerSecond", To: "Variant",
 		Variant: "a", Tolerance: "5%"}}}
 	state = settle(state)

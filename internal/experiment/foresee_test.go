@@ -68,6 +68,7 @@ func foresee(t *testing.T, cases map[string]foreseen) {
 func TestSettings(t *testing.T) {
 	type spec = v1alpha1.StorageBenchmarkSpec
 	wrong, good := v1alpha1.Properties{"recordsze": "8k"}, v1alpha1.Properties{"recordsize": "8k", "compression": "zstd-3"}
+	otherDisk := []v1alpha1.Vdev{{Type: "stripe", Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/b"}}}
 	const unknown = ".recordsze: did you mean recordsize?"
 	foresee(t, map[string]foreseen{
 		"good": {func(s *spec) {
@@ -95,12 +96,12 @@ func TestSettings(t *testing.T) {
 			s.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b", Dataset: &v1alpha1.DatasetOverride{Properties: wrong}}}
 		}, "spec.variants[1].dataset.properties" + unknown},
 		"variant's volume": {func(s *spec) {
-			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: v1alpha1.PoolTemplate{Vdevs: s.Target.ZFS.Pool.Vdevs}}}
+			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: v1alpha1.PoolTemplate{Vdevs: otherDisk}}}
 			s.Variants = []v1alpha1.Variant{{Name: "a", Volumes: []v1alpha1.VolumeOverride{{Name: "log",
 				Dataset: &v1alpha1.DatasetOverride{Properties: wrong}}}}}
 		}, "spec.variants[0].volumes[0].dataset.properties" + unknown},
 		"path of a volume": {func(s *spec) {
-			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: v1alpha1.PoolTemplate{Vdevs: s.Target.ZFS.Pool.Vdevs}}}
+			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: v1alpha1.PoolTemplate{Vdevs: otherDisk}}}
 			s.Matrix = v1alpha1.Matrix{"volumes.log.dataset.recordsize": {"8k", "9k"}}
 		}, "spec.matrix[volumes.log.dataset.recordsize][1]: "},
 		"variant's pool": {func(s *spec) {
@@ -152,15 +153,16 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	state := testState()
 	onNodes(state.Benchmark, 1)
 	state.Benchmark.Spec.Variants = nil
+	state.Benchmark.Spec.Phases[0].Fill.To = "5%"
 	state.Benchmark.Spec.Target.ZFS.Dataset = &v1alpha1.DatasetTemplate{Type: "Filesystem", Properties: v1alpha1.Properties{
-		"atime": "no", "compressio": "on", "logbias": "fast", "recordsize": "9k", "sync": "never", "xatr": "sa", "new_one": "on"}}
+		"atime": "no", "checksun": "on", "logbias": "fast", "recordsize": "9k", "sync": "never", "xatr": "sa", "new_one": "on"}}
 	state.Benchmark.Spec.Gates = []v1alpha1.Gate{{Name: "g", Expression: "phase('none').readBytesPerSecond > 1.0"}}
 	state.Benchmark.Status.Experiment = ""
 	if _, err := Understand(&state); err != nil || state.SpecError == nil {
 		t.Fatal(err, state.SpecError)
 	}
 	message := Plan(state).Message
-	for _, part := range []string{`phase "none" is not in spec.phases`, "properties.atime: ", "compression?; ", "logbias: ", "recordsize: ",
+	for _, part := range []string{`phase "none" is not in spec.phases`, "properties.atime: ", "checksum?; ", "logbias: ", "recordsize: ",
 		"and 2 more: 'kubectl storagebench validate' lists all"} {
 		if !strings.Contains(message, part) {
 			t.Errorf("it does not say %q: %s", part, message)

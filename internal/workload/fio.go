@@ -13,8 +13,10 @@ func fio(w *v1alpha1.Workload) (Traits, bool) {
 	if w.FIO == nil {
 		return Traits{}, false
 	}
+	file, _ := fiofile.ParseUserFile(w.FIO.JobFile) // what is wrong with it, Refused says
 	return Traits{
-		Name: "fio", Spec: w.FIO, Yields: reads + "|" + writes + "|" + syncs, File: w.FIO.JobFileFrom, Guess: fioRuntime(w.FIO.JobFile),
+		Name: "fio", Spec: w.FIO, ReadsFill: file.UsesData, Yields: reads + "|" + writes + "|" + syncs, File: w.FIO.JobFileFrom,
+		Guess:   fioRuntime(w.FIO.JobFile),
 		Inline:  func(text string) { w.FIO.JobFile, w.FIO.JobFileFrom = text, nil },
 		Refused: func() string { return refusedJobs(w.FIO) },
 	}, true

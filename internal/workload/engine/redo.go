@@ -15,6 +15,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 	defaultRedoBlock = 8 << 10
 	// A log is as large as there is room for, between these; then the writer starts again, as with logs that are used in turn.
 	largestLog  = 256 * mib
-	smallestLog = 4 * mib
+	smallestLog = workload.SmallestLog
 	// maxWindows bounds the log of latencies, which fio keeps in memory.
 	maxWindows = 200_000
 	leastWait  = 10 * time.Millisecond

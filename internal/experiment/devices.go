@@ -1,0 +1,251 @@
+package experiment
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
+)
+
+// targetField is where the target of a variant is written.
+func targetField(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot) string {
+	for i, variant := range spec.Variants {
+		if of := string(variant.Name); variant.Target != nil && (slot.Variant == of || strings.HasPrefix(slot.Variant, of+",")) {
+			return fmt.Sprintf("spec.variants[%d].target", i)
+		}
+	}
+	return "spec.target"
+}
+
+// poolPlan is a pool of a target as the operations of a run leave it.
+type poolPlan struct {
+	volume, field string
+	vdevs         []v1alpha1.Vdev
+	others        map[v1alpha1.DevicePath]string // what else they are, such as a spare
+}
+
+// checkDevices refuses devices that are used twice, and operations on devices that are not where they would have to be. The API server sees
+// neither what an override makes of a pool, nor the operations.
+func checkDevices(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
+	zfs := slot.Target.ZFS
+	if zfs == nil {
+		return nil
+	}
+	at := targetField(spec, slot) + ".zfs"
+	f := &Foresight{}
+	var others []*poolPlan
+	for i := range zfs.Volumes {
+		field := fmt.Sprintf("%s.volumes[%d].pool", at, i)
+		others = append(others, planPool(string(zfs.Volumes[i].Name), field, &zfs.Volumes[i].Pool))
+	}
+	plans := append([]*poolPlan{planPool(naming.VolumeData, at+".pool", &zfs.Pool)}, others...)
+	sharedDevices(f, slot, plans)
+	for i := range zfs.PerNode { // the pool of the node takes the place of the first
+		field := fmt.Sprintf("%s.perNode[%d].pool", at, i)
+		sharedDevices(f, slot, append([]*poolPlan{planPool(naming.VolumeData, field, &zfs.PerNode[i].Pool)}, others...))
+	}
+	for _, plan := range plans {
+		if problem := mixed(plan.vdevs); problem != "" {
+			f.refuse(plan.field+".vdevs", problem+inVariant(slot))
+		}
+	}
+	if len(f.mistakes) > 0 || len(zfs.PerNode) > 0 { // with perNode, paths mean other disks on other nodes
+		return f.Err()
+	}
+	return followDevices(slot, plans)
+}
+
+func inVariant(slot *Slot) string { return fmt.Sprintf(" (variant %q)", slot.Variant) }
+
+func planPool(volume, field string, pool *v1alpha1.PoolTemplate) *poolPlan {
+	plan := &poolPlan{volume: volume, field: field, vdevs: slices.Clone(pool.Vdevs), others: map[v1alpha1.DevicePath]string{}}
+	for _, vdev := range pool.Log {
+		plan.note("log", vdev.Devices)
+	}
+	for _, vdev := range pool.Special {
+		plan.note("special", vdev.Devices)
+	}
+	plan.note("cache", pool.Cache)
+	plan.note("spare", pool.Spare)
+	return plan
+}
+
+func (p *poolPlan) note(as string, devices []v1alpha1.DevicePath) {
+	for _, device := range devices {
+		if before, twice := p.others[device]; twice {
+			as = before + " and " + as
+		}
+		p.others[device] = as
+	}
+}
+
+// uses says what a device is in the pool. Empty if it is not in it.
+func (p *poolPlan) uses(device v1alpha1.DevicePath) string {
+	as := p.others[device]
+	for _, vdev := range p.vdevs {
+		if slices.Contains(vdev.Devices, device) {
+			as = strings.TrimSuffix("vdevs and "+as, " and ")
+		}
+	}
+	return as
+}
+
+func (p *poolPlan) devices() (all []v1alpha1.DevicePath) {
+	for _, vdev := range p.vdevs {
+		all = append(all, vdev.Devices...)
+	}
+	for device := range p.others {
+		all = append(all, device)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func sharedDevices(f *Foresight, slot *Slot, plans []*poolPlan) {
+	for i, plan := range plans {
+		for _, device := range plan.devices() {
+			if uses := plan.uses(device); strings.Contains(uses, " and ") {
+				f.refuse(plan.field, fmt.Sprintf("%s is used twice, in %s: name each device once%s", device, uses, inVariant(slot)))
+			}
+			for _, before := range plans[:i] {
+				if use := before.uses(device); use != "" {
+					f.refuse(plan.field, fmt.Sprintf("%s is also in %s of the pool of volume %s: give each pool its own devices%s", device, use,
+						before.volume, inVariant(slot)))
+				}
+			}
+		}
+	}
+}
+
+// mixed refuses data vdevs that survive a different number of disks: zpool makes such a pool only by force.
+func mixed(vdevs []v1alpha1.Vdev) string {
+	kind := func(vdev v1alpha1.Vdev) v1alpha1.VdevType { return cmp.Or(vdev.Type, "stripe") }
+	for _, vdev := range vdevs[min(1, len(vdevs)):] {
+		if first := vdevs[0]; kind(vdev) != kind(first) || kind(vdev) != "stripe" && len(vdev.Devices) != len(first.Devices) {
+			return fmt.Sprintf("a %s of %d and a %s of %d devices are in one pool, which ZFS creates only with force: make all data vdevs alike",
+				kind(first), len(first.Devices), kind(vdev), len(vdev.Devices))
+		}
+	}
+	return ""
+}
+
+// followDevices follows the operations of a run in their order.
+func followDevices(slot *Slot, plans []*poolPlan) error {
+	var problems []error
+	for i := range slot.Phases {
+		phase := &slot.Phases[i]
+		on := cmp.Or(string(phase.Volume), naming.VolumeData)
+		at := slices.IndexFunc(plans, func(plan *poolPlan) bool { return plan.volume == on })
+		if at < 0 {
+			continue // there is no such volume, which is reported
+		}
+		for _, action := range operate.Of(phase) {
+			if problem := plans[at].after(action, plans); problem != "" {
+				problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
+					"%s: phase %s of variant %q: %s on the pool of volume %s: %s", slot.phaseField(i), phase.Name, slot.Variant, operate.Name(*action), on,
+					problem)}))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// after changes the devices as the action does, or says why it would fail, and what to write instead.
+func (p *poolPlan) after(action *v1alpha1.PoolAction, plans []*poolPlan) (problem string) {
+	switch {
+	case action.AddVdev != nil:
+		for _, device := range action.AddVdev.Devices {
+			if problem = taken(device, plans); problem != "" {
+				return problem
+			}
+		}
+		vdevs := append(slices.Clone(p.vdevs), *action.AddVdev)
+		if problem = mixed(vdevs); problem == "" {
+			p.vdevs = vdevs
+		}
+	case action.ReplaceDevice != nil:
+		if problem = p.absent(action.ReplaceDevice.Device); problem == "" {
+			problem = p.replace(action.ReplaceDevice, plans)
+		}
+	case action.RemoveVdev != nil:
+		if problem = p.absent(action.RemoveVdev.Device); problem == "" {
+			problem = p.remove(action.RemoveVdev.Device)
+		}
+	case action.Trim != nil && action.Trim.Device != "":
+		return p.absent(action.Trim.Device)
+	}
+	return problem // the others name no device
+}
+
+func taken(device v1alpha1.DevicePath, plans []*poolPlan) string {
+	for _, plan := range plans {
+		if use := plan.uses(device); use != "" {
+			return fmt.Sprintf("%s is in %s of the pool of volume %s by then: name a free device", device, use, plan.volume)
+		}
+	}
+	return ""
+}
+
+func (p *poolPlan) absent(device v1alpha1.DevicePath) string {
+	if p.uses(device) != "" {
+		return ""
+	}
+	var names []string
+	for _, one := range p.devices() {
+		names = append(names, string(one))
+	}
+	return fmt.Sprintf("%s is not in this pool by then: name one of %s", device, strings.Join(names, ", "))
+}
+
+// replace allows a spare of the same pool as the new disk.
+func (p *poolPlan) replace(action *v1alpha1.ReplaceDeviceAction, plans []*poolPlan) string {
+	if p.others[action.With] == "spare" {
+		return ""
+	}
+	if problem := taken(action.With, plans); problem != "" {
+		return problem
+	}
+	vdevs := slices.Clone(p.vdevs)
+	for i := range vdevs {
+		vdevs[i].Devices = slices.Clone(vdevs[i].Devices)
+		for j, device := range vdevs[i].Devices {
+			if device == action.Device {
+				vdevs[i].Devices[j] = action.With
+			}
+		}
+	}
+	if as, other := p.others[action.Device]; other {
+		delete(p.others, action.Device)
+		p.others[action.With] = as
+	}
+	p.vdevs = vdevs
+	return ""
+}
+
+// remove takes a vdev away. ZFS empties a data vdev onto the others, which raidz and draid do not allow.
+func (p *poolPlan) remove(device v1alpha1.DevicePath) string {
+	if _, other := p.others[device]; other {
+		delete(p.others, device)
+		return ""
+	}
+	type vdevs = []v1alpha1.Vdev
+	at := slices.IndexFunc(p.vdevs, func(vdev v1alpha1.Vdev) bool { return slices.Contains(vdev.Devices, device) })
+	kind := cmp.Or(p.vdevs[at].Type, "stripe")
+	switch {
+	case strings.HasPrefix(string(kind), "raidz") || strings.HasPrefix(string(kind), "draid"):
+		return fmt.Sprintf("ZFS removes no data vdev from a pool of %s: use stripe or mirror, or remove the phase", kind)
+	case kind == "stripe" && len(p.vdevs[at].Devices) > 1: // each device is a vdev of its own
+		devices := slices.DeleteFunc(slices.Clone(p.vdevs[at].Devices), func(one v1alpha1.DevicePath) bool { return one == device })
+		p.vdevs = slices.Concat(p.vdevs[:at], vdevs{{Type: kind, Devices: devices}}, p.vdevs[at+1:])
+	case len(p.vdevs) == 1:
+		return "it is the only data vdev of the pool: add another one before, with addVdev"
+	default:
+		p.vdevs = slices.Concat(p.vdevs[:at], p.vdevs[at+1:])
+	}
+	return ""
+}

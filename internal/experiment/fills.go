@@ -1,0 +1,196 @@
+package experiment
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/volume"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// level is how full a volume is by some phase of a run.
+type level struct {
+	// least and most are what the size of the volume can be, in bytes. Without a most, it is not known.
+	least, most int64
+	block       bool
+	// reached is the share of an earlier fill, and by the phase that did it, by what it was a share of.
+	reached map[string]float64
+	by      map[string]v1alpha1.PhaseName
+	// taken is the space that the data takes at least, and data how much it is at most. Compressible data can be more than any space.
+	taken, data  int64
+	compressible bool
+}
+
+// checkFills follows how full the volumes become. A fill that is there already, data that does not fit and parts that are too small would
+// be found only when the phase runs.
+func checkFills(_ *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
+	levels := levelsOf(slot.Target)
+	var problems []error
+	for i, phase := range volumePhases(slot) {
+		on := levels[string(volumeOf(&phase))]
+		if on == nil {
+			continue // there is no such volume, which is reported
+		}
+		problem := ""
+		switch {
+		case phase.Fill != nil:
+			problem = on.fill(&phase, hasSize(slot.Target, &phase))
+		case phase.Fragment != nil:
+			problem = on.tooSmall(1, blockOf(phase.Fragment.BlockSize, 8<<10), "the blocks of fragment")
+		case phase.Measure != nil:
+			problem = on.measure(&phase.Measure.Workload)
+		}
+		for _, action := range operate.Of(&phase) {
+			if action.DestroyDataset != nil || action.Copy != nil || action.Replicate != nil { // from here on, nothing is known
+				for _, one := range levels {
+					*one = level{block: one.block}
+				}
+			}
+		}
+		if problem != "" {
+			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("%s: phase %s of variant %q: %s",
+				slot.phaseField(i), phase.Name, slot.Variant, problem)}))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// hasSize says whether the volume of a phase has a size of its own.
+func hasSize(target v1alpha1.Target, phase *v1alpha1.Phase) bool {
+	for _, one := range volume.TargetVolumes(target) {
+		if one.Dataset != nil && one.Name == string(volumeOf(phase)) {
+			return one.Dataset.Size != nil
+		}
+	}
+	return true
+}
+
+// levelsOf are the empty volumes. The runner refuses a file system of half the size that was asked for, and takes one that is a quarter
+// larger. A device of a StorageClass may be larger by any amount.
+func levelsOf(target v1alpha1.Target) map[string]*level {
+	levels := map[string]*level{}
+	if class := target.StorageClass; class != nil {
+		size := class.Size.Value()
+		levels[naming.VolumeData] = &level{least: size / 2, most: size + size/4 + 64<<20}
+		if class.VolumeMode == corev1.PersistentVolumeBlock {
+			levels[naming.VolumeData] = &level{block: true}
+		}
+		return levels
+	}
+	for _, one := range volume.TargetVolumes(target) {
+		at := &level{block: volume.Mode(one) == corev1.PersistentVolumeBlock}
+		if one.Dataset.Size != nil {
+			at.least, at.most = one.Dataset.Size.Value()/2, one.Dataset.Size.Value()
+		}
+		levels[one.Name] = at
+	}
+	return levels
+}
+
+// fill makes the volume as full as a fill does, or says why it would fail, and what to write instead.
+func (l *level) fill(phase *v1alpha1.Phase, hasSize bool) string {
+	fill, of := phase.Fill, cmp.Or(phase.Fill.Of, "Volume")
+	if of == "Pool" && hasSize {
+		return "fill.of: Pool needs a volume that has its pool for itself: remove size from the dataset, or write of: Volume"
+	}
+	l.compressible = l.compressible || percent(fill.Compressibility) > 0
+	if fill.Size != nil {
+		return l.fillSize(fill.Size.Value())
+	}
+	share := percent(fill.To)
+	if before, filled := l.reached[of]; filled && share <= before {
+		return fmt.Sprintf("it fills to %s, and phase %s has filled to %g%% before, so nothing is left to write: write more than %g%%, or "+
+			"remove the phase", fill.To, l.by[of], before, before)
+	}
+	if l.reached == nil {
+		l.reached, l.by = map[string]float64{}, map[string]v1alpha1.PhaseName{}
+	}
+	l.reached[of], l.by[of] = share, phase.Name
+	if of != "Volume" || l.most == 0 {
+		l.least, l.most = 0, 0 // from here on, nothing is known
+		return ""
+	}
+	wanted := part(share, l.most)
+	if l.taken >= wanted {
+		return fmt.Sprintf("it fills to %s, which are %d bytes at most, and %d bytes were written before: write a larger share, or remove the "+
+			"phase", fill.To, wanted, l.taken)
+	}
+	l.taken, l.data = max(l.taken, part(share, l.least)*99/100), wanted+l.most/100
+	return ""
+}
+
+func (l *level) fillSize(bytes int64) string {
+	l.data += bytes
+	if l.compressible {
+		return ""
+	}
+	if l.taken += bytes; l.most > 0 && l.taken > l.most {
+		return fmt.Sprintf("with what was written before, the volume would hold %d bytes at least, and it has %d at most: write less, or make "+
+			"it larger", l.taken, l.most)
+	}
+	return ""
+}
+
+func part(share float64, of int64) int64 { return int64(share / 100 * float64(of)) }
+
+// measure says what a workload cannot do with the data, or with the room that is left.
+func (l *level) measure(given *v1alpha1.Workload) string {
+	switch {
+	case given.Scan != nil:
+		return l.tooSmall(int64(cmp.Or(given.Scan.Regions, 8)), blockOf(given.Scan.BlockSize, 128<<10), "regions of the scan")
+	case given.OLTP != nil:
+		return l.tooSmall(int64(cmp.Or(given.OLTP.Workers, 8)), blockOf(given.OLTP.BlockSize, 8<<10), "workers of oltp")
+	case given.Redo != nil:
+		return l.noRoom(int64(cmp.Or(given.Redo.Writers, 6))*workload.SmallestLog, "the logs of redo")
+	case given.Metadata != nil:
+		files := int64(cmp.Or(given.Metadata.Workers, 4)) * int64(cmp.Or(given.Metadata.FilesPerWorker, 1000))
+		return l.noRoom(files*blockOf(given.Metadata.FileSize, 4<<10), "the files of metadata")
+	}
+	return ""
+}
+
+// tooSmall compares the data with the parts that a phase divides it into.
+func (l *level) tooSmall(parts, block int64, what string) string {
+	if l.data == 0 || l.most == 0 || l.compressible || l.data >= parts*block {
+		return ""
+	}
+	return fmt.Sprintf("%d bytes of data are too little for %d %s with blocks of %d bytes: fill at least %d bytes, or use fewer or smaller "+
+		"ones", l.data, parts, what, block, parts*block)
+}
+
+// noRoom compares the room beside the data with what a workload writes. On a file system it takes half of the room at most.
+func (l *level) noRoom(needed int64, what string) string {
+	room := l.most - l.taken
+	if !l.block {
+		room /= 2
+	}
+	if l.most == 0 || needed <= room {
+		return ""
+	}
+	return fmt.Sprintf("%s need %d bytes, and at most %d bytes of the volume are left for them: fill less, write less, or make the volume "+
+		"larger", what, needed, max(room, 0))
+}
+
+func blockOf(given *v1alpha1.BlockSize, otherwise int64) int64 {
+	if given == nil || given.Value() == 0 {
+		return otherwise
+	}
+	return given.Value()
+}
+
+// percent of a share, which the API has checked. 0 for none.
+func percent(share v1alpha1.Share) float64 {
+	value, err := strconv.ParseFloat(strings.TrimSuffix(string(share), "%"), 64)
+	if err != nil {
+		return 0
+	}
+	return value
+}

@@ -1,0 +1,59 @@
+package experiment
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// TestFills: fills that shrink, data that does not fit and parts that are too small are refused before anything is written.
+func TestFills(t *testing.T) {
+	type spec = v1alpha1.StorageBenchmarkSpec
+	const gib = 1 << 30
+	fill := func(name string, to v1alpha1.Share) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: v1alpha1.PhaseName(name), Fill: &v1alpha1.FillPhase{To: to}}
+	}
+	amount := func(name string, bytes int64) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: v1alpha1.PhaseName(name), Fill: &v1alpha1.FillPhase{
+			Size: &v1alpha1.Amount{Quantity: *resource.NewQuantity(bytes, resource.BinarySI)}}}
+	}
+	sized := func(s *spec, bytes int64) {
+		s.Target.ZFS.Dataset.Size = &v1alpha1.Size{Quantity: *resource.NewQuantity(bytes, resource.BinarySI)}
+	}
+	redo := func(writers int32) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: "redo", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{Writers: writers}}}}
+	}
+	copied := v1alpha1.Phase{Name: "copy", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{
+		Copy: &v1alpha1.CopyAction{Dataset: "data", To: "other"}}}}
+	foresee(t, map[string]foreseen{
+		"higher":       {func(s *spec) { s.Phases = append(s.Phases, fill("more", "76%")) }, ""},
+		"lower":        {func(s *spec) { s.Phases = append(s.Phases, fill("less", "40%")) }, "spec.phases[2]: it fills to 40%, and phase fill has filled to 50% before"},
+		"the same":     {func(s *spec) { s.Phases = append(s.Phases, fill("again", "50%")) }, "spec.phases[2]: nothing is left to write"},
+		"after a copy": {func(s *spec) { s.Phases = append(s.Phases, copied, fill("again", "50%")) }, ""},
+		"by the matrix": {func(s *spec) {
+			s.Phases = append(s.Phases, fill("more", "80%"))
+			s.Matrix = v1alpha1.Matrix{"phases.fill.to": {"60%", "90%"}}
+		}, "spec.phases[2]: it fills to 80%, and phase fill has filled to 90% before"},
+		"fits": {func(s *spec) { sized(s, 4*gib); s.Phases = []v1alpha1.Phase{amount("fill", 3*gib), s.Phases[1]} }, ""},
+		"does not fit": {func(s *spec) {
+			sized(s, 4*gib)
+			s.Phases = []v1alpha1.Phase{amount("fill", 3*gib), amount("more", 2*gib)}
+		},
+			"spec.phases[1]: the volume would hold 5368709120 bytes at least, and it has 4294967296 at most"},
+		"compressible": {func(s *spec) {
+			sized(s, 4*gib)
+			s.Phases = []v1alpha1.Phase{amount("fill", 3*gib), amount("more", 2*gib)}
+			s.Phases[0].Fill.Compressibility = "75%"
+		}, ""},
+		"too small for the scan": {func(s *spec) { sized(s, 4*gib); s.Phases = []v1alpha1.Phase{amount("fill", 1<<20-1), s.Phases[1]} },
+			"spec.phases[1]: 1048575 bytes of data are too little for 8 regions of the scan"},
+		"no room for logs": {func(s *spec) { sized(s, 1*gib); s.Phases = []v1alpha1.Phase{amount("fill", gib-32<<20), redo(64)} },
+			"spec.phases[1]: the logs of redo need 268435456 bytes, and at most 16777216 bytes of the volume are left"},
+		"room for logs":  {func(s *spec) { sized(s, 1*gib); s.Phases = []v1alpha1.Phase{amount("fill", gib/4), redo(64)} }, ""},
+		"size not known": {func(s *spec) { s.Phases = []v1alpha1.Phase{amount("fill", 3*gib), redo(64)} }, ""},
+		"pool of a part": {func(s *spec) { sized(s, 4*gib); s.Phases[0].Fill.Of = "Pool" },
+			"spec.phases[0]: fill.of: Pool needs a volume that has its pool for itself"},
+	})
+}
