@@ -99,7 +99,7 @@ func (p *pools) lostDisk() {
 
 // Limits of an agent that has one pool and nothing to do.
 const (
-	idleSeconds      = 130 // two looks at the pool
+	idleSeconds      = 130      // two looks at the pool
 	idleMemoryKiB    = 80 << 10 // at most, ever; half of it is the program itself
 	idleCPUPerMille  = 10
 	emulatedSlowdown = 10 // of a processor that is emulated, about

@@ -45,6 +45,7 @@ func TestPools(t *testing.T) {
 		{name: "reuse", test: (*pools).reuse},
 		{name: "benchmarks", test: (*pools).benchmarks},
 		{name: "plain", test: (*pools).plain},
+		{name: "database", test: (*pools).database},
 		{name: "clone_in_volume", test: (*pools).cloneInVolume, long: true},
 		{name: "bare_folder", test: (*pools).bareFolder, long: true},
 		{name: "greedy_tenant", test: (*pools).greedy, long: true},
