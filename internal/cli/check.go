@@ -30,16 +30,26 @@ type validated struct {
 	notes []string
 }
 
-// storageTargets are the valid ones among manifests, by name.
-func (s schemas) storageTargets(ctx context.Context, manifests []*manifest) map[string]v1alpha1.Target {
-	found := map[string]v1alpha1.Target{}
+// storageTargets are the valid ones among manifests.
+func (s schemas) storageTargets(ctx context.Context, manifests []*manifest) (found []v1alpha1.StorageTarget) {
 	for _, one := range manifests {
 		if !one.isTarget() {
 			continue
 		}
-		target := &v1alpha1.StorageTarget{}
-		if admitted, problems := s.admit(ctx, one); len(problems) == 0 && decode(admitted, target) == nil {
-			found[target.Name] = target.Spec
+		target := v1alpha1.StorageTarget{}
+		if admitted, problems := s.admit(ctx, one); len(problems) == 0 && decode(admitted, &target) == nil {
+			found = append(found, target)
+		}
+	}
+	return found
+}
+
+// targetsFor are those that a benchmark of a namespace may use, by name. What names no namespace goes where it is applied.
+func targetsFor(namespace string, all []v1alpha1.StorageTarget) map[string]v1alpha1.Target {
+	found := map[string]v1alpha1.Target{}
+	for _, one := range all {
+		if _, taken := found[one.Name]; one.Namespace == namespace || !taken && (one.Namespace == "" || namespace == "") {
+			found[one.Name] = one.Spec
 		}
 	}
 	return found
@@ -59,7 +69,7 @@ func (s schemas) checkTarget(ctx context.Context, one *manifest) (*validated, []
 }
 
 // checkBenchmark validates a manifest and expands it into an experiment, or reports all errors. It may use the given StorageTargets.
-func (s schemas) checkBenchmark(ctx context.Context, one *manifest, targets map[string]v1alpha1.Target) (*validated, []problem) {
+func (s schemas) checkBenchmark(ctx context.Context, one *manifest, targets []v1alpha1.StorageTarget) (*validated, []problem) {
 	admitted, problems := s.admit(ctx, one)
 	if admitted == nil {
 		return nil, problems
@@ -76,7 +86,7 @@ func (s schemas) checkBenchmark(ctx context.Context, one *manifest, targets map[
 	if len(problems) > 0 { // its runs cannot be known, but what is written can be read
 		return nil, append(problems, unlessBefore(problems, checked.foreseen())...)
 	}
-	if missing := experiment.ReplaceTargets(spec, targets); len(missing) > 0 {
+	if missing := experiment.ReplaceTargets(spec, targetsFor(benchmark.Namespace, targets)); len(missing) > 0 {
 		checked.notes = append(checked.notes, fmt.Sprintf("only its own fields were checked, because StorageTarget %s is in none of the files",
 			strings.Join(missing, ", ")))
 		return checked, checked.foreseen()

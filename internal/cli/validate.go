@@ -55,7 +55,7 @@ func (a *App) validate(ctx context.Context, files []string) error {
 }
 
 // validateOne prints the problems and notes of a manifest, and returns whether it is valid.
-func (a *App) validateOne(ctx context.Context, known schemas, one *manifest, targets map[string]v1alpha1.Target) bool {
+func (a *App) validateOne(ctx context.Context, known schemas, one *manifest, targets []v1alpha1.StorageTarget) bool {
 	var problems []problem
 	var checked *validated
 	switch {

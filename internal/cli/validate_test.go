@@ -94,11 +94,21 @@ func TestValidateWithStorageTargets(t *testing.T) {
 	pages := write("files.yaml", "kind: StorageTarget\nmetadata: {name: disks}\nspec: {storageClass: {size: 1Gi}}")
 	benchmark := write("benchmark.yaml", "kind: StorageBenchmark\nmetadata: {name: it}\nspec:\n  target: {ref: {name: disks}}\n"+
 		"  phases: [{name: small, measure: {workload: {metadata: {}}}}]")
+	elsewhere := write("elsewhere.yaml", "kind: StorageTarget\nmetadata: {name: disks, namespace: other}\nspec: {storageClass: {size: 1Gi, volumeMode: Block}}")
+	ours := write("ours.yaml", "kind: StorageBenchmark\nmetadata: {name: it, namespace: lab}\nspec:\n  target: {ref: {name: disks}}\n"+
+		"  phases: [{name: small, measure: {workload: {metadata: {}}}}]")
+	wrong := write("wrong.yaml", "kind: StorageTarget\nmetadata: {name: pools}\nspec:\n  zfs:\n    nodes: {matchLabels: {a: b}}\n"+
+		"    pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}\n    dataset: {properties: {recordsze: 8k}}")
 	for _, c := range []struct {
 		files []string
 		code  int
 		says  string
 	}{
+		{[]string{wrong}, ExitFailed, "did you mean recordsize?"},
+		{[]string{ours, elsewhere}, ExitPassed, "StorageTarget disks is in none of the files"},
+		{[]string{ours, elsewhere, pages}, ExitPassed, "6 runs"},
+		{[]string{ours, pages, elsewhere}, ExitPassed, "6 runs"},
+		{[]string{benchmark, elsewhere}, ExitFailed, "phase small"},
 		{[]string{benchmark}, ExitPassed, "StorageTarget disks is in none of the files"},
 		{[]string{benchmark, pages}, ExitPassed, "6 runs"},
 		{[]string{benchmark, class}, ExitFailed, "phase small"},
