@@ -104,7 +104,7 @@ demo: ## from nothing to a verdict and its report, in the lab [LAB=lab]; in your
 	@CLUSTER=$(CLUSTER) LAB=$(LAB) hack/demo
 
 .PHONY: experiment
-experiment: ## an experiment on the ZFS node of the lab, with its report: make experiment NAME=ageing [LAB=lab]; the others of experiments/ name classes and disks of your own
+experiment: ## an experiment of experiments/ in the lab, with its report: make experiment NAME=s03-ageing [LAB=lab]
 	@EXPERIMENT=$(NAME) TIMEOUT=12h LAB=$(LAB) hack/demo
 
 ##@ The lab: a real cluster with ZFS nodes on this machine (docs/tasks/lab.md)

@@ -46,6 +46,40 @@ func TestSamplesAndExperimentsAreValid(t *testing.T) {
 	}
 }
 
+// TestExperimentsAreValid: each folder of experiments has a benchmark of its name, the storage that it refers to, and an explanation.
+func TestExperimentsAreValid(t *testing.T) {
+	benchmarks, err := filepath.Glob("../../experiments/*/experiment.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, benchmark := range benchmarks {
+		folder := filepath.Dir(benchmark)
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			app, out, errors := testApp()
+			code := app.Main(t.Context(), append([]string{"validate"}, files...))
+			said := out.String() + errors.String()
+			if code != ExitPassed || !strings.Contains(said, "StorageBenchmark "+filepath.Base(folder)+" is valid: ") {
+				t.Errorf("exit code %d: %s", code, said)
+			}
+			for _, unwanted := range []string{"is in none of the files", "cannot be decided", "warning"} {
+				if strings.Contains(said, unwanted) {
+					t.Errorf("says %q: %s", unwanted, said)
+				}
+			}
+			if text := read(t, filepath.Join(folder, "README.md")); strings.Count(text, "\n") < 10 {
+				t.Errorf("README.md has little to say: %s", text)
+			}
+		})
+	}
+	if len(benchmarks) < 15 {
+		t.Errorf("only %d folders", len(benchmarks))
+	}
+}
+
 // TestValidate has the words for good and bad files.
 func TestValidate(t *testing.T) {
 	paths, err := filepath.Glob("testdata/validate/*.yaml")

@@ -21,13 +21,16 @@ import (
 // TestSamplesAreAccepted applies everything that users are told to copy.
 func TestSamplesAreAccepted(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"config/samples/*.yaml", "experiments/*.yaml"} {
-		found, err := filepath.Glob(filepath.Join(cluster.Root(), filepath.FromSlash(pattern)))
+	for _, of := range []struct {
+		pattern string
+		least   int
+	}{{"config/samples/*.yaml", 10}, {"experiments/*.yaml", 0}, {"experiments/*/experiment.yaml", 15}, {"experiments/*/[^e]*.yaml", 15}} {
+		found, err := filepath.Glob(filepath.Join(cluster.Root(), filepath.FromSlash(of.pattern)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(found) == 0 {
-			t.Errorf("no files %s", pattern)
+		if len(found) < of.least {
+			t.Errorf("%d files %s, fewer than %d", len(found), of.pattern, of.least)
 		}
 		files = append(files, found...)
 	}
@@ -35,7 +38,7 @@ func TestSamplesAreAccepted(t *testing.T) {
 		if filepath.Base(file) == "kustomization.yaml" {
 			continue
 		}
-		t.Run(filepath.Base(file), func(t *testing.T) { accepted(t, file) })
+		t.Run(filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file)), func(t *testing.T) { accepted(t, file) })
 	}
 	fmt.Println("sample files accepted:", len(files))
 }
