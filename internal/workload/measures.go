@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	fiofile "github.com/storagebench/storagebench/internal/fio"
@@ -29,6 +30,10 @@ const (
 	devices = `device`
 	pods    = devices + `|` + hosts + `|workersBusy`
 	hosts   = `cpuNanoseconds|node(User|System)|cacheHit|flushNanoseconds`
+	// plain is what only a volume without a pool has: in the pod, the disks of a pool are not known for sure.
+	plain = devices + `|(read|written)BytesPerApplicationByte`
+	// copies are what the disks did for each copied byte. Only a copy that is a phase of its own has it.
+	copies = `disk[A-Za-z]*PerCopied`
 	// totals are what a phase has of several workloads as a whole. The rest is of one of them.
 	totals = `(read|write|written)(Bytes|Operations)(PerSecond)?$`
 )
@@ -48,10 +53,13 @@ func CanMeasure(phase *v1alpha1.Phase, onPool bool, metric string) bool {
 	if at := strings.LastIndexByte(metric, '.'); at >= 0 {
 		return hasJob(phase, metric[:at]) && begins(metric[at+1:], reads+"|"+writes+"|"+syncs+"|durationNanoseconds|flushNanoseconds|ioErrors")
 	}
+	if onPool && begins(metric, plain) || kind != results.KindOperate && begins(metric, copies) {
+		return false
+	}
 	possible := map[string]string{
 		results.KindFill:     strings.Join([]string{filling, writes, syncs, pods}, "|"),
 		results.KindFragment: strings.Join([]string{coverage, rounds, writes, syncs, pods, filling}, "|"),
-		results.KindOperate:  operations,
+		results.KindOperate:  operations + "|" + copies,
 		results.KindMeasure:  pods,
 	}[kind]
 	if traits, measures := PhaseTraits(phase); measures {
@@ -66,7 +74,7 @@ func CanMeasure(phase *v1alpha1.Phase, onPool bool, metric string) bool {
 			possible += "|" + beside + "|" + operations
 		}
 	}
-	if onPool {
+	if onPool && kind != results.KindOperate { // an operation as a phase of its own is not observed
 		possible += "|" + pools
 	}
 	return begins(metric, possible) || !begins(metric, owned)
@@ -113,8 +121,15 @@ func Metrics(phase *v1alpha1.Phase, onPool bool) []string {
 	return slices.Concat(primary, own, rest)
 }
 
+// compiled are the patterns by their text: there are few, and each run of a benchmark asks for each of its metrics.
+var compiled sync.Map
+
 func begins(name, patterns string) bool {
-	return regexp.MustCompile(`^(` + patterns + `)`).MatchString(name)
+	pattern, known := compiled.Load(patterns)
+	if !known {
+		pattern, _ = compiled.LoadOrStore(patterns, regexp.MustCompile(`^(`+patterns+`)`))
+	}
+	return pattern.(*regexp.Regexp).MatchString(name) //nolint:forcetypeassert // nothing else is stored
 }
 
 // hasJob says whether a phase can have metrics of a single job: a fio job file with several jobs, if its text is known.

@@ -41,7 +41,7 @@ func TestCanMeasure(t *testing.T) {
 		{"scan", scan, false, "readBytesPerSecond slowestRegionReadBytesPerSecond cacheHitPartsPerMillion durationNanoseconds ioErrors",
 			"writeBytesPerSecond transactionsPerSecond diskReadBytesPerSecond rounds filledBytes a.readBytes"},
 		{"scan on a pool", scan, true, "diskReadBytesPerSecond gangBlocks freeSpaceFragmentationPartsPerMillion",
-			"besidePartsPerMillion scannedBytes"},
+			"besidePartsPerMillion scannedBytes deviceReadBytes readBytesPerApplicationByteMilli diskWritesPerCopiedMebibyteMilli"},
 		{"scan beside a scrub", beside, true, "besidePartsPerMillion scannedBytes", "rounds"},
 		{"scan in rounds", steady, false, "rounds steadyStateSlopePartsPerMillion", "besidePartsPerMillion"},
 		{"reads", reading, false, "readLatencyP99Nanoseconds", "writeLatencyP99Nanoseconds writtenBytes"},
@@ -58,7 +58,8 @@ func TestCanMeasure(t *testing.T) {
 		{"jobs of a ConfigMap", elsewhere, false, "any.readBytes readBytes", "any.transactions"},
 		{"fill", fill, false, "filledBytes allocatedBytes writeBytesPerSecond compressionRatioMilli", "readBytesPerSecond poolAllocatedBytes"},
 		{"fragment", fragment, true, "rounds coveragePartsPerMillion writeBytesPerSecond diskWriteRequestBytes", "transactions"},
-		{"operate", operate, true, "copiedBytes durationNanoseconds layoutScorePartsPerMillion", "readBytesPerSecond cpuNanoseconds"},
+		{"operate", operate, true, "copiedBytes durationNanoseconds layoutScorePartsPerMillion diskWrittenBytesPerCopiedBytePartsPerMillion",
+			"readBytesPerSecond cpuNanoseconds gangBlocks diskReadBytesPerSecond"},
 		{"distributions", dsync, true, "writeLatency.shareOver10ms diskWriteRequestSize.mode", "readLatency.shareOver10ms scanRegionTime.count"},
 		{"no pool", scan, false, "scanRegionTime.shareOver10ms", "diskReadRequestSize.mode"},
 		{"together", together, true, "data.readLatencyP99Nanoseconds redo-log.writeLatency.shareOver10ms redo-log.diskWriteBytesPerSecond " +
@@ -84,7 +85,7 @@ func TestMetricsOfWorkloads(t *testing.T) {
 	all := map[string]bool{}
 	note := func(phase v1alpha1.Phase) []string {
 		names := Metrics(&phase, true)
-		for _, name := range names {
+		for _, name := range append(Metrics(&phase, false), names...) {
 			all[name] = true
 		}
 		return names
