@@ -24,7 +24,7 @@ func TestSamplesAreAccepted(t *testing.T) {
 	for _, of := range []struct {
 		pattern string
 		least   int
-	}{{"config/samples/*.yaml", 10}, {"experiments/*.yaml", 0}, {"experiments/*/experiment.yaml", 15}, {"experiments/*/[^e]*.yaml", 15}} {
+	}{{"config/samples/*.yaml", 10}, {"experiments/*/experiment.yaml", 41}, {"experiments/*/[^e]*.yaml", 41}} {
 		found, err := filepath.Glob(filepath.Join(cluster.Root(), filepath.FromSlash(of.pattern)))
 		if err != nil {
 			t.Fatal(err)
