@@ -174,3 +174,21 @@ func TestClean(t *testing.T) {
 		}
 	}
 }
+
+// TestWrongManifests: what cannot work is refused offline, at its line, with what to write. The first line of each file says where and how.
+func TestWrongManifests(t *testing.T) {
+	files, err := filepath.Glob("testdata/wrong/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		first, _, _ := strings.Cut(read(t, path), "\n")
+		code, said := validate(t, path)
+		if want := filepath.Base(path) + ":" + strings.TrimPrefix(first, "# "); code != ExitFailed || !strings.Contains(said, want) {
+			t.Errorf("exit code %d, and not %q: %s", code, want, said)
+		}
+	}
+	if len(files) < 13 {
+		t.Errorf("only %d files", len(files))
+	}
+}
