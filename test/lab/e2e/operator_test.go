@@ -56,7 +56,7 @@ func TestOperator(t *testing.T) {
 		{name: "disk full", test: diskFull},
 		{name: "broken disk", test: brokenDisk, long: true},
 	} {
-		t.Run(use.name, func(t *testing.T) {
+		part(t, use.name, func(t *testing.T) {
 			if use.long {
 				long(t)
 			}

@@ -7,7 +7,6 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // plainCase is what a newcomer writes first: one workload on a new, empty volume, with a fill only where the workload needs one.
@@ -42,21 +41,16 @@ var plainCases = []plainCase{
 		metric: "writeOperationsPerSecond"},
 }
 
-// plain runs what newcomers try first, on datasets and volumes of the agent.
+// plain runs what newcomers try first, on file systems and devices of the agent.
 func (p *pools) plain() {
 	s := p.team()
-	p.plainCases(s, s.settled(), volume.ProvisionerLocal, len(plainCases)/2)
-}
-
-// plainCases runs the cases on a file system and on a device; with little time, every few-th of them.
-func (p *pools) plainCases(s *space, before []string, provisioner string, few int) {
-	p.t.Helper()
+	before := s.settled()
 	for _, kind := range []struct{ name, dataset string }{{"filesystem", "size: 512Mi"}, {"volume", "type: Volume, size: 256Mi"}} {
-		for _, plain := range some(plainCases, few) {
+		for _, plain := range some(plainCases, len(plainCases)/2) {
 			if plain.folderOnly && kind.name == "volume" {
 				continue
 			}
-			p.plainCase(s, before, plain, kind.name, "{provisioner: "+provisioner+", "+kind.dataset+"}")
+			p.plainCase(s, before, plain, kind.name, "{provisioner: Local, "+kind.dataset+"}")
 		}
 	}
 }

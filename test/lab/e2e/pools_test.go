@@ -70,7 +70,7 @@ func TestPools(t *testing.T) {
 		{name: "retained", test: (*pools).retained, long: true},
 		{name: "restored", test: (*pools).restored, long: true},
 	} {
-		t.Run(use.name, func(t *testing.T) {
+		part(t, use.name, func(t *testing.T) {
 			if use.long {
 				long(t)
 				takeDisks(t, node, poolDisks) // what pulled disks carry at the end would be in the next one's way

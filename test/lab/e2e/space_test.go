@@ -37,6 +37,16 @@ func long(t *testing.T) {
 	}
 }
 
+// part runs a part of a test, and says at once what it took: go test says it only when all parts are over.
+func part(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	started, outcome := time.Now(), "passed"
+	if !t.Run(name, test) {
+		outcome = "FAILED"
+	}
+	fmt.Printf("part %s/%s: %s after %.0f s\n", t.Name(), name, outcome, time.Since(started).Seconds())
+}
+
 // space is a namespace of its own for a test. It is deleted at the end, with all pods; of a test that failed, what was in it
 // is reported first.
 type space struct {
