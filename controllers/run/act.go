@@ -171,6 +171,15 @@ func (r *Reconciler) storeResult(ctx context.Context, state *runs.State, i int) 
 	if result.Observed != nil {
 		binary[results.KeyPool], text[results.KeyPoolDigest] = result.Observed.Status.Data, result.Observed.Status.DataDigest
 	}
+	if spec.Operate != nil && spec.Operate.MetaslabMap != nil {
+		fresh, err := readOperation(ctx, r.Live, run, runs.PhaseOperation(*state, i).Name)
+		if err != nil {
+			return err
+		}
+		if fresh != nil && len(fresh.Status.Data) > 0 {
+			binary[results.KeyMetaslabs], text[results.KeyMetaslabsDigest] = fresh.Status.Data, fresh.Status.DataDigest
+		}
+	}
 	labels := runs.Labels(run)
 	labels[v1alpha1.LabelPhase] = result.Document.Phase
 	stored := &corev1.ConfigMap{

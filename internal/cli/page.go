@@ -106,6 +106,11 @@ func phaseOf(wanted pictures.Wanted, stored *corev1.ConfigMap) (pictures.Phase, 
 			phase.Pool = &pool
 		}
 	}
+	if packed := stored.BinaryData[results.KeyMetaslabs]; err == nil && len(packed) > 0 {
+		if found, unpacking := poolseries.UnpackMetaslabs(packed, stored.Data[results.KeyMetaslabsDigest]); unpacking == nil {
+			phase.Metaslabs = &found
+		}
+	}
 	return phase, err
 }
 

@@ -216,20 +216,25 @@ func pack(document any, omitted *[]string, omissions []omission) (packed []byte,
 // Unpack reads the output of Pack.
 func Unpack(packed []byte, digest string) (Document, error) {
 	var document Document
+	err := unpack(packed, digest, &document, &document.Version)
+	return document, err
+}
+
+// unpack reads a document of the agent, whose version is checked.
+func unpack(packed []byte, digest string, document any, version *int) error {
 	text, err := packing.Unpack(packed)
 	if err != nil {
-		return document, err
+		return err
 	}
 	if got := packing.Digest(text); got != digest {
-		return document, fmt.Errorf("%w: the observation has digest %s, but its agent reported %.80q", packing.ErrCorrupt, got, digest)
+		return fmt.Errorf("%w: the observation has digest %s, but its agent reported %.80q", packing.ErrCorrupt, got, digest)
 	}
-	if err := json.Unmarshal(text, &document); err != nil {
-		return document, fmt.Errorf("%w: the observation is not JSON: %w", packing.ErrCorrupt, err)
+	if err := json.Unmarshal(text, document); err != nil {
+		return fmt.Errorf("%w: the observation is not JSON: %w", packing.ErrCorrupt, err)
 	}
-	if document.Version != Version {
-		return document,
-			fmt.Errorf("%w: the observation has version %d, but this program supports %d: use the agent image of the same release as the manager",
-				packing.ErrVersion, document.Version, Version)
+	if *version != Version {
+		return fmt.Errorf("%w: the observation has version %d, but this program supports %d: use the agent image of the same release as the manager",
+			packing.ErrVersion, *version, Version)
 	}
-	return document, nil
+	return nil
 }

@@ -81,3 +81,10 @@ func (m MetaslabMap) Pack() (packed []byte, digest string, err error) {
 		{"single metaslabs", func() { m.Metaslabs = nil }},
 	})
 }
+
+// UnpackMetaslabs reads the output of Pack.
+func UnpackMetaslabs(packed []byte, digest string) (MetaslabMap, error) {
+	var document MetaslabMap
+	err := unpack(packed, digest, &document, &document.Version)
+	return document, err
+}

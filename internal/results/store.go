@@ -22,6 +22,10 @@ const (
 	KeyPool = "pool.json.gz"
 	// KeyPoolDigest is the digest of that, uncompressed.
 	KeyPoolDigest = "pool-digest"
+	// KeyMetaslabs is where a metaslabMap has found free space, compressed.
+	KeyMetaslabs = "metaslabs.json.gz"
+	// KeyMetaslabsDigest is the digest of that, uncompressed.
+	KeyMetaslabsDigest = "metaslabs-digest"
 )
 
 const (

@@ -32,6 +32,8 @@ type Phase struct {
 	Document results.PhaseDocument
 	// Pool is what the node counted meanwhile. Nil if there is nothing.
 	Pool *poolseries.Document
+	// Metaslabs are where a metaslabMap has found free space. Nil if there is nothing.
+	Metaslabs *poolseries.MetaslabMap
 }
 
 // Wanted is a phase whose document pictures are made from.
@@ -81,6 +83,7 @@ var rooms = []struct {
 	{"samples", newSamples},
 	{"pool", newPool},
 	{"requests", newRequests},
+	{"metaslabs", newMetaslabs},
 }
 
 // seen is a phase with the parts of its raw output that are drawn.
@@ -142,7 +145,8 @@ func (a *Album) Add(phase Phase) {
 	all := []seen{one}
 	for _, name := range slices.Sorted(maps.Keys(one.raw.Workloads)) { // each like a phase
 		part := seen{Phase: phase, raw: one.raw.Workloads[name]}
-		part.Pool, part.Document = nil, results.PhaseDocument{Kind: phase.Document.Kind, Phase: phase.Document.Phase + "." + name}
+		part.Pool, part.Metaslabs = nil, nil
+		part.Document = results.PhaseDocument{Kind: phase.Document.Kind, Phase: phase.Document.Phase + "." + name}
 		all = append(all, part)
 	}
 	for _, of := range a.rooms {

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/storagebench/storagebench/internal/poolseries"
 	"github.com/storagebench/storagebench/internal/report"
+	"github.com/storagebench/storagebench/internal/report/svg"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -212,6 +214,39 @@ func TestCurve(t *testing.T) {
 	for i, share := range []float64{1, 0.5, 0.1, 0.01} {
 		if math.Abs(points[i].X+math.Log10(share)) > 1e-9 || points[i].Y != float64(100*(i+1)) {
 			t.Errorf("point %d is %v", i, points[i])
+		}
+	}
+}
+
+// TestMetaslabs: free space is drawn where it is, one vdev after another, and by the size of its pieces.
+func TestMetaslabs(t *testing.T) {
+	const mib = 1 << 20
+	at := func(vdev, index, free int64) poolseries.Metaslab {
+		return poolseries.Metaslab{Vdev: vdev, Index: index, Offset: index * 16 * mib, FreeBytes: free * mib}
+	}
+	all := []poolseries.Metaslab{at(0, 0, 4), at(0, 1, 16), at(1, 0, 8), at(1, 1, 0), at(2, 0, 9)}
+	got := places(all)
+	for i, want := range []svg.Point{{X: 8 * mib, Y: 250_000}, {X: 24 * mib, Y: 1e6}, {X: 40 * mib, Y: 500_000}, {X: 56 * mib, Y: 0}} {
+		if len(got) != 4 || got[i] != want {
+			t.Fatalf("%v", got)
+		}
+	}
+	a := New(experiment(1, "a"))
+	for phase, segments := range map[string]map[int]int64{"map-fresh": {24: 2}, "map-aged": {12: 4096, 24: 1, 70: 1}} {
+		a.Add(Phase{Run: "r", Variant: "a", Document: results.PhaseDocument{Kind: results.KindOperate, Phase: phase},
+			Metaslabs: &poolseries.MetaslabMap{Metaslabs: all, FreeSegments: segments}})
+	}
+	drawn := a.Pictures()
+	for prefix, words := range map[string][]string{"metaslabs-places-map": {"free part of the metaslab", "map-fresh", "map-aged"},
+		"metaslabs-pieces-map": {"4 KiB", "16 MiB", "map-aged"}} {
+		i := slices.IndexFunc(drawn, func(one report.Picture) bool { return strings.HasPrefix(one.Name, prefix) })
+		if i < 0 {
+			t.Fatalf("there is no picture %s", prefix)
+		}
+		for _, word := range words {
+			if !strings.Contains(drawn[i].SVG, word) {
+				t.Errorf("%s does not say %q", prefix, word)
+			}
 		}
 	}
 }
