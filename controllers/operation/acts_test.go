@@ -3,16 +3,20 @@ package operation
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/packing"
 	"github.com/storagebench/storagebench/internal/poolseries"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // act is an operation with what it must leave behind, whatever dies in between.
@@ -362,5 +366,34 @@ func TestDeletedInTheMiddle(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestMetricsOfOperations: gates are refused by what each operation is known to report, so that has to be what it reports.
+func TestMetricsOfOperations(t *testing.T) {
+	reported := map[string]map[string]bool{}
+	for _, one := range acts() {
+		w := newWorld(t, wanted("op", one.action))
+		if one.prepare != nil {
+			one.prepare(t, w)
+		}
+		w.node.syncs = 2 * time.Second // a copy that takes no time has no rate
+		operation, name := w.settle("op"), operate.Name(one.action)
+		if reported[name] == nil {
+			reported[name] = map[string]bool{}
+		}
+		for _, metric := range operation.Status.Metrics {
+			of := operate.PhaseMetric(metric).Name
+			if _, known := results.LookupMetric(of); known && of != operate.MetricDurationNanoseconds {
+				reported[name][of] = true
+			}
+		}
+	}
+	for _, one := range acts() {
+		names, known := operate.Metrics(&one.action)
+		name := operate.Name(one.action)
+		if got := slices.Sorted(maps.Keys(reported[name])); !known || !slices.Equal(got, slices.Sorted(slices.Values(names))) {
+			t.Errorf("%s reports %v, but is said to report %v", name, got, names)
+		}
 	}
 }

@@ -231,6 +231,11 @@ func TestGatesOnMetrics(t *testing.T) {
 		return v1alpha1.Phase{Name: "oltp", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{
 			OLTP: &v1alpha1.OLTPWorkload{UpdatePercent: updates}}}}
 	}
+	operate := func(name v1alpha1.PhaseName, action v1alpha1.PoolAction) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: name, Operate: &v1alpha1.OperatePhase{PoolAction: action}}
+	}
+	clone := []v1alpha1.Phase{operate("take", v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{Dataset: "data", Name: "s"}}),
+		operate("clone", v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "data", Snapshot: "s", To: "copy"}})}
 	foresee(t, map[string]foreseen{
 		"reads":         {bound("scan.readBytesPerSecond"), ""},
 		"disks":         {bound("scan.diskReadsPerReadMilli"), ""},
@@ -240,6 +245,18 @@ func TestGatesOnMetrics(t *testing.T) {
 		"transactions":  {bound("scan.transactionsPerSecond"), "spec.gates[0].bound.metric: phase scan (scan on a zfs target) of variant \"default\" never has transactionsPerSecond: it has readBytesPerSecond, readLatencyP99Nanoseconds"},
 		"in expression": {expression("phase('scan').walBytes > 1.0"), "spec.gates[0].expression: phase scan"},
 		"of the fill":   {expression("phase('fill').readBytesPerSecond > 1.0"), "spec.gates[0].expression: phase fill (fill on a zfs target)"},
+		"of a clone": {func(s *spec) {
+			s.Phases = append(s.Phases, clone...)
+			bound("clone.freedBytes")(s)
+		}, "spec.gates[0].bound.metric: phase clone (operate: clone on a zfs target) of variant \"default\" never has freedBytes: it has durationNanoseconds, referencedBytes"},
+		"beside a scrub": {func(s *spec) {
+			s.Phases[1].Measure.Operate = &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
+			bound("scan.trimmedBytes")(s)
+		}, "spec.gates[0].bound.metric: phase scan (scan beside scrub on a zfs target) of variant \"default\" never has trimmedBytes"},
+		"what a clone has": {func(s *spec) {
+			s.Phases = append(s.Phases, clone...)
+			expression("phase('clone').referencedBytes > 1.0 && phase('clone').durationNanoseconds < 1e9")(s)
+		}, ""},
 		"compare": {func(s *spec) {
 			s.Gates = []v1alpha1.Gate{{Name: "g", Compare: &v1alpha1.CompareGate{Metric: "scan.metadataOperationsPerSecond", To: "History"}}}
 		}, "spec.gates[0].compare.metric: never has metadataOperationsPerSecond"},

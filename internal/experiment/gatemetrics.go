@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 	"github.com/storagebench/storagebench/internal/workload"
@@ -53,18 +54,26 @@ func cannotHave(slots []Slot, ref gate.Reference) string {
 		if at < 0 || workload.CanMeasure(&slot.Phases[at], onPool, ref.Metric) {
 			continue
 		}
-		what := workload.KindOf(&slot.Phases[at])
-		if traits, measures := workload.PhaseTraits(&slot.Phases[at]); measures {
-			what = traits.Name
-		}
 		target := "storageClass"
 		if onPool {
 			target = "zfs"
 		}
-		return fmt.Sprintf("phase %s (%s on a %s target) of variant %q never has %s: %s", ref.Phase, what, target, slot.Variant, ref.Metric,
+		return fmt.Sprintf("phase %s (%s on a %s target) of variant %q never has %s: %s", ref.Phase, does(&slot.Phases[at]), target, slot.Variant, ref.Metric,
 			instead(ref.Metric, workload.Metrics(&slot.Phases[at], onPool)))
 	}
 	return ""
+}
+
+// does says what a phase does.
+func does(phase *v1alpha1.Phase) string {
+	what, before := workload.KindOf(phase), ": "
+	if traits, measures := workload.PhaseTraits(phase); measures {
+		what, before = traits.Name, " beside "
+	}
+	for _, action := range operate.Of(phase) {
+		what += before + operate.Name(*action)
+	}
+	return what
 }
 
 // instead says which metric was meant, if one is similar, and which there are.

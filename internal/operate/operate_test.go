@@ -7,7 +7,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestLeavesTraces: whoever adds an operation decides what a pool that is kept has of it.
+// TestLeavesTraces: whoever adds an operation decides what a pool that is kept has of it, and which metrics a phase has.
 func TestLeavesTraces(t *testing.T) {
 	want := map[string]bool{
 		"observe": false, "scrub": false, "trim": false, "exportImport": false, "moduleParameter": false, "layoutScore": false,
@@ -22,12 +22,21 @@ func TestLeavesTraces(t *testing.T) {
 		field := reflect.ValueOf(&action).Elem().Field(i)
 		field.Set(reflect.New(field.Type().Elem()))
 		name := Name(action)
+		if _, known := Metrics(&action); !known {
+			t.Errorf("%s: say which metrics it has", name)
+		}
 		if leaves, listed := want[name]; !listed || leaves != LeavesTraces(&action) {
 			t.Errorf("%s leaves traces: %v; listed in this test: %v", name, LeavesTraces(&action), listed)
 		}
 	}
 	if fields.NumField() != len(want) {
 		t.Errorf("%d actions in the API, %d in this test", fields.NumField(), len(want))
+	}
+	if len(metrics) != fields.NumField() {
+		t.Errorf("%d actions in the API, %d with metrics", fields.NumField(), len(metrics))
+	}
+	if _, known := Metrics(&v1alpha1.PoolAction{}); known {
+		t.Error("an unknown operation has metrics")
 	}
 	if !LeavesTraces(&v1alpha1.PoolAction{}) {
 		t.Error("an unknown operation is taken to leave nothing")

@@ -203,12 +203,9 @@ func tookOf(operation *v1alpha1.PoolOperation, between time.Duration) time.Durat
 
 // operationMetrics are the metrics that gates and reports use, in their units.
 func operationMetrics(measured []v1alpha1.OperationMetric) map[string]int64 {
-	const partsPerMillionPerPercent = 10_000
 	metrics := map[string]int64{}
-	for _, metric := range measured {
-		if metric.Name == "layoutScorePercent" {
-			metrics["layoutScorePartsPerMillion"] = metric.Value * partsPerMillionPerPercent
-		}
+	for _, reported := range measured {
+		metric := operate.PhaseMetric(reported)
 		if _, known := results.LookupMetric(metric.Name); known && metric.Value >= 0 {
 			metrics[metric.Name] = metric.Value
 		}

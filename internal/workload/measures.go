@@ -8,6 +8,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	fiofile "github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -23,7 +24,7 @@ const (
 	filling      = `filledBytes|volumeBytes|allocatedBytes|compressionRatio`
 	coverage     = `coverage`
 	rounds       = `rounds|steadyState`
-	operations   = `referencedBytes|freedBytes|sentBytes|receivedReferencedBytes|copied|scannedBytes|repairedBytes|errorsFound|dataErrors|` +
+	operations   = `referencedBytes|freedBytes|sentBytes|receivedReferencedBytes|copied|overwritten|scannedBytes|repairedBytes|errorsFound|dataErrors|` +
 		`trimmedBytes|resilveredBytes|freeSegments|largestFreeSegment|layoutScore`
 	beside  = `besidePartsPerMillion`
 	pools   = `disk|smallDiskReads|poolAllocatedBytes|longestTransactionGroup|gangBlocks|freeSpaceFragmentation`
@@ -34,6 +35,8 @@ const (
 	plain = devices + `|(read|written)BytesPerApplicationByte`
 	// copies are what the disks did for each copied byte. Only a copy that is a phase of its own has it.
 	copies = `disk[A-Za-z]*PerCopied`
+	// nothing begins no name.
+	nothing = `$`
 	// totals are what a phase has of several workloads as a whole. The rest is of one of them.
 	totals = `(read|write|written)(Bytes|Operations)(PerSecond)?$`
 )
@@ -48,36 +51,51 @@ func CanMeasure(phase *v1alpha1.Phase, onPool bool, metric string) bool {
 		metric = derived.Distribution
 	}
 	if parts := PartsOf(phase); len(parts) > 0 {
-		return togetherCanMeasure(parts, onPool, metric)
+		return togetherCanMeasure(parts, onPool, metric) || begins(metric, reported(phase)) && !begins(metric, copies)
 	}
 	if at := strings.LastIndexByte(metric, '.'); at >= 0 {
 		return hasJob(phase, metric[:at]) && begins(metric[at+1:], reads+"|"+writes+"|"+syncs+"|durationNanoseconds|flushNanoseconds|ioErrors")
 	}
-	if onPool && begins(metric, plain) || kind != results.KindOperate && begins(metric, copies) {
+	if kind == results.KindOperate {
+		return begins(metric, "durationNanoseconds|"+reported(phase))
+	}
+	if onPool && begins(metric, plain) || begins(metric, copies) {
 		return false
 	}
-	possible := map[string]string{
+	possible := []string{map[string]string{
 		results.KindFill:     strings.Join([]string{filling, writes, syncs, pods}, "|"),
 		results.KindFragment: strings.Join([]string{coverage, rounds, writes, syncs, pods, filling}, "|"),
-		results.KindOperate:  operations + "|" + copies,
 		results.KindMeasure:  pods,
-	}[kind]
+	}[kind], reported(phase)}
 	if traits, measures := PhaseTraits(phase); measures {
 		if traits.Yields == "" { // a workload that says nothing
 			return true
 		}
-		possible += "|" + traits.Yields
+		possible = append(possible, traits.Yields)
 		if phase.Measure.SteadyState != nil {
-			possible += "|" + rounds
-		}
-		if phase.Measure.Operate != nil {
-			possible += "|" + beside + "|" + operations
+			possible = append(possible, rounds)
 		}
 	}
-	if onPool && kind != results.KindOperate { // an operation as a phase of its own is not observed
-		possible += "|" + pools
+	if onPool {
+		possible = append(possible, pools)
 	}
-	return begins(metric, possible) || !begins(metric, owned)
+	return begins(metric, strings.Join(possible, "|")) || !begins(metric, owned)
+}
+
+// reported are what a phase has of its operation or of the one beside it. Of one that is not known, all that any can report.
+func reported(phase *v1alpha1.Phase) string {
+	all := []string{nothing}
+	if phase.Measure != nil && phase.Measure.Operate != nil {
+		all = append(all, beside)
+	}
+	for _, action := range operate.Of(phase) {
+		if names, known := operate.Metrics(action); !known {
+			all = append(all, operations, copies)
+		} else if len(names) > 0 {
+			all = append(all, "("+strings.Join(names, "|")+")$")
+		}
+	}
+	return strings.Join(all, "|")
 }
 
 // togetherCanMeasure says it of a phase with several workloads: each has its metrics under its name.

@@ -16,10 +16,14 @@ func measuring(workload v1alpha1.Workload) v1alpha1.Phase {
 func TestCanMeasure(t *testing.T) {
 	const jobs = "[log]\nrw=write\nsize=1m\n[data]\nrw=read\nsize=1m\n"
 	fill, fragment := v1alpha1.Phase{Fill: &v1alpha1.FillPhase{}}, v1alpha1.Phase{Fragment: &v1alpha1.FragmentPhase{}}
-	operate := v1alpha1.Phase{Operate: &v1alpha1.OperatePhase{}}
+	operate := func(action v1alpha1.PoolAction) v1alpha1.Phase {
+		return v1alpha1.Phase{Operate: &v1alpha1.OperatePhase{PoolAction: action}}
+	}
 	scan := measuring(v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}})
-	beside, steady := scan, scan
-	beside.Measure = &v1alpha1.MeasurePhase{Workload: scan.Measure.Workload, Operate: &v1alpha1.PoolAction{}}
+	beside, copying, newer, steady := scan, scan, scan, scan
+	beside.Measure = &v1alpha1.MeasurePhase{Workload: scan.Measure.Workload, Operate: &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}}
+	copying.Measure = &v1alpha1.MeasurePhase{Workload: scan.Measure.Workload, Operate: &v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{}}}
+	newer.Measure = &v1alpha1.MeasurePhase{Workload: scan.Measure.Workload, Operate: &v1alpha1.PoolAction{}}
 	steady.Measure = &v1alpha1.MeasurePhase{Workload: scan.Measure.Workload, SteadyState: &v1alpha1.SteadyState{}}
 	reading, updating := measuring(v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{}}),
 		measuring(v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{UpdatePercent: 5}})
@@ -32,6 +36,7 @@ func TestCanMeasure(t *testing.T) {
 	elsewhere := measuring(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFileFrom: &v1alpha1.ConfigMapKey{Name: "c", Key: "k"}}})
 	together := v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workloads: []v1alpha1.NamedWorkload{
 		{Name: "data", OLTP: &v1alpha1.OLTPWorkload{}}, {Name: "redo-log", Redo: &v1alpha1.RedoWorkload{Sync: "dsync"}}}}}
+	three := v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workloads: together.Measure.Workloads, Operate: copying.Measure.Operate}}
 	for _, c := range []struct {
 		of         string
 		phase      v1alpha1.Phase
@@ -41,8 +46,11 @@ func TestCanMeasure(t *testing.T) {
 		{"scan", scan, false, "readBytesPerSecond slowestRegionReadBytesPerSecond cacheHitPartsPerMillion durationNanoseconds ioErrors",
 			"writeBytesPerSecond transactionsPerSecond diskReadBytesPerSecond rounds filledBytes a.readBytes"},
 		{"scan on a pool", scan, true, "diskReadBytesPerSecond gangBlocks freeSpaceFragmentationPartsPerMillion",
-			"besidePartsPerMillion scannedBytes deviceReadBytes readBytesPerApplicationByteMilli diskWritesPerCopiedMebibyteMilli"},
-		{"scan beside a scrub", beside, true, "besidePartsPerMillion scannedBytes", "rounds"},
+			"besidePartsPerMillion scannedBytes overwrittenFiles deviceReadBytes readBytesPerApplicationByteMilli diskWritesPerCopiedMebibyteMilli"},
+		{"scan beside a scrub", beside, true, "besidePartsPerMillion scannedBytes dataErrors", "rounds copiedBytes freedBytes"},
+		{"scan beside a copy", copying, true, "besidePartsPerMillion copiedBytes copiedBytesPerSecond",
+			"scannedBytes diskWritesPerCopiedMebibyteMilli"},
+		{"scan beside something newer", newer, true, "copiedBytes scannedBytes", "diskWritesPerCopiedMebibyteMilli rounds"},
 		{"scan in rounds", steady, false, "rounds steadyStateSlopePartsPerMillion", "besidePartsPerMillion"},
 		{"reads", reading, false, "readLatencyP99Nanoseconds", "writeLatencyP99Nanoseconds writtenBytes"},
 		{"updates", updating, false, "readLatencyP99Nanoseconds writeLatencyP99Nanoseconds writtenBytesPerApplicationByteMilli",
@@ -58,13 +66,25 @@ func TestCanMeasure(t *testing.T) {
 		{"jobs of a ConfigMap", elsewhere, false, "any.readBytes readBytes", "any.transactions"},
 		{"fill", fill, false, "filledBytes allocatedBytes writeBytesPerSecond compressionRatioMilli", "readBytesPerSecond poolAllocatedBytes"},
 		{"fragment", fragment, true, "rounds coveragePartsPerMillion writeBytesPerSecond diskWriteRequestBytes", "transactions"},
-		{"operate", operate, true, "copiedBytes durationNanoseconds layoutScorePartsPerMillion diskWrittenBytesPerCopiedBytePartsPerMillion",
-			"readBytesPerSecond cpuNanoseconds gangBlocks diskReadBytesPerSecond"},
+		{"copy", operate(v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{}}), true,
+			"copiedBytes durationNanoseconds diskWrittenBytesPerCopiedBytePartsPerMillion",
+			"readBytesPerSecond cpuNanoseconds gangBlocks diskReadBytesPerSecond layoutScorePartsPerMillion freedBytes"},
+		{"clone", operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{}}), true, "referencedBytes durationNanoseconds",
+			"freedBytes receivedReferencedBytes copiedBytes copiedBytesPerSecond"},
+		{"snapshot", operate(v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{}}), true, "referencedBytes", "copiedBytes sentBytes"},
+		{"layout score", operate(v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{}}), true, "layoutScorePartsPerMillion",
+			"freeSegments diskWritesPerCopiedMebibyteMilli"},
+		{"export", operate(v1alpha1.PoolAction{ExportImport: &v1alpha1.ExportImportAction{}}), true, "durationNanoseconds",
+			"copiedBytes errorsFound besidePartsPerMillion ioErrors startLagNanoseconds"},
+		{"an operation of a newer release", operate(v1alpha1.PoolAction{}), true, "copiedBytes freedBytes layoutScorePartsPerMillion",
+			"readBytesPerSecond gangBlocks besidePartsPerMillion"},
 		{"distributions", dsync, true, "writeLatency.shareOver10ms diskWriteRequestSize.mode", "readLatency.shareOver10ms scanRegionTime.count"},
 		{"no pool", scan, false, "scanRegionTime.shareOver10ms", "diskReadRequestSize.mode"},
 		{"together", together, true, "data.readLatencyP99Nanoseconds redo-log.writeLatency.shareOver10ms redo-log.diskWriteBytesPerSecond " +
 			"readBytesPerSecond writtenBytes cpuNanoseconds durationNanoseconds",
 			"readLatencyP99Nanoseconds diskWriteBytesPerSecond writeLatency.shareOver10ms data.writtenBytes log.writtenBytes deviceReadBytes"},
+		{"together beside a copy", three, true, "copiedBytes besidePartsPerMillion data.readLatencyP99Nanoseconds",
+			"scannedBytes data.copiedBytes diskWritesPerCopiedMebibyteMilli"},
 		{"a phase of a newer release", v1alpha1.Phase{}, false, "readBytesPerSecond transactionsPerSecond a.readBytes", ""},
 	} {
 		for _, name := range strings.Fields(c.has) {

@@ -1,0 +1,40 @@
+package operate
+
+import "github.com/storagebench/storagebench/api/v1alpha1"
+
+// metrics are those that a phase can have of each operation besides its duration, by the field of PoolAction that requests it. A test of
+// the agent compares them with what it reports.
+var metrics = map[string][]string{
+	"addVdev": nil,
+	"clone":   {"referencedBytes"},
+	"copy": {"copiedBytes", "copiedFiles", "overwrittenFiles", "copiedBytesPerSecond", "diskWrittenBytesPerCopiedBytePartsPerMillion",
+		"diskReadBytesPerCopiedBytePartsPerMillion", "diskWritesPerCopiedMebibyteMilli"},
+	"destroyDataset":  {"freedBytes"},
+	"exportImport":    nil,
+	"layoutScore":     {"layoutScorePartsPerMillion"},
+	"metaslabMap":     {"freeSegments", "largestFreeSegmentBytes"},
+	"moduleParameter": nil,
+	"observe":         nil,
+	"removeVdev":      {"copiedBytes"},
+	"replaceDevice":   {"resilveredBytes", "errorsFound"},
+	"replicate":       {"receivedReferencedBytes", "sentBytes"},
+	"scrub":           {"scannedBytes", "repairedBytes", "errorsFound", "dataErrors"},
+	"setProperty":     nil,
+	"snapshot":        {"referencedBytes"},
+	"trim":            {"trimmedBytes", "errorsFound"},
+}
+
+// Metrics are those that a phase can have of an operation besides its duration. False for an operation that this release does not know.
+func Metrics(action *v1alpha1.PoolAction) (names []string, known bool) {
+	names, known = metrics[Name(*action)]
+	return names, known
+}
+
+// PhaseMetric is what an operation reports as phases have it: they know no percentages.
+func PhaseMetric(reported v1alpha1.OperationMetric) v1alpha1.OperationMetric {
+	const partsPerMillionPerPercent = 10_000
+	if reported.Name == "layoutScorePercent" {
+		return v1alpha1.OperationMetric{Name: "layoutScorePartsPerMillion", Value: reported.Value * partsPerMillionPerPercent}
+	}
+	return reported
+}
