@@ -11,7 +11,7 @@ type Workload struct {
 	// oltp runs random reads and updates with many workers.
 	// +optional
 	OLTP *OLTPWorkload `json:"oltp,omitempty"`
-	// scan reads all data in one stream.
+	// scan reads all data in order.
 	// +optional
 	Scan *ScanWorkload `json:"scan,omitempty"`
 	// redo runs small synchronous appends, like a write-ahead log.
@@ -94,9 +94,11 @@ type OLTPWorkload struct {
 	Layout string `json:"layout,omitempty"`
 }
 
-// ScanWorkload reads regions one after another in one stream.
+// ScanWorkload reads regions one after another, in one stream or several at the same time.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.randomRegions) || self.randomRegions <= self.regions",message="choose at most as many randomRegions as there are regions"
+// +kubebuilder:validation:XValidation:rule="!has(self.streams) || self.regions % self.streams == 0",message="make regions a multiple of streams, such as regions: 64: each stream reads as many regions as the others"
+// +kubebuilder:validation:XValidation:rule="!has(self.streams) || self.streams == 1 || !has(self.randomRegions)",message="remove randomRegions, or write streams: 1: several streams read all regions"
 type ScanWorkload struct {
 	// blockSize is the size of the reads. Defaults to 128Ki.
 	// +optional
@@ -113,6 +115,11 @@ type ScanWorkload struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	RandomRegions *int32 `json:"randomRegions,omitempty"`
+	// streams read at the same time. Each reads every streams-th region. Defaults to 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	Streams *int32 `json:"streams,omitempty"`
 }
 
 // RedoWorkload runs small synchronous appends.

@@ -224,6 +224,7 @@ func TestPaths(t *testing.T) {
 		}},
 		{path: "phases.fio.jobFile", value: "x", read: func(s *Slot) any { return s.Phases[7].Measure.Workload.FIO.JobFile }},
 		{path: "phases.busy.log.writers", value: "3", read: func(s *Slot) any { return s.Phases[8].Measure.Workloads[1].Redo.Writers }},
+		{path: "phases.scan.streams", value: "4", read: func(s *Slot) any { return *s.Phases[4].Measure.Workload.Scan.Streams }},
 		{path: "phases.busy.scan.blockSize", value: "8Ki", read: func(s *Slot) any {
 			return s.Phases[8].Measure.Workloads[2].Scan.BlockSize.String()
 		}},

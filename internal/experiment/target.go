@@ -20,7 +20,7 @@ import (
 // checkTarget refuses what cannot run before anything is created. Silently skipping a part would be misleading.
 func checkTarget(slot *Slot) error {
 	volumes := checkVolumes(slot)
-	problems := errors.Join(checkWorkloads(slot), checkData(slot), volumes)
+	problems := errors.Join(checkWorkloads(slot), checkData(slot), checkFiles(slot), volumes)
 	if slot.Target.ZFS == nil {
 		return errors.Join(problems, checkNoPools(slot))
 	}
@@ -132,6 +132,21 @@ func checkData(slot *Slot) error {
 				fmt.Sprintf("phase %s of variant %q works on the data of volume %s, but no earlier phase fills it or copies data to it: add "+
 					"one before it, such as {name: fill, fill: {to: 50%%}}",
 					phase.Name, slot.Variant, volume)}))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// checkFiles refuses workloads that need the data in one file beside those that need it in several.
+func checkFiles(slot *Slot) error {
+	if workload.DataFilesFor(slot.Phases) <= 1 {
+		return nil
+	}
+	var problems []error
+	for i := range slot.Phases {
+		if traits, _ := workload.PhaseTraits(&slot.Phases[i]); traits.OneFile != "" {
+			problems = append(problems, &Mistake{slot.phaseField(i) + ".measure.workload." + traits.Name, &SpecError{
+				v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q: %s", slot.Phases[i].Name, slot.Variant, traits.OneFile)}})
 		}
 	}
 	return errors.Join(problems...)

@@ -79,6 +79,9 @@ func shapes() map[string]shape {
 	}
 	all["workload-Postgres"] = of(map[string]string{"Phase": "Measure", "Workload": "Postgres"}, onClass, files,
 		map[string]any{"MeasurePhase.SteadyState": nil})
+	for name, other := range map[string]string{"workload-Scan": "RandomRegions", "scan-random": "Streams"} {
+		all[name] = of(map[string]string{"Phase": "Measure", "Workload": "Scan"}, onClass, files, map[string]any{"ScanWorkload." + other: nil})
+	}
 	for _, member := range unions["Gate"] {
 		all["gate-"+member] = of(map[string]string{"Phase": "Fill", "Gate": member}, onClass)
 	}

@@ -107,7 +107,7 @@ func TestSizeOfDocument(t *testing.T) {
 		s.details.Samples = append(s.details.Samples, fio.Sample{Milliseconds: random.Int64N(1e6), Nanoseconds: random.Int64N(1e9)})
 	}
 	for i := range 256 {
-		s.details.Regions = append(s.details.Regions, Region{i, random.Int64(), random.Int64(), random.Int64()})
+		s.details.Regions = append(s.details.Regions, Region{i, random.Int64(), random.Int64(), random.Int64(), 63})
 	}
 	document := s.document(t.Context(), nil)
 	if err := document.Validate(); err != nil {

@@ -71,6 +71,8 @@ type Region struct {
 	Offset      int64 `json:"offset"`
 	Bytes       int64 `json:"bytes"`
 	Nanoseconds int64 `json:"nanoseconds"`
+	// Stream that read it, from 0, if there are several.
+	Stream int `json:"stream,omitempty"`
 }
 
 // softReasons are those whose numbers were measured well, but are not of what was asked for. They are kept to be looked at.

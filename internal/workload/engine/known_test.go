@@ -21,8 +21,8 @@ import (
 	"github.com/storagebench/storagebench/test/program"
 )
 
-// slowFiles lets fio find files whose reads (r), writes (w) or syncs (s) take a known time.
-func (b *bench) slowFiles(kinds string, usual, rarely time.Duration, every int) {
+// slowFiles lets fio find files whose reads (r), writes (w) or syncs (s) take a known time. More variables of slow.c limit where.
+func (b *bench) slowFiles(kinds string, usual, rarely time.Duration, every int, more ...string) {
 	b.t.Helper()
 	compiler, err := exec.LookPath("cc")
 	if err != nil {
@@ -35,8 +35,8 @@ func (b *bench) slowFiles(kinds string, usual, rarely time.Duration, every int) 
 	}
 	path := filepath.Join(b.t.TempDir(), "fio")
 	if err := program.Script(path, fmt.Sprintf("#!/bin/sh\nexport LD_PRELOAD=%s SLOW_PATH=%s SLOW_KINDS=%s SLOW_MICROSECONDS=%d SLOW_EVERY=%d "+
-		"SLOW_RARELY_MICROSECONDS=%d\nexec fio \"$@\"\n", library, b.request.Path, kinds, usual.Microseconds(), every,
-		rarely.Microseconds())); err != nil {
+		"SLOW_RARELY_MICROSECONDS=%d %s\nexec fio \"$@\"\n", library, b.request.Path, kinds, usual.Microseconds(), every,
+		rarely.Microseconds(), strings.Join(more, " "))); err != nil {
 		b.t.Fatal(err)
 	}
 	b.executor.FIO = path

@@ -24,15 +24,17 @@ const (
 	maxLoggedReads = 1_000_000
 )
 
-// scan reads regions one after another in one stream.
+// scan reads regions one after another, in one stream or several.
 type scan struct {
 	given   v1alpha1.ScanWorkload
 	warm    bool
 	extents []extent
 	block   int64
 	regions int
+	streams int
 	each    int64 // bytes of a region
 	timed   []Region
+	apart   string // says that the streams did not read together; empty if they did
 }
 
 func (c *scan) prepare(ctx context.Context, s *session) error {
@@ -44,6 +46,9 @@ func (c *scan) prepare(ctx context.Context, s *session) error {
 	if c.given.Regions > 0 {
 		c.regions = int(c.given.Regions)
 	}
+	if c.streams = 1; c.given.Streams != nil {
+		c.streams = int(*c.given.Streams)
+	}
 	var all int64
 	for i := range c.extents {
 		c.extents[i].bytes -= c.extents[i].bytes % c.block // a file ends with whole blocks
@@ -52,6 +57,11 @@ func (c *scan) prepare(ctx context.Context, s *session) error {
 	if c.each = all / int64(c.regions) / c.block * c.block; c.each == 0 {
 		return invalidf(ReasonNotPossible,
 			"the data of %d bytes is too small for %d regions with blocks of %d bytes: fill more, or use fewer regions", all, c.regions, c.block)
+	}
+	if c.streams > 1 {
+		if err := c.checkStreams(); err != nil {
+			return err
+		}
 	}
 	if c.warm {
 		return s.warmUp(ctx, extents)
@@ -96,22 +106,24 @@ func (c *scan) round(ctx context.Context, s *session, _ int) (figures, error) {
 	message := fmt.Sprintf("scanning %d regions", len(chosen))
 	var sum fio.Sum
 	var err error
-	if c.given.RandomRegions == nil && bytes/c.block <= maxLoggedReads {
+	switch {
+	case c.streams > 1:
+		sum, err = c.inStreams(ctx, s, fmt.Sprintf("%s in %d streams", message, c.streams), bytes)
+	case c.given.RandomRegions == nil && bytes/c.block <= maxLoggedReads:
 		sum, err = c.inOneStream(ctx, s, message, bytes)
-	} else {
+	default:
 		sum, err = c.oneByOne(ctx, s, message, bytes)
 	}
 	if err != nil {
 		return figures{}, err
 	}
-	sum.Duration = 0
 	for _, region := range c.timed {
-		sum.Duration += time.Duration(region.Nanoseconds)
 		if region.Bytes != c.each || region.Nanoseconds <= 0 {
 			return figures{}, invalidf(ReasonNotCovered, "%d of %d bytes of region %d were read in %d ns: see the report of fio", region.Bytes,
 				c.each, region.Index, region.Nanoseconds)
 		}
 	}
+	sum.Duration = c.spent(s)
 	s.check("coverage", true, "%d bytes in %d regions were read once each", bytes, len(chosen))
 	return figures{sum: sum, throughput: float64(bytes) / sum.Duration.Seconds(), seed: seed}, nil
 }
@@ -125,9 +137,13 @@ func (c *scan) read(s *session, name string, piece extent, first bool) fio.Job {
 
 func (c *scan) run(ctx context.Context, s *session, message string, jobs []fio.Job, bytes int64) (fio.Sum, fio.Report, error) {
 	sum, report, err := s.measureFIO(ctx, message, fio.NewFile(jobs...), bytes, expectation{})
-	if err == nil && (len(report.Jobs) != len(jobs) || sum.Read.Bytes != bytes) {
+	groups := len(jobs)
+	if c.streams > 1 { // fio reports those that run at the same time as one
+		groups = 1
+	}
+	if err == nil && (len(report.Jobs) != groups || sum.Read.Bytes != bytes) {
 		err = invalidf(ReasonNotCovered, "fio read %d bytes in %d pieces instead of %d in %d: see its report", sum.Read.Bytes, len(report.Jobs),
-			bytes, len(jobs))
+			bytes, groups)
 	}
 	return sum, report, err
 }
@@ -157,7 +173,7 @@ func (c *scan) inOneStream(ctx context.Context, s *session, message string, byte
 	return sum, c.readTimes(folder, len(jobs))
 }
 
-// readTimes gives each read, in their order, to its region.
+// readTimes gives each read, in the order of its stream, to its region.
 func (c *scan) readTimes(folder string, jobs int) error {
 	waited := make([]int64, len(c.timed))
 	perRegion, reads := c.each/c.block, int64(0)
@@ -167,8 +183,11 @@ func (c *scan) readTimes(folder string, jobs int) error {
 			return err
 		}
 		var last int64 // the clock of a job begins with it
+		if c.streams > 1 {
+			reads = 0
+		}
 		err = fio.EachSample(file, func(sample fio.Sample) {
-			if at := reads / perRegion; at < int64(len(c.timed)) {
+			if at := c.position(job, reads/perRegion); at < len(c.timed) {
 				c.timed[at].Bytes += c.block
 				c.timed[at].Nanoseconds += (sample.Milliseconds - last) * int64(time.Millisecond)
 				waited[at] += sample.Nanoseconds
@@ -233,5 +252,8 @@ func (c *scan) finish(s *session, _ fio.Sum) error {
 	}
 	s.addDistribution("scanRegionTime", results.UnitNanoseconds, distribution)
 	s.metrics["slowestRegionReadBytesPerSecond"], s.metrics["fastestRegionReadBytesPerSecond"] = slices.Min(rates), slices.Max(rates)
+	if c.apart != "" {
+		return invalidf(results.ReasonNotTogether, "%s", c.apart)
+	}
 	return nil
 }
