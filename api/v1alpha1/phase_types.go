@@ -170,7 +170,8 @@ type MeasurePhase struct {
 	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:XValidation:rule="self.exists(w, !has(w.scan))",message="add an oltp or redo workload: a scan lasts as long as those beside it"
 	Workloads []NamedWorkload `json:"workloads,omitempty"`
-	// cache is the expected cache state: Cold, Warm or Any. Evidence against it makes the run Invalid. Defaults to Any.
+	// cache is where the reads come from: Cold empties the caches before the workload, Warm reads the data of oltp and scan once. Evidence against it makes
+	// the run Invalid. Defaults to Any.
 	// +optional
 	// +default="Any"
 	Cache CacheExpectation `json:"cache,omitempty"`

@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// Companion is a PoolOperation during a phase: the observation of its pool, or measure.operate.
+// Companion is a PoolOperation of a phase: the observation of its pool, measure.operate, or what empties the caches before.
 type Companion string
 
 // The companions of a phase.
@@ -53,7 +53,11 @@ func Companions(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) []Companion {
 	if run.Spec.Target.ZFS == nil || phase.Operate != nil {
 		return nil
 	}
-	companions := []Companion{Observation}
+	var companions []Companion
+	if Empties(run, phase) {
+		companions = append(companions, Emptying)
+	}
+	companions = append(companions, Observation)
 	for _, part := range workload.PartsOf(&phase) {
 		if one := ObservationOf(phase, part.Phase.Volume); !slices.Contains(companions, one) {
 			companions = append(companions, one)

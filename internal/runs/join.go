@@ -65,8 +65,12 @@ func join(document *results.PhaseDocument, spec v1alpha1.Phase, companions map[C
 	}
 	for _, companion := range wanted {
 		operation := companions[companion]
-		if companion == Beside {
+		switch companion {
+		case Beside:
 			joinBeside(document, operation)
+			continue
+		case Emptying:
+			document.Environment["emptied"] = "by export and import of the pool"
 			continue
 		}
 		missing := joinObservation(document, operation, workloadsOn(spec, companion))

@@ -53,8 +53,11 @@ func CompanionOperation(state State, i int, companion Companion) *v1alpha1.PoolO
 	if other, _ := companion.Observes(); other != "" {
 		on.Volume = other
 	}
-	if companion == Beside {
+	switch companion {
+	case Beside:
 		action = *phase.Measure.Operate
+	case Emptying:
+		action = v1alpha1.PoolAction{ExportImport: &v1alpha1.ExportImportAction{}}
 	}
 	return operationOn(state, on, CompanionName(state.Run, phase, companion), action,
 		lasting(phase.StartDeadline.Duration.Duration+phase.Deadline.Duration.Duration+operationSlack))

@@ -105,6 +105,9 @@ func startPhase(state State, i int, decision Decision) Decision {
 	if preparing := bindFirst(state, i, decision); preparing != nil {
 		return *preparing
 	}
+	if emptying := emptyFirst(state, i, decision); emptying != nil {
+		return *emptying
+	}
 	switch {
 	case state.Claims.Foreign:
 		state.Taken = "PersistentVolumeClaim " + naming.ClaimName(state.Run, naming.VolumeData)

@@ -133,6 +133,10 @@ func Problem(state runs.State, decision runs.Decision) string {
 			(state.Phases[action.Phase].Companions[runs.Observation] == nil ||
 				!runs.HasBegun(state.Phases[action.Phase].Companions[runs.Observation])):
 			return "a phase is started unobserved"
+		case action.Kind == runs.StartPhase && runs.Empties(state.Run, state.Run.Spec.Phases[action.Phase]) &&
+			(state.Phases[action.Phase].Companions[runs.Emptying] == nil ||
+				state.Phases[action.Phase].Companions[runs.Emptying].Status.Outcome != v1alpha1.OutcomeSucceeded):
+			return "a phase is started before its caches are empty"
 		case action.Kind == runs.StartCompanion && state.Phases[action.Phase].Companions[action.Companion] != nil:
 			return "a companion is started twice"
 		case action.Kind == runs.EndCompanion && (runs.HasEnded(state.Phases[action.Phase].Companions[action.Companion]) ||

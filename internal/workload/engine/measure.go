@@ -82,6 +82,9 @@ func (s *session) measure(ctx context.Context, phase v1alpha1.MeasurePhase) erro
 	if err := chosen.prepare(ctx, s); err != nil {
 		return err
 	}
+	if err := s.emptyCaches(ctx, phase.Cache); err != nil {
+		return err
+	}
 	if err := s.rampUp(ctx, chosen, workload.TraitsOf(&phase.Workload).RampUp); err != nil {
 		return err
 	}

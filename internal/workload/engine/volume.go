@@ -187,13 +187,21 @@ func (v *volume) sync() error {
 // commit waits until all that was written to our files is in its place on ZFS, and counted. To sync makes it safe in the intent log, which
 // is enough elsewhere. But ZFS also waits for the transaction group when it is asked for a hole in a changed file.
 func (v *volume) commit() error {
+	return v.eachFile(func(path string) error {
+		_, _, _, err := allocation(path)
+		return err
+	})
+}
+
+// eachFile visits all files that are ours. One may be removed meanwhile.
+func (v *volume) eachFile(visit func(path string) error) error {
 	ours, err := filepath.Glob(filepath.Join(v.path, namePrefix+"*"))
 	for _, top := range ours {
 		err = errors.Join(err, filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && entry.Type().IsRegular() {
-				_, _, _, err = allocation(path)
+				err = visit(path)
 			}
-			if errors.Is(err, fs.ErrNotExist) { // it may have been removed
+			if errors.Is(err, fs.ErrNotExist) {
 				err = nil
 			}
 			return err

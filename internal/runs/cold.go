@@ -1,0 +1,53 @@
+package runs
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// Emptying exports and imports the pool of a phase before it begins: what ZFS has in memory of a pool ends with its export. A workload pod
+// cannot drop that.
+const Emptying Companion = "empty"
+
+// Empties says whether the caches of a phase's pool have to be emptied for it: it declares a cold cache, and the phase before it has not
+// done so.
+func Empties(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) bool {
+	if run.Spec.Target.ZFS == nil || phase.Measure == nil || phase.Measure.Cache != v1alpha1.CacheCold {
+		return false
+	}
+	at := slices.IndexFunc(run.Spec.Phases, func(other v1alpha1.Phase) bool { return other.Name == phase.Name })
+	if at <= 0 {
+		return true
+	}
+	before := run.Spec.Phases[at-1]
+	return before.Operate == nil || before.Operate.ExportImport == nil || orData(before.Volume) != orData(phase.Volume)
+}
+
+// emptyFirst delays a phase until the caches of its pool are empty. Nil once they are.
+func emptyFirst(state State, i int, decision Decision) *Decision {
+	spec := state.Run.Spec.Phases[i]
+	if !Empties(state.Run, spec) {
+		return nil
+	}
+	operation, overdue := state.Phases[i].Companions[Emptying], state.startOverdue(i)
+	end := func(ending *Ending) *Decision { ended := decision.endsWith(ending); return &ended }
+	switch {
+	case operation == nil:
+		decision.Actions = []Action{{Kind: StartCompanion, Phase: i, Companion: Emptying}}
+	case operation.Status.Outcome == v1alpha1.OutcomeSucceeded:
+		return nil
+	case HasEnded(operation):
+		ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
+		return end(invalid(v1alpha1.ReasonPhaseInvalid, ready != nil && passing[ready.Reason],
+			"phase %s: its caches could not be emptied: %s", spec.Name, operationWords(operation)))
+	case !state.Now.Before(overdue):
+		return end(invalid(v1alpha1.ReasonPodNotStarted, false, "the caches of phase %s were not emptied within %s: %s", spec.Name,
+			spec.StartDeadline.Duration.Duration, operationWords(operation)))
+	}
+	decision.Reason, decision.Message = underWay(state, i)
+	decision.WakeAt = overdue
+	return &decision
+}

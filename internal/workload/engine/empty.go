@@ -1,0 +1,99 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+const (
+	// cachedPercent of what a workload can read may be in memory when a phase with a cold cache begins.
+	cachedPercent = 5
+	// mincoreWindow is how much of a file is looked at at once.
+	mincoreWindow = 1 << 30
+)
+
+// emptyCaches drops what the kernel has in memory of the volume, and looks whether it is gone, for a phase that declares a cold cache. What
+// ZFS has is not in the page cache: the pool of a zfs target is exported and imported before the pod starts. Where the reads have come from
+// is judged at the end.
+func (s *session) emptyCaches(ctx context.Context, declared v1alpha1.CacheExpectation) error {
+	if declared != v1alpha1.CacheCold || s.volume.mount.FSType == "zfs" {
+		return nil
+	}
+	if err := s.sync(ctx); err != nil { // what is not written yet cannot be dropped
+		return err
+	}
+	var cached, all int64
+	visit := func(path string) error {
+		one, size, err := dropCached(path)
+		cached, all = cached+one, all+size
+		return err
+	}
+	err := inBackground(ctx, func() error {
+		if s.volume.block {
+			return visit(s.volume.path)
+		}
+		return s.volume.eachFile(visit)
+	})
+	if err != nil {
+		return fmt.Errorf("empty the caches: %w", err)
+	}
+	words := fmt.Sprintf("%d of %d bytes were in memory when the workload began", cached, all)
+	empty := cached <= all/100*cachedPercent
+	if s.check("emptied", empty, "%s", words); !empty {
+		return invalidf(ReasonCacheMismatch, "expected a cold cache, but %s, after all that can be dropped was dropped: another program uses "+
+			"the files, or the file system is in memory; or declare Warm or Any", words)
+	}
+	return nil
+}
+
+// dropCached drops what of a file or device is in the page cache, and tells how much is left, and of how much.
+func dropCached(path string) (cached, size int64, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+		return 0, 0, fmt.Errorf("%s: %w", path, err)
+	}
+	if size, err = file.Seek(0, io.SeekEnd); err != nil {
+		return 0, 0, err
+	}
+	for at := int64(0); at < size; at += mincoreWindow {
+		part, err := cachedIn(file, at, min(mincoreWindow, size-at))
+		if err != nil {
+			return 0, 0, fmt.Errorf("%s: what is in memory: %w", path, err)
+		}
+		cached += part
+	}
+	return min(cached, size), size, nil
+}
+
+// cachedIn counts the bytes of the pages that are in memory.
+func cachedIn(file *os.File, offset, bytes int64) (cached int64, err error) {
+	mapped, err := unix.Mmap(int(file.Fd()), offset, int(bytes), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, unix.Munmap(mapped)) }()
+	page := int64(os.Getpagesize())
+	there := make([]byte, (bytes+page-1)/page)
+	_, _, failed := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&mapped[0])), uintptr(bytes), uintptr(unsafe.Pointer(&there[0])))
+	if failed != 0 {
+		return 0, failed
+	}
+	for _, one := range there {
+		cached += int64(one&1) * page
+	}
+	return cached, nil
+}
