@@ -157,6 +157,7 @@ const (
 // +kubebuilder:validation:ExactlyOneOf=workload;workloads
 // +kubebuilder:validation:XValidation:rule="!has(self.steadyState) || !has(self.workload) || !has(self.workload.postgres)",message="remove steadyState, and set postgres.duration: each round of postgres would reload its data"
 // +kubebuilder:validation:XValidation:rule="!has(self.steadyState) || !has(self.workloads)",message="remove steadyState, and write longer durations: workloads that run together are measured once"
+// +kubebuilder:validation:XValidation:rule="!has(self.steadyState) || !has(self.workload) || !has(self.workload.redo) || !has(self.workload.redo.archive)",message="remove steadyState, and write a longer redo.duration: a log with an archiver is measured once"
 // +kubebuilder:validation:XValidation:rule="!has(self.workloads) || self.cache == 'Any'",message="write cache: Any, or measure each workload in a phase of its own: the counters of caches do not tell whose reads they served"
 type MeasurePhase struct {
 	// workload is the workload to run.
@@ -170,8 +171,8 @@ type MeasurePhase struct {
 	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:XValidation:rule="self.exists(w, !has(w.scan))",message="add an oltp or redo workload: a scan lasts as long as those beside it"
 	Workloads []NamedWorkload `json:"workloads,omitempty"`
-	// cache is where the reads come from: Cold empties the caches before the workload, Warm reads the data of oltp and scan once. Evidence against it makes
-	// the run Invalid. Defaults to Any.
+	// cache is where the reads come from: Cold empties the caches before the workload, Warm reads the data of oltp and scan once. Evidence
+	// against it makes the run Invalid. Defaults to Any.
 	// +optional
 	// +default="Any"
 	Cache CacheExpectation `json:"cache,omitempty"`

@@ -146,6 +146,17 @@ type RedoWorkload struct {
 	// +optional
 	// +default="5m"
 	Duration *Duration `json:"duration,omitempty"`
+	// archive copies each segment of the logs that is full, while the appends go on. It counts as a further workload, named archive, or
+	// NAME-archive beside a workload NAME of several.
+	// +optional
+	Archive *RedoArchive `json:"archive,omitempty"`
+}
+
+// RedoArchive is the archiver of a log.
+type RedoArchive struct {
+	// volume that the segments are copied to. Defaults to that of the logs.
+	// +optional
+	Volume VolumeName `json:"volume,omitempty"`
 }
 
 // BlockSizeShare is a block size and its share of the operations.

@@ -51,13 +51,13 @@ func workloadProblem(slot *Slot, phase *v1alpha1.Phase) (field, problem string) 
 		return "", ""
 	}
 	block, own := blockVolumes(slot.Target), false
-	for i, part := range workload.Measured(phase) {
-		traits, _ := workload.PhaseTraits(&part.Phase)
+	for _, part := range workload.Measured(phase) {
+		traits := part.Traits()
 		if problem := cmp.Or(traits.Problem(part.Phase.Measure, block[part.Phase.Volume]), traits.Refusal()); problem != "" {
 			if part.Name != "" {
-				return fmt.Sprintf("workloads[%d].%s", i, traits.Name), "workload " + part.Name + ": " + problem
+				return part.Field, "workload " + part.Name + ": " + problem
 			}
-			return "workload." + traits.Name, problem
+			return part.Field, problem
 		}
 		own = own || volumeOf(&part.Phase) == volumeOf(phase)
 	}

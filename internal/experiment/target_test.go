@@ -43,6 +43,36 @@ func TestDataComesFirst(t *testing.T) {
 	}
 }
 
+// TestArchiveOnAVolume: the archive of a log needs a volume of the target, with a file system.
+func TestArchiveOnAVolume(t *testing.T) {
+	for name, c := range map[string]struct {
+		volume    v1alpha1.VolumeName
+		dataset   string
+		workloads bool
+		says      string
+	}{
+		"another":      {"archive", "Filesystem", false, ""},
+		"its own":      {"", "Filesystem", true, ""},
+		"unknown":      {"other", "Filesystem", false, `works on volume "other", which the target of variant "v" does not have`},
+		"a device":     {"archive", "Volume", false, "spec.phases[0].measure.workload.redo.archive"},
+		"one of three": {"archive", "Volume", true, "spec.phases[0].measure.workloads[1].redo.archive"},
+	} {
+		redo := &v1alpha1.RedoWorkload{Duration: runstest.Lasting(time.Minute), Archive: &v1alpha1.RedoArchive{Volume: c.volume}}
+		phase := v1alpha1.Phase{Name: "w", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Redo: redo}}}
+		if c.workloads {
+			other := &v1alpha1.RedoWorkload{Duration: runstest.Lasting(time.Minute)}
+			phase.Measure = &v1alpha1.MeasurePhase{Workloads: []v1alpha1.NamedWorkload{{Name: "a", Volume: "archive", Redo: other},
+				{Name: "log", Redo: redo}}}
+		}
+		target := v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "archive",
+			Dataset: &v1alpha1.DatasetTemplate{Type: c.dataset}}}}}
+		mistakes := Mistakes(checkTarget(&Slot{Variant: "v", Target: target, Phases: []v1alpha1.Phase{phase}}))
+		if (len(mistakes) == 0) != (c.says == "") || c.says != "" && !strings.Contains(mistakes[0].Field+": "+mistakes[0].Message, c.says) {
+			t.Errorf("%s: %+v", name, mistakes)
+		}
+	}
+}
+
 // TestStreamsReadOneFile: fills write as many files as the workloads of a run need, and streams need one.
 func TestStreamsReadOneFile(t *testing.T) {
 	phases := func(streams int32, layout string) []v1alpha1.Phase {

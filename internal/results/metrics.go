@@ -152,6 +152,12 @@ func shareMetrics() []Metric {
 		{"shareOver1MillisecondPartsPerMillion", UnitPartsPerMillion, "Operations that took longer than 1 ms.", Lower, false},
 		{"shareOver10MillisecondsPartsPerMillion", UnitPartsPerMillion, "Operations that took longer than 10 ms.", Lower, false},
 		{"shareOver20MillisecondsPartsPerMillion", UnitPartsPerMillion, "Operations that took longer than 20 ms.", Lower, false},
+		{"longestCommitGapNanoseconds", UnitNanoseconds,
+			"Longest time in which no append of any writer became durable, of a log with an archiver.", Lower, false},
+		{"archiverWaitNanoseconds", UnitNanoseconds,
+			"Time that all writers together waited for a segment that was not archived yet.", Lower, false},
+		{"archivedBytes", UnitBytes, "Bytes of the segments that an archiver has copied, and that are on the disk.", Neither, false},
+		{"archivedSegments", UnitCount, "Segments that an archiver has copied, and that are on the disk.", Neither, false},
 	}
 }
 

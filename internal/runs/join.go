@@ -65,11 +65,11 @@ func join(document *results.PhaseDocument, spec v1alpha1.Phase, companions map[C
 	}
 	for _, companion := range wanted {
 		operation := companions[companion]
-		switch companion {
-		case Beside:
+		if companion == Beside {
 			joinBeside(document, operation)
 			continue
-		case Emptying:
+		}
+		if companion == Emptying {
 			document.Environment["emptied"] = "by export and import of the pool"
 			continue
 		}

@@ -53,10 +53,10 @@ func CompanionOperation(state State, i int, companion Companion) *v1alpha1.PoolO
 	if other, _ := companion.Observes(); other != "" {
 		on.Volume = other
 	}
-	switch companion {
-	case Beside:
+	if companion == Beside {
 		action = *phase.Measure.Operate
-	case Emptying:
+	}
+	if companion == Emptying {
 		action = v1alpha1.PoolAction{ExportImport: &v1alpha1.ExportImportAction{}}
 	}
 	return operationOn(state, on, CompanionName(state.Run, phase, companion), action,

@@ -23,7 +23,7 @@ func Request(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools Pools) (wor
 	request, err := requestOn(run, phase, pools, len(parts) > 0)
 	for i := range parts {
 		one, problem := requestOn(run, parts[i].Phase, pools, true)
-		request.Parts = append(request.Parts, workload.PartRequest{Name: parts[i].Name, Request: one})
+		request.Parts = append(request.Parts, workload.PartRequest{Name: parts[i].Name, Archives: parts[i].Archives, Request: one})
 		err = errors.Join(err, problem)
 	}
 	return request, err

@@ -19,6 +19,8 @@ const (
 	syncs        = `syncOperations|syncLatency`
 	regions      = `regions|slowestRegion|fastestRegion|scanRegion`
 	appends      = `shareOver`
+	commits      = `longestCommitGap|archiverWait`
+	archived     = `archived`
 	files        = `metadataOperations|(create|stat|list|unlink)(Operations|Latency)`
 	transactions = `transaction|failedTransactions|walBytes|commitLatency|checkpoint|database|initialise`
 	filling      = `filledBytes|volumeBytes|allocatedBytes|compressionRatio`
@@ -43,6 +45,11 @@ const (
 
 // CanMeasure says whether a phase can have a metric, on a target with or without pools. What is not known to be impossible is possible.
 func CanMeasure(phase *v1alpha1.Phase, onPool bool, metric string) bool {
+	return canMeasure(phase, nil, onPool, metric)
+}
+
+// canMeasure says it of a phase, or of one of several workloads.
+func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) bool {
 	kind := KindOf(phase)
 	if kind == "" {
 		return true
@@ -68,6 +75,9 @@ func CanMeasure(phase *v1alpha1.Phase, onPool bool, metric string) bool {
 		results.KindMeasure:  pods,
 	}[kind], reported(phase)}
 	if traits, measures := PhaseTraits(phase); measures {
+		if part != nil {
+			traits = part.Traits()
+		}
 		if traits.Yields == "" { // a workload that says nothing
 			return true
 		}
@@ -104,8 +114,8 @@ func togetherCanMeasure(parts []Part, onPool bool, metric string) bool {
 	for i := range parts {
 		switch {
 		case named && parts[i].Name == name:
-			return CanMeasure(&parts[i].Phase, onPool, own)
-		case !named && begins(metric, totals) && CanMeasure(&parts[i].Phase, onPool, metric):
+			return canMeasure(&parts[i].Phase, &parts[i], onPool, own)
+		case !named && begins(metric, totals) && canMeasure(&parts[i].Phase, &parts[i], onPool, metric):
 			return true
 		}
 	}
@@ -113,21 +123,29 @@ func togetherCanMeasure(parts []Part, onPool bool, metric string) bool {
 }
 
 // owned are the beginnings of all metrics that not every phase has.
-var owned = strings.Join([]string{reads, writes, syncs, regions, appends, files, transactions, filling, coverage, rounds, operations,
-	beside, pools, pods}, "|")
+var owned = strings.Join([]string{reads, writes, syncs, regions, appends, commits, archived, files, transactions, filling, coverage, rounds,
+	operations, beside, pools, pods}, "|")
 
 // Metrics are the names of those that a phase can have: the primary ones, others of its workload, and the rest.
 func Metrics(phase *v1alpha1.Phase, onPool bool) []string {
-	var primary, own, rest []string
+	var primary []string
 	for _, part := range PartsOf(phase) {
-		for _, name := range Metrics(&part.Phase, onPool) {
+		for _, name := range metricsOf(&part.Phase, &part, onPool) {
 			primary = append(primary, part.Name+"."+name)
 		}
 	}
+	return append(primary, metricsOf(phase, nil, onPool)...)
+}
+
+func metricsOf(phase *v1alpha1.Phase, part *Part, onPool bool) []string {
+	var primary, own, rest []string
 	traits, measures := PhaseTraits(phase)
+	if part != nil {
+		traits = part.Traits()
+	}
 	for _, metric := range results.Metrics() {
 		switch {
-		case !CanMeasure(phase, onPool, metric.Name):
+		case !canMeasure(phase, part, onPool, metric.Name):
 		case metric.Primary:
 			primary = append(primary, metric.Name)
 		case measures && begins(metric.Name, traits.Yields):

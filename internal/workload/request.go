@@ -53,8 +53,10 @@ type Request struct {
 
 // PartRequest is one of several workloads that run together, as a request with one workload.
 type PartRequest struct {
-	Name    string `json:"name"`
-	Request `json:"request"`
+	Name string `json:"name"`
+	// Archives names the redo workload whose segments this one copies.
+	Archives string `json:"archives,omitempty"`
+	Request  `json:"request"`
 }
 
 // PathOf is where a volume appears in the pod of a phase. Among several volumes, each has its name there.

@@ -12,22 +12,65 @@ import (
 type Part struct {
 	Name  string
 	Phase v1alpha1.Phase
+	// Field is where it is written in its measure phase.
+	Field string
+	// Archives names the redo workload whose segments this one copies; Archived says that another one copies those of this one.
+	Archives string
+	Archived bool
 }
 
-// PartsOf are the workloads of a phase that runs several together; none for other phases. They share their specs with the phase.
+// PartsOf are the workloads of a phase that runs several together; none for other phases. They share their specs with the phase. The
+// archiver of a log is one of them, behind all others.
 func PartsOf(phase *v1alpha1.Phase) []Part {
 	if phase.Measure == nil {
 		return nil
 	}
-	var parts []Part
-	for i := range phase.Measure.Workloads {
-		one := &phase.Measure.Workloads[i]
-		part := Part{Name: string(one.Name), Phase: *phase}
-		part.Phase.Volume = cmp.Or(one.Volume, phase.Volume)
-		part.Phase.Measure = &v1alpha1.MeasurePhase{Cache: phase.Measure.Cache, Workload: alone(one)}
+	var parts, archivers []Part
+	add := func(name, field string, volume v1alpha1.VolumeName, given v1alpha1.Workload) {
+		part := Part{Name: name, Phase: *phase, Field: field}
+		part.Phase.Volume = cmp.Or(volume, phase.Volume)
+		part.Phase.Measure = &v1alpha1.MeasurePhase{Cache: phase.Measure.Cache, Workload: given}
+		if given.Redo != nil && given.Redo.Archive != nil {
+			archiver, log := part, *given.Redo
+			archiver.Name, archiver.Field, archiver.Archives = archiverOf(phase, name), field+".archive", name
+			archiver.Phase.Volume = cmp.Or(given.Redo.Archive.Volume, part.Phase.Volume)
+			log.Archive = nil
+			part.Archived, part.Phase.Measure = true, &v1alpha1.MeasurePhase{Cache: phase.Measure.Cache, Workload: v1alpha1.Workload{Redo: &log}}
+			archiver.Phase.Measure = part.Phase.Measure
+			archivers = append(archivers, archiver)
+		}
 		parts = append(parts, part)
 	}
-	return parts
+	for i := range phase.Measure.Workloads {
+		one := &phase.Measure.Workloads[i]
+		given := alone(one)
+		add(string(one.Name), fmt.Sprintf("workloads[%d].%s", i, TraitsOf(&given).Name), one.Volume, given)
+	}
+	if redo := phase.Measure.Workload.Redo; redo != nil && redo.Archive != nil {
+		add("redo", "workload.redo", "", phase.Measure.Workload)
+	}
+	return append(parts, archivers...)
+}
+
+// archiverOf is the name of the archiver of a log.
+func archiverOf(phase *v1alpha1.Phase, log string) string {
+	if len(phase.Measure.Workloads) == 0 {
+		return "archive"
+	}
+	return log + "-archive"
+}
+
+// Traits are those of its workload.
+func (p *Part) Traits() Traits {
+	traits, _ := PhaseTraits(&p.Phase)
+	switch {
+	case p.Archives != "":
+		return Traits{Name: "archive", Spec: traits.Spec, Duration: traits.Duration, HidesCache: noReads, Writes: "archives", Files: true,
+			Yields: reads + "|" + writes + "|" + syncs + "|" + archived}
+	case p.Archived:
+		traits.Yields += "|" + commits
+	}
+	return traits
 }
 
 // alone is a named workload as that of a phase. What a repeated scan does not say is as in a scan.
@@ -44,14 +87,18 @@ func Measured(phase *v1alpha1.Phase) []Part {
 	if parts := PartsOf(phase); len(parts) > 0 {
 		return parts
 	}
-	return []Part{{Phase: *phase}}
+	part := Part{Phase: *phase}
+	if traits, measures := PhaseTraits(phase); measures {
+		part.Field = "workload." + traits.Name
+	}
+	return []Part{part}
 }
 
 // together are the traits of several workloads: as long as the longest of them.
 func together(parts []Part) Traits {
 	traits := Traits{Name: "workloads"}
 	for i := range parts {
-		one := TraitsOf(&parts[i].Phase.Measure.Workload)
+		one := parts[i].Traits()
 		traits.Duration, traits.RampUp = max(traits.Duration, one.Duration), max(traits.RampUp, one.RampUp)
 		traits.ReadsFill = traits.ReadsFill || one.ReadsFill
 		traits.DataFiles = max(traits.DataFiles, one.DataFiles)
@@ -63,10 +110,13 @@ func together(parts []Part) Traits {
 // leave them the storage for the rest of the time, and two that write to the same blocks or logs do work that no application does.
 func Apart(parts []Part) string {
 	var words []string
-	same, writer := true, map[string]string{}
+	same, writer, names := true, map[string]string{}, map[string]bool{}
 	for i := range parts {
-		given := &parts[i].Phase.Measure.Workload
-		traits := TraitsOf(given)
+		traits := parts[i].Traits()
+		if names[parts[i].Name] {
+			return fmt.Sprintf("two workloads have the name %s: rename the one whose log has no archive of that name", parts[i].Name)
+		}
+		names[parts[i].Name] = true
 		if traits.Duration > 0 { // others last as long as these
 			words = append(words, fmt.Sprintf("%s %s", parts[i].Name, traits.Duration))
 			same = same && traits.Duration == together(parts).Duration

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,59 @@ func TestPartsOf(t *testing.T) {
 	}
 }
 
+// TestArchiverIsAPart: an archiver is a workload of its own on its volume, behind all others, also of a log that has a phase for itself.
+func TestArchiverIsAPart(t *testing.T) {
+	log := redoOn("log", "log", time.Minute)
+	log.Redo.Archive = &v1alpha1.RedoArchive{Volume: "archive"}
+	near := redoOn("near", "data", time.Minute)
+	near.Redo.Archive = &v1alpha1.RedoArchive{}
+	alone := &v1alpha1.Phase{Name: "one", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Redo: log.Redo}}}
+	type of struct{ name, volume, field, archives, traits string }
+	for name, c := range map[string]struct {
+		phase *v1alpha1.Phase
+		want  []of
+	}{
+		"several": {several(log, data("data", 0, time.Minute), near), []of{{"log", "log", "workloads[0].redo", "", "redo"},
+			{"data", "data", "workloads[1].oltp", "", "oltp"}, {"near", "data", "workloads[2].redo", "", "redo"},
+			{"log-archive", "archive", "workloads[0].redo.archive", "log", "archive"},
+			{"near-archive", "data", "workloads[2].redo.archive", "near", "archive"}}},
+		"alone": {alone, []of{{"redo", "", "workload.redo", "", "redo"}, {"archive", "archive", "workload.redo.archive", "redo", "archive"}}},
+	} {
+		var got []of
+		for _, part := range PartsOf(c.phase) {
+			traits := part.Traits()
+			got = append(got, of{part.Name, string(part.Phase.Volume), part.Field, part.Archives, traits.Name})
+			if traits.Duration != time.Minute || len(PartsOf(&part.Phase)) > 0 {
+				t.Errorf("%s: part %s lasts for %s and has parts of its own", name, part.Name, traits.Duration)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+		if problem := Apart(PartsOf(c.phase)); problem != "" {
+			t.Errorf("%s: %s", name, problem)
+		}
+	}
+	if log.Redo.Archive == nil {
+		t.Error("the spec was changed")
+	}
+	for metric, can := range map[string]bool{"redo.longestCommitGapNanoseconds": true, "archive.archivedBytes": true,
+		"archive.readBytesPerSecond": true, "redo.archivedBytes": false, "archive.longestCommitGapNanoseconds": false,
+		"archive.shareOver10MillisecondsPartsPerMillion": false, "longestCommitGapNanoseconds": false, "writeBytesPerSecond": true} {
+		if CanMeasure(alone, true, metric) != can {
+			t.Errorf("an archived log can have %s: %v", metric, !can)
+		}
+	}
+	plain := redoOn("log", "log", time.Minute)
+	if CanMeasure(&v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Redo: plain.Redo}}}, true,
+		"longestCommitGapNanoseconds") {
+		t.Error("a log without an archiver has a commit gap")
+	}
+}
+
 func TestApart(t *testing.T) {
+	archived, taken := redoOn("log", "", time.Minute), data("log-archive", 0, time.Minute)
+	archived.Redo.Archive = &v1alpha1.RedoArchive{}
 	scan := v1alpha1.NamedWorkload{Name: "scan", Scan: &v1alpha1.RepeatedScan{}}
 	for _, test := range []struct {
 		name  string
@@ -75,6 +128,7 @@ func TestApart(t *testing.T) {
 		{"scans", []v1alpha1.NamedWorkload{scan, {Name: "other", Scan: &v1alpha1.RepeatedScan{}}}, "add an oltp or redo workload"},
 		{"two write", []v1alpha1.NamedWorkload{data("a", 1, time.Minute), data("b", 1, time.Minute)},
 			"a and b both write to the data of volume data"},
+		{"an archiver's name", []v1alpha1.NamedWorkload{archived, taken}, "two workloads have the name log-archive"},
 		{"one log", []v1alpha1.NamedWorkload{redoOn("a", "", time.Minute), redoOn("b", "data", time.Minute)}, "the logs of volume data"},
 	} {
 		if got := Apart(PartsOf(several(test.given...))); got == "" != (test.says == "") || !strings.Contains(got, test.says) {

@@ -77,6 +77,8 @@ func shapes() map[string]shape {
 	for _, member := range unions["Workload"] {
 		all["workload-"+member] = of(map[string]string{"Phase": "Measure", "Workload": member}, onClass, files)
 	}
+	all["workload-Redo"] = of(map[string]string{"Phase": "Measure", "Workload": "Redo"}, onClass, files,
+		map[string]any{"MeasurePhase.SteadyState": nil})
 	all["workload-Postgres"] = of(map[string]string{"Phase": "Measure", "Workload": "Postgres"}, onClass, files,
 		map[string]any{"MeasurePhase.SteadyState": nil})
 	for name, other := range map[string]string{"workload-Scan": "RandomRegions", "scan-random": "Streams"} {

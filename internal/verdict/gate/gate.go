@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // The reasons of a GateStatus.
@@ -127,11 +128,8 @@ func scopeOf(phases []v1alpha1.Phase, variants []string) scope {
 		name := string(phase.Name)
 		known.phases = append(known.phases, name)
 		known.only[name] = phase.OnlyFor
-		if phase.Measure == nil {
-			continue
-		}
-		for _, one := range phase.Measure.Workloads {
-			known.workloads[name] = append(known.workloads[name], string(one.Name))
+		for _, one := range workload.PartsOf(&phase) {
+			known.workloads[name] = append(known.workloads[name], one.Name)
 		}
 	}
 	return known

@@ -330,7 +330,13 @@ func (s *session) chooseLoad(phase v1alpha1.MeasurePhase) (load, error) {
 	if problem := traits.Problem(&phase, s.volume.block); problem != "" {
 		return nil, invalidf(ReasonNotPossible, "%s", problem)
 	}
-	if made := repeated[traits.Name]; made != nil && s.beside != nil {
+	switch made := repeated[traits.Name]; {
+	case s.beside == nil:
+	case s.beside.archives:
+		return &archiver{given: *phase.Workload.Redo, switching: s.beside.switching}, nil
+	case s.beside.switching != nil:
+		return &archivedLog{redo: redo{given: *phase.Workload.Redo}, switching: s.beside.switching}, nil
+	case made != nil:
 		return made(phase), nil
 	}
 	return loads[traits.Name](phase), nil

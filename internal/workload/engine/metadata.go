@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -80,7 +79,8 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 	s.bracket.workers, s.bracket.loop = m.workers, loop{workers: m.workers}
 	began := time.Now()
 	// A call that a storage never answers cannot be stopped: the runner ends without it.
-	defer m.record(s)()
+	m.done.Store(0)
+	defer s.recordEach(func() fio.Usage { return fio.Usage{Operations: m.done.Load()} })()
 	err := inBackground(ctx, func() error {
 		group, ctx := errgroup.WithContext(ctx)
 		for _, one := range crew {
@@ -97,29 +97,6 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 		return figures{}, err
 	}
 	return m.figures(crew, took, flush), os.RemoveAll(m.folder)
-}
-
-// record shows the series how many operations are done, each second until it is stopped.
-func (m *metadata) record(s *session) (stop func()) {
-	m.done.Store(0)
-	over := make(chan struct{})
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		ticker := time.NewTicker(everyPoint)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-over:
-				return
-			case <-ticker.C:
-				s.recorder.sample(fio.Usage{Operations: m.done.Load()})
-			}
-		}
-	})
-	return func() {
-		close(over)
-		watching.Wait()
-	}
 }
 
 // figures adds up what the workers did. The rate of a kind of operation is that of the time which was spent with it.

@@ -209,6 +209,28 @@ func (s *session) addSeries(counting []bracket, rounds []figures) {
 	}
 }
 
+// recordEach asks a workload that is not of fio what it has done, each second until it is stopped.
+func (s *session) recordEach(done func() fio.Usage) (stop func()) {
+	over := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		ticker := time.NewTicker(everyPoint)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-ticker.C:
+				s.recorder.sample(done())
+			}
+		}
+	})
+	return func() {
+		close(over)
+		watching.Wait()
+	}
+}
+
 // addDatabase takes over the series of pgbench, whose transactions the kernel does not count.
 func (r *recorder) addDatabase(details json.RawMessage, now watch) {
 	var found struct {

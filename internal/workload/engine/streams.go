@@ -70,8 +70,8 @@ const (
 	streamsSlack   = 50 * time.Millisecond
 )
 
-// spent is how long the scan took: the time of its regions one after another, in the stream that took longest. A stream that ends before the
-// others leaves them the storage for the rest of the time, and their rates are not those of so many streams any more.
+// spent is how long the scan took: the time of its regions one after another, in the stream that took longest. A stream that ends before
+// the others leaves them the storage for the rest of the time, and their rates are not those of so many streams any more.
 func (c *scan) spent(s *session) time.Duration {
 	streams := make([]time.Duration, max(c.streams, 1))
 	for at, region := range c.timed {

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,6 +26,9 @@ type beside struct {
 	lasting, ramp time.Duration
 	// alone says that no other of them works on the same volume: the counters of its devices are of this workload.
 	alone bool
+	// archives says that this workload copies the segments of another one, and switching is what these two share.
+	archives  bool
+	switching *switching
 	*meeting
 }
 
@@ -104,9 +108,12 @@ func (s *session) together(ctx context.Context) error {
 // parts are the sessions of the workloads. They have one clock. The first one tells how far the phase is.
 func (s *session) parts() []*session {
 	var lasting, ramp time.Duration
-	volumes := map[string]int{}
+	volumes, logs := map[string]int{}, map[string]*switching{}
 	for i := range s.request.Parts {
 		traits, _ := workload.PhaseTraits(&s.request.Parts[i].Phase)
+		if of := s.request.Parts[i].Archives; of != "" {
+			logs[of] = newSwitching()
+		}
 		lasting, ramp = max(lasting, traits.Duration), max(ramp, traits.RampUp)
 		volumes[s.request.Parts[i].Path]++
 	}
@@ -120,7 +127,8 @@ func (s *session) parts() []*session {
 		part := s.executor.newSession(one.Request, s.kind, progress)
 		part.clock, part.began, part.ended = s.clock, s.began, s.began
 		part.random = newSeeds(one.Seed, string(one.Phase.Name)+"."+one.Name)
-		part.beside = &beside{name: one.Name, lasting: lasting, ramp: ramp, alone: volumes[one.Path] == 1, meeting: met}
+		part.beside = &beside{name: one.Name, lasting: lasting, ramp: ramp, alone: volumes[one.Path] == 1, meeting: met,
+			archives: one.Archives != "", switching: logs[cmp.Or(one.Archives, one.Name)]}
 		parts = append(parts, part)
 	}
 	return parts
@@ -259,21 +267,31 @@ func (s *session) rampUp(ctx context.Context, chosen load, lasting time.Duration
 	if s.beside != nil {
 		lasting = s.beside.ramp
 	}
+	native, works := chosen.(native)
 	ramping, can := chosen.(ramping)
-	if lasting <= 0 || !can {
+	if lasting <= 0 || !can && !works {
 		return nil
 	}
 	if err := s.settle(ctx, lasting); err != nil {
 		return err
 	}
 	s.progress.stretch("ramping up", 0, 0, 0, lasting)
+	if works {
+		s.ramped = true
+		return native.ramp(ctx, s, lasting)
+	}
 	_, _, err := s.runFIO(ctx, ramping.file(lasting, s.random.next()), expectation{lasting: lasting, aside: true})
 	ramping.ramped()
 	s.ramped = err == nil
 	return err
 }
 
-// ramping is a workload that can work before it is measured.
+// native is a workload that works without fio, and can do so before it is measured.
+type native interface {
+	ramp(ctx context.Context, s *session, lasting time.Duration) error
+}
+
+// ramping is a workload of fio that can work before it is measured.
 type ramping interface {
 	file(lasting time.Duration, seed int64) fio.File
 	// ramped is called after a ramp: what that has left in caches stays there.

@@ -37,15 +37,20 @@ func (b *bench) together(log string, given ...v1alpha1.NamedWorkload) v1alpha1.P
 	}
 	b.t.Cleanup(func() { _ = os.RemoveAll(log) })
 	phase := v1alpha1.Phase{Name: "busy", Measure: &v1alpha1.MeasurePhase{Workloads: given}}
+	b.partsOf(phase, log)
+	return phase
+}
+
+// partsOf asks for the workloads of a phase.
+func (b *bench) partsOf(phase v1alpha1.Phase, log string) {
 	b.request.Parts = nil
 	for _, part := range workload.PartsOf(&phase) {
 		one := b.request
 		if one.Phase = part.Phase; part.Phase.Volume == "log" {
 			one.Path = log
 		}
-		b.request.Parts = append(b.request.Parts, workload.PartRequest{Name: part.Name, Request: one})
+		b.request.Parts = append(b.request.Parts, workload.PartRequest{Name: part.Name, Archives: part.Archives, Request: one})
 	}
-	return phase
 }
 
 func dataLoad(name string, updates int32, lasting float64) v1alpha1.NamedWorkload {

@@ -1,0 +1,189 @@
+//go:build linux
+
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// archivedPhase is a log with an archiver: one volume of 64 MiB of which half is free leaves segments of 1 MiB to 4 writers.
+func archivedPhase(writers int32, sync, blocks string, lasting float64) v1alpha1.Phase {
+	phase := redoPhase(writers, sync, lasting, v1alpha1.BlockSizeShare{Size: *block(blocks), Percent: 100})
+	phase.Measure.Workload.Redo.Archive = &v1alpha1.RedoArchive{Volume: "log"}
+	return phase
+}
+
+func newArchive(t *testing.T) (b *bench, archive string) {
+	t.Helper()
+	b, archive = newTogether(t)
+	b.request.VolumeSizeBytes = 64 << 20
+	return b, archive
+}
+
+// archived is the phase on two volumes.
+func (b *bench) archived(archive string, phase v1alpha1.Phase) v1alpha1.Phase {
+	made := b.together(archive)
+	made.Measure = phase.Measure
+	b.partsOf(made, archive)
+	return made
+}
+
+// TestArchiver: segments are copied while the appends go on, each byte once, and the log is not held up.
+func TestArchiver(t *testing.T) {
+	b, archive := newArchive(t)
+	for _, sync := range []string{"dsync", "fdatasync"} {
+		document, details := b.valid(b.archived(archive, archivedPhase(2, sync, "64Ki", 4)))
+		m := document.Metrics
+		segment := m["archive.archivedBytes"] / max(m["archive.archivedSegments"], 1)
+		if m["archive.archivedSegments"] < 2 || segment < 1<<20 || m["archive.readBytes"] < m["archive.archivedBytes"] ||
+			m["archive.writtenBytes"] != m["archive.readBytes"] || m["archive.readBytes"] > m["archive.archivedBytes"]+segment ||
+			m["archive.syncOperations"] != m["archive.archivedSegments"] {
+			t.Errorf("%s: %v", sync, m)
+		}
+		if logged := m["redo.writtenBytes"]; logged < m["archive.archivedBytes"] || logged != m["redo.writeOperations"]*65536 {
+			t.Errorf("%s: %d bytes were logged, and %d archived: %v", sync, logged, m["archive.archivedBytes"], m)
+		}
+		if gap := m["redo.longestCommitGapNanoseconds"]; gap < m["redo.writeLatencyMeanNanoseconds"]/2 || gap > 4e9 {
+			t.Errorf("%s: the longest gap is %s", sync, time.Duration(gap))
+		}
+		seen := details.Workloads["redo"].SamplesSeen
+		if sync == "fdatasync" && m["redo.syncOperations"] != m["redo.writeOperations"] || seen != m["redo.writeOperations"] {
+			t.Errorf("%s: %d samples of %v", sync, seen, m)
+		}
+		if left, _ := filepath.Glob(filepath.Join(archive, "storagebench.archive*")); len(left) > 0 {
+			t.Errorf("%s: %v is left", sync, left)
+		}
+	}
+}
+
+// TestKnownCommitGap: a single append that takes 700 ms is the longest gap of one writer. Beside a second writer it is none.
+func TestKnownCommitGap(t *testing.T) {
+	const slow = 700 * time.Millisecond
+	for writers, isGap := range map[int32]bool{1: true, 2: false} {
+		t.Run(fmt.Sprint(writers), func(t *testing.T) {
+			b, archive := newArchive(t)
+			var appends atomic.Int64
+			b.executor.delay = func(kind string) {
+				if kind != "append" {
+					return
+				}
+				long := 5 * time.Millisecond
+				if appends.Add(1) == 100 {
+					long = slow
+				}
+				_ = pause(t.Context(), long)
+			}
+			document, _ := b.valid(b.archived(archive, archivedPhase(writers, "dsync", "64Ki", 5)))
+			gap := time.Duration(document.Metrics["redo.longestCommitGapNanoseconds"])
+			if gap >= slow != isGap || gap < 5*time.Millisecond || gap > 2*slow {
+				t.Errorf("%d writers: the longest gap is %s", writers, gap)
+			}
+			if most := document.Metrics["redo.writeLatencyMaxNanoseconds"]; most < slow.Nanoseconds() {
+				t.Errorf("the longest append took %s", time.Duration(most))
+			}
+		})
+	}
+}
+
+// TestSlowArchiver: writers that come round to a segment that is not archived wait for it. That is a gap, and no latency of an append.
+func TestSlowArchiver(t *testing.T) {
+	b, archive := newArchive(t)
+	const slow = 400 * time.Millisecond // for each MiB
+	b.executor.delay = func(kind string) {
+		if kind == "archive" {
+			_ = pause(t.Context(), slow)
+		}
+	}
+	document, _ := b.valid(b.archived(archive, archivedPhase(1, "dsync", "256Ki", 6)))
+	m := document.Metrics
+	segment := m["archive.archivedBytes"] / max(m["archive.archivedSegments"], 1)
+	each := slow * time.Duration(segment>>20) // of one segment
+	if gap := time.Duration(m["redo.longestCommitGapNanoseconds"]); gap < each*8/10 || gap > 3*each+time.Second {
+		t.Errorf("segments of %d bytes take %s, and the longest gap is %s", segment, each, gap)
+	}
+	if waited := time.Duration(m["redo.archiverWaitNanoseconds"]); waited < 2*time.Second || waited > 6*time.Second {
+		t.Errorf("the writer waited for %s of 6 s", waited)
+	}
+	if rate, least := float64(m["archive.writeBytesPerSecond"]), float64(1<<20)/slow.Seconds(); rate > 1.05*least || rate < 0.5*least {
+		t.Errorf("the archiver wrote %.0f bytes a second, and can write %.0f", rate, least)
+	}
+	if near := time.Duration(m["archive.writeLatencyMeanNanoseconds"]); near < slow || near > slow*3/2 {
+		t.Errorf("a block took %s", near)
+	}
+	// What the log has written is at most what was archived and what its segments hold.
+	if logged := m["redo.writtenBytes"]; logged > m["archive.archivedBytes"]+(segmentsPerLog+1)*segment {
+		t.Errorf("%d bytes were logged over segments that were not archived: %v", logged, m)
+	}
+}
+
+// TestArchivedBytesAreThoseOfTheLog: the copy of a segment is what the segment holds.
+func TestArchivedBytesAreThoseOfTheLog(t *testing.T) {
+	folder := t.TempDir()
+	log := filepath.Join(folder, "log")
+	content := make([]byte, 5*mib)
+	for i := range content {
+		content[i] = byte(i * 31 >> 3)
+	}
+	if err := os.WriteFile(log, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shared := newSwitching()
+	shared.full <- &segment{extent{log, mib, 2*mib + 4096}, make(chan struct{}, 1)}
+	shared.full <- &segment{extent{log, 3 * mib, mib}, make(chan struct{}, 1)}
+	shared.full <- &segment{extent{log, 0, mib}, make(chan struct{}, 1)}
+	a := &archiver{switching: shared, folder: folder, keep: 2, buffer: make([]byte, archiveBlock)}
+	if err := a.work(t.Context(), time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if a.archived != 3 || a.archivedAll != 4*mib+4096 || a.read.Load() != a.archivedAll || len(shared.full) != 0 {
+		t.Errorf("%d segments of %d bytes", a.archived, a.archivedAll)
+	}
+	for name, want := range map[string][]byte{"segment.00000001": content[3*mib : 4*mib], "segment.00000002": content[:mib]} {
+		if got, err := os.ReadFile(filepath.Join(folder, name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s has %d bytes of %d: %v", name, len(got), len(want), err)
+		}
+	}
+	if found, _ := filepath.Glob(filepath.Join(folder, "segment.*")); len(found) != 2 {
+		t.Errorf("the oldest segment is not gone: %v", found)
+	}
+}
+
+// TestArchiverBesideALoad: with a ramp and another workload, and on one volume.
+func TestArchiverBesideALoad(t *testing.T) {
+	b, log := newTogether(t)
+	data := dataLoad("data", 0, 12)
+	data.OLTP.RampUp = seconds(1)
+	redo := logLoad("redo", 12)
+	redo.Redo.Archive = &v1alpha1.RedoArchive{}
+	redo.Redo.BlockSizes = []v1alpha1.BlockSizeShare{{Size: *block("64Ki"), Percent: 100}}
+	phase := b.together(log, data, redo)
+	document, _ := b.valid(phase)
+	for _, name := range []string{"data.readOperations", "redo.writeOperations", "redo-archive.archivedBytes"} {
+		if document.Metrics[name] == 0 {
+			t.Errorf("there is no %s: %v", name, document.Metrics)
+		}
+	}
+}
+
+func TestArchiverRefused(t *testing.T) {
+	b, archive := newArchive(t)
+	b.executor.delay = func(string) { _ = pause(t.Context(), 50*time.Millisecond) }
+	if short := b.execute(b.archived(archive, archivedPhase(1, "dsync", "64Ki", 0.3))); short.Reason != ReasonNoNumbers ||
+		!strings.Contains(short.Message, "was archived: measure longer") {
+		t.Errorf("%s: %s", short.Reason, short.Message)
+	}
+	b.request.VolumeSizeBytes = 40 << 20
+	large := b.archived(archive, archivedPhase(1, "dsync", "4Mi", 1))
+	if document := b.execute(large); !strings.Contains(document.Message, "a segment of the logs has") {
+		t.Errorf("%s: %s", document.Reason, document.Message)
+	}
+}
