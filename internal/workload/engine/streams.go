@@ -67,7 +67,7 @@ func (c *scan) position(job int, count int64) int {
 // A stream may be at work for so much longer than another one; fio starts them some milliseconds apart.
 const (
 	streamsPercent = 10
-	streamsSlack   = 50 * time.Millisecond
+	streamsSlack   = 100 * time.Millisecond
 )
 
 // spent is how long the scan took: the time of its regions one after another, in the stream that took longest. A stream that ends before
