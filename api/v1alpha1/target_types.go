@@ -55,7 +55,8 @@ type StorageClassTarget struct {
 // ZFSTarget requests pools and datasets on nodes that run the agent.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.volumes) || self.volumes.all(v, v.name != 'data')",message="name additional volumes other than 'data': pool and dataset already define the volume of that name"
-// +kubebuilder:validation:XValidation:rule="!has(self.volumes) || self.volumes.all(v, v.pool.vdevs.all(w, w.devices.all(d, !self.pool.vdevs.exists(u, d in u.devices) && self.volumes.exists_one(o, o.pool.vdevs.exists(u, d in u.devices)))))",message="do not share devices between pools: a device occurs in two pools of the target"
+// +kubebuilder:validation:XValidation:rule="!has(self.volumes) || self.volumes.all(v, !has(v.pool) || v.pool.vdevs.all(w, w.devices.all(d, !self.pool.vdevs.exists(u, d in u.devices) && self.volumes.exists_one(o, has(o.pool) && o.pool.vdevs.exists(u, d in u.devices)))))",message="do not share devices between pools: a device occurs in two pools of the target"
+// +kubebuilder:validation:XValidation:rule="!has(self.volumes) || self.volumes.all(v, !has(v.poolOf) || v.poolOf == 'data' || self.volumes.exists(o, o.name == v.poolOf && has(o.pool)))",message="write in poolOf of a volume the name of one with a pool of its own: data, or one of volumes that has pool"
 type ZFSTarget struct {
 	// nodes selects the nodes.
 	// +required
@@ -66,8 +67,8 @@ type ZFSTarget struct {
 	// dataset is the dataset for the workload. Defaults to a filesystem with inherited properties.
 	// +optional
 	Dataset *DatasetTemplate `json:"dataset,omitempty"`
-	// volumes are additional pools with one dataset each, for example to separate log and archive. A phase selects one by name. The
-	// fields pool and dataset above define the volume named data.
+	// volumes are additional datasets, each on a pool of its own or on that of another volume, for example to separate log and archive.
+	// A phase selects one by name. The fields pool and dataset above define the volume named data.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -119,14 +120,19 @@ type NodeChoice struct {
 	Count int32 `json:"count,omitempty"`
 }
 
-// AdditionalVolume is an additional pool with one dataset.
+// AdditionalVolume is an additional dataset, on a pool of its own or on that of another volume.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.pool) != has(self.poolOf)",message="give a volume either pool, the layout of a pool of its own, or poolOf, the name of the volume on whose pool it lies, such as poolOf: data"
 type AdditionalVolume struct {
 	// name is the name that phases use for the volume.
 	// +required
 	Name VolumeName `json:"name"`
-	// pool is the layout of the pool.
-	// +required
-	Pool PoolTemplate `json:"pool"`
+	// pool is the layout of the volume's own pool.
+	// +optional
+	Pool *PoolTemplate `json:"pool,omitempty"`
+	// poolOf is the volume on whose pool this one lies, such as data. Both must have provisioner Local.
+	// +optional
+	PoolOf VolumeName `json:"poolOf,omitempty"`
 	// dataset is the dataset for the workload.
 	// +optional
 	Dataset *DatasetTemplate `json:"dataset,omitempty"`

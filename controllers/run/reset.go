@@ -49,7 +49,7 @@ func readBefore(ctx context.Context, reader client.Reader, run *v1alpha1.Benchma
 // takePools assigns kept pools to this run. The agent then resets them. Each is taken only in its current version, from a run that
 // passes it on now.
 func (r *Reconciler) takePools(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
-	for _, wanted := range volume.RunVolumes(run) {
+	for _, wanted := range volume.Pools(volume.RunVolumes(run)) {
 		var pool v1alpha1.BenchmarkPool
 		err := r.Live.Get(ctx, types.NamespacedName{Name: naming.RunPoolName(run, wanted.Name)}, &pool)
 		if apierrors.IsNotFound(err) || err == nil && ofRun(&pool, run) {

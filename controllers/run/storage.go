@@ -98,7 +98,7 @@ func (r *Reconciler) observeBehind(ctx context.Context, run *v1alpha1.BenchmarkR
 func (r *Reconciler) observePools(ctx context.Context, state *runs.State, persistent map[string]string) error {
 	for _, reader := range []client.Reader{r.Client, r.Live} {
 		var pools []*v1alpha1.BenchmarkPool
-		for _, wanted := range volume.RunVolumes(state.Run) {
+		for _, wanted := range volume.Pools(volume.RunVolumes(state.Run)) {
 			name := naming.RunPoolName(state.Run, wanted.Name)
 			var pool v1alpha1.BenchmarkPool
 			err := reader.Get(ctx, types.NamespacedName{Name: name}, &pool)
@@ -125,7 +125,7 @@ func ofRun(object client.Object, run *v1alpha1.BenchmarkRun) bool {
 
 // createPools creates the pools of the run. Existing ones stay as they are.
 func (r *Reconciler) createPools(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
-	for _, wanted := range volume.RunVolumes(run) {
+	for _, wanted := range volume.Pools(volume.RunVolumes(run)) {
 		if err := r.create(ctx, run, volume.Pool(run, wanted, runs.ClusterLabels(run))); err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (r *Reconciler) siteOf(ctx context.Context, run *v1alpha1.BenchmarkRun, wan
 		return site, fmt.Errorf("read node %s: %w", run.Spec.NodeName, err)
 	}
 	var pool v1alpha1.BenchmarkPool
-	if err := r.Client.Get(ctx, types.NamespacedName{Name: naming.RunPoolName(run, wanted.Name)}, &pool); err != nil {
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: naming.RunPoolName(run, wanted.PoolOf)}, &pool); err != nil {
 		return site, fmt.Errorf("read the BenchmarkPool of volume %s: %w", wanted.Name, err)
 	}
 	site.Node, site.PoolBytes = &node, pool.Status.SizeBytes
@@ -222,7 +222,7 @@ func (r *Reconciler) deleteClaim(ctx context.Context, run *v1alpha1.BenchmarkRun
 
 // deletePools deletes the run's own pools. Their agent destroys them.
 func (r *Reconciler) deletePools(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
-	for _, wanted := range volume.RunVolumes(run) {
+	for _, wanted := range volume.Pools(volume.RunVolumes(run)) {
 		if err := r.deleteClusterWide(ctx, run, naming.RunPoolName(run, wanted.Name), &v1alpha1.BenchmarkPool{}); err != nil {
 			return err
 		}

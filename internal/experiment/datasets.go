@@ -22,8 +22,13 @@ type datasets map[v1alpha1.DatasetPath][]v1alpha1.SnapshotName
 func checkDatasets(slot *Slot) error {
 	var problems []error
 	pools := map[string]datasets{}
-	for _, one := range volume.TargetVolumes(slot.Target) {
-		pools[one.Name] = datasets{"": nil, naming.RunDataset(one.Name): nil, volume.Of(one).Dataset(one).Path: nil}
+	all := volume.TargetVolumes(slot.Target)
+	for _, pool := range volume.Pools(all) {
+		one := datasets{"": nil}
+		for _, on := range volume.On(all, pool.Name) {
+			one[naming.RunDataset(on.Name)], one[volume.Of(on).Dataset(on).Path] = nil, nil
+			pools[on.Name] = one
+		}
 	}
 	for i := range slot.Phases {
 		phase := &slot.Phases[i]

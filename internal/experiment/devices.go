@@ -10,6 +10,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // targetField is where the target of a variant is written.
@@ -40,8 +41,9 @@ func checkDevices(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
 	f := &Foresight{}
 	var others []*poolPlan
 	for i := range zfs.Volumes {
-		field := fmt.Sprintf("%s.volumes[%d].pool", at, i)
-		others = append(others, planPool(string(zfs.Volumes[i].Name), field, &zfs.Volumes[i].Pool))
+		if pool := zfs.Volumes[i].Pool; pool != nil {
+			others = append(others, planPool(string(zfs.Volumes[i].Name), fmt.Sprintf("%s.volumes[%d].pool", at, i), pool))
+		}
 	}
 	plans := append([]*poolPlan{planPool(naming.VolumeData, at+".pool", &zfs.Pool)}, others...)
 	sharedDevices(f, slot, plans)
@@ -137,9 +139,13 @@ func mixed(vdevs []v1alpha1.Vdev) string {
 // followDevices follows the operations of a run in their order.
 func followDevices(slot *Slot, plans []*poolPlan) error {
 	var problems []error
+	pools := map[string]string{}
+	for _, one := range volume.TargetVolumes(slot.Target) {
+		pools[one.Name] = one.PoolOf
+	}
 	for i := range slot.Phases {
 		phase := &slot.Phases[i]
-		on := cmp.Or(string(phase.Volume), naming.VolumeData)
+		on := pools[string(volumeOf(phase))]
 		at := slices.IndexFunc(plans, func(plan *poolPlan) bool { return plan.volume == on })
 		if at < 0 {
 			continue // there is no such volume, which is reported

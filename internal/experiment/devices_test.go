@@ -3,6 +3,8 @@ package experiment
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
@@ -30,20 +32,26 @@ func TestDevices(t *testing.T) {
 	foresee(t, map[string]foreseen{
 		"one use each": {func(s *spec) {
 			s.Target.ZFS.Pool.Cache = paths{b}
-			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{vdev("stripe", c)}}}}
+			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: &v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{vdev("stripe", c)}}}}
 		}, ""},
 		"twice in a pool": {func(s *spec) { s.Target.ZFS.Pool.Cache, s.Target.ZFS.Pool.Spare = paths{b}, paths{a} },
 			"spec.target.zfs.pool: /dev/disk/by-id/a is used twice, in vdevs and spare"},
 		"in two pools": {func(s *spec) {
-			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{vdev("stripe", a)}}}}
+			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: &v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{vdev("stripe", a)}}}}
 		}, "spec.target.zfs.volumes[0].pool: /dev/disk/by-id/a is also in vdevs of the pool of volume data"},
 		"in two pools of a node": {func(s *spec) {
-			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{vdev("stripe", b)}}}}
+			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: &v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{vdev("stripe", b)}}}}
 			s.Target.ZFS.PerNode = []v1alpha1.NodePool{{NodeName: "n", Pool: v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{vdev("stripe", b)}}}}
 		}, "spec.target.zfs.volumes[0].pool: /dev/disk/by-id/b is also in"},
 		"mixed redundancy": {func(s *spec) {
 			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("mirror", a, b), vdev("stripe", c)}
 		}, "spec.target.zfs.pool.vdevs: a mirror of 2 and a stripe of 1 devices are in one pool, which ZFS creates only with force"},
+		"on the pool of another volume": {func(s *spec) {
+			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", PoolOf: "data"}}
+			s.Phases[0].Fill = &v1alpha1.FillPhase{Size: &v1alpha1.Amount{Quantity: resource.MustParse("1Gi")}}
+			operate(s, add(vdev("stripe", b)), remove(b))
+			s.Phases[2].Volume = "log"
+		}, ""},
 		"added, then removed":  {func(s *spec) { operate(s, add(vdev("stripe", b)), remove(b)) }, ""},
 		"removed before added": {func(s *spec) { operate(s, remove(b), add(vdev("stripe", b))) }, "spec.phases[2]: /dev/disk/by-id/b is not in this pool by then"},
 		"added twice":          {func(s *spec) { operate(s, add(vdev("stripe", b)), add(vdev("", b))) }, "spec.phases[3]: /dev/disk/by-id/b is in vdevs of the pool"},

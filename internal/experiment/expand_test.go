@@ -196,7 +196,8 @@ func TestPaths(t *testing.T) {
 	slotOf := func(zfs bool) *Slot {
 		slot := &Slot{Variant: "v", Target: runstest.Target(), Phases: pathPhases()}
 		if zfs {
-			slot.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "wal"}}}}
+			slot.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{
+				{Name: "wal", Pool: &v1alpha1.PoolTemplate{}}}}}
 		}
 		return slot
 	}

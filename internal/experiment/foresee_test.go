@@ -87,7 +87,7 @@ func TestSettings(t *testing.T) {
 			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Dataset: &v1alpha1.DatasetTemplate{Properties: wrong}}}
 		}, "spec.target.zfs.volumes[0].dataset.properties" + unknown},
 		"pool of a volume": {func(s *spec) {
-			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: v1alpha1.PoolTemplate{RootProperties: wrong}}}
+			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: &v1alpha1.PoolTemplate{RootProperties: wrong}}}
 		}, "spec.target.zfs.volumes[0].pool.rootProperties" + unknown},
 		"pool of a node": {func(s *spec) {
 			s.Target.ZFS.PerNode = []v1alpha1.NodePool{{NodeName: "n", Pool: v1alpha1.PoolTemplate{RootProperties: wrong}}}
@@ -96,12 +96,12 @@ func TestSettings(t *testing.T) {
 			s.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b", Dataset: &v1alpha1.DatasetOverride{Properties: wrong}}}
 		}, "spec.variants[1].dataset.properties" + unknown},
 		"variant's volume": {func(s *spec) {
-			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: v1alpha1.PoolTemplate{Vdevs: otherDisk}}}
+			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: &v1alpha1.PoolTemplate{Vdevs: otherDisk}}}
 			s.Variants = []v1alpha1.Variant{{Name: "a", Volumes: []v1alpha1.VolumeOverride{{Name: "log",
 				Dataset: &v1alpha1.DatasetOverride{Properties: wrong}}}}}
 		}, "spec.variants[0].volumes[0].dataset.properties" + unknown},
 		"path of a volume": {func(s *spec) {
-			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: v1alpha1.PoolTemplate{Vdevs: otherDisk}}}
+			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: &v1alpha1.PoolTemplate{Vdevs: otherDisk}}}
 			s.Matrix = v1alpha1.Matrix{"volumes.log.dataset.recordsize": {"8k", "9k"}}
 		}, "spec.matrix[volumes.log.dataset.recordsize][1]: "},
 		"variant's pool": {func(s *spec) {

@@ -17,8 +17,8 @@ func keptPoolNames(state State, variant string, target *v1alpha1.ZFSTarget, node
 	}
 	names := map[string]bool{}
 	for _, node := range nodes {
-		for _, volume := range volumeNames(target) {
-			names[naming.KeptPoolName(string(state.Benchmark.UID), state.Experiment, variant, node, volume)] = true
+		for _, one := range volume.Pools(volume.TargetVolumes(v1alpha1.Target{ZFS: target})) {
+			names[naming.KeptPoolName(string(state.Benchmark.UID), state.Experiment, variant, node, one.Name)] = true
 		}
 	}
 	return names

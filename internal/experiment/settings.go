@@ -109,7 +109,10 @@ func targetSettings(at string, target *v1alpha1.Target) []setting {
 		each(at+".zfs.moduleParameters", zfs.ModuleParameters, settings.Parameter))
 	for i := range zfs.Volumes {
 		one := fmt.Sprintf("%s.zfs.volumes[%d]", at, i)
-		all = slices.Concat(all, poolSettings(one+".pool", &zfs.Volumes[i].Pool), datasetSettings(one+".dataset", zfs.Volumes[i].Dataset))
+		if pool := zfs.Volumes[i].Pool; pool != nil {
+			all = append(all, poolSettings(one+".pool", pool)...)
+		}
+		all = append(all, datasetSettings(one+".dataset", zfs.Volumes[i].Dataset)...)
 	}
 	for i := range zfs.PerNode {
 		all = append(all, poolSettings(fmt.Sprintf("%s.zfs.perNode[%d].pool", at, i), &zfs.PerNode[i].Pool)...)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +18,7 @@ import (
 
 // checkTarget refuses what cannot run before anything is created. Silently skipping a part would be misleading.
 func checkTarget(slot *Slot) error {
-	volumes := checkVolumes(slot)
+	volumes := errors.Join(checkVolumes(slot), checkPools(slot))
 	problems := errors.Join(checkWorkloads(slot), checkData(slot), checkFiles(slot), volumes)
 	if slot.Target.ZFS == nil {
 		return errors.Join(problems, checkNoPools(slot))
@@ -120,7 +119,7 @@ func checkData(slot *Slot) error {
 	for i, phase := range volumePhases(slot) {
 		volume := volumeOf(&phase)
 		traits, _ := workload.PhaseTraits(&phase)
-		if to, copies := copiesFill(&phase, volume); copies && filled[volume] {
+		if from, to, copies := copiesFill(slot, &phase); copies && filled[from] {
 			filled[to] = true
 		}
 		switch {
@@ -192,55 +191,67 @@ func checkDestinations(slot *Slot) error {
 	var problems []error
 	for i := range slot.Phases {
 		phase := &slot.Phases[i]
-		own := cmp.Or(phase.Volume, naming.VolumeData)
-		var others []string
-		for _, name := range volumeNames(slot.Target.ZFS) {
-			if name != string(own) {
-				others = append(others, name)
-			}
-		}
 		for _, action := range operate.Of(phase) {
-			if problem := checkCopy(action.Copy, own, others); problem != "" {
+			if problem := cmp.Or(checkReplicate(slot, action.Replicate, volumeOf(phase)), checkCopy(slot, action.Copy,
+				volumeOf(phase))); problem != "" {
 				problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
-					fmt.Sprintf("phase %s of variant %q: %s", phase.Name, slot.Variant, problem)}))
+					fmt.Sprintf("phase %s of variant %q %s", phase.Name, slot.Variant, problem)}))
 			}
-			if action.Replicate == nil || slices.Contains(others, string(action.Replicate.ToVolume)) {
-				continue
-			}
-			remedy := "write one of these in toVolume: " + strings.Join(others, ", ")
-			if len(others) == 0 {
-				remedy = "add one to target.zfs.volumes, and write its name in toVolume"
-			}
-			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
-				fmt.Sprintf("phase %s of variant %q replicates from volume %s to %q, which is not another volume of its target: %s",
-					phase.Name, slot.Variant, own, action.Replicate.ToVolume, remedy)}))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// checkCopy says why a copy cannot go where it is to go.
-func checkCopy(action *v1alpha1.CopyAction, own v1alpha1.VolumeName, others []string) string {
-	switch {
-	case action == nil:
+// checkReplicate says why a dataset cannot be sent where it is to go.
+func checkReplicate(slot *Slot, action *v1alpha1.ReplicateAction, own v1alpha1.VolumeName) string {
+	if action == nil {
 		return ""
-	case action.ToVolume != "" && action.ToVolume != own && !slices.Contains(others, string(action.ToVolume)):
-		return fmt.Sprintf("copy goes to volume %q, which is not a volume of its target: write one of these in toVolume: %s", action.ToVolume,
-			strings.Join(append(others, string(own)), ", "))
-	case action.To == action.Dataset && (action.ToVolume == "" || action.ToVolume == own):
-		return fmt.Sprintf("copy goes from dataset %s to itself: name another dataset in to, or another volume in toVolume", action.To)
+	}
+	pools := poolsOf(slot.Target)
+	var others []string
+	for _, name := range volumeNames(slot.Target.ZFS) {
+		if pools[v1alpha1.VolumeName(name)] != pools[own] {
+			others = append(others, name)
+		}
+	}
+	remedy := "write one of these in toVolume: " + strings.Join(others, ", ")
+	if len(others) == 0 {
+		remedy = "add one with a pool to target.zfs.volumes, and write its name in toVolume"
+	}
+	switch pool, known := pools[action.ToVolume]; {
+	case !known || action.ToVolume == own:
+		return fmt.Sprintf("replicates from volume %s to %q, which is not another volume of its target: %s", own, action.ToVolume, remedy)
+	case pool == pools[own]:
+		return fmt.Sprintf("replicates from volume %s to %s, which lies on the same pool: use clone or copy, or %s", own, action.ToVolume, remedy)
 	}
 	return ""
 }
 
-// copiesFill says to which volume a phase copies the data of its volume, if it does.
-func copiesFill(phase *v1alpha1.Phase, from v1alpha1.VolumeName) (to v1alpha1.VolumeName, copies bool) {
-	if phase.Operate == nil || phase.Operate.Copy == nil {
-		return "", false
+// checkCopy says why a copy cannot go where it is to go.
+func checkCopy(slot *Slot, action *v1alpha1.CopyAction, own v1alpha1.VolumeName) string {
+	if action == nil {
+		return ""
 	}
-	action := phase.Operate.Copy
-	to = cmp.Or(action.ToVolume, from)
-	return to, action.Dataset == naming.RunDataset(string(from)) && action.To == naming.RunDataset(string(to))
+	pools, to := poolsOf(slot.Target), cmp.Or(action.ToVolume, own)
+	switch pool, known := pools[to]; {
+	case !known:
+		return fmt.Sprintf("copies to volume %q, which is not a volume of its target: write one of these in toVolume: %s", to,
+			strings.Join(volumeNames(slot.Target.ZFS), ", "))
+	case action.To == action.Dataset && pool == pools[own]:
+		return fmt.Sprintf("copies dataset %s to itself: name another dataset in to, or a volume on another pool in toVolume", action.To)
+	}
+	return ""
+}
+
+// copiesFill says from which volume to which one a phase copies the data, if it does.
+func copiesFill(slot *Slot, phase *v1alpha1.Phase) (from, to v1alpha1.VolumeName, copies bool) {
+	if phase.Operate == nil || phase.Operate.Copy == nil {
+		return "", "", false
+	}
+	action, pools := phase.Operate.Copy, poolsOf(slot.Target)
+	from, to = v1alpha1.VolumeName(action.Dataset), v1alpha1.VolumeName(action.To)
+	own := volumeOf(phase)
+	return from, to, pools[from] != "" && pools[from] == pools[own] && pools[to] != "" && pools[to] == pools[cmp.Or(action.ToVolume, own)]
 }
 
 // volumeNames are the names of the volumes of a target, data first.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
@@ -125,7 +127,7 @@ func TestReplicationsStayWithinTheTarget(t *testing.T) {
 		"itself, by default":      {several, operate("", "data"), []string{"from volume data"}},
 		"itself, another":         {several, operate("old", "old"), []string{"from volume old", "toVolume: data, log"}},
 		"nothing":                 {several, operate("", ""), []string{`""`}},
-		"no other volume to name": {nil, operate("", "log"), []string{"add one to target.zfs.volumes"}},
+		"no other volume to name": {nil, operate("", "log"), []string{"add one with a pool to target.zfs.volumes"}},
 	} {
 		target := v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetPool, Volumes: c.volumes}}
 		checkRefusal(t, name, checkTarget(&Slot{Variant: "v", Target: target, Phases: []v1alpha1.Phase{{Name: "f", Fill: &v1alpha1.FillPhase{}},
@@ -195,7 +197,7 @@ func TestDatasetsExistByThen(t *testing.T) {
 		"properties of a known one": {[]v1alpha1.PoolAction{all, clone("s", "copy"), {Copy: &v1alpha1.CopyAction{Dataset: "data", To: "copy",
 			Properties: v1alpha1.LiveProperties{"sync": "always"}}}}, []string{"phase p2", "use setProperty in an earlier phase"}},
 		"to itself": {[]v1alpha1.PoolAction{{Copy: &v1alpha1.CopyAction{Dataset: "data", ToVolume: "data", To: "data"}}},
-			[]string{"copy goes from dataset data to itself"}},
+			[]string{"copies dataset data to itself"}},
 		"to another's pool": {[]v1alpha1.PoolAction{{Copy: &v1alpha1.CopyAction{Dataset: "data", ToVolume: "bench0", To: "x"}}},
 			[]string{`volume "bench0"`, "in toVolume: data"}},
 		"set on a clone":    {[]v1alpha1.PoolAction{all, clone("s", "copy"), set("copy")}, nil},
@@ -236,6 +238,11 @@ func TestAClassHasOneVolume(t *testing.T) {
 
 func checkRefusal(t *testing.T, name string, err error, says []string) {
 	t.Helper()
+	checkRefused(t, name, err, v1alpha1.ReasonSpecInvalid, says)
+}
+
+func checkRefused(t *testing.T, name string, err error, reason string, says []string) {
+	t.Helper()
 	if len(says) == 0 {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -243,7 +250,7 @@ func checkRefusal(t *testing.T, name string, err error, says []string) {
 		return
 	}
 	var refused *SpecError
-	if !errors.As(err, &refused) || refused.Reason != v1alpha1.ReasonSpecInvalid {
+	if !errors.As(err, &refused) || refused.Reason != reason {
 		t.Errorf("%s: %v", name, err)
 		return
 	}
@@ -333,7 +340,7 @@ func TestTargetIsResolved(t *testing.T) {
 		return v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{disk}}}}
 	}
 	target := v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Pool: pool("/dev/a"),
-		Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Pool: pool("/dev/l")}},
+		Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Pool: ptr.To(pool("/dev/l"))}},
 		PerNode: []v1alpha1.NodePool{{NodeName: "n2", Pool: pool("/dev/b")}}}}
 	for node, disk := range map[string]v1alpha1.DevicePath{"n1": "/dev/a", "n2": "/dev/b"} {
 		got := ResolveTarget(target, node, "", volume.ProvisionerLocal).ZFS

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,15 +11,26 @@ import (
 )
 
 // layout is what a variant can change of one volume of a zfs target. Only the volume data has several pools: that of the target and those
-// of perNode, which would otherwise stay unchanged.
+// of perNode, which would otherwise stay unchanged. One on the pool of another volume has none, and poolOf names that volume.
 type layout struct {
 	pools   []*v1alpha1.PoolTemplate
 	dataset **v1alpha1.DatasetTemplate
+	poolOf  string
+}
+
+// lacksPool says where to change the pool of a volume that has none of its own.
+func (l layout) lacksPool(name string) string {
+	where := "pool"
+	if l.poolOf != naming.VolumeData {
+		where = "volumes." + l.poolOf + ".pool"
+	}
+	return fmt.Sprintf("volume %s lies on the pool of volume %s, and this changes the pool of both: write %s in place of volumes.%s.pool",
+		name, l.poolOf, where, name)
 }
 
 // dataOf is the layout of the volume data.
 func dataOf(zfs *v1alpha1.ZFSTarget) layout {
-	data := layout{[]*v1alpha1.PoolTemplate{&zfs.Pool}, &zfs.Dataset}
+	data := layout{pools: []*v1alpha1.PoolTemplate{&zfs.Pool}, dataset: &zfs.Dataset}
 	for i := range zfs.PerNode {
 		data.pools = append(data.pools, &zfs.PerNode[i].Pool)
 	}
@@ -32,7 +44,11 @@ func layoutOf(zfs *v1alpha1.ZFSTarget, name string) (layout, error) {
 	}
 	for i := range zfs.Volumes {
 		if volume := &zfs.Volumes[i]; string(volume.Name) == name {
-			return layout{[]*v1alpha1.PoolTemplate{&volume.Pool}, &volume.Dataset}, nil
+			found := layout{dataset: &volume.Dataset, poolOf: string(volume.PoolOf)}
+			if volume.Pool != nil {
+				found.pools = []*v1alpha1.PoolTemplate{volume.Pool}
+			}
+			return found, nil
 		}
 	}
 	return layout{}, fmt.Errorf("there is no volume %q: write one of %s", name, strings.Join(volumeNames(zfs), ", "))
@@ -51,6 +67,10 @@ func overrideVolumes(zfs *v1alpha1.ZFSTarget, variant v1alpha1.Variant) error {
 		volume, err := layoutOf(zfs, string(override.Name))
 		if err != nil {
 			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("volumes of variant %q: %v", variant.Name, err)}
+		}
+		if override.Pool != nil && volume.poolOf != "" {
+			return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("volumes of variant %q: %s", variant.Name,
+				volume.lacksPool(string(override.Name)))}
 		}
 		volume.override(override.Pool, override.Dataset)
 	}
@@ -75,6 +95,9 @@ func setVolume(zfs *v1alpha1.ZFSTarget, path, value string) error {
 	volume, err := layoutOf(zfs, name)
 	if err != nil {
 		return err
+	}
+	if volume.poolOf != "" && strings.HasPrefix(rest, "pool.") {
+		return errors.New(volume.lacksPool(name))
 	}
 	return volume.set(rest, value)
 }

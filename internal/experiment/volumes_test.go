@@ -22,7 +22,8 @@ func volumesBenchmark(variants string) *v1alpha1.StorageBenchmark {
 	benchmark.Spec.Repetitions, benchmark.Spec.Gates, benchmark.Spec.Variants = 1, nil, nil
 	benchmark.Spec.Target = v1alpha1.Target{}
 	document := fmt.Sprintf(`{"target": {"zfs": {"nodes": {"matchLabels": {"a": "b"}}, "pool": %s,
-		"perNode": [{"nodeName": "b", "pool": %s}], "volumes": [{"name": "wal", "pool": %s}]}}, "variants": %s}`,
+		"dataset": {"size": "1Gi"}, "perNode": [{"nodeName": "b", "pool": %s}], "volumes": [{"name": "wal", "pool": %s}, {"name": "log", "poolOf": "data"},
+		{"name": "old", "poolOf": "wal"}]}}, "variants": %s}`,
 		pool("a"), pool("b"), pool("w"), variants)
 	if err := json.Unmarshal([]byte(document), &benchmark.Spec); err != nil {
 		panic(err)
@@ -40,6 +41,8 @@ func TestVariantsReachEveryVolume(t *testing.T) {
 	for _, test := range []struct {
 		variants, data, other, wal, dataset string
 	}{
+		{`[{"name": "a", "volumes": [{"name": "log", "dataset": {"properties": {"sync": "always"}}}], "set": {"volumes.log.dataset.atime": "off"}}]`,
+			same, same, same, "map[] map[atime:off sync:always]"},
 		{`[{"name": "a"}]`, same, same, same, "map[]"},
 		{`[{"name": "a", "pool": {"log": []}}]`, "1011 ashift 12 map[]", "1011 ashift 12 map[]", same, "map[]"},
 		{`[{"name": "a", "pool": {"cache": [], "special": []}}]`, "1100 ashift 12 map[]", "1100 ashift 12 map[]", same, "map[]"},
@@ -54,12 +57,21 @@ func TestVariantsReachEveryVolume(t *testing.T) {
 	} {
 		benchmark := volumesBenchmark(test.variants)
 		zfs := mustExpand(t, &benchmark.Spec, 1)[0].Target.ZFS
-		var properties v1alpha1.Properties
-		if dataset := zfs.Volumes[0].Dataset; dataset != nil {
-			properties = dataset.Properties
+		properties := func(i int) (properties v1alpha1.Properties) {
+			if dataset := zfs.Volumes[i].Dataset; dataset != nil {
+				properties = dataset.Properties
+			}
+			return properties
 		}
-		got := []string{all(zfs.Pool), all(zfs.PerNode[0].Pool), all(zfs.Volumes[0].Pool), fmt.Sprint(properties)}
-		if diff := cmp.Diff([]string{test.data, test.other, test.wal, test.dataset}, got); diff != "" {
+		got := []string{all(zfs.Pool), all(zfs.PerNode[0].Pool), all(*zfs.Volumes[0].Pool), fmt.Sprint(properties(0), " ", properties(1))}
+		want := []string{test.data, test.other, test.wal, test.dataset}
+		if !strings.Contains(test.dataset, " map[") {
+			want[3] += " map[]"
+		}
+		if zfs.Volumes[1].Pool != nil || zfs.Volumes[2].Pool != nil {
+			t.Errorf("%s: volumes on the pools of others have their own", test.variants)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s:\n%s", test.variants, diff)
 		}
 		if benchmark.Spec.Target.ZFS.Pool.Ashift != 12 || len(benchmark.Spec.Target.ZFS.Volumes[0].Pool.Log) != 1 {
@@ -75,10 +87,14 @@ func TestVariantsOfVolumesAreRefused(t *testing.T) {
 		reason   string
 		message  string
 	}{
-		"unknown volume": {`[{"name": "a", "volumes": [{"name": "log", "pool": {"ashift": 9}}]}]`, nil, v1alpha1.ReasonSpecInvalid,
-			`volumes of variant "a": there is no volume "log": write one of data, wal`},
-		"unknown volume in the matrix": {`[]`, v1alpha1.Matrix{"volumes.log.pool.ashift": {"9"}}, v1alpha1.ReasonMatrixInvalid,
-			`there is no volume "log": write one of data, wal`},
+		"unknown volume": {`[{"name": "a", "volumes": [{"name": "arch", "pool": {"ashift": 9}}]}]`, nil, v1alpha1.ReasonSpecInvalid,
+			`volumes of variant "a": there is no volume "arch": write one of data, wal, log, old`},
+		"unknown volume in the matrix": {`[]`, v1alpha1.Matrix{"volumes.arch.pool.ashift": {"9"}}, v1alpha1.ReasonMatrixInvalid,
+			`there is no volume "arch": write one of data, wal, log, old`},
+		"the pool of another volume": {`[{"name": "a", "volumes": [{"name": "log", "pool": {"ashift": 9}}]}]`, nil, v1alpha1.ReasonSpecInvalid,
+			`volumes of variant "a": volume log lies on the pool of volume data, and this changes the pool of both: write pool in place of volumes.log.pool`},
+		"the pool of another volume in the matrix": {`[]`, v1alpha1.Matrix{"volumes.old.pool.ashift": {"9"}}, v1alpha1.ReasonMatrixInvalid,
+			`volume old lies on the pool of volume wal, and this changes the pool of both: write volumes.wal.pool in place of volumes.old.pool`},
 		"two spellings in the matrix": {`[]`, v1alpha1.Matrix{"volumes.data.pool.ashift": {"9"}, "pool.ashift": {"12"}},
 			v1alpha1.ReasonMatrixInvalid, `"pool.ashift" and "volumes.data.pool.ashift" set the same field`},
 		"two spellings in set": {`[{"name": "a", "set": {"dataset.atime": "on", "volumes.data.dataset.atime": "off"}}]`, nil,

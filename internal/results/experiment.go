@@ -158,7 +158,7 @@ type RunResult struct {
 	Phases  []RunPhase  `json:"phases,omitempty"`
 }
 
-// RunVolume is a volume on a pool of its own, as ZFS says it was before the first phase.
+// RunVolume is a volume on a pool, as ZFS says it was before the first phase.
 type RunVolume struct {
 	// Name by which phases refer to it.
 	Name string `json:"name"`

@@ -23,7 +23,7 @@ func Empties(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) bool {
 		return true
 	}
 	before := run.Spec.Phases[at-1]
-	return before.Operate == nil || before.Operate.ExportImport == nil || orData(before.Volume) != orData(phase.Volume)
+	return before.Operate == nil || before.Operate.ExportImport == nil || PhaseVolume(run, before).PoolOf != PhaseVolume(run, phase).PoolOf
 }
 
 // emptyFirst delays a phase until the caches of its pool are empty. Nil once they are.

@@ -83,17 +83,19 @@ func TestWhoseCachesAreEmptied(t *testing.T) {
 		before *v1alpha1.Phase
 		want   bool
 	}{
-		"cold":                    {v1alpha1.CacheCold, true, nil, true},
-		"warm":                    {v1alpha1.CacheWarm, true, nil, false},
-		"any":                     {v1alpha1.CacheAny, true, nil, false},
-		"on a class":              {v1alpha1.CacheCold, false, nil, false},
-		"just done":               {v1alpha1.CacheCold, true, reload("data"), false},
-		"done on another volume":  {v1alpha1.CacheCold, true, reload("log"), true},
-		"something else was done": {v1alpha1.CacheCold, true, scrub, true},
+		"cold":                         {v1alpha1.CacheCold, true, nil, true},
+		"warm":                         {v1alpha1.CacheWarm, true, nil, false},
+		"any":                          {v1alpha1.CacheAny, true, nil, false},
+		"on a class":                   {v1alpha1.CacheCold, false, nil, false},
+		"just done":                    {v1alpha1.CacheCold, true, reload("data"), false},
+		"done on another volume":       {v1alpha1.CacheCold, true, reload("log"), true},
+		"done on a volume of its pool": {v1alpha1.CacheCold, true, reload("index"), false},
+		"something else was done":      {v1alpha1.CacheCold, true, scrub, true},
 	} {
 		run := &v1alpha1.BenchmarkRun{}
 		if c.pool {
-			run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{}
+			run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Pool: &v1alpha1.PoolTemplate{}},
+				{Name: "index", PoolOf: "data"}}}
 		}
 		phase := v1alpha1.Phase{Name: "scan", Measure: &v1alpha1.MeasurePhase{Cache: c.cache}}
 		run.Spec.Phases = []v1alpha1.Phase{phase}

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,27 +19,26 @@ type Companion string
 
 // The companions of a phase.
 const (
-	// Observation is the window in which the agent records the disk counters of the phase's pool. Workloads on other volumes have one for
+	// Observation is the window in which the agent records the disk counters of the phase's pool. Workloads on other pools have one for
 	// each of these, see ObservationOf.
 	Observation Companion = "observe"
 	// Beside is measure.operate.
 	Beside Companion = "operate"
 )
 
-// otherVolume begins the name of an observation of another volume than that of the phase.
+// otherVolume begins the name of an observation of another pool than that of the phase.
 const otherVolume = Observation + "-"
 
-// ObservationOf is the observation of the pool of a volume, in a phase that works on it.
-func ObservationOf(phase v1alpha1.Phase, volume v1alpha1.VolumeName) Companion {
-	if orData(volume) == orData(phase.Volume) {
+// ObservationOf is the observation of the pool of a volume, in a phase that works on it. A pool with several volumes has one.
+func ObservationOf(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, volume v1alpha1.VolumeName) Companion {
+	pool := HomeOf(run, volume)
+	if pool == HomeOf(run, phase.Volume) {
 		return Observation
 	}
-	return otherVolume + Companion(volume)
+	return otherVolume + Companion(pool)
 }
 
-func orData(volume v1alpha1.VolumeName) v1alpha1.VolumeName { return cmp.Or(volume, naming.VolumeData) }
-
-// Observes says whether it is an observation, and names the volume if that is not the phase's own.
+// Observes says whether it is an observation, and names the volume that has the pool if that is not the phase's own.
 func (c Companion) Observes() (other v1alpha1.VolumeName, is bool) {
 	if name, found := strings.CutPrefix(string(c), string(otherVolume)); found {
 		return v1alpha1.VolumeName(name), true
@@ -59,7 +57,7 @@ func Companions(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) []Companion {
 	}
 	companions = append(companions, Observation)
 	for _, part := range workload.PartsOf(&phase) {
-		if one := ObservationOf(phase, part.Phase.Volume); !slices.Contains(companions, one) {
+		if one := ObservationOf(run, phase, part.Phase.Volume); !slices.Contains(companions, one) {
 			companions = append(companions, one)
 		}
 	}

@@ -151,6 +151,14 @@ func TestEachPoolIsObserved(t *testing.T) {
 	if got := runs.Companions(state.Run, state.Run.Spec.Phases[0]); !slices.Equal(got, []runs.Companion{runs.Observation, log, runs.Beside}) {
 		t.Errorf("companions %v", got)
 	}
+	state.Run.Spec.Target.ZFS.Volumes[0].PoolOf = "data"
+	if got := runs.Companions(state.Run, state.Run.Spec.Phases[0]); !slices.Equal(got, []runs.Companion{runs.Observation, runs.Beside}) {
+		t.Errorf("one pool has the companions %v", got)
+	}
+	state.Run.Spec.Phases[0].Volume = "log"
+	if operation := runs.CompanionOperation(state, 0, runs.Observation); operation.Spec.Pool != naming.RunPoolName(state.Run, "data") {
+		t.Errorf("the pool of volume log is %s", operation.Spec.Pool)
+	}
 }
 
 // TestCompanionsGoWithTheJobs: what is at work beside a phase is deleted before the pool below it, or ended if the run is kept.

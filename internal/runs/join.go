@@ -39,7 +39,7 @@ func Joined(state State, i int) (Storable, error) {
 	storable := Storable{Document: phase.Received, Text: phase.ReceivedBytes, Digest: phase.ReceivedDigest}
 	if wanted := Companions(state.Run, state.Run.Spec.Phases[i]); len(wanted) > 0 {
 		whole := *phase.Received
-		storable.Document, storable.Observed = &whole, join(&whole, state.Run.Spec.Phases[i], phase.Companions, wanted)
+		storable.Document, storable.Observed = &whole, join(&whole, state.Run, state.Run.Spec.Phases[i], phase.Companions, wanted)
 		text, err := json.Marshal(whole)
 		if err != nil {
 			return Storable{}, err
@@ -54,8 +54,8 @@ func Joined(state State, i int) (Storable, error) {
 
 // join adds the results of its companions to the result of a phase, and returns the observation to store with it: that of the phase's
 // own volume.
-func join(document *results.PhaseDocument, spec v1alpha1.Phase, companions map[Companion]*v1alpha1.PoolOperation,
-	wanted []Companion) (observed *v1alpha1.PoolOperation) {
+func join(document *results.PhaseDocument, run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase,
+	companions map[Companion]*v1alpha1.PoolOperation, wanted []Companion) (observed *v1alpha1.PoolOperation) {
 	document.Metrics, document.Environment = maps.Clone(document.Metrics), maps.Clone(document.Environment)
 	if document.Metrics == nil {
 		document.Metrics = map[string]int64{}
@@ -73,7 +73,7 @@ func join(document *results.PhaseDocument, spec v1alpha1.Phase, companions map[C
 			document.Environment["emptied"] = "by export and import of the pool"
 			continue
 		}
-		missing := joinObservation(document, operation, workloadsOn(spec, companion))
+		missing := joinObservation(document, operation, workloadsOn(run, spec, companion))
 		switch other, _ := companion.Observes(); {
 		case missing != "" && other != "":
 			document.Omit(fmt.Sprintf("what the disks of the pool of volume %s did: %s", other, missing))
@@ -86,10 +86,10 @@ func join(document *results.PhaseDocument, spec v1alpha1.Phase, companions map[C
 	return observed
 }
 
-// workloadsOn are the workloads, of several together, on the volume whose pool a companion observes. None if the phase has one.
-func workloadsOn(spec v1alpha1.Phase, companion Companion) (names []string) {
+// workloadsOn are the workloads, of several together, on the pool that a companion observes. None if the phase has one.
+func workloadsOn(run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase, companion Companion) (names []string) {
 	for _, part := range workload.PartsOf(&spec) {
-		if ObservationOf(spec, part.Phase.Volume) == companion {
+		if ObservationOf(run, spec, part.Phase.Volume) == companion {
 			names = append(names, part.Name)
 		}
 	}

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"cmp"
 	"strings"
 	"time"
 
@@ -94,16 +93,18 @@ func operationOn(state State, phase v1alpha1.Phase, name string, action v1alpha1
 	deadline *v1alpha1.Duration) *v1alpha1.PoolOperation {
 	run := state.Run
 	action = *action.DeepCopy()
-	on := PhaseVolume(run, phase).Name
+	on := PhaseVolume(run, phase).PoolOf
 	if to := action.Replicate; to != nil {
-		to.ToPool, to.ToVolume = naming.RunPoolName(run, string(to.ToVolume)), ""
+		to.ToPool, to.ToVolume = naming.RunPoolName(run, HomeOf(run, to.ToVolume)), ""
 	}
 	if to := action.Copy; to != nil {
 		copyTo(state, to, on)
 	}
 	labels := ClusterLabels(run)
 	labels[v1alpha1.LabelPhase] = string(phase.Name)
-	nameDataset(&action, on, state.Pools.Datasets[on])
+	for _, one := range volume.On(volume.RunVolumes(run), on) {
+		nameDataset(&action, one.Name, state.Pools.Datasets[one.Name])
+	}
 	return &v1alpha1.PoolOperation{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec: v1alpha1.PoolOperationSpec{NodeName: run.Spec.NodeName, Pool: naming.RunPoolName(run, on), Action: action,
@@ -111,15 +112,22 @@ func operationOn(state State, phase v1alpha1.Phase, name string, action v1alpha1
 	}
 }
 
-// copyTo names the pool and the dataset that a copy writes to. Without a volume, or with that of its phase, it stays within the pool.
+// copyTo names the pool and the dataset that a copy writes to. Without a volume, or with one on the pool of its phase, it stays within
+// the pool.
 func copyTo(state State, to *v1alpha1.CopyAction, on string) {
-	volume := cmp.Or(string(to.ToVolume), on)
-	to.ToVolume, to.ToPool = "", ""
-	if volume != on {
-		to.ToPool = naming.RunPoolName(state.Run, volume)
+	pool := on
+	if to.ToVolume != "" {
+		pool = HomeOf(state.Run, to.ToVolume)
 	}
-	if _, path, made := strings.Cut(state.Pools.Datasets[volume], "/"); made && to.To == naming.RunDataset(volume) {
-		to.To = v1alpha1.DatasetPath(path)
+	to.ToVolume, to.ToPool = "", ""
+	if pool != on {
+		to.ToPool = naming.RunPoolName(state.Run, pool)
+	}
+	for _, one := range volume.On(volume.RunVolumes(state.Run), pool) {
+		if _, path, made := strings.Cut(state.Pools.Datasets[one.Name], "/"); made && to.To == naming.RunDataset(one.Name) {
+			to.To = v1alpha1.DatasetPath(path)
+			return
+		}
 	}
 }
 
@@ -152,9 +160,23 @@ func at[T any](action *T, field func(*T) *v1alpha1.DatasetPath) *v1alpha1.Datase
 
 // PhaseVolume is the volume of a phase.
 func PhaseVolume(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) volume.RunVolume {
+	return named(run, phase.Volume)
+}
+
+// HomeOf is the volume that has the pool of a volume. Without a name it is that of the first one. One that is no volume of the run has
+// a pool of its own name, which is none of another run or user.
+func HomeOf(run *v1alpha1.BenchmarkRun, name v1alpha1.VolumeName) string {
+	if found := named(run, name); name == "" || found.Name == string(name) {
+		return found.PoolOf
+	}
+	return string(name)
+}
+
+// named is a volume of a run by its name, or its first one.
+func named(run *v1alpha1.BenchmarkRun, name v1alpha1.VolumeName) volume.RunVolume {
 	volumes := volume.RunVolumes(run)
 	for _, wanted := range volumes {
-		if wanted.Name == string(phase.Volume) {
+		if wanted.Name == string(name) {
 			return wanted
 		}
 	}

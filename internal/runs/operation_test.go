@@ -51,6 +51,10 @@ func TestOperationOfAPhase(t *testing.T) {
 	if got := operateOperation(run).Spec.Pool; got != naming.RunPoolName(run, "log") {
 		t.Errorf("a phase on volume log works on %s", got)
 	}
+	run.Spec.Target.ZFS.Volumes[0].PoolOf, run.Spec.Phases[0].Operate.Replicate.Dataset = "data", "log"
+	if got := operateOperation(run).Spec; got.Pool != naming.RunPoolName(run, "data") || got.Action.Replicate.Dataset != "log" {
+		t.Errorf("a phase on volume log, which lies on the pool of data, works on %s of %s", got.Action.Replicate.Dataset, got.Pool)
+	}
 }
 
 // TestOperationPlaysItsPhase follows an operation from its making to its outcome.
@@ -145,9 +149,13 @@ func TestWhereACopyGoes(t *testing.T) {
 		"to its own volume":   {v1alpha1.CopyAction{Dataset: "x", ToVolume: "data", To: "data"}, "", "data"},
 		"to another":          {v1alpha1.CopyAction{Dataset: "data", ToVolume: "log", To: "copy"}, "log", "copy"},
 		"onto a driver's":     {v1alpha1.CopyAction{Dataset: "data", ToVolume: "log", To: "log"}, "log", "parent/pvc-7"},
+		"to one beside it":    {v1alpha1.CopyAction{Dataset: "data", ToVolume: "wal", To: "wal"}, "", "wal"},
+		"to one beside that":  {v1alpha1.CopyAction{Dataset: "data", ToVolume: "old", To: "old"}, "log", "old"},
 		"to a pool of others": {v1alpha1.CopyAction{Dataset: "data", ToPool: "bench0", To: "copy"}, "", "copy"},
 	} {
 		run := operateRun(v1alpha1.PoolAction{Copy: &c.action})
+		run.Spec.Target.ZFS.Volumes = append(run.Spec.Target.ZFS.Volumes, v1alpha1.AdditionalVolume{Name: "wal", PoolOf: "data"},
+			v1alpha1.AdditionalVolume{Name: "old", PoolOf: "log"})
 		state := State{Run: run}
 		state.Pools.Datasets = datasets
 		got, pool := PhaseOperation(state, 0).Spec.Action.Copy, ""

@@ -55,12 +55,12 @@ type Pools struct {
 	Reason, Message string
 }
 
-// PoolsOf combines the states of the pools of a run, in the order of its volumes. Nil is one that does not exist. The
+// PoolsOf combines the states of the pools of a run, in the order of its volumes that have one. Nil is one that does not exist. The
 // PersistentVolumes are those that the run's claims are bound to, by volume.
 func PoolsOf(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, persistent map[string]string) Pools {
 	state := Pools{Needed: true, Exist: true, Ready: true, Datasets: map[string]string{}, Disks: map[string][]workload.Disk{},
 		Kept: naming.KeepsPools(run.Spec.Target.ZFS)}
-	for i, wanted := range volume.RunVolumes(run) {
+	for i, wanted := range volume.Pools(volume.RunVolumes(run)) {
 		pool := pools[i]
 		if pool == nil {
 			state.Exist, state.Ready = false, false
@@ -78,19 +78,13 @@ func PoolsOf(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, persis
 		state.Deleting = state.Deleting || !pool.DeletionTimestamp.IsZero()
 		reason, message, ready, broken := poolCondition(pool)
 		if state.Kept {
-			state.addKept(wanted, pool)
 			if ready && !handedOn(run, pool) {
 				reason, message, ready = v1alpha1.ReasonPoolNotReady,
 					"its agent has not made the dataset ready for this run: is it of the same release as the manager?", false
 			}
 		}
 		state.Ready, state.Broken = state.Ready && ready, state.Broken || broken
-		made := volume.Of(wanted).Made(wanted, pool, persistent[wanted.Name])
-		state.Volumes = append(state.Volumes, volumeStatus(wanted, pool, made))
-		state.addMade(wanted, made)
-		if disks := disksOf(pool); len(disks) > 0 {
-			state.Disks[wanted.Name] = disks
-		}
+		state.addVolumes(run, pool, wanted, persistent)
 		if !ready && state.Reason == "" {
 			state.Reason, state.Message = reason, "BenchmarkPool "+pool.Name+": "+message
 		}
@@ -99,6 +93,22 @@ func PoolsOf(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, persis
 		state.Volumes = nil // the values in effect are not known yet
 	}
 	return state
+}
+
+// addVolumes adds the volumes that lie on a pool of the run.
+func (p *Pools) addVolumes(run *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkPool, owner volume.RunVolume, persistent map[string]string) {
+	disks, all := disksOf(pool), volume.On(volume.RunVolumes(run), owner.Name)
+	for _, wanted := range all {
+		if p.Kept {
+			p.addKept(wanted, pool)
+		}
+		made := volume.Of(wanted).Made(wanted, pool, persistent[wanted.Name])
+		p.Volumes = append(p.Volumes, volumeStatus(wanted, pool, made, all))
+		p.addMade(wanted, made)
+		if len(disks) > 0 {
+			p.Disks[wanted.Name] = disks
+		}
+	}
 }
 
 // disksOf are the disks of a pool, all of them, or none if the agent does not say where one of them is.
@@ -197,12 +207,17 @@ func poolCondition(pool *v1alpha1.BenchmarkPool) (reason, message string, ready,
 // maxRunProperties is the limit of the API.
 const maxRunProperties = 64
 
-// volumeStatus is the status of a pool for a volume of a run. Properties of a dataset above the one that holds the volume apply only as
-// far as that has them too.
-func volumeStatus(wanted volume.RunVolume, pool *v1alpha1.BenchmarkPool, made volume.Made) v1alpha1.RunVolumeStatus {
-	above := naming.DatasetName(pool, volume.Of(wanted).Dataset(wanted))
+// volumeStatus is the status of a pool for a volume of a run, which may be one of several on it. Properties of another dataset, also of
+// one above that which holds the volume, apply only as far as that has them too.
+func volumeStatus(wanted volume.RunVolume, pool *v1alpha1.BenchmarkPool, made volume.Made,
+	all []volume.RunVolume) v1alpha1.RunVolumeStatus {
+	others := map[string]bool{}
+	for _, one := range all {
+		dataset := naming.DatasetName(pool, volume.Of(one).Dataset(one))
+		others[dataset] = dataset != made.Dataset
+	}
 	properties := slices.DeleteFunc(slices.Clone(pool.Status.Properties), func(p v1alpha1.EffectiveProperty) bool {
-		return p.Name == naming.PropertyRun || p.Dataset == above && above != made.Dataset
+		return p.Name == naming.PropertyRun || others[p.Dataset]
 	})
 	return v1alpha1.RunVolumeStatus{
 		Name: v1alpha1.VolumeName(wanted.Name), Pool: pool.Name, Provisioner: wanted.Dataset.Provisioner, GUID: pool.Status.GUID,

@@ -26,7 +26,7 @@ func zfsRun(dataset *v1alpha1.DatasetTemplate) *v1alpha1.BenchmarkRun {
 
 func TestPoolsOf(t *testing.T) {
 	run := zfsRun(nil)
-	run.Spec.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: run.Spec.Target.ZFS.Pool}}
+	run.Spec.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: &run.Spec.Target.ZFS.Pool}}
 	pool := func(changes ...func(*v1alpha1.BenchmarkPool)) *v1alpha1.BenchmarkPool {
 		made := volume.Pool(run, volume.RunVolumes(run)[0], map[string]string{v1alpha1.LabelRunUID: "run-uid"})
 		made.Generation = 2
@@ -129,5 +129,45 @@ func TestPoolsOfDriver(t *testing.T) {
 		if !c.unread && (len(got.Volumes[0].Properties) != 1 || got.Volumes[0].Properties[0].Dataset != dataset) {
 			t.Errorf("%s: of the volume are reported %+v", test, got.Volumes[0].Properties)
 		}
+	}
+}
+
+// TestVolumesOnOnePool: each has its dataset and the pool's disks, and the properties of its own dataset only.
+func TestVolumesOnOnePool(t *testing.T) {
+	run := zfsRun(nil)
+	run.Spec.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", PoolOf: "data", Dataset: &v1alpha1.DatasetTemplate{
+		Type: "Filesystem", Properties: v1alpha1.Properties{"recordsize": "8k"}}}, {Name: "arch", Pool: &run.Spec.Target.ZFS.Pool}}
+	var pools []*v1alpha1.BenchmarkPool
+	for _, one := range volume.Pools(volume.RunVolumes(run)) {
+		pool := volume.Pool(run, one, map[string]string{v1alpha1.LabelRunUID: "run-uid"})
+		kstatus.Done(&pool.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
+		pool.Status.Preflight = []v1alpha1.PreflightStatus{{Device: "/dev/disk/by-id/a", Number: "8:0"}}
+		for _, dataset := range append([]string{""}, "/data", "/log") {
+			pool.Status.Properties = append(pool.Status.Properties, v1alpha1.EffectiveProperty{Dataset: pool.Name + dataset, Name: "recordsize",
+				Value: "of " + dataset})
+		}
+		pools = append(pools, pool)
+	}
+	if len(pools) != 2 || len(pools[0].Spec.Datasets) != 2 || len(pools[1].Spec.Datasets) != 1 {
+		t.Fatalf("pools %+v", pools)
+	}
+	if log := pools[0].Spec.Datasets[1]; log.Path != "log" || !log.Mounted || log.Properties["recordsize"] != "8k" {
+		t.Errorf("dataset %+v", log)
+	}
+	got := runs.PoolsOf(run, pools, nil)
+	if !got.Ready || len(got.Volumes) != 3 {
+		t.Fatalf("%+v", got)
+	}
+	for i, name := range []string{"data", "log"} {
+		one := got.Volumes[i]
+		if string(one.Name) != name || one.Pool != pools[0].Name || len(one.Properties) != 2 || one.Properties[1].Dataset != pools[0].Name+"/"+name {
+			t.Errorf("volume %s: %+v", name, one)
+		}
+		if got.Datasets[name] != pools[0].Name+"/"+name || len(got.Disks[name]) != 1 {
+			t.Errorf("volume %s is in dataset %s on disks %v", name, got.Datasets[name], got.Disks[name])
+		}
+	}
+	if got.Datasets["arch"] != pools[1].Name+"/arch" || got.Volumes[2].Pool != pools[1].Name {
+		t.Errorf("volume arch: %+v", got)
 	}
 }

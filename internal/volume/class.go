@@ -22,6 +22,9 @@ func (class) Refuses(RunVolume, []v1alpha1.Phase) string { return "" }
 // Keeps is false: each run has a new claim.
 func (class) Keeps() bool { return false }
 
+// Shares is false: there is no pool.
+func (class) Shares() bool { return false }
+
 // Dataset is none.
 func (class) Dataset(RunVolume) v1alpha1.PoolDataset { return v1alpha1.PoolDataset{} }
 

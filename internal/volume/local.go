@@ -30,6 +30,9 @@ func (local) Refuses(RunVolume, []v1alpha1.Phase) string { return "" }
 // Keeps is true: the agent resets its own datasets.
 func (local) Keeps() bool { return true }
 
+// Shares is true: each volume is a dataset of the agent.
+func (local) Shares() bool { return true }
+
 // Dataset is the dataset for the workload.
 func (local) Dataset(volume RunVolume) v1alpha1.PoolDataset {
 	dataset := v1alpha1.PoolDataset{Path: naming.RunDataset(volume.Name), Type: volume.Dataset.Type, Properties: v1alpha1.Properties{}}
@@ -70,10 +73,10 @@ func (p local) Made(volume RunVolume, pool *v1alpha1.BenchmarkPool, _ string) Ma
 // onNode is the PersistentVolume for a run's dataset on the node. It is bound to one claim from the start. No other claim gets it,
 // and the data is deleted with the pool, not with it.
 func onNode(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site, hostname string) *corev1.PersistentVolume {
-	name := naming.RunPoolName(run, volume.Name)
-	local := &corev1.LocalVolumeSource{Path: naming.VolumePath(name, naming.RunDataset(volume.Name))}
+	name, pool := naming.RunPoolName(run, volume.Name), naming.RunPoolName(run, volume.PoolOf)
+	local := &corev1.LocalVolumeSource{Path: naming.VolumePath(pool, naming.RunDataset(volume.Name))}
 	if volume.Dataset.Type == naming.DatasetVolume {
-		local.Path = naming.VolumeDevice(name, naming.RunDataset(volume.Name))
+		local.Path = naming.VolumeDevice(pool, naming.RunDataset(volume.Name))
 		if volume.Dataset.FSType != "" {
 			local.FSType = ptr.To(volume.Dataset.FSType)
 		}

@@ -79,3 +79,33 @@ func TestOnNode(t *testing.T) {
 		}
 	}
 }
+
+// TestOnAnothersPool: a volume on the pool of another has a claim and a PersistentVolume of its own name, for its own dataset there.
+func TestOnAnothersPool(t *testing.T) {
+	run := zfsRun(nil)
+	run.Spec.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", PoolOf: "data"}, {Name: "lost", PoolOf: "nothing"}}
+	all := RunVolumes(run)
+	log := all[1]
+	if pools := Pools(all); len(pools) != 1 || pools[0].Name != "data" || log.Pool != &run.Spec.Target.ZFS.Pool || all[2].Pool == nil {
+		t.Errorf("pools %+v of %+v", pools, all)
+	}
+	pool := Pool(run, all[0], nil)
+	objects, err := Of(log).Objects(run, log, Site{Node: nodeOf(map[string]string{corev1.LabelHostname: "host-1"}), PoolBytes: 3 << 30})
+	if err != nil || len(objects) != 2 {
+		t.Fatal(objects, err)
+	}
+	persistent, claim := objects[0].(*corev1.PersistentVolume), objects[1].(*corev1.PersistentVolumeClaim)
+	if path := persistent.Spec.Local.Path; path != "/var/lib/storagebench/volumes/"+pool.Name+"/log/data" {
+		t.Errorf("path %s", path)
+	}
+	if persistent.Name == pool.Name || claim.Spec.VolumeName != persistent.Name || claim.Name != run.Name+"-log" ||
+		persistent.Spec.ClaimRef.Name != claim.Name {
+		t.Errorf("PersistentVolume %s for %s, claim %s on %s", persistent.Name, persistent.Spec.ClaimRef.Name, claim.Name, claim.Spec.VolumeName)
+	}
+	device := log
+	device.Dataset = &v1alpha1.DatasetTemplate{Type: "Volume", Size: &v1alpha1.Size{Quantity: resource.MustParse("1Gi")}}
+	if objects, err = Of(device).Objects(run, device, Site{Node: nodeOf(map[string]string{corev1.LabelHostname: "host-1"})}); err != nil ||
+		objects[0].(*corev1.PersistentVolume).Spec.Local.Path != "/dev/zvol/"+pool.Name+"/log" {
+		t.Errorf("device %+v %v", objects, err)
+	}
+}

@@ -73,6 +73,9 @@ func (openebs) Refuses(volume RunVolume, phases []v1alpha1.Phase) string {
 // Keeps is false: the driver recreates its datasets.
 func (openebs) Keeps() bool { return false }
 
+// Shares is false: the agent reports one dataset of the driver for each pool, and operations on others could hinder it.
+func (openebs) Shares() bool { return false }
+
 // Dataset is the parent of the driver's dataset, with all inherited properties.
 func (openebs) Dataset(volume RunVolume) v1alpha1.PoolDataset {
 	parent := v1alpha1.PoolDataset{Path: naming.RunParent, Type: "Filesystem", Properties: v1alpha1.Properties{}}

@@ -21,6 +21,8 @@ type Provisioner interface {
 	Refuses(volume RunVolume, phases []v1alpha1.Phase) string
 	// Keeps says whether its datasets can be kept between runs.
 	Keeps() bool
+	// Shares says whether a pool with one of its volumes can hold other volumes.
+	Shares() bool
 	// Dataset that the agent creates on the volume's pool. Only for volumes on pools.
 	Dataset(volume RunVolume) v1alpha1.PoolDataset
 	// Objects that provide the volume to the workload, in the order of creation. The claim is the last.

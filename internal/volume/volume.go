@@ -2,7 +2,9 @@
 package volume
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -13,9 +15,11 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// RunVolume is one volume of a run. For a zfs target it is a dataset on its own pool.
+// RunVolume is one volume of a run. For a zfs target it is a dataset on its own pool, or on that of another volume.
 type RunVolume struct {
 	Name string
+	// PoolOf is the volume that has the pool: itself, or the one on whose pool it lies.
+	PoolOf string
 	// Pool and Dataset of a zfs target. Nil for a storageClass target.
 	Pool    *v1alpha1.PoolTemplate
 	Dataset *v1alpha1.DatasetTemplate
@@ -28,14 +32,50 @@ func RunVolumes(run *v1alpha1.BenchmarkRun) []RunVolume { return TargetVolumes(r
 func TargetVolumes(of v1alpha1.Target) []RunVolume {
 	target := of.ZFS
 	if target == nil {
-		return []RunVolume{{Name: naming.VolumeData}}
+		return []RunVolume{{Name: naming.VolumeData, PoolOf: naming.VolumeData}}
 	}
-	volumes := []RunVolume{{Name: naming.VolumeData, Pool: &target.Pool, Dataset: DatasetOrDefault(target.Dataset)}}
+	volumes := []RunVolume{{Name: naming.VolumeData, PoolOf: naming.VolumeData, Pool: &target.Pool, Dataset: DatasetOrDefault(target.Dataset)}}
 	for i := range target.Volumes {
 		volume := &target.Volumes[i]
-		volumes = append(volumes, RunVolume{Name: string(volume.Name), Pool: &volume.Pool, Dataset: DatasetOrDefault(volume.Dataset)})
+		volumes = append(volumes, RunVolume{Name: string(volume.Name), PoolOf: cmp.Or(string(volume.PoolOf), string(volume.Name)),
+			Pool: poolOf(target, volume), Dataset: DatasetOrDefault(volume.Dataset)})
 	}
 	return volumes
+}
+
+// poolOf is the layout of the pool that a volume lies on. Empty for a target that the API refuses.
+func poolOf(target *v1alpha1.ZFSTarget, volume *v1alpha1.AdditionalVolume) *v1alpha1.PoolTemplate {
+	at := slices.IndexFunc(target.Volumes, func(other v1alpha1.AdditionalVolume) bool { return other.Name == volume.PoolOf })
+	switch {
+	case volume.PoolOf == naming.VolumeData:
+		return &target.Pool
+	case volume.PoolOf != "" && at >= 0:
+		volume = &target.Volumes[at]
+	}
+	if volume.Pool == nil {
+		return &v1alpha1.PoolTemplate{}
+	}
+	return volume.Pool
+}
+
+// Pools are those of some volumes that have a pool of their own: one for each pool.
+func Pools(volumes []RunVolume) (pools []RunVolume) {
+	for _, one := range volumes {
+		if one.PoolOf == one.Name {
+			pools = append(pools, one)
+		}
+	}
+	return pools
+}
+
+// On are those of some volumes that lie on the pool of one, including itself.
+func On(volumes []RunVolume, pool string) (on []RunVolume) {
+	for _, one := range volumes {
+		if one.PoolOf == pool {
+			on = append(on, one)
+		}
+	}
+	return on
 }
 
 // DatasetOrDefault is the dataset of a volume, or the default if the target names none.
@@ -46,19 +86,23 @@ func DatasetOrDefault(dataset *v1alpha1.DatasetTemplate) *v1alpha1.DatasetTempla
 	return dataset
 }
 
-// Pool is the BenchmarkPool of a volume of a run. It is cluster-scoped, so the run cannot own it: the run's finalizer deletes it,
-// and its labels name its run.
+// Pool is the BenchmarkPool of a volume of a run, with the datasets of all volumes on it. It is cluster-scoped, so the run cannot own it:
+// the run's finalizer deletes it, and its labels name its run.
 func Pool(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string) *v1alpha1.BenchmarkPool {
 	name := naming.RunPoolName(run, volume.Name)
 	if target := run.Spec.Target.ZFS; naming.KeepsPools(target) {
 		labels = maps.Clone(labels)
 		labels[v1alpha1.LabelReset] = string(target.Reset)
 	}
+	var datasets []v1alpha1.PoolDataset
+	for _, one := range On(RunVolumes(run), volume.Name) {
+		datasets = append(datasets, Of(one).Dataset(one))
+	}
 	return &v1alpha1.BenchmarkPool{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec: v1alpha1.BenchmarkPoolSpec{
 			NodeName: run.Spec.NodeName, PoolName: v1alpha1.PoolName(name), PoolTemplate: *volume.Pool.DeepCopy(),
-			Datasets: []v1alpha1.PoolDataset{Of(volume).Dataset(volume)}, Drift: "Report", DeletionPolicy: v1alpha1.DeletionDestroy,
+			Datasets: datasets, Drift: "Report", DeletionPolicy: v1alpha1.DeletionDestroy,
 			Namespace: run.Namespace,
 		},
 	}

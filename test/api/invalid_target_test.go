@@ -64,6 +64,13 @@ var invalidTargets = []invalid{
 		"spec.target.zfs.volumes = [{name: log, pool: {vdevs: [{devices: [/dev/disk/by-id/x]}]}}, {name: arch, pool: {vdevs: [{devices: " +
 			"[/dev/disk/by-id/x]}]}}]",
 		"spec.target.zfs", "do not share devices"},
+	{"volume-without-pool", "zfs", "spec.target.zfs.volumes = [{name: log}]", "spec.target.zfs.volumes[0]", "such as poolOf: data"},
+	{"volume-with-two-pools", "zfs", "spec.target.zfs.volumes = [{name: log, poolOf: data, pool: {vdevs: [{devices: [/dev/disk/by-id/x]}]}}]",
+		"spec.target.zfs.volumes[0]", "give a volume either pool"},
+	{"pool-of-nothing", "zfs", "spec.target.zfs.volumes = [{name: log, poolOf: wal}]", "spec.target.zfs", "write in poolOf of a volume"},
+	{"pool-of-itself", "zfs", "spec.target.zfs.volumes = [{name: log, poolOf: log}]", "spec.target.zfs", "write in poolOf of a volume"},
+	{"pool-of-one-without", "zfs", "spec.target.zfs.volumes = [{name: log, poolOf: data}, {name: old, poolOf: log}]",
+		"spec.target.zfs", "write in poolOf of a volume"},
 	{"node-twice", "zfs",
 		"spec.target.zfs.perNode = [{nodeName: n1, pool: {vdevs: [{devices: [/dev/disk/by-id/x]}]}}, {nodeName: n1, pool: {vdevs: [{devices: " +
 			"[/dev/disk/by-id/y]}]}}]",

@@ -59,6 +59,7 @@ func shapes() map[string]shape {
 		"fragment-converged": of(map[string]string{"Phase": "Fragment"}, onClass, converge),
 		"own-target":         of(map[string]string{"Phase": "Fill"}, ownTarget),
 		"zfs":                of(map[string]string{"Target": "ZFS", "Phase": "Fill"}, onZFS),
+		"pool-of":            of(map[string]string{"Target": "ZFS", "Phase": "Fill", "AdditionalVolume": "PoolOf"}, onZFS),
 		"ref":                of(map[string]string{"Target": "Ref", "Phase": "Fill"}, onClass, map[string]any{"Variant.StorageClass": nil}),
 		"removed-devices":    of(map[string]string{"Target": "ZFS", "Phase": "Fill"}, onZFS, removed),
 		"files":              of(map[string]string{"Phase": "Measure", "Workload": "OLTP"}, onClass, files),

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
@@ -17,6 +18,67 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/test/sim"
 )
+
+// TestSeveralDatasetsOnOnePool: there is one pool, with one observation, and a claim for each dataset.
+func TestSeveralDatasetsOnOnePool(t *testing.T) {
+	var guard sync.Mutex
+	var asked *workload.Request
+	var pools v1alpha1.BenchmarkPoolList
+	sources := map[string]string{}
+	var l *lab
+	l = startNodes(t, 1, func(request workload.Request, _ *corev1.Pod) sim.Script {
+		guard.Lock()
+		defer guard.Unlock()
+		sources[string(request.Phase.Name)] = request.Source
+		if request.Phase.Name == "busy" {
+			asked = &request
+			if err := l.live.List(t.Context(), &pools, client.MatchingLabels{v1alpha1.LabelNamespace: l.namespaces[0]}); err != nil {
+				t.Error(err)
+			}
+		}
+		return sim.Script{}
+	})
+	benchmark := l.submit("bench", fmt.Sprintf(`
+target:
+  zfs:
+    nodes: {matchLabels: {lab-of: %s}}
+    pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
+    dataset: {provisioner: Local, size: 64Mi}
+    volumes:
+    - {name: log, poolOf: data, dataset: {provisioner: Local, size: 64Mi, properties: {recordsize: 128k}}}
+matrix: {volumes.log.dataset.sync: [always, standard]}
+phases:
+- {name: fill, volume: log, fill: {to: 50%%}}
+- {name: fill-data, fill: {to: 50%%}}
+- name: busy
+  measure:
+    workloads:
+    - {name: reads, oltp: {workers: 2, duration: 1m}}
+    - {name: redo, volume: log, redo: {duration: 1m}}
+repetitions: 1
+`, l.namespaces[0]), func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector = nil })
+	l.finished(benchmark, v1alpha1.VerdictPassed)
+	g := gomega.NewWithT(t)
+	guard.Lock()
+	defer guard.Unlock()
+	run := l.runs()[1]
+	g.Expect(pools.Items).To(gomega.HaveLen(1))
+	pool := pools.Items[0]
+	g.Expect(pool.Name).To(gomega.Equal(naming.RunPoolName(&run, "data")))
+	g.Expect(pool.Spec.Datasets).To(gomega.HaveLen(2))
+	g.Expect(pool.Spec.Datasets[1].Path).To(gomega.BeEquivalentTo("log"))
+	g.Expect(pool.Spec.Datasets[1].Properties).To(gomega.HaveKeyWithValue("recordsize", v1alpha1.PropertyValue("128k")))
+	g.Expect(pool.Spec.Datasets[1].Properties).To(gomega.HaveKey("sync"))
+	g.Expect(pool.Spec.Datasets[0].Properties).NotTo(gomega.HaveKey("sync"))
+	g.Expect(sources["fill"]).To(gomega.Equal(pool.Name + "/log"))
+	g.Expect(sources["fill-data"]).To(gomega.Equal(pool.Name + "/data"))
+	g.Expect([]string{asked.Parts[0].Source, asked.Parts[1].Source}).To(gomega.Equal([]string{pool.Name + "/data", pool.Name + "/log"}))
+	_, outcome := l.results(benchmark, naming.ResultsName("bench", experiment.ID(l.get(benchmark))))
+	g.Expect(outcome.Runs).To(gomega.HaveLen(2))
+	g.Expect(outcome.Runs[0].Volumes).To(gomega.HaveLen(2))
+	g.Expect(outcome.Runs[0].Volumes[1].Pool).To(gomega.Equal(outcome.Runs[0].Volumes[0].Pool))
+	l.poolsGone()
+}
 
 // TestTogether: one pod runs the workloads of all volumes, both pools are observed meanwhile, and gates read the figures of each workload.
 func TestTogether(t *testing.T) {

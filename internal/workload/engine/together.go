@@ -24,7 +24,7 @@ type beside struct {
 	name string
 	// lasting is how long all of them are measured, and ramp how long all of them work before that.
 	lasting, ramp time.Duration
-	// alone says that no other of them works on the same volume: the counters of its devices are of this workload.
+	// alone says that no other of them works on the same volume or disks: the counters of its devices are of this workload.
 	alone bool
 	// archives says that this workload copies the segments of another one, and switching is what these two share.
 	archives  bool
@@ -108,14 +108,13 @@ func (s *session) together(ctx context.Context) error {
 // parts are the sessions of the workloads. They have one clock. The first one tells how far the phase is.
 func (s *session) parts() []*session {
 	var lasting, ramp time.Duration
-	volumes, logs := map[string]int{}, map[string]*switching{}
+	logs := map[string]*switching{}
 	for i := range s.request.Parts {
 		traits, _ := workload.PhaseTraits(&s.request.Parts[i].Phase)
 		if of := s.request.Parts[i].Archives; of != "" {
 			logs[of] = newSwitching()
 		}
 		lasting, ramp = max(lasting, traits.Duration), max(ramp, traits.RampUp)
-		volumes[s.request.Parts[i].Path]++
 	}
 	met := newMeeting(len(s.request.Parts))
 	var parts []*session
@@ -127,11 +126,27 @@ func (s *session) parts() []*session {
 		part := s.executor.newSession(one.Request, s.kind, progress)
 		part.clock, part.began, part.ended = s.clock, s.began, s.began
 		part.random = newSeeds(one.Seed, string(one.Phase.Name)+"."+one.Name)
-		part.beside = &beside{name: one.Name, lasting: lasting, ramp: ramp, alone: volumes[one.Path] == 1, meeting: met,
+		part.beside = &beside{name: one.Name, lasting: lasting, ramp: ramp, alone: alone(s.request.Parts, i), meeting: met,
 			archives: one.Archives != "", switching: logs[cmp.Or(one.Archives, one.Name)]}
 		parts = append(parts, part)
 	}
 	return parts
+}
+
+// alone says whether no other workload is on the volume or on the disks of one.
+func alone(parts []workload.PartRequest, i int) bool {
+	own := parts[i]
+	for k, other := range parts {
+		shares := slices.ContainsFunc(other.Disks, func(disk workload.Disk) bool {
+			return slices.ContainsFunc(own.Disks, func(of workload.Disk) bool { return of.Number == disk.Number })
+		})
+		pool, _, _ := strings.Cut(own.Source, "/")
+		otherPool, _, _ := strings.Cut(other.Source, "/")
+		if k != i && (shares || own.Path == other.Path || pool != "" && pool == otherPool) {
+			return false
+		}
+	}
+	return true
 }
 
 // blame names the workload of an error.
@@ -152,7 +167,7 @@ var ofVolume = []string{"deviceReadBytes", "deviceWrittenBytes", "readBytesPerAp
 // keepOwn keeps the counters that belong to this workload. Those of a volume on which others work too belong to none of them.
 func (s *session) keepOwn(delta observe.Delta) {
 	if !s.beside.alone {
-		s.details.Notes = append(s.details.Notes, "the counters of the devices are left out: other workloads of the phase use the same volume")
+		s.details.Notes = append(s.details.Notes, "the counters of the devices are left out: other workloads of the phase use the same disks")
 		return
 	}
 	for _, name := range ofVolume {

@@ -154,6 +154,34 @@ func TestTogetherOnOneVolume(t *testing.T) {
 	}
 }
 
+// TestAloneOnItsDisks: the counters of the disks of a pool belong to no workload, if others are on another dataset of that pool.
+func TestAloneOnItsDisks(t *testing.T) {
+	part := func(path, source string, disks ...string) workload.PartRequest {
+		one := workload.PartRequest{Request: workload.Request{Path: path, Source: source}}
+		for _, number := range disks {
+			one.Disks = append(one.Disks, workload.Disk{Number: number})
+		}
+		return one
+	}
+	for name, c := range map[string]struct {
+		one, other workload.PartRequest
+		alone      bool
+	}{
+		"one volume":            {part("/data-a", ""), part("/data-a", ""), false},
+		"two of unknown pools":  {part("/data-a", ""), part("/data-b", ""), true},
+		"two pools":             {part("/data-a", "p/a", "8:0", "8:16"), part("/data-b", "q/b", "8:32"), true},
+		"one pool":              {part("/data-a", "p/a"), part("/data-b", "p/b"), false},
+		"a dataset and a zvol":  {part("/data-a", "p/a", "8:0"), part("/dev/storagebench-b", "", "8:16", "8:0"), false},
+		"zvols of unknown ones": {part("/dev/storagebench-a", ""), part("/dev/storagebench-b", ""), true},
+	} {
+		third := part("/data-c", "r/c", "8:48")
+		parts := []workload.PartRequest{c.one, third, c.other}
+		if alone(parts, 0) != c.alone || alone(parts, 2) != c.alone || !alone(parts, 1) {
+			t.Errorf("%s: %v %v %v", name, alone(parts, 0), alone(parts, 1), alone(parts, 2))
+		}
+	}
+}
+
 // TestNotTogether: who begins late has the storage for itself at the end, and no number counts.
 func TestNotTogether(t *testing.T) {
 	b, log := newTogether(t)

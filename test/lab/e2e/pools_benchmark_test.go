@@ -36,6 +36,7 @@ func (p *pools) benchmarks() {
 	for _, row := range some(openebs.Rows, len(openebs.Rows)) {
 		p.benchmark(s, before, row, volume.ProvisionerLocal)
 	}
+	p.sharesAPool(s, before)
 	denied := s.benchmark("denied", p.paths(`
 target: {zfs: {nodes: {matchLabels: {storagebench.dev/lab: "true"}}, pool: {vdevs: [{devices: [$4]}]}}}
 phases:
@@ -72,6 +73,44 @@ func (p *pools) benchmark(s *space, before []string, row openebs.Row, provisione
 	s.leavesNothing(before, benchmark)
 	g.Expect(p.run("zpool", "list", "-H")).To(gomega.BeEmpty())
 	return o
+}
+
+// sharesAPool measures two datasets on one pool at the same time, each with its properties, after that pool was exported and imported.
+func (p *pools) sharesAPool(s *space, before []string) {
+	p.t.Helper()
+	g := gomega.NewWithT(p.t)
+	benchmark := s.benchmark("shared", p.paths(`
+target:
+  zfs:
+    nodes: {matchLabels: {storagebench.dev/lab: "true"}}
+    pool: {vdevs: [{devices: [$1]}]}
+    dataset: {provisioner: Local, size: 256Mi, properties: {recordsize: 8k}}
+    volumes:
+    - {name: log, poolOf: data, dataset: {provisioner: Local, size: 256Mi}}
+matrix: {volumes.log.dataset.recordsize: [128k]}
+phases:
+- {name: fill, fill: {size: 32Mi}}
+- {name: fill-log, volume: log, fill: {size: 16Mi}}
+- {name: score, volume: log, operate: {layoutScore: {dataset: log}}}
+- {name: cold, operate: {exportImport: {}}}
+- name: busy
+  measure:
+    workloads:
+    - {name: reads, oltp: {workers: 2, duration: 15s}}
+    - {name: redo, volume: log, redo: {writers: 1, duration: 15s}}
+`))
+	o := s.ended(benchmark, v1alpha1.VerdictPassed)
+	volumes := o.experiment.Runs[0].Volumes
+	g.Expect(volumes).To(gomega.HaveLen(2))
+	g.Expect(volumes[0].Pool).To(gomega.Equal(volumes[1].Pool))
+	g.Expect([]string{volumes[0].Properties["recordsize"], volumes[1].Properties["recordsize"]}).To(gomega.Equal([]string{"8192", "131072"}))
+	g.Expect(o.documents["score"].Metrics).To(gomega.HaveKey("layoutScorePartsPerMillion"))
+	busy := o.documents["busy"].Metrics
+	g.Expect(busy["reads.diskWriteOperationsPerSecond"]).To(gomega.BeNumerically(">", 0), "%v", busy)
+	g.Expect(busy["redo.diskWriteOperationsPerSecond"]).To(gomega.Equal(busy["reads.diskWriteOperationsPerSecond"]), "they share the disk")
+	g.Expect(busy).NotTo(gomega.Or(gomega.HaveKey("reads.deviceWrittenBytes"), gomega.HaveKey("redo.deviceWrittenBytes")))
+	s.leavesNothing(before, benchmark)
+	g.Expect(p.run("zpool", "list", "-H")).To(gomega.BeEmpty())
 }
 
 // Limits of the disk that ages: they, and not the emulated machine, decide how fast it is, also when others work beside it.

@@ -1,0 +1,94 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/volume"
+)
+
+// poolsOf names for each volume of a zfs target the volume that has its pool.
+func poolsOf(target v1alpha1.Target) map[v1alpha1.VolumeName]string {
+	pools := map[v1alpha1.VolumeName]string{}
+	if target.ZFS == nil {
+		return pools
+	}
+	for _, one := range volume.TargetVolumes(target) {
+		pools[v1alpha1.VolumeName(one.Name)] = one.PoolOf
+	}
+	return pools
+}
+
+// checkPools refuses volumes on pools that are not there, and what volumes that share a pool cannot do.
+func checkPools(slot *Slot) error {
+	zfs := slot.Target.ZFS
+	if zfs == nil {
+		return nil
+	}
+	owners := []string{naming.VolumeData}
+	for _, given := range zfs.Volumes {
+		if given.PoolOf == "" {
+			owners = append(owners, string(given.Name))
+		}
+	}
+	var problems []error
+	for i, given := range zfs.Volumes {
+		if given.PoolOf != "" && !slices.Contains(owners, string(given.PoolOf)) {
+			problems = append(problems, &Mistake{fmt.Sprintf("spec.target.zfs.volumes[%d].poolOf", i), &SpecError{v1alpha1.ReasonSpecInvalid,
+				fmt.Sprintf("volume %s of variant %q lies on the pool of %q, which is no volume with a pool of its own: write one of these in "+
+					"poolOf: %s", given.Name, slot.Variant, given.PoolOf, strings.Join(owners, ", "))}})
+		}
+	}
+	if len(problems) > 0 {
+		return errors.Join(problems...)
+	}
+	all := volume.TargetVolumes(slot.Target)
+	for _, one := range all {
+		if problem := cannotShare(slot.Target, one); problem != "" {
+			problems = append(problems, &SpecError{v1alpha1.ReasonNotSupported, fmt.Sprintf("variant %q: %s", slot.Variant, problem)})
+			break // the others on the pool have the same
+		}
+	}
+	return errors.Join(append(problems, checkShares(slot, all)...)...)
+}
+
+// cannotShare says why the provisioner of a volume cannot do with a pool on which there are others.
+func cannotShare(target v1alpha1.Target, one volume.RunVolume) string {
+	others := volume.On(volume.TargetVolumes(target), one.PoolOf)
+	if len(others) < 2 || volume.Of(one).Shares() {
+		return ""
+	}
+	var names []string
+	for _, other := range others {
+		names = append(names, other.Name)
+	}
+	return fmt.Sprintf("volumes %s lie on one pool, and provisioner %s needs a pool for each volume: write provisioner: %s in the dataset of "+
+		"each, or pool in place of poolOf", strings.Join(names, " and "), one.Dataset.Provisioner, volume.WithoutDriver)
+}
+
+// checkShares refuses fills to a share of what is no fixed amount: a dataset without a size has what the others on its pool leave.
+func checkShares(slot *Slot, all []volume.RunVolume) (problems []error) {
+	for i := range slot.Phases {
+		phase := &slot.Phases[i]
+		if phase.Fill == nil || phase.Fill.To == "" {
+			continue
+		}
+		for _, one := range all {
+			if one.Name != string(volumeOf(phase)) || len(volume.On(all, one.PoolOf)) < 2 || one.Dataset.Size != nil && phase.Fill.Of != "Pool" {
+				continue
+			}
+			remedy := "give its dataset a size"
+			if phase.Fill.Of == "Pool" {
+				remedy = "write of: Volume, and give its dataset a size"
+			}
+			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
+				"phase %s of variant %q fills %s of volume %s, which shares its pool, so that this depends on what is on the other volumes: "+
+					"%s, or write fill.size", phase.Name, slot.Variant, phase.Fill.To, one.Name, remedy)}))
+		}
+	}
+	return problems
+}
