@@ -32,6 +32,7 @@ zfs:
 	before := s.settled()
 	benchmark := s.benchmark("database", `
 target: {ref: {name: two-pools}}
+maxAttempts: 3 # an emulated node may be too busy to start two workloads at the same time
 variants:
 - {name: changed}
 - {name: whole, set: {volumes.log.dataset.recordsize: 128k}}
@@ -50,9 +51,10 @@ gates:
 - {name: whole-records, expression: "phase('busy').workload('data').mode('diskWriteRequestSize') >= 4096.0"}
 `)
 	experiment := s.completed(benchmark)
+	valid := slices.DeleteFunc(slices.Clone(experiment.Runs), func(run results.RunResult) bool { return !run.Valid })
 	g.Expect(benchmark.Status.Verdict).To(gomega.Equal(v1alpha1.VerdictPassed), "%+v", experiment.Gates)
-	g.Expect(experiment.Runs).To(gomega.HaveLen(2))
-	for _, run := range experiment.Runs {
+	g.Expect(valid).To(gomega.HaveLen(2))
+	for _, run := range valid {
 		first := map[string]string{"changed": "8192", "whole": "131072"}[run.Variant]
 		at := slices.IndexFunc(run.Volumes, func(one results.RunVolume) bool { return one.Name == "log" })
 		g.Expect(at).To(gomega.BeNumerically(">=", 0))
