@@ -26,7 +26,7 @@ func validate(t *testing.T, path string) (int, string) {
 
 func TestSamplesAndExperimentsAreValid(t *testing.T) {
 	count := 0
-	for _, pattern := range []string{"../../config/samples/*.yaml", "../../experiments/*/*.yaml"} {
+	for _, pattern := range []string{"../../config/samples/*.yaml", "../../experiments/*/*.yaml", "../../experiments/*/lab/target.yaml"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -59,6 +59,7 @@ func TestExperimentsAreValid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			files = append(files, filepath.Join(folder, "lab", "target.yaml"))
 			app, out, errors := testApp()
 			code := app.Main(t.Context(), append([]string{"validate"}, files...))
 			said := out.String() + errors.String()

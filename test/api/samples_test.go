@@ -24,7 +24,7 @@ func TestSamplesAreAccepted(t *testing.T) {
 	for _, of := range []struct {
 		pattern string
 		least   int
-	}{{"config/samples/*.yaml", 10}, {"experiments/*/experiment.yaml", 41}, {"experiments/*/[^e]*.yaml", 41}} {
+	}{{"config/samples/*.yaml", 10}, {"experiments/*/*.yaml", 42}, {"experiments/*/lab/target.yaml", 41}} {
 		found, err := filepath.Glob(filepath.Join(cluster.Root(), filepath.FromSlash(of.pattern)))
 		if err != nil {
 			t.Fatal(err)
@@ -38,7 +38,11 @@ func TestSamplesAreAccepted(t *testing.T) {
 		if filepath.Base(file) == "kustomization.yaml" {
 			continue
 		}
-		t.Run(filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file)), func(t *testing.T) { accepted(t, file) })
+		name, err := filepath.Rel(cluster.Root(), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) { accepted(t, file) })
 	}
 	fmt.Println("sample files accepted:", len(files))
 }
