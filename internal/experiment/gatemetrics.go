@@ -58,7 +58,8 @@ func cannotHave(slots []Slot, ref gate.Reference) string {
 		if onPool {
 			target = "zfs"
 		}
-		return fmt.Sprintf("phase %s (%s on a %s target) of variant %q never has %s: %s", ref.Phase, does(&slot.Phases[at]), target, slot.Variant, ref.Metric,
+		return fmt.Sprintf("phase %s (%s on a %s target) of variant %q never has %s: %s", ref.Phase, does(&slot.Phases[at]), target,
+			slot.Variant, ref.Metric,
 			instead(ref.Metric, workload.Metrics(&slot.Phases[at], onPool)))
 	}
 	return ""

@@ -233,8 +233,8 @@ func unpack(packed []byte, digest string, document any, version *int) error {
 		return fmt.Errorf("%w: the observation is not JSON: %w", packing.ErrCorrupt, err)
 	}
 	if *version != Version {
-		return fmt.Errorf("%w: the observation has version %d, but this program supports %d: use the agent image of the same release as the manager",
-			packing.ErrVersion, *version, Version)
+		return fmt.Errorf("%w: the observation has version %d, but this program supports %d: use the agent image of the same release as the "+
+			"manager", packing.ErrVersion, *version, Version)
 	}
 	return nil
 }

@@ -26,8 +26,8 @@ const (
 	filling      = `filledBytes|volumeBytes|allocatedBytes|compressionRatio`
 	coverage     = `coverage`
 	rounds       = `rounds|steadyState`
-	operations   = `referencedBytes|freedBytes|sentBytes|receivedReferencedBytes|copied|overwritten|scannedBytes|repairedBytes|errorsFound|dataErrors|` +
-		`trimmedBytes|resilveredBytes|freeSegments|largestFreeSegment|layoutScore`
+	operations   = `referencedBytes|freedBytes|sentBytes|receivedReferencedBytes|copied|overwritten|scannedBytes|repairedBytes|errorsFound|` +
+		`dataErrors|trimmedBytes|resilveredBytes|freeSegments|largestFreeSegment|layoutScore`
 	beside  = `besidePartsPerMillion`
 	pools   = `disk|smallDiskReads|poolAllocatedBytes|longestTransactionGroup|gangBlocks|freeSpaceFragmentation`
 	devices = `device`

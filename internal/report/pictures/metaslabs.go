@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// metaslabs shows where a pool has free space, and in pieces of which size: the first map of each phase and variant.
+// metaslabs shows where a pool has free space, and how large its pieces are: the first map of each phase and variant.
 type metaslabs struct {
 	lines lineIDs
 	maps  map[line]*poolseries.MetaslabMap

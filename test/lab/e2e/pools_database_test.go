@@ -81,7 +81,7 @@ func (p *pools) togetherIsTrue(s *space, run results.RunResult) {
 	fmt.Printf("database: %s: %d reads and %d updates of data, %d appends a second; the disks wrote %d and %d bytes a second\n", run.Variant,
 		metric("data.readOperationsPerSecond"), metric("data.writeOperationsPerSecond"), metric("log.writeOperationsPerSecond"),
 		metric("data.diskWrittenBytesPerSecond"), metric("log.diskWrittenBytesPerSecond"))
-	g.Expect(document.Metrics).NotTo(gomega.HaveKey("diskWrittenBytesPerSecond"), "of which pool?")
+	g.Expect(document.Metrics).NotTo(gomega.HaveKey("diskWrittenBytesPerSecond"), "whose pool?")
 	g.Expect(document.Metrics).NotTo(gomega.HaveKey("log.readOperationsPerSecond"))
 	// An append is durable when it is on the disk. The counters are read once a second, so their window differs by one at most.
 	g.Expect(float64(metric("log.diskWrittenBytesPerSecond"))).To(gomega.BeNumerically(">", 0.8*float64(metric("log.writeBytesPerSecond"))))
