@@ -27,6 +27,7 @@ test: lint cross ## everything that needs no cluster: lint, the plugin on other 
 	@hack/ensure-workloads
 	@echo ">> unit and integration tests (race detector on)"
 	@assets=$$(hack/envtest-assets) && for tool in helm kustomize controller-gen; do $(TOOL) $$tool >/dev/null; done && \
+		{ command -v kubectl || $(TOOL) kubectl; } >/dev/null && \
 		echo ">> test control plane: $$assets" && \
 		export KUBEBUILDER_ASSETS=$$assets && \
 		export STORAGEBENCH_AUDIT=$(CURDIR)/dist/audit && \
@@ -106,6 +107,10 @@ demo: ## from nothing to a verdict and its report, in the lab [LAB=lab]; in your
 .PHONY: experiment
 experiment: ## an experiment of experiments/ in the lab, with its report: make experiment NAME=s03-ageing [LAB=lab]
 	@EXPERIMENT=$(NAME) TIMEOUT=12h LAB=$(LAB) hack/demo
+
+.PHONY: catalogue
+catalogue: ## rows of experiments/ in labs of their own, hours for all: [ROW="S14 S20", ROW=short] [FORCE=1]; results in docs/catalogue.md
+	@hack/catalogue
 
 ##@ The lab: a real cluster with ZFS nodes on this machine (docs/tasks/lab.md)
 

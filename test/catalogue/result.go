@@ -1,0 +1,229 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// resultFile is where the result of a row is kept, in its folder lab.
+const resultFile = "result.json"
+
+// result is what a row showed in the lab: the part of results.json that its pages need.
+type result struct {
+	Verdict string `json:"verdict"`
+	Message string `json:"message"`
+	// Date is the day of its end, in UTC.
+	Date string `json:"date"`
+	// Took is the time from the first run to the verdict.
+	Took string `json:"took"`
+	// Commit of the project.
+	Commit string `json:"commit"`
+	// Command that repeats it.
+	Command string `json:"command"`
+	// Lab are the variables of make that differ from the defaults of the lab.
+	Lab []string `json:"lab,omitempty"`
+	// Inputs is the hash of the row that was measured.
+	Inputs string `json:"inputs"`
+	// Experiment is the hash that the operator gave it.
+	Experiment string `json:"experiment"`
+	Runs       int    `json:"runs"`
+	ValidRuns  int    `json:"validRuns"`
+	// Versions of what took part, by their names in the environment of the runs.
+	Versions map[string][]string `json:"versions"`
+	Gates    []gateResult        `json:"gates,omitempty"`
+	Figures  []figure            `json:"figures,omitempty"`
+}
+
+type gateResult struct {
+	Name       string `json:"name"`
+	Verdict    string `json:"verdict"`
+	Reason     string `json:"reason,omitempty"`
+	Definition string `json:"definition"`
+	Message    string `json:"message"`
+}
+
+// figure is a metric that a gate names, over the valid runs of a variant.
+type figure struct {
+	Name    string `json:"name"`
+	Variant string `json:"variant"`
+	Unit    string `json:"unit,omitempty"`
+	Median  int64  `json:"median"`
+	Min     int64  `json:"min"`
+	Max     int64  `json:"max"`
+	Runs    int32  `json:"runs"`
+}
+
+// versionKeys of the environment, with what they are called in pages.
+var versionKeys = []struct{ key, title string }{
+	{"zfs.version", "OpenZFS"}, {"kernel", "Linux"}, {"fio", "fio"}, {"postgres.version", "PostgreSQL"},
+}
+
+// circumstances are what results.json does not know.
+type circumstances struct{ commit, command string }
+
+// resultOf takes from an experiment what the pages of a row show. An experiment that did not end has no result.
+func resultOf(one row, of *results.Experiment, how circumstances) (*result, error) {
+	if of.Benchmark.Name != one.Folder {
+		return nil, fmt.Errorf("these are results of %s, not of %s", of.Benchmark.Name, one.Folder)
+	}
+	if of.State != results.StateComplete || of.Verdict == "" || of.FinishedAt == nil || of.StartedAt == nil || of.Extended {
+		return nil, fmt.Errorf("the experiment is %s, without a final verdict", of.State)
+	}
+	found := &result{
+		Verdict: of.Verdict, Message: of.Message, Date: of.FinishedAt.UTC().Format("2006-01-02"),
+		Took: of.FinishedAt.Sub(*of.StartedAt).Round(1e9).String(), Commit: how.commit, Command: how.command,
+		Lab: one.Lab, Inputs: one.Inputs, Experiment: of.Experiment, Runs: len(of.Runs), Versions: map[string][]string{},
+	}
+	for i := range of.Runs {
+		if of.Runs[i].Valid {
+			found.ValidRuns++
+		}
+	}
+	for _, version := range versionKeys {
+		if values := of.Environment[version.key]; len(values) > 0 {
+			found.Versions[version.key] = values
+		}
+	}
+	for _, gate := range of.Gates {
+		found.Gates = append(found.Gates, gateResult{gate.Name, gate.Verdict, gate.Reason, gate.Definition, gate.Message})
+	}
+	found.Figures = figuresOf(of)
+	return found, nil
+}
+
+// value is a figure in the message of a gate, as "read.readOperationsPerSecond of variant zfs = 1000 (3 runs)".
+var value = regexp.MustCompile(`([A-Za-z0-9-]+\.[A-Za-z0-9.-]+)(?: of variant (\S+))? = (-?[0-9]+) \([0-9]+ runs?\)`)
+
+// compared is how the message of a comparison begins: "read.readOperationsPerSecond is 10.0% lower than".
+var compared = regexp.MustCompile(`([A-Za-z0-9-]+\.[A-Za-z0-9.-]+) is ((?:as high as|[0-9.]+% (?:higher|lower) than)[^(;:]*[^(;: ])`)
+
+// figuresOf are the metrics that gates name, with their spread over the runs of each variant.
+func figuresOf(of *results.Experiment) []figure {
+	var names []string
+	for _, gate := range of.Gates {
+		for _, match := range slices.Concat(value.FindAllStringSubmatch(gate.Message, -1), compared.FindAllStringSubmatch(gate.Message, -1)) {
+			if !slices.Contains(names, match[1]) {
+				names = append(names, match[1])
+			}
+		}
+	}
+	var figures []figure
+	for _, name := range names {
+		for _, variant := range of.Variants {
+			for _, phase := range variant.Phases {
+				for _, metric := range phase.Metrics {
+					if phase.Name+"."+metric.Name == name {
+						figures = append(figures, figure{name, variant.Name, metric.Unit, metric.Median, metric.Min, metric.Max, metric.Runs})
+					}
+				}
+			}
+		}
+	}
+	return figures
+}
+
+// shown is a gate in a few words: the change that a comparison found, the ratio of two equal metrics, or a single figure. What is more than
+// that has the verdict alone.
+func (g gateResult) shown() string {
+	if match := compared.FindStringSubmatch(g.Message); match != nil {
+		return match[2]
+	}
+	var words []string
+	segments := segmentsOf(g.Message)
+	for _, one := range segments {
+		text := one.shown()
+		if text == "" {
+			return g.Verdict
+		}
+		if one.variant != "" && len(segments) > 1 {
+			text = one.variant + " " + text
+		}
+		words = append(words, text)
+	}
+	if len(words) == 0 {
+		return g.Verdict
+	}
+	return strings.Join(words, ", ")
+}
+
+// segment are the figures of one variant in a message, with commas between them.
+type segment struct {
+	variant string
+	names   []string
+	values  []float64
+}
+
+// variantBefore is the name that a message sets before the figures of one variant, as in "holds for two: ".
+var variantBefore = regexp.MustCompile(`(\S+): $`)
+
+func segmentsOf(message string) []segment {
+	var all []segment
+	end := 0
+	for _, match := range value.FindAllStringSubmatchIndex(message, -1) {
+		between := message[end:match[0]]
+		end = match[1]
+		if len(all) == 0 || between != ", " {
+			one := segment{}
+			if of := variantBefore.FindStringSubmatch(between); of != nil {
+				one.variant = of[1]
+			}
+			all = append(all, one)
+		}
+		number, err := strconv.ParseFloat(message[match[6]:match[7]], 64)
+		if err != nil { // not of the pattern
+			continue
+		}
+		last := &all[len(all)-1]
+		last.names = append(last.names, message[match[2]:match[3]])
+		last.values = append(last.values, number)
+	}
+	return all
+}
+
+func (s segment) shown() string {
+	switch len(s.values) {
+	case 1:
+		_, metric, _ := strings.Cut(s.names[0], ".")
+		return metric + " " + strconv.FormatFloat(s.values[0], 'f', -1, 64)
+	case 2:
+		_, above, _ := strings.Cut(s.names[0], ".")
+		_, below, _ := strings.Cut(s.names[1], ".")
+		if above == below && s.values[1] != 0 {
+			return strconv.FormatFloat(s.values[0]/s.values[1], 'g', 3, 64)
+		}
+	}
+	return ""
+}
+
+// readResult returns nil if there is none.
+func readResult(file string) (*result, error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found result
+	if err := json.Unmarshal(text, &found); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return &found, nil
+}
+
+func (r *result) write(file string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o644) //nolint:gosec // it is committed
+}

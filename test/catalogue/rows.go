@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// row is one question of the catalogue.
+type row struct {
+	// ID is its name in the catalogue, such as S14.
+	ID string
+	// Question as experiments/README.md asks it.
+	Question string
+	// Folder in experiments/.
+	Folder string
+	// Shape that the field report saw, from the comment of experiment.yaml.
+	Shape string
+	// Lab has the variables of make with which the lab is made, sorted.
+	Lab []string
+	// Short rows are those of which CI runs one.
+	Short bool
+	// Inputs is a hash of what is measured: the experiment, its overlay and the lab's disks.
+	Inputs string
+	// Result is nil if the row has not run yet.
+	Result *result
+}
+
+// labVariables are what lab.env may set, besides SHORT=1.
+var labVariables = []string{"NODES", "DISKS", "DISK_SIZE", "DISK_IOPS", "DISK_BPS", "LAB_FLAGS"}
+
+// tableRow is | S1 | Question? | [folder](folder) | uses | in experiments/README.md.
+var tableRow = regexp.MustCompile(`(?m)^\| ([A-Z][0-9]+) \| (.+?) \| \[([^\]]+)\]\([^)]+\) \|`)
+
+// loadRows reads the catalogue below root, in the order of its table.
+func loadRows(root string) ([]row, error) {
+	folder := filepath.Join(root, "experiments")
+	table, err := os.ReadFile(filepath.Join(folder, "README.md"))
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, match := range tableRow.FindAllStringSubmatch(string(table), -1) {
+		one := row{ID: match[1], Question: match[2], Folder: match[3]}
+		if err := one.load(filepath.Join(folder, one.Folder)); err != nil {
+			return nil, fmt.Errorf("%s: %w", one.ID, err)
+		}
+		rows = append(rows, one)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("%s/README.md has no row like | S1 | question | [folder](folder) | uses |", folder)
+	}
+	return rows, nil
+}
+
+func (r *row) load(folder string) error {
+	manifest, err := os.ReadFile(filepath.Join(folder, "experiment.yaml"))
+	if err != nil {
+		return err
+	}
+	if r.Shape, err = shapeOf(string(manifest)); err != nil {
+		return err
+	}
+	settings, err := os.ReadFile(filepath.Join(folder, "lab", "lab.env"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := r.settings(settings); err != nil {
+		return fmt.Errorf("lab/lab.env: %w", err)
+	}
+	if r.Inputs, err = hashOf(folder); err != nil {
+		return err
+	}
+	r.Result, err = readResult(filepath.Join(folder, "lab", resultFile))
+	return err
+}
+
+// shapeOf is the end of the comment that a manifest begins with, from "Shape:" on.
+func shapeOf(manifest string) (string, error) {
+	var shape []string
+	for line := range strings.Lines(manifest) {
+		text, comment := strings.CutPrefix(strings.TrimSpace(line), "# ")
+		if !comment {
+			break
+		}
+		if begins, is := strings.CutPrefix(text, "Shape: "); is {
+			shape = []string{begins}
+		} else if shape != nil {
+			shape = append(shape, text)
+		}
+	}
+	if shape == nil {
+		return "", errors.New("experiment.yaml: write a comment '# Shape: ...' at its begin")
+	}
+	return strings.Join(shape, " "), nil
+}
+
+// settings reads lab.env: a variable on each line.
+func (r *row) settings(text []byte) error {
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, found := strings.Cut(line, "=")
+		switch {
+		case found && name == "SHORT" && value == "1":
+			r.Short = true
+		case found && value != "" && slices.Contains(labVariables, name):
+			r.Lab = append(r.Lab, line)
+		default:
+			return fmt.Errorf("%q: write SHORT=1, or a value for one of %s", line, strings.Join(labVariables, ", "))
+		}
+	}
+	slices.Sort(r.Lab)
+	return lines.Err()
+}
+
+// hashOf covers what decides what is measured. Comments count too: that a row runs once too often does no harm.
+func hashOf(folder string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "lab", "*"))
+	if err != nil {
+		return "", err
+	}
+	files = slices.DeleteFunc(files, func(file string) bool { return filepath.Base(file) == resultFile })
+	sum := sha256.New()
+	for _, file := range append([]string{filepath.Join(folder, "experiment.yaml")}, files...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(sum, "%s %d\n%s", filepath.Base(file), len(text), text)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:12], nil
+}
+
+// shortName stands for one of the short rows.
+const shortName = "short"
+
+// choose returns the rows that are meant: all, those named, or for "short" one short row that the commit decides.
+func choose(rows []row, names, commit string) ([]row, error) {
+	wanted := strings.Fields(names)
+	if len(wanted) == 0 {
+		return rows, nil
+	}
+	if len(wanted) == 1 && wanted[0] == shortName {
+		one, err := shortRow(rows, commit)
+		return []row{one}, err
+	}
+	var chosen []row
+	for _, name := range wanted {
+		i := slices.IndexFunc(rows, func(r row) bool { return strings.EqualFold(r.ID, name) || r.Folder == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no row %s: write one of %s to %s, or short", name, rows[0].ID, rows[len(rows)-1].ID)
+		}
+		chosen = append(chosen, rows[i])
+	}
+	return chosen, nil
+}
+
+// shortRow takes turns, so that over many commits all short rows are run.
+func shortRow(rows []row, commit string) (row, error) {
+	short := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !r.Short })
+	number, err := strconv.ParseUint(commit[:min(8, len(commit))], 16, 64)
+	if err != nil {
+		return row{}, fmt.Errorf("commit %q is no hash", commit)
+	}
+	if len(short) == 0 {
+		return row{}, errors.New("no row is short: write SHORT=1 into the lab/lab.env of some")
+	}
+	return short[number%uint64(len(short))], nil
+}
+
+// group are rows that run in the same lab, one after another.
+type group struct {
+	Lab  []string
+	Rows []row
+}
+
+// groups are in the order of their first rows.
+func groups(rows []row) []group {
+	var all []group
+	for _, one := range rows {
+		i := slices.IndexFunc(all, func(g group) bool { return slices.Equal(g.Lab, one.Lab) })
+		if i < 0 {
+			all = append(all, group{Lab: one.Lab})
+			i = len(all) - 1
+		}
+		all[i].Rows = append(all[i].Rows, one)
+	}
+	return all
+}
