@@ -1,8 +1,8 @@
 package v1alpha1
 
-// Phase is one step of an experiment: exactly one of fill, fragment, measure and operate is set.
+// Phase is one step of an experiment: exactly one of fill, fragment, free, measure and operate is set.
 //
-// +kubebuilder:validation:ExactlyOneOf=fill;fragment;measure;operate
+// +kubebuilder:validation:ExactlyOneOf=fill;fragment;free;measure;operate
 type Phase struct {
 	// name is the name of the phase in gates and reports.
 	// +required
@@ -13,6 +13,9 @@ type Phase struct {
 	// fragment overwrites the data in random order.
 	// +optional
 	Fragment *FragmentPhase `json:"fragment,omitempty"`
+	// free deletes a part of the data.
+	// +optional
+	Free *FreePhase `json:"free,omitempty"`
 	// measure runs a workload and records its metrics.
 	// +optional
 	Measure *MeasurePhase `json:"measure,omitempty"`
@@ -114,6 +117,15 @@ type FragmentPhase struct {
 	// +default="0%"
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('100')",message="write at most 99%: fully compressible data never fills a volume"
 	Compressibility Share `json:"compressibility,omitempty"`
+}
+
+// FreePhase deletes the end of each file of the data. What is left has no holes: later phases work on it.
+type FreePhase struct {
+	// share of the data to delete, such as 30%.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="free more than 0%, such as 30%, or remove the free phase"
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('100')",message="free at most 99%: later phases work on what is left"
+	Share Share `json:"share"`
 }
 
 // SteadyState is the rule of the SNIA performance test specification: over a window of rounds, both the range and the slope of the

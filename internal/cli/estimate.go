@@ -71,6 +71,8 @@ func estimateRun(slot *experiment.Slot) spent {
 			all.moving += moving(filled)
 		case phase.Fragment != nil:
 			all.moving += moving(filled) * time.Duration(fragmentRounds(phase.Fragment))
+		case phase.Free != nil:
+			filled -= shareOf(phase.Free.Share, filled)
 		case phase.Measure != nil:
 			once := estimateMeasure(&phase, filled)
 			rounds := time.Duration(1)
@@ -87,11 +89,15 @@ func fillBytes(fill *v1alpha1.FillPhase, size int64) int64 {
 	if fill.Size != nil {
 		return fill.Size.Value()
 	}
-	share, err := strconv.ParseFloat(strings.TrimSuffix(string(fill.To), "%"), 64)
+	return shareOf(fill.To, size)
+}
+
+func shareOf(given v1alpha1.Share, bytes int64) int64 {
+	share, err := strconv.ParseFloat(strings.TrimSuffix(string(given), "%"), 64)
 	if err != nil {
-		return size
+		return bytes
 	}
-	return int64(float64(size) * share / 100)
+	return int64(float64(bytes) * share / 100)
 }
 
 func fragmentRounds(fragment *v1alpha1.FragmentPhase) int32 {

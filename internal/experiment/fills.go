@@ -43,6 +43,8 @@ func checkFills(_ *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
 		switch {
 		case phase.Fill != nil:
 			problem = on.fill(&phase, hasSize(slot.Target, &phase))
+		case phase.Free != nil: // a later fill finds room again
+			*on = level{block: on.block}
 		case phase.Fragment != nil:
 			problem = on.tooSmall(1, blockOf(phase.Fragment.BlockSize, 8<<10), "the blocks of fragment")
 		case phase.Measure != nil:

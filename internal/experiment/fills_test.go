@@ -32,6 +32,9 @@ func TestFills(t *testing.T) {
 		"lower":        {func(s *spec) { s.Phases = append(s.Phases, fill("less", "40%")) }, "spec.phases[2]: it fills to 40%, and phase fill has filled to 50% before"},
 		"the same":     {func(s *spec) { s.Phases = append(s.Phases, fill("again", "50%")) }, "spec.phases[2]: nothing is left to write"},
 		"after a copy": {func(s *spec) { s.Phases = append(s.Phases, copied, fill("again", "50%")) }, ""},
+		"after freeing": {func(s *spec) {
+			s.Phases = append(s.Phases, v1alpha1.Phase{Name: "free", Free: &v1alpha1.FreePhase{Share: "30%"}}, fill("again", "50%"))
+		}, ""},
 		"by the matrix": {func(s *spec) {
 			s.Phases = append(s.Phases, fill("more", "80%"))
 			s.Matrix = v1alpha1.Matrix{"phases.fill.to": {"60%", "90%"}}

@@ -187,6 +187,8 @@ func setPhase(phases []v1alpha1.Phase, rest, value string) error {
 			return setField(phase.Fill, field, value)
 		case phase.Fragment != nil:
 			return setField(phase.Fragment, field, value)
+		case phase.Free != nil:
+			return setField(phase.Free, field, value)
 		case phase.Operate != nil:
 			return fmt.Errorf("the fields of an operate phase cannot vary: create a separate benchmark for each")
 		case phase.Measure != nil && (field == "cache" || strings.HasPrefix(field, "steadyState.")):

@@ -34,7 +34,12 @@ func checkTarget(slot *Slot) error {
 // checkWorkloads refuses what a workload cannot do in its phase or on its volume.
 func checkWorkloads(slot *Slot) error {
 	var problems []error
+	block := blockVolumes(slot.Target)
 	for i := range slot.Phases {
+		if phase := &slot.Phases[i]; phase.Free != nil && block[phase.Volume] {
+			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q: free needs a "+
+				"file system: write volumeMode: Filesystem (or dataset.type: Filesystem), or remove the phase", phase.Name, slot.Variant)}))
+		}
 		field, problem := workloadProblem(slot, &slot.Phases[i])
 		if problem != "" {
 			problems = append(problems, &Mistake{slot.phaseField(i) + ".measure." + field, &SpecError{v1alpha1.ReasonSpecInvalid,
@@ -126,7 +131,7 @@ func checkData(slot *Slot) error {
 		case phase.Fill != nil:
 			filled[volume] = true
 		case filled[volume]:
-		case phase.Fragment != nil, traits.ReadsFill:
+		case phase.Fragment != nil, phase.Free != nil, traits.ReadsFill:
 			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
 				fmt.Sprintf("phase %s of variant %q works on the data of volume %s, but no earlier phase fills it or copies data to it: add "+
 					"one before it, such as {name: fill, fill: {to: 50%%}}",

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -33,8 +34,11 @@ func TestDataComesFirst(t *testing.T) {
 		"appends only": {[]v1alpha1.Phase{{Name: "w", Measure: appends}}, ""},
 		"read": {[]v1alpha1.Phase{{Name: "r", Measure: read}, {Name: "f", Fill: fill}},
 			`phase r of variant "v" works on the data of volume data`},
-		"scanned":        {[]v1alpha1.Phase{{Name: "w", Measure: appends}, {Name: "s", Measure: scan}}, "phase s "},
-		"aged":           {[]v1alpha1.Phase{{Name: "a", Fragment: age}}, "add one before it, such as {name: fill, fill: {to: 50%}}"},
+		"scanned": {[]v1alpha1.Phase{{Name: "w", Measure: appends}, {Name: "s", Measure: scan}}, "phase s "},
+		"aged":    {[]v1alpha1.Phase{{Name: "a", Fragment: age}}, "add one before it, such as {name: fill, fill: {to: 50%}}"},
+		"freed":   {[]v1alpha1.Phase{{Name: "d", Free: &v1alpha1.FreePhase{Share: "10%"}}, {Name: "f", Fill: fill}}, "phase d "},
+		"filled and freed": {[]v1alpha1.Phase{{Name: "f", Fill: fill}, {Name: "d", Free: &v1alpha1.FreePhase{Share: "10%"}},
+			{Name: "s", Measure: scan}}, ""},
 		"another volume": {[]v1alpha1.Phase{{Name: "f", Fill: fill, Volume: "log"}, {Name: "s", Measure: scan}}, "volume data"},
 		"its name":       {[]v1alpha1.Phase{{Name: "f", Fill: fill}, {Name: "s", Measure: scan, Volume: naming.VolumeData}}, ""},
 	} {
@@ -71,6 +75,18 @@ func TestArchiveOnAVolume(t *testing.T) {
 		mistakes := Mistakes(checkTarget(&Slot{Variant: "v", Target: target, Phases: []v1alpha1.Phase{phase}}))
 		if (len(mistakes) == 0) != (c.says == "") || c.says != "" && !strings.Contains(mistakes[0].Field+": "+mistakes[0].Message, c.says) {
 			t.Errorf("%s: %+v", name, mistakes)
+		}
+	}
+}
+
+// TestFreeNeedsFiles: of a device it is not known what is free.
+func TestFreeNeedsFiles(t *testing.T) {
+	for _, mode := range []corev1.PersistentVolumeMode{corev1.PersistentVolumeFilesystem, corev1.PersistentVolumeBlock} {
+		target := v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{VolumeMode: mode}}
+		err := checkTarget(&Slot{Variant: "v", Target: target, Phases: []v1alpha1.Phase{{Name: "f", Fill: &v1alpha1.FillPhase{}},
+			{Name: "d", Free: &v1alpha1.FreePhase{Share: "10%"}}}})
+		if block := mode == corev1.PersistentVolumeBlock; (err != nil) != block || block && !strings.Contains(err.Error(), "free needs a file system") {
+			t.Errorf("%s: %v", mode, err)
 		}
 	}
 }

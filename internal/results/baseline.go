@@ -73,7 +73,7 @@ type BaselineVariant struct {
 // BaselinePhase is a phase with its metrics, primary ones first.
 type BaselinePhase struct {
 	Name string `json:"name"`
-	Kind string `json:"kind" jsonschema:"enum=fill,enum=fragment,enum=measure,enum=operate"`
+	Kind string `json:"kind" jsonschema:"enum=fill,enum=fragment,enum=free,enum=measure,enum=operate"`
 	// Order has, for each experiment, when its runs were executed among those of all variants. Only with sameVariants.
 	Order   [][]int32        `json:"order,omitempty"`
 	Metrics []BaselineMetric `json:"metrics"`
@@ -335,8 +335,8 @@ func (v BaselineVariant) validate(experiments int, ordered bool) error {
 }
 
 func (p BaselinePhase) validate(experiments int, ordered bool) error {
-	if !slices.Contains([]string{KindFill, KindFragment, KindMeasure, KindOperate}, p.Kind) {
-		return fmt.Errorf("kind is %.80q: write fill, fragment, measure or operate", p.Kind)
+	if !slices.Contains([]string{KindFill, KindFragment, KindFree, KindMeasure, KindOperate}, p.Kind) {
+		return fmt.Errorf("kind is %.80q: write fill, fragment, free, measure or operate", p.Kind)
 	}
 	if len(p.Metrics) == 0 {
 		return errors.New("it has no metrics: remove it")

@@ -175,7 +175,7 @@ type RunVolume struct {
 // RunPhase is one phase of one run.
 type RunPhase struct {
 	Name    string  `json:"name"`
-	Kind    string  `json:"kind" jsonschema:"enum=fill,enum=fragment,enum=measure,enum=operate"`
+	Kind    string  `json:"kind" jsonschema:"enum=fill,enum=fragment,enum=free,enum=measure,enum=operate"`
 	Outcome Outcome `json:"outcome" jsonschema:"enum=Valid,enum=Invalid"`
 	Reason  string  `json:"reason,omitempty"`
 	Message string  `json:"message,omitempty"`

@@ -55,7 +55,7 @@ type GroupResult struct {
 // GroupPhase is a phase that several nodes executed at once.
 type GroupPhase struct {
 	Name string `json:"name"`
-	Kind string `json:"kind" jsonschema:"enum=fill,enum=fragment,enum=measure,enum=operate"`
+	Kind string `json:"kind" jsonschema:"enum=fill,enum=fragment,enum=free,enum=measure,enum=operate"`
 	// Metrics of all nodes together: sums, or the worst node's, as the vocabulary says. What not all nodes have is left out.
 	Metrics map[string]int64 `json:"metrics,omitempty"`
 	// Stragglers says in words which nodes began or ended later than the others.

@@ -215,7 +215,7 @@ func preparationMetrics() []Metric {
 func operationMetrics() []Metric {
 	return []Metric{
 		{"referencedBytes", UnitBytes, "Data that a snapshot or clone refers to.", Neither, false},
-		{"freedBytes", UnitBytes, "Space that the destruction of a dataset gave back.", Neither, false},
+		{"freedBytes", UnitBytes, "Space that the destruction of a dataset, or a free phase, gave back.", Neither, false},
 		{"sentBytes", UnitBytes, "Stream that a replication sent.", Lower, false},
 		{"receivedReferencedBytes", UnitBytes, "Data that the received dataset refers to.", Neither, false},
 		{"copiedBytes", UnitBytes, "Data of the files that were copied.", Neither, false},

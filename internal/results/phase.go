@@ -28,6 +28,7 @@ const (
 const (
 	KindFill     = "fill"
 	KindFragment = "fragment"
+	KindFree     = "free"
 	KindMeasure  = "measure"
 	KindOperate  = "operate"
 )
@@ -80,7 +81,7 @@ type PhaseDocument struct {
 	// Phase by its name in the benchmark.
 	Phase string `json:"phase"`
 	// Kind of the phase.
-	Kind string `json:"kind" jsonschema:"enum=fill,enum=fragment,enum=measure,enum=operate"`
+	Kind string `json:"kind" jsonschema:"enum=fill,enum=fragment,enum=free,enum=measure,enum=operate"`
 	// Outcome says whether the numbers can be used.
 	Outcome Outcome `json:"outcome" jsonschema:"enum=Valid,enum=Invalid"`
 	// Reason in one CamelCase word; always there if the outcome is Invalid.
@@ -154,8 +155,8 @@ func (d PhaseDocument) validateNames() error {
 			return fmt.Errorf("%s has %d characters: give it 1 to %d", name.field, len(name.value), maxNameLength)
 		}
 	}
-	if !slices.Contains([]string{KindFill, KindFragment, KindMeasure, KindOperate}, d.Kind) {
-		return fmt.Errorf("kind is %q: write fill, fragment, measure or operate", d.Kind)
+	if !slices.Contains([]string{KindFill, KindFragment, KindFree, KindMeasure, KindOperate}, d.Kind) {
+		return fmt.Errorf("kind is %q: write fill, fragment, free, measure or operate", d.Kind)
 	}
 	return nil
 }

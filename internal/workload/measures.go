@@ -24,6 +24,7 @@ const (
 	files        = `metadataOperations|(create|stat|list|unlink)(Operations|Latency)`
 	transactions = `transaction|failedTransactions|walBytes|commitLatency|checkpoint|database|initialise`
 	filling      = `filledBytes|volumeBytes|allocatedBytes|compressionRatio`
+	freeing      = `freedBytes|volumeBytes|allocatedBytes|compressionRatio`
 	coverage     = `coverage`
 	rounds       = `rounds|steadyState`
 	operations   = `referencedBytes|freedBytes|sentBytes|receivedReferencedBytes|copied|overwritten|scannedBytes|repairedBytes|errorsFound|` +
@@ -72,6 +73,7 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 	possible := []string{map[string]string{
 		results.KindFill:     strings.Join([]string{filling, writes, syncs, pods}, "|"),
 		results.KindFragment: strings.Join([]string{coverage, rounds, writes, syncs, pods, filling}, "|"),
+		results.KindFree:     freeing,
 		results.KindMeasure:  pods,
 	}[kind], reported(phase)}
 	if traits, measures := PhaseTraits(phase); measures {

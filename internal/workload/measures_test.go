@@ -112,6 +112,7 @@ func TestMetricsOfWorkloads(t *testing.T) {
 	}
 	note(v1alpha1.Phase{Fill: &v1alpha1.FillPhase{}})
 	note(v1alpha1.Phase{Fragment: &v1alpha1.FragmentPhase{}})
+	note(v1alpha1.Phase{Free: &v1alpha1.FreePhase{}})
 	note(v1alpha1.Phase{Operate: &v1alpha1.OperatePhase{}})
 	for _, given := range []v1alpha1.Workload{{OLTP: &v1alpha1.OLTPWorkload{}}, {Scan: &v1alpha1.ScanWorkload{}},
 		{Redo: &v1alpha1.RedoWorkload{}}, {Metadata: &v1alpha1.MetadataWorkload{}}, {Postgres: &v1alpha1.PostgresWorkload{}},

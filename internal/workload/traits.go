@@ -64,6 +64,8 @@ func KindOf(phase *v1alpha1.Phase) string {
 		return results.KindFill
 	case phase.Fragment != nil:
 		return results.KindFragment
+	case phase.Free != nil:
+		return results.KindFree
 	case phase.Measure != nil:
 		return results.KindMeasure
 	case phase.Operate != nil:

@@ -25,7 +25,7 @@ type filler struct {
 // unions are the types with exactly one set member, with their members in the Go struct.
 var unions = map[string][]string{
 	"Target": {"StorageClass", "ZFS", "Ref"},
-	"Phase":  {"Fill", "Fragment", "Measure", "Operate"},
+	"Phase":  {"Fill", "Fragment", "Free", "Measure", "Operate"},
 	"PoolAction": {"Observe", "Snapshot", "Clone", "DestroyDataset", "Replicate", "Copy", "Scrub", "Trim", "AddVdev",
 		"RemoveVdev", "ReplaceDevice", "ExportImport", "ModuleParameter", "SetProperty", "LayoutScore", "MetaslabMap"},
 	"ReplicateAction":  {"ToVolume", "ToPool"},

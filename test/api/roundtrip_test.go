@@ -57,6 +57,7 @@ func shapes() map[string]shape {
 	all := map[string]shape{
 		"fragment-rounds":    of(map[string]string{"Phase": "Fragment"}, onClass),
 		"fragment-converged": of(map[string]string{"Phase": "Fragment"}, onClass, converge),
+		"free":               of(map[string]string{"Phase": "Free"}, onClass),
 		"own-target":         of(map[string]string{"Phase": "Fill"}, ownTarget),
 		"zfs":                of(map[string]string{"Target": "ZFS", "Phase": "Fill"}, onZFS),
 		"pool-of":            of(map[string]string{"Target": "ZFS", "Phase": "Fill", "AdditionalVolume": "PoolOf"}, onZFS),

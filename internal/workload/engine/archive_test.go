@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// archivedPhase is a log with an archiver: half of a volume of 64 MiB leaves segments of 1 MiB to 4 writers.
+// archivedPhase is a log with an archiver on the volume log.
 func archivedPhase(writers int32, sync, blocks string, lasting float64) v1alpha1.Phase {
 	phase := redoPhase(writers, sync, lasting, v1alpha1.BlockSizeShare{Size: *block(blocks), Percent: 100})
 	phase.Measure.Workload.Redo.Archive = &v1alpha1.RedoArchive{Volume: "log"}

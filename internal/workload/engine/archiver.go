@@ -36,7 +36,7 @@ type archiver struct {
 	kept      []string
 	number    int
 	buffer    []byte
-	// under is a segment that was partly copied when a ramp ended.
+	// under is a segment that was copied in part when a ramp ended.
 	under *copying
 
 	reads, writes, syncs  fio.Latency

@@ -35,6 +35,7 @@ type Executor struct {
 	// judgeQuiet is asked for so long, until the devices are quiet.
 	judgeQuiet    func(load observe.Load) string
 	quietPatience time.Duration
+	freePatience  time.Duration
 	allowFile     bool // a plain file may stand for a device, in tests
 	// delay is called within each operation of a metadata workload, in tests.
 	delay func(kind string)
@@ -72,10 +73,10 @@ func kindOfPhase(request workload.Request) (string, error) {
 			request.Run.UID, request.Phase.Name)
 	}
 	switch kind := workload.KindOf(&request.Phase); kind {
-	case results.KindFill, results.KindFragment, results.KindMeasure:
+	case results.KindFill, results.KindFragment, results.KindFree, results.KindMeasure:
 		return kind, nil
 	}
-	return "", fmt.Errorf("phase %s is not fill, fragment or measure: only these are executed on a volume", request.Phase.Name)
+	return "", fmt.Errorf("phase %s is not fill, fragment, free or measure: only these are executed on a volume", request.Phase.Name)
 }
 
 // session is one Execute.
@@ -140,6 +141,9 @@ func (e Executor) newSession(request workload.Request, kind string, progress fun
 	if e.quietPatience == 0 {
 		e.quietPatience = quietPatience
 	}
+	if e.freePatience == 0 {
+		e.freePatience = freePatience
+	}
 	s := &session{
 		executor: e, request: request, kind: kind, clock: e.clock(), fio: fio.Program{Path: e.FIO, Scratch: e.Scratch},
 		progress: newMeter(progress), random: newSeeds(request.Seed, string(request.Phase.Name)),
@@ -179,6 +183,8 @@ func (s *session) work(ctx context.Context) error {
 		err = s.fill(ctx, *s.request.Phase.Fill)
 	case results.KindFragment:
 		err = s.fragment(ctx, *s.request.Phase.Fragment)
+	case results.KindFree:
+		err = s.free(ctx, *s.request.Phase.Free)
 	default:
 		err = s.measure(ctx, *s.request.Phase.Measure)
 	}

@@ -1,0 +1,133 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+const (
+	// freeUnit is what is left of each file a multiple of: whole blocks for all later phases.
+	freeUnit = defaultFillBlock
+	// freedPercent of what the files gave back has to appear as free space, within freePatience: file systems free in the background.
+	freedPercent = 90
+)
+
+// freePatience is how long a file system may take to give space back.
+const freePatience = 2 * time.Minute
+
+// free deletes the end of each file of the data. Data that was overwritten in random order is everywhere on the disks, and so is what this
+// frees. Holes would be no data: to read them costs nothing.
+func (s *session) free(ctx context.Context, phase v1alpha1.FreePhase) error {
+	share, err := parseShare(phase.Share)
+	if err != nil {
+		return err
+	}
+	if s.volume.block {
+		return invalidf(ReasonNotPossible, "free needs a file system: write volumeMode: Filesystem, or remove the phase")
+	}
+	extents, err := s.volume.data()
+	if err != nil {
+		return err
+	}
+	told := *s.volume.marker.Data
+	left := int64(float64(told.FileBytes)*(1-share)) / freeUnit * freeUnit
+	if left <= 0 || left == told.FileBytes {
+		return invalidf(ReasonNotPossible, "files of %d bytes are too small to free %s of them: fill more, or free another share", told.FileBytes,
+			phase.Share)
+	}
+	if err := s.awaitStart(ctx, 0); err != nil {
+		return err
+	}
+	before, err := s.space(ctx, extents)
+	if err != nil {
+		return err
+	}
+	s.began = s.clock.start()
+	for _, e := range extents {
+		if err := cut(e.path, left); err != nil {
+			return fmt.Errorf("delete the end of the data: %w", err)
+		}
+	}
+	told.FileBytes = left
+	if err := s.volume.describeData(&told); err != nil {
+		return err
+	}
+	err = s.awaitFreed(ctx, extents, before, share)
+	s.ended = s.clock.start()
+	if err != nil {
+		return err
+	}
+	s.metrics["durationNanoseconds"] = (s.ended.elapsed - s.began.elapsed).Nanoseconds()
+	return s.verifyAllocation(&filling{files: told.Files})
+}
+
+// cut deletes what a file has behind so many bytes.
+func cut(path string, bytes int64) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Truncate(bytes), file.Close())
+}
+
+// space is what the files of the data take, and what is free on the volume.
+type space struct{ files, used, free int64 }
+
+// space counts when all is on the disk.
+func (s *session) space(ctx context.Context, extents []extent) (now space, err error) {
+	if now.used, err = s.usedAfterSync(ctx); err != nil {
+		return now, err
+	}
+	for _, e := range extents {
+		allocated, _, _, err := allocation(e.path)
+		if err != nil {
+			return now, err
+		}
+		now.files += allocated
+	}
+	var stat unix.Statfs_t
+	if err := unix.Statfs(s.volume.path, &stat); err != nil {
+		return now, fmt.Errorf("the free space of %s: %w", s.volume.path, err)
+	}
+	now.free = int64(stat.Bfree) * stat.Frsize
+	return now, nil
+}
+
+// awaitFreed waits until what the files gave back is free space. On a file system that others write to, only the files tell.
+func (s *session) awaitFreed(ctx context.Context, extents []extent, before space, share float64) error {
+	timer := s.clock.start()
+	for {
+		now, err := s.space(ctx, extents)
+		if err != nil {
+			return err
+		}
+		given, freed := before.files-now.files, now.free-before.free
+		if s.volume.shared {
+			freed = before.used - now.used
+		}
+		least := int64(share * float64(before.files) / 100 * freedPercent)
+		if given >= least && freed >= given/100*freedPercent {
+			s.metrics["freedBytes"], s.metrics["allocatedBytes"] = freed, now.used
+			s.check("freed", true, "%d bytes are free that the data had; its files took %d bytes, and take %d", freed, before.files, now.files)
+			return nil
+		}
+		if timer.spent() >= s.executor.freePatience {
+			s.check("freed", false, "its files took %d bytes and take %d, and %d bytes more are free", before.files, now.files, freed)
+			return invalidf(ReasonTargetMissed, "%s after the data was deleted, its files take %d bytes instead of %d, and only %d bytes more are "+
+				"free: destroy the snapshots and clones that still hold it before this phase, and keep other writers off",
+				s.executor.freePatience, now.files, before.files, freed)
+		}
+		if err := pause(ctx, quietWindow); err != nil {
+			return err
+		}
+	}
+}
