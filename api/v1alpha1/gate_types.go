@@ -19,9 +19,9 @@ const (
 	VerdictInvalid Verdict = "Invalid"
 )
 
-// Gate is a condition on the measurements: exactly one of expression, bound and compare is set.
+// Gate is a condition on the measurements: exactly one of expression, bound, ratio and compare is set.
 //
-// +kubebuilder:validation:ExactlyOneOf=expression;bound;compare
+// +kubebuilder:validation:ExactlyOneOf=expression;bound;ratio;compare
 type Gate struct {
 	// name is the name of the gate.
 	// +required
@@ -37,6 +37,9 @@ type Gate struct {
 	// bound limits a metric to a range.
 	// +optional
 	Bound *BoundGate `json:"bound,omitempty"`
+	// ratio limits what a metric is of another one, run by run.
+	// +optional
+	Ratio *RatioGate `json:"ratio,omitempty"`
 	// compare compares a metric with a variant, a baseline or the history.
 	// +optional
 	Compare *CompareGate `json:"compare,omitempty"`
@@ -63,6 +66,28 @@ type BoundGate struct {
 	// max is the largest median that passes, such as 10ms.
 	// +optional
 	Max Bound `json:"max,omitempty"`
+}
+
+// RatioGate limits what a metric is of another one, run by run.
+//
+// +kubebuilder:validation:AtLeastOneOf=min;max
+// +kubebuilder:validation:AtLeastOneOf=to;toVariant
+type RatioGate struct {
+	// of is the metric that is divided, in each variant.
+	// +required
+	Of MetricPath `json:"of"`
+	// to is the metric that it is divided by, in the same unit. Defaults to the same metric, if toVariant is set.
+	// +optional
+	To MetricPath `json:"to,omitempty"`
+	// toVariant divides by the run of this variant with the same repetition. Without it, both metrics are of the same run.
+	// +optional
+	ToVariant VariantName `json:"toVariant,omitempty"`
+	// min is the smallest median of the ratios that passes, such as 80%.
+	// +optional
+	Min Ratio `json:"min,omitempty"`
+	// max is the largest median of the ratios that passes, such as 110% or 1.1x.
+	// +optional
+	Max Ratio `json:"max,omitempty"`
 }
 
 // CompareGate compares a metric with another measurement of it.

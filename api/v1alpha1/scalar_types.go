@@ -127,6 +127,12 @@ type BlockSize struct {
 	resource.Quantity `json:",inline"`
 }
 
+// Ratio is a number without a unit, such as 80%, 1.5x or 0.8.
+//
+// +kubebuilder:validation:MaxLength=16
+// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+)?[%x]?$')",message="write a ratio, such as 80%, 1.5x or, in quotes, '0.8'"
+type Ratio string
+
 // Bound is a number in the unit of its metric, such as 100M or 5k, or one with a unit, such as 10ms, 200MiB/s, 1.5% or 3x.
 //
 // +kubebuilder:validation:MaxLength=20

@@ -227,6 +227,9 @@ func TestGatesOnMetrics(t *testing.T) {
 	expression := func(text string) func(*spec) {
 		return func(s *spec) { s.Gates = []v1alpha1.Gate{{Name: "a", Expression: text}} }
 	}
+	ratio := func(gate v1alpha1.RatioGate) func(*spec) {
+		return func(s *spec) { s.Gates = []v1alpha1.Gate{{Name: "g", Ratio: &gate}} }
+	}
 	oltp := func(updates int32) v1alpha1.Phase {
 		return v1alpha1.Phase{Name: "oltp", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{
 			OLTP: &v1alpha1.OLTPWorkload{UpdatePercent: updates}}}}
@@ -269,6 +272,15 @@ func TestGatesOnMetrics(t *testing.T) {
 			s.Matrix = v1alpha1.Matrix{"phases.oltp.updatePercent": {"25", "0"}}
 			bound("oltp.writeBytesPerSecond")(s)
 		}, "spec.gates[0].bound.metric: of variant \"phases.oltp.updatePercent=0\" never has writeBytesPerSecond"},
+		"a ratio": {ratio(v1alpha1.RatioGate{Of: "scan.readBytesPerSecond", To: "fill.writeBytesPerSecond", Min: "1x"}), ""},
+		"a ratio of writes": {ratio(v1alpha1.RatioGate{Of: "scan.readBytesPerSecond", To: "scan.writeBytesPerSecond", Min: "1x"}),
+			"spec.gates[0].ratio: phase scan (scan on a zfs target) of variant \"default\" never has writeBytesPerSecond"},
+		"a ratio to a variant": {func(s *spec) {
+			s.Phases = append(s.Phases, oltp(0))
+			s.Variants = []v1alpha1.Variant{{Name: "r"}, {Name: "w", Set: map[string]v1alpha1.MatrixValue{"phases.oltp.updatePercent": "9"}}}
+			s.Matrix = v1alpha1.Matrix{"pool.ashift": {"9", "12"}}
+			ratio(v1alpha1.RatioGate{Of: "oltp.readBytesPerSecond", To: "oltp.writeBytesPerSecond", ToVariant: "r", Min: "1x"})(s)
+		}, "spec.gates[0].ratio: of variant \"r,pool.ashift=12\" never has writeBytesPerSecond"},
 		"a share":           {bound("scan.scanRegionTime.shareOver10ms"), ""},
 		"a share of writes": {expression("phase('scan').share('writeLatency', '>', '10ms') < 0.5"), "spec.gates[0].expression: never has writeLatency.shareOver10ms"},
 		"another variant": {func(s *spec) {

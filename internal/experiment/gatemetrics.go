@@ -36,6 +36,8 @@ func gateField(i int, one v1alpha1.Gate) string {
 		return at + ".expression"
 	case one.Bound != nil:
 		return at + ".bound.metric"
+	case one.Ratio != nil:
+		return at + ".ratio"
 	case one.Compare != nil:
 		return at + ".compare.metric"
 	}
@@ -46,7 +48,7 @@ func gateField(i int, one v1alpha1.Gate) string {
 func cannotHave(slots []Slot, ref gate.Reference) string {
 	for i := range slots {
 		slot := &slots[i]
-		if ref.Variant != "" && ref.Variant != slot.Variant {
+		if base, _, _ := strings.Cut(slot.Variant, ","); ref.Variant != "" && ref.Variant != slot.Variant && ref.Variant != base {
 			continue
 		}
 		at := slices.IndexFunc(slot.Phases, func(phase v1alpha1.Phase) bool { return string(phase.Name) == ref.Phase })
@@ -59,8 +61,7 @@ func cannotHave(slots []Slot, ref gate.Reference) string {
 			target = "zfs"
 		}
 		return fmt.Sprintf("phase %s (%s on a %s target) of variant %q never has %s: %s", ref.Phase, does(&slot.Phases[at]), target,
-			slot.Variant, ref.Metric,
-			instead(ref.Metric, workload.Metrics(&slot.Phases[at], onPool)))
+			slot.Variant, ref.Metric, instead(ref.Metric, workload.Metrics(&slot.Phases[at], onPool)))
 	}
 	return ""
 }

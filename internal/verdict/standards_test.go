@@ -187,7 +187,7 @@ func TestLooksShareTheLevels(t *testing.T) {
 		t.Error(got)
 	}
 	spec.Adaptive, spec.Repetitions = nil, 4
-	if got := Undecidable(spec, gates); got != "gates cannot be decided with 4 repetitions: bounds need at least 5 repetitions" {
+	if got := Undecidable(spec, gates); got != "gates cannot be decided with 4 repetitions: bounds and ratios need at least 5 repetitions" {
 		t.Error(got)
 	}
 }

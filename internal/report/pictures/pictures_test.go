@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/poolseries"
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/report/svg"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -42,6 +44,8 @@ func experiment(runs int, variants ...string) results.Experiment {
 		{Name: "no-worse", Definition: "fresh.readBytesPerSecond is at most 5% worse than in variant a", Comparisons: []results.Comparison{
 			{Variant: "b", Verdict: "Failed", ChangePartsPerMillion: -104_000, LowPartsPerMillion: &low, HighPartsPerMillion: &high,
 				TolerancePartsPerMillion: 50_000}}},
+		{Name: "share", Definition: gate.Definition(v1alpha1.Gate{Ratio: &v1alpha1.RatioGate{Of: "aged.readBytesPerSecond",
+			To: "fresh.readBytesPerSecond", Min: "0.8", Max: "1.1x"}})},
 	}
 	return e
 }
@@ -127,7 +131,7 @@ func find(t *testing.T, drawn []report.Picture, name string) report.Picture {
 }
 
 func TestEveryRoomDraws(t *testing.T) {
-	drawn := album(t, experiment(6, "a", "b"), "gate-keeps-runs", "gate-tail-runs", "gate-no-worse", "gate-no-worse-runs",
+	drawn := album(t, experiment(6, "a", "b"), "gate-keeps-runs", "gate-share-runs", "gate-tail-runs", "gate-no-worse", "gate-no-worse-runs",
 		"metric-readbytespersecond", "metric-layoutscorepartspermillion", "percentiles-read-latency-fresh-aged", "rounds-fresh",
 		"series-aged", "series-fresh",
 		"regions-fresh-aged", "samples-fresh-a-single-latencies", "pool-fresh-a-the-pool-over-time", "requests-read-fresh-aged",
@@ -136,6 +140,7 @@ func TestEveryRoomDraws(t *testing.T) {
 		"gate-tail-runs":                      {"at least 1 ms", "at most 10 ms", ">a<"},
 		"gate-no-worse":                       {"tolerated", "interval", ">b: Failed<", "-10%"},
 		"gate-keeps-runs":                     {">aged, a<", ">fresh, b<", "MiB/s"},
+		"gate-share-runs":                     {">aged, a<", ">fresh, b<", "MiB/s"},
 		"percentiles-read-latency-fresh-aged": {"99%", "fresh, a", "aged, b"},
 		"pool-fresh-a-the-pool-over-time":     {"measured", "read", "written"},
 		"requests-read-fresh-aged":            {"4 KiB", "128 KiB", "fresh, a"},
@@ -145,6 +150,9 @@ func TestEveryRoomDraws(t *testing.T) {
 				t.Errorf("%s does not say %q", name, words)
 			}
 		}
+	}
+	if svg := find(t, drawn, "gate-share-runs").SVG; strings.Contains(svg, "at least") || strings.Contains(svg, "at most") {
+		t.Error("the limits of a ratio are drawn among the values")
 	}
 	if caption := find(t, drawn, "rounds-fresh").Caption; !strings.Contains(caption, "only they count") {
 		t.Error(caption)

@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"fmt"
+	"math/big"
 	"slices"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -11,8 +12,8 @@ import (
 )
 
 type boundRule struct {
-	of       reference
-	min, max *limit
+	of reference
+	limits
 }
 
 func compileBound(bound *v1alpha1.BoundGate, known scope) (rule, []string) {
@@ -30,14 +31,8 @@ func compileBound(bound *v1alpha1.BoundGate, known scope) (rule, []string) {
 	if wrongMax != nil {
 		mistakes = append(mistakes, "bound.max "+wrongMax.Error())
 	}
-	switch {
-	case bound.Min == "" && bound.Max == "":
-		mistakes = append(mistakes, "bound has neither min nor max: set at least one")
-	case least != nil && most != nil && least.value.Cmp(most.value) > 0:
-		mistakes = append(mistakes, fmt.Sprintf("bound.min %s is larger than bound.max %s, so nothing could pass: swap them",
-			least.text, most.text))
-	}
-	return boundRule{of, least, most}, mistakes
+	rule := boundRule{of, limits{least, most}}
+	return rule, append(mistakes, rule.mistakes("bound", bound.Min == "" && bound.Max == "")...)
 }
 
 func (b boundRule) uses() []reference { return []reference{b.of} }
@@ -65,18 +60,27 @@ func (b boundRule) judgeVariant(evidence *Evidence, of reference) opinion {
 	outside := stats.MedianOutside(len(found), at.passing)
 	text := figure(b.of, metric)
 	if outside == 0 {
-		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonTooFewRuns, text: fmt.Sprintf(
-			"%s: too few runs to know the median: use at least %d repetitions, or an expression, which does not ask how certain the median is",
-			text, leastPairs(at.passing))}
+		return tooFewRuns(text, at)
 	}
 	low, high := lows[outside-1], highs[len(highs)-outside]
-	text += fmt.Sprintf(", the median lies between %d and %d with a confidence of %s", low, high,
-		share(1-2*stats.Binomial(len(found), outside-1)-2*(level-at.passing)))
-	verdict, reason, words := b.decide(low, high)
+	text += fmt.Sprintf(", the median lies between %d and %d with a confidence of %s", low, high, confidence(len(found), outside, at))
+	verdict, reason, words := b.decide(new(big.Rat).SetInt64(low), new(big.Rat).SetInt64(high))
 	if few := doubted(found, low, high, outside); few && reason == ReasonUnclear {
 		return opinion{verdict: verdict, reason: ReasonTooFewOperations, text: fmt.Sprintf("%s: %s: %s", text, fewBeyond, moreOperations)}
 	}
 	return opinion{verdict: verdict, reason: reason, text: text + ": " + words}
+}
+
+// tooFewRuns is the opinion of a gate on a median that too few runs tell.
+func tooFewRuns(text string, at levels) opinion {
+	return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonTooFewRuns, text: fmt.Sprintf(
+		"%s: too few runs to know the median: use at least %d repetitions, or an expression, which does not ask how certain the median is",
+		text, leastPairs(at.passing))}
+}
+
+// confidence of the interval of a median that leaves so many of the values outside at each end, less one.
+func confidence(runs, outside int, at levels) string {
+	return share(1 - 2*stats.Binomial(runs, outside-1) - 2*(level-at.passing))
 }
 
 // doubted says that the interval would be narrower if more operations had told.
@@ -87,26 +91,4 @@ func doubted(found []sample, low, high int64, outside int) bool {
 	}
 	slices.Sort(plain)
 	return low < plain[outside-1] || high > plain[len(plain)-outside]
-}
-
-// decide compares both ends of the interval of the median with the bounds.
-func (b boundRule) decide(low, high int64) (verdict v1alpha1.Verdict, reason, words string) {
-	switch {
-	case b.min.below(high):
-		return v1alpha1.VerdictFailed, ReasonBelowMinimum, "below the minimum of " + b.min.text
-	case b.max.above(low):
-		return v1alpha1.VerdictFailed, ReasonAboveMaximum, "above the maximum of " + b.max.text
-	case b.min.below(low):
-		return v1alpha1.VerdictInconclusive, ReasonUnclear, fmt.Sprintf("it may be on either side of the minimum of %s: add repetitions",
-			b.min.text)
-	case b.max.above(high):
-		return v1alpha1.VerdictInconclusive, ReasonUnclear, fmt.Sprintf("it may be on either side of the maximum of %s: add repetitions",
-			b.max.text)
-	case b.min != nil && b.max != nil:
-		return v1alpha1.VerdictPassed, ReasonHolds, fmt.Sprintf("between %s and %s", b.min.text, b.max.text)
-	case b.min != nil:
-		return v1alpha1.VerdictPassed, ReasonHolds, "at least " + b.min.text
-	default:
-		return v1alpha1.VerdictPassed, ReasonHolds, "at most " + b.max.text
-	}
 }

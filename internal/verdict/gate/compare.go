@@ -74,26 +74,9 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 	}
 	rule.tolerance = tolerance
 	if rule.to == toVariant {
-		mistakes = append(mistakes, rule.checkRival(known)...)
+		mistakes = append(mistakes, known.checkRival("compare.variant", rule.rival, of.phase, of.phase)...)
 	}
 	return rule, mistakes
-}
-
-// checkRival checks that there is a variant to compare with, and one to compare.
-func (c compareRule) checkRival(known scope) []string {
-	// With a matrix, a variant of the spec is the first part of several expanded names.
-	isRival := func(name string) bool { return name == c.rival || strings.HasPrefix(name, c.rival+",") }
-	switch {
-	case c.rival == "":
-		return []string{"compare.variant is empty: set it to the variant to compare with"}
-	case !slices.ContainsFunc(known.variants, isRival):
-		return []string{"compare.variant: " + known.checkVariant(c.rival)}
-	case !known.has(c.rival, c.of.phase):
-		return []string{"compare.variant: " + known.without(c.rival, c.of.phase)}
-	case !slices.ContainsFunc(known.having(c.of.phase), func(name string) bool { return !isRival(name) }):
-		return []string{fmt.Sprintf("compare.variant: %q is the only variant with phase %q: add another one", c.rival, c.of.phase)}
-	}
-	return nil
 }
 
 func parseTolerance(share v1alpha1.Share) (float64, error) {
@@ -115,12 +98,8 @@ func (c compareRule) judge(evidence *Evidence, variants []string) []opinion {
 	for _, variant := range variants {
 		rival := ""
 		if c.to == toVariant {
-			name, rest, matrix := strings.Cut(variant, ",")
-			if name == c.rival {
+			if rival = rivalOf(variant, c.rival); rival == variant {
 				continue
-			}
-			if rival = c.rival; matrix {
-				rival += "," + rest
 			}
 		}
 		opinion := c.judgeVariant(evidence, variant, rival)

@@ -213,7 +213,8 @@ func TestUndecidable(t *testing.T) {
 		"few looks": {gates(1, toVariant), interleaved, []Look{{5, LargeShare}, {7, SmallShare}}, "at least 8 repetitions"},
 		"baseline":  {gates(3, toBaseline), interleaved, []Look{{3, 1}}, ""},
 		"history":   {gates(3, toHistory), interleaved, []Look{{1, 1}}, ""},
-		"bound":     {[]v1alpha1.Gate{boundGate(scanned, "1", "")}, interleaved, []Look{{4, 1}}, "bounds need at least 5 repetitions"},
+		"bound":     {[]v1alpha1.Gate{boundGate(scanned, "1", "")}, interleaved, []Look{{4, 1}}, "bounds and ratios need at least 5 repetitions"},
+		"ratio":     {[]v1alpha1.Gate{ratioGate(scanned, unaged, "", "1", "")}, interleaved, []Look{{4, 1}}, "bounds and ratios need at least 5 repetitions"},
 		"bounded":   {[]v1alpha1.Gate{boundGate(scanned, "1", "")}, interleaved, []Look{{5, 1}}, ""},
 		"no gates":  {nil, interleaved, []Look{{1, 1}}, ""},
 	} {

@@ -26,6 +26,9 @@ var kinds = []kind{
 	{"bound", func(g v1alpha1.Gate) bool { return g.Bound != nil },
 		func(g v1alpha1.Gate, known scope) (rule, []string) { return compileBound(g.Bound, known) },
 		func(g v1alpha1.Gate) string { return defineBound(g.Bound) }},
+	{"ratio", func(g v1alpha1.Gate) bool { return g.Ratio != nil },
+		func(g v1alpha1.Gate, known scope) (rule, []string) { return compileRatio(g.Ratio, known) },
+		func(g v1alpha1.Gate) string { return defineRatio(g.Ratio) }},
 	{"compare", func(g v1alpha1.Gate) bool { return g.Compare != nil },
 		func(g v1alpha1.Gate, known scope) (rule, []string) { return compileCompare(g.Compare, known) },
 		func(g v1alpha1.Gate) string { return defineCompare(g.Compare) }},
@@ -42,7 +45,7 @@ func kindsOf(gate v1alpha1.Gate) []kind {
 	return of
 }
 
-// kindNames lists the kinds, such as "expression, bound and compare".
+// kindNames lists the kinds, such as "expression, bound, ratio and compare".
 func kindNames() string {
 	names := make([]string, 0, len(kinds))
 	for _, kind := range kinds {

@@ -86,7 +86,7 @@ func (s *Set) Undecidable(order v1alpha1.RunOrder, looks ...Look) string {
 		})
 	}
 	if bounds > 0 {
-		needs("bounds need", func(at levels) int { return leastPairs(at.passing) })
+		needs("bounds and ratios need", func(at levels) int { return leastPairs(at.passing) })
 	}
 	if len(lacking) == 0 {
 		return ""
@@ -94,11 +94,11 @@ func (s *Set) Undecidable(order v1alpha1.RunOrder, looks ...Look) string {
 	return fmt.Sprintf("gates cannot be decided with %s: %s", number(last.Repetitions, "repetition"), strings.Join(lacking, ", "))
 }
 
-// count counts the comparisons, those of them between variants, and the bounds.
+// count counts the comparisons, those of them between variants, and the bounds and ratios.
 func (s *Set) count() (comparisons, variants, bounds int) {
 	for _, one := range s.gates {
 		switch rule := one.rule.(type) {
-		case boundRule:
+		case boundRule, ratioRule:
 			bounds++
 		case compareRule:
 			for _, variant := range one.variants {

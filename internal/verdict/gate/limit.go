@@ -115,9 +115,43 @@ func decimal(value *big.Rat) string {
 }
 
 // below says that a value is smaller than the limit. Without a limit it is not.
-func (l *limit) below(value int64) bool { return l != nil && l.compare(value) > 0 }
+func (l *limit) below(value *big.Rat) bool { return l != nil && l.value.Cmp(value) > 0 }
 
 // above says that a value is larger than the limit.
-func (l *limit) above(value int64) bool { return l != nil && l.compare(value) < 0 }
+func (l *limit) above(value *big.Rat) bool { return l != nil && l.value.Cmp(value) < 0 }
 
-func (l *limit) compare(value int64) int { return l.value.Cmp(new(big.Rat).SetInt64(value)) }
+// limits are a min and a max, of which one may be nil.
+type limits struct{ min, max *limit }
+
+// mistakes says what is wrong with the limits of a kind of gate.
+func (l limits) mistakes(kind string, neither bool) []string {
+	switch {
+	case neither:
+		return []string{kind + " has neither min nor max: set at least one"}
+	case l.min != nil && l.max != nil && l.min.value.Cmp(l.max.value) > 0:
+		return []string{fmt.Sprintf("%s.min %s is larger than %s.max %s, so nothing could pass: swap them", kind, l.min.text, kind, l.max.text)}
+	}
+	return nil
+}
+
+// decide compares both ends of the interval of a median with the limits.
+func (l limits) decide(low, high *big.Rat) (verdict v1alpha1.Verdict, reason, words string) {
+	switch {
+	case l.min.below(high):
+		return v1alpha1.VerdictFailed, ReasonBelowMinimum, "below the minimum of " + l.min.text
+	case l.max.above(low):
+		return v1alpha1.VerdictFailed, ReasonAboveMaximum, "above the maximum of " + l.max.text
+	case l.min.below(low):
+		return v1alpha1.VerdictInconclusive, ReasonUnclear, fmt.Sprintf("it may be on either side of the minimum of %s: add repetitions",
+			l.min.text)
+	case l.max.above(high):
+		return v1alpha1.VerdictInconclusive, ReasonUnclear, fmt.Sprintf("it may be on either side of the maximum of %s: add repetitions",
+			l.max.text)
+	case l.min != nil && l.max != nil:
+		return v1alpha1.VerdictPassed, ReasonHolds, fmt.Sprintf("between %s and %s", l.min.text, l.max.text)
+	case l.min != nil:
+		return v1alpha1.VerdictPassed, ReasonHolds, "at least " + l.min.text
+	default:
+		return v1alpha1.VerdictPassed, ReasonHolds, "at most " + l.max.text
+	}
+}

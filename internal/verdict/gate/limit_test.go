@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"math/big"
 	"strings"
 	"testing"
 
@@ -47,7 +48,7 @@ func TestLimitsInUnits(t *testing.T) {
 			t.Errorf("%s %s: %+v, error %v, want %s %q", test.metric, test.bound, got, err, test.value, test.text)
 		}
 	}
-	if none, err := parseLimit("", results.Metric{}); none != nil || err != nil || none.above(1) || none.below(1) {
+	if none, err := parseLimit("", results.Metric{}); none != nil || err != nil || none.above(big.NewRat(1, 1)) || none.below(big.NewRat(1, 1)) {
 		t.Errorf("without a bound: %v, error %v", none, err)
 	}
 }

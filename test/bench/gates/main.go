@@ -74,7 +74,8 @@ func report(out io.Writer, experiments int, seed uint64) ([]string, error) {
 	s := &simulation{experiments: experiments, seed: seed}
 	sections := []func(){
 		s.comparisons(t, "one comparison", all), s.comparisons(t, "adaptive: judged after 6 repetitions, and after 12 if undecided", twice),
-		s.families(t, families()), s.bounds(t), s.growth(t), s.order(t),
+		s.families(t, families()), s.bounds(t, "bounds", bounded()),
+		s.growth(t), s.order(t), s.bounds(t, "ratios of phases", divided()),
 	}
 	if err := s.run(); err != nil {
 		return nil, err

@@ -67,6 +67,8 @@ func TestFound(t *testing.T) {
 		{world{name: "20 gates alike", spread: logNormal(0.02), gates: 20, correlation: 0.9, allWorse: true}, 0.12, 0.8, 0},
 		{world{name: "bound", spread: normal(0.05), bound: true}, 0.1, 0.8, 0},
 		{world{name: "bound holds", spread: normal(0.05), bound: true}, -0.1, 0, 0.7},
+		{world{name: "ratio", spread: logNormal(0.2), correlation: 0.99, gates: 2, ratio: true}, 0.1, 0.95, 0},
+		{world{name: "ratio holds", spread: logNormal(0.2), correlation: 0.99, gates: 2, ratio: true}, -0.1, 0, 0.95},
 		{world{name: "baseline", spread: normal(0.02), baseline: true}, 0.1, 0.8, 0},
 	} {
 		got, err := c.w.tally(rand.New(rand.NewPCG(5, 5)), c.worse, 200)

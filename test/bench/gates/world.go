@@ -68,6 +68,8 @@ type world struct {
 	allWorse    bool
 	// bound judges the new variant by a lower bound, instead of comparing it.
 	bound bool
+	// ratio judges the first phase of the new variant by its ratio to the second one of the same run.
+	ratio bool
 }
 
 // runs is the number of runs of each variant.
@@ -91,6 +93,11 @@ func (w world) gatesOf() (*gate.Set, error) {
 		of := v1alpha1.MetricPath(phaseName(i) + "." + metric)
 		one := v1alpha1.Gate{Name: v1alpha1.GateName(phaseName(i))}
 		switch compare := (v1alpha1.CompareGate{Metric: of, To: "Variant", Variant: "old", Tolerance: "5%"}); {
+		case w.ratio && i > 0: // the first gate asks for this phase
+			phases = append(phases, v1alpha1.Phase{Name: v1alpha1.PhaseName(phaseName(i))})
+			continue
+		case w.ratio:
+			one.Ratio, variants = &v1alpha1.RatioGate{Of: of, To: "p1." + metric, Min: "100%"}, []string{"new"}
 		case w.bound:
 			one.Bound, variants = &v1alpha1.BoundGate{Metric: of, Min: boundAt(typical)}, []string{"new"}
 		case w.baseline:

@@ -90,6 +90,30 @@ func families() []world {
 	return worlds
 }
 
+// bounded are worlds whose new variant has a bound.
+func bounded() []world {
+	var worlds []world
+	for _, n := range []int{6, 8, 12} {
+		for _, w := range []world{{name: "normal 5%", spread: normal(0.05)}, {name: "log-normal 10%", spread: logNormal(0.1)}} {
+			w.name, w.bound, w.repetitions = fmt.Sprintf("%s, %d repetitions", w.name, n), true, n
+			worlds = append(worlds, w)
+		}
+	}
+	return worlds
+}
+
+// divided are worlds in which two phases of the same runs are compared. Each run has a mood that both phases share, besides their own noise.
+func divided() []world {
+	var worlds []world
+	for _, n := range []int{6, 12} {
+		for _, correlation := range []float64{0, 0.9, 0.99} {
+			worlds = append(worlds, world{name: fmt.Sprintf("log-normal 20%%, correlation %g, %d repetitions", correlation, n),
+				spread: logNormal(0.2), correlation: correlation, gates: 2, ratio: true, repetitions: n})
+		}
+	}
+	return worlds
+}
+
 // growing are worlds in which more repetitions must not find less, with the loss to be found.
 func growing() (worlds []world, losses []float64) {
 	return []world{

@@ -1,0 +1,273 @@
+package gate
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
+)
+
+// ratioRule limits the median of the ratios of two metrics, each of one run, or of two variants in one repetition: what makes a whole run
+// or repetition slower is in both, and cancels.
+type ratioRule struct {
+	of, to reference
+	// rival is the variant of the spec that to is of. Empty if both are of the same run.
+	rival string
+	limits
+}
+
+func compileRatio(ratio *v1alpha1.RatioGate, known scope) (rule, []string) {
+	var mistakes []string
+	path := func(field string, path v1alpha1.MetricPath) reference {
+		of, mistake := known.checkPath(string(path))
+		if mistake != "" {
+			mistakes = append(mistakes, "ratio."+field+": "+mistake)
+		}
+		return of
+	}
+	rule := ratioRule{of: path("of", ratio.Of), rival: string(ratio.ToVariant)}
+	switch {
+	case ratio.To != "":
+		rule.to = path("to", ratio.To)
+	case rule.rival != "":
+		rule.to = rule.of
+	default:
+		mistakes = append(mistakes, "ratio has neither to nor toVariant: set at least one")
+	}
+	if len(mistakes) == 0 {
+		mistakes = rule.related(known)
+	}
+	limit := func(field string, given v1alpha1.Ratio) *limit {
+		parsed, err := parseRatio(given)
+		if err != nil {
+			mistakes = append(mistakes, "ratio."+field+" "+err.Error())
+		}
+		return parsed
+	}
+	rule.limits = limits{limit("min", ratio.Min), limit("max", ratio.Max)}
+	return rule, append(mistakes, rule.mistakes("ratio", ratio.Min == "" && ratio.Max == "")...)
+}
+
+// related says what prevents a ratio of both metrics.
+func (r ratioRule) related(known scope) []string {
+	of, _ := results.LookupMetric(r.of.metric)
+	to, _ := results.LookupMetric(r.to.metric)
+	switch {
+	case of.Unit != to.Unit:
+		return []string{fmt.Sprintf("ratio.to: %s is in %s, but %s is in %s: take metrics of the same unit", r.to, to.Unit, r.of, of.Unit)}
+	case r.rival != "":
+		return known.checkRival("ratio.toVariant", r.rival, r.to.phase, r.of.phase)
+	case r.of == r.to:
+		return []string{fmt.Sprintf("ratio.to: %s to itself is always 1: take another metric, or set toVariant", r.of)}
+	}
+	return nil
+}
+
+// written is how ratios are written.
+var written = regexp.MustCompile(`^([0-9]+(?:[.][0-9]+)?)([%x]?)$`)
+
+// parseRatio reads a number without a unit, exactly. Nil without one.
+func parseRatio(given v1alpha1.Ratio) (*limit, error) {
+	if given == "" {
+		return nil, nil
+	}
+	parts := written.FindStringSubmatch(string(given))
+	if parts == nil {
+		return nil, fmt.Errorf("%q is not a ratio: write one such as 80%%, 1.5x or 0.8", given)
+	}
+	value, _ := new(big.Rat).SetString(parts[1])
+	if parts[2] == "%" {
+		value.Quo(value, big.NewRat(100, 1))
+	}
+	return &limit{value, ratioWords(given)}, nil
+}
+
+// ratioWords are a ratio as written, with an x if nothing says that it is one.
+func ratioWords(given v1alpha1.Ratio) string {
+	if text := string(given); strings.HasSuffix(text, "%") || strings.HasSuffix(text, "x") {
+		return text
+	}
+	return string(given) + "x"
+}
+
+func defineRatio(ratio *v1alpha1.RatioGate) string {
+	var words []string
+	if ratio.Min != "" {
+		words = append(words, "at least "+printable(ratioWords(ratio.Min)))
+	}
+	if ratio.Max != "" {
+		words = append(words, "at most "+printable(ratioWords(ratio.Max)))
+	}
+	text := fmt.Sprintf("%s is %s of %s", plain(string(ratio.Of)), cmp.Or(strings.Join(words, " and "), "some share"),
+		plain(string(cmp.Or(ratio.To, ratio.Of))))
+	if ratio.ToVariant != "" {
+		text += " in variant " + plain(string(ratio.ToVariant))
+	}
+	return text
+}
+
+func (r ratioRule) uses() []reference {
+	to := r.to
+	to.variant = r.rival
+	return []reference{r.of, to}
+}
+
+func (r ratioRule) judge(evidence *Evidence, variants []string) []opinion {
+	var opinions []opinion
+	for _, variant := range variants {
+		of, to := r.of, r.to
+		of.variant, to.variant = variant, variant
+		if r.rival != "" {
+			if to.variant = rivalOf(variant, r.rival); to.variant == variant {
+				continue
+			}
+		}
+		one := r.judgeVariant(evidence, of, to)
+		one.variant = variant
+		opinions = append(opinions, one)
+	}
+	return opinions
+}
+
+func (r ratioRule) judgeVariant(evidence *Evidence, of, to reference) opinion {
+	ratios, unknown := evidence.ratios(of, to)
+	if unknown != nil {
+		return *unknown
+	}
+	runs, name := len(ratios.plain), r.name(to.variant)
+	text := fmt.Sprintf("%s = %s (%s)", name, ratioText(median(ratios.plain)), number(runs, ratios.noun))
+	at := levelsAt(evidence.Share)
+	outside := stats.MedianOutside(runs, at.passing)
+	if outside == 0 {
+		return tooFewRuns(text, at)
+	}
+	low, high := ratios.low[outside-1], ratios.high[runs-outside]
+	text += fmt.Sprintf(", the median lies between %s and %s with a confidence of %s", ratioText(low), ratioText(high),
+		confidence(runs, outside, at))
+	verdict, reason, words := r.decide(low, high)
+	narrower := low.Cmp(ratios.plain[outside-1]) < 0 || high.Cmp(ratios.plain[runs-outside]) > 0
+	if reason == ReasonUnclear && narrower {
+		reason, words = ReasonTooFewOperations, fewBeyond+": "+moreOperations
+	}
+	return opinion{verdict: verdict, reason: reason, text: text + ": " + words}
+}
+
+// name is such as "aged.readBytes / fresh.readBytes".
+func (r ratioRule) name(variant string) string {
+	to := r.to
+	if r.rival != "" {
+		to.variant = variant
+	}
+	return r.of.String() + " / " + to.String()
+}
+
+// ratios are those of two metrics, from the smallest to the largest. low and high are what they may be at least and at most, if too few
+// operations tell a share.
+type ratios struct {
+	plain, low, high []*big.Rat
+	// noun is what each ratio is of.
+	noun string
+}
+
+// ratios of a metric to another one in the same repetitions, unless one cannot be told. If a run measured only one of both, the others do
+// not decide without it.
+func (e *Evidence) ratios(of, to reference) (ratios, *opinion) {
+	unknown := func(reason, text string) (ratios, *opinion) {
+		return ratios{}, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: reason, text: text}
+	}
+	all := ratios{noun: "run"}
+	if of.variant != to.variant {
+		all.noun = "pair"
+	}
+	for _, one := range []reference{of, to} {
+		if _, missing := e.measured().find(one); missing != "" {
+			return unknown(ReasonNoData, missing)
+		}
+	}
+	above, kept := e.samples(of)
+	below, keptBelow := e.samples(to)
+	if kept = cmp.Or(kept, keptBelow); kept != "" {
+		return unknown(ReasonNotIndependent, fmt.Sprintf("run %s reused the pool of another run, so it is not an independent repetition: set "+
+			"target.zfs.reset to Pool to judge ratios", plain(kept)))
+	}
+	above, below, lacking := e.together(of, to, above, below)
+	switch {
+	case lacking != "":
+		return unknown(ReasonNoData, lacking)
+	case len(above) == 0:
+		return unknown(ReasonNoData, fmt.Sprintf("no data: %s and %s were never measured in the same repetition: see their BenchmarkRuns for "+
+			"the reason", of, to))
+	}
+	leastAbove, mostAbove := e.ends(of, above)
+	leastBelow, mostBelow := e.ends(to, below)
+	for i := range above {
+		if below[i].value <= 0 || leastBelow[i] <= 0 {
+			return unknown(ReasonNoRatio, fmt.Sprintf("%s is %d in repetition %d: nothing can be divided by that: use a bound", to,
+				below[i].value, below[i].repetition))
+		}
+		all.plain = append(all.plain, big.NewRat(above[i].value, below[i].value))
+		all.low = append(all.low, big.NewRat(leastAbove[i], mostBelow[i]))
+		all.high = append(all.high, big.NewRat(mostAbove[i], leastBelow[i]))
+	}
+	for _, one := range [][]*big.Rat{all.plain, all.low, all.high} {
+		slices.SortFunc(one, (*big.Rat).Cmp)
+	}
+	return all, nil
+}
+
+// together are the samples of the repetitions in which both variants have a valid run. It says if one of these runs lacks a sample.
+func (e *Evidence) together(of, to reference, above, below []sample) (a, b []sample, lacking string) {
+	for _, repetition := range e.repetitions(of.variant) {
+		if !slices.Contains(e.repetitions(to.variant), repetition) {
+			continue
+		}
+		is := func(one sample) bool { return one.repetition == repetition }
+		i, j := slices.IndexFunc(above, is), slices.IndexFunc(below, is)
+		for _, one := range []struct {
+			at int
+			reference
+		}{{i, of}, {j, to}} {
+			if one.at < 0 {
+				return nil, nil, fmt.Sprintf("no data: %s was not measured in repetition %d: see its BenchmarkRun for the reason", one.reference,
+					repetition)
+			}
+		}
+		a, b = append(a, above[i]), append(b, below[j])
+	}
+	return a, b, ""
+}
+
+// repetitions are those with a valid run of a variant.
+func (e *Evidence) repetitions(variant string) []int32 {
+	var all []int32
+	for _, run := range results.Repetitions(e.Runs) {
+		if run.Variant == variant && run.Valid {
+			all = append(all, run.Repetition)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// median of sorted ratios.
+func median(sorted []*big.Rat) *big.Rat {
+	sum := new(big.Rat).Add(sorted[(len(sorted)-1)/2], sorted[len(sorted)/2])
+	return sum.Quo(sum, big.NewRat(2, 1))
+}
+
+// ratioText has four digits that count.
+func ratioText(ratio *big.Rat) string {
+	const digits, whole = 4, 1000
+	value, _ := ratio.Float64()
+	if value >= whole {
+		return strconv.FormatFloat(value, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(value, 'g', digits, 64)
+}
