@@ -170,6 +170,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.steadyState) || !has(self.workload) || !has(self.workload.postgres)",message="remove steadyState, and set postgres.duration: each round of postgres would reload its data"
 // +kubebuilder:validation:XValidation:rule="!has(self.steadyState) || !has(self.workloads)",message="remove steadyState, and write longer durations: workloads that run together are measured once"
 // +kubebuilder:validation:XValidation:rule="!has(self.steadyState) || !has(self.workload) || !has(self.workload.redo) || !has(self.workload.redo.archive)",message="remove steadyState, and write a longer redo.duration: a log with an archiver is measured once"
+// +kubebuilder:validation:XValidation:rule="!has(self.operateAfter) || has(self.operate)",message="add operate, such as operate: {scrub: {}}, or remove operateAfter"
+// +kubebuilder:validation:XValidation:rule="!has(self.operateAfter) || !has(self.steadyState)",message="remove steadyState, and write a longer duration: what is measured before, during and after an operation is measured once"
 // +kubebuilder:validation:XValidation:rule="!has(self.workloads) || self.cache == 'Any'",message="write cache: Any, or measure each workload in a phase of its own: the counters of caches do not tell whose reads they served"
 type MeasurePhase struct {
 	// workload is the workload to run.
@@ -195,6 +197,10 @@ type MeasurePhase struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="(!has(self.replicate) || has(self.replicate.toVolume)) && (!has(self.copy) || !has(self.copy.toPool))",message="write toVolume, the name of another volume of the target: a phase replicates and copies only within its target"
 	Operate *PoolAction `json:"operate,omitempty"`
+	// operateAfter starts the operation this long after the pod. The operation has to end before the workload does, and the phase has rates
+	// before, during and after it. Without it, the operation starts with the pod, and lasts as long as the workload.
+	// +optional
+	OperateAfter *Duration `json:"operateAfter,omitempty"`
 }
 
 // OperatePhase runs a pool operation.

@@ -69,6 +69,8 @@ func workloadProblem(slot *Slot, phase *v1alpha1.Phase) (field, problem string) 
 	switch {
 	case len(parts) == 0:
 		return "", ""
+	case phase.Measure.OperateAfter != nil:
+		return "operateAfter", "operateAfter: several workloads are not told apart before, during and after an operation: remove operateAfter"
 	case !own:
 		return "workloads", fmt.Sprintf("none of its workloads is on volume %s, which is that of the phase: write volume: %s in the phase",
 			volumeOf(phase), volumeOf(&parts[0].Phase))

@@ -79,6 +79,31 @@ func TestArchiveOnAVolume(t *testing.T) {
 	}
 }
 
+// TestOperateAfter: what cannot be told apart before, during and after an operation is refused.
+func TestOperateAfter(t *testing.T) {
+	redo := &v1alpha1.RedoWorkload{Duration: runstest.Lasting(5 * time.Minute)}
+	archived := redo.DeepCopy()
+	archived.Archive = &v1alpha1.RedoArchive{}
+	for name, c := range map[string]struct {
+		workload v1alpha1.Workload
+		after    time.Duration
+		field    string
+	}{
+		"a log":      {v1alpha1.Workload{Redo: redo}, time.Minute, ""},
+		"too late":   {v1alpha1.Workload{Redo: redo}, time.Hour, "spec.phases[0].measure.workload.redo"},
+		"an archive": {v1alpha1.Workload{Redo: archived}, time.Minute, "spec.phases[0].measure.operateAfter"},
+		"a fio job":  {v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: "[a]\nrw=read\n"}}, time.Minute, "spec.phases[0].measure.workload.fio"},
+	} {
+		phase := v1alpha1.Phase{Name: "w", Measure: &v1alpha1.MeasurePhase{Workload: c.workload, OperateAfter: runstest.Lasting(c.after),
+			Operate: &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}}}
+		mistakes := Mistakes(checkTarget(&Slot{Variant: "v", Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}, Phases: []v1alpha1.Phase{phase}}))
+		if (len(mistakes) == 0) != (c.field == "") || c.field != "" && (mistakes[0].Field != c.field ||
+			!strings.Contains(mistakes[0].Message, "operateAfter")) {
+			t.Errorf("%s: %+v", name, mistakes)
+		}
+	}
+}
+
 // TestFreeNeedsFiles: of a device it is not known what is free.
 func TestFreeNeedsFiles(t *testing.T) {
 	for _, mode := range []corev1.PersistentVolumeMode{corev1.PersistentVolumeFilesystem, corev1.PersistentVolumeBlock} {

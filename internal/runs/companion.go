@@ -174,14 +174,26 @@ func observeFirst(state State, i int, decision Decision) Decision {
 	return decision
 }
 
-// operateBeside starts measure.operate once the pod of the phase is running.
+// operateBeside starts measure.operate once the pod of the phase is running, or operateAfter later.
 func operateBeside(state State, i int) []Action {
 	spec, phase := state.Run.Spec.Phases[i], state.Phases[i]
 	if spec.Measure == nil || spec.Measure.Operate == nil || phase.Pod.Started == nil || phase.Pod.Ended != nil ||
-		phase.Companions[Beside] != nil {
+		phase.Companions[Beside] != nil || state.Now.Before(besideDue(phase, spec)) {
 		return nil
 	}
 	return []Action{{Kind: StartCompanion, Phase: i, Companion: Beside}}
+}
+
+// besideDue is when measure.operate starts.
+func besideDue(phase PhaseState, spec v1alpha1.Phase) time.Time {
+	began := *phase.Pod.Started
+	if at := phase.Executor.StartAt; at != nil && at.After(began) {
+		began = *at
+	}
+	if after := spec.Measure.OperateAfter; after != nil {
+		return began.Add(after.Duration.Duration)
+	}
+	return *phase.Pod.Started
 }
 
 // brokenBeside ends a run at once if measure.operate has failed.

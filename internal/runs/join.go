@@ -66,7 +66,7 @@ func join(document *results.PhaseDocument, run *v1alpha1.BenchmarkRun, spec v1al
 	for _, companion := range wanted {
 		operation := companions[companion]
 		if companion == Beside {
-			joinBeside(document, operation)
+			joinBeside(document, operation, spec.Measure.OperateAfter != nil)
 			continue
 		}
 		if companion == Emptying {
@@ -153,8 +153,8 @@ func caused(document results.PhaseDocument, workloads []string) results.PhaseDoc
 // perCopied marks what the disks did for each copied byte. Beside a workload they did it for the workload too.
 const perCopied = "PerCopied"
 
-// joinBeside invalidates the result if the requested operation did not run during the workload.
-func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperation) {
+// joinBeside invalidates the result if the requested operation did not run during the workload: all the time, or within it.
+func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperation, within bool) {
 	invalid := func(message string) {
 		if document.Outcome == results.OutcomeValid {
 			document.Outcome, document.Reason, document.Message = results.OutcomeInvalid, v1alpha1.ReasonOperationDidNotOverlap, message
@@ -166,6 +166,9 @@ func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperati
 	}
 	times := document.Times()
 	share, problem := BesideShare(operation, times[0].From, times[len(times)-1].To)
+	if within {
+		problem = joinIntervals(document, operation)
+	}
 	if problem != "" {
 		invalid(problem)
 	}

@@ -326,6 +326,9 @@ func waitForPhase(state State, i int, decision Decision) Decision {
 		decision.Actions = operateBeside(state, i)
 		decision.Reason, decision.Message = underWay(state, i)
 		decision.WakeAt = phaseDue(phase, spec)
+		if spec.Measure != nil && spec.Measure.Operate != nil && phase.Companions[Beside] == nil && len(decision.Actions) == 0 {
+			decision.wake(besideDue(phase, spec))
+		}
 	default:
 		decision.Reason, decision.Message = underWay(state, i)
 		if reason, why := notStarted(state, phase); reason != v1alpha1.ReasonPodNotStarted {

@@ -44,6 +44,24 @@ const (
 	totals = `(read|write|written)(Bytes|Operations)(PerSecond)?$`
 )
 
+// The times before, during and after an operation beside a workload, as their rates are named.
+const (
+	Before = "before"
+	During = "during"
+	After  = "after"
+)
+
+// dated are the metrics of each of these times.
+const dated = `(readBytesPerSecond|writeBytesPerSecond|metadataOperationsPerSecond|durationNanoseconds)$`
+
+// IntervalsOf are the times that a phase has rates of.
+func IntervalsOf(phase *v1alpha1.Phase) []string {
+	if phase.Measure == nil || phase.Measure.OperateAfter == nil {
+		return nil
+	}
+	return []string{Before, During, After}
+}
+
 // CanMeasure says whether a phase can have a metric, on a target with or without pools. What is not known to be impossible is possible.
 func CanMeasure(phase *v1alpha1.Phase, onPool bool, metric string) bool {
 	return canMeasure(phase, nil, onPool, metric)
@@ -60,6 +78,9 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 	}
 	if parts := PartsOf(phase); len(parts) > 0 {
 		return togetherCanMeasure(parts, onPool, metric) || begins(metric, reported(phase)) && !begins(metric, copies)
+	}
+	if at := strings.LastIndexByte(metric, '.'); at >= 0 && slices.Contains(IntervalsOf(phase), metric[:at]) {
+		return begins(metric[at+1:], dated) && canMeasure(phase, part, onPool, metric[at+1:])
 	}
 	if at := strings.LastIndexByte(metric, '.'); at >= 0 {
 		return hasJob(phase, metric[:at]) && begins(metric[at+1:], reads+"|"+writes+"|"+syncs+"|durationNanoseconds|flushNanoseconds|ioErrors")
@@ -134,6 +155,13 @@ func Metrics(phase *v1alpha1.Phase, onPool bool) []string {
 	for _, part := range PartsOf(phase) {
 		for _, name := range metricsOf(&part.Phase, &part, onPool) {
 			primary = append(primary, part.Name+"."+name)
+		}
+	}
+	for _, interval := range IntervalsOf(phase) {
+		for _, name := range metricsOf(phase, nil, onPool) {
+			if begins(name, dated) {
+				primary = append(primary, interval+"."+name)
+			}
 		}
 	}
 	return append(primary, metricsOf(phase, nil, onPool)...)

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,25 @@ import (
 
 func measuring(workload v1alpha1.Workload) v1alpha1.Phase {
 	return v1alpha1.Phase{Name: "p", Measure: &v1alpha1.MeasurePhase{Workload: workload}}
+}
+
+// TestIntervalMetrics: a phase with an operation within has rates before, during and after it, and no latencies.
+func TestIntervalMetrics(t *testing.T) {
+	within, throughout := measuring(v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{}}), measuring(v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{}})
+	within.Measure.OperateAfter = lasting(1)
+	for metric, can := range map[string]bool{"before.readBytesPerSecond": true, "during.readBytesPerSecond": true,
+		"after.durationNanoseconds": true, "during.writeBytesPerSecond": false, "during.readLatencyP99Nanoseconds": false,
+		"while.readBytesPerSecond": false, "readBytesPerSecond": true, "during.metadataOperationsPerSecond": false} {
+		if CanMeasure(&within, true, metric) != can {
+			t.Errorf("%s is possible: %v", metric, !can)
+		}
+		if listed := slices.Contains(Metrics(&within, true), metric); listed != can {
+			t.Errorf("%s is listed: %v", metric, listed)
+		}
+	}
+	if CanMeasure(&throughout, true, "during.readBytesPerSecond") {
+		t.Error("a phase has rates of times that it has not")
+	}
 }
 
 // TestCanMeasure: the tests of the engine compare it with each document that they make.

@@ -10,7 +10,7 @@ func oltp(w *v1alpha1.Workload) (Traits, bool) {
 		return Traits{}, false
 	}
 	traits := Traits{
-		Name: "oltp", Spec: w.OLTP, Duration: length(w.OLTP.Duration), RampUp: length(w.OLTP.RampUp), ReadsFill: true,
+		Name: "oltp", Spec: w.OLTP, Duration: length(w.OLTP.Duration), RampUp: length(w.OLTP.RampUp), ReadsFill: true, Dated: true,
 		Yields: reads,
 		Files:  w.OLTP.Layout == LayoutFilePerWorker && w.OLTP.Workers > 1,
 	}

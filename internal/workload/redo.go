@@ -16,5 +16,6 @@ func redo(w *v1alpha1.Workload) (Traits, bool) {
 	if w.Redo.Sync == "fdatasync" {
 		yields += "|" + syncs
 	}
-	return Traits{Name: "redo", Spec: w.Redo, Duration: length(w.Redo.Duration), HidesCache: noReads, Writes: "logs", Yields: yields}, true
+	return Traits{Name: "redo", Spec: w.Redo, Duration: length(w.Redo.Duration), Dated: true, HidesCache: noReads, Writes: "logs",
+		Yields: yields}, true
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"time"
@@ -22,6 +23,8 @@ type Traits struct {
 	Writes string
 	// Yields are the beginnings of the names of the metrics that it has, and most others have not; see CanMeasure.
 	Yields string
+	// Dated says that its series over time tells what it did before, during and after an operation.
+	Dated bool
 	// Files says that it needs a file system. RefusesRoot says that it does not run as root.
 	Files, RefusesRoot bool
 	// HidesCache says why a phase cannot declare a Cold or Warm cache, and Once why it cannot repeat until a steady state. Both say what
@@ -87,6 +90,7 @@ func PhaseTraits(phase *v1alpha1.Phase) (Traits, bool) {
 
 // Problem says why a phase cannot measure this workload, and what to write instead; empty if it can.
 func (t Traits) Problem(phase *v1alpha1.MeasurePhase, block bool) string {
+	after := length(phase.OperateAfter)
 	declared := phase.Cache != "" && phase.Cache != v1alpha1.CacheAny
 	switch {
 	case t.Name == "":
@@ -95,6 +99,13 @@ func (t Traits) Problem(phase *v1alpha1.MeasurePhase, block bool) string {
 		return "cache: " + string(phase.Cache) + ": " + t.HidesCache
 	case t.Once != "" && phase.SteadyState != nil:
 		return "steadyState: " + t.Once
+	case after > 0 && !t.Dated:
+		return "operateAfter: this workload does not tell what it did before, during and after the operation: write oltp, redo or metadata"
+	case after > 0 && t.Duration+t.RampUp <= after:
+		return fmt.Sprintf("operateAfter: %s is not less than the time of the workload, %s: measure longer, or start the operation earlier",
+			after, t.Duration+t.RampUp)
+	case after > 0 && phase.Operate != nil && phase.Operate.ModuleParameter != nil:
+		return "operateAfter: a module parameter is set until the workload ends: remove operateAfter"
 	case t.Files && block:
 		return t.Name + " needs a file system: write volumeMode: Filesystem (or dataset.type: Filesystem), or choose another workload"
 	}

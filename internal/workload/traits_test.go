@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -55,6 +56,8 @@ func TestEveryPhaseHasAKind(t *testing.T) {
 func TestProblems(t *testing.T) {
 	redo := v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}
 	postgres := v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}}
+	long := v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{Duration: lasting(2 * time.Minute)}}
+	scrub := &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
 	apart := v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{Layout: LayoutFilePerWorker, Workers: 4}}
 	for _, test := range []struct {
 		name  string
@@ -69,6 +72,13 @@ func TestProblems(t *testing.T) {
 		{"postgres on a device", v1alpha1.MeasurePhase{Workload: postgres}, true, "volumeMode: Filesystem"},
 		{"files on a device", v1alpha1.MeasurePhase{Workload: apart}, true, "volumeMode: Filesystem"},
 		{"files", v1alpha1.MeasurePhase{Workload: apart}, false, ""},
+		{"an operation within", v1alpha1.MeasurePhase{Workload: long, OperateAfter: lasting(time.Minute), Operate: scrub}, false, ""},
+		{"an operation behind", v1alpha1.MeasurePhase{Workload: long, OperateAfter: lasting(2 * time.Minute), Operate: scrub}, false,
+			"2m0s is not less than the time of the workload, 2m0s"},
+		{"within postgres", v1alpha1.MeasurePhase{Workload: postgres, OperateAfter: lasting(time.Minute), Operate: scrub}, false,
+			"write oltp, redo or metadata"},
+		{"a parameter within", v1alpha1.MeasurePhase{Workload: long, OperateAfter: lasting(time.Minute), Operate: &v1alpha1.PoolAction{
+			ModuleParameter: &v1alpha1.ModuleParameterAction{}}}, false, "a module parameter is set until the workload ends"},
 	} {
 		got := TraitsOf(&test.phase.Workload).Problem(&test.phase, test.block)
 		if got == "" != (test.want == "") || !strings.Contains(got, test.want) {

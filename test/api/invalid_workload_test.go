@@ -39,6 +39,11 @@ var invalidWorkloads = []invalid{
 		"spec.phases[2].measure.cache", "supported values"},
 	{"postgres-rounds", "benchmark", "spec.phases[2].measure = {steadyState: {}, workload: {postgres: {}}}",
 		"spec.phases[2].measure", "remove steadyState, and set postgres.duration"},
+	{"operate-after-nothing", "benchmark", "spec.phases[2].measure.operateAfter = 1m",
+		"spec.phases[2].measure", "add operate, such as"},
+	{"operate-after-rounds", "zfs", "spec.phases[0] = {name: fill, measure: {steadyState: {}, operate: {scrub: {}}, operateAfter: 1m, " +
+		"workload: {oltp: {}}}}",
+		"spec.phases[0].measure", "remove steadyState, and write a longer duration"},
 	{"archive-rounds", "benchmark", "spec.phases[2].measure = {steadyState: {}, workload: {redo: {archive: {}}}}",
 		"spec.phases[2].measure", "remove steadyState, and write a longer redo.duration"},
 	{"archive-volume", "benchmark", "spec.phases[2].measure = {workload: {redo: {archive: {volume: A_B}}}}",

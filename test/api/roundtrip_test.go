@@ -95,6 +95,8 @@ func shapes() map[string]shape {
 	all["gate-history"] = of(compare, onClass, map[string]any{"CompareGate.To": "History", "CompareGate.Variant": nil,
 		"CompareGate.Since": metav1.Unix(1767225600, 0)})
 	all["adaptive"] = of(compare, onClass, adaptive)
+	all["operate-after"] = of(map[string]string{"Target": "ZFS", "Phase": "Measure", "PoolAction": "Scrub"}, onZFS,
+		map[string]any{"MeasurePhase.SteadyState": nil, "MeasurePhase.OperateAfter": *long})
 	for _, member := range unions["PoolAction"] {
 		members := map[string]string{"Target": "ZFS", "Phase": "Operate", "PoolAction": member}
 		all["operate-"+member] = of(members, onZFS)

@@ -131,6 +131,7 @@ func scopeOf(phases []v1alpha1.Phase, variants []string) scope {
 		for _, one := range workload.PartsOf(&phase) {
 			known.workloads[name] = append(known.workloads[name], one.Name)
 		}
+		known.workloads[name] = append(known.workloads[name], workload.IntervalsOf(&phase)...)
 	}
 	return known
 }

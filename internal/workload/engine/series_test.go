@@ -95,6 +95,22 @@ func TestSteadyPart(t *testing.T) {
 	}
 }
 
+// TestSeriesIsDated: a series ends with the measured time, so that each point has a date.
+func TestSeriesIsDated(t *testing.T) {
+	b := newBench(t)
+	began := time.Now()
+	document, details := b.valid(redoPhase(2, "dsync", 3.5))
+	rounds := details.Series.Measured
+	zero := document.Measured[0].To.Add(-time.Duration(rounds[len(rounds)-1].ToMilliseconds) * time.Millisecond)
+	if zero.Before(began) || zero.After(document.Measured[0].From.Add(time.Millisecond)) {
+		t.Errorf("the series begins at %s, the phase at %s and the measurement at %s", zero, began, document.Measured[0].From)
+	}
+	last := zero.Add(time.Duration(details.Series.Points[len(details.Series.Points)-1].ToMilliseconds) * time.Millisecond)
+	if last.After(document.Measured[0].To.Add(time.Millisecond)) || last.Before(document.Measured[0].To.Add(-3*time.Second)) {
+		t.Errorf("the last point ends at %s, and the measurement at %s", last, document.Measured[0].To)
+	}
+}
+
 // TestEveryWorkloadHasASeries, whose sum is what the workload did.
 func TestEveryWorkloadHasASeries(t *testing.T) {
 	if missing := len(loads) - 6; missing != 0 {

@@ -1,0 +1,39 @@
+package runs_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/runs/runstest"
+)
+
+// TestOperateAfter: the operation starts this long after the pod, and the planner wakes up for it.
+func TestOperateAfter(t *testing.T) {
+	scrub := v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
+	counting := runstest.Operation(v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}, "", -time.Minute, 0)
+	for _, c := range []struct {
+		name    string
+		after   time.Duration
+		beside  *v1alpha1.PoolOperation
+		actions []string
+		wake    time.Duration
+	}{ // the pod has started ten minutes ago
+		{"not yet", 12 * time.Minute, nil, nil, 2 * time.Minute},
+		{"now", 10 * time.Minute, nil, []string{"StartCompanion 0 operate"}, 50 * time.Minute},
+		{"once", 10 * time.Minute, runstest.Operation(scrub, "", -time.Second, 0), nil, 50 * time.Minute},
+	} {
+		changes := []runChange{func(s *runs.State) {
+			s.Pools = runs.Pools{Needed: true, Exist: true, Some: true, Ready: true}
+			s.Run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{}
+			s.Run.Spec.Phases[0].Fill = nil
+			s.Run.Spec.Phases[0].Measure = &v1alpha1.MeasurePhase{Operate: &scrub, OperateAfter: runstest.Lasting(c.after)}
+			s.Phases[0].Companions = map[runs.Companion]*v1alpha1.PoolOperation{runs.Observation: counting}
+			if c.beside != nil {
+				s.Phases[0].Companions[runs.Beside] = c.beside
+			}
+		}}
+		t.Run(c.name, runCase{changes: changes, actions: c.actions, reason: "PhaseRunning", wake: c.wake}.check)
+	}
+}

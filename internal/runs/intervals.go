@@ -1,0 +1,141 @@
+package runs
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+const (
+	// leastInterval is how long a workload has to be measured before an operation, and after it.
+	leastInterval = 10 * time.Second
+	// startMargin is how long an operation may take from its start, which is in whole seconds, until it does something. endMargin is how much
+	// later than its end its agent may notice that.
+	startMargin = 2 * time.Second
+	endMargin   = 11 * time.Second
+	// seriesPercent of what was read and written has to be in the series.
+	seriesPercent = 90
+)
+
+// series is what raw.series of a document has.
+type series struct {
+	Points   []point `json:"points"`
+	Measured []span  `json:"measured"`
+}
+
+type span struct{ FromMilliseconds, ToMilliseconds int64 }
+
+type point struct {
+	span
+
+	ReadBytes, WrittenBytes, Operations int64
+}
+
+// Intervals are the times before, during and after an operation, in which its workload was measured. What lies between them is in none: it
+// is not known whether the operation was at work.
+func Intervals(operation *v1alpha1.PoolOperation, from, to time.Time) (intervals map[string]results.Interval, problem string) {
+	name := operate.Name(operation.Spec.Action)
+	switch {
+	case operation.Status.Outcome == v1alpha1.OutcomeFailed:
+		return nil, fmt.Sprintf("the %s during the workload failed: %s", name, operationWords(operation))
+	case operation.Status.StartedAt == nil:
+		return nil, fmt.Sprintf("the %s during the workload never started: %s", name, operationWords(operation))
+	case operation.Status.Outcome != v1alpha1.OutcomeSucceeded || operation.Status.FinishedAt == nil:
+		return nil, fmt.Sprintf("the %s had not finished when the workload had: measure longer, or give it less to do: %s", name,
+			operationWords(operation))
+	}
+	began, noticed := operation.Status.StartedAt.Time, operation.Status.FinishedAt.Time
+	working := noticed.Add(-endMargin)
+	if took, known := operate.Duration(operation); known {
+		working = began.Add(took - time.Second)
+	}
+	if working.After(noticed) {
+		working = noticed
+	}
+	after := noticed.Add(time.Second)
+	switch {
+	case began.Sub(from) < leastInterval:
+		return nil, fmt.Sprintf("the %s began %s after the measurement, and %s are needed: write a longer operateAfter", name,
+			began.Sub(from).Round(time.Second), leastInterval)
+	case to.Sub(after) < leastInterval:
+		return nil, fmt.Sprintf("the measurement went on for %s after the %s, and %s are needed: measure longer, or give it less to do",
+			to.Sub(after).Round(time.Second), name, leastInterval)
+	}
+	return map[string]results.Interval{workload.Before: {From: from, To: began}, workload.During: {From: began.Add(startMargin), To: working},
+		workload.After: {From: after, To: to}}, ""
+}
+
+// joinIntervals adds the rates before, during and after the operation, from the series of the workload. It returns why the phase is
+// Invalid.
+func joinIntervals(document *results.PhaseDocument, operation *v1alpha1.PoolOperation) (problem string) {
+	times := document.Times()
+	end := times[len(times)-1].To
+	intervals, problem := Intervals(operation, times[0].From, end)
+	if problem != "" {
+		return problem
+	}
+	var raw struct{ Series *series }
+	if err := json.Unmarshal(document.Raw, &raw); err != nil || raw.Series == nil || len(raw.Series.Measured) == 0 {
+		document.Omit("the rates before, during and after the operation: there is no series over time")
+		return ""
+	}
+	if missing := raw.Series.missing(document); missing != "" {
+		document.Omit("the rates before, during and after the operation: " + missing)
+		return ""
+	}
+	// The last round ends with the measured time.
+	zero := end.Add(-time.Duration(raw.Series.Measured[len(raw.Series.Measured)-1].ToMilliseconds) * time.Millisecond)
+	for name, interval := range intervals {
+		if !raw.Series.rates(document, name, interval, zero) {
+			document.Omit(fmt.Sprintf("the rates %s the operation: no point of the series lies in that time", name))
+		}
+	}
+	return ""
+}
+
+// missing says that the series does not have all that was read and written.
+func (s *series) missing(document *results.PhaseDocument) string {
+	var seen, done int64
+	for _, point := range s.Points {
+		seen += point.ReadBytes + point.WrittenBytes
+	}
+	if done = document.Metrics["readBytes"] + document.Metrics["writtenBytes"]; done == 0 {
+		return ""
+	}
+	if share := float64(seen) / float64(done) * 100; share < seriesPercent || share > 200-seriesPercent {
+		return fmt.Sprintf("the series over time has %.0f%% of what was read and written", share)
+	}
+	return ""
+}
+
+// rates adds the rates of the points that lie wholly in an interval; false if there is none.
+func (s *series) rates(document *results.PhaseDocument, name string, interval results.Interval, zero time.Time) bool {
+	var sum point
+	var long time.Duration
+	for _, point := range s.Points {
+		from := zero.Add(time.Duration(point.FromMilliseconds) * time.Millisecond)
+		to := zero.Add(time.Duration(point.ToMilliseconds) * time.Millisecond)
+		if from.Before(interval.From) || to.After(interval.To) {
+			continue
+		}
+		long += to.Sub(from)
+		sum.ReadBytes, sum.WrittenBytes, sum.Operations = sum.ReadBytes+point.ReadBytes, sum.WrittenBytes+point.WrittenBytes,
+			sum.Operations+point.Operations
+	}
+	if long <= 0 {
+		return false
+	}
+	document.Metrics[name+".durationNanoseconds"] = long.Nanoseconds()
+	for metric, count := range map[string]int64{"readBytesPerSecond": sum.ReadBytes, "writeBytesPerSecond": sum.WrittenBytes,
+		"metadataOperationsPerSecond": sum.Operations} {
+		if _, whole := document.Metrics[metric]; whole { // what the workload as a whole has
+			document.Metrics[name+"."+metric] = int64(float64(count)/long.Seconds() + 0.5)
+		}
+	}
+	return true
+}

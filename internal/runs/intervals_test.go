@@ -1,0 +1,131 @@
+package runs
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// pacedDocument is of a workload that reads and writes at known rates for 300 s: points of a second, from 5 s after the phase has begun.
+func pacedDocument(t *testing.T, began time.Time, reads, writes func(second int) int64) results.PhaseDocument {
+	t.Helper()
+	paced := series{Measured: []span{{0, 300_000}}}
+	metrics := map[string]int64{"readBytesPerSecond": 1, "writeBytesPerSecond": 1}
+	for second := range 300 {
+		one := point{span: span{int64(second) * 1000, int64(second+1) * 1000}, ReadBytes: reads(second), WrittenBytes: writes(second),
+			Operations: 77}
+		paced.Points = append(paced.Points, one)
+		metrics["readBytes"] += one.ReadBytes
+		metrics["writtenBytes"] += one.WrittenBytes
+	}
+	raw, err := json.Marshal(map[string]any{"series": paced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := began.Add(5 * time.Second)
+	return results.PhaseDocument{Outcome: results.OutcomeValid, StartedAt: began, FinishedAt: began.Add(310 * time.Second), Raw: raw,
+		Measured: []results.Interval{{From: from, To: from.Add(300 * time.Second)}}, Metrics: metrics, Environment: map[string]string{}}
+}
+
+func scrubbedFor(began time.Time, starts, took, noticed int, outcome string) *v1alpha1.PoolOperation {
+	operation := &v1alpha1.PoolOperation{Spec: v1alpha1.PoolOperationSpec{Action: v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}}}
+	operation.Status.Outcome = outcome
+	operation.Status.StartedAt = &metav1.Time{Time: began.Add(time.Duration(starts) * time.Second)}
+	operation.Status.FinishedAt = &metav1.Time{Time: began.Add(time.Duration(starts+noticed) * time.Second)}
+	if took > 0 {
+		operation.Status.Metrics = []v1alpha1.OperationMetric{{Name: "durationNanoseconds", Value: int64(took) * 1e9}}
+	}
+	return operation
+}
+
+// TestKnownIntervals: rates that are known before, during and after an operation are read back, and the seconds in which it is not known
+// whether the operation was at work are in none of them.
+func TestKnownIntervals(t *testing.T) {
+	began := time.Unix(1000, 0).UTC()
+	const mib = 1 << 20
+	// The scrub starts 105 s into the phase, which is 100 s into the measurement, and works for 80 s.
+	rate := func(second int) int64 {
+		switch {
+		case second < 100:
+			return 100 * mib
+		case second < 102, second >= 179 && second < 191:
+			return 1 * mib // it may have been at work or not
+		case second < 179:
+			return 40 * mib
+		}
+		return 90 * mib
+	}
+	for name, took := range map[string]int{"a known duration": 80, "an unknown one": 0} {
+		document := pacedDocument(t, began, rate, func(second int) int64 { return rate(second) / 2 })
+		joinBeside(&document, scrubbedFor(began, 105, took, 90, v1alpha1.OutcomeSucceeded), true)
+		if document.Outcome != results.OutcomeValid || len(document.Omitted) > 0 {
+			t.Fatalf("%s: %s: %s %q", name, document.Outcome, document.Message, document.Omitted)
+		}
+		for metric, want := range map[string]int64{"before.readBytesPerSecond": 100 * mib, "during.readBytesPerSecond": 40 * mib,
+			"after.readBytesPerSecond": 90 * mib, "before.writeBytesPerSecond": 50 * mib, "during.writeBytesPerSecond": 20 * mib,
+			"after.writeBytesPerSecond": 45 * mib, "before.durationNanoseconds": 100e9, "after.durationNanoseconds": 109e9} {
+			if got := document.Metrics[metric]; got != want {
+				t.Errorf("%s: %s is %d, want %d", name, metric, got, want)
+			}
+		}
+		if long := document.Metrics["during.durationNanoseconds"]; long < 70e9 || long > 77e9 {
+			t.Errorf("%s: the operation is said to have worked for %s", name, time.Duration(long))
+		}
+		if _, mixed := document.Metrics["during.metadataOperationsPerSecond"]; mixed {
+			t.Errorf("%s: calls are taken for operations: %v", name, document.Metrics)
+		}
+	}
+}
+
+// TestIntervalsRefused: an operation that does not lie within the measured time makes the phase Invalid.
+func TestIntervalsRefused(t *testing.T) {
+	began := time.Unix(1000, 0).UTC()
+	flat := func(int) int64 { return 1 << 20 }
+	never := scrubbedFor(began, 105, 0, 90, v1alpha1.OutcomeSucceeded)
+	never.Status.StartedAt = nil
+	for name, c := range map[string]struct {
+		operation *v1alpha1.PoolOperation
+		says      string
+	}{
+		"too early":     {scrubbedFor(began, 14, 80, 90, v1alpha1.OutcomeSucceeded), "began 9s after the measurement"},
+		"in time":       {scrubbedFor(began, 15, 80, 90, v1alpha1.OutcomeSucceeded), ""},
+		"too late":      {scrubbedFor(began, 205, 80, 90, v1alpha1.OutcomeSucceeded), "went on for 9s after the scrub"},
+		"cut off":       {scrubbedFor(began, 105, 80, 90, v1alpha1.OutcomeCancelled), "had not finished when the workload had"},
+		"failed":        {scrubbedFor(began, 105, 80, 90, v1alpha1.OutcomeFailed), "failed"},
+		"never started": {never, "never started"},
+		"deleted":       {nil, "the workload ended before it could start"},
+	} {
+		document := pacedDocument(t, began, flat, flat)
+		joinBeside(&document, c.operation, true)
+		if (document.Outcome == results.OutcomeInvalid) != (c.says != "") || !strings.Contains(document.Message, c.says) {
+			t.Errorf("%s: %s %q", name, document.Outcome, document.Message)
+		}
+		if _, told := document.Metrics["during.readBytesPerSecond"]; told != (c.says == "") {
+			t.Errorf("%s: %v", name, document.Metrics)
+		}
+	}
+	for name, spoil := range map[string]func(*results.PhaseDocument){
+		"no series":     func(d *results.PhaseDocument) { d.Raw = json.RawMessage(`{}`) },
+		"half of it":    func(d *results.PhaseDocument) { d.Metrics["readBytes"] *= 3 },
+		"a short scrub": nil,
+	} {
+		document, operation := pacedDocument(t, began, flat, flat), scrubbedFor(began, 105, 80, 90, v1alpha1.OutcomeSucceeded)
+		if spoil != nil {
+			spoil(&document)
+		} else {
+			operation = scrubbedFor(began, 105, 2, 3, v1alpha1.OutcomeSucceeded)
+		}
+		before := maps.Clone(document.Metrics)
+		joinBeside(&document, operation, true)
+		if _, told := document.Metrics["during.readBytesPerSecond"]; told || len(document.Omitted) == 0 || len(before) == 0 {
+			t.Errorf("%s: %v, omitted %q", name, document.Metrics, document.Omitted)
+		}
+	}
+}
