@@ -131,6 +131,7 @@ type DeviceReuse struct {
 // +kubebuilder:validation:XValidation:rule="(self.type == 'Volume') == has(self.size)",message="set size for datasets of type Volume only, and always; limit a Filesystem with the property refquota"
 // +kubebuilder:validation:XValidation:rule="self.type == oldSelf.type",message="ZFS cannot change the type of a dataset: use another path for the new dataset"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Volume' || !has(self.mounted) || !self.mounted",message="remove mounted: a dataset of type Volume is the device /dev/zvol/POOL/PATH"
+// +kubebuilder:validation:XValidation:rule="!has(self.awaited) || !self.awaited || (self.type == 'Filesystem' && has(self.mounted) && self.mounted && !has(self.properties))",message="write awaited only with type: Filesystem, mounted: true and no properties: the operation that creates the dataset sets them"
 type PoolDataset struct {
 	// path is the name of the dataset below the pool.
 	// +required
@@ -147,6 +148,10 @@ type PoolDataset struct {
 	// a local PersistentVolume: it exists only while the dataset is mounted. The dataset cannot have child datasets.
 	// +optional
 	Mounted bool `json:"mounted,omitempty"`
+	// awaited leaves it to an operation on the pool to create the dataset. It is mounted once that operation has succeeded; a dataset
+	// that others have created is left alone.
+	// +optional
+	Awaited bool `json:"awaited,omitempty"`
 	// properties are the dataset properties to set.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec and volmode: the operator controls where datasets are mounted, uses no files of the node, and does not let the node execute files of a dataset"

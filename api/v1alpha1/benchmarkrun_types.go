@@ -195,7 +195,7 @@ type BenchmarkRunStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:MaxItems=16
 	Volumes []RunVolumeStatus `json:"volumes,omitempty"`
 	// phases are the phases that were started.
 	// +optional

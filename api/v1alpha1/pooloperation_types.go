@@ -84,7 +84,8 @@ type SnapshotAction struct {
 
 // CloneAction creates a dataset from a snapshot.
 //
-// +kubebuilder:validation:XValidation:rule="self.to != self.dataset",message="name a different dataset in to"
+// +kubebuilder:validation:ExactlyOneOf=to;as
+// +kubebuilder:validation:XValidation:rule="!has(self.to) || self.to != self.dataset",message="name a different dataset in to"
 type CloneAction struct {
 	// dataset is the dataset that has the snapshot.
 	// +required
@@ -93,8 +94,11 @@ type CloneAction struct {
 	// +required
 	Snapshot SnapshotName `json:"snapshot"`
 	// to is the new dataset.
-	// +required
-	To DatasetPath `json:"to"`
+	// +optional
+	To DatasetPath `json:"to,omitempty"`
+	// as makes a volume of that name, which later phases use like any other. Its dataset has the same name. Only in phases.
+	// +optional
+	As VolumeName `json:"as,omitempty"`
 }
 
 // DestroyDatasetAction destroys a dataset.
@@ -120,6 +124,7 @@ type GUID string
 // ReplicateAction sends a dataset to another pool on the same node.
 //
 // +kubebuilder:validation:ExactlyOneOf=toVolume;toPool
+// +kubebuilder:validation:ExactlyOneOf=to;as
 type ReplicateAction struct {
 	// dataset is the dataset to send.
 	// +required
@@ -134,8 +139,11 @@ type ReplicateAction struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a BenchmarkPool"
 	ToPool string `json:"toPool,omitempty"`
 	// to is the dataset to create on that pool.
-	// +required
-	To DatasetPath `json:"to"`
+	// +optional
+	To DatasetPath `json:"to,omitempty"`
+	// as makes a volume of that name, which later phases use like any other. Its dataset has the same name. Only in phases.
+	// +optional
+	As VolumeName `json:"as,omitempty"`
 	// increments is the number of incremental sends after the full one.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -149,7 +157,8 @@ type ReplicateAction struct {
 // CopyAction copies the files of a dataset.
 //
 // +kubebuilder:validation:AtMostOneOf=toVolume;toPool
-// +kubebuilder:validation:XValidation:rule="self.to != self.dataset || has(self.toVolume) || has(self.toPool)",message="name two different datasets in dataset and to"
+// +kubebuilder:validation:ExactlyOneOf=to;as
+// +kubebuilder:validation:XValidation:rule="!has(self.to) || self.to != self.dataset || has(self.toVolume) || has(self.toPool)",message="name two different datasets in dataset and to"
 type CopyAction struct {
 	// dataset is the dataset to read.
 	// +required
@@ -163,8 +172,11 @@ type CopyAction struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a BenchmarkPool"
 	ToPool string `json:"toPool,omitempty"`
 	// to is the dataset to write. It is created if it does not exist.
-	// +required
-	To DatasetPath `json:"to"`
+	// +optional
+	To DatasetPath `json:"to,omitempty"`
+	// as makes a volume of that name in a new dataset, which later phases use like any other. The dataset has the same name. Only in phases.
+	// +optional
+	As VolumeName `json:"as,omitempty"`
 	// properties are set on a dataset that is created.
 	// +optional
 	Properties LiveProperties `json:"properties,omitempty"`
@@ -259,6 +271,7 @@ type MetaslabMapAction struct{}
 // +kubebuilder:validation:XValidation:rule="self.pool == oldSelf.pool",message="pool is immutable: create another PoolOperation"
 // +kubebuilder:validation:XValidation:rule="self.action == oldSelf.action",message="action is immutable: create another PoolOperation"
 // +kubebuilder:validation:XValidation:rule="!oldSelf.cancel || self.cancel",message="a cancelled operation stays cancelled: create another PoolOperation"
+// +kubebuilder:validation:XValidation:rule="(!has(self.action.clone) || !has(self.action.clone.as)) && (!has(self.action.replicate) || !has(self.action.replicate.as)) && (!has(self.action.copy) || !has(self.action.copy.as))",message="write the new dataset in to: as makes a volume in the phases of a benchmark"
 // +kubebuilder:validation:XValidation:rule="!has(self.action.replicate) || has(self.action.replicate.toPool)",message="write the name of a BenchmarkPool in toPool: volumes have names only in the phases of a benchmark"
 // +kubebuilder:validation:XValidation:rule="!has(self.action.copy) || !has(self.action.copy.toVolume)",message="write the name of a BenchmarkPool in toPool: volumes have names only in the phases of a benchmark"
 // +kubebuilder:validation:XValidation:rule="!has(self.action.copy) || !has(self.action.copy.toPool) || self.action.copy.toPool != self.pool",message="remove toPool, or write another BenchmarkPool: without it, copy stays within the pool of this operation"

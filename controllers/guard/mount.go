@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -23,6 +24,9 @@ func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.Be
 		return fmt.Errorf("look for dataset %s before mounting it: found %d: %w", name, len(found), err)
 	}
 	mounted := found[0].Mounted
+	if err := proveMade(ctx, host, name, dataset); err != nil {
+		return err
+	}
 	if !mounted {
 		if err := disks.MakeMountPoint(naming.VolumesFolder, point); err != nil {
 			return err
@@ -42,6 +46,21 @@ func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.Be
 		return fmt.Errorf("%w; and it stays mounted: %w", err, undone)
 	}
 	return err
+}
+
+// proveMade proves from ZFS, live, that an operation created a dataset that the spec awaits.
+func proveMade(ctx context.Context, host *zfs.Client, name string, dataset v1alpha1.PoolDataset) error {
+	if !dataset.Awaited {
+		return nil
+	}
+	marks, err := host.DatasetProperties(ctx, []string{naming.PropertyOperation}, name)
+	if err != nil {
+		return fmt.Errorf("confirm who has created dataset %s: %w", name, err)
+	}
+	if live := (&pools.LivePool{DatasetProperties: marks}); live.MadeByOperation(name) == "" {
+		return fmt.Errorf("dataset %s does not carry %s of its own: it is not mounted: %w", name, naming.PropertyOperation, ErrNotOurs)
+	}
+	return nil
 }
 
 // Alone checks that no child dataset is mounted together with a dataset, or gets a new mount point: it would be mounted where pods

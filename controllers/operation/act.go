@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/agent/operations"
@@ -149,6 +151,10 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State) e
 	if err := r.answering(state); err != nil {
 		return err
 	}
+	awaited, err := r.mountedAwaited(ctx, state)
+	if err != nil {
+		return proof(err)
+	}
 	if err := proof(guard.Vacate(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID)); err != nil {
 		return err
 	}
@@ -160,7 +166,7 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State) e
 		return proof(err)
 	}
 	for _, dataset := range state.Pool.Spec.Datasets {
-		if !dataset.Mounted {
+		if !dataset.Mounted || dataset.Awaited && !slices.Contains(awaited, dataset.Path) {
 			continue
 		}
 		if err := guard.Mount(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID, dataset); err != nil {
@@ -170,10 +176,49 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State) e
 	return nil
 }
 
+// mountedAwaited are the awaited datasets of a pool that the agent has mounted.
+func (r *Reconciler) mountedAwaited(ctx context.Context, state operations.State) (mounted []v1alpha1.DatasetPath, err error) {
+	for _, dataset := range state.Pool.Spec.Datasets {
+		if !dataset.Awaited {
+			continue
+		}
+		found := operations.Object{Name: naming.DatasetName(state.Pool, dataset)}
+		if err := r.lookUp(ctx, state.Live.Name, &found); err != nil {
+			return nil, err
+		}
+		if found.Exists && found.Mounted && found.MountPoint == naming.MountPoint(naming.PoolName(state.Pool), dataset.Path) {
+			mounted = append(mounted, dataset.Path)
+		}
+	}
+	return mounted, nil
+}
+
+// unmountAwaited unmounts a dataset that the agent itself has mounted, because the spec awaits it. Another use is an error.
+func (r *Reconciler) unmountAwaited(ctx context.Context, state operations.State) error {
+	own := operations.AwaitedPoints(state)
+	if len(own) == 0 {
+		return nil
+	}
+	if err := guard.Unused(r.Disks, state.Source.Name, own...); err != nil {
+		return err
+	}
+	now := operations.Object{Name: state.Source.Name}
+	if err := r.lookUp(ctx, state.Live.Name, &now); err != nil {
+		return err
+	}
+	if !now.Exists || now.GUID != state.Source.GUID || !now.Mounted || !slices.Contains(own, now.MountPoint) {
+		return nil
+	}
+	return r.ZFS.Unmount(ctx, now.Name)
+}
+
 // destroyDataset destroys exactly the dataset recorded at the start of the operation, if it is unused.
 func (r *Reconciler) destroyDataset(ctx context.Context, state operations.State) error {
 	name := state.Source.Name
 	if err := r.prove(ctx, state); err != nil {
+		return err
+	}
+	if err := proof(r.unmountAwaited(ctx, state)); err != nil {
 		return err
 	}
 	if err := proof(guard.Unused(r.Disks, name)); err != nil {

@@ -92,6 +92,8 @@ type fakeDataset struct {
 	name, kind, guid string
 	properties       map[string]string
 	token            string
+	// mountedAt is where it is mounted. Empty if it is not.
+	mountedAt string
 }
 
 func newNode(t *testing.T) *fakeNode {
@@ -340,8 +342,18 @@ func (n *fakeNode) Wipe(wish host.Wish) (host.Disk, error) {
 	return host.Disk{}, fmt.Errorf("the contents of %s were not given up", wish.Path)
 }
 
-// PoolUsers are those set by the test.
-func (n *fakeNode) PoolUsers(name string, _ ...string) ([]string, error) { return n.users[name], nil }
+// PoolUsers are those set by the test, and the mounts at other places than the caller's own.
+func (n *fakeNode) PoolUsers(name string, own ...string) ([]string, error) {
+	users := slices.Clone(n.users[name])
+	for _, pool := range n.pools {
+		for _, d := range pool.datasets {
+			if d.mountedAt != "" && (d.name == name || strings.HasPrefix(d.name, name+"/")) && !slices.Contains(own, d.mountedAt) {
+				users = append(users, "dataset "+d.name+" is mounted at "+d.mountedAt)
+			}
+		}
+	}
+	return users, nil
+}
 
 // RemoveFolders has nothing to do: this node has no folders.
 func (n *fakeNode) RemoveFolders(string, string) error { return nil }

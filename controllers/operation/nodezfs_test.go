@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -78,7 +79,11 @@ func (p *fakePool) list(root string) []byte {
 	text := ""
 	for _, d := range p.datasets {
 		if d.name == root || strings.HasPrefix(d.name, root+"/") || strings.HasPrefix(d.name, root+"@") {
-			text += fmt.Sprintf("%s\t%s\t%s\t50\t900\t40\tno\tnone\t%s\n", d.name, d.kind, d.guid, "-")
+			mounted, point := "no", "none"
+			if d.mountedAt != "" {
+				mounted, point = "yes", d.mountedAt
+			}
+			text += fmt.Sprintf("%s\t%s\t%s\t50\t900\t40\t%s\t%s\t%s\n", d.name, d.kind, d.guid, mounted, point, "-")
 		}
 	}
 	return []byte(text)
@@ -303,6 +308,10 @@ func (n *fakeNode) changeDataset(pool *fakePool, command zfs.Command) error {
 			name, value, _ := strings.Cut(setting, "=")
 			pool.find(last).properties[name] = value
 		}
+	case "zfs mount":
+		pool.find(last).mountedAt = naming.VolumesFolder + "/" + last
+	case "zfs unmount":
+		pool.find(last).mountedAt = ""
 	case "zfs receive": // -A
 		target := pool.find(last)
 		if target == nil || target.token == "" {

@@ -172,7 +172,7 @@ func (r *Reconciler) observeObjects(ctx context.Context, state *operations.State
 		state.Target.Name = name(action.Clone.To)
 	case action.DestroyDataset != nil:
 		state.Source.Name = name(action.DestroyDataset.Dataset)
-		return r.observeUse(ctx, state, state.Source.Name)
+		return r.observeUse(ctx, state, state.Source.Name, operations.AwaitedPoints(*state)...)
 	case action.Replicate != nil:
 		state.Source.Name = name(action.Replicate.Dataset)
 		return r.observeReplication(ctx, state)

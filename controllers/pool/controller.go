@@ -166,7 +166,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
 		Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(r.refusedRivals),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.PoolOperation{}, handler.EnqueueRequestsFromMapFunc(poolOf), builder.WithPredicates(takesDisks())).
+		Watches(&v1alpha1.PoolOperation{}, handler.EnqueueRequestsFromMapFunc(poolOf), builder.WithPredicates(changesPool())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }

@@ -55,6 +55,9 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	if err := r.observeMounts(&state); err != nil {
 		return state, err
 	}
+	if err := r.observeFinished(ctx, &state); err != nil {
+		return state, err
+	}
 	if deleting {
 		if state.Users, err = r.Disks.PoolUsers(state.Live.Name, naming.MountPoints(pool)...); err != nil {
 			return state, fmt.Errorf("find the users of pool %s: %w", state.Live.Name, err)
@@ -116,6 +119,26 @@ func (r *Reconciler) observeMounts(state *observed) error {
 		}
 		if !placed {
 			state.Unplaced = append(state.Unplaced, name)
+		}
+	}
+	return nil
+}
+
+// observeFinished finds the operations that may have created datasets that the spec awaits.
+func (r *Reconciler) observeFinished(ctx context.Context, state *observed) error {
+	if !pools.Awaits(state.Pool) {
+		return nil
+	}
+	var list v1alpha1.PoolOperationList
+	if err := r.Client.List(ctx, &list); err != nil {
+		return fmt.Errorf("list PoolOperations on BenchmarkPool %s: %w", state.Pool.Name, err)
+	}
+	state.Finished = map[string]bool{}
+	for i := range list.Items {
+		operation := &list.Items[i]
+		if operation.Status.Outcome == v1alpha1.OutcomeSucceeded && operation.Spec.NodeName == r.NodeName &&
+			slices.Contains([]string{operation.Status.PoolUID, operation.Status.ToPoolUID}, string(state.Pool.UID)) {
+			state.Finished[string(operation.UID)] = true
 		}
 	}
 	return nil

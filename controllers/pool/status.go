@@ -121,8 +121,8 @@ func ashift(known map[string]string, name string) int32 {
 	return int32(number)
 }
 
-// effective are the requested properties, followed by other relevant ones. For a dataset of another component, they are those
-// requested for any dataset, because it may inherit them.
+// effective are the requested properties, followed by other relevant ones. For a dataset of another component, or of an operation, they
+// are those requested for any dataset, because it may inherit them. The mark of an operation says that its dataset is ready for pods.
 func effective(state observed) []v1alpha1.EffectiveProperty {
 	asked := state.InForce()
 	wanted := slices.Concat(naming.RunMarks(state.Pool), asked)
@@ -132,7 +132,14 @@ func effective(state observed) []v1alpha1.EffectiveProperty {
 	for _, name := range rootMatters {
 		wanted = append(wanted, naming.Setting{Dataset: state.Live.Name, Name: name})
 	}
-	if reported := pools.ReportedDataset(state.Pool); reported != "" {
+	reported := state.Arrived()
+	for _, name := range reported {
+		wanted = append(wanted, naming.Setting{Dataset: name, Name: naming.PropertyOperation})
+	}
+	if another := pools.ReportedDataset(state.Pool); another != "" {
+		reported = append(reported, another)
+	}
+	for _, reported := range reported {
 		for _, setting := range asked {
 			if setting.Dataset != "" {
 				wanted = append(wanted, naming.Setting{Dataset: reported, Name: setting.Name})

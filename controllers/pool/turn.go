@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/operations"
 	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -104,12 +106,13 @@ func poolDisks(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) []string {
 	return guard.StablePaths(paths)
 }
 
-// takesDisks passes operations that have just finished and have added disks to a pool: the object should claim them at once,
-// because a pool that is not imported is searched only on the disks of its object.
-func takesDisks() predicate.Predicate {
+// changesPool passes operations that have just finished and have added disks or datasets to a pool: the object should claim disks at once,
+// because a pool that is not imported is searched only on the disks of its object, and mount datasets that it awaits.
+func changesPool() predicate.Predicate {
 	ended := func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)
-		return isOne && operation.Status.Outcome != "" && (operation.Spec.Action.AddVdev != nil || operation.Spec.Action.ReplaceDevice != nil)
+		return isOne && operation.Status.Outcome != "" && (operation.Spec.Action.AddVdev != nil ||
+			operation.Spec.Action.ReplaceDevice != nil || operate.To(&operation.Spec.Action) != "")
 	}
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -119,13 +122,13 @@ func takesDisks() predicate.Predicate {
 	}
 }
 
-// poolOf is the pool of an operation.
+// poolOf is the pool that an operation changes.
 func poolOf(_ context.Context, object client.Object) []reconcile.Request {
 	operation, isOne := object.(*v1alpha1.PoolOperation)
 	if !isOne {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: operation.Spec.Pool}}}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: cmp.Or(operate.ToPool(&operation.Spec.Action), operation.Spec.Pool)}}}
 }
 
 // answering checks that all disks of a pool respond, right before a command that waits for them.

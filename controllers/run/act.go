@@ -55,7 +55,7 @@ func (r *Reconciler) act(ctx context.Context, state *runs.State, actions []runs.
 		case runs.RestoreParameter:
 			err = r.cancel(ctx, state.Parameters[action.Parameter])
 		case runs.CreateVolumes:
-			err = r.createVolumes(ctx, state.Run)
+			err = r.createVolumes(ctx, state)
 		case runs.ReportDatasets:
 			err = r.reportDatasets(ctx, state)
 		case runs.StartPhase:

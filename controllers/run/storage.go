@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
@@ -25,6 +26,10 @@ func (r *Reconciler) observeStorage(ctx context.Context, state *runs.State) erro
 	var claims []runs.Claims
 	persistent := map[string]string{}
 	for _, wanted := range volume.RunVolumes(state.Run) {
+		due := runs.DueClaim(*state, wanted)
+		if due == runs.NotDue && !ending(state.Run) {
+			continue
+		}
 		claim, bound, err := r.observeClaim(ctx, state.Run, naming.ClaimName(state.Run, wanted.Name))
 		if err != nil {
 			return err
@@ -38,6 +43,10 @@ func (r *Reconciler) observeStorage(ctx context.Context, state *runs.State) erro
 		}
 		claim.BindFirst = volume.Of(wanted).BindsFirst()
 		persistent[wanted.Name] = bound
+		if due == runs.ToCreate && !claim.Exists && !ending(state.Run) {
+			state.Unclaimed = append(state.Unclaimed, wanted.Name)
+			continue
+		}
 		claims = append(claims, claim)
 	}
 	state.Claims = runs.JoinClaims(claims)
@@ -133,9 +142,13 @@ func (r *Reconciler) createPools(ctx context.Context, run *v1alpha1.BenchmarkRun
 	return nil
 }
 
-// createVolumes creates the claims, and what they need.
-func (r *Reconciler) createVolumes(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
+// createVolumes creates the claims, and what they need: those of the target, and those of volumes that were made and are mounted.
+func (r *Reconciler) createVolumes(ctx context.Context, state *runs.State) error {
+	run := state.Run
 	for _, wanted := range volume.RunVolumes(run) {
+		if wanted.MadeIn != "" && (!slices.Contains(state.Unclaimed, wanted.Name) || state.Pools.Datasets[wanted.Name] == "") {
+			continue
+		}
 		site, err := r.siteOf(ctx, run, wanted)
 		if err != nil {
 			return err

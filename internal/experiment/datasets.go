@@ -22,12 +22,13 @@ type datasets map[v1alpha1.DatasetPath][]v1alpha1.SnapshotName
 func checkDatasets(slot *Slot) error {
 	var problems []error
 	pools := map[string]datasets{}
-	all := volume.TargetVolumes(slot.Target)
+	all := slot.volumes()
 	for _, pool := range volume.Pools(all) {
 		one := datasets{"": nil}
 		for _, on := range volume.On(all, pool.Name) {
-			one[naming.RunDataset(on.Name)], one[volume.Of(on).Dataset(on).Path] = nil, nil
-			pools[on.Name] = one
+			if pools[on.Name] = one; on.MadeIn == "" {
+				one[naming.RunDataset(on.Name)], one[volume.Of(on).Dataset(on).Path] = nil, nil
+			}
 		}
 	}
 	for i := range slot.Phases {
@@ -49,13 +50,16 @@ func (d datasets) after(action *v1alpha1.PoolAction, pools map[string]datasets) 
 	case action.Snapshot != nil:
 		return cmp.Or(d.missing(action.Snapshot.Dataset), d.snapshot(action.Snapshot))
 	case action.Clone != nil:
-		return cmp.Or(d.missing(action.Clone.Dataset), d.unsnapped(action.Clone.Dataset, action.Clone.Snapshot), d.add(action.Clone.To))
+		return cmp.Or(d.missing(action.Clone.Dataset), d.unsnapped(action.Clone.Dataset, action.Clone.Snapshot), d.add(writesTo(action)))
 	case action.Replicate != nil:
-		return cmp.Or(d.missing(action.Replicate.Dataset), pools[string(action.Replicate.ToVolume)].add(action.Replicate.To))
+		return cmp.Or(d.missing(action.Replicate.Dataset), pools[string(action.Replicate.ToVolume)].add(writesTo(action)))
 	case action.Copy != nil:
 		to := d
 		if volume := action.Copy.ToVolume; volume != "" {
 			to = pools[string(volume)]
+		}
+		if action.Copy.As != "" {
+			return cmp.Or(d.missing(action.Copy.Dataset), to.add(writesTo(action)))
 		}
 		return cmp.Or(d.missing(action.Copy.Dataset), to.receive(action.Copy))
 	case action.SetProperty != nil:
@@ -69,6 +73,14 @@ func (d datasets) after(action *v1alpha1.PoolAction, pools map[string]datasets) 
 		return problem
 	}
 	return "" // the others name no dataset
+}
+
+// writesTo is the dataset that an action makes or writes to. That of a volume has the name of the volume.
+func writesTo(action *v1alpha1.PoolAction) v1alpha1.DatasetPath {
+	if name, _, _ := operate.As(action); name != "" {
+		return naming.RunDataset(string(name))
+	}
+	return operate.To(action)
 }
 
 // missing says that there is no such dataset.
@@ -121,7 +133,7 @@ func (d datasets) receive(action *v1alpha1.CopyAction) string {
 
 func (d datasets) add(path v1alpha1.DatasetPath) string {
 	if _, known := d[path]; known {
-		return fmt.Sprintf("dataset %s exists by then: choose another path in to", path)
+		return fmt.Sprintf("dataset %s exists by then: choose another path in to, or another name in as", path)
 	}
 	d[path] = nil
 	return ""

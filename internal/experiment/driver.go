@@ -103,7 +103,7 @@ func cannotProvide(slot *Slot, wanted volume.RunVolume) string {
 	if naming.KeepsPools(target) && !provisioner.Keeps() {
 		return fmt.Sprintf("reset: %s needs volumes of the agent, and the driver recreates its own: write reset: Pool", target.Reset)
 	}
-	if problem := cannotShare(slot.Target, wanted); problem != "" {
+	if problem := cannotShare(slot, wanted); problem != "" {
 		return problem
 	}
 	var phases []v1alpha1.Phase

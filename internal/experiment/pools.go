@@ -11,13 +11,16 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// poolsOf names for each volume of a zfs target the volume that has its pool.
-func poolsOf(target v1alpha1.Target) map[v1alpha1.VolumeName]string {
+// volumes are those of a slot, with those that its phases make.
+func (s *Slot) volumes() []volume.RunVolume { return volume.All(s.Target, s.Phases) }
+
+// poolsOf names for each volume on a pool the volume that has the pool.
+func poolsOf(slot *Slot) map[v1alpha1.VolumeName]string {
 	pools := map[v1alpha1.VolumeName]string{}
-	if target.ZFS == nil {
+	if slot.Target.ZFS == nil {
 		return pools
 	}
-	for _, one := range volume.TargetVolumes(target) {
+	for _, one := range slot.volumes() {
 		pools[v1alpha1.VolumeName(one.Name)] = one.PoolOf
 	}
 	return pools
@@ -46,49 +49,55 @@ func checkPools(slot *Slot) error {
 	if len(problems) > 0 {
 		return errors.Join(problems...)
 	}
-	all := volume.TargetVolumes(slot.Target)
-	for _, one := range all {
-		if problem := cannotShare(slot.Target, one); problem != "" {
+	for _, one := range slot.volumes() {
+		if problem := cannotShare(slot, one); problem != "" {
 			problems = append(problems, &SpecError{v1alpha1.ReasonNotSupported, fmt.Sprintf("variant %q: %s", slot.Variant, problem)})
 			break // the others on the pool have the same
 		}
 	}
-	return errors.Join(append(problems, checkShares(slot, all)...)...)
+	return errors.Join(append(problems, checkShares(slot)...)...)
 }
 
 // cannotShare says why the provisioner of a volume cannot do with a pool on which there are others.
-func cannotShare(target v1alpha1.Target, one volume.RunVolume) string {
-	others := volume.On(volume.TargetVolumes(target), one.PoolOf)
+func cannotShare(slot *Slot, one volume.RunVolume) string {
+	others := volume.On(slot.volumes(), one.PoolOf)
 	if len(others) < 2 || volume.Of(one).Shares() {
 		return ""
 	}
 	var names []string
 	for _, other := range others {
-		names = append(names, other.Name)
+		if names = append(names, other.Name); other.MadeIn != "" {
+			return fmt.Sprintf("phase %s makes volume %s on a pool of provisioner %s, which has one volume for each pool: write provisioner: %s "+
+				"in the dataset of volume %s, or to in place of as", other.MadeIn, other.Name, one.Dataset.Provisioner, volume.WithoutDriver, one.Name)
+		}
 	}
 	return fmt.Sprintf("volumes %s lie on one pool, and provisioner %s needs a pool for each volume: write provisioner: %s in the dataset of "+
 		"each, or pool in place of poolOf", strings.Join(names, " and "), one.Dataset.Provisioner, volume.WithoutDriver)
 }
 
 // checkShares refuses fills to a share of what is no fixed amount: a dataset without a size has what the others on its pool leave.
-func checkShares(slot *Slot, all []volume.RunVolume) (problems []error) {
+func checkShares(slot *Slot) (problems []error) {
+	there := newPresence(slot)
 	for i := range slot.Phases {
 		phase := &slot.Phases[i]
-		if phase.Fill == nil || phase.Fill.To == "" {
+		on := there.on(volumeOf(phase))
+		own := slices.IndexFunc(on, func(one volume.RunVolume) bool { return one.Name == string(volumeOf(phase)) })
+		there.after(phase)
+		if phase.Fill == nil || phase.Fill.To == "" || own < 0 || len(on) < 2 || on[own].Dataset.Size != nil && phase.Fill.Of != "Pool" {
 			continue
 		}
-		for _, one := range all {
-			if one.Name != string(volumeOf(phase)) || len(volume.On(all, one.PoolOf)) < 2 || one.Dataset.Size != nil && phase.Fill.Of != "Pool" {
-				continue
-			}
-			remedy := "give its dataset a size"
-			if phase.Fill.Of == "Pool" {
-				remedy = "write of: Volume, and give its dataset a size"
-			}
-			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
-				"phase %s of variant %q fills %s of volume %s, which shares its pool, so that this depends on what is on the other volumes: "+
-					"%s, or write fill.size", phase.Name, slot.Variant, phase.Fill.To, one.Name, remedy)}))
+		remedy := "give its dataset a size"
+		switch {
+		case on[own].MadeIn != "":
+			remedy = "write fill.size"
+		case phase.Fill.Of == "Pool":
+			remedy = "write of: Volume, and give its dataset a size, or write fill.size"
+		default:
+			remedy += ", or write fill.size"
 		}
+		problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
+			"phase %s of variant %q fills %s of volume %s, which shares its pool, so that this depends on what is on the other volumes: %s",
+			phase.Name, slot.Variant, phase.Fill.To, on[own].Name, remedy)}))
 	}
 	return problems
 }

@@ -18,8 +18,8 @@ import (
 
 // checkTarget refuses what cannot run before anything is created. Silently skipping a part would be misleading.
 func checkTarget(slot *Slot) error {
-	volumes := errors.Join(checkVolumes(slot), checkPools(slot))
-	problems := errors.Join(checkWorkloads(slot), checkData(slot), checkFiles(slot), volumes)
+	volumes := errors.Join(checkMade(slot), checkVolumes(slot), checkPools(slot))
+	problems := errors.Join(volumes, checkWorkloads(slot), checkData(slot), checkFiles(slot))
 	if slot.Target.ZFS == nil {
 		return errors.Join(problems, checkNoPools(slot))
 	}
@@ -122,23 +122,21 @@ func checkNoPools(slot *Slot) error {
 // checkData checks that what a phase reads or overwrites was written before, on the same volume.
 func checkData(slot *Slot) error {
 	var problems []error
-	filled := map[v1alpha1.VolumeName]bool{}
-	for i, phase := range volumePhases(slot) {
-		volume := volumeOf(&phase)
-		traits, _ := workload.PhaseTraits(&phase)
-		if from, to, copies := copiesFill(slot, &phase); copies && filled[from] {
-			filled[to] = true
+	data, there := &filling{slot, map[v1alpha1.VolumeName]bool{}, map[string]bool{}}, newPresence(slot)
+	for i := range slot.Phases {
+		data.after(&slot.Phases[i])
+		for _, part := range workload.Measured(&slot.Phases[i]) {
+			volume := volumeOf(&part.Phase)
+			traits, _ := workload.PhaseTraits(&part.Phase)
+			reads := part.Phase.Fragment != nil || part.Phase.Free != nil || traits.ReadsFill
+			if reads && !data.filled[volume] && there.absent(volume) == "" { // another check says that the volume is not there
+				problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
+					fmt.Sprintf("phase %s of variant %q works on the data of volume %s, but no earlier phase fills it or copies data to it: add "+
+						"one before it, such as {name: fill, fill: {to: 50%%}}",
+						part.Phase.Name, slot.Variant, volume)}))
+			}
 		}
-		switch {
-		case phase.Fill != nil:
-			filled[volume] = true
-		case filled[volume]:
-		case phase.Fragment != nil, phase.Free != nil, traits.ReadsFill:
-			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
-				fmt.Sprintf("phase %s of variant %q works on the data of volume %s, but no earlier phase fills it or copies data to it: add "+
-					"one before it, such as {name: fill, fill: {to: 50%%}}",
-					phase.Name, slot.Variant, volume)}))
-		}
+		there.after(&slot.Phases[i])
 	}
 	return errors.Join(problems...)
 }
@@ -171,23 +169,18 @@ func volumePhases(slot *Slot) iter.Seq2[int, v1alpha1.Phase] {
 	}
 }
 
-// checkVolumes checks that every phase works on an existing volume.
+// checkVolumes checks that every phase works on a volume that is there by then.
 func checkVolumes(slot *Slot) error {
 	var problems []error
-	known := map[v1alpha1.VolumeName]bool{"": true, naming.VolumeData: true}
-	remedy := "write volume: data, for only a zfs target has several"
-	if slot.Target.ZFS != nil {
-		remedy = "add it to target.zfs.volumes, or write volume: data"
-		for _, volume := range slot.Target.ZFS.Volumes {
-			known[volume.Name] = true
+	there := newPresence(slot)
+	for i := range slot.Phases {
+		for _, part := range workload.Measured(&slot.Phases[i]) {
+			if problem := there.absent(volumeOf(&part.Phase)); problem != "" {
+				problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
+					fmt.Sprintf("phase %s of variant %q %s", part.Phase.Name, slot.Variant, problem)}))
+			}
 		}
-	}
-	for i, phase := range volumePhases(slot) {
-		if !known[phase.Volume] {
-			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
-				fmt.Sprintf("phase %s works on volume %q, which the target of variant %q does not have: %s", phase.Name, phase.Volume,
-					slot.Variant, remedy)}))
-		}
+		there.after(&slot.Phases[i])
 	}
 	return errors.Join(problems...)
 }
@@ -214,7 +207,7 @@ func checkReplicate(slot *Slot, action *v1alpha1.ReplicateAction, own v1alpha1.V
 	if action == nil {
 		return ""
 	}
-	pools := poolsOf(slot.Target)
+	pools := poolsOf(slot)
 	var others []string
 	for _, name := range volumeNames(slot.Target.ZFS) {
 		if pools[v1alpha1.VolumeName(name)] != pools[own] {
@@ -239,7 +232,7 @@ func checkCopy(slot *Slot, action *v1alpha1.CopyAction, own v1alpha1.VolumeName)
 	if action == nil {
 		return ""
 	}
-	pools, to := poolsOf(slot.Target), cmp.Or(action.ToVolume, own)
+	pools, to := poolsOf(slot), cmp.Or(action.ToVolume, own)
 	switch pool, known := pools[to]; {
 	case !known:
 		return fmt.Sprintf("copies to volume %q, which is not a volume of its target: write one of these in toVolume: %s", to,
@@ -252,13 +245,13 @@ func checkCopy(slot *Slot, action *v1alpha1.CopyAction, own v1alpha1.VolumeName)
 
 // copiesFill says from which volume to which one a phase copies the data, if it does.
 func copiesFill(slot *Slot, phase *v1alpha1.Phase) (from, to v1alpha1.VolumeName, copies bool) {
-	if phase.Operate == nil || phase.Operate.Copy == nil {
+	if phase.Operate == nil {
 		return "", "", false
 	}
-	action, pools := phase.Operate.Copy, poolsOf(slot.Target)
-	from, to = v1alpha1.VolumeName(action.Dataset), v1alpha1.VolumeName(action.To)
-	own := volumeOf(phase)
-	return from, to, pools[from] != "" && pools[from] == pools[own] && pools[to] != "" && pools[to] == pools[cmp.Or(action.ToVolume, own)]
+	action, pools, own := &phase.Operate.PoolAction, poolsOf(slot), volumeOf(phase)
+	_, dataset, toVolume := operate.As(action)
+	from, to = v1alpha1.VolumeName(dataset), v1alpha1.VolumeName(writesTo(action))
+	return from, to, pools[from] != "" && pools[from] == pools[own] && pools[to] != "" && pools[to] == pools[cmp.Or(toVolume, own)]
 }
 
 // volumeNames are the names of the volumes of a target, data first.

@@ -61,6 +61,33 @@ func ToPool(action *v1alpha1.PoolAction) string {
 	return ""
 }
 
+// As is the volume that an action makes, the dataset that it is made of, and the volume whose pool it goes to. Empty if there is none; a
+// clone, and a copy without toVolume, stays on its pool.
+func As(action *v1alpha1.PoolAction) (name v1alpha1.VolumeName, from v1alpha1.DatasetPath, to v1alpha1.VolumeName) {
+	switch {
+	case action.Clone != nil:
+		return action.Clone.As, action.Clone.Dataset, ""
+	case action.Replicate != nil:
+		return action.Replicate.As, action.Replicate.Dataset, action.Replicate.ToVolume
+	case action.Copy != nil:
+		return action.Copy.As, action.Copy.Dataset, action.Copy.ToVolume
+	}
+	return "", "", ""
+}
+
+// To is the dataset that an action writes to. Empty if there is none.
+func To(action *v1alpha1.PoolAction) v1alpha1.DatasetPath {
+	switch {
+	case action.Clone != nil:
+		return action.Clone.To
+	case action.Replicate != nil:
+		return action.Replicate.To
+	case action.Copy != nil:
+		return action.Copy.To
+	}
+	return ""
+}
+
 // Of are the operations of a phase: the phase's own and its companion.
 func Of(phase *v1alpha1.Phase) []*v1alpha1.PoolAction {
 	var actions []*v1alpha1.PoolAction

@@ -94,6 +94,7 @@ func operationOn(state State, phase v1alpha1.Phase, name string, action v1alpha1
 	run := state.Run
 	action = *action.DeepCopy()
 	on := PhaseVolume(run, phase).PoolOf
+	nameMade(&action)
 	if to := action.Replicate; to != nil {
 		to.ToPool, to.ToVolume = naming.RunPoolName(run, HomeOf(run, to.ToVolume)), ""
 	}
@@ -109,6 +110,23 @@ func operationOn(state State, phase v1alpha1.Phase, name string, action v1alpha1
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec: v1alpha1.PoolOperationSpec{NodeName: run.Spec.NodeName, Pool: naming.RunPoolName(run, on), Action: action,
 			Deadline: deadline},
+	}
+}
+
+// nameMade names the dataset of a volume that an action makes: it has the name of the volume.
+func nameMade(action *v1alpha1.PoolAction) {
+	name, _, _ := operate.As(action)
+	if name == "" {
+		return
+	}
+	path := naming.RunDataset(string(name))
+	switch {
+	case action.Clone != nil:
+		action.Clone.To, action.Clone.As = path, ""
+	case action.Replicate != nil:
+		action.Replicate.To, action.Replicate.As = path, ""
+	case action.Copy != nil:
+		action.Copy.To, action.Copy.As = path, ""
 	}
 }
 

@@ -99,6 +99,9 @@ func startPhase(state State, i int, decision Decision) Decision {
 	if preparing := preparePools(state, i, decision); preparing != nil {
 		return *preparing
 	}
+	if waiting := awaitMade(state, i, decision); waiting != nil {
+		return *waiting
+	}
 	if setting := setParameters(state, i, decision); setting != nil {
 		return *setting
 	}
@@ -115,7 +118,7 @@ func startPhase(state State, i int, decision Decision) Decision {
 	case state.Claims.Exists && state.Claims.Deleting:
 		return until(state, decision, state.startOverdue(i), v1alpha1.ReasonPreparingVolume,
 			"waiting for the deletion of an earlier volume of the same name")
-	case !state.Claims.Exists:
+	case !state.Claims.Exists || unclaimed(state, i):
 		decision.Actions = []Action{{Kind: CreateVolumes}}
 	}
 	decision.Actions = append(decision.Actions, Action{Kind: StartPhase, Phase: i})

@@ -103,7 +103,9 @@ func (p *Pools) addVolumes(run *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkP
 			p.addKept(wanted, pool)
 		}
 		made := volume.Of(wanted).Made(wanted, pool, persistent[wanted.Name])
-		p.Volumes = append(p.Volumes, volumeStatus(wanted, pool, made, all))
+		if wanted.MadeIn == "" || made.Dataset != "" {
+			p.Volumes = append(p.Volumes, volumeStatus(wanted, pool, made, all))
+		}
 		p.addMade(wanted, made)
 		if len(disks) > 0 {
 			p.Disks[wanted.Name] = disks
@@ -217,7 +219,7 @@ func volumeStatus(wanted volume.RunVolume, pool *v1alpha1.BenchmarkPool, made vo
 		others[dataset] = dataset != made.Dataset
 	}
 	properties := slices.DeleteFunc(slices.Clone(pool.Status.Properties), func(p v1alpha1.EffectiveProperty) bool {
-		return p.Name == naming.PropertyRun || others[p.Dataset]
+		return p.Name == naming.PropertyRun || p.Name == naming.PropertyOperation || others[p.Dataset]
 	})
 	return v1alpha1.RunVolumeStatus{
 		Name: v1alpha1.VolumeName(wanted.Name), Pool: pool.Name, Provisioner: wanted.Dataset.Provisioner, GUID: pool.Status.GUID,

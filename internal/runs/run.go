@@ -48,6 +48,8 @@ type State struct {
 	// Pools below the volumes, and the claims of the volumes, each taken together.
 	Pools  Pools
 	Claims Claims
+	// Unclaimed are the volumes that were made and whose claims were not created yet. Claims does not count these.
+	Unclaimed []string
 	// Parameters are the existing operations that keep module parameters, by parameter name.
 	Parameters map[string]*v1alpha1.PoolOperation
 	// Phases in the order of the spec.

@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -17,8 +19,8 @@ func Summarise(state State, decision Decision) v1alpha1.BenchmarkRunStatus {
 		status.StartedAt = &metav1.Time{Time: state.Now}
 	}
 	status.Phases = phaseStatuses(state)
-	if len(status.Volumes) == 0 && state.Pools.Ready {
-		status.Volumes = state.Pools.Volumes // as before the first phase
+	if state.Pools.Ready {
+		status.Volumes = withNew(status.Volumes, state.Pools.Volumes)
 	}
 	status.CurrentPhase = decision.Phase
 	if decision.ReadyFor != "" {
@@ -30,6 +32,16 @@ func Summarise(state State, decision Decision) v1alpha1.BenchmarkRunStatus {
 		return status
 	}
 	return summariseEnding(state, decision, status)
+}
+
+// withNew adds the volumes that are not recorded yet. The others stay as they were before the first phase.
+func withNew(recorded, now []v1alpha1.RunVolumeStatus) []v1alpha1.RunVolumeStatus {
+	for _, one := range now {
+		if !slices.ContainsFunc(recorded, func(known v1alpha1.RunVolumeStatus) bool { return known.Name == one.Name }) {
+			recorded = append(recorded, one)
+		}
+	}
+	return recorded
 }
 
 func summariseEnding(state State, decision Decision, status v1alpha1.BenchmarkRunStatus) v1alpha1.BenchmarkRunStatus {

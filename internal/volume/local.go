@@ -3,6 +3,7 @@ package volume
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/storagebench/storagebench/internal/naming"
@@ -42,6 +43,10 @@ func (local) Dataset(volume RunVolume) v1alpha1.PoolDataset {
 		return dataset
 	}
 	dataset.Mounted = true
+	if volume.MadeIn != "" {
+		dataset.Awaited, dataset.Properties = true, nil
+		return dataset
+	}
 	if _, limited := dataset.Properties["refquota"]; volume.Dataset.Size != nil && !limited {
 		dataset.Properties["refquota"] = v1alpha1.PropertyValue(strconv.FormatInt(volume.Dataset.Size.Value(), 10))
 	}
@@ -65,9 +70,16 @@ func (local) Behind() client.Object { return &corev1.PersistentVolume{} }
 // BindsFirst is false: claim and PersistentVolume name each other from the start.
 func (local) BindsFirst() bool { return false }
 
-// Made is the dataset of the agent. Its pool is Ready only if that is as requested.
+// Made is the dataset of the agent. Its pool is Ready only if that is as requested. One that an operation makes is there when the agent
+// says so.
 func (p local) Made(volume RunVolume, pool *v1alpha1.BenchmarkPool, _ string) Made {
-	return Made{Dataset: datasetOn(pool, p.Dataset(volume).Path)}
+	made := Made{Dataset: datasetOn(pool, p.Dataset(volume).Path)}
+	if volume.MadeIn != "" && !slices.ContainsFunc(pool.Status.Properties, func(is v1alpha1.EffectiveProperty) bool {
+		return is.Dataset == made.Dataset && is.Name == naming.PropertyOperation
+	}) {
+		made.Dataset = ""
+	}
+	return made
 }
 
 // onNode is the PersistentVolume for a run's dataset on the node. It is bound to one claim from the start. No other claim gets it,

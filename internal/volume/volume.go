@@ -13,6 +13,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
 )
 
 // RunVolume is one volume of a run. For a zfs target it is a dataset on its own pool, or on that of another volume.
@@ -23,10 +24,37 @@ type RunVolume struct {
 	// Pool and Dataset of a zfs target. Nil for a storageClass target.
 	Pool    *v1alpha1.PoolTemplate
 	Dataset *v1alpha1.DatasetTemplate
+	// MadeIn is the phase whose operation makes it. Empty for a volume of the target.
+	MadeIn v1alpha1.PhaseName
 }
 
-// RunVolumes are the volumes of a run, data first.
-func RunVolumes(run *v1alpha1.BenchmarkRun) []RunVolume { return TargetVolumes(run.Spec.Target) }
+// RunVolumes are the volumes of a run, data first, with those that its phases make.
+func RunVolumes(run *v1alpha1.BenchmarkRun) []RunVolume { return All(run.Spec.Target, run.Spec.Phases) }
+
+// All are the volumes of a target, followed by those that phases make. The agent mounts what an operation has made: their provisioner is
+// Local.
+func All(target v1alpha1.Target, phases []v1alpha1.Phase) []RunVolume {
+	volumes := TargetVolumes(target)
+	if target.ZFS == nil {
+		return volumes
+	}
+	find := func(name v1alpha1.VolumeName) int {
+		return slices.IndexFunc(volumes, func(one RunVolume) bool { return one.Name == string(name) })
+	}
+	for i := range phases {
+		if phases[i].Operate == nil {
+			continue
+		}
+		name, _, to := operate.As(&phases[i].Operate.PoolAction)
+		if name == "" || find(name) >= 0 {
+			continue
+		}
+		home := volumes[max(find(cmp.Or(to, phases[i].Volume)), 0)]
+		volumes = append(volumes, RunVolume{Name: string(name), PoolOf: home.PoolOf, Pool: home.Pool, MadeIn: phases[i].Name,
+			Dataset: &v1alpha1.DatasetTemplate{Type: "Filesystem", Provisioner: ProvisionerLocal}})
+	}
+	return volumes
+}
 
 // TargetVolumes are the volumes of a target, data first.
 func TargetVolumes(of v1alpha1.Target) []RunVolume {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,11 +35,18 @@ var (
 	// removed are lists whose being empty says something.
 	removed = map[string]any{"PoolOverride.Log": []v1alpha1.AuxiliaryVdev{}, "PoolOverride.Cache": []v1alpha1.DevicePath{},
 		"PoolOverride.Special": []v1alpha1.AuxiliaryVdev{}}
-	files    = map[string]any{"PersistentVolumeMode": "Filesystem", "OLTPWorkload.Layout": "FilePerWorker"}
-	mounted  = map[string]any{"PoolDataset.Type": "Filesystem", "PoolDataset.Size": nil, "PoolDataset.Mounted": true}
+	files   = map[string]any{"PersistentVolumeMode": "Filesystem", "OLTPWorkload.Layout": "FilePerWorker"}
+	mounted = map[string]any{"PoolDataset.Type": "Filesystem", "PoolDataset.Size": nil, "PoolDataset.Mounted": true}
+	awaited = map[string]any{"PoolDataset.Awaited": true, "PoolDataset.Properties": nil}
+	// made are volumes that phases make.
+	made = map[string]any{"CloneAction.To": nil, "ReplicateAction.To": nil, "CopyAction.To": nil, "CloneAction.As": "fresh",
+		"ReplicateAction.As": "fresh", "CopyAction.As": "fresh", "MeasurePhase.Operate": nil}
 	converge = map[string]any{"FragmentUntil": "Converged", "FragmentPhase.Rounds": nil, "FragmentPhase.SteadyState": v1alpha1.SteadyState{
 		WindowRounds: 7, MaxRange: "12.5%", MaxSlope: "12.5%", MaxDrift: "12.5%"}}
 )
+
+// making begins the names of shapes whose phases make volumes.
+const making = "making-"
 
 func of(members map[string]string, values ...map[string]any) shape {
 	all := valid()
@@ -65,6 +73,7 @@ func shapes() map[string]shape {
 		"removed-devices":    of(map[string]string{"Target": "ZFS", "Phase": "Fill"}, onZFS, removed),
 		"files":              of(map[string]string{"Phase": "Measure", "Workload": "OLTP"}, onClass, files),
 		"mounted":            of(map[string]string{"Phase": "Fill"}, onClass, mounted),
+		"awaited":            of(map[string]string{"Phase": "Fill"}, onClass, mounted, awaited),
 		"fill-size":          of(map[string]string{"Phase": "Fill", "FillPhase": "Size"}, onClass),
 		"fio-config-map":     of(map[string]string{"Phase": "Measure", "Workload": "FIO", "FIOWorkload": "JobFileFrom"}, onClass),
 	}
@@ -100,6 +109,9 @@ func shapes() map[string]shape {
 	for _, member := range unions["PoolAction"] {
 		members := map[string]string{"Target": "ZFS", "Phase": "Operate", "PoolAction": member}
 		all["operate-"+member] = of(members, onZFS)
+		if slices.Contains([]string{"Clone", "Replicate", "Copy"}, member) {
+			all[making+member] = of(members, onZFS, made)
+		}
 		members = map[string]string{"Target": "ZFS", "Phase": "Measure", "PoolAction": member}
 		all["beside-"+member] = of(members, onZFS)
 	}
@@ -118,6 +130,9 @@ func TestEveryFieldSurvives(t *testing.T) {
 		for _, kind := range kinds {
 			if _, is := kind.(*v1alpha1.StorageBenchmark); shape.members["Target"] == "Ref" && !is {
 				continue // only a benchmark refers to a StorageTarget
+			}
+			if _, is := kind.(*v1alpha1.PoolOperation); is && strings.HasPrefix(name, making) {
+				continue // only phases make volumes
 			}
 			t.Run(fmt.Sprintf("%s/%s", reflect.TypeOf(kind).Elem().Name(), name), func(t *testing.T) {
 				survives(t, door, kind, shape, seen)

@@ -51,7 +51,7 @@ func (l *lab) agents(ctx context.Context) error {
 		}
 		for event := range pools.ResultChan() {
 			pool, is := event.Object.(*v1alpha1.BenchmarkPool)
-			if !is || event.Type == watch.Deleted || pool.DeletionTimestamp != nil || pool.Status.GUID != "" && resetFor(pool) {
+			if !is || event.Type == watch.Deleted || pool.DeletionTimestamp != nil || pool.Status.GUID != "" && (resetFor(pool) || awaits(pool)) {
 				continue
 			}
 			pool.Status.Properties = marksOf(pool)

@@ -3,6 +3,7 @@ package operations
 import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/objects"
+	"github.com/storagebench/storagebench/internal/naming"
 )
 
 var destroyDatasetKind = traits{job: true, begin: beginDestroy, stage: destroyStage, sized: true}
@@ -20,6 +21,20 @@ func beginDestroy(state State) (string, *obstacle) {
 			objects.SomeOf(state.Users))
 	}
 	return state.Source.GUID, nil
+}
+
+// AwaitedPoints is where the agent has mounted the dataset to destroy, if the spec of the pool awaits it: this use is its own.
+func AwaitedPoints(state State) (points []string) {
+	action := state.Operation.Spec.Action.DestroyDataset
+	if action == nil || state.Pool == nil {
+		return nil
+	}
+	for _, dataset := range state.Pool.Spec.Datasets {
+		if dataset.Awaited && dataset.Path == action.Dataset {
+			points = append(points, naming.MountPoint(naming.PoolName(state.Pool), dataset.Path))
+		}
+	}
+	return points
 }
 
 // destroyStage follows the freeing of the space, which ZFS does in the background and reports only for the whole pool.

@@ -76,7 +76,7 @@ func foreignDatasets(state State) []string {
 	}
 	named := map[string]bool{state.Live.Name: true}
 	for _, dataset := range state.Pool.Spec.Datasets {
-		named[naming.DatasetName(state.Pool, dataset)] = true
+		named[naming.DatasetName(state.Pool, dataset)] = !dataset.Awaited // those that operations create carry their mark
 	}
 	var others []string
 	for _, dataset := range state.Live.Datasets {

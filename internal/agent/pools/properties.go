@@ -43,6 +43,9 @@ func poolDatasets(state State) *Decision {
 	for _, dataset := range datasets {
 		name := naming.DatasetName(state.Pool, dataset)
 		at := slices.IndexFunc(state.Live.Datasets, func(d zfs.Dataset) bool { return d.Name == name })
+		if dataset.Awaited && (at < 0 || !state.finished(name)) {
+			continue // it is for an operation to create, or belongs to others
+		}
 		if at >= 0 {
 			if is, asked := state.Live.Datasets[at].Type, strings.ToLower(dataset.Type); asked != "" && is != asked {
 				decision := stall(v1alpha1.ReasonPoolDrifted, "dataset %s is a %s, not a %s: destroy it, or choose another path", name, is,

@@ -145,7 +145,7 @@ func Problem(state runs.State, decision runs.Decision) string {
 		case action.Kind == runs.StartPhase && state.Claims.BindFirst &&
 			(!state.Claims.Bound || len(state.Pools.Unread)+len(state.Pools.Differing) > 0):
 			return "a phase is started on a volume that was not checked"
-		case action.Kind == runs.CreateVolumes && (state.Claims.Exists || state.Claims.Foreign):
+		case action.Kind == runs.CreateVolumes && (state.Claims.Exists && len(state.Unclaimed) == 0 || state.Claims.Foreign):
 			return "a volume is made that there is"
 		case action.Kind == runs.CreateVolumes && state.Pools.Needed && !state.Pools.Ready:
 			return "a volume is made before its pool is ready"

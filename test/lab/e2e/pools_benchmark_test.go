@@ -37,6 +37,7 @@ func (p *pools) benchmarks() {
 		p.benchmark(s, before, row, volume.ProvisionerLocal)
 	}
 	p.sharesAPool(s, before)
+	p.makesVolumes(s, before)
 	denied := s.benchmark("denied", p.paths(`
 target: {zfs: {nodes: {matchLabels: {storagebench.dev/lab: "true"}}, pool: {vdevs: [{devices: [$4]}]}}}
 phases:
@@ -111,6 +112,49 @@ phases:
 	g.Expect(busy).NotTo(gomega.Or(gomega.HaveKey("reads.deviceWrittenBytes"), gomega.HaveKey("redo.deviceWrittenBytes")))
 	s.leavesNothing(before, benchmark)
 	g.Expect(p.run("zpool", "list", "-H")).To(gomega.BeEmpty())
+}
+
+// makesVolumes measures what operations make: a clone, a copy and a replica, also after the pool was exported. The clone is destroyed while
+// the others are still in use, and nothing is left.
+func (p *pools) makesVolumes(s *space, before []string) {
+	p.t.Helper()
+	g := gomega.NewWithT(p.t)
+	benchmark := s.benchmark("made", p.paths(`
+target:
+  zfs:
+    nodes: {matchLabels: {storagebench.dev/lab: "true"}}
+    pool: {vdevs: [{devices: [$1]}]}
+    dataset: {provisioner: Local, properties: {recordsize: 8k, compression: "off"}}
+    volumes:
+    - {name: other, pool: {vdevs: [{devices: [$2]}]}, dataset: {provisioner: Local}}
+phases:
+- {name: fill, fill: {size: 32Mi}}
+- {name: snapshot, operate: {snapshot: {dataset: data, name: whole}}}
+- {name: clone, operate: {clone: {dataset: data, snapshot: whole, as: cloned}}}
+- {name: score, volume: cloned, operate: {layoutScore: {dataset: cloned}}}
+- {name: cold, operate: {exportImport: {}}}
+- {name: read-clone, volume: cloned, measure: {cache: Cold, workload: {scan: {}}}}
+- {name: copy, operate: {copy: {dataset: data, as: copied, properties: {recordsize: 128k}}}}
+- {name: write-copy, volume: copied, measure: {workload: {oltp: {workers: 2, updatePercent: 50, duration: 10s}}}}
+- {name: send, operate: {replicate: {dataset: data, toVolume: other, as: sent, increments: 1}}}
+- {name: read-replica, volume: sent, measure: {workload: {scan: {}}}}
+- {name: destroy, operate: {destroyDataset: {dataset: cloned}}}
+- {name: read-data, measure: {workload: {scan: {}}}}
+`))
+	o := s.ended(benchmark, v1alpha1.VerdictPassed)
+	for name, dataset := range map[string]string{"read-clone": "/cloned", "write-copy": "/copied", "read-replica": "/sent", "read-data": "/data"} {
+		g.Expect(o.documents[name].Environment).To(gomega.HaveKeyWithValue("mount.source", gomega.HaveSuffix(dataset)), name)
+		g.Expect(o.documents[name].Metrics).To(gomega.HaveKey("poolAllocatedBytes"), name)
+	}
+	made := map[string]string{}
+	for _, one := range o.experiment.Runs[0].Volumes {
+		made[one.Name] = one.Properties["recordsize"]
+	}
+	g.Expect(made).To(gomega.Equal(map[string]string{"data": "8192", "other": "131072", "cloned": "131072", "copied": "131072", "sent": "131072"}),
+		"a clone and a replica inherit from the root")
+	s.leavesNothing(before, benchmark)
+	g.Expect(p.run("zpool", "list", "-H")).To(gomega.BeEmpty())
+	g.Expect(p.run("sh", "-c", "find /var/lib/storagebench/volumes -mindepth 1 2>/dev/null; true")).To(gomega.BeEmpty())
 }
 
 // Limits of the disk that ages: they, and not the emulated machine, decide how fast it is, also when others work beside it.

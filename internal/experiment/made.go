@@ -1,0 +1,173 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/volume"
+)
+
+// mostMade is how many volumes the phases of a benchmark can make: all datasets of a pool have room in one BenchmarkPool.
+const mostMade = 8
+
+// presence follows which volumes are there, phase by phase.
+type presence struct {
+	slot *Slot
+	all  []volume.RunVolume
+	// there are those that are there by now, and gone names the phase that has destroyed one.
+	there map[v1alpha1.VolumeName]bool
+	gone  map[v1alpha1.VolumeName]v1alpha1.PhaseName
+}
+
+func newPresence(slot *Slot) *presence {
+	p := &presence{slot, slot.volumes(), map[v1alpha1.VolumeName]bool{}, map[v1alpha1.VolumeName]v1alpha1.PhaseName{}}
+	for _, one := range p.all {
+		p.there[v1alpha1.VolumeName(one.Name)] = one.MadeIn == ""
+	}
+	return p
+}
+
+// find is a volume by its name. Nil if there never is one.
+func (p *presence) find(name v1alpha1.VolumeName) *volume.RunVolume {
+	at := slices.IndexFunc(p.all, func(one volume.RunVolume) bool { return one.Name == string(name) })
+	if at < 0 {
+		return nil
+	}
+	return &p.all[at]
+}
+
+// on are the volumes that are there on the pool of one.
+func (p *presence) on(name v1alpha1.VolumeName) (on []volume.RunVolume) {
+	own := p.find(name)
+	if own == nil {
+		return nil
+	}
+	for _, one := range volume.On(p.all, own.PoolOf) {
+		if p.there[v1alpha1.VolumeName(one.Name)] {
+			on = append(on, one)
+		}
+	}
+	return on
+}
+
+// after is what a phase leaves.
+func (p *presence) after(phase *v1alpha1.Phase) {
+	for _, action := range operate.Of(phase) {
+		if destroy := action.DestroyDataset; destroy != nil {
+			for _, one := range p.on(volumeOf(phase)) {
+				if path := naming.RunDataset(one.Name); path == destroy.Dataset || below(path, destroy.Dataset) {
+					p.there[v1alpha1.VolumeName(one.Name)] = false
+					p.gone[v1alpha1.VolumeName(one.Name)] = phase.Name
+				}
+			}
+		}
+	}
+	for _, one := range p.all {
+		if one.MadeIn == phase.Name {
+			p.there[v1alpha1.VolumeName(one.Name)] = true
+		}
+	}
+}
+
+// absent says why a phase cannot work on a volume by then. Empty if it can.
+func (p *presence) absent(name v1alpha1.VolumeName) string {
+	one := p.find(name)
+	switch destroyer, gone := p.gone[name]; {
+	case one == nil && p.slot.Target.ZFS == nil:
+		return fmt.Sprintf("works on volume %q, which the target does not have: write volume: data, for only a zfs target has several", name)
+	case one == nil:
+		return fmt.Sprintf("works on volume %q, which the target does not have: add it to target.zfs.volumes, make it in an earlier phase "+
+			"with as, or write volume: data", name)
+	case p.there[name]:
+		return ""
+	case gone:
+		return fmt.Sprintf("works on volume %s, whose dataset phase %s has destroyed by then: move it before that phase, or name another volume",
+			name, destroyer)
+	}
+	return fmt.Sprintf("works on volume %s, which phase %s makes later: move it behind that phase", name, one.MadeIn)
+}
+
+// checkMade refuses volumes that a phase cannot make.
+func checkMade(slot *Slot) error {
+	var problems []error
+	taken, made := map[v1alpha1.VolumeName]bool{}, 0
+	if slot.Target.ZFS == nil {
+		return nil // it has no pool, which is said elsewhere
+	}
+	for _, name := range volumeNames(slot.Target.ZFS) {
+		taken[v1alpha1.VolumeName(name)] = true
+	}
+	for i := range slot.Phases {
+		phase := &slot.Phases[i]
+		for _, action := range operate.Of(phase) {
+			name, from, _ := operate.As(action)
+			if name == "" {
+				continue
+			}
+			if problem := cannotMake(slot, phase, from, taken[name], made); problem != "" {
+				problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
+					fmt.Sprintf("phase %s of variant %q makes volume %s, %s", phase.Name, slot.Variant, name, problem)}))
+			}
+			taken[name], made = true, made+1
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// cannotMake says why a phase cannot make a volume of a dataset. Empty if it can.
+func cannotMake(slot *Slot, phase *v1alpha1.Phase, from v1alpha1.DatasetPath, taken bool, made int) string {
+	pools := poolsOf(slot)
+	isDevice := slices.ContainsFunc(slot.volumes(), func(one volume.RunVolume) bool {
+		return one.PoolOf == pools[volumeOf(phase)] && naming.RunDataset(one.Name) == from && one.Dataset.Type == naming.DatasetVolume
+	})
+	switch {
+	case phase.Operate == nil:
+		return "beside a workload: write to in place of as, or make it in a phase with operate"
+	case taken:
+		return "and another volume has this name: choose another one in as"
+	case isDevice:
+		return fmt.Sprintf("of dataset %s, which is a device: as makes volumes of type Filesystem; write to in place of as", from)
+	case made >= mostMade:
+		return fmt.Sprintf("and earlier phases make %d: that is the limit of one benchmark; write to in place of as", mostMade)
+	}
+	return ""
+}
+
+// filling follows which volumes hold the data of a fill, also as copies, clones and replicas of them.
+type filling struct {
+	slot   *Slot
+	filled map[v1alpha1.VolumeName]bool
+	// snapshots are those of filled volumes, as VOLUME@SNAPSHOT.
+	snapshots map[string]bool
+}
+
+// after is what a phase leaves.
+func (f *filling) after(phase *v1alpha1.Phase) {
+	own, pools := volumeOf(phase), poolsOf(f.slot)
+	if phase.Fill != nil {
+		f.filled[own] = true
+	}
+	if phase.Operate == nil {
+		return
+	}
+	action := &phase.Operate.PoolAction
+	if taken := action.Snapshot; taken != nil {
+		for name, pool := range pools {
+			path := naming.RunDataset(string(name))
+			if pool == pools[own] && (path == taken.Dataset || taken.Recursive && below(path, taken.Dataset)) {
+				f.snapshots[string(name)+"@"+string(taken.Name)] = f.filled[name]
+			}
+		}
+	}
+	from, to, copies := copiesFill(f.slot, phase)
+	if !copies {
+		return
+	}
+	if clone := action.Clone; clone != nil && f.snapshots[string(from)+"@"+string(clone.Snapshot)] || clone == nil && f.filled[from] {
+		f.filled[to] = true
+	}
+}

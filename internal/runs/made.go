@@ -1,0 +1,96 @@
+package runs
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/volume"
+)
+
+// MadeBefore are the volumes that phases before one make, without those that one of these destroys.
+func MadeBefore(run *v1alpha1.BenchmarkRun, i int) (made []volume.RunVolume) {
+	all := volume.RunVolumes(run)
+	for k := range run.Spec.Phases[:i] {
+		phase := &run.Spec.Phases[k]
+		for _, action := range operate.Of(phase) {
+			if destroy := action.DestroyDataset; destroy != nil {
+				made = slices.DeleteFunc(made, func(one volume.RunVolume) bool {
+					return one.PoolOf == HomeOf(run, phase.Volume) && naming.RunDataset(one.Name) == destroy.Dataset
+				})
+			}
+		}
+		for _, one := range all {
+			if one.MadeIn == phase.Name {
+				made = append(made, one)
+			}
+		}
+	}
+	return made
+}
+
+// ClaimDue says what follows from a claim that is not there. For a volume of the target, and for one that a phase has worked on, it is
+// lost. For one that was made it is still to be created. For one that was not made, nothing does.
+type ClaimDue int
+
+// What follows from the absence of a claim.
+const (
+	NotDue ClaimDue = iota
+	ToCreate
+	Lost
+)
+
+// DueClaim says what follows from the absence of the claim of a volume. Results of phases have to be known.
+func DueClaim(state State, wanted volume.RunVolume) ClaimDue {
+	if wanted.MadeIn == "" {
+		return Lost
+	}
+	for _, phase := range state.Run.Spec.Phases {
+		if phase.Operate == nil && Recorded(state.Run, phase.Name) && worksOn(state.Run, phase, wanted.Name) {
+			return Lost
+		}
+	}
+	for i, phase := range state.Run.Spec.Phases {
+		if stored := state.Phases[i].Stored; phase.Name == wanted.MadeIn && stored != nil && stored.Outcome == results.OutcomeValid {
+			return ToCreate
+		}
+	}
+	return NotDue
+}
+
+// worksOn says whether the pod of a phase mounts a volume.
+func worksOn(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, name string) bool {
+	return slices.ContainsFunc(PodVolumes(run, phase), func(one PodVolume) bool { return one.Name == name })
+}
+
+// unclaimed says whether a phase works on a volume that was made and has no claim yet.
+func unclaimed(state State, i int) bool {
+	phase := state.Run.Spec.Phases[i]
+	return phase.Operate == nil && slices.ContainsFunc(state.Unclaimed, func(name string) bool { return worksOn(state.Run, phase, name) })
+}
+
+// awaitMade waits until the agent has mounted what earlier phases have made, whatever the phase works on: nothing else happens on the pool
+// while it is measured. Nil once that is so.
+func awaitMade(state State, i int, decision Decision) *Decision {
+	spec := state.Run.Spec.Phases[i]
+	for _, one := range MadeBefore(state.Run, i) {
+		if state.Pools.Datasets[one.Name] != "" {
+			continue
+		}
+		decision.Reason = v1alpha1.ReasonPreparingVolume
+		decision.Message = fmt.Sprintf("phase %s (%d of %d) waits until the agent has mounted volume %s", spec.Name, i+1,
+			len(state.Phases), one.Name)
+		if overdue := state.startOverdue(i); state.Now.Before(overdue) {
+			decision.WakeAt = overdue
+			return &decision
+		}
+		ended := decision.endsWith(invalid(v1alpha1.ReasonPoolNotReady, false,
+			"volume %s, which phase %s has made, was not mounted within %s: see the log of the agent on node %s", one.Name, one.MadeIn,
+			spec.StartDeadline.Duration.Duration, state.Run.Spec.NodeName))
+		return &ended
+	}
+	return nil
+}
