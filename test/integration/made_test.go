@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 
@@ -16,16 +17,25 @@ import (
 	"github.com/storagebench/storagebench/test/sim"
 )
 
-// TestMadeVolumes: what operations make is measured like any other volume, with a claim of its own, and nothing of it is left.
+// TestMadeVolumes: what operations make is measured like any other volume, with a claim of its own, and nothing of it is left. So it is if the
+// manager is restarted again and again, at random moments.
 func TestMadeVolumes(t *testing.T) {
+	for name, restarts := range map[string]int{"undisturbed": 0, "restarts": 8} {
+		t.Run(name, func(t *testing.T) { madeVolumes(t, restarts) })
+	}
+}
+
+func madeVolumes(t *testing.T, restarts int) {
+	t.Helper()
 	var guard sync.Mutex
-	sources, claims := map[string]string{}, map[string]string{}
+	sources, claims, executed := map[string]string{}, map[string]string{}, map[string]int{}
 	var pool v1alpha1.BenchmarkPool
 	var l *lab
 	l = startNodes(t, 1, func(request workload.Request, pod *corev1.Pod) sim.Script {
 		guard.Lock()
 		defer guard.Unlock()
 		phase := string(request.Phase.Name)
+		executed[phase]++
 		sources[phase], claims[phase] = request.Source, pod.Spec.Volumes[0].PersistentVolumeClaim.ClaimName
 		if run := l.runs()[0]; phase == "cloned" {
 			if err := l.live.Get(t.Context(), client.ObjectKey{Name: naming.RunPoolName(&run, "data")}, &pool); err != nil {
@@ -55,6 +65,15 @@ repetitions: 1
 gates:
 - {name: a-clone-is-as-fast, expression: "phase('cloned').readBytesPerSecond > 0.1 * phase('original').readBytesPerSecond"}
 `, l.namespaces[0]), func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector = nil })
+	for range restarts {
+		news := len(l.journal.all()) + 1 + rand.IntN(16) // a run of eight phases is some 100 changes
+		l.eventually("some progress", func(g gomega.Gomega) {
+			g.Expect(l.get(benchmark).Status.Verdict != "" || len(l.journal.all()) >= news).To(gomega.BeTrue())
+		})
+		l.stop()
+		t.Logf("restart after %d changes, state %s", len(l.journal.all()), l.get(benchmark).Status.State)
+		l.startManager(config)
+	}
 	l.finished(benchmark, v1alpha1.VerdictPassed)
 	guard.Lock()
 	defer guard.Unlock()
@@ -63,6 +82,7 @@ gates:
 		"cloned": pool.Name + "/fresh", "replica": naming.RunPoolName(&run, "other") + "/sent"}))
 	g.Expect(claims).To(gomega.Equal(map[string]string{"fill": run.Name, "original": run.Name, "cloned": run.Name + "-fresh",
 		"replica": run.Name + "-sent"}))
+	g.Expect(executed).To(gomega.Equal(map[string]int{"fill": 1, "original": 1, "cloned": 1, "replica": 1}))
 	g.Expect(pool.Spec.Datasets).To(gomega.HaveLen(2))
 	g.Expect(pool.Spec.Datasets[1].Awaited).To(gomega.BeTrue())
 	g.Expect(pool.Generation).To(gomega.BeEquivalentTo(1), "its spec did not change")
