@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
@@ -67,6 +69,55 @@ func TestAwaitedDatasetIsMounted(t *testing.T) {
 				}
 				break
 			}
+		}
+	}
+}
+
+// TestAwaitedDatasetsFitIntoTheStatus: of each, the mark and what differs from the root, from which readers know the rest.
+func TestAwaitedDatasetsFitIntoTheStatus(t *testing.T) {
+	pool, operation := awaiting(v1alpha1.OutcomeSucceeded)
+	w := newWorld(t, pool, operation)
+	w.settle("bench0")
+	w.clone("uid-op")
+	w.node.pools[0].datasets["bench0"]["recordsize"] = "8192"
+	for name, value := range map[string]string{"recordsize": "131072", "compression": "lz4"} { // the root has lz4 as well
+		w.node.pools[0].datasets["bench0/fresh"][name] = value
+	}
+	pool = w.settle("bench0")
+	reported := map[string]string{}
+	for _, is := range pool.Status.Properties {
+		if is.Dataset == "bench0/fresh" {
+			reported[is.Name] = is.Value
+		}
+	}
+	want := map[string]string{naming.PropertyOperation: "uid-op", "recordsize": "131072"}
+	if diff := cmp.Diff(want, reported); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestFinishedOperationsWakeTheirPool: one that has created a dataset wakes the pool that the dataset is on.
+func TestFinishedOperationsWakeTheirPool(t *testing.T) {
+	for name, test := range map[string]struct {
+		action v1alpha1.PoolAction
+		wakes  string
+	}{
+		"a clone":          {v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{To: "fresh"}}, "bench0"},
+		"a copy within":    {v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{To: "fresh"}}, "bench0"},
+		"a copy elsewhere": {v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{To: "fresh", ToPool: "bench1"}}, "bench1"},
+		"a replica":        {v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{To: "fresh", ToPool: "bench1"}}, "bench1"},
+		"a new disk":       {v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{}}, "bench0"},
+		"a scrub":          {v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}, ""},
+	} {
+		before := &v1alpha1.PoolOperation{Spec: v1alpha1.PoolOperationSpec{Pool: "bench0", Action: test.action}}
+		after := before.DeepCopy()
+		after.Status.Outcome = v1alpha1.OutcomeSucceeded
+		wakes := changesPool().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
+		if wakes != (test.wakes != "") || wakes && poolOf(t.Context(), after)[0].Name != test.wakes {
+			t.Errorf("%s: wakes %v, %v", name, wakes, poolOf(t.Context(), after))
+		}
+		if changesPool().Update(event.UpdateEvent{ObjectOld: after, ObjectNew: after}) {
+			t.Errorf("%s: wakes again", name)
 		}
 	}
 }

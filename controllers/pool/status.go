@@ -121,25 +121,21 @@ func ashift(known map[string]string, name string) int32 {
 	return int32(number)
 }
 
-// effective are the requested properties, followed by other relevant ones. For a dataset of another component, or of an operation, they
-// are those requested for any dataset, because it may inherit them. The mark of an operation says that its dataset is ready for pods.
+// effective are the requested properties, followed by other relevant ones. For a dataset of another component, they are those
+// requested for any dataset, because it may inherit them. Others wait for the marks, which come first.
 func effective(state observed) []v1alpha1.EffectiveProperty {
 	asked := state.InForce()
-	wanted := slices.Concat(naming.RunMarks(state.Pool), asked)
+	wanted := slices.Concat(naming.RunMarks(state.Pool), arrivedMarks(state), asked)
 	for _, name := range poolMatters {
 		wanted = append(wanted, naming.Setting{Name: name})
 	}
 	for _, name := range rootMatters {
 		wanted = append(wanted, naming.Setting{Dataset: state.Live.Name, Name: name})
 	}
-	reported := state.Arrived()
-	for _, name := range reported {
-		wanted = append(wanted, naming.Setting{Dataset: name, Name: naming.PropertyOperation})
+	for _, name := range state.Arrived() {
+		wanted = append(wanted, unlikeRoot(state, name, asked)...)
 	}
-	if another := pools.ReportedDataset(state.Pool); another != "" {
-		reported = append(reported, another)
-	}
-	for _, reported := range reported {
+	if reported := pools.ReportedDataset(state.Pool); reported != "" {
 		for _, setting := range asked {
 			if setting.Dataset != "" {
 				wanted = append(wanted, naming.Setting{Dataset: reported, Name: setting.Name})
@@ -162,6 +158,33 @@ func effective(state observed) []v1alpha1.EffectiveProperty {
 			Value: kstatus.Shorten(property.Value, 256), Source: kstatus.Shorten(property.Source, 300)})
 	}
 	return properties[:min(len(properties), maxProperties)]
+}
+
+// arrivedMarks say which of the awaited datasets are ready for pods.
+func arrivedMarks(state observed) (marks []naming.Setting) {
+	for _, name := range state.Arrived() {
+		marks = append(marks, naming.Setting{Dataset: name, Name: naming.PropertyOperation})
+	}
+	return marks
+}
+
+// unlikeRoot are the properties of a dataset of an operation that matter and are not as on the root, from which it inherits. Many such
+// datasets have to fit into a status.
+func unlikeRoot(state observed, dataset string, asked []naming.Setting) (unlike []naming.Setting) {
+	names := slices.Clone(rootMatters)
+	for _, setting := range asked {
+		if setting.Dataset != "" && !slices.Contains(names, setting.Name) {
+			names = append(names, setting.Name)
+		}
+	}
+	for _, name := range names {
+		is, _ := state.Live.Property(dataset, name)
+		root, reported := state.Live.Property(state.Live.Name, name)
+		if !reported || !slices.Contains(rootMatters, name) || is.Value != root.Value {
+			unlike = append(unlike, naming.Setting{Dataset: dataset, Name: name})
+		}
+	}
+	return unlike
 }
 
 func preflight(path string, disk pools.Disk, ashift int) v1alpha1.PreflightStatus {
