@@ -88,8 +88,9 @@ generate: ## deep copies, result schemas
 .PHONY: manifests
 manifests: ## CRDs, in config and in the chart, and docs/reference/api.md
 	@generator=$$($(TOOL) controller-gen) && "$$generator" crd paths=./api/v1alpha1 output:crd:dir=config/crd/bases
-	@hack/chart-crds
 	@go run ./config/crd/refgen docs/reference/api.md
+	@go run ./config/crd/shorten config/crd/bases/storagebench.dev_storagebenchmarks.yaml
+	@hack/chart-crds
 
 .PHONY: verify
 verify: generate manifests ## generated files and go.mod are up to date: the tree must be clean

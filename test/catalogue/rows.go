@@ -28,7 +28,7 @@ type row struct {
 	Shape string
 	// Lab has the variables of make with which the lab is made, sorted.
 	Lab []string
-	// Short rows are those of which CI runs one.
+	// Short rows are those that CI chooses one from.
 	Short bool
 	// Inputs is a hash of what is measured: the experiment, its overlay and the lab's disks.
 	Inputs string

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -130,10 +131,13 @@ func below(path, name string, field schema) (string, schema) {
 	return path + "." + name, field
 }
 
+// descriptions in a schema. They are left out below fields that have the same type as another one.
+var descriptions = regexp.MustCompile(`"description":"(\\.|[^"\\])*",?`)
+
 // keyOf identifies a structure by its fields.
 func keyOf(of schema) string {
 	text, _ := json.Marshal(of.Properties) // what was read from JSON can be written
-	return string(text)
+	return descriptions.ReplaceAllString(string(text), "")
 }
 
 func placeOf(kind, path string) string {

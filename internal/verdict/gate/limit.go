@@ -120,7 +120,7 @@ func (l *limit) below(value *big.Rat) bool { return l != nil && l.value.Cmp(valu
 // above says that a value is larger than the limit.
 func (l *limit) above(value *big.Rat) bool { return l != nil && l.value.Cmp(value) < 0 }
 
-// limits are a min and a max, of which one may be nil.
+// limits are a min and a max, and one of them may be nil.
 type limits struct{ min, max *limit }
 
 // mistakes says what is wrong with the limits of a kind of gate.
