@@ -19,9 +19,9 @@ const (
 	VerdictInvalid Verdict = "Invalid"
 )
 
-// Gate is a condition on the measurements: exactly one of expression, bound, ratio and compare is set.
+// Gate is a condition on the measurements: exactly one of expression, bound, ratio, compare and preflight is set.
 //
-// +kubebuilder:validation:ExactlyOneOf=expression;bound;ratio;compare
+// +kubebuilder:validation:ExactlyOneOf=expression;bound;ratio;compare;preflight
 type Gate struct {
 	// name is the name of the gate.
 	// +required
@@ -43,6 +43,9 @@ type Gate struct {
 	// compare compares a metric with a variant, a baseline or the history.
 	// +optional
 	Compare *CompareGate `json:"compare,omitempty"`
+	// preflight asks for storage without warnings.
+	// +optional
+	Preflight *PreflightGate `json:"preflight,omitempty"`
 }
 
 // MetricPath is PHASE.METRIC, or PHASE.JOB.METRIC of one job of a fio job file or one of several workloads.
@@ -89,6 +92,25 @@ type RatioGate struct {
 	// +optional
 	Max Ratio `json:"max,omitempty"`
 }
+
+// PreflightGate asks for storage that has no warnings in any run.
+type PreflightGate struct {
+	// checks are those that have to be clean. Defaults to all that apply to the target.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=6
+	Checks []PreflightCheck `json:"checks,omitempty"`
+	// variants limits the gate to some variants.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	Variants []VariantName `json:"variants,omitempty"`
+}
+
+// PreflightCheck is a check of the storage before it is measured.
+//
+// +kubebuilder:validation:Enum=sectors;ashift;alignment;scheduler;writeCache;memory
+type PreflightCheck string
 
 // CompareGate compares a metric with another measurement of it.
 //

@@ -236,6 +236,7 @@ func runResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDoc
 			Metrics: document.Metrics, Seeds: document.Seeds,
 		})
 	}
+	result.Preflight = results.Preflight(result, used)
 	return result, used
 }
 

@@ -35,6 +35,39 @@ func TestAssembleWithoutRuns(t *testing.T) {
 	}
 }
 
+// TestAssemblePreflight: the checks of a run are of its own phases and pools.
+func TestAssemblePreflight(t *testing.T) {
+	state := endedRuns(testState(), 0, 2, runstest.ValidEnding)
+	documents := map[string]results.PhaseDocument{}
+	for i := range state.Runs {
+		run := &state.Runs[i]
+		name := naming.PhaseObjectName(run.Name, "read")
+		run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "read", ExecutorUID: "u", Result: name}}
+		run.Status.Volumes = []v1alpha1.RunVolumeStatus{{Name: "data", Pool: "sb", Properties: []v1alpha1.EffectiveProperty{
+			{Name: "ashift", Value: []string{"9", "12"}[i]}}}}
+		documents[name] = results.PhaseDocument{Phase: "read", Kind: results.KindMeasure, Outcome: results.OutcomeValid,
+			StartedAt: runstest.Noon, FinishedAt: runstest.Noon, Metrics: map[string]int64{"readBytes": 1},
+			Environment: map[string]string{"device.0.name": "sda", "device.0.logicalSectorBytes": "512", "device.0.physicalSectorBytes": "4096"}}
+	}
+	gates, err := gate.Compile([]v1alpha1.Gate{{Name: "g", Preflight: &v1alpha1.PreflightGate{Checks: []v1alpha1.PreflightCheck{"ashift"}}}},
+		state.Runs[0].Spec.Phases, VariantNames(state.Slots))
+	if err != nil {
+		t.Fatal(err)
+	}
+	state.Benchmark.Spec.Gates = []v1alpha1.Gate{{Name: "g", Preflight: &v1alpha1.PreflightGate{Checks: []v1alpha1.PreflightCheck{"ashift"}}}}
+	e := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Runs: state.Runs,
+		Documents: documents, Gates: gates, Tally: Count(state)})
+	for i, want := range []string{results.PreflightWarning, results.PreflightClean} {
+		at := slices.IndexFunc(e.Runs[i].Preflight, func(one results.PreflightResult) bool { return one.Check == "ashift" })
+		if at < 0 || e.Runs[i].Preflight[at].State != want {
+			t.Errorf("run %d: %+v, want %s", i, e.Runs[i].Preflight, want)
+		}
+	}
+	if len(e.Gates) != 1 || e.Gates[0].Reason != gate.ReasonPreflightWarning {
+		t.Errorf("%+v", e.Gates)
+	}
+}
+
 // TestAssembleChangedFile: a user edits the ConfigMap of a job file after the second of four runs. The numbers of both texts are never
 // taken together.
 func TestAssembleChangedFile(t *testing.T) {

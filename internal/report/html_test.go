@@ -141,6 +141,7 @@ func hostileExperiment() results.Experiment {
 		run := &e.Runs[i]
 		run.Name, run.Message, run.Reason = hostileWords, hostileWords, hostileWords
 		run.Volumes = []results.RunVolume{{Name: hostileWords, ZFSVersion: hostileWords, Properties: map[string]string{hostileWords: hostileWords}}}
+		run.Preflight = []results.PreflightResult{{Check: hostileWords, State: hostileWords, Messages: []string{hostileWords}}}
 		for j := range run.Phases {
 			run.Phases[j].Name, run.Phases[j].ConfigMap = hostileWords, hostileWords
 			run.Phases[j].Metrics[hostileWords] = 1

@@ -56,6 +56,7 @@ func (m *maker) warnings() pageSection {
 		}
 	}
 	section.Warnings = slices.Compact(section.Warnings)
+	section.After = m.preflightTable()
 	if most := 32; len(section.Warnings) > most {
 		section.Notes = []string{fmt.Sprintf("%d more warnings are in results.json.", len(section.Warnings)-most)}
 		section.Warnings = section.Warnings[:most]

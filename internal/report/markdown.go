@@ -18,6 +18,7 @@ const (
 	nodesBytes       = 16 << 10
 	invalidBytes     = 24 << 10
 	environmentBytes = 12 << 10
+	preflightBytes   = 8 << 10
 	whereBytes       = 4 << 10
 	volumesBytes     = 12 << 10
 	disksBytes       = 16 << 10
@@ -29,7 +30,8 @@ const (
 func renderMarkdown(e results.Experiment) (text string, omitted []string) {
 	all := samplesOf(e)
 	sections := []*section{gatesSection(e), comparisonsSection(e), numbersSection(e, all), outliersSection(e, all), nodesSection(e),
-		disksSection(e), invalidSection(e), environmentSection(e), whereSection(e), volumesSection(e), howSection(e), rawSection(e)}
+		disksSection(e), invalidSection(e), preflightSection(e), environmentSection(e), whereSection(e), volumesSection(e),
+		howSection(e), rawSection(e)}
 	var out strings.Builder
 	out.WriteString(head(e))
 	for _, s := range sections {

@@ -130,8 +130,8 @@ func omitVolumes(e *Experiment) int {
 			kept[run.Variant] = len(run.Volumes) > 0
 			continue
 		}
-		count += len(run.Volumes)
-		run.Volumes = nil
+		count += len(run.Volumes) + len(run.Preflight)
+		run.Volumes, run.Preflight = nil, nil
 	}
 	return count
 }

@@ -155,7 +155,9 @@ type RunResult struct {
 	KeptFrom string `json:"keptFrom,omitempty"`
 	// Volumes that were made for the run on pools of its own.
 	Volumes []RunVolume `json:"volumes,omitempty"`
-	Phases  []RunPhase  `json:"phases,omitempty"`
+	// Preflight is what the checks of the storage have found, without those that do not apply.
+	Preflight []PreflightResult `json:"preflight,omitempty"`
+	Phases    []RunPhase        `json:"phases,omitempty"`
 }
 
 // RunVolume is a volume on a pool, as ZFS says it was before the first phase.

@@ -99,7 +99,7 @@ func TestCompileRefuses(t *testing.T) {
 		"compared lists":      {expression("[" + aged + "] == [1.0]"), []string{"element by element"}},
 		"list in a list":      {expression("[" + aged + "] in [[1.0]]"), []string{"searched in a list"}},
 		"text and number":     {expression(aged + " == '5'"), []string{"compared with numbers"}},
-		"nothing set":         {v1alpha1.Gate{Name: "g"}, []string{"0 of expression, bound, ratio and compare", "exactly one"}},
+		"nothing set":         {v1alpha1.Gate{Name: "g"}, []string{"0 of expression, bound, ratio, compare and preflight", "exactly one"}},
 		"two set":             {v1alpha1.Gate{Name: "g", Expression: "true", Bound: &v1alpha1.BoundGate{}}, []string{"2 of expression"}},
 
 		"bound: metric":        {boundGate("aged-scan.readBytesPerSecnd", "1", ""), []string{`did you mean "readBytesPerSecond"`}},

@@ -58,6 +58,10 @@ const (
 	ReasonCalibrationUnlike = "CalibrationUnlike"
 	// ReasonNoRatio: a value is not above 0, so there is no relative difference.
 	ReasonNoRatio = "NoRatio"
+	// ReasonPreflightWarning: a check of the storage has a warning.
+	ReasonPreflightWarning = "PreflightWarning"
+	// ReasonNotChecked: a check of the storage could not be made.
+	ReasonNotChecked = "NotChecked"
 	// ReasonTooCoarse: the whole numbers of a rate are too coarse to show so small a difference.
 	ReasonTooCoarse = "TooCoarse"
 )

@@ -32,6 +32,9 @@ var kinds = []kind{
 	{"compare", func(g v1alpha1.Gate) bool { return g.Compare != nil },
 		func(g v1alpha1.Gate, known scope) (rule, []string) { return compileCompare(g.Compare, known) },
 		func(g v1alpha1.Gate) string { return defineCompare(g.Compare) }},
+	{"preflight", func(g v1alpha1.Gate) bool { return g.Preflight != nil },
+		func(g v1alpha1.Gate, known scope) (rule, []string) { return compilePreflight(g.Preflight, known) },
+		func(g v1alpha1.Gate) string { return definePreflight(g.Preflight) }},
 }
 
 // kindsOf are the kinds whose members a gate has. A valid gate has one.
@@ -45,7 +48,7 @@ func kindsOf(gate v1alpha1.Gate) []kind {
 	return of
 }
 
-// kindNames lists the kinds, such as "expression, bound, ratio and compare".
+// kindNames lists the kinds, such as "expression, bound, ratio, compare and preflight".
 func kindNames() string {
 	names := make([]string, 0, len(kinds))
 	for _, kind := range kinds {

@@ -1,0 +1,160 @@
+package gate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// preflightRule asks that checks of the storage have no warning in any valid run.
+type preflightRule struct {
+	// checks that have to be clean. Empty for all that apply.
+	checks []string
+	// only are the variants of the spec that are judged. Empty for all.
+	only []v1alpha1.VariantName
+}
+
+func compilePreflight(preflight *v1alpha1.PreflightGate, known scope) (rule, []string) {
+	rule := preflightRule{only: preflight.Variants}
+	var mistakes []string
+	for _, check := range preflight.Checks {
+		if !slices.Contains(results.PreflightChecks(), string(check)) {
+			mistakes = append(mistakes, fmt.Sprintf("preflight.checks: there is no check %q: %s", check,
+				remedy(string(check), results.PreflightChecks())))
+		}
+		rule.checks = append(rule.checks, string(check))
+	}
+	for _, name := range preflight.Variants {
+		if !slices.ContainsFunc(known.variants, func(variant string) bool { return baseOf(variant) == name }) {
+			mistakes = append(mistakes, "preflight.variants: "+known.checkVariant(string(name)))
+		}
+	}
+	return rule, mistakes
+}
+
+// baseOf is the name of a variant in the spec. With a matrix, it is the first part.
+func baseOf(variant string) v1alpha1.VariantName {
+	base, _, _ := strings.Cut(variant, ",")
+	return v1alpha1.VariantName(base)
+}
+
+func definePreflight(preflight *v1alpha1.PreflightGate) string {
+	var checks, variants []string
+	for _, check := range preflight.Checks {
+		checks = append(checks, plain(string(check)))
+	}
+	for _, variant := range preflight.Variants {
+		variants = append(variants, plain(string(variant)))
+	}
+	text := "no warnings from the preflight checks"
+	if len(checks) > 0 {
+		text += " " + strings.Join(checks, ", ")
+	}
+	if len(variants) > 0 {
+		text += ", in " + strings.Join(variants, ", ")
+	}
+	return text
+}
+
+func (p preflightRule) uses() []reference { return nil }
+
+func (p preflightRule) judge(evidence *Evidence, variants []string) []opinion {
+	var opinions []opinion
+	for _, variant := range variants {
+		if len(p.only) > 0 && !slices.Contains(p.only, baseOf(variant)) {
+			continue
+		}
+		one := p.judgeVariant(evidence, variant)
+		one.variant = variant
+		opinions = append(opinions, one)
+	}
+	return opinions
+}
+
+func (p preflightRule) judgeVariant(evidence *Evidence, variant string) opinion {
+	var clean, warnings, unknown tally
+	runs := 0
+	for _, run := range evidence.Runs {
+		if run.Variant != variant || !run.Valid {
+			continue
+		}
+		runs++
+		for _, check := range p.of(run) {
+			text := check.Check + ": " + printable(strings.Join(check.Messages, "; "))
+			switch check.State {
+			case results.PreflightClean:
+				clean.add(check.Check)
+			case results.PreflightWarning:
+				warnings.add(text)
+			default: // also what a later release may say
+				unknown.add(text)
+			}
+		}
+	}
+	switch {
+	case runs == 0:
+		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData,
+			text: fmt.Sprintf("no data: variant %s has no valid runs: see its BenchmarkRuns for the reason", plain(variant))}
+	case len(warnings.texts) > 0:
+		return opinion{verdict: v1alpha1.VerdictFailed, reason: ReasonPreflightWarning, text: warnings.words(runs)}
+	case len(unknown.texts) > 0:
+		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNotChecked, text: unknown.words(runs)}
+	}
+	return opinion{verdict: v1alpha1.VerdictPassed, reason: ReasonHolds,
+		text: fmt.Sprintf("%s: no warnings (%s)", strings.Join(clean.texts, ", "), number(runs, "run"))}
+}
+
+// of are the checks of a run that the gate is about. One that is missing could not be made.
+func (p preflightRule) of(run results.RunResult) []results.PreflightResult {
+	missing := func(check string) results.PreflightResult {
+		const why = "it was not made: it does not apply to this target, or no phase told of its disks"
+		return results.PreflightResult{Check: check, State: results.PreflightUnknown, Messages: []string{why}}
+	}
+	if len(p.checks) == 0 && len(run.Preflight) == 0 {
+		return []results.PreflightResult{missing("all")}
+	}
+	if len(p.checks) == 0 {
+		return run.Preflight
+	}
+	var asked []results.PreflightResult
+	for _, name := range p.checks {
+		at := slices.IndexFunc(run.Preflight, func(one results.PreflightResult) bool { return one.Check == name })
+		if at < 0 {
+			asked = append(asked, missing(name))
+			continue
+		}
+		asked = append(asked, run.Preflight[at])
+	}
+	return asked
+}
+
+// tally counts texts, in the order in which they appear.
+type tally struct {
+	texts []string
+	runs  map[string]int
+}
+
+func (t *tally) add(text string) {
+	if t.runs == nil {
+		t.runs = map[string]int{}
+	}
+	if t.runs[text]++; t.runs[text] == 1 {
+		t.texts = append(t.texts, text)
+	}
+}
+
+// words are the texts, with the number of runs if not all have them.
+func (t *tally) words(runs int) string {
+	var words []string
+	for _, text := range t.texts {
+		if t.runs[text] < runs {
+			text += fmt.Sprintf(" (%d of %s)", t.runs[text], number(runs, "run"))
+		}
+		words = append(words, text)
+	}
+	return cmp.Or(strings.Join(words, "; "), "nothing was checked")
+}

@@ -1,0 +1,102 @@
+package gate
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// checked are runs of a variant, each with these results of checks, as "CHECK STATE".
+func checked(variant string, runs ...string) []results.RunResult {
+	var all []results.RunResult
+	for i, text := range runs {
+		run := results.RunResult{Name: variant, Variant: variant, Repetition: int32(i + 1), Valid: true}
+		for _, one := range strings.Split(text, ", ") {
+			if check, state, is := strings.Cut(one, " "); is {
+				found := results.PreflightResult{Check: check, State: state}
+				if state != results.PreflightClean {
+					found.Messages = []string{"sda is odd"}
+				}
+				run.Preflight = append(run.Preflight, found)
+			}
+		}
+		all = append(all, run)
+	}
+	return all
+}
+
+func TestPreflightGates(t *testing.T) {
+	gate := func(checks ...v1alpha1.PreflightCheck) v1alpha1.Gate {
+		return v1alpha1.Gate{Name: "g", Preflight: &v1alpha1.PreflightGate{Checks: checks}}
+	}
+	only := gate("ashift")
+	only.Preflight.Variants = []v1alpha1.VariantName{"a12"}
+	clean, odd := "ashift Clean, sectors Clean", "ashift Warning, sectors Clean"
+	invalid := checked("a12", clean, odd)
+	invalid[1].Valid = false
+	for name, test := range map[string]struct {
+		gate    v1alpha1.Gate
+		runs    [][]results.RunResult
+		verdict v1alpha1.Verdict
+		reason  string
+		says    string
+	}{
+		"all":             {gate(), [][]results.RunResult{checked("a12", clean, clean)}, passed, ReasonHolds, "a12: ashift, sectors: no warnings (2 runs)"},
+		"one of them":     {gate("sectors"), [][]results.RunResult{checked("a12", odd, odd)}, passed, ReasonHolds, "sectors: no warnings (2 runs)"},
+		"a warning":       {gate(), [][]results.RunResult{checked("a12", odd, odd)}, failed, ReasonPreflightWarning, "ashift: sda is odd"},
+		"in one run":      {gate("ashift"), [][]results.RunResult{checked("a12", clean, odd, clean)}, failed, ReasonPreflightWarning, "ashift: sda is odd (1 of 3 runs)"},
+		"not known":       {gate(), [][]results.RunResult{checked("a12", clean, "ashift Unknown, sectors Clean")}, inconclusive, ReasonNotChecked, "ashift: sda is odd (1 of 2 runs)"},
+		"known to be odd": {gate(), [][]results.RunResult{checked("a12", odd, "ashift Unknown")}, failed, ReasonPreflightWarning, ""},
+		"of the future":   {gate(), [][]results.RunResult{checked("a12", "ashift Strange")}, inconclusive, ReasonNotChecked, ""},
+		"not made":        {gate("memory"), [][]results.RunResult{checked("a12", clean)}, inconclusive, ReasonNotChecked, "memory: it was not made"},
+		"none made":       {gate(), [][]results.RunResult{checked("a12", "")}, inconclusive, ReasonNotChecked, "it was not made"},
+		"no runs":         {gate(), nil, inconclusive, ReasonNoData, "has no valid runs"},
+		"an invalid run":  {gate(), [][]results.RunResult{invalid}, passed, ReasonHolds, "(1 run)"},
+		"only a variant":  {only, [][]results.RunResult{checked("a9,x=1", odd), checked("a12", clean)}, passed, ReasonHolds, "ashift: no warnings (1 run)"},
+		"each variant":    {gate("ashift"), [][]results.RunResult{checked("a9,x=1", odd), checked("a12", clean)}, failed, ReasonPreflightWarning, "does not hold for 1 of 2 variants"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			variants := []string{"a12"}
+			if len(test.runs) > 1 {
+				variants = []string{"a9,x=1", "a12"}
+			}
+			got := judgeOnly(t, evidenceOf(test.runs...), []v1alpha1.Gate{test.gate}, variants...)[0]
+			says := strings.TrimPrefix(test.says, "a12: ")
+			if got.Verdict != test.verdict || got.Reason != test.reason || !strings.Contains(got.Message, says) {
+				t.Errorf("want %s, %s: %s", test.verdict, test.reason, says)
+			}
+		})
+	}
+	for says, wrong := range map[string]v1alpha1.PreflightGate{
+		`there is no check "sektors": did you mean "sectors"?`: {Checks: []v1alpha1.PreflightCheck{"sektors"}},
+		`preflight.variants: there is no variant "a13"`:        {Variants: []v1alpha1.VariantName{"a13"}},
+	} {
+		if _, err := Compile([]v1alpha1.Gate{{Name: "g", Preflight: &wrong}}, somePhases, []string{"a9,x=1", "a12"}); err == nil ||
+			!strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %s", err, says)
+		}
+	}
+	if got := Definition(only); got != "no warnings from the preflight checks ashift, in a12" {
+		t.Error(got)
+	}
+}
+
+// TestPreflightChecksOfTheAPI: the API accepts each check that there is, and no other.
+func TestPreflightChecksOfTheAPI(t *testing.T) {
+	text, err := os.ReadFile("../../../api/v1alpha1/gate_types.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`validation:Enum=(\S+)\ntype PreflightCheck`).FindSubmatch(text)
+	if found == nil {
+		t.Fatal("the API has no list of checks")
+	}
+	if got, want := strings.Split(string(found[1]), ";"), results.PreflightChecks(); !slices.Equal(got, want) || len(want) < 6 {
+		t.Errorf("the API has %v, there are %v", got, want)
+	}
+}
