@@ -160,9 +160,9 @@ func TestArchivedBytesAreThoseOfTheLog(t *testing.T) {
 // TestArchiverBesideALoad: with a ramp and another workload, and on one volume.
 func TestArchiverBesideALoad(t *testing.T) {
 	b, log := newTogether(t)
-	data := dataLoad("data", 0, 12)
+	data := dataLoad("data", 0, 20)
 	data.OLTP.RampUp = seconds(1)
-	redo := logLoad("redo", 12)
+	redo := logLoad("redo", 20)
 	redo.Redo.Archive = &v1alpha1.RedoArchive{}
 	redo.Redo.BlockSizes = []v1alpha1.BlockSizeShare{{Size: *block("64Ki"), Percent: 100}}
 	phase := b.together(log, data, redo)

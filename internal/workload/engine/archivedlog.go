@@ -114,6 +114,9 @@ func (l *archivedLog) round(ctx context.Context, s *session, _ int) (figures, er
 	if err := s.begin(ctx); err != nil {
 		return figures{}, err
 	}
+	if err := s.startAsFIO(ctx); err != nil {
+		return figures{}, err
+	}
 	s.bracket.workers, s.bracket.loop = len(l.crew), loop{workers: len(l.crew), idles: true} // they wait for the archiver, too
 	l.samples = fio.NewSamples(keptSamples, seed)
 	l.bytes.Store(0)

@@ -82,6 +82,9 @@ func (a *archiver) round(ctx context.Context, s *session, _ int) (figures, error
 	if err := s.begin(ctx); err != nil {
 		return figures{}, err
 	}
+	if err := s.startAsFIO(ctx); err != nil {
+		return figures{}, err
+	}
 	s.bracket.workers, s.bracket.loop = 1, loop{workers: 1, idles: true} // it waits for full segments
 	a.reads, a.writes, a.syncs, a.archived, a.archivedAll = fio.Latency{}, fio.Latency{}, fio.Latency{}, 0, 0
 	a.read.Store(0)

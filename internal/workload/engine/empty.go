@@ -23,8 +23,8 @@ const (
 )
 
 // emptyCaches drops what the kernel has in memory of the volume, and looks whether it is gone, for a phase that declares a cold cache. What
-// ZFS has is not in the page cache: the pool of a zfs target is exported and imported before the pod starts. Where the reads have come from
-// is judged at the end.
+// ZFS has is not in the page cache: the pool of a zfs target is exported and imported before the pod starts. What is left here explains where
+// reads have come from, and the counters decide that at the end: a workload need not read all that is there.
 func (s *session) emptyCaches(ctx context.Context, declared v1alpha1.CacheExpectation) error {
 	if declared != v1alpha1.CacheCold || s.volume.mount.FSType == "zfs" {
 		return nil
@@ -48,11 +48,12 @@ func (s *session) emptyCaches(ctx context.Context, declared v1alpha1.CacheExpect
 		return fmt.Errorf("empty the caches: %w", err)
 	}
 	words := fmt.Sprintf("%d of %d bytes were in memory when the workload began", cached, all)
-	empty := cached <= all/100*cachedPercent
-	if s.check("emptied", empty, "%s", words); !empty {
-		return invalidf(ReasonCacheMismatch, "expected a cold cache, but %s, after all that can be dropped was dropped: another program uses "+
-			"the files, or the file system is in memory; or declare Warm or Any", words)
+	if cached <= all/100*cachedPercent {
+		s.check("emptied", true, "%s", words)
+		return nil
 	}
+	s.undropped = words + ", after all that can be dropped was dropped: another program uses the files, or the file system is in memory"
+	s.details.Notes = append(s.details.Notes, s.undropped)
 	return nil
 }
 

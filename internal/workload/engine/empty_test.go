@@ -17,7 +17,7 @@ import (
 )
 
 // TestColdEmptiesTheCaches: what was read just before is not in memory when a phase with a cold cache begins, and one whose data cannot be
-// dropped does not begin.
+// dropped says why it is Invalid.
 func TestColdEmptiesTheCaches(t *testing.T) {
 	b := newBenchAlone(t)
 	b.executor.judge = func(string, int64, observe.Delta) (bool, string) { return true, "not judged here" }
@@ -63,7 +63,12 @@ func TestColdEmptiesTheCaches(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = unix.Munmap(mapped) }()
-	b.refused(cold, ReasonCacheMismatch, "another program uses the files")
+	b.executor.judge = func(string, int64, observe.Delta) (bool, string) { return false, "90% came from memory" }
+	document = b.execute(cold)
+	if document.Reason != ReasonCacheMismatch || !strings.Contains(document.Message, "memory; 16777216 of 16") ||
+		!strings.Contains(document.Message, "another program uses the files") || checkOf(document, "emptied") != "" {
+		t.Errorf("%s: %s", document.Reason, document.Message)
+	}
 }
 
 func checkOf(document results.PhaseDocument, name string) string {

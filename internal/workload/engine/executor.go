@@ -104,6 +104,8 @@ type session struct {
 
 	began, ended watch // around the measured part, or all of it
 	measured     []results.Interval
+	// undropped says what the caches still had when a phase with a cold cache began; empty if they were empty.
+	undropped string
 	// unbracketed says in a sentence why the counters are not of what is measured alone; empty if they are.
 	unbracketed   string
 	metrics       map[string]int64

@@ -301,6 +301,9 @@ func (s *session) judgeCache(cache v1alpha1.CacheExpectation, readBytes int64, d
 		return nil
 	}
 	met, words := s.executor.judge(string(cache), readBytes, delta)
+	if !met && s.undropped != "" {
+		words += "; " + s.undropped
+	}
 	s.check("cache", met, "%s", words)
 	if !met {
 		return invalidf(ReasonCacheMismatch, "%s", words)

@@ -306,6 +306,12 @@ type native interface {
 	ramp(ctx context.Context, s *session, lasting time.Duration) error
 }
 
+// startAsFIO waits as long as fio takes to start: workloads of fio beside this one begin with it.
+func (s *session) startAsFIO(ctx context.Context) error {
+	s.bracket.startup = s.startup
+	return pause(ctx, s.startup)
+}
+
 // ramping is a workload of fio that can work before it is measured.
 type ramping interface {
 	file(lasting time.Duration, seed int64) fio.File
