@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func startNodes(t *testing.T, count int, behaviour sim.Behaviour) *lab {
 	return l
 }
 
-// agents make every pool ready, a kept one for each of its runs.
+// agents make every pool of the lab's nodes ready, a kept one for each of its runs. Pools are in no namespace: other labs have theirs.
 func (l *lab) agents(ctx context.Context) error {
 	for ctx.Err() == nil {
 		pools, err := l.live.Watch(ctx, &v1alpha1.BenchmarkPoolList{})
@@ -51,7 +52,8 @@ func (l *lab) agents(ctx context.Context) error {
 		}
 		for event := range pools.ResultChan() {
 			pool, is := event.Object.(*v1alpha1.BenchmarkPool)
-			if !is || event.Type == watch.Deleted || pool.DeletionTimestamp != nil || pool.Status.GUID != "" && (resetFor(pool) || awaits(pool)) {
+			if !is || event.Type == watch.Deleted || !slices.Contains(l.nodes, pool.Spec.NodeName) || pool.DeletionTimestamp != nil ||
+				pool.Status.GUID != "" && (resetFor(pool) || awaits(pool)) {
 				continue
 			}
 			pool.Status.Properties = marksOf(pool)

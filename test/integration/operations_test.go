@@ -19,7 +19,7 @@ import (
 )
 
 // operations play the agents' part in PoolOperations on the lab's nodes: what is requested starts at once, and ends on request, or at once if
-// it changes the datasets of the pool.
+// it changes the datasets of the pool or exports and imports it.
 func (l *lab) operations(ctx context.Context) error {
 	for {
 		var list v1alpha1.PoolOperationList
@@ -39,7 +39,7 @@ func (l *lab) operations(ctx context.Context) error {
 				if err := mapFreeSpace(operation, now); err != nil {
 					return err
 				}
-			case operation.Spec.Cancel, operate.LeavesTraces(&operation.Spec.Action):
+			case operation.Spec.Cancel, operation.Spec.Action.ExportImport != nil, operate.LeavesTraces(&operation.Spec.Action):
 				operation.Status.FinishedAt, operation.Status.Outcome = &now, v1alpha1.OutcomeSucceeded
 				if err := l.shows(ctx, operation); err != nil && ctx.Err() == nil {
 					return err
