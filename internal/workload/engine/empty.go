@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/observe"
 )
 
 const (
@@ -97,4 +98,20 @@ func cachedIn(file *os.File, offset, bytes int64) (cached int64, err error) {
 		cached += int64(one&1) * page
 	}
 	return cached, nil
+}
+
+// judgeCache compares where the reads came from with what was declared.
+func (s *session) judgeCache(cache v1alpha1.CacheExpectation, readBytes int64, delta observe.Delta) error {
+	if readBytes == 0 && (cache == "" || cache == v1alpha1.CacheAny) {
+		return nil
+	}
+	met, words := s.executor.judge(string(cache), readBytes, delta)
+	if !met && s.undropped != "" {
+		words += "; " + s.undropped
+	}
+	s.check("cache", met, "%s", words)
+	if !met {
+		return invalidf(ReasonCacheMismatch, "%s", words)
+	}
+	return nil
 }

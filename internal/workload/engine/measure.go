@@ -295,22 +295,6 @@ func (s *session) judgeLoad(load observe.Load) error {
 	return nil
 }
 
-// judgeCache compares where the reads came from with what was declared.
-func (s *session) judgeCache(cache v1alpha1.CacheExpectation, readBytes int64, delta observe.Delta) error {
-	if readBytes == 0 && (cache == "" || cache == v1alpha1.CacheAny) {
-		return nil
-	}
-	met, words := s.executor.judge(string(cache), readBytes, delta)
-	if !met && s.undropped != "" {
-		words += "; " + s.undropped
-	}
-	s.check("cache", met, "%s", words)
-	if !met {
-		return invalidf(ReasonCacheMismatch, "%s", words)
-	}
-	return nil
-}
-
 // loads makes the workload of each kind. Those that work on cached data read it once before if the phase declares a warm cache.
 var loads = map[string]func(v1alpha1.MeasurePhase) load{
 	"oltp": func(phase v1alpha1.MeasurePhase) load {
