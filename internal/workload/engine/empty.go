@@ -24,8 +24,8 @@ const (
 )
 
 // emptyCaches drops what the kernel has in memory of the volume, and looks whether it is gone, for a phase that declares a cold cache. What
-// ZFS has is not in the page cache: the pool of a zfs target is exported and imported before the pod starts. What is left here explains where
-// reads have come from, and the counters decide that at the end: a workload need not read all that is there.
+// ZFS has is not in the page cache: the pool of a zfs target is exported and imported before the pod starts. What is left here explains
+// where reads have come from, and the counters decide that at the end: a workload need not read all that is there.
 func (s *session) emptyCaches(ctx context.Context, declared v1alpha1.CacheExpectation) error {
 	if declared != v1alpha1.CacheCold || s.volume.mount.FSType == "zfs" {
 		return nil
