@@ -36,8 +36,6 @@ func (p *pools) benchmarks() {
 	for _, row := range some(openebs.Rows, len(openebs.Rows)) {
 		p.benchmark(s, before, row, volume.ProvisionerLocal)
 	}
-	p.sharesAPool(s, before)
-	p.makesVolumes(s, before)
 	denied := s.benchmark("denied", p.paths(`
 target: {zfs: {nodes: {matchLabels: {storagebench.dev/lab: "true"}}, pool: {vdevs: [{devices: [$4]}]}}}
 phases:
@@ -77,7 +75,9 @@ func (p *pools) benchmark(s *space, before []string, row openebs.Row, provisione
 }
 
 // sharesAPool measures two datasets on one pool at the same time, each with its properties, after that pool was exported and imported.
-func (p *pools) sharesAPool(s *space, before []string) {
+func (p *pools) sharesAPool() {
+	s := p.team()
+	before := s.settled()
 	p.t.Helper()
 	g := gomega.NewWithT(p.t)
 	benchmark := s.benchmark("shared", p.paths(`
@@ -116,7 +116,9 @@ phases:
 
 // makesVolumes measures what operations make: a clone, a copy and a replica, also after the pool was exported. The clone is destroyed while
 // the others are still in use, and nothing is left.
-func (p *pools) makesVolumes(s *space, before []string) {
+func (p *pools) makesVolumes() {
+	s := p.team()
+	before := s.settled()
 	p.t.Helper()
 	g := gomega.NewWithT(p.t)
 	benchmark := s.benchmark("made", p.paths(`

@@ -46,6 +46,8 @@ func TestPools(t *testing.T) {
 		{name: "benchmarks", test: (*pools).benchmarks},
 		{name: "plain", test: (*pools).plain},
 		{name: "database", test: (*pools).database},
+		{name: "shared pool", test: (*pools).sharesAPool, long: true},
+		{name: "made volumes", test: (*pools).makesVolumes, long: true},
 		{name: "clone_in_volume", test: (*pools).cloneInVolume, long: true},
 		{name: "bare_folder", test: (*pools).bareFolder, long: true},
 		{name: "greedy_tenant", test: (*pools).greedy, long: true},
