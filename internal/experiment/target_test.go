@@ -59,7 +59,7 @@ func TestArchiveOnAVolume(t *testing.T) {
 	}{
 		"another":      {"archive", "Filesystem", false, ""},
 		"its own":      {"", "Filesystem", true, ""},
-		"unknown":      {"other", "Filesystem", false, `works on volume "other", which the target of variant "v" does not have`},
+		"unknown":      {"other", "Filesystem", false, `works on volume "other", which the target does not have`},
 		"a device":     {"archive", "Volume", false, "spec.phases[0].measure.workload.redo.archive"},
 		"one of three": {"archive", "Volume", true, "spec.phases[0].measure.workloads[1].redo.archive"},
 	} {
