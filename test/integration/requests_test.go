@@ -24,12 +24,13 @@ type counter struct {
 	next  http.RoundTripper
 	mutex sync.Mutex
 	made  map[string]int
+	of    *lab
 }
 
 func (c *counter) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(request)
 	path, query := request.URL.Path, request.URL.Query()
-	if !query.Has("watch") && !query.Has("resourceVersion") && (strings.Contains(path, "/namespaces/") || strings.Contains(path, "/nodes/")) {
+	if !c.of.others(path) && !query.Has("watch") && !query.Has("resourceVersion") && (strings.Contains(path, "/namespaces/") || strings.Contains(path, "/nodes/")) {
 		what := request.Method + " nodes"
 		if _, namespaced, is := strings.Cut(path, "/namespaces/"); is {
 			parts := strings.Split(namespaced, "/")
@@ -46,6 +47,18 @@ func (c *counter) RoundTrip(request *http.Request) (*http.Response, error) {
 		c.mutex.Unlock()
 	}
 	return response, err
+}
+
+// others says whether a path is of the namespace or node of another lab. PoolOperations are in no namespace, and those of other labs wake
+// the manager of this one for their runs too.
+func (l *lab) others(path string) bool {
+	for kind, own := range map[string][]string{"/namespaces/": l.namespaces, "/nodes/": l.nodes} {
+		if _, named, is := strings.Cut(path, kind); is {
+			name, _, _ := strings.Cut(named, "/")
+			return !slices.Contains(own, name)
+		}
+	}
+	return false
 }
 
 // take returns what was counted since the last time, and in total.
@@ -69,7 +82,7 @@ func table(made map[string]int, runs int) (text string) {
 // counted starts the manager with a counter.
 func (l *lab) counted() *counter {
 	l.t.Helper()
-	c := &counter{made: map[string]int{}}
+	c := &counter{made: map[string]int{}, of: l}
 	counted := rest.CopyConfig(config)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		c.next = next
