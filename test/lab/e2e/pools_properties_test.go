@@ -31,7 +31,7 @@ variants:
 - {name: lz4, set: {dataset.compression: lz4}}
 phases:
 - {name: fill, fill: {size: 64Mi, compressibility: 75%}}
-- {name: warm, measure: {workload: {oltp: {workers: 4, duration: 5s}}}}
+- {name: warm, measure: {workload: {oltp: {workers: 1, duration: 10s}}}}
 - {name: redo, measure: {workload: {redo: {duration: 5s}}}}
 - {name: cold, operate: {exportImport: {}}}
 - {name: read, measure: {workload: {oltp: {workers: 4, duration: 5s}}}}
