@@ -265,8 +265,12 @@ func TestGatesOnMetrics(t *testing.T) {
 		}, "spec.gates[0].compare.metric: never has metadataOperationsPerSecond"},
 		"pools of a class": {func(s *spec) {
 			s.Target = v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}
-			bound("scan.diskReadRequestBytes")(s)
+			bound("scan.gangBlocks")(s)
 		}, "spec.gates[0].bound.metric: (scan on a storageClass target)"},
+		"disks of a class": {func(s *spec) {
+			s.Target = v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}
+			bound("scan.diskReadRequestBytes")(s)
+		}, ""},
 		"one variant": {func(s *spec) {
 			s.Phases = append(s.Phases, oltp(0))
 			s.Matrix = v1alpha1.Matrix{"phases.oltp.updatePercent": {"25", "0"}}

@@ -113,7 +113,7 @@ func TestLoopDevicesHideACache(t *testing.T) {
 			if _, words := JudgeCache("Any", read, delta); !strings.Contains(words, c.doubt) {
 				t.Errorf("it says %q", words)
 			}
-			if _, known := delta.WithApplication(read, 0, 1).Metrics["cacheHitPartsPerMillion"]; known == (c.doubt != "") {
+			if _, known := delta.WithApplication(Application{ReadBytes: read, Operations: 1}).Metrics["cacheHitPartsPerMillion"]; known == (c.doubt != "") {
 				t.Errorf("the part of memory is known: %v; %v", known, delta.Unavailable)
 			}
 		})
@@ -153,12 +153,16 @@ func onDataset(t *testing.T, more map[string]string) *Observer {
 	return o
 }
 
-// TestDisksOfAPoolAreNotMeasured: the agent counts what they did. Here they describe the machine.
-func TestDisksOfAPoolAreNotMeasured(t *testing.T) {
+// TestDisksOfAPoolAreNotCounted: the agent counts what they read and wrote. Here is only seen how long their requests took.
+func TestDisksOfAPoolAreNotCounted(t *testing.T) {
 	o := onDataset(t, nil)
-	delta := changed(o, map[string]map[string]uint64{"device.sdb": {"readBytes": 5 << 20, "writtenBytes": 5 << 20},
-		"zfs.arc": {"demand_data_hits": 0, "demand_data_misses": 80, "prefetch_data_misses": 0}}).WithApplication(10<<20, 10<<20, 1)
-	if diff := cmp.Diff(map[string]int64{"cacheHitPartsPerMillion": 0}, delta.Metrics); diff != "" {
+	delta := changed(o, map[string]map[string]uint64{
+		"device.sdb": {"readBytes": 5 << 20, "writtenBytes": 5 << 20, "readOperations": 10, "writeOperations": 10, "readNanoseconds": 1e7,
+			"busyNanoseconds": 6e9, "queueNanoseconds": 6e9},
+		"zfs.arc": {"demand_data_hits": 0, "demand_data_misses": 80, "prefetch_data_misses": 0},
+	}).WithApplication(Application{ReadBytes: 10 << 20, WrittenBytes: 10 << 20, ReadOperations: 1, WriteOperations: 1, Operations: 2})
+	if diff := cmp.Diff(map[string]int64{"cacheHitPartsPerMillion": 0, "diskReadLatencyMeanNanoseconds": 1e6, "diskQueueMilli": 100,
+		"diskBusyPartsPerMillion": 100_000}, delta.Metrics); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if met, words := JudgeCache("Cold", 10<<20, delta); !met {

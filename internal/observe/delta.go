@@ -29,6 +29,8 @@ type Delta struct {
 	Load Load
 
 	evidence evidence
+	// requests of the disks of a plain volume, by the metric that relates them to those of the workload.
+	requests map[string]int64
 }
 
 // details is the shape of Delta.Details.
@@ -70,6 +72,8 @@ type comparison struct {
 	details details
 	missing []string
 	metrics map[string]int64
+	// requests as in Delta
+	requests map[string]int64
 }
 
 // Without is a snapshot as it would be, had nothing happened between two later ones: what lies between two rounds is not measured. A
@@ -123,6 +127,7 @@ func (o *Observer) Between(before, after Snapshot) Delta {
 	c.fillCPU(before.exclusive && after.exclusive)
 	c.fillNodeCPU()
 	c.fillDevices(o)
+	c.fillDisks(o)
 	found := o.collectEvidence(c.details.Sources)
 	if found.doubt != "" {
 		c.missing = append(c.missing, "The part of the reads that came from memory not available: "+found.doubt+".")
@@ -131,7 +136,7 @@ func (o *Observer) Between(before, after Snapshot) Delta {
 		c.details.MetricSources["cacheHitPartsPerMillion"] = "zfs.arc"
 	}
 	return Delta{Metrics: c.metrics, Details: encodeDetails(c.details), Unavailable: bounded(c.missing),
-		Load: o.collectLoad(c.details.Sources, elapsed), evidence: found}
+		Load: o.collectLoad(c.details.Sources, elapsed), evidence: found, requests: c.requests}
 }
 
 // compare notes the changes of one source.
@@ -264,8 +269,7 @@ func (c *comparison) fillDevices(o *Observer) {
 	counted := o.devices.counted()
 	for metric, key := range map[string]string{"deviceReadBytes": "readBytes", "deviceWrittenBytes": "writtenBytes"} {
 		if sum, found := sumOf(c.details.Sources, "device.", counted, key); found {
-			c.metrics[metric] = sum
-			c.details.MetricSources[metric] = "device." + strings.Join(namesOf(counted), ", device.")
+			c.note(counted, metric, sum)
 		}
 	}
 }
@@ -283,8 +287,15 @@ func sumOf(sources map[string]sourceDetail, prefix string, devices []*device, ke
 	return sum, len(devices) > 0
 }
 
-// WithApplication adds what follows from how much the workload itself read and wrote, and in how many operations.
-func (d Delta) WithApplication(readBytes, writtenBytes, operations int64) Delta {
+// Application is what the workload itself did.
+type Application struct {
+	ReadBytes, WrittenBytes, ReadOperations, WriteOperations int64
+	// Operations are those and others, such as syncs and transactions.
+	Operations int64
+}
+
+// WithApplication adds what follows from what the workload itself did.
+func (d Delta) WithApplication(own Application) Delta {
 	d.Metrics = maps.Clone(d.Metrics)
 	if d.Metrics == nil {
 		d.Metrics = map[string]int64{}
@@ -294,14 +305,15 @@ func (d Delta) WithApplication(readBytes, writtenBytes, operations int64) Delta 
 			d.Metrics[metric] = mulDiv(value, factor, divisor)
 		}
 	}
-	relate("readBytesPerApplicationByteMilli", "deviceReadBytes", 1000, readBytes)
-	relate("writtenBytesPerApplicationByteMilli", "deviceWrittenBytes", 1000, writtenBytes)
-	relate("cpuNanosecondsPerThousandOperations", "cpuNanoseconds", 1000, operations)
+	relate("readBytesPerApplicationByteMilli", "deviceReadBytes", 1000, own.ReadBytes)
+	relate("writtenBytesPerApplicationByteMilli", "deviceWrittenBytes", 1000, own.WrittenBytes)
+	relate("cpuNanosecondsPerThousandOperations", "cpuNanoseconds", 1000, own.Operations)
 	for _, side := range []string{metricNodeUser, metricNodeSystem} {
-		relate(side+"PerThousandOperations", side, 1000, operations)
-		relate(side+"PerMebibyte", side, 1<<20, plus(readBytes, writtenBytes))
+		relate(side+"PerThousandOperations", side, 1000, own.Operations)
+		relate(side+"PerMebibyte", side, 1<<20, plus(own.ReadBytes, own.WrittenBytes))
 	}
-	if verdict := judgeMemory(readBytes, d); verdict.known && verdict.doubt == "" {
+	d.relateDisks(own)
+	if verdict := judgeMemory(own.ReadBytes, d); verdict.known && verdict.doubt == "" {
 		d.Metrics["cacheHitPartsPerMillion"] = million - verdict.fromDevices
 	}
 	return d

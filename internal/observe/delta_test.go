@@ -37,7 +37,7 @@ func TestNodeCPU(t *testing.T) {
 		return Snapshot{at: time.Unix(0, 0), groups: map[string]group{"node": node}}
 	}
 	observer := &Observer{devices: &deviceTree{}}
-	delta := observer.Between(at(1e9, 0, 2e9, 0, 0), at(3e9, 1e9, 8e9, 1e9, 1e9)).WithApplication(3<<20, 1<<20, 2000)
+	delta := observer.Between(at(1e9, 0, 2e9, 0, 0), at(3e9, 1e9, 8e9, 1e9, 1e9)).WithApplication(Application{ReadBytes: 3 << 20, WrittenBytes: 1 << 20, Operations: 2000})
 	for metric, want := range map[string]int64{
 		"nodeUserNanoseconds": 3e9, "nodeSystemNanoseconds": 8e9,
 		"nodeUserNanosecondsPerThousandOperations": 15e8, "nodeSystemNanosecondsPerThousandOperations": 4e9,
@@ -54,7 +54,7 @@ func TestNodeCPU(t *testing.T) {
 	if _, known := reset.Metrics["nodeUserNanoseconds"]; known || reset.Metrics["nodeSystemNanoseconds"] != 1e9 {
 		t.Errorf("a counter that fell: %v", reset.Metrics)
 	}
-	if none := observer.Between(at(1, 0, 0, 0, 0), at(2, 0, 0, 0, 0)).WithApplication(0, 0, 5); len(none.Metrics) != 4 {
+	if none := observer.Between(at(1, 0, 0, 0, 0), at(2, 0, 0, 0, 0)).WithApplication(Application{Operations: 5}); len(none.Metrics) != 4 {
 		t.Errorf("no bytes: %v", none.Metrics)
 	}
 }

@@ -45,7 +45,7 @@ type Metric struct {
 var (
 	vocabulary = slices.Concat(throughputMetrics(), latencyMetrics(), shareMetrics(), metadataMetrics(), postgresMetrics(),
 		preparationMetrics(), systemMetrics(),
-		operationMetrics(), poolMetrics(), groupMetrics())
+		operationMetrics(), diskMetrics(), poolMetrics(), groupMetrics())
 	byName = indexMetrics(vocabulary)
 )
 
@@ -239,17 +239,29 @@ func operationMetrics() []Metric {
 	}
 }
 
-// poolMetrics are what the node counted on a phase's pool, while it was measured.
-func poolMetrics() []Metric {
+// diskMetrics are of the disks of a pool or below a plain volume, while a phase was measured.
+func diskMetrics() []Metric {
 	return []Metric{
-		{"diskReadOperationsPerSecond", UnitPerSecond, "Reads of the pool's disks per second.", Neither, false},
-		{"diskWriteOperationsPerSecond", UnitPerSecond, "Writes to the pool's disks per second.", Neither, false},
-		{"diskReadBytesPerSecond", UnitBytesPerSecond, "Bytes read from the pool's disks per second.", Neither, false},
-		{"diskWrittenBytesPerSecond", UnitBytesPerSecond, "Bytes written to the pool's disks per second.", Neither, false},
+		{"diskReadOperationsPerSecond", UnitPerSecond, "Reads of the disks per second.", Neither, false},
+		{"diskWriteOperationsPerSecond", UnitPerSecond, "Writes to the disks per second.", Neither, false},
+		{"diskReadBytesPerSecond", UnitBytesPerSecond, "Bytes read from the disks per second.", Neither, false},
+		{"diskWrittenBytesPerSecond", UnitBytesPerSecond, "Bytes written to the disks per second.", Neither, false},
 		{"diskReadRequestBytes", UnitBytes, "Mean size of a read of the disks.", Higher, false},
 		{"diskWriteRequestBytes", UnitBytes, "Mean size of a write to the disks.", Higher, false},
 		{"diskReadsPerReadMilli", UnitMilli, "Reads of the disks per 1000 reads of the workload.", Lower, false},
 		{"diskWritesPerWriteMilli", UnitMilli, "Writes to the disks per 1000 writes of the workload.", Lower, false},
+		{"diskReadLatencyMeanNanoseconds", UnitNanoseconds, "Mean time of a read of the disks, in the queue of the kernel and on the disk.", Lower,
+			false},
+		{"diskWriteLatencyMeanNanoseconds", UnitNanoseconds, "Mean time of a write to the disks, in the queue of the kernel and on the disk.",
+			Lower, false},
+		{"diskQueueMilli", UnitMilli, "Mean number of requests that all disks together have at a time, in thousandths.", Neither, false},
+		{"diskBusyPartsPerMillion", UnitPartsPerMillion, "Part of the time in which the busiest disk had requests.", Neither, false},
+	}
+}
+
+// poolMetrics are what the node counted on a phase's pool, while it was measured.
+func poolMetrics() []Metric {
+	return []Metric{
 		{"smallDiskReadsPartsPerMillion", UnitPartsPerMillion, "Reads of the disks below 32 KiB, from the start of the pod.", Lower, false},
 		{"poolAllocatedBytes", UnitBytes, "Space in use on the pool afterwards.", Neither, false},
 		{"longestTransactionGroupNanoseconds", UnitNanoseconds, "Longest writing of a transaction group, from the start of the pod.", Lower,

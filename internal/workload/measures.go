@@ -32,8 +32,11 @@ const (
 	beside  = `besidePartsPerMillion`
 	pools   = `disk|smallDiskReads|poolAllocatedBytes|longestTransactionGroup|gangBlocks|freeSpaceFragmentation`
 	devices = `device`
-	pods    = devices + `|` + hosts + `|workersBusy`
-	hosts   = `cpuNanoseconds|node(User|System)|cacheHit|flushNanoseconds`
+	pods    = devices + `|` + disks + `|` + hosts + `|workersBusy`
+	// disks are what a plain volume has too. Sizes of requests as distributions are counted by the agent of the node only.
+	disks = `disk(Read|Write)(OperationsPerSecond|BytesPerSecond|RequestBytes|LatencyMean|sPer(Read|Write)Milli)|diskWrittenBytesPerSecond|` +
+		`diskQueue|diskBusy`
+	hosts = `cpuNanoseconds|node(User|System)|cacheHit|flushNanoseconds`
 	// plain is what only a volume without a pool has: in the pod, the disks of a pool are not known for sure.
 	plain = devices + `|(read|written)BytesPerApplicationByte`
 	// copies are what the disks did for each copied byte. Only a copy that is a phase of its own has it.

@@ -64,7 +64,9 @@ func TestCanMeasure(t *testing.T) {
 		has, lacks string
 	}{
 		{"scan", scan, false, "readBytesPerSecond slowestRegionReadBytesPerSecond cacheHitPartsPerMillion durationNanoseconds ioErrors",
-			"writeBytesPerSecond transactionsPerSecond diskReadBytesPerSecond rounds filledBytes a.readBytes"},
+			"writeBytesPerSecond transactionsPerSecond diskReadRequestSize.mode diskWritesPerCopiedMebibyteMilli rounds filledBytes a.readBytes"},
+		{"disks of a plain volume", scan, false, "diskReadBytesPerSecond diskReadsPerReadMilli diskReadRequestBytes diskWrittenBytesPerSecond " +
+			"diskWriteLatencyMeanNanoseconds diskBusyPartsPerMillion diskQueueMilli", "smallDiskReadsPartsPerMillion poolAllocatedBytes"},
 		{"scan on a pool", scan, true, "diskReadBytesPerSecond gangBlocks freeSpaceFragmentationPartsPerMillion",
 			"besidePartsPerMillion scannedBytes overwrittenFiles deviceReadBytes readBytesPerApplicationByteMilli diskWritesPerCopiedMebibyteMilli"},
 		{"scan beside a scrub", beside, true, "besidePartsPerMillion scannedBytes dataErrors", "rounds copiedBytes freedBytes"},

@@ -247,7 +247,8 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 		operations += one.operations
 	}
 	s.delta, s.workers = delta, counting[0].workers
-	delta = delta.WithApplication(sum.Read.Bytes, sum.Write.Bytes, operations)
+	delta = delta.WithApplication(observe.Application{ReadBytes: sum.Read.Bytes, WrittenBytes: sum.Write.Bytes,
+		ReadOperations: sum.Read.Operations, WriteOperations: sum.Write.Operations, Operations: operations})
 	s.details.Counters, s.details.Unavailable = delta.Details, delta.Unavailable
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -161,8 +161,10 @@ func (s *session) namedChecks() []results.Check {
 	return named
 }
 
-// ofVolume are those counters that are of the devices of one volume. The others are of the node, or of all processes of the pod.
-var ofVolume = []string{"deviceReadBytes", "deviceWrittenBytes", "readBytesPerApplicationByteMilli", "writtenBytesPerApplicationByteMilli"}
+// ofVolume says whether a counter is of the devices of one volume. The others are of the node, or of all processes of the pod.
+func ofVolume(metric string) bool {
+	return strings.HasPrefix(metric, "device") || strings.HasPrefix(metric, "disk") || strings.HasSuffix(metric, "PerApplicationByteMilli")
+}
 
 // keepOwn keeps the counters that belong to this workload. Those of a volume on which others work too belong to none of them.
 func (s *session) keepOwn(delta observe.Delta) {
@@ -170,8 +172,8 @@ func (s *session) keepOwn(delta observe.Delta) {
 		s.details.Notes = append(s.details.Notes, "the counters of the devices are left out: other workloads of the phase use the same disks")
 		return
 	}
-	for _, name := range ofVolume {
-		if value, known := delta.Metrics[name]; known {
+	for name, value := range delta.Metrics {
+		if ofVolume(name) {
 			s.metrics[name] = value
 		}
 	}
@@ -268,7 +270,10 @@ func (s *session) judgeNode(parts []*session) error {
 	if workers > 0 {
 		load.CPUs = min(load.CPUs, workers)
 	}
-	delta = delta.WithApplication(s.metrics["readBytes"], s.metrics["writtenBytes"], s.metrics["readOperations"]+s.metrics["writeOperations"])
+	own := observe.Application{ReadBytes: s.metrics["readBytes"], WrittenBytes: s.metrics["writtenBytes"],
+		ReadOperations: s.metrics["readOperations"], WriteOperations: s.metrics["writeOperations"]}
+	own.Operations = own.ReadOperations + own.WriteOperations
+	delta = delta.WithApplication(own)
 	for name, value := range delta.Metrics {
 		if _, known := results.LookupMetric(name); known && (strings.HasPrefix(name, "cpu") || strings.HasPrefix(name, "node")) {
 			s.metrics[name] = value

@@ -89,6 +89,11 @@ gates:
 		plausible(g, document, disk)
 	}
 	g.Expect(o.documents["scan"].Metrics["readBytes"]).To(gomega.BeEquivalentTo(100 << 20))
+	random := o.documents["oltp"].Metrics // each read of 8 KiB is one of the disk, which has a limit and so is always busy
+	g.Expect(random["diskReadsPerReadMilli"]).To(gomega.BeNumerically("~", 1000, 50))
+	g.Expect(random["diskReadRequestBytes"]).To(gomega.BeNumerically("~", 8<<10, 400))
+	g.Expect(random["diskBusyPartsPerMillion"]).To(gomega.BeNumerically(">", 500_000))
+	g.Expect(random["diskReadLatencyMeanNanoseconds"]).To(gomega.BeNumerically(">", 0))
 	s.stop(benchmark)
 	return o
 }

@@ -1,0 +1,102 @@
+package observe
+
+import (
+	"strings"
+	"time"
+)
+
+// Requests of the disks for each request of the workload.
+const (
+	metricDiskReads  = "diskReadsPerReadMilli"
+	metricDiskWrites = "diskWritesPerWriteMilli"
+)
+
+// fillDisks adds how the disks of the volume were used, under the same names for all targets. What the disks of a pool read and wrote is
+// counted by the agent of the node. How long their requests took is only known here.
+func (c *comparison) fillDisks(o *Observer) {
+	counted := o.devices.counted()
+	c.fillRates(counted)
+	if len(counted) == 0 {
+		counted = o.devices.told()
+	}
+	c.fillTimes(counted)
+}
+
+// fillRates adds how many requests the disks had, and of which size.
+func (c *comparison) fillRates(disks []*device) {
+	for _, direction := range []struct{ key, operations, bytes, rate, bandwidth, size, perRequest string }{
+		{"read", "readOperations", "readBytes", "diskReadOperationsPerSecond", "diskReadBytesPerSecond", "diskReadRequestBytes", metricDiskReads},
+		{"write", "writeOperations", "writtenBytes", "diskWriteOperationsPerSecond", "diskWrittenBytesPerSecond", "diskWriteRequestBytes",
+			metricDiskWrites},
+	} {
+		operations, found := sumOf(c.details.Sources, "device.", disks, direction.operations)
+		bytes, known := sumOf(c.details.Sources, "device.", disks, direction.bytes)
+		if !found || !known || c.details.DurationNanoseconds <= 0 {
+			continue
+		}
+		c.note(disks, direction.rate, mulDiv(operations, int64(time.Second), c.details.DurationNanoseconds))
+		c.note(disks, direction.bandwidth, mulDiv(bytes, int64(time.Second), c.details.DurationNanoseconds))
+		if operations > 0 {
+			c.note(disks, direction.size, bytes/operations)
+		}
+		if c.requests == nil {
+			c.requests = map[string]int64{}
+		}
+		c.requests[direction.perRequest] = operations
+	}
+}
+
+// fillTimes adds how long the requests took, and how busy the disks were.
+func (c *comparison) fillTimes(disks []*device) {
+	for metric, of := range map[string]struct{ time, operations string }{
+		"diskReadLatencyMeanNanoseconds":  {"readNanoseconds", "readOperations"},
+		"diskWriteLatencyMeanNanoseconds": {"writeNanoseconds", "writeOperations"},
+	} {
+		time, found := sumOf(c.details.Sources, "device.", disks, of.time)
+		operations, known := sumOf(c.details.Sources, "device.", disks, of.operations)
+		if found && known && operations > 0 {
+			c.note(disks, metric, time/operations)
+		}
+	}
+	if c.details.DurationNanoseconds <= 0 {
+		return
+	}
+	if waiting, found := sumOf(c.details.Sources, "device.", disks, "queueNanoseconds"); found {
+		c.note(disks, "diskQueueMilli", mulDiv(waiting, 1000, c.details.DurationNanoseconds))
+	}
+	var busiest int64
+	for _, disk := range disks {
+		busy, found := c.details.Sources["device."+disk.name].Changes["busyNanoseconds"]
+		if !found {
+			return
+		}
+		busiest = max(busiest, busy)
+	}
+	if len(disks) > 0 { // the kernel rounds up to its ticks
+		c.note(disks, "diskBusyPartsPerMillion", min(million, mulDiv(busiest, million, c.details.DurationNanoseconds)))
+	}
+}
+
+func (c *comparison) note(disks []*device, metric string, value int64) {
+	c.metrics[metric] = value
+	c.details.MetricSources[metric] = "device." + strings.Join(namesOf(disks), ", device.")
+}
+
+// relateDisks adds how many requests the disks had for each request of the workload.
+func (d Delta) relateDisks(own Application) {
+	for metric, operations := range map[string]int64{metricDiskReads: own.ReadOperations, metricDiskWrites: own.WriteOperations} {
+		if requests, known := d.requests[metric]; known && operations > 0 {
+			d.Metrics[metric] = mulDiv(requests, 1000, operations)
+		}
+	}
+}
+
+// told are the disks of a pool, as the request names them.
+func (t *deviceTree) told() (disks []*device) {
+	for _, d := range t.all {
+		if d.told != nil {
+			disks = append(disks, d)
+		}
+	}
+	return disks
+}

@@ -1,0 +1,50 @@
+package observe
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// TestDisksOfAPlainVolume: in the minute between the snapshots, the disk has 600 reads of 16 KiB in 3 s, and 300 writes of 4 KiB in 6 s;
+// the workload has asked for 300 reads and 600 writes.
+func TestDisksOfAPlainVolume(t *testing.T) {
+	sys := plant(t, map[string]string{"/sys/dev/block/8:16/uevent": "DEVNAME=sdb\n", "/sys/dev/block/8:16/dev": "8:16\n",
+		"/proc/self/mountinfo": "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"})
+	sys.probe = placeProbe{place{path: "/dev/storagebench", block: true, device: "8:16"}}
+	o, err := newObserver(sys, Target{Path: "/dev/storagebench", Block: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := map[string]uint64{"readOperations": 600, "readBytes": 600 * 16 << 10, "readNanoseconds": 3e9,
+		"writeOperations": 300, "writtenBytes": 300 * 4 << 10, "writeNanoseconds": 6e9, "busyNanoseconds": 15e9, "queueNanoseconds": 9e9}
+	own := Application{ReadOperations: 300, WriteOperations: 600}
+	got := changed(o, map[string]map[string]uint64{"device.sdb": disk}).WithApplication(own).Metrics
+	want := map[string]int64{
+		"deviceReadBytes": 600 * 16 << 10, "deviceWrittenBytes": 300 * 4 << 10,
+		"diskReadOperationsPerSecond": 10, "diskReadBytesPerSecond": 10 * 16 << 10, "diskReadRequestBytes": 16 << 10,
+		"diskWriteOperationsPerSecond": 5, "diskWrittenBytesPerSecond": 5 * 4 << 10, "diskWriteRequestBytes": 4 << 10,
+		"diskReadsPerReadMilli": 2000, "diskWritesPerWriteMilli": 500,
+		"diskReadLatencyMeanNanoseconds": 5e6, "diskWriteLatencyMeanNanoseconds": 20e6, "diskQueueMilli": 150, "diskBusyPartsPerMillion": 250_000,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for name := range want {
+		if _, known := results.LookupMetric(name); !known {
+			t.Errorf("%s is not in the vocabulary", name)
+		}
+	}
+	delete(disk, "readOperations") // such as one that was reset
+	some := changed(o, map[string]map[string]uint64{"device.sdb": disk}).WithApplication(own).Metrics
+	for _, name := range []string{"diskReadOperationsPerSecond", "diskReadRequestBytes", "diskReadsPerReadMilli", "diskReadLatencyMeanNanoseconds"} {
+		if value, found := some[name]; found {
+			t.Errorf("without the count of reads, %s is %d", name, value)
+		}
+	}
+	if some["diskWriteOperationsPerSecond"] != 5 {
+		t.Errorf("the writes are lost too: %v", some)
+	}
+}
