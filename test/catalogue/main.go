@@ -21,12 +21,19 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := start(ctx, os.Args[1:], os.Stdout)
+	interrupted := ctx.Err() != nil
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "catalogue:", err)
+		if interrupted { // hack/catalogue runs no further row then
+			os.Exit(exitInterrupted)
+		}
 		os.Exit(1)
 	}
 }
+
+// exitInterrupted is what shells say of a command that Ctrl-C has ended.
+const exitInterrupted = 130
 
 func start(ctx context.Context, words []string, out io.Writer) error {
 	if len(words) == 0 {

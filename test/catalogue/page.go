@@ -27,11 +27,11 @@ func writePages(root string, rows []row) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		if err := os.WriteFile(file, []byte(changed), 0o644); err != nil { //nolint:gosec // it is committed
+		if err := replace(file, []byte(changed)); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(root, "docs", "catalogue.md"), []byte(catalogue(rows)), 0o644) //nolint:gosec // it is committed
+	return replace(filepath.Join(root, "docs", "catalogue.md"), []byte(catalogue(rows)))
 }
 
 // withResult replaces the part between the marks, or appends it.

@@ -225,5 +225,13 @@ func (r *result) write(file string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, append(text, '\n'), 0o644) //nolint:gosec // it is committed
+	return replace(file, append(text, '\n'))
+}
+
+// replace writes a file as a whole, or leaves it as it was: a half of it would stop all rows.
+func replace(file string, text []byte) error {
+	if err := os.WriteFile(file+".new", text, 0o644); err != nil { //nolint:gosec // it is committed
+		return err
+	}
+	return os.Rename(file+".new", file)
 }

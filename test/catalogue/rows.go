@@ -127,6 +127,9 @@ func (r *row) settings(text []byte) error {
 	return lines.Err()
 }
 
+// labDefault is a line of the Makefile that the disks of a lab depend on.
+var labDefault = regexp.MustCompile(`(?m)^(?:` + strings.Join(labVariables, "|") + `) \?=.*$`)
+
 // hashOf covers what decides what is measured. Comments count too: that a row runs once too often does no harm.
 func hashOf(folder string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "lab", "*"))
@@ -135,6 +138,13 @@ func hashOf(folder string) (string, error) {
 	}
 	files = slices.DeleteFunc(files, func(file string) bool { return filepath.Base(file) == resultFile })
 	sum := sha256.New()
+	makefile, err := os.ReadFile(filepath.Join(folder, "..", "..", "Makefile"))
+	if err != nil {
+		return "", err
+	}
+	for _, line := range labDefault.FindAllString(string(makefile), -1) { // of the lab's disks, where the row says nothing
+		fmt.Fprintln(sum, line)
+	}
 	for _, file := range append([]string{filepath.Join(folder, "experiment.yaml")}, files...) {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -31,6 +31,7 @@ func fakeBench(t *testing.T, exitCode int) (b bench, calls func() []string) {
 	write("experiments/ageing-small/experiment.yaml", "# S99: it.\n# Shape: yes.\n", 0o600)
 	write("experiments/ageing-small/lab/kustomization.yaml", "resources: []\n", 0o600)
 	write("docs/README.md", "", 0o600)
+	write("Makefile", "DISK_IOPS ?= 1000\nVERSION ?= 1\n", 0o600)
 	results, err := filepath.Abs("testdata/results.json")
 	if err != nil {
 		t.Fatal(err)
@@ -115,5 +116,27 @@ func TestRunWithoutVerdict(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(b.root, "experiments/ageing-small/lab", resultFile)); !os.IsNotExist(err) {
 		t.Error("a result was kept:", err)
+	}
+}
+
+// TestInputs: a result is of the lab's disks too, also where only the Makefile describes them; the rest of the Makefile does not matter.
+func TestInputs(t *testing.T) {
+	b, _ := fakeBench(t, 0)
+	inputs := func(makefile string) string {
+		if err := os.WriteFile(filepath.Join(b.root, "Makefile"), []byte(makefile), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := loadRows(b.root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows[0].Inputs
+	}
+	before := inputs("DISK_IOPS ?= 1000\nVERSION ?= 1\n")
+	if other := inputs("DISK_IOPS ?= 1000\nVERSION ?= 2\n"); other != before {
+		t.Error("another version makes other inputs")
+	}
+	if other := inputs("DISK_IOPS ?= 500\nVERSION ?= 1\n"); other == before {
+		t.Error("other disks are the same inputs")
 	}
 }
