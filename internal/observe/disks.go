@@ -22,7 +22,7 @@ func (c *comparison) fillDisks(o *Observer) {
 	c.fillTimes(counted)
 }
 
-// fillRates adds how many requests the disks had, and of which size.
+// fillRates adds how many requests the disks had, and how large they were.
 func (c *comparison) fillRates(disks []*device) {
 	for _, direction := range []struct{ key, operations, bytes, rate, bandwidth, size, perRequest string }{
 		{"read", "readOperations", "readBytes", "diskReadOperationsPerSecond", "diskReadBytesPerSecond", "diskReadRequestBytes", metricDiskReads},

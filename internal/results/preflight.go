@@ -91,7 +91,7 @@ func Preflight(run RunResult, documents []PhaseDocument) []PreflightResult {
 			continue
 		}
 		seen := storage{facts: document.Environment, devices: devicesOf(document.Environment), volumes: run.Volumes, filled: filled}
-		seen.partial = len(seen.devices) >= mostDescribed || slices.ContainsFunc(document.Omitted, func(what string) bool {
+		seen.partial = len(seen.devices) >= mostDescribed || withoutDisks(document.Environment) || slices.ContainsFunc(document.Omitted, func(what string) bool {
 			return strings.Contains(what, "environment")
 		})
 		for i, one := range preflights {
@@ -111,7 +111,11 @@ func Preflight(run RunResult, documents []PhaseDocument) []PreflightResult {
 // deviceKey is a fact of a disk below a volume. Several workloads together have it under their names, if they differ.
 var deviceKey = regexp.MustCompile(`^((?:[^.]+\.)?device\.[0-9]+)\.([A-Za-z]+)$`)
 
-// devicesOf are the facts of each disk below the volumes of a phase. What a workload does not say is as in the first one.
+// FactDevices is the number of disks below a volume.
+const FactDevices = "devices.count"
+
+// devicesOf are the facts of each disk below the volumes of a phase. What a workload does not say is as in the first one, unless it has a
+// number of its own.
 func devicesOf(facts map[string]string) []map[string]string {
 	byPlace := map[string]map[string]string{}
 	for key, value := range facts {
@@ -125,7 +129,7 @@ func devicesOf(facts map[string]string) []map[string]string {
 	var devices []map[string]string
 	for _, place := range sortedKeys(byPlace) {
 		device := byPlace[place]
-		if at := strings.Index(place, "device."); at > 0 {
+		if at := strings.Index(place, "device."); at > 0 && facts[place[:at]+FactDevices] == "" {
 			for name, value := range byPlace[place[at:]] {
 				if _, own := device[name]; !own {
 					device[name] = value
@@ -135,6 +139,16 @@ func devicesOf(facts map[string]string) []map[string]string {
 		devices = append(devices, device)
 	}
 	return devices
+}
+
+// withoutDisks says that nothing is known of the disks of one of several workloads.
+func withoutDisks(facts map[string]string) bool {
+	for key, value := range facts {
+		if strings.HasSuffix(key, "."+FactDevices) && value == "0" {
+			return true
+		}
+	}
+	return false
 }
 
 // each looks at each disk. Without one, the check says nothing.

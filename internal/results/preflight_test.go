@@ -51,6 +51,12 @@ func TestPreflight(t *testing.T) {
 		"the other pool":    {onPools("9", "12"), map[string]string{"zfs.pool": "sb-2"}, nil},
 		"an unknown pool":   {onPools("9", "12"), map[string]string{"zfs.pool": "sb-3"}, map[string]string{"ashift": "Unknown: the run has no pool sb-3"}},
 		"several workloads": {onPools("9", "12"), map[string]string{"log.zfs.pool": "sb-2", "log.device.0.name": "sdb"}, map[string]string{"ashift": "Unknown: which disks are whose"}},
+		"a workload without facts": {onPools("12", "12"), map[string]string{"log.devices.count": "0"}, map[string]string{
+			"sectors": "Unknown: does not describe all disks", "ashift": "Unknown: does not describe all", "alignment": "Unknown: does not describe",
+			"scheduler": "Unknown: does not describe", "writeCache": "Unknown: does not describe"}},
+		"a workload with fewer facts": {onPools("12", "12"), map[string]string{"log.devices.count": "1", "log.device.0.name": "sdb",
+			"log.device.0.logicalSectorBytes": "4096", "log.device.0.physicalSectorBytes": "4096", "log.device.0.writeCache": "write through"},
+			map[string]string{"scheduler": "Unknown: sdb"}},
 		"a workload's disk": {onPools("12", "12"), map[string]string{"log.device.0.name": "sdb", "log.device.0.scheduler": "bfq"}, map[string]string{"scheduler": "Warning: sdb has the scheduler bfq"}},
 	} {
 		facts := sound()

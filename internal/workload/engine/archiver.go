@@ -31,6 +31,7 @@ type archiver struct {
 	given     v1alpha1.RedoWorkload
 	switching *switching
 	delay     func(kind string)
+	crowded   func() error
 	folder    string
 	keep      int
 	kept      []string
@@ -55,7 +56,7 @@ type copying struct {
 func (c *copying) close() error { return errors.Join(c.from.Close(), c.to.Close()) }
 
 func (a *archiver) prepare(ctx context.Context, s *session) error {
-	a.delay, a.folder = s.executor.delay, filepath.Join(s.volume.path, namePrefix+"archive")
+	a.delay, a.crowded, a.folder = s.executor.delay, s.volume.crowded, filepath.Join(s.volume.path, namePrefix+"archive")
 	if err := os.RemoveAll(a.folder); err != nil {
 		return err
 	}
@@ -154,6 +155,9 @@ func (a *archiver) work(ctx context.Context, until time.Time) error {
 
 // open begins to copy a segment. The oldest of the archive goes if there is no room for another one.
 func (a *archiver) open(full *segment) error {
+	if crowded := a.crowded(); crowded != nil {
+		return crowded
+	}
 	if len(a.kept) == a.keep {
 		if err := os.Remove(a.kept[0]); err != nil {
 			return err

@@ -200,7 +200,7 @@ func (s *session) work(ctx context.Context) error {
 // operation, such as the replacement of a disk, wants to see just that.
 func (s *session) checkPool(when string) error {
 	state, measure := s.counters.PoolState(), s.request.Phase.Measure
-	whole, beside := state == observe.PoolOnline, measure != nil && measure.Operate != nil
+	whole, beside := state == observe.PoolOnline, measure != nil && measure.Operate != nil || s.beside != nil && s.beside.operated
 	if state == "" || beside && !whole {
 		return nil
 	}

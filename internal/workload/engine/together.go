@@ -26,6 +26,8 @@ type beside struct {
 	lasting, ramp time.Duration
 	// alone says that no other of them works on the same volume or disks: the counters of its devices are of this workload.
 	alone bool
+	// operated says that an operation runs beside all of them.
+	operated bool
 	// archives says that this workload copies the segments of another one, and switching is what these two share.
 	archives  bool
 	switching *switching
@@ -127,7 +129,7 @@ func (s *session) parts() []*session {
 		part.clock, part.began, part.ended = s.clock, s.began, s.began
 		part.random = newSeeds(one.Seed, string(one.Phase.Name)+"."+one.Name)
 		part.beside = &beside{name: one.Name, lasting: lasting, ramp: ramp, alone: alone(s.request.Parts, i), meeting: met,
-			archives: one.Archives != "", switching: logs[cmp.Or(one.Archives, one.Name)]}
+			operated: s.request.Phase.Measure.Operate != nil, archives: one.Archives != "", switching: logs[cmp.Or(one.Archives, one.Name)]}
 		parts = append(parts, part)
 	}
 	return parts
@@ -200,15 +202,37 @@ func (s *session) gather(parts []*session) {
 		}
 		s.checks = append(s.checks, part.namedChecks()...)
 		s.random.used = append(s.random.used, part.random.used...)
-		for key, value := range part.environment {
-			if known, taken := s.environment[key]; taken && known != value || !taken && i > 0 {
-				key = name + "." + key
-			}
-			s.environment[key] = value
-		}
+		s.gatherEnvironment(name, part.environment, i == 0)
 		s.gatherDetails(name, part.details)
 	}
 	maps.Copy(s.metrics, totals)
+}
+
+// gatherEnvironment keeps the facts of the first workload, and of each other one those that differ, under its name. Other kinds of facts
+// of the disks are kept with their number: what is missing there is not known, and not as it is for the first.
+func (s *session) gatherEnvironment(name string, facts map[string]string, first bool) {
+	others := !first && !slices.Equal(aboutDisks(facts), aboutDisks(s.environment))
+	if others {
+		s.environment[name+"."+results.FactDevices] = cmp.Or(facts[results.FactDevices], "0")
+	}
+	for key, value := range facts {
+		known, taken := s.environment[key]
+		if taken && known != value || !taken && !first || others && strings.HasPrefix(key, "device.") {
+			key = name + "." + key
+		}
+		s.environment[key] = value
+	}
+}
+
+// aboutDisks are the names of the facts about disks.
+func aboutDisks(facts map[string]string) []string {
+	return slices.Sorted(func(yield func(string) bool) {
+		for key := range facts {
+			if strings.HasPrefix(key, "device.") && !yield(key) {
+				return
+			}
+		}
+	})
 }
 
 // added are the figures that mean something as a sum of workloads that run together. Latencies do not.

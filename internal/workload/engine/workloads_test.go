@@ -444,6 +444,24 @@ func TestPoolState(t *testing.T) {
 	}
 }
 
+// TestPoolStateBesideAnOperation: workloads together are measured on a pool whose disk is replaced, as a single one is.
+func TestPoolStateBesideAnOperation(t *testing.T) {
+	for operated, want := range map[bool]string{true: "", false: ReasonPoolUnhealthy} {
+		phase := v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{}}
+		s := &session{request: workload.Request{Phase: phase}, beside: &beside{operated: operated},
+			counters: &poolStates{states: []string{"DEGRADED"}}}
+		var found *invalid
+		if got := ""; errors.As(s.checkPool("before"), &found) {
+			got = found.reason
+			if got != want {
+				t.Errorf("operated %v: %q", operated, got)
+			}
+		} else if got != want {
+			t.Errorf("operated %v: no error, want %q", operated, want)
+		}
+	}
+}
+
 // TestQuietBefore: what the disk still does when the workload begins belongs to what was before it.
 func TestQuietBefore(t *testing.T) {
 	b := newBench(t)
