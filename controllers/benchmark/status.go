@@ -154,7 +154,7 @@ func summary(variants []results.VariantResult) (entries []v1alpha1.PhaseSummary,
 		for _, phase := range variant.Phases {
 			entry := v1alpha1.PhaseSummary{Variant: variant.Name, Phase: v1alpha1.PhaseName(phase.Name)}
 			for _, metric := range phase.Metrics {
-				if known, found := results.LookupMetric(metric.Name); found && known.Primary && len(entry.Metrics) < maxSummaryMetrics {
+				if results.IsPrimary(metric.Name) && len(entry.Metrics) < maxSummaryMetrics {
 					entry.Metrics = append(entry.Metrics, v1alpha1.MetricSummary{
 						Name: metric.Name, Median: metric.Median, Min: metric.Min, Max: metric.Max, Runs: metric.Runs})
 				}

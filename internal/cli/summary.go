@@ -81,7 +81,7 @@ func (o outcome) printMetrics(out io.Writer) {
 	for _, variant := range o.variants {
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
-				if known, found := results.LookupMetric(metric.Name); !found || !known.Primary {
+				if !results.IsPrimary(metric.Name) {
 					continue
 				}
 				if table == nil {

@@ -65,10 +65,13 @@ func withDisks(variants []results.VariantResult) []part {
 	for _, phase := range phaseNames(variants) {
 		for _, variant := range variants {
 			for _, candidate := range variant.Phases {
+				if candidate.Name != phase {
+					continue
+				}
 				for _, metric := range candidate.Metrics {
 					at := strings.LastIndexByte(metric.Name, '.') + 1
 					one := part{phase, metric.Name[:at]}
-					if candidate.Name == phase && isDiskMetric(metric.Name[at:]) && !slices.Contains(parts, one) {
+					if isDiskMetric(metric.Name[at:]) && !slices.Contains(parts, one) {
 						parts = append(parts, one)
 					}
 				}

@@ -49,7 +49,7 @@ func driftPoints(e results.Experiment) map[source]map[string][]driftPoint {
 				continue
 			}
 			for metric, value := range phase.Metrics {
-				if known, _ := results.LookupMetric(metric); !known.Primary || value <= 0 {
+				if !results.IsPrimary(metric) || value <= 0 {
 					continue
 				}
 				of := source{phase: phase.Name, metric: metric}

@@ -122,7 +122,7 @@ func (m *maker) allMetrics() table {
 	for _, variant := range m.Experiment.Variants {
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
-				if _, _, isLatency := LatencyOf(metric.Name); !isPrimary(metric.Name) && !isLatency {
+				if _, _, isLatency := LatencyOf(metric.Name); !results.IsPrimary(metric.Name) && !isLatency {
 					rows = append(rows, append([]tableCell{words(metric.Name), words(phase.Name), words(variant.Name)}, spread(metric)...))
 				}
 			}

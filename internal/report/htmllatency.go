@@ -155,7 +155,7 @@ func (m *maker) nodes() pageSection {
 		for _, variant := range results.Summarise(runsOn(e.Runs, node)) {
 			for _, phase := range variant.Phases {
 				for _, metric := range phase.Metrics {
-					if known, _ := results.LookupMetric(metric.Name); known.Primary {
+					if results.IsPrimary(metric.Name) {
 						rows = append(rows, append([]tableCell{words(metric.Name), words(phase.Name), words(variant.Name), words(node)},
 							spread(metric)...))
 					}

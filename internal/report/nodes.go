@@ -31,7 +31,7 @@ func nodesSection(e results.Experiment) *section {
 	for _, variant := range e.Variants {
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
-				if known, _ := results.LookupMetric(metric.Name); known.Primary {
+				if results.IsPrimary(metric.Name) {
 					s.row("| %s | %s | %s | %s |", name(variant.Name), name(phase.Name), name(metric.Name),
 						nodeCells(byNode, nodes, variant.Name, phase.Name, metric.Name))
 				}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/storagebench/storagebench/internal/results"
 )
@@ -79,14 +78,6 @@ func (s *section) metricRow(metric, better, variant, shown, against string, seve
 	s.row("| %s | %s | %s | %s |", name(metric), name(better), name(variant), shown)
 }
 
-// isPrimary also says so of the metrics of a job or workload that would be primary if it were alone: all that a phase of several has are
-// sums.
-func isPrimary(metric string) bool {
-	_, known := results.LookupMetric(metric)
-	alone, _ := results.LookupMetric(metric[strings.LastIndexByte(metric, '.')+1:])
-	return known && alone.Primary
-}
-
 // primaryMetrics of a phase, in the order of the first variant that has each.
 func primaryMetrics(variants []results.VariantResult, phase string) []string {
 	var names []string
@@ -96,7 +87,7 @@ func primaryMetrics(variants []results.VariantResult, phase string) []string {
 				continue
 			}
 			for _, metric := range candidate.Metrics {
-				if isPrimary(metric.Name) && !slices.Contains(names, metric.Name) {
+				if results.IsPrimary(metric.Name) && !slices.Contains(names, metric.Name) {
 					names = append(names, metric.Name)
 				}
 			}

@@ -29,7 +29,7 @@ func (r preflightRow) words() string {
 func preflightRows(e results.Experiment) (rows []preflightRow, checked int) {
 	valid := map[string]int{}
 	for _, run := range e.Runs {
-		if !run.Valid {
+		if !run.Valid || len(run.Preflight) == 0 { // large results keep those of the first run of each variant only
 			continue
 		}
 		valid[run.Variant]++

@@ -26,6 +26,9 @@ func TestPreflightIsShown(t *testing.T) {
 	last := e.Runs[3]
 	last.Valid, last.Preflight = false, check(results.PreflightWarning, "of an invalid run")
 	e.Runs = append(e.Runs, last)
+	omitted := e.Runs[1] // as in large results
+	omitted.Preflight = nil
+	e.Runs = append(e.Runs, omitted)
 	text := preflightSection(e).String()
 	for _, want := range []string{"out of 8 in all valid runs", "| a9 | ashift | Warning | blocks of 512 bytes (1 of 2 runs) |",
 		`| a12 | ashift | Unknown | the pool \| does not say |`} {

@@ -107,7 +107,7 @@ func outliersSection(e results.Experiment, s samples) *section {
 	for _, variant := range e.Variants {
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
-				if known, _ := results.LookupMetric(metric.Name); known.Primary {
+				if results.IsPrimary(metric.Name) {
 					out.outliers(s, source{variant.Name, phase.Name, metric.Name}, metric)
 				}
 			}

@@ -23,7 +23,7 @@ type omission struct {
 // omissions in order. Variants with their primary metrics, gates and the verdict are never omitted.
 var omissions = []omission{
 	{"values of the environment beyond two per key", omitEnvironmentValues},
-	{"volumes of runs beyond the first of a variant", omitVolumes},
+	{"volumes and preflight checks of runs beyond the first of a variant", omitVolumes},
 	{"seeds of single runs", omitSeeds},
 	{"metrics of single runs that are not primary", omitSecondaryMetrics},
 	{"metrics of invalid runs", omitInvalidMetrics},
@@ -127,7 +127,7 @@ func omitVolumes(e *Experiment) int {
 	for i := range e.Runs {
 		run := &e.Runs[i]
 		if !kept[run.Variant] {
-			kept[run.Variant] = len(run.Volumes) > 0
+			kept[run.Variant] = len(run.Volumes)+len(run.Preflight) > 0
 			continue
 		}
 		count += len(run.Volumes) + len(run.Preflight)
@@ -197,7 +197,7 @@ func omitGroupMetrics(e *Experiment) int {
 func primaryOnly(metrics map[string]int64) map[string]int64 {
 	kept := map[string]int64{}
 	for name, value := range metrics {
-		if metric, _ := LookupMetric(name); metric.Primary {
+		if IsPrimary(name) {
 			kept[name] = value
 		}
 	}
@@ -227,8 +227,7 @@ func omitVariantMetrics(e *Experiment) int {
 			phase := &e.Variants[i].Phases[j]
 			before := len(phase.Metrics)
 			phase.Metrics = slices.DeleteFunc(slices.Clone(phase.Metrics), func(metric MetricResult) bool {
-				known, _ := LookupMetric(metric.Name)
-				return !known.Primary
+				return !IsPrimary(metric.Name)
 			})
 			count += before - len(phase.Metrics)
 		}

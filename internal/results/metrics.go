@@ -61,10 +61,18 @@ func LookupMetric(name string) (Metric, bool) {
 			metric.Name, metric.Description, metric.Primary = name, "Of "+name[:at]+", a job or workload: "+metric.Description, false
 		}
 	}
-	if derived, err := ParseDerived(name); !found && err == nil {
-		return derived.Metric, true
+	if !found {
+		if derived, err := ParseDerived(name); err == nil {
+			return derived.Metric, true
+		}
 	}
 	return metric, found
+}
+
+// IsPrimary says whether people gate on a metric, and summaries show it: also one of a job or workload that would be primary if it were
+// alone. All that a phase of several has besides are sums.
+func IsPrimary(name string) bool {
+	return byName[name[strings.LastIndexByte(name, '.')+1:]].Primary
 }
 
 // binned are the percentiles that fio reads from bins.

@@ -76,8 +76,10 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 	if kind == "" {
 		return true
 	}
-	if derived, err := results.ParseDerived(metric); err == nil {
-		metric = derived.Distribution
+	if strings.Contains(metric, ".") {
+		if derived, err := results.ParseDerived(metric); err == nil {
+			metric = derived.Distribution
+		}
 	}
 	if parts := PartsOf(phase); len(parts) > 0 {
 		return togetherCanMeasure(parts, onPool, metric) || begins(metric, reported(phase)) && !begins(metric, copies)

@@ -97,8 +97,7 @@ func newMetrics(e results.Experiment) room {
 	for _, variant := range e.Variants {
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
-				known, _ := results.LookupMetric(metric.Name)
-				if (known.Primary || slices.Contains(shownBesides, metric.Name)) && !slices.Contains(m.names, metric.Name) {
+				if (results.IsPrimary(metric.Name) || slices.Contains(shownBesides, metric.Name)) && !slices.Contains(m.names, metric.Name) {
 					m.names = append(m.names, metric.Name)
 				}
 			}

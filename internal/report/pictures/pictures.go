@@ -135,6 +135,9 @@ func New(e results.Experiment) *Album {
 	return &a
 }
 
+// mostWorkloads is as many as a phase can have. A document may claim more.
+const mostWorkloads = 8
+
 // Add takes the document of a phase. A raw part that is not understood is taken as none: the numbers are elsewhere.
 func (a *Album) Add(phase Phase) {
 	one := seen{Phase: phase}
@@ -143,7 +146,8 @@ func (a *Album) Add(phase Phase) {
 	}
 	one.Document.Raw = nil
 	all := []seen{one}
-	for _, name := range slices.Sorted(maps.Keys(one.raw.Workloads)) { // each like a phase
+	names := slices.Sorted(maps.Keys(one.raw.Workloads)) // each like a phase
+	for _, name := range names[:min(len(names), mostWorkloads)] {
 		part := seen{Phase: phase, raw: one.raw.Workloads[name]}
 		part.Pool, part.Metaslabs = nil, nil
 		part.Document = results.PhaseDocument{Kind: phase.Document.Kind, Phase: phase.Document.Phase + "." + name}

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"strings"
+
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/stats"
 )
@@ -26,6 +28,11 @@ func doubtful(partsPerMillion, operations int64) []int64 {
 
 // countOf is the reference to the number of operations that a share is of. False if nothing is doubtful about it.
 func countOf(of reference) (reference, bool) {
+	at := strings.LastIndexByte(of.metric, '.') + 1
+	if own := of.metric[at:]; strings.HasPrefix(own, "shareOver") && strings.HasSuffix(own, "PartsPerMillion") { // of appends
+		of.metric = of.metric[:at] + "writeOperations"
+		return of, true
+	}
 	derived, err := results.ParseDerived(of.metric)
 	if err != nil || !derived.Share || derived.Kind.Whole {
 		return reference{}, false

@@ -13,7 +13,9 @@ import (
 const (
 	overTen = "writeLatency.shareOver10ms"
 	writes  = "writeLatency.count"
-	half    = "scanRegionTime.shareOver120ms"
+	// overTwenty has a name of its own, and is a share like the others.
+	overTwenty = "shareOver20MillisecondsPartsPerMillion"
+	half       = "scanRegionTime.shareOver120ms"
 )
 
 // appended has shares of appends above 10 ms, in parts per million, one of each repetition, and how many appends there were.
@@ -22,6 +24,7 @@ func appended(operations int64, partsPerMillion ...int64) []results.RunResult {
 	for i, value := range partsPerMillion {
 		runs = append(runs, results.RunResult{Name: "r", Variant: "default", Repetition: int32(i + 1), Valid: true, Phases: []results.RunPhase{
 			{Name: "redo", Outcome: results.OutcomeValid, Metrics: map[string]int64{overTen: value, writes: operations,
+				overTwenty: value, "writeOperations": operations,
 				half: value, "scanRegionTime.count": operations, "diskWriteRequestSize.mode": 8192}}}})
 	}
 	return runs
@@ -45,6 +48,8 @@ func TestShares(t *testing.T) {
 		"too few operations":   {tail, appended(900, 0, 0, 0, 0, 0, 0), inconclusive, ReasonTooFewOperations, "fewer than ten operations lie beyond"},
 		"enough operations":    {tail, appended(1000, 0, 0, 0, 0, 0, 0), passed, ReasonHolds, "between 0 and 10000"},
 		"a hundred operations": {boundGate("redo."+overTen, "", "100"), appended(100, 0, 0, 0, 0, 0), inconclusive, ReasonTooFewOperations, ""},
+		"of an older name":     {boundGate("redo."+overTwenty, "", "10400"), appended(900, 0, 0, 0, 0, 0, 0), inconclusive, ReasonTooFewOperations, ""},
+		"of it, and enough":    {boundGate("redo."+overTwenty, "", "10400"), appended(1000, 0, 0, 0, 0, 0, 0), passed, ReasonHolds, ""},
 		"many of a few":        {tail, appended(100, 5e5, 5e5, 5e5, 5e5, 5e5), failed, ReasonAboveMaximum, ""},
 		"nearly all of a few":  {boundGate("redo."+overTen, "990k", ""), appended(100, 1e6, 1e6, 1e6, 1e6, 1e6), inconclusive, ReasonTooFewOperations, ""},
 		"scattered":            {tail, appended(1e6, 9000, 9500, 10_000, 10_500, 11_000, 11_500), inconclusive, ReasonUnclear, "add repetitions"},
