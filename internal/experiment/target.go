@@ -193,7 +193,7 @@ func checkDestinations(slot *Slot) error {
 		phase := &slot.Phases[i]
 		for _, action := range operate.Of(phase) {
 			if problem := cmp.Or(checkReplicate(slot, action.Replicate, volumeOf(phase)), checkCopy(slot, action.Copy,
-				volumeOf(phase))); problem != "" {
+				volumeOf(phase)), misplaces(slot, phase)); problem != "" {
 				problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
 					fmt.Sprintf("phase %s of variant %q %s", phase.Name, slot.Variant, problem)}))
 			}
