@@ -121,3 +121,32 @@ func TestClaimsOfMadeVolumes(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestsForMadeVolumes: only what is missing is created.
+func TestRequestsForMadeVolumes(t *testing.T) {
+	run := makingRun()
+	pool := volume.Pool(run, volume.RunVolumes(run)[0], runs.ClusterLabels(run))
+	pool.Status.Properties = []v1alpha1.EffectiveProperty{{Dataset: pool.Name + "/fresh", Name: naming.PropertyOperation, Value: "uid"}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: run.Spec.NodeName, Labels: map[string]string{corev1.LabelHostname: "h"}}}
+	r := drivenReconciler(t, true, pool, node)
+	var created []string
+	r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch,
+		object client.Object, options ...client.CreateOption) error {
+		created = append(created, object.GetName())
+		return c.Create(ctx, object, options...)
+	}})
+	for _, step := range []struct {
+		done int
+		want []string
+	}{
+		{0, []string{naming.RunPoolName(run, "data"), naming.ClaimName(run, "data")}},
+		{2, []string{naming.RunPoolName(run, "fresh"), naming.ClaimName(run, "fresh")}},
+		{2, nil},
+	} {
+		created = nil
+		state := looked(t, r, run, step.done)
+		if err := r.createVolumes(t.Context(), state); err != nil || !slices.Equal(created, step.want) {
+			t.Errorf("after %d phases: created %v, want %v: %v", step.done, created, step.want, err)
+		}
+	}
+}
