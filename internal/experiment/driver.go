@@ -108,13 +108,11 @@ func cannotProvide(slot *Slot, wanted volume.RunVolume) string {
 	}
 	var phases []v1alpha1.Phase
 	for i := range slot.Phases {
+		if string(volumeOf(&slot.Phases[i])) == wanted.Name {
+			phases = append(phases, slot.Phases[i])
+		}
 		if problem := misplaces(slot, &slot.Phases[i]); problem != "" && wanted.Dataset.Provisioner != volume.WithoutDriver {
 			return fmt.Sprintf("phase %s %s", slot.Phases[i].Name, problem)
-		}
-	}
-	for _, phase := range volumePhases(slot) {
-		if string(volumeOf(&phase)) == wanted.Name {
-			phases = append(phases, phase)
 		}
 	}
 	return provisioner.Refuses(wanted, phases)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -154,19 +153,6 @@ func checkFiles(slot *Slot) error {
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// volumePhases are the phases of a slot with their index. Each of several workloads is like a phase: every one works on one volume.
-func volumePhases(slot *Slot) iter.Seq2[int, v1alpha1.Phase] {
-	return func(yield func(int, v1alpha1.Phase) bool) {
-		for i := range slot.Phases {
-			for _, part := range workload.Measured(&slot.Phases[i]) {
-				if !yield(i, part.Phase) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // checkVolumes checks that every phase works on a volume that is there by then.
