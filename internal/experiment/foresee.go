@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
 // Warning is a part of a spec that this release does not know, but a newer OpenZFS may.
@@ -37,13 +38,13 @@ var (
 )
 
 // Foresee looks for what cannot work although it is well formed. An experiment that has begun is not asked: a newer release may know more,
-// and what it would refuse now has been decided.
-func Foresee(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot) *Foresight {
+// and what it would refuse now has been decided. The compiled gates are nil if one of them is wrong.
+func Foresee(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, gates *gate.Set) *Foresight {
 	f := &Foresight{}
 	for _, check := range specChecks {
 		check(spec, f)
 	}
-	foreseeGates(spec, slots, f)
+	foreseeGates(spec, slots, gates, f)
 	looked := map[string]bool{}
 	for i := range slots {
 		if slot := &slots[i]; !looked[slot.Variant] {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
 // zfsSpec is an experiment on a pool: fill, scan.
@@ -42,7 +43,11 @@ func foresee(t *testing.T, cases map[string]foreseen) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		f := Foresee(spec, slots)
+		compiled, _ := gate.Compile(spec.Gates, spec.Phases, VariantNames(slots)) // nil if one of them is wrong
+		f, alone := Foresee(spec, slots, compiled), Foresee(spec, slots, nil)     // as beside a wrong gate
+		if with, without := fmt.Sprint(f.Err(), f.Warnings), fmt.Sprint(alone.Err(), alone.Warnings); with != without {
+			t.Errorf("%s: with the compiled gates %s, without %s", name, with, without)
+		}
 		var said []string
 		for _, one := range Mistakes(f.Err()) {
 			if !strings.HasPrefix(one.Message, one.Field+": ") {
