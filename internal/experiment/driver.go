@@ -44,8 +44,8 @@ func stepDriver(state State, decision *Decision) bool {
 	if refuseClassOfRun(state, decision) {
 		return true
 	}
-	for i := range state.Slots {
-		slot := &state.Slots[i]
+	provisioner := DefaultProvisioner(state)
+	for _, slot := range oneOfEach(state.Slots) {
 		if slot.Target.ZFS == nil {
 			continue
 		}
@@ -56,9 +56,8 @@ func stepDriver(state State, decision *Decision) bool {
 			releaseIfIdle(state, decision)
 			return true
 		}
-		resolved := *slot
-		resolved.Target = ResolveTarget(slot.Target, "", "", DefaultProvisioner(state))
-		refusal := refusedVolume(state, &resolved)
+		slot.Target = ResolveTarget(slot.Target, "", "", provisioner)
+		refusal := refusedVolume(state, &slot)
 		if refusal == nil {
 			continue
 		}

@@ -44,15 +44,24 @@ func Foresee(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, gates *gate.Set)
 	for _, check := range specChecks {
 		check(spec, f)
 	}
-	foreseeGates(spec, slots, gates, f)
-	looked := map[string]bool{}
-	for i := range slots {
-		if slot := &slots[i]; !looked[slot.Variant] {
-			looked[slot.Variant] = true
-			for _, check := range slotChecks {
-				f.mistakes = append(f.mistakes, f.seen.of(slot, check(spec, slot))...)
-			}
+	variants := oneOfEach(slots)
+	foreseeGates(spec, variants, gates, f)
+	for i := range variants {
+		for _, check := range slotChecks {
+			f.mistakes = append(f.mistakes, f.seen.of(&variants[i], check(spec, &variants[i]))...)
 		}
 	}
 	return f
+}
+
+// oneOfEach has one slot of each variant, whose repetitions have the same target and phases.
+func oneOfEach(slots []Slot) (variants []Slot) {
+	found := map[string]bool{}
+	for _, slot := range slots {
+		if !found[slot.Variant] {
+			found[slot.Variant] = true
+			variants = append(variants, slot)
+		}
+	}
+	return variants
 }
