@@ -15,7 +15,7 @@ import (
 // targetField is where the target of a variant is written.
 func targetField(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot) string {
 	for i, variant := range spec.Variants {
-		if of := string(variant.Name); variant.Target != nil && (slot.Variant == of || strings.HasPrefix(slot.Variant, of+",")) {
+		if variant.Target != nil && slot.is(string(variant.Name)) {
 			return fmt.Sprintf("spec.variants[%d].target", i)
 		}
 	}

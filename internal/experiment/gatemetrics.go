@@ -58,7 +58,7 @@ func gateField(i int, one v1alpha1.Gate) string {
 func cannotHave(slots []Slot, ref gate.Reference) string {
 	for i := range slots {
 		slot := &slots[i]
-		if base, _, _ := strings.Cut(slot.Variant, ","); ref.Variant != "" && ref.Variant != slot.Variant && ref.Variant != base {
+		if ref.Variant != "" && !slot.is(ref.Variant) {
 			continue
 		}
 		at := slices.IndexFunc(slot.Phases, func(phase v1alpha1.Phase) bool { return string(phase.Name) == ref.Phase })
