@@ -198,7 +198,8 @@ func besideDue(phase PhaseState, spec v1alpha1.Phase) time.Time {
 // brokenBeside ends a run at once if measure.operate has failed.
 func brokenBeside(state State, i int) *Ending {
 	if operation := state.Phases[i].Companions[Beside]; operation != nil && operation.Status.Outcome == v1alpha1.OutcomeFailed {
-		return failed(operation, "phase %s: the %s during the workload failed", state.Run.Spec.Phases[i].Name, operate.Name(operation.Spec.Action))
+		return failed(operation, "phase %s: the %s during the workload failed", state.Run.Spec.Phases[i].Name,
+			operate.Name(operation.Spec.Action))
 	}
 	return nil
 }
