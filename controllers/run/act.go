@@ -172,7 +172,7 @@ func (r *Reconciler) storeResult(ctx context.Context, state *runs.State, i int) 
 		binary[results.KeyPool], text[results.KeyPoolDigest] = result.Observed.Status.Data, result.Observed.Status.DataDigest
 	}
 	if spec.Operate != nil && spec.Operate.MetaslabMap != nil {
-		fresh, err := readOperation(ctx, r.Live, run, runs.PhaseOperation(*state, i).Name)
+		fresh, err := readOperation(ctx, r.Live, run, naming.RunOperationName(run, spec))
 		if err != nil {
 			return err
 		}

@@ -121,3 +121,50 @@ func TestClaimsOfMadeVolumes(t *testing.T) {
 		}
 	}
 }
+
+// reads counts what is read.
+type reads struct {
+	client.Reader
+	count int
+}
+
+func (r *reads) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	r.count++
+	return r.Reader.Get(ctx, key, object, options...)
+}
+
+// TestRequestsForMadeVolumes: only what is missing is created, and the API server is asked for a claim only when it is to be created.
+func TestRequestsForMadeVolumes(t *testing.T) {
+	run := makingRun()
+	old := run.Spec.Phases[2]
+	old.Name, old.Volume = "old", "data"
+	run.Spec.Phases = slices.Insert(run.Spec.Phases, 2, old)
+	pool := volume.Pool(run, volume.RunVolumes(run)[0], runs.ClusterLabels(run))
+	pool.Status.Properties = []v1alpha1.EffectiveProperty{{Dataset: pool.Name + "/fresh", Name: naming.PropertyOperation, Value: "uid"}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: run.Spec.NodeName, Labels: map[string]string{corev1.LabelHostname: "h"}}}
+	r := drivenReconciler(t, true, pool, node)
+	live := &reads{Reader: r.Live}
+	r.Live = live
+	var created []string
+	r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch,
+		object client.Object, options ...client.CreateOption) error {
+		created = append(created, object.GetName())
+		return c.Create(ctx, object, options...)
+	}})
+	for _, step := range []struct {
+		done, reads int
+		want        []string
+	}{
+		{0, 2, []string{naming.RunPoolName(run, "data"), naming.ClaimName(run, "data")}},
+		{1, 0, nil},
+		{2, 0, nil}, // it is made, and the next phase works on data
+		{3, 2, []string{naming.RunPoolName(run, "fresh"), naming.ClaimName(run, "fresh")}},
+		{3, 0, nil},
+	} {
+		created, live.count = nil, 0
+		state := looked(t, r, run, step.done)
+		if err := r.createVolumes(t.Context(), state); err != nil || !slices.Equal(created, step.want) || live.count != step.reads {
+			t.Errorf("after %d phases: created %v, want %v, with %d reads, want %d: %v", step.done, created, step.want, live.count, step.reads, err)
+		}
+	}
+}

@@ -146,7 +146,9 @@ func (r *Reconciler) createPools(ctx context.Context, run *v1alpha1.BenchmarkRun
 func (r *Reconciler) createVolumes(ctx context.Context, state *runs.State) error {
 	run := state.Run
 	for _, wanted := range volume.RunVolumes(run) {
-		if wanted.MadeIn != "" && (!slices.Contains(state.Unclaimed, wanted.Name) || state.Pools.Datasets[wanted.Name] == "") {
+		switch {
+		case wanted.MadeIn == "" && state.Claims.Exists,
+			wanted.MadeIn != "" && (!slices.Contains(state.Unclaimed, wanted.Name) || state.Pools.Datasets[wanted.Name] == ""):
 			continue
 		}
 		site, err := r.siteOf(ctx, run, wanted)

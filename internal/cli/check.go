@@ -115,7 +115,8 @@ func (s schemas) checkBenchmark(ctx context.Context, one *manifest, targets []v1
 
 // foreseen are the mistakes that show before anything runs: those of the gates, and what the planner foresees for the known runs.
 func (e *validated) foreseen() []problem {
-	return append(e.compileGates(), e.note(experiment.Foresee(&e.benchmark.Spec, e.slots))...)
+	wrong := e.compileGates()
+	return append(wrong, e.note(experiment.Foresee(&e.benchmark.Spec, e.slots, e.gates))...)
 }
 
 // note keeps the warnings, and returns the mistakes.

@@ -33,7 +33,7 @@ func checkDatasets(slot *Slot) error {
 	}
 	for i := range slot.Phases {
 		phase := &slot.Phases[i]
-		on := cmp.Or(string(phase.Volume), naming.VolumeData)
+		on := string(volumeOf(phase))
 		for _, action := range operate.Of(phase) {
 			if problem := pools[on].after(action, pools); problem != "" {
 				problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(

@@ -10,13 +10,12 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
-	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // targetField is where the target of a variant is written.
 func targetField(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot) string {
 	for i, variant := range spec.Variants {
-		if of := string(variant.Name); variant.Target != nil && (slot.Variant == of || strings.HasPrefix(slot.Variant, of+",")) {
+		if variant.Target != nil && slot.is(string(variant.Name)) {
 			return fmt.Sprintf("spec.variants[%d].target", i)
 		}
 	}
@@ -139,13 +138,10 @@ func mixed(vdevs []v1alpha1.Vdev) string {
 // followDevices follows the operations of a run in their order.
 func followDevices(slot *Slot, plans []*poolPlan) error {
 	var problems []error
-	pools := map[string]string{}
-	for _, one := range volume.TargetVolumes(slot.Target) {
-		pools[one.Name] = one.PoolOf
-	}
+	pools := poolsOf(slot)
 	for i := range slot.Phases {
 		phase := &slot.Phases[i]
-		on := pools[string(volumeOf(phase))]
+		on := pools[volumeOf(phase)]
 		at := slices.IndexFunc(plans, func(plan *poolPlan) bool { return plan.volume == on })
 		if at < 0 {
 			continue // there is no such volume, which is reported

@@ -52,6 +52,10 @@ func TestDevices(t *testing.T) {
 			operate(s, add(vdev("stripe", b)), remove(b))
 			s.Phases[2].Volume = "log"
 		}, ""},
+		"on the pool of a volume that a phase makes": {func(s *spec) {
+			operate(s, v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", As: "made"}}, add(vdev("stripe", b)), remove(c))
+			s.Phases[3].Volume, s.Phases[4].Volume = "made", "made"
+		}, "spec.phases[4]: /dev/disk/by-id/c is not in this pool by then: name one of /dev/disk/by-id/a, /dev/disk/by-id/b"},
 		"added, then removed":  {func(s *spec) { operate(s, add(vdev("stripe", b)), remove(b)) }, ""},
 		"removed before added": {func(s *spec) { operate(s, remove(b), add(vdev("stripe", b))) }, "spec.phases[2]: /dev/disk/by-id/b is not in this pool by then"},
 		"added twice":          {func(s *spec) { operate(s, add(vdev("stripe", b)), add(vdev("", b))) }, "spec.phases[3]: /dev/disk/by-id/b is in vdevs of the pool"},

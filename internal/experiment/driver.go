@@ -44,8 +44,8 @@ func stepDriver(state State, decision *Decision) bool {
 	if refuseClassOfRun(state, decision) {
 		return true
 	}
-	for i := range state.Slots {
-		slot := &state.Slots[i]
+	provisioner := DefaultProvisioner(state)
+	for _, slot := range oneOfEach(state.Slots) {
 		if slot.Target.ZFS == nil {
 			continue
 		}
@@ -56,9 +56,8 @@ func stepDriver(state State, decision *Decision) bool {
 			releaseIfIdle(state, decision)
 			return true
 		}
-		resolved := *slot
-		resolved.Target = ResolveTarget(slot.Target, "", "", DefaultProvisioner(state))
-		refusal := refusedVolume(state, &resolved)
+		slot.Target = ResolveTarget(slot.Target, "", "", provisioner)
+		refusal := refusedVolume(state, &slot)
 		if refusal == nil {
 			continue
 		}
@@ -107,9 +106,12 @@ func cannotProvide(slot *Slot, wanted volume.RunVolume) string {
 		return problem
 	}
 	var phases []v1alpha1.Phase
-	for _, phase := range volumePhases(slot) {
-		if string(volumeOf(&phase)) == wanted.Name {
-			phases = append(phases, phase)
+	for i := range slot.Phases {
+		if string(volumeOf(&slot.Phases[i])) == wanted.Name {
+			phases = append(phases, slot.Phases[i])
+		}
+		if problem := misplaces(slot, &slot.Phases[i]); problem != "" && wanted.Dataset.Provisioner != volume.WithoutDriver {
+			return fmt.Sprintf("phase %s %s", slot.Phases[i].Name, problem)
 		}
 	}
 	return provisioner.Refuses(wanted, phases)

@@ -174,6 +174,9 @@ func TestWhatADriverCannot(t *testing.T) {
 			operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parent/pvc-1"}}), "dataset parent/pvc-1 is"},
 		"beside a measurement": {v1alpha1.DatasetTemplate{}, v1alpha1.Phase{Name: "act", Measure: &v1alpha1.MeasurePhase{
 			Operate: &v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parent"}}}}, "destroyDataset"},
+		"beside several workloads": {v1alpha1.DatasetTemplate{}, v1alpha1.Phase{Name: "act", Measure: &v1alpha1.MeasurePhase{
+			Operate: &v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parent"}}, Workloads: []v1alpha1.NamedWorkload{
+				{Name: "pages", OLTP: &v1alpha1.OLTPWorkload{}}, {Name: "log", Redo: &v1alpha1.RedoWorkload{}}}}}, "destroyDataset"},
 		"the end of another": {v1alpha1.DatasetTemplate{},
 			operate(v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "parents"}}), ""},
 		"of the other volume": {v1alpha1.DatasetTemplate{},

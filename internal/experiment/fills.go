@@ -32,37 +32,44 @@ type level struct {
 // checkFills follows how full the volumes become. A fill that is there already, data that does not fit and parts that are too small would
 // be found only when the phase runs.
 func checkFills(_ *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
-	levels := levelsOf(slot.Target)
+	volumes := levelsOf(slot.Target)
 	var problems []error
-	for i, phase := range volumePhases(slot) {
-		on := levels[string(volumeOf(&phase))]
-		if on == nil {
-			continue // there is no such volume, which is reported
+	for i := range slot.Phases {
+		for _, part := range workload.Measured(&slot.Phases[i]) {
+			if problem := volumes.after(slot, &part.Phase); problem != "" {
+				problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("%s: phase %s of variant %q: %s",
+					slot.phaseField(i), part.Phase.Name, slot.Variant, problem)}))
+			}
 		}
-		problem := ""
-		switch {
-		case phase.Fill != nil:
-			problem = on.fill(&phase, hasSize(slot.Target, &phase))
-		case phase.Free != nil: // a later fill finds room again
-			*on = level{block: on.block}
-		case phase.Fragment != nil:
-			problem = on.tooSmall(1, blockOf(phase.Fragment.BlockSize, 8<<10), "the blocks of fragment")
-		case phase.Measure != nil:
-			problem = on.measure(&phase.Measure.Workload)
-		}
-		for _, action := range operate.Of(&phase) {
+		for _, action := range operate.Of(&slot.Phases[i]) {
 			if action.DestroyDataset != nil || action.Copy != nil || action.Replicate != nil { // from here on, nothing is known
-				for _, one := range levels {
+				for _, one := range volumes {
 					*one = level{block: one.block}
 				}
 			}
 		}
-		if problem != "" {
-			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("%s: phase %s of variant %q: %s",
-				slot.phaseField(i), phase.Name, slot.Variant, problem)}))
-		}
 	}
 	return errors.Join(problems...)
+}
+
+// levels are how full the volumes of a target are.
+type levels map[string]*level
+
+// after is what a phase, or one of several workloads, leaves of its volume. It says why the volume is too small or too full for it.
+func (l levels) after(slot *Slot, phase *v1alpha1.Phase) (problem string) {
+	on := l[string(volumeOf(phase))]
+	switch {
+	case on == nil: // a phase has made it, or there is none, which is reported
+	case phase.Fill != nil:
+		return on.fill(phase, hasSize(slot.Target, phase))
+	case phase.Free != nil: // a later fill finds room again
+		*on = level{block: on.block}
+	case phase.Fragment != nil:
+		return on.tooSmall(1, blockOf(phase.Fragment.BlockSize, 8<<10), "the blocks of fragment")
+	case phase.Measure != nil:
+		return on.measure(&phase.Measure.Workload)
+	}
+	return ""
 }
 
 // hasSize says whether the volume of a phase has a size of its own.
@@ -77,24 +84,24 @@ func hasSize(target v1alpha1.Target, phase *v1alpha1.Phase) bool {
 
 // levelsOf are the empty volumes. The runner refuses a file system of half the size that was asked for, and takes one that is a quarter
 // larger. A device of a StorageClass may be larger by any amount.
-func levelsOf(target v1alpha1.Target) map[string]*level {
-	levels := map[string]*level{}
+func levelsOf(target v1alpha1.Target) levels {
+	empty := levels{}
 	if class := target.StorageClass; class != nil {
 		size := class.Size.Value()
-		levels[naming.VolumeData] = &level{least: size / 2, most: size + size/4 + 64<<20}
+		empty[naming.VolumeData] = &level{least: size / 2, most: size + size/4 + 64<<20}
 		if class.VolumeMode == corev1.PersistentVolumeBlock {
-			levels[naming.VolumeData] = &level{block: true}
+			empty[naming.VolumeData] = &level{block: true}
 		}
-		return levels
+		return empty
 	}
 	for _, one := range volume.TargetVolumes(target) {
 		at := &level{block: volume.Mode(one) == corev1.PersistentVolumeBlock}
 		if one.Dataset.Size != nil {
 			at.least, at.most = one.Dataset.Size.Value()/2, one.Dataset.Size.Value()
 		}
-		levels[one.Name] = at
+		empty[one.Name] = at
 	}
-	return levels
+	return empty
 }
 
 // fill makes the volume as full as a fill does, or says why it would fail, and what to write instead.

@@ -2,8 +2,10 @@ package experiment
 
 import (
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -27,11 +29,26 @@ func TestFills(t *testing.T) {
 	}
 	copied := v1alpha1.Phase{Name: "copy", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{
 		Copy: &v1alpha1.CopyAction{Dataset: "data", To: "other"}}}}
+	lasting := &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Minute}}
 	foresee(t, map[string]foreseen{
 		"higher":       {func(s *spec) { s.Phases = append(s.Phases, fill("more", "76%")) }, ""},
 		"lower":        {func(s *spec) { s.Phases = append(s.Phases, fill("less", "40%")) }, "spec.phases[2]: it fills to 40%, and phase fill has filled to 50% before"},
 		"the same":     {func(s *spec) { s.Phases = append(s.Phases, fill("again", "50%")) }, "spec.phases[2]: nothing is left to write"},
 		"after a copy": {func(s *spec) { s.Phases = append(s.Phases, copied, fill("again", "50%")) }, ""},
+		"after a copy beside several workloads": {func(s *spec) {
+			s.Phases[1].Measure = &v1alpha1.MeasurePhase{Operate: &copied.Operate.PoolAction, Workloads: []v1alpha1.NamedWorkload{
+				{Name: "pages", OLTP: &v1alpha1.OLTPWorkload{Duration: lasting}}, {Name: "log", Redo: &v1alpha1.RedoWorkload{Duration: lasting}}}}
+			s.Phases = append(s.Phases, fill("again", "50%"))
+		}, ""},
+		"after a copy of a made volume": {func(s *spec) {
+			sized(s, 4*gib)
+			of := copied
+			of.Volume = "made"
+			s.Phases[1] = v1alpha1.Phase{Name: "snapshot", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{
+				Snapshot: &v1alpha1.SnapshotAction{Dataset: "data", Name: "s"}}}}
+			s.Phases = append(s.Phases, v1alpha1.Phase{Name: "clone", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{
+				Clone: &v1alpha1.CloneAction{Dataset: "data", Snapshot: "s", As: "made"}}}}, of, fill("again", "50%"))
+		}, ""},
 		"after freeing": {func(s *spec) {
 			s.Phases = append(s.Phases, v1alpha1.Phase{Name: "free", Free: &v1alpha1.FreePhase{Share: "30%"}}, fill("again", "50%"))
 		}, ""},

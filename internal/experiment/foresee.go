@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
 // Warning is a part of a spec that this release does not know, but a newer OpenZFS may.
@@ -37,21 +38,30 @@ var (
 )
 
 // Foresee looks for what cannot work although it is well formed. An experiment that has begun is not asked: a newer release may know more,
-// and what it would refuse now has been decided.
-func Foresee(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot) *Foresight {
+// and what it would refuse now has been decided. The compiled gates are nil if one of them is wrong.
+func Foresee(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, gates *gate.Set) *Foresight {
 	f := &Foresight{}
 	for _, check := range specChecks {
 		check(spec, f)
 	}
-	foreseeGates(spec, slots, f)
-	looked := map[string]bool{}
-	for i := range slots {
-		if slot := &slots[i]; !looked[slot.Variant] {
-			looked[slot.Variant] = true
-			for _, check := range slotChecks {
-				f.mistakes = append(f.mistakes, f.seen.of(slot, check(spec, slot))...)
-			}
+	variants := oneOfEach(slots)
+	foreseeGates(spec, variants, gates, f)
+	for i := range variants {
+		for _, check := range slotChecks {
+			f.mistakes = append(f.mistakes, f.seen.of(&variants[i], check(spec, &variants[i]))...)
 		}
 	}
 	return f
+}
+
+// oneOfEach has one slot of each variant, whose repetitions have the same target and phases.
+func oneOfEach(slots []Slot) (variants []Slot) {
+	found := map[string]bool{}
+	for _, slot := range slots {
+		if !found[slot.Variant] {
+			found[slot.Variant] = true
+			variants = append(variants, slot)
+		}
+	}
+	return variants
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
+	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // zfsSpec is an experiment on a pool: fill, scan.
@@ -42,7 +44,11 @@ func foresee(t *testing.T, cases map[string]foreseen) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		f := Foresee(spec, slots)
+		compiled, _ := gate.Compile(spec.Gates, spec.Phases, VariantNames(slots)) // nil if one of them is wrong
+		f, alone := Foresee(spec, slots, compiled), Foresee(spec, slots, nil)     // as beside a wrong gate
+		if with, without := fmt.Sprint(f.Err(), f.Warnings), fmt.Sprint(alone.Err(), alone.Warnings); with != without {
+			t.Errorf("%s: with the compiled gates %s, without %s", name, with, without)
+		}
 		var said []string
 		for _, one := range Mistakes(f.Err()) {
 			if !strings.HasPrefix(one.Message, one.Field+": ") {
@@ -293,4 +299,40 @@ func TestGatesOnMetrics(t *testing.T) {
 			expression("variant('w').phase('oltp').writeBytesPerSecond > phase('oltp').readBytesPerSecond")(s)
 		}, ""},
 	})
+}
+
+// TestLookedAtOncePerVariant: what is looked for in each turn costs no more with more repetitions.
+func TestLookedAtOncePerVariant(t *testing.T) {
+	cost := func(repetitions int32) (foreseen, provided float64) {
+		state := onDriver(volume.ProvisionerLocal)
+		spec := &state.Benchmark.Spec
+		spec.Repetitions, spec.Variants = repetitions, []v1alpha1.Variant{{Name: "a"}, {Name: "b"}}
+		spec.Phases = zfsSpec().Phases
+		spec.Gates = []v1alpha1.Gate{{Name: "g", Expression: "phase('scan').readBytesPerSecond > 1.0"}}
+		slots, err := Expand(spec, 1)
+		if err != nil || len(slots) != 2*int(repetitions) {
+			t.Fatal(len(slots), err)
+		}
+		gates, err := gate.Compile(spec.Gates, spec.Phases, VariantNames(slots))
+		if err != nil {
+			t.Fatal(err)
+		}
+		state.Slots = slots
+		foreseen = testing.AllocsPerRun(3, func() {
+			if err := Foresee(spec, slots, gates).Err(); err != nil {
+				t.Fatal(err)
+			}
+		})
+		return foreseen, testing.AllocsPerRun(3, func() {
+			if stepDriver(state, &Decision{}) {
+				t.Fatal("it stopped")
+			}
+		})
+	}
+	foreseen, provided := cost(1)
+	manyForeseen, manyProvided := cost(100)
+	if foreseen < 10 || manyForeseen > 2*foreseen || provided < 10 || manyProvided > 2*provided {
+		t.Errorf("allocations with 1 and 100 repetitions: %v and %v to foresee, %v and %v for the provisioners", foreseen, manyForeseen, provided,
+			manyProvided)
+	}
 }

@@ -13,19 +13,29 @@ import (
 )
 
 // foreseeGates refuses gates on metrics that their phase cannot have: they would be Inconclusive, after the last run.
-func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, f *Foresight) {
-	variants := VariantNames(slots)
-	for i, one := range spec.Gates {
-		set, err := gate.Compile([]v1alpha1.Gate{one}, spec.Phases, variants)
-		if err != nil {
-			continue // it is reported as it is
-		}
-		for _, ref := range set.References()[0] {
+func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, gates *gate.Set, f *Foresight) {
+	for i, needed := range references(spec, slots, gates) {
+		for _, ref := range needed {
 			if problem := cannotHave(slots, ref); problem != "" {
-				f.refuse(gateField(i, one), problem)
+				f.refuse(gateField(i, spec.Gates[i]), problem)
 			}
 		}
 	}
+}
+
+// references are the metrics that each gate needs. Without a set, one of the gates is wrong, which is reported as it is, and the others are
+// looked at all the same.
+func references(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, gates *gate.Set) [][]gate.Reference {
+	if gates != nil {
+		return gates.References()
+	}
+	needed := make([][]gate.Reference, len(spec.Gates))
+	for i, one := range spec.Gates {
+		if alone, err := gate.Compile([]v1alpha1.Gate{one}, spec.Phases, VariantNames(slots)); err == nil {
+			needed[i] = alone.References()[0]
+		}
+	}
+	return needed
 }
 
 // gateField is where a gate names its metrics.
@@ -48,7 +58,7 @@ func gateField(i int, one v1alpha1.Gate) string {
 func cannotHave(slots []Slot, ref gate.Reference) string {
 	for i := range slots {
 		slot := &slots[i]
-		if base, _, _ := strings.Cut(slot.Variant, ","); ref.Variant != "" && ref.Variant != slot.Variant && ref.Variant != base {
+		if ref.Variant != "" && !slot.is(ref.Variant) {
 			continue
 		}
 		at := slices.IndexFunc(slot.Phases, func(phase v1alpha1.Phase) bool { return string(phase.Name) == ref.Phase })

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -135,6 +136,33 @@ func cannotMake(slot *Slot, phase *v1alpha1.Phase, from v1alpha1.DatasetPath, ta
 		return fmt.Sprintf("and earlier phases make %d: that is the limit of one benchmark; write to in place of as", mostMade)
 	}
 	return ""
+}
+
+// misplaces says why workloads would not find the data that a phase brings to a volume: each provisioner has it in another folder of the
+// dataset. Empty if they would, and while a provisioner is still to be chosen.
+func misplaces(slot *Slot, phase *v1alpha1.Phase) string {
+	if phase.Operate == nil {
+		return ""
+	}
+	as, _, toVolume := operate.As(&phase.Operate.PoolAction)
+	if _, _, copies := copiesFill(slot, phase); !copies && as == "" {
+		return ""
+	}
+	own, volumes := volumeOf(phase), newPresence(slot)
+	source, target := volumes.find(own), volumes.find(cmp.Or(toVolume, own))
+	if source == nil || target == nil {
+		return "" // which is said elsewhere
+	}
+	from, to := source.Dataset.Provisioner, target.Dataset.Provisioner
+	switch {
+	case from == to || from == "" || to == "" || as != "" && to != volume.WithoutDriver: // as on a driver's pool is refused elsewhere
+		return ""
+	case as != "":
+		return fmt.Sprintf("makes volume %s of a dataset of provisioner %s, whose data workloads would not find there: write provisioner: %s in "+
+			"the dataset of volume %s, or to in place of as", as, from, volume.WithoutDriver, own)
+	}
+	return fmt.Sprintf("copies the data of volume %s to volume %s, where workloads would not find it, for their provisioners are %s and %s: "+
+		"write the same one in the datasets of both, or another dataset in to", own, toVolume, from, to)
 }
 
 // filling follows which volumes hold the data of a fill, also as copies, clones and replicas of them.

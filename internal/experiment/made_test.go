@@ -2,10 +2,12 @@ package experiment
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
@@ -90,4 +92,55 @@ func TestVolumesThatPhasesMake(t *testing.T) {
 	kept := &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetDataset}
 	checkRefused(t, "a kept pool", checkTarget(&Slot{Variant: "v", Target: v1alpha1.Target{ZFS: kept},
 		Phases: list{fill(""), files("", "data", "fresh")}}), v1alpha1.ReasonNotSupported, []string{"write reset: Pool"})
+}
+
+// TestDataOfOtherProvisioners: a driver has the files of a volume in another folder of its dataset, so that workloads would find none in a copy.
+func TestDataOfOtherProvisioners(t *testing.T) {
+	const driver, local = volume.ProvisionerOpenEBS, volume.ProvisionerLocal
+	act := func(action v1alpha1.PoolAction) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: "act", Operate: &v1alpha1.OperatePhase{PoolAction: action}}
+	}
+	sends := act(v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "data", ToVolume: "log", As: "sent"}})
+	makes := act(v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", ToVolume: "log", As: "fresh"}})
+	copies := act(v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", ToVolume: "log", To: "log"}})
+	beside := act(v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", ToVolume: "log", To: "copy"}})
+	for _, c := range []struct {
+		data, log string
+		phase     v1alpha1.Phase
+		says      string
+	}{
+		{driver, local, sends, "makes volume sent of a dataset of provisioner OpenEBS, whose data workloads would not find there: write " +
+			"provisioner: Local in the dataset of volume data, or to in place of as"},
+		{driver, local, makes, "makes volume fresh of a dataset of provisioner OpenEBS"},
+		{driver, local, copies, "copies the data of volume data to volume log, where workloads would not find it, for their provisioners are OpenEBS " +
+			"and Local: write the same one"},
+		{local, driver, copies, "copies the data of volume data to volume log, where workloads would not find it, for their provisioners are Local and OpenEBS"},
+		{driver, driver, copies, ""},
+		{local, local, copies, ""},
+		{local, local, sends, ""},
+		{local, local, makes, ""},
+		{driver, local, beside, ""},
+	} {
+		for _, left := range []string{"", c.data, c.log} { // what the cluster chooses is refused once it has chosen
+			written := func(provisioner string) *v1alpha1.DatasetTemplate {
+				if provisioner == left {
+					provisioner = ""
+				}
+				return &v1alpha1.DatasetTemplate{Type: "Filesystem", Provisioner: provisioner}
+			}
+			slot := &Slot{Variant: "v", Phases: []v1alpha1.Phase{c.phase}, Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetPool,
+				Dataset: written(c.data), Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Dataset: written(c.log)}}}}}
+			name := fmt.Sprintf("%s to %s, %q left out: %s", c.data, c.log, left, operate.Name(c.phase.Operate.PoolAction))
+			if says := []string{`phase act of variant "v" `, c.says}; c.says != "" && left == "" {
+				checkRefusal(t, name, checkTarget(slot), says)
+			} else {
+				checkRefusal(t, name, checkTarget(slot), nil)
+			}
+			slot.Target = ResolveTarget(slot.Target, "", "", left)
+			got := refusedVolume(State{Drivers: openEBS(volume.DriverState{Installed: true})}, slot)
+			if (got != nil) != (c.says != "") || got != nil && (got.provisioner != driver || !strings.Contains(got.problem, "phase act "+c.says)) {
+				t.Errorf("%s: %+v, want %q", name, got, c.says)
+			}
+		}
+	}
 }

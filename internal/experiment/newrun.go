@@ -120,18 +120,12 @@ func stepRehearse(state State, decision *Decision) bool {
 // Rehearsals are runs of all variants that are only checked, with placeholders for what is not chosen yet.
 func Rehearsals(state State) (rehearsals []*v1alpha1.BenchmarkRun) {
 	const placeholder = "rehearsal"
-	seen := map[string]bool{}
-	for i := range state.Slots {
-		slot := &state.Slots[i]
-		if seen[slot.Variant] {
-			continue
-		}
-		seen[slot.Variant] = true
+	for _, slot := range oneOfEach(state.Slots) {
 		nodes := []string{placeholder}
 		for len(nodes) < slot.NodeCount() {
 			nodes = append(nodes, fmt.Sprintf("%s-%d", placeholder, len(nodes)))
 		}
-		run := NewRun(state, Action{Slot: slot, Attempt: 1}, nodes, placeholder)
+		run := NewRun(state, Action{Slot: &slot, Attempt: 1}, nodes, placeholder)
 		run.Name += "-" + placeholder
 		rehearsals = append(rehearsals, run)
 	}

@@ -197,7 +197,7 @@ func datasetField(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot, name string) 
 		return fmt.Sprintf("spec.matrix[%s]", path)
 	}
 	for i, variant := range spec.Variants {
-		if of := string(variant.Name); slot.Variant != of && !strings.HasPrefix(slot.Variant, of+",") {
+		if !slot.is(string(variant.Name)) {
 			continue
 		}
 		at := fmt.Sprintf("spec.variants[%d]", i)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -156,19 +155,6 @@ func checkFiles(slot *Slot) error {
 	return errors.Join(problems...)
 }
 
-// volumePhases are the phases of a slot with their index. Each of several workloads is like a phase: every one works on one volume.
-func volumePhases(slot *Slot) iter.Seq2[int, v1alpha1.Phase] {
-	return func(yield func(int, v1alpha1.Phase) bool) {
-		for i := range slot.Phases {
-			for _, part := range workload.Measured(&slot.Phases[i]) {
-				if !yield(i, part.Phase) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // checkVolumes checks that every phase works on a volume that is there by then.
 func checkVolumes(slot *Slot) error {
 	var problems []error
@@ -193,7 +179,7 @@ func checkDestinations(slot *Slot) error {
 		phase := &slot.Phases[i]
 		for _, action := range operate.Of(phase) {
 			if problem := cmp.Or(checkReplicate(slot, action.Replicate, volumeOf(phase)), checkCopy(slot, action.Copy,
-				volumeOf(phase))); problem != "" {
+				volumeOf(phase)), misplaces(slot, phase)); problem != "" {
 				problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
 					fmt.Sprintf("phase %s of variant %q %s", phase.Name, slot.Variant, problem)}))
 			}

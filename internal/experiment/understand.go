@@ -45,7 +45,7 @@ func understand(state *State) (*gate.Set, error) {
 	if begun(*state) {
 		return gates, err
 	}
-	foresight := Foresee(spec, slots)
+	foresight := Foresee(spec, slots, gates)
 	state.Warnings = foresight.Warnings
 	if err = errors.Join(err, foresight.Err()); err != nil {
 		return gates, err

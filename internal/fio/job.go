@@ -35,7 +35,7 @@ type BlockShare struct {
 type Job struct {
 	Name string
 	Mode Mode
-	// Paths of the files or the device; several are one target to fio.
+	// Paths of the files or the device; several are one target to fio. It reads or writes one after another, unless the mode is random.
 	Paths []string
 	// Offset and Size of the area of the first worker; each further worker works Stride bytes behind the one before.
 	Offset, Size, Stride int64
@@ -108,6 +108,7 @@ func NewFile(jobs ...Job) File {
 func (j Job) options() []Option {
 	o := options{}
 	o.add("filename", joinPaths(j.Paths))
+	o.when(len(j.Paths) > 1 && !j.random(), "file_service_type", "sequential") // else one block of each in turn
 	o.add("rw", string(j.Mode))
 	o.add("offset", number(j.Offset))
 	o.add("size", number(j.Size+j.gaps()))

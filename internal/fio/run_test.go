@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -190,5 +191,45 @@ func TestSeedsMatter(t *testing.T) {
 	}
 	if first == other {
 		t.Error("another seed gave the same offsets")
+	}
+}
+
+// TestFilesOneAfterAnother: a stream through several files reads each from its start to its end, also when it starts again. By default, fio
+// reads a block of each file in turn: as many streams as there are files.
+func TestFilesOneAfterAnother(t *testing.T) {
+	path, err := exec.LookPath("fio")
+	if err != nil {
+		t.Skip("fio is not installed: apt-get install fio")
+	}
+	folder := t.TempDir()
+	job := Job{Name: "a", Mode: Read, Workers: 1, BlockSize: 65536, Duration: 300 * time.Millisecond}
+	var want []string
+	for i := range 3 {
+		name := filepath.Join(folder, fmt.Sprint("data", i))
+		if err := os.WriteFile(name, make([]byte, 4*job.BlockSize), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		job.Paths, job.Size = append(job.Paths, name), job.Size+4*job.BlockSize
+		for block := range 4 {
+			want = append(want, fmt.Sprintf("%s %d", name, int64(block)*job.BlockSize))
+		}
+	}
+	file, log := NewFile(job), filepath.Join(folder, "log")
+	file.Sections[0].Options = append(file.Sections[0].Options, Option{"write_iolog", log})
+	if _, err := (Program{Path: path, Scratch: folder}).Run(t.Context(), file, nil); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read []string
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) > 3 && words[len(words)-3] == "read" {
+			read = append(read, words[len(words)-4]+" "+words[len(words)-2])
+		}
+	}
+	if want = append(want, want...); len(read) < len(want) || !slices.Equal(read[:len(want)], want) {
+		t.Errorf("%d reads: %v, want %v", len(read), read[:min(len(read), len(want))], want)
 	}
 }

@@ -3,8 +3,6 @@ package runs
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
@@ -40,9 +38,7 @@ func emptyFirst(state State, i int, decision Decision) *Decision {
 	case operation.Status.Outcome == v1alpha1.OutcomeSucceeded:
 		return nil
 	case HasEnded(operation):
-		ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
-		return end(invalid(v1alpha1.ReasonPhaseInvalid, ready != nil && passing[ready.Reason],
-			"phase %s: its caches could not be emptied: %s", spec.Name, operationWords(operation)))
+		return end(failed(operation, "phase %s: its caches could not be emptied", spec.Name))
 	case !state.Now.Before(overdue):
 		return end(invalid(v1alpha1.ReasonPodNotStarted, false, "the caches of phase %s were not emptied within %s: %s", spec.Name,
 			spec.StartDeadline.Duration.Duration, operationWords(operation)))

@@ -151,20 +151,19 @@ func operationWords(operation *v1alpha1.PoolOperation) string {
 func observeFirst(state State, i int, decision Decision) Decision {
 	spec := state.Run.Spec.Phases[i]
 	start := slices.IndexFunc(decision.Actions, func(action Action) bool { return action.Kind == StartPhase })
-	late := slices.IndexFunc(Companions(state.Run, spec), func(one Companion) bool {
+	companions, known := Companions(state.Run, spec), state.Phases[i].Companions
+	late := slices.IndexFunc(companions, func(one Companion) bool {
 		_, observes := one.Observes()
-		return observes && (state.Phases[i].Companions[one] == nil || !HasBegun(state.Phases[i].Companions[one]))
+		return observes && (known[one] == nil || !HasBegun(known[one]))
 	})
 	if start < 0 || late < 0 {
 		return decision
 	}
-	waited := Companions(state.Run, spec)[late]
-	observation := state.Phases[i].Companions[waited]
+	observation, overdue := known[companions[late]], state.startOverdue(i)
 	decision.Actions = slices.Delete(slices.Clone(decision.Actions), start, start+1)
-	overdue := state.waitingSince(i).Add(spec.StartDeadline.Duration.Duration)
 	switch {
 	case observation == nil:
-		decision.Actions = append(decision.Actions, Action{Kind: StartCompanion, Phase: i, Companion: waited})
+		decision.Actions = append(decision.Actions, Action{Kind: StartCompanion, Phase: i, Companion: companions[late]})
 	case !state.Now.Before(overdue):
 		ending := invalid(v1alpha1.ReasonPodNotStarted, false, "the observation of the pool for phase %s did not start within %s: %s",
 			spec.Name, spec.StartDeadline.Duration.Duration, operationWords(observation))
@@ -199,11 +198,17 @@ func besideDue(phase PhaseState, spec v1alpha1.Phase) time.Time {
 // brokenBeside ends a run at once if measure.operate has failed.
 func brokenBeside(state State, i int) *Ending {
 	if operation := state.Phases[i].Companions[Beside]; operation != nil && operation.Status.Outcome == v1alpha1.OutcomeFailed {
-		ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
-		return invalid(v1alpha1.ReasonPhaseInvalid, ready != nil && passing[ready.Reason], "phase %s: the %s during the workload failed: %s",
-			state.Run.Spec.Phases[i].Name, operate.Name(operation.Spec.Action), operationWords(operation))
+		return failed(operation, "phase %s: the %s during the workload failed", state.Run.Spec.Phases[i].Name,
+			operate.Name(operation.Spec.Action))
 	}
 	return nil
+}
+
+// failed ends a run whose companion has failed. Another attempt may end otherwise if its cause may pass.
+func failed(operation *v1alpha1.PoolOperation, format string, arguments ...any) *Ending {
+	ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
+	return invalid(v1alpha1.ReasonPhaseInvalid, ready != nil && passing[ready.Reason], format+": %s", append(arguments,
+		operationWords(operation))...)
 }
 
 // endCompanions ends the companions of a phase whose result was received, and waits for their results. Nil once they have ended.

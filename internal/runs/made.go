@@ -7,7 +7,6 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
-	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
@@ -33,7 +32,7 @@ func MadeBefore(run *v1alpha1.BenchmarkRun, i int) (made []volume.RunVolume) {
 }
 
 // ClaimDue says what follows from a claim that is not there. For a volume of the target, and for one that a phase has worked on, it is
-// lost. For one that was made it is still to be created. For one that was not made, nothing does.
+// lost. For a made one that the next phase works on it is still to be created. For others, nothing does: they are not looked for.
 type ClaimDue int
 
 // What follows from the absence of a claim.
@@ -48,15 +47,16 @@ func DueClaim(state State, wanted volume.RunVolume) ClaimDue {
 	if wanted.MadeIn == "" {
 		return Lost
 	}
-	for _, phase := range state.Run.Spec.Phases {
-		if phase.Operate == nil && Recorded(state.Run, phase.Name) && worksOn(state.Run, phase, wanted.Name) {
+	next := slices.IndexFunc(state.Phases, func(phase PhaseState) bool { return phase.Stored == nil })
+	for i, phase := range state.Run.Spec.Phases {
+		recorded := Recorded(state.Run, phase.Name)
+		switch {
+		case phase.Operate != nil || !recorded && i != next || !worksOn(state.Run, phase, wanted.Name):
+			continue
+		case recorded:
 			return Lost
 		}
-	}
-	for i, phase := range state.Run.Spec.Phases {
-		if stored := state.Phases[i].Stored; phase.Name == wanted.MadeIn && stored != nil && stored.Outcome == results.OutcomeValid {
-			return ToCreate
-		}
+		return ToCreate
 	}
 	return NotDue
 }
@@ -64,12 +64,6 @@ func DueClaim(state State, wanted volume.RunVolume) ClaimDue {
 // worksOn says whether the pod of a phase mounts a volume.
 func worksOn(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, name string) bool {
 	return slices.ContainsFunc(PodVolumes(run, phase), func(one PodVolume) bool { return one.Name == name })
-}
-
-// unclaimed says whether a phase works on a volume that was made and has no claim yet.
-func unclaimed(state State, i int) bool {
-	phase := state.Run.Spec.Phases[i]
-	return phase.Operate == nil && slices.ContainsFunc(state.Unclaimed, func(name string) bool { return worksOn(state.Run, phase, name) })
 }
 
 // awaitMade waits until the agent has mounted what earlier phases have made, whatever the phase works on: nothing else happens on the pool

@@ -64,8 +64,8 @@ func TestMadeVolumesAreAwaited(t *testing.T) {
 		reason    string
 	}{
 		"before it is made":       {1, false, false, []string{"StartPhase 1"}, "PhaseRunning"},
-		"made":                    {2, false, true, nil, "PreparingVolume"},
-		"mounted":                 {2, true, true, []string{"StartPhase 2"}, "PhaseRunning"},
+		"made":                    {2, false, false, nil, "PreparingVolume"},
+		"mounted":                 {2, true, false, []string{"StartPhase 2"}, "PhaseRunning"},
 		"needed and mounted":      {3, true, true, []string{"CreateVolumes", "StartPhase 3"}, "PhaseRunning"},
 		"needed and claimed":      {3, true, false, []string{"StartPhase 3"}, "PhaseRunning"},
 		"needed, and not mounted": {3, false, true, nil, "PreparingVolume"},
@@ -98,9 +98,9 @@ func TestMadeVolumesAreAwaited(t *testing.T) {
 	}
 }
 
-// TestDueClaims: the claim of a volume is lost only if there was one.
+// TestDueClaims: the claim of a volume is lost only if there was one, and created for the first phase that works on it.
 func TestDueClaims(t *testing.T) {
-	for done, want := range []runs.ClaimDue{runs.NotDue, runs.NotDue, runs.ToCreate, runs.ToCreate, runs.Lost, runs.Lost} {
+	for done, want := range []runs.ClaimDue{runs.NotDue, runs.NotDue, runs.NotDue, runs.ToCreate, runs.Lost, runs.Lost} {
 		state := makes()
 		stored(&state, done)
 		all := volume.RunVolumes(state.Run)

@@ -118,7 +118,7 @@ func startPhase(state State, i int, decision Decision) Decision {
 	case state.Claims.Exists && state.Claims.Deleting:
 		return until(state, decision, state.startOverdue(i), v1alpha1.ReasonPreparingVolume,
 			"waiting for the deletion of an earlier volume of the same name")
-	case !state.Claims.Exists || unclaimed(state, i):
+	case !state.Claims.Exists || len(state.Unclaimed) > 0:
 		decision.Actions = []Action{{Kind: CreateVolumes}}
 	}
 	decision.Actions = append(decision.Actions, Action{Kind: StartPhase, Phase: i})

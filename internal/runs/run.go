@@ -48,7 +48,7 @@ type State struct {
 	// Pools below the volumes, and the claims of the volumes, each taken together.
 	Pools  Pools
 	Claims Claims
-	// Unclaimed are the volumes that were made and whose claims were not created yet. Claims does not count these.
+	// Unclaimed are the made volumes of the next phase whose claims were not created yet. Claims does not count these.
 	Unclaimed []string
 	// Parameters are the existing operations that keep module parameters, by parameter name.
 	Parameters map[string]*v1alpha1.PoolOperation

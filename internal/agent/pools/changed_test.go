@@ -1,6 +1,7 @@
 package pools
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,8 +64,7 @@ func TestChangedByOperations(t *testing.T) {
 		"an inherited mark": {"", func(s *State) { s.setOnVolume(PropertyChanged, "uid-op,recordsize=128k", "inherited from bench0") }, keep,
 			v1alpha1.ReasonPoolDrifted, "requested is 8k", nil},
 		"another spec": {"", func(s *State) { s.follow(3) }, keep + " SetProperties", v1alpha1.ReasonPoolChanging, "requested is 8k",
-			append(append([]naming.Setting{{Dataset: changedVolume, Name: "recordsize", Value: "8k"}}, back...),
-				naming.Setting{Dataset: "bench0", Name: naming.PropertyGeneration, Value: "3"})},
+			append(slices.Clone(back), naming.Setting{Dataset: "bench0", Name: naming.PropertyGeneration, Value: "3"})},
 		"kept, same run": {v1alpha1.ResetNone, func(*State) {}, keep, v1alpha1.ReasonPoolReady, "128k", nil},
 		"kept, next run": {v1alpha1.ResetNone, func(s *State) { s.Pool.Labels[v1alpha1.LabelRunUID] = "r2" }, keep + " SetProperties",
 			v1alpha1.ReasonPoolChanging, "passing on", append(back, naming.Setting{Dataset: changedVolume, Name: naming.PropertyRun, Value: "r2"})},

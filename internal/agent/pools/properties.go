@@ -118,7 +118,11 @@ func poolProperties(state State) *Decision {
 	settings := differing
 	if !isSet { // a newer spec replaces what operations have changed
 		for _, dataset := range state.Pool.Spec.Datasets {
-			settings = append(settings, state.setBack(naming.DatasetName(state.Pool, dataset))...)
+			for _, back := range state.setBack(naming.DatasetName(state.Pool, dataset)) {
+				if !slices.Contains(settings, back) {
+					settings = append(settings, back)
+				}
+			}
 		}
 	}
 	settings = append(settings, naming.Setting{Dataset: state.Live.Name, Name: naming.PropertyGeneration,

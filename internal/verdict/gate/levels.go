@@ -102,9 +102,8 @@ func (s *Set) count() (comparisons, variants, bounds int) {
 			bounds++
 		case compareRule:
 			for _, variant := range one.variants {
-				name, _, _ := strings.Cut(variant, ",")
 				switch {
-				case rule.to == toVariant && name != rule.rival:
+				case rule.to == toVariant && rivalOf(variant, rule.rival) != variant:
 					variants++
 					comparisons++
 				case rule.to == toBaseline:

@@ -224,8 +224,9 @@ func (e *Evidence) ratios(of, to reference) (ratios, *opinion) {
 
 // together are the samples of the repetitions in which both variants have a valid run. It says if one of these runs lacks a sample.
 func (e *Evidence) together(of, to reference, above, below []sample) (a, b []sample, lacking string) {
+	its := e.repetitions(to.variant)
 	for _, repetition := range e.repetitions(of.variant) {
-		if !slices.Contains(e.repetitions(to.variant), repetition) {
+		if !slices.Contains(its, repetition) {
 			continue
 		}
 		is := func(one sample) bool { return one.repetition == repetition }

@@ -23,9 +23,8 @@ type scope struct {
 
 // has says whether a variant has a phase. With a matrix, the variant of the spec is the first part of its name.
 func (s scope) has(variant, phase string) bool {
-	base, _, _ := strings.Cut(variant, ",")
 	only := s.only[phase]
-	return len(only) == 0 || slices.Contains(only, v1alpha1.VariantName(base))
+	return len(only) == 0 || slices.Contains(only, baseOf(variant))
 }
 
 // having are the variants that have all of these phases.
