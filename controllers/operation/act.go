@@ -14,6 +14,7 @@ import (
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/agent/operations"
+	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/zfs"
@@ -112,7 +113,7 @@ func (r *Reconciler) run(ctx context.Context, state operations.State, action ope
 	case spec.ModuleParameter != nil:
 		return r.setParameter(state)
 	case spec.SetProperty != nil:
-		return r.proven(ctx, state, func() error { return r.ZFS.SetProperties(ctx, state.Source.Name, state.Setting()) })
+		return r.setProperties(ctx, state)
 	}
 	return r.jobs.start(state.Operation, r.Clock, r.work(state))
 }
@@ -193,6 +194,30 @@ func (r *Reconciler) mountedAwaited(ctx context.Context, state operations.State)
 	return mounted, nil
 }
 
+// setProperties sets all of them, and corrects the mark if ZFS has refused some.
+func (r *Reconciler) setProperties(ctx context.Context, state operations.State) error {
+	err := r.proven(ctx, state, func() error { return r.ZFS.SetProperties(ctx, state.Source.Name, state.Setting()) })
+	if err == nil {
+		return nil
+	}
+	if wrong := r.correctMark(ctx, state); wrong != nil {
+		return proof(errors.Join(err, wrong)) // the refusal is final once the mark is right
+	}
+	return err
+}
+
+// correctMark lets the mark of a dataset name only values that the dataset has. Else its pool would be blamed for the others.
+func (r *Reconciler) correctMark(ctx context.Context, state operations.State) error {
+	if err := r.observeProperties(ctx, &state); err != nil {
+		return err
+	}
+	mark := state.Correction()
+	if mark == "" {
+		return nil
+	}
+	return r.proven(ctx, state, func() error { return r.ZFS.SetProperty(ctx, state.Source.Name, pools.PropertyChanged, mark) })
+}
+
 // unmountAwaited unmounts a dataset that the agent itself has mounted, because the spec awaits it. Another use is an error.
 func (r *Reconciler) unmountAwaited(ctx context.Context, state operations.State) error {
 	own := operations.AwaitedPoints(state)
@@ -256,8 +281,11 @@ func (r *Reconciler) stop(ctx context.Context, state operations.State, action op
 
 // cleanUp removes leftovers before the operation ends.
 func (r *Reconciler) cleanUp(ctx context.Context, state operations.State) error {
-	if state.Operation.Spec.Action.ModuleParameter != nil {
+	switch action := state.Operation.Spec.Action; {
+	case action.ModuleParameter != nil:
 		return r.restoreParameter(state)
+	case action.SetProperty != nil:
+		return r.correctMark(ctx, state)
 	}
 	return r.cleanUpReplication(ctx, state)
 }

@@ -303,11 +303,17 @@ func (n *fakeNode) changeDataset(pool *fakePool, command zfs.Command) error {
 		if !strings.Contains(last, "@") {
 			pool.freeing, pool.freeUntil = 40, n.clock.Now().Add(scanSeconds*time.Second)
 		}
-	case "zfs set":
+	case "zfs set": // each property by itself: what is not refused is set
+		var err error
 		for _, setting := range args[1 : len(args)-1] {
+			if slices.Contains(n.refuses, setting) {
+				err = refusal(zfs.Invalid, command)
+				continue
+			}
 			name, value, _ := strings.Cut(setting, "=")
 			pool.find(last).properties[name] = value
 		}
+		return err
 	case "zfs mount":
 		pool.find(last).mountedAt = naming.VolumesFolder + "/" + last
 	case "zfs unmount":
