@@ -99,7 +99,7 @@ func (r *Reconciler) measured(ctx context.Context, state operations.State, copie
 	took := r.Clock.Since(began)
 	result := copier.result(state)
 	unknown = errors.Join(unknown, disks.look(ctx))
-	switch interrupted := copier.found > 0 || state.Job != nil || len(state.Operation.Status.Attempts) > 1; {
+	switch interrupted := copier.found > 0 || state.Interrupted(); {
 	case copier.bytes == 0 || took <= 0:
 		return result, nil
 	case interrupted:
