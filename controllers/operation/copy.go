@@ -98,6 +98,7 @@ func (r *Reconciler) measured(ctx context.Context, state operations.State, copie
 	}
 	took := r.Clock.Since(began)
 	result := copier.result(state)
+	result.WorkedUntil = began.Add(took)
 	unknown = errors.Join(unknown, disks.look(ctx))
 	switch interrupted := copier.found > 0 || state.Interrupted(); {
 	case copier.bytes == 0 || took <= 0:

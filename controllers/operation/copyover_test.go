@@ -112,6 +112,10 @@ func TestWhatACopyMeasures(t *testing.T) {
 		if diff := cmp.Diff(want, measured(w)); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)
 		}
+		// Two turns of a second, and two syncs. Its agent notices the end a second later.
+		if status := w.get("op").Status; status.FinishedAt.Sub(status.StartedAt.Time) != 5*time.Second {
+			t.Errorf("%s: from %v to %v", name, status.StartedAt, status.FinishedAt)
+		}
 	}
 	// An agent that was stopped takes its attempt back. What it has overwritten is written again, and looks like what was there before.
 	w := over(t)
