@@ -152,10 +152,6 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State) e
 	if err := r.answering(state); err != nil {
 		return err
 	}
-	awaited, err := r.mountedAwaited(ctx, state)
-	if err != nil {
-		return proof(err)
-	}
 	if err := proof(guard.Vacate(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID)); err != nil {
 		return err
 	}
@@ -167,31 +163,25 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State) e
 		return proof(err)
 	}
 	for _, dataset := range state.Pool.Spec.Datasets {
-		if !dataset.Mounted || dataset.Awaited && !slices.Contains(awaited, dataset.Path) {
-			continue
+		placed, err := r.placed(ctx, state, dataset)
+		if err == nil && placed {
+			err = guard.Mount(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID, dataset)
 		}
-		if err := guard.Mount(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID, dataset); err != nil {
+		if err != nil {
 			return proof(err)
 		}
 	}
 	return nil
 }
 
-// mountedAwaited are the awaited datasets of a pool that the agent has mounted.
-func (r *Reconciler) mountedAwaited(ctx context.Context, state operations.State) (mounted []v1alpha1.DatasetPath, err error) {
-	for _, dataset := range state.Pool.Spec.Datasets {
-		if !dataset.Awaited {
-			continue
-		}
-		found := operations.Object{Name: naming.DatasetName(state.Pool, dataset)}
-		if err := r.lookUp(ctx, state.Live.Name, &found); err != nil {
-			return nil, err
-		}
-		if found.Exists && found.Mounted && found.MountPoint == naming.MountPoint(naming.PoolName(state.Pool), dataset.Path) {
-			mounted = append(mounted, dataset.Path)
-		}
+// placed says whether a dataset is to be mounted. One that the spec awaits is if the agent has set its mount point.
+func (r *Reconciler) placed(ctx context.Context, state operations.State, dataset v1alpha1.PoolDataset) (bool, error) {
+	if !dataset.Awaited {
+		return dataset.Mounted, nil
 	}
-	return mounted, nil
+	found := operations.Object{Name: naming.DatasetName(state.Pool, dataset)}
+	err := r.lookUp(ctx, state.Live.Name, &found)
+	return found.Mark != "" && found.MountPoint == naming.MountPoint(naming.PoolName(state.Pool), dataset.Path), err
 }
 
 // setProperties sets all of them, and corrects the mark if ZFS has refused some.

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,9 +80,9 @@ func (p *fakePool) list(root string) []byte {
 	text := ""
 	for _, d := range p.datasets {
 		if d.name == root || strings.HasPrefix(d.name, root+"/") || strings.HasPrefix(d.name, root+"@") {
-			mounted, point := "no", "none"
+			mounted, point := "no", cmp.Or(d.mountedAt, d.properties["mountpoint"], "none")
 			if d.mountedAt != "" {
-				mounted, point = "yes", d.mountedAt
+				mounted = "yes"
 			}
 			text += fmt.Sprintf("%s\t%s\t%s\t50\t900\t40\t%s\t%s\t%s\n", d.name, d.kind, d.guid, mounted, point, "-")
 		}
