@@ -42,7 +42,7 @@ type copying struct {
 	now                   func() time.Time
 }
 
-// sum adds up what is to be copied, and refuses to exceed the limits before anything is written.
+// sum adds up what is to be copied, and refuses to exceed the limits before anything is created or written.
 func (c *copying) sum(ctx context.Context) error {
 	return eachFile(ctx, c.from, func(_ string, info fs.FileInfo) error {
 		if size := info.Size(); info.Mode().IsRegular() {
