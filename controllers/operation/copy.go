@@ -44,8 +44,8 @@ func (r *Reconciler) proveCopy(ctx context.Context, state operations.State) erro
 	return proof(guard.Prove(ctx, r.ZFS, pool, live.GUID))
 }
 
-// copy continues after an earlier agent: complete files stay, and incomplete ones are removed. What is overwritten is written again. A source
-// that cannot be copied changes nothing: it is walked through first.
+// copy continues after an earlier agent: complete files stay, and incomplete ones are removed. What is overwritten is written again. The
+// source is walked through first: one that cannot be copied changes nothing.
 func (r *Reconciler) copy(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
 	from, err := r.open(state.Source.Name, true)
 	if err != nil {

@@ -21,8 +21,8 @@ func (s State) Unfinished() bool {
 	})
 }
 
-// finished says whether an awaited dataset is complete: its operation has succeeded, or the agent has waited for that, and has set its mount
-// point. Before that it is neither mounted nor changed, because a replication still receives into it, and a copy still writes.
+// finished says whether an awaited dataset is complete: its operation has succeeded, or the agent has waited for that before, and has set
+// its mount point. Until then it is neither mounted nor changed: a replication still receives into it, or a copy still writes.
 func (s State) finished(dataset v1alpha1.PoolDataset) bool {
 	name, point := naming.DatasetName(s.Pool, dataset), naming.MountPoint(naming.PoolName(s.Pool), dataset.Path)
 	uid := s.Live.MadeByOperation(name)
