@@ -223,7 +223,7 @@ func (c *copying) finish(err error, target *os.File, path string, original fs.Fi
 
 // publish gives a file its name, and never replaces a file of others.
 func (c *copying) publish(half, path string) error {
-	folder, err := c.to.Open(filepath.Dir(path))
+	folder, err := openFolder(c.to, filepath.Dir(path))
 	if err != nil {
 		return err
 	}
