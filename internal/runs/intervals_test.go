@@ -120,7 +120,13 @@ func TestIntervalsOfACopy(t *testing.T) {
 		}
 	}
 	interrupted := copiedFor(began, 105, 40, took)
+	if got := tookOf(interrupted, time.Minute); got != took {
+		t.Errorf("it is said to have taken %s", got)
+	}
 	interrupted.Status.Metrics = interrupted.Status.Metrics[:1]
+	if got := tookOf(interrupted, time.Minute); got != 0 {
+		t.Errorf("interrupted, it is said to have taken %s", got)
+	}
 	document = pacedDocument(t, began, rate, rate)
 	joinBeside(&document, interrupted, true)
 	if _, told := document.Metrics["during.readBytesPerSecond"]; told || len(document.Omitted) == 0 || document.Outcome != results.OutcomeValid {
