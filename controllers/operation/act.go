@@ -14,6 +14,7 @@ import (
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/controllers/write"
 	"github.com/storagebench/storagebench/internal/agent/operations"
+	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/zfs"
@@ -112,7 +113,7 @@ func (r *Reconciler) run(ctx context.Context, state operations.State, action ope
 	case spec.ModuleParameter != nil:
 		return r.setParameter(state)
 	case spec.SetProperty != nil:
-		return r.proven(ctx, state, func() error { return r.ZFS.SetProperties(ctx, state.Source.Name, state.Setting()) })
+		return r.setProperties(ctx, state)
 	}
 	return r.jobs.start(state.Operation, r.Clock, r.work(state))
 }
@@ -151,10 +152,6 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State) e
 	if err := r.answering(state); err != nil {
 		return err
 	}
-	awaited, err := r.mountedAwaited(ctx, state)
-	if err != nil {
-		return proof(err)
-	}
 	if err := proof(guard.Vacate(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID)); err != nil {
 		return err
 	}
@@ -166,31 +163,49 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State) e
 		return proof(err)
 	}
 	for _, dataset := range state.Pool.Spec.Datasets {
-		if !dataset.Mounted || dataset.Awaited && !slices.Contains(awaited, dataset.Path) {
-			continue
+		placed, err := r.placed(ctx, state, dataset)
+		if err == nil && placed {
+			err = guard.Mount(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID, dataset)
 		}
-		if err := guard.Mount(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID, dataset); err != nil {
+		if err != nil {
 			return proof(err)
 		}
 	}
 	return nil
 }
 
-// mountedAwaited are the awaited datasets of a pool that the agent has mounted.
-func (r *Reconciler) mountedAwaited(ctx context.Context, state operations.State) (mounted []v1alpha1.DatasetPath, err error) {
-	for _, dataset := range state.Pool.Spec.Datasets {
-		if !dataset.Awaited {
-			continue
-		}
-		found := operations.Object{Name: naming.DatasetName(state.Pool, dataset)}
-		if err := r.lookUp(ctx, state.Live.Name, &found); err != nil {
-			return nil, err
-		}
-		if found.Exists && found.Mounted && found.MountPoint == naming.MountPoint(naming.PoolName(state.Pool), dataset.Path) {
-			mounted = append(mounted, dataset.Path)
-		}
+// placed says whether a dataset is to be mounted. One that the spec awaits is if the agent has set its mount point.
+func (r *Reconciler) placed(ctx context.Context, state operations.State, dataset v1alpha1.PoolDataset) (bool, error) {
+	if !dataset.Awaited {
+		return dataset.Mounted, nil
 	}
-	return mounted, nil
+	found := operations.Object{Name: naming.DatasetName(state.Pool, dataset)}
+	err := r.lookUp(ctx, state.Live.Name, &found)
+	return found.Mark != "" && found.MountPoint == naming.MountPoint(naming.PoolName(state.Pool), dataset.Path), err
+}
+
+// setProperties sets all of them, and corrects the mark if ZFS has refused some.
+func (r *Reconciler) setProperties(ctx context.Context, state operations.State) error {
+	err := r.proven(ctx, state, func() error { return r.ZFS.SetProperties(ctx, state.Source.Name, state.Setting()) })
+	if err == nil {
+		return nil
+	}
+	if wrong := r.correctMark(ctx, state); wrong != nil {
+		return proof(errors.Join(err, wrong)) // the refusal is final once the mark is right
+	}
+	return err
+}
+
+// correctMark lets the mark of a dataset name only values that the dataset has. Else its pool would be blamed for the others.
+func (r *Reconciler) correctMark(ctx context.Context, state operations.State) error {
+	if err := r.observeProperties(ctx, &state); err != nil {
+		return err
+	}
+	mark := state.Correction()
+	if mark == "" {
+		return nil
+	}
+	return r.proven(ctx, state, func() error { return r.ZFS.SetProperty(ctx, state.Source.Name, pools.PropertyChanged, mark) })
 }
 
 // unmountAwaited unmounts a dataset that the agent itself has mounted, because the spec awaits it. Another use is an error.
@@ -256,8 +271,11 @@ func (r *Reconciler) stop(ctx context.Context, state operations.State, action op
 
 // cleanUp removes leftovers before the operation ends.
 func (r *Reconciler) cleanUp(ctx context.Context, state operations.State) error {
-	if state.Operation.Spec.Action.ModuleParameter != nil {
+	switch action := state.Operation.Spec.Action; {
+	case action.ModuleParameter != nil:
 		return r.restoreParameter(state)
+	case action.SetProperty != nil:
+		return r.correctMark(ctx, state)
 	}
 	return r.cleanUpReplication(ctx, state)
 }

@@ -12,20 +12,21 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// endJobs ends the running jobs when the agent is stopped. That does not count as an attempt: only work that ends the agent does.
+// endJobs ends the running jobs when the agent is stopped. That does not count as an attempt: only work that ends the agent does. How far a
+// job has come is recorded: it shows that it was interrupted.
 func (r *Reconciler) endJobs(ctx context.Context) {
 	const patience = 10 * time.Second
 	interrupted := r.jobs.stopAll()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for _, name := range interrupted {
-		if err := r.uncount(ctx, name); err != nil {
+	for name, progress := range interrupted {
+		if err := r.uncount(ctx, name, progress); err != nil {
 			ctrl.Log.Error(err, "an attempt counts although the agent was stopped normally")
 		}
 	}
 }
 
-func (r *Reconciler) uncount(ctx context.Context, name string) error {
+func (r *Reconciler) uncount(ctx context.Context, name string, progress v1alpha1.OperationProgress) error {
 	var operation v1alpha1.PoolOperation
 	if err := r.Live.Get(ctx, client.ObjectKey{Name: name}, &operation); err != nil {
 		return client.IgnoreNotFound(err)
@@ -35,6 +36,10 @@ func (r *Reconciler) uncount(ctx context.Context, name string) error {
 		return nil
 	}
 	operation.Status.Attempts = slices.Delete(operation.Status.Attempts, at, at+1)
+	if progress.DoneBytes > 0 {
+		progress.Message = ""
+		operation.Status.Progress = &progress
+	}
 	if err := r.Client.Status().Update(ctx, &operation); err != nil {
 		return fmt.Errorf("remove the attempt from PoolOperation %s: %w", name, err)
 	}

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func (w *world) awaits(mountedAt string) {
 		w.t.Fatal(err)
 	}
 	data, late := w.node.pools[0].find("bench0/data"), w.node.dataset("bench0/late", "filesystem")
-	data.mountedAt, data.properties = mountedAt, map[string]string{naming.PropertyOperation: "uid"}
+	data.mountedAt, data.properties = mountedAt, map[string]string{naming.PropertyOperation: "uid", "mountpoint": cmp.Or(mountedAt, "none")}
 	w.node.pools[0].datasets = append(w.node.pools[0].datasets, late)
 }
 

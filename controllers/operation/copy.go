@@ -44,8 +44,32 @@ func (r *Reconciler) proveCopy(ctx context.Context, state operations.State) erro
 	return proof(guard.Prove(ctx, r.ZFS, pool, live.GUID))
 }
 
-// copy continues after an earlier agent: complete files stay, and incomplete ones are removed. What is overwritten is written again.
+// copy continues after an earlier agent: complete files stay, and incomplete ones are removed. What is overwritten is written again. The
+// source is walked through first: one that cannot be copied changes nothing.
 func (r *Reconciler) copy(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
+	from, err := r.open(state.Source.Name, true)
+	if err != nil {
+		return operations.Result{}, err
+	}
+	defer func() { _ = from.Close() }() // opened read-only
+	const bufferBytes = 1 << 20
+	copier := &copying{from: from, half: ".storagebench-copy-" + string(state.Operation.UID), target: state.Target.Name, job: j,
+		buffer: make([]byte, bufferBytes), now: r.Clock.Now, overwrite: state.Operation.Spec.Action.Copy.Overwrite}
+	var result operations.Result
+	if err = copier.sum(ctx); err == nil {
+		result, err = r.copyTo(ctx, state, copier)
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		err = errors.Join(err, operations.ErrPermanent)
+	}
+	if err != nil {
+		return operations.Result{}, fmt.Errorf("copy the files of %s to %s: %w", state.Source.Name, state.Target.Name, err)
+	}
+	return result, nil
+}
+
+// copyTo copies to the target, and creates it if it does not exist.
+func (r *Reconciler) copyTo(ctx context.Context, state operations.State, copier *copying) (operations.Result, error) {
 	if err := r.proveCopy(ctx, state); err != nil {
 		return operations.Result{}, err
 	}
@@ -58,34 +82,17 @@ func (r *Reconciler) copy(ctx context.Context, state operations.State, j *job) (
 			return operations.Result{}, err
 		}
 	}
-	from, err := r.open(state.Source.Name, true)
-	if err != nil {
-		return operations.Result{}, err
-	}
-	defer func() { _ = from.Close() }() // opened read-only
 	to, err := r.open(state.Target.Name, false)
 	if err != nil {
 		return operations.Result{}, err
 	}
-	const bufferBytes = 1 << 20
-	copier := &copying{from: from, to: to, half: ".storagebench-copy-" + string(state.Operation.UID), target: state.Target.Name, job: j,
-		buffer: make([]byte, bufferBytes), now: r.Clock.Now, overwrite: state.Operation.Spec.Action.Copy.Overwrite}
+	copier.to = to
 	result, err := r.measured(ctx, state, copier)
-	err = errors.Join(err, to.Close())
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		err = errors.Join(err, operations.ErrPermanent)
-	}
-	if err != nil {
-		return operations.Result{}, fmt.Errorf("copy the files of %s to %s: %w", state.Source.Name, state.Target.Name, err)
-	}
-	return result, nil
+	return result, errors.Join(err, to.Close())
 }
 
 // measured copies between two looks at the counters of the pools. Before the second one everything is on the disks.
 func (r *Reconciler) measured(ctx context.Context, state operations.State, copier *copying) (operations.Result, error) {
-	if err := copier.sum(ctx); err != nil {
-		return operations.Result{}, err
-	}
 	_, to := state.Destination()
 	disks := r.meters(state.Live, to)
 	unknown := errors.Join(r.ZFS.Sync(ctx, to.Name), disks.look(ctx))
@@ -98,8 +105,9 @@ func (r *Reconciler) measured(ctx context.Context, state operations.State, copie
 	}
 	took := r.Clock.Since(began)
 	result := copier.result(state)
+	result.WorkedUntil = began.Add(took)
 	unknown = errors.Join(unknown, disks.look(ctx))
-	switch interrupted := copier.found > 0 || state.Job != nil || len(state.Operation.Status.Attempts) > 1; {
+	switch interrupted := copier.found > 0 || state.Interrupted(); {
 	case copier.bytes == 0 || took <= 0:
 		return result, nil
 	case interrupted:

@@ -35,6 +35,21 @@ func TestACopyStaysInside(t *testing.T) {
 	}
 }
 
+// TestASourceThatCannotBeCopiedCreatesNothing: a tenant has nested its folders too deep.
+func TestASourceThatCannotBeCopiedCreatesNothing(t *testing.T) {
+	one := acts()["copy elsewhere"]
+	w := newWorld(t, wanted("op", one.action))
+	one.prepare(t, w)
+	if err := os.MkdirAll(filepath.Join(w.node.root, "/mnt/data", strings.Repeat("deep/", maxDepth+1)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	operation := w.settle("op")
+	expect(t, operation, "Failed", v1alpha1.ReasonActionFailed)
+	if !strings.Contains(operation.Status.Conditions[0].Message, "nested more than 64 deep") || len(w.node.commands) > 0 {
+		t.Errorf("status %+v, commands %q", operation.Status, w.node.commands)
+	}
+}
+
 // TestTheFolderForPodsIsNoFile: a dataset that the agent has just mounted holds that folder, and counts as empty. Whatever is in it counts.
 func TestTheFolderForPodsIsNoFile(t *testing.T) {
 	for name, test := range map[string]struct {

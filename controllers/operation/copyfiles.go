@@ -42,7 +42,7 @@ type copying struct {
 	now                   func() time.Time
 }
 
-// sum adds up what is to be copied, and refuses to exceed the limits before anything is written.
+// sum adds up what is to be copied, and refuses to exceed the limits before anything is created or written.
 func (c *copying) sum(ctx context.Context) error {
 	return eachFile(ctx, c.from, func(_ string, info fs.FileInfo) error {
 		if size := info.Size(); info.Mode().IsRegular() {
@@ -223,7 +223,7 @@ func (c *copying) finish(err error, target *os.File, path string, original fs.Fi
 
 // publish gives a file its name, and never replaces a file of others.
 func (c *copying) publish(half, path string) error {
-	folder, err := c.to.Open(filepath.Dir(path))
+	folder, err := openFolder(c.to, filepath.Dir(path))
 	if err != nil {
 		return err
 	}

@@ -112,10 +112,31 @@ func TestWhatACopyMeasures(t *testing.T) {
 		if diff := cmp.Diff(want, measured(w)); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)
 		}
+		// Two turns of a second, and two syncs. Its agent notices the end a second later.
+		if status := w.get("op").Status; status.FinishedAt.Sub(status.StartedAt.Time) != 5*time.Second {
+			t.Errorf("%s: from %v to %v", name, status.StartedAt, status.FinishedAt)
+		}
+	}
+	// An agent that was stopped takes its attempt back. What it has overwritten is written again, and looks like what was there before.
+	w := over(t)
+	w.node.syncs = 2 * time.Second
+	if _, err := w.turn("op"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.agent.jobs.start(w.get("op"), w.node.clock, untilCancelled); err != nil {
+		t.Fatal(err)
+	}
+	w.agent.endJobs(t.Context())
+	if left := w.get("op").Status.Attempts; len(left) > 0 {
+		t.Fatalf("attempts %q are left", left)
+	}
+	w.start()
+	if got := measured(w); len(got) > 0 || !strings.Contains(w.get("op").Status.Conditions[0].Message, "interrupted") {
+		t.Errorf("stopped in between, and measured was %v", got)
 	}
 	// After a crash the rest is copied, whose numbers would be those of a smaller copy.
 	one := acts()["copy"]
-	w := newWorld(t, wanted("op", one.action))
+	w = newWorld(t, wanted("op", one.action))
 	one.prepare(t, w)
 	w.node.syncs, w.node.diesAfter = 2*time.Second, 2
 	if got := measured(w); len(got) > 0 || w.lives != 2 {

@@ -184,8 +184,8 @@ func (j *jobs) only(name string, alive types.UID) {
 	}
 }
 
-// stopAll ends all jobs, waits for them, and returns the operations of the running ones.
-func (j *jobs) stopAll() (interrupted []string) {
+// stopAll ends all jobs, waits for them, and returns the operations of the running ones with their progress.
+func (j *jobs) stopAll() (interrupted map[string]v1alpha1.OperationProgress) {
 	j.mutex.Lock()
 	j.closing = true
 	var open []*job
@@ -193,6 +193,7 @@ func (j *jobs) stopAll() (interrupted []string) {
 		open = append(open, each)
 	}
 	j.mutex.Unlock()
+	interrupted = map[string]v1alpha1.OperationProgress{}
 	for _, each := range open {
 		select {
 		case <-each.done:
@@ -200,7 +201,9 @@ func (j *jobs) stopAll() (interrupted []string) {
 		default:
 		}
 		each.end()
-		interrupted = append(interrupted, each.name)
+		each.mutex.Lock()
+		interrupted[each.name] = each.state.Progress
+		each.mutex.Unlock()
 	}
 	return interrupted
 }

@@ -67,7 +67,7 @@ func (r *Reconciler) observeTarget(state *operations.State) error {
 
 // someNames are up to two of the names in a folder.
 func someNames(root *os.Root, folder string) ([]string, error) {
-	opened, err := root.Open(folder)
+	opened, err := openFolder(root, folder)
 	if err != nil {
 		return nil, err
 	}

@@ -48,6 +48,8 @@ type fakeNode struct {
 	holes bool
 	// marksNothing says that a receive does not set properties.
 	marksNothing bool
+	// refuses are settings, such as recordsize=2M, that ZFS does not take.
+	refuses []string
 	// interrupted receives are left half done, so many times.
 	interrupted int
 	// syncs is how long a sync of a pool takes.
@@ -260,7 +262,7 @@ func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 	}
 	n.commands = append(n.commands, command.String())
 	err := n.change(command)
-	if err == nil && !n.eventLocked() {
+	if (err == nil || len(n.refuses) > 0) && !n.eventLocked() {
 		return nil, killed
 	}
 	return nil, err

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,9 +80,9 @@ func (p *fakePool) list(root string) []byte {
 	text := ""
 	for _, d := range p.datasets {
 		if d.name == root || strings.HasPrefix(d.name, root+"/") || strings.HasPrefix(d.name, root+"@") {
-			mounted, point := "no", "none"
+			mounted, point := "no", cmp.Or(d.mountedAt, d.properties["mountpoint"], "none")
 			if d.mountedAt != "" {
-				mounted, point = "yes", d.mountedAt
+				mounted = "yes"
 			}
 			text += fmt.Sprintf("%s\t%s\t%s\t50\t900\t40\t%s\t%s\t%s\n", d.name, d.kind, d.guid, mounted, point, "-")
 		}
@@ -303,11 +304,17 @@ func (n *fakeNode) changeDataset(pool *fakePool, command zfs.Command) error {
 		if !strings.Contains(last, "@") {
 			pool.freeing, pool.freeUntil = 40, n.clock.Now().Add(scanSeconds*time.Second)
 		}
-	case "zfs set":
+	case "zfs set": // each property by itself: what is not refused is set
+		var err error
 		for _, setting := range args[1 : len(args)-1] {
+			if slices.Contains(n.refuses, setting) {
+				err = refusal(zfs.Invalid, command)
+				continue
+			}
 			name, value, _ := strings.Cut(setting, "=")
 			pool.find(last).properties[name] = value
 		}
+		return err
 	case "zfs mount":
 		pool.find(last).mountedAt = naming.VolumesFolder + "/" + last
 	case "zfs unmount":

@@ -206,7 +206,7 @@ func (r *Reconciler) observeUse(ctx context.Context, state *operations.State, na
 	return nil
 }
 
-// observeProperties reads the properties of a dataset.
+// observeProperties reads the properties of a dataset, and whether its mark is right.
 func (r *Reconciler) observeProperties(ctx context.Context, state *operations.State) error {
 	err := r.lookUp(ctx, state.Live.Name, &state.Source)
 	if err != nil || !state.Source.Exists {
@@ -214,6 +214,9 @@ func (r *Reconciler) observeProperties(ctx context.Context, state *operations.St
 	}
 	if state.Properties, err = r.ZFS.DatasetProperties(ctx, []string{"all"}, state.Source.Name); err != nil {
 		return fmt.Errorf("read the properties of %s: %w", state.Source.Name, err)
+	}
+	if state.Correction() != "" {
+		state.Leftovers = []string{"a mark that names other properties than dataset " + state.Source.Name + " has"}
 	}
 	return nil
 }

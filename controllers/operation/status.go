@@ -52,6 +52,9 @@ func summarise(state operations.State, decision operations.Decision) v1alpha1.Po
 	}
 	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionComplete, metav1.ConditionTrue, decision.Reason, decision.Message)
 	status.Outcome, status.FinishedAt = decision.Outcome, &now
+	if at := decision.Result.WorkedUntil; !at.IsZero() {
+		status.FinishedAt = &metav1.Time{Time: at.UTC().Truncate(1e9)}
+	}
 	metrics := decision.Result.Metrics
 	status.Metrics = metrics[:min(len(metrics), maxMetrics)]
 	status.Data, status.DataDigest = decision.Result.Data, decision.Result.DataDigest

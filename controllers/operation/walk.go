@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/storagebench/storagebench/internal/agent/operations"
 	"github.com/storagebench/storagebench/internal/kstatus"
@@ -111,11 +112,15 @@ func (w *walk) entry(ctx context.Context, folder *os.Root, name, path string, de
 
 // below visits a subfolder, if it is still the one that was read.
 func (w *walk) below(ctx context.Context, folder *os.Root, name, path string, info fs.FileInfo, depth int) error {
-	inner, err := folder.OpenRoot(name)
+	found, err := openFolder(folder, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	inner, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", found.Fd()))
+	if err = errors.Join(err, found.Close()); err != nil {
 		return err
 	}
 	defer func() { _ = inner.Close() }() // only read from
@@ -127,6 +132,11 @@ func (w *walk) below(ctx context.Context, folder *os.Root, name, path string, in
 		return fmt.Errorf("folder %s was replaced while it was read: use a dataset that does not change", shown(path))
 	}
 	return w.folder(ctx, inner, path, depth+1)
+}
+
+// openFolder opens a folder and nothing else. A tenant may have put a pipe in its place, whose other end would be waited for.
+func openFolder(in *os.Root, name string) (*os.File, error) {
+	return in.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 }
 
 // shown is a path for messages: tenants choose its length.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -338,5 +339,41 @@ func TestASparseFileDoesNotHoldTheAgent(t *testing.T) {
 	c := &copying{from: openRoot(t, filepath.Join(w.node.root, "/mnt/data")), total: math.MaxInt64 - 1<<30}
 	if err := c.sum(t.Context()); err != nil || c.total != math.MaxInt64 {
 		t.Errorf("total %d: %v", c.total, err)
+	}
+}
+
+// TestNoPipeIsWaitedFor: a tenant has put a pipe in the place of a folder, after the agent has looked at it. Opening it for reading waits for
+// a writer, with no end.
+func TestNoPipeIsWaitedFor(t *testing.T) {
+	folder := t.TempDir()
+	info, err := os.Lstat(folder)
+	if err == nil {
+		err = syscall.Mkfifo(filepath.Join(folder, "pipe"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := openRoot(t, folder)
+	for name, open := range map[string]func() error{
+		"a walk": func() error {
+			visit := &walk{use: func(string, fs.FileInfo) error { return nil }, entries: 9, depth: 9}
+			return visit.below(t.Context(), root, "pipe", "pipe", info, 1)
+		},
+		"a copy": func() error { return (&copying{to: root}).publish("pipe/half", "pipe/file") },
+		"a look into the folder for pods": func() error {
+			_, err := someNames(root, "pipe")
+			return err
+		},
+	} {
+		ended := make(chan error, 1)
+		go func() { ended <- open() }()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, syscall.ENOTDIR) {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s waits for a pipe", name)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -70,6 +72,47 @@ func TestAwaitedDatasetIsMounted(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// listing counts the lists of PoolOperations.
+type listing struct {
+	client.Client
+	lists int
+}
+
+func (c *listing) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, is := list.(*v1alpha1.PoolOperationList); is {
+		c.lists++
+	}
+	return c.Client.List(ctx, list, options...)
+}
+
+// TestACompleteDatasetNeedsNoOperation: the agent waits for its operation once. Later the object may be gone, and the dataset has to be
+// mounted all the same, such as after a restart of the node.
+func TestACompleteDatasetNeedsNoOperation(t *testing.T) {
+	pool, operation := awaiting(v1alpha1.OutcomeSucceeded)
+	w := newWorld(t, pool, operation)
+	counted := &listing{Client: w.agent.Client}
+	w.agent.Client = counted
+	w.settle("bench0")
+	if counted.lists = 0; w.settle("bench0") == nil || counted.lists > 0 {
+		t.Errorf("operations were listed %d times without such a dataset", counted.lists)
+	}
+	w.clone("uid-op")
+	w.settle("bench0")
+	if counted.lists == 0 || !w.node.pools[0].mounted["bench0/fresh"] {
+		t.Fatal("it was not mounted")
+	}
+	if err := w.client.Delete(t.Context(), operation); err != nil {
+		t.Fatal(err)
+	}
+	counted.lists = 0
+	w.node.pools[0].mount("bench0/fresh", false)
+	pool = w.settle("bench0")
+	w.expectReady(pool, v1alpha1.ReasonPoolReady)
+	if !w.node.pools[0].mounted["bench0/fresh"] || !freshIsReady(pool) || counted.lists > 0 {
+		t.Errorf("without its operation: mounted %v, %d lists", w.node.pools[0].mounted, counted.lists)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/internal/agent/objects"
@@ -124,13 +126,14 @@ func (r *Reconciler) observeMounts(state *observed) error {
 	return nil
 }
 
-// observeFinished finds the operations that may have created datasets that the spec awaits.
+// observeFinished finds the operations that may have created datasets that the spec awaits. The cache may have
+// many: they are not copied.
 func (r *Reconciler) observeFinished(ctx context.Context, state *observed) error {
-	if !pools.Awaits(state.Pool) {
+	if !state.Unfinished() {
 		return nil
 	}
 	var list v1alpha1.PoolOperationList
-	if err := r.Client.List(ctx, &list); err != nil {
+	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list PoolOperations on BenchmarkPool %s: %w", state.Pool.Name, err)
 	}
 	state.Finished = map[string]bool{}

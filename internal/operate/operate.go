@@ -29,14 +29,22 @@ const MetricDurationNanoseconds = "durationNanoseconds"
 
 // Duration is the reported duration of an operation, as precise as it is known.
 func Duration(operation *v1alpha1.PoolOperation) (took time.Duration, known bool) {
-	for _, metric := range operation.Status.Metrics {
-		if metric.Name == MetricDurationNanoseconds && metric.Value > 0 {
-			return time.Duration(metric.Value), true
-		}
+	if took, known = Measured(operation); known {
+		return took, true
 	}
 	for _, metric := range operation.Status.Metrics {
 		if metric.Name == MetricDuration && metric.Value >= 0 {
 			return time.Duration(metric.Value) * time.Second, true
+		}
+	}
+	return 0, false
+}
+
+// Measured is how long the work of an operation took that measures it. Then its end is that of the work.
+func Measured(operation *v1alpha1.PoolOperation) (took time.Duration, known bool) {
+	for _, metric := range operation.Status.Metrics {
+		if metric.Name == MetricDurationNanoseconds && metric.Value > 0 {
+			return time.Duration(metric.Value), true
 		}
 	}
 	return 0, false

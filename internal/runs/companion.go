@@ -102,6 +102,9 @@ func BesideShare(operation *v1alpha1.PoolOperation, from, to time.Time) (partsPe
 	began, ended := operation.Status.StartedAt.Time, to
 	if operation.Status.FinishedAt != nil {
 		ended = endOf(operation)
+		if took, measured := operate.Measured(operation); measured { // it has prepared its work before
+			began = ended.Add(-took)
+		}
 	}
 	if began.Before(from) {
 		began = from
@@ -119,11 +122,12 @@ func BesideShare(operation *v1alpha1.PoolOperation, from, to time.Time) (partsPe
 	return partsPerMillion, problem
 }
 
-// endOf is when an operation ended. Its agent notices the end up to ten seconds late. The reported duration may be more precise; it
-// is in whole seconds.
+// endOf is when an operation ended. Its agent notices the end up to ten seconds late, unless the operation measures its work. The reported
+// duration may be more precise; it is in whole seconds.
 func endOf(operation *v1alpha1.PoolOperation) time.Time {
 	noticed := operation.Status.FinishedAt.Time
-	if took, known := operate.Duration(operation); known {
+	_, measured := operate.Measured(operation)
+	if took, known := operate.Duration(operation); known && !measured {
 		if ended := operation.Status.StartedAt.Add(took + time.Second); ended.Before(noticed) {
 			return ended
 		}

@@ -49,15 +49,7 @@ func Intervals(operation *v1alpha1.PoolOperation, from, to time.Time) (intervals
 		return nil, fmt.Sprintf("the %s had not finished when the workload had: measure longer, or give it less to do: %s", name,
 			operationWords(operation))
 	}
-	began, noticed := operation.Status.StartedAt.Time, operation.Status.FinishedAt.Time
-	working := noticed.Add(-endMargin)
-	if took, known := operate.Duration(operation); known {
-		working = began.Add(took - time.Second)
-	}
-	if working.After(noticed) {
-		working = noticed
-	}
-	after := noticed.Add(time.Second)
+	began, after := operation.Status.StartedAt.Time, operation.Status.FinishedAt.Add(time.Second)
 	switch {
 	case began.Sub(from) < leastInterval:
 		return nil, fmt.Sprintf("the %s began %s after the measurement, and %s are needed: write a longer operateAfter", name,
@@ -66,8 +58,26 @@ func Intervals(operation *v1alpha1.PoolOperation, from, to time.Time) (intervals
 		return nil, fmt.Sprintf("the measurement went on for %s after the %s, and %s are needed: measure longer, or give it less to do",
 			to.Sub(after).Round(time.Second), name, leastInterval)
 	}
-	return map[string]results.Interval{workload.Before: {From: from, To: began}, workload.During: {From: began.Add(startMargin), To: working},
+	return map[string]results.Interval{workload.Before: {From: from, To: began}, workload.During: atWork(operation),
 		workload.After: {From: after, To: to}}, ""
+}
+
+// atWork is when an operation was at work for sure. Its times were cut to whole seconds.
+func atWork(operation *v1alpha1.PoolOperation) results.Interval {
+	began, ended := operation.Status.StartedAt.Time, operation.Status.FinishedAt.Time
+	took, measured := operate.Measured(operation)
+	if measured {
+		return results.Interval{From: ended.Add(time.Second - took), To: ended}
+	}
+	if operation.Spec.Action.Copy != nil { // it was interrupted, or copied nothing
+		return results.Interval{From: ended, To: ended}
+	}
+	during := results.Interval{From: began.Add(startMargin), To: ended.Add(-endMargin)}
+	// A duration until the end was noticed says no more than that end. One that ZFS reports is shorter.
+	if took, known := operate.Duration(operation); known && took < ended.Sub(began) {
+		during.To = began.Add(took - time.Second)
+	}
+	return during
 }
 
 // joinIntervals adds the rates before, during and after the operation, from the series of the workload. It returns why the phase is

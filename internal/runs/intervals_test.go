@@ -40,7 +40,7 @@ func scrubbedFor(began time.Time, starts, took, noticed int, outcome string) *v1
 	operation.Status.StartedAt = &metav1.Time{Time: began.Add(time.Duration(starts) * time.Second)}
 	operation.Status.FinishedAt = &metav1.Time{Time: began.Add(time.Duration(starts+noticed) * time.Second)}
 	if took > 0 {
-		operation.Status.Metrics = []v1alpha1.OperationMetric{{Name: "durationNanoseconds", Value: int64(took) * 1e9}}
+		operation.Status.Metrics = []v1alpha1.OperationMetric{{Name: "durationSeconds", Value: int64(took)}}
 	}
 	return operation
 }
@@ -62,7 +62,7 @@ func TestKnownIntervals(t *testing.T) {
 		}
 		return 90 * mib
 	}
-	for name, took := range map[string]int{"a known duration": 80, "an unknown one": 0} {
+	for name, took := range map[string]int{"a known duration": 80, "an unknown one": 0, "until it was noticed": 90} {
 		document := pacedDocument(t, began, rate, func(second int) int64 { return rate(second) / 2 })
 		joinBeside(&document, scrubbedFor(began, 105, took, 90, v1alpha1.OutcomeSucceeded), true)
 		if document.Outcome != results.OutcomeValid || len(document.Omitted) > 0 {
@@ -81,6 +81,56 @@ func TestKnownIntervals(t *testing.T) {
 		if _, mixed := document.Metrics["during.metadataOperationsPerSecond"]; mixed {
 			t.Errorf("%s: calls are taken for operations: %v", name, document.Metrics)
 		}
+	}
+}
+
+// copiedFor is a copy that has prepared itself for some time before.
+func copiedFor(began time.Time, starts, prepared int, took time.Duration) *v1alpha1.PoolOperation {
+	ends := prepared + int(took.Seconds())
+	operation := scrubbedFor(began, starts, ends, ends, v1alpha1.OutcomeSucceeded)
+	operation.Spec.Action = v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{}}
+	operation.Status.Metrics = append(operation.Status.Metrics, v1alpha1.OperationMetric{Name: "durationNanoseconds", Value: int64(took)})
+	return operation
+}
+
+// TestIntervalsOfACopy: what it does before it copies, such as counting files, is neither before nor during it.
+func TestIntervalsOfACopy(t *testing.T) {
+	began := time.Unix(1000, 0).UTC()
+	const mib, took = 1 << 20, 80*time.Second + 900*time.Millisecond
+	// It starts 100 s into the measurement, counts for 40 s, and copies from then on, at most a second later.
+	rate := func(second int) int64 {
+		switch {
+		case second < 100:
+			return 100 * mib
+		case second < 140 || second == 220:
+			return 1 * mib
+		case second < 220:
+			return 40 * mib
+		}
+		return 90 * mib
+	}
+	document := pacedDocument(t, began, rate, rate)
+	joinBeside(&document, copiedFor(began, 105, 40, took), true)
+	want := map[string]int64{"before.readBytesPerSecond": 100 * mib, "during.readBytesPerSecond": 40 * mib,
+		"after.readBytesPerSecond": 90 * mib, "before.durationNanoseconds": 100e9, "during.durationNanoseconds": 79e9,
+		"after.durationNanoseconds": 79e9, "besidePartsPerMillion": int64(took) * 1e6 / 300e9}
+	for metric := range want {
+		if got := document.Metrics[metric]; got != want[metric] {
+			t.Errorf("%s is %d, want %d", metric, got, want[metric])
+		}
+	}
+	interrupted := copiedFor(began, 105, 40, took)
+	if got := tookOf(interrupted, time.Minute); got != took {
+		t.Errorf("it is said to have taken %s", got)
+	}
+	interrupted.Status.Metrics = interrupted.Status.Metrics[:1]
+	if got := tookOf(interrupted, time.Minute); got != 0 {
+		t.Errorf("interrupted, it is said to have taken %s", got)
+	}
+	document = pacedDocument(t, began, rate, rate)
+	joinBeside(&document, interrupted, true)
+	if _, told := document.Metrics["during.readBytesPerSecond"]; told || len(document.Omitted) == 0 || document.Outcome != results.OutcomeValid {
+		t.Errorf("interrupted: %s %v, omitted %q", document.Outcome, document.Metrics, document.Omitted)
 	}
 }
 

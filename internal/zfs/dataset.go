@@ -130,8 +130,8 @@ func (c *Client) SetProperty(ctx context.Context, object, name, value string) er
 	return c.do(ctx, zfs("set", name+"="+value, object))
 }
 
-// SetProperties sets properties of a dataset in one command, and ZFS sets them in one transaction group. Properties that it sets in a
-// transaction of their own are refused.
+// SetProperties sets properties of a dataset in one command, and ZFS sets them in one transaction group. It checks each of them: after an
+// error some may be set, and others not. Properties that it sets in a transaction of their own are refused.
 func (c *Client) SetProperties(ctx context.Context, dataset string, properties map[string]string) error {
 	values, err := settings("", properties)
 	if err := checkAll(err, checkDataset(dataset), without(properties, nodeProperties...), without(properties, oneByOne...)); err != nil {

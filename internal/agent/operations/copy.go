@@ -40,6 +40,13 @@ func beginCopy(state State) (string, *obstacle) {
 	return target, nil
 }
 
+// Interrupted says whether a copy that begins has begun before: in this agent, in one that died, or in one that was stopped, which takes
+// its attempt back and leaves its progress.
+func (s State) Interrupted() bool {
+	status := s.Operation.Status
+	return s.Job != nil || len(status.Attempts) > 1 || status.Progress != nil && status.Progress.DoneBytes > 0
+}
+
 // Destination is the pool that the action writes to. Live is nil if it is not imported.
 func (s State) Destination() (pool *v1alpha1.BenchmarkPool, live *Pool) {
 	if s.ToPool != nil {

@@ -165,6 +165,7 @@ func jobStage(state State) operationStage {
 	case job.Err == nil:
 		stage := done(slices.Concat(job.Metrics, []v1alpha1.OperationMetric{state.seconds()}), "%s", job.Message)
 		stage.result.Data, stage.result.DataDigest, stage.progress = job.Data, job.DataDigest, &job.Progress
+		stage.result.WorkedUntil = job.WorkedUntil
 		return stage
 	case job.Stopped:
 		return stopped("it was stopped: %v", job.Err)

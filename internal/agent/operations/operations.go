@@ -87,6 +87,8 @@ type Job struct {
 type Result struct {
 	Message string
 	Metrics []v1alpha1.OperationMetric
+	// WorkedUntil is when the work ended, if that was measured.
+	WorkedUntil time.Time
 	// Data is a compressed document, DataDigest the digest of the document.
 	Data       []byte
 	DataDigest string

@@ -8,6 +8,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -69,6 +70,37 @@ func setPropertyStage(state State) operationStage {
 			strings.Join(set, ", "), state.Source.Name, strings.Join(other, ", "))
 	}
 	return done(nil, "%s of dataset %s is set: blocks that are written from now on follow it", strings.Join(set, ", "), state.Source.Name)
+}
+
+// Correction is the mark that the dataset has to have if its mark names values that it does not have, or lacks some: ZFS refuses properties
+// one by one, and sets the others and the mark. What was refused is recorded as it is, because an earlier operation may have set it, or not
+// at all if it is as the spec says. The UID stays: it shows that the command has run. Empty if the mark is right.
+func (s State) Correction() string {
+	if s.Operation.Status.StartedAt == nil || !s.Source.Exists || s.Source.GUID != s.handleDetail() {
+		return ""
+	}
+	names, values := s.wantedProperties()
+	mark, _ := s.property(pools.PropertyChanged)
+	changed := pools.ChangedBy(mark)
+	right := changed.With(string(s.Operation.UID), nil)
+	for _, name := range names {
+		is, _ := s.property(name)
+		was, recorded := changed.Properties[name]
+		specified := slices.ContainsFunc(pools.WantedSettings(s.Pool), func(setting naming.Setting) bool {
+			return setting.Dataset == s.Source.Name && setting.Name == name && zfs.SameValue(setting.Value, is.Value)
+		})
+		switch {
+		case recorded && zfs.SameValue(was, is.Value):
+		case is.Local() && !specified && (recorded || zfs.SameValue(values[name], is.Value)):
+			right.Properties[name] = is.Value
+		default:
+			delete(right.Properties, name)
+		}
+	}
+	if maps.Equal(right.Properties, changed.Properties) {
+		return ""
+	}
+	return right.Mark()
 }
 
 // Setting are the properties that the command sets, with the mark.

@@ -87,3 +87,38 @@ func TestSettingKeepsEarlierChanges(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// TestCorrection: a mark names only values that the dataset has.
+func TestCorrection(t *testing.T) {
+	const both = ",recordsize=128k,sync=disabled"
+	volume := func(recordsize, sync, mark string) map[string]string {
+		return map[string]string{"recordsize": recordsize, "sync": sync, pools.PropertyChanged: mark}
+	}
+	for name, c := range map[string]struct {
+		has  map[string]string
+		want string
+	}{
+		"right":               {volume("131072", "disabled", "uid-op"+both), ""},
+		"nothing is set":      {volume("8192", "standard", "-"), ""},
+		"one is refused":      {volume("8192", "disabled", "uid-op"+both), "uid-op,sync=disabled"},
+		"both are refused":    {map[string]string{"recordsize": "8192", pools.PropertyChanged: "uid-op" + both}, "uid-op"},
+		"as an earlier one":   {volume("16384", "disabled", "uid-op"+both), "uid-op,recordsize=16384,sync=disabled"},
+		"without the mark":    {volume("8192", "disabled", "-"), "uid-op,sync=disabled"},
+		"of another property": {volume("131072", "disabled", "uid-op,atime=on"+both), ""},
+	} {
+		state := begun(setPropertyAction, "5")
+		having("5", c.has)(&state)
+		state.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "data", Properties: v1alpha1.Properties{"recordsize": "8k"}}}
+		if got := state.Correction(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		if state.Operation.Status.StartedAt = nil; state.Correction() != "" {
+			t.Errorf("%s: corrected before it began", name)
+		}
+	}
+	state := begun(setPropertyAction, "5")
+	having("6", map[string]string{pools.PropertyChanged: "uid-op" + both})(&state)
+	if got := state.Correction(); got != "" {
+		t.Errorf("the mark of another dataset is corrected: %q", got)
+	}
+}

@@ -8,22 +8,27 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// Awaits says whether the spec has datasets that operations create.
-func Awaits(pool *v1alpha1.BenchmarkPool) bool {
-	return slices.ContainsFunc(pool.Spec.Datasets, func(dataset v1alpha1.PoolDataset) bool { return dataset.Awaited })
-}
-
 // MadeByOperation says whether an operation created a dataset, and which one. The command that creates it sets the mark on it: an inherited
 // or received one proves nothing.
 func (l *LivePool) MadeByOperation(dataset string) (uid string) {
 	return l.localMark(dataset, naming.PropertyOperation)
 }
 
-// finished says whether an awaited dataset is complete: its operation has succeeded. Before that it is neither mounted nor changed, because
-// a replication still receives into it, and a copy still writes.
-func (s State) finished(name string) bool {
+// Unfinished says whether there are awaited datasets on the pool for which only their operations can tell whether they are complete.
+func (s State) Unfinished() bool {
+	return slices.ContainsFunc(s.Pool.Spec.Datasets, func(dataset v1alpha1.PoolDataset) bool {
+		return dataset.Awaited && s.Live.MadeByOperation(naming.DatasetName(s.Pool, dataset)) != "" && !s.finished(dataset)
+	})
+}
+
+// finished says whether an awaited dataset is complete: its operation has succeeded, or the agent has waited for that before, and has set
+// its mount point. Until then it is neither mounted nor changed: a replication still receives into it, or a copy still writes.
+func (s State) finished(dataset v1alpha1.PoolDataset) bool {
+	name, point := naming.DatasetName(s.Pool, dataset), naming.MountPoint(naming.PoolName(s.Pool), dataset.Path)
 	uid := s.Live.MadeByOperation(name)
-	return uid != "" && s.Finished[uid]
+	return uid != "" && (s.Finished[uid] || slices.ContainsFunc(s.Live.Datasets, func(is zfs.Dataset) bool {
+		return is.Name == name && is.MountPoint == point
+	}))
 }
 
 // Arrived are the awaited datasets that are complete and mounted in their places, with the folder for pods.
@@ -33,7 +38,7 @@ func (s State) Arrived() (names []string) {
 		mounted := slices.ContainsFunc(s.Live.Datasets, func(is zfs.Dataset) bool {
 			return is.Name == name && is.Mounted && is.MountPoint == point
 		})
-		if dataset.Awaited && mounted && s.finished(name) && !slices.Contains(s.Unplaced, name) {
+		if dataset.Awaited && mounted && s.finished(dataset) && !slices.Contains(s.Unplaced, name) {
 			names = append(names, name)
 		}
 	}

@@ -58,12 +58,19 @@ func TestAwaitedDatasets(t *testing.T) {
 	if state.Unplaced = []string{"bench0/fresh"}; len(state.Arrived()) > 0 {
 		t.Error("what is not visible on the node has arrived")
 	}
-	state = awaitedState("op", "local", zfs.Dataset{MountPoint: ours, Mounted: true})
-	if state.Finished = nil; poolKinds(Plan(state)) != "AddFinalizer" || len(state.Arrived()) > 0 {
+	state = awaitedState("op", "local", zfs.Dataset{MountPoint: ours})
+	if state.Finished = nil; poolKinds(Plan(state)) != "AddFinalizer MountDataset" || state.Unfinished() {
+		t.Errorf("complete, without its operation: %s", poolKinds(Plan(state)))
+	}
+	state = awaitedState("op", "local", zfs.Dataset{MountPoint: "none"})
+	if state.Finished = nil; poolKinds(Plan(state)) != "AddFinalizer" || len(state.Arrived()) > 0 || !state.Unfinished() {
 		t.Errorf("without its operation: %s", poolKinds(Plan(state)))
 	}
 	state.Live.Datasets = state.Live.Datasets[:1]
 	if decision := Plan(state); poolKinds(decision) != "AddFinalizer" || decision.Phase != PoolDone {
 		t.Errorf("before it is there: %+v", decision)
+	}
+	if state = awaitedState("", "", zfs.Dataset{MountPoint: "none"}); state.Unfinished() {
+		t.Error("a dataset of others is waited for")
 	}
 }

@@ -63,6 +63,10 @@ func TestChangedByOperations(t *testing.T) {
 				{Dataset: "bench0", Name: naming.PropertyGeneration, Value: "2"}}},
 		"an inherited mark": {"", func(s *State) { s.setOnVolume(PropertyChanged, "uid-op,recordsize=128k", "inherited from bench0") }, keep,
 			v1alpha1.ReasonPoolDrifted, "requested is 8k", nil},
+		"all was refused": {"", func(s *State) {
+			s.setOnVolume("recordsize", "8192", "local")
+			s.setOnVolume(PropertyChanged, "uid-op", "local")
+		}, keep, v1alpha1.ReasonPoolReady, "as specified", nil},
 		"another spec": {"", func(s *State) { s.follow(3) }, keep + " SetProperties", v1alpha1.ReasonPoolChanging, "requested is 8k",
 			append(slices.Clone(back), naming.Setting{Dataset: "bench0", Name: naming.PropertyGeneration, Value: "3"})},
 		"kept, same run": {v1alpha1.ResetNone, func(*State) {}, keep, v1alpha1.ReasonPoolReady, "128k", nil},

@@ -49,7 +49,7 @@ type State struct {
 	Users []string
 	// Unplaced are datasets that ZFS reports as mounted, but that are not visible there on the node with the folder for pods.
 	Unplaced []string
-	// Finished are the UIDs of the operations on the pool that have succeeded. Only read if the spec awaits datasets.
+	// Finished are the UIDs of the operations on the pool that have succeeded. Only read if it has datasets that are Unfinished without.
 	Finished map[string]bool
 	// Nested are datasets mounted below the mount point of another one, where pods write. The deepest come first.
 	Nested []string

@@ -43,7 +43,7 @@ func poolDatasets(state State) *Decision {
 	for _, dataset := range datasets {
 		name := naming.DatasetName(state.Pool, dataset)
 		at := slices.IndexFunc(state.Live.Datasets, func(d zfs.Dataset) bool { return d.Name == name })
-		if dataset.Awaited && (at < 0 || !state.finished(name)) {
+		if dataset.Awaited && (at < 0 || !state.finished(dataset)) {
 			continue // it is for an operation to create, or belongs to others
 		}
 		if at >= 0 {
