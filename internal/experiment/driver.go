@@ -107,9 +107,9 @@ func cannotProvide(slot *Slot, wanted volume.RunVolume) string {
 		return problem
 	}
 	var phases []v1alpha1.Phase
-	for _, phase := range volumePhases(slot) {
-		if string(volumeOf(&phase)) == wanted.Name {
-			phases = append(phases, phase)
+	for _, part := range volumeParts(slot) {
+		if string(volumeOf(&part.Phase)) == wanted.Name {
+			phases = append(phases, part.Phase)
 		}
 	}
 	return provisioner.Refuses(wanted, phases)

@@ -34,7 +34,8 @@ type level struct {
 func checkFills(_ *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
 	levels := levelsOf(slot.Target)
 	var problems []error
-	for i, phase := range volumePhases(slot) {
+	for i, part := range volumeParts(slot) {
+		phase := part.Phase
 		on := levels[string(volumeOf(&phase))]
 		if on == nil {
 			continue // there is no such volume, which is reported
@@ -47,6 +48,8 @@ func checkFills(_ *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
 			*on = level{block: on.block}
 		case phase.Fragment != nil:
 			problem = on.tooSmall(1, blockOf(phase.Fragment.BlockSize, 8<<10), "the blocks of fragment")
+		case part.IsWAL():
+			problem = on.noRoomForWAL(workload.WALBytes(phase.Measure.Workload.Postgres))
 		case phase.Measure != nil:
 			problem = on.measure(&phase.Measure.Workload)
 		}
@@ -179,6 +182,16 @@ func (l *level) noRoom(needed int64, what string) string {
 	}
 	return fmt.Sprintf("%s need %d bytes, and at most %d bytes of the volume are left for them: fill less, write less, or make the volume "+
 		"larger", what, needed, max(room, 0))
+}
+
+// noRoomForWAL compares the room beside the data with what a write-ahead log can need. PostgreSQL stops if its volume is full.
+func (l *level) noRoomForWAL(needed int64) string {
+	room := l.most - l.taken
+	if l.most == 0 || needed <= room {
+		return ""
+	}
+	return fmt.Sprintf("the write-ahead log needs up to %d bytes, which are max_wal_size and a quarter, and at most %d bytes of the "+
+		"volume are left for it: write a smaller max_wal_size in settings, or make the volume larger", needed, max(room, 0))
 }
 
 func blockOf(given *v1alpha1.BlockSize, otherwise int64) int64 {

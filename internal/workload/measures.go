@@ -29,11 +29,13 @@ const (
 	rounds       = `rounds|steadyState`
 	operations   = `referencedBytes|freedBytes|sentBytes|receivedReferencedBytes|copied|overwritten|scannedBytes|repairedBytes|errorsFound|` +
 		`dataErrors|trimmedBytes|resilveredBytes|freeSegments|largestFreeSegment|layoutScore`
-	beside  = `besidePartsPerMillion`
-	pools   = `disk|smallDiskReads|poolAllocatedBytes|longestTransactionGroup|gangBlocks|freeSpaceFragmentation`
-	devices = `device`
-	pods    = devices + `|` + hosts + `|workersBusy`
-	hosts   = `cpuNanoseconds|node(User|System)|cacheHit|flushNanoseconds`
+	beside = `besidePartsPerMillion`
+	pools  = `disk|smallDiskReads|poolAllocatedBytes|longestTransactionGroup|gangBlocks|freeSpaceFragmentation`
+	// perRequest are what the disks did for each read and write of a workload, and each copied byte.
+	perRequest = `disk[A-Za-z]*Per(Read|Write|Copied)`
+	devices    = `device`
+	pods       = devices + `|` + hosts + `|workersBusy`
+	hosts      = `cpuNanoseconds|node(User|System)|cacheHit|flushNanoseconds`
 	// plain is what only a volume without a pool has: in the pod, the disks of a pool are not known for sure.
 	plain = devices + `|(read|written)BytesPerApplicationByte`
 	// copies are what the disks did for each copied byte. Only a copy that is a phase of its own has it.
@@ -83,7 +85,7 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 		return begins(metric[at+1:], dated) && canMeasure(phase, part, onPool, metric[at+1:])
 	}
 	if at := strings.LastIndexByte(metric, '.'); at >= 0 {
-		return hasJob(phase, metric[:at]) && begins(metric[at+1:], reads+"|"+writes+"|"+syncs+"|durationNanoseconds|flushNanoseconds|ioErrors")
+		return namedCanMeasure(phase, onPool, metric[:at], metric[at+1:])
 	}
 	if kind == results.KindOperate {
 		return begins(metric, "durationNanoseconds|"+reported(phase))
@@ -113,6 +115,19 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 		possible = append(possible, pools)
 	}
 	return begins(metric, strings.Join(possible, "|")) || !begins(metric, owned)
+}
+
+// namedCanMeasure says it of a write-ahead log on another volume, or of a job of a fio job file.
+func namedCanMeasure(phase *v1alpha1.Phase, onPool bool, name, metric string) bool {
+	if name == WAL && hasWAL(phase) {
+		return onPool && begins(metric, pools) && !begins(metric, perRequest) || !onPool && begins(metric, devices)
+	}
+	return hasJob(phase, name) && begins(metric, reads+"|"+writes+"|"+syncs+"|durationNanoseconds|flushNanoseconds|ioErrors")
+}
+
+func hasWAL(phase *v1alpha1.Phase) bool {
+	_, apart := WALOf(phase)
+	return apart
 }
 
 // reported are what a phase has of its operation or of the one beside it. Of one that is not known, all that any can report.
@@ -164,7 +179,15 @@ func Metrics(phase *v1alpha1.Phase, onPool bool) []string {
 			}
 		}
 	}
-	return append(primary, metricsOf(phase, nil, onPool)...)
+	names := append(primary, metricsOf(phase, nil, onPool)...)
+	if hasWAL(phase) {
+		for _, metric := range results.Metrics() {
+			if name := WAL + "." + metric.Name; canMeasure(phase, nil, onPool, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 func metricsOf(phase *v1alpha1.Phase, part *Part, onPool bool) []string {
