@@ -3,6 +3,7 @@ package v1alpha1
 // Phase is one step of an experiment: exactly one of fill, fragment, free, measure and operate is set.
 //
 // +kubebuilder:validation:ExactlyOneOf=fill;fragment;free;measure;operate
+// +kubebuilder:validation:XValidation:rule="!has(self.measure) || !has(self.measure.workload) || !has(self.measure.workload.postgres) || !has(self.measure.workload.postgres.walVolume) || self.measure.workload.postgres.walVolume != self.volume",message="write another volume in walVolume than in volume, or remove walVolume: without it the log is on the volume of the phase"
 type Phase struct {
 	// name is the name of the phase in gates and reports.
 	// +required

@@ -216,6 +216,10 @@ type PostgresWorkload struct {
 	// +optional
 	// +default="1Gi"
 	DatabaseSize *Size `json:"databaseSize,omitempty"`
+	// walVolume is the volume of the write-ahead log. Its counters have names such as PHASE.wal.METRIC. Only for zfs targets. Defaults to
+	// the volume of the phase.
+	// +optional
+	WALVolume VolumeName `json:"walVolume,omitempty"`
 	// clients is the number of pgbench clients. Defaults to 8.
 	// +optional
 	// +default=8

@@ -10,6 +10,21 @@ import (
 // lineOf is the line of a field such as spec.phases[2].fill or spec.matrix[pool.ashift]. A missing field has the line of its
 // innermost existing parent.
 func lineOf(root *yaml.Node, path string) int {
+	line, _ := find(root, path)
+	return line
+}
+
+// valueAt is the text of a field that is there, and has a single value.
+func valueAt(root *yaml.Node, path string) (value string, single bool) {
+	_, node := find(root, path)
+	if node == nil || node.Kind != yaml.ScalarNode {
+		return "", false
+	}
+	return node.Value, true
+}
+
+// find is the node of a field, nil if it is missing.
+func find(root *yaml.Node, path string) (line int, found *yaml.Node) {
 	node, line := root, 1
 	if node.Kind == yaml.DocumentNode && len(node.Content) > 0 {
 		node = node.Content[0]
@@ -18,11 +33,11 @@ func lineOf(root *yaml.Node, path string) int {
 	for _, step := range pathSteps(path) {
 		child, at := childOf(node, step)
 		if child == nil {
-			return line
+			return line, nil
 		}
 		node, line = child, at
 	}
-	return line
+	return line, node
 }
 
 // childOf follows one step. The line of a field is the line of its name.

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,84 +19,157 @@ import (
 const maxProblems = 20
 
 func (a *App) validateCommand() *cobra.Command {
-	return &cobra.Command{
+	format := formatText
+	command := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check manifests without a cluster, with the API server's own rules",
 		Long: `Check manifests without a cluster: the schema and rules of the CRDs as the API server applies them, the gates, and the
-run of every variant. Prints the number of runs and their estimated duration. FILE can be - for the standard input. A StorageTarget that
-a benchmark refers to is looked for in all the files.
+run of every variant. Prints the number of runs and their estimated duration. FILE can be - for the standard input, or a folder for the
+.yaml, .yml and .json files in it. A StorageTarget that a benchmark refers to is looked for in all the files.
 
 ` + exitHelp,
+		Example: `  kubectl storagebench validate experiment.yaml target.yaml
+  kubectl storagebench validate -o sarif experiments/s03-ageing > storagebench.sarif`,
 		Args: atLeastOne("validate needs a file: kubectl storagebench validate FILE..."),
-		RunE: func(command *cobra.Command, files []string) error { return a.validate(command.Context(), files) },
+		RunE: func(command *cobra.Command, files []string) error {
+			show := judgementFormats[format]
+			if show == nil {
+				return exitf(ExitUsage, "-o %s: write one of text, json, sarif", format)
+			}
+			all, err := a.judge(command.Context(), files)
+			if err != nil {
+				return err
+			}
+			if err := show(a, all); err != nil {
+				return err
+			}
+			if slices.ContainsFunc(all, func(one judgement) bool { return !one.valid() }) {
+				return silent(ExitFailed)
+			}
+			return nil
+		},
 	}
+	command.Flags().StringVarP(&format, "output", "o", formatText, "`FORMAT` of mistakes: text, json or sarif (2.1.0, for code review)")
+	return command
 }
 
-// validate checks all files, even after an error.
-func (a *App) validate(ctx context.Context, files []string) error {
+// judgement is what is known of a manifest, or of a file that has none.
+type judgement struct {
+	file string
+	// unreadable says why the file has no manifests.
+	unreadable error
+	manifest   *manifest
+	// foreign: it belongs to another API group, and is not checked.
+	foreign  bool
+	problems []problem
+	checked  *validated
+}
+
+func (j judgement) valid() bool { return j.unreadable == nil && len(j.problems) == 0 }
+
+// judge checks all files, even after an error. Files that cannot be read come first.
+func (a *App) judge(ctx context.Context, files []string) (all []judgement, err error) {
 	known, err := loadSchemas()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	code := ExitPassed
 	var manifests []*manifest
 	for _, file := range files {
-		read, err := readManifests(file, a.In)
+		inside, err := filesOf(file)
 		if err != nil {
-			a.say("%v", err)
-			code = ExitFailed
+			all = append(all, judgement{file: file, unreadable: err})
 		}
-		manifests = append(manifests, read...)
+		for _, file := range inside {
+			read, err := readManifests(file, a.In)
+			if err != nil {
+				all = append(all, judgement{file: file, unreadable: err})
+			}
+			manifests = append(manifests, read...)
+		}
 	}
 	targets := known.storageTargets(ctx, manifests)
 	for _, one := range manifests {
-		if !a.validateOne(ctx, known, one, targets) {
-			code = ExitFailed
-		}
+		all = append(all, known.judgeOne(ctx, one, targets))
 	}
-	return silent(code)
+	return all, nil
 }
 
-// validateOne prints the problems and notes of a manifest, and returns whether it is valid.
-func (a *App) validateOne(ctx context.Context, known schemas, one *manifest, targets []v1alpha1.StorageTarget) bool {
-	var problems []problem
-	var checked *validated
+// filesOf are the files of a folder that can have manifests, or the file itself. A kustomization has none.
+func filesOf(path string) ([]string, error) {
+	if info, err := os.Stat(path); path == "-" || err != nil || !info.IsDir() {
+		return []string{path}, nil //nolint:nilerr // whoever reads it says why it cannot
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, exit(ExitError, err)
+	}
+	var files []string
+	for _, entry := range entries {
+		name := entry.Name()
+		known := slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
+		if known && !entry.IsDir() && !strings.HasPrefix(name, "kustomization.") {
+			files = append(files, filepath.Join(path, name))
+		}
+	}
+	if len(files) == 0 {
+		return nil, exitf(ExitRefused, "%s: the folder has no .yaml, .yml or .json files: name one that has, for folders in it are not looked "+
+			"into", path)
+	}
+	return files, nil
+}
+
+func (s schemas) judgeOne(ctx context.Context, one *manifest, targets []v1alpha1.StorageTarget) judgement {
+	judged := judgement{file: one.file, manifest: one}
 	switch {
 	case one.isAccepted():
-		problems = one.checkAccepted()
+		judged.problems = one.checkAccepted()
 	case !one.ours():
-		a.say("%s: %s: not of %s, skipped", one.at("kind"), one, "storagebench.dev")
-		return true
+		judged.foreign = true
 	case one.isBenchmark():
-		checked, problems = known.checkBenchmark(ctx, one, targets)
+		judged.checked, judged.problems = s.checkBenchmark(ctx, one, targets)
 	case one.isTarget():
-		checked, problems = known.checkTarget(ctx, one)
+		judged.checked, judged.problems = s.checkTarget(ctx, one)
 	default:
-		_, problems = known.admit(ctx, one)
+		_, judged.problems = s.admit(ctx, one)
 	}
-	if len(problems) > 0 {
-		slices.SortStableFunc(problems, func(x, y problem) int { return cmp.Compare(one.line(x.field), one.line(y.field)) })
+	slices.SortStableFunc(judged.problems, func(x, y problem) int { return cmp.Compare(one.line(x.field), one.line(y.field)) })
+	return judged
+}
+
+// sayJudgements prints them for people.
+func (a *App) sayJudgements(all []judgement) error {
+	for _, judged := range all {
+		a.sayJudgement(judged)
+	}
+	return nil
+}
+
+func (a *App) sayJudgement(judged judgement) {
+	one := judged.manifest
+	switch {
+	case judged.unreadable != nil:
+		a.say("%v", judged.unreadable)
+	case judged.foreign:
+		a.say("%s: %s: not of %s, skipped", one.at("kind"), one, "storagebench.dev")
+	case len(judged.problems) > 0:
 		a.say("%s: %s is not valid:", one.at("kind"), one)
-		for _, wrong := range problems[:min(maxProblems, len(problems))] {
+		for _, wrong := range judged.problems[:min(maxProblems, len(judged.problems))] {
 			a.say("  %s: %s", one.at(wrong.field), wrong)
 		}
-		if more := len(problems) - maxProblems; more > 0 {
+		if more := len(judged.problems) - maxProblems; more > 0 {
 			a.say("  and %d more: correct these first", more)
 		}
-		return false
-	}
-	if checked == nil {
+	case judged.checked == nil:
 		a.say("%s: %s is valid", one.at("kind"), one)
-		return true
+	default:
+		a.say("%s: %s is valid%s", one.at("kind"), one, judged.checked.extent())
+		for _, warning := range judged.checked.warnings {
+			a.say("  %s: warning: %s", one.at(warning.field), warning)
+		}
+		for _, note := range judged.checked.notes {
+			a.say("  note: %s", note)
+		}
 	}
-	a.say("%s: %s is valid%s", one.at("kind"), one, checked.extent())
-	for _, warning := range checked.warnings {
-		a.say("  %s: warning: %s", one.at(warning.field), warning)
-	}
-	for _, note := range checked.notes {
-		a.say("  note: %s", note)
-	}
-	return true
 }
 
 // extent is ": 6 runs (1 variant x 6 repetitions), about 30m ...".

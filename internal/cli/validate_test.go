@@ -189,7 +189,7 @@ func TestWrongManifests(t *testing.T) {
 			t.Errorf("exit code %d, and not %q: %s", code, want, said)
 		}
 	}
-	if len(files) < 14 {
+	if len(files) < 18 {
 		t.Errorf("only %d files", len(files))
 	}
 }

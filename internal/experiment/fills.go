@@ -36,7 +36,7 @@ func checkFills(_ *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
 	var problems []error
 	for i := range slot.Phases {
 		for _, part := range workload.Measured(&slot.Phases[i]) {
-			if problem := volumes.after(slot, &part.Phase); problem != "" {
+			if problem := volumes.after(slot, &part); problem != "" {
 				problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("%s: phase %s of variant %q: %s",
 					slot.phaseField(i), part.Phase.Name, slot.Variant, problem)}))
 			}
@@ -56,7 +56,8 @@ func checkFills(_ *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
 type levels map[string]*level
 
 // after is what a phase, or one of several workloads, leaves of its volume. It says why the volume is too small or too full for it.
-func (l levels) after(slot *Slot, phase *v1alpha1.Phase) (problem string) {
+func (l levels) after(slot *Slot, part *workload.Part) (problem string) {
+	phase := &part.Phase
 	on := l[string(volumeOf(phase))]
 	switch {
 	case on == nil: // a phase has made it, or there is none, which is reported
@@ -66,6 +67,8 @@ func (l levels) after(slot *Slot, phase *v1alpha1.Phase) (problem string) {
 		*on = level{block: on.block}
 	case phase.Fragment != nil:
 		return on.tooSmall(1, blockOf(phase.Fragment.BlockSize, 8<<10), "the blocks of fragment")
+	case part.IsWAL():
+		return on.noRoomForWAL(workload.WALBytes(phase.Measure.Workload.Postgres))
 	case phase.Measure != nil:
 		return on.measure(&phase.Measure.Workload)
 	}
@@ -186,6 +189,16 @@ func (l *level) noRoom(needed int64, what string) string {
 	}
 	return fmt.Sprintf("%s need %d bytes, and at most %d bytes of the volume are left for them: fill less, write less, or make the volume "+
 		"larger", what, needed, max(room, 0))
+}
+
+// noRoomForWAL compares the room beside the data with what a write-ahead log can need. PostgreSQL stops if its volume is full.
+func (l *level) noRoomForWAL(needed int64) string {
+	room := l.most - l.taken
+	if l.most == 0 || needed <= room {
+		return ""
+	}
+	return fmt.Sprintf("the write-ahead log needs up to %d bytes, which are max_wal_size and a quarter, and at most %d bytes of the "+
+		"volume are left for it: write a smaller max_wal_size in settings, or make the volume larger", needed, max(room, 0))
 }
 
 func blockOf(given *v1alpha1.BlockSize, otherwise int64) int64 {

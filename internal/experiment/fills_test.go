@@ -27,6 +27,17 @@ func TestFills(t *testing.T) {
 	redo := func(writers int32) v1alpha1.Phase {
 		return v1alpha1.Phase{Name: "redo", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{Writers: writers}}}}
 	}
+	withLog := func(s *spec, phases ...v1alpha1.Phase) {
+		s.Phases, s.Target.ZFS.Volumes = phases, []v1alpha1.AdditionalVolume{{Name: "log", PoolOf: "data", Dataset: &v1alpha1.DatasetTemplate{
+			Size: &v1alpha1.Size{Quantity: *resource.NewQuantity(gib, resource.BinarySI)}}}}
+	}
+	database := func(most v1alpha1.PropertyValue) v1alpha1.Phase {
+		given := &v1alpha1.PostgresWorkload{WALVolume: "log", Settings: map[string]v1alpha1.PropertyValue{"max_wal_size": most}}
+		if most == "" {
+			given.Settings = nil
+		}
+		return v1alpha1.Phase{Name: "tx", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Postgres: given}}}
+	}
 	copied := v1alpha1.Phase{Name: "copy", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{
 		Copy: &v1alpha1.CopyAction{Dataset: "data", To: "other"}}}}
 	lasting := &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Minute}}
@@ -73,6 +84,13 @@ func TestFills(t *testing.T) {
 			"spec.phases[1]: the logs of redo need 268435456 bytes, and at most 16777216 bytes of the volume are left"},
 		"room for logs":  {func(s *spec) { sized(s, 1*gib); s.Phases = []v1alpha1.Phase{amount("fill", gib/4), redo(64)} }, ""},
 		"size not known": {func(s *spec) { s.Phases = []v1alpha1.Phase{amount("fill", 3*gib), redo(64)} }, ""},
+		"no room for the WAL": {func(s *spec) { withLog(s, database("")) },
+			"spec.phases[0]: the write-ahead log needs up to 1342177280 bytes, which are max_wal_size and a quarter, and at most 1073741824 bytes"},
+		"room for the WAL": {func(s *spec) { withLog(s, database("512MB")) }, ""},
+		"the WAL on a filled volume": {func(s *spec) {
+			withLog(s, amount("fill", gib/2), database("512MB"))
+			s.Phases[0].Volume = "log"
+		}, "spec.phases[1]: and at most 536870912 bytes of the volume are left for it: write a smaller max_wal_size"},
 		"pool of a part": {func(s *spec) { sized(s, 4*gib); s.Phases[0].Fill.Of = "Pool" },
 			"spec.phases[0]: fill.of: Pool needs a volume that has its pool for itself"},
 	})

@@ -57,6 +57,10 @@ func workloadProblem(slot *Slot, phase *v1alpha1.Phase) (field, problem string) 
 	for _, part := range workload.Measured(phase) {
 		traits := part.Traits()
 		if problem := cmp.Or(traits.Problem(part.Phase.Measure, block[part.Phase.Volume]), traits.Refusal()); problem != "" {
+			if part.IsWAL() {
+				return part.Field, fmt.Sprintf("its log would be on volume %s, which is a device, and needs a file system: write dataset.type: "+
+					"Filesystem, or another volume in walVolume", part.Phase.Volume)
+			}
 			if part.Name != "" {
 				return part.Field, "workload " + part.Name + ": " + problem
 			}
@@ -65,6 +69,10 @@ func workloadProblem(slot *Slot, phase *v1alpha1.Phase) (field, problem string) 
 		own = own || volumeOf(&part.Phase) == volumeOf(phase)
 	}
 	parts := workload.PartsOf(phase)
+	if wal, apart := workload.WALOf(phase); apart && volumeOf(&wal.Phase) == volumeOf(phase) {
+		return wal.Field, fmt.Sprintf("its log would be on volume %s, which is that of the phase: write another volume in walVolume, or remove "+
+			"it", volumeOf(phase))
+	}
 	switch {
 	case len(parts) == 0:
 		return "", ""
@@ -161,7 +169,13 @@ func checkVolumes(slot *Slot) error {
 	there := newPresence(slot)
 	for i := range slot.Phases {
 		for _, part := range workload.Measured(&slot.Phases[i]) {
-			if problem := there.absent(volumeOf(&part.Phase)); problem != "" {
+			problem := there.absent(volumeOf(&part.Phase))
+			if problem != "" && part.IsWAL() {
+				problems = append(problems, &Mistake{slot.phaseField(i) + ".measure." + part.Field, &SpecError{v1alpha1.ReasonSpecInvalid,
+					noVolumeForWAL(slot, &part, there, problem)}})
+				continue
+			}
+			if problem != "" {
 				problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
 					fmt.Sprintf("phase %s of variant %q %s", part.Phase.Name, slot.Variant, problem)}))
 			}
@@ -169,6 +183,19 @@ func checkVolumes(slot *Slot) error {
 		there.after(&slot.Phases[i])
 	}
 	return errors.Join(problems...)
+}
+
+// noVolumeForWAL says why a phase cannot have its log on a volume, and what to write instead.
+func noVolumeForWAL(slot *Slot, part *workload.Part, there *presence, problem string) string {
+	on := volumeOf(&part.Phase)
+	switch {
+	case slot.Target.ZFS == nil:
+		problem = "has its log on another volume, and only a zfs target has several: remove walVolume"
+	case there.find(on) == nil:
+		problem = fmt.Sprintf("has its log on volume %q, which the target does not have: add it to target.zfs.volumes, or write the name of "+
+			"another volume in walVolume", on)
+	}
+	return fmt.Sprintf("phase %s of variant %q %s", part.Phase.Name, slot.Variant, problem)
 }
 
 // checkDestinations checks that a dataset is sent or copied to a volume of the same target. Any other name could be that of another

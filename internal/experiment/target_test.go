@@ -79,6 +79,40 @@ func TestArchiveOnAVolume(t *testing.T) {
 	}
 }
 
+// TestWALOnAVolume: the log of a database needs another volume of the target, that is there by then, with a file system.
+func TestWALOnAVolume(t *testing.T) {
+	clone := v1alpha1.Phase{Name: "clone", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{
+		Copy: &v1alpha1.CopyAction{Dataset: "data", As: "later"}}}}
+	field := "spec.phases[0].measure.workload.postgres.walVolume: "
+	for name, c := range map[string]struct {
+		volume, wal v1alpha1.VolumeName
+		dataset     string
+		class       bool
+		says        string
+	}{
+		"another":      {"", "log", "Filesystem", false, ""},
+		"vice versa":   {"log", "data", "Filesystem", false, ""},
+		"the same":     {"log", "log", "Filesystem", false, field + `phase tx of variant "v": its log would be on volume log, which is that of the phase`},
+		"data twice":   {"", "data", "Filesystem", false, field + `phase tx of variant "v": its log would be on volume data, which is that of the phase`},
+		"unknown":      {"", "other", "Filesystem", false, field + `phase tx of variant "v" has its log on volume "other", which the target does not have`},
+		"made later":   {"", "later", "Filesystem", false, field + `phase tx of variant "v" works on volume later, which phase clone makes later`},
+		"a device":     {"", "log", "Volume", false, field + `phase tx of variant "v": its log would be on volume log, which is a device`},
+		"without pool": {"", "log", "", true, field + `phase tx of variant "v" has its log on another volume, and only a zfs target has several`},
+	} {
+		phase := v1alpha1.Phase{Name: "tx", Volume: c.volume, Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{
+			Postgres: &v1alpha1.PostgresWorkload{WALVolume: c.wal}}}}
+		slot := &Slot{Variant: "v", Phases: []v1alpha1.Phase{phase, clone}, Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{
+			Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Dataset: &v1alpha1.DatasetTemplate{Type: c.dataset}}}}}}
+		if c.class {
+			slot.Target, slot.Phases = v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}, slot.Phases[:1]
+		}
+		mistakes := Mistakes(checkTarget(slot))
+		if (len(mistakes) == 0) != (c.says == "") || c.says != "" && !strings.Contains(mistakes[0].Field+": "+mistakes[0].Message, c.says) {
+			t.Errorf("%s: %+v", name, mistakes)
+		}
+	}
+}
+
 // TestOperateAfter: what cannot be told apart before, during and after an operation is refused.
 func TestOperateAfter(t *testing.T) {
 	redo := &v1alpha1.RedoWorkload{Duration: runstest.Lasting(5 * time.Minute)}

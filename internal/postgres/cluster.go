@@ -32,7 +32,7 @@ func (s *session) createCluster(ctx context.Context) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, initdbPatience, fmt.Errorf("initdb did not end within %v", initdbPatience))
 	defer cancel()
-	arguments := initdbArguments(s.programs, s.data, s.options.DataChecksums)
+	arguments := initdbArguments(s.programs, s.data, s.options)
 	environment := minimalEnvironment(s.scratch)
 	_, err := run(ctx, spec{argv: arguments, environment: environment})
 	if err != nil && saysUnknownUser(err) {
@@ -47,11 +47,14 @@ func (s *session) createCluster(ctx context.Context) error {
 	return s.configure()
 }
 
-func initdbArguments(programs programs, data string, checksums bool) []string {
+func initdbArguments(programs programs, data string, options Options) []string {
 	arguments := []string{programs.path("initdb"), "--pgdata", data, "--username", superuser, "--auth", "trust", "--encoding", "UTF8",
 		"--locale", "C"}
+	if options.WALFolder != "" {
+		arguments = append(arguments, "--waldir", filepath.Join(options.WALFolder, walName))
+	}
 	switch {
-	case checksums:
+	case options.DataChecksums:
 		arguments = append(arguments, "--data-checksums")
 	case programs.major >= 18: // where they are the default
 		arguments = append(arguments, "--no-data-checksums")

@@ -11,14 +11,28 @@ import (
 )
 
 const (
-	// dataName is the cluster in Options.Folder, markerName the file beside it that says whose it is.
+	// dataName is the cluster in Options.Folder, walName its log in Options.WALFolder, markerName the file beside each that says whose it is.
 	dataName   = "pgdata"
+	walName    = "pgwal"
 	markerName = "storagebench-postgres"
-	markerText = "storagebench made the folder pgdata beside this file, and removes it at its next attempt.\n"
 )
 
-// prepareFolder makes room for a new cluster. The marker is written first: a cluster without one belongs to others.
-func prepareFolder(folder string) error {
+// markerText is what the marker beside a folder says.
+func markerText(name string) string {
+	return "storagebench made the folder " + name + " beside this file, and removes it at its next attempt.\n"
+}
+
+// prepareFolders makes room for a new cluster. A log that does not belong to its data is of no use to either, so both are removed: first
+// the data, which says whether a server still works with them.
+func (o Options) prepareFolders() error {
+	if err := prepareFolder(o.Folder, dataName); err != nil || o.WALFolder == "" {
+		return err
+	}
+	return prepareFolder(o.WALFolder, walName)
+}
+
+// prepareFolder makes room for a part of a new cluster. The marker is written first: what is there without one belongs to others.
+func prepareFolder(folder, name string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make the folder for PostgreSQL on the volume: %w", err)
 	}
@@ -27,39 +41,39 @@ func prepareFolder(folder string) error {
 		return fmt.Errorf("open the folder for PostgreSQL on the volume: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	if err := removeData(root); err != nil {
+	if err := remove(root, name); err != nil {
 		return err
 	}
-	if ours, err := marked(root); err != nil || ours {
+	if ours, err := marked(root, name); err != nil || ours {
 		return err
 	}
-	return writeMarker(root)
+	return writeMarker(root, name)
 }
 
-func removeData(root *os.Root) error {
-	ours, err := marked(root)
+func remove(root *os.Root, name string) error {
+	ours, err := marked(root, name)
 	if err != nil {
 		return err
 	}
-	switch info, err := root.Lstat(dataName); {
+	switch info, err := root.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("look at %s in %s: %w", dataName, root.Name(), err)
+		return fmt.Errorf("look at %s in %s: %w", name, root.Name(), err)
 	case !ours || !info.IsDir():
-		return fmt.Errorf("%s in %s does not belong to storagebench: move it, or use an empty folder", dataName, root.Name())
+		return fmt.Errorf("%s in %s does not belong to storagebench: move it, or use an empty folder", name, root.Name())
 	}
-	if pid := runningServer(root); pid > 0 {
-		return fmt.Errorf("a PostgreSQL (process %d) still runs in %s of %s: stop it first", pid, dataName, root.Name())
+	if pid := runningServer(root, name); pid > 0 {
+		return fmt.Errorf("a PostgreSQL (process %d) still runs in %s of %s: stop it first", pid, name, root.Name())
 	}
-	if err := root.RemoveAll(dataName); err != nil {
-		return fmt.Errorf("remove %s of an earlier attempt from %s: %w", dataName, root.Name(), err)
+	if err := root.RemoveAll(name); err != nil {
+		return fmt.Errorf("remove %s of an earlier attempt from %s: %w", name, root.Name(), err)
 	}
 	return nil
 }
 
 // marked says whether the marker exists. A file of that name with another text belongs to others.
-func marked(root *os.Root) (bool, error) {
+func marked(root *os.Root, name string) (bool, error) {
 	info, err := root.Lstat(markerName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -68,7 +82,7 @@ func marked(root *os.Root) (bool, error) {
 		return false, fmt.Errorf("look at %s in %s: %w", markerName, root.Name(), err)
 	}
 	text := ""
-	if info.Mode().IsRegular() && info.Size() <= int64(len(markerText)) {
+	if info.Mode().IsRegular() && info.Size() <= int64(len(markerText(name))) {
 		data, err := root.ReadFile(markerName)
 		if err != nil {
 			return false, fmt.Errorf("read %s in %s: %w", markerName, root.Name(), err)
@@ -78,18 +92,18 @@ func marked(root *os.Root) (bool, error) {
 	if text == "" && info.Mode().IsRegular() && info.Size() == 0 {
 		return false, root.Remove(markerName) // the volume was full when it was written
 	}
-	if text != markerText {
+	if text != markerText(name) {
 		return false, fmt.Errorf("%s in %s does not belong to storagebench: move it, or use an empty folder", markerName, root.Name())
 	}
 	return true, nil
 }
 
-func writeMarker(root *os.Root) error {
+func writeMarker(root *os.Root, name string) error {
 	file, err := root.OpenFile(markerName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("mark %s as a folder of storagebench: %w", root.Name(), err)
 	}
-	_, err = file.WriteString(markerText)
+	_, err = file.WriteString(markerText(name))
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return errors.Join(fmt.Errorf("mark %s as a folder of storagebench: %w", root.Name(), err), root.Remove(markerName))
 	}
@@ -98,8 +112,8 @@ func writeMarker(root *os.Root) error {
 
 // runningServer returns the process that works in the data folder, if it is one of this machine that we may see. Its number
 // alone proves nothing: another pod, or another boot, counts from the start.
-func runningServer(root *os.Root) int {
-	text, err := root.ReadFile(filepath.Join(dataName, "postmaster.pid"))
+func runningServer(root *os.Root, name string) int {
+	text, err := root.ReadFile(filepath.Join(name, "postmaster.pid"))
 	if err != nil {
 		return 0
 	}
@@ -108,7 +122,7 @@ func runningServer(root *os.Root) int {
 	if pid <= 0 || err != nil {
 		return 0
 	}
-	if here, err := root.Stat(dataName); err != nil || !os.SameFile(here, where) {
+	if here, err := root.Stat(name); err != nil || !os.SameFile(here, where) {
 		return 0
 	}
 	return pid

@@ -39,6 +39,9 @@ func (o Options) check() error {
 	switch {
 	case !filepath.IsAbs(o.Folder):
 		return fmt.Errorf("the folder %q is not absolute: use the path of a folder on the volume", o.Folder)
+	case o.WALFolder != "" && (!filepath.IsAbs(o.WALFolder) || filepath.Clean(o.WALFolder) == filepath.Clean(o.Folder)):
+		return fmt.Errorf("the folder %q for the write-ahead log is not possible: use the absolute path of a folder on another volume",
+			o.WALFolder)
 	case o.Scratch == "":
 		return errors.New("there is no scratch folder: set a small writable one outside the volume")
 	case o.Clients < 1 || o.Clients > maxClients:

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +20,10 @@ func TestRefusedOptions(t *testing.T) {
 		return func(o *Options) { o.Settings = map[string]string{name: value} }
 	}
 	for want, change := range map[string]func(*Options){
-		"":                                                          func(*Options) {},
-		`the folder "data" is not absolute`:                         func(o *Options) { o.Folder = "data" },
+		"":                                  func(*Options) {},
+		`the folder "data" is not absolute`: func(o *Options) { o.Folder = "data" },
+		`the folder "wal" for the write-ahead log`:                  func(o *Options) { o.WALFolder = "wal" },
+		`the folder "/data/postgres/" for the write-ahead log`:      func(o *Options) { o.WALFolder = o.Folder + "/" },
 		"there is no scratch folder":                                func(o *Options) { o.Scratch = "" },
 		"0 clients are not possible":                                func(o *Options) { o.Clients = 0 },
 		"513 clients are not possible":                              func(o *Options) { o.Clients = 513 },
@@ -113,9 +116,16 @@ func TestInitdbArguments(t *testing.T) {
 	}{
 		{15, true, "--data-checksums"}, {15, false, "C"}, {18, true, "--data-checksums"}, {18, false, "--no-data-checksums"},
 	} {
-		arguments := initdbArguments(programs{major: test.major}, "/data", test.checksums)
+		arguments := initdbArguments(programs{major: test.major}, "/data", Options{DataChecksums: test.checksums})
 		if last := arguments[len(arguments)-1]; last != test.want {
 			t.Errorf("version %d, checksums %v: %s", test.major, test.checksums, last)
 		}
+		if slices.Contains(arguments, "--waldir") {
+			t.Errorf("the log is elsewhere: %q", arguments)
+		}
+	}
+	apart := initdbArguments(programs{major: 17}, "/data", Options{DataChecksums: true, WALFolder: "/wal"})
+	if at := slices.Index(apart, "--waldir"); at < 0 || apart[at+1] != "/wal/pgwal" {
+		t.Errorf("the log is not where it should be: %q", apart)
 	}
 }

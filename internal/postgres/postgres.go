@@ -31,6 +31,8 @@ const (
 type Options struct {
 	// Folder on the volume; made if missing. What an earlier attempt has left there is removed, anything else is not touched.
 	Folder string
+	// WALFolder is like Folder, on another volume: there is the write-ahead log. Empty if that is in the folder of the cluster.
+	WALFolder string
 	// Scratch is a writable folder outside the volume, for the socket, the script and FIFOs: some KiB.
 	Scratch string
 	// Mode is TPCBLike, SelectOnly or Script.
@@ -92,7 +94,7 @@ func Run(ctx context.Context, options Options, measured func(event string)) (Out
 	if measured == nil {
 		measured = func(string) {}
 	}
-	if err := prepareFolder(options.Folder); err != nil {
+	if err := options.prepareFolders(); err != nil {
 		return Outcome{}, err
 	}
 	s := &session{options: options, programs: programs, scratch: scratch, data: filepath.Join(options.Folder, dataName)}

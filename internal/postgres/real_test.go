@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -159,6 +160,51 @@ func TestRealModes(t *testing.T) {
 			}
 			measureOnce(t, options)
 		})
+	}
+}
+
+// TestRealWALApart: the log is in the other folder, and nowhere else. What an attempt has left of either is of no use to the next one, which
+// makes both again.
+func TestRealWALApart(t *testing.T) {
+	t.Parallel()
+	folder, here := asUser(t, unprivileged)
+	if !here {
+		return
+	}
+	options := small(t, folder)
+	options.WALFolder = filepath.Join(folder, "wal")
+	measureOnce(t, options)
+	wal := filepath.Join(options.WALFolder, walName)
+	if leads, err := os.Readlink(filepath.Join(options.Folder, dataName, "pg_wal")); err != nil || leads != wal {
+		t.Errorf("the log is in %q: %v", leads, err)
+	}
+	segments := func() (found []string) {
+		for _, one := range []string{wal, options.Folder} {
+			names, err := filepath.Glob(filepath.Join(one, "0000000*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, names...)
+		}
+		return found
+	}
+	before := segments()
+	if len(before) == 0 || !strings.HasPrefix(before[len(before)-1], wal) {
+		t.Fatalf("segments %q", before)
+	}
+	stray := filepath.Join(wal, "0000000100000000000000FF")
+	write(t, stray, "of another cluster")
+	if err := os.RemoveAll(filepath.Join(options.Folder, dataName)); err != nil {
+		t.Fatal(err)
+	}
+	measureOnce(t, options)
+	if slices.Contains(segments(), stray) || len(segments()) == 0 {
+		t.Errorf("segments %q", segments())
+	}
+	options.WALFolder = ""
+	measureOnce(t, options)
+	if info, err := os.Lstat(filepath.Join(options.Folder, dataName, "pg_wal")); err != nil || !info.IsDir() {
+		t.Errorf("a cluster without another volume has its log elsewhere: %v", err)
 	}
 }
 

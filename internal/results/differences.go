@@ -98,7 +98,13 @@ func DifferencesInWords(differences []Difference, most int) string {
 }
 
 func ignoredKey(key string) bool {
-	return slices.ContainsFunc(ignoredKeys, func(pattern string) bool { return matches(pattern, key) })
+	return slices.ContainsFunc(ignoredKeys, func(pattern string) bool { return isKey(pattern, key) })
+}
+
+// isKey says whether a key is meant, also under the name of one of several workloads or volumes: log.zfs.pool.
+func isKey(pattern, key string) bool {
+	_, unnamed, named := strings.Cut(key, ".")
+	return matches(pattern, key) || named && matches(pattern, unnamed)
 }
 
 // matches compares with a pattern in which "*" stands for any text.
@@ -131,7 +137,7 @@ func sameValues(key string, baseline, current []string) bool {
 func distinct(key string, values []string) []string {
 	found := slices.Clone(values)
 	for _, of := range essences {
-		if matches(of.key, key) {
+		if isKey(of.key, key) {
 			for i, value := range values {
 				found[i] = of.essence(value)
 			}

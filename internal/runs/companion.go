@@ -56,7 +56,7 @@ func Companions(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) []Companion {
 		companions = append(companions, Emptying)
 	}
 	companions = append(companions, Observation)
-	for _, part := range workload.PartsOf(&phase) {
+	for _, part := range workload.Named(&phase) {
 		if one := ObservationOf(run, phase, part.Phase.Volume); !slices.Contains(companions, one) {
 			companions = append(companions, one)
 		}

@@ -86,9 +86,13 @@ func join(document *results.PhaseDocument, run *v1alpha1.BenchmarkRun, spec v1al
 	return observed
 }
 
-// workloadsOn are the workloads, of several together, on the pool that a companion observes. None if the phase has one.
+// workloadsOn are the names of what works on the pool that a companion observes: workloads that run together, or a write-ahead log on
+// another volume. The empty name is the phase itself.
 func workloadsOn(run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase, companion Companion) (names []string) {
-	for _, part := range workload.PartsOf(&spec) {
+	if companion == Observation && len(workload.PartsOf(&spec)) == 0 {
+		names = append(names, "")
+	}
+	for _, part := range workload.Named(&spec) {
 		if ObservationOf(run, spec, part.Phase.Volume) == companion {
 			names = append(names, part.Name)
 		}
@@ -96,8 +100,8 @@ func workloadsOn(run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase, companion Comp
 	return names
 }
 
-// joinObservation returns the reason why there are no pool metrics. Those of a phase with several workloads have the names of the
-// workloads on that pool: if there are more than one, each has what all of them caused.
+// joinObservation returns the reason why there are no pool metrics. They have the names of what works on that pool: if there is more than
+// one, each has what all of them caused.
 func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOperation, workloads []string) (missing string) {
 	switch {
 	case operation == nil:
@@ -118,16 +122,12 @@ func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOp
 	if document.Outcome != results.OutcomeValid {
 		return ""
 	}
-	if len(workloads) == 0 {
-		maps.Copy(document.Metrics, diskMetrics(series, *document))
-		document.Distributions = withRequestSizes(document.Distributions, series, "")
-		return ""
-	}
 	metrics := diskMetrics(series, caused(*document, workloads))
 	for _, name := range workloads {
-		document.Distributions = withRequestSizes(document.Distributions, series, name+".")
+		prefix := strings.TrimPrefix(name+".", ".")
+		document.Distributions = withRequestSizes(document.Distributions, series, prefix)
 		for metric, value := range metrics {
-			document.Metrics[name+"."+metric] = value
+			document.Metrics[prefix+metric] = value
 		}
 	}
 	return ""
@@ -135,6 +135,9 @@ func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOp
 
 // caused is a document as if some of its workloads had been alone, at their own rates, in the time that all have in common.
 func caused(document results.PhaseDocument, workloads []string) results.PhaseDocument {
+	if slices.Contains(workloads, "") {
+		return document
+	}
 	var common time.Duration
 	for _, interval := range document.Times() {
 		common += interval.Long()

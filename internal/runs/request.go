@@ -17,10 +17,15 @@ import (
 // Request is what the runner is asked to do in a phase, and what it verifies before it writes: the mode of the phase's volume, its size
 // and, for a dataset, its name. A dataset without a size may use its whole pool, and no size is verified.
 //
-// Of several workloads that run together, each has a request of its own.
+// Of several workloads that run together, each has a request of its own, and so has a write-ahead log on another volume.
 func Request(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools Pools) (workload.Request, error) {
 	parts := workload.PartsOf(&phase)
-	request, err := requestOn(run, phase, pools, len(parts) > 0)
+	wal, apart := workload.WALOf(&phase)
+	request, err := requestOn(run, phase, pools, len(parts) > 0 || apart)
+	if apart {
+		one, problem := requestOn(run, wal.Phase, pools, true)
+		request.WAL, err = &one, errors.Join(err, problem)
+	}
 	for i := range parts {
 		one, problem := requestOn(run, parts[i].Phase, pools, true)
 		request.Parts = append(request.Parts, workload.PartRequest{Name: parts[i].Name, Archives: parts[i].Archives, Request: one})
@@ -72,7 +77,7 @@ type PodVolume struct {
 
 // PodVolumes are those that the phase works on, its own first.
 func PodVolumes(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) []PodVolume {
-	parts := workload.PartsOf(&phase)
+	parts := workload.Named(&phase)
 	var volumes []PodVolume
 	for _, part := range append([]workload.Part{{Phase: phase}}, parts...) {
 		one := PodVolume{Name: PhaseVolume(run, part.Phase).Name, Block: VolumeMode(run, part.Phase) == corev1.PersistentVolumeBlock}

@@ -29,10 +29,12 @@ const (
 	rounds       = `rounds|steadyState`
 	operations   = `referencedBytes|freedBytes|sentBytes|receivedReferencedBytes|copied|overwritten|scannedBytes|repairedBytes|errorsFound|` +
 		`dataErrors|trimmedBytes|resilveredBytes|freeSegments|largestFreeSegment|layoutScore`
-	beside  = `besidePartsPerMillion`
-	pools   = `disk|smallDiskReads|poolAllocatedBytes|longestTransactionGroup|gangBlocks|freeSpaceFragmentation`
-	devices = `device`
-	pods    = devices + `|` + disks + `|` + hosts + `|workersBusy`
+	beside = `besidePartsPerMillion`
+	pools  = `disk|smallDiskReads|poolAllocatedBytes|longestTransactionGroup|gangBlocks|freeSpaceFragmentation`
+	// perRequest are what the disks did for each read and write of a workload, and each copied byte.
+	perRequest = `disk[A-Za-z]*Per(Read|Write|Copied)`
+	devices    = `device`
+	pods       = devices + `|` + disks + `|` + hosts + `|workersBusy`
 	// disks are what a plain volume has too. Sizes of requests as distributions are counted by the agent of the node only.
 	disks = `disk(Read|Write)(OperationsPerSecond|BytesPerSecond|RequestBytes|LatencyMean|sPer(Read|Write)Milli)|diskWrittenBytesPerSecond|` +
 		`diskQueue|diskBusy`
@@ -88,7 +90,7 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 		return begins(metric[at+1:], dated) && canMeasure(phase, part, onPool, metric[at+1:])
 	}
 	if at := strings.LastIndexByte(metric, '.'); at >= 0 {
-		return hasJob(phase, metric[:at]) && begins(metric[at+1:], reads+"|"+writes+"|"+syncs+"|durationNanoseconds|flushNanoseconds|ioErrors")
+		return namedCanMeasure(phase, onPool, metric[:at], metric[at+1:])
 	}
 	if kind == results.KindOperate {
 		return begins(metric, "durationNanoseconds|"+reported(phase))
@@ -118,6 +120,22 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 		possible = append(possible, pools)
 	}
 	return begins(metric, strings.Join(possible, "|")) || !begins(metric, owned)
+}
+
+// namedCanMeasure says it of a write-ahead log on another volume, or of a job of a fio job file.
+func namedCanMeasure(phase *v1alpha1.Phase, onPool bool, name, metric string) bool {
+	if name == WAL && hasWAL(phase) {
+		if begins(metric, perRequest) {
+			return false
+		}
+		return onPool && begins(metric, pools) || !onPool && begins(metric, devices+"|"+disks)
+	}
+	return hasJob(phase, name) && begins(metric, reads+"|"+writes+"|"+syncs+"|durationNanoseconds|flushNanoseconds|ioErrors")
+}
+
+func hasWAL(phase *v1alpha1.Phase) bool {
+	_, apart := WALOf(phase)
+	return apart
 }
 
 // reported are what a phase has of its operation or of the one beside it. Of one that is not known, all that any can report.
@@ -169,7 +187,15 @@ func Metrics(phase *v1alpha1.Phase, onPool bool) []string {
 			}
 		}
 	}
-	return append(primary, metricsOf(phase, nil, onPool)...)
+	names := append(primary, metricsOf(phase, nil, onPool)...)
+	if hasWAL(phase) {
+		for _, metric := range results.Metrics() {
+			if name := WAL + "." + metric.Name; canMeasure(phase, nil, onPool, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 func metricsOf(phase *v1alpha1.Phase, part *Part, onPool bool) []string {

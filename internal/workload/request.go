@@ -49,6 +49,8 @@ type Request struct {
 	DataFiles int32 `json:"dataFiles,omitempty"`
 	// Parts are the workloads of a phase that runs several together. Each is on a volume of its own or the same one as others.
 	Parts []PartRequest `json:"parts,omitempty"`
+	// WAL is where PostgreSQL has its write-ahead log, if that is another volume.
+	WAL *Request `json:"wal,omitempty"`
 }
 
 // PartRequest is one of several workloads that run together, as a request with one workload.

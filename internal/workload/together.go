@@ -82,7 +82,38 @@ func alone(one *v1alpha1.NamedWorkload) v1alpha1.Workload {
 	return workload
 }
 
-// Measured are the phase itself, or the parts of one that runs several workloads together: what works on one volume each.
+// WAL is the name of what PostgreSQL does with its write-ahead log on a volume of its own.
+const WAL = "wal"
+
+// WALOf is what a phase does on the volume of its write-ahead log, as a phase on that volume; false if that is not another one. It is no
+// workload: what PostgreSQL measures is of the phase itself.
+func WALOf(phase *v1alpha1.Phase) (wal Part, apart bool) {
+	if phase.Measure == nil || phase.Measure.Workload.Postgres == nil || phase.Measure.Workload.Postgres.WALVolume == "" {
+		return Part{}, false
+	}
+	given := *phase.Measure.Workload.Postgres
+	wal = Part{Name: WAL, Field: "workload.postgres.walVolume", Phase: *phase}
+	wal.Phase.Volume, given.WALVolume = given.WALVolume, ""
+	wal.Phase.Measure = &v1alpha1.MeasurePhase{Cache: phase.Measure.Cache, Workload: v1alpha1.Workload{Postgres: &given}}
+	return wal, true
+}
+
+// IsWAL says that it is a write-ahead log on another volume, and no workload.
+func (p *Part) IsWAL() bool {
+	return p.Name == WAL && p.Phase.Measure != nil && p.Phase.Measure.Workload.Postgres != nil
+}
+
+// Named are the parts of a phase that have figures under a name of their own, with the volume that each works on: workloads that run
+// together, or a write-ahead log on another volume. None for other phases.
+func Named(phase *v1alpha1.Phase) []Part {
+	if wal, apart := WALOf(phase); apart {
+		return []Part{wal}
+	}
+	return PartsOf(phase)
+}
+
+// Measured are the phase itself, with its write-ahead log if that is on another volume, or the parts of one that runs several workloads
+// together: what works on one volume each.
 func Measured(phase *v1alpha1.Phase) []Part {
 	if parts := PartsOf(phase); len(parts) > 0 {
 		return parts
@@ -91,7 +122,7 @@ func Measured(phase *v1alpha1.Phase) []Part {
 	if traits, measures := PhaseTraits(phase); measures {
 		part.Field = "workload." + traits.Name
 	}
-	return []Part{part}
+	return append([]Part{part}, Named(phase)...)
 }
 
 // together are the traits of several workloads: as long as the longest of them.

@@ -136,3 +136,60 @@ func TestApart(t *testing.T) {
 		}
 	}
 }
+
+// TestWALOf: a log on another volume has a place and a name, and is no workload: the phase measures what it would measure without.
+func TestWALOf(t *testing.T) {
+	given := &v1alpha1.PostgresWorkload{WALVolume: "log", Duration: lasting(time.Minute)}
+	phase := &v1alpha1.Phase{Name: "tx", Volume: "tables", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Postgres: given}}}
+	wal, apart := WALOf(phase)
+	if !apart || wal.Name != "wal" || wal.Phase.Volume != "log" || wal.Field != "workload.postgres.walVolume" || !wal.IsWAL() ||
+		len(Named(&wal.Phase)) > 0 {
+		t.Errorf("%+v", wal)
+	}
+	if measured := Measured(phase); len(measured) != 2 || measured[0].Phase.Volume != "tables" || measured[0].IsWAL() || !measured[1].IsWAL() {
+		t.Errorf("%+v", measured)
+	}
+	if traits, measures := PhaseTraits(phase); !measures || traits.Name != "postgres" || !traits.Postgres || len(PartsOf(phase)) > 0 {
+		t.Errorf("%+v", traits)
+	}
+	if phase.Volume != "tables" || given.WALVolume != "log" {
+		t.Error("the spec was changed")
+	}
+	for metric, can := range map[string][2]bool{ // on a pool, and without one
+		"transactionsPerSecond": {true, true}, "diskWrittenBytesPerSecond": {true, true}, "wal.diskWrittenBytesPerSecond": {true, true},
+		"wal.diskWriteRequestSize.mode": {true, false}, "wal.poolAllocatedBytes": {true, false}, "wal.deviceWrittenBytes": {false, true},
+		"wal.diskWritesPerWriteMilli": {false, false}, "wal.diskWrittenBytesPerCopiedBytePartsPerMillion": {false, false},
+		"wal.transactionsPerSecond": {false, false}, "wal.cpuNanoseconds": {false, false}, "tables.deviceWrittenBytes": {false, false},
+	} {
+		for i, onPool := range []bool{true, false} {
+			if CanMeasure(phase, onPool, metric) != can[i] {
+				t.Errorf("on a pool %v, it can have %s: %v", onPool, metric, !can[i])
+			}
+		}
+	}
+	if names := Metrics(phase, true); !slices.Contains(names, "wal.diskWrittenBytesPerSecond") || !strings.HasPrefix(names[0], "transaction") {
+		t.Errorf("metrics %q", names)
+	}
+	given.WALVolume = ""
+	if _, apart := WALOf(phase); apart || len(Measured(phase)) != 1 || CanMeasure(phase, true, "wal.diskWrittenBytesPerSecond") {
+		t.Error("a log beside the data is on another volume")
+	}
+	log := redoOn(WAL, "log", time.Minute)
+	if parts := Named(several(log, data("data", 0, time.Minute))); len(parts) != 2 || parts[0].IsWAL() {
+		t.Errorf("a workload of that name: %+v", parts)
+	}
+}
+
+func TestWALBytes(t *testing.T) {
+	const gib = 1 << 30
+	for text, want := range map[v1alpha1.PropertyValue]int64{"": gib * 5 / 4, "8GB": 10 * gib, "512": gib * 5 / 8, "1024MB": gib * 5 / 4,
+		"1048576kB": gib * 5 / 4, "1TB": 1280 * gib, "1.5GB": 0, "much": 0, "999999999TB": 0} {
+		given := &v1alpha1.PostgresWorkload{Settings: map[string]v1alpha1.PropertyValue{"max_wal_size": text}}
+		if text == "" {
+			given.Settings = nil
+		}
+		if got := WALBytes(given); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}

@@ -91,7 +91,9 @@ func shapes() map[string]shape {
 	all["workload-Redo"] = of(map[string]string{"Phase": "Measure", "Workload": "Redo"}, onClass, files,
 		map[string]any{"MeasurePhase.SteadyState": nil})
 	all["workload-Postgres"] = of(map[string]string{"Phase": "Measure", "Workload": "Postgres"}, onClass, files,
-		map[string]any{"MeasurePhase.SteadyState": nil})
+		map[string]any{"MeasurePhase.SteadyState": nil, "PostgresWorkload.WALVolume": nil})
+	all["wal-volume"] = of(map[string]string{"Target": "ZFS", "Phase": "Measure", "Workload": "Postgres"}, onZFS, files,
+		map[string]any{"MeasurePhase.SteadyState": nil, "MeasurePhase.Operate": nil, "PostgresWorkload.WALVolume": "data"})
 	for name, other := range map[string]string{"workload-Scan": "RandomRegions", "scan-random": "Streams"} {
 		all[name] = of(map[string]string{"Phase": "Measure", "Workload": "Scan"}, onClass, files, map[string]any{"ScanWorkload." + other: nil})
 	}

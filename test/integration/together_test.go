@@ -80,6 +80,31 @@ repetitions: 1
 	l.poolsGone()
 }
 
+// observedPools notes the pools that the operations of a phase are on, and whether they are observations.
+func (l *lab) observedPools(phase string, guard *sync.Mutex, pools map[string]bool) {
+	l.background("a look at the operations", func(ctx context.Context) error {
+		operations, err := l.live.Watch(ctx, &v1alpha1.PoolOperationList{})
+		if err != nil {
+			return err
+		}
+		defer operations.Stop()
+		for ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case event := <-operations.ResultChan():
+				operation, is := event.Object.(*v1alpha1.PoolOperation)
+				if is && event.Type == watch.Added && operation.Labels[v1alpha1.LabelPhase] == phase &&
+					operation.Labels[v1alpha1.LabelNamespace] == l.namespaces[0] {
+					guard.Lock()
+					pools[operation.Spec.Pool] = operation.Spec.Action.Observe != nil
+					guard.Unlock()
+				}
+			}
+		}
+		return nil
+	})
+}
+
 // TestTogether: one pod runs the workloads of all volumes, both pools are observed meanwhile, and gates read the figures of each workload.
 func TestTogether(t *testing.T) {
 	t.Parallel()
@@ -99,27 +124,7 @@ func TestTogether(t *testing.T) {
 		}
 		return sim.Script{}
 	})
-	l.background("a look at the operations", func(ctx context.Context) error {
-		operations, err := l.live.Watch(ctx, &v1alpha1.PoolOperationList{})
-		if err != nil {
-			return err
-		}
-		defer operations.Stop()
-		for ctx.Err() == nil {
-			select {
-			case <-ctx.Done():
-			case event := <-operations.ResultChan():
-				operation, is := event.Object.(*v1alpha1.PoolOperation)
-				if is && event.Type == watch.Added && operation.Labels[v1alpha1.LabelPhase] == "busy" &&
-					operation.Labels[v1alpha1.LabelNamespace] == l.namespaces[0] {
-					guard.Lock()
-					pools[operation.Spec.Pool] = operation.Spec.Action.Observe != nil
-					guard.Unlock()
-				}
-			}
-		}
-		return nil
-	})
+	l.observedPools("busy", &guard, pools)
 	benchmark := l.submit("bench", fmt.Sprintf(`
 target:
   zfs:
@@ -151,5 +156,58 @@ gates:
 	g.Expect(pools).To(gomega.Equal(map[string]bool{naming.RunPoolName(&run, "data"): true, naming.RunPoolName(&run, "log"): true}))
 	_, outcome := l.results(benchmark, naming.ResultsName("bench", experiment.ID(l.get(benchmark))))
 	g.Expect(outcome.Runs[0].Phases[1].Metrics).To(gomega.HaveKey("redo.writeLatencyP99Nanoseconds"))
+	l.poolsGone()
+}
+
+// TestWALOnAVolume: the pod of a database with its log on another volume has both volumes, and both pools are observed meanwhile.
+func TestWALOnAVolume(t *testing.T) {
+	t.Parallel()
+	var guard sync.Mutex
+	var asked *workload.Request
+	mounted, pools := map[string]string{}, map[string]bool{}
+	l := startNodes(t, 1, func(request workload.Request, pod *corev1.Pod) sim.Script {
+		guard.Lock()
+		defer guard.Unlock()
+		asked = &request
+		claims := map[string]string{}
+		for _, one := range pod.Spec.Volumes {
+			if one.PersistentVolumeClaim != nil {
+				claims[one.Name] = one.PersistentVolumeClaim.ClaimName
+			}
+		}
+		for _, one := range pod.Spec.Containers[0].VolumeMounts {
+			if claims[one.Name] != "" {
+				mounted[one.MountPath] = claims[one.Name]
+			}
+		}
+		return sim.Script{Metrics: map[string]int64{"transactionsPerSecond": 900, "wal.diskWrittenBytesPerSecond": 5}}
+	})
+	l.observedPools("tx", &guard, pools)
+	benchmark := l.submit("bench", fmt.Sprintf(`
+target:
+  zfs:
+    nodes: {matchLabels: {lab-of: %s}}
+    pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
+    dataset: {provisioner: Local, size: 1Gi}
+    volumes:
+    - {name: log, pool: {vdevs: [{devices: [/dev/disk/by-id/b]}]}, dataset: {provisioner: Local, size: 1Gi}}
+phases:
+- name: tx
+  measure: {workload: {postgres: {databaseSize: 16Mi, walVolume: log, duration: 1m, settings: {max_wal_size: 512MB}}}}
+repetitions: 1
+gates:
+- {name: transactions, expression: "phase('tx').transactionsPerSecond > 100.0"}
+- {name: log-works, expression: "phase('tx').workload('wal').diskWrittenBytesPerSecond > 1.0"}
+`, l.namespaces[0]), func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector = nil })
+	l.finished(benchmark, v1alpha1.VerdictPassed)
+	g := gomega.NewWithT(t)
+	guard.Lock()
+	defer guard.Unlock()
+	run := l.runs()[0]
+	g.Expect(mounted).To(gomega.Equal(map[string]string{"/data-data": naming.ClaimName(&run, "data"), "/data-log": naming.ClaimName(&run, "log")}))
+	g.Expect(pools).To(gomega.Equal(map[string]bool{naming.RunPoolName(&run, "data"): true, naming.RunPoolName(&run, "log"): true}))
+	g.Expect(asked.Parts).To(gomega.BeEmpty())
+	g.Expect([]string{asked.Path, asked.Source}).To(gomega.Equal([]string{"/data-data", naming.RunPoolName(&run, "data") + "/data"}))
+	g.Expect([]string{asked.WAL.Path, asked.WAL.Source}).To(gomega.Equal([]string{"/data-log", naming.RunPoolName(&run, "log") + "/log"}))
 	l.poolsGone()
 }

@@ -132,7 +132,7 @@ func scopeOf(phases []v1alpha1.Phase, variants []string) scope {
 		name := string(phase.Name)
 		known.phases = append(known.phases, name)
 		known.only[name] = phase.OnlyFor
-		for _, one := range workload.PartsOf(&phase) {
+		for _, one := range workload.Named(&phase) {
 			known.workloads[name] = append(known.workloads[name], one.Name)
 		}
 		known.workloads[name] = append(known.workloads[name], workload.IntervalsOf(&phase)...)

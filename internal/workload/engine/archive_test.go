@@ -140,7 +140,7 @@ func TestArchivedBytesAreThoseOfTheLog(t *testing.T) {
 	shared.full <- &segment{extent{log, mib, 2*mib + 4096}, make(chan struct{}, 1)}
 	shared.full <- &segment{extent{log, 3 * mib, mib}, make(chan struct{}, 1)}
 	shared.full <- &segment{extent{log, 0, mib}, make(chan struct{}, 1)}
-	a := &archiver{switching: shared, folder: folder, keep: 2, buffer: make([]byte, archiveBlock)}
+	a := &archiver{switching: shared, folder: folder, keep: 2, buffer: make([]byte, archiveBlock), crowded: func() error { return nil }}
 	if err := a.work(t.Context(), time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/fio"
 	"github.com/storagebench/storagebench/internal/postgres"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 const (
@@ -61,6 +62,9 @@ func (d *database) options(s *session, seed int64) postgres.Options {
 	if d.given.Clients > 0 {
 		options.Clients = int(d.given.Clients)
 	}
+	if s.wal != nil {
+		options.WALFolder = s.wal.folder()
+	}
 	options.Settings["checkpoint_timeout"] = checkpointTimeout(options.Duration)
 	for name, value := range d.given.Settings {
 		options.Settings[name] = string(value)
@@ -81,16 +85,21 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 				"larger",
 			options.DatabaseBytes, room)
 	}
+	if err := s.wal.roomFor(workload.WALBytes(&d.given)); err != nil {
+		return figures{}, err
+	}
 	s.progress.stretch("postgres", 0, 1, 0, 0)
 	var early error
 	outcome, err := postgres.Run(ctx, options, func(event string) {
 		if event == postgres.Begin { // without a sync: what the server has not written out is a part of what is measured
 			early = s.awaitStart(ctx, 0)
+			s.wal.begin()
 			s.bracket.before, s.bracket.began = s.counters.Take(), s.clock.start()
 			return
 		}
 		s.bracket.ended = s.clock.start()
 		s.bracket.after = s.counters.Take()
+		s.wal.end()
 	})
 	if err := errors.Join(early, err); err != nil {
 		return figures{}, err
@@ -129,5 +138,5 @@ func (d *database) finish(s *session, _ fio.Sum) error {
 				bytes, memory))
 		}
 	}
-	return nil
+	return s.addWAL()
 }

@@ -61,23 +61,33 @@ func TestDatabaseOptions(t *testing.T) {
 	}
 }
 
-// TestPostgres measures a real PostgreSQL, as another user if the tests are root.
-func TestPostgres(t *testing.T) {
+// withPostgres is a bench whose user may run PostgreSQL: if the tests are root, the test goes on as another user, and here is none.
+func withPostgres(t *testing.T) (b *bench, here bool) {
+	t.Helper()
 	needFIO(t)
 	t.Parallel()
 	folder := os.Getenv(userVariable)
 	if folder == "" && os.Geteuid() == 0 {
 		continueAs(t, unprivileged)
-		return
+		return nil, false
 	}
 	if folder == "" {
 		folder = t.TempDir()
 	}
-	b := &bench{t: t, executor: Executor{Scratch: folder},
+	b = &bench{t: t, executor: Executor{Scratch: folder},
 		request: workload.Request{Run: results.RunIdentity{Namespace: "lab", Name: "run", UID: "uid-1"}, Seed: 42,
 			VolumeMode: "Filesystem", Path: filepath.Join(folder, "volume"), VolumeSizeBytes: 512 << 20, Promised: workload.PromisedDirectory}}
 	if err := os.Mkdir(b.request.Path, 0o700); err != nil {
 		t.Fatal(err)
+	}
+	return b, true
+}
+
+// TestPostgres measures a real PostgreSQL, as another user if the tests are root.
+func TestPostgres(t *testing.T) {
+	b, here := withPostgres(t)
+	if !here {
+		return
 	}
 	load := v1alpha1.PostgresWorkload{Mode: postgres.TPCBLike, DatabaseSize: &v1alpha1.Size{Quantity: resource.MustParse("16Mi")}, Clients: 2,
 		Duration: seconds(2)}

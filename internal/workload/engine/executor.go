@@ -101,6 +101,8 @@ type session struct {
 	beside  *beside
 	delta   observe.Delta
 	workers int
+	// wal is the volume of the write-ahead log, if that is another one.
+	wal *walVolume
 
 	began, ended watch // around the measured part, or all of it
 	measured     []results.Interval
@@ -164,6 +166,9 @@ func (s *session) execute(ctx context.Context) error {
 	if err := s.preparePlace(ctx); err != nil {
 		return err
 	}
+	if err := s.prepareWAL(ctx); err != nil {
+		return err
+	}
 	return s.work(ctx)
 }
 
@@ -176,7 +181,7 @@ func (s *session) work(ctx context.Context) error {
 	}
 	s.startup = timer.spent()
 	s.environment["fio"] = version
-	if err := s.checkPool("before"); err != nil {
+	if err := errors.Join(s.checkPool("before"), s.checkWAL("before")); err != nil {
 		return err
 	}
 	began := s.clock.start()
@@ -191,7 +196,7 @@ func (s *session) work(ctx context.Context) error {
 		err = s.measure(ctx, *s.request.Phase.Measure)
 	}
 	if err == nil {
-		err = s.checkPool("after")
+		err = errors.Join(s.checkPool("after"), s.checkWAL("after"))
 	}
 	return errors.Join(err, s.checkClock(began))
 }

@@ -137,18 +137,22 @@ func (s *session) parts() []*session {
 
 // alone says whether no other workload is on the volume or on the disks of one.
 func alone(parts []workload.PartRequest, i int) bool {
-	own := parts[i]
 	for k, other := range parts {
-		shares := slices.ContainsFunc(other.Disks, func(disk workload.Disk) bool {
-			return slices.ContainsFunc(own.Disks, func(of workload.Disk) bool { return of.Number == disk.Number })
-		})
-		pool, _, _ := strings.Cut(own.Source, "/")
-		otherPool, _, _ := strings.Cut(other.Source, "/")
-		if k != i && (shares || own.Path == other.Path || pool != "" && pool == otherPool) {
+		if k != i && shareDisks(parts[i].Request, other.Request) {
 			return false
 		}
 	}
 	return true
+}
+
+// shareDisks says whether two volumes are one, or on the same disks.
+func shareDisks(one, other workload.Request) bool {
+	same := slices.ContainsFunc(other.Disks, func(disk workload.Disk) bool {
+		return slices.ContainsFunc(one.Disks, func(of workload.Disk) bool { return of.Number == disk.Number })
+	})
+	pool, _, _ := strings.Cut(one.Source, "/")
+	otherPool, _, _ := strings.Cut(other.Source, "/")
+	return same || one.Path == other.Path || pool != "" && pool == otherPool
 }
 
 // blame names the workload of an error.

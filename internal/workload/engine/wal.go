@@ -1,0 +1,116 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/storagebench/storagebench/internal/observe"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// walVolume is another volume than that of the phase, for the write-ahead log of a database. Its place is proven as that of the phase is,
+// and its counters are taken at the same moments. Its methods do nothing if there is none.
+type walVolume struct {
+	*session
+
+	// shares says that it is on the disks of the volume of the phase.
+	shares        bool
+	before, after observe.Snapshot
+}
+
+// prepareWAL proves the place of the write-ahead log, if it has one.
+func (s *session) prepareWAL(ctx context.Context) error {
+	request := s.request.WAL
+	if request == nil {
+		return nil
+	}
+	wal := s.executor.newSession(*request, s.kind, nil)
+	err := wal.preparePlace(ctx)
+	if err == nil && wal.volume.path == s.volume.path {
+		err = wrongPlace("%s is the volume of the phase too: the write-ahead log needs another one", wal.volume.path)
+	}
+	s.adoptChecks(wal)
+	if err != nil {
+		return fmt.Errorf("the volume of the write-ahead log: %w", err)
+	}
+	for key, value := range wal.environment {
+		if known, taken := s.environment[key]; !taken || known != value {
+			s.environment[workload.WAL+"."+key] = value
+		}
+	}
+	s.wal = &walVolume{session: wal, shares: shareDisks(s.request, *request)}
+	return nil
+}
+
+// checkWAL looks at the pool of the write-ahead log, if that is not the one of the phase.
+func (s *session) checkWAL(when string) error {
+	if s.wal == nil || s.wal.shares {
+		return nil
+	}
+	err := s.wal.checkPool(when)
+	s.adoptChecks(s.wal.session)
+	return err
+}
+
+// adoptChecks takes the checks of the volume of the write-ahead log.
+func (s *session) adoptChecks(wal *session) {
+	for _, check := range wal.checks {
+		s.check(workload.WAL+"."+check.Name, check.Passed, "%s", check.Message)
+	}
+}
+
+// folder is where PostgreSQL makes its log.
+func (w *walVolume) folder() string { return filepath.Join(w.volume.path, namePrefix+"postgres") }
+
+// roomFor refuses a volume that the log can fill: PostgreSQL stops then. What an earlier attempt has left makes room.
+func (w *walVolume) roomFor(bytes int64) error {
+	if w == nil {
+		return nil
+	}
+	room, err := w.volume.room()
+	left, leftErr := allocatedBelow(w.folder())
+	if err := errors.Join(err, leftErr); err != nil {
+		return err
+	}
+	if room += left; room < bytes {
+		return invalidf(ReasonVolumeFull, "the write-ahead log needs up to %d bytes, which are max_wal_size and a quarter, and there is room "+
+			"for %d on its volume: write a smaller max_wal_size in settings, or enlarge the volume", bytes, room)
+	}
+	return nil
+}
+
+func (w *walVolume) begin() {
+	if w != nil {
+		w.before = w.counters.Take()
+	}
+}
+
+func (w *walVolume) end() {
+	if w != nil {
+		w.after = w.counters.Take()
+	}
+}
+
+// addWAL adds what its devices did to the figures of the phase, and refuses those with other load on them.
+func (s *session) addWAL() error {
+	if s.wal == nil {
+		return nil
+	}
+	delta := s.wal.counters.Between(s.wal.before, s.wal.after)
+	s.details.Workloads = map[string]Details{workload.WAL: {Counters: delta.Details, Unavailable: delta.Unavailable}}
+	if s.wal.shares {
+		s.details.Notes = append(s.details.Notes, "the counters of the devices of the write-ahead log are left out: the database is on the same "+
+			"disks")
+		return nil
+	}
+	for name, value := range delta.Metrics {
+		if ofVolume(name) {
+			s.metrics[workload.WAL+"."+name] = value
+		}
+	}
+	return s.judgeLoad(delta.Load)
+}
