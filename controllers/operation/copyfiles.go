@@ -156,7 +156,7 @@ func (c *copying) rewrite(ctx context.Context, path string, source io.Reader, or
 		return true, err
 	}
 	opened, err := target.Stat()
-	if err == nil && !os.SameFile(known, opened) {
+	if err == nil && !sameFile(known, opened) {
 		err = c.taken(path)
 	}
 	if err != nil {
@@ -170,6 +170,12 @@ func (c *copying) rewrite(ctx context.Context, path string, source io.Reader, or
 	return true, errors.Join(c.finish(err, target, path, original), target.Close())
 }
 
+// sameFile says whether an opened file is the regular file that was looked at. A pipe may have got its number since, and reading that waits
+// for a writer.
+func sameFile(seen, opened fs.FileInfo) bool {
+	return os.SameFile(seen, opened) && opened.Mode().IsRegular()
+}
+
 func (c *copying) file(ctx context.Context, path string, info fs.FileInfo) error {
 	// The file may have been replaced since the walk: links are not followed, and pipes not waited for.
 	source, err := c.from.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
@@ -181,7 +187,7 @@ func (c *copying) file(ctx context.Context, path string, info fs.FileInfo) error
 	if err != nil {
 		return err
 	}
-	if !os.SameFile(info, opened) {
+	if !sameFile(info, opened) {
 		return fmt.Errorf("%s was replaced while it was copied: copy data that does not change", shown(path))
 	}
 	if there, err := c.replaced(ctx, path, source, opened); there || err != nil {

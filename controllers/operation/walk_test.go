@@ -354,6 +354,13 @@ func TestNoPipeIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := openRoot(t, folder)
+	pipe, err := root.Lstat("pipe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&copying{from: root}).file(t.Context(), "pipe", pipe); err == nil || !strings.Contains(err.Error(), "was replaced") {
+		t.Errorf("a pipe with the number of a file: %v", err)
+	}
 	for name, open := range map[string]func() error{
 		"a walk": func() error {
 			visit := &walk{use: func(string, fs.FileInfo) error { return nil }, entries: 9, depth: 9}

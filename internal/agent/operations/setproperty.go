@@ -72,32 +72,27 @@ func setPropertyStage(state State) operationStage {
 	return done(nil, "%s of dataset %s is set: blocks that are written from now on follow it", strings.Join(set, ", "), state.Source.Name)
 }
 
-// Correction is the mark that the dataset has to have if its mark names values that it does not have, or lacks some: ZFS refuses properties
-// one by one, and sets the others and the mark. What was refused is recorded as it is, because an earlier operation may have set it, or not
-// at all if it is as the spec says. The UID stays: it shows that the command has run. Empty if the mark is right.
+// Correction is the mark that the dataset has to have if the mark of the operation names values that it does not have: ZFS refuses
+// properties one by one, and sets the others and the mark. What was refused is recorded as it is, because an earlier operation may have set
+// it, or not at all if it is as the spec says. The UID stays: it shows that the command has run. Empty if the mark is right.
 func (s State) Correction() string {
-	if s.Operation.Status.StartedAt == nil || !s.Source.Exists || s.Source.GUID != s.handleDetail() {
-		return ""
-	}
-	names, values := s.wantedProperties()
 	mark, _ := s.property(pools.PropertyChanged)
 	changed := pools.ChangedBy(mark)
-	right := changed.With(string(s.Operation.UID), nil)
-	for _, name := range names {
+	right := changed.With(changed.Operation, nil)
+	for name := range s.Operation.Spec.Action.SetProperty.Properties {
 		is, _ := s.property(name)
-		was, recorded := changed.Properties[name]
 		specified := slices.ContainsFunc(pools.WantedSettings(s.Pool), func(setting naming.Setting) bool {
 			return setting.Dataset == s.Source.Name && setting.Name == name && zfs.SameValue(setting.Value, is.Value)
 		})
-		switch {
-		case recorded && zfs.SameValue(was, is.Value):
-		case is.Local() && !specified && (recorded || zfs.SameValue(values[name], is.Value)):
+		switch was, recorded := changed.Properties[name]; {
+		case !recorded || zfs.SameValue(was, is.Value):
+		case is.Local() && !specified && !strings.Contains(is.Value, ","): // no mark can hold such a value
 			right.Properties[name] = is.Value
 		default:
 			delete(right.Properties, name)
 		}
 	}
-	if maps.Equal(right.Properties, changed.Properties) {
+	if changed.Operation != string(s.Operation.UID) || maps.Equal(right.Properties, changed.Properties) {
 		return ""
 	}
 	return right.Mark()

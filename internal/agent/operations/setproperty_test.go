@@ -98,13 +98,14 @@ func TestCorrection(t *testing.T) {
 		has  map[string]string
 		want string
 	}{
-		"right":               {volume("131072", "disabled", "uid-op"+both), ""},
-		"nothing is set":      {volume("8192", "standard", "-"), ""},
-		"one is refused":      {volume("8192", "disabled", "uid-op"+both), "uid-op,sync=disabled"},
-		"both are refused":    {map[string]string{"recordsize": "8192", pools.PropertyChanged: "uid-op" + both}, "uid-op"},
-		"as an earlier one":   {volume("16384", "disabled", "uid-op"+both), "uid-op,recordsize=16384,sync=disabled"},
-		"without the mark":    {volume("8192", "disabled", "-"), "uid-op,sync=disabled"},
-		"of another property": {volume("131072", "disabled", "uid-op,atime=on"+both), ""},
+		"right":                {volume("131072", "disabled", "uid-op"+both), ""},
+		"nothing is set":       {volume("8192", "standard", "-"), ""},
+		"one is refused":       {volume("8192", "disabled", "uid-op"+both), "uid-op,sync=disabled"},
+		"both are refused":     {map[string]string{"recordsize": "8192", pools.PropertyChanged: "uid-op" + both}, "uid-op"},
+		"as an earlier one":    {volume("16384", "disabled", "uid-op"+both), "uid-op,recordsize=16384,sync=disabled"},
+		"not to be recorded":   {volume("16384,by-hand", "disabled", "uid-op"+both), "uid-op,sync=disabled"},
+		"of another operation": {volume("8192", "disabled", "uid-0"+both), ""},
+		"of another property":  {volume("131072", "disabled", "uid-op,atime=on"+both), ""},
 	} {
 		state := begun(setPropertyAction, "5")
 		having("5", c.has)(&state)
@@ -112,13 +113,5 @@ func TestCorrection(t *testing.T) {
 		if got := state.Correction(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
-		if state.Operation.Status.StartedAt = nil; state.Correction() != "" {
-			t.Errorf("%s: corrected before it began", name)
-		}
-	}
-	state := begun(setPropertyAction, "5")
-	having("6", map[string]string{pools.PropertyChanged: "uid-op" + both})(&state)
-	if got := state.Correction(); got != "" {
-		t.Errorf("the mark of another dataset is corrected: %q", got)
 	}
 }
