@@ -61,10 +61,11 @@ func LookupMetric(name string) (Metric, bool) {
 			metric.Name, metric.Description, metric.Primary = name, "Of "+name[:at]+", a job or workload: "+metric.Description, false
 		}
 	}
-	if derived, err := ParseDerived(name); !found && err == nil {
-		return derived.Metric, true
+	if found { // as most are, and each metric of each run is looked up
+		return metric, true
 	}
-	return metric, found
+	derived, err := ParseDerived(name)
+	return derived.Metric, err == nil
 }
 
 // binned are the percentiles that fio reads from bins.
