@@ -61,12 +61,11 @@ func LookupMetric(name string) (Metric, bool) {
 			metric.Name, metric.Description, metric.Primary = name, "Of "+name[:at]+", a job or workload: "+metric.Description, false
 		}
 	}
-	if !found {
-		if derived, err := ParseDerived(name); err == nil {
-			return derived.Metric, true
-		}
+	if found { // as most are, and each metric of each run is looked up
+		return metric, true
 	}
-	return metric, found
+	derived, err := ParseDerived(name)
+	return derived.Metric, err == nil
 }
 
 // IsPrimary says whether people gate on a metric, and summaries show it: also one of a job or workload that would be primary if it were

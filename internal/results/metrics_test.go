@@ -49,3 +49,13 @@ func TestMetricsIsACopy(t *testing.T) {
 		t.Error("a caller can change the vocabulary")
 	}
 }
+
+// TestLookupIsCheap: each metric of each run is looked up. Only a name that is not in the vocabulary is parsed.
+func TestLookupIsCheap(t *testing.T) {
+	if cost := testing.AllocsPerRun(10, func() { LookupMetric("readBytesPerSecond") }); cost > 0 {
+		t.Errorf("%v allocations", cost)
+	}
+	if cost := testing.AllocsPerRun(10, func() { LookupMetric("readLatency.shareOver10ms") }); cost == 0 {
+		t.Error("a statistic is found without parsing, so that this test shows nothing")
+	}
+}
