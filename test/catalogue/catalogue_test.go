@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // root is this checkout.
@@ -114,11 +117,35 @@ func TestShown(t *testing.T) {
 		"a.freeSegments = 75 (3 runs); an expression judges medians":                                                   "freeSegments 75",
 		"a.gangBlocks = 5 (1 run), b.gangBlocks = 0 (1 run)":                                                           "Passed",
 		"holds for all 2 variants: x: a.b = 1 (3 runs), c.b = 2 (3 runs); y: a.b = 3 (3 runs), c.b = 4 (3 runs)":       "x 0.5, y 0.75",
+		"a.b / c.b = 0.835 (6 runs), the median lies between 0.81 and 0.86 with a confidence of 96.9%: at least 80%":   "0.835",
+		"a.b / a.b of variant old = 2 (5 pairs), the median lies between 1.9 and 2.1: at least 1.5x":                   "2",
+		"holds for all 2 variants: x: a.l.b / a.l.c = 0.5 (5 runs): at most 1x; y: a.l.b / a.l.c = 2e-05 (5 runs)":     "x 0.5, y 2e-05",
 		"no data: variant x has no valid runs":                                                                         "Passed",
 	} {
 		if is := (gateResult{Verdict: "Passed", Message: message}).shown(); is != want {
 			t.Errorf("%s: %q, not %q", message, is, want)
 		}
+	}
+}
+
+// TestFiguresOfRatios: the page has both metrics that a ratio gate divides.
+func TestFiguresOfRatios(t *testing.T) {
+	text, err := os.ReadFile("testdata/results.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var of results.Experiment
+	if err := json.Unmarshal(text, &of); err != nil {
+		t.Fatal(err)
+	}
+	of.Gates = []results.GateResult{{Message: "aged-scan.readBytesPerSecond / fresh-scan.readBytesPerSecond = 0.7 (5 runs)"}}
+	count := map[string]int{}
+	for _, one := range figuresOf(&of) {
+		count[one.Name]++
+	}
+	want := map[string]int{"aged-scan.readBytesPerSecond": 2, "fresh-scan.readBytesPerSecond": 2}
+	if difference := cmp.Diff(want, count); difference != "" {
+		t.Error(difference)
 	}
 }
 

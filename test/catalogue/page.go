@@ -98,7 +98,7 @@ Each row of the [catalogue of experiments](../experiments/README.md) has an over
 `+"`make catalogue`"+` runs them there, one after another, and writes this page: do not edit it.
 
 The shape that is expected comes from field reports, and belongs to their storage. The shape that was measured belongs to the lab, which
-has small disks with limits, and one to three repetitions. A ratio is that of the two medians in the message of a gate, the first to the
+has small disks with limits, and one to six repetitions. A ratio is that of the two medians in the message of a gate, the first to the
 second; the README of the row has all of it. A row that Failed says that the lab does not show the shape, not that it does not exist.
 
 `)

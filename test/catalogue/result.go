@@ -106,14 +106,25 @@ var value = regexp.MustCompile(`([A-Za-z0-9-]+\.[A-Za-z0-9.-]+)(?: of variant (\
 // compared is how the message of a comparison begins: "read.readOperationsPerSecond is 10.0% lower than".
 var compared = regexp.MustCompile(`([A-Za-z0-9-]+\.[A-Za-z0-9.-]+) is ((?:as high as|[0-9.]+% (?:higher|lower) than)[^(;:]*[^(;: ])`)
 
+// divided is what a ratio gate says, as "aged.readBytes / fresh.readBytes = 0.835 (6 runs)" or "a.b / a.b of variant old = 2 (6 pairs)".
+var divided = regexp.MustCompile(`([A-Za-z0-9-]+\.[A-Za-z0-9.-]+) / ([A-Za-z0-9-]+\.[A-Za-z0-9.-]+)(?: of variant \S+)? = ` +
+	`([0-9.e+-]+) \([0-9]+ (?:run|pair)s?\)`)
+
 // figuresOf are the metrics that gates name, with their spread over the runs of each variant.
 func figuresOf(of *results.Experiment) []figure {
 	var names []string
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
 	for _, gate := range of.Gates {
+		for _, match := range divided.FindAllStringSubmatch(gate.Message, -1) {
+			add(match[1])
+			add(match[2])
+		}
 		for _, match := range slices.Concat(value.FindAllStringSubmatch(gate.Message, -1), compared.FindAllStringSubmatch(gate.Message, -1)) {
-			if !slices.Contains(names, match[1]) {
-				names = append(names, match[1])
-			}
+			add(match[1])
 		}
 	}
 	var figures []figure
@@ -131,11 +142,14 @@ func figuresOf(of *results.Experiment) []figure {
 	return figures
 }
 
-// shown is a gate in a few words: the change that a comparison found, the ratio of two equal metrics, or a single figure. What is more than
-// that has the verdict alone.
+// shown is a gate in a few words: the change that a comparison found, a ratio, that of two equal metrics, or a single figure. What is more
+// than that has the verdict alone.
 func (g gateResult) shown() string {
 	if match := compared.FindStringSubmatch(g.Message); match != nil {
 		return match[2]
+	}
+	if ratios := ratiosOf(g.Message); len(ratios) > 0 {
+		return strings.Join(ratios, ", ")
 	}
 	var words []string
 	segments := segmentsOf(g.Message)
@@ -153,6 +167,20 @@ func (g gateResult) shown() string {
 		return g.Verdict
 	}
 	return strings.Join(words, ", ")
+}
+
+// ratiosOf are those that a ratio gate says, with the variants that it judges if there are several.
+func ratiosOf(message string) []string {
+	var ratios []string
+	all := divided.FindAllStringSubmatchIndex(message, -1)
+	for _, match := range all {
+		text := message[match[6]:match[7]]
+		if of := variantBefore.FindStringSubmatch(message[:match[0]]); of != nil && len(all) > 1 {
+			text = of[1] + " " + text
+		}
+		ratios = append(ratios, text)
+	}
+	return ratios
 }
 
 // segment are the figures of one variant in a message, with commas between them.
