@@ -76,6 +76,7 @@ func (a *App) acceptCommand(of acceptance, command *cobra.Command) *cobra.Comman
 		return a.accept(command.Context(), of, names, options)
 	}
 	options.addAcceptFlags(command.Flags(), of.suffix)
+	command.ValidArgsFunction = a.completeNames(&options.Connection, 1)
 	return command
 }
 

@@ -73,11 +73,15 @@ func TestErrorsOfUse(t *testing.T) {
 	for _, test := range []struct {
 		arguments, says string
 	}{
-		{"fly", `unknown command "fly": use run, report, history, baseline, calibration, validate or version`},
+		{"fly", `unknown command "fly": use baseline, calibration, history, list, `},
 		{"run", "run needs one file"},
 		{"run a b", "run needs one file"},
 		{"validate", "validate needs a file"},
 		{"report", "report needs one name"},
+		{"list quickstart", "for one of them write kubectl storagebench show quickstart"},
+		{"list -o pretty", "-o pretty: write one of table, wide, json, yaml, name"},
+		{"list -A -n lab", "--all-namespaces and --namespace contradict each other"},
+		{"show", "show needs one name"},
 		{"version now", "version takes no argument"},
 		{"run --fast x", "unknown flag: --fast: see 'kubectl storagebench run --help'"},
 		{"run x --local=", "--local is empty"},
