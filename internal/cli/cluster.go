@@ -42,10 +42,9 @@ type Cluster struct {
 	Namespace string
 }
 
-// LogReader follows the log of a container.
+// LogReader reads the log of a container.
 type LogReader interface {
-	// FollowLog starts a few lines before the end and continues until the container has ended.
-	FollowLog(ctx context.Context, namespace, pod, container string) (io.ReadCloser, error)
+	ReadLog(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error)
 }
 
 // addFlags adds kubectl's flags of the same meaning.
@@ -114,13 +113,9 @@ func clientScheme() (*runtime.Scheme, error) {
 // podLogs reads logs through the API server.
 type podLogs struct{ clients kubernetes.Interface }
 
-const logTailLines = 20
-
-// FollowLog implements LogReader.
-func (p podLogs) FollowLog(ctx context.Context, namespace, pod, container string) (io.ReadCloser, error) {
-	tail := int64(logTailLines)
-	return p.clients.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, Follow: true,
-		TailLines: &tail}).Stream(ctx)
+// ReadLog implements LogReader.
+func (p podLogs) ReadLog(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
+	return p.clients.CoreV1().Pods(namespace).GetLogs(pod, options).Stream(ctx)
 }
 
 // explain adds an exit code to an error of the cluster, and formats it: one line for each cause.

@@ -42,12 +42,12 @@ type logs struct {
 	of    map[string]io.ReadCloser
 }
 
-func (l *logs) FollowLog(ctx context.Context, _, pod, container string) (io.ReadCloser, error) {
+func (l *logs) ReadLog(ctx context.Context, _, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	stream := l.of[pod]
-	if stream == nil || container != "runner" {
-		return nil, errors.New("no log of " + pod + "/" + container)
+	if stream == nil || options.Container != "runner" {
+		return nil, errors.New("no log of " + pod + "/" + options.Container)
 	}
 	context.AfterFunc(ctx, func() { _ = stream.Close() })
 	return stream, nil
