@@ -66,7 +66,8 @@ func (a *App) rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return exitf(ExitUsage, "%w: see '%s --help'", err, command.CommandPath())
 	})
-	root.AddCommand(a.runCommand(), a.listCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(), a.reportCommand(), a.historyCommand(),
+	root.AddCommand(a.runCommand(), a.listCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(), a.suspendCommand(), a.resumeCommand(),
+		a.rerunCommand(), a.reportCommand(), a.historyCommand(),
 		a.baselineCommand(), a.calibrationCommand(), a.validateCommand(), a.versionCommand())
 	return root
 }

@@ -60,7 +60,7 @@ func newHub(t *testing.T, objects ...client.Object) *hub {
 		t.Fatal(err)
 	}
 	h := &hub{t: t, watched: make(chan struct{}, 100), logs: logs{of: map[string]io.ReadCloser{}}}
-	h.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.StorageBenchmark{}).
+	h.client = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(objects...).WithStatusSubresource(&v1alpha1.StorageBenchmark{}).
 		WithIndex(&v1alpha1.StorageBenchmark{}, "metadata.name", func(object client.Object) []string { return []string{object.GetName()} }).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Watch: func(ctx context.Context, inner client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {

@@ -11,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
 // runOptions are the flags of run.
@@ -144,9 +142,8 @@ func (a *App) sayVerdict(t *tracked, options waitOptions) {
 		a.say("\nReport: kubectl storagebench report %s%s   (ConfigMap %s)", t.key.Name, options.flags(t.key.Namespace), stored.ConfigMap)
 	}
 	if finished := t.benchmark.Status.FinishedAt; finished != nil && t.already {
-		a.say("It already finished at %s and is not rerun. To rerun it: kubectl annotate storagebenchmark %s%s --overwrite %s=\"$(date "+
-			"+%%s)\"",
-			finished.UTC().Format(time.RFC3339), t.key.Name, options.flags(t.key.Namespace), v1alpha1.AnnotationRerun)
+		a.say("It already finished at %s and is not rerun. To rerun it: kubectl storagebench rerun %s%s",
+			finished.UTC().Format(time.RFC3339), t.key.Name, options.flags(t.key.Namespace))
 	}
 }
 
@@ -157,6 +154,7 @@ func (a *App) sayUnfinished(t *tracked, cause error, options waitOptions) {
 	}
 	a.say("\n%s: %s; it continues in the cluster: %s", t.key, why, t.sentence())
 	a.say("Check again: kubectl storagebench watch %s%s", t.key.Name, options.flags(t.key.Namespace))
+	a.say("Stop it: kubectl storagebench suspend %s%s", t.key.Name, options.flags(t.key.Namespace))
 	a.say("Stop and delete it: kubectl delete storagebenchmark %s%s", t.key.Name, options.flags(t.key.Namespace))
 }
 

@@ -237,6 +237,8 @@ func (a *App) sayNext(t *tracked, connection Connection) {
 	switch {
 	case t.benchmark.Status.Results != nil && t.complete():
 		a.say("\nReport: kubectl storagebench report %s", flags)
+	case t.current() && t.benchmark.Spec.Suspend && !t.complete():
+		a.say("\nContinue it: kubectl storagebench resume %s", flags)
 	case t.stalled():
 		a.say("\nCorrect its file and run it again: docs/troubleshooting.md explains each reason")
 	}
