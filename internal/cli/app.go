@@ -67,7 +67,7 @@ func (a *App) rootCommand() *cobra.Command {
 		return exitf(ExitUsage, "%w: see '%s --help'", err, command.CommandPath())
 	})
 	root.AddCommand(a.runCommand(), a.listCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(), a.suspendCommand(), a.resumeCommand(),
-		a.rerunCommand(), a.reportCommand(), a.historyCommand(),
+		a.rerunCommand(), a.reportCommand(), a.compareCommand(), a.historyCommand(),
 		a.baselineCommand(), a.calibrationCommand(), a.validateCommand(), a.versionCommand())
 	return root
 }

@@ -73,7 +73,7 @@ func TestErrorsOfUse(t *testing.T) {
 	for _, test := range []struct {
 		arguments, says string
 	}{
-		{"fly", `unknown command "fly": use baseline, calibration, history, list, `},
+		{"fly", `unknown command "fly": use baseline, calibration, `},
 		{"run", "run needs one file"},
 		{"run a b", "run needs one file"},
 		{"validate", "validate needs a file"},
