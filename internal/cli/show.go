@@ -15,6 +15,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 	"github.com/storagebench/storagebench/internal/workload"
@@ -128,6 +129,9 @@ func phaseWords(phase *v1alpha1.Phase) string {
 	if traits, measures := workload.PhaseTraits(phase); measures {
 		does = traits.Name
 	}
+	if actions := operate.Of(phase); phase.Operate != nil && len(actions) > 0 {
+		does = operate.Name(*actions[0])
+	}
 	if parts := workload.PartsOf(phase); len(parts) > 0 {
 		var names []string
 		for _, part := range parts {
@@ -158,9 +162,15 @@ func targetWords(target *v1alpha1.Target) string {
 		}
 		return fmt.Sprintf("a volume of %s of %s", target.StorageClass.Size.String(), class)
 	case target.ZFS != nil:
-		return fmt.Sprintf("ZFS pools on a node with %s", metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: target.ZFS.Nodes.MatchLabels}))
+		return "ZFS pools on " + nodeWords(target)
 	}
 	return "unknown to this release"
+}
+
+// nodeWords are "2 nodes with LABEL=VALUE".
+func nodeWords(target *v1alpha1.Target) string {
+	return fmt.Sprintf("%s with %s", counted(max(1, int(target.ZFS.Nodes.Count)), "node"),
+		metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: target.ZFS.Nodes.MatchLabels}))
 }
 
 func (a *App) showConditions(conditions []metav1.Condition, now time.Time) {
