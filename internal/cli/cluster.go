@@ -6,11 +6,18 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +47,8 @@ type Cluster struct {
 	Logs   LogReader
 	// Namespace is the default namespace.
 	Namespace string
+	// Clock is the date of the last answer of the API server, and when it came. Nil if unknown.
+	Clock func() (server, here time.Time, known bool)
 }
 
 // LogReader reads the log of a container.
@@ -90,6 +99,8 @@ func ConnectTo(config *rest.Config, namespace string, warnings io.Writer) (*Clus
 	if warnings != nil {
 		config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
 	}
+	dates := &dateKeeper{}
+	config.Wrap(dates.wrap)
 	scheme, err := clientScheme()
 	if err != nil {
 		return nil, err
@@ -102,12 +113,49 @@ func ConnectTo(config *rest.Config, namespace string, warnings io.Writer) (*Clus
 	if err != nil {
 		return nil, fmt.Errorf("create a client for logs: %w", err)
 	}
-	return &Cluster{Client: objects, Logs: podLogs{clients}, Namespace: namespace}, nil
+	return &Cluster{Client: objects, Logs: podLogs{clients}, Namespace: namespace, Clock: dates.last}, nil
 }
 
 func clientScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	return scheme, errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
+	var problems []error
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme, appsv1.AddToScheme, storagev1.AddToScheme,
+		authorizationv1.AddToScheme, apiextensionsv1.AddToScheme} {
+		problems = append(problems, add(scheme))
+	}
+	return scheme, errors.Join(problems...)
+}
+
+// dateKeeper remembers the date of the last answer of the API server.
+type dateKeeper struct {
+	mutex        sync.Mutex
+	server, here time.Time
+}
+
+func (d *dateKeeper) last() (server, here time.Time, known bool) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	return d.server, d.here, !d.server.IsZero()
+}
+
+func (d *dateKeeper) wrap(inner http.RoundTripper) http.RoundTripper { return datedTransport{inner, d} }
+
+type datedTransport struct {
+	http.RoundTripper
+	dates *dateKeeper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t datedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := t.RoundTripper.RoundTrip(request)
+	if err == nil {
+		if server, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+			t.dates.mutex.Lock()
+			defer t.dates.mutex.Unlock()
+			t.dates.server, t.dates.here = server, time.Now()
+		}
+	}
+	return answer, err
 }
 
 // podLogs reads logs through the API server.
