@@ -29,7 +29,8 @@ func (a *App) compareCommand() *cobra.Command {
 		Use:   "compare A B",
 		Short: "Compare the numbers of two finished experiments, without a verdict",
 		Long: `Compare two finished experiments, metric by metric: their medians, and how much B differs from A with an interval. Each of them is
-a StorageBenchmark, NAME@EXPERIMENT for one of its earlier experiments, or a results.json as 'run --local' and 'report --output-dir' write it.
+a StorageBenchmark, NAME@EXPERIMENT for one of its earlier experiments, or a results.json as 'run --local' and 'report --output-dir'
+write it.
 
 It gives no verdict: a gate does, with a tolerance that was chosen before.`,
 		Example: `  kubectl storagebench compare ageing-8k ageing-16k
@@ -68,8 +69,8 @@ func (a *App) compare(ctx context.Context, nameA, nameB string, options compareO
 		return exitf(ExitNotFound, "the two have no metric of the same variant and phase in common")
 	}
 	c.sayUnlike(a)
-	a.say("\nEach interval is about the runs of these two experiments: how days differ is not in it, and of 20 metrics that did not change, one\n" +
-		"interval excludes 0 by chance. For a verdict use a gate that compares with a variant, a baseline or the history.")
+	a.say("\nEach interval is about the runs of these two experiments: how days differ is not in it, and of 20 metrics that did\n" +
+		"not change, one interval excludes 0 by chance. For a verdict use a gate that compares with a variant, a baseline or the history.")
 	return nil
 }
 
@@ -102,8 +103,8 @@ func (a *App) experimentOf(ctx context.Context, given string, connection Connect
 		for _, one := range known {
 			names = append(names, one.Experiment)
 		}
-		return results.Experiment{}, exitf(ExitNotFound, "StorageBenchmark %s has no results of experiment %s: it has those of %s", cluster.key(name),
-			of, cmp.Or(someOf(names), "none"))
+		return results.Experiment{}, exitf(ExitNotFound, "StorageBenchmark %s has no results of experiment %s: it has those of %s",
+			cluster.key(name), of, cmp.Or(someOf(names), "none"))
 	}
 	var stored corev1.ConfigMap
 	if err := cluster.Client.Get(ctx, cluster.key(known[at].ConfigMap), &stored); err != nil {
@@ -166,11 +167,10 @@ func (c *comparedPair) printMetric(table *table, variant, phase string, metric r
 	if at < 0 || !c.all && !known.Primary {
 		return
 	}
-	change := none
-	if shift, unknown := gate.Across(c.a, c.b, variant, phase, metric.Name); unknown == "" {
+	shift, unknown := gate.Across(c.a, c.b, variant, phase, metric.Name)
+	change := "not comparable: " + unknown
+	if unknown == "" {
 		change = changeWords(shift)
-	} else {
-		change = "not comparable: " + unknown
 	}
 	c.rows++
 	if known.Binned() {

@@ -119,8 +119,8 @@ func examineAgents(ctx context.Context, p *patient) (findings []finding) {
 		case status.DesiredNumberScheduled == 0:
 			findings = append(findings, warningFound("kubectl label node NAME "+v1alpha1.LabelLabNode+"=true", "DaemonSet %s has no node", name))
 		case status.NumberReady < status.DesiredNumberScheduled:
-			findings = append(findings, problemFound("kubectl -n "+sets.Items[i].Namespace+" get pods -o wide", "DaemonSet %s: %d of %d agents are ready",
-				name, status.NumberReady, status.DesiredNumberScheduled))
+			findings = append(findings, problemFound("kubectl -n "+sets.Items[i].Namespace+" get pods -o wide",
+				"DaemonSet %s: %d of %d agents are ready", name, status.NumberReady, status.DesiredNumberScheduled))
 		case status.UpdatedNumberScheduled < status.DesiredNumberScheduled:
 			findings = append(findings, warningFound("wait until the update is over", "DaemonSet %s: %d of %d agents are of the new version",
 				name, status.UpdatedNumberScheduled, status.DesiredNumberScheduled))
@@ -166,7 +166,8 @@ func examineGrants(ctx context.Context, p *patient) []finding {
 		}
 	}
 	if len(granted) == 0 {
-		return []finding{warningFound("ask the admin for agent.allowDevices: ["+p.cluster.Namespace+"=/dev/disk/by-id/...], see docs/tasks/pools.md",
+		return []finding{warningFound(
+			"ask the admin for agent.allowDevices: ["+p.cluster.Namespace+"=/dev/disk/by-id/...], see docs/tasks/pools.md",
 			"no disks are granted to namespace %s: its zfs targets get none", p.cluster.Namespace)}
 	}
 	return []finding{fine("granted to the namespace: %s", someOf(granted))}
@@ -203,7 +204,8 @@ func examineZFS(ctx context.Context, p *patient) []finding {
 		}
 	}
 	if distinct := slices.Compact(slices.Sorted(maps.Values(versions))); len(distinct) > 1 {
-		return []finding{warningFound("measure on nodes of one version: numbers of others are not comparable", "OpenZFS differs: %s", someOf(words))}
+		return []finding{warningFound("measure on nodes of one version: numbers of others are not comparable",
+			"OpenZFS differs: %s", someOf(words))}
 	}
 	return []finding{fine("OpenZFS: %s", someOf(words))}
 }

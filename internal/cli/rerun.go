@@ -32,8 +32,8 @@ func (a *App) rerunCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rerun NAME",
 		Short: "Start a StorageBenchmark over; says what is lost before it does",
-		Long: `Start another experiment of a StorageBenchmark, by the annotation ` + v1alpha1.AnnotationRerun + `. Nothing of the spec changes. The
-results of the earlier experiment are kept, as many as spec.resultsHistory says; its runs and the documents of their phases are deleted.
+		Long: `Start another experiment of a StorageBenchmark, by the annotation ` + v1alpha1.AnnotationRerun + `. Nothing of the spec changes.
+The results of the earlier experiment are kept, as many as spec.resultsHistory says; its runs and the documents of their phases are deleted.
 
 An experiment in progress and volumes that spec.retain has kept would be lost: then the command refuses, unless a flag allows it.
 
@@ -137,8 +137,8 @@ func lossesOf(t *tracked, runs []v1alpha1.BenchmarkRun) (found losses) {
 		stored = append([]v1alpha1.ResultsReference{*status.Results}, stored...)
 	}
 	for _, old := range stored[min(limit, len(stored)):] {
-		found.others = append(found.others, fmt.Sprintf("At the end of the new experiment, the results of experiment %s in ConfigMap %s are deleted: "+
-			"spec.resultsHistory is %d", old.Experiment, old.ConfigMap, limit))
+		found.others = append(found.others, fmt.Sprintf("At the end of the new experiment, the results of experiment %s in ConfigMap "+
+			"%s are deleted: spec.resultsHistory is %d", old.Experiment, old.ConfigMap, limit))
 	}
 	return found
 }
