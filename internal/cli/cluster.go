@@ -37,6 +37,8 @@ type Connection struct {
 	Kubeconfig string
 	Context    string
 	Namespace  string
+	// Overrides are the rest of kubectl's flags, such as --as and --server.
+	Overrides clientcmd.ConfigOverrides
 	// Warnings is where the API server's warnings go.
 	Warnings io.Writer
 }
@@ -61,6 +63,14 @@ func (c *Connection) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `FILE` (default: as for kubectl)")
 	flags.StringVar(&c.Context, "context", "", "`NAME` of the context in the kubeconfig")
 	flags.StringVarP(&c.Namespace, "namespace", "n", "", "`NAMESPACE` (default: that of the context)")
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	names.CurrentContext.LongName, names.ContextOverrideFlags.Namespace.LongName = "", "" // they are above
+	rest := pflag.NewFlagSet("", pflag.ContinueOnError)
+	clientcmd.BindOverrideFlags(&c.Overrides, rest, names)
+	rest.VisitAll(func(flag *pflag.Flag) {
+		flag.Hidden = true // as in kubectl, whose 'kubectl options' lists them
+		flags.AddFlag(flag)
+	})
 }
 
 // connect finds the cluster.
@@ -76,8 +86,8 @@ func (a *App) connect(connection Connection) (*Cluster, error) {
 func Connect(connection Connection) (*Cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = connection.Kubeconfig
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: connection.Context}
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	connection.Overrides.CurrentContext = connection.Context
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &connection.Overrides)
 	config, err := loader.ClientConfig()
 	if err != nil {
 		return nil, exitf(ExitUnavailable, "find the cluster: %w: set --kubeconfig, and --context for its context", err)

@@ -89,6 +89,7 @@ func TestErrorsOfUse(t *testing.T) {
 		{"run x --output d", "--output is for --local"},
 		{"run x --local d --wait", "--wait is for a cluster"},
 		{"run x --local d --context c", "--context is for a cluster"},
+		{"run x --local d --as ann", "--as is for a cluster"},
 		{"run x --timeout 1h", "--timeout needs --wait"},
 		{"run x --wait --timeout -1h", "--timeout needs --wait and a duration above 0"},
 		{"run x --wait --timeout soon", "invalid argument"},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -80,6 +81,15 @@ func (o *runOptions) check(command *cobra.Command) error {
 		if set(name) && local {
 			return exitf(ExitUsage, "--%s is for a cluster: remove it, or remove --local", name)
 		}
+	}
+	var connects error
+	command.Flags().Visit(func(flag *pflag.Flag) {
+		if flag.Hidden && local { // only flags of the connection are hidden
+			connects = exitf(ExitUsage, "--%s is for a cluster: remove it, or remove --local", flag.Name)
+		}
+	})
+	if connects != nil {
+		return connects
 	}
 	if set("timeout") && (!o.wait || o.timeout <= 0) {
 		return exitf(ExitUsage, "--timeout needs --wait and a duration above 0, such as 90m")
@@ -166,6 +176,9 @@ func (c Connection) flags(namespace string) string {
 	}
 	if c.Kubeconfig != "" {
 		text += " --kubeconfig " + c.Kubeconfig
+	}
+	if as := c.Overrides.AuthInfo.Impersonate; as != "" {
+		text += " --as " + as
 	}
 	return text
 }
