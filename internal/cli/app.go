@@ -68,7 +68,8 @@ func (a *App) rootCommand() *cobra.Command {
 	})
 	root.AddCommand(a.runCommand(), a.listCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(), a.suspendCommand(), a.resumeCommand(),
 		a.rerunCommand(), a.reportCommand(), a.compareCommand(), a.historyCommand(),
-		a.baselineCommand(), a.calibrationCommand(), a.samplesCommand(), a.planCommand(), a.validateCommand(), a.doctorCommand(), a.versionCommand())
+		a.baselineCommand(), a.calibrationCommand(), a.samplesCommand(), a.planCommand(), a.validateCommand(), a.doctorCommand(),
+		a.versionCommand())
 	return root
 }
 
