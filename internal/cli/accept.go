@@ -76,6 +76,7 @@ func (a *App) acceptCommand(of acceptance, command *cobra.Command) *cobra.Comman
 		return a.accept(command.Context(), of, names, options)
 	}
 	options.addAcceptFlags(command.Flags(), of.suffix)
+	command.ValidArgsFunction = a.completeNames(&options.Connection, 1)
 	return command
 }
 
@@ -182,26 +183,23 @@ func (a *App) finishedExperiment(ctx context.Context, names []string,
 	if err != nil {
 		return results.Experiment{}, nil, err
 	}
-	_, stored, err := storedReport(ctx, cluster, names[0], options.Connection)
+	benchmark, stored, err := storedReport(ctx, cluster, names[0], options.Connection)
 	if err != nil {
 		return results.Experiment{}, nil, err
 	}
+	experiment, err := experimentIn(stored)
+	return experiment, benchmark, err
+}
+
+// experimentIn decodes stored results.
+func experimentIn(stored *corev1.ConfigMap) (results.Experiment, error) {
 	where := fmt.Sprintf("ConfigMap %s/%s", stored.Namespace, stored.Name)
 	text, found := stored.Data[reportKeys["json"]]
 	if !found {
-		return results.Experiment{}, nil,
-			exitf(ExitNotFound, "%s has no %s: the operator rewrites it if you delete the ConfigMap while the runs still exist",
-				where, reportKeys["json"])
+		return results.Experiment{}, exitf(ExitNotFound,
+			"%s has no %s: the operator rewrites it if you delete the ConfigMap while the runs still exist", where, reportKeys["json"])
 	}
-	experiment, err := decodeExperiment(where, []byte(text))
-	if err != nil {
-		return results.Experiment{}, nil, err
-	}
-	var benchmark v1alpha1.StorageBenchmark
-	if err := cluster.Client.Get(ctx, cluster.key(names[0]), &benchmark); err != nil {
-		return results.Experiment{}, nil, explain("find StorageBenchmark "+cluster.key(names[0]).String(), err)
-	}
-	return experiment, &benchmark, nil
+	return decodeExperiment(where, []byte(text))
 }
 
 func decodeExperiment(where string, text []byte) (results.Experiment, error) {

@@ -53,7 +53,7 @@ func (a *App) rootCommand() *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl storagebench"},
 		Args: func(command *cobra.Command, arguments []string) error {
 			if len(arguments) > 0 {
-				return exitf(ExitUsage, "unknown command %q: use run, report, history, baseline, calibration, validate or version", arguments[0])
+				return exitf(ExitUsage, "unknown command %q: use %s", arguments[0], namesOf(command))
 			}
 			return nil
 		},
@@ -66,9 +66,22 @@ func (a *App) rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return exitf(ExitUsage, "%w: see '%s --help'", err, command.CommandPath())
 	})
-	root.AddCommand(a.runCommand(), a.reportCommand(), a.historyCommand(), a.baselineCommand(), a.calibrationCommand(), a.validateCommand(),
+	root.AddCommand(a.runCommand(), a.listCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(), a.suspendCommand(), a.resumeCommand(),
+		a.rerunCommand(), a.reportCommand(), a.compareCommand(), a.historyCommand(),
+		a.baselineCommand(), a.calibrationCommand(), a.samplesCommand(), a.planCommand(), a.validateCommand(), a.doctorCommand(),
 		a.versionCommand())
 	return root
+}
+
+// namesOf are the commands below one.
+func namesOf(parent *cobra.Command) string {
+	var names []string
+	for _, command := range parent.Commands() {
+		if command.IsAvailableCommand() {
+			names = append(names, command.Name())
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // onTerminal says whether the output may be read by a person.

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,7 +41,7 @@ func (a *App) applyAll(ctx context.Context, cluster *Cluster, connection Connect
 		default:
 			continue
 		}
-		if err := a.apply(ctx, cluster, one, before, force); err != nil {
+		if _, err := a.apply(ctx, cluster, one, before, force); err != nil {
 			return nil, err
 		}
 	}
@@ -50,12 +51,13 @@ func (a *App) applyAll(ctx context.Context, cluster *Cluster, connection Connect
 			continue
 		}
 		var before v1alpha1.StorageBenchmark
-		if err := a.apply(ctx, cluster, one, &before, force); err != nil {
+		after, err := a.apply(ctx, cluster, one, &before, force)
+		if err != nil {
 			return benchmarks, err
 		}
 		benchmark := applied{key: client.ObjectKeyFromObject(one.object)}
-		// A changed spec shows in the generation; a changed rerun annotation does not.
-		if before.Annotations[v1alpha1.AnnotationRerun] != one.object.GetAnnotations()[v1alpha1.AnnotationRerun] {
+		// A changed spec shows in the generation; a changed rerun annotation does not. A file without it does not remove it.
+		if before.Annotations[v1alpha1.AnnotationRerun] != after.GetAnnotations()[v1alpha1.AnnotationRerun] {
 			benchmark.before = before.Status.Experiment
 		}
 		benchmarks = append(benchmarks, benchmark)
@@ -86,13 +88,14 @@ func applicable(manifests []*manifest, namespace string) error {
 	return nil
 }
 
-// apply applies one object and reports the result. before is filled with the previous object.
-func (a *App) apply(ctx context.Context, cluster *Cluster, one *manifest, before client.Object, force bool) error {
+// apply applies one object, reports the result and returns the object as it is now. before is filled with the previous object.
+func (a *App) apply(ctx context.Context, cluster *Cluster, one *manifest, before client.Object,
+	force bool) (*unstructured.Unstructured, error) {
 	key := client.ObjectKeyFromObject(one.object)
 	doing := fmt.Sprintf("apply %s %s", one.object.GetKind(), key)
 	err := cluster.Client.Get(ctx, key, before)
 	if client.IgnoreNotFound(err) != nil || isUnknownKind(err) {
-		return explain(doing, err)
+		return nil, explain(doing, err)
 	}
 	isNew := apierrors.IsNotFound(err)
 	options := []client.ApplyOption{client.FieldOwner(fieldOwner)}
@@ -102,7 +105,7 @@ func (a *App) apply(ctx context.Context, cluster *Cluster, one *manifest, before
 	object := one.object.DeepCopy()
 	delete(object.Object, "status")
 	if err := cluster.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...); err != nil {
-		return explain(doing, err)
+		return nil, explain(doing, err)
 	}
 	word := "changed"
 	switch {
@@ -112,5 +115,5 @@ func (a *App) apply(ctx context.Context, cluster *Cluster, one *manifest, before
 		word = "unchanged"
 	}
 	a.say("%s %s %s", one.object.GetKind(), key, word)
-	return nil
+	return object, nil
 }

@@ -143,6 +143,7 @@ there are differences that spec.baseline.allowDifferences does not allow: then g
 		"compare with the baseline in this `FILE|NAME` instead of the one in spec.baseline")
 	command.Flags().StringArrayVar(&options.allow, "allow", nil,
 		"an additional `KEY` that may differ, besides spec.baseline.allowDifferences, such as kernel or zfs.parameter.*")
+	command.ValidArgsFunction = a.completeNames(&options.Connection, 1)
 	return command
 }
 

@@ -6,11 +6,18 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +37,8 @@ type Connection struct {
 	Kubeconfig string
 	Context    string
 	Namespace  string
+	// Overrides are the rest of kubectl's flags, such as --as and --server.
+	Overrides clientcmd.ConfigOverrides
 	// Warnings is where the API server's warnings go.
 	Warnings io.Writer
 }
@@ -40,12 +49,13 @@ type Cluster struct {
 	Logs   LogReader
 	// Namespace is the default namespace.
 	Namespace string
+	// Clock is the date of the last answer of the API server, and when it came. Nil if unknown.
+	Clock func() (server, here time.Time, known bool)
 }
 
-// LogReader follows the log of a container.
+// LogReader reads the log of a container.
 type LogReader interface {
-	// FollowLog starts a few lines before the end and continues until the container has ended.
-	FollowLog(ctx context.Context, namespace, pod, container string) (io.ReadCloser, error)
+	ReadLog(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error)
 }
 
 // addFlags adds kubectl's flags of the same meaning.
@@ -53,6 +63,14 @@ func (c *Connection) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `FILE` (default: as for kubectl)")
 	flags.StringVar(&c.Context, "context", "", "`NAME` of the context in the kubeconfig")
 	flags.StringVarP(&c.Namespace, "namespace", "n", "", "`NAMESPACE` (default: that of the context)")
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	names.CurrentContext.LongName, names.ContextOverrideFlags.Namespace.LongName = "", "" // they are above
+	rest := pflag.NewFlagSet("", pflag.ContinueOnError)
+	clientcmd.BindOverrideFlags(&c.Overrides, rest, names)
+	rest.VisitAll(func(flag *pflag.Flag) {
+		flag.Hidden = true // as in kubectl, whose 'kubectl options' lists them
+		flags.AddFlag(flag)
+	})
 }
 
 // connect finds the cluster.
@@ -68,8 +86,8 @@ func (a *App) connect(connection Connection) (*Cluster, error) {
 func Connect(connection Connection) (*Cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = connection.Kubeconfig
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: connection.Context}
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	connection.Overrides.CurrentContext = connection.Context
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &connection.Overrides)
 	config, err := loader.ClientConfig()
 	if err != nil {
 		return nil, exitf(ExitUnavailable, "find the cluster: %w: set --kubeconfig, and --context for its context", err)
@@ -91,6 +109,8 @@ func ConnectTo(config *rest.Config, namespace string, warnings io.Writer) (*Clus
 	if warnings != nil {
 		config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
 	}
+	dates := &dateKeeper{}
+	config.Wrap(dates.wrap)
 	scheme, err := clientScheme()
 	if err != nil {
 		return nil, err
@@ -103,24 +123,57 @@ func ConnectTo(config *rest.Config, namespace string, warnings io.Writer) (*Clus
 	if err != nil {
 		return nil, fmt.Errorf("create a client for logs: %w", err)
 	}
-	return &Cluster{Client: objects, Logs: podLogs{clients}, Namespace: namespace}, nil
+	return &Cluster{Client: objects, Logs: podLogs{clients}, Namespace: namespace, Clock: dates.last}, nil
 }
 
 func clientScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	return scheme, errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
+	var problems []error
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme, appsv1.AddToScheme, storagev1.AddToScheme,
+		authorizationv1.AddToScheme, apiextensionsv1.AddToScheme} {
+		problems = append(problems, add(scheme))
+	}
+	return scheme, errors.Join(problems...)
+}
+
+// dateKeeper remembers the date of the last answer of the API server.
+type dateKeeper struct {
+	mutex        sync.Mutex
+	server, here time.Time
+}
+
+func (d *dateKeeper) last() (server, here time.Time, known bool) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	return d.server, d.here, !d.server.IsZero()
+}
+
+func (d *dateKeeper) wrap(inner http.RoundTripper) http.RoundTripper { return datedTransport{inner, d} }
+
+type datedTransport struct {
+	http.RoundTripper
+	dates *dateKeeper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t datedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := t.RoundTripper.RoundTrip(request)
+	if err == nil {
+		if server, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+			t.dates.mutex.Lock()
+			defer t.dates.mutex.Unlock()
+			t.dates.server, t.dates.here = server, time.Now()
+		}
+	}
+	return answer, err
 }
 
 // podLogs reads logs through the API server.
 type podLogs struct{ clients kubernetes.Interface }
 
-const logTailLines = 20
-
-// FollowLog implements LogReader.
-func (p podLogs) FollowLog(ctx context.Context, namespace, pod, container string) (io.ReadCloser, error) {
-	tail := int64(logTailLines)
-	return p.clients.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, Follow: true,
-		TailLines: &tail}).Stream(ctx)
+// ReadLog implements LogReader.
+func (p podLogs) ReadLog(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
+	return p.clients.CoreV1().Pods(namespace).GetLogs(pod, options).Stream(ctx)
 }
 
 // explain adds an exit code to an error of the cluster, and formats it: one line for each cause.

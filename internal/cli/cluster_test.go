@@ -42,12 +42,12 @@ type logs struct {
 	of    map[string]io.ReadCloser
 }
 
-func (l *logs) FollowLog(ctx context.Context, _, pod, container string) (io.ReadCloser, error) {
+func (l *logs) ReadLog(ctx context.Context, _, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	stream := l.of[pod]
-	if stream == nil || container != "runner" {
-		return nil, errors.New("no log of " + pod + "/" + container)
+	if stream == nil || options.Container != "runner" {
+		return nil, errors.New("no log of " + pod + "/" + options.Container)
 	}
 	context.AfterFunc(ctx, func() { _ = stream.Close() })
 	return stream, nil
@@ -60,7 +60,7 @@ func newHub(t *testing.T, objects ...client.Object) *hub {
 		t.Fatal(err)
 	}
 	h := &hub{t: t, watched: make(chan struct{}, 100), logs: logs{of: map[string]io.ReadCloser{}}}
-	h.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.StorageBenchmark{}).
+	h.client = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(objects...).WithStatusSubresource(&v1alpha1.StorageBenchmark{}).
 		WithIndex(&v1alpha1.StorageBenchmark{}, "metadata.name", func(object client.Object) []string { return []string{object.GetName()} }).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Watch: func(ctx context.Context, inner client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
@@ -84,11 +84,15 @@ func (h *hub) connect(app *App) {
 // waiting begins run --wait and comes back when it watches.
 func (h *hub) waiting(ctx context.Context, app *App, arguments ...string) <-chan int {
 	h.t.Helper()
+	return h.watching(ctx, app, append([]string{"run", "../../config/samples/quickstart.yaml", "--wait"}, arguments...)...)
+}
+
+// watching begins a command and comes back when it watches.
+func (h *hub) watching(ctx context.Context, app *App, arguments ...string) <-chan int {
+	h.t.Helper()
 	h.connect(app)
 	ended := make(chan int, 1)
-	go func() {
-		ended <- app.Main(ctx, append([]string{"run", "../../config/samples/quickstart.yaml", "--wait"}, arguments...))
-	}()
+	go func() { ended <- app.Main(ctx, arguments) }()
 	select {
 	case <-h.watched:
 	case <-time.After(10 * time.Second):
@@ -190,7 +194,7 @@ func TestWaitOtherEnds(t *testing.T) {
 			}
 		}, ExitNotFound, []string{"lab/quickstart was deleted before its verdict"}},
 		{"timeout", []string{"--timeout", "10ms"}, func(*hub, func()) {}, ExitTimeout, []string{"No verdict after 0s; it continues in the cluster",
-			"Check again: kubectl storagebench run"}},
+			"Check again: kubectl storagebench watch quickstart -n lab"}},
 		{"interrupted", nil, func(_ *hub, cancel func()) {
 			cancel()
 		}, ExitInterrupted, []string{"No longer waiting; it continues in the cluster", "Stop and delete it: kubectl delete"}},
@@ -279,7 +283,7 @@ func TestRunWithoutWait(t *testing.T) {
 	app, out, errors := testApp()
 	h.connect(app)
 	code := app.Main(t.Context(), []string{"run", "../../config/samples/quickstart.yaml"})
-	want := "StorageBenchmark lab/quickstart created\nFollow its progress: kubectl get storagebenchmark quickstart -n lab\n"
+	want := "StorageBenchmark lab/quickstart created\nFollow its progress: kubectl storagebench watch quickstart -n lab\n"
 	if code != 0 || out.String() != want {
 		t.Errorf("%d %q %s", code, out, errors)
 	}

@@ -13,7 +13,7 @@ const (
 	// ExitPassed: all gates hold. Of validate: all files are valid. Of report: it was printed.
 	ExitPassed = 0
 	// ExitFailed: a gate does not hold. Of validate: a file is not valid. Of baseline diff: there is a difference that is not
-	// allowed.
+	// allowed. Of doctor: there is a problem.
 	ExitFailed = 1
 	// ExitInconclusive: there are too few measurements, or none.
 	ExitInconclusive = 2
@@ -37,7 +37,7 @@ const (
 
 const exitHelp = `Exit codes:
   0    Passed (validate: valid; report: printed)
-  1    Failed: a gate does not hold (validate: a file is not valid; baseline diff: something differs)
+  1    Failed: a gate does not hold (validate: a file is not valid; baseline diff: something differs; doctor: a problem)
   2    Inconclusive: too few measurements, or none
   3    Invalid: the measurements cannot be used
   4    --timeout expired before the verdict

@@ -73,11 +73,15 @@ func TestErrorsOfUse(t *testing.T) {
 	for _, test := range []struct {
 		arguments, says string
 	}{
-		{"fly", `unknown command "fly": use run, report, history, baseline, calibration, validate or version`},
+		{"fly", `unknown command "fly": use baseline, calibration, `},
 		{"run", "run needs one file"},
 		{"run a b", "run needs one file"},
 		{"validate", "validate needs a file"},
 		{"report", "report needs one name"},
+		{"list quickstart", "for one of them write kubectl storagebench show quickstart"},
+		{"list -o pretty", "-o pretty: write one of table, wide, json, yaml, name"},
+		{"list -A -n lab", "--all-namespaces and --namespace contradict each other"},
+		{"show", "show needs one name"},
 		{"version now", "version takes no argument"},
 		{"run --fast x", "unknown flag: --fast: see 'kubectl storagebench run --help'"},
 		{"run x --local=", "--local is empty"},
@@ -85,6 +89,7 @@ func TestErrorsOfUse(t *testing.T) {
 		{"run x --output d", "--output is for --local"},
 		{"run x --local d --wait", "--wait is for a cluster"},
 		{"run x --local d --context c", "--context is for a cluster"},
+		{"run x --local d --as ann", "--as is for a cluster"},
 		{"run x --timeout 1h", "--timeout needs --wait"},
 		{"run x --wait --timeout -1h", "--timeout needs --wait and a duration above 0"},
 		{"run x --wait --timeout soon", "invalid argument"},

@@ -16,7 +16,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/verdict/history"
 )
@@ -53,6 +52,7 @@ changed, with the known changes of the environment.
 	}
 	options.addFlags(command.Flags())
 	command.Flags().IntVar(&options.last, "last", 20, "print the last `N` experiments; changes are detected in all")
+	command.ValidArgsFunction = a.completeNames(&options.Connection, 1)
 	return command
 }
 
@@ -62,9 +62,9 @@ func (a *App) history(ctx context.Context, name string, options historyOptions) 
 		return err
 	}
 	key := cluster.key(name)
-	var benchmark v1alpha1.StorageBenchmark
-	if err := cluster.Client.Get(ctx, key, &benchmark); err != nil {
-		return explain("find StorageBenchmark "+key.String(), err)
+	benchmark, err := cluster.find(ctx, name)
+	if err != nil {
+		return err
 	}
 	var stored corev1.ConfigMap
 	err = cluster.Client.Get(ctx, cluster.key(naming.HistoryName(name)), &stored)

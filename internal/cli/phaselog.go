@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"io"
 	"sync"
 
@@ -11,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -20,8 +19,10 @@ import (
 const (
 	// runnerContainer is the container of a workload pod that writes progress.
 	runnerContainer = "runner"
-	// maxLogLine is longer than any line of progress. Parts of the result, which may be longer, are skipped.
+	// maxLogLine is longer than any line of progress.
 	maxLogLine = 8 << 10
+	// logTailLines are enough to find the last line of progress.
+	logTailLines = int64(20)
 )
 
 // phaseLogs reads the progress of the workload pods of one benchmark from their logs.
@@ -79,7 +80,8 @@ func (p *phaseLogs) look(ctx context.Context, kind watch.EventType, object runti
 // read follows the log of one pod. A broken stream is reopened.
 func (p *phaseLogs) read(ctx context.Context, pod *corev1.Pod) {
 	for ctx.Err() == nil {
-		stream, err := p.cluster.Logs.FollowLog(ctx, pod.Namespace, pod.Name, runnerContainer)
+		stream, err := p.cluster.Logs.ReadLog(ctx, pod.Namespace, pod.Name,
+			&corev1.PodLogOptions{Container: runnerContainer, Follow: true, TailLines: ptr.To(logTailLines)})
 		if err == nil {
 			eachProgress(stream, func(progress results.Progress) {
 				p.progress(pod.Labels[v1alpha1.LabelRun], pod.Labels[v1alpha1.LabelPhase], progress)
@@ -96,20 +98,9 @@ func (p *phaseLogs) read(ctx context.Context, pod *corev1.Pod) {
 
 // eachProgress calls a function for every line of progress until the log ends or breaks.
 func eachProgress(log io.Reader, visit func(results.Progress)) {
-	reader := bufio.NewReaderSize(log, maxLogLine)
-	long := false
-	for {
-		line, err := reader.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			long = true
-			continue
-		}
-		if progress, is := results.ParseProgress(string(line)); is && !long {
+	_ = eachLine(log, func(line string, cut bool) { // a broken stream is reopened
+		if progress, is := results.ParseProgress(line); is && !cut {
 			visit(progress)
 		}
-		if err != nil {
-			return
-		}
-		long = false
-	}
+	})
 }

@@ -50,8 +50,9 @@ func (a *App) reportCommand() *cobra.Command {
 		},
 	}
 	options.addFlags(command.Flags())
-	command.Flags().StringVarP(&options.format, "output", "o", "markdown", "`FORMAT` to print: markdown, json, junit or html")
+	a.addFormat(command, &options.format, []string{"markdown", "json", "junit", formatHTML})
 	command.Flags().StringVar(&options.folder, "output-dir", "", "save all formats to `DIR` instead of printing one")
+	command.ValidArgsFunction = a.completeNames(&options.Connection, 1)
 	return command
 }
 
@@ -85,18 +86,16 @@ func (a *App) report(ctx context.Context, name string, options reportOptions) er
 // storedReport reads the benchmark, and the ConfigMap named in its status.
 func storedReport(ctx context.Context, cluster *Cluster, name string, connection Connection) (*v1alpha1.StorageBenchmark,
 	*corev1.ConfigMap, error) {
-	t := &tracked{}
-	t.key = cluster.key(name)
-	var benchmark v1alpha1.StorageBenchmark
-	if err := cluster.Client.Get(ctx, t.key, &benchmark); err != nil {
-		return nil, nil, explain("find StorageBenchmark "+t.key.String(), err)
+	benchmark, err := cluster.find(ctx, name)
+	if err != nil {
+		return nil, nil, err
 	}
-	t.benchmark = &benchmark
+	t := trackedOf(benchmark)
 	if benchmark.Status.Results == nil {
 		return nil, nil, exitf(ExitNotFound, "StorageBenchmark %s has no report yet: %s%s", t.key, t.sentence(), earlierReports(t, connection))
 	}
 	var stored corev1.ConfigMap
-	err := cluster.Client.Get(ctx, cluster.key(benchmark.Status.Results.ConfigMap), &stored)
+	err = cluster.Client.Get(ctx, cluster.key(benchmark.Status.Results.ConfigMap), &stored)
 	if apierrors.IsNotFound(err) {
 		return nil, nil, exitf(ExitNotFound,
 			"the report of StorageBenchmark %s should be in ConfigMap %s, which was deleted: the operator rewrites it if the runs still "+
@@ -106,7 +105,7 @@ func storedReport(ctx context.Context, cluster *Cluster, name string, connection
 	if err != nil {
 		return nil, nil, explain("read the report in ConfigMap "+benchmark.Status.Results.ConfigMap, err)
 	}
-	return &benchmark, &stored, nil
+	return benchmark, &stored, nil
 }
 
 // earlierReports names the results of earlier experiments, which the user may be looking for.

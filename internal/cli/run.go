@@ -10,20 +10,18 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
 // runOptions are the flags of run.
 type runOptions struct {
-	Connection
-	wait    bool
-	timeout time.Duration
-	force   bool
-	local   string
-	serial  string
-	output  string
+	waitOptions
+	wait   bool
+	force  bool
+	local  string
+	serial string
+	output string
 }
 
 // errTimeout is the cause of a context whose --timeout expired.
@@ -58,9 +56,8 @@ Ctrl-C ends the benchmark.
 		},
 	}
 	flags := command.Flags()
-	options.addFlags(flags)
+	options.addWaitFlags(flags)
 	flags.BoolVarP(&options.wait, "wait", "w", false, "show progress until the verdict, which determines the exit code")
-	flags.DurationVar(&options.timeout, "timeout", 0, "stop waiting after this `DURATION`, such as 90m (default: never)")
 	flags.BoolVar(&options.force, "force-conflicts", false, "take over fields that another manager has applied")
 	flags.StringVar(&options.local, "local", "", "run on this machine, in `DIR` or on DEVICE")
 	flags.StringVar(&options.serial, "serial", "", "`SERIAL` number of the DEVICE, as 'lsblk -o PATH,SERIAL' prints it")
@@ -85,6 +82,15 @@ func (o *runOptions) check(command *cobra.Command) error {
 			return exitf(ExitUsage, "--%s is for a cluster: remove it, or remove --local", name)
 		}
 	}
+	var connects error
+	command.Flags().Visit(func(flag *pflag.Flag) {
+		if flag.Hidden && local { // only flags of the connection are hidden
+			connects = exitf(ExitUsage, "--%s is for a cluster: remove it, or remove --local", flag.Name)
+		}
+	})
+	if connects != nil {
+		return connects
+	}
 	if set("timeout") && (!o.wait || o.timeout <= 0) {
 		return exitf(ExitUsage, "--timeout needs --wait and a duration above 0, such as 90m")
 	}
@@ -108,21 +114,15 @@ func (a *App) runInCluster(ctx context.Context, file string, options runOptions)
 	}
 	if !options.wait {
 		for _, one := range benchmarks {
-			a.say("Follow its progress: kubectl get storagebenchmark %s%s", one.key.Name, options.flags(one.key.Namespace))
+			a.say("Follow its progress: kubectl storagebench watch %s%s", one.key.Name, options.flags(one.key.Namespace))
 		}
 		return nil
 	}
-	if options.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, options.timeout, errTimeout)
-		defer cancel()
-	}
-	all, err := a.wait(ctx, cluster, benchmarks)
-	return a.conclude(all, err, file, options)
+	return a.waitAndConclude(ctx, cluster, benchmarks, options.waitOptions)
 }
 
 // conclude says how each benchmark has ended, or that it continues.
-func (a *App) conclude(all []*tracked, cause error, file string, options runOptions) error {
+func (a *App) conclude(all []*tracked, cause error, options waitOptions) error {
 	var codes []int
 	for _, t := range all {
 		code := t.code()
@@ -132,42 +132,39 @@ func (a *App) conclude(all []*tracked, cause error, file string, options runOpti
 		codes = append(codes, code)
 		switch {
 		case t.gone:
-			a.say("\n%s was deleted before its verdict. Apply it again: kubectl storagebench run %s%s", t.key, file, options.flags(t.key.Namespace))
+			a.say("\n%s was deleted before its verdict. Apply its file again: kubectl storagebench run FILE%s", t.key,
+				options.flags(t.key.Namespace))
 		case t.complete():
 			a.sayVerdict(t, options)
 		case t.stalled():
 			a.say("\n%s cannot continue: %s", t.key, t.sentence())
 			a.say("Correct it and run it again, or delete it: kubectl delete storagebenchmark %s%s", t.key.Name, options.flags(t.key.Namespace))
 		default:
-			a.sayUnfinished(t, cause, file, options)
+			a.sayUnfinished(t, cause, options)
 		}
 	}
 	return silent(worstCode(codes))
 }
 
-func (a *App) sayVerdict(t *tracked, options runOptions) {
+func (a *App) sayVerdict(t *tracked, options waitOptions) {
 	statusOutcome(t).print(a)
 	if stored := t.benchmark.Status.Results; stored != nil {
 		a.say("\nReport: kubectl storagebench report %s%s   (ConfigMap %s)", t.key.Name, options.flags(t.key.Namespace), stored.ConfigMap)
 	}
 	if finished := t.benchmark.Status.FinishedAt; finished != nil && t.already {
-		a.say("It already finished at %s and is not rerun. To rerun it: kubectl annotate storagebenchmark %s%s --overwrite %s=\"$(date "+
-			"+%%s)\"",
-			finished.UTC().Format(time.RFC3339), t.key.Name, options.flags(t.key.Namespace), v1alpha1.AnnotationRerun)
+		a.say("It already finished at %s and is not rerun. To rerun it: kubectl storagebench rerun %s%s",
+			finished.UTC().Format(time.RFC3339), t.key.Name, options.flags(t.key.Namespace))
 	}
 }
 
-func (a *App) sayUnfinished(t *tracked, cause error, file string, options runOptions) {
+func (a *App) sayUnfinished(t *tracked, cause error, options waitOptions) {
 	why := "No longer waiting"
 	if errors.Is(cause, errTimeout) {
 		why = fmt.Sprintf("No verdict after %s", brief(options.timeout))
 	}
-	again := "kubectl storagebench run " + file + " --wait" + options.flags(t.key.Namespace)
-	if file == "-" {
-		again = "kubectl get storagebenchmark " + t.key.Name + " --watch" + options.flags(t.key.Namespace)
-	}
 	a.say("\n%s: %s; it continues in the cluster: %s", t.key, why, t.sentence())
-	a.say("Check again: %s", again)
+	a.say("Check again: kubectl storagebench watch %s%s", t.key.Name, options.flags(t.key.Namespace))
+	a.say("Stop it: kubectl storagebench suspend %s%s", t.key.Name, options.flags(t.key.Namespace))
 	a.say("Stop and delete it: kubectl delete storagebenchmark %s%s", t.key.Name, options.flags(t.key.Namespace))
 }
 
@@ -179,6 +176,9 @@ func (c Connection) flags(namespace string) string {
 	}
 	if c.Kubeconfig != "" {
 		text += " --kubeconfig " + c.Kubeconfig
+	}
+	if as := c.Overrides.AuthInfo.Impersonate; as != "" {
+		text += " --as " + as
 	}
 	return text
 }

@@ -63,6 +63,11 @@ func experimentOutcome(e results.Experiment) outcome {
 func (o outcome) print(a *App) {
 	out, verdict := a.Out, tint(clean(o.verdict), moodOf(o.verdict), a.Colour && a.onTerminal())
 	_, _ = fmt.Fprintf(out, "\n%s: %s: %s\n", clean(o.name), verdict, clean(o.sentence))
+	o.printDetails(out)
+}
+
+// printDetails writes the gates and the primary metrics.
+func (o outcome) printDetails(out io.Writer) {
 	if len(o.gates) > 0 {
 		table := newTable(out, "GATE", "VERDICT", "REASON", "MESSAGE")
 		for _, gate := range o.gates {
@@ -99,8 +104,13 @@ func (o outcome) printMetrics(out io.Writer) {
 // table aligns its columns.
 type table struct{ writer *tabwriter.Writer }
 
+// newTable begins a table below an empty line.
 func newTable(out io.Writer, head ...string) *table {
 	_, _ = fmt.Fprintln(out)
+	return newTableHere(out, head...)
+}
+
+func newTableHere(out io.Writer, head ...string) *table {
 	t := &table{tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)}
 	t.row(head...)
 	return t

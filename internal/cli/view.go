@@ -60,6 +60,8 @@ func headLine(t *tracked, now time.Time) string {
 		text += ", " + done
 	}
 	switch {
+	case status.StartedAt != nil && status.FinishedAt != nil:
+		text += ", in " + brief(status.FinishedAt.Sub(status.StartedAt.Time))
 	case status.StartedAt != nil:
 		text += ", " + brief(now.Sub(status.StartedAt.Time))
 	case status.Queue != nil:

@@ -64,7 +64,7 @@ func TestNoFindings(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "b.yaml"), []byte(many), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var found []finding
+	var found []remark
 	code, said = judged(t, folder, "-o", "json", "b.yaml")
 	if err := json.Unmarshal([]byte(said), &found); err != nil || code != ExitFailed || len(found) != 2*maxProblems {
 		t.Errorf("exit code %d: %d: %v", code, len(found), err)
@@ -94,7 +94,7 @@ func TestValidateFolder(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 	code, said := judged(t, folder, "b", "empty", "-o", "json")
-	var found []finding
+	var found []remark
 	if err := json.Unmarshal([]byte(said), &found); err != nil || code != ExitFailed || len(found) != 1 || found[0].File != "empty" ||
 		!strings.HasPrefix(found[0].Message, "the folder has no .yaml") {
 		t.Errorf("exit code %d: %v: %s", code, err, said)
@@ -102,7 +102,7 @@ func TestValidateFolder(t *testing.T) {
 }
 
 func TestUnreadable(t *testing.T) {
-	for text, want := range map[string]finding{
+	for text, want := range map[string]remark{
 		"a.yaml:7: it is not YAML: tab": {Line: 7, Message: "it is not YAML: tab"}, "a.yaml: no such file": {Message: "no such file"},
 		"cannot read": {Message: "cannot read"}, "a.yamlx": {Message: "a.yamlx"},
 	} {

@@ -13,28 +13,27 @@ import (
 // The formats of validate.
 const (
 	formatText  = "text"
-	formatJSON  = "json"
 	formatSARIF = "sarif"
 )
 
 // judgementFormats print what validate has found.
 var judgementFormats = map[string]func(*App, []judgement) error{
 	formatText: (*App).sayJudgements,
-	formatJSON: func(a *App, all []judgement) error { return a.printJSON(findingsOf(all)) },
+	formatJSON: func(a *App, all []judgement) error { return a.printJSON(remarksOf(all)) },
 	formatSARIF: func(a *App, all []judgement) error {
-		return a.printJSON(sarifOf(findingsOf(all), a.version()))
+		return a.printJSON(sarifOf(remarksOf(all), a.version()))
 	},
 }
 
-// The severities of findings, as SARIF has them.
+// The severities of remarks, as SARIF has them.
 const (
 	severityError   = "error"
 	severityWarning = "warning"
 	severityNote    = "note"
 )
 
-// finding is one mistake, warning or note for a program.
-type finding struct {
+// remark is one mistake, warning or note for a program.
+type remark struct {
 	File string `json:"file"`
 	// Line is 0 if it is not known.
 	Line int `json:"line,omitempty"`
@@ -48,32 +47,32 @@ type finding struct {
 	Message string  `json:"message"`
 }
 
-// findingsOf is the list of all mistakes, also of those beyond the first of a manifest, and of all warnings and notes.
-func findingsOf(all []judgement) []finding {
-	found := []finding{}
+// remarksOf is the list of all mistakes, also of those beyond the first of a manifest, and of all warnings and notes.
+func remarksOf(all []judgement) []remark {
+	found := []remark{}
 	for _, judged := range all {
 		if judged.unreadable != nil {
 			found = append(found, unreadable(judged.file, judged.unreadable))
 			continue
 		}
 		for _, wrong := range judged.problems {
-			found = append(found, judged.finding(severityError, wrong))
+			found = append(found, judged.remark(severityError, wrong))
 		}
 		if judged.checked == nil {
 			continue
 		}
 		for _, warning := range judged.checked.warnings {
-			found = append(found, judged.finding(severityWarning, warning))
+			found = append(found, judged.remark(severityWarning, warning))
 		}
 		for _, note := range judged.checked.notes {
-			found = append(found, judged.finding(severityNote, problem{message: note}))
+			found = append(found, judged.remark(severityNote, problem{message: note}))
 		}
 	}
 	return found
 }
 
-func (j judgement) finding(severity string, of problem) finding {
-	one := finding{File: j.file, Line: j.manifest.line(cmp.Or(of.field, "kind")), Object: clean(j.manifest.String()), Severity: severity,
+func (j judgement) remark(severity string, of problem) remark {
+	one := remark{File: j.file, Line: j.manifest.line(cmp.Or(of.field, "kind")), Object: clean(j.manifest.String()), Severity: severity,
 		Field: clean(of.field), Message: clean(of.message)}
 	if value, single := valueAt(j.manifest.positions, of.field); single && of.field != "" {
 		value = clean(value)
@@ -86,8 +85,8 @@ func (j judgement) finding(severity string, of problem) finding {
 var place = regexp.MustCompile(`(?s)^:(?:(\d+):)? *(.*)$`)
 
 // unreadable is why a file has no manifests.
-func unreadable(file string, err error) finding {
-	one := finding{File: file, Severity: severityError, Message: clean(err.Error())}
+func unreadable(file string, err error) remark {
+	one := remark{File: file, Severity: severityError, Message: clean(err.Error())}
 	rest, found := strings.CutPrefix(err.Error(), file)
 	if parts := place.FindStringSubmatch(rest); found && parts != nil {
 		one.Line, _ = strconv.Atoi(parts[1]) // 0 if it is not known
@@ -157,7 +156,7 @@ type sarifName struct {
 	Name string `json:"fullyQualifiedName"`
 }
 
-// ruleOf names the kinds of findings, by their severity.
+// ruleOf names the kinds of remarks, by their severity.
 var ruleOf = map[string]string{severityError: "mistake", severityWarning: "unknown-setting", severityNote: "hint"}
 
 var sarifRules = []sarifRule{
@@ -166,7 +165,7 @@ var sarifRules = []sarifRule{
 	{ruleOf[severityNote], sarifText{"A hint: the manifest is valid."}},
 }
 
-func sarifOf(found []finding, version string) sarif {
+func sarifOf(found []remark, version string) sarif {
 	document := sarif{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: make([]sarifRun, 1)}
 	run := &document.Runs[0]
 	run.Tool.Driver = sarifDriver{Name: "kubectl-storagebench", Version: version, Rules: sarifRules}

@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
+)
+
+type compareOptions struct {
+	Connection
+	all bool
+}
+
+func (a *App) compareCommand() *cobra.Command {
+	var options compareOptions
+	command := &cobra.Command{
+		Use:   "compare A B",
+		Short: "Compare the numbers of two finished experiments, without a verdict",
+		Long: `Compare two finished experiments, metric by metric: their medians, and how much B differs from A with an interval. Each of them is
+a StorageBenchmark, NAME@EXPERIMENT for one of its earlier experiments, or a results.json as 'run --local' and 'report --output-dir'
+write it.
+
+It gives no verdict: a gate does, with a tolerance that was chosen before.`,
+		Example: `  kubectl storagebench compare ageing-8k ageing-16k
+  kubectl storagebench compare nightly@5c1f0a92 nightly
+  kubectl storagebench compare before/results.json after/results.json`,
+		Args: func(_ *cobra.Command, arguments []string) error {
+			if len(arguments) != 2 {
+				return exitf(ExitUsage, "compare needs two experiments: kubectl storagebench compare A B")
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, sides []string) error {
+			return a.compare(command.Context(), sides[0], sides[1], options)
+		},
+	}
+	options.addFlags(command.Flags())
+	command.Flags().BoolVar(&options.all, "all", false, "all metrics instead of the primary ones")
+	command.ValidArgsFunction = a.completeNames(&options.Connection, 2)
+	return command
+}
+
+func (a *App) compare(ctx context.Context, nameA, nameB string, options compareOptions) error {
+	sideA, err := a.experimentOf(ctx, nameA, options.Connection)
+	if err != nil {
+		return err
+	}
+	sideB, err := a.experimentOf(ctx, nameB, options.Connection)
+	if err != nil {
+		return err
+	}
+	for i, side := range []results.Experiment{sideA, sideB} {
+		a.say("%c: %s", 'A'+i, originOf(side))
+	}
+	c := &comparedPair{a: sideA, b: sideB, all: options.all}
+	if c.print(a); c.rows == 0 {
+		return exitf(ExitNotFound, "the two have no metric of the same variant and phase in common")
+	}
+	c.sayUnlike(a)
+	a.say("\nEach interval is about the runs of these two experiments: how days differ is not in it, and of 20 metrics that did\n" +
+		"not change, one interval excludes 0 by chance. For a verdict use a gate that compares with a variant, a baseline or the history.")
+	return nil
+}
+
+// experimentOf reads the results in a file, of a benchmark, or of NAME@EXPERIMENT.
+func (a *App) experimentOf(ctx context.Context, given string, connection Connection) (results.Experiment, error) {
+	options := acceptOptions{Connection: connection}
+	name, of, earlier := strings.Cut(given, "@")
+	if isFile(given) {
+		options.from = given
+	}
+	if isFile(given) || !earlier {
+		experiment, _, err := a.finishedExperiment(ctx, []string{given}, options)
+		return experiment, err
+	}
+	cluster, err := a.connect(connection)
+	if err != nil {
+		return results.Experiment{}, err
+	}
+	benchmark, err := cluster.find(ctx, name)
+	if err != nil {
+		return results.Experiment{}, err
+	}
+	known := benchmark.Status.History
+	if benchmark.Status.Results != nil {
+		known = append([]v1alpha1.ResultsReference{*benchmark.Status.Results}, known...)
+	}
+	at := slices.IndexFunc(known, func(one v1alpha1.ResultsReference) bool { return one.Experiment == of })
+	if at < 0 {
+		var names []string
+		for _, one := range known {
+			names = append(names, one.Experiment)
+		}
+		return results.Experiment{}, exitf(ExitNotFound, "StorageBenchmark %s has no results of experiment %s: it has those of %s",
+			cluster.key(name), of, cmp.Or(someOf(names), "none"))
+	}
+	var stored corev1.ConfigMap
+	if err := cluster.Client.Get(ctx, cluster.key(known[at].ConfigMap), &stored); err != nil {
+		return results.Experiment{}, explain("read the results in ConfigMap "+known[at].ConfigMap, err)
+	}
+	return experimentIn(&stored)
+}
+
+// originOf says where and when an experiment was made.
+func originOf(e results.Experiment) string {
+	text := fmt.Sprintf("%s/%s, experiment %s: %s", e.Benchmark.Namespace, e.Benchmark.Name, e.Experiment, cmp.Or(e.Verdict, "no verdict"))
+	if e.FinishedAt != nil {
+		text += ", finished " + e.FinishedAt.UTC().Format(time.RFC3339)
+	}
+	if e.NodeName != "" {
+		text += ", on " + e.NodeName
+	}
+	return text
+}
+
+// comparedPair is two experiments side by side.
+type comparedPair struct {
+	a, b results.Experiment
+	all  bool
+	// rows were printed; binned ones hold percentiles. lone are phases that only one of both has.
+	rows, binned int
+	lone         []string
+}
+
+func (c *comparedPair) print(a *App) {
+	table := newTable(a.Out, "VARIANT", "PHASE", "METRIC", "BETTER", "A: MEDIAN (MIN..MAX, RUNS)", "B: MEDIAN (MIN..MAX, RUNS)",
+		"B AGAINST A (INTERVAL)")
+	for _, variant := range c.a.Variants {
+		for _, phase := range variant.Phases {
+			other := phaseIn(c.b, variant.Name, phase.Name)
+			if other == nil {
+				c.lone = append(c.lone, fmt.Sprintf("phase %s of variant %s only in A", phase.Name, variant.Name))
+				continue
+			}
+			for _, metric := range phase.Metrics {
+				c.printMetric(table, variant.Name, phase.Name, metric, other)
+			}
+		}
+	}
+	for _, variant := range c.b.Variants {
+		for _, phase := range variant.Phases {
+			if phaseIn(c.a, variant.Name, phase.Name) == nil {
+				c.lone = append(c.lone, fmt.Sprintf("phase %s of variant %s only in B", phase.Name, variant.Name))
+			}
+		}
+	}
+	if c.rows > 0 {
+		table.end()
+	}
+}
+
+func (c *comparedPair) printMetric(table *table, variant, phase string, metric results.MetricResult, other *results.PhaseResult) {
+	known, _ := results.LookupMetric(metric.Name)
+	at := slices.IndexFunc(other.Metrics, func(one results.MetricResult) bool { return one.Name == metric.Name })
+	if at < 0 || !c.all && !known.Primary {
+		return
+	}
+	shift, unknown := gate.Across(c.a, c.b, variant, phase, metric.Name)
+	change := "not comparable: " + unknown
+	if unknown == "" {
+		change = changeWords(shift)
+	}
+	c.rows++
+	if known.Binned() {
+		c.binned++
+	}
+	table.row(variant, phase, metric.Name, strings.ToLower(cmp.Or(strings.TrimPrefix(string(known.Better), string(results.Neither)), none)),
+		figures(metric), figures(other.Metrics[at]), change)
+}
+
+// changeWords are "-10.0% (-12.1%..-8.0%, 97%)".
+func changeWords(change stats.Shift) string {
+	share := func(logarithm float64) string { return fmt.Sprintf("%+.1f%%", 100*math.Expm1(logarithm)) }
+	if !change.Interval.Known {
+		return share(change.Estimate) + " (too few runs for an interval)"
+	}
+	return fmt.Sprintf("%s (%s..%s, %.0f%%)", share(change.Estimate), share(change.Interval.Low), share(change.Interval.High),
+		math.Floor(100*change.Interval.Confidence))
+}
+
+func phaseIn(e results.Experiment, variant, phase string) *results.PhaseResult {
+	for i := range e.Variants {
+		if e.Variants[i].Name != variant {
+			continue
+		}
+		for j := range e.Variants[i].Phases {
+			if one := &e.Variants[i].Phases[j]; one.Name == phase {
+				return one
+			}
+		}
+	}
+	return nil
+}
+
+// sayUnlike names what else differs, because that may be the cause.
+func (c *comparedPair) sayUnlike(a *App) {
+	notes := c.lone
+	for _, variant := range c.a.Variants {
+		for _, other := range c.b.Variants {
+			if variant.Name == other.Name && variant.Definition != other.Definition && variant.Definition != "" && other.Definition != "" {
+				notes = append(notes, "target, phases or pods of variant "+variant.Name+" differ")
+			}
+		}
+	}
+	for _, one := range results.Differences(c.a.Environment, c.b.Environment, nil) {
+		notes = append(notes, fmt.Sprintf("%s: %s in A, %s in B", one.Key, cmp.Or(strings.Join(one.Baseline, " | "), "unknown"),
+			cmp.Or(strings.Join(one.Current, " | "), "unknown")))
+	}
+	if c.binned > 0 {
+		notes = append(notes, "percentiles come from bins that are up to 1.6% wide: less than 3% means nothing")
+	}
+	for i, note := range notes {
+		if i == 0 {
+			a.say("\nMind before you compare:")
+		}
+		a.say("  %s", clean(note))
+	}
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// slower is the nightly experiment a night later: a tenth slower to read, on another kernel, with another variant.
+func slower() results.Experiment {
+	e := nightly()
+	e.Experiment, e.Verdict, e.Environment = "99999999", "Failed", map[string][]string{"kernel": {hostile}, "fio": {"3.39"}}
+	for i := range e.Runs {
+		metrics := e.Runs[i].Phases[0].Metrics
+		metrics["readBytesPerSecond"] = metrics["readBytesPerSecond"] * 9 / 10
+		if e.Runs[i].Variant == "r128k" {
+			e.Runs[i].Variant = "r1m"
+		}
+	}
+	e.Variants = results.Summarise(e.Runs)
+	return e
+}
+
+func TestCompare(t *testing.T) {
+	from := func(e results.Experiment) string { return file(t, "results.json", encoded(t, e)) }
+	h := newHub(t)
+	code, out, errors := called(t, h, "compare", from(nightly()), from(slower()))
+	if code != ExitPassed || errors != "" {
+		t.Fatal(code, errors)
+	}
+	golden(t, "compare.txt", out)
+	if _, all, _ := called(t, h, "compare", from(nightly()), from(slower()), "--all"); !strings.Contains(all, "ioErrors") ||
+		!strings.Contains(all, "not comparable: a run had 0: no ratio") {
+		t.Error(all)
+	}
+}
+
+// TestCompareInTheCluster: results are found by the name of the benchmark, and those of earlier experiments by their hash.
+func TestCompareInTheCluster(t *testing.T) {
+	one := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "nightly"}}
+	one.Status.Results = &v1alpha1.ResultsReference{Experiment: "99999999", ConfigMap: "nightly-2"}
+	one.Status.History = []v1alpha1.ResultsReference{{Experiment: "12345e67", ConfigMap: "nightly-1"}, {Experiment: "lost", ConfigMap: "nightly-0"}}
+	h := newHub(t, one, configMap("nightly-1", "results.json", encoded(t, nightly())), configMap("nightly-2", "results.json", encoded(t, slower())))
+	code, out, errors := called(t, h, "compare", "nightly@12345e67", "nightly")
+	if code != ExitPassed || !strings.Contains(out, "A: lab/nightly, experiment 12345e67: Passed") || !strings.Contains(out, "-10.0% (") {
+		t.Errorf("%d %s%s", code, out, errors)
+	}
+	for arguments, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"nightly@5c1f nightly": {ExitNotFound, "no results of experiment 5c1f: it has those of 99999999, 12345e67, lost"},
+		"nightly@lost nightly": {ExitNotFound, "read the results in ConfigMap nightly-0"},
+		"nightly absent":       {ExitNotFound, "lab/absent"},
+		"nightly":              {ExitUsage, "compare needs two experiments"},
+		"nightly none.json":    {ExitNotFound, "none.json: no such file"},
+	} {
+		if code, _, errors := called(t, h, append([]string{"compare"}, strings.Fields(arguments)...)...); code != want.code ||
+			!strings.Contains(errors, want.says) {
+			t.Errorf("%s: %d %s", arguments, code, errors)
+		}
+	}
+}
+
+// TestCompareOfOtherThings: without anything in common there is nothing to print.
+func TestCompareOfOtherThings(t *testing.T) {
+	other := nightly()
+	for i := range other.Runs {
+		other.Runs[i].Phases[0].Name = "write"
+	}
+	other.Variants = results.Summarise(other.Runs)
+	a, b := file(t, "results.json", encoded(t, nightly())), file(t, "results.json", encoded(t, other))
+	if code, _, errors := called(t, newHub(t), "compare", a, b); code != ExitNotFound || !strings.Contains(errors, "no metric") {
+		t.Errorf("%d %s", code, errors)
+	}
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestConnectionFlags: kubectl's flags reach the server, and the context of the kubeconfig decides the rest.
+func TestConnectionFlags(t *testing.T) {
+	asked := make(chan *http.Request, 100)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+		asked <- request
+		answer.WriteHeader(http.StatusForbidden)
+	}))
+	defer server.Close()
+	config := file(t, "config", `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "`+server.URL+`", insecure-skip-tls-verify: true}}]
+users: [{name: u, user: {token: of-u}}, {name: v, user: {token: of-v}}]
+contexts: [{name: one, context: {cluster: c, user: u, namespace: first}}, {name: two, context: {cluster: c, user: u, namespace: second}}]
+current-context: one
+`)
+	for arguments, want := range map[string]struct{ namespace, token, as string }{
+		"":                              {"first", "of-u", ""},
+		"--context two":                 {"second", "of-u", ""},
+		"--namespace third --user v":    {"third", "of-v", ""},
+		"--as ann --as-group developer": {"first", "of-u", "ann"},
+		"--token other":                 {"first", "other", ""},
+	} {
+		for len(asked) > 0 {
+			<-asked
+		}
+		app, _, errors := testApp()
+		namespace := ""
+		app.Connect = func(connection Connection) (*Cluster, error) {
+			cluster, err := Connect(connection)
+			if err == nil {
+				namespace = cluster.Namespace
+			}
+			return cluster, err
+		}
+		code := app.Main(t.Context(), append([]string{"list", "--kubeconfig", config}, strings.Fields(arguments)...))
+		if code != ExitUnavailable || len(asked) == 0 || namespace != want.namespace {
+			t.Errorf("%s: %d in %s: %s", arguments, code, namespace, errors)
+			continue
+		}
+		for len(asked) > 0 {
+			got := <-asked
+			if got.Header.Get("Authorization") != "Bearer "+want.token || got.Header.Get("Impersonate-User") != want.as {
+				t.Errorf("%s: %s %v", arguments, got.URL.Path, got.Header)
+			}
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// health is what a check of the cluster has found.
+type health string
+
+const (
+	healthy health = "ok"
+	// sick: benchmarks, or those with zfs targets, do not work until someone does what the remedy says.
+	sick health = "problem"
+	// unsure: they may work, or not as well as they could.
+	unsure health = "warning"
+	// unseen: this user may not look.
+	unseen health = "not seen"
+)
+
+// finding is one sentence of a check, with what to do about it.
+type finding struct {
+	health health
+	says   string
+	remedy string
+}
+
+// patient is the cluster that is examined.
+type patient struct {
+	app     *App
+	cluster *Cluster
+}
+
+// checks in the order in which they are printed. The first decides whether there is anything to examine.
+var checks = []struct {
+	about string
+	look  func(context.Context, *patient) []finding
+}{
+	{"api", examineAPI}, {"rights", examineRights}, {"crds", examineCRDs}, {"manager", examineManager}, {"progress", examineProgress},
+	{"storage", examineClasses}, {"agents", examineAgents}, {"disks", examineGrants}, {"openzfs", examineZFS}, {"driver", examineDriver},
+	{"clock", examineClock},
+}
+
+func (a *App) doctorCommand() *cobra.Command {
+	var connection Connection
+	command := &cobra.Command{
+		Use:   "doctor",
+		Short: "Examine whether the cluster is fit for benchmarks, and say how to fix what is not",
+		Long: `Examine whether the cluster and the namespace are fit for benchmarks: the API and its version, your rights, the manager, classes,
+agents, granted disks, OpenZFS, the driver, the clock. Nothing is changed. What you may not read is listed as not seen: a cluster admin sees
+all of it. Exit code 1 means that there is a problem.
+
+` + exitHelp,
+		Example: "  kubectl storagebench doctor -n team-a",
+		Args: func(_ *cobra.Command, arguments []string) error {
+			if len(arguments) > 0 {
+				return exitf(ExitUsage, "doctor takes no argument: remove %q", arguments[0])
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, _ []string) error { return a.doctor(command.Context(), connection) },
+	}
+	connection.addFlags(command.Flags())
+	return command
+}
+
+func (a *App) doctor(ctx context.Context, connection Connection) error {
+	cluster, err := a.connect(connection)
+	if err != nil {
+		return err
+	}
+	var probe v1alpha1.StorageBenchmarkList
+	if err := cluster.Client.List(ctx, &probe, inNamespace(cluster, 1)...); isUnreachable(err) {
+		return explain("examine the cluster", err)
+	}
+	a.say("Namespace %s\n", cluster.Namespace)
+	counts := map[health]int{}
+	examined := &patient{a, cluster}
+	for _, check := range checks {
+		for _, one := range check.look(ctx, examined) {
+			counts[one.health]++
+			a.say("%s  %-9s %s", a.healthWord(one.health), check.about, one.says)
+			if one.remedy != "" {
+				a.say("%21s-> %s", "", one.remedy)
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	a.say("\n%s, %s, %d not seen", counted(counts[sick], "problem"), counted(counts[unsure], "warning"), counts[unseen])
+	if counts[sick] > 0 {
+		return silent(ExitFailed)
+	}
+	return nil
+}
+
+// healthWord has the same width for each.
+func (a *App) healthWord(of health) string {
+	moods := map[health]mood{healthy: good, sick: bad, unsure: doubtful}
+	return tint(fmt.Sprintf("%-8s", of), moods[of], a.Colour && a.onTerminal())
+}
+
+func fine(format string, arguments ...any) finding {
+	return finding{health: healthy, says: fmt.Sprintf(format, arguments...)}
+}
+
+func problemFound(remedy, format string, arguments ...any) finding {
+	return finding{health: sick, says: fmt.Sprintf(format, arguments...), remedy: remedy}
+}
+
+func warningFound(remedy, format string, arguments ...any) finding {
+	return finding{health: unsure, says: fmt.Sprintf(format, arguments...), remedy: remedy}
+}
+
+// notSeen says what could not be read.
+func notSeen(what string, err error) finding {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return finding{health: unseen, says: what + ": you may not read them; a cluster admin can"}
+	}
+	if meta.IsNoMatchError(err) || isUnknownKind(err) {
+		return finding{health: unseen, says: what + ": the cluster does not have this kind"}
+	}
+	return finding{health: unseen, says: fmt.Sprintf("%s: %v", what, strings.TrimSpace(err.Error()))}
+}

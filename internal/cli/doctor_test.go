@@ -1,0 +1,308 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/yaml"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/config/crd"
+)
+
+// installation is all that is in a cluster with a manager, agents on two nodes, grants and classes.
+type installation struct {
+	manager *appsv1.Deployment
+	agent   *appsv1.DaemonSet
+	nodes   []*corev1.Node
+	class   *storagev1.StorageClass
+	crds    []*apiextensionsv1.CustomResourceDefinition
+	pools   []*v1alpha1.BenchmarkPool
+	driver  *storagev1.CSIDriver
+	others  []client.Object
+}
+
+func installed(t *testing.T) *installation {
+	t.Helper()
+	labels := func(component string) map[string]string {
+		return map[string]string{"app.kubernetes.io/name": "storagebench", "app.kubernetes.io/component": component}
+	}
+	i := &installation{
+		manager: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "storagebench-system", Name: "storagebench-manager",
+			Labels: labels("manager")}, Status: appsv1.DeploymentStatus{AvailableReplicas: 1}},
+		agent: &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "storagebench-agent", Name: "storagebench-agent", Labels: labels("agent")},
+			Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: 2, NumberReady: 2, UpdatedNumberScheduled: 2}},
+		class:  &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast", Annotations: map[string]string{annotationDefaultClass: "true"}}},
+		driver: &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "zfs.csi.openebs.io"}},
+	}
+	i.manager.Spec.Template.Spec.Containers = []corev1.Container{{Image: "localhost/storagebench-manager:v1.2.3", Args: []string{"--agent"}}}
+	i.agent.Spec.Template.Spec.Containers = []corev1.Container{{Args: []string{"--allow-device=lab=/dev/disk/by-id/nvme-LAB_*",
+		"--allow-device=laboratory=/dev/disk/by-id/other", "--allow-device=/dev/disk/by-id/admin"}}}
+	for _, name := range []string{"node-a", "node-b"} {
+		i.nodes = append(i.nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelLabNode: "true"}},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}})
+		i.pools = append(i.pools, &v1alpha1.BenchmarkPool{ObjectMeta: metav1.ObjectMeta{Name: "sb-" + name},
+			Spec: v1alpha1.BenchmarkPoolSpec{NodeName: name}, Status: v1alpha1.BenchmarkPoolStatus{ZFSVersion: "zfs-2.3.9"}})
+	}
+	for _, definition := range ownCRDs() {
+		i.crds = append(i.crds, definition.DeepCopy())
+	}
+	return i
+}
+
+// ownCRDs are those of the plugin, read once.
+var ownCRDs = sync.OnceValue(func() (all []*apiextensionsv1.CustomResourceDefinition) {
+	files, err := crd.All()
+	for _, text := range files {
+		var definition apiextensionsv1.CustomResourceDefinition
+		err = errors.Join(err, yaml.Unmarshal(text, &definition))
+		all = append(all, &definition)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return all
+})
+
+// hub is the cluster, with rights to everything.
+func (i *installation) hub(t *testing.T) *hub {
+	t.Helper()
+	objects := i.others
+	for _, one := range []client.Object{i.manager, i.agent, i.class, i.driver} {
+		if !reflect.ValueOf(one).IsNil() {
+			objects = append(objects, one)
+		}
+	}
+	for _, node := range i.nodes {
+		objects = append(objects, node)
+	}
+	for _, pool := range i.pools {
+		objects = append(objects, pool)
+	}
+	for _, definition := range i.crds {
+		objects = append(objects, definition)
+	}
+	h := newHub(t, objects...)
+	h.allow(func(*authorizationv1.ResourceAttributes) bool { return true })
+	return h
+}
+
+// allow answers reviews of rights.
+func (h *hub) allow(allowed func(*authorizationv1.ResourceAttributes) bool) {
+	h.client = interceptor.NewClient(h.client, interceptor.Funcs{Create: func(ctx context.Context, inner client.WithWatch, object client.Object,
+		options ...client.CreateOption) error {
+		review, is := object.(*authorizationv1.SelfSubjectAccessReview)
+		if !is {
+			return inner.Create(ctx, object, options...)
+		}
+		review.Status.Allowed = allowed(review.Spec.ResourceAttributes)
+		return nil
+	}})
+}
+
+// asUser lets only objects of the namespace be read.
+func (h *hub) asUser() {
+	forbidden := func(kind string) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: kind}, "", errors.New("no"))
+	}
+	h.client = interceptor.NewClient(h.client, interceptor.Funcs{
+		List: func(ctx context.Context, inner client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			asked := &client.ListOptions{}
+			if asked.ApplyOptions(options); asked.Namespace == "" {
+				return forbidden("things")
+			}
+			return inner.List(ctx, list, options...)
+		},
+		Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if key.Namespace == "" {
+				return forbidden("things")
+			}
+			return inner.Get(ctx, key, object, options...)
+		},
+	})
+}
+
+func TestDoctor(t *testing.T) {
+	i := installed(t)
+	i.others = []client.Object{benchmarkNamed("lab", "running", running)}
+	code, out, errors := called(t, i.hub(t), "doctor")
+	if code != ExitPassed || errors != "" {
+		t.Error(code, errors)
+	}
+	golden(t, "doctor.txt", out)
+}
+
+// TestDoctorAsUser: with the rights of a namespace it is said what was not seen, and that is no problem. The version comes from runs.
+func TestDoctorAsUser(t *testing.T) {
+	i := installed(t)
+	one := benchmarkNamed("lab", "running", running)
+	i.others = append(runsOf(one), one)
+	i.others[0].(*v1alpha1.BenchmarkRun).Status.Volumes = []v1alpha1.RunVolumeStatus{{Name: "data", ZFSVersion: "zfs-2.3.9 " + hostile}}
+	h := i.hub(t)
+	h.asUser()
+	code, out, errors := called(t, h, "doctor")
+	if code != ExitPassed || errors != "" {
+		t.Error(code, errors)
+	}
+	golden(t, "doctor-user.txt", out)
+}
+
+// TestDoctorFinds each problem, with its remedy.
+func TestDoctorFinds(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		spoil func(*installation)
+		code  int
+		says  []string
+	}{
+		{"no manager", func(i *installation) { i.manager = nil }, ExitFailed, []string{"problem   manager   no Deployment of a manager",
+			"-> install it: docs/tasks/install.md"}},
+		{"a manager of others", func(i *installation) {
+			i.manager.Spec.Template.Spec.Containers[0].Args = []string{"--namespaces=a,b"}
+		}, ExitFailed, []string{"no Deployment of a manager looks after the namespace"}},
+		{"a manager that is down", func(i *installation) { i.manager.Status.AvailableReplicas = 0 }, ExitFailed,
+			[]string{"has no available replica", "describe deployment storagebench-manager"}},
+		{"another release", func(i *installation) {
+			i.manager.Spec.Template.Spec.Containers[0].Image = "registry:5000/storagebench-manager:v1.3.0@sha256:00"
+		}, ExitPassed, []string{"is v1.3.0, and this plugin is v1.2.3", "use the plugin of that release"}},
+		{"a manager that sleeps", func(i *installation) { i.others = []client.Object{benchmarkNamed("lab", "fresh", nil)} }, ExitFailed,
+			[]string{"the manager has not looked at: fresh"}},
+		{"a stalled benchmark", func(i *installation) {
+			i.others = []client.Object{benchmarkNamed("lab", "odd", func(status *v1alpha1.StorageBenchmarkStatus) {
+				condition(status, v1alpha1.ConditionStalled, true, v1alpha1.ReasonSpecInvalid, "x")
+			})}
+		}, ExitPassed, []string{"Stalled: odd", "kubectl storagebench show NAME says why"}},
+		{"no agent", func(i *installation) { i.agent = nil }, ExitPassed, []string{"the agent is not installed: zfs targets are Stalled"}},
+		{"an agent without nodes", func(i *installation) { i.agent.Status = appsv1.DaemonSetStatus{} }, ExitPassed,
+			[]string{"has no node", "kubectl label node NAME storagebench.dev/lab=true"}},
+		{"an agent that is down", func(i *installation) { i.agent.Status.NumberReady = 1 }, ExitFailed, []string{"1 of 2 agents are ready"}},
+		{"an update", func(i *installation) { i.agent.Status.UpdatedNumberScheduled = 1 }, ExitPassed, []string{"1 of 2 agents are of the new"}},
+		{"a node that is down", func(i *installation) { i.nodes[1].Status.Conditions[0].Status = corev1.ConditionUnknown }, ExitFailed,
+			[]string{"node node-b is not Ready"}},
+		{"a cordoned node", func(i *installation) { i.nodes[0].Spec.Unschedulable = true }, ExitPassed, []string{"kubectl uncordon node-a"}},
+		{"no grant", func(i *installation) {
+			i.agent.Spec.Template.Spec.Containers[0].Args = []string{"--allow-device=/dev/disk/by-id/a"}
+		},
+			ExitPassed, []string{"no disks are granted to namespace lab", "agent.allowDevices: [lab=/dev/disk/by-id/...]"}},
+		{"no class", func(i *installation) { i.class = nil }, ExitPassed, []string{"there is no StorageClass"}},
+		{"no default class", func(i *installation) { i.class.Annotations = nil }, ExitPassed, []string{"no StorageClass is the default: fast"}},
+		{"two versions of OpenZFS", func(i *installation) { i.pools[0].Status.ZFSVersion = "zfs-2.1.5" }, ExitPassed,
+			[]string{"OpenZFS differs: zfs-2.1.5 on node-a, zfs-2.3.9 on node-b"}},
+		{"an old OpenZFS", func(i *installation) { i.pools[0].Status.ZFSVersion = "zfs-0.8.3-1ubuntu" }, ExitFailed,
+			[]string{"OpenZFS is too old: zfs-0.8.3-1ubuntu on node-a"}},
+		{"no pool yet", func(i *installation) { i.pools = nil }, ExitPassed, []string{"not seen  openzfs   OpenZFS: no pool tells its version"}},
+		{"no driver", func(i *installation) { i.driver = nil }, ExitPassed, []string{"zfs targets use provisioner Local"}},
+		{"a CRD is missing", func(i *installation) { i.crds = i.crds[1:] }, ExitFailed, []string{"there is no CRD"}},
+		{"a CRD of another release", func(i *installation) {
+			for _, one := range i.crds {
+				if one.Name == "storagebenchmarks.storagebench.dev" {
+					spec := one.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+					delete(spec.Properties, "deadline")
+					spec.Properties["zeal"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+				}
+			}
+		}, ExitPassed, []string{"differs from this plugin's: only here: spec.deadline; only there: spec.zeal"}},
+	} {
+		i := installed(t)
+		test.spoil(i)
+		code, out, errors := called(t, i.hub(t), "doctor")
+		if code != test.code || errors != "" {
+			t.Errorf("%s: %d %s\n%s", test.name, code, errors, out)
+		}
+		for _, says := range test.says {
+			if !strings.Contains(out, says) {
+				t.Errorf("%s: does not say %q:\n%s", test.name, says, out)
+			}
+		}
+	}
+}
+
+func TestDoctorSeesRights(t *testing.T) {
+	h := installed(t).hub(t)
+	h.allow(func(asked *authorizationv1.ResourceAttributes) bool {
+		return asked.Namespace == "lab" && asked.Verb != "create" && asked.Subresource == ""
+	})
+	code, out, _ := called(t, h, "doctor")
+	if code != ExitPassed || !strings.Contains(out, "warning   rights    you may not: create storagebenchmarks, get pods/log\n") {
+		t.Errorf("%d %s", code, out)
+	}
+}
+
+func TestDoctorWithoutStoragebench(t *testing.T) {
+	h := installed(t).hub(t)
+	h.client = interceptor.NewClient(h.client, interceptor.Funcs{List: func(ctx context.Context, inner client.WithWatch, list client.ObjectList,
+		options ...client.ListOption) error {
+		if _, is := list.(*v1alpha1.StorageBenchmarkList); is {
+			return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "StorageBenchmark"}}
+		}
+		return inner.List(ctx, list, options...)
+	}})
+	code, out, _ := called(t, h, "doctor")
+	if code != ExitFailed || !strings.Contains(out, "problem   api       the cluster has no StorageBenchmarks of version") {
+		t.Errorf("%d %s", code, out)
+	}
+	h.client = interceptor.NewClient(h.client, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList,
+		...client.ListOption) error {
+		return &url.Error{Op: "Get", URL: "https://cluster", Err: io.ErrUnexpectedEOF}
+	}})
+	if code, out, errors := called(t, h, "doctor"); code != ExitUnavailable || out != "" || !strings.Contains(errors, "cannot be reached") {
+		t.Errorf("%d %s%s", code, out, errors)
+	}
+}
+
+func TestDoctorComparesClocks(t *testing.T) {
+	for ahead, says := range map[time.Duration]string{
+		2 * time.Second: "ok        clock     this machine and the API server agree", 90 * time.Second: "this machine is 1m30s ahead of",
+		-time.Hour: "this machine is 1h behind",
+	} {
+		h := installed(t).hub(t)
+		app, out, _ := testApp()
+		app.Connect = func(Connection) (*Cluster, error) {
+			return &Cluster{Client: h.client, Namespace: "lab", Clock: func() (time.Time, time.Time, bool) { return noon, noon.Add(ahead), true }}, nil
+		}
+		if app.Main(t.Context(), []string{"doctor"}); !strings.Contains(out.String(), says) {
+			t.Errorf("%s: %s", ahead, out)
+		}
+	}
+}
+
+// TestClockOfTheServer: the date comes from any answer, also from an error.
+func TestClockOfTheServer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
+		answer.Header().Set("Date", noon.Format(http.TimeFormat))
+		answer.WriteHeader(http.StatusTeapot)
+	}))
+	defer server.Close()
+	cluster, err := ConnectTo(&rest.Config{Host: server.URL}, "lab", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, known := cluster.Clock(); known {
+		t.Error("known before any answer")
+	}
+	_ = cluster.Client.List(t.Context(), &corev1.PodList{})
+	if at, here, known := cluster.Clock(); !known || !at.Equal(noon) || time.Since(here) > time.Minute {
+		t.Errorf("%v %v %t", at, here, known)
+	}
+}

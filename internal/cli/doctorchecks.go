@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+const (
+	installHelp = "install it: docs/tasks/install.md"
+	// patience is how long the manager may take to look at a benchmark.
+	patience = time.Minute
+	// annotationDefaultClass marks the default class.
+	annotationDefaultClass = "storageclass.kubernetes.io/is-default-class"
+)
+
+func inNamespace(cluster *Cluster, most int64) []client.ListOption {
+	return []client.ListOption{client.InNamespace(cluster.Namespace), client.Limit(most)}
+}
+
+// component selects the objects of a part of storagebench in all namespaces.
+func component(name string) client.MatchingLabels {
+	return client.MatchingLabels{"app.kubernetes.io/name": "storagebench", "app.kubernetes.io/component": name}
+}
+
+func examineAPI(ctx context.Context, p *patient) []finding {
+	var list v1alpha1.StorageBenchmarkList
+	switch err := p.cluster.Client.List(ctx, &list, inNamespace(p.cluster, 1)...); {
+	case err == nil:
+		return []finding{fine("the cluster serves %s", v1alpha1.GroupVersion)}
+	case meta.IsNoMatchError(err) || isUnknownKind(err):
+		return []finding{problemFound(installHelp, "the cluster has no StorageBenchmarks of version %s", v1alpha1.GroupVersion)}
+	default:
+		return []finding{notSeen("StorageBenchmarks of the namespace", err)}
+	}
+}
+
+// rights that running and looking take, as the roles edit and view grant them.
+var rights = []authorizationv1.ResourceAttributes{
+	{Verb: "create", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
+	{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
+	{Verb: "watch", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
+	{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "benchmarkruns"},
+	{Verb: "get", Resource: "configmaps"},
+	{Verb: "list", Resource: "pods"},
+	{Verb: "get", Resource: "pods", Subresource: "log"},
+}
+
+func examineRights(ctx context.Context, p *patient) []finding {
+	var missing []string
+	for _, right := range rights {
+		right.Namespace = p.cluster.Namespace
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
+		if err := p.cluster.Client.Create(ctx, review); err != nil {
+			return []finding{notSeen("your rights", err)}
+		}
+		if !review.Status.Allowed {
+			missing = append(missing, strings.TrimSuffix(right.Verb+" "+right.Resource+"/"+right.Subresource, "/"))
+		}
+	}
+	if len(missing) > 0 {
+		return []finding{warningFound("ask for the cluster role edit in the namespace, or view to look only",
+			"you may not: %s", strings.Join(missing, ", "))}
+	}
+	return []finding{fine("you may run benchmarks, and read their results and logs")}
+}
+
+func examineManager(ctx context.Context, p *patient) []finding {
+	var found appsv1.DeploymentList
+	if err := p.cluster.Client.List(ctx, &found, component("manager")); err != nil {
+		return []finding{notSeen("Deployments of the manager", err)}
+	}
+	var findings []finding
+	for i := range found.Items {
+		one := &found.Items[i]
+		name := one.Namespace + "/" + one.Name
+		if only := argument(one.Spec.Template.Spec.Containers, "--namespaces"); len(only) > 0 &&
+			!slices.Contains(strings.Split(only[0], ","), p.cluster.Namespace) {
+			continue // it looks after others
+		}
+		if one.Status.AvailableReplicas == 0 {
+			findings = append(findings, problemFound(fmt.Sprintf("kubectl -n %s describe deployment %s; kubectl -n %[1]s logs deployment/%s",
+				one.Namespace, one.Name, one.Name), "Deployment %s has no available replica", name))
+			continue
+		}
+		image := one.Spec.Template.Spec.Containers[0].Image
+		if other := otherVersion(image, p.app.version()); other != "" {
+			findings = append(findings, warningFound("use the plugin of that release", "Deployment %s is %s, and this plugin is %s", name, other,
+				p.app.version()))
+			continue
+		}
+		findings = append(findings, fine("Deployment %s is available, image %s", name, image))
+	}
+	if len(findings) == 0 {
+		return []finding{problemFound(installHelp, "no Deployment of a manager looks after the namespace")}
+	}
+	return findings
+}
+
+var releaseTag = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+`)
+
+// otherVersion is the release of an image, if it is known to be another one.
+func otherVersion(image, version string) string {
+	image, _, _ = strings.Cut(image, "@")
+	tag := image[strings.LastIndexAny(image, ":/")+1:]
+	if !releaseTag.MatchString(tag) || !releaseTag.MatchString(version) || strings.TrimPrefix(tag, "v") == strings.TrimPrefix(version, "v") {
+		return ""
+	}
+	return tag
+}
+
+// examineProgress sees what everyone may see of the manager: whether it follows the benchmarks of the namespace.
+func examineProgress(ctx context.Context, p *patient) []finding {
+	var list v1alpha1.StorageBenchmarkList
+	if err := p.cluster.Client.List(ctx, &list, client.InNamespace(p.cluster.Namespace)); err != nil {
+		return []finding{notSeen("StorageBenchmarks of the namespace", err)}
+	}
+	var late, stalled []string
+	for i := range list.Items {
+		switch t := trackedOf(&list.Items[i]); {
+		case !t.current() && p.app.Now().Sub(list.Items[i].CreationTimestamp.Time) > patience:
+			late = append(late, t.key.Name)
+		case t.stalled():
+			stalled = append(stalled, t.key.Name)
+		}
+	}
+	var findings []finding
+	if len(late) > 0 {
+		findings = append(findings, problemFound("ask the admin whether the manager runs, and looks after this namespace",
+			"the manager has not looked at: %s", someOf(late)))
+	}
+	if len(stalled) > 0 {
+		findings = append(findings, warningFound("kubectl storagebench show NAME says why", "Stalled: %s", someOf(stalled)))
+	}
+	switch {
+	case len(list.Items) == 0:
+		return []finding{{health: unseen, says: "whether the manager works: there is no benchmark in the namespace"}}
+	case len(findings) == 0:
+		return []finding{fine("the manager has looked at %s of the namespace", counted(len(list.Items), "benchmark"))}
+	}
+	return findings
+}
+
+func examineClasses(ctx context.Context, p *patient) []finding {
+	var list storagev1.StorageClassList
+	if err := p.cluster.Client.List(ctx, &list); err != nil {
+		return []finding{notSeen("StorageClasses", err)}
+	}
+	var names []string
+	standard := ""
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+		if list.Items[i].Annotations[annotationDefaultClass] == "true" {
+			standard = list.Items[i].Name
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return []finding{warningFound("install a storage driver, or use zfs targets", "there is no StorageClass")}
+	case standard == "":
+		return []finding{warningFound("set target.storageClass.name to one of them", "no StorageClass is the default: %s", someOf(names))}
+	}
+	return []finding{fine("StorageClasses: %s; the default is %s", someOf(names), standard)}
+}
+
+func examineClock(ctx context.Context, p *patient) []finding {
+	if p.cluster.Clock == nil {
+		return nil
+	}
+	server, here, known := p.cluster.Clock()
+	if !known {
+		return []finding{{health: unseen, says: "the API server's clock: its answers have no date"}}
+	}
+	switch ahead := here.Sub(server).Round(time.Second); {
+	case ahead > mostClockError:
+		return []finding{warningFound("synchronize this machine's clock, for ages and remaining times are wrong by as much",
+			"this machine is %s ahead of the API server", brief(ahead))}
+	case ahead < -mostClockError:
+		return []finding{warningFound("synchronize this machine's clock, for ages and remaining times are wrong by as much",
+			"this machine is %s behind the API server", brief(-ahead))}
+	}
+	return []finding{fine("this machine and the API server agree on the time")}
+}
+
+// mostClockError is tolerated: dates in answers are whole seconds.
+const mostClockError = 3 * time.Second

@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/config/crd"
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/volume"
+)
+
+const agentHelp = "only an admin can install it: docs/tasks/install.md#install-the-agent. StorageClass targets work without it"
+
+// zfsRelease is the beginning of what the programs say, such as zfs-2.3.9-1.
+var zfsRelease = regexp.MustCompile(`^zfs-([0-9])\.([0-9]+)`)
+
+// argument is all values of a flag of the containers.
+func argument(containers []corev1.Container, flag string) (values []string) {
+	for i := range containers {
+		for _, one := range containers[i].Args {
+			if value, is := strings.CutPrefix(one, flag+"="); is {
+				values = append(values, value)
+			}
+		}
+	}
+	return values
+}
+
+// examineCRDs compares the fields that the cluster knows with those of this plugin, whose validate would judge by others.
+func examineCRDs(ctx context.Context, p *patient) []finding {
+	files, err := crd.All()
+	if err != nil {
+		return []finding{notSeen("the CRDs of this plugin", err)}
+	}
+	var findings []finding
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		var own, stored apiextensionsv1.CustomResourceDefinition
+		if err := sigsyaml.Unmarshal(files[file], &own); err != nil {
+			return []finding{notSeen("the CRDs of this plugin", err)}
+		}
+		switch err := p.cluster.Client.Get(ctx, client.ObjectKey{Name: own.Name}, &stored); {
+		case apierrors.IsNotFound(err):
+			findings = append(findings, problemFound(installHelp, "there is no CRD %s", own.Name))
+			continue
+		case err != nil:
+			return []finding{notSeen("CustomResourceDefinitions", err)}
+		}
+		here, there := fieldsOf(&own), fieldsOf(&stored)
+		news := slices.DeleteFunc(slices.Clone(here), func(field string) bool { return slices.Contains(there, field) })
+		olds := slices.DeleteFunc(slices.Clone(there), func(field string) bool { return slices.Contains(here, field) })
+		if len(news)+len(olds) > 0 {
+			findings = append(findings, warningFound("use the plugin and the CRDs of the same release",
+				"CRD %s differs from this plugin's: only here: %s; only there: %s", own.Name, orNone(news), orNone(olds)))
+		}
+	}
+	if len(findings) == 0 {
+		return []finding{fine("all %d CRDs have the fields of this plugin", len(files))}
+	}
+	return findings
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return someOf(names)
+}
+
+// fieldsOf are the paths of all fields of the first version, sorted.
+func fieldsOf(definition *apiextensionsv1.CustomResourceDefinition) (paths []string) {
+	var walk func(path string, schema *apiextensionsv1.JSONSchemaProps)
+	walk = func(path string, schema *apiextensionsv1.JSONSchemaProps) {
+		for name := range schema.Properties {
+			below := schema.Properties[name]
+			at := strings.TrimPrefix(path+"."+name, ".")
+			paths = append(paths, at)
+			walk(at, &below)
+		}
+		if schema.Items != nil && schema.Items.Schema != nil {
+			walk(path+"[]", schema.Items.Schema)
+		}
+		if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+			walk(path+"[]", schema.AdditionalProperties.Schema)
+		}
+	}
+	for _, version := range definition.Spec.Versions {
+		if version.Name == v1alpha1.GroupVersion.Version && version.Schema != nil && version.Schema.OpenAPIV3Schema != nil {
+			walk("", version.Schema.OpenAPIV3Schema)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func examineAgents(ctx context.Context, p *patient) (findings []finding) {
+	var sets appsv1.DaemonSetList
+	switch err := p.cluster.Client.List(ctx, &sets, component("agent")); {
+	case err != nil:
+		findings = append(findings, notSeen("DaemonSets of the agent", err))
+	case len(sets.Items) == 0:
+		return []finding{warningFound(agentHelp, "the agent is not installed: zfs targets are Stalled")}
+	}
+	for i := range sets.Items {
+		status, name := &sets.Items[i].Status, sets.Items[i].Namespace+"/"+sets.Items[i].Name
+		switch {
+		case status.DesiredNumberScheduled == 0:
+			findings = append(findings, warningFound("kubectl label node NAME "+v1alpha1.LabelLabNode+"=true", "DaemonSet %s has no node", name))
+		case status.NumberReady < status.DesiredNumberScheduled:
+			findings = append(findings, problemFound("kubectl -n "+sets.Items[i].Namespace+" get pods -o wide",
+				"DaemonSet %s: %d of %d agents are ready", name, status.NumberReady, status.DesiredNumberScheduled))
+		case status.UpdatedNumberScheduled < status.DesiredNumberScheduled:
+			findings = append(findings, warningFound("wait until the update is over", "DaemonSet %s: %d of %d agents are of the new version",
+				name, status.UpdatedNumberScheduled, status.DesiredNumberScheduled))
+		default:
+			findings = append(findings, fine("DaemonSet %s: an agent is ready on each of %s", name, counted(int(status.NumberReady), "node")))
+		}
+	}
+	return append(findings, examineNodes(ctx, p)...)
+}
+
+// examineNodes looks at the nodes that are marked for the agent.
+func examineNodes(ctx context.Context, p *patient) (findings []finding) {
+	var nodes corev1.NodeList
+	if err := p.cluster.Client.List(ctx, &nodes, client.MatchingLabels{v1alpha1.LabelLabNode: "true"}); err != nil {
+		return []finding{notSeen("Nodes", err)}
+	}
+	for i := range nodes.Items {
+		switch node := &nodes.Items[i]; {
+		case !experiment.Ready(node):
+			findings = append(findings, problemFound("kubectl describe node "+node.Name, "node %s is not Ready", node.Name))
+		case node.Spec.Unschedulable:
+			findings = append(findings, warningFound("kubectl uncordon "+node.Name, "node %s is cordoned", node.Name))
+		}
+	}
+	return findings
+}
+
+// examineGrants reads what the admin grants to the namespace from the arguments of the agents.
+func examineGrants(ctx context.Context, p *patient) []finding {
+	var sets appsv1.DaemonSetList
+	if err := p.cluster.Client.List(ctx, &sets, component("agent")); err != nil {
+		return []finding{notSeen("disks that are granted, which are arguments of the agent's DaemonSet", err)}
+	}
+	if len(sets.Items) == 0 {
+		return nil
+	}
+	var granted []string
+	for i := range sets.Items {
+		for _, grant := range argument(sets.Items[i].Spec.Template.Spec.Containers, "--allow-device") {
+			if pattern, is := strings.CutPrefix(grant, p.cluster.Namespace+"="); is {
+				granted = append(granted, pattern)
+			}
+		}
+	}
+	if len(granted) == 0 {
+		return []finding{warningFound(
+			"ask the admin for agent.allowDevices: ["+p.cluster.Namespace+"=/dev/disk/by-id/...], see docs/tasks/pools.md",
+			"no disks are granted to namespace %s: its zfs targets get none", p.cluster.Namespace)}
+	}
+	return []finding{fine("granted to the namespace: %s", someOf(granted))}
+}
+
+// examineZFS finds the version of each node in pools or, for users who may not read these, in runs of the namespace.
+func examineZFS(ctx context.Context, p *patient) []finding {
+	versions := map[string]string{}
+	var pools v1alpha1.BenchmarkPoolList
+	if err := p.cluster.Client.List(ctx, &pools); err == nil {
+		for i := range pools.Items {
+			versions[pools.Items[i].Spec.NodeName] = pools.Items[i].Status.ZFSVersion
+		}
+	}
+	var list v1alpha1.BenchmarkRunList
+	if err := p.cluster.Client.List(ctx, &list, client.InNamespace(p.cluster.Namespace)); err == nil {
+		for i := range list.Items {
+			for _, one := range list.Items[i].Status.Volumes {
+				versions[list.Items[i].Spec.NodeName] = one.ZFSVersion
+			}
+		}
+	}
+	maps.DeleteFunc(versions, func(_, version string) bool { return version == "" })
+	if len(versions) == 0 {
+		return []finding{{health: unseen, says: "OpenZFS: no pool tells its version yet; needed is 2.1 or newer"}}
+	}
+	var words []string
+	for _, node := range slices.Sorted(maps.Keys(versions)) {
+		words = append(words, fmt.Sprintf("%s on %s", versions[node], node))
+	}
+	for _, version := range versions {
+		if numbers := zfsRelease.FindStringSubmatch(version); numbers != nil && (numbers[1] < "2" || numbers[1] == "2" && numbers[2] == "0") {
+			return []finding{problemFound("install OpenZFS 2.1 or newer on the node", "OpenZFS is too old: %s", someOf(words))}
+		}
+	}
+	if distinct := slices.Compact(slices.Sorted(maps.Values(versions))); len(distinct) > 1 {
+		return []finding{warningFound("measure on nodes of one version: numbers of others are not comparable",
+			"OpenZFS differs: %s", someOf(words))}
+	}
+	return []finding{fine("OpenZFS: %s", someOf(words))}
+}
+
+func examineDriver(ctx context.Context, p *patient) []finding {
+	var driver storagev1.CSIDriver
+	switch err := p.cluster.Client.Get(ctx, client.ObjectKey{Name: volume.DriverName}, &driver); {
+	case apierrors.IsNotFound(err):
+		return []finding{fine("the OpenEBS ZFS driver is not installed: zfs targets use provisioner Local")}
+	case err != nil:
+		return []finding{notSeen("CSIDrivers", err)}
+	}
+	return []finding{fine("the OpenEBS ZFS driver is installed: zfs targets use it unless they name provisioner Local")}
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// none is a cell of a table without a value.
+const none = "-"
+
+// completionTime is how long the completion of a name may take.
+const completionTime = 3 * time.Second
+
+// find reads a benchmark.
+func (c *Cluster) find(ctx context.Context, name string) (*v1alpha1.StorageBenchmark, error) {
+	var benchmark v1alpha1.StorageBenchmark
+	if err := c.Client.Get(ctx, c.key(name), &benchmark); err != nil {
+		return nil, explain("find StorageBenchmark "+c.key(name).String(), err)
+	}
+	return &benchmark, nil
+}
+
+// trackedOf is a benchmark as it is now.
+func trackedOf(benchmark *v1alpha1.StorageBenchmark) *tracked {
+	t := &tracked{benchmark: benchmark}
+	t.key = client.ObjectKeyFromObject(benchmark)
+	return t
+}
+
+// completeNames offers the names of the benchmarks in the cluster, up to that many of them.
+func (a *App) completeNames(connection *Connection, most int) cobra.CompletionFunc {
+	return func(command *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(already) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(command.Context(), completionTime)
+		defer cancel()
+		cluster, err := a.connect(*connection)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var found v1alpha1.StorageBenchmarkList
+		if err := cluster.Client.List(ctx, &found, client.InNamespace(cluster.Namespace)); err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []cobra.Completion
+		for i := range found.Items {
+			if name := found.Items[i].Name; strings.HasPrefix(name, begun) && !slices.Contains(already, name) {
+				names = append(names, cobra.CompletionWithDesc(name, clean(found.Items[i].Status.State)))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// addFormat adds -o with its values.
+func (a *App) addFormat(command *cobra.Command, format *string, formats []string) {
+	command.Flags().StringVarP(format, "output", "o", formats[0], "`FORMAT` to print: "+strings.Join(formats, ", "))
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// printList prints the objects for programs, without the bookkeeping of the API server.
+func (a *App) printList(list *v1alpha1.StorageBenchmarkList, format string) error {
+	list.APIVersion, list.Kind = v1alpha1.GroupVersion.String(), kindBenchmark+"List"
+	for i := range list.Items {
+		list.Items[i].APIVersion, list.Items[i].Kind = v1alpha1.GroupVersion.String(), kindBenchmark
+		list.Items[i].ManagedFields = nil
+	}
+	return a.printDocument(list, format)
+}
+
+// printDocument prints a value as JSON or YAML. On a terminal, nothing in it can move the cursor.
+func (a *App) printDocument(value any, format string) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	text = escaped(text)
+	if err == nil && format == formatYAML {
+		text, err = yaml.JSONToYAML(text)
+	}
+	if err != nil {
+		return exit(ExitError, err)
+	}
+	document := strings.TrimSuffix(string(text), "\n") + "\n"
+	if a.onTerminal() {
+		document = cleanLines(document)
+	}
+	_, err = a.Out.Write([]byte(document))
+	return err
+}
+
+// escaped is JSON of the same meaning, in which everything that a terminal or YAML may take for something else is an escape sequence.
+func escaped(text []byte) []byte {
+	var out []byte
+	for _, r := range string(text) {
+		if r != '\n' && clean(string(r)) == "" {
+			for _, unit := range utf16.Encode([]rune{r}) {
+				out = fmt.Appendf(out, "\\u%04x", unit)
+			}
+			continue
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return out
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// defaultResultsHistory is the default of the API.
+const defaultResultsHistory = 10
+
+type rerunOptions struct {
+	waitOptions
+	wait           bool
+	evenIfRunning  bool
+	deleteRetained bool
+}
+
+func (a *App) rerunCommand() *cobra.Command {
+	var options rerunOptions
+	command := &cobra.Command{
+		Use:   "rerun NAME",
+		Short: "Start a StorageBenchmark over; says what is lost before it does",
+		Long: `Start another experiment of a StorageBenchmark, by the annotation ` + v1alpha1.AnnotationRerun + `. Nothing of the spec changes.
+The results of the earlier experiment are kept, as many as spec.resultsHistory says; its runs and the documents of their phases are deleted.
+
+An experiment in progress and volumes that spec.retain has kept would be lost: then the command refuses, unless a flag allows it.
+
+` + exitHelp,
+		Example: `  kubectl storagebench rerun nightly --wait`,
+		Args:    exactlyOne("rerun needs one name: kubectl storagebench rerun NAME"),
+		RunE: func(command *cobra.Command, names []string) error {
+			if command.Flags().Changed("timeout") && (!options.wait || options.timeout <= 0) {
+				return exitf(ExitUsage, "--timeout needs --wait and a duration above 0, such as 90m")
+			}
+			return a.rerun(command.Context(), names[0], options)
+		},
+	}
+	flags := command.Flags()
+	options.addWaitFlags(flags)
+	flags.BoolVarP(&options.wait, "wait", "w", false, "show progress until the verdict, which determines the exit code")
+	flags.BoolVar(&options.evenIfRunning, "even-if-running", false, "end an experiment that is in progress without a verdict")
+	flags.BoolVar(&options.deleteRetained, "delete-retained", false, "delete the volumes and pods of earlier runs that spec.retain has kept")
+	command.ValidArgsFunction = a.completeNames(&options.Connection, 1)
+	return command
+}
+
+func (a *App) rerun(ctx context.Context, name string, options rerunOptions) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cluster, err := a.connect(options.Connection)
+	if err != nil {
+		return err
+	}
+	var found losses
+	t, err := cluster.change(ctx, name, func(t *tracked) error {
+		var runs v1alpha1.BenchmarkRunList
+		if err := cluster.Client.List(ctx, &runs, client.InNamespace(t.key.Namespace),
+			client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(t.benchmark.UID)}); err != nil {
+			return explain("read the runs of StorageBenchmark "+t.key.String(), err)
+		}
+		found = lossesOf(t, runs.Items)
+		if err := found.refusal(t, options); err != nil {
+			return err
+		}
+		metav1.SetMetaDataAnnotation(&t.benchmark.ObjectMeta, v1alpha1.AnnotationRerun, a.Now().UTC().Format(time.RFC3339Nano))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	a.say("%s starts over", t.key)
+	for _, one := range found.all() {
+		a.say("%s", one)
+	}
+	if t.benchmark.Spec.Suspend {
+		a.say("It is suspended: kubectl storagebench resume %s%s", name, options.flags(t.key.Namespace))
+	}
+	a.warnOfOwners(t.benchmark, "f:"+v1alpha1.AnnotationRerun, "the new value of the annotation "+v1alpha1.AnnotationRerun)
+	if options.wait {
+		return a.waitAndConclude(ctx, cluster, []applied{{key: t.key, before: t.benchmark.Status.Experiment}}, options.waitOptions)
+	}
+	a.say("Follow its progress: kubectl storagebench watch %s%s", name, options.flags(t.key.Namespace))
+	return nil
+}
+
+// losses are what another experiment costs.
+type losses struct {
+	// progress is lost of an experiment without a verdict, retained of those volumes and pods that were kept.
+	progress, retained string
+	// others are what the spec asks for anyway.
+	others []string
+}
+
+func lossesOf(t *tracked, runs []v1alpha1.BenchmarkRun) (found losses) {
+	status := &t.benchmark.Status
+	var kept []string
+	begun := false
+	for i := range runs {
+		run := &runs[i]
+		valid := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionValid)
+		failed := valid != nil && valid.Status != "True"
+		if run.Spec.Retain == v1alpha1.RetainAlways || run.Spec.Retain == v1alpha1.RetainOnFailure && failed {
+			kept = append(kept, run.Name)
+		}
+		begun = begun || run.Spec.Experiment == status.Experiment
+	}
+	if begun && !t.complete() {
+		found.progress = fmt.Sprintf("Experiment %s ends without a verdict: %s", status.Experiment, t.runsDone())
+		if progress := status.Progress; progress != nil && progress.CurrentRun != "" {
+			found.progress += ", and what run " + progress.CurrentRun + " has measured so far is lost"
+		}
+	}
+	if len(kept) > 0 {
+		found.retained = "The retained volumes and pods of earlier runs are deleted: " + someOf(kept)
+	}
+	if len(runs) > 0 {
+		found.others = append(found.others, "The runs of the earlier experiment and the documents of their phases are deleted, not its results")
+	}
+	limit := defaultResultsHistory
+	if t.benchmark.Spec.ResultsHistory != nil {
+		limit = int(*t.benchmark.Spec.ResultsHistory)
+	}
+	stored := status.History
+	if status.Results != nil {
+		stored = append([]v1alpha1.ResultsReference{*status.Results}, stored...)
+	}
+	for _, old := range stored[min(limit, len(stored)):] {
+		found.others = append(found.others, fmt.Sprintf("At the end of the new experiment, the results of experiment %s in ConfigMap "+
+			"%s are deleted: spec.resultsHistory is %d", old.Experiment, old.ConfigMap, limit))
+	}
+	return found
+}
+
+// all are sentences on everything that is lost.
+func (l losses) all() (sentences []string) {
+	for _, one := range append([]string{l.progress, l.retained}, l.others...) {
+		if one != "" {
+			sentences = append(sentences, one)
+		}
+	}
+	return sentences
+}
+
+// refusal says which flags allow what is lost.
+func (l losses) refusal(t *tracked, options rerunOptions) error {
+	var why, flags []string
+	if l.progress != "" && !options.evenIfRunning {
+		why, flags = append(why, l.progress), append(flags, "--even-if-running")
+	}
+	if l.retained != "" && !options.deleteRetained {
+		why, flags = append(why, l.retained), append(flags, "--delete-retained")
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	return exitf(ExitRefused, "%s was not started over, because this would be lost:\n  %s\nAllow it with %s", t.key,
+		strings.Join(why, "\n  "), strings.Join(flags, " "))
+}

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/storagebench/storagebench/config/samples"
+)
+
+type samplesOptions struct {
+	name, class, size string
+}
+
+func (a *App) samplesCommand() *cobra.Command {
+	var options samplesOptions
+	command := &cobra.Command{
+		Use:     "samples [NAME]",
+		Aliases: []string{"init"},
+		Short:   "List sample manifests by their purpose, or print one to begin with",
+		Long: `List the sample manifests by their purpose. With a NAME, print that sample to the standard output, with your name, class and size
+in it. Samples for zfs targets name disks: write yours there. Nothing is written to files or to the cluster.`,
+		Example: `  kubectl storagebench samples
+  kubectl storagebench samples quickstart --name first --storage-class fast > first.yaml`,
+		Args: func(_ *cobra.Command, arguments []string) error {
+			if len(arguments) > 1 {
+				return exitf(ExitUsage, "samples takes one name: kubectl storagebench samples NAME")
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, names []string) error {
+			if len(names) == 0 {
+				if options != (samplesOptions{}) {
+					return exitf(ExitUsage, "the flags are for one sample: kubectl storagebench samples NAME")
+				}
+				return a.listSamples()
+			}
+			return a.printSample(names[0], options)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.name, "name", "", "`NAME` of the StorageBenchmark")
+	flags.StringVar(&options.class, "storage-class", "", "`CLASS` to measure")
+	flags.StringVar(&options.size, "size", "", "`SIZE` of the volume, such as 20Gi")
+	command.ValidArgsFunction = func(_ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(already) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return sampleNames(), cobra.ShellCompDirectiveNoFileComp
+	}
+	return command
+}
+
+// sampleNames are those of the files, without their extension.
+func sampleNames() (names []string) {
+	entries, _ := samples.Files.ReadDir(".") // an embedded folder is always there
+	for _, entry := range entries {
+		names = append(names, strings.TrimSuffix(entry.Name(), path.Ext(entry.Name())))
+	}
+	return names
+}
+
+func (a *App) listSamples() error {
+	table := newTableHere(a.Out, "SAMPLE", "PURPOSE")
+	for _, name := range sampleNames() {
+		text, err := samples.Files.ReadFile(name + ".yaml")
+		if err != nil {
+			return exit(ExitError, err)
+		}
+		table.row(name, purposeOf(string(text)))
+	}
+	table.end()
+	return nil
+}
+
+var (
+	// questionNumbers begin the comment of a sample, such as S3 and S4.
+	questionNumbers = regexp.MustCompile(`^S[0-9]+((,| and) S[0-9]+)*: `)
+	sentenceEnd     = regexp.MustCompile(`[.?!]( |$)`)
+	sampleName      = regexp.MustCompile(`(?m)^(kind: StorageBenchmark\nmetadata:\n  name: ).*$`)
+	sampleClass     = regexp.MustCompile(`storageClass: \{(?:name: [^,}]+, )?size: ([^,}]+)`)
+)
+
+// purposeOf is the first sentence of the comment that a sample begins with.
+func purposeOf(text string) string {
+	var words []string
+	for line := range strings.Lines(text) {
+		comment, is := strings.CutPrefix(line, "#")
+		if !is {
+			break
+		}
+		words = append(words, strings.TrimSpace(comment))
+	}
+	comment := questionNumbers.ReplaceAllString(strings.Join(words, " "), "")
+	if end := sentenceEnd.FindStringIndex(comment); end != nil {
+		comment = strings.TrimSuffix(comment[:end[0]+1], ".")
+	}
+	return strings.ToUpper(comment[:min(1, len(comment))]) + comment[min(1, len(comment)):]
+}
+
+func (a *App) printSample(name string, options samplesOptions) error {
+	text, err := samples.Files.ReadFile(name + ".yaml")
+	if errors.Is(err, fs.ErrNotExist) || err != nil && !slices.Contains(sampleNames(), name) {
+		return exitf(ExitNotFound, "there is no sample %q: write one of %s", name, strings.Join(sampleNames(), ", "))
+	}
+	if err != nil {
+		return exit(ExitError, err)
+	}
+	adapted, err := options.adapt(name, string(text))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(a.Out, adapted)
+	return err
+}
+
+// adapt writes what is asked for into a sample. Its comments stay.
+func (o samplesOptions) adapt(sample, text string) (string, error) {
+	if o.name != "" {
+		if problems := validation.IsDNS1123Label(o.name); len(problems) > 0 {
+			return "", exitf(ExitUsage, "--name %s: %s", o.name, problems[0])
+		}
+		if len(sampleName.FindAllString(text, -1)) != 1 {
+			return "", exitf(ExitUsage, "--name: sample %s has no StorageBenchmark, or several: write the names into the file", sample)
+		}
+		text = sampleName.ReplaceAllString(text, "${1}"+o.name)
+	}
+	if o.class == "" && o.size == "" {
+		return text, nil
+	}
+	if problems := validation.IsDNS1123Subdomain(o.class); o.class != "" && len(problems) > 0 {
+		return "", exitf(ExitUsage, "--storage-class %s: %s", o.class, problems[0])
+	}
+	if _, err := resource.ParseQuantity(cmp.Or(o.size, "1")); err != nil {
+		return "", exitf(ExitUsage, "--size %s: write a size such as 20Gi", o.size)
+	}
+	found := sampleClass.FindAllStringSubmatch(text, -1)
+	if len(found) != 1 {
+		return "", exitf(ExitUsage, "--storage-class and --size: sample %s has no storageClass target, or several: edit the file", sample)
+	}
+	class := ""
+	if before := found[0][0]; strings.Contains(before, "name: ") {
+		class, _, _ = strings.Cut(strings.SplitN(before, "name: ", 2)[1], ",")
+	}
+	target := "storageClass: {"
+	if class = cmp.Or(o.class, class); class != "" {
+		target += "name: " + class + ", "
+	}
+	return strings.Replace(text, found[0][0], target+"size: "+cmp.Or(o.size, found[0][1]), 1), nil
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSamples: each sample is listed with a purpose, and what is printed is valid.
+func TestSamples(t *testing.T) {
+	code, list, errors := called(t, newHub(t), "samples")
+	if code != ExitPassed || errors != "" {
+		t.Fatal(code, errors)
+	}
+	golden(t, "samples.txt", list)
+	names := sampleNames()
+	if len(names) < 20 {
+		t.Fatalf("only %d samples", len(names))
+	}
+	for _, name := range names {
+		_, text, _ := called(t, newHub(t), "samples", name)
+		if code, said, _ := called(t, newHub(t), "validate", file(t, name+".yaml", text)); code != ExitPassed {
+			t.Errorf("%s: %s", name, said)
+		}
+	}
+}
+
+// TestSamplesAreAdapted: the name, class and size are those that were asked for, and the comments stay.
+func TestSamplesAreAdapted(t *testing.T) {
+	for _, test := range []struct {
+		arguments string
+		says      []string
+	}{
+		{"quickstart --name first --storage-class slow --size 1Gi", []string{"# The smallest", "  name: first\n",
+			"storageClass: {name: slow, size: 1Gi}"}},
+		{"quickstart --size 1Gi", []string{"  name: quickstart\n", "storageClass: {size: 1Gi}"}},
+		{"block-volume --storage-class slow", []string{"storageClass: {name: slow, size: 20Gi, volumeMode: Block}"}},
+		{"redo --size 2Gi", []string{"storageClass: {name: fast, size: 2Gi}"}},
+		{"zfs-ageing --name mine", []string{"  name: mine\n", "/dev/disk/by-id/"}},
+	} {
+		code, text, errors := called(t, newHub(t), append([]string{"samples"}, strings.Fields(test.arguments)...)...)
+		if code != ExitPassed {
+			t.Errorf("%s: %d %s", test.arguments, code, errors)
+		}
+		for _, says := range test.says {
+			if !strings.Contains(text, says) {
+				t.Errorf("%s: does not say %q:\n%s", test.arguments, says, text)
+			}
+		}
+		if code, said, _ := called(t, newHub(t), "validate", file(t, "b.yaml", text)); code != ExitPassed {
+			t.Errorf("%s: %s", test.arguments, said)
+		}
+	}
+}
+
+func TestSamplesRefuse(t *testing.T) {
+	for arguments, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"flight":                        {ExitNotFound, `there is no sample "flight": write one of ageing, benchmarkpool,`},
+		"../crd/bases/x":                {ExitNotFound, "there is no sample"},
+		"quickstart redo":               {ExitUsage, "samples takes one name"},
+		"--name x":                      {ExitUsage, "the flags are for one sample"},
+		"quickstart --name A_B":         {ExitUsage, "--name A_B"},
+		"quickstart --size large":       {ExitUsage, "--size large: write a size such as 20Gi"},
+		"quickstart --storage-class x}": {ExitUsage, "--storage-class x}"},
+		"zfs-ageing --size 1Gi":         {ExitUsage, "sample zfs-ageing has no storageClass target"},
+		"benchmarkpool --name x":        {ExitUsage, "sample benchmarkpool has no StorageBenchmark"},
+	} {
+		code, out, errors := called(t, newHub(t), append([]string{"samples"}, strings.Fields(arguments)...)...)
+		if code != want.code || out != "" || !strings.Contains(errors, want.says) {
+			t.Errorf("%s: %d %s%s", arguments, code, out, errors)
+		}
+	}
+}

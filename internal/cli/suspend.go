@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+func (a *App) suspendCommand() *cobra.Command {
+	return a.changeCommand(&cobra.Command{
+		Use:     "suspend NAME",
+		Aliases: []string{"cancel"},
+		Short:   "Stop a StorageBenchmark and free its node; resume continues it",
+		Long: `Stop a StorageBenchmark by spec.suspend, and free its node. The numbers of finished runs are kept. The run in progress is stopped,
+and what was made for it is torn down: it starts over when the benchmark is resumed. Of a schedule, no further experiment starts.`,
+		Example: "  kubectl storagebench suspend nightly",
+		Args:    exactlyOne("suspend needs one name: kubectl storagebench suspend NAME"),
+	}, a.suspend)
+}
+
+func (a *App) resumeCommand() *cobra.Command {
+	return a.changeCommand(&cobra.Command{
+		Use:     "resume NAME",
+		Short:   "Continue a suspended StorageBenchmark",
+		Long:    "Continue a suspended StorageBenchmark: it joins the queue for its node, and starts the run over that was stopped.",
+		Example: "  kubectl storagebench resume nightly",
+		Args:    exactlyOne("resume needs one name: kubectl storagebench resume NAME"),
+	}, a.resume)
+}
+
+// changeCommand completes a command that changes one benchmark.
+func (a *App) changeCommand(command *cobra.Command, change func(context.Context, *Cluster, string, Connection) error) *cobra.Command {
+	var connection Connection
+	command.RunE = func(command *cobra.Command, names []string) error {
+		cluster, err := a.connect(connection)
+		if err != nil {
+			return err
+		}
+		return change(command.Context(), cluster, names[0], connection)
+	}
+	connection.addFlags(command.Flags())
+	command.ValidArgsFunction = a.completeNames(&connection, 1)
+	return command
+}
+
+func (a *App) suspend(ctx context.Context, cluster *Cluster, name string, connection Connection) error {
+	already := ""
+	t, err := cluster.change(ctx, name, func(t *tracked) error {
+		already = ""
+		switch {
+		case t.benchmark.Spec.Suspend:
+			already = "is suspended already: " + t.sentence()
+		case t.complete() && t.benchmark.Spec.Schedule == nil:
+			already = "has ended: there is nothing to stop"
+		default:
+			t.benchmark.Spec.Suspend = true
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if already != "" {
+		a.say("%s %s", t.key, already)
+		return nil
+	}
+	a.say("%s is suspended: its node is free when the run in progress is torn down", t.key)
+	if progress := t.benchmark.Status.Progress; t.current() && progress != nil && !t.complete() {
+		a.say("Kept: the numbers of %s", counted(int(progress.RunsDone), "valid run"))
+		if progress.CurrentRun != "" {
+			a.say("Lost: what run %s has measured so far; it starts over", progress.CurrentRun)
+		}
+	}
+	a.warnOfOwners(t.benchmark, "f:suspend", "spec.suspend: true")
+	a.say("Continue it: kubectl storagebench resume %s%s", name, connection.flags(t.key.Namespace))
+	return nil
+}
+
+func (a *App) resume(ctx context.Context, cluster *Cluster, name string, connection Connection) error {
+	already := false
+	t, err := cluster.change(ctx, name, func(t *tracked) error {
+		already, t.benchmark.Spec.Suspend = !t.benchmark.Spec.Suspend, false
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if already {
+		a.say("%s is not suspended: %s", t.key, t.sentence())
+		return nil
+	}
+	a.say("%s continues", t.key)
+	a.warnOfOwners(t.benchmark, "f:suspend", "no spec.suspend")
+	a.say("Follow its progress: kubectl storagebench watch %s%s", name, connection.flags(t.key.Namespace))
+	return nil
+}
+
+// change reads a benchmark, lets a function decide and change it, and writes the change if the object is still the one that was read. The
+// answer is the benchmark as it was read, with the change.
+func (c *Cluster) change(ctx context.Context, name string, decide func(*tracked) error) (*tracked, error) {
+	var t *tracked
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		benchmark, err := c.find(ctx, name)
+		if err != nil {
+			return err
+		}
+		t = trackedOf(benchmark)
+		before := benchmark.DeepCopy()
+		if err := decide(t); err != nil {
+			return err
+		}
+		if equality.Semantic.DeepEqual(before, benchmark) {
+			return nil
+		}
+		changed := benchmark.DeepCopy() // the answer of the API server goes there: the status may be newer than what was decided on
+		return c.Client.Patch(ctx, changed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+			client.FieldOwner(fieldOwner))
+	})
+	if known := new(exitError); err != nil && !errors.As(err, &known) {
+		err = explain("change StorageBenchmark "+c.key(name).String(), err)
+	}
+	return t, err
+}
+
+// warnOfOwners says who has applied a field, and may set it back the next time.
+func (a *App) warnOfOwners(benchmark *v1alpha1.StorageBenchmark, field, write string) {
+	var owners []string
+	for _, entry := range benchmark.ManagedFields {
+		if entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil &&
+			strings.Contains(string(entry.FieldsV1.GetRawBytes()), `"`+field+`"`) {
+			owners = append(owners, entry.Manager)
+		}
+	}
+	if len(owners) > 0 {
+		slices.Sort(owners)
+		_, _ = fmt.Fprintln(a.Err, clean(fmt.Sprintf("Warning: %s has applied this field, and may set it back: write %s into its file too",
+			strings.Join(owners, ", "), write)))
+	}
+}

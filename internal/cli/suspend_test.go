@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// read returns the benchmark as it is in the cluster.
+func (h *hub) read(name string) *v1alpha1.StorageBenchmark {
+	h.t.Helper()
+	var one v1alpha1.StorageBenchmark
+	if err := h.client.Get(h.t.Context(), types.NamespacedName{Namespace: "lab", Name: name}, &one); err != nil {
+		h.t.Fatal(err)
+	}
+	return &one
+}
+
+// appliedBy says in the managed fields that a tool has applied these fields.
+func appliedBy(one *v1alpha1.StorageBenchmark, manager, fields string) *v1alpha1.StorageBenchmark {
+	one.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationApply,
+		APIVersion: v1alpha1.GroupVersion.String(), FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}}
+	return one
+}
+
+// TestSuspendAndResume: what is lost is said, and doing it twice is no error.
+func TestSuspendAndResume(t *testing.T) {
+	h := newHub(t, benchmarkNamed("lab", "running", running), benchmarkNamed("lab", "done", passed))
+	steps := []struct {
+		arguments string
+		suspended bool
+		says      []string
+	}{
+		{"suspend running", true, []string{"lab/running is suspended", "Kept: the numbers of 1 valid run",
+			"Lost: what run running-5c1f0a92-001 has measured so far", "kubectl storagebench resume running -n lab"}},
+		{"cancel running", true, []string{"lab/running is suspended already"}},
+		{"resume running", false, []string{"lab/running continues", "kubectl storagebench watch running -n lab"}},
+		{"resume running", false, []string{"lab/running is not suspended: run 2 of 2"}},
+		{"suspend done", false, []string{"lab/done has ended: there is nothing to stop"}},
+	}
+	for _, step := range steps {
+		arguments := strings.Fields(step.arguments)
+		code, out, errors := called(t, h, arguments...)
+		if is := h.read(arguments[1]).Spec.Suspend; code != ExitPassed || errors != "" || is != step.suspended {
+			t.Errorf("%s: %d %s, suspended: %t", step.arguments, code, errors, is)
+		}
+		for _, says := range step.says {
+			if !strings.Contains(out, says) {
+				t.Errorf("%s: does not say %q:\n%s", step.arguments, says, out)
+			}
+		}
+	}
+	if code, _, _ := called(t, h, "suspend", "absent"); code != ExitNotFound {
+		t.Errorf("absent: %d", code)
+	}
+}
+
+// TestSuspendOfASchedule: between two experiments it keeps the next one from starting.
+func TestSuspendOfASchedule(t *testing.T) {
+	one := benchmarkNamed("lab", "nightly", passed)
+	one.Spec.Schedule = &v1alpha1.Schedule{Cron: "0 3 * * *"}
+	h := newHub(t, one)
+	if code, out, _ := called(t, h, "suspend", "nightly"); code != ExitPassed || !h.read("nightly").Spec.Suspend || strings.Contains(out, "Lost") {
+		t.Errorf("%d %s", code, out)
+	}
+}
+
+// TestChangeOfWhatChanged: the change is decided again on the newer object, and the answer is about that.
+func TestChangeOfWhatChanged(t *testing.T) {
+	h := newHub(t, benchmarkNamed("lab", "running", running))
+	patches := 0
+	inner := h.client
+	h.client = interceptor.NewClient(inner, interceptor.Funcs{Patch: func(ctx context.Context, through client.WithWatch, object client.Object,
+		patch client.Patch, options ...client.PatchOption) error {
+		if patches++; patches == 1 {
+			newer := h.read("running")
+			newer.Status.Progress.CurrentRun = "running-5c1f0a92-002"
+			if err := inner.Status().Update(ctx, newer); err != nil {
+				t.Error(err)
+			}
+		}
+		return through.Patch(ctx, object, patch, options...)
+	}})
+	code, out, errors := called(t, h, "suspend", "running")
+	if code != ExitPassed || patches != 2 || !strings.Contains(out, "Lost: what run running-5c1f0a92-002") || !h.read("running").Spec.Suspend {
+		t.Errorf("%d, %d patches: %s%s", code, patches, out, errors)
+	}
+}
+
+func TestChangeIsForbidden(t *testing.T) {
+	h := newHub(t, benchmarkNamed("lab", "running", running))
+	h.client = interceptor.NewClient(h.client, interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch,
+		...client.PatchOption) error {
+		return apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("storagebenchmarks").GroupResource(), "running", nil)
+	}})
+	code, out, errors := called(t, h, "suspend", "running")
+	if code != ExitUnavailable || out != "" || !strings.Contains(errors, "ask for the cluster role edit") {
+		t.Errorf("%d %s%s", code, out, errors)
+	}
+}
+
+// TestOwnersAreNamed: a tool that applies the file sets the field back, so that the user hears of it.
+func TestOwnersAreNamed(t *testing.T) {
+	h := newHub(t, appliedBy(benchmarkNamed("lab", "running", running), "argocd\x1b[2J", `{"f:spec":{"f:suspend":{}}}`),
+		appliedBy(benchmarkNamed("lab", "other", running), "argocd", `{"f:spec":{"f:repetitions":{}}}`))
+	_, _, errors := called(t, h, "suspend", "running")
+	if !strings.Contains(errors, "Warning: argocd[2J has applied this field, and may set it back: write spec.suspend: true") {
+		t.Errorf("%q", errors)
+	}
+	if _, _, errors := called(t, h, "suspend", "other"); errors != "" {
+		t.Error(errors)
+	}
+}
+
+// TestRerun: what nothing is lost by starts at once; the rest needs a flag that names it.
+func TestRerun(t *testing.T) {
+	busy, idle := benchmarkNamed("lab", "running", running), benchmarkNamed("lab", "done", passed)
+	kept := benchmarkNamed("lab", "kept", passed)
+	full := benchmarkNamed("lab", "full", passed)
+	full.Spec.ResultsHistory = ptr.To(int32(1))
+	full.Status.History = []v1alpha1.ResultsReference{{Experiment: "0ld", ConfigMap: "full-0ld"}}
+	objects := append(append(runsOf(busy), runsOf(idle)...), busy, idle, kept, full)
+	for _, run := range runsOf(kept) {
+		run.(*v1alpha1.BenchmarkRun).Spec.Retain = v1alpha1.RetainOnFailure
+		objects = append(objects, run)
+	}
+	for _, object := range objects {
+		if run, is := object.(*v1alpha1.BenchmarkRun); is {
+			run.Spec.Experiment = "5c1f0a92"
+		}
+	}
+	for _, test := range []struct {
+		arguments   string
+		code        int
+		says, never []string
+	}{
+		{"done", ExitPassed, []string{"lab/done starts over", "documents of their phases are deleted", "watch done -n lab"},
+			[]string{"lost", "retained", "resultsHistory"}},
+		{"running", ExitRefused, []string{"this would be lost", "5c1f0a92 ends without a verdict: 1 of 2 runs done, 1 invalid",
+			"what run running-5c1f0a92-001 has measured so far is lost", "Allow it with --even-if-running"}, []string{"--delete-retained"}},
+		{"running --even-if-running", ExitPassed, []string{"starts over", "what run running-5c1f0a92-001 has measured so far is lost"}, nil},
+		{"kept", ExitRefused, []string{"are deleted: kept-5c1f0a92-001-1\nAllow it with --delete-retained"}, []string{"--even-if-running"}},
+		{"kept --delete-retained", ExitPassed, []string{"starts over", "are deleted: kept-5c1f0a92-001-1"}, nil},
+		{"full", ExitPassed, []string{"the results of experiment 0ld in ConfigMap full-0ld are deleted: spec.resultsHistory is 1"}, nil},
+		{"absent", ExitNotFound, nil, nil},
+		{"done --timeout 1h", ExitUsage, []string{"--timeout needs --wait"}, nil},
+	} {
+		h := newHub(t, objects...)
+		arguments := strings.Fields(test.arguments)
+		code, out, errors := called(t, h, append([]string{"rerun"}, arguments...)...)
+		said := out + errors
+		if code != test.code {
+			t.Errorf("%s: %d %s", test.arguments, code, said)
+		}
+		for _, says := range test.says {
+			if !strings.Contains(said, says) {
+				t.Errorf("%s: does not say %q:\n%s", test.arguments, says, said)
+			}
+		}
+		for _, never := range test.never {
+			if strings.Contains(said, never) {
+				t.Errorf("%s: says %q:\n%s", test.arguments, never, said)
+			}
+		}
+		if test.code == ExitNotFound || test.code == ExitUsage {
+			continue
+		}
+		if value := h.read(arguments[0]).Annotations[v1alpha1.AnnotationRerun]; (value == "2026-01-02T12:00:00Z") != (code == ExitPassed) {
+			t.Errorf("%s: the annotation is %q", test.arguments, value)
+		}
+	}
+}
+
+// TestRerunWaits for the new experiment: the verdict of the earlier one does not count.
+func TestRerunWaits(t *testing.T) {
+	one := benchmarkNamed("lab", "quickstart", passed)
+	one.Status.Experiment = "0ld"
+	h := newHub(t, one)
+	app, out, _ := testApp()
+	ended := h.watching(t.Context(), app, "rerun", "quickstart", "--wait")
+	h.status(func(status *v1alpha1.StorageBenchmarkStatus) {
+		finished(v1alpha1.VerdictFailed)(status)
+		status.Experiment = "5c1f0a92"
+	})
+	if code := h.code(ended); code != ExitFailed || strings.Contains(out.String(), "Passed") {
+		t.Errorf("%d %s", code, out)
+	}
+}
+
+// TestRunAfterRerun: a file without the annotation does not remove it, so that there is no other experiment to wait for.
+func TestRunAfterRerun(t *testing.T) {
+	for annotation, want := range map[string]int{"": ExitPassed, "annotations: {storagebench.dev/rerun: other}": ExitTimeout} {
+		one := benchmarkNamed("lab", "quickstart", passed)
+		one.Status.Experiment, one.Annotations = "5c1f0a92", map[string]string{v1alpha1.AnnotationRerun: "once"}
+		h := newHub(t, one)
+		manifest := fmt.Sprintf("apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata:\n  name: quickstart\n  %s\n", annotation)
+		code, out, errors := called(t, h, "run", file(t, "b.yaml", manifest), "--wait", "--timeout", "300ms", "--force-conflicts")
+		if code != want {
+			t.Errorf("%q: %d instead of %d\n%s%s", annotation, code, want, out, errors)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"math"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// waitOptions are the flags of commands that wait for verdicts.
+type waitOptions struct {
+	Connection
+	timeout time.Duration
+}
+
+func (o *waitOptions) addWaitFlags(flags *pflag.FlagSet) {
+	o.addFlags(flags)
+	flags.DurationVar(&o.timeout, "timeout", 0, "stop waiting after this `DURATION`, such as 90m (default: never)")
+}
+
+func (a *App) watchCommand() *cobra.Command {
+	var options waitOptions
+	command := &cobra.Command{
+		Use:   "watch NAME...",
+		Short: "Show the progress of StorageBenchmarks until their verdict",
+		Long: `Show the progress of StorageBenchmarks in the cluster until the verdict, which determines the exit code. Nothing is changed:
+Ctrl-C ends only the waiting.
+
+` + exitHelp,
+		Example: `  kubectl storagebench watch quickstart
+  kubectl storagebench watch nightly --timeout 2h`,
+		Args: atLeastOne("watch needs a name: kubectl storagebench watch NAME"),
+		RunE: func(command *cobra.Command, names []string) error {
+			if command.Flags().Changed("timeout") && options.timeout <= 0 {
+				return exitf(ExitUsage, "--timeout needs a duration above 0, such as 90m")
+			}
+			return a.watch(command.Context(), names, options)
+		},
+	}
+	options.addWaitFlags(command.Flags())
+	command.ValidArgsFunction = a.completeNames(&options.Connection, math.MaxInt)
+	return command
+}
+
+func (a *App) watch(ctx context.Context, names []string, options waitOptions) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cluster, err := a.connect(options.Connection)
+	if err != nil {
+		return err
+	}
+	var benchmarks []applied
+	for _, name := range names {
+		benchmark, err := cluster.find(ctx, name) // what never existed was not deleted either
+		if err != nil {
+			return err
+		}
+		benchmarks = append(benchmarks, applied{key: client.ObjectKeyFromObject(benchmark)})
+	}
+	return a.waitAndConclude(ctx, cluster, benchmarks, options)
+}
+
+// waitAndConclude waits for the verdicts, at most as long as asked.
+func (a *App) waitAndConclude(ctx context.Context, cluster *Cluster, benchmarks []applied, options waitOptions) error {
+	if options.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, options.timeout, errTimeout)
+		defer cancel()
+	}
+	all, err := a.wait(ctx, cluster, benchmarks)
+	return a.conclude(all, err, options)
+}

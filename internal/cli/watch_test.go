@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// TestWatchGivesTheVerdict: the exit code is that of run --wait, and nothing is applied.
+func TestWatchGivesTheVerdict(t *testing.T) {
+	h := newHub(t, benchmarkNamed("lab", "quickstart", running), benchmarkNamed("lab", "done", passed))
+	app, out, errors := testApp()
+	ended := h.watching(t.Context(), app, "watch", "quickstart", "done")
+	h.status(finished(v1alpha1.VerdictFailed))
+	if code := h.code(ended); code != ExitFailed || errors.String() != "" {
+		t.Errorf("exit code %d %s", code, errors)
+	}
+	for _, says := range []string{"lab/quickstart: Failed: the words of the verdict", "lab/done: Passed", "It already finished at"} {
+		if !strings.Contains(out.String(), says) {
+			t.Errorf("does not say %q:\n%s", says, out)
+		}
+	}
+	if strings.Contains(out.String(), "StorageBenchmark lab/quickstart changed") {
+		t.Errorf("it was applied:\n%s", out)
+	}
+}
+
+func TestWatchOtherEnds(t *testing.T) {
+	h := newHub(t, benchmarkNamed("lab", "quickstart", running))
+	if code, _, errors := called(t, h, "watch", "quickstart", "absent"); code != ExitNotFound || !strings.Contains(errors, "lab/absent") {
+		t.Errorf("absent: %d %s", code, errors)
+	}
+	code, out, _ := called(t, h, "watch", "quickstart", "--timeout", "10ms")
+	if code != ExitTimeout || !strings.Contains(out, "Check again: kubectl storagebench watch quickstart -n lab") {
+		t.Errorf("timeout: %d %s", code, out)
+	}
+	if code, _, errors := called(t, h, "watch", "quickstart", "--timeout", "0s"); code != ExitUsage || !strings.Contains(errors, "above 0") {
+		t.Errorf("no time: %d %s", code, errors)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	app, said, _ := testApp()
+	for len(h.watched) > 0 {
+		<-h.watched
+	}
+	ended := h.watching(ctx, app, "watch", "quickstart")
+	cancel()
+	if code := h.code(ended); code != ExitInterrupted || !strings.Contains(said.String(), "it continues in the cluster") {
+		t.Errorf("interrupted: %d %s", code, said)
+	}
+}

@@ -1,0 +1,50 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
+)
+
+// acrossConfidence is that of an interval which no gate asks for.
+const acrossConfidence = 0.95
+
+// Across estimates the change of a metric from one experiment to another, as ln(now/before), for people and without a verdict: a
+// verdict also needs a tolerance, and how days differ. unknown says why there is no estimate.
+func Across(before, now results.Experiment, variant, phase, metric string) (change stats.Shift, unknown string) {
+	of := reference{variant, phase, metric}
+	var lists [2][]float64
+	for i, one := range []results.Experiment{before, now} {
+		evidence := Evidence{Summary: one.Variants, Runs: one.Runs}
+		found, kept := evidence.samples(of)
+		summary, missing := evidence.measured().find(of)
+		switch {
+		case missing != "":
+			return change, missing
+		case kept != "":
+			return change, fmt.Sprintf("run %s reused the pool of another run", plain(kept))
+		case len(found) != int(summary.Runs):
+			return change, fmt.Sprintf("the results have %d of its %d runs", len(found), summary.Runs)
+		}
+		lists[i] = values(found)
+	}
+	least := slices.Min(slices.Concat(lists[0], lists[1]))
+	if known, _ := results.LookupMetric(metric); known.Unit == results.UnitPerSecond && least > 0 && 1/least > finest/2 {
+		return change, fmt.Sprintf("%.0f a second is too coarse", least)
+	}
+	if least <= 0 {
+		return change, "a run had 0: no ratio"
+	}
+	one := &comparison{better: results.Lower, before: lists[0], now: lists[1]} // so the sign stays: more is more
+	from, to, err := one.logarithms()
+	if err != nil {
+		return change, err.Error()
+	}
+	ranked, err := stats.NewUnpaired(from, to)
+	if err != nil {
+		return change, err.Error()
+	}
+	return ranked.Shift((1-acrossConfidence)/2, (1-acrossConfidence)/2), ""
+}
