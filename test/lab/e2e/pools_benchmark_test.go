@@ -114,9 +114,10 @@ phases:
 	g.Expect(p.run("zpool", "list", "-H")).To(gomega.BeEmpty())
 }
 
-// makesVolumes measures what operations make: a clone, a copy and a replica, also after the pool was exported. The clone is destroyed while
-// the others are still in use, and nothing is left.
-func (p *pools) makesVolumes() {
+// wholeDatabase is a PostgreSQL with its log on a dataset of its own, on a pool with a log device. It measures what operations make of the
+// data: a clone, a copy, and a replica, after another one was sent beside a load, also after the pool was exported. The clone is destroyed while the others
+// are still in use, and nothing is left.
+func (p *pools) wholeDatabase() {
 	s := p.team()
 	before := s.settled()
 	p.t.Helper()
@@ -125,11 +126,16 @@ func (p *pools) makesVolumes() {
 target:
   zfs:
     nodes: {matchLabels: {storagebench.dev/lab: "true"}}
-    pool: {vdevs: [{devices: [$1]}]}
+    pool: {vdevs: [{devices: [$1]}], log: [{devices: [$5]}]}
     dataset: {provisioner: Local, properties: {recordsize: 8k, compression: "off"}}
     volumes:
+    - {name: wal, poolOf: data, dataset: {provisioner: Local, properties: {recordsize: 128k}}}
     - {name: other, pool: {vdevs: [{devices: [$2]}]}, dataset: {provisioner: Local}}
 phases:
+- name: tx
+  measure:
+    workload:
+      postgres: {databaseSize: 16Mi, walVolume: wal, clients: 2, rampUp: 2s, duration: 10s, settings: {max_wal_size: 128MB}}
 - {name: fill, fill: {size: 32Mi}}
 - {name: snapshot, operate: {snapshot: {dataset: data, name: whole}}}
 - {name: clone, operate: {clone: {dataset: data, snapshot: whole, as: cloned}}}
@@ -138,7 +144,11 @@ phases:
 - {name: read-clone, volume: cloned, measure: {cache: Cold, workload: {scan: {}}}}
 - {name: copy, operate: {copy: {dataset: data, as: copied, properties: {recordsize: 128k}}}}
 - {name: write-copy, volume: copied, measure: {workload: {oltp: {workers: 2, updatePercent: 50, duration: 10s}}}}
-- {name: send, operate: {replicate: {dataset: data, toVolume: other, as: sent, increments: 1}}}
+- name: follow
+  measure:
+    workload: {oltp: {workers: 2, updatePercent: 25, duration: 30s}}
+    operate: {replicate: {dataset: data, toVolume: other, to: followed, increments: 1}}
+- {name: send, operate: {replicate: {dataset: data, toVolume: other, as: sent}}}
 - {name: read-replica, volume: sent, measure: {workload: {scan: {}}}}
 - {name: destroy, operate: {destroyDataset: {dataset: cloned}}}
 - {name: read-data, measure: {workload: {scan: {}}}}
@@ -148,11 +158,18 @@ phases:
 		g.Expect(o.documents[name].Environment).To(gomega.HaveKeyWithValue("mount.source", gomega.HaveSuffix(dataset)), name)
 		g.Expect(o.documents[name].Metrics).To(gomega.HaveKey("poolAllocatedBytes"), name)
 	}
+	tx := o.documents["tx"].Metrics
+	g.Expect(tx["transactionsPerSecond"]).To(gomega.BeNumerically(">", 0))
+	logged := p.writtenTo(o.experiment, "default", "tx", 5)
+	fmt.Printf("whole database: %d transactions a second; %d bytes of log, %d written to the log device\n", tx["transactionsPerSecond"],
+		tx["walBytes"], logged)
+	g.Expect(logged).To(gomega.BeNumerically(">", tx["walBytes"]/2), "commits wait for the log device")
+	g.Expect(o.documents["follow"].Metrics["sentBytes"]).To(gomega.BeNumerically(">", 32<<20))
 	made := map[string]string{}
 	for _, one := range o.experiment.Runs[0].Volumes {
 		made[one.Name] = one.Properties["recordsize"]
 	}
-	g.Expect(made).To(gomega.Equal(map[string]string{"data": "8192", "other": "131072", "cloned": "131072", "copied": "131072", "sent": "131072"}),
+	g.Expect(made).To(gomega.Equal(map[string]string{"data": "8192", "wal": "131072", "other": "131072", "cloned": "131072", "copied": "131072", "sent": "131072"}),
 		"a clone and a replica inherit from the root")
 	s.leavesNothing(before, benchmark)
 	g.Expect(p.run("zpool", "list", "-H")).To(gomega.BeEmpty())
