@@ -125,6 +125,10 @@ func (s *session) parts() []*session {
 		if i == 0 {
 			progress = s.progress.report
 		}
+		if shareDisks(s.request, one.Request) { // what is done to the pool of the phase is done to the pool of this workload
+			measure := *one.Phase.Measure
+			measure.Operate, one.Phase.Measure = s.request.Phase.Measure.Operate, &measure
+		}
 		part := s.executor.newSession(one.Request, s.kind, progress)
 		part.clock, part.began, part.ended = s.clock, s.began, s.began
 		part.random = newSeeds(one.Seed, string(one.Phase.Name)+"."+one.Name)

@@ -226,3 +226,45 @@ func TestTogetherIsBounded(t *testing.T) {
 		t.Error("the details themselves were changed")
 	}
 }
+
+// degraded are the counters of a pool that lacks a disk.
+type degraded struct{ counters }
+
+func (degraded) PoolState() string { return "DEGRADED" }
+
+// TestTogetherBesideAnOperation: who measures beside the replacement of a disk wants to see a pool that lacks one, on that pool and no other.
+func TestTogetherBesideAnOperation(t *testing.T) {
+	for name, c := range map[string]struct {
+		operate *v1alpha1.PoolAction
+		other   string
+		reason  string
+	}{
+		"beside a replacement": {&v1alpha1.PoolAction{ReplaceDevice: &v1alpha1.ReplaceDeviceAction{}}, "data", ""},
+		"of another pool":      {&v1alpha1.PoolAction{ReplaceDevice: &v1alpha1.ReplaceDeviceAction{}}, "log", ReasonPoolUnhealthy},
+		"without an operation": {nil, "data", ReasonPoolUnhealthy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, log := newTogether(t)
+			log = map[string]string{"data": b.request.Path, "log": log}[c.other]
+			b.executor.observe = func(target observe.Target) (counters, error) {
+				made, err := observe.New(target)
+				if c.other == "log" && target.Path == b.request.Path {
+					return made, err
+				}
+				return degraded{made}, err
+			}
+			phase := v1alpha1.Phase{Name: "busy", Measure: &v1alpha1.MeasurePhase{Operate: c.operate,
+				Workloads: []v1alpha1.NamedWorkload{dataLoad("data", 0, 2), logLoad("redo", 2)}}}
+			if err := os.MkdirAll(log, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.RemoveAll(log) })
+			b.partsOf(phase, log)
+			document := b.execute(phase)
+			late := c.reason == "" && document.Reason == results.ReasonNotTogether // on a busy machine: it has worked on that pool
+			if document.Reason != c.reason && !late {
+				t.Errorf("%s %s", document.Reason, document.Message)
+			}
+		})
+	}
+}
