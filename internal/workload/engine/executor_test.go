@@ -94,6 +94,10 @@ func (b *bench) execute(phase v1alpha1.Phase) results.PhaseDocument {
 func (b *bench) valid(phase v1alpha1.Phase) (results.PhaseDocument, Details) {
 	b.t.Helper()
 	document := b.execute(phase)
+	for again := 2; again > 0 && document.Reason == results.ReasonNotTogether; again-- { // a busy machine starts one of them late
+		b.t.Logf("%s: once more: %s", phase.Name, document.Message)
+		document = b.execute(phase)
+	}
 	if document.Outcome != results.OutcomeValid {
 		b.t.Fatalf("%s: %s: %s\n%+v", phase.Name, document.Reason, document.Message, document.Checks)
 	}

@@ -26,7 +26,7 @@ type beside struct {
 	lasting, ramp time.Duration
 	// alone says that no other of them works on the same volume or disks: the counters of its devices are of this workload.
 	alone bool
-	// operated says that an operation runs beside all of them.
+	// operated says that an operation works on the pool of this one meanwhile.
 	operated bool
 	// archives says that this workload copies the segments of another one, and switching is what these two share.
 	archives  bool
@@ -125,15 +125,11 @@ func (s *session) parts() []*session {
 		if i == 0 {
 			progress = s.progress.report
 		}
-		if shareDisks(s.request, one.Request) { // what is done to the pool of the phase is done to the pool of this workload
-			measure := *one.Phase.Measure
-			measure.Operate, one.Phase.Measure = s.request.Phase.Measure.Operate, &measure
-		}
 		part := s.executor.newSession(one.Request, s.kind, progress)
 		part.clock, part.began, part.ended = s.clock, s.began, s.began
 		part.random = newSeeds(one.Seed, string(one.Phase.Name)+"."+one.Name)
 		part.beside = &beside{name: one.Name, lasting: lasting, ramp: ramp, alone: alone(s.request.Parts, i), meeting: met,
-			operated: s.request.Phase.Measure.Operate != nil, archives: one.Archives != "", switching: logs[cmp.Or(one.Archives, one.Name)]}
+			operated: s.request.Phase.Measure.Operate != nil && shareDisks(s.request, one.Request), archives: one.Archives != "", switching: logs[cmp.Or(one.Archives, one.Name)]}
 		parts = append(parts, part)
 	}
 	return parts
