@@ -82,7 +82,7 @@ func (a *App) rerun(ctx context.Context, name string, options rerunOptions) erro
 	}
 	a.say("%s starts over", t.key)
 	for _, one := range found.all() {
-		a.say("%s", one)
+		a.say("%s", clean(one))
 	}
 	if t.benchmark.Spec.Suspend {
 		a.say("It is suspended: kubectl storagebench resume %s%s", name, options.flags(t.key.Namespace))

@@ -65,7 +65,7 @@ func (a *App) show(ctx context.Context, name string, options showOptions) error 
 	}
 	_, _ = fmt.Fprintln(a.Out, head)
 	for _, line := range blockOf(t, now)[1:] { // the first is the head
-		a.say("%s", line)
+		a.say("%s", clean(line))
 	}
 	a.sayDefinition(t)
 	if !t.current() {
@@ -119,7 +119,7 @@ func (a *App) sayDefinition(t *tracked) {
 	}
 	_, _ = fmt.Fprintln(a.Out)
 	for _, field := range fields {
-		a.say("%-11s %s", field[0]+":", field[1])
+		a.say("%-11s %s", field[0]+":", clean(field[1]))
 	}
 }
 
@@ -190,7 +190,7 @@ func (a *App) showRuns(ctx context.Context, cluster *Cluster, t *tracked, option
 	err := cluster.Client.List(ctx, &found, client.InNamespace(t.key.Namespace),
 		client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(t.benchmark.UID)})
 	if err != nil {
-		a.say("\nIts runs cannot be read: %v", err)
+		a.say("\nIts runs cannot be read: %s", clean(err.Error()))
 		return
 	}
 	all := found.Items

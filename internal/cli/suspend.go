@@ -71,7 +71,7 @@ func (a *App) suspend(ctx context.Context, cluster *Cluster, name string, connec
 		return err
 	}
 	if already != "" {
-		a.say("%s %s", t.key, already)
+		a.say("%s %s", t.key, clean(already))
 		return nil
 	}
 	a.say("%s is suspended: its node is free when the run in progress is torn down", t.key)
@@ -96,7 +96,7 @@ func (a *App) resume(ctx context.Context, cluster *Cluster, name string, connect
 		return err
 	}
 	if already {
-		a.say("%s is not suspended: %s", t.key, t.sentence())
+		a.say("%s is not suspended: %s", t.key, clean(t.sentence()))
 		return nil
 	}
 	a.say("%s continues", t.key)
