@@ -66,10 +66,23 @@ func (a *App) rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return exitf(ExitUsage, "%w: see '%s --help'", err, command.CommandPath())
 	})
-	root.AddCommand(a.runCommand(), a.listCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(), a.suspendCommand(), a.resumeCommand(),
-		a.rerunCommand(), a.reportCommand(), a.compareCommand(), a.historyCommand(),
-		a.baselineCommand(), a.calibrationCommand(), a.samplesCommand(), a.planCommand(), a.validateCommand(), a.doctorCommand(),
-		a.versionCommand())
+	for _, one := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Run and follow:", []*cobra.Command{a.runCommand(), a.listCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(),
+			a.suspendCommand(), a.resumeCommand(), a.rerunCommand()}},
+		{"Results:", []*cobra.Command{a.reportCommand(), a.compareCommand(), a.historyCommand(), a.baselineCommand(), a.calibrationCommand()}},
+		{"Manifests:", []*cobra.Command{a.samplesCommand(), a.planCommand(), a.validateCommand()}},
+		{"Other:", []*cobra.Command{a.doctorCommand(), a.versionCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: one.title, Title: one.title})
+		for _, command := range one.commands {
+			command.GroupID = one.title
+		}
+		root.AddCommand(one.commands...)
+	}
+	root.SetHelpCommandGroupID("Other:")
 	return root
 }
 

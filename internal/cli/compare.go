@@ -62,7 +62,7 @@ func (a *App) compare(ctx context.Context, nameA, nameB string, options compareO
 		return err
 	}
 	for i, side := range []results.Experiment{sideA, sideB} {
-		a.say("%c: %s", 'A'+i, originOf(side))
+		a.say("%c: %s", 'A'+i, clean(originOf(side)))
 	}
 	c := &comparedPair{a: sideA, b: sideB, all: options.all}
 	if c.print(a); c.rows == 0 {

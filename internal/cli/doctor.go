@@ -86,9 +86,9 @@ func (a *App) doctor(ctx context.Context, connection Connection) error {
 	for _, check := range checks {
 		for _, one := range check.look(ctx, examined) {
 			counts[one.health]++
-			a.say("%s  %-9s %s", a.healthWord(one.health), check.about, one.says)
+			a.say("%s  %-9s %s", a.healthWord(one.health), check.about, clean(one.says))
 			if one.remedy != "" {
-				a.say("%21s-> %s", "", one.remedy)
+				a.say("%21s-> %s", "", clean(one.remedy))
 			}
 		}
 		if ctx.Err() != nil {

@@ -105,7 +105,7 @@ func TestErrorsOfUse(t *testing.T) {
 
 func TestHelpAndVersion(t *testing.T) {
 	for arguments, says := range map[string]string{
-		"": "Available Commands", "run --help": "Ctrl-C", "validate --help": "API server", "report --help": "--output-dir",
+		"": "Run and follow:", "run --help": "Ctrl-C", "validate --help": "API server", "report --help": "--output-dir",
 		"version": "kubectl-storagebench v1.2.3 (API storagebench.dev/v1alpha1",
 	} {
 		app, out, errors := testApp()

@@ -131,7 +131,10 @@ func rowOf(t *tracked, now time.Time) []string {
 			progress += fmt.Sprintf(" (%d invalid)", p.RunsInvalid)
 		}
 		if p.EstimatedEnd != nil && !t.complete() {
-			end = "in " + brief(p.EstimatedEnd.Sub(now))
+			end = "any moment"
+			if left := p.EstimatedEnd.Sub(now); left >= time.Second {
+				end = "in " + brief(left)
+			}
 		}
 	}
 	return []string{t.key.Name, cmp.Or(string(status.Verdict), none), cmp.Or(status.State, none), progress, cmp.Or(phase, none), end, age}

@@ -16,7 +16,7 @@ import (
 )
 
 // hostile is text that would move the cursor, colour the rest and turn the line around.
-const hostile = "a\x1b[2J\x1b[31mb\u202Ec\u009bd"
+const hostile = "a\x1b[2J\x1b[31mb\u202Ec\n\u009bd"
 
 // benchmarkNamed is a benchmark of two runs with the quickstart's phases, made five minutes ago.
 func benchmarkNamed(namespace, name string, change func(*v1alpha1.StorageBenchmarkStatus)) *v1alpha1.StorageBenchmark {

@@ -41,7 +41,7 @@ func runnerLog(t *testing.T) string {
 	if _, err := results.Emit(&result, document); err != nil {
 		t.Fatal(err)
 	}
-	return "storagebench runner: run phase read\n" + progressOf(45, "1.2 GiB/s", "", 6).Line() + "\nfio says " + hostile + "\n" +
+	return "storagebench runner: run phase read\n" + progressOf(45, "1.2 GiB/s", "", 6).Line() + "\nfio says " + strings.ReplaceAll(hostile, "\n", "") + "\n" +
 		strings.Repeat("x", maxLogLine+10) + "\n" + result.String() + "the end, without a newline"
 }
 

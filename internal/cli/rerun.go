@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -65,12 +64,11 @@ func (a *App) rerun(ctx context.Context, name string, options rerunOptions) erro
 	}
 	var found losses
 	t, err := cluster.change(ctx, name, func(t *tracked) error {
-		var runs v1alpha1.BenchmarkRunList
-		if err := cluster.Client.List(ctx, &runs, client.InNamespace(t.key.Namespace),
-			client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(t.benchmark.UID)}); err != nil {
-			return explain("read the runs of StorageBenchmark "+t.key.String(), err)
+		runs, err := cluster.runsOf(ctx, t)
+		if err != nil {
+			return err
 		}
-		found = lossesOf(t, runs.Items)
+		found = lossesOf(t, runs)
 		if err := found.refusal(t, options); err != nil {
 			return err
 		}
@@ -82,7 +80,7 @@ func (a *App) rerun(ctx context.Context, name string, options rerunOptions) erro
 	}
 	a.say("%s starts over", t.key)
 	for _, one := range found.all() {
-		a.say("%s", one)
+		a.say("%s", clean(one))
 	}
 	if t.benchmark.Spec.Suspend {
 		a.say("It is suspended: kubectl storagebench resume %s%s", name, options.flags(t.key.Namespace))

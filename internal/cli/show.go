@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
@@ -65,7 +64,7 @@ func (a *App) show(ctx context.Context, name string, options showOptions) error 
 	}
 	_, _ = fmt.Fprintln(a.Out, head)
 	for _, line := range blockOf(t, now)[1:] { // the first is the head
-		a.say("%s", line)
+		a.say("%s", clean(line))
 	}
 	a.sayDefinition(t)
 	if !t.current() {
@@ -119,7 +118,7 @@ func (a *App) sayDefinition(t *tracked) {
 	}
 	_, _ = fmt.Fprintln(a.Out)
 	for _, field := range fields {
-		a.say("%-11s %s", field[0]+":", field[1])
+		a.say("%-11s %s", field[0]+":", clean(field[1]))
 	}
 }
 
@@ -186,14 +185,11 @@ func (a *App) showConditions(conditions []metav1.Condition, now time.Time) {
 
 // showRuns prints the attempts at runs in their order. The page is useful without them too.
 func (a *App) showRuns(ctx context.Context, cluster *Cluster, t *tracked, options showOptions) {
-	var found v1alpha1.BenchmarkRunList
-	err := cluster.Client.List(ctx, &found, client.InNamespace(t.key.Namespace),
-		client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(t.benchmark.UID)})
+	all, err := cluster.runsOf(ctx, t)
 	if err != nil {
-		a.say("\nIts runs cannot be read: %v", err)
+		a.say("\n%s", clean("Its runs are not shown: "+err.Error()))
 		return
 	}
-	all := found.Items
 	if len(all) == 0 {
 		return
 	}

@@ -14,18 +14,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
 )
 
 func (a *App) suspendCommand() *cobra.Command {
-	return a.changeCommand(&cobra.Command{
+	deletePool := false
+	command := a.changeCommand(&cobra.Command{
 		Use:     "suspend NAME",
 		Aliases: []string{"cancel"},
 		Short:   "Stop a StorageBenchmark and free its node; resume continues it",
 		Long: `Stop a StorageBenchmark by spec.suspend, and free its node. The numbers of finished runs are kept. The run in progress is stopped,
-and what was made for it is torn down: it starts over when the benchmark is resumed. Of a schedule, no further experiment starts.`,
+and what was made for it is torn down: it starts over when the benchmark is resumed. Of a schedule, no further experiment starts.
+
+With reset: Dataset or None, the runs pass a pool on, which would be lost: then the command refuses, unless a flag allows it.`,
 		Example: "  kubectl storagebench suspend nightly",
 		Args:    exactlyOne("suspend needs one name: kubectl storagebench suspend NAME"),
-	}, a.suspend)
+	}, func(ctx context.Context, cluster *Cluster, name string, connection Connection) error {
+		return a.suspend(ctx, cluster, name, connection, deletePool)
+	})
+	command.Flags().BoolVar(&deletePool, "delete-pool", false, "delete the pool that the runs pass on to each other, with what is on it")
+	return command
 }
 
 func (a *App) resumeCommand() *cobra.Command {
@@ -53,15 +61,21 @@ func (a *App) changeCommand(command *cobra.Command, change func(context.Context,
 	return command
 }
 
-func (a *App) suspend(ctx context.Context, cluster *Cluster, name string, connection Connection) error {
-	already := ""
+func (a *App) suspend(ctx context.Context, cluster *Cluster, name string, connection Connection, deletePool bool) error {
+	already, shared := "", ""
 	t, err := cluster.change(ctx, name, func(t *tracked) error {
-		already = ""
+		runs, err := cluster.runsOf(ctx, t)
+		if err != nil {
+			return err
+		}
+		already, shared = "", sharedPool(t, runs)
 		switch {
 		case t.benchmark.Spec.Suspend:
 			already = "is suspended already: " + t.sentence()
 		case t.complete() && t.benchmark.Spec.Schedule == nil:
 			already = "has ended: there is nothing to stop"
+		case shared != "" && !deletePool:
+			return exitf(ExitRefused, "%s was not suspended, because this would be lost:\n  %s\nAllow it with --delete-pool", t.key, shared)
 		default:
 			t.benchmark.Spec.Suspend = true
 		}
@@ -71,7 +85,7 @@ func (a *App) suspend(ctx context.Context, cluster *Cluster, name string, connec
 		return err
 	}
 	if already != "" {
-		a.say("%s %s", t.key, already)
+		a.say("%s %s", t.key, clean(already))
 		return nil
 	}
 	a.say("%s is suspended: its node is free when the run in progress is torn down", t.key)
@@ -81,9 +95,23 @@ func (a *App) suspend(ctx context.Context, cluster *Cluster, name string, connec
 			a.say("Lost: what run %s has measured so far; it starts over", progress.CurrentRun)
 		}
 	}
+	if shared != "" {
+		a.say("Lost: %s", clean(shared))
+	}
 	a.warnOfOwners(t.benchmark, "f:suspend", "spec.suspend: true")
 	a.say("Continue it: kubectl storagebench resume %s%s", name, connection.flags(t.key.Namespace))
 	return nil
+}
+
+// sharedPool says what runs leave to each other on a pool, if they do. It is deleted when the benchmark is suspended.
+func sharedPool(t *tracked, runs []v1alpha1.BenchmarkRun) string {
+	for i := range runs {
+		zfs := runs[i].Spec.Target.ZFS
+		if naming.KeepsPools(zfs) && runs[i].Spec.Experiment == t.benchmark.Status.Experiment && !t.complete() {
+			return fmt.Sprintf("the pool that its runs pass on to each other (reset: %s): after resume, the next run begins on a new one", zfs.Reset)
+		}
+	}
+	return ""
 }
 
 func (a *App) resume(ctx context.Context, cluster *Cluster, name string, connection Connection) error {
@@ -96,13 +124,21 @@ func (a *App) resume(ctx context.Context, cluster *Cluster, name string, connect
 		return err
 	}
 	if already {
-		a.say("%s is not suspended: %s", t.key, t.sentence())
+		a.say("%s is not suspended: %s", t.key, clean(t.sentence()))
 		return nil
 	}
 	a.say("%s continues", t.key)
 	a.warnOfOwners(t.benchmark, "f:suspend", "no spec.suspend")
 	a.say("Follow its progress: kubectl storagebench watch %s%s", name, connection.flags(t.key.Namespace))
 	return nil
+}
+
+// runsOf reads the attempts at the runs of a benchmark.
+func (c *Cluster) runsOf(ctx context.Context, t *tracked) ([]v1alpha1.BenchmarkRun, error) {
+	var found v1alpha1.BenchmarkRunList
+	err := c.Client.List(ctx, &found, client.InNamespace(t.key.Namespace),
+		client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(t.benchmark.UID)})
+	return found.Items, explain("read the runs of StorageBenchmark "+t.key.String(), err)
 }
 
 // change reads a benchmark, lets a function decide and change it, and writes the change if the object is still the one that was read. The

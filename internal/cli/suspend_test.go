@@ -65,6 +65,30 @@ func TestSuspendAndResume(t *testing.T) {
 	}
 }
 
+// TestSuspendOfRunsThatShareAPool: hours of ageing go with the pool, so that takes a flag. Runs of an earlier experiment do not count.
+func TestSuspendOfRunsThatShareAPool(t *testing.T) {
+	one := benchmarkNamed("lab", "running", running)
+	for experiment, refuses := range map[string]bool{"5c1f0a92": true, "0ld": false} {
+		objects := append(runsOf(one), one)
+		for _, run := range objects[:2] {
+			run.(*v1alpha1.BenchmarkRun).Spec.Experiment = experiment
+			run.(*v1alpha1.BenchmarkRun).Spec.Target.ZFS = &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetNone}
+		}
+		h := newHub(t, objects...)
+		code, _, errors := called(t, h, "suspend", "running")
+		if refuses != (code == ExitRefused) || refuses != strings.Contains(errors, "Allow it with --delete-pool") || h.read("running").Spec.Suspend == refuses {
+			t.Errorf("%s: %d %s", experiment, code, errors)
+		}
+		if !refuses {
+			continue
+		}
+		code, out, errors := called(t, h, "suspend", "running", "--delete-pool")
+		if code != ExitPassed || !strings.Contains(out, "Lost: the pool that its runs pass on to each other (reset: None)") || !h.read("running").Spec.Suspend {
+			t.Errorf("%s: %d %s%s", experiment, code, out, errors)
+		}
+	}
+}
+
 // TestSuspendOfASchedule: between two experiments it keeps the next one from starting.
 func TestSuspendOfASchedule(t *testing.T) {
 	one := benchmarkNamed("lab", "nightly", passed)
