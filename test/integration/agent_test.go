@@ -16,6 +16,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/controllers/metrics"
 	"github.com/storagebench/storagebench/controllers/operation"
 	"github.com/storagebench/storagebench/controllers/pool"
 	"github.com/storagebench/storagebench/internal/host"
@@ -48,6 +49,10 @@ func startAgent(l *lab, config *rest.Config, node string) {
 		Agent: "life-1",
 		ZFS:   host, Disks: disks, Root: l.t.TempDir(), Turns: turns, Clock: clock.RealClock{}}
 	l.must(operations.SetupWithManager(manager))
+	if l.metrics != nil {
+		shown := metrics.Agent{Node: node, Hanging: func() (int, int) { return 0, len(disks.Hanging()) }}
+		l.must(shown.SetupWithManager(manager, l.metrics))
+	}
 	l.background("the agent", manager.Start)
 }
 

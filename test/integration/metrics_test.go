@@ -2,15 +2,27 @@ package integration
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/metrics"
+	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/test/cluster"
 	"github.com/storagebench/storagebench/test/sim"
 )
 
@@ -89,6 +101,70 @@ func TestMetrics(t *testing.T) {
 			g.Expect(series).NotTo(gomega.ContainSubstring("benchmark=shown"))
 		}
 	})
+}
+
+// TestAgentMetrics: a disk that is not granted is a refusal, and only those who may read metrics see it.
+func TestAgentMetrics(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, nil)
+	registry := prometheus.NewRegistry()
+	l.metrics = registry
+	const node = "node-of-metrics"
+	own, err := cluster.Agent(t.Context(), config, node)
+	l.must(err)
+	startAgent(l, own, node)
+	l.must(l.live.Create(t.Context(), &v1alpha1.BenchmarkPool{ObjectMeta: metav1.ObjectMeta{Name: "of-metrics"},
+		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: node,
+			PoolTemplate: v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/nvme-LAB_M"}}}}}}))
+	// This ZFS fails: a refusal is written by hand.
+	l.eventually("the refusal is counted", func(g gomega.Gomega) {
+		var pool v1alpha1.BenchmarkPool
+		g.Expect(l.live.Get(t.Context(), client.ObjectKey{Name: "of-metrics"}, &pool)).To(gomega.Succeed())
+		kstatus.Stall(&pool.Status.Conditions, pool.Generation, v1alpha1.ReasonPoolDeviceDenied, "not granted")
+		g.Expect(l.live.Status().Update(t.Context(), &pool)).To(gomega.Succeed())
+		g.Expect(values(t, registry)).To(gomega.HaveKeyWithValue("agent_refusals_total{node="+node+",reason=DeviceNotAllowed}",
+			gomega.BeNumerically(">", 0)))
+	})
+	if got := values(t, registry); got["agent_hanging{kind=disk,node="+node+"}"] != 0 || len(got) < 5 {
+		t.Errorf("the agent shows %v", got)
+	}
+	clients, err := rest.HTTPClientFor(config)
+	l.must(err)
+	filter, err := metrics.Access(config, clients)
+	l.must(err)
+	handler, err := filter(logr.Discard(), promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	l.must(err)
+	code := func(token string) int {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+		request.Header.Set("Authorization", "Bearer "+token)
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		return answer.Code
+	}
+	token := l.token("prometheus")
+	if unknown, stranger := code("x"), code(token); unknown != http.StatusUnauthorized || stranger != http.StatusForbidden {
+		t.Errorf("an unknown caller gets %d, and one without the right %d", unknown, stranger)
+	}
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: l.namespaces[0]},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "storagebench-metrics-reader"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: l.namespaces[0], Name: "prometheus"}}}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "storagebench-metrics-reader"},
+		Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
+	l.must(client.IgnoreAlreadyExists(l.live.Create(t.Context(), role)))
+	l.must(l.live.Create(t.Context(), binding))
+	l.eventually("the reader is let in", func(g gomega.Gomega) { g.Expect(code(token)).To(gomega.Equal(http.StatusOK)) })
+}
+
+// token is that of a new account in the lab's namespace.
+func (l *lab) token(account string) string {
+	l.t.Helper()
+	l.must(l.live.Create(l.t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: l.namespaces[0]}}))
+	clients, err := kubernetes.NewForConfig(config)
+	l.must(err)
+	request, err := clients.CoreV1().ServiceAccounts(l.namespaces[0]).CreateToken(l.t.Context(), account, &authenticationv1.TokenRequest{},
+		metav1.CreateOptions{})
+	l.must(err)
+	return request.Status.Token
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
