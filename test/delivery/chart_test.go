@@ -99,6 +99,7 @@ func TestHelmRefuses(t *testing.T) {
 		{"agent.allowParameters={zfs_txg_timeout=1..}", "allowParameters"},
 		{"agent.allowParameters={zfs_txg_timeout=1|*}", "allowParameters"},
 		{"metrics.enabled=false,metrics.serviceMonitor.enabled=true", "needs metrics.enabled"},
+		{"metrics.enabled=false,metrics.prometheusRule.enabled=true", "needs metrics.enabled"},
 		{"agent.metrics.enabled=true", "needs agent.enabled"},
 		{"agent.enabled=true,agent.metrics.serviceMonitor.enabled=true", "needs agent.metrics.enabled"},
 		{"agent.enabled=true,agent.metrics.enabled=true,metrics.enabled=false", "needs metrics.enabled"},
