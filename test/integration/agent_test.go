@@ -50,7 +50,7 @@ func startAgent(l *lab, config *rest.Config, node string) {
 		ZFS:   host, Disks: disks, Root: l.t.TempDir(), Turns: turns, Clock: clock.RealClock{}}
 	l.must(operations.SetupWithManager(manager))
 	if l.metrics != nil {
-		shown := metrics.Agent{Node: node, Hanging: func() (int, int) { return 0, len(disks.Hanging()) }}
+		shown := metrics.Agent{Node: node, Hanging: func() (int, int) { return 1, len(disks.Hanging()) }}
 		l.must(shown.SetupWithManager(manager, l.metrics))
 	}
 	l.background("the agent", manager.Start)
