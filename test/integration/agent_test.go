@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	runtimeconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -38,7 +39,8 @@ func startAgent(l *lab, config *rest.Config, node string) {
 	l.must(err)
 	memory := pool.Cache(node)
 	memory.ByObject[&v1alpha1.PoolOperation{}] = operation.Cached(node)
-	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Cache: memory, Metrics: metricsserver.Options{BindAddress: "0"}})
+	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Cache: memory, Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: runtimeconfig.Controller{SkipNameValidation: new(true)}})
 	l.must(err)
 	host, disks, turns := zfs.New(noZFS{}), &guard.Bounded{Disks: host.NewNode(l.t.TempDir())}, &guard.Turns{}
 	recorder := manager.GetEventRecorder("storagebench-agent")
