@@ -1,16 +1,14 @@
 package integration
 
 import (
+	"crypto/tls"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -18,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/metrics"
@@ -95,6 +94,18 @@ func TestMetrics(t *testing.T) {
 	if requests.Load() < 20 {
 		t.Errorf("only %d requests of the manager were counted", requests.Load())
 	}
+	l.cluster.SetBehaviour(inPhase("read", sim.Script{Hold: true}))
+	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Annotations = map[string]string{v1alpha1.AnnotationRerun: "1"} })
+	l.running("read", 1)
+	l.eventually("while another experiment is under way, there is the verdict of the one before", func(g gomega.Gomega) {
+		got := values(t, registry)
+		g.Expect(got).To(gomega.HaveKeyWithValue("benchmarks{reason=Progressing}", 1.0))
+		g.Expect(got).To(gomega.HaveKeyWithValue("benchmark_verdict"+own+",verdict=Passed}", 1.0))
+		g.Expect(got).To(gomega.HaveKeyWithValue("benchmark_last_result_timestamp_seconds"+own+"}", gomega.BeNumerically(">", 1.7e9)))
+		for series := range got {
+			g.Expect(series).NotTo(gomega.HavePrefix("benchmark_median"))
+		}
+	})
 	l.must(l.live.Delete(t.Context(), benchmark))
 	l.eventually("its series are gone", func(g gomega.Gomega) {
 		for series := range values(t, registry) {
@@ -128,19 +139,7 @@ func TestAgentMetrics(t *testing.T) {
 	if got := values(t, registry); got["agent_hanging{kind=disk,node="+node+"}"] != 0 || len(got) < 5 {
 		t.Errorf("the agent shows %v", got)
 	}
-	clients, err := rest.HTTPClientFor(config)
-	l.must(err)
-	filter, err := metrics.Access(config, clients)
-	l.must(err)
-	handler, err := filter(logr.Discard(), promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	l.must(err)
-	code := func(token string) int {
-		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
-		request.Header.Set("Authorization", "Bearer "+token)
-		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, request)
-		return answer.Code
-	}
+	code := l.metricsServer()
 	token := l.token("prometheus")
 	if unknown, stranger := code("x"), code(token); unknown != http.StatusUnauthorized || stranger != http.StatusForbidden {
 		t.Errorf("an unknown caller gets %d, and one without the right %d", unknown, stranger)
@@ -153,6 +152,32 @@ func TestAgentMetrics(t *testing.T) {
 	l.must(client.IgnoreAlreadyExists(l.live.Create(t.Context(), role)))
 	l.must(l.live.Create(t.Context(), binding))
 	l.eventually("the reader is let in", func(g gomega.Gomega) { g.Expect(code(token)).To(gomega.Equal(http.StatusOK)) })
+}
+
+// metricsServer starts the one of an agent. The function returned reads from it with a token.
+func (l *lab) metricsServer() (code func(token string) int) {
+	l.t.Helper()
+	clients, err := rest.HTTPClientFor(config)
+	l.must(err)
+	served, err := metricsserver.NewServer(metricsserver.Options{BindAddress: "127.0.0.1:0", SecureServing: true,
+		FilterProvider: metrics.Access}, config, clients)
+	l.must(err)
+	l.background("the metrics server", served.Start)
+	bound, is := served.(interface{ GetBindAddr() string })
+	if !is {
+		l.t.Fatalf("%T does not say where it listens", served)
+	}
+	l.eventually("the metrics server listens", func(g gomega.Gomega) { g.Expect(bound.GetBindAddr()).NotTo(gomega.BeEmpty()) })
+	reader := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // its own certificate
+	return func(token string) int {
+		request, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, "https://"+bound.GetBindAddr()+"/metrics", nil)
+		l.must(err)
+		request.Header.Set("Authorization", "Bearer "+token)
+		response, err := reader.Do(request)
+		l.must(err)
+		l.must(response.Body.Close())
+		return response.StatusCode
+	}
 }
 
 // token is that of a new account in the lab's namespace.
