@@ -40,6 +40,9 @@ type Agent struct {
 // SetupWithManager registers the metrics of an agent.
 func (a Agent) SetupWithManager(manager ctrl.Manager, into prometheus.Registerer) error {
 	refused := refusals.counter()
+	for _, reason := range refusing {
+		refused.WithLabelValues(a.Node, reason)
+	}
 	count := func(before, after []metav1.Condition) {
 		if reason := refusal(before, after); reason != "" {
 			refused.WithLabelValues(a.Node, reason).Inc()

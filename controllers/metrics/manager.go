@@ -2,6 +2,8 @@ package metrics
 
 import (
 	"errors"
+	"reflect"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -37,6 +39,13 @@ var (
 // phaseBuckets reach from a phase that only looks to one that ages a large volume for two days.
 var phaseBuckets = []float64{1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800}
 
+// invalidating are the reasons with which a run is Invalid.
+var invalidating = []string{v1alpha1.ReasonPodNotStarted, v1alpha1.ReasonPodEvicted, v1alpha1.ReasonPodLost, v1alpha1.ReasonPodFailed,
+	v1alpha1.ReasonExecutorLost, v1alpha1.ReasonNodeRebooted, v1alpha1.ReasonPhaseDeadlineExceeded, v1alpha1.ReasonPhaseInvalid,
+	v1alpha1.ReasonWorkloadChanged, v1alpha1.ReasonResultMissing, v1alpha1.ReasonResultCorrupt, v1alpha1.ReasonResultForeign,
+	v1alpha1.ReasonResultUnreadable, v1alpha1.ReasonVolumeLost, v1alpha1.ReasonPropertiesDiffer, v1alpha1.ReasonLeaseLost,
+	v1alpha1.ReasonOperationDidNotOverlap, v1alpha1.ReasonParameterNotSet, v1alpha1.ReasonPeerInvalid, v1alpha1.ReasonOutOfStep}
+
 // Manager says what the metrics of the manager need.
 type Manager struct {
 	// PhaseKind names what a phase does.
@@ -52,9 +61,7 @@ type Manager struct {
 // SetupWithManager registers the metrics, and starts to count once the manager is the leader.
 func (m Manager) SetupWithManager(manager ctrl.Manager, into prometheus.Registerer) error {
 	from := &source{cache: manager.GetCache(), reader: manager.GetCache()}
-	runs, operations := runsFinished.counter(), operationsFinished.counter()
-	phases := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: phaseSeconds.Name, Help: phaseSeconds.Help, Buckets: phaseBuckets},
-		phaseSeconds.Labels)
+	runs, operations, phases := m.counters()
 	from.watched = map[client.Object]toolscache.ResourceEventHandlerFuncs{
 		&v1alpha1.StorageBenchmark{}: {},
 		&v1alpha1.BenchmarkRun{}: updates(func(before, after *v1alpha1.BenchmarkRun) {
@@ -81,6 +88,28 @@ func (m Manager) SetupWithManager(manager ctrl.Manager, into prometheus.Register
 		problems = append(problems, into.Register(collector))
 	}
 	return errors.Join(problems...)
+}
+
+// counters have their series from the start: what comes first would be no increase otherwise.
+func (m Manager) counters() (runs, operations *prometheus.CounterVec, phases *prometheus.HistogramVec) {
+	runs, operations = runsFinished.counter(), operationsFinished.counter()
+	phases = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: phaseSeconds.Name, Help: phaseSeconds.Help, Buckets: phaseBuckets},
+		phaseSeconds.Labels)
+	runs.WithLabelValues("Valid", v1alpha1.ReasonMeasured)
+	for _, reason := range invalidating {
+		runs.WithLabelValues("Invalid", reason)
+	}
+	for action := range reflect.TypeFor[v1alpha1.PoolAction]().Fields() {
+		kind, _, _ := strings.Cut(action.Tag.Get("json"), ",")
+		for _, outcome := range []string{v1alpha1.OutcomeSucceeded, v1alpha1.OutcomeFailed, v1alpha1.OutcomeCancelled} {
+			operations.WithLabelValues(kind, outcome)
+		}
+	}
+	for _, phase := range []v1alpha1.Phase{{Fill: &v1alpha1.FillPhase{}}, {Fragment: &v1alpha1.FragmentPhase{}},
+		{Free: &v1alpha1.FreePhase{}}, {Measure: &v1alpha1.MeasurePhase{}}, {Operate: &v1alpha1.OperatePhase{}}} {
+		phases.WithLabelValues(m.PhaseKind(&phase))
+	}
+	return runs, operations, phases
 }
 
 // ended finds the phases whose results a change shows.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // memory is a cache with some objects. It refuses a list that would copy them.
@@ -265,6 +267,40 @@ func TestAPhaseCountsOnce(t *testing.T) {
 		m.ended(test.before, test.after, func(kind string, seconds float64) { got[kind] += seconds })
 		if !maps.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// TestCountersBeginAtZero: with every reason of the page Troubleshooting, every kind of operation and every kind of phase.
+func TestCountersBeginAtZero(t *testing.T) {
+	text, err := os.ReadFile("../../docs/troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## A run is Invalid\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var want []string
+	for line := range strings.Lines(section) {
+		if cells := strings.Split(line, " | "); len(cells) == 3 && cells[0] != "| reason" && cells[0] != "| Measured" {
+			want = append(want, strings.TrimPrefix(cells[0], "| "))
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(invalidating))); diff != "" || len(want) < 15 {
+		t.Errorf("reasons of Invalid runs (-page +here):\n%s", diff)
+	}
+	runs, operations, phases := Manager{PhaseKind: workload.KindOf}.counters()
+	for _, test := range []struct {
+		collector prometheus.Collector
+		series    int
+		has       string
+	}{
+		{runs, len(invalidating) + 1, `storagebench_runs_finished_total{outcome="Valid",reason="Measured"}=0`},
+		{operations, 3 * reflect.TypeFor[v1alpha1.PoolAction]().NumField(),
+			`storagebench_operations_finished_total{kind="scrub",outcome="Failed"}=0`},
+		{phases, 5, `storagebench_phase_duration_seconds{kind="measure"}=0`},
+	} {
+		if got := series(t, test.collector); len(got) != test.series || !slices.Contains(got, test.has) {
+			t.Errorf("%d series, want %d with %s: %v", len(got), test.series, test.has, got)
 		}
 	}
 }

@@ -234,12 +234,14 @@ func (l *lab) alerts(s server) {
 func fleet(l *lab, s server, node string) {
 	l.t.Helper()
 	failing := small + "gates: [{name: never, expression: \"phase('read').readOperationsPerSecond > 1e12\"}]\n"
-	l.finished(l.submit("good", small), v1alpha1.VerdictPassed)
-	l.eventually("Prometheus counts the first run", func(g gomega.Gomega) {
-		found, err := s.query(l.t.Context(), "storagebench_runs_finished_total")
-		g.Expect(err).NotTo(gomega.HaveOccurred())
-		g.Expect(found).NotTo(gomega.BeEmpty())
+	l.eventually("Prometheus reads from both before anything is counted", func(g gomega.Gomega) {
+		for _, counter := range []string{"storagebench_runs_finished_total", "storagebench_agent_refusals_total"} {
+			found, err := s.query(l.t.Context(), counter)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(found).NotTo(gomega.BeEmpty())
+		}
 	})
+	l.finished(l.submit("good", small), v1alpha1.VerdictPassed)
 	l.finished(l.submit("bad", failing), v1alpha1.VerdictFailed)
 	l.submit("wrong", small+"gates: [{name: wrong, expression: \"phase('read').bogus > 1.0\"}]\n")
 	l.cluster.SetBehaviour(inPhase("read", sim.Script{Hold: true}))
