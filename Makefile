@@ -24,7 +24,7 @@ help: ## list the targets
 
 .PHONY: test
 test: lint cross ## everything that needs no cluster: lint, the plugin on other systems, unit tests, tests on a real kube-apiserver and etcd
-	@hack/ensure-workloads
+	@hack/ensure-workloads && hack/prometheus >/dev/null
 	@echo ">> unit and integration tests (race detector on)"
 	@assets=$$(hack/envtest-assets) && for tool in helm kustomize controller-gen; do $(TOOL) $$tool >/dev/null; done && \
 		{ command -v kubectl || $(TOOL) kubectl; } >/dev/null && \

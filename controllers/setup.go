@@ -11,6 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/runs"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -38,8 +39,10 @@ import (
 	"github.com/storagebench/storagebench/controllers/fresh"
 	"github.com/storagebench/storagebench/controllers/line"
 	"github.com/storagebench/storagebench/controllers/lostnode"
+	"github.com/storagebench/storagebench/controllers/metrics"
 	"github.com/storagebench/storagebench/controllers/run"
 	"github.com/storagebench/storagebench/controllers/trim"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // Options of the controllers.
@@ -64,6 +67,10 @@ type Options struct {
 	Concurrency int
 	// BenchmarkClock is the clock for schedules. Nil is the real time.
 	BenchmarkClock clock.PassiveClock
+	// Metrics are registered here. Nil is for a manager without metrics.
+	Metrics prometheus.Registerer
+	// BenchmarkMetrics is how many benchmarks have metrics of their own.
+	BenchmarkMetrics int
 }
 
 // Scheme contains all kinds that the manager uses.
@@ -159,6 +166,13 @@ func Setup(manager ctrl.Manager, options Options) error {
 	// Its turns have a deadline of their own, which reading thousands of documents extends.
 	if err := benchmarks.SetupWithManager(manager, controller.Options{MaxConcurrentReconciles: settings.MaxConcurrentReconciles}); err != nil {
 		return fmt.Errorf("set up the benchmark controller: %w", err)
+	}
+	if options.Metrics != nil {
+		shown := metrics.Manager{PhaseKind: workload.KindOf, Lines: benchmarks.Line.Lengths, MaxBenchmarks: options.BenchmarkMetrics,
+			WithoutAgent: options.WithoutAgent}
+		if err := shown.SetupWithManager(manager, options.Metrics); err != nil {
+			return fmt.Errorf("set up the metrics: %w", err)
+		}
 	}
 	if options.WithoutAgent {
 		return nil

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -19,10 +20,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
+
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/controllers/metrics"
 	"github.com/storagebench/storagebench/controllers/operation"
 	"github.com/storagebench/storagebench/controllers/pool"
 	"github.com/storagebench/storagebench/internal/host"
@@ -30,12 +34,13 @@ import (
 )
 
 type settings struct {
-	nodeName     string
-	policy       pools.DevicePolicy
-	parameters   operations.ParameterAllowlist
-	multihost    bool
-	probeAddress string
-	logs         zap.Options
+	nodeName       string
+	policy         pools.DevicePolicy
+	parameters     operations.ParameterAllowlist
+	multihost      bool
+	metricsAddress string
+	probeAddress   string
+	logs           zap.Options
 }
 
 func main() {
@@ -66,6 +71,8 @@ func run() error {
 	flag.BoolVar(&s.multihost, "multihost", false,
 		"set multihost=on on new pools, for disks that other hosts can access too; the node needs a host ID "+
 			"that no other host has (zgenhostid), and each disk is written about once a second")
+	flag.StringVar(&s.metricsAddress, "metrics-bind-address", "0",
+		"address for metrics over HTTPS with authentication, such as :8443; 0 disables them")
 	flag.StringVar(&s.probeAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz")
 	s.logs.BindFlags(flag.CommandLine)
 	flag.Parse()
@@ -90,6 +97,12 @@ func addControllers(manager ctrl.Manager, s settings) error {
 	client, watch := zfs.New(programs), &stuck{turns: turns, disks: disks, programs: programs}
 	if err := errors.Join(manager.Add(watch), manager.AddHealthzCheck("turns", watch.check)); err != nil {
 		return fmt.Errorf("watch for stuck work: %w", err)
+	}
+	if s.metricsAddress != "0" {
+		shown := metrics.Agent{Node: s.nodeName, Hanging: func() (int, int) { return len(programs.Hanging()), len(disks.Hanging()) }}
+		if err := shown.SetupWithManager(manager, registry.Registry); err != nil {
+			return fmt.Errorf("set up the metrics: %w", err)
+		}
 	}
 	recorder := manager.GetEventRecorder("storagebench-agent")
 	pools := &pool.Reconciler{
@@ -124,8 +137,9 @@ func newManager(s settings) (ctrl.Manager, error) {
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
 		Cache:  memory,
-		// Metrics would need permission to check who may read them, and a client for that.
-		Metrics:                metricsserver.Options{BindAddress: "0"},
+		Metrics: metricsserver.Options{BindAddress: s.metricsAddress, SecureServing: true, FilterProvider: metrics.Access,
+			// HTTP/2 has a history of cheap denial-of-service attacks, and a scraper does not need it.
+			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}},
 		HealthProbeBindAddress: s.probeAddress,
 	})
 	if err != nil {

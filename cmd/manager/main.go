@@ -24,6 +24,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -66,12 +67,17 @@ func run() error {
 		"namespace of the node Leases of benchmarks (defaults to the manager's namespace)")
 	flag.IntVar(&s.options.Concurrency, "concurrency", 4, "number of objects that each controller reconciles concurrently")
 	flag.StringVar(&s.metricsAddress, "metrics-bind-address", ":8443", "address for metrics over HTTPS with authentication; 0 disables them")
+	flag.IntVar(&s.options.BenchmarkMetrics, "benchmark-metrics", 200,
+		"number of benchmarks with metrics of their own, the oldest ones; 0 means none")
 	flag.StringVar(&s.probeAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz")
 	flag.BoolVar(&s.leaderElection, "leader-elect", false, "elect a leader among several managers")
 	bindLimits(&s.options)
 	s.logs.BindFlags(flag.CommandLine)
 	flag.Parse()
 	s.options.WithoutAgent, s.options.WithoutClusterReads = !s.agent, !s.clusterReads
+	if s.metricsAddress != "0" {
+		s.options.Metrics = metrics.Registry
+	}
 
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&s.logs)))
 	if s.options.RunnerImage == "" {
@@ -82,6 +88,9 @@ func run() error {
 	}
 	if err := s.options.Limits.Validate(); err != nil {
 		return err
+	}
+	if s.options.BenchmarkMetrics < 0 {
+		return errors.New("--benchmark-metrics is negative: write 0 for none")
 	}
 	if s.options.Timings.TeardownGrace < 0 {
 		return errors.New("--teardown-grace is negative: write 0 to wait forever")

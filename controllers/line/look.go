@@ -216,3 +216,14 @@ func (x *Index) JudgedBy(document types.NamespacedName) (found []types.Namespace
 	}
 	return found
 }
+
+// Lengths are the numbers of benchmarks that wait, by node.
+func (x *Index) Lengths() map[string]int {
+	x.mutex.Lock()
+	defer x.mutex.Unlock()
+	lengths := make(map[string]int, len(x.lines))
+	for node, entries := range x.lines {
+		lengths[node] = len(entries)
+	}
+	return lengths
+}

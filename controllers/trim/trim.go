@@ -23,6 +23,8 @@ const (
 	maxBytes = 6 << 10
 	// maxKeys limits their number, and that of owners and finalizers: the manager writes fewer than ten of each.
 	maxKeys = 16
+	// maxMedians is how many medians of a benchmark are kept.
+	maxMedians = 32
 	// maxMessage limits messages of other components.
 	maxMessage = 1 << 10
 )
@@ -140,7 +142,7 @@ func Node(object any) (any, error) {
 	return node, nil
 }
 
-// Benchmark keeps what other benchmarks need. A benchmark is read from the API server in its own turn.
+// Benchmark keeps what other benchmarks and the metrics need. A benchmark is read from the API server in its own turn.
 func Benchmark(object any) (any, error) {
 	benchmark, is := object.(*v1alpha1.StorageBenchmark)
 	if !is {
@@ -150,8 +152,40 @@ func Benchmark(object any) (any, error) {
 	spec, status := &benchmark.Spec, &benchmark.Status
 	spec.Target, spec.Variants, spec.Matrix, spec.Phases, spec.Gates = v1alpha1.Target{}, nil, nil, nil, nil
 	spec.MatrixExclude, spec.MatrixInclude, spec.PodTemplate = nil, nil, v1alpha1.PodTemplate{}
-	status.Gates, status.Summary, status.History, status.Results = nil, nil, nil, nil
+	status.Gates, status.Results = nil, nil
+	status.Summary, status.History = firstMedians(status.Summary), lastVerdict(status.History)
 	return benchmark, nil
+}
+
+// firstMedians keeps as many medians as have metrics.
+func firstMedians(summary []v1alpha1.PhaseSummary) []v1alpha1.PhaseSummary {
+	var kept []v1alpha1.PhaseSummary
+	number, bytes := maxMedians, maxBytes
+	for _, entry := range summary {
+		one := v1alpha1.PhaseSummary{Variant: entry.Variant, Phase: entry.Phase}
+		bytes -= len(entry.Variant) + len(entry.Phase)
+		for _, metric := range entry.Metrics {
+			if number, bytes = number-1, bytes-len(metric.Name); number < 0 || bytes < 0 {
+				break
+			}
+			one.Metrics = append(one.Metrics, metric)
+		}
+		if len(one.Metrics) == 0 {
+			break
+		}
+		kept = append(kept, one)
+	}
+	return kept
+}
+
+// lastVerdict keeps the newest of the earlier results that has a verdict, and of it only that and its time.
+func lastVerdict(history []v1alpha1.ResultsReference) []v1alpha1.ResultsReference {
+	for _, earlier := range history {
+		if earlier.Verdict != "" {
+			return []v1alpha1.ResultsReference{{Verdict: earlier.Verdict, FinishedAt: earlier.FinishedAt}}
+		}
+	}
+	return nil
 }
 
 // Operation removes the result of a PoolOperation, which may be a megabyte.

@@ -171,9 +171,40 @@ func TestWhatIsReadIsKept(t *testing.T) {
 		t.Errorf("of a Warning about something else is left %+v", other)
 	}
 	benchmark, _ := Benchmark(&v1alpha1.StorageBenchmark{Spec: v1alpha1.StorageBenchmarkSpec{Suspend: true, Baseline: &v1alpha1.Baseline{}},
-		Status: v1alpha1.StorageBenchmarkStatus{NodeName: "n1", Queue: &v1alpha1.QueueStatus{Position: 2}}})
+		Status: v1alpha1.StorageBenchmarkStatus{NodeName: "n1", Queue: &v1alpha1.QueueStatus{Position: 2},
+			History: []v1alpha1.ResultsReference{{Experiment: "superseded"}, {Verdict: "Failed", ConfigMap: "x"}, {Verdict: "Passed"}}}})
+	if diff := cmp.Diff([]v1alpha1.ResultsReference{{Verdict: "Failed"}}, benchmark.(*v1alpha1.StorageBenchmark).Status.History); diff != "" {
+		t.Errorf("of the history is left (-want +got):\n%s", diff)
+	}
 	if kept := benchmark.(*v1alpha1.StorageBenchmark); !kept.Spec.Suspend || kept.Spec.Baseline == nil || kept.Status.Queue == nil ||
 		kept.Status.NodeName != "n1" {
 		t.Errorf("of a benchmark is left %+v", kept)
+	}
+}
+
+// TestFirstMedians: as many medians as have metrics, and no more text than other objects may have.
+func TestFirstMedians(t *testing.T) {
+	for name, test := range map[string]struct{ phases, metrics, length, want int }{
+		"none": {0, 0, 0, 0}, "one": {1, 1, 10, 1}, "all": {4, 8, 10, 32}, "more": {5, 8, 10, 32}, "within a phase": {128, 5, 10, 32},
+		"long names": {128, 1, 512, 11},
+	} {
+		var summary []v1alpha1.PhaseSummary
+		for range test.phases {
+			entry := v1alpha1.PhaseSummary{Variant: strings.Repeat("v", test.length)}
+			for range test.metrics {
+				entry.Metrics = append(entry.Metrics, v1alpha1.MetricSummary{Name: "readBytesPerSecond", Median: 1})
+			}
+			summary = append(summary, entry)
+		}
+		kept := 0
+		for _, entry := range firstMedians(summary) {
+			if len(entry.Metrics) == 0 {
+				t.Errorf("%s: a phase without metrics is kept", name)
+			}
+			kept += len(entry.Metrics)
+		}
+		if kept != test.want {
+			t.Errorf("%s: %d medians are kept, want %d", name, kept, test.want)
+		}
 	}
 }

@@ -59,6 +59,9 @@ func testManagerAtWork(t *testing.T) {
 		return answersTo(ctx, "https://"+metrics+"/metrics", metricsToken(t)) == http.StatusOK
 	})
 	runBenchmark(t, log, teamBenchmark(t))
+	if code := answersTo(t.Context(), "https://"+metrics+"/metrics", metricsToken(t)); code != http.StatusOK {
+		t.Errorf("after an experiment the metrics answer %d", code)
+	}
 	onPoolsWithoutAgent(t, log)
 	stopManager(t, program, log)
 }

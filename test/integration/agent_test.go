@@ -12,10 +12,12 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	runtimeconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
+	"github.com/storagebench/storagebench/controllers/metrics"
 	"github.com/storagebench/storagebench/controllers/operation"
 	"github.com/storagebench/storagebench/controllers/pool"
 	"github.com/storagebench/storagebench/internal/host"
@@ -37,7 +39,8 @@ func startAgent(l *lab, config *rest.Config, node string) {
 	l.must(err)
 	memory := pool.Cache(node)
 	memory.ByObject[&v1alpha1.PoolOperation{}] = operation.Cached(node)
-	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Cache: memory, Metrics: metricsserver.Options{BindAddress: "0"}})
+	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Cache: memory, Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: runtimeconfig.Controller{SkipNameValidation: new(true)}})
 	l.must(err)
 	host, disks, turns := zfs.New(noZFS{}), &guard.Bounded{Disks: host.NewNode(l.t.TempDir())}, &guard.Turns{}
 	recorder := manager.GetEventRecorder("storagebench-agent")
@@ -48,6 +51,10 @@ func startAgent(l *lab, config *rest.Config, node string) {
 		Agent: "life-1",
 		ZFS:   host, Disks: disks, Root: l.t.TempDir(), Turns: turns, Clock: clock.RealClock{}}
 	l.must(operations.SetupWithManager(manager))
+	if l.metrics != nil {
+		shown := metrics.Agent{Node: node, Hanging: func() (int, int) { return 1, len(disks.Hanging()) }}
+		l.must(shown.SetupWithManager(manager, l.metrics))
+	}
 	l.background("the agent", manager.Start)
 }
 

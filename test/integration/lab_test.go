@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/runs"
@@ -55,7 +56,9 @@ type lab struct {
 	// limits of the admin, none unless a test sets them; grace is how long a stuck teardown holds its node.
 	limits experiment.Limits
 	grace  time.Duration
-	stop   func()
+	// metrics of the manager, if a test sets it.
+	metrics prometheus.Registerer
+	stop    func()
 }
 
 // newLab makes a lab without a manager.
@@ -151,7 +154,7 @@ func (l *lab) startManager(config *rest.Config) {
 		LeaseNamespace: l.namespaces[0], Namespaces: l.namespaces, RunnerImage: runnerImage, Concurrency: 2, BenchmarkClock: l.clock,
 		Timings: runs.Timings{CollectGrace: 500 * time.Millisecond, UnreadableGrace: 3 * time.Second, CompanionGrace: 10 * time.Second,
 			TeardownGrace: l.grace},
-		Limits: l.limits,
+		Limits: l.limits, Metrics: l.metrics, BenchmarkMetrics: 200,
 	}
 	scheme, err := controllers.Scheme()
 	l.must(err)

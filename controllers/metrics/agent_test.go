@@ -1,0 +1,142 @@
+package metrics
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+func ofAgent(s *source) []func(chan<- prometheus.Metric) error {
+	agent := Agent{Node: "n1", Hanging: func() (int, int) { return 2, 1 }}
+	return []func(chan<- prometheus.Metric) error{agent.hanging, agent.disks(s)}
+}
+
+func TestAgentShows(t *testing.T) {
+	none := `
+storagebench_agent_disk_errors{kind="checksum",node="n1"} 0
+storagebench_agent_disk_errors{kind="read",node="n1"} 0
+storagebench_agent_disk_errors{kind="write",node="n1"} 0
+`
+	hanging := `storagebench_agent_hanging{kind="command",node="n1"} 2
+storagebench_agent_hanging{kind="disk",node="n1"} 1`
+	expect(t, ready(memory{}, ofAgent), none+hanging)
+	expect(t, ready(memory{pools: []v1alpha1.BenchmarkPool{
+		{Status: v1alpha1.BenchmarkPoolStatus{Vdevs: []v1alpha1.VdevStatus{
+			{Name: "mirror-0", State: "DEGRADED", ReadErrors: 100}, {Name: "a", Parent: "mirror-0", State: "ONLINE", WriteErrors: 1},
+			{Name: "b", Parent: "mirror-0", State: "FAULTED", ReadErrors: 2, ChecksumErrors: 3}}}},
+		{Status: v1alpha1.BenchmarkPoolStatus{Vdevs: []v1alpha1.VdevStatus{{Name: "c", State: "ONLINE", ReadErrors: 4}}}},
+		{},
+	}}, ofAgent), `
+storagebench_agent_disk_errors{kind="checksum",node="n1"} 3
+storagebench_agent_disk_errors{kind="read",node="n1"} 6
+storagebench_agent_disk_errors{kind="write",node="n1"} 1
+storagebench_agent_disks{node="n1",state="FAULTED"} 1
+storagebench_agent_disks{node="n1",state="ONLINE"} 2
+`+hanging)
+}
+
+// TestARefusalCountsOnce: when the reason comes, not while it stays, and only if it refuses.
+func TestARefusalCountsOnce(t *testing.T) {
+	because := func(reason string) []metav1.Condition {
+		return []metav1.Condition{is(v1alpha1.ConditionReady, metav1.ConditionFalse, reason)}
+	}
+	refused, denied := because(v1alpha1.ReasonPoolDeviceRefused), because(v1alpha1.ReasonPoolDeviceDenied)
+	for name, test := range map[string]struct {
+		before, after []metav1.Condition
+		want          string
+	}{
+		"nothing":        {nil, nil, ""},
+		"at once":        {nil, refused, v1alpha1.ReasonPoolDeviceRefused},
+		"later":          {because(v1alpha1.ReasonPoolChanging), denied, v1alpha1.ReasonPoolDeviceDenied},
+		"another reason": {refused, denied, v1alpha1.ReasonPoolDeviceDenied},
+		"stays":          {refused, refused, ""},
+		"goes":           {refused, because(v1alpha1.ReasonPoolReady), ""},
+		"no refusal":     {nil, because(v1alpha1.ReasonPoolUnhealthy), ""},
+	} {
+		if got := refusal(test.before, test.after); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// apiServer knows the tokens "reader" and "stranger", and counts the questions.
+type apiServer struct {
+	authenticationclient.TokenReviewInterface
+	down      bool
+	questions int
+}
+
+func (s *apiServer) Create(_ context.Context, review *authenticationv1.TokenReview, _ metav1.CreateOptions) (*authenticationv1.TokenReview, error) {
+	s.questions++
+	if s.down {
+		return nil, errors.New("no answer")
+	}
+	if token := review.Spec.Token; token == "reader" || token == "stranger" {
+		review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: token}}
+	}
+	return review, nil
+}
+
+type rights struct {
+	authorizationclient.SubjectAccessReviewInterface
+}
+
+func (rights) Create(_ context.Context, review *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
+	asked := review.Spec.NonResourceAttributes
+	review.Status.Allowed = review.Spec.User == "reader" && asked.Path == "/metrics" && asked.Verb == "get"
+	return review, nil
+}
+
+func TestAccess(t *testing.T) {
+	server := &apiServer{}
+	gate := &access{tokens: server, rights: rights{}, until: map[[sha256.Size]byte]time.Time{}}
+	handler, err := gate.filter(logr.Discard(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, method, path, header string
+		down                       bool
+		code, questions            int
+	}{
+		{"no token", "GET", "/metrics", "", false, 401, 0},
+		{"another scheme", "GET", "/metrics", "Basic reader", false, 401, 0},
+		{"unknown", "GET", "/metrics", "Bearer wrong", false, 401, 1},
+		{"no right", "GET", "/metrics", "Bearer stranger", false, 403, 1},
+		{"no right, again", "GET", "/metrics", "Bearer stranger", false, 403, 1},
+		{"no answer", "GET", "/metrics", "Bearer reader", true, 503, 1},
+		{"let in", "GET", "/metrics", "Bearer reader", false, 200, 1},
+		{"remembered", "GET", "/metrics", "Bearer reader", true, 200, 0},
+		{"another verb", "POST", "/metrics", "Bearer reader", false, 403, 1},
+		{"another path", "GET", "/debug", "Bearer reader", false, 403, 1},
+	} {
+		server.down, server.questions = test.down, 0
+		request := httptest.NewRequestWithContext(t.Context(), test.method, test.path, nil)
+		request.Header.Set("Authorization", test.header)
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		if answer.Code != test.code || server.questions != test.questions {
+			t.Errorf("%s: code %d after %d questions, want %d after %d", test.name, answer.Code, server.questions, test.code, test.questions)
+		}
+	}
+	for i := range 3 * maxRemembered {
+		gate.remember(sha256.Sum256([]byte{byte(i)}))
+	}
+	if len(gate.until) > maxRemembered || len(gate.until) == 0 {
+		t.Errorf("%d callers are remembered", len(gate.until))
+	}
+}

@@ -1,0 +1,94 @@
+// Package metrics is what the manager and the agent tell Prometheus. All metrics are defined here, and docs/reference/prometheus.md lists
+// them. Numbers come from objects in the caches, either at a scrape or when a watch shows a change: a scrape makes no request.
+//
+// Labels are bounded. What tenants or nodes choose is shown for the first so many, and the rest is summed up.
+package metrics
+
+import (
+	"cmp"
+	"maps"
+	"runtime"
+	"runtime/debug"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// The types of metrics.
+const (
+	typeGauge     = "gauge"
+	typeCounter   = "counter"
+	typeHistogram = "histogram"
+)
+
+// Metric is a metric of one of the programs, or of both.
+type Metric struct {
+	Name, Type, Help string
+	Labels           []string
+	desc             *prometheus.Desc
+}
+
+var registry []Metric
+
+// All are the metrics by name.
+func All() []Metric {
+	return slices.SortedFunc(slices.Values(registry), func(a, b Metric) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+func define(kind, name, help string, labels ...string) Metric {
+	metric := Metric{Name: "storagebench_" + name, Type: kind, Help: help, Labels: labels}
+	metric.desc = prometheus.NewDesc(metric.Name, help, labels, nil)
+	registry = append(registry, metric)
+	return metric
+}
+
+func (m Metric) gauge(value float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, value, labels...)
+}
+
+func (m Metric) counter() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
+}
+
+var buildInfo = define(typeGauge, "build_info",
+	"1, for the version of a program. The node is that of the agent, and empty for the manager.",
+	"program", "node", "version", "goversion")
+
+// Build tells which version of a program runs. The node is empty for the manager.
+func Build(into prometheus.Registerer, program, node string) error {
+	version := "unknown"
+	if info, known := debug.ReadBuildInfo(); known && info.Main.Version != "" {
+		version = info.Main.Version
+	}
+	labels := prometheus.Labels{"program": program, "node": node, "version": version, "goversion": runtime.Version()}
+	return into.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: buildInfo.Name, Help: buildInfo.Help, ConstLabels: labels},
+		func() float64 { return 1 }))
+}
+
+const (
+	// maxSeries is how many series a metric has whose labels are not those of a benchmark.
+	maxSeries = 200
+	// other is the label of those that are summed up.
+	other = "Other"
+)
+
+// tally adds numbers up by at most two labels.
+type tally map[[2]string]float64
+
+// show shows the largest numbers, and the rest as one.
+func (t tally) show(out chan<- prometheus.Metric, metric Metric) {
+	keys := slices.SortedFunc(maps.Keys(t), func(a, b [2]string) int {
+		return cmp.Or(cmp.Compare(t[b], t[a]), cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
+	})
+	rest := 0.0
+	for i, key := range keys {
+		if len(keys) > maxSeries && i >= maxSeries-1 {
+			rest += t[key]
+			continue
+		}
+		out <- metric.gauge(t[key], key[:len(metric.Labels)]...)
+	}
+	if len(keys) > maxSeries {
+		out <- metric.gauge(rest, []string{other, other}[:len(metric.Labels)]...)
+	}
+}

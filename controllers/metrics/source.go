@@ -1,0 +1,72 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// source is what metrics are computed from: the caches of a program. It shows nothing until they are complete. A manager that waits to
+// be the leader has no caches, and shows nothing: two that show the same objects would count them twice.
+type source struct {
+	cache   cache.Informers
+	reader  client.Reader
+	watched map[client.Object]toolscache.ResourceEventHandlerFuncs
+	parts   []func(out chan<- prometheus.Metric) error
+	ready   atomic.Bool
+}
+
+// Start follows changes, and opens the caches for scrapes.
+func (s *source) Start(ctx context.Context) error {
+	for kind, follow := range s.watched {
+		informer, err := s.cache.GetInformer(ctx, kind)
+		if err != nil {
+			return fmt.Errorf("watch %T for the metrics: %w", kind, err)
+		}
+		if _, err := informer.AddEventHandler(follow); err != nil {
+			return fmt.Errorf("follow %T for the metrics: %w", kind, err)
+		}
+	}
+	s.ready.Store(true)
+	<-ctx.Done()
+	return nil
+}
+
+// Describe says nothing: which series there are depends on the objects.
+func (s *source) Describe(chan<- *prometheus.Desc) {}
+
+// Collect computes the metrics of a scrape.
+func (s *source) Collect(out chan<- prometheus.Metric) {
+	if !s.ready.Load() {
+		return
+	}
+	for _, part := range s.parts {
+		if err := part(out); err != nil {
+			out <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
+		}
+	}
+}
+
+// list reads from the cache without copying what the objects refer to: nothing here may change them.
+func (s *source) list(into client.ObjectList) error {
+	if err := s.reader.List(context.Background(), into, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list %T from the cache: %w", into, err)
+	}
+	return nil
+}
+
+// updates follows changes of the objects of a kind. What was there before does not count.
+func updates[T client.Object](do func(before, after T)) toolscache.ResourceEventHandlerFuncs {
+	return toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
+		old, is := before.(T)
+		changed, are := after.(T)
+		if is && are && old.GetUID() == changed.GetUID() {
+			do(old, changed)
+		}
+	}}
+}
