@@ -224,11 +224,12 @@ func TestRerunWaits(t *testing.T) {
 // TestRunAfterRerun: a file without the annotation does not remove it, so that there is no other experiment to wait for.
 func TestRunAfterRerun(t *testing.T) {
 	for annotation, want := range map[string]int{"": ExitPassed, "annotations: {storagebench.dev/rerun: other}": ExitTimeout} {
+		timeout := map[int]string{ExitPassed: "1m", ExitTimeout: "50ms"}[want]
 		one := benchmarkNamed("lab", "quickstart", passed)
 		one.Status.Experiment, one.Annotations = "5c1f0a92", map[string]string{v1alpha1.AnnotationRerun: "once"}
 		h := newHub(t, one)
 		manifest := fmt.Sprintf("apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata:\n  name: quickstart\n  %s\n", annotation)
-		code, out, errors := called(t, h, "run", file(t, "b.yaml", manifest), "--wait", "--timeout", "300ms", "--force-conflicts")
+		code, out, errors := called(t, h, "run", file(t, "b.yaml", manifest), "--wait", "--timeout", timeout, "--force-conflicts")
 		if code != want {
 			t.Errorf("%q: %d instead of %d\n%s%s", annotation, code, want, out, errors)
 		}
