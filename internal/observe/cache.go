@@ -66,7 +66,7 @@ func (o *Observer) collectEvidence(sources map[string]sourceDetail) evidence {
 	}
 	for _, level := range levels {
 		names := strings.Join(namesOf(level), ", ")
-		if sum, ok := sumOf(sources, "device.", level, "readBytes"); ok {
+		if sum, ok := sumOf(sources, level, "readBytes"); ok {
 			found.delivered = append(found.delivered, delivered{names, sum})
 		}
 	}

@@ -268,17 +268,17 @@ const (
 func (c *comparison) fillDevices(o *Observer) {
 	counted := o.devices.counted()
 	for metric, key := range map[string]string{"deviceReadBytes": "readBytes", "deviceWrittenBytes": "writtenBytes"} {
-		if sum, found := sumOf(c.details.Sources, "device.", counted, key); found {
+		if sum, found := sumOf(c.details.Sources, counted, key); found {
 			c.note(counted, metric, sum)
 		}
 	}
 }
 
 // sumOf adds one change of several devices; it is not found if it is missing for any of them.
-func sumOf(sources map[string]sourceDetail, prefix string, devices []*device, key string) (int64, bool) {
+func sumOf(sources map[string]sourceDetail, devices []*device, key string) (int64, bool) {
 	var sum int64
 	for _, d := range devices {
-		value, found := sources[prefix+d.name].Changes[key]
+		value, found := sources["device."+d.name].Changes[key]
 		if !found {
 			return 0, false
 		}

@@ -29,8 +29,8 @@ func (c *comparison) fillRates(disks []*device) {
 		{"write", "writeOperations", "writtenBytes", "diskWriteOperationsPerSecond", "diskWrittenBytesPerSecond", "diskWriteRequestBytes",
 			metricDiskWrites},
 	} {
-		operations, found := sumOf(c.details.Sources, "device.", disks, direction.operations)
-		bytes, known := sumOf(c.details.Sources, "device.", disks, direction.bytes)
+		operations, found := sumOf(c.details.Sources, disks, direction.operations)
+		bytes, known := sumOf(c.details.Sources, disks, direction.bytes)
 		if !found || !known || c.details.DurationNanoseconds <= 0 {
 			continue
 		}
@@ -52,8 +52,8 @@ func (c *comparison) fillTimes(disks []*device) {
 		"diskReadLatencyMeanNanoseconds":  {"readNanoseconds", "readOperations"},
 		"diskWriteLatencyMeanNanoseconds": {"writeNanoseconds", "writeOperations"},
 	} {
-		time, found := sumOf(c.details.Sources, "device.", disks, of.time)
-		operations, known := sumOf(c.details.Sources, "device.", disks, of.operations)
+		time, found := sumOf(c.details.Sources, disks, of.time)
+		operations, known := sumOf(c.details.Sources, disks, of.operations)
 		if found && known && operations > 0 {
 			c.note(disks, metric, time/operations)
 		}
@@ -61,7 +61,7 @@ func (c *comparison) fillTimes(disks []*device) {
 	if c.details.DurationNanoseconds <= 0 {
 		return
 	}
-	if waiting, found := sumOf(c.details.Sources, "device.", disks, "queueNanoseconds"); found {
+	if waiting, found := sumOf(c.details.Sources, disks, "queueNanoseconds"); found {
 		c.note(disks, "diskQueueMilli", mulDiv(waiting, 1000, c.details.DurationNanoseconds))
 	}
 	var busiest int64

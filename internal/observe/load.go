@@ -48,7 +48,7 @@ func (o *Observer) collectLoad(sources map[string]sourceDetail, elapsed time.Dur
 		load.Busy = max(load.Busy, time.Duration(sources["device."+one.name].Changes["busyNanoseconds"]))
 	}
 	foreign := func(key string) (own, others int64) {
-		all, known := sumOf(sources, "device.", counted, key)
+		all, known := sumOf(sources, counted, key)
 		own, mine := sources["process"].Changes[key]
 		if !known || !mine {
 			return 0, 0

@@ -91,9 +91,8 @@ func Preflight(run RunResult, documents []PhaseDocument) []PreflightResult {
 			continue
 		}
 		seen := storage{facts: document.Environment, devices: devicesOf(document.Environment), volumes: run.Volumes, filled: filled}
-		seen.partial = len(seen.devices) >= mostDescribed || withoutDisks(document.Environment) || slices.ContainsFunc(document.Omitted, func(what string) bool {
-			return strings.Contains(what, "environment")
-		})
+		omitted := slices.ContainsFunc(document.Omitted, func(what string) bool { return strings.Contains(what, "environment") })
+		seen.partial = omitted || len(seen.devices) >= mostDescribed || withoutDisks(document.Environment)
 		for i, one := range preflights {
 			applies[i] = one.look(seen, &found[i]) || applies[i]
 		}

@@ -143,7 +143,7 @@ func hashOf(folder string) (string, error) {
 		return "", err
 	}
 	for _, line := range labDefault.FindAllString(string(makefile), -1) { // of the lab's disks, where the row says nothing
-		fmt.Fprintln(sum, line)
+		_, _ = fmt.Fprintln(sum, line)
 	}
 	for _, file := range append([]string{filepath.Join(folder, "experiment.yaml")}, files...) {
 		text, err := os.ReadFile(file)

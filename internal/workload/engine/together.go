@@ -129,7 +129,8 @@ func (s *session) parts() []*session {
 		part.clock, part.began, part.ended = s.clock, s.began, s.began
 		part.random = newSeeds(one.Seed, string(one.Phase.Name)+"."+one.Name)
 		part.beside = &beside{name: one.Name, lasting: lasting, ramp: ramp, alone: alone(s.request.Parts, i), meeting: met,
-			operated: s.request.Phase.Measure.Operate != nil && shareDisks(s.request, one.Request), archives: one.Archives != "", switching: logs[cmp.Or(one.Archives, one.Name)]}
+			operated: s.request.Phase.Measure.Operate != nil && shareDisks(s.request, one.Request), archives: one.Archives != "",
+			switching: logs[cmp.Or(one.Archives, one.Name)]}
 		parts = append(parts, part)
 	}
 	return parts
