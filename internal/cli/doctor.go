@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,11 +26,12 @@ const (
 	unseen health = "not seen"
 )
 
-// finding is one sentence of a check, with what to do about it.
+// finding is one sentence of a check, with what to do about it. Its fields are also the output for programs.
 type finding struct {
-	health health
-	says   string
-	remedy string
+	Check  string `json:"check"`
+	Health health `json:"state"`
+	Says   string `json:"message"`
+	Remedy string `json:"remedy,omitempty"`
 }
 
 // patient is the cluster that is examined.
@@ -50,6 +52,8 @@ var checks = []struct {
 
 func (a *App) doctorCommand() *cobra.Command {
 	var connection Connection
+	var format string
+	formats := []string{"text", formatJSON, formatYAML}
 	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine whether the cluster is fit for benchmarks, and say how to fix what is not",
@@ -58,20 +62,25 @@ agents, granted disks, OpenZFS, the driver, the clock. Nothing is changed. What 
 all of it. Exit code 1 means that there is a problem.
 
 ` + exitHelp,
-		Example: "  kubectl storagebench doctor -n team-a",
+		Example: `  kubectl storagebench doctor -n team-a
+  kubectl storagebench doctor -o json | jq '.[] | select(.state == "problem")'`,
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) > 0 {
 				return exitf(ExitUsage, "doctor takes no argument: remove %q", arguments[0])
 			}
+			if !slices.Contains(formats, format) {
+				return exitf(ExitUsage, "-o %s: write one of %s", format, strings.Join(formats, ", "))
+			}
 			return nil
 		},
-		RunE: func(command *cobra.Command, _ []string) error { return a.doctor(command.Context(), connection) },
+		RunE: func(command *cobra.Command, _ []string) error { return a.doctor(command.Context(), connection, format) },
 	}
 	connection.addFlags(command.Flags())
+	a.addFormat(command, &format, formats)
 	return command
 }
 
-func (a *App) doctor(ctx context.Context, connection Connection) error {
+func (a *App) doctor(ctx context.Context, connection Connection, format string) error {
 	cluster, err := a.connect(connection)
 	if err != nil {
 		return err
@@ -80,26 +89,39 @@ func (a *App) doctor(ctx context.Context, connection Connection) error {
 	if err := cluster.Client.List(ctx, &probe, inNamespace(cluster, 1)...); isUnreachable(err) {
 		return explain("examine the cluster", err)
 	}
-	a.say("Namespace %s\n", cluster.Namespace)
-	counts := map[health]int{}
-	examined := &patient{a, cluster}
+	var found []finding
+	sickness := false
 	for _, check := range checks {
-		for _, one := range check.look(ctx, examined) {
-			counts[one.health]++
-			a.say("%s  %-9s %s", a.healthWord(one.health), check.about, clean(one.says))
-			if one.remedy != "" {
-				a.say("%21s-> %s", "", clean(one.remedy))
-			}
+		for _, one := range check.look(ctx, &patient{a, cluster}) {
+			one.Check = check.about
+			found, sickness = append(found, one), sickness || one.Health == sick
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
-	a.say("\n%s, %s, %d not seen", counted(counts[sick], "problem"), counted(counts[unsure], "warning"), counts[unseen])
-	if counts[sick] > 0 {
+	if format == "text" {
+		a.sayFindings(cluster.Namespace, found)
+	} else if err := a.printDocument(found, format); err != nil {
+		return err
+	}
+	if sickness {
 		return silent(ExitFailed)
 	}
 	return nil
+}
+
+func (a *App) sayFindings(namespace string, found []finding) {
+	a.say("Namespace %s\n", namespace)
+	counts := map[health]int{}
+	for _, one := range found {
+		counts[one.Health]++
+		a.say("%s  %-9s %s", a.healthWord(one.Health), one.Check, clean(one.Says))
+		if one.Remedy != "" {
+			a.say("%21s-> %s", "", clean(one.Remedy))
+		}
+	}
+	a.say("\n%s, %s, %d not seen", counted(counts[sick], "problem"), counted(counts[unsure], "warning"), counts[unseen])
 }
 
 // healthWord has the same width for each.
@@ -109,24 +131,24 @@ func (a *App) healthWord(of health) string {
 }
 
 func fine(format string, arguments ...any) finding {
-	return finding{health: healthy, says: fmt.Sprintf(format, arguments...)}
+	return finding{Health: healthy, Says: fmt.Sprintf(format, arguments...)}
 }
 
 func problemFound(remedy, format string, arguments ...any) finding {
-	return finding{health: sick, says: fmt.Sprintf(format, arguments...), remedy: remedy}
+	return finding{Health: sick, Says: fmt.Sprintf(format, arguments...), Remedy: remedy}
 }
 
 func warningFound(remedy, format string, arguments ...any) finding {
-	return finding{health: unsure, says: fmt.Sprintf(format, arguments...), remedy: remedy}
+	return finding{Health: unsure, Says: fmt.Sprintf(format, arguments...), Remedy: remedy}
 }
 
 // notSeen says what could not be read.
 func notSeen(what string, err error) finding {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-		return finding{health: unseen, says: what + ": you may not read them; a cluster admin can"}
+		return finding{Health: unseen, Says: what + ": you may not read them; a cluster admin can"}
 	}
 	if meta.IsNoMatchError(err) || isUnknownKind(err) {
-		return finding{health: unseen, says: what + ": the cluster does not have this kind"}
+		return finding{Health: unseen, Says: what + ": the cluster does not have this kind"}
 	}
-	return finding{health: unseen, says: fmt.Sprintf("%s: %v", what, strings.TrimSpace(err.Error()))}
+	return finding{Health: unseen, Says: fmt.Sprintf("%s: %v", what, strings.TrimSpace(err.Error()))}
 }

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -166,6 +168,22 @@ func TestDoctorAsUser(t *testing.T) {
 		t.Error(code, errors)
 	}
 	golden(t, "doctor-user.txt", out)
+}
+
+// TestDoctorForPrograms: the findings are those of the text, with the same exit code.
+func TestDoctorForPrograms(t *testing.T) {
+	i := installed(t)
+	i.manager = nil
+	code, out, _ := called(t, i.hub(t), "doctor", "-o", "json")
+	var found []map[string]string
+	if err := json.Unmarshal([]byte(out), &found); err != nil || code != ExitFailed || len(found) < 10 || found[0]["check"] != "api" ||
+		found[0]["state"] != "ok" {
+		t.Fatalf("%d %v %s", code, err, out)
+	}
+	at := slices.IndexFunc(found, func(one map[string]string) bool { return one["state"] == "problem" })
+	if at < 0 || found[at]["check"] != "manager" || found[at]["remedy"] != installHelp || found[at]["message"] == "" {
+		t.Errorf("%s", out)
+	}
 }
 
 // TestDoctorFinds each problem, with its remedy.

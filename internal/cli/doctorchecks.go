@@ -145,7 +145,7 @@ func examineProgress(ctx context.Context, p *patient) []finding {
 	}
 	switch {
 	case len(list.Items) == 0:
-		return []finding{{health: unseen, says: "whether the manager works: there is no benchmark in the namespace"}}
+		return []finding{{Health: unseen, Says: "whether the manager works: there is no benchmark in the namespace"}}
 	case len(findings) == 0:
 		return []finding{fine("the manager has looked at %s of the namespace", counted(len(list.Items), "benchmark"))}
 	}
@@ -180,7 +180,7 @@ func examineClock(ctx context.Context, p *patient) []finding {
 	}
 	server, here, known := p.cluster.Clock()
 	if !known {
-		return []finding{{health: unseen, says: "the API server's clock: its answers have no date"}}
+		return []finding{{Health: unseen, Says: "the API server's clock: its answers have no date"}}
 	}
 	switch ahead := here.Sub(server).Round(time.Second); {
 	case ahead > mostClockError:

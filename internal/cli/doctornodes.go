@@ -192,7 +192,7 @@ func examineZFS(ctx context.Context, p *patient) []finding {
 	}
 	maps.DeleteFunc(versions, func(_, version string) bool { return version == "" })
 	if len(versions) == 0 {
-		return []finding{{health: unseen, says: "OpenZFS: no pool tells its version yet; needed is 2.1 or newer"}}
+		return []finding{{Health: unseen, Says: "OpenZFS: no pool tells its version yet; needed is 2.1 or newer"}}
 	}
 	var words []string
 	for _, node := range slices.Sorted(maps.Keys(versions)) {

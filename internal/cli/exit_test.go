@@ -82,6 +82,7 @@ func TestErrorsOfUse(t *testing.T) {
 		{"list -o pretty", "-o pretty: write one of table, wide, json, yaml, name"},
 		{"list -A -n lab", "--all-namespaces and --namespace contradict each other"},
 		{"show", "show needs one name"},
+		{"doctor -o pretty", "-o pretty: write one of text, json, yaml"},
 		{"version now", "version takes no argument"},
 		{"run --fast x", "unknown flag: --fast: see 'kubectl storagebench run --help'"},
 		{"run x --local=", "--local is empty"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -162,6 +163,9 @@ func (c *Cluster) change(ctx context.Context, name string, decide func(*tracked)
 		return c.Client.Patch(ctx, changed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
 			client.FieldOwner(fieldOwner))
 	})
+	if apierrors.IsConflict(err) {
+		return t, exitf(ExitError, "change StorageBenchmark %s: it was changed again and again in the meantime: try again", c.key(name))
+	}
 	if known := new(exitError); err != nil && !errors.As(err, &known) {
 		err = explain("change StorageBenchmark "+c.key(name).String(), err)
 	}

@@ -121,15 +121,24 @@ func TestChangeOfWhatChanged(t *testing.T) {
 	}
 }
 
-func TestChangeIsForbidden(t *testing.T) {
-	h := newHub(t, benchmarkNamed("lab", "running", running))
-	h.client = interceptor.NewClient(h.client, interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch,
-		...client.PatchOption) error {
-		return apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("storagebenchmarks").GroupResource(), "running", nil)
-	}})
-	code, out, errors := called(t, h, "suspend", "running")
-	if code != ExitUnavailable || out != "" || !strings.Contains(errors, "ask for the cluster role edit") {
-		t.Errorf("%d %s%s", code, out, errors)
+func TestChangeIsRefused(t *testing.T) {
+	kind := v1alpha1.GroupVersion.WithResource("storagebenchmarks").GroupResource()
+	for says, refusal := range map[string]struct {
+		err  error
+		code int
+	}{
+		"ask for the cluster role edit": {apierrors.NewForbidden(kind, "running", nil), ExitUnavailable},
+		"again and again":               {apierrors.NewConflict(kind, "running", nil), ExitError},
+	} {
+		h := newHub(t, benchmarkNamed("lab", "running", running))
+		h.client = interceptor.NewClient(h.client, interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch,
+			...client.PatchOption) error {
+			return refusal.err
+		}})
+		code, out, errors := called(t, h, "suspend", "running")
+		if code != refusal.code || out != "" || !strings.Contains(errors, says) {
+			t.Errorf("%d %s%s", code, out, errors)
+		}
 	}
 }
 
