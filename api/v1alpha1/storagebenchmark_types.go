@@ -379,7 +379,7 @@ type PhaseSummary struct {
 type MetricSummary struct {
 	// name is the name of the metric, with its unit.
 	// +required
-	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:MaxLength=128
 	Name string `json:"name"`
 	// median is the median of the runs.
 	// +required

@@ -20,6 +20,8 @@ import (
 const (
 	maxSummary        = 128
 	maxSummaryMetrics = 8
+	// maxMetricName is that of a metric of a job in a fio file, whose name may have 64 bytes.
+	maxMetricName = 128
 )
 
 // summarise computes the status from observation and decision only, so that an unchanged world gives an unchanged status, and no
@@ -154,7 +156,7 @@ func summary(variants []results.VariantResult) (entries []v1alpha1.PhaseSummary,
 		for _, phase := range variant.Phases {
 			entry := v1alpha1.PhaseSummary{Variant: variant.Name, Phase: v1alpha1.PhaseName(phase.Name)}
 			for _, metric := range phase.Metrics {
-				if results.IsPrimary(metric.Name) && len(entry.Metrics) < maxSummaryMetrics {
+				if results.IsPrimary(metric.Name) && len(metric.Name) <= maxMetricName && len(entry.Metrics) < maxSummaryMetrics {
 					entry.Metrics = append(entry.Metrics, v1alpha1.MetricSummary{
 						Name: metric.Name, Median: metric.Median, Min: metric.Min, Max: metric.Max, Runs: metric.Runs})
 				}

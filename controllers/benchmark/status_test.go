@@ -2,6 +2,7 @@ package benchmark
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,23 @@ func TestSummaryIsBounded(t *testing.T) {
 			}
 		}
 		checkBounds(t, status)
+	}
+}
+
+// TestSummaryOfJobs: figures of jobs are in the summary under their names, but for those whose name the API would refuse.
+func TestSummaryOfJobs(t *testing.T) {
+	job := strings.Repeat("j", 64)
+	long := strings.Repeat("j", maxMetricName) + ".readBytesPerSecond"
+	entries, _ := summary([]results.VariantResult{{Name: "default", Phases: []results.PhaseResult{{Name: "fio", Metrics: []results.MetricResult{
+		{Name: job + ".writeLatencyP99Nanoseconds"}, {Name: long}, {Name: "readBytesPerSecond"}}}}}})
+	var names []string
+	for _, entry := range entries {
+		for _, metric := range entry.Metrics {
+			names = append(names, metric.Name)
+		}
+	}
+	if want := []string{job + ".writeLatencyP99Nanoseconds", "readBytesPerSecond"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
 	}
 }
 

@@ -165,6 +165,11 @@ func TestDisksOfAPoolAreNotCounted(t *testing.T) {
 		"diskBusyPartsPerMillion": 100_000}, delta.Metrics); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+	o.target.DisksChange = true // then those that are told are not all
+	if busy, found := changed(o, map[string]map[string]uint64{"device.sdb": {"busyNanoseconds": 6e9, "queueNanoseconds": 6e9}}).
+		Metrics["diskBusyPartsPerMillion"]; found {
+		t.Errorf("the disks of another pool are %d busy", busy)
+	}
 	if met, words := JudgeCache("Cold", 10<<20, delta); !met {
 		t.Error(words)
 	}

@@ -208,7 +208,9 @@ func (t *deviceTree) descendLoop(d *device, folder string) error {
 func (t *deviceTree) counted() []*device {
 	var level []*device
 	for _, d := range t.top {
-		level = append(level, lowestOwn(d)...)
+		if d.told == nil {
+			level = append(level, lowestOwn(d)...)
+		}
 	}
 	return slices.DeleteFunc(unique(level), func(d *device) bool { return isZvol(d.name) || d.told != nil })
 }

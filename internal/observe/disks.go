@@ -16,7 +16,7 @@ const (
 func (c *comparison) fillDisks(o *Observer) {
 	counted := o.devices.counted()
 	c.fillRates(counted)
-	if len(counted) == 0 {
+	if len(counted) == 0 && !o.target.DisksChange {
 		counted = o.devices.told()
 	}
 	c.fillTimes(counted)

@@ -19,6 +19,8 @@ type Target struct {
 	Block bool
 	// Disks of the pool that holds the volume; empty if they are not known.
 	Disks []Disk
+	// DisksChange says that the pool has others too, or has them by the end.
+	DisksChange bool
 }
 
 // Disk is a disk of a pool, as the agent of its node saw it last.

@@ -62,6 +62,19 @@ func unsoundEnding(state State, i int) *Ending {
 	return parametersEnding(state)
 }
 
+// disksChangeBy says whether a phase or one before it gives a pool other disks.
+func disksChangeBy(run *v1alpha1.BenchmarkRun, last v1alpha1.PhaseName) bool {
+	for i := range run.Spec.Phases {
+		if changesDisks(&run.Spec.Phases[i]) {
+			return true
+		}
+		if run.Spec.Phases[i].Name == last {
+			break
+		}
+	}
+	return false
+}
+
 // changesDisks says whether a phase itself gives its pool other disks than in the spec.
 func changesDisks(phase *v1alpha1.Phase) bool {
 	for _, action := range operate.Of(phase) {

@@ -58,7 +58,7 @@ func requestOn(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools Pools, se
 			return request, fmt.Errorf("the dataset of volume %s is not known, so that the runner could not verify it", wanted.Name)
 		}
 	}
-	request.Disks = pools.Disks[wanted.Name]
+	request.Disks, request.DisksChange = pools.Disks[wanted.Name], disksChangeBy(run, phase.Name)
 	if before, kept := pools.KeptFrom[wanted.Name]; kept && run.Spec.Target.ZFS.Reset == v1alpha1.ResetNone {
 		request.KeepsDataOf = &before
 	}

@@ -38,7 +38,10 @@ const (
 	// disks are what a plain volume has too. Sizes of requests as distributions are counted by the agent of the node only.
 	disks = `disk(Read|Write)(OperationsPerSecond|BytesPerSecond|RequestBytes|LatencyMean|sPer(Read|Write)Milli)|diskWrittenBytesPerSecond|` +
 		`diskQueue|diskBusy`
-	hosts = `cpuNanoseconds|node(User|System)|cacheHit|flushNanoseconds`
+	hosts = `cpuNanoseconds|node(User|System)|cacheHit|` + flush
+	flush = `flushNanoseconds`
+	// times are what only the pod of a measure phase sees of the disks of a pool.
+	times = `disk(Read|Write)Latency|diskQueue|diskBusy`
 	// plain is what only a volume without a pool has: in the pod, the disks of a pool are not known for sure.
 	plain = devices + `|(read|written)BytesPerApplicationByte`
 	// copies are what the disks did for each copied byte. Only a copy that is a phase of its own has it.
@@ -95,12 +98,12 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 	if kind == results.KindOperate {
 		return begins(metric, "durationNanoseconds|"+reported(phase))
 	}
-	if onPool && begins(metric, plain) || begins(metric, copies) {
+	if onPool && (begins(metric, plain) || kind != results.KindMeasure && begins(metric, times)) || begins(metric, copies) {
 		return false
 	}
 	possible := []string{map[string]string{
-		results.KindFill:     strings.Join([]string{filling, writes, syncs, pods}, "|"),
-		results.KindFragment: strings.Join([]string{coverage, rounds, writes, syncs, pods, filling}, "|"),
+		results.KindFill:     strings.Join([]string{filling, writes, syncs, flush}, "|"),
+		results.KindFragment: strings.Join([]string{coverage, rounds, writes, syncs, flush, filling}, "|"),
 		results.KindFree:     freeing,
 		results.KindMeasure:  pods,
 	}[kind], reported(phase)}

@@ -41,6 +41,8 @@ type Request struct {
 	Promised string `json:"promised,omitempty"`
 	// Disks of the pool that holds the volume; empty if they are not known.
 	Disks []Disk `json:"disks,omitempty"`
+	// DisksChange says that an operation adds, removes or replaces disks by the end of the phase, so that the pool has others too.
+	DisksChange bool `json:"disksChange,omitempty"`
 	// KeepsDataOf is the run that has left its data on the volume for this one, which goes on with it; nil on a new volume.
 	KeepsDataOf *results.RunIdentity `json:"keepsDataOf,omitempty"`
 	// StartAt is when the workload has to begin, if others begin on other nodes at the same moment.

@@ -237,7 +237,7 @@ func (s *session) preparePlace(ctx context.Context) error {
 		whose += ", with what run " + before.Name + " has left on it"
 	}
 	s.check("place", true, "%s, %s", found, whose)
-	target := observe.Target{Path: found.path, Block: found.block}
+	target := observe.Target{Path: found.path, Block: found.block, DisksChange: s.request.DisksChange}
 	for _, disk := range s.request.Disks {
 		target.Disks = append(target.Disks, observe.Disk(disk))
 	}

@@ -37,11 +37,7 @@ func (s *session) prepareWAL(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the volume of the write-ahead log: %w", err)
 	}
-	for key, value := range wal.environment {
-		if known, taken := s.environment[key]; !taken || known != value {
-			s.environment[workload.WAL+"."+key] = value
-		}
-	}
+	s.gatherEnvironment(workload.WAL, wal.environment, false)
 	s.wal = &walVolume{session: wal, shares: shareDisks(s.request, *request)}
 	return nil
 }
@@ -95,22 +91,21 @@ func (w *walVolume) end() {
 	}
 }
 
-// addWAL adds what its devices did to the figures of the phase, and refuses those with other load on them.
-func (s *session) addWAL() error {
+// addWAL adds what its devices did to the figures of the phase.
+func (s *session) addWAL() {
 	if s.wal == nil {
-		return nil
+		return
 	}
 	delta := s.wal.counters.Between(s.wal.before, s.wal.after)
 	s.details.Workloads = map[string]Details{workload.WAL: {Counters: delta.Details, Unavailable: delta.Unavailable}}
 	if s.wal.shares {
 		s.details.Notes = append(s.details.Notes, "the counters of the devices of the write-ahead log are left out: the database is on the same "+
 			"disks")
-		return nil
+		return
 	}
 	for name, value := range delta.Metrics {
 		if ofVolume(name) {
 			s.metrics[workload.WAL+"."+name] = value
 		}
 	}
-	return s.judgeLoad(delta.Load)
 }
