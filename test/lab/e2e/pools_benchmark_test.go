@@ -164,7 +164,8 @@ phases:
 	fmt.Printf("whole database: %d transactions a second; %d bytes of log, %d written to the log device\n", tx["transactionsPerSecond"],
 		tx["walBytes"], logged)
 	g.Expect(logged).To(gomega.BeNumerically(">", tx["walBytes"]/2), "commits wait for the log device")
-	g.Expect(o.documents["follow"].Metrics["sentBytes"]).To(gomega.BeNumerically(">", 32<<20))
+	g.Expect(o.documents["follow"].Metrics["besidePartsPerMillion"]).To(gomega.BeNumerically(">=", 900_000))
+	g.Expect(o.documents["send"].Metrics["sentBytes"]).To(gomega.BeNumerically(">", 32<<20))
 	made := map[string]string{}
 	for _, one := range o.experiment.Runs[0].Volumes {
 		made[one.Name] = one.Properties["recordsize"]
