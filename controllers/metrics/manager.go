@@ -25,7 +25,8 @@ var (
 		"Time from the creation of the Job or PoolOperation of a phase until its result was stored, by the kind of the phase.", "kind")
 	queueLength = define(typeGauge, "queue_length", "Benchmarks that wait for a node. Nodes for which none waits have no series.", "node")
 	poolsNow    = define(typeGauge, "pools",
-		"BenchmarkPools, by node and health as ZFS reports it. Unknown: not seen by an agent.", "node", "health")
+		"BenchmarkPools, by node and health as ZFS reports it. Missing: not seen now, but before. Unknown: not seen yet.",
+		"node", "health")
 	poolSize      = define(typeGauge, "pools_size_bytes", "Size of the pools of a node.", "node")
 	poolAllocated = define(typeGauge, "pools_allocated_bytes", "Allocated space in the pools of a node.", "node")
 	operationsNow = define(typeGauge, "operations",
@@ -188,7 +189,7 @@ func (s *source) poolsAndOperations(out chan<- prometheus.Metric) error {
 	health, kinds, behind, size, allocated := tally{}, tally{}, tally{}, tally{}, tally{}
 	for i := range pools.Items {
 		pool, node := &pools.Items[i], pools.Items[i].Spec.NodeName
-		health[[2]string{node, orElse(pool.Status.Health, "Unknown")}]++
+		health[[2]string{node, healthOf(pool)}]++
 		size[[2]string{node}] += float64(pool.Status.SizeBytes)
 		allocated[[2]string{node}] += float64(pool.Status.AllocatedBytes)
 		if pool.Status.ObservedGeneration < pool.Generation {
@@ -208,6 +209,14 @@ func (s *source) poolsAndOperations(out chan<- prometheus.Metric) error {
 	size.show(out, poolSize)
 	allocated.show(out, poolAllocated)
 	return nil
+}
+
+// healthOf is what ZFS says of a pool. One that was seen before and is not now is lost, or ZFS does not answer.
+func healthOf(pool *v1alpha1.BenchmarkPool) string {
+	if pool.Status.Health == "" && pool.Status.GUID != "" {
+		return "Missing"
+	}
+	return orElse(pool.Status.Health, "Unknown")
 }
 
 func orElse(text, otherwise string) string {

@@ -143,6 +143,7 @@ func TestManagerShows(t *testing.T) {
 			{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Spec: v1alpha1.BenchmarkPoolSpec{NodeName: "n1"},
 				Status: v1alpha1.BenchmarkPoolStatus{ObservedGeneration: 1, Health: "DEGRADED", SizeBytes: 50, AllocatedBytes: 5}},
 			{ObjectMeta: metav1.ObjectMeta{Generation: 1}, Spec: v1alpha1.BenchmarkPoolSpec{NodeName: "n2"}},
+			{Spec: v1alpha1.BenchmarkPoolSpec{NodeName: "n2"}, Status: v1alpha1.BenchmarkPoolStatus{GUID: "7"}},
 		},
 		operations: []v1alpha1.PoolOperation{
 			{ObjectMeta: metav1.ObjectMeta{Generation: 1}, Spec: v1alpha1.PoolOperationSpec{NodeName: "n2",
@@ -169,6 +170,7 @@ storagebench_benchmarks_unlisted{} 0
 storagebench_operations{kind="scrub",outcome="Failed"} 1
 storagebench_operations{kind="scrub",outcome="Unfinished"} 1
 storagebench_pools{health="DEGRADED",node="n1"} 1
+storagebench_pools{health="Missing",node="n2"} 1
 storagebench_pools{health="ONLINE",node="n1"} 1
 storagebench_pools{health="Unknown",node="n2"} 1
 storagebench_pools_allocated_bytes{node="n1"} 35
