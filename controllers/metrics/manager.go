@@ -203,7 +203,7 @@ func (s *source) poolsAndOperations(out chan<- prometheus.Metric) error {
 			behind[[2]string{operation.Spec.NodeName, "PoolOperation"}]++
 		}
 	}
-	health.show(out, poolsNow)
+	health.showFirst(out, poolsNow, func(key [2]string) bool { return key[1] != healthy && key[1] != unknown })
 	kinds.show(out, operationsNow)
 	behind.show(out, unseen)
 	size.show(out, poolSize)
@@ -211,12 +211,14 @@ func (s *source) poolsAndOperations(out chan<- prometheus.Metric) error {
 	return nil
 }
 
+const healthy, unknown = "ONLINE", "Unknown"
+
 // healthOf is what ZFS says of a pool. One that was seen before and is not now is lost, or ZFS does not answer.
 func healthOf(pool *v1alpha1.BenchmarkPool) string {
 	if pool.Status.Health == "" && pool.Status.GUID != "" {
 		return "Missing"
 	}
-	return orElse(pool.Status.Health, "Unknown")
+	return orElse(pool.Status.Health, unknown)
 }
 
 func orElse(text, otherwise string) string {

@@ -243,6 +243,29 @@ func TestLinesAreBounded(t *testing.T) {
 	}
 }
 
+// TestUnhealthyPoolsAreShown: many nodes with more healthy pools hide none.
+func TestUnhealthyPoolsAreShown(t *testing.T) {
+	var objects memory
+	pool := func(node int, health, guid string) {
+		objects.pools = append(objects.pools, v1alpha1.BenchmarkPool{Spec: v1alpha1.BenchmarkPoolSpec{NodeName: fmt.Sprintf("n-%04d", node)},
+			Status: v1alpha1.BenchmarkPoolStatus{Health: health, GUID: guid}})
+	}
+	for node := range 2 * maxSeries {
+		pool(node, "ONLINE", "1")
+		pool(node, "ONLINE", "2")
+	}
+	pool(2*maxSeries, "", "")
+	pool(2*maxSeries, "DEGRADED", "3")
+	pool(2*maxSeries, "", "4")
+	got := series(t, shown(objects, 10))
+	for _, want := range []string{`{health="DEGRADED",node="n-0400"}=1`, `{health="Missing",node="n-0400"}=1`,
+		`{health="ONLINE",node="n-0000"}=2`, `{health="Other",node="Other"}=407`} {
+		if !slices.Contains(got, "storagebench_pools"+want) {
+			t.Errorf("%s is missing in %d series", want, len(got))
+		}
+	}
+}
+
 // TestAPhaseCountsOnce: when its result is stored, by its kind, and not again.
 func TestAPhaseCountsOnce(t *testing.T) {
 	phases := []v1alpha1.Phase{{Name: "a", Fill: &v1alpha1.FillPhase{}}, {Name: "b", Fill: &v1alpha1.FillPhase{}}, {Name: "c"}}
