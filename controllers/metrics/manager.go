@@ -40,17 +40,12 @@ var (
 // phaseBuckets reach from a phase that only looks to one that ages a large volume for two days.
 var phaseBuckets = []float64{1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800}
 
-// invalidating are the reasons with which a run is Invalid.
-var invalidating = []string{v1alpha1.ReasonPodNotStarted, v1alpha1.ReasonPodEvicted, v1alpha1.ReasonPodLost, v1alpha1.ReasonPodFailed,
-	v1alpha1.ReasonExecutorLost, v1alpha1.ReasonNodeRebooted, v1alpha1.ReasonPhaseDeadlineExceeded, v1alpha1.ReasonPhaseInvalid,
-	v1alpha1.ReasonWorkloadChanged, v1alpha1.ReasonResultMissing, v1alpha1.ReasonResultCorrupt, v1alpha1.ReasonResultForeign,
-	v1alpha1.ReasonResultUnreadable, v1alpha1.ReasonVolumeLost, v1alpha1.ReasonPropertiesDiffer, v1alpha1.ReasonLeaseLost,
-	v1alpha1.ReasonOperationDidNotOverlap, v1alpha1.ReasonParameterNotSet, v1alpha1.ReasonPeerInvalid, v1alpha1.ReasonOutOfStep}
-
 // Manager says what the metrics of the manager need.
 type Manager struct {
 	// PhaseKind names what a phase does.
 	PhaseKind func(*v1alpha1.Phase) string
+	// Invalidating are the reasons with which a run is Invalid.
+	Invalidating []string
 	// Lines are the lengths of the queues by node.
 	Lines func() map[string]int
 	// MaxBenchmarks have series of their own, the oldest.
@@ -97,7 +92,7 @@ func (m Manager) counters() (runs, operations *prometheus.CounterVec, phases *pr
 	phases = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: phaseSeconds.Name, Help: phaseSeconds.Help, Buckets: phaseBuckets},
 		phaseSeconds.Labels)
 	runs.WithLabelValues("Valid", v1alpha1.ReasonMeasured)
-	for _, reason := range invalidating {
+	for _, reason := range m.Invalidating {
 		runs.WithLabelValues("Invalid", reason)
 	}
 	for action := range reflect.TypeFor[v1alpha1.PoolAction]().Fields() {
