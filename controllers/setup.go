@@ -138,14 +138,14 @@ func Setup(manager ctrl.Manager, options Options) error {
 	}
 	settings := controller.Options{MaxConcurrentReconciles: max(1, options.Concurrency), ReconciliationTimeout: 2 * time.Minute}
 	memory, stored := &fresh.Memory[*v1alpha1.BenchmarkRun]{}, &fresh.Stored{}
-	runs := &run.Reconciler{
+	reconciler := &run.Reconciler{
 		Memory: memory, Stored: stored,
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Logs: PodLogs{clients},
 		Recorder: manager.GetEventRecorder("storagebench"), Clock: clock.RealClock{},
 		LeaseNamespace: options.LeaseNamespace, Timings: options.Timings,
 		WithoutAgent: options.WithoutAgent, WithoutClusterReads: options.WithoutClusterReads,
 	}
-	if err := runs.SetupWithManager(manager, settings); err != nil {
+	if err := reconciler.SetupWithManager(manager, settings); err != nil {
 		return fmt.Errorf("set up the run controller: %w", err)
 	}
 	if options.BenchmarkClock == nil {
@@ -168,8 +168,8 @@ func Setup(manager ctrl.Manager, options Options) error {
 		return fmt.Errorf("set up the benchmark controller: %w", err)
 	}
 	if options.Metrics != nil {
-		shown := metrics.Manager{PhaseKind: workload.KindOf, Lines: benchmarks.Line.Lengths, MaxBenchmarks: options.BenchmarkMetrics,
-			WithoutAgent: options.WithoutAgent}
+		shown := metrics.Manager{PhaseKind: workload.KindOf, Invalidating: runs.Invalidating(), Lines: benchmarks.Line.Lengths,
+			MaxBenchmarks: options.BenchmarkMetrics, WithoutAgent: options.WithoutAgent}
 		if err := shown.SetupWithManager(manager, options.Metrics); err != nil {
 			return fmt.Errorf("set up the metrics: %w", err)
 		}

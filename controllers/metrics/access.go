@@ -23,24 +23,52 @@ import (
 const (
 	// remembered is how long a caller that was let in is not checked again.
 	remembered = time.Minute
+	// trusted is how long it does not queue with strangers when it is checked again.
+	trusted = time.Hour
 	// maxRemembered is how many of them are remembered.
 	maxRemembered = 16
-	// asking limits a question to the API server.
-	asking = 10 * time.Second
+	// asking limits a question to the API server, and maxAsking how many callers wait for one.
+	asking, maxAsking = 10 * time.Second, 4
+	// maxToken is longer than any token of an account.
+	maxToken = 8 << 10
+	// quiet is how long nothing is logged after a failed question: who is not known must not fill the log.
+	quiet = time.Minute
 )
 
 // access lets in who may get a URL, as the API server says. The library for that, which the manager uses, links an expression engine,
 // and the privileged agent does not.
 type access struct {
-	tokens authenticationclient.TokenReviewInterface
-	rights authorizationclient.SubjectAccessReviewInterface
+	// Readers are those that were let in before: strangers cannot keep them waiting.
+	strangers, readers *queue
 
 	mutex sync.Mutex
-	until map[[sha256.Size]byte]time.Time
+	letIn map[[sha256.Size]byte]time.Time
+	told  time.Time
+}
+
+// queue asks the API server about callers.
+type queue struct {
+	tokens authenticationclient.TokenReviewInterface
+	rights authorizationclient.SubjectAccessReviewInterface
+	places chan struct{}
 }
 
 // Access makes a filter for the metrics server. Callers that the API server does not know cost it at most two requests per second.
 func Access(config *rest.Config, client *http.Client) (server.Filter, error) {
+	strangers, err := newQueue(config, client)
+	if err != nil {
+		return nil, err
+	}
+	readers, err := newQueue(config, client)
+	if err != nil {
+		return nil, err
+	}
+	gate := &access{strangers: strangers, readers: readers, letIn: map[[sha256.Size]byte]time.Time{}}
+	return gate.filter, nil
+}
+
+// newQueue makes one with a limit of its own.
+func newQueue(config *rest.Config, client *http.Client) (*queue, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst, config.RateLimiter = 2, 8, nil
 	authentication, err := authenticationclient.NewForConfigAndClient(config, client)
@@ -51,14 +79,14 @@ func Access(config *rest.Config, client *http.Client) (server.Filter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a client for SubjectAccessReviews: %w", err)
 	}
-	gate := &access{tokens: authentication.TokenReviews(), rights: authorization.SubjectAccessReviews(),
-		until: map[[sha256.Size]byte]time.Time{}}
-	return gate.filter, nil
+	return &queue{tokens: authentication.TokenReviews(), rights: authorization.SubjectAccessReviews(),
+		places: make(chan struct{}, maxAsking)}, nil
 }
 
 var (
 	errUnknown   = errors.New("show the token of an account of the cluster")
 	errForbidden = errors.New("bind the ClusterRole storagebench-metrics-reader to the account")
+	errBusy      = errors.New("too many callers ask at the same time: try again")
 )
 
 func (a *access) filter(log logr.Logger, next http.Handler) (http.Handler, error) {
@@ -77,8 +105,10 @@ func (a *access) filter(log logr.Logger, next http.Handler) (http.Handler, error
 			http.Error(w, err.Error(), http.StatusUnauthorized)
 		case errors.Is(err, errForbidden):
 			http.Error(w, err.Error(), http.StatusForbidden)
+		case errors.Is(err, errBusy):
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		default:
-			log.Error(err, "check who reads the metrics")
+			a.complain(log, err)
 			http.Error(w, "the API server does not say who this is", http.StatusServiceUnavailable)
 		}
 	}), nil
@@ -86,14 +116,37 @@ func (a *access) filter(log logr.Logger, next http.Handler) (http.Handler, error
 
 // check asks the API server, unless it has let in the same caller for the same URL a moment ago.
 func (a *access) check(ctx context.Context, token, path, verb string) error {
-	if token == "" {
+	if token == "" || len(token) > maxToken {
 		return errUnknown
 	}
 	key := sha256.Sum256([]byte(verb + " " + path + " " + token))
-	if a.known(key) {
+	since := a.since(key)
+	if since < remembered {
 		return nil
 	}
-	who, err := a.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}},
+	line := a.strangers
+	if since < trusted {
+		line = a.readers
+	}
+	err := line.ask(ctx, token, path, verb)
+	switch {
+	case err == nil:
+		a.remember(key)
+	case errors.Is(err, errUnknown), errors.Is(err, errForbidden):
+		a.forget(key)
+	}
+	return err
+}
+
+// ask returns nil for who may do that.
+func (q *queue) ask(ctx context.Context, token, path, verb string) error {
+	select {
+	case q.places <- struct{}{}:
+		defer func() { <-q.places }()
+	default:
+		return errBusy
+	}
+	who, err := q.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}},
 		metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("review a token: %w", err)
@@ -105,7 +158,7 @@ func (a *access) check(ctx context.Context, token, path, verb string) error {
 	for name, value := range user.Extra {
 		extra[name] = authorizationv1.ExtraValue(value)
 	}
-	may, err := a.rights.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+	may, err := q.rights.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: verb}}}, metav1.CreateOptions{})
 	if err != nil {
@@ -114,21 +167,50 @@ func (a *access) check(ctx context.Context, token, path, verb string) error {
 	if !may.Status.Allowed || may.Status.Denied {
 		return errForbidden
 	}
-	a.remember(key)
 	return nil
 }
 
-func (a *access) known(key [sha256.Size]byte) bool {
+// since is how long ago a caller was let in, or very long.
+func (a *access) since(key [sha256.Size]byte) time.Duration {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	return time.Now().Before(a.until[key])
+	return time.Since(a.letIn[key])
 }
 
 func (a *access) remember(key [sha256.Size]byte) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	if len(a.until) >= maxRemembered {
-		clear(a.until)
+	if _, known := a.letIn[key]; !known && len(a.letIn) >= maxRemembered {
+		a.makeRoom()
 	}
-	a.until[key] = time.Now().Add(remembered)
+	a.letIn[key] = time.Now()
+}
+
+// makeRoom forgets the caller that was let in first.
+func (a *access) makeRoom() {
+	var oldest [sha256.Size]byte
+	first := time.Now()
+	for key, at := range a.letIn {
+		if !at.After(first) {
+			oldest, first = key, at
+		}
+	}
+	delete(a.letIn, oldest)
+}
+
+func (a *access) forget(key [sha256.Size]byte) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	delete(a.letIn, key)
+}
+
+// complain logs a failed question, unless another one was logged a moment ago.
+func (a *access) complain(log logr.Logger, err error) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if time.Since(a.told) < quiet {
+		return
+	}
+	a.told = time.Now()
+	log.Error(err, "check who reads the metrics")
 }

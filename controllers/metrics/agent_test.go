@@ -6,10 +6,11 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -101,13 +102,48 @@ func (rights) Create(_ context.Context, review *authorizationv1.SubjectAccessRev
 	return review, nil
 }
 
-func TestAccess(t *testing.T) {
-	server := &apiServer{}
-	gate := &access{tokens: server, rights: rights{}, until: map[[sha256.Size]byte]time.Time{}}
-	handler, err := gate.filter(logr.Discard(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+// hangingServer answers no question before its caller gives up.
+type hangingServer struct {
+	authenticationclient.TokenReviewInterface
+	asked chan struct{}
+}
+
+func (s *hangingServer) Create(ctx context.Context, _ *authenticationv1.TokenReview,
+	_ metav1.CreateOptions) (*authenticationv1.TokenReview, error) {
+	s.asked <- struct{}{}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func gateOf(strangers, readers authenticationclient.TokenReviewInterface) *access {
+	line := func(tokens authenticationclient.TokenReviewInterface) *queue {
+		return &queue{tokens: tokens, rights: rights{}, places: make(chan struct{}, maxAsking)}
+	}
+	return &access{strangers: line(strangers), readers: line(readers), letIn: map[[sha256.Size]byte]time.Time{}}
+}
+
+// answers are the codes of a gate. The lines that it logs are counted.
+func answers(t *testing.T, gate *access, logged *int) func(ctx context.Context, method, path, header string) int {
+	t.Helper()
+	handler, err := gate.filter(funcr.New(func(string, string) { *logged++ }, funcr.Options{}),
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return func(ctx context.Context, method, path, header string) int {
+		request := httptest.NewRequestWithContext(ctx, method, path, nil)
+		request.Header.Set("Authorization", header)
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		return answer.Code
+	}
+}
+
+func TestAccess(t *testing.T) {
+	server := &apiServer{}
+	gate := gateOf(server, server)
+	logged := 0
+	ask := answers(t, gate, &logged)
 	for _, test := range []struct {
 		name, method, path, header string
 		down                       bool
@@ -116,27 +152,68 @@ func TestAccess(t *testing.T) {
 		{"no token", "GET", "/metrics", "", false, 401, 0},
 		{"another scheme", "GET", "/metrics", "Basic reader", false, 401, 0},
 		{"unknown", "GET", "/metrics", "Bearer wrong", false, 401, 1},
+		{"long", "GET", "/metrics", "Bearer " + strings.Repeat("x", maxToken), false, 401, 1},
+		{"too long", "GET", "/metrics", "Bearer " + strings.Repeat("x", maxToken+1), false, 401, 0},
 		{"no right", "GET", "/metrics", "Bearer stranger", false, 403, 1},
 		{"no right, again", "GET", "/metrics", "Bearer stranger", false, 403, 1},
 		{"no answer", "GET", "/metrics", "Bearer reader", true, 503, 1},
+		{"no answer, again", "GET", "/metrics", "Bearer reader", true, 503, 1},
 		{"let in", "GET", "/metrics", "Bearer reader", false, 200, 1},
 		{"remembered", "GET", "/metrics", "Bearer reader", true, 200, 0},
 		{"another verb", "POST", "/metrics", "Bearer reader", false, 403, 1},
 		{"another path", "GET", "/debug", "Bearer reader", false, 403, 1},
 	} {
 		server.down, server.questions = test.down, 0
-		request := httptest.NewRequestWithContext(t.Context(), test.method, test.path, nil)
-		request.Header.Set("Authorization", test.header)
-		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, request)
-		if answer.Code != test.code || server.questions != test.questions {
-			t.Errorf("%s: code %d after %d questions, want %d after %d", test.name, answer.Code, server.questions, test.code, test.questions)
+		if code := ask(t.Context(), test.method, test.path, test.header); code != test.code || server.questions != test.questions {
+			t.Errorf("%s: code %d after %d questions, want %d after %d", test.name, code, server.questions, test.code, test.questions)
 		}
+	}
+	if logged != 1 {
+		t.Errorf("two questions without an answer were logged %d times, want once a minute", logged)
 	}
 	for i := range 3 * maxRemembered {
 		gate.remember(sha256.Sum256([]byte{byte(i)}))
 	}
-	if len(gate.until) > maxRemembered || len(gate.until) == 0 {
-		t.Errorf("%d callers are remembered", len(gate.until))
+	if len(gate.letIn) != maxRemembered ||
+		gate.since(sha256.Sum256([]byte{3*maxRemembered - 1})) > remembered {
+		t.Errorf("%d callers are remembered, want the last %d", len(gate.letIn), maxRemembered)
+	}
+}
+
+// TestStrangersStopNoReader: while they wait, who was let in before is checked again, and more of them are turned away without a word.
+func TestStrangersStopNoReader(t *testing.T) {
+	server, hanging := &apiServer{}, &hangingServer{asked: make(chan struct{}, 2*maxAsking)}
+	gate := gateOf(hanging, server)
+	logged := 0
+	ask := answers(t, gate, &logged)
+	waiting, end := context.WithCancel(t.Context())
+	codes := make(chan int)
+	for range maxAsking {
+		go func() { codes <- ask(waiting, "GET", "/metrics", "Bearer x") }()
+		<-hanging.asked
+	}
+	code := ask(t.Context(), "GET", "/metrics", "Bearer x")
+	if code != http.StatusServiceUnavailable || len(hanging.asked) != 0 || logged != 0 {
+		t.Errorf("one more gets %d after %d questions and %d lines of the log", code, len(hanging.asked), logged)
+	}
+	key := sha256.Sum256([]byte("get /metrics reader"))
+	gate.letIn[key] = time.Now().Add(-2 * remembered)
+	if code := ask(t.Context(), "GET", "/metrics", "Bearer reader"); code != http.StatusOK || server.questions != 1 {
+		t.Errorf("a reader gets %d after %d questions", code, server.questions)
+	}
+	// Without the right it is one no more.
+	key = sha256.Sum256([]byte("get /metrics stranger"))
+	gate.letIn[key] = time.Now().Add(-2 * remembered)
+	for _, want := range []int{http.StatusForbidden, http.StatusServiceUnavailable} {
+		if code := ask(t.Context(), "GET", "/metrics", "Bearer stranger"); code != want || server.questions != 2 {
+			t.Errorf("who was a reader gets %d after %d questions, want %d", code, server.questions, want)
+		}
+	}
+	end()
+	for range maxAsking {
+		<-codes
+	}
+	if logged != 1 {
+		t.Errorf("%d lines of the log for %d callers, want one", logged, maxAsking)
 	}
 }

@@ -25,7 +25,8 @@ var (
 		"Time from the creation of the Job or PoolOperation of a phase until its result was stored, by the kind of the phase.", "kind")
 	queueLength = define(typeGauge, "queue_length", "Benchmarks that wait for a node. Nodes for which none waits have no series.", "node")
 	poolsNow    = define(typeGauge, "pools",
-		"BenchmarkPools, by node and health as ZFS reports it. Unknown: not seen by an agent.", "node", "health")
+		"BenchmarkPools, by node and health as ZFS reports it. Missing: not seen now, but before. Unknown: not seen yet.",
+		"node", "health")
 	poolSize      = define(typeGauge, "pools_size_bytes", "Size of the pools of a node.", "node")
 	poolAllocated = define(typeGauge, "pools_allocated_bytes", "Allocated space in the pools of a node.", "node")
 	operationsNow = define(typeGauge, "operations",
@@ -39,17 +40,12 @@ var (
 // phaseBuckets reach from a phase that only looks to one that ages a large volume for two days.
 var phaseBuckets = []float64{1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800}
 
-// invalidating are the reasons with which a run is Invalid.
-var invalidating = []string{v1alpha1.ReasonPodNotStarted, v1alpha1.ReasonPodEvicted, v1alpha1.ReasonPodLost, v1alpha1.ReasonPodFailed,
-	v1alpha1.ReasonExecutorLost, v1alpha1.ReasonNodeRebooted, v1alpha1.ReasonPhaseDeadlineExceeded, v1alpha1.ReasonPhaseInvalid,
-	v1alpha1.ReasonWorkloadChanged, v1alpha1.ReasonResultMissing, v1alpha1.ReasonResultCorrupt, v1alpha1.ReasonResultForeign,
-	v1alpha1.ReasonResultUnreadable, v1alpha1.ReasonVolumeLost, v1alpha1.ReasonPropertiesDiffer, v1alpha1.ReasonLeaseLost,
-	v1alpha1.ReasonOperationDidNotOverlap, v1alpha1.ReasonParameterNotSet, v1alpha1.ReasonPeerInvalid, v1alpha1.ReasonOutOfStep}
-
 // Manager says what the metrics of the manager need.
 type Manager struct {
 	// PhaseKind names what a phase does.
 	PhaseKind func(*v1alpha1.Phase) string
+	// Invalidating are the reasons with which a run is Invalid.
+	Invalidating []string
 	// Lines are the lengths of the queues by node.
 	Lines func() map[string]int
 	// MaxBenchmarks have series of their own, the oldest.
@@ -96,7 +92,7 @@ func (m Manager) counters() (runs, operations *prometheus.CounterVec, phases *pr
 	phases = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: phaseSeconds.Name, Help: phaseSeconds.Help, Buckets: phaseBuckets},
 		phaseSeconds.Labels)
 	runs.WithLabelValues("Valid", v1alpha1.ReasonMeasured)
-	for _, reason := range invalidating {
+	for _, reason := range m.Invalidating {
 		runs.WithLabelValues("Invalid", reason)
 	}
 	for action := range reflect.TypeFor[v1alpha1.PoolAction]().Fields() {
@@ -188,7 +184,7 @@ func (s *source) poolsAndOperations(out chan<- prometheus.Metric) error {
 	health, kinds, behind, size, allocated := tally{}, tally{}, tally{}, tally{}, tally{}
 	for i := range pools.Items {
 		pool, node := &pools.Items[i], pools.Items[i].Spec.NodeName
-		health[[2]string{node, orElse(pool.Status.Health, "Unknown")}]++
+		health[[2]string{node, healthOf(pool)}]++
 		size[[2]string{node}] += float64(pool.Status.SizeBytes)
 		allocated[[2]string{node}] += float64(pool.Status.AllocatedBytes)
 		if pool.Status.ObservedGeneration < pool.Generation {
@@ -202,12 +198,22 @@ func (s *source) poolsAndOperations(out chan<- prometheus.Metric) error {
 			behind[[2]string{operation.Spec.NodeName, "PoolOperation"}]++
 		}
 	}
-	health.show(out, poolsNow)
+	health.showFirst(out, poolsNow, func(key [2]string) bool { return key[1] != healthy && key[1] != unknown })
 	kinds.show(out, operationsNow)
 	behind.show(out, unseen)
 	size.show(out, poolSize)
 	allocated.show(out, poolAllocated)
 	return nil
+}
+
+const healthy, unknown = "ONLINE", "Unknown"
+
+// healthOf is what ZFS says of a pool. One that was seen before and is not now is lost, or ZFS does not answer.
+func healthOf(pool *v1alpha1.BenchmarkPool) string {
+	if pool.Status.Health == "" && pool.Status.GUID != "" {
+		return "Missing"
+	}
+	return orElse(pool.Status.Health, unknown)
 }
 
 func orElse(text, otherwise string) string {

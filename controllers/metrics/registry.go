@@ -77,8 +77,14 @@ type tally map[[2]string]float64
 
 // show shows the largest numbers, and the rest as one.
 func (t tally) show(out chan<- prometheus.Metric, metric Metric) {
+	t.showFirst(out, metric, func([2]string) bool { return false })
+}
+
+// showFirst shows some before the largest numbers, and the rest as one.
+func (t tally) showFirst(out chan<- prometheus.Metric, metric Metric, first func([2]string) bool) {
+	rank := map[bool]int{true: 0, false: 1}
 	keys := slices.SortedFunc(maps.Keys(t), func(a, b [2]string) int {
-		return cmp.Or(cmp.Compare(t[b], t[a]), cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
+		return cmp.Or(cmp.Compare(rank[first(a)], rank[first(b)]), cmp.Compare(t[b], t[a]), cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
 	})
 	rest := 0.0
 	for i, key := range keys {

@@ -28,6 +28,10 @@ func (s *source) Start(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("watch %T for the metrics: %w", kind, err)
 		}
+		// A kind that is only read needs no follower, which costs two goroutines and a queue of all changes.
+		if follow.UpdateFunc == nil {
+			continue
+		}
 		if _, err := informer.AddEventHandler(follow); err != nil {
 			return fmt.Errorf("follow %T for the metrics: %w", kind, err)
 		}

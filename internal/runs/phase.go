@@ -364,7 +364,3 @@ func orNone(message string) string {
 	}
 	return message
 }
-
-func invalid(reason string, retryable bool, format string, arguments ...any) *Ending {
-	return &Ending{Reason: reason, Retryable: retryable, Message: fmt.Sprintf(format, arguments...)}
-}

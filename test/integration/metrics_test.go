@@ -73,6 +73,7 @@ func TestMetrics(t *testing.T) {
 			"runs{outcome=Valid,reason=Measured}":                   1,
 			"runs_finished_total{outcome=Valid,reason=Measured}":    1,
 			"runs_finished_total{outcome=Invalid,reason=PodFailed}": 1,
+			"runs_finished_total{outcome=Invalid,reason=PoolLost}":  0,
 			"phase_duration_seconds{kind=fill}":                     1,
 			"phase_duration_seconds{kind=measure}":                  1,
 			"benchmarks_unlisted{}":                                 0,
