@@ -135,24 +135,32 @@ func (a *App) saySpace(checked *validated) {
 	}
 }
 
+// overwrittenOn is a device with the nodes of its target: a variant can have a target of its own, on other nodes.
+type overwrittenOn struct {
+	experiment.Overwritten
+	nodes string
+}
+
 // sayDevices lists the devices that any run uses.
 func (a *App) sayDevices(slots []experiment.Slot) {
-	var found []experiment.Overwritten
+	var found []overwrittenOn
 	for i := range slots {
-		for _, one := range experiment.Overwrites(&slots[i]) {
-			if !slices.Contains(found, one) {
-				found = append(found, one)
+		for _, one := range experiment.Overwrites(&slots[i]) { // none of a StorageClass
+			if on := (overwrittenOn{one, nodeWords(&slots[i].Target)}); !slices.Contains(found, on) {
+				found = append(found, on)
 			}
 		}
 	}
 	if len(found) == 0 {
 		return
 	}
-	a.say("\nThese devices are overwritten, on %s. The agent uses only those that are\n"+
-		"granted to the namespace, and of these only blank ones, unless the grant says reuse:", nodeWords(&slots[0].Target))
-	table := newTable(a.Out, "DEVICE", "NODE", "VOLUME", "USE")
+	a.say("\nThese devices are overwritten. The agent uses only those that are granted to the namespace, and of these only blank\n" +
+		"ones, unless the grant says reuse:")
+	table := newTable(a.Out, "DEVICE", "NODE", "OF", "VOLUME", "USE")
 	for _, one := range found {
-		apart := slices.ContainsFunc(found, func(other experiment.Overwritten) bool { return other.Node != "" && other.Volume == one.Volume })
+		apart := slices.ContainsFunc(found, func(other overwrittenOn) bool {
+			return other.Node != "" && other.Volume == one.Volume && other.nodes == one.nodes
+		})
 		node := one.Node
 		switch {
 		case node == "" && apart:
@@ -160,7 +168,7 @@ func (a *App) sayDevices(slots []experiment.Slot) {
 		case node == "":
 			node = "each"
 		}
-		table.row(string(one.Device), node, one.Volume, one.As)
+		table.row(string(one.Device), node, one.nodes, one.Volume, one.As)
 	}
 	table.end()
 }
