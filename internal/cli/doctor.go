@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -38,9 +37,11 @@ type finding struct {
 type patient struct {
 	app     *App
 	cluster *Cluster
+	// served says why the API cannot be used, if it is for lack of rights or of CRDs: after another error nothing is examined.
+	served error
 }
 
-// checks in the order in which they are printed. The first decides whether there is anything to examine.
+// checks in the order in which they are printed.
 var checks = []struct {
 	about string
 	look  func(context.Context, *patient) []finding
@@ -86,13 +87,14 @@ func (a *App) doctor(ctx context.Context, connection Connection, format string) 
 		return err
 	}
 	var probe v1alpha1.StorageBenchmarkList
-	if err := cluster.Client.List(ctx, &probe, inNamespace(cluster, 1)...); isUnreachable(err) {
-		return explain("examine the cluster", err)
+	served := cluster.Client.List(ctx, &probe, inNamespace(cluster, 1)...)
+	if served != nil && !apierrors.IsForbidden(served) && !isNotServed(served) {
+		return explain("examine the cluster", served)
 	}
 	var found []finding
 	sickness := false
 	for _, check := range checks {
-		for _, one := range check.look(ctx, &patient{a, cluster}) {
+		for _, one := range check.look(ctx, &patient{a, cluster, served}) {
 			one.Check = check.about
 			found, sickness = append(found, one), sickness || one.Health == sick
 		}
@@ -144,10 +146,10 @@ func warningFound(remedy, format string, arguments ...any) finding {
 
 // notSeen says what could not be read.
 func notSeen(what string, err error) finding {
-	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+	if apierrors.IsForbidden(err) {
 		return finding{Health: unseen, Says: what + ": you may not read them; a cluster admin can"}
 	}
-	if meta.IsNoMatchError(err) || isUnknownKind(err) {
+	if isNotServed(err) {
 		return finding{Health: unseen, Says: what + ": the cluster does not have this kind"}
 	}
 	return finding{Health: unseen, Says: fmt.Sprintf("%s: %v", what, strings.TrimSpace(err.Error()))}

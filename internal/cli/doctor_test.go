@@ -280,12 +280,26 @@ func TestDoctorWithoutStoragebench(t *testing.T) {
 	if code != ExitFailed || !strings.Contains(out, "problem   api       the cluster has no StorageBenchmarks of version") {
 		t.Errorf("%d %s", code, out)
 	}
-	h.client = interceptor.NewClient(h.client, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList,
-		...client.ListOption) error {
-		return &url.Error{Op: "Get", URL: "https://cluster", Err: io.ErrUnexpectedEOF}
-	}})
-	if code, out, errors := called(t, h, "doctor"); code != ExitUnavailable || out != "" || !strings.Contains(errors, "cannot be reached") {
-		t.Errorf("%d %s%s", code, out, errors)
+}
+
+// TestDoctorWithoutAnAnswer: what could not be examined is not without problems.
+func TestDoctorWithoutAnAnswer(t *testing.T) {
+	for says, test := range map[string]struct {
+		err  error
+		code int
+	}{
+		"cannot be reached": {&url.Error{Op: "Get", URL: "https://cluster", Err: io.ErrUnexpectedEOF}, ExitUnavailable},
+		"log in again":      {apierrors.NewUnauthorized("token expired"), ExitUnavailable},
+		"broken etcd":       {apierrors.NewInternalError(errors.New("broken etcd")), ExitError},
+	} {
+		h := installed(t).hub(t)
+		h.client = interceptor.NewClient(h.client, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList,
+			...client.ListOption) error {
+			return test.err
+		}})
+		if code, out, errors := called(t, h, "doctor"); code != test.code || out != "" || !strings.Contains(errors, says) {
+			t.Errorf("%s: %d %s%s", says, code, out, errors)
+		}
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -34,15 +33,14 @@ func component(name string) client.MatchingLabels {
 	return client.MatchingLabels{"app.kubernetes.io/name": "storagebench", "app.kubernetes.io/component": name}
 }
 
-func examineAPI(ctx context.Context, p *patient) []finding {
-	var list v1alpha1.StorageBenchmarkList
-	switch err := p.cluster.Client.List(ctx, &list, inNamespace(p.cluster, 1)...); {
-	case err == nil:
+func examineAPI(_ context.Context, p *patient) []finding {
+	switch {
+	case p.served == nil:
 		return []finding{fine("the cluster serves %s", v1alpha1.GroupVersion)}
-	case meta.IsNoMatchError(err) || isUnknownKind(err):
+	case isNotServed(p.served):
 		return []finding{problemFound(installHelp, "the cluster has no StorageBenchmarks of version %s", v1alpha1.GroupVersion)}
 	default:
-		return []finding{notSeen("StorageBenchmarks of the namespace", err)}
+		return []finding{notSeen("StorageBenchmarks of the namespace", p.served)}
 	}
 }
 
