@@ -64,6 +64,10 @@ func (a *App) rerun(ctx context.Context, name string, options rerunOptions) erro
 	}
 	var found losses
 	t, err := cluster.change(ctx, name, func(t *tracked) error {
+		if options.wait && t.benchmark.Spec.Suspend {
+			return exitf(ExitRefused, "%s was not started over: it is suspended, so that there is nothing to wait for\n"+
+				"Resume it first: kubectl storagebench resume %s%s", t.key, name, options.flags(t.key.Namespace))
+		}
 		runs, err := cluster.runsOf(ctx, t)
 		if err != nil {
 			return err
@@ -86,10 +90,11 @@ func (a *App) rerun(ctx context.Context, name string, options rerunOptions) erro
 		a.say("It is suspended: kubectl storagebench resume %s%s", name, options.flags(t.key.Namespace))
 	}
 	a.warnOfOwners(t.benchmark, "f:"+v1alpha1.AnnotationRerun, "the new value of the annotation "+v1alpha1.AnnotationRerun)
+	next := applied{key: t.key, before: t.benchmark.Status.Experiment}
 	if options.wait {
-		return a.waitAndConclude(ctx, cluster, []applied{{key: t.key, before: t.benchmark.Status.Experiment}}, options.waitOptions)
+		return a.waitAndConclude(ctx, cluster, []applied{next}, options.waitOptions)
 	}
-	a.say("Follow its progress: kubectl storagebench watch %s%s", name, options.flags(t.key.Namespace))
+	a.say("Follow its progress: %s", options.watchHint(next))
 	return nil
 }
 

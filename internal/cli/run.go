@@ -114,7 +114,7 @@ func (a *App) runInCluster(ctx context.Context, file string, options runOptions)
 	}
 	if !options.wait {
 		for _, one := range benchmarks {
-			a.say("Follow its progress: kubectl storagebench watch %s%s", one.key.Name, options.flags(one.key.Namespace))
+			a.say("Follow its progress: %s", options.watchHint(one))
 		}
 		return nil
 	}
@@ -163,7 +163,7 @@ func (a *App) sayUnfinished(t *tracked, cause error, options waitOptions) {
 		why = fmt.Sprintf("No verdict after %s", brief(options.timeout))
 	}
 	a.say("\n%s: %s; it continues in the cluster: %s", t.key, why, t.sentence())
-	a.say("Check again: kubectl storagebench watch %s%s", t.key.Name, options.flags(t.key.Namespace))
+	a.say("Check again: %s", options.watchHint(t.applied))
 	a.say("Stop it: kubectl storagebench suspend %s%s", t.key.Name, options.flags(t.key.Namespace))
 	a.say("Stop and delete it: kubectl delete storagebenchmark %s%s", t.key.Name, options.flags(t.key.Namespace))
 }

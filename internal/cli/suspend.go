@@ -130,7 +130,7 @@ func (a *App) resume(ctx context.Context, cluster *Cluster, name string, connect
 	}
 	a.say("%s continues", t.key)
 	a.warnOfOwners(t.benchmark, "f:suspend", "no spec.suspend")
-	a.say("Follow its progress: kubectl storagebench watch %s%s", name, connection.flags(t.key.Namespace))
+	a.say("Follow its progress: %s", connection.watchHint(t.applied))
 	return nil
 }
 

@@ -230,6 +230,45 @@ func TestRerunWaits(t *testing.T) {
 	}
 }
 
+// TestWatchAfterRerun: the command that rerun recommends waits for the new experiment too.
+func TestWatchAfterRerun(t *testing.T) {
+	one := benchmarkNamed("lab", "quickstart", passed)
+	one.Status.Experiment = "0ld"
+	h := newHub(t, one)
+	code, out, _ := called(t, h, "rerun", "quickstart")
+	_, hint, is := strings.Cut(out, "Follow its progress: kubectl storagebench ")
+	if code != ExitPassed || !is {
+		t.Fatal(code, out)
+	}
+	app, said, _ := testApp()
+	ended := h.watching(t.Context(), app, strings.Fields(hint)...)
+	h.status(func(status *v1alpha1.StorageBenchmarkStatus) {
+		finished(v1alpha1.VerdictFailed)(status)
+		status.Experiment = "5c1f0a92"
+	})
+	if code := h.code(ended); code != ExitFailed || strings.Contains(said.String(), "Passed") {
+		t.Errorf("%d %s", code, said)
+	}
+	if code, _, errors := called(t, h, "watch", "quickstart", "other", "--after", "0ld"); code != ExitUsage || !strings.Contains(errors, "one NAME") {
+		t.Errorf("%d %s", code, errors)
+	}
+}
+
+// TestRerunOfASuspendedBenchmark waits for nothing that cannot come.
+func TestRerunOfASuspendedBenchmark(t *testing.T) {
+	one := benchmarkNamed("lab", "quickstart", passed)
+	one.Spec.Suspend = true
+	h := newHub(t, one)
+	code, _, errors := called(t, h, "rerun", "quickstart", "--wait", "--timeout", "1m")
+	if code != ExitRefused || !strings.Contains(errors, "Resume it first: kubectl storagebench resume quickstart -n lab") ||
+		h.read("quickstart").Annotations[v1alpha1.AnnotationRerun] != "" {
+		t.Errorf("%d %s", code, errors)
+	}
+	if code, out, _ := called(t, h, "rerun", "quickstart"); code != ExitPassed || !strings.Contains(out, "resume quickstart -n lab") {
+		t.Errorf("%d %s", code, out)
+	}
+}
+
 // TestRunAfterRerun: a file without the annotation does not remove it, so that there is no other experiment to wait for.
 func TestRunAfterRerun(t *testing.T) {
 	for annotation, want := range map[string]int{"": ExitPassed, "annotations: {storagebench.dev/rerun: other}": ExitTimeout} {
