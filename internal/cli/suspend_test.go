@@ -162,7 +162,16 @@ func TestRerun(t *testing.T) {
 	full := benchmarkNamed("lab", "full", passed)
 	full.Spec.ResultsHistory = ptr.To(int32(1))
 	full.Status.History = []v1alpha1.ResultsReference{{Experiment: "0ld", ConfigMap: "full-0ld"}}
-	objects := append(append(runsOf(busy), runsOf(idle)...), busy, idle, kept, full)
+	keeping := benchmarkNamed("lab", "keeping", running) // its last run retains nothing yet
+	keeping.Spec.ResultsHistory = ptr.To(int32(2))
+	for _, name := range []string{"0ld", "0lder"} {
+		keeping.Status.History = append(keeping.Status.History, v1alpha1.ResultsReference{Experiment: name, ConfigMap: "keeping-" + name})
+	}
+	objects := append(append(runsOf(busy), runsOf(idle)...), busy, idle, kept, full, keeping)
+	for _, run := range runsOf(keeping) {
+		run.(*v1alpha1.BenchmarkRun).Spec.Retain = v1alpha1.RetainAlways
+		objects = append(objects, run)
+	}
 	for _, run := range runsOf(kept) {
 		run.(*v1alpha1.BenchmarkRun).Spec.Retain = v1alpha1.RetainOnFailure
 		objects = append(objects, run)
@@ -184,6 +193,10 @@ func TestRerun(t *testing.T) {
 		{"running --even-if-running", ExitPassed, []string{"starts over", "what run running-5c1f0a92-001 has measured so far is lost"}, nil},
 		{"kept", ExitRefused, []string{"are deleted: kept-5c1f0a92-001-1\nAllow it with --delete-retained"}, []string{"--even-if-running"}},
 		{"kept --delete-retained", ExitPassed, []string{"starts over", "are deleted: kept-5c1f0a92-001-1"}, nil},
+		{"keeping --even-if-running", ExitRefused, []string{"are deleted: keeping-5c1f0a92-000-1, keeping-5c1f0a92-001-1\nAllow it with " +
+			"--delete-retained"}, nil},
+		{"keeping --even-if-running --delete-retained", ExitPassed, []string{
+			"the results of experiment 0lder in ConfigMap keeping-0lder are deleted: spec.resultsHistory is 2"}, []string{"experiment 0ld "}},
 		{"full", ExitPassed, []string{"the results of experiment 0ld in ConfigMap full-0ld are deleted: spec.resultsHistory is 1"}, nil},
 		{"absent", ExitNotFound, nil, nil},
 		{"done --timeout 1h", ExitUsage, []string{"--timeout needs --wait"}, nil},
