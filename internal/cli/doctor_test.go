@@ -170,6 +170,24 @@ func TestDoctorAsUser(t *testing.T) {
 	golden(t, "doctor-user.txt", out)
 }
 
+// TestDoctorKnowsTheNewestVersion: a node that was upgraded has runs of the earlier OpenZFS. Pools say what is there now.
+func TestDoctorKnowsTheNewestVersion(t *testing.T) {
+	run := func(name string, age time.Duration, version string) client.Object {
+		return &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, CreationTimestamp: metav1.NewTime(noon.Add(-age))},
+			Spec:   v1alpha1.BenchmarkRunSpec{NodeName: "node-a"},
+			Status: v1alpha1.BenchmarkRunStatus{Volumes: []v1alpha1.RunVolumeStatus{{Name: "data", ZFSVersion: version}}}}
+	}
+	runs := []client.Object{run("z-first", 3*time.Hour, "zfs-2.0.1"), run("a-newer", 2*time.Hour, "zfs-2.3.8"), run("b-starts", time.Hour, "")}
+	for says, pools := range map[string]string{"OpenZFS: zfs-2.3.9 on node-a\n": "zfs-2.3.9", "OpenZFS: zfs-2.3.8 on node-a\n": ""} {
+		i := installed(t)
+		i.others, i.pools = runs, i.pools[:1]
+		i.pools[0].Status.ZFSVersion = pools
+		if code, out, _ := called(t, i.hub(t), "doctor"); code != ExitPassed || !strings.Contains(out, says) {
+			t.Errorf("%q: %d %s", says, code, out)
+		}
+	}
+}
+
 // TestDoctorForPrograms: the findings are those of the text, with the same exit code.
 func TestDoctorForPrograms(t *testing.T) {
 	i := installed(t)

@@ -176,21 +176,28 @@ func examineGrants(ctx context.Context, p *patient) []finding {
 // examineZFS finds the version of each node in pools or, for users who may not read these, in runs of the namespace.
 func examineZFS(ctx context.Context, p *patient) []finding {
 	versions := map[string]string{}
-	var pools v1alpha1.BenchmarkPoolList
-	if err := p.cluster.Client.List(ctx, &pools); err == nil {
-		for i := range pools.Items {
-			versions[pools.Items[i].Spec.NodeName] = pools.Items[i].Status.ZFSVersion
+	learn := func(node, version string) {
+		if version != "" {
+			versions[node] = version // what is learned later is newer
 		}
 	}
 	var list v1alpha1.BenchmarkRunList
 	if err := p.cluster.Client.List(ctx, &list, client.InNamespace(p.cluster.Namespace)); err == nil {
+		slices.SortStableFunc(list.Items, func(x, y v1alpha1.BenchmarkRun) int {
+			return x.CreationTimestamp.Compare(y.CreationTimestamp.Time)
+		})
 		for i := range list.Items {
 			for _, one := range list.Items[i].Status.Volumes {
-				versions[list.Items[i].Spec.NodeName] = one.ZFSVersion
+				learn(list.Items[i].Spec.NodeName, one.ZFSVersion)
 			}
 		}
 	}
-	maps.DeleteFunc(versions, func(_, version string) bool { return version == "" })
+	var pools v1alpha1.BenchmarkPoolList
+	if err := p.cluster.Client.List(ctx, &pools); err == nil {
+		for i := range pools.Items {
+			learn(pools.Items[i].Spec.NodeName, pools.Items[i].Status.ZFSVersion)
+		}
+	}
 	if len(versions) == 0 {
 		return []finding{{Health: unseen, Says: "OpenZFS: no pool tells its version yet; needed is 2.1 or newer"}}
 	}
