@@ -188,6 +188,29 @@ func TestDoctorKnowsTheNewestVersion(t *testing.T) {
 	}
 }
 
+// TestDoctorGivesTheManagerTime: after each change of an old benchmark, not only after its creation. Writes of the status are no change.
+func TestDoctorGivesTheManagerTime(t *testing.T) {
+	for _, test := range []struct {
+		subresource string
+		ago         time.Duration
+		code        int
+	}{{"", 10 * time.Second, ExitPassed}, {"", 2 * time.Minute, ExitFailed}, {"status", 10 * time.Second, ExitFailed}} {
+		one := benchmarkNamed("lab", "edited", running)
+		one.CreationTimestamp, one.Generation = metav1.NewTime(noon.Add(-24*time.Hour)), 2
+		one.ManagedFields = []metav1.ManagedFieldsEntry{
+			{Manager: "someone", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: test.subresource,
+				Time: &metav1.Time{Time: noon.Add(-test.ago)}, APIVersion: v1alpha1.GroupVersion.String(), FieldsType: "FieldsV1",
+				FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:suspend":{}}}`)}}
+		one.Status.ObservedGeneration = 1
+		i := installed(t)
+		i.others = []client.Object{one}
+		code, out, _ := called(t, i.hub(t), "doctor")
+		if says := strings.Contains(out, "the manager has not looked at: edited"); code != test.code || says != (code == ExitFailed) {
+			t.Errorf("%+v: %d %s", test, code, out)
+		}
+	}
+}
+
 // TestDoctorForPrograms: the findings are those of the text, with the same exit code.
 func TestDoctorForPrograms(t *testing.T) {
 	i := installed(t)

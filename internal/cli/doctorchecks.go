@@ -127,7 +127,7 @@ func examineProgress(ctx context.Context, p *patient) []finding {
 	var late, stalled []string
 	for i := range list.Items {
 		switch t := trackedOf(&list.Items[i]); {
-		case !t.current() && p.app.Now().Sub(list.Items[i].CreationTimestamp.Time) > patience:
+		case !t.current() && p.app.Now().Sub(changedAt(&list.Items[i])) > patience:
 			late = append(late, t.key.Name)
 		case t.stalled():
 			stalled = append(stalled, t.key.Name)
@@ -148,6 +148,17 @@ func examineProgress(ctx context.Context, p *patient) []finding {
 		return []finding{fine("the manager has looked at %s of the namespace", counted(len(list.Items), "benchmark"))}
 	}
 	return findings
+}
+
+// changedAt is when a benchmark was last written, apart from its status. The time of its spec alone is not kept.
+func changedAt(benchmark *v1alpha1.StorageBenchmark) time.Time {
+	at := benchmark.CreationTimestamp.Time
+	for _, entry := range benchmark.ManagedFields {
+		if entry.Subresource == "" && entry.Time != nil && entry.Time.After(at) {
+			at = entry.Time.Time
+		}
+	}
+	return at
 }
 
 func examineClasses(ctx context.Context, p *patient) []finding {
