@@ -31,39 +31,29 @@ the space of a run, and the devices that are overwritten. Name the files of thei
 }
 
 func (a *App) plan(ctx context.Context, files []string, all bool) error {
-	known, err := loadSchemas()
+	judged, err := a.judge(ctx, files)
 	if err != nil {
 		return err
 	}
-	var manifests []*manifest
-	for _, file := range files {
-		read, err := readManifests(file, a.In)
-		if err != nil {
-			return err
+	for _, one := range judged {
+		if one.unreadable != nil {
+			return one.unreadable
 		}
-		manifests = append(manifests, read...)
-	}
-	targets, found := known.storageTargets(ctx, manifests), false
-	for _, one := range manifests {
-		if !one.isBenchmark() {
-			continue
-		}
-		found = true
-		checked, problems := known.checkBenchmark(ctx, one, targets)
-		if len(problems) > 0 {
-			return exitf(ExitRefused, "%s: %s is not valid: %s\n'kubectl storagebench validate %s' says more", one.at(problems[0].field), one,
-				problems[0], strings.Join(files, " "))
-		}
-		a.say("%s: %s%s", one.at("kind"), one, checked.extent())
-		for _, note := range checked.notes {
-			a.say("  note: %s", note)
-		}
-		if len(checked.slots) > 0 {
-			a.sayPlan(checked, all)
+		if len(one.problems) > 0 {
+			wrong := one.problems[0]
+			return exitf(ExitRefused, "%s: %s is not valid: %s\n'kubectl storagebench validate %s' says more", one.manifest.at(wrong.field),
+				one.manifest, wrong, strings.Join(files, " "))
 		}
 	}
-	if !found {
+	judged = slices.DeleteFunc(judged, func(one judgement) bool { return !one.manifest.isBenchmark() })
+	if len(judged) == 0 {
 		return exitf(ExitRefused, "%s: no StorageBenchmark in it: use a file that has one", strings.Join(files, ", "))
+	}
+	for _, one := range judged {
+		a.sayJudgement(one)
+		if len(one.checked.slots) > 0 {
+			a.sayPlan(one.checked, all)
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -84,6 +85,17 @@ spec:
 	}
 }
 
+// TestPlanWarns: what validate warns of is not lost, and a folder is all of its files.
+func TestPlanWarns(t *testing.T) {
+	text := strings.Replace(planTarget, "dataset: {size: 1Gi}\n  variants", "dataset: {size: 1Gi, properties: {newprop: \"on\"}}\n  variants", 1)
+	path := file(t, "pools.yaml", text)
+	_, validated, _ := called(t, newHub(t), "validate", path)
+	code, out, errors := called(t, newHub(t), "plan", filepath.Dir(path))
+	if code != ExitPassed || !strings.Contains(validated, "warning: ") || !strings.HasPrefix(out, validated) {
+		t.Errorf("%d %s\n%s%s", code, errors, validated, out)
+	}
+}
+
 func TestPlanRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
@@ -92,6 +104,8 @@ func TestPlanRefuses(t *testing.T) {
 	}{
 		{"invalid", strings.Replace(planTarget, "to: 50%", "to: 500%", 1), ExitRefused, "StorageBenchmark pools is not valid: spec.phases[0].fill.to"},
 		{"other kinds", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", ExitRefused, "no StorageBenchmark in it"},
+		{"an invalid target", planTarget + "---\napiVersion: storagebench.dev/v1alpha1\nkind: StorageTarget\nmetadata: {name: x}\nspec: {}\n",
+			ExitRefused, "StorageTarget x is not valid"},
 		{"no manifest", "", ExitRefused, "it contains no manifest"},
 	} {
 		code, out, errors := called(t, newHub(t), "plan", file(t, "b.yaml", test.text))
