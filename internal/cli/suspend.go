@@ -146,7 +146,7 @@ func (c *Cluster) runsOf(ctx context.Context, t *tracked) ([]v1alpha1.BenchmarkR
 // answer is the benchmark as it was read, with the change.
 func (c *Cluster) change(ctx context.Context, name string, decide func(*tracked) error) (*tracked, error) {
 	var t *tracked
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		benchmark, err := c.find(ctx, name)
 		if err != nil {
 			return err
