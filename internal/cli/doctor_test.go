@@ -308,6 +308,19 @@ func TestDoctorSeesRights(t *testing.T) {
 	}
 }
 
+// TestDoctorAsksForEachRight that commands need.
+func TestDoctorAsksForEachRight(t *testing.T) {
+	for _, missing := range []string{"get storagebenchmarks", "list storagebenchmarks", "watch storagebenchmarks", "list pods", "watch pods"} {
+		h := installed(t).hub(t)
+		h.allow(func(asked *authorizationv1.ResourceAttributes) bool {
+			return asked.Subresource != "" || asked.Verb+" "+asked.Resource != missing
+		})
+		if _, out, _ := called(t, h, "doctor"); !strings.Contains(out, "rights    you may not: "+missing+"\n") {
+			t.Errorf("%s: %s", missing, out)
+		}
+	}
+}
+
 func TestDoctorWithoutStoragebench(t *testing.T) {
 	h := installed(t).hub(t)
 	h.client = interceptor.NewClient(h.client, interceptor.Funcs{List: func(ctx context.Context, inner client.WithWatch, list client.ObjectList,

@@ -48,10 +48,13 @@ func examineAPI(_ context.Context, p *patient) []finding {
 var rights = []authorizationv1.ResourceAttributes{
 	{Verb: "create", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
 	{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
+	{Verb: "get", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
+	{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
 	{Verb: "watch", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
 	{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "benchmarkruns"},
 	{Verb: "get", Resource: "configmaps"},
 	{Verb: "list", Resource: "pods"},
+	{Verb: "watch", Resource: "pods"},
 	{Verb: "get", Resource: "pods", Subresource: "log"},
 }
 

@@ -79,6 +79,9 @@ func (a *App) report(ctx context.Context, name string, options reportOptions) er
 		return exitf(ExitNotFound, "ConfigMap %s/%s has no %s: it has %s", stored.Namespace, stored.Name, reportKeys[options.format],
 			strings.Join(slices.Sorted(maps.Keys(stored.Data)), ", "))
 	}
+	if a.onTerminal() { // who may write ConfigMaps of the namespace may not move the cursor
+		text = cleanLines(text)
+	}
 	_, err = fmt.Fprint(a.Out, text)
 	return err
 }
