@@ -43,9 +43,6 @@ func (a *App) reportCommand() *cobra.Command {
   kubectl storagebench report quickstart --output-dir results`,
 		Args: exactlyOne("report needs one name: kubectl storagebench report NAME"),
 		RunE: func(command *cobra.Command, names []string) error {
-			if reportKeys[options.format] == "" {
-				return exitf(ExitUsage, "-o %s: write one of markdown, json, junit, html", options.format)
-			}
 			return a.report(command.Context(), names[0], options)
 		},
 	}
