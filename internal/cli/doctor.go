@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -38,6 +40,17 @@ type patient struct {
 	cluster *Cluster
 	// served says why the API cannot be used, if it is for lack of rights or of CRDs: after another error nothing is examined.
 	served error
+	// agents are the DaemonSets of the agent, read once.
+	agents func() ([]appsv1.DaemonSet, error)
+}
+
+// newPatient begins the examination of a cluster.
+func newPatient(ctx context.Context, app *App, cluster *Cluster, served error) *patient {
+	return &patient{app, cluster, served, sync.OnceValues(func() ([]appsv1.DaemonSet, error) {
+		var sets appsv1.DaemonSetList
+		err := cluster.Client.List(ctx, &sets, component("agent"))
+		return sets.Items, err
+	})}
 }
 
 // checks in the order in which they are printed.
@@ -87,9 +100,9 @@ func (a *App) doctor(ctx context.Context, connection Connection, format string) 
 		return explain("examine the cluster", served)
 	}
 	var found []finding
-	sickness := false
+	sickness, examined := false, newPatient(ctx, a, cluster, served)
 	for _, check := range checks {
-		for _, one := range check.look(ctx, &patient{a, cluster, served}) {
+		for _, one := range check.look(ctx, examined) {
 			one.Check = check.about
 			found, sickness = append(found, one), sickness || one.Health == sick
 		}

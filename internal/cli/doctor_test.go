@@ -321,6 +321,22 @@ func TestDoctorAsksForEachRight(t *testing.T) {
 	}
 }
 
+// TestDoctorReadsAgentsOnce: both checks of the agents see the same.
+func TestDoctorReadsAgentsOnce(t *testing.T) {
+	h := installed(t).hub(t)
+	reads := 0
+	h.client = interceptor.NewClient(h.client, interceptor.Funcs{List: func(ctx context.Context, inner client.WithWatch, list client.ObjectList,
+		options ...client.ListOption) error {
+		if _, is := list.(*appsv1.DaemonSetList); is {
+			reads++
+		}
+		return inner.List(ctx, list, options...)
+	}})
+	if _, out, _ := called(t, h, "doctor"); reads != 1 || !strings.Contains(out, "granted to the namespace") {
+		t.Errorf("%d reads: %s", reads, out)
+	}
+}
+
 func TestDoctorWithoutStoragebench(t *testing.T) {
 	h := installed(t).hub(t)
 	h.client = interceptor.NewClient(h.client, interceptor.Funcs{List: func(ctx context.Context, inner client.WithWatch, list client.ObjectList,
