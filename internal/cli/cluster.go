@@ -182,10 +182,12 @@ func explain(doing string, err error) error {
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
 		return err
-	case meta.IsNoMatchError(err) || isUnknownKind(err):
+	case isNotServed(err):
 		return exitf(ExitUnavailable, "%s: the cluster has no StorageBenchmarks: install storagebench there first, see docs/tasks/install.md",
 			doing)
-	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
+	case apierrors.IsUnauthorized(err):
+		return exitf(ExitUnavailable, "%s: %w: log in again, or use another context", doing, err)
+	case apierrors.IsForbidden(err):
 		return exitf(ExitUnavailable, "%s: %w: ask for the cluster role edit in the namespace, or use another context", doing, err)
 	case apierrors.IsConflict(err):
 		return exit(ExitRefused, errors.New(doing+":"+causes(err)+
@@ -202,6 +204,9 @@ func explain(doing string, err error) error {
 	}
 	return exitf(ExitError, "%s: %w", doing, err)
 }
+
+// isNotServed: the cluster does not have the kind.
+func isNotServed(err error) bool { return meta.IsNoMatchError(err) || isUnknownKind(err) }
 
 // isUnknownKind is a 404 for the API group, not for an object.
 func isUnknownKind(err error) bool {

@@ -358,6 +358,22 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestReportOnATerminal: whoever may write ConfigMaps cannot move the cursor. For programs the text is as it is stored.
+func TestReportOnATerminal(t *testing.T) {
+	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart"}}
+	finished(v1alpha1.VerdictPassed)(&benchmark.Status)
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart-5c1f0a92"},
+		Data: map[string]string{"report.md": "# Passed\n\x1b[2JFailed\n"}}
+	for want, terminal := range map[string]bool{"# Passed\n[2JFailed\n": true, "# Passed\n\x1b[2JFailed\n": false} {
+		app, out, errors := testApp()
+		newHub(t, benchmark.DeepCopy(), stored.DeepCopy()).connect(app)
+		app.Terminal = func() (int, int, bool) { return 80, 24, terminal }
+		if code := app.Main(t.Context(), []string{"report", "quickstart"}); code != ExitPassed || out.String() != want {
+			t.Errorf("%d %q %s", code, out, errors)
+		}
+	}
+}
+
 // TestReportWithPictures: they are made from the documents of the phases, and without those there are fewer.
 func TestReportWithPictures(t *testing.T) {
 	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart"}}

@@ -93,10 +93,7 @@ func (a *App) experimentOf(ctx context.Context, given string, connection Connect
 	if err != nil {
 		return results.Experiment{}, err
 	}
-	known := benchmark.Status.History
-	if benchmark.Status.Results != nil {
-		known = append([]v1alpha1.ResultsReference{*benchmark.Status.Results}, known...)
-	}
+	known := storedResults(&benchmark.Status)
 	at := slices.IndexFunc(known, func(one v1alpha1.ResultsReference) bool { return one.Experiment == of })
 	if at < 0 {
 		var names []string

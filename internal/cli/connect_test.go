@@ -54,3 +54,18 @@ current-context: one
 		}
 	}
 }
+
+// TestHintsFindTheSameCluster: one of them is a kubectl delete. No secret is printed.
+func TestHintsFindTheSameCluster(t *testing.T) {
+	for _, flags := range []string{"--context two", "--kubeconfig other", "--server https://other", "--cluster c", "--user v",
+		"--tls-server-name name", "--certificate-authority ca.crt", "--as ann --as-uid 7 --as-group one --as-group two"} {
+		h := newHub(t, benchmarkNamed("lab", "quickstart", running))
+		arguments := append([]string{"watch", "quickstart", "--timeout", "10ms", "--token", "secret", "--password", "secret"}, strings.Fields(flags)...)
+		code, out, errors := called(t, h, arguments...)
+		for _, command := range []string{"kubectl delete storagebenchmark quickstart", "kubectl storagebench suspend quickstart"} {
+			if code != ExitTimeout || !strings.Contains(out, command+" -n lab "+flags+"\n") || strings.Contains(out, "secret") {
+				t.Errorf("%s: %d %s%s", flags, code, out, errors)
+			}
+		}
+	}
+}

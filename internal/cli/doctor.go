@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -38,9 +38,22 @@ type finding struct {
 type patient struct {
 	app     *App
 	cluster *Cluster
+	// served says why the API cannot be used, if it is for lack of rights or of CRDs: after another error nothing is examined.
+	served error
+	// agents are the DaemonSets of the agent, read once.
+	agents func() ([]appsv1.DaemonSet, error)
 }
 
-// checks in the order in which they are printed. The first decides whether there is anything to examine.
+// newPatient begins the examination of a cluster.
+func newPatient(ctx context.Context, app *App, cluster *Cluster, served error) *patient {
+	return &patient{app, cluster, served, sync.OnceValues(func() ([]appsv1.DaemonSet, error) {
+		var sets appsv1.DaemonSetList
+		err := cluster.Client.List(ctx, &sets, component("agent"))
+		return sets.Items, err
+	})}
+}
+
+// checks in the order in which they are printed.
 var checks = []struct {
 	about string
 	look  func(context.Context, *patient) []finding
@@ -53,7 +66,6 @@ var checks = []struct {
 func (a *App) doctorCommand() *cobra.Command {
 	var connection Connection
 	var format string
-	formats := []string{"text", formatJSON, formatYAML}
 	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine whether the cluster is fit for benchmarks, and say how to fix what is not",
@@ -68,15 +80,12 @@ all of it. Exit code 1 means that there is a problem.
 			if len(arguments) > 0 {
 				return exitf(ExitUsage, "doctor takes no argument: remove %q", arguments[0])
 			}
-			if !slices.Contains(formats, format) {
-				return exitf(ExitUsage, "-o %s: write one of %s", format, strings.Join(formats, ", "))
-			}
 			return nil
 		},
 		RunE: func(command *cobra.Command, _ []string) error { return a.doctor(command.Context(), connection, format) },
 	}
 	connection.addFlags(command.Flags())
-	a.addFormat(command, &format, formats)
+	a.addFormat(command, &format, []string{formatText, formatJSON, formatYAML})
 	return command
 }
 
@@ -86,13 +95,14 @@ func (a *App) doctor(ctx context.Context, connection Connection, format string) 
 		return err
 	}
 	var probe v1alpha1.StorageBenchmarkList
-	if err := cluster.Client.List(ctx, &probe, inNamespace(cluster, 1)...); isUnreachable(err) {
-		return explain("examine the cluster", err)
+	served := cluster.Client.List(ctx, &probe, inNamespace(cluster, 1)...)
+	if served != nil && !apierrors.IsForbidden(served) && !isNotServed(served) {
+		return explain("examine the cluster", served)
 	}
 	var found []finding
-	sickness := false
+	sickness, examined := false, newPatient(ctx, a, cluster, served)
 	for _, check := range checks {
-		for _, one := range check.look(ctx, &patient{a, cluster}) {
+		for _, one := range check.look(ctx, examined) {
 			one.Check = check.about
 			found, sickness = append(found, one), sickness || one.Health == sick
 		}
@@ -100,7 +110,7 @@ func (a *App) doctor(ctx context.Context, connection Connection, format string) 
 			return ctx.Err()
 		}
 	}
-	if format == "text" {
+	if format == formatText {
 		a.sayFindings(cluster.Namespace, found)
 	} else if err := a.printDocument(found, format); err != nil {
 		return err
@@ -144,10 +154,10 @@ func warningFound(remedy, format string, arguments ...any) finding {
 
 // notSeen says what could not be read.
 func notSeen(what string, err error) finding {
-	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+	if apierrors.IsForbidden(err) {
 		return finding{Health: unseen, Says: what + ": you may not read them; a cluster admin can"}
 	}
-	if meta.IsNoMatchError(err) || isUnknownKind(err) {
+	if isNotServed(err) {
 		return finding{Health: unseen, Says: what + ": the cluster does not have this kind"}
 	}
 	return finding{Health: unseen, Says: fmt.Sprintf("%s: %v", what, strings.TrimSpace(err.Error()))}

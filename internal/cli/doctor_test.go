@@ -170,6 +170,47 @@ func TestDoctorAsUser(t *testing.T) {
 	golden(t, "doctor-user.txt", out)
 }
 
+// TestDoctorKnowsTheNewestVersion: a node that was upgraded has runs of the earlier OpenZFS. Pools say what is there now.
+func TestDoctorKnowsTheNewestVersion(t *testing.T) {
+	run := func(name string, age time.Duration, version string) client.Object {
+		return &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, CreationTimestamp: metav1.NewTime(noon.Add(-age))},
+			Spec:   v1alpha1.BenchmarkRunSpec{NodeName: "node-a"},
+			Status: v1alpha1.BenchmarkRunStatus{Volumes: []v1alpha1.RunVolumeStatus{{Name: "data", ZFSVersion: version}}}}
+	}
+	runs := []client.Object{run("z-first", 3*time.Hour, "zfs-2.0.1"), run("a-newer", 2*time.Hour, "zfs-2.3.8"), run("b-starts", time.Hour, "")}
+	for says, pools := range map[string]string{"OpenZFS: zfs-2.3.9 on node-a\n": "zfs-2.3.9", "OpenZFS: zfs-2.3.8 on node-a\n": ""} {
+		i := installed(t)
+		i.others, i.pools = runs, i.pools[:1]
+		i.pools[0].Status.ZFSVersion = pools
+		if code, out, _ := called(t, i.hub(t), "doctor"); code != ExitPassed || !strings.Contains(out, says) {
+			t.Errorf("%q: %d %s", says, code, out)
+		}
+	}
+}
+
+// TestDoctorGivesTheManagerTime: after each change of an old benchmark, not only after its creation. Writes of the status are no change.
+func TestDoctorGivesTheManagerTime(t *testing.T) {
+	for _, test := range []struct {
+		subresource string
+		ago         time.Duration
+		code        int
+	}{{"", 10 * time.Second, ExitPassed}, {"", 2 * time.Minute, ExitFailed}, {"status", 10 * time.Second, ExitFailed}} {
+		one := benchmarkNamed("lab", "edited", running)
+		one.CreationTimestamp, one.Generation = metav1.NewTime(noon.Add(-24*time.Hour)), 2
+		one.ManagedFields = []metav1.ManagedFieldsEntry{
+			{Manager: "someone", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: test.subresource,
+				Time: &metav1.Time{Time: noon.Add(-test.ago)}, APIVersion: v1alpha1.GroupVersion.String(), FieldsType: "FieldsV1",
+				FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:suspend":{}}}`)}}
+		one.Status.ObservedGeneration = 1
+		i := installed(t)
+		i.others = []client.Object{one}
+		code, out, _ := called(t, i.hub(t), "doctor")
+		if says := strings.Contains(out, "the manager has not looked at: edited"); code != test.code || says != (code == ExitFailed) {
+			t.Errorf("%+v: %d %s", test, code, out)
+		}
+	}
+}
+
 // TestDoctorForPrograms: the findings are those of the text, with the same exit code.
 func TestDoctorForPrograms(t *testing.T) {
 	i := installed(t)
@@ -267,6 +308,35 @@ func TestDoctorSeesRights(t *testing.T) {
 	}
 }
 
+// TestDoctorAsksForEachRight that commands need.
+func TestDoctorAsksForEachRight(t *testing.T) {
+	for _, missing := range []string{"get storagebenchmarks", "list storagebenchmarks", "watch storagebenchmarks", "list pods", "watch pods"} {
+		h := installed(t).hub(t)
+		h.allow(func(asked *authorizationv1.ResourceAttributes) bool {
+			return asked.Subresource != "" || asked.Verb+" "+asked.Resource != missing
+		})
+		if _, out, _ := called(t, h, "doctor"); !strings.Contains(out, "rights    you may not: "+missing+"\n") {
+			t.Errorf("%s: %s", missing, out)
+		}
+	}
+}
+
+// TestDoctorReadsAgentsOnce: both checks of the agents see the same.
+func TestDoctorReadsAgentsOnce(t *testing.T) {
+	h := installed(t).hub(t)
+	reads := 0
+	h.client = interceptor.NewClient(h.client, interceptor.Funcs{List: func(ctx context.Context, inner client.WithWatch, list client.ObjectList,
+		options ...client.ListOption) error {
+		if _, is := list.(*appsv1.DaemonSetList); is {
+			reads++
+		}
+		return inner.List(ctx, list, options...)
+	}})
+	if _, out, _ := called(t, h, "doctor"); reads != 1 || !strings.Contains(out, "granted to the namespace") {
+		t.Errorf("%d reads: %s", reads, out)
+	}
+}
+
 func TestDoctorWithoutStoragebench(t *testing.T) {
 	h := installed(t).hub(t)
 	h.client = interceptor.NewClient(h.client, interceptor.Funcs{List: func(ctx context.Context, inner client.WithWatch, list client.ObjectList,
@@ -280,12 +350,26 @@ func TestDoctorWithoutStoragebench(t *testing.T) {
 	if code != ExitFailed || !strings.Contains(out, "problem   api       the cluster has no StorageBenchmarks of version") {
 		t.Errorf("%d %s", code, out)
 	}
-	h.client = interceptor.NewClient(h.client, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList,
-		...client.ListOption) error {
-		return &url.Error{Op: "Get", URL: "https://cluster", Err: io.ErrUnexpectedEOF}
-	}})
-	if code, out, errors := called(t, h, "doctor"); code != ExitUnavailable || out != "" || !strings.Contains(errors, "cannot be reached") {
-		t.Errorf("%d %s%s", code, out, errors)
+}
+
+// TestDoctorWithoutAnAnswer: what could not be examined is not without problems.
+func TestDoctorWithoutAnAnswer(t *testing.T) {
+	for says, test := range map[string]struct {
+		err  error
+		code int
+	}{
+		"cannot be reached": {&url.Error{Op: "Get", URL: "https://cluster", Err: io.ErrUnexpectedEOF}, ExitUnavailable},
+		"log in again":      {apierrors.NewUnauthorized("token expired"), ExitUnavailable},
+		"broken etcd":       {apierrors.NewInternalError(errors.New("broken etcd")), ExitError},
+	} {
+		h := installed(t).hub(t)
+		h.client = interceptor.NewClient(h.client, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList,
+			...client.ListOption) error {
+			return test.err
+		}})
+		if code, out, errors := called(t, h, "doctor"); code != test.code || out != "" || !strings.Contains(errors, says) {
+			t.Errorf("%s: %d %s%s", says, code, out, errors)
+		}
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -34,15 +33,14 @@ func component(name string) client.MatchingLabels {
 	return client.MatchingLabels{"app.kubernetes.io/name": "storagebench", "app.kubernetes.io/component": name}
 }
 
-func examineAPI(ctx context.Context, p *patient) []finding {
-	var list v1alpha1.StorageBenchmarkList
-	switch err := p.cluster.Client.List(ctx, &list, inNamespace(p.cluster, 1)...); {
-	case err == nil:
+func examineAPI(_ context.Context, p *patient) []finding {
+	switch {
+	case p.served == nil:
 		return []finding{fine("the cluster serves %s", v1alpha1.GroupVersion)}
-	case meta.IsNoMatchError(err) || isUnknownKind(err):
+	case isNotServed(p.served):
 		return []finding{problemFound(installHelp, "the cluster has no StorageBenchmarks of version %s", v1alpha1.GroupVersion)}
 	default:
-		return []finding{notSeen("StorageBenchmarks of the namespace", err)}
+		return []finding{notSeen("StorageBenchmarks of the namespace", p.served)}
 	}
 }
 
@@ -50,10 +48,13 @@ func examineAPI(ctx context.Context, p *patient) []finding {
 var rights = []authorizationv1.ResourceAttributes{
 	{Verb: "create", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
 	{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
+	{Verb: "get", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
+	{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
 	{Verb: "watch", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
 	{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "benchmarkruns"},
 	{Verb: "get", Resource: "configmaps"},
 	{Verb: "list", Resource: "pods"},
+	{Verb: "watch", Resource: "pods"},
 	{Verb: "get", Resource: "pods", Subresource: "log"},
 }
 
@@ -129,7 +130,7 @@ func examineProgress(ctx context.Context, p *patient) []finding {
 	var late, stalled []string
 	for i := range list.Items {
 		switch t := trackedOf(&list.Items[i]); {
-		case !t.current() && p.app.Now().Sub(list.Items[i].CreationTimestamp.Time) > patience:
+		case !t.current() && p.app.Now().Sub(changedAt(&list.Items[i])) > patience:
 			late = append(late, t.key.Name)
 		case t.stalled():
 			stalled = append(stalled, t.key.Name)
@@ -150,6 +151,17 @@ func examineProgress(ctx context.Context, p *patient) []finding {
 		return []finding{fine("the manager has looked at %s of the namespace", counted(len(list.Items), "benchmark"))}
 	}
 	return findings
+}
+
+// changedAt is when a benchmark was last written, apart from its status. The time of its spec alone is not kept.
+func changedAt(benchmark *v1alpha1.StorageBenchmark) time.Time {
+	at := benchmark.CreationTimestamp.Time
+	for _, entry := range benchmark.ManagedFields {
+		if entry.Subresource == "" && entry.Time != nil && entry.Time.After(at) {
+			at = entry.Time.Time
+		}
+	}
+	return at
 }
 
 func examineClasses(ctx context.Context, p *patient) []finding {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -106,20 +105,20 @@ func fieldsOf(definition *apiextensionsv1.CustomResourceDefinition) (paths []str
 }
 
 func examineAgents(ctx context.Context, p *patient) (findings []finding) {
-	var sets appsv1.DaemonSetList
-	switch err := p.cluster.Client.List(ctx, &sets, component("agent")); {
+	sets, err := p.agents()
+	switch {
 	case err != nil:
 		findings = append(findings, notSeen("DaemonSets of the agent", err))
-	case len(sets.Items) == 0:
+	case len(sets) == 0:
 		return []finding{warningFound(agentHelp, "the agent is not installed: zfs targets are Stalled")}
 	}
-	for i := range sets.Items {
-		status, name := &sets.Items[i].Status, sets.Items[i].Namespace+"/"+sets.Items[i].Name
+	for i := range sets {
+		status, name := &sets[i].Status, sets[i].Namespace+"/"+sets[i].Name
 		switch {
 		case status.DesiredNumberScheduled == 0:
 			findings = append(findings, warningFound("kubectl label node NAME "+v1alpha1.LabelLabNode+"=true", "DaemonSet %s has no node", name))
 		case status.NumberReady < status.DesiredNumberScheduled:
-			findings = append(findings, problemFound("kubectl -n "+sets.Items[i].Namespace+" get pods -o wide",
+			findings = append(findings, problemFound("kubectl -n "+sets[i].Namespace+" get pods -o wide",
 				"DaemonSet %s: %d of %d agents are ready", name, status.NumberReady, status.DesiredNumberScheduled))
 		case status.UpdatedNumberScheduled < status.DesiredNumberScheduled:
 			findings = append(findings, warningFound("wait until the update is over", "DaemonSet %s: %d of %d agents are of the new version",
@@ -149,17 +148,17 @@ func examineNodes(ctx context.Context, p *patient) (findings []finding) {
 }
 
 // examineGrants reads what the admin grants to the namespace from the arguments of the agents.
-func examineGrants(ctx context.Context, p *patient) []finding {
-	var sets appsv1.DaemonSetList
-	if err := p.cluster.Client.List(ctx, &sets, component("agent")); err != nil {
+func examineGrants(_ context.Context, p *patient) []finding {
+	sets, err := p.agents()
+	if err != nil {
 		return []finding{notSeen("disks that are granted, which are arguments of the agent's DaemonSet", err)}
 	}
-	if len(sets.Items) == 0 {
+	if len(sets) == 0 {
 		return nil
 	}
 	var granted []string
-	for i := range sets.Items {
-		for _, grant := range argument(sets.Items[i].Spec.Template.Spec.Containers, "--allow-device") {
+	for i := range sets {
+		for _, grant := range argument(sets[i].Spec.Template.Spec.Containers, "--allow-device") {
 			if pattern, is := strings.CutPrefix(grant, p.cluster.Namespace+"="); is {
 				granted = append(granted, pattern)
 			}
@@ -176,21 +175,28 @@ func examineGrants(ctx context.Context, p *patient) []finding {
 // examineZFS finds the version of each node in pools or, for users who may not read these, in runs of the namespace.
 func examineZFS(ctx context.Context, p *patient) []finding {
 	versions := map[string]string{}
-	var pools v1alpha1.BenchmarkPoolList
-	if err := p.cluster.Client.List(ctx, &pools); err == nil {
-		for i := range pools.Items {
-			versions[pools.Items[i].Spec.NodeName] = pools.Items[i].Status.ZFSVersion
+	learn := func(node, version string) {
+		if version != "" {
+			versions[node] = version // what is learned later is newer
 		}
 	}
 	var list v1alpha1.BenchmarkRunList
 	if err := p.cluster.Client.List(ctx, &list, client.InNamespace(p.cluster.Namespace)); err == nil {
+		slices.SortStableFunc(list.Items, func(x, y v1alpha1.BenchmarkRun) int {
+			return x.CreationTimestamp.Compare(y.CreationTimestamp.Time)
+		})
 		for i := range list.Items {
 			for _, one := range list.Items[i].Status.Volumes {
-				versions[list.Items[i].Spec.NodeName] = one.ZFSVersion
+				learn(list.Items[i].Spec.NodeName, one.ZFSVersion)
 			}
 		}
 	}
-	maps.DeleteFunc(versions, func(_, version string) bool { return version == "" })
+	var pools v1alpha1.BenchmarkPoolList
+	if err := p.cluster.Client.List(ctx, &pools); err == nil {
+		for i := range pools.Items {
+			learn(pools.Items[i].Spec.NodeName, pools.Items[i].Status.ZFSVersion)
+		}
+	}
 	if len(versions) == 0 {
 		return []finding{{Health: unseen, Says: "OpenZFS: no pool tells its version yet; needed is 2.1 or newer"}}
 	}

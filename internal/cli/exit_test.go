@@ -79,10 +79,10 @@ func TestErrorsOfUse(t *testing.T) {
 		{"validate", "validate needs a file"},
 		{"report", "report needs one name"},
 		{"list quickstart", "for one of them write kubectl storagebench show quickstart"},
-		{"list -o pretty", "-o pretty: write one of table, wide, json, yaml, name"},
+		{"list -o pretty", `invalid argument "pretty" for "-o, --output" flag: write one of table, wide, json, yaml, name`},
 		{"list -A -n lab", "--all-namespaces and --namespace contradict each other"},
 		{"show", "show needs one name"},
-		{"doctor -o pretty", "-o pretty: write one of text, json, yaml"},
+		{"doctor -o pretty", "write one of text, json, yaml"},
 		{"version now", "version takes no argument"},
 		{"run --fast x", "unknown flag: --fast: see 'kubectl storagebench run --help'"},
 		{"run x --local=", "--local is empty"},
@@ -94,7 +94,8 @@ func TestErrorsOfUse(t *testing.T) {
 		{"run x --timeout 1h", "--timeout needs --wait"},
 		{"run x --wait --timeout -1h", "--timeout needs --wait and a duration above 0"},
 		{"run x --wait --timeout soon", "invalid argument"},
-		{"report x -o pdf", "-o pdf: write one of markdown, json, junit, html"},
+		{"validate x -o xml", "write one of text, json, sarif"},
+		{"report x -o pdf", "write one of markdown, json, junit, html"},
 	} {
 		app, out, errors := testApp()
 		code := app.Main(t.Context(), strings.Fields(test.arguments))

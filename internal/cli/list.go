@@ -31,7 +31,6 @@ type listOptions struct {
 
 func (a *App) listCommand() *cobra.Command {
 	var options listOptions
-	formats := []string{formatTable, formatWide, formatJSON, formatYAML, formatName}
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List StorageBenchmarks with their verdict, progress and place in the queue",
@@ -44,9 +43,6 @@ func (a *App) listCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(command *cobra.Command, _ []string) error {
-			if !slices.Contains(formats, options.format) {
-				return exitf(ExitUsage, "-o %s: write one of %s", options.format, strings.Join(formats, ", "))
-			}
 			if options.everywhere && options.Namespace != "" {
 				return exitf(ExitUsage, "--all-namespaces and --namespace contradict each other: use one of them")
 			}
@@ -55,7 +51,7 @@ func (a *App) listCommand() *cobra.Command {
 	}
 	options.addFlags(command.Flags())
 	command.Flags().BoolVarP(&options.everywhere, "all-namespaces", "A", false, "list those of all namespaces")
-	a.addFormat(command, &options.format, formats)
+	a.addFormat(command, &options.format, []string{formatTable, formatWide, formatJSON, formatYAML, formatName})
 	return command
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -65,9 +66,30 @@ func (a *App) completeNames(connection *Connection, most int) cobra.CompletionFu
 	}
 }
 
-// addFormat adds -o with its values.
+// choice is a flag with a few values.
+type choice struct {
+	chosen *string
+	among  []string
+}
+
+// Set implements pflag.Value.
+func (c choice) Set(value string) error {
+	if !slices.Contains(c.among, value) {
+		return fmt.Errorf("write one of %s", strings.Join(c.among, ", "))
+	}
+	*c.chosen = value
+	return nil
+}
+
+func (c choice) String() string { return *c.chosen }
+
+// Type implements pflag.Value.
+func (c choice) Type() string { return "string" }
+
+// addFormat adds -o with its values. The first is the default.
 func (a *App) addFormat(command *cobra.Command, format *string, formats []string) {
-	command.Flags().StringVarP(format, "output", "o", formats[0], "`FORMAT` to print: "+strings.Join(formats, ", "))
+	*format = formats[0]
+	command.Flags().VarP(choice{format, formats}, "output", "o", "`FORMAT` to print: "+strings.Join(formats, ", "))
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -83,8 +105,12 @@ func (a *App) printList(list *v1alpha1.StorageBenchmarkList, format string) erro
 
 // printDocument prints a value as JSON or YAML. On a terminal, nothing in it can move the cursor.
 func (a *App) printDocument(value any, format string) error {
-	text, err := json.MarshalIndent(value, "", "  ")
-	text = escaped(text)
+	var written bytes.Buffer
+	encoder := json.NewEncoder(&written)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(value)
+	text := escaped(written.Bytes())
 	if err == nil && format == formatYAML {
 		text, err = yaml.JSONToYAML(text)
 	}

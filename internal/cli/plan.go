@@ -31,39 +31,29 @@ the space of a run, and the devices that are overwritten. Name the files of thei
 }
 
 func (a *App) plan(ctx context.Context, files []string, all bool) error {
-	known, err := loadSchemas()
+	judged, err := a.judge(ctx, files)
 	if err != nil {
 		return err
 	}
-	var manifests []*manifest
-	for _, file := range files {
-		read, err := readManifests(file, a.In)
-		if err != nil {
-			return err
+	for _, one := range judged {
+		if one.unreadable != nil {
+			return one.unreadable
 		}
-		manifests = append(manifests, read...)
-	}
-	targets, found := known.storageTargets(ctx, manifests), false
-	for _, one := range manifests {
-		if !one.isBenchmark() {
-			continue
-		}
-		found = true
-		checked, problems := known.checkBenchmark(ctx, one, targets)
-		if len(problems) > 0 {
-			return exitf(ExitRefused, "%s: %s is not valid: %s\n'kubectl storagebench validate %s' says more", one.at(problems[0].field), one,
-				problems[0], strings.Join(files, " "))
-		}
-		a.say("%s: %s%s", one.at("kind"), one, checked.extent())
-		for _, note := range checked.notes {
-			a.say("  note: %s", note)
-		}
-		if len(checked.slots) > 0 {
-			a.sayPlan(checked, all)
+		if len(one.problems) > 0 {
+			wrong := one.problems[0]
+			return exitf(ExitRefused, "%s: %s is not valid: %s\n'kubectl storagebench validate %s' says more", one.manifest.at(wrong.field),
+				one.manifest, wrong, strings.Join(files, " "))
 		}
 	}
-	if !found {
+	judged = slices.DeleteFunc(judged, func(one judgement) bool { return !one.manifest.isBenchmark() })
+	if len(judged) == 0 {
 		return exitf(ExitRefused, "%s: no StorageBenchmark in it: use a file that has one", strings.Join(files, ", "))
+	}
+	for _, one := range judged {
+		a.sayJudgement(one)
+		if len(one.checked.slots) > 0 {
+			a.sayPlan(one.checked, all)
+		}
 	}
 	return nil
 }
@@ -135,24 +125,32 @@ func (a *App) saySpace(checked *validated) {
 	}
 }
 
+// overwrittenOn is a device with the nodes of its target: a variant can have a target of its own, on other nodes.
+type overwrittenOn struct {
+	experiment.Overwritten
+	nodes string
+}
+
 // sayDevices lists the devices that any run uses.
 func (a *App) sayDevices(slots []experiment.Slot) {
-	var found []experiment.Overwritten
+	var found []overwrittenOn
 	for i := range slots {
-		for _, one := range experiment.Overwrites(&slots[i]) {
-			if !slices.Contains(found, one) {
-				found = append(found, one)
+		for _, one := range experiment.Overwrites(&slots[i]) { // none of a StorageClass
+			if on := (overwrittenOn{one, nodeWords(&slots[i].Target)}); !slices.Contains(found, on) {
+				found = append(found, on)
 			}
 		}
 	}
 	if len(found) == 0 {
 		return
 	}
-	a.say("\nThese devices are overwritten, on %s. The agent uses only those that are\n"+
-		"granted to the namespace, and of these only blank ones, unless the grant says reuse:", nodeWords(&slots[0].Target))
-	table := newTable(a.Out, "DEVICE", "NODE", "VOLUME", "USE")
+	a.say("\nThese devices are overwritten. The agent uses only those that are granted to the namespace, and of these only blank\n" +
+		"ones, unless the grant says reuse:")
+	table := newTable(a.Out, "DEVICE", "NODE", "OF", "VOLUME", "USE")
 	for _, one := range found {
-		apart := slices.ContainsFunc(found, func(other experiment.Overwritten) bool { return other.Node != "" && other.Volume == one.Volume })
+		apart := slices.ContainsFunc(found, func(other overwrittenOn) bool {
+			return other.Node != "" && other.Volume == one.Volume && other.nodes == one.nodes
+		})
 		node := one.Node
 		switch {
 		case node == "" && apart:
@@ -160,7 +158,7 @@ func (a *App) sayDevices(slots []experiment.Slot) {
 		case node == "":
 			node = "each"
 		}
-		table.row(string(one.Device), node, one.Volume, one.As)
+		table.row(string(one.Device), node, one.nodes, one.Volume, one.As)
 	}
 	table.end()
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -45,6 +46,56 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestPlanOfTargetsOfVariants: each variant has its devices on the nodes of its own target.
+func TestPlanOfTargetsOfVariants(t *testing.T) {
+	const base = `apiVersion: storagebench.dev/v1alpha1
+kind: StorageBenchmark
+metadata: {name: targets}
+spec:
+  seed: SEED
+  target: {storageClass: {name: fast, size: 1Gi}}
+  variants:
+  - {name: class}
+  - name: one
+    target:
+      zfs: {nodes: {matchLabels: {disks: one}}, pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}, dataset: {size: 1Gi}}
+  - name: two
+    target:
+      zfs:
+        nodes: {matchLabels: {disks: two}}
+        pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
+        perNode: [{nodeName: node-b, pool: {vdevs: [{devices: [/dev/disk/by-id/b]}]}}]
+        dataset: {size: 1Gi}
+  repetitions: 2
+  phases:
+  - {name: fill, fill: {to: 50%}}
+  - {name: read, measure: {workload: {oltp: {workers: 4, duration: 10s}}}}
+`
+	for seed := range 8 { // the order decides which target is the first
+		code, out, errors := called(t, newHub(t), "plan", file(t, "t.yaml", strings.Replace(base, "SEED", fmt.Sprint(seed), 1)))
+		if code != ExitPassed || errors != "" {
+			t.Fatal(seed, code, errors)
+		}
+		for _, says := range []string{"by-id/a   each         1 node with disks=one   data", "by-id/a   each other   1 node with disks=two   data",
+			"by-id/b   node-b       1 node with disks=two   data"} {
+			if strings.Count(out, says) != 1 {
+				t.Errorf("seed %d: does not say %q:\n%s", seed, says, out)
+			}
+		}
+	}
+}
+
+// TestPlanWarns: what validate warns of is not lost, and a folder is all of its files.
+func TestPlanWarns(t *testing.T) {
+	text := strings.Replace(planTarget, "dataset: {size: 1Gi}\n  variants", "dataset: {size: 1Gi, properties: {newprop: \"on\"}}\n  variants", 1)
+	path := file(t, "pools.yaml", text)
+	_, validated, _ := called(t, newHub(t), "validate", path)
+	code, out, errors := called(t, newHub(t), "plan", filepath.Dir(path))
+	if code != ExitPassed || !strings.Contains(validated, "warning: ") || !strings.HasPrefix(out, validated) {
+		t.Errorf("%d %s\n%s%s", code, errors, validated, out)
+	}
+}
+
 func TestPlanRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
@@ -53,6 +104,8 @@ func TestPlanRefuses(t *testing.T) {
 	}{
 		{"invalid", strings.Replace(planTarget, "to: 50%", "to: 500%", 1), ExitRefused, "StorageBenchmark pools is not valid: spec.phases[0].fill.to"},
 		{"other kinds", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", ExitRefused, "no StorageBenchmark in it"},
+		{"an invalid target", planTarget + "---\napiVersion: storagebench.dev/v1alpha1\nkind: StorageTarget\nmetadata: {name: x}\nspec: {}\n",
+			ExitRefused, "StorageTarget x is not valid"},
 		{"no manifest", "", ExitRefused, "it contains no manifest"},
 	} {
 		code, out, errors := called(t, newHub(t), "plan", file(t, "b.yaml", test.text))

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -19,9 +18,9 @@ const (
 // judgementFormats print what validate has found.
 var judgementFormats = map[string]func(*App, []judgement) error{
 	formatText: (*App).sayJudgements,
-	formatJSON: func(a *App, all []judgement) error { return a.printJSON(remarksOf(all)) },
+	formatJSON: func(a *App, all []judgement) error { return a.printDocument(remarksOf(all), formatJSON) },
 	formatSARIF: func(a *App, all []judgement) error {
-		return a.printJSON(sarifOf(remarksOf(all), a.version()))
+		return a.printDocument(sarifOf(remarksOf(all), a.version()), formatJSON)
 	},
 }
 
@@ -93,13 +92,6 @@ func unreadable(file string, err error) remark {
 		one.Message = clean(parts[2])
 	}
 	return one
-}
-
-func (a *App) printJSON(document any) error {
-	encoder := json.NewEncoder(a.Out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(document)
 }
 
 // sarif is a document of the Static Analysis Results Interchange Format 2.1.0, which services for code review read.

@@ -76,6 +76,16 @@ func TestNoFindings(t *testing.T) {
 	}
 }
 
+// TestRemarksOnATerminal: names of files and values cannot move the cursor, and what is only special to HTML is readable.
+func TestRemarksOnATerminal(t *testing.T) {
+	app, out, _ := testApp()
+	app.Terminal = func() (int, int, bool) { return 80, 24, true }
+	code := app.Main(t.Context(), []string{"validate", "-o", "json", "<a>\u009b2J.yaml"})
+	if code != ExitFailed || !strings.Contains(out.String(), "<a>") || strings.Contains(out.String(), "\u009b") {
+		t.Errorf("%d %q", code, out)
+	}
+}
+
 // TestValidateFolder: a folder stands for the manifests in it, and for nothing below it.
 func TestValidateFolder(t *testing.T) {
 	folder := t.TempDir()

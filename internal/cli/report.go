@@ -43,9 +43,6 @@ func (a *App) reportCommand() *cobra.Command {
   kubectl storagebench report quickstart --output-dir results`,
 		Args: exactlyOne("report needs one name: kubectl storagebench report NAME"),
 		RunE: func(command *cobra.Command, names []string) error {
-			if reportKeys[options.format] == "" {
-				return exitf(ExitUsage, "-o %s: write one of markdown, json, junit, html", options.format)
-			}
 			return a.report(command.Context(), names[0], options)
 		},
 	}
@@ -78,6 +75,9 @@ func (a *App) report(ctx context.Context, name string, options reportOptions) er
 	if !found {
 		return exitf(ExitNotFound, "ConfigMap %s/%s has no %s: it has %s", stored.Namespace, stored.Name, reportKeys[options.format],
 			strings.Join(slices.Sorted(maps.Keys(stored.Data)), ", "))
+	}
+	if a.onTerminal() { // who may write ConfigMaps of the namespace may not move the cursor
+		text = cleanLines(text)
 	}
 	_, err = fmt.Fprint(a.Out, text)
 	return err

@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
 )
-
-// defaultResultsHistory is the default of the API.
-const defaultResultsHistory = 10
 
 type rerunOptions struct {
 	waitOptions
@@ -64,11 +63,15 @@ func (a *App) rerun(ctx context.Context, name string, options rerunOptions) erro
 	}
 	var found losses
 	t, err := cluster.change(ctx, name, func(t *tracked) error {
-		runs, err := cluster.runsOf(ctx, t)
+		if options.wait && t.benchmark.Spec.Suspend {
+			return exitf(ExitRefused, "%s was not started over: it is suspended, so that there is nothing to wait for\n"+
+				"Resume it first: kubectl storagebench resume %s%s", t.key, name, options.flags(t.key.Namespace))
+		}
+		all, err := cluster.runsOf(ctx, t)
 		if err != nil {
 			return err
 		}
-		found = lossesOf(t, runs)
+		found = lossesOf(t, all)
 		if err := found.refusal(t, options); err != nil {
 			return err
 		}
@@ -86,10 +89,11 @@ func (a *App) rerun(ctx context.Context, name string, options rerunOptions) erro
 		a.say("It is suspended: kubectl storagebench resume %s%s", name, options.flags(t.key.Namespace))
 	}
 	a.warnOfOwners(t.benchmark, "f:"+v1alpha1.AnnotationRerun, "the new value of the annotation "+v1alpha1.AnnotationRerun)
+	next := applied{key: t.key, before: t.benchmark.Status.Experiment}
 	if options.wait {
-		return a.waitAndConclude(ctx, cluster, []applied{{key: t.key, before: t.benchmark.Status.Experiment}}, options.waitOptions)
+		return a.waitAndConclude(ctx, cluster, []applied{next}, options.waitOptions)
 	}
-	a.say("Follow its progress: kubectl storagebench watch %s%s", name, options.flags(t.key.Namespace))
+	a.say("Follow its progress: %s", options.watchHint(next))
 	return nil
 }
 
@@ -101,18 +105,18 @@ type losses struct {
 	others []string
 }
 
-func lossesOf(t *tracked, runs []v1alpha1.BenchmarkRun) (found losses) {
+func lossesOf(t *tracked, all []v1alpha1.BenchmarkRun) (found losses) {
 	status := &t.benchmark.Status
 	var kept []string
-	begun := false
-	for i := range runs {
-		run := &runs[i]
-		valid := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionValid)
-		failed := valid != nil && valid.Status != "True"
-		if run.Spec.Retain == v1alpha1.RetainAlways || run.Spec.Retain == v1alpha1.RetainOnFailure && failed {
+	begun, ended := false, false
+	for i := range all {
+		run, ending := &all[i], runs.RecordedEnding(&all[i])
+		if ending != nil && runs.Retains(run.Spec.Retain, *ending) {
 			kept = append(kept, run.Name)
 		}
-		begun = begun || run.Spec.Experiment == status.Experiment
+		if run.Spec.Experiment == status.Experiment {
+			begun, ended = true, ended || ending != nil
+		}
 	}
 	if begun && !t.complete() {
 		found.progress = fmt.Sprintf("Experiment %s ends without a verdict: %s", status.Experiment, t.runsDone())
@@ -123,22 +127,27 @@ func lossesOf(t *tracked, runs []v1alpha1.BenchmarkRun) (found losses) {
 	if len(kept) > 0 {
 		found.retained = "The retained volumes and pods of earlier runs are deleted: " + someOf(kept)
 	}
-	if len(runs) > 0 {
+	if len(all) > 0 {
 		found.others = append(found.others, "The runs of the earlier experiment and the documents of their phases are deleted, not its results")
 	}
-	limit := defaultResultsHistory
-	if t.benchmark.Spec.ResultsHistory != nil {
-		limit = int(*t.benchmark.Spec.ResultsHistory)
-	}
-	stored := status.History
-	if status.Results != nil {
-		stored = append([]v1alpha1.ResultsReference{*status.Results}, stored...)
+	stored, limit := storedResults(status), experiment.ResultsHistory(&t.benchmark.Spec)
+	if ended && !t.complete() && status.Results == nil { // what it has measured is stored, and takes a place
+		stored = append([]v1alpha1.ResultsReference{{Experiment: status.Experiment,
+			ConfigMap: naming.ResultsName(t.key.Name, status.Experiment)}}, stored...)
 	}
 	for _, old := range stored[min(limit, len(stored)):] {
 		found.others = append(found.others, fmt.Sprintf("At the end of the new experiment, the results of experiment %s in ConfigMap "+
 			"%s are deleted: spec.resultsHistory is %d", old.Experiment, old.ConfigMap, limit))
 	}
 	return found
+}
+
+// storedResults are those of the last complete experiment and of the earlier ones, newest first.
+func storedResults(status *v1alpha1.StorageBenchmarkStatus) []v1alpha1.ResultsReference {
+	if status.Results == nil {
+		return status.History
+	}
+	return append([]v1alpha1.ResultsReference{*status.Results}, status.History...)
 }
 
 // all are sentences on everything that is lost.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // runOptions are the flags of run.
@@ -114,7 +115,7 @@ func (a *App) runInCluster(ctx context.Context, file string, options runOptions)
 	}
 	if !options.wait {
 		for _, one := range benchmarks {
-			a.say("Follow its progress: kubectl storagebench watch %s%s", one.key.Name, options.flags(one.key.Namespace))
+			a.say("Follow its progress: %s", options.watchHint(one))
 		}
 		return nil
 	}
@@ -163,22 +164,28 @@ func (a *App) sayUnfinished(t *tracked, cause error, options waitOptions) {
 		why = fmt.Sprintf("No verdict after %s", brief(options.timeout))
 	}
 	a.say("\n%s: %s; it continues in the cluster: %s", t.key, why, t.sentence())
-	a.say("Check again: kubectl storagebench watch %s%s", t.key.Name, options.flags(t.key.Namespace))
+	a.say("Check again: %s", options.watchHint(t.applied))
 	a.say("Stop it: kubectl storagebench suspend %s%s", t.key.Name, options.flags(t.key.Namespace))
 	a.say("Stop and delete it: kubectl delete storagebenchmark %s%s", t.key.Name, options.flags(t.key.Namespace))
 }
 
-// flags are those with which another command finds the same cluster and namespace.
+// flags are those with which another command finds the same cluster and namespace, as the same user. They are printed: tokens and
+// passwords are not among them, nor is a proxy, whose address can have one.
 func (c Connection) flags(namespace string) string {
+	server, chosen, user := c.Overrides.ClusterInfo, c.Overrides.Context, c.Overrides.AuthInfo
+	all := [][2]string{{"context", c.Context}, {"kubeconfig", c.Kubeconfig},
+		{clientcmd.FlagAPIServer, server.Server}, {clientcmd.FlagTLSServerName, server.TLSServerName},
+		{clientcmd.FlagCAFile, server.CertificateAuthority}, {clientcmd.FlagClusterName, chosen.Cluster},
+		{clientcmd.FlagAuthInfoName, chosen.AuthInfo}, {clientcmd.FlagImpersonate, user.Impersonate},
+		{clientcmd.FlagImpersonateUID, user.ImpersonateUID}}
+	for _, group := range user.ImpersonateGroups {
+		all = append(all, [2]string{clientcmd.FlagImpersonateGroup, group})
+	}
 	text := " -n " + namespace
-	if c.Context != "" {
-		text += " --context " + c.Context
-	}
-	if c.Kubeconfig != "" {
-		text += " --kubeconfig " + c.Kubeconfig
-	}
-	if as := c.Overrides.AuthInfo.Impersonate; as != "" {
-		text += " --as " + as
+	for _, flag := range all {
+		if flag[1] != "" {
+			text += " --" + flag[0] + " " + flag[1]
+		}
 	}
 	return text
 }

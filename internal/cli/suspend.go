@@ -130,7 +130,7 @@ func (a *App) resume(ctx context.Context, cluster *Cluster, name string, connect
 	}
 	a.say("%s continues", t.key)
 	a.warnOfOwners(t.benchmark, "f:suspend", "no spec.suspend")
-	a.say("Follow its progress: kubectl storagebench watch %s%s", name, connection.flags(t.key.Namespace))
+	a.say("Follow its progress: %s", connection.watchHint(t.applied))
 	return nil
 }
 
@@ -146,7 +146,7 @@ func (c *Cluster) runsOf(ctx context.Context, t *tracked) ([]v1alpha1.BenchmarkR
 // answer is the benchmark as it was read, with the change.
 func (c *Cluster) change(ctx context.Context, name string, decide func(*tracked) error) (*tracked, error) {
 	var t *tracked
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		benchmark, err := c.find(ctx, name)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,6 +122,25 @@ func TestChangeOfWhatChanged(t *testing.T) {
 	}
 }
 
+// TestChangeOfWhatChangesOften: the manager writes several times in a row, such as at the end of a run.
+func TestChangeOfWhatChangesOften(t *testing.T) {
+	h := newHub(t, benchmarkNamed("lab", "running", running))
+	var quiet time.Time
+	h.client = interceptor.NewClient(h.client, interceptor.Funcs{Patch: func(ctx context.Context, through client.WithWatch, object client.Object,
+		patch client.Patch, options ...client.PatchOption) error {
+		if quiet.IsZero() {
+			quiet = time.Now().Add(150 * time.Millisecond)
+		}
+		if time.Now().Before(quiet) {
+			return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("storagebenchmarks").GroupResource(), "running", nil)
+		}
+		return through.Patch(ctx, object, patch, options...)
+	}})
+	if code, out, errors := called(t, h, "suspend", "running"); code != ExitPassed || quiet.IsZero() || !h.read("running").Spec.Suspend {
+		t.Errorf("%d %s%s", code, out, errors)
+	}
+}
+
 func TestChangeIsRefused(t *testing.T) {
 	kind := v1alpha1.GroupVersion.WithResource("storagebenchmarks").GroupResource()
 	for says, refusal := range map[string]struct {
@@ -136,7 +156,7 @@ func TestChangeIsRefused(t *testing.T) {
 			return refusal.err
 		}})
 		code, out, errors := called(t, h, "suspend", "running")
-		if code != refusal.code || out != "" || !strings.Contains(errors, says) {
+		if code != refusal.code || out != "" || !strings.Contains(errors, says) || strings.Contains(errors, "--force") {
 			t.Errorf("%d %s%s", code, out, errors)
 		}
 	}
@@ -162,7 +182,16 @@ func TestRerun(t *testing.T) {
 	full := benchmarkNamed("lab", "full", passed)
 	full.Spec.ResultsHistory = ptr.To(int32(1))
 	full.Status.History = []v1alpha1.ResultsReference{{Experiment: "0ld", ConfigMap: "full-0ld"}}
-	objects := append(append(runsOf(busy), runsOf(idle)...), busy, idle, kept, full)
+	keeping := benchmarkNamed("lab", "keeping", running) // its last run retains nothing yet
+	keeping.Spec.ResultsHistory = ptr.To(int32(2))
+	for _, name := range []string{"0ld", "0lder"} {
+		keeping.Status.History = append(keeping.Status.History, v1alpha1.ResultsReference{Experiment: name, ConfigMap: "keeping-" + name})
+	}
+	objects := append(append(runsOf(busy), runsOf(idle)...), busy, idle, kept, full, keeping)
+	for _, run := range runsOf(keeping) {
+		run.(*v1alpha1.BenchmarkRun).Spec.Retain = v1alpha1.RetainAlways
+		objects = append(objects, run)
+	}
 	for _, run := range runsOf(kept) {
 		run.(*v1alpha1.BenchmarkRun).Spec.Retain = v1alpha1.RetainOnFailure
 		objects = append(objects, run)
@@ -184,6 +213,10 @@ func TestRerun(t *testing.T) {
 		{"running --even-if-running", ExitPassed, []string{"starts over", "what run running-5c1f0a92-001 has measured so far is lost"}, nil},
 		{"kept", ExitRefused, []string{"are deleted: kept-5c1f0a92-001-1\nAllow it with --delete-retained"}, []string{"--even-if-running"}},
 		{"kept --delete-retained", ExitPassed, []string{"starts over", "are deleted: kept-5c1f0a92-001-1"}, nil},
+		{"keeping --even-if-running", ExitRefused, []string{"are deleted: keeping-5c1f0a92-000-1, keeping-5c1f0a92-001-1\nAllow it with " +
+			"--delete-retained"}, nil},
+		{"keeping --even-if-running --delete-retained", ExitPassed, []string{
+			"the results of experiment 0lder in ConfigMap keeping-0lder are deleted: spec.resultsHistory is 2"}, []string{"experiment 0ld "}},
 		{"full", ExitPassed, []string{"the results of experiment 0ld in ConfigMap full-0ld are deleted: spec.resultsHistory is 1"}, nil},
 		{"absent", ExitNotFound, nil, nil},
 		{"done --timeout 1h", ExitUsage, []string{"--timeout needs --wait"}, nil},
@@ -226,6 +259,45 @@ func TestRerunWaits(t *testing.T) {
 		status.Experiment = "5c1f0a92"
 	})
 	if code := h.code(ended); code != ExitFailed || strings.Contains(out.String(), "Passed") {
+		t.Errorf("%d %s", code, out)
+	}
+}
+
+// TestWatchAfterRerun: the command that rerun recommends waits for the new experiment too.
+func TestWatchAfterRerun(t *testing.T) {
+	one := benchmarkNamed("lab", "quickstart", passed)
+	one.Status.Experiment = "0ld"
+	h := newHub(t, one)
+	code, out, _ := called(t, h, "rerun", "quickstart")
+	_, hint, is := strings.Cut(out, "Follow its progress: kubectl storagebench ")
+	if code != ExitPassed || !is {
+		t.Fatal(code, out)
+	}
+	app, said, _ := testApp()
+	ended := h.watching(t.Context(), app, strings.Fields(hint)...)
+	h.status(func(status *v1alpha1.StorageBenchmarkStatus) {
+		finished(v1alpha1.VerdictFailed)(status)
+		status.Experiment = "5c1f0a92"
+	})
+	if code := h.code(ended); code != ExitFailed || strings.Contains(said.String(), "Passed") {
+		t.Errorf("%d %s", code, said)
+	}
+	if code, _, errors := called(t, h, "watch", "quickstart", "other", "--after", "0ld"); code != ExitUsage || !strings.Contains(errors, "one NAME") {
+		t.Errorf("%d %s", code, errors)
+	}
+}
+
+// TestRerunOfASuspendedBenchmark waits for nothing that cannot come.
+func TestRerunOfASuspendedBenchmark(t *testing.T) {
+	one := benchmarkNamed("lab", "quickstart", passed)
+	one.Spec.Suspend = true
+	h := newHub(t, one)
+	code, _, errors := called(t, h, "rerun", "quickstart", "--wait", "--timeout", "1m")
+	if code != ExitRefused || !strings.Contains(errors, "Resume it first: kubectl storagebench resume quickstart -n lab") ||
+		h.read("quickstart").Annotations[v1alpha1.AnnotationRerun] != "" {
+		t.Errorf("%d %s", code, errors)
+	}
+	if code, out, _ := called(t, h, "rerun", "quickstart"); code != ExitPassed || !strings.Contains(out, "resume quickstart -n lab") {
 		t.Errorf("%d %s", code, out)
 	}
 }

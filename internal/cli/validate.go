@@ -19,7 +19,7 @@ import (
 const maxProblems = 20
 
 func (a *App) validateCommand() *cobra.Command {
-	format := formatText
+	format := ""
 	command := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check manifests without a cluster, with the API server's own rules",
@@ -32,15 +32,11 @@ run of every variant. Prints the number of runs and their estimated duration. FI
   kubectl storagebench validate -o sarif experiments/s03-ageing > storagebench.sarif`,
 		Args: atLeastOne("validate needs a file: kubectl storagebench validate FILE..."),
 		RunE: func(command *cobra.Command, files []string) error {
-			show := judgementFormats[format]
-			if show == nil {
-				return exitf(ExitUsage, "-o %s: write one of text, json, sarif", format)
-			}
 			all, err := a.judge(command.Context(), files)
 			if err != nil {
 				return err
 			}
-			if err := show(a, all); err != nil {
+			if err := judgementFormats[format](a, all); err != nil {
 				return err
 			}
 			if slices.ContainsFunc(all, func(one judgement) bool { return !one.valid() }) {
@@ -49,7 +45,7 @@ run of every variant. Prints the number of runs and their estimated duration. FI
 			return nil
 		},
 	}
-	command.Flags().StringVarP(&format, "output", "o", formatText, "`FORMAT` of mistakes: text, json or sarif (2.1.0, for code review)")
+	a.addFormat(command, &format, []string{formatText, formatJSON, formatSARIF})
 	return command
 }
 

@@ -26,11 +26,12 @@ func (o *waitOptions) addWaitFlags(flags *pflag.FlagSet) {
 
 func (a *App) watchCommand() *cobra.Command {
 	var options waitOptions
+	after := ""
 	command := &cobra.Command{
 		Use:   "watch NAME...",
 		Short: "Show the progress of StorageBenchmarks until their verdict",
 		Long: `Show the progress of StorageBenchmarks in the cluster until the verdict, which determines the exit code. Nothing is changed:
-Ctrl-C ends only the waiting.
+Ctrl-C ends only the waiting. With --after, the verdict of that experiment does not count: the next one's does.
 
 ` + exitHelp,
 		Example: `  kubectl storagebench watch quickstart
@@ -40,15 +41,19 @@ Ctrl-C ends only the waiting.
 			if command.Flags().Changed("timeout") && options.timeout <= 0 {
 				return exitf(ExitUsage, "--timeout needs a duration above 0, such as 90m")
 			}
-			return a.watch(command.Context(), names, options)
+			if after != "" && len(names) > 1 {
+				return exitf(ExitUsage, "--after is for one benchmark: remove it, or watch one NAME")
+			}
+			return a.watch(command.Context(), names, after, options)
 		},
 	}
 	options.addWaitFlags(command.Flags())
+	command.Flags().StringVar(&after, "after", "", "wait for the experiment after this `EXPERIMENT`, as rerun prints it")
 	command.ValidArgsFunction = a.completeNames(&options.Connection, math.MaxInt)
 	return command
 }
 
-func (a *App) watch(ctx context.Context, names []string, options waitOptions) error {
+func (a *App) watch(ctx context.Context, names []string, after string, options waitOptions) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cluster, err := a.connect(options.Connection)
@@ -61,9 +66,18 @@ func (a *App) watch(ctx context.Context, names []string, options waitOptions) er
 		if err != nil {
 			return err
 		}
-		benchmarks = append(benchmarks, applied{key: client.ObjectKeyFromObject(benchmark)})
+		benchmarks = append(benchmarks, applied{key: client.ObjectKeyFromObject(benchmark), before: after})
 	}
 	return a.waitAndConclude(ctx, cluster, benchmarks, options)
+}
+
+// watchHint is the command that follows a benchmark.
+func (c Connection) watchHint(one applied) string {
+	after := ""
+	if one.before != "" { // until the operator has seen the change, the status has the verdict of that one
+		after = " --after " + clean(one.before)
+	}
+	return "kubectl storagebench watch " + one.key.Name + after + c.flags(one.key.Namespace)
 }
 
 // waitAndConclude waits for the verdicts, at most as long as asked.

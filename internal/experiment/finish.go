@@ -122,14 +122,18 @@ func keepHistory(state State, decision *Decision) {
 	}
 }
 
+// ResultsHistory is the number of earlier experiments whose results are retained.
+func ResultsHistory(spec *v1alpha1.StorageBenchmarkSpec) int {
+	if spec.ResultsHistory == nil { // no API server has set the default
+		return 10
+	}
+	return int(*spec.ResultsHistory)
+}
+
 // pruneResults deletes the oldest results beyond the retained history.
 func pruneResults(state State, decision *Decision) {
 	old := History(state)
-	keep := 10
-	if state.Benchmark.Spec.ResultsHistory != nil {
-		keep = int(*state.Benchmark.Spec.ResultsHistory)
-	}
-	for _, stored := range old[min(keep, len(old)):] {
+	for _, stored := range old[min(ResultsHistory(&state.Benchmark.Spec), len(old)):] {
 		decision.do(Action{Kind: DeleteResults, Experiment: stored.Experiment, ConfigMap: stored.ConfigMap})
 	}
 }

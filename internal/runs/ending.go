@@ -19,6 +19,11 @@ func RecordedEnding(run *v1alpha1.BenchmarkRun) *Ending {
 	return &Ending{Valid: valid.Status == "True", Reason: valid.Reason, Message: valid.Message, Retryable: run.Status.Retryable}
 }
 
+// Retains says that spec.retain keeps the volumes and pods of a run that has ended so.
+func Retains(policy v1alpha1.RetainPolicy, ending Ending) bool {
+	return policy == v1alpha1.RetainAlways || policy == v1alpha1.RetainOnFailure && !ending.Valid
+}
+
 // Settled says that a run has ended and needs no further cleanup.
 func Settled(run *v1alpha1.BenchmarkRun) bool {
 	return RecordedEnding(run) != nil && meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionReady)

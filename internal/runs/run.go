@@ -221,8 +221,7 @@ func deletedRun(state State) Decision {
 
 // endedRun tears down a run whose outcome is recorded, unless it is retained.
 func endedRun(state State, ending Ending) Decision {
-	retain := state.Run.Spec.Retain
-	if (retain == v1alpha1.RetainAlways || (retain == v1alpha1.RetainOnFailure && !ending.Valid)) && !Restless(state) {
+	if retain := state.Run.Spec.Retain; Retains(retain, ending) && !Restless(state) {
 		ends, atRest := restOperations(state)
 		return Decision{Actions: ends, Ending: &ending, Settled: atRest, Reason: ending.Reason,
 			Message: ending.Message + fmt.Sprintf(" (volume and pods are kept: retain is %s)", retain)}

@@ -98,7 +98,7 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 	if kind == results.KindOperate {
 		return begins(metric, "durationNanoseconds|"+reported(phase))
 	}
-	if onPool && (begins(metric, plain) || kind != results.KindMeasure && begins(metric, times)) || begins(metric, copies) {
+	if begins(metric, copies) || onPool && notOfPools(kind, metric) {
 		return false
 	}
 	possible := []string{map[string]string{
@@ -123,6 +123,11 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 		possible = append(possible, pools)
 	}
 	return begins(metric, strings.Join(possible, "|")) || !begins(metric, owned)
+}
+
+// notOfPools says what a kind of phase does not have of the disks of a pool.
+func notOfPools(kind, metric string) bool {
+	return begins(metric, plain) || kind != results.KindMeasure && begins(metric, times)
 }
 
 // namedCanMeasure says it of a write-ahead log on another volume, or of a job of a fio job file.
