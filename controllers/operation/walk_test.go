@@ -76,7 +76,10 @@ func (h *highWater) look() {
 
 func measured(do func(look func())) (extraBytes uint64) {
 	var h highWater
-	h.look()
+	for range 3 { // pools and finalizers of earlier tests keep memory until the second collection
+		h.peak = 0
+		h.look()
+	}
 	h.before = h.peak
 	do(h.look)
 	h.look()
@@ -106,7 +109,7 @@ func TestAHugeFolderTakesNoMemory(t *testing.T) {
 	if seen != count+1 {
 		t.Errorf("%d entries were seen, want %d", seen, count+1)
 	}
-	if used == 0 || used > ceiling {
+	if used > ceiling { // what follows shows that the measure measures
 		t.Errorf("%d bytes were in use, want at most %d", used, ceiling)
 	}
 	// The same measure finds what read the folder as a whole.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -13,6 +14,11 @@ func TestWatchGivesTheVerdict(t *testing.T) {
 	h := newHub(t, benchmarkNamed("lab", "quickstart", running), benchmarkNamed("lab", "done", passed))
 	app, out, errors := testApp()
 	ended := h.watching(t.Context(), app, "watch", "quickstart", "done")
+	select { // one may be watched before the other, and the fake repeats no events
+	case <-h.watched:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it watches only one of them")
+	}
 	h.status(finished(v1alpha1.VerdictFailed))
 	if code := h.code(ended); code != ExitFailed || errors.String() != "" {
 		t.Errorf("exit code %d %s", code, errors)
