@@ -126,7 +126,6 @@ func (o *Observer) Between(before, after Snapshot) Delta {
 	c.compareTxgs(before.txgs, after.txgs, o.zfs != nil)
 	c.fillCPU(before.exclusive && after.exclusive)
 	c.fillNodeCPU()
-	c.fillDevices(o)
 	c.fillDisks(o)
 	found := o.collectEvidence(c.details.Sources)
 	if found.doubt != "" {
@@ -263,16 +262,6 @@ const (
 	metricNodeUser   = "nodeUserNanoseconds"
 	metricNodeSystem = "nodeSystemNanoseconds"
 )
-
-// fillDevices sums what the counted devices read and wrote.
-func (c *comparison) fillDevices(o *Observer) {
-	counted := o.devices.counted()
-	for metric, key := range map[string]string{"deviceReadBytes": "readBytes", "deviceWrittenBytes": "writtenBytes"} {
-		if sum, found := sumOf(c.details.Sources, counted, key); found {
-			c.note(counted, metric, sum)
-		}
-	}
-}
 
 // sumOf adds one change of several devices; it is not found if it is missing for any of them.
 func sumOf(sources map[string]sourceDetail, devices []*device, key string) (int64, bool) {

@@ -22,15 +22,19 @@ func (c *comparison) fillDisks(o *Observer) {
 	c.fillTimes(counted)
 }
 
-// fillRates adds how many requests the disks had, and how large they were.
+// fillRates adds how much the disks read and wrote, how many requests they had, and how large these were.
 func (c *comparison) fillRates(disks []*device) {
-	for _, direction := range []struct{ key, operations, bytes, rate, bandwidth, size, perRequest string }{
-		{"read", "readOperations", "readBytes", "diskReadOperationsPerSecond", "diskReadBytesPerSecond", "diskReadRequestBytes", metricDiskReads},
-		{"write", "writeOperations", "writtenBytes", "diskWriteOperationsPerSecond", "diskWrittenBytesPerSecond", "diskWriteRequestBytes",
-			metricDiskWrites},
+	for _, direction := range []struct{ operations, bytes, amount, rate, bandwidth, size, perRequest string }{
+		{"readOperations", "readBytes", "deviceReadBytes", "diskReadOperationsPerSecond", "diskReadBytesPerSecond", "diskReadRequestBytes",
+			metricDiskReads},
+		{"writeOperations", "writtenBytes", "deviceWrittenBytes", "diskWriteOperationsPerSecond", "diskWrittenBytesPerSecond",
+			"diskWriteRequestBytes", metricDiskWrites},
 	} {
-		operations, found := sumOf(c.details.Sources, disks, direction.operations)
 		bytes, known := sumOf(c.details.Sources, disks, direction.bytes)
+		if known {
+			c.note(disks, direction.amount, bytes)
+		}
+		operations, found := sumOf(c.details.Sources, disks, direction.operations)
 		if !found || !known || c.details.DurationNanoseconds <= 0 {
 			continue
 		}
@@ -52,10 +56,10 @@ func (c *comparison) fillTimes(disks []*device) {
 		"diskReadLatencyMeanNanoseconds":  {"readNanoseconds", "readOperations"},
 		"diskWriteLatencyMeanNanoseconds": {"writeNanoseconds", "writeOperations"},
 	} {
-		time, found := sumOf(c.details.Sources, disks, of.time)
+		took, found := sumOf(c.details.Sources, disks, of.time)
 		operations, known := sumOf(c.details.Sources, disks, of.operations)
 		if found && known && operations > 0 {
-			c.note(disks, metric, time/operations)
+			c.note(disks, metric, took/operations)
 		}
 	}
 	if c.details.DurationNanoseconds <= 0 {
