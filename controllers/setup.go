@@ -71,6 +71,8 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// BenchmarkMetrics is how many benchmarks have metrics of their own.
 	BenchmarkMetrics int
+	// Version of the program, for the metrics.
+	Version string
 }
 
 // Scheme contains all kinds that the manager uses.
@@ -168,8 +170,8 @@ func Setup(manager ctrl.Manager, options Options) error {
 		return fmt.Errorf("set up the benchmark controller: %w", err)
 	}
 	if options.Metrics != nil {
-		shown := metrics.Manager{PhaseKind: workload.KindOf, Invalidating: runs.Invalidating(), Lines: benchmarks.Line.Lengths,
-			MaxBenchmarks: options.BenchmarkMetrics, WithoutAgent: options.WithoutAgent}
+		shown := metrics.Manager{Version: options.Version, PhaseKind: workload.KindOf, Invalidating: runs.Invalidating(),
+			Lines: benchmarks.Line.Lengths, MaxBenchmarks: options.BenchmarkMetrics, WithoutAgent: options.WithoutAgent}
 		if err := shown.SetupWithManager(manager, options.Metrics); err != nil {
 			return fmt.Errorf("set up the metrics: %w", err)
 		}

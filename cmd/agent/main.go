@@ -33,6 +33,9 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
+// version is set by the linker.
+var version = "dev"
+
 type settings struct {
 	nodeName       string
 	policy         pools.DevicePolicy
@@ -99,7 +102,8 @@ func addControllers(manager ctrl.Manager, s settings) error {
 		return fmt.Errorf("watch for stuck work: %w", err)
 	}
 	if s.metricsAddress != "0" {
-		shown := metrics.Agent{Node: s.nodeName, Hanging: func() (int, int) { return len(programs.Hanging()), len(disks.Hanging()) }}
+		shown := metrics.Agent{Node: s.nodeName, Version: version,
+			Hanging: func() (int, int) { return len(programs.Hanging()), len(disks.Hanging()) }}
 		if err := shown.SetupWithManager(manager, registry.Registry); err != nil {
 			return fmt.Errorf("set up the metrics: %w", err)
 		}

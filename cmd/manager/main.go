@@ -32,6 +32,9 @@ import (
 	"github.com/storagebench/storagebench/controllers"
 )
 
+// version is set by the linker.
+var version = "dev"
+
 type settings struct {
 	options        controllers.Options
 	metricsAddress string
@@ -51,7 +54,7 @@ func main() {
 
 func run() error {
 	var s settings
-	s.options.Timings = runs.DefaultTimings()
+	s.options.Timings, s.options.Version = runs.DefaultTimings(), version
 	s.logs.TimeEncoder = zapcore.ISO8601TimeEncoder
 	flag.StringVar(&s.options.RunnerImage, "runner-image", "", "image of the workload pods (required)")
 	flag.StringVar(&s.options.PostgresImage, "postgres-image", "",

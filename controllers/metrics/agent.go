@@ -33,6 +33,8 @@ var refusing = []string{v1alpha1.ReasonPoolDeviceRefused, v1alpha1.ReasonPoolDev
 type Agent struct {
 	// Node that the agent runs on.
 	Node string
+	// Version of the agent.
+	Version string
 	// Hanging are the numbers of commands and of checks of disks that hang in the kernel.
 	Hanging func() (commands, disks int)
 }
@@ -58,7 +60,7 @@ func (a Agent) SetupWithManager(manager ctrl.Manager, into prometheus.Registerer
 		}),
 	}
 	from.parts = []func(chan<- prometheus.Metric) error{a.hanging, a.disks(from)}
-	return errors.Join(Build(into, "agent", a.Node), manager.Add(from), into.Register(from), into.Register(refused))
+	return errors.Join(build(into, "agent", a.Node, a.Version), manager.Add(from), into.Register(from), into.Register(refused))
 }
 
 // refusal is the reason with which a change of conditions refuses an object, or empty.

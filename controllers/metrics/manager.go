@@ -42,6 +42,8 @@ var phaseBuckets = []float64{1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400, 28
 
 // Manager says what the metrics of the manager need.
 type Manager struct {
+	// Version of the manager.
+	Version string
 	// PhaseKind names what a phase does.
 	PhaseKind func(*v1alpha1.Phase) string
 	// Invalidating are the reasons with which a run is Invalid.
@@ -79,7 +81,7 @@ func (m Manager) SetupWithManager(manager ctrl.Manager, into prometheus.Register
 		from.parts = append(from.parts, from.poolsAndOperations)
 		collectors = append(collectors, operations)
 	}
-	problems := []error{Build(into, "manager", ""), manager.Add(from)}
+	problems := []error{build(into, "manager", "", m.Version), manager.Add(from)}
 	for _, collector := range collectors {
 		problems = append(problems, into.Register(collector))
 	}

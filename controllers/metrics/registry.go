@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"maps"
 	"runtime"
-	"runtime/debug"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -54,12 +53,8 @@ var buildInfo = define(typeGauge, "build_info",
 	"1, for the version of a program. The node is that of the agent, and empty for the manager.",
 	"program", "node", "version", "goversion")
 
-// Build tells which version of a program runs. The node is empty for the manager.
-func Build(into prometheus.Registerer, program, node string) error {
-	version := "unknown"
-	if info, known := debug.ReadBuildInfo(); known && info.Main.Version != "" {
-		version = info.Main.Version
-	}
+// build tells which version of a program runs. The node is empty for the manager.
+func build(into prometheus.Registerer, program, node, version string) error {
 	labels := prometheus.Labels{"program": program, "node": node, "version": version, "goversion": runtime.Version()}
 	return into.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: buildInfo.Name, Help: buildInfo.Help, ConstLabels: labels},
 		func() float64 { return 1 }))

@@ -6,11 +6,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -59,8 +61,12 @@ func testManagerAtWork(t *testing.T) {
 		return answersTo(ctx, "https://"+metrics+"/metrics", metricsToken(t)) == http.StatusOK
 	})
 	runBenchmark(t, log, teamBenchmark(t))
-	if code := answersTo(t.Context(), "https://"+metrics+"/metrics", metricsToken(t)); code != http.StatusOK {
+	code, shown := answerTo(t.Context(), "https://"+metrics+"/metrics", metricsToken(t))
+	if code != http.StatusOK {
 		t.Errorf("after an experiment the metrics answer %d", code)
+	}
+	if !strings.Contains(shown, `storagebench_build_info{`) || !strings.Contains(shown, `version="`+builtVersion+`"`) {
+		t.Errorf("the metrics do not say that this is %s", builtVersion)
 	}
 	onPoolsWithoutAgent(t, log)
 	stopManager(t, program, log)
@@ -148,11 +154,14 @@ func runBenchmark(t *testing.T, log *bytes.Buffer, benchmark *v1alpha1.StorageBe
 	}
 }
 
+// builtVersion is the version that the program is built with, as hack/images does it.
+const builtVersion = "v1.2.3-test"
+
 // startManager builds the program and starts it as the ServiceAccount of the installation.
 func startManager(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "manager")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./cmd/manager")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-X main.version="+builtVersion, "-o", binary, "./cmd/manager")
 	build.Dir = cluster.Root()
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the manager: %v\n%s", err, output)
@@ -192,9 +201,15 @@ func answers(ctx context.Context, address string) int { return answersTo(ctx, ad
 
 // answersTo is the same for a client with a token.
 func answersTo(ctx context.Context, address, token string) int {
+	code, _ := answerTo(ctx, address, token)
+	return code
+}
+
+// answerTo is the whole answer.
+func answerTo(ctx context.Context, address, token string) (code int, body string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return 0
+		return 0, ""
 	}
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -202,10 +217,14 @@ func answersTo(ctx context.Context, address, token string) int {
 	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // a self-signed certificate on loopback
 	response, err := insecure.Do(request)
 	if err != nil {
-		return 0
+		return 0, ""
 	}
-	_ = response.Body.Close()
-	return response.StatusCode
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, ""
+	}
+	return response.StatusCode, string(text)
 }
 
 // metricsToken is that of an account which the documented binding lets read metrics.
