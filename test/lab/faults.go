@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -85,7 +86,8 @@ func diskNames(disks []vm.Disk) string {
 // NodeActions are what can be done to a node.
 var NodeActions = []string{"reset", "shutdown", "off", "on"}
 
-// Node resets a node, shuts it down in order, cuts its power, or switches it on and waits until it is ready.
+// Node resets a node, shuts it down in order, cuts its power, or switches it on and waits until it is ready. A node that runs is on,
+// unless its QEMU hangs: then its power is cut first.
 func (l *Lab) Node(ctx context.Context, node, action string, log io.Writer) error {
 	s, err := l.load()
 	if err != nil {
@@ -97,6 +99,9 @@ func (l *Lab) Node(ctx context.Context, node, action string, log io.Writer) erro
 	}
 	switch action {
 	case "on":
+		if err := l.endHung(ctx, node, log); err != nil {
+			return err
+		}
 		parts, err := l.running()
 		if err != nil || parts[part(node)] {
 			return err
@@ -144,14 +149,56 @@ func (l *Lab) Node(ctx context.Context, node, action string, log io.Writer) erro
 	return fmt.Errorf("a node cannot %q; it can %s", action, strings.Join(NodeActions, ", "))
 }
 
-// stopNode ends the process of a node: a power cut.
-func (l *Lab) stopNode(ctx context.Context, node string, grace time.Duration) error {
-	processes, err := proc.Find(l.Folder)
+// answerTime is how long QEMU may take to answer. It does so within milliseconds; an unplugged disk keeps it for up to a minute.
+const answerTime = 90 * time.Second
+
+// endHung cuts the power of a node whose QEMU runs and does not answer, and writes to the log what its threads wait for.
+func (l *Lab) endHung(ctx context.Context, node string, log io.Writer) error {
+	processes, err := l.processes(node)
+	if err != nil || len(processes) == 0 {
+		return err
+	}
+	asking, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	machine, err := l.Machine(asking, node)
+	if err == nil {
+		return machine.Close()
+	}
+	if ctx.Err() != nil || asking.Err() == nil {
+		return err
+	}
+	for _, process := range processes {
+		_, _ = fmt.Fprintf(log, "node %s: QEMU hung: process %d did not answer for %s; its power is cut. Its threads:\n%s", node, process.PID,
+			answerTime, process.Threads())
+	}
+	return l.stopNode(ctx, node, 0)
+}
+
+// Pause stops the process of a node, as if QEMU hung.
+func (l *Lab) Pause(node string) error {
+	processes, err := l.processes(node)
 	if err != nil {
 		return err
 	}
-	processes = slices.DeleteFunc(processes, func(process proc.Process) bool { return process.Part != part(node) })
+	if len(processes) != 1 {
+		return fmt.Errorf("node %s has %d processes, want one", node, len(processes))
+	}
+	return syscall.Kill(processes[0].PID, syscall.SIGSTOP)
+}
+
+// stopNode ends the process of a node: a power cut.
+func (l *Lab) stopNode(ctx context.Context, node string, grace time.Duration) error {
+	processes, err := l.processes(node)
+	if err != nil {
+		return err
+	}
 	return proc.Stop(ctx, l.Folder, processes, grace)
+}
+
+// processes are those of a node: one, or none if it is off.
+func (l *Lab) processes(node string) ([]proc.Process, error) {
+	processes, err := proc.Find(l.Folder)
+	return slices.DeleteFunc(processes, func(process proc.Process) bool { return process.Part != part(node) }), err
 }
 
 // bootID is the identity of the present boot of a node, as the kubelet reports it.

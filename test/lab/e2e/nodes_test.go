@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"testing"
 	"time"
 
@@ -39,15 +40,19 @@ func act(t *testing.T, node, action string) {
 	fmt.Printf("node %s: %s took %.0f s\n", node, action, time.Since(started).Seconds())
 }
 
+// switchOn brings a node up that is off or whose QEMU hangs. hack/e2e looks for what is printed about the latter.
+func switchOn(t *testing.T, node string) {
+	t.Helper()
+	ctx, cancel := afterwards(t)
+	defer cancel()
+	if err := theLab.Node(ctx, node, "on", os.Stdout); err != nil {
+		t.Errorf("node %s stays off: %v", node, err)
+	}
+}
+
 // switchOnAfterwards brings a node up at the end of a test that failed half way.
 func switchOnAfterwards(t *testing.T, node string) {
-	t.Cleanup(func() {
-		ctx, cancel := afterwards(t)
-		defer cancel()
-		if err := theLab.Node(ctx, node, "on", io.Discard); err != nil {
-			t.Errorf("node %s stays off: %v", node, err)
-		}
-	})
+	t.Cleanup(func() { switchOn(t, node) })
 }
 
 // containers are the running containers of a node by the UID of their pod, as far as they are started again when they end.
@@ -146,4 +151,16 @@ func TestNodePower(t *testing.T) {
 	g.Expect(nodeReady(found)).To(gomega.BeTrue())
 	runAgain(t, node, before)
 	s.usable(node)
+}
+
+// TestNodeHangs: a node whose QEMU does not answer is off in all but name, and "on" brings it back in another boot.
+func TestNodeHangs(t *testing.T) {
+	long(t)
+	node := nodes[len(nodes)-1]
+	g := gomega.NewWithT(t)
+	switchOnAfterwards(t, node)
+	boot := bootOf(t, node)
+	g.Expect(theLab.Pause(node)).To(gomega.Succeed())
+	act(t, node, "on")
+	g.Expect(bootOf(t, node)).NotTo(gomega.Equal(boot))
 }

@@ -82,6 +82,9 @@ func (s *space) remove() {
 	defer cancel()
 	if s.t.Failed() {
 		s.t.Logf("what was in namespace %s:\n%s", s.name, s.describe(ctx))
+		for _, node := range nodes {
+			switchOn(s.t, node) // its QEMU may have hung
+		}
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}}
 	if err := cluster.Delete(ctx, namespace); client.IgnoreNotFound(err) != nil {

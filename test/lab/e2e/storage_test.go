@@ -67,10 +67,12 @@ func takeDisks(t *testing.T, node string, count int) []vm.Disk {
 		}
 		return nil
 	}
+	switchOn(t, node) // QEMU may have hung in the test before
 	if err := clean(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		switchOn(t, node)
 		if err := clean(); err != nil {
 			t.Errorf("disks of node %s are not as they were: %v", node, err)
 		}

@@ -93,6 +93,23 @@ func partOf(pid int, lab string) (part string, belongs bool) {
 	return part, belongs
 }
 
+// Threads says what each thread of the process waits for in the kernel, a line each: its name, state, and where it sleeps. It is for a
+// process that hangs.
+func (p Process) Threads() string {
+	folders, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", p.PID))
+	var lines strings.Builder
+	for _, folder := range folders {
+		// A thread that has ended meanwhile has no files.
+		read := func(file string) string {
+			content, _ := os.ReadFile(filepath.Join(folder, file))
+			return strings.TrimSpace(string(content))
+		}
+		_, state, _ := strings.Cut(read("stat"), ") ")
+		fmt.Fprintf(&lines, "  %s: %.1s, in %s, system call %s\n", read("comm"), state, read("wchan"), read("syscall"))
+	}
+	return lines.String()
+}
+
 // Stop asks processes of a lab to end and kills those that have not after the grace time. It returns once all are gone.
 func Stop(ctx context.Context, lab string, processes []Process, grace time.Duration) error {
 	var errs []error

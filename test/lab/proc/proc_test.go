@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +53,11 @@ func TestLife(t *testing.T) {
 	}
 	if len(parts) != 2 || !parts["willing"] || !parts["stubborn"] {
 		t.Fatalf("found %v, want willing and stubborn (and their children)", found)
+	}
+	for _, process := range found {
+		if threads := process.Threads(); !strings.Contains(threads, "sh: ") && !strings.Contains(threads, "sleep: ") {
+			t.Errorf("threads of %v: %q", process, threads)
+		}
 	}
 	if err := Stop(t.Context(), other, found, time.Second); err != nil {
 		t.Fatal(err)
