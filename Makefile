@@ -223,6 +223,10 @@ bench-fidelity: ## fio run by the runner against plain fio, in pairs: the ratio 
 bench-overhead: ## a StorageBenchmark against a bare claim and the same Jobs, in 10 pairs, with where the time goes; in the lab [LAB=lab]
 	@LAB=$(LAB) hack/bench overhead
 
+.PHONY: bench-verdicts
+bench-verdicts: ## gates judge a disk that became slower, things that are the same, and a history that declines; in the lab [LAB=lab]
+	@LAB=$(LAB) hack/bench verdicts
+
 .PHONY: bench-gate
 bench-gate: ## how often gates are wrong, beside what is promised, on simulated experiments whose truth is known; about two minutes [EXPERIMENTS=6000]
 	@go run ./test/bench/gates -experiments $(or $(EXPERIMENTS),6000)

@@ -39,6 +39,22 @@ phases:
 podTemplate: {nodeSelector: {kubernetes.io/hostname: %s}}
 `
 
+// TestVerdicts lets gates judge disks whose truth is known. Statistics take repetitions, so it is a bench.
+func TestVerdicts(t *testing.T) {
+	onlyAsBench(t, "verdicts")
+	installOperator(t)
+	for _, known := range []struct {
+		name string
+		test func(t *testing.T)
+	}{
+		{"slower disk", slowerDisk},
+		{"same things", sameThings},
+		{"degrading disk", degrading},
+	} {
+		part(t, known.name, known.test)
+	}
+}
+
 // sameThings: four variants that are the same are compared with each other by twenty gates, one at a time, and none may be Failed.
 func sameThings(t *testing.T) {
 	needsBlockVolume(t, gatedIOPS, 10<<20)

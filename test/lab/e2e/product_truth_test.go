@@ -48,20 +48,41 @@ var truthPoints = []struct {
 // truthWorkers of the random reads have one request under way each.
 const truthWorkers = 8
 
+// truthTargets are what the disks are measured through: as they are, and through a file system.
+var truthTargets = []struct{ name, target string }{
+	{"block", "{name: " + lab.BlockClass + ", volumeMode: Block, size: %d}"},
+	{"files", "{name: " + lab.PathClass + ", size: %d}"},
+}
+
 // TestTruth lets the product measure disks whose limits are known, and compares.
 func TestTruth(t *testing.T) {
 	onlyAsBench(t, "truth")
-	disk := needsBlockVolume(t, truthSettings[0].iops, truthSettings[0].bytesPerSecond)
+	disks := []vm.Disk{needsBlockVolume(t, truthSettings[0].iops, truthSettings[0].bytesPerSecond), made.Files}
+	t.Cleanup(func() {
+		ctx, cancel := afterwards(t)
+		defer cancel()
+		if err := restoreDisk(ctx, nodes[0], made.Files); err != nil {
+			t.Error(err)
+		}
+	})
 	installOperator(t)
+	s := newSpace(t, levelRestricted)
+	for at, target := range truthTargets {
+		t.Run(target.name, func(t *testing.T) { s.in(t).truths(target.name, target.target, disks[at]) })
+	}
+}
+
+// truths measures a disk with each of the limits.
+func (s *space) truths(name, target string, disk vm.Disk) {
+	t := s.t
 	var points []bench.Point
 	started := time.Now()
-	s := newSpace(t, levelRestricted)
 	for _, setting := range truthSettings {
 		disk.IOPS, disk.BytesPerSecond = setting.iops, setting.bytesPerSecond
 		throttle(t, disk)
-		points = append(points, s.truth(disk)...)
+		points = append(points, s.truth(name, target, disk)...)
 	}
-	fmt.Printf("\nA StorageBenchmark on disk %s of node %s, whose limits are known (%.0f s):\n\n%s\n", disk.Name, nodes[0],
+	fmt.Printf("\nA StorageBenchmark (%s) on disk %s of node %s, whose limits are known (%.0f s):\n\n%s\n", name, disk.Name, nodes[0],
 		time.Since(started).Seconds(), bench.Table(points, tolerance))
 	for _, point := range points {
 		if !point.Within(tolerance) {
@@ -72,17 +93,17 @@ func TestTruth(t *testing.T) {
 }
 
 // truth runs one benchmark, and reads from its results what a user would read.
-func (s *space) truth(disk vm.Disk) []bench.Point {
+func (s *space) truth(name, target string, disk vm.Disk) []bench.Point {
 	s.t.Helper()
 	size := disk.BytesPerSecond * truthSeconds
-	benchmark := s.benchmark(fmt.Sprintf("truth-%d", disk.IOPS), fmt.Sprintf(`
-target: {storageClass: {name: %s, volumeMode: Block, size: %d}}
+	benchmark := s.benchmark(fmt.Sprintf("truth-%s-%d", name, disk.IOPS), "target: {storageClass: "+fmt.Sprintf(target, size+8<<20)+"}"+
+		fmt.Sprintf(`
 phases:
 - {name: fill, fill: {size: %d}}
 - {name: scan, measure: {workload: {scan: {}}}}
 - {name: reads, measure: {workload: {oltp: {workers: 8, rampUp: 2s, duration: %ds}}}}
-- {name: updates, measure: {workload: {oltp: {workers: 8, updatePercent: 100, rampUp: 2s, duration: %[4]ds}}}}
-- {name: large, measure: {workload: {oltp: {workers: 8, blockSize: 128Ki, updatePercent: 50, rampUp: 2s, duration: %[4]ds}}}}
+- {name: updates, measure: {workload: {oltp: {workers: 8, updatePercent: 100, rampUp: 2s, duration: %[2]ds}}}}
+- {name: large, measure: {workload: {oltp: {workers: 8, blockSize: 128Ki, updatePercent: 50, rampUp: 2s, duration: %[2]ds}}}}
 - name: writes
   measure:
     workload:
@@ -96,8 +117,8 @@ phases:
           norandommap
           time_based
           ramp_time=2s
-          runtime=%[4]ds
-`, lab.BlockClass, size+8<<20, size, truthSeconds))
+          runtime=%[2]ds
+`, size, truthSeconds))
 	o := s.ended(benchmark, v1alpha1.VerdictPassed)
 	var points []bench.Point
 	for _, wanted := range truthPoints {
