@@ -41,8 +41,24 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// experiment is a complete one: several variants, several phases, one run that fails at first and is repeated.
-const experimentText = `
+// experiment is what a machine runs, and what its end has to be without a crash.
+type experiment struct {
+	name, text string
+	behaviour  sim.Behaviour
+	// runs and executions are as many as there have to be.
+	runs, executions int
+	// sampled of so many crash points is one tried, unless CRASH_POINTS=all; the rest of a long experiment is.
+	sampled int
+}
+
+// experiments are complete ones: one of several variants, several phases, and one run that fails at first and is repeated; and one whose
+// operations make volumes that are measured, beside a database with its log on a volume of its own.
+var experiments = []experiment{
+	{name: "class", text: classText, behaviour: failFirst, runs: 3, executions: 6, sampled: 1},
+	{name: "pools", text: poolsText, runs: 1, executions: 4, sampled: 13},
+}
+
+const classText = `
 apiVersion: storagebench.dev/v1alpha1
 kind: StorageBenchmark
 metadata: {name: bench}
@@ -61,6 +77,34 @@ spec:
   - {name: fast, expression: "phase('read').readOperationsPerSecond > 1000.0"}
 `
 
+const poolsText = `
+apiVersion: storagebench.dev/v1alpha1
+kind: StorageBenchmark
+metadata: {name: bench}
+spec:
+  target:
+    zfs:
+      nodes: {matchLabels: {storagebench.dev/lab: "true"}}
+      pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
+      dataset: {provisioner: Local, size: 1Gi}
+      volumes:
+      - {name: log, pool: {vdevs: [{devices: [/dev/disk/by-id/b]}]}, dataset: {provisioner: Local, size: 1Gi}}
+  seed: 7
+  repetitions: 1
+  phases:
+  - {name: fill, fill: {to: 50%}}
+  - {name: snapshot, operate: {snapshot: {dataset: data, name: aged}}}
+  - {name: clone, operate: {clone: {dataset: data, snapshot: aged, as: fresh}}}
+  - {name: cloned, volume: fresh, measure: {workload: {scan: {}}}}
+  - {name: copy, operate: {copy: {dataset: data, toVolume: log, as: copied}}}
+  - {name: copied, volume: copied, measure: {workload: {scan: {}}}}
+  - {name: destroy, volume: fresh, operate: {destroyDataset: {dataset: fresh}}}
+  - name: tx
+    measure: {workload: {postgres: {databaseSize: 16Mi, walVolume: log, duration: 1m, settings: {max_wal_size: 512MB}}}}
+  gates:
+  - {name: fast, expression: "phase('cloned').readBytesPerSecond > 1000.0"}
+`
+
 // failFirst lets the first attempt of the first run fail in its second phase.
 func failFirst(request workload.Request, _ *corev1.Pod) sim.Script {
 	if request.Phase.Name == "read" && strings.HasSuffix(request.Run.Name, "-000") {
@@ -69,13 +113,13 @@ func failFirst(request workload.Request, _ *corev1.Pod) sim.Script {
 	return sim.Script{}
 }
 
-func parse(t *testing.T, namespace string) *v1alpha1.StorageBenchmark {
+func (m *machine) parse(t *testing.T) *v1alpha1.StorageBenchmark {
 	t.Helper()
 	var wanted v1alpha1.StorageBenchmark
-	if err := yaml.UnmarshalStrict([]byte(experimentText), &wanted); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(m.experiment.text), &wanted); err != nil {
 		t.Fatal(err)
 	}
-	wanted.Namespace = namespace
+	wanted.Namespace = m.namespace
 	return &wanted
 }
 
@@ -103,7 +147,8 @@ func (m *machine) inspect(t *testing.T, executions []sim.Execution) ending {
 	end := ending{
 		Verdict: benchmark.Status.Verdict, Gates: benchmark.Status.Gates, Summary: benchmark.Status.Summary,
 		Progress: *benchmark.Status.Progress, Leftovers: m.leftovers(t, &batchv1.JobList{}, &corev1.PodList{},
-			&corev1.PersistentVolumeClaimList{}, &coordinationv1.LeaseList{}),
+			&corev1.PersistentVolumeClaimList{}, &coordinationv1.LeaseList{}, &corev1.PersistentVolumeList{}, &v1alpha1.BenchmarkPoolList{},
+			&v1alpha1.PoolOperationList{}),
 	}
 	for _, condition := range benchmark.Status.Conditions {
 		end.Conditions = append(end.Conditions,
@@ -138,7 +183,7 @@ func (m *machine) leftovers(t *testing.T, lists ...client.ObjectList) []string {
 	t.Helper()
 	var names []string
 	for _, list := range lists {
-		if err := m.live.List(t.Context(), list, client.InNamespace(m.namespace)); err != nil {
+		if err := m.live.List(t.Context(), list, belonging(m.namespace, list)); err != nil {
 			t.Fatal(err)
 		}
 		objects, err := meta.ExtractList(list)
@@ -158,9 +203,9 @@ func (m *machine) life(t *testing.T, when moment, lag int) (ending, int) {
 	ctx := t.Context()
 	m.writes.Store(0)
 	m.journal, m.died, m.deleted = nil, "", false
-	m.cluster.SetBehaviour(failFirst)
+	m.cluster.SetBehaviour(m.experiment.behaviour)
 	earlier := len(m.cluster.Executions())
-	benchmark := parse(t, m.namespace)
+	benchmark := m.parse(t)
 	if err := m.live.Create(ctx, benchmark); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +219,8 @@ func (m *machine) life(t *testing.T, when moment, lag int) (ending, int) {
 	m.drive(t, when, lag)
 	m.deleting = false
 	gone := m.leftovers(t, &v1alpha1.StorageBenchmarkList{}, &v1alpha1.BenchmarkRunList{}, &batchv1.JobList{}, &corev1.PodList{},
-		&corev1.PersistentVolumeClaimList{}, &coordinationv1.LeaseList{})
+		&corev1.PersistentVolumeClaimList{}, &coordinationv1.LeaseList{}, &corev1.PersistentVolumeList{}, &v1alpha1.BenchmarkPoolList{},
+		&v1alpha1.PoolOperationList{})
 	var maps corev1.ConfigMapList
 	if err := m.live.List(ctx, &maps, client.InNamespace(m.namespace), client.HasLabels{v1alpha1.LabelBenchmarkUID}); err != nil {
 		t.Fatal(err)
@@ -185,30 +231,37 @@ func (m *machine) life(t *testing.T, when moment, lag int) (ending, int) {
 	return end, int(m.writes.Load())
 }
 
-// TestCrashAtEveryWrite stops the manager before and after every single write of a complete experiment, with fresh and
-// with lagging caches, and expects the same end each time.
+// TestCrashAtEveryWrite stops the manager before and after every single write of complete experiments, with fresh and with lagging caches,
+// and expects the same end each time.
 func TestCrashAtEveryWrite(t *testing.T) {
-	for _, lag := range []int{0, 3} {
-		t.Run(fmt.Sprintf("lag=%d", lag), func(t *testing.T) {
-			reference, err := newMachine(t.Context(), config, fmt.Sprintf("crash-%d-ref", lag))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer reference.cluster.Close()
-			want, writes := reference.life(t, moment{}, 0)
-			checkReference(t, want)
-			if lag > 0 {
-				_, writes = reference.life(t, moment{}, lag)
-			}
-			points := crashPoints(writes)
-			if lag > 0 && os.Getenv("CRASH_POINTS") != "all" {
-				points = sample(points, 3)
-			}
-			crashed := crashAll(t, points, lag, want)
-			fmt.Printf("crash points: %d tried with caches %d refreshes behind, %d crashes, all ended in the same state: %t\n",
-				len(points), lag, crashed, !t.Failed())
-		})
+	for _, tried := range experiments {
+		for _, lag := range []int{0, 3} {
+			t.Run(fmt.Sprintf("%s, lag=%d", tried.name, lag), func(t *testing.T) { crashEverywhere(t, tried, lag) })
+		}
 	}
+}
+
+func crashEverywhere(t *testing.T, tried experiment, lag int) {
+	reference, err := newMachine(t.Context(), config, fmt.Sprintf("crash-%s-%d-ref", tried.name, lag), tried)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reference.cluster.Close()
+	want, writes := reference.life(t, moment{}, 0)
+	checkReference(t, tried, want)
+	if lag > 0 {
+		_, writes = reference.life(t, moment{}, lag)
+	}
+	points, each := crashPoints(writes), tried.sampled
+	if lag > 0 {
+		each *= 3
+	}
+	if os.Getenv("CRASH_POINTS") != "all" {
+		points = sample(points, each)
+	}
+	crashed := crashAll(t, tried, points, lag, want)
+	fmt.Printf("crash points: %s: %d of %d tried with caches %d refreshes behind, %d crashes, all ended in the same state: %t\n",
+		tried.name, len(points), 2*writes, lag, crashed, !t.Failed())
 }
 
 // crashPoints are the moments to try: before and after every write.
@@ -230,7 +283,7 @@ func sample(points []moment, n int) []moment {
 }
 
 // crashAll tries all points on a few machines at the same time.
-func crashAll(t *testing.T, points []moment, lag int, want ending) (crashed int) {
+func crashAll(t *testing.T, tried experiment, points []moment, lag int, want ending) (crashed int) {
 	t.Helper()
 	const workers = 8 // most of their time they wait for the API server
 	queue := make(chan moment, len(points))
@@ -242,7 +295,7 @@ func crashAll(t *testing.T, points []moment, lag int, want ending) (crashed int)
 	var mutex sync.Mutex
 	for worker := range workers {
 		group.Go(func() {
-			m, err := newMachine(t.Context(), config, fmt.Sprintf("crash-%d-%d", lag, worker))
+			m, err := newMachine(t.Context(), config, fmt.Sprintf("crash-%s-%d-%d", tried.name, lag, worker), tried)
 			if err != nil {
 				t.Error(err)
 				return
@@ -266,10 +319,11 @@ func crashAll(t *testing.T, points []moment, lag int, want ending) (crashed int)
 }
 
 // checkReference makes sure that the experiment to compare with is worth comparing with.
-func checkReference(t *testing.T, end ending) {
+func checkReference(t *testing.T, tried experiment, end ending) {
 	t.Helper()
-	if end.Verdict != v1alpha1.VerdictPassed || len(end.Runs) != 3 || len(end.Executions) != 6 || len(end.Leftovers) != 0 {
+	if end.Verdict != v1alpha1.VerdictPassed || len(end.Runs) != tried.runs || len(end.Executions) != tried.executions || len(end.Leftovers) != 0 {
 		text, _ := yaml.Marshal(end)
-		t.Fatalf("the experiment without a crash: want Passed, 3 runs, 6 executions and nothing left over, got:\n%s", text)
+		t.Fatalf("the experiment without a crash: want Passed, %d runs, %d executions and nothing left over, got:\n%s", tried.runs,
+			tried.executions, text)
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -60,6 +61,8 @@ type machine struct {
 	config          *rest.Config
 	live            client.WithWatch
 	cluster         *sim.Cluster
+	agents          sim.Agents
+	experiment      experiment
 	writes          atomic.Int64
 	// journal of the writes, for the benchmark of writes.
 	journal []string
@@ -71,7 +74,7 @@ type machine struct {
 	died string
 }
 
-func newMachine(ctx context.Context, config *rest.Config, name string) (*machine, error) {
+func newMachine(ctx context.Context, config *rest.Config, name string, tried experiment) (*machine, error) {
 	scheme, err := controllers.Scheme()
 	if err != nil {
 		return nil, err
@@ -80,7 +83,8 @@ func newMachine(ctx context.Context, config *rest.Config, name string) (*machine
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{namespace: name, node: "node-" + name, config: config, live: live}
+	m := &machine{namespace: name, node: "node-" + name, config: config, live: live, experiment: tried}
+	m.agents = sim.Agents{Client: live, Nodes: []string{m.node}}
 	if err := live.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		return nil, err
 	}
@@ -89,7 +93,11 @@ func newMachine(ctx context.Context, config *rest.Config, name string) (*machine
 	if err != nil {
 		return nil, err
 	}
-	return m, errors.Join(m.cluster.CreateNodes(ctx), m.cluster.CreateStorageClass(ctx, "faults", false))
+	if err := errors.Join(m.cluster.CreateNodes(ctx), m.cluster.CreateStorageClass(ctx, "faults", false)); err != nil {
+		return nil, err
+	}
+	agent := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"labels": {"`+v1alpha1.LabelLabNode+`": "true"}}}`))
+	return m, live.Patch(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.node}}, agent)
 }
 
 // manager is one life of the manager: its clients and reconcilers.
@@ -107,11 +115,14 @@ var (
 	benchmarkWatches = []reflect.Type{
 		reflect.TypeFor[*v1alpha1.StorageBenchmarkList](), reflect.TypeFor[*v1alpha1.BenchmarkRunList](),
 		reflect.TypeFor[*corev1.ConfigMapList](), reflect.TypeFor[*coordinationv1.LeaseList](),
+		reflect.TypeFor[*v1alpha1.BenchmarkPoolList](),
 	}
 	runWatches = []reflect.Type{
 		reflect.TypeFor[*v1alpha1.BenchmarkRunList](), reflect.TypeFor[*batchv1.JobList](), reflect.TypeFor[*corev1.PodList](),
 		reflect.TypeFor[*corev1.PersistentVolumeClaimList](), reflect.TypeFor[*corev1.ConfigMapList](),
 		reflect.TypeFor[*corev1.EventList](), reflect.TypeFor[*coordinationv1.LeaseList](),
+		reflect.TypeFor[*corev1.PersistentVolumeList](), reflect.TypeFor[*v1alpha1.BenchmarkPoolList](),
+		reflect.TypeFor[*v1alpha1.PoolOperationList](),
 	}
 )
 
@@ -283,7 +294,7 @@ func (m *machine) drive(t *testing.T, when moment, lag int) {
 		}
 		changed := false
 		if lag > 0 { // one thing at a time, so that the caches meet every state
-			changed, err = m.cluster.Step(ctx)
+			changed, err = m.step(ctx)
 		} else {
 			changed, err = m.settle(ctx)
 		}
@@ -305,11 +316,21 @@ func (m *machine) drive(t *testing.T, when moment, lag int) {
 var playedKinds = []reflect.Type{
 	reflect.TypeFor[*batchv1.JobList](), reflect.TypeFor[*corev1.PodList](),
 	reflect.TypeFor[*corev1.PersistentVolumeClaimList](), reflect.TypeFor[*corev1.EventList](),
+	reflect.TypeFor[*corev1.PersistentVolumeList](), reflect.TypeFor[*v1alpha1.BenchmarkPoolList](),
+	reflect.TypeFor[*v1alpha1.PoolOperationList](),
+}
+
+// step lets the cluster and the agent do one thing.
+func (m *machine) step(ctx context.Context) (changed bool, err error) {
+	if changed, err = m.cluster.Step(ctx); changed || err != nil {
+		return changed, err
+	}
+	return m.agents.Step(ctx)
 }
 
 func (m *machine) settle(ctx context.Context) (changed bool, err error) {
 	for {
-		more, err := m.cluster.Step(ctx)
+		more, err := m.step(ctx)
 		if err != nil || !more {
 			return changed, err
 		}

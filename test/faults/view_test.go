@@ -23,7 +23,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/benchmark"
 	"github.com/storagebench/storagebench/controllers/line"
-	"github.com/storagebench/storagebench/internal/experiment"
+	planner "github.com/storagebench/storagebench/internal/experiment"
 )
 
 // view is a cache as a manager has it: for each kind the objects as they were at some moment. With a lag, each kind is
@@ -51,7 +51,7 @@ func newView(live client.Client, namespace, node string, lag int, seed uint64) *
 	for _, list := range []client.ObjectList{
 		&v1alpha1.StorageBenchmarkList{}, &v1alpha1.BenchmarkRunList{}, &batchv1.JobList{}, &corev1.PodList{},
 		&corev1.PersistentVolumeClaimList{}, &corev1.ConfigMapList{}, &corev1.EventList{}, &coordinationv1.LeaseList{},
-		&v1alpha1.BenchmarkPoolList{},
+		&corev1.PersistentVolumeList{}, &v1alpha1.BenchmarkPoolList{}, &v1alpha1.PoolOperationList{},
 	} {
 		v.kinds[reflect.TypeOf(list)] = &kindView{list: list, at: -1, touched: true}
 	}
@@ -84,7 +84,7 @@ func (v *view) refresh(ctx context.Context) (behind bool, err error) {
 
 func (v *view) snapshot(ctx context.Context, kind *kindView) ([]client.Object, error) {
 	list := kind.list.DeepCopyObject().(client.ObjectList)
-	if err := v.live.List(ctx, list, client.InNamespace(v.namespace)); err != nil {
+	if err := v.live.List(ctx, list, belonging(v.namespace, list)); err != nil {
 		return nil, err
 	}
 	objects, err := meta.ExtractList(list)
@@ -96,6 +96,15 @@ func (v *view) snapshot(ctx context.Context, kind *kindView) ([]client.Object, e
 		snapshot[i] = objects[i].(client.Object)
 	}
 	return snapshot, nil
+}
+
+// belonging are the objects of a machine: those of its namespace, by label if their kind has none.
+func belonging(namespace string, list client.ObjectList) client.ListOption {
+	switch list.(type) {
+	case *corev1.PersistentVolumeList, *v1alpha1.BenchmarkPoolList, *v1alpha1.PoolOperationList:
+		return client.MatchingLabels{v1alpha1.LabelNamespace: namespace}
+	}
+	return client.InNamespace(namespace)
 }
 
 // touch notes that objects of the given kinds may have been written; without kinds, of all.
@@ -121,10 +130,10 @@ func (v *view) shown(lists []reflect.Type) string {
 
 // line are the queues as these caches show them.
 func (v *view) line() *line.Index {
-	x := line.New(experiment.Limits{})
+	x := line.New(planner.Limits{})
 	benchmarks, _ := v.objects(reflect.TypeFor[*v1alpha1.StorageBenchmarkList]())
 	for _, object := range benchmarks {
-		x.Put(benchmark.EntryOf(object.(*v1alpha1.StorageBenchmark), experiment.Limits{}))
+		x.Put(benchmark.EntryOf(object.(*v1alpha1.StorageBenchmark), planner.Limits{}))
 	}
 	leases, _ := v.objects(reflect.TypeFor[*coordinationv1.LeaseList]())
 	for _, object := range leases {
@@ -154,15 +163,19 @@ var listTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[*batchv1.Job]():                      reflect.TypeFor[*batchv1.JobList](),
 	reflect.TypeFor[*corev1.Pod]():                       reflect.TypeFor[*corev1.PodList](),
 	reflect.TypeFor[*corev1.PersistentVolumeClaim]():     reflect.TypeFor[*corev1.PersistentVolumeClaimList](),
+	reflect.TypeFor[*corev1.PersistentVolume]():          reflect.TypeFor[*corev1.PersistentVolumeList](),
+	reflect.TypeFor[*v1alpha1.BenchmarkPool]():           reflect.TypeFor[*v1alpha1.BenchmarkPoolList](),
+	reflect.TypeFor[*v1alpha1.PoolOperation]():           reflect.TypeFor[*v1alpha1.PoolOperationList](),
 	reflect.TypeFor[*coordinationv1.Lease]():             reflect.TypeFor[*coordinationv1.LeaseList](),
 	reflect.TypeFor[*corev1.ConfigMap]():                 reflect.TypeFor[*corev1.ConfigMapList](),
 	reflect.TypeFor[*metav1.PartialObjectMetadata]():     reflect.TypeFor[*corev1.ConfigMapList](),
 	reflect.TypeFor[*metav1.PartialObjectMetadataList](): reflect.TypeFor[*corev1.ConfigMapList](),
 }
 
-// Get serves from the view; this test's node, which does not change, comes from the API server.
+// Get serves from the view; what does not change in these tests comes from the API server.
 func (v *view) Get(ctx context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	if _, is := into.(*corev1.Node); is {
+	switch into.(type) {
+	case *corev1.Node, *storagev1.CSIDriver, *storagev1.StorageClass:
 		return v.live.Get(ctx, key, into)
 	}
 	objects, known := v.objects(listTypes[reflect.TypeOf(into)])

@@ -26,7 +26,7 @@ func TestWritesPerRun(t *testing.T) {
 
 func writesPerRun(t *testing.T, phases int) string {
 	t.Helper()
-	m, err := newMachine(t.Context(), config, fmt.Sprintf("writes-%d", phases))
+	m, err := newMachine(t.Context(), config, fmt.Sprintf("writes-%d", phases), experiments[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func (m *machine) countWrites(t *testing.T, repetitions int32, phases int) int {
 	m.writes.Store(0)
 	m.journal, m.died, m.deleted = nil, "", false
 	m.cluster.SetBehaviour(nil)
-	wanted := parse(t, m.namespace)
+	wanted := m.parse(t)
 	wanted.Spec.Repetitions, wanted.Spec.Variants, wanted.Spec.Gates = repetitions, nil, nil
 	fill := wanted.Spec.Phases[0]
 	wanted.Spec.Phases = nil

@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,11 +10,9 @@ import (
 	"github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/workload"
@@ -34,37 +31,25 @@ func startNodes(t *testing.T, count int, behaviour sim.Behaviour) *lab {
 		node.Labels[v1alpha1.LabelLabNode], node.Labels["lab-of"] = "true", l.namespaces[0]
 		l.must(l.live.Patch(t.Context(), node, client.MergeFrom(before)))
 	}
-	l.background("the simulated agents", l.agents)
-	l.background("their operations", l.operations)
+	l.background("the simulated agents", again(sim.Agents{Client: l.live, Nodes: l.nodes}.Step))
 	l.startManager(config)
 	return l
 }
 
-// agents make every pool of the lab's nodes ready, a kept one for each of its runs. Pools are in no namespace: other labs have theirs.
-func (l *lab) agents(ctx context.Context) error {
-	for ctx.Err() == nil {
-		pools, err := l.live.Watch(ctx, &v1alpha1.BenchmarkPoolList{})
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // the test is over
-		}
-		if err != nil {
-			return err
-		}
-		for event := range pools.ResultChan() {
-			pool, is := event.Object.(*v1alpha1.BenchmarkPool)
-			if !is || event.Type == watch.Deleted || !slices.Contains(l.nodes, pool.Spec.NodeName) || pool.DeletionTimestamp != nil ||
-				pool.Status.GUID != "" && (resetFor(pool) || awaits(pool)) {
-				continue
-			}
-			pool.Status.Properties = marksOf(pool)
-			pool.Status.GUID, pool.Status.SizeBytes, pool.Status.ObservedGeneration = "4711", 1<<30, pool.Generation
-			kstatus.Done(&pool.Status.Conditions, pool.Generation, v1alpha1.ReasonPoolReady, "as asked")
-			if err := l.live.Status().Update(ctx, pool); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
+// again repeats a step of the simulated agents until the test is over.
+func again(step func(context.Context) (bool, error)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for {
+			if _, err := step(ctx); err != nil && ctx.Err() == nil {
 				return err
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(polling):
 			}
 		}
 	}
-	return nil
 }
 
 // together is an experiment on so many nodes at once.

@@ -192,7 +192,7 @@ func TestOpenEBS(t *testing.T) {
 	l.must(l.live.Update(t.Context(), &host))
 	node := &zfsNode{l: l, datasets: map[string]map[string]string{}}
 	l.background("the agent", node.agent)
-	l.background("the agent's operations", l.operations)
+	l.background("the agent's operations", again(sim.Agents{Client: l.live, Nodes: l.nodes}.StepOperations))
 
 	benchmark := l.submit("asked", fmt.Sprintf(onPools, "provisioner: OpenEBS,"))
 	l.eventually("the benchmark says that there is no driver", func(g gomega.Gomega) {

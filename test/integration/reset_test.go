@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,20 +20,6 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/test/sim"
 )
-
-// marksOf are what an agent reports once it has reset a kept pool for its run.
-func marksOf(pool *v1alpha1.BenchmarkPool) []v1alpha1.EffectiveProperty {
-	var marks []v1alpha1.EffectiveProperty
-	for _, mark := range naming.RunMarks(pool) {
-		marks = append(marks, v1alpha1.EffectiveProperty{Dataset: mark.Dataset, Name: mark.Name, Value: pool.Labels[v1alpha1.LabelRunUID],
-			Source: "local"})
-	}
-	return marks
-}
-
-func resetFor(pool *v1alpha1.BenchmarkPool) bool {
-	return slices.Equal(pool.Status.Properties, marksOf(pool))
-}
 
 // kept is an experiment whose pools are kept.
 func (l *lab) kept(name string, reset v1alpha1.ResetPolicy, repetitions int, more string) *v1alpha1.StorageBenchmark {
