@@ -102,7 +102,7 @@ has small disks with limits, and one to six repetitions. A ratio is that of the 
 second; the README of the row has all of it. A row that Failed says that the lab does not show the shape, not that it does not exist.
 
 `)
-	fmt.Fprintf(&s, "%d of %d rows have been run.\n\n", run, len(rows))
+	fmt.Fprintf(&s, "Rows that have been run: %d of %d.\n\n", run, len(rows))
 	s.WriteString("| row | question | shape expected | shape measured | verdict | date | versions | commit |\n|---|---|---|---|---|---|---|---|\n")
 	for _, one := range rows {
 		fmt.Fprintf(&s, "| [%s](../experiments/%s) | %s | %s | ", one.ID, one.Folder, one.Question, cell(one.Shape))

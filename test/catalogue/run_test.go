@@ -90,7 +90,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%+v", rows[0].Result)
 	}
 	for file, says := range map[string]string{
-		"experiments/ageing-small/README.md": "**Failed**: ", "docs/catalogue.md": "1 of 1 rows have been run.",
+		"experiments/ageing-small/README.md": "**Failed**: ", "docs/catalogue.md": "Rows that have been run: 1 of 1.",
 		dist + "benchmark.yaml": "kind: StorageBenchmark", dist + "storage.yaml": "kind: StorageTarget",
 	} {
 		text, err := os.ReadFile(filepath.Join(b.root, file))
