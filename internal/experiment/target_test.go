@@ -371,6 +371,11 @@ func TestWhatIsNotDoneYet(t *testing.T) {
 			z.Dataset = &v1alpha1.DatasetTemplate{Type: naming.DatasetVolume}
 			(*p)[0].Measure = &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}}}
 		}, "needs a file system"},
+		"fio without a size": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) { (*p)[0].Measure = unsized() },
+			"job [a] makes a file and does not say how large: write size=64m"},
+		"fio without a size on a device": {func(z *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
+			z.Dataset, (*p)[0].Measure = &v1alpha1.DatasetTemplate{Type: naming.DatasetVolume}, unsized()
+		}, ""},
 		"cold redo": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
 			(*p)[0].Measure = &v1alpha1.MeasurePhase{Cache: v1alpha1.CacheCold, Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}}
 		}, "write cache: Any"},
@@ -456,4 +461,9 @@ func TestACopyOfTheDataIsData(t *testing.T) {
 		target := v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetPool, Volumes: []v1alpha1.AdditionalVolume{{Name: "fresh"}}}}
 		checkRefusal(t, name, checkTarget(&Slot{Variant: "v", Target: target, Phases: c.phases}), c.says)
 	}
+}
+
+// unsized is a fio job that says nothing of a size.
+func unsized() *v1alpha1.MeasurePhase {
+	return &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: "[a]\nrw=randwrite"}}}
 }

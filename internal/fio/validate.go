@@ -175,6 +175,19 @@ func valueRemedy(name string) string {
 	return "write a plain value as in fio's manual, without '$', quotes or paths"
 }
 
+// Unsized says which job would make a file of no size, and what to write instead; empty if none does. On a device, jobs have all of it.
+func (f UserFile) Unsized() string {
+	for _, section := range f.Sections {
+		if !slices.ContainsFunc(slices.Concat(f.Global, section.Options), func(option Option) bool {
+			return slices.Contains([]string{"size", "filesize", "file_size", "filename"}, option.Name)
+		}) {
+			return "job [" + section.Name + "] makes a file and does not say how large: write size=64m in it (or in [global]), or filename=data " +
+				"for the data of a fill"
+		}
+	}
+	return ""
+}
+
 // Paced are the jobs that send their requests by a schedule.
 func (f UserFile) Paced() []string {
 	var names []string

@@ -16,7 +16,7 @@ func fio(w *v1alpha1.Workload) (Traits, bool) {
 	file, _ := fiofile.ParseUserFile(w.FIO.JobFile) // what is wrong with it, Refused says
 	return Traits{
 		Name: "fio", Spec: w.FIO, ReadsFill: file.UsesData, Yields: reads + "|" + writes + "|" + syncs, File: w.FIO.JobFileFrom,
-		Guess:   fioRuntime(w.FIO.JobFile),
+		Guess: fioRuntime(w.FIO.JobFile), OnFiles: file.Unsized(),
 		Inline:  func(text string) { w.FIO.JobFile, w.FIO.JobFileFrom = text, nil },
 		Refused: func() string { return refusedJobs(w.FIO) },
 	}, true

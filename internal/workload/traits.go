@@ -27,6 +27,8 @@ type Traits struct {
 	Dated bool
 	// Files says that it needs a file system. RefusesRoot says that it does not run as root.
 	Files, RefusesRoot bool
+	// OnFiles says why it does not work on a file system, and what to write instead. Empty if it does.
+	OnFiles string
 	// HidesCache says why a phase cannot declare a Cold or Warm cache, and Once why it cannot repeat until a steady state. Both say what
 	// to write instead, and are empty if it can.
 	HidesCache, Once string
@@ -108,6 +110,8 @@ func (t Traits) Problem(phase *v1alpha1.MeasurePhase, block bool) string {
 		return "operateAfter: a module parameter is set until the workload ends: remove operateAfter"
 	case t.Files && block:
 		return t.Name + " needs a file system: write volumeMode: Filesystem (or dataset.type: Filesystem), or choose another workload"
+	case t.OnFiles != "" && !block:
+		return t.OnFiles
 	}
 	return ""
 }

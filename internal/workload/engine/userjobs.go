@@ -46,6 +46,9 @@ func (u *userJobs) prepare(ctx context.Context, s *session) error {
 	if u.file, err = fio.ParseUserFile(text); err != nil {
 		return &invalid{ReasonJobRefused, err}
 	}
+	if missing := u.file.Unsized(); missing != "" && !s.volume.block {
+		return invalidf(ReasonJobRefused, "the fio job file cannot be used: %s", missing)
+	}
 	if u.file.Ramps {
 		s.unbracketed = "What the counters say is not in the metrics: fio's ramp_time, which its own figures leave out, is in them."
 	}

@@ -115,10 +115,11 @@ phases:
           direct=1
           numjobs=8
           norandommap
+          size=%[3]d
           time_based
           ramp_time=2s
           runtime=%[2]ds
-`, size, truthSeconds))
+`, size, truthSeconds, size/8)) // of eight jobs
 	o := s.ended(benchmark, v1alpha1.VerdictPassed)
 	var points []bench.Point
 	for _, wanted := range truthPoints {
