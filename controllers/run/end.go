@@ -17,8 +17,8 @@ import (
 
 const endName = "end"
 
-// mountEnd mounts what will tell the pod of a phase that the operation beside it is over. The ConfigMap is not there yet, and is not needed to
-// start. Without subPath, for the kubelet updates only whole folders.
+// mountEnd mounts what will tell the pod of a phase that the operation beside it is over. The ConfigMap is not there yet: the pod starts
+// without it. There is no subPath, for the kubelet updates only whole folders.
 func mountEnd(pod *corev1.PodSpec, run *v1alpha1.BenchmarkRun, phase *v1alpha1.Phase) {
 	if !workload.EndsWithOperation(phase) {
 		return

@@ -80,8 +80,8 @@ func cannotHave(slots []Slot, ref gate.Reference) string {
 	return ""
 }
 
-// mixedBy says that a gate needs a rate of a whole phase that lasts as long as its operation: how much of it is beside the operation differs
-// from run to run.
+// mixedBy says that a gate needs a rate of a whole phase that lasts as long as its operation: how much of it is beside it differs from run
+// to run.
 func mixedBy(slots []Slot, ref gate.Reference) string {
 	for i := range slots {
 		at := slices.IndexFunc(slots[i].Phases, func(phase v1alpha1.Phase) bool { return string(phase.Name) == ref.Phase })

@@ -95,8 +95,9 @@ func (p Program) command(ctx context.Context, folder string, args ...string) *ex
 	return command
 }
 
-// execute starts the command and waits for its end. It says whether it has asked the command to end early. The thread is held, because Pdeathsig looks at the thread that
-// started the process, and not at the whole program. A process that hangs in the kernel cannot be waited for: it is left.
+// execute starts the command and waits for its end. It says whether it has asked the command to end early. The thread is held, because
+// Pdeathsig looks at the thread that started the process, and not at the whole program. A process that hangs in the kernel cannot be waited
+// for: it is left.
 func execute(ctx context.Context, command *exec.Cmd, watch func(Usage) bool) (asked bool, err error) {
 	started, done := make(chan error, 1), make(chan error, 1) // buffered: the receiver may be gone
 	go func() {
