@@ -263,9 +263,9 @@ gates:
 		o.documents["alone"].Metrics["readOperationsPerSecond"], under.Metrics["readOperationsPerSecond"], under.Metrics["besidePartsPerMillion"])
 	until := o.documents["until"].Metrics
 	measured := time.Duration(until["durationNanoseconds"])
-	fmt.Printf("scrub: measured for %s of at most 9m, for %s after it; %d bytes a second read before it, %d during it, %d after it\n", measured,
-		time.Duration(until["after.durationNanoseconds"]), until["before.readBytesPerSecond"], until["during.readBytesPerSecond"],
-		until["after.readBytesPerSecond"])
+	fmt.Printf("scrub: measured for %s of at most 9m, for %s after it; %d bytes a second read before it, %d during it, %d after it\n",
+		measured, time.Duration(until["after.durationNanoseconds"]), until["before.readBytesPerSecond"],
+		until["during.readBytesPerSecond"], until["after.readBytesPerSecond"])
 	g.Expect(measured).To(gomega.BeNumerically("<", 8*time.Minute), "the pod did not see that its operation had ended")
 	g.Expect(until["after.durationNanoseconds"]).To(gomega.BeNumerically(">=", 13*time.Second.Nanoseconds()))
 	g.Expect(until["before.readBytesPerSecond"]).To(gomega.BeNumerically(">", 0))
