@@ -173,6 +173,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.steadyState) || !has(self.workload) || !has(self.workload.redo) || !has(self.workload.redo.archive)",message="remove steadyState, and write a longer redo.duration: a log with an archiver is measured once"
 // +kubebuilder:validation:XValidation:rule="!has(self.operateAfter) || has(self.operate)",message="add operate, such as operate: {scrub: {}}, or remove operateAfter"
 // +kubebuilder:validation:XValidation:rule="!has(self.operateAfter) || !has(self.steadyState)",message="remove steadyState, and write a longer duration: what is measured before, during and after an operation is measured once"
+// +kubebuilder:validation:XValidation:rule="!has(self.until) || has(self.operateAfter)",message="add operateAfter, such as 1m, with operate, or remove until: with until: OperationEnds the phase has rates before, during and after the operation"
+// +kubebuilder:validation:XValidation:rule="has(self.until) == has(self.afterOperation)",message="write until: OperationEnds and afterOperation together, such as afterOperation: 1m, or remove both"
 // +kubebuilder:validation:XValidation:rule="!has(self.workloads) || self.cache == 'Any'",message="write cache: Any, or measure each workload in a phase of its own: the counters of caches do not tell whose reads they served"
 type MeasurePhase struct {
 	// workload is the workload to run.
@@ -203,7 +205,23 @@ type MeasurePhase struct {
 	// before, during and after it. Without it, the operation starts with the pod, and lasts as long as the workload.
 	// +optional
 	OperateAfter *Duration `json:"operateAfter,omitempty"`
+	// until: OperationEnds ends the workload when afterOperation has passed since the end of the operation. The duration of the workload is
+	// then the longest time: a phase whose operation takes longer is Invalid. Without until, the workload lasts for its duration.
+	// +optional
+	Until MeasureUntil `json:"until,omitempty"`
+	// afterOperation is how long to measure after the end of the operation, at least. A pod learns of that end up to 90 seconds late.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,6}(ms|s|m|h))+$') || duration(self) >= duration('10s')",message="write 10s or longer, such as 1m: a shorter time after the operation has no rate"
+	AfterOperation *Duration `json:"afterOperation,omitempty"`
 }
+
+// MeasureUntil says when a workload ends, if not after its duration.
+//
+// +kubebuilder:validation:Enum=OperationEnds
+type MeasureUntil string
+
+// UntilOperationEnds ends a workload after the operation beside it.
+const UntilOperationEnds MeasureUntil = "OperationEnds"
 
 // OperatePhase runs a pool operation.
 //

@@ -64,6 +64,8 @@ func (r *Reconciler) act(ctx context.Context, state *runs.State, actions []runs.
 			err = r.create(ctx, state.Run, runs.CompanionOperation(*state, action.Phase, action.Companion))
 		case runs.EndCompanion:
 			err = r.cancel(ctx, state.Phases[action.Phase].Companions[action.Companion])
+		case runs.TellEnd:
+			err = r.tellEnd(ctx, state.Run, action)
 		case runs.StoreResult:
 			err = r.storeResult(ctx, state, action.Phase)
 		case runs.DeleteJobsAndOperations:

@@ -127,6 +127,7 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 		EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("64Mi"))}}})
 	traits, _ := workload.PhaseTraits(&phase)
 	mountFile(&pod, traits.File)
+	mountEnd(&pod, run, &phase)
 	return pod
 }
 

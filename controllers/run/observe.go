@@ -307,6 +307,9 @@ func noteStored(state *runs.State, item *metav1.PartialObjectMetadata) {
 		return
 	}
 	for k, phase := range state.Run.Spec.Phases {
+		if item.Name == naming.PhaseEndName(state.Run.Name, phase.Name) {
+			state.Phases[k].EndTold = true
+		}
 		if item.Name != naming.PhaseObjectName(state.Run.Name, phase.Name) {
 			continue
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,7 +43,15 @@ func estimate(slots []experiment.Slot) string {
 	if all.moving > 0 {
 		text = " on storage that moves 100 MiB/s" + text
 	}
+	if slices.ContainsFunc(slots, endsEarlier) {
+		text += ", less if operations end before the longest time of their phases"
+	}
 	return "about " + roughly(all.asked+all.moving) + text
+}
+
+// endsEarlier says whether a run has a phase that lasts as long as its operation, and counts with its longest time.
+func endsEarlier(slot experiment.Slot) bool {
+	return slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool { return workload.EndsWithOperation(&phase) })
 }
 
 // volumeBytes is the size of the volume of a run. 0 if it is the size of a pool, which depends on its disks.

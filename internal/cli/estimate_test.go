@@ -4,6 +4,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/experiment"
 )
 
 // TestEstimate knows what a run asks for: what it does not know, such as the speed of the storage, it says.
@@ -47,6 +52,20 @@ func TestEstimate(t *testing.T) {
 		if got := estimateRun(&checked.slots[0]); got.asked != test.asked || got.moving.Round(time.Second) != test.moving {
 			t.Errorf("%s: %v asked, %v moving", test.phases, got.asked, got.moving)
 		}
+	}
+}
+
+// TestEstimateOfOperations: how long an operation takes is not known, so that its phase counts with its longest time, and it is said so.
+func TestEstimateOfOperations(t *testing.T) {
+	phase := v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{
+		Duration: &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Hour}}}}}}
+	slot := experiment.Slot{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}, Phases: []v1alpha1.Phase{phase}}
+	if got := estimate([]experiment.Slot{slot}); !strings.HasPrefix(got, "about 1h") || strings.Contains(got, "less if") {
+		t.Errorf("an hour: %s", got)
+	}
+	slot.Phases[0].Measure.Until = v1alpha1.UntilOperationEnds
+	if got := estimate([]experiment.Slot{slot}); !strings.HasPrefix(got, "about 1h") || !strings.Contains(got, "less if operations end") {
+		t.Errorf("at most an hour: %s", got)
 	}
 }
 

@@ -24,7 +24,7 @@ type State struct {
 	TargetError  *SpecError
 	// Undecidable says which gates cannot be decided with the repetitions of the spec. Empty if all can.
 	Undecidable string
-	// Warnings are about what this release does not know. They are shown until the experiment begins.
+	// Warnings are about what this release does not know, and what says less than it seems to. They are shown until the experiment begins.
 	Warnings []Warning
 	// Rehearsed says that the API server was asked in this turn about a run of each variant.
 	Rehearsed bool

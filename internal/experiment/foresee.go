@@ -7,7 +7,7 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
-// Warning is a part of a spec that this release does not know, but a newer OpenZFS may.
+// Warning is a part of a spec that this release does not know, but a newer OpenZFS may, or that says less than it seems to.
 type Warning struct {
 	Field, Message string
 }

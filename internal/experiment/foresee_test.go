@@ -245,6 +245,9 @@ func TestGatesOnMetrics(t *testing.T) {
 	}
 	clone := []v1alpha1.Phase{operate("take", v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{Dataset: "data", Name: "s"}}),
 		operate("clone", v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "data", Snapshot: "s", To: "copy"}})}
+	untilScrubbed := v1alpha1.Phase{Name: "busy", Measure: oltp(25).Measure}
+	untilScrubbed.Measure.Operate = &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
+	untilScrubbed.Measure.OperateAfter, untilScrubbed.Measure.Until = &v1alpha1.Duration{}, v1alpha1.UntilOperationEnds
 	foresee(t, map[string]foreseen{
 		"reads":         {bound("scan.readBytesPerSecond"), ""},
 		"disks":         {bound("scan.diskReadsPerReadMilli"), ""},
@@ -262,6 +265,18 @@ func TestGatesOnMetrics(t *testing.T) {
 			s.Phases[1].Measure.Operate = &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
 			bound("scan.trimmedBytes")(s)
 		}, "spec.gates[0].bound.metric: phase scan (scan beside scrub on a zfs target) of variant \"default\" never has trimmedBytes"},
+		"until it ends": {func(s *spec) {
+			s.Phases = append(s.Phases, untilScrubbed)
+			bound("busy.readOperationsPerSecond")(s)
+		}, "warning: spec.gates[0].bound.metric: differ from run to run: use its during.readBytesPerSecond, or that of before or after"},
+		"until it ends, an expression": {func(s *spec) {
+			s.Phases = append(s.Phases, untilScrubbed)
+			expression("phase('busy').writeBytesPerSecond > 1.0")(s)
+		}, "warning: spec.gates[0].expression: use its during.writeBytesPerSecond"},
+		"until it ends, during it": {func(s *spec) {
+			s.Phases = append(s.Phases, untilScrubbed)
+			expression("phase('busy').workload('during').writeBytesPerSecond > 1.0 && phase('busy').readLatencyP99Nanoseconds < 1e9")(s)
+		}, ""},
 		"what a clone has": {func(s *spec) {
 			s.Phases = append(s.Phases, clone...)
 			expression("phase('clone').referencedBytes > 1.0 && phase('clone').durationNanoseconds < 1e9")(s)

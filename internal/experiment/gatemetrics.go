@@ -12,12 +12,16 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// foreseeGates refuses gates on metrics that their phase cannot have: they would be Inconclusive, after the last run.
+// foreseeGates refuses gates on metrics that their phase cannot have: they would be Inconclusive, after the last run. It warns of rates
+// that depend on how long an operation took.
 func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, gates *gate.Set, f *Foresight) {
 	for i, needed := range references(spec, slots, gates) {
 		for _, ref := range needed {
 			if problem := cannotHave(slots, ref); problem != "" {
 				f.refuse(gateField(i, spec.Gates[i]), problem)
+			}
+			if mixed := mixedBy(slots, ref); mixed != "" {
+				f.warn(gateField(i, spec.Gates[i]), mixed)
 			}
 		}
 	}
@@ -72,6 +76,22 @@ func cannotHave(slots []Slot, ref gate.Reference) string {
 		}
 		return fmt.Sprintf("phase %s (%s on a %s target) of variant %q never has %s: %s", ref.Phase, does(&slot.Phases[at]), target,
 			slot.Variant, ref.Metric, instead(ref.Metric, workload.Metrics(&slot.Phases[at], onPool)))
+	}
+	return ""
+}
+
+// mixedBy says that a gate needs a rate of a whole phase that lasts as long as its operation: how much of it is beside it differs from run
+// to run.
+func mixedBy(slots []Slot, ref gate.Reference) string {
+	for i := range slots {
+		at := slices.IndexFunc(slots[i].Phases, func(phase v1alpha1.Phase) bool { return string(phase.Name) == ref.Phase })
+		if at < 0 || ref.Variant != "" && !slots[i].is(ref.Variant) {
+			continue
+		}
+		if dated, mixes := workload.Mixes(&slots[i].Phases[at], ref.Metric); mixes {
+			return fmt.Sprintf("phase %s lasts as long as its operation, so its %s mixes the times before, during and after it in shares that "+
+				"differ from run to run: use its %s.%s, or that of before or after", ref.Phase, ref.Metric, workload.During, dated)
+		}
 	}
 	return ""
 }

@@ -68,6 +68,10 @@ func workloadProblem(slot *Slot, phase *v1alpha1.Phase) (field, problem string) 
 		}
 		own = own || volumeOf(&part.Phase) == volumeOf(phase)
 	}
+	if count := slot.NodeCount(); count > 1 && workload.EndsWithOperation(phase) {
+		return "until", fmt.Sprintf("until: OperationEnds: operations on %d nodes end at different times, and the nodes measure together: "+
+			"remove until and afterOperation, and write a duration that is long enough, or measure on one node", count)
+	}
 	parts := workload.PartsOf(phase)
 	if wal, apart := workload.WALOf(phase); apart && volumeOf(&wal.Phase) == volumeOf(phase) {
 		return wal.Field, fmt.Sprintf("its log would be on volume %s, which is that of the phase: write another volume in walVolume, or remove "+

@@ -138,6 +138,21 @@ func TestOperateAfter(t *testing.T) {
 	}
 }
 
+// TestUntilOnNodes: operations of several nodes end at different times.
+func TestUntilOnNodes(t *testing.T) {
+	phase := v1alpha1.Phase{Name: "w", Measure: &v1alpha1.MeasurePhase{Operate: &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}},
+		Workload:     v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{Duration: runstest.Lasting(5 * time.Minute)}},
+		OperateAfter: runstest.Lasting(time.Minute), Until: v1alpha1.UntilOperationEnds, AfterOperation: runstest.Lasting(time.Minute)}}
+	for count, wrong := range map[int32]bool{0: false, 1: false, 2: true} {
+		target := &v1alpha1.ZFSTarget{Nodes: v1alpha1.NodeChoice{Count: count}}
+		mistakes := Mistakes(checkTarget(&Slot{Variant: "v", Target: v1alpha1.Target{ZFS: target}, Phases: []v1alpha1.Phase{phase}}))
+		if (len(mistakes) == 1) != wrong || wrong && (mistakes[0].Field != "spec.phases[0].measure.until" ||
+			!strings.Contains(mistakes[0].Message, "or measure on one node")) {
+			t.Errorf("%d nodes: %+v", count, mistakes)
+		}
+	}
+}
+
 // TestFreeNeedsFiles: of a device it is not known what is free.
 func TestFreeNeedsFiles(t *testing.T) {
 	for _, mode := range []corev1.PersistentVolumeMode{corev1.PersistentVolumeFilesystem, corev1.PersistentVolumeBlock} {

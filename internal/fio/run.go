@@ -24,6 +24,8 @@ const (
 	patience = 10 * time.Second
 	// watchEvery is how often the watcher is called.
 	watchEvery = time.Second
+	// exitSignalled is fio's exit code after a signal on which it has ended its jobs.
+	exitSignalled = 128
 )
 
 // Program runs fio.
@@ -55,8 +57,9 @@ func (p Program) Version(ctx context.Context) (string, error) {
 }
 
 // Run runs the job file to its end and returns the report, which is there with some errors too. While fio runs, watch is
-// called once a second. When the context ends, fio is killed with everything that it has started.
-func (p Program) Run(ctx context.Context, file File, watch func(Usage)) (Report, error) {
+// called once a second; when it says that this is enough, fio ends early and reports what it has done. When the context ends, fio is killed
+// with everything that it has started.
+func (p Program) Run(ctx context.Context, file File, watch func(Usage) (enough bool)) (Report, error) {
 	text, err := file.Text()
 	if err != nil {
 		return Report{}, err
@@ -73,11 +76,11 @@ func (p Program) Run(ctx context.Context, file File, watch func(Usage)) (Report,
 	command := p.command(ctx, folder, "--output-format=json+", "--output="+output, job)
 	messages := &tail{limit: 8 << 10}
 	command.Stdout, command.Stderr = messages, messages
-	ended := execute(ctx, command, watch)
+	asked, ended := execute(ctx, command, watch)
 	if ctx.Err() != nil {
 		return Report{}, fmt.Errorf("fio was stopped: %w", context.Cause(ctx))
 	}
-	return readReport(output, ended, messages.String())
+	return readReport(output, ended, messages.String(), asked)
 }
 
 // command runs in a process group of its own, so that all of it can be killed, and in the scratch folder, because fio
@@ -92,9 +95,10 @@ func (p Program) command(ctx context.Context, folder string, args ...string) *ex
 	return command
 }
 
-// execute starts the command and waits for its end. The thread is held, because Pdeathsig looks at the thread that
-// started the process, and not at the whole program. A process that hangs in the kernel cannot be waited for: it is left.
-func execute(ctx context.Context, command *exec.Cmd, watch func(Usage)) error {
+// execute starts the command and waits for its end. It says whether it has asked the command to end early. The thread is held, because
+// Pdeathsig looks at the thread that started the process, and not at the whole program. A process that hangs in the kernel cannot be waited
+// for: it is left.
+func execute(ctx context.Context, command *exec.Cmd, watch func(Usage) bool) (asked bool, err error) {
 	started, done := make(chan error, 1), make(chan error, 1) // buffered: the receiver may be gone
 	go func() {
 		runtime.LockOSThread()
@@ -106,7 +110,7 @@ func execute(ctx context.Context, command *exec.Cmd, watch func(Usage)) error {
 		}
 	}()
 	if err := <-started; err != nil {
-		return err
+		return false, err
 	}
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
@@ -115,14 +119,15 @@ func execute(ctx context.Context, command *exec.Cmd, watch func(Usage)) error {
 	for {
 		select {
 		case err := <-done:
-			return err
+			return asked, err
 		case <-stopped:
 			stopped, enough = nil, time.After(patience)
 		case <-enough:
-			return fmt.Errorf("fio hangs in the kernel: it is still running %s after it was killed", patience)
+			return asked, fmt.Errorf("fio hangs in the kernel: it is still running %s after it was killed", patience)
 		case <-ticker.C:
-			if usage, err := readUsage(command.Process.Pid); err == nil && watch != nil {
-				watch(usage)
+			usage, err := readUsage(command.Process.Pid)
+			if err == nil && watch != nil && watch(usage) && !asked {
+				asked = command.Process.Signal(syscall.SIGINT) == nil // fio ends its jobs, and reports
 			}
 		}
 	}
@@ -153,7 +158,7 @@ func readUsage(pid int) (Usage, error) {
 	return usage, nil
 }
 
-func readReport(path string, ended error, messages string) (Report, error) {
+func readReport(path string, ended error, messages string, asked bool) (Report, error) {
 	output, err := readBounded(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return Report{}, err
@@ -168,6 +173,7 @@ func readReport(path string, ended error, messages string) (Report, error) {
 	}
 	report, parseErr := Parse(output)
 	report.Notes = append(report.Notes, noteLines([]byte(messages))...)
+	asked = asked && (ended == nil || exit != nil && exit.ExitCode() == exitSignalled)
 	switch {
 	case parseErr == nil && report.Err() != nil:
 		return report, report.Err()
@@ -175,6 +181,8 @@ func readReport(path string, ended error, messages string) (Report, error) {
 		return Report{}, fmt.Errorf("fio failed: %w: %s", ended, firstError(append(report.Notes, noteLines(output)...)))
 	case parseErr != nil:
 		return Report{}, parseErr
+	case asked:
+		return report, nil
 	case signalled(report.Notes):
 		return report, &KilledError{Signal: syscall.SIGTERM}
 	case ended != nil:

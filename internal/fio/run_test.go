@@ -140,14 +140,34 @@ func TestRealFio(t *testing.T) {
 	mix := Job{Name: "b", Mode: RandomMix, Paths: []string{data}, Size: 1 << 19, Stride: 1 << 19, Workers: 2, BlockSize: 8192,
 		WritePercent: 20, Seed: 1,
 		Duration: 1500 * time.Millisecond, Think: time.Millisecond}
-	report, err = program.Run(t.Context(), NewFile(mix), func(usage Usage) {
+	report, err = program.Run(t.Context(), NewFile(mix), func(usage Usage) bool {
 		if usage.ReadBytes > 1<<20 {
 			seen++
 		}
+		return false
 	})
 	if err != nil || report.Jobs[0].Read.Operations == 0 || seen == 0 {
 		t.Errorf("%v, %+v, seen %d", err, report.Jobs, seen)
 	}
+	mix.Duration = time.Minute
+	var last Usage
+	began := time.Now()
+	report, err = program.Run(t.Context(), NewFile(mix), func(usage Usage) bool {
+		last = usage
+		return time.Since(began) > 1500*time.Millisecond
+	})
+	wall := time.Since(began)
+	if err != nil || wall > 30*time.Second {
+		t.Fatalf("told that it is enough, fio ended after %s: %v", wall, err)
+	}
+	sum := report.Sum(NewFile(mix).Stages())
+	if sum.Duration < time.Second || sum.Duration > wall || sum.Read.Latency.Count != sum.Read.Operations || sum.Write.Operations == 0 {
+		t.Errorf("told that it is enough, fio says that it worked for %s of %s: %+v", sum.Duration, wall, sum)
+	}
+	if seen := float64(last.ReadBytes); float64(sum.Read.Bytes) < seen*0.9 || sum.Read.Bytes == 0 {
+		t.Errorf("it reports %d bytes, and the kernel has seen %.0f before its end", sum.Read.Bytes, seen)
+	}
+	mix.Duration = 1500 * time.Millisecond
 	mix.Paths = []string{filepath.Join(t.TempDir(), "missing")}
 	if _, err := program.Run(t.Context(), NewFile(mix), nil); err == nil || !strings.Contains(err.Error(), "allow_file_create") {
 		t.Errorf("a missing file: %v", err)

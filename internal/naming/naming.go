@@ -69,6 +69,11 @@ func PhaseObjectName(run string, phase v1alpha1.PhaseName) string {
 	return run + "-" + string(phase)
 }
 
+// PhaseEndName is the name of the ConfigMap that tells the pod of a phase when to end. No phase has a dot in its name.
+func PhaseEndName(run string, phase v1alpha1.PhaseName) string {
+	return PhaseObjectName(run, phase) + ".end"
+}
+
 // LeaseName is the name of the Lease of a node.
 func LeaseName(node string) string {
 	const prefix = "storagebench-node-"

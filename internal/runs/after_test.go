@@ -37,3 +37,45 @@ func TestOperateAfter(t *testing.T) {
 		t.Run(c.name, runCase{changes: changes, actions: c.actions, reason: "PhaseRunning", wake: c.wake}.check)
 	}
 }
+
+// TestUntilOperationEnds: a pod that measures until its operation has ended learns that once, and not before it is known.
+func TestUntilOperationEnds(t *testing.T) {
+	scrub := v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
+	counting := runstest.Operation(v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}, "", -time.Minute, 0)
+	done := runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, -5*time.Minute, -time.Minute)
+	cancelled := runstest.Operation(scrub, v1alpha1.OutcomeCancelled, -5*time.Minute, -time.Minute)
+	unknown := done.DeepCopy()
+	unknown.Status.FinishedAt = nil
+	for _, c := range []struct {
+		name    string
+		until   v1alpha1.MeasureUntil
+		beside  *v1alpha1.PoolOperation
+		told    bool
+		actions []string
+	}{
+		{"at work", v1alpha1.UntilOperationEnds, runstest.Operation(scrub, "", -time.Second, 0), false, nil},
+		{"over", v1alpha1.UntilOperationEnds, done, false, []string{"TellEnd 0"}},
+		{"told", v1alpha1.UntilOperationEnds, done, true, nil},
+		{"over without a time", v1alpha1.UntilOperationEnds, unknown, false, nil},
+		{"cancelled", v1alpha1.UntilOperationEnds, cancelled, false, nil},
+		{"for a duration", "", done, false, nil},
+	} {
+		var seen runs.State
+		changes := []runChange{func(s *runs.State) {
+			s.Pools = runs.Pools{Needed: true, Exist: true, Some: true, Ready: true}
+			s.Run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{}
+			s.Run.Spec.Phases[0].Fill = nil
+			s.Run.Spec.Phases[0].Measure = &v1alpha1.MeasurePhase{Operate: &scrub, OperateAfter: runstest.Lasting(2 * time.Minute), Until: c.until,
+				AfterOperation: runstest.Lasting(30 * time.Second)}
+			s.Phases[0].Companions = map[runs.Companion]*v1alpha1.PoolOperation{runs.Observation: counting, runs.Beside: c.beside}
+			s.Phases[0].EndTold = c.told
+			seen = *s
+		}}
+		t.Run(c.name, runCase{changes: changes, actions: c.actions, reason: "PhaseRunning", wake: 50 * time.Minute}.check)
+		for _, action := range runs.Plan(seen).Actions {
+			if want := done.Status.FinishedAt.Add(31 * time.Second); !action.EndAt.Equal(want) {
+				t.Errorf("%s: the workload is to end at %s, want %s", c.name, action.EndAt, want)
+			}
+		}
+	}
+}

@@ -36,27 +36,60 @@ type point struct {
 	ReadBytes, WrittenBytes, Operations int64
 }
 
+// measuredAfter is how long a workload has to be measured after the operation beside it.
+func measuredAfter(spec v1alpha1.MeasurePhase) time.Duration {
+	if spec.AfterOperation == nil {
+		return leastInterval
+	}
+	return max(leastInterval, spec.AfterOperation.Duration.Duration)
+}
+
+// surelyOver is when an operation had ended for sure. Its times were cut to whole seconds.
+func surelyOver(operation *v1alpha1.PoolOperation) time.Time {
+	return operation.Status.FinishedAt.Add(time.Second)
+}
+
+// MeasuredUntil is when a workload has to end that lasts as long as the operation beside it; false while that is not known.
+func MeasuredUntil(phase *v1alpha1.Phase, operation *v1alpha1.PoolOperation) (at time.Time, known bool) {
+	if !workload.EndsWithOperation(phase) || operation == nil || operation.Status.Outcome != v1alpha1.OutcomeSucceeded ||
+		operation.Status.FinishedAt == nil {
+		return time.Time{}, false
+	}
+	return surelyOver(operation).Add(measuredAfter(*phase.Measure)), true
+}
+
+// tellEnd lets the pod of a phase know that the operation beside it is over, once.
+func tellEnd(state State, i int) []Action {
+	phase := state.Phases[i]
+	at, known := MeasuredUntil(&state.Run.Spec.Phases[i], phase.Companions[Beside])
+	if !known || phase.EndTold || phase.Pod.Ended != nil {
+		return nil
+	}
+	return []Action{{Kind: TellEnd, Phase: i, EndAt: at}}
+}
+
 // Intervals are the times before, during and after an operation, in which its workload was measured. What lies between them is in none: it
 // is not known whether the operation was at work.
-func Intervals(operation *v1alpha1.PoolOperation, from, to time.Time) (intervals map[string]results.Interval, problem string) {
+func Intervals(operation *v1alpha1.PoolOperation, from, to time.Time, least time.Duration) (intervals map[string]results.Interval,
+	problem string) {
 	name := operate.Name(operation.Spec.Action)
 	switch {
 	case operation.Status.Outcome == v1alpha1.OutcomeFailed:
 		return nil, fmt.Sprintf("the %s during the workload failed: %s", name, operationWords(operation))
 	case operation.Status.StartedAt == nil:
 		return nil, fmt.Sprintf("the %s during the workload never started: %s", name, operationWords(operation))
-	case operation.Status.Outcome != v1alpha1.OutcomeSucceeded || operation.Status.FinishedAt == nil:
-		return nil, fmt.Sprintf("the %s had not finished when the workload had: measure longer, or give it less to do: %s", name,
+	case operation.Status.Outcome != v1alpha1.OutcomeSucceeded || operation.Status.FinishedAt == nil || !surelyOver(operation).Before(to):
+		return nil, fmt.Sprintf("the %s had not finished when the workload had: write a longer duration, or give it less to do: %s", name,
 			operationWords(operation))
 	}
-	began, after := operation.Status.StartedAt.Time, operation.Status.FinishedAt.Add(time.Second)
+	began, after := operation.Status.StartedAt.Time, surelyOver(operation)
 	switch {
 	case began.Sub(from) < leastInterval:
 		return nil, fmt.Sprintf("the %s began %s after the measurement, and %s are needed: write a longer operateAfter", name,
 			began.Sub(from).Round(time.Second), leastInterval)
-	case to.Sub(after) < leastInterval:
-		return nil, fmt.Sprintf("the measurement went on for %s after the %s, and %s are needed: measure longer, or give it less to do",
-			to.Sub(after).Round(time.Second), name, leastInterval)
+	case to.Sub(after) < least:
+		return nil, fmt.Sprintf("the measurement went on for %s after the %s, and %s are needed: write a longer duration, or give it less to do",
+			to.Sub(after).Truncate(time.Second), name, least)
 	}
 	return map[string]results.Interval{workload.Before: {From: from, To: began}, workload.During: atWork(operation),
 		workload.After: {From: after, To: to}}, ""
@@ -82,10 +115,10 @@ func atWork(operation *v1alpha1.PoolOperation) results.Interval {
 
 // joinIntervals adds the rates before, during and after the operation, from the series of the workload. It returns why the phase is
 // Invalid.
-func joinIntervals(document *results.PhaseDocument, operation *v1alpha1.PoolOperation) (problem string) {
+func joinIntervals(document *results.PhaseDocument, operation *v1alpha1.PoolOperation, least time.Duration) (problem string) {
 	times := document.Times()
 	end := times[len(times)-1].To
-	intervals, problem := Intervals(operation, times[0].From, end)
+	intervals, problem := Intervals(operation, times[0].From, end, least)
 	if problem != "" {
 		return problem
 	}

@@ -45,6 +45,9 @@ func scrubbedFor(began time.Time, starts, took, noticed int, outcome string) *v1
 	return operation
 }
 
+// withinPhase begins its operation later than its workload.
+var withinPhase = v1alpha1.MeasurePhase{OperateAfter: &v1alpha1.Duration{}}
+
 // TestKnownIntervals: rates that are known before, during and after an operation are read back, and the seconds in which it is not known
 // whether the operation was at work are in none of them.
 func TestKnownIntervals(t *testing.T) {
@@ -64,7 +67,7 @@ func TestKnownIntervals(t *testing.T) {
 	}
 	for name, took := range map[string]int{"a known duration": 80, "an unknown one": 0, "until it was noticed": 90} {
 		document := pacedDocument(t, began, rate, func(second int) int64 { return rate(second) / 2 })
-		joinBeside(&document, scrubbedFor(began, 105, took, 90, v1alpha1.OutcomeSucceeded), true)
+		joinBeside(&document, scrubbedFor(began, 105, took, 90, v1alpha1.OutcomeSucceeded), withinPhase)
 		if document.Outcome != results.OutcomeValid || len(document.Omitted) > 0 {
 			t.Fatalf("%s: %s: %s %q", name, document.Outcome, document.Message, document.Omitted)
 		}
@@ -110,7 +113,7 @@ func TestIntervalsOfACopy(t *testing.T) {
 		return 90 * mib
 	}
 	document := pacedDocument(t, began, rate, rate)
-	joinBeside(&document, copiedFor(began, 105, 40, took), true)
+	joinBeside(&document, copiedFor(began, 105, 40, took), withinPhase)
 	want := map[string]int64{"before.readBytesPerSecond": 100 * mib, "during.readBytesPerSecond": 40 * mib,
 		"after.readBytesPerSecond": 90 * mib, "before.durationNanoseconds": 100e9, "during.durationNanoseconds": 79e9,
 		"after.durationNanoseconds": 79e9, "besidePartsPerMillion": int64(took) * 1e6 / 300e9}
@@ -128,7 +131,7 @@ func TestIntervalsOfACopy(t *testing.T) {
 		t.Errorf("interrupted, it is said to have taken %s", got)
 	}
 	document = pacedDocument(t, began, rate, rate)
-	joinBeside(&document, interrupted, true)
+	joinBeside(&document, interrupted, withinPhase)
 	if _, told := document.Metrics["during.readBytesPerSecond"]; told || len(document.Omitted) == 0 || document.Outcome != results.OutcomeValid {
 		t.Errorf("interrupted: %s %v, omitted %q", document.Outcome, document.Metrics, document.Omitted)
 	}
@@ -140,6 +143,8 @@ func TestIntervalsRefused(t *testing.T) {
 	flat := func(int) int64 { return 1 << 20 }
 	never := scrubbedFor(began, 105, 0, 90, v1alpha1.OutcomeSucceeded)
 	never.Status.StartedAt = nil
+	untilOver := withinPhase
+	untilOver.Until, untilOver.AfterOperation = v1alpha1.UntilOperationEnds, &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Minute}}
 	for name, c := range map[string]struct {
 		operation *v1alpha1.PoolOperation
 		says      string
@@ -150,15 +155,23 @@ func TestIntervalsRefused(t *testing.T) {
 		"cut off":       {scrubbedFor(began, 105, 80, 90, v1alpha1.OutcomeCancelled), "had not finished when the workload had"},
 		"failed":        {scrubbedFor(began, 105, 80, 90, v1alpha1.OutcomeFailed), "failed"},
 		"never started": {never, "never started"},
+		"after the end": {scrubbedFor(began, 105, 300, 300, v1alpha1.OutcomeSucceeded), "had not finished when the workload had"},
 		"deleted":       {nil, "the workload ended before it could start"},
 	} {
 		document := pacedDocument(t, began, flat, flat)
-		joinBeside(&document, c.operation, true)
+		joinBeside(&document, c.operation, withinPhase)
 		if (document.Outcome == results.OutcomeInvalid) != (c.says != "") || !strings.Contains(document.Message, c.says) {
 			t.Errorf("%s: %s %q", name, document.Outcome, document.Message)
 		}
 		if _, told := document.Metrics["during.readBytesPerSecond"]; told != (c.says == "") {
 			t.Errorf("%s: %v", name, document.Metrics)
+		}
+	}
+	for starts, says := range map[int]string{153: "", 155: "went on for 59s after the scrub, and 1m0s are needed: write a longer duration"} {
+		document := pacedDocument(t, began, flat, flat)
+		joinBeside(&document, scrubbedFor(began, starts, 80, 90, v1alpha1.OutcomeSucceeded), untilOver)
+		if (document.Outcome == results.OutcomeInvalid) != (says != "") || !strings.Contains(document.Message, says) {
+			t.Errorf("from %d on, until a minute after it: %s %q", starts, document.Outcome, document.Message)
 		}
 	}
 	for name, spoil := range map[string]func(*results.PhaseDocument){
@@ -173,7 +186,7 @@ func TestIntervalsRefused(t *testing.T) {
 			operation = scrubbedFor(began, 105, 2, 3, v1alpha1.OutcomeSucceeded)
 		}
 		before := maps.Clone(document.Metrics)
-		joinBeside(&document, operation, true)
+		joinBeside(&document, operation, withinPhase)
 		if _, told := document.Metrics["during.readBytesPerSecond"]; told || len(document.Omitted) == 0 || len(before) == 0 {
 			t.Errorf("%s: %v, omitted %q", name, document.Metrics, document.Omitted)
 		}

@@ -66,7 +66,7 @@ func join(document *results.PhaseDocument, run *v1alpha1.BenchmarkRun, spec v1al
 	for _, companion := range wanted {
 		operation := companions[companion]
 		if companion == Beside {
-			joinBeside(document, operation, spec.Measure.OperateAfter != nil)
+			joinBeside(document, operation, *spec.Measure)
 			continue
 		}
 		if companion == Emptying {
@@ -157,7 +157,7 @@ func caused(document results.PhaseDocument, workloads []string) results.PhaseDoc
 const perCopied = "PerCopied"
 
 // joinBeside invalidates the result if the requested operation did not run during the workload: all the time, or within it.
-func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperation, within bool) {
+func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperation, spec v1alpha1.MeasurePhase) {
 	invalid := func(message string) {
 		if document.Outcome == results.OutcomeValid {
 			document.Outcome, document.Reason, document.Message = results.OutcomeInvalid, v1alpha1.ReasonOperationDidNotOverlap, message
@@ -169,8 +169,8 @@ func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperati
 	}
 	times := document.Times()
 	share, problem := BesideShare(operation, times[0].From, times[len(times)-1].To)
-	if within {
-		problem = joinIntervals(document, operation)
+	if spec.OperateAfter != nil {
+		problem = joinIntervals(document, operation, measuredAfter(spec))
 	}
 	if problem != "" {
 		invalid(problem)

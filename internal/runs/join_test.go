@@ -116,7 +116,7 @@ func TestOnlyWhatLastsHasAPart(t *testing.T) {
 		operation.Status.Outcome, operation.Status.StartedAt = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: began}
 		document := &results.PhaseDocument{Outcome: results.OutcomeValid, StartedAt: began, FinishedAt: began.Add(10 * time.Second),
 			Metrics: map[string]int64{}, Environment: map[string]string{}}
-		joinBeside(document, operation, false)
+		joinBeside(document, operation, v1alpha1.MeasurePhase{})
 		if _, told := document.Metrics["besidePartsPerMillion"]; told != c.told || document.Outcome != results.OutcomeValid {
 			t.Errorf("%s: %+v", name, document)
 		}
@@ -229,7 +229,7 @@ func TestACopyBesideAWorkload(t *testing.T) {
 	if len(alone) != 6 {
 		t.Errorf("alone, it yields %v", alone)
 	}
-	joinBeside(&document, operation, false)
+	joinBeside(&document, operation, v1alpha1.MeasurePhase{})
 	want := map[string]int64{"besidePartsPerMillion": 1_000_000, "copiedBytes": 70, "copiedBytesPerSecond": 7}
 	if diff := cmp.Diff(want, document.Metrics); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

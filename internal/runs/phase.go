@@ -339,7 +339,7 @@ func waitForPhase(state State, i int, decision Decision) Decision {
 			spec.Name, phase.ReceiveError)
 		decision.WakeAt = state.Now.Add(state.Timings.CollectGrace / 8)
 	case phase.Pod.Started != nil:
-		decision.Actions = operateBeside(state, i)
+		decision.Actions = append(operateBeside(state, i), tellEnd(state, i)...)
 		decision.Reason, decision.Message = underWay(state, i)
 		decision.WakeAt = phaseDue(phase, spec)
 		if spec.Measure != nil && spec.Measure.Operate != nil && phase.Companions[Beside] == nil && len(decision.Actions) == 0 {

@@ -71,6 +71,8 @@ type PhaseState struct {
 	Stored    *StoredResult
 	// Companions that exist.
 	Companions map[Companion]*v1alpha1.PoolOperation
+	// EndTold says that the pod can know that its operation is over, see TellEnd.
+	EndTold bool
 	// FileProblem says why the ConfigMap key that the phase uses cannot be read.
 	FileProblem string
 	// Received is a document that was read from the pod's log and verified, but is not stored yet.
@@ -138,6 +140,8 @@ type Action struct {
 	Parameter string
 	// StartAt is when the workload of StartPhase is to start, the same time on all nodes. Zero for a single run.
 	StartAt time.Time
+	// EndAt is when the workload is to end, for TellEnd.
+	EndAt time.Time
 }
 
 // ActionKind is the kind of a RunAction.
@@ -154,6 +158,7 @@ const (
 	StartPhase              ActionKind = "StartPhase"
 	StartCompanion          ActionKind = "StartCompanion"
 	EndCompanion            ActionKind = "EndCompanion"
+	TellEnd                 ActionKind = "TellEnd"
 	StoreResult             ActionKind = "StoreResult"
 	DeleteJobsAndOperations ActionKind = "DeleteJobsAndOperations"
 	DeleteVolumes           ActionKind = "DeleteVolumes"

@@ -70,6 +70,15 @@ func IntervalsOf(phase *v1alpha1.Phase) []string {
 	return []string{Before, During, After}
 }
 
+// Mixes says whether a metric is a rate of the times before, during and after an operation together, while these differ in length from run
+// to run. It names the rate that the phase has of each of them.
+func Mixes(phase *v1alpha1.Phase, metric string) (dates string, mixes bool) {
+	if begins(metric, `(read|write)OperationsPerSecond$`) {
+		metric = strings.Replace(metric, "Operations", "Bytes", 1)
+	}
+	return metric, EndsWithOperation(phase) && metric != "durationNanoseconds" && begins(metric, dated)
+}
+
 // CanMeasure says whether a phase can have a metric, on a target with or without pools. What is not known to be impossible is possible.
 func CanMeasure(phase *v1alpha1.Phase, onPool bool, metric string) bool {
 	return canMeasure(phase, nil, onPool, metric)

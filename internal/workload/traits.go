@@ -106,6 +106,9 @@ func (t Traits) Problem(phase *v1alpha1.MeasurePhase, block bool) string {
 	case after > 0 && t.Duration+t.RampUp <= after:
 		return fmt.Sprintf("operateAfter: %s is not less than the time of the workload, %s: measure longer, or start the operation earlier",
 			after, t.Duration+t.RampUp)
+	case phase.AfterOperation != nil && t.Duration+t.RampUp <= after+length(phase.AfterOperation):
+		return fmt.Sprintf("until: operateAfter and afterOperation are %s, which leaves no time for the operation in the longest time of the "+
+			"workload, %s: write a longer duration", after+length(phase.AfterOperation), t.Duration+t.RampUp)
 	case after > 0 && phase.Operate != nil && phase.Operate.ModuleParameter != nil:
 		return "operateAfter: a module parameter is set until the workload ends: remove operateAfter"
 	case t.Files && block:

@@ -77,6 +77,12 @@ func TestProblems(t *testing.T) {
 			"2m0s is not less than the time of the workload, 2m0s"},
 		{"within postgres", v1alpha1.MeasurePhase{Workload: postgres, OperateAfter: lasting(time.Minute), Operate: scrub}, false,
 			"write oltp, redo or metadata"},
+		{"until it ends", v1alpha1.MeasurePhase{Workload: long, OperateAfter: lasting(time.Minute), Operate: scrub,
+			Until: v1alpha1.UntilOperationEnds, AfterOperation: lasting(59 * time.Second)}, false, ""},
+		{"no time until it ends", v1alpha1.MeasurePhase{Workload: long, OperateAfter: lasting(time.Minute), Operate: scrub,
+			Until: v1alpha1.UntilOperationEnds, AfterOperation: lasting(time.Minute)}, false, "2m0s, which leaves no time for the operation"},
+		{"postgres until it ends", v1alpha1.MeasurePhase{Workload: postgres, OperateAfter: lasting(time.Minute), Operate: scrub,
+			Until: v1alpha1.UntilOperationEnds, AfterOperation: lasting(time.Minute)}, false, "write oltp, redo or metadata"},
 		{"a parameter within", v1alpha1.MeasurePhase{Workload: long, OperateAfter: lasting(time.Minute), Operate: &v1alpha1.PoolAction{
 			ModuleParameter: &v1alpha1.ModuleParameterAction{}}}, false, "a module parameter is set until the workload ends"},
 	} {

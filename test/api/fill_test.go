@@ -146,8 +146,8 @@ var allPoolProperties = v1alpha1.Properties{"autoexpand": "on", "autotrim": "on"
 // one shape has another value than the default, which would hide that the value got lost.
 func valid() map[string]any {
 	return map[string]any{
-		"MeasurePhase.OperateAfter": nil,
-		"Vdev.Type":                 "draid1", "Vdev.DraidDataDevices": 1, "Vdev.DraidSpares": 1,
+		"MeasurePhase.OperateAfter": nil, "MeasurePhase.Until": nil, "MeasurePhase.AfterOperation": nil,
+		"Vdev.Type": "draid1", "Vdev.DraidDataDevices": 1, "Vdev.DraidSpares": 1,
 		"AuxiliaryVdev.Type": "mirror",
 		"ResetPolicy":        "Dataset", "RunOrder": "Sequential", "RetainPolicy": "Always", "Verdict": "Inconclusive",
 		"StorageBenchmarkSpec.Adaptive": nil, // it needs the order Interleaved, and a gate that compares

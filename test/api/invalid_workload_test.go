@@ -44,6 +44,20 @@ var invalidWorkloads = []invalid{
 	{"operate-after-rounds", "zfs", "spec.phases[0] = {name: fill, measure: {steadyState: {}, operate: {scrub: {}}, operateAfter: 1m, " +
 		"workload: {oltp: {}}}}",
 		"spec.phases[0].measure", "remove steadyState, and write a longer duration"},
+	{"until-nothing-ends", "benchmark", "spec.phases[2].measure = {workload: {oltp: {}}, until: OperationEnds, afterOperation: 1m}",
+		"spec.phases[2].measure", "add operateAfter, such as 1m, with operate, or remove until"},
+	{"until-without-a-time", "zfs", "spec.phases[0] = {name: fill, measure: {operate: {scrub: {}}, operateAfter: 1m, until: OperationEnds, " +
+		"workload: {oltp: {}}}}",
+		"spec.phases[0].measure", "write until: OperationEnds and afterOperation together"},
+	{"after-operation-of-a-duration", "zfs", "spec.phases[0] = {name: fill, measure: {operate: {scrub: {}}, operateAfter: 1m, " +
+		"afterOperation: 1m, workload: {oltp: {}}}}",
+		"spec.phases[0].measure", "or remove both"},
+	{"after-operation-too-short", "zfs", "spec.phases[0] = {name: fill, measure: {operate: {scrub: {}}, operateAfter: 1m, " +
+		"until: OperationEnds, afterOperation: 9s, workload: {oltp: {}}}}",
+		"spec.phases[0].measure.afterOperation", "write 10s or longer"},
+	{"until-something-else", "zfs", "spec.phases[0] = {name: fill, measure: {operate: {scrub: {}}, operateAfter: 1m, " +
+		"until: Forever, afterOperation: 1m, workload: {oltp: {}}}}",
+		"spec.phases[0].measure.until", "supported values"},
 	{"archive-rounds", "benchmark", "spec.phases[2].measure = {steadyState: {}, workload: {redo: {archive: {}}}}",
 		"spec.phases[2].measure", "remove steadyState, and write a longer redo.duration"},
 	{"archive-volume", "benchmark", "spec.phases[2].measure = {workload: {redo: {archive: {volume: A_B}}}}",

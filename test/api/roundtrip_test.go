@@ -108,6 +108,9 @@ func shapes() map[string]shape {
 	all["adaptive"] = of(compare, onClass, adaptive)
 	all["operate-after"] = of(map[string]string{"Target": "ZFS", "Phase": "Measure", "PoolAction": "Scrub"}, onZFS,
 		map[string]any{"MeasurePhase.SteadyState": nil, "MeasurePhase.OperateAfter": *long})
+	all["until-operation-ends"] = of(map[string]string{"Target": "ZFS", "Phase": "Measure", "PoolAction": "Scrub"}, onZFS,
+		map[string]any{"MeasurePhase.SteadyState": nil, "MeasurePhase.OperateAfter": *long, "MeasurePhase.Until": "OperationEnds",
+			"MeasurePhase.AfterOperation": *long})
 	for _, member := range unions["PoolAction"] {
 		members := map[string]string{"Target": "ZFS", "Phase": "Operate", "PoolAction": member}
 		all["operate-"+member] = of(members, onZFS)

@@ -92,7 +92,7 @@ func Kinds(actions []runs.Action) []string {
 	for _, action := range actions {
 		name := string(action.Kind)
 		switch action.Kind {
-		case runs.StartPhase, runs.StoreResult:
+		case runs.StartPhase, runs.StoreResult, runs.TellEnd:
 			name = fmt.Sprintf("%s %d", name, action.Phase)
 		case runs.StartCompanion, runs.EndCompanion:
 			name = fmt.Sprintf("%s %d %s", name, action.Phase, action.Companion)

@@ -26,6 +26,8 @@ type Executor struct {
 	Scratch string
 	// File holds what the phase names in a ConfigMap: a job file or a pgbench script; empty is PhaseFile.
 	File string
+	// End is what tells a workload that the operation beside it is over; empty is EndFile.
+	End string
 
 	clock     func() clock
 	sync      func(*volume) error
@@ -95,6 +97,8 @@ type session struct {
 	ramped   bool          // a ramp has just ended, and the round goes on from there
 	held     *os.File      // a device that is kept open, if any
 	startup  time.Duration // what fio takes to start and to say its version: seconds, on an emulated node
+	// endedEarly: the operation beside the phase was over before the duration of the workload.
+	endedEarly bool
 	// idle is for how long the last fio was there without working.
 	idle time.Duration
 	// beside is set in a workload that runs together with others: with delta, what the counters say, and at most so many workers.
@@ -123,6 +127,9 @@ func (e Executor) newSession(request workload.Request, kind string, progress fun
 	}
 	if e.File == "" {
 		e.File = workload.PhaseFile
+	}
+	if e.End == "" {
+		e.End = workload.EndFile
 	}
 	if e.clock == nil {
 		e.clock = newClock

@@ -97,6 +97,7 @@ func (s *session) measure(ctx context.Context, phase v1alpha1.MeasurePhase) erro
 	if err != nil {
 		return err
 	}
+	s.noteEnd(m.rounds[len(m.rounds)-1].sum.Duration)
 	if err := s.summarise(ctx, chosen, &m, rule.Window, phase.Cache); err != nil {
 		return err
 	}
@@ -339,6 +340,7 @@ func (s *session) measureFIO(ctx context.Context, message string, file fio.File,
 	}
 	s.bracket.staged, s.bracket.startup, s.bracket.workers = staged(file), s.startup, workers(file)
 	s.bracket.loop = loopOf(file, expected.free)
+	expected.ends = true
 	sum, report, err := s.runFIO(ctx, file, expected)
 	if err != nil {
 		return fio.Sum{}, fio.Report{}, err

@@ -39,6 +39,8 @@ type metadata struct {
 	took map[string]*fio.Latency
 	// done are the operations of all workers in this round.
 	done atomic.Int64
+	// over ends the workers before their time.
+	over atomic.Bool
 }
 
 func (m *metadata) prepare(_ context.Context, s *session) error {
@@ -80,7 +82,10 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 	began := time.Now()
 	// A call that a storage never answers cannot be stopped: the runner ends without it.
 	m.done.Store(0)
-	defer s.recordEach(func() fio.Usage { return fio.Usage{Operations: m.done.Load()} })()
+	defer s.recordEach(func() fio.Usage {
+		m.over.Store(s.operationOver())
+		return fio.Usage{Operations: m.done.Load()}
+	})()
 	err := inBackground(ctx, func() error {
 		group, ctx := errgroup.WithContext(ctx)
 		for _, one := range crew {
@@ -92,6 +97,7 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 		return figures{}, err
 	}
 	took := time.Since(began)
+	s.endedEarly = m.over.Load()
 	flush, err := s.end(ctx, true)
 	if err != nil {
 		return figures{}, err
@@ -201,7 +207,7 @@ func (c *clerk) each(ctx context.Context, kind string, paths []string, do func(p
 		ended := time.Now()
 		latency.Observe(ended.Sub(began).Nanoseconds())
 		c.done.Add(1)
-		if ctx.Err() != nil || !ended.Before(until) {
+		if ctx.Err() != nil || c.over.Load() || !ended.Before(until) {
 			return true, ctx.Err()
 		}
 	}

@@ -19,6 +19,8 @@ type expectation struct {
 	free bool
 	// aside: its figures are not part of the result.
 	aside bool
+	// ends: it may end before, with the operation beside the phase.
+	ends bool
 }
 
 // runFIO runs one job file to its end, keeps what it was and what came out, and compares fio's clock with ours.
@@ -31,14 +33,20 @@ func (s *session) runFIO(ctx context.Context, file fio.File, expected expectatio
 	limited, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	timer := s.clock.start()
-	report, err := s.fio.Run(limited, file, func(usage fio.Usage) {
+	over := false
+	report, err := s.fio.Run(limited, file, func(usage fio.Usage) bool {
 		s.progress.watch(usage)
 		s.recorder.sample(usage)
 		if full := s.volume.crowded(); full != nil {
 			stop(full)
 		}
+		over = over || expected.ends && s.operationOver()
+		return over
 	})
 	wall := timer.spent()
+	if over {
+		s.endedEarly, expected.lasting = true, 0
+	}
 	sum := report.Sum(file.Stages())
 	s.idle = wall - sum.Duration
 	if cause := context.Cause(limited); cause != nil && ctx.Err() == nil {

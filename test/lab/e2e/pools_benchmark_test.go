@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 
@@ -268,6 +269,13 @@ phases:
 - {name: alone, measure: {workload: {oltp: {workers: 8, duration: 5s}}}}
 - {name: colder, operate: {exportImport: {}}}
 - {name: under, measure: {workload: {oltp: {workers: 8, duration: 5s}}, operate: {scrub: {}}}}
+- name: until
+  measure:
+    workload: {oltp: {workers: 8, duration: 9m}}
+    operate: {scrub: {}}
+    operateAfter: 30s
+    until: OperationEnds
+    afterOperation: 15s
 gates:
 - {name: suffers, expression: "phase('under').readOperationsPerSecond < phase('alone').readOperationsPerSecond"}
 `))
@@ -276,5 +284,13 @@ gates:
 	g.Expect(under.Environment).To(gomega.HaveKeyWithValue("beside", "scrub"))
 	fmt.Printf("scrub: %d reads a second alone, %d under a scrub, beside it for %d ppm of the time\n",
 		o.documents["alone"].Metrics["readOperationsPerSecond"], under.Metrics["readOperationsPerSecond"], under.Metrics["besidePartsPerMillion"])
+	until := o.documents["until"].Metrics
+	measured := time.Duration(until["durationNanoseconds"])
+	fmt.Printf("scrub: measured for %s of at most 9m, for %s after it; %d bytes a second read before it, %d during it, %d after it\n",
+		measured, time.Duration(until["after.durationNanoseconds"]), until["before.readBytesPerSecond"],
+		until["during.readBytesPerSecond"], until["after.readBytesPerSecond"])
+	g.Expect(measured).To(gomega.BeNumerically("<", 8*time.Minute), "the pod did not see that its operation had ended")
+	g.Expect(until["after.durationNanoseconds"]).To(gomega.BeNumerically(">=", 13*time.Second.Nanoseconds()))
+	g.Expect(until["before.readBytesPerSecond"]).To(gomega.BeNumerically(">", 0))
 	s.leavesNothing(before, benchmark)
 }

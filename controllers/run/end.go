@@ -1,0 +1,46 @@
+package run
+
+import (
+	"context"
+	"path"
+
+	corev1 "k8s.io/api/core/v1"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+const endName = "end"
+
+// mountEnd mounts what will tell the pod of a phase that the operation beside it is over. The ConfigMap is not there yet: the pod starts
+// without it. There is no subPath, for the kubelet updates only whole folders.
+func mountEnd(pod *corev1.PodSpec, run *v1alpha1.BenchmarkRun, phase *v1alpha1.Phase) {
+	if !workload.EndsWithOperation(phase) {
+		return
+	}
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: endName, VolumeSource: corev1.VolumeSource{
+		ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: naming.PhaseEndName(run.Name, phase.Name)},
+			Items:                []corev1.KeyToPath{{Key: workload.EndKey, Path: path.Base(workload.EndFile)}},
+			DefaultMode:          ptr.To[int32](0o444), Optional: ptr.To(true),
+		}}})
+	pod.Containers[0].VolumeMounts = append(pod.Containers[0].VolumeMounts,
+		corev1.VolumeMount{Name: endName, MountPath: workload.EndPath, ReadOnly: true})
+}
+
+// tellEnd creates that ConfigMap. It goes with the run.
+func (r *Reconciler) tellEnd(ctx context.Context, run *v1alpha1.BenchmarkRun, action runs.Action) error {
+	labels, phase := runs.Labels(run), run.Spec.Phases[action.Phase].Name
+	labels[v1alpha1.LabelPhase] = string(phase)
+	return r.create(ctx, run, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: naming.PhaseEndName(run.Name, phase), Namespace: run.Namespace, Labels: labels,
+			OwnerReferences: []metav1.OwnerReference{ownerReference(run)}},
+		Immutable: ptr.To(true),
+		Data:      map[string]string{workload.EndKey: workload.EndText(string(run.UID), action.EndAt)},
+	})
+}

@@ -1,0 +1,91 @@
+package run
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/fresh"
+	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// endingPhase lasts as long as the operation beside it.
+var endingPhase = v1alpha1.Phase{Name: "busy", Measure: &v1alpha1.MeasurePhase{Until: v1alpha1.UntilOperationEnds,
+	Workload: v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{}}}}
+
+// TestPodWaitsForTheEnd: the pod starts without the ConfigMap, sees it when it is created, and nothing else of it.
+func TestPodWaitsForTheEnd(t *testing.T) {
+	run := testRun(corev1.PersistentVolumeFilesystem)
+	pod := podSpec(run, endingPhase, "")
+	for _, wrong := range restricted(pod) {
+		t.Error(wrong)
+	}
+	mount, volume := pod.Containers[0].VolumeMounts[len(pod.Containers[0].VolumeMounts)-1], pod.Volumes[len(pod.Volumes)-1]
+	if mount.MountPath != workload.EndPath || !mount.ReadOnly || mount.Name != volume.Name || mount.SubPath != "" {
+		t.Errorf("mount %+v", mount)
+	}
+	source := volume.ConfigMap
+	if source == nil || source.Name != run.Name+"-busy.end" || !ptr.Deref(source.Optional, false) || len(source.Items) != 1 ||
+		source.Items[0].Key != workload.EndKey || workload.EndPath+"/"+source.Items[0].Path != workload.EndFile {
+		t.Errorf("volume %+v", volume)
+	}
+	lasting := *endingPhase.DeepCopy()
+	lasting.Measure.Until = ""
+	if with, without := len(pod.Volumes), len(podSpec(run, lasting, "").Volumes); without != with-1 {
+		t.Errorf("%d volumes, and %d for a phase with a duration", with, without)
+	}
+}
+
+// TestTellEnd: the pod gets word once, and no ConfigMap of others is taken for ours.
+func TestTellEnd(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	run := testRun(corev1.PersistentVolumeFilesystem)
+	run.Spec.Phases = []v1alpha1.Phase{endingPhase}
+	action := runs.Action{Kind: runs.TellEnd, EndAt: time.Date(2026, 11, 25, 18, 0, 0, 0, time.UTC)}
+	server := fake.NewClientBuilder().WithScheme(scheme).Build()
+	r := &Reconciler{Client: server, Live: server, Memory: &fresh.Memory[*v1alpha1.BenchmarkRun]{}}
+	key := client.ObjectKey{Namespace: run.Namespace, Name: run.Name + "-busy.end"}
+	state := runs.State{Run: run, Phases: make([]runs.PhaseState, 1)}
+	if err := r.observeResults(t.Context(), &state); err != nil || state.Phases[0].EndTold {
+		t.Fatalf("before: %+v, %v", state.Phases[0], err)
+	}
+	for range 2 { // the second time the cache lags
+		if err := r.act(t.Context(), &state, []runs.Action{action}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told corev1.ConfigMap
+	if err := server.Get(t.Context(), key, &told); err != nil {
+		t.Fatal(err)
+	}
+	if told.Data[workload.EndKey] != workload.EndText("run-uid", action.EndAt) || !metav1.IsControlledBy(&told, run) ||
+		!ptr.Deref(told.Immutable, false) || told.Labels[v1alpha1.LabelBenchmarkUID] == "" {
+		t.Errorf("%+v", told)
+	}
+	if err := r.observeResults(t.Context(), &state); err != nil || !state.Phases[0].EndTold || state.Phases[0].Stored != nil {
+		t.Errorf("after: %+v, %v", state.Phases[0], err)
+	}
+	foreign := told.DeepCopy()
+	foreign.OwnerReferences, foreign.ResourceVersion = nil, ""
+	server = fake.NewClientBuilder().WithScheme(scheme).WithObjects(foreign).Build()
+	r.Client, r.Live, state.Phases[0] = server, server, runs.PhaseState{}
+	var taken *takenError
+	if err := r.observeResults(t.Context(), &state); err != nil || state.Phases[0].EndTold {
+		t.Errorf("another's: %+v, %v", state.Phases[0], err)
+	}
+	if err := r.act(t.Context(), &state, []runs.Action{action}); !errors.As(err, &taken) {
+		t.Errorf("another's was taken for ours: %v", err)
+	}
+}

@@ -1,0 +1,34 @@
+//go:build linux
+
+package engine
+
+import (
+	"time"
+
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// operationOver says whether a workload that lasts as long as the operation beside it has to end now. The time is compared by the clock of
+// the document, by which it is judged later whether enough was measured after the operation.
+func (s *session) operationOver() bool {
+	if !workload.EndsWithOperation(&s.request.Phase) {
+		return false
+	}
+	at, told := workload.ReadEnd(s.executor.End, s.request.Run.UID)
+	began := s.bracket.began
+	return told && !began.day.Add(began.spent()).Before(at)
+}
+
+// noteEnd says how long a workload lasted that could end with its operation.
+func (s *session) noteEnd(lasted time.Duration) {
+	if !workload.EndsWithOperation(&s.request.Phase) {
+		return
+	}
+	words := "measured for " + lasted.Round(time.Second).String() + ", "
+	if s.endedEarly {
+		words += "until the operation had ended and the time after it was over"
+	} else {
+		words += "the longest time: by then the runner had not learned that the operation was over"
+	}
+	s.details.Notes = append(s.details.Notes, words)
+}
