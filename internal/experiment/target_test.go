@@ -387,7 +387,7 @@ func TestWhatIsNotDoneYet(t *testing.T) {
 			(*p)[0].Measure = &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}}}
 		}, "needs a file system"},
 		"fio without a size": {func(_ *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) { (*p)[0].Measure = unsized() },
-			"job [a] makes a file and does not say how large: write size=64m"},
+			"job [a] does not say how large its file is: write size=64m"},
 		"fio without a size on a device": {func(z *v1alpha1.ZFSTarget, p *[]v1alpha1.Phase) {
 			z.Dataset, (*p)[0].Measure = &v1alpha1.DatasetTemplate{Type: naming.DatasetVolume}, unsized()
 		}, ""},

@@ -106,6 +106,21 @@ func TestUserFile(t *testing.T) {
 	}
 }
 
+func TestUnsized(t *testing.T) {
+	for text, unsized := range map[string]bool{
+		"[a]\nrw=read\nsize=64m": false, "[global]\nfilesize=1G\n[a]\nrw=read": false, "[a]\nfilename=data": false, "[a]\nsize=10MiB": false,
+		"[a]\nrw=read": true, "[a]\nsize=0": true, "[a]\nsize=50%": true, "[a]\nsize=1m\n[b]\nrw=read": true,
+	} {
+		file, err := ParseUserFile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is := file.Unsized(); (is != "") != unsized {
+			t.Errorf("%q: %q", text, is)
+		}
+	}
+}
+
 func TestUserFileRefuses(t *testing.T) {
 	for _, c := range []struct{ line, says string }{
 		{"exec_prerun=rm -rf /", "line 3: exec_prerun is not allowed: remove it: a job file runs no commands"},

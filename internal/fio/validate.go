@@ -178,14 +178,23 @@ func valueRemedy(name string) string {
 // Unsized says which job would make a file of no size, and what to write instead; empty if none does. On a device, jobs have all of it.
 func (f UserFile) Unsized() string {
 	for _, section := range f.Sections {
-		if !slices.ContainsFunc(slices.Concat(f.Global, section.Options), func(option Option) bool {
-			return slices.Contains([]string{"size", "filesize", "file_size", "filename"}, option.Name)
-		}) {
-			return "job [" + section.Name + "] makes a file and does not say how large: write size=64m in it (or in [global]), or filename=data " +
-				"for the data of a fill"
+		if !slices.ContainsFunc(slices.Concat(f.Global, section.Options), Option.sizes) {
+			return "job [" + section.Name + "] does not say how large its file is: write size=64m in it (or in [global]), also for a file that an " +
+				"earlier phase has made, or filename=data for the data of a fill"
 		}
 	}
 	return ""
+}
+
+// sizes says whether an option gives the files of a job a size. A percentage is one of the file, which is not there yet.
+func (o Option) sizes() bool {
+	switch o.Name {
+	case "filename":
+		return true
+	case "size", "filesize", "file_size":
+		return strings.Trim(o.Value, "0kmgtpibKMGTPIB") != "" && !strings.HasSuffix(o.Value, "%")
+	}
+	return false
 }
 
 // Paced are the jobs that send their requests by a schedule.

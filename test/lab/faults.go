@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -121,8 +122,7 @@ func (l *Lab) Node(ctx context.Context, node, action string, log io.Writer) erro
 		if err != nil {
 			return err
 		}
-		defer func() { _ = machine.Close() }()
-		if err := machine.PowerDown(ctx); err != nil {
+		if err := errors.Join(machine.PowerDown(ctx), machine.Close()); err != nil { // others may talk to it meanwhile
 			return err
 		}
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
@@ -140,8 +140,7 @@ func (l *Lab) Node(ctx context.Context, node, action string, log io.Writer) erro
 		if err != nil {
 			return err
 		}
-		defer func() { _ = machine.Close() }()
-		if err := machine.Reset(ctx); err != nil {
+		if err := errors.Join(machine.Reset(ctx), machine.Close()); err != nil {
 			return err
 		}
 		return l.waitBooted(ctx, s, node, before, log)
