@@ -116,6 +116,10 @@ type VariantResult struct {
 	Name string `json:"name"`
 	// Definition is a hash of the measured configuration: target, phases and pods.
 	Definition string `json:"definition,omitempty"`
+	// Base is the variant of the spec that the matrix was applied to. Empty without one.
+	Base string `json:"base,omitempty"`
+	// Matrix has the value of each path of the matrix. Empty without a matrix.
+	Matrix map[string]string `json:"matrix,omitempty"`
 	// Phases with metrics. Empty if no run of the variant was valid.
 	Phases []PhaseResult `json:"phases,omitempty"`
 }

@@ -75,6 +75,8 @@ var rooms = []struct {
 	make func(results.Experiment) room
 }{
 	{"gate", newGates},
+	{"heat", newHeat},
+	{"sweep", newSweep},
 	{"metric", newMetrics},
 	{"percentiles", newPercentiles},
 	{"series", newSeries},
