@@ -126,10 +126,11 @@ type swept struct {
 	steps []step
 }
 
-// lines of a metric along a path: a line for each combination of everything else, as many as have a colour. certain says that all medians
-// have an interval. left is how many medians are in no line.
-func (s *sweep) lines(of results.GateMetric, all []dimension, path string, places map[string]float64) (lines []*swept, certain bool, left int) {
-	certain = true
+// lines of a metric along a path: a line for each combination of everything else, as many as have a colour. True says that all medians
+// have an interval. The number is how many medians are in no line.
+func (s *sweep) lines(of results.GateMetric, all []dimension, path string, places map[string]float64) ([]*swept, bool, int) {
+	var lines []*swept
+	certain, left := true, 0
 	for _, variant := range s.variants {
 		metric, value := metricOf(variant, of.Phase, of.Metric), variant.Matrix[path]
 		if metric == nil || value == "" {
