@@ -146,7 +146,7 @@ func sentence(verdict Level, count map[Level]int) string {
 		return fmt.Sprintf("Not fit for databases as measured. Of %d findings %d are bad, %d unknown and %d warnings.",
 			count[Bad]+count[Unknown]+count[Warning]+count[Good], count[Bad], count[Unknown], count[Warning])
 	case Unknown:
-		return fmt.Sprintf("Not known: %d findings have no figures of the storage. Of what was measured nothing is bad.", count[Unknown])
+		return fmt.Sprintf("Not known. Findings without figures of the storage: %d. Of what was measured nothing is bad.", count[Unknown])
 	case Warning:
 		return fmt.Sprintf("Usable for databases. Warnings to mind: %d.", count[Warning])
 	}

@@ -17,6 +17,8 @@ const (
 	steadyWarn, steadyBad = 0.25, 1.0
 	// memoryWarn is the part of reads that may come from memory, in parts per million.
 	memoryWarn = 100_000
+	// leastBusy is the part of the time in which workers wait for the storage, below which the CPU is a limit too, in parts per million.
+	leastBusy = 800_000
 	// tooFastBelow is faster than any disk makes data durable through a file system, in nanoseconds.
 	tooFastBelow = 10_000
 )
@@ -86,7 +88,8 @@ func scaling(facts Facts) []Finding {
 	case times < scalingWarn:
 		finding.Level, finding.Measured = Warning, finding.Measured+fmt.Sprintf("; good is %d times", int(scalingWarn))
 	}
-	return explained(facts.ofDisks(finding, "read-1", "read-16"), "Requests of several sessions wait for each other.",
+	finding = facts.ofStorage(facts.ofDisks(finding, "read-1", "read-16"), "read-16")
+	return explained(finding, "Requests of several sessions wait for each other.",
 		"A single disk with moving heads does this. Else look for a throttle, a quota, or a queue with room for one request.")
 }
 
@@ -127,18 +130,20 @@ func fromMemory(facts Facts) []Finding {
 		return nil
 	}
 	return []Finding{{Level: Warning, About: "Reads came from memory", Measured: strings.Join(hits, ", ") + " of the reads",
-		Means: "These figures are better than the storage is.", Do: "Repeat it with a --size of at least twice the memory of the node."}}
+		Means: "These figures are better than the storage is.", Do: larger}}
 }
 
 // tooFast doubts commits that no disk can make durable so quickly.
 func tooFast(facts Facts) []Finding {
-	metric, known := facts.metric("redo-empty", "writeLatencyP50Nanoseconds")
-	if !known || metric.Median <= 0 || metric.Median >= tooFastBelow {
-		return nil
+	for _, phase := range []string{"redo-empty", "redo-full"} {
+		metric, known := facts.metric(phase, "writeLatencyP50Nanoseconds")
+		if known && metric.Median < tooFastBelow {
+			return []Finding{{Level: Warning, About: "Commits that are too fast", Measured: figure(phase, metric),
+				Means: "Something may confirm writes before they are durable: sync=disabled, a write cache without protection, a hypervisor.",
+				Do:    "Prove that a commit survives a loss of power before you trust it with data."}}
+		}
 	}
-	return []Finding{{Level: Warning, About: "Commits that are too fast", Measured: figure("redo-empty", metric),
-		Means: "Something may confirm writes before they are durable: sync=disabled, a write cache without protection, a hypervisor.",
-		Do:    "Prove that a commit survives a loss of power before you trust it with data."}}
+	return nil
 }
 
 // doubts are warnings about the storage.

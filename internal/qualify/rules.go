@@ -23,6 +23,9 @@ const (
 	hitRate   = "cacheHitPartsPerMillion"
 )
 
+// larger says how to measure disks, and not memory.
+const larger = "Repeat it with a --size of at least twice the memory of the node."
+
 const (
 	millisecond = 1e6
 	mebibyte    = 1 << 20
@@ -100,6 +103,9 @@ func (l limit) judge(facts Facts) []Finding {
 	if strings.HasPrefix(l.metric, "read") {
 		finding = facts.ofDisks(finding, l.phase)
 	}
+	if l.metric == appendP99 {
+		finding = facts.durable(finding, l.phase)
+	}
 	return explained(finding, l.means, l.do)
 }
 
@@ -139,9 +145,31 @@ func (f Facts) ofDisks(finding Finding, phases ...string) Finding {
 	for _, phase := range phases {
 		hits, known := f.metric(phase, hitRate)
 		if known && hits.Median > memoryWarn && finding.Level == Good {
-			finding.Level = Unknown
+			finding.Level, finding.Means, finding.Do = Unknown, "These are figures of memory: the disks are not known.", larger
 			finding.Measured += fmt.Sprintf("; but %s of the reads of %s came from memory", write(hitRate, float64(hits.Median)), phase)
 		}
+	}
+	return finding
+}
+
+// durable takes back what is good about commits that no disk makes durable so quickly.
+func (f Facts) durable(finding Finding, phase string) Finding {
+	if metric, known := f.metric(phase, "writeLatencyP50Nanoseconds"); known && metric.Median < tooFastBelow && finding.Level == Good {
+		finding.Level, finding.Means = Unknown, "What confirms commits so quickly may lose them."
+		finding.Do = "See the finding about commits that are too fast."
+		finding.Measured += "; but half of them take less than " + write(appendP99, tooFastBelow) + ", which no disk does"
+	}
+	return finding
+}
+
+// ofStorage takes back what is not good because the node had no more CPU.
+func (f Facts) ofStorage(finding Finding, phase string) Finding {
+	busy, known := f.metric(phase, "workersBusyPartsPerMillion")
+	if known && busy.Median < leastBusy && finding.Level != Good {
+		finding.Level, finding.Means = Unknown, "More CPU might have shown more: the storage is not known."
+		finding.Do = "Repeat it on a node with more CPUs, or with less to do."
+		finding.Measured += fmt.Sprintf("; but the node's CPU was a limit: workers of %s waited for the storage for %s of the time", phase,
+			write(hitRate, float64(busy.Median)))
 	}
 	return finding
 }
@@ -153,9 +181,9 @@ func change(lost float64) string {
 	return fmt.Sprintf("%.0f%% less", lost)
 }
 
-// explained leaves out what a good finding needs not.
+// explained leaves out what a good finding needs not. What was said already stays.
 func explained(finding Finding, means, do string) []Finding {
-	if finding.Level != Good {
+	if finding.Level != Good && finding.Means == "" {
 		finding.Means, finding.Do = means, do
 	}
 	return []Finding{finding}
@@ -173,8 +201,12 @@ func direction(metric string) results.Direction {
 
 // figure is "redo-full.writeLatencyP99Nanoseconds 12 ms (11 ms to 14 ms, 3 runs)".
 func figure(phase string, metric results.MetricResult) string {
-	return fmt.Sprintf("%s.%s %s (%s to %s, %d runs)", phase, metric.Name, write(metric.Name, float64(metric.Median)),
-		write(metric.Name, float64(metric.Min)), write(metric.Name, float64(metric.Max)), metric.Runs)
+	text := fmt.Sprintf("%s.%s %s", phase, metric.Name, write(metric.Name, float64(metric.Median)))
+	if metric.Runs == 1 {
+		return text + " (1 run)"
+	}
+	return text + fmt.Sprintf(" (%s to %s, %d runs)", write(metric.Name, float64(metric.Min)), write(metric.Name, float64(metric.Max)),
+		metric.Runs)
 }
 
 func write(metric string, value float64) string {
