@@ -205,7 +205,7 @@ func (a *App) printSweep(table sweep.Table, places int, format string) error {
 	for _, value := range table.Values {
 		if value.Outlier {
 			outliers++
-			named[value.Place.String()] = true
+			named[value.String()] = true
 		}
 	}
 	if format == "json" {
@@ -245,7 +245,7 @@ func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	a.say("")
 	rows, seen := newTable(a.Out, "PLACE", "", "FURTHEST FROM THE OTHERS", "VALUE", "AGAINST THE MEDIAN OF ALL"), map[string]bool{}
 	for _, value := range table.Values {
-		if place := value.Place.String(); !seen[place] {
+		if place := value.String(); !seen[place] {
 			seen[place] = true
 			word := "alike"
 			if value.Outlier {

@@ -149,6 +149,8 @@ func sentence(verdict Level, count map[Level]int) string {
 		return fmt.Sprintf("Not known. Findings without figures of the storage: %d. Of what was measured nothing is bad.", count[Unknown])
 	case Warning:
 		return fmt.Sprintf("Usable for databases. Warnings to mind: %d.", count[Warning])
+	case Good:
+		return "Fit for databases: no rule has found anything to object."
 	}
-	return "Fit for databases: no rule has found anything to object."
+	return "Not known."
 }

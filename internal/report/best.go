@@ -75,8 +75,8 @@ func (s samples) choose(ranked []results.VariantResult, phase string, metric res
 	if len(alike) > maxAlike {
 		alike, more = alike[:maxAlike], fmt.Sprintf(" and %d more", len(alike)-maxAlike)
 	}
-	return fmt.Sprintf("no best: %s has the best median, %s %s, but may be no better than %s%s: take any of them, or add repetitions", best, next,
-		ranked[1].Name, strings.Join(alike, " and "), more)
+	return fmt.Sprintf("no best: %s has the best median, %s %s, but may be no better than %s%s: take any of them, or add repetitions",
+		best, next, ranked[1].Name, strings.Join(alike, " and "), more)
 }
 
 // edgeOf is the difference, as a logarithm, that means nothing: values are whole numbers, and percentiles the ends of bins.

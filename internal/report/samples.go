@@ -56,8 +56,8 @@ func (s samples) against(base, other source) (string, bool) {
 	return fmt.Sprintf("×%.3f (%.3f..%.3f)", math.Exp(shift.Estimate), math.Exp(shift.Interval.Low), math.Exp(shift.Interval.High)), known
 }
 
-// shift is the logarithm of the ratio of two variants, with an interval that leaves this chance outside at each end. Pairs of repetitions are
-// compared as in gates.
+// shift is the logarithm of the ratio of two variants, with an interval that leaves this chance outside at each end. Pairs of repetitions
+// are compared as in gates.
 func (s samples) shift(base, other source, outside float64) (shift stats.Shift, known bool) {
 	if s.kept[base.variant] || s.kept[other.variant] {
 		return shift, false

@@ -83,7 +83,8 @@ const maxGateMetrics = 16
 func gateMetrics(needed []gate.Reference) []results.GateMetric {
 	var metrics []results.GateMetric
 	for _, of := range needed {
-		if one := (results.GateMetric{Variant: of.Variant, Phase: of.Phase, Metric: of.Metric}); len(metrics) < maxGateMetrics && !slices.Contains(metrics, one) {
+		one := results.GateMetric{Variant: of.Variant, Phase: of.Phase, Metric: of.Metric}
+		if len(metrics) < maxGateMetrics && !slices.Contains(metrics, one) {
 			metrics = append(metrics, one)
 		}
 	}
