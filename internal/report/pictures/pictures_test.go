@@ -199,6 +199,39 @@ func TestEachWorkloadIsDrawn(t *testing.T) {
 	}
 }
 
+// TestOperationsAreShaded: a scrub that was at work from the 20th to the 30th second of the series is seen there.
+func TestOperationsAreShaded(t *testing.T) {
+	e := experiment(1, "a", "b")
+	a := New(e)
+	for _, variant := range []string{"a", "b"} {
+		one := document(t, "fresh", 50<<20)
+		one.Measured = []results.Interval{{From: start, To: start.Add(480 * time.Second)}}
+		one.Operated = &results.Interval{From: start.Add(20 * time.Second), To: start.Add(30 * time.Second)}
+		one.Raw = []byte(strings.Replace(string(one.Raw), `"series":{`, `"series":{"measured":[{"fromMilliseconds":0,"toMilliseconds":480000}],`, 1))
+		a.Add(Phase{Run: "run-0-0", Variant: variant, Document: one})
+	}
+	shaded := find(t, a.Pictures(), "series-fresh").SVG
+	if strings.Count(shaded, `class="w"`) != 2 || !strings.Contains(shaded, ">operation, a<") { // the band and its key
+		t.Error(shaded)
+	}
+	if plain := find(t, album(t, e), "series-fresh").SVG; strings.Contains(plain, `class="w"`) {
+		t.Error("there is an operation without one")
+	}
+	band := operatedOf(seen{Phase: Phase{Document: results.PhaseDocument{Measured: []results.Interval{{To: start.Add(100 * time.Second)}},
+		Operated: &results.Interval{From: start.Add(20 * time.Second), To: start.Add(30 * time.Second)}}}, raw: rawWith(t, 90_000)})
+	if band == nil || band.From != 10e9 || band.To != 20e9 {
+		t.Errorf("%+v", band)
+	}
+}
+
+func rawWith(t *testing.T, end int64) (made raw) {
+	t.Helper()
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"series":{"measured":[{"toMilliseconds":%d}]}}`, end), &made); err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
 // TestPercentilesWithoutDocuments: the results have some points of the curve.
 func TestPercentilesWithoutDocuments(t *testing.T) {
 	e := experiment(6, "a")
