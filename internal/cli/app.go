@@ -71,7 +71,7 @@ func (a *App) rootCommand() *cobra.Command {
 		commands []*cobra.Command
 	}{
 		{"Run and follow:", []*cobra.Command{a.runCommand(), a.listCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(),
-			a.suspendCommand(), a.resumeCommand(), a.rerunCommand()}},
+			a.suspendCommand(), a.resumeCommand(), a.rerunCommand(), a.qualifyCommand(), a.sweepCommand()}},
 		{"Results:", []*cobra.Command{a.reportCommand(), a.compareCommand(), a.historyCommand(), a.baselineCommand(), a.calibrationCommand()}},
 		{"Manifests:", []*cobra.Command{a.samplesCommand(), a.planCommand(), a.validateCommand()}},
 		{"Other:", []*cobra.Command{a.doctorCommand(), a.versionCommand()}},

@@ -94,6 +94,9 @@ func summarise(runs []results.RunResult, evidence Evidence) []results.VariantRes
 	hashes := definitions(evidence.Slots, evidence.Benchmark.Spec.PodTemplate)
 	for i := range variants {
 		variants[i].Definition = hashes[variants[i].Name]
+		if at := slices.IndexFunc(evidence.Slots, func(slot Slot) bool { return slot.Variant == variants[i].Name }); at >= 0 {
+			variants[i].Base, variants[i].Matrix = evidence.Slots[at].Base, evidence.Slots[at].Matrix
+		}
 	}
 	return variants
 }

@@ -171,6 +171,24 @@ func TestVariantsInTheOrderOfTheSpec(t *testing.T) {
 	}
 }
 
+// TestVariantsSayTheirCombination: a picture of a matrix reads no names.
+func TestVariantsSayTheirCombination(t *testing.T) {
+	state := testState()
+	state.Benchmark.Spec.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b"}}
+	state.Benchmark.Spec.Matrix = v1alpha1.Matrix{"storageClass.size": {"1Gi", "2Gi"}}
+	state.Slots = mustExpand(t, &state.Benchmark.Spec, 1)
+	state = endedRuns(state, 0, len(state.Slots), runstest.ValidEnding)
+	e := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Runs: state.Runs, Slots: state.Slots})
+	if len(e.Variants) != 4 {
+		t.Fatalf("%d variants", len(e.Variants))
+	}
+	for _, variant := range e.Variants {
+		if want := variant.Base + ",storageClass.size=" + variant.Matrix["storageClass.size"]; variant.Name != want || variant.Base == "" {
+			t.Errorf("%s is %s", variant.Name, want)
+		}
+	}
+}
+
 // TestRunVolumeInResults: what is set on the dataset hides what it would inherit, whatever comes first.
 func TestRunVolumeInResults(t *testing.T) {
 	property := func(dataset, name, value string) v1alpha1.EffectiveProperty {

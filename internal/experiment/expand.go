@@ -22,8 +22,11 @@ type Slot struct {
 	Variant    string
 	Repetition int32
 	Seed       int64
-	Target     v1alpha1.Target
-	Phases     []v1alpha1.Phase
+	// Base is the variant of the spec, and Matrix the combination of the matrix by path.
+	Base   string
+	Matrix map[string]string
+	Target v1alpha1.Target
+	Phases []v1alpha1.Phase
 	// written are the positions of the phases in the spec.
 	written []int
 }
@@ -124,7 +127,8 @@ func expandVariants(spec *v1alpha1.StorageBenchmarkSpec, rows []row) ([]Slot, er
 	var seen unlike
 	for _, variant := range variants {
 		for _, values := range rows {
-			slot := Slot{Rank: int32(len(slots)), Variant: variantName(variant, paths, values), Target: *spec.Target.DeepCopy()}
+			slot := Slot{Rank: int32(len(slots)), Variant: variantName(variant, paths, values), Base: string(variant.Name),
+				Matrix: byPath(paths, values), Target: *spec.Target.DeepCopy()}
 			if slot.Phases, slot.written = phasesFor(spec.Phases, variant.Name); len(slot.Phases) == 0 {
 				return nil, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
 					"variant %q has no phase: add it to onlyFor of one, or remove the variant", slot.Variant)}

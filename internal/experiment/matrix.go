@@ -119,6 +119,18 @@ func rowName(paths []string, values row) string {
 	return strings.Join(parts, ",")
 }
 
+// byPath is a combination as a map. Nil without a matrix.
+func byPath(paths []string, values row) map[string]string {
+	if len(paths) == 0 {
+		return nil
+	}
+	combination := make(map[string]string, len(paths))
+	for i, path := range paths {
+		combination[path] = string(values[i])
+	}
+	return combination
+}
+
 func entryName(entry v1alpha1.MatrixEntry) string {
 	paths := slices.Sorted(maps.Keys(entry))
 	var values row

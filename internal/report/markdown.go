@@ -29,9 +29,9 @@ const (
 // renderMarkdown also lists what did not fit.
 func renderMarkdown(e results.Experiment) (text string, omitted []string) {
 	all := samplesOf(e)
-	sections := []*section{gatesSection(e), comparisonsSection(e), numbersSection(e, all), outliersSection(e, all), nodesSection(e),
-		disksSection(e), invalidSection(e), preflightSection(e), environmentSection(e), whereSection(e), volumesSection(e),
-		howSection(e), rawSection(e)}
+	sections := []*section{gatesSection(e), comparisonsSection(e), bestSection(e, all), numbersSection(e, all),
+		outliersSection(e, all), nodesSection(e), disksSection(e), invalidSection(e), preflightSection(e), environmentSection(e),
+		whereSection(e), volumesSection(e), howSection(e), rawSection(e)}
 	var out strings.Builder
 	out.WriteString(head(e))
 	for _, s := range sections {

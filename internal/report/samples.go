@@ -50,15 +50,21 @@ func samplesOf(e results.Experiment) samples {
 	return s
 }
 
-// against is the ratio of two variants with its interval, as "×0.902 (0.893..0.921)". Pairs of repetitions are compared as in gates.
-// False if the runs are too few, or not independent.
+// against is the ratio of two variants with its interval, as "×0.902 (0.893..0.921)". False if the runs are too few, or not independent.
 func (s samples) against(base, other source) (string, bool) {
+	shift, known := s.shift(base, other, outside)
+	return fmt.Sprintf("×%.3f (%.3f..%.3f)", math.Exp(shift.Estimate), math.Exp(shift.Interval.Low), math.Exp(shift.Interval.High)), known
+}
+
+// shift is the logarithm of the ratio of two variants, with an interval that leaves this chance outside at each end. Pairs of repetitions
+// are compared as in gates.
+func (s samples) shift(base, other source, outside float64) (shift stats.Shift, known bool) {
 	if s.kept[base.variant] || s.kept[other.variant] {
-		return "", false
+		return shift, false
 	}
 	before, now := s.logarithms(base, other)
 	if len(before) == 0 || len(now) == 0 {
-		return "", false
+		return shift, false
 	}
 	var ranked *stats.Ranked
 	var err error
@@ -72,11 +78,10 @@ func (s samples) against(base, other source) (string, bool) {
 		ranked, err = stats.NewUnpaired(before, now)
 	}
 	if err != nil {
-		return "", false
+		return shift, false
 	}
-	shift := ranked.Shift(outside, outside)
-	return fmt.Sprintf("×%.3f (%.3f..%.3f)", math.Exp(shift.Estimate), math.Exp(shift.Interval.Low), math.Exp(shift.Interval.High)),
-		shift.Interval.Known
+	shift = ranked.Shift(outside, outside)
+	return shift, shift.Interval.Known
 }
 
 // logarithms of two samples: of the repetitions that both have, if they are pairs. Empty if a value has none.

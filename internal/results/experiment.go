@@ -67,11 +67,24 @@ type GateResult struct {
 	Name string `json:"name"`
 	// Definition is the expression, or a description of the gate.
 	Definition string `json:"definition,omitempty"`
-	Verdict    string `json:"verdict" jsonschema:"enum=Passed,enum=Failed,enum=Inconclusive,enum=Invalid"`
-	Reason     string `json:"reason,omitempty"`
-	Message    string `json:"message,omitempty"`
+	// Metrics that the gate judges, at most 16.
+	Metrics []GateMetric `json:"metrics,omitempty"`
+	// AtLeast and AtMost are the limits of a bound gate, in the unit of its metric.
+	AtLeast *int64 `json:"atLeast,omitempty"`
+	AtMost  *int64 `json:"atMost,omitempty"`
+	Verdict string `json:"verdict" jsonschema:"enum=Passed,enum=Failed,enum=Inconclusive,enum=Invalid"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
 	// Comparisons are the evidence of a compare gate, one per variant. The deciding ones come first.
 	Comparisons []Comparison `json:"comparisons,omitempty"`
+}
+
+// GateMetric is a metric of a phase that a gate judges.
+type GateMetric struct {
+	// Variant that it is of, as the spec names it. Empty if it is that of each variant.
+	Variant string `json:"variant,omitempty"`
+	Phase   string `json:"phase"`
+	Metric  string `json:"metric"`
 }
 
 // Comparison is the evidence of a compare gate for one variant.
@@ -103,6 +116,10 @@ type VariantResult struct {
 	Name string `json:"name"`
 	// Definition is a hash of the measured configuration: target, phases and pods.
 	Definition string `json:"definition,omitempty"`
+	// Base is the variant of the spec that the matrix was applied to. Empty without one.
+	Base string `json:"base,omitempty"`
+	// Matrix has the value of each path of the matrix. Empty without a matrix.
+	Matrix map[string]string `json:"matrix,omitempty"`
 	// Phases with metrics. Empty if no run of the variant was valid.
 	Phases []PhaseResult `json:"phases,omitempty"`
 }

@@ -94,6 +94,8 @@ type PhaseDocument struct {
 	FinishedAt time.Time `json:"finishedAt"`
 	// Measured are the times that the metrics of a measure phase are from: one, or one for each round that counts.
 	Measured []Interval `json:"measured,omitempty"`
+	// Operated is when an operation beside the workload was at work for sure, if it has begun after the workload and ended before it.
+	Operated *Interval `json:"operated,omitempty"`
 	// Metrics by name; the unit is part of the name.
 	Metrics map[string]int64 `json:"metrics,omitempty"`
 	// Distributions by name, of the same times as the metrics.

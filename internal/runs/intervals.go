@@ -122,6 +122,9 @@ func joinIntervals(document *results.PhaseDocument, operation *v1alpha1.PoolOper
 	if problem != "" {
 		return problem
 	}
+	if during := intervals[workload.During]; during.Long() > 0 {
+		document.Operated = &during
+	}
 	var raw struct{ Series *series }
 	if err := json.Unmarshal(document.Raw, &raw); err != nil || raw.Series == nil || len(raw.Series.Measured) == 0 {
 		document.Omit("the rates before, during and after the operation: there is no series over time")

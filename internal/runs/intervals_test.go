@@ -122,6 +122,9 @@ func TestIntervalsOfACopy(t *testing.T) {
 			t.Errorf("%s is %d, want %d", metric, got, want[metric])
 		}
 	}
+	if document.Operated == nil || document.Operated.Long() != took-time.Second {
+		t.Errorf("it was at work in %v", document.Operated)
+	}
 	interrupted := copiedFor(began, 105, 40, took)
 	if got := tookOf(interrupted, time.Minute); got != took {
 		t.Errorf("it is said to have taken %s", got)

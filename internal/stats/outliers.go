@@ -15,7 +15,10 @@ const (
 )
 
 // Outliers says of each value, a logarithm, whether it is much further from the median than is typical: than the median deviation.
-func Outliers(values []float64) []bool {
+func Outliers(values []float64) []bool { return OutliersBeyond(values, farAway) }
+
+// OutliersBeyond says it with another number of median deviations: of many values a larger one makes fewer false alarms.
+func OutliersBeyond(values []float64, times float64) []bool {
 	far := make([]bool, len(values))
 	if len(values) < leastSample || check(values, 1) != nil {
 		return far
@@ -24,7 +27,7 @@ func Outliers(values []float64) []bool {
 	for i, value := range values {
 		deviations[i] = math.Abs(value - middle)
 	}
-	limit := max(leastAway, farAway*quantile(slices.Sorted(slices.Values(deviations)), 0.5))
+	limit := max(leastAway, times*quantile(slices.Sorted(slices.Values(deviations)), 0.5))
 	for i, deviation := range deviations {
 		far[i] = deviation > limit
 	}

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
@@ -48,11 +49,17 @@ func shareAt(spec *v1alpha1.StorageBenchmarkSpec, repetitions int32) float64 {
 func Judge(spec *v1alpha1.StorageBenchmarkSpec, gates *gate.Set, standards Standards, experiment *results.Experiment) Decision {
 	statuses := gates.Judge(compared(spec, standards, experiment))
 	var decision Decision
+	var needed [][]gate.Reference
+	var limits []gate.Limits
+	if gates != nil {
+		needed, limits = gates.References(), gates.Limits()
+	}
 	decision.Verdict, decision.Message = gate.Overall(statuses)
 	decision.Reason = string(decision.Verdict)
 	for i, status := range statuses {
 		decision.Gates = append(decision.Gates, results.GateResult{
-			Name: string(status.Name), Definition: gate.Definition(spec.Gates[i]),
+			Name: string(status.Name), Definition: gate.Definition(spec.Gates[i]), Metrics: gateMetrics(needed[i]),
+			AtLeast: limits[i].AtLeast, AtMost: limits[i].AtMost,
 			Verdict: string(status.Verdict), Reason: status.Reason, Message: status.Message, Comparisons: comparisons(status.Comparisons),
 		})
 	}
@@ -67,6 +74,21 @@ func (d *Decision) Incomplete(verdict v1alpha1.Verdict, reason, message string) 
 		one.Message = fmt.Sprintf("would be %s on the runs there are: %s", one.Verdict, one.Message)
 		one.Verdict, one.Reason = string(v1alpha1.VerdictInconclusive), gate.ReasonRunsMissing
 	}
+}
+
+// maxGateMetrics bounds the results: an expression can name many.
+const maxGateMetrics = 16
+
+// gateMetrics lists each metric once.
+func gateMetrics(needed []gate.Reference) []results.GateMetric {
+	var metrics []results.GateMetric
+	for _, of := range needed {
+		one := results.GateMetric{Variant: of.Variant, Phase: of.Phase, Metric: of.Metric}
+		if len(metrics) < maxGateMetrics && !slices.Contains(metrics, one) {
+			metrics = append(metrics, one)
+		}
+	}
+	return metrics
 }
 
 func comparisons(evidence []v1alpha1.GateComparison) []results.Comparison {

@@ -2,11 +2,8 @@ package pictures
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/report/svg"
@@ -15,9 +12,6 @@ import (
 
 // shownBesides are metrics that are shown besides the primary ones: what a pool looks like.
 var shownBesides = []string{"layoutScorePartsPerMillion", "freeSpaceFragmentationPartsPerMillion", "diskReadRequestBytes", "gangBlocks"}
-
-// path is a metric of a phase.
-type path struct{ phase, metric string }
 
 // figures are the values of all metrics, by run.
 type figures struct {
@@ -31,38 +25,54 @@ func figuresOf(e results.Experiment) figures {
 }
 
 // row is the values of a metric in a variant; false if there are none. If single runs are not in the results, it is their range.
-func (f figures) row(of path, variant int) (svg.Row, bool) {
+func (f figures) row(of results.GateMetric, variant int) (svg.Row, bool) {
 	v := f.variants[variant]
-	row := svg.Row{Series: variant}
-	for _, run := range f.runs {
-		if run.Variant != v.Name {
-			continue
-		}
-		for _, phase := range run.Phases {
-			if value, known := phase.Metrics[of.metric]; known && phase.Name == of.phase && phase.Outcome == results.OutcomeValid {
-				row.Values = append(row.Values, float64(value))
-			}
-		}
+	metric := metricOf(v, of.Phase, of.Metric)
+	if metric == nil || of.Variant != "" && v.Name != of.Variant && !strings.HasPrefix(v.Name, of.Variant+",") {
+		return svg.Row{}, false
 	}
-	for _, phase := range v.Phases {
-		for _, metric := range phase.Metrics {
-			if phase.Name == of.phase && metric.Name == of.metric {
-				row.Middle, row.HasMiddle = float64(metric.Median), true
-				row.Low, row.High, row.HasRange = float64(metric.Min), float64(metric.Max), len(row.Values) == 0
-			}
-		}
-	}
-	return row, row.HasMiddle
+	row := svg.Row{Series: variant, Values: f.values(v.Name, of.Phase, of.Metric), Middle: float64(metric.Median), HasMiddle: true,
+		Low: float64(metric.Min), High: float64(metric.Max)}
+	row.HasRange = len(row.Values) == 0
+	return row, true
 }
 
-// strip has a row for each path and variant.
-func (f figures) strip(paths []path) svg.Strip {
+// values of a metric in the runs of a variant.
+func (f figures) values(variant, phase, metric string) (values []float64) {
+	for _, run := range f.runs {
+		if run.Variant != variant {
+			continue
+		}
+		for _, of := range run.Phases {
+			if value, known := of.Metrics[metric]; known && of.Name == phase && of.Outcome == results.OutcomeValid {
+				values = append(values, float64(value))
+			}
+		}
+	}
+	return values
+}
+
+// metricOf a variant; nil if there is none.
+func metricOf(v results.VariantResult, phase, metric string) *results.MetricResult {
+	for i := range v.Phases {
+		for j := range v.Phases[i].Metrics {
+			if one := &v.Phases[i].Metrics[j]; v.Phases[i].Name == phase && one.Name == metric {
+				return one
+			}
+		}
+	}
+	return nil
+}
+
+// strip has a row for each metric and variant.
+func (f figures) strip(metrics []results.GateMetric) svg.Strip {
 	s := svg.Strip{Dots: "a run", Middle: "median"}
 	var lines []line
-	for _, of := range paths {
+	for _, of := range metrics {
 		for i, variant := range f.variants {
-			if row, known := f.row(of, i); known && len(s.Rows) < maxRows {
-				s.Rows, lines = append(s.Rows, row), append(lines, line{of.phase, variant.Name})
+			one := line{of.Phase, variant.Name}
+			if row, known := f.row(of, i); known && len(s.Rows) < maxRows && !slices.Contains(lines, one) {
+				s.Rows, lines = append(s.Rows, row), append(lines, one)
 			}
 		}
 	}
@@ -111,15 +121,15 @@ func (*metrics) add(seen) {}
 func (m *metrics) pictures() []report.Picture {
 	var drawn []report.Picture
 	for _, name := range m.names {
-		var paths []path
+		var of []results.GateMetric
 		for _, variant := range m.variants {
 			for _, phase := range variant.Phases {
-				if one := (path{phase.Name, name}); !slices.Contains(paths, one) {
-					paths = append(paths, one)
+				if one := (results.GateMetric{Phase: phase.Name, Metric: name}); !slices.Contains(of, one) {
+					of = append(of, one)
 				}
 			}
 		}
-		s := m.strip(paths)
+		s := m.strip(of)
 		s.ID, s.Title, s.Axis = slug("metric-"+name), name, svg.Axis{Label: betterWords(name), Unit: unitOf(name)}
 		s.Description = describe(s)
 		section := "numbers"
@@ -156,71 +166,54 @@ func (*gates) add(seen) {}
 func (g *gates) pictures() []report.Picture {
 	var drawn []report.Picture
 	for _, gate := range g.gates {
-		paths := g.paths(gate.Definition)
+		judged := g.judged(gate)
 		if len(gate.Comparisons) > 0 {
-			drawn = append(drawn, comparison(gate, paths))
+			drawn = append(drawn, comparison(gate, judged))
 		}
-		for i, of := range paths {
-			if slices.ContainsFunc(paths[:i], func(other path) bool { return other.metric == of.metric }) {
-				continue
-			}
-			var same []path
-			for _, other := range paths {
-				if other.metric == of.metric {
-					same = append(same, other)
-				}
-			}
-			s := g.strip(same)
+		for _, metric := range metricsOf(judged) {
+			s := g.strip(slices.DeleteFunc(slices.Clone(judged), func(one results.GateMetric) bool { return one.Metric != metric }))
 			if len(s.Rows) == 0 {
 				continue
 			}
-			s.ID, s.Title = slug("gate-runs-"+gate.Name+of.metric), gate.Name+": "+of.metric
-			s.Axis = svg.Axis{Label: of.metric, Unit: unitOf(of.metric)}
-			s.Rules = bounds(gate.Definition, s.Axis.Unit)
-			s.Description = describe(s)
+			s.ID, s.Title, s.Axis = slug("gate-runs-"+gate.Name+metric), gate.Name+": "+metric, svg.Axis{Label: metric, Unit: unitOf(metric)}
+			s.Rules, s.Description = bounds(gate, s.Axis.Unit), describe(s)
 			drawn = append(drawn, picture("gates", gate.Name+"-runs", gate.Name+": the runs", s.Sampled(), s))
 		}
 	}
 	return drawn
 }
 
-// metricPath is how definitions name a metric of a phase.
-var metricPath = regexp.MustCompile(`(?:phase\(['"]([^'"]+)['"]\)(?:\.workload\(['"]([^'"]+)['"]\))?|\b([a-z0-9][-a-z0-9]*))` +
-	`\.([A-Za-z][A-Za-z0-9_.-]*)`)
-
-// paths are those metrics in a definition that there are numbers of.
-func (g *gates) paths(definition string) []path {
-	var paths []path
-	for _, found := range metricPath.FindAllStringSubmatch(definition, -1) {
-		of := path{found[1] + found[3], strings.TrimRight(found[4], ".")}
-		if found[2] != "" {
-			of.metric = found[2] + "." + of.metric
-		}
-		for i := range g.variants {
-			if _, known := g.row(of, i); known && !slices.Contains(paths, of) {
-				paths = append(paths, of)
-			}
-		}
-	}
-	return paths
+// judged are those metrics of a gate that there are numbers of.
+func (g *gates) judged(gate results.GateResult) []results.GateMetric {
+	return slices.DeleteFunc(slices.Clone(gate.Metrics), func(of results.GateMetric) bool {
+		return !slices.ContainsFunc(g.variants, func(v results.VariantResult) bool { return metricOf(v, of.Phase, of.Metric) != nil })
+	})
 }
 
-var bound = regexp.MustCompile(`\bat (least|most) ([0-9.]+[A-Za-z]*)(?: |$)`)
-
-// bounds of a bound gate. A comparison has a share of something else there.
-func bounds(definition string, unit svg.Unit) []svg.Rule {
-	var rules []svg.Rule
-	for _, found := range bound.FindAllStringSubmatch(definition, -1) {
-		if quantity, err := resource.ParseQuantity(found[2]); err == nil {
-			value := quantity.AsApproximateFloat64()
-			rules = append(rules, svg.Rule{Name: "at " + found[1] + " " + unit.Format(value), Value: value})
+// metricsOf are their names, each once.
+func metricsOf(judged []results.GateMetric) (names []string) {
+	for _, of := range judged {
+		if !slices.Contains(names, of.Metric) {
+			names = append(names, of.Metric)
 		}
+	}
+	return names
+}
+
+// bounds of a bound gate.
+func bounds(gate results.GateResult, unit svg.Unit) []svg.Rule {
+	var rules []svg.Rule
+	if gate.AtLeast != nil {
+		rules = append(rules, svg.Rule{Name: "at least " + unit.Format(float64(*gate.AtLeast)), Value: float64(*gate.AtLeast)})
+	}
+	if gate.AtMost != nil {
+		rules = append(rules, svg.Rule{Name: "at most " + unit.Format(float64(*gate.AtMost)), Value: float64(*gate.AtMost)})
 	}
 	return rules
 }
 
 // comparison shows the changes with their intervals, and what is tolerated.
-func comparison(gate results.GateResult, paths []path) report.Picture {
+func comparison(gate results.GateResult, judged []results.GateMetric) report.Picture {
 	s := svg.Strip{ID: slug("gate-" + gate.Name), Title: gate.Name + ": change with its interval", Middle: "change", Interval: "interval",
 		Axis: svg.Axis{Label: "change against the reference", Unit: svg.PartsPerMillion}, Rules: []svg.Rule{{Value: 0}}}
 	var words []string
@@ -234,9 +227,9 @@ func comparison(gate results.GateResult, paths []path) report.Picture {
 		words = append(words, fmt.Sprintf("%s %+.1f%%", c.Variant, float64(c.ChangePartsPerMillion)/1e4))
 	}
 	tolerance := float64(gate.Comparisons[0].TolerancePartsPerMillion)
-	if len(paths) > 0 {
+	if len(judged) > 0 {
 		band := svg.Band{Name: "tolerated", From: -tolerance}
-		if known, _ := results.LookupMetric(paths[0].metric); known.Better == results.Lower {
+		if known, _ := results.LookupMetric(judged[0].Metric); known.Better == results.Lower {
 			band.From, band.To = 0, tolerance
 		}
 		s.Bands = []svg.Band{band}

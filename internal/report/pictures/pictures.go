@@ -75,6 +75,8 @@ var rooms = []struct {
 	make func(results.Experiment) room
 }{
 	{"gate", newGates},
+	{"heat", newHeat},
+	{"sweep", newSweep},
 	{"metric", newMetrics},
 	{"percentiles", newPercentiles},
 	{"series", newSeries},
@@ -112,6 +114,10 @@ type raw struct {
 			ReadBytes        int64 `json:"readBytes"`
 			WrittenBytes     int64 `json:"writtenBytes"`
 		} `json:"points"`
+		// Measured are the parts that count.
+		Measured []struct {
+			ToMilliseconds int64 `json:"toMilliseconds"`
+		} `json:"measured"`
 		// Steady is the part in which the rate is steady, if it is.
 		Steady *struct {
 			FromMilliseconds int64 `json:"fromMilliseconds"`

@@ -12,12 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/poolseries"
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/report/svg"
 	"github.com/storagebench/storagebench/internal/results"
-	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -38,14 +36,18 @@ func experiment(runs int, variants ...string) results.Experiment {
 	}
 	e.Variants = results.Summarise(e.Runs)
 	low, high := int64(-110_000), int64(-98_000)
+	least, most := int64(1_000_000), int64(10_000_000)
+	fresh, aged := results.GateMetric{Phase: "fresh", Metric: "readBytesPerSecond"}, results.GateMetric{Phase: "aged", Metric: "readBytesPerSecond"}
 	e.Gates = []results.GateResult{
-		{Name: "keeps", Definition: "phase('aged').readBytesPerSecond >= 0.8 * phase('fresh').readBytesPerSecond"},
-		{Name: "tail", Definition: "aged.readLatencyP99Nanoseconds is at least 1M and at most 10M"},
-		{Name: "no-worse", Definition: "fresh.readBytesPerSecond is at most 5% worse than in variant a", Comparisons: []results.Comparison{
+		{Name: "keeps", Definition: "phase('aged').readBytesPerSecond >= 0.8 * phase('fresh').readBytesPerSecond",
+			Metrics: []results.GateMetric{aged, fresh}},
+		{Name: "tail", Metrics: []results.GateMetric{{Phase: "aged", Metric: "readLatencyP99Nanoseconds"}}, AtLeast: &least, AtMost: &most},
+		{Name: "no-worse", Metrics: []results.GateMetric{fresh}, Comparisons: []results.Comparison{
 			{Variant: "b", Verdict: "Failed", ChangePartsPerMillion: -104_000, LowPartsPerMillion: &low, HighPartsPerMillion: &high,
 				TolerancePartsPerMillion: 50_000}}},
-		{Name: "share", Definition: gate.Definition(v1alpha1.Gate{Ratio: &v1alpha1.RatioGate{Of: "aged.readBytesPerSecond",
-			To: "fresh.readBytesPerSecond", Min: "0.8", Max: "1.1x"}})},
+		{Name: "share", Definition: "a text with fresh.readLatencyP99Nanoseconds and at most 1M", Metrics: []results.GateMetric{aged, fresh}},
+		{Name: "one", Metrics: []results.GateMetric{{Variant: "a", Phase: "aged", Metric: "readBytesPerSecond"}, fresh,
+			{Phase: "never", Metric: "readBytesPerSecond"}}},
 	}
 	return e
 }
@@ -154,6 +156,10 @@ func TestEveryRoomDraws(t *testing.T) {
 	if svg := find(t, drawn, "gate-share-runs").SVG; strings.Contains(svg, "at least") || strings.Contains(svg, "at most") {
 		t.Error("the limits of a ratio are drawn among the values")
 	}
+	if one := find(t, drawn, "gate-one-runs").SVG; !strings.Contains(one, ">aged, a<") || strings.Contains(one, ">aged, b<") ||
+		!strings.Contains(one, ">fresh, b<") {
+		t.Error("a gate on one variant shows others: " + one)
+	}
 	if caption := find(t, drawn, "rounds-fresh").Caption; !strings.Contains(caption, "only they count") {
 		t.Error(caption)
 	}
@@ -191,6 +197,39 @@ func TestEachWorkloadIsDrawn(t *testing.T) {
 	if pools != 1 {
 		t.Errorf("the pool is drawn %d times", pools)
 	}
+}
+
+// TestOperationsAreShaded: a scrub that was at work from the 20th to the 30th second of the series is seen there.
+func TestOperationsAreShaded(t *testing.T) {
+	e := experiment(1, "a", "b")
+	a := New(e)
+	for _, variant := range []string{"a", "b"} {
+		one := document(t, "fresh", 50<<20)
+		one.Measured = []results.Interval{{From: start, To: start.Add(480 * time.Second)}}
+		one.Operated = &results.Interval{From: start.Add(20 * time.Second), To: start.Add(30 * time.Second)}
+		one.Raw = []byte(strings.Replace(string(one.Raw), `"series":{`, `"series":{"measured":[{"fromMilliseconds":0,"toMilliseconds":480000}],`, 1))
+		a.Add(Phase{Run: "run-0-0", Variant: variant, Document: one})
+	}
+	shaded := find(t, a.Pictures(), "series-fresh").SVG
+	if strings.Count(shaded, `class="w"`) != 2 || !strings.Contains(shaded, ">operation, a<") { // the band and its key
+		t.Error(shaded)
+	}
+	if plain := find(t, album(t, e), "series-fresh").SVG; strings.Contains(plain, `class="w"`) {
+		t.Error("there is an operation without one")
+	}
+	band := operatedOf(seen{Phase: Phase{Document: results.PhaseDocument{Measured: []results.Interval{{To: start.Add(100 * time.Second)}},
+		Operated: &results.Interval{From: start.Add(20 * time.Second), To: start.Add(30 * time.Second)}}}, raw: rawWith(t, 90_000)})
+	if band == nil || band.From != 10e9 || band.To != 20e9 {
+		t.Errorf("%+v", band)
+	}
+}
+
+func rawWith(t *testing.T, end int64) (made raw) {
+	t.Helper()
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"series":{"measured":[{"toMilliseconds":%d}]}}`, end), &made); err != nil {
+		t.Fatal(err)
+	}
+	return made
 }
 
 // TestPercentilesWithoutDocuments: the results have some points of the curve.

@@ -15,7 +15,7 @@ func TestRawIsWhatTheEngineWrites(t *testing.T) {
 		Regions:   []engine.Region{{Index: 3, Bytes: 4, Nanoseconds: 5}},
 		Latencies: map[string][]fio.Bin{"read": {{Nanoseconds: 6, Count: 7}}},
 		Series: &engine.Series{Points: []engine.Point{{Span: engine.Span{FromMilliseconds: 11, ToMilliseconds: 12}, ReadBytes: 13, WrittenBytes: 14}},
-			Steady: &engine.Span{FromMilliseconds: 15}},
+			Steady: &engine.Span{FromMilliseconds: 15}, Measured: []engine.Span{{ToMilliseconds: 17}}},
 		Samples: []fio.Sample{{Milliseconds: 8, Nanoseconds: 9}}, SamplesSeen: 10,
 		Workloads: map[string]engine.Details{"log": {SamplesSeen: 16}},
 	})
@@ -33,7 +33,7 @@ func TestRawIsWhatTheEngineWrites(t *testing.T) {
 		t.Errorf("%+v of %s", got, text)
 	}
 	if point := got.Series.Points[0]; point.FromMilliseconds != 11 || point.ToMilliseconds != 12 || point.ReadBytes != 13 || point.WrittenBytes != 14 ||
-		got.Series.Steady.FromMilliseconds != 15 {
+		got.Series.Steady.FromMilliseconds != 15 || got.Series.Measured[0].ToMilliseconds != 17 {
 		t.Errorf("%+v of %s", got.Series, text)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/report/svg"
@@ -12,7 +13,11 @@ import (
 )
 
 // timeline is a line of throughput, with dots on some of its points.
-type timeline struct{ points, dots []svg.Point }
+type timeline struct {
+	points, dots []svg.Point
+	// operated is when an operation was at work beside it. Nil without one.
+	operated *svg.Band
+}
 
 // timelines show the throughput in the course of a phase: of the first run of each variant. With dots, dotted is a part of the caption.
 type timelines struct {
@@ -55,7 +60,18 @@ func overTime(one seen) (of timeline) {
 			of.dots = []svg.Point{at}
 		}
 	}
+	of.operated = operatedOf(one)
 	return of
+}
+
+// operatedOf places an operation in the series of its workload: the last round ends with the measured time, by both clocks.
+func operatedOf(one seen) *svg.Band {
+	parts, times := one.raw.Series.Measured, one.Document.Measured
+	if one.Document.Operated == nil || len(parts) == 0 || len(times) == 0 {
+		return nil
+	}
+	zero := times[len(times)-1].To.Add(-time.Duration(parts[len(parts)-1].ToMilliseconds) * time.Millisecond)
+	return &svg.Band{From: max(0, float64(one.Document.Operated.From.Sub(zero))), To: float64(one.Document.Operated.To.Sub(zero))}
 }
 
 func byRound(one seen) (of timeline) {
@@ -93,15 +109,20 @@ func (t *timelines) pictures() []report.Picture {
 		chart := svg.Chart{ID: slug(t.kind + "-" + phase), Title: title, Description: "One line for each variant, of its first run.",
 			X: t.x, Y: svg.Axis{Label: "bytes read and written per second", Unit: svg.BytesPerSecond, FromZero: true}}
 		var dots []svg.Mark
+		series := 0
 		for _, of := range t.lines {
-			if of.phase != phase || len(chart.Marks) == maxVariants {
+			if of.phase != phase || series == maxVariants {
 				continue
 			}
 			one := t.first[of]
 			if len(one.dots) > 0 {
-				dots = append(dots, svg.Dots{Series: len(chart.Marks), Points: one.dots})
+				dots = append(dots, svg.Dots{Series: series, Points: one.dots})
 			}
-			chart.Marks = append(chart.Marks, svg.Line{Name: of.variant, Series: len(chart.Marks), Points: one.points})
+			if one.operated != nil && !slices.ContainsFunc(chart.Marks, isBand) { // those of others are at other times
+				chart.Marks = append(chart.Marks, svg.Band{Name: "operation, " + of.variant, From: one.operated.From, To: one.operated.To})
+			}
+			chart.Marks = append(chart.Marks, svg.Line{Name: of.variant, Series: series, Points: one.points})
+			series++
 		}
 		if len(dots) > 0 {
 			caption += t.dotted
@@ -110,6 +131,11 @@ func (t *timelines) pictures() []report.Picture {
 		drawn = append(drawn, picture("time", phase, title, caption, chart))
 	}
 	return drawn
+}
+
+func isBand(mark svg.Mark) bool {
+	_, is := mark.(svg.Band)
+	return is
 }
 
 // regions shows how fast each part of the data was read: the median of the runs.

@@ -321,3 +321,37 @@ func (r Rule) extend(_, y *span) { y.add(r.Value) }
 func (r Rule) keys() []key { return []key{{r.Name, 0, markRule}} }
 
 func (r Rule) draw(c *canvas, x, y scale) { c.line(x.from, y.at(r.Value), x.to, y.at(r.Value), "r") }
+
+// Whiskers are intervals at points of a line.
+type Whiskers struct {
+	Name   string
+	Series int
+	Spans  []Whisker
+}
+
+// Whisker is the interval at a point.
+type Whisker struct{ X, Low, High float64 }
+
+func (w Whiskers) extend(x, y *span) {
+	for _, one := range w.Spans {
+		x.add(one.X)
+		y.add(one.Low)
+		y.add(one.High)
+	}
+}
+
+func (w Whiskers) keys() []key { return []key{{w.Name, w.Series, markWhisker}} }
+
+func markWhisker(c *canvas, x, y float64, n int) {
+	c.add(`<path class="l %s" d="M%s %sh8m-4 0v12m-4 0h8"/>`, series(n), at(x+4), at(y-6))
+}
+
+func (w Whiskers) draw(c *canvas, x, y scale) {
+	var path strings.Builder
+	for _, one := range w.Spans {
+		fmt.Fprintf(&path, "M%s %sh6m-3 0V%sm-3 0h6", at(x.at(one.X)-3), at(y.at(one.High)), at(y.at(one.Low)))
+	}
+	if path.Len() > 0 {
+		c.add(`<path class="l %s" d="%s"/>`, series(w.Series), path.String())
+	}
+}

@@ -36,7 +36,7 @@ const style = `.sb-svg{font:12px system-ui,sans-serif;--t:#1f2328;--m:#57606a;--
 	`.sb-svg .r{stroke:var(--m);stroke-dasharray:4 3;fill:none}.sb-svg .bg{fill:var(--b)}` +
 	`.sb-svg .l{fill:none;stroke-width:2;stroke-linejoin:round}.sb-svg .d{fill:none;stroke-width:6;stroke-linecap:round}` +
 	`.sb-svg .d2{fill:none;stroke-width:3;stroke-linecap:round}.sb-svg .e{text-anchor:end}.sb-svg .c{text-anchor:middle}` +
-	`.sb-svg .k{stroke:none}`
+	`.sb-svg .k{stroke:none}.sb-svg .cell{fill:var(--s0);stroke:var(--g)}.sb-svg .fr{fill:none;stroke:var(--t);stroke-width:2.5}`
 
 func colours() string {
 	var out strings.Builder

@@ -154,6 +154,20 @@ func (s *Set) References() [][]Reference {
 	return all
 }
 
+// Limits are those of a bound gate in whole units of its metric. Nil without one.
+type Limits struct{ AtLeast, AtMost *int64 }
+
+// Limits of the gates, in their order. Those of gates of other kinds are none.
+func (s *Set) Limits() []Limits {
+	all := make([]Limits, len(s.gates))
+	for i, gate := range s.gates {
+		if bound, is := gate.rule.(boundRule); is {
+			all[i] = Limits{bound.min.whole(true), bound.max.whole(false)}
+		}
+	}
+	return all
+}
+
 func compileGate(gate v1alpha1.Gate, known scope) (rule, []string) {
 	of := kindsOf(gate)
 	if len(of) != 1 {

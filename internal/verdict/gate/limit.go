@@ -120,6 +120,23 @@ func (l *limit) below(value *big.Rat) bool { return l != nil && l.value.Cmp(valu
 // above says that a value is larger than the limit.
 func (l *limit) above(value *big.Rat) bool { return l != nil && l.value.Cmp(value) < 0 }
 
+// whole is the limit as a whole number, which says the same of whole numbers: rounded up for a minimum, down for a maximum. Nil if there
+// is no limit, or none that a metric can have.
+func (l *limit) whole(up bool) *int64 {
+	if l == nil {
+		return nil
+	}
+	value, rest := new(big.Int).DivMod(l.value.Num(), l.value.Denom(), new(big.Int))
+	if up && rest.Sign() > 0 {
+		value.Add(value, big.NewInt(1))
+	}
+	if !value.IsInt64() {
+		return nil
+	}
+	limit := value.Int64()
+	return &limit
+}
+
 // limits are a min and a max, and one of them may be nil.
 type limits struct{ min, max *limit }
 

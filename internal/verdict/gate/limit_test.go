@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"math"
 	"math/big"
 	"strings"
 	"testing"
@@ -50,6 +51,25 @@ func TestLimitsInUnits(t *testing.T) {
 	}
 	if none, err := parseLimit("", results.Metric{}); none != nil || err != nil || none.above(big.NewRat(1, 1)) || none.below(big.NewRat(1, 1)) {
 		t.Errorf("without a bound: %v, error %v", none, err)
+	}
+}
+
+// TestWholeLimits: a picture shows the limit that decides about whole numbers.
+func TestWholeLimits(t *testing.T) {
+	for _, test := range []struct {
+		value       string
+		least, most int64
+	}{{"7", 7, 7}, {"1/2", 1, 0}, {"15/2", 8, 7}, {"-1/2", 0, -1}, {"9223372036854775807", math.MaxInt64, math.MaxInt64}} {
+		value, _ := new(big.Rat).SetString(test.value)
+		one := &limit{value: value}
+		if least, most := one.whole(true), one.whole(false); *least != test.least || *most != test.most {
+			t.Errorf("%s: at least %d, at most %d", test.value, *least, *most)
+		}
+	}
+	var none *limit
+	beyond := &limit{value: new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 63))}
+	if none.whole(true) != nil || beyond.whole(true) != nil {
+		t.Error("a limit that is none")
 	}
 }
 

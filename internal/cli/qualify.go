@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/storagebench/storagebench/internal/qualify"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+type qualifyOptions struct {
+	waitOptions
+	suite  qualify.Suite
+	dryRun bool
+	format string
+	from   []string
+}
+
+// cards prints a card by the value of -o.
+var cards = map[string]func(qualify.Card) (string, error){
+	"text":     func(c qualify.Card) (string, error) { return c.Text(), nil },
+	"markdown": func(c qualify.Card) (string, error) { return c.Markdown(), nil },
+	formatHTML: qualify.Card.HTML,
+	"json": func(c qualify.Card) (string, error) {
+		text, err := json.MarshalIndent(c, "", "  ")
+		return string(text) + "\n", err
+	},
+}
+
+func (a *App) qualifyCommand() *cobra.Command {
+	var options qualifyOptions
+	command := &cobra.Command{
+		Use:   "qualify STORAGECLASS|target/NAME",
+		Short: "Measure whether storage is fit for databases, and print a card with the worst findings first",
+		Long: `Measure whether a StorageClass, or the storage of a StorageTarget, is fit for databases. A fixed suite runs as two ordinary
+StorageBenchmarks, one after another: fio workloads and a log with synchronous appends on an empty volume, filled to 80%, and after its data
+was overwritten twice; then PostgreSQL. The card says of each finding what was measured, what it means and what to do.
+
+The suite loads the storage: do not aim it at storage that others depend on. A suite that has already ended is not repeated: its card is
+printed again. Delete its two StorageBenchmarks to repeat it.
+
+The exit code is 1 if a finding is bad, and 2 if something could not be measured. Others:
+` + exitHelp,
+		Example: `  kubectl storagebench qualify fast
+  kubectl storagebench qualify fast --size 100Gi -o html > card.html
+  kubectl storagebench qualify target/mirror --dry-run > suite.yaml`,
+		Args: exactlyOne("qualify needs a StorageClass, or a StorageTarget as target/NAME: kubectl storagebench qualify STORAGECLASS"),
+		RunE: func(command *cobra.Command, names []string) error {
+			options.suite.Of = names[0]
+			return a.qualify(command.Context(), options)
+		},
+	}
+	flags := command.Flags()
+	options.addWaitFlags(flags)
+	flags.StringVar(&options.suite.Size, "size", qualify.DefaultSize,
+		"`SIZE` of the volumes. More than twice the memory of the node makes reads reach the disks. With target/NAME: the size that it has")
+	flags.DurationVar(&options.suite.Duration, "duration", qualify.DefaultDuration,
+		"`DURATION` of each measurement; PostgreSQL takes five times that")
+	flags.IntVar(&options.suite.Repetitions, "repetitions", qualify.DefaultRepetitions, "`NUMBER` of repetitions")
+	flags.BoolVar(&options.dryRun, "dry-run", false, "print the StorageBenchmarks, and apply nothing")
+	flags.StringArrayVar(&options.from, "from", nil, "print the card of this results.json `FILE` of the suite, once for each of both")
+	a.addFormat(command, &options.format, []string{"text", "markdown", "json", formatHTML})
+	return command
+}
+
+func (a *App) qualify(ctx context.Context, options qualifyOptions) error {
+	text, err := options.suite.Manifests()
+	if err != nil {
+		return exit(ExitUsage, err)
+	}
+	if options.dryRun {
+		_, err := fmt.Fprintf(a.Out, "# %s. Each measurement takes %s.\n%s", options.suite.Subject(), options.suite.Duration, text)
+		return err
+	}
+	var experiments []results.Experiment
+	for _, file := range options.from {
+		one, err := a.experimentOf(ctx, file, options.Connection)
+		if err != nil {
+			return err
+		}
+		experiments = append(experiments, one)
+	}
+	if len(options.from) == 0 {
+		if experiments, err = a.runSuite(ctx, text, options); err != nil {
+			return err
+		}
+	}
+	return a.printCard(qualify.CardOf(options.suite.Subject(), experiments...), options.format)
+}
+
+// runSuite executes the benchmarks one after another: they may be on the same storage, but not on the same node. What is printed
+// meanwhile is no part of the card, which programs read.
+func (a *App) runSuite(ctx context.Context, text string, options qualifyOptions) ([]results.Experiment, error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cluster, err := a.connect(options.Connection)
+	if err != nil {
+		return nil, err
+	}
+	progress := *a
+	if options.format != "text" {
+		progress.Out, progress.Terminal = a.Err, nil
+	}
+	progress.say("%s: two StorageBenchmarks, one after another; each measurement takes %s", options.suite.Subject(), options.suite.Duration)
+	if options.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, options.timeout, errTimeout)
+		defer cancel()
+	}
+	var experiments []results.Experiment
+	for _, document := range splitDocuments([]byte(text)) {
+		one, err := parseManifest("the suite", document)
+		if err != nil {
+			return nil, err
+		}
+		benchmarks, err := progress.applyAll(ctx, cluster, options.Connection, []*manifest{one}, false)
+		if err != nil {
+			return nil, err
+		}
+		experiment, err := progress.ended(ctx, cluster, benchmarks, options)
+		if err != nil {
+			return nil, err
+		}
+		experiments = append(experiments, experiment)
+	}
+	return experiments, nil
+}
+
+// ended waits for a benchmark, and reads its results. What ends without a verdict ends the suite.
+func (a *App) ended(ctx context.Context, cluster *Cluster, benchmarks []applied, options qualifyOptions) (results.Experiment, error) {
+	all, cause := a.wait(ctx, cluster, benchmarks)
+	for _, t := range all {
+		if !t.complete() {
+			if err := a.conclude(all, cause, options.waitOptions); err != nil {
+				return results.Experiment{}, err
+			}
+			return results.Experiment{}, exit(ExitError, errors.New(t.sentence()))
+		}
+	}
+	_, stored, err := storedReport(ctx, cluster, benchmarks[0].key.Name, options.Connection)
+	if err != nil {
+		return results.Experiment{}, err
+	}
+	return experimentIn(stored)
+}
+
+func (a *App) printCard(card qualify.Card, format string) error {
+	text, err := cards[format](card)
+	if err != nil {
+		return exit(ExitError, err)
+	}
+	if format == "text" {
+		a.say("\n%s", strings.TrimSuffix(text, "\n"))
+	} else if _, err := fmt.Fprint(a.Out, text); err != nil {
+		return err
+	}
+	return silent(map[qualify.Level]int{qualify.Bad: ExitFailed, qualify.Unknown: ExitInconclusive}[card.Verdict])
+}

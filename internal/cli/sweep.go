@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/storagebench/storagebench/internal/sweep"
+)
+
+type sweepOptions struct {
+	waitOptions
+	file     string
+	nodes    string
+	devices  []string
+	parallel int
+	dryRun   bool
+	format   string
+}
+
+func (a *App) sweepCommand() *cobra.Command {
+	var options sweepOptions
+	command := &cobra.Command{
+		Use:   "sweep -f FILE --nodes SELECTOR",
+		Short: "Run the same experiment on many nodes or disks, and name those that are unlike the others",
+		Long: `Run the StorageBenchmark of a file on every node with some labels, or on several disks of one node, one after another or some
+at a time, and compare what was measured. Each place gets a StorageBenchmark of its own, NAME-NODE. With --devices, each device takes the
+place of the one in spec.target.zfs.pool.vdevs.
+
+` + sweep.Rule + `
+At least 5 places are needed to say what is usual. A place that has already ended is not measured again.
+
+The exit code is 1 if there is an outlier, and 2 if a place has no numbers or there are too few places. Others:
+` + exitHelp,
+		Example: `  kubectl storagebench sweep -f scan.yaml --nodes disktype=nvme
+  kubectl storagebench sweep -f scan.yaml --nodes kubernetes.io/os=linux --parallel 4 -o json
+  kubectl storagebench sweep -f disk.yaml --nodes kubernetes.io/hostname=node-a --devices /dev/disk/by-id/nvme-A,/dev/disk/by-id/nvme-B`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if options.file == "" || options.nodes == "" {
+				return exitf(ExitUsage, "sweep needs a file and the labels of nodes: kubectl storagebench sweep -f FILE --nodes LABEL=VALUE")
+			}
+			if options.parallel < 1 {
+				return exitf(ExitUsage, "--parallel %d: write at least 1", options.parallel)
+			}
+			return a.sweep(command.Context(), options)
+		},
+	}
+	flags := command.Flags()
+	options.addWaitFlags(flags)
+	flags.StringVarP(&options.file, "filename", "f", "", "`FILE` with one StorageBenchmark, and what it uses")
+	flags.StringVar(&options.nodes, "nodes", "", "`SELECTOR` of nodes by their labels, such as disktype=nvme")
+	flags.StringSliceVar(&options.devices, "devices", nil, "`PATHS` of devices of the one node, each measured by itself")
+	flags.IntVar(&options.parallel, "parallel", 1, "`NUMBER` of places at a time; the next ones begin when all of these have ended")
+	flags.BoolVar(&options.dryRun, "dry-run", false, "print the StorageBenchmarks, and apply nothing")
+	a.addFormat(command, &options.format, []string{"text", "json"})
+	return command
+}
+
+func (a *App) sweep(ctx context.Context, options sweepOptions) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	selector, err := labels.Parse(options.nodes)
+	if err != nil {
+		return exitf(ExitUsage, "--nodes: %w", err)
+	}
+	cluster, err := a.connect(options.Connection)
+	if err != nil {
+		return err
+	}
+	var nodes corev1.NodeList
+	if err := cluster.Client.List(ctx, &nodes, client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return explain("list the nodes", err)
+	}
+	places, err := sweep.Places(nodes.Items, options.devices)
+	if err != nil {
+		return exit(ExitUsage, err)
+	}
+	shared, copies, err := a.copiesOf(options.file, places)
+	if err != nil {
+		return err
+	}
+	if options.dryRun {
+		return a.printManifests(append(shared, copies...))
+	}
+	progress := *a
+	if options.format != "text" {
+		progress.Out, progress.Terminal = a.Err, nil
+	}
+	if options.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, options.timeout, errTimeout)
+		defer cancel()
+	}
+	all, err := progress.measurePlaces(ctx, cluster, shared, copies, places, options)
+	if err != nil {
+		return err
+	}
+	return a.printSweep(sweep.Judge(all), len(places), options.format)
+}
+
+// copiesOf the one benchmark of a file, and what comes with it.
+func (a *App) copiesOf(file string, places []sweep.Place) (shared, copies []*manifest, err error) {
+	manifests, err := readManifests(file, a.In)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := applicable(manifests, ""); err != nil {
+		return nil, nil, err
+	}
+	var one *manifest
+	for _, m := range manifests {
+		switch {
+		case !m.isBenchmark():
+			shared = append(shared, m)
+		case one != nil:
+			return nil, nil, exitf(ExitUsage, "%s: a sweep repeats one StorageBenchmark, and this is a second one: remove it", m.at("metadata.name"))
+		default:
+			one = m
+		}
+	}
+	for _, place := range places {
+		made, err := sweep.Copy(one.object, place)
+		if err != nil {
+			return nil, nil, exitf(ExitRefused, "%s: %w", one.at("spec"), err)
+		}
+		copies = append(copies, &manifest{file: file, object: made, positions: one.positions})
+	}
+	return shared, copies, nil
+}
+
+func (a *App) printManifests(all []*manifest) error {
+	for i, one := range all {
+		text, err := sigsyaml.Marshal(one.object.Object)
+		if err != nil {
+			return exit(ExitError, err)
+		}
+		if i > 0 {
+			text = append([]byte("---\n"), text...)
+		}
+		if _, err := a.Out.Write(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measurePlaces applies some copies at a time, and waits until they have ended. A place that cannot be measured does not stop the others.
+func (a *App) measurePlaces(ctx context.Context, cluster *Cluster, shared, copies []*manifest, places []sweep.Place,
+	options sweepOptions) ([]sweep.Result, error) {
+	var all []sweep.Result
+	for from := 0; from < len(copies); from += options.parallel {
+		some := copies[from:min(from+options.parallel, len(copies))]
+		benchmarks, err := a.applyAll(ctx, cluster, options.Connection, append(slices.Clone(shared), some...), false)
+		if err != nil {
+			return nil, err
+		}
+		tracked, cause := a.wait(ctx, cluster, benchmarks)
+		if cause != nil {
+			return nil, a.conclude(tracked, cause, options.waitOptions)
+		}
+		for i, t := range tracked {
+			all = append(all, resultAt(ctx, cluster, places[from+i], t, options.Connection))
+		}
+		a.say("%d of %d places have ended", len(all), len(copies))
+	}
+	return all, nil
+}
+
+// resultAt reads what was measured at a place.
+func resultAt(ctx context.Context, cluster *Cluster, place sweep.Place, t *tracked, connection Connection) sweep.Result {
+	result := sweep.Result{Place: place, Missing: t.sentence()}
+	if !t.complete() {
+		return result
+	}
+	_, stored, err := storedReport(ctx, cluster, t.key.Name, connection)
+	if err != nil {
+		result.Missing = err.Error()
+		return result
+	}
+	experiment, err := experimentIn(stored)
+	if err != nil {
+		result.Missing = err.Error()
+		return result
+	}
+	result.Experiment = &experiment
+	return result
+}
+
+// printSweep names the outliers first, then the value of each place that is furthest from the others.
+func (a *App) printSweep(table sweep.Table, places int, format string) error {
+	outliers, named := 0, map[string]bool{}
+	for _, value := range table.Values {
+		if value.Outlier {
+			outliers++
+			named[value.String()] = true
+		}
+	}
+	if format == "json" {
+		text, err := json.MarshalIndent(table, "", "  ")
+		if err != nil {
+			return exit(ExitError, err)
+		}
+		_, _ = fmt.Fprintln(a.Out, string(text))
+	} else {
+		a.saySweep(table, places, len(named))
+	}
+	switch {
+	case outliers > 0:
+		return silent(ExitFailed)
+	case len(table.Missing) > 0 || table.TooFew:
+		return silent(ExitInconclusive)
+	}
+	return nil
+}
+
+func (a *App) saySweep(table sweep.Table, places, outlying int) {
+	a.say("\n%s, %d unlike the others, %d without numbers. %s", counted(places, "place"), outlying, len(table.Missing), sweep.Rule)
+	if table.TooFew {
+		a.say("Fewer than 5 places have numbers: it is not known what is usual.")
+	}
+	for _, value := range table.Values {
+		if value.Outlier {
+			a.say("OUTLIER  %s: %s %s: %s", value.Place, pathOf(value), sweep.Write(value.Metric, value.Median), value.Words())
+		}
+	}
+	for _, place := range slices.Sorted(maps.Keys(table.Missing)) {
+		a.say("MISSING  %s: %s", place, table.Missing[place])
+	}
+	if len(table.Values) == 0 {
+		return
+	}
+	a.say("")
+	rows, seen := newTable(a.Out, "PLACE", "", "FURTHEST FROM THE OTHERS", "VALUE", "AGAINST THE MEDIAN OF ALL"), map[string]bool{}
+	for _, value := range table.Values {
+		if place := value.String(); !seen[place] {
+			seen[place] = true
+			word := "alike"
+			if value.Outlier {
+				word = "OUTLIER"
+			}
+			rows.row(place, word, pathOf(value), sweep.Write(value.Metric, value.Median), value.Words())
+		}
+	}
+	rows.end()
+}
+
+// pathOf is PHASE.METRIC, with the variant if there are several.
+func pathOf(value sweep.Value) string {
+	return strings.TrimPrefix(value.Variant+" ", "default ") + value.Phase + "." + value.Metric
+}

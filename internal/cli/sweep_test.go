@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/sweep"
+)
+
+const swept = `apiVersion: storagebench.dev/v1alpha1
+kind: StorageBenchmark
+metadata: {name: disks}
+spec:
+  target: {storageClass: {name: local, size: 1Gi}}
+  phases:
+  - {name: fill, fill: {to: 50%}}
+  - {name: scan, measure: {workload: {scan: {}}}}
+  repetitions: 1
+`
+
+// fleetHub has nodes with and without the label.
+func fleetHub(t *testing.T, count int) *hub {
+	var objects []client.Object
+	for i := range count + 1 {
+		name := fmt.Sprintf("node-%d", i)
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+		if i < count {
+			node.Labels["disks"] = "nvme"
+		}
+		objects = append(objects, node)
+	}
+	return newHub(t, objects...)
+}
+
+// operate plays the operator until the test ends: each benchmark has numbers soon, by the node that it is for. most is how many there
+// were unfinished at a time.
+func (h *hub) operate(ctx context.Context, rate func(node string) int64) (most func() int) {
+	largest, done := 0, make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			var all v1alpha1.StorageBenchmarkList
+			if err := h.client.List(ctx, &all); err != nil {
+				return
+			}
+			open := 0
+			for i := range all.Items {
+				if benchmark := &all.Items[i]; benchmark.Status.FinishedAt == nil {
+					open++
+					h.finish(ctx, benchmark, rate(benchmark.Spec.PodTemplate.NodeSelector[corev1.LabelHostname]))
+				}
+			}
+			largest = max(largest, open)
+			select {
+			case <-ctx.Done():
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}()
+	return func() int { <-done; return largest }
+}
+
+// finish stores results; of a rate of 0 the benchmark is stalled instead.
+func (h *hub) finish(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, rate int64) {
+	benchmark.Status.ObservedGeneration = benchmark.Generation
+	benchmark.Status.FinishedAt = &metav1.Time{Time: noon}
+	if rate == 0 {
+		condition(&benchmark.Status, v1alpha1.ConditionStalled, true, "DevicesNotGranted", "there is no such disk")
+		condition(&benchmark.Status, v1alpha1.ConditionReady, false, "DevicesNotGranted", "there is no such disk")
+		_ = h.client.Status().Update(ctx, benchmark)
+		return
+	}
+	e := results.Experiment{Version: results.PhaseVersion, State: results.StateComplete, Runs: []results.RunResult{{Variant: "default", Valid: true,
+		Repetition: 1, Phases: []results.RunPhase{{Name: "scan", Kind: results.KindMeasure, Outcome: results.OutcomeValid,
+			Metrics: map[string]int64{"readBytesPerSecond": rate}}}}}}
+	e.Variants = results.Summarise(e.Runs)
+	text, _ := json.Marshal(e)
+	_ = h.client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: benchmark.Name + "-x"},
+		Data: map[string]string{"results.json": string(text)}})
+	finished(v1alpha1.VerdictPassed)(&benchmark.Status)
+	benchmark.Status.Results.ConfigMap = benchmark.Name + "-x"
+	_ = h.client.Status().Update(ctx, benchmark)
+}
+
+func TestSweep(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		parallel string
+		rate     func(node string) int64
+		code     int
+		most     int
+		says     []string
+	}{
+		{"alike", "1", func(string) int64 { return 800 << 20 }, ExitPassed, 1, []string{"6 places, 0 unlike the others, 0 without numbers",
+			"node-0", "0.0% above the median of 800 MiB/s"}},
+		{"one slow", "2", func(node string) int64 {
+			if node == "node-3" {
+				return 300 << 20
+			}
+			return 800 << 20
+		}, ExitFailed, 2, []string{"OUTLIER  node-3: scan.readBytesPerSecond 300 MiB/s: 62.5% below the median of 800 MiB/s, which is worse"}},
+		{"one without a disk", "4", func(node string) int64 {
+			if node == "node-2" {
+				return 0
+			}
+			return 800 << 20
+		}, ExitInconclusive, 4, []string{"MISSING  node-2: DevicesNotGranted: there is no such disk", "6 places, 0 unlike the others, 1 without"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := fleetHub(t, 6)
+			app, out, errors := testApp()
+			h.connect(app)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			most := h.operate(ctx, test.rate)
+			code := app.Main(t.Context(), []string{"sweep", "-f", file(t, "disks.yaml", swept), "--nodes", "disks=nvme", "--parallel", test.parallel})
+			cancel()
+			if code != test.code {
+				t.Errorf("exit code %d %s\n%s", code, errors, out)
+			}
+			if got := most(); got > test.most || got == 0 {
+				t.Errorf("%d at a time", got)
+			}
+			for _, says := range test.says {
+				if !strings.Contains(out.String(), says) {
+					t.Errorf("does not say %q:\n%s", says, out)
+				}
+			}
+			if strings.Contains(out.String(), "node-6") {
+				t.Error("a node without the label is measured")
+			}
+		})
+	}
+}
+
+func TestSweepForPrograms(t *testing.T) {
+	h := fleetHub(t, 5)
+	app, out, errors := testApp()
+	h.connect(app)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	h.operate(ctx, func(string) int64 { return 1 << 30 })
+	code := app.Main(t.Context(), []string{"sweep", "-f", file(t, "disks.yaml", swept), "--nodes", "disks", "--parallel", "5", "-o", "json"})
+	var table sweep.Table
+	if err := json.Unmarshal([]byte(out.String()), &table); code != 0 || err != nil || len(table.Values) != 5 {
+		t.Errorf("exit code %d, %v: %s%s", code, err, out, errors)
+	}
+}
+
+// TestSweepDryRunIsValid: nothing is applied, and validate accepts what it prints.
+func TestSweepDryRunIsValid(t *testing.T) {
+	h := fleetHub(t, 3)
+	app, out, errors := testApp()
+	h.connect(app)
+	if code := app.Main(t.Context(), []string{"sweep", "-f", file(t, "disks.yaml", swept), "--nodes", "disks=nvme", "--dry-run"}); code != 0 {
+		t.Fatalf("exit code %d %s", code, errors)
+	}
+	var all v1alpha1.StorageBenchmarkList
+	if err := h.client.List(t.Context(), &all); err != nil || len(all.Items) > 0 {
+		t.Errorf("%v: there are %d benchmarks", err, len(all.Items))
+	}
+	checking, said, wrong := testApp()
+	checking.In = strings.NewReader(out.String())
+	if code := checking.Main(t.Context(), []string{"validate", "-"}); code != 0 || strings.Count(said.String(), "is valid") != 3 {
+		t.Errorf("exit code %d\n%s%s", code, said, wrong)
+	}
+}
+
+func TestSweepRefuses(t *testing.T) {
+	one := file(t, "disks.yaml", swept)
+	two := file(t, "two.yaml", swept+"---\n"+swept)
+	for _, test := range []struct {
+		arguments []string
+		code      int
+	}{
+		{[]string{"--nodes", "disks"}, ExitUsage}, {[]string{"-f", one}, ExitUsage}, {[]string{"-f", one, "--nodes", "a=b=c"}, ExitUsage},
+		{[]string{"-f", one, "--nodes", "no=such"}, ExitUsage}, {[]string{"-f", one, "--nodes", "disks", "--parallel", "0"}, ExitUsage},
+		{[]string{"-f", one, "--nodes", "disks", "--devices", "/dev/a"}, ExitUsage}, {[]string{"-f", two, "--nodes", "disks"}, ExitUsage},
+		{[]string{"-f", one, "--nodes", "kubernetes.io/hostname=node-0", "--devices", "/dev/a"}, ExitRefused},
+		{[]string{"-f", "absent.yaml", "--nodes", "disks"}, ExitNotFound},
+	} {
+		h := fleetHub(t, 3)
+		app, _, errors := testApp()
+		h.connect(app)
+		if code := app.Main(t.Context(), append([]string{"sweep"}, test.arguments...)); code != test.code || errors.String() == "" {
+			t.Errorf("%v: exit code %d %s", test.arguments, code, errors)
+		}
+		var all v1alpha1.StorageBenchmarkList
+		if err := h.client.List(t.Context(), &all); err != nil || len(all.Items) > 0 {
+			t.Errorf("%v: %v, %d benchmarks were applied", test.arguments, err, len(all.Items))
+		}
+	}
+}

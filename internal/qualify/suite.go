@@ -1,0 +1,107 @@
+// Package qualify knows the suite that tells whether storage is fit for databases, and judges what it has measured.
+package qualify
+
+import (
+	_ "embed"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"text/template"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+var (
+	//go:embed suite.yaml
+	suiteText     string
+	suiteTemplate = template.Must(template.New("suite").Parse(suiteText))
+)
+
+// The defaults of a suite.
+const (
+	DefaultSize        = "20Gi"
+	DefaultDuration    = time.Minute
+	DefaultRepetitions = 3
+	// targetPrefix begins the name of a StorageTarget.
+	targetPrefix = "target/"
+	// databaseShare is the part of the volume that the database begins with. It grows, and its log needs room.
+	databaseShare = 4
+	// leastSize leaves a database that pgbench can work on.
+	leastSize = 1 << 30
+	// maxNameLength leaves room for the endings of the two benchmarks.
+	maxNameLength = 50
+	// postgresTimes the duration of the others is that of PostgreSQL: it needs a few checkpoints.
+	postgresTimes = 5
+)
+
+// Suite is what is asked for.
+type Suite struct {
+	// Of is the name of a StorageClass, or target/NAME for a StorageTarget.
+	Of string
+	// Size of the volumes. Of a StorageTarget it only says how large the volume is that it has.
+	Size string
+	// Duration of each measurement.
+	Duration    time.Duration
+	Repetitions int
+}
+
+// Names of the StorageBenchmarks of a suite.
+func (s Suite) Names() []string {
+	return []string{s.name() + "-storage", s.name() + "-postgres"}
+}
+
+// name is qualify-CLASS. What does not fit into it is replaced by a digest.
+func (s Suite) name() string {
+	of := strings.TrimPrefix(s.Of, targetPrefix)
+	name := "qualify-" + strings.ReplaceAll(of, ".", "-")
+	if s.isTarget() {
+		name = "qualify-target-" + strings.ReplaceAll(of, ".", "-")
+	}
+	if len(name) <= maxNameLength && !strings.Contains(of, ".") && !strings.HasPrefix(of, "target-") {
+		return name
+	}
+	digest := fnv.New32a()
+	_, _ = digest.Write([]byte(s.Of))
+	return strings.TrimRight(name[:min(len(name), maxNameLength-9)], "-") + fmt.Sprintf("-%08x", digest.Sum32())
+}
+
+func (s Suite) isTarget() bool { return strings.HasPrefix(s.Of, targetPrefix) }
+
+// Subject says what is qualified.
+func (s Suite) Subject() string {
+	if s.isTarget() {
+		return "StorageTarget " + strings.TrimPrefix(s.Of, targetPrefix)
+	}
+	return fmt.Sprintf("StorageClass %s, volumes of %s", s.Of, s.Size)
+}
+
+// Manifests are the StorageBenchmarks of the suite as YAML.
+func (s Suite) Manifests() (string, error) {
+	of := strings.TrimPrefix(s.Of, targetPrefix)
+	if problems := validation.IsDNS1123Subdomain(of); len(problems) > 0 {
+		return "", fmt.Errorf("%q is no StorageClass, and no target/NAME of a StorageTarget: %s", s.Of, problems[0])
+	}
+	size, err := resource.ParseQuantity(s.Size)
+	if err != nil || size.Value() < leastSize {
+		return "", fmt.Errorf("a size of %q: write one of at least 1Gi, such as %s", s.Size, DefaultSize)
+	}
+	if s.Duration < 10*time.Second || s.Duration > time.Hour || s.Duration%time.Second != 0 {
+		return "", fmt.Errorf("a duration of %s: write whole seconds, from 10s to 1h", s.Duration)
+	}
+	if s.Repetitions < 1 || s.Repetitions > 20 {
+		return "", fmt.Errorf("%d repetitions: write 1 to 20", s.Repetitions)
+	}
+	target := fmt.Sprintf("{storageClass: {name: %s, size: %s}}", of, size.String())
+	if s.isTarget() {
+		target = fmt.Sprintf("{ref: {name: %s}}", of)
+	}
+	var out strings.Builder
+	err = suiteTemplate.Execute(&out, map[string]any{"Name": s.name(), "Target": target, "Repetitions": s.Repetitions,
+		"Duration": seconds(s.Duration), "PostgresDuration": seconds(s.Duration * postgresTimes),
+		"Database": fmt.Sprintf("%dMi", size.Value()/databaseShare>>20)})
+	return out.String(), err
+}
+
+func seconds(of time.Duration) string { return fmt.Sprintf("%ds", int(of.Seconds())) }

@@ -1,0 +1,141 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
+)
+
+const (
+	bestBytes = 16 << 10
+	// maxAlike are as many names as a sentence has room for.
+	maxAlike = 4
+	// binWidth is that of the bins that percentiles are read from.
+	binWidth = 0.016
+)
+
+// bestOf says which variant has the best values of a metric, and by how much. Empty if there are no two to choose from, or no better
+// direction.
+func bestOf(e results.Experiment, all samples, phase, metric string) string {
+	known, _ := results.LookupMetric(metric)
+	if known.Better != results.Higher && known.Better != results.Lower {
+		return ""
+	}
+	variants := having(e.Variants, phase)
+	ranked := slices.DeleteFunc(slices.Clone(variants), func(v results.VariantResult) bool {
+		_, has := find(v, phase, metric)
+		return !has
+	})
+	if len(ranked) < 2 {
+		return ""
+	}
+	slices.SortStableFunc(ranked, func(a, b results.VariantResult) int {
+		one, _ := find(a, phase, metric)
+		other, _ := find(b, phase, metric)
+		if known.Better == results.Lower {
+			one, other = other, one
+		}
+		return cmp.Compare(other.Median, one.Median)
+	})
+	words := all.choose(ranked, phase, known)
+	if without := len(variants) - len(ranked); without > 0 {
+		words += fmt.Sprintf("; %d other variants have no valid run", without)
+	}
+	return words
+}
+
+// choose compares the variant with the best median with each of the others. The intervals hold for all of these comparisons together, so
+// that one of many is not the best by chance.
+func (s samples) choose(ranked []results.VariantResult, phase string, metric results.Metric) string {
+	best, edge := ranked[0].Name, edgeOf(ranked, phase, metric)
+	var next string
+	var alike []string
+	for i, other := range ranked[1:] {
+		shift, known := s.shift(source{other.Name, phase, metric.Name}, source{best, phase, metric.Name}, outside/float64(len(ranked)-1))
+		if !known {
+			return fmt.Sprintf("%s has the best median; too few comparable runs to say more of %d variants: use at least %d repetitions, each with "+
+				"a new pool", best, len(ranked), repetitionsFor(len(ranked)))
+		}
+		if i == 0 {
+			next = shiftWords(shift)
+		}
+		if shift.Interval.Low <= edge && metric.Better == results.Higher || shift.Interval.High >= -edge && metric.Better == results.Lower {
+			alike = append(alike, other.Name)
+		}
+	}
+	if len(alike) == 0 {
+		return fmt.Sprintf("best: %s, %s %s, the next", best, next, ranked[1].Name)
+	}
+	more := ""
+	if len(alike) > maxAlike {
+		alike, more = alike[:maxAlike], fmt.Sprintf(" and %d more", len(alike)-maxAlike)
+	}
+	return fmt.Sprintf("no best: %s has the best median, %s %s, but may be no better than %s%s: take any of them, or add repetitions",
+		best, next, ranked[1].Name, strings.Join(alike, " and "), more)
+}
+
+// edgeOf is the difference, as a logarithm, that means nothing: values are whole numbers, and percentiles the ends of bins.
+func edgeOf(ranked []results.VariantResult, phase string, metric results.Metric) float64 {
+	edge := 0.0
+	if metric.Binned() {
+		edge = 2 * binWidth
+	}
+	for _, variant := range ranked {
+		if found, _ := find(variant, phase, metric.Name); found.Median > 0 {
+			edge = max(edge, 1/float64(found.Median))
+		}
+	}
+	return edge
+}
+
+// repetitionsFor are as many as make intervals of so many variants possible: all pairs on one side have to be rare enough.
+func repetitionsFor(variants int) int {
+	return int(math.Ceil(-math.Log2(outside / float64(variants-1))))
+}
+
+// shiftWords are "12.0% (9.1..15.2) above" or "below".
+func shiftWords(shift stats.Shift) string {
+	percent := func(logarithm float64) float64 { return 100 * math.Expm1(logarithm) }
+	middle, low, high := percent(shift.Estimate), percent(shift.Interval.Low), percent(shift.Interval.High)
+	if middle < 0 {
+		return fmt.Sprintf("%.1f%% (%.1f..%.1f) below", -middle, -high, -low)
+	}
+	return fmt.Sprintf("%.1f%% (%.1f..%.1f) above", middle, low, high)
+}
+
+// eachBest calls for every primary metric that a best variant can be named for.
+func eachBest(e results.Experiment, all samples, call func(phase, metric, words string)) {
+	for _, phase := range phaseNames(e.Variants) {
+		for _, metric := range primaryMetrics(e.Variants, phase) {
+			if words := bestOf(e, all, phase, metric); words != "" {
+				call(phase, metric, words)
+			}
+		}
+	}
+}
+
+const bestNote = "The best median against each of the others. Intervals have a confidence of 95% for all comparisons of a line together."
+
+func bestSection(e results.Experiment, all samples) *section {
+	s := newSection("Which variant is best", bestBytes)
+	eachBest(e, all, func(phase, metric, words string) {
+		if s.text.Len() == 0 {
+			s.frame(bestNote + "\n\n| Metric | What follows |\n|---|---|")
+		}
+		s.row("| %s.%s | %s |", name(phase), name(metric), cell(words))
+	})
+	return s
+}
+
+func (m *maker) bestTable() table {
+	var rows [][]tableCell
+	eachBest(m.Experiment, samplesOf(m.Experiment), func(phase, metric, text string) {
+		rows = append(rows, []tableCell{words(phase + "." + metric), words(text)})
+	})
+	return m.rows(table{Caption: "Which variant is best", Head: []string{"Metric", "What follows"}}, rows...)
+}

@@ -1,0 +1,96 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// choice is an experiment with runs of variants whose true values are known. Repetitions differ by more than variants do.
+func choice(random *rand.Rand, repetitions int, levels ...float64) results.Experiment {
+	e := results.Experiment{Order: "Interleaved"}
+	for repetition := range repetitions {
+		day := 1 + 0.3*random.Float64()
+		for i, level := range levels {
+			value := int64(1e9 * level * day * math.Exp(0.02*random.NormFloat64()))
+			e.Runs = append(e.Runs, results.RunResult{Name: fmt.Sprintf("%d-%d", repetition, i), Index: int32(len(e.Runs)), Variant: fmt.Sprintf("v%d", i),
+				Repetition: int32(repetition + 1), Valid: true, Phases: []results.RunPhase{{Name: "scan", Kind: results.KindMeasure,
+					Outcome: results.OutcomeValid, Metrics: map[string]int64{"readBytesPerSecond": value, "readLatencyP99Nanoseconds": value}}}})
+		}
+	}
+	e.Variants = results.Summarise(e.Runs)
+	return e
+}
+
+func best(e results.Experiment, metric string) string { return bestOf(e, samplesOf(e), "scan", metric) }
+
+func TestBest(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	clear := choice(random, 8, 1, 1.12, 0.9)
+	if got := best(clear, "readBytesPerSecond"); !strings.HasPrefix(got, "best: v1, 1") || !strings.HasSuffix(got, ") above v0, the next") {
+		t.Error(got)
+	}
+	if got := best(clear, "readLatencyP99Nanoseconds"); !strings.HasPrefix(got, "best: v2, ") || !strings.HasSuffix(got, ") below v0, the next") {
+		t.Error(got)
+	}
+	if got := best(choice(random, 8, 1, 1, 0.7), "readBytesPerSecond"); !strings.HasPrefix(got, "no best: ") || strings.Contains(got, "v2") {
+		t.Error(got)
+	}
+	if got := best(choice(random, 6, 1, 1.5, 2), "readBytesPerSecond"); !strings.Contains(got, "v2 has the best median; too few") ||
+		!strings.Contains(got, "at least 7 repetitions") {
+		t.Error(got)
+	}
+	if got := best(choice(random, 30, 1, 1.025), "readLatencyP99Nanoseconds"); !strings.HasPrefix(got, "no best: v0") {
+		t.Error("less than two bins: " + got)
+	}
+	for _, variants := range []int{2, 3, 5, 9} {
+		levels := make([]float64, variants)
+		for i := range levels {
+			levels[i] = 1 + float64(i)/2
+		}
+		if got := best(choice(random, repetitionsFor(variants), levels...), "readBytesPerSecond"); !strings.HasPrefix(got, "best: ") {
+			t.Errorf("%d repetitions of %d variants: %s", repetitionsFor(variants), variants, got)
+		}
+	}
+	kept := choice(random, 8, 1, 2)
+	kept.Runs[3].KeptFrom = "another"
+	if got := best(kept, "readBytesPerSecond"); !strings.Contains(got, "too few comparable runs") {
+		t.Error("runs that reused a pool are compared: " + got)
+	}
+	lost := choice(random, 8, 1, 2, 3)
+	lost.Variants[1].Phases = nil
+	if got := best(lost, "readBytesPerSecond"); !strings.HasSuffix(got, "; 1 other variants have no valid run") {
+		t.Error(got)
+	}
+	if got := best(choice(random, 8, 1), "readBytesPerSecond"); got != "" {
+		t.Error("one variant: " + got)
+	}
+}
+
+// TestBestIsSeldomWrong: of equal variants few are called best, and the interval against the next holds the true difference.
+func TestBestIsSeldomWrong(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	const trials = 1000
+	wrong, missed, found := 0, 0, 0
+	for range trials {
+		if strings.HasPrefix(best(choice(random, 8, 1, 1, 1, 1), "readBytesPerSecond"), "best: ") {
+			wrong++
+		}
+		got := best(choice(random, 8, 1, 1.1, 0.9, 0.8), "readBytesPerSecond")
+		var middle, low, high float64
+		if _, err := fmt.Sscanf(got, "best: v1, %f%% (%f..%f)", &middle, &low, &high); err != nil {
+			continue
+		}
+		if found++; low > 10.0001 || high < 9.9999 {
+			missed++
+		}
+	}
+	t.Logf("of %d: %d equal ones called best, %d of 10%% found, %d intervals without the true difference", trials, wrong, found, missed)
+	if wrong > trials*5/100 || found < trials*95/100 || missed > found*5/100 {
+		t.Errorf("%d wrong, %d found, %d missed", wrong, found, missed)
+	}
+}

@@ -1,0 +1,196 @@
+package sweep
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/storagebench/storagebench/internal/report/svg"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
+)
+
+const (
+	// leastPlaces are as many as show what is usual.
+	leastPlaces = 5
+	// farAway is how many median deviations an outlier is away: 5.4 standard deviations of normal values, so that of forty places and a few
+	// metrics hardly ever one is called an outlier by chance.
+	farAway = 8
+	// leastAway is the difference, as a logarithm, that is worth naming: 5%.
+	leastAway = 0.0488
+	// Rule says what an outlier is.
+	Rule = "An outlier is more than 8 median deviations, and at least 5%, from the median of all."
+)
+
+// Result is what was measured at a place.
+type Result struct {
+	Place
+	// Experiment is nil without numbers, and Missing says why.
+	Experiment *results.Experiment
+	Missing    string
+}
+
+// Value of a metric at a place.
+type Value struct {
+	Place
+	Variant string `json:"variant"`
+	Phase   string `json:"phase"`
+	Metric  string `json:"metric"`
+	Median  int64  `json:"median"`
+	// OfAll is the median of all places.
+	OfAll int64 `json:"medianOfAll"`
+	// AwayPartsPerMillion is how much the value is above that median; negative if it is below.
+	AwayPartsPerMillion int64 `json:"awayPartsPerMillion"`
+	// Outlier, and Worse if it is on the bad side.
+	Outlier bool `json:"outlier,omitempty"`
+	Worse   bool `json:"worse,omitempty"`
+}
+
+// subject is what is compared between places.
+type subject struct{ variant, phase, metric string }
+
+// Table is the answer of a sweep.
+type Table struct {
+	// Values, the furthest from their median first.
+	Values []Value `json:"values"`
+	// Missing are places without numbers, with the reason.
+	Missing map[string]string `json:"missing,omitempty"`
+	// TooFew says that so few places have numbers that no outlier can be named.
+	TooFew bool `json:"tooFew,omitempty"`
+}
+
+// Judge compares the primary metrics of what was measured between the places.
+func Judge(all []Result) Table {
+	table := Table{Missing: map[string]string{}, TooFew: true}
+	var subjects []subject
+	values := map[subject][]Value{}
+	for _, one := range all {
+		if one.Experiment == nil {
+			table.Missing[one.String()] = one.Missing
+			continue
+		}
+		found := metricsOf(one.Experiment)
+		if len(found) == 0 {
+			table.Missing[one.String()] = cmp.Or(one.Experiment.Message, "its phases have no primary metrics")
+		}
+		for of, metric := range found {
+			if values[of] == nil {
+				subjects = append(subjects, of)
+			}
+			values[of] = append(values[of], Value{Place: one.Place, Variant: of.variant, Phase: of.phase, Metric: of.metric, Median: metric.Median})
+		}
+	}
+	for _, of := range subjects {
+		if len(values[of]) >= leastPlaces {
+			table.TooFew = false
+		}
+		table.Values = append(table.Values, mark(of.metric, values[of])...)
+	}
+	slices.SortFunc(table.Values, func(a, b Value) int {
+		return cmp.Or(-compareBool(a.Outlier, b.Outlier), -compareBool(a.Worse, b.Worse), cmp.Compare(b.distance(), a.distance()),
+			cmp.Compare(a.String(), b.String()), cmp.Compare(a.Phase+a.Metric+a.Variant, b.Phase+b.Metric+b.Variant))
+	})
+	return table
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// distance is how far a value is from the median of all, whichever way.
+func (v Value) distance() float64 {
+	if v.Median <= 0 || v.OfAll <= 0 {
+		return math.Inf(1)
+	}
+	return math.Abs(math.Log(float64(v.Median) / float64(v.OfAll)))
+}
+
+// metricsOf are the primary metrics of the measure phases.
+func metricsOf(e *results.Experiment) map[subject]results.MetricResult {
+	measured := map[string]bool{}
+	for _, run := range e.Runs {
+		for _, phase := range run.Phases {
+			measured[phase.Name] = measured[phase.Name] || phase.Kind == results.KindMeasure
+		}
+	}
+	found := map[subject]results.MetricResult{}
+	for _, variant := range e.Variants {
+		for _, phase := range variant.Phases {
+			for _, metric := range phase.Metrics {
+				if results.IsPrimary(metric.Name) && measured[phase.Name] {
+					found[subject{variant.Name, phase.Name, metric.Name}] = metric
+				}
+			}
+		}
+	}
+	return found
+}
+
+// mark finds the outliers among the values of one metric. A place that has 0 while others do not is always one.
+func mark(metric string, values []Value) []Value {
+	medians := make([]float64, len(values))
+	for i, value := range values {
+		medians[i] = float64(value.Median)
+	}
+	middle := stats.Median(medians)
+	var logarithms []float64
+	var at []int
+	known, _ := results.LookupMetric(metric)
+	for i := range values {
+		value := &values[i]
+		value.OfAll = int64(math.Round(middle))
+		if middle > 0 {
+			value.AwayPartsPerMillion = int64(math.Round(1e6 * (float64(value.Median)/middle - 1)))
+		}
+		value.Worse = known.Better == results.Higher && value.AwayPartsPerMillion < 0 ||
+			known.Better == results.Lower && value.AwayPartsPerMillion > 0
+		if value.Median > 0 {
+			logarithms, at = append(logarithms, math.Log(float64(value.Median))), append(at, i)
+		}
+		value.Outlier = value.Median <= 0 && middle > 0 && len(values) >= leastPlaces
+	}
+	if len(values) >= leastPlaces {
+		for i, far := range stats.OutliersBeyond(logarithms, farAway) {
+			values[at[i]].Outlier = far && math.Abs(logarithms[i]-math.Log(middle)) >= leastAway
+		}
+	}
+	for i := range values {
+		values[i].Worse = values[i].Worse && values[i].Outlier
+	}
+	return values
+}
+
+// Words say of a value how far it is from the others.
+func (v Value) Words() string {
+	way := "above"
+	if v.AwayPartsPerMillion < 0 {
+		way = "below"
+	}
+	side := ""
+	if v.Outlier && v.Worse {
+		side = ", which is worse"
+	}
+	return fmt.Sprintf("%.1f%% %s the median of %s%s", math.Abs(float64(v.AwayPartsPerMillion))/1e4, way, Write(v.Metric, v.OfAll), side)
+}
+
+// Write writes a value in its unit.
+func Write(metric string, value int64) string {
+	known, _ := results.LookupMetric(metric)
+	switch known.Unit {
+	case results.UnitNanoseconds:
+		return svg.Nanoseconds.Format(float64(value))
+	case results.UnitBytesPerSecond:
+		return svg.BytesPerSecond.Format(float64(value))
+	case results.UnitPerSecond:
+		return svg.Numbers.Format(float64(value)) + "/s"
+	default:
+		return svg.Numbers.Format(float64(value))
+	}
+}

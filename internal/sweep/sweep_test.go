@@ -1,0 +1,210 @@
+package sweep
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// at is what was measured at a place.
+func at(node string, rate, latency int64) Result {
+	metrics := map[string]int64{"readBytesPerSecond": rate, "readLatencyP99Nanoseconds": latency, "readBytes": 7}
+	e := results.Experiment{Runs: []results.RunResult{{Name: node, Variant: "default", Valid: true, Repetition: 1, Phases: []results.RunPhase{
+		{Name: "fill", Kind: results.KindFill, Outcome: results.OutcomeValid, Metrics: map[string]int64{"writeBytesPerSecond": rate * int64(len(node))}},
+		{Name: "scan", Kind: results.KindMeasure, Outcome: results.OutcomeValid, Metrics: metrics}}}}}
+	e.Variants = results.Summarise(e.Runs)
+	return Result{Place: Place{Node: node}, Experiment: &e}
+}
+
+// fleet has so many places that differ by noise.
+func fleet(random *rand.Rand, places int, noise float64) (all []Result) {
+	for i := range places {
+		value := func(level float64) int64 { return int64(level * math.Exp(noise*random.NormFloat64())) }
+		all = append(all, at(fmt.Sprintf("node-%02d", i), value(8e8), value(2e6)))
+	}
+	return all
+}
+
+func outliers(table Table) (found []string) {
+	for _, value := range table.Values {
+		if value.Outlier {
+			found = append(found, value.Node+" "+value.Metric)
+		}
+	}
+	return found
+}
+
+func TestOutliers(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	equal := func(places int) []Result { return fleet(random, places, 0.02) }
+	slow, dead, fast, lost := equal(40), equal(40), equal(40), equal(40)
+	slow[17], dead[3], fast[5] = at("node-17", 4e8, 2e6), at("node-03", 0, 2e6), at("node-05", 16e8, 2e6)
+	lost[1] = Result{Place: Place{Node: "node-01"}, Missing: "the pool cannot be made"}
+	few := []Result{at("a", 8e8, 1), at("b", 8e8, 1), at("c", 8e8, 1), at("d", 1e8, 1)}
+	alike := equal(40)
+	for i := range alike { // equal to the last bit, but one that is 4% off
+		alike[i] = at(fmt.Sprintf("node-%02d", i), 8e8, 2e6)
+	}
+	alike[9] = at("node-09", 7.7e8, 2e6)
+	five := equal(5)
+	five[2] = at("node-02", 3e8, 2e6)
+	for _, test := range []struct {
+		name    string
+		all     []Result
+		want    string
+		tooFew  bool
+		missing int
+	}{
+		{"one slow among forty", slow, "node-17 readBytesPerSecond", false, 0},
+		{"one without any bytes", dead, "node-03 readBytesPerSecond", false, 0},
+		{"one that is faster is unlike the others too", fast, "node-05 readBytesPerSecond", false, 0},
+		{"one without numbers", lost, "", false, 1},
+		{"too few to say", few, "", true, 0},
+		{"less than 5%", alike, "", false, 0},
+		{"one of five", five, "node-02 readBytesPerSecond", false, 0},
+		{"nothing", nil, "", true, 0},
+	} {
+		table := Judge(test.all)
+		if got := strings.Join(outliers(table), "; "); got != test.want || table.TooFew != test.tooFew || len(table.Missing) != test.missing {
+			t.Errorf("%s: outliers %q, too few %v, missing %v", test.name, got, table.TooFew, table.Missing)
+		}
+	}
+	if first := Judge(slow).Values[0]; !first.Worse || !strings.Contains(first.Words(), "% below the median of") || !strings.Contains(first.Words(), "worse") {
+		t.Errorf("%+v: %s", first, first.Words())
+	}
+	if first := Judge(fast).Values[0]; first.Worse || strings.Contains(first.Words(), "worse") {
+		t.Errorf("%+v: %s", first, first.Words())
+	}
+	for _, value := range Judge(slow).Values {
+		if value.Phase != "scan" || value.Metric == "readBytes" {
+			t.Errorf("%+v is compared", value)
+		}
+	}
+}
+
+// TestAlarms counts false alarms among equal places, and slow ones that are found.
+func TestAlarms(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	const metric, trials = "readBytesPerSecond", 10_000
+	for _, test := range []struct {
+		places int
+		noise  float64
+		most   float64
+	}{{5, 0.02, 0.03}, {10, 0.02, 0.015}, {40, 0.02, 0.005}, {40, 0.1, 0.005}, {40, 0.005, 0}} {
+		alarms, found := 0, 0
+		for range trials {
+			values := make([]Value, test.places)
+			for i := range values {
+				values[i] = Value{Metric: metric, Median: int64(8e8 * math.Exp(test.noise*random.NormFloat64()))}
+			}
+			if slices.ContainsFunc(mark(metric, slices.Clone(values)), func(v Value) bool { return v.Outlier }) {
+				alarms++
+			}
+			values[0].Median = values[0].Median * 8 / 10
+			if mark(metric, values)[0].Outlier {
+				found++
+			}
+		}
+		rate, power := float64(alarms)/trials, float64(found)/trials
+		t.Logf("%d places, noise %.1f%%: false alarms in %.2f%% of sweeps for each metric, a disk that is 20%% slower found in %.1f%%", test.places,
+			100*test.noise, 100*rate, 100*power)
+		if rate > test.most || test.noise <= 0.02 && test.places == 40 && power < 0.99 {
+			t.Errorf("false alarms %.4f, found %.3f", rate, power)
+		}
+	}
+}
+
+func nodes(names ...string) (all []corev1.Node) {
+	for _, name := range names {
+		all = append(all, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: "host-" + name}}})
+	}
+	return all
+}
+
+func TestPlaces(t *testing.T) {
+	all, err := Places(nodes("b", "a"), nil)
+	if err != nil || len(all) != 2 || all[0] != (Place{Node: "a", Hostname: "host-a"}) {
+		t.Errorf("%v %v", all, err)
+	}
+	disks, err := Places(nodes("a"), []string{"/dev/2", "/dev/1"})
+	if err != nil || len(disks) != 2 || disks[0].Device != "/dev/1" || disks[0].Hostname != "host-a" {
+		t.Errorf("%v %v", disks, err)
+	}
+	unlabelled := nodes("a")
+	unlabelled[0].Labels = nil
+	for name, err := range map[string]error{
+		"no node":              second(Places(nil, nil)),
+		"devices of two nodes": second(Places(nodes("a", "b"), []string{"/dev/1"})),
+		"twice":                second(Places(nodes("a"), []string{"/dev/1", "/dev/1"})),
+		"no hostname":          second(Places(unlabelled, nil)),
+	} {
+		if err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
+
+func second(_ []Place, err error) error { return err }
+
+func parsed(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	var object map[string]any
+	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range [][]string{{"spec", "target", "zfs", "nodes", "count"}} { // as the plugin reads it
+		if value, found, _ := unstructured.NestedFloat64(object, path...); found {
+			_ = unstructured.SetNestedField(object, int64(value), path...)
+		}
+	}
+	return &unstructured.Unstructured{Object: object}
+}
+
+func TestCopy(t *testing.T) {
+	const class = "metadata: {name: x}\nspec: {target: {storageClass: {size: 1Gi}}, podTemplate: {nodeSelector: {a: b}}}"
+	const disk = "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/old]}]}}}}"
+	made, err := Copy(parsed(t, class), Place{Node: "n1", Hostname: "h1"})
+	if err != nil || made.GetName() != "x-n1" || made.GetLabels()[Label] != "x" {
+		t.Fatalf("%v %v", made, err)
+	}
+	selector, _, _ := unstructured.NestedStringMap(made.Object, "spec", "podTemplate", "nodeSelector")
+	if selector[corev1.LabelHostname] != "h1" || selector["a"] != "b" {
+		t.Error(selector)
+	}
+	made, err = Copy(parsed(t, disk), Place{Node: "n1", Hostname: "h1", Device: "/dev/new"})
+	if text := fmt.Sprint(made); err != nil || !strings.Contains(text, "/dev/new") || strings.Contains(text, "/dev/old") {
+		t.Errorf("%s %v", text, err)
+	}
+	names := map[string]bool{}
+	for _, place := range []Place{{Node: "n1", Hostname: "h"}, {Node: "a.b", Hostname: "h"}, {Node: "a-b", Hostname: "h"},
+		{Node: "n1", Hostname: "h", Device: "/dev/1"}, {Node: "n1", Hostname: "h", Device: "/dev/2"},
+		{Node: strings.Repeat("n", 100) + "1", Hostname: "h"}, {Node: strings.Repeat("n", 100) + "2", Hostname: "h"}} {
+		made, err := Copy(parsed(t, disk), place)
+		if err != nil || names[made.GetName()] || len(made.GetName()) > 63 {
+			t.Errorf("%v: %v %v", place, made.GetName(), err)
+		}
+		names[made.GetName()] = true
+	}
+	for name, text := range map[string]string{
+		"schedule":    "metadata: {name: x}\nspec: {schedule: {cron: '@daily'}}",
+		"hostname":    "metadata: {name: x}\nspec: {podTemplate: {nodeSelector: {kubernetes.io/hostname: y}}}",
+		"count":       "metadata: {name: x}\nspec: {target: {zfs: {nodes: {count: 2}}}}",
+		"two devices": "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/a, /dev/b]}]}}}}",
+		"two vdevs":   "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/a]}, {devices: [/dev/b]}]}}}}",
+		"a class":     class,
+	} {
+		if made, err := Copy(parsed(t, text), Place{Node: "n1", Hostname: "h1", Device: "/dev/new"}); err == nil {
+			t.Errorf("%s is accepted: %v", name, made)
+		}
+	}
+}
