@@ -29,8 +29,8 @@ func TestEstimate(t *testing.T) {
 		{"{name: f, fill: {to: 50%}}\n  - {name: p, measure: {workload: {scan: {regions: 10, randomRegions: 1}}}}", 2 * overhead,
 			6 * time.Second},
 		{"{name: p, measure: {workload: {postgres: {duration: 1m, databaseSize: 100Mi}}}}", overhead + 2*time.Minute, 3 * time.Second},
-		{`{name: p, measure: {workload: {fio: {jobFile: "[a]\nrw=read\nruntime=90\n"}}}}`, overhead + 90*time.Second, 0},
-		{`{name: p, measure: {workload: {fio: {jobFile: "[a]\nrw=read\n"}}}}`, overhead + time.Minute, 0},
+		{`{name: p, measure: {workload: {fio: {jobFile: "[a]\nrw=read\nsize=1m\nruntime=90\n"}}}}`, overhead + 90*time.Second, 0},
+		{`{name: p, measure: {workload: {fio: {jobFile: "[a]\nrw=read\nsize=1m\n"}}}}`, overhead + time.Minute, 0},
 		{"{name: p, fill: {to: 50%}}\n  - {name: q, fragment: {until: Rounds, rounds: 2}}", 2 * overhead, 15 * time.Second},
 		{"{name: p, fill: {to: 50%}}\n  - {name: q, fragment: {until: Converged, maxRounds: 25}}", 2 * overhead, 45 * time.Second},
 	} {
