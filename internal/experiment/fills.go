@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -210,9 +208,6 @@ func blockOf(given *v1alpha1.BlockSize, otherwise int64) int64 {
 
 // percent of a share, which the API has checked. 0 for none.
 func percent(share v1alpha1.Share) float64 {
-	value, err := strconv.ParseFloat(strings.TrimSuffix(string(share), "%"), 64)
-	if err != nil {
-		return 0
-	}
+	value, _ := share.Percent()
 	return value
 }
