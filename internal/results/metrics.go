@@ -116,8 +116,8 @@ func throughputMetrics() []Metric {
 		{"writeOperations", UnitCount, "Writes.", Neither, false},
 		{"syncOperations", UnitCount, "Calls of fsync or fdatasync.", Neither, false},
 		{"durationNanoseconds", UnitNanoseconds,
-			"Time that was measured, without ramp-up; of an operate phase, how long the operation took, in whole seconds but for a copy, " +
-				"left out if it cannot be told.", Neither, false},
+			"Time that was measured, without ramp-up; of an operate phase, how long the operation took, in whole seconds but for a snapshot, a " +
+				"clone and a copy, left out if it cannot be told.", Neither, false},
 		{"flushNanoseconds", UnitNanoseconds,
 			"Time from the end of the workload until all that it wrote was on the disk; the measured time and the rates contain it.", Lower, false},
 		{"workersBusyPartsPerMillion", UnitPartsPerMillion,
@@ -223,6 +223,8 @@ func operationMetrics() []Metric {
 	return []Metric{
 		{"referencedBytes", UnitBytes, "Data that a snapshot or clone refers to.", Neither, false},
 		{"freedBytes", UnitBytes, "Space that the destruction of a dataset, or a free phase, gave back.", Neither, false},
+		{"commandNanoseconds", UnitNanoseconds,
+			"Time until the command that destroys a dataset returned; its space is freed in the background.", Lower, false},
 		{"sentBytes", UnitBytes, "Stream that a replication sent.", Lower, false},
 		{"receivedReferencedBytes", UnitBytes, "Data that the received dataset refers to.", Neither, false},
 		{"copiedBytes", UnitBytes, "Data of the files that were copied.", Neither, false},

@@ -28,7 +28,7 @@ const (
 	coverage     = `coverage`
 	rounds       = `rounds|steadyState`
 	operations   = `referencedBytes|freedBytes|sentBytes|receivedReferencedBytes|copied|overwritten|scannedBytes|repairedBytes|errorsFound|` +
-		`dataErrors|trimmedBytes|resilveredBytes|freeSegments|largestFreeSegment|layoutScore`
+		`commandNanoseconds|dataErrors|trimmedBytes|resilveredBytes|freeSegments|largestFreeSegment|layoutScore`
 	beside = `besidePartsPerMillion`
 	pools  = `disk|smallDiskReads|poolAllocatedBytes|longestTransactionGroup|gangBlocks|freeSpaceFragmentation`
 	// perRequest are what the disks did for each read and write of a workload, and each copied byte.
