@@ -30,14 +30,21 @@ func diskMetrics(d poolseries.Document, phase results.PhaseDocument) map[string]
 	}
 	if disks, elapsed, whole := disksWithin(d, phase.Times()); elapsed > 0 {
 		rates(metrics, disks, elapsed)
-		inflation(metrics, "diskReadsPerReadMilli", perSecond(disks.ReadOperations, elapsed), perSecond(phase.Metrics["readOperations"], whole))
-		inflation(metrics, "diskWritesPerWriteMilli", perSecond(disks.WriteOperations, elapsed),
-			perSecond(phase.Metrics["writeOperations"], whole))
+		for name, of := range map[string]struct {
+			disks    int64
+			workload string
+		}{
+			"diskReadsPerReadMilli": {disks.ReadOperations, "readOperations"}, "diskWritesPerWriteMilli": {disks.WriteOperations, "writeOperations"},
+			"readBytesPerApplicationByteMilli":    {disks.ReadBytes, "readBytes"},
+			"writtenBytesPerApplicationByteMilli": {disks.WriteBytes, "writtenBytes"},
+		} {
+			inflation(metrics, name, perSecond(of.disks, elapsed), perSecond(phase.Metrics[of.workload], whole))
+		}
 	}
 	return metrics
 }
 
-// inflation is the number of disk requests per 1000 requests of the workload. The samples do not cover all of the workload's time,
+// inflation is the number of requests or bytes of the disks per 1000 of the workload. The samples do not cover all of the workload's time,
 // hence it compares rates and not counts, before rounding: an aged disk may do three reads a second. Both refer to the same
 // wall-clock time: the workload's own duration excludes the pauses between its jobs, in which the disks rest too.
 func inflation(metrics map[string]int64, name string, disks, workload float64) {

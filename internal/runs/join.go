@@ -145,7 +145,7 @@ func caused(document results.PhaseDocument, workloads []string) results.PhaseDoc
 	metrics := map[string]int64{}
 	for _, name := range workloads {
 		lasted := time.Duration(document.Metrics[name+".durationNanoseconds"])
-		for _, count := range []string{"readOperations", "writeOperations"} {
+		for _, count := range []string{"readOperations", "writeOperations", "readBytes", "writtenBytes"} {
 			metrics[count] += int64(math.Round(perSecond(document.Metrics[name+"."+count], lasted) * common.Seconds()))
 		}
 	}

@@ -43,7 +43,7 @@ const (
 	// times are what only the pod of a measure phase sees of the disks of a pool.
 	times = `disk(Read|Write)Latency|diskQueue|diskBusy`
 	// plain is what only a volume without a pool has: in the pod, the disks of a pool are not known for sure.
-	plain = devices + `|(read|written)BytesPerApplicationByte`
+	plain = devices
 	// copies are what the disks did for each copied byte. Only a copy that is a phase of its own has it.
 	copies = `disk[A-Za-z]*PerCopied`
 	// nothing begins no name.

@@ -67,8 +67,10 @@ func TestCanMeasure(t *testing.T) {
 			"writeBytesPerSecond transactionsPerSecond diskReadRequestSize.mode diskWritesPerCopiedMebibyteMilli rounds filledBytes a.readBytes"},
 		{"disks of a plain volume", scan, false, "diskReadBytesPerSecond diskReadsPerReadMilli diskReadRequestBytes diskWrittenBytesPerSecond " +
 			"diskWriteLatencyMeanNanoseconds diskBusyPartsPerMillion diskQueueMilli", "smallDiskReadsPartsPerMillion poolAllocatedBytes"},
-		{"scan on a pool", scan, true, "diskReadBytesPerSecond gangBlocks freeSpaceFragmentationPartsPerMillion",
-			"besidePartsPerMillion scannedBytes overwrittenFiles deviceReadBytes readBytesPerApplicationByteMilli diskWritesPerCopiedMebibyteMilli"},
+		{"scan on a pool", scan, true, "diskReadBytesPerSecond gangBlocks freeSpaceFragmentationPartsPerMillion readBytesPerApplicationByteMilli",
+			"besidePartsPerMillion scannedBytes overwrittenFiles deviceReadBytes diskWritesPerCopiedMebibyteMilli " +
+				"writtenBytesPerApplicationByteMilli"},
+		{"appends on a pool", dsync, true, "writtenBytesPerApplicationByteMilli", "readBytesPerApplicationByteMilli deviceWrittenBytes"},
 		{"scan beside a scrub", beside, true, "besidePartsPerMillion scannedBytes dataErrors", "rounds copiedBytes freedBytes"},
 		{"scan beside a copy", copying, true, "besidePartsPerMillion copiedBytes copiedBytesPerSecond",
 			"scannedBytes diskWritesPerCopiedMebibyteMilli"},
