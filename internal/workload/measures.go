@@ -38,7 +38,7 @@ const (
 	// disks are what a plain volume has too. Sizes of requests as distributions are counted by the agent of the node only.
 	disks = `disk(Read|Write)(OperationsPerSecond|BytesPerSecond|RequestBytes|LatencyMean|sPer(Read|Write)Milli)|diskWrittenBytesPerSecond|` +
 		`diskQueue|diskBusy`
-	hosts = `cpuNanoseconds|node(User|System|CPU)|cacheHit|` + flush
+	hosts = `cpuNanoseconds|node(User|System|CPU|Memory|ARC)|cacheHit|` + flush
 	flush = `flushNanoseconds`
 	// times are what only the pod of a measure phase sees of the disks of a pool.
 	times = `disk(Read|Write)Latency|diskQueue|diskBusy`

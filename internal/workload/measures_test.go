@@ -63,7 +63,7 @@ func TestCanMeasure(t *testing.T) {
 		onPool     bool
 		has, lacks string
 	}{
-		{"scan", scan, false, "readBytesPerSecond slowestRegionReadBytesPerSecond cacheHitPartsPerMillion durationNanoseconds ioErrors",
+		{"scan", scan, false, "readBytesPerSecond slowestRegionReadBytesPerSecond nodeARCMostBytes nodeCPUNanoseconds cacheHitPartsPerMillion durationNanoseconds ioErrors",
 			"writeBytesPerSecond transactionsPerSecond diskReadRequestSize.mode diskWritesPerCopiedMebibyteMilli rounds filledBytes a.readBytes"},
 		{"disks of a plain volume", scan, false, "diskReadBytesPerSecond diskReadsPerReadMilli diskReadRequestBytes diskWrittenBytesPerSecond " +
 			"diskWriteLatencyMeanNanoseconds diskBusyPartsPerMillion diskQueueMilli", "smallDiskReadsPartsPerMillion poolAllocatedBytes"},
@@ -89,7 +89,7 @@ func TestCanMeasure(t *testing.T) {
 		{"one job", one, false, "writeBytesPerSecond", "log.writeBytesPerSecond"},
 		{"jobs of a ConfigMap", elsewhere, false, "any.readBytes readBytes", "any.transactions"},
 		{"fill", fill, false, "filledBytes allocatedBytes writeBytesPerSecond compressionRatioMilli flushNanoseconds",
-			"readBytesPerSecond poolAllocatedBytes cpuNanoseconds deviceWrittenBytes diskBusyPartsPerMillion"},
+			"readBytesPerSecond poolAllocatedBytes cpuNanoseconds nodeMemoryAvailableBytes deviceWrittenBytes diskBusyPartsPerMillion"},
 		{"fragment", fragment, true, "rounds coveragePartsPerMillion writeBytesPerSecond diskWriteRequestBytes", "transactions diskQueueMilli"},
 		{"copy", operate(v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{}}), true,
 			"copiedBytes durationNanoseconds diskWrittenBytesPerCopiedBytePartsPerMillion",
@@ -106,7 +106,7 @@ func TestCanMeasure(t *testing.T) {
 		{"distributions", dsync, true, "writeLatency.shareOver10ms diskWriteRequestSize.mode", "readLatency.shareOver10ms scanRegionTime.count"},
 		{"no pool", scan, false, "scanRegionTime.shareOver10ms", "diskReadRequestSize.mode"},
 		{"together", together, true, "data.readLatencyP99Nanoseconds redo-log.writeLatency.shareOver10ms redo-log.diskWriteBytesPerSecond " +
-			"readBytesPerSecond writtenBytes cpuNanoseconds durationNanoseconds",
+			"readBytesPerSecond writtenBytes cpuNanoseconds nodeMemoryAvailableLeastBytes durationNanoseconds",
 			"readLatencyP99Nanoseconds diskWriteBytesPerSecond writeLatency.shareOver10ms data.writtenBytes log.writtenBytes deviceReadBytes"},
 		{"together beside a copy", three, true, "copiedBytes besidePartsPerMillion data.readLatencyP99Nanoseconds",
 			"scannedBytes data.copiedBytes diskWritesPerCopiedMebibyteMilli"},
