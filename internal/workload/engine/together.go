@@ -284,8 +284,8 @@ func (s *session) judgeTogether(parts []*session) error {
 	return s.judgeNode(parts)
 }
 
-// judgeNode takes what belongs to all workloads from the counters around the first: the CPU of the pod and of the node, and its memory. What others did on
-// its devices is only known if all work on the same.
+// judgeNode takes what belongs to all workloads from the counters around the first: the CPU of the pod and of the node, and its memory.
+// What others did on its devices is only known if all work on the same.
 func (s *session) judgeNode(parts []*session) error {
 	delta := parts[0].delta
 	load, workers := delta.Load, 0
