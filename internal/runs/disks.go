@@ -12,6 +12,9 @@ import (
 // minCoveredPercent is the part of the measured time that must lie between samples for disk metrics.
 const minCoveredPercent = 50
 
+// metricGang is counted by ZFS for all pools of the node together.
+const metricGang = "gangBlocks"
+
 // diskMetrics are the metrics of a pool and its disks during a measured phase. Counters that an OpenZFS version lacks are absent.
 func diskMetrics(d poolseries.Document, phase results.PhaseDocument) map[string]int64 {
 	const partsPerMillionPerPercent = 10_000
@@ -23,7 +26,7 @@ func diskMetrics(d poolseries.Document, phase results.PhaseDocument) map[string]
 		metrics["longestTransactionGroupNanoseconds"] = groups.LongestSyncNanoseconds
 	}
 	if d.Gang != nil {
-		metrics["gangBlocks"] = d.Gang.Writes
+		metrics[metricGang] = d.Gang.Writes
 	}
 	if share, any := smallReads(d); any {
 		metrics["smallDiskReadsPartsPerMillion"] = share

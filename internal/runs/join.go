@@ -123,6 +123,10 @@ func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOp
 		return ""
 	}
 	metrics := diskMetrics(series, caused(*document, workloads))
+	if gang, counted := metrics[metricGang]; counted { // on all pools of the node: not of one of several workloads
+		document.Metrics[metricGang] = max(document.Metrics[metricGang], gang)
+		delete(metrics, metricGang)
+	}
 	for _, name := range workloads {
 		prefix := strings.TrimPrefix(name+".", ".")
 		document.Distributions = withRequestSizes(document.Distributions, series, prefix)

@@ -127,6 +127,7 @@ func TestOnlyWhatLastsHasAPart(t *testing.T) {
 func TestJoinedOfWorkloads(t *testing.T) {
 	operation := func(reads int64) *v1alpha1.PoolOperation {
 		series := poolseries.Document{Version: poolseries.Version, StartedAt: start, After: poolseries.Space{AllocatedBytes: reads},
+			Gang:         &poolseries.Gang{Writes: reads / 100},
 			RequestSizes: []poolseries.Histogram{{Bounds: []int64{8192}, Columns: map[string][]int64{"sync_read_ind": {reads}}}},
 			Series:       poolseries.Series{OffsetMilliseconds: []int64{0, 10_000}}, Vdevs: []poolseries.Vdev{{Name: "a", Disk: true,
 				ReadOperations: []int64{0, 10 * reads}, WriteOperations: []int64{0, 0}, ReadBytes: []int64{0, 10 * reads * 4096}, WriteBytes: []int64{0, 0}}}}
@@ -158,7 +159,7 @@ func TestJoinedOfWorkloads(t *testing.T) {
 	for name, want := range map[string]int64{"reads.diskReadOperationsPerSecond": 400, "more.diskReadOperationsPerSecond": 400,
 		"other.diskReadOperationsPerSecond": 100, "reads.diskReadsPerReadMilli": 2000, "more.diskReadsPerReadMilli": 2000,
 		"other.diskReadsPerReadMilli": 2000, "reads.readBytesPerApplicationByteMilli": 1000, "other.readBytesPerApplicationByteMilli": 1000,
-		"other.poolAllocatedBytes": 100, "reads.poolAllocatedBytes": 400} {
+		"gangBlocks": 4, "other.poolAllocatedBytes": 100, "reads.poolAllocatedBytes": 400} {
 		if got := joined.Document.Metrics[name]; got != want {
 			t.Errorf("%s is %d, not %d", name, got, want)
 		}
@@ -166,6 +167,9 @@ func TestJoinedOfWorkloads(t *testing.T) {
 	for name := range joined.Document.Metrics {
 		if strings.HasPrefix(name, "disk") || strings.HasPrefix(name, "pool") {
 			t.Errorf("%s is of one pool of two", name)
+		}
+		if strings.HasSuffix(name, ".gangBlocks") {
+			t.Errorf("%s is of all pools of the node", name)
 		}
 	}
 	for name, want := range map[string]int64{"reads": 400, "more": 400, "other": 100} {

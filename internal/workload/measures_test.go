@@ -106,8 +106,8 @@ func TestCanMeasure(t *testing.T) {
 		{"distributions", dsync, true, "writeLatency.shareOver10ms diskWriteRequestSize.mode", "readLatency.shareOver10ms scanRegionTime.count"},
 		{"no pool", scan, false, "scanRegionTime.shareOver10ms", "diskReadRequestSize.mode"},
 		{"together", together, true, "data.readLatencyP99Nanoseconds redo-log.writeLatency.shareOver10ms redo-log.diskWriteBytesPerSecond " +
-			"readBytesPerSecond writtenBytes cpuNanoseconds nodeMemoryAvailableLeastBytes durationNanoseconds",
-			"readLatencyP99Nanoseconds diskWriteBytesPerSecond writeLatency.shareOver10ms data.writtenBytes log.writtenBytes deviceReadBytes"},
+			"readBytesPerSecond writtenBytes cpuNanoseconds nodeMemoryAvailableLeastBytes durationNanoseconds gangBlocks",
+			"data.gangBlocks redo-log.gangBlocks readLatencyP99Nanoseconds diskWriteBytesPerSecond writeLatency.shareOver10ms data.writtenBytes log.writtenBytes deviceReadBytes"},
 		{"together beside a copy", three, true, "copiedBytes besidePartsPerMillion data.readLatencyP99Nanoseconds",
 			"scannedBytes data.copiedBytes diskWritesPerCopiedMebibyteMilli"},
 		{"a phase of a newer release", v1alpha1.Phase{}, false, "readBytesPerSecond transactionsPerSecond a.readBytes", ""},
