@@ -43,7 +43,7 @@ type Gate struct {
 	// compare compares a metric with a variant, a baseline or the history.
 	// +optional
 	Compare *CompareGate `json:"compare,omitempty"`
-	// preflight asks for storage without warnings.
+	// preflight asks for storage without warnings, or with some.
 	// +optional
 	Preflight *PreflightGate `json:"preflight,omitempty"`
 }
@@ -93,13 +93,20 @@ type RatioGate struct {
 	Max Ratio `json:"max,omitempty"`
 }
 
-// PreflightGate asks for storage that has no warnings in any run.
+// PreflightGate asks for storage that has no warnings in any run, or for warnings that each run has to have.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.expect) || self.expect != 'Warning' || has(self.checks)",message="set checks to those that have to warn, such as checks: [ashift]"
 type PreflightGate struct {
-	// checks are those that have to be clean. Defaults to all that apply to the target.
+	// checks are those that are judged. Defaults to all that apply to the target.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=6
 	Checks []PreflightCheck `json:"checks,omitempty"`
+	// expect is what each of the checks has to find: Clean, or Warning for storage that is set up badly on purpose.
+	// +optional
+	// +default="Clean"
+	// +kubebuilder:validation:Enum=Clean;Warning
+	Expect string `json:"expect,omitempty"`
 	// variants limits the gate to some variants.
 	// +optional
 	// +listType=set

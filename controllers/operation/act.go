@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -65,6 +66,27 @@ func (r *Reconciler) proven(ctx context.Context, state operations.State, command
 	return command()
 }
 
+// timed runs a command that is all of its operation, and keeps how long it took.
+func (r *Reconciler) timed(ctx context.Context, state operations.State, command func() error) error {
+	return r.proven(ctx, state, func() error {
+		took, err := r.stopwatch(command)
+		if err != nil || took <= 0 {
+			return err
+		}
+		now := r.Clock.Now()
+		r.jobs.keep(state.Operation, operations.Result{WorkedUntil: now,
+			Metrics: []v1alpha1.OperationMetric{{Name: operate.MetricDurationNanoseconds, Value: took.Nanoseconds()}}}, now)
+		return nil
+	})
+}
+
+// stopwatch is how long a command takes, by the clock that cannot be set.
+func (r *Reconciler) stopwatch(command func() error) (time.Duration, error) {
+	began := r.Clock.Now()
+	err := command()
+	return r.Clock.Since(began), err
+}
+
 // answered runs a command that waits for the disks of the pool, if they respond.
 func (r *Reconciler) answered(ctx context.Context, state operations.State, command func() error) error {
 	if err := r.answering(state); err != nil {
@@ -91,9 +113,9 @@ func (r *Reconciler) run(ctx context.Context, state operations.State, action ope
 	mark := map[string]string{naming.PropertyOperation: string(state.Operation.UID)}
 	switch {
 	case spec.Snapshot != nil:
-		return r.proven(ctx, state, func() error { return r.ZFS.Snapshot(ctx, state.Snapshot.Name, spec.Snapshot.Recursive, mark) })
+		return r.timed(ctx, state, func() error { return r.ZFS.Snapshot(ctx, state.Snapshot.Name, spec.Snapshot.Recursive, mark) })
 	case spec.Clone != nil:
-		return r.proven(ctx, state, func() error { return r.ZFS.Clone(ctx, state.Snapshot.Name, state.Target.Name, made(state)) })
+		return r.timed(ctx, state, func() error { return r.ZFS.Clone(ctx, state.Snapshot.Name, state.Target.Name, made(state)) })
 	case spec.Scrub != nil:
 		return r.proven(ctx, state, func() error { return r.ZFS.Scrub(ctx, state.Live.Name, zfs.ScrubStart) })
 	case spec.Trim != nil:
@@ -125,9 +147,7 @@ func (r *Reconciler) work(state operations.State) work {
 	case spec.Observe != nil:
 		return work{graceful: true, do: func(ctx context.Context, j *job) (operations.Result, error) { return r.watch(ctx, state, j) }}
 	case spec.DestroyDataset != nil:
-		return work{do: func(ctx context.Context, _ *job) (operations.Result, error) {
-			return operations.Result{}, r.destroyDataset(ctx, state)
-		}}
+		return work{do: func(ctx context.Context, _ *job) (operations.Result, error) { return r.destroyDataset(ctx, state) }}
 	case spec.Replicate != nil:
 		return work{do: func(ctx context.Context, j *job) (operations.Result, error) { return r.replicate(ctx, state, j) }}
 	case spec.Copy != nil:
@@ -228,25 +248,31 @@ func (r *Reconciler) unmountAwaited(ctx context.Context, state operations.State)
 }
 
 // destroyDataset destroys exactly the dataset recorded at the start of the operation, if it is unused.
-func (r *Reconciler) destroyDataset(ctx context.Context, state operations.State) error {
+func (r *Reconciler) destroyDataset(ctx context.Context, state operations.State) (operations.Result, error) {
 	name := state.Source.Name
 	if err := r.prove(ctx, state); err != nil {
-		return err
+		return operations.Result{}, err
 	}
 	if err := proof(r.unmountAwaited(ctx, state)); err != nil {
-		return err
+		return operations.Result{}, err
 	}
 	if err := proof(guard.Unused(r.Disks, name)); err != nil {
-		return err
+		return operations.Result{}, err
 	}
 	now, err := r.ZFS.Datasets(ctx, name)
 	if err != nil {
-		return proof(err)
+		return operations.Result{}, proof(err)
 	}
 	if len(now) == 0 || now[0].Name != name || now[0].GUID != state.Source.GUID {
-		return fmt.Errorf("dataset %s is not the one with guid %s that was to be destroyed", name, state.Source.GUID)
+		return operations.Result{}, fmt.Errorf("dataset %s is not the one with guid %s that was to be destroyed", name, state.Source.GUID)
 	}
-	return r.ZFS.DestroyDataset(ctx, name, state.Operation.Spec.Action.DestroyDataset.Recursive)
+	took, err := r.stopwatch(func() error {
+		return r.ZFS.DestroyDataset(ctx, name, state.Operation.Spec.Action.DestroyDataset.Recursive)
+	})
+	if err != nil || took <= 0 {
+		return operations.Result{}, err
+	}
+	return operations.Result{Metrics: []v1alpha1.OperationMetric{{Name: operate.MetricCommand, Value: took.Nanoseconds()}}}, nil
 }
 
 // stop ends early what ZFS or the agent can end early.

@@ -369,6 +369,43 @@ func TestDeletedInTheMiddle(t *testing.T) {
 	}
 }
 
+// TestTimesOfCommands: a snapshot, a clone and the command of a destruction take 40 ms each, which is what they report, and not until when
+// the agent looked again. The space of what is destroyed is free 5 s later. An agent that has died right after the command knows nothing.
+func TestTimesOfCommands(t *testing.T) {
+	for name, of := range map[string]string{"snapshot": operate.MetricDurationNanoseconds, "clone": operate.MetricDurationNanoseconds,
+		"destroyDataset": operate.MetricCommand} {
+		for _, dies := range []bool{false, true} {
+			one := acts()[name]
+			w := newWorld(t, wanted("op", one.action))
+			if one.prepare != nil {
+				one.prepare(t, w)
+			}
+			w.node.takes = 40 * time.Millisecond
+			for range 20 {
+				if _, err := w.turn("op"); err != nil {
+					t.Fatal(err)
+				}
+				if w.rest("op"); w.node.count(strings.Fields(one.once[0])[0]+" "+strings.Fields(one.once[0])[1]) > 0 {
+					break
+				}
+			}
+			if dies {
+				w.start()
+			}
+			operation, want := w.settle("op"), int64(40*time.Millisecond)
+			if dies {
+				want = -1
+			}
+			if got := metricOf(operation, of); got != want || operation.Status.Outcome != v1alpha1.OutcomeSucceeded {
+				t.Errorf("%s, the agent dies %v: %s is %d, want %d: %+v", name, dies, of, got, want, operation.Status)
+			}
+			if drained := metricOf(operation, operate.MetricDuration); name == "destroyDataset" && (drained < 5 || drained > 8) {
+				t.Errorf("all of its space was free after %d s", drained)
+			}
+		}
+	}
+}
+
 // TestMetricsOfOperations: gates are refused by what each operation is known to report, so that has to be what it reports.
 func TestMetricsOfOperations(t *testing.T) {
 	reported := map[string]map[string]bool{}
@@ -377,7 +414,7 @@ func TestMetricsOfOperations(t *testing.T) {
 		if one.prepare != nil {
 			one.prepare(t, w)
 		}
-		w.node.syncs = 2 * time.Second // a copy that takes no time has no rate
+		w.node.syncs, w.node.takes = 2*time.Second, time.Millisecond // what takes no time has no rate and no duration
 		operation, name := w.settle("op"), operate.Name(one.action)
 		if reported[name] == nil {
 			reported[name] = map[string]bool{}

@@ -99,6 +99,18 @@ func (j *jobs) start(operation *v1alpha1.PoolOperation, now clock.PassiveClock, 
 	return nil
 }
 
+// keep remembers what a command that has ended has measured, as a job that has ended.
+func (j *jobs) keep(operation *v1alpha1.PoolOperation, result operations.Result, at time.Time) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	if j.all == nil {
+		j.all = map[types.UID]*job{}
+	}
+	ended := &job{name: operation.Name, stop: make(chan struct{}), cancel: func() {}, done: make(chan struct{})}
+	ended.finish(result, nil, at)
+	j.all[operation.UID] = ended
+}
+
 func (j *job) finish(result operations.Result, err error, at time.Time) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()

@@ -54,6 +54,8 @@ type fakeNode struct {
 	interrupted int
 	// syncs is how long a sync of a pool takes.
 	syncs time.Duration
+	// takes is how long a command that changes something takes.
+	takes time.Duration
 	// sampled is when a sample was timed last.
 	sampled time.Time
 }
@@ -261,6 +263,7 @@ func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 		return output, err
 	}
 	n.commands = append(n.commands, command.String())
+	n.clock.Step(n.takes)
 	err := n.change(command)
 	if (err == nil || len(n.refuses) > 0) && !n.eventLocked() {
 		return nil, killed

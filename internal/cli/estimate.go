@@ -3,8 +3,6 @@ package cli
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -102,11 +100,11 @@ func fillBytes(fill *v1alpha1.FillPhase, size int64) int64 {
 }
 
 func shareOf(given v1alpha1.Share, bytes int64) int64 {
-	share, err := strconv.ParseFloat(strings.TrimSuffix(string(given), "%"), 64)
+	percent, err := given.Percent()
 	if err != nil {
 		return bytes
 	}
-	return int64(float64(bytes) * share / 100)
+	return int64(float64(bytes) * percent / 100)
 }
 
 func fragmentRounds(fragment *v1alpha1.FragmentPhase) int32 {

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -113,11 +111,15 @@ func (l *level) fill(phase *v1alpha1.Phase, hasSize bool) string {
 	if of == "Pool" && hasSize {
 		return "fill.of: Pool needs a volume that has its pool for itself: remove size from the dataset, or write of: Volume"
 	}
-	l.compressible = l.compressible || percent(fill.Compressibility) > 0
+	compressible, _ := fill.Compressibility.Percent() // none is an error, and 0
+	l.compressible = l.compressible || compressible > 0
 	if fill.Size != nil {
 		return l.fillSize(fill.Size.Value())
 	}
-	share := percent(fill.To)
+	share, err := fill.To.Percent()
+	if err != nil { // the rules of the API say so
+		return ""
+	}
 	if before, filled := l.reached[of]; filled && share <= before {
 		return fmt.Sprintf("it fills to %s, and phase %s has filled to %g%% before, so nothing is left to write: write more than %g%%, or "+
 			"remove the phase", fill.To, l.by[of], before, before)
@@ -206,13 +208,4 @@ func blockOf(given *v1alpha1.BlockSize, otherwise int64) int64 {
 		return otherwise
 	}
 	return given.Value()
-}
-
-// percent of a share, which the API has checked. 0 for none.
-func percent(share v1alpha1.Share) float64 {
-	value, err := strconv.ParseFloat(strings.TrimSuffix(string(share), "%"), 64)
-	if err != nil {
-		return 0
-	}
-	return value
 }

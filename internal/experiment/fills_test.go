@@ -44,6 +44,7 @@ func TestFills(t *testing.T) {
 	foresee(t, map[string]foreseen{
 		"higher":       {func(s *spec) { s.Phases = append(s.Phases, fill("more", "76%")) }, ""},
 		"lower":        {func(s *spec) { s.Phases = append(s.Phases, fill("less", "40%")) }, "spec.phases[2]: it fills to 40%, and phase fill has filled to 50% before"},
+		"no share":     {func(s *spec) { s.Phases = append(s.Phases, fill("more", "500%")) }, ""}, // the API refuses it
 		"the same":     {func(s *spec) { s.Phases = append(s.Phases, fill("again", "50%")) }, "spec.phases[2]: nothing is left to write"},
 		"after a copy": {func(s *spec) { s.Phases = append(s.Phases, copied, fill("again", "50%")) }, ""},
 		"after a copy beside several workloads": {func(s *spec) {

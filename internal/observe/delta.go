@@ -241,9 +241,9 @@ func (c *comparison) fillCPU(exclusive bool) {
 // cgroup.
 func (c *comparison) fillNodeCPU() {
 	changes := c.details.Sources["node"].Changes
+	user, kernel := []string{"userNanoseconds", "niceNanoseconds"}, []string{"systemNanoseconds", "irqNanoseconds", "softirqNanoseconds"}
 	for metric, of := range map[string][]string{
-		metricNodeUser:   {"userNanoseconds", "niceNanoseconds"},
-		metricNodeSystem: {"systemNanoseconds", "irqNanoseconds", "softirqNanoseconds"},
+		metricNodeUser: user, metricNodeSystem: kernel, metricNodeCPU: slices.Concat(user, kernel),
 	} {
 		sum, all := int64(0), true
 		for _, key := range of {
@@ -261,6 +261,7 @@ func (c *comparison) fillNodeCPU() {
 const (
 	metricNodeUser   = "nodeUserNanoseconds"
 	metricNodeSystem = "nodeSystemNanoseconds"
+	metricNodeCPU    = "nodeCPUNanoseconds"
 )
 
 // sumOf adds one change of several devices; it is not found if it is missing for any of them.
@@ -297,7 +298,7 @@ func (d Delta) WithApplication(own Application) Delta {
 	relate("readBytesPerApplicationByteMilli", "deviceReadBytes", 1000, own.ReadBytes)
 	relate("writtenBytesPerApplicationByteMilli", "deviceWrittenBytes", 1000, own.WrittenBytes)
 	relate("cpuNanosecondsPerThousandOperations", "cpuNanoseconds", 1000, own.Operations)
-	for _, side := range []string{metricNodeUser, metricNodeSystem} {
+	for _, side := range []string{metricNodeUser, metricNodeSystem, metricNodeCPU} {
 		relate(side+"PerThousandOperations", side, 1000, own.Operations)
 		relate(side+"PerMebibyte", side, 1<<20, plus(own.ReadBytes, own.WrittenBytes))
 	}

@@ -42,6 +42,7 @@ func TestNodeCPU(t *testing.T) {
 		"nodeUserNanoseconds": 3e9, "nodeSystemNanoseconds": 8e9,
 		"nodeUserNanosecondsPerThousandOperations": 15e8, "nodeSystemNanosecondsPerThousandOperations": 4e9,
 		"nodeUserNanosecondsPerMebibyte": 75e7, "nodeSystemNanosecondsPerMebibyte": 2e9,
+		"nodeCPUNanoseconds": 11e9, "nodeCPUNanosecondsPerThousandOperations": 55e8, "nodeCPUNanosecondsPerMebibyte": 275e7,
 	} {
 		if got := delta.Metrics[metric]; got != want {
 			t.Errorf("%s is %d, want %d", metric, got, want)
@@ -51,10 +52,11 @@ func TestNodeCPU(t *testing.T) {
 		}
 	}
 	reset := observer.Between(at(3e9, 0, 2e9, 0, 0), at(1e9, 0, 3e9, 0, 0))
-	if _, known := reset.Metrics["nodeUserNanoseconds"]; known || reset.Metrics["nodeSystemNanoseconds"] != 1e9 {
+	_, user := reset.Metrics["nodeUserNanoseconds"]
+	if _, both := reset.Metrics["nodeCPUNanoseconds"]; user || both || reset.Metrics["nodeSystemNanoseconds"] != 1e9 {
 		t.Errorf("a counter that fell: %v", reset.Metrics)
 	}
-	if none := observer.Between(at(1, 0, 0, 0, 0), at(2, 0, 0, 0, 0)).WithApplication(Application{Operations: 5}); len(none.Metrics) != 4 {
+	if none := observer.Between(at(1, 0, 0, 0, 0), at(2, 0, 0, 0, 0)).WithApplication(Application{Operations: 5}); len(none.Metrics) != 6 {
 		t.Errorf("no bytes: %v", none.Metrics)
 	}
 }

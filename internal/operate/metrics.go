@@ -9,7 +9,7 @@ var metrics = map[string][]string{
 	"clone":   {"referencedBytes"},
 	"copy": {"copiedBytes", "copiedFiles", "overwrittenFiles", "copiedBytesPerSecond", "diskWrittenBytesPerCopiedBytePartsPerMillion",
 		"diskReadBytesPerCopiedBytePartsPerMillion", "diskWritesPerCopiedMebibyteMilli"},
-	"destroyDataset":  {"freedBytes"},
+	"destroyDataset":  {"freedBytes", MetricCommand},
 	"exportImport":    nil,
 	"layoutScore":     {"layoutScorePartsPerMillion"},
 	"metaslabMap":     {"freeSegments", "largestFreeSegmentBytes"},

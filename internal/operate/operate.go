@@ -27,6 +27,9 @@ const MetricDuration = "durationSeconds"
 // MetricDurationNanoseconds is how long the work itself took, for operations that measure it.
 const MetricDurationNanoseconds = "durationNanoseconds"
 
+// MetricCommand is how long the command of an operation took, if that goes on afterwards.
+const MetricCommand = "commandNanoseconds"
+
 // Duration is the reported duration of an operation, as precise as it is known.
 func Duration(operation *v1alpha1.PoolOperation) (took time.Duration, known bool) {
 	if took, known = Measured(operation); known {

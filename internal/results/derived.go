@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -28,9 +29,13 @@ const (
 	StatisticCount = "count"
 )
 
+// OfMean ends a bound that is a percentage of the mean, as in scanRegionTime.shareOver150PercentOfMean.
+const OfMean = "PercentOfMean"
+
 var (
 	shareBegins = regexp.MustCompile(`\.share(Over|Below)[0-9]`)
 	shareName   = regexp.MustCompile(`^(shareOver|shareBelow)(.*)$`)
+	meanText    = regexp.MustCompile(`^([1-9][0-9]{0,4})` + OfMean + `$`)
 	boundText   = regexp.MustCompile(`^([1-9][0-9]{0,9})(ns|us|ms|s|B|KiB|MiB)$`)
 	unitSizes   = map[string]struct {
 		unit string
@@ -74,12 +79,13 @@ func ParseDerived(name string) (Derived, error) {
 		if err != nil {
 			return Derived{}, fmt.Errorf("%s of %s: %w", statistic, of, err)
 		}
+		words := strings.Replace(share[2], OfMean, "% of the mean", 1)
 		derived.Metric.Unit, derived.Share = UnitPartsPerMillion, true
-		derived.Metric.Description = "Part above " + share[2] + ": " + lower + "."
-		derived.take = func(d Distribution) (int64, bool) { return d.Over(bound) }
+		derived.Metric.Description = "Part above " + words + ": " + lower + "."
+		derived.take = func(d Distribution) (int64, bool) { return d.Over(bound(d)) }
 		if share[1] == StatisticBelow {
-			derived.Metric.Description = "Part below " + share[2] + ": " + lower + "."
-			derived.take = func(d Distribution) (int64, bool) { return d.Below(bound) }
+			derived.Metric.Description = "Part below " + words + ": " + lower + "."
+			derived.take = func(d Distribution) (int64, bool) { return d.Below(bound(d)) }
 			if kind.Unit == UnitNanoseconds {
 				derived.Metric.Better = Higher
 			}
@@ -90,8 +96,21 @@ func ParseDerived(name string) (Derived, error) {
 	return derived, nil
 }
 
-// parseBound reads the bound of a share, such as 10ms.
-func parseBound(kind DistributionKind, statistic, text string) (int64, error) {
+// parseBound reads the bound of a share, such as 10ms or 150PercentOfMean. Where it lies may depend on the distribution.
+func parseBound(kind DistributionKind, statistic, text string) (func(Distribution) int64, error) {
+	if parts := meanText.FindStringSubmatch(text); parts != nil {
+		if !kind.Whole {
+			return nil, fmt.Errorf("only shares of scanRegionTime have a bound that is a part of the mean: write %s", exampleOf(kind))
+		}
+		percent, err := strconv.ParseInt(parts[1], 10, 64)
+		return func(d Distribution) int64 { return int64(math.Round(d.mean() * float64(percent) / 100)) }, err
+	}
+	bound, err := parseFixed(kind, statistic, text)
+	return func(Distribution) int64 { return bound }, err
+}
+
+// parseFixed reads a bound that is a number with its unit.
+func parseFixed(kind DistributionKind, statistic, text string) (int64, error) {
 	parts := boundText.FindStringSubmatch(text)
 	if parts == nil || unitSizes[parts[2]].unit != kind.Unit {
 		return 0, fmt.Errorf("%q is no whole number with its unit, in %s: write %s", text, kind.Unit, exampleOf(kind))
@@ -112,8 +131,11 @@ func parseBound(kind DistributionKind, statistic, text string) (int64, error) {
 }
 
 func exampleOf(kind DistributionKind) string {
-	if kind.Unit == UnitBytes {
+	switch {
+	case kind.Unit == UnitBytes:
 		return "shareBelow8KiB, mode or count"
+	case kind.Whole:
+		return "shareOver10ms, shareOver150PercentOfMean, shareBelow500us or count"
 	}
 	return "shareOver10ms, shareBelow500us or count"
 }

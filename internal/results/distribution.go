@@ -142,6 +142,16 @@ func (d Distribution) share(part func(from, to int64) float64) (partsPerMillion 
 	return int64(math.Round(within / all * 1e6)), true
 }
 
+// mean of the operations. Those of a bin count with its middle.
+func (d Distribution) mean() float64 {
+	all, sum := 0.0, 0.0
+	for i, count := range d.Counts {
+		all += float64(count)
+		sum += float64(count) * (float64(d.From[i]) + float64(d.To[i])) / 2
+	}
+	return sum / max(all, 1)
+}
+
 func indicator(is bool) float64 {
 	if is {
 		return 1

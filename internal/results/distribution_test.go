@@ -60,6 +60,28 @@ func TestTwoPopulations(t *testing.T) {
 	}
 }
 
+// TestSharesOfTheMean: of 16 regions, 6 take 10 ms and 10 take 18 ms. Their mean is 15 ms: what counts is how the regions compare with
+// each other, however fast the disk is.
+func TestSharesOfTheMean(t *testing.T) {
+	for _, speed := range []int64{1, 1000} {
+		d := Distribution{Unit: UnitNanoseconds}
+		d.Add(10e6/speed, 10e6/speed, 6)
+		d.Add(18e6/speed, 18e6/speed, 10)
+		want := map[string]int64{
+			"shareOver120PercentOfMean": 0, // 18 ms are 120%, and not more
+			"shareOver119PercentOfMean": 625_000, "shareOver66PercentOfMean": 1e6, "shareOver67PercentOfMean": 625_000,
+			"shareBelow100PercentOfMean": 375_000, "shareBelow66PercentOfMean": 0, "shareBelow121PercentOfMean": 1e6,
+		}
+		document := PhaseDocument{Distributions: map[string]Distribution{"scanRegionTime": d}}
+		for statistic, share := range want {
+			name := "scanRegionTime." + statistic
+			if got, known := document.Reduce([]string{name}).Metrics[name]; !known || got != share {
+				t.Errorf("%s is %d (%v), want %d", name, got, known, share)
+			}
+		}
+	}
+}
+
 // TestRequests: rows of several columns, as zpool iostat -r counts.
 func TestRequests(t *testing.T) {
 	d := Requests([]int64{512, 1024, 2048, 4096, 8192, 16384}, []int64{0, 10, 40, 0, 5, 0}, []int64{0, 0, 20, 5}, nil)
@@ -103,12 +125,14 @@ func TestBounded(t *testing.T) {
 
 func TestParseDerived(t *testing.T) {
 	for name, want := range map[string]Metric{
-		"writeLatency.shareOver10ms":            {Unit: UnitPartsPerMillion, Better: Lower, Description: "Part above 10ms: latency of writes"},
-		"log.a.writeLatency.shareOver500us":     {Unit: UnitPartsPerMillion, Better: Lower},
-		"scanRegionTime.shareBelow2s":           {Unit: UnitPartsPerMillion, Better: Higher},
-		"diskReadRequestSize.shareBelow8KiB":    {Unit: UnitPartsPerMillion, Better: Lower},
-		"diskWriteRequestSize.mode":             {Unit: UnitBytes, Better: Higher, Description: "Most frequent size of writes"},
-		"diskWriteRequestSize.shareBelow16MiB":  {Unit: UnitPartsPerMillion, Better: Lower},
+		"writeLatency.shareOver10ms":           {Unit: UnitPartsPerMillion, Better: Lower, Description: "Part above 10ms: latency of writes"},
+		"log.a.writeLatency.shareOver500us":    {Unit: UnitPartsPerMillion, Better: Lower},
+		"scanRegionTime.shareBelow2s":          {Unit: UnitPartsPerMillion, Better: Higher},
+		"diskReadRequestSize.shareBelow8KiB":   {Unit: UnitPartsPerMillion, Better: Lower},
+		"diskWriteRequestSize.mode":            {Unit: UnitBytes, Better: Higher, Description: "Most frequent size of writes"},
+		"diskWriteRequestSize.shareBelow16MiB": {Unit: UnitPartsPerMillion, Better: Lower},
+		"scanRegionTime.shareOver150PercentOfMean": {Unit: UnitPartsPerMillion, Better: Lower,
+			Description: "Part above 150% of the mean: time of each region"},
 		"readLatency.count":                     {Unit: UnitCount, Better: Neither},
 		"readLatency.shareOver999999s":          {Unit: UnitPartsPerMillion, Better: Lower},
 		"readLatency.shareOver1ns":              {Unit: UnitPartsPerMillion, Better: Lower},
@@ -122,24 +146,27 @@ func TestParseDerived(t *testing.T) {
 		}
 	}
 	for name, says := range map[string]string{
-		"appendLatency.shareOver10ms":         `no distribution "appendLatency": use one of readLatency, writeLatency`,
-		"writeLatency.shareOver":              "write shareOver10ms",
-		"writeLatency.shareOver10":            "with its unit, in ns",
-		"writeLatency.shareOver10KiB":         "with its unit, in ns",
-		"writeLatency.shareOver0ms":           "with its unit, in ns",
-		"writeLatency.shareOver1.5ms":         "with its unit, in ns",
-		"writeLatency.shareOver9999999999s":   "less than a million seconds",
-		"writeLatency.shareOver99999999999s":  "with its unit, in ns",
-		"writeLatency.mode":                   "use a percentile",
-		"writeLatency.median":                 "write shareOver10ms, shareBelow500us or count",
-		"diskReadRequestSize.shareOver8KiB":   "write shareBelow8KiB",
-		"diskReadRequestSize.shareBelow12KiB": "powers of two",
-		"diskReadRequestSize.shareBelow32MiB": "powers of two",
-		"diskReadRequestSize.shareBelow10ms":  "with its unit, in bytes",
-		"diskReadRequestSize.middle":          "write shareBelow8KiB, mode or count",
-		"shareOver10ms":                       "no distribution",
-		".shareOver10ms":                      "no distribution",
-		"-.readLatency.count":                 "no distribution",
+		"appendLatency.shareOver10ms":            `no distribution "appendLatency": use one of readLatency, writeLatency`,
+		"writeLatency.shareOver":                 "write shareOver10ms",
+		"writeLatency.shareOver10":               "with its unit, in ns",
+		"writeLatency.shareOver10KiB":            "with its unit, in ns",
+		"writeLatency.shareOver0ms":              "with its unit, in ns",
+		"writeLatency.shareOver1.5ms":            "with its unit, in ns",
+		"writeLatency.shareOver9999999999s":      "less than a million seconds",
+		"writeLatency.shareOver99999999999s":     "with its unit, in ns",
+		"writeLatency.shareOver150PercentOfMean": "only shares of scanRegionTime",
+		"scanRegionTime.shareOver0PercentOfMean": "write shareOver10ms, shareOver150PercentOfMean",
+		"scanRegionTime.shareOver1.5x":           "write shareOver10ms, shareOver150PercentOfMean",
+		"writeLatency.mode":                      "use a percentile",
+		"writeLatency.median":                    "write shareOver10ms, shareBelow500us or count",
+		"diskReadRequestSize.shareOver8KiB":      "write shareBelow8KiB",
+		"diskReadRequestSize.shareBelow12KiB":    "powers of two",
+		"diskReadRequestSize.shareBelow32MiB":    "powers of two",
+		"diskReadRequestSize.shareBelow10ms":     "with its unit, in bytes",
+		"diskReadRequestSize.middle":             "write shareBelow8KiB, mode or count",
+		"shareOver10ms":                          "no distribution",
+		".shareOver10ms":                         "no distribution",
+		"-.readLatency.count":                    "no distribution",
 	} {
 		_, err := ParseDerived(name)
 		if _, known := LookupMetric(name); err == nil || known || !strings.Contains(err.Error(), says) {

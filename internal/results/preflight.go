@@ -50,6 +50,8 @@ type storage struct {
 	volumes []RunVolume
 	// filled are the bytes of the largest fill so far.
 	filled int64
+	// metrics of the phase.
+	metrics map[string]int64
 	// partial says that there may be disks that are not among the devices.
 	partial bool
 }
@@ -90,7 +92,8 @@ func Preflight(run RunResult, documents []PhaseDocument) []PreflightResult {
 		if document.Kind == KindOperate {
 			continue
 		}
-		seen := storage{facts: document.Environment, devices: devicesOf(document.Environment), volumes: run.Volumes, filled: filled}
+		seen := storage{facts: document.Environment, devices: devicesOf(document.Environment), volumes: run.Volumes, filled: filled,
+			metrics: document.Metrics}
 		omitted := slices.ContainsFunc(document.Omitted, func(what string) bool { return strings.Contains(what, "environment") })
 		seen.partial = omitted || len(seen.devices) >= mostDescribed || withoutDisks(document.Environment)
 		for i, one := range preflights {
@@ -282,7 +285,8 @@ func checkWriteCache(s storage, p *PreflightResult) bool {
 	return true
 }
 
-// checkMemory compares what was filled with the largest size of the ARC, which is part of the memory, if it keeps data of the run.
+// checkMemory compares what was filled with the largest size of the ARC, which is part of the memory, if it keeps data of the run, and a
+// bound of the ARC with the memory that it could get when a measurement began.
 func checkMemory(s storage, p *PreflightResult) bool {
 	keeps := slices.ContainsFunc(s.volumes, func(volume RunVolume) bool {
 		return volume.Properties["primarycache"] != "metadata" && volume.Properties["primarycache"] != "none"
@@ -290,6 +294,9 @@ func checkMemory(s storage, p *PreflightResult) bool {
 	if len(s.volumes) == 0 || s.filled == 0 {
 		return false
 	}
+	available, known := s.metrics["nodeMemoryAvailableBytes"]
+	own, also := s.metrics["nodeARCBytes"]
+	bounded := s.facts["zfs.arc.maxBytes"] != ""
 	most, err := strconv.ParseInt(cmp.Or(s.facts["zfs.arc.maxBytes"], s.facts["memory.bytes"]), 10, 64)
 	switch {
 	case !keeps:
@@ -297,6 +304,9 @@ func checkMemory(s storage, p *PreflightResult) bool {
 		p.unknown("the largest size of the ARC is not known")
 	case s.filled <= most:
 		p.warn("%d bytes of data fit into the ARC, which may have %d: reads may come from memory", s.filled, most)
+	case bounded && known && also && available+own < most:
+		p.warn("the ARC may have %d bytes, and %d are free or its own: how much data it keeps depends on what else runs on the node", most,
+			available+own)
 	}
 	return true
 }

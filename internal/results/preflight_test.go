@@ -3,6 +3,7 @@ package results
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,6 +43,8 @@ func TestPreflight(t *testing.T) {
 		"write back":        {onPools("12"), map[string]string{"device.0.writeCache": "write back"}, map[string]string{"writeCache": "Warning: volatile"}},
 		"little data":       {onPools("12"), map[string]string{"zfs.arc.maxBytes": "6000"}, map[string]string{"memory": "Warning: 6000 bytes of data fit into the ARC, which may have 6000"}},
 		"no bound":          {onPools("12"), map[string]string{"zfs.arc.maxBytes": ""}, map[string]string{"memory": "Warning: which may have 8000"}},
+		"no room for it":    {onPools("12"), map[string]string{"metric.nodeARCBytes": "1500"}, map[string]string{"memory": "Warning: the ARC may have 5000 bytes, and 4500 are free or its own"}},
+		"room unknown":      {onPools("12"), map[string]string{"metric.nodeARCBytes": ""}, nil},
 		"no memory":         {onPools("12"), map[string]string{"zfs.arc.maxBytes": "", "memory.bytes": ""}, map[string]string{"memory": "Unknown: not known"}},
 		"nothing of a disk": {onPools("12"), map[string]string{"device.0.logicalSectorBytes": "", "device.0.physicalSectorBytes": "", "device.0.scheduler": "", "device.0.writeCache": ""},
 			map[string]string{"sectors": "Unknown: sda", "ashift": "Unknown: sda", "alignment": "Unknown: sda", "scheduler": "Unknown: sda", "writeCache": "Unknown: sda"}},
@@ -61,9 +64,16 @@ func TestPreflight(t *testing.T) {
 	} {
 		facts := sound()
 		maps.Copy(facts, test.change)
-		maps.DeleteFunc(facts, func(_, value string) bool { return value == "" })
+		metrics := map[string]int64{"nodeMemoryAvailableBytes": 3000, "nodeARCBytes": 2000} // as much as the ARC may have
+		if given, change := test.change["metric.nodeARCBytes"]; change {
+			delete(metrics, "nodeARCBytes")
+			if bytes, err := strconv.ParseInt(given, 10, 64); err == nil {
+				metrics["nodeARCBytes"] = bytes
+			}
+		}
+		maps.DeleteFunc(facts, func(key, value string) bool { return value == "" || strings.HasPrefix(key, "metric.") })
 		documents := []PhaseDocument{{Kind: KindFill, Environment: sound(), Metrics: map[string]int64{"filledBytes": 6000}}, {Kind: KindOperate},
-			{Kind: KindMeasure, Environment: facts}}
+			{Kind: KindMeasure, Environment: facts, Metrics: metrics}}
 		if name != "pools that differ" && len(test.run.Volumes) > 1 {
 			documents[0].Environment["zfs.pool"] = "sb-2"
 		}

@@ -12,6 +12,9 @@ import (
 // minCoveredPercent is the part of the measured time that must lie between samples for disk metrics.
 const minCoveredPercent = 50
 
+// metricGang is counted by ZFS for all pools of the node together.
+const metricGang = "gangBlocks"
+
 // diskMetrics are the metrics of a pool and its disks during a measured phase. Counters that an OpenZFS version lacks are absent.
 func diskMetrics(d poolseries.Document, phase results.PhaseDocument) map[string]int64 {
 	const partsPerMillionPerPercent = 10_000
@@ -23,21 +26,28 @@ func diskMetrics(d poolseries.Document, phase results.PhaseDocument) map[string]
 		metrics["longestTransactionGroupNanoseconds"] = groups.LongestSyncNanoseconds
 	}
 	if d.Gang != nil {
-		metrics["gangBlocks"] = d.Gang.Writes
+		metrics[metricGang] = d.Gang.Writes
 	}
 	if share, any := smallReads(d); any {
 		metrics["smallDiskReadsPartsPerMillion"] = share
 	}
 	if disks, elapsed, whole := disksWithin(d, phase.Times()); elapsed > 0 {
 		rates(metrics, disks, elapsed)
-		inflation(metrics, "diskReadsPerReadMilli", perSecond(disks.ReadOperations, elapsed), perSecond(phase.Metrics["readOperations"], whole))
-		inflation(metrics, "diskWritesPerWriteMilli", perSecond(disks.WriteOperations, elapsed),
-			perSecond(phase.Metrics["writeOperations"], whole))
+		for name, of := range map[string]struct {
+			disks    int64
+			workload string
+		}{
+			"diskReadsPerReadMilli": {disks.ReadOperations, "readOperations"}, "diskWritesPerWriteMilli": {disks.WriteOperations, "writeOperations"},
+			"readBytesPerApplicationByteMilli":    {disks.ReadBytes, "readBytes"},
+			"writtenBytesPerApplicationByteMilli": {disks.WriteBytes, "writtenBytes"},
+		} {
+			inflation(metrics, name, perSecond(of.disks, elapsed), perSecond(phase.Metrics[of.workload], whole))
+		}
 	}
 	return metrics
 }
 
-// inflation is the number of disk requests per 1000 requests of the workload. The samples do not cover all of the workload's time,
+// inflation is the number of requests or bytes of the disks per 1000 of the workload. The samples do not cover all of the workload's time,
 // hence it compares rates and not counts, before rounding: an aged disk may do three reads a second. Both refer to the same
 // wall-clock time: the workload's own duration excludes the pauses between its jobs, in which the disks rest too.
 func inflation(metrics map[string]int64, name string, disks, workload float64) {

@@ -123,6 +123,10 @@ func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOp
 		return ""
 	}
 	metrics := diskMetrics(series, caused(*document, workloads))
+	if gang, counted := metrics[metricGang]; counted { // on all pools of the node: not of one of several workloads
+		document.Metrics[metricGang] = max(document.Metrics[metricGang], gang)
+		delete(metrics, metricGang)
+	}
 	for _, name := range workloads {
 		prefix := strings.TrimPrefix(name+".", ".")
 		document.Distributions = withRequestSizes(document.Distributions, series, prefix)
@@ -145,7 +149,7 @@ func caused(document results.PhaseDocument, workloads []string) results.PhaseDoc
 	metrics := map[string]int64{}
 	for _, name := range workloads {
 		lasted := time.Duration(document.Metrics[name+".durationNanoseconds"])
-		for _, count := range []string{"readOperations", "writeOperations"} {
+		for _, count := range []string{"readOperations", "writeOperations", "readBytes", "writtenBytes"} {
 			metrics[count] += int64(math.Round(perSecond(document.Metrics[name+"."+count], lasted) * common.Seconds()))
 		}
 	}

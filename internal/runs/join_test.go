@@ -127,9 +127,10 @@ func TestOnlyWhatLastsHasAPart(t *testing.T) {
 func TestJoinedOfWorkloads(t *testing.T) {
 	operation := func(reads int64) *v1alpha1.PoolOperation {
 		series := poolseries.Document{Version: poolseries.Version, StartedAt: start, After: poolseries.Space{AllocatedBytes: reads},
+			Gang:         &poolseries.Gang{Writes: reads / 100},
 			RequestSizes: []poolseries.Histogram{{Bounds: []int64{8192}, Columns: map[string][]int64{"sync_read_ind": {reads}}}},
 			Series:       poolseries.Series{OffsetMilliseconds: []int64{0, 10_000}}, Vdevs: []poolseries.Vdev{{Name: "a", Disk: true,
-				ReadOperations: []int64{0, 10 * reads}, WriteOperations: []int64{0, 0}, ReadBytes: []int64{0, 0}, WriteBytes: []int64{0, 0}}}}
+				ReadOperations: []int64{0, 10 * reads}, WriteOperations: []int64{0, 0}, ReadBytes: []int64{0, 10 * reads * 4096}, WriteBytes: []int64{0, 0}}}}
 		made := &v1alpha1.PoolOperation{}
 		var err error
 		if made.Status.Data, made.Status.DataDigest, err = series.Pack(); err != nil {
@@ -146,6 +147,7 @@ func TestJoinedOfWorkloads(t *testing.T) {
 	received := &results.PhaseDocument{Version: results.PhaseVersion, Run: results.RunIdentity{Namespace: "lab", Name: "r", UID: "u"},
 		Phase: "fill", Kind: results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: start, FinishedAt: start.Add(10 * time.Second),
 		Metrics: map[string]int64{"readOperations": 10_000,
+			"reads.readBytes": 1000 * 8192, "more.readBytes": 1100 * 8192, "other.readBytes": 500 * 8192,
 			"reads.readOperations": 1000, "reads.durationNanoseconds": int64(10 * time.Second),
 			"more.readOperations": 1100, "more.durationNanoseconds": int64(11 * time.Second), // 100 a second, and a second longer than the others
 			"other.readOperations": 500, "other.durationNanoseconds": int64(10 * time.Second)}}
@@ -156,7 +158,8 @@ func TestJoinedOfWorkloads(t *testing.T) {
 	}
 	for name, want := range map[string]int64{"reads.diskReadOperationsPerSecond": 400, "more.diskReadOperationsPerSecond": 400,
 		"other.diskReadOperationsPerSecond": 100, "reads.diskReadsPerReadMilli": 2000, "more.diskReadsPerReadMilli": 2000,
-		"other.diskReadsPerReadMilli": 2000, "other.poolAllocatedBytes": 100, "reads.poolAllocatedBytes": 400} {
+		"other.diskReadsPerReadMilli": 2000, "reads.readBytesPerApplicationByteMilli": 1000, "other.readBytesPerApplicationByteMilli": 1000,
+		"gangBlocks": 4, "other.poolAllocatedBytes": 100, "reads.poolAllocatedBytes": 400} {
 		if got := joined.Document.Metrics[name]; got != want {
 			t.Errorf("%s is %d, not %d", name, got, want)
 		}
@@ -164,6 +167,9 @@ func TestJoinedOfWorkloads(t *testing.T) {
 	for name := range joined.Document.Metrics {
 		if strings.HasPrefix(name, "disk") || strings.HasPrefix(name, "pool") {
 			t.Errorf("%s is of one pool of two", name)
+		}
+		if strings.HasSuffix(name, ".gangBlocks") {
+			t.Errorf("%s is of all pools of the node", name)
 		}
 	}
 	for name, want := range map[string]int64{"reads": 400, "more": 400, "other": 100} {

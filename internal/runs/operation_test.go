@@ -112,6 +112,10 @@ func TestOperationPlaysItsPhase(t *testing.T) {
 			t.Errorf("%s: %d, %v", name, got, known)
 		}
 	}
+	operation.Status.Metrics = []v1alpha1.OperationMetric{{Name: "durationNanoseconds", Value: 40e6}, {Name: "commandNanoseconds", Value: 30e6}}
+	if got := look().Received.Metrics; got["durationNanoseconds"] != 40e6 || got["commandNanoseconds"] != 30e6 {
+		t.Errorf("as measured: %v", got)
+	}
 	for _, outcome := range []string{v1alpha1.OutcomeFailed, v1alpha1.OutcomeCancelled} {
 		operation.Status.Outcome = outcome
 		if state := look(); state.Received.Outcome != results.OutcomeInvalid || state.Received.Validate() != nil || !state.Executor.Failed {

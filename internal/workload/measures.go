@@ -28,9 +28,11 @@ const (
 	coverage     = `coverage`
 	rounds       = `rounds|steadyState`
 	operations   = `referencedBytes|freedBytes|sentBytes|receivedReferencedBytes|copied|overwritten|scannedBytes|repairedBytes|errorsFound|` +
-		`dataErrors|trimmedBytes|resilveredBytes|freeSegments|largestFreeSegment|layoutScore`
+		`commandNanoseconds|dataErrors|trimmedBytes|resilveredBytes|freeSegments|largestFreeSegment|layoutScore`
 	beside = `besidePartsPerMillion`
-	pools  = `disk|smallDiskReads|poolAllocatedBytes|longestTransactionGroup|gangBlocks|freeSpaceFragmentation`
+	pools  = `disk|smallDiskReads|poolAllocatedBytes|longestTransactionGroup|freeSpaceFragmentation|` + gangs
+	// gangs are counted for all pools of the node together: a phase has them, and none of its workloads.
+	gangs = `gangBlocks`
 	// perRequest are what the disks did for each read and write of a workload, and each copied byte.
 	perRequest = `disk[A-Za-z]*Per(Read|Write|Copied)`
 	devices    = `device`
@@ -38,12 +40,12 @@ const (
 	// disks are what a plain volume has too. Sizes of requests as distributions are counted by the agent of the node only.
 	disks = `disk(Read|Write)(OperationsPerSecond|BytesPerSecond|RequestBytes|LatencyMean|sPer(Read|Write)Milli)|diskWrittenBytesPerSecond|` +
 		`diskQueue|diskBusy`
-	hosts = `cpuNanoseconds|node(User|System)|cacheHit|` + flush
+	hosts = `cpuNanoseconds|node(User|System|CPU|Memory|ARC)|cacheHit|` + flush
 	flush = `flushNanoseconds`
 	// times are what only the pod of a measure phase sees of the disks of a pool.
 	times = `disk(Read|Write)Latency|diskQueue|diskBusy`
 	// plain is what only a volume without a pool has: in the pod, the disks of a pool are not known for sure.
-	plain = devices + `|(read|written)BytesPerApplicationByte`
+	plain = devices
 	// copies are what the disks did for each copied byte. Only a copy that is a phase of its own has it.
 	copies = `disk[A-Za-z]*PerCopied`
 	// nothing begins no name.
@@ -107,7 +109,7 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 	if kind == results.KindOperate {
 		return begins(metric, "durationNanoseconds|"+reported(phase))
 	}
-	if begins(metric, copies) || onPool && notOfPools(kind, metric) {
+	if never(kind, part, onPool, metric) {
 		return false
 	}
 	possible := []string{map[string]string{
@@ -134,15 +136,16 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 	return begins(metric, strings.Join(possible, "|")) || !begins(metric, owned)
 }
 
-// notOfPools says what a kind of phase does not have of the disks of a pool.
-func notOfPools(kind, metric string) bool {
-	return begins(metric, plain) || kind != results.KindMeasure && begins(metric, times)
+// never says what a kind of phase, or one of several workloads, has on no target, or not of the disks of a pool.
+func never(kind string, part *Part, onPool bool, metric string) bool {
+	return begins(metric, copies) || part != nil && begins(metric, gangs) ||
+		onPool && (begins(metric, plain) || kind != results.KindMeasure && begins(metric, times))
 }
 
 // namedCanMeasure says it of a write-ahead log on another volume, or of a job of a fio job file.
 func namedCanMeasure(phase *v1alpha1.Phase, onPool bool, name, metric string) bool {
 	if name == WAL && hasWAL(phase) {
-		if begins(metric, perRequest) {
+		if begins(metric, perRequest+"|"+gangs) {
 			return false
 		}
 		return onPool && begins(metric, pools) || !onPool && begins(metric, devices+"|"+disks)
@@ -182,7 +185,7 @@ func togetherCanMeasure(parts []Part, onPool bool, metric string) bool {
 			return true
 		}
 	}
-	return !named && (begins(metric, hosts) || !begins(metric, owned))
+	return !named && (begins(metric, hosts) || onPool && begins(metric, gangs) || !begins(metric, owned))
 }
 
 // owned are the beginnings of all metrics that not every phase has.

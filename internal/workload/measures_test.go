@@ -63,12 +63,14 @@ func TestCanMeasure(t *testing.T) {
 		onPool     bool
 		has, lacks string
 	}{
-		{"scan", scan, false, "readBytesPerSecond slowestRegionReadBytesPerSecond cacheHitPartsPerMillion durationNanoseconds ioErrors",
+		{"scan", scan, false, "readBytesPerSecond slowestRegionReadBytesPerSecond nodeARCMostBytes nodeCPUNanoseconds cacheHitPartsPerMillion durationNanoseconds ioErrors",
 			"writeBytesPerSecond transactionsPerSecond diskReadRequestSize.mode diskWritesPerCopiedMebibyteMilli rounds filledBytes a.readBytes"},
 		{"disks of a plain volume", scan, false, "diskReadBytesPerSecond diskReadsPerReadMilli diskReadRequestBytes diskWrittenBytesPerSecond " +
 			"diskWriteLatencyMeanNanoseconds diskBusyPartsPerMillion diskQueueMilli", "smallDiskReadsPartsPerMillion poolAllocatedBytes"},
-		{"scan on a pool", scan, true, "diskReadBytesPerSecond gangBlocks freeSpaceFragmentationPartsPerMillion",
-			"besidePartsPerMillion scannedBytes overwrittenFiles deviceReadBytes readBytesPerApplicationByteMilli diskWritesPerCopiedMebibyteMilli"},
+		{"scan on a pool", scan, true, "diskReadBytesPerSecond gangBlocks freeSpaceFragmentationPartsPerMillion readBytesPerApplicationByteMilli",
+			"besidePartsPerMillion scannedBytes overwrittenFiles deviceReadBytes diskWritesPerCopiedMebibyteMilli " +
+				"writtenBytesPerApplicationByteMilli"},
+		{"appends on a pool", dsync, true, "writtenBytesPerApplicationByteMilli", "readBytesPerApplicationByteMilli deviceWrittenBytes"},
 		{"scan beside a scrub", beside, true, "besidePartsPerMillion scannedBytes dataErrors", "rounds copiedBytes freedBytes"},
 		{"scan beside a copy", copying, true, "besidePartsPerMillion copiedBytes copiedBytesPerSecond",
 			"scannedBytes diskWritesPerCopiedMebibyteMilli"},
@@ -87,7 +89,7 @@ func TestCanMeasure(t *testing.T) {
 		{"one job", one, false, "writeBytesPerSecond", "log.writeBytesPerSecond"},
 		{"jobs of a ConfigMap", elsewhere, false, "any.readBytes readBytes", "any.transactions"},
 		{"fill", fill, false, "filledBytes allocatedBytes writeBytesPerSecond compressionRatioMilli flushNanoseconds",
-			"readBytesPerSecond poolAllocatedBytes cpuNanoseconds deviceWrittenBytes diskBusyPartsPerMillion"},
+			"readBytesPerSecond poolAllocatedBytes cpuNanoseconds nodeMemoryAvailableBytes deviceWrittenBytes diskBusyPartsPerMillion"},
 		{"fragment", fragment, true, "rounds coveragePartsPerMillion writeBytesPerSecond diskWriteRequestBytes", "transactions diskQueueMilli"},
 		{"copy", operate(v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{}}), true,
 			"copiedBytes durationNanoseconds diskWrittenBytesPerCopiedBytePartsPerMillion",
@@ -104,8 +106,8 @@ func TestCanMeasure(t *testing.T) {
 		{"distributions", dsync, true, "writeLatency.shareOver10ms diskWriteRequestSize.mode", "readLatency.shareOver10ms scanRegionTime.count"},
 		{"no pool", scan, false, "scanRegionTime.shareOver10ms", "diskReadRequestSize.mode"},
 		{"together", together, true, "data.readLatencyP99Nanoseconds redo-log.writeLatency.shareOver10ms redo-log.diskWriteBytesPerSecond " +
-			"readBytesPerSecond writtenBytes cpuNanoseconds durationNanoseconds",
-			"readLatencyP99Nanoseconds diskWriteBytesPerSecond writeLatency.shareOver10ms data.writtenBytes log.writtenBytes deviceReadBytes"},
+			"readBytesPerSecond writtenBytes cpuNanoseconds nodeMemoryAvailableLeastBytes durationNanoseconds gangBlocks",
+			"data.gangBlocks redo-log.gangBlocks readLatencyP99Nanoseconds diskWriteBytesPerSecond writeLatency.shareOver10ms data.writtenBytes log.writtenBytes deviceReadBytes"},
 		{"together beside a copy", three, true, "copiedBytes besidePartsPerMillion data.readLatencyP99Nanoseconds",
 			"scannedBytes data.copiedBytes diskWritesPerCopiedMebibyteMilli"},
 		{"a phase of a newer release", v1alpha1.Phase{}, false, "readBytesPerSecond transactionsPerSecond a.readBytes", ""},

@@ -158,7 +158,7 @@ func TestWALOf(t *testing.T) {
 	for metric, can := range map[string][2]bool{ // on a pool, and without one
 		"transactionsPerSecond": {true, true}, "diskWrittenBytesPerSecond": {true, true}, "wal.diskWrittenBytesPerSecond": {true, true},
 		"wal.diskWriteRequestSize.mode": {true, false}, "wal.poolAllocatedBytes": {true, false}, "wal.deviceWrittenBytes": {false, true},
-		"wal.diskWritesPerWriteMilli": {false, false}, "wal.diskWrittenBytesPerCopiedBytePartsPerMillion": {false, false},
+		"wal.diskWritesPerWriteMilli": {false, false}, "wal.gangBlocks": {false, false}, "gangBlocks": {true, false}, "wal.diskWrittenBytesPerCopiedBytePartsPerMillion": {false, false},
 		"wal.transactionsPerSecond": {false, false}, "wal.cpuNanoseconds": {false, false}, "tables.deviceWrittenBytes": {false, false},
 	} {
 		for i, onPool := range []bool{true, false} {

@@ -163,7 +163,7 @@ func valid() map[string]any {
 		"PostgresWorkload.Mode": "Script", "PostgresWorkload.DataChecksums": false, "CompareGate.To": "Variant",
 		"CompareGate.AcceptSingleDay": nil, "CompareGate.Since": nil,
 		"PoolOperationStatus.Outcome": "Cancelled", "GUID": "7",
-		"Bound": "1.5GB/s", "Ratio": "1.5x", "PreflightCheck": "ashift", "Schedule.Cron": "0 3 * * 1", "Schedule.TimeZone": "Europe/Berlin", "FIOWorkload.JobFile": "[job1]\nrw=read",
+		"Bound": "1.5GB/s", "Ratio": "1.5x", "PreflightCheck": "ashift", "PreflightGate.Expect": "Warning", "Schedule.Cron": "0 3 * * 1", "Schedule.TimeZone": "Europe/Berlin", "FIOWorkload.JobFile": "[job1]\nrw=read",
 		"Gate.Expression": "phase('a1').readBytesPerSecond >= 100e6", "ModuleParameterAction.Name": "zfs_arc_max",
 		"ModuleParameters": v1alpha1.ModuleParameters{"zfs_arc_max": "1"}, "Phase.Volume": "data",
 		"PoolTemplate.Ashift": 13, "PoolOverride.Ashift": 9, "BlockSizeShare.Percent": 100,

@@ -16,8 +16,8 @@ func beginClone(state State) (string, *obstacle) {
 func cloneStage(state State) operationStage {
 	switch {
 	case state.ours(state.Target):
-		return done([]v1alpha1.OperationMetric{metric("referencedBytes", state.Target.ReferencedBytes)}, "dataset %s is a clone of %s",
-			state.Target.Name, state.Snapshot.Name)
+		return state.timed(done([]v1alpha1.OperationMetric{metric("referencedBytes", state.Target.ReferencedBytes)},
+			"dataset %s is a clone of %s", state.Target.Name, state.Snapshot.Name))
 	case state.Target.Exists:
 		return failedStage(v1alpha1.ReasonDatasetExists, "dataset %s was created by others meanwhile: choose another path", state.Target.Name)
 	}

@@ -58,9 +58,14 @@ func destroyStage(state State) operationStage {
 		return stage
 	}
 	total = max(total, state.Live.FreeingBytes)
+	if state.Job != nil && state.Job.Running { // the command is about to return, and tells how long it took
+		stage := running("destroys %s", name)
+		stage.progress = progressOf(total-state.Live.FreeingBytes, total)
+		return stage
+	}
 	if state.Live.FreeingBytes == 0 {
-		stage := done([]v1alpha1.OperationMetric{metric("freedBytes", total), state.seconds()}, "dataset %s is destroyed and its space is free",
-			name)
+		stage := state.timed(done([]v1alpha1.OperationMetric{metric("freedBytes", total), state.seconds()},
+			"dataset %s is destroyed and its space is free", name))
 		stage.progress = progressOf(total, total)
 		return stage
 	}

@@ -116,6 +116,15 @@ func metric(name string, value int64) v1alpha1.OperationMetric {
 	return v1alpha1.OperationMetric{Name: name, Value: value}
 }
 
+// timed adds what was measured of the command to the end of its operation. If the agent has died meanwhile, that is nothing.
+func (s State) timed(stage operationStage) operationStage {
+	if job := s.Job; job != nil && !job.Running && job.Err == nil {
+		stage.result.Metrics = append(stage.result.Metrics, job.Metrics...)
+		stage.result.WorkedUntil = job.WorkedUntil
+	}
+	return stage
+}
+
 func (s State) seconds() v1alpha1.OperationMetric {
 	return metric(operate.MetricDuration, int64(s.elapsed()/time.Second))
 }

@@ -354,6 +354,10 @@ func TestOperationsGoOn(t *testing.T) {
 			"RemoveFinalizer"},
 		"dataset freeing": {destroyAction, "5", dataset("6", 30), decided{"", "", isRunning, "30 bytes"}, "runs to its end", "may continue",
 			"RemoveFinalizer"},
+		"dataset gone, its command not": {destroyAction, "5", func(s *State) {
+			dataset("6", 0)(s)
+			s.Job = &Job{Running: true}
+		}, decided{"", "", isRunning, "destroys"}, "runs to its end", "may continue", "RemoveFinalizer"},
 		"dataset freed": {destroyAction, "5", dataset("6", 0), decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "free"}, "Succeeded",
 			"Succeeded", "RemoveFinalizer"},
 		"job not begun": {mapAction, "", func(*State) {}, decided{runs, "", isRunning, "metaslabMap"}, "Cancelled", "Failed",

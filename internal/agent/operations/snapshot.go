@@ -21,7 +21,8 @@ func snapshotStage(state State) operationStage {
 	snapshot := state.Snapshot
 	switch {
 	case state.ours(snapshot):
-		return done([]v1alpha1.OperationMetric{metric("referencedBytes", snapshot.ReferencedBytes)}, "snapshot %s is taken", snapshot.Name)
+		return state.timed(done([]v1alpha1.OperationMetric{metric("referencedBytes", snapshot.ReferencedBytes)}, "snapshot %s is taken",
+			snapshot.Name))
 	case snapshot.Exists:
 		return failedStage(v1alpha1.ReasonSnapshotExists, "snapshot %s was taken by others meanwhile: choose another name", snapshot.Name)
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -80,15 +78,8 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 }
 
 func parseTolerance(share v1alpha1.Share) (float64, error) {
-	if share == "" {
-		share = defaultTolerance
-	}
-	text, percent := strings.CutSuffix(string(share), "%")
-	value, err := strconv.ParseFloat(text, 64)
-	if !percent || err != nil || !(value >= 0 && value <= 100) {
-		return 0, fmt.Errorf("%q is not a percentage: write one such as %s", share, defaultTolerance)
-	}
-	return value / 100, nil
+	percent, err := cmp.Or(share, defaultTolerance).Percent()
+	return percent / 100, err
 }
 
 func (c compareRule) uses() []reference { return []reference{c.of} }

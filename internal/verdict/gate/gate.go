@@ -60,6 +60,8 @@ const (
 	ReasonNoRatio = "NoRatio"
 	// ReasonPreflightWarning: a check of the storage has a warning.
 	ReasonPreflightWarning = "PreflightWarning"
+	// ReasonPreflightClean: a check of the storage has no warning, and should have one.
+	ReasonPreflightClean = "PreflightClean"
 	// ReasonNotChecked: a check of the storage could not be made.
 	ReasonNotChecked = "NotChecked"
 	// ReasonTooCoarse: the whole numbers of a rate are too coarse to show so small a difference.

@@ -10,17 +10,22 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// preflightRule asks that checks of the storage have no warning in any valid run.
+// preflightRule asks that checks of the storage have no warning in any valid run, or one in each.
 type preflightRule struct {
-	// checks that have to be clean. Empty for all that apply.
+	// checks that are judged. Empty for all that apply.
 	checks []string
+	// warned says that they have to have a warning.
+	warned bool
 	// only are the variants of the spec that are judged. Empty for all.
 	only []v1alpha1.VariantName
 }
 
 func compilePreflight(preflight *v1alpha1.PreflightGate, known scope) (rule, []string) {
-	rule := preflightRule{only: preflight.Variants}
+	rule := preflightRule{only: preflight.Variants, warned: preflight.Expect == results.PreflightWarning}
 	var mistakes []string
+	if rule.warned && len(preflight.Checks) == 0 {
+		mistakes = append(mistakes, "preflight.expect: set checks to those that have to warn, such as checks: [ashift]")
+	}
 	for _, check := range preflight.Checks {
 		if !slices.Contains(results.PreflightChecks(), string(check)) {
 			mistakes = append(mistakes, fmt.Sprintf("preflight.checks: there is no check %q: %s", check,
@@ -51,6 +56,9 @@ func definePreflight(preflight *v1alpha1.PreflightGate) string {
 		variants = append(variants, plain(string(variant)))
 	}
 	text := "no warnings from the preflight checks"
+	if preflight.Expect == results.PreflightWarning {
+		text = "a warning from each of the preflight checks"
+	}
 	if len(checks) > 0 {
 		text += " " + strings.Join(checks, ", ")
 	}
@@ -99,6 +107,8 @@ func (p preflightRule) judgeVariant(evidence *Evidence, variant string) opinion 
 	case runs == 0:
 		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData,
 			text: fmt.Sprintf("no data: variant %s has no valid runs: see its BenchmarkRuns for the reason", plain(variant))}
+	case p.warned:
+		return judgeWarned(clean, warnings, unknown, runs)
 	case len(warnings.texts) > 0:
 		return opinion{verdict: v1alpha1.VerdictFailed, reason: ReasonPreflightWarning, text: warnings.words(runs)}
 	case len(unknown.texts) > 0:
@@ -106,6 +116,19 @@ func (p preflightRule) judgeVariant(evidence *Evidence, variant string) opinion 
 	}
 	return opinion{verdict: v1alpha1.VerdictPassed, reason: ReasonHolds,
 		text: fmt.Sprintf("%s: no warnings (%s)", strings.Join(clean.texts, ", "), number(runs, "run"))}
+}
+
+// judgeWarned asks for a warning of each check in each run.
+func judgeWarned(clean, warnings, unknown tally, runs int) opinion {
+	switch {
+	case len(clean.texts) > 0:
+		return opinion{verdict: v1alpha1.VerdictFailed, reason: ReasonPreflightClean,
+			text: "no warning, and one is expected: " + clean.words(runs)}
+	case len(unknown.texts) > 0:
+		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNotChecked, text: unknown.words(runs)}
+	}
+	return opinion{verdict: v1alpha1.VerdictPassed, reason: ReasonHolds,
+		text: fmt.Sprintf("warns as expected: %s (%s)", strings.Join(warnings.texts, "; "), number(runs, "run"))}
 }
 
 // of are the checks of a run that the gate is about. One that is missing could not be made.

@@ -36,6 +36,13 @@ func TestPreflightGates(t *testing.T) {
 	}
 	only := gate("ashift")
 	only.Preflight.Variants = []v1alpha1.VariantName{"a12"}
+	warned := func(checks ...v1alpha1.PreflightCheck) v1alpha1.Gate {
+		asked := gate(checks...)
+		asked.Preflight.Expect = results.PreflightWarning
+		return asked
+	}
+	onlyWarned := warned("ashift")
+	onlyWarned.Preflight.Variants = []v1alpha1.VariantName{"a9"}
 	clean, odd := "ashift Clean, sectors Clean", "ashift Warning, sectors Clean"
 	invalid := checked("a12", clean, odd)
 	invalid[1].Valid = false
@@ -46,19 +53,26 @@ func TestPreflightGates(t *testing.T) {
 		reason  string
 		says    string
 	}{
-		"all":             {gate(), [][]results.RunResult{checked("a12", clean, clean)}, passed, ReasonHolds, "a12: ashift, sectors: no warnings (2 runs)"},
-		"one of them":     {gate("sectors"), [][]results.RunResult{checked("a12", odd, odd)}, passed, ReasonHolds, "sectors: no warnings (2 runs)"},
-		"a warning":       {gate(), [][]results.RunResult{checked("a12", odd, odd)}, failed, ReasonPreflightWarning, "ashift: sda is odd"},
-		"in one run":      {gate("ashift"), [][]results.RunResult{checked("a12", clean, odd, clean)}, failed, ReasonPreflightWarning, "ashift: sda is odd (1 of 3 runs)"},
-		"not known":       {gate(), [][]results.RunResult{checked("a12", clean, "ashift Unknown, sectors Clean")}, inconclusive, ReasonNotChecked, "ashift: sda is odd (1 of 2 runs)"},
-		"known to be odd": {gate(), [][]results.RunResult{checked("a12", odd, "ashift Unknown")}, failed, ReasonPreflightWarning, ""},
-		"of the future":   {gate(), [][]results.RunResult{checked("a12", "ashift Strange")}, inconclusive, ReasonNotChecked, ""},
-		"not made":        {gate("memory"), [][]results.RunResult{checked("a12", clean)}, inconclusive, ReasonNotChecked, "memory: it was not made"},
-		"none made":       {gate(), [][]results.RunResult{checked("a12", "")}, inconclusive, ReasonNotChecked, "it was not made"},
-		"no runs":         {gate(), nil, inconclusive, ReasonNoData, "has no valid runs"},
-		"an invalid run":  {gate(), [][]results.RunResult{invalid}, passed, ReasonHolds, "(1 run)"},
-		"only a variant":  {only, [][]results.RunResult{checked("a9,x=1", odd), checked("a12", clean)}, passed, ReasonHolds, "ashift: no warnings (1 run)"},
-		"each variant":    {gate("ashift"), [][]results.RunResult{checked("a9,x=1", odd), checked("a12", clean)}, failed, ReasonPreflightWarning, "does not hold for 1 of 2 variants"},
+		"all":               {gate(), [][]results.RunResult{checked("a12", clean, clean)}, passed, ReasonHolds, "a12: ashift, sectors: no warnings (2 runs)"},
+		"one of them":       {gate("sectors"), [][]results.RunResult{checked("a12", odd, odd)}, passed, ReasonHolds, "sectors: no warnings (2 runs)"},
+		"a warning":         {gate(), [][]results.RunResult{checked("a12", odd, odd)}, failed, ReasonPreflightWarning, "ashift: sda is odd"},
+		"in one run":        {gate("ashift"), [][]results.RunResult{checked("a12", clean, odd, clean)}, failed, ReasonPreflightWarning, "ashift: sda is odd (1 of 3 runs)"},
+		"not known":         {gate(), [][]results.RunResult{checked("a12", clean, "ashift Unknown, sectors Clean")}, inconclusive, ReasonNotChecked, "ashift: sda is odd (1 of 2 runs)"},
+		"known to be odd":   {gate(), [][]results.RunResult{checked("a12", odd, "ashift Unknown")}, failed, ReasonPreflightWarning, ""},
+		"of the future":     {gate(), [][]results.RunResult{checked("a12", "ashift Strange")}, inconclusive, ReasonNotChecked, ""},
+		"not made":          {gate("memory"), [][]results.RunResult{checked("a12", clean)}, inconclusive, ReasonNotChecked, "memory: it was not made"},
+		"none made":         {gate(), [][]results.RunResult{checked("a12", "")}, inconclusive, ReasonNotChecked, "it was not made"},
+		"no runs":           {gate(), nil, inconclusive, ReasonNoData, "has no valid runs"},
+		"an invalid run":    {gate(), [][]results.RunResult{invalid}, passed, ReasonHolds, "(1 run)"},
+		"only a variant":    {only, [][]results.RunResult{checked("a9,x=1", odd), checked("a12", clean)}, passed, ReasonHolds, "ashift: no warnings (1 run)"},
+		"each variant":      {gate("ashift"), [][]results.RunResult{checked("a9,x=1", odd), checked("a12", clean)}, failed, ReasonPreflightWarning, "does not hold for 1 of 2 variants"},
+		"warns as asked":    {warned("ashift"), [][]results.RunResult{checked("a12", odd, odd)}, passed, ReasonHolds, "warns as expected: ashift: sda is odd (2 runs)"},
+		"one does not warn": {warned("ashift"), [][]results.RunResult{checked("a12", odd, clean, odd)}, failed, ReasonPreflightClean, "no warning, and one is expected: ashift (1 of 3 runs)"},
+		"one check does":    {warned("ashift", "sectors"), [][]results.RunResult{checked("a12", odd)}, failed, ReasonPreflightClean, "expected: sectors"},
+		"whether it warns":  {warned("ashift"), [][]results.RunResult{checked("a12", odd, "ashift Unknown")}, inconclusive, ReasonNotChecked, "ashift: sda is odd (1 of 2 runs)"},
+		"not made to warn":  {warned("memory"), [][]results.RunResult{checked("a12", odd)}, inconclusive, ReasonNotChecked, "memory: it was not made"},
+		"nothing to warn":   {warned("ashift"), nil, inconclusive, ReasonNoData, "has no valid runs"},
+		"one variant warns": {onlyWarned, [][]results.RunResult{checked("a9,x=1", odd), checked("a12", clean)}, passed, ReasonHolds, "ashift: sda is odd (1 run)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			variants := []string{"a12"}
@@ -73,8 +87,10 @@ func TestPreflightGates(t *testing.T) {
 		})
 	}
 	for says, wrong := range map[string]v1alpha1.PreflightGate{
-		`there is no check "sektors": did you mean "sectors"?`: {Checks: []v1alpha1.PreflightCheck{"sektors"}},
-		`preflight.variants: there is no variant "a13"`:        {Variants: []v1alpha1.VariantName{"a13"}},
+		`there is no check "sektors": did you mean "sectors"?`:    {Checks: []v1alpha1.PreflightCheck{"sektors"}},
+		`preflight.expect: set checks to those that have to warn`: {Expect: results.PreflightWarning},
+		`preflight.checks: there is no check "ashfit"`:            {Expect: results.PreflightWarning, Checks: []v1alpha1.PreflightCheck{"ashfit"}},
+		`preflight.variants: there is no variant "a13"`:           {Variants: []v1alpha1.VariantName{"a13"}},
 	} {
 		if _, err := Compile([]v1alpha1.Gate{{Name: "g", Preflight: &wrong}}, somePhases, []string{"a9,x=1", "a12"}); err == nil ||
 			!strings.Contains(err.Error(), says) {
@@ -82,6 +98,9 @@ func TestPreflightGates(t *testing.T) {
 		}
 	}
 	if got := Definition(only); got != "no warnings from the preflight checks ashift, in a12" {
+		t.Error(got)
+	}
+	if got := Definition(onlyWarned); got != "a warning from each of the preflight checks ashift, in a9" {
 		t.Error(got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -107,7 +108,7 @@ func (f *findings) checkStatistic(node ast.Expr) {
 			f.mistake(call.Args()[1].ID(), fmt.Sprintf("a share is of what is above or below a bound, %q is neither: write '>' or '<'", texts[1]))
 			return
 		}
-		statistic = of + texts[2]
+		statistic = of + strings.Replace(texts[2], "% of mean", results.OfMean, 1)
 	}
 	f.refer(node, phase, texts[0]+"."+statistic, func(name string) string {
 		if _, err := results.ParseDerived(name); err != nil {

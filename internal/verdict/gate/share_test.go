@@ -16,6 +16,7 @@ const (
 	// overTwenty has a name of its own, and is a share like the others.
 	overTwenty = "shareOver20MillisecondsPartsPerMillion"
 	half       = "scanRegionTime.shareOver120ms"
+	muchSlower = "scanRegionTime.shareOver150PercentOfMean"
 )
 
 // appended has shares of appends above 10 ms, in parts per million, one of each repetition, and how many appends there were.
@@ -25,7 +26,7 @@ func appended(operations int64, partsPerMillion ...int64) []results.RunResult {
 		runs = append(runs, results.RunResult{Name: "r", Variant: "default", Repetition: int32(i + 1), Valid: true, Phases: []results.RunPhase{
 			{Name: "redo", Outcome: results.OutcomeValid, Metrics: map[string]int64{overTen: value, writes: operations,
 				overTwenty: value, "writeOperations": operations,
-				half: value, "scanRegionTime.count": operations, "diskWriteRequestSize.mode": 8192}}}})
+				half: value, muchSlower: value, "scanRegionTime.count": operations, "diskWriteRequestSize.mode": 8192}}}})
 	}
 	return runs
 }
@@ -63,6 +64,8 @@ func TestShares(t *testing.T) {
 		"of a variant": {expression("variant('default').phase('redo').share('writeLatency', '>', '10ms') == 0.0001"), appended(1e6, 100), passed,
 			ReasonHolds, "of variant default"},
 		"regions":      {is("share('scanRegionTime', '>', '120ms') == 0.5"), appended(16, 5e5), passed, ReasonHolds, ""},
+		"of the mean":  {is("share('scanRegionTime', '>', '150% of mean') == 0.5"), appended(16, 5e5), passed, ReasonHolds, muchSlower},
+		"as a bound":   {boundGate("redo."+muchSlower, "40%", "60%"), appended(16, 5e5, 5e5, 5e5, 5e5, 5e5), passed, ReasonHolds, ""},
 		"mode":         {is("mode('diskWriteRequestSize') >= 8192"), appended(16, 0), passed, ReasonHolds, "mode = 8192"},
 		"in a loop":    {expression("[phase('redo').share('writeLatency', '>', '10ms')].all(x, x < 0.01)"), appended(1e6, 100), passed, ReasonHolds, ""},
 		"not measured": {is("share('readLatency', '>', '10ms') < 0.5"), appended(1e6, 100), inconclusive, ReasonNoData, "measured no readLatency.shareOver10ms"},
@@ -83,20 +86,22 @@ func TestShares(t *testing.T) {
 // TestSharesRefused: a mistake in a name or bound is reported before anything runs, with what to write.
 func TestSharesRefused(t *testing.T) {
 	for text, says := range map[string]string{
-		"phase('redo').share('appendLatency', '>', '10ms') < 0.1":      `no distribution "appendLatency": use one of readLatency, writeLatency`,
-		"phase('redo').share('writeLatency', '>', '10 parsecs') < 0.1": "write shareOver10ms",
-		"phase('redo').share('writeLatency', '>=', '10ms') < 0.1":      "write '>' or '<'",
-		"phase('redo').share('writeLatency', '10ms') < 0.1":            statisticHint,
-		"phase('redo').share('writeLatency', '>', 10) < 0.1":           statisticHint,
-		"phase('rodo').share('writeLatency', '>', '10ms') < 0.1":       `did you mean "redo"`,
-		"phase('redo').share < 0.1":                                    "there is no metric",
-		"phase('redo').mode('writeLatency') < 1.0":                     "use a percentile",
-		"phase('redo').mode('diskReadRequestSize' + 'x') < 1.0":        "one piece",
-		"['a'].all(n, phase('redo').mode(n) < 1.0)":                    "texts in quotes",
-		"[phase('redo')].all(p, p.mode('diskReadRequestSize') > 1.0)":  "needs a phase before it",
-		"phase('redo').readBytes.mode('diskReadRequestSize') > 1.0":    statisticHint,
-		"share('writeLatency', '>', '10ms') < 0.1":                     statisticHint,
-		"variant('v').phase('redo').mode('diskReadRequestSize') < 1.0": `there is no variant "v"`,
+		"phase('redo').share('appendLatency', '>', '10ms') < 0.1":         `no distribution "appendLatency": use one of readLatency, writeLatency`,
+		"phase('redo').share('writeLatency', '>', '10 parsecs') < 0.1":    "write shareOver10ms",
+		"phase('redo').share('writeLatency', '>', '150% of mean') < 0.1":  "only shares of scanRegionTime",
+		"phase('redo').share('scanRegionTime', '>', '1.5 of mean') < 0.1": "write shareOver10ms, shareOver150PercentOfMean",
+		"phase('redo').share('writeLatency', '>=', '10ms') < 0.1":         "write '>' or '<'",
+		"phase('redo').share('writeLatency', '10ms') < 0.1":               statisticHint,
+		"phase('redo').share('writeLatency', '>', 10) < 0.1":              statisticHint,
+		"phase('rodo').share('writeLatency', '>', '10ms') < 0.1":          `did you mean "redo"`,
+		"phase('redo').share < 0.1":                                       "there is no metric",
+		"phase('redo').mode('writeLatency') < 1.0":                        "use a percentile",
+		"phase('redo').mode('diskReadRequestSize' + 'x') < 1.0":           "one piece",
+		"['a'].all(n, phase('redo').mode(n) < 1.0)":                       "texts in quotes",
+		"[phase('redo')].all(p, p.mode('diskReadRequestSize') > 1.0)":     "needs a phase before it",
+		"phase('redo').readBytes.mode('diskReadRequestSize') > 1.0":       statisticHint,
+		"share('writeLatency', '>', '10ms') < 0.1":                        statisticHint,
+		"variant('v').phase('redo').mode('diskReadRequestSize') < 1.0":    `there is no variant "v"`,
 	} {
 		_, err := Compile([]v1alpha1.Gate{expression(text)}, redoPhases, []string{"default"})
 		if err == nil || !strings.Contains(err.Error(), says) {

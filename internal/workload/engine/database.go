@@ -94,11 +94,13 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 		if event == postgres.Begin { // without a sync: what the server has not written out is a part of what is measured
 			early = s.awaitStart(ctx, 0)
 			s.wal.begin()
+			s.watchMemory()
 			s.bracket.before, s.bracket.began = s.counters.Take(), s.clock.start()
 			return
 		}
 		s.bracket.ended = s.clock.start()
 		s.bracket.after = s.counters.Take()
+		s.unwatchMemory()
 		s.wal.end()
 	})
 	if err := errors.Join(early, err); err != nil {

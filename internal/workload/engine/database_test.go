@@ -107,7 +107,7 @@ func TestPostgres(t *testing.T) {
 	if document.Outcome != results.OutcomeValid || m["transactionsPerSecond"] == 0 || m["walBytes"] == 0 ||
 		m["cpuNanosecondsPerThousandOperations"] == 0 ||
 		m["commitLatencyMeanNanoseconds"] == 0 || m["databaseMemoryPartsPerMillion"] == 0 || m["workersBusyPartsPerMillion"] == 0 ||
-		m["nodeUserNanosecondsPerThousandOperations"] == 0 || details.Series == nil || len(details.Postgres) == 0 || len(details.Counters) == 0 || len(document.Seeds) != 1 {
+		m["nodeUserNanosecondsPerThousandOperations"] == 0 || m["nodeMemoryAvailableLeastBytes"] == 0 || details.Series == nil || len(details.Postgres) == 0 || len(details.Counters) == 0 || len(document.Seeds) != 1 {
 		t.Errorf("%s %s %s, %v", document.Outcome, document.Reason, document.Message, m)
 	}
 	for _, words := range []string{"0 checkpoints were in the measured time", "may fit in the memory of the node"} {

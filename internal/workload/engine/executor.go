@@ -49,6 +49,7 @@ type counters interface {
 	Between(before, after observe.Snapshot) observe.Delta
 	Environment(ctx context.Context) map[string]string
 	PoolState() string
+	Memory() observe.Memory
 }
 
 // Execute executes one phase and returns its document. A phase that did not do what was asked has a document with the
@@ -101,10 +102,12 @@ type session struct {
 	endedEarly bool
 	// idle is for how long the last fio was there without working.
 	idle time.Duration
-	// beside is set in a workload that runs together with others: with delta, what the counters say, and at most so many workers.
+	// beside is set in a workload that runs together with others: with delta and memory, what the counters say, and at most so many workers.
 	beside  *beside
 	delta   observe.Delta
 	workers int
+	memory  memory
+	watched *memoryWatch // of the round under way
 	// wal is the volume of the write-ahead log, if that is another one.
 	wal *walVolume
 
@@ -181,6 +184,7 @@ func (s *session) execute(ctx context.Context) error {
 
 // work does what the phase asks for, in a place that was proven.
 func (s *session) work(ctx context.Context) error {
+	defer s.unwatchMemory() // of a round that failed
 	timer := s.clock.start()
 	version, err := s.fio.Version(ctx)
 	if err != nil {

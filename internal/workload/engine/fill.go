@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/fio"
@@ -266,11 +265,11 @@ func parseShare(share v1alpha1.Share) (float64, error) {
 	if share == "" {
 		return 0, nil
 	}
-	value, err := strconv.ParseFloat(strings.TrimSuffix(string(share), "%"), 64)
-	if err != nil || !(value >= 0 && value <= 100) || !strings.HasSuffix(string(share), "%") {
-		return 0, invalidf(ReasonNotPossible, "%q is not a percentage: write one from 0%% to 100%%, such as 80%%", share)
+	percent, err := share.Percent()
+	if err != nil {
+		return 0, invalidf(ReasonNotPossible, "%w", err)
 	}
-	return value / 100, nil
+	return percent / 100, nil
 }
 
 // direct decides whether a job bypasses the page cache. ZFS has a cache of its own that belongs to what is measured.

@@ -51,6 +51,7 @@ type bracket struct {
 	// workers at most at once; 0 if that is not known.
 	workers int
 	loop    loop
+	memory  memory
 }
 
 // shortPausesPercent of a round are less than what the disks' samples can tell.
@@ -167,6 +168,7 @@ func (s *session) begin(ctx context.Context) error {
 		return err
 	}
 	s.ramped = false
+	s.watchMemory()
 	s.bracket.before = s.counters.Take()
 	s.bracket.began = s.clock.start()
 	s.recorder.start(s.bracket.began)
@@ -221,6 +223,7 @@ func (s *session) end(ctx context.Context, wrote bool) (flush time.Duration, err
 		s.bracket.ended = s.clock.start()
 	}
 	s.bracket.after = s.counters.Take()
+	s.unwatchMemory()
 	return flush, nil
 }
 
@@ -229,7 +232,9 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 	first := max(0, len(m.rounds)-window)
 	counting := m.brackets[first:]
 	var sum fio.Sum
+	var seen []memory
 	for i, one := range m.rounds[first:] {
+		seen = append(seen, counting[i].memory)
 		sum.Add(one.sum)
 		s.measured = append(s.measured, counting[i].measured(counting[0].began, one.sum.Duration))
 		for name, value := range one.metrics { // those that cannot be added: the last round speaks
@@ -247,7 +252,7 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 	for _, one := range m.rounds[first:] {
 		operations += one.operations
 	}
-	s.delta, s.workers = delta, counting[0].workers
+	s.delta, s.workers, s.memory = delta, counting[0].workers, memoryOf(seen...)
 	delta = delta.WithApplication(observe.Application{ReadBytes: sum.Read.Bytes, WrittenBytes: sum.Write.Bytes,
 		ReadOperations: sum.Read.Operations, WriteOperations: sum.Write.Operations, Operations: operations})
 	s.details.Counters, s.details.Unavailable = delta.Details, delta.Unavailable
@@ -268,6 +273,7 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 		s.details.Unavailable = append(s.details.Unavailable, s.unbracketed)
 		return nil
 	}
+	s.addMemory(s.memory)
 	for name, value := range delta.Metrics {
 		if _, known := results.LookupMetric(name); known {
 			s.metrics[name] = value

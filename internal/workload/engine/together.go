@@ -284,12 +284,14 @@ func (s *session) judgeTogether(parts []*session) error {
 	return s.judgeNode(parts)
 }
 
-// judgeNode takes what belongs to all workloads from the counters around the first: the CPU of the pod and of the node. What others did on
-// its devices is only known if all work on the same.
+// judgeNode takes what belongs to all workloads from the counters around the first: the CPU of the pod and of the node, and its memory.
+// What others did on its devices is only known if all work on the same.
 func (s *session) judgeNode(parts []*session) error {
 	delta := parts[0].delta
 	load, workers := delta.Load, 0
+	var seen []memory
 	for _, part := range parts {
+		seen = append(seen, part.memory)
 		load.Elapsed, load.Throttled = max(load.Elapsed, part.delta.Load.Elapsed), max(load.Throttled, part.delta.Load.Throttled)
 		if part.delta.Load.Devices != load.Devices {
 			load = observe.Load{Elapsed: load.Elapsed, Throttled: load.Throttled, CPUs: load.CPUs}
@@ -299,6 +301,7 @@ func (s *session) judgeNode(parts []*session) error {
 	if workers > 0 {
 		load.CPUs = min(load.CPUs, workers)
 	}
+	s.addMemory(memoryOf(seen...))
 	own := observe.Application{ReadBytes: s.metrics["readBytes"], WrittenBytes: s.metrics["writtenBytes"],
 		ReadOperations: s.metrics["readOperations"], WriteOperations: s.metrics["writeOperations"]}
 	own.Operations = own.ReadOperations + own.WriteOperations

@@ -103,6 +103,9 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%s is %d, and fio counted %d", metric, got, want)
 		}
 	}
+	if first, least := document.Metrics["nodeMemoryAvailableBytes"], document.Metrics["nodeMemoryAvailableLeastBytes"]; least <= 0 || first < least {
+		t.Errorf("the node has %d bytes, and at least %d", first, least)
+	}
 	if none != 0 || noReads != 0 || document.Metrics["redo.readOperations"] != 0 || document.Metrics["data.writeOperations"] != 0 {
 		t.Errorf("figures of one workload are in the other: %v", document.Metrics)
 	}
