@@ -11,7 +11,7 @@ export PATH := $(GO_PATH)
 export GOFLAGS ?= -mod=readonly
 TOOL := hack/tool
 # The Go modules: the product with most of its tests, and what needs modules that the product does not (CONTRIBUTING.md, "Modules").
-TEST_MODULES := test/lab test/zfsdriver/node hack/releaser
+TEST_MODULES := test/lab test/zfsdriver/node test/gitops hack/releaser
 MODULES := . $(TEST_MODULES)
 
 ##@ Everyday
