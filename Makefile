@@ -57,7 +57,7 @@ lint: ## go vet, golangci-lint, the words that are not to come back (hack/words)
 	@echo ">> go vet"; for module in $(MODULES); do go vet -C $$module ./...; done
 	@lint=$$($(TOOL) golangci-lint) && for module in $(MODULES); do echo ">> golangci-lint in $$module"; (cd $$module && "$$lint" run); done
 	@echo ">> words"; hack/words
-	@echo ">> workflows"; "$$($(TOOL) actionlint)" .github/workflows/*.yaml
+	@echo ">> workflows"; "$$($(TOOL) actionlint)" .github/workflows/*.yaml config/ci/github/workflow.yaml
 
 .PHONY: vulnerabilities
 vulnerabilities: ## known vulnerabilities in what the programs call; needs the Internet
