@@ -32,7 +32,8 @@ func (a *App) importFile(ctx context.Context, options samplesOptions) error {
 	if err != nil {
 		return exitf(ExitRefused, "%s: %w", options.from, err)
 	}
-	found.Name, found.Class, found.Size = cmp.Or(options.name, found.Name), cmp.Or(options.class, found.Class), cmp.Or(options.size, found.Size)
+	found.Name, found.Class = cmp.Or(options.name, found.Name), cmp.Or(options.class, found.Class)
+	found.Size = cmp.Or(options.size, found.Size)
 	manifest := found.Manifest()
 	checked := *a
 	checked.In, checked.Out = strings.NewReader(manifest), io.Discard
@@ -45,7 +46,7 @@ func (a *App) importFile(ctx context.Context, options samplesOptions) error {
 		if err := checked.sayJudgements(all); err != nil {
 			return err
 		}
-		return exitf(ExitRefused, "%s: what it measures cannot be run as a StorageBenchmark, for the reasons above; --size may help", options.from)
+		return exitf(ExitRefused, "%s: what it measures cannot be run as a StorageBenchmark, see above; --size may help", options.from)
 	}
 	_, err = fmt.Fprint(a.Out, manifest)
 	return err

@@ -21,8 +21,7 @@ type load struct {
 
 // loadsFile is a job file in which one load runs after another, unless they run beside each other.
 func loadsFile(global []fio.Option, loads []load) *jobFile {
-	jobs := &jobFile{global: append([]fio.Option{{Name: "ioengine", Value: "libaio"}, {Name: "randrepeat", Value: "0"}, {Name: "time_based", Value: "1"}},
-		global...)}
+	jobs := &jobFile{global: append(options("ioengine=libaio", "randrepeat=0", "time_based=1"), global...)}
 	for i, load := range loads {
 		section := &fio.Section{Name: load.name}
 		if i > 0 && !load.beside {
@@ -85,7 +84,7 @@ func readDbench(f file) (*Benchmark, error) {
 			load{name: "read_seq", mode: "read", block: "1m", depth: 16, more: quarter, own: true},
 			load{name: "write_seq", mode: "write", block: "1m", depth: 16, more: quarter, own: true},
 			load{name: "rw_mix", mode: "randrw", block: "4k", depth: 64, more: options("rwmixread=75")})
-		b.leave("FIO_OFFSET_INCREMENT: the workers of read_seq and write_seq have a file each, a quarter of FIO_SIZE, instead of areas of one file")
+		b.leave("FIO_OFFSET_INCREMENT: the workers of read_seq and write_seq have a file each, a quarter of FIO_SIZE, not areas of one file")
 	}
 	return b, b.setLoads(size, options("direct="+direct, "ramp_time=2s", "runtime=15s"), loads)
 }
