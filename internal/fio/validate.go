@@ -233,6 +233,10 @@ func (f *UserFile) checkWhole(problems *refusals) {
 		}
 		workers += count
 	}
+	if stages := f.Stages(); f.Ramps && len(stages) > 0 && stages[len(stages)-1] > 0 { // each has a ramp, and nothing tells when
+		problems.add(1, "ramp_time together with stonewall or wait_for_previous: the work of the disks in the ramps of later jobs cannot be "+
+			"separated from the measurement: remove ramp_time, or put each job into its own phase")
+	}
 	if workers > maxUserWorkers {
 		problems.add(1, "numjobs adds up to %d: use at most %d workers", workers, maxUserWorkers)
 	}

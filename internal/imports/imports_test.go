@@ -79,9 +79,6 @@ func check(t *testing.T, manifest string) {
 		if err != nil {
 			t.Errorf("%v\n%s", err, manifest)
 		}
-		if stages := file.Stages(); file.Ramps && stages[len(stages)-1] > 0 {
-			t.Errorf("the runner refuses ramp_time with jobs one after another\n%s", manifest)
-		}
 		if file.UsesData && !strings.Contains(manifest, "fill: {size: ") && !strings.Contains(manifest, "filename=data") {
 			t.Errorf("it works on data that no phase fills\n%s", manifest)
 		}
