@@ -11,7 +11,7 @@ export PATH := $(GO_PATH)
 export GOFLAGS ?= -mod=readonly
 TOOL := hack/tool
 # The Go modules: the product with most of its tests, and what needs modules that the product does not (CONTRIBUTING.md, "Modules").
-TEST_MODULES := test/lab test/zfsdriver/node hack/releaser
+TEST_MODULES := test/lab test/zfsdriver/node test/gitops hack/releaser
 MODULES := . $(TEST_MODULES)
 
 ##@ Everyday
@@ -57,7 +57,7 @@ lint: ## go vet, golangci-lint, the words that are not to come back (hack/words)
 	@echo ">> go vet"; for module in $(MODULES); do go vet -C $$module ./...; done
 	@lint=$$($(TOOL) golangci-lint) && for module in $(MODULES); do echo ">> golangci-lint in $$module"; (cd $$module && "$$lint" run); done
 	@echo ">> words"; hack/words
-	@echo ">> workflows"; "$$($(TOOL) actionlint)" .github/workflows/*.yaml
+	@echo ">> workflows"; "$$($(TOOL) actionlint)" .github/workflows/*.yaml config/ci/github/workflow.yaml
 
 .PHONY: vulnerabilities
 vulnerabilities: ## known vulnerabilities in what the programs call; needs the Internet

@@ -390,6 +390,7 @@ type BenchmarkPool struct {
 	// +required
 	Spec BenchmarkPoolSpec `json:"spec"`
 	// status is the observed state of the pool.
+	// +default={"observedGeneration": -1}
 	// +optional
 	Status BenchmarkPoolStatus `json:"status,omitzero"`
 }

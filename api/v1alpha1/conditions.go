@@ -2,7 +2,7 @@ package v1alpha1
 
 // Condition types. kstatus reads Ready, Reconciling and Stalled: Reconciling and Stalled are present only while True.
 const (
-	// ConditionReady: the object matches its spec. For a benchmark or a run: it has finished.
+	// ConditionReady: the object matches its spec. For a benchmark or a run: it has finished; with gatePolicy Enforce, it has passed.
 	ConditionReady = "Ready"
 	// ConditionReconciling: working or waiting; see message.
 	ConditionReconciling = "Reconciling"
@@ -28,6 +28,7 @@ const (
 	ReasonTimeSkipped          = "TimeSkipped"
 	ReasonCleaningUp           = "CleaningUp"
 	ReasonFinished             = "Finished"
+	ReasonNotPassed            = "NotPassed"
 	ReasonDeadlineExceeded     = "DeadlineExceeded"
 	ReasonExpansionTooLarge    = "ExpansionTooLarge"
 	ReasonMatrixInvalid        = "MatrixInvalid"

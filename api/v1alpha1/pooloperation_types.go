@@ -412,6 +412,7 @@ type PoolOperation struct {
 	// +required
 	Spec PoolOperationSpec `json:"spec"`
 	// status is the observed state of the operation.
+	// +default={"observedGeneration": -1}
 	// +optional
 	Status PoolOperationStatus `json:"status,omitzero"`
 }

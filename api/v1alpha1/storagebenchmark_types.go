@@ -30,6 +30,19 @@ const (
 	RetainNever     RetainPolicy = "Never"
 )
 
+// GatePolicy says what a verdict does to the condition Ready.
+//
+// +kubebuilder:validation:Enum=Report;Enforce
+type GatePolicy string
+
+// The values of GatePolicy.
+const (
+	// GatesReport makes Ready True after any verdict. The condition Passed has the verdict.
+	GatesReport GatePolicy = "Report"
+	// GatesEnforce makes Ready True only after Passed, and else Stalled.
+	GatesEnforce GatePolicy = "Enforce"
+)
+
 // StorageBenchmarkSpec is the desired experiment.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.gates) || has(self.baseline) || self.gates.all(g, !has(g.compare) || g.compare.to != 'Baseline')",message="a gate compares to Baseline, but there is no baseline: set spec.baseline.configMap.name"
@@ -129,6 +142,11 @@ type StorageBenchmarkSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Gates []Gate `json:"gates,omitempty"`
+	// gatePolicy says what a verdict does to the condition Ready: with Report, Ready is True after any verdict; with Enforce, only after
+	// Passed, and after any other verdict Stalled is True, which stops a rollout by Flux or Argo CD. Defaults to Report.
+	// +optional
+	// +default="Report"
+	GatePolicy GatePolicy `json:"gatePolicy,omitempty"`
 	// baseline refers to earlier results that gates can compare with.
 	// +optional
 	Baseline *Baseline `json:"baseline,omitempty"`
@@ -420,6 +438,7 @@ type StorageBenchmark struct {
 	// +required
 	Spec StorageBenchmarkSpec `json:"spec"`
 	// status is the observed state of the experiment.
+	// +default={"observedGeneration": -1}
 	// +optional
 	Status StorageBenchmarkStatus `json:"status,omitzero"`
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
@@ -43,7 +44,7 @@ func remembered(status v1alpha1.StorageBenchmarkStatus) v1alpha1.StorageBenchmar
 	if queue := status.Queue; queue != nil {
 		kept.Queue = &v1alpha1.QueueStatus{Since: queue.Since, Turn: queue.Turn}
 	}
-	if meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled) {
+	if kstatus.Stuck(status.Conditions) != nil {
 		kept.State = v1alpha1.ConditionStalled
 	}
 	return kept

@@ -120,7 +120,11 @@ func finish(observed *observation, decision experiment.Decision, status *v1alpha
 		passed.ObservedGeneration = generation
 		message = fmt.Sprintf("%s: %s; %s", status.Verdict, passed.Message, decision.Message)
 	}
-	kstatus.Done(&status.Conditions, generation, v1alpha1.ReasonFinished, message)
+	if observed.Benchmark.Spec.GatePolicy == v1alpha1.GatesEnforce && status.Verdict != v1alpha1.VerdictPassed {
+		kstatus.Stall(&status.Conditions, generation, v1alpha1.ReasonNotPassed, message)
+	} else {
+		kstatus.Done(&status.Conditions, generation, v1alpha1.ReasonFinished, message)
+	}
 	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionComplete, metav1.ConditionTrue, v1alpha1.ReasonFinished, decision.Message)
 }
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
 var (
@@ -91,7 +92,7 @@ func showBenchmark(out chan<- prometheus.Metric, benchmark *v1alpha1.StorageBenc
 			out <- lastResult.gauge(float64(at.Unix()), namespace, name)
 		}
 	}
-	if condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStalled); condition != nil {
+	if condition := kstatus.Stuck(status.Conditions); condition != nil {
 		out <- stalled.gauge(1, namespace, name, condition.Reason)
 	}
 	if status.Progress != nil && status.Progress.EstimatedEnd != nil {

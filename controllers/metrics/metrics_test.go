@@ -130,6 +130,10 @@ func TestManagerShows(t *testing.T) {
 			benchmark("wrong", v1alpha1.StorageBenchmarkStatus{}, is(ready, metav1.ConditionFalse, "GateInvalid"),
 				is(v1alpha1.ConditionStalled, metav1.ConditionTrue, "GateInvalid")),
 			benchmark("new", v1alpha1.StorageBenchmarkStatus{}),
+			// Its verdict is enforced, which says nothing of being stuck.
+			benchmark("slow", v1alpha1.StorageBenchmarkStatus{Verdict: v1alpha1.VerdictFailed, FinishedAt: at(0)},
+				is(ready, metav1.ConditionFalse, "NotPassed"), is(v1alpha1.ConditionStalled, metav1.ConditionTrue, "NotPassed"),
+				is(v1alpha1.ConditionComplete, metav1.ConditionTrue, "Finished")),
 		},
 		runs: []v1alpha1.BenchmarkRun{
 			run(), run(is(ready, metav1.ConditionFalse, "PhaseRunning")),
@@ -157,14 +161,17 @@ func TestManagerShows(t *testing.T) {
 storagebench_benchmark_estimated_end_timestamp_seconds{benchmark="again",namespace="team-a"} 1.76735526e+09
 storagebench_benchmark_last_result_timestamp_seconds{benchmark="again",namespace="team-a"} 1.7673516e+09
 storagebench_benchmark_last_result_timestamp_seconds{benchmark="done",namespace="team-a"} 1.7673552e+09
+storagebench_benchmark_last_result_timestamp_seconds{benchmark="slow",namespace="team-a"} 1.7673552e+09
 storagebench_benchmark_median_bytes_per_second{benchmark="done",metric="readBytesPerSecond",namespace="team-a",phase="read",variant="default"} 7
 storagebench_benchmark_median_per_second{benchmark="done",metric="transactionsPerSecond",namespace="team-a",phase="read",variant="default"} 3
 storagebench_benchmark_median_seconds{benchmark="done",metric="readLatencyP99Nanoseconds",namespace="team-a",phase="read",variant="default"} 0.0015
 storagebench_benchmark_stalled{benchmark="wrong",namespace="team-a",reason="GateInvalid"} 1
 storagebench_benchmark_verdict{benchmark="again",namespace="team-a",verdict="Failed"} 1
 storagebench_benchmark_verdict{benchmark="done",namespace="team-a",verdict="Passed"} 1
+storagebench_benchmark_verdict{benchmark="slow",namespace="team-a",verdict="Failed"} 1
 storagebench_benchmarks{reason="Finished"} 1
 storagebench_benchmarks{reason="GateInvalid"} 1
+storagebench_benchmarks{reason="NotPassed"} 1
 storagebench_benchmarks{reason="Pending"} 1
 storagebench_benchmarks{reason="Progressing"} 1
 storagebench_benchmarks_unlisted{} 0

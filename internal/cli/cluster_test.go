@@ -171,6 +171,21 @@ func TestWaitGivesTheVerdict(t *testing.T) {
 	}
 }
 
+// TestWaitForAnEnforcedVerdict: gatePolicy makes the benchmark Stalled, but the answer stays the verdict.
+func TestWaitForAnEnforcedVerdict(t *testing.T) {
+	h := newHub(t)
+	app, out, errors := testApp()
+	ended := h.waiting(t.Context(), app)
+	h.status(func(status *v1alpha1.StorageBenchmarkStatus) {
+		finished(v1alpha1.VerdictFailed)(status)
+		condition(status, v1alpha1.ConditionReady, false, v1alpha1.ReasonNotPassed, "the words of the verdict")
+		condition(status, v1alpha1.ConditionStalled, true, v1alpha1.ReasonNotPassed, "the words of the verdict")
+	})
+	if code := h.code(ended); code != ExitFailed || errors.String() != "" || !strings.Contains(out.String(), "lab/quickstart: Failed: ") {
+		t.Errorf("exit code %d %s%s", code, out, errors)
+	}
+}
+
 // TestWaitOtherEnds: whatever is no verdict has a code of its own.
 func TestWaitOtherEnds(t *testing.T) {
 	for _, test := range []struct {

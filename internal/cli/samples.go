@@ -19,6 +19,8 @@ import (
 
 type samplesOptions struct {
 	name, class, size string
+	// from is a file of another tool.
+	from string
 }
 
 func (a *App) samplesCommand() *cobra.Command {
@@ -28,9 +30,13 @@ func (a *App) samplesCommand() *cobra.Command {
 		Aliases: []string{"init"},
 		Short:   "List sample manifests by their purpose, or print one to begin with",
 		Long: `List the sample manifests by their purpose. With a NAME, print that sample to the standard output, with your name, class and size
-in it. Samples for zfs targets name disks: write yours there. Nothing is written to files or to the cluster.`,
+in it. Samples for zfs targets name disks: write yours there. Nothing is written to files or to the cluster.
+
+With --from, print a manifest that measures as the file of another tool does: a fio job file, a Job of dbench or kbench, or a script with a
+kubestr fio command. A comment in it says what was not taken over.`,
 		Example: `  kubectl storagebench samples
-  kubectl storagebench samples quickstart --name first --storage-class fast > first.yaml`,
+  kubectl storagebench samples quickstart --name first --storage-class fast > first.yaml
+  kubectl storagebench init --from dbench.yaml > dbench-again.yaml`,
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) > 1 {
 				return exitf(ExitUsage, "samples takes one name: kubectl storagebench samples NAME")
@@ -38,6 +44,12 @@ in it. Samples for zfs targets name disks: write yours there. Nothing is written
 			return nil
 		},
 		RunE: func(command *cobra.Command, names []string) error {
+			switch {
+			case options.from != "" && len(names) > 0:
+				return exitf(ExitUsage, "write the name of a sample, or --from FILE, not both")
+			case options.from != "":
+				return a.importFile(command.Context(), options)
+			}
 			if len(names) == 0 {
 				if options != (samplesOptions{}) {
 					return exitf(ExitUsage, "the flags are for one sample: kubectl storagebench samples NAME")
@@ -51,6 +63,7 @@ in it. Samples for zfs targets name disks: write yours there. Nothing is written
 	flags.StringVar(&options.name, "name", "", "`NAME` of the StorageBenchmark")
 	flags.StringVar(&options.class, "storage-class", "", "`CLASS` to measure")
 	flags.StringVar(&options.size, "size", "", "`SIZE` of the volume, such as 20Gi")
+	flags.StringVar(&options.from, "from", "", "`FILE` of fio, dbench, kbench or kubestr to import; - is the standard input")
 	command.ValidArgsFunction = func(_ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(already) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -123,12 +136,26 @@ func (a *App) printSample(name string, options samplesOptions) error {
 	return err
 }
 
+// check looks at the values of the flags.
+func (o samplesOptions) check() error {
+	if problems := validation.IsDNS1123Label(o.name); o.name != "" && len(problems) > 0 {
+		return exitf(ExitUsage, "--name %s: %s", o.name, problems[0])
+	}
+	if problems := validation.IsDNS1123Subdomain(o.class); o.class != "" && len(problems) > 0 {
+		return exitf(ExitUsage, "--storage-class %s: %s", o.class, problems[0])
+	}
+	if _, err := resource.ParseQuantity(cmp.Or(o.size, "1")); err != nil {
+		return exitf(ExitUsage, "--size %s: write a size such as 20Gi", o.size)
+	}
+	return nil
+}
+
 // adapt writes what is asked for into a sample. Its comments stay.
 func (o samplesOptions) adapt(sample, text string) (string, error) {
+	if err := o.check(); err != nil {
+		return "", err
+	}
 	if o.name != "" {
-		if problems := validation.IsDNS1123Label(o.name); len(problems) > 0 {
-			return "", exitf(ExitUsage, "--name %s: %s", o.name, problems[0])
-		}
 		if len(sampleName.FindAllString(text, -1)) != 1 {
 			return "", exitf(ExitUsage, "--name: sample %s has no StorageBenchmark, or several: write the names into the file", sample)
 		}
@@ -136,12 +163,6 @@ func (o samplesOptions) adapt(sample, text string) (string, error) {
 	}
 	if o.class == "" && o.size == "" {
 		return text, nil
-	}
-	if problems := validation.IsDNS1123Subdomain(o.class); o.class != "" && len(problems) > 0 {
-		return "", exitf(ExitUsage, "--storage-class %s: %s", o.class, problems[0])
-	}
-	if _, err := resource.ParseQuantity(cmp.Or(o.size, "1")); err != nil {
-		return "", exitf(ExitUsage, "--size %s: write a size such as 20Gi", o.size)
 	}
 	found := sampleClass.FindAllStringSubmatch(text, -1)
 	if len(found) != 1 {

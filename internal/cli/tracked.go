@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
 )
@@ -118,9 +119,9 @@ func (t *tracked) complete() bool {
 	return t.current() && meta.IsStatusConditionTrue(t.benchmark.Status.Conditions, v1alpha1.ConditionComplete)
 }
 
-// stalled says that nothing will happen until a user changes something.
+// stalled says that there will be no verdict until a user changes something.
 func (t *tracked) stalled() bool {
-	return t.current() && meta.IsStatusConditionTrue(t.benchmark.Status.Conditions, v1alpha1.ConditionStalled)
+	return t.current() && kstatus.Stuck(t.benchmark.Status.Conditions) != nil
 }
 
 // ended says that there is nothing to wait for any more.
@@ -152,7 +153,7 @@ func (t *tracked) sentence() string {
 		return "waiting for the operator"
 	}
 	switch ready.Reason {
-	case v1alpha1.ReasonProgressing, v1alpha1.ReasonQueued, v1alpha1.ReasonSuspended, v1alpha1.ReasonFinished:
+	case v1alpha1.ReasonProgressing, v1alpha1.ReasonQueued, v1alpha1.ReasonSuspended, v1alpha1.ReasonFinished, v1alpha1.ReasonNotPassed:
 		return ready.Message
 	}
 	return ready.Reason + ": " + ready.Message

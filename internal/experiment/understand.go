@@ -5,9 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/verdict"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
@@ -62,5 +61,5 @@ func begun(state State) bool {
 
 // stalled says that an earlier turn has stopped at the spec, or at what the cluster lacks.
 func stalled(benchmark *v1alpha1.StorageBenchmark) bool {
-	return meta.IsStatusConditionTrue(benchmark.Status.Conditions, v1alpha1.ConditionStalled)
+	return kstatus.Stuck(benchmark.Status.Conditions) != nil
 }

@@ -165,11 +165,12 @@ func TestUserFileRefuses(t *testing.T) {
 		}
 	}
 	for text, says := range map[string]string{
-		"":                                "there is no job",
-		"[global]\nbs=8k\n":               "there is no job",
-		"bs=8k\n[a]":                      "line 1: \"bs=8k\" is before",
-		strings.Repeat("x", 20<<10):       "shorten it",
-		strings.Repeat("[a]\nzz=1\n", 99): "and 177 more lines",
+		"":                                 "there is no job",
+		"[global]\nbs=8k\n":                "there is no job",
+		"bs=8k\n[a]":                       "line 1: \"bs=8k\" is before",
+		"[a]\nramp_time=1\n[b]\nstonewall": "remove ramp_time, or put each job into its own phase",
+		strings.Repeat("x", 20<<10):        "shorten it",
+		strings.Repeat("[a]\nzz=1\n", 99):  "and 177 more lines",
 	} {
 		if _, err := ParseUserFile(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.30q: %v, want %q", text, err, says)

@@ -129,34 +129,50 @@ func (s *Section) asGlobalOf(f *UserFile) *Section {
 }
 
 func readOption(file *UserFile, section *Section, line string, number int, problems *refusals) {
+	option := ReadOption(line)
+	name := option.Name
+	switch refused := Refused(option); {
+	case refused != "":
+		problems.add(number, "%s", refused)
+	case name == "filename":
+		file.UsesData = true
+		section.Options = append(section.Options, option)
+	case slices.Contains([]string{"thread", "group_reporting", "new_group"}, name): // set for all jobs in any case
+	default:
+		file.Ramps = file.Ramps || name == "ramp_time"
+		file.Seeded = file.Seeded || name == "randseed" || name == "randrepeat" || name == "allrandrepeat"
+		section.Options = append(section.Options, option)
+	}
+	if section.Name == globalName {
+		file.Global = section.Options
+	}
+}
+
+// ReadOption reads a line of a job file.
+func ReadOption(line string) Option {
 	name, value, _ := strings.Cut(line, "=")
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 	if word, _, _ := strings.Cut(name, " "); word == "include" {
 		name = word
 	}
+	return Option{name, value}
+}
+
+// Refused says why a user's job file may not set an option, and what to do. It is empty for those that it may.
+func Refused(option Option) string {
+	name, value := option.Name, option.Value
 	pattern, known := allowed[name]
 	switch {
 	case !known && remedies[name] != "":
-		problems.add(number, "%s is not allowed: %s", name, remedies[name])
+		return fmt.Sprintf("%s is not allowed: %s", name, remedies[name])
 	case !known && optionName.MatchString(name):
-		problems.add(number, "%s is not an allowed option in a job file: remove it, or see docs/reference/runner.md for the list",
-			name)
+		return fmt.Sprintf("%s is not an allowed option in a job file: remove it, or see docs/reference/runner.md for the list", name)
 	case !known:
-		problems.add(number, "%.60q is not an option: write NAME=VALUE with fio's own name in lower case", line)
+		return fmt.Sprintf("%.60q is not an option: write NAME=VALUE with fio's own name in lower case", name)
 	case !pattern.MatchString(value):
-		problems.add(number, "%s=%.60q is not allowed: %s", name, value, valueRemedy(name))
-	case name == "filename":
-		file.UsesData = true
-		section.Options = append(section.Options, Option{name, value})
-	case slices.Contains([]string{"thread", "group_reporting", "new_group"}, name): // set for all jobs in any case
-	default:
-		file.Ramps = file.Ramps || name == "ramp_time"
-		file.Seeded = file.Seeded || name == "randseed" || name == "randrepeat" || name == "allrandrepeat"
-		section.Options = append(section.Options, Option{name, value})
+		return fmt.Sprintf("%s=%.60q is not allowed: %s", name, value, valueRemedy(name))
 	}
-	if section.Name == globalName {
-		file.Global = section.Options
-	}
+	return ""
 }
 
 func valueRemedy(name string) string {
@@ -238,6 +254,10 @@ func (f *UserFile) checkWhole(problems *refusals) {
 			}
 		}
 		workers += count
+	}
+	if stages := f.Stages(); f.Ramps && len(stages) > 0 && stages[len(stages)-1] > 0 { // each has a ramp, and nothing tells when
+		problems.add(1, "ramp_time together with stonewall or wait_for_previous: the work of the disks in the ramps of later jobs cannot be "+
+			"separated from the measurement: remove ramp_time, or put each job into its own phase")
 	}
 	if workers > maxUserWorkers {
 		problems.add(1, "numjobs adds up to %d: use at most %d workers", workers, maxUserWorkers)

@@ -37,6 +37,14 @@ func Done(conditions *[]metav1.Condition, generation int64, reason, message stri
 	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionStalled)
 }
 
+// Stuck is the condition Stalled of an object that has not come to its end. A verdict that spec.gatePolicy enforces is an end.
+func Stuck(conditions []metav1.Condition) *metav1.Condition {
+	if meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionComplete) {
+		return nil
+	}
+	return meta.FindStatusCondition(conditions, v1alpha1.ConditionStalled)
+}
+
 // Set sets one condition.
 func Set(conditions *[]metav1.Condition, generation int64, kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(conditions, metav1.Condition{

@@ -121,3 +121,25 @@ func TestSame(t *testing.T) {
 		}
 	}
 }
+
+// TestStuck: what has come to its end is not stuck, even if its verdict is enforced.
+func TestStuck(t *testing.T) {
+	var conditions []metav1.Condition
+	if Stuck(conditions) != nil {
+		t.Error("stuck without a condition")
+	}
+	Stall(&conditions, 1, "GateInvalid", "correct the gate")
+	Set(&conditions, 1, v1alpha1.ConditionComplete, metav1.ConditionFalse, "GateInvalid", "some runs are unfinished")
+	if stuck := Stuck(conditions); stuck == nil || stuck.Reason != "GateInvalid" {
+		t.Errorf("not stuck: %+v", stuck)
+	}
+	Set(&conditions, 2, v1alpha1.ConditionComplete, metav1.ConditionTrue, "Finished", "over")
+	if stuck := Stuck(conditions); stuck != nil {
+		t.Errorf("stuck at its end: %+v", stuck)
+	}
+	Progress(&conditions, 3, "Progressing", "again")
+	Set(&conditions, 3, v1alpha1.ConditionComplete, metav1.ConditionFalse, "Progressing", "some runs are unfinished")
+	if stuck := Stuck(conditions); stuck != nil {
+		t.Errorf("stuck while it works: %+v", stuck)
+	}
+}

@@ -149,7 +149,7 @@ func valid() map[string]any {
 		"MeasurePhase.OperateAfter": nil, "MeasurePhase.Until": nil, "MeasurePhase.AfterOperation": nil,
 		"Vdev.Type": "draid1", "Vdev.DraidDataDevices": 1, "Vdev.DraidSpares": 1,
 		"AuxiliaryVdev.Type": "mirror",
-		"ResetPolicy":        "Dataset", "RunOrder": "Sequential", "RetainPolicy": "Always", "Verdict": "Inconclusive",
+		"ResetPolicy":        "Dataset", "RunOrder": "Sequential", "GatePolicy": "Enforce", "RetainPolicy": "Always", "Verdict": "Inconclusive",
 		"StorageBenchmarkSpec.Adaptive": nil, // it needs the order Interleaved, and a gate that compares
 		"FragmentUntil":                 "Rounds", "FragmentPhase.SteadyState": nil, "FragmentPhase.MaxRounds": 9,
 		"CacheExpectation": "Cold", "ConditionStatus": "Unknown", "BenchmarkPoolSpec.Drift": "Repair", "DeletionPolicy": "Destroy",

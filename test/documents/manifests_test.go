@@ -35,6 +35,12 @@ func TestManifestsAreValid(t *testing.T) {
 			}
 		}
 	}
+	var output bytes.Buffer // a template that people copy
+	app := &cli.App{In: strings.NewReader(""), Out: &output, Err: &output, Now: time.Now}
+	if code := app.Main(t.Context(), []string{"validate", root + "/config/gitops/promotion/gate"}); code != 0 ||
+		!strings.Contains(output.String(), "StorageBenchmark gate-v2 is valid") {
+		t.Errorf("exit code %d: %s", code, output.String())
+	}
 	if manifests < 4 {
 		t.Fatalf("only %d manifests found: the pattern of this test is wrong", manifests)
 	}

@@ -119,3 +119,27 @@ func TestJobDeletedByHand(t *testing.T) {
 	l.finished(benchmark, v1alpha1.VerdictPassed)
 	l.nothingLeft(workloadKinds()...)
 }
+
+// TestDeleteKeepsWhatOthersOwn: pruning a benchmark takes nothing that it only refers to, and no other benchmark.
+func TestDeleteKeepsWhatOthersOwn(t *testing.T) {
+	t.Parallel()
+	l := start(t, nil)
+	g := gomega.NewWithT(t)
+	target := l.storageTarget("fast", "64Mi")
+	baseline := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0], Name: "bench-baseline"}}
+	l.must(l.live.Create(t.Context(), baseline))
+	other := l.submit("bench2", small)
+	l.finished(other, v1alpha1.VerdictPassed)
+	kept := l.left(everyKind()...)
+	benchmark := l.submit("bench", onFast, func(benchmark *v1alpha1.StorageBenchmark) {
+		benchmark.Spec.Baseline = &v1alpha1.Baseline{ConfigMap: v1alpha1.ConfigMapName{Name: baseline.Name}}
+		benchmark.Spec.Retain = v1alpha1.RetainAlways
+	})
+	l.finished(benchmark, v1alpha1.VerdictPassed)
+	g.Expect(len(l.left(everyKind()...))).To(gomega.BeNumerically(">", len(kept)+2), "there is something to delete")
+	l.must(l.live.Delete(t.Context(), benchmark))
+	l.eventually("only what others own is left", func(g gomega.Gomega) {
+		g.Expect(l.left(everyKind()...)).To(gomega.ConsistOf(kept))
+	})
+	g.Expect(l.live.Get(t.Context(), client.ObjectKeyFromObject(target), target)).To(gomega.Succeed())
+}

@@ -63,3 +63,32 @@ func TestGateThatDoesNotCompile(t *testing.T) {
 	l.change(benchmark, gates("phase('read').readOperationsPerSecond > 5.0"))
 	l.finished(benchmark, v1alpha1.VerdictPassed)
 }
+
+// TestGatePolicy: a verdict that is enforced stops those who read Ready and Stalled; what decides is changed without a new run.
+func TestGatePolicy(t *testing.T) {
+	t.Parallel()
+	l := start(t, nil)
+	g := gomega.NewWithT(t)
+	policy := func(policy v1alpha1.GatePolicy) func(*v1alpha1.StorageBenchmark) {
+		return func(benchmark *v1alpha1.StorageBenchmark) { benchmark.Spec.GatePolicy = policy }
+	}
+	benchmark := l.submit("bench", small, gates("phase('read').readOperationsPerSecond > 1e9"), policy(v1alpha1.GatesEnforce))
+	l.waits(benchmark, v1alpha1.ReasonNotPassed, "Failed: ", "gate")
+	stopped := l.get(benchmark).Status
+	g.Expect(meta.IsStatusConditionTrue(stopped.Conditions, v1alpha1.ConditionStalled)).To(gomega.BeTrue())
+	g.Expect(meta.IsStatusConditionTrue(stopped.Conditions, v1alpha1.ConditionComplete)).To(gomega.BeTrue())
+	g.Expect(stopped.Verdict).To(gomega.Equal(v1alpha1.VerdictFailed))
+
+	l.change(benchmark, policy(v1alpha1.GatesReport))
+	reported := l.finished(benchmark, v1alpha1.VerdictFailed)
+	g.Expect(reported.Status.Experiment).To(gomega.Equal(stopped.Experiment))
+
+	l.change(benchmark, policy(v1alpha1.GatesEnforce))
+	l.waits(benchmark, v1alpha1.ReasonNotPassed)
+	l.change(benchmark, gates("phase('read').readOperationsPerSecond > 1.0"))
+	l.finished(benchmark, v1alpha1.VerdictPassed)
+	l.executedOnce(2)
+
+	l.must(l.live.Delete(t.Context(), benchmark))
+	l.nothingLeft(everyKind()...)
+}

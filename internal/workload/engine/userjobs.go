@@ -52,11 +52,6 @@ func (u *userJobs) prepare(ctx context.Context, s *session) error {
 	if u.file.Ramps {
 		s.unbracketed = "What the counters say is not in the metrics: fio's ramp_time, which its own figures leave out, is in them."
 	}
-	if u.file.Ramps && staged(u.file.File) { // each stage has a ramp of its own, and nothing tells when
-		return invalidf(ReasonJobRefused,
-			"the fio job file cannot be used: ramp_time together with stonewall or wait_for_previous: the work of the disks in the "+
-				"ramps of later jobs cannot be separated from the measurement: remove ramp_time, or put each job into its own phase")
-	}
 	if u.file.Ramps && u.declared {
 		return invalidf(ReasonNotPossible,
 			"cache: the reads during the ramp_time of the job file cannot be separated from the measurement: write cache: Any, or remove ramp_time")

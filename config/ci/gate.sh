@@ -1,0 +1,68 @@
+#!/bin/sh
+# Runs the StorageBenchmark of a file for a pipeline. The exit code is the verdict, or says why there is none
+# (docs/reference/cli.md#exit-codes). The templates in this folder contain this script.
+#   MANIFEST   the file. The name of its StorageBenchmark stands on a line of its own, "  name: NAME"
+#   SUFFIX     what makes the name unique, such as the number of the job: each job measures afresh, and none stops another's
+#   RESULTS    a new folder for report.md, report.html, junit.xml, results.json and verdict
+#   TIMEOUT    how long to wait for the verdict, such as 90m. After that the benchmark is suspended, which frees its node
+#   NAMESPACE  the namespace, if not that of the kubeconfig
+#   LOCAL      a folder on this machine: measure there, without a cluster. SUFFIX, TIMEOUT and NAMESPACE are not used then
+set -eu
+manifest=${MANIFEST:?set MANIFEST to the file of a StorageBenchmark}
+results=${RESULTS:-storagebench-results}
+copy=$(mktemp)
+child=''
+name=''
+
+stopped() { # the pipeline was cancelled
+  if [ -n "$child" ]; then
+    kill -TERM "$child" 2>/dev/null || true
+    wait "$child" || true # a local run removes its data first
+  fi
+  finish 130
+}
+
+finish() { # code
+  trap '' INT TERM
+  rm -f "$copy"
+  if [ -n "$name" ]; then
+    case $1 in
+      0 | 1 | 2 | 3) kubectl-storagebench report "$name" --output-dir "$results" ${NAMESPACE:+--namespace "$NAMESPACE"} || true ;;
+      4 | 130) kubectl-storagebench suspend "$name" ${NAMESPACE:+--namespace "$NAMESPACE"} || true ;;
+    esac
+  fi
+  case $1 in 0) verdict=Passed ;; 1) verdict=Failed ;; 2) verdict=Inconclusive ;; 3) verdict=Invalid ;; *) verdict=None ;; esac
+  mkdir -p "$results"
+  echo "$verdict" >"$results/verdict"
+  exit "$1"
+}
+trap stopped INT TERM
+
+run() { # the arguments of the plugin, in the background: a shell takes a signal only while it waits
+  "$@" &
+  child=$!
+  code=0
+  wait "$child" || code=$?
+  child=''
+}
+
+kubectl-storagebench validate "$manifest" || finish 65
+if [ -n "${LOCAL:-}" ]; then
+  run kubectl-storagebench run "$manifest" --local "$LOCAL" --output "$results"
+  finish "$code"
+fi
+
+names=$(awk '/^---/ { ours = 0 } /^kind: StorageBenchmark *$/ { ours = 1 } ours && /^  name: / { print $2 }' "$manifest")
+case $names in
+  '' | *[!a-z0-9.-]*)
+    echo "$manifest needs one StorageBenchmark, with its name unquoted on a line of its own: '  name: NAME'; it has '$names'" >&2
+    finish 65
+    ;;
+esac
+suffix=$(printf %s "${SUFFIX:-$(date +%s)}" | tr '[:upper:]' '[:lower:]' | tr -cd 'a-z0-9-' | tail -c 24 | sed 's/^-*//; s/-*$//')
+awk -v name="$names-$suffix" '/^---/ { ours = 0 } /^kind: StorageBenchmark *$/ { ours = 1 }
+  ours && /^  name: / { $0 = "  name: " name } { print }' "$manifest" >"$copy"
+kubectl-storagebench validate "$copy" >/dev/null || finish 65
+name=$names-$suffix
+run kubectl-storagebench run "$copy" --wait --timeout "${TIMEOUT:-2h}" ${NAMESPACE:+--namespace "$NAMESPACE"}
+finish "$code"

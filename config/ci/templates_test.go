@@ -1,0 +1,340 @@
+// Package ci tests the templates for pipelines: that they contain the same script, and that it does what they promise.
+package ci
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// plugin is the path of the real plugin.
+var plugin string
+
+func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "")
+	if err == nil {
+		plugin = filepath.Join(folder, "plugin")
+		err = exec.CommandContext(context.Background(), "go", "build", "-o", plugin, "../../cmd/kubectl-storagebench").Run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "build the plugin:", err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// at is the value at a path of keys and indices in a YAML file.
+func at(t *testing.T, file string, path ...any) any {
+	t.Helper()
+	var value any
+	if err := yaml.UnmarshalStrict([]byte(read(t, file)), &value); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			fields, _ := value.(map[string]any)
+			value = fields[step]
+		case int:
+			list, _ := value.([]any)
+			if step >= len(list) {
+				t.Fatalf("%s: nothing at %v", file, path)
+			}
+			value = list[step]
+		}
+	}
+	return value
+}
+
+// TestTemplatesHaveTheScript: each template is a file to copy, so it has the whole script, and it sets what the script needs.
+func TestTemplatesHaveTheScript(t *testing.T) {
+	gate := read(t, "gate.sh")
+	for _, test := range []struct {
+		file      string
+		script    []any
+		variables []any
+		others    string
+	}{
+		{"github/action.yml", []any{"runs", "steps", 0, "run"}, []any{"runs", "steps", 0, "env"}, ""},
+		{"gitlab/storagebench.gitlab-ci.yml", []any{".storagebench", "script", 0}, []any{".storagebench", "variables"}, "MANIFEST NAMESPACE LOCAL"},
+		{"tekton/task.yaml", []any{"spec", "steps", 0, "script"}, []any{"spec", "steps", 0, "env"}, "LOCAL"},
+		{"argo-workflows/template.yaml", []any{"spec", "templates", 0, "script", "source"},
+			[]any{"spec", "templates", 0, "script", "env"}, "LOCAL"},
+	} {
+		if at(t, test.file, test.script...) != gate {
+			t.Errorf("%s does not have gate.sh at %v", test.file, test.script)
+		}
+		set := fmt.Sprint(at(t, test.file, test.variables...))
+		for _, variable := range []string{"MANIFEST", "SUFFIX", "RESULTS", "TIMEOUT", "NAMESPACE", "LOCAL"} {
+			if !strings.Contains(set, variable) && !strings.Contains(test.others, variable) {
+				t.Errorf("%s does not set %s", test.file, variable)
+			}
+		}
+	}
+	if strings.Contains(gate, "{{") || strings.Contains(gate, "${{") {
+		t.Error("Argo Workflows and GitHub would replace a part of gate.sh")
+	}
+}
+
+// TestWorkflowUsesTheAction: in the folders that the files ask to be copied to, with the linter for workflows.
+func TestWorkflowUsesTheAction(t *testing.T) {
+	tool, err := exec.CommandContext(t.Context(), "../../hack/tool", "actionlint").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lint := func(workflow string) (string, error) {
+		repository := t.TempDir()
+		for file, text := range map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".github/workflows/storage.yaml": workflow,
+			".github/actions/storagebench/action.yml": read(t, "github/action.yml")} {
+			path := filepath.Join(repository, file)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		command := exec.CommandContext(t.Context(), strings.TrimSpace(string(tool)))
+		command.Dir = repository
+		said, err := command.CombinedOutput()
+		return string(said), err
+	}
+	workflow := read(t, "github/workflow.yaml")
+	if said, err := lint(workflow); err != nil {
+		t.Errorf("%v\n%s", err, said)
+	}
+	// The linter sees the action: other inputs and outputs are refused.
+	for _, wrong := range []string{strings.Replace(workflow, "manifest: ", "file: ", 1), strings.Replace(workflow, "outputs.verdict", "outputs.word", 1)} {
+		if said, err := lint(wrong); err == nil || !strings.Contains(said, "storagebench") && !strings.Contains(said, `"word"`) {
+			t.Errorf("%v\n%s", err, said)
+		}
+	}
+}
+
+// pipeline is a folder with a manifest and a plugin that notes its calls, for scripts.
+type pipeline struct {
+	t           *testing.T
+	folder      string
+	environment []string
+}
+
+const manifest = `# in Git
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: gate
+---
+apiVersion: storagebench.dev/v1alpha1
+kind: StorageBenchmark
+metadata:
+  name: gate
+spec:
+  target:
+    storageClass: {size: 256Mi}
+  phases:
+  - name: fill
+    fill: {to: 10%}
+`
+
+// newPipeline has a plugin that validates as the real one, and answers to run with a code. "wait" waits for a signal.
+func newPipeline(t *testing.T, run string) *pipeline {
+	t.Helper()
+	p := &pipeline{t: t, folder: t.TempDir()}
+	script := fmt.Sprintf(`#!/bin/sh
+[ "$1" = validate ] || echo "$*" >>%[1]s/calls
+case $1 in
+  validate) exec %[2]s "$@" ;;
+  report) mkdir -p "$4" && echo "# Passed" >"$4/report.md" && echo "<testsuites/>" >"$4/junit.xml" ;;
+  run)
+    cp "$2" %[1]s/applied
+    [ %[3]s != wait ] || { trap 'echo terminated >>%[1]s/calls; exit 130' TERM; echo the plugin waits; while :; do sleep 0.02; done; }
+    [ %[3]s != real ] || exec %[2]s "$@"
+    exit %[3]s ;;
+esac
+`, p.folder, plugin, run)
+	p.write("bin/kubectl-storagebench", script, 0o700)
+	p.write("gate.yaml", manifest, 0o600)
+	p.environment = append(os.Environ(), "PATH="+filepath.Join(p.folder, "bin")+":"+os.Getenv("PATH"), "MANIFEST=gate.yaml",
+		"SUFFIX=Job_42-1", "RESULTS=results", "TMPDIR="+p.folder)
+	return p
+}
+
+func (p *pipeline) write(name, text string, mode os.FileMode) {
+	p.t.Helper()
+	path := filepath.Join(p.folder, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *pipeline) file(name string) string {
+	text, err := os.ReadFile(filepath.Join(p.folder, name))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+func (p *pipeline) command(script string, environment ...string) *exec.Cmd {
+	command := exec.CommandContext(p.t.Context(), "sh", "-e", "-c", script)
+	command.Dir, command.Env = p.folder, append(p.environment, environment...)
+	return command
+}
+
+func code(t *testing.T, command *exec.Cmd) (int, string) {
+	t.Helper()
+	said, err := command.CombinedOutput()
+	if command.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return command.ProcessState.ExitCode(), string(said)
+}
+
+// TestGate: the exit code of the script is that of the plugin; reports are saved after a verdict, and the node is freed without one.
+func TestGate(t *testing.T) {
+	for _, test := range []struct {
+		run, verdict, last string
+		code               int
+	}{
+		{"0", "Passed", "report gate-job42-1 --output-dir results --namespace stage", 0},
+		{"1", "Failed", "report gate-job42-1 --output-dir results --namespace stage", 1},
+		{"2", "Inconclusive", "report gate-job42-1 --output-dir results --namespace stage", 2},
+		{"3", "Invalid", "report gate-job42-1 --output-dir results --namespace stage", 3},
+		{"4", "None", "suspend gate-job42-1 --namespace stage", 4},
+		{"65", "None", "", 65},
+		{"69", "None", "", 69},
+	} {
+		p := newPipeline(t, test.run)
+		got, said := code(t, p.command(read(t, "gate.sh"), "NAMESPACE=stage", "TIMEOUT=5m"))
+		if got != test.code || p.file("results/verdict") != test.verdict+"\n" {
+			t.Errorf("%s: exit code %d, verdict %q\n%s", test.run, got, p.file("results/verdict"), said)
+		}
+		calls := strings.Split(strings.TrimSpace(p.file("calls")), "\n")
+		if !strings.HasPrefix(calls[0], "run ") || !strings.HasSuffix(calls[0], " --wait --timeout 5m --namespace stage") {
+			t.Errorf("%s: %q", test.run, calls)
+		}
+		if last := calls[len(calls)-1]; test.last != "" && last != test.last || test.last == "" && len(calls) != 1 {
+			t.Errorf("%s: %q", test.run, calls)
+		}
+		if want := strings.Replace(manifest, "  name: gate\nspec", "  name: gate-job42-1\nspec", 1); p.file("applied") != want {
+			t.Errorf("%s: it applies\n%s", test.run, p.file("applied"))
+		}
+		if left, _ := filepath.Glob(filepath.Join(p.folder, "tmp.*")); len(left) > 0 {
+			t.Errorf("%s leaves %q", test.run, left)
+		}
+	}
+}
+
+// TestGateRefuses: what cannot be run is refused before anything is applied, with a code that is not a verdict.
+func TestGateRefuses(t *testing.T) {
+	for name, text := range map[string]string{
+		"invalid":     strings.Replace(manifest, "10%", "110%", 1),
+		"none":        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: gate\n",
+		"two":         manifest + "---" + strings.SplitN(strings.Replace(manifest, "  name: gate\nspec", "  name: other\nspec", 1), "---", 2)[1],
+		"in one line": strings.Replace(manifest, "metadata:\n  name: gate\nspec", "metadata: {name: gate}\nspec", 1),
+		"too long":    strings.Replace(manifest, "  name: gate\nspec", "  name: "+strings.Repeat("x", 60)+"\nspec", 1),
+	} {
+		p := newPipeline(t, "0")
+		p.write("gate.yaml", text, 0o600)
+		if got, said := code(t, p.command(read(t, "gate.sh"))); got != 65 || p.file("calls") != "" || p.file("results/verdict") != "None\n" {
+			t.Errorf("%s: exit code %d, %q\n%s", name, got, p.file("calls"), said)
+		}
+	}
+}
+
+// TestGateIsCancelled: the node is freed when the pipeline ends before the benchmark.
+func TestGateIsCancelled(t *testing.T) {
+	p := newPipeline(t, "wait")
+	command := p.command(read(t, "gate.sh"))
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for begun := false; !begun; begun = lines.Text() == "the plugin waits" {
+		if !lines.Scan() {
+			t.Fatal("the plugin did not begin")
+		}
+	}
+	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = command.Wait()
+	if got, calls := command.ProcessState.ExitCode(), p.file("calls"); got != 130 || !strings.HasSuffix(calls, "terminated\nsuspend gate-job42-1\n") {
+		t.Errorf("exit code %d, %q", got, calls)
+	}
+}
+
+// TestSummary: GitHub shows the report, and later steps get the verdict.
+func TestSummary(t *testing.T) {
+	show, _ := at(t, "github/action.yml", "runs", "steps", 1, "run").(string)
+	p := newPipeline(t, "0")
+	if got, said := code(t, p.command(read(t, "gate.sh"), "RESULTS=storagebench-results")); got != 0 {
+		t.Fatal(said)
+	}
+	if got, said := code(t, p.command(show, "GITHUB_OUTPUT=output", "GITHUB_STEP_SUMMARY=summary")); got != 0 {
+		t.Fatal(said)
+	}
+	if p.file("output") != "verdict=Passed\n" || p.file("summary") != "# Passed\n" {
+		t.Errorf("%q, %q", p.file("output"), p.file("summary"))
+	}
+	// After a cancelled step there may be nothing.
+	empty := &pipeline{t: t, folder: t.TempDir()}
+	if got, said := code(t, empty.command(show, "PATH="+os.Getenv("PATH"), "GITHUB_OUTPUT=output", "GITHUB_STEP_SUMMARY=summary")); got != 0 ||
+		said != "" || empty.file("output") != "" {
+		t.Errorf("%d %s", got, said)
+	}
+}
+
+// TestGateLocally is the whole way without a cluster: the real plugin, real numbers, real reports.
+func TestGateLocally(t *testing.T) {
+	if _, err := exec.LookPath("fio"); err != nil {
+		t.Skip("fio is not installed; hack/ensure-workloads installs it")
+	}
+	for gate, want := range map[string]struct {
+		code    int
+		verdict string
+	}{"1.0": {0, "Passed"}, "1e15": {1, "Failed"}} {
+		p := newPipeline(t, "real")
+		p.write("gate.yaml", strings.Replace(manifest, "    fill: {to: 10%}\n", `    fill: {to: 10%}
+  - name: read
+    measure: {workload: {oltp: {workers: 1, duration: 1s}}}
+  repetitions: 1
+  gates:
+  - {name: reads, expression: "phase('read').readOperationsPerSecond > `+gate+`"}
+`, 1), 0o600)
+		if err := os.Mkdir(filepath.Join(p.folder, "volume"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		got, said := code(t, p.command(read(t, "gate.sh"), "LOCAL=volume"))
+		if got != want.code || p.file("results/verdict") != want.verdict+"\n" || !strings.Contains(p.file("results/report.md"), want.verdict) ||
+			!strings.Contains(p.file("results/junit.xml"), "<testcase") {
+			t.Errorf("%s: exit code %d, %q\n%s", gate, got, p.file("results/verdict"), said)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/internal/imports"
+)
+
+// importFile prints a manifest that measures as the file of another tool. What would not pass validate is not printed.
+func (a *App) importFile(ctx context.Context, options samplesOptions) error {
+	if err := options.check(); err != nil {
+		return err
+	}
+	text, err := readFile(options.from, a.In)
+	if err != nil {
+		return err
+	}
+	open := func(path string) ([]byte, error) { // as the tool would find it from where the file is
+		if !filepath.IsAbs(path) && options.from != "-" {
+			path = filepath.Join(filepath.Dir(options.from), path)
+		}
+		return os.ReadFile(path)
+	}
+	found, err := imports.Read(options.from, text, open)
+	if err != nil {
+		return exitf(ExitRefused, "%s: %w", options.from, err)
+	}
+	found.Name, found.Class = cmp.Or(options.name, found.Name), cmp.Or(options.class, found.Class)
+	found.Size = cmp.Or(options.size, found.Size)
+	manifest := found.Manifest()
+	checked := *a
+	checked.In, checked.Out = strings.NewReader(manifest), io.Discard
+	all, err := checked.judge(ctx, []string{"-"})
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(one judgement) bool { return !one.valid() }) {
+		checked.Out = a.Err
+		if err := checked.sayJudgements(all); err != nil {
+			return err
+		}
+		return exitf(ExitRefused, "%s: what it measures cannot be run as a StorageBenchmark, see above; --size may help", options.from)
+	}
+	_, err = fmt.Fprint(a.Out, manifest)
+	return err
+}

@@ -1,0 +1,122 @@
+// Package imports makes a StorageBenchmark of what storage was measured with before: a fio job file, or a manifest or command of dbench,
+// kbench or kubestr. What these tools do is known here; what is measured is fio in all cases.
+package imports
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// maxBytes of a file. Those that are meant have a few hundred.
+const maxBytes = 1 << 20
+
+// Benchmark is what was found.
+type Benchmark struct {
+	// From names the kind of file.
+	From string
+	// Name of the benchmark. Class is empty for the default class.
+	Name, Class, Size string
+	// Block asks for a volume without a file system.
+	Block bool
+	// NodeSelector of the pods.
+	NodeSelector map[string]string
+	// Fill is the amount of data that jobs with filename=data work on. Without it, they make files of their own.
+	Fill string
+	// Phases are measured one after another.
+	Phases []Phase
+	// Left says what was not taken over, or was changed.
+	Left []string
+}
+
+// Phase is a measure phase with jobs that run at the same time.
+type Phase struct {
+	Name string
+	// Jobs is a job file with only what a runner accepts.
+	Jobs string
+}
+
+func (b *Benchmark) leave(format string, values ...any) {
+	b.Left = append(b.Left, fmt.Sprintf(format, values...))
+}
+
+// file is one to import. Open reads another file that it names, by its path as written.
+type file struct {
+	name, text string
+	open       func(path string) ([]byte, error)
+}
+
+// formats are the kinds of files, each with how to recognise and to read it.
+var formats = []struct {
+	name string
+	is   func(text string) bool
+	read func(file) (*Benchmark, error)
+}{
+	{"a dbench manifest", isDbench, readDbench},
+	{"a kbench manifest", isKbench, readKbench},
+	{"a kubestr command", isKubestr, readKubestr},
+	{"a fio job file", isJobFile, readJobFile},
+}
+
+// Read recognises a file by its contents. Its name becomes that of the benchmark if nothing in it has a name.
+func Read(name string, text []byte, open func(path string) ([]byte, error)) (*Benchmark, error) {
+	if len(text) > maxBytes {
+		return nil, fmt.Errorf("it has %d bytes: no file of the known kinds is that large", len(text))
+	}
+	var names []string
+	for _, format := range formats {
+		if !format.is(string(text)) {
+			names = append(names, format.name)
+			continue
+		}
+		found, err := format.read(file{name, string(text), open})
+		if err != nil {
+			return nil, fmt.Errorf("it looks like %s: %w", format.name, err)
+		}
+		found.From = format.name
+		found.complete(name)
+		return found, nil
+	}
+	return nil, fmt.Errorf("it is none of: %s", strings.Join(names, ", "))
+}
+
+// complete makes every field one that the API accepts.
+func (b *Benchmark) complete(file string) {
+	if b.Name = label(b.Name); b.Name == "" {
+		base := filepath.Base(file)
+		b.Name = label(strings.TrimSuffix(base, filepath.Ext(base)))
+	}
+	if b.Name == "" {
+		b.Name = "imported"
+	}
+	if b.Class != "" && !className.MatchString(b.Class) {
+		b.leave("the StorageClass %q: that is no name of a class, so the default class is used", b.Class)
+		b.Class = ""
+	}
+	if size, err := resource.ParseQuantity(b.Size); b.Size != "" && (err != nil || size.Sign() <= 0) {
+		b.leave("the size %q of the volume: that is no size", b.Size)
+		b.Size = ""
+	}
+	for key, value := range b.NodeSelector {
+		if !selectorKey.MatchString(key) || len(key) > 253 || !selectorValue.MatchString(value) {
+			b.leave("nodeSelector %q: %q is no label of a node", key, value)
+			delete(b.NodeSelector, key)
+		}
+	}
+}
+
+var (
+	className     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
+	selectorKey   = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
+	selectorValue = regexp.MustCompile(`^[\w.-]{0,63}$`)
+	notInLabels   = regexp.MustCompile(`[^a-z0-9]+`)
+)
+
+// label makes a DNS label of a name.
+func label(name string) string {
+	name = strings.Trim(notInLabels.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	return strings.TrimRight(name[:min(len(name), 40)], "-")
+}

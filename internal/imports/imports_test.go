@@ -1,0 +1,205 @@
+package imports
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/fio"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func opener(path string) ([]byte, error) {
+	return os.ReadFile(filepath.Join("testdata", filepath.Base(path)))
+}
+
+// TestGolden: what becomes of a file of each kind.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.*")
+	if err != nil || len(files) < 7 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	kinds := map[string]int{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := Read(file, text, opener)
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		kinds[found.From]++
+		got, path := found.Manifest(), filepath.Join("testdata/made", filepath.Base(file)+".yaml")
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if difference := cmp.Diff(string(want), got); difference != "" {
+			t.Errorf("%s: -update writes it again (-want +got):\n%s", file, difference)
+		}
+		check(t, got)
+	}
+	if len(kinds) != len(formats) {
+		t.Errorf("not every kind has a file: %v", kinds)
+	}
+}
+
+// check looks at what holds for every manifest. That it is valid, internal/cli tests.
+func check(t *testing.T, manifest string) {
+	t.Helper()
+	var benchmark v1alpha1.StorageBenchmark
+	if err := yaml.UnmarshalStrict([]byte(manifest), &benchmark); err != nil {
+		t.Fatalf("%v\n%s", err, manifest)
+	}
+	phases := map[v1alpha1.PhaseName]bool{}
+	for _, phase := range benchmark.Spec.Phases {
+		if phases[phase.Name] || len(phase.Name) > 20 || phase.Name == "" {
+			t.Errorf("a phase named %q\n%s", phase.Name, manifest)
+		}
+		phases[phase.Name] = true
+		if phase.Measure == nil {
+			continue
+		}
+		file, err := fio.ParseUserFile(phase.Measure.Workload.FIO.JobFile)
+		if err != nil {
+			t.Errorf("%v\n%s", err, manifest)
+		}
+		if file.UsesData && !strings.Contains(manifest, "fill: {size: ") && !strings.Contains(manifest, "filename=data") {
+			t.Errorf("it works on data that no phase fills\n%s", manifest)
+		}
+	}
+	if count := len(benchmark.Spec.Phases); count == 0 || count > 16 || benchmark.Name == "" || len(benchmark.Name) > 63 {
+		t.Errorf("%d phases of %q\n%s", count, benchmark.Name, manifest)
+	}
+}
+
+// TestWhatIsLeft: everything that is not taken over is named.
+func TestWhatIsLeft(t *testing.T) {
+	dbench := func(change ...string) string {
+		text, err := os.ReadFile("testdata/dbench.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.NewReplacer(change...).Replace(string(text))
+	}
+	for name, test := range map[string]struct {
+		text string
+		says []string
+		has  []string
+	}{
+		"options": {"[a]\nexec_prerun=id\nbs=4k\nsize=1g\nverify=crc32c\nverify=0\nfilename=/dev/sdb\nmagic=1\n",
+			[]string{"exec_prerun=id: a job file runs no commands", "verify=crc32c", "filename=/dev/sdb: each job gets files", "magic=1"}, []string{"bs=4k"}},
+		"a later global": {"[a]\nsize=1g\n[global]\nbs=8k\n[b]\nsize=1g\n[c]\nsize=1g\nbs=4k", nil,
+			[]string{"[b]\n            bs=8k", "[c]\n            bs=8k\n            size=1g\n            bs=4k", "[a]\n            size=1g\n"}},
+		"no size":          {"[a]\nbs=4k\n", []string{"the size of the volume: [a] does not say"}, []string{"size: 20Gi"}},
+		"workers":          {"[a]\nsize=10g\nnumjobs=4\n", nil, []string{"size: 51Gi"}},
+		"huge":             {"[a]\nsize=100000t\nnumjobs=100\n", []string{"more than 1Pi"}, nil},
+		"same names":       {"[a]\nsize=1g\n[a]\nsize=1g\n[x y]\nname=a\nsize=1g\n", nil, []string{"[a]", "[a-2]", "[a-3]"}},
+		"before a section": {"bs=4k\n[a]\nsize=1g\n", []string{"bs=4k: it stands before the first section"}, nil},
+		"many in a row": {"[global]\nramp_time=5s\nsize=1m\nstonewall\n" + strings.Repeat("[a]\n", 20),
+			[]string{"ramp_time: with 20 jobs one after another"}, []string{"stonewall", "[a-20]"}},
+		"class":         {dbench("ssd", `"A B"`), []string{`the StorageClass "A B"`}, []string{"storageClass: {size: 100Gi}"}},
+		"a class true":  {dbench("ssd", `"true"`), nil, []string{`name: "true"`}},
+		"a class 1":     {dbench("ssd", `"1"`), nil, []string{`name: "1"`}},
+		"selector":      {dbench(`"nvme"`, `"a b"`), []string{`nodeSelector "disk"`}, nil},
+		"access":        {dbench("ReadWriteOnce", "ReadWriteMany"), []string{"accessModes"}, nil},
+		"other claim":   {dbench("claimName: dbench-pv-claim", "claimName: other"), []string{`the claim "other": it is not in the file`}, []string{"size: 20Gi"}},
+		"variable":      {dbench("name: FIO_SIZE", "name: FIO_ENGINE"), []string{"FIO_ENGINE=1G"}, []string{"fill: {size: 2Gi}"}},
+		"value of":      {dbench("value: 1G", "valueFrom: {fieldRef: {fieldPath: metadata.name}}"), []string{"FIO_SIZE: its value is in another object"}, nil},
+		"image":         {"kubestr fio -s fast -i mine:1 -n perf extra", []string{"--image mine:1", "--namespace perf", "extra"}, []string{"size: 100Gi"}},
+		"quoted":        {`kubestr fio -s "fast" -N 'disk=nvme' -z=5Gi`, nil, []string{"name: fast", "size: 5Gi", `{"disk":"nvme"}`}},
+		"control bytes": {"[a]\nsize=1g\nx\x1b[31m=1\n", []string{"?[31m"}, nil},
+	} {
+		found, err := Read("testdata/some.file", []byte(test.text), opener)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		manifest := found.Manifest()
+		comments, _, _ := strings.Cut(manifest, "apiVersion:")
+		for _, says := range test.says {
+			if !strings.Contains(comments, says) {
+				t.Errorf("%s: does not say %q:\n%s", name, says, comments)
+			}
+		}
+		if len(test.says) != len(found.Left) && !strings.Contains(test.text, "dbench") {
+			t.Errorf("%s: says %q", name, found.Left)
+		}
+		for _, has := range test.has {
+			if !strings.Contains(manifest, has) {
+				t.Errorf("%s: has no %q:\n%s", name, has, manifest)
+			}
+		}
+		check(t, manifest)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for text, says := range map[string]string{
+		"":                                     "it is none of: a dbench manifest, a kbench manifest, a kubestr command, a fio job file",
+		"apiVersion: v1":                       "it is none of",
+		"[global]\nbs=4k\n":                    "it has no job besides [global]",
+		"[a]\nnumjobs=9999\n":                  "write a whole number from 1 to 1024",
+		"kubestr fio -s":                       "flag needs an argument",
+		"kubestr fio -s a --x 1":               "unknown flag",
+		"kubestr fio -s a -t x":                "only default-fio is known",
+		"kubestr fio -s $CLASS":                "what only a shell knows",
+		"kubestr fio -s 'a":                    "a quote without an end",
+		"kubestr fio -s a -f no":               "read the job file that it names",
+		"kubestr fio -s a\nkubestr fio -s b\n": "it has 2 commands",
+		"kind: Job\nspec: {template: {spec: {containers: [{image: x/kbench, env: [{name: MODE, value: fast}]}]}}}": `no MODE "fast"`,
+		"kind: Job\nspec: {template: {spec: {containers: [{image: x/kbench, env: [{name: SIZE, value: big}]}]}}}":  `the size of its file is "big"`,
+		strings.Repeat("[a]\n", 1<<19): "no file of the known kinds is that large",
+	} {
+		found, err := Read("x", []byte(text), func(string) ([]byte, error) { return nil, errors.New("no such file") })
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%.60q: %v, %v, want %q", text, found, err, says)
+		}
+	}
+}
+
+// FuzzRead: whatever a file has, it is refused, or becomes a manifest that holds what check asks for, and comments stay comments.
+func FuzzRead(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.*")
+	if err != nil || len(files) < 7 {
+		f.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	f.Add("[a]\nname=fill\nstonewall\n[global]\nx=\u2028\n[]\n[b")
+	f.Add("kubestr fio -N a=b,c -f ../x.fio")
+	f.Fuzz(func(t *testing.T, text string) {
+		found, err := Read("a file", []byte(text), func(string) ([]byte, error) { return []byte(text), nil })
+		if err != nil {
+			return
+		}
+		manifest := found.Manifest()
+		comments, _, _ := strings.Cut(manifest, "apiVersion: storagebench")
+		for line := range strings.Lines(comments) {
+			if line[0] != '#' {
+				t.Errorf("%q is no comment", line)
+			}
+		}
+		check(t, manifest)
+	})
+}

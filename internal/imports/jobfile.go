@@ -1,0 +1,247 @@
+package imports
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/internal/fio"
+)
+
+var jobSection = regexp.MustCompile(`(?m)^\s*\[[^\]\n]+\]`)
+
+func isJobFile(text string) bool { return jobSection.MatchString(text) }
+
+func readJobFile(f file) (*Benchmark, error) {
+	b := &Benchmark{}
+	return b, b.takeJobs(f.text)
+}
+
+// takeJobs takes what a runner accepts of a job file.
+func (b *Benchmark) takeJobs(text string) error {
+	jobs := jobsOf(text, b)
+	if len(jobs.sections) == 0 {
+		return errors.New("it has no job besides [global]")
+	}
+	if b.Size == "" {
+		b.Size = jobs.volume(b)
+	}
+	return b.setPhases(jobs)
+}
+
+// maxPhases leaves room for a fill phase among the 16 of the API.
+const maxPhases = 15
+
+// setPhases makes a phase of the jobs that run at the same time. So the counters of each phase, and its ramp_time, are of its own jobs.
+func (b *Benchmark) setPhases(jobs *jobFile) error {
+	stages := jobs.stages()
+	if len(stages) > maxPhases {
+		b.leave("ramp_time: with %d jobs one after another in one phase, what the disks do in it cannot be told apart", len(stages))
+		jobs.drop("ramp_time")
+		stages = []*jobFile{jobs}
+	} else {
+		for _, stage := range stages {
+			stage.drop("stonewall", "wait_for_previous")
+		}
+	}
+	names := map[string]bool{"fill": true}
+	for _, stage := range stages {
+		job := stage.sections[0].Name
+		if len(stage.sections) > 1 {
+			job = "fio"
+		}
+		phase := Phase{phaseName(job, names), stage.text()}
+		if _, err := fio.ParseUserFile(phase.Jobs); err != nil {
+			return err
+		}
+		b.Phases = append(b.Phases, phase)
+	}
+	return nil
+}
+
+// stages are the jobs that run at the same time.
+func (j *jobFile) stages() []*jobFile {
+	var stages []*jobFile
+	for i, section := range j.sections {
+		if i == 0 || waits(slices.Concat(j.global, section.Options)) {
+			stages = append(stages, &jobFile{global: slices.Clone(j.global)})
+		}
+		last := stages[len(stages)-1]
+		last.sections = append(last.sections, section)
+	}
+	return stages
+}
+
+// waits says whether a job begins when those before it have ended.
+func waits(options []fio.Option) (waits bool) {
+	for _, option := range options {
+		if option.Name == "stonewall" || option.Name == "wait_for_previous" {
+			waits = option.Value == "" || option.Value == "1"
+		}
+	}
+	return waits
+}
+
+func (j *jobFile) drop(names ...string) {
+	named := func(option fio.Option) bool { return slices.Contains(names, option.Name) }
+	j.global = slices.DeleteFunc(j.global, named)
+	for _, section := range j.sections {
+		section.Options = slices.DeleteFunc(section.Options, named)
+	}
+}
+
+// phaseName makes the name of a phase of that of a job.
+func phaseName(job string, names map[string]bool) string {
+	name := strings.TrimLeft(label(job), "0123456789-")
+	if name == "" {
+		name = "job"
+	}
+	name = strings.TrimRight(name[:min(len(name), 16)], "-")
+	given := name
+	for number := 2; names[name]; number++ {
+		name = fmt.Sprintf("%s-%d", given, number)
+	}
+	names[name] = true
+	return name
+}
+
+// jobFile is a job file in the making.
+type jobFile struct {
+	global   []fio.Option
+	sections []*fio.Section
+}
+
+// jobsOf reads a job file. fio applies a [global] that follows a job to the jobs after it; so its options are written into these.
+func jobsOf(text string, b *Benchmark) *jobFile {
+	jobs := &jobFile{}
+	names := map[string]bool{"global": true}
+	var section *fio.Section
+	global, late := false, []fio.Option(nil)
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || line[0] == '#' || line[0] == ';':
+		case line[0] == '[':
+			name, _, _ := strings.Cut(strings.TrimPrefix(line, "["), "]")
+			if global = strings.EqualFold(name, "global"); !global {
+				section = &fio.Section{Name: unique(name, names), Options: slices.Clone(late)}
+				jobs.sections = append(jobs.sections, section)
+			}
+		case global && len(jobs.sections) == 0:
+			keep(line, nil, &jobs.global, names, b)
+		case global:
+			keep(line, nil, &late, names, b)
+		case section == nil:
+			b.leave("%s: it stands before the first section", line)
+		default:
+			keep(line, section, &section.Options, names, b)
+		}
+	}
+	return jobs
+}
+
+// keep adds an option if the runner accepts it.
+func keep(line string, section *fio.Section, options *[]fio.Option, names map[string]bool, b *Benchmark) {
+	option := fio.ReadOption(line)
+	refused := fio.Refused(option)
+	switch {
+	case option.Name == "name" && section != nil:
+		section.Name = unique(option.Value, names)
+	case option.Name == "verify" && slices.Contains([]string{"0", "none"}, option.Value): // as here
+	case option.Name == "filename" && refused != "":
+		b.leave("%s: each job gets files of its own on the volume; write filename=data for the data of a fill phase", line)
+	case refused != "":
+		b.leave("%s: %s", line, strings.TrimPrefix(strings.TrimPrefix(refused, option.Name+" is not allowed: "), "remove it: "))
+	default:
+		*options = append(*options, option)
+	}
+}
+
+var notInSections = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+
+// unique is a name that the runner accepts, and that no other section has.
+func unique(name string, names map[string]bool) string {
+	name = strings.TrimLeft(notInSections.ReplaceAllString(name, "-"), "-_.")
+	name = name[:min(len(name), 50)]
+	if name == "" {
+		name = "job"
+	}
+	given := name
+	for number := 2; names[name]; number++ {
+		name = fmt.Sprintf("%s-%d", given, number)
+	}
+	names[name] = true
+	return name
+}
+
+func (j *jobFile) text() string {
+	var text strings.Builder
+	write := func(name string, options []fio.Option) {
+		if text.Len() > 0 {
+			text.WriteByte('\n')
+		}
+		fmt.Fprintf(&text, "[%s]\n", name)
+		for _, option := range options {
+			text.WriteString(option.Name)
+			if option.Value != "" {
+				text.WriteString("=" + option.Value)
+			}
+			text.WriteByte('\n')
+		}
+	}
+	if len(j.global) > 0 {
+		write("global", j.global)
+	}
+	for _, section := range j.sections {
+		write(section.Name, section.Options)
+	}
+	return text.String()
+}
+
+// volume is a size for the files of all jobs, with a quarter to spare.
+func (j *jobFile) volume(b *Benchmark) string {
+	total := 0.0
+	for _, section := range j.sections {
+		size, workers := 0.0, 1.0
+		for _, option := range slices.Concat(j.global, section.Options) {
+			switch option.Name {
+			case "size", "filesize", "file_size":
+				size, _ = amount(option.Value)
+			case "numjobs":
+				workers, _ = strconv.ParseFloat(option.Value, 64)
+			}
+		}
+		if size <= 0 {
+			b.leave("the size of the volume: [%s] does not say how large its file is, so write a size that fits", section.Name)
+			return DefaultSize
+		}
+		total += size * workers
+	}
+	const gibibyte = 1 << 30
+	if total > 1<<50 {
+		b.leave("the size of the volume: the jobs ask for more than 1Pi, so write a size that fits")
+		return DefaultSize
+	}
+	return fmt.Sprintf("%dGi", int64(total*1.25/gibibyte)+1)
+}
+
+var amountPattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kmgtKMGT]?)(?:[iI]?[bB]?)$`)
+
+// amount reads a size as fio does, whose k is 1024.
+func amount(text string) (bytes float64, ok bool) {
+	match := amountPattern.FindStringSubmatch(strings.TrimSpace(text))
+	if match == nil {
+		return 0, false
+	}
+	bytes, err := strconv.ParseFloat(match[1], 64)
+	if err != nil {
+		return 0, false
+	}
+	for range max(0, strings.Index("-kmgt", strings.ToLower(match[2]))) {
+		bytes *= 1024
+	}
+	return bytes, true
+}

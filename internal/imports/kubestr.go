@@ -1,0 +1,120 @@
+package imports
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+var kubestrCommand = regexp.MustCompile(`(?m)^[^#\n]*\bkubestr(?:\.exe)?[ \t]+(fio\b[^\n]*)$`)
+
+// commandsOf are the arguments of all commands of a script that begin with kubestr fio.
+func commandsOf(text string) (commands []string) {
+	for _, match := range kubestrCommand.FindAllStringSubmatch(strings.ReplaceAll(text, "\\\n", " "), -1) {
+		commands = append(commands, match[1])
+	}
+	return commands
+}
+
+func isKubestr(text string) bool { return len(commandsOf(text)) > 0 }
+
+// readKubestr knows the flags of kubestr fio.
+func readKubestr(f file) (*Benchmark, error) {
+	commands := commandsOf(f.text)
+	if len(commands) > 1 {
+		return nil, fmt.Errorf("it has %d commands: write one of them into a file of its own", len(commands))
+	}
+	words, err := shellWords(commands[0])
+	if err != nil {
+		return nil, err
+	}
+	b := &Benchmark{}
+	flags := pflag.NewFlagSet("kubestr fio", pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {}
+	class := flags.StringP("storageclass", "s", "", "")
+	size := flags.StringP("size", "z", "100Gi", "")
+	namespace := flags.StringP("namespace", "n", "", "")
+	selector := flags.StringToStringP("nodeselector", "N", nil, "")
+	path := flags.StringP("fiofile", "f", "", "")
+	test := flags.StringP("testname", "t", "", "")
+	image := flags.StringP("image", "i", "", "")
+	flags.StringP("output", "o", "", "")
+	flags.StringP("outfile", "e", "", "")
+	if err := flags.Parse(words[1:]); err != nil {
+		return nil, err
+	}
+	if flags.NArg() > 0 {
+		b.leave("%s: kubestr fio takes no arguments", strings.Join(flags.Args(), " "))
+	}
+	b.Class, b.Size, b.NodeSelector = *class, *size, *selector
+	if *namespace != "" {
+		b.leave("--namespace %s: use it with the command that runs the benchmark", *namespace)
+	}
+	if *image != "" {
+		b.leave("--image %s: the runner has its own fio", *image)
+	}
+	switch {
+	case *path != "":
+		b.Name = "kubestr-" + *path
+		job, err := f.open(*path)
+		if err != nil {
+			return nil, fmt.Errorf("read the job file that it names: %w", err)
+		}
+		if len(job) > maxBytes {
+			return nil, errors.New("the job file that it names is too large")
+		}
+		return b, b.takeJobs(string(job))
+	case *test != "" && *test != "default-fio":
+		return nil, fmt.Errorf("it names the test %.40q: only default-fio is known, so write its job file and --fiofile", *test)
+	}
+	b.Name = "kubestr"
+	return b, b.setLoads("2G", options("direct=1", "size=2g", "ramp_time=2s", "runtime=15s"), []load{
+		{name: "read_iops", mode: "randread", block: "4k", depth: 64, own: true, beside: true},
+		{name: "write_iops", mode: "randwrite", block: "4k", depth: 64, own: true, beside: true},
+		{name: "read_bw", mode: "randread", block: "128k", depth: 64, own: true, beside: true},
+		{name: "write_bw", mode: "randwrite", block: "128k", depth: 64, own: true, beside: true},
+	})
+}
+
+// shellWords splits a command as a shell does, but for variables and what else a shell replaces.
+func shellWords(command string) (words []string, err error) {
+	word, inWord := strings.Builder{}, false
+	quote := rune(0)
+	end := func() {
+		if inWord {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		inWord = false
+	}
+	for _, letter := range command {
+		switch {
+		case quote != '\'' && strings.ContainsRune("$`", letter):
+			return nil, fmt.Errorf("%.80q has what only a shell knows: write the value itself", command)
+		case quote != 0 && letter == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(letter)
+		case letter == '\'' || letter == '"':
+			quote, inWord = letter, true
+		case strings.ContainsRune(" \t\r", letter):
+			end()
+		case strings.ContainsRune("|;&>#", letter): // what follows is not of this command
+			end()
+			return words, nil
+		default:
+			word.WriteRune(letter)
+			inWord = true
+		}
+	}
+	end()
+	if quote != 0 {
+		return nil, fmt.Errorf("%.80q has a quote without an end", command)
+	}
+	return words, nil
+}

@@ -1,0 +1,146 @@
+package imports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/internal/fio"
+)
+
+// load is what a tool asks of fio in one of its steps.
+type load struct {
+	name, mode, block string
+	depth             int
+	// more are options of this step. Unless it has files of its own, it works on the data of the fill phase.
+	more []fio.Option
+	own  bool
+	// beside lets it run at the same time as the one before.
+	beside bool
+}
+
+// loadsFile is a job file in which one load runs after another, unless they run beside each other.
+func loadsFile(global []fio.Option, loads []load) *jobFile {
+	jobs := &jobFile{global: append(options("ioengine=libaio", "randrepeat=0", "time_based=1"), global...)}
+	for i, load := range loads {
+		section := &fio.Section{Name: load.name}
+		if i > 0 && !load.beside {
+			section.Options = append(section.Options, fio.Option{Name: "stonewall"})
+		}
+		if !load.own {
+			section.Options = append(section.Options, fio.Option{Name: "filename", Value: "data"})
+		}
+		section.Options = append(section.Options, fio.Option{Name: "rw", Value: load.mode}, fio.Option{Name: "bs", Value: load.block},
+			fio.Option{Name: "iodepth", Value: fmt.Sprint(load.depth)})
+		section.Options = append(section.Options, load.more...)
+		jobs.sections = append(jobs.sections, section)
+	}
+	return jobs
+}
+
+// setLoads takes the loads of a tool, whose file has this size in fio's words.
+func (b *Benchmark) setLoads(size string, global []fio.Option, loads []load) error {
+	bytes, ok := amount(size)
+	if !ok || bytes < 1<<20 || bytes > 1<<50 {
+		return fmt.Errorf("the size of its file is %.40q: write one from 1M to 1P, such as 2G", size)
+	}
+	if slices.ContainsFunc(loads, func(load load) bool { return !load.own }) {
+		if b.Fill = fmt.Sprintf("%dMi", int64(bytes)>>20); int64(bytes)%(1<<30) == 0 {
+			b.Fill = fmt.Sprintf("%dGi", int64(bytes)>>30)
+		}
+	}
+	return b.setPhases(loadsFile(global, loads))
+}
+
+func options(pairs ...string) (list []fio.Option) {
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		list = append(list, fio.Option{Name: name, Value: value})
+	}
+	return list
+}
+
+func isDbench(text string) bool { return containerOf(text, "dbench", "DBENCH_MOUNTPOINT") != nil }
+
+// readDbench knows what the entry point of the image does.
+func readDbench(f file) (*Benchmark, error) {
+	manifest := containerOf(f.text, "dbench", "DBENCH_MOUNTPOINT")
+	b := manifest.benchmark()
+	env := manifest.environment(b, "DBENCH_MOUNTPOINT", "DBENCH_QUICK", "FIO_SIZE", "FIO_OFFSET_INCREMENT", "FIO_DIRECT")
+	size, direct := or(env["FIO_SIZE"], "2G"), or(env["FIO_DIRECT"], "1")
+	loads := []load{
+		{name: "read_iops", mode: "randread", block: "4k", depth: 64},
+		{name: "write_iops", mode: "randwrite", block: "4k", depth: 64},
+		{name: "read_bw", mode: "randread", block: "128k", depth: 64},
+		{name: "write_bw", mode: "randwrite", block: "128k", depth: 64},
+	}
+	if quick := env["DBENCH_QUICK"]; quick == "" || quick == "no" {
+		bytes, _ := amount(size)
+		// Four workers, each in an area of its own.
+		quarter := options("numjobs=4", fmt.Sprintf("size=%dm", max(1, int64(bytes)>>22)))
+		loads = append(loads,
+			load{name: "read_latency", mode: "randread", block: "4k", depth: 4},
+			load{name: "write_latency", mode: "randwrite", block: "4k", depth: 4},
+			load{name: "read_seq", mode: "read", block: "1m", depth: 16, more: quarter, own: true},
+			load{name: "write_seq", mode: "write", block: "1m", depth: 16, more: quarter, own: true},
+			load{name: "rw_mix", mode: "randrw", block: "4k", depth: 64, more: options("rwmixread=75")})
+		b.leave("FIO_OFFSET_INCREMENT: the workers of read_seq and write_seq have a file each, a quarter of FIO_SIZE, not areas of one file")
+	}
+	return b, b.setLoads(size, options("direct="+direct, "ramp_time=2s", "runtime=15s"), loads)
+}
+
+func isKbench(text string) bool {
+	return containerOf(text, "kbench", "CPU_IDLE_PROF") != nil || containerOf(text, "yasker/benchmark", "FIRST_VOL_FILE") != nil
+}
+
+// kbenchKinds are the three job files of kbench, with the word for each in MODE.
+var kbenchKinds = []struct {
+	name, word, block string
+	depth             int
+}{{"iops", "iops", "4k", 64}, {"bw", "bandwidth", "128k", 64}, {"lat", "latency", "4k", 4}}
+
+var kbenchAccess = []struct{ name, word, mode string }{
+	{"rand-read", "random-read", "randread"}, {"rand-write", "random-write", "randwrite"},
+	{"seq-read", "sequential-read", "read"}, {"seq-write", "sequential-write", "write"},
+}
+
+// readKbench knows what the entry point of the image does.
+func readKbench(f file) (*Benchmark, error) {
+	manifest := containerOf(f.text, "kbench", "CPU_IDLE_PROF")
+	if manifest == nil {
+		manifest = containerOf(f.text, "yasker/benchmark", "FIRST_VOL_FILE")
+	}
+	b := manifest.benchmark()
+	env := manifest.environment(b, "FILE_NAME", "SIZE", "MODE", "QUICK_MODE", "RATE", "RATE_IOPS", "OUTPUT", "SKIP_PARSE")
+	mode := or(env["MODE"], "full")
+	times := options("ramp_time=5s", "runtime=20s")
+	if env["QUICK_MODE"] != "" || mode == "quick" {
+		mode, times = "full", options("ramp_time=1s", "runtime=5s")
+	}
+	var loads []load
+	for _, kind := range kbenchKinds {
+		for _, access := range kbenchAccess {
+			if word := access.word + "-" + kind.word; mode == "full" || mode == word {
+				loads = append(loads, load{name: access.name + "-" + kind.name, mode: access.mode, block: kind.block, depth: kind.depth})
+			}
+		}
+	}
+	if len(loads) == 0 {
+		return nil, fmt.Errorf("it has no MODE %.40q: write full, quick or one such as random-read-iops", mode)
+	}
+	for name, value := range map[string]string{"rate": env["RATE"], "rate_iops": env["RATE_IOPS"]} {
+		if option := (fio.Option{Name: name, Value: value}); value != "" && fio.Refused(option) == "" {
+			times = append(times, option)
+		} else if value != "" {
+			b.leave("%s=%s: %s", strings.ToUpper(name), value, fio.Refused(option))
+		}
+	}
+	return b, b.setLoads(or(env["SIZE"], "10g"), append(options("direct=1"), times...), loads)
+}
+
+func or(value, other string) string {
+	if value == "" {
+		return other
+	}
+	return value
+}

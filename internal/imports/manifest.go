@@ -1,0 +1,87 @@
+package imports
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// DefaultSize is that of a volume whose size is not known.
+const DefaultSize = "20Gi"
+
+// Manifest writes the StorageBenchmark, below a comment that says what was not taken over.
+func (b *Benchmark) Manifest() string {
+	var text strings.Builder
+	line := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
+	line("# Made of %s. Where that ran once, this runs repeatedly, so that gates can tell a change from chance: add some.", b.From)
+	if len(b.Left) > 0 {
+		line("# Not taken over, or changed:")
+		for _, left := range b.Left {
+			line("#   - %s", comment(left))
+		}
+	}
+	line("apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata:\n  name: %s\nspec:", b.Name)
+	line("  target:\n    storageClass: {%s}", b.class())
+	line("  phases:")
+	if b.Fill != "" {
+		line("  - {name: fill, fill: {size: %s}}", b.Fill)
+	}
+	for _, phase := range b.Phases {
+		line("  - name: %s\n    measure:\n      workload:\n        fio:\n          jobFile: |", phase.Name)
+		for job := range strings.Lines(phase.Jobs) {
+			if job = strings.TrimRight(job, "\n"); job != "" {
+				job = "            " + job
+			}
+			line("%s", job)
+		}
+	}
+	if len(b.NodeSelector) > 0 {
+		selector, _ := json.Marshal(b.NodeSelector) // strings always can be; and JSON is YAML
+		line("  podTemplate:\n    nodeSelector: %s", selector)
+	}
+	return text.String()
+}
+
+// plainName is one that YAML reads as a text, but for a few words.
+var plainName = regexp.MustCompile(`^[a-z][-a-z0-9.]+$`)
+
+// class is the target in YAML. A name may look like a number.
+func (b *Benchmark) class() string {
+	size := b.Size
+	if size == "" {
+		size = DefaultSize
+	}
+	fields := fmt.Sprintf("size: %q", size)
+	if plain := strings.Trim(size, "0123456789KMGTPi"); plain == "" && strings.ContainsAny(size, "KMGTP") {
+		fields = "size: " + size
+	}
+	if b.Class != "" {
+		name := b.Class
+		if !plainName.MatchString(name) || slices.Contains([]string{"true", "false", "yes", "no", "on", "off", "null"}, name) {
+			name = strconv.Quote(name)
+		}
+		fields = "name: " + name + ", " + fields
+	}
+	if b.Block {
+		fields += ", volumeMode: Block"
+	}
+	return fields
+}
+
+// comment makes one line of a text that comes from a file.
+func comment(text string) string {
+	text = strings.Map(func(letter rune) rune {
+		if letter == unicode.ReplacementChar || !unicode.IsPrint(letter) {
+			return '?'
+		}
+		return letter
+	}, text)
+	if letters := []rune(text); len(letters) > 240 {
+		return string(letters[:237]) + "..."
+	}
+	return text
+}

@@ -1,0 +1,1 @@
+kubestr fio --storageclass=fast-csi --fiofile job.fio
