@@ -33,16 +33,9 @@ func diskMetrics(d poolseries.Document, phase results.PhaseDocument) map[string]
 	}
 	if disks, elapsed, whole := disksWithin(d, phase.Times()); elapsed > 0 {
 		rates(metrics, disks, elapsed)
-		for name, of := range map[string]struct {
-			disks    int64
-			workload string
-		}{
-			"diskReadsPerReadMilli": {disks.ReadOperations, "readOperations"}, "diskWritesPerWriteMilli": {disks.WriteOperations, "writeOperations"},
-			"readBytesPerApplicationByteMilli":    {disks.ReadBytes, "readBytes"},
-			"writtenBytesPerApplicationByteMilli": {disks.WriteBytes, "writtenBytes"},
-		} {
-			inflation(metrics, name, perSecond(of.disks, elapsed), perSecond(phase.Metrics[of.workload], whole))
-		}
+		reads, writes := phase.Metrics["readOperations"], phase.Metrics["writeOperations"]
+		inflation(metrics, "diskReadsPerReadMilli", perSecond(disks.ReadOperations, elapsed), perSecond(reads, whole))
+		inflation(metrics, "diskWritesPerWriteMilli", perSecond(disks.WriteOperations, elapsed), perSecond(writes, whole))
 	}
 	return metrics
 }

@@ -73,7 +73,7 @@ func join(document *results.PhaseDocument, run *v1alpha1.BenchmarkRun, spec v1al
 			document.Environment["emptied"] = "by export and import of the pool"
 			continue
 		}
-		missing := joinObservation(document, operation, workloadsOn(run, spec, companion))
+		missing := joinObservation(document, operation, workloadsOn(run, spec, companion), slices.Contains(wanted, Beside))
 		switch other, _ := companion.Observes(); {
 		case missing != "" && other != "":
 			document.Omit(fmt.Sprintf("what the disks of the pool of volume %s did: %s", other, missing))
@@ -102,7 +102,8 @@ func workloadsOn(run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase, companion Comp
 
 // joinObservation returns the reason why there are no pool metrics. They have the names of what works on that pool: if there is more than
 // one, each has what all of them caused.
-func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOperation, workloads []string) (missing string) {
+func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOperation, workloads []string,
+	beside bool) (missing string) {
 	switch {
 	case operation == nil:
 		return "its PoolOperation was deleted"
@@ -123,6 +124,7 @@ func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOp
 		return ""
 	}
 	metrics := diskMetrics(series, caused(*document, workloads))
+	joinBytes(metrics, series, document, workloads, beside)
 	if gang, counted := metrics[metricGang]; counted { // on all pools of the node: not of one of several workloads
 		document.Metrics[metricGang] = max(document.Metrics[metricGang], gang)
 		delete(metrics, metricGang)

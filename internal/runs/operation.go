@@ -235,8 +235,10 @@ func operationDocument(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operati
 // tookOf is how long an operation took. Empty if unknown. Its times have whole seconds, and its end is when its agent noticed it.
 func tookOf(operation *v1alpha1.PoolOperation, between time.Duration) time.Duration {
 	const agentLooks = 10 * time.Second
-	if took, measured := operate.Measured(operation); measured || operation.Spec.Action.Copy != nil {
-		return took // without a measured one a copy was interrupted
+	action := operation.Spec.Action
+	timed := action.Copy != nil || action.Snapshot != nil || action.Clone != nil
+	if took, measured := operate.Measured(operation); measured || timed {
+		return took // without a measured one its agent was interrupted, and the rest of the time it may not have run
 	}
 	if took, known := operate.Duration(operation); known {
 		return took

@@ -124,6 +124,38 @@ func TestOperationPlaysItsPhase(t *testing.T) {
 	}
 }
 
+// TestDurationOfAnInterruptedOperation: an agent that ends after its command measured nothing, and was away for most of the minute.
+func TestDurationOfAnInterruptedOperation(t *testing.T) {
+	for name, c := range map[string]struct {
+		action   v1alpha1.PoolAction
+		measured int64
+		want     time.Duration
+	}{
+		"a snapshot":          {v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{}}, 0, 0},
+		"a clone":             {v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{}}, 0, 0},
+		"a copy":              {v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{}}, 0, 0},
+		"a measured snapshot": {v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{}}, 40e6, 40 * time.Millisecond},
+		"what ends by itself": {v1alpha1.PoolAction{Trim: &v1alpha1.TrimAction{}}, 0, time.Minute},
+	} {
+		run := operateRun(c.action)
+		operation := operateOperation(run)
+		operation.UID, operation.CreationTimestamp = "op", metav1.NewTime(time.Unix(1000, 0))
+		operation.Status.Outcome, operation.Status.StartedAt = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: time.Unix(1010, 0)}
+		operation.Status.FinishedAt = &metav1.Time{Time: time.Unix(1070, 0)}
+		if c.measured > 0 {
+			operation.Status.Metrics = []v1alpha1.OperationMetric{{Name: "durationNanoseconds", Value: c.measured}}
+		}
+		var state PhaseState
+		if err := state.ExecuteByOperation(run, run.Spec.Phases[0], operation); err != nil {
+			t.Fatal(err)
+		}
+		got, known := state.Received.Metrics["durationNanoseconds"]
+		if time.Duration(got) != c.want || known != (c.want > 0) {
+			t.Errorf("%s: %s, told: %v", name, time.Duration(got), known)
+		}
+	}
+}
+
 // TestOperationNamesTheDataset: a driver chooses the name of the dataset that holds a volume, and operations of phases are on that.
 func TestOperationNamesTheDataset(t *testing.T) {
 	run := operateRun(v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", To: "copy"}})

@@ -35,8 +35,10 @@ const (
 	gangs = `gangBlocks`
 	// perRequest are what the disks did for each read and write of a workload, and each copied byte.
 	perRequest = `disk[A-Za-z]*Per(Read|Write|Copied)`
-	devices    = `device`
-	pods       = devices + `|` + disks + `|` + hosts + `|workersBusy`
+	// perByte are what the disks did for each byte of a phase.
+	perByte = `(read|written)BytesPerApplicationByte`
+	devices = `device`
+	pods    = devices + `|` + disks + `|` + hosts + `|workersBusy`
 	// disks are what a plain volume has too. Sizes of requests as distributions are counted by the agent of the node only.
 	disks = `disk(Read|Write)(OperationsPerSecond|BytesPerSecond|RequestBytes|LatencyMean|sPer(Read|Write)Milli)|diskWrittenBytesPerSecond|` +
 		`diskQueue|diskBusy`
@@ -97,6 +99,9 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 			metric = derived.Distribution
 		}
 	}
+	if besideOperation(phase) && begins(metric, `([^.]+\.)?`+perByte) {
+		return false // the disks' bytes are also those of the operation
+	}
 	if parts := PartsOf(phase); len(parts) > 0 {
 		return togetherCanMeasure(parts, onPool, metric) || begins(metric, reported(phase)) && !begins(metric, copies)
 	}
@@ -138,8 +143,10 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 
 // never says what a kind of phase, or one of several workloads, has on no target, or not of the disks of a pool.
 func never(kind string, part *Part, onPool bool, metric string) bool {
+	measures := kind == results.KindMeasure
 	return begins(metric, copies) || part != nil && begins(metric, gangs) ||
-		onPool && (begins(metric, plain) || kind != results.KindMeasure && begins(metric, times))
+		!onPool && !measures && begins(metric, perByte) ||
+		onPool && (begins(metric, plain) || !measures && begins(metric, times))
 }
 
 // namedCanMeasure says it of a write-ahead log on another volume, or of a job of a fio job file.
@@ -150,7 +157,12 @@ func namedCanMeasure(phase *v1alpha1.Phase, onPool bool, name, metric string) bo
 		}
 		return onPool && begins(metric, pools) || !onPool && begins(metric, devices+"|"+disks)
 	}
-	return hasJob(phase, name) && begins(metric, reads+"|"+writes+"|"+syncs+"|durationNanoseconds|flushNanoseconds|ioErrors")
+	return hasJob(phase, name) && !begins(metric, perByte) &&
+		begins(metric, reads+"|"+writes+"|"+syncs+"|durationNanoseconds|flushNanoseconds|ioErrors")
+}
+
+func besideOperation(phase *v1alpha1.Phase) bool {
+	return phase.Measure != nil && phase.Measure.Operate != nil
 }
 
 func hasWAL(phase *v1alpha1.Phase) bool {
@@ -161,7 +173,7 @@ func hasWAL(phase *v1alpha1.Phase) bool {
 // reported are what a phase has of its operation or of the one beside it. Of one that is not known, all that any can report.
 func reported(phase *v1alpha1.Phase) string {
 	all := []string{nothing}
-	if phase.Measure != nil && phase.Measure.Operate != nil {
+	if besideOperation(phase) {
 		all = append(all, beside)
 	}
 	for _, action := range operate.Of(phase) {

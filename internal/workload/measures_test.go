@@ -71,7 +71,7 @@ func TestCanMeasure(t *testing.T) {
 			"besidePartsPerMillion scannedBytes overwrittenFiles deviceReadBytes diskWritesPerCopiedMebibyteMilli " +
 				"writtenBytesPerApplicationByteMilli"},
 		{"appends on a pool", dsync, true, "writtenBytesPerApplicationByteMilli", "readBytesPerApplicationByteMilli deviceWrittenBytes"},
-		{"scan beside a scrub", beside, true, "besidePartsPerMillion scannedBytes dataErrors", "rounds copiedBytes freedBytes"},
+		{"scan beside a scrub", beside, true, "besidePartsPerMillion scannedBytes dataErrors", "rounds copiedBytes freedBytes readBytesPerApplicationByteMilli"},
 		{"scan beside a copy", copying, true, "besidePartsPerMillion copiedBytes copiedBytesPerSecond",
 			"scannedBytes diskWritesPerCopiedMebibyteMilli"},
 		{"scan beside something newer", newer, true, "copiedBytes scannedBytes", "diskWritesPerCopiedMebibyteMilli rounds"},
@@ -85,11 +85,15 @@ func TestCanMeasure(t *testing.T) {
 			"readBytesPerSecond"},
 		{"postgres", postgres, false, "transactionsPerSecond checkpoints walBytes databaseBytes", "readBytesPerSecond metadataOperations"},
 		{"fio", fio, false, "readBytes syncOperations log.writeBytesPerSecond data.readLatencyP99Nanoseconds",
-			"logs.writeBytes log.transactions"},
+			"logs.writeBytes log.transactions log.writtenBytesPerApplicationByteMilli"},
+		{"fio on a pool", fio, true, "writtenBytesPerApplicationByteMilli log.writeBytes", "data.readBytesPerApplicationByteMilli"},
 		{"one job", one, false, "writeBytesPerSecond", "log.writeBytesPerSecond"},
 		{"jobs of a ConfigMap", elsewhere, false, "any.readBytes readBytes", "any.transactions"},
 		{"fill", fill, false, "filledBytes allocatedBytes writeBytesPerSecond compressionRatioMilli flushNanoseconds",
-			"readBytesPerSecond poolAllocatedBytes cpuNanoseconds nodeMemoryAvailableBytes deviceWrittenBytes diskBusyPartsPerMillion"},
+			"readBytesPerSecond poolAllocatedBytes cpuNanoseconds nodeMemoryAvailableBytes deviceWrittenBytes diskBusyPartsPerMillion " +
+				"writtenBytesPerApplicationByteMilli"},
+		{"fill on a pool", fill, true, "writtenBytesPerApplicationByteMilli", "readBytesPerApplicationByteMilli"},
+		{"fragment on a plain volume", fragment, false, "rounds writtenBytes", "writtenBytesPerApplicationByteMilli"},
 		{"fragment", fragment, true, "rounds coveragePartsPerMillion writeBytesPerSecond diskWriteRequestBytes", "transactions diskQueueMilli"},
 		{"copy", operate(v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{}}), true,
 			"copiedBytes durationNanoseconds diskWrittenBytesPerCopiedBytePartsPerMillion",
@@ -105,11 +109,11 @@ func TestCanMeasure(t *testing.T) {
 			"readBytesPerSecond gangBlocks besidePartsPerMillion"},
 		{"distributions", dsync, true, "writeLatency.shareOver10ms diskWriteRequestSize.mode", "readLatency.shareOver10ms scanRegionTime.count"},
 		{"no pool", scan, false, "scanRegionTime.shareOver10ms", "diskReadRequestSize.mode"},
-		{"together", together, true, "data.readLatencyP99Nanoseconds redo-log.writeLatency.shareOver10ms redo-log.diskWriteBytesPerSecond " +
+		{"together", together, true, "data.readBytesPerApplicationByteMilli data.readLatencyP99Nanoseconds redo-log.writeLatency.shareOver10ms redo-log.diskWriteBytesPerSecond " +
 			"readBytesPerSecond writtenBytes cpuNanoseconds nodeMemoryAvailableLeastBytes durationNanoseconds gangBlocks",
 			"data.gangBlocks redo-log.gangBlocks readLatencyP99Nanoseconds diskWriteBytesPerSecond writeLatency.shareOver10ms data.writtenBytes log.writtenBytes deviceReadBytes"},
 		{"together beside a copy", three, true, "copiedBytes besidePartsPerMillion data.readLatencyP99Nanoseconds",
-			"scannedBytes data.copiedBytes diskWritesPerCopiedMebibyteMilli"},
+			"scannedBytes data.copiedBytes diskWritesPerCopiedMebibyteMilli data.readBytesPerApplicationByteMilli"},
 		{"a phase of a newer release", v1alpha1.Phase{}, false, "readBytesPerSecond transactionsPerSecond a.readBytes", ""},
 	} {
 		for _, name := range strings.Fields(c.has) {

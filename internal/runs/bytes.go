@@ -1,0 +1,123 @@
+package runs
+
+import (
+	"slices"
+	"time"
+
+	"github.com/storagebench/storagebench/internal/poolseries"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// ofWorkload are the disks' bytes for each byte of a workload, by the workload's bytes.
+var ofWorkload = map[string]struct {
+	name string
+	of   func(poolseries.Vdev) []int64
+}{
+	"readBytes":    {"readBytesPerApplicationByteMilli", func(v poolseries.Vdev) []int64 { return v.ReadBytes }},
+	"writtenBytes": {"writtenBytesPerApplicationByteMilli", func(v poolseries.Vdev) []int64 { return v.WriteBytes }},
+}
+
+// bytesPerByte adds what the disks read and wrote for each byte of a workload, or returns why it cannot be told.
+func bytesPerByte(metrics map[string]int64, d poolseries.Document, phase results.PhaseDocument) (missing string) {
+	for bytes, ratio := range ofWorkload {
+		var disks float64
+		counted := false
+		for _, vdev := range d.Vdevs {
+			if counts := ratio.of(vdev); vdev.Disk && phase.Metrics[bytes] > 0 && len(counts) == len(d.Series.OffsetMilliseconds) {
+				one, known := countedFor(d, counts, phase.Times())
+				if !known {
+					return "bytes of the disks for each byte of the workload: there are too few samples about the measured time"
+				}
+				disks, counted = disks+one, true
+			}
+		}
+		if counted {
+			inflation(metrics, ratio.name, disks, float64(phase.Metrics[bytes]))
+		}
+	}
+	return ""
+}
+
+// stretch is a measured time, between the last sample before and the first one after it. inner is the first sample in it.
+type stretch struct {
+	from, to             time.Time
+	before, inner, after int
+}
+
+// countedFor is what a disk did in some intervals and for them. All that a workload wrote is on the disk when its interval ends, much of it
+// in the last moment: hence it counts up to the first sample after that, as the disk rests by then. At the beginning the disk may have
+// been at work for a ramp: the time until the first sample counts as much as the rest, but no more than the disk did since the last
+// sample before.
+func countedFor(d poolseries.Document, counts []int64, times []results.Interval) (sum float64, known bool) {
+	stretches, known := stretchesOf(d, times)
+	for _, s := range stretches {
+		all, covered, whole := float64(counts[s.after]-counts[s.before]), s.to.Sub(sampledAt(d, s.inner)), s.to.Sub(s.from)
+		if covered*100 < whole*minCoveredPercent || covered <= 0 {
+			return 0, false
+		}
+		sum += min(all, float64(counts[s.after]-counts[s.inner])*whole.Seconds()/covered.Seconds())
+	}
+	return sum, known
+}
+
+// stretchesOf joins intervals with a sample in common. It knows none if a sample is missing, or was too late to be about the interval.
+func stretchesOf(d poolseries.Document, times []results.Interval) (stretches []stretch, known bool) {
+	for _, interval := range times {
+		s := stretch{from: interval.From, to: interval.To, before: -1, inner: -1, after: -1}
+		for i := range d.Series.OffsetMilliseconds {
+			at := sampledAt(d, i)
+			if !at.After(s.from) {
+				s.before = i
+			}
+			if s.inner < 0 && !at.Before(s.from) {
+				s.inner = i
+			}
+			if s.after < 0 && !at.Before(s.to) {
+				s.after = i
+			}
+		}
+		if s.before < 0 || s.after < 0 || sampledAt(d, s.after).Sub(s.to) > max(latestSample, interval.Long()/latestShare) {
+			return nil, false
+		}
+		if last := len(stretches) - 1; last >= 0 && s.before < stretches[last].after {
+			stretches[last].to, stretches[last].after = s.to, s.after
+			continue
+		}
+		stretches = append(stretches, s)
+	}
+	return stretches, len(stretches) > 0
+}
+
+// A sample is of the end of an interval up to this time after it, or this part of a long one, whose samples are thinned out.
+const (
+	latestSample = 10 * time.Second
+	latestShare  = 20
+)
+
+func sampledAt(d poolseries.Document, i int) time.Time {
+	return d.StartedAt.Add(time.Duration(d.Series.OffsetMilliseconds[i]) * time.Millisecond)
+}
+
+// bytesTogether is bytesPerByte of workloads that run together. They do not end together, so that only rates can be compared.
+func bytesTogether(metrics map[string]int64, d poolseries.Document, phase results.PhaseDocument) {
+	disks, elapsed, whole := disksWithin(d, phase.Times())
+	for bytes, count := range map[string]int64{"readBytes": disks.ReadBytes, "writtenBytes": disks.WriteBytes} {
+		if elapsed > 0 {
+			inflation(metrics, ofWorkload[bytes].name, perSecond(count, elapsed), perSecond(phase.Metrics[bytes], whole))
+		}
+	}
+}
+
+// joinBytes adds the ratios of bytes for what works on a pool. Those of an operation beside it cannot be told from the workload's.
+func joinBytes(metrics map[string]int64, d poolseries.Document, document *results.PhaseDocument, workloads []string, beside bool) {
+	switch phase := caused(*document, workloads); {
+	case beside:
+		document.Omit("bytes of the disks for each byte of the workload: those of the operation beside it cannot be told from them")
+	case !slices.Contains(workloads, ""):
+		bytesTogether(metrics, d, phase)
+	default:
+		if missing := bytesPerByte(metrics, d, phase); missing != "" {
+			document.Omit(missing)
+		}
+	}
+}
