@@ -89,3 +89,32 @@ func TestTellEnd(t *testing.T) {
 		t.Errorf("another's was taken for ours: %v", err)
 	}
 }
+
+// TestOperationWasSeen: an operation beside a phase that is gone was there, to the manager that has seen it.
+func TestOperationWasSeen(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	run := testRun(corev1.PersistentVolumeFilesystem)
+	run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{}
+	beside := *endingPhase.DeepCopy()
+	beside.Measure.Operate = &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
+	run.Spec.Phases = []v1alpha1.Phase{beside}
+	operation := &v1alpha1.PoolOperation{ObjectMeta: metav1.ObjectMeta{Name: runs.CompanionName(run, beside, runs.Beside),
+		Labels: map[string]string{v1alpha1.LabelRunUID: string(run.UID)}}}
+	with, without := fake.NewClientBuilder().WithScheme(scheme).WithObjects(operation).Build(), fake.NewClientBuilder().WithScheme(scheme).Build()
+	r := &Reconciler{Memory: &fresh.Memory[*v1alpha1.BenchmarkRun]{}}
+	r.Memory.Keep(run)
+	for _, turn := range []struct {
+		server client.Client
+		seen   bool
+	}{{without, false}, {with, true}, {without, true}} {
+		r.Client, r.Live = turn.server, turn.server
+		state := runs.State{Run: run, Phases: make([]runs.PhaseState, 1)}
+		if err := r.observeOperations(t.Context(), &state); err != nil || state.Phases[0].BesideSeen != turn.seen ||
+			(state.Phases[0].Companions[runs.Beside] != nil) != (turn.server == with) {
+			t.Errorf("%+v, %v, want it seen: %t", state.Phases[0], err, turn.seen)
+		}
+	}
+}
