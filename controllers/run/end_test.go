@@ -103,7 +103,8 @@ func TestOperationWasSeen(t *testing.T) {
 	run.Spec.Phases = []v1alpha1.Phase{beside}
 	operation := &v1alpha1.PoolOperation{ObjectMeta: metav1.ObjectMeta{Name: runs.CompanionName(run, beside, runs.Beside),
 		Labels: map[string]string{v1alpha1.LabelRunUID: string(run.UID)}}}
-	with, without := fake.NewClientBuilder().WithScheme(scheme).WithObjects(operation).Build(), fake.NewClientBuilder().WithScheme(scheme).Build()
+	with := fake.NewClientBuilder().WithScheme(scheme).WithObjects(operation).Build()
+	without := fake.NewClientBuilder().WithScheme(scheme).Build()
 	r := &Reconciler{Memory: &fresh.Memory[*v1alpha1.BenchmarkRun]{}}
 	r.Memory.Keep(run)
 	for _, turn := range []struct {

@@ -91,7 +91,8 @@ func TestOperationWithinIsNotRepeated(t *testing.T) {
 	doneAndDeleted := done.DeepCopy()
 	doneAndDeleted.DeletionTimestamp = runstest.Stamp(-time.Second)
 	cancelled := runstest.Operation(scrub, v1alpha1.OutcomeCancelled, -5*time.Minute, -time.Minute)
-	cancelled.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: v1alpha1.ReasonCancelled, Message: "by the admin"}}
+	cancelled.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: v1alpha1.ReasonCancelled,
+		Message: "by the admin"}}
 	for _, c := range []struct {
 		name       string
 		throughout bool
