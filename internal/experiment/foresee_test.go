@@ -275,8 +275,29 @@ func TestGatesOnMetrics(t *testing.T) {
 		}, "warning: spec.gates[0].expression: use its during.writeBytesPerSecond"},
 		"until it ends, during it": {func(s *spec) {
 			s.Phases = append(s.Phases, untilScrubbed)
-			expression("phase('busy').workload('during').writeBytesPerSecond > 1.0 && phase('busy').readLatencyP99Nanoseconds < 1e9")(s)
+			expression("phase('busy').workload('during').writeBytesPerSecond > 1.0 && phase('busy').ioErrors == 0")(s)
 		}, ""},
+		"until it ends, of two variants": {func(s *spec) {
+			s.Phases = append(s.Phases, untilScrubbed)
+			s.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b"}}
+			expression("variant('a').phase('busy').readBytesPerSecond > variant('b').phase('busy').readBytesPerSecond")(s)
+		}, "warning: spec.gates[0].expression: use its during.readBytesPerSecond"},
+		"until it ends, of the operation": {func(s *spec) {
+			s.Phases = append(s.Phases, untilScrubbed)
+			expression("phase('busy').scannedBytes > 1.0 && phase('busy').durationNanoseconds > 1.0")(s)
+		}, ""},
+		"until it ends, a latency": {func(s *spec) {
+			s.Phases = append(s.Phases, untilScrubbed)
+			bound("busy.readLatencyP99Nanoseconds")(s)
+		}, "warning: spec.gates[0].bound.metric: only rates are told apart: run the operation throughout, without operateAfter"},
+		"until it ends, a share": {func(s *spec) {
+			s.Phases = append(s.Phases, untilScrubbed)
+			bound("busy.readLatency.shareOver10ms")(s)
+		}, "warning: spec.gates[0].bound.metric: its readLatency.shareOver10ms mixes"},
+		"until it ends, disks": {func(s *spec) {
+			s.Phases = append(s.Phases, untilScrubbed)
+			expression("phase('busy').diskReadsPerReadMilli > 1.0")(s)
+		}, "warning: spec.gates[0].expression: its diskReadsPerReadMilli mixes"},
 		"what a clone has": {func(s *spec) {
 			s.Phases = append(s.Phases, clone...)
 			expression("phase('clone').referencedBytes > 1.0 && phase('clone').durationNanoseconds < 1e9")(s)
