@@ -1,16 +1,19 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/fresh"
@@ -79,14 +82,31 @@ func TestTellEnd(t *testing.T) {
 	}
 	foreign := told.DeepCopy()
 	foreign.OwnerReferences, foreign.ResourceVersion = nil, ""
+	foreign.Data = map[string]string{"theirs": "1"}
 	server = fake.NewClientBuilder().WithScheme(scheme).WithObjects(foreign).Build()
 	r.Client, r.Live, state.Phases[0] = server, server, runs.PhaseState{}
-	var taken *takenError
 	if err := r.observeResults(t.Context(), &state); err != nil || state.Phases[0].EndTold {
 		t.Errorf("another's: %+v, %v", state.Phases[0], err)
 	}
-	if err := r.act(t.Context(), &state, []runs.Action{action}); !errors.As(err, &taken) {
-		t.Errorf("another's was taken for ours: %v", err)
+	if err := r.act(t.Context(), &state, []runs.Action{action}); err != nil {
+		t.Errorf("the run fails by another's: %v", err)
+	}
+	if err := server.Get(t.Context(), key, &told); err != nil || told.Data["theirs"] != "1" || len(told.OwnerReferences) > 0 {
+		t.Errorf("another's was changed: %+v, %v", told, err)
+	}
+	failing := func(failure error) client.Client {
+		return fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{Create: func(context.Context, client.WithWatch,
+			client.Object, ...client.CreateOption) error {
+			return failure
+		}}).Build()
+	}
+	r.Client = failing(apierrors.NewForbidden(corev1.Resource("configmaps"), key.Name, errors.New("exceeded quota")))
+	if err := r.act(t.Context(), &state, []runs.Action{action}); err != nil {
+		t.Errorf("the run fails by a quota: %v", err)
+	}
+	r.Client = failing(apierrors.NewInternalError(errors.New("no leader")))
+	if err := r.act(t.Context(), &state, []runs.Action{action}); err == nil {
+		t.Error("what passes is not tried again")
 	}
 }
 
