@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/runs/runstest"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 	"github.com/storagebench/storagebench/internal/volume"
 )
@@ -247,7 +249,8 @@ func TestGatesOnMetrics(t *testing.T) {
 		operate("clone", v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "data", Snapshot: "s", To: "copy"}})}
 	untilScrubbed := v1alpha1.Phase{Name: "busy", Measure: oltp(25).Measure}
 	untilScrubbed.Measure.Operate = &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
-	untilScrubbed.Measure.OperateAfter, untilScrubbed.Measure.Until = &v1alpha1.Duration{}, v1alpha1.UntilOperationEnds
+	untilScrubbed.Measure.Workload.OLTP.Duration = runstest.Lasting(5 * time.Minute)
+	untilScrubbed.Measure.OperateAfter, untilScrubbed.Measure.Until = runstest.Lasting(time.Minute), v1alpha1.UntilOperationEnds
 	foresee(t, map[string]foreseen{
 		"reads":         {bound("scan.readBytesPerSecond"), ""},
 		"disks":         {bound("scan.diskReadsPerReadMilli"), ""},

@@ -115,7 +115,7 @@ func (t Traits) problemWithin(phase *v1alpha1.MeasurePhase) string {
 	after, rest, longest := length(phase.OperateAfter), length(phase.AfterOperation), t.Duration+t.RampUp
 	point := longestPoint(t.Duration)
 	switch {
-	case phase.OperateAfter == nil || after == 0:
+	case phase.OperateAfter == nil:
 		return ""
 	case !t.Dated:
 		return "operateAfter: this workload does not tell what it did before, during and after the operation: write oltp, redo or metadata"

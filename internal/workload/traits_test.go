@@ -84,6 +84,7 @@ func TestProblems(t *testing.T) {
 			Until: v1alpha1.UntilOperationEnds, AfterOperation: lasting(time.Minute)}, false, "2m0s, which leaves no time for the operation"},
 		{"too soon for points of 8 s", v1alpha1.MeasurePhase{Workload: hour, OperateAfter: lasting(23 * time.Second), Operate: scrub}, false,
 			"operateAfter: 23s is too short for rates before the operation: write 24s or longer"},
+		{"with the pod", v1alpha1.MeasurePhase{Workload: long, OperateAfter: lasting(0), Operate: scrub}, false, "write 3s or longer"},
 		{"points of 8 s", v1alpha1.MeasurePhase{Workload: hour, OperateAfter: lasting(24 * time.Second), Operate: scrub,
 			Until: v1alpha1.UntilOperationEnds, AfterOperation: lasting(16 * time.Second)}, false, ""},
 		{"too short a rest for points of 8 s", v1alpha1.MeasurePhase{Workload: hour, OperateAfter: lasting(24 * time.Second), Operate: scrub,
