@@ -52,23 +52,15 @@ func surelyOver(operation *v1alpha1.PoolOperation) time.Time {
 	return operation.Status.FinishedAt.Add(time.Second)
 }
 
-// MeasuredUntil is when a workload has to end that lasts as long as the operation beside it; false while that is not known.
-func MeasuredUntil(phase *v1alpha1.Phase, operation *v1alpha1.PoolOperation) (at time.Time, known bool) {
-	if !workload.EndsWithOperation(phase) || operation == nil || operation.Status.Outcome != v1alpha1.OutcomeSucceeded ||
-		operation.Status.FinishedAt == nil {
-		return time.Time{}, false
-	}
-	return surelyOver(operation).Add(measuredAfter(*phase.Measure)), true
-}
-
-// tellEnd lets the pod of a phase know that the operation beside it is over, once.
+// tellEnd lets the pod of a phase that lasts as long as the operation beside it know when to end, once that is known.
 func tellEnd(state State, i int) []Action {
-	phase := state.Phases[i]
-	at, known := MeasuredUntil(&state.Run.Spec.Phases[i], phase.Companions[Beside])
-	if !known || phase.EndTold || phase.Pod.Ended != nil {
+	spec, phase := &state.Run.Spec.Phases[i], state.Phases[i]
+	operation := phase.Companions[Beside]
+	if !workload.EndsWithOperation(spec) || phase.EndTold || phase.Pod.Ended != nil || operation == nil ||
+		operation.Status.Outcome != v1alpha1.OutcomeSucceeded || operation.Status.FinishedAt == nil {
 		return nil
 	}
-	return []Action{{Kind: TellEnd, Phase: i, EndAt: at}}
+	return []Action{{Kind: TellEnd, Phase: i, EndAt: surelyOver(operation).Add(measuredAfter(*spec.Measure))}}
 }
 
 // Intervals are the times before, during and after an operation, in which its workload was measured. What lies between them is in none: it
