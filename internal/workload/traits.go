@@ -125,8 +125,8 @@ func (t Traits) problemWithin(phase *v1alpha1.MeasurePhase) string {
 		return fmt.Sprintf("operateAfter: %s is not less than the time of the workload, %s: measure longer, or start the operation earlier",
 			after, longest)
 	case after < pointsBefore*point:
-		return fmt.Sprintf("operateAfter: %s is too short for rates before the operation: write %s or longer. The series over time of a workload "+
-			"of %s has points of %s", after, pointsBefore*point, t.Duration, point)
+		return fmt.Sprintf("operateAfter: %s is too short for rates before the operation: write %s or longer. The series over time of a "+
+			"workload of %s has points of %s", after, pointsBefore*point, t.Duration, point)
 	case phase.AfterOperation == nil:
 		return ""
 	case rest < pointsAfter*point:
